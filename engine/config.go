@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/fitmpi/fitmpi/engine/internal/core"
+)
+
+// Policy says who makes progress.
+type Policy uint8
+
+// The policies; all give the same results.
+const (
+	// Worker: only the worker touches sockets.
+	Worker Policy = iota
+	// Assist: as Worker; a caller that blocks may poll for itself as long as a
+	// core is free for spinning, and sends flush at once when nobody else does.
+	Assist
+	// Caller: there is no worker; messages move only inside calls. The
+	// single-threaded baseline.
+	Caller
+)
+
+var policyNames = [...]string{"worker", "assist", "caller"}
+
+func (p Policy) String() string { return policyNames[p] }
+
+// ParsePolicy is the inverse of String.
+func ParsePolicy(s string) (Policy, error) {
+	for i, n := range policyNames {
+		if n == s {
+			return Policy(i), nil
+		}
+	}
+	return 0, fmt.Errorf("progress policy %q: choose worker, assist or caller", s)
+}
+
+// Config describes a rank and its parameters. Zero values mean defaults.
+type Config struct {
+	Rank, Size int
+	Job        [16]byte // public name of the job, part of the handshake
+	Secret     []byte   // shared by the ranks of the job; 32 bytes
+
+	Progress Policy
+	Listen   netip.AddrPort // where to accept peers; default 127.0.0.1, any port
+	Spin     time.Duration  // how long a caller polls before it sleeps; 0 = no core is free for that
+	KeepP    bool           // the worker may keep its P while it waits: GOMAXPROCS has one to spare
+
+	SendBuffer int // bytes of the library send buffer
+	ShortMax   int // bytes up to which a payload is copied behind its header
+	EagerMax   int // bytes up to which a payload follows without permission
+	Window     int // bytes of eager messages that each peer may have waiting here
+	CopyMax    int // bytes up to which a standard Send is copied to the library buffer
+
+	SocketBuffer int    // SO_SNDBUF and SO_RCVBUF; 0 = the system's
+	Congestion   string // TCP_CONGESTION; "" = the system's
+
+	Logger *slog.Logger // nil is silent
+}
+
+// PeerInfo is a line of the bridge table: where a peer is.
+type PeerInfo struct {
+	Addr netip.AddrPort
+	Host string
+}
+
+func (c *Config) setDefaults() error {
+	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size {
+		return fmt.Errorf("engine: rank %d of %d ranks does not exist", c.Rank, c.Size)
+	}
+	if len(c.Secret) < 16 {
+		return fmt.Errorf("engine: the job's secret has %d bytes, need at least 16", len(c.Secret))
+	}
+	if !c.Listen.IsValid() {
+		c.Listen = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+	}
+	c.SendBuffer = cmp.Or(c.SendBuffer, core.DefaultSendBuffer)
+	c.CopyMax = cmp.Or(c.CopyMax, c.SendBuffer)
+	if c.Progress == Caller {
+		c.CopyMax = -1 // what is left in the library buffer would wait for the next call
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (c *Config) core() core.Config {
+	return core.Config{
+		Self: core.PeerID(c.Rank), Peers: c.Size,
+		SendBuffer: c.SendBuffer, ShortMax: c.ShortMax, EagerMax: c.EagerMax, Window: c.Window,
+	}
+}

@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/netpoll"
+)
+
+const noPeer PeerID = -1
+
+// conn is one connection, from connect or accept to close. It belongs to the
+// holder of the progress right.
+//
+//	dial ──▶ Connecting ──▶ Handshaking ──▶ Open ──▶ Closed
+//	accept ─────────────────────▲
+type conn struct {
+	d        *driver
+	sock     *netpoll.Socket
+	token    uint64
+	peer     PeerID // noPeer until it has proved who it is, or we dialled it
+	state    connState
+	dialled  bool
+	blocked  bool   // waiting for the socket to become writable
+	out      []byte // handshake bytes not written
+	hs       *wire.Handshake
+	deadline int64 // of the handshake, 0 if none
+	saidBye  bool
+	rx       parser
+}
+
+type connState uint8
+
+const (
+	connConnecting  connState = iota // a dial whose fate is not known
+	connHandshaking                  // neither side may send frames
+	connOpen                         // frames flow
+	connClosed                       // gone; only stale references see it
+)
+
+// handshakeTimeout bounds how long a stranger may hold a descriptor.
+const handshakeTimeout = 10 * time.Second
+
+// maxRedials bounds the attempts to reach a peer that lets the handshake expire
+// because it does not make progress (caller policy).
+const maxRedials = 64
+
+func (c *conn) setDeadline(when int64) {
+	if c.deadline != 0 {
+		c.d.timed--
+	}
+	if c.deadline = when; when != 0 {
+		c.d.timed++
+	}
+}
+
+// ready handles an event of the poller.
+func (c *conn) ready(ev *netpoll.Event) {
+	if ev.Writable {
+		c.writable()
+	}
+	if ev.Readable && (c.state == connHandshaking || c.state == connOpen) {
+		c.receive()
+	}
+}
+
+func (c *conn) writable() {
+	switch c.state {
+	case connConnecting:
+		if err := c.sock.ConnectResult(); err != nil {
+			c.broken(fmt.Errorf("connect: %w", err))
+			return
+		}
+		c.unblock()
+		c.startHandshake()
+	case connHandshaking:
+		c.unblock()
+		c.writeHandshake()
+	case connOpen:
+		c.unblock()
+		c.write()
+	case connClosed:
+	}
+}
+
+func (c *conn) block() {
+	if !c.blocked {
+		c.blocked = true
+		c.interest()
+	}
+}
+
+func (c *conn) unblock() {
+	if c.blocked {
+		c.blocked = false
+		c.interest()
+	}
+}
+
+func (c *conn) interest() {
+	if err := c.d.poller.SetWritable(c.sock, c.token, c.blocked); err != nil {
+		c.broken(err)
+	}
+}
+
+// write sends what the core has for the peer, until the socket is full or the
+// share of this turn is used.
+func (c *conn) write() {
+	d, e := c.d, c.d.e
+	for range maxWrites {
+		e.mu.Lock()
+		bufs := e.core.Gather(c.peer, d.bufs[:0])
+		e.mu.Unlock()
+		if len(bufs) == 0 {
+			return
+		}
+		n, err := c.sock.Writev(bufs)
+		clear(bufs)
+		e.stats.writes.Add(1)
+		if err != nil {
+			if errors.Is(err, netpoll.ErrAgain) {
+				c.block()
+				return
+			}
+			c.broken(err)
+			return
+		}
+		e.stats.bytesOut.Add(uint64(n))
+		e.mu.Lock()
+		e.core.Wrote(c.peer, n)
+		e.unlock()
+	}
+}
+
+// receive reads what has arrived: frames into the staging memory, the rest of a
+// long payload straight into its destination.
+func (c *conn) receive() {
+	d := c.d
+	for range maxReads {
+		if c.state == connHandshaking {
+			if !c.receiveHandshake() {
+				return
+			}
+			continue
+		}
+		if c.state != connOpen {
+			return
+		}
+		n, want, err := c.read()
+		switch {
+		case err == nil:
+			d.e.stats.bytesIn.Add(uint64(n))
+			if n < want {
+				return
+			}
+		case errors.Is(err, netpoll.ErrAgain):
+			return
+		case err == io.EOF:
+			c.broken(errors.New("the connection was closed without a goodbye"))
+			return
+		default:
+			c.broken(err)
+			return
+		}
+	}
+}
+
+// read makes one system call; want is how much it could have brought.
+func (c *conn) read() (n, want int, err error) {
+	d := c.d
+	d.e.stats.reads.Add(1)
+	direct := c.rx.direct()
+	if len(direct) == 0 {
+		n, err = c.sock.Read(d.staging)
+		if n > 0 {
+			c.parse(d.staging[:n])
+		}
+		return n, len(d.staging), err
+	}
+	bufs := [2][]byte{direct, d.staging}
+	n, err = c.sock.Readv(bufs[:])
+	if n > 0 {
+		k := min(n, len(direct))
+		c.rx.got += k
+		c.parse(d.staging[:n-k])
+	}
+	return n, len(direct) + len(d.staging), err
+}
+
+// broken ends a connection. Once the peer is known and the connection open that
+// is the failure of the peer; before, it is a stranger's, or an attempt of ours
+// that may be repeated.
+func (c *conn) broken(cause error) {
+	d := c.d
+	switch {
+	case c.state == connClosed:
+	case c.saidBye && c.state == connOpen:
+		d.endPeer(c.peer, cause, true)
+	case c.state == connOpen:
+		d.e.cfg.Logger.Warn("peer failed", "rank", d.e.cfg.Rank, "peer", c.peer, "host", d.bridge[c.peer].Host, "err", cause)
+		d.failPeer(c.peer, fmt.Errorf("connection to %s (%s): %w", d.bridge[c.peer].Host, c.sock.RemoteAddr(), cause))
+	case c.dialled:
+		c.dialBroken(cause)
+	default:
+		d.forget(c)
+	}
+}
+
+// sayBye queues the frame that ends our side.
+func (c *conn) sayBye() {
+	if c.saidBye {
+		return
+	}
+	c.saidBye = true
+	e := c.d.e
+	e.mu.Lock()
+	e.core.Bye(c.peer)
+	e.unlock()
+}
+
+// peerBye handles the peer's goodbye: it sends nothing more and receives nothing more.
+func (c *conn) peerBye() {
+	c.d.endPeer(c.peer, nil, true)
+}
+
+// expire drops whoever is late with its handshake.
+func (d *driver) expire(now int64) {
+	for _, s := range d.slots {
+		if c := s.c; c != nil && c.deadline != 0 && now > c.deadline {
+			c.rejected(wire.RejectTimeout)
+			d.forget(c)
+		}
+	}
+}
+
+func deadlineIn(t time.Duration) int64 { return sys.Nanotime() + int64(t) }

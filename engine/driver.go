@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/netpoll"
+)
+
+const (
+	stagingSize = 256 << 10 // bytes received by one system call at most, besides payload
+	maxBufs     = 64        // spans written by one system call
+	maxWrites   = 8         // system calls for one peer in one turn
+	maxReads    = 8
+)
+
+// driver owns the sockets of a rank. All of it belongs to the holder of the
+// progress right, except what is marked otherwise.
+type driver struct {
+	e        *Engine
+	poller   *netpoll.Poller
+	listener *netpoll.Listener
+	bridge   []PeerInfo // immutable after Start: address of each peer
+
+	conns   []*conn // by peer: the connection in use or being made, nil if none
+	slots   []slot  // by token: every connection, strangers included
+	free    []uint32
+	await   []bool // by peer: our dial gave way to the peer's, which is coming
+	staging []byte
+	bufs    [][]byte
+	events  []netpoll.Event
+	timed   int  // connections with a deadline
+	saying  bool // goodbye was asked for
+	redials map[PeerID]int
+
+	open  atomic.Int32  // connections that are open or being made; read by anyone
+	quiet chan struct{} // capacity 1: open has become 0
+}
+
+// slot is a place in the table of connections; its generation tells events of a
+// connection from those of its successor.
+type slot struct {
+	c   *conn
+	gen uint32
+}
+
+const listenerToken = ^uint64(0) - 1
+
+func newDriver(e *Engine) (*driver, error) {
+	d := &driver{
+		e: e, conns: make([]*conn, e.cfg.Size), await: make([]bool, e.cfg.Size),
+		staging: make([]byte, stagingSize), bufs: make([][]byte, 0, maxBufs),
+		events: make([]netpoll.Event, 64), quiet: make(chan struct{}, 1),
+	}
+	var err error
+	if d.poller, err = netpoll.NewPoller(); err != nil {
+		return nil, err
+	}
+	if d.listener, err = netpoll.Listen(e.cfg.Listen, 1024); err != nil {
+		return nil, errors.Join(err, d.poller.Close())
+	}
+	if err := d.poller.AddListener(d.listener, listenerToken); err != nil {
+		return nil, errors.Join(err, d.listener.Close(), d.poller.Close())
+	}
+	return d, nil
+}
+
+func (d *driver) options() netpoll.Options {
+	return netpoll.Options{
+		NoDelay: true, KeepAlive: true, Congestion: d.e.cfg.Congestion,
+		SendBuffer: d.e.cfg.SocketBuffer, ReceiveBuffer: d.e.cfg.SocketBuffer,
+	}
+}
+
+func (d *driver) wake() {
+	if err := d.poller.Wake(); err == nil {
+		d.e.stats.wakes.Add(1)
+	}
+}
+
+// turn is one bounded round: commands, output, arrivals, jobs, output. It
+// reports whether anything happened.
+//
+// Preconditions:
+//   - the caller holds the progress right.
+func (e *Engine) turn() bool {
+	d := e.drv
+	e.stats.turns.Add(1)
+	e.mu.Lock()
+	cmds, out, jobs := len(e.cmds) > 0, e.core.HasOutput(), e.core.HasJobs()
+	e.mu.Unlock()
+	if cmds {
+		e.runCommands()
+	}
+	if out {
+		d.flushAll()
+	}
+	n, err := d.poller.Poll(d.events)
+	if err != nil {
+		e.cfg.Logger.Error("poll failed", "rank", e.cfg.Rank, "err", err)
+	}
+	d.handle(d.events[:n])
+	if jobs || n > 0 {
+		d.runJobs()
+	}
+	return cmds || out || jobs || n > 0
+}
+
+// wait sleeps until something arrives, somebody wakes the poller or the time is
+// over, and handles what arrived.
+func (d *driver) wait(max time.Duration, hold bool) {
+	var n int
+	var err error
+	if hold {
+		n, err = d.poller.WaitHolding(d.events, max)
+	} else {
+		n, err = d.poller.Wait(d.events, d.bounded(max))
+	}
+	d.e.asleep.Store(awake)
+	if err != nil {
+		d.e.cfg.Logger.Error("poll failed", "rank", d.e.cfg.Rank, "err", err)
+	}
+	d.handle(d.events[:n])
+	d.runJobs()
+}
+
+// bounded shortens a wait to the next look at the deadlines.
+func (d *driver) bounded(max time.Duration) time.Duration {
+	const tick = 100 * time.Millisecond
+	if d.timed > 0 && (max < 0 || max > tick) {
+		return tick
+	}
+	return max
+}
+
+func (d *driver) handle(evs []netpoll.Event) {
+	for i := range evs {
+		ev := &evs[i]
+		if ev.Token == listenerToken {
+			d.accept()
+			continue
+		}
+		s := &d.slots[uint32(ev.Token)]
+		if s.c == nil || s.gen != uint32(ev.Token>>32) {
+			continue // of a connection that is gone
+		}
+		s.c.ready(ev)
+	}
+	if d.timed > 0 {
+		d.expire(sys.Nanotime())
+	}
+}
+
+// runJobs does the long work that arrivals left, and sends what came of it.
+func (d *driver) runJobs() {
+	e := d.e
+	e.mu.Lock()
+	for {
+		j, ok := e.core.NextJob()
+		if !ok {
+			break
+		}
+		e.runJob(&j)
+	}
+	out := e.core.HasOutput()
+	e.unlock()
+	if out {
+		d.flushAll()
+	}
+}
+
+// flushAll writes to every peer that has something queued.
+func (d *driver) flushAll() {
+	// A peer that is dirty again after its share of system calls waits for the next turn.
+	for range len(d.conns) + 1 {
+		d.e.mu.Lock()
+		id, ok := d.e.core.NextDirty()
+		d.e.mu.Unlock()
+		if !ok {
+			return
+		}
+		d.flush(id)
+	}
+}
+
+// flush writes to one peer, dialling it first if there is no connection.
+func (d *driver) flush(id PeerID) {
+	c := d.conns[id]
+	switch {
+	case c == nil:
+		if !d.await[id] {
+			d.dial(id)
+		}
+	case c.state == connOpen && !c.blocked:
+		c.write()
+	}
+}
+
+// newConn enters a connection in the table.
+func (d *driver) newConn(s *netpoll.Socket, writable bool) (*conn, error) {
+	i := uint32(len(d.slots))
+	if n := len(d.free); n > 0 {
+		i = d.free[n-1]
+		d.free = d.free[:n-1]
+	} else {
+		d.slots = append(d.slots, slot{})
+	}
+	sl := &d.slots[i]
+	c := &conn{d: d, sock: s, token: uint64(sl.gen)<<32 | uint64(i), peer: noPeer, blocked: writable}
+	if err := d.poller.Add(s, c.token, writable); err != nil {
+		d.free = append(d.free, i)
+		return nil, errors.Join(err, s.Close())
+	}
+	sl.c = c
+	d.open.Add(1)
+	return c, nil
+}
+
+// forget takes a connection out of every table and closes its socket.
+func (d *driver) forget(c *conn) {
+	if c.state == connClosed {
+		return
+	}
+	c.setDeadline(0)
+	c.state = connClosed
+	i := uint32(c.token)
+	d.slots[i].c = nil
+	d.slots[i].gen = (d.slots[i].gen + 1) & (1<<31 - 1) // tokens near the top are the listener's and the poller's
+	d.free = append(d.free, i)
+	if c.peer != noPeer && d.conns[c.peer] == c {
+		d.conns[c.peer] = nil
+	}
+	if err := errors.Join(d.poller.Remove(c.sock), c.sock.Close()); err != nil {
+		d.e.cfg.Logger.Warn("closing a connection", "rank", d.e.cfg.Rank, "peer", c.peer, "err", err)
+	}
+	if d.open.Add(-1) == 0 {
+		select {
+		case d.quiet <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// failPeer ends all that needs the peer.
+func (d *driver) failPeer(id PeerID, cause error) { d.endPeer(id, cause, false) }
+
+func (d *driver) endPeer(id PeerID, cause error, left bool) {
+	var sink *core.Sink
+	if c := d.conns[id]; c != nil {
+		sink = &c.rx.sink
+		defer d.forget(c)
+	}
+	d.e.mu.Lock()
+	d.e.core.FailPeer(id, cause, left, sink)
+	d.e.unlock()
+	if !left {
+		d.e.stats.peersFailed.Add(1)
+	}
+}
+
+// sayBye ends every open connection from this side.
+func (d *driver) sayBye() {
+	d.saying = true
+	for _, c := range d.conns {
+		if c != nil && c.state == connOpen {
+			c.sayBye()
+		}
+	}
+	for _, s := range d.slots {
+		if s.c != nil && s.c.state != connOpen {
+			d.forget(s.c)
+		}
+	}
+	select {
+	case d.quiet <- struct{}{}:
+	default:
+	}
+}
+
+// abandonPeers ends every connection to a peer because the engine stops.
+func (d *driver) abandonPeers() {
+	for id, c := range d.conns {
+		if c != nil {
+			d.endPeer(PeerID(id), core.ErrStopped, true)
+		}
+	}
+}
+
+// close releases every descriptor.
+func (d *driver) close() error {
+	for _, s := range d.slots {
+		if s.c != nil {
+			d.forget(s.c)
+		}
+	}
+	return errors.Join(d.listener.Close(), d.poller.Close())
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// job starts n engines that know each other, in this process.
+func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
+	t.Helper()
+	es := make([]*Engine, n)
+	peers := make([]PeerInfo, n)
+	for i := range es {
+		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond}
+		if tune != nil {
+			tune(&cfg)
+		}
+		e, err := Listen(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		es[i], peers[i] = e, PeerInfo{Addr: e.Addr(), Host: "here"}
+	}
+	for _, e := range es {
+		if err := e.Start(peers); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		var wg sync.WaitGroup
+		for _, e := range es {
+			wg.Go(func() {
+				if err := e.Close(5 * time.Second); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+	return es
+}
+
+func policies(t *testing.T, f func(t *testing.T, p Policy)) {
+	for _, p := range []Policy{Worker, Assist, Caller} {
+		t.Run(p.String(), func(t *testing.T) { f(t, p) })
+	}
+}
+
+func pattern(n, seed int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + seed)
+	}
+	return b
+}
+
+func TestPingPong(t *testing.T) {
+	policies(t, func(t *testing.T, p Policy) {
+		es := job(t, 2, p, nil)
+		for _, n := range []int{0, 1, 8, 4096, 5000, 64 << 10, 65<<10 + 3, 1 << 20, 5<<20 + 1} {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				var wg sync.WaitGroup
+				for r, e := range es {
+					wg.Go(func() {
+						for k := range 20 {
+							if r == k%2 {
+								send(e, pattern(n, k), PeerID(1-r), 3)
+								continue
+							}
+							buf := make([]byte, n)
+							m := &MSO{Kind: KindRecv, Peer: PeerID(1 - r), Tag: 3, Buf: buf}
+							e.Post(m)
+							e.Wait(m)
+							if m.Err != nil || m.Length != n || !bytes.Equal(buf, pattern(n, k)) {
+								t.Errorf("rank %d, message %d: err %v, length %d", r, k, m.Err, m.Length)
+							}
+						}
+					})
+				}
+				wg.Wait()
+			})
+		}
+	})
+}
+
+func send(e *Engine, b []byte, to PeerID, tag Tag) error {
+	m := &MSO{Kind: KindSend, Peer: to, Tag: tag, Buf: b}
+	posted, err := e.Send(m)
+	if posted {
+		e.Wait(m)
+		return m.Err
+	}
+	return err
+}

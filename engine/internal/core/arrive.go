@@ -1,0 +1,180 @@
+package core
+
+import (
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+// Sink says where the payload behind a header goes: the first len(Dst) bytes
+// into Dst, the Skip bytes after them nowhere.
+type Sink struct {
+	Dst  []byte
+	Skip int
+
+	m *MSO // who gets it; nil = nobody, or no payload
+	n int  // bytes of payload
+}
+
+// Len is the number of payload bytes that follow the header.
+func (s *Sink) Len() int { return len(s.Dst) + s.Skip }
+
+// OnHeader takes the header of a frame from peer id. When the sink's Len is not
+// 0 the caller moves the payload there (without the mutex if it is large) and
+// calls OnPayload. An error is the peer's fault and ends its connection.
+func (c *Core) OnHeader(id PeerID, h *wire.Header) (Sink, error) {
+	p := c.peers[id]
+	switch h.Kind {
+	case wire.KindEager:
+		return c.onEager(p, h)
+	case wire.KindData:
+		return c.onData(p, h)
+	case wire.KindRTS:
+		return Sink{}, c.onRTS(p, h)
+	case wire.KindCTS:
+		return Sink{}, c.onCTS(p, h)
+	case wire.KindAck:
+		return Sink{}, c.onAck(p, h)
+	case wire.KindCredit:
+		return Sink{}, c.onCredit(p, h)
+	case wire.KindCancel:
+		return Sink{}, c.onCancel(p, h)
+	case wire.KindCancelReply:
+		return Sink{}, c.onCancelReply(p, h)
+	case wire.KindBye, wire.KindHeartbeat:
+		return Sink{}, nil // the driver's business
+	default:
+		return Sink{}, &ProtocolError{id, "frame of kind " + h.Kind.String()}
+	}
+}
+
+func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
+	if h.Length > uint64(c.cfg.Window) || p.used+int(h.Length)+wire.HeaderLen > c.cfg.Window {
+		return Sink{}, &ProtocolError{p.ID, "eager message beyond its credit"}
+	}
+	n := int(h.Length)
+	p.used += n + wire.HeaderLen
+	if m := c.posted.match(key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
+		return c.eagerPosted(p, h, m, n), nil
+	}
+	c.stats.Unexpected++
+	u := c.arrival(p, h)
+	u.sync = h.Flags&wire.FlagSync != 0
+	u.Buf, u.own = c.slab(n)
+	u.setState(Moving)
+	s := Sink{Dst: u.Buf, m: u, n: n}
+	if n == 0 {
+		u.setState(Queued)
+	}
+	c.arrived(u)
+	return s, nil
+}
+
+func (c *Core) slab(n int) ([]byte, owner) {
+	if n == 0 {
+		return nil, ownUser
+	}
+	return c.slabs.Force(n), ownSlab
+}
+
+// eagerPosted directs an eager payload into the receive that waits for it.
+func (c *Core) eagerPosted(p *Peer, h *wire.Header, m *MSO, n int) Sink {
+	if h.Flags&wire.FlagSync != 0 {
+		c.control(p, &wire.Header{Kind: wire.KindAck, ID: h.ID})
+	}
+	m.Source, m.GotTag, m.Length = p.ID, Tag(h.Tag), n
+	m.GotElem, m.GotObject = h.Elem, h.Flags&wire.FlagObject != 0
+	m.setState(Moving)
+	if m.Alloc != nil { // at most EagerMax bytes: short enough for the mutex
+		m.allocate(n)
+	}
+	fit := min(n, len(m.Buf))
+	if n == 0 {
+		c.returnCredit(p, 0)
+		c.recvDone(m)
+		return Sink{}
+	}
+	return Sink{Dst: m.Buf[:fit], Skip: n - fit, m: m, n: n}
+}
+
+// arrival makes the event queue's MSO of a message.
+func (c *Core) arrival(p *Peer, h *wire.Header) *MSO {
+	u := c.newMSO(KindArrival)
+	u.Peer, u.Tag, u.Ctx, u.Elem = p.ID, Tag(h.Tag), ContextID(h.Context), h.Elem
+	u.Object = h.Flags&wire.FlagObject != 0
+	u.Length, u.remote = int(h.Length), h.ID
+	return u
+}
+
+func (c *Core) onRTS(p *Peer, h *wire.Header) error {
+	if m := c.posted.match(key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
+		u := c.arrival(p, h)
+		m.fillFrom(u, u.Length)
+		m.setState(Moving)
+		if j, ok := c.approve(m, u); ok {
+			c.jobs.Push(j)
+		}
+		return nil
+	}
+	c.stats.Unexpected++
+	u := c.arrival(p, h)
+	u.setState(Offered)
+	c.arrived(u)
+	return nil
+}
+
+// arrived puts u on the event queue, unless a matched probe takes it.
+func (c *Core) arrived(u *MSO) {
+	if !c.offerToProbes(u) {
+		c.events.add(u)
+	}
+}
+
+func (c *Core) onData(p *Peer, h *wire.Header) (Sink, error) {
+	m := c.ids.get(h.ID)
+	if m == nil || m.Kind != KindRecv || m.Source != p.ID {
+		return Sink{}, &ProtocolError{p.ID, "Data for no receive of ours"}
+	}
+	n := int(h.Length)
+	if h.Context != uint64(m.moved) || h.Length > uint64(m.total-m.moved) {
+		return Sink{}, &ProtocolError{p.ID, "Data out of place"}
+	}
+	if m.ended {
+		return Sink{Skip: n, m: m, n: n}, nil
+	}
+	return Sink{Dst: m.Buf[m.moved : m.moved+n], m: m, n: n}, nil
+}
+
+// OnPayload says that the payload of s is in place.
+func (c *Core) OnPayload(id PeerID, s *Sink) {
+	m, p := s.m, c.peers[id]
+	switch {
+	case m == nil:
+	case m.Kind == KindArrival:
+		c.arrivalComplete(p, m)
+	case m.id != 0: // a rendezvous transfer
+		if m.moved += s.n; m.moved == m.total {
+			c.recvDone(m)
+		}
+	default:
+		c.returnCredit(p, s.n)
+		c.recvDone(m)
+	}
+}
+
+func (c *Core) arrivalComplete(_ *Peer, u *MSO) {
+	u.setState(Queued)
+	switch m := u.partner; {
+	case m != nil: // a receive took it while it was arriving
+		u.partner, m.partner = nil, nil
+		c.jobs.Push(Job{kind: jobCopy, m: m, from: u})
+	case u.ended:
+		c.consumed(u)
+	}
+}
+
+func (c *Core) onCredit(p *Peer, h *wire.Header) error {
+	if h.Length > uint64(maxWindow) || p.credit+int(h.Length) > maxWindow {
+		return &ProtocolError{p.ID, "credit beyond any window"}
+	}
+	p.credit += int(h.Length)
+	return nil
+}

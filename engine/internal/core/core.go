@@ -1,0 +1,188 @@
+package core
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fitmpi/fitmpi/buffer"
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+// MinWindow is the eager credit, in bytes, that every rank grants every peer:
+// it may be used before the handshake has said how much more there is.
+const MinWindow = 64 << 10
+
+// maxWindow bounds the credit that a peer can give, against overflow.
+const maxWindow = 1 << 40
+
+// Config holds the parameters of the protocols. All are in bytes; a zero means
+// the default.
+type Config struct {
+	Self       PeerID
+	Peers      int // number of peers, Self among them
+	SendBuffer int // library send buffer
+	ShortMax   int // up to here a payload is copied behind its header
+	EagerMax   int // up to here a payload follows without permission
+	Window     int // eager credit granted to each peer
+	Chunk      int // of one Data frame, so that other frames interleave
+}
+
+// Defaults of Config: see docs/decisions/ for the curves they come from.
+const (
+	DefaultSendBuffer = 16 << 20
+	DefaultShortMax   = 4 << 10
+	DefaultEagerMax   = 64 << 10
+	DefaultWindow     = 1 << 20
+	DefaultChunk      = 1 << 20
+)
+
+func (c *Config) setDefaults() {
+	c.SendBuffer = cmp.Or(c.SendBuffer, DefaultSendBuffer)
+	c.ShortMax = cmp.Or(c.ShortMax, DefaultShortMax)
+	c.EagerMax = cmp.Or(c.EagerMax, DefaultEagerMax)
+	c.Window = max(cmp.Or(c.Window, DefaultWindow), MinWindow)
+	c.Chunk = cmp.Or(c.Chunk, DefaultChunk)
+	c.ShortMax = min(c.ShortMax, c.EagerMax, outChunk-wire.HeaderLen)
+	c.EagerMax = min(c.EagerMax, c.Window/2)
+}
+
+// Core is the protocol state of one rank. The engine's mutex guards all of it.
+type Core struct {
+	cfg    Config
+	peers  []*Peer
+	posted posted
+	events events
+	probes []*MSO // blocked probes, in order of posting
+	ids    ids
+	free   *MSO
+
+	pool        *buffer.Pool     // library send buffer
+	slabs       *buffer.Pool     // payloads of unexpected messages, bounded by the windows
+	attached    *buffer.Attached // of Bsend; nil when none
+	attachedMem []byte
+
+	dirty  fifo[Peer, *Peer] // peers with something to write
+	jobs   buffer.Ring[Job]  // long work for the holder of the progress right
+	woken  *Waiter           // fired, not yet woken
+	room   *Waiter           // callers that wait for room in the library or attached buffer
+	active int               // MSOs between post and Done
+	stats  Stats
+}
+
+// Stats counts what the core did; plain numbers, read under the mutex.
+type Stats struct {
+	SentMessages, SentBytes         [3]uint64 // by Protocol
+	ReceivedMessages, ReceivedBytes uint64
+	Unexpected                      uint64 // messages that arrived before their receive
+	CreditStalls                    uint64 // sends that became rendezvous for want of credit
+	Detached                        int    // sends that live on in the library buffer after their call returned
+	SelfMessages                    uint64
+	StepsRun                        uint64 // local steps of schedules
+	Cancelled                       uint64
+
+	// Gauges, filled in by Core.Stats.
+	Posted, EventQueue, Active                                         int
+	BufferUsed, BufferHighWater, BufferBudget, BufferStalls, SlabsUsed int
+}
+
+// Protocol is how a message travels.
+type Protocol uint8
+
+// The protocols, as indices of Stats.
+const (
+	Short Protocol = iota
+	Eager
+	Rendezvous
+)
+
+func (p Protocol) String() string { return [...]string{"short", "eager", "rendezvous"}[p] }
+
+// New returns the core of a rank with no connection up.
+func New(cfg Config) *Core {
+	cfg.setDefaults()
+	c := &Core{
+		cfg:    cfg,
+		posted: posted{t: newTable(0)},
+		events: newEvents(),
+		pool:   buffer.NewPool(cfg.SendBuffer),
+		slabs:  buffer.NewPool(cfg.Window * max(cfg.Peers, 2)),
+	}
+	for i := range cfg.Peers {
+		c.peers = append(c.peers, &Peer{ID: PeerID(i), credit: MinWindow})
+	}
+	return c
+}
+
+// Config returns the parameters in force.
+func (c *Core) Config() Config { return c.cfg }
+
+// Active is the number of operations between post and Done.
+func (c *Core) Active() int { return c.active }
+
+// Peers is the number of peers, self included.
+func (c *Core) Peers() int { return len(c.peers) }
+
+// Stats returns a copy of the counters and the gauges of now.
+func (c *Core) Stats() Stats {
+	s := c.stats
+	s.Posted, s.EventQueue, s.Active = c.posted.t.n, c.events.len(), c.active
+	s.BufferUsed, s.BufferHighWater = c.pool.Used(), c.pool.HighWater()
+	s.BufferBudget, s.BufferStalls = c.pool.Budget(), c.pool.Stalls()
+	s.SlabsUsed = c.slabs.Used()
+	return s
+}
+
+// Errors that complete an MSO.
+var (
+	ErrPeerFailed = errors.New("the peer failed")
+	ErrPeerLeft   = errors.New("the peer has finalized")
+	ErrTruncated  = errors.New("message truncated")
+	ErrStopped    = errors.New("the engine was stopped")
+)
+
+// TruncateError says how long the message was and how much the receive could hold, in bytes.
+type TruncateError struct{ Message, Buffer int }
+
+func (e *TruncateError) Error() string {
+	return fmt.Sprintf("message truncated: %d bytes arrived, the buffer holds %d", e.Message, e.Buffer)
+}
+
+// Is makes a TruncateError an ErrTruncated.
+func (e *TruncateError) Is(target error) bool { return target == ErrTruncated }
+
+// PeerError says why a peer is gone.
+type PeerError struct {
+	Peer  PeerID
+	Left  bool // it finalized, rather than failed
+	Cause error
+}
+
+func (e *PeerError) Error() string {
+	if e.Left {
+		return fmt.Sprintf("rank %d has finalized", e.Peer)
+	}
+	return fmt.Sprintf("rank %d failed: %v", e.Peer, e.Cause)
+}
+
+func (e *PeerError) Unwrap() error { return e.Cause }
+
+// Is makes a PeerError an ErrPeerFailed or ErrPeerLeft.
+func (e *PeerError) Is(target error) bool {
+	return target == ErrPeerFailed && !e.Left || target == ErrPeerLeft && e.Left
+}
+
+// ProtocolError is what a peer sent that it must not send.
+type ProtocolError struct {
+	Peer PeerID
+	What string
+}
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("rank %d broke the protocol: %s", e.Peer, e.What)
+}
+
+func sortBySeq(ms []*MSO) {
+	slices.SortFunc(ms, func(a, b *MSO) int { return cmp.Compare(a.seq, b.seq) })
+}

@@ -1,0 +1,8 @@
+package core
+
+import "unsafe"
+
+// within reports whether p points into the n bytes at base.
+func within(base *byte, n int, p *byte) bool {
+	return uintptr(unsafe.Pointer(p))-uintptr(unsafe.Pointer(base)) < uintptr(n)
+}

@@ -1,0 +1,135 @@
+package core
+
+// PeerUp says that the connection to a peer stands and how much eager credit it
+// grants in all.
+func (c *Core) PeerUp(id PeerID, window int) {
+	p := c.peers[id]
+	p.credit += window - MinWindow
+	if p.out.Len() > 0 || p.transfers.head != nil {
+		c.markDirty(p)
+	}
+}
+
+// PeerGone returns why a peer is gone, nil if it is not.
+func (c *Core) PeerGone(id PeerID) *PeerError { return c.peers[id].gone }
+
+// Pending is the number of bytes that wait to be written to a peer.
+func (c *Core) Pending(id PeerID) int { return c.peers[id].queued }
+
+// FailPeer ends everything that needs peer id: its sends, receives from it and
+// probes for it, wildcards whose group it belongs to, and messages of it that
+// can no longer complete. Messages that have arrived whole stay receivable.
+//
+// sink is the payload that the driver was reading from the peer, if any.
+//
+// Only the holder of the progress right may call it.
+func (c *Core) FailPeer(id PeerID, cause error, left bool, sink *Sink) {
+	p := c.peers[id]
+	if p.gone != nil {
+		return
+	}
+	p.gone = &PeerError{Peer: id, Left: left, Cause: cause}
+	c.failSink(p, sink)
+	c.dropOutput(p)
+	c.failIDs(p)
+	c.failPosted(p)
+	c.failEvents(p)
+}
+
+func (c *Core) dropOutput(p *Peer) {
+	for p.out.Len() > 0 {
+		s := p.out.At(0)
+		m := s.mso
+		c.giveBack(s.block, s.own)
+		p.out.PopFront()
+		if m != nil && m.id == 0 {
+			c.sendDone(m, p.gone)
+		}
+	}
+	for p.transfers.pop() != nil { // they are in the table of ids
+	}
+	p.off, p.queued = 0, 0
+}
+
+func (c *Core) failIDs(p *Peer) {
+	for i := range c.ids.slots {
+		switch m := c.ids.slots[i].m; {
+		case m == nil:
+		case m.Kind == KindSend && m.Peer == p.ID:
+			c.sendDone(m, p.gone)
+		case m.Kind == KindRecv && m.Source == p.ID:
+			c.complete(m, p.gone)
+		}
+	}
+}
+
+func (c *Core) failPosted(p *Peer) {
+	var hit []*MSO
+	c.posted.t.all(func(m *MSO) {
+		if m.concerns(p.ID, p.gone.Left) {
+			hit = append(hit, m)
+		}
+	})
+	for _, m := range c.probes {
+		if m.concerns(p.ID, p.gone.Left) {
+			hit = append(hit, m)
+		}
+	}
+	sortBySeq(hit)
+	for _, m := range hit {
+		if m.IsDone() {
+			continue // a schedule that failed took it along
+		}
+		if m.Kind == KindRecv {
+			c.posted.remove(m)
+		} else {
+			c.dropProbe(m)
+		}
+		c.complete(m, p.gone)
+	}
+}
+
+// concerns reports whether the failure of id ends m. That a peer leaves cleanly
+// does not end a wildcard: others may still send.
+func (m *MSO) concerns(id PeerID, left bool) bool {
+	if m.Peer != AnyPeer {
+		return m.Peer == id
+	}
+	return !left && (m.Member == nil || m.Member(id))
+}
+
+// failEvents drops the messages of p that will never be whole.
+func (c *Core) failEvents(p *Peer) {
+	c.events.t[0].all(func(u *MSO) {
+		if u.Peer == p.ID && u.State() != Queued {
+			c.events.remove(u)
+			c.dropArrival(u)
+		}
+	})
+}
+
+// failSink ends the receive whose payload broke off.
+func (c *Core) failSink(p *Peer, s *Sink) {
+	if s == nil || s.m == nil {
+		return
+	}
+	m := s.m
+	*s = Sink{}
+	switch {
+	case m.Kind == KindRecv && m.id == 0:
+		c.complete(m, p.gone)
+	case m.Kind == KindArrival && m.partner != nil:
+		c.complete(m.partner, p.gone)
+		c.dropArrival(m)
+	case m.Kind == KindArrival && m.links[0].q == nil: // held by a matched probe, or abandoned
+		m.ended = true
+	}
+}
+
+func (c *Core) dropArrival(u *MSO) {
+	c.giveBack(u.Buf, u.own)
+	c.freeMSO(u)
+}
+
+// Complete ends a general request of the owner's.
+func (c *Core) Complete(m *MSO, err error) { c.complete(m, err) }

@@ -1,0 +1,102 @@
+package core
+
+import "fmt"
+
+// Job is work that is too long for the mutex: a large copy, an allocation, a
+// step of a schedule. Run does it without the mutex; Finish, with the mutex,
+// takes note. Who runs it: the poster when Post returns it, else the holder of
+// the progress right.
+type Job struct {
+	kind jobKind
+	m    *MSO // the receive
+	from *MSO // the arrival or the local send that it takes
+	step stepRef
+	do   func() error
+	err  error
+}
+
+type jobKind uint8
+
+const (
+	jobNone  jobKind = iota
+	jobCopy          // copy an arrival's slab into the receive
+	jobSelf          // copy a local send into the receive
+	jobAlloc         // allocate for a receive of unknown length, then approve its RTS
+	jobStep          // run a local step of a schedule
+)
+
+// NextJob takes the next job off the list.
+func (c *Core) NextJob() (Job, bool) {
+	if c.jobs.Len() == 0 {
+		return Job{}, false
+	}
+	j := *c.jobs.At(0)
+	c.jobs.PopFront()
+	return j, true
+}
+
+// HasJobs reports whether NextJob would return one.
+func (c *Core) HasJobs() bool { return c.jobs.Len() > 0 }
+
+// Run does the work; the mutex must not be held.
+func (j *Job) Run() {
+	switch j.kind {
+	case jobCopy, jobSelf:
+		if j.m.Alloc != nil {
+			j.m.allocate(j.m.Length)
+		}
+		copy(j.m.Buf, j.from.Buf)
+	case jobAlloc:
+		j.m.allocate(j.m.Length)
+	case jobStep:
+		j.err = protect(j.do)
+	default:
+		panic("core: Run of no job: a bug of ours")
+	}
+}
+
+// allocate gives a receive of unknown length its memory. A length that Alloc
+// cannot serve leaves Buf empty and sets Err.
+func (m *MSO) allocate(n int) {
+	m.Buf = nil
+	err := protect(func() error {
+		m.Buf = m.Alloc(n)
+		return nil
+	})
+	if len(m.Buf) < n && m.Err == nil {
+		m.Err = err
+		if err == nil {
+			m.Err = &TruncateError{Message: n, Buffer: len(m.Buf)}
+		}
+	}
+}
+
+// protect turns a panic of the user's code into an error: it must not take the
+// worker with it.
+func protect(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return f()
+}
+
+// Finish takes note of a job that was run.
+func (c *Core) Finish(j *Job) {
+	switch j.kind {
+	case jobCopy:
+		c.consumed(j.from)
+		c.recvDone(j.m)
+	case jobSelf:
+		c.sendDone(j.from, nil)
+		c.recvDone(j.m)
+	case jobAlloc:
+		c.sendCTS(j.m)
+	case jobStep:
+		c.stats.StepsRun++
+		c.localDone(j.step, j.err)
+	default:
+		panic("core: Finish of no job: a bug of ours")
+	}
+}

@@ -1,0 +1,339 @@
+package core
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+// PeerID numbers the peers of an engine: their rank in the world communicator.
+type PeerID int32
+
+// AnyPeer and AnyTag are the wildcards of a receive or a probe.
+const (
+	AnyPeer PeerID = -1
+	AnyTag  Tag    = -1
+)
+
+// Tag is a message tag: 0 or more, or AnyTag in a receive.
+type Tag int32
+
+// ContextID separates the messages of communicators (MPI 4.1, section 6.1.2).
+type ContextID uint64
+
+// Kind says what a user asked for, or what the engine holds.
+type Kind uint8
+
+// The kinds of MSO.
+const (
+	KindSend    Kind = iota // a message to a peer
+	KindRecv                // a receive into Buf, or into what Alloc gives
+	KindProbe               // waits for a matching message and leaves it queued
+	KindMprobe              // waits for a matching message and takes it off the event queue
+	KindArrival             // a message that arrived before a receive (event queue)
+	KindSched               // a schedule: done when its last step is
+	KindGeneral             // completed by its owner (generalised requests)
+)
+
+// Mode is the communication mode of a send (MPI 4.1, section 3.4).
+type Mode uint8
+
+// The modes. Ready sends are standard sends here: the receiver needs no help.
+const (
+	Standard Mode = iota
+	Synchronous
+)
+
+// State is the state of an MSO.
+//
+//	        post            match, CTS, Ack
+//	Idle ────────▶ Queued ────────────────▶ Moving ────▶ Done ──▶ Idle (restart)
+//	                 │                         ▲           ▲
+//	                 └──▶ Offered ─────────────┘           │
+//	                        └── cancelled, withdrawn ──────┘
+type State uint32
+
+// The states. Only the core moves an MSO from one to the next, with the mutex held.
+const (
+	Idle    State = iota // with its owner: never posted, or fetched after Done
+	Queued               // a receive or probe on the request queue; an arrival complete on the event queue
+	Offered              // a send whose RTS or synchronous Eager frame is out: CTS, Ack or cancel moves it on; an arrival known by its RTS
+	Moving               // its payload is being written or received
+	Done                 // the engine has let go of it: results and buffer are the owner's
+)
+
+func (s State) String() string {
+	switch s {
+	case Idle:
+		return "idle"
+	case Queued:
+		return "queued"
+	case Offered:
+		return "offered"
+	case Moving:
+		return "moving"
+	case Done:
+		return "done"
+	default:
+		panic(fmt.Sprintf("core: state %d does not exist: a bug of ours", uint32(s)))
+	}
+}
+
+// owner says where a block of memory goes back to.
+type owner uint8
+
+const (
+	ownUser   owner = iota // the user's memory, or the garbage collector's
+	ownPool                // the library send buffer
+	ownAttach              // the buffer attached for Bsend
+	ownSlab                // the receive slabs
+)
+
+// MSO is a message state object: all that the engine knows of one operation.
+//
+// Life cycle: the owner fills in the request fields and posts it; from then
+// until State is Done it belongs to the engine, and so does the memory of Buf.
+// The result fields are valid once State reads Done. A Done MSO may be reset
+// and posted again (persistent requests).
+type MSO struct {
+	state atomic.Uint32 // State; stored with the mutex held, read by anyone
+
+	// Request fields: set by the owner before posting, immutable after.
+	Kind   Kind
+	Mode   Mode
+	Object bool  // the payload is a serialised object
+	Elem   uint8 // element class announced in the frame, 0 = none
+	Peer   PeerID
+	Tag    Tag
+	Ctx    ContextID
+	Buf    []byte             // what to send, or where to receive
+	Alloc  func(n int) []byte // receive of unknown length: memory for n bytes; Buf is set to it
+	Member func(PeerID) bool  // wildcard receives: whose failure concerns them; nil = everyone's
+	User   any                // the owner's; the engine does not look
+	own    owner              // of Buf
+	detach bool               // standard send from the library buffer: nobody waits for it
+	_      [0]func()          // not comparable: identity is the pointer
+
+	// Result fields: written by the core before Done.
+	Err       error
+	Source    PeerID
+	GotTag    Tag
+	Length    int // bytes of the message, which is more than fit when Err is a truncation
+	GotElem   uint8
+	GotObject bool
+	Cancelled bool
+	Message   *MSO // of a Mprobe: the message taken off the queue
+
+	// Engine fields: guarded by the engine's mutex.
+	seq     uint64  // order of posting or arrival
+	id      uint64  // entry in the table of ids, 0 if none
+	remote  uint64  // the peer's id for this message
+	moved   int     // bytes handed to the stream, or received
+	total   int     // bytes that will move (approved by the receiver)
+	wants   pending // what a send still waits for
+	asked   bool    // a cancel request is out
+	ended   bool    // abandoned by its owner: the payload is dropped
+	sync    bool    // arrival: the sender wants an Ack
+	partner *MSO    // receive <-> arrival while a payload is on its way; arrival -> local send
+	step    stepRef // the schedule that this MSO is a step of
+	waiter  *Waiter // who to tell when done
+	links   [4]link // in the queues of match.go
+	next    *MSO    // free list, transfer list
+}
+
+// pending is a set of events that a send waits for.
+type pending uint8
+
+const (
+	wantWrite pending = 1 << iota // all bytes handed to the kernel
+	wantAck                       // the receiver matched it
+)
+
+// State returns the state; safe for any goroutine.
+func (m *MSO) State() State { return State(m.state.Load()) }
+
+// IsDone reports whether the engine has let go of m: one atomic load.
+func (m *MSO) IsDone() bool { return State(m.state.Load()) == Done }
+
+func (m *MSO) setState(s State) { m.state.Store(uint32(s)) }
+
+// Reset makes a Done or new MSO ready to be posted again; the request fields stay.
+func (m *MSO) Reset() {
+	if s := m.State(); s != Done && s != Idle {
+		panic("core: Reset of an MSO that is " + s.String() + ": a bug of ours")
+	}
+	m.Err, m.Source, m.GotTag, m.Length, m.Message = nil, 0, 0, 0, nil
+	m.GotElem, m.GotObject, m.Cancelled = 0, false, false
+	m.id, m.remote, m.moved, m.total, m.wants = 0, 0, 0, 0, 0
+	m.asked, m.ended, m.partner, m.waiter = false, false, nil, nil
+	m.setState(Idle)
+}
+
+// Waiter is one sleeping caller: it is woken when need of its MSOs are done.
+type Waiter struct {
+	C chan struct{} // capacity 1: receives once per firing
+
+	// Guarded by the engine's mutex.
+	need  int
+	fired bool
+	next  *Waiter
+}
+
+// Wake tells the waiter; called without the mutex.
+func (w *Waiter) Wake() { w.C <- struct{}{} }
+
+// Attach makes w fire when need of the MSOs that are not done yet complete. It
+// reports false, attaching nothing, when enough are done already.
+//
+// Preconditions:
+//   - w is attached to nothing.
+func (c *Core) Attach(w *Waiter, need int, ms ...*MSO) bool {
+	open := 0
+	for _, m := range ms {
+		if m != nil && !m.IsDone() {
+			open++
+		}
+	}
+	if need -= len(ms) - open; need <= 0 {
+		return false
+	}
+	w.need, w.fired = need, false
+	for _, m := range ms {
+		if m != nil && !m.IsDone() {
+			m.waiter = w
+		}
+	}
+	return true
+}
+
+// Detach undoes Attach and reports whether w fired meanwhile: then its channel
+// holds, or is about to hold, a value that the owner must take.
+func (c *Core) Detach(w *Waiter, ms ...*MSO) bool {
+	for _, m := range ms {
+		if m != nil && m.waiter == w {
+			m.waiter = nil
+		}
+	}
+	return w.fired
+}
+
+// TakeWoken returns the waiters that fired, in a list; Woken walks it.
+func (c *Core) TakeWoken() *Waiter {
+	w := c.woken
+	c.woken = nil
+	return w
+}
+
+// WakeAll wakes the list that TakeWoken returned; called without the mutex.
+func WakeAll(w *Waiter) {
+	for w != nil {
+		next := w.next
+		w.next = nil
+		w.Wake()
+		w = next
+	}
+}
+
+// complete is the only way to Done.
+func (c *Core) complete(m *MSO, err error) {
+	if m.Err == nil {
+		m.Err = err
+	}
+	if m.id != 0 {
+		c.ids.drop(m.id)
+		m.id = 0
+	}
+	c.active--
+	m.partner = nil
+	w, step := m.waiter, m.step
+	m.waiter = nil
+	if m.detach {
+		c.stats.Detached--
+		c.freeMSO(m)
+		return
+	}
+	m.setState(Done)
+	if w != nil {
+		if w.need--; w.need == 0 {
+			w.fired, w.next, c.woken = true, c.woken, w
+		}
+	}
+	if step.sched != nil {
+		c.stepDone(step, m.Err)
+	}
+}
+
+// ids is the table behind the numbers that frames carry: a number names a slot
+// and its generation, so that a late or invented number finds nothing.
+type ids struct {
+	slots []idSlot
+	free  []uint32
+}
+
+type idSlot struct {
+	m   *MSO
+	gen uint32 // 1 or more: an id is never 0
+}
+
+func (t *ids) add(m *MSO) uint64 {
+	var i uint32
+	if n := len(t.free); n > 0 {
+		i = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		i = uint32(len(t.slots))
+		t.slots = append(t.slots, idSlot{gen: 1})
+	}
+	t.slots[i].m = m
+	return uint64(t.slots[i].gen)<<32 | uint64(i)
+}
+
+func (t *ids) get(id uint64) *MSO {
+	i := uint32(id)
+	if uint64(i) >= uint64(len(t.slots)) || t.slots[i].gen != uint32(id>>32) {
+		return nil
+	}
+	return t.slots[i].m
+}
+
+func (t *ids) drop(id uint64) {
+	s := &t.slots[uint32(id)]
+	s.m = nil
+	if s.gen++; s.gen == 0 {
+		s.gen = 1
+	}
+	t.free = append(t.free, uint32(id))
+}
+
+// newMSO takes an MSO off the free list.
+func (c *Core) newMSO(k Kind) *MSO {
+	m := c.free
+	if m == nil {
+		m = new(MSO)
+	} else {
+		c.free, m.next = m.next, nil
+	}
+	m.Kind = k
+	return m
+}
+
+// freeMSO puts m back, holding on to nothing.
+func (c *Core) freeMSO(m *MSO) {
+	*m = MSO{next: c.free}
+	c.free = m
+}
+
+// NewMSO and FreeMSO lend the free list to the engine for its blocking calls.
+func (c *Core) NewMSO(k Kind) *MSO { return c.newMSO(k) }
+
+// FreeMSO takes back a Done MSO from NewMSO.
+func (c *Core) FreeMSO(m *MSO) { c.freeMSO(m) }
+
+func (m *MSO) header(k wire.Kind) wire.Header {
+	h := wire.Header{Kind: k, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(len(m.Buf))}
+	if m.Object {
+		h.Flags |= wire.FlagObject
+	}
+	return h
+}

@@ -1,0 +1,79 @@
+package core
+
+// Iprobe returns the first queued message that fits, leaving it there; nil if
+// there is none (MPI 4.1, section 3.8.1).
+func (c *Core) Iprobe(ctx ContextID, peer PeerID, tag Tag) *MSO {
+	return c.events.find(key{ctx, peer, tag})
+}
+
+// Improbe takes the first queued message that fits off the event queue, so that
+// only a receive given it can have it (section 3.8.2).
+func (c *Core) Improbe(ctx ContextID, peer PeerID, tag Tag) *MSO {
+	u := c.events.find(key{ctx, peer, tag})
+	if u != nil {
+		c.events.remove(u)
+	}
+	return u
+}
+
+// postProbe answers a blocking probe at once, or leaves it to offerToProbes.
+func (c *Core) postProbe(m *MSO) {
+	if u := c.events.find(key{m.Ctx, m.Peer, m.Tag}); u != nil {
+		if m.Kind == KindMprobe {
+			c.events.remove(u)
+		}
+		c.answer(m, u)
+		return
+	}
+	m.setState(Queued)
+	if m.Peer != AnyPeer {
+		if p := c.peers[m.Peer]; p.gone != nil {
+			c.complete(m, p.gone)
+			return
+		}
+	}
+	c.probes = append(c.probes, m)
+}
+
+func (c *Core) answer(m, u *MSO) {
+	m.fillFrom(u, u.Length)
+	if m.Kind == KindMprobe {
+		m.Message = u
+	}
+	c.complete(m, nil)
+}
+
+// offerToProbes shows a new arrival to the blocked probes, in order of posting.
+// It reports whether a matched probe took it.
+func (c *Core) offerToProbes(u *MSO) (taken bool) {
+	if len(c.probes) == 0 {
+		return false
+	}
+	rest := c.probes[:0]
+	for _, m := range c.probes {
+		if taken || !m.fits(u) {
+			rest = append(rest, m)
+			continue
+		}
+		taken = m.Kind == KindMprobe
+		c.answer(m, u)
+	}
+	clear(c.probes[len(rest):])
+	c.probes = rest
+	return taken
+}
+
+func (m *MSO) fits(u *MSO) bool {
+	return m.Ctx == u.Ctx && (m.Peer == AnyPeer || m.Peer == u.Peer) && (m.Tag == AnyTag || m.Tag == u.Tag)
+}
+
+func (c *Core) dropProbe(m *MSO) {
+	rest := c.probes[:0]
+	for _, x := range c.probes {
+		if x != m {
+			rest = append(rest, x)
+		}
+	}
+	clear(c.probes[len(rest):])
+	c.probes = rest
+}

@@ -1,0 +1,123 @@
+package core
+
+import "github.com/fitmpi/fitmpi/internal/wire"
+
+// postRecv looks in the event queue, then stands on the request queue.
+func (c *Core) postRecv(m *MSO) (Job, bool) {
+	if m.Message != nil {
+		u := m.Message
+		m.Message = nil
+		return c.take(m, u)
+	}
+	if u := c.events.find(key{m.Ctx, m.Peer, m.Tag}); u != nil {
+		c.events.remove(u)
+		return c.take(m, u)
+	}
+	m.setState(Queued)
+	if m.Peer != AnyPeer {
+		if p := c.peers[m.Peer]; p.gone != nil {
+			c.complete(m, p.gone)
+			return Job{}, false
+		}
+	}
+	c.posted.add(m)
+	return Job{}, false
+}
+
+// take joins receive m with arrival u, which is off the event queue.
+func (c *Core) take(m, u *MSO) (Job, bool) {
+	m.fillFrom(u, u.Length)
+	m.setState(Moving)
+	switch {
+	case u.partner != nil && u.partner.Kind == KindSend: // from self
+		s := u.partner
+		s.partner = nil
+		s.setState(Moving)
+		c.freeMSO(u)
+		return Job{kind: jobSelf, m: m, from: s}, true
+	case u.ended: // its connection broke in the middle
+		gone := c.peers[u.Peer].gone
+		c.dropArrival(u)
+		c.complete(m, gone)
+		return Job{}, false
+	case u.State() == Offered: // an RTS
+		return c.approve(m, u)
+	case u.State() == Moving: // the rest of its payload is still on its way
+		c.ackMatch(u)
+		m.partner, u.partner = u, m
+		return Job{}, false
+	default:
+		c.ackMatch(u)
+		return Job{kind: jobCopy, m: m, from: u}, true
+	}
+}
+
+// ackMatch tells the sender of a synchronous message that it was matched.
+func (c *Core) ackMatch(u *MSO) {
+	if u.sync {
+		c.control(c.peers[u.Peer], &wire.Header{Kind: wire.KindAck, ID: u.remote})
+	}
+}
+
+// approve answers an RTS. A receive of unknown length needs memory first, which
+// may take long: that is a job.
+func (c *Core) approve(m, u *MSO) (Job, bool) {
+	m.remote, m.total = u.remote, u.Length
+	from := u.Peer
+	c.freeMSO(u)
+	m.Source = from
+	if m.Alloc != nil {
+		return Job{kind: jobAlloc, m: m}, true
+	}
+	c.sendCTS(m)
+	return Job{}, false
+}
+
+func (c *Core) sendCTS(m *MSO) {
+	p := c.peers[m.Source]
+	if p.gone != nil {
+		c.complete(m, p.gone)
+		return
+	}
+	if m.total = min(m.Length, len(m.Buf)); m.ended {
+		m.total = 0
+	}
+	h := wire.Header{Kind: wire.KindCTS, ID: m.remote, Length: uint64(m.total)}
+	if m.total > 0 {
+		m.id = c.ids.add(m)
+		h.Context = m.id
+	}
+	c.control(p, &h)
+	if m.total == 0 {
+		c.recvDone(m)
+	}
+}
+
+// recvDone completes a receive whose payload is in place.
+func (c *Core) recvDone(m *MSO) {
+	c.stats.ReceivedMessages++
+	c.stats.ReceivedBytes += uint64(m.Length)
+	var err error
+	if m.Length > len(m.Buf) && m.Err == nil {
+		err = &TruncateError{Message: m.Length, Buffer: len(m.Buf)}
+	}
+	c.complete(m, err)
+}
+
+// consumed gives the memory and the credit of an unexpected eager message back.
+func (c *Core) consumed(u *MSO) {
+	c.returnCredit(c.peers[u.Peer], u.Length)
+	c.giveBack(u.Buf, u.own)
+	c.freeMSO(u)
+}
+
+// returnCredit tells the peer, a quarter of the window at a time, that eager
+// bytes no longer occupy this rank.
+func (c *Core) returnCredit(p *Peer, payload int) {
+	n := payload + wire.HeaderLen
+	p.used -= n
+	if p.owed += n; p.owed >= c.cfg.Window/4 && p.gone == nil {
+		c.control(p, &wire.Header{Kind: wire.KindCredit, Length: uint64(p.owed)})
+		p.owed = 0
+	}
+}

@@ -1,0 +1,265 @@
+package core
+
+import "slices"
+
+// Schedule is a collective operation in progress: a graph of sends, receives
+// and local steps. A step starts when the steps it comes after are complete;
+// steps that become ready together start in order of creation. At most one
+// local step of a schedule runs at a time.
+//
+// The owner builds it (Send, Recv, SendFrom, RecvInto, Do), then the engine
+// starts it; from then on the mutex guards it. Its MSO is done when the last
+// step is, or when a step fails.
+type Schedule struct {
+	MSO  MSO // Kind is KindSched
+	ctx  ContextID
+	tag  Tag
+	peer []PeerID // of each rank of the communicator
+
+	steps   []step
+	edges   []int32 // successors, grouped by step after link
+	left    int     // steps not complete
+	running bool    // a local step is queued or runs
+	ready   []int32 // steps whose predecessors are complete, in order of becoming ready
+	local   []int32 // local steps that are ready, in order
+	pumping bool    // pump is on the stack: what becomes ready waits for its turn
+	failed  error
+	flying  int // communication steps in progress
+}
+
+type step struct {
+	kind  stepKind
+	mso   *MSO
+	from  *[]byte // SendFrom, RecvInto
+	do    func() error
+	after []int32
+	need  int32 // predecessors not complete
+	first int32 // its successors are edges[first:last]
+	last  int32
+}
+
+type stepKind uint8
+
+const (
+	stepSend stepKind = iota
+	stepRecv
+	stepDo
+)
+
+type stepRef struct {
+	sched *Schedule
+	i     int32
+}
+
+// NewSchedule returns an empty schedule over the communicator whose ranks are
+// peers, in the collective context ctx; tag is the number of the collective.
+func NewSchedule(ctx ContextID, tag Tag, peers []PeerID) *Schedule {
+	s := &Schedule{MSO: MSO{Kind: KindSched}, ctx: ctx, tag: tag, peer: peers}
+	s.MSO.User = s
+	return s
+}
+
+func (s *Schedule) add(st step, after []int32) int32 {
+	i := int32(len(s.steps))
+	st.after = slices.Clone(after)
+	s.steps = append(s.steps, st)
+	return i
+}
+
+func (s *Schedule) message(k Kind, rank int, b []byte) *MSO {
+	return &MSO{Kind: k, Peer: s.peer[rank], Ctx: s.ctx, Tag: s.tag, Buf: b}
+}
+
+// Send adds a step that sends data to rank.
+func (s *Schedule) Send(rank int, data []byte, after ...int32) int32 {
+	return s.add(step{kind: stepSend, mso: s.message(KindSend, rank, data)}, after)
+}
+
+// Recv adds a step that receives len(buf) bytes from rank.
+func (s *Schedule) Recv(rank int, buf []byte, after ...int32) int32 {
+	return s.add(step{kind: stepRecv, mso: s.message(KindRecv, rank, buf)}, after)
+}
+
+// SendFrom is Send of what *data is when the step starts.
+func (s *Schedule) SendFrom(rank int, data *[]byte, after ...int32) int32 {
+	return s.add(step{kind: stepSend, mso: s.message(KindSend, rank, nil), from: data}, after)
+}
+
+// RecvInto receives a message of any length into new memory and sets *data to it.
+func (s *Schedule) RecvInto(rank int, data *[]byte, after ...int32) int32 {
+	m := s.message(KindRecv, rank, nil)
+	m.Alloc = func(n int) []byte { return make([]byte, n) }
+	return s.add(step{kind: stepRecv, mso: m, from: data}, after)
+}
+
+// Do adds local work. It runs without the engine's mutex, on the thread of
+// whoever makes progress; it must not communicate.
+func (s *Schedule) Do(f func() error, after ...int32) int32 {
+	return s.add(step{kind: stepDo, do: f}, after)
+}
+
+// StartSchedule starts s: its MSO is posted.
+func (c *Core) StartSchedule(s *Schedule) {
+	c.active++
+	s.link()
+	s.left, s.running, s.failed, s.flying = len(s.steps), false, nil, 0
+	s.ready, s.local = s.ready[:0], s.local[:0]
+	s.MSO.setState(Moving)
+	for i := range s.steps {
+		if len(s.steps[i].after) == 0 {
+			s.ready = append(s.ready, int32(i))
+		}
+	}
+	c.pump(s)
+}
+
+// pump starts what is ready, then ends the schedule if nothing is left. Steps
+// that complete while they are started only add to the list: so the order of
+// starting is that of becoming ready, and the stack stays flat.
+func (c *Core) pump(s *Schedule) {
+	if s.pumping {
+		return
+	}
+	s.pumping = true
+	for k := 0; k < len(s.ready) && s.failed == nil; k++ {
+		c.startStep(s, s.ready[k])
+	}
+	s.ready = s.ready[:0]
+	s.pumping = false
+	c.pumpLocal(s)
+	switch {
+	case s.failed != nil:
+		c.maybeEndFailed(s)
+	case s.left == 0 && !s.MSO.IsDone():
+		c.complete(&s.MSO, nil)
+	}
+}
+
+// link turns the predecessor lists into successor lists.
+func (s *Schedule) link() {
+	count := make([]int32, len(s.steps)+1)
+	for i := range s.steps {
+		st := &s.steps[i]
+		st.need = int32(len(st.after))
+		if st.mso != nil {
+			st.mso.Reset()
+			st.mso.step = stepRef{s, int32(i)}
+		}
+		for _, a := range st.after {
+			count[a+1]++
+		}
+	}
+	for i := 1; i < len(count); i++ {
+		count[i] += count[i-1]
+	}
+	s.edges = make([]int32, count[len(count)-1])
+	for i := range s.steps {
+		s.steps[i].first, s.steps[i].last = count[i], count[i]
+	}
+	for i := range s.steps {
+		for _, a := range s.steps[i].after {
+			p := &s.steps[a]
+			s.edges[p.last] = int32(i)
+			p.last++
+		}
+	}
+}
+
+func (c *Core) startStep(s *Schedule, i int32) {
+	st := &s.steps[i]
+	if st.kind == stepDo {
+		s.local = append(s.local, i)
+		return
+	}
+	if st.kind == stepSend && st.from != nil {
+		st.mso.Buf = *st.from
+	}
+	s.flying++
+	if j, ok := c.Post(st.mso); ok {
+		c.jobs.Push(j)
+	}
+}
+
+// pumpLocal queues the next local step, one at a time.
+func (c *Core) pumpLocal(s *Schedule) {
+	if s.running || len(s.local) == 0 || s.failed != nil {
+		return
+	}
+	i := s.local[0]
+	s.local = append(s.local[:0], s.local[1:]...)
+	s.running = true
+	c.jobs.Push(Job{kind: jobStep, do: s.steps[i].do, step: stepRef{s, i}})
+}
+
+func (c *Core) localDone(r stepRef, err error) {
+	r.sched.running = false
+	c.advance(r, err)
+}
+
+// stepDone is called when the MSO of a communication step completes.
+func (c *Core) stepDone(r stepRef, err error) {
+	s := r.sched
+	st := &s.steps[r.i]
+	s.flying--
+	if m := st.mso; st.kind == stepRecv && err == nil {
+		if st.from != nil {
+			*st.from = m.Buf
+		} else if m.Length != len(m.Buf) {
+			err = &TruncateError{Message: m.Length, Buffer: len(m.Buf)}
+		}
+	}
+	c.advance(r, err)
+}
+
+// advance starts what became ready, or ends the schedule.
+func (c *Core) advance(r stepRef, err error) {
+	s := r.sched
+	if s.MSO.IsDone() {
+		return
+	}
+	if err != nil && s.failed == nil {
+		c.failSched(s, err)
+	}
+	st := &s.steps[r.i]
+	s.left--
+	for _, k := range s.edges[st.first:st.last] {
+		if s.steps[k].need--; s.steps[k].need == 0 {
+			s.ready = append(s.ready, k)
+		}
+	}
+	c.pump(s)
+}
+
+// failSched withdraws the receives that are posted; sends and payloads under
+// way end by themselves, and the schedule with the last of them.
+func (c *Core) failSched(s *Schedule, err error) {
+	s.failed = err
+	for i := range s.steps {
+		if m := s.steps[i].mso; m != nil && m.Kind == KindRecv && m.State() == Queued {
+			c.withdraw(m)
+		}
+	}
+}
+
+func (c *Core) maybeEndFailed(s *Schedule) {
+	if s.flying == 0 && !s.running && !s.pumping && !s.MSO.IsDone() {
+		c.complete(&s.MSO, s.failed)
+	}
+}
+
+// abandonSched ends a schedule on its owner's wish.
+func (c *Core) abandonSched(m *MSO, err error) {
+	s, ok := m.User.(*Schedule)
+	if !ok {
+		panic("core: schedule without its MSO: a bug of ours")
+	}
+	if s.failed == nil {
+		c.failSched(s, err)
+	}
+	for i := range s.steps {
+		if x := s.steps[i].mso; x != nil && (x.State() == Queued || x.State() == Offered) {
+			c.Abandon(x, err, nil)
+		}
+	}
+	c.maybeEndFailed(s)
+}

@@ -1,0 +1,151 @@
+package core
+
+import "github.com/fitmpi/fitmpi/internal/wire"
+
+// Post gives m to the engine. A job that it returns is long work that the
+// caller must do at once: Run it without the mutex, then Finish it with.
+//
+// Preconditions:
+//   - m is Idle, its request fields are filled in, its peer exists.
+func (c *Core) Post(m *MSO) (Job, bool) {
+	c.active++
+	switch m.Kind {
+	case KindSend:
+		return c.postSend(m)
+	case KindRecv:
+		return c.postRecv(m)
+	case KindProbe, KindMprobe:
+		c.postProbe(m)
+	case KindGeneral:
+		m.setState(Queued)
+	default:
+		panic("core: Post of an MSO of this kind: a bug of ours")
+	}
+	return Job{}, false
+}
+
+func (c *Core) postSend(m *MSO) (Job, bool) {
+	p := c.peers[m.Peer]
+	m.setState(Queued)
+	switch n := len(m.Buf); {
+	case p.gone != nil:
+		c.sendDone(m, p.gone)
+	case m.Peer == c.cfg.Self:
+		return c.postSelf(m)
+	case n > c.cfg.EagerMax:
+		c.sendRTS(p, m)
+	case p.credit < n+wire.HeaderLen:
+		c.stats.CreditStalls++
+		c.sendRTS(p, m)
+	default:
+		p.credit -= n + wire.HeaderLen
+		c.sendEager(p, m)
+	}
+	return Job{}, false
+}
+
+// sendEager puts header and payload on the stream.
+func (c *Core) sendEager(p *Peer, m *MSO) {
+	h := m.header(wire.KindEager)
+	if m.Mode == Synchronous {
+		h.Flags |= wire.FlagSync
+		m.wants |= wantAck
+		m.id = c.ids.add(m)
+		h.ID = m.id
+		m.setState(Offered)
+	}
+	if len(m.Buf) <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
+		c.count(Short, m)
+		b := c.reserve(p, wire.HeaderLen+len(m.Buf))
+		wire.PutHeader(b, &h)
+		copy(b[wire.HeaderLen:], m.Buf)
+	} else {
+		c.count(Eager, m)
+		m.wants |= wantWrite
+		c.control(p, &h)
+		c.append(p, segment{data: m.Buf, mso: m})
+		if m.Mode != Synchronous {
+			m.setState(Moving)
+		}
+	}
+	if m.wants == 0 {
+		c.sendDone(m, nil)
+	}
+}
+
+// sendRTS announces a message that waits for the receiver's approval.
+func (c *Core) sendRTS(p *Peer, m *MSO) {
+	c.count(Rendezvous, m)
+	m.id = c.ids.add(m)
+	h := m.header(wire.KindRTS)
+	h.ID = m.id
+	m.setState(Offered)
+	c.control(p, &h)
+}
+
+func (c *Core) count(p Protocol, m *MSO) {
+	c.stats.SentMessages[p]++
+	c.stats.SentBytes[p] += uint64(len(m.Buf))
+}
+
+// Reserve takes n bytes of the library send buffer for a standard send: the
+// caller copies the payload there without the mutex and calls PostCopied.
+func (c *Core) Reserve(n int) ([]byte, bool) { return c.pool.Get(n) }
+
+// Unreserve gives back what Reserve gave.
+func (c *Core) Unreserve(b []byte) { c.giveBack(b, ownPool) }
+
+// PostCopied sends block, which Reserve gave and the caller filled, with the
+// envelope of m. m itself is not posted: the message no longer needs it.
+func (c *Core) PostCopied(m *MSO, block []byte) (Job, bool) {
+	return c.Post(c.carrier(m, block, ownPool))
+}
+
+// carrier returns the MSO of a message that outlives the call that sent it.
+func (c *Core) carrier(m *MSO, block []byte, o owner) *MSO {
+	d := c.newMSO(KindSend)
+	d.Object, d.Elem, d.Peer, d.Tag, d.Ctx = m.Object, m.Elem, m.Peer, m.Tag, m.Ctx
+	d.Buf, d.own, d.detach = block, o, true
+	c.stats.Detached++
+	return d
+}
+
+// CanShort reports whether a standard send of n bytes to id would be copied
+// behind its header and complete at once.
+func (c *Core) CanShort(id PeerID, n int) bool {
+	return n <= c.cfg.ShortMax && id != c.cfg.Self && c.peers[id].credit >= n+wire.HeaderLen && c.pool.Used()+outChunk <= c.pool.Budget()
+}
+
+// onCTS: the receiver matched an RTS and approved h.Length bytes.
+func (c *Core) onCTS(p *Peer, h *wire.Header) error {
+	m := c.ids.get(h.ID)
+	if m == nil || m.Peer != p.ID || m.State() != Offered || m.wants != 0 {
+		return &ProtocolError{p.ID, "CTS for no message of ours"}
+	}
+	if h.Length > uint64(len(m.Buf)) {
+		return &ProtocolError{p.ID, "CTS for more than the message"}
+	}
+	if m.total = int(h.Length); m.total == 0 {
+		c.sendDone(m, nil)
+		return nil
+	}
+	m.remote, m.moved, m.wants = h.Context, 0, wantWrite
+	m.setState(Moving)
+	p.transfers.push(m)
+	c.markDirty(p)
+	return nil
+}
+
+// onAck: the receiver matched a synchronous eager message.
+func (c *Core) onAck(p *Peer, h *wire.Header) error {
+	m := c.ids.get(h.ID)
+	if m == nil || m.Peer != p.ID || m.wants&wantAck == 0 {
+		return &ProtocolError{p.ID, "Ack for no message of ours"}
+	}
+	if m.wants &^= wantAck; m.wants == 0 {
+		c.sendDone(m, nil)
+	} else {
+		m.setState(Moving)
+	}
+	return nil
+}

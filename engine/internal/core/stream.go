@@ -1,0 +1,242 @@
+package core
+
+import (
+	"github.com/fitmpi/fitmpi/buffer"
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+// outChunk is the size of the chunks in which headers and short messages are
+// gathered, so that many leave by one system call.
+const outChunk = 16 << 10
+
+// segment is a span of a peer's output stream.
+type segment struct {
+	data  []byte
+	block []byte // memory to give back when the span is written
+	own   owner  // where block goes
+	chunk bool   // block is a chunk: more may be appended while it is the last segment
+	mso   *MSO   // told when the span is written
+}
+
+// Peer is the core's view of one peer.
+type Peer struct {
+	ID PeerID
+
+	gone   *PeerError // not nil once it failed or left
+	credit int        // eager bytes we may still send
+	used   int        // eager bytes it has sent that we have not given back
+	owed   int        // eager bytes to give back by the next Credit frame
+
+	out       buffer.Ring[segment]
+	off       int // bytes of the first segment that are written
+	queued    int // bytes in out, not counting off
+	transfers fifo[MSO, *MSO]
+
+	isDirty bool
+	next    *Peer
+}
+
+func (p *Peer) link() **Peer { return &p.next }
+func (m *MSO) link() **MSO   { return &m.next }
+
+// fifo is an intrusive queue.
+type fifo[T any, P interface {
+	*T
+	link() **T
+}] struct{ head, tail *T }
+
+func (f *fifo[T, P]) push(x *T) {
+	if f.tail == nil {
+		f.head = x
+	} else {
+		*P(f.tail).link() = x
+	}
+	f.tail = x
+}
+
+func (f *fifo[T, P]) pop() *T {
+	x := f.head
+	if x == nil {
+		return nil
+	}
+	l := P(x).link()
+	f.head = *l
+	if *l = nil; f.head == nil {
+		f.tail = nil
+	}
+	return x
+}
+
+func (c *Core) markDirty(p *Peer) {
+	if !p.isDirty {
+		p.isDirty = true
+		c.dirty.push(p)
+	}
+}
+
+// HasOutput reports whether NextDirty would return a peer.
+func (c *Core) HasOutput() bool { return c.dirty.head != nil }
+
+// NextDirty takes a peer that has something to write off the list.
+func (c *Core) NextDirty() (PeerID, bool) {
+	p := c.dirty.pop()
+	if p == nil {
+		return 0, false
+	}
+	p.isDirty = false
+	return p.ID, true
+}
+
+// control appends a frame without payload.
+func (c *Core) control(p *Peer, h *wire.Header) {
+	wire.PutHeader(c.reserve(p, wire.HeaderLen), h)
+}
+
+// reserve returns n bytes (at most outChunk) at the end of p's stream for the
+// caller to fill before the mutex is released. Control frames must always find
+// room, so the chunk is taken beyond the budget if need be.
+func (c *Core) reserve(p *Peer, n int) []byte {
+	c.markDirty(p)
+	p.queued += n
+	if k := p.out.Len(); k > 0 {
+		if s := p.out.At(k - 1); s.chunk && len(s.data)+n <= cap(s.data) {
+			end := len(s.data)
+			s.data = s.data[:end+n]
+			return s.data[end:]
+		}
+	}
+	b := c.pool.Force(outChunk)
+	p.out.Push(segment{data: b[:n], block: b, own: ownPool, chunk: true})
+	return b[:n]
+}
+
+// append puts a span of somebody's memory on p's stream.
+func (c *Core) append(p *Peer, s segment) {
+	c.markDirty(p)
+	p.queued += len(s.data)
+	p.out.Push(s)
+}
+
+// Gather appends to bufs what should be written to p now, in order. The slices
+// stay valid until the next call of Wrote for p, mutex or not: what the core
+// appends meanwhile goes behind them.
+func (c *Core) Gather(id PeerID, bufs [][]byte) [][]byte {
+	p := c.peers[id]
+	c.refill(p)
+	for i := 0; i < p.out.Len() && len(bufs) < cap(bufs); i++ {
+		d := p.out.At(i).data
+		if i == 0 {
+			d = d[p.off:]
+		}
+		if len(d) > 0 {
+			bufs = append(bufs, d)
+		}
+	}
+	return bufs
+}
+
+// refill turns rendezvous transfers into Data frames, one chunk of each in
+// turn, as long as little is queued: so that a long message neither starves
+// others nor leaves the socket idle.
+func (c *Core) refill(p *Peer) {
+	for p.queued < c.cfg.Chunk {
+		m := p.transfers.pop()
+		if m == nil {
+			return
+		}
+		n := min(c.cfg.Chunk, m.total-m.moved)
+		h := wire.Header{Kind: wire.KindData, ID: m.remote, Context: uint64(m.moved), Length: uint64(n)}
+		c.control(p, &h)
+		s := segment{data: m.Buf[m.moved : m.moved+n]}
+		if m.moved += n; m.moved == m.total {
+			s.mso = m
+		} else {
+			p.transfers.push(m)
+		}
+		c.append(p, s)
+	}
+}
+
+// Wrote says that the first n bytes of what Gather gave for p were written. It
+// completes sends and frees blocks.
+func (c *Core) Wrote(id PeerID, n int) {
+	p := c.peers[id]
+	p.queued -= n
+	p.off += n
+	for p.out.Len() > 0 {
+		s := p.out.At(0)
+		if p.off < len(s.data) {
+			break
+		}
+		p.off -= len(s.data)
+		m := s.mso
+		c.giveBack(s.block, s.own)
+		p.out.PopFront()
+		if m != nil {
+			c.written(m)
+		}
+	}
+	if p.queued > 0 || p.transfers.head != nil {
+		c.markDirty(p)
+	}
+}
+
+// written says that all of m's payload is with the kernel.
+func (c *Core) written(m *MSO) {
+	if m.wants &^= wantWrite; m.wants == 0 {
+		c.sendDone(m, nil)
+	}
+}
+
+// sendDone completes a send and gives back the block it was sent from.
+func (c *Core) sendDone(m *MSO, err error) {
+	c.giveBack(m.Buf, m.own)
+	if m.own != ownUser {
+		m.Buf, m.own = nil, ownUser
+	}
+	c.complete(m, err)
+}
+
+func (c *Core) giveBack(b []byte, o owner) {
+	switch o {
+	case ownUser:
+		return
+	case ownPool:
+		c.pool.Put(b)
+	case ownAttach:
+		c.attached.Free(b)
+	case ownSlab:
+		c.slabs.Put(b)
+	default:
+		panic("core: block of unknown owner: a bug of ours")
+	}
+	if o != ownSlab {
+		c.wakeRoom()
+	}
+}
+
+// WaitRoom registers w to be woken when memory of the library buffer or of the
+// attached buffer is given back. It fires once.
+func (c *Core) WaitRoom(w *Waiter) {
+	w.fired, w.next, c.room = false, c.room, w
+}
+
+// LeaveRoom undoes WaitRoom and reports whether w fired, as Detach does.
+func (c *Core) LeaveRoom(w *Waiter) bool {
+	for l := &c.room; *l != nil; l = &(*l).next {
+		if *l == w {
+			*l, w.next = w.next, nil
+			break
+		}
+	}
+	return w.fired
+}
+
+func (c *Core) wakeRoom() {
+	for w := c.room; w != nil; {
+		next := w.next
+		w.fired, w.next, c.woken = true, c.woken, w
+		w = next
+	}
+	c.room = nil
+}

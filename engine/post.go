@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"github.com/fitmpi/fitmpi/engine/internal/core"
+)
+
+// Post gives m to the engine and returns without waiting. What it matches at
+// once it completes at once, in the caller's thread.
+func (e *Engine) Post(m *MSO) {
+	e.mu.Lock()
+	e.postLocked(m)
+	e.unlockPosted(false)
+}
+
+func (e *Engine) postLocked(m *MSO) {
+	if e.stopping.Load() {
+		e.core.Refuse(m, ErrStopped)
+		return
+	}
+	if j, ok := e.core.Post(m); ok {
+		e.runJob(&j)
+	}
+}
+
+// runJob does long work without the mutex, which it expects held and leaves held.
+func (e *Engine) runJob(j *core.Job) {
+	e.unlock()
+	j.Run()
+	e.mu.Lock()
+	e.core.Finish(j)
+}
+
+// unlockPosted releases the mutex after a post and sees to it that whoever is
+// to send what was posted knows. blocking says that the caller is about to wait
+// or to return to a user who expects the message to have left.
+func (e *Engine) unlockPosted(blocking bool) {
+	out := e.core.HasOutput() || e.core.HasJobs()
+	e.unlock()
+	switch e.cfg.Progress {
+	case Worker:
+		e.kick(out)
+	case Assist:
+		e.postedAssist(out, blocking)
+	case Caller:
+		if out && e.tryRight() {
+			e.turn()
+			e.releaseRight()
+		} else {
+			e.kick(out)
+		}
+	}
+}
+
+// postedAssist: a blocking caller sends for itself when nobody holds the right;
+// else the worker is told.
+func (e *Engine) postedAssist(out, blocking bool) {
+	switch {
+	case blocking && out && e.tryRight():
+		e.drv.flushAll()
+		e.releaseRight()
+	case e.right.Load() != 0:
+		e.kick(out)
+		if e.right.Load() == 0 { // its holder may have left without seeing it
+			e.resume()
+		}
+	case out || !blocking:
+		e.resume()
+	}
+}
+
+// Send is a standard-mode send that may return before the message is received:
+// with room in the library send buffer the payload is copied there. When
+// posted is true the caller must wait for m; otherwise the call is complete and
+// m was not used (FiTMPI: a buffered Send costs the copy).
+func (e *Engine) Send(m *MSO) (posted bool, err error) {
+	n := len(m.Buf)
+	e.mu.Lock()
+	if gone := e.core.PeerGone(m.Peer); gone != nil {
+		e.unlock()
+		return false, gone
+	}
+	if e.core.CanShort(m.Peer, n) || n > e.cfg.CopyMax {
+		e.postLocked(m)
+		e.unlockPosted(true)
+		e.settle(m.Peer)
+		return true, nil
+	}
+	block, ok := e.core.Reserve(n)
+	if !ok {
+		e.postLocked(m)
+		e.unlockPosted(true)
+		return true, nil
+	}
+	e.unlock()
+	copy(block, m.Buf)
+	e.mu.Lock()
+	if j, ok := e.core.PostCopied(m, block); ok {
+		e.runJob(&j)
+	}
+	e.unlockPosted(true)
+	return false, nil
+}
+
+// settle keeps a blocking send of the caller policy inside the call until its
+// bytes are with the kernel: nobody else would bring them there.
+func (e *Engine) settle(id PeerID) {
+	if e.cfg.Progress != Caller || !e.tryRight() {
+		return
+	}
+	e.driveUntil(func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.core.Pending(id) == 0 || e.core.PeerGone(id) != nil
+	})
+	e.releaseRight()
+}
+
+// Bsend sends from the attached buffer: m is copied there and not posted. It
+// reports false when the attached buffer has no room, or none is attached.
+func (e *Engine) Bsend(m *MSO) (bool, error) {
+	e.mu.Lock()
+	if gone := e.core.PeerGone(m.Peer); gone != nil {
+		e.unlock()
+		return false, gone
+	}
+	block, ok := e.core.ReserveAttached(len(m.Buf))
+	if !ok {
+		e.unlock()
+		return false, nil
+	}
+	e.unlock()
+	copy(block, m.Buf)
+	e.mu.Lock()
+	if j, ok := e.core.PostAttached(m, block); ok {
+		e.runJob(&j)
+	}
+	e.unlockPosted(true)
+	return true, nil
+}
+
+// StartSchedule starts a collective; wait for its MSO.
+func (e *Engine) StartSchedule(s *Schedule) {
+	e.mu.Lock()
+	if e.stopping.Load() {
+		e.core.Refuse(&s.MSO, ErrStopped)
+	} else {
+		e.core.StartSchedule(s)
+	}
+	e.unlockPosted(true)
+}
+
+// Iprobe returns the first queued message that fits, nil if there is none; the
+// MSO is valid only until it is received, so its envelope is copied.
+func (e *Engine) Iprobe(ctx ContextID, peer PeerID, tag Tag) (env Envelope, ok bool) {
+	e.progressForTest()
+	e.mu.Lock()
+	defer e.unlock()
+	u := e.core.Iprobe(ctx, peer, tag)
+	if u == nil {
+		return Envelope{}, false
+	}
+	return envelope(u), true
+}
+
+// Improbe takes the first queued message that fits off the event queue.
+func (e *Engine) Improbe(ctx ContextID, peer PeerID, tag Tag) (msg *MSO, env Envelope) {
+	e.progressForTest()
+	e.mu.Lock()
+	defer e.unlock()
+	u := e.core.Improbe(ctx, peer, tag)
+	if u == nil {
+		return nil, Envelope{}
+	}
+	return u, envelope(u)
+}
+
+// Envelope is what a probe learns of a message.
+type Envelope struct {
+	Source PeerID
+	Tag    Tag
+	Length int // bytes
+	Elem   uint8
+	Object bool
+}
+
+func envelope(u *MSO) Envelope {
+	return Envelope{u.Peer, u.Tag, u.Length, u.Elem, u.Object}
+}
+
+// Cancel asks for m to be withdrawn (MPI 4.1, section 3.8.4).
+func (e *Engine) Cancel(m *MSO) {
+	e.mu.Lock()
+	e.core.Cancel(m)
+	e.unlockPosted(false)
+}
+
+// Abandon ends m with err although its message may be under way. It returns at
+// once; m is done soon after, and then its memory is the owner's again.
+func (e *Engine) Abandon(m *MSO, err error) {
+	e.command(command{kind: cmdAbandon, mso: m, err: err})
+}
+
+// FailPeer tells the engine that a peer is dead, by someone else's word.
+func (e *Engine) FailPeer(id PeerID, cause error) {
+	e.command(command{kind: cmdFailPeer, peer: id, err: cause})
+}
+
+// Complete ends an MSO of KindGeneral.
+func (e *Engine) Complete(m *MSO, err error) {
+	e.mu.Lock()
+	e.core.Complete(m, err)
+	e.unlock()
+}
+
+// Borrow returns an MSO for a blocking call; Return takes it back, done.
+func (e *Engine) Borrow(k core.Kind) *MSO {
+	e.mu.Lock()
+	m := e.core.NewMSO(k)
+	e.mu.Unlock()
+	return m
+}
+
+// Return takes back what Borrow gave, when it is done or was never posted.
+func (e *Engine) Return(m *MSO) {
+	e.mu.Lock()
+	e.core.FreeMSO(m)
+	e.mu.Unlock()
+}
+
+// Attach gives the engine the memory for Bsend. It reports false if there is
+// one already.
+func (e *Engine) Attach(mem []byte) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.core.AttachBuffer(mem)
+}
+
+// Detach waits until every message in the attached buffer has left it, and
+// returns the buffer; nil if there was none. Flush (keep) leaves it attached.
+func (e *Engine) Detach(keep bool) []byte {
+	for {
+		e.mu.Lock()
+		mem, busy := e.core.DetachBuffer(keep)
+		if !busy {
+			e.unlock()
+			return mem
+		}
+		w := e.getWaiterLocked()
+		e.core.WaitRoom(w)
+		e.unlock()
+		e.sleepRoom(w)
+	}
+}

@@ -1,0 +1,127 @@
+package boot
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// FDVariable is the environment variable that names the descriptor of the launcher's socket.
+const FDVariable = "FITMPI_BOOT_FD"
+
+// MetricsKey is the key under which a rank reports the address at which it serves its metrics.
+const MetricsKey = "metrics"
+
+// Info is what a launcher tells a rank about itself.
+type Info struct {
+	Rank, Size           int      // 0 <= Rank < Size
+	LocalRank, LocalSize int      // the same among the ranks of this host
+	Job                  [16]byte // one per job, not secret
+	Secret               []byte   // SecretSize bytes that only ranks of this job know
+	Source               string   // who told: "fitrun", or "none" for a job of one
+	Host                 string   // name of this rank's host as the launcher knows it
+	Cores                int      // cores given to this rank, at least 1
+	MetricsAddr          string   // where to serve metrics; port 0 means any, and report it
+	MetricsRequested     bool     // whether to serve metrics at all
+}
+
+// EventKind says what a launcher has to tell.
+type EventKind uint8
+
+const (
+	// PeerFailed: the rank in Event.Rank is dead; nothing more will come from it.
+	PeerFailed EventKind = iota + 1
+	// JobAborted: the job is being ended; Rank asked for it, or -1 when the launcher itself did (timeout, interrupt).
+	JobAborted
+	// LauncherGone: the launcher closed its end or died. The last event of a session.
+	LauncherGone
+)
+
+func (k EventKind) String() string {
+	switch k {
+	case PeerFailed:
+		return "peer-failed"
+	case JobAborted:
+		return "job-aborted"
+	case LauncherGone:
+		return "launcher-gone"
+	default:
+		return "EventKind(" + strconv.Itoa(int(k)) + ")"
+	}
+}
+
+// eventKindOf is the inverse of String for the events that travel.
+func eventKindOf(s string) (EventKind, bool) {
+	for _, k := range []EventKind{PeerFailed, JobAborted} {
+		if s == k.String() {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// Event is news about the job. A session delivers at most one PeerFailed per rank, one JobAborted and one LauncherGone.
+type Event struct {
+	Kind    EventKind
+	Rank    int    // whom it is about, -1 if nobody in particular
+	Message string // for people
+	Code    int    // exit code that goes with it
+}
+
+// Session is a rank's connection to its launcher.
+type Session interface {
+	// Info returns what the launcher said at the start. The caller must not change Secret.
+	Info() Info
+	// Exchange hands in this rank's card, at most MaxCard bytes, and returns the cards of all ranks in rank order.
+	// It waits for the slowest rank, and fails when the job cannot complete the exchange any more. Once per session.
+	Exchange(ctx context.Context, card []byte) ([][]byte, error)
+	// Finalizing tells the launcher that this rank is done with the others: from now on exit code 0 is a clean end.
+	Finalizing(ctx context.Context) error
+	// Abort asks the launcher to end the job with code, and to show message once. It does not wait for the end.
+	Abort(code int, message string) error
+	// Report tells the launcher a fact about this rank, such as MetricsKey and an address.
+	Report(key, value string) error
+	// Events delivers news; it never blocks the session if nobody reads it. Closed by Close.
+	Events() <-chan Event
+	// Close ends the session and waits for its goroutine. It is idempotent.
+	Close() error
+}
+
+// Find returns the session of this process: with fitrun if environ (as of os.Environ) names its descriptor, else that
+// of a job of one rank. It takes the descriptor over and removes the variable from the process's environment, so it
+// finds fitrun once.
+func Find(environ []string) (Session, error) {
+	value, ok := lookup(environ, FDVariable)
+	if !ok {
+		return newSingle()
+	}
+	if err := os.Unsetenv(FDVariable); err != nil {
+		return nil, fmt.Errorf("boot: %w", err)
+	}
+	conn, err := inherit(value)
+	if err != nil {
+		return nil, fmt.Errorf("boot: %s=%s: %w; unset it to run as a job of one rank", FDVariable, clip(value, maxKey), err)
+	}
+	return Open(conn)
+}
+
+// lookup returns the last value of name, the one that counts when a variable is given twice.
+func lookup(environ []string, name string) (value string, ok bool) {
+	for _, e := range environ {
+		if k, v, found := strings.Cut(e, "="); found && k == name {
+			value, ok = v, true
+		}
+	}
+	return value, ok
+}
+
+// NewJob returns a fresh job id and secret.
+func NewJob() (job [16]byte, secret []byte) {
+	secret = make([]byte, SecretSize)
+	rand.Read(job[:]) // never fails: crypto/rand ends the program instead
+	rand.Read(secret)
+	return job, secret
+}

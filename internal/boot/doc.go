@@ -1,0 +1,51 @@
+// Package boot is a rank's view of its launcher: who am I, and where are the others.
+//
+// A rank calls [Find] once with its environment, reads [Session.Info], hands in its card with [Session.Exchange]
+// (an allgather of one opaque card per rank), announces the end of its communication with [Session.Finalizing], and
+// listens for failures of others on [Session.Events]. A program started without a launcher is a job of one rank.
+//
+// The launcher's half of the protocol is here too, so that both ends are written, tested and fuzzed side by side:
+// one [Link] per rank, and one [Cards] table per job.
+//
+// All methods of a Session and of a Link are safe for concurrent use. A Session owns one goroutine, its reader, and a
+// Link one, its writer; Close stops it and waits for it.
+//
+// # How a rank finds fitrun
+//
+// fitrun starts each rank with one end of a Unix stream socket pair and sets FITMPI_BOOT_FD to its descriptor number.
+// That number is all that the environment and the command line ever carry: identity, secret and cards travel over the
+// socket, which nobody else can open. Find marks the descriptor close-on-exec and removes the variable from the
+// environment, so children of a rank inherit neither.
+//
+// # Protocol, version 1
+//
+// Each message is one JSON object on one line of at most 64 KiB, the newline included. Its "type" says what it is; a
+// message of unknown type, a line too long, or a value out of range is an error that ends the conversation. Fields
+// that a reader does not know are ignored. Byte strings are in base64, the job's id in hexadecimal.
+//
+// From the launcher:
+//
+//	{"type":"welcome","v":1,"rank":0,"size":4,"local_rank":0,"local_size":4,"job":"<32 hex digits>","secret":"<32 bytes>",
+//	 "host":"n1","cores":2,"metrics":true,"metrics_addr":"127.0.0.1:9100"}
+//	{"type":"cards","first":0,"cards":["<card of rank 0>","<card of rank 1>"]}
+//	{"type":"event","event":"peer-failed","rank":2,"code":137,"text":"..."}
+//	{"type":"event","event":"job-aborted","rank":2,"code":7,"text":"..."}
+//
+// From the rank:
+//
+//	{"type":"hello","v":1,"pid":4711}
+//	{"type":"card","card":"<at most 16 KiB>"}
+//	{"type":"finalizing"}
+//	{"type":"abort","code":7,"text":"<at most 8 KiB>"}
+//	{"type":"report","key":"metrics","text":"127.0.0.1:40001"}
+//
+// The launcher speaks first: welcome is the first message on the socket and is sent once. A rank that speaks another
+// version says so and gives up. The rank answers with hello, and sends card when its Init has made one; it does so at
+// most once. When the launcher holds a card of every rank it sends all of them to every rank, in rank order, in as
+// many cards messages as the line limit asks for. Events may come at any time after welcome.
+//
+// A rank sends finalizing when its exit is clean from here on. A rank that sent a card and exits without finalizing
+// has failed, whatever its exit code. After abort the launcher ends the whole job and shows the text once. Nothing is
+// acknowledged: what a rank wrote before it exited stays readable in the socket, and the launcher reads all of it before
+// it judges the exit. End of file at the rank's end means that the launcher is gone.
+package boot

@@ -1,0 +1,187 @@
+package boot
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// NoticeKind says what a rank told its launcher.
+type NoticeKind uint8
+
+const (
+	// Joined: the rank has found its launcher; PID is set.
+	Joined NoticeKind = iota + 1
+	// CardGiven: the rank is in Init and waits for the others; Card is set.
+	CardGiven
+	// Finalizing: the rank is done; an exit with code 0 is clean from now on.
+	Finalizing
+	// AbortAsked: the rank asks to end the job; Code and Text are set.
+	AbortAsked
+	// Reported: the rank reports Text under Key.
+	Reported
+)
+
+func (k NoticeKind) String() string {
+	switch k {
+	case Joined:
+		return "joined"
+	case CardGiven:
+		return "card given"
+	case Finalizing:
+		return "finalizing"
+	case AbortAsked:
+		return "abort asked"
+	case Reported:
+		return "reported"
+	default:
+		return fmt.Sprintf("NoticeKind(%d)", uint8(k))
+	}
+}
+
+// Notice is one message of a rank to its launcher.
+type Notice struct {
+	Kind NoticeKind
+	PID  int
+	Card []byte
+	Code int
+	Key  string
+	Text string
+}
+
+// Link is the launcher's end of the connection to one rank.
+//
+// Sending never blocks: lines wait in a queue for the link's writer goroutine, so that a rank that does not read
+// (stopped, or too early) holds up nobody but itself. Receiving is Next, called by one goroutine of the owner.
+type Link struct {
+	conn net.Conn      // immutable
+	r    *bufio.Reader // owned by the caller of Next
+	kick chan struct{} // capacity 1: queue may hold something
+
+	mu     sync.Mutex
+	queue  [][]byte // lines not yet taken by the writer; guarded by mu
+	closed bool     // guarded by mu
+
+	donec chan struct{} // closed when the writer ends
+}
+
+// NewLink takes over conn, greets the rank at its other end, and starts the link's writer. Close stops it.
+func NewLink(conn net.Conn, info Info) *Link {
+	l := &Link{
+		conn: conn, r: bufio.NewReaderSize(conn, maxLine),
+		kick: make(chan struct{}, 1), donec: make(chan struct{}),
+	}
+	l.send(appendMessage(nil, message{
+		Type: typeWelcome, Version: Version, Rank: info.Rank, Size: info.Size,
+		LocalRank: info.LocalRank, LocalSize: info.LocalSize,
+		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores,
+		Metrics: info.MetricsRequested, MetricsAddr: clip(info.MetricsAddr, maxValue),
+	}))
+	go l.write() // stopped by Close
+	return l
+}
+
+// SendCards sends the complete table c.
+func (l *Link) SendCards(c *Cards) { l.send(c.lines()...) }
+
+// SendEvent sends ev, which must be PeerFailed or JobAborted.
+func (l *Link) SendEvent(ev Event) {
+	if _, ok := eventKindOf(ev.Kind.String()); !ok {
+		panic("boot: bug: event " + ev.Kind.String() + " does not travel")
+	}
+	l.send(appendMessage(nil, message{
+		Type: typeEvent, Event: ev.Kind.String(), Rank: ev.Rank, Code: ev.Code, Text: clip(ev.Message, maxText),
+	}))
+}
+
+func (l *Link) send(lines ...[]byte) {
+	l.mu.Lock()
+	if !l.closed {
+		l.queue = append(l.queue, lines...)
+	}
+	l.mu.Unlock()
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+// write is the writer goroutine. A write error is not reported: Next sees the end of the connection too.
+func (l *Link) write() {
+	defer close(l.donec)
+	for range l.kick {
+		lines, closed := l.take()
+		for _, line := range lines {
+			if _, err := l.conn.Write(line); err != nil {
+				return
+			}
+		}
+		if closed {
+			return
+		}
+	}
+}
+
+func (l *Link) take() (lines [][]byte, closed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines, l.queue = l.queue, nil
+	return lines, l.closed
+}
+
+// Next waits for the rank's next notice. io.EOF means that the rank closed its end or died, or that Drain was called and
+// nothing is left; any other error means that the rank broke the protocol.
+func (l *Link) Next() (Notice, error) {
+	line, err := readLine(l.r)
+	switch {
+	case errors.Is(err, errLineTooLong):
+		return Notice{}, err
+	case err != nil: // also a reset, and the half of a line that a killed rank left
+		return Notice{}, io.EOF
+	}
+	m, err := consumeFromRank(line)
+	if err != nil {
+		return Notice{}, err
+	}
+	switch m.Type {
+	case typeHello:
+		return Notice{Kind: Joined, PID: m.PID}, nil
+	case typeCard:
+		return Notice{Kind: CardGiven, Card: m.Card}, nil
+	case typeFinalizing:
+		return Notice{Kind: Finalizing}, nil
+	case typeAbort:
+		return Notice{Kind: AbortAsked, Code: m.Code, Text: m.Text}, nil
+	case typeReport:
+		return Notice{Kind: Reported, Key: m.Key, Text: m.Text}, nil
+	default:
+		panic("boot: bug: consumeFromRank let " + string(m.Type) + " pass")
+	}
+}
+
+// Drain makes Next deliver what the rank has written so far, and then io.EOF, even if a stray child of the rank still
+// holds the rank's end open. To be called when the rank's process is dead.
+func (l *Link) Drain() error {
+	if c, ok := l.conn.(interface{ CloseRead() error }); ok {
+		return c.CloseRead()
+	}
+	return l.conn.Close()
+}
+
+// Close ends the link and waits for its writer; what the rank has not read of the queue may be lost. It is idempotent.
+func (l *Link) Close() error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	err := l.conn.Close()
+	l.send() // wake the writer
+	<-l.donec
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

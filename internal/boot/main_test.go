@@ -1,0 +1,84 @@
+package boot
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// failsafe ends a test that hangs; no test waits for it to pass.
+func failsafe(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// socketPair returns a launcher's connection and the descriptor number that a rank would inherit.
+func socketPair(t *testing.T) (net.Conn, int) {
+	t.Helper()
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fds[0]), "launcher")
+	defer f.Close()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, fds[1]
+}
+
+func testInfo(rank, size int) Info {
+	job, secret := NewJob()
+	return Info{
+		Rank: rank, Size: size, LocalRank: rank, LocalSize: size, Job: job, Secret: secret,
+		Source: "fitrun", Host: "here", Cores: 2, MetricsAddr: "127.0.0.1:0", MetricsRequested: true,
+	}
+}
+
+// connect returns both ends of an open session.
+func connect(t *testing.T, info Info) (Session, *Link) {
+	t.Helper()
+	conn, fd := socketPair(t)
+	l := NewLink(conn, info)
+	t.Cleanup(func() { l.Close() })
+	s, err := Find([]string{FDVariable + "=" + strconv.Itoa(fd)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if n := wantNotice(t, l, Joined); n.PID != os.Getpid() {
+		t.Fatalf("the rank joined with pid %d, want %d", n.PID, os.Getpid())
+	}
+	return s, l
+}
+
+func wantNotice(t *testing.T, l *Link, kind NoticeKind) Notice {
+	t.Helper()
+	n, err := l.Next()
+	if err != nil || n.Kind != kind {
+		t.Fatalf("notice %v, %v; want %v", n, err, kind)
+	}
+	return n
+}
+
+func wantEvent(t *testing.T, s Session, want Event) {
+	t.Helper()
+	select {
+	case got, ok := <-s.Events():
+		if !ok || got != want {
+			t.Fatalf("event %+v (open: %v), want %+v", got, ok, want)
+		}
+	case <-failsafe(t).Done():
+		t.Fatalf("no event, want %+v", want)
+	}
+}

@@ -1,0 +1,231 @@
+package boot
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Version is the version of the protocol that this package speaks.
+const Version = 1
+
+// Limits of the protocol. They fit together: the largest text, each byte escaped to six, and the largest card in
+// base64 stay below maxLine.
+const (
+	maxLine  = 64 << 10 // bytes of one message, newline included
+	maxText  = 8 << 10  // bytes of an abort's or event's text; longer ones are cut by the sender
+	maxKey   = 64       // bytes of a report's key
+	maxValue = 1 << 10  // bytes of a report's value
+	maxSize  = 1 << 20  // ranks of one job
+
+	// MaxCard is the size in bytes of the largest card that Exchange accepts.
+	MaxCard = 16 << 10
+	// SecretSize is the size in bytes of the job's secret.
+	SecretSize = 32
+)
+
+var errLineTooLong = fmt.Errorf("message longer than %d bytes", maxLine)
+
+type msgType string
+
+const (
+	typeWelcome    msgType = "welcome"
+	typeCards      msgType = "cards"
+	typeEvent      msgType = "event"
+	typeHello      msgType = "hello"
+	typeCard       msgType = "card"
+	typeFinalizing msgType = "finalizing"
+	typeAbort      msgType = "abort"
+	typeReport     msgType = "report"
+)
+
+// message is any line of the protocol; which fields count depends on Type, see the package comment.
+type message struct {
+	Type        msgType  `json:"type"`
+	Version     int      `json:"v,omitempty"`
+	Rank        int      `json:"rank,omitempty"`
+	Size        int      `json:"size,omitempty"`
+	LocalRank   int      `json:"local_rank,omitempty"`
+	LocalSize   int      `json:"local_size,omitempty"`
+	Job         string   `json:"job,omitempty"`
+	Secret      []byte   `json:"secret,omitempty"`
+	Host        string   `json:"host,omitempty"`
+	Cores       int      `json:"cores,omitempty"`
+	Metrics     bool     `json:"metrics,omitempty"`
+	MetricsAddr string   `json:"metrics_addr,omitempty"`
+	PID         int      `json:"pid,omitempty"`
+	Card        []byte   `json:"card,omitempty"`
+	First       int      `json:"first,omitempty"`
+	Cards       [][]byte `json:"cards,omitempty"`
+	Event       string   `json:"event,omitempty"`
+	Code        int      `json:"code,omitempty"`
+	Key         string   `json:"key,omitempty"`
+	Text        string   `json:"text,omitempty"`
+}
+
+// appendMessage appends m as one line.
+func appendMessage(b []byte, m message) []byte {
+	line, err := json.Marshal(m)
+	if err != nil {
+		panic("boot: a message that cannot be encoded: " + err.Error())
+	}
+	return append(append(b, line...), '\n')
+}
+
+// readLine returns the next line of r without its newline. The slice is valid until the next read.
+// r must have been made with a buffer of maxLine bytes. A last line without newline is io.ErrUnexpectedEOF.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	switch {
+	case err == nil:
+		return line[:len(line)-1], nil
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, errLineTooLong
+	case errors.Is(err, io.EOF) && len(line) > 0:
+		return nil, io.ErrUnexpectedEOF
+	default:
+		return nil, err
+	}
+}
+
+// consumeFromLauncher decodes and checks a line that a rank received.
+func consumeFromLauncher(line []byte) (message, error) {
+	m, err := consumeMessage(line)
+	if err != nil {
+		return m, err
+	}
+	switch m.Type {
+	case typeWelcome:
+		return m, m.checkWelcome()
+	case typeCards:
+		return m, m.checkCards()
+	case typeEvent:
+		return m, m.checkEvent()
+	default:
+		return m, fmt.Errorf("unexpected message of type %q from the launcher", clip(string(m.Type), maxKey))
+	}
+}
+
+// consumeFromRank decodes and checks a line that a launcher received.
+func consumeFromRank(line []byte) (message, error) {
+	m, err := consumeMessage(line)
+	if err != nil {
+		return m, err
+	}
+	switch m.Type {
+	case typeHello:
+		return m, m.checkVersion()
+	case typeCard:
+		if len(m.Card) > MaxCard {
+			return m, fmt.Errorf("card of %d bytes; at most %d are allowed", len(m.Card), MaxCard)
+		}
+		return m, nil
+	case typeFinalizing:
+		return m, nil
+	case typeAbort:
+		return m, m.checkText(maxText)
+	case typeReport:
+		if m.Key == "" || len(m.Key) > maxKey {
+			return m, fmt.Errorf("report with a key of %d bytes; 1 to %d are allowed", len(m.Key), maxKey)
+		}
+		return m, m.checkText(maxValue)
+	default:
+		return m, fmt.Errorf("unexpected message of type %q from a rank", clip(string(m.Type), maxKey))
+	}
+}
+
+func consumeMessage(line []byte) (message, error) {
+	var m message
+	if len(line) >= maxLine {
+		return m, errLineTooLong
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return message{}, fmt.Errorf("malformed message: %w", err)
+	}
+	return m, nil
+}
+
+func (m message) checkVersion() error {
+	if m.Version != Version {
+		return fmt.Errorf("boot protocol version %d at the other end, %d here: use a program and a fitrun of one FitMPI version", m.Version, Version)
+	}
+	return nil
+}
+
+func (m message) checkWelcome() error {
+	if err := m.checkVersion(); err != nil {
+		return err
+	}
+	switch {
+	case m.Size < 1 || m.Size > maxSize:
+		return fmt.Errorf("job of %d ranks", m.Size)
+	case m.Rank < 0 || m.Rank >= m.Size:
+		return fmt.Errorf("rank %d in a job of %d", m.Rank, m.Size)
+	case m.LocalSize < 1 || m.LocalSize > m.Size || m.LocalRank < 0 || m.LocalRank >= m.LocalSize:
+		return fmt.Errorf("local rank %d of %d in a job of %d", m.LocalRank, m.LocalSize, m.Size)
+	case len(m.Secret) != SecretSize:
+		return fmt.Errorf("secret of %d bytes, want %d", len(m.Secret), SecretSize)
+	case m.Cores < 1:
+		return fmt.Errorf("%d cores for a rank", m.Cores)
+	}
+	if _, err := decodeJob(m.Job); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (m message) checkCards() error {
+	if m.First < 0 || m.First > maxSize || len(m.Cards) == 0 {
+		return fmt.Errorf("%d cards from rank %d on", len(m.Cards), m.First)
+	}
+	for i, c := range m.Cards {
+		if len(c) > MaxCard {
+			return fmt.Errorf("card of rank %d has %d bytes", m.First+i, len(c))
+		}
+	}
+	return nil
+}
+
+func (m message) checkEvent() error {
+	if _, ok := eventKindOf(m.Event); !ok {
+		return fmt.Errorf("unknown event %q", clip(m.Event, maxKey))
+	}
+	if m.Rank < -1 || m.Rank >= maxSize {
+		return fmt.Errorf("event about rank %d", m.Rank)
+	}
+	return m.checkText(maxText)
+}
+
+func (m message) checkText(limit int) error {
+	if len(m.Text) > limit {
+		return fmt.Errorf("text of %d bytes; at most %d are allowed", len(m.Text), limit)
+	}
+	return nil
+}
+
+func decodeJob(s string) (job [16]byte, err error) {
+	if len(s) != hex.EncodedLen(len(job)) {
+		return job, fmt.Errorf("job id of %d characters, want %d", len(s), hex.EncodedLen(len(job)))
+	}
+	if _, err := hex.Decode(job[:], []byte(s)); err != nil {
+		return job, fmt.Errorf("job id: %w", err)
+	}
+	return job, nil
+}
+
+// clip returns valid UTF-8 of at most limit bytes from the start of s.
+func clip(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

@@ -1,0 +1,154 @@
+package boot
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func TestConsumeRefuses(t *testing.T) {
+	secret := `"secret":"` + strings.Repeat("A", 43) + `="`
+	job := `"job":"` + strings.Repeat("0", 32) + `"`
+	for _, tc := range []struct {
+		consume    func([]byte) (message, error)
+		line, want string
+	}{
+		{consumeFromLauncher, `{"type":"welcome","v":1}`, "job of 0 ranks"},
+		{consumeFromLauncher, `{"type":"welcome","v":1,"size":4,"rank":4}`, "rank 4 in a job of 4"},
+		{consumeFromLauncher, `{"type":"welcome","v":1,"size":4,"rank":-1}`, "rank -1"},
+		{consumeFromLauncher, `{"type":"welcome","v":1,"size":4,"local_size":5}`, "local rank 0 of 5"},
+		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,"secret":"AA==","cores":1}`, "secret of 1 bytes"},
+		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,` + secret + `}`, "0 cores"},
+		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,"cores":1,` + secret + `}`, "job id"},
+		{consumeFromLauncher, `{"type":"welcome","v":9,` + job + `}`, "version 9"},
+		{consumeFromLauncher, `{"type":"cards"}`, "0 cards"},
+		{consumeFromLauncher, `{"type":"cards","first":-1,"cards":["AA=="]}`, "from rank -1"},
+		{consumeFromLauncher, `{"type":"event","event":"launcher-gone"}`, "unknown event"},
+		{consumeFromLauncher, `{"type":"event","event":"peer-failed","rank":-2}`, "rank -2"},
+		{consumeFromLauncher, `{"type":"abort"}`, "unexpected"},
+		{consumeFromRank, `{"type":"welcome"}`, "unexpected"},
+		{consumeFromRank, `{"type":"hello"}`, "version 0"},
+		{consumeFromRank, `{"type":"card","card":"` + strings.Repeat("AAAA", MaxCard/3+1) + `"}`, "card of"},
+		{consumeFromRank, `{"type":"abort","text":"` + strings.Repeat("a", maxText+1) + `"}`, "text of"},
+		{consumeFromRank, `{"type":"report","text":"v"}`, "key of 0"},
+		{consumeFromRank, `{"type":"report","key":"k","text":"` + strings.Repeat("a", maxValue+1) + `"}`, "text of"},
+		{consumeFromRank, `[]`, "malformed"},
+		{consumeFromRank, ``, "malformed"},
+	} {
+		if m, err := tc.consume([]byte(tc.line)); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%.80s: %+v, %v; want an error that says %q", tc.line, m, err, tc.want)
+		}
+	}
+}
+
+func TestReadLine(t *testing.T) {
+	in := "one\n\ntwo\n" + strings.Repeat("x", maxLine-1) + "\nhalf"
+	r := bufio.NewReaderSize(strings.NewReader(in), maxLine)
+	for _, want := range []int{3, 0, 3, maxLine - 1} {
+		if line, err := readLine(r); err != nil || len(line) != want {
+			t.Errorf("line of %d bytes, %v; want %d", len(line), err, want)
+		}
+	}
+	if _, err := readLine(r); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v, want %v", err, io.ErrUnexpectedEOF)
+	}
+	r = bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", maxLine)+"\n"), maxLine)
+	if _, err := readLine(r); !errors.Is(err, errLineTooLong) {
+		t.Errorf("%v, want %v", err, errLineTooLong)
+	}
+}
+
+func TestClip(t *testing.T) {
+	for _, tc := range []struct {
+		in    string
+		limit int
+		want  string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "abc"}, {"aé", 2, "a"}, {"\xff", 9, "?"}, {"", 0, ""}, {"é", 1, ""}} {
+		if got := clip(tc.in, tc.limit); got != tc.want || !utf8.ValidString(got) {
+			t.Errorf("clip(%q, %d) = %q, want %q", tc.in, tc.limit, got, tc.want)
+		}
+	}
+}
+
+// fuzzSeeds are one good message of each type and some bad ones.
+func fuzzSeeds(f *testing.F) {
+	info := testInfo(0, 2)
+	welcome := message{
+		Type: typeWelcome, Version: 1, Size: 2, LocalSize: 2, Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Cores: 1,
+	}
+	for _, m := range []message{
+		welcome,
+		{Type: typeCards, Cards: [][]byte{{1}, {}}},
+		{Type: typeEvent, Event: "peer-failed", Rank: 1, Text: "x", Code: 137},
+		{Type: typeHello, Version: 1, PID: 9},
+		{Type: typeCard, Card: []byte{1, 2}},
+		{Type: typeFinalizing},
+		{Type: typeAbort, Code: 3, Text: "why"},
+		{Type: typeReport, Key: "metrics", Text: ":1"},
+	} {
+		f.Add(bytes.TrimSuffix(appendMessage(nil, m), []byte("\n")))
+	}
+	f.Add([]byte(`{"type":"cards","first":1048577,"cards":[null]}`))
+	f.Add([]byte("{}\n{}"))
+}
+
+// wantStable checks that an accepted message fits the line limit and survives its own encoding.
+func wantStable(t *testing.T, m message, consume func([]byte) (message, error)) {
+	t.Helper()
+	line := appendMessage(nil, m)
+	again, err := consume(line[:len(line)-1])
+	if err == nil && !reflect.DeepEqual(normal(m), normal(again)) || err != nil && len(line) <= maxLine {
+		t.Errorf("%+v became %+v, %v", m, again, err)
+	}
+}
+
+// normal forgets the difference between an absent and an empty byte string, which omitempty does not keep.
+func normal(m message) message {
+	if len(m.Card) == 0 {
+		m.Card = nil
+	}
+	if len(m.Secret) == 0 {
+		m.Secret = nil
+	}
+	if len(m.Cards) == 0 {
+		m.Cards = nil
+	}
+	return m
+}
+
+func FuzzFromLauncher(f *testing.F) {
+	fuzzSeeds(f)
+	f.Fuzz(func(t *testing.T, line []byte) {
+		m, err := consumeFromLauncher(line)
+		if err != nil {
+			return
+		}
+		wantStable(t, m, consumeFromLauncher)
+		s := &session{
+			info:  Info{Size: 2},
+			table: make([][]byte, 2), missing: 2, cardsc: make(chan struct{}), failc: make(chan struct{}),
+			events: make(chan Event, 4), seen: make(map[Event]bool),
+		}
+		for range 3 { // neither panics nor blocks, also when repeated
+			s.handle(line)
+		}
+	})
+}
+
+func FuzzFromRank(f *testing.F) {
+	fuzzSeeds(f)
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if m, err := consumeFromRank(line); err == nil {
+			wantStable(t, m, consumeFromRank)
+		}
+	})
+}

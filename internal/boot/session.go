@@ -1,0 +1,290 @@
+package boot
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// openTimeout bounds the wait for the launcher's welcome. A launcher writes it before the rank starts.
+const openTimeout = 30 * time.Second
+
+// session is the rank's end of a connection to a launcher.
+//
+// Its reader goroutine owns the receiving side. Close is the reader's stopper: it closes conn, which ends the read.
+type session struct {
+	// immutable after Open
+	info   Info
+	conn   net.Conn
+	events chan Event    // one slot for every event that can ever come, so the reader never blocks; closed by Close
+	cardsc chan struct{} // closed when every card is in table
+	failc  chan struct{} // closed when the exchange cannot complete any more; fail says why
+	donec  chan struct{} // closed when the reader ends
+
+	// owned by the reader; others read them after the channel in brackets is closed
+	table   [][]byte // cards by rank, nil until known [cardsc]
+	missing int      // cards not yet known
+	fail    error    // [failc]
+	seen    map[Event]bool
+
+	writeMu   sync.Mutex // serialises lines on conn
+	exchanged atomic.Bool
+	closing   atomic.Bool // Close was called: end of file is no news
+	closeOnce sync.Once
+	closeErr  error // result of Close, guarded by closeOnce
+}
+
+// Open starts a session over conn, an open connection to a launcher, and takes conn over, also when it fails.
+func Open(conn net.Conn) (Session, error) {
+	s, err := open(conn)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("boot: talking to fitrun: %w", err)
+	}
+	return s, nil
+}
+
+func open(conn net.Conn) (*session, error) {
+	if err := conn.SetDeadline(time.Now().Add(openTimeout)); err != nil {
+		return nil, err
+	}
+	r := bufio.NewReaderSize(conn, maxLine)
+	info, err := readWelcome(r)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		info: info, conn: conn,
+		events: make(chan Event, info.Size+2),
+		cardsc: make(chan struct{}), failc: make(chan struct{}), donec: make(chan struct{}),
+		table: make([][]byte, info.Size), missing: info.Size,
+		seen: make(map[Event]bool),
+	}
+	if err := s.send(message{Type: typeHello, Version: Version, PID: os.Getpid()}); err != nil {
+		return nil, err
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	go s.read(r) // stopped by Close
+	return s, nil
+}
+
+func readWelcome(r *bufio.Reader) (Info, error) {
+	line, err := readLine(r)
+	if err != nil {
+		return Info{}, fmt.Errorf("waiting for its welcome: %w", err)
+	}
+	m, err := consumeFromLauncher(line)
+	if err != nil {
+		return Info{}, err
+	}
+	if m.Type != typeWelcome {
+		return Info{}, fmt.Errorf("the first message is %q, want %q", m.Type, typeWelcome)
+	}
+	job, err := decodeJob(m.Job)
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{
+		Rank: m.Rank, Size: m.Size, LocalRank: m.LocalRank, LocalSize: m.LocalSize,
+		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores,
+		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
+	}, nil
+}
+
+// read is the reader goroutine.
+func (s *session) read(r *bufio.Reader) {
+	defer close(s.donec)
+	for {
+		line, err := readLine(r)
+		if err == nil {
+			err = s.handle(line)
+		}
+		if err != nil {
+			s.lost(err)
+			return
+		}
+	}
+}
+
+func (s *session) handle(line []byte) error {
+	m, err := consumeFromLauncher(line)
+	if err != nil {
+		return err
+	}
+	switch m.Type {
+	case typeCards:
+		return s.takeCards(m)
+	case typeEvent:
+		return s.takeEvent(m)
+	default:
+		return fmt.Errorf("a second %q from the launcher", m.Type)
+	}
+}
+
+func (s *session) takeCards(m message) error {
+	for i, c := range m.Cards {
+		r := m.First + i
+		if r >= len(s.table) || s.table[r] != nil {
+			return fmt.Errorf("card of rank %d came twice, or there is no such rank in a job of %d", r, len(s.table))
+		}
+		if c == nil {
+			c = []byte{} // JSON null; nil means unknown here
+		}
+		s.table[r] = c
+		s.missing--
+	}
+	if s.missing == 0 {
+		close(s.cardsc)
+	}
+	return nil
+}
+
+func (s *session) takeEvent(m message) error {
+	kind, _ := eventKindOf(m.Event)
+	if m.Rank >= s.info.Size {
+		return fmt.Errorf("event about rank %d in a job of %d", m.Rank, s.info.Size)
+	}
+	ev := Event{Kind: kind, Rank: m.Rank, Message: m.Text, Code: m.Code}
+	s.failExchange(fmt.Errorf("boot: exchanging addresses: %s: %s", kind, m.Text))
+	s.publish(ev)
+	return nil
+}
+
+// publish queues ev unless its like was delivered before; that keeps the count within the channel's capacity.
+func (s *session) publish(ev Event) {
+	like := Event{Kind: ev.Kind}
+	if ev.Kind == PeerFailed {
+		like.Rank = ev.Rank
+	}
+	if s.seen[like] || ev.Kind == PeerFailed && ev.Rank < 0 {
+		return
+	}
+	s.seen[like] = true
+	s.events <- ev
+}
+
+// lost ends the session after the connection failed.
+func (s *session) lost(cause error) {
+	if s.closing.Load() {
+		s.failExchange(fmt.Errorf("boot: %w", os.ErrClosed))
+		return
+	}
+	if errors.Is(cause, io.EOF) {
+		cause = errors.New("it closed the connection or died")
+	}
+	s.failExchange(fmt.Errorf("boot: lost fitrun: %w", cause))
+	s.publish(Event{Kind: LauncherGone, Rank: -1, Message: "lost fitrun: " + cause.Error(), Code: 1})
+}
+
+// failExchange records why the exchange cannot complete; the first reason stays.
+func (s *session) failExchange(err error) {
+	if s.fail == nil {
+		s.fail = err
+		close(s.failc)
+	}
+}
+
+func (s *session) Info() Info           { return s.info }
+func (s *session) Events() <-chan Event { return s.events }
+
+func (s *session) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
+	if err := checkCard(card); err != nil {
+		return nil, err
+	}
+	if s.exchanged.Swap(true) {
+		return nil, errExchanged
+	}
+	if err := s.sendWithin(ctx, message{Type: typeCard, Card: card}); err != nil {
+		return nil, fmt.Errorf("boot: handing the card to fitrun: %w", err)
+	}
+	select {
+	case <-s.cardsc:
+		return s.table, nil
+	case <-s.failc:
+	case <-ctx.Done():
+	}
+	select { // a complete table is returned even when something else happened too
+	case <-s.cardsc:
+		return s.table, nil
+	case <-s.failc:
+		return nil, s.fail
+	default:
+		return nil, fmt.Errorf("boot: waiting for the cards of all %d ranks: %w", s.info.Size, context.Cause(ctx))
+	}
+}
+
+func checkCard(card []byte) error {
+	if len(card) > MaxCard {
+		return fmt.Errorf("boot: card of %d bytes; at most %d are allowed", len(card), MaxCard)
+	}
+	return nil
+}
+
+func (s *session) Finalizing(ctx context.Context) error {
+	if err := s.sendWithin(ctx, message{Type: typeFinalizing}); err != nil {
+		return fmt.Errorf("boot: telling fitrun of the end: %w", err)
+	}
+	return nil
+}
+
+func (s *session) Abort(code int, text string) error {
+	if err := s.send(message{Type: typeAbort, Code: code, Text: clip(text, maxText)}); err != nil {
+		return fmt.Errorf("boot: asking fitrun to abort the job: %w", err)
+	}
+	return nil
+}
+
+func (s *session) Report(key, value string) error {
+	m := message{Type: typeReport, Key: clip(key, maxKey), Text: clip(value, maxValue)}
+	if err := s.send(m); err != nil {
+		return fmt.Errorf("boot: reporting %s to fitrun: %w", key, err)
+	}
+	return nil
+}
+
+func (s *session) send(m message) error {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	_, err := s.conn.Write(appendMessage(nil, m))
+	return err
+}
+
+// sendWithin is send that gives up when ctx ends before the launcher has room for the message.
+func (s *session) sendWithin(ctx context.Context, m message) error {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	cut := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		s.conn.SetWriteDeadline(time.Unix(1, 0))
+		close(cut)
+	})
+	_, err := s.conn.Write(appendMessage(nil, m))
+	if stop() {
+		return err
+	}
+	<-cut
+	if err != nil {
+		// The line may be cut in half; with the deadline left in the past no later message can follow the half.
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return s.conn.SetWriteDeadline(time.Time{})
+}
+
+func (s *session) Close() error {
+	s.closeOnce.Do(func() {
+		s.closing.Store(true)
+		s.closeErr = s.conn.Close()
+		<-s.donec
+		close(s.events)
+	})
+	return s.closeErr
+}

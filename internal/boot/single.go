@@ -1,0 +1,58 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// errExchanged is a second Exchange.
+var errExchanged = errors.New("boot: Exchange was called twice; a session exchanges cards once")
+
+// single is the session of a program without a launcher: a job of one rank.
+type single struct {
+	info      Info // immutable after newSingle
+	exchanged atomic.Bool
+	events    chan Event // never sent to
+	closeOnce sync.Once
+}
+
+func newSingle() (*single, error) {
+	job, secret := NewJob()
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return &single{
+		info: Info{
+			Size: 1, LocalSize: 1, Job: job, Secret: secret, Source: "none", Host: host, Cores: runtime.NumCPU(),
+		},
+		events: make(chan Event),
+	}, nil
+}
+
+func (s *single) Info() Info { return s.info }
+
+func (s *single) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
+	if err := checkCard(card); err != nil {
+		return nil, err
+	}
+	if s.exchanged.Swap(true) {
+		return nil, errExchanged
+	}
+	return [][]byte{slices.Clone(card)}, nil
+}
+
+func (s *single) Finalizing(context.Context) error { return nil }
+func (s *single) Abort(int, string) error          { return nil }
+func (s *single) Report(string, string) error      { return nil }
+func (s *single) Events() <-chan Event             { return s.events }
+
+func (s *single) Close() error {
+	s.closeOnce.Do(func() { close(s.events) })
+	return nil
+}

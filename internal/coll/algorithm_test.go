@@ -1,0 +1,180 @@
+package coll
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for a := range numAlgorithms {
+		if got, err := ParseAlgorithm(a.String()); got != a || err != nil {
+			t.Errorf("ParseAlgorithm(%q) = %v, %v", a, got, err)
+		}
+	}
+	for k := range numKinds {
+		if got, err := ParseKind(k.String()); got != k || err != nil {
+			t.Errorf("ParseKind(%q) = %v, %v", k, got, err)
+		}
+	}
+	if _, err := ParseAlgorithm("quantum"); err == nil || !strings.Contains(err.Error(), "rabenseifner") {
+		t.Errorf("ParseAlgorithm of nonsense: %v", err)
+	}
+	if _, err := ParseKind("gossip"); err == nil {
+		t.Error("ParseKind of nonsense succeeds")
+	}
+	if numAlgorithms.String() != "Algorithm(13)" || numKinds.String() != "Kind(11)" {
+		t.Errorf("unnamed: %v, %v", numAlgorithms, numKinds)
+	}
+}
+
+// A choice is one that its collective can carry out.
+func TestChoose(t *testing.T) {
+	for size := 1; size <= 70; size++ {
+		for bytes := 1; bytes <= 32<<20; bytes = bytes*3/2 + 1 {
+			for _, commutative := range []bool{false, true} {
+				for k, a := range map[Kind]Algorithm{
+					KindBcast:         ChooseBcast(size, bytes),
+					KindReduce:        ChooseReduce(size, bytes, commutative),
+					KindAllreduce:     ChooseAllreduce(size, bytes, commutative),
+					KindScan:          ChooseScan(size, bytes, commutative),
+					KindReduceScatter: ChooseReduceScatter(size, bytes, commutative),
+					KindGather:        ChooseGather(size, bytes),
+					KindScatter:       ChooseScatter(size, bytes),
+					KindAllgather:     ChooseAllgather(size, bytes),
+					KindAlltoall:      ChooseAlltoall(size, bytes),
+				} {
+					if !k.Has(a) {
+						t.Fatalf("%v of %d bytes at %d ranks: %v", k, bytes, size, a)
+					}
+					if a == Ring && (k == KindAllreduce || k == KindReduceScatter) && !commutative {
+						t.Fatalf("%v of %d bytes at %d ranks combines out of order", k, bytes, size)
+					}
+				}
+				if a := ChooseAllgatherv(size, bytes); a != Bruck && a != Ring {
+					t.Fatalf("allgatherv of %d bytes at %d ranks: %v", bytes, size, a)
+				}
+			}
+		}
+	}
+}
+
+// Survivors stand for all ranks, each once, in order.
+func TestShrink(t *testing.T) {
+	for size := 1; size <= 40; size++ {
+		for keep := none; keep < size; keep++ {
+			s := newShrink(size, keep)
+			if keep != none && s.virtual(keep) == none {
+				t.Fatalf("size %d: rank %d does not survive", size, keep)
+			}
+			last := none
+			for v := range s.pow {
+				r := s.real(v)
+				if s.virtual(r) != v || r <= last || r >= size {
+					t.Fatalf("size %d keep %d: survivor %d is rank %d, which is survivor %d", size, keep, v, r, s.virtual(r))
+				}
+				last = r
+			}
+			for r := range size {
+				if s.virtual(r) == none && (!s.paired(r) || s.virtual(r^1) == none) {
+					t.Fatalf("size %d keep %d: nobody stands for rank %d", size, keep, r)
+				}
+			}
+		}
+	}
+}
+
+func TestCutsAndSegments(t *testing.T) {
+	for elem := 1; elem < 20; elem += 3 {
+		for parts := 1; parts < 12; parts++ {
+			for count := range 40 {
+				c := cuts(count*elem, elem, parts)
+				if c[0] != 0 || c[parts] != count*elem {
+					t.Fatalf("cuts(%d, %d, %d) = %v", count*elem, elem, parts, c)
+				}
+				for i := range parts {
+					if n := c[i+1] - c[i]; n%elem != 0 || n/elem != count/parts && n/elem != count/parts+1 {
+						t.Fatalf("cuts(%d, %d, %d) = %v", count*elem, elem, parts, c)
+					}
+				}
+			}
+		}
+	}
+	all := span{24, 24 + 5*segmentBytes/2/24*24}
+	at := all.lo
+	for at < all.hi {
+		s := all.piece(at, segment(24))
+		if s.len()%24 != 0 || s.len() == 0 || s.len() > segmentBytes {
+			t.Fatalf("segment %v at %d", s, at)
+		}
+		at = s.hi
+	}
+	if at != all.hi {
+		t.Fatalf("segments end at %d, not %d", at, all.hi)
+	}
+}
+
+// An error of the operation ends the schedule.
+func TestCombineError(t *testing.T) {
+	bad := errors.New("bad operand")
+	for _, alg := range KindAllreduce.Algorithms() {
+		s := newSim(1, 5)
+		for _, r := range s.ranks {
+			red := Reducer{ElemSize: 1, Commutative: true, Combine: func(_, _ []byte) error { return bad }}
+			Allreduce(r, alg, r.rank, 5, make([]byte, 10), make([]byte, 10), red)
+		}
+		if err := s.run(); err == nil || !strings.Contains(err.Error(), bad.Error()) {
+			t.Errorf("%v: %v", alg, err)
+		}
+	}
+}
+
+// The simulator finds what it is there to find.
+func TestSimulator(t *testing.T) {
+	for want, build := range map[string]func(r *simRank, other int){
+		"deadlock": func(r *simRank, other int) { r.Send(other, nil, r.Recv(other, nil)) },
+		"wants 1": func(r *simRank, other int) {
+			r.Send(other, nil)
+			r.Recv(other, make([]byte, 1))
+		},
+		"data changed": func(r *simRank, other int) {
+			b := []byte{0}
+			r.Send(other, b)
+			r.Do(func() error { b[0]++; return nil })
+			r.Recv(other, make([]byte, 1))
+		},
+		"was written": func(r *simRank, other int) {
+			b := make([]byte, 1)
+			r.Recv(other, b)
+			r.Do(func() error { b[0]++; return nil })
+			r.Send(other, []byte{1})
+		},
+		"any order": func(r *simRank, other int) {
+			r.Send(other, nil, r.Recv(other, nil))
+			r.Send(other, nil)
+		},
+	} {
+		found := false
+		for seed := range uint64(200) {
+			s := newSim(seed, 2)
+			var err error
+			for i, r := range s.ranks {
+				build(r, 1-i)
+				err = cmpErr(err, r.checkOrder())
+			}
+			if err = cmpErr(err, s.run()); err != nil && strings.Contains(err.Error(), want) {
+				found = true
+			}
+		}
+		if !found {
+			t.Errorf("no run reports %q", want)
+		}
+	}
+}
+
+func cmpErr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

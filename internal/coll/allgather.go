@@ -1,0 +1,113 @@
+package coll
+
+// Allgather collects in of rank r as block r, len(in) bytes, of out at every rank (MPI 4.1, 6.7). In place: in may be block rank of
+// out.
+//
+//   - RecursiveDoubling: partners exchange all they have. lg p rounds, m(p-1) bytes for blocks of m; only if p is a power of two.
+//   - Bruck (Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997): in round k
+//     a rank sends the 2^k blocks it has to the rank 2^k behind. lg p rounds, m(p-1) bytes, and a copy of out.
+//   - Ring: p-1 rounds, m(p-1) bytes, between neighbours only, nothing copied.
+func Allgather(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...Step) []Step {
+	if len(in) == 0 {
+		return after
+	}
+	if !KindAllgather.Has(alg) || alg == RecursiveDoubling && !isPowerOfTwo(size) {
+		alg = ChooseAllgather(size, len(in))
+	}
+	if alg == RecursiveDoubling {
+		return allgatherDoubling(g, rank, size, in, out, after)
+	}
+	counts, displs := even(size, len(in))
+	return Allgatherv(g, alg, rank, size, in, out, counts, displs, after...)
+}
+
+// Allgatherv collects in of rank r as the counts[r] bytes at displs[r] of out at every rank (MPI 4.1, 6.7). In place: in may be this
+// rank's block of out. By Bruck or Ring; see [Allgather]. Empty blocks are not sent.
+func Allgatherv(g Graph, alg Algorithm, rank, size int, in, out []byte, counts, displs []int, after ...Step) []Step {
+	if alg != Bruck && alg != Ring {
+		total := 0
+		for _, n := range counts {
+			total += n
+		}
+		alg = ChooseAllgatherv(size, total)
+	}
+	in = in[:counts[rank]]
+	if alg == Bruck {
+		return allgatherBruck(g, rank, size, in, out, counts, displs, after)
+	}
+	own := move(g, block(out, counts, displs, rank), in, after)
+	part := func(b int) []byte {
+		if b == rank {
+			return in
+		}
+		return block(out, counts, displs, b)
+	}
+	held := func(v, b int) bool { return b == v || counts[b] == 0 }
+	done := ringAllgather(g, rank, size, func(v int) int { return v }, held, part, after)
+	return with(own, done...)
+}
+
+func allgatherDoubling(g Graph, rank, size int, in, out []byte, after []Step) []Step {
+	m := len(in)
+	own := out[rank*m : (rank+1)*m]
+	copied := move(g, own, in, after)
+	if size == 1 {
+		return copied
+	}
+	var sent []Step
+	for dist := 1; dist < size; dist *= 2 {
+		peer := rank ^ dist
+		mine, theirs := rank&^(dist-1), peer&^(dist-1)
+		data := out[mine*m : (mine+dist)*m]
+		if dist == 1 {
+			data = in // no need to wait for the copy
+		}
+		sent = append(sent, g.Send(peer, data, after...))
+		after = with(after, g.Recv(peer, out[theirs*m:(theirs+dist)*m], after...))
+		if dist == 1 {
+			after = with(after, copied...)
+		}
+	}
+	return with(sent, after...)
+}
+
+// allgatherBruck collects blocks in the order rank, rank+1, ... in temporary memory, then puts them in place.
+func allgatherBruck(g Graph, rank, size int, in, out []byte, counts, displs []int, after []Step) []Step {
+	at := make([]int, size+1) // block of rank+i is work[at[i]:at[i+1]]
+	for i := range size {
+		at[i+1] = at[i] + counts[mod(rank+i, size)]
+	}
+	if at[size] == 0 {
+		return after
+	}
+	work := scratch(g, at[size])
+	copied := move(g, work[:at[1]], in, after)
+	ready := after
+	var sent []Step
+	for have := 1; have < size; have *= 2 {
+		n := min(have, size-have)
+		data := work[:at[n]]
+		if have == 1 {
+			data = in
+		}
+		if len(data) > 0 {
+			sent = append(sent, g.Send(mod(rank-have, size), data, ready...))
+		}
+		if b := work[at[have]:at[have+n]]; len(b) > 0 {
+			ready = with(ready, g.Recv(mod(rank+have, size), b, ready...))
+		}
+		if have == 1 {
+			ready = with(ready, copied...)
+		}
+	}
+	if size == 1 {
+		ready = copied
+	}
+	place := g.Do(func() error {
+		for i := range size {
+			copy(block(out, counts, displs, mod(rank+i, size)), work[at[i]:at[i+1]])
+		}
+		return nil
+	}, with(ready, sent...)...)
+	return []Step{place}
+}

@@ -1,0 +1,94 @@
+package coll
+
+// Allreduce combines in of all ranks, in the order of ranks, into out of every rank (MPI 4.1, 6.9.6). All ranks get the same bits.
+// In place: in and out may be the same.
+//
+//   - RecursiveDoubling: lg p rounds, n lg p bytes. If p is no power of two, neighbours are combined before and informed after: two
+//     rounds and 2n bytes more.
+//   - Rabenseifner (see [Reduce]): reduce-scatter by recursive halving, then allgather by recursive doubling. 2 lg p rounds,
+//     2n(p-1)/p bytes; two rounds and 2n bytes more if p is no power of two.
+//   - Ring (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009): reduce-scatter and
+//     allgather round a ring. 2(p-1) rounds, 2n(p-1)/p bytes for every p. Combines block b in the order of ranks b+1, b+2, ..., b, so
+//     only if the operation commutes; each block is combined once, so that all ranks get the same bits.
+func Allreduce(g Graph, alg Algorithm, rank, size int, in, out []byte, red Reducer, after ...Step) []Step {
+	if len(in) == 0 {
+		return after
+	}
+	if size == 1 {
+		return move(g, out, in, after)
+	}
+	if !KindAllreduce.Has(alg) || alg == Ring && !red.Commutative {
+		alg = ChooseAllreduce(size, len(in), red.Commutative)
+	}
+	switch alg {
+	case RecursiveDoubling:
+		return allreduceDoubling(g, rank, size, in, out, red, after)
+	case Rabenseifner:
+		return allreduceHalving(g, rank, size, in, out, red, after)
+	case Ring:
+		return allreduceRing(g, rank, size, in, out, red, after)
+	default:
+		panic(KindAllreduce.unreachable(alg))
+	}
+}
+
+func allreduceDoubling(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
+	s, all := newShrink(size, none), span{0, len(in)}
+	rounds, v := s.rounds(rank, all), s.virtual(rank)
+	if v == none {
+		_, done := fold(g, red, in, nil, rounds, after)
+		return inform(g, s, rank, out, done)
+	}
+	for m := 1; m < s.pow; m *= 2 {
+		peer := s.real(v ^ m)
+		rounds = append(rounds, round{to: peer, out: all, from: peer, in: all, lower: v&m != 0})
+	}
+	acc, done := fold(g, red, in, out, rounds, after)
+	return with(inform(g, s, rank, acc, done), move(g, out, acc, done)...)
+}
+
+func allreduceHalving(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
+	s := newShrink(size, none)
+	h := newHalving(s, rank, cuts(len(in), red.ElemSize, s.pow))
+	acc, done := fold(g, red, in, out, h.rounds, after)
+	if h.v == none {
+		return inform(g, s, rank, out, done)
+	}
+	own := h.bytes(h.lo, h.hi)
+	done = move(g, own.of(out), own.of(acc), done)
+	for m := s.pow / 2; m > 0; m /= 2 {
+		peer, ready := s.real(h.v^m), done
+		lo, hi := h.beside(m)
+		if b := h.bytes(h.lo, h.hi).of(out); len(b) > 0 {
+			done = with(done, g.Send(peer, b, ready...))
+		}
+		if b := h.bytes(lo, hi).of(out); len(b) > 0 {
+			done = with(done, g.Recv(peer, b, ready...))
+		}
+		h.lo, h.hi = min(h.lo, lo), max(h.hi, hi)
+	}
+	return inform(g, s, rank, out, done)
+}
+
+// inform sends the result in buf from a survivor to the neighbour that it stands for.
+func inform(g Graph, s shrink, rank int, buf []byte, after []Step) []Step {
+	switch {
+	case !s.paired(rank):
+		return after
+	case s.virtual(rank) == none:
+		return []Step{g.Recv(rank^1, buf, after...)}
+	default:
+		return with(after, g.Send(rank^1, buf, after...))
+	}
+}
+
+func allreduceRing(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
+	cut := cuts(len(in), red.ElemSize, size)
+	part := func(buf []byte, b int) []byte { return span{cut[b], cut[b+1]}.of(buf) }
+	ready, done := ringReduceScatter(g, rank, size, red,
+		func(b int) []byte { return part(in, b) }, func(b int) []byte { return part(out, b) }, after)
+	held := func(v, b int) bool { return b == v || len(part(out, b)) == 0 }
+	// A block is overwritten by its result only after the sends of the first half are complete.
+	ready = join(g, with(ready, done...))
+	return ringAllgather(g, rank, size, func(v int) int { return v }, held, func(b int) []byte { return part(out, b) }, ready)
+}

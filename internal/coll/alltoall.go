@@ -1,0 +1,114 @@
+package coll
+
+// Alltoall sends block r of in to rank r, which has it as block rank of out; a block is len(in)/size bytes (MPI 4.1, 6.8).
+//
+//   - Bruck (see [Allgather]): round k moves, packed in one message, all blocks whose distance has bit k. lg p rounds, (m/2) p lg p
+//     bytes for blocks of m, and copies.
+//   - Pairwise: in round s a rank sends to the one s further on and receives from the one s behind. p-1 rounds, m(p-1) bytes, a few
+//     messages under way at a time.
+//   - Linear: the same messages, many at a time.
+func Alltoall(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...Step) []Step {
+	m := len(in) / size
+	if m == 0 {
+		return after
+	}
+	if !KindAlltoall.Has(alg) {
+		alg = ChooseAlltoall(size, m)
+	}
+	counts, displs := even(size, m)
+	x := exchange{in, out, counts, displs, counts, displs}
+	switch alg {
+	case Bruck:
+		return alltoallBruck(g, rank, size, in, out, m, after)
+	case Pairwise:
+		return x.run(g, rank, size, pairwiseWindow, after)
+	case Linear:
+		return x.run(g, rank, size, linearWindow, after)
+	default:
+		panic(KindAlltoall.unreachable(alg))
+	}
+}
+
+// Alltoallv sends the sendCounts[r] bytes at sendDispls[r] of in to rank r, and receives recvCounts[r] bytes from it at recvDispls[r]
+// of out (MPI 4.1, 6.8). Linear; empty blocks are not sent, so that a sparse pattern costs what it moves.
+func Alltoallv(g Graph, rank, size int, in []byte, sendCounts, sendDispls []int,
+	out []byte, recvCounts, recvDispls []int, after ...Step) []Step {
+	x := exchange{in, out, sendCounts, sendDispls, recvCounts, recvDispls}
+	return x.run(g, rank, size, linearWindow, after)
+}
+
+// exchange is a personal message from every rank to every rank.
+type exchange struct {
+	in, out                []byte
+	sendCounts, sendDispls []int
+	recvCounts, recvDispls []int
+}
+
+// run takes rounds s = 1 to p-1, at most window of them at a time: round s starts when round s-window is complete. The earliest round
+// that is not complete anywhere is under way at all ranks, so this cannot deadlock.
+func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
+	copied := move(g, block(x.out, x.recvCounts, x.recvDispls, rank), block(x.in, x.sendCounts, x.sendDispls, rank), after)
+	slots := make([][]Step, min(window, size))
+	for i := range slots {
+		slots[i] = after
+	}
+	for s := 1; s < size; s++ {
+		to, from := mod(rank+s, size), mod(rank-s, size)
+		ready := slots[s%len(slots)]
+		var next []Step
+		if x.sendCounts[to] > 0 {
+			next = append(next, g.Send(to, block(x.in, x.sendCounts, x.sendDispls, to), ready...))
+		}
+		if x.recvCounts[from] > 0 {
+			next = append(next, g.Recv(from, block(x.out, x.recvCounts, x.recvDispls, from), ready...))
+		}
+		if len(next) > 0 {
+			slots[s%len(slots)] = next
+		}
+	}
+	done := copied
+	for _, s := range slots {
+		done = with(done, s...)
+	}
+	return join(g, done)
+}
+
+func alltoallBruck(g Graph, rank, size int, in, out []byte, m int, after []Step) []Step {
+	work := scratch(g, size*m) // block i is for the rank i further on, later from the rank i behind
+	at := func(b []byte, i int) []byte { return b[i*m : (i+1)*m : (i+1)*m] }
+	ready := []Step{g.Do(func() error {
+		for i := range size {
+			copy(at(work, i), at(in, mod(rank+i, size)))
+		}
+		return nil
+	}, after...)}
+	for dist := 1; dist < size; dist *= 2 {
+		var moved []int
+		for i := dist; i < size; i++ {
+			if i&dist != 0 {
+				moved = append(moved, i)
+			}
+		}
+		leave, come := scratch(g, len(moved)*m), scratch(g, len(moved)*m)
+		pack := g.Do(func() error {
+			for k, i := range moved {
+				copy(at(leave, k), at(work, i))
+			}
+			return nil
+		}, ready...)
+		send := g.Send(mod(rank+dist, size), leave, pack)
+		recv := g.Recv(mod(rank-dist, size), come, ready...)
+		ready = []Step{g.Do(func() error {
+			for k, i := range moved {
+				copy(at(work, i), at(come, k))
+			}
+			return nil
+		}, send, recv)}
+	}
+	return []Step{g.Do(func() error {
+		for i := range size {
+			copy(at(out, mod(rank-i, size)), at(work, i))
+		}
+		return nil
+	}, ready...)}
+}

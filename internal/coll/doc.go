@@ -1,0 +1,44 @@
+// Package coll holds the collective algorithms of MPI (MPI 4.1, chapter 6). An algorithm does not communicate: it appends the
+// sends, receives and local steps of one rank to a [Graph], which whoever implements Graph executes. So one algorithm serves the
+// blocking, nonblocking and persistent form of a collective, and the arithmetic of a reduction advances without its caller.
+//
+// # Use
+//
+// Every rank of the communicator calls the same function with the same root, lengths, algorithm and reduction. The functions
+// differ by kind of operand:
+//   - plain ones (Bcast, Allreduce, ...) move memory; every length is in bytes and known to the rank that needs it;
+//   - v-forms (Gatherv, ...) take counts and displacements in bytes;
+//   - object forms (BcastObject, ...) move serialised values whose size is not known while the schedule is built.
+//
+// The algorithm [Auto] stands for the choice of the Choose function. Any other is a preference: one that the collective does not
+// have, or that its operands do not allow (Ring with a reduction that does not commute), gives way to Auto, at every rank alike.
+//
+// The first step starts when every step of after is complete. The result lists steps: when they are complete, so is this
+// rank's part, its results are there and its operands may be reused.
+//
+// # What a schedule may rely on
+//
+//   - A schedule may be run again after it completed (persistent collectives): operands are read by steps, never while building.
+//   - Temporary memory is allocated while building, from the Graph if it is a [Scratcher], and lives as long as the schedule.
+//   - in and out may be the same slice where the function says "in place"; they never overlap otherwise.
+//
+// # Order of messages
+//
+// Messages of one schedule between one pair of ranks match in the order in which their steps start at each end. Steps that become
+// ready at the same time start in the order of their creation. So of two steps with the same peer and direction the first starts
+// first if the second waits, directly or not, for the first itself or for everything that the first waits for. Every algorithm here
+// keeps to that rule at both ends; the tests check it for every pair of steps.
+//
+// # Order of operands
+//
+// A reduction combines contiguous ranges of ranks only, the lower on the left, so that an operation that does not commute is right,
+// unless the algorithm says that it needs a commutative one. All ranks of Allreduce hold the same bits, and the same call gives
+// the same bits on every run: which operand meets which depends on ranks, size and algorithm, never on time. (MPI 4.1, 6.9.1:
+// "It is strongly recommended that MPI_REDUCE be implemented so that the same result be obtained whenever the function is applied
+// on the same arguments, appearing in the same order.")
+//
+// # Cost
+//
+// Comments give the cost for p ranks and n bytes as rounds (latency) and bytes that the busiest rank sends or receives
+// (bandwidth). lg is the logarithm to base 2, rounded up.
+package coll

@@ -1,0 +1,279 @@
+package coll
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// MPI 4.1, 6.3: "The call returns at any MPI process only after all group members have entered the call."
+func TestBarrier(t *testing.T) {
+	for _, size := range testSizes {
+		seeds(t, 20, func(seed uint64) {
+			entered := 0
+			build := func(rank int, g Graph) []Step {
+				enter := g.Do(func() error { entered++; return nil })
+				done := Barrier(g, rank, size, enter)
+				return []Step{g.Do(func() error {
+					if entered != size {
+						return fmt.Errorf("left when %d of %d had entered", entered, size)
+					}
+					return nil
+				}, done...)}
+			}
+			simulate(t, seed, size, build, func() { entered = 0 }, func() error { return nil })
+		})
+	}
+}
+
+func TestBcast(t *testing.T) {
+	smallSegments(t)
+	for _, alg := range algorithms(KindBcast) {
+		t.Run(alg.String(), func(t *testing.T) {
+			for _, size := range testSizes {
+				for _, n := range append(testLengths, 500) {
+					seeds(t, 2, func(seed uint64) { testBcast(t, alg, size, n, seed) })
+				}
+			}
+		})
+	}
+}
+
+func testBcast(t *testing.T, alg Algorithm, size, n int, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	root, want := rng.IntN(size), randomBytes(rng, n)
+	bufs := make([][]byte, size)
+	for r := range bufs {
+		bufs[r] = make([]byte, n)
+	}
+	reset := func() {
+		for r := range bufs {
+			clear(bufs[r])
+		}
+		copy(bufs[root], want)
+	}
+	build := func(r int, g Graph) []Step { return Bcast(g, alg, r, size, root, bufs[r]) }
+	simulate(t, seed, size, build, reset, func() error {
+		for r := range size {
+			if err := wantBytes(r, bufs[r], want); err != nil {
+				return fmt.Errorf("size %d n %d root %d: %w", size, n, root, err)
+			}
+		}
+		return nil
+	})
+}
+
+func TestGatherScatter(t *testing.T) {
+	for _, alg := range algorithms(KindGather) {
+		t.Run(alg.String(), func(t *testing.T) {
+			for _, size := range testSizes {
+				for _, m := range []int{0, 1, 3, 8} {
+					seeds(t, 3, func(seed uint64) {
+						counts, displs := even(size, m)
+						testGather(t, size, counts, displs, size*m, seed, func(g Graph, r, root int, in, out []byte) []Step {
+							return Gather(g, alg, r, size, root, in, out)
+						})
+						testScatter(t, size, counts, displs, size*m, seed, func(g Graph, r, root int, in, out []byte) []Step {
+							return Scatter(g, alg, r, size, root, in, out)
+						})
+					})
+				}
+			}
+		})
+	}
+}
+
+func TestGathervScatterv(t *testing.T) {
+	for _, size := range testSizes {
+		seeds(t, 20, func(seed uint64) {
+			counts, displs, total := layout(rand.New(rand.NewPCG(seed, 9)), size)
+			testGather(t, size, counts, displs, total, seed, func(g Graph, r, root int, in, out []byte) []Step {
+				if r != root {
+					return Gatherv(g, r, size, root, in, nil, nil, nil)
+				}
+				return Gatherv(g, r, size, root, in, out, counts, displs)
+			})
+			testScatter(t, size, counts, displs, total, seed, func(g Graph, r, root int, in, out []byte) []Step {
+				if r != root {
+					return Scatterv(g, r, size, root, nil, nil, nil, out)
+				}
+				return Scatterv(g, r, size, root, in, counts, displs, out)
+			})
+		})
+	}
+}
+
+type rooted func(g Graph, rank, root int, in, out []byte) []Step
+
+func testGather(t *testing.T, size int, counts, displs []int, total int, seed uint64, f rooted) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	root, inPlace, all := rng.IntN(size), rng.IntN(2) == 0, make([]byte, total)
+	want := make([]byte, total)
+	in := make([][]byte, size)
+	for r := range in {
+		in[r] = randomBytes(rng, counts[r])
+		copy(want[displs[r]:], in[r])
+	}
+	own := bytes.Clone(in[root])
+	if inPlace {
+		in[root] = block(all, counts, displs, root)
+	}
+	reset := func() { clear(all); copy(in[root], own) }
+	build := func(r int, g Graph) []Step {
+		if r != root {
+			return f(g, r, root, in[r], nil)
+		}
+		return f(g, r, root, in[r], all)
+	}
+	simulate(t, seed, size, build, reset, func() error { return wantBytes(root, all, want) })
+}
+
+func testScatter(t *testing.T, size int, counts, displs []int, total int, seed uint64, f rooted) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	root, inPlace, all := rng.IntN(size), rng.IntN(2) == 0, randomBytes(rng, total)
+	out := make([][]byte, size)
+	for r := range out {
+		out[r] = make([]byte, counts[r])
+	}
+	if inPlace {
+		out[root] = block(all, counts, displs, root)
+	}
+	build := func(r int, g Graph) []Step {
+		if r != root {
+			return f(g, r, root, nil, out[r])
+		}
+		return f(g, r, root, all, out[r])
+	}
+	simulate(t, seed, size, build, nil, func() error {
+		for r := range size {
+			if err := wantBytes(r, out[r], block(all, counts, displs, r)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestAllgather(t *testing.T) {
+	for _, alg := range algorithms(KindAllgather) {
+		t.Run(alg.String(), func(t *testing.T) {
+			for _, size := range testSizes {
+				for _, m := range []int{0, 1, 5, 16} {
+					seeds(t, 3, func(seed uint64) {
+						counts, displs := even(size, m)
+						testAllgather(t, size, counts, displs, size*m, seed, func(g Graph, r int, in, out []byte) []Step {
+							return Allgather(g, alg, r, size, in, out)
+						})
+					})
+				}
+				seeds(t, 10, func(seed uint64) {
+					counts, displs, total := layout(rand.New(rand.NewPCG(seed, 9)), size)
+					testAllgather(t, size, counts, displs, total, seed, func(g Graph, r int, in, out []byte) []Step {
+						return Allgatherv(g, alg, r, size, in, out, counts, displs)
+					})
+				})
+			}
+		})
+	}
+}
+
+func testAllgather(t *testing.T, size int, counts, displs []int, total int, seed uint64,
+	f func(g Graph, rank int, in, out []byte) []Step) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	inPlace, want := rng.IntN(2) == 0, make([]byte, total)
+	in, out, orig := make([][]byte, size), make([][]byte, size), make([][]byte, size)
+	for r := range size {
+		in[r], out[r] = randomBytes(rng, counts[r]), make([]byte, total)
+		orig[r] = bytes.Clone(in[r])
+		copy(want[displs[r]:], in[r])
+		if inPlace {
+			in[r] = block(out[r], counts, displs, r)
+		}
+	}
+	reset := func() {
+		for r := range size {
+			clear(out[r])
+			copy(in[r], orig[r])
+		}
+	}
+	build := func(r int, g Graph) []Step { return f(g, r, in[r], out[r]) }
+	simulate(t, seed, size, build, reset, func() error {
+		for r := range size {
+			if err := wantBytes(r, out[r], want); err != nil {
+				return fmt.Errorf("counts %v displs %v in place %v: %w", counts, displs, inPlace, err)
+			}
+		}
+		return nil
+	})
+}
+
+func TestAlltoall(t *testing.T) {
+	for _, alg := range algorithms(KindAlltoall) {
+		t.Run(alg.String(), func(t *testing.T) {
+			for _, size := range testSizes {
+				for _, m := range []int{0, 1, 5, 16} {
+					seeds(t, 3, func(seed uint64) {
+						in, out, want := make([][]byte, size), make([][]byte, size), make([][]byte, size)
+						rng := rand.New(rand.NewPCG(seed, 2))
+						for r := range size {
+							in[r], out[r] = randomBytes(rng, size*m), make([]byte, size*m)
+						}
+						for r := range size {
+							for q := range size {
+								want[r] = append(want[r], in[q][r*m:(r+1)*m]...)
+							}
+						}
+						build := func(r int, g Graph) []Step { return Alltoall(g, alg, r, size, in[r], out[r]) }
+						simulate(t, seed, size, build, nil, func() error { return wantAll(out, want) })
+					})
+				}
+			}
+		})
+	}
+}
+
+func wantAll(got, want [][]byte) error {
+	for r := range got {
+		if err := wantBytes(r, got[r], want[r]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestAlltoallv(t *testing.T) {
+	for _, window := range []int{1, 3, 32} {
+		old := linearWindow
+		linearWindow = window
+		for _, size := range testSizes {
+			seeds(t, 5, func(seed uint64) { testAlltoallv(t, size, seed) })
+		}
+		linearWindow = old
+	}
+}
+
+func testAlltoallv(t *testing.T, size int, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	sc, sd, rc, rd := make([][]int, size), make([][]int, size), make([][]int, size), make([][]int, size)
+	in, out, want := make([][]byte, size), make([][]byte, size), make([][]byte, size)
+	for r := range size {
+		var total int
+		sc[r], sd[r], total = layout(rng, size)
+		in[r] = randomBytes(rng, total)
+	}
+	for r := range size {
+		rc[r], rd[r] = make([]int, size), make([]int, size)
+		total := rng.IntN(3)
+		for _, q := range rng.Perm(size) {
+			rc[r][q], rd[r][q] = sc[q][r], total
+			total += rc[r][q] + rng.IntN(3)
+		}
+		out[r], want[r] = make([]byte, total), make([]byte, total)
+		for q := range size {
+			copy(want[r][rd[r][q]:], block(in[q], sc[q], sd[q], r))
+		}
+	}
+	build := func(r int, g Graph) []Step { return Alltoallv(g, r, size, in[r], sc[r], sd[r], out[r], rc[r], rd[r]) }
+	simulate(t, seed, size, build, nil, func() error { return wantAll(out, want) })
+}

@@ -1,0 +1,26 @@
+// Package launch is fitrun's working parts: it plans a job, starts its ranks, watches them, and ends them.
+//
+// The way of a job, one file each:
+//
+//	program.go, build.go   a name from the command line becomes a binary
+//	plan.go                a [Request] becomes a [Job]: one [Rank] with program, environment and cores for each rank
+//	supervisor.go          the state machine of a job: what happened goes in, what to do comes out through hands
+//	run.go                 [Run]: the loop that drives the supervisor; the only goroutine that touches it
+//	starter.go, process.go a rank becomes a process of this machine
+//	console.go, lines.go   the ranks' output, whole lines only
+//	guard.go, sweep.go     nothing outlives fitrun
+//
+// # Nothing outlives fitrun
+//
+// Each rank is the leader of its own session and process group. When a rank has exited, and before it is reaped, what is
+// left of its group is killed. Descendants that left the group become children of fitrun (a child subreaper), which kills
+// them when the job is over. If fitrun itself is killed, the kernel kills the ranks (parent death signal), and the guard,
+// a second fitrun process that does nothing but wait for this, kills the rest of their groups. Only a descendant that made
+// its own session survives the death of fitrun by SIGKILL.
+//
+// # Who failed
+//
+// A rank has failed if it exits with a code other than 0, is killed by a signal, or exits with code 0 between Init and
+// Finalize. The first failure ends the job: it is reported once, the others are told, then sent SIGTERM, then SIGKILL.
+// The job's exit code is that of the lowest rank that failed on its own: one that exited before fitrun signalled it.
+package launch

@@ -1,0 +1,335 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+)
+
+// memberState says how far a rank is.
+//
+//	Waiting -> Started -> Joined -> Finalizing
+//	   |          |          |          |
+//	   +----------+----------+----------+--> Over
+type memberState uint8
+
+const (
+	// memberWaiting: not started yet.
+	memberWaiting memberState = iota
+	// memberStarted: its process runs, and has not called Init. Exit code 0 is clean unless others wait in Init.
+	memberStarted
+	// memberJoined: it gave its card. Exit code 0 is a failure.
+	memberJoined
+	// memberFinalizing: it is done with the others. Exit code 0 is clean.
+	memberFinalizing
+	// memberOver: it has exited, or was never started.
+	memberOver
+)
+
+func (s memberState) String() string {
+	switch s {
+	case memberWaiting:
+		return "waiting"
+	case memberStarted:
+		return "started"
+	case memberJoined:
+		return "joined"
+	case memberFinalizing:
+		return "finalizing"
+	case memberOver:
+		return "over"
+	default:
+		return fmt.Sprintf("memberState(%d)", uint8(s))
+	}
+}
+
+// member is the supervisor's view of one rank.
+type member struct {
+	state   memberState // changed by supervisor.setMember only
+	pid     int         // 0 until started
+	ended   bool        // we signalled it while it still ran
+	aborted bool        // it asked for an abort
+	early   bool        // it exited with code 0 without having called Init
+	code    int         // exit code of its own failure; 0 if it has not failed
+}
+
+func (m *member) isRunning() bool {
+	return m.state == memberStarted || m.state == memberJoined || m.state == memberFinalizing
+}
+
+// exit is how a process ended.
+type exit struct {
+	code   int            // if signal is 0
+	signal syscall.Signal // that killed it, or 0
+	core   bool           // it left a core dump
+}
+
+// status is e as a shell would put it.
+func (e exit) status() int {
+	if e.signal != 0 {
+		return 128 + int(e.signal)
+	}
+	return e.code
+}
+
+func (e exit) String() string {
+	switch {
+	case e.signal != 0 && e.core:
+		return fmt.Sprintf("was killed by signal %d (%v), core dumped", int(e.signal), e.signal)
+	case e.signal != 0:
+		return fmt.Sprintf("was killed by signal %d (%v)", int(e.signal), e.signal)
+	default:
+		return fmt.Sprintf("exited with code %d", e.code)
+	}
+}
+
+// setMember holds every side effect of a change of a rank's state.
+func (s *supervisor) setMember(r int, state memberState) {
+	m := &s.members[r]
+	if state <= m.state {
+		panic(fmt.Sprintf("launch: bug: rank %d goes from %v to %v", r, m.state, state))
+	}
+	m.state = state
+	if state == memberOver {
+		s.running--
+	}
+}
+
+// started is called when the process of rank r runs.
+func (s *supervisor) started(now time.Time, r, pid int) {
+	s.members[r].pid = pid
+	s.setMember(r, memberStarted)
+	if s.verbose {
+		s.do.say(fmt.Sprintf("%s started with %d core(s)", s.name(r), s.job.Ranks[r].Cores))
+	}
+	switch s.state {
+	case jobRunning:
+	case jobEnding:
+		s.signalOne(r, syscall.SIGTERM)
+	case jobKilling:
+		s.signalOne(r, syscall.SIGKILL)
+	default:
+		panic("launch: bug: rank started in a job that is " + s.state.String())
+	}
+}
+
+// notStarted is called when rank r will not run: err says why, or nil if stopStarting asked for it.
+func (s *supervisor) notStarted(now time.Time, r int, err error) {
+	s.setMember(r, memberOver)
+	if err != nil {
+		s.members[r].code = ExitUsage
+		s.fail(now, r, fmt.Sprintf("could not be started: %v", err), nil)
+	}
+	s.maybeOver(now)
+}
+
+// noticed is called for every message of rank r.
+func (s *supervisor) noticed(now time.Time, r int, n boot.Notice) {
+	m := &s.members[r]
+	switch n.Kind {
+	case boot.Joined:
+		if s.verbose && n.PID != m.pid {
+			s.do.say(fmt.Sprintf("%s joined as process %d", s.name(r), n.PID))
+		}
+	case boot.CardGiven:
+		s.cardGiven(now, r, n.Card)
+	case boot.Finalizing:
+		if m.state < memberFinalizing {
+			s.setMember(r, memberFinalizing)
+		}
+	case boot.AbortAsked:
+		s.abortAsked(now, r, n)
+	case boot.Reported:
+		s.reported(r, n)
+	default:
+		panic("launch: bug: notice " + n.Kind.String())
+	}
+}
+
+func (s *supervisor) cardGiven(now time.Time, r int, card []byte) {
+	if err := s.cards.Put(r, card); err != nil {
+		s.linkBroken(now, r, err)
+		return
+	}
+	if s.members[r].state == memberStarted {
+		s.setMember(r, memberJoined)
+	}
+	for e := range s.members {
+		if s.members[e].early {
+			s.failEarly(now, e)
+			return
+		}
+	}
+	if s.cards.IsComplete() {
+		for q := range s.members {
+			if s.members[q].isRunning() {
+				s.do.deal(q, s.cards)
+			}
+		}
+	}
+}
+
+func (s *supervisor) reported(r int, n boot.Notice) {
+	if n.Key != boot.MetricsKey {
+		if s.verbose {
+			s.do.say(fmt.Sprintf("rank %d reports %s: %s", r, n.Key, n.Text))
+		}
+		return
+	}
+	if s.verbose || strings.HasSuffix(s.job.Ranks[r].MetricsAddr, ":0") {
+		s.do.say(fmt.Sprintf("rank %d serves metrics at http://%s/metrics", r, n.Text))
+	}
+}
+
+// linkBroken is called when rank r breaks the boot protocol.
+func (s *supervisor) linkBroken(now time.Time, r int, err error) {
+	if s.state != jobRunning {
+		return
+	}
+	s.members[r].code = ExitError
+	s.fail(now, r, fmt.Sprintf("broke the boot protocol: %v; was it built with the FitMPI of this fitrun?", err), nil)
+}
+
+// exited is called when rank r has exited and everything it had to say was heard.
+func (s *supervisor) exited(now time.Time, r int, e exit) {
+	m := &s.members[r]
+	before := m.state
+	s.setMember(r, memberOver)
+	if s.verbose {
+		s.do.say(fmt.Sprintf("%s %v", s.name(r), e))
+	}
+	if !m.ended && !m.aborted && m.code == 0 {
+		s.judge(now, r, before, e)
+	}
+	s.settleAbort(now)
+	s.maybeOver(now)
+}
+
+// judge decides whether an exit that we did not cause is a failure.
+func (s *supervisor) judge(now time.Time, r int, before memberState, e exit) {
+	m := &s.members[r]
+	switch {
+	case e.status() != 0:
+		m.code = e.status()
+		last, cause := s.do.lastWords(r)
+		what := e.String()
+		if cause != "" {
+			what += " (" + cause + ")"
+		}
+		s.fail(now, r, what, last)
+	case before == memberJoined:
+		m.code = ExitError
+		last, _ := s.do.lastWords(r)
+		s.fail(now, r, "exited with code 0 without mpi.Finalize, so others could wait for it forever", last)
+	case before == memberStarted:
+		m.early = true
+		if s.cards.Given() > 0 {
+			s.failEarly(now, r)
+		}
+	}
+}
+
+// failEarly is for a rank that exited cleanly, but will be missed in Init.
+func (s *supervisor) failEarly(now time.Time, r int) {
+	if s.state != jobRunning {
+		return
+	}
+	s.members[r].code = ExitError
+	s.fail(now, r, "exited with code 0 without mpi.Init, in which other ranks wait for it", nil)
+}
+
+// fail ends the job because of rank r. Only the first failure is reported; the code of r must be set already.
+func (s *supervisor) fail(now time.Time, r int, what string, last []string) {
+	if s.state != jobRunning {
+		return
+	}
+	text := s.name(r) + " " + what
+	shown := text + "; the job was ended"
+	if len(last) > 0 {
+		shown += ". Its last lines on stderr:\n  " + strings.Join(last, "\n  ")
+	}
+	s.do.say(shown)
+	s.end(now, boot.Event{Kind: boot.PeerFailed, Rank: r, Message: text, Code: s.members[r].code}, failGrace)
+}
+
+// abortAsked is called when rank r wants the job to end. Often the reason is that another rank died, and its exit is
+// still on its way to us: then that exit is the news, and the abort a consequence.
+func (s *supervisor) abortAsked(now time.Time, r int, n boot.Notice) {
+	s.members[r].aborted = true // whatever it does now, the abort explains it
+	if s.state != jobRunning || s.asked != nil {
+		return
+	}
+	s.asked = &abortRequest{rank: r, code: n.Code, text: n.Text, until: now.Add(suspectWait)}
+	s.settleAbort(now)
+}
+
+// settleAbort carries out an abort that waits, unless it must wait longer.
+func (s *supervisor) settleAbort(now time.Time) {
+	a := s.asked
+	if a == nil || s.state != jobRunning {
+		return
+	}
+	for r := range s.members {
+		if r != a.rank && s.members[r].isRunning() && now.Before(a.until) && s.do.isGone(r) {
+			return
+		}
+	}
+	m := &s.members[a.rank]
+	if m.code = a.code & 0xff; m.code == 0 {
+		m.code = ExitError
+	}
+	text := fmt.Sprintf("%s aborted the job with code %d", s.name(a.rank), a.code)
+	if a.text != "" {
+		text += ": " + strings.TrimRight(a.text, "\n")
+	}
+	s.do.say(text)
+	s.end(now, boot.Event{Kind: boot.JobAborted, Rank: a.rank, Message: text, Code: a.code}, failGrace)
+}
+
+// name is rank r for messages.
+func (s *supervisor) name(r int) string {
+	if pid := s.members[r].pid; pid != 0 {
+		return fmt.Sprintf("rank %d (pid %d on %s)", r, pid, s.job.Ranks[r].Host)
+	}
+	return fmt.Sprintf("rank %d (on %s)", r, s.job.Ranks[r].Host)
+}
+
+func (s *supervisor) ranksRunning() []int {
+	var ranks []int
+	for r := range s.members {
+		if s.members[r].isRunning() {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}
+
+// rankList puts ascending ranks for people: "rank 3", "ranks 0-2, 5", "no rank".
+func rankList(ranks []int) string {
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		if i == j {
+			parts = append(parts, fmt.Sprint(ranks[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
+		}
+		i = j + 1
+	}
+	switch len(ranks) {
+	case 0:
+		return "no rank"
+	case 1:
+		return "rank " + parts[0]
+	default:
+		return "ranks " + strings.Join(parts, ", ")
+	}
+}

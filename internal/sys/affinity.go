@@ -1,0 +1,92 @@
+//go:build linux
+
+package sys
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	wordBits = 32 << (^uintptr(0) >> 63) // of the kernel's unsigned long
+	maxCPUs  = 1 << 16                   // give up asking with ever larger masks
+)
+
+// AllowedCPUs lists, in order, the processors that this process may run on: those of its main thread, whatever the
+// calling thread was pinned to. Their number is what a rank may use. It is never empty: should the kernel refuse to say, it is
+// what the Go runtime counted.
+func AllowedCPUs() []int {
+	if list, err := ThreadCPUs(os.Getpid()); err == nil && len(list) > 0 {
+		return list
+	}
+	list := make([]int, runtime.NumCPU())
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// ThreadCPUs lists the processors that thread tid (0: the caller's) may run on. The mask has no fixed size: the kernel
+// answers EINVAL as long as it is shorter than its own.
+func ThreadCPUs(tid int) ([]int, error) {
+	for cpus := 1024; cpus <= maxCPUs; cpus *= 4 {
+		mask := make([]uintptr, cpus/wordBits)
+		n, errno := getAffinity(tid, mask)
+		switch errno {
+		case 0:
+			return cpuList(mask[:n*8/wordBits]), nil
+		case unix.EINVAL:
+			continue
+		}
+		return nil, os.NewSyscallError("sched_getaffinity", errno)
+	}
+	return nil, os.NewSyscallError("sched_getaffinity", unix.EINVAL)
+}
+
+func cpuList(mask []uintptr) []int {
+	var list []int
+	for i, word := range mask {
+		for bit := range wordBits {
+			if word&(1<<bit) != 0 {
+				list = append(list, i*wordBits+bit)
+			}
+		}
+	}
+	return list
+}
+
+// SetThreadCPUs lets thread tid (0: the caller's, which must then be locked to its goroutine) run on cpus only.
+// Processes and threads that it starts inherit that.
+func SetThreadCPUs(tid int, cpus []int) error {
+	top := 0
+	for _, c := range cpus {
+		if c < 0 || c >= maxCPUs {
+			return fmt.Errorf("no such processor: %d", c)
+		}
+		top = max(top, c)
+	}
+	mask := make([]uintptr, top/wordBits+1)
+	for _, c := range cpus {
+		mask[c/wordBits] |= 1 << (c % wordBits)
+	}
+	if errno := setAffinity(tid, mask); errno != 0 {
+		return os.NewSyscallError("sched_setaffinity", errno)
+	}
+	return nil
+}
+
+// SetThreadSlice asks for a scheduling slice of d for the calling thread, which must be locked to its goroutine: a shorter
+// slice lets it run sooner after it wakes beside threads that compute. Kernels before 6.12 ignore it; it needs no privilege.
+// The kernel clamps d to 0.1-100 ms. Best effort: callers may ignore the error.
+func SetThreadSlice(d time.Duration) error {
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return os.NewSyscallError("sched_getattr", err)
+	}
+	attr.Runtime = uint64(max(d, 0))
+	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(0, attr, 0))
+}

@@ -1,0 +1,653 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// identities returns ranks 3 and 5 of one job of 8, the dialer's and the acceptor's.
+func identities() (dialer, acceptor *Identity) {
+	d := &Identity{Job: [16]byte([]byte("job of this test")), Secret: []byte("a secret between the ranks alone"), Rank: 3, Size: 8, Window: 1 << 20}
+	a := *d
+	a.Rank, a.Window = 5, 1<<21
+	return d, &a
+}
+
+func nonceOf(b byte) (n [32]byte) {
+	for i := range n {
+		n[i] = b
+	}
+	return n
+}
+
+// A pair is a dialer and an acceptor and the wire between them.
+type pair struct {
+	t    testing.TB
+	d, a *Handshake
+}
+
+func newPair(t testing.TB) *pair {
+	d, a := identities()
+	return pairOf(t, d, a)
+}
+
+func pairOf(t testing.TB, d, a *Identity) *pair {
+	return &pair{t: t, d: NewDialer(d, 5, nonceOf(1)), a: NewAcceptor(a, nonceOf(2))}
+}
+
+// toAcceptor delivers what the dialer has to say, and returns it.
+func (p *pair) toAcceptor() []byte { p.t.Helper(); return p.deliver(p.d, p.a) }
+
+// toDialer delivers what the acceptor has to say, and returns it.
+func (p *pair) toDialer() []byte { p.t.Helper(); return p.deliver(p.a, p.d) }
+
+func (p *pair) deliver(from, to *Handshake) []byte {
+	p.t.Helper()
+	b := from.Output()
+	if n, _ := to.Input(b); to.State() != StateFailed && n != len(b) {
+		p.t.Fatalf("%v took %d of %d bytes", to, n, len(b))
+	}
+	return b
+}
+
+func (p *pair) want(why string, d, a State) {
+	p.t.Helper()
+	if p.d.State() != d || p.a.State() != a {
+		p.t.Fatalf("%s: dialer %v, acceptor %v; want %v, %v", why, p.d, p.a, d, a)
+	}
+}
+
+func wantReject(t testing.TB, why string, h *Handshake, r Reject) {
+	t.Helper()
+	if h.State() != StateFailed || h.Reject() != r {
+		t.Fatalf("%s: %v; want to fail for %v", why, h, r)
+	}
+	if out := h.Output(); out != nil {
+		t.Fatalf("%s: %v still has %d bytes to say", why, h, len(out))
+	}
+	if n, got := h.Input([]byte("more")); n != 0 || got != r {
+		t.Fatalf("%s: after the failure Input took %d bytes and gave %v", why, n, got)
+	}
+}
+
+func TestHandshakeAccept(t *testing.T) {
+	p := newPair(t)
+	p.want("at first", StateAwaitChallenge, StateAwaitHello)
+	if p.d.Peer() != 5 || p.a.Peer() != NoRank || p.a.PeerWindow() != 0 || p.d.PeerWindow() != 0 {
+		t.Fatal("somebody knows too much too soon")
+	}
+	if b := p.toAcceptor(); len(b) != helloLen {
+		t.Fatalf("HELLO of %d bytes", len(b))
+	}
+	p.want("after HELLO", StateAwaitChallenge, StateAwaitProof)
+	if p.a.Peer() != NoRank || p.a.PeerWindow() != 0 {
+		t.Fatal("the acceptor believes a HELLO")
+	}
+	if b := p.toDialer(); len(b) != challengeLen {
+		t.Fatalf("CHALLENGE of %d bytes", len(b))
+	}
+	p.want("after CHALLENGE", StateAwaitVerdict, StateAwaitProof)
+	p.toAcceptor()
+	p.want("after PROOF", StateAwaitVerdict, StateProven)
+	if p.a.Output() != nil {
+		t.Fatal("the acceptor speaks before it has decided")
+	}
+	p.a.Decide(VerdictAccept)
+	p.want("after Decide", StateAwaitVerdict, StateEstablished)
+	p.toDialer()
+	p.want("after VERDICT", StateEstablished, StateEstablished)
+	if p.d.Peer() != 5 || p.a.Peer() != 3 || p.d.PeerWindow() != 1<<21 || p.a.PeerWindow() != 1<<20 {
+		t.Fatalf("dialer sees %d, %d, acceptor %d, %d", p.d.Peer(), p.d.PeerWindow(), p.a.Peer(), p.a.PeerWindow())
+	}
+}
+
+func TestHandshakeRefused(t *testing.T) {
+	for _, v := range []Verdict{VerdictDuplicate, VerdictClosed} {
+		p := newPair(t)
+		p.toAcceptor()
+		p.toDialer()
+		p.toAcceptor()
+		p.a.Decide(v)
+		p.toDialer()
+		p.want(v.String(), StateRefused, StateRefused)
+		if p.d.Verdict() != v || p.a.Verdict() != v || p.d.Reject() != RejectNone {
+			t.Errorf("%v arrived as %v, %v", v, p.d.Verdict(), p.d.Reject())
+		}
+	}
+}
+
+// A genuine rank of the other byte order is told so, under proof, without the caller's help.
+func TestHandshakeByteOrder(t *testing.T) {
+	d, a := identities()
+	d.BigEndian = true
+	p := pairOf(t, d, a)
+	p.toAcceptor()
+	p.toDialer()
+	p.toAcceptor()
+	p.want("acceptor decides by itself", StateAwaitVerdict, StateRefused)
+	p.toDialer()
+	p.want("dialer learns it", StateRefused, StateRefused)
+	if p.d.Verdict() != VerdictByteOrder {
+		t.Fatalf("verdict %v", p.d.Verdict())
+	}
+	// Both big-endian is well.
+	a.BigEndian = true
+	run(pairOf(t, d, a), VerdictAccept).want("both big", StateEstablished, StateEstablished)
+}
+
+// An acceptor of a later release may convert and accept; this dialer cannot.
+func TestHandshakeByteOrderAccepted(t *testing.T) {
+	d, a := identities()
+	d.BigEndian = true
+	p := pairOf(t, d, a)
+	p.toAcceptor()
+	p.a.foreign = false
+	p.toDialer()
+	p.toAcceptor()
+	p.a.Decide(VerdictAccept)
+	p.toDialer()
+	wantReject(t, "accepted in another byte order", p.d, RejectByteOrder)
+}
+
+// run plays a pair to its end.
+func run(p *pair, v Verdict) *pair {
+	for range 4 {
+		p.deliver(p.d, p.a)
+		if p.a.State() == StateProven {
+			p.a.Decide(v)
+		}
+		p.deliver(p.a, p.d)
+	}
+	return p
+}
+
+func TestHandshakeWrongHello(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(d *Identity)
+		edit   func(hello []byte)
+		want   Reject
+	}{
+		{name: "another job", change: func(d *Identity) { d.Job[0]++ }, want: RejectWrongJob},
+		{name: "another size", change: func(d *Identity) { d.Size++ }, want: RejectWrongSize},
+		{name: "this very rank", edit: func(b []byte) { b[24] = 5 }, want: RejectStranger},
+		{name: "a rank beyond the job", edit: func(b []byte) { b[24] = 8 }, want: RejectStranger},
+		{name: "no rank", edit: func(b []byte) { copy(b[24:], "\xff\xff\xff\xff") }, want: RejectStranger},
+		{name: "for another rank", edit: func(b []byte) { b[28] = 6 }, want: RejectWrongRank},
+		{name: "unknown flags", edit: func(b []byte) { b[36] = 1 }, want: RejectBadMessage},
+		{name: "a boundless window", edit: func(b []byte) { b[47] = 0xff }, want: RejectBadMessage},
+		{name: "no byte order", edit: func(b []byte) { b[7] = 0 }, want: RejectBadMessage},
+		{name: "a third byte order", edit: func(b []byte) { b[7] = 3 }, want: RejectBadMessage},
+		{name: "another magic", edit: func(b []byte) { b[0] = 'f' }, want: RejectBadMagic},
+		{name: "another version", edit: func(b []byte) { b[4] = 2 }, want: RejectBadVersion},
+		{name: "a version far away", edit: func(b []byte) { b[5] = 1 }, want: RejectBadVersion},
+		{name: "another message", edit: func(b []byte) { b[6] = byte(msgProof) }, want: RejectBadMessage},
+	} {
+		d, a := identities()
+		if tt.change != nil {
+			tt.change(d)
+		}
+		hello := NewDialer(d, 5, nonceOf(1)).Output()
+		if tt.edit != nil {
+			tt.edit(hello)
+		}
+		h := NewAcceptor(a, nonceOf(2))
+		if _, r := h.Input(hello); r != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, r, tt.want)
+			continue
+		}
+		wantReject(t, tt.name, h, tt.want)
+		if h.Peer() != NoRank {
+			t.Errorf("%s: the acceptor believes in peer %d", tt.name, h.Peer())
+		}
+	}
+}
+
+func TestHandshakeWrongSecret(t *testing.T) {
+	d, a := identities()
+	d.Secret = []byte("another secret")
+	p := pairOf(t, d, a)
+	p.toAcceptor()
+	p.toDialer()
+	wantReject(t, "dialer with another secret", p.d, RejectBadProof)
+
+	// A dialer that does not look at the acceptor's proof gets no further.
+	p = pairOf(t, d, a)
+	p.toAcceptor()
+	liar := NewDialer(d, 5, nonceOf(1))
+	challenge := p.a.Output()
+	copy(challenge[challengeLen-proofLen:], forge(d.Secret, labelAcceptor, liar.transcript, challenge[:challengeLen-proofLen]))
+	liar.Output()
+	liar.Input(challenge)
+	p.a.Input(liar.Output())
+	wantReject(t, "acceptor of a forged proof", p.a, RejectBadProof)
+}
+
+// forge computes a proof the way docs/PROTOCOL.md says, apart from the code under test.
+func forge(secret []byte, label string, parts ...[]byte) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(label))
+	for _, p := range parts {
+		mac.Write(p)
+	}
+	return mac.Sum(nil)
+}
+
+// The proofs are what the specification says: an implementation from the document alone would get in.
+func TestHandshakeProofs(t *testing.T) {
+	p := newPair(t)
+	secret := p.d.self.Secret
+	hello := p.toAcceptor()
+	challenge := p.toDialer()
+	if want := forge(secret, "FITMPI1 acceptor", hello, challenge[:64]); !bytes.Equal(challenge[64:], want) {
+		t.Error("CHALLENGE's proof is not over HELLO and CHALLENGE")
+	}
+	proof := p.toAcceptor()
+	if want := forge(secret, "FITMPI1 dialer", hello, challenge, proof[:8]); !bytes.Equal(proof[8:], want) {
+		t.Error("PROOF's proof is not over what stands before it")
+	}
+	p.a.Decide(VerdictDuplicate)
+	verdict := p.toDialer()
+	if want := forge(secret, "FITMPI1 verdict", hello, challenge, proof, verdict[:8]); !bytes.Equal(verdict[8:], want) {
+		t.Error("VERDICT's proof is not over what stands before it")
+	}
+}
+
+// messages returns the four messages of a handshake that ends with v.
+func messages(t testing.TB, v Verdict) (m [4][]byte) {
+	p := newPair(t)
+	m[0], m[1], m[2] = p.toAcceptor(), p.toDialer(), p.toAcceptor()
+	p.a.Decide(v)
+	m[3] = p.toDialer()
+	return m
+}
+
+// No bit of the handshake can be changed on the way: the side that reads it fails, or the other one does at its next message.
+func TestHandshakeEveryBit(t *testing.T) {
+	for which, m := range messages(t, VerdictAccept) {
+		for bit := range len(m) * 8 {
+			p := newPair(t)
+			tamper := func(i int, from, to *Handshake) {
+				b := from.Output()
+				if i == which && len(b) > 0 {
+					b[bit/8] ^= 1 << (bit % 8)
+				}
+				to.Input(b)
+			}
+			tamper(0, p.d, p.a)
+			tamper(1, p.a, p.d)
+			tamper(2, p.d, p.a)
+			if p.a.State() == StateProven {
+				p.a.Decide(VerdictAccept)
+			}
+			tamper(3, p.a, p.d)
+			if p.d.State() == StateEstablished {
+				t.Fatalf("message %d, bit %d changed: dialer is established", which, bit)
+			}
+			if which < 3 && p.a.State() == StateEstablished {
+				t.Fatalf("message %d, bit %d changed: acceptor is established", which, bit)
+			}
+		}
+	}
+}
+
+// A verdict turned into another one is not believed, though it is a valid message otherwise.
+func TestHandshakeForgedVerdict(t *testing.T) {
+	p := newPair(t)
+	p.toAcceptor()
+	p.toDialer()
+	p.toAcceptor()
+	p.a.Decide(VerdictAccept)
+	b := p.a.Output()
+	b[7] = byte(VerdictDuplicate)
+	p.d.Input(b)
+	wantReject(t, "accept turned into duplicate", p.d, RejectBadProof)
+
+	// One with a proof, but of a kind unknown here, comes from a genuine acceptor of another release.
+	p = newPair(t)
+	hello, challenge, proof := p.toAcceptor(), p.toDialer(), p.toAcceptor()
+	verdict := appendPrefix(nil, msgVerdict, byte(maxVerdict+1))
+	verdict = append(verdict, forge(p.a.self.Secret, labelVerdict, hello, challenge, proof, verdict)...)
+	p.d.Input(verdict)
+	wantReject(t, "unknown verdict", p.d, RejectBadMessage)
+}
+
+// The dialer's own bytes, sent back to it, prove nothing, whatever they are relabelled to be.
+func TestHandshakeReflection(t *testing.T) {
+	d, _ := identities()
+	h := NewDialer(d, 5, nonceOf(1))
+	hello := h.Output()
+	h.Input(hello)
+	wantReject(t, "HELLO played back", h, RejectBadMessage)
+
+	h = NewDialer(d, 5, nonceOf(1))
+	challenge := appendPrefix(nil, msgChallenge, orderLittle)
+	challenge = appendClaim(challenge, &claim{from: 5, to: 3, size: 8, nonce: nonceOf(1)})
+	h.Input(append(challenge, make([]byte, proofLen)...))
+	wantReject(t, "HELLO played back as CHALLENGE", h, RejectBadProof)
+
+	// The dialer's PROOF in place of the acceptor's VERDICT.
+	p := newPair(t)
+	p.toAcceptor()
+	p.toDialer()
+	b := p.d.Output()
+	b[6] = byte(msgVerdict)
+	p.d.Input(b)
+	wantReject(t, "PROOF played back as VERDICT", p.d, RejectBadProof)
+}
+
+// A man in the middle who knows no secret lets the rank he was dialled by answer the challenge for him: he dials that rank's own acceptor with the
+// dialer's nonce, and offers the CHALLENGE that he gets there as his own.
+func TestHandshakeReflectionThroughAcceptor(t *testing.T) {
+	d, _ := identities()
+	dialer, acceptor := NewDialer(d, 5, nonceOf(1)), NewAcceptor(d, nonceOf(2))
+	hello := dialer.Output()
+	copy(hello[24:], []byte{5, 0, 0, 0, 3, 0, 0, 0}) // he claims to be 5 and asks for 3
+	acceptor.Input(hello)
+	challenge := acceptor.Output()
+	if len(challenge) != challengeLen {
+		t.Fatalf("the acceptor gave %d bytes to a fair HELLO", len(challenge))
+	}
+	his := slices.Clone(challenge)
+	dialer.Input(his)
+	wantReject(t, "own acceptor's challenge", dialer, RejectBadProof)
+
+	dialer = NewDialer(d, 5, nonceOf(1))
+	copy(his[8:], []byte{5, 0, 0, 0, 3, 0, 0, 0})
+	dialer.Input(his)
+	wantReject(t, "own acceptor's challenge, ranks swapped", dialer, RejectBadProof)
+
+	// And the unchanged HELLO is for another rank.
+	acceptor = NewAcceptor(d, nonceOf(2))
+	acceptor.Input(NewDialer(d, 5, nonceOf(1)).Output())
+	wantReject(t, "own HELLO", acceptor, RejectWrongRank)
+}
+
+// What was overheard once opens nothing later, as one side's nonce is always new.
+func TestHandshakeReplay(t *testing.T) {
+	m := messages(t, VerdictAccept)
+	d, a := identities()
+
+	acceptor := NewAcceptor(a, nonceOf(9))
+	acceptor.Input(m[0])
+	acceptor.Output()
+	acceptor.Input(m[2])
+	wantReject(t, "dialer's messages replayed", acceptor, RejectBadProof)
+
+	dialer := NewDialer(d, 5, nonceOf(9))
+	dialer.Output()
+	dialer.Input(m[1])
+	wantReject(t, "acceptor's challenge replayed", dialer, RejectBadProof)
+
+	// Even a verdict from the same dialer's earlier handshake.
+	p := newPair(t)
+	p.a = NewAcceptor(a, nonceOf(9))
+	p.toAcceptor()
+	p.toDialer()
+	p.d.Input(m[3])
+	wantReject(t, "verdict replayed", p.d, RejectBadProof)
+}
+
+// A proven CHALLENGE with wrong claims can only come from a rank of the job that is mistaken; it is refused all the same.
+func TestHandshakeMistakenChallenge(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		claim claim
+		order uint8
+		want  Reject
+	}{
+		{"another rank", claim{from: 6, to: 3, size: 8}, orderLittle, RejectWrongRank},
+		{"for another rank", claim{from: 5, to: 4, size: 8}, orderLittle, RejectWrongRank},
+		{"another size", claim{from: 5, to: 3, size: 9}, orderLittle, RejectWrongSize},
+		{"unknown flags", claim{from: 5, to: 3, size: 8, flags: 1}, orderLittle, RejectBadMessage},
+		{"a boundless window", claim{from: 5, to: 3, size: 8, window: MaxLength + 1}, orderLittle, RejectBadMessage},
+		{"no byte order", claim{from: 5, to: 3, size: 8}, 0, RejectBadMessage},
+	} {
+		d, _ := identities()
+		h := NewDialer(d, 5, nonceOf(1))
+		b := appendPrefix(nil, msgChallenge, tt.order)
+		b = appendClaim(b, &tt.claim)
+		h.Input(append(b, forge(d.Secret, labelAcceptor, h.Output(), b)...))
+		wantReject(t, tt.name, h, tt.want)
+	}
+}
+
+// Every prefix of a fair handshake just waits, on both sides.
+func TestHandshakeTruncated(t *testing.T) {
+	m := messages(t, VerdictAccept)
+	stream := map[bool][]byte{true: append(slices.Clone(m[1]), m[3]...), false: append(slices.Clone(m[0]), m[2]...)}
+	d, a := identities()
+	for isDialer, b := range stream {
+		for i := range len(b) {
+			h := NewAcceptor(a, nonceOf(2))
+			if isDialer {
+				h = NewDialer(d, 5, nonceOf(1))
+			}
+			if n, r := h.Input(b[:i]); n != i || r != RejectNone || h.State().expects() == msgNone {
+				t.Fatalf("%d of %d bytes: took %d, %v", i, len(b), n, h)
+			}
+		}
+	}
+}
+
+// Whoever speaks another protocol is dropped at the eighth byte, not when a HELLO's worth has come or time is up.
+func TestHandshakeGarbage(t *testing.T) {
+	_, a := identities()
+	h := NewAcceptor(a, nonceOf(2))
+	if n, r := h.Input([]byte("GET / HTTP/1.0\r\n\r\n")); n != prefixLen || r != RejectBadMagic {
+		t.Fatalf("took %d bytes, %v", n, r)
+	}
+}
+
+func TestHandshakeLeavesFrames(t *testing.T) {
+	p := newPair(t)
+	p.toAcceptor()
+	p.toDialer()
+	p.toAcceptor()
+	if n, r := p.a.Input([]byte("early")); n != 0 || r != RejectNone {
+		t.Fatalf("a proven acceptor took %d bytes, %v", n, r)
+	}
+	p.a.Decide(VerdictAccept)
+	verdict := p.a.Output()
+	n, r := p.d.Input(append(slices.Clone(verdict), "frames"...))
+	if n != len(verdict) || r != RejectNone {
+		t.Fatalf("took %d of %d bytes, %v", n, len(verdict), r)
+	}
+	for _, h := range []*Handshake{p.a, p.d} {
+		if n, r := h.Input([]byte("frames")); n != 0 || r != RejectNone {
+			t.Fatalf("%v took %d bytes of frames, %v", h, n, r)
+		}
+	}
+}
+
+func TestHandshakeAbort(t *testing.T) {
+	p := newPair(t)
+	p.d.Abort(RejectTimeout)
+	wantReject(t, "aborted", p.d, RejectTimeout)
+	p.d.Abort(RejectHangup)
+	wantReject(t, "aborted twice", p.d, RejectTimeout)
+	p = run(newPair(t), VerdictAccept)
+	p.d.Abort(RejectHangup)
+	p.want("aborted too late", StateEstablished, StateEstablished)
+}
+
+func TestHandshakeWindowIsBounded(t *testing.T) {
+	d, a := identities()
+	d.Window, a.Window = 1<<64-1, MaxLength
+	p := run(pairOf(t, d, a), VerdictAccept)
+	if p.a.PeerWindow() != MaxLength || p.d.PeerWindow() != MaxLength {
+		t.Errorf("windows %d, %d", p.a.PeerWindow(), p.d.PeerWindow())
+	}
+}
+
+func TestHandshakePreconditions(t *testing.T) {
+	wantPanic := func(name string, f func()) {
+		t.Helper()
+		defer func() {
+			if recover() == nil {
+				t.Errorf("%s: no panic", name)
+			}
+		}()
+		f()
+	}
+	d, a := identities()
+	wantPanic("dials itself", func() { NewDialer(d, 3, nonceOf(1)) })
+	wantPanic("dials nobody", func() { NewDialer(d, 8, nonceOf(1)) })
+	wantPanic("no secret", func() { NewAcceptor(&Identity{Size: 2}, nonceOf(1)) })
+	wantPanic("no such rank", func() { NewAcceptor(&Identity{Secret: []byte("s"), Rank: 2, Size: 2}, nonceOf(1)) })
+	wantPanic("decides too soon", func() { NewAcceptor(a, nonceOf(1)).Decide(VerdictAccept) })
+	wantPanic("dialer decides", func() { NewDialer(d, 5, nonceOf(1)).Decide(VerdictAccept) })
+	wantPanic("aborts for nothing", func() { NewAcceptor(a, nonceOf(1)).Abort(RejectNone) })
+}
+
+// However the two streams are cut, and however often the sides are asked for output, the outcome is the same, be the handshake fair or broken.
+func TestHandshakeSplits(t *testing.T) {
+	type outcome struct {
+		d, a   State
+		rd, ra Reject
+		leftA  string // what the acceptor left of the dialer's stream
+		leftD  string
+	}
+	play := func(v Verdict, bit int, which int, cut func(n int) int) outcome {
+		p := newPair(t)
+		var left [2][]byte // unread bytes of the streams to the acceptor and to the dialer
+		var total [2]int   // bytes ever put on each
+		ends := [2]*Handshake{p.a, p.d}
+		put := func(i int, b []byte) {
+			b = slices.Clone(b)
+			if i == which && bit/8 >= total[i] && bit/8 < total[i]+len(b) {
+				b[bit/8-total[i]] ^= 1 << (bit % 8)
+			}
+			total[i] += len(b)
+			left[i] = append(left[i], b...)
+		}
+		for range 1000 {
+			put(0, p.d.Output())
+			put(1, p.a.Output())
+			moved := false
+			for i, h := range ends {
+				n := cut(len(left[i]))
+				took, _ := h.Input(left[i][:n])
+				left[i] = left[i][took:]
+				moved = moved || took > 0
+			}
+			if p.a.State() == StateProven {
+				p.a.Decide(v)
+				put(1, p.a.Output())
+				put(1, []byte("frames of the acceptor"))
+				moved = true
+			}
+			if !moved {
+				return outcome{p.d.State(), p.a.State(), p.d.Reject(), p.a.Reject(), string(left[0]), string(left[1])}
+			}
+		}
+		t.Fatal("the handshake does not end")
+		panic("unreachable")
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		v := rapid.SampledFrom([]Verdict{VerdictAccept, VerdictDuplicate, VerdictClosed}).Draw(rt, "verdict")
+		which := rapid.IntRange(-1, 1).Draw(rt, "stream to break")
+		bit := rapid.IntRange(0, (challengeLen+finalLen)*8-1).Draw(rt, "bit to break")
+		whole := play(v, bit, which, func(n int) int { return n })
+		split := play(v, bit, which, func(n int) int {
+			if n == 0 {
+				return 0
+			}
+			return rapid.IntRange(1, n).Draw(rt, "cut")
+		})
+		if whole != split {
+			rt.Fatalf("in one piece: %+v\nin pieces: %+v", whole, split)
+		}
+		if which < 0 && v == VerdictAccept && (whole.d != StateEstablished || whole.a != StateEstablished || whole.leftD != "frames of the acceptor") {
+			rt.Fatalf("fair handshake: %+v", whole)
+		}
+	})
+}
+
+// fuzzInput feeds b to a fresh handshake, whole and byte by byte. Nobody without the secret gets anywhere.
+func fuzzInput(t *testing.T, fresh func() *Handshake, most int, b []byte) {
+	whole, slow := fresh(), fresh()
+	n, r := whole.Input(b)
+	if n < 0 || n > len(b) || n > most {
+		t.Fatalf("took %d of %d bytes", n, len(b))
+	}
+	if (r != RejectNone) != (whole.State() == StateFailed) {
+		t.Fatalf("%v, but state %v", r, whole.State())
+	}
+	if r == RejectNone && n < len(b) {
+		t.Fatalf("%v left %d bytes", whole, len(b)-n)
+	}
+	took := 0
+	for i := range b {
+		c, _ := slow.Input(b[i : i+1])
+		took += c
+	}
+	if took != n || slow.State() != whole.State() || slow.Reject() != r {
+		t.Fatalf("whole: %d, %v; byte by byte: %d, %v", n, whole, took, slow)
+	}
+	switch s := whole.State(); s {
+	case StateProven, StateEstablished, StateRefused, StateAwaitVerdict:
+		t.Fatalf("arbitrary bytes led to %v", s)
+	}
+	if out := whole.Output(); len(out) > maxMessageLen {
+		t.Fatalf("%d bytes of output", len(out))
+	}
+}
+
+func FuzzAcceptor(f *testing.F) {
+	m := messages(f, VerdictAccept)
+	f.Add(m[0])
+	f.Add(append(slices.Clone(m[0]), m[2]...))
+	f.Add([]byte("GET / HTTP/1.0\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, a := identities()
+		fuzzInput(t, func() *Handshake { return NewAcceptor(a, nonceOf(77)) }, helloLen+finalLen, b)
+	})
+}
+
+func FuzzDialer(f *testing.F) {
+	m := messages(f, VerdictAccept)
+	f.Add(m[1])
+	f.Add(append(slices.Clone(m[1]), m[3]...))
+	f.Add(binary.LittleEndian.AppendUint16([]byte(magic), 2))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, _ := identities()
+		fuzzInput(t, func() *Handshake {
+			h := NewDialer(d, 5, nonceOf(77))
+			h.Output()
+			return h
+		}, challengeLen+finalLen, b)
+	})
+}
+
+func TestDialWins(t *testing.T) {
+	for self := range uint32(6) {
+		for peer := range uint32(6) {
+			if self == peer {
+				continue
+			}
+			if DialWins(self, peer) == DialWins(peer, self) {
+				t.Errorf("ranks %d and %d disagree on whose dial wins", self, peer)
+			}
+			if DialWins(self, peer) != (self < peer) {
+				t.Errorf("of %d and %d the higher rank's dial wins", self, peer)
+			}
+		}
+	}
+}
+
+func BenchmarkHandshake(b *testing.B) {
+	d, a := identities()
+	b.ReportAllocs()
+	for b.Loop() {
+		if p := run(pairOf(b, d, a), VerdictAccept); p.d.State() != StateEstablished {
+			b.Fatal(p.d)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package mpi
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// typeHash spreads types over the cache by the address of their descriptor, which is unique to the type and never moves.
+func typeHash(t reflect.Type) uintptr {
+	// A reflect.Type is an interface holding *rtype: the second word is the descriptor's address.
+	p := (*[2]uintptr)(unsafe.Pointer(&t))[1]
+	return p>>5 ^ p>>13
+}
+
+// bytesOf views the memory of s, in the machine's byte order: len(s) elements of T, none if T has no size.
+// The view keeps s's array alive.
+//
+// Preconditions:
+//   - T is plain.
+func bytesOf[T any](s []T) []byte {
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), uintptr(len(s))*unsafe.Sizeof(zero))
+}
+
+// sliceOf views b as elements of T: as many as fit whole, none if T has no size.
+//
+// Preconditions:
+//   - T is plain.
+//   - b is aligned for T: it is the start of memory allocated for T, or a whole number of elements into it.
+func sliceOf[T any](b []byte) []T {
+	var zero T
+	size := unsafe.Sizeof(zero)
+	if size == 0 || uintptr(len(b)) < size {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(p)%unsafe.Alignof(zero) != 0 {
+		panic(fmt.Sprintf("mpi: a bug in FitMPI: a buffer at %p is not aligned for %T", p, zero))
+	}
+	return unsafe.Slice((*T)(p), uintptr(len(b))/size)
+}
+
+// truth is T's value for true: 1, or true itself.
+//
+// Preconditions:
+//   - T is a truth value or an integer.
+func truth[T any]() T {
+	var v T
+	switch p := unsafe.Pointer(&v); unsafe.Sizeof(v) {
+	case 1:
+		*(*uint8)(p) = 1
+	case 2:
+		*(*uint16)(p) = 1
+	case 4:
+		*(*uint32)(p) = 1
+	case 8:
+		*(*uint64)(p) = 1
+	}
+	return v
+}
+
+// stringsOf views vs as strings.
+//
+// Preconditions:
+//   - T's underlying type is string.
+func stringsOf[T any](vs []T) []string {
+	return unsafe.Slice((*string)(unsafe.Pointer(unsafe.SliceData(vs))), len(vs))
+}
+
+// byteSlicesOf views vs as byte slices.
+//
+// Preconditions:
+//   - T's kind is a slice, of elements of kind uint8.
+func byteSlicesOf[T any](vs []T) [][]byte {
+	return unsafe.Slice((*[]byte)(unsafe.Pointer(unsafe.SliceData(vs))), len(vs))
+}

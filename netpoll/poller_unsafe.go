@@ -1,0 +1,85 @@
+//go:build linux
+
+package netpoll
+
+import (
+	"os"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Waits go through epoll_pwait2 or epoll_pwait with a nil signal mask, because epoll_wait does not exist on arm64 and
+// riscv64. Only Poll, which is called the most, has its own choice: sysPoll.
+
+// kernelTimespec is the kernel's struct __kernel_timespec, 64 bits wide on every architecture.
+type kernelTimespec struct {
+	sec, nsec int64
+}
+
+// kernelHasPwait2 asks once whether this kernel (5.11 and later) has epoll_pwait2. A sandbox may answer EPERM instead
+// of ENOSYS, so only the answer of the real call, that -1 is no descriptor, counts as a yes.
+var kernelHasPwait2 = sync.OnceValue(func() bool {
+	var ev unix.EpollEvent
+	var ts kernelTimespec
+	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, ^uintptr(0), uintptr(unsafe.Pointer(&ev)), 1,
+		uintptr(unsafe.Pointer(&ts)), 0, 0)
+	return errno == unix.EBADF
+})
+
+// pollRaw passes the six arguments of epoll_pwait; epoll_wait takes the first four.
+func (p *Poller) pollRaw(most int) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall6(sysPoll, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.raw[0])), uintptr(most), 0, 0, 0)
+	return int(n), errno
+}
+
+// waitRaw keeps the P. Preconditions: 0 <= d <= MaxHold.
+func (p *Poller) waitRaw(most int, d time.Duration) (int, unix.Errno) {
+	if !p.pwait2 {
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.raw[0])), uintptr(most), millis(d), 0, 0)
+		return int(n), errno
+	}
+	ts := kernelTimespec{nsec: int64(d)}
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.raw[0])), uintptr(most),
+		uintptr(unsafe.Pointer(&ts)), 0, 0)
+	return int(n), errno
+}
+
+// waitBlocking tells the scheduler. d < 0 is for ever.
+func (p *Poller) waitBlocking(most int, d time.Duration) (int, unix.Errno) {
+	if d < 0 || !p.pwait2 {
+		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.raw[0])), uintptr(most), millis(d), 0, 0)
+		return int(n), errno
+	}
+	ts := kernelTimespec{sec: int64(d / time.Second), nsec: int64(d % time.Second)}
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.raw[0])), uintptr(most),
+		uintptr(unsafe.Pointer(&ts)), 0, 0)
+	return int(n), errno
+}
+
+// millis rounds up, so that a short wait does not become a spin. It is the system call's int: -1 is for ever.
+func millis(d time.Duration) uintptr {
+	if d < 0 {
+		return ^uintptr(0)
+	}
+	return uintptr(min((int64(d)+int64(time.Millisecond)-1)/int64(time.Millisecond), 1<<31-1))
+}
+
+// ring adds one to the eventfd. Preconditions: p.mu is held.
+func (p *Poller) ring() error {
+	one := uint64(1)
+	for {
+		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(p.wakeFD.raw), uintptr(unsafe.Pointer(&one)), 8)
+		switch errno {
+		case 0:
+			return nil
+		case unix.EINTR:
+			continue
+		case unix.EBADF:
+			return os.ErrClosed
+		}
+		return os.NewSyscallError("write", errno)
+	}
+}
