@@ -15,6 +15,7 @@ type (
 	MSO       = core.MSO
 	PeerID    = core.PeerID
 	Tag       = core.Tag
+	Kind      = core.Kind
 	ContextID = core.ContextID
 	Schedule  = core.Schedule
 	PeerError = core.PeerError

@@ -34,6 +34,7 @@
 //
 // # Limits
 //
-// The handshake proves to each side that the other knows the secret of the job, at that moment, as that rank. It does not protect what follows:
+// The handshake proves to each side that the other knows the secret of the job at that moment. The ranks of a job share it, and are trusted not to lie
+// about their number. It does not protect what follows:
 // whoever can alter packets of an established connection can alter frames. Networks where that is to be feared need TLS below this protocol.
 package wire

@@ -58,21 +58,15 @@ func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
 	c.stats.Unexpected++
 	u := c.arrival(p, h)
 	u.sync = h.Flags&wire.FlagSync != 0
-	u.Buf, u.own = c.slab(n)
-	u.setState(Moving)
-	s := Sink{Dst: u.Buf, m: u, n: n}
 	if n == 0 {
 		u.setState(Queued)
+		c.arrived(u)
+		return Sink{}, nil
 	}
+	u.Buf, u.own = c.slabs.Force(n), ownSlab
+	u.setState(Moving)
 	c.arrived(u)
-	return s, nil
-}
-
-func (c *Core) slab(n int) ([]byte, owner) {
-	if n == 0 {
-		return nil, ownUser
-	}
-	return c.slabs.Force(n), ownSlab
+	return Sink{Dst: u.Buf, m: u, n: n}, nil
 }
 
 // eagerPosted directs an eager payload into the receive that waits for it.
@@ -83,8 +77,8 @@ func (c *Core) eagerPosted(p *Peer, h *wire.Header, m *MSO, n int) Sink {
 	m.Source, m.GotTag, m.Length = p.ID, Tag(h.Tag), n
 	m.GotElem, m.GotObject = h.Elem, h.Flags&wire.FlagObject != 0
 	m.setState(Moving)
-	if m.Alloc != nil { // at most EagerMax bytes: short enough for the mutex
-		m.allocate(n)
+	if m.Alloc != nil { // at most the window: short enough for the mutex
+		m.Err = m.allocate(n, c.cfg.MaxMessage)
 	}
 	fit := min(n, len(m.Buf))
 	if n == 0 {
@@ -147,9 +141,10 @@ func (c *Core) onData(p *Peer, h *wire.Header) (Sink, error) {
 func (c *Core) OnPayload(id PeerID, s *Sink) {
 	m, p := s.m, c.peers[id]
 	switch {
-	case m == nil:
+	case m == nil: // an eager payload whose receive was abandoned
+		c.returnCredit(p, s.n)
 	case m.Kind == KindArrival:
-		c.arrivalComplete(p, m)
+		c.arrivalComplete(m)
 	case m.id != 0: // a rendezvous transfer
 		if m.moved += s.n; m.moved == m.total {
 			c.recvDone(m)
@@ -160,19 +155,19 @@ func (c *Core) OnPayload(id PeerID, s *Sink) {
 	}
 }
 
-func (c *Core) arrivalComplete(_ *Peer, u *MSO) {
+func (c *Core) arrivalComplete(u *MSO) {
 	u.setState(Queued)
 	switch m := u.partner; {
 	case m != nil: // a receive took it while it was arriving
 		u.partner, m.partner = nil, nil
-		c.jobs.Push(Job{kind: jobCopy, m: m, from: u})
+		c.jobs.Push(Job{kind: jobCopy, m: m, from: u, most: c.cfg.MaxMessage})
 	case u.ended:
 		c.consumed(u)
 	}
 }
 
 func (c *Core) onCredit(p *Peer, h *wire.Header) error {
-	if h.Length > uint64(maxWindow) || p.credit+int(h.Length) > maxWindow {
+	if h.Length > maxWindow || p.credit+int(h.Length) > maxWindow {
 		return &ProtocolError{p.ID, "credit beyond any window"}
 	}
 	p.credit += int(h.Length)

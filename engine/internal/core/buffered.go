@@ -1,9 +1,6 @@
 package core
 
-import (
-	"github.com/fitmpi/fitmpi/buffer"
-	"github.com/fitmpi/fitmpi/internal/wire"
-)
+import "github.com/fitmpi/fitmpi/buffer"
 
 // AttachBuffer makes mem the memory of buffered sends; false if there is one.
 func (c *Core) AttachBuffer(mem []byte) bool {
@@ -44,33 +41,4 @@ func (c *Core) ReserveAttached(n int) ([]byte, bool) {
 // with the envelope of m.
 func (c *Core) PostAttached(m *MSO, block []byte) (Job, bool) {
 	return c.Post(c.carrier(m, block, ownAttach))
-}
-
-// Bye ends our side of the stream to a peer: no frame follows.
-func (c *Core) Bye(id PeerID) {
-	c.control(c.peers[id], &wire.Header{Kind: wire.KindBye})
-}
-
-// Refuse completes m, which was not posted, with err.
-func (c *Core) Refuse(m *MSO, err error) {
-	c.active++
-	c.complete(m, err)
-}
-
-// Stop ends every operation that is still pending with ErrStopped.
-func (c *Core) Stop() {
-	for _, p := range c.peers {
-		if p.ID != c.cfg.Self {
-			c.FailPeer(p.ID, ErrStopped, false, nil)
-		}
-	}
-	self := c.peers[c.cfg.Self]
-	self.gone = &PeerError{Peer: self.ID, Cause: ErrStopped}
-	c.failPosted(self)
-	c.events.t[0].all(func(u *MSO) {
-		if s := u.partner; s != nil && s.Kind == KindSend {
-			u.partner, s.partner = nil, nil
-			c.sendDone(s, self.gone)
-		}
-	})
 }

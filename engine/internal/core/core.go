@@ -14,7 +14,7 @@ import (
 // it may be used before the handshake has said how much more there is.
 const MinWindow = 64 << 10
 
-// maxWindow bounds the credit that a peer can give, against overflow.
+// maxWindow bounds the credit that is believed, against overflow.
 const maxWindow = 1 << 40
 
 // Config holds the parameters of the protocols. All are in bytes; a zero means
@@ -27,6 +27,7 @@ type Config struct {
 	EagerMax   int // up to here a payload follows without permission
 	Window     int // eager credit granted to each peer
 	Chunk      int // of one Data frame, so that other frames interleave
+	MaxMessage int // longest message that a receive of unknown length allocates for
 }
 
 // Defaults of Config: see docs/decisions/ for the curves they come from.
@@ -36,6 +37,7 @@ const (
 	DefaultEagerMax   = 64 << 10
 	DefaultWindow     = 1 << 20
 	DefaultChunk      = 1 << 20
+	DefaultMaxMessage = 1 << 40
 )
 
 func (c *Config) setDefaults() {
@@ -44,6 +46,7 @@ func (c *Config) setDefaults() {
 	c.EagerMax = cmp.Or(c.EagerMax, DefaultEagerMax)
 	c.Window = max(cmp.Or(c.Window, DefaultWindow), MinWindow)
 	c.Chunk = cmp.Or(c.Chunk, DefaultChunk)
+	c.MaxMessage = cmp.Or(c.MaxMessage, DefaultMaxMessage)
 	c.ShortMax = min(c.ShortMax, c.EagerMax, outChunk-wire.HeaderLen)
 	c.EagerMax = min(c.EagerMax, c.Window/2)
 }
@@ -160,7 +163,10 @@ type PeerError struct {
 }
 
 func (e *PeerError) Error() string {
-	if e.Left {
+	switch {
+	case e.Cause == ErrStopped:
+		return e.Cause.Error()
+	case e.Left:
 		return fmt.Sprintf("rank %d has finalized", e.Peer)
 	}
 	return fmt.Sprintf("rank %d failed: %v", e.Peer, e.Cause)
@@ -168,9 +174,19 @@ func (e *PeerError) Error() string {
 
 func (e *PeerError) Unwrap() error { return e.Cause }
 
-// Is makes a PeerError an ErrPeerFailed or ErrPeerLeft.
+// Is makes a PeerError an ErrPeerFailed or ErrPeerLeft, unless it is we who stopped.
 func (e *PeerError) Is(target error) bool {
+	if e.Cause == ErrStopped {
+		return false
+	}
 	return target == ErrPeerFailed && !e.Left || target == ErrPeerLeft && e.Left
+}
+
+// LengthError says that a message is longer than a receive of unknown length allocates for.
+type LengthError struct{ Message, Max int }
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("message of %d bytes, the limit for a receive of unknown length is %d", e.Message, e.Max)
 }
 
 // ProtocolError is what a peer sent that it must not send.

@@ -4,7 +4,7 @@ package core
 // grants in all.
 func (c *Core) PeerUp(id PeerID, window int) {
 	p := c.peers[id]
-	p.credit += window - MinWindow
+	p.credit += min(window, maxWindow) - MinWindow
 	if p.out.Len() > 0 || p.transfers.head != nil {
 		c.markDirty(p)
 	}
@@ -55,6 +55,7 @@ func (c *Core) failIDs(p *Peer) {
 	for i := range c.ids.slots {
 		switch m := c.ids.slots[i].m; {
 		case m == nil:
+		case m.Kind == KindSend && m.Peer == c.cfg.Self:
 		case m.Kind == KindSend && m.Peer == p.ID:
 			c.sendDone(m, p.gone)
 		case m.Kind == KindRecv && m.Source == p.ID:
@@ -64,14 +65,19 @@ func (c *Core) failIDs(p *Peer) {
 }
 
 func (c *Core) failPosted(p *Peer) {
+	c.endPosted(p.gone, func(m *MSO) bool { return m.concerns(p.ID, p.gone.Left) })
+}
+
+// endPosted completes the posted receives and probes that are concerned.
+func (c *Core) endPosted(err error, concerned func(*MSO) bool) {
 	var hit []*MSO
 	c.posted.t.all(func(m *MSO) {
-		if m.concerns(p.ID, p.gone.Left) {
+		if concerned(m) {
 			hit = append(hit, m)
 		}
 	})
 	for _, m := range c.probes {
-		if m.concerns(p.ID, p.gone.Left) {
+		if concerned(m) {
 			hit = append(hit, m)
 		}
 	}
@@ -85,7 +91,7 @@ func (c *Core) failPosted(p *Peer) {
 		} else {
 			c.dropProbe(m)
 		}
-		c.complete(m, p.gone)
+		c.complete(m, err)
 	}
 }
 
@@ -121,7 +127,9 @@ func (c *Core) failSink(p *Peer, s *Sink) {
 	case m.Kind == KindArrival && m.partner != nil:
 		c.complete(m.partner, p.gone)
 		c.dropArrival(m)
-	case m.Kind == KindArrival && m.links[0].q == nil: // held by a matched probe, or abandoned
+	case m.Kind == KindArrival && m.ended: // abandoned or withdrawn: nobody knows it any more
+		c.dropArrival(m)
+	case m.Kind == KindArrival && m.links[0].q == nil: // held by a matched probe
 		m.ended = true
 	}
 }
@@ -130,6 +138,3 @@ func (c *Core) dropArrival(u *MSO) {
 	c.giveBack(u.Buf, u.own)
 	c.freeMSO(u)
 }
-
-// Complete ends a general request of the owner's.
-func (c *Core) Complete(m *MSO, err error) { c.complete(m, err) }

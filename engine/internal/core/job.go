@@ -10,6 +10,7 @@ type Job struct {
 	kind jobKind
 	m    *MSO // the receive
 	from *MSO // the arrival or the local send that it takes
+	most int  // longest message to allocate for
 	step stepRef
 	do   func() error
 	err  error
@@ -43,11 +44,11 @@ func (j *Job) Run() {
 	switch j.kind {
 	case jobCopy, jobSelf:
 		if j.m.Alloc != nil {
-			j.m.allocate(j.m.Length)
+			j.err = j.m.allocate(j.m.Length, j.most)
 		}
 		copy(j.m.Buf, j.from.Buf)
 	case jobAlloc:
-		j.m.allocate(j.m.Length)
+		j.err = j.m.allocate(j.m.Length, j.most)
 	case jobStep:
 		j.err = protect(j.do)
 	default:
@@ -55,20 +56,22 @@ func (j *Job) Run() {
 	}
 }
 
-// allocate gives a receive of unknown length its memory. A length that Alloc
-// cannot serve leaves Buf empty and sets Err.
-func (m *MSO) allocate(n int) {
+// allocate gives a receive of unknown length its memory. A length beyond most,
+// or one that Alloc cannot serve, is an error and leaves Buf empty. The limit is
+// there because Go ends the program, beyond any recover, when it has no memory.
+func (m *MSO) allocate(n, most int) error {
 	m.Buf = nil
+	if n > most {
+		return &LengthError{Message: n, Max: most}
+	}
 	err := protect(func() error {
 		m.Buf = m.Alloc(n)
 		return nil
 	})
-	if len(m.Buf) < n && m.Err == nil {
-		m.Err = err
-		if err == nil {
-			m.Err = &TruncateError{Message: n, Buffer: len(m.Buf)}
-		}
+	if err == nil && len(m.Buf) < n {
+		err = &TruncateError{Message: n, Buffer: len(m.Buf)}
 	}
+	return err
 }
 
 // protect turns a panic of the user's code into an error: it must not take the
@@ -84,6 +87,9 @@ func protect(f func() error) (err error) {
 
 // Finish takes note of a job that was run.
 func (c *Core) Finish(j *Job) {
+	if j.m != nil && j.m.Err == nil {
+		j.m.Err = j.err
+	}
 	switch j.kind {
 	case jobCopy:
 		c.consumed(j.from)

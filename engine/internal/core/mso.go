@@ -170,71 +170,6 @@ func (m *MSO) Reset() {
 	m.setState(Idle)
 }
 
-// Waiter is one sleeping caller: it is woken when need of its MSOs are done.
-type Waiter struct {
-	C chan struct{} // capacity 1: receives once per firing
-
-	// Guarded by the engine's mutex.
-	need  int
-	fired bool
-	next  *Waiter
-}
-
-// Wake tells the waiter; called without the mutex.
-func (w *Waiter) Wake() { w.C <- struct{}{} }
-
-// Attach makes w fire when need of the MSOs that are not done yet complete. It
-// reports false, attaching nothing, when enough are done already.
-//
-// Preconditions:
-//   - w is attached to nothing.
-func (c *Core) Attach(w *Waiter, need int, ms ...*MSO) bool {
-	open := 0
-	for _, m := range ms {
-		if m != nil && !m.IsDone() {
-			open++
-		}
-	}
-	if need -= len(ms) - open; need <= 0 {
-		return false
-	}
-	w.need, w.fired = need, false
-	for _, m := range ms {
-		if m != nil && !m.IsDone() {
-			m.waiter = w
-		}
-	}
-	return true
-}
-
-// Detach undoes Attach and reports whether w fired meanwhile: then its channel
-// holds, or is about to hold, a value that the owner must take.
-func (c *Core) Detach(w *Waiter, ms ...*MSO) bool {
-	for _, m := range ms {
-		if m != nil && m.waiter == w {
-			m.waiter = nil
-		}
-	}
-	return w.fired
-}
-
-// TakeWoken returns the waiters that fired, in a list; Woken walks it.
-func (c *Core) TakeWoken() *Waiter {
-	w := c.woken
-	c.woken = nil
-	return w
-}
-
-// WakeAll wakes the list that TakeWoken returned; called without the mutex.
-func WakeAll(w *Waiter) {
-	for w != nil {
-		next := w.next
-		w.next = nil
-		w.Wake()
-		w = next
-	}
-}
-
 // complete is the only way to Done.
 func (c *Core) complete(m *MSO, err error) {
 	if m.Err == nil {
@@ -249,8 +184,10 @@ func (c *Core) complete(m *MSO, err error) {
 	w, step := m.waiter, m.step
 	m.waiter = nil
 	if m.detach {
-		c.stats.Detached--
 		c.freeMSO(m)
+		if c.stats.Detached--; c.stats.Detached == 0 {
+			c.wakeRoom()
+		}
 		return
 	}
 	m.setState(Done)
@@ -262,48 +199,6 @@ func (c *Core) complete(m *MSO, err error) {
 	if step.sched != nil {
 		c.stepDone(step, m.Err)
 	}
-}
-
-// ids is the table behind the numbers that frames carry: a number names a slot
-// and its generation, so that a late or invented number finds nothing.
-type ids struct {
-	slots []idSlot
-	free  []uint32
-}
-
-type idSlot struct {
-	m   *MSO
-	gen uint32 // 1 or more: an id is never 0
-}
-
-func (t *ids) add(m *MSO) uint64 {
-	var i uint32
-	if n := len(t.free); n > 0 {
-		i = t.free[n-1]
-		t.free = t.free[:n-1]
-	} else {
-		i = uint32(len(t.slots))
-		t.slots = append(t.slots, idSlot{gen: 1})
-	}
-	t.slots[i].m = m
-	return uint64(t.slots[i].gen)<<32 | uint64(i)
-}
-
-func (t *ids) get(id uint64) *MSO {
-	i := uint32(id)
-	if uint64(i) >= uint64(len(t.slots)) || t.slots[i].gen != uint32(id>>32) {
-		return nil
-	}
-	return t.slots[i].m
-}
-
-func (t *ids) drop(id uint64) {
-	s := &t.slots[uint32(id)]
-	s.m = nil
-	if s.gen++; s.gen == 0 {
-		s.gen = 1
-	}
-	t.free = append(t.free, uint32(id))
 }
 
 // newMSO takes an MSO off the free list.

@@ -34,7 +34,7 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 		s.partner = nil
 		s.setState(Moving)
 		c.freeMSO(u)
-		return Job{kind: jobSelf, m: m, from: s}, true
+		return Job{kind: jobSelf, m: m, from: s, most: c.cfg.MaxMessage}, true
 	case u.ended: // its connection broke in the middle
 		gone := c.peers[u.Peer].gone
 		c.dropArrival(u)
@@ -48,7 +48,7 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 		return Job{}, false
 	default:
 		c.ackMatch(u)
-		return Job{kind: jobCopy, m: m, from: u}, true
+		return Job{kind: jobCopy, m: m, from: u, most: c.cfg.MaxMessage}, true
 	}
 }
 
@@ -67,7 +67,7 @@ func (c *Core) approve(m, u *MSO) (Job, bool) {
 	c.freeMSO(u)
 	m.Source = from
 	if m.Alloc != nil {
-		return Job{kind: jobAlloc, m: m}, true
+		return Job{kind: jobAlloc, m: m, most: c.cfg.MaxMessage}, true
 	}
 	c.sendCTS(m)
 	return Job{}, false
@@ -79,7 +79,7 @@ func (c *Core) sendCTS(m *MSO) {
 		c.complete(m, p.gone)
 		return
 	}
-	if m.total = min(m.Length, len(m.Buf)); m.ended {
+	if m.total = min(m.Length, len(m.Buf)); m.ended { // abandoned while its memory was allocated
 		m.total = 0
 	}
 	h := wire.Header{Kind: wire.KindCTS, ID: m.remote, Length: uint64(m.total)}
@@ -114,6 +114,9 @@ func (c *Core) consumed(u *MSO) {
 // returnCredit tells the peer, a quarter of the window at a time, that eager
 // bytes no longer occupy this rank.
 func (c *Core) returnCredit(p *Peer, payload int) {
+	if p.ID == c.cfg.Self {
+		return
+	}
 	n := payload + wire.HeaderLen
 	p.used -= n
 	if p.owed += n; p.owed >= c.cfg.Window/4 && p.gone == nil {

@@ -24,7 +24,8 @@ type Schedule struct {
 	local   []int32 // local steps that are ready, in order
 	pumping bool    // pump is on the stack: what becomes ready waits for its turn
 	failed  error
-	flying  int // communication steps in progress
+	over    bool // MSO is done; its owner may have reset it since
+	flying  int  // communication steps in progress
 }
 
 type step struct {
@@ -102,7 +103,7 @@ func (s *Schedule) Do(f func() error, after ...int32) int32 {
 func (c *Core) StartSchedule(s *Schedule) {
 	c.active++
 	s.link()
-	s.left, s.running, s.failed, s.flying = len(s.steps), false, nil, 0
+	s.left, s.running, s.failed, s.over, s.flying = len(s.steps), false, nil, false, 0
 	s.ready, s.local = s.ready[:0], s.local[:0]
 	s.MSO.setState(Moving)
 	for i := range s.steps {
@@ -130,8 +131,8 @@ func (c *Core) pump(s *Schedule) {
 	switch {
 	case s.failed != nil:
 		c.maybeEndFailed(s)
-	case s.left == 0 && !s.MSO.IsDone():
-		c.complete(&s.MSO, nil)
+	case s.left == 0:
+		c.endSched(s)
 	}
 }
 
@@ -214,7 +215,7 @@ func (c *Core) stepDone(r stepRef, err error) {
 // advance starts what became ready, or ends the schedule.
 func (c *Core) advance(r stepRef, err error) {
 	s := r.sched
-	if s.MSO.IsDone() {
+	if s.over {
 		return
 	}
 	if err != nil && s.failed == nil {
@@ -230,25 +231,38 @@ func (c *Core) advance(r stepRef, err error) {
 	c.pump(s)
 }
 
-// failSched withdraws the receives that are posted; sends and payloads under
-// way end by themselves, and the schedule with the last of them.
+// failSched withdraws the receives that are posted and leaves sends that are not
+// matched to themselves; payloads under way end by themselves, and the schedule
+// with the last of them.
 func (c *Core) failSched(s *Schedule, err error) {
 	s.failed = err
 	for i := range s.steps {
-		if m := s.steps[i].mso; m != nil && m.Kind == KindRecv && m.State() == Queued {
+		switch m := s.steps[i].mso; {
+		case m == nil:
+		case m.Kind == KindRecv && m.State() == Queued:
 			c.withdraw(m)
+		case m.Kind == KindSend && m.State() == Offered && m.wants == 0: // nothing but an RTS is on the stream
+			c.abandonSend(m, err)
 		}
 	}
 }
 
 func (c *Core) maybeEndFailed(s *Schedule) {
-	if s.flying == 0 && !s.running && !s.pumping && !s.MSO.IsDone() {
+	if s.flying == 0 && !s.running && !s.pumping {
+		c.endSched(s)
+	}
+}
+
+func (c *Core) endSched(s *Schedule) {
+	if !s.over {
+		s.over = true
 		c.complete(&s.MSO, s.failed)
 	}
 }
 
-// abandonSched ends a schedule on its owner's wish.
-func (c *Core) abandonSched(m *MSO, err error) {
+// abandonSched ends a schedule on its owner's wish: a local step that runs is
+// waited for, nothing else is.
+func (c *Core) abandonSched(m *MSO, err error, sinks func(PeerID) *Sink) {
 	s, ok := m.User.(*Schedule)
 	if !ok {
 		panic("core: schedule without its MSO: a bug of ours")
@@ -257,9 +271,11 @@ func (c *Core) abandonSched(m *MSO, err error) {
 		c.failSched(s, err)
 	}
 	for i := range s.steps {
-		if x := s.steps[i].mso; x != nil && (x.State() == Queued || x.State() == Offered) {
-			c.Abandon(x, err, nil)
+		if x := s.steps[i].mso; x != nil && !s.over {
+			c.Abandon(x, err, sinks)
 		}
 	}
-	c.maybeEndFailed(s)
+	if !s.over {
+		c.maybeEndFailed(s)
+	}
 }

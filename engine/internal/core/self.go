@@ -9,13 +9,13 @@ func (c *Core) postSelf(m *MSO) (Job, bool) {
 		r.fillFrom(m, len(m.Buf))
 		r.setState(Moving)
 		m.setState(Moving)
-		return Job{kind: jobSelf, m: r, from: m}, true
+		return Job{kind: jobSelf, m: r, from: m, most: c.cfg.MaxMessage}, true
 	}
 	u := c.newMSO(KindArrival)
 	u.Ctx, u.Peer, u.Tag, u.Elem, u.Object = m.Ctx, m.Peer, m.Tag, m.Elem, m.Object
 	u.Length, u.partner = len(m.Buf), m
 	u.setState(Queued)
-	m.partner = u
+	m.partner, m.id = u, c.ids.add(m)
 	m.setState(Offered)
 	c.arrived(u)
 	return Job{}, false

@@ -30,6 +30,8 @@ func (c *Core) postSend(m *MSO) (Job, bool) {
 	switch n := len(m.Buf); {
 	case p.gone != nil:
 		c.sendDone(m, p.gone)
+	case p.bye:
+		c.sendDone(m, ErrStopped)
 	case m.Peer == c.cfg.Self:
 		return c.postSelf(m)
 	case n > c.cfg.EagerMax:

@@ -23,6 +23,7 @@ type Peer struct {
 	ID PeerID
 
 	gone   *PeerError // not nil once it failed or left
+	bye    bool       // our last frame is on the stream
 	credit int        // eager bytes we may still send
 	used   int        // eager bytes it has sent that we have not given back
 	owed   int        // eager bytes to give back by the next Credit frame
@@ -79,17 +80,21 @@ func (c *Core) HasOutput() bool { return c.dirty.head != nil }
 
 // NextDirty takes a peer that has something to write off the list.
 func (c *Core) NextDirty() (PeerID, bool) {
-	p := c.dirty.pop()
-	if p == nil {
-		return 0, false
+	for p := c.dirty.pop(); p != nil; p = c.dirty.pop() {
+		if p.isDirty = false; p.gone == nil {
+			return p.ID, true
+		}
 	}
-	p.isDirty = false
-	return p.ID, true
+	return 0, false
 }
 
-// control appends a frame without payload.
+// control appends a frame without payload, unless nothing may be said to p any
+// more: an answer to a message that arrived whole before its sender failed goes
+// nowhere.
 func (c *Core) control(p *Peer, h *wire.Header) {
-	wire.PutHeader(c.reserve(p, wire.HeaderLen), h)
+	if p.gone == nil && !p.bye {
+		wire.PutHeader(c.reserve(p, wire.HeaderLen), h)
+	}
 }
 
 // reserve returns n bytes (at most outChunk) at the end of p's stream for the

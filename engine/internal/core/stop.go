@@ -1,0 +1,86 @@
+package core
+
+import "github.com/fitmpi/fitmpi/internal/wire"
+
+// Bye ends our side of the stream to a peer: no frame follows.
+//
+// Preconditions:
+//   - no send to the peer is under way.
+func (c *Core) Bye(id PeerID) {
+	p := c.peers[id]
+	c.control(p, &wire.Header{Kind: wire.KindBye})
+	p.bye = true
+}
+
+// Detached is the number of sends that live on after their call returned.
+func (c *Core) Detached() int { return c.stats.Detached }
+
+// Refuse completes m, which was not posted, with err.
+func (c *Core) Refuse(m *MSO, err error) {
+	c.active++
+	c.complete(m, err)
+}
+
+// Complete ends a general request of the owner's, unless it was abandoned.
+func (c *Core) Complete(m *MSO, err error) {
+	if m.State() == Queued {
+		c.complete(m, err)
+	}
+}
+
+// Stop ends every operation that is still pending with ErrStopped, except
+// general requests, which are their owners', and what a job that somebody is
+// just running will complete.
+//
+// Preconditions:
+//   - FailPeer was called for every peer of whom a payload is being received.
+func (c *Core) Stop() {
+	for _, p := range c.peers {
+		if p.ID != c.cfg.Self {
+			c.FailPeer(p.ID, ErrStopped, false, nil)
+		}
+	}
+	self := c.peers[c.cfg.Self]
+	self.gone = &PeerError{Peer: self.ID, Cause: ErrStopped}
+	c.endPosted(self.gone, func(*MSO) bool { return true })
+	c.stopSelf(self)
+	c.stopJobs()
+}
+
+// stopSelf ends the sends to self that nobody has received.
+func (c *Core) stopSelf(self *Peer) {
+	for i := range c.ids.slots {
+		s := c.ids.slots[i].m
+		if s == nil || s.Peer != self.ID || s.partner == nil {
+			continue
+		}
+		u := s.partner
+		if u.partner = nil; u.links[0].q != nil {
+			c.events.remove(u)
+			c.freeMSO(u)
+		} else { // held by a matched probe
+			u.ended = true
+		}
+		c.sendDone(s, self.gone)
+	}
+}
+
+// stopJobs ends what waits for a job that nobody will run.
+func (c *Core) stopJobs() {
+	for j, ok := c.NextJob(); ok; j, ok = c.NextJob() {
+		switch j.kind {
+		case jobCopy:
+			c.consumed(j.from)
+			c.complete(j.m, ErrStopped)
+		case jobSelf:
+			c.sendDone(j.from, ErrStopped)
+			c.complete(j.m, ErrStopped)
+		case jobAlloc:
+			c.complete(j.m, ErrStopped)
+		case jobStep:
+			c.localDone(j.step, ErrStopped)
+		default:
+			panic("core: no job on the list: a bug of ours")
+		}
+	}
+}

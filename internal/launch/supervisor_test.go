@@ -1,0 +1,343 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+)
+
+// stage is a job with fake hands and a fake clock; its methods read as a script.
+type stage struct {
+	t    *testing.T
+	s    *supervisor
+	now  time.Time
+	dead map[int]bool // exited, though the supervisor has not heard yet
+	log  []string     // what the hands did
+	last map[int][]string
+}
+
+func newStage(t *testing.T, ranks int, timeout time.Duration) *stage {
+	st := &stage{t: t, now: time.Unix(1000, 0), dead: make(map[int]bool), last: make(map[int][]string)}
+	job := &Job{Timeout: timeout}
+	for r := range ranks {
+		job.Ranks = append(job.Ranks, Rank{Info: boot.Info{Rank: r, Size: ranks, Host: "node"}})
+	}
+	st.s = newSupervisor(job, st, false, st.now)
+	return st
+}
+
+// running is a stage whose ranks have all joined.
+func running(t *testing.T, ranks int) *stage {
+	st := newStage(t, ranks, 0)
+	for r := range ranks {
+		st.s.started(st.now, r, 100+r)
+	}
+	for r := range ranks {
+		st.notice(r, boot.Notice{Kind: boot.CardGiven})
+	}
+	for r := range ranks {
+		st.want("all have joined", fmt.Sprintf("deal %d", r))
+	}
+	st.wantIdle("the job runs")
+	return st
+}
+
+func (st *stage) notice(r int, n boot.Notice)  { st.s.noticed(st.now, r, n) }
+func (st *stage) exit(r int, e exit)           { st.s.exited(st.now, r, e) }
+func (st *stage) pass(d time.Duration)         { st.now = st.now.Add(d); st.s.tick(st.now) }
+func (st *stage) did(format string, a ...any)  { st.log = append(st.log, fmt.Sprintf(format, a...)) }
+func (st *stage) tell(rank int, ev boot.Event) { st.did("tell %d %v of %d", rank, ev.Kind, ev.Rank) }
+func (st *stage) deal(rank int, _ *boot.Cards) { st.did("deal %d", rank) }
+func (st *stage) isGone(rank int) bool         { return st.dead[rank] }
+func (st *stage) stopStarting()                { st.did("stop starting") }
+func (st *stage) say(text string)              { st.did("say %s", text) }
+
+func (st *stage) signal(rank int, sig syscall.Signal) bool {
+	st.did("signal %d %v", rank, sig)
+	return !st.dead[rank]
+}
+
+func (st *stage) lastWords(rank int) ([]string, string) { return st.last[rank], "" }
+
+// want takes the next action of the hands.
+func (st *stage) want(why, action string) {
+	st.t.Helper()
+	if len(st.log) == 0 {
+		st.t.Fatalf("%s: nothing done, want %q", why, action)
+	}
+	if st.log[0] != action {
+		st.t.Fatalf("%s: %q, want %q", why, st.log[0], action)
+	}
+	st.log = st.log[1:]
+}
+
+func (st *stage) wantIdle(why string) {
+	st.t.Helper()
+	if len(st.log) > 0 {
+		st.t.Fatalf("%s: %q, want nothing", why, st.log)
+	}
+}
+
+func (st *stage) wantOver(code int) {
+	st.t.Helper()
+	if !st.s.isOver() || st.s.exitCode() != code {
+		st.t.Fatalf("job is %v with code %d, want it over with %d", st.s.state, st.s.exitCode(), code)
+	}
+}
+
+// wantEnding takes the actions that end the job for the given ranks.
+func (st *stage) wantEnding(sig syscall.Signal, ranks ...int) {
+	st.t.Helper()
+	st.want("no more ranks", "stop starting")
+	for _, r := range ranks {
+		st.want("the job ends", fmt.Sprintf("signal %d %v", r, sig))
+	}
+	st.wantIdle("that is all")
+}
+
+func TestCleanJob(t *testing.T) {
+	st := running(t, 2)
+	for r := range 2 {
+		st.notice(r, boot.Notice{Kind: boot.Finalizing})
+		st.exit(r, exit{})
+	}
+	st.wantIdle("a clean job is silent")
+	st.wantOver(0)
+}
+
+func TestFailureEndsTheJob(t *testing.T) {
+	st := running(t, 3)
+	st.last[1] = []string{"oh", "no"}
+	st.exit(1, exit{code: 4})
+	st.want("one message", "say rank 1 (pid 101 on node) exited with code 4; the job was ended. Its last lines on stderr:\n  oh\n  no")
+	st.want("others hear of it", "tell 0 peer-failed of 1")
+	st.want("others hear of it", "tell 2 peer-failed of 1")
+	st.wantEnding(syscall.SIGTERM, 0, 2)
+	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.pass(failGrace - 1)
+	st.wantIdle("grace")
+	st.pass(1)
+	st.wantEnding(syscall.SIGKILL, 2)
+	st.exit(2, exit{code: 1})
+	st.wantIdle("what we ended did not fail")
+	st.wantOver(4)
+}
+
+// "The code is that of the lowest rank that failed on its own."
+func TestLowestRankThatFailedOnItsOwn(t *testing.T) {
+	st := running(t, 4)
+	st.dead[1] = true // exited before we signalled it; its exit is still on the way
+	st.exit(2, exit{signal: syscall.SIGSEGV})
+	st.exit(0, exit{code: 9}) // after our signal: a consequence
+	st.exit(1, exit{code: 5})
+	st.exit(3, exit{signal: syscall.SIGTERM})
+	st.wantOver(5)
+	if n := len(slices.DeleteFunc(st.log, func(a string) bool { return !strings.HasPrefix(a, "say") })); n != 1 {
+		t.Errorf("%d messages, want 1", n)
+	}
+}
+
+func TestExitBeforeFinalize(t *testing.T) {
+	st := running(t, 2)
+	st.exit(0, exit{})
+	st.want("it failed", "say rank 0 (pid 100 on node) exited with code 0 without mpi.Finalize, so others could wait for it forever; the job was ended")
+	st.exit(1, exit{signal: syscall.SIGTERM})
+	st.wantOver(ExitError)
+}
+
+func TestExitWithoutInit(t *testing.T) {
+	const said = "say rank 1 (pid 101 on node) exited with code 0 without mpi.Init, in which other ranks wait for it; the job was ended"
+	start := func() *stage {
+		st := newStage(t, 2, 0)
+		st.s.started(st.now, 0, 100)
+		st.s.started(st.now, 1, 101)
+		return st
+	}
+	t.Run("after others joined", func(t *testing.T) {
+		st := start()
+		st.notice(0, boot.Notice{Kind: boot.CardGiven})
+		st.exit(1, exit{})
+		st.want("it is missed", said)
+	})
+	t.Run("before others joined", func(t *testing.T) {
+		st := start()
+		st.exit(1, exit{})
+		st.wantIdle("nobody knows yet")
+		st.notice(0, boot.Notice{Kind: boot.CardGiven})
+		st.want("it is missed", said)
+	})
+	t.Run("nobody joins", func(t *testing.T) {
+		st := start()
+		st.exit(1, exit{})
+		st.exit(0, exit{})
+		st.wantIdle("not an MPI program")
+		st.wantOver(0)
+	})
+}
+
+func TestAbort(t *testing.T) {
+	st := running(t, 2)
+	st.notice(1, boot.Notice{Kind: boot.AbortAsked, Code: 300, Text: "singular\n"})
+	st.want("shown once", "say rank 1 (pid 101 on node) aborted the job with code 300: singular")
+	st.want("others hear of it", "tell 0 job-aborted of 1")
+	st.wantEnding(syscall.SIGTERM, 0, 1)
+	st.notice(0, boot.Notice{Kind: boot.AbortAsked, Code: 1, Text: "me too"})
+	st.exit(1, exit{code: 300 & 0xff})
+	st.exit(0, exit{code: 1})
+	st.wantIdle("the rest is a consequence")
+	st.wantOver(300 & 0xff)
+}
+
+// An abort by a rank that saw another die must not hide the death.
+func TestAbortAsConsequence(t *testing.T) {
+	abort := boot.Notice{Kind: boot.AbortAsked, Code: 1, Text: "lost rank 1"}
+	t.Run("the death is heard next", func(t *testing.T) {
+		st := running(t, 2)
+		st.dead[1] = true
+		st.notice(0, abort)
+		st.wantIdle("waiting for the exit of rank 1")
+		st.exit(0, exit{code: 1})
+		st.exit(1, exit{signal: syscall.SIGKILL})
+		st.want("the death counts", "say rank 1 (pid 101 on node) was killed by signal 9 (killed); the job was ended")
+		st.wantOver(137)
+	})
+	t.Run("the death was clean", func(t *testing.T) {
+		st := running(t, 2)
+		st.notice(1, boot.Notice{Kind: boot.Finalizing})
+		st.dead[1] = true
+		st.notice(0, abort)
+		st.exit(1, exit{})
+		st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
+	})
+	t.Run("the death is not heard", func(t *testing.T) {
+		st := running(t, 2)
+		st.dead[1] = true
+		st.notice(0, abort)
+		if want := st.now.Add(suspectWait); !st.s.due().Equal(want) {
+			t.Errorf("due at %v, want %v", st.s.due(), want)
+		}
+		st.pass(suspectWait)
+		st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
+	})
+}
+
+func TestTimeout(t *testing.T) {
+	st := newStage(t, 3, time.Minute)
+	for r := range 3 {
+		st.s.started(st.now, r, 100+r)
+	}
+	st.exit(1, exit{})
+	st.pass(time.Minute - 1)
+	st.wantIdle("time left")
+	st.pass(1)
+	st.want("one message", "say timeout: the job ran longer than 1m0s and was ended; still running: ranks 0, 2")
+	st.want("told", "tell 0 job-aborted of -1")
+	st.want("told", "tell 2 job-aborted of -1")
+	st.wantEnding(syscall.SIGTERM, 0, 2)
+	st.exit(0, exit{})
+	st.exit(2, exit{code: 3})
+	st.wantOver(ExitTimeout)
+}
+
+func TestInterrupts(t *testing.T) {
+	st := running(t, 1)
+	st.s.interrupted(st.now, syscall.SIGINT)
+	st.want("one message", "say interrupt: stopping rank 0; once more to kill at once")
+	st.want("told", "tell 0 job-aborted of -1")
+	st.wantEnding(syscall.SIGTERM, 0)
+	st.pass(interruptGrace - 1)
+	st.wantIdle("grace")
+	st.s.interrupted(st.now, syscall.SIGINT)
+	st.wantEnding(syscall.SIGKILL, 0)
+	st.s.interrupted(st.now, syscall.SIGINT)
+	st.wantIdle("no more to do")
+	st.exit(0, exit{signal: syscall.SIGKILL})
+	st.wantOver(130)
+}
+
+func TestProcessThatDoesNotDie(t *testing.T) {
+	st := running(t, 1)
+	st.s.interrupted(st.now, syscall.SIGTERM)
+	st.pass(interruptGrace)
+	st.pass(killGrace)
+	if got := st.log[len(st.log)-1]; !strings.HasPrefix(got, "say rank 0 did not die") {
+		t.Errorf("%q, want it to give up on rank 0", got)
+	}
+	st.wantOver(143)
+}
+
+func TestStartFails(t *testing.T) {
+	st := newStage(t, 3, 0)
+	st.s.started(st.now, 0, 100)
+	st.s.notStarted(st.now, 1, errors.New("no room"))
+	st.want("one message", "say rank 1 (on node) could not be started: no room; the job was ended")
+	st.want("told", "tell 0 peer-failed of 1")
+	st.wantEnding(syscall.SIGTERM, 0)
+	st.s.notStarted(st.now, 2, nil)
+	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.wantOver(ExitUsage)
+}
+
+// A rank whose start overlaps the end of the job is ended as well.
+func TestStartedTooLate(t *testing.T) {
+	st := newStage(t, 2, 0)
+	st.s.started(st.now, 0, 100)
+	st.exit(0, exit{code: 6})
+	st.log = nil
+	st.s.started(st.now, 1, 101)
+	st.want("ended at once", "signal 1 terminated")
+	st.exit(1, exit{signal: syscall.SIGTERM})
+	st.wantOver(6)
+}
+
+func TestLinkBroken(t *testing.T) {
+	st := running(t, 2)
+	st.s.linkBroken(st.now, 1, errors.New("malformed"))
+	st.want("one message", "say rank 1 (pid 101 on node) broke the boot protocol: malformed; was it built with the FitMPI of this fitrun?; the job was ended")
+	st.exit(1, exit{signal: syscall.SIGTERM})
+	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.wantOver(ExitError)
+}
+
+func TestOutputFails(t *testing.T) {
+	st := running(t, 1)
+	st.s.outputFailed(st.now, syscall.ENOSPC)
+	st.want("one message", "say writing the ranks' output: no space left on device; the job was ended")
+	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.wantOver(ExitError)
+}
+
+func TestExitStatus(t *testing.T) {
+	for _, tc := range []struct {
+		e    exit
+		code int
+		text string
+	}{
+		{exit{}, 0, "exited with code 0"},
+		{exit{code: 42}, 42, "exited with code 42"},
+		{exit{signal: syscall.SIGKILL}, 137, "was killed by signal 9 (killed)"},
+		{exit{signal: syscall.SIGSEGV, core: true}, 139, "was killed by signal 11 (segmentation fault), core dumped"},
+	} {
+		if tc.e.status() != tc.code || tc.e.String() != tc.text {
+			t.Errorf("%d %q, want %d %q", tc.e.status(), tc.e, tc.code, tc.text)
+		}
+	}
+}
+
+func TestRankList(t *testing.T) {
+	for want, ranks := range map[string][]int{
+		"no rank": nil, "rank 3": {3}, "ranks 0-2": {0, 1, 2}, "ranks 0-1, 4, 6-7": {0, 1, 4, 6, 7},
+	} {
+		if got := rankList(ranks); got != want {
+			t.Errorf("%v: %q, want %q", ranks, got, want)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package sys
+
+import (
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+func TestExitOfChild(t *testing.T) {
+	cmd := exec.Command("cat") // lives until its standard input ends
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	if exited, err := HasExited(pid); exited || err != nil {
+		t.Errorf("HasExited: %v, %v while it runs", exited, err)
+	}
+	if kids, err := Children(); err != nil || !slices.Contains(kids, pid) {
+		t.Errorf("children %v, %v; want %d among them", kids, err, pid)
+	}
+	stdin.Close()
+	if err := WaitExit(pid); err != nil {
+		t.Fatal(err)
+	}
+	if exited, err := HasExited(pid); !exited || err != nil {
+		t.Errorf("HasExited: %v, %v after its exit", exited, err)
+	}
+	if err := cmd.Wait(); err != nil { // it was left to be reaped
+		t.Error(err)
+	}
+	if _, err := HasExited(pid); err == nil {
+		t.Error("HasExited knows a process that was reaped")
+	}
+}

@@ -1,0 +1,78 @@
+package mpi
+
+import "github.com/fitmpi/fitmpi/internal/coll"
+
+// Allgather is Gather whose result every rank gets (MPI 4.1, section 6.7).
+func Allgather[T any](c *Comm, in, out []T) error { return done(iallgather(c, "Allgather", in, out)) }
+
+// Iallgather starts an Allgather (MPI 4.1, section 6.12.5).
+func Iallgather[T any](c *Comm, in, out []T) *Request { return iallgather(c, "Iallgather", in, out) }
+
+func iallgather[T any](c *Comm, op string, in, out []T) *Request {
+	e := elemOf[T]()
+	if err := c.checkColl(op, 0); err != nil {
+		return failedRequest(c, err)
+	}
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	n := c.Size() * len(in)
+	if err := checkLen(op, "out", len(out), n); err != nil {
+		return failedRequest(c, err)
+	}
+	if !e.plain {
+		return allgatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)))
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		coll.Allgather(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out[:n]))
+		return nil
+	}, nil)
+}
+
+// Allgatherv is Gatherv whose result every rank gets; all give the same counts
+// (MPI 4.1, section 6.7).
+func Allgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
+	return done(iallgatherv(c, "Allgatherv", in, out, counts, displs))
+}
+
+// Iallgatherv starts an Allgatherv (MPI 4.1, section 6.12.5).
+func Iallgatherv[T any](c *Comm, in, out []T, counts, displs []int) *Request {
+	return iallgatherv(c, "Iallgatherv", in, out, counts, displs)
+}
+
+func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *Request {
+	e := elemOf[T]()
+	if err := c.checkColl(op, 0); err != nil {
+		return failedRequest(c, err)
+	}
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	bl, err := newBlocks(op, "out", c.Size(), len(out), counts, displs)
+	if err == nil {
+		err = checkOwn(op, "in", len(in), bl.counts[c.rank])
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	if !e.plain {
+		return allgatherObjects(c, op, in, out, bl)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		cs, ds := bl.bytes(e.size)
+		coll.Allgatherv(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out), cs, ds)
+		return nil
+	}, nil)
+}
+
+func allgatherObjects[T any](c *Comm, op string, in, out []T, bl blocks) *Request {
+	all := make([][]byte, c.Size())
+	return startColl(c, op, func(g coll.Graph) error {
+		mine, err := encodeObjects(nil, in)
+		if err != nil {
+			return opError(ErrType, op, err)
+		}
+		coll.AllgatherObject(g, c.rank, c.Size(), &mine, all)
+		return nil
+	}, func() error { return decodeBlocks(all, out, bl) })
+}

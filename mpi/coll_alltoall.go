@@ -1,0 +1,88 @@
+package mpi
+
+import "github.com/fitmpi/fitmpi/internal/coll"
+
+// Alltoall sends the r-th block of in to rank r and receives the r-th block of
+// out from it; in and out hold Size equal blocks (MPI 4.1, section 6.8).
+func Alltoall[T any](c *Comm, in, out []T) error { return done(ialltoall(c, "Alltoall", in, out)) }
+
+// Ialltoall starts an Alltoall (MPI 4.1, section 6.12.6).
+func Ialltoall[T any](c *Comm, in, out []T) *Request { return ialltoall(c, "Ialltoall", in, out) }
+
+func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
+	e := elemOf[T]()
+	if err := c.checkColl(op, 0); err != nil {
+		return failedRequest(c, err)
+	}
+	switch {
+	case e.err != nil:
+		return failedRequest(c, opError(ErrType, op, e.err))
+	case len(in)%c.Size() != 0:
+		return failedRequest(c, opErrorf(ErrCount, op, "in holds %d elements: need a multiple of %d, the number of ranks", len(in), c.Size()))
+	}
+	if err := checkLen(op, "out", len(out), len(in)); err != nil {
+		return failedRequest(c, err)
+	}
+	if !e.plain {
+		bl := equalBlocks(c.Size(), len(in)/c.Size())
+		return alltoallObjects(c, op, in, bl, out, bl)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		coll.Alltoall(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out[:len(in)]))
+		return nil
+	}, nil)
+}
+
+// Alltoallv is Alltoall of blocks of different lengths: sendCounts[r] elements
+// of in[sendDispls[r]:] go to rank r, recvCounts[r] from it to
+// out[recvDispls[r]:]. Displacements nil mean without gaps (MPI 4.1, section 6.8).
+func Alltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) error {
+	return done(ialltoallv(c, "Alltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
+}
+
+// Ialltoallv starts an Alltoallv (MPI 4.1, section 6.12.6).
+func Ialltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
+	return ialltoallv(c, "Ialltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+}
+
+func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
+	e := elemOf[T]()
+	if err := c.checkColl(op, 0); err != nil {
+		return failedRequest(c, err)
+	}
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	from, err := newBlocks(op, "in", c.Size(), len(in), sendCounts, sendDispls)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	to, err := newBlocks(op, "out", c.Size(), len(out), recvCounts, recvDispls)
+	if err == nil {
+		err = checkOwn(op, "the block that this rank sends itself", from.counts[c.rank], to.counts[c.rank])
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	if !e.plain {
+		return alltoallObjects(c, op, in, from, out, to)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		sc, sd := from.bytes(e.size)
+		rc, rd := to.bytes(e.size)
+		coll.Alltoallv(g, c.rank, c.Size(), bytesOf(in), sc, sd, bytesOf(out), rc, rd)
+		return nil
+	}, nil)
+}
+
+func alltoallObjects[T any](c *Comm, op string, in []T, from blocks, out []T, to blocks) *Request {
+	recv := make([][]byte, c.Size())
+	return startColl(c, op, func(g coll.Graph) error {
+		send, err := encodeBlocks(op, in, from)
+		if err != nil {
+			return err
+		}
+		coll.AlltoallObject(g, c.rank, c.Size(), send, recv)
+		return nil
+	}, func() error { return decodeBlocks(recv, out, to) })
+}

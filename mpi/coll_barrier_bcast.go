@@ -1,0 +1,74 @@
+package mpi
+
+import "github.com/fitmpi/fitmpi/internal/coll"
+
+// Barrier returns when every rank of c has called it (MPI 4.1, section 6.3).
+func Barrier(c *Comm) error { return done(ibarrier(c, "Barrier")) }
+
+// Ibarrier starts a Barrier: its request is done when every rank has started
+// one (MPI 4.1, section 6.12.1).
+func Ibarrier(c *Comm) *Request { return ibarrier(c, "Ibarrier") }
+
+func ibarrier(c *Comm, op string) *Request {
+	if err := c.checkColl(op, 0); err != nil {
+		return failedRequest(c, err)
+	}
+	return startBarrier(c, op)
+}
+
+func startBarrier(c *Comm, op string) *Request {
+	return startColl(c, op, func(g coll.Graph) error {
+		coll.Barrier(g, c.rank, c.Size())
+		return nil
+	}, nil)
+}
+
+// Bcast copies buf of rank root to buf of every rank; all give buffers of the
+// same length (MPI 4.1, section 6.4).
+func Bcast[T any](c *Comm, buf []T, root int) error { return done(ibcast(c, "Bcast", buf, root)) }
+
+// Ibcast starts a Bcast (MPI 4.1, section 6.12.2).
+func Ibcast[T any](c *Comm, buf []T, root int) *Request { return ibcast(c, "Ibcast", buf, root) }
+
+func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
+	if err := c.checkColl(op, root); err != nil {
+		return failedRequest(c, err)
+	}
+	e := elemOf[T]()
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	if !e.plain {
+		return ibcastObjects(c, op, buf, root)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		coll.Bcast(g, coll.Auto, c.rank, c.Size(), root, bytesOf(buf))
+		return nil
+	}, nil)
+}
+
+func ibcastObjects[T any](c *Comm, op string, buf []T, root int) *Request {
+	var data []byte
+	deliver := func() error { return decodeExactly(data, buf) }
+	if c.rank == root {
+		deliver = nil
+	}
+	return startColl(c, op, func(g coll.Graph) (err error) {
+		if c.rank == root {
+			if data, err = encodeObjects(nil, buf); err != nil {
+				return opError(ErrType, op, err)
+			}
+		}
+		coll.BcastObject(g, c.rank, c.Size(), root, &data)
+		return nil
+	}, deliver)
+}
+
+// decodeExactly deserialises len(into) objects.
+func decodeExactly[T any](b []byte, into []T) error {
+	n, err := decodeObjects(b, into)
+	if err == nil && n != len(into) {
+		err = opErrorf(ErrCount, "", "%d objects arrived, the buffer holds %d: all ranks must give the same count", n, len(into))
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package mpi
+
+// blocks says which part of a buffer belongs to which rank, in elements.
+type blocks struct{ counts, displs []int }
+
+// equalBlocks are n elements for each rank.
+func equalBlocks(size, n int) blocks {
+	bl := blocks{make([]int, size), make([]int, size)}
+	for r := range size {
+		bl.counts[r], bl.displs[r] = n, r*n
+	}
+	return bl
+}
+
+// newBlocks checks counts and displacements against the buffer of length have.
+func newBlocks(op, what string, size, have int, counts, displs []int) (blocks, *Error) {
+	if len(counts) != size {
+		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d ranks", len(counts), size)
+	}
+	if displs == nil {
+		displs = packed(counts)
+	}
+	if len(displs) != size {
+		return blocks{}, opErrorf(ErrArg, op, "%d displacements for %d ranks", len(displs), size)
+	}
+	for r, n := range counts {
+		if n < 0 || displs[r] < 0 || displs[r]+n > have {
+			return blocks{}, opErrorf(ErrCount, op, "the block of rank %d is %s[%d:%d], but %s holds %d elements", r, what, displs[r], displs[r]+n, what, have)
+		}
+	}
+	return blocks{counts, displs}, nil
+}
+
+// packed are the displacements of blocks without gaps.
+func packed(counts []int) []int {
+	displs := make([]int, len(counts))
+	at := 0
+	for r, n := range counts {
+		displs[r] = at
+		at += n
+	}
+	return displs
+}
+
+// bytes converts to bytes.
+func (bl blocks) bytes(size int) (counts, displs []int) {
+	counts, displs = make([]int, len(bl.counts)), make([]int, len(bl.counts))
+	for r := range counts {
+		counts[r], displs[r] = bl.counts[r]*size, bl.displs[r]*size
+	}
+	return counts, displs
+}
+
+// checkOwn compares a rank's block with what it contributes itself.
+func checkOwn(op, what string, have, need int) *Error {
+	if have != need {
+		return opErrorf(ErrCount, op, "%s holds %d elements, the counts say %d for this rank", what, have, need)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package mpi
+
+import "github.com/fitmpi/fitmpi/internal/coll"
+
+// Gather collects in of every rank, all of the same length, in out of rank root,
+// in the order of the ranks; out is ignored elsewhere (MPI 4.1, section 6.5).
+func Gather[T any](c *Comm, in, out []T, root int) error {
+	return done(igather(c, "Gather", in, out, root))
+}
+
+// Igather starts a Gather (MPI 4.1, section 6.12.3).
+func Igather[T any](c *Comm, in, out []T, root int) *Request {
+	return igather(c, "Igather", in, out, root)
+}
+
+func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
+	if err := c.checkColl(op, root); err != nil {
+		return failedRequest(c, err)
+	}
+	e := elemOf[T]()
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	if c.rank != root {
+		out = nil
+	} else if err := checkLen(op, "out", len(out), c.Size()*len(in)); err != nil {
+		return failedRequest(c, err)
+	} else {
+		out = out[:c.Size()*len(in)]
+	}
+	if !e.plain {
+		return gatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)), root)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		coll.Gather(g, coll.Auto, c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
+		return nil
+	}, nil)
+}
+
+// Gatherv is Gather of blocks of different lengths: counts[r] elements of rank r
+// go to out[displs[r]:]. displs nil packs them without gaps. out, counts and
+// displs count at the root only (MPI 4.1, section 6.5).
+func Gatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) error {
+	return done(igatherv(c, "Gatherv", in, out, counts, displs, root))
+}
+
+// Igatherv starts a Gatherv (MPI 4.1, section 6.12.3).
+func Igatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) *Request {
+	return igatherv(c, "Igatherv", in, out, counts, displs, root)
+}
+
+func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root int) *Request {
+	if err := c.checkColl(op, root); err != nil {
+		return failedRequest(c, err)
+	}
+	e := elemOf[T]()
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	var bl blocks
+	if c.rank == root {
+		var err *Error
+		if bl, err = newBlocks(op, "out", c.Size(), len(out), counts, displs); err != nil {
+			return failedRequest(c, err)
+		}
+		if err := checkOwn(op, "in", len(in), bl.counts[c.rank]); err != nil {
+			return failedRequest(c, err)
+		}
+	}
+	if !e.plain {
+		return gatherObjects(c, op, in, out, bl, root)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		cs, ds := bl.bytes(e.size)
+		coll.Gatherv(g, c.rank, c.Size(), root, bytesOf(in), bytesOf(out), cs, ds)
+		return nil
+	}, nil)
+}
+
+func gatherObjects[T any](c *Comm, op string, in, out []T, bl blocks, root int) *Request {
+	all := make([][]byte, c.Size())
+	deliver := func() error { return decodeBlocks(all, out, bl) }
+	if c.rank != root {
+		deliver = nil
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		mine, err := encodeObjects(nil, in)
+		if err != nil {
+			return opError(ErrType, op, err)
+		}
+		coll.GatherObject(g, c.rank, c.Size(), root, &mine, all)
+		return nil
+	}, deliver)
+}
+
+// decodeBlocks deserialises all[r] into the block of rank r.
+func decodeBlocks[T any](all [][]byte, out []T, bl blocks) error {
+	for r, b := range all {
+		if err := decodeExactly(b, out[bl.displs[r]:bl.displs[r]+bl.counts[r]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeBlocks serialises the block of each rank.
+func encodeBlocks[T any](op string, in []T, bl blocks) ([][]byte, error) {
+	all := make([][]byte, len(bl.counts))
+	for r := range all {
+		b, err := encodeObjects(nil, in[bl.displs[r]:bl.displs[r]+bl.counts[r]])
+		if err != nil {
+			return nil, opError(ErrType, op, err)
+		}
+		all[r] = b
+	}
+	return all, nil
+}

@@ -1,0 +1,206 @@
+package mpi
+
+import (
+	"github.com/fitmpi/fitmpi/internal/coll"
+)
+
+// Reduce combines in of all ranks, element by element and in the order of the
+// ranks, and leaves the result in out of rank root, which is as long as in; out
+// is ignored elsewhere. At the root in and out may be the same slice
+// (MPI 4.1, section 6.9.1).
+func Reduce[T any](c *Comm, in, out []T, op Op[T], root int) error {
+	return done(ireduce(c, "Reduce", in, out, op, root))
+}
+
+// Ireduce starts a Reduce; the worker does the arithmetic (MPI 4.1, section 6.12.7).
+func Ireduce[T any](c *Comm, in, out []T, op Op[T], root int) *Request {
+	return ireduce(c, "Ireduce", in, out, op, root)
+}
+
+func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request {
+	if c.rank != root {
+		out = nil
+	}
+	return ireduction(c, op, in, out, f, root, reduction{
+		wantsOut: c.rank == root,
+		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
+			coll.Reduce(g, coll.Auto, c.rank, c.Size(), root, in, out, red)
+		},
+		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ReduceObject(g, c.rank, c.Size(), root, red) },
+	})
+}
+
+// Allreduce combines in of all ranks, element by element and in the order of
+// the ranks, and leaves the same result in out everywhere, to the last bit. in
+// and out may be the same slice (MPI 4.1, section 6.9.6).
+func Allreduce[T any](c *Comm, in, out []T, op Op[T]) error {
+	return done(iallreduce(c, "Allreduce", in, out, op))
+}
+
+// Iallreduce starts an Allreduce; the worker does the arithmetic (MPI 4.1, section 6.12.8).
+func Iallreduce[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return iallreduce(c, "Iallreduce", in, out, op)
+}
+
+func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
+	return ireduction(c, op, in, out, f, 0, reduction{
+		wantsOut: true,
+		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
+			coll.Allreduce(g, coll.Auto, c.rank, c.Size(), in, out, red)
+		},
+		object: func(g coll.Graph, red coll.ObjectReducer) { coll.AllreduceObject(g, c.rank, c.Size(), red) },
+	})
+}
+
+// Scan leaves in out of rank r the combination of in of ranks 0 to r
+// (MPI 4.1, section 6.11.1).
+func Scan[T any](c *Comm, in, out []T, op Op[T]) error { return done(iscan(c, "Scan", in, out, op)) }
+
+// Iscan starts a Scan (MPI 4.1, section 6.12.11).
+func Iscan[T any](c *Comm, in, out []T, op Op[T]) *Request { return iscan(c, "Iscan", in, out, op) }
+
+func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
+	return ireduction(c, op, in, out, f, 0, reduction{
+		wantsOut: true,
+		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
+			coll.Scan(g, coll.Auto, c.rank, c.Size(), in, out, red)
+		},
+		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ScanObject(g, c.rank, c.Size(), red) },
+	})
+}
+
+// Exscan is Scan of the ranks below r only; out of rank 0 is left as it is
+// (MPI 4.1, section 6.11.2).
+func Exscan[T any](c *Comm, in, out []T, op Op[T]) error {
+	return done(iexscan(c, "Exscan", in, out, op))
+}
+
+// Iexscan starts an Exscan (MPI 4.1, section 6.12.12).
+func Iexscan[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return iexscan(c, "Iexscan", in, out, op)
+}
+
+func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
+	return ireduction(c, op, in, out, f, 0, reduction{
+		wantsOut: c.rank > 0,
+		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
+			coll.Exscan(g, coll.Auto, c.rank, c.Size(), in, out, red)
+		},
+		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ExscanObject(g, c.rank, c.Size(), red) },
+	})
+}
+
+// reduction is what tells one reduction from another.
+type reduction struct {
+	wantsOut bool // this rank gets a result
+	plain    func(g coll.Graph, in, out []byte, red coll.Reducer)
+	object   func(g coll.Graph, red coll.ObjectReducer)
+}
+
+func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, kind reduction) *Request {
+	if err := c.checkReduction(op, root, len(in), len(out), kind.wantsOut, f == nil); err != nil {
+		return failedRequest(c, err)
+	}
+	e := elemOf[T]()
+	switch {
+	case e.err != nil:
+		return failedRequest(c, opError(ErrType, op, e.err))
+	case !e.plain:
+		return reduceObjects(c, op, in, out, f, kind)
+	}
+	if kind.wantsOut {
+		out = out[:len(in)]
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		kind.plain(g, bytesOf(in), bytesOf(out), reducer(f, e))
+		return nil
+	}, nil)
+}
+
+func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool) *Error {
+	if err := c.checkColl(op, root); err != nil {
+		return err
+	}
+	if noOp {
+		return opErrorf(ErrOp, op, "the operation is nil: give a function such as mpi.Sum")
+	}
+	if wantsOut {
+		return checkLen(op, "out", out, in)
+	}
+	return nil
+}
+
+// reducer makes an operation on elements one on bytes.
+func reducer[T any](f Op[T], e *elem) coll.Reducer {
+	return coll.Reducer{
+		ElemSize: e.size, Commutative: isCommutative(f),
+		Combine: func(acc, in []byte) error {
+			f(sliceOf[T](acc), sliceOf[T](in))
+			return nil
+		},
+	}
+}
+
+// reduceObjects is a reduction of values that travel serialised. The operation
+// works on copies: it may change its arguments, and the user's must not change.
+func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], kind reduction) *Request {
+	acc := &objectAccumulator[T]{f: f, n: len(in)}
+	deliver := func() error {
+		if kind.wantsOut {
+			copy(out, acc.v)
+		}
+		return nil
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		b, err := encodeObjects(nil, in)
+		if err != nil {
+			return opError(ErrType, op, err)
+		}
+		if err := acc.set(b); err != nil {
+			return err
+		}
+		kind.object(g, coll.ObjectReducer{
+			Encode: acc.encode, CombineHigher: acc.combineHigher, CombineLower: acc.combineLower, Set: acc.set,
+		})
+		return nil
+	}, deliver)
+}
+
+// objectAccumulator holds a partial result. Owned by the schedule, one step at a time.
+type objectAccumulator[T any] struct {
+	f Op[T]
+	n int
+	v []T
+}
+
+func (a *objectAccumulator[T]) encode() ([]byte, error) { return encodeObjects(nil, a.v) }
+
+func (a *objectAccumulator[T]) decode(b []byte) ([]T, error) {
+	v, err := decodeNewObjects[T](b)
+	if err == nil && len(v) != a.n {
+		err = opErrorf(ErrCount, "", "%d objects arrived, this rank gave %d: all ranks must give the same count", len(v), a.n)
+	}
+	return v, err
+}
+
+func (a *objectAccumulator[T]) set(b []byte) (err error) {
+	a.v, err = a.decode(b)
+	return err
+}
+
+func (a *objectAccumulator[T]) combineHigher(b []byte) error {
+	v, err := a.decode(b)
+	if err == nil {
+		a.f(a.v, v)
+	}
+	return err
+}
+
+func (a *objectAccumulator[T]) combineLower(b []byte) error {
+	v, err := a.decode(b)
+	if err == nil {
+		a.f(v, a.v)
+		a.v = v
+	}
+	return err
+}

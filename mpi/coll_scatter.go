@@ -1,0 +1,92 @@
+package mpi
+
+import "github.com/fitmpi/fitmpi/internal/coll"
+
+// Scatter deals in of rank root out to the ranks in equal blocks of len(out)
+// elements; in is ignored elsewhere (MPI 4.1, section 6.6).
+func Scatter[T any](c *Comm, in, out []T, root int) error {
+	return done(iscatter(c, "Scatter", in, out, root))
+}
+
+// Iscatter starts a Scatter (MPI 4.1, section 6.12.4).
+func Iscatter[T any](c *Comm, in, out []T, root int) *Request {
+	return iscatter(c, "Iscatter", in, out, root)
+}
+
+func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
+	if err := c.checkColl(op, root); err != nil {
+		return failedRequest(c, err)
+	}
+	e := elemOf[T]()
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	if c.rank != root {
+		in = nil
+	} else if err := checkLen(op, "in", len(in), c.Size()*len(out)); err != nil {
+		return failedRequest(c, err)
+	} else {
+		in = in[:c.Size()*len(out)]
+	}
+	if !e.plain {
+		return scatterObjects(c, op, in, equalBlocks(c.Size(), len(out)), out, root)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		coll.Scatter(g, coll.Auto, c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
+		return nil
+	}, nil)
+}
+
+// Scatterv is Scatter of blocks of different lengths: rank r gets counts[r]
+// elements from in[displs[r]:]. displs nil means without gaps. in, counts and
+// displs count at the root only (MPI 4.1, section 6.6).
+func Scatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) error {
+	return done(iscatterv(c, "Scatterv", in, counts, displs, out, root))
+}
+
+// Iscatterv starts a Scatterv (MPI 4.1, section 6.12.4).
+func Iscatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) *Request {
+	return iscatterv(c, "Iscatterv", in, counts, displs, out, root)
+}
+
+func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T, root int) *Request {
+	if err := c.checkColl(op, root); err != nil {
+		return failedRequest(c, err)
+	}
+	e := elemOf[T]()
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	var bl blocks
+	if c.rank == root {
+		var err *Error
+		if bl, err = newBlocks(op, "in", c.Size(), len(in), counts, displs); err != nil {
+			return failedRequest(c, err)
+		}
+		if err := checkOwn(op, "out", len(out), bl.counts[c.rank]); err != nil {
+			return failedRequest(c, err)
+		}
+	}
+	if !e.plain {
+		return scatterObjects(c, op, in, bl, out, root)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		cs, ds := bl.bytes(e.size)
+		coll.Scatterv(g, c.rank, c.Size(), root, bytesOf(in), cs, ds, bytesOf(out))
+		return nil
+	}, nil)
+}
+
+func scatterObjects[T any](c *Comm, op string, in []T, bl blocks, out []T, root int) *Request {
+	var mine []byte
+	return startColl(c, op, func(g coll.Graph) (err error) {
+		var all [][]byte
+		if c.rank == root {
+			if all, err = encodeBlocks(op, in, bl); err != nil {
+				return err
+			}
+		}
+		coll.ScatterObject(g, c.rank, c.Size(), root, all, &mine)
+		return nil
+	}, func() error { return decodeExactly(mine, out) })
+}

@@ -1,0 +1,161 @@
+package mpi
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/coll"
+)
+
+// graph lets the algorithms of internal/coll build a schedule of the engine.
+type graph struct {
+	s     *engine.Schedule
+	after []int32
+	lent  []*scratch
+}
+
+func (g *graph) deps(after []coll.Step) []int32 {
+	g.after = g.after[:0]
+	for _, a := range after {
+		g.after = append(g.after, int32(a))
+	}
+	return g.after
+}
+
+func (g *graph) Send(peer int, data []byte, after ...coll.Step) coll.Step {
+	return coll.Step(g.s.Send(peer, data, g.deps(after)...))
+}
+
+func (g *graph) Recv(peer int, buf []byte, after ...coll.Step) coll.Step {
+	return coll.Step(g.s.Recv(peer, buf, g.deps(after)...))
+}
+
+func (g *graph) SendFrom(peer int, data *[]byte, after ...coll.Step) coll.Step {
+	return coll.Step(g.s.SendFrom(peer, data, g.deps(after)...))
+}
+
+func (g *graph) RecvInto(peer int, data *[]byte, after ...coll.Step) coll.Step {
+	return coll.Step(g.s.RecvInto(peer, data, g.deps(after)...))
+}
+
+func (g *graph) Do(f func() error, after ...coll.Step) coll.Step {
+	return coll.Step(g.s.Do(f, g.deps(after)...))
+}
+
+// scratch is temporary memory of a collective, of a power of two.
+type scratch struct{ b []byte }
+
+// scratches recycles it, by the logarithm of its size.
+var scratches [48]sync.Pool
+
+// Scratch implements coll.Scratcher. The memory is aligned for every element
+// type: it is at least 64 bytes long.
+func (g *graph) Scratch(n int) []byte {
+	class := max(bits.Len(uint(max(n, 1)-1)), 6)
+	if class >= len(scratches) {
+		return make([]byte, n)
+	}
+	s, ok := scratches[class].Get().(*scratch)
+	if !ok {
+		s = &scratch{make([]byte, 1<<class)}
+	}
+	g.lent = append(g.lent, s)
+	return s.b[:n]
+}
+
+// release gives the temporary memory back once nobody uses it.
+func (g *graph) release() {
+	for _, s := range g.lent {
+		scratches[bits.Len(uint(len(s.b)-1))].Put(s)
+	}
+	g.lent = nil
+}
+
+// startColl starts a collective on c: build adds its steps, deliver, if not nil,
+// runs in the thread that waits, once it has succeeded.
+func startColl(c *Comm, op string, build func(g coll.Graph) error, deliver func() error) *Request {
+	seq := engine.Tag(c.collSeq.Add(1) & TagUB)
+	g := &graph{s: engine.NewSchedule(c.coll, seq, c.peers)}
+	if err := build(g); err != nil {
+		return failedRequest(c, opError(ClassOf(err), op, err))
+	}
+	r := newRequest(c, op)
+	r.m = &g.s.MSO
+	r.finish = func(r *Request) (Status, *Error) {
+		g.release()
+		if r.m.Err != nil {
+			return emptyStatus(), c.collError(op, r.m.Err)
+		}
+		if deliver != nil {
+			if err := deliver(); err != nil {
+				return emptyStatus(), opError(classOr(err, ErrOther), op, err)
+			}
+		}
+		return emptyStatus(), nil
+	}
+	c.job.engine.StartSchedule(g.s)
+	return r
+}
+
+// collError translates the failure of a step.
+func (c *Comm) collError(op string, err error) *Error {
+	e := c.engineError(op, err, -1, 0, 0)
+	if e.Class == ErrTruncate {
+		e.Cause = &unequalError{cause: e.Cause}
+	}
+	if e.Class == ErrOther {
+		e.Class = classOr(err, ErrOther)
+	}
+	return e
+}
+
+// unequalError explains a truncation inside a collective.
+type unequalError struct{ cause error }
+
+func (e *unequalError) Error() string {
+	return "the ranks gave buffers of different lengths: " + e.cause.Error()
+}
+func (e *unequalError) Unwrap() error { return e.cause }
+
+func classOr(err error, otherwise ErrorClass) ErrorClass {
+	if c := ClassOf(err); c != ErrUnknown {
+		return c
+	}
+	return otherwise
+}
+
+// checkColl is the check that every collective starts with.
+func (c *Comm) checkColl(op string, root int) *Error {
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	if root < 0 || root >= len(c.peers) {
+		return opErrorf(ErrRoot, op, "root %d: need 0 to %d", root, len(c.peers)-1)
+	}
+	return nil
+}
+
+// checkLen says that a buffer is too short.
+func checkLen(op, what string, have, need int) *Error {
+	if have < need {
+		return opErrorf(ErrCount, op, "%s holds %d elements, need %d", what, have, need)
+	}
+	return nil
+}
+
+// firstError returns the first that is not nil.
+func firstError(errs ...*Error) *Error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// done waits for the request of a blocking collective.
+func done(r *Request) error {
+	_, err := r.Wait()
+	return err
+}

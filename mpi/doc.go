@@ -1,0 +1,58 @@
+// Package mpi is message passing for Go programs: many copies of a program, the
+// ranks, that work on one problem and send each other messages, after the MPI
+// standard and with its names.
+//
+//	func main() {
+//		mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
+//			right, left := (world.Rank()+1)%world.Size(), (world.Rank()+world.Size()-1)%world.Size()
+//			in := mpi.Irecv(world, ghost, left, 0)  // ghost is []float64
+//			out := mpi.Isend(world, edge, right, 0)
+//			computeInterior()                       // messages move meanwhile
+//			if _, err := mpi.WaitAll(in, out); err != nil {
+//				return err
+//			}
+//			return mpi.Allreduce(world, mine, sum, mpi.Sum)
+//		})
+//	}
+//
+// Start it with the launcher: fitrun -n 4 ./program. Without a launcher it is a
+// job of one rank. RunThreads runs ranks as goroutines, for tests.
+//
+// # Messages move while you compute
+//
+// Every rank has a worker, a goroutine on a thread of its own, that sends and
+// receives whatever there is to send and receive, while the program computes.
+// Isend and Irecv start; Wait finds the work done.
+//
+// # Types
+//
+// Operations are functions over []T. A T without pointers travels as memory.
+// Any other T is serialised by the same call: by its own BinaryAppender or
+// BinaryMarshaler, else by encoding/gob, which sends exported fields only. The
+// receiver must use the type that was sent. SendValue and RecvValue move one
+// value, RecvNew receives a message of unknown length.
+//
+// # Buffers
+//
+// A buffer given to a blocking call is the library's until the call returns; one
+// given to a nonblocking call until Wait or a successful Test. In between it must
+// not be written to, and a receive buffer must not be read.
+//
+// # Errors
+//
+// By default an error of an operation ends the job, with one message. After
+// SetErrhandler(ErrorsReturn) it is returned: an *Error that names the operation,
+// the ranks and the cause, and whose class errors.Is finds (ErrTruncate,
+// ErrProcFailed, ...).
+//
+// # Concurrency
+//
+// The thread level is always MPI_THREAD_MULTIPLE: goroutines may communicate
+// side by side. One Request belongs to one goroutine at a time, and the
+// collectives of one communicator are started by one goroutine at a time, in the
+// same order at all ranks.
+//
+// # Time and cancellation
+//
+// Comm.WithContext bounds the blocking calls made through the value it returns.
+package mpi

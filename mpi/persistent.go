@@ -1,0 +1,121 @@
+package mpi
+
+import "errors"
+
+// SendInit makes a persistent standard send of buf: each Start sends what buf
+// holds then, each Wait completes it (MPI 4.1, section 3.9).
+func SendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
+	return sendInit(c, "SendInit", modeStandard, buf, dest, tag)
+}
+
+// SsendInit makes a persistent synchronous send (MPI 4.1, section 3.9).
+func SsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
+	return sendInit(c, "SsendInit", modeSync, buf, dest, tag)
+}
+
+// BsendInit makes a persistent buffered send (MPI 4.1, section 3.9).
+func BsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
+	return sendInit(c, "BsendInit", modeBuffered, buf, dest, tag)
+}
+
+// RsendInit makes a persistent ready send (MPI 4.1, section 3.9).
+func RsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
+	return sendInit(c, "RsendInit", modeReady, buf, dest, tag)
+}
+
+func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Request {
+	if err := c.checkSend(op, dest, tag); err != nil {
+		return failedRequest(c, err)
+	}
+	if e := elemOf[T](); e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	r := newRequest(c, op)
+	r.peer, r.delivered = dest, true
+	r.start = func() *Error {
+		p, err := payloadOf(op, buf)
+		if err != nil || dest == ProcNull {
+			return err
+		}
+		c.sendMSO(&r.own, mode, p, dest, tag)
+		if mode == modeBuffered {
+			m := getMSO()
+			c.sendMSO(m, mode, p, dest, tag)
+			return c.bsend(op, m, dest)
+		}
+		r.post()
+		return nil
+	}
+	return r
+}
+
+// RecvInit makes a persistent receive into buf (MPI 4.1, section 3.9).
+func RecvInit[T any](c *Comm, buf []T, source, tag int) *Request {
+	const op = "RecvInit"
+	if err := c.checkRecv(op, source, tag); err != nil {
+		return failedRequest(c, err)
+	}
+	r := newRequest(c, op)
+	if err := prepareRecv(r, buf, source); err != nil {
+		return failedRequest(c, err)
+	}
+	r.delivered = true
+	if source == ProcNull {
+		r.finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }
+		r.start = func() *Error { return nil }
+		return r
+	}
+	c.recvMSO(&r.own, source, tag)
+	r.start = func() *Error {
+		r.post()
+		return nil
+	}
+	return r
+}
+
+// post starts the MSO of a persistent request once more.
+func (r *Request) post() {
+	r.m = &r.own
+	r.m.Reset()
+	r.c.job.engine.Post(r.m)
+}
+
+// Start starts a persistent request, which must not be active
+// (MPI 4.1, section 3.9).
+func (r *Request) Start() error {
+	if r == nil {
+		return opErrorf(ErrRequest, "Start", "the request is nil")
+	}
+	if r.start == nil {
+		if r.err != nil {
+			return r.err
+		}
+		return r.c.fail(opErrorf(ErrRequest, "Start", "the request of %s is not persistent: make it with SendInit, RecvInit or their like", r.op))
+	}
+	if err := r.c.usable("Start"); err != nil {
+		return r.c.fail(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.delivered {
+		return r.c.fail(opErrorf(ErrRequest, "Start", "the request of %s is active: complete it with Wait or Test first", r.op))
+	}
+	r.collected, r.delivered, r.err, r.status = false, false, nil, emptyStatus()
+	if err := r.start(); err != nil {
+		r.m, r.collected, r.delivered = nil, true, true
+		r.err = r.c.fail(err)
+		return r.err
+	}
+	return nil
+}
+
+// StartAll starts persistent requests (MPI 4.1, section 3.9).
+func StartAll(rs ...*Request) error {
+	var errs []error
+	for _, r := range rs {
+		if err := r.Start(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,152 @@
+package mpi
+
+import "github.com/fitmpi/fitmpi/engine"
+
+// Probe waits for a message that a Recv with the same arguments would receive
+// and says what it is, leaving it there (MPI 4.1, section 3.8.1). Count is in
+// bytes; GetCount gives elements. With several goroutines use Mprobe.
+func Probe(c *Comm, source, tag int) (Status, error) {
+	_, st, err := c.probe("Probe", engine.KindProbe, source, tag)
+	return st, err
+}
+
+// Mprobe is Probe that takes the message: only Mrecv of it receives it
+// (MPI 4.1, section 3.8.2).
+func Mprobe(c *Comm, source, tag int) (*Message, Status, error) {
+	return c.probe("Mprobe", engine.KindMprobe, source, tag)
+}
+
+func (c *Comm) probe(op string, kind engine.Kind, source, tag int) (*Message, Status, error) {
+	if err := c.checkRecv(op, source, tag); err != nil {
+		return nil, emptyStatus(), c.fail(err)
+	}
+	if source == ProcNull {
+		return MessageNoProc, procNullStatus(), nil
+	}
+	m := getMSO()
+	c.recvMSO(m, source, tag)
+	m.Kind = kind
+	c.job.engine.Post(m)
+	ended := c.wait(m)
+	err, st := m.Err, c.statusOf(m)
+	var msg *Message
+	if m.Message != nil {
+		msg = &Message{c: c, m: m.Message}
+	}
+	if !ended {
+		putMSO(m)
+	}
+	if err != nil {
+		return nil, emptyStatus(), c.fail(c.engineError(op, err, source, 0, 0))
+	}
+	return msg, st, nil
+}
+
+// Iprobe is Probe that does not wait; ok says whether there is a message
+// (MPI 4.1, section 3.8.1).
+func Iprobe(c *Comm, source, tag int) (st Status, ok bool, err error) {
+	if err := c.checkRecv("Iprobe", source, tag); err != nil {
+		return emptyStatus(), false, c.fail(err)
+	}
+	if source == ProcNull {
+		return procNullStatus(), true, nil
+	}
+	env, ok := c.job.engine.Iprobe(c.p2p, c.peerOf(source), engineTag(tag))
+	if !ok {
+		return emptyStatus(), false, nil
+	}
+	return c.envelopeStatus(env), true, nil
+}
+
+// Improbe is Mprobe that does not wait; msg is nil if there is no message
+// (MPI 4.1, section 3.8.2).
+func Improbe(c *Comm, source, tag int) (msg *Message, st Status, err error) {
+	if err := c.checkRecv("Improbe", source, tag); err != nil {
+		return nil, emptyStatus(), c.fail(err)
+	}
+	if source == ProcNull {
+		return MessageNoProc, procNullStatus(), nil
+	}
+	m, env := c.job.engine.Improbe(c.p2p, c.peerOf(source), engineTag(tag))
+	if m == nil {
+		return nil, emptyStatus(), nil
+	}
+	return &Message{c: c, m: m}, c.envelopeStatus(env), nil
+}
+
+func (c *Comm) envelopeStatus(env engine.Envelope) Status {
+	return Status{
+		Source: c.rankOf(env.Source), Tag: int(env.Tag), Count: env.Length,
+		bytes: env.Length, class: elemClass(env.Elem),
+	}
+}
+
+// Message is a message that a matched probe took (MPI 4.1, section 3.8.2). It
+// is received once, by Mrecv, Imrecv or MrecvNew.
+type Message struct {
+	c *Comm
+	m *engine.MSO // nil once received
+}
+
+// MessageNoProc is what a matched probe of ProcNull gives.
+var MessageNoProc = &Message{}
+
+// take hands the message to the receive r.
+func (msg *Message) take(r *Request) {
+	c := msg.c
+	c.recvMSO(&r.own, AnySource, AnyTag)
+	r.own.Message, msg.m = msg.m, nil
+	r.m = &r.own
+	c.job.engine.Post(r.m)
+}
+
+// Mrecv receives a message that a matched probe took; otherwise it is Recv
+// (MPI 4.1, section 3.8.3).
+func Mrecv[T any](msg *Message, buf []T) (Status, error) {
+	return imrecv(msg, "Mrecv", buf).Wait()
+}
+
+// Imrecv starts the receive of a message that a matched probe took
+// (MPI 4.1, section 3.8.3).
+func Imrecv[T any](msg *Message, buf []T) *Request { return imrecv(msg, "Imrecv", buf) }
+
+func imrecv[T any](msg *Message, op string, buf []T) *Request {
+	if r := msg.unusable(op); r != nil {
+		return r
+	}
+	r := newRequest(msg.c, op)
+	if err := prepareRecv(r, buf, AnySource); err != nil {
+		return failedRequest(msg.c, err)
+	}
+	msg.take(r)
+	return r
+}
+
+// MrecvNew receives a message that a matched probe took into a new slice.
+func MrecvNew[T any](msg *Message) ([]T, Status, error) {
+	const op = "MrecvNew"
+	if r := msg.unusable(op); r != nil {
+		st, err := r.Wait()
+		return nil, st, err
+	}
+	r := &Incoming[T]{Request: newRequest(msg.c, op)}
+	if err := r.prepare(AnySource); err != nil {
+		return nil, emptyStatus(), msg.c.fail(err)
+	}
+	msg.take(r.Request)
+	st, err := r.Wait()
+	return r.Data(), st, err
+}
+
+// unusable returns the request of a message that cannot be received.
+func (msg *Message) unusable(op string) *Request {
+	switch {
+	case msg == nil:
+		return &Request{op: op, collected: true, status: emptyStatus(), err: opErrorf(ErrRequest, op, "the message is nil: there was none to receive")}
+	case msg == MessageNoProc:
+		return &Request{op: op, collected: true, status: procNullStatus()}
+	case msg.m == nil:
+		return failedRequest(msg.c, opErrorf(ErrRequest, op, "the message was received already"))
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package mpi
+
+import "github.com/fitmpi/fitmpi/engine"
+
+// Send sends buf to rank dest of c, in standard mode (MPI 4.1, section 3.2.1).
+//
+// It returns when buf may be reused: at once if the message fits into the
+// library send buffer, whether or not a receive is posted; else when the worker
+// has sent it. dest may be ProcNull; tag is 0 to TagUB. A T without pointers
+// travels as memory; any other T is serialised (encoding.BinaryAppender or
+// BinaryMarshaler if it has them, else gob, which sends exported fields only).
+func Send[T any](c *Comm, buf []T, dest, tag int) error {
+	return send(c, "Send", modeStandard, buf, dest, tag)
+}
+
+// Ssend is a synchronous Send: it returns when the receive that matches has
+// started (MPI 4.1, section 3.4).
+func Ssend[T any](c *Comm, buf []T, dest, tag int) error {
+	return send(c, "Ssend", modeSync, buf, dest, tag)
+}
+
+// Bsend copies buf to the buffer given to BufferAttach and returns; it fails
+// with ErrBuffer when there is no room, or no buffer (MPI 4.1, section 3.4).
+func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
+	return send(c, "Bsend", modeBuffered, buf, dest, tag)
+}
+
+// Rsend is a Send by a caller who knows that the receive is posted
+// (MPI 4.1, section 3.4). Here that makes no difference.
+func Rsend[T any](c *Comm, buf []T, dest, tag int) error {
+	return send(c, "Rsend", modeReady, buf, dest, tag)
+}
+
+func send[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) error {
+	if err := c.checkSend(op, dest, tag); err != nil {
+		return c.fail(err)
+	}
+	p, err := payloadOf(op, buf)
+	if err == nil && dest != ProcNull {
+		err = c.send(op, mode, p, dest, tag)
+	}
+	if err != nil {
+		return c.fail(err)
+	}
+	return nil
+}
+
+func (c *Comm) checkSend(op string, dest, tag int) *Error {
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	if err := c.checkPeer(op, "destination", dest, false); err != nil {
+		return err
+	}
+	return checkTag(op, tag, false)
+}
+
+// send is a blocking send of checked arguments.
+func (c *Comm) send(op string, mode sendMode, p payload, dest, tag int) *Error {
+	m := getMSO()
+	c.sendMSO(m, mode, p, dest, tag)
+	posted, err := true, error(nil)
+	switch mode {
+	case modeStandard, modeReady:
+		posted, err = c.job.engine.Send(m)
+	case modeBuffered:
+		return c.bsend(op, m, dest)
+	case modeSync:
+		c.job.engine.Post(m)
+	}
+	ended := false
+	if posted {
+		ended = c.wait(m)
+		err = m.Err
+	}
+	if !ended {
+		putMSO(m)
+	}
+	if err != nil {
+		return c.engineError(op, err, dest, 0, 0)
+	}
+	return nil
+}
+
+// bsend copies m to the attached buffer; m is recycled.
+func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
+	n := len(m.Buf)
+	ok, err := c.job.engine.Bsend(m)
+	putMSO(m)
+	switch {
+	case err != nil:
+		return c.engineError(op, err, dest, 0, 0)
+	case !ok:
+		return opErrorf(ErrBuffer, op, "no room for %d bytes (and %d of overhead) in the attached buffer: attach a larger one with BufferAttach, or flush it", n, BsendOverhead).with(dest)
+	}
+	return nil
+}
+
+// Isend starts a Send and returns; buf belongs to the request until Wait or a
+// successful Test (MPI 4.1, section 3.7.2). Bad arguments give a request that
+// has already failed: Wait tells.
+func Isend[T any](c *Comm, buf []T, dest, tag int) *Request {
+	return isend(c, "Isend", modeStandard, buf, dest, tag)
+}
+
+// Issend starts a synchronous send (MPI 4.1, section 3.7.2).
+func Issend[T any](c *Comm, buf []T, dest, tag int) *Request {
+	return isend(c, "Issend", modeSync, buf, dest, tag)
+}
+
+// Ibsend starts a buffered send, which is complete at once (MPI 4.1, section 3.7.2).
+func Ibsend[T any](c *Comm, buf []T, dest, tag int) *Request {
+	return isend(c, "Ibsend", modeBuffered, buf, dest, tag)
+}
+
+// Irsend starts a ready send (MPI 4.1, section 3.7.2).
+func Irsend[T any](c *Comm, buf []T, dest, tag int) *Request {
+	return isend(c, "Irsend", modeReady, buf, dest, tag)
+}
+
+func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Request {
+	if err := c.checkSend(op, dest, tag); err != nil {
+		return failedRequest(c, err)
+	}
+	p, err := payloadOf(op, buf)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	r := newRequest(c, op)
+	r.peer = dest
+	if dest == ProcNull {
+		return r.settled(procNullStatus(), nil)
+	}
+	c.sendMSO(&r.own, mode, p, dest, tag)
+	if mode == modeBuffered {
+		return r.settled(emptyStatus(), c.send(op, mode, p, dest, tag))
+	}
+	r.m = &r.own
+	c.job.engine.Post(r.m)
+	return r
+}

@@ -1,0 +1,201 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+)
+
+// RunThreads runs n ranks as goroutines of this process, each with a world
+// communicator of its own, and returns when all are done: a job without a
+// launcher, for tests and for programs that are parallel on one host. Package
+// variables are shared between its ranks. The error joins those of the ranks;
+// one that fails ends the job for all. (McMPI calls this thread as rank.)
+func RunThreads(n int, fn func(ctx context.Context, world *Comm) error) error {
+	return RunThreadsContext(context.Background(), n, fn)
+}
+
+// RunThreadsContext is RunThreads of a job that ends with ctx.
+func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, world *Comm) error) error {
+	if n < 1 {
+		return opErrorf(ErrArg, "RunThreads", "%d ranks: need at least 1", n)
+	}
+	setGOMAXPROCS(n)
+	t, err := newThreads(ctx, n)
+	if err != nil {
+		return opError(ErrOther, "RunThreads", err)
+	}
+	defer t.cancel(nil)
+	var wg sync.WaitGroup
+	errs := make([]error, n)
+	for r := range n {
+		wg.Go(func() { errs[r] = t.run(r, fn) })
+	}
+	wg.Wait()
+	return t.verdict(errs)
+}
+
+// threads is a job whose ranks are goroutines.
+type threads struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	job    [16]byte
+	secret []byte
+	n      int
+
+	mu      sync.Mutex
+	cards   [][]byte   // guarded by mu: by rank
+	missing int        // guarded by mu: cards not given
+	given   *sync.Cond // on mu: all cards are there, or ctx has ended
+	jobs    []*job     // guarded by mu
+	aborted error      // guarded by mu: what the first Abort said
+}
+
+func newThreads(ctx context.Context, n int) (*threads, error) {
+	t := &threads{n: n, cards: make([][]byte, n), missing: n, jobs: make([]*job, n)}
+	t.job, t.secret = boot.NewJob()
+	t.given = sync.NewCond(&t.mu)
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	return t, ctx.Err()
+}
+
+// run is the life of one rank.
+func (t *threads) run(rank int, fn func(context.Context, *Comm) error) (err error) {
+	j, err := t.start(rank)
+	if err != nil {
+		t.abort(err)
+		return err
+	}
+	defer context.AfterFunc(t.ctx, func() { j.end(context.Cause(t.ctx)) })()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("rank %d panicked: %v\n%s", rank, r, debug.Stack())
+		}
+		if err != nil {
+			t.abort(err)
+			err = errors.Join(err, j.engine.Kill(), j.leave())
+			return
+		}
+		if !j.finalized.Load() {
+			if err = j.finalize(t.ctx); err != nil {
+				t.abort(err)
+			}
+		}
+	}()
+	if err := fn(j.ctx, j.world); err != nil {
+		return fmt.Errorf("rank %d: %w", rank, err)
+	}
+	return nil
+}
+
+func (t *threads) start(rank int) (*job, error) {
+	s := &threadSession{t: t, rank: rank, events: make(chan boot.Event)}
+	cfg, err := engineConfig(s.Info(), os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg.KeepP = os.Getenv("GOMAXPROCS") == ""
+	j, err := startJob(t.ctx, s, cfg)
+	if err != nil {
+		return nil, err
+	}
+	j.abort = func(code int, message string) { t.abort(fmt.Errorf("%s (exit code %d)", message, code)) }
+	t.mu.Lock()
+	t.jobs[rank] = j
+	t.mu.Unlock()
+	return j, nil
+}
+
+// abort ends the job for all ranks; the first cause counts.
+func (t *threads) abort(cause error) {
+	t.mu.Lock()
+	if t.aborted == nil {
+		t.aborted = cause
+	}
+	t.mu.Unlock()
+	t.cancel(cause)
+}
+
+// wakeAll wakes whoever waits for cards. The mutex makes sure that nobody is
+// between looking at ctx and waiting.
+func (t *threads) wakeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.given.Broadcast()
+}
+
+// verdict joins what the ranks returned, the first cause first.
+func (t *threads) verdict(errs []error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.aborted == nil {
+		return errors.Join(errs...)
+	}
+	for _, err := range errs {
+		if err != nil && errors.Is(err, t.aborted) {
+			return err
+		}
+	}
+	return t.aborted
+}
+
+// threadSession is the boot.Session of a thread rank.
+type threadSession struct {
+	t      *threads
+	rank   int
+	once   sync.Once
+	events chan boot.Event
+}
+
+// Info implements boot.Session.
+func (s *threadSession) Info() boot.Info {
+	return boot.Info{
+		Rank: s.rank, Size: s.t.n, LocalRank: s.rank, LocalSize: s.t.n, Job: s.t.job, Secret: s.t.secret,
+		Source: "threads", Host: hostname(), Cores: 1,
+	}
+}
+
+// Exchange implements boot.Session.
+func (s *threadSession) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
+	t := s.t
+	defer context.AfterFunc(t.ctx, t.wakeAll)()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cards[s.rank] = card
+	if t.missing--; t.missing == 0 {
+		t.given.Broadcast()
+	}
+	for t.missing > 0 && t.ctx.Err() == nil {
+		t.given.Wait()
+	}
+	if t.missing > 0 {
+		return nil, context.Cause(t.ctx)
+	}
+	return t.cards, nil
+}
+
+// Finalizing implements boot.Session.
+func (s *threadSession) Finalizing(context.Context) error { return nil }
+
+// Abort implements boot.Session.
+func (s *threadSession) Abort(code int, message string) error {
+	s.t.abort(fmt.Errorf("%s (exit code %d)", message, code))
+	return nil
+}
+
+// Report implements boot.Session.
+func (s *threadSession) Report(string, string) error { return nil }
+
+// Events implements boot.Session.
+func (s *threadSession) Events() <-chan boot.Event { return s.events }
+
+// Close implements boot.Session.
+func (s *threadSession) Close() error {
+	s.once.Do(func() { close(s.events) })
+	return nil
+}

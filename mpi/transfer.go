@@ -1,0 +1,179 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// payload is what a send sends: memory, or objects made into memory.
+type payload struct {
+	b     []byte
+	class elemClass
+	size  int // bytes of an element, 0 for objects
+}
+
+// payloadOf views or serialises buf.
+func payloadOf[T any](op string, buf []T) (payload, *Error) {
+	e := elemOf[T]()
+	if e.err != nil {
+		return payload{}, opError(ErrType, op, e.err)
+	}
+	if e.plain {
+		return payload{bytesOf(buf), e.class, e.size}, nil
+	}
+	b, err := encodeObjects(nil, buf)
+	if err != nil {
+		return payload{}, opError(ErrType, op, err)
+	}
+	return payload{b, classObject, 0}, nil
+}
+
+// msos recycles the MSOs of blocking calls.
+var msos = sync.Pool{New: func() any { return new(engine.MSO) }}
+
+func getMSO() *engine.MSO {
+	return msos.Get().(*engine.MSO)
+}
+
+func putMSO(m *engine.MSO) {
+	*m = engine.MSO{}
+	msos.Put(m)
+}
+
+// sendMSO fills in a send.
+func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p payload, dest, tag int) {
+	m.Kind, m.Peer, m.Tag, m.Ctx = engine.KindSend, c.peers[dest], engine.Tag(tag), c.p2p
+	m.Buf, m.Elem, m.Object = p.b, uint8(p.class), p.class == classObject
+	if mode == modeSync {
+		m.Mode = engine.Synchronous
+	} else {
+		m.Mode = engine.Standard
+	}
+}
+
+// recvMSO fills in a receive; what goes into Buf or Alloc is the caller's.
+func (c *Comm) recvMSO(m *engine.MSO, source, tag int) {
+	m.Kind, m.Peer, m.Tag, m.Ctx, m.Member = engine.KindRecv, c.peerOf(source), engineTag(tag), c.p2p, c.member
+}
+
+// allocBytes is the memory of a receive that is deserialised later.
+func allocBytes(n int) []byte { return make([]byte, n) }
+
+// wait waits for m; when the context of c ends first, m is ended. ended reports
+// that this may still be under way, so that m must not be reused.
+func (c *Comm) wait(m *engine.MSO) (ended bool) {
+	if c.ctx == nil || c.ctx.Done() == nil || m.IsDone() {
+		c.job.engine.Wait(m)
+		return false
+	}
+	stop := c.job.endWith(c.ctx, m)
+	c.job.engine.Wait(m)
+	return !stop()
+}
+
+// endWith ends m when ctx does, until stop is called.
+func (j *job) endWith(ctx context.Context, m *engine.MSO) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { j.engine.Abandon(m, &contextError{context.Cause(ctx)}) })
+}
+
+// contextError marks the end of an operation by its context.
+type contextError struct{ cause error }
+
+func (e *contextError) Error() string { return e.cause.Error() }
+func (e *contextError) Unwrap() error { return e.cause }
+
+// engineError translates what the engine says of a failed operation.
+func (c *Comm) engineError(op string, err error, peer int, elemSize, bufLen int) *Error {
+	if gone, ok := errors.AsType[*engine.PeerError](err); ok {
+		return opError(ErrProcFailed, op, c.peerCause(gone)).with(c.rankOf(gone.Peer))
+	}
+	if t, ok := errors.AsType[*engine.TruncateError](err); ok {
+		return opError(ErrTruncate, op, truncation(t, elemSize, bufLen)).with(peer)
+	}
+	if errors.Is(err, engine.ErrStopped) {
+		return opErrorf(ErrOther, op, "the job is ending").with(peer)
+	}
+	return opError(ErrOther, op, err).with(peer)
+}
+
+// peerCause names the host of a peer that is gone, and why it went.
+func (c *Comm) peerCause(gone *engine.PeerError) error {
+	return &peerCause{world: int(gone.Peer), host: c.job.engine.Peer(gone.Peer).Host, gone: gone}
+}
+
+func truncation(t *engine.TruncateError, size, bufLen int) *TruncateError {
+	if size <= 0 || t.Message%size != 0 {
+		return &TruncateError{Message: t.Message, Buffer: t.Buffer, Bytes: true}
+	}
+	return &TruncateError{Message: t.Message / size, Buffer: bufLen}
+}
+
+// statusOf is the status of a receive or probe that is done; Count is in bytes.
+func (c *Comm) statusOf(m *engine.MSO) Status {
+	return Status{
+		Source: c.rankOf(m.Source), Tag: int(m.GotTag), Count: m.Length, Cancelled: m.Cancelled,
+		bytes: m.Length, class: elemClass(m.GotElem),
+	}
+}
+
+// plainResult turns the bytes that a receive of a plain T brought into a status.
+func (c *Comm) plainResult(op string, m *engine.MSO, e *elem, bufLen int) (Status, *Error) {
+	st := c.statusOf(m)
+	if m.Cancelled {
+		return Status{Source: AnySource, Tag: AnyTag, Cancelled: true}, nil
+	}
+	if m.GotObject {
+		return st, opErrorf(ErrType, op, "the message holds serialised objects, the buffer is of %s: receive it with the type that was sent", e.name).with(st.Source)
+	}
+	if m.Err != nil {
+		return st, c.engineError(op, m.Err, st.Source, e.size, bufLen)
+	}
+	st.Count = wholeCount(m.Length, e.size)
+	return st, nil
+}
+
+// wholeCount is the number of elements in n bytes.
+func wholeCount(n, size int) int {
+	switch {
+	case n == 0:
+		return 0
+	case size == 0 || n%size != 0:
+		return Undefined
+	}
+	return n / size
+}
+
+// objectResult checks a receive of objects before they are deserialised.
+func (c *Comm) objectResult(op string, m *engine.MSO, e *elem) (Status, *Error) {
+	st := c.statusOf(m)
+	switch {
+	case m.Cancelled:
+		return Status{Source: AnySource, Tag: AnyTag, Cancelled: true}, nil
+	case m.Err != nil:
+		return st, c.engineError(op, m.Err, st.Source, 0, 0)
+	case !m.GotObject:
+		return st, opErrorf(ErrType, op, "the message holds plain memory, the buffer is of %s, which travels serialised: receive it with the type that was sent", e.name).with(st.Source)
+	}
+	return st, nil
+}
+
+// decodeInto deserialises the message of m into buf.
+func decodeInto[T any](c *Comm, op string, m *engine.MSO, buf []T) (Status, *Error) {
+	st, err := c.objectResult(op, m, elemOf[T]())
+	if err != nil || st.Cancelled {
+		return st, err
+	}
+	n, derr := decodeObjects(m.Buf, buf)
+	if derr != nil {
+		class := ErrType
+		if errors.Is(derr, ErrTruncate) {
+			class = ErrTruncate
+		}
+		return st, opError(class, op, derr).with(st.Source)
+	}
+	st.Count, st.decoded = n, true
+	return st, nil
+}

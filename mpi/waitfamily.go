@@ -1,0 +1,248 @@
+package mpi
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// waits numbers the rounds of waitFor.
+var waits atomic.Uint64
+
+// waitFor returns when need of rs are done.
+func waitFor(need int, rs []*Request) {
+	var room [8]*engine.MSO
+	for count(rs) < need {
+		ms, e, stop := room[:0], (*engine.Engine)(nil), []func() bool(nil)
+		wantAll := need == len(rs)
+		round := waits.Add(1)
+		for _, r := range rs {
+			if r.isDone() || r.mark == round { // the same request may stand there twice
+				continue
+			}
+			r.mark = round
+			e = r.c.job.engine
+			if m := r.m; m != nil && !m.IsDone() {
+				ms = append(ms, m)
+				stop = r.bound(stop, m)
+			}
+			if x := r.extra; x != nil && !x.IsDone() && (wantAll || r.m == nil || r.m.IsDone()) {
+				ms = append(ms, x)
+				stop = r.bound(stop, x)
+			}
+		}
+		if len(ms) == 0 {
+			continue
+		}
+		if wantAll {
+			e.WaitMany(len(ms), ms)
+		} else {
+			e.WaitMany(1, ms)
+		}
+		for _, f := range stop {
+			f()
+		}
+	}
+}
+
+// bound ends m with the context of the communicator, if it has one.
+func (r *Request) bound(stop []func() bool, m *engine.MSO) []func() bool {
+	if ctx := r.c.ctx; ctx != nil && ctx.Done() != nil {
+		stop = append(stop, r.c.job.endWith(ctx, m))
+	}
+	return stop
+}
+
+// count is the number of requests that are done.
+func count(rs []*Request) int {
+	n := 0
+	for _, r := range rs {
+		if r.isDone() {
+			n++
+		}
+	}
+	return n
+}
+
+// active reports whether r takes part in the waiting of a family: nil, and a
+// request whose completion the user has seen, do not.
+func (r *Request) active() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.delivered
+}
+
+// WaitAll waits for all of rs (MPI 4.1, section 3.7.5). The error joins those of
+// the requests; errors.Is finds each class. The statuses are in the order of rs.
+func WaitAll(rs ...*Request) ([]Status, error) {
+	waitFor(len(rs), rs)
+	return collectAll(rs)
+}
+
+func collectAll(rs []*Request) ([]Status, error) {
+	sts := make([]Status, len(rs))
+	var errs []error
+	for i, r := range rs {
+		st, err := r.collect()
+		if sts[i] = st; err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return sts, errors.Join(errs...)
+}
+
+// TestAll is WaitAll that does not wait: all or nothing (MPI 4.1, section 3.7.5).
+func TestAll(rs ...*Request) (sts []Status, done bool, err error) {
+	poke(rs)
+	if count(rs) < len(rs) {
+		return nil, false, nil
+	}
+	sts, err = collectAll(rs)
+	return sts, true, err
+}
+
+// poke lets messages move where that happens only in calls.
+func poke(rs []*Request) {
+	for _, r := range rs {
+		if !r.isDone() {
+			r.c.job.engine.Test(r.pending())
+			return
+		}
+	}
+}
+
+// actives returns the requests that a family waits for, and where they stand.
+func actives(rs []*Request) (act []*Request, at []int) {
+	for i, r := range rs {
+		if r.active() {
+			act, at = append(act, r), append(at, i)
+		}
+	}
+	return act, at
+}
+
+// WaitAny waits for one of rs and returns its index, status and error
+// (MPI 4.1, section 3.7.5). A request that it, or Wait or Test, has returned
+// before does not count again; if none is left the index is Undefined.
+func WaitAny(rs ...*Request) (index int, st Status, err error) {
+	act, at := actives(rs)
+	if len(act) == 0 {
+		return Undefined, emptyStatus(), nil
+	}
+	waitFor(1, act)
+	return firstDone(act, at)
+}
+
+func firstDone(act []*Request, at []int) (int, Status, error) {
+	for i, r := range act {
+		if r.isDone() {
+			st, err := r.collect()
+			return at[i], st, err
+		}
+	}
+	return Undefined, emptyStatus(), nil
+}
+
+// TestAny is WaitAny that does not wait. With no active request done is true
+// and the index Undefined (MPI 4.1, section 3.7.5).
+func TestAny(rs ...*Request) (index int, st Status, done bool, err error) {
+	act, at := actives(rs)
+	if len(act) == 0 {
+		return Undefined, emptyStatus(), true, nil
+	}
+	poke(act)
+	if count(act) == 0 {
+		return Undefined, Status{}, false, nil
+	}
+	index, st, err = firstDone(act, at)
+	return index, st, true, err
+}
+
+// WaitSome waits until at least one of rs is done and returns the indices and
+// statuses of all that are (MPI 4.1, section 3.7.5). No index: none was active.
+// The error joins those of the requests returned.
+func WaitSome(rs ...*Request) (indices []int, sts []Status, err error) {
+	act, at := actives(rs)
+	if len(act) == 0 {
+		return nil, nil, nil
+	}
+	waitFor(1, act)
+	return collectDone(act, at)
+}
+
+// TestSome is WaitSome that does not wait: it may return no index
+// (MPI 4.1, section 3.7.5).
+func TestSome(rs ...*Request) (indices []int, sts []Status, err error) {
+	act, at := actives(rs)
+	poke(act)
+	return collectDone(act, at)
+}
+
+func collectDone(act []*Request, at []int) (indices []int, sts []Status, _ error) {
+	var errs []error
+	for i, r := range act {
+		if !r.isDone() {
+			continue
+		}
+		st, err := r.collect()
+		indices, sts = append(indices, at[i]), append(sts, st)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return indices, sts, errors.Join(errs...)
+}
+
+// GetStatusAll is TestAll that leaves the requests as they are (MPI 4.1, section 3.7.6).
+func GetStatusAll(rs ...*Request) (sts []Status, done bool, err error) {
+	poke(rs)
+	if count(rs) < len(rs) {
+		return nil, false, nil
+	}
+	var errs []error
+	for _, r := range rs {
+		st, _, err := r.GetStatus()
+		if sts = append(sts, st); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return sts, true, errors.Join(errs...)
+}
+
+// GetStatusAny is TestAny that leaves the requests as they are (MPI 4.1, section 3.7.6).
+func GetStatusAny(rs ...*Request) (index int, st Status, done bool, err error) {
+	act, at := actives(rs)
+	if len(act) == 0 {
+		return Undefined, emptyStatus(), true, nil
+	}
+	poke(act)
+	for i, r := range act {
+		if r.isDone() {
+			st, _, err = r.GetStatus()
+			return at[i], st, true, err
+		}
+	}
+	return Undefined, Status{}, false, nil
+}
+
+// GetStatusSome is TestSome that leaves the requests as they are (MPI 4.1, section 3.7.6).
+func GetStatusSome(rs ...*Request) (indices []int, sts []Status, err error) {
+	act, at := actives(rs)
+	poke(act)
+	var errs []error
+	for i, r := range act {
+		if !r.isDone() {
+			continue
+		}
+		st, _, err := r.GetStatus()
+		indices, sts = append(indices, at[i]), append(sts, st)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return indices, sts, errors.Join(errs...)
+}

@@ -1,0 +1,296 @@
+package tests
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/fitmpi/fitmpi"
+
+// The rule of docs/ARCHITECTURE.md: who may import whom. Patterns are import paths, ours without the module's; one that
+// ends in /... means the path and all below it. What is not allowed is forbidden, but for the standard library, of
+// which everything is allowed that is not banned.
+
+// room is what one package, or all below one directory, may import.
+type room struct {
+	pkgs   string
+	ours   []string // packages of ours
+	others []string // packages of other modules
+	banned []string // packages of the standard library
+	why    string   // completes "is forbidden because ..."
+}
+
+// blocking is what a pure state machine has no use for.
+var blocking = []string{"context", "log/...", "net/...", "os/...", "sync", "syscall", "time"}
+
+var rooms = []room{
+	{pkgs: "buffer", why: "buffer is a leaf: memory, and nothing of MPI"},
+	{pkgs: "netpoll", others: []string{"golang.org/x/sys/unix"},
+		why: "netpoll is a leaf: the kernel's networking, and nothing of MPI"},
+	{pkgs: "internal/sys", others: []string{"golang.org/x/sys/unix"},
+		why: "internal/sys is a leaf: the kernel's other services, and nothing of MPI"},
+	{pkgs: "internal/wire", banned: blocking,
+		why: "internal/wire is pure codecs and state machines: bytes go in, bytes come out, and whoever has sockets and clocks calls it"},
+	{pkgs: "internal/coll", banned: blocking,
+		why: "internal/coll builds schedules and sees the engine only as a Graph: it is tested without one"},
+	{pkgs: "internal/boot", ours: []string{"internal/sys"},
+		why: "internal/boot is a rank's view of its launcher: it serves both sides, so it knows neither MPI nor the engine"},
+	{pkgs: "internal/launch", ours: []string{"internal/boot", "internal/sys"},
+		why: "internal/launch starts any program: ranks speak to it through internal/boot, and it knows neither MPI nor the engine"},
+	{pkgs: "engine/internal/core", ours: []string{"buffer", "internal/wire"}, banned: blocking,
+		why: "the core is a state machine without goroutine, lock, clock or system call: its driver has those, golden scenarios have none"},
+	{pkgs: "engine", ours: []string{"engine/internal/core", "buffer", "netpoll", "internal/wire", "internal/sys"},
+		banned: []string{"expvar", "flag", "net/http/...", "os/..."},
+		why:    "the engine takes a Config and gives Stats: flags, the environment and monitoring are for those above it"},
+	{pkgs: "metrics", ours: []string{"engine"}, others: []string{"github.com/prometheus/client_golang/..."},
+		why: "metrics reads the engine's counters and serves any program that has an engine, with or without mpi"},
+	{pkgs: "mpi", ours: []string{"engine", "internal/coll", "internal/boot", "internal/sys", "metrics"},
+		banned: []string{"flag"},
+		why:    "mpi is the public API: it neither sees sockets and frames nor takes a program's flags"},
+	{pkgs: "cmd/fitrun", ours: []string{"internal/launch", "internal/boot", "internal/sys"},
+		why: "fitrun starts ranks, it is none"},
+	{pkgs: "examples/...", ours: []string{"mpi"},
+		why: "an example shows what a user can do, and a user has mpi and the standard library"},
+	{pkgs: "tests", why: "tests has no code but tests"},
+}
+
+// What tests may import of other modules, anywhere.
+var testOthers = []string{
+	"go.uber.org/goleak", "pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript",
+}
+
+const (
+	whyUnix   = "only netpoll and internal/sys talk to the kernel: what of it others need gets a function there"
+	whyUnsafe = "unsafe is kept to tiny files named *_unsafe.go or *_unsafe_test.go, where a reviewer looks for it"
+	whyCgo    = "FitMPI is written in Go alone: it builds without a C compiler for every platform of Go's"
+	whyOthers = "every module we depend on is one that every user depends on: say in docs/decisions why it is worth that, then allow it here"
+)
+
+// file is a source file with its imports.
+type file struct {
+	pkg     string // import path without the module's
+	name    string // base name
+	imports []string
+}
+
+func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
+
+func (f file) mayUnsafe() bool {
+	return strings.HasSuffix(f.name, "_unsafe.go") || strings.HasSuffix(f.name, "_unsafe_test.go")
+}
+
+// forbidden returns a sentence for each import of f that breaks the rule.
+func forbidden(f file) []string {
+	i := slices.IndexFunc(rooms, func(r room) bool { return match(r.pkgs, f.pkg) })
+	if i < 0 {
+		return []string{fmt.Sprintf("package %s has no row in the rule: say there what it may import, and in docs/ARCHITECTURE.md what it is", f.pkg)}
+	}
+	var broken []string
+	for _, imp := range f.imports {
+		if why := forbids(rooms[i], f, imp); why != "" {
+			broken = append(broken, fmt.Sprintf("%s/%s imports %s, which is forbidden because %s", f.pkg, f.name, imp, why))
+		}
+	}
+	return broken
+}
+
+// forbids returns why the import is forbidden, "" if it is not.
+func forbids(r room, f file, imp string) string {
+	ours, isOurs := strings.CutPrefix(imp, module+"/")
+	switch {
+	case imp == "C":
+		return whyCgo
+	case imp == "unsafe":
+		return unless(f.mayUnsafe(), whyUnsafe)
+	case isOurs:
+		return unless(anyMatch(r.ours, ours) || f.isTest() && mayTest(f.pkg, ours), r.why)
+	case isStandard(imp):
+		return unless(f.isTest() || !anyMatch(r.banned, imp), r.why)
+	case anyMatch(r.others, imp) || f.isTest() && anyMatch(testOthers, imp):
+		return ""
+	case strings.HasPrefix(imp, "golang.org/x/sys/"):
+		return whyUnix
+	case slices.ContainsFunc(rooms, func(r room) bool { return anyMatch(r.others, imp) }):
+		return r.why
+	default:
+		return whyOthers
+	}
+}
+
+func unless(allowed bool, why string) string {
+	if allowed {
+		return ""
+	}
+	return why
+}
+
+// mayTest says whether tests in pkg may import ours although the code beside them may not: their own package, from
+// outside, and everything in tests.
+func mayTest(pkg, ours string) bool { return pkg == ours || pkg == "tests" }
+
+// isStandard goes by the dot that the first element of any other module's path has.
+func isStandard(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".")
+}
+
+func anyMatch(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, path) })
+}
+
+func match(pattern, path string) bool {
+	if dir, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == dir || strings.HasPrefix(path, dir+"/")
+	}
+	return path == pattern
+}
+
+func TestArrows(t *testing.T) {
+	files := sources(t)
+	if len(files) < 50 {
+		t.Fatalf("found only %d files: is the test looking in the right place?", len(files))
+	}
+	for _, f := range files {
+		for _, sentence := range forbidden(f) {
+			t.Error(sentence)
+		}
+	}
+}
+
+// sources returns every Go file of the module, also those that other platforms and build tags would choose.
+func sources(t *testing.T) []file {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e",
+		"-json=Dir,ImportPath,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
+	cmd.Dir = ".." // the module's root
+	out, err := cmd.Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		t.Fatalf("go list: %v\n%s", err, e.Stderr)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	var files []file
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			Dir, ImportPath                                              string
+			GoFiles, CgoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return files
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkg := strings.TrimPrefix(p.ImportPath, module+"/")
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
+			files = append(files, file{pkg, name, imports(t, filepath.Join(p.Dir, name))})
+		}
+	}
+}
+
+// imports returns the import paths of a file.
+func imports(t *testing.T, path string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, spec := range f.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// TestForbidden shows made-up files to the rule: it lets the lawful pass and gives the right reason for the others.
+func TestForbidden(t *testing.T) {
+	const (
+		unix       = "golang.org/x/sys/unix"
+		prometheus = "github.com/prometheus/client_golang/prometheus"
+		ours       = module + "/"
+	)
+	for _, test := range []struct {
+		pkg, name, imp string
+		why            string // part of the sentence; "" if the import is lawful
+	}{
+		{"engine", "engine.go", ours + "engine/internal/core", ""},
+		{"engine", "engine.go", "sync", ""},
+		{"engine", "engine.go", prometheus, "monitoring"},
+		{"engine", "engine.go", "flag", "flags"},
+		{"engine", "engine.go", "os", "environment"},
+		{"engine", "engine.go", "os/exec", "environment"},
+		{"engine", "engine.go", unix, "netpoll and internal/sys"},
+		{"engine", "engine.go", ours + "mpi", "takes a Config"},
+		{"engine", "engine_test.go", ours + "mpi", "takes a Config"},
+		{"engine", "engine_test.go", "os", ""},
+		{"engine", "engine_test.go", "go.uber.org/goleak", ""},
+		{"engine/internal/core", "send.go", "sync/atomic", ""},
+		{"engine/internal/core", "send.go", "sync", "without goroutine, lock"},
+		{"engine/internal/core", "send.go", "time", "clock"},
+		{"engine/internal/core", "send.go", "os", "system call"},
+		{"engine/internal/core", "send.go", "net/netip", "system call"},
+		{"engine/internal/core", "send.go", "syscall", "system call"},
+		{"engine/internal/core", "send.go", unix, "netpoll and internal/sys"},
+		{"engine/internal/core", "send.go", ours + "engine", "state machine"},
+		{"engine/internal/core", "send.go", ours + "netpoll", "state machine"},
+		{"engine/internal/core", "send_test.go", "time", ""},
+		{"buffer", "pool.go", ours + "internal/sys", "leaf"},
+		{"netpoll", "poller.go", unix, ""},
+		{"netpoll", "poller.go", ours + "engine", "leaf"},
+		{"internal/sys", "futex.go", unix, ""},
+		{"internal/wire", "header.go", "net", "pure codecs"},
+		{"internal/wire", "header.go", ours + "buffer", "pure codecs"},
+		{"internal/coll", "ring.go", ours + "engine", "Graph"},
+		{"internal/boot", "boot.go", "net", ""},
+		{"internal/boot", "boot.go", ours + "engine", "neither MPI nor the engine"},
+		{"internal/launch", "run.go", ours + "internal/boot", ""},
+		{"internal/launch", "run.go", ours + "engine", "starts any program"},
+		{"internal/launch", "run.go", ours + "mpi", "starts any program"},
+		{"metrics", "server.go", prometheus + "/promhttp", ""},
+		{"metrics", "server.go", ours + "engine", ""},
+		{"metrics", "server.go", ours + "internal/wire", "engine's counters"},
+		{"mpi", "comm.go", ours + "engine", ""},
+		{"mpi", "comm.go", ours + "netpoll", "sockets and frames"},
+		{"mpi", "comm.go", ours + "engine/internal/core", "sockets and frames"},
+		{"mpi", "comm.go", ours + "internal/launch", "sockets and frames"},
+		{"mpi", "comm.go", prometheus, "sockets and frames"},
+		{"mpi", "comm_test.go", ours + "mpi", ""},
+		{"mpi", "comm.go", ours + "mpi", "sockets and frames"},
+		{"cmd/fitrun", "main.go", ours + "internal/launch", ""},
+		{"cmd/fitrun", "main.go", ours + "mpi", "it is none"},
+		{"examples/heat2d", "main.go", ours + "mpi", ""},
+		{"examples/heat2d", "main.go", "image/png", ""},
+		{"examples/heat2d", "main.go", ours + "engine", "what a user can do"},
+		{"tests", "job_test.go", ours + "internal/launch", ""},
+		{"tests", "doc.go", ours + "mpi", "no code but tests"},
+		{"mpi", "elem_unsafe.go", "unsafe", ""},
+		{"mpi", "elem_unsafe_test.go", "unsafe", ""},
+		{"mpi", "elem.go", "unsafe", "tiny files"},
+		{"mpi", "elem_test.go", "unsafe", "tiny files"},
+		{"netpoll", "unsafe.go", "unsafe", "tiny files"},
+		{"internal/sys", "futex.go", "C", "Go alone"},
+		{"mpi", "comm.go", "example.com/handy", "docs/decisions"},
+		{"mpi", "comm.go", "go.uber.org/goleak", "docs/decisions"},
+		{"mpi", "comm_test.go", "example.com/handy", "docs/decisions"},
+		{"internal/new", "new.go", "fmt", "no row"},
+		{"enginex", "x.go", "fmt", "no row"},
+	} {
+		got := strings.Join(forbidden(file{test.pkg, test.name, []string{test.imp}}), "\n")
+		if (got == "") != (test.why == "") || !strings.Contains(got, test.why) {
+			t.Errorf("%s/%s imports %s: %q, want a reason with %q", test.pkg, test.name, test.imp, got, test.why)
+		}
+	}
+}
