@@ -15,7 +15,7 @@ type Identity struct {
 	Secret    []byte   // known to the ranks of the job alone; 16 random bytes or more
 	Rank      uint32
 	Size      uint32 // ranks in the job
-	Window    uint64 // bytes of eager credit granted to each peer; more than MaxLength counts as MaxLength
+	Window    uint64 // bytes of eager credit granted to each peer; held between MinWindow and MaxLength
 	BigEndian bool   // byte order of this rank's payloads
 }
 
@@ -302,12 +302,12 @@ func (h *Handshake) String() string {
 
 // claim returns what this side says of itself.
 func (h *Handshake) claim() *claim {
-	return &claim{from: h.self.Rank, to: h.peer, size: h.self.Size, window: min(h.self.Window, MaxLength), nonce: h.nonce}
+	return &claim{from: h.self.Rank, to: h.peer, size: h.self.Size, window: max(MinWindow, min(h.self.Window, MaxLength)), nonce: h.nonce}
 }
 
 // learn notes the peer's claims that HELLO and CHALLENGE share and judges their ranges. Both ends refuse the same ones.
 func (h *Handshake) learn(c *claim) Reject {
-	if c.flags != 0 || c.window > MaxLength || h.param != orderLittle && h.param != orderBig {
+	if c.flags != 0 || c.window < MinWindow || c.window > MaxLength || h.param != orderLittle && h.param != orderBig {
 		return RejectBadMessage
 	}
 	h.window = c.window

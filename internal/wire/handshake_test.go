@@ -405,9 +405,10 @@ func TestHandshakeMistakenChallenge(t *testing.T) {
 		{"another rank", claim{from: 6, to: 3, size: 8}, orderLittle, RejectWrongRank},
 		{"for another rank", claim{from: 5, to: 4, size: 8}, orderLittle, RejectWrongRank},
 		{"another size", claim{from: 5, to: 3, size: 9}, orderLittle, RejectWrongSize},
-		{"unknown flags", claim{from: 5, to: 3, size: 8, flags: 1}, orderLittle, RejectBadMessage},
+		{"unknown flags", claim{from: 5, to: 3, size: 8, flags: 1, window: MinWindow}, orderLittle, RejectBadMessage},
 		{"a boundless window", claim{from: 5, to: 3, size: 8, window: MaxLength + 1}, orderLittle, RejectBadMessage},
-		{"no byte order", claim{from: 5, to: 3, size: 8}, 0, RejectBadMessage},
+		{"a window too small", claim{from: 5, to: 3, size: 8, window: MinWindow - 1}, orderLittle, RejectBadMessage},
+		{"no byte order", claim{from: 5, to: 3, size: 8, window: MinWindow}, 0, RejectBadMessage},
 	} {
 		d, _ := identities()
 		h := NewDialer(d, 5, nonceOf(1))

@@ -11,6 +11,9 @@ const Version = 1
 // HeaderLen is the length of every frame header.
 const HeaderLen = 32
 
+// MinWindow is the least eager credit that a side grants the other. So much may be queued for a peer before the handshake says what it grants.
+const MinWindow = 64 << 10
+
 // MaxLength bounds the length of a message, the offset in one and the window of credit: 64 TiB.
 // Sums of several such figures cannot overflow 64 bits.
 const MaxLength = 1 << 46
