@@ -16,6 +16,9 @@ import (
 // openTimeout bounds the wait for the launcher's welcome. A launcher writes it before the rank starts.
 const openTimeout = 30 * time.Second
 
+// sendGrace is how long a message may wait for room in the socket once its context has ended.
+const sendGrace = time.Second
+
 // session is the rank's end of a connection to a launcher.
 //
 // Its reader goroutine owns the receiving side. Close is the reader's stopper: it closes conn, which ends the read.
@@ -258,13 +261,14 @@ func (s *session) send(m message) error {
 	return err
 }
 
-// sendWithin is send that gives up when ctx ends before the launcher has room for the message.
+// sendWithin is send that gives up soon after ctx has ended, if the launcher has no room for the message. It does try
+// when ctx has ended before: the message is often the one that says so.
 func (s *session) sendWithin(ctx context.Context, m message) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
 	cut := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		s.conn.SetWriteDeadline(time.Unix(1, 0))
+		s.conn.SetWriteDeadline(time.Now().Add(sendGrace))
 		close(cut)
 	})
 	_, err := s.conn.Write(appendMessage(nil, m))

@@ -5,6 +5,8 @@
 //	program.go, build.go   a name from the command line becomes a binary
 //	plan.go                a [Request] becomes a [Job]: one [Rank] with program, environment and cores for each rank
 //	supervisor.go          the state machine of a job: what happened goes in, what to do comes out through hands
+//	member.go, abort.go    the same for one rank, and for an abort that may be the consequence of a death
+//	report.go              how ranks and their ends are named in messages
 //	run.go                 [Run]: the loop that drives the supervisor; the only goroutine that touches it
 //	starter.go, process.go a rank becomes a process of this machine
 //	console.go, lines.go   the ranks' output, whole lines only

@@ -62,32 +62,6 @@ func (m *member) isRunning() bool {
 	return m.state == memberStarted || m.state == memberJoined || m.state == memberFinalizing
 }
 
-// exit is how a process ended.
-type exit struct {
-	code   int            // if signal is 0
-	signal syscall.Signal // that killed it, or 0
-	core   bool           // it left a core dump
-}
-
-// status is e as a shell would put it.
-func (e exit) status() int {
-	if e.signal != 0 {
-		return 128 + int(e.signal)
-	}
-	return e.code
-}
-
-func (e exit) String() string {
-	switch {
-	case e.signal != 0 && e.core:
-		return fmt.Sprintf("was killed by signal %d (%v), core dumped", int(e.signal), e.signal)
-	case e.signal != 0:
-		return fmt.Sprintf("was killed by signal %d (%v)", int(e.signal), e.signal)
-	default:
-		return fmt.Sprintf("exited with code %d", e.code)
-	}
-}
-
 // setMember holds every side effect of a change of a rank's state.
 func (s *supervisor) setMember(r int, state memberState) {
 	m := &s.members[r]
@@ -255,81 +229,4 @@ func (s *supervisor) fail(now time.Time, r int, what string, last []string) {
 	}
 	s.do.say(shown)
 	s.end(now, boot.Event{Kind: boot.PeerFailed, Rank: r, Message: text, Code: s.members[r].code}, failGrace)
-}
-
-// abortAsked is called when rank r wants the job to end. Often the reason is that another rank died, and its exit is
-// still on its way to us: then that exit is the news, and the abort a consequence.
-func (s *supervisor) abortAsked(now time.Time, r int, n boot.Notice) {
-	s.members[r].aborted = true // whatever it does now, the abort explains it
-	if s.state != jobRunning || s.asked != nil {
-		return
-	}
-	s.asked = &abortRequest{rank: r, code: n.Code, text: n.Text, until: now.Add(suspectWait)}
-	s.settleAbort(now)
-}
-
-// settleAbort carries out an abort that waits, unless it must wait longer.
-func (s *supervisor) settleAbort(now time.Time) {
-	a := s.asked
-	if a == nil || s.state != jobRunning {
-		return
-	}
-	for r := range s.members {
-		if r != a.rank && s.members[r].isRunning() && now.Before(a.until) && s.do.isGone(r) {
-			return
-		}
-	}
-	m := &s.members[a.rank]
-	if m.code = a.code & 0xff; m.code == 0 {
-		m.code = ExitError
-	}
-	text := fmt.Sprintf("%s aborted the job with code %d", s.name(a.rank), a.code)
-	if a.text != "" {
-		text += ": " + strings.TrimRight(a.text, "\n")
-	}
-	s.do.say(text)
-	s.end(now, boot.Event{Kind: boot.JobAborted, Rank: a.rank, Message: text, Code: a.code}, failGrace)
-}
-
-// name is rank r for messages.
-func (s *supervisor) name(r int) string {
-	if pid := s.members[r].pid; pid != 0 {
-		return fmt.Sprintf("rank %d (pid %d on %s)", r, pid, s.job.Ranks[r].Host)
-	}
-	return fmt.Sprintf("rank %d (on %s)", r, s.job.Ranks[r].Host)
-}
-
-func (s *supervisor) ranksRunning() []int {
-	var ranks []int
-	for r := range s.members {
-		if s.members[r].isRunning() {
-			ranks = append(ranks, r)
-		}
-	}
-	return ranks
-}
-
-// rankList puts ascending ranks for people: "rank 3", "ranks 0-2, 5", "no rank".
-func rankList(ranks []int) string {
-	var parts []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		if i == j {
-			parts = append(parts, fmt.Sprint(ranks[i]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
-		}
-		i = j + 1
-	}
-	switch len(ranks) {
-	case 0:
-		return "no rank"
-	case 1:
-		return "rank " + parts[0]
-	default:
-		return "ranks " + strings.Join(parts, ", ")
-	}
 }

@@ -92,7 +92,7 @@ func closeAll(cs []io.Closer) {
 func explainStart(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("%w; it is not a program for this machine, or a script without #!", err)
+		return fmt.Errorf("%w; it is not a program for this machine, or a script without a #! line", err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("%w; raise the limit on open files (ulimit -n) or start fewer ranks", err)
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM):
@@ -140,30 +140,21 @@ func (p *process) wait() (exit, error) {
 	return exit{code: status.ExitStatus()}, nil
 }
 
-// signal sends sig to the rank's process group. False: the rank had exited before.
+// signal sends sig to the rank's process group. False: the rank was already on its way out by itself.
 func (p *process) signal(sig syscall.Signal) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.hasExitedLocked() {
+	if p.reaped {
 		return false
 	}
-	return syscall.Kill(-p.pid, sig) == nil
+	own := sys.IsExiting(p.pid)
+	err := syscall.Kill(-p.pid, sig) // also when exiting: others of its group may not be
+	return err == nil && !own
 }
 
-// isGone reports whether the rank has exited, or will at once: the kernel closes descriptors first.
+// isGone reports whether the rank has left the job or is on its way out, heard of or not.
 func (p *process) isGone() bool {
-	if p.linkEnded.Load() {
-		return true
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.hasExitedLocked()
-}
-
-func (p *process) hasExitedLocked() bool {
-	if p.reaped {
-		return true
-	}
-	exited, err := sys.HasExited(p.pid)
-	return exited || err != nil
+	return p.reaped || p.linkEnded.Load() || sys.IsExiting(p.pid)
 }

@@ -21,7 +21,7 @@ const (
 	failGrace      = 500 * time.Millisecond // between SIGTERM and SIGKILL when the job failed
 	interruptGrace = 5 * time.Second        // the same when the user asked for the end
 	killGrace      = 5 * time.Second        // after SIGKILL, before fitrun gives up on a process that does not die
-	suspectWait    = 250 * time.Millisecond // for the exit of a rank that may be the reason for another's abort
+	suspectWait    = 400 * time.Millisecond // longer than drainWait; for the exit of a rank that may be the reason for another's abort
 )
 
 // jobState says how a job is doing.
@@ -61,19 +61,11 @@ func (s jobState) String() string {
 type hands interface {
 	tell(rank int, ev boot.Event)                     // send a running rank an event
 	deal(rank int, c *boot.Cards)                     // send a running rank all cards
-	signal(rank int, sig syscall.Signal) bool         // to its process group; false: the rank had exited by itself before
-	isGone(rank int) bool                             // whether it has exited, or closed its link, though we have not heard yet
+	signal(rank int, sig syscall.Signal) bool         // to its process group; false: the rank was exiting by itself before
+	isGone(rank int) bool                             // whether it is exiting, or closed its link, though we have not heard yet
 	stopStarting()                                    // ranks not started yet are to be reported by notStarted
 	say(text string)                                  // show one message of fitrun
 	lastWords(rank int) (last []string, cause string) // the end of what it wrote to stderr
-}
-
-// abortRequest is a rank's Abort that waits for the exit of ranks that may have died before it.
-type abortRequest struct {
-	rank  int
-	code  int
-	text  string
-	until time.Time // wait no longer
 }
 
 // supervisor is the state machine of a job. It holds no goroutine, lock or clock: its loop calls a method for

@@ -13,24 +13,13 @@ import (
 // WaitExit blocks until the child pid has exited, and leaves it to be reaped: until then nobody else can get its pid,
 // so its process group can still be signalled safely.
 func WaitExit(pid int) error {
-	_, err := waitid(pid, unix.WEXITED|unix.WNOWAIT)
-	return err
-}
-
-// HasExited reports whether the child pid has exited and waits to be reaped. It does not block.
-func HasExited(pid int) (bool, error) {
-	return waitid(pid, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG)
-}
-
-func waitid(pid, options int) (exited bool, err error) {
 	for {
-		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, pid, &info, options, nil)
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		switch {
 		case err == nil:
-			return info.Signo != 0, nil // waitid(2): left at 0 when WNOHANG found nothing
+			return nil
 		case err != unix.EINTR:
-			return false, fmt.Errorf("waiting for process %d: %w", pid, err)
+			return fmt.Errorf("waiting for process %d: %w", pid, err)
 		}
 	}
 }
@@ -64,20 +53,44 @@ func Children() ([]int, error) {
 	return kids, nil
 }
 
+// IsExiting reports whether the process pid is on its way out or gone. It is true before any descriptor of the process is
+// closed, so whoever has seen a connection of a dying process end will find it true: the kernel marks all threads
+// (PF_EXITING) before the last of them closes the files, and closes those opened last first.
+func IsExiting(pid int) bool {
+	const pfExiting = 0x4 // include/linux/sched.h
+	stat, ok := readStat(pid)
+	if !ok {
+		return true
+	}
+	flags, err := strconv.ParseUint(stat[statFlags], 10, 64)
+	return err == nil && flags&pfExiting != 0
+}
+
 // parentOf reads the parent of pid; false when the process is gone.
 func parentOf(pid int) (int, bool) {
+	stat, ok := readStat(pid)
+	if !ok {
+		return 0, false
+	}
+	ppid, err := strconv.Atoi(stat[statParent])
+	return ppid, err == nil
+}
+
+// Fields of /proc/PID/stat, counted from the one after the command's name.
+const (
+	statParent = 1
+	statFlags  = 6
+)
+
+// readStat reads /proc/PID/stat from the field after the command's name on; false when the process is gone.
+func readStat(pid int) ([]string, bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return 0, false
+		return nil, false
 	}
-	// pid (comm) state ppid ...; comm may contain anything, so look for the last parenthesis.
-	i := strings.LastIndexByte(string(stat), ')')
+	i := strings.LastIndexByte(string(stat), ')') // the last one: the name may contain anything
 	fields := strings.Fields(string(stat[i+1:]))
-	if i < 0 || len(fields) < 2 {
-		return 0, false
-	}
-	ppid, err := strconv.Atoi(fields[1])
-	return ppid, err == nil
+	return fields, i >= 0 && len(fields) > statFlags
 }
 
 // ReapExited reaps the child pid if it has exited. It does not block.

@@ -1,0 +1,53 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+)
+
+// abortRequest is a rank's Abort that waits for the exit of ranks that may have died before it.
+type abortRequest struct {
+	rank  int
+	code  int
+	text  string
+	until time.Time // wait no longer
+}
+
+// abortAsked is called when rank r wants the job to end. Often the reason is that another rank died, and its exit is
+// still on its way to us: then that exit is the news, and the abort a consequence.
+func (s *supervisor) abortAsked(now time.Time, r int, n boot.Notice) {
+	s.members[r].aborted = true // whatever it does now, the abort explains it
+	if s.state != jobRunning || s.asked != nil {
+		return
+	}
+	s.asked = &abortRequest{rank: r, code: n.Code, text: n.Text, until: now.Add(suspectWait)}
+	s.settleAbort(now)
+}
+
+// settleAbort carries out an abort that waits, unless it must wait longer.
+func (s *supervisor) settleAbort(now time.Time) {
+	a := s.asked
+	if a == nil || s.state != jobRunning {
+		return
+	}
+	for r := range s.members {
+		if r != a.rank && s.members[r].isRunning() && now.Before(a.until) && s.do.isGone(r) {
+			return
+		}
+	}
+	m := &s.members[a.rank]
+	if m.code = a.code & 0xff; m.code == 0 {
+		m.code = ExitError
+	}
+	text := fmt.Sprintf("%s aborted the job with code %d", s.name(a.rank), a.code)
+	if a.text != "" {
+		text += ": " + strings.TrimRight(a.text, "\n")
+	}
+	s.do.say(text)
+	s.end(now, boot.Event{Kind: boot.JobAborted, Rank: a.rank, Message: text, Code: a.code}, failGrace)
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+)
+
+// exit is how a process ended.
+type exit struct {
+	code   int            // if signal is 0
+	signal syscall.Signal // that killed it, or 0
+	core   bool           // it left a core dump
+}
+
+// status is e as a shell would put it.
+func (e exit) status() int {
+	if e.signal != 0 {
+		return 128 + int(e.signal)
+	}
+	return e.code
+}
+
+func (e exit) String() string {
+	switch {
+	case e.signal != 0 && e.core:
+		return fmt.Sprintf("was killed by signal %d (%v), core dumped", int(e.signal), e.signal)
+	case e.signal != 0:
+		return fmt.Sprintf("was killed by signal %d (%v)", int(e.signal), e.signal)
+	default:
+		return fmt.Sprintf("exited with code %d", e.code)
+	}
+}
+
+// name is rank r for messages.
+func (s *supervisor) name(r int) string {
+	if pid := s.members[r].pid; pid != 0 {
+		return fmt.Sprintf("rank %d (pid %d on %s)", r, pid, s.job.Ranks[r].Host)
+	}
+	return fmt.Sprintf("rank %d (on %s)", r, s.job.Ranks[r].Host)
+}
+
+func (s *supervisor) ranksRunning() []int {
+	var ranks []int
+	for r := range s.members {
+		if s.members[r].isRunning() {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}
+
+// rankList puts ascending ranks for people: "rank 3", "ranks 0-2, 5", "no rank".
+func rankList(ranks []int) string {
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		if i == j {
+			parts = append(parts, fmt.Sprint(ranks[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
+		}
+		i = j + 1
+	}
+	switch len(ranks) {
+	case 0:
+		return "no rank"
+	case 1:
+		return "rank " + parts[0]
+	default:
+		return "ranks " + strings.Join(parts, ", ")
+	}
+}
