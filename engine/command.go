@@ -1,7 +1,5 @@
 package engine
 
-import "github.com/fitmpi/fitmpi/engine/internal/core"
-
 // command is something that only the holder of the progress right may do.
 type command struct {
 	kind cmdKind
@@ -54,14 +52,12 @@ func (e *Engine) run(c command) {
 	switch c.kind {
 	case cmdAbandon:
 		e.mu.Lock()
-		var sink *core.Sink
-		if cn := e.drv.conns[max(c.mso.Source, 0)]; cn != nil {
-			sink = &cn.rx.sink
-		}
-		e.core.Abandon(c.mso, c.err, sink)
+		e.core.Abandon(c.mso, c.err, e.drv.sink)
 		e.unlock()
 	case cmdFailPeer:
-		e.drv.failPeer(c.peer, c.err)
+		if id := c.peer; id >= 0 && int(id) < e.cfg.Size && int(id) != e.cfg.Rank {
+			e.drv.failPeer(id, c.err)
+		}
 	case cmdBye:
 		e.drv.sayBye()
 	}

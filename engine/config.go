@@ -55,6 +55,7 @@ type Config struct {
 	EagerMax   int // bytes up to which a payload follows without permission
 	Window     int // bytes of eager messages that each peer may have waiting here
 	CopyMax    int // bytes up to which a standard Send is copied to the library buffer
+	MaxMessage int // bytes of the longest message that a receive of unknown length allocates for
 
 	SocketBuffer int    // SO_SNDBUF and SO_RCVBUF; 0 = the system's
 	Congestion   string // TCP_CONGESTION; "" = the system's
@@ -92,6 +93,6 @@ func (c *Config) setDefaults() error {
 func (c *Config) core() core.Config {
 	return core.Config{
 		Self: core.PeerID(c.Rank), Peers: c.Size,
-		SendBuffer: c.SendBuffer, ShortMax: c.ShortMax, EagerMax: c.EagerMax, Window: c.Window,
+		SendBuffer: c.SendBuffer, ShortMax: c.ShortMax, EagerMax: c.EagerMax, Window: c.Window, MaxMessage: c.MaxMessage,
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
@@ -49,15 +48,6 @@ const handshakeTimeout = 10 * time.Second
 // because it does not make progress (caller policy).
 const maxRedials = 64
 
-func (c *conn) setDeadline(when int64) {
-	if c.deadline != 0 {
-		c.d.timed--
-	}
-	if c.deadline = when; when != 0 {
-		c.d.timed++
-	}
-}
-
 // ready handles an event of the poller.
 func (c *conn) ready(ev *netpoll.Event) {
 	if ev.Writable {
@@ -71,7 +61,9 @@ func (c *conn) ready(ev *netpoll.Event) {
 func (c *conn) writable() {
 	switch c.state {
 	case connConnecting:
-		if err := c.sock.ConnectResult(); err != nil {
+		if err := c.sock.ConnectResult(); errors.Is(err, netpoll.ErrAgain) {
+			return
+		} else if err != nil {
 			c.broken(fmt.Errorf("connect: %w", err))
 			return
 		}
@@ -198,10 +190,12 @@ func (c *conn) broken(cause error) {
 	d := c.d
 	switch {
 	case c.state == connClosed:
+	case c.state == connOpen && d.conns[c.peer] != c:
+		panic("engine: two open connections to a peer: a bug of ours")
 	case c.saidBye && c.state == connOpen:
 		d.endPeer(c.peer, cause, true)
 	case c.state == connOpen:
-		d.e.cfg.Logger.Warn("peer failed", "rank", d.e.cfg.Rank, "peer", c.peer, "host", d.bridge[c.peer].Host, "err", cause)
+		d.e.cfg.Logger.Info("peer failed", "rank", d.e.cfg.Rank, "peer", c.peer, "host", d.bridge[c.peer].Host, "err", cause)
 		d.failPeer(c.peer, fmt.Errorf("connection to %s (%s): %w", d.bridge[c.peer].Host, c.sock.RemoteAddr(), cause))
 	case c.dialled:
 		c.dialBroken(cause)
@@ -209,32 +203,3 @@ func (c *conn) broken(cause error) {
 		d.forget(c)
 	}
 }
-
-// sayBye queues the frame that ends our side.
-func (c *conn) sayBye() {
-	if c.saidBye {
-		return
-	}
-	c.saidBye = true
-	e := c.d.e
-	e.mu.Lock()
-	e.core.Bye(c.peer)
-	e.unlock()
-}
-
-// peerBye handles the peer's goodbye: it sends nothing more and receives nothing more.
-func (c *conn) peerBye() {
-	c.d.endPeer(c.peer, nil, true)
-}
-
-// expire drops whoever is late with its handshake.
-func (d *driver) expire(now int64) {
-	for _, s := range d.slots {
-		if c := s.c; c != nil && c.deadline != 0 && now > c.deadline {
-			c.rejected(wire.RejectTimeout)
-			d.forget(c)
-		}
-	}
-}
-
-func deadlineIn(t time.Duration) int64 { return sys.Nanotime() + int64(t) }

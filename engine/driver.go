@@ -28,16 +28,18 @@ type driver struct {
 	conns   []*conn // by peer: the connection in use or being made, nil if none
 	slots   []slot  // by token: every connection, strangers included
 	free    []uint32
-	await   []bool // by peer: our dial gave way to the peer's, which is coming
+	await   []int64 // by peer: until when we wait for the peer's dial, to which ours gave way; 0 if we do not
 	staging []byte
 	bufs    [][]byte
 	events  []netpoll.Event
-	timed   int  // connections with a deadline
-	saying  bool // goodbye was asked for
+	timed   int   // deadlines: of connections, of await, of deaf
+	looked  int64 // when the deadlines were looked at
+	deaf    int64 // until when the listener is not polled, for want of descriptors; 0 if it is
 	redials map[PeerID]int
 
-	open  atomic.Int32  // connections that are open or being made; read by anyone
-	quiet chan struct{} // capacity 1: open has become 0
+	open   atomic.Int32  // connections that are open or being made; read by anyone
+	saying atomic.Bool   // goodbye was asked for; read by anyone
+	quiet  chan struct{} // capacity 1: isQuiet may have become true
 }
 
 // slot is a place in the table of connections; its generation tells events of a
@@ -51,7 +53,7 @@ const listenerToken = ^uint64(0) - 1
 
 func newDriver(e *Engine) (*driver, error) {
 	d := &driver{
-		e: e, conns: make([]*conn, e.cfg.Size), await: make([]bool, e.cfg.Size),
+		e: e, conns: make([]*conn, e.cfg.Size), await: make([]int64, e.cfg.Size),
 		staging: make([]byte, stagingSize), bufs: make([][]byte, 0, maxBufs),
 		events: make([]netpoll.Event, 64), quiet: make(chan struct{}, 1),
 	}
@@ -127,15 +129,6 @@ func (d *driver) wait(max time.Duration, hold bool) {
 	d.runJobs()
 }
 
-// bounded shortens a wait to the next look at the deadlines.
-func (d *driver) bounded(max time.Duration) time.Duration {
-	const tick = 100 * time.Millisecond
-	if d.timed > 0 && (max < 0 || max > tick) {
-		return tick
-	}
-	return max
-}
-
 func (d *driver) handle(evs []netpoll.Event) {
 	for i := range evs {
 		ev := &evs[i]
@@ -150,7 +143,7 @@ func (d *driver) handle(evs []netpoll.Event) {
 		s.c.ready(ev)
 	}
 	if d.timed > 0 {
-		d.expire(sys.Nanotime())
+		d.maybeExpire(sys.Nanotime())
 	}
 }
 
@@ -191,7 +184,7 @@ func (d *driver) flush(id PeerID) {
 	c := d.conns[id]
 	switch {
 	case c == nil:
-		if !d.await[id] {
+		if d.await[id] == 0 {
 			d.dial(id)
 		}
 	case c.state == connOpen && !c.blocked:
@@ -236,47 +229,35 @@ func (d *driver) forget(c *conn) {
 	if err := errors.Join(d.poller.Remove(c.sock), c.sock.Close()); err != nil {
 		d.e.cfg.Logger.Warn("closing a connection", "rank", d.e.cfg.Rank, "peer", c.peer, "err", err)
 	}
-	if d.open.Add(-1) == 0 {
-		select {
-		case d.quiet <- struct{}{}:
-		default:
-		}
+	d.open.Add(-1)
+	d.maybeQuiet()
+}
+
+// sink is the payload that is being received from a peer, nil if there is no connection.
+func (d *driver) sink(id PeerID) *core.Sink {
+	if c := d.conns[id]; c != nil {
+		return &c.rx.sink
 	}
+	return nil
 }
 
 // failPeer ends all that needs the peer.
 func (d *driver) failPeer(id PeerID, cause error) { d.endPeer(id, cause, false) }
 
 func (d *driver) endPeer(id PeerID, cause error, left bool) {
-	var sink *core.Sink
-	if c := d.conns[id]; c != nil {
-		sink = &c.rx.sink
-		defer d.forget(c)
-	}
-	d.e.mu.Lock()
-	d.e.core.FailPeer(id, cause, left, sink)
-	d.e.unlock()
-	if !left {
+	if !left && !d.e.gone(id) {
 		d.e.stats.peersFailed.Add(1)
 	}
+	d.dropPeer(id, cause, left)
 }
 
-// sayBye ends every open connection from this side.
-func (d *driver) sayBye() {
-	d.saying = true
-	for _, c := range d.conns {
-		if c != nil && c.state == connOpen {
-			c.sayBye()
-		}
-	}
-	for _, s := range d.slots {
-		if s.c != nil && s.c.state != connOpen {
-			d.forget(s.c)
-		}
-	}
-	select {
-	case d.quiet <- struct{}{}:
-	default:
+func (d *driver) dropPeer(id PeerID, cause error, left bool) {
+	d.setAwait(id, 0)
+	d.e.mu.Lock()
+	d.e.core.FailPeer(id, cause, left, d.sink(id))
+	d.e.unlock()
+	if c := d.conns[id]; c != nil {
+		d.forget(c)
 	}
 }
 
@@ -284,7 +265,7 @@ func (d *driver) sayBye() {
 func (d *driver) abandonPeers() {
 	for id, c := range d.conns {
 		if c != nil {
-			d.endPeer(PeerID(id), core.ErrStopped, true)
+			d.dropPeer(PeerID(id), core.ErrStopped, false)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/fitmpi/fitmpi/buffer"
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 )
 
@@ -21,6 +21,10 @@ type (
 	PeerError = core.PeerError
 	// TruncateError is the cause of a receive into too small a buffer.
 	TruncateError = core.TruncateError
+	// LengthError is the cause of a receive of unknown length for more than Config.MaxMessage.
+	LengthError = core.LengthError
+	// ProtocolError is the cause of a PeerError when the peer sent what it must not send.
+	ProtocolError = core.ProtocolError
 )
 
 // Kinds, modes, wildcards and errors of the core.
@@ -36,6 +40,9 @@ const (
 
 	AnyPeer = core.AnyPeer
 	AnyTag  = core.AnyTag
+
+	// BsendOverhead is what a message in the attached buffer occupies beyond its bytes.
+	BsendOverhead = buffer.Overhead
 )
 
 // Errors that complete an MSO.
@@ -122,51 +129,4 @@ func (e *Engine) unlock() {
 	if w != nil {
 		core.WakeAll(w)
 	}
-}
-
-// Close announces the end to every connected peer, waits at most timeout for
-// theirs, stops the worker and closes every descriptor. Operations still
-// pending complete with ErrStopped. Call it once.
-func (e *Engine) Close(timeout time.Duration) error {
-	e.command(command{kind: cmdBye})
-	e.awaitByes(time.Now().Add(timeout))
-	return e.Kill()
-}
-
-// awaitByes waits until every connection is closed from both sides.
-func (e *Engine) awaitByes(deadline time.Time) {
-	for time.Now().Before(deadline) && e.drv.open.Load() > 0 {
-		if e.cfg.Progress == Caller {
-			e.takeRight()
-			e.turn()
-			if e.drv.open.Load() > 0 {
-				e.sleep(false, 10*time.Millisecond)
-			}
-			e.releaseRight()
-			continue
-		}
-		select {
-		case <-e.drv.quiet:
-		case <-time.After(time.Until(deadline)):
-		}
-	}
-}
-
-// Kill stops the engine at once: the worker ends, descriptors are closed,
-// pending operations complete with ErrStopped. Peers see it as a failure unless
-// Close has said goodbye.
-func (e *Engine) Kill() error {
-	if !e.stopping.CompareAndSwap(false, true) {
-		return nil
-	}
-	e.rouse()
-	e.worker.Wait()
-	e.takeRight()
-	defer e.right.Store(0)
-	e.runCommands()
-	e.drv.abandonPeers()
-	e.mu.Lock()
-	e.core.Stop()
-	e.unlock()
-	return e.drv.close()
 }

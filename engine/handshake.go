@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/fitmpi/fitmpi/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
@@ -33,9 +35,6 @@ func nonce() (n [32]byte) {
 
 // dial starts a connection to a peer.
 func (d *driver) dial(id PeerID) {
-	if d.saying {
-		return
-	}
 	s, err := netpoll.Dial(d.bridge[id].Addr, d.options())
 	if err != nil {
 		d.failPeer(id, fmt.Errorf("connect to %s (%s): %w", d.bridge[id].Host, d.bridge[id].Addr, err))
@@ -72,29 +71,6 @@ func (d *driver) redial(id PeerID) bool {
 	}
 	d.dial(id)
 	return true
-}
-
-// accept takes the connections that wait at the listener.
-func (d *driver) accept() {
-	for {
-		s, err := d.listener.Accept(d.options())
-		if err != nil {
-			if !errors.Is(err, netpoll.ErrAgain) {
-				d.e.stats.acceptErrors.Add(1)
-				d.e.cfg.Logger.Warn("accept", "rank", d.e.cfg.Rank, "err", err)
-			}
-			return
-		}
-		d.e.stats.accepts.Add(1)
-		c, err := d.newConn(s, false)
-		if err != nil {
-			d.e.cfg.Logger.Warn("accept", "rank", d.e.cfg.Rank, "err", err)
-			continue
-		}
-		c.state = connHandshaking
-		c.hs = wire.NewAcceptor(d.identity(), nonce())
-		c.setDeadline(deadlineIn(handshakeTimeout))
-	}
 }
 
 func (c *conn) startHandshake() {
@@ -165,7 +141,7 @@ func (c *conn) judge(id PeerID) wire.Verdict {
 	d := c.d
 	old := d.conns[id]
 	switch {
-	case d.e.gone(id):
+	case d.e.gone(id), d.saying.Load() && !d.pending(id):
 		return wire.VerdictClosed
 	case old == nil:
 	case old.state != connOpen && wire.DialWins(uint32(id), uint32(d.e.cfg.Rank)):
@@ -199,15 +175,19 @@ func (c *conn) settle() {
 
 func (c *conn) opened() {
 	d, id := c.d, PeerID(c.hs.Peer())
+	if old := d.conns[id]; old != nil && old != c { // a dial begun since the verdict, which is written only now
+		d.forget(old)
+	}
 	c.setDeadline(0)
+	d.setAwait(id, 0)
 	c.peer, c.state = id, connOpen
-	d.conns[id], d.await[id] = c, false
+	d.conns[id] = c
 	window := int(c.hs.PeerWindow())
 	c.hs = nil
 	d.e.mu.Lock()
 	d.e.core.PeerUp(id, window)
 	d.e.unlock()
-	if d.saying {
+	if d.saying.Load() {
 		c.sayBye()
 	}
 	c.write()
@@ -222,12 +202,17 @@ func (c *conn) refusedBy(v wire.Verdict) {
 		d.forget(c)
 		return
 	}
-	if v == wire.VerdictDuplicate {
-		d.await[c.peer] = d.conns[c.peer] == c
+	switch v {
+	case wire.VerdictDuplicate:
+		if d.conns[c.peer] == c {
+			d.setAwait(c.peer, deadlineIn(awaitTime))
+		}
 		d.forget(c)
-		return
+	case wire.VerdictClosed:
+		d.endPeer(c.peer, errors.New("the peer takes no more connections"), true)
+	default:
+		c.refuse(v.String())
 	}
-	c.refuse(v.String())
 }
 
 // refuse closes a connection whose handshake failed. A peer that we dialled and
@@ -244,5 +229,9 @@ func (c *conn) refuse(why string) {
 // rejected counts and logs a handshake that failed.
 func (c *conn) rejected(r wire.Reject) {
 	c.d.e.stats.reject(r)
-	c.d.e.cfg.Logger.Warn("connection dropped", "rank", c.d.e.cfg.Rank, "from", c.sock.RemoteAddr(), "reason", r.String())
+	level := slog.LevelWarn
+	if r == wire.RejectHangup { // a dial that gave way to ours ends so too
+		level = slog.LevelDebug
+	}
+	c.d.e.cfg.Logger.Log(context.Background(), level, "connection dropped", "rank", c.d.e.cfg.Rank, "from", c.sock.RemoteAddr(), "reason", r.String())
 }

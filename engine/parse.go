@@ -123,5 +123,8 @@ func (c *conn) header(b []byte) (rest []byte, bye bool, err error) {
 		return b, false, err
 	}
 	p.in, p.got = p.sink.Len() > 0, 0
+	if !p.in { // the sink stays reachable for abandoning and failing
+		p.sink = core.Sink{}
+	}
 	return b, false, nil
 }

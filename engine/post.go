@@ -75,9 +75,9 @@ func (e *Engine) postedAssist(out, blocking bool) {
 func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	n := len(m.Buf)
 	e.mu.Lock()
-	if gone := e.core.PeerGone(m.Peer); gone != nil {
+	if err := e.refusalLocked(m.Peer); err != nil {
 		e.unlock()
-		return false, gone
+		return false, err
 	}
 	if e.core.CanShort(m.Peer, n) || n > e.cfg.CopyMax {
 		e.postLocked(m)
@@ -101,6 +101,17 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	return false, nil
 }
 
+// refusalLocked returns why nothing can be sent to a peer, nil if it can.
+func (e *Engine) refusalLocked(id PeerID) error {
+	if e.stopping.Load() {
+		return ErrStopped
+	}
+	if gone := e.core.PeerGone(id); gone != nil {
+		return gone
+	}
+	return nil
+}
+
 // settle keeps a blocking send of the caller policy inside the call until its
 // bytes are with the kernel: nobody else would bring them there.
 func (e *Engine) settle(id PeerID) {
@@ -119,9 +130,9 @@ func (e *Engine) settle(id PeerID) {
 // reports false when the attached buffer has no room, or none is attached.
 func (e *Engine) Bsend(m *MSO) (bool, error) {
 	e.mu.Lock()
-	if gone := e.core.PeerGone(m.Peer); gone != nil {
+	if err := e.refusalLocked(m.Peer); err != nil {
 		e.unlock()
-		return false, gone
+		return false, err
 	}
 	block, ok := e.core.ReserveAttached(len(m.Buf))
 	if !ok {
@@ -147,6 +158,9 @@ func (e *Engine) StartSchedule(s *Schedule) {
 		e.core.StartSchedule(s)
 	}
 	e.unlockPosted(true)
+	if e.cfg.Progress == Assist && e.right.Load() == 0 { // the caller need not wait for it
+		e.resume()
+	}
 }
 
 // Iprobe returns the first queued message that fits, nil if there is none; the
@@ -210,6 +224,7 @@ func (e *Engine) Complete(m *MSO, err error) {
 	e.mu.Lock()
 	e.core.Complete(m, err)
 	e.unlock()
+	e.kick(false) // a caller that drives may wait for m
 }
 
 // Borrow returns an MSO for a blocking call; Return takes it back, done.

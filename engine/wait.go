@@ -91,7 +91,7 @@ func (e *Engine) claimRight(end int64, need int, ms []*MSO) bool {
 		return true
 	}
 	e.want.Add(1)
-	defer e.want.Add(^uint32(0))
+	defer e.unwant()
 	e.rouse()
 	for sys.Nanotime() < end {
 		if e.tryRight() {
@@ -103,6 +103,14 @@ func (e *Engine) claimRight(end int64, need int, ms []*MSO) bool {
 		}
 	}
 	return false
+}
+
+// unwant withdraws a wish for the right; the worker may have gone to sleep for it.
+func (e *Engine) unwant() {
+	e.want.Add(^uint32(0))
+	if e.right.Load() == 0 {
+		e.resume()
+	}
 }
 
 // park sleeps until need of ms are done.
@@ -131,6 +139,9 @@ func (e *Engine) driveWait(need int, ms []*MSO) {
 		}
 		e.follow(need, ms)
 	}
+	if e.followers.Load() > 0 && e.right.Load() == 0 { // we may have taken the chance to drive from one of them
+		e.offerLead()
+	}
 }
 
 // driveUntil drives, spinning first, then sleeping in the poller.
@@ -143,7 +154,7 @@ func (e *Engine) driveUntil(done func() bool) {
 		if e.turn() || e.cfg.Spin > 0 && sys.Nanotime()-last < int64(e.cfg.Spin) {
 			continue
 		}
-		if done() || e.stopping.Load() && e.cfg.Progress == Caller {
+		if done() || e.stopping.Load() {
 			return
 		}
 		e.sleep(false, 100*time.Millisecond)
@@ -200,7 +211,10 @@ func (e *Engine) sleepRoom(w *core.Waiter) {
 			return
 		default:
 		}
-		e.takeRight()
+		if !e.tryRight() { // somebody drives, or nobody ever will again
+			time.Sleep(100 * time.Microsecond)
+			continue
+		}
 		if !e.turn() && len(w.C) == 0 {
 			e.sleep(false, 10*time.Millisecond)
 		}

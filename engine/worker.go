@@ -10,8 +10,8 @@ import (
 // How the holder of the progress right sleeps.
 const (
 	awake         uint32 = iota // it will look at the queues again by itself
-	asleepHolding               // in a bounded wait that keeps its P: needs waking for output and commands only
-	asleepIdle                  // in an unbounded wait without a P: needs waking for any post
+	asleepHolding               // in a wait of the right kind: needs waking for output and commands only
+	asleepIdle                  // in a wait without a P because nothing is outstanding: needs waking for any post
 )
 
 const (
@@ -121,7 +121,7 @@ func (e *Engine) orphaned() bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0
+	return e.core.Active() > 0 || e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0
 }
 
 // drive is the worker's turn with the right: until a caller wants it.
@@ -146,7 +146,7 @@ func (e *Engine) drive() {
 //   - the caller holds the progress right.
 func (e *Engine) sleep(hold bool, d time.Duration) {
 	mode := asleepIdle
-	if hold {
+	if hold || d < 0 && !e.cfg.KeepP {
 		mode = asleepHolding
 	}
 	for {
@@ -160,12 +160,12 @@ func (e *Engine) sleep(hold bool, d time.Duration) {
 			return
 		}
 		if mode == asleepIdle && active && e.cfg.KeepP && d < 0 {
-			mode = asleepHolding
+			mode, hold = asleepHolding, true
 			continue
 		}
 		break
 	}
-	if mode == asleepHolding {
+	if hold {
 		e.stats.waitsHolding.Add(1)
 		e.drv.wait(holdWait, true)
 	} else {

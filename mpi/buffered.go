@@ -1,10 +1,10 @@
 package mpi
 
-import "github.com/fitmpi/fitmpi/buffer"
+import "github.com/fitmpi/fitmpi/engine"
 
 // BsendOverhead is what a buffered message occupies beyond its bytes
 // (MPI 4.1, section 3.6, MPI_BSEND_OVERHEAD).
-const BsendOverhead = buffer.Overhead
+const BsendOverhead = engine.BsendOverhead
 
 // BufferAttach gives the job of c the memory for its buffered sends; it belongs
 // to the library until BufferDetach (MPI 4.1, section 3.6). A message of n bytes

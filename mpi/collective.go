@@ -144,16 +144,6 @@ func checkLen(op, what string, have, need int) *Error {
 	return nil
 }
 
-// firstError returns the first that is not nil.
-func firstError(errs ...*Error) *Error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // done waits for the request of a blocking collective.
 func done(r *Request) error {
 	_, err := r.Wait()

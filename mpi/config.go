@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -120,11 +121,25 @@ func parseSize(s string) (int, error) {
 	return n * unit, nil
 }
 
-// setGOMAXPROCS gives the process one P more than its computing goroutines
-// need, the worker's, unless the user or the launcher has chosen: a worker that
-// must take its P from a computing goroutine is late by milliseconds.
-func setGOMAXPROCS(workers int) {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(runtime.NumCPU() + workers)
+// procs counts the workers of this process.
+var procs struct {
+	mu      sync.Mutex
+	workers int // guarded by mu
+	before  int // guarded by mu: GOMAXPROCS without them
+}
+
+// addWorkers gives the process one P more for each of n workers (n < 0 takes
+// them back), unless the user or the launcher has chosen GOMAXPROCS: a worker
+// that must take its P from a computing goroutine is late by milliseconds.
+func addWorkers(n int) {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return
 	}
+	procs.mu.Lock()
+	defer procs.mu.Unlock()
+	if procs.workers == 0 {
+		procs.before = runtime.GOMAXPROCS(0)
+	}
+	procs.workers += n
+	runtime.GOMAXPROCS(procs.before + procs.workers)
 }

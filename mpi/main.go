@@ -27,7 +27,7 @@ func Init() (*Comm, error) {
 		return nil, opError(ErrOther, "Init", err)
 	}
 	info := session.Info()
-	setGOMAXPROCS(1)
+	addWorkers(1)
 	cfg, err := engineConfig(info, os.Getenv)
 	if err != nil {
 		return nil, opError(ErrArg, "Init", errors.Join(err, session.Close()))

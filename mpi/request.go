@@ -141,9 +141,12 @@ func (r *Request) GetStatus() (st Status, done bool, err error) {
 	return st, done, err
 }
 
-// pending returns an MSO that is not done.
+// pending returns an MSO that was not done just now, if there is more than one.
+//
+// Preconditions:
+//   - r was not done just now.
 func (r *Request) pending() *engine.MSO {
-	if r.m != nil && !r.m.IsDone() {
+	if r.extra == nil || r.m != nil && !r.m.IsDone() {
 		return r.m
 	}
 	return r.extra

@@ -25,7 +25,8 @@ func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, 
 	if n < 1 {
 		return opErrorf(ErrArg, "RunThreads", "%d ranks: need at least 1", n)
 	}
-	setGOMAXPROCS(n)
+	addWorkers(n)
+	defer addWorkers(-n)
 	t, err := newThreads(ctx, n)
 	if err != nil {
 		return opError(ErrOther, "RunThreads", err)

@@ -144,7 +144,7 @@ func (c *Core) Gather(id PeerID, bufs [][]byte) [][]byte {
 // turn, as long as little is queued: so that a long message neither starves
 // others nor leaves the socket idle.
 func (c *Core) refill(p *Peer) {
-	for p.queued < c.cfg.Chunk {
+	for p.queued < c.cfg.Chunk && !p.bye {
 		m := p.transfers.pop()
 		if m == nil {
 			return

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+const (
+	// tick is how often the deadlines are looked at while there are any.
+	tick = 100 * time.Millisecond
+	// deafTime is how long the listener rests when there is no descriptor for one
+	// more connection: it would stay readable, and the poller never sleep.
+	deafTime = tick
+	// awaitTime bounds the wait for a dial that our own gave way to.
+	awaitTime = 5 * time.Second
+)
+
+func deadlineIn(t time.Duration) int64 { return sys.Nanotime() + int64(t) }
+
+// setTimer changes one deadline of many, keeping count of those that are set.
+func (d *driver) setTimer(t *int64, when int64) {
+	if *t != 0 {
+		d.timed--
+	}
+	if *t = when; when != 0 {
+		d.timed++
+	}
+}
+
+func (c *conn) setDeadline(when int64) { c.d.setTimer(&c.deadline, when) }
+
+func (d *driver) setAwait(id PeerID, when int64) { d.setTimer(&d.await[id], when) }
+
+// bounded shortens a wait to the next look at the deadlines.
+func (d *driver) bounded(most time.Duration) time.Duration {
+	if d.timed > 0 && (most < 0 || most > tick) {
+		return tick
+	}
+	return most
+}
+
+func (d *driver) maybeExpire(now int64) {
+	if now-d.looked >= int64(tick)/2 {
+		d.looked = now
+		d.expire(now)
+	}
+}
+
+// expire drops whoever is late with its handshake, dials where a dial of the
+// peer's did not come, and listens again after a rest.
+func (d *driver) expire(now int64) {
+	for _, s := range d.slots {
+		if c := s.c; c != nil && c.deadline != 0 && now > c.deadline {
+			c.rejected(wire.RejectTimeout)
+			d.forget(c)
+		}
+	}
+	for id := range d.await {
+		if when := d.await[id]; when != 0 && now > when {
+			d.setAwait(PeerID(id), 0)
+			d.flush(PeerID(id))
+		}
+	}
+	if d.deaf != 0 && now > d.deaf {
+		d.listen()
+	}
+}
+
+// rest stops polling the listener for a while.
+func (d *driver) rest() {
+	if err := d.poller.RemoveListener(d.listener); err != nil {
+		d.e.cfg.Logger.Error("resting the listener", "rank", d.e.cfg.Rank, "err", err)
+		return
+	}
+	d.setTimer(&d.deaf, deadlineIn(deafTime))
+}
+
+func (d *driver) listen() {
+	if err := d.poller.AddListener(d.listener, listenerToken); err != nil {
+		d.e.cfg.Logger.Error("listening again", "rank", d.e.cfg.Rank, "err", err)
+		d.setTimer(&d.deaf, deadlineIn(deafTime))
+		return
+	}
+	d.setTimer(&d.deaf, 0)
+}

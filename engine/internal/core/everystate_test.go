@@ -1,0 +1,276 @@
+package core
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// life is the course of one message from rank 0 to rank 1, in steps of a few
+// bytes, so that something can happen to it in every state that it passes.
+type life struct {
+	*fakeNet
+	send, recv *MSO
+	sendBuf    []byte
+	sendDone   bool // seen, and its memory scribbled over
+	recvDone   bool
+	probe      *MSO
+}
+
+// lifeKind is a kind of message and of its receive.
+type lifeKind struct {
+	name   string
+	length int
+	mode   Mode
+	copied bool // sent from the library buffer
+	alloc  bool // received into memory of unknown length
+	short  bool // the receive buffer is too short
+	probed bool // received by way of a matched probe
+}
+
+var lifeKinds = []lifeKind{
+	{name: "empty", length: 0},
+	{name: "short", length: 8},
+	{name: "eager", length: 90},
+	{name: "eager truncated", length: 90, short: true},
+	{name: "eager alloc", length: 90, alloc: true},
+	{name: "eager probed", length: 90, probed: true},
+	{name: "sync short", length: 8, mode: Synchronous},
+	{name: "sync eager", length: 90, mode: Synchronous},
+	{name: "rendezvous", length: 300},
+	{name: "rendezvous truncated", length: 300, short: true},
+	{name: "rendezvous alloc", length: 300, alloc: true},
+	{name: "rendezvous probed", length: 300, probed: true},
+	{name: "copied", length: 300, copied: true},
+}
+
+const lifeBytes = 40 // moved in one step
+
+func newLife(t testing.TB) *life {
+	l := &life{fakeNet: newNet(t, 2, Config{ShortMax: 8, EagerMax: 100, Chunk: 128})}
+	l.connectAll()
+	return l
+}
+
+// post leaves the job that it may bring for the next step.
+func (l *life) post(rank int, m *MSO) {
+	if j, ok := l.cores[rank].Post(m); ok {
+		l.cores[rank].jobs.Push(j)
+	}
+}
+
+func (l *life) postSend(k *lifeKind) {
+	l.sendBuf = pattern(k.length, 1)
+	m := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Mode: k.mode, Buf: l.sendBuf}
+	if !k.copied {
+		l.send = m
+		l.post(0, m)
+		return
+	}
+	b, ok := l.cores[0].Reserve(k.length)
+	if !ok {
+		l.t.Fatal("no room")
+	}
+	copy(b, m.Buf)
+	l.cores[0].PostCopied(m, b)
+}
+
+func (l *life) postRecv(k *lifeKind) {
+	m := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, k.length)}
+	switch {
+	case k.alloc:
+		m.Alloc, m.Buf = func(n int) []byte { return make([]byte, n) }, nil
+	case k.short:
+		m.Buf = m.Buf[:k.length/2]
+	}
+	if k.probed {
+		l.probe = &MSO{Kind: KindMprobe, Peer: AnyPeer, Tag: AnyTag}
+		l.post(1, l.probe)
+		l.recv = m
+		return
+	}
+	l.recv = m
+	l.post(1, m)
+}
+
+// step moves a little of everything. It reports whether anything moved.
+func (l *life) step() bool {
+	moved := 0
+	for a := range 2 { // the jobs of the step before: something may have come between
+		if j, ok := l.cores[a].NextJob(); ok {
+			l.finish(l.cores[a], &j)
+			moved++
+		}
+	}
+	for a := range 2 {
+		l.drainDirty(a)
+		if l.cores[a].PeerGone(PeerID(1-a)) == nil {
+			moved += l.write(a, 1-a, lifeBytes)
+		}
+		n, err := l.deliver(a, 1-a, lifeBytes, 1)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		moved += n
+	}
+	if l.probe != nil && l.probe.IsDone() && l.recv.State() == Idle && l.probe.Message != nil {
+		l.recv.Message = l.probe.Message
+		l.post(1, l.recv)
+		moved++
+	}
+	l.look()
+	return moved > 0
+}
+
+// look scribbles over memory that is its owner's again: nothing that is still
+// under way may depend on it.
+func (l *life) look() {
+	if m := l.send; m != nil && m.IsDone() && !l.sendDone {
+		l.sendDone = true
+		fill(l.sendBuf, 0xee)
+	}
+	if m := l.recv; m != nil && m.IsDone() && !l.recvDone {
+		l.recvDone = true
+		if m.Err == nil && !m.Cancelled && (m.Length != len(l.sendBuf) || !bytes.Equal(m.Buf[:m.Length], pattern(m.Length, 1))) {
+			l.t.Fatalf("received %d bytes, wrong ones", m.Length)
+		}
+		fill(m.Buf, 0xdd)
+	}
+}
+
+func fill(b []byte, v byte) {
+	for i := range b {
+		b[i] = v
+	}
+}
+
+// end runs to the end, receives what is left over, and checks that all is given back.
+func (l *life) end(k *lifeKind, why string) {
+	l.t.Helper()
+	for l.step() {
+	}
+	for {
+		u := l.cores[1].Iprobe(0, 0, AnyTag)
+		if u == nil {
+			break
+		}
+		m := &MSO{Kind: KindRecv, Peer: 0, Tag: AnyTag, Buf: make([]byte, k.length)}
+		l.post(1, m)
+		for l.step() {
+		}
+		if !m.IsDone() || m.Err == nil && !bytes.Equal(m.Buf[:m.Length], pattern(m.Length, 1)) {
+			l.t.Fatalf("%s: the message left over: %v, %v", why, m.State(), m.Err)
+		}
+	}
+	for _, m := range []*MSO{l.send, l.recv, l.probe} {
+		if m != nil && m.State() != Done && m.State() != Idle {
+			l.cores[1].Cancel(m) // a receive that never got its message
+		}
+	}
+	l.look()
+	for who, m := range map[string]*MSO{"send": l.send, "recv": l.recv, "probe": l.probe} {
+		if m != nil && m.State() != Done && m.State() != Idle {
+			l.t.Fatalf("%s: %s is still %v", why, who, m.State())
+		}
+	}
+	if l.recv != nil && l.recvDone && bytes.Count(l.recv.Buf, []byte{0xdd}) != len(l.recv.Buf) {
+		l.t.Fatalf("%s: a receive buffer changed after its receive was done", why)
+	}
+	l.wantRest(why)
+}
+
+// TestEveryState lets each thing happen in each state of each kind of message,
+// with the receive posted before the message, in the middle of it, and never.
+func TestEveryState(t *testing.T) {
+	events := []struct {
+		name string
+		do   func(*life)
+	}{
+		{"nothing", func(*life) {}},
+		{"cut", func(l *life) { l.cut(0, 1) }},
+		{"receiver dies", func(l *life) { l.cutSide(1, 0); l.look(); l.step(); l.cutSide(0, 1) }},
+		{"sender dies", func(l *life) { l.cutSide(0, 1); l.look(); l.step(); l.cutSide(1, 0) }},
+		{"sender stops", func(l *life) { l.cores[0].Stop(); l.look(); l.cutSide(0, 1) }},
+		{"receiver stops", func(l *life) {
+			l.cores[1].FailPeer(0, ErrStopped, false, l.sinks(1)(0))
+			l.cores[1].Stop()
+			l.look()
+			l.pipes[[2]int{0, 1}].cut = true
+			l.cutSide(1, 0)
+		}},
+		{"cancel send", func(l *life) { l.ifSent(l.cores[0].Cancel) }},
+		{"cancel receive", func(l *life) { l.ifPosted(l.cores[1].Cancel) }},
+		{"abandon send", func(l *life) { l.ifSent(l.abandon(0)) }},
+		{"abandon receive", func(l *life) { l.ifPosted(l.abandon(1)) }},
+		{"cancel and abandon send", func(l *life) { l.ifSent(l.cores[0].Cancel); l.ifSent(l.abandon(0)) }},
+		{"abandon send and cut", func(l *life) { l.ifSent(l.abandon(0)); l.look(); l.step(); l.cut(0, 1) }},
+		{"abandon receive and cut", func(l *life) { l.ifPosted(l.abandon(1)); l.look(); l.step(); l.cut(0, 1) }},
+		{"abandon both", func(l *life) { l.ifSent(l.abandon(0)); l.ifPosted(l.abandon(1)) }},
+	}
+	for i := range lifeKinds {
+		k := &lifeKinds[i]
+		for _, ev := range events {
+			t.Run(k.name+"/"+ev.name, func(t *testing.T) {
+				t.Parallel()
+				total := oneLife(t, k, -1, -1, ev.do)
+				for recvAt := -1; recvAt <= total; recvAt++ {
+					for at := 0; at <= 2*total; at++ {
+						oneLife(t, k, recvAt, at, ev.do)
+					}
+				}
+			})
+		}
+	}
+}
+
+func (l *life) ifSent(f func(*MSO)) {
+	if l.send != nil {
+		f(l.send)
+	}
+}
+
+func (l *life) ifPosted(f func(*MSO)) {
+	if l.recv != nil && l.recv.State() != Idle {
+		f(l.recv)
+	}
+}
+
+func (l *life) abandon(rank int) func(*MSO) {
+	return func(m *MSO) {
+		l.cores[rank].Abandon(m, errors.New("given up"), l.sinks(rank))
+		if l.jobs(rank); !m.IsDone() {
+			l.t.Fatalf("abandoned, but it still waits for the peer: %v", m.State())
+		}
+	}
+}
+
+// oneLife posts the receive before step recvAt (-1: first of all; beyond the end:
+// never), lets do happen before step at, and returns the number of steps.
+func oneLife(t *testing.T, k *lifeKind, recvAt, at int, do func(*life)) int {
+	why := fmt.Sprintf("receive at %d, event at %d", recvAt, at)
+	defer func() {
+		if r := recover(); r != nil {
+			t.Fatalf("%s: %v", why, r)
+		}
+	}()
+	l := newLife(t)
+	if recvAt < 0 {
+		l.postRecv(k)
+	}
+	l.postSend(k)
+	steps := 0
+	for ; steps <= max(recvAt, at) || l.step(); steps++ {
+		if steps == recvAt && l.recv == nil {
+			l.postRecv(k)
+		}
+		if steps == at {
+			l.look()
+			do(l)
+			l.look()
+		}
+		l.step()
+	}
+	l.end(k, why)
+	return steps
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/fitmpi/fitmpi/engine/internal/core"
+)
+
+// Close lets the sends that have outlived their calls finish, announces the end
+// to every connected peer and waits for theirs; all that within timeout. Then it
+// stops the worker and closes every descriptor. Operations still pending
+// complete with ErrStopped. Later calls do nothing.
+func (e *Engine) Close(timeout time.Duration) error {
+	if e.stopping.Load() {
+		return nil
+	}
+	deadline := time.Now().Add(timeout)
+	e.awaitDetached(deadline)
+	e.command(command{kind: cmdBye})
+	e.awaitByes(deadline)
+	return e.Kill()
+}
+
+// awaitDetached waits for the messages in the library buffer and the attached
+// buffer: a goodbye is the last frame, and a peer may yet receive them.
+func (e *Engine) awaitDetached(deadline time.Time) {
+	for time.Now().Before(deadline) && !e.stopping.Load() {
+		e.mu.Lock()
+		if e.core.Detached() == 0 {
+			e.unlock()
+			return
+		}
+		w := e.getWaiterLocked()
+		e.core.WaitRoom(w)
+		e.unlock()
+		e.leaveRoom(w, e.rest(w.C, deadline))
+	}
+}
+
+// awaitByes waits until goodbye is said and every connection is closed from both sides.
+func (e *Engine) awaitByes(deadline time.Time) {
+	for time.Now().Before(deadline) && !e.drv.isQuiet() && !e.stopping.Load() {
+		e.rest(e.drv.quiet, deadline)
+	}
+}
+
+// rest waits for a value of c, a short time, or the deadline, making progress if
+// nobody else does. It reports whether it took the value.
+func (e *Engine) rest(c chan struct{}, deadline time.Time) bool {
+	const tick = 10 * time.Millisecond
+	if e.cfg.Progress == Caller && e.tryRight() {
+		if !e.turn() {
+			e.sleep(false, tick)
+		}
+		e.releaseRight()
+		return false
+	}
+	t := time.NewTimer(min(tick, time.Until(deadline)))
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// leaveRoom ends WaitRoom; taken says that the value of w.C was received.
+func (e *Engine) leaveRoom(w *core.Waiter, taken bool) {
+	e.mu.Lock()
+	fired := e.core.LeaveRoom(w)
+	e.unlock()
+	if fired && !taken {
+		<-w.C
+	}
+	e.putWaiter(w)
+}
+
+// Kill stops the engine at once: the worker ends, descriptors are closed,
+// pending operations complete with ErrStopped. Peers see it as a failure unless
+// Close has said goodbye. The progress right is never given back, so that
+// nobody drives what is closed.
+func (e *Engine) Kill() error {
+	if !e.stopping.CompareAndSwap(false, true) {
+		return nil
+	}
+	e.rouse()
+	e.worker.Wait()
+	e.takeRight()
+	e.runCommands()
+	e.drv.abandonPeers()
+	e.mu.Lock()
+	e.core.Stop()
+	e.unlock()
+	return e.drv.close()
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+)
+
+// table shows how the time falls with the number of workers.
+type table struct {
+	w      io.Writer
+	rows   int           // of the lines so far
+	first  time.Duration // with one worker, or none
+	tested int           // products that passed the test
+	ranks  int
+}
+
+func newTable(w io.Writer, ranks int, o options) *table {
+	fmt.Fprintf(w, "matmul: A (rows x %d) times B (%d x %d); a master hands out blocks of %d rows; this machine has %d core(s)\n",
+		inner, inner, cols, o.block, runtime.NumCPU())
+	return &table{w: w, ranks: ranks}
+}
+
+// add shows a line.
+func (t *table) add(rows, workers int, elapsed time.Duration) {
+	if rows != t.rows {
+		fmt.Fprintf(t.w, "\n%7s %8s %10s %9s %11s %8s\n", "rows", "workers", "time", "speed-up", "efficiency", "GFlop/s")
+		t.rows, t.first = rows, elapsed
+	}
+	t.tested++
+	who := fmt.Sprint(workers)
+	if workers == 0 {
+		who = "master" // alone
+	}
+	speedUp := t.first.Seconds() / elapsed.Seconds()
+	fmt.Fprintf(t.w, "%7d %8s %9.3fs %9.2f %10.0f%% %8.2f\n", rows, who, elapsed.Seconds(), speedUp,
+		100*speedUp/float64(max(workers, 1)), 2*float64(rows)*inner*cols/elapsed.Seconds()/1e9)
+}
+
+func (t *table) end() {
+	fmt.Fprintf(t.w, "\ncheck: %d product(s) passed Freivalds' test\n", t.tested)
+	switch cores := runtime.NumCPU(); {
+	case t.ranks == 1:
+		fmt.Fprintln(t.w, "the only rank computed by itself: start more, with fitrun -n, for workers")
+	case t.ranks-1 > cores:
+		fmt.Fprintf(t.w, "more workers than cores (%d): they share them, if all are on this machine\n", cores)
+	}
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package tests
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// Jobs of real processes: the test binary runs itself as the ranks, started by the launcher's library.
+
+const (
+	envProgram = "FITMPI_TESTS_PROGRAM" // which of programs a rank runs
+	envDir     = "FITMPI_TESTS_DIR"     // shared by the ranks of a job
+	envPolicy  = "FITMPI_TESTS_POLICY"
+	envCase    = "FITMPI_TESTS_CASE"
+)
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(envProgram); name != "" {
+		programs[name]()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// programs are the main functions of ranks.
+var programs = map[string]func(){"suite": suiteRank}
+
+// jobRun is how a job of processes ended.
+type jobRun struct {
+	code           int
+	stdout, stderr string
+	took           time.Duration
+}
+
+// buffer is a bytes.Buffer for several writers.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// runJob runs a program of this binary as n ranks.
+func runJob(t *testing.T, program string, n int, policy, dir string, set ...string) jobRun {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := launch.Plan(launch.Request{
+		Ranks: n, Path: self, Args: []string{"rank"}, Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy,
+		Timeout: 100 * time.Second,
+		Set: append([]string{
+			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
+			fmt.Sprintf("%s=%d", envSeed, *seedFlag),
+		}, set...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr buffer
+	began := time.Now()
+	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: true})
+	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
+}
+
+// suiteRank is main of a rank of the suite. It writes what happens to a file of its own, line by line, so that the test
+// knows how far it came.
+func suiteRank() {
+	*caseFlag = os.Getenv(envCase)
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		dir := os.Getenv(envDir)
+		f, err := os.Create(filepath.Join(dir, fmt.Sprint("rank", world.Rank())))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		enc := json.NewEncoder(f)
+		return runSuite(&T{Rank: world.Rank(), Size: world.Size(), Policy: os.Getenv(envPolicy), Dir: dir, Processes: true}, world,
+			func(what string) { enc.Encode(event{Begin: what}) },
+			func(r result) { enc.Encode(event{Result: &r}) })
+	})
+}
+
+// event is a line of a rank's file.
+type event struct {
+	Begin  string
+	Result *result
+}
+
+func TestSuiteProcesses(t *testing.T) {
+	eachJob(t, func(t *testing.T, policy string, n int) {
+		dir := t.TempDir()
+		run := runJob(t, "suite", n, policy, dir)
+		o := newOutcomes(n)
+		for r := range n {
+			readEvents(t, o, dir, r)
+		}
+		var err error
+		if run.code != 0 {
+			err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
+		} else if s := strings.TrimSpace(run.stdout + run.stderr); s != "" {
+			t.Errorf("the job wrote:\n%s", s)
+		}
+		o.tell(t, err)
+	})
+}
+
+func readEvents(t *testing.T, o *outcomes, dir string, rank int) {
+	b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("rank", rank)))
+	if err != nil {
+		o.begin(rank, err.Error())
+		return
+	}
+	for dec := json.NewDecoder(bufio.NewReader(bytes.NewReader(b))); ; {
+		var e event
+		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Errorf("rank %d's file: %v", rank, err)
+			return
+		}
+		if e.Result != nil {
+			o.add(rank, *e.Result)
+		} else {
+			o.begin(rank, e.Begin)
+		}
+	}
+}

@@ -1,0 +1,374 @@
+package tests
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// The conformance suite: a table of cases, each a sentence of the MPI standard (or of our own documentation) and a
+// program of all ranks that shows it. One table is run over every progress policy, every kind of communicator and one to
+// five ranks, by thread ranks (here) and by real processes (process_test.go).
+
+// testCase is one sentence and the program that shows it.
+type testCase struct {
+	name     string
+	section  string // of MPI 4.1, or "FitMPI" for a promise of ours
+	sentence string // the decisive one
+	min      int    // ranks that it needs; 0 means 1
+	max      int    // ranks beyond which it shows nothing new; 0 means none
+	world    bool   // too dear to run on every kind of communicator
+	run      func(t *T, c *mpi.Comm)
+}
+
+// suite is the whole table.
+func suite() []testCase {
+	return slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
+		persistentCases, objectCases, threadCases, contextCases, argumentCases, collectiveCases, reductionCases,
+		outstandingCases, collErrorCases, commCases, randomCases)
+}
+
+// commKind makes a communicator to run the cases on; nil means that this rank takes no part.
+type commKind struct {
+	name string
+	make func(world *mpi.Comm) (*mpi.Comm, error)
+}
+
+var commKinds = []commKind{
+	{"world", func(w *mpi.Comm) (*mpi.Comm, error) { return w, nil }},
+	{"self", func(w *mpi.Comm) (*mpi.Comm, error) { return w.Self(), nil }},
+	{"dup", func(w *mpi.Comm) (*mpi.Comm, error) { return w.Dup() }},
+	{"reversed", func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(0, -w.Rank()) }},
+	{"halves", func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(w.Rank()%2, 0) }},
+}
+
+var policies = []string{"worker", "assist", "caller"}
+
+var caseFlag = flag.String("case", "", "run only the cases of the suite whose name matches this expression")
+
+// T is the testing.T of one rank in one case. Safe for concurrent use.
+type T struct {
+	Rank, Size int    // in the world
+	Policy     string // FITMPI_PROGRESS
+	Dir        string // shared by all ranks, for what must not go through MPI; empty at the start of a case
+	Processes  bool   // ranks are processes
+
+	mu       sync.Mutex
+	failures []string // guarded by mu
+}
+
+// fatal is the panic that ends a case.
+type fatal struct{}
+
+func (t *T) Errorf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.failures) < 10 {
+		t.failures = append(t.failures, fmt.Sprintf(format, args...))
+	}
+}
+
+// Fatalf ends the case, and with it the job: the other ranks may wait for this one.
+func (t *T) Fatalf(format string, args ...any) {
+	t.Errorf(format, args...)
+	panic(fatal{})
+}
+
+// must ends the case unless err is nil.
+func (t *T) must(err error, what ...any) {
+	if err != nil {
+		t.Fatalf("%v: %v", strings.TrimSpace(fmt.Sprintln(what...)), err)
+	}
+}
+
+// want compares.
+func want[V comparable](t *T, what string, got, want V) {
+	if got != want {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// wantSlice compares slices and names the first difference.
+func wantSlice[V comparable](t *T, what string, got, want []V) {
+	if len(got) != len(want) {
+		t.Errorf("%s has length %d, want %d", what, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Errorf("%s[%d] is %v, want %v", what, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// wantError checks the class of an error and parts of its text.
+func wantError(t *T, what string, err error, class mpi.ErrorClass, parts ...string) {
+	if !errors.Is(err, class) {
+		t.Errorf("%s: error is %v, want one of class %v", what, err, class)
+		return
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Errorf("%s: error %q does not say %q", what, err, p)
+		}
+	}
+}
+
+// together runs functions in goroutines and waits for them.
+func (t *T) together(fs ...func()) {
+	var wg sync.WaitGroup
+	var failed sync.Once
+	isFatal := false
+	for _, f := range fs {
+		wg.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					if r != any(fatal{}) {
+						t.Errorf("panic: %v\n%s", r, debug.Stack())
+					}
+					failed.Do(func() { isFatal = true })
+				}
+			}()
+			f()
+		})
+	}
+	wg.Wait()
+	if isFatal {
+		panic(fatal{})
+	}
+}
+
+// each runs f in n goroutines.
+func (t *T) each(n int, f func(i int)) {
+	fs := make([]func(), n)
+	for i := range fs {
+		fs[i] = func() { f(i) }
+	}
+	t.together(fs...)
+}
+
+// path is a file in the shared directory.
+func (t *T) path(name string) string { return filepath.Join(t.Dir, name) }
+
+// leave tells ranks that do not call MPI meanwhile that something happened here.
+func (t *T) leave(name string) { t.must(os.WriteFile(t.path(name), nil, 0o600)) }
+
+// isThere asks for what leave left.
+func (t *T) isThere(name string) bool {
+	_, err := os.Stat(t.path(name))
+	return err == nil
+}
+
+// failsafe ends what hangs; no case waits for it to pass.
+const failsafe = 20 * time.Second
+
+// result is the outcome of one case on one rank.
+type result struct {
+	Case, Kind string
+	Failures   []string
+	Millis     int64
+}
+
+// runSuite is the program of a rank: all cases on all kinds of communicators. It tells report each outcome, and begin
+// what it is about to do.
+func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) error {
+	world.SetErrhandler(mpi.ErrorsReturn)
+	world.Self().SetErrhandler(mpi.ErrorsReturn)
+	only, err := regexp.Compile(*caseFlag)
+	if err != nil {
+		return err
+	}
+	for _, kind := range commKinds {
+		if kind.name == "self" && t.Size > 2 || kind.name != "world" && kind.name != "self" && t.Size == 1 {
+			continue
+		}
+		begin("making " + kind.name)
+		c, err := kind.make(world)
+		if err != nil {
+			return err
+		}
+		for i, tc := range suite() {
+			if !only.MatchString(tc.name) || !tc.fits(kind.name, c.Size(), t.Size) {
+				continue
+			}
+			begin(tc.name + " on " + kind.name)
+			rt := &T{Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes,
+				Dir: filepath.Join(t.Dir, fmt.Sprintf("%s-%d-%d", kind.name, i, groupOf(kind.name, t.Rank)))}
+			began := time.Now()
+			ok := rt.runCase(tc, c)
+			report(result{tc.name, kind.name, rt.failures, time.Since(began).Milliseconds()})
+			if !ok {
+				return fmt.Errorf("case %s on %s: %s", tc.name, kind.name, strings.Join(rt.failures, "; "))
+			}
+		}
+		if kind.name != "world" && kind.name != "self" {
+			if err := c.Free(); err != nil {
+				return err
+			}
+		}
+	}
+	begin("finalizing")
+	return nil
+}
+
+// groupOf tells apart communicators of one kind that exist side by side.
+func groupOf(kind string, rank int) int {
+	switch kind {
+	case "self":
+		return rank
+	case "halves":
+		return rank % 2
+	default:
+		return 0
+	}
+}
+
+func (tc testCase) fits(kind string, size, worldSize int) bool {
+	switch {
+	case size < tc.min, tc.max > 0 && size > tc.max:
+		return false
+	case tc.world:
+		return kind == "world"
+	case kind == "self" && worldSize > 1: // what a job of one rank shows, once more beside others
+		return tc.section != "6" && !strings.HasPrefix(tc.section, "6.")
+	}
+	return true
+}
+
+// runCase runs one case on one rank and then looks for what it left behind; false if the ranks can no longer go on together.
+func (t *T) runCase(tc testCase, c *mpi.Comm) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			ok = false
+			if r != any(fatal{}) {
+				t.Errorf("panic: %v\n%s", r, debug.Stack())
+			}
+		}
+	}()
+	t.must(os.MkdirAll(t.Dir, 0o700))
+	tc.run(t, c)
+	t.must(mpi.Barrier(c), "the barrier after the case")
+	if st, found, err := mpi.Iprobe(c, mpi.AnySource, mpi.AnyTag); found || err != nil {
+		t.Errorf("after the case a message was left: %+v, %v", st, err)
+	}
+	return true
+}
+
+// outcomes collects results of all ranks of a job. Safe for concurrent use.
+type outcomes struct {
+	mu   sync.Mutex
+	keys []string            // in the order of the first rank that came there
+	fail map[string][]string // by key
+	now  []string            // what each rank is doing
+	slow map[string]int64    // by key: longest
+}
+
+func newOutcomes(n int) *outcomes {
+	return &outcomes{fail: map[string][]string{}, now: make([]string, n), slow: map[string]int64{}}
+}
+
+func (o *outcomes) begin(rank int, what string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.now[rank] = what
+}
+
+func (o *outcomes) add(rank int, r result) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := r.Kind + "/" + r.Case
+	if _, ok := o.fail[key]; !ok {
+		o.keys = append(o.keys, key)
+		o.fail[key] = nil
+	}
+	o.slow[key] = max(o.slow[key], r.Millis)
+	for _, f := range r.Failures {
+		o.fail[key] = append(o.fail[key], fmt.Sprintf("world rank %d: %s", rank, f))
+	}
+}
+
+// tell makes a subtest of each case; jobErr is how the job ended.
+func (o *outcomes) tell(t *testing.T, jobErr error) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if jobErr != nil {
+		t.Errorf("the job ended with: %v\nthe ranks were at:\n%s", jobErr, strings.Join(o.now, "\n"))
+	}
+	for _, key := range o.keys {
+		t.Run(key, func(t *testing.T) {
+			if o.slow[key] > 500 {
+				t.Logf("%d ms", o.slow[key])
+			}
+			for _, f := range o.fail[key] {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// eachJob calls f for every policy and number of ranks.
+func eachJob(t *testing.T, f func(t *testing.T, policy string, n int)) {
+	for _, policy := range policies {
+		t.Run(policy, func(t *testing.T) {
+			for _, n := range jobSizes() {
+				t.Run(fmt.Sprint(n), func(t *testing.T) { f(t, policy, n) })
+			}
+		})
+	}
+}
+
+// jobSizes are the numbers of ranks: fewer where everything is slow.
+func jobSizes() []int {
+	switch {
+	case testing.Short():
+		return []int{2, 3}
+	case raceEnabled:
+		return []int{1, 2, 3}
+	}
+	return []int{1, 2, 3, 4, 5}
+}
+
+func TestSuiteThreads(t *testing.T) {
+	eachJob(t, func(t *testing.T, policy string, n int) {
+		t.Setenv("FITMPI_PROGRESS", policy)
+		o := newOutcomes(n)
+		dir := t.TempDir()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+		defer cancel()
+		err := mpi.RunThreadsContext(ctx, n, func(_ context.Context, world *mpi.Comm) error {
+			rank := world.Rank()
+			return runSuite(&T{Rank: rank, Size: n, Policy: policy, Dir: dir}, world,
+				func(what string) { o.begin(rank, what) }, func(r result) { o.add(rank, r) })
+		})
+		o.tell(t, err)
+	})
+}
+
+// TestSuiteTable looks at the table itself: every case has a name of its own and says what it shows.
+func TestSuiteTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, tc := range suite() {
+		switch {
+		case tc.name == "" || tc.section == "" || len(tc.sentence) < 20 || tc.run == nil:
+			t.Errorf("case %q is incomplete", tc.name)
+		case seen[tc.name]:
+			t.Errorf("two cases are called %q", tc.name)
+		}
+		seen[tc.name] = true
+	}
+	t.Logf("%d cases", len(seen))
+}
