@@ -1,3 +1,5 @@
+//go:build linux
+
 package mpi
 
 import "github.com/fitmpi/fitmpi/internal/coll"

@@ -1,3 +1,5 @@
+//go:build linux
+
 package mpi
 
 // blocks says which part of a buffer belongs to which rank, in elements.

@@ -1,19 +1,34 @@
+//go:build linux
+
 package mpi
 
 import (
+	"sync"
+
 	"github.com/fitmpi/fitmpi/engine"
 )
 
 // GeneralCallbacks are the functions of a generalised request
 // (MPI 4.1, section 13.2). Each may be nil.
 type GeneralCallbacks struct {
-	Query  func() (Status, error)    // the status and outcome, once complete
-	Free   func() error              // when the request is let go of
-	Cancel func(complete bool) error // Cancel was called
+	// Query gives the status and outcome, once complete: for Wait, Test and their family, and GetStatus.
+	Query func() (Status, error)
+	// Free is called once: by what completes the request, after Query, or, if it is freed, by Free or Complete,
+	// whichever comes last.
+	Free func() error
+	// Cancel is called by Request.Cancel, complete saying whether Complete was called.
+	Cancel func(complete bool) error
 }
 
 // general is the user's part of a generalised request.
-type general struct{ f GeneralCallbacks }
+type general struct {
+	f GeneralCallbacks
+
+	mu       sync.Mutex
+	let      bool // guarded by mu: Request.Free was called
+	complete bool // guarded by mu: Complete was called
+	released bool // guarded by mu: f.Free was called
+}
 
 // GrequestStart makes a request that the user completes with Complete, so that
 // an operation of the user's can be waited for beside those of the library
@@ -23,7 +38,7 @@ func GrequestStart(c *Comm, f GeneralCallbacks) *Request {
 		return failedRequest(c, err)
 	}
 	r := newRequest(c, "GrequestStart")
-	r.general = &general{f}
+	r.general = &general{f: f}
 	r.own.Kind = engine.KindGeneral
 	r.m = &r.own
 	c.job.engine.Post(r.m)
@@ -33,20 +48,27 @@ func GrequestStart(c *Comm, f GeneralCallbacks) *Request {
 // Complete says that the operation of a generalised request is done
 // (MPI 4.1, section 13.2).
 func (r *Request) Complete() error {
-	if r == nil || r.general == nil || r.isDone() {
+	if r == nil || r.general == nil || !r.general.markComplete() {
 		return opErrorf(ErrRequest, "Complete", "the request is not a pending one of GrequestStart")
 	}
 	r.c.job.engine.Complete(r.m, nil)
-	return nil
+	return r.general.releaseIfLet()
 }
 
-func (g *general) result(r *Request) (Status, *Error) {
+// markComplete reports whether this was the first time.
+func (g *general) markComplete() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	first := !g.complete
+	g.complete = true
+	return first
+}
+
+// query is the outcome of a request that is complete; it may be asked for more than once.
+func (g *general) query(r *Request) (Status, *Error) {
 	st, err := emptyStatus(), r.m.Err
 	if g.f.Query != nil && err == nil {
 		st, err = g.f.Query()
-	}
-	if ferr := g.release(); err == nil {
-		err = ferr
 	}
 	if err != nil {
 		return st, opError(ErrOther, r.op, err)
@@ -54,18 +76,55 @@ func (g *general) result(r *Request) (Status, *Error) {
 	return st, nil
 }
 
-func (g *general) cancel(r *Request) error {
+// result is the outcome for what completes the request, and lets go of it.
+func (g *general) result(r *Request) (Status, *Error) {
+	st, err := g.query(r)
+	if ferr := g.release(); ferr != nil && err == nil {
+		err = opError(ErrOther, r.op, ferr)
+	}
+	return st, err
+}
+
+func (g *general) cancel() error {
 	if g.f.Cancel == nil {
 		return nil
 	}
-	return g.f.Cancel(r.isDone())
+	g.mu.Lock()
+	complete := g.complete
+	g.mu.Unlock()
+	return g.f.Cancel(complete)
 }
 
-func (g *general) release() error {
-	if g.f.Free == nil {
+// free lets go of the request, at once if its operation is complete.
+func (g *general) free() error {
+	g.mu.Lock()
+	g.let = true
+	complete := g.complete
+	g.mu.Unlock()
+	if !complete {
 		return nil
 	}
-	f := g.f.Free
-	g.f.Free = nil
-	return f()
+	return g.release()
+}
+
+func (g *general) releaseIfLet() error {
+	g.mu.Lock()
+	let := g.let
+	g.mu.Unlock()
+	if !let {
+		return nil
+	}
+	return g.release()
+}
+
+// release calls the user's Free, the first time.
+func (g *general) release() error {
+	g.mu.Lock()
+	first := !g.released
+	g.released = true
+	g.mu.Unlock()
+	if g.f.Free == nil || !first {
+		return nil
+	}
+	return g.f.Free()
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package mpi
 
 import (
@@ -131,6 +133,9 @@ func (r *Request) Test() (st Status, done bool, err error) {
 // GetStatus is Test that leaves the request as it is: WaitAny still finds it,
 // and a persistent request stays active (MPI 4.1, section 3.7.6).
 func (r *Request) GetStatus() (st Status, done bool, err error) {
+	if r != nil && r.general != nil {
+		return r.generalStatus()
+	}
 	active := r.active()
 	st, done, err = r.Test()
 	if done && active {
@@ -139,6 +144,23 @@ func (r *Request) GetStatus() (st Status, done bool, err error) {
 		r.mu.Unlock()
 	}
 	return st, done, err
+}
+
+// generalStatus asks for the status of a generalised request without completing it.
+func (r *Request) generalStatus() (Status, bool, error) {
+	if !r.isDone() {
+		return Status{}, false, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.collected {
+		return r.status, true, r.err
+	}
+	st, err := r.general.query(r)
+	if err != nil {
+		return st, true, r.c.fail(err)
+	}
+	return st, true, nil
 }
 
 // pending returns an MSO that was not done just now, if there is more than one.
@@ -159,7 +181,7 @@ func (r *Request) Cancel() error {
 	switch {
 	case r == nil || r.isDone():
 	case r.general != nil:
-		return r.general.cancel(r)
+		return r.general.cancel()
 	case r.m != nil:
 		r.c.job.engine.Cancel(r.m)
 	}
@@ -170,7 +192,7 @@ func (r *Request) Cancel() error {
 // learns how (MPI 4.1, section 3.7.3). A request need not be freed.
 func (r *Request) Free() error {
 	if r != nil && r.general != nil {
-		return r.general.release()
+		return r.general.free()
 	}
 	return nil
 }
