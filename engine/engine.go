@@ -71,6 +71,7 @@ type Engine struct {
 	asleep    atomic.Uint32 // how the holder of the right sleeps: awake, asleepHolding, asleepIdle
 	want      atomic.Uint32 // callers that want the right from a sleeping worker
 	callers   atomic.Uint64 // times a caller took the right (assist)
+	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist)
 	parked    atomic.Uint32 // 1 while the worker is parked without the right (futex word)
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
 	lead      chan struct{} // capacity 1: the chance to drive, for a follower

@@ -12,6 +12,14 @@ func (e *Engine) Post(m *MSO) {
 	e.unlockPosted(false)
 }
 
+// PostBlocking is Post by a caller that is about to wait for m, and will make the
+// progress itself if it may: under assist the worker is not woken for it.
+func (e *Engine) PostBlocking(m *MSO) {
+	e.mu.Lock()
+	e.postLocked(m)
+	e.unlockPosted(true)
+}
+
 func (e *Engine) postLocked(m *MSO) {
 	if e.stopping.Load() {
 		e.core.Refuse(m, ErrStopped)
@@ -51,20 +59,22 @@ func (e *Engine) unlockPosted(blocking bool) {
 	}
 }
 
-// postedAssist: a blocking caller sends for itself when nobody holds the right;
-// else the worker is told.
+// postedAssist: a blocking caller sends for itself when nobody holds the right, and
+// will make what other progress there is while it waits; for anything else there
+// must be the worker.
 func (e *Engine) postedAssist(out, blocking bool) {
-	switch {
-	case blocking && out && e.tryRight():
-		e.drv.flushAll()
-		e.releaseRight()
-	case e.right.Load() != 0:
+	if !blocking {
 		e.kick(out)
-		if e.right.Load() == 0 { // its holder may have left without seeing it
-			e.resume()
+		e.attend()
+		return
+	}
+	if out {
+		if e.tryRight() {
+			e.drv.flushAll()
+			e.releaseFlushed()
+		} else {
+			e.kick(true)
 		}
-	case out || !blocking:
-		e.resume()
 	}
 }
 
@@ -150,17 +160,20 @@ func (e *Engine) Bsend(m *MSO) (bool, error) {
 }
 
 // StartSchedule starts a collective; wait for its MSO.
-func (e *Engine) StartSchedule(s *Schedule) {
+func (e *Engine) StartSchedule(s *Schedule) { e.start(s, false) }
+
+// StartBlocking is StartSchedule by a caller that is about to wait for it, and will
+// make the progress itself if it may.
+func (e *Engine) StartBlocking(s *Schedule) { e.start(s, true) }
+
+func (e *Engine) start(s *Schedule, blocking bool) {
 	e.mu.Lock()
 	if e.stopping.Load() {
 		e.core.Refuse(&s.MSO, ErrStopped)
 	} else {
 		e.core.StartSchedule(s)
 	}
-	e.unlockPosted(true)
-	if e.cfg.Progress == Assist && e.right.Load() == 0 { // the caller need not wait for it
-		e.resume()
-	}
+	e.unlockPosted(blocking)
 }
 
 // Iprobe returns the first queued message that fits, nil if there is none; the

@@ -46,6 +46,9 @@ func (e *Engine) wait(need int, ms []*MSO) {
 		return
 	}
 	if countDone(ms) < need {
+		if e.cfg.Progress == Assist {
+			e.attend()
+		}
 		e.park(need, ms)
 	}
 }
@@ -109,7 +112,7 @@ func (e *Engine) claimRight(end int64, need int, ms []*MSO) bool {
 func (e *Engine) unwant() {
 	e.want.Add(^uint32(0))
 	if e.right.Load() == 0 {
-		e.resume()
+		e.attend()
 	}
 }
 

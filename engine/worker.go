@@ -48,10 +48,33 @@ func (e *Engine) releaseRight() {
 		}
 		return
 	}
+	e.owed.Store(false) // before looking: who posts later says so again
 	e.mu.Lock()
-	left := e.core.Active() > 0 || e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0
+	left := e.core.IsBusy() || e.core.HasJobs() || len(e.cmds) > 0
 	e.unlock()
 	if left {
+		e.attend()
+	}
+}
+
+// releaseFlushed gives back the right that a caller took to write its own message
+// only. Operations that are outstanding are not its business: either their callers
+// wait for them and will take the right, or owed says otherwise.
+func (e *Engine) releaseFlushed() {
+	e.right.Store(0)
+	e.mu.Lock()
+	left := e.core.IsOwed() || len(e.cmds) > 0
+	e.unlock()
+	if left || e.owed.Load() {
+		e.attend()
+	}
+}
+
+// attend sees to it that the worker drives, now or when the holder of the right
+// gives it back.
+func (e *Engine) attend() {
+	e.owed.Store(true)
+	if e.right.Load() == 0 {
 		e.resume()
 	}
 }
@@ -88,13 +111,19 @@ func (e *Engine) work() {
 	var seen uint64
 	nap := firstPark
 	for !e.stopping.Load() {
-		if c := e.callers.Load(); c != seen || !e.tryRight() {
+		c := e.callers.Load()
+		polled := c != seen && !e.owed.Load() // callers attend to what there is
+		if polled || !e.tryRight() {
+			if !polled {
+				e.owed.Store(true)
+			}
 			seen = c
 			e.nap(nap)
 			nap = min(2*nap, lastPark)
 			continue
 		}
 		nap = firstPark
+		e.owed.Store(false)
 		e.drive()
 		e.right.Store(0)
 		seen = e.callers.Load() - uint64(min(e.want.Load(), 1)) // whoever wanted it gets a nap's time
@@ -119,9 +148,12 @@ func (e *Engine) orphaned() bool {
 	if e.right.Load() != 0 || e.want.Load() != 0 {
 		return false
 	}
+	if e.owed.Load() {
+		return true
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.core.Active() > 0 || e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0
+	return e.core.IsOwed() || len(e.cmds) > 0
 }
 
 // drive is the worker's turn with the right: until a caller wants it.
@@ -153,7 +185,7 @@ func (e *Engine) sleep(hold bool, d time.Duration) {
 		e.asleep.Store(mode)
 		e.mu.Lock()
 		busy := e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0
-		active := e.core.Active() > 0
+		active := e.core.IsBusy()
 		e.mu.Unlock()
 		if busy || e.stopping.Load() || e.want.Load() != 0 {
 			e.asleep.Store(awake)

@@ -90,7 +90,7 @@ func (c *Core) privateCopy(p *Peer, m *MSO) {
 	base := &m.Buf[:1][0]
 	for i := range p.out.Len() {
 		s := p.out.At(i)
-		if s.mso == m || !s.chunk && len(s.data) > 0 && within(base, len(m.Buf), &s.data[0]) {
+		if s.mso == m || len(s.data) > 0 && within(base, len(m.Buf), &s.data[0]) {
 			s.data = slices.Clone(s.data)
 		}
 	}

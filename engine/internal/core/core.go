@@ -71,6 +71,7 @@ type Core struct {
 	woken  *Waiter           // fired, not yet woken
 	room   *Waiter           // callers that wait for room in the library or attached buffer
 	active int               // MSOs between post and Done
+	unsent int               // bytes on all streams
 	stats  Stats
 }
 
@@ -124,6 +125,13 @@ func (c *Core) Config() Config { return c.cfg }
 // Active is the number of operations between post and Done.
 func (c *Core) Active() int { return c.active }
 
+// IsBusy reports whether anything is to be expected: an operation is not done, or
+// bytes are not with the kernel.
+func (c *Core) IsBusy() bool { return c.active > 0 || c.unsent > 0 }
+
+// IsOwed reports whether something is left to do of calls that have returned.
+func (c *Core) IsOwed() bool { return c.stats.Detached > 0 || c.unsent > 0 || c.HasJobs() }
+
 // Peers is the number of peers, self included.
 func (c *Core) Peers() int { return len(c.peers) }
 
@@ -163,10 +171,7 @@ type PeerError struct {
 }
 
 func (e *PeerError) Error() string {
-	switch {
-	case e.Cause == ErrStopped:
-		return e.Cause.Error()
-	case e.Left:
+	if e.Left {
 		return fmt.Sprintf("rank %d has finalized", e.Peer)
 	}
 	return fmt.Sprintf("rank %d failed: %v", e.Peer, e.Cause)
@@ -174,11 +179,8 @@ func (e *PeerError) Error() string {
 
 func (e *PeerError) Unwrap() error { return e.Cause }
 
-// Is makes a PeerError an ErrPeerFailed or ErrPeerLeft, unless it is we who stopped.
+// Is makes a PeerError an ErrPeerFailed or ErrPeerLeft.
 func (e *PeerError) Is(target error) bool {
-	if e.Cause == ErrStopped {
-		return false
-	}
 	return target == ErrPeerFailed && !e.Left || target == ErrPeerLeft && e.Left
 }
 

@@ -10,6 +10,15 @@ func (c *Core) PeerUp(id PeerID, window int) {
 	}
 }
 
+// why is the error of operations that need p, which is gone: p is not to blame
+// for our own stopping.
+func (p *Peer) why() error {
+	if p.gone.Cause == ErrStopped {
+		return ErrStopped
+	}
+	return p.gone
+}
+
 // PeerGone returns why a peer is gone, nil if it is not.
 func (c *Core) PeerGone(id PeerID) *PeerError { return c.peers[id].gone }
 
@@ -38,16 +47,13 @@ func (c *Core) FailPeer(id PeerID, cause error, left bool, sink *Sink) {
 
 func (c *Core) dropOutput(p *Peer) {
 	for p.out.Len() > 0 {
-		s := p.out.At(0)
-		m := s.mso
-		c.giveBack(s.block, s.own)
-		p.out.PopFront()
-		if m != nil && m.id == 0 {
-			c.sendDone(m, p.gone)
+		if m := c.popSegment(p); m != nil && m.id == 0 {
+			c.sendDone(m, p.why())
 		}
 	}
 	for p.transfers.pop() != nil { // they are in the table of ids
 	}
+	c.unsent -= p.queued
 	p.off, p.queued = 0, 0
 }
 
@@ -57,15 +63,15 @@ func (c *Core) failIDs(p *Peer) {
 		case m == nil:
 		case m.Kind == KindSend && m.Peer == c.cfg.Self:
 		case m.Kind == KindSend && m.Peer == p.ID:
-			c.sendDone(m, p.gone)
+			c.sendDone(m, p.why())
 		case m.Kind == KindRecv && m.Source == p.ID:
-			c.complete(m, p.gone)
+			c.complete(m, p.why())
 		}
 	}
 }
 
 func (c *Core) failPosted(p *Peer) {
-	c.endPosted(p.gone, func(m *MSO) bool { return m.concerns(p.ID, p.gone.Left) })
+	c.endPosted(p.why(), func(m *MSO) bool { return m.concerns(p.ID, p.gone.Left) })
 }
 
 // endPosted completes the posted receives and probes that are concerned.
@@ -123,9 +129,9 @@ func (c *Core) failSink(p *Peer, s *Sink) {
 	*s = Sink{}
 	switch {
 	case m.Kind == KindRecv && m.id == 0:
-		c.complete(m, p.gone)
+		c.complete(m, p.why())
 	case m.Kind == KindArrival && m.partner != nil:
-		c.complete(m.partner, p.gone)
+		c.complete(m.partner, p.why())
 		c.dropArrival(m)
 	case m.Kind == KindArrival && m.ended: // abandoned or withdrawn: nobody knows it any more
 		c.dropArrival(m)

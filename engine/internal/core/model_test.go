@@ -29,7 +29,6 @@ type modelRecv struct {
 	at, from, ctx, tag int
 	m                  *MSO
 	got                *modelSend // nil: not matched
-	held               bool       // a matched probe, not yet received
 }
 
 func (r *modelRecv) fits(s *modelSend) bool {

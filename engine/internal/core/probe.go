@@ -28,7 +28,7 @@ func (c *Core) postProbe(m *MSO) {
 	m.setState(Queued)
 	if m.Peer != AnyPeer {
 		if p := c.peers[m.Peer]; p.gone != nil {
-			c.complete(m, p.gone)
+			c.complete(m, p.why())
 			return
 		}
 	}

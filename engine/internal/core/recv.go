@@ -16,7 +16,7 @@ func (c *Core) postRecv(m *MSO) (Job, bool) {
 	m.setState(Queued)
 	if m.Peer != AnyPeer {
 		if p := c.peers[m.Peer]; p.gone != nil {
-			c.complete(m, p.gone)
+			c.complete(m, p.why())
 			return Job{}, false
 		}
 	}
@@ -36,9 +36,9 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 		c.freeMSO(u)
 		return Job{kind: jobSelf, m: m, from: s, most: c.cfg.MaxMessage}, true
 	case u.ended: // its connection broke in the middle
-		gone := c.peers[u.Peer].gone
+		p := c.peers[u.Peer]
 		c.dropArrival(u)
-		c.complete(m, gone)
+		c.complete(m, p.why())
 		return Job{}, false
 	case u.State() == Offered: // an RTS
 		return c.approve(m, u)
@@ -76,7 +76,7 @@ func (c *Core) approve(m, u *MSO) (Job, bool) {
 func (c *Core) sendCTS(m *MSO) {
 	p := c.peers[m.Source]
 	if p.gone != nil {
-		c.complete(m, p.gone)
+		c.complete(m, p.why())
 		return
 	}
 	if m.total = min(m.Length, len(m.Buf)); m.ended { // abandoned while its memory was allocated

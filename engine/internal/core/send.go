@@ -29,7 +29,7 @@ func (c *Core) postSend(m *MSO) (Job, bool) {
 	m.setState(Queued)
 	switch n := len(m.Buf); {
 	case p.gone != nil:
-		c.sendDone(m, p.gone)
+		c.sendDone(m, p.why())
 	case p.bye:
 		c.sendDone(m, ErrStopped)
 	case m.Peer == c.cfg.Self:

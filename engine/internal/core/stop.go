@@ -42,7 +42,7 @@ func (c *Core) Stop() {
 	}
 	self := c.peers[c.cfg.Self]
 	self.gone = &PeerError{Peer: self.ID, Cause: ErrStopped}
-	c.endPosted(self.gone, func(*MSO) bool { return true })
+	c.endPosted(self.why(), func(*MSO) bool { return true })
 	c.stopSelf(self)
 	c.stopJobs()
 }
@@ -61,7 +61,7 @@ func (c *Core) stopSelf(self *Peer) {
 		} else { // held by a matched probe
 			u.ended = true
 		}
-		c.sendDone(s, self.gone)
+		c.sendDone(s, self.why())
 	}
 }
 

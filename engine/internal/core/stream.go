@@ -14,7 +14,6 @@ type segment struct {
 	data  []byte
 	block []byte // memory to give back when the span is written
 	own   owner  // where block goes
-	chunk bool   // block is a chunk: more may be appended while it is the last segment
 	mso   *MSO   // told when the span is written
 }
 
@@ -29,6 +28,8 @@ type Peer struct {
 	owed   int        // eager bytes to give back by the next Credit frame
 
 	out       buffer.Ring[segment]
+	popped    int // segments ever taken off out
+	chunk     int // popped + index of the segment that owns the newest chunk, plus 1; 0 if none
 	off       int // bytes of the first segment that are written
 	queued    int // bytes in out, not counting off
 	transfers fifo[MSO, *MSO]
@@ -99,26 +100,60 @@ func (c *Core) control(p *Peer, h *wire.Header) {
 
 // reserve returns n bytes (at most outChunk) at the end of p's stream for the
 // caller to fill before the mutex is released. Control frames must always find
-// room, so the chunk is taken beyond the budget if need be.
+// room, so a chunk is taken beyond the budget if need be.
 func (c *Core) reserve(p *Peer, n int) []byte {
+	c.grow(p, n)
+	s := p.newestChunk()
+	if s == nil || len(s.data)+n > cap(s.data) {
+		b := c.pool.Force(outChunk)
+		p.pushChunk(segment{data: b[:n], block: b, own: ownPool})
+		return b[:n]
+	}
+	end := len(s.data)
+	d := s.data[end : end+n]
+	if p.chunk == p.popped+p.out.Len() { // the last segment of the stream
+		s.data = s.data[:end+n]
+		return d
+	}
+	// Somebody's memory stands behind it. The rest of the chunk goes on behind
+	// that, and the block with it: it is free when its last bytes are written.
+	next := segment{data: d, block: s.block, own: s.own}
+	s.data, s.block, s.own = s.data[:end:end], nil, ownUser
+	p.pushChunk(next)
+	return d
+}
+
+// grow notes that n bytes are put on p's stream.
+func (c *Core) grow(p *Peer, n int) {
 	c.markDirty(p)
 	p.queued += n
-	if k := p.out.Len(); k > 0 {
-		if s := p.out.At(k - 1); s.chunk && len(s.data)+n <= cap(s.data) {
-			end := len(s.data)
-			s.data = s.data[:end+n]
-			return s.data[end:]
-		}
+	c.unsent += n
+}
+
+// newestChunk returns the segment that owns the chunk taken last, nil if it is written.
+func (p *Peer) newestChunk() *segment {
+	if p.chunk <= p.popped {
+		return nil
 	}
-	b := c.pool.Force(outChunk)
-	p.out.Push(segment{data: b[:n], block: b, own: ownPool, chunk: true})
-	return b[:n]
+	return p.out.At(p.chunk - 1 - p.popped)
+}
+
+func (p *Peer) pushChunk(s segment) {
+	p.out.Push(s)
+	p.chunk = p.popped + p.out.Len()
+}
+
+// popSegment takes the first segment off the stream and gives back its block.
+func (c *Core) popSegment(p *Peer) *MSO {
+	s := p.out.PopFront()
+	p.popped++
+	c.giveBack(s.block, s.own)
+	return s.mso
 }
 
 // append puts a span of somebody's memory on p's stream.
 func (c *Core) append(p *Peer, s segment) {
-	c.markDirty(p)
-	p.queued += len(s.data)
+	c.grow(p, len(s.data))
 	p.out.Push(s)
 }
 
@@ -167,6 +202,7 @@ func (c *Core) refill(p *Peer) {
 func (c *Core) Wrote(id PeerID, n int) {
 	p := c.peers[id]
 	p.queued -= n
+	c.unsent -= n
 	p.off += n
 	for p.out.Len() > 0 {
 		s := p.out.At(0)
@@ -174,10 +210,7 @@ func (c *Core) Wrote(id PeerID, n int) {
 			break
 		}
 		p.off -= len(s.data)
-		m := s.mso
-		c.giveBack(s.block, s.own)
-		p.out.PopFront()
-		if m != nil {
+		if m := c.popSegment(p); m != nil {
 			c.written(m)
 		}
 	}
