@@ -77,7 +77,7 @@ func (g *graph) release() {
 // startColl starts a collective on c: build adds its steps, deliver, if not nil,
 // runs in the thread that waits, once it has succeeded.
 func startColl(c *Comm, op string, build func(g coll.Graph) error, deliver func() error) *Request {
-	seq := engine.Tag(c.collSeq.Add(1) & TagUB)
+	seq := engine.Tag((c.collSeq.Add(1) - 1) & TagUB)
 	g := &graph{s: engine.NewSchedule(c.coll, seq, c.peers)}
 	if err := build(g); err != nil {
 		return failedRequest(c, opError(ClassOf(err), op, err))

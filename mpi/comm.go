@@ -187,6 +187,9 @@ type Errhandler func(c *Comm, err *Error) error
 // ErrorsAreFatal ends the job with one message; the default. In a job of thread
 // ranks every pending operation ends and the error is returned.
 func ErrorsAreFatal(c *Comm, err *Error) error {
+	if err.Class == ErrProcFailed {
+		c.job.awaitVerdict()
+	}
 	c.job.abort(1, err.Error())
 	return err
 }

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -65,7 +66,9 @@ func engineConfig(info boot.Info, getenv func(string) string) (engine.Config, er
 	v.size(envCopyMax, &cfg.CopyMax)
 	v.size(envSocketBuf, &cfg.SocketBuffer)
 	v.parse(envSpin, func(s string) (err error) {
-		cfg.Spin, err = time.ParseDuration(s)
+		if cfg.Spin, err = time.ParseDuration(s); err == nil && cfg.Spin < 0 {
+			err = errors.New("a duration less than 0: 0s turns polling off")
+		}
 		return err
 	})
 	v.parse(envLog, func(s string) error { return setLogger(&cfg, s) })

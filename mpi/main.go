@@ -89,6 +89,18 @@ func (j *job) abortProcess(code int, message string) {
 	os.Exit(code)
 }
 
+// verdictWait is how long a rank that aborts because another is gone lets those speak first who know why.
+const verdictWait = 100 * time.Millisecond
+
+// awaitVerdict waits for the end of the job by somebody else: the launcher has seen a process die, or has been told why by
+// the process itself, and says the cause; all that we could say is that it is gone.
+func (j *job) awaitVerdict() {
+	select {
+	case <-j.ctx.Done():
+	case <-time.After(verdictWait):
+	}
+}
+
 // Main runs fn as this process's rank and exits: it calls Init and Finalize,
 // turns an error or a panic of fn into the end of the whole job with one
 // message, and sets the exit code. ctx ends when the job is aborted or the
@@ -108,6 +120,9 @@ func Main(fn func(ctx context.Context, world *Comm) error) {
 	j := world.job
 	j.onSignal()
 	if err := protectMain(j, fn); err != nil {
+		if errors.Is(err, ErrProcFailed) {
+			j.awaitVerdict()
+		}
 		j.abortProcess(1, fmt.Sprintf("rank %d: %v", world.rank, err))
 	}
 	if !j.finalized.Load() {

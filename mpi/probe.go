@@ -28,7 +28,7 @@ func (c *Comm) probe(op string, kind engine.Kind, source, tag int) (*Message, St
 	m := getMSO()
 	c.recvMSO(m, source, tag)
 	m.Kind = kind
-	c.job.engine.Post(m)
+	c.job.engine.PostBlocking(m)
 	ended := c.wait(m)
 	err, st := m.Err, c.statusOf(m)
 	var msg *Message

@@ -35,7 +35,7 @@ func finishRecv[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (st 
 	} else {
 		m.Alloc = allocBytes
 	}
-	c.job.engine.Post(m)
+	c.job.engine.PostBlocking(m)
 	ended := c.wait(m)
 	var err *Error
 	if e.plain {

@@ -68,7 +68,7 @@ func (c *Comm) send(op string, mode sendMode, p payload, dest, tag int) *Error {
 	case modeBuffered:
 		return c.bsend(op, m, dest)
 	case modeSync:
-		c.job.engine.Post(m)
+		c.job.engine.PostBlocking(m)
 	}
 	ended := false
 	if posted {

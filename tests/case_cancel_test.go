@@ -69,6 +69,7 @@ func cancelSend(t *T, c *mpi.Comm) {
 		_, ok, err := mpi.Iprobe(c, mpi.AnySource, 3)
 		t.must(err)
 		want(t, "the cancelled message is there", ok, false)
+		t.must(mpi.Barrier(c))
 	}
 	tell := mpi.Isend(c, ramp(100, 1), right(c), 3)
 	got, _, err := mpi.RecvNew[int64](c, left(c), 3)
@@ -83,12 +84,12 @@ func cancelRace(t *T, c *mpi.Comm) {
 	for k := range 40 {
 		n := mixed(k)
 		in := make([]int64, n)
-		r := mpi.Irecv(c, in, left(c), 3)
+		r := mpi.Irecv(c, in, left(c), 10+k)
 		send := mpi.Issend[int64]
 		if k%2 == 1 {
 			send = mpi.Isend[int64]
 		}
-		s := send(c, ramp(n, k), right(c), 3)
+		s := send(c, ramp(n, k), right(c), 10+k)
 		if k%3 > 0 {
 			s.Test()
 		}

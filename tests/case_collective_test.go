@@ -80,12 +80,12 @@ func mergeAll(acc, in []map[string]int) {
 }
 
 // matrix is 2 by 2 modulo a prime: a product of them depends on the order.
-type matrix [4]uint32
+type matrix [4]uint64
 
 const prime = 65521
 
 func matrixOf(r, i int) matrix {
-	return matrix{uint32(r+2) % prime, uint32(i+1) % prime, uint32(3*r+1) % prime, uint32(i*r+5) % prime}
+	return matrix{uint64(r+2) % prime, uint64(i+1) % prime, uint64(3*r+1) % prime, uint64(i*r+5) % prime}
 }
 
 func (a matrix) times(b matrix) matrix {
@@ -95,9 +95,13 @@ func (a matrix) times(b matrix) matrix {
 	}
 }
 
-// all runs f over types and sizes; the many objects and the far sizes only where they are affordable.
+// all runs f over types and sizes: all of them on the world.
 func all(t *T, f func(e elements, n int)) {
-	for _, name := range []string{"int8", "float64", "complex128", "uint16 max", "struct", "matrix"} {
+	names, sizes := []string{"int8", "float64", "complex128", "uint16 max", "struct", "matrix"}, sizes
+	if !t.World {
+		names, sizes = []string{"float64", "matrix"}, []int{0, 7, 1024}
+	}
+	for _, name := range names {
 		for _, n := range sizes {
 			f(elementKinds[name], n)
 		}
@@ -426,7 +430,7 @@ func predefined(t *T, c *mpi.Comm) {
 	one("BXor", mpi.BXor[uint32], uint32(me+5), xor)
 	one("LAnd", mpi.LAnd[uint32], uint32(me), 0)
 	one("LOr", mpi.LOr[uint32], uint32(me+1), 1)
-	one("LXor", mpi.LXor[uint32], 7, uint32(p%2))
+	one("LXor", mpi.LXor[uint32], 1, uint32(p%2))
 	b := []bool{false}
 	t.must(mpi.Allreduce(c, []bool{me == 0}, b, mpi.LOr))
 	want(t, "LOr of bool", b[0], true)

@@ -119,6 +119,9 @@ type event struct {
 
 func TestSuiteProcesses(t *testing.T) {
 	eachJob(t, func(t *testing.T, policy string, n int) {
+		if n == 4 && policy != "assist" {
+			t.Skip("two processes for each core show little that three do not")
+		}
 		dir := t.TempDir()
 		run := runJob(t, "suite", n, policy, dir)
 		o := newOutcomes(n)

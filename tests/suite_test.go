@@ -40,21 +40,24 @@ func suite() []testCase {
 		outstandingCases, collErrorCases, commCases, randomCases)
 }
 
-// commKind makes a communicator to run the cases on; nil means that this rank takes no part.
+// commKind makes a communicator to run the cases on.
 type commKind struct {
-	name string
-	make func(world *mpi.Comm) (*mpi.Comm, error)
+	name  string
+	sizes []int // of the world, at which it is worth its time
+	make  func(world *mpi.Comm) (*mpi.Comm, error)
 }
 
 var commKinds = []commKind{
-	{"world", func(w *mpi.Comm) (*mpi.Comm, error) { return w, nil }},
-	{"self", func(w *mpi.Comm) (*mpi.Comm, error) { return w.Self(), nil }},
-	{"dup", func(w *mpi.Comm) (*mpi.Comm, error) { return w.Dup() }},
-	{"reversed", func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(0, -w.Rank()) }},
-	{"halves", func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(w.Rank()%2, 0) }},
+	{"world", []int{1, 2, 3, 4, 5}, func(w *mpi.Comm) (*mpi.Comm, error) { return w, nil }},
+	{"self", []int{1, 2}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Self(), nil }},
+	{"dup", []int{2, 4}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Dup() }},
+	{"reversed", []int{2, 3, 5}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(0, -w.Rank()) }},
+	{"halves", []int{3, 4, 5}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(w.Rank()%2, 0) }},
 }
 
 var policies = []string{"worker", "assist", "caller"}
+
+var timesFlag = flag.Bool("times", false, "log the slowest cases of each job")
 
 var caseFlag = flag.String("case", "", "run only the cases of the suite whose name matches this expression")
 
@@ -64,6 +67,7 @@ type T struct {
 	Policy     string // FITMPI_PROGRESS
 	Dir        string // shared by all ranks, for what must not go through MPI; empty at the start of a case
 	Processes  bool   // ranks are processes
+	World      bool   // the case runs on the world communicator: the place for what takes long
 
 	mu       sync.Mutex
 	failures []string // guarded by mu
@@ -192,7 +196,7 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 		return err
 	}
 	for _, kind := range commKinds {
-		if kind.name == "self" && t.Size > 2 || kind.name != "world" && kind.name != "self" && t.Size == 1 {
+		if !slices.Contains(kind.sizes, t.Size) {
 			continue
 		}
 		begin("making " + kind.name)
@@ -205,7 +209,7 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 				continue
 			}
 			begin(tc.name + " on " + kind.name)
-			rt := &T{Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes,
+			rt := &T{World: kind.name == "world", Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes,
 				Dir: filepath.Join(t.Dir, fmt.Sprintf("%s-%d-%d", kind.name, i, groupOf(kind.name, t.Rank)))}
 			began := time.Now()
 			ok := rt.runCase(tc, c)
@@ -264,6 +268,7 @@ func (t *T) runCase(tc testCase, c *mpi.Comm) (ok bool) {
 	if st, found, err := mpi.Iprobe(c, mpi.AnySource, mpi.AnyTag); found || err != nil {
 		t.Errorf("after the case a message was left: %+v, %v", st, err)
 	}
+	t.must(mpi.Barrier(c), "the barrier before the next case")
 	return true
 }
 
@@ -307,6 +312,17 @@ func (o *outcomes) tell(t *testing.T, jobErr error) {
 	defer o.mu.Unlock()
 	if jobErr != nil {
 		t.Errorf("the job ended with: %v\nthe ranks were at:\n%s", jobErr, strings.Join(o.now, "\n"))
+	}
+	if *timesFlag {
+		slices.SortFunc(o.keys, func(a, b string) int { return int(o.slow[b] - o.slow[a]) })
+		sum := int64(0)
+		for _, ms := range o.slow {
+			sum += ms
+		}
+		t.Logf("%5d ms in all", sum)
+		for _, key := range o.keys[:min(25, len(o.keys))] {
+			t.Logf("%5d ms %s", o.slow[key], key)
+		}
 	}
 	for _, key := range o.keys {
 		t.Run(key, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -132,12 +133,7 @@ func describe(m *MSO) string {
 type args []string
 
 func (a args) has(name string) bool {
-	for _, x := range a {
-		if x == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a, name)
 }
 
 func (a args) num(name string, otherwise int) int {

@@ -1,0 +1,113 @@
+package mpi_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// Nothing allocates on the path of a message, once pools have filled.
+
+// allocations runs round on two thread ranks, first to warm up, then counted, and returns the allocations of the whole
+// process per round.
+func allocations(t *testing.T, rounds int, program func(c *mpi.Comm) (round func() error)) float64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
+		round := program(c)
+		some := func() error {
+			for range rounds {
+				if err := round(); err != nil {
+					return err
+				}
+			}
+			return mpi.Barrier(c)
+		}
+		if err := some(); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			runtime.GC() // none within
+			runtime.ReadMemStats(&before)
+		}
+		if err := mpi.Barrier(c); err != nil {
+			return err
+		}
+		if err := some(); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			runtime.ReadMemStats(&after)
+		}
+		return mpi.Barrier(c)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(after.Mallocs-before.Mallocs) / float64(rounds)
+}
+
+func eachAllocation(t *testing.T, program func(c *mpi.Comm, n int) (round func() error)) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, policy := range []string{"worker", "assist"} {
+		for _, n := range []int{1, 128, 8 << 10, 128 << 10} {
+			t.Run(fmt.Sprintf("%s/%dB", policy, 8*n), func(t *testing.T) {
+				t.Setenv("FITMPI_PROGRESS", policy)
+				rounds := 1000
+				if n > 10000 {
+					rounds = 200
+				}
+				perMessage := allocations(t, rounds, func(c *mpi.Comm) func() error { return program(c, n) }) / 2
+				t.Logf("%.3f allocations per message", perMessage)
+				if perMessage >= 0.5 {
+					t.Errorf("%.2f allocations per message, want 0", perMessage)
+				}
+			})
+		}
+	}
+}
+
+func TestAllocsSendRecv(t *testing.T) {
+	eachAllocation(t, func(c *mpi.Comm, n int) func() error {
+		buf, other := make([]float64, n), 1-c.Rank()
+		return func() error { // there and back: two messages
+			if c.Rank() == 0 {
+				if err := mpi.Send(c, buf, other, 1); err != nil {
+					return err
+				}
+			}
+			if _, err := mpi.Recv(c, buf, other, 1); err != nil {
+				return err
+			}
+			if c.Rank() == 1 {
+				return mpi.Send(c, buf, other, 1)
+			}
+			return nil
+		}
+	})
+}
+
+func TestAllocsPersistent(t *testing.T) {
+	eachAllocation(t, func(c *mpi.Comm, n int) func() error {
+		in, out, other := make([]float64, n), make([]float64, n), 1-c.Rank()
+		r, s := mpi.RecvInit(c, in, other, 1), mpi.SendInit(c, out, other, 1)
+		return func() error { // both ways at once: two messages
+			if err := r.Start(); err != nil {
+				return err
+			}
+			if err := s.Start(); err != nil {
+				return err
+			}
+			if _, err := s.Wait(); err != nil {
+				return err
+			}
+			_, err := r.Wait()
+			return err
+		}
+	})
+}
