@@ -11,12 +11,9 @@ func Allgather[T any](c *Comm, in, out []T) error { return done(iallgather(c, "A
 func Iallgather[T any](c *Comm, in, out []T) *Request { return iallgather(c, "Iallgather", in, out) }
 
 func iallgather[T any](c *Comm, op string, in, out []T) *Request {
-	e := elemOf[T]()
-	if err := c.checkColl(op, 0); err != nil {
+	e, err := collElem[T](c, op, 0)
+	if err != nil {
 		return failedRequest(c, err)
-	}
-	if e.err != nil {
-		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	n := c.Size() * len(in)
 	if err := checkLen(op, "out", len(out), n); err != nil {
@@ -43,12 +40,9 @@ func Iallgatherv[T any](c *Comm, in, out []T, counts, displs []int) *Request {
 }
 
 func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *Request {
-	e := elemOf[T]()
-	if err := c.checkColl(op, 0); err != nil {
+	e, err := collElem[T](c, op, 0)
+	if err != nil {
 		return failedRequest(c, err)
-	}
-	if e.err != nil {
-		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	bl, err := newBlocks(op, "out", c.Size(), len(out), counts, displs)
 	if err == nil {

@@ -48,12 +48,9 @@ func Ialltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, r
 }
 
 func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
-	e := elemOf[T]()
-	if err := c.checkColl(op, 0); err != nil {
+	e, err := collElem[T](c, op, 0)
+	if err != nil {
 		return failedRequest(c, err)
-	}
-	if e.err != nil {
-		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	from, err := newBlocks(op, "in", c.Size(), len(in), sendCounts, sendDispls)
 	if err != nil {

@@ -33,12 +33,9 @@ func Bcast[T any](c *Comm, buf []T, root int) error { return done(ibcast(c, "Bca
 func Ibcast[T any](c *Comm, buf []T, root int) *Request { return ibcast(c, "Ibcast", buf, root) }
 
 func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
-	if err := c.checkColl(op, root); err != nil {
+	e, err := collElem[T](c, op, root)
+	if err != nil {
 		return failedRequest(c, err)
-	}
-	e := elemOf[T]()
-	if e.err != nil {
-		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	if !e.plain {
 		return ibcastObjects(c, op, buf, root)

@@ -16,12 +16,9 @@ func Igather[T any](c *Comm, in, out []T, root int) *Request {
 }
 
 func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
-	if err := c.checkColl(op, root); err != nil {
+	e, err := collElem[T](c, op, root)
+	if err != nil {
 		return failedRequest(c, err)
-	}
-	e := elemOf[T]()
-	if e.err != nil {
-		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	if c.rank != root {
 		out = nil
@@ -52,12 +49,9 @@ func Igatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) *Requ
 }
 
 func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root int) *Request {
-	if err := c.checkColl(op, root); err != nil {
+	e, err := collElem[T](c, op, root)
+	if err != nil {
 		return failedRequest(c, err)
-	}
-	e := elemOf[T]()
-	if e.err != nil {
-		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	var bl blocks
 	if c.rank == root {

@@ -16,12 +16,9 @@ func Iscatter[T any](c *Comm, in, out []T, root int) *Request {
 }
 
 func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
-	if err := c.checkColl(op, root); err != nil {
+	e, err := collElem[T](c, op, root)
+	if err != nil {
 		return failedRequest(c, err)
-	}
-	e := elemOf[T]()
-	if e.err != nil {
-		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	if c.rank != root {
 		in = nil
@@ -52,12 +49,9 @@ func Iscatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) 
 }
 
 func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T, root int) *Request {
-	if err := c.checkColl(op, root); err != nil {
+	e, err := collElem[T](c, op, root)
+	if err != nil {
 		return failedRequest(c, err)
-	}
-	e := elemOf[T]()
-	if e.err != nil {
-		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	var bl blocks
 	if c.rank == root {

@@ -138,6 +138,18 @@ func (c *Comm) checkColl(op string, root int) *Error {
 	return nil
 }
 
+// collElem is checkColl of a collective over elements of T, whose description it returns.
+func collElem[T any](c *Comm, op string, root int) (*elem, *Error) {
+	if err := c.checkColl(op, root); err != nil {
+		return nil, err
+	}
+	e := elemOf[T]()
+	if e.err != nil {
+		return nil, opError(ErrType, op, e.err)
+	}
+	return e, nil
+}
+
 // checkLen says that a buffer is too short.
 func checkLen(op, what string, have, need int) *Error {
 	if have < need {
