@@ -131,10 +131,24 @@ func (c *Comm) plainResult(op string, m *engine.MSO, e *elem, bufLen int) (Statu
 		return st, opErrorf(ErrType, op, "the message holds serialised objects, the buffer is of %s: receive it with the type that was sent", e.name).with(st.Source)
 	}
 	if m.Err != nil {
-		return st, c.engineError(op, m.Err, st.Source, e.size, bufLen)
+		return c.recvError(op, m, e.size, bufLen)
 	}
 	st.Count = wholeCount(m.Length, e.size)
 	return st, nil
+}
+
+// recvError is the outcome of a receive that failed. Only a truncation has met a message; else the rank in the error is the
+// one that was asked for.
+func (c *Comm) recvError(op string, m *engine.MSO, size, bufLen int) (Status, *Error) {
+	if errors.Is(m.Err, engine.ErrTruncated) {
+		st := c.statusOf(m)
+		return st, c.engineError(op, m.Err, st.Source, size, bufLen)
+	}
+	peer := -1
+	if m.Peer != engine.AnyPeer {
+		peer = c.rankOf(m.Peer)
+	}
+	return emptyStatus(), c.engineError(op, m.Err, peer, size, bufLen)
 }
 
 // wholeCount is the number of elements in n bytes.
@@ -155,7 +169,7 @@ func (c *Comm) objectResult(op string, m *engine.MSO, e *elem) (Status, *Error) 
 	case m.Cancelled:
 		return Status{Source: AnySource, Tag: AnyTag, Cancelled: true}, nil
 	case m.Err != nil:
-		return st, c.engineError(op, m.Err, st.Source, 0, 0)
+		return c.recvError(op, m, 0, 0)
 	case !m.GotObject:
 		return st, opErrorf(ErrType, op, "the message holds plain memory, the buffer is of %s, which travels serialised: receive it with the type that was sent", e.name).with(st.Source)
 	}

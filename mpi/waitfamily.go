@@ -15,37 +15,55 @@ var waits atomic.Uint64
 // waitFor returns when need of rs are done.
 func waitFor(need int, rs []*Request) {
 	var room [8]*engine.MSO
-	for count(rs) < need {
-		ms, e, stop := room[:0], (*engine.Engine)(nil), []func() bool(nil)
-		wantAll := need == len(rs)
+	for {
+		ms, e, stop, done := room[:0], (*engine.Engine)(nil), []func() bool(nil), 0
 		round := waits.Add(1)
 		for _, r := range rs {
-			if r.isDone() || r.mark == round { // the same request may stand there twice
-				continue
-			}
-			r.mark = round
-			e = r.c.job.engine
-			if m := r.m; m != nil && !m.IsDone() {
-				ms = append(ms, m)
-				stop = r.bound(stop, m)
-			}
-			if x := r.extra; x != nil && !x.IsDone() && (wantAll || r.m == nil || r.m.IsDone()) {
-				ms = append(ms, x)
-				stop = r.bound(stop, x)
+			switch open := r.open(need == len(rs), ms); {
+			case len(open) == len(ms): // done by now: nobody will wake us for it
+				done++
+			case r.mark == round: // the same request may stand there twice
+			default:
+				r.mark, e = round, r.c.job.engine
+				for _, m := range open[len(ms):] {
+					stop = r.bound(stop, m)
+				}
+				ms = open
 			}
 		}
-		if len(ms) == 0 {
-			continue
-		}
-		if wantAll {
-			e.WaitMany(len(ms), ms)
-		} else {
-			e.WaitMany(1, ms)
+		if done < need {
+			e.WaitMany(least(need == len(rs), len(ms)), ms)
 		}
 		for _, f := range stop {
 			f()
 		}
+		if done >= need {
+			return
+		}
 	}
+}
+
+// least is how many of n operations to wait for.
+func least(all bool, n int) int {
+	if all {
+		return n
+	}
+	return 1
+}
+
+// open appends what r still waits for: of two operations the second only when both are wanted, or the first is done.
+func (r *Request) open(both bool, ms []*engine.MSO) []*engine.MSO {
+	if r == nil {
+		return ms
+	}
+	first := r.m != nil && !r.m.IsDone()
+	if first {
+		ms = append(ms, r.m)
+	}
+	if r.extra != nil && (both || !first) && !r.extra.IsDone() {
+		ms = append(ms, r.extra)
+	}
+	return ms
 }
 
 // bound ends m with the context of the communicator, if it has one.

@@ -3,6 +3,8 @@ package tests
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -181,7 +183,13 @@ func contextDeadline(t *T, c *mpi.Comm) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Recv after its deadline: %v", err)
 	}
-	wantError(t, "Recv after its deadline", err, mpi.ErrOther, "Recv", "deadline exceeded")
+	wantError(t, "Recv after its deadline", err, mpi.ErrOther, "Recv", fmt.Sprint("from rank ", left(c)), "deadline exceeded")
+	ctx, cancel = context.WithTimeout(context.Background(), 2*time.Millisecond)
+	defer cancel()
+	st, err := mpi.Recv(c.WithContext(ctx), make([]int, 1), mpi.AnySource, 1)
+	wantError(t, "Recv of any after its deadline", err, mpi.ErrOther, "deadline exceeded")
+	want(t, "its error names a sender", strings.Contains(fmt.Sprint(err), "from rank"), false)
+	wantEmpty(t, "Recv of any after its deadline", st)
 	_, err = mpi.Recv(c.WithContext(ctx), make([]int, 1), mpi.AnySource, 1)
 	wantError(t, "Recv after its deadline", err, mpi.ErrOther, "deadline exceeded")
 	t.must(mpi.Barrier(c))

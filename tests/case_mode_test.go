@@ -52,12 +52,6 @@ func hear(t *T, c *mpi.Comm, from int) {
 	t.must(err)
 }
 
-// swapFlags: both neighbours have come here.
-func swapFlags(t *T, c *mpi.Comm) {
-	_, err := mpi.Sendrecv[byte, byte](c, nil, right(c), tagFlag, nil, left(c), tagFlag)
-	t.must(err)
-}
-
 func synchronous(t *T, c *mpi.Comm) {
 	for k, n := range append([]int{0}, lengths...) {
 		out := mpi.Issend(c, ramp(n, k), right(c), tagData)

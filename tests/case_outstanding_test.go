@@ -31,7 +31,7 @@ func outstanding(t *T, c *mpi.Comm) {
 	const n = 24
 	p, me := c.Size(), c.Rank()
 	outs := make([][]int64, n)
-	strings := make([][]string, n)
+	words := make([][]string, n)
 	rs := make([]*mpi.Request, n)
 	in := func(k, r int) []int64 {
 		b := make([]int64, mixed(k))
@@ -51,8 +51,8 @@ func outstanding(t *T, c *mpi.Comm) {
 			copy(outs[k], in(k, me))
 			rs[k] = mpi.Ibcast(c, outs[k][:mixed(k)], k%p)
 		case 3:
-			strings[k] = make([]string, 1)
-			rs[k] = mpi.Iallreduce(c, []string{fmt.Sprint(me, k, ";")}, strings[k], mpi.Sum)
+			words[k] = make([]string, 1)
+			rs[k] = mpi.Iallreduce(c, []string{fmt.Sprint(me, k, ";")}, words[k], mpi.Sum)
 		}
 	}
 	for i := range n {
@@ -76,11 +76,7 @@ func outstanding(t *T, c *mpi.Comm) {
 		case 2:
 			wantSlice(t, "Ibcast", outs[k][:m], in(k, k%p))
 		case 3:
-			all := ""
-			for r := range p {
-				all += fmt.Sprint(r, k, ";")
-			}
-			want(t, "strings", strings[k][0], all)
+			want(t, "strings", words[k][0], eachRank(p, func(r int) string { return fmt.Sprint(r, k, ";") }))
 		}
 	}
 }
@@ -213,12 +209,12 @@ func lengthsDiffer(t *T, c *mpi.Comm) {
 		doomed(t, c, fmt.Sprint("Allgather ", n), mpi.ErrTruncate, func(c *mpi.Comm) error { return mpi.Allgather(c, in[:m], out) })
 		doomed(t, c, fmt.Sprint("Alltoall ", n), mpi.ErrTruncate, func(c *mpi.Comm) error { return mpi.Alltoall(c, in, out) })
 	}
-	strings := make([]string, 2)
+	words := make([]string, 2)
 	if last {
-		strings = strings[:1]
+		words = words[:1]
 	}
-	doomed(t, c, "Bcast of objects", mpi.ErrTruncate, func(c *mpi.Comm) error { return mpi.Bcast(c, strings, 0) })
-	doomed(t, c, "Allreduce of objects", mpi.ErrCount, func(c *mpi.Comm) error { return mpi.Allreduce(c, strings, make([]string, 2), mpi.Sum) })
+	doomed(t, c, "Bcast of objects", mpi.ErrTruncate, func(c *mpi.Comm) error { return mpi.Bcast(c, words, 0) })
+	doomed(t, c, "Allreduce of objects", mpi.ErrCount, func(c *mpi.Comm) error { return mpi.Allreduce(c, words, make([]string, 2), mpi.Sum) })
 }
 
 func opPanics(t *T, c *mpi.Comm) {

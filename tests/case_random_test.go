@@ -199,11 +199,7 @@ func (p *program) collective(c *mpi.Comm) {
 	case 5:
 		s := make([]string, 1)
 		p.start(mpi.Iallreduce(c, []string{fmt.Sprint(me)}, s, mpi.Sum), func() {
-			all := ""
-			for r := range size {
-				all += fmt.Sprint(r)
-			}
-			want(p.t, "Iallreduce of strings", s[0], all)
+			want(p.t, "Iallreduce of strings", s[0], eachRank(size, func(r int) string { return fmt.Sprint(r) }))
 		})
 	}
 }

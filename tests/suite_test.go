@@ -176,6 +176,15 @@ func (t *T) isThere(name string) bool {
 	return err == nil
 }
 
+// eachRank joins what f says for each of n ranks, in order.
+func eachRank(n int, f func(r int) string) string {
+	var b strings.Builder
+	for r := range n {
+		b.WriteString(f(r))
+	}
+	return b.String()
+}
+
 // failsafe ends what hangs; no case waits for it to pass.
 const failsafe = 20 * time.Second
 
