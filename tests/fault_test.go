@@ -60,7 +60,7 @@ func surviveRank() {
 		if err != nil {
 			return err
 		}
-		// Posted before the failure. A wildcard that starts after it does not fail, so far: the living may still send.
+		// Posted before the failure; what anybody might answer fails too, for the dead one can not.
 		wild := mpi.Irecv(d, make([]int, 1), mpi.AnySource, mpi.AnyTag)
 		if err := mpi.Barrier(c); err != nil {
 			return err
@@ -71,6 +71,8 @@ func surviveRank() {
 		}
 		calls := waitingCalls(c)
 		calls["Wait of a wildcard"] = func() error { return second(wild.Wait()) }
+		calls["Recv from anybody"] = func() error { return second(mpi.Recv(d, make([]int, 1), mpi.AnySource, mpi.AnyTag)) }
+		calls["Probe of anybody"] = func() error { return second(mpi.Probe(d, mpi.AnySource, 77)) }
 		expectFailure("", calls)
 		expectFailure("later ", calls) // what starts now fails at once
 		if err := meetSurvivors(c); err != nil {

@@ -66,6 +66,7 @@ type Core struct {
 	attached    *buffer.Attached // of Bsend; nil when none
 	attachedMem []byte
 
+	failed []*Peer           // peers that failed, in order
 	dirty  fifo[Peer, *Peer] // peers with something to write
 	jobs   buffer.Ring[Job]  // long work for the holder of the progress right
 	woken  *Waiter           // fired, not yet woken

@@ -38,6 +38,9 @@ func (c *Core) FailPeer(id PeerID, cause error, left bool, sink *Sink) {
 		return
 	}
 	p.gone = &PeerError{Peer: id, Left: left, Cause: cause}
+	if !left {
+		c.failed = append(c.failed, p)
+	}
 	c.failSink(p, sink)
 	c.dropOutput(p)
 	c.failIDs(p)

@@ -26,11 +26,9 @@ func (c *Core) postProbe(m *MSO) {
 		return
 	}
 	m.setState(Queued)
-	if m.Peer != AnyPeer {
-		if p := c.peers[m.Peer]; p.gone != nil {
-			c.complete(m, p.why())
-			return
-		}
+	if p := c.lost(m); p != nil {
+		c.complete(m, p.why())
+		return
 	}
 	c.probes = append(c.probes, m)
 }

@@ -14,14 +14,29 @@ func (c *Core) postRecv(m *MSO) (Job, bool) {
 		return c.take(m, u)
 	}
 	m.setState(Queued)
+	if p := c.lost(m); p != nil {
+		c.complete(m, p.why())
+	} else {
+		c.posted.add(m)
+	}
+	return Job{}, false
+}
+
+// lost returns the peer whose end means that a receive or probe must not wait:
+// its source, or a failed one that a wildcard might be waiting for.
+func (c *Core) lost(m *MSO) *Peer {
 	if m.Peer != AnyPeer {
 		if p := c.peers[m.Peer]; p.gone != nil {
-			c.complete(m, p.why())
-			return Job{}, false
+			return p
+		}
+		return nil
+	}
+	for _, p := range c.failed {
+		if m.concerns(p.ID, false) {
+			return p
 		}
 	}
-	c.posted.add(m)
-	return Job{}, false
+	return nil
 }
 
 // take joins receive m with arrival u, which is off the event queue.
