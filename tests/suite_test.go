@@ -356,13 +356,11 @@ func eachJob(t *testing.T, f func(t *testing.T, policy string, n int)) {
 	}
 }
 
-// jobSizes are the numbers of ranks: fewer where everything is slow.
+// jobSizes are the numbers of ranks.
 func jobSizes() []int {
 	switch {
 	case testing.Short():
 		return []int{2, 3}
-	case raceEnabled:
-		return []int{1, 2, 3}
 	}
 	return []int{1, 2, 3, 4, 5}
 }

@@ -12,7 +12,7 @@ import (
 
 // MinWindow is the eager credit, in bytes, that every rank grants every peer:
 // it may be used before the handshake has said how much more there is.
-const MinWindow = 64 << 10
+const MinWindow = wire.MinWindow
 
 // maxWindow bounds the credit that is believed, against overflow.
 const maxWindow = 1 << 40
