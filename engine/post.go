@@ -240,21 +240,6 @@ func (e *Engine) Complete(m *MSO, err error) {
 	e.kick(false) // a caller that drives may wait for m
 }
 
-// Borrow returns an MSO for a blocking call; Return takes it back, done.
-func (e *Engine) Borrow(k core.Kind) *MSO {
-	e.mu.Lock()
-	m := e.core.NewMSO(k)
-	e.mu.Unlock()
-	return m
-}
-
-// Return takes back what Borrow gave, when it is done or was never posted.
-func (e *Engine) Return(m *MSO) {
-	e.mu.Lock()
-	e.core.FreeMSO(m)
-	e.mu.Unlock()
-}
-
 // Attach gives the engine the memory for Bsend. It reports false if there is
 // one already.
 func (e *Engine) Attach(mem []byte) bool {

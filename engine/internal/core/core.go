@@ -133,9 +133,6 @@ func (c *Core) IsBusy() bool { return c.active > 0 || c.unsent > 0 }
 // IsOwed reports whether something is left to do of calls that have returned.
 func (c *Core) IsOwed() bool { return c.stats.Detached > 0 || c.unsent > 0 || c.HasJobs() }
 
-// Peers is the number of peers, self included.
-func (c *Core) Peers() int { return len(c.peers) }
-
 // Stats returns a copy of the counters and the gauges of now.
 func (c *Core) Stats() Stats {
 	s := c.stats

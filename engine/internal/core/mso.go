@@ -219,12 +219,6 @@ func (c *Core) freeMSO(m *MSO) {
 	c.free = m
 }
 
-// NewMSO and FreeMSO lend the free list to the engine for its blocking calls.
-func (c *Core) NewMSO(k Kind) *MSO { return c.newMSO(k) }
-
-// FreeMSO takes back a Done MSO from NewMSO.
-func (c *Core) FreeMSO(m *MSO) { c.freeMSO(m) }
-
 func (m *MSO) header(k wire.Kind) wire.Header {
 	h := wire.Header{Kind: k, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(len(m.Buf))}
 	if m.Object {

@@ -94,9 +94,6 @@ func (c *Core) count(p Protocol, m *MSO) {
 // caller copies the payload there without the mutex and calls PostCopied.
 func (c *Core) Reserve(n int) ([]byte, bool) { return c.pool.Get(n) }
 
-// Unreserve gives back what Reserve gave.
-func (c *Core) Unreserve(b []byte) { c.giveBack(b, ownPool) }
-
 // PostCopied sends block, which Reserve gave and the caller filled, with the
 // envelope of m. m itself is not posted: the message no longer needs it.
 func (c *Core) PostCopied(m *MSO, block []byte) (Job, bool) {
