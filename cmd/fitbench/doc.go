@@ -1,0 +1,10 @@
+// Fitbench measures FitMPI: latency, bandwidth, message rate, matching, and how
+// well communication hides behind computation. Run it under fitrun, where its ranks
+// are processes, or alone, where they are threads of its own:
+//
+//	fitrun -n 2 ./cmd/fitbench pingpong
+//	fitbench -ranks 2 -plot pingpong.svg pingpong
+//
+// bench/METHOD.md says what each test does and reports; bench/compare runs it beside
+// Open MPI, MPICH and raw sockets.
+package main

@@ -1,0 +1,166 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/bench"
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// test is one benchmark. Every rank calls run with the same options.
+type test struct {
+	name     string
+	about    string
+	minRanks int
+	sizes    []int // default of -sizes, in bytes; of match the depths
+	run      func(e *env) error
+}
+
+// tests are all benchmarks, in the order of the help text.
+func tests() []test {
+	return []test{
+		{"pingpong", "half the round trip of one message", 2, latencySizes, pingpong},
+	}
+}
+
+// Sizes that several tests share.
+var (
+	latencySizes = []int{1, 8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
+)
+
+// env is what a test gets: the job and the options, and where its results go.
+type env struct {
+	ctx   context.Context
+	world *mpi.Comm
+	rank  int
+	ranks int
+	opt   *options
+	test  string
+	rows  []bench.Row
+}
+
+// runTest runs the test that opt names and writes its rows at rank 0.
+func runTest(ctx context.Context, world *mpi.Comm, opt *options, stdout io.Writer) error {
+	t := opt.test
+	if world.Size() < t.minRanks {
+		return fmt.Errorf("test %s needs %d ranks or more, this job has %d: start it with fitrun -n %d or give -ranks %d",
+			t.name, t.minRanks, world.Size(), t.minRanks, t.minRanks)
+	}
+	e := &env{ctx: ctx, world: world, rank: world.Rank(), ranks: world.Size(), opt: opt, test: t.name}
+	if err := t.run(e); err != nil {
+		return err
+	}
+	if e.rank != 0 {
+		return nil
+	}
+	return opt.write(stdout, e.rows)
+}
+
+// sizes are the sizes to measure.
+func (e *env) sizes() []int {
+	if len(e.opt.sizes) > 0 {
+		return e.opt.sizes
+	}
+	return e.opt.test.sizes
+}
+
+// report adds a row at this rank: xs are the measurements, which it sorts. Only
+// the rows of rank 0 are written; see gather for measurements of other ranks.
+func (e *env) report(kase string, size int, measure, unit string, xs []float64) {
+	e.rows = append(e.rows, bench.Row{
+		Test: e.test, Peer: "fitmpi", Transport: e.opt.transport(), Policy: e.opt.policy, Ranks: e.ranks,
+		Case: kase, Size: int64(size), Measure: measure, Unit: unit,
+		Summary: bench.Summarise(xs, bench.HigherIsBetter(unit)),
+	})
+	if e.rank == 0 {
+		fmt.Fprintf(os.Stderr, "\r\x1b[K%s %s %d %s", e.test, kase, size, measure)
+	}
+}
+
+// gather gives rank 0 the measurements of rank from; every rank of the two calls
+// it, and rank 0 gets them, the other gets nil.
+func (e *env) gather(from int, xs []float64) ([]float64, error) {
+	if from == 0 {
+		return xs, nil
+	}
+	switch e.rank {
+	case from:
+		return nil, mpi.Send(e.world, xs, 0, resultTag)
+	case 0:
+		xs, _, err := mpi.RecvNew[float64](e.world, from, resultTag)
+		return xs, err
+	}
+	return nil, nil
+}
+
+// Tags of fitbench's own messages, apart from those of the measured ones.
+const (
+	dataTag   = 1
+	ackTag    = 2
+	syncTag   = 3
+	resultTag = 4
+)
+
+// sync lets ranks 0 and 1 start together: both have entered it when it returns,
+// and rank 0 returns last but by one message's time.
+func (e *env) sync() error {
+	var b [1]byte
+	if e.rank == 0 {
+		if err := mpi.Send(e.world, b[:], 1, syncTag); err != nil {
+			return err
+		}
+		_, err := mpi.Recv(e.world, b[:], 1, syncTag)
+		return err
+	}
+	if _, err := mpi.Recv(e.world, b[:], 0, syncTag); err != nil {
+		return err
+	}
+	return mpi.Send(e.world, b[:], 0, syncTag)
+}
+
+// iterations is how often to repeat a measurement with messages of this size, and
+// warmup how often before that without measuring.
+func (e *env) iterations(size int) int {
+	if e.opt.iterations > 0 {
+		return e.opt.iterations
+	}
+	switch {
+	case size <= 4<<10:
+		return 5000
+	case size <= 64<<10:
+		return 2000
+	case size <= 1<<20:
+		return 300
+	}
+	return 40
+}
+
+func (e *env) warmup(size int) int {
+	if e.opt.warmup >= 0 {
+		return e.opt.warmup
+	}
+	return max(e.iterations(size)/10, 5)
+}
+
+// buffer makes a buffer of n bytes, every page of it touched.
+func buffer(n int) []byte {
+	b := make([]byte, max(n, 1))[:n]
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+var epoch = time.Now()
+
+// now is the time in nanoseconds since some moment of this process.
+func now() int64 { return int64(time.Since(epoch)) }
+
+// micros is the time since start, in microseconds.
+func micros(start int64) float64 { return float64(now()-start) / 1e3 }
