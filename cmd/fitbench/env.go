@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
@@ -24,9 +25,7 @@ type test struct {
 
 // tests are all benchmarks, in the order of the help text.
 func tests() []test {
-	return []test{
-		{"pingpong", "half the round trip of one message", 2, latencySizes, pingpong},
-	}
+	return slices.Concat(pairTests(), hidingTests(), jobTests())
 }
 
 // Sizes that several tests share.
