@@ -4,6 +4,5 @@ package main
 
 // hidingTests are the tests of what communication costs computation, and the other way round.
 func hidingTests() []test {
-	return []test{
-	}
+	return []test{}
 }

@@ -4,6 +4,5 @@ package main
 
 // jobTests are the tests of whole jobs, and of what the interface costs.
 func jobTests() []test {
-	return []test{
-	}
+	return []test{}
 }
