@@ -111,22 +111,18 @@ func (e *Engine) turn() bool {
 	return cmds || out || jobs || n > 0
 }
 
-// wait sleeps until something arrives, somebody wakes the poller or the time is
-// over, and handles what arrived.
+// wait sleeps until something may have arrived, somebody wakes the poller or max
+// has passed (max < 0: for ever).
 func (d *driver) wait(max time.Duration, hold bool) {
-	var n int
 	var err error
 	if hold {
-		n, err = d.poller.WaitHolding(d.events, max)
+		err = d.poller.WaitHolding(max)
 	} else {
-		n, err = d.poller.Wait(d.events, d.bounded(max))
+		err = d.poller.Wait(max)
 	}
-	d.e.asleep.Store(awake)
 	if err != nil {
 		d.e.cfg.Logger.Error("poll failed", "rank", d.e.cfg.Rank, "err", err)
 	}
-	d.handle(d.events[:n])
-	d.runJobs()
 }
 
 func (d *driver) handle(evs []netpoll.Event) {

@@ -38,6 +38,8 @@ const (
 	Standard    = core.Standard
 	Synchronous = core.Synchronous
 
+	moving = core.Moving
+
 	AnyPeer = core.AnyPeer
 	AnyTag  = core.AnyTag
 
@@ -58,7 +60,8 @@ var NewSchedule = core.NewSchedule
 
 // Engine is the communication engine of one rank.
 type Engine struct {
-	cfg Config // immutable after Listen
+	cfg      Config // immutable after Listen
+	eagerMax int    // immutable after Listen: cfg.EagerMax in force
 
 	mu      sync.Mutex
 	core    *core.Core     // guarded by mu
@@ -68,11 +71,12 @@ type Engine struct {
 	right atomic.Uint32 // 1 while somebody holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer
 
-	asleep    atomic.Uint32 // how the holder of the right sleeps: awake, asleepHolding, asleepIdle
-	want      atomic.Uint32 // callers that want the right from a sleeping worker
+	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ... (futex word)
+	want      atomic.Uint32 // callers that want the right from a worker that is awake
 	callers   atomic.Uint64 // times a caller took the right (assist)
 	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist)
-	parked    atomic.Uint32 // 1 while the worker is parked without the right (futex word)
+	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
+	prompt    atomic.Int32  // how often in a row a caller waited promptly for what it had left to the worker (assist)
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
 	lead      chan struct{} // capacity 1: the chance to drive, for a follower
 
@@ -87,6 +91,7 @@ func Listen(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, core: core.New(cfg.core()), lead: make(chan struct{}, 1)}
+	e.eagerMax = e.core.Config().EagerMax
 	drv, err := newDriver(e)
 	if err != nil {
 		return nil, err

@@ -64,8 +64,7 @@ func (e *Engine) unlockPosted(blocking bool) {
 // must be the worker.
 func (e *Engine) postedAssist(out, blocking bool) {
 	if !blocking {
-		e.kick(out)
-		e.attend()
+		e.attend(out)
 		return
 	}
 	if out {
@@ -73,67 +72,9 @@ func (e *Engine) postedAssist(out, blocking bool) {
 			e.drv.flushAll()
 			e.releaseFlushed()
 		} else {
-			e.kick(true)
+			e.summon() // to write it as soon as whoever holds the right is done
 		}
 	}
-}
-
-// Send is a standard-mode send that may return before the message is received:
-// with room in the library send buffer the payload is copied there. When
-// posted is true the caller must wait for m; otherwise the call is complete and
-// m was not used (FiTMPI: a buffered Send costs the copy).
-func (e *Engine) Send(m *MSO) (posted bool, err error) {
-	n := len(m.Buf)
-	e.mu.Lock()
-	if err := e.refusalLocked(m.Peer); err != nil {
-		e.unlock()
-		return false, err
-	}
-	if e.core.CanShort(m.Peer, n) || n > e.cfg.CopyMax {
-		e.postLocked(m)
-		e.unlockPosted(true)
-		e.settle(m.Peer)
-		return true, nil
-	}
-	block, ok := e.core.Reserve(n)
-	if !ok {
-		e.postLocked(m)
-		e.unlockPosted(true)
-		return true, nil
-	}
-	e.unlock()
-	copy(block, m.Buf)
-	e.mu.Lock()
-	if j, ok := e.core.PostCopied(m, block); ok {
-		e.runJob(&j)
-	}
-	e.unlockPosted(true)
-	return false, nil
-}
-
-// refusalLocked returns why nothing can be sent to a peer, nil if it can.
-func (e *Engine) refusalLocked(id PeerID) error {
-	if e.stopping.Load() {
-		return ErrStopped
-	}
-	if gone := e.core.PeerGone(id); gone != nil {
-		return gone
-	}
-	return nil
-}
-
-// settle keeps a blocking send of the caller policy inside the call until its
-// bytes are with the kernel: nobody else would bring them there.
-func (e *Engine) settle(id PeerID) {
-	if e.cfg.Progress != Caller || !e.tryRight() {
-		return
-	}
-	e.driveUntil(func() bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return e.core.Pending(id) == 0 || e.core.PeerGone(id) != nil
-	})
-	e.releaseRight()
 }
 
 // Bsend sends from the attached buffer: m is copied there and not posted. It

@@ -50,7 +50,7 @@ func (e *Engine) rest(c chan struct{}, deadline time.Time) bool {
 	const tick = 10 * time.Millisecond
 	if e.cfg.Progress == Caller && e.tryRight() {
 		if !e.turn() {
-			e.sleep(false, tick)
+			e.sleep(asleepIdle, e.drv.bounded(tick))
 		}
 		e.releaseRight()
 		return false

@@ -13,14 +13,33 @@ func (e *Engine) Wait(m *MSO) {
 		return
 	}
 	one := [1]*MSO{m}
-	e.wait(1, one[:])
+	e.wait(&goal{1, one[:]})
 }
 
 // WaitMany returns when need of ms are done; nil entries count as done.
 func (e *Engine) WaitMany(need int, ms []*MSO) {
-	if countDone(ms) < need {
-		e.wait(need, ms)
+	if g := (goal{need, ms}); !g.met() {
+		e.wait(&g)
 	}
+}
+
+// goal is what a caller waits for: need of ms done.
+type goal struct {
+	need int
+	ms   []*MSO // without those at the end that were seen done
+}
+
+// met reports whether the goal is reached. Of many operations that are all needed
+// it looks at the last that is not done, which mostly is done last.
+func (g *goal) met() bool {
+	for n := len(g.ms); g.need > 0 && n > 0; n = len(g.ms) {
+		if m := g.ms[n-1]; m != nil && !m.IsDone() {
+			break
+		}
+		g.ms = g.ms[:n-1]
+		g.need--
+	}
+	return g.need <= 0 || g.need < len(g.ms) && countDone(g.ms) >= g.need
 }
 
 func countDone(ms []*MSO) int {
@@ -35,73 +54,87 @@ func countDone(ms []*MSO) int {
 
 // wait climbs the ladder: under assist poll while a core is free for it, then
 // sleep; under caller drive, or sleep behind somebody who does.
-func (e *Engine) wait(need int, ms []*MSO) {
+func (e *Engine) wait(g *goal) {
 	switch e.cfg.Progress {
 	case Worker:
-		e.spinWait(need, ms)
+		e.spinWait(g)
 	case Assist:
-		e.assistWait(need, ms)
+		e.assistWait(g)
 	case Caller:
-		e.driveWait(need, ms)
+		e.driveWait(g)
 		return
 	}
-	if countDone(ms) < need {
+	if !g.met() {
 		if e.cfg.Progress == Assist {
-			e.attend()
+			e.summon()
 		}
-		e.park(need, ms)
+		e.park(g)
 	}
 }
 
 // spinWait tests the completion words for a while, if a core is free for that.
-func (e *Engine) spinWait(need int, ms []*MSO) {
+func (e *Engine) spinWait(g *goal) {
 	if e.cfg.Spin == 0 {
 		return
 	}
 	for end := sys.Nanotime() + int64(e.cfg.Spin); sys.Nanotime() < end; {
 		for range 64 {
-			if countDone(ms) >= need {
+			if g.met() {
 				return
 			}
 		}
 	}
 }
 
-// assistWait takes the progress right and polls until ms are done or the time
-// for spinning is over; then the worker goes on.
-func (e *Engine) assistWait(need int, ms []*MSO) {
+// assistWait takes the progress right and polls until the goal is met or nothing has
+// happened for the time of spinning; then the worker goes on.
+func (e *Engine) assistWait(g *goal) {
 	if e.cfg.Spin == 0 {
 		return
 	}
-	end := sys.Nanotime() + int64(e.cfg.Spin)
-	if !e.claimRight(end, need, ms) {
+	now := sys.Nanotime()
+	e.noteWait(now)
+	end := now + int64(e.cfg.Spin)
+	if !e.claimRight(end, g) {
 		return
 	}
+	busy := false
 	for i := 0; ; i++ {
-		e.turn()
-		if countDone(ms) >= need || i%16 == 15 && sys.Nanotime() > end {
+		busy = e.turn() || busy
+		if g.met() {
 			break
+		}
+		if i == 0 {
+			e.kick(true) // each arrival would wake the worker for nothing: let it nap
+		}
+		if i%16 == 15 {
+			now := sys.Nanotime()
+			if busy {
+				busy, end = false, now+int64(e.cfg.Spin)
+			}
+			if now > end {
+				break
+			}
 		}
 	}
 	e.releaseRight()
 }
 
-// claimRight gets the right, asking a sleeping worker for it, unless the wait is
-// over before or the time is.
-func (e *Engine) claimRight(end int64, need int, ms []*MSO) bool {
+// claimRight gets the right, asking the worker for it if need be, unless the wait
+// is over before or the time is.
+func (e *Engine) claimRight(end int64, g *goal) bool {
 	if e.tryRight() {
 		e.callers.Add(1)
 		return true
 	}
 	e.want.Add(1)
 	defer e.unwant()
-	e.rouse()
 	for sys.Nanotime() < end {
 		if e.tryRight() {
 			e.callers.Add(1)
 			return true
 		}
-		if countDone(ms) >= need {
+		if g.met() {
 			return false
 		}
 	}
@@ -112,35 +145,35 @@ func (e *Engine) claimRight(end int64, need int, ms []*MSO) bool {
 func (e *Engine) unwant() {
 	e.want.Add(^uint32(0))
 	if e.right.Load() == 0 {
-		e.attend()
+		e.summon()
 	}
 }
 
-// park sleeps until need of ms are done.
-func (e *Engine) park(need int, ms []*MSO) {
+// park sleeps until the goal is met.
+func (e *Engine) park(g *goal) {
 	e.mu.Lock()
 	w := e.getWaiterLocked()
-	ok := e.core.Attach(w, need, ms...)
+	ok := e.core.Attach(w, g.need, g.ms...)
 	e.unlock()
 	if ok {
 		<-w.C
 	}
 	e.mu.Lock()
-	e.core.Detach(w, ms...)
+	e.core.Detach(w, g.ms...)
 	e.waiters = append(e.waiters, w)
 	e.unlock()
 }
 
 // driveWait is the caller policy: the waiting caller drives if nobody else
 // does, else it sleeps until its MSOs are done or the driver's seat is free.
-func (e *Engine) driveWait(need int, ms []*MSO) {
-	for countDone(ms) < need {
+func (e *Engine) driveWait(g *goal) {
+	for !g.met() {
 		if e.tryRight() {
-			e.driveUntil(func() bool { return countDone(ms) >= need })
+			e.driveUntil(func() bool { return g.met() })
 			e.releaseRight()
 			continue
 		}
-		e.follow(need, ms)
+		e.follow(g)
 	}
 	if e.followers.Load() > 0 && e.right.Load() == 0 { // we may have taken the chance to drive from one of them
 		e.offerLead()
@@ -160,16 +193,16 @@ func (e *Engine) driveUntil(done func() bool) {
 		if done() || e.stopping.Load() {
 			return
 		}
-		e.sleep(false, 100*time.Millisecond)
+		e.sleep(asleepIdle, e.drv.bounded(100*time.Millisecond))
 		last = sys.Nanotime()
 	}
 }
 
 // follow sleeps behind the caller that drives.
-func (e *Engine) follow(need int, ms []*MSO) {
+func (e *Engine) follow(g *goal) {
 	e.mu.Lock()
 	w := e.getWaiterLocked()
-	ok := e.core.Attach(w, need, ms...)
+	ok := e.core.Attach(w, g.need, g.ms...)
 	e.unlock()
 	if ok {
 		e.followers.Add(1)
@@ -184,7 +217,7 @@ func (e *Engine) follow(need int, ms []*MSO) {
 		e.followers.Add(-1)
 	}
 	e.mu.Lock()
-	fired := e.core.Detach(w, ms...)
+	fired := e.core.Detach(w, g.ms...)
 	e.unlock()
 	if ok && fired {
 		<-w.C
@@ -219,7 +252,7 @@ func (e *Engine) sleepRoom(w *core.Waiter) {
 			continue
 		}
 		if !e.turn() && len(w.C) == 0 {
-			e.sleep(false, 10*time.Millisecond)
+			e.sleep(asleepIdle, e.drv.bounded(10*time.Millisecond))
 		}
 		e.releaseRight()
 	}

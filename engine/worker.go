@@ -7,11 +7,12 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// How the holder of the progress right sleeps.
+// Where whoever makes progress is: the worker, or under caller the caller that drives.
 const (
 	awake         uint32 = iota // it will look at the queues again by itself
-	asleepHolding               // in a wait of the right kind: needs waking for output and commands only
-	asleepIdle                  // in a wait without a P because nothing is outstanding: needs waking for any post
+	napping                     // the worker, on the futex, while callers poll: needs waking for whatever no caller attends to
+	asleepHolding               // in the poller with its P: needs waking for output and commands only
+	asleepIdle                  // in the poller without a P because nothing is outstanding: needs waking for any post
 )
 
 const (
@@ -50,10 +51,11 @@ func (e *Engine) releaseRight() {
 	}
 	e.owed.Store(false) // before looking: who posts later says so again
 	e.mu.Lock()
-	left := e.core.IsBusy() || e.core.HasJobs() || len(e.cmds) > 0
+	out := e.hasOutputLocked()
+	left := out || e.core.IsBusy()
 	e.unlock()
 	if left {
-		e.attend()
+		e.attend(out)
 	}
 }
 
@@ -63,89 +65,131 @@ func (e *Engine) releaseRight() {
 func (e *Engine) releaseFlushed() {
 	e.right.Store(0)
 	e.mu.Lock()
-	left := e.core.IsOwed() || len(e.cmds) > 0
+	out := e.hasOutputLocked()
+	left := out || e.core.IsOwed()
 	e.unlock()
 	if left || e.owed.Load() {
-		e.attend()
+		e.attend(out)
 	}
+}
+
+// hasOutputLocked reports whether there is something that a turn would do without
+// anything arriving.
+func (e *Engine) hasOutputLocked() bool {
+	return e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0
 }
 
 // attend sees to it that the worker drives, now or when the holder of the right
-// gives it back.
-func (e *Engine) attend() {
+// gives it back, or soon when a caller will have done it by then; output says that
+// there is something to send or to run.
+func (e *Engine) attend(output bool) {
 	e.owed.Store(true)
-	if e.right.Load() == 0 {
-		e.resume()
+	switch e.asleep.Load() {
+	case awake:
+	case napping:
+		if e.right.Load() == 0 && !e.isPrompt() {
+			e.resume()
+		}
+	case asleepHolding:
+		if output && !e.isPrompt() {
+			e.kick(true)
+		}
+	default:
+		e.kick(output)
 	}
 }
 
-// kick wakes the holder of the right after a post; output says that there is
-// something to send or to run.
+// summon sees to it that the worker drives now, or when the holder of the right
+// gives it back.
+func (e *Engine) summon() {
+	e.owed.Store(true)
+	e.postedAt.Store(0)
+	e.rouse()
+}
+
+// kick wakes whoever sleeps in the poller; output says that there is something to
+// send or to run.
 func (e *Engine) kick(output bool) {
 	switch s := e.asleep.Load(); {
-	case s == awake || s == asleepHolding && !output:
+	case s == awake || s == napping || s == asleepHolding && !output:
 	case e.asleep.CompareAndSwap(s, awake):
 		e.drv.wake()
 	}
 }
 
-// rouse wakes the holder of the right and the worker, whatever they sleep in.
+// resume ends the worker's nap.
+func (e *Engine) resume() {
+	if e.asleep.CompareAndSwap(napping, awake) {
+		e.stats.resumes.Add(1)
+		sys.FutexWake(&e.asleep, 1)
+	}
+}
+
+// rouse wakes whoever makes progress, whatever it sleeps in.
 func (e *Engine) rouse() {
 	e.kick(true)
 	e.resume()
 }
 
-// resume ends the worker's nap.
-func (e *Engine) resume() {
-	if e.parked.Load() == 1 && e.parked.CompareAndSwap(1, 0) {
-		sys.FutexWake(&e.parked, 1)
-	}
-}
-
-// work is the worker: it holds the progress right unless a caller does.
+// work is the worker. It holds the progress right for one turn at a time, and not
+// while it sleeps: a caller that wants it then need not ask.
 func (e *Engine) work() {
 	// The thread is locked because it sleeps in system calls with the P kept
 	// and must not be shared with goroutines that would then sleep along.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var seen uint64
-	nap := firstPark
+	var seen uint64 // callers, when the worker looked last
+	nap, last := firstPark, int64(0)
 	for !e.stopping.Load() {
 		c := e.callers.Load()
-		polled := c != seen && !e.owed.Load() // callers attend to what there is
+		polled := c != seen && !e.owed.Load() || e.want.Load() != 0 || e.isFresh() // callers attend to what there is
+		seen = c
 		if polled || !e.tryRight() {
 			if !polled {
-				e.owed.Store(true)
+				e.owed.Store(true) // the holder may only write a message of its own
 			}
-			seen = c
-			e.nap(nap)
-			nap = min(2*nap, lastPark)
+			nap = e.nap(nap)
 			continue
 		}
 		nap = firstPark
 		e.owed.Store(false)
-		e.drive()
+		e.postedAt.Store(0)
+		busy := e.turn()
+		bound := e.drv.bounded(-1)
 		e.right.Store(0)
-		seen = e.callers.Load() - uint64(min(e.want.Load(), 1)) // whoever wanted it gets a nap's time
+		switch {
+		case busy:
+			last = sys.Nanotime()
+		case e.cfg.KeepP && sys.Nanotime()-last < int64(linger):
+			e.sleep(asleepHolding, holdWait)
+		default:
+			e.sleep(asleepIdle, bound)
+		}
+		seen = e.callers.Load()
 	}
 }
 
-// nap parks the worker, without the right, while callers poll for themselves.
-func (e *Engine) nap(d time.Duration) {
-	e.parked.Store(1)
-	if !e.stopping.Load() && !e.orphaned() {
+// nap parks the worker while callers poll for themselves. It returns how long the
+// next nap may be.
+func (e *Engine) nap(d time.Duration) time.Duration {
+	if e.isFresh() {
+		d = promptly // if its caller does not come, the worker must
+	}
+	e.asleep.Store(napping)
+	if !e.stopping.Load() && !e.isOrphaned() {
 		if e.cfg.KeepP {
-			sys.FutexWaitHolding(&e.parked, 1, min(d, holdWait))
+			sys.FutexWaitHolding(&e.asleep, napping, min(d, holdWait))
 		} else {
-			sys.FutexWait(&e.parked, 1, d)
+			sys.FutexWait(&e.asleep, napping, d)
 		}
 	}
-	e.parked.Store(0)
+	e.asleep.Store(awake)
+	return min(2*d, lastPark)
 }
 
-// orphaned reports whether there is work that nobody attends to.
-func (e *Engine) orphaned() bool {
-	if e.right.Load() != 0 || e.want.Load() != 0 {
+// isOrphaned reports whether there is work that nobody attends to.
+func (e *Engine) isOrphaned() bool {
+	if e.right.Load() != 0 || e.want.Load() != 0 || e.isFresh() {
 		return false
 	}
 	if e.owed.Load() {
@@ -156,50 +200,32 @@ func (e *Engine) orphaned() bool {
 	return e.core.IsOwed() || len(e.cmds) > 0
 }
 
-// drive is the worker's turn with the right: until a caller wants it.
-func (e *Engine) drive() {
-	last := sys.Nanotime()
-	for !e.stopping.Load() && e.want.Load() == 0 {
-		if e.turn() {
-			last = sys.Nanotime()
-			continue
-		}
-		e.sleep(e.cfg.KeepP && sys.Nanotime()-last < int64(linger), -1)
-	}
-}
-
-// sleep waits in the poller. While operations are outstanding, or hold asks for
-// it, the wait is short and keeps the P: a worker that must first get a P back
-// is late by milliseconds when every P computes (DESIGN.md, section 4). With
-// nothing outstanding the wait is an ordinary system call of at most d (d < 0:
-// for ever), and costs nothing.
-//
-// Preconditions:
-//   - the caller holds the progress right.
-func (e *Engine) sleep(hold bool, d time.Duration) {
-	mode := asleepIdle
-	if hold || d < 0 && !e.cfg.KeepP {
-		mode = asleepHolding
+// sleep waits in the poller until something arrives, somebody wakes it, or d has
+// passed. While operations are outstanding, or the mode asks for it, the wait is
+// short and keeps the P: a worker that must first get a P back is late by
+// milliseconds when every P computes (DESIGN.md, section 4). With nothing
+// outstanding the wait is an ordinary system call, and costs nothing.
+func (e *Engine) sleep(mode uint32, d time.Duration) {
+	if mode == asleepIdle && e.cfg.Progress != Caller && !e.cfg.KeepP {
+		mode = asleepHolding // it waits the ordinary way, but need not be told of receives
 	}
 	for {
 		e.asleep.Store(mode)
 		e.mu.Lock()
-		busy := e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0
-		active := e.core.IsBusy()
+		busy, active := e.hasOutputLocked(), e.core.IsBusy()
 		e.mu.Unlock()
 		if busy || e.stopping.Load() || e.want.Load() != 0 {
 			e.asleep.Store(awake)
 			return
 		}
-		if mode == asleepIdle && active && e.cfg.KeepP && d < 0 {
-			mode, hold = asleepHolding, true
-			continue
+		if mode != asleepIdle || !active || !e.cfg.KeepP || e.cfg.Progress == Caller {
+			break
 		}
-		break
+		mode, d = asleepHolding, holdWait
 	}
-	if hold {
+	if mode == asleepHolding && e.cfg.KeepP {
 		e.stats.waitsHolding.Add(1)
-		e.drv.wait(holdWait, true)
+		e.drv.wait(d, true)
 	} else {
 		e.stats.waitsBlocking.Add(1)
 		e.drv.wait(d, false)

@@ -132,6 +132,15 @@ func (c *Comm) usable(op string) *Error {
 	return nil
 }
 
+// usableWith is usable by an operation with a peer, which the error then names.
+func (c *Comm) usableWith(op string, peer int) *Error {
+	err := c.usable(op)
+	if err != nil && peer >= 0 {
+		err.with(peer)
+	}
+	return err
+}
+
 // fail completes err with the place and gives it to the error handler.
 func (c *Comm) fail(err *Error) error {
 	if c == nil || c.comm == nil {

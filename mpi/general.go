@@ -39,8 +39,8 @@ func GrequestStart(c *Comm, f GeneralCallbacks) *Request {
 	}
 	r := newRequest(c, "GrequestStart")
 	r.general = &general{f: f}
-	r.own.Kind = engine.KindGeneral
-	r.m = &r.own
+	r.mso().Kind = engine.KindGeneral
+	r.m = r.mso()
 	c.job.engine.Post(r.m)
 	return r
 }

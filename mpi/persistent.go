@@ -39,7 +39,7 @@ func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) 
 		if err != nil || dest == ProcNull {
 			return err
 		}
-		c.sendMSO(&r.own, mode, p, dest, tag)
+		c.sendMSO(r.mso(), mode, p, dest, tag)
 		if mode == modeBuffered {
 			m := getMSO()
 			c.sendMSO(m, mode, p, dest, tag)
@@ -67,7 +67,7 @@ func RecvInit[T any](c *Comm, buf []T, source, tag int) *Request {
 		r.start = func() *Error { return nil }
 		return r
 	}
-	c.recvMSO(&r.own, source, tag)
+	c.recvMSO(r.mso(), source, tag)
 	r.start = func() *Error {
 		r.post()
 		return nil
@@ -77,7 +77,7 @@ func RecvInit[T any](c *Comm, buf []T, source, tag int) *Request {
 
 // post starts the MSO of a persistent request once more.
 func (r *Request) post() {
-	r.m = &r.own
+	r.m = r.mso()
 	r.m.Reset()
 	r.c.job.engine.Post(r.m)
 }

@@ -96,9 +96,9 @@ var MessageNoProc = &Message{}
 // take hands the message to the receive r.
 func (msg *Message) take(r *Request) {
 	c := msg.c
-	c.recvMSO(&r.own, AnySource, AnyTag)
-	r.own.Message, msg.m = msg.m, nil
-	r.m = &r.own
+	c.recvMSO(r.mso(), AnySource, AnyTag)
+	r.mso().Message, msg.m = msg.m, nil
+	r.m = r.mso()
 	c.job.engine.Post(r.m)
 }
 

@@ -53,7 +53,7 @@ func finishRecv[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (st 
 }
 
 func (c *Comm) checkRecv(op string, source, tag int) *Error {
-	if err := c.usable(op); err != nil {
+	if err := c.usableWith(op, source); err != nil {
 		return err
 	}
 	if err := c.checkPeer(op, "source", source, true); err != nil {
@@ -84,8 +84,8 @@ func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	if source == ProcNull {
 		return r.settled(procNullStatus(), nil)
 	}
-	c.recvMSO(&r.own, source, tag)
-	r.m = &r.own
+	c.recvMSO(r.mso(), source, tag)
+	r.m = r.mso()
 	c.job.engine.Post(r.m)
 	return r
 }
@@ -98,10 +98,10 @@ func prepareRecv[T any](r *Request, buf []T, source int) *Error {
 	}
 	r.peer, r.elem, r.bufLen = source, e, len(buf)
 	if e.plain {
-		r.own.Buf = bytesOf(buf)
+		r.mso().Buf = bytesOf(buf)
 		return nil
 	}
-	r.own.Alloc = allocBytes
+	r.mso().Alloc = allocBytes
 	r.finish = func(r *Request) (Status, *Error) { return decodeInto(r.c, r.op, r.m, buf) }
 	return nil
 }
@@ -133,8 +133,8 @@ func irecvNew[T any](c *Comm, op string, source, tag int) *Incoming[T] {
 		r.settled(procNullStatus(), nil)
 		return r
 	}
-	c.recvMSO(&r.own, source, tag)
-	r.m = &r.own
+	c.recvMSO(r.mso(), source, tag)
+	r.m = r.mso()
 	c.job.engine.Post(r.m)
 	return r
 }
@@ -146,7 +146,7 @@ func (r *Incoming[T]) prepare(source int) *Error {
 	}
 	r.peer, r.elem = source, e
 	if !e.plain {
-		r.own.Alloc = allocBytes
+		r.mso().Alloc = allocBytes
 		r.finish = func(q *Request) (Status, *Error) {
 			st, err := q.c.objectResult(q.op, q.m, e)
 			if err != nil || st.Cancelled {
@@ -161,7 +161,7 @@ func (r *Incoming[T]) prepare(source int) *Error {
 		}
 		return nil
 	}
-	r.own.Alloc = func(n int) []byte {
+	r.mso().Alloc = func(n int) []byte {
 		if e.size == 0 {
 			return nil
 		}

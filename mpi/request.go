@@ -23,10 +23,9 @@ type Request struct {
 	bufLen int                             // elements of the receive buffer
 	finish func(*Request) (Status, *Error) // delivers the result, in the thread that waits
 	start  func() *Error                   // persistent: posts once more; nil otherwise
-	m      *engine.MSO                     // nil: nothing is pending (settled)
+	m      *engine.MSO                     // nil: nothing is pending (settled), or its results are collected
 	extra  *engine.MSO                     // the send of an Isendrecv
-	own    engine.MSO                      // the memory of m, mostly
-	also   engine.MSO                      // the memory of extra
+	own    *engine.MSO                     // the memory of m, mostly; see mso
 
 	general *general // generalised request
 
@@ -40,6 +39,33 @@ type Request struct {
 }
 
 func newRequest(c *Comm, op string) *Request { return &Request{c: c, op: op, peer: -1} }
+
+// mso returns the message state object of r, taking one when r has none. It goes
+// back when the results are collected: an MSO is several times as large as the rest
+// of a request, and programs make millions of them.
+func (r *Request) mso() *engine.MSO {
+	if r.own == nil {
+		r.own = getMSO()
+	}
+	return r.own
+}
+
+// recycle gives back the MSOs of a request whose results are collected. Not those of
+// a persistent request, nor those that a context may still be about to end.
+func (r *Request) recycle() {
+	if r.start != nil || r.general != nil || r.own == nil || r.c.ctx != nil && r.c.ctx.Done() != nil {
+		return
+	}
+	if r.m == r.own {
+		r.m = nil
+	}
+	putMSO(r.own)
+	r.own = nil
+	if r.extra != nil {
+		putMSO(r.extra)
+		r.extra = nil
+	}
+}
 
 // failedRequest is the request of an operation whose arguments were wrong.
 func failedRequest(c *Comm, err *Error) *Request {
@@ -77,6 +103,7 @@ func (r *Request) collect() (Status, error) {
 		if err != nil {
 			r.err = r.c.fail(err)
 		}
+		r.recycle()
 	}
 	r.delivered = true
 	return r.status, r.err

@@ -48,7 +48,7 @@ func send[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) erro
 }
 
 func (c *Comm) checkSend(op string, dest, tag int) *Error {
-	if err := c.usable(op); err != nil {
+	if err := c.usableWith(op, dest); err != nil {
 		return err
 	}
 	if err := c.checkPeer(op, "destination", dest, false); err != nil {
@@ -133,11 +133,11 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	if dest == ProcNull {
 		return r.settled(procNullStatus(), nil)
 	}
-	c.sendMSO(&r.own, mode, p, dest, tag)
+	c.sendMSO(r.mso(), mode, p, dest, tag)
 	if mode == modeBuffered {
 		return r.settled(emptyStatus(), c.send(op, mode, p, dest, tag))
 	}
-	r.m = &r.own
+	r.m = r.mso()
 	c.job.engine.Post(r.m)
 	return r
 }

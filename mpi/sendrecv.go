@@ -45,13 +45,13 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 	if source == ProcNull {
 		r.finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }
 	} else {
-		c.recvMSO(&r.own, source, recvTag)
-		r.m = &r.own
+		c.recvMSO(r.mso(), source, recvTag)
+		r.m = r.mso()
 		c.job.engine.Post(r.m)
 	}
 	if dest != ProcNull {
-		c.sendMSO(&r.also, modeStandard, p, dest, sendTag)
-		r.extra = &r.also
+		r.extra = getMSO()
+		c.sendMSO(r.extra, modeStandard, p, dest, sendTag)
 		c.job.engine.Post(r.extra)
 	}
 	return r

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -12,11 +13,27 @@ import (
 // waits numbers the rounds of waitFor.
 var waits atomic.Uint64
 
+// waitRoom recycles the lists of waits for many requests.
+var waitRoom = sync.Pool{New: func() any { return new(make([]*engine.MSO, 0, 64)) }}
+
 // waitFor returns when need of rs are done.
 func waitFor(need int, rs []*Request) {
-	var room [8]*engine.MSO
+	if len(rs) > 4 {
+		room := waitRoom.Get().(*[]*engine.MSO)
+		waitIn(room, need, rs)
+		clear((*room)[:cap(*room)])
+		waitRoom.Put(room)
+		return
+	}
+	var few [8]*engine.MSO
+	room := few[:0]
+	waitIn(&room, need, rs)
+}
+
+// waitIn is waitFor with room for a list, which it may replace by a longer one.
+func waitIn(room *[]*engine.MSO, need int, rs []*Request) {
 	for {
-		ms, e, stop, done := room[:0], (*engine.Engine)(nil), []func() bool(nil), 0
+		ms, e, stop, done := (*room)[:0], (*engine.Engine)(nil), []func() bool(nil), 0
 		round := waits.Add(1)
 		for _, r := range rs {
 			switch open := r.open(need == len(rs), ms); {
@@ -31,6 +48,7 @@ func waitFor(need int, rs []*Request) {
 				ms = open
 			}
 		}
+		*room = ms[:0]
 		if done < need {
 			e.WaitMany(least(need == len(rs), len(ms)), ms)
 		}

@@ -96,7 +96,7 @@ func pair(t testing.TB, p *Poller, o Options, addr netip.AddrPort) (dialed, acce
 			t.Fatal("no connection")
 		}
 		var evs [4]Event
-		n, err := p.Wait(evs[:], time.Second)
+		n, err := waitPoll(p, evs[:], time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,6 +122,22 @@ func pair(t testing.TB, p *Poller, o Options, addr netip.AddrPort) (dialed, acce
 	return dialed, accepted
 }
 
+// waitPoll waits and fetches.
+func waitPoll(p *Poller, evs []Event, d time.Duration) (int, error) {
+	if err := p.Wait(d); err != nil {
+		return 0, err
+	}
+	return p.Poll(evs)
+}
+
+// holdPoll is waitPoll that keeps the P.
+func holdPoll(p *Poller, evs []Event, d time.Duration) (int, error) {
+	if err := p.WaitHolding(d); err != nil {
+		return 0, err
+	}
+	return p.Poll(evs)
+}
+
 func closeAtEnd(t testing.TB, s *Socket) {
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -139,7 +155,7 @@ func wantEvents(t testing.TB, why string, p *Poller, want ...Event) {
 	}
 	var evs [8]Event
 	for until := time.Now().Add(wait); ; {
-		n, err := p.Wait(evs[:], time.Until(until))
+		n, err := waitPoll(p, evs[:], time.Until(until))
 		if err != nil {
 			t.Fatalf("%s: %v", why, err)
 		}

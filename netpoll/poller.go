@@ -37,11 +37,13 @@ type Poller struct {
 	ep  descriptor
 	raw [maxEvents]unix.EpollEvent
 
+	waited [1]unix.EpollEvent // owned by whoever waits
+
 	// Immutable after NewPoller.
 	pwait2 bool // the kernel has epoll_pwait2: waits are exact to the timer slack, not to the millisecond
 
-	// woken is set by Wake and cleared by the poll that fetched the wake's event. It elides writes: while it is set,
-	// an event is on its way to the owner, or the owner has fetched it and has not looked at its queues yet.
+	// woken is set by Wake and cleared by the wait that it ends. It elides writes: while it is set, the wait in progress
+	// or the next one returns at once.
 	woken atomic.Bool
 
 	mu     sync.Mutex // guards against writing to an eventfd that Close has closed
@@ -62,9 +64,8 @@ func NewPoller() (*Poller, error) {
 		return nil, os.NewSyscallError("eventfd", err)
 	}
 	p.wakeFD.open(wake, "eventfd")
-	// Edge-triggered, so that a wake need not be read out of the eventfd: each write is an event of its own, and the
-	// counter takes 2^64 of them.
-	if err := p.control(unix.EPOLL_CTL_ADD, wake, unix.EPOLLIN|unix.EPOLLET, wakeToken); err != nil {
+	// Level-triggered: a Poll beside the wait may fetch the event, and the wait must see it all the same.
+	if err := p.control(unix.EPOLL_CTL_ADD, wake, unix.EPOLLIN, wakeToken); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func (p *Poller) Poll(evs []Event) (int, error) {
 }
 
 // WaitHolding waits until something is ready, a Wake, or d (at most [MaxHold]) has passed, and keeps its P all that
-// time. It returns 0 when a signal interrupted it.
+// time. A signal may end it early. It fetches nothing: call Poll. Others may poll meanwhile.
 //
 // The Go scheduler does not know that this goroutine waits: it looks as if it computed. That is the point (see the package
 // documentation), and it brings three rules:
@@ -185,38 +186,55 @@ func (p *Poller) Poll(evs []Event) (int, error) {
 //   - It is for times when work is outstanding. An idle process must use [Poller.Wait], which costs nothing.
 //
 //go:noinline
-func (p *Poller) WaitHolding(evs []Event, d time.Duration) (int, error) {
-	n, errno := p.waitRaw(min(len(evs), maxEvents), min(max(d, 0), MaxHold))
-	return p.deliver(evs, n, errno)
+func (p *Poller) WaitHolding(d time.Duration) error {
+	n, errno := p.waitRaw(min(max(d, 0), MaxHold))
+	return p.roused(n, errno)
 }
 
 // Wait waits until something is ready, a Wake, or d has passed (d < 0: for ever). It is an ordinary blocking system
-// call: the scheduler gives the P to others. It returns 0 when a signal interrupted it.
-func (p *Poller) Wait(evs []Event, d time.Duration) (int, error) {
-	n, errno := p.waitBlocking(min(len(evs), maxEvents), d)
-	return p.deliver(evs, n, errno)
+// call: the scheduler gives the P to others. A signal may end it early. It fetches nothing: call Poll. Others may poll
+// meanwhile.
+func (p *Poller) Wait(d time.Duration) error {
+	n, errno := p.waitBlocking(d)
+	return p.roused(n, errno)
 }
 
-// deliver turns the n raw events into evs and swallows the wake event.
-func (p *Poller) deliver(evs []Event, n int, errno unix.Errno) (int, error) {
+// roused ends a wait: it consumes the wakes so far.
+func (p *Poller) roused(n int, errno unix.Errno) error {
 	runtime.KeepAlive(p) // the backstop must not close the epoll instance under the wait
+	if n <= 0 || !p.woken.Load() {
+		return pollError(errno)
+	}
+	p.mu.Lock()
+	err := p.drain()
+	p.mu.Unlock()
+	// A swap, not a store: it reads what the wakers' swaps wrote, so what they did before Wake, even before a Wake that
+	// was elided, is visible to whoever called this wait.
+	p.woken.Swap(false)
+	return err
+}
+
+func pollError(errno unix.Errno) error {
+	switch errno {
+	case 0, unix.EINTR:
+		return nil
+	case unix.EBADF:
+		return os.ErrClosed
+	}
+	return os.NewSyscallError("epoll_wait", errno)
+}
+
+// deliver turns the n raw events into evs. The wake event is the wait's.
+func (p *Poller) deliver(evs []Event, n int, errno unix.Errno) (int, error) {
+	runtime.KeepAlive(p) // the backstop must not close the epoll instance under the poll
 	if errno != 0 {
-		switch errno {
-		case unix.EINTR:
-			return 0, nil
-		case unix.EBADF:
-			return 0, os.ErrClosed
-		}
-		return 0, os.NewSyscallError("epoll_wait", errno)
+		return 0, pollError(errno)
 	}
 	got := 0
 	for i := range p.raw[:n] {
 		r := &p.raw[i]
 		token := uint64(uint32(r.Fd)) | uint64(uint32(r.Pad))<<32
 		if token == wakeToken {
-			// A swap, not a store: it reads what the wakers' swaps wrote, so what they did before Wake, even before a
-			// Wake that was elided, is visible to whoever called this poll.
-			p.woken.Swap(false)
 			continue
 		}
 		hup := r.Events&(unix.EPOLLERR|unix.EPOLLHUP) != 0

@@ -25,14 +25,14 @@ var waits = map[string]func(p *Poller, evs []Event, d time.Duration) (int, error
 	},
 	"WaitHolding": func(p *Poller, evs []Event, d time.Duration) (int, error) {
 		for start := time.Now(); ; {
-			if n, err := p.WaitHolding(evs, d-time.Since(start)); n != 0 || err != nil || time.Since(start) >= d {
+			if n, err := holdPoll(p, evs, d-time.Since(start)); n != 0 || err != nil || time.Since(start) >= d {
 				return n, err
 			}
 		}
 	},
 	"Wait": func(p *Poller, evs []Event, d time.Duration) (int, error) {
 		for start := time.Now(); ; {
-			if n, err := p.Wait(evs, max(d-time.Since(start), 0)); n != 0 || err != nil || time.Since(start) >= d {
+			if n, err := waitPoll(p, evs, max(d-time.Since(start), 0)); n != 0 || err != nil || time.Since(start) >= d {
 				return n, err
 			}
 		}
@@ -196,7 +196,6 @@ func TestMoreEventsThanRoom(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	eachKernel(t, func(t *testing.T, p *Poller) {
-		var evs [1]Event
 		took := func(f func()) time.Duration {
 			start := time.Now()
 			f()
@@ -209,20 +208,20 @@ func TestTimeouts(t *testing.T) {
 			}
 			return longest
 		}
-		if d := best(func() { p.Wait(evs[:], 3*time.Millisecond) }); d < 3*time.Millisecond {
+		if d := best(func() { p.Wait(3 * time.Millisecond) }); d < 3*time.Millisecond {
 			t.Errorf("Wait(3ms) took %v", d)
 		}
-		if d := best(func() { p.WaitHolding(evs[:], 500*time.Microsecond) }); d < 500*time.Microsecond {
+		if d := best(func() { p.WaitHolding(500 * time.Microsecond) }); d < 500*time.Microsecond {
 			t.Errorf("WaitHolding(500us) took %v", d)
 		}
 		for _, d := range []time.Duration{-1, 0} {
 			for range 1000 { // would hang, or take far longer
-				p.WaitHolding(evs[:], d)
+				p.WaitHolding(d)
 			}
 		}
 		shortest := time.Hour
 		for range 5 {
-			shortest = min(shortest, took(func() { p.WaitHolding(evs[:], time.Hour) }))
+			shortest = min(shortest, took(func() { p.WaitHolding(time.Hour) }))
 		}
 		if shortest > 20*MaxHold {
 			t.Errorf("WaitHolding(1h) took %v", shortest)
@@ -239,9 +238,8 @@ func TestWakeBefore(t *testing.T) {
 				p.Wake() // coalesced
 				var evs [1]Event
 				start := time.Now()
-				n, err := p.Wait(evs[:], 5*time.Second)
-				if n != 0 || err != nil || time.Since(start) > 4*time.Second {
-					t.Fatalf("woken wait: %d, %v", n, err)
+				if err := p.Wait(5 * time.Second); err != nil || time.Since(start) > 4*time.Second {
+					t.Fatalf("woken wait: %v", err)
 				}
 				if n, err := wait(p, evs[:], time.Millisecond); n != 0 || err != nil {
 					t.Fatalf("the wake came twice: %d, %v", n, err)
@@ -263,13 +261,27 @@ func TestWakeCoalesces(t *testing.T) {
 	}
 }
 
-// TestWakeLosesNothing: whoever publishes work and then wakes has its work seen, whatever way the owner waits. A lost
+// TestWakeOutlivesPoll: somebody who polls does not take the wake from the one who waits.
+func TestWakeOutlivesPoll(t *testing.T) {
+	p := newPoller(t)
+	p.Wake()
+	var evs [1]Event
+	for range 3 {
+		if n, err := p.Poll(evs[:]); n != 0 || err != nil {
+			t.Fatalf("Poll: %d, %v", n, err)
+		}
+	}
+	if err := p.Wait(-1); err != nil { // would hang
+		t.Fatal(err)
+	}
+}
+
+// TestWakeLosesNothing: whoever publishes work and then wakes has its work seen, whichever way the waiter waits. A lost
 // wake would leave the owner in Wait for ever.
 func TestWakeLosesNothing(t *testing.T) {
 	for name, wait := range map[string]func(p *Poller, evs []Event) (int, error){
-		"Wait":        func(p *Poller, evs []Event) (int, error) { return p.Wait(evs, -1) },
-		"WaitHolding": func(p *Poller, evs []Event) (int, error) { return p.WaitHolding(evs, MaxHold) },
-		"Poll":        (*Poller).Poll,
+		"Wait":        func(p *Poller, evs []Event) (int, error) { return waitPoll(p, evs, -1) },
+		"WaitHolding": func(p *Poller, evs []Event) (int, error) { return holdPoll(p, evs, MaxHold) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
@@ -306,18 +318,17 @@ func TestWakeLosesNothing(t *testing.T) {
 func TestWakeEndsHold(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	p := newPoller(t)
-	var evs [1]Event
 	early := 0
 	for range 50 {
 		var wg sync.WaitGroup
 		wg.Go(func() { p.Wake() })
 		start := time.Now()
-		p.WaitHolding(evs[:], MaxHold)
+		p.WaitHolding(MaxHold)
 		if time.Since(start) < MaxHold {
 			early++
 		}
 		wg.Wait()
-		p.Poll(evs[:])
+		p.Wait(0)
 	}
 	if early == 0 {
 		t.Error("no hold of 50 ended before its time")
@@ -338,7 +349,7 @@ func TestHoldLetsTheWorldStop(t *testing.T) {
 					if name == "Poll" {
 						p.Poll(evs[:])
 					} else {
-						p.WaitHolding(evs[:], MaxHold)
+						p.WaitHolding(MaxHold)
 					}
 				}
 			})
@@ -383,7 +394,7 @@ func TestPollerClose(t *testing.T) {
 		"Wake": p.Wake(),
 		"Add":  p.Add(a, 1, false),
 		"Poll": second(p.Poll(make([]Event, 1))),
-		"Wait": second(p.Wait(make([]Event, 1), -1)),
+		"Wait": p.Wait(-1),
 	} {
 		if !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s after Close: %v", name, err)
@@ -422,8 +433,8 @@ func TestPollAllocs(t *testing.T) {
 		n := testing.AllocsPerRun(100, func() {
 			p.Wake()
 			p.Poll(evs)
-			p.WaitHolding(evs, MaxHold)
-			p.Wait(evs, time.Microsecond)
+			p.WaitHolding(MaxHold)
+			p.Wait(time.Microsecond)
 			p.SetWritable(a, 3, on)
 			on = !on
 		})

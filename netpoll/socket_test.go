@@ -159,7 +159,7 @@ func testStream(t *testing.T, o Options, at netip.AddrPort, size int) {
 			t.Fatalf("stuck at %d and %d", ends[0].got, ends[1].got)
 		}
 		var evs [2]Event
-		n, err := p.Wait(evs[:], time.Second)
+		n, err := waitPoll(p, evs[:], time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestConnectRefused(t *testing.T) {
 		p.Add(s, 1, true)
 		var evs [1]Event
 		for n := 0; n == 0; {
-			if n, err = p.Wait(evs[:], 5*time.Second); err != nil {
+			if n, err = waitPoll(p, evs[:], 5*time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -475,7 +475,6 @@ func TestTransferAllocs(t *testing.T) {
 	p := newPoller(t)
 	a, b := pair(t, p, Options{NoDelay: true}, loopback4)
 	p.Add(b, 1, false)
-	evs := make([]Event, 1)
 	buf := make([]byte, 1000)
 	bufs := [][]byte{buf[:300], buf[300:600], buf[600:]}
 	move := func(write, read func() (int, error)) func() {
@@ -487,7 +486,7 @@ func TestTransferAllocs(t *testing.T) {
 			for n > 0 {
 				k, err := read()
 				if err == ErrAgain {
-					p.Wait(evs, time.Second)
+					p.Wait(time.Second)
 				} else if err != nil {
 					t.Fatal(err)
 				}

@@ -40,16 +40,11 @@ func (c *Core) abandonSend(m *MSO, err error) {
 		return
 	}
 	c.privateCopy(p, m)
-	var d *MSO
 	if m.id != 0 {
-		d = c.carrier(m, slices.Clone(m.Buf), ownUser)
-		d.id, d.remote, d.moved, d.total, d.wants, d.asked = m.id, m.remote, m.moved, m.total, m.wants, m.asked
-		d.setState(m.State())
-		c.active++
-		c.ids.slots[uint32(d.id)].m = d
-		m.id = 0
+		c.succeed(p, m, c.carrier(m, slices.Clone(m.Buf), ownUser))
+	} else {
+		c.replace(p, m, nil)
 	}
-	c.replace(p, m, d)
 	c.complete(m, err)
 }
 

@@ -6,3 +6,8 @@ import "unsafe"
 func within(base *byte, n int, p *byte) bool {
 	return uintptr(unsafe.Pointer(p))-uintptr(unsafe.Pointer(base)) < uintptr(n)
 }
+
+// distance is how far p lies behind base, in bytes.
+func distance(base, p *byte) int {
+	return int(uintptr(unsafe.Pointer(p)) - uintptr(unsafe.Pointer(base)))
+}

@@ -206,6 +206,9 @@ func TestEveryState(t *testing.T) {
 		{"cancel and abandon send", func(l *life) { l.ifSent(l.cores[0].Cancel); l.ifSent(l.abandon(0)) }},
 		{"abandon send and cut", func(l *life) { l.ifSent(l.abandon(0)); l.look(); l.step(); l.cut(0, 1) }},
 		{"abandon receive and cut", func(l *life) { l.ifPosted(l.abandon(1)); l.look(); l.step(); l.cut(0, 1) }},
+		{"take send over", func(l *life) { l.ifSent(l.takeOver) }},
+		{"take send over and cut", func(l *life) { l.ifSent(l.takeOver); l.look(); l.step(); l.cut(0, 1) }},
+		{"take send over, abandon receive", func(l *life) { l.ifSent(l.takeOver); l.ifPosted(l.abandon(1)) }},
 		{"abandon both", func(l *life) { l.ifSent(l.abandon(0)); l.ifPosted(l.abandon(1)) }},
 	}
 	for i := range lifeKinds {
@@ -242,6 +245,22 @@ func (l *life) abandon(rank int) func(*MSO) {
 		if l.jobs(rank); !m.IsDone() {
 			l.t.Fatalf("abandoned, but it still waits for the peer: %v", m.State())
 		}
+	}
+}
+
+// takeOver lets the sender go. Only standard sends with a payload are taken over.
+func (l *life) takeOver(m *MSO) {
+	if m.IsDone() || m.Mode != Standard || len(m.Buf) == 0 {
+		return
+	}
+	b, ok := l.cores[0].Reserve(len(m.Buf))
+	if !ok {
+		l.t.Fatal("no room")
+	}
+	copy(b, m.Buf)
+	l.cores[0].TakeOver(m, b)
+	if !m.IsDone() || m.Err != nil {
+		l.t.Fatalf("taken over, but %v, %v", m.State(), m.Err)
 	}
 }
 

@@ -1,0 +1,46 @@
+package core
+
+// TakeOver lets the caller of a standard send go though m is not done: what is
+// left of the message goes on from block, a copy of m's whole payload in memory
+// that Reserve gave. m is done when it returns.
+//
+// Only the holder of the progress right may call it: nobody else is between
+// Gather and Wrote.
+//
+// Preconditions:
+//   - m is a standard send to another peer, posted and not done.
+func (c *Core) TakeOver(m *MSO, block []byte) {
+	p := c.peers[m.Peer]
+	d := c.carrier(m, block, ownPool)
+	c.rebase(p, m, block)
+	c.succeed(p, m, d)
+	c.complete(m, nil)
+}
+
+// succeed puts d in the place of the send m, wherever the core and the peer know it.
+func (c *Core) succeed(p *Peer, m, d *MSO) {
+	d.id, d.remote, d.moved, d.total, d.wants, d.asked = m.id, m.remote, m.moved, m.total, m.wants, m.asked
+	d.setState(m.State())
+	c.active++
+	if d.id != 0 {
+		c.ids.slots[uint32(d.id)].m = d
+		m.id = 0
+	}
+	c.replace(p, m, d)
+}
+
+// rebase makes the segments that lie in m's memory lie in block, its copy.
+func (c *Core) rebase(p *Peer, m *MSO, block []byte) {
+	base := &m.Buf[:1][0]
+	for i := range p.out.Len() {
+		s := p.out.At(i)
+		if len(s.data) == 0 || !within(base, len(m.Buf), &s.data[0]) {
+			continue
+		}
+		at := distance(base, &s.data[0])
+		s.data = block[at : at+len(s.data)]
+	}
+}
+
+// Unreserve gives back a block that Reserve gave and nobody needs.
+func (c *Core) Unreserve(block []byte) { c.giveBack(block, ownPool) }

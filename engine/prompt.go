@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// Waking the worker costs its caller a system call and the core a change of
+// threads, and is for nothing when the caller is about to wait and will drive for
+// itself (assist). So callers that post and then wait at once, as those do who send
+// a window of messages, leave the worker asleep: when promptEnough times in a row a
+// caller came to wait within promptly, the next posts do not wake it. Its sleep is
+// bounded by holdWait. When it then finds something that no caller came for, the
+// caller computes after all, and the next post wakes the worker again.
+const (
+	promptEnough = 4
+	promptly     = 50 * time.Microsecond
+)
+
+// isPrompt reports whether the caller, who has just left something to the worker,
+// is expected to wait for it at once.
+func (e *Engine) isPrompt() bool {
+	if e.postedAt.Load() == 0 {
+		e.postedAt.Store(sys.Nanotime())
+	}
+	return e.cfg.KeepP && e.prompt.Load() >= promptEnough
+}
+
+// isFresh reports whether something was left to the worker so short a time ago
+// that its caller is still expected; when it was longer ago, callers are not
+// expected any more.
+func (e *Engine) isFresh() bool {
+	t := e.postedAt.Load()
+	if t == 0 || e.prompt.Load() < promptEnough {
+		return false
+	}
+	if sys.Nanotime()-t < int64(promptly) {
+		return true
+	}
+	e.prompt.Store(0)
+	return false
+}
+
+// noteWait notes that a caller is about to wait and will drive.
+func (e *Engine) noteWait(now int64) {
+	t := e.postedAt.Load()
+	if t == 0 {
+		return
+	}
+	e.postedAt.Store(0)
+	switch p := e.prompt.Load(); {
+	case now-t > int64(promptly):
+		e.prompt.Store(0)
+	case p < promptEnough:
+		e.prompt.Store(p + 1)
+	}
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+const (
+	// copyStep is how much of a payload a direct send copies between two looks at
+	// the sockets.
+	copyStep = 32 << 10
+	// firstPatience is how long a direct send whose payload is on its way waits for
+	// the socket to take more before it begins to copy; patience is the same
+	// between two steps: a slow network does not keep the caller for long.
+	firstPatience = 100 * time.Microsecond
+	patience      = 20 * time.Microsecond
+	// answerPatience bounds how long it waits for the receiver's answer before it
+	// begins to copy; less for a payload that is copied in less time.
+	answerPatience = 30 * time.Microsecond
+)
+
+// Send is a standard-mode send that may return before the message is received.
+// A message that the receiver waits for goes from m's memory to the socket while
+// the caller drives (assist). Otherwise, with room in the library send buffer, the
+// payload is copied there: when the receiver is late, Send costs the copy (FiTMPI:
+// osb). When posted is true the caller must wait for m; else the call is complete
+// and m was not used.
+func (e *Engine) Send(m *MSO) (posted bool, err error) {
+	n := len(m.Buf)
+	e.mu.Lock()
+	if err := e.refusalLocked(m.Peer); err != nil {
+		e.unlock()
+		return false, err
+	}
+	switch {
+	case e.core.CanShort(m.Peer, n) || n > e.cfg.CopyMax:
+		e.postLocked(m)
+		e.unlockPosted(true)
+		e.settle(m.Peer)
+		return true, nil
+	case e.isDirect(m) && e.tryRight():
+		e.postLocked(m)
+		e.unlock()
+		e.sendDirect(m)
+		return true, nil
+	}
+	block, ok := e.core.Reserve(n)
+	if !ok {
+		e.postLocked(m)
+		e.unlockPosted(true)
+		return true, nil
+	}
+	e.unlock()
+	copy(block, m.Buf)
+	e.mu.Lock()
+	if j, ok := e.core.PostCopied(m, block); ok {
+		e.runJob(&j)
+	}
+	e.unlockPosted(true)
+	return false, nil
+}
+
+// refusalLocked returns why nothing can be sent to a peer, nil if it can.
+func (e *Engine) refusalLocked(id PeerID) error {
+	if e.stopping.Load() {
+		return ErrStopped
+	}
+	if gone := e.core.PeerGone(id); gone != nil {
+		return gone
+	}
+	return nil
+}
+
+// settle keeps a blocking send of the caller policy inside the call until its
+// bytes are with the kernel: nobody else would bring them there.
+func (e *Engine) settle(id PeerID) {
+	if e.cfg.Progress != Caller || !e.tryRight() {
+		return
+	}
+	e.driveUntil(func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.core.Pending(id) == 0 || e.core.PeerGone(id) != nil
+	})
+	e.releaseRight()
+}
+
+// isDirect reports whether a caller may try to send m from its own memory. Without
+// a core for polling it does so only when the answer of the receiver is not needed.
+func (e *Engine) isDirect(m *MSO) bool {
+	n := len(m.Buf)
+	return e.cfg.Progress == Assist && n > 0 && int(m.Peer) != e.cfg.Rank && (e.cfg.Spin > 0 || n <= e.eagerMax)
+}
+
+// sendDirect drives until m, which is posted, is with the kernel. Whenever there
+// is nothing to send, because the receiver is late or the network slow, it copies
+// a step of the payload to the library buffer instead; when all of it lies there
+// the message goes on from there and the caller may go. So a late receiver costs
+// the copy, and one that is there costs none: what was copied while its answer was
+// on the way was copied in time that was lost anyway.
+//
+// Preconditions:
+//   - the caller holds the progress right; it is given back.
+func (e *Engine) sendDirect(m *MSO) {
+	e.callers.Add(1)
+	e.drv.flushAll()
+	var block []byte
+	copied := 0
+	for l := newLull(e, len(m.Buf)); !m.IsDone(); e.turn() {
+		if !l.over(m.State() == moving) {
+			continue
+		}
+		if block == nil {
+			if block = e.reserve(len(m.Buf)); block == nil {
+				break // no room: the caller waits
+			}
+		}
+		copied += copy(block[copied:min(copied+copyStep, len(block))], m.Buf[copied:])
+		if copied == len(block) {
+			e.takeOver(m, block)
+			block = nil
+		}
+	}
+	e.unreserve(block)
+	e.releaseFlushed()
+}
+
+// lull tells when a direct send has time for a step of copying.
+type lull struct {
+	e     *Engine
+	bytes uint64 // that had left when it was looked at last
+	until int64
+}
+
+func newLull(e *Engine, n int) lull {
+	return lull{e: e, until: sys.Nanotime() + min(int64(n>>7), int64(answerPatience))}
+}
+
+// over reports whether nothing has left for long enough; under way says that the
+// payload may leave.
+func (l *lull) over(underWay bool) bool {
+	now := sys.Nanotime()
+	if b := l.e.stats.bytesOut.Load(); underWay && b != l.bytes {
+		l.bytes, l.until = b, now+int64(firstPatience)
+	}
+	if l.e.cfg.Spin > 0 && now < l.until {
+		return false
+	}
+	if underWay {
+		l.until = now + int64(patience)
+	}
+	return true
+}
+
+func (e *Engine) reserve(n int) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	block, _ := e.core.Reserve(n)
+	return block
+}
+
+func (e *Engine) unreserve(block []byte) {
+	if block == nil {
+		return
+	}
+	e.mu.Lock()
+	e.core.Unreserve(block)
+	e.unlock()
+}
+
+// takeOver lets m's caller go, unless m was done in the meantime.
+func (e *Engine) takeOver(m *MSO, block []byte) {
+	e.mu.Lock()
+	if m.IsDone() {
+		e.core.Unreserve(block)
+	} else {
+		e.core.TakeOver(m, block)
+	}
+	e.unlock()
+}
