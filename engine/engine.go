@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fitmpi/fitmpi/buffer"
 	"github.com/fitmpi/fitmpi/engine/internal/core"
@@ -60,8 +61,10 @@ var NewSchedule = core.NewSchedule
 
 // Engine is the communication engine of one rank.
 type Engine struct {
-	cfg      Config // immutable after Listen
-	eagerMax int    // immutable after Listen: cfg.EagerMax in force
+	cfg Config // immutable after Listen
+	// Immutable after Listen.
+	eagerMax int           // cfg.EagerMax in force
+	promptly time.Duration // how soon a caller waits that posts and then waits at once
 
 	mu      sync.Mutex
 	core    *core.Core     // guarded by mu
@@ -75,6 +78,8 @@ type Engine struct {
 	want      atomic.Uint32 // callers that want the right from a worker that is awake
 	callers   atomic.Uint64 // times a caller took the right (assist)
 	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist)
+	waiting   atomic.Int32  // callers that test and yield until the worker has done their operations (worker)
+	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
 	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
 	prompt    atomic.Int32  // how often in a row a caller waited promptly for what it had left to the worker (assist)
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
@@ -91,7 +96,10 @@ func Listen(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, core: core.New(cfg.core()), lead: make(chan struct{}, 1)}
-	e.eagerMax = e.core.Config().EagerMax
+	e.eagerMax, e.promptly = e.core.Config().EagerMax, promptly
+	if cfg.Spin == 0 {
+		e.promptly = promptlyShared
+	}
 	drv, err := newDriver(e)
 	if err != nil {
 		return nil, err

@@ -4,20 +4,27 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 )
 
+// manner says what the caller of a post does next.
+type manner uint8
+
+const (
+	leaves  manner = iota // it computes: the worker must do what is to be done
+	returns               // it returns to a user who expects the message to have left
+	waits                 // it waits for what it posted, and drives if it may
+)
+
 // Post gives m to the engine and returns without waiting. What it matches at
 // once it completes at once, in the caller's thread.
-func (e *Engine) Post(m *MSO) {
-	e.mu.Lock()
-	e.postLocked(m)
-	e.unlockPosted(false)
-}
+func (e *Engine) Post(m *MSO) { e.post(m, leaves) }
 
 // PostBlocking is Post by a caller that is about to wait for m, and will make the
 // progress itself if it may: under assist the worker is not woken for it.
-func (e *Engine) PostBlocking(m *MSO) {
+func (e *Engine) PostBlocking(m *MSO) { e.post(m, waits) }
+
+func (e *Engine) post(m *MSO, next manner) {
 	e.mu.Lock()
 	e.postLocked(m)
-	e.unlockPosted(true)
+	e.unlockPosted(next, m)
 }
 
 func (e *Engine) postLocked(m *MSO) {
@@ -38,17 +45,19 @@ func (e *Engine) runJob(j *core.Job) {
 	e.core.Finish(j)
 }
 
-// unlockPosted releases the mutex after a post and sees to it that whoever is
-// to send what was posted knows. blocking says that the caller is about to wait
-// or to return to a user who expects the message to have left.
-func (e *Engine) unlockPosted(blocking bool) {
+// unlockPosted releases the mutex after a post of m and sees to it that whoever is
+// to send what was posted knows. m is nil if it is not the caller's to wait for.
+func (e *Engine) unlockPosted(next manner, m *MSO) {
 	out := e.core.HasOutput() || e.core.HasJobs()
 	e.unlock()
+	if next == waits && m.IsDone() {
+		next = returns
+	}
 	switch e.cfg.Progress {
 	case Worker:
 		e.kick(out)
 	case Assist:
-		e.postedAssist(out, blocking)
+		e.postedAssist(out, next)
 	case Caller:
 		if out && e.tryRight() {
 			e.turn()
@@ -59,15 +68,13 @@ func (e *Engine) unlockPosted(blocking bool) {
 	}
 }
 
-// postedAssist: a blocking caller sends for itself when nobody holds the right, and
-// will make what other progress there is while it waits; for anything else there
-// must be the worker.
-func (e *Engine) postedAssist(out, blocking bool) {
-	if !blocking {
+// postedAssist: a caller that waits drives while it does; one that returns sends its
+// message when nobody holds the right; for what another leaves there is the worker.
+func (e *Engine) postedAssist(out bool, next manner) {
+	switch {
+	case next == leaves:
 		e.attend(out)
-		return
-	}
-	if out {
+	case next == returns && out:
 		if e.tryRight() {
 			e.drv.flushAll()
 			e.releaseFlushed()
@@ -96,25 +103,25 @@ func (e *Engine) Bsend(m *MSO) (bool, error) {
 	if j, ok := e.core.PostAttached(m, block); ok {
 		e.runJob(&j)
 	}
-	e.unlockPosted(true)
+	e.unlockPosted(returns, nil)
 	return true, nil
 }
 
 // StartSchedule starts a collective; wait for its MSO.
-func (e *Engine) StartSchedule(s *Schedule) { e.start(s, false) }
+func (e *Engine) StartSchedule(s *Schedule) { e.start(s, leaves) }
 
 // StartBlocking is StartSchedule by a caller that is about to wait for it, and will
 // make the progress itself if it may.
-func (e *Engine) StartBlocking(s *Schedule) { e.start(s, true) }
+func (e *Engine) StartBlocking(s *Schedule) { e.start(s, waits) }
 
-func (e *Engine) start(s *Schedule, blocking bool) {
+func (e *Engine) start(s *Schedule, next manner) {
 	e.mu.Lock()
 	if e.stopping.Load() {
 		e.core.Refuse(&s.MSO, ErrStopped)
 	} else {
 		e.core.StartSchedule(s)
 	}
-	e.unlockPosted(blocking)
+	e.unlockPosted(next, &s.MSO)
 }
 
 // Iprobe returns the first queued message that fits, nil if there is none; the
@@ -159,7 +166,7 @@ func envelope(u *MSO) Envelope {
 func (e *Engine) Cancel(m *MSO) {
 	e.mu.Lock()
 	e.core.Cancel(m)
-	e.unlockPosted(false)
+	e.unlockPosted(leaves, m)
 }
 
 // Abandon ends m with err although its message may be under way. It returns at

@@ -16,6 +16,9 @@ import (
 const (
 	promptEnough = 4
 	promptly     = 50 * time.Microsecond
+	// promptlyShared is promptly on a core that several ranks share: the caller may
+	// be interrupted by them.
+	promptlyShared = time.Millisecond
 )
 
 // isPrompt reports whether the caller, who has just left something to the worker,
@@ -35,7 +38,7 @@ func (e *Engine) isFresh() bool {
 	if t == 0 || e.prompt.Load() < promptEnough {
 		return false
 	}
-	if sys.Nanotime()-t < int64(promptly) {
+	if sys.Nanotime()-t < int64(e.promptly) {
 		return true
 	}
 	e.prompt.Store(0)
@@ -50,7 +53,7 @@ func (e *Engine) noteWait(now int64) {
 	}
 	e.postedAt.Store(0)
 	switch p := e.prompt.Load(); {
-	case now-t > int64(promptly):
+	case now-t > int64(e.promptly):
 		e.prompt.Store(0)
 	case p < promptEnough:
 		e.prompt.Store(p + 1)

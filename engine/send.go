@@ -36,7 +36,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	switch {
 	case e.core.CanShort(m.Peer, n) || n > e.cfg.CopyMax:
 		e.postLocked(m)
-		e.unlockPosted(true)
+		e.unlockPosted(returns, m)
 		e.settle(m.Peer)
 		return true, nil
 	case e.isDirect(m) && e.tryRight():
@@ -48,7 +48,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	block, ok := e.core.Reserve(n)
 	if !ok {
 		e.postLocked(m)
-		e.unlockPosted(true)
+		e.unlockPosted(waits, m)
 		return true, nil
 	}
 	e.unlock()
@@ -57,7 +57,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	if j, ok := e.core.PostCopied(m, block); ok {
 		e.runJob(&j)
 	}
-	e.unlockPosted(true)
+	e.unlockPosted(returns, nil)
 	return false, nil
 }
 

@@ -72,45 +72,49 @@ func (e *Engine) wait(g *goal) {
 	}
 }
 
-// spinWait tests the completion words for a while, if a core is free for that.
+// spinWait tests the completion words for a while, if a core is free for that. The
+// core is the worker's too, which polls and yields as the caller does here: neither
+// sleeps, so neither must be woken.
 func (e *Engine) spinWait(g *goal) {
 	if e.cfg.Spin == 0 {
 		return
 	}
-	for end := sys.Nanotime() + int64(e.cfg.Spin); sys.Nanotime() < end; {
-		for range 64 {
-			if g.met() {
-				return
-			}
-		}
+	e.waiting.Add(1)
+	for end := sys.Nanotime() + int64(e.cfg.Spin); !g.met() && sys.Nanotime() < end; {
+		sys.Yield()
 	}
+	e.waiting.Add(-1)
 }
 
 // assistWait takes the progress right and polls until the goal is met or nothing has
 // happened for the time of spinning; then the worker goes on.
 func (e *Engine) assistWait(g *goal) {
-	if e.cfg.Spin == 0 {
+	long := int64(max(e.cfg.Spin, e.cfg.Doze))
+	if long == 0 {
 		return
 	}
 	now := sys.Nanotime()
 	e.noteWait(now)
-	end := now + int64(e.cfg.Spin)
+	end := now + long
 	if !e.claimRight(end, g) {
 		return
 	}
 	busy := false
 	for i := 0; ; i++ {
-		busy = e.turn() || busy
+		moved := e.turn()
 		if g.met() {
 			break
+		}
+		if busy = busy || moved; !moved && e.cfg.Spin == 0 {
+			e.doze()
 		}
 		if i == 0 {
 			e.kick(true) // each arrival would wake the worker for nothing: let it nap
 		}
-		if i%16 == 15 {
+		if i%16 == 15 || e.cfg.Spin == 0 {
 			now := sys.Nanotime()
 			if busy {
-				busy, end = false, now+int64(e.cfg.Spin)
+				busy, end = false, now+long
 			}
 			if now > end {
 				break
@@ -118,6 +122,23 @@ func (e *Engine) assistWait(g *goal) {
 		}
 	}
 	e.releaseRight()
+}
+
+// doze sleeps in the poller with the P kept: where a core is not the rank's alone,
+// the caller gives it away without a hop to the worker and back.
+//
+// Preconditions:
+//   - the caller holds the progress right.
+func (e *Engine) doze() {
+	e.dozing.Store(true)
+	e.mu.Lock()
+	busy := e.hasOutputLocked()
+	e.mu.Unlock()
+	if !busy && !e.stopping.Load() {
+		e.stats.waitsHolding.Add(1)
+		e.drv.wait(holdWait, true)
+	}
+	e.dozing.Store(false)
 }
 
 // claimRight gets the right, asking the worker for it if need be, unless the wait
@@ -136,6 +157,9 @@ func (e *Engine) claimRight(end int64, g *goal) bool {
 		}
 		if g.met() {
 			return false
+		}
+		if e.cfg.Spin == 0 {
+			sys.Yield()
 		}
 	}
 	return false

@@ -25,6 +25,9 @@ const (
 	// firstPark and lastPark bound the worker's naps while callers poll.
 	firstPark = time.Millisecond
 	lastPark  = 16 * time.Millisecond
+	// workerSlice is the scheduling slice of the worker's thread: a short one lets
+	// it run soon after it wakes beside threads that compute.
+	workerSlice = 100 * time.Microsecond
 )
 
 func (e *Engine) tryRight() bool { return e.right.CompareAndSwap(0, 1) }
@@ -84,6 +87,9 @@ func (e *Engine) hasOutputLocked() bool {
 // there is something to send or to run.
 func (e *Engine) attend(output bool) {
 	e.owed.Store(true)
+	if output {
+		e.disturb()
+	}
 	switch e.asleep.Load() {
 	case awake:
 	case napping:
@@ -107,6 +113,13 @@ func (e *Engine) summon() {
 	e.rouse()
 }
 
+// disturb wakes the caller that dozes while it holds the right.
+func (e *Engine) disturb() {
+	if e.dozing.Load() && e.dozing.CompareAndSwap(true, false) {
+		e.drv.wake()
+	}
+}
+
 // kick wakes whoever sleeps in the poller; output says that there is something to
 // send or to run.
 func (e *Engine) kick(output bool) {
@@ -127,6 +140,7 @@ func (e *Engine) resume() {
 
 // rouse wakes whoever makes progress, whatever it sleeps in.
 func (e *Engine) rouse() {
+	e.disturb()
 	e.kick(true)
 	e.resume()
 }
@@ -138,6 +152,9 @@ func (e *Engine) work() {
 	// and must not be shared with goroutines that would then sleep along.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if err := sys.SetThreadSlice(workerSlice); err != nil {
+		e.cfg.Logger.Debug("short scheduling slice", "rank", e.cfg.Rank, "err", err)
+	}
 	var seen uint64 // callers, when the worker looked last
 	nap, last := firstPark, int64(0)
 	for !e.stopping.Load() {
@@ -160,6 +177,8 @@ func (e *Engine) work() {
 		switch {
 		case busy:
 			last = sys.Nanotime()
+		case e.waiting.Load() > 0 && sys.Nanotime()-last < int64(e.cfg.Spin):
+			sys.Yield()
 		case e.cfg.KeepP && sys.Nanotime()-last < int64(linger):
 			e.sleep(asleepHolding, holdWait)
 		default:
@@ -173,7 +192,7 @@ func (e *Engine) work() {
 // next nap may be.
 func (e *Engine) nap(d time.Duration) time.Duration {
 	if e.isFresh() {
-		d = promptly // if its caller does not come, the worker must
+		d = e.promptly // if its caller does not come, the worker must
 	}
 	e.asleep.Store(napping)
 	if !e.stopping.Load() && !e.isOrphaned() {

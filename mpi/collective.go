@@ -96,7 +96,11 @@ func startColl(c *Comm, op string, build func(g coll.Graph) error, deliver func(
 		}
 		return emptyStatus(), nil
 	}
-	c.job.engine.StartSchedule(g.s)
+	if isBlocking(op) {
+		c.job.engine.StartBlocking(g.s)
+	} else {
+		c.job.engine.StartSchedule(g.s)
+	}
 	return r
 }
 

@@ -34,8 +34,12 @@ const (
 	envLog        = "FITMPI_LOG"        // debug, info, warn or error: what the engine logs on stderr; default warn
 )
 
-// defaultSpin is how long a blocked caller polls when every rank has a core.
-const defaultSpin = 200 * time.Microsecond
+const (
+	// defaultSpin is how long a blocked caller polls when every rank has a core.
+	defaultSpin = 200 * time.Microsecond
+	// defaultDoze is how long it sleeps in the poller, with its P kept, when they have not.
+	defaultDoze = 2 * time.Millisecond
+)
 
 // engineConfig makes the engine's configuration from what the launcher said and
 // the environment.
@@ -47,6 +51,8 @@ func engineConfig(info boot.Info, getenv func(string) string) (engine.Config, er
 	}
 	if info.LocalSize <= runtime.NumCPU() {
 		cfg.Spin = defaultSpin
+	} else {
+		cfg.Doze = defaultDoze
 	}
 	v := variables{getenv: getenv}
 	v.parse(envProgress, func(s string) (err error) {
@@ -66,6 +72,7 @@ func engineConfig(info boot.Info, getenv func(string) string) (engine.Config, er
 	v.size(envCopyMax, &cfg.CopyMax)
 	v.size(envSocketBuf, &cfg.SocketBuffer)
 	v.parse(envSpin, func(s string) (err error) {
+		cfg.Doze = 0
 		if cfg.Spin, err = time.ParseDuration(s); err == nil && cfg.Spin < 0 {
 			err = errors.New("a duration less than 0: 0s turns polling off")
 		}

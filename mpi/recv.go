@@ -135,7 +135,7 @@ func irecvNew[T any](c *Comm, op string, source, tag int) *Incoming[T] {
 	}
 	c.recvMSO(r.mso(), source, tag)
 	r.m = r.mso()
-	c.job.engine.Post(r.m)
+	c.post(op, r.m)
 	return r
 }
 

@@ -47,12 +47,12 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 	} else {
 		c.recvMSO(r.mso(), source, recvTag)
 		r.m = r.mso()
-		c.job.engine.Post(r.m)
+		c.post(op, r.m)
 	}
 	if dest != ProcNull {
 		r.extra = getMSO()
 		c.sendMSO(r.extra, modeStandard, p, dest, sendTag)
-		c.job.engine.Post(r.extra)
+		c.post(op, r.extra)
 	}
 	return r
 }

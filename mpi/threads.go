@@ -103,6 +103,7 @@ func (t *threads) start(rank int) (*job, error) {
 		return nil, err
 	}
 	cfg.KeepP = os.Getenv("GOMAXPROCS") == ""
+	cfg.Doze = 0 // it would keep a P for every rank
 	j, err := startJob(t.ctx, s, cfg)
 	if err != nil {
 		return nil, err

@@ -76,6 +76,19 @@ func (c *Comm) wait(m *engine.MSO) (ended bool) {
 	return !stop()
 }
 
+// isBlocking reports whether the operation waits for what it posts. The names of
+// those that do not begin with I, as Irecv, and of no others that post.
+func isBlocking(op string) bool { return op[0] != 'I' }
+
+// post posts m for the operation op.
+func (c *Comm) post(op string, m *engine.MSO) {
+	if isBlocking(op) {
+		c.job.engine.PostBlocking(m)
+	} else {
+		c.job.engine.Post(m)
+	}
+}
+
 // endWith ends m when ctx does, until stop is called.
 func (j *job) endWith(ctx context.Context, m *engine.MSO) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { j.engine.Abandon(m, &contextError{context.Cause(ctx)}) })

@@ -20,20 +20,19 @@ var waitRoom = sync.Pool{New: func() any { return new(make([]*engine.MSO, 0, 64)
 func waitFor(need int, rs []*Request) {
 	if len(rs) > 4 {
 		room := waitRoom.Get().(*[]*engine.MSO)
-		waitIn(room, need, rs)
+		*room = waitIn((*room)[:0], need, rs)
 		clear((*room)[:cap(*room)])
 		waitRoom.Put(room)
 		return
 	}
-	var few [8]*engine.MSO
-	room := few[:0]
-	waitIn(&room, need, rs)
+	var room [8]*engine.MSO
+	waitIn(room[:0], need, rs)
 }
 
-// waitIn is waitFor with room for a list, which it may replace by a longer one.
-func waitIn(room *[]*engine.MSO, need int, rs []*Request) {
+// waitIn is waitFor with room for a list; it returns the room, or what had to replace it.
+func waitIn(room []*engine.MSO, need int, rs []*Request) []*engine.MSO {
 	for {
-		ms, e, stop, done := (*room)[:0], (*engine.Engine)(nil), []func() bool(nil), 0
+		ms, e, stop, done := room[:0], (*engine.Engine)(nil), []func() bool(nil), 0
 		round := waits.Add(1)
 		for _, r := range rs {
 			switch open := r.open(need == len(rs), ms); {
@@ -48,7 +47,7 @@ func waitIn(room *[]*engine.MSO, need int, rs []*Request) {
 				ms = open
 			}
 		}
-		*room = ms[:0]
+		room = ms[:0]
 		if done < need {
 			e.WaitMany(least(need == len(rs), len(ms)), ms)
 		}
@@ -56,7 +55,7 @@ func waitIn(room *[]*engine.MSO, need int, rs []*Request) {
 			f()
 		}
 		if done >= need {
-			return
+			return room
 		}
 	}
 }

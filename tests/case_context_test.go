@@ -140,7 +140,9 @@ func contextRequests(t *T, c *mpi.Comm) {
 	})
 	cut(t, c, "Wait of a persistent receive", func(c *mpi.Comm) error {
 		r := mpi.RecvInit(c, buf, left(c), 2)
-		t.must(r.Start())
+		if err := r.Start(); err != nil { // on a busy machine the time may be over by now
+			return err
+		}
 		_, err := r.Wait()
 		return err
 	})
