@@ -59,6 +59,14 @@ var rooms = []room{
 		why:    "mpi is the public API: it neither sees sockets and frames nor takes a program's flags"},
 	{pkgs: "cmd/fitrun", ours: []string{"internal/launch", "internal/boot", "internal/sys"},
 		why: "fitrun starts ranks, it is none"},
+	{pkgs: "internal/bench",
+		why: "internal/bench is figures and their files: it measures nothing, so that what reads them needs no MPI"},
+	{pkgs: "internal/bench/plot", others: []string{"gonum.org/v1/plot/..."},
+		why: "internal/bench/plot draws figures and knows nothing of what they are of"},
+	{pkgs: "cmd/fitbench", ours: []string{"mpi", "engine", "internal/bench", "internal/bench/plot", "internal/sys"},
+		why: "fitbench measures the library as its users have it, and the engine only where it says what mpi adds"},
+	{pkgs: "bench/compare", ours: []string{"internal/bench", "internal/bench/plot", "internal/sys"},
+		why: "compare starts programs and reads what they print: to link one of them would measure it differently from its peers"},
 	{pkgs: "examples/...", ours: []string{"mpi"},
 		why: "an example shows what a user can do, and a user has mpi and the standard library"},
 	{pkgs: "tests", why: "tests has no code but tests"},
@@ -220,6 +228,7 @@ func TestForbidden(t *testing.T) {
 	const (
 		unix       = "golang.org/x/sys/unix"
 		prometheus = "github.com/prometheus/client_golang/prometheus"
+		gonum      = "gonum.org/v1/plot/plotter"
 		ours       = module + "/"
 	)
 	for _, test := range []struct {
@@ -271,6 +280,15 @@ func TestForbidden(t *testing.T) {
 		{"mpi", "comm.go", ours + "mpi", "sockets and frames"},
 		{"cmd/fitrun", "main.go", ours + "internal/launch", ""},
 		{"cmd/fitrun", "main.go", ours + "mpi", "it is none"},
+		{"internal/bench", "row.go", gonum, "no MPI"},
+		{"internal/bench/plot", "panel.go", gonum, ""},
+		{"internal/bench/plot", "panel.go", ours + "internal/bench", "knows nothing"},
+		{"cmd/fitbench", "figure.go", ours + "internal/bench/plot", ""},
+		{"cmd/fitbench", "figure.go", gonum, "as its users have it"},
+		{"cmd/fitbench", "env.go", ours + "internal/boot", "as its users have it"},
+		{"bench/compare", "main.go", ours + "internal/bench", ""},
+		{"bench/compare", "main.go", ours + "mpi", "starts programs"},
+		{"mpi", "comm.go", gonum, "sockets and frames"},
 		{"examples/heat2d", "main.go", ours + "mpi", ""},
 		{"examples/heat2d", "main.go", "image/png", ""},
 		{"examples/heat2d", "main.go", ours + "engine", "what a user can do"},

@@ -6,8 +6,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
+	"math/bits"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
@@ -42,6 +43,7 @@ type env struct {
 	opt   *options
 	test  string
 	rows  []bench.Row
+	news  *progress
 }
 
 // runTest runs the test that opt names and writes its rows at rank 0.
@@ -51,13 +53,15 @@ func runTest(ctx context.Context, world *mpi.Comm, opt *options, stdout io.Write
 		return fmt.Errorf("test %s needs %d ranks or more, this job has %d: start it with fitrun -n %d or give -ranks %d",
 			t.name, t.minRanks, world.Size(), t.minRanks, t.minRanks)
 	}
-	e := &env{ctx: ctx, world: world, rank: world.Rank(), ranks: world.Size(), opt: opt, test: t.name}
+	e := &env{ctx: ctx, world: world, rank: world.Rank(), ranks: world.Size(), opt: opt, test: t.name, news: newProgress(opt.stderr)}
+	defer e.news.clear()
 	if err := t.run(e); err != nil {
 		return err
 	}
 	if e.rank != 0 {
 		return nil
 	}
+	e.news.clear()
 	return opt.write(stdout, e.rows)
 }
 
@@ -78,8 +82,22 @@ func (e *env) report(kase string, size int, measure, unit string, xs []float64) 
 		Summary: bench.Summarise(xs, bench.HigherIsBetter(unit)),
 	})
 	if e.rank == 0 {
-		fmt.Fprintf(os.Stderr, "\r\x1b[K%s %s %d %s", e.test, kase, size, measure)
+		e.news.show(fmt.Sprintf("%s %s %d %s", e.test, kase, size, measure))
 	}
+}
+
+// cases are those of all cases of the test that are to be measured: all, or the one
+// that -case names.
+func (e *env) cases(all ...string) ([]string, error) {
+	switch {
+	case e.opt.kase == "":
+		return all, nil
+	case slices.Contains(all, e.opt.kase):
+		return []string{e.opt.kase}, nil
+	case len(all) == 0:
+		return nil, fmt.Errorf("test %s has no cases: leave -case out", e.test)
+	}
+	return nil, fmt.Errorf("test %s has no case %q: choose one of %s", e.test, e.opt.kase, strings.Join(all, ", "))
 }
 
 // gather gives rank 0 the measurements of rank from; every rank of the two calls
@@ -147,9 +165,29 @@ func (e *env) warmup(size int) int {
 	return max(e.iterations(size)/10, 5)
 }
 
-// buffer makes a buffer of n bytes, every page of it touched.
+// series is how often to measure, and how often before that without measuring, what
+// takes as long as share messages of this size.
+func (e *env) series(size, share int) (n, warmup int) {
+	if n = e.opt.iterations; n == 0 {
+		n = max(e.iterations(size)/share, 20)
+	}
+	if warmup = e.opt.warmup; warmup < 0 {
+		warmup = max(n/10, 5)
+	}
+	return n, warmup
+}
+
+const pageSize = 4096
+
+// buffer makes a buffer of n bytes, every byte written, that starts at a page if it is
+// as long as one. The allocator aligns what is as long as a power of two to that
+// length, and what is long to pages.
 func buffer(n int) []byte {
-	b := make([]byte, max(n, 1))[:n]
+	room := max(n, 1)
+	if n >= pageSize && n < 16*pageSize {
+		room = 1 << bits.Len(uint(n-1))
+	}
+	b := make([]byte, room)[:n]
 	for i := range b {
 		b[i] = byte(i)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -32,8 +33,16 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err := opt.apply(); err != nil {
 		return err
 	}
+	if opt.bind == "core" && !launched() {
+		return errors.New("-bind core: ranks that are threads share their cores: start it with fitrun")
+	}
 	before(opt)
 	rank := func(ctx context.Context, world *mpi.Comm) error {
+		if opt.bind == "core" {
+			if err := bindProcess(world.Rank()); err != nil {
+				return err
+			}
+		}
 		return runTest(ctx, world, opt, stdout)
 	}
 	if launched() {
@@ -43,5 +52,6 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return mpi.RunThreads(opt.ranks, rank)
 }
 
-// launched reports whether a launcher started this process as a rank.
-func launched() bool { return os.Getenv("FITMPI_BOOT_FD") != "" }
+// launched reports whether a launcher started this process as a rank. It remembers,
+// for Init takes the variable away.
+var launched = sync.OnceValue(func() bool { return os.Getenv("FITMPI_BOOT_FD") != "" })

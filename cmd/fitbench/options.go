@@ -20,36 +20,27 @@ import (
 // options are what the command line says.
 type options struct {
 	test       test
-	ranks      int // without a launcher: how many thread ranks
+	kase       string // which case of the test; empty: all
+	ranks      int    // without a launcher: how many thread ranks
 	policy     string
+	via        string // FITMPI_TRANSPORT
+	bind       string // none or core
 	sizes      []int
-	window     int
+	window     int // 0: by size
 	iterations int // 0: by size
 	warmup     int // negative: by size
 	late       time.Duration
 	csv, json  bool
 	plot       string // file, or empty
+	stderr     io.Writer
 }
 
 // parseOptions reads the arguments: options, the name of a test, options.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
-	opt := &options{}
-	fs := flag.NewFlagSet("fitbench", flag.ContinueOnError)
+	opt := &options{stderr: stderr}
+	fs := opt.flags()
 	fs.SetOutput(stderr)
 	fs.Usage = func() { usage(stderr, fs) }
-	fs.IntVar(&opt.ranks, "ranks", 2, "without a launcher: number of ranks, as threads of this process")
-	fs.StringVar(&opt.policy, "policy", "", "who moves messages: worker, assist or caller (default: FITMPI_PROGRESS, else assist)")
-	fs.Func("sizes", "bytes of a message, such as 8,64K,1M (of match: depths of the queue)", func(s string) (err error) {
-		opt.sizes, err = parseSizes(s)
-		return err
-	})
-	fs.IntVar(&opt.window, "window", 64, "messages on their way at once, in bw, bibw and rate")
-	fs.IntVar(&opt.iterations, "iterations", 0, "measurements of each figure (default: by size)")
-	fs.IntVar(&opt.warmup, "warmup", -1, "repetitions before measuring (default: a tenth of the iterations)")
-	fs.DurationVar(&opt.late, "late", 100*time.Millisecond, "how late the late rank of test send is")
-	fs.BoolVar(&opt.csv, "csv", false, "write CSV instead of text")
-	fs.BoolVar(&opt.json, "json", false, "write JSON instead of text")
-	fs.StringVar(&opt.plot, "plot", "", "also draw the figures, as SVG to this `file`")
 	var name string
 	for len(args) > 0 {
 		if err := fs.Parse(args); err != nil {
@@ -65,41 +56,91 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	return opt, opt.check(name)
 }
 
+// flags are the flags that set opt.
+func (opt *options) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("fitbench", flag.ContinueOnError)
+	fs.StringVar(&opt.kase, "case", "", "measure this case of the test only, such as allreduce of coll")
+	fs.IntVar(&opt.ranks, "ranks", 2, "without a launcher: number of ranks, as threads of this process")
+	fs.StringVar(&opt.policy, "policy", "", "who moves messages: worker, assist or caller (default: FITMPI_PROGRESS, else assist)")
+	fs.StringVar(&opt.via, "transport", "", "tcp or auto, the best there is (default: FITMPI_TRANSPORT, else auto)")
+	fs.StringVar(&opt.bind, "bind", "none", "none, or core: rank r runs on the r-th core only; needs fitrun")
+	fs.Func("sizes", "bytes of a message, such as 8,64K,1M (of match: depths of the queue)", func(s string) (err error) {
+		opt.sizes, err = parseSizes(s)
+		return err
+	})
+	fs.IntVar(&opt.window, "window", 0, "messages on their way at once, in bw, bibw and rate (default: 64, from 1 MiB 16)")
+	fs.IntVar(&opt.iterations, "iterations", 0, "measurements of each figure (default: by size)")
+	fs.IntVar(&opt.warmup, "warmup", -1, "repetitions before measuring (default: a tenth of the iterations, at least 5)")
+	fs.DurationVar(&opt.late, "late", 100*time.Millisecond, "how late the late rank of test send is")
+	fs.BoolVar(&opt.csv, "csv", false, "write CSV instead of text")
+	fs.BoolVar(&opt.json, "json", false, "write JSON instead of text")
+	fs.StringVar(&opt.plot, "plot", "", "also draw the figures, as SVG to this `file`")
+	return fs
+}
+
 func (opt *options) check(name string) error {
-	if name == "" {
+	all := tests()
+	i := slices.IndexFunc(all, func(t test) bool { return t.name == name })
+	switch {
+	case name == "":
 		return errors.New("name a test: " + strings.Join(testNames(), ", "))
-	}
-	i := slices.IndexFunc(tests(), func(t test) bool { return t.name == name })
-	if i < 0 {
+	case i < 0:
 		return fmt.Errorf("no test %q: choose one of %s", name, strings.Join(testNames(), ", "))
-	}
-	opt.test = tests()[i]
-	if opt.csv && opt.json {
+	case opt.csv && opt.json:
 		return errors.New("-csv or -json, not both")
+	case opt.ranks < 1:
+		return fmt.Errorf("-ranks %d: give 1 or more", opt.ranks)
+	case opt.window < 0:
+		return fmt.Errorf("-window %d: give 1 or more, or 0 to go by size", opt.window)
+	case opt.iterations < 0:
+		return fmt.Errorf("-iterations %d: give 1 or more, or 0 to go by size", opt.iterations)
+	case opt.late < 0:
+		return fmt.Errorf("-late %v: give a time that is not negative", opt.late)
+	case opt.plot != "" && !strings.HasSuffix(opt.plot, ".svg"):
+		return fmt.Errorf("-plot %s: give a file that ends in .svg", opt.plot)
 	}
-	if opt.ranks < 1 || opt.window < 1 || opt.iterations < 0 {
-		return errors.New("-ranks and -window are 1 or more, -iterations is not negative")
-	}
+	opt.test = all[i]
 	opt.policy = cmp.Or(opt.policy, os.Getenv("FITMPI_PROGRESS"), "assist")
-	return nil
+	opt.via = cmp.Or(opt.via, os.Getenv("FITMPI_TRANSPORT"), "auto")
+	return errors.Join(
+		oneOf("-policy", opt.policy, "worker", "assist", "caller"),
+		oneOf("-transport", opt.via, "auto", "tcp"),
+		oneOf("-bind", opt.bind, "none", "core"),
+	)
+}
+
+// oneOf checks that the value of a flag is one of several.
+func oneOf(name, value string, choices ...string) error {
+	if slices.Contains(choices, value) {
+		return nil
+	}
+	return fmt.Errorf("%s %q: choose %s", name, value, strings.Join(choices, ", "))
 }
 
 // apply passes on what the library reads from the environment.
-func (opt *options) apply() error { return os.Setenv("FITMPI_PROGRESS", opt.policy) }
+func (opt *options) apply() error {
+	return errors.Join(os.Setenv("FITMPI_PROGRESS", opt.policy), os.Setenv("FITMPI_TRANSPORT", opt.via))
+}
 
-// transport names how the messages of this job travel.
+// transport names how the messages of this job travel. There is one way so far, also
+// between threads.
 func (opt *options) transport() string { return "tcp" }
 
-// write writes rows in the chosen form.
+// write writes rows in the chosen form, and draws them if asked to.
 func (opt *options) write(w io.Writer, rows []bench.Row) error {
-	fmt.Fprint(os.Stderr, "\r\x1b[K")
+	var err error
 	switch {
 	case opt.csv:
-		return bench.WriteCSV(w, rows)
+		err = bench.WriteCSV(w, rows)
 	case opt.json:
-		return bench.WriteJSON(w, rows)
+		err = bench.WriteJSON(w, rows)
+	default:
+		err = bench.WriteText(w, rows)
 	}
-	return bench.WriteText(w, rows)
+	if err != nil || opt.plot == "" {
+		return err
+	}
+	return savePlot(opt.plot, rows)
 }
 
 func testNames() (names []string) {
@@ -110,14 +151,27 @@ func testNames() (names []string) {
 }
 
 func usage(w io.Writer, fs *flag.FlagSet) {
-	fmt.Fprint(w, "fitbench measures FitMPI.\n\nUsage:\n  fitrun -n 2 fitbench [options] TEST      ranks are processes\n"+
-		"  fitbench [options] TEST                  ranks are threads of this process\n\nTests:\n")
+	fmt.Fprint(w, usageHead)
 	for _, t := range tests() {
 		fmt.Fprintf(w, "  %-12s %s\n", t.name, t.about)
 	}
-	fmt.Fprint(w, "\nOptions:\n")
+	fmt.Fprint(w, "\nOptions, before or after TEST:\n")
 	fs.PrintDefaults()
 }
+
+const usageHead = `fitbench measures FitMPI.
+
+Usage:
+  fitrun -n 2 fitbench [options] TEST      ranks are processes
+  fitbench [options] TEST                  ranks are threads of this process
+
+Examples:
+  fitrun -n 2 fitbench pingpong -sizes 8,64K -csv
+  fitrun -n 2 fitbench bw -policy worker -plot bw.svg
+  fitbench -ranks 4 coll -case allreduce
+
+Tests:
+`
 
 // parseSizes reads sizes such as 8,64K,1M.
 func parseSizes(s string) ([]int, error) {
@@ -136,6 +190,3 @@ func parseSizes(s string) ([]int, error) {
 	}
 	return sizes, nil
 }
-
-// before is where a test measures what must be measured before the job starts.
-func before(*options) {}

@@ -5,28 +5,15 @@ package main
 import "github.com/fitmpi/fitmpi/mpi"
 
 // pingpong measures half the time in which a message goes from rank 0 to rank 1
-// and one of the same size comes back. Other ranks watch.
+// and one of the same size comes back.
 func pingpong(e *env) error {
-	if e.rank > 1 {
-		return nil
-	}
 	for _, size := range e.sizes() {
 		out, in := buffer(size), buffer(size)
-		n, warmup := e.iterations(size), e.warmup(size)
-		xs := make([]float64, 0, n)
-		if err := e.sync(); err != nil {
+		ns, err := e.repeat(e.iterations(size), e.warmup(size), func() error { return e.bounce(out, in) })
+		if err != nil {
 			return err
 		}
-		for i := range warmup + n {
-			start := now()
-			if err := e.bounce(out, in); err != nil {
-				return err
-			}
-			if i >= warmup {
-				xs = append(xs, micros(start)/2)
-			}
-		}
-		e.report("", size, "half-rtt", "us", xs)
+		e.report("", size, "half-rtt", "us", each(ns, func(ns float64) float64 { return ns / 2e3 }))
 	}
 	return nil
 }
@@ -44,4 +31,24 @@ func (e *env) bounce(out, in []byte) error {
 		return err
 	}
 	return mpi.Send(e.world, out, 0, dataTag)
+}
+
+// pingping measures the time in which ranks 0 and 1 send each other a message at once.
+func pingping(e *env) error {
+	for _, size := range e.sizes() {
+		out, in := buffer(size), buffer(size)
+		ns, err := e.repeat(e.iterations(size), e.warmup(size), func() error {
+			sent := mpi.Isend(e.world, out, e.partner(), dataTag)
+			if _, err := mpi.Recv(e.world, in, e.partner(), dataTag); err != nil {
+				return err
+			}
+			_, err := sent.Wait()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		e.report("", size, "exchange", "us", each(ns, func(ns float64) float64 { return ns / 1e3 }))
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,6 +143,9 @@ func parseRow(f []string) (r Row, err error) {
 	r.Ranks, r.Size, r.N = int(whole(f[4])), whole(f[6]), int(whole(f[9]))
 	for i, p := range []*float64{&r.Min, &r.Sextile1, &r.Sextile2, &r.Median, &r.P99, &r.Max} {
 		x, e := strconv.ParseFloat(f[10+i], 64)
+		if e == nil && (math.IsInf(x, 0) || math.IsNaN(x)) {
+			e = fmt.Errorf("%q is no measurement", f[10+i])
+		}
 		err = errors.Join(err, e)
 		*p = x
 	}

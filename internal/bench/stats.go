@@ -1,9 +1,6 @@
 package bench
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Summary describes the distribution of repeated measurements of one figure.
 type Summary struct {
@@ -31,17 +28,16 @@ func Summarise(xs []float64, higherIsBetter bool) Summary {
 	return Summary{
 		N:        len(xs),
 		Min:      xs[0],
-		Sextile1: quantile(xs, 1./6),
-		Sextile2: quantile(xs, 2./6),
-		Median:   quantile(xs, 1./2),
-		P99:      quantile(xs, 0.99),
+		Sextile1: quantile(xs, 1, 6),
+		Sextile2: quantile(xs, 2, 6),
+		Median:   quantile(xs, 1, 2),
+		P99:      quantile(xs, 99, 100),
 		Max:      xs[len(xs)-1],
 	}
 }
 
-// quantile is the q-quantile of the sorted xs by the nearest rank: always a value
-// that was measured.
-func quantile(xs []float64, q float64) float64 {
-	i := int(math.Ceil(q*float64(len(xs)))) - 1
-	return xs[max(i, 0)]
+// quantile is the num/den-quantile of the sorted xs by the nearest rank: the first
+// value that at least that part of xs is not above, always one that was measured.
+func quantile(xs []float64, num, den int) float64 {
+	return xs[max((len(xs)*num+den-1)/den, 1)-1]
 }

@@ -1,0 +1,105 @@
+//go:build linux
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func experimentNamed(t *testing.T, name string) *experiment {
+	t.Helper()
+	for _, e := range experiments() {
+		if e.name == name {
+			return e
+		}
+	}
+	t.Fatalf("no experiment %s", name)
+	return nil
+}
+
+func TestCommand(t *testing.T) {
+	all := byName(contenders())
+	s := setting{bin: "B", peers: "P", bind: "none", netns: "N", places: "D"}
+	bound, quick := s, s
+	bound.bind, quick.quick = "core", true
+	for _, tt := range []struct {
+		experiment, contender string
+		setting               setting
+		want                  string
+	}{
+		{"bw-tcp", "worker", s, "B/fitrun --transport tcp -n 2 B/fitbench bw -csv -policy worker -sizes 8,64,1K,8K,64K,1M,4M"},
+		{"bw-tcp", "worker", bound, "B/fitrun --transport tcp -n 2 B/fitbench bw -csv -policy worker -bind core -sizes 8,64,1K,8K,64K,1M,4M"},
+		{"pingpong-shared", "fit-thread", s, "B/fitbench -ranks 2 pingpong -csv -policy assist"},
+		{"pingpong-tcp", "openmpi-thread", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo " +
+			"--mca btl_tcp_progress_thread 1 --bind-to none -np 2 P/openmpi/mpibench pingpong -peer openmpi -transport tcp -policy thread"},
+		{"scale-16", "mpich", bound, "mpirun.mpich -bind-to core -np 16 P/mpich/mpibench scale -peer mpich -transport tcp -policy none -iterations 100"},
+		{"pingpong-tcp", "raw-spin", quick, "P/rawtcp pingpong -policy spin " + fewSizes},
+		{"isend-wait-1G", "caller", quick, "B/fitrun --transport tcp -n 2 sh -c SCRIPT place D B/fitbench isend-wait -csv -policy caller -sizes 1K,64K -iterations 3"},
+		{"overlap-1G", "openmpi", quick, "N openmpi -- P/openmpi/mpibench overlap -peer openmpi -transport tcp -policy none -case exchange -sizes 64K -iterations 3"},
+		{"overlap-1G", "openmpi-thread", quick, "N openmpi --mca btl_tcp_progress_thread 1 -- P/openmpi/mpibench overlap -peer openmpi -transport tcp -policy thread " +
+			"-case exchange -sizes 64K -iterations 3"},
+		{"matmul-1", "matmul-1", s, "B/fitrun --transport tcp -n 1 B/matmul -rows 2400,4800"},
+	} {
+		line := command(all[tt.contender], experimentNamed(t, tt.experiment), tt.setting)
+		if i := slices.Index(line, placeScript); i >= 0 {
+			line[i] = "SCRIPT"
+		}
+		if got := strings.Join(line, " "); got != tt.want {
+			t.Errorf("%s %s:\n got %s\nwant %s", tt.experiment, tt.contender, got, tt.want)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	all := byName(contenders())
+	if got := environment(all["assist"], experimentNamed(t, "threshold-64K")); !slices.Equal(got, []string{"FITMPI_EAGER_MAX=64K"}) {
+		t.Errorf("environment %q", got)
+	}
+	if got := environment(all["mpich-async"], experimentNamed(t, "isend-wait")); !slices.Contains(got, "MPIR_CVAR_ASYNC_PROGRESS=1") {
+		t.Errorf("environment %q", got)
+	}
+}
+
+// For each repeat, for each experiment, each contender in turn.
+func TestSchedule(t *testing.T) {
+	list := []*experiment{
+		{name: "x", contenders: []string{"assist", "openmpi"}},
+		{name: "once", contenders: []string{"mpich"}, repeats: 1},
+	}
+	var got []string
+	for _, r := range schedule(list, byName(contenders()), 2) {
+		got = append(got, r.experiment.name+" "+r.contender.name)
+	}
+	want := []string{"x assist", "x openmpi", "once mpich", "x openmpi", "x assist"}
+	if !slices.Equal(got, want) {
+		t.Errorf("runs %q, want %q", got, want)
+	}
+}
+
+// The default run is promised to take less than half an hour.
+func TestDefaultRunIsShort(t *testing.T) {
+	runs := schedule(experiments(), byName(contenders()), 5)
+	if d := totalTime(runs, false); d > 30*time.Minute {
+		t.Errorf("%d runs take %v", len(runs), d)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"-repeats 0", "choose 1 or more"},
+		{"-bind socket", "choose none or core"},
+		{"pingpong", "unexpected argument"},
+		{"-only (", "missing closing"},
+	} {
+		if _, err := parseOptions(strings.Fields(tt.args), &strings.Builder{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("compare %s: error %v, want one with %q", tt.args, err, tt.want)
+		}
+	}
+	opt, err := parseOptions([]string{"-quick", "-only", "^match$"}, nil)
+	if err != nil || opt.repeats != 1 || len(chosen(opt)) != 1 || !opt.isPartial() {
+		t.Errorf("options %+v, %v", opt, err)
+	}
+}

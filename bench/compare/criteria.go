@@ -1,0 +1,237 @@
+//go:build linux
+
+package main
+
+import "slices"
+
+// criterion is one thing that the project is held to, at one or several sizes: a row of
+// the table of targets in the design.
+type criterion struct {
+	group   string // heading of its table
+	measure string // what is measured
+	reach   string // the target in words
+	fig     figure
+	sizes   []int64  // one line each; nil: fig as it is
+	ours    string   // contender that is judged
+	peers   []string // those whose best it is compared with
+	targets []target // all of them count
+}
+
+// target bounds a figure: at most, or at least, factor times a reference plus a constant.
+type target struct {
+	atLeast bool
+	factor  float64
+	ref     reference // nil: the constant alone
+	plus    float64
+}
+
+// reference is a figure that ours is compared with, for a criterion at the size of fig.
+// It is unknown when it was not measured.
+type reference func(f *figures, c criterion, fig figure) (float64, bool)
+
+func atMost(limit float64) target  { return target{plus: limit} }
+func atLeast(limit float64) target { return target{atLeast: true, plus: limit} }
+
+// timesAtMost and timesAtLeast bound our figure by a multiple of a reference.
+func timesAtMost(factor float64, ref reference) target { return target{factor: factor, ref: ref} }
+func timesAtLeast(factor float64, ref reference) target {
+	return target{atLeast: true, factor: factor, ref: ref}
+}
+
+// bestPeer is the lowest, or for rates the highest, figure of the criterion's peers.
+func bestPeer(f *figures, c criterion, fig figure) (float64, bool) { return f.best(c.peers, fig) }
+
+// bestOf is the same of other contenders.
+func bestOf(names ...string) reference {
+	return func(f *figures, _ criterion, fig figure) (float64, bool) { return f.best(names, fig) }
+}
+
+// ownAt is another figure of the contender that is judged.
+func ownAt(other func(figure) figure) reference {
+	return func(f *figures, c criterion, fig figure) (float64, bool) {
+		s := f.of(c.ours, other(fig))
+		return s.median, s.isKnown()
+	}
+}
+
+// copyTime is how long the processor takes to copy the message once, in us: at the rate
+// of the next size that was measured.
+func copyTime(f *figures, _ criterion, fig figure) (float64, bool) {
+	memcpy := figure{test: "limits", kase: "memcpy", measure: "bandwidth", ranks: 1}
+	for _, size := range f.sizes("limits", memcpy) {
+		if size >= fig.size {
+			return float64(fig.size) / f.of("limits", memcpy.at(size)).median, true
+		}
+	}
+	return 0, false
+}
+
+// Sizes in bytes.
+const (
+	kb = 1 << 10
+	mb = 1 << 20
+)
+
+var (
+	large   = []int64{64 * kb, 256 * kb, mb, 4 * mb, 16 * mb}
+	triple  = []int64{64 * kb, mb, 16 * mb}
+	table1  = []int64{10, 100, kb, 10 * kb, 64 * kb, 128 * kb, 256 * kb, 512 * kb, mb, 4 * mb, 16 * mb}
+	onLink  = []int64{64 * kb, mb, 4 * mb, 16 * mb}
+	copied  = []int64{kb, 16 * kb, 64 * kb, 256 * kb, 512 * kb}
+	twoEnds = []int64{8, mb}
+)
+
+// criteria are all targets, in the order of the design.
+func criteria() []criterion {
+	return slices.Concat(overlapCriteria(), tcpCriteria(), matchingCriteria(), sharedCriteria(),
+		collectiveCriteria(), workerCriteria(), scaleCriteria(), typedCriteria())
+}
+
+func overlapCriteria() []criterion {
+	const group = "Overlap"
+	wait := figure{test: "isend-wait", stat: median}
+	exchange := figure{test: "overlap", kase: "exchange", measure: "overlap"}
+	recv := figure{test: "send", kase: "sender-computes", measure: "recv", stat: median}
+	undisturbed := ownAt(func(f figure) figure { return f.with("undisturbed") })
+	list := []criterion{
+		{group, "median `Wait` of the sender after computing", "<= 3 us", wait.of("wait-send"), table1, "assist", peersTCP, targets(atMost(3))},
+		{group, "median `Wait` of the receiver after computing", "<= 3 us", wait.of("wait-recv"), table1, "assist", peersTCP, targets(atMost(3))},
+		{group, "time in `Isend`", "<= 2 us", wait.of("isend"), large, "assist", peersTCP, targets(atMost(2))},
+		{group, "compute kept, sender", ">= 97 %", wait.of("kept-send"), large, "assist", peersTCP, targets(atLeast(97))},
+		{group, "compute kept, receiver", ">= 97 %", wait.of("kept-recv"), large, "assist", peersTCP, targets(atLeast(97))},
+		{group, "overlap of an exchange (OSU)", ">= 95 %", exchange, large, "assist", peersTCP, targets(atLeast(95))},
+		{group, "... its pure exchange beside the fastest peer without thread", "<= 1.05 x", exchange.of("pure"), large, "assist", []string{"openmpi", "mpich"},
+			targets(timesAtMost(1.05, bestPeer))},
+		{group, "strict overlap of an exchange, 1 Gbit/s link", ">= 97 %", exchange.on(link1G), large, "assist", peersTCP, targets(atLeast(97))},
+		{group, "median `Wait` of the receiver, 1 Gbit/s link", "<= 3 us", wait.of("wait-recv").on(link1G), onLink, "assist", peersTCP, targets(atMost(3))},
+		{group, "compute kept, receiver, 1 Gbit/s link", ">= 97 %", wait.of("kept-recv").on(link1G), onLink, "assist", peersTCP, targets(atLeast(97))},
+		{group, "time in `Recv` while the sender computes", "<= 1.2 x undisturbed", recv, triple, "assist", peersTCP, targets(timesAtMost(1.2, undisturbed))},
+		{group, "`Send` with a late receiver", "<= copy + 5 us", figure{test: "send", kase: "late-receiver", measure: "send", stat: median}, copied,
+			"assist", peersTCP, targets(target{factor: 1, ref: copyTime, plus: 5})},
+	}
+	for _, kase := range nonblockingCollectives {
+		sizes := []int64{64 * kb, mb, 4 * mb}
+		if kase == "ibarrier" {
+			sizes = nil
+		}
+		list = append(list, criterion{group, "overlap of `" + kase + "` (OSU)", ">= 90 %", exchange.with(kase), sizes,
+			"assist", fastTCP[1:], targets(atLeast(90))})
+	}
+	return list
+}
+
+func tcpCriteria() []criterion {
+	const group = "TCP"
+	pingpong := figure{test: "pingpong", measure: "half-rtt"}
+	bandwidth := pingpong.bandwidth()
+	bw := figure{test: "bw", measure: "bandwidth"}
+	raw := bestOf("raw-spin", "raw-block")
+	half := ownAt(func(f figure) figure { return f.at(f.size / 2) })
+	return []criterion{
+		{group, "ping-pong, half round trip", "<= best peer", pingpong.at(8), nil, "assist", peersTCP, targets(timesAtMost(1, bestPeer))},
+		{group, "same, `worker` policy", "<= Open MPI with progress thread", pingpong.at(8), nil, "worker", []string{"openmpi-thread"},
+			targets(timesAtMost(1, bestPeer))},
+		{group, "message rate, window 64", ">= 15 x Open MPI", figure{test: "rate", measure: "rate", size: 8}, nil, "assist", []string{"openmpi"},
+			targets(timesAtLeast(15, bestPeer))},
+		{group, "ping-pong bandwidth", ">= best peer, >= 95 % of raw sockets", bandwidth, triple, "assist", peersTCP,
+			targets(timesAtLeast(1, bestPeer), timesAtLeast(0.95, raw))},
+		{group, "ping-pong bandwidth beside half the size (no dip at a threshold)", ">= 95 %", bandwidth,
+			[]int64{128 * kb, 256 * kb, 512 * kb, mb}, "assist", peersTCP, targets(timesAtLeast(0.95, half))},
+		{group, "streaming bandwidth", ">= 5 x best peer", bw.at(kb), nil, "assist", peersTCP, targets(timesAtLeast(5, bestPeer))},
+		{group, "streaming bandwidth", ">= 1.2 x best peer", bw.at(64 * kb), nil, "assist", peersTCP, targets(timesAtLeast(1.2, bestPeer))},
+		{group, "streaming bandwidth", ">= best peer", bw.at(mb), nil, "assist", peersTCP, targets(timesAtLeast(1, bestPeer))},
+	}
+}
+
+func matchingCriteria() []criterion {
+	const group = "Matching"
+	depth := figure{test: "match", measure: "per-message", size: 10000}
+	inOrder := ownAt(func(f figure) figure { return f.with("unexpected-inorder") })
+	return []criterion{
+		{group, "10,000 unexpected messages, reverse tags", "<= 100 ns, <= 2 x in order", depth.with("unexpected-reverse"), nil,
+			"assist", fastTCP[1:], targets(atMost(100), timesAtMost(2, inOrder))},
+		{group, "10,000 unexpected messages, in order", "<= 50 ns", depth.with("unexpected-inorder"), nil,
+			"assist", fastTCP[1:], targets(atMost(50))},
+	}
+}
+
+func sharedCriteria() []criterion {
+	const threads, memory = "In process: ranks are threads", "Shared memory"
+	pingpong := figure{test: "pingpong", measure: "half-rtt"}
+	rate := figure{test: "rate", measure: "rate", size: 8}
+	overlap := figure{test: "overlap", kase: "exchange", measure: "overlap"}
+	peers, open := []string{"openmpi-shm", "mpich-shm"}, []string{"openmpi-shm"}
+	return []criterion{
+		{threads, "ping-pong, half round trip", "<= 0.10 us", pingpong.at(8), nil, "fit-thread", peers, targets(atMost(0.10))},
+		{threads, "ping-pong bandwidth", ">= 1.5 x Open MPI", pingpong.bandwidth(), triple, "fit-thread", open, targets(timesAtLeast(1.5, bestPeer))},
+		{memory, "ping-pong, half round trip", "<= 0.15 us", pingpong.at(8), nil, "fit-shm", peers, targets(atMost(0.15))},
+		{memory, "message rate, window 64", ">= 15 M/s", rate, nil, "fit-shm", peers, targets(atLeast(15e6))},
+		{memory, "ping-pong bandwidth", ">= Open MPI", pingpong.bandwidth(), triple, "fit-shm", open, targets(timesAtLeast(1, bestPeer))},
+		{memory, "overlap of an exchange (OSU)", ">= 90 %", overlap, triple, "fit-shm", peers, targets(atLeast(90))},
+	}
+}
+
+func collectiveCriteria() []criterion {
+	const group = "Collectives"
+	var list []criterion
+	for _, ranks := range []int{2, 4} {
+		for _, kase := range blockingCollectives {
+			sizes := twoEnds
+			if kase == "barrier" {
+				sizes = nil
+			}
+			name := "`" + kase + "`, " + map[int]string{2: "2 ranks", 4: "4 ranks"}[ranks]
+			list = append(list, criterion{group, name, "<= Open MPI", figure{test: "coll", kase: kase, measure: "time", ranks: ranks}, sizes,
+				"assist", []string{"openmpi"}, targets(timesAtMost(1, bestPeer))})
+		}
+	}
+	return list
+}
+
+func workerCriteria() []criterion {
+	const group = "Cost of the worker"
+	return []criterion{
+		{group, "an idle rank", "< 0.1 % of a core", figure{test: "slowdown", measure: "idle-cpu"}, nil,
+			"assist", []string{"openmpi-thread", "mpich-async"}, targets(atMost(0.1))},
+		{group, "arrival to handling, every core computing, 99th percentile", "<= 100 us", figure{test: "wakeup", measure: "p99"}, nil,
+			"assist", nil, targets(atMost(100))},
+		{group, "same, `worker` policy", "<= 100 us", figure{test: "wakeup", measure: "p99"}, nil,
+			"worker", nil, targets(atMost(100))},
+	}
+}
+
+func scaleCriteria() []criterion {
+	const group = "Scale"
+	f := figure{test: "scale", ranks: 64}
+	two := ownAt(func(f figure) figure { return f.among(2) })
+	return []criterion{
+		{group, "64 ranks: from start to the end of the first Barrier", "<= 1500 ms", f.of("init"), nil, "assist", fastTCP[1:], targets(atMost(1500))},
+		{group, "64 ranks: resident memory of a rank", "<= 12 MB", f.of("rss"), nil, "assist", fastTCP[1:], targets(atMost(12e6))},
+		{group, "64 ranks: descriptors of a rank", "<= 16 more than with 2 ranks", f.of("fds"), nil, "assist", fastTCP[1:],
+			targets(target{factor: 1, ref: two, plus: 16})},
+		{group, "16 ranks: cost per message beside 2 ranks", "<= 3 x", f.of("per-message").with("ring").among(16).at(8), nil, "assist", fastTCP[1:],
+			targets(timesAtMost(3, two))},
+	}
+}
+
+func typedCriteria() []criterion {
+	const group = "Typed interface"
+	bytes := figure{test: "penalty", kase: "bytes", measure: "half-rtt"}
+	raw := ownAt(func(f figure) figure { return f.with("raw") })
+	list := []criterion{
+		{group, "`Send[byte]` beside the raw byte path", "<= 1.02 x", bytes, []int64{8, 64 * kb, mb}, "assist", nil, targets(timesAtMost(1.02, raw))},
+	}
+	for _, kase := range []string{"send-recv", "isend-irecv", "persistent"} {
+		list = append(list, criterion{group, "allocations per operation, " + kase, "0", figure{test: "alloc", kase: kase, measure: "allocs", size: 8}, nil,
+			"assist", nil, targets(atMost(0))})
+	}
+	return list
+}
+
+// shownBeside are contenders that a group's table shows besides those that its criteria compare.
+var shownBeside = map[string][]string{
+	"TCP":         {"raw-spin", "raw-block"},
+	"Collectives": {"mpich"},
+}
+
+func targets(ts ...target) []target { return ts }

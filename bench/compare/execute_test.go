@@ -1,0 +1,84 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/bench"
+)
+
+func TestExecute(t *testing.T) {
+	for _, tt := range []struct{ script, out, reason string }{
+		{"echo $X", "y\n", ""},
+		{"echo rows; echo why >&2; echo ----- >&2; exit 3", "", "why"},
+		{"exit 3", "", "exit status 3"},
+		{"sleep 60 & wait", "", "took more than 300ms"},
+	} {
+		limit := choose(strings.HasPrefix(tt.script, "sleep"), 300*time.Millisecond, 20*time.Second)
+		out, err := execute(context.Background(), []string{"sh", "-c", tt.script}, []string{"X=y"}, limit)
+		if out != tt.out || (err == nil) != (tt.reason == "") || err != nil && err.Error() != tt.reason {
+			t.Errorf("%s: %q, %v; want %q, %q", tt.script, out, err, tt.out, tt.reason)
+		}
+	}
+}
+
+func TestLastLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                   "",
+		"one\ntwo\n":                         "two",
+		"one\n\n-------\n":                   "one",
+		"\r\x1b[Kpingpong 8\r\x1b[Kbad: x\n": "bad: x",
+		"windows\r\n":                        "windows",
+	} {
+		if got := lastLine(in); got != want {
+			t.Errorf("lastLine(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestEndingKeepsTheEnd(t *testing.T) {
+	e := &ending{}
+	for range 5 {
+		e.Write([]byte(strings.Repeat("x", endingMax/2)))
+	}
+	e.Write([]byte("\nlast\n"))
+	if len(e.String()) != endingMax || lastLine(e.String()) != "last" {
+		t.Errorf("kept %d bytes, last line %q", len(e.String()), lastLine(e.String()))
+	}
+}
+
+// Rows of another transport than was asked for are not what the table says they are.
+func TestLabel(t *testing.T) {
+	all := byName(contenders())
+	r := run{experiment: &experiment{network: link1G, mark: "@64K"}, contender: all["assist"]}
+	rows, err := r.label([]bench.Row{halfRTT("assist", 8, 1)})
+	if err != nil || rows[0].Transport != "tcp-1G" || rows[0].Case != "@64K" {
+		t.Errorf("labelled %+v, %v", rows, err)
+	}
+	r.contender = all["fit-shm"]
+	if _, err := r.label([]bench.Row{halfRTT("assist", 8, 1)}); err == nil || !strings.Contains(err.Error(), "shm") {
+		t.Errorf("rows over TCP pass as shared memory: %v", err)
+	}
+}
+
+func TestParseNetpipe(t *testing.T) {
+	rows, err := parseNetpipe("       1 1.500000   0.00000500\n 1048576 60000.000000   0.00013981\n")
+	if err != nil || len(rows) != 2 || rows[1].Size != 1<<20 || rows[0].Sextile1 != 5 {
+		t.Errorf("rows %+v, %v", rows, err)
+	}
+	if _, err := parseNetpipe("connection refused, sorry\n"); err == nil {
+		t.Error("nonsense passes")
+	}
+}
+
+func TestParseMatmul(t *testing.T) {
+	rows, err := parseMatmul("matmul: A (rows x 1200) times B\n\n   rows  workers       time  speed-up  efficiency  GFlop/s\n" +
+		"   2400   master     1.250s      1.00        100%     2.30\n   4800        1     2.500s      1.00        100%     2.30\n\ncheck: 2 product(s) passed\n")
+	if err != nil || len(rows) != 2 || rows[0].Ranks != 1 || rows[1].Ranks != 2 || rows[1].Size != 4800 || rows[1].Sextile1 != 2500 {
+		t.Errorf("rows %+v, %v", rows, err)
+	}
+}

@@ -1,0 +1,178 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// experiment is one test with its arguments, on one network, for several contenders.
+type experiment struct {
+	name       string // unique
+	test       string // of METHOD.md
+	args       string
+	quick      string // arguments with -quick, instead of args
+	contenders []string
+	network    network
+	ranks      int           // 0: 2
+	env        []string      // NAME=VALUE for all contenders
+	mark       string        // added to the case of its rows
+	repeats    int           // at most so often; 0: as often as -repeats says
+	seconds    float64       // about how long a run takes
+	timeout    time.Duration // 0: a minute
+}
+
+func (e *experiment) ranksOf() int { return cmp.Or(e.ranks, 2) }
+
+// limit is how long a run may take.
+func (e *experiment) limit(quick bool) time.Duration {
+	return choose(quick, 20*time.Second, cmp.Or(e.timeout, time.Minute))
+}
+
+// times is how often the experiment is run when everything else is run so often.
+func (e *experiment) times(repeats int) int {
+	if e.repeats == 0 {
+		return repeats
+	}
+	return min(e.repeats, repeats)
+}
+
+func (e *experiment) arguments(quick bool) []string {
+	return strings.Fields(choose(quick, e.quick, e.args))
+}
+
+// gives reports whether the experiment measures the figure.
+func (e *experiment) gives(fig figure) bool {
+	kase, mark, isMarked := strings.Cut(fig.kase, "@")
+	if isMarked != (e.mark != "") || isMarked && "@"+mark != e.mark {
+		return false
+	}
+	if words := strings.Fields(e.args); slices.Contains(words, "-case") && words[slices.Index(words, "-case")+1] != kase {
+		return false
+	}
+	ofAll := e.test == "limits" // of one thread and of two, in one run
+	return e.test == fig.test && e.network == fig.network && (ofAll || e.ranksOf() == cmp.Or(fig.ranks, 2))
+}
+
+// Contenders that several experiments share.
+var (
+	fitTCP    = []string{"assist", "worker"}
+	peersTCP  = []string{"openmpi", "openmpi-thread", "mpich"}
+	allTCP    = slices.Concat(fitTCP, peersTCP)
+	everyTCP  = slices.Concat(fitTCP, []string{"caller"}, peersTCP)
+	shared    = []string{"fit-thread", "fit-shm", "openmpi-shm", "mpich-shm"}
+	fastTCP   = []string{"assist", "openmpi", "mpich"}
+	withAsync = slices.Concat(everyTCP, []string{"mpich-async"})
+)
+
+// Arguments that several experiments share.
+const (
+	fewSizes    = "-sizes 8,64K,1M -iterations 20 -warmup 5"
+	quickSizes  = "-sizes 64K,1M -iterations 5 -warmup 2"
+	limitedMore = "-sizes 10,1K,10K,64K,256K,1M,4M,16M -iterations 10"
+	limitedLess = "-sizes 10,100,1K,10K,64K,128K,256K,512K -iterations 10"
+)
+
+// Cases of the collectives.
+var (
+	blockingCollectives    = []string{"barrier", "bcast", "allreduce", "alltoall"}
+	nonblockingCollectives = []string{"ibarrier", "ibcast", "ireduce", "iallreduce", "igather", "iscatter", "iallgather", "ialltoall"}
+	eagerLimits            = []string{"16K", "32K", "64K", "128K", "256K", "512K", "1M"}
+)
+
+// experiments are all there are, in the order in which they run.
+func experiments() []*experiment {
+	return slices.Concat(pairExperiments(), hidingExperiments(), linkExperiments(), jobExperiments(), paperExperiments())
+}
+
+func pairExperiments() []*experiment {
+	tcpAndRaw := slices.Concat(everyTCP, []string{"raw-spin", "raw-block"})
+	return []*experiment{
+		{name: "limits", test: "limits", contenders: []string{"limits"}, repeats: 1, seconds: 5},
+		{name: "pingpong-tcp", test: "pingpong", quick: fewSizes, contenders: tcpAndRaw, seconds: 2},
+		{name: "pingpong-shared", test: "pingpong", quick: fewSizes, contenders: shared, seconds: 2},
+		{name: "pingping-tcp", test: "pingping", quick: fewSizes, contenders: fastTCP, repeats: 3, seconds: 2},
+		{name: "pingping-shared", test: "pingping", quick: fewSizes, contenders: shared, repeats: 3, seconds: 2},
+		{name: "bw-tcp", test: "bw", args: "-sizes 8,64,1K,8K,64K,1M,4M", quick: "-sizes 1K,64K,1M -iterations 5 -warmup 1",
+			contenders: slices.Concat(allTCP, []string{"raw-spin", "raw-block"}), seconds: 2},
+		{name: "bw-shared", test: "bw", args: "-sizes 1K,64K,1M,4M", quick: "-sizes 64K,1M -iterations 5 -warmup 1",
+			contenders: shared, repeats: 3, seconds: 2},
+		{name: "rate-tcp", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 1},
+		{name: "rate-shared", test: "rate", quick: "-iterations 20 -warmup 5", contenders: shared, seconds: 1},
+		{name: "match", test: "match", quick: "-sizes 45,1000 -iterations 3", contenders: fastTCP, repeats: 3, seconds: 6},
+	}
+}
+
+func hidingExperiments() []*experiment {
+	list := []*experiment{
+		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: withAsync, seconds: 3},
+		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, seconds: 3},
+		{name: "overlap-shared", test: "overlap", args: "-case exchange -sizes 64K,1M,16M",
+			quick: "-case exchange " + quickSizes, contenders: shared, repeats: 3, seconds: 2},
+		{name: "send", test: "send", args: "-iterations 3 -warmup 1", quick: "-sizes 64K,1M -iterations 2 -warmup 1 -late 30ms",
+			contenders: everyTCP, repeats: 2, seconds: 15, timeout: 2 * time.Minute},
+		{name: "slowdown", test: "slowdown", contenders: []string{"assist", "worker", "openmpi-thread", "mpich-async"},
+			repeats: 2, seconds: 10},
+		{name: "wakeup", test: "wakeup", quick: "-iterations 2", contenders: fitTCP, repeats: 3, seconds: 5},
+	}
+	for _, kase := range nonblockingCollectives {
+		list = append(list, &experiment{name: "overlap-" + kase, test: "overlap", args: "-case " + kase + " -sizes 64K,1M,4M",
+			quick: "-case " + kase + " " + quickSizes, contenders: fastTCP, repeats: 2, seconds: 2})
+	}
+	return list
+}
+
+func linkExperiments() []*experiment {
+	single := []string{"assist", "worker", "caller"}
+	peers := []string{"openmpi", "openmpi-thread", "mpich"}
+	return []*experiment{
+		{name: "isend-wait-100M", test: "isend-wait", args: limitedLess, quick: "-sizes 1K,64K -iterations 3", network: link100M,
+			contenders: slices.Concat(single, peers), repeats: 1, seconds: 8},
+		{name: "isend-wait-1G", test: "isend-wait", args: limitedMore, quick: "-sizes 1K,64K -iterations 3", network: link1G,
+			contenders: slices.Concat(single, peers), repeats: 2, seconds: 10},
+		{name: "overlap-1G", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M -iterations 10",
+			quick: "-case exchange -sizes 64K -iterations 3", network: link1G, contenders: slices.Concat(fitTCP, peers), repeats: 2, seconds: 8},
+	}
+}
+
+func jobExperiments() []*experiment {
+	var list []*experiment
+	for _, kase := range blockingCollectives {
+		list = append(list,
+			&experiment{name: kase + "-2", test: "coll", args: "-case " + kase + " -sizes 8,64K,1M",
+				quick: "-case " + kase + " " + fewSizes, contenders: fastTCP, seconds: 1},
+			&experiment{name: kase + "-4", test: "coll", args: "-case " + kase + " -sizes 8,1M -iterations 100", ranks: 4,
+				quick: "-case " + kase + " -sizes 8 -iterations 10", contenders: fastTCP, repeats: 3, seconds: 2})
+	}
+	for _, n := range []struct {
+		ranks   int
+		iters   string
+		seconds float64
+	}{{2, "2000", 1}, {16, "100", 3}, {64, "20", 6}} {
+		list = append(list, &experiment{name: "scale-" + strconv.Itoa(n.ranks), test: "scale", args: "-iterations " + n.iters,
+			quick: "-iterations 5", ranks: n.ranks, contenders: fastTCP, repeats: 3, seconds: n.seconds})
+	}
+	return append(list,
+		&experiment{name: "alloc", test: "alloc", contenders: []string{"assist"}, repeats: 1, seconds: 3},
+		&experiment{name: "penalty", test: "penalty", quick: fewSizes, contenders: []string{"assist"}, seconds: 4})
+}
+
+// paperExperiments are those that only the papers ask for.
+func paperExperiments() []*experiment {
+	list := []*experiment{
+		{name: "logp", test: "logp", contenders: []string{"assist", "worker", "caller"}, repeats: 3, seconds: 4},
+		{name: "netpipe", test: "pingpong", quick: "-u 1024", contenders: []string{"netpipe"}, args: "-u 4194304", repeats: 1, seconds: 30},
+		{name: "matmul-1", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-1"}, ranks: 1, repeats: 3, seconds: 5},
+		{name: "matmul-2", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-2"}, repeats: 3, seconds: 5},
+	}
+	for _, limit := range eagerLimits {
+		list = append(list, &experiment{name: "threshold-" + limit, test: "pingpong",
+			args: "-sizes 8K,16K,32K,64K,96K,128K,192K,256K,384K,512K,768K,1M,2M,4M", quick: quickSizes, contenders: []string{"assist"},
+			env: []string{"FITMPI_EAGER_MAX=" + limit}, mark: "@" + limit, repeats: 3, seconds: 1})
+	}
+	return list
+}

@@ -1,0 +1,94 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/bench"
+)
+
+// record is all that a document is made from: what was measured, and where.
+type record struct {
+	Rows     []bench.Row `json:"-"` // of all runs, in order
+	Machine  machine     `json:"machine"`
+	Date     string      `json:"date"` // 2006-01-02, when measuring began
+	Repeats  int         `json:"repeats"`
+	Bind     string      `json:"bind"`
+	Partial  bool        `json:"partial"` // -quick or -only: no figures to quote
+	Minutes  float64     `json:"minutes"` // how long it took
+	Failures []failure   `json:"failures"`
+}
+
+// failure is a run that gave no rows.
+type failure struct {
+	Experiment string `json:"experiment"`
+	Contender  string `json:"contender"`
+	Repeat     int    `json:"repeat"` // from 1
+	Reason     string `json:"reason"`
+}
+
+func newRecord(opt *options, m machine, now time.Time) *record {
+	return &record{Machine: m, Date: now.Format(time.DateOnly), Repeats: opt.repeats, Bind: opt.bind, Partial: opt.isPartial()}
+}
+
+// The files of a record, below bench/ of the directory of the document.
+const (
+	rowsFile = "rows.csv"
+	runFile  = "run.json"
+)
+
+// save writes the record to dir.
+func (r *record) save(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	var rows bytes.Buffer
+	if err := bench.WriteCSV(&rows, r.Rows); err != nil {
+		return err
+	}
+	run, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		replace(filepath.Join(dir, rowsFile), rows.Bytes()),
+		replace(filepath.Join(dir, runFile), append(run, '\n')),
+	)
+}
+
+// load reads rows from file and the rest of the record from run.json beside it. Rows
+// without it make a document that cannot say where they come from.
+func load(file string) (*record, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	r := &record{}
+	if r.Rows, err = bench.ReadCSV(in); err != nil {
+		return nil, &fs.PathError{Op: "read", Path: file, Err: err}
+	}
+	run, err := os.ReadFile(filepath.Join(filepath.Dir(file), runFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, json.Unmarshal(run, r)
+}
+
+// replace writes a file in one step, so that nobody finds half of it.
+func replace(file string, data []byte) error {
+	if err := os.WriteFile(file+".new", data, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}

@@ -1,0 +1,167 @@
+//go:build linux
+
+package main
+
+import "github.com/fitmpi/fitmpi/mpi"
+
+// collective is one case of test coll.
+type collective struct {
+	name string
+	// prepare makes this rank's buffers for blocks of size bytes, and returns the call.
+	prepare func(e *env, size int) func() error
+}
+
+// collectiveCases are all blocking collectives. The root is rank 0; sums are of float64s;
+// the forms with counts (gatherv and so on) get equal ones, so that they compare with those without.
+func collectiveCases() []collective {
+	return []collective{
+		{"barrier", prepareBarrier},
+		{"bcast", prepareBcast},
+		{"reduce", prepareReduce},
+		{"allreduce", prepareSum(mpi.Allreduce[float64])},
+		{"scan", prepareSum(mpi.Scan[float64])},
+		{"exscan", prepareSum(mpi.Exscan[float64])},
+		{"gather", prepareGather},
+		{"gatherv", prepareGatherv},
+		{"scatter", prepareScatter},
+		{"scatterv", prepareScatterv},
+		{"allgather", prepareAllgather},
+		{"allgatherv", prepareAllgatherv},
+		{"alltoall", prepareAlltoall},
+		{"alltoallv", prepareAlltoallv},
+	}
+}
+
+// blockingCollectives measures each blocking collective, each repetition after a Barrier.
+func blockingCollectives(e *env) error {
+	if err := e.checkWords(); err != nil {
+		return err
+	}
+	chosen, err := choose(e, collectiveCases(), func(c collective) string { return c.name })
+	if err != nil {
+		return err
+	}
+	for _, c := range chosen {
+		sizes := e.sizes()
+		if c.name == "barrier" {
+			sizes = []int{0}
+		}
+		for _, size := range sizes {
+			if err := e.timeCollective(c, size); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// timeCollective measures one collective with one size and reports it.
+func (e *env) timeCollective(c collective, size int) error {
+	call := c.prepare(e, size)
+	n := e.opt.iterations
+	if n == 0 {
+		n = max(e.iterations(size)/5, 5)
+	}
+	warmup := e.warmupBefore(n)
+	xs := make([]float64, 0, n)
+	for i := range warmup + n {
+		if err := mpi.Barrier(e.world); err != nil {
+			return err
+		}
+		start := now()
+		if err := call(); err != nil {
+			return err
+		}
+		if i >= warmup {
+			xs = append(xs, micros(start))
+		}
+	}
+	xs, err := e.slowest(xs)
+	if err != nil {
+		return err
+	}
+	e.report(c.name, size, "time", "us", xs)
+	return nil
+}
+
+// atRoot is a buffer at rank 0, nil elsewhere.
+func (e *env) atRoot(n int) []byte {
+	if e.rank != 0 {
+		return nil
+	}
+	return buffer(n)
+}
+
+// blocks are counts and displacements of one block of size bytes for each rank.
+func (e *env) blocks(size int) (counts, displs []int) {
+	for r := range e.ranks {
+		counts, displs = append(counts, size), append(displs, r*size)
+	}
+	return counts, displs
+}
+
+func prepareBarrier(e *env, _ int) func() error {
+	return func() error { return mpi.Barrier(e.world) }
+}
+
+func prepareBcast(e *env, size int) func() error {
+	buf := buffer(size)
+	return func() error { return mpi.Bcast(e.world, buf, 0) }
+}
+
+func prepareReduce(e *env, size int) func() error {
+	in, out := words(size/8), words(size/8)
+	return func() error { return mpi.Reduce(e.world, in, out, mpi.Sum[float64], 0) }
+}
+
+// prepareSum prepares a reduction whose every rank gets a result.
+func prepareSum(sum func(*mpi.Comm, []float64, []float64, mpi.Op[float64]) error) func(*env, int) func() error {
+	return func(e *env, size int) func() error {
+		in, out := words(size/8), words(size/8)
+		return func() error { return sum(e.world, in, out, mpi.Sum[float64]) }
+	}
+}
+
+func prepareGather(e *env, size int) func() error {
+	in, out := buffer(size), e.atRoot(size*e.ranks)
+	return func() error { return mpi.Gather(e.world, in, out, 0) }
+}
+
+func prepareGatherv(e *env, size int) func() error {
+	in, out := buffer(size), e.atRoot(size*e.ranks)
+	counts, displs := e.blocks(size)
+	return func() error { return mpi.Gatherv(e.world, in, out, counts, displs, 0) }
+}
+
+func prepareScatter(e *env, size int) func() error {
+	in, out := e.atRoot(size*e.ranks), buffer(size)
+	return func() error { return mpi.Scatter(e.world, in, out, 0) }
+}
+
+func prepareScatterv(e *env, size int) func() error {
+	in, out := e.atRoot(size*e.ranks), buffer(size)
+	counts, displs := e.blocks(size)
+	return func() error { return mpi.Scatterv(e.world, in, counts, displs, out, 0) }
+}
+
+func prepareAllgather(e *env, size int) func() error {
+	in, out := buffer(size), buffer(size*e.ranks)
+	return func() error { return mpi.Allgather(e.world, in, out) }
+}
+
+func prepareAllgatherv(e *env, size int) func() error {
+	in, out := buffer(size), buffer(size*e.ranks)
+	counts, displs := e.blocks(size)
+	return func() error { return mpi.Allgatherv(e.world, in, out, counts, displs) }
+}
+
+func prepareAlltoall(e *env, size int) func() error {
+	in, out := buffer(size*e.ranks), buffer(size*e.ranks)
+	return func() error { return mpi.Alltoall(e.world, in, out) }
+}
+
+func prepareAlltoallv(e *env, size int) func() error {
+	in, out := buffer(size*e.ranks), buffer(size*e.ranks)
+	counts, displs := e.blocks(size)
+	return func() error { return mpi.Alltoallv(e.world, in, counts, displs, out, counts, displs) }
+}

@@ -1,0 +1,214 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/bench"
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+func TestHelp(t *testing.T) {
+	var out, help bytes.Buffer
+	if err := run([]string{"-h"}, &out, &help); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("error %v, want %v", err, flag.ErrHelp)
+	}
+	for _, want := range slices.Concat(testNames(), []string{"fitrun -n 2", "-sizes", "-plot file"}) {
+		if !strings.Contains(help.String(), want) {
+			t.Errorf("no %s in the help:\n%s", want, help.String())
+		}
+	}
+	if out.Len() > 0 {
+		t.Errorf("help belongs on standard error; standard output has %q", out.String())
+	}
+}
+
+func TestParseSizes(t *testing.T) {
+	got, err := parseSizes("0,8, 1K,64K,1M,2G")
+	if want := []int{0, 8, 1 << 10, 64 << 10, 1 << 20, 2 << 30}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// optionsOf parses a command line that is right.
+func optionsOf(t *testing.T, args ...string) *options {
+	t.Helper()
+	opt, err := parseOptions(args, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opt
+}
+
+func TestEnvironmentGivesDefaults(t *testing.T) {
+	t.Setenv("FITMPI_PROGRESS", "worker")
+	t.Setenv("FITMPI_TRANSPORT", "tcp")
+	if opt := optionsOf(t, "bw"); opt.policy != "worker" || opt.via != "tcp" {
+		t.Errorf("policy %s, transport %s, want worker and tcp", opt.policy, opt.via)
+	}
+	if opt := optionsOf(t, "bw", "-policy", "caller", "-transport", "auto"); opt.policy != "caller" || opt.via != "auto" {
+		t.Errorf("policy %s, transport %s, want caller and auto", opt.policy, opt.via)
+	}
+}
+
+// The repetitions of bench/METHOD.md.
+func TestSeries(t *testing.T) {
+	for _, test := range []struct {
+		args                                string
+		size                                int
+		iterations, warmup, series, before_ int
+	}{
+		{"bw", 8, 5000, 500, 250, 25},
+		{"bw", 4 << 10, 5000, 500, 250, 25},
+		{"bw", 64 << 10, 2000, 200, 100, 10},
+		{"bw", 1 << 20, 300, 30, 20, 5},
+		{"bw", 4 << 20, 40, 5, 20, 5},
+		{"bw -iterations 3", 8, 3, 5, 3, 5},
+		{"bw -iterations 3 -warmup 0", 8, 3, 0, 3, 0},
+	} {
+		e := &env{opt: optionsOf(t, strings.Fields(test.args)...)}
+		if n, w := e.iterations(test.size), e.warmup(test.size); n != test.iterations || w != test.warmup {
+			t.Errorf("%s of %d bytes: %d after %d, want %d after %d", test.args, test.size, n, w, test.iterations, test.warmup)
+		}
+		if n, w := e.series(test.size, 20); n != test.series || w != test.before_ {
+			t.Errorf("%s of %d bytes: series of %d after %d, want %d after %d", test.args, test.size, n, w, test.series, test.before_)
+		}
+	}
+}
+
+func TestWindow(t *testing.T) {
+	for _, test := range []struct {
+		args       string
+		size, want int
+	}{{"bw", 8, 64}, {"bw", 1<<20 - 1, 64}, {"bw", 1 << 20, 16}, {"bw -window 7", 1 << 20, 7}} {
+		if s := newStream(&env{opt: optionsOf(t, strings.Fields(test.args)...)}, test.size); s.window != test.want {
+			t.Errorf("%s of %d bytes: window %d, want %d", test.args, test.size, s.window, test.want)
+		}
+	}
+}
+
+func TestBuffersStartAtAPage(t *testing.T) {
+	for _, n := range []int{0, 1, 4095, 4096, 5000, 8 << 10, 10000, 24 << 10, 40000, 64<<10 - 1, 64 << 10, 100000, 1 << 20} {
+		for range 5 {
+			b := buffer(n)
+			if len(b) != n {
+				t.Fatalf("%d bytes, want %d", len(b), n)
+			}
+			if at := reflect.ValueOf(b).Pointer(); n >= pageSize && at%pageSize != 0 {
+				t.Errorf("buffer of %d bytes starts at %#x", n, at)
+			}
+		}
+	}
+}
+
+// What is no terminal gets no line that is taken back.
+func TestProgressIsForTerminals(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var buf bytes.Buffer
+	for _, w := range []io.Writer{file, &buf} {
+		p := newProgress(w)
+		p.show("pingpong 8")
+		p.clear()
+	}
+	if text, err := os.ReadFile(file.Name()); err != nil || len(text)+buf.Len() > 0 {
+		t.Errorf("%v, %q and %q", err, text, buf.String())
+	}
+}
+
+func TestProgressIsThrottled(t *testing.T) {
+	var buf bytes.Buffer
+	p := &progress{w: &buf}
+	for range 3 {
+		p.show("a")
+	}
+	p.last = p.last.Add(-progressEvery)
+	p.show("b")
+	p.clear()
+	p.clear()
+	if want := clearLine + "a" + clearLine + "b" + clearLine; buf.String() != want {
+		t.Errorf("%q, want %q", buf.String(), want)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	row := func(size int64, kase, measure, unit string) bench.Row {
+		return bench.Row{Test: "isend-wait", Transport: "tcp", Policy: "assist", Ranks: 2, Case: kase, Size: size,
+			Measure: measure, Unit: unit, Summary: bench.Summary{Min: 1, Sextile1: 2, Sextile2: 3}}
+	}
+	figs := figures([]bench.Row{
+		row(8, "", "isend", "us"), row(8, "", "kept", "%"), row(8, "late", "isend", "us"), row(64, "", "isend", "us"),
+	})
+	if len(figs) != 2 || figs[0].YLabel != "time, us" || figs[1].YLabel != "per cent" {
+		t.Fatalf("%+v, want a figure in us and one in per cent", figs)
+	}
+	if f := figs[0]; !f.LogX || !f.LogY || f.Title != "isend-wait, 2 ranks over tcp" || f.XLabel != "message size, bytes" {
+		t.Errorf("figure %+v", f)
+	}
+	if figs[1].LogY {
+		t.Error("per cent on a logarithmic axis")
+	}
+	curves := figs[0].Curves
+	if len(curves) != 2 || curves[0].Name != "assist isend" || curves[1].Name != "assist late isend" {
+		t.Fatalf("curves %+v", curves)
+	}
+	if p := curves[0].Points; len(p) != 2 || p[1].X != 64 || p[1].Y != 2 || p[1].Low != 1 || p[1].High != 3 {
+		t.Errorf("points %+v", p)
+	}
+	if f := figures([]bench.Row{row(0, "", "idle", "ms")}); len(f) != 1 || f[0].LogX {
+		t.Errorf("%+v: sizes that are all zero have no logarithm", f)
+	}
+}
+
+// Every thread is bound, those that come and go meanwhile too.
+func TestBindThreads(t *testing.T) {
+	cores := sys.AllowedCPUs()
+	t.Cleanup(func() {
+		if err := bindThreads(cores); err != nil {
+			t.Error(err)
+		}
+	})
+	stop, busy := make(chan struct{}), make(chan struct{})
+	go func() { // starts threads until told to stop
+		defer close(busy)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				os.ReadDir("/proc/self/task")
+			}
+		}
+	}()
+	err := bindThreads(cores[:1])
+	close(stop)
+	<-busy
+	if err != nil {
+		t.Fatal(err)
+	}
+	tids, err := threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tid := range tids {
+		if got, err := sys.ThreadCPUs(tid); err == nil && !slices.Equal(got, cores[:1]) {
+			t.Errorf("thread %d may run on %v, want %v", tid, got, cores[:1])
+		}
+	}
+	if err := bindProcess(1); err == nil || !strings.Contains(err.Error(), "has no core of its own, this process may use 1") {
+		t.Errorf("rank 1 on one core: error %v", err)
+	}
+}
