@@ -85,6 +85,9 @@ func (c *Config) setDefaults() error {
 	if c.Progress == Caller {
 		c.CopyMax = -1 // what is left in the library buffer would wait for the next call
 	}
+	if !c.KeepP {
+		c.Doze = 0 // it would keep a P that is not to spare
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

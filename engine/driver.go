@@ -21,7 +21,8 @@ const (
 // progress right, except what is marked otherwise.
 type driver struct {
 	e        *Engine
-	poller   *netpoll.Poller
+	poller   *netpoll.Poller // its own seat is the worker's, or under caller that of the caller who drives
+	doze     *netpoll.Seat   // of the caller that dozes; nil unless callers do
 	listener *netpoll.Listener
 	bridge   []PeerInfo // immutable after Start: address of each peer
 
@@ -61,11 +62,16 @@ func newDriver(e *Engine) (*driver, error) {
 	if d.poller, err = netpoll.NewPoller(); err != nil {
 		return nil, err
 	}
+	if e.cfg.Progress == Assist && e.cfg.Doze > 0 {
+		if d.doze, err = d.poller.NewSeat(); err != nil {
+			return nil, errors.Join(err, d.poller.Close())
+		}
+	}
 	if d.listener, err = netpoll.Listen(e.cfg.Listen, 1024); err != nil {
-		return nil, errors.Join(err, d.poller.Close())
+		return nil, errors.Join(err, d.closePoller())
 	}
 	if err := d.poller.AddListener(d.listener, listenerToken); err != nil {
-		return nil, errors.Join(err, d.listener.Close(), d.poller.Close())
+		return nil, errors.Join(err, d.listener.Close(), d.closePoller())
 	}
 	return d, nil
 }
@@ -77,8 +83,8 @@ func (d *driver) options() netpoll.Options {
 	}
 }
 
-func (d *driver) wake() {
-	if err := d.poller.Wake(); err == nil {
+func (d *driver) wake(s *netpoll.Seat) {
+	if err := s.Wake(); err == nil {
 		d.e.stats.wakes.Add(1)
 	}
 }
@@ -111,17 +117,26 @@ func (e *Engine) turn() bool {
 	return cmds || out || jobs || n > 0
 }
 
-// wait sleeps until something may have arrived, somebody wakes the poller or max
+// wait sleeps in a seat until something may have arrived, somebody wakes it or max
 // has passed (max < 0: for ever).
-func (d *driver) wait(max time.Duration, hold bool) {
+func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
 	var err error
 	if hold {
-		err = d.poller.WaitHolding(max)
+		d.e.stats.waitsHolding.Add(1)
+		err = s.WaitHolding(min(max, holdWait))
 	} else {
-		err = d.poller.Wait(max)
+		d.e.stats.waitsBlocking.Add(1)
+		err = s.Wait(max)
 	}
 	if err != nil {
 		d.e.cfg.Logger.Error("poll failed", "rank", d.e.cfg.Rank, "err", err)
+	}
+}
+
+// arm makes the wait in a seat, or the next one, return when something arrives.
+func (d *driver) arm(s *netpoll.Seat) {
+	if err := s.Arm(); err != nil {
+		d.e.cfg.Logger.Error("arming the poller", "rank", d.e.cfg.Rank, "err", err)
 	}
 }
 
@@ -229,6 +244,16 @@ func (d *driver) forget(c *conn) {
 	d.maybeQuiet()
 }
 
+// isMidway reports whether a long payload is on its way in or out.
+func (d *driver) isMidway() bool {
+	for _, s := range d.slots {
+		if c := s.c; c != nil && c.state == connOpen && (c.blocked || c.rx.direct() != nil) {
+			return true
+		}
+	}
+	return false
+}
+
 // sink is the payload that is being received from a peer, nil if there is no connection.
 func (d *driver) sink(id PeerID) *core.Sink {
 	if c := d.conns[id]; c != nil {
@@ -273,5 +298,13 @@ func (d *driver) close() error {
 			d.forget(s.c)
 		}
 	}
-	return errors.Join(d.listener.Close(), d.poller.Close())
+	return errors.Join(d.listener.Close(), d.closePoller())
+}
+
+func (d *driver) closePoller() error {
+	var err error
+	if d.doze != nil {
+		err = d.doze.Close()
+	}
+	return errors.Join(err, d.poller.Close())
 }

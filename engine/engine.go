@@ -74,7 +74,7 @@ type Engine struct {
 	right atomic.Uint32 // 1 while somebody holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer
 
-	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ... (futex word)
+	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ...
 	want      atomic.Uint32 // callers that want the right from a worker that is awake
 	callers   atomic.Uint64 // times a caller took the right (assist)
 	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist)

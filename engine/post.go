@@ -73,7 +73,7 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 func (e *Engine) postedAssist(out bool, next manner) {
 	switch {
 	case next == leaves:
-		e.attend(out)
+		e.leave(out)
 	case next == returns && out:
 		if e.tryRight() {
 			e.drv.flushAll()

@@ -11,23 +11,39 @@ import (
 // itself (assist). So callers that post and then wait at once, as those do who send
 // a window of messages, leave the worker asleep: when promptEnough times in a row a
 // caller came to wait within promptly, the next posts do not wake it. Its sleep is
-// bounded by holdWait. When it then finds something that no caller came for, the
+// bounded by promptWait then. When it finds something that no caller came for, the
 // caller computes after all, and the next post wakes the worker again.
 const (
 	promptEnough = 4
-	promptly     = 50 * time.Microsecond
+	promptly     = 30 * time.Microsecond
+	promptWait   = time.Millisecond
 	// promptlyShared is promptly on a core that several ranks share: the caller may
 	// be interrupted by them.
 	promptlyShared = time.Millisecond
 )
 
-// isPrompt reports whether the caller, who has just left something to the worker,
-// is expected to wait for it at once.
-func (e *Engine) isPrompt() bool {
+// leave sees to it that what a caller posted gets done while the caller computes.
+func (e *Engine) leave(output bool) {
 	if e.postedAt.Load() == 0 {
 		e.postedAt.Store(sys.Nanotime())
 	}
-	return e.cfg.KeepP && e.prompt.Load() >= promptEnough
+	if e.asleep.Load() != asleepIdle && e.isPrompt() {
+		e.owed.Store(true)
+	} else {
+		e.attend(output)
+	}
+}
+
+// isPrompt reports whether a caller that leaves something to the worker is expected
+// to wait for it at once.
+func (e *Engine) isPrompt() bool { return e.cfg.KeepP && e.prompt.Load() >= promptEnough }
+
+// hold is how long the worker may sleep while operations are outstanding.
+func (e *Engine) hold() time.Duration {
+	if e.isPrompt() {
+		return promptWait
+	}
+	return holdWait
 }
 
 // isFresh reports whether something was left to the worker so short a time ago

@@ -11,7 +11,6 @@ import (
 // does not is found by it, and its next posts wake the worker again.
 func TestPromptCallers(t *testing.T) {
 	e := job(t, 1, Assist, func(c *Config) { c.KeepP = true })[0]
-	leave := func() bool { return e.isPrompt() }
 	now := sys.Nanotime()
 	for i := range promptEnough {
 		e.postedAt.Store(now)
@@ -20,20 +19,21 @@ func TestPromptCallers(t *testing.T) {
 		}
 		e.noteWait(now + 1)
 	}
-	if !leave() || !e.isFresh() {
+	e.postedAt.Store(sys.Nanotime())
+	if !e.isPrompt() || !e.isFresh() {
 		t.Error("a caller that always waits promptly is not expected to")
 	}
 	e.postedAt.Store(sys.Nanotime() - int64(2*e.promptly))
 	if e.isFresh() {
 		t.Error("a caller is expected that has not come")
 	}
-	if leave() {
+	if e.isPrompt() {
 		t.Error("and so is the next")
 	}
 	e.prompt.Store(promptEnough)
 	e.postedAt.Store(now)
 	e.noteWait(now + int64(e.promptly) + 1)
-	if leave() {
+	if e.isPrompt() {
 		t.Error("a caller that came late is expected promptly")
 	}
 }

@@ -10,8 +10,7 @@ import (
 // driverStats are the driver's counters: written by the holder of the progress
 // right (wakes by anyone), read by anyone.
 type driverStats struct {
-	turns, reads, writes         atomic.Uint64
-	wakes, resumes               atomic.Uint64
+	turns, reads, writes, wakes  atomic.Uint64
 	waitsHolding, waitsBlocking  atomic.Uint64
 	bytesIn, bytesOut, framesIn  atomic.Uint64
 	dials, accepts, acceptErrors atomic.Uint64

@@ -135,8 +135,8 @@ func (e *Engine) doze() {
 	busy := e.hasOutputLocked()
 	e.mu.Unlock()
 	if !busy && !e.stopping.Load() {
-		e.stats.waitsHolding.Add(1)
-		e.drv.wait(holdWait, true)
+		e.drv.arm(e.drv.doze)
+		e.drv.wait(e.drv.doze, holdWait, true)
 	}
 	e.dozing.Store(false)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"runtime"
 	"time"
 
@@ -10,24 +11,30 @@ import (
 // Where whoever makes progress is: the worker, or under caller the caller that drives.
 const (
 	awake         uint32 = iota // it will look at the queues again by itself
-	napping                     // the worker, on the futex, while callers poll: needs waking for whatever no caller attends to
+	napping                     // the worker, in the poller that is not armed, while callers poll: needs arming for whatever no caller attends to
 	asleepHolding               // in the poller with its P: needs waking for output and commands only
 	asleepIdle                  // in the poller without a P because nothing is outstanding: needs waking for any post
 )
 
 const (
 	// holdWait bounds one wait that keeps the P: a stop of the world waits at
-	// most so long for the worker where signals do not reach it.
-	holdWait = time.Millisecond
+	// most so long for the worker where signals do not reach it. Each costs the
+	// computation beside it some 10 us.
+	holdWait = 4 * time.Millisecond
 	// linger is how long the worker keeps its P after the last operation has
 	// completed, so that the next one need not wake it.
-	linger = 2 * time.Millisecond
+	linger = 10 * time.Millisecond
 	// firstPark and lastPark bound the worker's naps while callers poll.
 	firstPark = time.Millisecond
 	lastPark  = 16 * time.Millisecond
+	// bulkPoll is how long the worker polls for the next part of a long payload
+	// before it sleeps. The parts follow each other in a few microseconds, and to be
+	// woken for each costs both sides more than that.
+	bulkPoll = 20 * time.Microsecond
 	// workerSlice is the scheduling slice of the worker's thread: a short one lets
 	// it run soon after it wakes beside threads that compute.
 	workerSlice = 100 * time.Microsecond
+	workerNice  = -15
 )
 
 func (e *Engine) tryRight() bool { return e.right.CompareAndSwap(0, 1) }
@@ -83,8 +90,8 @@ func (e *Engine) hasOutputLocked() bool {
 }
 
 // attend sees to it that the worker drives, now or when the holder of the right
-// gives it back, or soon when a caller will have done it by then; output says that
-// there is something to send or to run.
+// gives it back; output says that there is something to send or to run, without
+// which it is enough that the worker hears what arrives.
 func (e *Engine) attend(output bool) {
 	e.owed.Store(true)
 	if output {
@@ -93,12 +100,12 @@ func (e *Engine) attend(output bool) {
 	switch e.asleep.Load() {
 	case awake:
 	case napping:
-		if e.right.Load() == 0 && !e.isPrompt() {
+		switch {
+		case e.right.Load() != 0:
+		case output:
 			e.resume()
-		}
-	case asleepHolding:
-		if output && !e.isPrompt() {
-			e.kick(true)
+		default:
+			e.drv.arm(&e.drv.poller.Seat)
 		}
 	default:
 		e.kick(output)
@@ -116,7 +123,7 @@ func (e *Engine) summon() {
 // disturb wakes the caller that dozes while it holds the right.
 func (e *Engine) disturb() {
 	if e.dozing.Load() && e.dozing.CompareAndSwap(true, false) {
-		e.drv.wake()
+		e.drv.wake(e.drv.doze)
 	}
 }
 
@@ -126,15 +133,14 @@ func (e *Engine) kick(output bool) {
 	switch s := e.asleep.Load(); {
 	case s == awake || s == napping || s == asleepHolding && !output:
 	case e.asleep.CompareAndSwap(s, awake):
-		e.drv.wake()
+		e.drv.wake(&e.drv.poller.Seat)
 	}
 }
 
 // resume ends the worker's nap.
 func (e *Engine) resume() {
 	if e.asleep.CompareAndSwap(napping, awake) {
-		e.stats.resumes.Add(1)
-		sys.FutexWake(&e.asleep, 1)
+		e.drv.wake(&e.drv.poller.Seat)
 	}
 }
 
@@ -152,13 +158,14 @@ func (e *Engine) work() {
 	// and must not be shared with goroutines that would then sleep along.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := sys.SetThreadSlice(workerSlice); err != nil {
-		e.cfg.Logger.Debug("short scheduling slice", "rank", e.cfg.Rank, "err", err)
-	}
+	e.urgent()
 	var seen uint64 // callers, when the worker looked last
 	nap, last := firstPark, int64(0)
 	for !e.stopping.Load() {
 		c := e.callers.Load()
+		if c != seen {
+			last = sys.Nanotime() // there will be more to do
+		}
 		polled := c != seen && !e.owed.Load() || e.want.Load() != 0 || e.isFresh() // callers attend to what there is
 		seen = c
 		if polled || !e.tryRight() {
@@ -172,35 +179,49 @@ func (e *Engine) work() {
 		e.owed.Store(false)
 		e.postedAt.Store(0)
 		busy := e.turn()
-		bound := e.drv.bounded(-1)
+		bound, bulk := e.drv.bounded(-1), !busy && e.drv.isMidway()
 		e.right.Store(0)
 		switch {
 		case busy:
 			last = sys.Nanotime()
+		case bulk && sys.Nanotime()-last < int64(bulkPoll):
 		case e.waiting.Load() > 0 && sys.Nanotime()-last < int64(e.cfg.Spin):
 			sys.Yield()
 		case e.cfg.KeepP && sys.Nanotime()-last < int64(linger):
-			e.sleep(asleepHolding, holdWait)
+			e.sleep(asleepHolding, e.hold())
 		default:
 			e.sleep(asleepIdle, bound)
 		}
-		seen = e.callers.Load()
+		if c = e.callers.Load(); c != seen {
+			seen, last = c, sys.Nanotime()
+		}
+	}
+}
+
+// urgent lets the worker's thread run soon after it wakes beside threads that
+// compute, as far as the kernel (a short slice from 6.12) and the user's privileges
+// (a nice value) permit. Under worker, caller and worker yield the core to each
+// other, which works between equals only.
+func (e *Engine) urgent() {
+	err := sys.SetThreadSlice(workerSlice)
+	if e.cfg.Progress == Assist {
+		err = errors.Join(err, sys.SetThreadNice(workerNice))
+	}
+	if err != nil {
+		e.cfg.Logger.Debug("the worker's thread is scheduled like any other", "rank", e.cfg.Rank, "err", err)
 	}
 }
 
 // nap parks the worker while callers poll for themselves. It returns how long the
 // next nap may be.
 func (e *Engine) nap(d time.Duration) time.Duration {
+	long := min(d, e.hold())
 	if e.isFresh() {
-		d = e.promptly // if its caller does not come, the worker must
+		long = e.promptly // if its caller does not come, the worker must
 	}
 	e.asleep.Store(napping)
 	if !e.stopping.Load() && !e.isOrphaned() {
-		if e.cfg.KeepP {
-			sys.FutexWaitHolding(&e.asleep, napping, min(d, holdWait))
-		} else {
-			sys.FutexWait(&e.asleep, napping, d)
-		}
+		e.drv.wait(&e.drv.poller.Seat, long, e.cfg.KeepP)
 	}
 	e.asleep.Store(awake)
 	return min(2*d, lastPark)
@@ -240,14 +261,9 @@ func (e *Engine) sleep(mode uint32, d time.Duration) {
 		if mode != asleepIdle || !active || !e.cfg.KeepP || e.cfg.Progress == Caller {
 			break
 		}
-		mode, d = asleepHolding, holdWait
+		mode, d = asleepHolding, e.hold()
 	}
-	if mode == asleepHolding && e.cfg.KeepP {
-		e.stats.waitsHolding.Add(1)
-		e.drv.wait(d, true)
-	} else {
-		e.stats.waitsBlocking.Add(1)
-		e.drv.wait(d, false)
-	}
+	e.drv.arm(&e.drv.poller.Seat)
+	e.drv.wait(&e.drv.poller.Seat, d, mode == asleepHolding && e.cfg.KeepP)
 	e.asleep.Store(awake)
 }

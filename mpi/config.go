@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,7 +30,7 @@ const (
 	envCopyMax    = "FITMPI_COPY_MAX"    // size up to which Send copies to the library send buffer
 	envSpin       = "FITMPI_SPIN"        // how long a caller polls before it sleeps, such as 200us; 0s = not at all
 	envSocketBuf  = "FITMPI_SOCKET_BUFFER"
-	envCongestion = "FITMPI_CONGESTION" // TCP congestion control, such as cubic
+	envCongestion = "FITMPI_CONGESTION" // TCP congestion control, such as cubic; system = what the system has chosen
 	envMetrics    = "FITMPI_METRICS"    // host:port at which to serve /metrics
 	envLog        = "FITMPI_LOG"        // debug, info, warn or error: what the engine logs on stderr; default warn
 )
@@ -40,6 +41,11 @@ const (
 	// defaultDoze is how long it sleeps in the poller, with its P kept, when they have not.
 	defaultDoze = 2 * time.Millisecond
 )
+
+// defaultCongestion is the congestion control asked for, where the system has it.
+// Between the ranks of a host and in a LAN it is faster than BBR, which some
+// systems choose and which paces: see docs/decisions/0007-cubic.md.
+const defaultCongestion = "cubic"
 
 // engineConfig makes the engine's configuration from what the launcher said and
 // the environment.
@@ -82,7 +88,9 @@ func engineConfig(info boot.Info, getenv func(string) string) (engine.Config, er
 	if cfg.Logger == nil {
 		setLogger(&cfg, "warn")
 	}
-	cfg.Congestion = getenv(envCongestion)
+	if cfg.Congestion = cmp.Or(getenv(envCongestion), defaultCongestion); cfg.Congestion == "system" {
+		cfg.Congestion = ""
+	}
 	return cfg, v.err
 }
 

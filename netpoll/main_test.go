@@ -3,6 +3,7 @@
 package netpoll
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -124,7 +125,7 @@ func pair(t testing.TB, p *Poller, o Options, addr netip.AddrPort) (dialed, acce
 
 // waitPoll waits and fetches.
 func waitPoll(p *Poller, evs []Event, d time.Duration) (int, error) {
-	if err := p.Wait(d); err != nil {
+	if err := errors.Join(p.Arm(), p.Wait(d)); err != nil {
 		return 0, err
 	}
 	return p.Poll(evs)
@@ -132,7 +133,7 @@ func waitPoll(p *Poller, evs []Event, d time.Duration) (int, error) {
 
 // holdPoll is waitPoll that keeps the P.
 func holdPoll(p *Poller, evs []Event, d time.Duration) (int, error) {
-	if err := p.WaitHolding(d); err != nil {
+	if err := errors.Join(p.Arm(), p.WaitHolding(d)); err != nil {
 		return 0, err
 	}
 	return p.Poll(evs)

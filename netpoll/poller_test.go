@@ -153,16 +153,10 @@ func TestStaleToken(t *testing.T) {
 	wantEvents(t, "second socket", p, Event{Token: 2<<32 | slot, Readable: true})
 }
 
-func TestReservedToken(t *testing.T) {
+func TestAddTwice(t *testing.T) {
 	p := newPoller(t)
 	a, _ := pair(t, p, Options{}, loopback4)
-	if err := p.Add(a, ^uint64(0), false); !errors.Is(err, unix.EINVAL) {
-		t.Fatalf("Add: %v", err)
-	}
 	p.Add(a, 1, false)
-	if err := p.SetWritable(a, ^uint64(0), true); !errors.Is(err, unix.EINVAL) {
-		t.Fatalf("SetWritable: %v", err)
-	}
 	if err := p.Add(a, 1, false); !errors.Is(err, unix.EEXIST) {
 		t.Fatalf("second Add: %v", err)
 	}
@@ -274,6 +268,41 @@ func TestWakeOutlivesPoll(t *testing.T) {
 	if err := p.Wait(-1); err != nil { // would hang
 		t.Fatal(err)
 	}
+}
+
+// TestArm: a wait that is not armed leaves the sockets alone; one that is returns for them once.
+func TestArm(t *testing.T) {
+	eachKernel(t, func(t *testing.T, p *Poller) {
+		a, b := pair(t, p, Options{NoDelay: true}, loopback4)
+		if err := p.Add(b, 7, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		wantEvents(t, "the byte has arrived", p, Event{Token: 7, Readable: true})
+		start := time.Now()
+		for time.Since(start) < 20*time.Millisecond {
+			if err := p.Wait(20*time.Millisecond - time.Since(start)); err != nil {
+				t.Fatal(err)
+			}
+			if p.armed.Load() {
+				t.Fatal("armed by nobody")
+			}
+		}
+		for range 3 { // while it waits, and before
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if err := p.Arm(); err != nil {
+					t.Error(err)
+				}
+			})
+			for p.Wait(-1) == nil && p.armed.Load() { // would hang
+			}
+			wg.Wait()
+			p.Wait(0)
+		}
+	})
 }
 
 // TestWakeLosesNothing: whoever publishes work and then wakes has its work seen, whichever way the waiter waits. A lost
@@ -408,14 +437,14 @@ func second(_ int, err error) error { return err }
 var allowedLeaks atomic.Int32
 
 func TestBackstop(t *testing.T) {
-	allowedLeaks.Add(2) // epoll and eventfd
+	allowedLeaks.Add(3) // two of epoll, and the eventfd
 	before := backstop.Load()
 	func() {
 		if _, err := NewPoller(); err != nil {
 			t.Fatal(err)
 		}
 	}()
-	for until := time.Now().Add(5 * time.Second); backstop.Load() < before+2; {
+	for until := time.Now().Add(5 * time.Second); backstop.Load() < before+3; {
 		if time.Now().After(until) {
 			t.Fatal("the garbage collector did not close an abandoned poller")
 		}

@@ -36,25 +36,25 @@ func (p *Poller) pollRaw(most int) (int, unix.Errno) {
 }
 
 // waitRaw keeps the P. Preconditions: 0 <= d <= MaxHold.
-func (p *Poller) waitRaw(d time.Duration) (int, unix.Errno) {
-	if !p.pwait2 {
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.waited[0])), 1, millis(d), 0, 0)
+func (s *Seat) waitRaw(d time.Duration) (int, unix.Errno) {
+	if !s.pwait2 {
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.outer.raw), uintptr(unsafe.Pointer(&s.waited[0])), uintptr(len(s.waited)), millis(d), 0, 0)
 		return int(n), errno
 	}
 	ts := kernelTimespec{nsec: int64(d)}
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.waited[0])), 1,
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.outer.raw), uintptr(unsafe.Pointer(&s.waited[0])), uintptr(len(s.waited)),
 		uintptr(unsafe.Pointer(&ts)), 0, 0)
 	return int(n), errno
 }
 
 // waitBlocking tells the scheduler. d < 0 is for ever.
-func (p *Poller) waitBlocking(d time.Duration) (int, unix.Errno) {
-	if d < 0 || !p.pwait2 {
-		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.waited[0])), 1, millis(d), 0, 0)
+func (s *Seat) waitBlocking(d time.Duration) (int, unix.Errno) {
+	if d < 0 || !s.pwait2 {
+		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.outer.raw), uintptr(unsafe.Pointer(&s.waited[0])), uintptr(len(s.waited)), millis(d), 0, 0)
 		return int(n), errno
 	}
 	ts := kernelTimespec{sec: int64(d / time.Second), nsec: int64(d % time.Second)}
-	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.ep.raw), uintptr(unsafe.Pointer(&p.waited[0])), 1,
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.outer.raw), uintptr(unsafe.Pointer(&s.waited[0])), uintptr(len(s.waited)),
 		uintptr(unsafe.Pointer(&ts)), 0, 0)
 	return int(n), errno
 }
@@ -67,10 +67,10 @@ func millis(d time.Duration) uintptr {
 	return uintptr(min((int64(d)+int64(time.Millisecond)-1)/int64(time.Millisecond), 1<<31-1))
 }
 
-// drain takes the wakes out of the eventfd. Preconditions: p.mu is held.
-func (p *Poller) drain() error {
+// drain takes the wakes out of the eventfd. Preconditions: s.mu is held.
+func (s *Seat) drain() error {
 	var count uint64
-	_, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(p.wakeFD.raw), uintptr(unsafe.Pointer(&count)), 8)
+	_, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(s.wakeFD.raw), uintptr(unsafe.Pointer(&count)), 8)
 	switch errno {
 	case 0, unix.EAGAIN, unix.EINTR: // the event stays, and so does the next wait's return
 		return nil
@@ -80,11 +80,11 @@ func (p *Poller) drain() error {
 	return os.NewSyscallError("read", errno)
 }
 
-// ring adds one to the eventfd. Preconditions: p.mu is held.
-func (p *Poller) ring() error {
+// ring adds one to the eventfd. Preconditions: s.mu is held.
+func (s *Seat) ring() error {
 	one := uint64(1)
 	for {
-		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(p.wakeFD.raw), uintptr(unsafe.Pointer(&one)), 8)
+		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(s.wakeFD.raw), uintptr(unsafe.Pointer(&one)), 8)
 		switch errno {
 		case 0:
 			return nil

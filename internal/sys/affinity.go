@@ -90,3 +90,9 @@ func SetThreadSlice(d time.Duration) error {
 	attr.Runtime = uint64(max(d, 0))
 	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(0, attr, 0))
 }
+
+// SetThreadNice sets the nice value of the calling thread, which must be locked to its goroutine. A negative value needs
+// privilege. Best effort: callers may ignore the error.
+func SetThreadNice(nice int) error {
+	return os.NewSyscallError("setpriority", unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), nice))
+}

@@ -110,3 +110,34 @@ func TestNanotime(t *testing.T) {
 		t.Errorf("from %d to %d in %v", a, b, d)
 	}
 }
+
+func TestYieldAndClockAllocs(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() {
+		Yield()
+		Nanotime()
+	}); n != 0 {
+		t.Fatalf("%v allocations", n)
+	}
+}
+
+// TestYieldLetsTheWorldStop: collections go on beside a goroutine that does nothing but yield.
+func TestYieldLetsTheWorldStop(t *testing.T) {
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				Yield()
+			}
+		}
+	}()
+	for range 20 {
+		runtime.GC() // would hang
+	}
+	close(stop)
+	<-done
+}
