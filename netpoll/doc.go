@@ -16,13 +16,16 @@
 //
 // Events are level-triggered: what is not read is reported again.
 //
-// # Three ways to wait
+// # Polling and waiting
 //
-// [Poller.Poll] never waits. [Poller.Wait] is an ordinary blocking system call: the Go scheduler takes the P away
-// meanwhile, which makes an idle process free of cost, but a return has to find a P again, and beside goroutines that
-// compute without pause that takes up to 10 ms. [Poller.WaitHolding] keeps the P: it returns within microseconds of an
-// event, and in exchange holds up everything that needs all Ps, so it is bounded by [MaxHold]. Use Wait when nothing
-// is outstanding and WaitHolding when something is.
+// [Poller.Poll] fetches events and never waits. Waiting is done in a [Seat], of which a poller has one, and more on
+// demand; it fetches nothing, so that somebody else may poll meanwhile. A wait ends when somebody calls [Seat.Wake], and
+// for sockets that are ready only when the seat was armed ([Seat.Arm]), once.
+//
+// [Seat.Wait] is an ordinary blocking system call: the Go scheduler takes the P away meanwhile, which makes an idle process
+// free of cost, but a return has to find a P again, and beside goroutines that compute without pause that takes up to
+// 10 ms. [Seat.WaitHolding] keeps the P: it returns within microseconds of an event, and in exchange holds up everything
+// that needs all Ps, so it is bounded by [MaxHold]. Use Wait when nothing is outstanding and WaitHolding when something is.
 //
 // The other calls that touch sockets keep the P too. They never block; a transfer is cut after 1 MiB, so that no call
 // of this package delays the garbage collector's stop-the-world by much more than [MaxHold].
@@ -30,7 +33,8 @@
 // # Concurrency
 //
 // A Poller, the sockets and the listeners added to it have one owner at a time, who may hand them over by any means that
-// orders memory (a mutex, a try-lock). Only [Poller.Wake] may be called by anyone at any time.
+// orders memory (a mutex, a try-lock). One goroutine at a time waits in a seat; it need not be the owner. Only [Seat.Wake]
+// and [Seat.Arm] may be called by anyone at any time.
 //
 // # Limits
 //

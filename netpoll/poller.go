@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// MaxHold is the longest that [Poller.WaitHolding] keeps its P.
+	// MaxHold is the longest that [Seat.WaitHolding] keeps its P.
 	MaxHold = 5 * time.Millisecond
 
 	maxEvents = 128 // fetched by one system call at most; level triggering brings the rest next time
@@ -135,7 +135,7 @@ func control(ep, op, fd int, events uint32, token uint64) error {
 
 // Poll fetches what is ready now. It never blocks, keeps the P and returns 0 when a signal interrupted it.
 //
-// Not inlined for the reason given at [Poller.WaitHolding]: it is made to be called in a loop.
+// Not inlined for the reason given at [Seat.WaitHolding]: it is made to be called in a loop.
 //
 //go:noinline
 func (p *Poller) Poll(evs []Event) (int, error) {
