@@ -235,8 +235,11 @@ func (e *events) indexWild(m *MSO) {
 }
 
 func (e *events) remove(m *MSO) {
-	for i := range e.t {
-		e.t[i].remove(m)
+	e.t[0].remove(m)
+	if e.wild {
+		for i := 1; i < len(e.t); i++ {
+			e.t[i].remove(m)
+		}
 	}
 }
 

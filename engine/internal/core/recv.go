@@ -2,6 +2,10 @@ package core
 
 import "github.com/fitmpi/fitmpi/internal/wire"
 
+// copyHeld is how many bytes are copied with the mutex held: less than it costs to
+// release and take it.
+const copyHeld = 512
+
 // postRecv looks in the event queue, then stands on the request queue.
 func (c *Core) postRecv(m *MSO) (Job, bool) {
 	if m.Message != nil {
@@ -60,6 +64,12 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 	case u.State() == Moving: // the rest of its payload is still on its way
 		c.ackMatch(u)
 		m.partner, u.partner = u, m
+		return Job{}, false
+	case u.Length <= copyHeld && m.Alloc == nil:
+		c.ackMatch(u)
+		copy(m.Buf, u.Buf)
+		c.consumed(u)
+		c.recvDone(m)
 		return Job{}, false
 	default:
 		c.ackMatch(u)
