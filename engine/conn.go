@@ -79,6 +79,9 @@ func (c *conn) writable() {
 	}
 }
 
+// canWrite reports whether frames may be written to the socket now.
+func (c *conn) canWrite() bool { return c != nil && c.state == connOpen && !c.blocked }
+
 func (c *conn) block() {
 	if !c.blocked {
 		c.blocked = true
@@ -102,17 +105,21 @@ func (c *conn) interest() {
 // write sends what the core has for the peer, until the socket is full or the
 // share of this turn is used.
 func (c *conn) write() {
-	d, e := c.d, c.d.e
+	e := c.d.e
+	e.mu.Lock()
+	bufs := e.core.Gather(c.peer, c.d.bufs[:0])
+	e.mu.Unlock()
+	c.writeGathered(bufs)
+}
+
+// writeGathered is write when the first spans are gathered already.
+func (c *conn) writeGathered(bufs [][]byte) {
+	e := c.d.e
 	for range maxWrites {
-		e.mu.Lock()
-		bufs := e.core.Gather(c.peer, d.bufs[:0])
-		e.mu.Unlock()
 		if len(bufs) == 0 {
 			return
 		}
-		n, err := c.sock.Writev(bufs)
-		clear(bufs)
-		e.stats.writes.Add(1)
+		n, err := c.send(bufs)
 		if err != nil {
 			if errors.Is(err, netpoll.ErrAgain) {
 				c.block()
@@ -122,10 +129,25 @@ func (c *conn) write() {
 			return
 		}
 		e.stats.bytesOut.Add(uint64(n))
+		bufs = bufs[:0]
 		e.mu.Lock()
-		e.core.Wrote(c.peer, n)
+		if e.core.Wrote(c.peer, n) {
+			bufs = e.core.Gather(c.peer, bufs)
+		}
 		e.unlock()
 	}
+}
+
+// send makes one system call.
+func (c *conn) send(bufs [][]byte) (n int, err error) {
+	c.d.e.stats.writes.Add(1)
+	if len(bufs) == 1 {
+		n, err = c.sock.Write(bufs[0])
+	} else {
+		n, err = c.sock.Writev(bufs)
+	}
+	clear(bufs)
+	return n, err
 }
 
 // receive reads what has arrived: frames into the staging memory, the rest of a

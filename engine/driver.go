@@ -117,6 +117,40 @@ func (e *Engine) turn() bool {
 	return cmds || out || jobs || n > 0
 }
 
+// peek is a turn of a caller that polls and has nothing to send: with one connection
+// it reads from that, which finds a message sooner than asking the poller first.
+// It reports whether it did, and what came.
+//
+// Preconditions:
+//   - the caller holds the progress right.
+func (e *Engine) peek() (moved, ok bool) {
+	c := e.drv.only()
+	if c == nil {
+		return false, false
+	}
+	before := e.stats.bytesIn.Load()
+	c.receive()
+	moved = e.stats.bytesIn.Load() != before
+	if moved {
+		e.drv.runJobs()
+	}
+	return moved, true
+}
+
+// only is the open connection of a driver that has no other socket but its listener,
+// nil if there is none.
+func (d *driver) only() *conn {
+	if d.open.Load() != 1 || d.timed > 0 {
+		return nil
+	}
+	for i := range d.slots {
+		if c := d.slots[i].c; c != nil && c.state == connOpen {
+			return c
+		}
+	}
+	return nil
+}
+
 // wait sleeps in a seat until something may have arrived, somebody wakes it or max
 // has passed (max < 0: for ever).
 func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
@@ -180,13 +214,22 @@ func (d *driver) runJobs() {
 func (d *driver) flushAll() {
 	// A peer that is dirty again after its share of system calls waits for the next turn.
 	for range len(d.conns) + 1 {
+		bufs := d.bufs[:0]
 		d.e.mu.Lock()
 		id, ok := d.e.core.NextDirty()
-		d.e.mu.Unlock()
-		if !ok {
-			return
+		ready := ok && d.conns[id].canWrite()
+		if ready {
+			bufs = d.e.core.Gather(id, bufs)
 		}
-		d.flush(id)
+		d.e.mu.Unlock()
+		switch {
+		case !ok:
+			return
+		case ready:
+			d.conns[id].writeGathered(bufs)
+		default:
+			d.flush(id)
+		}
 	}
 }
 
@@ -198,7 +241,7 @@ func (d *driver) flush(id PeerID) {
 		if d.await[id] == 0 {
 			d.dial(id)
 		}
-	case c.state == connOpen && !c.blocked:
+	case c.canWrite():
 		c.write()
 	}
 }

@@ -101,7 +101,13 @@ func (e *Engine) assistWait(g *goal) {
 	}
 	busy := false
 	for i := 0; ; i++ {
-		moved := e.turn()
+		moved, ok := false, false
+		if i%8 != 0 && e.cfg.Spin > 0 {
+			moved, ok = e.peek()
+		}
+		if !ok {
+			moved = e.turn()
+		}
 		if g.met() {
 			break
 		}

@@ -198,8 +198,8 @@ func (c *Core) refill(p *Peer) {
 }
 
 // Wrote says that the first n bytes of what Gather gave for p were written. It
-// completes sends and frees blocks.
-func (c *Core) Wrote(id PeerID, n int) {
+// completes sends and frees blocks, and reports whether there is more for p.
+func (c *Core) Wrote(id PeerID, n int) (more bool) {
 	p := c.peers[id]
 	p.queued -= n
 	c.unsent -= n
@@ -214,9 +214,10 @@ func (c *Core) Wrote(id PeerID, n int) {
 			c.written(m)
 		}
 	}
-	if p.queued > 0 || p.transfers.head != nil {
+	if more = p.queued > 0 || p.transfers.head != nil; more {
 		c.markDirty(p)
 	}
+	return more
 }
 
 // written says that all of m's payload is with the kernel.
