@@ -25,6 +25,8 @@ type contender struct {
 	args, boundArgs []string
 	env             []string // NAME=VALUE, added to ours
 
+	finishes   bool   // its program ends its rows with an empty line
+	mayHang    bool   // it is known to hang: it gets little time and no second chance
 	hasOneTest bool   // its program has one test, which has no name
 	placeRanks bool   // the launcher does not put ranks into namespaces: placeScript does
 	crossed    bool   // its ranks listen at 127.0.0.1 only: on a link that must lead to the other namespace
@@ -34,64 +36,38 @@ type contender struct {
 // contenders are all there are. A FitMPI row is measured with the policy in its name.
 func contenders() []*contender {
 	list := []*contender{
-		fitmpi("assist", "FitMPI", "assist", "tcp"),
-		fitmpi("worker", "FitMPI worker", "worker", "tcp"),
-		fitmpi("caller", "FitMPI caller", "caller", "tcp"),
-		fitmpi("fit-shm", "FitMPI", "assist", "shm"),
-		fitThreads(),
+		fitmpi("assist", "FitMPI", "assist"),
+		fitmpi("worker", "FitMPI worker", "worker"),
+		fitmpi("caller", "FitMPI caller", "caller"),
 		openmpi("openmpi", "Open MPI", "none"),
 		openmpi("openmpi-thread", "Open MPI (thread)", "thread", "--mca", "btl_tcp_progress_thread", "1"),
-		openmpiShared(),
-		mpich("mpich", "MPICH", "none", "tcp", ucxTCP...),
-		mpich("mpich-async", "MPICH (thread)", "thread", "tcp", append([]string{"MPIR_CVAR_ASYNC_PROGRESS=1"}, ucxTCP...)...),
-		mpich("mpich-shm", "MPICH", "none", "shm"),
+		mpich("mpich", "MPICH", "none"),
+		mpich("mpich-async", "MPICH (thread)", "thread", "MPIR_CVAR_ASYNC_PROGRESS=1"),
 	}
 	list = append(list, rawContenders()...)
 	return append(list, matmul(1), matmul(2))
 }
 
 // fitmpi is FitMPI with processes as ranks.
-func fitmpi(name, title, policy, transport string) *contender {
-	kind := transport
-	if transport == "shm" {
-		kind = "auto" // fitrun knows tcp and the best there is
-	}
+func fitmpi(name, title, policy string) *contender {
 	return &contender{
-		name: name, title: title, peer: "fitmpi", transport: transport, policy: policy,
-		launch: []string{"{bin}/fitrun", "--transport", kind}, ranks: []string{"-n", "{ranks}"},
+		name: name, title: title, peer: "fitmpi", transport: "tcp", policy: policy,
+		launch: []string{"{bin}/fitrun", "--transport", "tcp"}, ranks: []string{"-n", "{ranks}"},
 		program: []string{"{bin}/fitbench"}, args: []string{"-csv", "-policy", policy}, boundArgs: []string{"-bind", "core"},
 		placeRanks: true, crossed: true,
 	}
 }
 
-// fitThreads is FitMPI with threads of one process as ranks.
-func fitThreads() *contender {
-	return &contender{
-		name: "fit-thread", title: "FitMPI threads", peer: "fitmpi", transport: "thread", policy: "assist",
-		program: []string{"{bin}/fitbench", "-ranks", "{ranks}"}, args: []string{"-csv", "-policy", "assist"},
-	}
-}
-
 func openmpi(name, title, policy string, options ...string) *contender {
-	c := openmpiAny(name, title, "tcp", policy)
-	c.launch = slices.Concat(c.launch, []string{"--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"}, options)
-	c.onLink = append(append([]string{"{netns}", "openmpi"}, options...), "--")
-	return c
-}
-
-func openmpiShared() *contender {
-	c := openmpiAny("openmpi-shm", "Open MPI", "shm", "none")
-	c.launch = append(c.launch, "--mca", "btl", "vader,self")
-	return c
-}
-
-func openmpiAny(name, title, transport, policy string) *contender {
 	return &contender{
-		name: name, title: title, peer: "openmpi", transport: transport, policy: policy,
-		launch:  []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "ob1"},
+		name: name, title: title, peer: "openmpi", transport: "tcp", policy: policy,
+		launch: slices.Concat([]string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "ob1",
+			"--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"}, options),
+		onLink:  slices.Concat([]string{"{netns}", "openmpi"}, options, []string{"--"}),
 		unbound: []string{"--bind-to", "none"}, bound: []string{"--bind-to", "core"},
 		ranks: []string{"-np", "{ranks}"}, program: []string{"{peers}/openmpi/mpibench"},
-		args: []string{"-peer", "openmpi", "-transport", transport, "-policy", policy},
+		args:     []string{"-peer", "openmpi", "-transport", "tcp", "-policy", policy},
+		finishes: true, mayHang: policy == "thread",
 	}
 }
 
@@ -100,24 +76,25 @@ func openmpiAny(name, title, transport, policy string) *contender {
 // instead of 4.1, and no TCP segment.
 var ucxTCP = []string{"UCX_TLS=tcp,self", "UCX_NET_DEVICES=lo"}
 
-func mpich(name, title, policy, transport string, env ...string) *contender {
+func mpich(name, title, policy string, env ...string) *contender {
 	return &contender{
 		onLink: []string{"{netns}", "mpich"},
-		name:   name, title: title, peer: "mpich", transport: transport, policy: policy,
+		name:   name, title: title, peer: "mpich", transport: "tcp", policy: policy,
 		launch:  []string{"mpirun.mpich"},
 		unbound: []string{"-bind-to", "none"}, bound: []string{"-bind-to", "core"},
 		ranks: []string{"-np", "{ranks}"}, program: []string{"{peers}/mpich/mpibench"},
-		args: []string{"-peer", "mpich", "-transport", transport, "-policy", policy}, env: env,
+		args: []string{"-peer", "mpich", "-transport", "tcp", "-policy", policy}, env: slices.Concat(env, ucxTCP),
+		finishes: true, mayHang: true,
 	}
 }
 
 // rawContenders use no library: what the machine can do.
 func rawContenders() []*contender {
 	return []*contender{
-		{name: "raw-spin", title: "raw, polling", peer: "raw", transport: "tcp", policy: "spin",
-			program: []string{"{peers}/rawtcp"}, args: []string{"-policy", "spin"}},
-		{name: "raw-block", title: "raw, blocking", peer: "raw", transport: "tcp", policy: "block",
-			program: []string{"{peers}/rawtcp"}, args: []string{"-policy", "block"}},
+		raw("raw-spin", "raw, polling", "spin"),
+		raw("raw-block", "raw, blocking", "block"),
+		raw("raw-spin-cubic", "raw, polling, cubic", "spin", "-congestion", "cubic"),
+		raw("raw-block-cubic", "raw, blocking, cubic", "block", "-congestion", "cubic"),
 		{name: "netpipe", title: "NetPIPE", peer: "raw", transport: "tcp", policy: "netpipe",
 			program: []string{"sh", "-c", netpipeScript, "netpipe"}, output: parseNetpipe, hasOneTest: true},
 		{name: "limits", title: "this machine", peer: "raw", transport: "thread", policy: "none",
@@ -125,10 +102,23 @@ func rawContenders() []*contender {
 	}
 }
 
+// raw is a program over sockets, under the congestion control of the system unless
+// options name another: FitMPI asks for cubic.
+func raw(name, title, policy string, options ...string) *contender {
+	c := &contender{
+		name: name, title: title, peer: "raw", transport: "tcp", policy: policy,
+		program: []string{"{peers}/rawtcp"}, args: append([]string{"-policy", policy}, options...),
+	}
+	if len(options) > 0 {
+		c.policy += "-cubic" // as the program calls it
+	}
+	return c
+}
+
 // matmul is the example of that name, the benchmark of the PMPI paper: a master and
 // workers, of which one rank alone is both.
 func matmul(ranks int) *contender {
-	c := fitmpi("matmul", "FitMPI", "assist", "tcp")
+	c := fitmpi("matmul", "FitMPI", "assist")
 	c.name = map[int]string{1: "matmul-1", 2: "matmul-2"}[ranks]
 	c.program, c.args, c.boundArgs, c.output = []string{"{bin}/matmul"}, nil, nil, parseMatmul
 	c.env, c.hasOneTest = []string{"FITMPI_PROGRESS=assist"}, true

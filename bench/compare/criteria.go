@@ -83,15 +83,15 @@ var (
 
 // criteria are all targets, in the order of the design.
 func criteria() []criterion {
-	return slices.Concat(overlapCriteria(), tcpCriteria(), matchingCriteria(), sharedCriteria(),
+	return slices.Concat(overlapCriteria(), tcpCriteria(), matchingCriteria(),
 		collectiveCriteria(), workerCriteria(), scaleCriteria(), typedCriteria())
 }
 
 func overlapCriteria() []criterion {
 	const group = "Overlap"
 	wait := figure{test: "isend-wait", stat: median}
-	exchange := figure{test: "overlap", kase: "exchange", measure: "overlap"}
-	recv := figure{test: "send", kase: "sender-computes", measure: "recv", stat: median}
+	exchange := figure{test: "overlap", kase: "exchange", measure: "overlap", stat: median}
+	recv := figure{test: "send", kase: "sender-computes", measure: "recv"}
 	undisturbed := ownAt(func(f figure) figure { return f.with("undisturbed") })
 	list := []criterion{
 		{group, "median `Wait` of the sender after computing", "<= 3 us", wait.of("wait-send"), table1, "assist", peersTCP, targets(atMost(3))},
@@ -106,7 +106,7 @@ func overlapCriteria() []criterion {
 		{group, "median `Wait` of the receiver, 1 Gbit/s link", "<= 3 us", wait.of("wait-recv").on(link1G), onLink, "assist", peersTCP, targets(atMost(3))},
 		{group, "compute kept, receiver, 1 Gbit/s link", ">= 97 %", wait.of("kept-recv").on(link1G), onLink, "assist", peersTCP, targets(atLeast(97))},
 		{group, "time in `Recv` while the sender computes", "<= 1.2 x undisturbed", recv, triple, "assist", peersTCP, targets(timesAtMost(1.2, undisturbed))},
-		{group, "`Send` with a late receiver", "<= copy + 5 us", figure{test: "send", kase: "late-receiver", measure: "send", stat: median}, copied,
+		{group, "`Send` with a late receiver", "<= copy + 5 us", figure{test: "send", kase: "late-receiver", measure: "send"}, copied,
 			"assist", peersTCP, targets(target{factor: 1, ref: copyTime, plus: 5})},
 	}
 	for _, kase := range nonblockingCollectives {
@@ -125,7 +125,7 @@ func tcpCriteria() []criterion {
 	pingpong := figure{test: "pingpong", measure: "half-rtt"}
 	bandwidth := pingpong.bandwidth()
 	bw := figure{test: "bw", measure: "bandwidth"}
-	raw := bestOf("raw-spin", "raw-block")
+	raw := bestOf(rawTCP...)
 	half := ownAt(func(f figure) figure { return f.at(f.size / 2) })
 	return []criterion{
 		{group, "ping-pong, half round trip", "<= best peer", pingpong.at(8), nil, "assist", peersTCP, targets(timesAtMost(1, bestPeer))},
@@ -155,20 +155,14 @@ func matchingCriteria() []criterion {
 	}
 }
 
-func sharedCriteria() []criterion {
-	const threads, memory = "In process: ranks are threads", "Shared memory"
-	pingpong := figure{test: "pingpong", measure: "half-rtt"}
-	rate := figure{test: "rate", measure: "rate", size: 8}
-	overlap := figure{test: "overlap", kase: "exchange", measure: "overlap"}
-	peers, open := []string{"openmpi-shm", "mpich-shm"}, []string{"openmpi-shm"}
-	return []criterion{
-		{threads, "ping-pong, half round trip", "<= 0.10 us", pingpong.at(8), nil, "fit-thread", peers, targets(atMost(0.10))},
-		{threads, "ping-pong bandwidth", ">= 1.5 x Open MPI", pingpong.bandwidth(), triple, "fit-thread", open, targets(timesAtLeast(1.5, bestPeer))},
-		{memory, "ping-pong, half round trip", "<= 0.15 us", pingpong.at(8), nil, "fit-shm", peers, targets(atMost(0.15))},
-		{memory, "message rate, window 64", ">= 15 M/s", rate, nil, "fit-shm", peers, targets(atLeast(15e6))},
-		{memory, "ping-pong bandwidth", ">= Open MPI", pingpong.bandwidth(), triple, "fit-shm", open, targets(timesAtLeast(1, bestPeer))},
-		{memory, "overlap of an exchange (OSU)", ">= 90 %", overlap, triple, "fit-shm", peers, targets(atLeast(90))},
-	}
+// notBuilt are targets of what FitMPI does not have yet: measure and target.
+var notBuilt = [][2]string{
+	{"in process: ping-pong of 8 bytes between thread ranks, half round trip", "<= 0.10 us"},
+	{"in process: ping-pong bandwidth, 64K, 1M, 16M", ">= 1.5 x Open MPI"},
+	{"shared memory: ping-pong of 8 bytes, half round trip", "<= 0.15 us"},
+	{"shared memory: message rate, 8 bytes", ">= 15 M/s"},
+	{"shared memory: ping-pong bandwidth, 64K, 1M, 16M", ">= Open MPI"},
+	{"shared memory: overlap of an exchange (OSU), 64K to 16M", ">= 90 %"},
 }
 
 func collectiveCriteria() []criterion {
@@ -205,7 +199,7 @@ func scaleCriteria() []criterion {
 	f := figure{test: "scale", ranks: 64}
 	two := ownAt(func(f figure) figure { return f.among(2) })
 	return []criterion{
-		{group, "64 ranks: from start to the end of the first Barrier", "<= 1500 ms", f.of("init"), nil, "assist", fastTCP[1:], targets(atMost(1500))},
+		{group, "64 ranks: the whole job: Init, Barrier, a ring once, Finalize", "<= 1500 ms", f.with("job").of("wall"), nil, "assist", fastTCP[1:], targets(atMost(1500))},
 		{group, "64 ranks: resident memory of a rank", "<= 12 MB", f.of("rss"), nil, "assist", fastTCP[1:], targets(atMost(12e6))},
 		{group, "64 ranks: descriptors of a rank", "<= 16 more than with 2 ranks", f.of("fds"), nil, "assist", fastTCP[1:],
 			targets(target{factor: 1, ref: two, plus: 16})},
@@ -230,7 +224,7 @@ func typedCriteria() []criterion {
 
 // shownBeside are contenders that a group's table shows besides those that its criteria compare.
 var shownBeside = map[string][]string{
-	"TCP":         {"raw-spin", "raw-block"},
+	"TCP":         rawTCP,
 	"Collectives": {"mpich"},
 }
 

@@ -17,8 +17,5 @@
 // here: contenders (contenders.go), experiments (experiments.go), the targets of the
 // project (criteria.go) and the sections of the document (sections.go).
 //
-// Rows of rows.csv are those of METHOD.md, with two additions that keep apart what one
-// program cannot know: the transport of a run over a limited link is tcp-100M or tcp-1G,
-// and the case of a run of the threshold sweep ends in @EAGER_MAX. Rows with equal
-// conditions are the repeats, in order.
+// Rows of rows.csv are those of METHOD.md, which also says what this program adds to them.
 package main

@@ -33,7 +33,7 @@ func sampleRecord() *record {
 			row("pingpong", "@64K", "half-rtt", "us", 128*kb, 30), row("alloc", "send-recv", "allocs", "1", 8, 0), link,
 			row("logp", "", "G", "ns/byte", mb, 0.125),
 		},
-		Machine: machine{Cores: 2, CPU: "Some CPU", Kernel: "6.1.0", Go: "go1.26", Congestion: "cubic", OpenMPI: "4.1.4-3", MPICH: "4.0.2-3"},
+		Machine: machine{Cores: 2, CPU: "Some CPU", Kernel: "6.1.0", Go: "go1.26", Congestion: "bbr", FitCongestion: "cubic", OpenMPI: "4.1.4-3", MPICH: "4.0.2-3"},
 		Date:    "2026-11-21", Repeats: 2, Bind: "none", Partial: true, Minutes: 27.4,
 		Failures: []failure{{"pingpong-tcp", "worker", 1, "took more than 1m0s"}, {"match", "mpich", 1, "a | b"}},
 	}
@@ -115,6 +115,13 @@ func TestNumber(t *testing.T) {
 }
 
 func TestMachine(t *testing.T) {
+	for _, tt := range []struct{ available, wished, want string }{
+		{"reno bbr cubic", "", "cubic"}, {"reno bbr", "", "bbr"}, {"reno bbr cubic", "system", "bbr"}, {"reno bbr cubic", "reno", "reno"},
+	} {
+		if got := fitCongestion("bbr", tt.available, tt.wished); got != tt.want {
+			t.Errorf("of %s, wishing %q: %s, want %s", tt.available, tt.wished, got, tt.want)
+		}
+	}
 	if got := cpuModel("processor : 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: other\n"); got != "Some CPU @ 2 GHz" {
 		t.Errorf("model %q", got)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/bench"
 )
 
-// execute runs one command line and returns what it wrote on standard output. Its
-// error says why there is none, in one line.
+// execute runs one command line and returns what it wrote on standard output. An error
+// says in one line why that may not be all.
 func execute(ctx context.Context, line, env []string, limit time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took more than %v", limit))
 	defer cancel()
@@ -39,12 +39,12 @@ func execute(ctx context.Context, line, env []string, limit time.Duration) (stri
 	case err == nil:
 		return stdout.String(), nil
 	case context.Cause(ctx) != nil:
-		return "", context.Cause(ctx)
+		return stdout.String(), context.Cause(ctx)
 	}
 	if said := lastLine(stderr.String()); said != "" {
-		return "", errors.New(said)
+		return stdout.String(), errors.New(said)
 	}
-	return "", err
+	return stdout.String(), err
 }
 
 // ending keeps the end of what is written to it.
@@ -76,37 +76,67 @@ func lastLine(s string) string {
 	return last
 }
 
-// perform does one run and returns its rows, labelled for the merged file.
-func (r run) perform(ctx context.Context, s setting) ([]bench.Row, error) {
-	var err error
+// perform does one run and returns its rows, labelled for the merged file. A note says
+// what was wrong with a run whose rows are good all the same.
+func (r run) perform(ctx context.Context, s setting) (rows []bench.Row, note string, err error) {
 	if s.places, err = os.MkdirTemp("", "fitmpi-places-"); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer os.RemoveAll(s.places)
 	// One that knows no way to a link would run over loopback, and nobody would see it.
 	if r.experiment.network != loopback && !r.contender.placeRanks && r.contender.onLink == nil {
-		return nil, fmt.Errorf("cannot put ranks of %s at the two ends of a link", r.contender.peer)
+		return nil, "", fmt.Errorf("cannot put ranks of %s at the two ends of a link", r.contender.peer)
 	}
-	before := tcpSegments()
-	out, err := execute(ctx, command(r.contender, r.experiment, s), environment(r.contender, r.experiment), r.experiment.limit(s.quick))
+	segments, began := tcpSegments(), time.Now()
+	out, err := execute(ctx, command(r.contender, r.experiment, s), environment(r.contender, r.experiment), r.limit(s.quick))
+	wall := time.Since(began)
 	if err != nil {
-		return nil, err
+		var isWhole bool
+		if out, isWhole = r.whole(out); !isWhole || ctx.Err() != nil {
+			return nil, "", err
+		}
+		note = "all rows are there, but the job ended badly: " + err.Error()
 	}
+	if rows, err = r.parse(out); err != nil {
+		return nil, "", err
+	}
+	if err := r.checkWire(rows, tcpSegments()-segments); err != nil {
+		return nil, "", err
+	}
+	if rows, err = r.label(rows); err == nil && r.experiment.wall {
+		rows = []bench.Row{wallRow(rows[0], wall)}
+	}
+	return rows, note, err
+}
+
+// whole is the rows in what a program of C wrote whose job failed, if it had written all
+// of them: an empty line follows, and then what the launcher has to say. MPICH hangs in
+// MPI_Finalize now and then, which is after that. What the whole job takes is worth
+// nothing then.
+func (r run) whole(out string) (rows string, ok bool) {
+	rows, _, ok = strings.Cut(out, "\n\n")
+	return rows + "\n", ok && r.contender.finishes && !r.experiment.wall
+}
+
+// parse makes rows of what the program wrote.
+func (r run) parse(out string) ([]bench.Row, error) {
 	parse := r.contender.output
 	if parse == nil {
 		parse = parseCSV
 	}
 	rows, err := parse(out)
-	if err != nil {
-		return nil, err
+	if err == nil && len(rows) == 0 {
+		err = errors.New("no rows")
 	}
-	if len(rows) == 0 {
-		return nil, errors.New("no rows")
-	}
-	if err := r.checkWire(rows, tcpSegments()-before); err != nil {
-		return nil, err
-	}
-	return r.label(rows)
+	return rows, err
+}
+
+// wallRow is the row of how long a whole job took, from the start of its launcher to
+// its end; like is any row of it.
+func wallRow(like bench.Row, wall time.Duration) bench.Row {
+	like.Case, like.Size, like.Measure, like.Unit = "job", 0, "wall", "ms"
+	like.Summary = single(float64(wall) / float64(time.Millisecond))
+	return like
 }
 
 // label checks that rows are what was asked for, and marks them with what their

@@ -24,14 +24,10 @@ type experiment struct {
 	repeats    int           // at most so often; 0: as often as -repeats says
 	seconds    float64       // about how long a run takes
 	timeout    time.Duration // 0: a minute
+	wall       bool          // not its rows count, but how long the job takes
 }
 
 func (e *experiment) ranksOf() int { return cmp.Or(e.ranks, 2) }
-
-// limit is how long a run may take.
-func (e *experiment) limit(quick bool) time.Duration {
-	return choose(quick, 20*time.Second, cmp.Or(e.timeout, time.Minute))
-}
 
 // times is how often the experiment is run when everything else is run so often.
 func (e *experiment) times(repeats int) int {
@@ -60,20 +56,19 @@ func (e *experiment) gives(fig figure) bool {
 
 // Contenders that several experiments share.
 var (
-	fitTCP    = []string{"assist", "worker"}
-	peersTCP  = []string{"openmpi", "openmpi-thread", "mpich"}
-	allTCP    = slices.Concat(fitTCP, peersTCP)
-	everyTCP  = slices.Concat(fitTCP, []string{"caller"}, peersTCP)
-	shared    = []string{"fit-thread", "fit-shm", "openmpi-shm", "mpich-shm"}
-	fastTCP   = []string{"assist", "openmpi", "mpich"}
-	withAsync = slices.Concat(everyTCP, []string{"mpich-async"})
+	fitTCP   = []string{"assist", "worker"}
+	peersTCP = []string{"openmpi", "openmpi-thread", "mpich"}
+	allTCP   = slices.Concat(fitTCP, peersTCP)
+	everyTCP = slices.Concat(fitTCP, []string{"caller"}, peersTCP)
+	rawTCP   = []string{"raw-spin", "raw-block", "raw-spin-cubic", "raw-block-cubic"}
+	fastTCP  = []string{"assist", "openmpi", "mpich"}
 )
 
 // Arguments that several experiments share.
 const (
 	fewSizes    = "-sizes 8,64K,1M -iterations 20 -warmup 5"
 	quickSizes  = "-sizes 64K,1M -iterations 5 -warmup 2"
-	limitedMore = "-sizes 10,1K,10K,64K,256K,1M,4M,16M -iterations 10"
+	limitedMore = "-sizes 10,1K,10K,64K,256K,1M,4M,16M -iterations 10 -warmup 2"
 	limitedLess = "-sizes 10,100,1K,10K,64K,128K,256K,512K -iterations 10"
 )
 
@@ -90,38 +85,31 @@ func experiments() []*experiment {
 }
 
 func pairExperiments() []*experiment {
-	tcpAndRaw := slices.Concat(everyTCP, []string{"raw-spin", "raw-block"})
+	tcpAndRaw := slices.Concat(everyTCP, rawTCP)
 	return []*experiment{
 		{name: "limits", test: "limits", contenders: []string{"limits"}, repeats: 1, seconds: 5},
 		{name: "pingpong-tcp", test: "pingpong", quick: fewSizes, contenders: tcpAndRaw, seconds: 2},
-		{name: "pingpong-shared", test: "pingpong", quick: fewSizes, contenders: shared, seconds: 2},
 		{name: "pingping-tcp", test: "pingping", quick: fewSizes, contenders: fastTCP, repeats: 3, seconds: 2},
-		{name: "pingping-shared", test: "pingping", quick: fewSizes, contenders: shared, repeats: 3, seconds: 2},
 		{name: "bw-tcp", test: "bw", args: "-sizes 8,64,1K,8K,64K,1M,4M", quick: "-sizes 1K,64K,1M -iterations 5 -warmup 1",
-			contenders: slices.Concat(allTCP, []string{"raw-spin", "raw-block"}), seconds: 2},
-		{name: "bw-shared", test: "bw", args: "-sizes 1K,64K,1M,4M", quick: "-sizes 64K,1M -iterations 5 -warmup 1",
-			contenders: shared, repeats: 3, seconds: 2},
-		{name: "rate-tcp", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 1},
-		{name: "rate-shared", test: "rate", quick: "-iterations 20 -warmup 5", contenders: shared, seconds: 1},
-		{name: "match", test: "match", quick: "-sizes 45,1000 -iterations 3", contenders: fastTCP, repeats: 3, seconds: 6},
+			contenders: slices.Concat(allTCP, rawTCP), seconds: 1},
+		{name: "rate-tcp", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 0.4},
+		{name: "match", test: "match", quick: "-sizes 45,1000 -iterations 3", contenders: fastTCP, repeats: 2, seconds: 8.5},
 	}
 }
 
 func hidingExperiments() []*experiment {
 	list := []*experiment{
-		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: withAsync, seconds: 3},
-		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, seconds: 3},
-		{name: "overlap-shared", test: "overlap", args: "-case exchange -sizes 64K,1M,16M",
-			quick: "-case exchange " + quickSizes, contenders: shared, repeats: 3, seconds: 2},
-		{name: "send", test: "send", args: "-iterations 3 -warmup 1", quick: "-sizes 64K,1M -iterations 2 -warmup 1 -late 30ms",
-			contenders: everyTCP, repeats: 2, seconds: 15, timeout: 2 * time.Minute},
-		{name: "slowdown", test: "slowdown", contenders: []string{"assist", "worker", "openmpi-thread", "mpich-async"},
-			repeats: 2, seconds: 10},
+		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: everyTCP, seconds: 1.5},
+		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, seconds: 1.2},
+		{name: "send", test: "send", args: "-sizes 1K,16K,64K,256K,512K,1M,16M -iterations 3 -warmup 1", quick: "-sizes 64K,1M -iterations 2 -warmup 1 -late 30ms",
+			contenders: everyTCP, repeats: 2, seconds: 9},
+		{name: "slowdown", test: "slowdown", args: "-iterations 5", quick: "-iterations 2", contenders: []string{"assist", "worker", "openmpi-thread", "mpich-async"},
+			repeats: 2, seconds: 9},
 		{name: "wakeup", test: "wakeup", quick: "-iterations 2", contenders: fitTCP, repeats: 3, seconds: 5},
 	}
 	for _, kase := range nonblockingCollectives {
 		list = append(list, &experiment{name: "overlap-" + kase, test: "overlap", args: "-case " + kase + " -sizes 64K,1M,4M",
-			quick: "-case " + kase + " " + quickSizes, contenders: fastTCP, repeats: 2, seconds: 2})
+			quick: "-case " + kase + " " + quickSizes, contenders: fastTCP, repeats: 2, seconds: 0.7})
 	}
 	return list
 }
@@ -131,11 +119,11 @@ func linkExperiments() []*experiment {
 	peers := []string{"openmpi", "openmpi-thread", "mpich"}
 	return []*experiment{
 		{name: "isend-wait-100M", test: "isend-wait", args: limitedLess, quick: "-sizes 1K,64K -iterations 3", network: link100M,
-			contenders: slices.Concat(single, peers), repeats: 1, seconds: 8},
+			contenders: slices.Concat(single, peers), repeats: 1, seconds: 6},
 		{name: "isend-wait-1G", test: "isend-wait", args: limitedMore, quick: "-sizes 1K,64K -iterations 3", network: link1G,
-			contenders: slices.Concat(single, peers), repeats: 2, seconds: 10},
-		{name: "overlap-1G", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M -iterations 10",
-			quick: "-case exchange -sizes 64K -iterations 3", network: link1G, contenders: slices.Concat(fitTCP, peers), repeats: 2, seconds: 8},
+			contenders: slices.Concat(single, peers), repeats: 2, seconds: 11},
+		{name: "overlap-1G", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M -iterations 10 -warmup 2",
+			quick: "-case exchange -sizes 64K -iterations 3", network: link1G, contenders: slices.Concat(fitTCP, peers), repeats: 2, seconds: 10},
 	}
 }
 
@@ -144,28 +132,30 @@ func jobExperiments() []*experiment {
 	for _, kase := range blockingCollectives {
 		list = append(list,
 			&experiment{name: kase + "-2", test: "coll", args: "-case " + kase + " -sizes 8,64K,1M",
-				quick: "-case " + kase + " " + fewSizes, contenders: fastTCP, seconds: 1},
-			&experiment{name: kase + "-4", test: "coll", args: "-case " + kase + " -sizes 8,1M -iterations 100", ranks: 4,
-				quick: "-case " + kase + " -sizes 8 -iterations 10", contenders: fastTCP, repeats: 3, seconds: 2})
+				quick: "-case " + kase + " " + fewSizes, contenders: fastTCP, seconds: 0.5},
+			&experiment{name: kase + "-4", test: "coll", args: "-case " + kase + " -sizes 8,1M -iterations 60", ranks: 4,
+				quick: "-case " + kase + " -sizes 8 -iterations 10", contenders: fastTCP, repeats: 3, seconds: 4})
 	}
 	for _, n := range []struct {
 		ranks   int
 		iters   string
 		seconds float64
-	}{{2, "2000", 1}, {16, "100", 3}, {64, "20", 6}} {
+	}{{2, "2000", 1}, {16, "100", 3}, {64, "20", 5}} {
 		list = append(list, &experiment{name: "scale-" + strconv.Itoa(n.ranks), test: "scale", args: "-iterations " + n.iters,
 			quick: "-iterations 5", ranks: n.ranks, contenders: fastTCP, repeats: 3, seconds: n.seconds})
 	}
 	return append(list,
+		&experiment{name: "job-64", test: "scale", args: "-iterations 1 -warmup 0", quick: "-iterations 1 -warmup 0", ranks: 64, wall: true,
+			contenders: fastTCP, repeats: 3, seconds: 5},
 		&experiment{name: "alloc", test: "alloc", contenders: []string{"assist"}, repeats: 1, seconds: 3},
-		&experiment{name: "penalty", test: "penalty", quick: fewSizes, contenders: []string{"assist"}, seconds: 4})
+		&experiment{name: "penalty", test: "penalty", quick: fewSizes, contenders: []string{"assist"}, repeats: 3, seconds: 9})
 }
 
 // paperExperiments are those that only the papers ask for.
 func paperExperiments() []*experiment {
 	list := []*experiment{
 		{name: "logp", test: "logp", contenders: []string{"assist", "worker", "caller"}, repeats: 3, seconds: 4},
-		{name: "netpipe", test: "pingpong", quick: "-u 1024", contenders: []string{"netpipe"}, args: "-u 4194304", repeats: 1, seconds: 30},
+		{name: "netpipe", test: "pingpong", quick: "-u 1024", contenders: []string{"netpipe"}, args: "-u 4194304", repeats: 1, seconds: 16},
 		{name: "matmul-1", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-1"}, ranks: 1, repeats: 3, seconds: 5},
 		{name: "matmul-2", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-2"}, repeats: 3, seconds: 5},
 	}

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,23 +16,36 @@ import (
 // machine is what a reader must know of the machine to judge figures. It has no name:
 // that would tell nobody anything.
 type machine struct {
-	Cores      int    `json:"cores"`
-	CPU        string `json:"cpu"`
-	Kernel     string `json:"kernel"`
-	Go         string `json:"go"`
-	Congestion string `json:"congestion"` // default TCP congestion control
-	OpenMPI    string `json:"openmpi"`
-	MPICH      string `json:"mpich"`
-	NetPIPE    string `json:"netpipe"`
+	Cores         int    `json:"cores"`
+	CPU           string `json:"cpu"`
+	Kernel        string `json:"kernel"`
+	Go            string `json:"go"`
+	Congestion    string `json:"congestion"`    // default TCP congestion control of the system
+	FitCongestion string `json:"fitCongestion"` // what FitMPI asks for here
+	OpenMPI       string `json:"openmpi"`
+	MPICH         string `json:"mpich"`
+	NetPIPE       string `json:"netpipe"`
 }
 
 // describe looks at this machine.
 func describe(ctx context.Context) machine {
+	system := strings.TrimSpace(readFile("/proc/sys/net/ipv4/tcp_congestion_control"))
 	return machine{
 		Cores: runtime.NumCPU(), CPU: cpuModel(readFile("/proc/cpuinfo")), Kernel: kernelVersion(readFile("/proc/sys/kernel/osrelease")),
-		Go: runtime.Version(), Congestion: strings.TrimSpace(readFile("/proc/sys/net/ipv4/tcp_congestion_control")),
-		OpenMPI: packageVersion(ctx, "openmpi-bin"), MPICH: packageVersion(ctx, "mpich"), NetPIPE: packageVersion(ctx, "netpipe-tcp"),
+		Go: runtime.Version(), Congestion: system,
+		FitCongestion: fitCongestion(system, readFile("/proc/sys/net/ipv4/tcp_available_congestion_control"), os.Getenv("FITMPI_CONGESTION")),
+		OpenMPI:       packageVersion(ctx, "openmpi-bin"), MPICH: packageVersion(ctx, "mpich"), NetPIPE: packageVersion(ctx, "netpipe-tcp"),
 	}
+}
+
+// fitCongestion is the congestion control that FitMPI's ranks run under: what is wished,
+// by default cubic, if the system has it.
+func fitCongestion(system, available, wished string) string {
+	wished = cmp.Or(wished, "cubic")
+	if wished == "system" || !slices.Contains(strings.Fields(available), wished) {
+		return system
+	}
+	return wished
 }
 
 // readFile is the text of a file of the kernel's, empty if there is none.

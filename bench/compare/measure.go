@@ -13,7 +13,7 @@ import (
 )
 
 // giveUpAfter is how often a contender may fail in an experiment before the rest of its
-// repeats are left out: failing by timeout is slow.
+// repeats are left out: failing by timeout is slow. One that is known to hang may fail once.
 const giveUpAfter = 2
 
 // campaign measures: it works off a schedule and fills a record.
@@ -55,7 +55,7 @@ func (c *campaign) measure(ctx context.Context) error {
 
 // one does one run and keeps its rows.
 func (c *campaign) one(ctx context.Context, r run) error {
-	if c.failed[r.key()] >= giveUpAfter {
+	if c.failed[r.key()] >= choose(r.contender.mayHang, 1, giveUpAfter) {
 		return nil
 	}
 	if err := c.links.use(ctx, r.experiment.network); err != nil {
@@ -64,9 +64,12 @@ func (c *campaign) one(ctx context.Context, r run) error {
 	if err := c.links.cross(ctx, r.contender.crossed); err != nil {
 		return err
 	}
-	rows, err := r.perform(ctx, c.setting)
+	rows, note, err := r.perform(ctx, c.setting)
 	if err != nil {
 		return err
+	}
+	if note != "" {
+		fmt.Fprintf(c.log, "compare: %s %s: %s\n", r.experiment.name, r.contender.name, c.secrets.Replace(note))
 	}
 	c.record.Rows = append(c.record.Rows, rows...)
 	return nil

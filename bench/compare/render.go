@@ -81,11 +81,15 @@ func (p *page) draw(d drawing) (plot.Figure, bool) {
 	fig := plot.Figure{Title: d.title, XLabel: d.xlabel, YLabel: d.ylabel, LogX: true, LogY: !d.linearY}
 	for _, c := range d.columns {
 		curve := plot.Curve{Name: c.title}
+		low, high := best, sextile2
+		if c.fig.stat == median { // beyond the second sextile
+			low, high = value, median
+		}
 		for _, size := range p.figures.sizes(c.contender, c.fig) {
 			f := c.fig.at(size)
 			curve.Points = append(curve.Points, plot.Point{
 				X: float64(size), Y: p.figures.of(c.contender, f).median,
-				Low: p.figures.of(c.contender, f.take(best)).median, High: p.figures.of(c.contender, f.take(sextile2)).median,
+				Low: p.figures.of(c.contender, f.take(low)).median, High: p.figures.of(c.contender, f.take(high)).median,
 			})
 		}
 		if len(curve.Points) > 0 {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -46,6 +47,18 @@ func schedule(list []*experiment, all map[string]*contender, repeats int) []run 
 		}
 	}
 	return runs
+}
+
+// hangLimit is how long a run may take that is short, or whose contender is known to hang.
+const hangLimit = 20 * time.Second
+
+// limit is how long r may take.
+func (r run) limit(quick bool) time.Duration {
+	e := r.experiment
+	if quick || r.contender.mayHang && e.seconds < hangLimit.Seconds()/2 {
+		return hangLimit
+	}
+	return cmp.Or(e.timeout, time.Minute)
 }
 
 // quickShare is about which part of its time an experiment takes with -quick.

@@ -91,10 +91,10 @@ func fitmpiTable(where, short string, n network) section {
 }
 
 func lateSection() section {
-	send := figure{test: "send", kase: "late-receiver", measure: "send", stat: median}
-	recv := figure{test: "send", measure: "recv", stat: median}
+	send := figure{test: "send", kase: "late-receiver", measure: "send"}
+	recv := figure{test: "send", measure: "recv"}
 	names := []string{"caller", "worker", "assist", "openmpi", "openmpi-thread", "mpich"}
-	sizes := []int64{kb, 4 * kb, 16 * kb, 64 * kb, 128 * kb, 256 * kb, 512 * kb, mb, 4 * mb, 16 * mb}
+	sizes := []int64{kb, 16 * kb, 64 * kb, 256 * kb, 512 * kb, mb, 16 * mb}
 	plotOf := func(file, title string, fig figure) drawing {
 		return drawing{file: file, title: title, xlabel: "bytes", ylabel: "us", columns: each(fig, names...)}
 	}
@@ -106,10 +106,10 @@ func lateSection() section {
 		prose: "A partner is late because it computes for 100 ms. `Send` should cost a copy while the library buffer has room, " +
 			"and `Recv` of a message that has arrived a copy too.",
 		tables: []table{
-			tableOf("Figures 5 and 6, time in `Send` with a late receiver, median us:", send),
-			tableOf("Figure 7, time in `Recv` of a message that arrived while the receiver computed, median us:", recv.with("arrived")),
-			tableOf("Time in `Recv` while the sender computes after its `Isend`, median us:", recv.with("sender-computes")),
-			tableOf("Time in `Recv` when the sender computes before its `Send`, median us:", recv.with("late-sender")),
+			tableOf("Figures 5 and 6, time in `Send` with a late receiver, us:", send),
+			tableOf("Figure 7, time in `Recv` of a message that arrived while the receiver computed, us:", recv.with("arrived")),
+			tableOf("Time in `Recv` while the sender computes after its `Isend`, us:", recv.with("sender-computes")),
+			tableOf("Time in `Recv` when the sender computes before its `Send`, us:", recv.with("late-sender")),
 		},
 		plots: []drawing{
 			plotOf("send-late-receiver.svg", "Time in Send, receiver 100 ms late (FiTMPI Fig. 5, 6)", send),
@@ -150,7 +150,7 @@ func logpSection() section {
 var logpSizes = []int64{8, 64, 512, kb, 4 * kb, 16 * kb, 64 * kb, 256 * kb, mb}
 
 func strictSection() section {
-	f := figure{test: "overlap", kase: "exchange", measure: "overlap"}
+	f := figure{test: "overlap", kase: "exchange", measure: "overlap", stat: median}
 	names := []string{"assist", "worker", "openmpi", "openmpi-thread"}
 	return section{
 		title: "Overlap of an exchange",
@@ -183,22 +183,20 @@ func orderSection() section {
 func curvesSection() section {
 	pingpong := figure{test: "pingpong", measure: "half-rtt"}
 	pingping := figure{test: "pingping", measure: "exchange"}
-	tcp := []string{"assist", "worker", "caller", "openmpi", "openmpi-thread", "mpich", "raw-spin"}
+	tcp := []string{"assist", "worker", "caller", "openmpi", "openmpi-thread", "mpich", "raw-spin-cubic"}
 	return section{
 		title: "McMPI, ping-pong and ping-ping",
 		prose: "Points are first sextiles; bars go from the minimum to the second sextile.",
 		plots: []drawing{
 			{file: "pingpong-tcp.svg", title: "Ping-pong over TCP, half round trip", xlabel: "bytes", ylabel: "us", columns: each(pingpong, tcp...)},
-			{file: "pingpong-shared.svg", title: "Ping-pong on one host, half round trip", xlabel: "bytes", ylabel: "us", columns: each(pingpong, shared...)},
 			{file: "pingping-tcp.svg", title: "Ping-ping over TCP", xlabel: "bytes", ylabel: "us", columns: each(pingping, fastTCP...)},
-			{file: "pingping-shared.svg", title: "Ping-ping on one host", xlabel: "bytes", ylabel: "us", columns: each(pingping, shared...)},
 		},
 	}
 }
 
 func rawSection() section {
 	f := figure{test: "pingpong", measure: "half-rtt", asRate: true}
-	names := []string{"assist", "openmpi", "mpich", "raw-spin", "raw-block", "netpipe"}
+	names := slices.Concat([]string{"assist", "openmpi", "mpich"}, rawTCP, []string{"netpipe"})
 	var sweep []column
 	for _, limit := range eagerLimits {
 		sweep = append(sweep, column{limit, "assist", f.with("@" + limit)})

@@ -45,11 +45,12 @@ func install(ctx context.Context, log io.Writer) error {
 // goPrograms are the packages of ours that run in experiments.
 var goPrograms = []string{"./cmd/fitrun", "./cmd/fitbench", "./examples/matmul"}
 
-// build builds all programs: those of Go to bin, those of C to peers. A
+// build builds all programs, without the library that draws, which would be in the memory
+// of every rank: those of Go to bin, those of C to peers. A
 // program of C that does not build is a contender that fails, no more.
 func build(ctx context.Context, log io.Writer, root, bin, peers string) error {
 	fmt.Fprintln(log, "compare: building fitrun, fitbench, matmul and bench/peers")
-	goBuild := append([]string{"-C", root, "build", "-buildvcs=false", "-o", bin + "/"}, goPrograms...)
+	goBuild := append([]string{"-C", root, "build", "-buildvcs=false", "-tags", "noplot", "-o", bin + "/"}, goPrograms...)
 	if err := loud(ctx, log, "go", goBuild...); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestCheckWire(t *testing.T) {
 		segments  int64
 		ok        bool
 	}{
-		{"mpich", loopback, 18, true}, {"mpich", loopback, 17, false}, {"mpich-shm", loopback, 0, true}, {"openmpi", link1G, 0, true},
+		{"mpich", loopback, 18, true}, {"mpich", loopback, 17, false}, {"limits", loopback, 0, true}, {"openmpi", link1G, 0, true},
 	} {
 		r := run{experiment: &experiment{network: tt.network}, contender: all[tt.contender]}
 		if err := r.checkWire(rows, tt.segments); (err == nil) != tt.ok {

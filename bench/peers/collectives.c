@@ -1,4 +1,4 @@
-/* The calls of the collectives, each with the operands that bench/METHOD.md says: bytes, or sums of float64; the root is rank 0. */
+/* The calls of the collectives, as bench/METHOD.md says: of bytes, or sums of float64; the root is rank 0. */
 #include "collectives.h"
 
 static void barrier(struct operands *o)

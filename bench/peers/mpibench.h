@@ -84,7 +84,10 @@ void report_slowest(struct env *e, const char *kase, long size, const char *meas
  * computed time in it. */
 double overlap_percent(double total, double computed, double pure);
 
-/* half_rtt is the value (first sextile) of half the round trip in us over n ping-pongs, told to both ranks 0 and 1, which call it. */
+/*
+ * half_rtt is the value (first sextile) of half the round trip in us over n ping-pongs of ranks 0 and 1. Both call it,
+ * and both get rank 0's.
+ */
 double half_rtt(struct env *e, unsigned char *out, unsigned char *in, long size, int n);
 
 #endif

@@ -153,9 +153,13 @@ static void measure(struct endpoint *p, const struct raw_options *o, int c, long
 	struct series s = {.kind = (int32_t)t->cases[c].kind, .count = warm + n, .size = size, .window = window, .chunk = o->chunk};
 	struct row r = {t->name, "raw", "tcp", o->socket.spin ? "spin" : "block", 2, t->cases[c].name, size, t->measure, t->unit};
 	double *xs = allocate((size_t)s.count * sizeof *xs);
-	char chunked[32];
+	char chunked[32], policy[64];
 	unsigned char ready;
 
+	if (*o->socket.congestion != '\0') {
+		snprintf(policy, sizeof policy, "%s-%s", r.policy, o->socket.congestion);
+		r.policy = policy;
+	}
 	if (o->chunk > 0) {
 		snprintf(chunked, sizeof chunked, "chunk-%ld", o->chunk);
 		r.kase = chunked;
@@ -238,7 +242,7 @@ static void usage(void)
 	       "  -iterations N, -warmup N, -window N   as of mpibench\n"
 	       "  -case NAME              of rate: one-by-one or coalesced, a write for each message or for the window\n"
 	       "  -chunk BYTES            move at most so many bytes with a call\n"
-	       "  -congestion NAME        TCP congestion control, such as cubic\n"
+	       "  -congestion NAME        TCP congestion control, such as cubic; rows have it in their policy: spin-cubic\n"
 	       "  -sockbuf BYTES          SO_SNDBUF and SO_RCVBUF\n"
 	       "  -host ADDRESS -port N   where the server is; without them it is forked\n");
 	exit(0);

@@ -69,3 +69,9 @@ void write_row(const struct row *r, double *xs, int n)
 	printf("%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", s.n, s.min, s.sextile1, s.sextile2, s.median, s.p99, s.max);
 	fflush(stdout);
 }
+
+void write_end(void)
+{
+	putchar('\n');
+	fflush(stdout);
+}

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !noplot
 
 package main
 
@@ -12,6 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/bench"
 	"github.com/fitmpi/fitmpi/internal/bench/plot"
 )
+
+// canPlot says that this program can draw.
+const canPlot = true
 
 // savePlot draws rows to file, one picture per unit below each other.
 func savePlot(file string, rows []bench.Row) error {

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // The scripts run the real fitrun, with this test binary as the fitbench that it starts.
-// A script that needs two cores says so by [cores].
+// A script that needs two cores says so by [cores], one that draws by [plot].
 func TestScript(t *testing.T) {
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(bin, "fitrun"), "github.com/fitmpi/fitmpi/cmd/fitrun")
@@ -54,10 +54,13 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "cores" {
-				return false, fmt.Errorf("unknown condition %s", cond)
+			switch cond {
+			case "cores":
+				return len(sys.AllowedCPUs()) >= 2, nil
+			case "plot":
+				return canPlot, nil
 			}
-			return len(sys.AllowedCPUs()) >= 2, nil
+			return false, fmt.Errorf("unknown condition %s", cond)
 		},
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
@@ -194,6 +197,9 @@ func TestRefuses(t *testing.T) {
 		{"bw -sizes 8 -plot /nowhere/at/all.svg -iterations 1", "-plot: open /nowhere/at/all.svg"},
 		{"bw -speed", "flag provided but not defined: -speed"},
 	} {
+		if !canPlot && strings.Contains(test.args, "-plot") {
+			test.err = "built with -tags noplot"
+		}
 		if _, err := inProcess(t, strings.Fields(test.args)...); err == nil || !strings.Contains(err.Error(), test.err) {
 			t.Errorf("fitbench %s: error %v, want one with %q", test.args, err, test.err)
 		}

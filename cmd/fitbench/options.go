@@ -96,6 +96,8 @@ func (opt *options) check(name string) error {
 		return fmt.Errorf("-iterations %d: give 1 or more, or 0 to go by size", opt.iterations)
 	case opt.late < 0:
 		return fmt.Errorf("-late %v: give a time that is not negative", opt.late)
+	case opt.plot != "" && !canPlot:
+		return errors.New("-plot: this fitbench cannot draw, it was built with -tags noplot: build it without, or give -csv")
 	case opt.plot != "" && !strings.HasSuffix(opt.plot, ".svg"):
 		return fmt.Errorf("-plot %s: give a file that ends in .svg", opt.plot)
 	}
