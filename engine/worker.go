@@ -34,7 +34,7 @@ const (
 	// workerSlice is the scheduling slice of the worker's thread: a short one lets
 	// it run soon after it wakes beside threads that compute.
 	workerSlice = 100 * time.Microsecond
-	workerNice  = -15
+	workerNice  = -5
 )
 
 func (e *Engine) tryRight() bool { return e.right.CompareAndSwap(0, 1) }
