@@ -11,8 +11,9 @@ import (
 // itself (assist). So callers that post and then wait at once, as those do who send
 // a window of messages, leave the worker asleep: when promptEnough times in a row a
 // caller came to wait within promptly, the next posts do not wake it. Its sleep is
-// bounded by promptWait then. When it finds something that no caller came for, the
-// caller computes after all, and the next post wakes the worker again.
+// bounded by promptWait then, and by holdWait if it had begun before. When it finds
+// something that no caller came for, the caller computes after all, and the next
+// post wakes the worker again.
 const (
 	promptEnough = 4
 	promptly     = 30 * time.Microsecond

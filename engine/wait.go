@@ -23,35 +23,6 @@ func (e *Engine) WaitMany(need int, ms []*MSO) {
 	}
 }
 
-// goal is what a caller waits for: need of ms done.
-type goal struct {
-	need int
-	ms   []*MSO // without those at the end that were seen done
-}
-
-// met reports whether the goal is reached. Of many operations that are all needed
-// it looks at the last that is not done, which mostly is done last.
-func (g *goal) met() bool {
-	for n := len(g.ms); g.need > 0 && n > 0; n = len(g.ms) {
-		if m := g.ms[n-1]; m != nil && !m.IsDone() {
-			break
-		}
-		g.ms = g.ms[:n-1]
-		g.need--
-	}
-	return g.need <= 0 || g.need < len(g.ms) && countDone(g.ms) >= g.need
-}
-
-func countDone(ms []*MSO) int {
-	n := 0
-	for _, m := range ms {
-		if m == nil || m.IsDone() {
-			n++
-		}
-	}
-	return n
-}
-
 // wait climbs the ladder: under assist poll while a core is free for it, then
 // sleep; under caller drive, or sleep behind somebody who does.
 func (e *Engine) wait(g *goal) {
@@ -111,11 +82,11 @@ func (e *Engine) assistWait(g *goal) {
 		if g.met() {
 			break
 		}
-		if busy = busy || moved; !moved && e.cfg.Spin == 0 {
-			e.doze()
-		}
 		if i == 0 {
 			e.kick(true) // each arrival would wake the worker for nothing: let it nap
+		}
+		if busy = busy || moved; !moved && e.cfg.Spin == 0 {
+			e.doze()
 		}
 		if i%16 == 15 || e.cfg.Spin == 0 {
 			now := sys.Nanotime()
@@ -286,21 +257,6 @@ func (e *Engine) sleepRoom(w *core.Waiter) {
 		}
 		e.releaseRight()
 	}
-}
-
-func (e *Engine) getWaiterLocked() *core.Waiter {
-	if n := len(e.waiters); n > 0 {
-		w := e.waiters[n-1]
-		e.waiters = e.waiters[:n-1]
-		return w
-	}
-	return &core.Waiter{C: make(chan struct{}, 1)}
-}
-
-func (e *Engine) putWaiter(w *core.Waiter) {
-	e.mu.Lock()
-	e.waiters = append(e.waiters, w)
-	e.mu.Unlock()
 }
 
 // progressForTest gives messages a chance to move inside a call that tests
