@@ -395,7 +395,7 @@ var reductionCases = []testCase{
 }
 
 func sameBits(t *T, c *mpi.Comm) {
-	for _, n := range []int{1, 9, 1000, 20000} {
+	for _, n := range []int{1, 9, 1000, 20000, 40000} {
 		in, out := make([]float64, n), make([]float64, n)
 		for i := range in {
 			in[i] = 1 / float64(3+c.Rank()*7+i)

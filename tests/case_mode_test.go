@@ -192,13 +192,13 @@ func buffered(t *T, c *mpi.Comm) {
 }
 
 func bufferedOverflow(t *T, c *mpi.Comm) {
-	const n = 20000 // a rendezvous: it stays in the buffer until it is received
-	wantError(t, "without a buffer", mpi.Bsend(c, ramp(n, 0), right(c), 0), mpi.ErrBuffer, "160000 bytes", "BufferAttach")
+	const n = 40000 // a rendezvous: it stays in the buffer until it is received
+	wantError(t, "without a buffer", mpi.Bsend(c, ramp(n, 0), right(c), 0), mpi.ErrBuffer, "320000 bytes", "BufferAttach")
 	mem := attach(t, c, 2, n)
 	wantError(t, "a second buffer", mpi.BufferAttach(c, make([]byte, 10)), mpi.ErrBuffer, "attached already")
 	t.must(mpi.Bsend(c, ramp(n, 0), right(c), 0), "the first exactly fits")
 	t.must(mpi.Bsend(c, ramp(n, 1), right(c), 0), "the second too")
-	wantError(t, "a third", mpi.Bsend(c, ramp(n, 2), right(c), 0), mpi.ErrBuffer, "160000 bytes")
+	wantError(t, "a third", mpi.Bsend(c, ramp(n, 2), right(c), 0), mpi.ErrBuffer, "320000 bytes")
 	_, err := mpi.Ibsend(c, ramp(n, 2), right(c), 0).Wait()
 	wantError(t, "a third by Ibsend", err, mpi.ErrBuffer)
 	t.must(mpi.Barrier(c)) // everybody has seen the overflow: room may be made
@@ -220,7 +220,7 @@ func bufferedOverflow(t *T, c *mpi.Comm) {
 
 // detachWaits: a message that nobody receives yet keeps the buffer.
 func detachWaits(t *T, c *mpi.Comm) {
-	const n = 20000
+	const n = 40000
 	mem := attach(t, c, 1, n)
 	t.must(mpi.Bsend(c, ramp(n, 5), right(c), 0))
 	var detached atomic.Bool

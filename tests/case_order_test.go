@@ -6,8 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// lengths in int64 that take every protocol: short to 4 KB, eager to 64 KB, rendezvous beyond.
-var lengths = []int{1, 2, 512, 513, 4000, 8192, 8193, 40000}
+// lengths in int64 that take every protocol: short to 4 KB, eager to 256 KB, rendezvous beyond.
+var lengths = []int{1, 2, 512, 513, 4000, 8192, 32768, 32769, 40000}
 
 // mixed is a fixed order of lengths in which each follows each other one at some time.
 func mixed(k int) int { return lengths[(k*k*3+k*5+k/8)%len(lengths)] }

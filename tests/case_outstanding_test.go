@@ -197,7 +197,7 @@ func isRelease(err error) bool { return errors.Is(err, context.Canceled) || erro
 
 func lengthsDiffer(t *T, c *mpi.Comm) {
 	last := c.Rank() == c.Size()-1
-	for _, n := range []int{1, 100, 20000} {
+	for _, n := range []int{1, 100, 20000, 40000} {
 		m := n
 		if last {
 			m = n + 1

@@ -247,12 +247,12 @@ func mrecvTwice(t *T, c *mpi.Comm) {
 }
 
 func imrecv(t *T, c *mpi.Comm) {
-	r := mpi.Isend(c, ramp(20000, 2), right(c), 3)
+	r := mpi.Isend(c, ramp(40000, 2), right(c), 3)
 	msg, _, err := mpi.Mprobe(c, left(c), 3)
 	t.must(err)
-	in := make([]int64, 20000)
+	in := make([]int64, 40000)
 	m := mpi.Imrecv(msg, in)
 	_, err = mpi.WaitAll(r, m)
 	t.must(err)
-	wantSlice(t, "message", in, ramp(20000, 2))
+	wantSlice(t, "message", in, ramp(40000, 2))
 }

@@ -34,7 +34,7 @@ type Config struct {
 const (
 	DefaultSendBuffer = 16 << 20
 	DefaultShortMax   = 4 << 10
-	DefaultEagerMax   = 64 << 10
+	DefaultEagerMax   = 256 << 10
 	DefaultWindow     = 1 << 20
 	DefaultChunk      = 1 << 20
 	DefaultMaxMessage = 1 << 40
