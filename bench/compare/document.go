@@ -46,6 +46,9 @@ func publish(rec *record, dir string, stdout io.Writer) error {
 func (p *page) document(rec *record) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by bench/compare. Edit that, not this. -->\n\n# Benchmarks\n\n")
+	if rec.Note != "" {
+		fmt.Fprintf(&b, "**%s**\n\n", rec.Note)
+	}
 	if rec.Partial {
 		b.WriteString("**These figures are of a part of the experiments, or of too few repetitions: they show that everything runs, no more.**\n\n")
 	}

@@ -22,6 +22,7 @@ type record struct {
 	Repeats  int         `json:"repeats"`
 	Bind     string      `json:"bind"`
 	Partial  bool        `json:"partial"` // -quick or -only: no figures to quote
+	Note     string      `json:"note"`    // what a reader must know besides; written by hand
 	Minutes  float64     `json:"minutes"` // how long it took
 	Failures []failure   `json:"failures"`
 }
