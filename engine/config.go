@@ -18,7 +18,8 @@ const (
 	// Worker: only the worker touches sockets.
 	Worker Policy = iota
 	// Assist: as Worker; a caller that blocks may poll for itself as long as a
-	// core is free for spinning, and sends flush at once when nobody else does.
+	// core is free for that, or sleep in the poller for a while where it is not,
+	// and a blocking send writes its own message when nobody else drives.
 	Assist
 	// Caller: there is no worker; messages move only inside calls. The
 	// single-threaded baseline.

@@ -27,7 +27,7 @@ type Stats struct {
 
 	Turns         uint64 // rounds of the driver
 	Reads, Writes uint64 // system calls on sockets
-	Wakes         uint64 // times the sleeping holder of the progress right was woken by a call
+	Wakes         uint64 // times a call woke the sleeping worker, or a caller that sleeps in the poller
 	WaitsHolding  uint64 // waits that kept the P
 	WaitsBlocking uint64 // ordinary waits
 	BytesIn       uint64 // from sockets, headers included

@@ -53,7 +53,7 @@ var table = []metric{
 		func(s *engine.Stats) uint64 { return s.Turns }),
 	counter("caller_turns_total", "Times a blocked caller took the progress right to drive for itself.",
 		func(s *engine.Stats) uint64 { return s.CallerTurns }),
-	counter("wakes_total", "Times that the sleeping holder of the progress right was woken by a call.",
+	counter("wakes_total", "Times that a call woke the sleeping worker, or a caller that sleeps in the poller.",
 		func(s *engine.Stats) uint64 { return s.Wakes }),
 	counter("waits_holding_total", "Waits for events that kept the processor of the Go scheduler, for quick reaction.",
 		func(s *engine.Stats) uint64 { return s.WaitsHolding }),

@@ -6,9 +6,10 @@ import "github.com/fitmpi/fitmpi/engine"
 
 // Send sends buf to rank dest of c, in standard mode (MPI 4.1, section 3.2.1).
 //
-// It returns when buf may be reused: at once if the message fits into the
-// library send buffer, whether or not a receive is posted; else when the worker
-// has sent it. dest may be ProcNull; tag is 0 to TagUB. A T without pointers
+// It returns when buf may be reused: when the message has been handed to the
+// kernel, or, if the receiver is late or the network slow, when it has been
+// copied to the library send buffer; without room there, when it has been sent.
+// dest may be ProcNull; tag is 0 to TagUB. A T without pointers
 // travels as memory; any other T is serialised (encoding.BinaryAppender or
 // BinaryMarshaler if it has them, else gob, which sends exported fields only).
 func Send[T any](c *Comm, buf []T, dest, tag int) error {

@@ -33,7 +33,7 @@ func payloadOf[T any](op string, buf []T) (payload, *Error) {
 	return payload{b, classObject, 0}, nil
 }
 
-// msos recycles the MSOs of blocking calls.
+// msos recycles the MSOs of blocking calls and of requests whose results are collected.
 var msos = sync.Pool{New: func() any { return new(engine.MSO) }}
 
 func getMSO() *engine.MSO {
