@@ -1,0 +1,37 @@
+//go:build linux
+
+package shm
+
+import (
+	"os"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// within says whether b lies in mem. An empty one lies anywhere.
+func within(mem, b []byte) bool {
+	at := addressOf(b) - addressOf(mem)
+	return len(b) == 0 || at < uintptr(len(mem)) && uintptr(len(b)) <= uintptr(len(mem))-at
+}
+
+// guarded is zeroed memory between two pages that must not be touched, one byte beyond its end included.
+func guarded(t testing.TB, n int) []byte {
+	t.Helper()
+	page := os.Getpagesize()
+	inner := (n + page - 1) / page * page
+	all, err := unix.Mmap(-1, 0, inner+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Munmap(all) })
+	for _, guard := range [][]byte{all[:page], all[page+inner:]} {
+		if err := unix.Mprotect(guard, unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all[page+inner-n : page+inner : page+inner]
+}

@@ -1,0 +1,93 @@
+//go:build linux
+
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Join fills in what Probe and ReadProcess need, and permits this process's relatives to read its memory where the Yama
+// security module asks for that: the parent, which is the launcher, and its descendants, which are the peers. Where a shell
+// lies between the launcher and this process the permission does not reach the peers, and Probe tells them so.
+func Join(b *Block) {
+	// Without Yama this fails, and nothing needs to be permitted.
+	unix.Prctl(unix.PR_SET_PTRACER, uintptr(os.Getppid()), 0, 0, 0)
+	addr, value := ownCookie()
+	b.Cookie.Store(value)
+	b.CookieAddr.Store(addr)
+	b.PID.Store(int32(os.Getpid()))
+}
+
+// Probe is nil if ReadProcess works on the process of b's owner. It reads the owner's cookie: in another PID namespace the
+// owner's number may mean another process, or none.
+func Probe(b *Block) error {
+	pid := int(b.PID.Load())
+	if pid == 0 {
+		return errors.New("the rank has not joined yet")
+	}
+	var got [8]byte
+	if _, err := ReadProcess(pid, got[:], b.CookieAddr.Load()); err != nil {
+		return explain(pid, err)
+	}
+	if cookieOf(got) != b.Cookie.Load() {
+		return fmt.Errorf("process %d here is not the rank's: it has another PID namespace", pid)
+	}
+	return nil
+}
+
+// explain says what to look at.
+func explain(pid int, err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w: see /proc/sys/kernel/yama/ptrace_scope (0, or 1 and ranks started by fitrun itself), "+
+			"the container's seccomp profile (CAP_SYS_PTRACE), and that all ranks run as one user", err)
+	case errors.Is(err, unix.ENOSYS):
+		return fmt.Errorf("%w: the kernel lacks CONFIG_CROSS_MEMORY_ATTACH, or a sandbox hides it", err)
+	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.EFAULT):
+		return fmt.Errorf("%w: process %d has ended, or the rank's PID namespace is another", err, pid)
+	}
+	return err
+}
+
+// ownCookie is the address and the value of this process's cookie.
+var ownCookie = sync.OnceValues(newCookie)
+
+// mostRead is the most that one process_vm_readv is asked for: the kernel moves at most some 2 GiB a call.
+const mostRead = 1 << 30
+
+// ReadProcess copies len(dst) bytes at addr of process pid to dst. On an error it says how many bytes it has copied; others
+// of dst may have changed too. It does not allocate unless it fails.
+func ReadProcess(pid int, dst []byte, addr uint64) (int, error) {
+	done := 0
+	var local [1]unix.Iovec
+	var remote [1]unix.RemoteIovec
+	for done < len(dst) {
+		part := dst[done:min(len(dst), done+mostRead)]
+		local[0].Base = &part[0]
+		local[0].SetLen(len(part))
+		remote[0] = unix.RemoteIovec{Base: uintptr(addr + uint64(done)), Len: len(part)}
+		n, err := unix.ProcessVMReadv(pid, local[:], remote[:], 0)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return done, readError(pid, len(dst), done, err)
+		}
+		raceWrote(part[:n])
+		done += n
+	}
+	return done, nil
+}
+
+func readError(pid, n, done int, err error) error {
+	return fmt.Errorf("reading %d bytes of process %d, after %d: %w", n, pid, done, os.NewSyscallError("process_vm_readv", err))
+}
