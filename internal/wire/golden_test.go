@@ -45,6 +45,8 @@ var goldenHeaders = []Header{
 	{Kind: KindCancelReply, ID: 42},
 	{Kind: KindBye},
 	{Kind: KindHeartbeat},
+	{Kind: KindRTS, Flags: FlagPull, Tag: 7, Context: 2, Length: 1 << 20, ID: 44},
+	{Kind: KindFin, Length: 1 << 20, ID: 44},
 }
 
 func TestHeaderGolden(t *testing.T) {

@@ -40,7 +40,8 @@ const (
 	//	Tag, Context  the envelope
 	//	Length        bytes of the whole message
 	//	Elem          class of the elements
-	//	Flags         FlagObject as in KindEager; FlagSync means nothing here, the CTS being the match
+	//	Flags         FlagObject as in KindEager; FlagSync means nothing here, the CTS being the match;
+	//	              FlagPull: a receiver that shares memory with the sender may fetch the payload from its offer, and answer with a Fin
 	//	ID            the sender's request id
 	KindRTS Kind = 2
 
@@ -87,7 +88,13 @@ const (
 	// KindHeartbeat says nothing but that the sender lives.
 	KindHeartbeat Kind = 10
 
-	maxKind = KindHeartbeat
+	// KindFin says that the receiver has fetched the payload of an RTS with FlagPull itself. It completes the send.
+	//
+	//	ID      the sender's request id
+	//	Length  bytes fetched: the length of the message, less if the receiver truncates it
+	KindFin Kind = 11
+
+	maxKind = KindFin
 )
 
 // Flags qualify a frame; which kinds may carry which is said at the kinds.
@@ -97,6 +104,7 @@ const (
 	FlagSync   Flags = 1 << iota // the sender waits for the match
 	FlagObject                   // the payload is a serialised object, not the memory of elements
 	FlagDone                     // the message asked for was withdrawn
+	FlagPull                     // the payload may be fetched by its receiver
 )
 
 // A Header is one frame header in memory.
@@ -216,7 +224,7 @@ func shapeOf(k Kind, sync bool) shape {
 			s.zero[3] = 0
 		}
 	case KindRTS:
-		s.zero = [4]uint64{allow(FlagSync|FlagObject) | tagSign, 0, 0, 0}
+		s.zero = [4]uint64{allow(FlagSync|FlagObject|FlagPull) | tagSign, 0, 0, 0}
 	case KindCTS:
 		s.zero = [4]uint64{always | elemBits | tagBits, 0, 0, 0}
 	case KindData:
@@ -231,6 +239,8 @@ func shapeOf(k Kind, sync bool) shape {
 		s.zero = [4]uint64{always | elemBits | tagSign, 0, allBits, 0}
 	case KindCancelReply:
 		s.zero = [4]uint64{allow(FlagDone) | elemBits | tagBits, allBits, allBits, 0}
+	case KindFin:
+		s.zero = [4]uint64{always | elemBits | tagBits, allBits, 0, 0}
 	case KindBye, KindHeartbeat:
 		s.zero = [4]uint64{always | elemBits | tagBits, allBits, allBits, allBits}
 	default:

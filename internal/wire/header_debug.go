@@ -7,7 +7,7 @@ import (
 
 var kindNames = [...]string{
 	KindEager: "eager", KindRTS: "rts", KindCTS: "cts", KindData: "data", KindAck: "ack", KindCredit: "credit",
-	KindCancel: "cancel", KindCancelReply: "cancel-reply", KindBye: "bye", KindHeartbeat: "heartbeat",
+	KindCancel: "cancel", KindCancelReply: "cancel-reply", KindBye: "bye", KindHeartbeat: "heartbeat", KindFin: "fin",
 }
 
 // String returns the name of the kind, fit for a metric label.
@@ -24,7 +24,7 @@ func (f Flags) String() string {
 	for _, n := range []struct {
 		flag Flags
 		name string
-	}{{FlagSync, "sync"}, {FlagObject, "object"}, {FlagDone, "done"}} {
+	}{{FlagSync, "sync"}, {FlagObject, "object"}, {FlagDone, "done"}, {FlagPull, "pull"}} {
 		if f&n.flag != 0 {
 			names = append(names, n.name)
 			f &^= n.flag
@@ -62,6 +62,9 @@ func (h Header) String() string {
 		field("len", h.Length)
 	case KindAck, KindCancelReply:
 		field("req", h.ID)
+	case KindFin:
+		field("req", h.ID)
+		field("len", h.Length)
 	case KindCredit:
 		field("len", h.Length)
 	case KindCancel:

@@ -44,7 +44,7 @@ func TestHeaderMalformed(t *testing.T) {
 		{"all zero", make([]byte, HeaderLen), CodeBadVersion},
 		{"next version", append([]byte{Version + 1}, eager()[1:]...), CodeBadVersion},
 		{"kind 0", AppendHeader(nil, &Header{Kind: 0}), CodeUnknownKind},
-		{"kind 11", AppendHeader(nil, &Header{Kind: maxKind + 1}), CodeUnknownKind},
+		{"kind 12", AppendHeader(nil, &Header{Kind: maxKind + 1}), CodeUnknownKind},
 		{"kind 15", AppendHeader(nil, &Header{Kind: 15}), CodeUnknownKind},
 		{"kind that shares the slot of eager", AppendHeader(nil, &Header{Kind: 0x11}), CodeUnknownKind},
 		{"kind 255", AppendHeader(nil, &Header{Kind: 255}), CodeUnknownKind},
@@ -85,7 +85,7 @@ func wantCode(version byte, h *Header) Code {
 	}
 	uses, known := map[Kind]fields{
 		KindEager:       {flags: FlagSync | FlagObject, elem: true, tag: true, ctx: true, n: true, id: h.Flags&FlagSync != 0},
-		KindRTS:         {flags: FlagSync | FlagObject, elem: true, tag: true, ctx: true, n: true, id: true},
+		KindRTS:         {flags: FlagSync | FlagObject | FlagPull, elem: true, tag: true, ctx: true, n: true, id: true},
 		KindCTS:         {ctx: true, n: true, id: true},
 		KindData:        {ctx: true, n: true, id: true},
 		KindAck:         {id: true},
@@ -94,6 +94,7 @@ func wantCode(version byte, h *Header) Code {
 		KindCancelReply: {flags: FlagDone, id: true},
 		KindBye:         {},
 		KindHeartbeat:   {},
+		KindFin:         {n: true, id: true},
 	}[h.Kind]
 	switch {
 	case version != 1:
