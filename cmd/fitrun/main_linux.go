@@ -68,14 +68,19 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 func start(ctx context.Context, o options, prog launch.Program, guard *launch.Guard, signals <-chan os.Signal,
 	stdin *os.File, stdout, stderr io.Writer) int {
 	req := o.request(os.Environ())
-	req.Path, req.Cores = prog.Path, allowedCores()
+	req.Path, req.Cores, req.CPUs = prog.Path, allowedCores(), sys.AllowedCPUs()
 	job, err := launch.Plan(req)
 	if err != nil {
 		return refuse(stderr, err)
 	}
 	if o.verbose {
-		fmt.Fprintf(stderr, "fitrun: %d rank(s) of %s, %d of %d core(s) each\n",
-			req.Ranks, req.Path, job.Ranks[0].Cores, req.Cores)
+		fmt.Fprintf(stderr, "fitrun: %d rank(s) of %s in %d process(es), %d of %d core(s) each\n",
+			req.Ranks, req.Path, len(job.Processes), job.Ranks[0].Cores, req.Cores)
+	}
+	if o.bindings {
+		for _, line := range job.Bindings() {
+			fmt.Fprintf(stderr, "fitrun: %s\n", line)
+		}
 	}
 	adopted := sys.AdoptOrphans() == nil // else only process groups are cleaned up
 	return launch.Run(ctx, job, launch.Config{

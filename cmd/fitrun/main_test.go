@@ -53,12 +53,22 @@ func TestMain(m *testing.M) {
 //	await file...         wait until the files exist
 //	gone file...          wait until the processes whose ids the files hold are gone
 //	dead file...          check that they are gone already
+//	held file...          check that some process has the open file (device:inode) that the file names; with !, wait
+//	                      until none has
+//
+// The condition [cores>1] holds where fitrun may use several cores.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": cmdCode, "start": cmdStart, "signal": cmdSignal, "finish": cmdFinish,
-			"await": cmdAwait, "gone": cmdGone, "dead": cmdDead,
+			"await": cmdAwait, "gone": cmdGone, "dead": cmdDead, "held": cmdHeld,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "cores>1" {
+				return false, fmt.Errorf("unknown condition %s", cond)
+			}
+			return allowedCores() > 1, nil
 		},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPATH", "GOROOT"} {
@@ -202,6 +212,29 @@ func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
 		pid := pidIn(ts, file)
 		until(ts, fmt.Sprintf("process %d of %s to be gone", pid, file), func() bool { return isGone(pid) })
 	}
+}
+
+func cmdHeld(ts *testscript.TestScript, neg bool, args []string) {
+	for _, file := range args {
+		id := ts.ReadFile(file)
+		if neg {
+			until(ts, fmt.Sprintf("nobody to have the file %s of %s", id, file), func() bool { return !isHeld(id) })
+		} else if !isHeld(id) {
+			ts.Fatalf("no process has the file %s of %s", id, file)
+		}
+	}
+}
+
+// isHeld reports whether some process has the file with this device and inode open.
+func isHeld(id string) bool {
+	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, fd := range fds {
+		var st syscall.Stat_t
+		if syscall.Stat(fd, &st) == nil && fmt.Sprintf("%d:%d", st.Dev, st.Ino) == id {
+			return true
+		}
+	}
+	return err != nil
 }
 
 // isGone also holds for a zombie that its parent does not reap: an orphan's new parent is not ours to mend.

@@ -18,23 +18,26 @@ import (
 
 // options is the command line, checked.
 type options struct {
-	ranks     int
-	tag       bool
-	timeout   time.Duration
-	progress  string
-	transport string
-	metrics   string
-	dir       string // absolute, or ""
-	set       []string
-	verbose   bool
-	version   bool
-	help      bool
-	program   []string // the program and its arguments; empty only with help or version
+	ranks      int
+	perProcess int
+	bind       string // a launch.Binding
+	bindings   bool   // report them
+	tag        bool
+	timeout    time.Duration
+	progress   string
+	transport  string
+	metrics    string
+	dir        string // absolute, or ""
+	set        []string
+	verbose    bool
+	version    bool
+	help       bool
+	program    []string // the program and its arguments; empty only with help or version
 }
 
 // parse reads the command line. Its errors are one line that says what to do.
 func parse(args []string) (options, error) {
-	o := options{ranks: 1}
+	o := options{ranks: 1, perProcess: 1}
 	fs := flag.NewFlagSet("fitrun", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	var bad error // why a value was refused, without the words that package flag puts around it
@@ -49,9 +52,11 @@ func parse(args []string) (options, error) {
 		}
 	}
 	each(o.setRanks, "n", "np")
+	each(o.setPerProcess, "ranks-per-process")
+	each(oneOf(&o.bind, string(launch.BindCore), string(launch.BindNone)), "bind-to")
 	each(o.setTimeout, "timeout")
 	each(oneOf(&o.progress, "worker", "assist", "caller"), "progress")
-	each(oneOf(&o.transport, "tcp", "auto"), "transport")
+	each(oneOf(&o.transport, "auto", "tcp", "shm"), "transport")
 	each(o.setMetrics, "metrics")
 	each(o.setDir, "wdir")
 	each(o.setVariable, "x")
@@ -61,6 +66,7 @@ func parse(args []string) (options, error) {
 	for _, name := range []string{"v", "verbose"} {
 		fs.BoolVar(&o.verbose, name, false, "")
 	}
+	fs.BoolVar(&o.bindings, "report-bindings", false, "")
 	fs.BoolVar(&o.version, "version", false, "")
 
 	switch err := fs.Parse(args); {
@@ -90,6 +96,19 @@ func (o *options) setRanks(name, value string) error {
 		return fmt.Errorf("%s %s: a job has at most %d ranks", name, value, launch.MaxRanks)
 	}
 	o.ranks = n
+	return nil
+}
+
+// setPerProcess takes more than the job's ranks too: then one process holds all of them.
+func (o *options) setPerProcess(name, value string) error {
+	n, err := strconv.Atoi(value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s %s: want the number of ranks that one process holds, for example %s 4", name, value, name)
+	case n < 1:
+		return fmt.Errorf("%s %s: a process holds at least 1 rank", name, value)
+	}
+	o.perProcess = n
 	return nil
 }
 
@@ -149,7 +168,7 @@ func (o *options) setVariable(name, value string) error {
 // request is what o asks for, with the environment env.
 func (o *options) request(env []string) launch.Request {
 	return launch.Request{
-		Ranks: o.ranks, Args: o.program, Env: env, Set: o.set, Dir: o.dir,
+		Ranks: o.ranks, PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Args: o.program, Env: env, Set: o.set, Dir: o.dir,
 		Progress: o.progress, Transport: o.transport, Metrics: o.metrics, Timeout: o.timeout,
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
@@ -30,19 +31,29 @@ type rank struct {
 	args []string
 }
 
-// rankprog is main of the ranks in the scripts. Its first argument names what to do.
+// rankprog is main of the ranks in the scripts. Its first argument names what to do; in a process of several ranks all
+// do it at the same time.
 func rankprog() {
-	s, err := boot.Find(os.Environ())
+	sessions, err := boot.FindAll(os.Environ())
 	check(err)
-	r := &rank{Session: s, Info: s.Info(), args: os.Args[2:]}
+	var wg sync.WaitGroup
+	for _, s := range sessions {
+		r := &rank{Session: s, Info: s.Info(), args: os.Args[2:]}
+		wg.Go(func() { r.act(os.Args[1]) })
+	}
+	wg.Wait()
+}
+
+func (r *rank) act(name string) {
 	act, ok := map[string]func(){
 		"exchange": r.exchange, "info": r.info, "exit": r.exit, "panic": r.panic, "hang": r.hang,
 		"unfinalized": r.unfinalized, "noinit": r.noInit, "abort": r.abort, "consequence": r.consequence,
 		"leavechild": r.leaveChild, "lines": r.lines, "cat": r.cat, "secret": r.secret, "metrics": r.metrics,
 		"partial": r.partial, "garbage": r.garbage,
-	}[os.Args[1]]
+		"place": r.place, "fds": r.fds, "segment": r.segment, "bells": r.bells,
+	}[name]
 	if !ok {
-		check(fmt.Errorf("rankprog cannot %s", os.Args[1]))
+		check(fmt.Errorf("rankprog cannot %s", name))
 	}
 	act()
 }
@@ -247,8 +258,9 @@ func (r *rank) secret() {
 	}
 	out, err := exec.Command("sh", "-c", "echo fd=$"+boot.FDVariable+"; ls -l /proc/self/fd").Output()
 	check(err)
-	if !bytes.HasPrefix(out, []byte("fd=\n")) || bytes.Contains(out, []byte("socket:")) {
-		check(fmt.Errorf("a child inherits the link: %s", out))
+	if !bytes.HasPrefix(out, []byte("fd=\n")) || bytes.Contains(out, []byte("socket:")) ||
+		bytes.Contains(out, []byte("memfd:")) || bytes.Contains(out, []byte("eventfd")) {
+		check(fmt.Errorf("a child inherits what is the rank's: %s", out))
 	}
 	r.finalize()
 	fmt.Println("rank", r.Rank, "keeps its secret")

@@ -12,6 +12,9 @@ import (
 // FDVariable is the environment variable that names the descriptor of the launcher's socket.
 const FDVariable = "FITMPI_BOOT_FD"
 
+// TransportKey is the key under which a rank reports by which transports it reaches the others.
+const TransportKey = "transport"
+
 // MetricsKey is the key under which a rank reports the address at which it serves its metrics.
 const MetricsKey = "metrics"
 
@@ -26,6 +29,11 @@ type Info struct {
 	Cores                int      // cores given to this rank, at least 1
 	MetricsAddr          string   // where to serve metrics; port 0 means any, and report it
 	MetricsRequested     bool     // whether to serve metrics at all
+	Process              int      // which of the job's processes on this host holds this rank, from 0
+	ProcessRanks         int      // how many ranks that process has, at least 1; their local ranks are consecutive
+	Bound                []int    // processors that the process is bound to, ascending; nil if it is not
+	Segment              *os.File // memory shared by the ranks of this host, nil if there is none; the session closes it
+	Bell                 *os.File // eventfd by which others of this host wake this rank, nil if none; the session closes it
 }
 
 // EventKind says what a launcher has to tell.
@@ -86,24 +94,58 @@ type Session interface {
 	Report(key, value string) error
 	// Events delivers news; it never blocks the session if nobody reads it. Closed by Close.
 	Events() <-chan Event
-	// Close ends the session and waits for its goroutine. It is idempotent.
+	// Close ends the session, waits for its goroutine, and closes Info's files. It is idempotent.
 	Close() error
+	// Bell asks the launcher for the bell of another local rank. then runs once, on the session's goroutine, owns the
+	// file, and must neither block nor close the session; it never runs if the session ends first or after an error.
+	// A bell is an eventfd that blocks: see sys.NewEventFD for why nobody may change that.
+	Bell(localRank int, then func(bell *os.File)) error
 }
 
 // Find returns the session of this process: with fitrun if environ (as of os.Environ) names its descriptor, else that
 // of a job of one rank. It takes the descriptor over and removes the variable from the process's environment, so it
-// finds fitrun once.
+// finds fitrun once. In a process of several ranks it is an error: see FindAll.
 func Find(environ []string) (Session, error) {
+	if value, _ := lookup(environ, FDVariable); strings.Contains(value, ",") {
+		const advice = "start them with mpi.Main, which runs each as a thread of its own"
+		return nil, fmt.Errorf("boot: this process has %d ranks (--ranks-per-process): %s", 1+strings.Count(value, ","), advice)
+	}
+	all, err := FindAll(environ)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// FindAll is Find for a process of any number of ranks. It returns their sessions in rank order, at least one.
+func FindAll(environ []string) ([]Session, error) {
 	value, ok := lookup(environ, FDVariable)
 	if !ok {
-		return newSingle()
+		s, err := newSingle()
+		return []Session{s}, err
 	}
 	if err := os.Unsetenv(FDVariable); err != nil {
 		return nil, fmt.Errorf("boot: %w", err)
 	}
-	conn, err := inherit(value)
+	var all []Session
+	for number := range strings.SplitSeq(value, ",") {
+		s, err := openInherited(number)
+		if err != nil {
+			for _, s := range all {
+				s.Close()
+			}
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// openInherited opens the session over the descriptor with this number.
+func openInherited(number string) (Session, error) {
+	conn, err := inherit(number)
 	if err != nil {
-		return nil, fmt.Errorf("boot: %s=%s: %w; unset it to run as a job of one rank", FDVariable, clip(value, maxKey), err)
+		return nil, fmt.Errorf("boot: %s=%s: %w; unset it to run as a job of one rank", FDVariable, clip(number, maxKey), err)
 	}
 	return Open(conn)
 }

@@ -2,7 +2,11 @@
 //
 // A rank calls [Find] once with its environment, reads [Session.Info], hands in its card with [Session.Exchange]
 // (an allgather of one opaque card per rank), announces the end of its communication with [Session.Finalizing], and
-// listens for failures of others on [Session.Events]. A program started without a launcher is a job of one rank.
+// listens for failures of others on [Session.Events]. A program started without a launcher is a job of one rank. A
+// process that holds several ranks calls [FindAll], and has a session for each.
+//
+// Ranks of one host may share memory: [Info] then has the segment and the rank's own bell, and [Session.Bell] fetches
+// the bells of others, one by one as they are needed, so that a rank has descriptors for its active peers only.
 //
 // The launcher's half of the protocol is here too, so that both ends are written, tested and fuzzed side by side:
 // one [Link] per rank, and one [Cards] table per job.
@@ -13,9 +17,20 @@
 // # How a rank finds fitrun
 //
 // fitrun starts each rank with one end of a Unix stream socket pair and sets FITMPI_BOOT_FD to its descriptor number.
-// That number is all that the environment and the command line ever carry: identity, secret and cards travel over the
-// socket, which nobody else can open. Find marks the descriptor close-on-exec and removes the variable from the
-// environment, so children of a rank inherit neither.
+// For a process of several ranks there is one socket pair per rank, and the variable holds their numbers in rank order,
+// with commas between them. Numbers are all that the environment and the command line ever carry: identity, secret and
+// cards travel over the socket, which nobody else can open. Find marks the descriptor close-on-exec and removes the
+// variable from the environment, so children of a rank inherit neither.
+//
+// # Descriptors
+//
+// Some lines from the launcher come with descriptors (SCM_RIGHTS, see unix(7)), which arrive close-on-exec. The line's
+// "fds" names them in the order of sending, at most 4. A reader closes those whose name it does not know, and ends the
+// conversation when a line names more than came, or when more than 8 came that no line has named. Descriptors that a
+// rank sends are dropped by the kernel, as the launcher does not ask for them.
+//
+// "segment" is a memfd, "bell" an eventfd. Neither has a name in any file system: when the last process that holds one
+// is dead, however it died, it is gone.
 //
 // # Protocol, version 1
 //
@@ -26,10 +41,12 @@
 // From the launcher:
 //
 //	{"type":"welcome","v":1,"rank":0,"size":4,"local_rank":0,"local_size":4,"job":"<32 hex digits>","secret":"<32 bytes>",
-//	 "host":"n1","cores":2,"metrics":true,"metrics_addr":"127.0.0.1:9100"}
+//	 "host":"n1","cores":2,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3",
+//	 "fds":["segment","bell"]}
 //	{"type":"cards","first":0,"cards":["<card of rank 0>","<card of rank 1>"]}
 //	{"type":"event","event":"peer-failed","rank":2,"code":137,"text":"..."}
 //	{"type":"event","event":"job-aborted","rank":2,"code":7,"text":"..."}
+//	{"type":"bell","rank":1,"fds":["bell"]}
 //
 // From the rank:
 //
@@ -38,11 +55,16 @@
 //	{"type":"finalizing"}
 //	{"type":"abort","code":7,"text":"<at most 8 KiB>"}
 //	{"type":"report","key":"metrics","text":"127.0.0.1:40001"}
+//	{"type":"bell","rank":1}
 //
 // The launcher speaks first: welcome is the first message on the socket and is sent once. A rank that speaks another
 // version says so and gives up. The rank answers with hello, and sends card when its Init has made one; it does so at
 // most once. When the launcher holds a card of every rank it sends all of them to every rank, in rank order, in as
 // many cards messages as the line limit asks for. Events may come at any time after welcome.
+//
+// In welcome, "process" counts the processes of this host, "process_ranks" the ranks of this one, whose local ranks are
+// consecutive, and "bound" lists the processors that the process is bound to, if it is. A rank that was given a bell may
+// ask for that of another rank of its host, by its local rank, and the launcher answers each bell with one.
 //
 // A rank sends finalizing when its exit is clean from here on. A rank that sent a card and exits without finalizing
 // has failed, whatever its exit code. After abort the launcher ends the whole job and shows the text once. Nothing is

@@ -7,7 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // NoticeKind says what a rank told its launcher.
@@ -24,6 +29,8 @@ const (
 	AbortAsked
 	// Reported: the rank reports Text under Key.
 	Reported
+	// BellAsked: the rank asks for the bell of local rank LocalRank; SendBell is the answer.
+	BellAsked
 )
 
 func (k NoticeKind) String() string {
@@ -38,6 +45,8 @@ func (k NoticeKind) String() string {
 		return "abort asked"
 	case Reported:
 		return "reported"
+	case BellAsked:
+		return "bell asked"
 	default:
 		return fmt.Sprintf("NoticeKind(%d)", uint8(k))
 	}
@@ -45,12 +54,13 @@ func (k NoticeKind) String() string {
 
 // Notice is one message of a rank to its launcher.
 type Notice struct {
-	Kind NoticeKind
-	PID  int
-	Card []byte
-	Code int
-	Key  string
-	Text string
+	Kind      NoticeKind
+	PID       int
+	Card      []byte
+	Code      int
+	Key       string
+	Text      string
+	LocalRank int // of BellAsked; not negative, but whether there is such a rank is for the launcher to check
 }
 
 // Link is the launcher's end of the connection to one rank.
@@ -63,45 +73,86 @@ type Link struct {
 	kick chan struct{} // capacity 1: queue may hold something
 
 	mu     sync.Mutex
-	queue  [][]byte // lines not yet taken by the writer; guarded by mu
-	closed bool     // guarded by mu
+	queue  []outgoing // not yet taken by the writer; guarded by mu
+	closed bool       // guarded by mu
 
 	donec chan struct{} // closed when the writer ends
 }
 
-// NewLink takes over conn, greets the rank at its other end, and starts the link's writer. Close stops it.
+// outgoing is a line with the descriptors that go with it.
+type outgoing struct {
+	line  []byte
+	files []*os.File // as many as the line names, in order; they stay the caller's
+}
+
+// inFlightWait is how long a descriptor waits for others to arrive, when the kernel carries as many as it may.
+const inFlightWait = 5 * time.Millisecond
+
+// NewLink takes over conn, greets the rank at its other end, and starts the link's writer. Close stops it. Descriptors
+// travel only if conn is a Unix socket; info's files stay the caller's, who may close them after Close.
 func NewLink(conn net.Conn, info Info) *Link {
 	l := &Link{
 		conn: conn, r: bufio.NewReaderSize(conn, maxLine),
 		kick: make(chan struct{}, 1), donec: make(chan struct{}),
 	}
-	l.send(appendMessage(nil, message{
-		Type: typeWelcome, Version: Version, Rank: info.Rank, Size: info.Size,
-		LocalRank: info.LocalRank, LocalSize: info.LocalSize,
-		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores,
-		Metrics: info.MetricsRequested, MetricsAddr: clip(info.MetricsAddr, maxValue),
-	}))
+	l.send(l.welcome(info))
 	go l.write() // stopped by Close
 	return l
 }
 
+// welcome is the first line, with the descriptors of the rank.
+func (l *Link) welcome(info Info) outgoing {
+	m := message{
+		Type: typeWelcome, Version: Version, Rank: info.Rank, Size: info.Size,
+		LocalRank: info.LocalRank, LocalSize: info.LocalSize,
+		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores,
+		Metrics: info.MetricsRequested, MetricsAddr: clip(info.MetricsAddr, maxValue),
+		Process: info.Process, ProcRanks: max(info.ProcessRanks, 1),
+	}
+	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
+		m.Bound = bound
+	}
+	var files []*os.File
+	if _, ok := l.conn.(*net.UnixConn); ok {
+		if info.Segment != nil {
+			m.FDs, files = append(m.FDs, fdSegment), append(files, info.Segment)
+		}
+		if info.Bell != nil {
+			m.FDs, files = append(m.FDs, fdBell), append(files, info.Bell)
+		}
+	}
+	return outgoing{appendMessage(nil, m), files}
+}
+
 // SendCards sends the complete table c.
-func (l *Link) SendCards(c *Cards) { l.send(c.lines()...) }
+func (l *Link) SendCards(c *Cards) {
+	var out []outgoing
+	for _, line := range c.lines() {
+		out = append(out, outgoing{line: line})
+	}
+	l.send(out...)
+}
+
+// SendBell answers a BellAsked. The bell stays the caller's, who may close it after Close.
+func (l *Link) SendBell(localRank int, bell *os.File) {
+	m := message{Type: typeBell, Rank: localRank, FDs: []string{fdBell}}
+	l.send(outgoing{appendMessage(nil, m), []*os.File{bell}})
+}
 
 // SendEvent sends ev, which must be PeerFailed or JobAborted.
 func (l *Link) SendEvent(ev Event) {
 	if _, ok := eventKindOf(ev.Kind.String()); !ok {
 		panic("boot: bug: event " + ev.Kind.String() + " does not travel")
 	}
-	l.send(appendMessage(nil, message{
+	l.send(outgoing{line: appendMessage(nil, message{
 		Type: typeEvent, Event: ev.Kind.String(), Rank: ev.Rank, Code: ev.Code, Text: clip(ev.Message, maxText),
-	}))
+	})})
 }
 
-func (l *Link) send(lines ...[]byte) {
+func (l *Link) send(out ...outgoing) {
 	l.mu.Lock()
 	if !l.closed {
-		l.queue = append(l.queue, lines...)
+		l.queue = append(l.queue, out...)
 	}
 	l.mu.Unlock()
 	select {
@@ -114,9 +165,9 @@ func (l *Link) send(lines ...[]byte) {
 func (l *Link) write() {
 	defer close(l.donec)
 	for range l.kick {
-		lines, closed := l.take()
-		for _, line := range lines {
-			if _, err := l.conn.Write(line); err != nil {
+		queue, closed := l.take()
+		for _, out := range queue {
+			if err := l.writeOne(out); err != nil {
 				return
 			}
 		}
@@ -126,11 +177,27 @@ func (l *Link) write() {
 	}
 }
 
-func (l *Link) take() (lines [][]byte, closed bool) {
+// writeOne writes one line. The kernel refuses to carry more descriptors that nobody has received yet than a process may
+// open; in a job of very many ranks the last ones wait until the first have received theirs. Close ends that.
+func (l *Link) writeOne(out outgoing) error {
+	if len(out.files) == 0 {
+		_, err := l.conn.Write(out.line)
+		return err
+	}
+	for {
+		err := sendRights(l.conn.(*net.UnixConn), out.line, out.files)
+		if !errors.Is(err, syscall.ETOOMANYREFS) {
+			return err
+		}
+		time.Sleep(inFlightWait)
+	}
+}
+
+func (l *Link) take() (queue []outgoing, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lines, l.queue = l.queue, nil
-	return lines, l.closed
+	queue, l.queue = l.queue, nil
+	return queue, l.closed
 }
 
 // Next waits for the rank's next notice. io.EOF means that the rank closed its end or died, or that Drain was called and
@@ -158,6 +225,8 @@ func (l *Link) Next() (Notice, error) {
 		return Notice{Kind: AbortAsked, Code: m.Code, Text: m.Text}, nil
 	case typeReport:
 		return Notice{Kind: Reported, Key: m.Key, Text: m.Text}, nil
+	case typeBell:
+		return Notice{Kind: BellAsked, LocalRank: m.Rank}, nil
 	default:
 		panic("boot: bug: consumeFromRank let " + string(m.Type) + " pass")
 	}

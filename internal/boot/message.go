@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // Version is the version of the protocol that this package speaks.
@@ -21,6 +23,7 @@ const (
 	maxText  = 8 << 10  // bytes of an abort's or event's text; longer ones are cut by the sender
 	maxKey   = 64       // bytes of a report's key
 	maxValue = 1 << 10  // bytes of a report's value
+	maxBound = 16 << 10 // bytes of a list of processors; a longer one is left out
 	maxSize  = 1 << 20  // ranks of one job
 
 	// MaxCard is the size in bytes of the largest card that Exchange accepts.
@@ -42,6 +45,7 @@ const (
 	typeFinalizing msgType = "finalizing"
 	typeAbort      msgType = "abort"
 	typeReport     msgType = "report"
+	typeBell       msgType = "bell" // both ways
 )
 
 // message is any line of the protocol; which fields count depends on Type, see the package comment.
@@ -58,6 +62,10 @@ type message struct {
 	Cores       int      `json:"cores,omitempty"`
 	Metrics     bool     `json:"metrics,omitempty"`
 	MetricsAddr string   `json:"metrics_addr,omitempty"`
+	Process     int      `json:"process,omitempty"`
+	ProcRanks   int      `json:"process_ranks,omitempty"`
+	Bound       string   `json:"bound,omitempty"`
+	FDs         []string `json:"fds,omitempty"`
 	PID         int      `json:"pid,omitempty"`
 	Card        []byte   `json:"card,omitempty"`
 	First       int      `json:"first,omitempty"`
@@ -106,6 +114,8 @@ func consumeFromLauncher(line []byte) (message, error) {
 		return m, m.checkCards()
 	case typeEvent:
 		return m, m.checkEvent()
+	case typeBell:
+		return m, m.checkBell()
 	default:
 		return m, fmt.Errorf("unexpected message of type %q from the launcher", clip(string(m.Type), maxKey))
 	}
@@ -134,6 +144,8 @@ func consumeFromRank(line []byte) (message, error) {
 			return m, fmt.Errorf("report with a key of %d bytes; 1 to %d are allowed", len(m.Key), maxKey)
 		}
 		return m, m.checkText(maxValue)
+	case typeBell:
+		return m, m.checkBell()
 	default:
 		return m, fmt.Errorf("unexpected message of type %q from a rank", clip(string(m.Type), maxKey))
 	}
@@ -146,6 +158,9 @@ func consumeMessage(line []byte) (message, error) {
 	}
 	if err := json.Unmarshal(line, &m); err != nil {
 		return message{}, fmt.Errorf("malformed message: %w", err)
+	}
+	if len(m.FDs) > maxFDs {
+		return m, fmt.Errorf("message with %d descriptors; at most %d are allowed", len(m.FDs), maxFDs)
 	}
 	return m, nil
 }
@@ -172,9 +187,23 @@ func (m message) checkWelcome() error {
 		return fmt.Errorf("secret of %d bytes, want %d", len(m.Secret), SecretSize)
 	case m.Cores < 1:
 		return fmt.Errorf("%d cores for a rank", m.Cores)
+	case m.ProcRanks < 1 || m.ProcRanks > m.LocalSize || m.Process < 0 || m.Process >= m.LocalSize:
+		return fmt.Errorf("process %d with %d ranks on a host with %d", m.Process, m.ProcRanks, m.LocalSize)
+	case len(m.Bound) > maxBound:
+		return fmt.Errorf("list of processors of %d bytes; at most %d are allowed", len(m.Bound), maxBound)
+	}
+	if _, err := sys.ParseCPUs(m.Bound); err != nil {
+		return err
 	}
 	if _, err := decodeJob(m.Job); err != nil {
 		return err
+	}
+	return nil
+}
+
+func (m message) checkBell() error {
+	if m.Rank < 0 || m.Rank >= maxSize {
+		return fmt.Errorf("bell of local rank %d", m.Rank)
 	}
 	return nil
 }

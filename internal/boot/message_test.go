@@ -17,6 +17,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 func TestConsumeRefuses(t *testing.T) {
 	secret := `"secret":"` + strings.Repeat("A", 43) + `="`
+	good := `{"type":"welcome","v":1,"size":1,"local_size":1,"cores":1,` + secret
 	job := `"job":"` + strings.Repeat("0", 32) + `"`
 	for _, tc := range []struct {
 		consume    func([]byte) (message, error)
@@ -28,7 +29,14 @@ func TestConsumeRefuses(t *testing.T) {
 		{consumeFromLauncher, `{"type":"welcome","v":1,"size":4,"local_size":5}`, "local rank 0 of 5"},
 		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,"secret":"AA==","cores":1}`, "secret of 1 bytes"},
 		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,` + secret + `}`, "0 cores"},
-		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,"cores":1,` + secret + `}`, "job id"},
+		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,"cores":1,` + secret + `}`, "process 0 with 0 ranks"},
+		{consumeFromLauncher, good + `,"process_ranks":2}`, "process 0 with 2 ranks"},
+		{consumeFromLauncher, good + `,"process_ranks":1,"process":1}`, "process 1 with"},
+		{consumeFromLauncher, good + `,"process_ranks":1,"bound":"3-1"}`, "not a list of processors"},
+		{consumeFromLauncher, good + `,"process_ranks":1,"bound":"` + strings.Repeat("1", maxBound+1) + `"}`, "list of processors of"},
+		{consumeFromLauncher, good + `,"process_ranks":1,"fds":["a","b","c","d","e"]}`, "5 descriptors"},
+		{consumeFromLauncher, good + `,"process_ranks":1}`, "job id"},
+		{consumeFromLauncher, `{"type":"bell","rank":-1}`, "bell of local rank -1"},
 		{consumeFromLauncher, `{"type":"welcome","v":9,` + job + `}`, "version 9"},
 		{consumeFromLauncher, `{"type":"cards"}`, "0 cards"},
 		{consumeFromLauncher, `{"type":"cards","first":-1,"cards":["AA=="]}`, "from rank -1"},
@@ -41,6 +49,7 @@ func TestConsumeRefuses(t *testing.T) {
 		{consumeFromRank, `{"type":"abort","text":"` + strings.Repeat("a", maxText+1) + `"}`, "text of"},
 		{consumeFromRank, `{"type":"report","text":"v"}`, "key of 0"},
 		{consumeFromRank, `{"type":"report","key":"k","text":"` + strings.Repeat("a", maxValue+1) + `"}`, "text of"},
+		{consumeFromRank, `{"type":"bell","rank":1048576}`, "bell of local rank 1048576"},
 		{consumeFromRank, `[]`, "malformed"},
 		{consumeFromRank, ``, "malformed"},
 	} {
@@ -84,6 +93,7 @@ func fuzzSeeds(f *testing.F) {
 	info := testInfo(0, 2)
 	welcome := message{
 		Type: typeWelcome, Version: 1, Size: 2, LocalSize: 2, Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Cores: 1,
+		Process: 1, ProcRanks: 2, Bound: "0-3,8", FDs: []string{fdSegment, fdBell},
 	}
 	for _, m := range []message{
 		welcome,
@@ -94,6 +104,8 @@ func fuzzSeeds(f *testing.F) {
 		{Type: typeFinalizing},
 		{Type: typeAbort, Code: 3, Text: "why"},
 		{Type: typeReport, Key: "metrics", Text: ":1"},
+		{Type: typeBell, Rank: 1},
+		{Type: typeBell, Rank: 1, FDs: []string{fdBell}},
 	} {
 		f.Add(bytes.TrimSuffix(appendMessage(nil, m), []byte("\n")))
 	}
@@ -121,6 +133,9 @@ func normal(m message) message {
 	}
 	if len(m.Cards) == 0 {
 		m.Cards = nil
+	}
+	if len(m.FDs) == 0 {
+		m.FDs = nil
 	}
 	return m
 }

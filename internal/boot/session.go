@@ -1,7 +1,6 @@
 package boot
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // openTimeout bounds the wait for the launcher's welcome. A launcher writes it before the rank starts.
@@ -36,6 +37,10 @@ type session struct {
 	missing int      // cards not yet known
 	fail    error    // [failc]
 	seen    map[Event]bool
+	in      receiver
+
+	bellMu sync.Mutex
+	bells  map[int][]func(*os.File) // who waits for the bell of a local rank, in the order of asking; guarded by bellMu
 
 	writeMu   sync.Mutex // serialises lines on conn
 	exchanged atomic.Bool
@@ -58,30 +63,34 @@ func open(conn net.Conn) (*session, error) {
 	if err := conn.SetDeadline(time.Now().Add(openTimeout)); err != nil {
 		return nil, err
 	}
-	r := bufio.NewReaderSize(conn, maxLine)
-	info, err := readWelcome(r)
+	in := newReceiver(conn)
+	info, err := readWelcome(in)
 	if err != nil {
+		in.rights.close()
 		return nil, err
 	}
 	s := &session{
-		info: info, conn: conn,
+		info: info, conn: conn, in: in,
 		events: make(chan Event, info.Size+2),
 		cardsc: make(chan struct{}), failc: make(chan struct{}), donec: make(chan struct{}),
 		table: make([][]byte, info.Size), missing: info.Size,
-		seen: make(map[Event]bool),
+		seen: make(map[Event]bool), bells: make(map[int][]func(*os.File)),
 	}
-	if err := s.send(message{Type: typeHello, Version: Version, PID: os.Getpid()}); err != nil {
+	err = s.send(message{Type: typeHello, Version: Version, PID: os.Getpid()})
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		in.rights.close()
+		closeFiles(info.Segment, info.Bell)
 		return nil, err
 	}
-	if err := conn.SetDeadline(time.Time{}); err != nil {
-		return nil, err
-	}
-	go s.read(r) // stopped by Close
+	go s.read() // stopped by Close
 	return s, nil
 }
 
-func readWelcome(r *bufio.Reader) (Info, error) {
-	line, err := readLine(r)
+func readWelcome(in receiver) (Info, error) {
+	line, err := readLine(in.lines)
 	if err != nil {
 		return Info{}, fmt.Errorf("waiting for its welcome: %w", err)
 	}
@@ -96,18 +105,28 @@ func readWelcome(r *bufio.Reader) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	bound, err := sys.ParseCPUs(m.Bound)
+	if err != nil {
+		return Info{}, err
+	}
+	files, err := in.rights.claim(m.FDs, fdSegment, fdBell)
+	if err != nil {
+		return Info{}, err
+	}
 	return Info{
 		Rank: m.Rank, Size: m.Size, LocalRank: m.LocalRank, LocalSize: m.LocalSize,
 		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
+		Process: m.Process, ProcessRanks: m.ProcRanks, Bound: bound, Segment: files[0], Bell: files[1],
 	}, nil
 }
 
 // read is the reader goroutine.
-func (s *session) read(r *bufio.Reader) {
+func (s *session) read() {
 	defer close(s.donec)
+	defer s.in.rights.close()
 	for {
-		line, err := readLine(r)
+		line, err := readLine(s.in.lines)
 		if err == nil {
 			err = s.handle(line)
 		}
@@ -128,6 +147,8 @@ func (s *session) handle(line []byte) error {
 		return s.takeCards(m)
 	case typeEvent:
 		return s.takeEvent(m)
+	case typeBell:
+		return s.takeBell(m)
 	default:
 		return fmt.Errorf("a second %q from the launcher", m.Type)
 	}
@@ -288,6 +309,7 @@ func (s *session) Close() error {
 		s.closing.Store(true)
 		s.closeErr = s.conn.Close()
 		<-s.donec
+		closeFiles(s.info.Segment, s.info.Bell) // already closed is fine
 		close(s.events)
 	})
 	return s.closeErr

@@ -30,6 +30,7 @@ func newSingle() (*single, error) {
 	return &single{
 		info: Info{
 			Size: 1, LocalSize: 1, Job: job, Secret: secret, Source: "none", Host: host, Cores: runtime.NumCPU(),
+			ProcessRanks: 1,
 		},
 		events: make(chan Event),
 	}, nil
@@ -51,6 +52,7 @@ func (s *single) Finalizing(context.Context) error { return nil }
 func (s *single) Abort(int, string) error          { return nil }
 func (s *single) Report(string, string) error      { return nil }
 func (s *single) Events() <-chan Event             { return s.events }
+func (s *single) Bell(int, func(*os.File)) error   { return errNoBell }
 
 func (s *single) Close() error {
 	s.closeOnce.Do(func() { close(s.events) })

@@ -36,7 +36,8 @@ func (s *supervisor) settleAbort(now time.Time) {
 		return
 	}
 	for r := range s.members {
-		if r != a.rank && s.members[r].isRunning() && now.Before(a.until) && s.do.isGone(r) {
+		// Others of its own process go with it, which says nothing.
+		if s.job.Ranks[r].proc != s.job.Ranks[a.rank].proc && s.members[r].isRunning() && now.Before(a.until) && s.do.isGone(r) {
 			return
 		}
 	}
@@ -49,5 +50,5 @@ func (s *supervisor) settleAbort(now time.Time) {
 		text += ": " + strings.TrimRight(a.text, "\n")
 	}
 	s.do.say(text)
-	s.end(now, boot.Event{Kind: boot.JobAborted, Rank: a.rank, Message: text, Code: a.code}, failGrace)
+	s.end(now, failGrace, boot.Event{Kind: boot.JobAborted, Rank: a.rank, Message: text, Code: a.code})
 }

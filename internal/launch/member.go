@@ -48,11 +48,11 @@ func (s memberState) String() string {
 	}
 }
 
-// member is the supervisor's view of one rank.
+// member is the supervisor's view of one rank. Ranks of one process start, are signalled and end together.
 type member struct {
 	state   memberState // changed by supervisor.setMember only
-	pid     int         // 0 until started
-	ended   bool        // we signalled it while it still ran
+	pid     int         // of its process; 0 until started
+	ended   bool        // we signalled its process while that still ran
 	aborted bool        // it asked for an abort
 	early   bool        // it exited with code 0 without having called Init
 	code    int         // exit code of its own failure; 0 if it has not failed
@@ -74,32 +74,45 @@ func (s *supervisor) setMember(r int, state memberState) {
 	}
 }
 
-// started is called when the process of rank r runs.
-func (s *supervisor) started(now time.Time, r, pid int) {
-	s.members[r].pid = pid
-	s.setMember(r, memberStarted)
+// started is called when process p runs.
+func (s *supervisor) started(now time.Time, p, pid int) {
+	proc := &s.job.Processes[p]
+	for _, r := range proc.list() {
+		s.members[r].pid = pid
+		s.setMember(r, memberStarted)
+	}
 	if s.verbose {
-		s.do.say(fmt.Sprintf("%s started with %d core(s)", s.name(r), s.job.Ranks[r].Cores))
+		s.do.say(fmt.Sprintf("%s started with %d core(s)", s.names(proc.list()), proc.Cores))
 	}
 	switch s.state {
 	case jobRunning:
 	case jobEnding:
-		s.signalOne(r, syscall.SIGTERM)
+		s.signalOne(p, syscall.SIGTERM)
 	case jobKilling:
-		s.signalOne(r, syscall.SIGKILL)
+		s.signalOne(p, syscall.SIGKILL)
 	default:
-		panic("launch: bug: rank started in a job that is " + s.state.String())
+		panic("launch: bug: process started in a job that is " + s.state.String())
 	}
 }
 
-// notStarted is called when rank r will not run: err says why, or nil if stopStarting asked for it.
-func (s *supervisor) notStarted(now time.Time, r int, err error) {
-	s.setMember(r, memberOver)
+// notStarted is called when process p will not run: err says why, or nil if stopStarting asked for it.
+func (s *supervisor) notStarted(now time.Time, p int, err error) {
+	ranks := s.job.Processes[p].list()
+	for _, r := range ranks {
+		s.setMember(r, memberOver)
+	}
 	if err != nil {
-		s.members[r].code = ExitUsage
-		s.fail(now, r, fmt.Sprintf("could not be started: %v", err), nil)
+		s.setCode(ranks, ExitUsage)
+		s.fail(now, ranks, fmt.Sprintf("could not be started: %v", err), nil)
 	}
 	s.maybeOver(now)
+}
+
+// setCode says that ranks failed on their own.
+func (s *supervisor) setCode(ranks []int, code int) {
+	for _, r := range ranks {
+		s.members[r].code = code
+	}
 }
 
 // noticed is called for every message of rank r.
@@ -120,6 +133,10 @@ func (s *supervisor) noticed(now time.Time, r int, n boot.Notice) {
 		s.abortAsked(now, r, n)
 	case boot.Reported:
 		s.reported(r, n)
+	case boot.BellAsked:
+		if !s.do.lend(r, n.LocalRank) {
+			s.linkBroken(now, r, fmt.Errorf("it asked for the bell of local rank %d, and there is none", n.LocalRank))
+		}
 	default:
 		panic("launch: bug: notice " + n.Kind.String())
 	}
@@ -149,14 +166,14 @@ func (s *supervisor) cardGiven(now time.Time, r int, card []byte) {
 }
 
 func (s *supervisor) reported(r int, n boot.Notice) {
-	if n.Key != boot.MetricsKey {
-		if s.verbose {
-			s.do.say(fmt.Sprintf("rank %d reports %s: %s", r, n.Key, n.Text))
-		}
-		return
-	}
-	if s.verbose || strings.HasSuffix(s.job.Ranks[r].MetricsAddr, ":0") {
+	switch {
+	case n.Key == boot.MetricsKey && (s.verbose || strings.HasSuffix(s.job.Ranks[r].MetricsAddr, ":0")):
 		s.do.say(fmt.Sprintf("rank %d serves metrics at http://%s/metrics", r, n.Text))
+	case n.Key == boot.MetricsKey || !s.verbose:
+	case n.Key == boot.TransportKey:
+		s.do.say(fmt.Sprintf("rank %d transports: %s", r, n.Text))
+	default:
+		s.do.say(fmt.Sprintf("rank %d reports %s: %s", r, n.Key, n.Text))
 	}
 }
 
@@ -165,45 +182,53 @@ func (s *supervisor) linkBroken(now time.Time, r int, err error) {
 	if s.state != jobRunning {
 		return
 	}
-	s.members[r].code = ExitError
-	s.fail(now, r, fmt.Sprintf("broke the boot protocol: %v; was it built with the FitMPI of this fitrun?", err), nil)
+	s.setCode([]int{r}, ExitError)
+	s.fail(now, []int{r}, fmt.Sprintf("broke the boot protocol: %v; was it built with the FitMPI of this fitrun?", err), nil)
 }
 
-// exited is called when rank r has exited and everything it had to say was heard.
-func (s *supervisor) exited(now time.Time, r int, e exit) {
-	m := &s.members[r]
-	before := m.state
-	s.setMember(r, memberOver)
-	if s.verbose {
-		s.do.say(fmt.Sprintf("%s %v", s.name(r), e))
+// exited is called when process p has exited and everything its ranks had to say was heard.
+func (s *supervisor) exited(now time.Time, p int, e exit) {
+	ranks := s.job.Processes[p].list()
+	before := make(map[memberState][]int) // the ranks by the state they were in
+	isExplained := false
+	for _, r := range ranks {
+		m := &s.members[r]
+		before[m.state] = append(before[m.state], r)
+		isExplained = isExplained || m.ended || m.aborted || m.code != 0
+		s.setMember(r, memberOver)
 	}
-	if !m.ended && !m.aborted && m.code == 0 {
-		s.judge(now, r, before, e)
+	if s.verbose {
+		s.do.say(fmt.Sprintf("%s %v", s.names(ranks), e))
+	}
+	if !isExplained {
+		s.judge(now, p, before, e)
 	}
 	s.settleAbort(now)
 	s.maybeOver(now)
 }
 
-// judge decides whether an exit that we did not cause is a failure.
-func (s *supervisor) judge(now time.Time, r int, before memberState, e exit) {
-	m := &s.members[r]
-	switch {
+// judge decides whether an exit that we did not cause is a failure of the process's ranks, or of some of them.
+func (s *supervisor) judge(now time.Time, p int, before map[memberState][]int, e exit) {
+	switch joined, early := before[memberJoined], before[memberStarted]; {
 	case e.status() != 0:
-		m.code = e.status()
-		last, cause := s.do.lastWords(r)
+		ranks := s.job.Processes[p].list()
+		s.setCode(ranks, e.status())
+		last, cause := s.do.lastWords(p)
 		what := e.String()
 		if cause != "" {
 			what += " (" + cause + ")"
 		}
-		s.fail(now, r, what, last)
-	case before == memberJoined:
-		m.code = ExitError
-		last, _ := s.do.lastWords(r)
-		s.fail(now, r, "exited with code 0 without mpi.Finalize, so others could wait for it forever", last)
-	case before == memberStarted:
-		m.early = true
+		s.fail(now, ranks, what, last)
+	case len(joined) > 0:
+		s.setCode(joined, ExitError)
+		last, _ := s.do.lastWords(p)
+		s.fail(now, joined, "exited with code 0 without mpi.Finalize, so others could wait for it forever", last)
+	case len(early) > 0:
+		for _, r := range early {
+			s.members[r].early = true
+		}
 		if s.cards.Given() > 0 {
-			s.failEarly(now, r)
+			s.failEarly(now, early[0])
 		}
 	}
 }
@@ -213,20 +238,25 @@ func (s *supervisor) failEarly(now time.Time, r int) {
 	if s.state != jobRunning {
 		return
 	}
-	s.members[r].code = ExitError
-	s.fail(now, r, "exited with code 0 without mpi.Init, in which other ranks wait for it", nil)
+	s.setCode([]int{r}, ExitError)
+	s.fail(now, []int{r}, "exited with code 0 without mpi.Init, in which other ranks wait for it", nil)
 }
 
-// fail ends the job because of rank r. Only the first failure is reported; the code of r must be set already.
-func (s *supervisor) fail(now time.Time, r int, what string, last []string) {
+// fail ends the job because of ranks, all of one process. Only the first failure is reported; their code must be set
+// already.
+func (s *supervisor) fail(now time.Time, ranks []int, what string, last []string) {
 	if s.state != jobRunning {
 		return
 	}
-	text := s.name(r) + " " + what
+	text := s.names(ranks) + " " + what
 	shown := text + "; the job was ended"
 	if len(last) > 0 {
 		shown += ". Its last lines on stderr:\n  " + strings.Join(last, "\n  ")
 	}
 	s.do.say(shown)
-	s.end(now, boot.Event{Kind: boot.PeerFailed, Rank: r, Message: text, Code: s.members[r].code}, failGrace)
+	var why []boot.Event
+	for _, r := range ranks {
+		why = append(why, boot.Event{Kind: boot.PeerFailed, Rank: r, Message: text, Code: s.members[r].code})
+	}
+	s.end(now, failGrace, why...)
 }

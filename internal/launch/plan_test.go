@@ -36,8 +36,8 @@ func TestPlan(t *testing.T) {
 		if k.Rank != r || k.Size != 3 || k.LocalRank != r || k.LocalSize != 3 || k.Cores != 2 || !k.MetricsRequested {
 			t.Errorf("rank %d: %+v", r, k.Info)
 		}
-		if !slices.Equal(k.Env, want) {
-			t.Errorf("rank %d: environment %q, want %q", r, k.Env, want)
+		if p := job.Processes[k.proc]; !slices.Equal(p.Env, want) || p.First != r || p.Ranks != 1 || k.Process != r || k.ProcessRanks != 1 {
+			t.Errorf("rank %d: process %+v, want it alone there, with environment %q", r, p, want)
 		}
 		if &k.Secret[0] != &job.Ranks[0].Secret[0] || k.Job != job.Ranks[0].Job {
 			t.Errorf("rank %d is of another job", r)
@@ -57,8 +57,122 @@ func TestUsersGOMAXPROCSStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := job.Ranks[0].Env; !slices.Equal(got, []string{"GOMAXPROCS=7"}) {
+		if got := job.Processes[0].Env; !slices.Equal(got, []string{"GOMAXPROCS=7"}) {
 			t.Errorf("environment %q", got)
+		}
+	}
+}
+
+func TestPlanRanksPerProcess(t *testing.T) {
+	job, err := Plan(Request{Ranks: 5, PerProcess: 2, Cores: 10, CPUs: manyCPUs(10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(job.Processes) != 3 || len(job.Ranks) != 5 {
+		t.Fatalf("%d processes of %d ranks, want 3 of 5", len(job.Processes), len(job.Ranks))
+	}
+	for i, want := range []struct {
+		ranks      []int
+		cores      int
+		maxprocs   string
+		boundFirst int
+	}{{[]int{0, 1}, 4, "6", 0}, {[]int{2, 3}, 4, "6", 4}, {[]int{4}, 2, "3", 8}} {
+		p := job.Processes[i]
+		if !slices.Equal(p.list(), want.ranks) || p.Cores != want.cores || !slices.Contains(p.Env, "GOMAXPROCS="+want.maxprocs) {
+			t.Errorf("process %d: %+v, want %+v", i, p, want)
+		}
+		if len(p.Bound) != want.cores || p.Bound[0] != want.boundFirst {
+			t.Errorf("process %d is bound to %v, want %d cores from %d on", i, p.Bound, want.cores, want.boundFirst)
+		}
+		for _, r := range want.ranks {
+			k := job.Ranks[r]
+			if k.proc != i || k.Process != i || k.ProcessRanks != len(want.ranks) || k.Cores != 2 || !slices.Equal(k.Bound, p.Bound) {
+				t.Errorf("rank %d: %+v", r, k)
+			}
+		}
+	}
+}
+
+// A process has no more cores than the machine, however many ranks it holds.
+func TestPlanOversubscribedProcess(t *testing.T) {
+	job, err := Plan(Request{Ranks: 64, PerProcess: 64, Cores: 2, CPUs: manyCPUs(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := job.Processes[0]; p.Cores != 2 || !slices.Contains(p.Env, "GOMAXPROCS=66") || job.Ranks[63].Cores != 1 || p.Bound != nil {
+		t.Errorf("%+v with ranks of %d core(s)", p, job.Ranks[63].Cores)
+	}
+}
+
+func manyCPUs(n int) []int {
+	cpus := make([]int, n)
+	for i := range cpus {
+		cpus[i] = i
+	}
+	return cpus
+}
+
+func TestBindings(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		r     Request
+		want  []string // without the host; nil: an error
+		fault string
+	}{
+		{"as many as cores", Request{Ranks: 2, Cores: 2, CPUs: []int{4, 6}, Bind: bindEven},
+			[]string{"rank 0: bound to core(s) 4", "rank 1: bound to core(s) 6"}, ""},
+		{"several cores each", Request{Ranks: 2, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
+			[]string{"rank 0: bound to core(s) 0-1", "rank 1: bound to core(s) 2-3"}, ""},
+		{"of one process", Request{Ranks: 4, PerProcess: 3, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
+			[]string{"ranks 0-2: bound to core(s) 0-2", "rank 3: bound to core(s) 3"}, ""},
+		{"oversubscribed", Request{Ranks: 3, Cores: 2, CPUs: manyCPUs(2), Bind: bindEven},
+			[]string{"rank 0: not bound", "rank 1: not bound", "rank 2: not bound"}, ""},
+		{"with a remainder", Request{Ranks: 2, Cores: 3, CPUs: manyCPUs(3), Bind: bindEven},
+			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
+		{"limited by a cgroup", Request{Ranks: 2, Cores: 2, CPUs: manyCPUs(64), Bind: bindEven},
+			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
+		{"asked for, with a remainder", Request{Ranks: 2, Cores: 3, CPUs: manyCPUs(3), Bind: BindCore},
+			[]string{"rank 0: bound to core(s) 0", "rank 1: bound to core(s) 1"}, ""},
+		{"asked for, oversubscribed", Request{Ranks: 3, Cores: 2, CPUs: manyCPUs(2), Bind: BindCore}, nil, "3 ranks, and 2 core(s)"},
+		{"not wanted", Request{Ranks: 2, Cores: 2, CPUs: manyCPUs(2), Bind: BindNone},
+			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			job, err := Plan(tc.r)
+			if tc.want == nil {
+				if err == nil || !strings.Contains(err.Error(), tc.fault) {
+					t.Errorf("%v, want %q", err, tc.fault)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := job.Bindings()
+			for i := range got {
+				got[i] = strings.Replace(got[i], " on "+job.Processes[0].Host, "", 1)
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTransportOf(t *testing.T) {
+	const v = "FITMPI_TRANSPORT="
+	for _, tc := range []struct {
+		r    Request
+		want string
+	}{
+		{Request{}, "auto"},
+		{Request{Transport: "shm", Env: []string{v + "tcp"}}, "shm"},
+		{Request{Env: []string{v + "tcp"}}, "tcp"},
+		{Request{Env: []string{v + "tcp"}, Set: []string{v + "shm"}}, "shm"},
+		{Request{Env: []string{v + "tcp"}, Set: []string{v}}, "tcp"},
+	} {
+		if got := transportOf(tc.r); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.r, got, tc.want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -18,68 +19,108 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// rankFD is the descriptor at which a rank finds its launcher: the first of exec.Cmd.ExtraFiles.
-const rankFD = 3
+// firstFD is the descriptor at which the first rank of a process finds its launcher: the first of exec.Cmd.ExtraFiles.
+// Those of the others follow.
+const firstFD = 3
 
-// process is a running rank. Its parent-side descriptors are closed by whoever reads them to their end.
+// process is a running process. Its parent-side descriptors are closed by whoever reads them to their end.
 type process struct {
 	// immutable after startProcess
 	pid            int
 	cmd            *exec.Cmd
-	link           *boot.Link
-	stdout, stderr *os.File // read ends
-	last           *tail    // of stderr
+	links          []*boot.Link // of its ranks
+	stdout, stderr *os.File     // read ends
+	last           *tail        // of stderr
 
-	linkEnded atomic.Bool
+	linkEnded []atomic.Bool // by rank of the process
 
 	mu     sync.Mutex
 	reaped bool // pid may belong to somebody else; guarded by mu
 }
 
-// startProcess starts r. Preconditions:
+// startProcess starts plan, with the ranks that infos are for. Preconditions:
 //   - The caller is locked to its thread and stays on it until the process has exited: the parent death signal is sent
 //     when the thread that started the process ends, not the process (prctl(2), PR_SET_PDEATHSIG).
-func startProcess(r *Rank, stdin *os.File) (p *process, err error) {
-	var theirs, ours []io.Closer
+func startProcess(plan *Process, infos []boot.Info, stdin *os.File) (p *process, err error) {
+	e := &ends{}
 	defer func() {
-		closeAll(theirs)
+		closeAll(e.theirs)
 		if err != nil {
-			closeAll(ours)
+			closeAll(e.ours)
 		}
 	}()
-	conn, rankEnd, err := linkPair()
-	if err != nil {
-		return nil, err
+	for range infos {
+		if err := e.addLink(); err != nil {
+			return nil, explainStart(err)
+		}
 	}
-	theirs, ours = append(theirs, rankEnd), append(ours, conn)
-	stdout, stdoutW, err := os.Pipe()
+	stdout, stdoutW, err := e.addPipe()
 	if err != nil {
-		return nil, err
+		return nil, explainStart(err)
 	}
-	theirs, ours = append(theirs, stdoutW), append(ours, stdout)
-	stderr, stderrW, err := os.Pipe()
+	stderr, stderrW, err := e.addPipe()
 	if err != nil {
-		return nil, err
+		return nil, explainStart(err)
 	}
-	theirs, ours = append(theirs, stderrW), append(ours, stderr)
-
 	cmd := &exec.Cmd{
-		Path: r.Path, Args: r.Args, Dir: r.Dir,
-		Env:    append(r.Env[:len(r.Env):len(r.Env)], boot.FDVariable+"="+strconv.Itoa(rankFD)),
-		Stdout: stdoutW, Stderr: stderrW, ExtraFiles: []*os.File{rankEnd},
+		Path: plan.Path, Args: plan.Args, Dir: plan.Dir,
+		Env:    append(plan.Env[:len(plan.Env):len(plan.Env)], boot.FDVariable+"="+fdNumbers(len(infos))),
+		Stdout: stdoutW, Stderr: stderrW, ExtraFiles: e.rankEnds, // all else is close-on-exec
 		// A session of its own: signals from the terminal reach fitrun alone, and rank 0 may read the terminal.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
 	if stdin != nil {
 		cmd.Stdin = stdin
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startBound(cmd, plan.Bound); err != nil {
 		return nil, explainStart(err)
 	}
-	return &process{
-		pid: cmd.Process.Pid, cmd: cmd, link: boot.NewLink(conn, r.Info),
+	p = &process{
+		pid: cmd.Process.Pid, cmd: cmd, linkEnded: make([]atomic.Bool, len(infos)),
 		stdout: stdout, stderr: stderr, last: new(tail),
-	}, nil
+	}
+	for i, info := range infos {
+		p.links = append(p.links, boot.NewLink(e.conns[i], info))
+	}
+	return p, nil
+}
+
+// ends are both ends of everything between fitrun and a process that is about to start.
+type ends struct {
+	conns        []net.Conn // our ends of the links, by rank of the process
+	rankEnds     []*os.File // the other ends
+	theirs, ours []io.Closer
+}
+
+func (e *ends) addLink() error {
+	conn, rankEnd, err := linkPair()
+	if err != nil {
+		return err
+	}
+	e.conns, e.rankEnds = append(e.conns, conn), append(e.rankEnds, rankEnd)
+	e.theirs, e.ours = append(e.theirs, rankEnd), append(e.ours, conn)
+	return nil
+}
+
+// addPipe makes a pipe that the process is to write.
+func (e *ends) addPipe() (r, w *os.File, err error) {
+	r, w, err = os.Pipe()
+	if err == nil {
+		e.theirs, e.ours = append(e.theirs, w), append(e.ours, r)
+	}
+	return r, w, err
+}
+
+// fdNumbers is the value of boot.FDVariable for a process of so many ranks.
+func fdNumbers(ranks int) string {
+	var b strings.Builder
+	for i := range ranks {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(firstFD + i))
+	}
+	return b.String()
 }
 
 func closeAll(cs []io.Closer) {
@@ -119,8 +160,8 @@ func linkPair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// wait waits for the exit of the rank, kills what is left of its process group, and reaps it, in this order: as long as
-// the rank is not reaped nobody else can have its process group.
+// wait waits for the exit of the process, kills what is left of its process group, and reaps it, in this order: as long
+// as it is not reaped nobody else can have its process group.
 func (p *process) wait() (exit, error) {
 	if err := sys.WaitExit(p.pid); err != nil {
 		return exit{}, err
@@ -140,7 +181,7 @@ func (p *process) wait() (exit, error) {
 	return exit{code: status.ExitStatus()}, nil
 }
 
-// signal sends sig to the rank's process group. False: the rank was already on its way out by itself.
+// signal sends sig to the process group. False: the process was already on its way out by itself.
 func (p *process) signal(sig syscall.Signal) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,9 +193,9 @@ func (p *process) signal(sig syscall.Signal) bool {
 	return err == nil && !own
 }
 
-// isGone reports whether the rank has left the job or is on its way out, heard of or not.
-func (p *process) isGone() bool {
+// isGone reports whether the i-th rank of the process has left the job or is on its way out, heard of or not.
+func (p *process) isGone(i int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.reaped || p.linkEnded.Load() || sys.IsExiting(p.pid)
+	return p.reaped || p.linkEnded[i].Load() || sys.IsExiting(p.pid)
 }

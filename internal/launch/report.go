@@ -35,11 +35,15 @@ func (e exit) String() string {
 }
 
 // name is rank r for messages.
-func (s *supervisor) name(r int) string {
+func (s *supervisor) name(r int) string { return s.names([]int{r}) }
+
+// names is some ranks of one process for messages.
+func (s *supervisor) names(ranks []int) string {
+	r := ranks[0]
 	if pid := s.members[r].pid; pid != 0 {
-		return fmt.Sprintf("rank %d (pid %d on %s)", r, pid, s.job.Ranks[r].Host)
+		return fmt.Sprintf("%s (pid %d on %s)", rankList(ranks), pid, s.job.Ranks[r].Host)
 	}
-	return fmt.Sprintf("rank %d (on %s)", r, s.job.Ranks[r].Host)
+	return fmt.Sprintf("%s (on %s)", rankList(ranks), s.job.Ranks[r].Host)
 }
 
 func (s *supervisor) ranksRunning() []int {

@@ -24,10 +24,10 @@ const (
 
 // Config is the surroundings of a job. The zero value runs a job that shows nothing and reads nothing.
 type Config struct {
-	Stdin          *os.File         // given to rank 0; nil is /dev/null
+	Stdin          *os.File         // given to the process of rank 0; nil is /dev/null
 	Stdout, Stderr io.Writer        // nil discards
 	Signals        <-chan os.Signal // what the user sends; each a syscall.Signal
-	Tag            bool             // put "[rank] " before each line
+	Tag            bool             // put "[rank] " before each line, or "[first-last] "
 	Verbose        bool
 	Guard          *Guard // or nil
 	// AdoptedOrphans says that sys.AdoptOrphans was called, so every child of this process is part of the job and is
@@ -46,10 +46,11 @@ type runner struct {
 	err     *console                 // of stderr; out itself if both are one file
 	voice   chan string              // messages of fitrun for its speaker
 	release chan struct{}            // closed when the starter may let go of its thread
+	shared  shared                   // set by Run before the first process starts
 
 	// owned by the loop
 	sup   *supervisor
-	procs []*process // by rank, nil if not started
+	procs []*process // in the order of Job.Processes, nil if not started
 
 	stopped  atomic.Bool // no further rank is to be started
 	draining atomic.Bool // every process of the job is dead
@@ -60,12 +61,30 @@ type runner struct {
 // Run runs job to its end and returns its exit code. The end of ctx is like SIGTERM.
 func Run(ctx context.Context, job *Job, cfg Config) int {
 	x := newRunner(job, cfg)
+	if err := x.share(); err != nil {
+		fmt.Fprintf(x.cfg.Stderr, "fitrun: %v\n", err)
+		return ExitError
+	}
 	x.threads.Go(x.start) // stopped by release
 	var speaker sync.WaitGroup
 	speaker.Go(x.speak) // stopped by closing voice
 	x.loop(ctx)
 	x.finish(&speaker)
 	return x.sup.exitCode()
+}
+
+// share makes what the ranks have in common. That it cannot be had is an error only if the user insists on it.
+func (x *runner) share() error {
+	s, err := share(x.job)
+	switch {
+	case err == nil:
+		x.shared = s
+	case x.job.Transport == "shm":
+		return fmt.Errorf("%w; use --transport auto to do without", err)
+	case x.cfg.Verbose:
+		x.say(fmt.Sprintf("%v; processes will use TCP", err))
+	}
+	return nil
 }
 
 func newRunner(job *Job, cfg Config) *runner {
@@ -79,7 +98,7 @@ func newRunner(job *Job, cfg Config) *runner {
 		job: job, cfg: cfg,
 		inbox: make(chan func(time.Time), 64), donec: make(chan struct{}),
 		out: newConsole(), voice: make(chan string, 64+4*len(job.Ranks)), release: make(chan struct{}),
-		procs: make([]*process, len(job.Ranks)),
+		procs: make([]*process, len(job.Processes)),
 	}
 	x.err = x.out
 	if !sameFile(cfg.Stdout, cfg.Stderr) {
@@ -147,6 +166,7 @@ func (x *runner) finish(speaker *sync.WaitGroup) {
 		x.readers.Wait()
 		speaker.Wait()
 		x.threads.Wait()
+		x.shared.close() // no link uses it any more
 	}()
 	x.awaitOutput(shown)
 }
@@ -173,12 +193,35 @@ func (x *runner) speak() {
 
 // The methods below are the supervisor's hands; they are called by the loop.
 
-func (x *runner) tell(rank int, ev boot.Event)             { x.procs[rank].link.SendEvent(ev) }
-func (x *runner) deal(rank int, c *boot.Cards)             { x.procs[rank].link.SendCards(c) }
-func (x *runner) signal(rank int, sig syscall.Signal) bool { return x.procs[rank].signal(sig) }
-func (x *runner) isGone(rank int) bool                     { return x.procs[rank].isGone() }
+func (x *runner) tell(rank int, ev boot.Event)             { x.link(rank).SendEvent(ev) }
+func (x *runner) deal(rank int, c *boot.Cards)             { x.link(rank).SendCards(c) }
+func (x *runner) signal(proc int, sig syscall.Signal) bool { return x.procs[proc].signal(sig) }
 func (x *runner) stopStarting()                            { x.stopped.Store(true) }
-func (x *runner) lastWords(rank int) ([]string, string)    { return x.procs[rank].last.read() }
+func (x *runner) lastWords(proc int) ([]string, string)    { return x.procs[proc].last.read() }
+
+func (x *runner) isGone(rank int) bool {
+	p, k := x.find(rank)
+	return p.isGone(k)
+}
+
+func (x *runner) lend(rank, localRank int) bool {
+	bell := x.shared.bell(localRank)
+	if bell != nil {
+		x.link(rank).SendBell(localRank, bell)
+	}
+	return bell != nil
+}
+
+// find returns the process of a rank, and which of its ranks it is.
+func (x *runner) find(rank int) (p *process, k int) {
+	i := x.job.Ranks[rank].proc
+	return x.procs[i], rank - x.job.Processes[i].First
+}
+
+func (x *runner) link(rank int) *boot.Link {
+	p, k := x.find(rank)
+	return p.links[k]
+}
 
 func (x *runner) say(text string) {
 	select {
@@ -187,10 +230,15 @@ func (x *runner) say(text string) {
 	}
 }
 
-// tagOf is what is put before each line of rank.
-func (x *runner) tagOf(rank int) string {
-	if !x.cfg.Tag {
+// tagOf is what is put before each line of process i: its rank, or the first and the last of them.
+func (x *runner) tagOf(i int) string {
+	p := &x.job.Processes[i]
+	switch {
+	case !x.cfg.Tag:
 		return ""
+	case p.Ranks == 1:
+		return fmt.Sprintf("[%d] ", p.First)
+	default:
+		return fmt.Sprintf("[%d-%d] ", p.First, p.First+p.Ranks-1)
 	}
-	return fmt.Sprintf("[%d] ", rank)
 }

@@ -115,7 +115,7 @@ func TestRunCancelled(t *testing.T) {
 
 func TestRunStartFails(t *testing.T) {
 	job := selfJob(t, 2, "end")
-	job.Ranks[1].Path = "/nonexistent"
+	job.Processes[1].Path = "/nonexistent"
 	var said bytes.Buffer
 	if code := Run(t.Context(), job, Config{Stderr: &said}); code != ExitUsage {
 		t.Errorf("exit code %d, want %d", code, ExitUsage)

@@ -6,56 +6,72 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// start starts all ranks, one after the other, and stays until they have exited.
+// start starts all processes, one after the other, and stays until they have exited.
 func (x *runner) start() {
-	// The kernel kills a rank when the thread that started it ends (see startProcess); so this goroutine keeps its
-	// thread until no rank is left.
+	// The kernel kills a process when the thread that started it ends (see startProcess); so this goroutine keeps its
+	// thread until no rank is left. startBound needs the thread too.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for r := range x.job.Ranks {
+	for i := range x.job.Processes {
 		if x.stopped.Load() {
-			x.post(func(now time.Time) { x.sup.notStarted(now, r, nil) })
+			x.post(func(now time.Time) { x.sup.notStarted(now, i, nil) })
 			continue
 		}
 		var stdin *os.File
-		if r == 0 {
+		if i == 0 {
 			stdin = x.cfg.Stdin
 		}
-		p, err := startProcess(&x.job.Ranks[r], stdin)
+		plan := &x.job.Processes[i]
+		p, err := startProcess(plan, x.infos(plan), stdin)
 		if err != nil {
 			x.stopped.Store(true)
-			x.post(func(now time.Time) { x.sup.notStarted(now, r, err) })
+			x.post(func(now time.Time) { x.sup.notStarted(now, i, err) })
 			continue
 		}
 		x.cfg.Guard.watch(p.pid)
 		x.post(func(now time.Time) {
-			x.procs[r] = p
-			x.sup.started(now, r, p.pid)
+			x.procs[i] = p
+			x.sup.started(now, i, p.pid)
 		})
-		x.threads.Go(func() { x.watch(r, p) }) // ends with the rank
+		x.threads.Go(func() { x.watch(i, p) }) // ends with the process
 	}
 	<-x.release
 }
 
-// watch follows rank r until it has exited, and tells the loop when everything it had to say was heard.
-func (x *runner) watch(r int, p *process) {
-	outDone := x.show(r, p, p.stdout, x.out, x.cfg.Stdout, nil)
-	errDone := x.show(r, p, p.stderr, x.err, x.cfg.Stderr, p.last)
-	linkDone := make(chan struct{})
-	x.threads.Go(func() { // stopped by Drain
-		defer close(linkDone)
-		x.listen(r, p)
-	})
+// infos is what the ranks of a process are told.
+func (x *runner) infos(plan *Process) []boot.Info {
+	var infos []boot.Info
+	for _, r := range plan.list() {
+		info := x.job.Ranks[r].Info
+		info.Segment, info.Bell = x.shared.segment, x.shared.bell(info.LocalRank)
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// watch follows process i until it has exited, and tells the loop when everything its ranks had to say was heard.
+func (x *runner) watch(i int, p *process) {
+	outDone := x.show(i, p.stdout, x.out, x.cfg.Stdout, nil)
+	errDone := x.show(i, p.stderr, x.err, x.cfg.Stderr, p.last)
+	var heard sync.WaitGroup
+	for k := range p.links {
+		heard.Go(func() { x.listen(i, k, p) }) // stopped by Drain
+	}
 	e, err := p.wait()
 	if err != nil {
 		e = exit{code: ExitError} // somebody else reaped it: our bug, but no reason to hang
 	}
 	x.cfg.Guard.forget(p.pid)
-	p.link.Drain()
-	<-linkDone
+	for _, l := range p.links {
+		l.Drain()
+	}
+	heard.Wait()
 	patience := time.NewTimer(drainWait)
 	defer patience.Stop()
 	for _, done := range []<-chan struct{}{outDone, errDone} {
@@ -65,16 +81,19 @@ func (x *runner) watch(r int, p *process) {
 			patience.Reset(0)
 		}
 	}
-	x.post(func(now time.Time) { x.sup.exited(now, r, e) })
-	p.link.Close()
+	x.post(func(now time.Time) { x.sup.exited(now, i, e) })
+	for _, l := range p.links {
+		l.Close()
+	}
 }
 
-// listen passes on what rank r tells over its link.
-func (x *runner) listen(r int, p *process) {
+// listen passes on what the k-th rank of process i tells over its link.
+func (x *runner) listen(i, k int, p *process) {
+	r := x.job.Processes[i].First + k
 	for {
-		n, err := p.link.Next()
+		n, err := p.links[k].Next()
 		if err == io.EOF {
-			p.linkEnded.Store(true)
+			p.linkEnded[k].Store(true)
 			return
 		}
 		if err != nil {
@@ -85,12 +104,12 @@ func (x *runner) listen(r int, p *process) {
 	}
 }
 
-// show starts the reader of one stream of rank r. The result is closed at the end of the stream.
-func (x *runner) show(r int, p *process, from *os.File, c *console, to io.Writer, last *tail) <-chan struct{} {
+// show starts the reader of one stream of process i. The result is closed at the end of the stream.
+func (x *runner) show(i int, from *os.File, c *console, to io.Writer, last *tail) <-chan struct{} {
 	l := &lines{
-		c: c, w: to, tag: x.tagOf(r), tail: last,
-		raw:    len(x.job.Ranks) == 1 && !x.cfg.Tag,
-		prompt: r == 0 && !x.cfg.Tag && isTerminal(to),
+		c: c, w: to, tag: x.tagOf(i), tail: last,
+		raw:    len(x.job.Processes) == 1 && !x.cfg.Tag,
+		prompt: i == 0 && !x.cfg.Tag && isTerminal(to),
 	}
 	done := make(chan struct{})
 	x.readers.Go(func() { // ends with the stream, or when draining and silent

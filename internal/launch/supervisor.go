@@ -57,15 +57,17 @@ func (s jobState) String() string {
 	}
 }
 
-// hands are what the supervisor acts with. None of them blocks, and none calls back.
+// hands are what the supervisor acts with. None of them blocks, and none calls back. A proc is an index in
+// Job.Processes.
 type hands interface {
 	tell(rank int, ev boot.Event)                     // send a running rank an event
 	deal(rank int, c *boot.Cards)                     // send a running rank all cards
-	signal(rank int, sig syscall.Signal) bool         // to its process group; false: the rank was exiting by itself before
+	lend(rank, localRank int) bool                    // send a running rank the bell of another; false: there is none
+	signal(proc int, sig syscall.Signal) bool         // to its process group; false: it was exiting by itself before
 	isGone(rank int) bool                             // whether it is exiting, or closed its link, though we have not heard yet
-	stopStarting()                                    // ranks not started yet are to be reported by notStarted
+	stopStarting()                                    // processes not started yet are to be reported by notStarted
 	say(text string)                                  // show one message of fitrun
-	lastWords(rank int) (last []string, cause string) // the end of what it wrote to stderr
+	lastWords(proc int) (last []string, cause string) // the end of what it wrote to stderr
 }
 
 // supervisor is the state machine of a job. It holds no goroutine, lock or clock: its loop calls a method for
@@ -167,7 +169,7 @@ func (s *supervisor) timedOut(now time.Time) {
 		s.job.Timeout, rankList(s.ranksRunning()))
 	s.do.say(text)
 	s.code = ExitTimeout
-	s.end(now, boot.Event{Kind: boot.JobAborted, Rank: -1, Message: text, Code: s.code}, failGrace)
+	s.end(now, failGrace, boot.Event{Kind: boot.JobAborted, Rank: -1, Message: text, Code: s.code})
 }
 
 // interrupted is called for a signal to fitrun. The second one kills.
@@ -177,7 +179,7 @@ func (s *supervisor) interrupted(now time.Time, sig syscall.Signal) {
 		s.code, s.hurried = 128+int(sig), true
 		text := fmt.Sprintf("%v: stopping %s; once more to kill at once", sig, rankList(s.ranksRunning()))
 		s.do.say(text)
-		s.end(now, boot.Event{Kind: boot.JobAborted, Rank: -1, Message: text, Code: s.code}, interruptGrace)
+		s.end(now, interruptGrace, boot.Event{Kind: boot.JobAborted, Rank: -1, Message: text, Code: s.code})
 	case jobEnding:
 		s.hurried = true
 		s.setState(jobKilling, now, killGrace)
@@ -194,14 +196,16 @@ func (s *supervisor) outputFailed(now time.Time, err error) {
 	}
 	s.do.say(fmt.Sprintf("writing the ranks' output: %v; the job was ended", err))
 	s.code = ExitError
-	s.end(now, boot.Event{Kind: boot.JobAborted, Rank: -1, Message: "fitrun cannot write output", Code: s.code}, failGrace)
+	s.end(now, failGrace, boot.Event{Kind: boot.JobAborted, Rank: -1, Message: "fitrun cannot write output", Code: s.code})
 }
 
-// end tells all ranks why and begins to end them.
-func (s *supervisor) end(now time.Time, why boot.Event, grace time.Duration) {
+// end tells all ranks why and begins to end them. A rank is not told about itself.
+func (s *supervisor) end(now time.Time, grace time.Duration, why ...boot.Event) {
 	for r := range s.members {
-		if s.members[r].isRunning() && r != why.Rank {
-			s.do.tell(r, why)
+		for _, ev := range why {
+			if s.members[r].isRunning() && r != ev.Rank {
+				s.do.tell(r, ev)
+			}
 		}
 	}
 	s.setState(jobEnding, now, grace)
@@ -209,15 +213,18 @@ func (s *supervisor) end(now time.Time, why boot.Event, grace time.Duration) {
 }
 
 func (s *supervisor) signalAll(sig syscall.Signal) {
-	for r := range s.members {
-		s.signalOne(r, sig)
+	for p := range s.job.Processes {
+		s.signalOne(p, sig)
 	}
 }
 
-// signalOne notes a rank that we end, for its exit says nothing about it.
-func (s *supervisor) signalOne(r int, sig syscall.Signal) {
-	if m := &s.members[r]; m.isRunning() && s.do.signal(r, sig) {
-		m.ended = true
+// signalOne notes the ranks of a process that we end, for its exit says nothing about them.
+func (s *supervisor) signalOne(p int, sig syscall.Signal) {
+	proc := &s.job.Processes[p]
+	if s.members[proc.First].isRunning() && s.do.signal(p, sig) {
+		for _, r := range proc.list() {
+			s.members[r].ended = true
+		}
 	}
 }
 

@@ -19,31 +19,42 @@ type stage struct {
 	t    *testing.T
 	s    *supervisor
 	now  time.Time
-	dead map[int]bool // exited, though the supervisor has not heard yet
+	dead map[int]bool // ranks and processes that have exited, though the supervisor has not heard yet
 	log  []string     // what the hands did
 	last map[int][]string
 }
 
 func newStage(t *testing.T, ranks int, timeout time.Duration) *stage {
+	return newStageOf(t, slices.Repeat([]int{1}, ranks), timeout)
+}
+
+// newStageOf is for processes that hold so many ranks each.
+func newStageOf(t *testing.T, processes []int, timeout time.Duration) *stage {
 	st := &stage{t: t, now: time.Unix(1000, 0), dead: make(map[int]bool), last: make(map[int][]string)}
 	job := &Job{Timeout: timeout}
-	for r := range ranks {
-		job.Ranks = append(job.Ranks, Rank{Info: boot.Info{Rank: r, Size: ranks, Host: "node"}})
+	for p, n := range processes {
+		job.Processes = append(job.Processes, Process{First: len(job.Ranks), Ranks: n})
+		for range n {
+			job.Ranks = append(job.Ranks, Rank{proc: p, Info: boot.Info{Rank: len(job.Ranks), Host: "node"}})
+		}
 	}
 	st.s = newSupervisor(job, st, false, st.now)
 	return st
 }
 
 // running is a stage whose ranks have all joined.
-func running(t *testing.T, ranks int) *stage {
-	st := newStage(t, ranks, 0)
-	for r := range ranks {
-		st.s.started(st.now, r, 100+r)
+func running(t *testing.T, ranks int) *stage { return runningOf(t, slices.Repeat([]int{1}, ranks)...) }
+
+// runningOf is running for processes that hold so many ranks each. Process p has the id 100+p.
+func runningOf(t *testing.T, processes ...int) *stage {
+	st := newStageOf(t, processes, 0)
+	for p := range processes {
+		st.s.started(st.now, p, 100+p)
 	}
-	for r := range ranks {
+	for r := range st.s.members {
 		st.notice(r, boot.Notice{Kind: boot.CardGiven})
 	}
-	for r := range ranks {
+	for r := range st.s.members {
 		st.want("all have joined", fmt.Sprintf("deal %d", r))
 	}
 	st.wantIdle("the job runs")
@@ -51,7 +62,7 @@ func running(t *testing.T, ranks int) *stage {
 }
 
 func (st *stage) notice(r int, n boot.Notice)  { st.s.noticed(st.now, r, n) }
-func (st *stage) exit(r int, e exit)           { st.s.exited(st.now, r, e) }
+func (st *stage) exit(p int, e exit)           { st.s.exited(st.now, p, e) }
 func (st *stage) pass(d time.Duration)         { st.now = st.now.Add(d); st.s.tick(st.now) }
 func (st *stage) did(format string, a ...any)  { st.log = append(st.log, fmt.Sprintf(format, a...)) }
 func (st *stage) tell(rank int, ev boot.Event) { st.did("tell %d %v of %d", rank, ev.Kind, ev.Rank) }
@@ -60,12 +71,18 @@ func (st *stage) isGone(rank int) bool         { return st.dead[rank] }
 func (st *stage) stopStarting()                { st.did("stop starting") }
 func (st *stage) say(text string)              { st.did("say %s", text) }
 
-func (st *stage) signal(rank int, sig syscall.Signal) bool {
-	st.did("signal %d %v", rank, sig)
-	return !st.dead[rank]
+// lend has the bells of two ranks.
+func (st *stage) lend(rank, localRank int) bool {
+	st.did("lend %d the bell of %d", rank, localRank)
+	return localRank < 2
 }
 
-func (st *stage) lastWords(rank int) ([]string, string) { return st.last[rank], "" }
+func (st *stage) signal(proc int, sig syscall.Signal) bool {
+	st.did("signal %d %v", proc, sig)
+	return !st.dead[proc]
+}
+
+func (st *stage) lastWords(proc int) ([]string, string) { return st.last[proc], "" }
 
 // want takes the next action of the hands.
 func (st *stage) want(why, action string) {
@@ -93,12 +110,12 @@ func (st *stage) wantOver(code int) {
 	}
 }
 
-// wantEnding takes the actions that end the job for the given ranks.
-func (st *stage) wantEnding(sig syscall.Signal, ranks ...int) {
+// wantEnding takes the actions that end the job for the given processes.
+func (st *stage) wantEnding(sig syscall.Signal, processes ...int) {
 	st.t.Helper()
 	st.want("no more ranks", "stop starting")
-	for _, r := range ranks {
-		st.want("the job ends", fmt.Sprintf("signal %d %v", r, sig))
+	for _, p := range processes {
+		st.want("the job ends", fmt.Sprintf("signal %d %v", p, sig))
 	}
 	st.wantIdle("that is all")
 }

@@ -1,0 +1,51 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// errNoBell is a Bell in a job that has none.
+var errNoBell = errors.New("boot: asking for a bell: the ranks of this job have none, as they share no memory")
+
+func (s *session) Bell(localRank int, then func(*os.File)) error {
+	switch {
+	case s.info.Bell == nil:
+		return errNoBell
+	case localRank < 0 || localRank >= s.info.LocalSize:
+		return fmt.Errorf("boot: asking for the bell of local rank %d: there are %d on this host", localRank, s.info.LocalSize)
+	}
+	s.bellMu.Lock()
+	s.bells[localRank] = append(s.bells[localRank], then)
+	s.bellMu.Unlock()
+	// After an error then stays where it is, and is never called: nothing more gets through to the launcher.
+	if err := s.send(message{Type: typeBell, Rank: localRank}); err != nil {
+		return fmt.Errorf("boot: asking fitrun for the bell of local rank %d: %w", localRank, err)
+	}
+	return nil
+}
+
+// takeBell hands a bell to whoever asked first for it. One that nobody asked for is closed.
+func (s *session) takeBell(m message) error {
+	files, err := s.in.rights.claim(m.FDs, fdBell)
+	if err != nil {
+		return err
+	}
+	bell := files[0]
+	if bell == nil {
+		return fmt.Errorf("the launcher sent the bell of local rank %d without its descriptor", m.Rank)
+	}
+	s.bellMu.Lock()
+	var then func(*os.File)
+	if waiting := s.bells[m.Rank]; len(waiting) > 0 {
+		then, s.bells[m.Rank] = waiting[0], waiting[1:]
+	}
+	s.bellMu.Unlock()
+	if then == nil {
+		bell.Close()
+		return nil
+	}
+	then(bell)
+	return nil
+}

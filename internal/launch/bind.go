@@ -1,0 +1,86 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"os/exec"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// Binding says whether processes are bound to their cores.
+type Binding string
+
+const (
+	// BindDefault leaves the choice to defaultBinding.
+	BindDefault Binding = ""
+	// BindCore binds each process to its ranks' share of the cores.
+	BindCore Binding = "core"
+	// BindNone binds no process.
+	BindNone Binding = "none"
+
+	// bindEven is BindCore where the cores are divided without remainder, and none is limited in time; else BindNone. So
+	// a job with more ranks than cores is never bound, nor is one that would leave a core idle, or lock itself to a few
+	// of the many cores that a container shares with others.
+	bindEven Binding = "even"
+)
+
+// defaultBinding is what BindDefault means: bindEven or BindNone.
+const defaultBinding = bindEven
+
+// isBound says whether the processes of r are bound, if each rank gets share cores. A process gets all of its share: its
+// workers never have fewer cores to run on than its ranks were given.
+func (r *Request) isBound(share int) (bool, error) {
+	bind := r.Bind
+	if bind == BindDefault {
+		bind = defaultBinding
+	}
+	switch bind {
+	case BindNone:
+		return false, nil
+	case bindEven:
+		return r.Cores == len(r.CPUs) && r.Cores == r.Ranks*share, nil
+	case BindCore:
+		if need := r.Ranks * share; need > len(r.CPUs) {
+			return false, fmt.Errorf("--bind-to core: %d ranks, and %d core(s) to bind them to; use --bind-to none, or at most %d ranks",
+				r.Ranks, len(r.CPUs), len(r.CPUs))
+		}
+		return true, nil
+	default:
+		panic("launch: bug: binding " + string(bind))
+	}
+}
+
+// Bindings says for each process where it runs, for people.
+func (j *Job) Bindings() []string {
+	var lines []string
+	for i := range j.Processes {
+		p := &j.Processes[i]
+		where := "not bound"
+		if p.Bound != nil {
+			where = "bound to core(s) " + sys.FormatCPUs(p.Bound)
+		}
+		lines = append(lines, fmt.Sprintf("%s on %s: %s", rankList(p.list()), p.Host, where))
+	}
+	return lines
+}
+
+// startBound starts cmd on cpus only, or where the caller may run if cpus is nil. The new process inherits the affinity
+// of the thread that starts it; there is no moment at which it runs elsewhere. Preconditions:
+//   - The caller is locked to its thread. Threads that the Go runtime starts meanwhile do not inherit the affinity: it
+//     never makes them from a locked one.
+func startBound(cmd *exec.Cmd, cpus []int) error {
+	if cpus == nil {
+		return cmd.Start()
+	}
+	before, err := sys.ThreadCPUs(0)
+	if err == nil {
+		err = sys.SetThreadCPUs(0, cpus)
+	}
+	if err != nil {
+		return fmt.Errorf("binding it to core(s) %s: %w; use --bind-to none", sys.FormatCPUs(cpus), err)
+	}
+	defer sys.SetThreadCPUs(0, before) // they were allowed a moment ago; if not now, starting the next process says so
+	return cmd.Start()
+}
