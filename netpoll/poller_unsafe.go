@@ -67,10 +67,10 @@ func millis(d time.Duration) uintptr {
 	return uintptr(min((int64(d)+int64(time.Millisecond)-1)/int64(time.Millisecond), 1<<31-1))
 }
 
-// drain takes the wakes out of the eventfd. Preconditions: s.mu is held.
-func (s *Seat) drain() error {
+// drainEvent takes what was rung out of an eventfd.
+func drainEvent(fd int) error {
 	var count uint64
-	_, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(s.wakeFD.raw), uintptr(unsafe.Pointer(&count)), 8)
+	_, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&count)), 8)
 	switch errno {
 	case 0, unix.EAGAIN, unix.EINTR: // the event stays, and so does the next wait's return
 		return nil
@@ -80,13 +80,13 @@ func (s *Seat) drain() error {
 	return os.NewSyscallError("read", errno)
 }
 
-// ring adds one to the eventfd. Preconditions: s.mu is held.
-func (s *Seat) ring() error {
+// ringEvent adds one to an eventfd.
+func ringEvent(fd int) error {
 	one := uint64(1)
 	for {
-		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(s.wakeFD.raw), uintptr(unsafe.Pointer(&one)), 8)
+		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
 		switch errno {
-		case 0:
+		case 0, unix.EAGAIN: // full: whoever is to hear it has not looked at 2^64 rings
 			return nil
 		case unix.EINTR:
 			continue

@@ -27,6 +27,11 @@ type Seat struct {
 	poller *Poller
 	pwait2 bool // the kernel has epoll_pwait2: waits are exact to the timer slack, not to the millisecond
 
+	// Prompt lets a waiter that takes the core from its waker, in the middle of Wake, go on at once. Without it the waiter
+	// stumbles over the waker's mutex, parks and gives its P away: its waker is back sooner, but the waiter is late by
+	// 100 us, and where every P computes by milliseconds. Set it before the first wait.
+	Prompt bool
+
 	// Owned by whoever waits.
 	outer  descriptor
 	waited [2]unix.EpollEvent
@@ -38,8 +43,8 @@ type Seat struct {
 	// armed is set by Arm and cleared by the wait that the sockets end.
 	armed atomic.Bool
 
-	mu     sync.Mutex // guards against using descriptors that Close has closed
-	wakeFD descriptor // guarded by mu
+	mu     sync.RWMutex // guards against using descriptors that Close has closed
+	wakeFD descriptor   // guarded by mu
 }
 
 // NewSeat makes another seat at p, not armed. Close it before p.
@@ -83,8 +88,8 @@ func (s *Seat) Arm() error {
 	if s.armed.Swap(true) {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	if s.outer.raw < 0 {
 		return os.ErrClosed
 	}
@@ -127,9 +132,9 @@ func (s *Seat) roused(n int, errno unix.Errno) error {
 			s.armed.Store(false)
 			continue
 		}
-		s.mu.Lock()
-		err = s.drain()
-		s.mu.Unlock()
+		s.mu.RLock()
+		err = drainEvent(s.wakeFD.raw)
+		s.mu.RUnlock()
 		// A swap, not a store: it reads what the wakers' swaps wrote, so what they did before Wake, even before a Wake that
 		// was elided, is visible to whoever called this wait.
 		s.woken.Swap(false)
@@ -144,7 +149,12 @@ func (s *Seat) Wake() error {
 	if s.woken.Swap(true) {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ring()
+	if s.Prompt {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+	} else {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	return ringEvent(s.wakeFD.raw)
 }
