@@ -23,12 +23,13 @@ const (
 	Linear                             // every message goes straight to its receiver, all at once
 	Bruck                              // lg p rounds of packed blocks
 	Pairwise                           // p-1 rounds, each with one partner to send to and one to receive from
+	TwoLevel                           // inside each host, and between the leaders of hosts
 	numAlgorithms
 )
 
 var algorithmNames = [numAlgorithms]string{
 	"auto", "dissemination", "binomial", "chain", "scatter-allgather", "scatter-ring", "recursive-doubling",
-	"recursive-halving", "rabenseifner", "ring", "linear", "bruck", "pairwise",
+	"recursive-halving", "rabenseifner", "ring", "linear", "bruck", "pairwise", "two-level",
 }
 
 func (a Algorithm) String() string {
@@ -70,16 +71,16 @@ var kinds = [numKinds]struct {
 	name string
 	algs []Algorithm
 }{
-	KindBarrier:       {"barrier", []Algorithm{Dissemination}},
-	KindBcast:         {"bcast", []Algorithm{Binomial, Chain, ScatterAllgather, ScatterRing}},
-	KindReduce:        {"reduce", []Algorithm{Binomial, Rabenseifner}},
-	KindAllreduce:     {"allreduce", []Algorithm{RecursiveDoubling, Rabenseifner, Ring}},
+	KindBarrier:       {"barrier", []Algorithm{Dissemination, TwoLevel}},
+	KindBcast:         {"bcast", []Algorithm{Binomial, Chain, ScatterAllgather, ScatterRing, TwoLevel}},
+	KindReduce:        {"reduce", []Algorithm{Binomial, Rabenseifner, TwoLevel}},
+	KindAllreduce:     {"allreduce", []Algorithm{RecursiveDoubling, Rabenseifner, Ring, TwoLevel}},
 	KindScan:          {"scan", []Algorithm{RecursiveDoubling, Chain}},
 	KindExscan:        {"exscan", []Algorithm{RecursiveDoubling}},
 	KindReduceScatter: {"reduce-scatter", []Algorithm{RecursiveHalving, Ring}},
-	KindGather:        {"gather", []Algorithm{Binomial, Linear}},
-	KindScatter:       {"scatter", []Algorithm{Binomial, Linear}},
-	KindAllgather:     {"allgather", []Algorithm{RecursiveDoubling, Bruck, Ring}},
+	KindGather:        {"gather", []Algorithm{Binomial, Linear, TwoLevel}},
+	KindScatter:       {"scatter", []Algorithm{Binomial, Linear, TwoLevel}},
+	KindAllgather:     {"allgather", []Algorithm{RecursiveDoubling, Bruck, Ring, TwoLevel}},
 	KindAlltoall:      {"alltoall", []Algorithm{Bruck, Pairwise, Linear}},
 }
 

@@ -23,39 +23,51 @@ func TestParse(t *testing.T) {
 	if _, err := ParseKind("gossip"); err == nil {
 		t.Error("ParseKind of nonsense succeeds")
 	}
-	if numAlgorithms.String() != "Algorithm(13)" || numKinds.String() != "Kind(11)" {
+	if numAlgorithms.String() != "Algorithm(14)" || numKinds.String() != "Kind(11)" {
 		t.Errorf("unnamed: %v, %v", numAlgorithms, numKinds)
 	}
 }
 
-// A choice is one that its collective can carry out.
+// A choice is one that its collective can carry out, whoever shares a host.
 func TestChoose(t *testing.T) {
-	for size := 1; size <= 70; size++ {
-		for bytes := 1; bytes <= 32<<20; bytes = bytes*3/2 + 1 {
-			for _, commutative := range []bool{false, true} {
-				for k, a := range map[Kind]Algorithm{
-					KindBcast:         ChooseBcast(size, bytes),
-					KindReduce:        ChooseReduce(size, bytes, commutative),
-					KindAllreduce:     ChooseAllreduce(size, bytes, commutative),
-					KindScan:          ChooseScan(size, bytes, commutative),
-					KindReduceScatter: ChooseReduceScatter(size, bytes, commutative),
-					KindGather:        ChooseGather(size, bytes),
-					KindScatter:       ChooseScatter(size, bytes),
-					KindAllgather:     ChooseAllgather(size, bytes),
-					KindAlltoall:      ChooseAlltoall(size, bytes),
-				} {
-					if !k.Has(a) {
-						t.Fatalf("%v of %d bytes at %d ranks: %v", k, bytes, size, a)
-					}
-					if a == Ring && (k == KindAllreduce || k == KindReduceScatter) && !commutative {
-						t.Fatalf("%v of %d bytes at %d ranks combines out of order", k, bytes, size)
-					}
-				}
-				if a := ChooseAllgatherv(size, bytes); a != Bruck && a != Ring {
-					t.Fatalf("allgatherv of %d bytes at %d ranks: %v", bytes, size, a)
+	for size := 1; size <= 70; size += 1 + size/20 {
+		for _, p := range []*Places{nil, NewPlaces(blocks(3)(size)), NewPlaces(roundRobin(3)(size))} {
+			for bytes := 1; bytes <= 32<<20; bytes = bytes*3/2 + 1 {
+				for _, commutative := range []bool{false, true} {
+					testChoose(t, size, bytes, commutative, p)
 				}
 			}
 		}
+	}
+}
+
+func testChoose(t *testing.T, size, bytes int, commutative bool, p *Places) {
+	t.Helper()
+	for k, a := range map[Kind]Algorithm{
+		KindBarrier:       ChooseBarrier(p),
+		KindBcast:         ChooseBcast(size, bytes, p),
+		KindReduce:        ChooseReduce(size, bytes, commutative, p),
+		KindAllreduce:     ChooseAllreduce(size, bytes, commutative, p),
+		KindScan:          ChooseScan(size, bytes, commutative),
+		KindExscan:        RecursiveDoubling,
+		KindReduceScatter: ChooseReduceScatter(size, bytes, commutative),
+		KindGather:        ChooseGather(size, bytes, p),
+		KindScatter:       ChooseScatter(size, bytes, p),
+		KindAllgather:     ChooseAllgather(size, bytes, p),
+		KindAlltoall:      ChooseAlltoall(size, bytes),
+	} {
+		reduces := k == KindReduce || k == KindAllreduce
+		switch {
+		case !k.Has(a):
+			t.Fatalf("%v of %d bytes at %d ranks: %v", k, bytes, size, a)
+		case a == Ring && (k == KindAllreduce || k == KindReduceScatter) && !commutative:
+			t.Fatalf("%v of %d bytes at %d ranks combines out of order", k, bytes, size)
+		case a == TwoLevel && (p == nil || reduces && !p.canReduce(commutative)):
+			t.Fatalf("%v of %d bytes at %d ranks on two levels", k, bytes, size)
+		}
+	}
+	if a := ChooseAllgatherv(size, bytes, p); a != Bruck && a != Ring && (a != TwoLevel || p == nil) {
+		t.Fatalf("allgatherv of %d bytes at %d ranks: %v", bytes, size, a)
 	}
 }
 

@@ -6,13 +6,16 @@ package coll
 //   - RecursiveDoubling: partners exchange all they have. lg p rounds, m(p-1) bytes for blocks of m; only if p is a power of two.
 //   - Bruck (Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997): in round k
 //     a rank sends the 2^k blocks it has to the rank 2^k behind. lg p rounds, m(p-1) bytes, and a copy of out.
-//   - Ring: p-1 rounds, m(p-1) bytes, between neighbours only, nothing copied.
+//   - Ring: p-1 rounds, m(p-1) bytes, between neighbours only, nothing copied. It takes the ranks host by host if it is known who
+//     shares a host: N messages between N hosts per round.
+//   - TwoLevel: Gather inside each host, Allgather between leaders, Bcast inside. lg N rounds between N hosts while blocks are short.
 func Allgather(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...Step) []Step {
 	if len(in) == 0 {
 		return after
 	}
-	if !KindAllgather.Has(alg) || alg == RecursiveDoubling && !isPowerOfTwo(size) {
-		alg = ChooseAllgather(size, len(in))
+	p := placesOf(g, size)
+	if !KindAllgather.Has(alg) || alg == RecursiveDoubling && !isPowerOfTwo(size) || alg == TwoLevel && p == nil {
+		alg = ChooseAllgather(size, len(in), p)
 	}
 	if alg == RecursiveDoubling {
 		return allgatherDoubling(g, rank, size, in, out, after)
@@ -22,28 +25,41 @@ func Allgather(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...
 }
 
 // Allgatherv collects in of rank r as the counts[r] bytes at displs[r] of out at every rank (MPI 4.1, 6.7). In place: in may be this
-// rank's block of out. By Bruck or Ring; see [Allgather]. Empty blocks are not sent.
+// rank's block of out. By Bruck, Ring or TwoLevel; see [Allgather]. Bruck and Ring do not send empty blocks.
 func Allgatherv(g Graph, alg Algorithm, rank, size int, in, out []byte, counts, displs []int, after ...Step) []Step {
-	if alg != Bruck && alg != Ring {
+	p := placesOf(g, size)
+	if alg != Bruck && alg != Ring && (alg != TwoLevel || p == nil) {
 		total := 0
 		for _, n := range counts {
 			total += n
 		}
-		alg = ChooseAllgatherv(size, total)
+		alg = ChooseAllgatherv(size, total, p)
 	}
 	in = in[:counts[rank]]
-	if alg == Bruck {
+	switch alg {
+	case Bruck:
 		return allgatherBruck(g, rank, size, in, out, counts, displs, after)
+	case TwoLevel:
+		return allgatherTwoLevel(g, p, rank, in, out, counts, displs, after)
+	}
+	return allgatherRing(g, p, rank, size, in, out, counts, displs, after)
+}
+
+// allgatherRing goes round the ranks in their order, or host by host.
+func allgatherRing(g Graph, p *Places, rank, size int, in, out []byte, counts, displs []int, after []Step) []Step {
+	at, v := func(v int) int { return v }, rank
+	if p != nil {
+		at, v = func(v int) int { return p.order[v] }, p.pos[rank]
 	}
 	own := move(g, block(out, counts, displs, rank), in, after)
 	part := func(b int) []byte {
-		if b == rank {
+		if b == v {
 			return in
 		}
-		return block(out, counts, displs, b)
+		return block(out, counts, displs, at(b))
 	}
-	held := func(v, b int) bool { return b == v || counts[b] == 0 }
-	done := ringAllgather(g, rank, size, func(v int) int { return v }, held, part, after)
+	held := func(v, b int) bool { return b == v || counts[at(b)] == 0 }
+	done := ringAllgather(g, v, size, at, held, part, after)
 	return with(own, done...)
 }
 

@@ -10,6 +10,10 @@ package coll
 //   - Ring (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009): reduce-scatter and
 //     allgather round a ring. 2(p-1) rounds, 2n(p-1)/p bytes for every p. Combines block b in the order of ranks b+1, b+2, ..., b, so
 //     only if the operation commutes; each block is combined once, so that all ranks get the same bits.
+//   - TwoLevel: Reduce inside each host, Allreduce between leaders, Bcast inside. Each part as Auto; lg N rounds between N hosts while
+//     vectors are short. Only if the operation commutes or the ranks of every host are contiguous.
+//
+// If it is known who shares a host and the operation commutes, the flat algorithms take the ranks host by host.
 func Allreduce(g Graph, alg Algorithm, rank, size int, in, out []byte, red Reducer, after ...Step) []Step {
 	if len(in) == 0 {
 		return after
@@ -17,10 +21,16 @@ func Allreduce(g Graph, alg Algorithm, rank, size int, in, out []byte, red Reduc
 	if size == 1 {
 		return move(g, out, in, after)
 	}
-	if !KindAllreduce.Has(alg) || alg == Ring && !red.Commutative {
-		alg = ChooseAllreduce(size, len(in), red.Commutative)
+	p := placesOf(g, size)
+	if !KindAllreduce.Has(alg) || alg == Ring && !red.Commutative || alg == TwoLevel && !p.canReduce(red.Commutative) {
+		alg = ChooseAllreduce(size, len(in), red.Commutative, p)
+	}
+	if red.Commutative && alg != TwoLevel {
+		g, rank, _ = p.hostOrder(g, rank, none)
 	}
 	switch alg {
+	case TwoLevel:
+		return allreduceTwoLevel(g, p, rank, in, out, red, after)
 	case RecursiveDoubling:
 		return allreduceDoubling(g, rank, size, in, out, red, after)
 	case Rabenseifner:

@@ -9,12 +9,25 @@ import "slices"
 //   - ScatterAllgather, ScatterRing: van de Geijn's way for long messages (Barnett et al., "Interprocessor collective
 //     communication library", 1994): a binomial scatter, then an allgather by recursive doubling (2 lg p rounds) or by a ring
 //     (lg p + p-1 rounds), 2n(p-1)/p bytes. What a rank kept from the scatter for its subtree is not sent to it again.
+//   - TwoLevel: between leaders, then inside each host. Each part as Auto; N-1 messages between N hosts while they are short.
+//
+// If it is known who shares a host, the flat algorithms take the ranks host by host from the root on: a Chain passes from host to
+// host N-1 times.
 func Bcast(g Graph, alg Algorithm, rank, size, root int, buf []byte, after ...Step) []Step {
 	if size == 1 || len(buf) == 0 {
 		return after
 	}
-	if !KindBcast.Has(alg) {
-		alg = ChooseBcast(size, len(buf))
+	p := placesOf(g, size)
+	if !KindBcast.Has(alg) || alg == TwoLevel && p == nil {
+		alg = ChooseBcast(size, len(buf), p)
+	}
+	if alg == TwoLevel {
+		return bcastTwoLevel(g, p, rank, root, buf, after)
+	}
+	if p != nil {
+		order := p.orderFrom(root)
+		rank, root = slices.Index(order, rank), 0
+		g = newGroup(g, order, rank, root)
 	}
 	t := tree{size: size, root: root, v: mod(rank-root, size)}
 	switch alg {
@@ -59,14 +72,20 @@ func (t tree) children() []int {
 }
 
 func bcastBinomial(g Graph, t tree, buf []byte, after []Step) []Step {
+	ready, sent := bcastTree(g, t, buf, after)
+	return with(ready, sent...)
+}
+
+// bcastTree is bcastBinomial that tells apart when buf is valid and when it has been passed on.
+func bcastTree(g Graph, t tree, buf []byte, after []Step) (ready, sent []Step) {
+	ready = after
 	if t.v != 0 {
-		after = []Step{g.Recv(t.rank(t.parent()), buf, after...)}
+		ready = []Step{g.Recv(t.rank(t.parent()), buf, after...)}
 	}
-	done := after
 	for _, c := range t.children() {
-		done = with(done, g.Send(t.rank(c), buf, after...))
+		sent = append(sent, g.Send(t.rank(c), buf, ready...))
 	}
-	return done
+	return ready, sent
 }
 
 func bcastChain(g Graph, t tree, buf []byte, after []Step) []Step {

@@ -19,6 +19,21 @@ var (
 	alltoallPairwiseFrom = 32 << 10  // one block: linear below
 )
 
+// Up to where leaders speak for their hosts, in bytes unless said. Reasoned from the costs, and to be measured as well. A message
+// inside a host costs a small part of one between hosts, so while messages are short what counts is how many of them follow each
+// other between hosts, and how many each host has to take.
+//
+// Long ones are another matter. A leader alone then holds up its host: it combines, sends and receives for all, and its
+// host waits for the whole message before the first byte goes on. Flat algorithms that take the ranks host by host send as
+// little between hosts: a chain or a ring crosses once per host and is a pipeline besides, and recursive halving exchanges the long
+// halves inside and shares what crosses, and the arithmetic, among all ranks of the host.
+var (
+	bcastTwoLevelTo     = 1 << 20  // whole message: Chain from here on
+	reduceTwoLevelTo    = 32 << 10 // whole vector: the flat choice from here on
+	allreduceTwoLevelTo = 32 << 10 // whole vector: the flat choice from here on
+	gatherTwoLevelHosts = 64       // hosts up to which a root may serve all leaders itself; the flat choice above
+)
+
 // Sizes that shape algorithms from within, to be measured as well.
 var (
 	segmentBytes   = 128 << 10 // a segment of a pipeline, or of an exchange whose operands are combined as they arrive
@@ -28,9 +43,23 @@ var (
 
 func isPowerOfTwo(n int) bool { return n&(n-1) == 0 }
 
+// The Choose functions choose for size ranks, of which p, if it is not nil, says who shares a host.
+
+// ChooseBarrier chooses for a barrier.
+func ChooseBarrier(p *Places) Algorithm {
+	if p != nil {
+		return TwoLevel
+	}
+	return Dissemination
+}
+
 // ChooseBcast chooses for a message of bytes.
-func ChooseBcast(size, bytes int) Algorithm {
+func ChooseBcast(size, bytes int, p *Places) Algorithm {
 	switch {
+	case p != nil && bytes < bcastTwoLevelTo:
+		return TwoLevel
+	case p != nil:
+		return Chain
 	case size < bcastScatterRanks || bytes < bcastScatterFrom:
 		return Binomial
 	case bytes < bcastChainFrom:
@@ -41,16 +70,22 @@ func ChooseBcast(size, bytes int) Algorithm {
 }
 
 // ChooseReduce chooses for a vector of bytes at each rank.
-func ChooseReduce(size, bytes int, _ bool) Algorithm {
-	if size <= 2 || bytes < reduceHalvingFrom {
+func ChooseReduce(size, bytes int, commutative bool, p *Places) Algorithm {
+	switch {
+	case bytes < reduceTwoLevelTo && p.canReduce(commutative):
+		return TwoLevel
+	case size <= 2 || bytes < reduceHalvingFrom:
 		return Binomial
+	default:
+		return Rabenseifner
 	}
-	return Rabenseifner
 }
 
 // ChooseAllreduce chooses for a vector of bytes at each rank.
-func ChooseAllreduce(size, bytes int, commutative bool) Algorithm {
+func ChooseAllreduce(size, bytes int, commutative bool, p *Places) Algorithm {
 	switch {
+	case bytes < allreduceTwoLevelTo && p.canReduce(commutative):
+		return TwoLevel
 	case bytes < allreduceHalvingFrom:
 		return RecursiveDoubling
 	case commutative && bytes >= allreduceRingFrom && !isPowerOfTwo(size):
@@ -77,21 +112,27 @@ func ChooseReduceScatter(size, bytes int, commutative bool) Algorithm {
 }
 
 // ChooseGather chooses for one rank's block of bytes.
-func ChooseGather(size, bytes int) Algorithm {
-	if size > 2 && bytes < gatherLinearFrom {
+func ChooseGather(size, bytes int, p *Places) Algorithm {
+	switch {
+	case size <= 2 || bytes >= gatherLinearFrom:
+		return Linear
+	case p != nil && len(p.members) <= gatherTwoLevelHosts:
+		return TwoLevel
+	default:
 		return Binomial
 	}
-	return Linear
 }
 
 // ChooseScatter chooses for one rank's block of bytes.
-func ChooseScatter(size, bytes int) Algorithm { return ChooseGather(size, bytes) }
+func ChooseScatter(size, bytes int, p *Places) Algorithm { return ChooseGather(size, bytes, p) }
 
 // ChooseAllgather chooses for one rank's block of bytes.
-func ChooseAllgather(size, bytes int) Algorithm {
+func ChooseAllgather(size, bytes int, p *Places) Algorithm {
 	switch {
 	case size*bytes >= allgatherRingFrom && size > 2:
 		return Ring
+	case p != nil:
+		return TwoLevel
 	case isPowerOfTwo(size):
 		return RecursiveDoubling
 	default:
@@ -100,11 +141,15 @@ func ChooseAllgather(size, bytes int) Algorithm {
 }
 
 // ChooseAllgatherv chooses for blocks of total bytes together.
-func ChooseAllgatherv(size, total int) Algorithm {
-	if total >= allgatherRingFrom || size <= 2 {
+func ChooseAllgatherv(size, total int, p *Places) Algorithm {
+	switch {
+	case total >= allgatherRingFrom || size <= 2:
 		return Ring
+	case p != nil:
+		return TwoLevel
+	default:
+		return Bruck
 	}
-	return Bruck
 }
 
 // ChooseAlltoall chooses for one block of bytes from each rank to each.

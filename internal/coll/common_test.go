@@ -14,6 +14,22 @@ var testSizes = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17}
 // testLengths are the lengths, in elements or bytes, that every algorithm is tested with.
 var testLengths = []int{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 127}
 
+// sizes are testSizes, or some of them where every layout of hosts is tested.
+func sizes() []int {
+	if testLayout != nil {
+		return []int{3, 4, 6, 8, 9, 17}
+	}
+	return testSizes
+}
+
+// lengths are testLengths, or some of them where every layout of hosts is tested.
+func lengths() []int {
+	if testLayout != nil {
+		return []int{0, 1, 9, 32, 127}
+	}
+	return testLengths
+}
+
 // seeds calls f with a few fresh seeds, or with the one to replay.
 func seeds(t *testing.T, n int, f func(seed uint64)) {
 	t.Helper()

@@ -33,9 +33,20 @@
 //
 // A reduction combines contiguous ranges of ranks only, the lower on the left, so that an operation that does not commute is right,
 // unless the algorithm says that it needs a commutative one. All ranks of Allreduce hold the same bits, and the same call gives
-// the same bits on every run: which operand meets which depends on ranks, size and algorithm, never on time. (MPI 4.1, 6.9.1:
+// the same bits on every run: which operand meets which depends on ranks, size, layout and algorithm, never on time. (MPI 4.1, 6.9.1:
 // "It is strongly recommended that MPI_REDUCE be implemented so that the same result be obtained whenever the function is applied
 // on the same arguments, appearing in the same order.")
+//
+// # Hosts
+//
+// A Graph that is [Placed] tells which ranks share a host ([Places]). The algorithm [TwoLevel] then works inside each host and
+// between one leader of each: the root on its own host, the lowest rank elsewhere. Both parts are flat algorithms over the
+// ranks concerned; the second starts at a rank when its part in the first is complete, or sooner where all its messages go to other
+// ranks. Flat algorithms take the ranks host by host where their order does not matter. So which operand of a reduction meets which
+// depends on the layout too: the same layout gives the same bits on every run.
+//
+// A reduction whose operation does not commute knows of hosts only if the ranks of every host are contiguous. If all ranks share a
+// host, or no two do, everything is as if nothing were known.
 //
 // # Cost
 //

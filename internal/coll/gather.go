@@ -5,15 +5,19 @@ package coll
 //
 //   - Binomial: subtrees collect their blocks first. lg p rounds, m(p-1) bytes into the root for blocks of m.
 //   - Linear: every rank sends to the root. p-1 messages into the root, m(p-1) bytes; nothing is copied on the way.
+//   - TwoLevel: inside each host, then from the leaders to the root. N-1 messages between N hosts.
 func Gather(g Graph, alg Algorithm, rank, size, root int, in, out []byte, after ...Step) []Step {
 	m := len(in)
 	if m == 0 {
 		return after
 	}
-	if !KindGather.Has(alg) {
-		alg = ChooseGather(size, m)
+	p := placesOf(g, size)
+	if !KindGather.Has(alg) || alg == TwoLevel && p == nil {
+		alg = ChooseGather(size, m, p)
 	}
 	switch alg {
+	case TwoLevel:
+		return gatherTwoLevel(g, p, rank, root, in, out, after)
 	case Binomial:
 		return gatherBinomial(g, tree{size: size, root: root, v: mod(rank-root, size)}, in, out, after)
 	case Linear:

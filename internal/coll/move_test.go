@@ -9,7 +9,7 @@ import (
 
 // MPI 4.1, 6.3: "The call returns at any MPI process only after all group members have entered the call."
 func TestBarrier(t *testing.T) {
-	for _, size := range testSizes {
+	for _, size := range sizes() {
 		seeds(t, 20, func(seed uint64) {
 			entered := 0
 			build := func(rank int, g Graph) []Step {
@@ -31,8 +31,8 @@ func TestBcast(t *testing.T) {
 	smallSegments(t)
 	for _, alg := range algorithms(KindBcast) {
 		t.Run(alg.String(), func(t *testing.T) {
-			for _, size := range testSizes {
-				for _, n := range append(testLengths, 500) {
+			for _, size := range sizes() {
+				for _, n := range append(lengths(), 500) {
 					seeds(t, 2, func(seed uint64) { testBcast(t, alg, size, n, seed) })
 				}
 			}
@@ -67,7 +67,7 @@ func testBcast(t *testing.T, alg Algorithm, size, n int, seed uint64) {
 func TestGatherScatter(t *testing.T) {
 	for _, alg := range algorithms(KindGather) {
 		t.Run(alg.String(), func(t *testing.T) {
-			for _, size := range testSizes {
+			for _, size := range sizes() {
 				for _, m := range []int{0, 1, 3, 8} {
 					seeds(t, 3, func(seed uint64) {
 						counts, displs := even(size, m)
@@ -85,7 +85,7 @@ func TestGatherScatter(t *testing.T) {
 }
 
 func TestGathervScatterv(t *testing.T) {
-	for _, size := range testSizes {
+	for _, size := range sizes() {
 		seeds(t, 20, func(seed uint64) {
 			counts, displs, total := layout(rand.New(rand.NewPCG(seed, 9)), size)
 			testGather(t, size, counts, displs, total, seed, func(g Graph, r, root int, in, out []byte) []Step {
@@ -158,7 +158,7 @@ func testScatter(t *testing.T, size int, counts, displs []int, total int, seed u
 func TestAllgather(t *testing.T) {
 	for _, alg := range algorithms(KindAllgather) {
 		t.Run(alg.String(), func(t *testing.T) {
-			for _, size := range testSizes {
+			for _, size := range sizes() {
 				for _, m := range []int{0, 1, 5, 16} {
 					seeds(t, 3, func(seed uint64) {
 						counts, displs := even(size, m)
@@ -211,7 +211,7 @@ func testAllgather(t *testing.T, size int, counts, displs []int, total int, seed
 func TestAlltoall(t *testing.T) {
 	for _, alg := range algorithms(KindAlltoall) {
 		t.Run(alg.String(), func(t *testing.T) {
-			for _, size := range testSizes {
+			for _, size := range sizes() {
 				for _, m := range []int{0, 1, 5, 16} {
 					seeds(t, 3, func(seed uint64) {
 						in, out, want := make([][]byte, size), make([][]byte, size), make([][]byte, size)
@@ -246,7 +246,7 @@ func TestAlltoallv(t *testing.T) {
 	for _, window := range []int{1, 3, 32} {
 		old := linearWindow
 		linearWindow = window
-		for _, size := range testSizes {
+		for _, size := range sizes() {
 			seeds(t, 5, func(seed uint64) { testAlltoallv(t, size, seed) })
 		}
 		linearWindow = old

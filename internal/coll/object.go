@@ -3,18 +3,36 @@ package coll
 // Collectives over serialised values, whose sizes differ and are not known while the schedule is built. A value is a *[]byte that is
 // read when the schedule sends it; a result is new memory. An empty value is a message like any other.
 
-// BcastObject gives *data of rank root to *data of every rank (MPI 4.1, 6.4): a binomial tree, lg p rounds. Its size is not known to
-// the receivers, so there is no choice by size.
+// BcastObject gives *data of rank root to *data of every rank (MPI 4.1, 6.4): a binomial tree, lg p rounds, or one between leaders
+// and one inside each host. Its size is not known to the receivers, so there is no choice by size.
 func BcastObject(g Graph, rank, size, root int, data *[]byte, after ...Step) []Step {
-	t := tree{size: size, root: root, v: mod(rank-root, size)}
+	ready, sent := bcastObject(g, rank, size, root, data, after)
+	return join(g, with(ready, sent...))
+}
+
+// bcastObject tells apart when *data is valid and when it has been passed on.
+func bcastObject(g Graph, rank, size, root int, data *[]byte, after []Step) (ready, sent []Step) {
+	p := placesOf(g, size)
+	if p == nil {
+		return bcastObjectTree(g, tree{size: size, root: root, v: mod(rank-root, size)}, data, after)
+	}
+	l := p.levels(g, rank, root)
+	if l.leads() {
+		after, sent = bcastObjectTree(l.between, l.between.tree(), data, after)
+	}
+	ready, inside := bcastObjectTree(l.inside, l.inside.tree(), data, after)
+	return ready, with(sent, inside...)
+}
+
+func bcastObjectTree(g Graph, t tree, data *[]byte, after []Step) (ready, sent []Step) {
+	ready = after
 	if t.v != 0 {
-		after = []Step{g.RecvInto(t.rank(t.parent()), data, after...)}
+		ready = []Step{g.RecvInto(t.rank(t.parent()), data, after...)}
 	}
-	done := after
 	for _, c := range t.children() {
-		done = with(done, g.SendFrom(t.rank(c), data, after...))
+		sent = append(sent, g.SendFrom(t.rank(c), data, ready...))
 	}
-	return done
+	return ready, sent
 }
 
 // GatherObject sets all[r] of rank root to *mine of rank r (MPI 4.1, 6.5): every rank sends to the root. all of the others is not

@@ -19,7 +19,7 @@ func words(rng *rand.Rand, size int) [][]byte {
 }
 
 func TestBcastObject(t *testing.T) {
-	for _, size := range testSizes {
+	for _, size := range sizes() {
 		seeds(t, 10, func(seed uint64) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			root, data := rng.IntN(size), make([][]byte, size)
@@ -45,7 +45,7 @@ func TestBcastObject(t *testing.T) {
 }
 
 func TestGatherScatterObject(t *testing.T) {
-	for _, size := range testSizes {
+	for _, size := range sizes() {
 		seeds(t, 10, func(seed uint64) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			root, mine, all, back := rng.IntN(size), words(rng, size), make([][]byte, size), make([][]byte, size)
@@ -68,7 +68,7 @@ func TestGatherScatterObject(t *testing.T) {
 }
 
 func TestAllgatherAlltoallObject(t *testing.T) {
-	for _, size := range testSizes {
+	for _, size := range sizes() {
 		seeds(t, 10, func(seed uint64) {
 			mine := words(rand.New(rand.NewPCG(seed, 2)), size)
 			all, out := make([][][]byte, size), make([][][]byte, size)
@@ -148,7 +148,7 @@ func TestReduceObjects(t *testing.T) {
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, size := range testSizes {
+			for _, size := range sizes() {
 				seeds(t, 10, func(seed uint64) {
 					rng := rand.New(rand.NewPCG(seed, 2))
 					w, acc, root := words(rng, size), make([]string, size), rng.IntN(size)

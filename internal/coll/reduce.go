@@ -10,6 +10,10 @@ import "math/bits"
 //     reducing to rank 0 first would cost. lg p rounds, n lg p bytes into the root.
 //   - Rabenseifner (Rabenseifner, "Optimization of collective reduction operations", 2004): reduce-scatter by recursive halving, then
 //     a gather. 2 lg p rounds, 2n(p-1)/p bytes; one round and n bytes more if p is no power of two.
+//   - TwoLevel: inside each host, then between leaders. Each part as Auto; N-1 messages between N hosts while they are short. Only if
+//     the operation commutes or the ranks of every host are contiguous.
+//
+// If it is known who shares a host and the operation commutes, the flat algorithms take the ranks host by host.
 func Reduce(g Graph, alg Algorithm, rank, size, root int, in, out []byte, red Reducer, after ...Step) []Step {
 	if rank != root {
 		out = nil
@@ -20,10 +24,16 @@ func Reduce(g Graph, alg Algorithm, rank, size, root int, in, out []byte, red Re
 	if size == 1 {
 		return move(g, out, in, after)
 	}
-	if !KindReduce.Has(alg) {
-		alg = ChooseReduce(size, len(in), red.Commutative)
+	p := placesOf(g, size)
+	if !KindReduce.Has(alg) || alg == TwoLevel && !p.canReduce(red.Commutative) {
+		alg = ChooseReduce(size, len(in), red.Commutative, p)
+	}
+	if red.Commutative && alg != TwoLevel {
+		g, rank, root = p.hostOrder(g, rank, root)
 	}
 	switch alg {
+	case TwoLevel:
+		return reduceTwoLevel(g, p, rank, root, in, out, red, after)
 	case Binomial:
 		acc, done := fold(g, red, in, out, treeRounds(rank, size, root, span{0, len(in)}), after)
 		if rank == root {

@@ -10,8 +10,17 @@ type ObjectReducer struct {
 }
 
 // ReduceObject leaves the combination of all ranks' accumulators in that of rank root (MPI 4.1, 6.9.1); those of the others are
-// scratch. The ordered binomial tree of [Reduce]: lg p rounds.
+// scratch. The ordered binomial tree of [Reduce]: lg p rounds; one inside each host, then one between leaders, if the ranks of every
+// host are contiguous.
 func ReduceObject(g Graph, rank, size, root int, red ObjectReducer, after ...Step) []Step {
+	if p := placesOf(g, size); p.canReduce(false) {
+		l := p.levels(g, rank, root)
+		after = ReduceObject(l.inside, l.inside.rank, l.inside.size(), l.inside.root, red, after...)
+		if l.leads() {
+			after = ReduceObject(l.between, l.between.rank, l.between.size(), l.between.root, red, after...)
+		}
+		return after
+	}
 	return foldObject(g, red, treeRounds(rank, size, root, span{0, 1}), after)
 }
 
@@ -26,13 +35,8 @@ func AllreduceObject(g Graph, rank, size int, red ObjectReducer, after ...Step) 
 	if rank == 0 {
 		return BcastObject(g, rank, size, 0, data, encode(g, red, data, done))
 	}
-	t := tree{size: size, v: rank}
-	recv := g.RecvInto(t.parent(), data, done...)
-	done = []Step{g.Do(func() error { return red.Set(*data) }, recv)}
-	for _, c := range t.children() {
-		done = append(done, g.SendFrom(c, data, recv))
-	}
-	return done
+	ready, sent := bcastObject(g, rank, size, 0, data, done)
+	return join(g, with(sent, g.Do(func() error { return red.Set(*data) }, ready...)))
 }
 
 // ScanObject leaves the combination of the accumulators of ranks 0 to r in that of rank r (MPI 4.1, 6.11.1). RecursiveDoubling as

@@ -55,10 +55,13 @@ var reductions = []reduction{
 func TestReductions(t *testing.T) {
 	smallSegments(t)
 	for _, red := range reductions {
+		if testLayout != nil && !red.kind.Has(TwoLevel) {
+			continue // does not ask
+		}
 		for _, alg := range algorithms(red.kind) {
 			t.Run(fmt.Sprintf("%v/%v", red.kind, alg), func(t *testing.T) {
-				for _, size := range testSizes {
-					for _, n := range testLengths {
+				for _, size := range sizes() {
+					for _, n := range lengths() {
 						seeds(t, 1, func(seed uint64) { testReduction(t, red, alg, size, n, seed) })
 					}
 				}
@@ -115,7 +118,7 @@ func TestSameBits(t *testing.T) {
 	const n = 19
 	for _, commutative := range []bool{false, true} {
 		red := Reducer{ElemSize: 8, Combine: shape, Commutative: commutative}
-		for _, size := range testSizes {
+		for _, size := range sizes() {
 			orig := vectors(rand.New(rand.NewPCG(uint64(size), 3)), size, n)
 			for _, c := range reductions[:2] {
 				for _, alg := range c.kind.Algorithms() {
@@ -167,7 +170,7 @@ func TestReduceScatter(t *testing.T) {
 	smallSegments(t)
 	for _, alg := range algorithms(KindReduceScatter) {
 		t.Run(alg.String(), func(t *testing.T) {
-			for _, size := range testSizes {
+			for _, size := range sizes() {
 				seeds(t, 20, func(seed uint64) { testReduceScatter(t, alg, size, seed) })
 			}
 		})

@@ -71,6 +71,15 @@ func BenchmarkBuild(b *testing.B) {
 				b.ReportMetric(float64(c.steps), "steps/op")
 			})
 		}
+		b.Run(fmt.Sprintf("allreduce/ranks=%d/bytes=8/hosts=2", size), func(b *testing.B) {
+			in, out := make([]byte, 8), make([]byte, 8)
+			red := Reducer{ElemSize: 8, Combine: affine, Commutative: true}
+			g := &placed{Graph: &counter{}, p: NewPlaces(blocks((size + 1) / 2)(size))}
+			b.ReportAllocs()
+			for b.Loop() {
+				Allreduce(g, Auto, size-1, size, in, out, red)
+			}
+		})
 		b.Run(fmt.Sprintf("barrier/ranks=%d", size), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

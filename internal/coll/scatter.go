@@ -5,15 +5,19 @@ package coll
 //
 //   - Binomial: the root sends to subtrees, which pass on. lg p rounds, m(p-1) bytes out of the root for blocks of m.
 //   - Linear: the root sends to every rank. p-1 messages out of the root, m(p-1) bytes; nothing is copied on the way.
+//   - TwoLevel: from the root to the leaders, then inside each host. N-1 messages between N hosts.
 func Scatter(g Graph, alg Algorithm, rank, size, root int, in, out []byte, after ...Step) []Step {
 	m := len(out)
 	if m == 0 {
 		return after
 	}
-	if !KindScatter.Has(alg) {
-		alg = ChooseScatter(size, m)
+	p := placesOf(g, size)
+	if !KindScatter.Has(alg) || alg == TwoLevel && p == nil {
+		alg = ChooseScatter(size, m, p)
 	}
 	switch alg {
+	case TwoLevel:
+		return scatterTwoLevel(g, p, rank, root, in, out, after)
 	case Binomial:
 		return scatterBinomial(g, tree{size: size, root: root, v: mod(rank-root, size)}, in, out, after)
 	case Linear:

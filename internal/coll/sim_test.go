@@ -308,7 +308,7 @@ func simulate(t *testing.T, seed uint64, size int, build func(rank int, g Graph)
 	t.Helper()
 	s := newSim(seed, size)
 	for _, r := range s.ranks {
-		r.Do(r.wantComplete, build(r.rank, r)...)
+		r.Do(r.wantComplete, build(r.rank, testLayout.place(r, r.rank, size))...)
 		if err := r.checkOrder(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
