@@ -25,8 +25,12 @@ func pair(b *testing.B, p Policy, tune func(*Config)) []*Engine {
 }
 
 func benchPolicies(b *testing.B, f func(b *testing.B, p Policy)) {
+	defer func() { wayUnderTest = TCP }()
 	for _, p := range []Policy{Worker, Assist, Caller} {
-		b.Run(p.String(), func(b *testing.B) { f(b, p) })
+		for _, w := range []Way{TCP, Thread, Shared} {
+			wayUnderTest = w
+			b.Run(p.String()+"-"+w.String(), func(b *testing.B) { f(b, p) })
+		}
 	}
 }
 
@@ -34,6 +38,7 @@ func benchPolicies(b *testing.B, f func(b *testing.B, p Policy)) {
 func answer(e *Engine, n int) {
 	buf := make([]byte, n)
 	in := &MSO{Kind: KindRecv, Peer: 0, Tag: AnyTag, Buf: buf}
+	out := &MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: buf}
 	for {
 		in.Reset()
 		e.PostBlocking(in)
@@ -41,7 +46,10 @@ func answer(e *Engine, n int) {
 		if in.GotTag == 2 || in.Err != nil {
 			return
 		}
-		send(e, buf, 0, 1)
+		out.Reset()
+		if posted, _ := e.Send(out); posted {
+			e.Wait(out)
+		}
 	}
 }
 

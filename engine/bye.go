@@ -16,6 +16,13 @@ func (d *driver) sayBye() {
 			d.forget(c)
 		}
 	}
+	if n := d.e.near; n != nil {
+		for moved := true; moved; moved, _ = n.poll() { // who has begun to write to us waits for our goodbye
+		}
+		for _, l := range n.inUse {
+			l.sayBye()
+		}
+	}
 	d.flushAll()
 	d.maybeQuiet()
 }
@@ -41,7 +48,9 @@ func (d *driver) pending(id PeerID) bool {
 }
 
 // isQuiet reports whether goodbye is said and no connection is left. Safe for any goroutine.
-func (d *driver) isQuiet() bool { return d.saying.Load() && d.open.Load() == 0 }
+func (d *driver) isQuiet() bool {
+	return d.saying.Load() && d.open.Load() == 0 && (d.e.near == nil || d.e.near.open.Load() == 0)
+}
 
 func (d *driver) maybeQuiet() {
 	if d.isQuiet() {

@@ -6,6 +6,7 @@ type command struct {
 	mso  *MSO
 	peer PeerID
 	err  error
+	lane *lane
 }
 
 type cmdKind uint8
@@ -14,6 +15,7 @@ const (
 	cmdAbandon  cmdKind = iota // end mso with err
 	cmdFailPeer                // peer is dead because of err
 	cmdBye                     // say goodbye on every connection
+	cmdUseLane                 // lane is in use
 )
 
 // command queues c and wakes whoever holds the right; if nobody does, the caller runs it.
@@ -60,5 +62,7 @@ func (e *Engine) run(c command) {
 		}
 	case cmdBye:
 		e.drv.sayBye()
+	case cmdUseLane:
+		e.near.use(c.lane)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/shm"
 )
 
 // Policy says who makes progress.
@@ -62,13 +64,23 @@ type Config struct {
 	SocketBuffer int    // SO_SNDBUF and SO_RCVBUF; 0 = the system's
 	Congestion   string // TCP_CONGESTION; "" = the system's
 
+	// The ranks of this host that are reached without a socket; see PeerInfo.Way.
+	Process *Process        // this process's ranks; nil if this is the only one
+	Segment *shm.Segment    // memory shared with processes of this host, whose owner closes it after Kill; nil if there is none
+	Index   int             // number of this rank among those of its host
+	Bell    *os.File        // eventfd that processes of this host ring when they have put something for us; needed with Segment
+	Fetch   bool            // long messages between processes are read by the kernel from the sender's memory, not piped through the ring
+	AskBell func(index int) // asks for the bell of another; the answer is SetBell. Needed with Segment; must not block
+
 	Logger *slog.Logger // nil is silent
 }
 
 // PeerInfo is a line of the bridge table: where a peer is.
 type PeerInfo struct {
-	Addr netip.AddrPort
-	Host string
+	Addr  netip.AddrPort
+	Host  string
+	Way   Way
+	Index int // number of the rank among those of its host; for Way other than TCP
 }
 
 func (c *Config) setDefaults() error {

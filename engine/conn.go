@@ -29,7 +29,7 @@ type conn struct {
 	hs       *wire.Handshake
 	deadline int64 // of the handshake, 0 if none
 	saidBye  bool
-	rx       parser
+	rx       input
 }
 
 type connState uint8
@@ -180,6 +180,17 @@ func (c *conn) receive() {
 			c.broken(err)
 			return
 		}
+	}
+}
+
+// parse handles bytes of the stream.
+func (c *conn) parse(b []byte) {
+	c.rx.peer = c.peer
+	switch bye, err := c.rx.parse(c.d.e, b); {
+	case err != nil:
+		c.broken(err)
+	case bye:
+		c.peerBye()
 	}
 }
 

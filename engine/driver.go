@@ -14,6 +14,7 @@ const (
 	maxBufs     = 64        // spans written by one system call
 	maxWrites   = 8         // system calls for one peer in one turn
 	maxReads    = 8
+	fetchTurn   = 1 << 20 // bytes fetched from peers of this host in one turn
 )
 
 // driver owns the sockets of a rank. All of it belongs to the holder of the
@@ -49,7 +50,10 @@ type slot struct {
 	gen uint32
 }
 
-const listenerToken = ^uint64(0) - 1
+const (
+	listenerToken = ^uint64(0) - 1 - iota
+	bellToken
+)
 
 func newDriver(e *Engine) (*driver, error) {
 	d := &driver{
@@ -61,6 +65,7 @@ func newDriver(e *Engine) (*driver, error) {
 	if d.poller, err = netpoll.NewPoller(); err != nil {
 		return nil, err
 	}
+	d.poller.Prompt = e.cfg.Progress == Worker
 	if e.cfg.Progress == Assist && e.cfg.Doze > 0 {
 		if d.doze, err = d.poller.NewSeat(); err != nil {
 			return nil, errors.Join(err, d.poller.Close())
@@ -99,15 +104,16 @@ func (e *Engine) turn() bool {
 	if out {
 		d.flushAll()
 	}
+	near := e.near != nil && e.near.turn()
 	n, err := d.poller.Poll(d.events)
 	if err != nil {
 		e.cfg.Logger.Error("poll failed", "rank", e.cfg.Rank, "err", err)
 	}
 	d.handle(d.events[:n])
-	if jobs || n > 0 {
+	if jobs || near || n > 0 {
 		d.runJobs()
 	}
-	return cmds || out || jobs || n > 0
+	return cmds || out || jobs || near || n > 0
 }
 
 func (d *driver) handle(evs []netpoll.Event) {
@@ -115,6 +121,10 @@ func (d *driver) handle(evs []netpoll.Event) {
 		ev := &evs[i]
 		if ev.Token == listenerToken {
 			d.accept()
+			continue
+		}
+		if ev.Token == bellToken {
+			d.e.near.heard()
 			continue
 		}
 		s := &d.slots[uint32(ev.Token)]
@@ -132,12 +142,13 @@ func (d *driver) handle(evs []netpoll.Event) {
 func (d *driver) runJobs() {
 	e := d.e
 	e.mu.Lock()
-	for {
+	for fetched := 0; fetched < fetchTurn; {
 		j, ok := e.core.NextJob()
 		if !ok {
 			break
 		}
 		e.runJob(&j)
+		fetched += j.Fetched()
 	}
 	out := e.core.HasOutput()
 	e.unlock()
@@ -161,6 +172,10 @@ func (d *driver) flushAll() {
 		switch {
 		case !ok:
 			return
+		case d.lane(id) != nil:
+			if l := d.lane(id); !l.blocked {
+				l.write()
+			}
 		case ready:
 			d.conns[id].writeGathered(bufs)
 		default:
@@ -228,6 +243,9 @@ func (d *driver) sink(id PeerID) *core.Sink {
 	if c := d.conns[id]; c != nil {
 		return &c.rx.sink
 	}
+	if l := d.lane(id); l != nil {
+		return &l.rx.sink
+	}
 	return nil
 }
 
@@ -249,6 +267,20 @@ func (d *driver) dropPeer(id PeerID, cause error, left bool) {
 	if c := d.conns[id]; c != nil {
 		d.forget(c)
 	}
+	if l := d.lane(id); l != nil {
+		d.e.near.drop(l)
+	}
+}
+
+// lane is the way to a peer of this host, nil if there is none.
+func (d *driver) lane(id PeerID) *lane {
+	if d.e.near == nil {
+		return nil
+	}
+	if p := &d.bridge[id]; p.Way != TCP {
+		return d.e.near.lanes[p.Index]
+	}
+	return nil
 }
 
 // abandonPeers ends every connection to a peer because the engine stops.
@@ -256,6 +288,11 @@ func (d *driver) abandonPeers() {
 	for id, c := range d.conns {
 		if c != nil {
 			d.dropPeer(PeerID(id), core.ErrStopped, false)
+		}
+	}
+	if d.e.near != nil {
+		for _, l := range d.e.near.inUse {
+			d.dropPeer(l.peer, core.ErrStopped, false)
 		}
 	}
 }
@@ -267,7 +304,11 @@ func (d *driver) close() error {
 			d.forget(s.c)
 		}
 	}
-	return errors.Join(d.listener.Close(), d.closePoller())
+	var err error
+	if d.e.near != nil {
+		err = d.e.near.close()
+	}
+	return errors.Join(err, d.listener.Close(), d.closePoller())
 }
 
 func (d *driver) closePoller() error {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -70,17 +71,23 @@ type Engine struct {
 	core    *core.Core     // guarded by mu
 	cmds    []command      // guarded by mu: for the holder of the progress right
 	waiters []*core.Waiter // guarded by mu: idle ones
+	frames  uint64         // guarded by mu: received
+	ringIn  uint64         // guarded by mu: bytes received through rings
 
 	right atomic.Uint32 // 1 while somebody holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer
+	near  *near         // shared memory; nil if there is none. Immutable pointer
 
 	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ...
 	want      atomic.Uint32 // callers that want the right from a worker that is awake
 	callers   atomic.Uint64 // times a caller took the right (assist)
 	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist)
+	roused    atomic.Uint32 // times sleeping callers were woken
+	left      atomic.Bool   // a caller that is about to wait has left something to write or to run (assist)
 	waiting   atomic.Int32  // callers that test and yield until the worker has done their operations (worker)
 	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
 	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
+	visiting  atomic.Int32  // how deep the visits are nested of which the one here is the last; 0 if there is none
 	prompt    atomic.Int32  // how often in a row a caller waited promptly for what it had left to the worker (assist)
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
 	lead      chan struct{} // capacity 1: the chance to drive, for a follower
@@ -105,7 +112,28 @@ func Listen(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.drv = drv
+	if cfg.Process != nil || cfg.Segment != nil {
+		if err := e.joinHost(); err != nil {
+			return nil, errors.Join(err, drv.close())
+		}
+	}
 	return e, nil
+}
+
+// joinHost begins to share memory with ranks of this host.
+func (e *Engine) joinHost() (err error) {
+	if e.near, err = newNear(e); err != nil {
+		return err
+	}
+	if e.near.bell != nil {
+		if err := e.drv.poller.AddBell(e.near.bell, bellToken); err != nil {
+			return err
+		}
+	}
+	if e.cfg.Process != nil {
+		e.cfg.Process.join(e)
+	}
+	return nil
 }
 
 // Addr is where peers reach this rank.
@@ -127,6 +155,18 @@ func (e *Engine) Start(peers []PeerInfo) error {
 		return fmt.Errorf("engine: %d addresses for %d ranks", len(peers), e.cfg.Size)
 	}
 	e.drv.bridge = peers
+	threads := true
+	for id, p := range peers {
+		if p.Way != TCP && id != e.cfg.Rank {
+			if err := e.near.meet(PeerID(id), p); err != nil {
+				return err
+			}
+		}
+		threads = threads && (p.Way == Thread || id == e.cfg.Rank)
+	}
+	if e.near != nil {
+		e.near.threads = threads
+	}
 	if e.cfg.Progress != Caller {
 		e.worker.Go(e.work)
 	}
@@ -136,11 +176,34 @@ func (e *Engine) Start(peers []PeerInfo) error {
 // Peer returns the line of the bridge table for a peer.
 func (e *Engine) Peer(id PeerID) PeerInfo { return e.drv.bridge[id] }
 
-// unlock releases the mutex, then wakes who is due.
+// unlock releases the mutex, then wakes who is due, and peers for whom something was put.
 func (e *Engine) unlock() {
 	w := e.core.TakeWoken()
+	n := e.near
+	if n == nil || !n.anyTold {
+		e.mu.Unlock()
+		e.wakeAll(w)
+		return
+	}
+	if n.words == 1 {
+		told := n.told[0]
+		n.told[0], n.anyTold = 0, false
+		e.mu.Unlock()
+		e.wakeAll(w)
+		n.tell(0, told)
+		return
+	}
+	told := n.takeTold()
 	e.mu.Unlock()
+	e.wakeAll(w)
+	for i := range n.words {
+		n.tell(i, told[i])
+	}
+}
+
+func (e *Engine) wakeAll(w *core.Waiter) {
 	if w != nil {
+		e.roused.Add(1)
 		core.WakeAll(w)
 	}
 }

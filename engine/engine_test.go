@@ -27,8 +27,10 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 	t.Helper()
 	es := make([]*Engine, n)
 	peers := make([]PeerInfo, n)
+	h := newHost(t, n)
 	for i := range es {
 		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond}
+		h.configure(&cfg)
 		if tune != nil {
 			tune(&cfg)
 		}
@@ -36,7 +38,8 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 		if err != nil {
 			t.Fatal(err)
 		}
-		es[i], peers[i] = e, PeerInfo{Addr: e.Addr(), Host: "here"}
+		es[i], peers[i] = e, PeerInfo{Addr: e.Addr(), Host: "here", Way: wayUnderTest, Index: i}
+		h.engines[i].Store(e)
 	}
 	for _, e := range es {
 		if err := e.Start(peers); err != nil {
@@ -55,12 +58,6 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 		wg.Wait()
 	})
 	return es
-}
-
-func policies(t *testing.T, f func(t *testing.T, p Policy)) {
-	for _, p := range []Policy{Worker, Assist, Caller} {
-		t.Run(p.String(), func(t *testing.T) { f(t, p) })
-	}
 }
 
 func pattern(n, seed int) []byte {

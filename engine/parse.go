@@ -15,8 +15,10 @@ const (
 	framesHeld = 32
 )
 
-// parser is the state of a connection's input between two reads.
-type parser struct {
+// input is the stream of frames from one peer, between two reads. It belongs to the
+// holder of the progress right.
+type input struct {
+	peer  PeerID
 	head  [wire.HeaderLen]byte
 	headN int       // bytes of a header cut off by the last read
 	sink  core.Sink // of the payload that is being received
@@ -25,23 +27,30 @@ type parser struct {
 }
 
 // direct returns where the next bytes of the stream belong, if they are many.
-func (p *parser) direct() []byte {
+func (p *input) direct() []byte {
 	if !p.in || len(p.sink.Dst)-p.got < directMin {
 		return nil
 	}
 	return p.sink.Dst[p.got:]
 }
 
-// parse handles b, the bytes that follow those handled before.
-func (c *conn) parse(b []byte) {
-	e := c.d.e
+// parse handles b, the bytes that follow those handled before. It reports the
+// peer's goodbye, and what it sent that it must not send; nothing may follow either.
+func (p *input) parse(e *Engine, b []byte) (bye bool, err error) {
 	e.mu.Lock()
-	bye, frames := false, 0
-	var err error
-	for err == nil && !bye && c.state == connOpen {
-		if c.rx.in {
-			b = c.payload(b)
-			if c.rx.in {
+	bye, err = p.parseLocked(e, b)
+	e.unlock()
+	return bye, err
+}
+
+// parseLocked is parse with the mutex held. It releases it for a long copy and after
+// many frames.
+func (p *input) parseLocked(e *Engine, b []byte) (bye bool, err error) {
+	frames := 0
+	for err == nil && !bye {
+		if p.in {
+			b = p.payload(e, b)
+			if p.in {
 				break
 			}
 			continue
@@ -53,22 +62,29 @@ func (c *conn) parse(b []byte) {
 			e.unlock()
 			e.mu.Lock()
 		}
-		b, bye, err = c.header(b)
+		b, bye, err = p.header(e, b)
 	}
-	e.unlock()
-	e.stats.framesIn.Add(uint64(frames))
-	switch {
-	case err != nil:
-		c.broken(err)
-	case bye:
-		c.peerBye()
+	e.frames += uint64(frames)
+	return bye, err
+}
+
+// record handles a record of a ring, which mostly is one short message; it is called
+// with the mutex, as parseLocked.
+func (p *input) record(e *Engine, head, rest []byte) (bye bool, err error) {
+	var h wire.Header
+	if !p.in && p.headN == 0 && wire.ConsumeHeader(head, &h) > 0 && core.IsWhole(&h, len(head)+len(rest)-wire.HeaderLen) {
+		e.frames++
+		return false, e.core.OnWhole(p.peer, &h, head[wire.HeaderLen:], rest)
 	}
+	if bye, err = p.parseLocked(e, head); err == nil && !bye && len(rest) > 0 {
+		bye, err = p.parseLocked(e, rest)
+	}
+	return bye, err
 }
 
 // payload takes what b has of the payload under way; it is called with the
 // mutex and releases it for a long copy.
-func (c *conn) payload(b []byte) []byte {
-	p, e := &c.rx, c.d.e
+func (p *input) payload(e *Engine, b []byte) []byte {
 	if p.got < len(p.sink.Dst) && len(b) > 0 {
 		dst := p.sink.Dst[p.got:]
 		n := min(len(dst), len(b))
@@ -91,14 +107,13 @@ func (c *conn) payload(b []byte) []byte {
 		p.in = false
 		s := p.sink
 		p.sink, p.got = core.Sink{}, 0
-		e.core.OnPayload(c.peer, &s)
+		e.core.OnPayload(p.peer, &s)
 	}
 	return b
 }
 
 // header takes the header at the front of b, or keeps the part that is there.
-func (c *conn) header(b []byte) (rest []byte, bye bool, err error) {
-	p := &c.rx
+func (p *input) header(e *Engine, b []byte) (rest []byte, bye bool, err error) {
 	src := b
 	if p.headN > 0 || len(b) < wire.HeaderLen {
 		n := copy(p.head[p.headN:], b)
@@ -114,12 +129,12 @@ func (c *conn) header(b []byte) (rest []byte, bye bool, err error) {
 	}
 	var h wire.Header
 	if n := wire.ConsumeHeader(src, &h); n <= 0 {
-		return b, false, &core.ProtocolError{Peer: c.peer, What: wire.Code(n).String()}
+		return b, false, &core.ProtocolError{Peer: p.peer, What: wire.Code(n).String()}
 	}
 	if h.Kind == wire.KindBye {
 		return b, true, nil
 	}
-	if p.sink, err = c.d.e.core.OnHeader(c.peer, &h); err != nil {
+	if p.sink, err = e.core.OnHeader(p.peer, &h); err != nil {
 		return b, false, err
 	}
 	p.in, p.got = p.sink.Len() > 0, 0

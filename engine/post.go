@@ -72,6 +72,8 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 // message when nobody holds the right; for what another leaves there is the worker.
 func (e *Engine) postedAssist(out bool, next manner) {
 	switch {
+	case next == waits && out:
+		e.left.Store(true)
 	case next == leaves:
 		e.leave(out)
 	case next == returns && out:

@@ -37,24 +37,63 @@ func (d *driver) wake(s *netpoll.Seat) {
 	}
 }
 
-// peek is a turn of a caller that polls and has nothing to send: with one connection
-// it reads from that, which finds a message sooner than asking the poller first.
-// It reports whether it did, and what came.
+// step is what a caller that polls does for the i-th time: mostly a look at where
+// something will come from, and now and then a whole turn. It reports whether
+// anything happened.
 //
 // Preconditions:
 //   - the caller holds the progress right.
-func (e *Engine) peek() (moved, ok bool) {
-	c := e.drv.only()
-	if c == nil {
-		return false, false
+func (e *Engine) step(i int) (moved bool) {
+	if e.cfg.Spin == 0 {
+		return e.turn()
 	}
+	every := 8
+	if e.near != nil {
+		if e.near.offers.help() {
+			return true
+		}
+		moved, work := e.near.poll()
+		if work {
+			e.drv.runJobs()
+		}
+		if moved {
+			return true
+		}
+		if e.drv.open.Load() == 0 {
+			every = 256 // there is but the listener to look at
+		}
+	}
+	if i%every == 0 {
+		return e.turn()
+	}
+	if c := e.drv.only(); c != nil {
+		return e.peek(c)
+	}
+	return e.near == nil && e.turn()
+}
+
+// firstStep is the number of the first step of a caller that waits: a whole turn, unless
+// its peers are of this host and nothing is to be written or run.
+func (e *Engine) firstStep() int {
+	if e.near == nil || e.cfg.Spin == 0 || e.drv.open.Load() != 0 {
+		return 0
+	}
+	if e.left.Load() {
+		e.left.Store(false)
+		return 0
+	}
+	return 1
+}
+
+// peek reads from the only connection there is, which finds a message sooner than
+// asking the poller first.
+func (e *Engine) peek(c *conn) (moved bool) {
 	before := e.stats.bytesIn.Load()
 	c.receive()
-	moved = e.stats.bytesIn.Load() != before
-	if moved {
+	if moved = e.stats.bytesIn.Load() != before; moved {
 		e.drv.runJobs()
 	}
-	return moved, true
+	return moved
 }
 
 // only is the open connection of a driver that has no other socket but its listener,
@@ -69,6 +108,42 @@ func (d *driver) only() *conn {
 		}
 	}
 	return nil
+}
+
+// attendSelf is called once by a caller that polls: the worker need not look as well.
+func (e *Engine) attendSelf() {
+	if e.near != nil {
+		e.near.disarm()
+		if e.drv.open.Load() == 0 {
+			return
+		}
+	}
+	e.kick(true) // each arrival would wake the worker for nothing: let it nap
+}
+
+// armNear makes peers that share memory tell us of what they put. It reports true if
+// there is something already, or somebody else is looking: then it is no time to sleep.
+func (e *Engine) armNear(holding bool) bool {
+	if e.near == nil {
+		return false
+	}
+	if holding {
+		return e.near.arm()
+	}
+	e.near.block.Armed.Store(1) // before the right is tried: who fails to get it from us finds us armed
+	if !e.tryRight() {
+		return true
+	}
+	found := e.near.arm()
+	e.right.Store(0)
+	return found
+}
+
+// rearm is armNear for a worker that sleeps, on behalf of a caller that leaves.
+func (e *Engine) rearm() {
+	if e.near != nil && e.near.block.Armed.Load() == 0 && e.armNear(false) {
+		e.kick(true)
+	}
 }
 
 // isMidway reports whether a long payload is on its way in or out.

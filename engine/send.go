@@ -18,6 +18,8 @@ const (
 	// answerPatience bounds how long it waits for the receiver's answer before it
 	// begins to copy; less for a payload that is copied in less time.
 	answerPatience = 30 * time.Microsecond
+	// nearPatience is the least of that where the receiver shares memory.
+	nearPatience = time.Microsecond
 )
 
 // Send is a standard-mode send that may return before the message is received.
@@ -34,7 +36,12 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 		return false, err
 	}
 	switch {
-	case e.core.CanShort(m.Peer, n) || n > e.cfg.CopyMax:
+	case e.core.CanShort(m.Peer, n):
+		e.core.SendShort(m)
+		e.unlockPosted(returns, nil)
+		e.settle(m.Peer)
+		return false, nil
+	case n > e.cfg.CopyMax:
 		e.postLocked(m)
 		e.unlockPosted(returns, m)
 		e.settle(m.Peer)
@@ -107,8 +114,10 @@ func (e *Engine) sendDirect(m *MSO) {
 	e.drv.flushAll()
 	var block []byte
 	copied := 0
-	for l := newLull(e, len(m.Buf)); !m.IsDone(); e.turn() {
-		if !l.over(m.State() == moving) {
+	l := newLull(e, m)
+	for i := 1; !m.IsDone(); i++ {
+		if !l.over(e.isMoving(m)) {
+			e.step(i)
 			continue
 		}
 		if block == nil {
@@ -117,10 +126,10 @@ func (e *Engine) sendDirect(m *MSO) {
 			}
 		}
 		copied += copy(block[copied:min(copied+copyStep, len(block))], m.Buf[copied:])
-		if copied == len(block) {
-			e.takeOver(m, block)
+		if copied == len(block) && e.takeOver(m, block) {
 			block = nil
 		}
+		e.step(i)
 	}
 	e.unreserve(block)
 	e.releaseFlushed()
@@ -129,12 +138,17 @@ func (e *Engine) sendDirect(m *MSO) {
 // lull tells when a direct send has time for a step of copying.
 type lull struct {
 	e     *Engine
+	m     *MSO
 	bytes uint64 // that had left when it was looked at last
 	until int64
 }
 
-func newLull(e *Engine, n int) lull {
-	return lull{e: e, until: sys.Nanotime() + min(int64(n>>7), int64(answerPatience))}
+func newLull(e *Engine, m *MSO) lull {
+	first := min(int64(len(m.Buf)>>7), int64(answerPatience))
+	if e.near != nil {
+		first = max(first, int64(nearPatience))
+	}
+	return lull{e: e, m: m, until: sys.Nanotime() + first}
 }
 
 // over reports whether nothing has left for long enough; under way says that the
@@ -144,6 +158,10 @@ func (l *lull) over(underWay bool) bool {
 	if b := l.e.stats.bytesOut.Load(); underWay && b != l.bytes {
 		l.bytes, l.until = b, now+int64(firstPatience)
 	}
+	if l.e.near != nil && l.e.near.isFetching(l.m) {
+		l.until = now + int64(firstPatience)
+		return false
+	}
 	if l.e.cfg.Spin > 0 && now < l.until {
 		return false
 	}
@@ -151,6 +169,12 @@ func (l *lull) over(underWay bool) bool {
 		l.until = now + int64(patience)
 	}
 	return true
+}
+
+func (e *Engine) isMoving(m *MSO) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return m.State() == moving
 }
 
 func (e *Engine) reserve(n int) []byte {
@@ -169,13 +193,15 @@ func (e *Engine) unreserve(block []byte) {
 	e.unlock()
 }
 
-// takeOver lets m's caller go, unless m was done in the meantime.
-func (e *Engine) takeOver(m *MSO, block []byte) {
+// takeOver lets m's caller go, unless m was done in the meantime; it reports false
+// while the peer is fetching the payload.
+func (e *Engine) takeOver(m *MSO, block []byte) (ok bool) {
 	e.mu.Lock()
-	if m.IsDone() {
+	if ok = true; m.IsDone() {
 		e.core.Unreserve(block)
 	} else {
-		e.core.TakeOver(m, block)
+		ok = e.core.TakeOver(m, block)
 	}
 	e.unlock()
+	return ok
 }

@@ -36,7 +36,7 @@ func (e *Engine) wait(g *goal) {
 		return
 	}
 	if !g.met() {
-		if e.cfg.Progress == Assist {
+		if e.cfg.Progress == Assist && !e.leaveToVisitors() {
 			e.summon()
 		}
 		e.park(g)
@@ -64,26 +64,20 @@ func (e *Engine) assistWait(g *goal) {
 	if long == 0 {
 		return
 	}
-	now := sys.Nanotime()
-	e.noteWait(now)
-	end := now + long
-	if !e.claimRight(end, g) {
+	if e.postedAt.Load() != 0 {
+		e.noteWait(sys.Nanotime())
+	}
+	if !e.claimRight(long, g) {
 		return
 	}
-	busy := false
-	for i := 0; ; i++ {
-		moved, ok := false, false
-		if i%8 != 0 && e.cfg.Spin > 0 {
-			moved, ok = e.peek()
-		}
-		if !ok {
-			moved = e.turn()
-		}
+	busy, end := true, int64(0) // no clock is read in a wait that is over at once
+	for i := e.firstStep(); ; i++ {
+		moved := e.step(i)
 		if g.met() {
 			break
 		}
-		if i == 0 {
-			e.kick(true) // each arrival would wake the worker for nothing: let it nap
+		if i <= 1 {
+			e.attendSelf()
 		}
 		if busy = busy || moved; !moved && e.cfg.Spin == 0 {
 			e.doze()
@@ -111,7 +105,7 @@ func (e *Engine) doze() {
 	e.mu.Lock()
 	busy := e.hasOutputLocked()
 	e.mu.Unlock()
-	if !busy && !e.stopping.Load() {
+	if !busy && !e.stopping.Load() && !e.armNear(true) {
 		e.drv.arm(e.drv.doze)
 		e.drv.wait(e.drv.doze, holdWait, true)
 	}
@@ -119,15 +113,15 @@ func (e *Engine) doze() {
 }
 
 // claimRight gets the right, asking the worker for it if need be, unless the wait
-// is over before or the time is.
-func (e *Engine) claimRight(end int64, g *goal) bool {
+// is over before, or long has passed.
+func (e *Engine) claimRight(long int64, g *goal) bool {
 	if e.tryRight() {
 		e.callers.Add(1)
 		return true
 	}
 	e.want.Add(1)
 	defer e.unwant()
-	for sys.Nanotime() < end {
+	for end := sys.Nanotime() + long; sys.Nanotime() < end; {
 		if e.tryRight() {
 			e.callers.Add(1)
 			return true

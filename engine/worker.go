@@ -59,7 +59,9 @@ func (e *Engine) releaseRight() {
 		}
 		return
 	}
-	e.owed.Store(false) // before looking: who posts later says so again
+	if e.owed.Load() {
+		e.owed.Store(false) // before looking: who posts later says so again
+	}
 	e.mu.Lock()
 	out := e.hasOutputLocked()
 	left := out || e.core.IsBusy()
@@ -102,13 +104,14 @@ func (e *Engine) attend(output bool) {
 	case napping:
 		switch {
 		case e.right.Load() != 0:
-		case output:
+		case output || e.near != nil: // it must look at the rings before it sleeps
 			e.resume()
 		default:
 			e.drv.arm(&e.drv.poller.Seat)
 		}
 	default:
 		e.kick(output)
+		e.rearm()
 	}
 }
 
@@ -176,11 +179,15 @@ func (e *Engine) work() {
 			continue
 		}
 		nap = firstPark
+		roused := e.roused.Load()
 		e.owed.Store(false)
 		e.postedAt.Store(0)
 		busy := e.turn()
 		bound, bulk := e.drv.bounded(-1), !busy && e.drv.isMidway()
 		e.right.Store(0)
+		if e.cfg.KeepP && e.roused.Load() != roused {
+			runtime.Gosched()
+		}
 		switch {
 		case busy:
 			last = sys.Nanotime()
@@ -263,7 +270,14 @@ func (e *Engine) sleep(mode uint32, d time.Duration) {
 		}
 		mode, d = asleepHolding, e.hold()
 	}
+	if e.armNear(e.cfg.Progress == Caller) {
+		e.asleep.Store(awake)
+		return
+	}
 	e.drv.arm(&e.drv.poller.Seat)
 	e.drv.wait(&e.drv.poller.Seat, d, mode == asleepHolding && e.cfg.KeepP)
 	e.asleep.Store(awake)
+	if e.near != nil {
+		e.near.disarm()
+	}
 }

@@ -41,7 +41,12 @@ func (c *Core) abandonSend(m *MSO, err error) {
 	}
 	c.privateCopy(p, m)
 	if m.id != 0 {
-		c.succeed(p, m, c.carrier(m, slices.Clone(m.Buf), ownUser))
+		b := slices.Clone(m.Buf)
+		if !c.renew(m, b) { // the peer is fetching it, and is done soon
+			m.Err = err
+			return
+		}
+		c.succeed(p, m, c.carrier(m, b, ownUser))
 	} else {
 		c.replace(p, m, nil)
 	}
@@ -96,6 +101,8 @@ func (c *Core) abandonRecv(m *MSO, err error, sink *Sink) {
 	switch {
 	case m.State() == Queued:
 		c.posted.remove(m)
+	case m.fetch && m.id != 0:
+		c.endFetch(m)
 	case m.id != 0: // a transfer: a stand-in swallows the rest
 		d := c.newMSO(KindRecv)
 		d.Source, d.moved, d.total, d.ended, d.detach = m.Source, m.moved, m.total, true, true

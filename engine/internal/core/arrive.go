@@ -31,6 +31,8 @@ func (c *Core) OnHeader(id PeerID, h *wire.Header) (Sink, error) {
 		return Sink{}, c.onRTS(p, h)
 	case wire.KindCTS:
 		return Sink{}, c.onCTS(p, h)
+	case wire.KindFin:
+		return Sink{}, c.onFin(p, h)
 	case wire.KindAck:
 		return Sink{}, c.onAck(p, h)
 	case wire.KindCredit:
@@ -44,6 +46,51 @@ func (c *Core) OnHeader(id PeerID, h *wire.Header) (Sink, error) {
 	default:
 		return Sink{}, &ProtocolError{id, "frame of kind " + h.Kind.String()}
 	}
+}
+
+// maxWhole bounds, in bytes, what OnWhole copies with the mutex held.
+const maxWhole = 8 << 10
+
+// IsWhole reports whether OnWhole may be given the frame, of which so many bytes of
+// payload are at hand.
+func IsWhole(h *wire.Header, n int) bool {
+	return h.Kind == wire.KindEager && h.Flags&wire.FlagSync == 0 && h.Length == uint64(n) && n <= maxWhole
+}
+
+// OnWhole is OnHeader and OnPayload for a short message whose payload is at hand: a
+// followed by b.
+//
+// Preconditions:
+//   - IsWhole.
+func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
+	p, n := c.peers[id], len(a)+len(b)
+	if p.used+n+wire.HeaderLen > c.cfg.Window {
+		return &ProtocolError{p.ID, "eager message beyond its credit"}
+	}
+	p.used += n + wire.HeaderLen
+	m := c.posted.match(key{ContextID(h.Context), p.ID, Tag(h.Tag)})
+	if m == nil {
+		c.stats.Unexpected++
+		u := c.arrival(p, h)
+		if n > 0 {
+			u.Buf, u.own = c.slabs.Force(n), ownSlab
+			copy(u.Buf[copy(u.Buf, a):], b)
+		}
+		u.setState(Queued)
+		c.arrived(u)
+		return nil
+	}
+	m.Source, m.GotTag, m.Length = p.ID, Tag(h.Tag), n
+	m.GotElem, m.GotObject = h.Elem, h.Flags&wire.FlagObject != 0
+	if m.Alloc != nil {
+		m.Err = m.allocate(n, c.cfg.MaxMessage)
+	}
+	if k := copy(m.Buf, a); k == len(a) {
+		copy(m.Buf[k:], b)
+	}
+	c.returnCredit(p, n)
+	c.recvDone(m)
+	return nil
 }
 
 func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
@@ -95,10 +142,14 @@ func (c *Core) arrival(p *Peer, h *wire.Header) *MSO {
 	u.Peer, u.Tag, u.Ctx, u.Elem = p.ID, Tag(h.Tag), ContextID(h.Context), h.Elem
 	u.Object = h.Flags&wire.FlagObject != 0
 	u.Length, u.remote = int(h.Length), h.ID
+	u.fetch = h.Flags&wire.FlagPull != 0
 	return u
 }
 
 func (c *Core) onRTS(p *Peer, h *wire.Header) error {
+	if h.Flags&wire.FlagPull != 0 && p.near == nil {
+		return &ProtocolError{p.ID, "an offer of memory that is not of this host"}
+	}
 	if m := c.posted.match(key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
 		u := c.arrival(p, h)
 		m.fillFrom(u, u.Length)
@@ -124,7 +175,7 @@ func (c *Core) arrived(u *MSO) {
 
 func (c *Core) onData(p *Peer, h *wire.Header) (Sink, error) {
 	m := c.ids.get(h.ID)
-	if m == nil || m.Kind != KindRecv || m.Source != p.ID {
+	if m == nil || m.Kind != KindRecv || m.Source != p.ID || m.fetch {
 		return Sink{}, &ProtocolError{p.ID, "Data for no receive of ours"}
 	}
 	n := int(h.Length)

@@ -66,14 +66,15 @@ type Core struct {
 	attached    *buffer.Attached // of Bsend; nil when none
 	attachedMem []byte
 
-	failed []*Peer           // peers that failed, in order
-	dirty  fifo[Peer, *Peer] // peers with something to write
-	jobs   buffer.Ring[Job]  // long work for the holder of the progress right
-	woken  *Waiter           // fired, not yet woken
-	room   *Waiter           // callers that wait for room in the library or attached buffer
-	active int               // MSOs between post and Done
-	unsent int               // bytes on all streams
-	stats  Stats
+	failed  []*Peer           // peers that failed, in order
+	dirty   fifo[Peer, *Peer] // peers with something to write
+	jobs    buffer.Ring[Job]  // long work for the holder of the progress right
+	fetches fifo[MSO, *MSO]   // receives that fetch their payload, a chunk of each in turn
+	woken   *Waiter           // fired, not yet woken
+	room    *Waiter           // callers that wait for room in the library or attached buffer
+	active  int               // MSOs between post and Done
+	unsent  int               // bytes on all streams
+	stats   Stats
 }
 
 // Stats counts what the core did; plain numbers, read under the mutex.
@@ -86,6 +87,8 @@ type Stats struct {
 	SelfMessages                    uint64
 	StepsRun                        uint64 // local steps of schedules
 	Cancelled                       uint64
+	FetchedBytes                    uint64 // payload copied from the memory of peers of this host
+	FetchesRefused                  uint64 // messages that could not be fetched and were asked for
 
 	// Gauges, filled in by Core.Stats.
 	Posted, EventQueue, Active                                         int
@@ -115,7 +118,7 @@ func New(cfg Config) *Core {
 		slabs:  buffer.NewPool(cfg.Window * max(cfg.Peers, 2)),
 	}
 	for i := range cfg.Peers {
-		c.peers = append(c.peers, &Peer{ID: PeerID(i), credit: MinWindow})
+		c.peers = append(c.peers, &Peer{ID: PeerID(i), credit: MinWindow, eager: cfg.EagerMax})
 	}
 	return c
 }
@@ -136,7 +139,7 @@ func (c *Core) IsOwed() bool { return c.stats.Detached > 0 || c.unsent > 0 || c.
 // Stats returns a copy of the counters and the gauges of now.
 func (c *Core) Stats() Stats {
 	s := c.stats
-	s.Posted, s.EventQueue, s.Active = c.posted.t.n, c.events.len(), c.active
+	s.Posted, s.EventQueue, s.Active = c.posted.len(), c.events.len(), c.active
 	s.BufferUsed, s.BufferHighWater = c.pool.Used(), c.pool.HighWater()
 	s.BufferBudget, s.BufferStalls = c.pool.Budget(), c.pool.Stalls()
 	s.SlabsUsed = c.slabs.Used()

@@ -68,6 +68,9 @@ func (c *Core) failIDs(p *Peer) {
 		case m.Kind == KindSend && m.Peer == p.ID:
 			c.sendDone(m, p.why())
 		case m.Kind == KindRecv && m.Source == p.ID:
+			if m.fetch {
+				c.dropFetch(p, m)
+			}
 			c.complete(m, p.why())
 		}
 	}
@@ -80,7 +83,7 @@ func (c *Core) failPosted(p *Peer) {
 // endPosted completes the posted receives and probes that are concerned.
 func (c *Core) endPosted(err error, concerned func(*MSO) bool) {
 	var hit []*MSO
-	c.posted.t.all(func(m *MSO) {
+	c.posted.all(func(m *MSO) {
 		if concerned(m) {
 			hit = append(hit, m)
 		}

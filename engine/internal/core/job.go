@@ -13,6 +13,9 @@ type Job struct {
 	most int  // longest message to allocate for
 	step stepRef
 	do   func() error
+	near Near // of a fetch
+	at   int  // offset of the chunk, in bytes
+	n    int  // bytes of it
 	err  error
 }
 
@@ -24,20 +27,52 @@ const (
 	jobSelf          // copy a local send into the receive
 	jobAlloc         // allocate for a receive of unknown length, then approve its RTS
 	jobStep          // run a local step of a schedule
+	jobFetch         // fetch a chunk of a payload from a peer of this host; only for the holder of the progress right
 )
 
 // NextJob takes the next job off the list.
 func (c *Core) NextJob() (Job, bool) {
 	if c.jobs.Len() == 0 {
-		return Job{}, false
+		return c.nextFetch()
 	}
 	j := *c.jobs.At(0)
 	c.jobs.PopFront()
 	return j, true
 }
 
+// smallJob bounds, in bytes, what a small job copies or combines.
+const smallJob = 8 << 10
+
+// NextSmallJob is NextJob of a job that takes no longer than waking somebody for it.
+// It leaves the first that is not small, and all behind it.
+func (c *Core) NextSmallJob() (Job, bool) {
+	if c.jobs.Len() == 0 || !c.jobs.At(0).isSmall() {
+		return Job{}, false
+	}
+	return c.NextJob()
+}
+
+func (j *Job) isSmall() bool {
+	switch j.kind {
+	case jobCopy, jobSelf:
+		return j.m.Length <= smallJob && j.m.Alloc == nil
+	case jobStep:
+		return j.step.sched.largest <= smallJob
+	default:
+		return false
+	}
+}
+
+// Fetched is how many bytes the job has fetched from a peer of this host.
+func (j *Job) Fetched() int {
+	if j.kind == jobFetch {
+		return j.n
+	}
+	return 0
+}
+
 // HasJobs reports whether NextJob would return one.
-func (c *Core) HasJobs() bool { return c.jobs.Len() > 0 }
+func (c *Core) HasJobs() bool { return c.jobs.Len() > 0 || c.fetches.head != nil }
 
 // Run does the work; the mutex must not be held.
 func (j *Job) Run() {
@@ -51,6 +86,8 @@ func (j *Job) Run() {
 		j.err = j.m.allocate(j.m.Length, j.most)
 	case jobStep:
 		j.err = protect(j.do)
+	case jobFetch:
+		j.err = j.near.Fetch(j.m.remote, j.m.Buf[:j.m.total], j.at, j.n)
 	default:
 		panic("core: Run of no job: a bug of ours")
 	}
@@ -87,7 +124,7 @@ func protect(f func() error) (err error) {
 
 // Finish takes note of a job that was run.
 func (c *Core) Finish(j *Job) {
-	if j.m != nil && j.m.Err == nil {
+	if j.m != nil && j.m.Err == nil && j.kind != jobFetch {
 		j.m.Err = j.err
 	}
 	switch j.kind {
@@ -102,6 +139,8 @@ func (c *Core) Finish(j *Job) {
 	case jobStep:
 		c.stats.StepsRun++
 		c.localDone(j.step, j.err)
+	case jobFetch:
+		c.fetched(j)
 	default:
 		panic("core: Finish of no job: a bug of ours")
 	}

@@ -159,6 +159,7 @@ func (t *table) all(f func(*MSO)) {
 // one posted first. So a match costs four look-ups at any depth, and one as
 // long as no wildcard is posted.
 type posted struct {
+	one  *MSO // the only receive that is posted: it costs no hashing. The table is empty then
 	t    table
 	wild int    // receives with a wildcard
 	seq  uint64 // of the last post
@@ -170,21 +171,55 @@ func (p *posted) add(m *MSO) {
 	if m.Peer == AnyPeer || m.Tag == AnyTag {
 		p.wild++
 	}
+	if p.one == nil && p.t.n == 0 {
+		p.one = m
+		return
+	}
+	if o := p.one; o != nil {
+		p.one = nil
+		p.t.push(key{o.Ctx, o.Peer, o.Tag}, o)
+	}
 	p.t.push(key{m.Ctx, m.Peer, m.Tag}, m)
 }
 
 func (p *posted) remove(m *MSO) {
-	if m.links[p.t.slot].q == nil {
+	if m != p.one && m.links[p.t.slot].q == nil {
 		return
 	}
 	if m.Peer == AnyPeer || m.Tag == AnyTag {
 		p.wild--
 	}
-	p.t.remove(m)
+	if m == p.one {
+		p.one = nil
+	} else {
+		p.t.remove(m)
+	}
+}
+
+func (p *posted) len() int {
+	if p.one != nil {
+		return 1
+	}
+	return p.t.n
+}
+
+// all calls f for every receive; f may remove the one it is given.
+func (p *posted) all(f func(*MSO)) {
+	if p.one != nil {
+		f(p.one)
+	}
+	p.t.all(f)
 }
 
 // match takes the first receive posted that fits the envelope.
 func (p *posted) match(k key) *MSO {
+	if m := p.one; m != nil {
+		if m.Ctx != k.ctx || m.Peer != k.peer && m.Peer != AnyPeer || m.Tag != k.tag && m.Tag != AnyTag {
+			return nil
+		}
+		p.remove(m)
+		return m
+	}
 	m := p.t.head(k)
 	if p.wild > 0 {
 		m = first(m, p.t.head(key{k.ctx, AnyPeer, k.tag}))

@@ -54,7 +54,10 @@ func (t *table) checkQueue(q *queue) (n int, err error) {
 
 func (p *posted) check() error {
 	wild := 0
-	p.t.all(func(m *MSO) {
+	if p.one != nil && p.t.n > 0 {
+		return fmt.Errorf("one receive beside %d in the table", p.t.n)
+	}
+	p.all(func(m *MSO) {
 		if m.Peer == AnyPeer || m.Tag == AnyTag {
 			wild++
 		}

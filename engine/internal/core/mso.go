@@ -93,11 +93,12 @@ const (
 // MSO is a message state object: all that the engine knows of one operation.
 //
 // Life cycle: the owner fills in the request fields and posts it; from then
-// until State is Done it belongs to the engine, and so does the memory of Buf.
-// The result fields are valid once State reads Done. A Done MSO may be reset
+// until it is Done it belongs to the engine, and so does the memory of Buf.
+// The result fields are valid once IsDone is true. A Done MSO may be reset
 // and posted again (persistent requests).
 type MSO struct {
-	state atomic.Uint32 // State; stored with the mutex held, read by anyone
+	state State       // guarded by the engine's mutex from the post until Done, then the owner's
+	done  atomic.Bool // state is Done; read by anyone
 
 	// Request fields: set by the owner before posting, immutable after.
 	Kind   Kind
@@ -135,6 +136,8 @@ type MSO struct {
 	asked   bool    // a cancel request is out
 	ended   bool    // abandoned by its owner: the payload is dropped
 	sync    bool    // arrival: the sender wants an Ack
+	offered bool    // send: the peer may fetch Buf
+	fetch   bool    // arrival, receive: we may fetch the payload
 	partner *MSO    // receive <-> arrival while a payload is on its way; arrival -> local send
 	step    stepRef // the schedule that this MSO is a step of
 	waiter  *Waiter // who to tell when done
@@ -150,13 +153,20 @@ const (
 	wantAck                       // the receiver matched it
 )
 
-// State returns the state; safe for any goroutine.
-func (m *MSO) State() State { return State(m.state.Load()) }
+// State returns the state. While m is with the engine the mutex guards it.
+func (m *MSO) State() State { return m.state }
 
-// IsDone reports whether the engine has let go of m: one atomic load.
-func (m *MSO) IsDone() bool { return State(m.state.Load()) == Done }
+// IsDone reports whether the engine has let go of m: one atomic load, for anyone.
+func (m *MSO) IsDone() bool { return m.done.Load() }
 
-func (m *MSO) setState(s State) { m.state.Store(uint32(s)) }
+// setState stores the state. Only Done is published: a store that others see costs
+// more than all the rest.
+func (m *MSO) setState(s State) {
+	m.state = s
+	if s == Done {
+		m.done.Store(true)
+	}
+}
 
 // Reset makes a Done or new MSO ready to be posted again; the request fields stay.
 func (m *MSO) Reset() {
@@ -167,7 +177,11 @@ func (m *MSO) Reset() {
 	m.GotElem, m.GotObject, m.Cancelled = 0, false, false
 	m.id, m.remote, m.moved, m.total, m.wants = 0, 0, 0, 0, 0
 	m.asked, m.ended, m.partner, m.waiter = false, false, nil, nil
-	m.setState(Idle)
+	m.fetch = false
+	m.state = Idle
+	if m.done.Load() {
+		m.done.Store(false)
+	}
 }
 
 // complete is the only way to Done.
@@ -176,6 +190,7 @@ func (c *Core) complete(m *MSO, err error) {
 		m.Err = err
 	}
 	if m.id != 0 {
+		c.withdrawOffer(m)
 		c.ids.drop(m.id)
 		m.id = 0
 	}

@@ -87,7 +87,7 @@ func (c *Core) ackMatch(u *MSO) {
 // approve answers an RTS. A receive of unknown length needs memory first, which
 // may take long: that is a job.
 func (c *Core) approve(m, u *MSO) (Job, bool) {
-	m.remote, m.total = u.remote, u.Length
+	m.remote, m.total, m.fetch = u.remote, u.Length, u.fetch
 	from := u.Peer
 	c.freeMSO(u)
 	m.Source = from
@@ -106,6 +106,10 @@ func (c *Core) sendCTS(m *MSO) {
 	}
 	if m.total = min(m.Length, len(m.Buf)); m.ended { // abandoned while its memory was allocated
 		m.total = 0
+	}
+	if m.fetch = m.fetch && m.total > 0; m.fetch {
+		c.startFetch(m)
+		return
 	}
 	h := wire.Header{Kind: wire.KindCTS, ID: m.remote, Length: uint64(m.total)}
 	if m.total > 0 {

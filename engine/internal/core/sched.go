@@ -26,6 +26,7 @@ type Schedule struct {
 	failed  error
 	over    bool // MSO is done; its owner may have reset it since
 	flying  int  // communication steps in progress
+	largest int  // bytes of the longest message, as far as known at the start
 }
 
 type step struct {
@@ -143,6 +144,7 @@ func (s *Schedule) link() {
 		st := &s.steps[i]
 		st.need = int32(len(st.after))
 		if st.mso != nil {
+			s.largest = max(s.largest, len(st.mso.Buf))
 			st.mso.Reset()
 			st.mso.step = stepRef{s, int32(i)}
 		}

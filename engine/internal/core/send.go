@@ -34,7 +34,7 @@ func (c *Core) postSend(m *MSO) (Job, bool) {
 		c.sendDone(m, ErrStopped)
 	case m.Peer == c.cfg.Self:
 		return c.postSelf(m)
-	case n > c.cfg.EagerMax:
+	case n > p.eager:
 		c.sendRTS(p, m)
 	case p.credit < n+wire.HeaderLen:
 		c.stats.CreditStalls++
@@ -57,10 +57,7 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 		m.setState(Offered)
 	}
 	if len(m.Buf) <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
-		c.count(Short, m)
-		b := c.reserve(p, wire.HeaderLen+len(m.Buf))
-		wire.PutHeader(b, &h)
-		copy(b[wire.HeaderLen:], m.Buf)
+		c.putShort(p, &h, m.Buf)
 	} else {
 		c.count(Eager, m)
 		m.wants |= wantWrite
@@ -82,6 +79,7 @@ func (c *Core) sendRTS(p *Peer, m *MSO) {
 	h := m.header(wire.KindRTS)
 	h.ID = m.id
 	m.setState(Offered)
+	c.offer(p, m, &h)
 	c.control(p, &h)
 }
 
@@ -112,7 +110,28 @@ func (c *Core) carrier(m *MSO, block []byte, o owner) *MSO {
 // CanShort reports whether a standard send of n bytes to id would be copied
 // behind its header and complete at once.
 func (c *Core) CanShort(id PeerID, n int) bool {
-	return n <= c.cfg.ShortMax && id != c.cfg.Self && c.peers[id].credit >= n+wire.HeaderLen && c.pool.Used()+outChunk <= c.pool.Budget()
+	p := c.peers[id]
+	return n <= c.cfg.ShortMax && id != c.cfg.Self && p.credit >= n+wire.HeaderLen && c.pool.Used()+outChunk <= c.pool.Budget()
+}
+
+// SendShort sends a message for which CanShort is true; m itself is not posted.
+func (c *Core) SendShort(m *MSO) {
+	p := c.peers[m.Peer]
+	p.credit -= len(m.Buf) + wire.HeaderLen
+	h := m.header(wire.KindEager)
+	c.putShort(p, &h, m.Buf)
+}
+
+// putShort puts a frame and its payload into the ring, or copies them to the stream.
+func (c *Core) putShort(p *Peer, h *wire.Header, payload []byte) {
+	c.stats.SentMessages[Short]++
+	c.stats.SentBytes[Short] += uint64(len(payload))
+	if p.putNow(h, payload) {
+		return
+	}
+	b := c.reserve(p, wire.HeaderLen+len(payload))
+	wire.PutHeader(b, h)
+	copy(b[wire.HeaderLen:], payload)
 }
 
 // onCTS: the receiver matched an RTS and approved h.Length bytes.
@@ -128,6 +147,7 @@ func (c *Core) onCTS(p *Peer, h *wire.Header) error {
 		c.sendDone(m, nil)
 		return nil
 	}
+	c.withdrawOffer(m)
 	m.remote, m.moved, m.wants = h.Context, 0, wantWrite
 	m.setState(Moving)
 	p.transfers.push(m)

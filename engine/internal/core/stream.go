@@ -23,6 +23,8 @@ type Peer struct {
 
 	gone   *PeerError // not nil once it failed or left
 	bye    bool       // our last frame is on the stream
+	near   Near       // nil unless the peer is of this host and reached by a ring
+	eager  int        // bytes up to which a payload follows without permission
 	credit int        // eager bytes we may still send
 	used   int        // eager bytes it has sent that we have not given back
 	owed   int        // eager bytes to give back by the next Credit frame
@@ -69,6 +71,17 @@ func (f *fifo[T, P]) pop() *T {
 	return x
 }
 
+// remove takes x out, wherever it is.
+func (f *fifo[T, P]) remove(x *T) {
+	var rest fifo[T, P]
+	for y := f.pop(); y != nil; y = f.pop() {
+		if y != x {
+			rest.push(y)
+		}
+	}
+	*f = rest
+}
+
 func (c *Core) markDirty(p *Peer) {
 	if !p.isDirty {
 		p.isDirty = true
@@ -93,7 +106,7 @@ func (c *Core) NextDirty() (PeerID, bool) {
 // more: an answer to a message that arrived whole before its sender failed goes
 // nowhere.
 func (c *Core) control(p *Peer, h *wire.Header) {
-	if p.gone == nil && !p.bye {
+	if p.gone == nil && !p.bye && !p.putNow(h, nil) {
 		wire.PutHeader(c.reserve(p, wire.HeaderLen), h)
 	}
 }

@@ -2,19 +2,24 @@ package core
 
 // TakeOver lets the caller of a standard send go though m is not done: what is
 // left of the message goes on from block, a copy of m's whole payload in memory
-// that Reserve gave. m is done when it returns.
+// that Reserve gave. m is done when it returns true; false means that the peer is
+// fetching the payload just now, and nothing has changed.
 //
 // Only the holder of the progress right may call it: nobody else is between
 // Gather and Wrote.
 //
 // Preconditions:
 //   - m is a standard send to another peer, posted and not done.
-func (c *Core) TakeOver(m *MSO, block []byte) {
+func (c *Core) TakeOver(m *MSO, block []byte) bool {
+	if !c.renew(m, block) {
+		return false
+	}
 	p := c.peers[m.Peer]
 	d := c.carrier(m, block, ownPool)
 	c.rebase(p, m, block)
 	c.succeed(p, m, d)
 	c.complete(m, nil)
+	return true
 }
 
 // succeed puts d in the place of the send m, wherever the core and the peer know it.
@@ -22,6 +27,7 @@ func (c *Core) succeed(p *Peer, m, d *MSO) {
 	d.id, d.remote, d.moved, d.total, d.wants, d.asked = m.id, m.remote, m.moved, m.total, m.wants, m.asked
 	d.setState(m.State())
 	c.active++
+	d.offered, m.offered = m.offered, false
 	if d.id != 0 {
 		c.ids.slots[uint32(d.id)].m = d
 		m.id = 0

@@ -1,0 +1,157 @@
+package core
+
+import (
+	"errors"
+
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+// Near is what a peer of this host offers beyond the stream of frames: a ring into
+// which a frame is put at once, and memory that its receiver may fetch for itself.
+// Offers are made, changed and withdrawn with the mutex held.
+type Near interface {
+	// Put sends a frame if there is room for it. Called with the mutex held. (By
+	// value: a pointer behind an interface would put every header on the heap.)
+	Put(h wire.Header, payload []byte) bool
+	// Offer lets the peer fetch b, the payload of message id. It reports false if
+	// that is not possible: the message goes by CTS and Data then.
+	Offer(id uint64, b []byte) bool
+	// Renew says that the payload lies in b now, a copy. It reports false while the
+	// peer is fetching.
+	Renew(id uint64, b []byte) bool
+	// Withdraw ends the offer: when it returns the peer does not read the memory any more.
+	Withdraw(id uint64)
+	// Fetch copies bytes [off, off+n) of the peer's message id to the same place in
+	// dst, which is where all of the message that is wanted goes. Called by the
+	// holder of the progress right, without the mutex. ErrMoving means that the
+	// sender is just changing where they lie, ErrShared that the sender, who had
+	// nothing better to do, has copied all from off on.
+	Fetch(id uint64, dst []byte, off, n int) error
+	// EndFetch gives up: when it returns nobody writes to dst any more.
+	EndFetch(id uint64)
+}
+
+// Errors of Fetch that are none.
+var (
+	ErrMoving = errors.New("the sender is moving the payload")
+	ErrShared = errors.New("the sender has copied the rest")
+)
+
+// A payload is fetched in parts: in between the sockets and rings are looked at, and
+// its sender may do some of them.
+const (
+	FetchUnit = 16 << 10 // bytes; all parts but the last are whole units
+	fetchMax  = 256 << 10
+)
+
+// SetNear says that a peer is reached by n, and that payloads up to eager bytes go
+// there without permission.
+func (c *Core) SetNear(id PeerID, n Near, eager int) {
+	p := c.peers[id]
+	p.near, p.eager = n, max(min(eager, c.cfg.EagerMax), c.cfg.ShortMax)
+}
+
+// putNow sends a frame past the stream, which must be empty for that.
+func (p *Peer) putNow(h *wire.Header, payload []byte) bool {
+	return p.near != nil && p.queued == 0 && p.near.Put(*h, payload)
+}
+
+// offer lets the peer fetch the payload of m, if it can.
+func (c *Core) offer(p *Peer, m *MSO, h *wire.Header) {
+	if p.near != nil && p.near.Offer(m.id, m.Buf) {
+		m.offered = true
+		h.Flags |= wire.FlagPull
+	}
+}
+
+// withdraw ends the offer of a send, if there is one.
+func (c *Core) withdrawOffer(m *MSO) {
+	if m.offered {
+		m.offered = false
+		c.peers[m.Peer].near.Withdraw(m.id)
+	}
+}
+
+// renew changes the memory of a send whose owner leaves. It reports false while
+// the peer is fetching it.
+func (c *Core) renew(m *MSO, b []byte) bool {
+	return !m.offered || c.peers[m.Peer].near.Renew(m.id, b)
+}
+
+// Offered returns the id under which the peer may fetch m's payload, if it may. For
+// the holder of the progress right, who is waiting for m.
+func (m *MSO) Offered() (id uint64, ok bool) { return m.id, m.offered }
+
+// startFetch puts a receive whose payload we may fetch on the list.
+func (c *Core) startFetch(m *MSO) {
+	m.id = c.ids.add(m)
+	m.moved = 0
+	c.fetches.push(m)
+}
+
+// nextFetch is the job of the next chunk.
+func (c *Core) nextFetch() (Job, bool) {
+	m := c.fetches.pop()
+	if m == nil {
+		return Job{}, false
+	}
+	n := min(max(m.total/8&^(FetchUnit-1), FetchUnit), fetchMax, m.total-m.moved)
+	return Job{kind: jobFetch, m: m, near: c.peers[m.Source].near, at: m.moved, n: n}, true
+}
+
+// fetched takes note of a chunk. What cannot be fetched is asked for.
+func (c *Core) fetched(j *Job) {
+	m := j.m
+	switch p := c.peers[m.Source]; {
+	case errors.Is(j.err, ErrMoving):
+		c.fetches.push(m)
+	case errors.Is(j.err, ErrShared):
+		c.stats.FetchedBytes += uint64(m.total - m.moved)
+		m.moved = m.total
+		c.fetchDone(p, m)
+	case j.err != nil:
+		c.stats.FetchesRefused++
+		c.ids.drop(m.id)
+		m.id, m.fetch = 0, false
+		c.sendCTS(m)
+	default:
+		c.stats.FetchedBytes += uint64(j.n)
+		if m.moved += j.n; m.moved < m.total {
+			c.fetches.push(m)
+			return
+		}
+		c.fetchDone(p, m)
+	}
+}
+
+func (c *Core) fetchDone(p *Peer, m *MSO) {
+	c.control(p, &wire.Header{Kind: wire.KindFin, ID: m.remote, Length: uint64(m.total)})
+	c.recvDone(m)
+}
+
+// dropFetch takes m off the list because its peer is gone.
+func (c *Core) dropFetch(p *Peer, m *MSO) {
+	c.fetches.remove(m)
+	p.near.EndFetch(m.remote)
+}
+
+// endFetch takes m off the list and lets its sender go.
+func (c *Core) endFetch(m *MSO) {
+	p := c.peers[m.Source]
+	c.dropFetch(p, m)
+	m.fetch = false
+	c.control(p, &wire.Header{Kind: wire.KindFin, ID: m.remote, Length: uint64(m.moved)})
+}
+
+// onFin: the receiver has fetched the payload.
+func (c *Core) onFin(p *Peer, h *wire.Header) error {
+	m := c.ids.get(h.ID)
+	if m == nil || m.Peer != p.ID || !m.offered {
+		return &ProtocolError{p.ID, "Fin for no offer of ours"}
+	}
+	if h.Length > uint64(len(m.Buf)) {
+		return &ProtocolError{p.ID, "Fin for more than the message"}
+	}
+	c.sendDone(m, nil)
+	return nil
+}

@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/netpoll"
+)
+
+const (
+	// laneRecords is how many records of one peer are handled with the mutex held, and in one turn.
+	laneRecords = 64
+	// nearEager is the bytes up to which a payload goes through the ring, copied twice,
+	// if longer ones are fetched, copied once, which costs an answer.
+	nearEager = 32 << 10
+)
+
+// lane is the way to one peer of this host: a ring each way, in the memory of the process if the
+// peer is a thread of it, else in the segment. The rings carry the same stream of
+// frames as a connection; a frame that finds the stream empty goes into the ring at once.
+//
+// A ring is in use from the first frame that its writer puts, and until both have said goodbye.
+type lane struct {
+	n      *near      // ours; immutable
+	peer   PeerID     // immutable
+	index  int        // of the peer among the ranks of its host; immutable
+	thread *Engine    // the peer's, if it is a thread of this process; immutable
+	block  *shm.Block // the peer's; immutable
+	pull   bool       // long payloads are fetched; immutable after Start
+
+	// Guarded by the engine's mutex. While the stream to the peer is not empty the
+	// writer belongs to the holder of the progress right, without the mutex.
+	w      *shm.Writer
+	opened bool // w was tried to be made
+
+	// Owned by the holder of the progress right.
+	r       *shm.Reader // nil until the peer has begun to write
+	rx      input
+	used    bool // on the list of lanes in use
+	ended   bool // goodbyes are said, or the peer failed
+	blocked bool // the ring is full: there is more to write when there is room
+	saidBye bool
+
+	bell   atomic.Pointer[netpoll.Bell] // of a peer in another process; nil until the launcher has given it
+	asked  atomic.Bool                  // for the bell
+	missed atomic.Bool                  // it was to be rung before it had come
+}
+
+// Put implements core.Near.
+func (l *lane) Put(h wire.Header, payload []byte) bool {
+	if l.w == nil && !l.openLocked() {
+		return false
+	}
+	if wire.HeaderLen+len(payload) > l.w.MaxRecord() {
+		return false
+	}
+	var head [wire.HeaderLen]byte
+	wire.PutHeader(head[:], &h)
+	if !l.w.Put(head[:], payload) {
+		return false
+	}
+	l.n.tellLocked(l)
+	return true
+}
+
+// Offer implements core.Near.
+func (l *lane) Offer(id uint64, b []byte) bool { return l.pull && l.offers().open(id, b) }
+
+// Renew implements core.Near.
+func (l *lane) Renew(id uint64, b []byte) bool { return l.offers().renew(id, b) }
+
+// Withdraw implements core.Near.
+func (l *lane) Withdraw(id uint64) { l.offers().withdraw(id, l.thread != nil) }
+
+// offers are those of ours that the peer may fetch.
+func (l *lane) offers() *offers {
+	if l.thread != nil {
+		return &l.n.offers
+	}
+	return &l.n.offersAbroad
+}
+
+// Fetch implements core.Near.
+func (l *lane) Fetch(id uint64, dst []byte, off, n int) error {
+	if l.thread != nil {
+		return l.thread.near.offers.fetch(id, dst, off, n)
+	}
+	return fetch(&l.block.Offers, id, func() error {
+		w := &l.block.Offers[uint32(id)]
+		if size := w.Len.Load(); uint64(off)+uint64(n) > size {
+			return fmt.Errorf("%w: %d bytes at %d of a payload of %d", shm.ErrCorrupt, n, off, size)
+		}
+		_, err := shm.ReadProcess(int(l.block.PID.Load()), dst[off:off+n], w.Addr.Load()+uint64(off))
+		return err
+	})
+}
+
+// EndFetch implements core.Near.
+func (l *lane) EndFetch(id uint64) {
+	if l.thread != nil {
+		l.thread.near.offers.endFetch(id)
+	}
+}
+
+// openLocked begins to use the ring to the peer.
+func (l *lane) openLocked() bool {
+	if l.opened {
+		return false
+	}
+	l.opened = true
+	w, err := shm.NewWriter(l.n.ring(l, true))
+	if err != nil {
+		panic("engine: " + err.Error()) // its length was checked with the segment
+	}
+	l.w = w
+	l.n.e.cmds = append(l.n.e.cmds, command{kind: cmdUseLane, lane: l})
+	l.block.Opened[l.n.index/64].Or(1 << (l.n.index % 64))
+	return true
+}
+
+// attach begins to read what the peer writes.
+func (l *lane) attach() {
+	r, err := shm.NewReader(l.n.ring(l, false))
+	if err != nil {
+		panic("engine: " + err.Error())
+	}
+	l.r, l.rx.peer = r, l.peer
+	l.n.use(l)
+}
+
+// receive handles the records that are there, up to a bound. It reports whether that
+// left something to run or to write.
+//
+// Preconditions:
+//   - the caller holds the progress right.
+func (l *lane) receive() (work bool) {
+	e := l.n.e
+	var bye, room bool
+	var err error
+	in := 0
+	e.mu.Lock()
+	for k := 0; k < laneRecords && err == nil && !bye; k++ {
+		head, rest, ok := l.r.Next()
+		if !ok {
+			err = l.r.Err()
+			break
+		}
+		in += len(head) + len(rest)
+		bye, err = l.rx.record(e, head, rest)
+		room = l.r.Release() || room
+	}
+	if room {
+		l.n.tellLocked(l)
+	}
+	e.ringIn += uint64(in)
+	work = e.core.HasJobs() || e.core.HasOutput()
+	e.unlock()
+	if err != nil || bye {
+		l.end(err)
+		return true
+	}
+	return work
+}
+
+// end ends a lane whose peer has said goodbye, or has broken the protocol.
+func (l *lane) end(err error) {
+	if err != nil {
+		l.broken(err)
+	} else {
+		l.peerBye()
+	}
+}
+
+// write moves the stream to the peer into the ring, as much as there is room for.
+//
+// Preconditions:
+//   - the caller holds the progress right.
+func (l *lane) write() {
+	e := l.n.e
+	for range maxWrites {
+		e.mu.Lock()
+		bufs := e.core.Gather(l.peer, e.drv.bufs[:0])
+		if len(bufs) == 0 || l.w == nil && !l.openLocked() {
+			e.mu.Unlock()
+			return
+		}
+		e.mu.Unlock()
+		n, full := l.put(bufs)
+		e.mu.Lock()
+		e.stats.bytesOut.Add(uint64(n))
+		e.core.Wrote(l.peer, n)
+		if n > 0 {
+			l.n.tellLocked(l)
+		}
+		e.unlock()
+		if full && !l.w.Block() {
+			l.blocked = true
+			l.n.blocked++
+			if err := l.w.Err(); err != nil {
+				l.broken(err)
+			}
+			return
+		}
+	}
+}
+
+// put writes spans; full says that the ring took no more.
+func (l *lane) put(bufs [][]byte) (n int, full bool) {
+	for _, b := range bufs {
+		k := l.w.Write(b)
+		if n += k; k < len(b) {
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// unblock goes on with a lane that was full, if there is room.
+func (l *lane) unblock() bool {
+	if !l.w.Block() {
+		return false
+	}
+	l.blocked = false
+	l.n.blocked--
+	l.write()
+	return true
+}
+
+func (l *lane) broken(cause error) {
+	d := l.n.e.drv
+	d.e.cfg.Logger.Info("peer failed", "rank", d.e.cfg.Rank, "peer", l.peer, "host", d.bridge[l.peer].Host, "err", cause)
+	d.failPeer(l.peer, fmt.Errorf("shared memory of %s: %w", d.bridge[l.peer].Host, cause))
+}
+
+// sayBye puts the frame that ends our side behind what is still to be written.
+func (l *lane) sayBye() {
+	if l.saidBye || l.ended {
+		return
+	}
+	l.saidBye = true
+	e := l.n.e
+	e.mu.Lock()
+	e.core.Bye(l.peer)
+	e.unlock()
+}
+
+// peerBye handles the peer's goodbye: it sends nothing more and receives nothing
+// more. It waits for ours.
+func (l *lane) peerBye() {
+	e := l.n.e
+	said := l.saidBye
+	e.drv.endPeer(l.peer, nil, true)
+	if !said {
+		l.saidBye = true
+		e.mu.Lock()
+		if !l.Put(wire.Header{Kind: wire.KindBye}, nil) {
+			e.cfg.Logger.Warn("no room for a goodbye", "rank", e.cfg.Rank, "peer", l.peer)
+		}
+		e.unlock()
+	}
+}
+
+var _ core.Near = (*lane)(nil)

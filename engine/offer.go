@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"errors"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/shm"
+)
+
+// An offer lets the receiver of a long message fetch the payload from the sender's
+// memory: by copying it if both are threads of one process, else by asking the kernel.
+// Its state word holds the message's id and one of these:
+//
+//	         Offer                Fetch             end of Fetch
+//	free ─────────────▶ open ───────────▶ busy ─────────────────▶ open
+//	  ▲                  │ ▲ Renew: locked and back
+//	  └──────────────────┘
+//	        Withdraw
+const (
+	offerFree uint64 = iota
+	offerOpen
+	offerBusy   // the peer is fetching a part
+	offerLocked // the owner is changing where the payload lies
+	offerBits   = 2
+)
+
+// offerState is the state word. The id's generation loses its highest bits.
+func offerState(id, s uint64) uint64 { return id<<offerBits | s }
+
+// offers is what a rank lets its peers fetch. The place of an offer is the number of
+// its message's id; a message whose number is beyond the table is not offered.
+type offers struct {
+	words *[shm.NumOffers]shm.Offer // immutable: of our block for other processes, in Go memory for threads
+	// Payloads for peers of this process. Guarded by the state word: the owner writes
+	// while it is free or locked, a peer reads while it is busy.
+	bufs   [shm.NumOffers][]byte
+	shares [shm.NumOffers]share
+	shared atomic.Uint64 // bit i: shares[i] has parts for us to copy
+}
+
+var errNoOffer = errors.New("the offer is gone")
+
+// open lets id's payload be fetched. It reports false if there is no place for it.
+//
+// Preconditions:
+//   - the engine's mutex is held, as for renew and withdraw.
+func (o *offers) open(id uint64, b []byte) bool {
+	i := uint32(id)
+	if i >= shm.NumOffers || len(b) == 0 {
+		return false
+	}
+	o.bufs[i] = b
+	o.shares[i].claim.Store(shareNone)
+	w := &o.words[i]
+	w.Addr.Store(addressOf(b))
+	w.Len.Store(uint64(len(b)))
+	w.State.Store(offerState(id, offerOpen))
+	return true
+}
+
+// renew changes where the payload lies; false: it is being fetched.
+func (o *offers) renew(id uint64, b []byte) bool {
+	i := uint32(id)
+	w := &o.words[i]
+	if !w.State.CompareAndSwap(offerState(id, offerOpen), offerState(id, offerLocked)) {
+		return false
+	}
+	o.bufs[i] = b
+	w.Addr.Store(addressOf(b))
+	w.State.Store(offerState(id, offerOpen))
+	return true
+}
+
+// withdraw ends an offer. A peer of this process that is copying a part is waited
+// for; another process may fail, and reads nothing that could harm us.
+func (o *offers) withdraw(id uint64, threads bool) {
+	i := uint32(id)
+	w := &o.words[i]
+	for !w.State.CompareAndSwap(offerState(id, offerOpen), offerFree) {
+		if !threads {
+			w.State.Store(offerFree)
+			break
+		}
+		runtime.Gosched()
+	}
+	o.shares[i].claim.Store(shareNone)
+	o.bufs[i] = nil
+}
+
+// isBusy reports whether the payload of id is being fetched just now.
+func (o *offers) isBusy(id uint64) bool {
+	i := uint32(id)
+	return i < shm.NumOffers && o.words[i].State.Load() == offerState(id, offerBusy)
+}
+
+// fetch copies a part of the payload of the message id, one of the offers of words, by read.
+func fetch(words *[shm.NumOffers]shm.Offer, id uint64, read func() error) error {
+	i := uint32(id)
+	if i >= shm.NumOffers {
+		return errNoOffer
+	}
+	state := &words[i].State
+	if !state.CompareAndSwap(offerState(id, offerOpen), offerState(id, offerBusy)) {
+		if state.Load() == offerState(id, offerLocked) {
+			return core.ErrMoving
+		}
+		return errNoOffer
+	}
+	err := read()
+	state.CompareAndSwap(offerState(id, offerBusy), offerState(id, offerOpen))
+	return err
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// wayUnderTest is how the ranks of job reach each other. Tests do not run in parallel.
+var wayUnderTest = TCP
+
+// policies runs f under each policy and each way between the ranks.
+func policies(t *testing.T, f func(t *testing.T, p Policy)) {
+	defer func() { wayUnderTest = TCP }()
+	for _, p := range []Policy{Worker, Assist, Caller} {
+		for _, w := range []Way{TCP, Thread, Shared} {
+			wayUnderTest = w
+			t.Run(p.String()+"-"+w.String(), func(t *testing.T) { f(t, p) })
+		}
+	}
+}
+
+// host is what a launcher gives the ranks of a host: here for ranks of one process,
+// which share memory as processes do when the way is Shared.
+type host struct {
+	way     Way
+	process *Process
+	segment *shm.Segment
+	bells   []*os.File
+	engines []atomic.Pointer[Engine]
+}
+
+func newHost(t testing.TB, n int) *host {
+	t.Helper()
+	h := &host{way: wayUnderTest, engines: make([]atomic.Pointer[Engine], n)}
+	switch {
+	case h.way == Thread:
+		h.process = NewProcess(n)
+	case h.way == Shared && n > 1:
+		f, err := shm.Create(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if h.segment, err = shm.Open(f); err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			b, err := sys.NewEventFD()
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.bells = append(h.bells, b)
+		}
+		t.Cleanup(func() { // after the engines' own
+			for _, b := range h.bells {
+				b.Close()
+			}
+			if err := h.segment.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return h
+}
+
+func (h *host) configure(cfg *Config) {
+	cfg.Process, cfg.Segment, cfg.Index = h.process, h.segment, cfg.Rank
+	if h.segment == nil {
+		return
+	}
+	me := cfg.Rank
+	cfg.Bell = h.bells[me]
+	cfg.AskBell = func(i int) {
+		if err := h.engines[me].Load().SetBell(i, h.bells[i]); err != nil {
+			panic(err)
+		}
+	}
+}
