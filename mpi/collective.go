@@ -12,10 +12,14 @@ import (
 
 // graph lets the algorithms of internal/coll build a schedule of the engine.
 type graph struct {
-	s     *engine.Schedule
-	after []int32
-	lent  []*scratch
+	s      *engine.Schedule
+	places *coll.Places
+	after  []int32
+	lent   []*scratch
 }
+
+// Places implements coll.Placed.
+func (g *graph) Places() *coll.Places { return g.places }
 
 func (g *graph) deps(after []coll.Step) []int32 {
 	g.after = g.after[:0]
@@ -78,7 +82,7 @@ func (g *graph) release() {
 // runs in the thread that waits, once it has succeeded.
 func startColl(c *Comm, op string, build func(g coll.Graph) error, deliver func() error) *Request {
 	seq := engine.Tag((c.collSeq.Add(1) - 1) & TagUB)
-	g := &graph{s: engine.NewSchedule(c.coll, seq, c.peers)}
+	g := &graph{s: engine.NewSchedule(c.coll, seq, c.peers), places: c.places}
 	if err := build(g); err != nil {
 		return failedRequest(c, opError(ClassOf(err), op, err))
 	}

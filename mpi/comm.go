@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
 // Comm is a communicator: a group of ranks and a context that keeps its
@@ -32,6 +33,7 @@ type comm struct {
 	p2p     engine.ContextID
 	coll    engine.ContextID
 	member  func(engine.PeerID) bool
+	places  *coll.Places  // which ranks share a host; nil if it makes no difference
 	collSeq atomic.Uint32 // number of the next collective
 
 	errh  atomic.Pointer[Errhandler]
@@ -52,7 +54,7 @@ func newComm(j *job, name string, rank int, peers []engine.PeerID, id engine.Con
 			c.ranks[p] = r
 		}
 	}
-	c.member = c.has
+	c.member, c.places = c.has, j.placesOf(peers)
 	return &Comm{comm: c}
 }
 

@@ -22,7 +22,9 @@ import (
 // Sizes are in bytes and may end in K, M or G (of 1024).
 const (
 	envProgress   = "FITMPI_PROGRESS"    // worker, assist or caller
-	envTransport  = "FITMPI_TRANSPORT"   // auto or tcp
+	envTransport  = "FITMPI_TRANSPORT"   // auto, tcp or shm
+	envShmCopy    = "FITMPI_SHM_COPY"    // how long messages come between processes of a host: ring or read (process_vm_readv)
+	envCliques    = "FITMPI_CLIQUES"     // for experiments: take the ranks of this host for those of so many hosts
 	envSendBuffer = "FITMPI_SEND_BUFFER" // size of the library send buffer
 	envShort      = "FITMPI_SHORT_MAX"   // size up to which a payload is copied behind its header
 	envEager      = "FITMPI_EAGER_MAX"   // size up to which a payload follows without permission
@@ -47,15 +49,23 @@ const (
 // systems choose and which paces: see docs/decisions/0007-cubic.md.
 const defaultCongestion = "cubic"
 
-// engineConfig makes the engine's configuration from what the launcher said and
-// the environment.
-func engineConfig(info boot.Info, getenv func(string) string) (engine.Config, error) {
-	cfg := engine.Config{
+// settings are the parameters of a rank.
+type settings struct {
+	engine.Config
+	transport string // transportAuto, transportTCP or transportShm
+	cliques   int    // FITMPI_CLIQUES; 0 if it is not set
+}
+
+// settingsOf makes a rank's parameters from what the launcher said and the
+// environment.
+func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
+	set := settings{transport: transportAuto, Config: engine.Config{
 		Rank: info.Rank, Size: info.Size, Job: info.Job, Secret: info.Secret,
 		Progress: engine.Assist,
-		KeepP:    runtime.GOMAXPROCS(0) > info.Cores,
-	}
-	if info.LocalSize <= runtime.NumCPU() {
+		KeepP:    hasSpareP(info),
+	}}
+	cfg := &set.Config
+	if hasCore(info) {
 		cfg.Spin = defaultSpin
 	} else {
 		cfg.Doze = defaultDoze
@@ -65,9 +75,11 @@ func engineConfig(info boot.Info, getenv func(string) string) (engine.Config, er
 		cfg.Progress, err = engine.ParsePolicy(s)
 		return err
 	})
-	v.parse(envTransport, func(s string) error {
-		if s != "auto" && s != "tcp" {
-			return fmt.Errorf("transport %q: choose auto or tcp", s)
+	v.parse(envTransport, set.parseTransport)
+	v.parse(envCliques, set.parseCliques)
+	v.parse(envShmCopy, func(s string) error {
+		if cfg.Fetch = s == "read"; !cfg.Fetch && s != "ring" {
+			return fmt.Errorf("copying %q: choose ring or read", s)
 		}
 		return nil
 	})
@@ -84,14 +96,49 @@ func engineConfig(info boot.Info, getenv func(string) string) (engine.Config, er
 		}
 		return err
 	})
-	v.parse(envLog, func(s string) error { return setLogger(&cfg, s) })
+	v.parse(envLog, func(s string) error { return setLogger(cfg, s) })
 	if cfg.Logger == nil {
-		setLogger(&cfg, "warn")
+		setLogger(cfg, "warn")
 	}
 	if cfg.Congestion = cmp.Or(getenv(envCongestion), defaultCongestion); cfg.Congestion == "system" {
 		cfg.Congestion = ""
 	}
-	return cfg, v.err
+	return set, v.err
+}
+
+// hasCore reports whether every rank of this process has a core to itself.
+func hasCore(info boot.Info) bool {
+	if info.Bound != nil {
+		return max(info.ProcessRanks, 1) <= len(info.Bound) // which nobody else is bound to
+	}
+	return info.LocalSize <= runtime.NumCPU()
+}
+
+// hasSpareP reports whether GOMAXPROCS has a P for every worker of this process to
+// keep, beside those that compute. The launcher sees to that, but where the ranks of
+// a process share cores they would take them from each other by keeping their Ps.
+func hasSpareP(info boot.Info) bool {
+	if info.ProcessRanks <= 1 {
+		return runtime.GOMAXPROCS(0) > info.Cores
+	}
+	return hasCore(info) && runtime.GOMAXPROCS(0) >= info.ProcessRanks*(info.Cores+1)
+}
+
+func (set *settings) parseTransport(s string) error {
+	if s != transportAuto && s != transportTCP && s != transportShm {
+		return fmt.Errorf("transport %q: choose auto, tcp or shm", s)
+	}
+	set.transport = s
+	return nil
+}
+
+func (set *settings) parseCliques(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q hosts: need a number from 1", s)
+	}
+	set.cliques = n
+	return nil
 }
 
 func setLogger(cfg *engine.Config, level string) error {
@@ -150,10 +197,12 @@ var procs struct {
 
 // addWorkers gives the process one P more for each of n workers (n < 0 takes
 // them back), unless the user or the launcher has chosen GOMAXPROCS: a worker
-// that must take its P from a computing goroutine is late by milliseconds.
-func addWorkers(n int) {
+// that must take its P from a computing goroutine is late by milliseconds. It gives
+// no more than there are cores: workers beyond that would only take turns. It reports
+// whether all have got one.
+func addWorkers(n int) (all bool) {
 	if os.Getenv("GOMAXPROCS") != "" {
-		return
+		return false
 	}
 	procs.mu.Lock()
 	defer procs.mu.Unlock()
@@ -161,5 +210,6 @@ func addWorkers(n int) {
 		procs.before = runtime.GOMAXPROCS(0)
 	}
 	procs.workers += n
-	runtime.GOMAXPROCS(procs.before + procs.workers)
+	runtime.GOMAXPROCS(procs.before + min(procs.workers, runtime.NumCPU()))
+	return procs.workers <= runtime.NumCPU()
 }

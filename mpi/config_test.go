@@ -30,24 +30,25 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// config is engineConfig with an environment of a few variables.
-func config(env map[string]string) (engine.Config, error) {
+// config is settingsOf with an environment of a few variables.
+func config(env map[string]string) (settings, error) {
 	info := boot.Info{Rank: 1, Size: 3, LocalSize: 3, Cores: 1, Secret: make([]byte, boot.SecretSize)}
-	return engineConfig(info, func(name string) string { return env[name] })
+	return settingsOf(info, func(name string) string { return env[name] })
 }
 
 func TestEngineConfig(t *testing.T) {
 	cfg, err := config(map[string]string{
 		"FITMPI_PROGRESS": "caller", "FITMPI_TRANSPORT": "tcp", "FITMPI_SEND_BUFFER": "32M", "FITMPI_SHORT_MAX": "2K",
 		"FITMPI_EAGER_MAX": "32768", "FITMPI_WINDOW": "2M", "FITMPI_COPY_MAX": "1M", "FITMPI_SPIN": "70us",
-		"FITMPI_SOCKET_BUFFER": "4M", "FITMPI_CONGESTION": "cubic", "FITMPI_LOG": "debug",
+		"FITMPI_CLIQUES": "3", "FITMPI_SOCKET_BUFFER": "4M", "FITMPI_CONGESTION": "cubic", "FITMPI_LOG": "debug",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if cfg.Rank != 1 || cfg.Size != 3 || cfg.Progress != engine.Caller || cfg.SendBuffer != 32<<20 || cfg.ShortMax != 2<<10 ||
 		cfg.EagerMax != 32<<10 || cfg.Window != 2<<20 || cfg.CopyMax != 1<<20 || cfg.Spin != 70*time.Microsecond ||
-		cfg.SocketBuffer != 4<<20 || cfg.Congestion != "cubic" || cfg.Logger == nil {
+		cfg.SocketBuffer != 4<<20 || cfg.Congestion != "cubic" || cfg.Logger == nil ||
+		cfg.transport != "tcp" || cfg.cliques != 3 {
 		t.Errorf("the configuration is %+v", cfg)
 	}
 }
@@ -57,7 +58,8 @@ func TestEngineConfigDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Progress != engine.Assist || cfg.Logger == nil || cfg.SendBuffer != 0 {
+	if cfg.Progress != engine.Assist || cfg.Logger == nil || cfg.SendBuffer != 0 ||
+		cfg.transport != "auto" || cfg.cliques != 0 {
 		t.Errorf("the configuration is %+v", cfg)
 	}
 	if wantSpin := runtime.NumCPU() >= 3; (cfg.Spin > 0) != wantSpin {
@@ -69,7 +71,9 @@ func TestEngineConfigDefaults(t *testing.T) {
 func TestEngineConfigErrors(t *testing.T) {
 	for _, test := range []struct{ name, value, says string }{
 		{"FITMPI_PROGRESS", "turbo", "choose worker, assist or caller"},
-		{"FITMPI_TRANSPORT", "carrier-pigeon", "choose auto or tcp"},
+		{"FITMPI_TRANSPORT", "carrier-pigeon", "choose auto, tcp or shm"},
+		{"FITMPI_CLIQUES", "0", "need a number from 1"},
+		{"FITMPI_CLIQUES", "-2", "need a number from 1"},
 		{"FITMPI_SEND_BUFFER", "lots", "need a positive number of bytes"},
 		{"FITMPI_SHORT_MAX", "-5", "need a positive number of bytes"},
 		{"FITMPI_EAGER_MAX", "0", "need a positive number of bytes"},
@@ -84,5 +88,53 @@ func TestEngineConfigErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.name+"="+test.value) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s=%s: error %v, want one that says %q", test.name, test.value, err, test.says)
 		}
+	}
+}
+
+// Who polls and who keeps a P depends on whether there is a core for every rank.
+func TestCores(t *testing.T) {
+	n := runtime.NumCPU()
+	for _, test := range []struct {
+		name   string
+		info   boot.Info
+		procs  int
+		core   bool
+		spareP bool
+	}{
+		{"one rank", boot.Info{LocalSize: 1, Cores: n}, n + 1, true, true},
+		{"one rank, the user's GOMAXPROCS", boot.Info{LocalSize: 1, Cores: n}, n, true, false},
+		{"a rank for each core", boot.Info{LocalSize: n, Cores: 1, ProcessRanks: 1}, 2, true, true},
+		{"too many ranks", boot.Info{LocalSize: n + 1, Cores: 1, ProcessRanks: 1}, 2, false, true},
+		{"bound to its core", boot.Info{LocalSize: n + 1, Cores: 1, ProcessRanks: 1, Bound: []int{1}}, 2, true, true},
+		{"one process of all ranks", boot.Info{LocalSize: n, Cores: 1, ProcessRanks: n}, 2 * n, true, true},
+		{"the same, the user's GOMAXPROCS", boot.Info{LocalSize: max(n, 2), Cores: 1, ProcessRanks: max(n, 2)}, 2*max(n, 2) - 1, n > 1, false},
+		{"one process of too many ranks", boot.Info{LocalSize: n + 1, Cores: 1, ProcessRanks: n + 1}, 2*n + 1, false, false},
+		{"two ranks bound to two cores", boot.Info{LocalSize: n + 4, Cores: 1, ProcessRanks: 2, Bound: []int{1, 2}}, 4, true, true},
+		{"three ranks bound to two cores", boot.Info{LocalSize: n + 4, Cores: 1, ProcessRanks: 3, Bound: []int{1, 2}}, 6, false, false},
+	} {
+		before := runtime.GOMAXPROCS(test.procs)
+		if core, spare := hasCore(test.info), hasSpareP(test.info); core != test.core || spare != test.spareP {
+			t.Errorf("%s: a core for each: %v, a P to spare: %v, want %v and %v", test.name, core, spare, test.core, test.spareP)
+		}
+		runtime.GOMAXPROCS(before)
+	}
+}
+
+// Workers get a P each, but never more in all than there are cores, and take them along.
+func TestAddWorkers(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "")
+	before, n := runtime.GOMAXPROCS(0), runtime.NumCPU()
+	for _, test := range []struct {
+		add, extra int
+		all        bool
+	}{{n, n, true}, {1, n, false}, {64, n, false}, {-65, n, true}, {-n, 0, true}} {
+		if all := addWorkers(test.add); all != test.all || runtime.GOMAXPROCS(0) != before+test.extra {
+			t.Errorf("%d workers more: GOMAXPROCS is %d, all have one: %v, want %d and %v",
+				test.add, runtime.GOMAXPROCS(0), all, before+test.extra, test.all)
+		}
+	}
+	t.Setenv("GOMAXPROCS", "3")
+	if addWorkers(2) || runtime.GOMAXPROCS(0) != before {
+		t.Errorf("GOMAXPROCS is %d though the user chose it", runtime.GOMAXPROCS(0))
 	}
 }

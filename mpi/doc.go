@@ -16,7 +16,7 @@
 //	}
 //
 // Start it with the launcher: fitrun -n 4 ./program. Without a launcher it is a
-// job of one rank. RunThreads runs ranks as goroutines, for tests.
+// job of one rank. RunThreads runs ranks as threads of the calling process.
 //
 // # Messages move while you compute
 //
@@ -51,6 +51,36 @@
 // side by side. One Request belongs to one goroutine at a time, and the
 // collectives of one communicator are started by one goroutine at a time, in the
 // same order at all ranks.
+//
+// # Threads as ranks
+//
+// Ranks may be threads of one process: RunThreads makes such a job within any
+// program, and fitrun --ranks-per-process puts several ranks of a job into each
+// process that it starts, where Main runs them. Long messages between them are
+// copied once, from the sender's memory to the receiver's.
+//
+// Each of them is a rank in all that this package does: it has a world, requests,
+// error handlers, an attached buffer and a worker of its own. But a process has its
+// package variables once, as it has its environment and its working directory, and
+// all of its ranks see them. So what a rank has of its own belongs in variables of
+// its function, and what is in package variables is guarded like anything that
+// goroutines share. If one rank ends the process, all its ranks end.
+//
+// A communicator belongs to the rank that got it. Goroutines of a rank may use it,
+// whoever starts them; no other rank may.
+//
+// In the terms of McMPI, which proposed thread levels beyond MPI's, this is
+// THREAD_AS_RANK with two differences: the function decides which thread is a rank,
+// not a call of Init by the thread; and each rank may have many threads itself, as at
+// MPI_THREAD_MULTIPLE. Its other level, THREAD_FILTERED, has no counterpart here: a
+// rank's threads keep their messages apart by tags, or by communicators made with Dup.
+//
+// # How messages travel
+//
+// Each pair of ranks uses the fastest way that both have: the memory of their process,
+// memory that the launcher makes for the processes of one host, or TCP. Transport
+// says which; FITMPI_TRANSPORT (fitrun --transport) restricts the choice. Collectives
+// combine what the ranks of a host have before they talk to other hosts.
 //
 // # Time and cancellation
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -32,6 +33,43 @@ func ExampleRunThreads() {
 	// Output:
 	// the ranks add up to 6
 	// error: <nil>
+}
+
+// started is a package variable: the ranks of a process share it, so it is atomic.
+var started atomic.Int32
+
+// Ranks that are threads share package variables; what a rank has of its own is in its function.
+func ExampleRunThreads_variables() {
+	started.Store(0)
+	err := mpi.RunThreads(3, func(_ context.Context, world *mpi.Comm) error {
+		mine := 10 * world.Rank() // each rank has one
+		started.Add(1)            // all ranks count together
+		if err := mpi.Barrier(world); err != nil {
+			return err
+		}
+		all := make([]int, world.Size())
+		if err := mpi.Gather(world, []int{mine}, all, 0); err != nil {
+			return err
+		}
+		if world.Rank() == 0 {
+			fmt.Println("of each rank:", all, "of the process:", started.Load())
+		}
+		return nil
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// of each rank: [0 10 20] of the process: 3
+	// error: <nil>
+}
+
+func ExampleComm_Transport() {
+	run(2, func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			fmt.Println(c.Transport(0), c.Transport(1))
+		}
+		return nil
+	})
+	// Output: self thread
 }
 
 func ExampleSend() {

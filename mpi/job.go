@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -23,7 +23,11 @@ type job struct {
 	// Immutable after startJob.
 	engine  *engine.Engine
 	session boot.Session
+	local   *local       // what it has in common with the other ranks of its process
+	kill    func() error // stops the engine at once; returns when it has stopped
+	logger  *slog.Logger
 	host    string
+	nodes   []int // number of the machine of each rank; nil if all are on one
 	world   *Comm
 	self    *Comm
 	abort   func(code int, message string) // ends the whole job; may not return
@@ -52,25 +56,34 @@ func contextID(leader, n int) engine.ContextID {
 	return engine.ContextID(leader)<<32 | engine.ContextID(n)<<1
 }
 
-// card is what a rank tells the others of itself.
-type card struct {
-	Addr string `json:"addr"`
-	Host string `json:"host"`
-}
-
-// startJob joins the job that session leads to.
-func startJob(ctx context.Context, session boot.Session, cfg engine.Config) (*job, error) {
+// startJob joins the job that session leads to. l is left when the job is, or here if
+// that fails; session is the caller's until it succeeds.
+func startJob(ctx context.Context, session boot.Session, set settings, l *local) (*job, error) {
 	info := session.Info()
-	e, err := engine.Listen(cfg)
-	if err != nil {
-		return nil, err
+	j := &job{session: session, local: l, logger: set.Logger, host: info.Host}
+	cfg := set.Config
+	cfg.Process, cfg.Segment, cfg.Index = l.process, l.segment, info.LocalRank
+	if l.segment != nil {
+		cfg.Bell, cfg.AskBell = info.Bell, j.askBell
 	}
-	j := &job{engine: e, session: session, host: info.Host}
+	var err error
+	if j.engine, err = engine.Listen(cfg); err != nil {
+		return nil, errors.Join(err, l.leave())
+	}
+	j.kill = sync.OnceValue(j.engine.Kill)
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
 	j.nextContext.Store(contextFirst)
-	if err := j.connect(ctx, info); err != nil {
-		return nil, errors.Join(err, e.Kill())
+	if err := j.connect(ctx, info, set); err != nil {
+		j.cancel(err)
+		return nil, errors.Join(err, j.kill(), l.leave())
 	}
+	j.makeComms(info)
+	j.events.Go(j.watch)
+	return j, nil
+}
+
+// makeComms makes the communicators that every job has.
+func (j *job) makeComms(info boot.Info) {
 	peers := make([]engine.PeerID, info.Size)
 	for r := range peers {
 		peers[r] = engine.PeerID(r)
@@ -79,33 +92,52 @@ func startJob(ctx context.Context, session boot.Session, cfg engine.Config) (*jo
 	j.self = newComm(j, "self", 0, peers[info.Rank:info.Rank+1:info.Rank+1], contextID(info.Rank, contextSelf))
 	j.world.SetErrhandler(ErrorsAreFatal)
 	j.self.SetErrhandler(ErrorsAreFatal)
-	j.events.Go(j.watch)
-	return j, nil
 }
 
 // connect exchanges cards and fills the engine's bridge table.
-func (j *job) connect(ctx context.Context, info boot.Info) error {
-	mine, err := json.Marshal(card{Addr: j.engine.Addr().String(), Host: info.Host})
+func (j *job) connect(ctx context.Context, info boot.Info, set settings) error {
+	mine, err := json.Marshal(newCard(info, set, j.local, j.engine.Addr()))
 	if err != nil {
 		return err
 	}
-	cards, err := j.session.Exchange(ctx, mine)
+	raw, err := j.session.Exchange(ctx, mine)
 	if err != nil {
 		return err
 	}
-	peers := make([]engine.PeerInfo, len(cards))
-	for r, b := range cards {
-		var c card
-		if err := json.Unmarshal(b, &c); err != nil {
-			return fmt.Errorf("the card of rank %d: %w", r, err)
-		}
-		addr, err := netip.ParseAddrPort(c.Addr)
-		if err != nil {
-			return fmt.Errorf("the card of rank %d: %w", r, err)
-		}
-		peers[r] = engine.PeerInfo{Addr: addr, Host: c.Host}
+	cards, err := readCards(raw)
+	if err != nil {
+		return err
 	}
-	return j.engine.Start(peers)
+	peers, err := bridge(cards, info.Rank)
+	if err != nil {
+		return err
+	}
+	if set.transport == transportShm {
+		if err := checkShared(cards, peers, info.Rank, j.local.why); err != nil {
+			return err
+		}
+	}
+	j.nodes = nodesOf(cards)
+	if err := j.engine.Start(peers); err != nil {
+		return err
+	}
+	return j.session.Report(boot.TransportKey, j.transports(peers))
+}
+
+// askBell asks the launcher for the bell of the rank of this host with the index. A
+// bell that does not come is a rank that is not woken, so that must not go unseen.
+func (j *job) askBell(index int) {
+	err := j.session.Bell(index, func(f *os.File) { j.takeBell(index, f) })
+	if err != nil && j.ctx.Err() == nil && !j.finalized.Load() {
+		j.logger.Error("asking for a bell", "rank", j.engine.Rank(), "index", index, "err", err)
+	}
+}
+
+func (j *job) takeBell(index int, f *os.File) {
+	defer f.Close()
+	if err := j.engine.SetBell(index, f); err != nil && j.ctx.Err() == nil && !j.finalized.Load() {
+		j.logger.Error("taking a bell", "rank", j.engine.Rank(), "index", index, "err", err)
+	}
 }
 
 // serveMetrics starts the metrics server if the launcher or the environment asks.
@@ -144,7 +176,7 @@ func (j *job) watch() {
 // end stops all communication of this rank; calls that wait return errors.
 func (j *job) end(cause error) {
 	j.cancel(cause)
-	if err := j.engine.Kill(); err != nil {
+	if err := j.kill(); err != nil {
 		fmt.Fprintln(os.Stderr, "mpi:", err)
 	}
 }
@@ -168,7 +200,7 @@ func (j *job) finalize(ctx context.Context) error {
 	if err == nil {
 		err = j.engine.Close(closeTimeout)
 	} else {
-		err = errors.Join(err, j.engine.Kill())
+		err = errors.Join(err, j.kill())
 	}
 	return errors.Join(err, j.leave())
 }
@@ -179,7 +211,11 @@ func (j *job) barrier(c *Comm) error {
 	return err
 }
 
-// leave closes what is not the engine's.
+// leave closes what is not the engine's, in the order in which the one needs the other:
+// the engine, the memory that it shares, the session.
+//
+// Preconditions:
+//   - the engine is closed, or somebody is about to have killed it.
 func (j *job) leave() error {
 	var err error
 	if j.metrics != nil {
@@ -187,7 +223,7 @@ func (j *job) leave() error {
 		defer cancel()
 		err = j.metrics.Close(ctx)
 	}
-	err = errors.Join(err, j.session.Close())
+	err = errors.Join(err, j.kill(), j.local.leave(), j.session.Close())
 	j.events.Wait()
 	j.cancel(nil)
 	return err

@@ -9,68 +9,16 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// process is the job of this process, once Init has been called.
-var process atomic.Pointer[job]
-
-// Init joins the parallel job that the launcher of this process started, or a
-// job of one rank without a launcher, and returns the world communicator, of all
-// its ranks (MPI 4.1, section 11.2). It waits for the slowest rank. Most programs
-// use Main instead. It may be called once.
-func Init() (*Comm, error) {
-	session, err := boot.Find(os.Environ())
-	if err != nil {
-		return nil, opError(ErrOther, "Init", err)
-	}
-	info := session.Info()
-	addWorkers(1)
-	cfg, err := engineConfig(info, os.Getenv)
-	if err != nil {
-		return nil, opError(ErrArg, "Init", errors.Join(err, session.Close()))
-	}
-	j, err := startJob(context.Background(), session, cfg)
-	if err != nil {
-		return nil, opError(ErrOther, "Init", errors.Join(err, session.Close()))
-	}
-	j.abort = j.abortProcess
-	if !process.CompareAndSwap(nil, j) {
-		return nil, opError(ErrOther, "Init", errors.Join(errors.New("called twice"), j.engine.Kill(), j.leave()))
-	}
-	if err := j.serveMetrics(info, os.Getenv); err != nil {
-		return nil, opError(ErrOther, "Init", errors.Join(err, j.engine.Kill(), j.leave()))
-	}
-	return j.world, nil
-}
-
-// Finalize waits until all ranks have called it, flushes what is buffered and
-// ends communication (MPI 4.1, section 11.2). A process that exits without it
-// counts as failed.
-func Finalize() error {
-	j := process.Load()
-	if j == nil {
-		return opErrorf(ErrOther, "Finalize", "Init was not called")
-	}
-	return j.finalize(context.Background())
-}
-
-// Initialized reports whether Init was called (MPI 4.1, section 11.2).
-func Initialized() bool { return process.Load() != nil }
-
-// Finalized reports whether Finalize was called (MPI 4.1, section 11.2).
-func Finalized() bool {
-	j := process.Load()
-	return j != nil && j.finalized.Load()
-}
-
 // Abort ends the job of c at once: the launcher shows the message and ends every
 // rank, with the given exit code, 1 to 255 (MPI 4.1, section 9.4). It does not
-// return, except to thread ranks.
+// return, except to ranks of RunThreads.
 func (c *Comm) Abort(code int, message string) {
 	c.job.abort(min(max(code, 1), 255), message)
 }
@@ -111,23 +59,55 @@ func (j *job) awaitVerdict() {
 //			...
 //		})
 //	}
+//
+// Where the launcher gives the process several ranks (fitrun --ranks-per-process),
+// Main runs fn once for each, side by side, with a world of its own, and returns
+// when all are done; a rank that fails ends the process, as it ends the job. What
+// fn has in its variables is a rank's own. What belongs to the process is shared
+// by its ranks: package variables, the working directory, the environment, standard
+// input, the flags of package flag. So a program that may be run so keeps a rank's
+// state in fn, and guards what its ranks share as between any goroutines.
 func Main(fn func(ctx context.Context, world *Comm) error) {
-	world, err := Init()
+	jobs, err := joinMain()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	j := world.job
-	j.onSignal()
+	onSignal(jobs)
+	if len(jobs) == 1 {
+		jobs[0].main(fn) // on the goroutine of main, which some programs lock to its thread
+		return
+	}
+	var ranks sync.WaitGroup
+	for _, j := range jobs {
+		ranks.Go(func() { j.main(fn) })
+	}
+	ranks.Wait()
+}
+
+// joinMain is Init for all ranks of the process.
+func joinMain() ([]*job, error) {
+	if process.Load() != nil {
+		return nil, opErrorf(ErrOther, "Main", "called after Init, or twice")
+	}
+	sessions, err := boot.FindAll(os.Environ())
+	if err != nil {
+		return nil, opError(ErrOther, "Init", err)
+	}
+	return join(sessions)
+}
+
+// main is the life of one rank, but for its beginning.
+func (j *job) main(fn func(ctx context.Context, world *Comm) error) {
 	if err := protectMain(j, fn); err != nil {
 		if errors.Is(err, ErrProcFailed) {
 			j.awaitVerdict()
 		}
-		j.abortProcess(1, fmt.Sprintf("rank %d: %v", world.rank, err))
+		j.abortProcess(1, fmt.Sprintf("rank %d: %v", j.world.rank, err))
 	}
 	if !j.finalized.Load() {
 		if err := j.finalize(j.ctx); err != nil {
-			j.abortProcess(1, fmt.Sprintf("rank %d: %v", world.rank, err))
+			j.abortProcess(1, fmt.Sprintf("rank %d: %v", j.world.rank, err))
 		}
 	}
 }
@@ -147,14 +127,20 @@ func protectMain(j *job, fn func(context.Context, *Comm) error) error {
 // exitGrace is how long fn may take to return after a signal.
 const exitGrace = 2 * time.Second
 
-// onSignal ends the job's context on SIGINT and SIGTERM, and the process if the
-// program does not return soon.
-func (j *job) onSignal() {
+// onSignal ends the contexts of the ranks of this process on SIGINT and SIGTERM, and
+// the process if the program does not return soon.
+func onSignal(jobs []*job) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)
 	go func() { // ends with the process
 		sig := <-c
-		j.end(fmt.Errorf("signal: %v", sig))
+		cause := fmt.Errorf("signal: %v", sig)
+		for _, j := range jobs {
+			j.cancel(cause) // of all, before one sees that another is gone
+		}
+		for _, j := range jobs {
+			j.end(cause)
+		}
 		time.Sleep(exitGrace)
 		os.Exit(128 + int(sig.(syscall.Signal)))
 	}()

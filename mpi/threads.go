@@ -15,9 +15,15 @@ import (
 
 // RunThreads runs n ranks as goroutines of this process, each with a world
 // communicator of its own, and returns when all are done: a job without a
-// launcher, for tests and for programs that are parallel on one host. Package
-// variables are shared between its ranks. The error joins those of the ranks;
-// one that fails ends the job for all. (McMPI calls this thread as rank.)
+// launcher, for tests and for programs that are parallel on one host. The error
+// joins those of the ranks; one that fails ends the job for all.
+//
+// Messages go straight into the receiver's queues, and long ones are copied once.
+// FITMPI_TRANSPORT=tcp sends them over TCP instead, as between hosts.
+//
+// What fn has in its variables is a rank's own, and package variables are shared by
+// all, so a rank's state belongs in fn; see Main and the section on threads as ranks
+// of the package's documentation.
 func RunThreads(n int, fn func(ctx context.Context, world *Comm) error) error {
 	return RunThreadsContext(context.Background(), n, fn)
 }
@@ -27,9 +33,9 @@ func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, 
 	if n < 1 {
 		return opErrorf(ErrArg, "RunThreads", "%d ranks: need at least 1", n)
 	}
-	addWorkers(n)
+	keepP := addWorkers(n)
 	defer addWorkers(-n)
-	t, err := newThreads(ctx, n)
+	t, err := newThreads(ctx, n, keepP)
 	if err != nil {
 		return opError(ErrOther, "RunThreads", err)
 	}
@@ -45,11 +51,14 @@ func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, 
 
 // threads is a job whose ranks are goroutines.
 type threads struct {
+	// Immutable after newThreads.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	job    [16]byte
 	secret []byte
 	n      int
+	set    settings // of every rank, but for its number
+	local  *local
 
 	mu      sync.Mutex
 	cards   [][]byte   // guarded by mu: by rank
@@ -59,12 +68,33 @@ type threads struct {
 	aborted error      // guarded by mu: what the first Abort said
 }
 
-func newThreads(ctx context.Context, n int) (*threads, error) {
+// newThreads prepares a job; keepP says that there is a P for every worker to keep.
+func newThreads(ctx context.Context, n int, keepP bool) (*threads, error) {
 	t := &threads{n: n, cards: make([][]byte, n), missing: n, jobs: make([]*job, n)}
 	t.job, t.secret = boot.NewJob()
 	t.given = sync.NewCond(&t.mu)
+	var err error
+	if t.set, err = settingsOf(t.info(0), os.Getenv); err != nil {
+		return nil, err
+	}
+	t.set.KeepP = keepP
+	t.set.Doze = 0 // it would keep a P for every rank
+	if t.local, err = newLocal(t.info(0), t.set.transport); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
-	return t, ctx.Err()
+	return t, nil
+}
+
+// info is what a launcher would tell a rank.
+func (t *threads) info(rank int) boot.Info {
+	return boot.Info{
+		Rank: rank, Size: t.n, LocalRank: rank, LocalSize: t.n, Job: t.job, Secret: t.secret,
+		Source: "threads", Host: hostname(), Cores: 1, ProcessRanks: t.n,
+	}
 }
 
 // run is the life of one rank.
@@ -81,7 +111,7 @@ func (t *threads) run(rank int, fn func(context.Context, *Comm) error) (err erro
 		}
 		if err != nil {
 			t.abort(err)
-			err = errors.Join(err, j.engine.Kill(), j.leave())
+			err = errors.Join(err, j.kill(), j.leave())
 			return
 		}
 		if !j.finalized.Load() {
@@ -98,13 +128,9 @@ func (t *threads) run(rank int, fn func(context.Context, *Comm) error) (err erro
 
 func (t *threads) start(rank int) (*job, error) {
 	s := &threadSession{t: t, rank: rank, events: make(chan boot.Event)}
-	cfg, err := engineConfig(s.Info(), os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	cfg.KeepP = os.Getenv("GOMAXPROCS") == ""
-	cfg.Doze = 0 // it would keep a P for every rank
-	j, err := startJob(t.ctx, s, cfg)
+	set := t.set
+	set.Rank = rank
+	j, err := startJob(t.ctx, s, set, t.local)
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +183,7 @@ type threadSession struct {
 }
 
 // Info implements boot.Session.
-func (s *threadSession) Info() boot.Info {
-	return boot.Info{
-		Rank: s.rank, Size: s.t.n, LocalRank: s.rank, LocalSize: s.t.n, Job: s.t.job, Secret: s.t.secret,
-		Source: "threads", Host: hostname(), Cores: 1,
-	}
-}
+func (s *threadSession) Info() boot.Info { return s.t.info(s.rank) }
 
 // Exchange implements boot.Session.
 func (s *threadSession) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
@@ -194,6 +215,11 @@ func (s *threadSession) Abort(code int, message string) error {
 
 // Report implements boot.Session.
 func (s *threadSession) Report(string, string) error { return nil }
+
+// Bell implements boot.Session.
+func (s *threadSession) Bell(int, func(*os.File)) error {
+	return errors.New("there is no launcher that has bells: the ranks are threads of one process")
+}
 
 // Events implements boot.Session.
 func (s *threadSession) Events() <-chan boot.Event { return s.events }

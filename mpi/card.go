@@ -1,0 +1,149 @@
+//go:build linux
+
+package mpi
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// card is what a rank tells the others of itself. How two ranks reach each other
+// depends on their cards alone, so that both find the same.
+type card struct {
+	Addr    string `json:"addr"`
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	Index   int    `json:"index"`             // number among the ranks of its host
+	Place   string `json:"place"`             // equal for the ranks of one machine, whatever containers they are in
+	Process string `json:"process,omitempty"` // equal for the ranks of one process; "" if this one wants TCP
+	Segment string `json:"segment,omitempty"` // equal for ranks that share memory; "" if this one shares none
+	Cliques int    `json:"cliques,omitempty"` // FITMPI_CLIQUES; 0 if it is not set
+	Clique  int    `json:"clique,omitempty"`  // which of them has this rank
+}
+
+// newCard is the card of a rank that accepts peers at addr.
+func newCard(info boot.Info, set settings, l *local, addr netip.AddrPort) card {
+	c := card{
+		Addr: addr.String(), Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
+		Place: sys.BootID(), Process: l.token, Cliques: set.cliques,
+	}
+	if c.Place == "" {
+		c.Place = "host " + info.Host
+	}
+	if l.segment != nil {
+		id := l.segment.ID()
+		c.Segment = hex.EncodeToString(id[:])
+	}
+	if set.cliques > 0 {
+		c.Clique = info.LocalRank * set.cliques / info.LocalSize
+	}
+	return c
+}
+
+// readCards is what the ranks have told, by rank.
+func readCards(raw [][]byte) ([]card, error) {
+	cards := make([]card, len(raw))
+	for r, b := range raw {
+		if err := json.Unmarshal(b, &cards[r]); err != nil {
+			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
+		}
+		if cards[r].Cliques != cards[0].Cliques {
+			return nil, fmt.Errorf("%s is %d at rank 0 and %d at rank %d (0: not set): every rank needs the same value",
+				envCliques, cards[0].Cliques, cards[r].Cliques, r)
+		}
+	}
+	return cards, nil
+}
+
+// wayOf is how two ranks reach each other.
+func wayOf(a, b *card) engine.Way {
+	switch {
+	case a.Clique != b.Clique:
+		return engine.TCP
+	case a.Process != "" && a.Process == b.Process:
+		return engine.Thread
+	case a.Segment != "" && a.Segment == b.Segment:
+		return engine.Shared
+	default:
+		return engine.TCP
+	}
+}
+
+// bridge is the bridge table of the rank me.
+func bridge(cards []card, me int) ([]engine.PeerInfo, error) {
+	peers := make([]engine.PeerInfo, len(cards))
+	for r := range cards {
+		c := &cards[r]
+		addr, err := netip.ParseAddrPort(c.Addr)
+		if err != nil {
+			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
+		}
+		peers[r] = engine.PeerInfo{Addr: addr, Host: c.Host, Index: c.Index}
+		if r != me {
+			peers[r].Way = wayOf(&cards[me], c)
+		}
+	}
+	return peers, nil
+}
+
+// checkShared says which rank the rank me can reach by TCP only, if there is one.
+func checkShared(cards []card, peers []engine.PeerInfo, me int, why error) error {
+	for r := range peers {
+		if r == me || peers[r].Way != engine.TCP {
+			continue
+		}
+		a, b := min(me, r), max(me, r)
+		err := fmt.Errorf("ranks %d (pid %d on %s) and %d (pid %d on %s) share no memory: use --transport auto",
+			a, cards[a].PID, cards[a].Host, b, cards[b].PID, cards[b].Host)
+		if why != nil {
+			err = fmt.Errorf("%w; %w", err, why)
+		}
+		return fmt.Errorf("%s=%s: %w", envTransport, transportShm, err)
+	}
+	return nil
+}
+
+// nodesOf numbers the machines of the ranks in the order of their first ranks. A
+// clique counts as a machine. It is nil if there is but one: nobody needs to ask.
+func nodesOf(cards []card) []int {
+	type place struct {
+		name   string
+		clique int
+	}
+	number := make(map[place]int)
+	nodes := make([]int, len(cards))
+	for r, c := range cards {
+		p := place{c.Place, c.Clique}
+		n, ok := number[p]
+		if !ok {
+			n = len(number)
+			number[p] = n
+		}
+		nodes[r] = n
+	}
+	if len(number) == 1 {
+		return nil
+	}
+	return nodes
+}
+
+// placesOf says which ranks of a communicator of peers share a machine; nil if it
+// makes no difference.
+func (j *job) placesOf(peers []engine.PeerID) *coll.Places {
+	if j.nodes == nil {
+		return nil
+	}
+	nodes := make([]int, len(peers))
+	for r, p := range peers {
+		nodes[r] = j.nodes[p]
+	}
+	return coll.NewPlaces(nodes)
+}

@@ -1,0 +1,199 @@
+package mpi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/shm"
+)
+
+// The way between two ranks follows from their cards, and is the same seen from both.
+func TestWayOf(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		a, b card
+		want engine.Way
+	}{
+		{"threads of one process", card{Process: "p", Place: "m"}, card{Process: "p", Place: "m"}, engine.Thread},
+		{"threads beside a segment", card{Process: "p", Segment: "s"}, card{Process: "p", Segment: "s"}, engine.Thread},
+		{"processes with a segment", card{Process: "p", Segment: "s"}, card{Process: "q", Segment: "s"}, engine.Shared},
+		{"one host by two names", card{Host: "a", Place: "m", Segment: "s"}, card{Host: "b", Place: "m", Segment: "s"}, engine.Shared},
+		{"two hosts of one name", card{Host: "a", Place: "m", Process: "p", Segment: "s"}, card{Host: "a", Place: "n", Process: "q", Segment: "r"}, engine.TCP},
+		{"one machine, two segments", card{Place: "m", Segment: "s"}, card{Place: "m", Segment: "r"}, engine.TCP},
+		{"one machine, no segment", card{Place: "m", Process: "p"}, card{Place: "m", Process: "q"}, engine.TCP},
+		{"one could, the other not", card{Place: "m", Process: "p", Segment: "s"}, card{Place: "m", Process: "q"}, engine.TCP},
+		{"one chose TCP", card{Place: "m"}, card{Place: "m", Process: "p", Segment: "s"}, engine.TCP},
+		{"both chose TCP in one process", card{Place: "m"}, card{Place: "m"}, engine.TCP},
+		{"threads in one clique", card{Process: "p", Cliques: 2, Clique: 1}, card{Process: "p", Cliques: 2, Clique: 1}, engine.Thread},
+		{"threads in two cliques", card{Process: "p", Cliques: 2}, card{Process: "p", Cliques: 2, Clique: 1}, engine.TCP},
+		{"processes in two cliques", card{Segment: "s", Cliques: 2}, card{Segment: "s", Cliques: 2, Clique: 1}, engine.TCP},
+	} {
+		if ab, ba := wayOf(&test.a, &test.b), wayOf(&test.b, &test.a); ab != test.want || ba != test.want {
+			t.Errorf("%s: %v, seen from the other %v, want %v", test.name, ab, ba, test.want)
+		}
+	}
+}
+
+// hostOf is the cards of n ranks of one host, each process with so many of them.
+func hostOf(n, perProcess, cliques int) []card {
+	cards := make([]card, n)
+	for r := range cards {
+		info := boot.Info{Rank: r, Size: n, LocalRank: r, LocalSize: n, Host: "here"}
+		l := &local{token: fmt.Sprint("process ", r/perProcess)}
+		cards[r] = newCard(info, settings{cliques: cliques}, l, netip.MustParseAddrPort("127.0.0.1:4000"))
+		cards[r].Segment = "s"
+	}
+	return cards
+}
+
+func TestBridge(t *testing.T) {
+	cards := hostOf(5, 2, 0)
+	peers, err := bridge(cards, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, want := range []engine.Way{engine.Shared, engine.Shared, engine.TCP, engine.Thread, engine.Shared} { // itself is none
+		if p := peers[r]; p.Way != want || p.Index != r || p.Host != "here" || p.Addr.Port() != 4000 {
+			t.Errorf("rank %d is %+v, want way %v and index %d", r, p, want, r)
+		}
+	}
+	cards[3].Addr = "nowhere"
+	if _, err = bridge(cards, 2); err == nil || !strings.Contains(err.Error(), "the card of rank 3") {
+		t.Errorf("a card without an address: %v", err)
+	}
+}
+
+// Ranks of one machine count as one place; FITMPI_CLIQUES divides them evenly, in their order.
+func TestNodes(t *testing.T) {
+	for _, test := range []struct {
+		n, cliques int
+		want       []int
+	}{
+		{4, 0, nil}, {4, 1, nil}, {1, 3, nil},
+		{4, 2, []int{0, 0, 1, 1}},
+		{5, 2, []int{0, 0, 0, 1, 1}},
+		{5, 3, []int{0, 0, 1, 1, 2}},
+		{3, 3, []int{0, 1, 2}},
+		{3, 9, []int{0, 1, 2}},
+	} {
+		if got := nodesOf(hostOf(test.n, 1, test.cliques)); !slices.Equal(got, test.want) {
+			t.Errorf("%d ranks in %d cliques are on %v, want %v", test.n, test.cliques, got, test.want)
+		}
+	}
+	two := slices.Concat(hostOf(2, 1, 0), hostOf(2, 1, 0), hostOf(1, 1, 0))
+	two[2].Place, two[3].Place = "another", "another"
+	if got := nodesOf(two); !slices.Equal(got, []int{0, 0, 1, 1, 0}) {
+		t.Errorf("two machines are %v", got)
+	}
+}
+
+// A communicator has the places of its own ranks, in its own order.
+func TestPlacesOf(t *testing.T) {
+	j := &job{nodes: []int{0, 0, 1, 1, 1}}
+	for _, test := range []struct {
+		peers  []engine.PeerID
+		exists bool
+	}{
+		{[]engine.PeerID{0, 1, 2, 3, 4}, true}, {[]engine.PeerID{4, 0, 3}, true},
+		{[]engine.PeerID{0, 1}, false}, {[]engine.PeerID{2, 0}, false}, {[]engine.PeerID{3}, false},
+	} {
+		if p := j.placesOf(test.peers); (p != nil) != test.exists {
+			t.Errorf("the places of %v are %v, want some: %v", test.peers, p, test.exists)
+		}
+	}
+	if p := (&job{}).placesOf([]engine.PeerID{0, 1}); p != nil {
+		t.Errorf("the places of a job on one machine are %v", p)
+	}
+}
+
+func TestReadCards(t *testing.T) {
+	raw := func(cards []card) (all [][]byte) {
+		for _, c := range cards {
+			b, err := json.Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b)
+		}
+		return all
+	}
+	cards := hostOf(4, 2, 2)
+	got, err := readCards(raw(cards))
+	if err != nil || !slices.Equal(got, cards) {
+		t.Errorf("read %+v, %v, want %+v", got, err, cards)
+	}
+	cards[3].Cliques = 4
+	_, err = readCards(raw(cards))
+	if err == nil || !strings.Contains(err.Error(), "FITMPI_CLIQUES is 2 at rank 0 and 4 at rank 3") {
+		t.Errorf("ranks that differ in cliques: %v", err)
+	}
+	_, err = readCards([][]byte{[]byte("{}"), []byte("{")})
+	if err == nil || !strings.Contains(err.Error(), "the card of rank 1") {
+		t.Errorf("a broken card: %v", err)
+	}
+}
+
+// With FITMPI_TRANSPORT=shm a pair that has TCP only is an error that names both, whoever looks.
+func TestCheckShared(t *testing.T) {
+	cards := hostOf(3, 1, 0)
+	look := func(me int, why error) error {
+		peers, err := bridge(cards, me)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return checkShared(cards, peers, me, why)
+	}
+	for r := range cards {
+		if err := look(r, nil); err != nil {
+			t.Errorf("rank %d of a host: %v", r, err)
+		}
+	}
+	cards[2].Host, cards[2].Segment, cards[2].PID = "there", "", 77
+	why := errors.New("the memory is full")
+	for _, me := range []int{0, 2} {
+		err := look(me, why)
+		for _, part := range []string{"FITMPI_TRANSPORT=shm", "ranks 0 (", " on here) and 2 (pid 77 on there)", "--transport auto", why.Error()} {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("rank %d sees %v, want an error that says %q", me, err, part)
+			}
+		}
+	}
+}
+
+// The card of a rank that shares memory names it, and that of one that has chosen TCP names neither memory nor process.
+func TestNewCard(t *testing.T) {
+	info, addr := sharingInfo(t, 2, 1), netip.MustParseAddrPort("127.0.0.1:4000")
+	for _, test := range []struct {
+		transport        string
+		process, segment bool
+	}{{transportAuto, true, true}, {transportShm, true, true}, {transportTCP, false, false}} {
+		l, err := newLocal(info, test.transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCard(info, settings{}, l, addr)
+		if (c.Process != "") != test.process || (c.Segment != "") != test.segment || c.Place == "" || c.PID == 0 || c.Index != info.LocalRank {
+			t.Errorf("with %s the card is %+v", test.transport, c)
+		}
+		if err := l.leave(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The cards of the largest host fit what a launcher takes.
+func TestCardSize(t *testing.T) {
+	c := hostOf(1, 1, 1)[0]
+	c.Host, c.Segment, c.Process = strings.Repeat("h", 253), strings.Repeat("f", 32), strings.Repeat("P", 26)
+	c.Addr, c.Index, c.PID = "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535", shm.MaxRanks, 1<<22
+	if b, err := json.Marshal(c); err != nil || len(b) > 1024 {
+		t.Errorf("a card has %d bytes: %v", len(b), err)
+	}
+}

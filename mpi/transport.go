@@ -1,0 +1,61 @@
+//go:build linux
+
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// The values of FITMPI_TRANSPORT.
+const (
+	transportAuto = "auto" // memory where two ranks share it, else TCP
+	transportTCP  = "tcp"  // TCP between all ranks
+	transportShm  = "shm"  // as auto, but it is an error if two ranks share no memory
+)
+
+// Transport says how messages between the calling rank and another rank of c travel:
+// "thread" between ranks of one process, "shared" through memory that processes of
+// one host share, "tcp" over a connection, "self" if it is the same rank, and "" if c
+// has no such rank. Both ranks of a pair get the same answer. No counterpart in MPI.
+func (c *Comm) Transport(rank int) string {
+	if rank < 0 || rank >= len(c.peers) {
+		return ""
+	}
+	if rank == c.rank {
+		return "self"
+	}
+	return c.job.engine.Peer(c.peers[rank]).Way.String()
+}
+
+// transports says how this rank reaches the others, for people.
+func (j *job) transports(peers []engine.PeerInfo) string {
+	var count [3]int
+	for r, p := range peers {
+		if r != j.engine.Rank() {
+			count[p.Way]++
+		}
+	}
+	s := fmt.Sprintf("thread %d, shared %d", count[engine.Thread], count[engine.Shared])
+	if count[engine.Shared] > 0 {
+		s += " (long messages " + j.longMessages() + ")"
+	}
+	s += fmt.Sprintf(", tcp %d", count[engine.TCP])
+	if j.local.why != nil && count[engine.TCP] > 0 {
+		s += fmt.Sprintf(" (%v)", j.local.why)
+	}
+	return s
+}
+
+// longMessages says how long messages come from the processes that we share memory with.
+func (j *job) longMessages() string {
+	switch fetched, piped := j.engine.LongMessages(); {
+	case piped == 0:
+		return "by process_vm_readv"
+	case fetched == 0:
+		return "through the ring"
+	default:
+		return fmt.Sprintf("of %d by process_vm_readv, of %d through the ring", fetched, piped)
+	}
+}
