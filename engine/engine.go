@@ -20,7 +20,9 @@ type (
 	Kind      = core.Kind
 	ContextID = core.ContextID
 	Schedule  = core.Schedule
-	PeerError = core.PeerError
+	// ShortMessage is what SendNow sends.
+	ShortMessage = core.ShortMessage
+	PeerError    = core.PeerError
 	// TruncateError is the cause of a receive into too small a buffer.
 	TruncateError = core.TruncateError
 	// LengthError is the cause of a receive of unknown length for more than Config.MaxMessage.

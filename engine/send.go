@@ -37,7 +37,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	}
 	switch {
 	case e.core.CanShort(m.Peer, n):
-		e.core.SendShort(m)
+		e.core.SendShort(ShortMessage{Peer: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Elem: m.Elem, Object: m.Object, Buf: m.Buf})
 		e.unlockPosted(returns, nil)
 		e.settle(m.Peer)
 		return false, nil
@@ -66,6 +66,26 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	}
 	e.unlockPosted(returns, nil)
 	return false, nil
+}
+
+// SendNow sends a standard-mode message that is copied and complete at once, because it
+// is short and there is credit and room for it. It reports false if it is not, or there is an
+// error: then nothing has happened, and Send or Post is the way. blocking says that the caller
+// returns to a user who expects the message to have left; otherwise it computes.
+func (e *Engine) SendNow(m ShortMessage, blocking bool) bool {
+	e.mu.Lock()
+	if !e.core.CanShort(m.Peer, len(m.Buf)) || e.refusalLocked(m.Peer) != nil {
+		e.mu.Unlock()
+		return false
+	}
+	e.core.SendShort(m)
+	if blocking {
+		e.unlockPosted(returns, nil)
+		e.settle(m.Peer)
+	} else {
+		e.unlockPosted(leaves, nil)
+	}
+	return true
 }
 
 // refusalLocked returns why nothing can be sent to a peer, nil if it can.

@@ -38,16 +38,21 @@ func (e *Engine) awaitDetached(deadline time.Time) {
 }
 
 // awaitByes waits until goodbye is said and every connection is closed from both sides.
+// A peer that shares memory with us may have put its goodbye and gone before the
+// launcher has given it our bell, so whoever makes progress here looks now and then.
 func (e *Engine) awaitByes(deadline time.Time) {
 	for time.Now().Before(deadline) && !e.drv.isQuiet() && !e.stopping.Load() {
 		e.rest(e.drv.quiet, deadline)
+		if e.near != nil && e.near.open.Load() > 0 {
+			e.rouse()
+		}
 	}
 }
 
 // rest waits for a value of c, a short time, or the deadline, making progress if
 // nobody else does. It reports whether it took the value.
 func (e *Engine) rest(c chan struct{}, deadline time.Time) bool {
-	const tick = 10 * time.Millisecond
+	const tick = 2 * time.Millisecond
 	if e.cfg.Progress == Caller && e.tryRight() {
 		if !e.turn() {
 			e.sleep(asleepIdle, e.drv.bounded(tick))

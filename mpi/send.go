@@ -60,6 +60,9 @@ func (c *Comm) checkSend(op string, dest, tag int) *Error {
 
 // send is a blocking send of checked arguments.
 func (c *Comm) send(op string, mode sendMode, p payload, dest, tag int) *Error {
+	if (mode == modeStandard || mode == modeReady) && c.sendNow(p, dest, tag, true) {
+		return nil
+	}
 	m := getMSO()
 	c.sendMSO(m, mode, p, dest, tag)
 	posted, err := true, error(nil)
@@ -133,6 +136,9 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	r.peer = dest
 	if dest == ProcNull {
 		return r.settled(procNullStatus(), nil)
+	}
+	if (mode == modeStandard || mode == modeReady) && c.sendNow(p, dest, tag, false) {
+		return r.settled(emptyStatus(), nil)
 	}
 	c.sendMSO(r.mso(), mode, p, dest, tag)
 	if mode == modeBuffered {

@@ -41,7 +41,7 @@ func getMSO() *engine.MSO {
 }
 
 func putMSO(m *engine.MSO) {
-	*m = engine.MSO{}
+	m.Clear()
 	msos.Put(m)
 }
 
@@ -54,6 +54,13 @@ func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p payload, dest, tag int) {
 	} else {
 		m.Mode = engine.Standard
 	}
+}
+
+// sendNow sends a message that is short enough to be complete at once.
+func (c *Comm) sendNow(p payload, dest, tag int, blocking bool) bool {
+	return c.job.engine.SendNow(engine.ShortMessage{
+		Peer: c.peers[dest], Tag: engine.Tag(tag), Ctx: c.p2p, Elem: uint8(p.class), Object: p.class == classObject, Buf: p.b,
+	}, blocking)
 }
 
 // recvMSO fills in a receive; what goes into Buf or Alloc is the caller's.

@@ -114,11 +114,24 @@ func (c *Core) CanShort(id PeerID, n int) bool {
 	return n <= c.cfg.ShortMax && id != c.cfg.Self && p.credit >= n+wire.HeaderLen && c.pool.Used()+outChunk <= c.pool.Budget()
 }
 
-// SendShort sends a message for which CanShort is true; m itself is not posted.
-func (c *Core) SendShort(m *MSO) {
+// ShortMessage is a standard send that needs no MSO: it is complete when SendShort returns.
+type ShortMessage struct {
+	Peer   PeerID
+	Tag    Tag
+	Ctx    ContextID
+	Elem   uint8
+	Object bool
+	Buf    []byte
+}
+
+// SendShort sends a message for which CanShort is true.
+func (c *Core) SendShort(m ShortMessage) {
 	p := c.peers[m.Peer]
 	p.credit -= len(m.Buf) + wire.HeaderLen
-	h := m.header(wire.KindEager)
+	h := wire.Header{Kind: wire.KindEager, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(len(m.Buf))}
+	if m.Object {
+		h.Flags = wire.FlagObject
+	}
 	c.putShort(p, &h, m.Buf)
 }
 
