@@ -71,9 +71,7 @@ func (e *env) countAllocs(op counted, size int) ([]float64, error) {
 	if e.rank < takers {
 		once = op.start(e, size)
 	}
-	if launched() {
-		takers = 1 // in this process
-	}
+	takers = within(takers)
 	n, warmup := e.series(8, 5000)
 	token := buffer(1)
 	var xs []float64

@@ -42,6 +42,7 @@ type env struct {
 	ranks int
 	opt   *options
 	test  string
+	way   string // transport of the rows
 	rows  []bench.Row
 	news  *progress
 }
@@ -53,7 +54,7 @@ func runTest(ctx context.Context, world *mpi.Comm, opt *options, stdout io.Write
 		return fmt.Errorf("test %s needs %d ranks or more, this job has %d: start it with fitrun -n %d or give -ranks %d",
 			t.name, t.minRanks, world.Size(), t.minRanks, t.minRanks)
 	}
-	e := &env{ctx: ctx, world: world, rank: world.Rank(), ranks: world.Size(), opt: opt, test: t.name, news: newProgress(opt.stderr)}
+	e := &env{ctx: ctx, world: world, rank: world.Rank(), ranks: world.Size(), opt: opt, test: t.name, way: transport(world), news: newProgress(opt.stderr)}
 	defer e.news.clear()
 	if err := t.run(e); err != nil {
 		return err
@@ -64,6 +65,29 @@ func runTest(ctx context.Context, world *mpi.Comm, opt *options, stdout io.Write
 	e.news.clear()
 	return opt.write(stdout, e.rows)
 }
+
+// transport names how messages travel between this rank and the others, as rows say
+// it; the rows that count are those of rank 0.
+func transport(world *mpi.Comm) string {
+	name := ""
+	for r := range world.Size() {
+		way := world.Transport(r)
+		if known, ok := transports[way]; ok {
+			way = known
+		}
+		switch {
+		case r == world.Rank() && world.Size() > 1:
+		case name == "":
+			name = way
+		case name != way:
+			return "mixed"
+		}
+	}
+	return name
+}
+
+// transports are the names that rows have for those of package mpi, where they differ.
+var transports = map[string]string{"shared": "shm", "thread": "threads"}
 
 // sizes are the sizes to measure.
 func (e *env) sizes() []int {
@@ -77,7 +101,7 @@ func (e *env) sizes() []int {
 // the rows of rank 0 are written; see gather for measurements of other ranks.
 func (e *env) report(kase string, size int, measure, unit string, xs []float64) {
 	e.rows = append(e.rows, bench.Row{
-		Test: e.test, Peer: "fitmpi", Transport: e.opt.transport(), Policy: e.opt.policy, Ranks: e.ranks,
+		Test: e.test, Peer: "fitmpi", Transport: e.way, Policy: e.opt.policy, Ranks: e.ranks,
 		Case: kase, Size: int64(size), Measure: measure, Unit: unit,
 		Summary: bench.Summarise(xs, bench.HigherIsBetter(unit)),
 	})

@@ -105,6 +105,9 @@ func TestScaleReportsFootprintAndRing(t *testing.T) {
 		rows := measure(t, ranks, "scale", "-iterations", "4", "-warmup", "1")
 		wantRows(t, rows, "scale", ranks, []string{" 0 rss bytes 1", " 0 fds 1 1", " 0 init ms 1", "ring 8 per-message us 4"})
 		for _, r := range rows {
+			if r.Transport != "threads" {
+				t.Errorf("%s over %s: want threads", r.Measure, r.Transport)
+			}
 			if r.Sextile1 <= 0 {
 				t.Errorf("%s is %v: want more than nothing", r.Measure, r.Sextile1)
 			}
@@ -116,6 +119,7 @@ func TestPenaltyReportsEveryCaseForEachSize(t *testing.T) {
 	bothSizes(t, func(t *testing.T, ranks int) {
 		for _, policy := range []string{"worker", "assist", "caller"} {
 			t.Setenv("FITMPI_PROGRESS", policy)
+			t.Setenv("FITMPI_TRANSPORT", map[bool]string{true: "tcp", false: "auto"}[ranks == 2])
 			rows := measure(t, ranks, "penalty", "-iterations", "3", "-warmup", "1", "-sizes", "8,1K")
 			var want []string
 			for _, size := range []string{"8", "1024"} {
@@ -135,6 +139,7 @@ func TestPenaltyMeasuresAsOftenAsAsked(t *testing.T) {
 }
 
 func TestLogpReportsEveryParameter(t *testing.T) {
+	t.Setenv("FITMPI_TRANSPORT", "tcp")
 	bothSizes(t, func(t *testing.T, ranks int) {
 		rows := measure(t, ranks, "logp", "-iterations", "2", "-warmup", "1", "-sizes", "128K,8")
 		wantRows(t, rows, "logp", ranks, []string{

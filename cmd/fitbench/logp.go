@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -49,10 +50,17 @@ const (
 
 // logp measures the parameters.
 func logp(e *env) (err error) {
-	if _, err := e.cases(); err != nil || e.rank > 1 {
+	if _, err := e.cases(); err != nil {
 		return err
 	}
-	host, err := openRaw(e, engine.Caller)
+	if e.way != "tcp" {
+		return fmt.Errorf("test logp: the model is of a network, but the transport is %s: give -transport tcp", e.way)
+	}
+	hasCore, err := e.hasCore()
+	if err != nil || e.rank > 1 {
+		return err
+	}
+	host, err := openRaw(e, engine.Caller, hasCore)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -33,25 +34,29 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err := opt.apply(); err != nil {
 		return err
 	}
-	if opt.bind == "core" && !launched() {
-		return errors.New("-bind core: ranks that are threads share their cores: start it with fitrun")
-	}
 	before(opt)
-	rank := func(ctx context.Context, world *mpi.Comm) error {
-		if opt.bind == "core" {
-			if err := bindProcess(world.Rank()); err != nil {
-				return err
-			}
-		}
-		return runTest(ctx, world, opt, stdout)
-	}
-	if launched() {
+	rank := func(ctx context.Context, world *mpi.Comm) error { return runTest(ctx, world, opt, stdout) }
+	if launched() > 0 {
 		mpi.Main(rank)
 		return nil
 	}
 	return mpi.RunThreads(opt.ranks, rank)
 }
 
-// launched reports whether a launcher started this process as a rank. It remembers,
-// for Init takes the variable away.
-var launched = sync.OnceValue(func() bool { return os.Getenv("FITMPI_BOOT_FD") != "" })
+// launched is how many ranks of a launcher's job this process is, 0 if no launcher
+// started it. It remembers, for Init takes the variable away.
+var launched = sync.OnceValue(func() int {
+	if fds := os.Getenv("FITMPI_BOOT_FD"); fds != "" {
+		return 1 + strings.Count(fds, ",")
+	}
+	return 0
+})
+
+// within is how many of n ranks are in the process of rank 0: a launcher gives a
+// process ranks that follow each other, without one all ranks are here.
+func within(n int) int {
+	if launched() == 0 {
+		return n
+	}
+	return min(n, launched())
+}

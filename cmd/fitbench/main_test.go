@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
-	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // leakChecked runs the tests and then looks for goroutines left behind.
@@ -39,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 // The scripts run the real fitrun, with this test binary as the fitbench that it starts.
-// A script that needs two cores says so by [cores], one that draws by [plot].
+// A script that draws says so by [plot].
 func TestScript(t *testing.T) {
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(bin, "fitrun"), "github.com/fitmpi/fitmpi/cmd/fitrun")
@@ -54,10 +53,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			switch cond {
-			case "cores":
-				return len(sys.AllowedCPUs()) >= 2, nil
-			case "plot":
+			if cond == "plot" {
 				return canPlot, nil
 			}
 			return false, fmt.Errorf("unknown condition %s", cond)
@@ -122,7 +118,7 @@ assist  1048576 bandwidth MB/s 2
 assist  8192 bandwidth MB/s 2
 assist  65536 bandwidth MB/s 2
 `},
-		{"rate -iterations 4 -policy caller -transport tcp", `
+		{"rate -iterations 4 -policy caller", `
 caller  8 rate 1/s 4
 `},
 		{"match -sizes 1,45,1000 -iterations 2 -warmup 0", `
@@ -154,12 +150,12 @@ assist allreduce 8 allocs 1 2
 assist iallreduce 8 allocs 1 2
 `},
 	} {
-		for _, ranks := range []string{"2", "3"} {
-			t.Run(strings.Fields(test.args)[0]+"/"+ranks, func(t *testing.T) {
-				rows := rowsOf(t, append(strings.Fields(test.args), "-ranks", ranks)...)
+		for _, how := range []struct{ ranks, via, want string }{{"2", "auto", "threads"}, {"3", "shm", "threads"}, {"3", "tcp", "tcp"}} {
+			t.Run(strings.Fields(test.args)[0]+"/"+how.ranks+how.via, func(t *testing.T) {
+				rows := rowsOf(t, append(strings.Fields(test.args), "-ranks", how.ranks, "-transport", how.via)...)
 				wantLabels(t, rows, test.rows)
 				for _, r := range rows {
-					if r.Peer != "fitmpi" || r.Transport != "tcp" || fmt.Sprint(r.Ranks) != ranks {
+					if r.Peer != "fitmpi" || r.Transport != how.want || fmt.Sprint(r.Ranks) != how.ranks {
 						t.Errorf("a row of peer %s, transport %s, %d ranks", r.Peer, r.Transport, r.Ranks)
 					}
 					if r.Unit != "1" && r.Size > 0 && r.Max <= 0 {
@@ -184,9 +180,8 @@ func TestRefuses(t *testing.T) {
 		{"bw -late -1s", "-late -1s: give a time that is not negative"},
 		{"bw -plot bw.png", "-plot bw.png: give a file that ends in .svg"},
 		{"bw -policy lazy", `-policy "lazy": choose worker, assist, caller`},
-		{"bw -transport pigeon", `-transport "pigeon": choose auto, tcp`},
-		{"bw -bind socket", `-bind "socket": choose none, core`},
-		{"bw -bind core", "start it with fitrun"},
+		{"bw -transport pigeon", `-transport "pigeon": choose auto, tcp, shm`},
+		{"logp -transport auto", "test logp: the model is of a network, but the transport is threads: give -transport tcp"},
 		{"bw -case big", "test bw has no cases: leave -case out"},
 		{"match -case big", `test match has no case "big": choose one of unexpected-inorder,`},
 		{"match -sizes 0", "give 1 or more"},

@@ -24,7 +24,6 @@ type options struct {
 	ranks      int    // without a launcher: how many thread ranks
 	policy     string
 	via        string // FITMPI_TRANSPORT
-	bind       string // none or core
 	sizes      []int
 	window     int // 0: by size
 	iterations int // 0: by size
@@ -62,8 +61,8 @@ func (opt *options) flags() *flag.FlagSet {
 	fs.StringVar(&opt.kase, "case", "", "measure this case of the test only, such as allreduce of coll")
 	fs.IntVar(&opt.ranks, "ranks", 2, "without a launcher: number of ranks, as threads of this process")
 	fs.StringVar(&opt.policy, "policy", "", "who moves messages: worker, assist or caller (default: FITMPI_PROGRESS, else assist)")
-	fs.StringVar(&opt.via, "transport", "", "tcp or auto, the best there is (default: FITMPI_TRANSPORT, else auto)")
-	fs.StringVar(&opt.bind, "bind", "none", "none, or core: rank r runs on the r-th core only; needs fitrun")
+	fs.StringVar(&opt.via, "transport", "",
+		"auto, the best there is; tcp; or shm, an error where ranks share no memory (default: FITMPI_TRANSPORT, else auto, of penalty and logp tcp)")
 	fs.Func("sizes", "bytes of a message, such as 8,64K,1M (of match: depths of the queue)", func(s string) (err error) {
 		opt.sizes, err = parseSizes(s)
 		return err
@@ -103,12 +102,20 @@ func (opt *options) check(name string) error {
 	}
 	opt.test = all[i]
 	opt.policy = cmp.Or(opt.policy, os.Getenv("FITMPI_PROGRESS"), "assist")
-	opt.via = cmp.Or(opt.via, os.Getenv("FITMPI_TRANSPORT"), "auto")
+	opt.via = cmp.Or(opt.via, os.Getenv("FITMPI_TRANSPORT"), usualTransport(name))
 	return errors.Join(
 		oneOf("-policy", opt.policy, "worker", "assist", "caller"),
-		oneOf("-transport", opt.via, "auto", "tcp"),
-		oneOf("-bind", opt.bind, "none", "core"),
+		oneOf("-transport", opt.via, "auto", "tcp", "shm"),
 	)
+}
+
+// usualTransport is the transport of a test if nobody chooses one: those that measure
+// engines beside the job do that over TCP.
+func usualTransport(test string) string {
+	if test == "penalty" || test == "logp" {
+		return "tcp"
+	}
+	return "auto"
 }
 
 // oneOf checks that the value of a flag is one of several.
@@ -123,10 +130,6 @@ func oneOf(name, value string, choices ...string) error {
 func (opt *options) apply() error {
 	return errors.Join(os.Setenv("FITMPI_PROGRESS", opt.policy), os.Setenv("FITMPI_TRANSPORT", opt.via))
 }
-
-// transport names how the messages of this job travel. There is one way so far, also
-// between threads.
-func (opt *options) transport() string { return "tcp" }
 
 // write writes rows in the chosen form, and draws them if asked to.
 func (opt *options) write(w io.Writer, rows []bench.Row) error {
@@ -169,7 +172,7 @@ Usage:
 
 Examples:
   fitrun -n 2 fitbench pingpong -sizes 8,64K -csv
-  fitrun -n 2 fitbench bw -policy worker -plot bw.svg
+  fitrun -n 2 --transport tcp fitbench bw -policy worker -plot bw.svg
   fitbench -ranks 4 coll -case allreduce
 
 Tests:

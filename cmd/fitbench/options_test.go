@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 func TestHelp(t *testing.T) {
@@ -55,8 +53,14 @@ func TestEnvironmentGivesDefaults(t *testing.T) {
 	if opt := optionsOf(t, "bw"); opt.policy != "worker" || opt.via != "tcp" {
 		t.Errorf("policy %s, transport %s, want worker and tcp", opt.policy, opt.via)
 	}
-	if opt := optionsOf(t, "bw", "-policy", "caller", "-transport", "auto"); opt.policy != "caller" || opt.via != "auto" {
-		t.Errorf("policy %s, transport %s, want caller and auto", opt.policy, opt.via)
+	if opt := optionsOf(t, "bw", "-policy", "caller", "-transport", "shm"); opt.policy != "caller" || opt.via != "shm" {
+		t.Errorf("policy %s, transport %s, want caller and shm", opt.policy, opt.via)
+	}
+	t.Setenv("FITMPI_TRANSPORT", "")
+	for test, want := range map[string]string{"bw": "auto", "penalty": "tcp", "logp": "tcp"} {
+		if opt := optionsOf(t, test); opt.via != want {
+			t.Errorf("%s: transport %s, want %s", test, opt.via, want)
+		}
 	}
 }
 
@@ -140,45 +144,5 @@ func TestProgressIsThrottled(t *testing.T) {
 	p.clear()
 	if want := clearLine + "a" + clearLine + "b" + clearLine; buf.String() != want {
 		t.Errorf("%q, want %q", buf.String(), want)
-	}
-}
-
-// Every thread is bound, those that come and go meanwhile too.
-func TestBindThreads(t *testing.T) {
-	cores := sys.AllowedCPUs()
-	t.Cleanup(func() {
-		if err := bindThreads(cores); err != nil {
-			t.Error(err)
-		}
-	})
-	stop, busy := make(chan struct{}), make(chan struct{})
-	go func() { // starts threads until told to stop
-		defer close(busy)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				os.ReadDir("/proc/self/task")
-			}
-		}
-	}()
-	err := bindThreads(cores[:1])
-	close(stop)
-	<-busy
-	if err != nil {
-		t.Fatal(err)
-	}
-	tids, err := threads()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tid := range tids {
-		if got, err := sys.ThreadCPUs(tid); err == nil && !slices.Equal(got, cores[:1]) {
-			t.Errorf("thread %d may run on %v, want %v", tid, got, cores[:1])
-		}
-	}
-	if err := bindProcess(1); err == nil || !strings.Contains(err.Error(), "has no core of its own, this process may use 1") {
-		t.Errorf("rank 1 on one core: error %v", err)
 	}
 }

@@ -59,18 +59,23 @@ const penaltyRounds = 10
 
 // penalty measures the same ping-pong through the engine alone, and through package mpi
 // with elements of several types: MPI.NET's abstraction penalty. The ranks stay where they are:
-// the raw case has engines of its own in the same threads or processes. The cases take
-// turns, so that what disturbs the machine disturbs all of them.
+// the raw case has engines of its own in the same threads or processes, over TCP or, if
+// the ranks are threads, in memory like the job. The cases take turns, so that what
+// disturbs the machine disturbs all of them.
 func penalty(e *env) (err error) {
 	cases, err := e.cases(penaltyCases...)
-	if err = errors.Join(err, e.checkWords()); err != nil || e.rank > 1 {
+	if err = errors.Join(err, e.checkWords()); err != nil {
+		return err
+	}
+	hasCore, err := e.hasCore()
+	if err != nil || e.rank > 1 {
 		return err
 	}
 	policy, err := engine.ParsePolicy(e.opt.policy)
 	if err != nil {
 		return err
 	}
-	raw, err := openRaw(e, policy)
+	raw, err := openRaw(e, policy, hasCore)
 	if err != nil {
 		return err
 	}

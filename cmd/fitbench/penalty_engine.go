@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -28,23 +29,33 @@ type rawEnd struct {
 
 // openRaw makes the engines of ranks 0 and 1, which must both call it; the ranks tell
 // each other the addresses over the job.
-func openRaw(e *env, policy engine.Policy) (*rawEnd, error) {
-	cfg, err := rawConfig(e, policy)
+func openRaw(e *env, policy engine.Policy, hasCore bool) (*rawEnd, error) {
+	cfg, err := rawConfig(e, policy, hasCore)
 	if err != nil {
 		return nil, err
+	}
+	way := engine.TCP
+	switch e.world.Transport(1 - e.rank) {
+	case engine.Thread.String():
+		way = engine.Thread
+		if cfg.Process, err = shareProcess(e); err != nil {
+			return nil, err
+		}
+	case engine.Shared.String():
+		return nil, fmt.Errorf("test %s: the engines beside the job have no shared memory: give -transport tcp, or make the ranks threads", e.test)
 	}
 	eng, err := engine.Listen(cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := startRaw(e, eng); err != nil {
+	if err := startRaw(e, eng, way); err != nil {
 		return nil, errors.Join(err, eng.Kill())
 	}
 	return &rawEnd{engine: eng, peer: engine.PeerID(1 - e.rank)}, nil
 }
 
 // startRaw tells the other rank where eng listens, learns the same of it, and starts eng.
-func startRaw(e *env, eng *engine.Engine) error {
+func startRaw(e *env, eng *engine.Engine, way engine.Way) error {
 	mine, theirs := []string{eng.Addr().String()}, make([]string, 1)
 	if _, err := mpi.Sendrecv(e.world, mine, 1-e.rank, resultTag, theirs, 1-e.rank, resultTag); err != nil {
 		return err
@@ -54,21 +65,27 @@ func startRaw(e *env, eng *engine.Engine) error {
 		return err
 	}
 	peers := make([]engine.PeerInfo, 2)
-	peers[e.rank], peers[1-e.rank] = engine.PeerInfo{Addr: eng.Addr()}, engine.PeerInfo{Addr: addr}
+	peers[e.rank] = engine.PeerInfo{Addr: eng.Addr(), Way: way, Index: e.rank}
+	peers[1-e.rank] = engine.PeerInfo{Addr: addr, Way: way, Index: 1 - e.rank}
 	return eng.Start(peers)
 }
 
 // rawConfig is the configuration that package mpi gives the engine of the job, of which
 // mpi/config.go is the original, but for the policy.
-func rawConfig(e *env, policy engine.Policy) (engine.Config, error) {
-	cfg := engine.Config{Rank: e.rank, Size: 2, Progress: policy, Congestion: os.Getenv("FITMPI_CONGESTION")}
-	if e.ranks <= runtime.NumCPU() {
+func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error) {
+	cfg := engine.Config{Rank: e.rank, Size: 2, Index: e.rank, Progress: policy, Congestion: os.Getenv("FITMPI_CONGESTION")}
+	if hasCore {
 		cfg.Spin = 200 * time.Microsecond
+	} else if launched() > 0 {
+		cfg.Doze = 2 * time.Millisecond
 	}
-	if launched() {
+	switch launched() {
+	case 0:
+		cfg.KeepP = hasCore && os.Getenv("GOMAXPROCS") == ""
+	case 1:
 		cfg.KeepP = runtime.GOMAXPROCS(0) > max(1, len(sys.AllowedCPUs())/e.ranks)
-	} else {
-		cfg.KeepP = os.Getenv("GOMAXPROCS") == ""
+	default:
+		cfg.KeepP = hasCore && runtime.GOMAXPROCS(0) >= 2*launched()
 	}
 	if s := os.Getenv("FITMPI_SPIN"); s != "" {
 		var err error
@@ -89,6 +106,37 @@ func rawConfig(e *env, policy engine.Policy) (engine.Config, error) {
 		}
 	}
 	return cfg, shareSecret(e, &cfg)
+}
+
+// shared are the registries on their way from rank 0 to rank 1, which is in the same
+// process then.
+var shared struct {
+	mu   sync.Mutex
+	last int64                     // guarded by mu: the newest ticket
+	all  map[int64]*engine.Process // guarded by mu: by ticket
+}
+
+// shareProcess gives the engines of both ranks the registry that rank 0 makes: it sends
+// the number under which it has left it.
+func shareProcess(e *env) (*engine.Process, error) {
+	var ticket [1]int64
+	if e.rank == 1 {
+		_, err := mpi.Recv(e.world, ticket[:], 0, resultTag)
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		defer delete(shared.all, ticket[0])
+		return shared.all[ticket[0]], err
+	}
+	p := engine.NewProcess(2)
+	shared.mu.Lock()
+	if shared.all == nil {
+		shared.all = map[int64]*engine.Process{}
+	}
+	shared.last++
+	ticket[0] = shared.last
+	shared.all[ticket[0]] = p
+	shared.mu.Unlock()
+	return p, mpi.Send(e.world, ticket[:], 1, resultTag)
 }
 
 // shareSecret gives both engines the same job and secret, which rank 0 makes up.

@@ -120,6 +120,12 @@ func (e *env) share() (float64, error) {
 	return float64(min(cores, e.ranks)) / float64(e.ranks), nil
 }
 
+// hasCore reports whether every rank has a core to itself. All ranks call it.
+func (e *env) hasCore() (bool, error) {
+	share, err := e.share()
+	return share == 1, err
+}
+
 // burnt is the processor time that this process had used when its packages were initialised.
 var burnt = processorTime()
 

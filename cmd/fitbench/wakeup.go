@@ -132,11 +132,12 @@ func (e *env) seeClock(work *chain) (float64, error) {
 	}
 }
 
-// cores is how many cores this rank has: a process has one P more, for its worker;
-// thread ranks share the machine.
+// cores is how many cores this rank has: a process has one P more for each of its
+// workers; the ranks of RunThreads share the machine.
 func (e *env) cores() int {
-	if !launched() {
+	n := launched()
+	if n == 0 {
 		return max(1, runtime.NumCPU()/e.ranks)
 	}
-	return max(1, runtime.GOMAXPROCS(0)-1)
+	return max(1, (runtime.GOMAXPROCS(0)-n)/n)
 }

@@ -6,7 +6,7 @@ package bench
 type Row struct {
 	Test      string `json:"test"`      // pingpong, rate, overlap, ...: see bench/METHOD.md
 	Peer      string `json:"peer"`      // fitmpi, openmpi, mpich, raw
-	Transport string `json:"transport"` // tcp, shm, thread
+	Transport string `json:"transport"` // tcp, shm (between processes), threads (of one process), mixed
 	Policy    string `json:"policy"`    // worker, assist, caller; of a peer: none, or thread if it has a progress thread
 	Ranks     int    `json:"ranks"`     // of the job
 	Case      string `json:"case"`      // what distinguishes rows of one test besides size: allreduce, reverse; may be empty
