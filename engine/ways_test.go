@@ -2,8 +2,10 @@ package engine
 
 import (
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fitmpi/fitmpi/internal/shm"
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -79,4 +81,39 @@ func (h *host) configure(cfg *Config) {
 			panic(err)
 		}
 	}
+}
+
+// TestCloseWithoutBells: the bells that would wake peers for a goodbye have not come
+// when their ringers leave; yet all hear it, long before Close gives up.
+func TestCloseWithoutBells(t *testing.T) {
+	defer func() { wayUnderTest = TCP }()
+	wayUnderTest = Shared
+	es := job(t, 3, Assist, nil)
+	exchangeAll(t, es)
+	for _, e := range es {
+		for _, l := range e.near.lanes {
+			if l == nil {
+				continue
+			}
+			l.asked.Store(true)
+			if b := l.bell.Swap(nil); b != nil {
+				if err := b.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for r, e := range es {
+		wg.Go(func() {
+			start := time.Now()
+			if err := e.Close(time.Minute); err != nil {
+				t.Error(err)
+			}
+			if d := time.Since(start); d > 30*time.Second {
+				t.Errorf("rank %d: Close took %v of its minute", r, d)
+			}
+		})
+	}
+	wg.Wait()
 }
