@@ -103,7 +103,7 @@ func fetch(words *[shm.NumOffers]shm.Offer, id uint64, read func() error) error 
 	}
 	state := &words[i].State
 	if !state.CompareAndSwap(offerState(id, offerOpen), offerState(id, offerBusy)) {
-		if state.Load() == offerState(id, offerLocked) {
+		if state.Load()>>offerBits == offerState(id, 0)>>offerBits { // locked then, perhaps open again by now
 			return core.ErrMoving
 		}
 		return errNoOffer

@@ -54,8 +54,12 @@ func (e *Engine) visit(from *near) bool {
 			e.runSmallJobs()
 		}
 	}
+	full := e.near.blocked > 0
 	e.visiting.Store(0)
 	e.releaseFlushed()
+	if full { // there may be room now for what waits: no work for a visitor
+		e.rouse()
+	}
 	return true
 }
 

@@ -111,8 +111,9 @@ func (c *Core) fetched(j *Job) {
 		c.fetchDone(p, m)
 	case j.err != nil:
 		c.stats.FetchesRefused++
+		p.near.EndFetch(m.remote)
 		c.ids.drop(m.id)
-		m.id, m.fetch = 0, false
+		m.id, m.fetch, m.moved = 0, false, 0
 		c.sendCTS(m)
 	default:
 		c.stats.FetchedBytes += uint64(j.n)
