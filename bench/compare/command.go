@@ -58,9 +58,6 @@ func command(c *contender, e *experiment, s setting) []string {
 		line = append(line, e.test)
 	}
 	line = append(line, c.args...)
-	if s.bind == "core" {
-		line = append(line, c.boundArgs...)
-	}
 	line = append(line, e.arguments(s.quick)...)
 	fill := strings.NewReplacer("{bin}", s.bin, "{peers}", s.peers, "{ranks}", strconv.Itoa(e.ranksOf()), "{netns}", s.netns)
 	for i := range line {

@@ -30,18 +30,23 @@ func TestCommand(t *testing.T) {
 		setting               setting
 		want                  string
 	}{
-		{"bw-tcp", "worker", s, "B/fitrun --transport tcp -n 2 B/fitbench bw -csv -policy worker -sizes 8,64,1K,8K,64K,1M,4M"},
-		{"bw-tcp", "worker", bound, "B/fitrun --transport tcp -n 2 B/fitbench bw -csv -policy worker -bind core -sizes 8,64,1K,8K,64K,1M,4M"},
+		{"bw-tcp", "worker", s, "B/fitrun --transport tcp --bind-to none -n 2 B/fitbench bw -csv -policy worker -sizes 8,64,1K,8K,64K,1M,4M"},
+		{"bw-tcp", "worker", bound, "B/fitrun --transport tcp --bind-to core -n 2 B/fitbench bw -csv -policy worker -sizes 8,64,1K,8K,64K,1M,4M"},
 		{"pingpong-tcp", "raw-block-cubic", quick, "P/rawtcp pingpong -policy block -congestion cubic " + fewSizes},
 		{"pingpong-tcp", "openmpi-thread", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo " +
 			"--mca btl_tcp_progress_thread 1 --bind-to none -np 2 P/openmpi/mpibench pingpong -peer openmpi -transport tcp -policy thread"},
 		{"scale-16", "mpich", bound, "mpirun.mpich -bind-to core -np 16 P/mpich/mpibench scale -peer mpich -transport tcp -policy none -iterations 100"},
 		{"pingpong-tcp", "raw-spin", quick, "P/rawtcp pingpong -policy spin " + fewSizes},
-		{"isend-wait-1G", "caller", quick, "B/fitrun --transport tcp -n 2 sh -c SCRIPT place D B/fitbench isend-wait -csv -policy caller -sizes 1K,64K -iterations 3"},
+		{"isend-wait-1G", "caller", quick, "B/fitrun --transport tcp --bind-to none -n 2 sh -c SCRIPT place D B/fitbench isend-wait -csv -policy caller -sizes 1K,64K -iterations 3"},
 		{"overlap-1G", "openmpi", quick, "N openmpi -- P/openmpi/mpibench overlap -peer openmpi -transport tcp -policy none -case exchange -sizes 64K -iterations 3"},
 		{"overlap-1G", "openmpi-thread", quick, "N openmpi --mca btl_tcp_progress_thread 1 -- P/openmpi/mpibench overlap -peer openmpi -transport tcp -policy thread " +
 			"-case exchange -sizes 64K -iterations 3"},
-		{"matmul-1", "matmul-1", s, "B/fitrun --transport tcp -n 1 B/matmul -rows 2400,4800"},
+		{"rate-memory", "assist-shm", quick, "B/fitrun --transport shm --bind-to none -n 2 B/fitbench rate -csv -policy assist -iterations 20 -warmup 5"},
+		{"scale-memory-16", "threads", bound, "B/fitbench scale -csv -policy assist -transport auto -ranks 16 -iterations 100"},
+		{"rate-memory", "openmpi-shm", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl vader,self --bind-to none -np 2 " +
+			"P/openmpi/mpibench rate -peer openmpi -transport shm -policy none"},
+		{"rate-memory", "mpich-shm", s, "mpirun.mpich -bind-to none -np 2 P/mpich/mpibench rate -peer mpich -transport shm -policy none"},
+		{"matmul-1", "matmul-1", s, "B/fitrun --transport tcp --bind-to none -n 1 B/matmul -rows 2400,4800"},
 	} {
 		line := command(all[tt.contender], experimentNamed(t, tt.experiment), tt.setting)
 		if i := slices.Index(line, placeScript); i >= 0 {
@@ -57,6 +62,9 @@ func TestEnvironment(t *testing.T) {
 	all := byName(contenders())
 	if got := environment(all["assist"], experimentNamed(t, "threshold-64K")); !slices.Equal(got, []string{"FITMPI_EAGER_MAX=64K"}) {
 		t.Errorf("environment %q", got)
+	}
+	if got := environment(all["mpich-shm"], experimentNamed(t, "rate-memory")); len(got) > 0 {
+		t.Errorf("environment %q", got) // UCX_TLS would keep it on TCP
 	}
 	if got := environment(all["mpich-async"], experimentNamed(t, "slowdown")); !slices.Contains(got, "MPIR_CVAR_ASYNC_PROGRESS=1") {
 		t.Errorf("environment %q", got)

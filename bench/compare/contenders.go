@@ -14,16 +14,15 @@ type contender struct {
 	peer, transport, policy string
 
 	// The command is launch, unbound or bound, ranks with the number of ranks; or on a
-	// link onLink, if there is one, instead of those. Then program, the test, args, with
-	// -bind core boundArgs, and the arguments of the experiment. {bin} and {peers} are
-	// where the programs of Go and of C were built, {netns} is the script of the links,
-	// {ranks} the number of ranks.
-	launch, onLink  []string
-	unbound, bound  []string
-	ranks           []string
-	program         []string
-	args, boundArgs []string
-	env             []string // NAME=VALUE, added to ours
+	// link onLink, if there is one, instead of those. Then program, the test, args, and
+	// the arguments of the experiment. {bin} and {peers} are where the programs of Go and
+	// of C were built, {netns} is the script of the links, {ranks} the number of ranks.
+	launch, onLink []string
+	unbound, bound []string
+	ranks          []string
+	program        []string
+	args           []string
+	env            []string // NAME=VALUE, added to ours
 
 	finishes   bool   // its program ends its rows with an empty line
 	mayHang    bool   // it is known to hang: it gets little time and no second chance
@@ -34,27 +33,47 @@ type contender struct {
 }
 
 // contenders are all there are. A FitMPI row is measured with the policy in its name.
+// Names without a transport are of TCP.
 func contenders() []*contender {
 	list := []*contender{
-		fitmpi("assist", "FitMPI", "assist"),
-		fitmpi("worker", "FitMPI worker", "worker"),
-		fitmpi("caller", "FitMPI caller", "caller"),
+		fitmpi("assist", "FitMPI", "assist", "tcp"),
+		fitmpi("worker", "FitMPI worker", "worker", "tcp"),
+		fitmpi("caller", "FitMPI caller", "caller", "tcp"),
 		openmpi("openmpi", "Open MPI", "none"),
 		openmpi("openmpi-thread", "Open MPI (thread)", "thread", "--mca", "btl_tcp_progress_thread", "1"),
 		mpich("mpich", "MPICH", "none"),
 		mpich("mpich-async", "MPICH (thread)", "thread", "MPIR_CVAR_ASYNC_PROGRESS=1"),
 	}
+	list = append(list, memoryContenders()...)
 	list = append(list, rawContenders()...)
 	return append(list, matmul(1), matmul(2))
 }
 
-// fitmpi is FitMPI with processes as ranks.
-func fitmpi(name, title, policy string) *contender {
+// memoryContenders are those whose ranks share memory: processes of one host, or threads
+// of one process, which only FitMPI has.
+func memoryContenders() []*contender {
+	threads := fitmpi("threads", "FitMPI threads", "assist", "threads")
+	threads.launch, threads.unbound, threads.bound, threads.ranks = nil, nil, nil, nil
+	threads.args = append(threads.args, "-transport", "auto", "-ranks", "{ranks}")
+	return []*contender{
+		threads,
+		fitmpi("assist-shm", "FitMPI (shm)", "assist", "shm"),
+		fitmpi("worker-shm", "FitMPI worker (shm)", "worker", "shm"),
+		fitmpi("caller-shm", "FitMPI caller (shm)", "caller", "shm"),
+		openmpiShm("openmpi-shm", "Open MPI (shm)"),
+		mpichShm("mpich-shm", "MPICH (shm)"),
+	}
+}
+
+// fitmpi is FitMPI with processes as ranks. Like its peers it is told the transport, and
+// bound no more and no less than they are.
+func fitmpi(name, title, policy, transport string) *contender {
 	return &contender{
-		name: name, title: title, peer: "fitmpi", transport: "tcp", policy: policy,
-		launch: []string{"{bin}/fitrun", "--transport", "tcp"}, ranks: []string{"-n", "{ranks}"},
-		program: []string{"{bin}/fitbench"}, args: []string{"-csv", "-policy", policy}, boundArgs: []string{"-bind", "core"},
-		placeRanks: true, crossed: true,
+		name: name, title: title, peer: "fitmpi", transport: transport, policy: policy,
+		launch:  []string{"{bin}/fitrun", "--transport", transport},
+		unbound: []string{"--bind-to", "none"}, bound: []string{"--bind-to", "core"}, ranks: []string{"-n", "{ranks}"},
+		program: []string{"{bin}/fitbench"}, args: []string{"-csv", "-policy", policy},
+		placeRanks: transport == "tcp", crossed: true,
 	}
 }
 
@@ -69,6 +88,23 @@ func openmpi(name, title, policy string, options ...string) *contender {
 		args:     []string{"-peer", "openmpi", "-transport", "tcp", "-policy", policy},
 		finishes: true, mayHang: policy == "thread",
 	}
+}
+
+// openmpiShm is Open MPI through shared memory, which it calls vader.
+func openmpiShm(name, title string) *contender {
+	c := openmpi(name, title, "none")
+	c.launch = []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "vader,self"}
+	c.transport, c.onLink = "shm", nil
+	c.args = []string{"-peer", "openmpi", "-transport", "shm", "-policy", "none"}
+	return c
+}
+
+// mpichShm is MPICH as it is if it is left alone: through shared memory.
+func mpichShm(name, title string) *contender {
+	c := mpich(name, title, "none")
+	c.transport, c.onLink, c.env = "shm", nil, nil
+	c.args = []string{"-peer", "mpich", "-transport", "shm", "-policy", "none"}
+	return c
 }
 
 // ucxTCP keeps Debian's MPICH on TCP. It is built on UCX, which goes through shared
@@ -118,9 +154,9 @@ func raw(name, title, policy string, options ...string) *contender {
 // matmul is the example of that name, the benchmark of the PMPI paper: a master and
 // workers, of which one rank alone is both.
 func matmul(ranks int) *contender {
-	c := fitmpi("matmul", "FitMPI", "assist")
+	c := fitmpi("matmul", "FitMPI", "assist", "tcp")
 	c.name = map[int]string{1: "matmul-1", 2: "matmul-2"}[ranks]
-	c.program, c.args, c.boundArgs, c.output = []string{"{bin}/matmul"}, nil, nil, parseMatmul
+	c.program, c.args, c.output = []string{"{bin}/matmul"}, nil, parseMatmul
 	c.env, c.hasOneTest = []string{"FITMPI_PROGRESS=assist"}, true
 	return c
 }

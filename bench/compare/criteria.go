@@ -83,8 +83,8 @@ var (
 
 // criteria are all targets, in the order of the design.
 func criteria() []criterion {
-	return slices.Concat(overlapCriteria(), tcpCriteria(), matchingCriteria(),
-		collectiveCriteria(), workerCriteria(), scaleCriteria(), typedCriteria())
+	return slices.Concat(overlapCriteria(), tcpCriteria(), matchingCriteria(), memoryCriteria(),
+		collectiveCriteria(), workerCriteria(), scaleCriteria(), scaleMemoryCriteria(), typedCriteria())
 }
 
 func overlapCriteria() []criterion {
@@ -155,14 +155,24 @@ func matchingCriteria() []criterion {
 	}
 }
 
-// notBuilt are targets of what FitMPI does not have yet: measure and target.
-var notBuilt = [][2]string{
-	{"in process: ping-pong of 8 bytes between thread ranks, half round trip", "<= 0.10 us"},
-	{"in process: ping-pong bandwidth, 64K, 1M, 16M", ">= 1.5 x Open MPI"},
-	{"shared memory: ping-pong of 8 bytes, half round trip", "<= 0.15 us"},
-	{"shared memory: message rate, 8 bytes", ">= 15 M/s"},
-	{"shared memory: ping-pong bandwidth, 64K, 1M, 16M", ">= Open MPI"},
-	{"shared memory: overlap of an exchange (OSU), 64K to 16M", ">= 90 %"},
+// memoryCriteria are those of ranks that share memory. The peers have no thread ranks:
+// those are compared with their processes.
+func memoryCriteria() []criterion {
+	const inside, shared = "In process", "Shared memory"
+	pingpong := figure{test: "pingpong", measure: "half-rtt"}
+	bandwidth := pingpong.bandwidth()
+	rate := figure{test: "rate", measure: "rate", size: 8}
+	exchange := figure{test: "overlap", kase: "exchange", measure: "overlap", stat: median}
+	openmpi := peersShm[:1]
+	return []criterion{
+		{inside, "ping-pong between thread ranks, half round trip", "<= 0.10 us", pingpong.at(8), nil, "threads", peersShm, targets(atMost(0.10))},
+		{inside, "ping-pong bandwidth between thread ranks", ">= 1.5 x Open MPI", bandwidth, triple, "threads", openmpi,
+			targets(timesAtLeast(1.5, bestPeer))},
+		{shared, "ping-pong, half round trip", "<= 0.15 us", pingpong.at(8), nil, "assist-shm", peersShm, targets(atMost(0.15))},
+		{shared, "message rate, window 64", ">= 15 M/s", rate, nil, "assist-shm", peersShm, targets(atLeast(15e6))},
+		{shared, "ping-pong bandwidth", ">= Open MPI", bandwidth, triple, "assist-shm", openmpi, targets(timesAtLeast(1, bestPeer))},
+		{shared, "overlap of an exchange (OSU)", ">= 90 %", exchange, large, "assist-shm", peersShm, targets(atLeast(90))},
+	}
 }
 
 func collectiveCriteria() []criterion {
@@ -208,6 +218,19 @@ func scaleCriteria() []criterion {
 	}
 }
 
+// scaleMemoryCriteria are those of scaleCriteria that the way between ranks matters to.
+func scaleMemoryCriteria() []criterion {
+	const group = "Scale, ranks that share memory"
+	f := figure{test: "scale", ranks: 64}
+	ring := f.with("ring").of("per-message").among(16).at(8)
+	two := ownAt(func(f figure) figure { return f.among(2) })
+	return []criterion{
+		{group, "64 ranks: the whole job: Init, Barrier, a ring once, Finalize", "<= 1500 ms", f.with("job").of("wall"), nil, "assist-shm", peersShm, targets(atMost(1500))},
+		{group, "16 processes: cost per message beside 2", "<= 3 x", ring, nil, "assist-shm", peersShm, targets(timesAtMost(3, two))},
+		{group, "16 thread ranks: cost per message beside 2", "<= 3 x", ring, nil, "threads", peersShm, targets(timesAtMost(3, two))},
+	}
+}
+
 func typedCriteria() []criterion {
 	const group = "Typed interface"
 	bytes := figure{test: "penalty", kase: "bytes", measure: "half-rtt"}
@@ -226,6 +249,7 @@ func typedCriteria() []criterion {
 var shownBeside = map[string][]string{
 	"TCP":         rawTCP,
 	"Collectives": {"mpich"},
+	"In process":  {"assist-shm", "mpich-shm"},
 }
 
 func targets(ts ...target) []target { return ts }

@@ -59,7 +59,6 @@ func (p *page) document(rec *record) string {
 	for _, group := range groups() {
 		p.writeGroup(&b, group)
 	}
-	writeNotBuilt(&b)
 	b.WriteString("\n## What the papers measured\n")
 	for _, s := range sections() {
 		p.writeSection(&b, s)
@@ -91,6 +90,7 @@ Everything runs interleaved: for each repeat, for each experiment, each contende
 A run's value is the first sextile of its repetitions (for ` + "`Isend` and `Wait`" + ` beside computation, and for overlap, the median), never a mean.
 A table shows the median over the repeats and in parentheses their range; bars in plots go from the minimum to the second sextile, of medians from the first sextile.
 FitMPI is its default policy, ` + "`assist`" + `, where no other is named: the worker moves messages, and callers that wait help it.
+All runs are over TCP where nothing else is said. "shm" means processes of one host that share memory (Open MPI's vader, MPICH as it is by itself), "threads" ranks of one process.
 `
 
 const targetsProse = "with a target each (the ratio is ours to the best of the peers that count for the line), "
@@ -142,15 +142,6 @@ func (p *page) writeGroup(b *strings.Builder, group string) {
 		}
 	}
 	p.footnotes(b)
-}
-
-// writeNotBuilt lists the targets that nothing can be measured for yet.
-func writeNotBuilt(b *strings.Builder) {
-	b.WriteString("\n### Not built yet (issue: ranks on one host)\n\n")
-	writeHead(b, "measure", "reach")
-	for _, line := range notBuilt {
-		writeRow(b, line[:]...)
-	}
 }
 
 // columnsOf are the contenders of criteria, and some more, in their usual order.

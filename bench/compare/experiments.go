@@ -50,6 +50,9 @@ func (e *experiment) gives(fig figure) bool {
 	if words := strings.Fields(e.args); slices.Contains(words, "-case") && words[slices.Index(words, "-case")+1] != kase {
 		return false
 	}
+	if e.wall != (fig.kase == wallCase) {
+		return false
+	}
 	ofAll := e.test == "limits" // of one thread and of two, in one run
 	return e.test == fig.test && e.network == fig.network && (ofAll || e.ranksOf() == cmp.Or(fig.ranks, 2))
 }
@@ -62,13 +65,18 @@ var (
 	everyTCP = slices.Concat(fitTCP, []string{"caller"}, peersTCP)
 	rawTCP   = []string{"raw-spin", "raw-block", "raw-spin-cubic", "raw-block-cubic"}
 	fastTCP  = []string{"assist", "openmpi", "mpich"}
+
+	peersShm = []string{"openmpi-shm", "mpich-shm"}
+	fastShm  = slices.Concat([]string{"assist-shm"}, peersShm)
+	fastMem  = slices.Concat([]string{"threads"}, fastShm)
+	allMem   = slices.Concat([]string{"threads", "assist-shm", "worker-shm"}, peersShm)
 )
 
 // Arguments that several experiments share.
 const (
 	fewSizes    = "-sizes 8,64K,1M -iterations 20 -warmup 5"
 	quickSizes  = "-sizes 64K,1M -iterations 5 -warmup 2"
-	limitedMore = "-sizes 10,1K,10K,64K,256K,1M,4M,16M -iterations 10 -warmup 2"
+	limitedMore = "-sizes 10,1K,10K,64K,256K,1M,4M,16M -iterations 7 -warmup 2"
 	limitedLess = "-sizes 10,100,1K,10K,64K,128K,256K,512K -iterations 10"
 )
 
@@ -81,7 +89,7 @@ var (
 
 // experiments are all there are, in the order in which they run.
 func experiments() []*experiment {
-	return slices.Concat(pairExperiments(), hidingExperiments(), linkExperiments(), jobExperiments(), paperExperiments())
+	return slices.Concat(pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), jobExperiments(), paperExperiments())
 }
 
 func pairExperiments() []*experiment {
@@ -89,7 +97,7 @@ func pairExperiments() []*experiment {
 	return []*experiment{
 		{name: "limits", test: "limits", contenders: []string{"limits"}, repeats: 1, seconds: 5},
 		{name: "pingpong-tcp", test: "pingpong", quick: fewSizes, contenders: tcpAndRaw, seconds: 2},
-		{name: "pingping-tcp", test: "pingping", quick: fewSizes, contenders: fastTCP, repeats: 3, seconds: 2},
+		{name: "pingping-tcp", test: "pingping", quick: fewSizes, contenders: fastTCP, repeats: 2, seconds: 2},
 		{name: "bw-tcp", test: "bw", args: "-sizes 8,64,1K,8K,64K,1M,4M", quick: "-sizes 1K,64K,1M -iterations 5 -warmup 1",
 			contenders: slices.Concat(allTCP, rawTCP), seconds: 1},
 		{name: "rate-tcp", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 0.4},
@@ -99,19 +107,47 @@ func pairExperiments() []*experiment {
 
 func hidingExperiments() []*experiment {
 	list := []*experiment{
-		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: everyTCP, seconds: 1.5},
+		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: everyTCP, repeats: 4, seconds: 1.5},
 		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, seconds: 1.2},
 		{name: "send", test: "send", args: "-sizes 1K,16K,64K,256K,512K,1M,16M -iterations 3 -warmup 1", quick: "-sizes 64K,1M -iterations 2 -warmup 1 -late 30ms",
 			contenders: everyTCP, repeats: 2, seconds: 9},
 		{name: "slowdown", test: "slowdown", args: "-iterations 5", quick: "-iterations 2", contenders: []string{"assist", "worker", "openmpi-thread", "mpich-async"},
 			repeats: 2, seconds: 9},
-		{name: "wakeup", test: "wakeup", quick: "-iterations 2", contenders: fitTCP, repeats: 3, seconds: 5},
+		{name: "wakeup", test: "wakeup", quick: "-iterations 2", contenders: fitTCP, repeats: 2, seconds: 5},
 	}
 	for _, kase := range nonblockingCollectives {
 		list = append(list, &experiment{name: "overlap-" + kase, test: "overlap", args: "-case " + kase + " -sizes 64K,1M,4M",
 			quick: "-case " + kase + " " + quickSizes, contenders: fastTCP, repeats: 2, seconds: 0.7})
 	}
 	return list
+}
+
+// memoryExperiments are those of ranks that share memory.
+func memoryExperiments() []*experiment {
+	isendWait := slices.Concat([]string{"threads", "assist-shm", "worker-shm", "caller-shm"}, peersShm)
+	list := []*experiment{
+		{name: "pingpong-memory", test: "pingpong", quick: fewSizes, contenders: allMem, repeats: 3, seconds: 1.2},
+		{name: "rate-memory", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allMem, repeats: 3, seconds: 0.2},
+		{name: "overlap-memory", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M", quick: "-case exchange " + quickSizes,
+			contenders: allMem, repeats: 3, seconds: 1.2},
+		{name: "isend-wait-memory", test: "isend-wait", quick: quickSizes, contenders: isendWait, repeats: 3, seconds: 1.6},
+	}
+	for _, kase := range blockingCollectives {
+		for _, ranks := range []int{2, 4} {
+			list = append(list, &experiment{name: kase + "-memory-" + strconv.Itoa(ranks), test: "coll", ranks: ranks,
+				args: "-case " + kase + " -sizes 8,64K,1M -iterations 60", quick: "-case " + kase + " -sizes 8 -iterations 10",
+				contenders: fastMem, repeats: choose(ranks == 2, 3, 2), seconds: choose(ranks == 2, 0.2, 1.8)})
+		}
+	}
+	return append(list,
+		&experiment{name: "scale-memory-2", test: "scale", args: "-iterations 2000", quick: "-iterations 5",
+			contenders: fastMem, repeats: 3, seconds: 0.3},
+		&experiment{name: "scale-memory-16", test: "scale", args: "-iterations 100", quick: "-iterations 5", ranks: 16,
+			contenders: fastMem, repeats: 3, seconds: 1.2},
+		&experiment{name: "scale-memory-64", test: "scale", args: "-iterations 20", quick: "-iterations 5", ranks: 64,
+			contenders: []string{"threads", "assist-shm"}, repeats: 3, seconds: 2},
+		&experiment{name: "job-memory-64", test: "scale", args: "-iterations 1 -warmup 0", quick: "-iterations 1 -warmup 0", ranks: 64, wall: true,
+			contenders: fastShm, repeats: 2, seconds: 4})
 }
 
 func linkExperiments() []*experiment {
@@ -121,7 +157,7 @@ func linkExperiments() []*experiment {
 		{name: "isend-wait-100M", test: "isend-wait", args: limitedLess, quick: "-sizes 1K,64K -iterations 3", network: link100M,
 			contenders: slices.Concat(single, peers), repeats: 1, seconds: 6},
 		{name: "isend-wait-1G", test: "isend-wait", args: limitedMore, quick: "-sizes 1K,64K -iterations 3", network: link1G,
-			contenders: slices.Concat(single, peers), repeats: 2, seconds: 11},
+			contenders: slices.Concat(single, peers), repeats: 2, seconds: 8},
 		{name: "overlap-1G", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M -iterations 10 -warmup 2",
 			quick: "-case exchange -sizes 64K -iterations 3", network: link1G, contenders: slices.Concat(fitTCP, peers), repeats: 2, seconds: 10},
 	}
@@ -134,7 +170,7 @@ func jobExperiments() []*experiment {
 			&experiment{name: kase + "-2", test: "coll", args: "-case " + kase + " -sizes 8,64K,1M",
 				quick: "-case " + kase + " " + fewSizes, contenders: fastTCP, seconds: 0.5},
 			&experiment{name: kase + "-4", test: "coll", args: "-case " + kase + " -sizes 8,1M -iterations 60", ranks: 4,
-				quick: "-case " + kase + " -sizes 8 -iterations 10", contenders: fastTCP, repeats: 3, seconds: 4})
+				quick: "-case " + kase + " -sizes 8 -iterations 10", contenders: fastTCP, repeats: 2, seconds: 4})
 	}
 	for _, n := range []struct {
 		ranks   int
@@ -142,27 +178,27 @@ func jobExperiments() []*experiment {
 		seconds float64
 	}{{2, "2000", 1}, {16, "100", 3}, {64, "20", 5}} {
 		list = append(list, &experiment{name: "scale-" + strconv.Itoa(n.ranks), test: "scale", args: "-iterations " + n.iters,
-			quick: "-iterations 5", ranks: n.ranks, contenders: fastTCP, repeats: 3, seconds: n.seconds})
+			quick: "-iterations 5", ranks: n.ranks, contenders: fastTCP, repeats: choose(n.ranks == 2, 3, 2), seconds: n.seconds})
 	}
 	return append(list,
 		&experiment{name: "job-64", test: "scale", args: "-iterations 1 -warmup 0", quick: "-iterations 1 -warmup 0", ranks: 64, wall: true,
-			contenders: fastTCP, repeats: 3, seconds: 5},
+			contenders: fastTCP, repeats: 2, seconds: 5},
 		&experiment{name: "alloc", test: "alloc", contenders: []string{"assist"}, repeats: 1, seconds: 3},
-		&experiment{name: "penalty", test: "penalty", quick: fewSizes, contenders: []string{"assist"}, repeats: 3, seconds: 9})
+		&experiment{name: "penalty", test: "penalty", quick: fewSizes, contenders: []string{"assist"}, repeats: 2, seconds: 9})
 }
 
 // paperExperiments are those that only the papers ask for.
 func paperExperiments() []*experiment {
 	list := []*experiment{
-		{name: "logp", test: "logp", contenders: []string{"assist", "worker", "caller"}, repeats: 3, seconds: 4},
+		{name: "logp", test: "logp", contenders: []string{"assist", "worker", "caller"}, repeats: 2, seconds: 4},
 		{name: "netpipe", test: "pingpong", quick: "-u 1024", contenders: []string{"netpipe"}, args: "-u 4194304", repeats: 1, seconds: 16},
-		{name: "matmul-1", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-1"}, ranks: 1, repeats: 3, seconds: 5},
-		{name: "matmul-2", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-2"}, repeats: 3, seconds: 5},
+		{name: "matmul-1", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-1"}, ranks: 1, repeats: 2, seconds: 5},
+		{name: "matmul-2", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-2"}, repeats: 2, seconds: 5},
 	}
 	for _, limit := range eagerLimits {
 		list = append(list, &experiment{name: "threshold-" + limit, test: "pingpong",
 			args: "-sizes 8K,16K,32K,64K,96K,128K,192K,256K,384K,512K,768K,1M,2M,4M", quick: quickSizes, contenders: []string{"assist"},
-			env: []string{"FITMPI_EAGER_MAX=" + limit}, mark: "@" + limit, repeats: 3, seconds: 1})
+			env: []string{"FITMPI_EAGER_MAX=" + limit}, mark: "@" + limit, repeats: 2, seconds: 1})
 	}
 	return list
 }

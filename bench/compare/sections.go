@@ -36,9 +36,11 @@ type drawing struct {
 
 func sections() []section {
 	return slices.Concat(
-		[]section{fitmpiTable("over loopback", "loopback", loopback), fitmpiTable("over a 100 Mbit/s link, the paper's network", "100M", link100M),
-			fitmpiTable("over a 1 Gbit/s link", "1G", link1G)},
-		[]section{lateSection(), logpSection(), strictSection(), orderSection(), curvesSection(), rawSection(), penaltySection(), matmulSection(), limitsSection()},
+		[]section{fitmpiTable("over loopback", "loopback", loopback, policiesTCP), fitmpiTable("over a 100 Mbit/s link, the paper's network", "100M", link100M, policiesTCP),
+			fitmpiTable("over a 1 Gbit/s link", "1G", link1G, policiesTCP), fitmpiTable("over shared memory", "memory", loopback, policiesMemory)},
+		[]section{lateSection(), logpSection(), strictSection(), orderSection(), curvesSection(), rawSection()},
+		memorySections(),
+		[]section{penaltySection(), matmulSection(), limitsSection()},
 	)
 }
 
@@ -61,14 +63,21 @@ func each(fig figure, names ...string) []column {
 	return columns
 }
 
-func fitmpiTable(where, short string, n network) section {
+// Contenders of FiTMPI's Table 1, and what its columns call them.
+var (
+	policiesTCP = [][2]string{{"caller", "st"}, {"worker", "mt worker"}, {"assist", "mt assist"}, {"openmpi", "Open MPI"},
+		{"openmpi-thread", "Open MPI thread"}}
+	policiesMemory = [][2]string{{"caller-shm", "st"}, {"worker-shm", "mt worker"}, {"assist-shm", "mt assist"}, {"threads", "threads"},
+		{"openmpi-shm", "Open MPI"}, {"mpich-shm", "MPICH"}}
+)
+
+func fitmpiTable(where, short string, n network, policies [][2]string) section {
 	wait := figure{test: "isend-wait", stat: median, network: n}
 	of := func(measure, contender, kind string) column {
 		return column{"`" + map[string]string{"isend": "Isend", "wait-send": "Wait", "wait-recv": "Wait"}[measure] + "` " + kind, contender, wait.of(measure)}
 	}
 	sender := table{caption: "Sender, median microseconds:", head: "bytes", sizes: table1}
 	receiver := table{caption: "Receiver, median microseconds, and the part of its computing speed that it keeps:", head: "bytes", sizes: table1}
-	policies := [][2]string{{"caller", "st"}, {"worker", "mt worker"}, {"assist", "mt assist"}, {"openmpi", "Open MPI"}, {"openmpi-thread", "Open MPI thread"}}
 	for _, measure := range []string{"isend", "wait-send"} {
 		for _, p := range policies {
 			sender.columns = append(sender.columns, of(measure, p[0], p[1]))
@@ -80,13 +89,20 @@ func fitmpiTable(where, short string, n network) section {
 	for _, p := range policies {
 		receiver.columns = append(receiver.columns, column{"kept " + p[1] + " %", p[0], wait.of("kept-recv")})
 	}
+	var names []string
+	for _, p := range policies {
+		names = append(names, p[0])
+	}
+	if !slices.Contains(names, "mpich-shm") {
+		names = append(names, "mpich")
+	}
 	return section{
 		title: "FiTMPI, Table 1, " + where,
 		prose: "Both ranks compute between `Isend` or `Irecv` and `Wait`, for longer than the transfer takes. " +
 			"`st` is the single-threaded library (policy `caller`), `mt` the multi-threaded one (`worker`, `assist`).",
 		tables: []table{sender, receiver},
-		plots: []drawing{{file: "wait-" + short + ".svg", title: "Wait of the receiver after computing, " + n.String(), xlabel: "bytes", ylabel: "us",
-			columns: each(wait.of("wait-recv"), "caller", "worker", "assist", "openmpi", "openmpi-thread", "mpich")}},
+		plots: []drawing{{file: "wait-" + short + ".svg", title: "Wait of the receiver after computing, " + where, xlabel: "bytes", ylabel: "us",
+			columns: each(wait.of("wait-recv"), names...)}},
 	}
 }
 

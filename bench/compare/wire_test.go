@@ -22,16 +22,21 @@ func TestOutSegments(t *testing.T) {
 func TestCheckWire(t *testing.T) {
 	all := byName(contenders())
 	rows := []bench.Row{halfRTT("mpich", 8, 1), halfRTT("mpich", 64, 1)} // of 9 measurements each
+	many := []bench.Row{halfRTT("mpich-shm", 8, 1)}
+	many[0].N = 20_000
 	for _, tt := range []struct {
 		contender string
+		rows      []bench.Row
 		network   network
 		segments  int64
 		ok        bool
 	}{
-		{"mpich", loopback, 18, true}, {"mpich", loopback, 17, false}, {"limits", loopback, 0, true}, {"openmpi", link1G, 0, true},
+		{"mpich", rows, loopback, 18, true}, {"mpich", rows, loopback, 17, false},
+		{"limits", rows, loopback, 0, true}, {"openmpi", rows, link1G, 0, true},
+		{"mpich-shm", rows, loopback, 18, true}, {"mpich-shm", many, loopback, 19_999, true}, {"mpich-shm", many, loopback, 20_000, false},
 	} {
 		r := run{experiment: &experiment{network: tt.network}, contender: all[tt.contender]}
-		if err := r.checkWire(rows, tt.segments); (err == nil) != tt.ok {
+		if err := r.checkWire(tt.rows, tt.segments); (err == nil) != tt.ok {
 			t.Errorf("%s over %v with %d segments: %v", tt.contender, tt.network, tt.segments, err)
 		}
 	}
