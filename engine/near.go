@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/internal/shm"
@@ -190,7 +191,7 @@ func (n *near) use(l *lane) {
 		n.inUse = append(n.inUse, l)
 		n.open.Add(1)
 	}
-	if l.r != nil && !contains(n.inputs, l) {
+	if l.r != nil && !slices.Contains(n.inputs, l) {
 		n.inputs = append(n.inputs, l)
 	}
 }
@@ -317,15 +318,6 @@ func (n *near) close() error {
 		err = errors.Join(err, n.bell.Close())
 	}
 	return err
-}
-
-func contains(ls []*lane, l *lane) bool {
-	for _, x := range ls {
-		if x == l {
-			return true
-		}
-	}
-	return false
 }
 
 // without is ls without l, in memory of its own: somebody may be walking over ls.
