@@ -66,7 +66,7 @@ type Config struct {
 
 	// The ranks of this host that are reached without a socket; see PeerInfo.Way.
 	Process *Process        // this process's ranks; nil if this is the only one
-	Segment *shm.Segment    // memory shared with processes of this host, whose owner closes it after Kill; nil if there is none
+	Segment *shm.Segment    // memory shared with processes of this host, whose owner closes it after Kill, when nobody is inside a call; nil if there is none
 	Index   int             // number of this rank among those of its host
 	Bell    *os.File        // eventfd that processes of this host ring when they have put something for us; needed with Segment
 	Fetch   bool            // long messages between processes are read by the kernel from the sender's memory, not piped through the ring

@@ -153,8 +153,12 @@ func (n *near) turn() (moved bool) {
 	return n.check() || moved
 }
 
-// heard ends the ringing of our bell.
+// heard ends the ringing of our bell. Whoever rang it has disarmed us: if the worker
+// sleeps, and a caller has come before it, it must wake to arm us again.
 func (n *near) heard() {
+	if n.e.cfg.Progress == Assist {
+		n.e.kick(true)
+	}
 	if err := n.bell.Silence(); err != nil {
 		n.e.cfg.Logger.Error("bell", "rank", n.e.cfg.Rank, "err", err)
 	}
@@ -213,15 +217,22 @@ func (n *near) drop(l *lane) {
 	}
 }
 
-// check goes on with lanes that were full and finds peers that ended without a goodbye.
-func (n *near) check() (moved bool) {
-	if n.blocked > 0 {
-		for _, l := range n.inUse {
-			if l.blocked && l.unblock() {
-				moved = true
-			}
+// unblock goes on with lanes that were full.
+func (n *near) unblock() (moved bool) {
+	if n.blocked == 0 {
+		return false
+	}
+	for _, l := range n.inUse {
+		if l.blocked && l.unblock() {
+			moved = true
 		}
 	}
+	return moved
+}
+
+// check is unblock, and finds peers that ended without a goodbye.
+func (n *near) check() (moved bool) {
+	moved = n.unblock()
 	for _, l := range n.inUse {
 		if l.block.Closed.Load() != 0 && n.isSilent(l) {
 			l.broken(errors.New("the rank ended without a goodbye"))
@@ -267,11 +278,14 @@ func (n *near) arm() bool {
 	return false
 }
 
-// disarm: whoever holds the right looks for itself.
-func (n *near) disarm() {
-	if n.block.Armed.Load() != 0 {
-		n.block.Armed.Store(0)
+// disarm: whoever holds the right looks for itself. It reports whether peers told us
+// of what they put until now.
+func (n *near) disarm() bool {
+	if n.block.Armed.Load() == 0 {
+		return false
 	}
+	n.block.Armed.Store(0)
+	return true
 }
 
 // tellLocked notes that a peer is to be told, when the mutex is released, that there is

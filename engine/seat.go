@@ -110,13 +110,12 @@ func (d *driver) only() *conn {
 	return nil
 }
 
-// attendSelf is called once by a caller that polls: the worker need not look as well.
+// attendSelf is called by a caller that begins to poll: the worker need not look as well.
+// But it must not sleep for good: peers tell nobody of what they put from now on, and
+// when no caller comes any more the worker, after its nap, makes them tell again.
 func (e *Engine) attendSelf() {
-	if e.near != nil {
-		e.near.disarm()
-		if e.drv.open.Load() == 0 {
-			return
-		}
+	if e.near != nil && !e.near.disarm() && e.drv.open.Load() == 0 {
+		return
 	}
 	e.kick(true) // each arrival would wake the worker for nothing: let it nap
 }

@@ -43,6 +43,9 @@ func (l *lane) alarm() {
 // visit lets a peer's thread deliver into this rank's queues what it has put, if
 // nobody else makes progress here. It reports whether all is done.
 func (e *Engine) visit(from *near) bool {
+	if e.cfg.Progress == Caller {
+		return false // who sleeps there has the right; a call that failed to get it from us would sleep behind nobody
+	}
 	depth := int(from.e.visiting.Load())
 	if depth >= maxVisits || e.stopping.Load() || !e.tryRight() {
 		return false
@@ -53,13 +56,10 @@ func (e *Engine) visit(from *near) bool {
 		if moved, work = e.near.poll(); work {
 			e.runSmallJobs()
 		}
+		moved = e.near.unblock() || moved // the visitor may have come to say that there is room
 	}
-	full := e.near.blocked > 0
 	e.visiting.Store(0)
 	e.releaseFlushed()
-	if full { // there may be room now for what waits: no work for a visitor
-		e.rouse()
-	}
 	return true
 }
 

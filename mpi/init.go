@@ -86,7 +86,7 @@ func join(sessions []boot.Session) ([]*job, error) {
 	addWorkers(-len(sessions))
 	for r, j := range jobs {
 		if j != nil {
-			err = errors.Join(err, j.kill(), j.leave())
+			err = errors.Join(err, j.kill(), j.leave(), j.local.leave()) // nobody has called anything
 		} else {
 			err = errors.Join(err, sessions[r].Close())
 		}

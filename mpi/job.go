@@ -212,7 +212,9 @@ func (j *job) barrier(c *Comm) error {
 }
 
 // leave closes what is not the engine's, in the order in which the one needs the other:
-// the engine, the memory that it shares, the session.
+// the engine, the session. The memory that is shared with other processes stays mapped:
+// a goroutine of the user may be inside a call still, and look there whether a peer
+// sleeps. A process has one such job at most, and the mapping goes with it.
 //
 // Preconditions:
 //   - the engine is closed, or somebody is about to have killed it.
@@ -223,7 +225,7 @@ func (j *job) leave() error {
 		defer cancel()
 		err = j.metrics.Close(ctx)
 	}
-	err = errors.Join(err, j.kill(), j.local.leave(), j.session.Close())
+	err = errors.Join(err, j.kill(), j.session.Close())
 	j.events.Wait()
 	j.cancel(nil)
 	return err

@@ -22,11 +22,11 @@ type local struct {
 	why     error           // why there is none, where there might be
 
 	mu     sync.Mutex
-	within int // guarded by mu: ranks of this process that may use segment
+	within int // guarded by mu: ranks of this process that have not left
 }
 
 // newLocal prepares for the ranks of this process, of which info describes one. Each
-// must leave.
+// whose job does not begin must leave.
 func newLocal(info boot.Info, transport string) (*local, error) {
 	l := &local{within: max(info.ProcessRanks, 1)}
 	if transport == transportTCP {
@@ -71,7 +71,8 @@ func (l *local) open(info boot.Info) error {
 // leave ends the part of one rank, and of the process with the last.
 //
 // Preconditions:
-//   - the rank's engine is closed, and called once for a rank.
+//   - the rank's engine is closed or was never made, and nobody is inside a call of it.
+//   - called once for a rank.
 func (l *local) leave() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -223,23 +223,27 @@ func TestTransportShmRefused(t *testing.T) {
 	}
 }
 
-// TestSuiteMixed runs the suite in jobs that mix transports: threads and shared memory, and, of a host that is taken for
-// two, TCP too.
+// TestSuiteMixed runs the suite in jobs that mix transports: threads and shared memory; and, on a host that is taken for
+// two, threads (ranks 0 and 1), shared memory (2 and 3) and TCP.
 func TestSuiteMixed(t *testing.T) {
-	n := 4
+	small := 4
 	if testing.Short() || raceEnabled {
-		n = 3
+		small = 3
 	}
 	for _, policy := range policies {
-		for _, cliques := range []string{"", "2"} {
+		for _, layout := range []struct {
+			name          string
+			n, perProcess int
+			cliques       string
+		}{{"near", small, 2, ""}, {"all", 4, 3, "2"}} {
 			if raceEnabled && policy != "assist" {
 				continue
 			}
-			t.Run(policy+"/cliques"+cliques, func(t *testing.T) {
+			t.Run(policy+"/"+layout.name, func(t *testing.T) {
 				dir := t.TempDir()
-				run := mixedJob(t, "suite", n, 2, policy, dir, "FITMPI_CLIQUES="+cliques)
-				o := newOutcomes(n)
-				for r := range n {
+				run := mixedJob(t, "suite", layout.n, layout.perProcess, policy, dir, "FITMPI_CLIQUES="+layout.cliques)
+				o := newOutcomes(layout.n)
+				for r := range layout.n {
 					readEvents(t, o, dir, r)
 				}
 				var err error

@@ -20,7 +20,7 @@ import (
 
 // The conformance suite: a table of cases, each a sentence of the MPI standard (or of our own documentation) and a
 // program of all ranks that shows it. One table is run over every progress policy, every kind of communicator and one to
-// five ranks, by thread ranks (here) and by real processes (process_test.go).
+// five ranks, by thread ranks (here), by real processes (process_test.go) and by both mixed (ranks_test.go).
 
 // testCase is one sentence and the program that shows it.
 type testCase struct {
@@ -345,13 +345,17 @@ func (o *outcomes) tell(t *testing.T, jobErr error) {
 	}
 }
 
-// eachJob calls f for every policy and number of ranks.
+// eachJob calls f for every policy and number of ranks, and once more over TCP, which ranks of one host use only if told to.
 func eachJob(t *testing.T, f func(t *testing.T, policy string, n int)) {
 	for _, policy := range policies {
 		t.Run(policy, func(t *testing.T) {
 			for _, n := range jobSizes() {
 				t.Run(fmt.Sprint(n), func(t *testing.T) { f(t, policy, n) })
 			}
+			t.Run("tcp", func(t *testing.T) {
+				t.Setenv("FITMPI_TRANSPORT", "tcp")
+				f(t, policy, 3)
+			})
 		})
 	}
 }
@@ -361,6 +365,8 @@ func jobSizes() []int {
 	switch {
 	case testing.Short():
 		return []int{2, 3}
+	case raceEnabled:
+		return []int{1, 2, 3, 5}
 	}
 	return []int{1, 2, 3, 4, 5}
 }

@@ -56,7 +56,9 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 		h.ID = m.id
 		m.setState(Offered)
 	}
-	if len(m.Buf) <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
+	n := len(m.Buf)
+	// A message without payload is all header: nothing would be written for an empty span on the stream.
+	if n == 0 || n <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
 		c.putShort(p, &h, m.Buf)
 	} else {
 		c.count(Eager, m)
