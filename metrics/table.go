@@ -72,6 +72,18 @@ var table = []metric{
 	counter("received_frames_total", "Frames received from other ranks.",
 		func(s *engine.Stats) uint64 { return s.FramesIn }),
 
+	// Ranks of this host.
+	gauge("lanes", "Ranks of this host with whom memory is shared and in use.",
+		func(s *engine.Stats) int { return s.Lanes }),
+	counter("bells_total", "Times that a rank in another process of this host was woken.",
+		func(s *engine.Stats) uint64 { return s.Bells }),
+	counter("visits_total", "Times that the thread of another rank of this process delivered into the queues.",
+		func(s *engine.Stats) uint64 { return s.Visits }),
+	counter("fetched_bytes_total", "Payload copied straight from the memory of ranks of this host.",
+		func(s *engine.Stats) uint64 { return s.FetchedBytes }),
+	counter("refused_fetches_total", "Messages that could not be fetched from their sender's memory and were asked for.",
+		func(s *engine.Stats) uint64 { return s.FetchesRefused }),
+
 	// Connections.
 	gauge("connections", "Connections to other ranks, open or being made.",
 		func(s *engine.Stats) int { return s.Connections }),
