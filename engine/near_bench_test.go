@@ -11,12 +11,12 @@ import (
 // BenchmarkNear is the half round trip between two ranks of a host that poll, as
 // launchers configure them: a P for each worker, and time to spin.
 func BenchmarkNear(b *testing.B) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer func() { wayUnderTest = TCP }()
 	for _, w := range []Way{Thread, Shared} {
 		for _, n := range []int{8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, 16 << 20} {
 			wayUnderTest = w
 			b.Run(fmt.Sprintf("%v/%d", w, n), func(b *testing.B) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // here: Run sets it anew
 				es := pair(b, Assist, func(c *Config) { c.KeepP, c.Spin = true, 200*time.Microsecond })
 				var wg sync.WaitGroup
 				wg.Go(func() { answer(es[1], n) })
