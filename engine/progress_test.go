@@ -163,6 +163,7 @@ func wantStill(t testing.TB, e *Engine) {
 func TestListenerRests(t *testing.T) {
 	es := job(t, 2, Worker, nil)
 	e := es[0]
+	wantStill(t, e) // the worker sleeps without a deadline, and must learn of one
 	e.takeRight()
 	e.drv.rest()
 	e.releaseRight()

@@ -52,6 +52,7 @@ func (e *Engine) takeRight() {
 // releaseRight gives the right back and makes sure that what is left to do
 // finds somebody.
 func (e *Engine) releaseRight() {
+	timed := e.drv.timed > 0 // the worker may sleep without knowing of a deadline that is new
 	e.right.Store(0)
 	if e.cfg.Progress == Caller {
 		if e.followers.Load() > 0 {
@@ -63,7 +64,7 @@ func (e *Engine) releaseRight() {
 		e.owed.Store(false) // before looking: who posts later says so again
 	}
 	e.mu.Lock()
-	out := e.hasOutputLocked()
+	out := e.hasOutputLocked() || timed
 	left := out || e.core.IsBusy()
 	e.unlock()
 	if left {
