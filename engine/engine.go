@@ -75,6 +75,7 @@ type Engine struct {
 	waiters []*core.Waiter // guarded by mu: idle ones
 	frames  uint64         // guarded by mu: received
 	ringIn  uint64         // guarded by mu: bytes received through rings
+	taken   uint64         // guarded by mu: messages that callers took by RecvNow
 
 	right atomic.Uint32 // 1 while somebody holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer

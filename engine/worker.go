@@ -166,7 +166,7 @@ func (e *Engine) work() {
 	var seen uint64 // callers, when the worker looked last
 	nap, last := firstPark, int64(0)
 	for !e.stopping.Load() {
-		c := e.callers.Load()
+		c := e.attended()
 		if c != seen {
 			last = sys.Nanotime() // there will be more to do
 		}
@@ -200,10 +200,17 @@ func (e *Engine) work() {
 		default:
 			e.sleep(asleepIdle, bound)
 		}
-		if c = e.callers.Load(); c != seen {
+		if c = e.attended(); c != seen {
 			seen, last = c, sys.Nanotime()
 		}
 	}
+}
+
+// attended counts what callers have attended to.
+func (e *Engine) attended() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.callers.Load() + e.taken
 }
 
 // urgent lets the worker's thread run soon after it wakes beside threads that

@@ -93,6 +93,26 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 	return nil
 }
 
+// Take is OnWhole for a receive by (id, tag) into dst that is about to be posted: if the message
+// is plain, fits, and is the one that the receive would get, it is copied and done with. Else it reports false, and
+// nothing has happened.
+//
+// Preconditions:
+//   - IsWhole, and the message is of the receive's context and tag.
+func (c *Core) Take(id PeerID, tag Tag, h *wire.Header, a, b, dst []byte) bool {
+	p, n := c.peers[id], len(a)+len(b)
+	if n > len(dst) || h.Flags&wire.FlagObject != 0 || p.used+n+wire.HeaderLen > c.cfg.Window ||
+		c.posted.mayMatch(key{ContextID(h.Context), id, Tag(h.Tag)}) || c.events.find(key{ContextID(h.Context), id, tag}) != nil {
+		return false
+	}
+	copy(dst[copy(dst, a):], b)
+	p.used += n + wire.HeaderLen
+	c.returnCredit(p, n)
+	c.stats.ReceivedMessages++
+	c.stats.ReceivedBytes += uint64(n)
+	return true
+}
+
 func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
 	if h.Length > uint64(c.cfg.Window) || p.used+int(h.Length)+wire.HeaderLen > c.cfg.Window {
 		return Sink{}, &ProtocolError{p.ID, "eager message beyond its credit"}

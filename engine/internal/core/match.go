@@ -211,10 +211,21 @@ func (p *posted) all(f func(*MSO)) {
 	p.t.all(f)
 }
 
+// mayMatch reports whether a receive may be posted that fits the envelope: if several
+// are, without a look at them.
+func (p *posted) mayMatch(k key) bool {
+	return p.t.n > 0 || p.one != nil && p.one.fits(k)
+}
+
+// fits reports whether a receive or a probe matches the envelope.
+func (m *MSO) fits(k key) bool {
+	return m.Ctx == k.ctx && (m.Peer == k.peer || m.Peer == AnyPeer) && (m.Tag == k.tag || m.Tag == AnyTag)
+}
+
 // match takes the first receive posted that fits the envelope.
 func (p *posted) match(k key) *MSO {
 	if m := p.one; m != nil {
-		if m.Ctx != k.ctx || m.Peer != k.peer && m.Peer != AnyPeer || m.Tag != k.tag && m.Tag != AnyTag {
+		if !m.fits(k) {
 			return nil
 		}
 		p.remove(m)

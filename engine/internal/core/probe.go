@@ -49,7 +49,7 @@ func (c *Core) offerToProbes(u *MSO) (taken bool) {
 	}
 	rest := c.probes[:0]
 	for _, m := range c.probes {
-		if taken || !m.fits(u) {
+		if taken || !m.fits(key{u.Ctx, u.Peer, u.Tag}) {
 			rest = append(rest, m)
 			continue
 		}
@@ -59,10 +59,6 @@ func (c *Core) offerToProbes(u *MSO) (taken bool) {
 	clear(c.probes[len(rest):])
 	c.probes = rest
 	return taken
-}
-
-func (m *MSO) fits(u *MSO) bool {
-	return m.Ctx == u.Ctx && (m.Peer == AnyPeer || m.Peer == u.Peer) && (m.Tag == AnyTag || m.Tag == u.Tag)
 }
 
 func (c *Core) dropProbe(m *MSO) {

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+// receiveNow is a blocking receive as package mpi makes it. It reports which of the two ways it took.
+func receiveNow(e *Engine, tag Tag, buf []byte) (n int, got Tag, now bool) {
+	r := ShortReceipt{Peer: 1, Tag: tag, Buf: buf}
+	if e.RecvNow(&r) {
+		return r.Length, r.GotTag, true
+	}
+	m := &MSO{Kind: KindRecv, Peer: 1, Tag: tag, Buf: buf}
+	e.PostBlocking(m)
+	e.Wait(m)
+	return m.Length, m.GotTag, false
+}
+
+// nearPair is two thread ranks whose callers poll for long.
+func nearPair(t *testing.T, w Way) []*Engine {
+	wayUnderTest = w
+	t.Cleanup(func() { wayUnderTest = TCP })
+	return job(t, 2, Assist, func(c *Config) { c.KeepP, c.Spin = true, 20*time.Millisecond })
+}
+
+// TestRecvNowMatches: receives that wait in the caller, posted ones, and wildcards among both get
+// the messages that they would get if all were posted (MPI 4.1, section 3.5): each, in their
+// order, the first that is left and fits.
+func TestRecvNowMatches(t *testing.T) {
+	for _, w := range []Way{Thread, Shared} {
+		t.Run(w.String(), func(t *testing.T) {
+			es := nearPair(t, w)
+			for seed := range uint64(40) {
+				recvNowRound(t, es, rand.New(rand.NewPCG(seed, 7)))
+			}
+			within(t, "a receive in its caller", func() {
+				for now := false; !now; {
+					send(es[1], []byte{1}, 0, 3)
+					_, _, now = receiveNow(es[0], 3, make([]byte, 1))
+				}
+			})
+		})
+	}
+}
+
+// recvNowRound sends numbered messages with two tags and receives them in one way or the other.
+func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
+	const n = 60
+	tags := make([]Tag, n)
+	for i := range tags {
+		tags[i] = Tag(1 + rng.IntN(2))
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i, tag := range tags {
+			out := &MSO{Kind: KindSend, Peer: 0, Tag: tag, Buf: []byte{byte(i)}}
+			if posted, err := es[1].Send(out); err != nil {
+				t.Error(err)
+			} else if posted {
+				es[1].Wait(out)
+			}
+		}
+	})
+	defer wg.Wait()
+	left := make([]int, n) // numbers of the messages that no receive has been given yet
+	for i := range left {
+		left[i] = i
+	}
+	take := func(tag Tag) int {
+		for k, i := range left {
+			if tag == AnyTag || tags[i] == tag {
+				left = append(left[:k:k], left[k+1:]...)
+				return i
+			}
+		}
+		return -1
+	}
+	type posted struct {
+		m    *MSO
+		want int
+	}
+	var open []posted
+	for len(left) > 0 {
+		tag := []Tag{AnyTag, 1, 2}[rng.IntN(3)]
+		want := take(tag)
+		if want < 0 {
+			continue // no such message is left
+		}
+		buf := make([]byte, 1+rng.IntN(2)*100)
+		if rng.IntN(3) == 0 {
+			m := &MSO{Kind: KindRecv, Peer: 1, Tag: tag, Buf: buf}
+			es[0].Post(m)
+			open = append(open, posted{m, want})
+			continue
+		}
+		_, got, _ := receiveNow(es[0], tag, buf)
+		if int(buf[0]) != want || got != tags[want] {
+			t.Fatalf("a receive of tag %d got message %d of tag %d, want %d", tag, buf[0], got, want)
+		}
+	}
+	for _, p := range open {
+		es[0].Wait(p.m)
+		if int(p.m.Buf[0]) != p.want {
+			t.Fatalf("a posted receive of tag %d got message %d, want %d", p.m.Tag, p.m.Buf[0], p.want)
+		}
+	}
+}
+
+// TestRecvNowLeaves: what RecvNow is not for stays where it is, for a receive that is.
+func TestRecvNowLeaves(t *testing.T) {
+	es := nearPair(t, Thread)
+	send := func(m ShortMessage) {
+		m.Peer, m.Tag = 0, 3
+		if !es[1].SendNow(m, true) {
+			t.Fatal("no room for a short message")
+		}
+	}
+	refuses := func(what string, r ShortReceipt) {
+		t.Helper()
+		r.Peer = 1
+		if es[0].RecvNow(&r) {
+			t.Errorf("RecvNow received %s", what)
+		}
+	}
+	send(ShortMessage{Buf: []byte("longer")})
+	refuses("what does not fit", ShortReceipt{Tag: 3, Buf: make([]byte, 5)})
+	refuses("what has another tag", ShortReceipt{Tag: 4, Buf: make([]byte, 10)})
+	refuses("what has another context", ShortReceipt{Ctx: 2, Tag: 3, Buf: make([]byte, 10)})
+	buf := make([]byte, 5)
+	m := &MSO{Kind: KindRecv, Peer: 1, Tag: 3, Buf: buf}
+	es[0].PostBlocking(m)
+	es[0].Wait(m)
+	if m.Length != 6 || m.Err == nil || string(buf) != "longe" {
+		t.Errorf("%q, %d bytes, error %v, want a truncation", buf, m.Length, m.Err)
+	}
+	send(ShortMessage{Object: true, Buf: []byte("object")})
+	refuses("an object", ShortReceipt{Tag: 3, Buf: make([]byte, 10)})
+	if n, _, now := receiveNow(es[0], AnyTag, make([]byte, 10)); n != 6 || now {
+		t.Errorf("%d bytes, in the caller: %v", n, now)
+	}
+}
