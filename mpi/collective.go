@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
-// graph lets the algorithms of internal/coll build a schedule of the engine.
+// graph lets the algorithms of internal/coll build a schedule of the engine. It is
+// used again once its collective has succeeded.
 type graph struct {
 	s      *engine.Schedule
 	places *coll.Places
@@ -70,33 +71,58 @@ func (g *graph) Scratch(n int) []byte {
 	return s.b[:n]
 }
 
-// release gives the temporary memory back once nobody uses it.
+// graphs recycles graphs with the memory of their schedules.
+var graphs = sync.Pool{New: func() any { return &graph{s: new(engine.Schedule)} }}
+
+func newGraph(c *Comm) *graph {
+	g := graphs.Get().(*graph)
+	g.s.Renew(c.coll, engine.Tag((c.collSeq.Add(1)-1)&TagUB), c.peers)
+	g.places = c.places
+	return g
+}
+
+// release gives back what the collective of g used, once nobody uses it.
+//
+// Preconditions:
+//   - it has succeeded, and no context may be about to end it.
 func (g *graph) release() {
-	for _, s := range g.lent {
+	g.releaseScratch()
+	g.s.Clear()
+	g.places = nil
+	graphs.Put(g)
+}
+
+// releaseScratch gives the temporary memory back.
+func (g *graph) releaseScratch() {
+	for i, s := range g.lent {
 		scratches[bits.Len(uint(len(s.b)-1))].Put(s)
+		g.lent[i] = nil
 	}
-	g.lent = nil
+	g.lent = g.lent[:0]
 }
 
 // startColl starts a collective on c: build adds its steps, deliver, if not nil,
 // runs in the thread that waits, once it has succeeded.
 func startColl(c *Comm, op string, build func(g coll.Graph) error, deliver func() error) *Request {
-	seq := engine.Tag((c.collSeq.Add(1) - 1) & TagUB)
-	g := &graph{s: engine.NewSchedule(c.coll, seq, c.peers), places: c.places}
+	g := newGraph(c)
 	if err := build(g); err != nil {
 		return failedRequest(c, opError(ClassOf(err), op, err))
 	}
-	r := newRequest(c, op)
+	r := newCollRequest(c, op)
 	r.m = &g.s.MSO
 	r.finish = func(r *Request) (Status, *Error) {
-		g.release()
-		if r.m.Err != nil {
-			return emptyStatus(), c.collError(op, r.m.Err)
+		if err := r.m.Err; err != nil {
+			g.releaseScratch()
+			return emptyStatus(), c.collError(op, err)
 		}
 		if deliver != nil {
 			if err := deliver(); err != nil {
 				return emptyStatus(), opError(classOr(err, ErrOther), op, err)
 			}
+		}
+		if c.ctx == nil || c.ctx.Done() == nil {
+			r.m = nil
+			g.release()
 		}
 		return emptyStatus(), nil
 	}
@@ -166,8 +192,24 @@ func checkLen(op, what string, have, need int) *Error {
 	return nil
 }
 
+// blocked recycles the requests of blocking collectives, which their users never see.
+var blocked = sync.Pool{New: func() any { return new(Request) }}
+
+func newCollRequest(c *Comm, op string) *Request {
+	if !isBlocking(op) {
+		return newRequest(c, op)
+	}
+	r := blocked.Get().(*Request)
+	r.c, r.op, r.peer = c, op, -1
+	return r
+}
+
 // done waits for the request of a blocking collective.
 func done(r *Request) error {
 	_, err := r.Wait()
+	if err == nil && r.m == nil && r.finish != nil {
+		*r = Request{}
+		blocked.Put(r)
+	}
 	return err
 }

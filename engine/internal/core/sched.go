@@ -17,6 +17,10 @@ type Schedule struct {
 	peer []PeerID // of each rank of the communicator
 
 	steps   []step
+	msos    []*MSO  // of the steps, and spare ones
+	used    int     // of msos
+	preds   []int32 // predecessors, grouped by step
+	count   []int32 // room for link
 	edges   []int32 // successors, grouped by step after link
 	left    int     // steps not complete
 	running bool    // a local step is queued or runs
@@ -56,20 +60,49 @@ type stepRef struct {
 // NewSchedule returns an empty schedule over the communicator whose ranks are
 // peers, in the collective context ctx; tag is the number of the collective.
 func NewSchedule(ctx ContextID, tag Tag, peers []PeerID) *Schedule {
-	s := &Schedule{MSO: MSO{Kind: KindSched}, ctx: ctx, tag: tag, peer: peers}
-	s.MSO.User = s
+	s := new(Schedule)
+	s.Renew(ctx, tag, peers)
 	return s
 }
 
+// Renew makes s an empty schedule as NewSchedule does, in the memory that it has.
+//
+// Preconditions:
+//   - s is new, or Cleared.
+func (s *Schedule) Renew(ctx ContextID, tag Tag, peers []PeerID) {
+	s.MSO.Kind, s.MSO.User = KindSched, s
+	s.ctx, s.tag, s.peer = ctx, tag, peers
+}
+
+// Clear makes s hold on to nothing of its owner's.
+//
+// Preconditions:
+//   - s is done, and has not failed: none of its steps is with the engine.
+func (s *Schedule) Clear() {
+	for _, m := range s.msos[:s.used] {
+		m.Clear()
+	}
+	s.MSO.Clear()
+	clear(s.steps)
+	s.steps, s.used, s.preds, s.peer, s.largest = s.steps[:0], 0, s.preds[:0], nil, 0
+}
+
 func (s *Schedule) add(st step, after []int32) int32 {
-	i := int32(len(s.steps))
-	st.after = slices.Clone(after)
+	i, n := int32(len(s.steps)), len(s.preds)
+	s.preds = append(s.preds, after...)
+	st.after = s.preds[n:len(s.preds):len(s.preds)]
 	s.steps = append(s.steps, st)
 	return i
 }
 
 func (s *Schedule) message(k Kind, rank int, b []byte) *MSO {
-	return &MSO{Kind: k, Peer: s.peer[rank], Ctx: s.ctx, Tag: s.tag, Buf: b}
+	if s.used == len(s.msos) {
+		s.msos = append(s.msos, new(MSO))
+	}
+	m := s.msos[s.used]
+	s.used++
+	m.Kind, m.Peer, m.Ctx, m.Tag, m.Buf = k, s.peer[rank], s.ctx, s.tag, b
+	return m
 }
 
 // Send adds a step that sends data to rank.
@@ -139,7 +172,9 @@ func (c *Core) pump(s *Schedule) {
 
 // link turns the predecessor lists into successor lists.
 func (s *Schedule) link() {
-	count := make([]int32, len(s.steps)+1)
+	s.count = slices.Grow(s.count[:0], len(s.steps)+1)[:len(s.steps)+1]
+	count := s.count
+	clear(count)
 	for i := range s.steps {
 		st := &s.steps[i]
 		st.need = int32(len(st.after))
@@ -155,7 +190,8 @@ func (s *Schedule) link() {
 	for i := 1; i < len(count); i++ {
 		count[i] += count[i-1]
 	}
-	s.edges = make([]int32, count[len(count)-1])
+	n := int(count[len(count)-1])
+	s.edges = slices.Grow(s.edges[:0], n)[:n]
 	for i := range s.steps {
 		s.steps[i].first, s.steps[i].last = count[i], count[i]
 	}
