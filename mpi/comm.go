@@ -26,8 +26,11 @@ type comm struct {
 	// Immutable after newComm.
 	job     *job
 	name    string
-	rank    int
-	peers   []engine.PeerID // the bridge table: rank -> peer of the engine
+	rank    int             // in the local group
+	group   []engine.PeerID // the local group: rank -> peer of the engine
+	peers   []engine.PeerID // the bridge table of those who are addressed: the local group, in an intercommunicator the remote one
+	inner   *Comm           // of an intercommunicator: the local group's own communicator, for its part in collectives; else nil
+	topo    topology        // nil if there is none; set before the communicator is handed out
 	ranks   map[engine.PeerID]int
 	world   bool // ranks are peers
 	p2p     engine.ContextID
@@ -38,13 +41,14 @@ type comm struct {
 
 	errh  atomic.Pointer[Errhandler]
 	freed atomic.Bool
+	attrs attributes
 }
 
 // collectiveBit tells the collective context of a communicator from the other.
 const collectiveBit = 1
 
 func newComm(j *job, name string, rank int, peers []engine.PeerID, id engine.ContextID) *Comm {
-	c := &comm{job: j, name: name, rank: rank, peers: peers, p2p: id, coll: id | collectiveBit, world: true}
+	c := &comm{job: j, name: name, rank: rank, group: peers, peers: peers, p2p: id, coll: id | collectiveBit, world: true}
 	for r, p := range peers {
 		c.world = c.world && int(p) == r
 	}
@@ -78,7 +82,7 @@ func (c *comm) rankOf(p engine.PeerID) int {
 func (c *Comm) Rank() int { return c.rank }
 
 // Size is the number of ranks in c (MPI 4.1, section 7.4.1).
-func (c *Comm) Size() int { return len(c.peers) }
+func (c *Comm) Size() int { return len(c.group) }
 
 // Name is the name of c, for messages to people (MPI 4.1, section 7.8).
 func (c *Comm) Name() string { return c.name }

@@ -1,0 +1,3 @@
+package tests
+
+var intercommCases []testCase
