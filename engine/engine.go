@@ -20,6 +20,8 @@ type (
 	Kind      = core.Kind
 	ContextID = core.ContextID
 	Schedule  = core.Schedule
+	// Layout is a payload that is not one piece of memory.
+	Layout = core.Layout
 	// ShortMessage is what SendNow sends.
 	ShortMessage = core.ShortMessage
 	PeerError    = core.PeerError

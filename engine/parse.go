@@ -85,20 +85,19 @@ func (p *input) record(e *Engine, head, rest []byte) (bye bool, err error) {
 // payload takes what b has of the payload under way; it is called with the
 // mutex and releases it for a long copy.
 func (p *input) payload(e *Engine, b []byte) []byte {
-	if p.got < len(p.sink.Dst) && len(b) > 0 {
-		dst := p.sink.Dst[p.got:]
-		n := min(len(dst), len(b))
+	fit := p.sink.Fit()
+	if n := min(fit-p.got, len(b)); n > 0 {
 		if n > copyMax {
 			e.unlock()
-			copy(dst, b[:n])
+			p.sink.Put(p.got, b[:n])
 			e.mu.Lock()
 		} else {
-			copy(dst, b[:n])
+			p.sink.Put(p.got, b[:n])
 		}
 		p.got += n
 		b = b[n:]
 	}
-	if rest := p.sink.Len() - p.got; p.got >= len(p.sink.Dst) {
+	if rest := p.sink.Len() - p.got; p.got >= fit {
 		n := min(rest, len(b))
 		p.got += n
 		b = b[n:]

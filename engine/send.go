@@ -88,6 +88,45 @@ func (e *Engine) SendNow(m ShortMessage, blocking bool) bool {
 	return true
 }
 
+// SendLayout is Send of a message whose payload is m.Layout. What may follow without
+// permission is packed into the library send buffer, if there is room, and the call is complete. A longer
+// payload is packed chunk by chunk while it leaves. blocking is as in SendNow.
+func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
+	next := leaves
+	if blocking {
+		next = waits
+	}
+	n := m.Layout.Len()
+	e.mu.Lock()
+	if err := e.refusalLocked(m.Peer); err != nil {
+		e.unlock()
+		return false, err
+	}
+	block, ok := []byte(nil), false
+	if n > e.core.Config().ShortMax && n <= e.eagerMax && int(m.Peer) != e.cfg.Rank {
+		block, ok = e.core.Reserve(n)
+	}
+	if !ok {
+		e.postLocked(m)
+		e.unlockPosted(next, m)
+		return true, nil
+	}
+	e.unlock()
+	m.Layout.Pack(block, 0)
+	e.mu.Lock()
+	if j, ok := e.core.PostCopied(m, block); ok {
+		e.runJob(&j)
+	}
+	if blocking {
+		next = returns
+	}
+	e.unlockPosted(next, nil)
+	if blocking {
+		e.settle(m.Peer)
+	}
+	return false, nil
+}
+
 // refusalLocked returns why nothing can be sent to a peer, nil if it can.
 func (e *Engine) refusalLocked(id PeerID) error {
 	if e.stopping.Load() {

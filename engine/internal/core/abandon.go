@@ -41,12 +41,18 @@ func (c *Core) abandonSend(m *MSO, err error) {
 	}
 	c.privateCopy(p, m)
 	if m.id != 0 {
-		b := slices.Clone(m.Buf)
+		b := m.clone()
 		if !c.renew(m, b) { // the peer is fetching it, and is done soon
 			m.Err = err
 			return
 		}
-		c.succeed(p, m, c.carrier(m, b, ownUser))
+		d, packing := c.carrier(m, b, ownUser), m.packing
+		c.succeed(p, m, d)
+		if packing { // it is not on the list while a chunk is being packed
+			c.dropPack(m)
+			p.transfers.push(d)
+			c.markDirty(p)
+		}
 	} else {
 		c.replace(p, m, nil)
 	}
@@ -59,8 +65,18 @@ func (c *Core) abandonSelf(m *MSO, err error) {
 	if u == nil {
 		return // a job copies it
 	}
-	u.Buf, u.partner = slices.Clone(m.Buf), nil
+	u.Buf, u.partner = m.clone(), nil
 	c.sendDone(m, err)
+}
+
+// clone is a copy of the payload of a send, in one piece.
+func (m *MSO) clone() []byte {
+	if m.Layout == nil {
+		return slices.Clone(m.Buf)
+	}
+	b := make([]byte, m.Layout.Len())
+	m.Layout.Pack(b, 0)
+	return b
 }
 
 // replace puts d, or nobody, where m was in the stream and among the transfers.
@@ -128,6 +144,6 @@ func (c *Core) abandonRecv(m *MSO, err error, sink *Sink) {
 // divert sends the rest of the payload nowhere.
 func (s *Sink) divert(m, to *MSO) {
 	if s != nil && s.m == m {
-		s.m, s.Skip, s.Dst = to, s.Len(), nil
+		s.m, s.Skip, s.Dst, s.layout, s.fit = to, s.Len(), nil, nil, 0
 	}
 }

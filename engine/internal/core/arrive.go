@@ -4,18 +4,48 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// Sink says where the payload behind a header goes: the first len(Dst) bytes
-// into Dst, the Skip bytes after them nowhere.
+// Sink says where the payload behind a header goes: the first Fit bytes to where
+// Put puts them, which is Dst unless that is empty, the Skip bytes after them nowhere.
 type Sink struct {
 	Dst  []byte
 	Skip int
 
-	m *MSO // who gets it; nil = nobody, or no payload
-	n int  // bytes of payload
+	layout Layout // instead of Dst; nil if there is Dst
+	at     int    // of the message is the first byte that goes there
+	fit    int    // bytes that go there
+	m      *MSO   // who gets it; nil = nobody, or no payload
+	n      int    // bytes of payload
 }
 
+// Fit is the number of payload bytes that are wanted.
+func (s *Sink) Fit() int { return len(s.Dst) + s.fit }
+
 // Len is the number of payload bytes that follow the header.
-func (s *Sink) Len() int { return len(s.Dst) + s.Skip }
+func (s *Sink) Len() int { return s.Fit() + s.Skip }
+
+// Put puts b where the bytes of the payload from got on go.
+//
+// Preconditions:
+//   - got+len(b) <= Fit.
+func (s *Sink) Put(got int, b []byte) {
+	if s.layout != nil {
+		s.layout.Unpack(s.at+got, b)
+		return
+	}
+	copy(s.Dst[got:], b)
+}
+
+// sinkOf is the sink of a part of the message that m receives: the n bytes from off on.
+func sinkOf(m *MSO, off, n int) Sink {
+	fit := max(min(n, m.size()-off), 0)
+	s := Sink{Skip: n - fit, m: m, n: n}
+	if m.Layout != nil {
+		s.layout, s.at, s.fit = m.Layout, off, fit
+	} else if fit > 0 {
+		s.Dst = m.Buf[off : off+fit]
+	}
+	return s
+}
 
 // OnHeader takes the header of a frame from peer id. When the sink's Len is not
 // 0 the caller moves the payload there (without the mutex if it is large) and
@@ -85,7 +115,10 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 	if m.Alloc != nil {
 		m.Err = m.allocate(n, c.cfg.MaxMessage)
 	}
-	if k := copy(m.Buf, a); k == len(a) {
+	if m.Layout != nil {
+		m.fill(0, a)
+		m.fill(len(a), b)
+	} else if k := copy(m.Buf, a); k == len(a) {
 		copy(m.Buf[k:], b)
 	}
 	c.returnCredit(p, n)
@@ -147,13 +180,12 @@ func (c *Core) eagerPosted(p *Peer, h *wire.Header, m *MSO, n int) Sink {
 	if m.Alloc != nil { // at most the window: short enough for the mutex
 		m.Err = m.allocate(n, c.cfg.MaxMessage)
 	}
-	fit := min(n, len(m.Buf))
 	if n == 0 {
 		c.returnCredit(p, 0)
 		c.recvDone(m)
 		return Sink{}
 	}
-	return Sink{Dst: m.Buf[:fit], Skip: n - fit, m: m, n: n}
+	return sinkOf(m, 0, n)
 }
 
 // arrival makes the event queue's MSO of a message.
@@ -205,7 +237,7 @@ func (c *Core) onData(p *Peer, h *wire.Header) (Sink, error) {
 	if m.ended {
 		return Sink{Skip: n, m: m, n: n}, nil
 	}
-	return Sink{Dst: m.Buf[m.moved : m.moved+n], m: m, n: n}, nil
+	return sinkOf(m, m.moved, n), nil
 }
 
 // OnPayload says that the payload of s is in place.

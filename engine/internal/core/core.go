@@ -65,6 +65,7 @@ type Core struct {
 	slabs       *buffer.Pool     // payloads of unexpected messages, bounded by the windows
 	attached    *buffer.Attached // of Bsend; nil when none
 	attachedMem []byte
+	packed      []byte // room for the payload of a short message
 
 	failed  []*Peer           // peers that failed, in order
 	dirty   fifo[Peer, *Peer] // peers with something to write

@@ -27,6 +27,8 @@ type lifeKind struct {
 	alloc  bool // received into memory of unknown length
 	short  bool // the receive buffer is too short
 	probed bool // received by way of a matched probe
+	packed bool // sent from a layout
+	placed bool // received into a layout
 }
 
 var lifeKinds = []lifeKind{
@@ -43,6 +45,14 @@ var lifeKinds = []lifeKind{
 	{name: "rendezvous alloc", length: 300, alloc: true},
 	{name: "rendezvous probed", length: 300, probed: true},
 	{name: "copied", length: 300, copied: true},
+	{name: "short layouts", length: 8, packed: true, placed: true},
+	{name: "eager layout", length: 90, placed: true},
+	{name: "eager layout truncated", length: 90, placed: true, short: true},
+	{name: "sync layouts", length: 8, mode: Synchronous, packed: true, placed: true},
+	{name: "packed", length: 90, packed: true},
+	{name: "placed", length: 300, placed: true},
+	{name: "layouts", length: 300, packed: true, placed: true},
+	{name: "layouts truncated", length: 300, packed: true, placed: true, short: true},
 }
 
 const lifeBytes = 40 // moved in one step
@@ -63,6 +73,9 @@ func (l *life) post(rank int, m *MSO) {
 func (l *life) postSend(k *lifeKind) {
 	l.sendBuf = pattern(k.length, 1)
 	m := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Mode: k.mode, Buf: l.sendBuf}
+	if k.packed {
+		asView(m)
+	}
 	if !k.copied {
 		l.send = m
 		l.post(0, m)
@@ -83,6 +96,9 @@ func (l *life) postRecv(k *lifeKind) {
 		m.Alloc, m.Buf = func(n int) []byte { return make([]byte, n) }, nil
 	case k.short:
 		m.Buf = m.Buf[:k.length/2]
+	}
+	if k.placed {
+		asView(m)
 	}
 	if k.probed {
 		l.probe = &MSO{Kind: KindMprobe, Peer: AnyPeer, Tag: AnyTag}
@@ -113,6 +129,9 @@ func (l *life) step() bool {
 			l.t.Fatal(err)
 		}
 		moved += n
+		if l.cores[a].HasJobs() {
+			moved++
+		}
 	}
 	if l.probe != nil && l.probe.IsDone() && l.recv.State() == Idle && l.probe.Message != nil {
 		l.recv.Message = l.probe.Message
@@ -132,10 +151,10 @@ func (l *life) look() {
 	}
 	if m := l.recv; m != nil && m.IsDone() && !l.recvDone {
 		l.recvDone = true
-		if m.Err == nil && !m.Cancelled && (m.Length != len(l.sendBuf) || !bytes.Equal(m.Buf[:m.Length], pattern(m.Length, 1))) {
+		if m.Err == nil && !m.Cancelled && (m.Length != len(l.sendBuf) || !bytes.Equal(bufOf(m)[:m.Length], pattern(m.Length, 1))) {
 			l.t.Fatalf("received %d bytes, wrong ones", m.Length)
 		}
-		fill(m.Buf, 0xdd)
+		fill(bufOf(m), 0xdd)
 	}
 }
 
@@ -174,7 +193,7 @@ func (l *life) end(k *lifeKind, why string) {
 			l.t.Fatalf("%s: %s is still %v", why, who, m.State())
 		}
 	}
-	if l.recv != nil && l.recvDone && bytes.Count(l.recv.Buf, []byte{0xdd}) != len(l.recv.Buf) {
+	if l.recv != nil && l.recvDone && bytes.Count(bufOf(l.recv), []byte{0xdd}) != len(bufOf(l.recv)) {
 		l.t.Fatalf("%s: a receive buffer changed after its receive was done", why)
 	}
 	l.wantRest(why)
@@ -250,7 +269,7 @@ func (l *life) abandon(rank int) func(*MSO) {
 
 // takeOver lets the sender go. Only standard sends with a payload are taken over.
 func (l *life) takeOver(m *MSO) {
-	if m.IsDone() || m.Mode != Standard || len(m.Buf) == 0 {
+	if m.IsDone() || m.Mode != Standard || len(m.Buf) == 0 { // not one from a layout either
 		return
 	}
 	b, ok := l.cores[0].Reserve(len(m.Buf))

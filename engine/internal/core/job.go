@@ -7,16 +7,17 @@ import "fmt"
 // takes note. Who runs it: the poster when Post returns it, else the holder of
 // the progress right.
 type Job struct {
-	kind jobKind
-	m    *MSO // the receive
-	from *MSO // the arrival or the local send that it takes
-	most int  // longest message to allocate for
-	step stepRef
-	do   func() error
-	near Near // of a fetch
-	at   int  // offset of the chunk, in bytes
-	n    int  // bytes of it
-	err  error
+	kind  jobKind
+	m     *MSO // the receive
+	from  *MSO // the arrival or the local send that it takes
+	most  int  // longest message to allocate for
+	step  stepRef
+	do    func() error
+	near  Near // of a fetch
+	at    int  // offset of the chunk, in bytes
+	n     int  // bytes of it
+	err   error
+	block []byte // where the chunk is packed
 }
 
 type jobKind uint8
@@ -27,6 +28,8 @@ const (
 	jobSelf          // copy a local send into the receive
 	jobAlloc         // allocate for a receive of unknown length, then approve its RTS
 	jobStep          // run a local step of a schedule
+	jobPack          // pack a chunk of a layout that is being sent
+	jobVoid          // called off
 	jobFetch         // fetch a chunk of a payload from a peer of this host; only for the holder of the progress right
 )
 
@@ -81,11 +84,14 @@ func (j *Job) Run() {
 		if j.m.Alloc != nil {
 			j.err = j.m.allocate(j.m.Length, j.most)
 		}
-		copy(j.m.Buf, j.from.Buf)
+		copySelf(j.m, j.from)
 	case jobAlloc:
 		j.err = j.m.allocate(j.m.Length, j.most)
 	case jobStep:
 		j.err = protect(j.do)
+	case jobPack:
+		j.m.Layout.Pack(j.block[:j.n], j.at)
+	case jobVoid:
 	case jobFetch:
 		j.err = j.near.Fetch(j.m.remote, j.m.Buf[:j.m.total], j.at, j.n)
 	default:
@@ -124,7 +130,7 @@ func protect(f func() error) (err error) {
 
 // Finish takes note of a job that was run.
 func (c *Core) Finish(j *Job) {
-	if j.m != nil && j.m.Err == nil && j.kind != jobFetch {
+	if j.m != nil && j.err != nil && j.m.Err == nil && j.kind != jobFetch {
 		j.m.Err = j.err
 	}
 	switch j.kind {
@@ -139,6 +145,9 @@ func (c *Core) Finish(j *Job) {
 	case jobStep:
 		c.stats.StepsRun++
 		c.localDone(j.step, j.err)
+	case jobPack:
+		c.packDone(j)
+	case jobVoid:
 	case jobFetch:
 		c.fetched(j)
 	default:

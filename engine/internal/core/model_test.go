@@ -111,6 +111,7 @@ func (w *world) doSend(rt *rapid.T) {
 	if rapid.Bool().Draw(rt, "sync") {
 		m.Mode = Synchronous
 	}
+	packed := rapid.Bool().Draw(rt, "packed")
 	if s.from == s.to {
 		defer w.models[s.to].arrive(s)
 	} else {
@@ -126,7 +127,9 @@ func (w *world) doSend(rt *rapid.T) {
 			return
 		}
 	}
-	s.m = m
+	if s.m = m; packed {
+		asView(m)
+	}
 	w.post(s.from, m)
 }
 
@@ -146,6 +149,9 @@ func (w *world) newRecv(rt *rapid.T) *modelRecv {
 		r.m.Alloc = func(n int) []byte { return make([]byte, n) }
 	} else {
 		r.m.Buf = make([]byte, n)
+		if rapid.Bool().Draw(rt, "placed") {
+			asView(r.m)
+		}
 	}
 	w.recvs = append(w.recvs, r)
 	return r
@@ -216,7 +222,8 @@ func (w *world) check() {
 		if int(r.m.Source) != s.from || int(r.m.GotTag) != s.tag || r.m.Length != s.length {
 			w.rt.Fatalf("received %d bytes from %d with tag %d, the model matched %+v", r.m.Length, r.m.Source, r.m.GotTag, s)
 		}
-		if k := min(s.length, len(r.m.Buf)); !bytes.Equal(r.m.Buf[:k], pattern(s.length, s.seed)[:k]) || (k < s.length) != (r.m.Err != nil) {
+		b := bufOf(r.m)
+		if k := min(s.length, len(b)); !bytes.Equal(b[:k], pattern(s.length, s.seed)[:k]) || (k < s.length) != (r.m.Err != nil) {
 			w.rt.Fatalf("message %d: wrong bytes, or error %v", s.seed, r.m.Err)
 		}
 	}

@@ -109,6 +109,7 @@ type MSO struct {
 	Tag    Tag
 	Ctx    ContextID
 	Buf    []byte             // what to send, or where to receive
+	Layout Layout             // the same, if it is not one piece of memory; else nil
 	Alloc  func(n int) []byte // receive of unknown length: memory for n bytes; Buf is set to it
 	Member func(PeerID) bool  // wildcard receives: whose failure concerns them; nil = everyone's
 	User   any                // the owner's; the engine does not look
@@ -137,6 +138,7 @@ type MSO struct {
 	ended   bool    // abandoned by its owner: the payload is dropped
 	sync    bool    // arrival: the sender wants an Ack
 	offered bool    // send: the peer may fetch Buf
+	packing bool    // send: a job packs the next chunk of Layout
 	fetch   bool    // arrival, receive: we may fetch the payload
 	partner *MSO    // receive <-> arrival while a payload is on its way; arrival -> local send
 	step    stepRef // the schedule that this MSO is a step of
@@ -191,7 +193,7 @@ func (m *MSO) Reset() {
 //   - no operation posted m that is not done.
 func (m *MSO) Clear() {
 	m.Reset()
-	m.Buf, m.Alloc, m.Member, m.User = nil, nil, nil, nil
+	m.Buf, m.Layout, m.Alloc, m.Member, m.User = nil, nil, nil, nil, nil
 	m.Kind, m.Mode, m.Object, m.Elem, m.Peer, m.Tag, m.Ctx = 0, 0, false, 0, 0, 0, 0
 	m.own, m.detach, m.sync, m.offered = ownUser, false, false, false
 	m.step, m.seq, m.next = stepRef{}, 0, nil
@@ -206,6 +208,9 @@ func (c *Core) complete(m *MSO, err error) {
 		c.withdrawOffer(m)
 		c.ids.drop(m.id)
 		m.id = 0
+	}
+	if m.packing {
+		c.dropPack(m)
 	}
 	c.active--
 	m.partner = nil
@@ -248,7 +253,7 @@ func (c *Core) freeMSO(m *MSO) {
 }
 
 func (m *MSO) header(k wire.Kind) wire.Header {
-	h := wire.Header{Kind: k, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(len(m.Buf))}
+	h := wire.Header{Kind: k, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(m.size())}
 	if m.Object {
 		h.Flags |= wire.FlagObject
 	}

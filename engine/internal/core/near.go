@@ -58,7 +58,7 @@ func (p *Peer) putNow(h *wire.Header, payload []byte) bool {
 
 // offer lets the peer fetch the payload of m, if it can.
 func (c *Core) offer(p *Peer, m *MSO, h *wire.Header) {
-	if p.near != nil && p.near.Offer(m.id, m.Buf) {
+	if p.near != nil && m.Layout == nil && p.near.Offer(m.id, m.Buf) {
 		m.offered = true
 		h.Flags |= wire.FlagPull
 	}

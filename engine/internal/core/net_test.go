@@ -144,8 +144,8 @@ func (f *fakeNet) header(a, b int, p *pipe, h *wire.Header) (err error) {
 // payload moves at most n bytes of the pipe into its sink.
 func (f *fakeNet) payload(p *pipe, n int) int {
 	k := min(n, len(p.buf), p.sink.Len()-p.got)
-	if p.got < len(p.sink.Dst) {
-		copy(p.sink.Dst[p.got:], p.buf[:k])
+	if fit := min(p.sink.Fit()-p.got, k); fit > 0 {
+		p.sink.Put(p.got, p.buf[:fit])
 	}
 	p.buf, p.got = p.buf[k:], p.got+k
 	return k
@@ -192,6 +192,9 @@ func (f *fakeNet) round() (moved int) {
 				f.t.Fatalf("%d->%d: %v", b, a, err)
 			}
 			moved += n
+		}
+		if f.cores[a].HasJobs() { // writing may bring some
+			moved++
 		}
 	}
 	return moved
@@ -253,6 +256,33 @@ func (f *fakeNet) wantCredit(why string) {
 			}
 		}
 	}
+}
+
+// view is a layout that is one piece of memory after all, so that tests can look at it.
+type view struct{ b []byte }
+
+func (v *view) Len() int                 { return len(v.b) }
+func (v *view) Pack(dst []byte, off int) { must(copy(dst, v.b[off:off+len(dst)]) == len(dst)) }
+
+func (v *view) Unpack(off int, src []byte) {
+	must(copy(v.b[off:off+len(src)], src) == len(src))
+}
+
+func must(ok bool) {
+	if !ok {
+		panic("a part of a layout that it does not have")
+	}
+}
+
+// asView makes the buffer of m a layout.
+func asView(m *MSO) { m.Layout, m.Buf = &view{m.Buf}, nil }
+
+// bufOf is the memory of m, as a layout or not.
+func bufOf(m *MSO) []byte {
+	if m.Layout != nil {
+		return m.Layout.(*view).b
+	}
+	return m.Buf
 }
 
 func pattern(n, seed int) []byte {

@@ -67,7 +67,7 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 		return Job{}, false
 	case u.Length <= copyHeld && m.Alloc == nil:
 		c.ackMatch(u)
-		copy(m.Buf, u.Buf)
+		m.fill(0, u.Buf)
 		c.consumed(u)
 		c.recvDone(m)
 		return Job{}, false
@@ -104,10 +104,10 @@ func (c *Core) sendCTS(m *MSO) {
 		c.complete(m, p.why())
 		return
 	}
-	if m.total = min(m.Length, len(m.Buf)); m.ended { // abandoned while its memory was allocated
+	if m.total = min(m.Length, m.size()); m.ended { // abandoned while its memory was allocated
 		m.total = 0
 	}
-	if m.fetch = m.fetch && m.total > 0; m.fetch {
+	if m.fetch = m.fetch && m.total > 0 && m.Layout == nil; m.fetch {
 		c.startFetch(m)
 		return
 	}
@@ -127,8 +127,8 @@ func (c *Core) recvDone(m *MSO) {
 	c.stats.ReceivedMessages++
 	c.stats.ReceivedBytes += uint64(m.Length)
 	var err error
-	if m.Length > len(m.Buf) && m.Err == nil {
-		err = &TruncateError{Message: m.Length, Buffer: len(m.Buf)}
+	if n := m.size(); m.Length > n && m.Err == nil {
+		err = &TruncateError{Message: m.Length, Buffer: n}
 	}
 	c.complete(m, err)
 }

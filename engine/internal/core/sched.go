@@ -115,6 +115,20 @@ func (s *Schedule) Recv(rank int, buf []byte, after ...int32) int32 {
 	return s.add(step{kind: stepRecv, mso: s.message(KindRecv, rank, buf)}, after)
 }
 
+// SendLayout is Send of a payload that is not one piece of memory.
+func (s *Schedule) SendLayout(rank int, l Layout, after ...int32) int32 {
+	m := s.message(KindSend, rank, nil)
+	m.Layout = l
+	return s.add(step{kind: stepSend, mso: m}, after)
+}
+
+// RecvLayout is Recv into what is not one piece of memory.
+func (s *Schedule) RecvLayout(rank int, l Layout, after ...int32) int32 {
+	m := s.message(KindRecv, rank, nil)
+	m.Layout = l
+	return s.add(step{kind: stepRecv, mso: m}, after)
+}
+
 // SendFrom is Send of what *data is when the step starts.
 func (s *Schedule) SendFrom(rank int, data *[]byte, after ...int32) int32 {
 	return s.add(step{kind: stepSend, mso: s.message(KindSend, rank, nil), from: data}, after)
@@ -179,7 +193,7 @@ func (s *Schedule) link() {
 		st := &s.steps[i]
 		st.need = int32(len(st.after))
 		if st.mso != nil {
-			s.largest = max(s.largest, len(st.mso.Buf))
+			s.largest = max(s.largest, st.mso.size())
 			st.mso.Reset()
 			st.mso.step = stepRef{s, int32(i)}
 		}
@@ -243,8 +257,8 @@ func (c *Core) stepDone(r stepRef, err error) {
 	if m := st.mso; st.kind == stepRecv && err == nil {
 		if st.from != nil {
 			*st.from = m.Buf
-		} else if m.Length != len(m.Buf) {
-			err = &TruncateError{Message: m.Length, Buffer: len(m.Buf)}
+		} else if n := m.size(); m.Length != n {
+			err = &TruncateError{Message: m.Length, Buffer: n}
 		}
 	}
 	c.advance(r, err)

@@ -79,6 +79,7 @@ func (c *Core) stopJobs() {
 			c.complete(j.m, ErrStopped)
 		case jobStep:
 			c.localDone(j.step, ErrStopped)
+		case jobVoid: // its send is done
 		default:
 			panic("core: no job on the list: a bug of ours")
 		}

@@ -197,6 +197,10 @@ func (c *Core) refill(p *Peer) {
 		if m == nil {
 			return
 		}
+		if m.Layout != nil {
+			c.startPack(p, m)
+			continue
+		}
 		n := min(c.cfg.Chunk, m.total-m.moved)
 		h := wire.Header{Kind: wire.KindData, ID: m.remote, Context: uint64(m.moved), Length: uint64(n)}
 		c.control(p, &h)

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// spread is a message of which every group of bytes is followed by a gap of as many.
+type spread struct {
+	mem   []byte
+	n     int // bytes of the message
+	group int
+}
+
+func newSpread(n, group int) *spread { return &spread{make([]byte, 2*n+group), n, group} }
+
+func (s *spread) Len() int { return s.n }
+
+func (s *spread) Pack(dst []byte, off int) {
+	for i := range dst {
+		dst[i] = s.mem[s.at(off+i)]
+	}
+}
+
+func (s *spread) Unpack(off int, src []byte) {
+	for i, b := range src {
+		s.mem[s.at(off+i)] = b
+	}
+}
+
+func (s *spread) at(i int) int { return i/s.group*2*s.group + i%s.group }
+
+// message is the bytes of the message, and says whether the gaps are untouched.
+func (s *spread) message() (b []byte, clean bool) {
+	b = make([]byte, s.n)
+	s.Pack(b, 0)
+	rest := bytes.Clone(s.mem)
+	for i := range s.n {
+		rest[s.at(i)] = 0
+	}
+	return b, len(bytes.Trim(rest, "\x00")) == 0
+}
+
+// TestLayouts: what is sent from a layout, or received into one, or both, arrives, posted
+// before it comes and after, to oneself as well; gaps are left alone.
+func TestLayouts(t *testing.T) {
+	policies(t, func(t *testing.T, p Policy) {
+		es := job(t, 2, p, nil)
+		for _, n := range []int{0, 1, 8, 4096, 5000, 100_000, 300_000, 2<<20 + 3} {
+			for how := range 4 {
+				packed, placed := how&1 != 0, how&2 != 0
+				t.Run(fmt.Sprintf("%d packed=%v placed=%v", n, packed, placed), func(t *testing.T) {
+					layoutExchange(t, es[0], es[1], n, packed, placed)
+					layoutExchange(t, es[0], es[0], n, packed, placed)
+				})
+			}
+		}
+	})
+}
+
+func layoutExchange(t *testing.T, from, to *Engine, n int, packed, placed bool) {
+	var wg sync.WaitGroup
+	for k := range 4 {
+		tag, early := Tag(k), k%2 == 0
+		m, dst := newLayoutRecv(from, n, tag, placed)
+		if early {
+			to.Post(m)
+		}
+		wg.Go(func() {
+			layoutSend(t, from, to, pattern(n, k), tag, packed, k < 2 && from != to)
+			recv(from, 0, PeerID(to.cfg.Rank), 99) // under caller the message moves in calls only
+		})
+		if !early {
+			for _, ok := to.Iprobe(0, PeerID(from.cfg.Rank), tag); !ok; _, ok = to.Iprobe(0, PeerID(from.cfg.Rank), tag) {
+			}
+			to.Post(m)
+		}
+		to.Wait(m)
+		got, clean := m.Buf, true
+		if placed {
+			got, clean = dst.message()
+		}
+		if m.Err != nil || m.Length != n || !clean || !bytes.Equal(got, pattern(n, k)) {
+			t.Errorf("message %d: error %v, length %d, gaps clean %v", k, m.Err, m.Length, clean)
+		}
+		send(to, nil, PeerID(from.cfg.Rank), 99)
+		wg.Wait()
+	}
+}
+
+func newLayoutRecv(from *Engine, n int, tag Tag, placed bool) (*MSO, *spread) {
+	m := &MSO{Kind: KindRecv, Peer: PeerID(from.cfg.Rank), Tag: tag}
+	if !placed {
+		m.Buf = make([]byte, n)
+		return m, nil
+	}
+	dst := newSpread(n, 8)
+	m.Layout = dst
+	return m, dst
+}
+
+// layoutSend sends b, by SendLayout if it may be copied, else by a post.
+func layoutSend(t *testing.T, from, to *Engine, b []byte, tag Tag, packed, copied bool) {
+	m := &MSO{Kind: KindSend, Peer: PeerID(to.cfg.Rank), Tag: tag, Buf: b}
+	if packed {
+		src := newSpread(len(b), 8)
+		src.Unpack(0, b)
+		m.Layout, m.Buf = src, nil
+	}
+	if packed && copied {
+		posted, err := from.SendLayout(m, true)
+		if err != nil {
+			t.Error(err)
+		}
+		if !posted {
+			return
+		}
+	} else {
+		from.Post(m)
+	}
+	from.Wait(m)
+	if m.Err != nil {
+		t.Error(m.Err)
+	}
+}
