@@ -94,13 +94,13 @@ func (e *Engine) Bsend(m *MSO) (bool, error) {
 		e.unlock()
 		return false, err
 	}
-	block, ok := e.core.ReserveAttached(len(m.Buf))
+	block, ok := e.core.ReserveAttached(m.Size())
 	if !ok {
 		e.unlock()
 		return false, nil
 	}
 	e.unlock()
-	copy(block, m.Buf)
+	m.CopyTo(block)
 	e.mu.Lock()
 	if j, ok := e.core.PostAttached(m, block); ok {
 		e.runJob(&j)

@@ -29,6 +29,9 @@ const (
 // osb). When posted is true the caller must wait for m; else the call is complete
 // and m was not used.
 func (e *Engine) Send(m *MSO) (posted bool, err error) {
+	if m.Layout != nil {
+		return e.SendLayout(m, true)
+	}
 	n := len(m.Buf)
 	e.mu.Lock()
 	if err := e.refusalLocked(m.Peer); err != nil {
@@ -96,14 +99,18 @@ func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
 	if blocking {
 		next = waits
 	}
-	n := m.Layout.Len()
+	n, most := m.Layout.Len(), e.eagerMax
+	self := int(m.Peer) == e.cfg.Rank
+	if self {
+		most = e.cfg.CopyMax // its receiver comes later, mostly
+	}
 	e.mu.Lock()
 	if err := e.refusalLocked(m.Peer); err != nil {
 		e.unlock()
 		return false, err
 	}
 	block, ok := []byte(nil), false
-	if n > e.core.Config().ShortMax && n <= e.eagerMax && int(m.Peer) != e.cfg.Rank {
+	if (self || n > e.core.Config().ShortMax) && n <= most {
 		block, ok = e.core.Reserve(n)
 	}
 	if !ok {

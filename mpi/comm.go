@@ -19,6 +19,8 @@ import (
 type Comm struct {
 	*comm
 	ctx context.Context // bounds blocking calls made through this value; nil = unbounded
+	// Layouts of buffers of operations made through this value; nil = buffers are whole.
+	sendType, recvType *Datatype
 }
 
 // comm is what all values of one communicator share.
@@ -103,7 +105,9 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 	if ctx == nil {
 		panic("mpi: WithContext needs a context, got nil")
 	}
-	return &Comm{comm: c.comm, ctx: ctx}
+	n := *c
+	n.ctx = ctx
+	return &n
 }
 
 // SetErrhandler sets what happens with errors of operations on c, at this rank

@@ -15,6 +15,7 @@ type overlay struct {
 	m     *layout.Map // of one value
 	count int         // values
 	size  int         // bytes of data in all of them
+	swap  bool        // they travel in the other byte order
 }
 
 // fit says that some elements of a Datatype lie over values of the same kinds in a Go type.

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/internal/layout"
 )
 
 // elemClass is the kind of a message's elements as the frame header carries it: enough for a receiver of the other byte
@@ -50,7 +52,7 @@ func (c elemClass) String() string {
 // elem is what the library knows of an element type: derived once by reflection, then shared. Immutable.
 //
 // A type travels in one of three ways:
-//   - plain: without pointers anywhere inside. It travels as its memory, padding included, even if it has a MarshalBinary
+//   - plain: without pointers anywhere inside. It travels as its memory, but for padding, even if it has a MarshalBinary
 //     of its own: the memory is the whole value, and a copy is what an MPI datatype means.
 //   - object: with pointers (strings, slices, maps, interfaces count as such). It is serialised, as codec says.
 //   - neither: err says why and what to do instead.
@@ -60,6 +62,8 @@ type elem struct {
 	size  int    // bytes of one element in memory
 	class elemClass
 	plain bool        // travels as memory
+	m     *layout.Map // of a plain type: its values, without the padding between them
+	wire  int         // bytes of an element of a plain type as it travels: size, less padding
 	codec objectCodec // how objects are serialised; codecNone unless class is classObject
 	err   error       // why the type cannot travel; nil if it can
 }
@@ -95,6 +99,9 @@ func newElem(t reflect.Type) *elem {
 	switch memoryOf(t) {
 	case memoryPlain:
 		e.plain, e.class = true, plainClass(t)
+		if e.m, e.err = layout.Of(t); e.err == nil {
+			e.wire = e.m.Size()
+		}
 		return e
 	case memoryAddress:
 		if chooseCodec(t) != codecBinary {

@@ -27,6 +27,7 @@ type job struct {
 	kill    func() error // stops the engine at once; returns when it has stopped
 	logger  *slog.Logger
 	host    string
+	swaps   bool  // this rank's byte order is not that in which the job's messages travel
 	nodes   []int // number of the machine of each rank; nil if all are on one
 	world   *Comm
 	self    *Comm

@@ -35,7 +35,7 @@ func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) 
 	r := newRequest(c, op)
 	r.peer, r.delivered = dest, true
 	r.start = func() *Error {
-		p, err := payloadOf(op, buf)
+		p, err := payloadOf(c, op, buf)
 		if err != nil || dest == ProcNull {
 			return err
 		}

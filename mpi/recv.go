@@ -23,7 +23,7 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 	if source == ProcNull {
 		return procNullStatus(), nil
 	}
-	if e.plain && source != AnySource {
+	if e.plain && source != AnySource && c.recvType == nil && e.wire == e.size && !c.job.swaps {
 		if st, ok := c.recvNow(e, bytesOf(buf), source, tag); ok {
 			return st, nil
 		}
@@ -44,16 +44,15 @@ func (c *Comm) recvNow(e *elem, b []byte, source, tag int) (Status, bool) {
 
 // finishRecv posts m, waits and delivers into buf.
 func finishRecv[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (st Status, _ error) {
-	if e.plain {
-		m.Buf = bytesOf(buf)
-	} else {
-		m.Alloc = allocBytes
+	room, err := receiveInto(c, op, m, buf)
+	if err != nil {
+		putMSO(m)
+		return emptyStatus(), c.fail(err)
 	}
 	c.job.engine.PostBlocking(m)
 	ended := c.wait(m)
-	var err *Error
 	if e.plain {
-		st, err = c.plainResult(op, m, e, len(buf))
+		st, err = c.plainResult(op, m, e, room)
 	} else {
 		st, err = decodeInto(c, op, m, buf)
 	}
@@ -64,6 +63,25 @@ func finishRecv[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (st 
 		return st, c.fail(err)
 	}
 	return st, nil
+}
+
+// receiveInto makes m receive into buf, and returns how many elements that has room for.
+func receiveInto[T any](c *Comm, op string, m *engine.MSO, buf []T) (room int, _ *Error) {
+	e := elemOf[T]()
+	if !e.plain {
+		if c.recvType != nil {
+			return 0, notLaid(op, e)
+		}
+		m.Alloc = allocBytes
+		return len(buf), nil
+	}
+	b, o, err := travels(c, op, c.recvType, buf)
+	if o == nil {
+		m.Buf = b
+		return wholeCount(len(b), e.wire), err
+	}
+	m.Layout = o
+	return wholeCount(o.size, e.wire), nil
 }
 
 func (c *Comm) checkRecv(op string, source, tag int) *Error {
@@ -110,12 +128,11 @@ func prepareRecv[T any](r *Request, buf []T, source int) *Error {
 	if e.err != nil {
 		return opError(ErrType, r.op, e.err)
 	}
-	r.peer, r.elem, r.bufLen = source, e, len(buf)
-	if e.plain {
-		r.mso().Buf = bytesOf(buf)
-		return nil
+	r.peer, r.elem = source, e
+	var err *Error
+	if r.bufLen, err = receiveInto(r.c, r.op, r.mso(), buf); err != nil || e.plain {
+		return err
 	}
-	r.mso().Alloc = allocBytes
 	r.finish = func(r *Request) (Status, *Error) { return decodeInto(r.c, r.op, r.m, buf) }
 	return nil
 }
@@ -123,6 +140,7 @@ func prepareRecv[T any](r *Request, buf []T, source int) *Error {
 // Incoming is the request of a receive of unknown length.
 type Incoming[T any] struct {
 	*Request
+	room []T // allocated for the message, by the receive
 	data []T
 }
 
@@ -158,6 +176,9 @@ func (r *Incoming[T]) prepare(source int) *Error {
 	if e.err != nil {
 		return opError(ErrType, r.op, e.err)
 	}
+	if r.c.recvType != nil {
+		return opErrorf(ErrType, r.op, "a message of any length has no layout: use the communicator without WithType")
+	}
 	r.peer, r.elem = source, e
 	if !e.plain {
 		r.mso().Alloc = allocBytes
@@ -175,11 +196,19 @@ func (r *Incoming[T]) prepare(source int) *Error {
 		}
 		return nil
 	}
-	r.mso().Alloc = func(n int) []byte {
-		if e.size == 0 {
+	m := r.mso()
+	m.Alloc = func(n int) []byte {
+		if e.wire == 0 {
 			return nil
 		}
-		return bytesOf(make([]T, (n+e.size-1)/e.size))[:n]
+		r.room = make([]T, (n+e.wire-1)/e.wire)
+		b, o, _ := travels(r.c, r.op, nil, r.room)
+		if o != nil {
+			o.size = n
+			m.Layout = o
+			return nil
+		}
+		return b[:n]
 	}
 	r.finish = func(q *Request) (Status, *Error) {
 		st, err := q.c.plainResult(q.op, q.m, e, 0)
@@ -187,20 +216,15 @@ func (r *Incoming[T]) prepare(source int) *Error {
 			return st, err
 		}
 		if st.Count == Undefined {
-			return st, opErrorf(ErrType, q.op, "%d bytes arrived, no whole number of %s of %d bytes", st.bytes, e.name, e.size).with(st.Source)
+			return st, opErrorf(ErrType, q.op, "%d bytes arrived, no whole number of %s of %d bytes", st.bytes, e.name, e.wire).with(st.Source)
 		}
-		r.data = wholeSlice[T](q.m.Buf, st.Count)
+		r.data = r.room[:st.Count:st.Count]
+		if r.data == nil {
+			r.data = []T{}
+		}
 		return st, nil
 	}
 	return nil
-}
-
-// wholeSlice views b, or is an empty slice that is not nil.
-func wholeSlice[T any](b []byte, n int) []T {
-	if n == 0 {
-		return []T{}
-	}
-	return sliceOf[T](b)
 }
 
 // SendValue sends one value of any type: Send of a slice of one.

@@ -38,7 +38,7 @@ func send[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) erro
 	if err := c.checkSend(op, dest, tag); err != nil {
 		return c.fail(err)
 	}
-	p, err := payloadOf(op, buf)
+	p, err := payloadOf(c, op, buf)
 	if err == nil && dest != ProcNull {
 		err = c.send(op, mode, p, dest, tag)
 	}
@@ -90,7 +90,7 @@ func (c *Comm) send(op string, mode sendMode, p payload, dest, tag int) *Error {
 
 // bsend copies m to the attached buffer; m is recycled.
 func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
-	n := len(m.Buf)
+	n := m.Size()
 	ok, err := c.job.engine.Bsend(m)
 	putMSO(m)
 	switch {
@@ -128,7 +128,7 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	if err := c.checkSend(op, dest, tag); err != nil {
 		return failedRequest(c, err)
 	}
-	p, err := payloadOf(op, buf)
+	p, err := payloadOf(c, op, buf)
 	if err != nil {
 		return failedRequest(c, err)
 	}
@@ -143,6 +143,15 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	c.sendMSO(r.mso(), mode, p, dest, tag)
 	if mode == modeBuffered {
 		return r.settled(emptyStatus(), c.send(op, mode, p, dest, tag))
+	}
+	if p.o != nil && (mode == modeStandard || mode == modeReady) {
+		if posted, err := c.job.engine.SendLayout(r.mso(), false); err == nil && !posted {
+			return r.settled(emptyStatus(), nil)
+		} else if err != nil {
+			return r.settled(emptyStatus(), c.engineError(op, err, dest, 0, 0))
+		}
+		r.m = r.mso()
+		return r
 	}
 	r.m = r.mso()
 	c.job.engine.Post(r.m)

@@ -34,7 +34,7 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 	if err := c.checkRecv(op, source, recvTag); err != nil {
 		return failedRequest(c, err)
 	}
-	p, err := payloadOf(op, out)
+	p, err := payloadOf(c, op, out)
 	if err != nil {
 		return failedRequest(c, err)
 	}

@@ -52,11 +52,11 @@ func GetCount[T any](s Status) int {
 			return s.Count
 		}
 		return Undefined
-	case e.size == 0 || s.bytes%e.size != 0:
+	case e.wire == 0 || s.bytes%e.wire != 0:
 		// "If the number of bytes transferred is greater than zero, MPI_UNDEFINED is returned" for a type without size.
 		return Undefined
 	default:
-		return s.bytes / e.size
+		return s.bytes / e.wire
 	}
 }
 

@@ -13,24 +13,33 @@ import (
 // payload is what a send sends: memory, or objects made into memory.
 type payload struct {
 	b     []byte
+	o     *overlay // instead of b, where the message is not one piece of memory; else nil
 	class elemClass
-	size  int // bytes of an element, 0 for objects
 }
 
 // payloadOf views or serialises buf.
-func payloadOf[T any](op string, buf []T) (payload, *Error) {
+func payloadOf[T any](c *Comm, op string, buf []T) (payload, *Error) {
 	e := elemOf[T]()
 	if e.err != nil {
 		return payload{}, opError(ErrType, op, e.err)
 	}
 	if e.plain {
-		return payload{bytesOf(buf), e.class, e.size}, nil
+		b, o, err := travels(c, op, c.sendType, buf)
+		return payload{b, o, e.class}, err
+	}
+	if c.sendType != nil {
+		return payload{}, notLaid(op, e)
 	}
 	b, err := encodeObjects(nil, buf)
 	if err != nil {
 		return payload{}, opError(ErrType, op, err)
 	}
-	return payload{b, classObject, 0}, nil
+	return payload{b, nil, classObject}, nil
+}
+
+// notLaid says that objects have no layout.
+func notLaid(op string, e *elem) *Error {
+	return opErrorf(ErrType, op, "a %s travels serialised, and has no layout: use the communicator without WithType", e.name)
 }
 
 // msos recycles the MSOs of blocking calls and of requests whose results are collected.
@@ -49,6 +58,9 @@ func putMSO(m *engine.MSO) {
 func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p payload, dest, tag int) {
 	m.Kind, m.Peer, m.Tag, m.Ctx = engine.KindSend, c.peers[dest], engine.Tag(tag), c.p2p
 	m.Buf, m.Elem, m.Object = p.b, uint8(p.class), p.class == classObject
+	if m.Layout = nil; p.o != nil {
+		m.Layout = p.o
+	}
 	if mode == modeSync {
 		m.Mode = engine.Synchronous
 	} else {
@@ -58,7 +70,7 @@ func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p payload, dest, tag int) {
 
 // sendNow sends a message that is short enough to be complete at once.
 func (c *Comm) sendNow(p payload, dest, tag int, blocking bool) bool {
-	return c.job.engine.SendNow(engine.ShortMessage{
+	return p.o == nil && c.job.engine.SendNow(engine.ShortMessage{
 		Peer: c.peers[dest], Tag: engine.Tag(tag), Ctx: c.p2p, Elem: uint8(p.class), Object: p.class == classObject, Buf: p.b,
 	}, blocking)
 }
@@ -151,9 +163,9 @@ func (c *Comm) plainResult(op string, m *engine.MSO, e *elem, bufLen int) (Statu
 		return st, opErrorf(ErrType, op, "the message holds serialised objects, the buffer is of %s: receive it with the type that was sent", e.name).with(st.Source)
 	}
 	if m.Err != nil {
-		return c.recvError(op, m, e.size, bufLen)
+		return c.recvError(op, m, e.wire, bufLen)
 	}
-	st.Count = wholeCount(m.Length, e.size)
+	st.Count = wholeCount(m.Length, e.wire)
 	return st, nil
 }
 

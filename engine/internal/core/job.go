@@ -111,8 +111,8 @@ func (m *MSO) allocate(n, most int) error {
 		m.Buf = m.Alloc(n)
 		return nil
 	})
-	if err == nil && len(m.Buf) < n {
-		err = &TruncateError{Message: n, Buffer: len(m.Buf)}
+	if room := m.size(); err == nil && room < n {
+		err = &TruncateError{Message: n, Buffer: room}
 	}
 	return err
 }

@@ -19,6 +19,18 @@ type Layout interface {
 // library send buffer beyond what is on the stream.
 const packChunk = 64 << 10
 
+// Size is the number of bytes of a message that is to be sent.
+func (m *MSO) Size() int { return m.size() }
+
+// CopyTo copies the message to dst, which is as long.
+func (m *MSO) CopyTo(dst []byte) {
+	if m.Layout != nil {
+		m.Layout.Pack(dst, 0)
+	} else {
+		copy(dst, m.Buf)
+	}
+}
+
 // size is the bytes of the message, of a receive the most that it takes.
 func (m *MSO) size() int {
 	if m.Layout != nil {

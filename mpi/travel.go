@@ -1,0 +1,88 @@
+//go:build linux
+
+package mpi
+
+import (
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// How a buffer of plain elements travels: as the memory that it is, or, where there are gaps
+// between its values or their byte order is another one, by way of a layout.
+
+// WithType returns c with a layout for the buffers of operations made through the returned value: a message is one value of
+// t, laid over the buffer (MPI 4.1, section 5.1). For n of them take Contiguous(n, t).
+//
+//	column := mpi.Vector(rows, 1, cols, mpi.TypeOf[float64]())
+//	mpi.Send(world.WithType(column), matrix[j:], dest, tag) // column j
+//
+// It holds for every operation on plain elements, sending and receiving. In collectives, one value of t is what one
+// rank gives or gets, and where a buffer holds several, for one rank each, they follow each other at t's extent; the counts and
+// displacements of v-forms are in values of t and in its extents. Reductions and objects know no layouts: an error of
+// class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
+// have the same basic values in the same order, not the same layout.
+func (c *Comm) WithType(t *Datatype) *Comm { return c.WithTypes(t, t) }
+
+// WithTypes is WithType with one layout for what is sent and another for what is received. Either may
+// be nil: then such buffers are whole.
+func (c *Comm) WithTypes(send, recv *Datatype) *Comm {
+	n := *c
+	n.sendType, n.recvType = send, recv
+	return &n
+}
+
+// Len implements engine.Layout, as do Pack and Unpack.
+func (o *overlay) Len() int { return o.size }
+
+// Pack gives a part of the message.
+func (o *overlay) Pack(dst []byte, off int) {
+	if o.swap {
+		o.m.PackSwapped(dst, o.mem, 0, o.count, off)
+	} else {
+		o.m.Pack(dst, o.mem, 0, o.count, off)
+	}
+}
+
+// Unpack takes a part of the message.
+func (o *overlay) Unpack(off int, src []byte) {
+	if o.swap {
+		o.m.UnpackSwapped(o.mem, 0, o.count, off, src)
+	} else {
+		o.m.Unpack(o.mem, 0, o.count, off, src)
+	}
+}
+
+var _ engine.Layout = (*overlay)(nil)
+
+// asMemory returns the memory that is the message, if it is one piece.
+func (o *overlay) asMemory() ([]byte, bool) {
+	if o.swap || !o.m.IsContiguous() {
+		return nil, false
+	}
+	at, _ := o.m.TrueExtent()
+	if o.size == 0 {
+		at = 0
+	}
+	return o.mem[at : at+o.size], true
+}
+
+// travels lays t, or if it is nil what a []T is, over buf: b is the memory of the message, or o its layout.
+//
+// Preconditions:
+//   - T is plain.
+func travels[T any](c *Comm, op string, t *Datatype, buf []T) (b []byte, o *overlay, _ *Error) {
+	e := elemOf[T]()
+	if t == nil && e.wire == e.size && !c.job.swaps {
+		return bytesOf(buf), nil, nil
+	}
+	l, err := overlay{mem: bytesOf(buf), m: e.m, count: len(buf), size: len(buf) * e.wire}, (*Error)(nil)
+	if t != nil {
+		if l, err = over(op, t, buf, 1); err != nil {
+			return nil, nil, err
+		}
+	}
+	l.swap = c.job.swaps
+	if b, ok := l.asMemory(); ok {
+		return b, nil, nil
+	}
+	return nil, &l, nil
+}
