@@ -41,6 +41,7 @@ type comm struct {
 
 	name  atomic.Pointer[string]
 	errh  atomic.Pointer[Errhandler]
+	hints hints
 	freed atomic.Bool
 	attrs attributes
 }
@@ -144,10 +145,15 @@ func (c *Comm) SetErrhandler(h Errhandler) { c.errh.Store(&h) }
 // Errhandler returns what SetErrhandler set.
 func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 
-// Free says that c is not used any more; operations on it fail from now on.
-// Pending ones complete (MPI 4.1, section 7.4.3). Memory needs no freeing.
+// Free says that c is not used any more: its attributes are deleted, and operations on it
+// fail from now on. Pending ones complete. If the delete callback of an attribute fails, so
+// does Free, and c stays as it is. It is local. Memory needs no freeing
+// (MPI 4.1, section 7.4.3).
 func (c *Comm) Free() error {
 	if err := c.usable("Free"); err != nil {
+		return c.fail(err)
+	}
+	if err := c.deleteAttributes(); err != nil {
 		return c.fail(err)
 	}
 	c.freed.Store(true)
