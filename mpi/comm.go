@@ -147,11 +147,14 @@ func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 
 // Free says that c is not used any more: its attributes are deleted, and operations on it
 // fail from now on. Pending ones complete. If the delete callback of an attribute fails, so
-// does Free, and c stays as it is. It is local. Memory needs no freeing
-// (MPI 4.1, section 7.4.3).
+// does Free, and c stays as it is. The world and Self cannot be freed (ErrComm). It is
+// local. Memory needs no freeing (MPI 4.1, section 7.4.3).
 func (c *Comm) Free() error {
 	if err := c.usable("Free"); err != nil {
 		return c.fail(err)
+	}
+	if c.comm == c.job.world.comm || c.comm == c.job.self.comm {
+		return c.fail(opErrorf(ErrComm, "Free", "%s is of the job and ends with it", c))
 	}
 	if err := c.deleteAttributes(); err != nil {
 		return c.fail(err)

@@ -56,6 +56,13 @@ var createCases = []testCase{
 	{name: "create/idup with a deadline", section: "FitMPI", min: 2,
 		sentence: "Of an Idup that fails there is no communicator.",
 		run:      idupFails},
+	{name: "create/free", section: "7.4.3",
+		sentence: "The communicators that a job begins with cannot be freed.",
+		run: func(t *T, c *mpi.Comm) {
+			wantError(t, "Free", c.World().Free(), mpi.ErrComm, "is of the job")
+			wantError(t, "Free", c.Self().Free(), mpi.ErrComm, "is of the job")
+			pingAround(t, c, 1)
+		}},
 	{name: "create/inherit", section: "FitMPI",
 		sentence: "A new communicator has the error handler of its parent.",
 		run:      createInherits},
