@@ -4,7 +4,8 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/internal/coll"
 
-// Allgather is Gather whose result every rank gets (MPI 4.1, section 6.7).
+// Allgather is Gather whose result every rank gets; in may be the part of out that it
+// goes to (MPI 4.1, section 6.7).
 func Allgather[T any](c *Comm, in, out []T) error { return done(iallgather(c, "Allgather", in, out)) }
 
 // Iallgather starts an Allgather (MPI 4.1, section 6.12.5).
@@ -33,8 +34,8 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	}, nil)
 }
 
-// Allgatherv is Gatherv whose result every rank gets; all give the same counts
-// (MPI 4.1, section 6.7).
+// Allgatherv is Gatherv whose result every rank gets; all give the same counts. in may
+// be this rank's block of out (MPI 4.1, section 6.7).
 func Allgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
 	return done(iallgatherv(c, "Allgatherv", in, out, counts, displs))
 }

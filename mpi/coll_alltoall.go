@@ -5,7 +5,8 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Alltoall sends the r-th block of in to rank r and receives the r-th block of
-// out from it; in and out hold Size equal blocks (MPI 4.1, section 6.8).
+// out from it; in and out hold Size equal blocks and may be the same slice
+// (MPI 4.1, section 6.8).
 func Alltoall[T any](c *Comm, in, out []T) error { return done(ialltoall(c, "Alltoall", in, out)) }
 
 // Ialltoall starts an Alltoall (MPI 4.1, section 6.12.6).
@@ -17,17 +18,14 @@ func AlltoallInit[T any](c *Comm, in, out []T) *Request {
 }
 
 func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
-	e := elemOf[T]()
-	if err := c.checkColl(op, 0); err != nil {
-		return failedRequest(c, err)
+	e, err := collElem[T](c, op, 0)
+	if err == nil {
+		err = c.checkMultiple(op, len(in))
 	}
-	switch {
-	case e.err != nil:
-		return failedRequest(c, opError(ErrType, op, e.err))
-	case len(in)%c.Size() != 0:
-		return failedRequest(c, opErrorf(ErrCount, op, "in holds %d elements: need a multiple of %d, the number of ranks", len(in), c.Size()))
+	if err == nil {
+		err = checkLen(op, "out", len(out), len(in))
 	}
-	if err := checkLen(op, "out", len(out), len(in)); err != nil {
+	if err != nil {
 		return failedRequest(c, err)
 	}
 	if !e.plain {
@@ -42,7 +40,8 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 
 // Alltoallv is Alltoall of blocks of different lengths: sendCounts[r] elements
 // of in[sendDispls[r]:] go to rank r, recvCounts[r] from it to
-// out[recvDispls[r]:]. Displacements nil mean without gaps (MPI 4.1, section 6.8).
+// out[recvDispls[r]:]. Displacements nil mean without gaps. in and out may be the same
+// slice (MPI 4.1, section 6.8).
 func Alltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) error {
 	return done(ialltoallv(c, "Alltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
 }

@@ -5,7 +5,8 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Gather collects in of every rank, all of the same length, in out of rank root,
-// in the order of the ranks; out is ignored elsewhere (MPI 4.1, section 6.5).
+// in the order of the ranks; out is ignored elsewhere. At the root in may be the part of
+// out that it goes to (MPI 4.1, section 6.5).
 func Gather[T any](c *Comm, in, out []T, root int) error {
 	return done(igather(c, "Gather", in, out, root))
 }
@@ -43,7 +44,8 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 
 // Gatherv is Gather of blocks of different lengths: counts[r] elements of rank r
 // go to out[displs[r]:]. displs nil packs them without gaps. out, counts and
-// displs count at the root only (MPI 4.1, section 6.5).
+// displs count at the root only, where in may be its block of out
+// (MPI 4.1, section 6.5).
 func Gatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) error {
 	return done(igatherv(c, "Gatherv", in, out, counts, displs, root))
 }

@@ -64,8 +64,8 @@ func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	})
 }
 
-// Scan leaves in out of rank r the combination of in of ranks 0 to r
-// (MPI 4.1, section 6.11.1).
+// Scan leaves in out of rank r the combination of in of ranks 0 to r. in and out may be
+// the same slice (MPI 4.1, section 6.11.1).
 func Scan[T any](c *Comm, in, out []T, op Op[T]) error { return done(iscan(c, "Scan", in, out, op)) }
 
 // Iscan starts a Scan (MPI 4.1, section 6.12.11).
@@ -86,8 +86,8 @@ func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	})
 }
 
-// Exscan is Scan of the ranks below r only; out of rank 0 is left as it is
-// (MPI 4.1, section 6.11.2).
+// Exscan is Scan of the ranks below r only; out of rank 0 is left as it is. in and out
+// may be the same slice (MPI 4.1, section 6.11.2).
 func Exscan[T any](c *Comm, in, out []T, op Op[T]) error {
 	return done(iexscan(c, "Exscan", in, out, op))
 }
@@ -168,13 +168,7 @@ func reducer[T any](f Op[T], e *elem) coll.Reducer {
 func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], kind reduction) *Request {
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	return collective{
-		prepare: func() error {
-			var b []byte
-			if err := encodeInto(op, &b, in); err != nil {
-				return err
-			}
-			return acc.set(b)
-		},
+		prepare: func() error { return acc.load(op, in) },
 		build: func(g coll.Graph) error {
 			kind.object(g, acc.reducer())
 			return nil
@@ -197,6 +191,15 @@ type objectAccumulator[T any] struct {
 
 func (a *objectAccumulator[T]) reducer() coll.ObjectReducer {
 	return coll.ObjectReducer{Encode: a.encode, CombineHigher: a.combineHigher, CombineLower: a.combineLower, Set: a.set}
+}
+
+// load sets the accumulator to a copy of in.
+func (a *objectAccumulator[T]) load(op string, in []T) error {
+	var b []byte
+	if err := encodeInto(op, &b, in); err != nil {
+		return err
+	}
+	return a.set(b)
 }
 
 func (a *objectAccumulator[T]) encode() ([]byte, error) { return encodeObjects(nil, a.v) }

@@ -5,7 +5,8 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Scatter deals in of rank root out to the ranks in equal blocks of len(out)
-// elements; in is ignored elsewhere (MPI 4.1, section 6.6).
+// elements; in is ignored elsewhere. At the root out may be the part of in that it gets
+// (MPI 4.1, section 6.6).
 func Scatter[T any](c *Comm, in, out []T, root int) error {
 	return done(iscatter(c, "Scatter", in, out, root))
 }
@@ -43,7 +44,8 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 
 // Scatterv is Scatter of blocks of different lengths: rank r gets counts[r]
 // elements from in[displs[r]:]. displs nil means without gaps. in, counts and
-// displs count at the root only (MPI 4.1, section 6.6).
+// displs count at the root only, where out may be its block of in
+// (MPI 4.1, section 6.6).
 func Scatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) error {
 	return done(iscatterv(c, "Scatterv", in, counts, displs, out, root))
 }

@@ -76,7 +76,7 @@ func (o of[V]) forms(t *T, c *mpi.Comm, n, root int, inPlace bool) []form {
 	}
 	for _, v := range []bool{false, true} {
 		fs = append(fs, o.gatherForm(t, c, n, root, v, inPlace), o.scatterForm(t, c, n, root, v, inPlace),
-			o.allgatherForm(t, c, n, v, inPlace), o.alltoallForm(t, c, n, v))
+			o.allgatherForm(t, c, n, v, inPlace), o.alltoallForm(t, c, n, v, inPlace), o.reduceScatterForm(t, c, n, v, inPlace))
 	}
 	return append(fs, o.reductionForms(t, c, n, root, inPlace)...)
 }
@@ -182,7 +182,7 @@ func (o of[V]) allgatherForm(t *T, c *mpi.Comm, n int, v, inPlace bool) form {
 }
 
 // alltoallForm: from rank r to s goes what rank r+10*s gives; in the v form n+r+s elements, none if r+s is 1.
-func (o of[V]) alltoallForm(t *T, c *mpi.Comm, n int, v bool) form {
+func (o of[V]) alltoallForm(t *T, c *mpi.Comm, n int, v, inPlace bool) form {
 	p, me := c.Size(), c.Rank()
 	counts, displs, total := even(p, n)
 	if v {
@@ -196,6 +196,9 @@ func (o of[V]) alltoallForm(t *T, c *mpi.Comm, n int, v bool) form {
 		}
 	}
 	in, out := make([]V, total), make([]V, total)
+	if inPlace {
+		in = out
+	}
 	f := form{"Alltoall",
 		func() error { return mpi.Alltoall(c, in, out) },
 		func() *mpi.Request { return mpi.Ialltoall(c, in, out) },
@@ -216,6 +219,38 @@ func (o of[V]) alltoallForm(t *T, c *mpi.Comm, n int, v bool) form {
 		f.block = func() error { return mpi.Alltoallv(c, in, counts, displs, out, counts, nil) }
 		f.start = func() *mpi.Request { return mpi.Ialltoallv(c, in, counts, displs, out, counts, nil) }
 		f.init = func() *mpi.Request { return mpi.AlltoallvInit(c, in, counts, displs, out, counts, nil) }
+	}
+	return f
+}
+
+func (o of[V]) reduceScatterForm(t *T, c *mpi.Comm, n int, v, inPlace bool) form {
+	p, me := c.Size(), c.Rank()
+	counts, displs, total := even(p, n)
+	if v {
+		counts, _, _ = layout(p, n)
+		total = 0
+		for r, k := range counts {
+			displs[r] = total
+			total += k
+		}
+	}
+	in, out := make([]V, total), make([]V, counts[me])
+	if inPlace {
+		out = in[:counts[me]]
+	}
+	f := form{"ReduceScatterBlock",
+		func() error { return mpi.ReduceScatterBlock(c, in, out, o.op) },
+		func() *mpi.Request { return mpi.IreduceScatterBlock(c, in, out, o.op) },
+		func() *mpi.Request { return mpi.ReduceScatterBlockInit(c, in, out, o.op) },
+		func(k int) { clear(out); copy(in, o.operand(k, me, total)) },
+		func(what string, k int) {
+			o.check(t, what, n, out, o.fold(k, p-1, total)[displs[me]:displs[me]+counts[me]])
+		}}
+	if v {
+		f.name = "ReduceScatter"
+		f.block = func() error { return mpi.ReduceScatter(c, in, out, counts, o.op) }
+		f.start = func() *mpi.Request { return mpi.IreduceScatter(c, in, out, counts, o.op) }
+		f.init = func() *mpi.Request { return mpi.ReduceScatterInit(c, in, out, counts, o.op) }
 	}
 	return f
 }
