@@ -29,7 +29,7 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 		return allgatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)))
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Allgather(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out[:n]))
+		coll.Allgather(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), bytesOf(in), bytesOf(out[:n]))
 		return nil
 	}, nil)
 }
@@ -67,7 +67,7 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	}
 	return startColl(c, op, func(g coll.Graph) error {
 		cs, ds := bl.bytes(e.size)
-		coll.Allgatherv(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out), cs, ds)
+		coll.Allgatherv(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), bytesOf(in), bytesOf(out), cs, ds)
 		return nil
 	}, nil)
 }

@@ -33,7 +33,7 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 		return alltoallObjects(c, op, in, bl, out, bl)
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Alltoall(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out[:len(in)]))
+		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), bytesOf(in), bytesOf(out[:len(in)]))
 		return nil
 	}, nil)
 }

@@ -23,7 +23,7 @@ func ibarrier(c *Comm, op string) *Request {
 
 func startBarrier(c *Comm, op string) *Request {
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Barrier(g, c.rank, c.Size())
+		coll.BarrierBy(g, c.algorithm(coll.KindBarrier), c.rank, c.Size())
 		return nil
 	}, nil)
 }
@@ -48,7 +48,7 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 		return ibcastObjects(c, op, buf, root)
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Bcast(g, coll.Auto, c.rank, c.Size(), root, bytesOf(buf))
+		coll.Bcast(g, c.algorithm(coll.KindBcast), c.rank, c.Size(), root, bytesOf(buf))
 		return nil
 	}, nil)
 }

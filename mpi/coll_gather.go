@@ -37,7 +37,7 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 		return gatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)), root)
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Gather(g, coll.Auto, c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
+		coll.Gather(g, c.algorithm(coll.KindGather), c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
 		return nil
 	}, nil)
 }

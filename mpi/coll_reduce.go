@@ -31,7 +31,7 @@ func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request
 	return ireduction(c, op, in, out, f, root, reduction{
 		wantsOut: c.rank == root,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
-			coll.Reduce(g, coll.Auto, c.rank, c.Size(), root, in, out, red)
+			coll.Reduce(g, c.algorithm(coll.KindReduce), c.rank, c.Size(), root, in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ReduceObject(g, c.rank, c.Size(), root, red) },
 	})
@@ -58,7 +58,7 @@ func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
-			coll.Allreduce(g, coll.Auto, c.rank, c.Size(), in, out, red)
+			coll.Allreduce(g, c.algorithm(coll.KindAllreduce), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.AllreduceObject(g, c.rank, c.Size(), red) },
 	})
@@ -80,7 +80,7 @@ func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
-			coll.Scan(g, coll.Auto, c.rank, c.Size(), in, out, red)
+			coll.Scan(g, c.algorithm(coll.KindScan), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ScanObject(g, c.rank, c.Size(), red) },
 	})
@@ -106,7 +106,7 @@ func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: c.rank > 0,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
-			coll.Exscan(g, coll.Auto, c.rank, c.Size(), in, out, red)
+			coll.Exscan(g, c.algorithm(coll.KindExscan), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ExscanObject(g, c.rank, c.Size(), red) },
 	})

@@ -73,7 +73,7 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 	}
 	return startColl(c, op, func(g coll.Graph) error {
 		counts, _ := bl.bytes(e.size)
-		coll.ReduceScatter(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out), counts, reducer(f, e))
+		coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), bytesOf(in), bytesOf(out), counts, reducer(f, e))
 		return nil
 	}, nil)
 }

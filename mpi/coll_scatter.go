@@ -37,7 +37,7 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 		return scatterObjects(c, op, in, equalBlocks(c.Size(), len(out)), out, root)
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Scatter(g, coll.Auto, c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
+		coll.Scatter(g, c.algorithm(coll.KindScatter), c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
 		return nil
 	}, nil)
 }

@@ -118,6 +118,10 @@ func (g *graph) releaseScratch() {
 	g.lent = g.lent[:0]
 }
 
+// algorithm is the one that FITMPI_COLL has chosen for collectives of a kind, coll.Auto
+// if none. Where a call does not allow it, every rank finds so and does what Auto would.
+func (c *comm) algorithm(k coll.Kind) coll.Algorithm { return c.job.choice.Of(k) }
+
 // collective is what one collective operation does at this rank.
 type collective struct {
 	// prepare, if not nil, serialises the operands, in the thread that starts.
