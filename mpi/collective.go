@@ -224,6 +224,9 @@ func (c *Comm) checkColl(op string, root int) *Error {
 	if err := c.usable(op); err != nil {
 		return err
 	}
+	if c.inner != nil {
+		return opErrorf(ErrComm, op, "%s is an intercommunicator: use a communicator of one group, such as Merge gives", c)
+	}
 	if root < 0 || root >= len(c.peers) {
 		return opErrorf(ErrRoot, op, "root %d: need 0 to %d", root, len(c.peers)-1)
 	}

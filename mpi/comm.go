@@ -25,14 +25,14 @@ type Comm struct {
 type comm struct {
 	// Immutable after newComm.
 	job     *job
-	name    string
 	rank    int             // in the local group
 	group   []engine.PeerID // the local group: rank -> peer of the engine
 	peers   []engine.PeerID // the bridge table of those who are addressed: the local group, in an intercommunicator the remote one
+	ranks   ranking         // of peers
 	inner   *Comm           // of an intercommunicator: the local group's own communicator, for its part in collectives; else nil
+	both    *Comm           // of an intercommunicator: a communicator of both groups, for agreements; else nil
+	low     bool            // of an intercommunicator: the local group comes first in both
 	topo    topology        // nil if there is none; set before the communicator is handed out
-	ranks   map[engine.PeerID]int
-	world   bool // ranks are peers
 	p2p     engine.ContextID
 	coll    engine.ContextID
 	member  func(engine.PeerID) bool
@@ -41,25 +41,15 @@ type comm struct {
 
 	persistSeq atomic.Uint32 // number of the next persistent collective
 
+	name  atomic.Pointer[string]
 	errh  atomic.Pointer[Errhandler]
 	freed atomic.Bool
 	attrs attributes
 }
 
-// collectiveBit tells the collective context of a communicator from the other.
-const collectiveBit = 1
-
 func newComm(j *job, name string, rank int, peers []engine.PeerID, id engine.ContextID) *Comm {
-	c := &comm{job: j, name: name, rank: rank, group: peers, peers: peers, p2p: id, coll: id | collectiveBit, world: true}
-	for r, p := range peers {
-		c.world = c.world && int(p) == r
-	}
-	if !c.world {
-		c.ranks = make(map[engine.PeerID]int, len(peers))
-		for r, p := range peers {
-			c.ranks[p] = r
-		}
-	}
+	c := &comm{job: j, rank: rank, group: peers, peers: peers, ranks: rankingOf(peers), p2p: id, coll: id | collectiveBit}
+	c.name.Store(&name)
 	c.member, c.places = c.has, j.placesOf(peers)
 	return &Comm{comm: c}
 }
@@ -67,31 +57,72 @@ func newComm(j *job, name string, rank int, peers []engine.PeerID, id engine.Con
 func (c *comm) has(p engine.PeerID) bool { return c.rankOf(p) >= 0 }
 
 // rankOf is the inverse of the bridge table; -1 for a stranger.
-func (c *comm) rankOf(p engine.PeerID) int {
-	if c.world {
-		if int(p) < len(c.peers) {
+func (c *comm) rankOf(p engine.PeerID) int { return c.ranks.of(p) }
+
+// ranking is the inverse of a list of peers: the rank of each. Immutable.
+type ranking struct {
+	ranks map[engine.PeerID]int // nil if ranks are peers
+	n     int                   // ranks
+}
+
+func rankingOf(peers []engine.PeerID) ranking {
+	r := ranking{n: len(peers)}
+	for i, p := range peers {
+		if int(p) != i {
+			r.ranks = make(map[engine.PeerID]int, len(peers))
+			break
+		}
+	}
+	if r.ranks != nil {
+		for i, p := range peers {
+			r.ranks[p] = i
+		}
+	}
+	return r
+}
+
+// of is the rank of p; -1 if it has none.
+func (r *ranking) of(p engine.PeerID) int {
+	if r.ranks == nil {
+		if int(p) < r.n {
 			return int(p)
 		}
 		return -1
 	}
-	if r, ok := c.ranks[p]; ok {
-		return r
+	if i, ok := r.ranks[p]; ok {
+		return i
 	}
 	return -1
 }
 
-// Rank is the number of the calling rank in c, from 0 (MPI 4.1, section 7.4.1).
+// Rank is the number of the calling rank in c, from 0; in an intercommunicator, in
+// the local group (MPI 4.1, section 7.4.1).
 func (c *Comm) Rank() int { return c.rank }
 
-// Size is the number of ranks in c (MPI 4.1, section 7.4.1).
+// Size is the number of ranks in c; of an intercommunicator, in the local group
+// (MPI 4.1, section 7.4.1).
 func (c *Comm) Size() int { return len(c.group) }
 
-// Name is the name of c, for messages to people (MPI 4.1, section 7.8).
-func (c *Comm) Name() string { return c.name }
+// Name is the name of c, for messages to people (MPI 4.1, section 7.8). Until SetName
+// gives another it says where c comes from.
+func (c *Comm) Name() string { return *c.name.Load() }
+
+// SetName names c at the calling rank, for messages to people (MPI 4.1, section 7.8).
+// It is local; communicators made from c before keep their names.
+func (c *Comm) SetName(name string) error {
+	if err := c.usable("SetName"); err != nil {
+		return c.fail(err)
+	}
+	c.name.Store(&name)
+	return nil
+}
 
 // String describes c for logs.
 func (c *Comm) String() string {
-	return fmt.Sprintf("%s (rank %d of %d)", c.name, c.rank, len(c.peers))
+	if c.IsInter() {
+		return fmt.Sprintf("%s (rank %d of %d, %d remote)", c.Name(), c.rank, c.Size(), c.RemoteSize())
+	}
+	return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.rank, c.Size())
 }
 
 // WithContext returns c with blocking calls bounded by ctx: when ctx ends, a
@@ -154,7 +185,7 @@ func (c *Comm) fail(err *Error) error {
 	if c == nil || c.comm == nil {
 		return err
 	}
-	err.on(c.rank, c.name)
+	err.on(c.rank, c.Name())
 	err.Host = c.job.host
 	return (*c.errh.Load())(c, err)
 }

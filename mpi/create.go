@@ -10,32 +10,31 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Dup makes a communicator of the same ranks with a context of its own, so that
-// a library's messages never meet its user's. Collective (MPI 4.1, section 7.4.2).
-func (c *Comm) Dup() (*Comm, error) {
-	id := []uint64{uint64(c.leadContext())}
-	if err := done(ibcast(c, "Dup", id, 0)); err != nil {
-		return nil, err
-	}
-	return c.derive(c.name+"+dup", c.rank, c.peers, engine.ContextID(id[0])), nil
-}
-
-// leadContext returns a context that no other communicator of the job has or
-// will have: its name is this rank's world number and a counter.
-func (c *Comm) leadContext() engine.ContextID {
-	if c == nil || c.comm == nil {
-		return 0
-	}
-	j := c.job
-	return contextID(j.engine.Rank(), int(j.nextContext.Add(1)-1))
-}
-
 // derive makes a communicator that inherits c's error handler and context.Context.
 func (c *Comm) derive(name string, rank int, peers []engine.PeerID, id engine.ContextID) *Comm {
 	n := newComm(c.job, name, rank, peers, id)
 	n.errh.Store(c.errh.Load())
 	n.ctx = c.ctx
 	return n
+}
+
+// everyone is the communicator of all ranks that take part in collective operations on c:
+// c itself, or both groups of an intercommunicator. Operations on it fail as those on c.
+func (c *Comm) everyone() *Comm {
+	if !c.IsInter() {
+		return c
+	}
+	return &Comm{comm: c.both.comm, ctx: c.ctx}
+}
+
+// gatherEntries tells all ranks of c, of both groups in an intercommunicator, what each says.
+func gatherEntries[T any](c *Comm, op string, mine T) ([]T, error) {
+	a := c.everyone()
+	all := make([]T, a.Size())
+	if err := done(iallgather(a, op, []T{mine}, all)); err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // splitEntry is what each rank tells the others in a Split.
@@ -46,7 +45,11 @@ type splitEntry struct {
 
 // Split makes one communicator for each color: its ranks are those that gave
 // that color, in the order of key, and of their rank in c for equal keys. A rank
-// whose color is Undefined gets nil. Collective (MPI 4.1, section 7.4.2).
+// whose color is Undefined gets nil.
+//
+// Of an intercommunicator it makes intercommunicators: each has the ranks of a color in
+// either group, and a rank whose color nobody in the other group gave gets nil.
+// Collective, in both groups of an intercommunicator (MPI 4.1, section 7.4.2).
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	const op = "Split"
 	if err := c.usable(op); err != nil {
@@ -55,22 +58,25 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	if color < 0 && color != Undefined {
 		return nil, c.fail(opErrorf(ErrArg, op, "color %d: need 0 or more, or Undefined", color))
 	}
-	all := make([]splitEntry, c.Size())
-	mine := []splitEntry{{int64(color), int64(key), uint64(c.leadContext())}}
-	if err := done(iallgather(c, op, mine, all)); err != nil || color == Undefined {
-		return nil, err
-	}
-	members := groupOf(all, int64(color))
-	peers := make([]engine.PeerID, len(members))
-	for i, r := range members {
-		peers[i] = c.peers[r]
-	}
-	id := engine.ContextID(all[members[0]].Context)
-	return c.derive(fmt.Sprintf("%s/%d", c.name, color), slices.Index(members, c.rank), peers, id), nil
+	return c.split(op, fmt.Sprintf("%s/%d", c.Name(), color), color, key)
 }
 
-// groupOf returns the ranks of a color in their new order.
-func groupOf(all []splitEntry, color int64) []int {
+// split is Split of checked arguments into communicators that get the name.
+func (c *Comm) split(op, name string, color, key int) (*Comm, error) {
+	all, err := gatherEntries(c, op, splitEntry{int64(color), int64(key), uint64(c.job.leadContext())})
+	if err != nil || color == Undefined {
+		return nil, err
+	}
+	if c.IsInter() {
+		return c.splitInter(name, all, int64(color)), nil
+	}
+	members := membersOf(all, int64(color))
+	id := engine.ContextID(all[members[0]].Context)
+	return c.derive(name, slices.Index(members, c.rank), pick(c.group, members), id), nil
+}
+
+// membersOf returns the ranks of a color in their new order.
+func membersOf(all []splitEntry, color int64) []int {
 	var members []int
 	for r, e := range all {
 		if e.Color == color {
@@ -79,6 +85,15 @@ func groupOf(all []splitEntry, color int64) []int {
 	}
 	slices.SortStableFunc(members, func(a, b int) int { return cmp.Compare(all[a].Key, all[b].Key) })
 	return members
+}
+
+// pick returns the peers with the given ranks.
+func pick(peers []engine.PeerID, ranks []int) []engine.PeerID {
+	picked := make([]engine.PeerID, len(ranks))
+	for i, r := range ranks {
+		picked[i] = peers[r]
+	}
+	return picked
 }
 
 // World is the communicator of all ranks of the job that c belongs to.

@@ -35,27 +35,12 @@ type job struct {
 	abort   func(code int, message string) // ends the whole job; may not return
 	metrics *metrics.Server                // nil if not asked for
 
-	nextContext atomic.Uint32 // number of the next context that this rank leads
+	nextContext atomic.Uint32 // how many contexts this rank has led
 	finalized   atomic.Bool
 
 	ctx    context.Context // ends when the job does
 	cancel context.CancelCauseFunc
 	events sync.WaitGroup // waits for watch
-}
-
-// The contexts that every job has: of the world, of the barrier of Finalize, and
-// of each rank's self. Each number stands for two: point-to-point and collective.
-const (
-	contextWorld = iota
-	contextFinalize
-	contextSelf
-	contextFirst
-)
-
-// contextID is the job-wide name of the n-th context that a rank leads: nobody
-// needs to agree on it, so goroutines may make communicators side by side.
-func contextID(leader, n int) engine.ContextID {
-	return engine.ContextID(leader)<<32 | engine.ContextID(n)<<1
 }
 
 // startJob joins the job that session leads to. l is left when the job is, or here if
@@ -74,7 +59,6 @@ func startJob(ctx context.Context, session boot.Session, set settings, l *local)
 	}
 	j.kill = sync.OnceValue(j.engine.Kill)
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
-	j.nextContext.Store(contextFirst)
 	if err := j.connect(ctx, info, set); err != nil {
 		j.cancel(err)
 		return nil, errors.Join(err, j.kill(), l.leave())

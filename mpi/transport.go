@@ -23,7 +23,7 @@ func (c *Comm) Transport(rank int) string {
 	if rank < 0 || rank >= len(c.peers) {
 		return ""
 	}
-	if rank == c.rank {
+	if int(c.peers[rank]) == c.job.engine.Rank() {
 		return "self"
 	}
 	return c.job.engine.Peer(c.peers[rank]).Way.String()

@@ -1,0 +1,228 @@
+//go:build linux
+
+package mpi
+
+import (
+	"slices"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// deriveInter makes an intercommunicator of a local group, in which the calling rank has
+// the given rank, and a remote group. It inherits c's error handler and context.Context.
+// low says that the local group is the first of the two; the other side says that it is not.
+func (c *Comm) deriveInter(name string, rank int, group, remote []engine.PeerID, low bool, id engine.ContextID) *Comm {
+	n := c.derive(name, rank, remote, id)
+	n.group, n.places, n.low = group, nil, low
+	first, second := n.sides()
+	among := rank
+	if !low {
+		among += len(first)
+	}
+	n.inner = newComm(c.job, name+" (local group)", rank, group, 0)
+	n.both = newComm(c.job, name+" (both groups)", among, slices.Concat(first, second), 0)
+	// What fails inside fails for the intercommunicator, and its error handler decides.
+	outer := &Comm{comm: n.comm}
+	n.inner.SetErrhandler(func(_ *Comm, err *Error) error { return outer.fail(err) })
+	n.both.SetErrhandler(func(_ *Comm, err *Error) error { return outer.fail(err) })
+	n.setContext(id)
+	return n
+}
+
+// sides returns both groups of an intercommunicator in the order on which all ranks agree.
+func (c *Comm) sides() (low, high []engine.PeerID) {
+	if c.low {
+		return c.group, c.peers
+	}
+	return c.peers, c.group
+}
+
+// IsInter reports whether c is an intercommunicator, whose messages go between the ranks
+// of two groups: every rank argument and every source is a rank of the other group
+// (MPI 4.1, section 7.6.1, MPI_Comm_test_inter).
+func (c *Comm) IsInter() bool { return c.inner != nil }
+
+// RemoteSize is the number of ranks in the other group of an intercommunicator; 0 if c is
+// none (MPI 4.1, section 7.6.1).
+func (c *Comm) RemoteSize() int {
+	if !c.IsInter() {
+		return 0
+	}
+	return len(c.peers)
+}
+
+// RemoteGroup is the other group of an intercommunicator; the empty group if c is none
+// (MPI 4.1, section 7.6.1).
+func (c *Comm) RemoteGroup() *Group {
+	if !c.IsInter() {
+		return GroupEmpty
+	}
+	return &Group{job: c.job, members: c.peers, ranks: c.ranks}
+}
+
+// offer is what the leaders of two groups tell each other to make an intercommunicator.
+type offer struct {
+	Context uint64  // that the leader leads
+	Members []int32 // world ranks of its group
+}
+
+// plan is what a leader then tells its group.
+type plan struct {
+	Context uint64
+	Low     bool    // its group is the first of the two
+	Members []int32 // of the other group
+	Class   int     // ErrorClass of what went wrong; Success if nothing did
+	Problem string
+}
+
+// IntercommCreate makes an intercommunicator of the ranks of c, the local group, and
+// those of another communicator, whose ranks call it too. Each group has a leader, the
+// rank localLeader of c. The leaders find each other in peer, where the other leader has
+// the rank remoteLeader; both give the same tag, by which they tell this creation from
+// others that they make in peer at the same time. It does not interfere with messages and
+// collectives of peer. peer, remoteLeader and tag count at the leader only, and peer may
+// be an intercommunicator.
+//
+// The groups must have no rank in common (ErrComm). What a leader finds wrong all ranks of
+// its group get as an error. It waits for all ranks of c and for the other leader.
+// Collective over both groups (MPI 4.1, section 7.6.2).
+func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
+	const op = "IntercommCreate"
+	if err := c.checkLocal(op, localLeader); err != nil {
+		return nil, c.fail(err)
+	}
+	agreed := make([]plan, 1)
+	if c.rank == localLeader {
+		var err *Error
+		if agreed[0], err = c.meet(op, peer, remoteLeader, tag); err != nil {
+			agreed[0] = plan{Class: int(err.Class), Problem: err.Cause.Error()}
+		}
+	}
+	if err := done(ibcast(c, op, agreed, localLeader)); err != nil {
+		return nil, err
+	}
+	p := agreed[0]
+	if p.Class != int(Success) {
+		return nil, c.fail(opErrorf(ErrorClass(p.Class), op, "%s", p.Problem))
+	}
+	remote := make([]engine.PeerID, len(p.Members))
+	for i, m := range p.Members {
+		remote[i] = engine.PeerID(m)
+	}
+	return c.deriveInter(c.Name()+"+inter", c.rank, c.group, remote, p.Low, engine.ContextID(p.Context)), nil
+}
+
+func (c *Comm) checkLocal(op string, localLeader int) *Error {
+	switch err := c.usable(op); {
+	case err != nil:
+		return err
+	case c.IsInter():
+		return opErrorf(ErrComm, op, "the local communicator %s is an intercommunicator: need one of one group", c)
+	case localLeader < 0 || localLeader >= c.Size():
+		return opErrorf(ErrRank, op, "local leader %d: need 0 to %d", localLeader, c.Size()-1)
+	}
+	return nil
+}
+
+// meet is the leader's talk with the other leader.
+func (c *Comm) meet(op string, peer *Comm, remoteLeader, tag int) (plan, *Error) {
+	if err := c.checkMeeting(op, peer, remoteLeader, tag); err != nil {
+		return plan{}, err
+	}
+	room := newComm(peer.job, peer.Name(), peer.rank, peer.peers, peer.p2p|leaderPurpose)
+	room.SetErrhandler(ErrorsReturn)
+	room.ctx = c.ctx
+	mine := []offer{{Context: uint64(c.job.leadContext())}}
+	for _, p := range c.group {
+		mine[0].Members = append(mine[0].Members, int32(p))
+	}
+	in, out := irecvNew[offer](room, op, remoteLeader, tag), isend(room, op, modeStandard, mine, remoteLeader, tag)
+	if _, err := WaitAll(in.Request, out); err != nil {
+		return plan{}, opError(classOr(err, ErrOther), op, err)
+	}
+	theirs := in.Data()[0]
+	for _, m := range theirs.Members {
+		if r := slices.Index(c.group, engine.PeerID(m)); r >= 0 {
+			return plan{}, opErrorf(ErrComm, op, "rank %d of %q is in the remote group too: the groups of an intercommunicator have no rank in common", r, c.Name())
+		}
+	}
+	return plan{
+		Context: min(mine[0].Context, theirs.Context), Low: mine[0].Context < theirs.Context, Members: theirs.Members,
+	}, nil
+}
+
+func (c *Comm) checkMeeting(op string, peer *Comm, remoteLeader, tag int) *Error {
+	if err := peer.usable(op); err != nil {
+		return opErrorf(err.Class, op, "the peer communicator: %w", err.Cause)
+	}
+	if peer.job != c.job {
+		return opErrorf(ErrComm, op, "the peer communicator %s belongs to another rank", peer)
+	}
+	if remoteLeader < 0 || remoteLeader >= len(peer.peers) {
+		return opErrorf(ErrRank, op, "remote leader %d: need 0 to %d", remoteLeader, len(peer.peers)-1)
+	}
+	if int(peer.peers[remoteLeader]) == c.job.engine.Rank() {
+		return opErrorf(ErrRank, op, "remote leader %d is the local leader itself", remoteLeader)
+	}
+	return checkTag(op, tag, false)
+}
+
+// splitInter makes the intercommunicator of a color from what all ranks of both groups have
+// given; nil if one of the groups has no such rank.
+func (c *Comm) splitInter(name string, all []splitEntry, color int64) *Comm {
+	low, high := c.sides()
+	lows, highs := membersOf(all[:len(low)], color), membersOf(all[len(low):], color)
+	if len(lows) == 0 || len(highs) == 0 {
+		return nil
+	}
+	id := engine.ContextID(all[lows[0]].Context)
+	mine, group, remote := lows, pick(low, lows), pick(high, highs)
+	if !c.low {
+		mine, group, remote = highs, remote, group
+	}
+	return c.deriveInter(name, slices.Index(mine, c.rank), group, remote, c.low, id)
+}
+
+// Merge makes a communicator of both groups of an intercommunicator. The ranks of the
+// group that gives high come after the others; all ranks of a group give the same
+// (ErrArg). If both groups give the same, one of them comes first, for all ranks the same.
+// Collective over both groups (MPI 4.1, section 7.6.2, MPI_Intercomm_merge).
+func (c *Comm) Merge(high bool) (*Comm, error) {
+	const op = "Merge"
+	if err := c.usable(op); err != nil {
+		return nil, c.fail(err)
+	}
+	if !c.IsInter() {
+		return nil, c.fail(opErrorf(ErrComm, op, "%s is no intercommunicator", c))
+	}
+	mine := splitEntry{Context: uint64(c.job.leadContext())}
+	if high {
+		mine.Color = 1
+	}
+	all, err := gatherEntries(c, op, mine)
+	if err != nil {
+		return nil, err
+	}
+	first, second := c.sides()
+	if err := sameColor(op, all[:len(first)], all[len(first):]); err != nil {
+		return nil, c.fail(err)
+	}
+	if all[0].Color > all[len(first)].Color {
+		first, second = second, first
+	}
+	members := slices.Concat(first, second)
+	rank := slices.Index(members, engine.PeerID(c.job.engine.Rank()))
+	return c.derive(c.Name()+"+merged", rank, members, engine.ContextID(all[0].Context)), nil
+}
+
+// sameColor checks that all ranks of a side have given the same.
+func sameColor(op string, sides ...[]splitEntry) *Error {
+	for _, side := range sides {
+		for r, e := range side {
+			if e.Color != side[0].Color {
+				return opErrorf(ErrArg, op, "in one group rank 0 says high %v and rank %d says %v: need the same of all", side[0].Color != 0, r, e.Color != 0)
+			}
+		}
+	}
+	return nil
+}
