@@ -27,13 +27,14 @@ type card struct {
 	Segment string `json:"segment,omitempty"` // equal for ranks that share memory; "" if this one shares none
 	Cliques int    `json:"cliques,omitempty"` // FITMPI_CLIQUES; 0 if it is not set
 	Clique  int    `json:"clique,omitempty"`  // which of them has this rank
+	Coll    string `json:"coll,omitempty"`    // FITMPI_COLL in its normal form; "" if it chooses nothing
 }
 
 // newCard is the card of a rank that accepts peers at addr.
 func newCard(info boot.Info, set settings, l *local, addr netip.AddrPort) card {
 	c := card{
 		Addr: addr.String(), Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
-		Place: sys.BootID(), Process: l.token, Cliques: set.cliques,
+		Place: sys.BootID(), Process: l.token, Cliques: set.cliques, Coll: set.coll.String(),
 	}
 	if c.Place == "" {
 		c.Place = "host " + info.Host
@@ -58,6 +59,10 @@ func readCards(raw [][]byte) ([]card, error) {
 		if cards[r].Cliques != cards[0].Cliques {
 			return nil, fmt.Errorf("%s is %d at rank 0 and %d at rank %d (0: not set): every rank needs the same value",
 				envCliques, cards[0].Cliques, cards[r].Cliques, r)
+		}
+		if cards[r].Coll != cards[0].Coll {
+			return nil, fmt.Errorf("%s is %q at rank 0 and %q at rank %d (\"\": nothing chosen): every rank needs the same value",
+				envColl, cards[0].Coll, cards[r].Coll, r)
 		}
 	}
 	return cards, nil

@@ -134,6 +134,11 @@ func TestReadCards(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "FITMPI_CLIQUES is 2 at rank 0 and 4 at rank 3") {
 		t.Errorf("ranks that differ in cliques: %v", err)
 	}
+	cards[3].Cliques, cards[2].Coll = 2, "allreduce=ring"
+	_, err = readCards(raw(cards))
+	if err == nil || !strings.Contains(err.Error(), `FITMPI_COLL is "" at rank 0 and "allreduce=ring" at rank 2`) {
+		t.Errorf("ranks that differ in algorithms: %v", err)
+	}
 	_, err = readCards([][]byte{[]byte("{}"), []byte("{")})
 	if err == nil || !strings.Contains(err.Error(), "the card of rank 1") {
 		t.Errorf("a broken card: %v", err)

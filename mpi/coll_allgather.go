@@ -4,11 +4,17 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/internal/coll"
 
-// Allgather is Gather whose result every rank gets (MPI 4.1, section 6.7).
+// Allgather is Gather whose result every rank gets; in may be the part of out that it
+// goes to (MPI 4.1, section 6.7).
 func Allgather[T any](c *Comm, in, out []T) error { return done(iallgather(c, "Allgather", in, out)) }
 
 // Iallgather starts an Allgather (MPI 4.1, section 6.12.5).
 func Iallgather[T any](c *Comm, in, out []T) *Request { return iallgather(c, "Iallgather", in, out) }
+
+// AllgatherInit makes a persistent Allgather (MPI 4.1, section 6.13.5).
+func AllgatherInit[T any](c *Comm, in, out []T) *Request {
+	return iallgather(c, "AllgatherInit", in, out)
+}
 
 func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	e, err := collElem[T](c, op, 0)
@@ -23,13 +29,13 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 		return allgatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)))
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Allgather(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out[:n]))
+		coll.Allgather(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), bytesOf(in), bytesOf(out[:n]))
 		return nil
 	}, nil)
 }
 
-// Allgatherv is Gatherv whose result every rank gets; all give the same counts
-// (MPI 4.1, section 6.7).
+// Allgatherv is Gatherv whose result every rank gets; all give the same counts. in may
+// be this rank's block of out (MPI 4.1, section 6.7).
 func Allgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
 	return done(iallgatherv(c, "Allgatherv", in, out, counts, displs))
 }
@@ -37,6 +43,11 @@ func Allgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
 // Iallgatherv starts an Allgatherv (MPI 4.1, section 6.12.5).
 func Iallgatherv[T any](c *Comm, in, out []T, counts, displs []int) *Request {
 	return iallgatherv(c, "Iallgatherv", in, out, counts, displs)
+}
+
+// AllgathervInit makes a persistent Allgatherv (MPI 4.1, section 6.13.5).
+func AllgathervInit[T any](c *Comm, in, out []T, counts, displs []int) *Request {
+	return iallgatherv(c, "AllgathervInit", in, out, counts, displs)
 }
 
 func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *Request {
@@ -56,19 +67,20 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	}
 	return startColl(c, op, func(g coll.Graph) error {
 		cs, ds := bl.bytes(e.size)
-		coll.Allgatherv(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out), cs, ds)
+		coll.Allgatherv(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), bytesOf(in), bytesOf(out), cs, ds)
 		return nil
 	}, nil)
 }
 
 func allgatherObjects[T any](c *Comm, op string, in, out []T, bl blocks) *Request {
+	var mine []byte
 	all := make([][]byte, c.Size())
-	return startColl(c, op, func(g coll.Graph) error {
-		mine, err := encodeObjects(nil, in)
-		if err != nil {
-			return opError(ErrType, op, err)
-		}
-		coll.AllgatherObject(g, c.rank, c.Size(), &mine, all)
-		return nil
-	}, func() error { return decodeBlocks(all, out, bl) })
+	return collective{
+		prepare: func() error { return encodeInto(op, &mine, in) },
+		build: func(g coll.Graph) error {
+			coll.AllgatherObject(g, c.rank, c.Size(), &mine, all)
+			return nil
+		},
+		deliver: func() error { return decodeBlocks(all, out, bl) },
+	}.start(c, op)
 }

@@ -5,24 +5,27 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Alltoall sends the r-th block of in to rank r and receives the r-th block of
-// out from it; in and out hold Size equal blocks (MPI 4.1, section 6.8).
+// out from it; in and out hold Size equal blocks and may be the same slice
+// (MPI 4.1, section 6.8).
 func Alltoall[T any](c *Comm, in, out []T) error { return done(ialltoall(c, "Alltoall", in, out)) }
 
 // Ialltoall starts an Alltoall (MPI 4.1, section 6.12.6).
 func Ialltoall[T any](c *Comm, in, out []T) *Request { return ialltoall(c, "Ialltoall", in, out) }
 
+// AlltoallInit makes a persistent Alltoall (MPI 4.1, section 6.13.6).
+func AlltoallInit[T any](c *Comm, in, out []T) *Request {
+	return ialltoall(c, "AlltoallInit", in, out)
+}
+
 func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
-	e := elemOf[T]()
-	if err := c.checkColl(op, 0); err != nil {
-		return failedRequest(c, err)
+	e, err := collElem[T](c, op, 0)
+	if err == nil {
+		err = c.checkMultiple(op, len(in))
 	}
-	switch {
-	case e.err != nil:
-		return failedRequest(c, opError(ErrType, op, e.err))
-	case len(in)%c.Size() != 0:
-		return failedRequest(c, opErrorf(ErrCount, op, "in holds %d elements: need a multiple of %d, the number of ranks", len(in), c.Size()))
+	if err == nil {
+		err = checkLen(op, "out", len(out), len(in))
 	}
-	if err := checkLen(op, "out", len(out), len(in)); err != nil {
+	if err != nil {
 		return failedRequest(c, err)
 	}
 	if !e.plain {
@@ -30,14 +33,15 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 		return alltoallObjects(c, op, in, bl, out, bl)
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Alltoall(g, coll.Auto, c.rank, c.Size(), bytesOf(in), bytesOf(out[:len(in)]))
+		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), bytesOf(in), bytesOf(out[:len(in)]))
 		return nil
 	}, nil)
 }
 
 // Alltoallv is Alltoall of blocks of different lengths: sendCounts[r] elements
 // of in[sendDispls[r]:] go to rank r, recvCounts[r] from it to
-// out[recvDispls[r]:]. Displacements nil mean without gaps (MPI 4.1, section 6.8).
+// out[recvDispls[r]:]. Displacements nil mean without gaps. in and out may be the same
+// slice (MPI 4.1, section 6.8).
 func Alltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) error {
 	return done(ialltoallv(c, "Alltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
 }
@@ -45,6 +49,11 @@ func Alltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, re
 // Ialltoallv starts an Alltoallv (MPI 4.1, section 6.12.6).
 func Ialltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
 	return ialltoallv(c, "Ialltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+}
+
+// AlltoallvInit makes a persistent Alltoallv (MPI 4.1, section 6.13.6).
+func AlltoallvInit[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
+	return ialltoallv(c, "AlltoallvInit", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
 }
 
 func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
@@ -75,13 +84,13 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 }
 
 func alltoallObjects[T any](c *Comm, op string, in []T, from blocks, out []T, to blocks) *Request {
-	recv := make([][]byte, c.Size())
-	return startColl(c, op, func(g coll.Graph) error {
-		send, err := encodeBlocks(op, in, from)
-		if err != nil {
-			return err
-		}
-		coll.AlltoallObject(g, c.rank, c.Size(), send, recv)
-		return nil
-	}, func() error { return decodeBlocks(recv, out, to) })
+	send, recv := make([][]byte, c.Size()), make([][]byte, c.Size())
+	return collective{
+		prepare: func() error { return encodeBlocks(op, send, in, from) },
+		build: func(g coll.Graph) error {
+			coll.AlltoallObject(g, c.rank, c.Size(), send, recv)
+			return nil
+		},
+		deliver: func() error { return decodeBlocks(recv, out, to) },
+	}.start(c, op)
 }

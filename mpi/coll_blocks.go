@@ -44,6 +44,15 @@ func packed(counts []int) []int {
 	return displs
 }
 
+// total is the number of elements of packed blocks.
+func (bl blocks) total() int {
+	n := 0
+	for _, k := range bl.counts {
+		n += k
+	}
+	return n
+}
+
 // bytes converts to bytes.
 func (bl blocks) bytes(size int) (counts, displs []int) {
 	counts, displs = make([]int, len(bl.counts)), make([]int, len(bl.counts))
@@ -51,6 +60,14 @@ func (bl blocks) bytes(size int) (counts, displs []int) {
 		counts[r], displs[r] = bl.counts[r]*size, bl.displs[r]*size
 	}
 	return counts, displs
+}
+
+// checkMultiple says that a buffer of n elements, in, cannot be one block for each rank.
+func (c *Comm) checkMultiple(op string, n int) *Error {
+	if n%c.Size() != 0 {
+		return opErrorf(ErrCount, op, "in holds %d elements: need a multiple of %d, the number of ranks", n, c.Size())
+	}
+	return nil
 }
 
 // checkOwn compares a rank's block with what it contributes itself.

@@ -5,7 +5,8 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Gather collects in of every rank, all of the same length, in out of rank root,
-// in the order of the ranks; out is ignored elsewhere (MPI 4.1, section 6.5).
+// in the order of the ranks; out is ignored elsewhere. At the root in may be the part of
+// out that it goes to (MPI 4.1, section 6.5).
 func Gather[T any](c *Comm, in, out []T, root int) error {
 	return done(igather(c, "Gather", in, out, root))
 }
@@ -13,6 +14,11 @@ func Gather[T any](c *Comm, in, out []T, root int) error {
 // Igather starts a Gather (MPI 4.1, section 6.12.3).
 func Igather[T any](c *Comm, in, out []T, root int) *Request {
 	return igather(c, "Igather", in, out, root)
+}
+
+// GatherInit makes a persistent Gather (MPI 4.1, section 6.13.3).
+func GatherInit[T any](c *Comm, in, out []T, root int) *Request {
+	return igather(c, "GatherInit", in, out, root)
 }
 
 func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
@@ -31,14 +37,15 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 		return gatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)), root)
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Gather(g, coll.Auto, c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
+		coll.Gather(g, c.algorithm(coll.KindGather), c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
 		return nil
 	}, nil)
 }
 
 // Gatherv is Gather of blocks of different lengths: counts[r] elements of rank r
 // go to out[displs[r]:]. displs nil packs them without gaps. out, counts and
-// displs count at the root only (MPI 4.1, section 6.5).
+// displs count at the root only, where in may be its block of out
+// (MPI 4.1, section 6.5).
 func Gatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) error {
 	return done(igatherv(c, "Gatherv", in, out, counts, displs, root))
 }
@@ -46,6 +53,11 @@ func Gatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) error 
 // Igatherv starts a Gatherv (MPI 4.1, section 6.12.3).
 func Igatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) *Request {
 	return igatherv(c, "Igatherv", in, out, counts, displs, root)
+}
+
+// GathervInit makes a persistent Gatherv (MPI 4.1, section 6.13.3).
+func GathervInit[T any](c *Comm, in, out []T, counts, displs []int, root int) *Request {
+	return igatherv(c, "GathervInit", in, out, counts, displs, root)
 }
 
 func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root int) *Request {
@@ -74,19 +86,19 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 }
 
 func gatherObjects[T any](c *Comm, op string, in, out []T, bl blocks, root int) *Request {
+	var mine []byte
 	all := make([][]byte, c.Size())
-	deliver := func() error { return decodeBlocks(all, out, bl) }
-	if c.rank != root {
-		deliver = nil
+	x := collective{
+		prepare: func() error { return encodeInto(op, &mine, in) },
+		build: func(g coll.Graph) error {
+			coll.GatherObject(g, c.rank, c.Size(), root, &mine, all)
+			return nil
+		},
 	}
-	return startColl(c, op, func(g coll.Graph) error {
-		mine, err := encodeObjects(nil, in)
-		if err != nil {
-			return opError(ErrType, op, err)
-		}
-		coll.GatherObject(g, c.rank, c.Size(), root, &mine, all)
-		return nil
-	}, deliver)
+	if c.rank == root {
+		x.deliver = func() error { return decodeBlocks(all, out, bl) }
+	}
+	return x.start(c, op)
 }
 
 // decodeBlocks deserialises all[r] into the block of rank r.
@@ -99,15 +111,12 @@ func decodeBlocks[T any](all [][]byte, out []T, bl blocks) error {
 	return nil
 }
 
-// encodeBlocks serialises the block of each rank.
-func encodeBlocks[T any](op string, in []T, bl blocks) ([][]byte, error) {
-	all := make([][]byte, len(bl.counts))
+// encodeBlocks serialises the block of each rank r into all[r].
+func encodeBlocks[T any](op string, all [][]byte, in []T, bl blocks) error {
 	for r := range all {
-		b, err := encodeObjects(nil, in[bl.displs[r]:bl.displs[r]+bl.counts[r]])
-		if err != nil {
-			return nil, opError(ErrType, op, err)
+		if err := encodeInto(op, &all[r], in[bl.displs[r]:bl.displs[r]+bl.counts[r]]); err != nil {
+			return err
 		}
-		all[r] = b
 	}
-	return all, nil
+	return nil
 }

@@ -19,6 +19,11 @@ func Ireduce[T any](c *Comm, in, out []T, op Op[T], root int) *Request {
 	return ireduce(c, "Ireduce", in, out, op, root)
 }
 
+// ReduceInit makes a persistent Reduce (MPI 4.1, section 6.13.7).
+func ReduceInit[T any](c *Comm, in, out []T, op Op[T], root int) *Request {
+	return ireduce(c, "ReduceInit", in, out, op, root)
+}
+
 func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request {
 	if c.rank != root {
 		out = nil
@@ -26,7 +31,7 @@ func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request
 	return ireduction(c, op, in, out, f, root, reduction{
 		wantsOut: c.rank == root,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
-			coll.Reduce(g, coll.Auto, c.rank, c.Size(), root, in, out, red)
+			coll.Reduce(g, c.algorithm(coll.KindReduce), c.rank, c.Size(), root, in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ReduceObject(g, c.rank, c.Size(), root, red) },
 	})
@@ -44,35 +49,45 @@ func Iallreduce[T any](c *Comm, in, out []T, op Op[T]) *Request {
 	return iallreduce(c, "Iallreduce", in, out, op)
 }
 
+// AllreduceInit makes a persistent Allreduce (MPI 4.1, section 6.13.8).
+func AllreduceInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return iallreduce(c, "AllreduceInit", in, out, op)
+}
+
 func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
-			coll.Allreduce(g, coll.Auto, c.rank, c.Size(), in, out, red)
+			coll.Allreduce(g, c.algorithm(coll.KindAllreduce), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.AllreduceObject(g, c.rank, c.Size(), red) },
 	})
 }
 
-// Scan leaves in out of rank r the combination of in of ranks 0 to r
-// (MPI 4.1, section 6.11.1).
+// Scan leaves in out of rank r the combination of in of ranks 0 to r. in and out may be
+// the same slice (MPI 4.1, section 6.11.1).
 func Scan[T any](c *Comm, in, out []T, op Op[T]) error { return done(iscan(c, "Scan", in, out, op)) }
 
 // Iscan starts a Scan (MPI 4.1, section 6.12.11).
 func Iscan[T any](c *Comm, in, out []T, op Op[T]) *Request { return iscan(c, "Iscan", in, out, op) }
 
+// ScanInit makes a persistent Scan (MPI 4.1, section 6.13.11).
+func ScanInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return iscan(c, "ScanInit", in, out, op)
+}
+
 func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
-			coll.Scan(g, coll.Auto, c.rank, c.Size(), in, out, red)
+			coll.Scan(g, c.algorithm(coll.KindScan), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ScanObject(g, c.rank, c.Size(), red) },
 	})
 }
 
-// Exscan is Scan of the ranks below r only; out of rank 0 is left as it is
-// (MPI 4.1, section 6.11.2).
+// Exscan is Scan of the ranks below r only; out of rank 0 is left as it is. in and out
+// may be the same slice (MPI 4.1, section 6.11.2).
 func Exscan[T any](c *Comm, in, out []T, op Op[T]) error {
 	return done(iexscan(c, "Exscan", in, out, op))
 }
@@ -82,11 +97,16 @@ func Iexscan[T any](c *Comm, in, out []T, op Op[T]) *Request {
 	return iexscan(c, "Iexscan", in, out, op)
 }
 
+// ExscanInit makes a persistent Exscan (MPI 4.1, section 6.13.12).
+func ExscanInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return iexscan(c, "ExscanInit", in, out, op)
+}
+
 func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: c.rank > 0,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
-			coll.Exscan(g, coll.Auto, c.rank, c.Size(), in, out, red)
+			coll.Exscan(g, c.algorithm(coll.KindExscan), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ExscanObject(g, c.rank, c.Size(), red) },
 	})
@@ -147,25 +167,19 @@ func reducer[T any](f Op[T], e *elem) coll.Reducer {
 // works on copies: it may change its arguments, and the user's must not change.
 func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], kind reduction) *Request {
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
-	deliver := func() error {
-		if kind.wantsOut {
-			copy(out, acc.v)
-		}
-		return nil
-	}
-	return startColl(c, op, func(g coll.Graph) error {
-		b, err := encodeObjects(nil, in)
-		if err != nil {
-			return opError(ErrType, op, err)
-		}
-		if err := acc.set(b); err != nil {
-			return err
-		}
-		kind.object(g, coll.ObjectReducer{
-			Encode: acc.encode, CombineHigher: acc.combineHigher, CombineLower: acc.combineLower, Set: acc.set,
-		})
-		return nil
-	}, deliver)
+	return collective{
+		prepare: func() error { return acc.load(op, in) },
+		build: func(g coll.Graph) error {
+			kind.object(g, acc.reducer())
+			return nil
+		},
+		deliver: func() error {
+			if kind.wantsOut {
+				copy(out, acc.v)
+			}
+			return nil
+		},
+	}.start(c, op)
 }
 
 // objectAccumulator holds a partial result. Owned by the schedule, one step at a time.
@@ -173,6 +187,19 @@ type objectAccumulator[T any] struct {
 	f Op[T]
 	n int
 	v []T
+}
+
+func (a *objectAccumulator[T]) reducer() coll.ObjectReducer {
+	return coll.ObjectReducer{Encode: a.encode, CombineHigher: a.combineHigher, CombineLower: a.combineLower, Set: a.set}
+}
+
+// load sets the accumulator to a copy of in.
+func (a *objectAccumulator[T]) load(op string, in []T) error {
+	var b []byte
+	if err := encodeInto(op, &b, in); err != nil {
+		return err
+	}
+	return a.set(b)
 }
 
 func (a *objectAccumulator[T]) encode() ([]byte, error) { return encodeObjects(nil, a.v) }

@@ -5,7 +5,8 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Scatter deals in of rank root out to the ranks in equal blocks of len(out)
-// elements; in is ignored elsewhere (MPI 4.1, section 6.6).
+// elements; in is ignored elsewhere. At the root out may be the part of in that it gets
+// (MPI 4.1, section 6.6).
 func Scatter[T any](c *Comm, in, out []T, root int) error {
 	return done(iscatter(c, "Scatter", in, out, root))
 }
@@ -13,6 +14,11 @@ func Scatter[T any](c *Comm, in, out []T, root int) error {
 // Iscatter starts a Scatter (MPI 4.1, section 6.12.4).
 func Iscatter[T any](c *Comm, in, out []T, root int) *Request {
 	return iscatter(c, "Iscatter", in, out, root)
+}
+
+// ScatterInit makes a persistent Scatter (MPI 4.1, section 6.13.4).
+func ScatterInit[T any](c *Comm, in, out []T, root int) *Request {
+	return iscatter(c, "ScatterInit", in, out, root)
 }
 
 func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
@@ -31,14 +37,15 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 		return scatterObjects(c, op, in, equalBlocks(c.Size(), len(out)), out, root)
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Scatter(g, coll.Auto, c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
+		coll.Scatter(g, c.algorithm(coll.KindScatter), c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
 		return nil
 	}, nil)
 }
 
 // Scatterv is Scatter of blocks of different lengths: rank r gets counts[r]
 // elements from in[displs[r]:]. displs nil means without gaps. in, counts and
-// displs count at the root only (MPI 4.1, section 6.6).
+// displs count at the root only, where out may be its block of in
+// (MPI 4.1, section 6.6).
 func Scatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) error {
 	return done(iscatterv(c, "Scatterv", in, counts, displs, out, root))
 }
@@ -46,6 +53,11 @@ func Scatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) e
 // Iscatterv starts a Scatterv (MPI 4.1, section 6.12.4).
 func Iscatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) *Request {
 	return iscatterv(c, "Iscatterv", in, counts, displs, out, root)
+}
+
+// ScattervInit makes a persistent Scatterv (MPI 4.1, section 6.13.4).
+func ScattervInit[T any](c *Comm, in []T, counts, displs []int, out []T, root int) *Request {
+	return iscatterv(c, "ScattervInit", in, counts, displs, out, root)
 }
 
 func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T, root int) *Request {
@@ -75,14 +87,16 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 
 func scatterObjects[T any](c *Comm, op string, in []T, bl blocks, out []T, root int) *Request {
 	var mine []byte
-	return startColl(c, op, func(g coll.Graph) (err error) {
-		var all [][]byte
-		if c.rank == root {
-			if all, err = encodeBlocks(op, in, bl); err != nil {
-				return err
-			}
-		}
-		coll.ScatterObject(g, c.rank, c.Size(), root, all, &mine)
-		return nil
-	}, func() error { return decodeExactly(mine, out) })
+	all := make([][]byte, len(bl.counts))
+	x := collective{
+		build: func(g coll.Graph) error {
+			coll.ScatterObject(g, c.rank, c.Size(), root, all, &mine)
+			return nil
+		},
+		deliver: func() error { return decodeExactly(mine, out) },
+	}
+	if c.rank == root {
+		x.prepare = func() error { return encodeBlocks(op, all, in, bl) }
+	}
+	return x.start(c, op)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
 // The environment variables that a rank reads; fitrun sets some by its options.
@@ -25,6 +26,7 @@ const (
 	envTransport  = "FITMPI_TRANSPORT"   // auto, tcp or shm
 	envShmCopy    = "FITMPI_SHM_COPY"    // how long messages come between processes of a host: ring or read (process_vm_readv)
 	envCliques    = "FITMPI_CLIQUES"     // for experiments: take the ranks of this host for those of so many hosts
+	envColl       = "FITMPI_COLL"        // for tests and experiments: algorithms of collectives, such as allreduce=ring,bcast=chain
 	envSendBuffer = "FITMPI_SEND_BUFFER" // size of the library send buffer
 	envShort      = "FITMPI_SHORT_MAX"   // size up to which a payload is copied behind its header
 	envEager      = "FITMPI_EAGER_MAX"   // size up to which a payload follows without permission
@@ -54,6 +56,7 @@ type settings struct {
 	engine.Config
 	transport string // transportAuto, transportTCP or transportShm
 	cliques   int    // FITMPI_CLIQUES; 0 if it is not set
+	coll      coll.Choice
 }
 
 // settingsOf makes a rank's parameters from what the launcher said and the
@@ -77,6 +80,10 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	})
 	v.parse(envTransport, set.parseTransport)
 	v.parse(envCliques, set.parseCliques)
+	v.parse(envColl, func(s string) (err error) {
+		set.coll, err = coll.ParseChoice(s)
+		return err
+	})
 	v.parse(envShmCopy, func(s string) error {
 		if cfg.Fetch = s == "read"; !cfg.Fetch && s != "ring" {
 			return fmt.Errorf("copying %q: choose ring or read", s)

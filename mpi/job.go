@@ -15,6 +15,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/coll"
 	"github.com/fitmpi/fitmpi/metrics"
 )
 
@@ -27,8 +28,9 @@ type job struct {
 	kill    func() error // stops the engine at once; returns when it has stopped
 	logger  *slog.Logger
 	host    string
-	swaps   bool  // this rank's byte order is not that in which the job's messages travel
-	nodes   []int // number of the machine of each rank; nil if all are on one
+	swaps   bool        // this rank's byte order is not that in which the job's messages travel
+	nodes   []int       // number of the machine of each rank; nil if all are on one
+	choice  coll.Choice // of algorithms, by FITMPI_COLL
 	world   *Comm
 	self    *Comm
 	abort   func(code int, message string) // ends the whole job; may not return
@@ -46,7 +48,7 @@ type job struct {
 // that fails; session is the caller's until it succeeds.
 func startJob(ctx context.Context, session boot.Session, set settings, l *local) (*job, error) {
 	info := session.Info()
-	j := &job{session: session, local: l, logger: set.Logger, host: info.Host}
+	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll}
 	cfg := set.Config
 	cfg.Process, cfg.Segment, cfg.Index = l.process, l.segment, info.LocalRank
 	if l.segment != nil {

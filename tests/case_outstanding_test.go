@@ -16,6 +16,9 @@ var outstandingCases = []testCase{
 		sentence: "Multiple nonblocking collective operations can be outstanding on a single communicator; all processes must call them in " +
 			"the same order, and may complete them in any.",
 		run: outstanding},
+	{name: "outstanding/all kinds", section: "6.12",
+		sentence: "Multiple nonblocking collective operations can be outstanding on a single communicator; each completes by itself, in any order.",
+		run:      outstandingKinds},
 	{name: "outstanding/beside messages", section: "6.12",
 		sentence: "Nonblocking collective operations do not match with, nor hold up, point-to-point operations on the same communicator.",
 		run:      collectivesBesideMessages},
@@ -78,6 +81,35 @@ func outstanding(t *T, c *mpi.Comm) {
 		case 3:
 			want(t, "strings", words[k][0], eachRank(p, func(r int) string { return fmt.Sprint(r, k, ";") }))
 		}
+	}
+}
+
+// outstandingKinds keeps every collective of plain memory and of objects pending at once, in place and not, and completes
+// them in an order of each rank's own.
+func outstandingKinds(t *T, c *mpi.Comm) {
+	var fs []form
+	for root := range min(c.Size(), 2) {
+		for _, name := range []string{"float64", "matrix", "string", "map"} {
+			for _, n := range []int{2, 3000} {
+				if name == "string" || name == "map" {
+					n = min(n, 4)
+				}
+				fs = append(fs, elementKinds[name].(formed).forms(t, c, n, root, (n+root)%2 == 0)...)
+			}
+		}
+	}
+	rs := make([]*mpi.Request, len(fs))
+	for i, f := range fs {
+		f.set(i)
+		rs[i] = f.start()
+	}
+	for i := range fs {
+		at := (i + c.Rank()*len(fs)/c.Size()) % len(fs)
+		_, err := rs[at].Wait()
+		t.must(err, "I"+fs[at].name)
+	}
+	for i, f := range fs {
+		f.check("outstanding I"+f.name, i)
 	}
 }
 

@@ -2,7 +2,12 @@
 
 package main
 
-import "github.com/fitmpi/fitmpi/mpi"
+import (
+	"os"
+	"strings"
+
+	"github.com/fitmpi/fitmpi/mpi"
+)
 
 // collective is one case of test coll.
 type collective struct {
@@ -19,6 +24,8 @@ func collectiveCases() []collective {
 		{"bcast", prepareBcast},
 		{"reduce", prepareReduce},
 		{"allreduce", prepareSum(mpi.Allreduce[float64])},
+		{"reduce-scatter", prepareReduceScatter},
+		{"reduce-scatter-block", prepareReduceScatterBlock},
 		{"scan", prepareSum(mpi.Scan[float64])},
 		{"exscan", prepareSum(mpi.Exscan[float64])},
 		{"gather", prepareGather},
@@ -42,8 +49,9 @@ func blockingCollectives(e *env) error {
 		return err
 	}
 	for _, c := range chosen {
+		c.name += forcedAlgorithm(c.name)
 		sizes := e.sizes()
-		if c.name == "barrier" {
+		if strings.HasPrefix(c.name, "barrier") {
 			sizes = []int{0}
 		}
 		for _, size := range sizes {
@@ -53,6 +61,20 @@ func blockingCollectives(e *env) error {
 		}
 	}
 	return nil
+}
+
+// forcedAlgorithm is what to add to the name of a case to show the algorithm that
+// FITMPI_COLL, which the library has checked, forces for it.
+func forcedAlgorithm(name string) string {
+	if name == "reduce-scatter-block" || name == "allgatherv" { // share the algorithms of another, unlike the other v forms
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "-block"), "v")
+	}
+	for pair := range strings.SplitSeq(os.Getenv("FITMPI_COLL"), ",") {
+		if kind, alg, _ := strings.Cut(pair, "="); kind == name && alg != "auto" {
+			return " by " + alg
+		}
+	}
+	return ""
 }
 
 // timeCollective measures one collective with one size and reports it.
@@ -120,6 +142,18 @@ func prepareSum(sum func(*mpi.Comm, []float64, []float64, mpi.Op[float64]) error
 		in, out := words(size/8), words(size/8)
 		return func() error { return sum(e.world, in, out, mpi.Sum[float64]) }
 	}
+}
+
+// prepareReduceScatter deals out blocks of size bytes.
+func prepareReduceScatter(e *env, size int) func() error {
+	in, out := words(size/8*e.ranks), words(size/8)
+	counts, _ := e.blocks(size / 8)
+	return func() error { return mpi.ReduceScatter(e.world, in, out, counts, mpi.Sum[float64]) }
+}
+
+func prepareReduceScatterBlock(e *env, size int) func() error {
+	in, out := words(size/8*e.ranks), words(size/8)
+	return func() error { return mpi.ReduceScatterBlock(e.world, in, out, mpi.Sum[float64]) }
 }
 
 func prepareGather(e *env, size int) func() error {

@@ -67,7 +67,7 @@ func TestCollReportsEveryCollective(t *testing.T) {
 		rows := measure(t, ranks, "coll", "-iterations", "3", "-warmup", "1", "-sizes", "8,24")
 		want := []string{"barrier 0 time us 3"}
 		for _, c := range []string{
-			"bcast", "reduce", "allreduce", "scan", "exscan", "gather", "gatherv", "scatter", "scatterv",
+			"bcast", "reduce", "allreduce", "reduce-scatter", "reduce-scatter-block", "scan", "exscan", "gather", "gatherv", "scatter", "scatterv",
 			"allgather", "allgatherv", "alltoall", "alltoallv",
 		} {
 			want = append(want, c+" 8 time us 3", c+" 24 time us 3")
@@ -79,6 +79,19 @@ func TestCollReportsEveryCollective(t *testing.T) {
 func TestCollOfOneCase(t *testing.T) {
 	rows := measure(t, 2, "coll", "-case", "allreduce", "-iterations", "2", "-sizes", "8")
 	wantRows(t, rows, "coll", 2, []string{"allreduce 8 time us 2"})
+}
+
+// Rows name the algorithm that is forced; v forms that have no choice show none.
+func TestCollShowsForcedAlgorithm(t *testing.T) {
+	t.Setenv("FITMPI_COLL", "barrier=dissemination,gather=linear,allgather=bruck,reduce-scatter=ring")
+	for name, want := range map[string]string{
+		"barrier": "barrier by dissemination 0 time us 2", "bcast": "bcast 8 time us 2", "gatherv": "gatherv 8 time us 2",
+		"gather": "gather by linear 8 time us 2", "allgatherv": "allgatherv by bruck 8 time us 2",
+		"reduce-scatter-block": "reduce-scatter-block by ring 8 time us 2",
+	} {
+		rows := measure(t, 2, "coll", "-case", name, "-iterations", "2", "-sizes", "8")
+		wantRows(t, rows, "coll", 2, []string{want})
+	}
 }
 
 // A repetition takes as long as its slowest rank.

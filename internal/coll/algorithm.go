@@ -91,14 +91,27 @@ func (k Kind) String() string {
 	return kinds[k].name
 }
 
+// Kinds lists the collectives.
+func Kinds() []Kind {
+	all := make([]Kind, numKinds)
+	for k := range all {
+		all[k] = Kind(k)
+	}
+	return all
+}
+
 // ParseKind is the inverse of [Kind.String].
 func ParseKind(name string) (Kind, error) {
-	for k := range numKinds {
+	for _, k := range Kinds() {
 		if kinds[k].name == name {
 			return k, nil
 		}
 	}
-	return 0, fmt.Errorf("no collective %q", name)
+	var names []string
+	for _, k := range Kinds() {
+		names = append(names, k.String())
+	}
+	return 0, fmt.Errorf("no collective %q, want one of %s", name, strings.Join(names, ", "))
 }
 
 // Algorithms lists the algorithms of the collective, without Auto.

@@ -1,6 +1,7 @@
 package coll
 
-// Alltoall sends block r of in to rank r, which has it as block rank of out; a block is len(in)/size bytes (MPI 4.1, 6.8).
+// Alltoall sends block r of in to rank r, which has it as block rank of out; a block is len(in)/size bytes (MPI 4.1, 6.8). In place:
+// in and out may be the same.
 //
 //   - Bruck (see [Allgather]): round k moves, packed in one message, all blocks whose distance has bit k. lg p rounds, (m/2) p lg p
 //     bytes for blocks of m, and copies.
@@ -15,11 +16,13 @@ func Alltoall(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...S
 	if !KindAlltoall.Has(alg) {
 		alg = ChooseAlltoall(size, m)
 	}
+	if alg == Bruck {
+		return alltoallBruck(g, rank, size, in, out, m, after) // which copies in
+	}
+	in, after = apart(g, in, out, after)
 	counts, displs := even(size, m)
 	x := exchange{in, out, counts, displs, counts, displs}
 	switch alg {
-	case Bruck:
-		return alltoallBruck(g, rank, size, in, out, m, after)
 	case Pairwise:
 		return x.run(g, rank, size, pairwiseWindow, after)
 	case Linear:
@@ -30,11 +33,22 @@ func Alltoall(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...S
 }
 
 // Alltoallv sends the sendCounts[r] bytes at sendDispls[r] of in to rank r, and receives recvCounts[r] bytes from it at recvDispls[r]
-// of out (MPI 4.1, 6.8). Linear; empty blocks are not sent, so that a sparse pattern costs what it moves.
+// of out (MPI 4.1, 6.8). Linear; empty blocks are not sent, so that a sparse pattern costs what it moves. In place: in and out may be
+// the same.
 func Alltoallv(g Graph, rank, size int, in []byte, sendCounts, sendDispls []int,
 	out []byte, recvCounts, recvDispls []int, after ...Step) []Step {
+	in, after = apart(g, in, out, after)
 	x := exchange{in, out, sendCounts, sendDispls, recvCounts, recvDispls}
 	return x.run(g, rank, size, linearWindow, after)
+}
+
+// apart gives an operand that is not changed by what arrives in out: in itself, or a copy if they are the same.
+func apart(g Graph, in, out []byte, after []Step) (operand []byte, done []Step) {
+	if !same(in, out) {
+		return in, after
+	}
+	operand = scratch(g, len(in))
+	return operand, move(g, operand, in, after)
 }
 
 // exchange is a personal message from every rank to every rank.

@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -103,6 +104,39 @@ func concat(acc *string) ObjectReducer {
 		CombineHigher: func(in []byte) error { *acc += string(in); return nil },
 		CombineLower:  func(in []byte) error { *acc = string(in) + *acc; return nil },
 		Set:           func(in []byte) error { *acc = string(in); return nil },
+	}
+}
+
+func TestReduceScatterObject(t *testing.T) {
+	for _, size := range sizes() {
+		seeds(t, 10, func(seed uint64) {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			w, acc, mine := words(rng, size), make([]string, size), make([][]byte, size)
+			reset := func() {
+				clear(mine)
+				for r := range acc {
+					acc[r] = string(w[r])
+				}
+			}
+			build := func(r int, g Graph) []Step {
+				split := func(all [][]byte) error {
+					for q := range all {
+						all[q] = fmt.Appendf(nil, "%d:%s", q, acc[r])
+					}
+					return nil
+				}
+				return ReduceScatterObject(g, r, size, concat(&acc[r]), split, &mine[r])
+			}
+			all := string(bytes.Join(w, nil))
+			simulate(t, seed, size, build, reset, func() error {
+				for r := range size {
+					if err := wantBytes(r, mine[r], fmt.Appendf(nil, "%d:%s", r, all)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
 	}
 }
 

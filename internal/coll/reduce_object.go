@@ -39,6 +39,17 @@ func AllreduceObject(g Graph, rank, size int, red ObjectReducer, after ...Step) 
 	return join(g, with(sent, g.Do(func() error { return red.Set(*data) }, ready...)))
 }
 
+// ReduceScatterObject combines the accumulators of all ranks in that of rank 0 ([ReduceObject]), where split then cuts it into one
+// value for each rank, which becomes *mine of that rank ([ScatterObject]) (MPI 4.1, 6.10). Accumulators are scratch afterwards.
+func ReduceScatterObject(g Graph, rank, size int, red ObjectReducer, split func(all [][]byte) error, mine *[]byte, after ...Step) []Step {
+	all := make([][]byte, size)
+	after = ReduceObject(g, rank, size, 0, red, after...)
+	if rank == 0 {
+		after = []Step{g.Do(func() error { return split(all) }, after...)}
+	}
+	return ScatterObject(g, rank, size, 0, all, mine, after...)
+}
+
 // ScanObject leaves the combination of the accumulators of ranks 0 to r in that of rank r (MPI 4.1, 6.11.1). RecursiveDoubling as
 // in [Scan]: lg p rounds.
 func ScanObject(g Graph, rank, size int, red ObjectReducer, after ...Step) []Step {

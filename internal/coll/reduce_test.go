@@ -166,6 +166,67 @@ func sameBits(t *testing.T, c reduction, alg Algorithm, root int, orig [][]byte,
 	return want
 }
 
+// Every rank gets the same bits in every run of every reduction: what differs between ranks by nature may not differ between runs.
+func TestSameBitsEachRank(t *testing.T) {
+	smallSegments(t)
+	scatters := reduction{kind: KindReduceScatter, build: func(g Graph, alg Algorithm, rank, size, _ int, in, out []byte, red Reducer) []Step {
+		counts := cuts(len(in), red.ElemSize, size)
+		for r := range size {
+			counts[r] = counts[r+1] - counts[r]
+		}
+		return ReduceScatter(g, alg, rank, size, in, out, counts[:size], red)
+	}}
+	for _, commutative := range []bool{false, true} {
+		red := Reducer{ElemSize: 8, Combine: shape, Commutative: commutative}
+		for _, size := range sizes() {
+			orig := vectors(rand.New(rand.NewPCG(uint64(size), 4)), size, 2*size+1)
+			for _, c := range append(reductions[2:], scatters) {
+				for _, alg := range c.kind.Algorithms() {
+					want := make([][]byte, size)
+					seeds(t, 3, func(seed uint64) { sameBitsEachRank(t, c, alg, orig, red, want, seed) })
+				}
+			}
+		}
+	}
+}
+
+// sameBitsEachRank runs c twice and compares the results with want, which the first run sets. Runs of even seeds are in place.
+func sameBitsEachRank(t *testing.T, c reduction, alg Algorithm, orig [][]byte, red Reducer, want [][]byte, seed uint64) {
+	size := len(orig)
+	in, out := make([][]byte, size), make([][]byte, size)
+	for r := range size {
+		in[r] = bytes.Clone(orig[r])
+		if out[r] = in[r]; seed%2 == 1 {
+			out[r] = make([]byte, len(in[r]))
+		}
+	}
+	reset := func() {
+		for r := range size {
+			copy(in[r], orig[r])
+		}
+	}
+	build := func(r int, g Graph) []Step { return c.build(g, alg, r, size, 0, in[r], out[r], red) }
+	simulate(t, seed, size, build, reset, func() error {
+		for r := range size {
+			got := out[r]
+			switch {
+			case c.kind == KindReduceScatter:
+				parts := cuts(len(orig[r]), red.ElemSize, size)
+				got = got[:parts[r+1]-parts[r]]
+			case c.kind == KindExscan && r == 0:
+				got = nil
+			}
+			if want[r] == nil {
+				want[r] = bytes.Clone(got)
+			}
+			if err := wantBytes(r, got, want[r]); err != nil {
+				return fmt.Errorf("%v %v size %d: %w", c.kind, alg, size, err)
+			}
+		}
+		return nil
+	})
+}
+
 func TestReduceScatter(t *testing.T) {
 	smallSegments(t)
 	for _, alg := range algorithms(KindReduceScatter) {

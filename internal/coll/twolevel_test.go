@@ -9,14 +9,15 @@ import (
 // placedSuites are the tests of the collectives that ask who shares a host. They cover every algorithm, roots, lengths, operations
 // that commute or not, operands in place, schedules that run again, and the order of messages.
 var placedSuites = map[string]func(*testing.T){
-	"barrier":       TestBarrier,
-	"bcast":         TestBcast,
-	"gatherscatter": TestGatherScatter,
-	"allgather":     TestAllgather,
-	"reductions":    TestReductions,
-	"samebits":      TestSameBits,
-	"bcastobject":   TestBcastObject,
-	"reduceobjects": TestReduceObjects,
+	"barrier":             TestBarrier,
+	"bcast":               TestBcast,
+	"gatherscatter":       TestGatherScatter,
+	"allgather":           TestAllgather,
+	"reductions":          TestReductions,
+	"samebits":            TestSameBits,
+	"bcastobject":         TestBcastObject,
+	"reduceobjects":       TestReduceObjects,
+	"reducescatterobject": TestReduceScatterObject,
 }
 
 func TestOnHosts(t *testing.T) {

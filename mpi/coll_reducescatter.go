@@ -1,0 +1,95 @@
+//go:build linux
+
+package mpi
+
+import "github.com/fitmpi/fitmpi/internal/coll"
+
+// ReduceScatter combines in of all ranks, element by element and in the order of the
+// ranks, and deals the result out: rank r gets counts[r] elements of it in out, those
+// behind the ones of lower ranks. All ranks give the same counts; in holds their sum. in
+// and out may start at the same place, and the rest of in is lost then
+// (MPI 4.1, section 6.10.2).
+func ReduceScatter[T any](c *Comm, in, out []T, counts []int, op Op[T]) error {
+	return done(ireduceScatter(c, "ReduceScatter", in, out, counts, op))
+}
+
+// IreduceScatter starts a ReduceScatter; the worker does the arithmetic
+// (MPI 4.1, section 6.12.10).
+func IreduceScatter[T any](c *Comm, in, out []T, counts []int, op Op[T]) *Request {
+	return ireduceScatter(c, "IreduceScatter", in, out, counts, op)
+}
+
+// ReduceScatterInit makes a persistent ReduceScatter (MPI 4.1, section 6.13.10).
+func ReduceScatterInit[T any](c *Comm, in, out []T, counts []int, op Op[T]) *Request {
+	return ireduceScatter(c, "ReduceScatterInit", in, out, counts, op)
+}
+
+// ReduceScatterBlock is ReduceScatter in equal blocks: in holds Size of them, and rank r
+// gets the r-th in out. in and out may start at the same place
+// (MPI 4.1, section 6.10.1).
+func ReduceScatterBlock[T any](c *Comm, in, out []T, op Op[T]) error {
+	return done(ireduceScatterBlock(c, "ReduceScatterBlock", in, out, op))
+}
+
+// IreduceScatterBlock starts a ReduceScatterBlock; the worker does the arithmetic
+// (MPI 4.1, section 6.12.9).
+func IreduceScatterBlock[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return ireduceScatterBlock(c, "IreduceScatterBlock", in, out, op)
+}
+
+// ReduceScatterBlockInit makes a persistent ReduceScatterBlock (MPI 4.1, section 6.13.9).
+func ReduceScatterBlockInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return ireduceScatterBlock(c, "ReduceScatterBlockInit", in, out, op)
+}
+
+func ireduceScatterBlock[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
+	if err := c.checkColl(op, 0); err != nil {
+		return failedRequest(c, err)
+	}
+	if err := c.checkMultiple(op, len(in)); err != nil {
+		return failedRequest(c, err)
+	}
+	return ireduceScatter(c, op, in, out, equalBlocks(c.Size(), len(in)/c.Size()).counts, f)
+}
+
+func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T]) *Request {
+	if err := c.checkReduction(op, 0, 0, 0, false, f == nil); err != nil {
+		return failedRequest(c, err)
+	}
+	e := elemOf[T]()
+	if e.err != nil {
+		return failedRequest(c, opError(ErrType, op, e.err))
+	}
+	bl, err := newBlocks(op, "in", c.Size(), len(in), counts, nil)
+	if err == nil {
+		err = checkLen(op, "out", len(out), bl.counts[c.rank])
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	in, out = in[:bl.total()], out[:bl.counts[c.rank]]
+	if !e.plain {
+		return reduceScatterObjects(c, op, in, out, bl, f)
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		counts, _ := bl.bytes(e.size)
+		coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), bytesOf(in), bytesOf(out), counts, reducer(f, e))
+		return nil
+	}, nil)
+}
+
+// reduceScatterObjects is a ReduceScatter of values that travel serialised: rank 0
+// combines them and deals them out.
+func reduceScatterObjects[T any](c *Comm, op string, in, out []T, bl blocks, f Op[T]) *Request {
+	acc := &objectAccumulator[T]{f: f, n: len(in)}
+	var mine []byte
+	return collective{
+		prepare: func() error { return acc.load(op, in) },
+		build: func(g coll.Graph) error {
+			split := func(all [][]byte) error { return encodeBlocks(op, all, acc.v, bl) }
+			coll.ReduceScatterObject(g, c.rank, c.Size(), acc.reducer(), split, &mine)
+			return nil
+		},
+		deliver: func() error { return decodeExactly(mine, out) },
+	}.start(c, op)
+}
