@@ -10,6 +10,11 @@ func Allgather[T any](c *Comm, in, out []T) error { return done(iallgather(c, "A
 // Iallgather starts an Allgather (MPI 4.1, section 6.12.5).
 func Iallgather[T any](c *Comm, in, out []T) *Request { return iallgather(c, "Iallgather", in, out) }
 
+// AllgatherInit makes a persistent Allgather (MPI 4.1, section 6.13.5).
+func AllgatherInit[T any](c *Comm, in, out []T) *Request {
+	return iallgather(c, "AllgatherInit", in, out)
+}
+
 func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	e, err := collElem[T](c, op, 0)
 	if err != nil {
@@ -39,6 +44,11 @@ func Iallgatherv[T any](c *Comm, in, out []T, counts, displs []int) *Request {
 	return iallgatherv(c, "Iallgatherv", in, out, counts, displs)
 }
 
+// AllgathervInit makes a persistent Allgatherv (MPI 4.1, section 6.13.5).
+func AllgathervInit[T any](c *Comm, in, out []T, counts, displs []int) *Request {
+	return iallgatherv(c, "AllgathervInit", in, out, counts, displs)
+}
+
 func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *Request {
 	e, err := collElem[T](c, op, 0)
 	if err != nil {
@@ -62,13 +72,14 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 }
 
 func allgatherObjects[T any](c *Comm, op string, in, out []T, bl blocks) *Request {
+	var mine []byte
 	all := make([][]byte, c.Size())
-	return startColl(c, op, func(g coll.Graph) error {
-		mine, err := encodeObjects(nil, in)
-		if err != nil {
-			return opError(ErrType, op, err)
-		}
-		coll.AllgatherObject(g, c.rank, c.Size(), &mine, all)
-		return nil
-	}, func() error { return decodeBlocks(all, out, bl) })
+	return collective{
+		prepare: func() error { return encodeInto(op, &mine, in) },
+		build: func(g coll.Graph) error {
+			coll.AllgatherObject(g, c.rank, c.Size(), &mine, all)
+			return nil
+		},
+		deliver: func() error { return decodeBlocks(all, out, bl) },
+	}.start(c, op)
 }

@@ -11,6 +11,11 @@ func Alltoall[T any](c *Comm, in, out []T) error { return done(ialltoall(c, "All
 // Ialltoall starts an Alltoall (MPI 4.1, section 6.12.6).
 func Ialltoall[T any](c *Comm, in, out []T) *Request { return ialltoall(c, "Ialltoall", in, out) }
 
+// AlltoallInit makes a persistent Alltoall (MPI 4.1, section 6.13.6).
+func AlltoallInit[T any](c *Comm, in, out []T) *Request {
+	return ialltoall(c, "AlltoallInit", in, out)
+}
+
 func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	e := elemOf[T]()
 	if err := c.checkColl(op, 0); err != nil {
@@ -47,6 +52,11 @@ func Ialltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, r
 	return ialltoallv(c, "Ialltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
 }
 
+// AlltoallvInit makes a persistent Alltoallv (MPI 4.1, section 6.13.6).
+func AlltoallvInit[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
+	return ialltoallv(c, "AlltoallvInit", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+}
+
 func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
 	e, err := collElem[T](c, op, 0)
 	if err != nil {
@@ -75,13 +85,13 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 }
 
 func alltoallObjects[T any](c *Comm, op string, in []T, from blocks, out []T, to blocks) *Request {
-	recv := make([][]byte, c.Size())
-	return startColl(c, op, func(g coll.Graph) error {
-		send, err := encodeBlocks(op, in, from)
-		if err != nil {
-			return err
-		}
-		coll.AlltoallObject(g, c.rank, c.Size(), send, recv)
-		return nil
-	}, func() error { return decodeBlocks(recv, out, to) })
+	send, recv := make([][]byte, c.Size()), make([][]byte, c.Size())
+	return collective{
+		prepare: func() error { return encodeBlocks(op, send, in, from) },
+		build: func(g coll.Graph) error {
+			coll.AlltoallObject(g, c.rank, c.Size(), send, recv)
+			return nil
+		},
+		deliver: func() error { return decodeBlocks(recv, out, to) },
+	}.start(c, op)
 }

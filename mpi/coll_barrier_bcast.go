@@ -11,6 +11,9 @@ func Barrier(c *Comm) error { return done(ibarrier(c, "Barrier")) }
 // one (MPI 4.1, section 6.12.1).
 func Ibarrier(c *Comm) *Request { return ibarrier(c, "Ibarrier") }
 
+// BarrierInit makes a persistent Barrier (MPI 4.1, section 6.13.1).
+func BarrierInit(c *Comm) *Request { return ibarrier(c, "BarrierInit") }
+
 func ibarrier(c *Comm, op string) *Request {
 	if err := c.checkColl(op, 0); err != nil {
 		return failedRequest(c, err)
@@ -32,6 +35,10 @@ func Bcast[T any](c *Comm, buf []T, root int) error { return done(ibcast(c, "Bca
 // Ibcast starts a Bcast (MPI 4.1, section 6.12.2).
 func Ibcast[T any](c *Comm, buf []T, root int) *Request { return ibcast(c, "Ibcast", buf, root) }
 
+// BcastInit makes a persistent Bcast of what buf of rank root holds at each Start
+// (MPI 4.1, section 6.13.2).
+func BcastInit[T any](c *Comm, buf []T, root int) *Request { return ibcast(c, "BcastInit", buf, root) }
+
 func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	e, err := collElem[T](c, op, root)
 	if err != nil {
@@ -48,19 +55,24 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 
 func ibcastObjects[T any](c *Comm, op string, buf []T, root int) *Request {
 	var data []byte
-	deliver := func() error { return decodeExactly(data, buf) }
-	if c.rank == root {
-		deliver = nil
-	}
-	return startColl(c, op, func(g coll.Graph) (err error) {
-		if c.rank == root {
-			if data, err = encodeObjects(nil, buf); err != nil {
-				return opError(ErrType, op, err)
-			}
-		}
+	x := collective{build: func(g coll.Graph) error {
 		coll.BcastObject(g, c.rank, c.Size(), root, &data)
 		return nil
-	}, deliver)
+	}}
+	if c.rank == root {
+		x.prepare = func() error { return encodeInto(op, &data, buf) }
+	} else {
+		x.deliver = func() error { return decodeExactly(data, buf) }
+	}
+	return x.start(c, op)
+}
+
+// encodeInto sets *data to the serialised form of vs, in new memory.
+func encodeInto[T any](op string, data *[]byte, vs []T) (err error) {
+	if *data, err = encodeObjects(nil, vs); err != nil {
+		return opError(ErrType, op, err)
+	}
+	return nil
 }
 
 // decodeExactly deserialises len(into) objects.

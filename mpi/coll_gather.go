@@ -15,6 +15,11 @@ func Igather[T any](c *Comm, in, out []T, root int) *Request {
 	return igather(c, "Igather", in, out, root)
 }
 
+// GatherInit makes a persistent Gather (MPI 4.1, section 6.13.3).
+func GatherInit[T any](c *Comm, in, out []T, root int) *Request {
+	return igather(c, "GatherInit", in, out, root)
+}
+
 func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	e, err := collElem[T](c, op, root)
 	if err != nil {
@@ -48,6 +53,11 @@ func Igatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) *Requ
 	return igatherv(c, "Igatherv", in, out, counts, displs, root)
 }
 
+// GathervInit makes a persistent Gatherv (MPI 4.1, section 6.13.3).
+func GathervInit[T any](c *Comm, in, out []T, counts, displs []int, root int) *Request {
+	return igatherv(c, "GathervInit", in, out, counts, displs, root)
+}
+
 func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root int) *Request {
 	e, err := collElem[T](c, op, root)
 	if err != nil {
@@ -74,19 +84,19 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 }
 
 func gatherObjects[T any](c *Comm, op string, in, out []T, bl blocks, root int) *Request {
+	var mine []byte
 	all := make([][]byte, c.Size())
-	deliver := func() error { return decodeBlocks(all, out, bl) }
-	if c.rank != root {
-		deliver = nil
+	x := collective{
+		prepare: func() error { return encodeInto(op, &mine, in) },
+		build: func(g coll.Graph) error {
+			coll.GatherObject(g, c.rank, c.Size(), root, &mine, all)
+			return nil
+		},
 	}
-	return startColl(c, op, func(g coll.Graph) error {
-		mine, err := encodeObjects(nil, in)
-		if err != nil {
-			return opError(ErrType, op, err)
-		}
-		coll.GatherObject(g, c.rank, c.Size(), root, &mine, all)
-		return nil
-	}, deliver)
+	if c.rank == root {
+		x.deliver = func() error { return decodeBlocks(all, out, bl) }
+	}
+	return x.start(c, op)
 }
 
 // decodeBlocks deserialises all[r] into the block of rank r.
@@ -99,15 +109,12 @@ func decodeBlocks[T any](all [][]byte, out []T, bl blocks) error {
 	return nil
 }
 
-// encodeBlocks serialises the block of each rank.
-func encodeBlocks[T any](op string, in []T, bl blocks) ([][]byte, error) {
-	all := make([][]byte, len(bl.counts))
+// encodeBlocks serialises the block of each rank r into all[r].
+func encodeBlocks[T any](op string, all [][]byte, in []T, bl blocks) error {
 	for r := range all {
-		b, err := encodeObjects(nil, in[bl.displs[r]:bl.displs[r]+bl.counts[r]])
-		if err != nil {
-			return nil, opError(ErrType, op, err)
+		if err := encodeInto(op, &all[r], in[bl.displs[r]:bl.displs[r]+bl.counts[r]]); err != nil {
+			return err
 		}
-		all[r] = b
 	}
-	return all, nil
+	return nil
 }

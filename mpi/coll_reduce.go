@@ -19,6 +19,11 @@ func Ireduce[T any](c *Comm, in, out []T, op Op[T], root int) *Request {
 	return ireduce(c, "Ireduce", in, out, op, root)
 }
 
+// ReduceInit makes a persistent Reduce (MPI 4.1, section 6.13.7).
+func ReduceInit[T any](c *Comm, in, out []T, op Op[T], root int) *Request {
+	return ireduce(c, "ReduceInit", in, out, op, root)
+}
+
 func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request {
 	if c.rank != root {
 		out = nil
@@ -44,6 +49,11 @@ func Iallreduce[T any](c *Comm, in, out []T, op Op[T]) *Request {
 	return iallreduce(c, "Iallreduce", in, out, op)
 }
 
+// AllreduceInit makes a persistent Allreduce (MPI 4.1, section 6.13.8).
+func AllreduceInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return iallreduce(c, "AllreduceInit", in, out, op)
+}
+
 func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
@@ -60,6 +70,11 @@ func Scan[T any](c *Comm, in, out []T, op Op[T]) error { return done(iscan(c, "S
 
 // Iscan starts a Scan (MPI 4.1, section 6.12.11).
 func Iscan[T any](c *Comm, in, out []T, op Op[T]) *Request { return iscan(c, "Iscan", in, out, op) }
+
+// ScanInit makes a persistent Scan (MPI 4.1, section 6.13.11).
+func ScanInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return iscan(c, "ScanInit", in, out, op)
+}
 
 func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, reduction{
@@ -80,6 +95,11 @@ func Exscan[T any](c *Comm, in, out []T, op Op[T]) error {
 // Iexscan starts an Exscan (MPI 4.1, section 6.12.12).
 func Iexscan[T any](c *Comm, in, out []T, op Op[T]) *Request {
 	return iexscan(c, "Iexscan", in, out, op)
+}
+
+// ExscanInit makes a persistent Exscan (MPI 4.1, section 6.13.12).
+func ExscanInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return iexscan(c, "ExscanInit", in, out, op)
 }
 
 func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
@@ -147,25 +167,25 @@ func reducer[T any](f Op[T], e *elem) coll.Reducer {
 // works on copies: it may change its arguments, and the user's must not change.
 func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], kind reduction) *Request {
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
-	deliver := func() error {
-		if kind.wantsOut {
-			copy(out, acc.v)
-		}
-		return nil
-	}
-	return startColl(c, op, func(g coll.Graph) error {
-		b, err := encodeObjects(nil, in)
-		if err != nil {
-			return opError(ErrType, op, err)
-		}
-		if err := acc.set(b); err != nil {
-			return err
-		}
-		kind.object(g, coll.ObjectReducer{
-			Encode: acc.encode, CombineHigher: acc.combineHigher, CombineLower: acc.combineLower, Set: acc.set,
-		})
-		return nil
-	}, deliver)
+	return collective{
+		prepare: func() error {
+			var b []byte
+			if err := encodeInto(op, &b, in); err != nil {
+				return err
+			}
+			return acc.set(b)
+		},
+		build: func(g coll.Graph) error {
+			kind.object(g, acc.reducer())
+			return nil
+		},
+		deliver: func() error {
+			if kind.wantsOut {
+				copy(out, acc.v)
+			}
+			return nil
+		},
+	}.start(c, op)
 }
 
 // objectAccumulator holds a partial result. Owned by the schedule, one step at a time.
@@ -173,6 +193,10 @@ type objectAccumulator[T any] struct {
 	f Op[T]
 	n int
 	v []T
+}
+
+func (a *objectAccumulator[T]) reducer() coll.ObjectReducer {
+	return coll.ObjectReducer{Encode: a.encode, CombineHigher: a.combineHigher, CombineLower: a.combineLower, Set: a.set}
 }
 
 func (a *objectAccumulator[T]) encode() ([]byte, error) { return encodeObjects(nil, a.v) }

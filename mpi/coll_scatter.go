@@ -15,6 +15,11 @@ func Iscatter[T any](c *Comm, in, out []T, root int) *Request {
 	return iscatter(c, "Iscatter", in, out, root)
 }
 
+// ScatterInit makes a persistent Scatter (MPI 4.1, section 6.13.4).
+func ScatterInit[T any](c *Comm, in, out []T, root int) *Request {
+	return iscatter(c, "ScatterInit", in, out, root)
+}
+
 func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	e, err := collElem[T](c, op, root)
 	if err != nil {
@@ -48,6 +53,11 @@ func Iscatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) 
 	return iscatterv(c, "Iscatterv", in, counts, displs, out, root)
 }
 
+// ScattervInit makes a persistent Scatterv (MPI 4.1, section 6.13.4).
+func ScattervInit[T any](c *Comm, in []T, counts, displs []int, out []T, root int) *Request {
+	return iscatterv(c, "ScattervInit", in, counts, displs, out, root)
+}
+
 func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T, root int) *Request {
 	e, err := collElem[T](c, op, root)
 	if err != nil {
@@ -75,14 +85,16 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 
 func scatterObjects[T any](c *Comm, op string, in []T, bl blocks, out []T, root int) *Request {
 	var mine []byte
-	return startColl(c, op, func(g coll.Graph) (err error) {
-		var all [][]byte
-		if c.rank == root {
-			if all, err = encodeBlocks(op, in, bl); err != nil {
-				return err
-			}
-		}
-		coll.ScatterObject(g, c.rank, c.Size(), root, all, &mine)
-		return nil
-	}, func() error { return decodeExactly(mine, out) })
+	all := make([][]byte, len(bl.counts))
+	x := collective{
+		build: func(g coll.Graph) error {
+			coll.ScatterObject(g, c.rank, c.Size(), root, all, &mine)
+			return nil
+		},
+		deliver: func() error { return decodeExactly(mine, out) },
+	}
+	if c.rank == root {
+		x.prepare = func() error { return encodeBlocks(op, all, in, bl) }
+	}
+	return x.start(c, op)
 }

@@ -74,11 +74,28 @@ func (g *graph) Scratch(n int) []byte {
 // graphs recycles graphs with the memory of their schedules.
 var graphs = sync.Pool{New: func() any { return &graph{s: new(engine.Schedule)} }}
 
+// persistentTag tells the tags of persistent collectives from those of others. A
+// communicator numbers either kind in the order of its calls, which is the same at
+// every rank; that of starting persistent ones need not be.
+const persistentTag = 1 << 30
+
+// newGraph is the empty graph of the next collective of c.
 func newGraph(c *Comm) *graph {
 	g := graphs.Get().(*graph)
-	g.s.Renew(c.coll, engine.Tag((c.collSeq.Add(1)-1)&TagUB), c.peers)
-	g.places = c.places
+	g.renew(c, (c.collSeq.Add(1)-1)%persistentTag)
 	return g
+}
+
+// newPersistentGraph is that of the next persistent one. It is not recycled.
+func newPersistentGraph(c *Comm) *graph {
+	g := &graph{s: new(engine.Schedule)}
+	g.renew(c, persistentTag+(c.persistSeq.Add(1)-1)%persistentTag)
+	return g
+}
+
+func (g *graph) renew(c *Comm, tag uint32) {
+	g.s.Renew(c.coll, engine.Tag(tag), c.peers)
+	g.places = c.places
 }
 
 // release gives back what the collective of g used, once nobody uses it.
@@ -101,30 +118,44 @@ func (g *graph) releaseScratch() {
 	g.lent = g.lent[:0]
 }
 
-// startColl starts a collective on c: build adds its steps, deliver, if not nil,
-// runs in the thread that waits, once it has succeeded.
+// collective is what one collective operation does at this rank.
+type collective struct {
+	// prepare, if not nil, serialises the operands, in the thread that starts.
+	prepare func() error
+	// build adds the steps. It runs once, even if the collective is persistent and
+	// starts many times: it must not look at operands, only steps and prepare may.
+	build func(g coll.Graph) error
+	// deliver, if not nil, runs in the thread that waits, after each success.
+	deliver func() error
+}
+
+// startColl starts a collective that needs no preparation, or makes it persistent; see collective.
 func startColl(c *Comm, op string, build func(g coll.Graph) error, deliver func() error) *Request {
+	return collective{build: build, deliver: deliver}.start(c, op)
+}
+
+// start starts x on c as the operation op; if op is one of those that end in Init, it
+// makes a persistent request of it.
+func (x collective) start(c *Comm, op string) *Request {
+	if isPersistent(op) {
+		return x.persistent(c, op)
+	}
 	g := newGraph(c)
-	if err := build(g); err != nil {
+	if err := x.ready(g); err != nil {
 		return failedRequest(c, opError(ClassOf(err), op, err))
 	}
 	r := newCollRequest(c, op)
 	r.m = &g.s.MSO
 	r.finish = func(r *Request) (Status, *Error) {
-		if err := r.m.Err; err != nil {
+		err := x.result(c, op, r.m)
+		switch {
+		case r.m.Err != nil:
 			g.releaseScratch()
-			return emptyStatus(), c.collError(op, err)
-		}
-		if deliver != nil {
-			if err := deliver(); err != nil {
-				return emptyStatus(), opError(classOr(err, ErrOther), op, err)
-			}
-		}
-		if c.ctx == nil || c.ctx.Done() == nil {
+		case err == nil && (c.ctx == nil || c.ctx.Done() == nil):
 			r.m = nil
 			g.release()
 		}
-		return emptyStatus(), nil
+		return emptyStatus(), err
 	}
 	if isBlocking(op) {
 		c.job.engine.StartBlocking(g.s)
@@ -132,6 +163,29 @@ func startColl(c *Comm, op string, build func(g coll.Graph) error, deliver func(
 		c.job.engine.StartSchedule(g.s)
 	}
 	return r
+}
+
+// ready prepares and builds.
+func (x collective) ready(g *graph) error {
+	if x.prepare != nil {
+		if err := x.prepare(); err != nil {
+			return err
+		}
+	}
+	return x.build(g)
+}
+
+// result delivers what the schedule of m, which is done, has brought.
+func (x collective) result(c *Comm, op string, m *engine.MSO) *Error {
+	if m.Err != nil {
+		return c.collError(op, m.Err)
+	}
+	if x.deliver != nil {
+		if err := x.deliver(); err != nil {
+			return opError(classOr(err, ErrOther), op, err)
+		}
+	}
+	return nil
 }
 
 // collError translates the failure of a step.

@@ -39,6 +39,8 @@ type comm struct {
 	places  *coll.Places  // which ranks share a host; nil if it makes no difference
 	collSeq atomic.Uint32 // number of the next collective
 
+	persistSeq atomic.Uint32 // number of the next persistent collective
+
 	errh  atomic.Pointer[Errhandler]
 	freed atomic.Bool
 	attrs attributes
