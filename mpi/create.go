@@ -11,13 +11,16 @@ import (
 )
 
 // Dup makes a communicator of the same ranks with a context of its own, so that
-// a library's messages never meet its user's. Collective (MPI 4.1, section 7.4.2).
+// a library's messages never meet its user's. It has c's topology, too.
+// Collective (MPI 4.1, section 7.4.2).
 func (c *Comm) Dup() (*Comm, error) {
 	id := []uint64{uint64(c.leadContext())}
 	if err := done(ibcast(c, "Dup", id, 0)); err != nil {
 		return nil, err
 	}
-	return c.derive(c.name+"+dup", c.rank, c.peers, engine.ContextID(id[0])), nil
+	n := c.derive(c.name+"+dup", c.rank, c.peers, engine.ContextID(id[0]))
+	n.topo = c.topo
+	return n, nil
 }
 
 // leadContext returns a context that no other communicator of the job has or
