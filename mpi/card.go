@@ -140,15 +140,24 @@ func nodesOf(cards []card) []int {
 	return nodes
 }
 
-// placesOf says which ranks of a communicator of peers share a machine; nil if it
-// makes no difference.
-func (j *job) placesOf(peers []engine.PeerID) *coll.Places {
+// hostsOf is the number of the machine of each of peers; nil if all ranks of the job are on one.
+func (j *job) hostsOf(peers []engine.PeerID) []int {
 	if j.nodes == nil {
 		return nil
 	}
 	nodes := make([]int, len(peers))
 	for r, p := range peers {
 		nodes[r] = j.nodes[p]
+	}
+	return nodes
+}
+
+// placesOf says which ranks of a communicator of peers share a machine; nil if it
+// makes no difference.
+func (j *job) placesOf(peers []engine.PeerID) *coll.Places {
+	nodes := j.hostsOf(peers)
+	if nodes == nil {
+		return nil
 	}
 	return coll.NewPlaces(nodes)
 }

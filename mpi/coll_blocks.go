@@ -16,18 +16,23 @@ func equalBlocks(size, n int) blocks {
 
 // newBlocks checks counts and displacements against the buffer of length have.
 func newBlocks(op, what string, size, have int, counts, displs []int) (blocks, *Error) {
+	return newBlocksOf("rank", op, what, size, have, counts, displs)
+}
+
+// newBlocksOf is newBlocks where the blocks are not those of ranks, but of what whose says.
+func newBlocksOf(whose, op, what string, size, have int, counts, displs []int) (blocks, *Error) {
 	if len(counts) != size {
-		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d ranks", len(counts), size)
+		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d %ss", len(counts), size, whose)
 	}
 	if displs == nil {
 		displs = packed(counts)
 	}
 	if len(displs) != size {
-		return blocks{}, opErrorf(ErrArg, op, "%d displacements for %d ranks", len(displs), size)
+		return blocks{}, opErrorf(ErrArg, op, "%d displacements for %d %ss", len(displs), size, whose)
 	}
 	for r, n := range counts {
 		if n < 0 || displs[r] < 0 || displs[r]+n > have {
-			return blocks{}, opErrorf(ErrCount, op, "the block of rank %d is %s[%d:%d], but %s holds %d elements", r, what, displs[r], displs[r]+n, what, have)
+			return blocks{}, opErrorf(ErrCount, op, "the block of %s %d is %s[%d:%d], but %s holds %d elements", whose, r, what, displs[r], displs[r]+n, what, have)
 		}
 	}
 	return blocks{counts, displs}, nil

@@ -1,0 +1,130 @@
+//go:build linux
+
+package mpi
+
+import (
+	"slices"
+
+	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/internal/topo"
+)
+
+// cartesian is a Cartesian topology as one rank sees it. Immutable.
+type cartesian struct {
+	grid   topo.Grid
+	coords []int // of this rank
+	near   coll.Neighbours
+}
+
+func newCartesian(grid topo.Grid, rank int) *cartesian {
+	near := grid.Neighbours(rank)
+	arrival := make([]int, len(near))
+	for i, r := range near {
+		if r == topo.None {
+			near[i] = ProcNull
+		}
+		// A rank's neighbour at -1 has that rank at +1, and sends to it by the second of its destinations in the
+		// dimension. Where both neighbours are one rank, in a periodic dimension of size 1 or 2, this decides which
+		// message is for which block: what is sent from block 2d arrives in block 2d+1 and the other way round
+		// (MPI 4.1, section 8.6, example 8.10).
+		arrival[i] = i ^ 1
+	}
+	return &cartesian{grid: grid, coords: grid.Coords(rank), near: coll.Neighbours{Sources: near, Destinations: near, Arrival: arrival}}
+}
+
+func (t *cartesian) kind() Topology { return Cart }
+
+func (t *cartesian) neighbours() (coll.Neighbours, error) { return t.near, nil }
+
+// CartCreate makes a communicator whose ranks are arranged in a grid of dims[0] x dims[1] x ... places
+// (MPI 4.1, section 8.5.1). Ranks run row by row: the last coordinate fastest. periods says of each dimension whether
+// its ends are neighbours; nil: of none. Ranks of c beyond the size of the grid get nil. A grid without dimensions has
+// one place.
+//
+// With reorder, ranks may get other numbers than in c: those of one host are put into a block of the grid,
+// if fewer neighbours are then on different hosts than in the order of c. Without it, or if all ranks share a host,
+// they keep the order of c.
+//
+// All ranks of c give the same arguments. Dimensions that are not positive, or a grid of more places than c has ranks,
+// are errors of class [ErrDims]. Collective: it waits for all ranks of c.
+func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, error) {
+	const op = "CartCreate"
+	grid, bad := c.newGrid(op, dims, periods)
+	if bad != nil {
+		return nil, c.fail(bad)
+	}
+	id, err := c.newContext(op)
+	if err != nil {
+		return nil, err
+	}
+	return c.arrange("+cart", id, c.placeGrid(grid, reorder), func(r int) topology { return newCartesian(grid, r) }), nil
+}
+
+// CartMap is the rank that this rank would have in the communicator of CartCreate with these arguments and reorder, or
+// [Undefined] if it would have none (MPI 4.1, section 8.5.8). Local.
+func (c *Comm) CartMap(dims []int, periods []bool) (int, error) {
+	grid, err := c.newGrid("CartMap", dims, periods)
+	if err != nil {
+		return Undefined, c.fail(err)
+	}
+	return c.placeOf(c.placeGrid(grid, true)), nil
+}
+
+// newGrid checks the description of a grid over ranks of c.
+func (c *Comm) newGrid(op string, dims []int, periods []bool) (topo.Grid, *Error) {
+	if err := c.checkTopology(op); err != nil {
+		return topo.Grid{}, err
+	}
+	if periods == nil {
+		periods = make([]bool, len(dims))
+	}
+	if len(periods) != len(dims) {
+		return topo.Grid{}, opErrorf(ErrDims, op, "%d dimensions, but %d say whether they are periodic: give as many, or nil for none", len(dims), len(periods))
+	}
+	for i, d := range dims {
+		if d < 1 {
+			return topo.Grid{}, opErrorf(ErrDims, op, "dimension %d is %d: need 1 or more; DimsCreate chooses dimensions", i, d)
+		}
+	}
+	grid := topo.Grid{Dims: slices.Clone(dims), Periodic: slices.Clone(periods)}
+	if !grid.Fits(c.Size()) {
+		return topo.Grid{}, opErrorf(ErrDims, op, "a grid of dimensions %v has more places than the communicator has ranks, %d", dims, c.Size())
+	}
+	return grid, nil
+}
+
+func (c *Comm) placeGrid(grid topo.Grid, reorder bool) []int {
+	return c.place(grid.Size(), reorder, grid.Graph, grid.Orders)
+}
+
+// CartSub divides a Cartesian communicator into grids of the dimensions for which remain is true: each has the ranks
+// that agree in the other coordinates (MPI 4.1, section 8.5.7). The caller gets the one that it belongs to. If
+// no dimension remains, that is a grid without dimensions, of the caller alone.
+//
+// All ranks give the same remain. Collective: it waits for all ranks of c.
+func (c *Comm) CartSub(remain []bool) (*Comm, error) {
+	t, bad := topologyOf[*cartesian](c, "CartSub", Cart)
+	if bad == nil && len(remain) != len(t.coords) {
+		bad = opErrorf(ErrDims, "CartSub", "remain has %d entries for %d dimensions", len(remain), len(t.coords))
+	}
+	if bad != nil {
+		return nil, c.fail(bad)
+	}
+	dropped := make([]bool, len(remain))
+	var in, out []int // the caller's coordinates in its new grid, and of that grid
+	for i, r := range remain {
+		dropped[i] = !r
+		if r {
+			in = append(in, t.coords[i])
+		} else {
+			out = append(out, t.coords[i])
+		}
+	}
+	grid := t.grid.Keep(remain)
+	n, err := c.Split(t.grid.Keep(dropped).Rank(out), grid.Rank(in))
+	if err != nil {
+		return nil, err
+	}
+	n.topo = newCartesian(grid, n.rank)
+	return n, nil
+}

@@ -1,0 +1,114 @@
+//go:build linux
+
+package mpi
+
+import "github.com/fitmpi/fitmpi/internal/coll"
+
+// Neighbourhood collectives (MPI 4.1, section 8.6): each rank of a communicator with a topology exchanges messages with its
+// neighbours only. All ranks of the communicator call them, in the same order as its other collectives.
+//
+//   - On a grid (CartCreate) there are two neighbours in each dimension, first the one at -1, then the one at +1, sources
+//     and destinations alike. Where the grid ends the neighbour is ProcNull: its blocks are there, and are not touched.
+//     What is sent towards -1 arrives from +1, and the other way round, also where both neighbours are the same rank.
+//   - On a graph (GraphCreate) they are the neighbours of the graph, sources and destinations alike.
+//   - On a distributed graph they are the sources and destinations of DistGraphNeighbors.
+//
+// Of several edges from one rank to another the first among the sender's destinations is the first among the receiver's
+// sources, and so on. A rank may be a neighbour of itself.
+//
+// in and out must not overlap. A communicator without a topology is an error of class ErrTopology. If the lengths at
+// both ends of an edge differ, the receiver's error has class ErrTruncate.
+
+// neighbourElem is collElem for a neighbourhood collective, with the neighbours.
+func neighbourElem[T any](c *Comm, op string) (*elem, coll.Neighbours, *Error) {
+	e, err := collElem[T](c, op, 0)
+	if err != nil {
+		return nil, coll.Neighbours{}, err
+	}
+	if c.topo == nil {
+		return nil, coll.Neighbours{}, opErrorf(ErrTopology, op, "the communicator has no topology: make one with CartCreate, GraphCreate, "+
+			"DistGraphCreate or DistGraphCreateAdjacent")
+	}
+	n, bad := c.topo.neighbours()
+	if bad != nil {
+		return nil, n, opError(ErrTopology, op, bad)
+	}
+	return e, n, nil
+}
+
+// checkMultiple says that a buffer is no whole number of blocks.
+func checkMultiple(op, what string, have, size int, whose string) *Error {
+	if size > 0 && have%size != 0 {
+		return opErrorf(ErrCount, op, "%s holds %d elements: need a multiple of %d, the number of %s", what, have, size, whose)
+	}
+	return nil
+}
+
+// sourceBlocks are the equal parts of out for each source: of n elements, what this rank sends to each of its
+// destinations; if it has none, as out says.
+func sourceBlocks(op string, near coll.Neighbours, n, out int) (blocks, *Error) {
+	size := len(near.Sources)
+	if len(near.Destinations) == 0 {
+		if err := checkMultiple(op, "out", out, size, "sources"); err != nil {
+			return blocks{}, err
+		}
+		n = out / max(size, 1)
+	}
+	return equalBlocks(size, n), checkLen(op, "out", out, size*n)
+}
+
+// exchange sends a block of in to each destination and receives a block of out from each source. from has one block for
+// each destination, or one for all.
+func exchange[T any](c *Comm, op string, e *elem, near coll.Neighbours, in []T, from blocks, out []T, to blocks) *Request {
+	if !e.plain {
+		return exchangeObjects(c, op, near, in, from, out, to)
+	}
+	parts, recv := from.parts(bytesOf(in), e.size), to.parts(bytesOf(out), e.size)
+	send := make([][]byte, len(near.Destinations))
+	for i := range send {
+		send[i] = parts[min(i, len(parts)-1)]
+	}
+	return startColl(c, op, func(g coll.Graph) error {
+		coll.Neighbor(g, near, send, recv)
+		return nil
+	}, nil)
+}
+
+// parts are the memory of each block.
+func (bl blocks) parts(b []byte, size int) [][]byte {
+	p := make([][]byte, len(bl.counts))
+	for i, n := range bl.counts {
+		lo, hi := bl.displs[i]*size, (bl.displs[i]+n)*size
+		p[i] = b[lo:hi:hi]
+	}
+	return p
+}
+
+func exchangeObjects[T any](c *Comm, op string, near coll.Neighbours, in []T, from blocks, out []T, to blocks) *Request {
+	data, recv := make([][]byte, len(from.counts)), make([][]byte, len(to.counts))
+	send := make([]*[]byte, len(near.Destinations))
+	for i := range send {
+		send[i] = &data[min(i, len(data)-1)]
+	}
+	return collective{
+		prepare: func() error { return encodeBlocks(op, data, in, from) },
+		build: func(g coll.Graph) error {
+			coll.NeighborObject(g, near, send, recv)
+			return nil
+		},
+		deliver: func() error { return decodeNeighbours(near.Sources, recv, out, to) },
+	}.start(c, op)
+}
+
+// decodeNeighbours deserialises what came from each source into its block.
+func decodeNeighbours[T any](sources []int, recv [][]byte, out []T, to blocks) error {
+	for j, r := range sources {
+		if r == ProcNull {
+			continue
+		}
+		if err := decodeExactly(recv[j], out[to.displs[j]:to.displs[j]+to.counts[j]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+//go:build linux
+
+package mpi
+
+// NeighborAlltoall sends the i-th block of in to the i-th destination of this rank, and receives the j-th block of out from
+// its j-th source (MPI 4.1, section 8.6.2). All blocks are equal: in holds as many as there are destinations, out as many
+// as there are sources. A rank without destinations gives out as long as what it receives.
+func NeighborAlltoall[T any](c *Comm, in, out []T) error {
+	return done(ineighborAlltoall(c, "NeighborAlltoall", in, out))
+}
+
+// IneighborAlltoall starts a NeighborAlltoall (MPI 4.1, section 8.7.2).
+func IneighborAlltoall[T any](c *Comm, in, out []T) *Request {
+	return ineighborAlltoall(c, "IneighborAlltoall", in, out)
+}
+
+// NeighborAlltoallInit makes a persistent NeighborAlltoall (MPI 4.1, section 8.8.2).
+func NeighborAlltoallInit[T any](c *Comm, in, out []T) *Request {
+	return ineighborAlltoall(c, "NeighborAlltoallInit", in, out)
+}
+
+func ineighborAlltoall[T any](c *Comm, op string, in, out []T) *Request {
+	e, near, err := neighbourElem[T](c, op)
+	if err == nil {
+		err = checkMultiple(op, "in", len(in), len(near.Destinations), "destinations")
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	n := len(in) / max(len(near.Destinations), 1)
+	to, err := sourceBlocks(op, near, n, len(out))
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return exchange(c, op, e, near, in, equalBlocks(len(near.Destinations), n), out, to)
+}
+
+// NeighborAlltoallv is NeighborAlltoall of blocks of different lengths: sendCounts[i] elements of in[sendDispls[i]:] go to
+// the i-th destination, recvCounts[j] come from the j-th source to out[recvDispls[j]:]. Displacements nil mean without
+// gaps (MPI 4.1, section 8.6.2).
+func NeighborAlltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) error {
+	return done(ineighborAlltoallv(c, "NeighborAlltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
+}
+
+// IneighborAlltoallv starts a NeighborAlltoallv (MPI 4.1, section 8.7.2).
+func IneighborAlltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
+	return ineighborAlltoallv(c, "IneighborAlltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+}
+
+// NeighborAlltoallvInit makes a persistent NeighborAlltoallv (MPI 4.1, section 8.8.2).
+func NeighborAlltoallvInit[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
+	return ineighborAlltoallv(c, "NeighborAlltoallvInit", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+}
+
+func ineighborAlltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
+	e, near, err := neighbourElem[T](c, op)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	from, err := newBlocksOf("destination", op, "in", len(near.Destinations), len(in), sendCounts, sendDispls)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	to, err := newBlocksOf("source", op, "out", len(near.Sources), len(out), recvCounts, recvDispls)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return exchange(c, op, e, near, in, from, out, to)
+}
