@@ -41,7 +41,9 @@ type comm struct {
 
 	errh  atomic.Pointer[Errhandler]
 	freed atomic.Bool
-	attrs attributes
+	attrs attributes[*Comm]
+
+	buffer bufferSlot // of buffered sends over this communicator
 }
 
 // collectiveBit tells the collective context of a communicator from the other.
@@ -108,18 +110,29 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 
 // SetErrhandler sets what happens with errors of operations on c, at this rank
 // (MPI 4.1, section 9.3). Communicators made from c inherit it.
-func (c *Comm) SetErrhandler(h Errhandler) { c.errh.Store(&h) }
+func (c *Comm) SetErrhandler(h Errhandler) {
+	if h == nil {
+		panic("mpi: SetErrhandler needs a handler, got nil: ErrorsReturn gives errors to the caller")
+	}
+	c.errh.Store(&h)
+}
 
 // Errhandler returns what SetErrhandler set.
 func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 
 // Free says that c is not used any more; operations on it fail from now on.
-// Pending ones complete (MPI 4.1, section 7.4.3). Memory needs no freeing.
+// Pending ones complete (MPI 4.1, section 7.4.3). Memory needs no freeing. First
+// the delete functions of its attributes run; if one fails, so does Free, and c
+// is as usable as before, without the attributes deleted by then.
 func (c *Comm) Free() error {
 	if err := c.usable("Free"); err != nil {
 		return c.fail(err)
 	}
+	if err := c.deleteAttributes(); err != nil {
+		return c.fail(err)
+	}
 	c.freed.Store(true)
+	c.leaveBuffer()
 	return nil
 }
 
@@ -131,7 +144,7 @@ func (c *Comm) usable(op string) *Error {
 	case c.freed.Load():
 		return opErrorf(ErrComm, op, "the communicator was freed")
 	case c.job.finalized.Load():
-		return opErrorf(ErrOther, op, "MPI is finalized")
+		return opErrorf(ErrOther, op, "MPI is finalized: communicate before Finalize, or before the function of Main returns")
 	case c.ctx != nil && c.ctx.Err() != nil:
 		return opError(ErrOther, op, context.Cause(c.ctx))
 	}

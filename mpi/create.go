@@ -11,13 +11,19 @@ import (
 )
 
 // Dup makes a communicator of the same ranks with a context of its own, so that
-// a library's messages never meet its user's. Collective (MPI 4.1, section 7.4.2).
+// a library's messages never meet its user's. It inherits the attributes of c that
+// their copy functions let it have; if one fails, so does Dup, at this rank.
+// Collective (MPI 4.1, section 7.4.2).
 func (c *Comm) Dup() (*Comm, error) {
 	id := []uint64{uint64(c.leadContext())}
 	if err := done(ibcast(c, "Dup", id, 0)); err != nil {
 		return nil, err
 	}
-	return c.derive(c.name+"+dup", c.rank, c.peers, engine.ContextID(id[0])), nil
+	n := c.derive(c.name+"+dup", c.rank, c.peers, engine.ContextID(id[0]))
+	if err := c.copyAttributesTo(n); err != nil {
+		return nil, c.fail(err)
+	}
+	return n, nil
 }
 
 // leadContext returns a context that no other communicator of the job has or

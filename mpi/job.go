@@ -34,7 +34,11 @@ type job struct {
 	metrics *metrics.Server                // nil if not asked for
 
 	nextContext atomic.Uint32 // number of the next context that this rank leads
-	finalized   atomic.Bool
+	finalizing  atomic.Bool   // Finalize was called
+	finalized   atomic.Bool   // communication has ended for the user
+
+	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
+	buffers attachedBuffers
 
 	ctx    context.Context // ends when the job does
 	cancel context.CancelCauseFunc
@@ -184,12 +188,15 @@ func (j *job) end(cause error) {
 // closeTimeout bounds how long a rank waits for the goodbyes of the others.
 const closeTimeout = 5 * time.Second
 
-// finalize waits for all ranks, says goodbye and stops the engine.
+// finalize deletes the attributes of self and world, while communication still works, then waits for all ranks, says goodbye
+// and stops the engine.
 func (j *job) finalize(ctx context.Context) error {
-	if !j.finalized.CompareAndSwap(false, true) {
+	if !j.finalizing.CompareAndSwap(false, true) {
 		return opErrorf(ErrOther, "Finalize", "called twice")
 	}
-	j.engine.Detach(false)
+	failed := j.deleteAttributes()
+	j.finalized.Store(true)
+	j.flushBuffers()
 	last := newComm(j, "world", j.world.rank, j.world.peers, contextID(0, contextFinalize))
 	last.ctx = ctx
 	last.SetErrhandler(ErrorsReturn)
@@ -202,7 +209,7 @@ func (j *job) finalize(ctx context.Context) error {
 	} else {
 		err = errors.Join(err, j.kill())
 	}
-	return errors.Join(err, j.leave())
+	return errors.Join(failed, err, j.leave())
 }
 
 func (j *job) barrier(c *Comm) error {
