@@ -17,17 +17,22 @@ func equalBlocks(size, n int) blocks {
 // newBlocks checks counts and displacements against the buffer of length have.
 func newBlocks(op, what string, size, have int, counts, displs []int) (blocks, *Error) {
 	if len(counts) != size {
-		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d ranks", len(counts), size)
+		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d ranks: need one for each", len(counts), size)
 	}
 	if displs == nil {
 		displs = packed(counts)
 	}
 	if len(displs) != size {
-		return blocks{}, opErrorf(ErrArg, op, "%d displacements for %d ranks", len(displs), size)
+		return blocks{}, opErrorf(ErrArg, op, "%d displacements for %d ranks: need one for each, or nil for blocks without gaps", len(displs), size)
 	}
 	for r, n := range counts {
-		if n < 0 || displs[r] < 0 || displs[r]+n > have {
-			return blocks{}, opErrorf(ErrCount, op, "the block of rank %d is %s[%d:%d], but %s holds %d elements", r, what, displs[r], displs[r]+n, what, have)
+		switch at := displs[r]; {
+		case n < 0:
+			return blocks{}, opErrorf(ErrCount, op, "the count of rank %d is %d: need 0 or more", r, n)
+		case at < 0:
+			return blocks{}, opErrorf(ErrCount, op, "the block of rank %d begins at %d: need 0 or more", r, at)
+		case at > have || n > have-at: // at+n may be more than an int holds
+			return blocks{}, opErrorf(ErrCount, op, "the block of rank %d is the %d elements from %s[%d] on, but %s holds %d elements", r, n, what, at, what, have)
 		}
 	}
 	return blocks{counts, displs}, nil

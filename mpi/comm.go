@@ -108,18 +108,6 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 	return &Comm{comm: c.comm, ctx: ctx}
 }
 
-// SetErrhandler sets what happens with errors of operations on c, at this rank
-// (MPI 4.1, section 9.3). Communicators made from c inherit it.
-func (c *Comm) SetErrhandler(h Errhandler) {
-	if h == nil {
-		panic("mpi: SetErrhandler needs a handler, got nil: ErrorsReturn gives errors to the caller")
-	}
-	c.errh.Store(&h)
-}
-
-// Errhandler returns what SetErrhandler set.
-func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
-
 // Free says that c is not used any more; operations on it fail from now on.
 // Pending ones complete (MPI 4.1, section 7.4.3). Memory needs no freeing. First
 // the delete functions of its attributes run; if one fails, so does Free, and c
@@ -160,16 +148,6 @@ func (c *Comm) usableWith(op string, peer int) *Error {
 	return err
 }
 
-// fail completes err with the place and gives it to the error handler.
-func (c *Comm) fail(err *Error) error {
-	if c == nil || c.comm == nil {
-		return err
-	}
-	err.on(c.rank, c.name)
-	err.Host = c.job.host
-	return (*c.errh.Load())(c, err)
-}
-
 // checkPeer says what is wrong with a rank argument, if anything.
 func (c *Comm) checkPeer(op, what string, rank int, wild bool) *Error {
 	if rank >= 0 && rank < len(c.peers) || rank == ProcNull || wild && rank == AnySource {
@@ -207,20 +185,3 @@ func engineTag(tag int) engine.Tag {
 	}
 	return engine.Tag(tag)
 }
-
-// Errhandler decides what happens with an error of an operation: it may return
-// it (or another), or end the job (MPI 4.1, section 9.3).
-type Errhandler func(c *Comm, err *Error) error
-
-// ErrorsAreFatal ends the job with one message; the default. In a job of thread
-// ranks every pending operation ends and the error is returned.
-func ErrorsAreFatal(c *Comm, err *Error) error {
-	if err.Class == ErrProcFailed {
-		c.job.awaitVerdict()
-	}
-	c.job.abort(1, err.Error())
-	return err
-}
-
-// ErrorsReturn gives the error to the caller.
-func ErrorsReturn(_ *Comm, err *Error) error { return err }

@@ -37,6 +37,8 @@ type job struct {
 	finalizing  atomic.Bool   // Finalize was called
 	finalized   atomic.Bool   // communication has ended for the user
 
+	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
+
 	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
 	buffers attachedBuffers
 
@@ -81,21 +83,21 @@ func startJob(ctx context.Context, session boot.Session, set settings, l *local)
 		j.cancel(err)
 		return nil, errors.Join(err, j.kill(), l.leave())
 	}
-	j.makeComms(info)
+	j.makeComms(info, set.errh)
 	j.events.Go(j.watch)
 	return j, nil
 }
 
-// makeComms makes the communicators that every job has.
-func (j *job) makeComms(info boot.Info) {
+// makeComms makes the communicators that every job has, with their first error handler (MPI 4.1, section 9.3).
+func (j *job) makeComms(info boot.Info, errh Errhandler) {
 	peers := make([]engine.PeerID, info.Size)
 	for r := range peers {
 		peers[r] = engine.PeerID(r)
 	}
 	j.world = newComm(j, "world", info.Rank, peers, contextID(0, contextWorld))
 	j.self = newComm(j, "self", 0, peers[info.Rank:info.Rank+1:info.Rank+1], contextID(info.Rank, contextSelf))
-	j.world.SetErrhandler(ErrorsAreFatal)
-	j.self.SetErrhandler(ErrorsAreFatal)
+	j.world.SetErrhandler(errh)
+	j.self.SetErrhandler(errh)
 }
 
 // connect exchanges cards and fills the engine's bridge table.
