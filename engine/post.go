@@ -86,21 +86,21 @@ func (e *Engine) postedAssist(out bool, next manner) {
 	}
 }
 
-// Bsend sends from the attached buffer: m is copied there and not posted. It
-// reports false when the attached buffer has no room, or none is attached.
-func (e *Engine) Bsend(m *MSO) (bool, error) {
+// Bsend sends from the attached buffer b: m is copied there and not posted. It
+// reports false when b has no room, or was closed.
+func (e *Engine) Bsend(b *Buffer, m *MSO) (bool, error) {
 	e.mu.Lock()
 	if err := e.refusalLocked(m.Peer); err != nil {
 		e.unlock()
 		return false, err
 	}
-	block, ok := e.core.ReserveAttached(m.Size())
+	block, ok := e.core.ReserveAttached(b, m.Size())
 	if !ok {
 		e.unlock()
 		return false, nil
 	}
 	e.unlock()
-	m.CopyTo(block)
+	m.CopyTo(block.Mem)
 	e.mu.Lock()
 	if j, ok := e.core.PostAttached(m, block); ok {
 		e.runJob(&j)
@@ -190,27 +190,27 @@ func (e *Engine) Complete(m *MSO, err error) {
 	e.kick(false) // a caller that drives may wait for m
 }
 
-// Attach gives the engine the memory for Bsend. It reports false if there is
-// one already.
-func (e *Engine) Attach(mem []byte) bool {
+// Buffer is memory that a user lends for Bsend; a rank may have several. One may be
+// closed, and used no more, when no message lies in it.
+type Buffer = core.Attached
+
+// NewBuffer makes mem, which the engine has until the buffer is closed, a buffer for
+// Bsend. With automatic set, mem is a name only, and room is taken from the heap.
+func NewBuffer(mem []byte, automatic bool) *Buffer { return core.NewAttached(mem, automatic) }
+
+// Flush posts m, which completes when every message that lies in b now has left it.
+// Its owner waits for it as for any other.
+func (e *Engine) Flush(b *Buffer, m *MSO) {
+	m.Kind = KindGeneral
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.core.AttachBuffer(mem)
+	e.core.FlushAttached(b, m)
+	e.unlock()
 }
 
-// Detach waits until every message in the attached buffer has left it, and
-// returns the buffer; nil if there was none. Flush (keep) leaves it attached.
-func (e *Engine) Detach(keep bool) []byte {
-	for {
-		e.mu.Lock()
-		mem, busy := e.core.DetachBuffer(keep)
-		if !busy {
-			e.unlock()
-			return mem
-		}
-		w := e.getWaiterLocked()
-		e.core.WaitRoom(w)
-		e.unlock()
-		e.sleepRoom(w)
-	}
+// CloseBuffer closes b if no message lies in it, so that its memory is the owner's
+// again; else it reports false: Flush it first. It may be closed twice.
+func (e *Engine) CloseBuffer(b *Buffer) bool {
+	e.mu.Lock()
+	defer e.unlock()
+	return e.core.CloseAttached(b)
 }

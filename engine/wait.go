@@ -3,7 +3,6 @@ package engine
 import (
 	"time"
 
-	"github.com/fitmpi/fitmpi/engine/internal/core"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -225,31 +224,6 @@ func (e *Engine) offerLead() {
 	select {
 	case e.lead <- struct{}{}:
 	default:
-	}
-}
-
-// sleepRoom sleeps until room was given back in a buffer that w waits for.
-func (e *Engine) sleepRoom(w *core.Waiter) {
-	if e.cfg.Progress != Caller {
-		<-w.C
-		e.putWaiter(w)
-		return
-	}
-	for {
-		select {
-		case <-w.C:
-			e.putWaiter(w)
-			return
-		default:
-		}
-		if !e.tryRight() { // somebody drives, or nobody ever will again
-			time.Sleep(100 * time.Microsecond)
-			continue
-		}
-		if !e.turn() && len(w.C) == 0 {
-			e.sleep(asleepIdle, e.drv.bounded(10*time.Millisecond))
-		}
-		e.releaseRight()
 	}
 }
 

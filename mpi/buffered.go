@@ -2,40 +2,228 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/engine"
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// A buffered send goes through the buffer of its communicator, if one is attached there, else through that of the job
+// (MPI 4.1, section 3.6). It never takes the one because the other is full. Buffers of sessions come with sessions.
 
 // BsendOverhead is what a buffered message occupies beyond its bytes
 // (MPI 4.1, section 3.6, MPI_BSEND_OVERHEAD).
 const BsendOverhead = engine.BsendOverhead
 
-// BufferAttach gives the job of c the memory for its buffered sends; it belongs
-// to the library until BufferDetach (MPI 4.1, section 3.6). A message of n bytes
-// needs n + BsendOverhead. One buffer may be attached at a time.
+// BufferAutomatic, attached in place of a buffer, makes the library take the memory of each buffered message from the heap:
+// there is always room (MPI 4.1, section 3.6, MPI_BUFFER_AUTOMATIC). Detaching returns it. What lies in it means nothing.
+var BufferAutomatic = make([]byte, 1)
+
+var automatic = &BufferAutomatic[0]
+
+// BufferAttach gives the job of c the memory for its buffered sends, over all communicators that have no buffer of their own;
+// it belongs to the library until BufferDetach (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
+// BufferAutomatic has room for all. The job has one buffer at a time: a second one is an error of class ErrBuffer.
 func BufferAttach(c *Comm, buf []byte) error {
-	if err := c.usable("BufferAttach"); err != nil {
+	const op = "BufferAttach"
+	if err := c.usable(op); err != nil {
 		return c.fail(err)
 	}
-	if !c.job.engine.Attach(buf) {
-		return c.fail(opErrorf(ErrBuffer, "BufferAttach", "a buffer is attached already: detach it first"))
-	}
-	return nil
+	return c.attachBuffer(op, &c.job.buffer, buf)
 }
 
-// BufferDetach waits until every message in the buffer has left it and returns
-// the buffer; nil if there was none (MPI 4.1, section 3.6).
+// BufferDetach waits until every message in the job's buffer has left it and returns the buffer; nil if there was none
+// (MPI 4.1, section 3.6). If the context of c ends first, the buffer stays attached.
 func BufferDetach(c *Comm) ([]byte, error) {
-	if err := c.usable("BufferDetach"); err != nil {
+	const op = "BufferDetach"
+	if err := c.usable(op); err != nil {
 		return nil, c.fail(err)
 	}
-	return c.job.engine.Detach(false), nil
+	return c.detachBuffer(op, &c.job.buffer)
 }
 
-// BufferFlush waits until every message in the buffer has left it
-// (MPI 4.1, section 3.6).
+// BufferFlush waits until every message that lies in the job's buffer now has left it; it need not wait for those that other
+// goroutines send meanwhile. Without a buffer it does nothing (MPI 4.1, section 3.6).
 func BufferFlush(c *Comm) error {
-	if err := c.usable("BufferFlush"); err != nil {
+	const op = "BufferFlush"
+	if err := c.usable(op); err != nil {
 		return c.fail(err)
 	}
-	c.job.engine.Detach(true)
+	_, err := c.flushBuffer(op, c.job.buffer.Load()).Wait()
+	return err
+}
+
+// BufferIflush starts a BufferFlush: its request is done when every message that lies in the job's buffer now has left it
+// (MPI 4.1, section 3.6). The buffer may be used meanwhile.
+func BufferIflush(c *Comm) *Request {
+	const op = "BufferIflush"
+	if err := c.usable(op); err != nil {
+		return failedRequest(c, err)
+	}
+	return c.flushBuffer(op, c.job.buffer.Load())
+}
+
+// AttachBuffer gives c memory for its buffered sends, as BufferAttach does for the job; buffered sends over c use this memory
+// only (MPI 4.1, section 3.6, MPI_Comm_attach_buffer). It is this rank's affair: the others may have buffers or not. A
+// communicator made from c does not inherit it. Detach it before c is freed: after that nobody can tell when it is empty.
+func (c *Comm) AttachBuffer(buf []byte) error {
+	const op = "AttachBuffer"
+	if err := c.usable(op); err != nil {
+		return c.fail(err)
+	}
+	return c.attachBuffer(op, &c.buffer, buf)
+}
+
+// DetachBuffer is BufferDetach of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_detach_buffer).
+func (c *Comm) DetachBuffer() ([]byte, error) {
+	const op = "DetachBuffer"
+	if err := c.usable(op); err != nil {
+		return nil, c.fail(err)
+	}
+	return c.detachBuffer(op, &c.buffer)
+}
+
+// FlushBuffer is BufferFlush of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_flush_buffer).
+func (c *Comm) FlushBuffer() error {
+	const op = "FlushBuffer"
+	if err := c.usable(op); err != nil {
+		return c.fail(err)
+	}
+	_, err := c.flushBuffer(op, c.buffer.Load()).Wait()
+	return err
+}
+
+// IflushBuffer is BufferIflush of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_iflush_buffer).
+func (c *Comm) IflushBuffer() *Request {
+	const op = "IflushBuffer"
+	if err := c.usable(op); err != nil {
+		return failedRequest(c, err)
+	}
+	return c.flushBuffer(op, c.buffer.Load())
+}
+
+// bufferSlot is where a buffer is attached; nil: none.
+type bufferSlot = atomic.Pointer[engine.Buffer]
+
+// attachedBuffers are the buffers of a job that may hold messages yet, wherever they are attached.
+type attachedBuffers struct {
+	mu  sync.Mutex
+	all map[*engine.Buffer]struct{} // guarded by mu
+}
+
+func (a *attachedBuffers) add(b *engine.Buffer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all == nil {
+		a.all = make(map[*engine.Buffer]struct{})
+	}
+	a.all[b] = struct{}{}
+}
+
+func (a *attachedBuffers) drop(b *engine.Buffer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.all, b)
+}
+
+func (a *attachedBuffers) list() []*engine.Buffer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var bs []*engine.Buffer
+	for b := range a.all {
+		bs = append(bs, b)
+	}
+	return bs
+}
+
+func (c *Comm) attachBuffer(op string, at *bufferSlot, mem []byte) error {
+	b := engine.NewBuffer(mem, len(mem) > 0 && &mem[0] == automatic)
+	if !at.CompareAndSwap(nil, b) {
+		return c.fail(opErrorf(ErrBuffer, op, "%s is attached already: detach it first", bufferText(at.Load())))
+	}
+	c.job.buffers.add(b)
 	return nil
+}
+
+func (c *Comm) detachBuffer(op string, at *bufferSlot) ([]byte, error) {
+	b := at.Load()
+	if b == nil {
+		return nil, nil
+	}
+	for !c.job.engine.CloseBuffer(b) {
+		if _, err := c.flushBuffer(op, b).Wait(); err != nil {
+			return nil, err
+		}
+	}
+	if !at.CompareAndSwap(b, nil) { // another goroutine detaches it too, and returns it
+		return nil, nil
+	}
+	c.job.buffers.drop(b)
+	return b.Mem(), nil
+}
+
+// flushBuffer starts a flush of b, nil if there is nothing to flush.
+func (c *Comm) flushBuffer(op string, b *engine.Buffer) *Request {
+	r := newRequest(c, op)
+	if b == nil {
+		return r.settled(emptyStatus(), nil)
+	}
+	r.m = r.mso()
+	c.job.engine.Flush(b, r.m)
+	return r
+}
+
+// leaveBuffer lets go of the buffer of a communicator that is being freed. Messages that lie in it are on their way still:
+// Finalize waits for them.
+func (c *Comm) leaveBuffer() {
+	if b := c.buffer.Swap(nil); b != nil && c.job.engine.CloseBuffer(b) {
+		c.job.buffers.drop(b)
+	}
+}
+
+// flushBuffers waits until no message lies in a buffer of the job's.
+func (j *job) flushBuffers() {
+	for _, b := range j.buffers.list() {
+		var m engine.MSO
+		j.engine.Flush(b, &m)
+		j.engine.Wait(&m)
+	}
+}
+
+// bsend copies m to an attached buffer; m is recycled.
+func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
+	defer putMSO(m)
+	for {
+		at, where, attach := &c.buffer, "communicator", "Comm.AttachBuffer"
+		if at.Load() == nil {
+			at, where, attach = &c.job.buffer, "job", "BufferAttach"
+		}
+		b := at.Load()
+		if b == nil {
+			return opErrorf(ErrBuffer, op, "%d bytes to send, and no buffer is attached to the communicator or the job: attach one with BufferAttach, such as BufferAutomatic", m.Size()).with(dest)
+		}
+		switch ok, err := c.job.engine.Bsend(b, m); {
+		case err != nil:
+			return c.engineError(op, err, dest, 0, 0)
+		case ok:
+			return nil
+		case at.Load() == b: // else it was detached just now
+			return opErrorf(ErrBuffer, op, "no room for %d bytes (and %d of overhead) in %s, attached to the %s: attach a larger one with %s, or flush it",
+				m.Size(), BsendOverhead, bufferText(b), where, attach).with(dest)
+		}
+	}
+}
+
+// bufferText describes b; nil is one that was detached meanwhile.
+func bufferText(b *engine.Buffer) string {
+	switch {
+	case b == nil:
+		return "a buffer"
+	case len(b.Mem()) > 0 && &b.Mem()[0] == automatic:
+		return "BufferAutomatic"
+	default:
+		return fmt.Sprintf("a buffer of %d bytes", len(b.Mem()))
+	}
 }

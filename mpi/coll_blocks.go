@@ -22,17 +22,22 @@ func newBlocks(op, what string, size, have int, counts, displs []int) (blocks, *
 // newBlocksOf is newBlocks where the blocks are not those of ranks, but of what whose says.
 func newBlocksOf(whose, op, what string, size, have int, counts, displs []int) (blocks, *Error) {
 	if len(counts) != size {
-		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d %ss", len(counts), size, whose)
+		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d %ss: need one for each", len(counts), size, whose)
 	}
 	if displs == nil {
 		displs = packed(counts)
 	}
 	if len(displs) != size {
-		return blocks{}, opErrorf(ErrArg, op, "%d displacements for %d %ss", len(displs), size, whose)
+		return blocks{}, opErrorf(ErrArg, op, "%d displacements for %d %ss: need one for each, or nil for blocks without gaps", len(displs), size, whose)
 	}
 	for r, n := range counts {
-		if n < 0 || displs[r] < 0 || displs[r]+n > have {
-			return blocks{}, opErrorf(ErrCount, op, "the block of %s %d is %s[%d:%d], but %s holds %d elements", whose, r, what, displs[r], displs[r]+n, what, have)
+		switch at := displs[r]; {
+		case n < 0:
+			return blocks{}, opErrorf(ErrCount, op, "the count of %s %d is %d: need 0 or more", whose, r, n)
+		case at < 0:
+			return blocks{}, opErrorf(ErrCount, op, "the block of %s %d begins at %d: need 0 or more", whose, r, at)
+		case at > have || n > have-at: // at+n may be more than an int holds
+			return blocks{}, opErrorf(ErrCount, op, "the block of %s %d is the %d elements from %s[%d] on, but %s holds %d elements", whose, r, n, what, at, what, have)
 		}
 	}
 	return blocks{counts, displs}, nil

@@ -47,7 +47,9 @@ type comm struct {
 	errh  atomic.Pointer[Errhandler]
 	hints hints
 	freed atomic.Bool
-	attrs attributes
+	attrs attributes[*Comm]
+
+	buffer bufferSlot // of buffered sends over this communicator
 }
 
 func newComm(j *job, name string, rank int, peers []engine.PeerID, id engine.ContextID) *Comm {
@@ -144,13 +146,6 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 	return &n
 }
 
-// SetErrhandler sets what happens with errors of operations on c, at this rank
-// (MPI 4.1, section 9.3). Communicators made from c inherit it.
-func (c *Comm) SetErrhandler(h Errhandler) { c.errh.Store(&h) }
-
-// Errhandler returns what SetErrhandler set.
-func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
-
 // Free says that c is not used any more: its attributes are deleted, and operations on it
 // fail from now on. Pending ones complete. If the delete callback of an attribute fails, so
 // does Free, and c stays as it is. The world and Self cannot be freed (ErrComm). It is
@@ -166,6 +161,7 @@ func (c *Comm) Free() error {
 		return c.fail(err)
 	}
 	c.freed.Store(true)
+	c.leaveBuffer()
 	return nil
 }
 
@@ -177,7 +173,7 @@ func (c *Comm) usable(op string) *Error {
 	case c.freed.Load():
 		return opErrorf(ErrComm, op, "the communicator was freed")
 	case c.job.finalized.Load():
-		return opErrorf(ErrOther, op, "MPI is finalized")
+		return opErrorf(ErrOther, op, "MPI is finalized: communicate before Finalize, or before the function of Main returns")
 	case c.ctx != nil && c.ctx.Err() != nil:
 		return opError(ErrOther, op, context.Cause(c.ctx))
 	}
@@ -191,16 +187,6 @@ func (c *Comm) usableWith(op string, peer int) *Error {
 		err.with(peer)
 	}
 	return err
-}
-
-// fail completes err with the place and gives it to the error handler.
-func (c *Comm) fail(err *Error) error {
-	if c == nil || c.comm == nil {
-		return err
-	}
-	err.on(c.rank, c.Name())
-	err.Host = c.job.host
-	return (*c.errh.Load())(c, err)
 }
 
 // checkPeer says what is wrong with a rank argument, if anything.
@@ -240,20 +226,3 @@ func engineTag(tag int) engine.Tag {
 	}
 	return engine.Tag(tag)
 }
-
-// Errhandler decides what happens with an error of an operation: it may return
-// it (or another), or end the job (MPI 4.1, section 9.3).
-type Errhandler func(c *Comm, err *Error) error
-
-// ErrorsAreFatal ends the job with one message; the default. In a job of thread
-// ranks every pending operation ends and the error is returned.
-func ErrorsAreFatal(c *Comm, err *Error) error {
-	if err.Class == ErrProcFailed {
-		c.job.awaitVerdict()
-	}
-	c.job.abort(1, err.Error())
-	return err
-}
-
-// ErrorsReturn gives the error to the caller.
-func ErrorsReturn(_ *Comm, err *Error) error { return err }

@@ -36,6 +36,7 @@ const (
 	envSocketBuf  = "FITMPI_SOCKET_BUFFER"
 	envCongestion = "FITMPI_CONGESTION" // TCP congestion control, such as cubic; system = what the system has chosen
 	envMetrics    = "FITMPI_METRICS"    // host:port at which to serve /metrics
+	envErrhandler = "FITMPI_ERRHANDLER" // fatal, abort or return: the error handler of world and self at the start
 	envLog        = "FITMPI_LOG"        // debug, info, warn or error: what the engine logs on stderr; default warn
 )
 
@@ -57,12 +58,13 @@ type settings struct {
 	transport string // transportAuto, transportTCP or transportShm
 	cliques   int    // FITMPI_CLIQUES; 0 if it is not set
 	coll      coll.Choice
+	errh      Errhandler
 }
 
 // settingsOf makes a rank's parameters from what the launcher said and the
 // environment.
 func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
-	set := settings{transport: transportAuto, Config: engine.Config{
+	set := settings{transport: transportAuto, errh: ErrorsAreFatal, Config: engine.Config{
 		Rank: info.Rank, Size: info.Size, Job: info.Job, Secret: info.Secret,
 		Progress: engine.Assist,
 		KeepP:    hasSpareP(info),
@@ -82,6 +84,10 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	v.parse(envCliques, set.parseCliques)
 	v.parse(envColl, func(s string) (err error) {
 		set.coll, err = coll.ParseChoice(s)
+		return err
+	})
+	v.parse(envErrhandler, func(s string) (err error) {
+		set.errh, err = errhandlerNamed(s)
 		return err
 	})
 	v.parse(envShmCopy, func(s string) error {

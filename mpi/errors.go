@@ -158,8 +158,8 @@ var errorClassTexts = [...]string{
 
 // String returns what the class means, in words (MPI 4.1, section 9.4, MPI_Error_string).
 func (c ErrorClass) String() string {
-	if c >= 0 && int(c) < len(errorClassTexts) {
-		return errorClassTexts[c]
+	if text := ErrorString(c); text != "" {
+		return text
 	}
 	return "error class " + strconv.Itoa(int(c))
 }
@@ -167,7 +167,7 @@ func (c ErrorClass) String() string {
 // Error returns the class's text behind the library's name.
 func (c ErrorClass) Error() string { return "mpi: " + c.String() }
 
-// ClassOf returns the class of err: [Success] for nil, [ErrUnknown] for an error that is not ours
+// ClassOf returns the class of err: [Success] for nil, that of an [ErrorCode], [ErrUnknown] for an error that is not ours
 // (MPI 4.1, section 9.4, MPI_Error_class).
 func ClassOf(err error) ErrorClass {
 	if err == nil {
@@ -178,6 +178,9 @@ func ClassOf(err error) ErrorClass {
 	}
 	if c, ok := errors.AsType[ErrorClass](err); ok {
 		return c
+	}
+	if c, ok := errors.AsType[ErrorCode](err); ok {
+		return c.Class()
 	}
 	if _, ok := errors.AsType[*TruncateError](err); ok {
 		return ErrTruncate

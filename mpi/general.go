@@ -48,8 +48,14 @@ func GrequestStart(c *Comm, f GeneralCallbacks) *Request {
 // Complete says that the operation of a generalised request is done
 // (MPI 4.1, section 13.2).
 func (r *Request) Complete() error {
-	if r == nil || r.general == nil || !r.general.markComplete() {
-		return opErrorf(ErrRequest, "Complete", "the request is not a pending one of GrequestStart")
+	const op = "Complete"
+	switch {
+	case r == nil:
+		return opErrorf(ErrRequest, op, "the request is nil: make it with GrequestStart")
+	case r.general == nil:
+		return r.c.fail(opErrorf(ErrRequest, op, "the request is of %s: need one of GrequestStart", r.op))
+	case !r.general.markComplete():
+		return r.c.fail(opErrorf(ErrRequest, op, "the request is complete already: Complete was called before"))
 	}
 	r.c.job.engine.Complete(r.m, nil)
 	return r.general.releaseIfLet()

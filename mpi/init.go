@@ -33,6 +33,7 @@ func Init() (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
+	jobs[0].markMain()
 	return jobs[0].world, nil
 }
 

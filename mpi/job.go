@@ -37,7 +37,13 @@ type job struct {
 	metrics *metrics.Server                // nil if not asked for
 
 	nextContext atomic.Uint32 // how many contexts this rank has led
-	finalized   atomic.Bool
+	finalizing  atomic.Bool   // Finalize was called
+	finalized   atomic.Bool   // communication has ended for the user
+
+	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
+
+	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
+	buffers attachedBuffers
 
 	ctx    context.Context // ends when the job does
 	cancel context.CancelCauseFunc
@@ -64,21 +70,21 @@ func startJob(ctx context.Context, session boot.Session, set settings, l *local)
 		j.cancel(err)
 		return nil, errors.Join(err, j.kill(), l.leave())
 	}
-	j.makeComms(info)
+	j.makeComms(info, set.errh)
 	j.events.Go(j.watch)
 	return j, nil
 }
 
-// makeComms makes the communicators that every job has.
-func (j *job) makeComms(info boot.Info) {
+// makeComms makes the communicators that every job has, with their first error handler (MPI 4.1, section 9.3).
+func (j *job) makeComms(info boot.Info, errh Errhandler) {
 	peers := make([]engine.PeerID, info.Size)
 	for r := range peers {
 		peers[r] = engine.PeerID(r)
 	}
 	j.world = newComm(j, "world", info.Rank, peers, contextID(0, contextWorld))
 	j.self = newComm(j, "self", 0, peers[info.Rank:info.Rank+1:info.Rank+1], contextID(info.Rank, contextSelf))
-	j.world.SetErrhandler(ErrorsAreFatal)
-	j.self.SetErrhandler(ErrorsAreFatal)
+	j.world.SetErrhandler(errh)
+	j.self.SetErrhandler(errh)
 }
 
 // connect exchanges cards and fills the engine's bridge table.
@@ -171,12 +177,15 @@ func (j *job) end(cause error) {
 // closeTimeout bounds how long a rank waits for the goodbyes of the others.
 const closeTimeout = 5 * time.Second
 
-// finalize waits for all ranks, says goodbye and stops the engine.
+// finalize deletes the attributes of self and world, while communication still works, then waits for all ranks, says goodbye
+// and stops the engine.
 func (j *job) finalize(ctx context.Context) error {
-	if !j.finalized.CompareAndSwap(false, true) {
+	if !j.finalizing.CompareAndSwap(false, true) {
 		return opErrorf(ErrOther, "Finalize", "called twice")
 	}
-	j.engine.Detach(false)
+	failed := j.deleteAttributes()
+	j.finalized.Store(true)
+	j.flushBuffers()
 	last := newComm(j, "world", j.world.rank, j.world.peers, contextID(0, contextFinalize))
 	last.ctx = ctx
 	last.SetErrhandler(ErrorsReturn)
@@ -189,7 +198,7 @@ func (j *job) finalize(ctx context.Context) error {
 	} else {
 		err = errors.Join(err, j.kill())
 	}
-	return errors.Join(err, j.leave())
+	return errors.Join(failed, err, j.leave())
 }
 
 func (j *job) barrier(c *Comm) error {

@@ -121,6 +121,7 @@ func protectMain(j *job, fn func(context.Context, *Comm) error) error {
 			j.abortProcess(2, fmt.Sprintf("rank %d panicked: %v", j.world.rank, r))
 		}
 	}()
+	j.markMain()
 	return fn(j.ctx, j.world)
 }
 

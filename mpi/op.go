@@ -317,10 +317,10 @@ func kindOfFunc(name string) opKind {
 // op gives [ErrOp].
 func ReduceLocal[T any](in, inout []T, op Op[T]) error {
 	if op == nil {
-		return opErrorf(ErrOp, "ReduceLocal", "op is nil")
+		return opErrorf(ErrOp, "ReduceLocal", "the operation is nil: give a function such as mpi.Sum")
 	}
 	if len(in) != len(inout) {
-		return opErrorf(ErrCount, "ReduceLocal", "in has %d elements, inout has %d", len(in), len(inout))
+		return opErrorf(ErrCount, "ReduceLocal", "in has %d elements, inout has %d: need as many", len(in), len(inout))
 	}
 	if isCommutative(op) {
 		op(inout, in)

@@ -86,7 +86,7 @@ func (r *Request) post() {
 // (MPI 4.1, section 3.9).
 func (r *Request) Start() error {
 	if r == nil {
-		return opErrorf(ErrRequest, "Start", "the request is nil")
+		return opErrorf(ErrRequest, "Start", "the request is nil: make it with SendInit, RecvInit or their like")
 	}
 	if r.start == nil {
 		if r.err != nil {

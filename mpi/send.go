@@ -2,8 +2,6 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/engine"
-
 // Send sends buf to rank dest of c, in standard mode (MPI 4.1, section 3.2.1).
 //
 // It returns when buf may be reused: when the message has been handed to the
@@ -22,8 +20,9 @@ func Ssend[T any](c *Comm, buf []T, dest, tag int) error {
 	return send(c, "Ssend", modeSync, buf, dest, tag)
 }
 
-// Bsend copies buf to the buffer given to BufferAttach and returns; it fails
-// with ErrBuffer when there is no room, or no buffer (MPI 4.1, section 3.4).
+// Bsend copies buf to the buffer attached to c (Comm.AttachBuffer) or, if c has
+// none, to that of the job (BufferAttach) and returns; it fails with ErrBuffer
+// when there is no room, or no buffer (MPI 4.1, sections 3.4 and 3.6).
 func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
 	return send(c, "Bsend", modeBuffered, buf, dest, tag)
 }
@@ -84,20 +83,6 @@ func (c *Comm) send(op string, mode sendMode, p payload, dest, tag int) *Error {
 	}
 	if err != nil {
 		return c.engineError(op, err, dest, 0, 0)
-	}
-	return nil
-}
-
-// bsend copies m to the attached buffer; m is recycled.
-func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
-	n := m.Size()
-	ok, err := c.job.engine.Bsend(m)
-	putMSO(m)
-	switch {
-	case err != nil:
-		return c.engineError(op, err, dest, 0, 0)
-	case !ok:
-		return opErrorf(ErrBuffer, op, "no room for %d bytes (and %d of overhead) in the attached buffer: attach a larger one with BufferAttach, or flush it", n, BsendOverhead).with(dest)
 	}
 	return nil
 }

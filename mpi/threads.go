@@ -120,6 +120,7 @@ func (t *threads) run(rank int, fn func(context.Context, *Comm) error) (err erro
 			}
 		}
 	}()
+	j.markMain()
 	if err := fn(j.ctx, j.world); err != nil {
 		return fmt.Errorf("rank %d: %w", rank, err)
 	}

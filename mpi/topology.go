@@ -121,7 +121,7 @@ func (c *Comm) arrange(suffix string, id engine.ContextID, ranks []int, topo fun
 	for i, r := range ranks {
 		peers[i] = c.peers[r]
 	}
-	n := c.derive(c.name+suffix, rank, peers, id)
+	n := c.derive(c.Name()+suffix, rank, peers, id)
 	n.topo = topo(rank)
 	return n
 }

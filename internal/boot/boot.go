@@ -27,6 +27,7 @@ type Info struct {
 	Source               string   // who told: "fitrun", or "none" for a job of one
 	Host                 string   // name of this rank's host as the launcher knows it
 	Cores                int      // cores given to this rank, at least 1
+	Universe             int      // ranks for which there is a core, those of this job included, and at least as many; 0 if unknown
 	MetricsAddr          string   // where to serve metrics; port 0 means any, and report it
 	MetricsRequested     bool     // whether to serve metrics at all
 	Process              int      // which of the job's processes on this host holds this rank, from 0

@@ -41,7 +41,7 @@
 // From the launcher:
 //
 //	{"type":"welcome","v":1,"rank":0,"size":4,"local_rank":0,"local_size":4,"job":"<32 hex digits>","secret":"<32 bytes>",
-//	 "host":"n1","cores":2,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3",
+//	 "host":"n1","cores":2,"universe":8,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3",
 //	 "fds":["segment","bell"]}
 //	{"type":"cards","first":0,"cards":["<card of rank 0>","<card of rank 1>"]}
 //	{"type":"event","event":"peer-failed","rank":2,"code":137,"text":"..."}

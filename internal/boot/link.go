@@ -105,7 +105,7 @@ func (l *Link) welcome(info Info) outgoing {
 	m := message{
 		Type: typeWelcome, Version: Version, Rank: info.Rank, Size: info.Size,
 		LocalRank: info.LocalRank, LocalSize: info.LocalSize,
-		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores,
+		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores, Universe: info.Universe,
 		Metrics: info.MetricsRequested, MetricsAddr: clip(info.MetricsAddr, maxValue),
 		Process: info.Process, ProcRanks: max(info.ProcessRanks, 1),
 	}

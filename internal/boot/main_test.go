@@ -41,7 +41,7 @@ func testInfo(rank, size int) Info {
 	job, secret := NewJob()
 	return Info{
 		Rank: rank, Size: size, LocalRank: rank, LocalSize: size, Job: job, Secret: secret,
-		Source: "fitrun", Host: "here", Cores: 2, MetricsAddr: "127.0.0.1:0", MetricsRequested: true,
+		Source: "fitrun", Host: "here", Cores: 2, Universe: size + 5, MetricsAddr: "127.0.0.1:0", MetricsRequested: true,
 		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4},
 	}
 }

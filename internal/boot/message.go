@@ -60,6 +60,7 @@ type message struct {
 	Secret      []byte   `json:"secret,omitempty"`
 	Host        string   `json:"host,omitempty"`
 	Cores       int      `json:"cores,omitempty"`
+	Universe    int      `json:"universe,omitempty"`
 	Metrics     bool     `json:"metrics,omitempty"`
 	MetricsAddr string   `json:"metrics_addr,omitempty"`
 	Process     int      `json:"process,omitempty"`
@@ -187,6 +188,8 @@ func (m message) checkWelcome() error {
 		return fmt.Errorf("secret of %d bytes, want %d", len(m.Secret), SecretSize)
 	case m.Cores < 1:
 		return fmt.Errorf("%d cores for a rank", m.Cores)
+	case m.Universe != 0 && m.Universe < m.Size || m.Universe > maxSize:
+		return fmt.Errorf("room for %d ranks in a job of %d", m.Universe, m.Size)
 	case m.ProcRanks < 1 || m.ProcRanks > m.LocalSize || m.Process < 0 || m.Process >= m.LocalSize:
 		return fmt.Errorf("process %d with %d ranks on a host with %d", m.Process, m.ProcRanks, m.LocalSize)
 	case len(m.Bound) > maxBound:

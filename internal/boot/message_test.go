@@ -30,6 +30,8 @@ func TestConsumeRefuses(t *testing.T) {
 		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,"secret":"AA==","cores":1}`, "secret of 1 bytes"},
 		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,` + secret + `}`, "0 cores"},
 		{consumeFromLauncher, `{"type":"welcome","v":1,"size":1,"local_size":1,"cores":1,` + secret + `}`, "process 0 with 0 ranks"},
+		{consumeFromLauncher, `{"type":"welcome","v":1,"size":2,"local_size":1,"universe":1,"cores":1,` + secret + `}`, "room for 1 ranks in a job of 2"},
+		{consumeFromLauncher, good + `,"universe":1048577}`, "room for 1048577 ranks"},
 		{consumeFromLauncher, good + `,"process_ranks":2}`, "process 0 with 2 ranks"},
 		{consumeFromLauncher, good + `,"process_ranks":1,"process":1}`, "process 1 with"},
 		{consumeFromLauncher, good + `,"process_ranks":1,"bound":"3-1"}`, "not a list of processors"},

@@ -115,7 +115,7 @@ func readWelcome(in receiver) (Info, error) {
 	}
 	return Info{
 		Rank: m.Rank, Size: m.Size, LocalRank: m.LocalRank, LocalSize: m.LocalSize,
-		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores,
+		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores, Universe: m.Universe,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
 		Process: m.Process, ProcessRanks: m.ProcRanks, Bound: bound, Segment: files[0], Bell: files[1],
 	}, nil

@@ -97,7 +97,7 @@ func Plan(r Request) (*Job, error) {
 			}
 			job.Ranks = append(job.Ranks, Rank{proc: i, Info: boot.Info{
 				Rank: n, Size: r.Ranks, LocalRank: n, LocalSize: r.Ranks, Job: id, Secret: secret,
-				Source: "fitrun", Host: host, Cores: share, MetricsAddr: addr, MetricsRequested: addr != "",
+				Source: "fitrun", Host: host, Cores: share, Universe: max(r.Cores, r.Ranks), MetricsAddr: addr, MetricsRequested: addr != "",
 				Process: i, ProcessRanks: p.Ranks, Bound: p.Bound,
 			}})
 		}

@@ -33,7 +33,7 @@ func TestPlan(t *testing.T) {
 	}
 	want := []string{"HOME=/", "PWD=/tmp", "A=1", "GOMAXPROCS=3", "FITMPI_PROGRESS=worker", "FITMPI_TRANSPORT=tcp"}
 	for r, k := range job.Ranks {
-		if k.Rank != r || k.Size != 3 || k.LocalRank != r || k.LocalSize != 3 || k.Cores != 2 || !k.MetricsRequested {
+		if k.Rank != r || k.Size != 3 || k.LocalRank != r || k.LocalSize != 3 || k.Cores != 2 || k.Universe != 8 || !k.MetricsRequested {
 			t.Errorf("rank %d: %+v", r, k.Info)
 		}
 		if p := job.Processes[k.proc]; !slices.Equal(p.Env, want) || p.First != r || p.Ranks != 1 || k.Process != r || k.ProcessRanks != 1 {
@@ -99,7 +99,7 @@ func TestPlanOversubscribedProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := job.Processes[0]; p.Cores != 2 || !slices.Contains(p.Env, "GOMAXPROCS=66") || job.Ranks[63].Cores != 1 || p.Bound != nil {
+	if p := job.Processes[0]; p.Cores != 2 || !slices.Contains(p.Env, "GOMAXPROCS=66") || job.Ranks[63].Cores != 1 || job.Ranks[63].Universe != 64 || p.Bound != nil {
 		t.Errorf("%+v with ranks of %d core(s)", p, job.Ranks[63].Cores)
 	}
 }

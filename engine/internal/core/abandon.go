@@ -24,6 +24,7 @@ func (c *Core) Abandon(m *MSO, err error, sinks func(PeerID) *Sink) {
 		c.dropProbe(m)
 		c.complete(m, err)
 	case KindGeneral:
+		c.dropFlush(m)
 		c.complete(m, err)
 	case KindSched:
 		c.abandonSched(m, err, sinks)

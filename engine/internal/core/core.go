@@ -61,18 +61,16 @@ type Core struct {
 	ids    ids
 	free   *MSO
 
-	pool        *buffer.Pool     // library send buffer
-	slabs       *buffer.Pool     // payloads of unexpected messages, bounded by the windows
-	attached    *buffer.Attached // of Bsend; nil when none
-	attachedMem []byte
-	packed      []byte // room for the payload of a short message
+	pool   *buffer.Pool // library send buffer
+	slabs  *buffer.Pool // payloads of unexpected messages, bounded by the windows
+	packed []byte       // room for the payload of a short message
 
 	failed  []*Peer           // peers that failed, in order
 	dirty   fifo[Peer, *Peer] // peers with something to write
 	jobs    buffer.Ring[Job]  // long work for the holder of the progress right
 	fetches fifo[MSO, *MSO]   // receives that fetch their payload, a chunk of each in turn
 	woken   *Waiter           // fired, not yet woken
-	room    *Waiter           // callers that wait for room in the library or attached buffer
+	room    *Waiter           // callers that wait for room in the library buffer, or for the last detached send
 	active  int               // MSOs between post and Done
 	unsent  int               // bytes on all streams
 	stats   Stats

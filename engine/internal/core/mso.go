@@ -86,7 +86,7 @@ type owner uint8
 const (
 	ownUser   owner = iota // the user's memory, or the garbage collector's
 	ownPool                // the library send buffer
-	ownAttach              // the buffer attached for Bsend
+	ownAttach              // a buffer attached for Bsend: see batch
 	ownSlab                // the receive slabs
 )
 
@@ -143,6 +143,7 @@ type MSO struct {
 	partner *MSO    // receive <-> arrival while a payload is on its way; arrival -> local send
 	step    stepRef // the schedule that this MSO is a step of
 	waiter  *Waiter // who to tell when done
+	batch   *batch  // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
 	links   [4]link // in the queues of match.go
 	next    *MSO    // free list, transfer list
 }

@@ -42,7 +42,11 @@ func (p *play) command(f []string) {
 	case "stats":
 		p.stats(a.num("rank", 0))
 	case "attach":
-		p.net.cores[a.num("rank", 0)].AttachBuffer(make([]byte, a.num("len", 0)))
+		p.attached[a.num("rank", 0)] = NewAttached(make([]byte, a.num("len", 0)), a.has("automatic"))
+	case "flush":
+		p.flush(a)
+	case "detach":
+		p.say("closed %v", p.net.cores[a.num("rank", 0)].CloseAttached(p.attached[a.num("rank", 0)]))
 	case "sched":
 		p.sched(a)
 	case "rest":
@@ -77,11 +81,9 @@ func (p *play) send(a args) {
 		m.Mode = Synchronous
 	}
 	c := p.net.cores[from]
-	var b []byte
-	ok := false
 	switch {
 	case a.has("copied"):
-		if b, ok = c.Reserve(len(m.Buf)); ok {
+		if b, ok := c.Reserve(len(m.Buf)); ok {
 			copy(b, m.Buf)
 			j, work := c.PostCopied(m, b)
 			p.maybeFinish(c, j, work)
@@ -89,17 +91,26 @@ func (p *play) send(a args) {
 		}
 		p.say("no room in the library buffer")
 	case a.has("attached"):
-		if b, ok = c.ReserveAttached(len(m.Buf)); !ok {
+		b, ok := c.ReserveAttached(p.attached[from], len(m.Buf))
+		if !ok {
 			p.say("no room in the attached buffer")
 			return
 		}
-		copy(b, m.Buf)
+		copy(b.Mem, m.Buf)
 		j, work := c.PostAttached(m, b)
 		p.maybeFinish(c, j, work)
 		return
 	}
 	p.add(a[0], &actor{rank: from, m: m})
 	p.net.post(from, m)
+}
+
+// flush NAME [rank=0]
+func (p *play) flush(a args) {
+	rank := a.num("rank", 0)
+	m := &MSO{Kind: KindGeneral}
+	p.add(a[0], &actor{rank: rank, m: m})
+	p.net.cores[rank].FlushAttached(p.attached[rank], m)
 }
 
 func (p *play) maybeFinish(c *Core, j Job, work bool) {

@@ -32,7 +32,7 @@ func playFile(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &play{t: t, named: make(map[string]*actor)}
+	p := &play{t: t, named: make(map[string]*actor), attached: make(map[int]*Attached)}
 	var out []string
 	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
 		commands, want, found := strings.Cut(strings.TrimSpace(block)+"\n", "----\n")
@@ -64,11 +64,12 @@ func isComment(s string) bool {
 
 // play is one scenario in progress.
 type play struct {
-	t     *testing.T
-	net   *fakeNet
-	named map[string]*actor
-	order []string // names in order of appearance
-	out   strings.Builder
+	t        *testing.T
+	net      *fakeNet
+	named    map[string]*actor
+	attached map[int]*Attached // by rank
+	order    []string          // names in order of appearance
+	out      strings.Builder
 }
 
 // actor is an MSO, or a schedule, with a name.

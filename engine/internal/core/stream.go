@@ -246,7 +246,11 @@ func (c *Core) written(m *MSO) {
 
 // sendDone completes a send and gives back the block it was sent from.
 func (c *Core) sendDone(m *MSO, err error) {
-	c.giveBack(m.Buf, m.own)
+	if m.own == ownAttach {
+		c.leaveAttached(m)
+	} else {
+		c.giveBack(m.Buf, m.own)
+	}
 	if m.own != ownUser {
 		m.Buf, m.own = nil, ownUser
 	}
@@ -259,8 +263,6 @@ func (c *Core) giveBack(b []byte, o owner) {
 		return
 	case ownPool:
 		c.pool.Put(b)
-	case ownAttach:
-		c.attached.Free(b)
 	case ownSlab:
 		c.slabs.Put(b)
 	default:
@@ -271,8 +273,8 @@ func (c *Core) giveBack(b []byte, o owner) {
 	}
 }
 
-// WaitRoom registers w to be woken when memory of the library buffer or of the
-// attached buffer is given back. It fires once.
+// WaitRoom registers w to be woken when memory of the library buffer is given back,
+// or the last detached send has ended. It fires once.
 func (c *Core) WaitRoom(w *Waiter) {
 	w.fired, w.next, c.room = false, c.room, w
 }

@@ -1,0 +1,123 @@
+//go:build linux
+
+package mpi
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Errhandler decides what happens with an error of an operation: it may return
+// it (or another), or end the job (MPI 4.1, section 9.3). A function is all that
+// it takes: there is nothing to create or to free.
+type Errhandler func(c *Comm, err *Error) error
+
+// ErrorsAreFatal ends the job with one message; the default. In a job of thread
+// ranks every pending operation ends and the error is returned
+// (MPI 4.1, section 9.3, MPI_ERRORS_ARE_FATAL).
+func ErrorsAreFatal(c *Comm, err *Error) error {
+	c.abortFor(err, err.Error())
+	return err
+}
+
+// ErrorsAbort aborts the processes of the communicator (MPI 4.1, section 9.3,
+// MPI_ERRORS_ABORT). As the ranks of a job depend on each other, fitrun ends all
+// when one ends early, and so does RunThreads; so this ends the job, as
+// ErrorsAreFatal does and as section 9.3 allows where a part cannot be aborted
+// alone. The message says which ranks were meant.
+func ErrorsAbort(c *Comm, err *Error) error {
+	c.abortFor(err, fmt.Sprintf("%v; aborting %s", err, c.membersText()))
+	return err
+}
+
+// ErrorsReturn gives the error to the caller (MPI 4.1, section 9.3, MPI_ERRORS_RETURN).
+func ErrorsReturn(_ *Comm, err *Error) error { return err }
+
+// abortFor ends the job because of err.
+func (c *Comm) abortFor(err *Error, message string) {
+	if err.Class == ErrProcFailed {
+		c.job.awaitVerdict()
+	}
+	c.job.abort(1, message)
+}
+
+// membersText says who belongs to c.
+func (c *Comm) membersText() string {
+	if len(c.group) == len(c.job.world.group) {
+		return "all ranks"
+	}
+	var b strings.Builder
+	b.WriteString("world rank")
+	if len(c.group) > 1 {
+		b.WriteString("s")
+	}
+	const most = 8
+	for i, p := range c.group[:min(len(c.group), most)] {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, " %d", p)
+	}
+	if more := len(c.group) - most; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String() + ", and with them the job"
+}
+
+// SetErrhandler sets what happens with errors of operations on c, at this rank
+// (MPI 4.1, section 9.3). Communicators made from c inherit it. nil panics.
+func (c *Comm) SetErrhandler(h Errhandler) {
+	if h == nil {
+		panic("mpi: SetErrhandler needs a handler, got nil: ErrorsReturn gives errors to the caller")
+	}
+	c.errh.Store(&h)
+}
+
+// Errhandler returns what SetErrhandler set.
+func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
+
+// CallErrhandler gives an error of the caller's own to the error handler of c, as if an operation on c had failed with it,
+// and returns what the handler returns (MPI 4.1, section 9.5). An [*Error] keeps its operation and place; any other error
+// becomes the cause of one, whose class is that of err: see ClassOf. nil is no error, and nobody is called.
+func (c *Comm) CallErrhandler(err error) error {
+	const op = "CallErrhandler"
+	switch {
+	case c == nil || c.comm == nil || c.freed.Load():
+		return c.fail(c.usable(op))
+	case err == nil:
+		return nil
+	}
+	e, ok := err.(*Error)
+	if !ok {
+		return c.fail(opError(ClassOf(err), op, err))
+	}
+	own := *e // the handler may keep it, and may change it
+	if own.Comm == "" {
+		return c.fail(&own)
+	}
+	return c.Errhandler()(c, &own)
+}
+
+// fail completes err with the place and gives it to the error handler.
+func (c *Comm) fail(err *Error) error {
+	if c == nil || c.comm == nil {
+		return err
+	}
+	err.on(c.rank, c.Name())
+	err.Host = c.job.host
+	return c.Errhandler()(c, err)
+}
+
+// errhandlerNamed is the predefined error handler of a name, ours or that which the standard's info key
+// mpi_initial_errhandler has for it.
+func errhandlerNamed(name string) (Errhandler, error) {
+	switch name {
+	case "fatal", "mpi_errors_are_fatal":
+		return ErrorsAreFatal, nil
+	case "abort", "mpi_errors_abort":
+		return ErrorsAbort, nil
+	case "return", "mpi_errors_return":
+		return ErrorsReturn, nil
+	}
+	return nil, fmt.Errorf("error handler %q: choose fatal, abort or return", name)
+}
