@@ -262,13 +262,17 @@ func (d *driver) endPeer(id PeerID, cause error, left bool) {
 func (d *driver) dropPeer(id PeerID, cause error, left bool) {
 	d.setAwait(id, 0)
 	d.e.mu.Lock()
+	cut := d.e.core.Pending(id) > 0
 	d.e.core.FailPeer(id, cause, left, d.sink(id))
 	d.e.unlock()
 	if c := d.conns[id]; c != nil {
 		d.forget(c)
 	}
-	if l := d.lane(id); l != nil {
+	if l := d.lane(id); l != nil && !l.ended {
 		d.e.near.drop(l)
+		if cut || !l.saidBye {
+			l.hangUp()
+		}
 	}
 }
 

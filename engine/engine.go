@@ -86,7 +86,7 @@ type Engine struct {
 	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ...
 	want      atomic.Uint32 // callers that want the right from a worker that is awake
 	callers   atomic.Uint64 // times a caller took the right (assist)
-	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist)
+	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist), or whoever drives before it stops (caller)
 	roused    atomic.Uint32 // times sleeping callers were woken
 	left      atomic.Bool   // a caller that is about to wait has left something to write or to run (assist)
 	waiting   atomic.Int32  // callers that test and yield until the worker has done their operations (worker)

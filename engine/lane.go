@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -42,7 +43,7 @@ type lane struct {
 	used    bool // on the list of lanes in use
 	ended   bool // goodbyes are said, or the peer failed
 	blocked bool // the ring is full: there is more to write when there is room
-	saidBye bool
+	saidBye bool // our goodbye is in the ring, or behind what waits for room in it
 
 	bell   atomic.Pointer[netpoll.Bell] // of a peer in another process; nil until the launcher has given it
 	asked  atomic.Bool                  // for the bell
@@ -250,16 +251,37 @@ func (l *lane) sayBye() {
 // peerBye handles the peer's goodbye: it sends nothing more and receives nothing
 // more. It waits for ours.
 func (l *lane) peerBye() {
-	e := l.n.e
-	said := l.saidBye
-	e.drv.endPeer(l.peer, nil, true)
-	if !said {
-		l.saidBye = true
-		e.mu.Lock()
-		if !l.Put(wire.Header{Kind: wire.KindBye}, nil) {
-			e.cfg.Logger.Warn("no room for a goodbye", "rank", e.cfg.Rank, "peer", l.peer)
-		}
-		e.unlock()
+	l.sayBye()
+	l.n.e.drv.endPeer(l.peer, nil, true)
+}
+
+// hangUp tells the peer that the lane is ended, where no goodbye of ours will: the peer
+// failed, or is closing and what waits for room in the ring, a part of a frame perhaps, is dropped.
+// It is what closing a connection is; so a rank that closes hears from everybody who still runs.
+func (l *lane) hangUp() {
+	if l.n.e.stopping.Load() {
+		return // near.close tells all
+	}
+	l.block.Ended[l.n.index/64].Or(1 << (l.n.index % 64))
+	if l.used || l.hasOpened() {
+		l.alarm()
+	}
+}
+
+// hasOpened reports whether the peer has begun to write.
+func (l *lane) hasOpened() bool { return l.n.block.Opened[l.index/64].Load()>>(l.index%64)&1 != 0 }
+
+// isHungUp reports whether the peer uses the rings no more; what it has put before may not be handled yet.
+func (l *lane) isHungUp() bool {
+	return l.block.Closed.Load() != 0 || l.n.block.Ended[l.index/64].Load()>>(l.index%64)&1 != 0
+}
+
+// hungUp ends a lane whose peer has hung up. If our goodbye is said that is an answer.
+func (l *lane) hungUp() {
+	if cause := errors.New("the rank ended without a goodbye"); l.saidBye {
+		l.n.e.drv.endPeer(l.peer, cause, true)
+	} else {
+		l.broken(cause)
 	}
 }
 

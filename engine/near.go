@@ -178,8 +178,11 @@ func (n *near) attach(i int, opened uint64) {
 	fresh := opened &^ n.seen[i]
 	n.seen[i] |= opened
 	for ; fresh != 0; fresh &= fresh - 1 {
-		k := i*64 + bits.TrailingZeros64(fresh)
-		if k < len(n.lanes) && n.lanes[k] != nil && !n.lanes[k].ended {
+		switch k := i*64 + bits.TrailingZeros64(fresh); {
+		case k >= len(n.lanes) || n.lanes[k] == nil:
+		case n.lanes[k].ended:
+			n.lanes[k].hangUp()
+		default:
 			n.lanes[k].attach()
 		}
 	}
@@ -234,8 +237,8 @@ func (n *near) unblock() (moved bool) {
 func (n *near) check() (moved bool) {
 	moved = n.unblock()
 	for _, l := range n.inUse {
-		if l.block.Closed.Load() != 0 && n.isSilent(l) {
-			l.broken(errors.New("the rank ended without a goodbye"))
+		if l.isHungUp() && n.isSilent(l) {
+			l.hungUp()
 			moved = true
 		}
 	}
@@ -271,7 +274,7 @@ func (n *near) arm() bool {
 		return true
 	}
 	for _, l := range n.inUse {
-		if l.blocked && l.w.Block() || l.block.Closed.Load() != 0 {
+		if l.blocked && l.w.Block() || l.isHungUp() {
 			return true
 		}
 	}

@@ -59,11 +59,10 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 	case Assist:
 		e.postedAssist(out, next)
 	case Caller:
-		if out && e.tryRight() {
-			e.turn()
-			e.releaseRight()
+		if out {
+			e.driveOnce()
 		} else {
-			e.kick(out)
+			e.kick(false)
 		}
 	}
 }

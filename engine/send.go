@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -20,6 +21,9 @@ const (
 	answerPatience = 30 * time.Microsecond
 	// nearPatience is the least of that where the receiver shares memory.
 	nearPatience = time.Microsecond
+	// settleTries is how often a send beside a caller that drives yields before it sleeps for settlePause at a time.
+	settleTries = 100
+	settlePause = 100 * time.Microsecond
 )
 
 // Send is a standard-mode send that may return before the message is received.
@@ -148,15 +152,25 @@ func (e *Engine) refusalLocked(id PeerID) error {
 // settle keeps a blocking send of the caller policy inside the call until its
 // bytes are with the kernel: nobody else would bring them there.
 func (e *Engine) settle(id PeerID) {
-	if e.cfg.Progress != Caller || !e.tryRight() {
+	if e.cfg.Progress != Caller {
 		return
 	}
-	e.driveUntil(func() bool {
+	settled := func() bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return e.core.Pending(id) == 0 || e.core.PeerGone(id) != nil
-	})
-	e.releaseRight()
+	}
+	for i := 0; !settled() && !e.stopping.Load(); i++ {
+		switch {
+		case e.tryRight():
+			e.driveUntil(settled)
+			e.releaseRight()
+		case i < settleTries: // another caller drives, who was told to write what we posted
+			runtime.Gosched()
+		default:
+			time.Sleep(settlePause)
+		}
+	}
 }
 
 // isDirect reports whether a caller may try to send m from its own memory. Without

@@ -174,6 +174,34 @@ func (e *Engine) driveWait(g *goal) {
 	}
 }
 
+// driveOnce makes a turn for what a caller leaves, or has whoever drives make it
+// before it gives the right back: nobody else ever would (caller).
+func (e *Engine) driveOnce() {
+	if !e.tryRight() {
+		e.owed.Store(true)
+		if !e.tryRight() {
+			e.kick(true)
+			return
+		}
+	}
+	e.owed.Store(false)
+	e.turn()
+	e.releaseRight()
+}
+
+// passRight gives the right back, and with it the chance to drive (caller).
+func (e *Engine) passRight() {
+	e.right.Store(0)
+	for e.owed.Load() && e.tryRight() {
+		e.owed.Store(false)
+		e.turn()
+		e.right.Store(0)
+	}
+	if e.followers.Load() > 0 {
+		e.offerLead()
+	}
+}
+
 // driveUntil drives, spinning first, then sleeping in the poller.
 //
 // Preconditions:

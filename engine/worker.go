@@ -52,14 +52,12 @@ func (e *Engine) takeRight() {
 // releaseRight gives the right back and makes sure that what is left to do
 // finds somebody.
 func (e *Engine) releaseRight() {
-	timed := e.drv.timed > 0 // the worker may sleep without knowing of a deadline that is new
-	e.right.Store(0)
 	if e.cfg.Progress == Caller {
-		if e.followers.Load() > 0 {
-			e.offerLead()
-		}
+		e.passRight()
 		return
 	}
+	timed := e.drv.timed > 0 // the worker may sleep without knowing of a deadline that is new
+	e.right.Store(0)
 	if e.owed.Load() {
 		e.owed.Store(false) // before looking: who posts later says so again
 	}

@@ -81,7 +81,7 @@ func runJob(t *testing.T, program string, n int, policy, dir string, set ...stri
 		Timeout: 100 * time.Second,
 		Set: append([]string{
 			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
-			fmt.Sprintf("%s=%d", envSeed, *seedFlag),
+			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),
 		}, set...),
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ func mixedJob(t *testing.T, program string, n, perProcess int, policy, dir strin
 		Cores: len(sys.AllowedCPUs()), CPUs: sys.AllowedCPUs(), Progress: policy, Timeout: 100 * time.Second,
 		Set: append([]string{
 			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
-			fmt.Sprintf("%s=%d", envSeed, *seedFlag),
+			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),
 		}, set...),
 	})
 	if err != nil {

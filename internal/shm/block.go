@@ -30,6 +30,7 @@ type Block struct {
 	_          [apart - 32]byte
 
 	Opened [MaxRanks / 64]atomic.Uint64 // bit i%64 of word i/64: rank i has begun to use its ring to the owner
+	Ended  [MaxRanks / 64]atomic.Uint64 // the same bits: rank i uses neither ring of the pair any more, and no goodbye in its ring says so
 	Offers [NumOffers]Offer             // of the owner, for ReadProcess; a line each
 }
 

@@ -2,7 +2,7 @@ package shm
 
 import "unsafe"
 
-const blockSize = 3*apart + NumOffers*lineSize
+const blockSize = 4*apart + NumOffers*lineSize
 
 var (
 	_ [blockSize - unsafe.Sizeof(Block{})]byte

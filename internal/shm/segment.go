@@ -32,7 +32,7 @@ type Segment struct {
 
 const (
 	magic   = "FitMPIsm"
-	version = 1
+	version = 2
 
 	pageSize = 4096 // of the layout; the kernel's may be larger
 

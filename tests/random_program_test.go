@@ -1,0 +1,245 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// Random programs. A program has one to three strands, which run side by side, each on a communicator and in a goroutine of
+// its own. A strand is a list of steps that all ranks of its communicator derive from the seed: which operations, of whom with whom,
+// of what. A rank draws for itself, from another generator, only what the others need not know: in which order it starts what
+// may be started in any, and when and how it waits.
+//
+// No program locks up. A rank waits only for operations of steps that it has come to, and inside a step operations that block are called
+// by all ranks in the order in which they were drawn; so of those that wait, whoever is furthest behind can go on.
+
+// randomOp is what a step may be: an entry of one of the tables. draw knows nothing of ranks, so all draw the same; what it
+// returns runs on each rank, and what describes it.
+type randomOp struct {
+	name string
+	min  int // ranks that it needs
+	draw func(d *dice) (what string, run func(x *strand))
+}
+
+// randomTables are the operations: one of the tables is drawn first, then an entry.
+var randomTables = [][]randomOp{
+	messageOps,
+	slices.Concat(exchangesOf(&randomInts), exchangesOf(&randomBytes), exchangesOf(&randomStrings), exchangesOf(&randomRecords), commOps),
+	slices.Concat(collectivesOf(&randomInts), collectivesOf(&randomBytes), collectivesOf(&randomPairs)),
+	slices.Concat(collectivesOf(&randomInts), collectivesOf(&randomMatrices), collectivesOf(&randomLocs)),
+	slices.Concat(collectivesOf(&randomStrings), collectivesOf(&randomRecords)),
+}
+
+// dice draws what all ranks of a communicator must know.
+type dice struct {
+	*rand.Rand
+	size   int // ranks
+	tag, n int // drawn last
+}
+
+func (d *dice) rank() int         { return d.IntN(d.size) }
+func (d *dice) chance(n int) bool { return d.IntN(n) == 0 }
+
+// newTag is a tag that no other operation of the strand has.
+func (d *dice) newTag() int {
+	d.tag++
+	return d.tag
+}
+
+// number tells an operation's elements from those of others.
+func (d *dice) number() int {
+	d.n++
+	return d.n
+}
+
+// length is a number of elements: none, few, many, or where protocols change, most at most.
+func (d *dice) length(most int) int {
+	if d.chance(8) {
+		return d.IntN(4)
+	}
+	return min(lengths[d.IntN(len(lengths))]+d.IntN(2), d.IntN(most+1))
+}
+
+// randomStep is one step of a strand.
+type randomStep struct {
+	what string
+	run  func(x *strand)
+}
+
+func drawStep(d *dice) randomStep {
+	for {
+		table := randomTables[d.IntN(len(randomTables))]
+		op := &table[d.IntN(len(table))]
+		if d.size < op.min {
+			continue
+		}
+		what, run := op.draw(d)
+		return randomStep{op.name + ": " + what, run}
+	}
+}
+
+// strand is the execution of a list of steps on one rank. It belongs to its goroutine.
+type strand struct {
+	t       *T
+	c       *mpi.Comm
+	own     *rand.Rand // this rank's
+	name    string
+	seed    uint64
+	step    int
+	what    string // the step
+	open    []openOp
+	failing context.CancelFunc // ends the other strands of this rank
+}
+
+// openOp is an operation in progress, and what to do when it is complete.
+type openOp struct {
+	r      *mpi.Request
+	step   int
+	what   string
+	verify func(mpi.Status)
+}
+
+// failf ends the program.
+func (x *strand) failf(format string, args ...any) {
+	x.failing()
+	x.t.Fatalf("%s\nin step %d, %s,\nof the strand on %s; replay with -case=random -seed=%d -seeds=1",
+		fmt.Sprintf(format, args...), x.step, x.what, x.name, x.seed)
+}
+
+func (x *strand) must(err error) {
+	if err != nil {
+		x.failf("%v", err)
+	}
+}
+
+// compare fails the strand at the first difference.
+func compare[T any](x *strand, e *randomElem[T], what string, got, want []T) {
+	if len(got) != len(want) {
+		x.failf("%s has %d elements, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if !e.same(got[i], want[i]) {
+			x.failf("%s is at element %d of %d: %v, want %v", what, i, len(want), got[i], want[i])
+		}
+	}
+}
+
+// leave leaves an operation open.
+func (x *strand) leave(r *mpi.Request, verify func(mpi.Status)) {
+	x.open = append(x.open, openOp{r, x.step, x.what, verify})
+}
+
+// run executes the steps.
+func (x *strand) run(steps []randomStep) {
+	for i, s := range steps {
+		x.step, x.what = i, s.what
+		s.run(x)
+		x.complete(x.own.IntN(6))
+	}
+	x.complete(0)
+}
+
+// complete waits for open operations, in an order and in ways of this rank's own, until only keep are left.
+func (x *strand) complete(keep int) {
+	for len(x.open) > keep {
+		way := waysToWait[x.own.IntN(len(waysToWait))]
+		indices, sts, err := way.wait(x)
+		if err != nil {
+			x.failf("%s: %v\nopen were:\n%s", way.name, err, x.listOpen())
+		}
+		done := make([]openOp, len(indices))
+		for k, i := range indices {
+			done[k] = x.open[i]
+			x.open[i].r = nil
+		}
+		x.open = slices.DeleteFunc(x.open, func(p openOp) bool { return p.r == nil })
+		step, what := x.step, x.what
+		for k, p := range done {
+			x.step, x.what = p.step, p.what
+			p.verify(sts[k])
+		}
+		x.step, x.what = step, what
+	}
+}
+
+func (x *strand) listOpen() string {
+	var b strings.Builder
+	for _, p := range x.open {
+		fmt.Fprintf(&b, "step %d, %s\n", p.step, p.what)
+	}
+	return b.String()
+}
+
+// rank's own: strands of the same program and rank draw differently.
+func ownDice(seed uint64, strand, rank int) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(1)<<32|uint64(strand)<<16|uint64(rank)))
+}
+
+// strandComm is how a strand gets its communicator. Ranks of different colors run different programs.
+type strandComm struct {
+	name string
+	make func(d *dice, c *mpi.Comm) (own *mpi.Comm, color int, err error)
+}
+
+var strandComms = []strandComm{
+	{"a copy", func(_ *dice, c *mpi.Comm) (*mpi.Comm, int, error) {
+		own, err := c.Dup()
+		return own, 0, err
+	}},
+	{"a part", func(d *dice, c *mpi.Comm) (*mpi.Comm, int, error) {
+		colors, keys := make([]int, c.Size()), make([]int, c.Size())
+		for r := range colors {
+			colors[r], keys[r] = d.IntN(2), d.IntN(4)
+		}
+		own, err := c.Split(colors[c.Rank()], keys[c.Rank()])
+		return own, colors[c.Rank()], err
+	}},
+	{"the same ranks in another order", func(_ *dice, c *mpi.Comm) (*mpi.Comm, int, error) {
+		own, err := c.Split(0, -c.Rank())
+		return own, 0, err
+	}},
+}
+
+// runProgram runs the program of a seed on one rank of c.
+func runProgram(t *T, c *mpi.Comm, seed uint64) {
+	ctx, cancel := context.WithTimeout(context.Background(), programLimit)
+	defer cancel()
+	d := &dice{Rand: rand.New(rand.NewPCG(seed, 1)), size: c.Size()}
+	strands := make([]*strand, 1+max(0, d.IntN(5)-2))
+	plans := make([][]randomStep, len(strands))
+	for i := range strands {
+		x := &strand{t: t, name: "the case's communicator", seed: seed, own: ownDice(seed, i, c.Rank()), failing: cancel}
+		color := 0
+		if i == 0 {
+			x.c = c
+		} else {
+			how := strandComms[d.IntN(len(strandComms))]
+			own, k, err := how.make(d, c)
+			t.must(err, how.name, "seed", seed)
+			x.c, x.name, color = own, fmt.Sprintf("%s of it, color %d", how.name, k), k
+		}
+		mine := &dice{Rand: rand.New(rand.NewPCG(seed, uint64(2+i)<<8|uint64(color))), size: x.c.Size()}
+		for range 5 + mine.IntN(8) {
+			plans[i] = append(plans[i], drawStep(mine))
+		}
+		strands[i] = x
+	}
+	t.must(mpi.BufferAttach(c, make([]byte, attachedBytes)))
+	t.each(len(strands), func(i int) {
+		x := strands[i]
+		whole := x.c
+		x.c = whole.WithContext(ctx)
+		x.run(plans[i])
+		x.c = whole
+	})
+	_, err := mpi.BufferDetach(c)
+	t.must(err)
+	for _, x := range strands[1:] {
+		t.must(x.c.Free())
+	}
+}
