@@ -110,7 +110,8 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 // (MPI 4.1, section 9.3). Communicators made from c inherit it.
 func (c *Comm) SetErrhandler(h Errhandler) { c.errh.Store(&h) }
 
-// Errhandler returns what SetErrhandler set.
+// Errhandler returns what SetErrhandler set, or what c inherited
+// (MPI 4.1, section 9.3).
 func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 
 // Free says that c is not used any more; operations on it fail from now on.
