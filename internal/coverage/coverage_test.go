@@ -167,6 +167,7 @@ func TestBestProof(t *testing.T) {
 		{"Request.Free", "3.7", "TestFreeOfRequests", "promoted"},
 		{"Pair.First", "", "reduce scatter block/sums", "a field of a generic type, in a variable that the case uses"},
 		{"Recv", "3.2", "", "a benchmark proves nothing"},
+		{"Comm.Name", "7.8", "", "an example that is not run proves nothing"},
 		{"Alone", "", "", "nobody calls it"},
 	} {
 		got := ""

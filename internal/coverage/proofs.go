@@ -3,6 +3,7 @@ package main
 import (
 	"go/ast"
 	"go/constant"
+	"go/doc"
 	"go/token"
 	"go/types"
 	"slices"
@@ -64,8 +65,9 @@ func proofsIn(fset *token.FileSet, c *checked, n *namer) []proof {
 		}
 	}
 	var proofs []proof
+	run := runnable(c)
 	for _, fn := range roots {
-		if k, ok := rootKind(fn.Name.Name); ok {
+		if k, ok := rootKind(fn.Name.Name); ok && (k != isExample || run[fn.Name.Name]) {
 			proofs = append(proofs, proof{name: fn.Name.Name, kind: k, uses: s.closure(s.nodes[c.info.Defs[fn.Name]])})
 		}
 	}
@@ -73,6 +75,15 @@ func proofsIn(fset *token.FileSet, c *checked, n *namer) []proof {
 		proofs = append(proofs, proof{tc.name, isCase, tc.section, s.closure(tc.node)})
 	}
 	return proofs
+}
+
+// runnable is the examples that are run, as they say what they print; others are only compiled.
+func runnable(c *checked) map[string]bool {
+	run := map[string]bool{}
+	for _, e := range doc.Examples(c.files...) {
+		run["Example"+e.Name] = e.Output != "" || e.EmptyOutput
+	}
+	return run
 }
 
 // rootKind tells what a function proves by its name. TestMain is one of the tests: it is the main function of the

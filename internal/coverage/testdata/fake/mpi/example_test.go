@@ -16,3 +16,7 @@ func ExampleComm_Dup() {
 	new(mpi.Comm).Dup()
 	// Output:
 }
+
+func ExampleComm_Name() {
+	fmt.Println(new(mpi.Comm).Name()) // compiled only
+}
