@@ -160,13 +160,14 @@ func TestBestProof(t *testing.T) {
 	for _, tt := range []struct{ name, sections, want, why string }{
 		{"Send", "3.2", "errors/all", "the only one"},
 		{"Bcast", "6.4", "collective/all", "a case of the chapter, through an interface and a generic type"},
-		{"Bcast", "9.4", "errors/all", "a case of the chapter"},
+		{"Bcast", "9.4", "collective/all", "errors/all is about wrong calls"},
 		{"ReduceScatterBlock", "9.4", "reduce scatter block/sums", "called like it, though indirect and of another chapter"},
 		{"Comm.Dup", "7.4", "ExampleComm_Dup", "a method of an embedded type, in an example"},
 		{"Comm.Free", "7.4", "errors/all", "told from the Free of requests by its type"},
 		{"Request.Free", "3.7", "TestFreeOfRequests", "promoted"},
 		{"Pair.First", "", "reduce scatter block/sums", "a field of a generic type, in a variable that the case uses"},
 		{"Recv", "3.2", "", "a benchmark proves nothing"},
+		{"Bare", "", "TestProcess", "in a process that the test starts by its name"},
 		{"Comm.Name", "7.8", "", "an example that is not run proves nothing"},
 		{"Alone", "", "", "nobody calls it"},
 	} {

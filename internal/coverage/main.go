@@ -2,6 +2,7 @@
 // test shows that it does what the standard says.
 //
 //	go run ./internal/coverage
+//	go run ./internal/coverage -print    shows it instead
 //
 // The procedures are listed in procedures.txt; everything else is found in the code. The exported names are those of
 // package mpi as it type-checks, so methods, promoted ones and fields count too. What a test calls is found by type as
@@ -14,6 +15,7 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,13 +34,15 @@ const (
 )
 
 func main() {
-	if err := run(); err != nil {
+	show := flag.Bool("print", false, "write the document to standard output")
+	flag.Parse()
+	if err := run(*show); err != nil {
 		fmt.Fprintln(os.Stderr, "coverage:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(show bool) error {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return fmt.Errorf("go env GOMOD: %w", err)
@@ -46,6 +50,10 @@ func run() error {
 	root := filepath.Dir(string(bytes.TrimSpace(out)))
 	page, err := generate(root)
 	if err != nil {
+		return err
+	}
+	if show {
+		_, err = os.Stdout.Write(page)
 		return err
 	}
 	return os.WriteFile(filepath.Join(root, target), page, 0o666)

@@ -38,9 +38,10 @@ type node struct {
 // scanner reads one package of tests.
 type scanner struct {
 	*namer
-	c     *checked
-	nodes map[types.Object]*node
-	cases []caseOf
+	c        *checked
+	nodes    map[types.Object]*node
+	cases    []caseOf
+	programs map[string]types.Object // main functions of the processes that tests start, which they name by a string
 }
 
 // caseOf is an entry of a table of cases.
@@ -51,12 +52,16 @@ type caseOf struct {
 
 // proofsIn returns the proofs in the test files of a package.
 func proofsIn(fset *token.FileSet, c *checked, n *namer) []proof {
-	s := &scanner{namer: n, c: c, nodes: map[types.Object]*node{}}
-	var roots []*ast.FuncDecl
+	s := &scanner{namer: n, c: c, nodes: map[types.Object]*node{}, programs: map[string]types.Object{}}
+	var tests []*ast.File
 	for _, f := range c.files {
-		if !strings.HasSuffix(fset.Position(f.Pos()).Filename, "_test.go") {
-			continue
+		if strings.HasSuffix(fset.Position(f.Pos()).Filename, "_test.go") {
+			tests = append(tests, f)
+			ast.Inspect(f, s.findPrograms)
 		}
+	}
+	var roots []*ast.FuncDecl
+	for _, f := range tests {
 		for _, d := range f.Decls {
 			s.declare(d)
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
@@ -65,7 +70,7 @@ func proofsIn(fset *token.FileSet, c *checked, n *namer) []proof {
 		}
 	}
 	var proofs []proof
-	run := runnable(c)
+	run := runnable(tests)
 	for _, fn := range roots {
 		if k, ok := rootKind(fn.Name.Name); ok && (k != isExample || run[fn.Name.Name]) {
 			proofs = append(proofs, proof{name: fn.Name.Name, kind: k, uses: s.closure(s.nodes[c.info.Defs[fn.Name]])})
@@ -78,24 +83,41 @@ func proofsIn(fset *token.FileSet, c *checked, n *namer) []proof {
 }
 
 // runnable is the examples that are run, as they say what they print; others are only compiled.
-func runnable(c *checked) map[string]bool {
+func runnable(tests []*ast.File) map[string]bool {
 	run := map[string]bool{}
-	for _, e := range doc.Examples(c.files...) {
+	for _, e := range doc.Examples(tests...) {
 		run["Example"+e.Name] = e.Output != "" || e.EmptyOutput
 	}
 	return run
 }
 
-// rootKind tells what a function proves by its name. TestMain is one of the tests: it is the main function of the
-// processes that other tests start.
 func rootKind(name string) (kind, bool) {
 	switch {
+	case name == "TestMain":
+		return 0, false
 	case strings.HasPrefix(name, "Test"), strings.HasPrefix(name, "Fuzz"):
 		return isTest, true
 	case strings.HasPrefix(name, "Example"):
 		return isExample, true
 	}
 	return 0, false
+}
+
+// findPrograms notes assignments such as programs["ring"] = ringRank.
+func (s *scanner) findPrograms(n ast.Node) bool {
+	a, ok := n.(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+		return true
+	}
+	index, _ := a.Lhs[0].(*ast.IndexExpr)
+	f, _ := a.Rhs[0].(*ast.Ident)
+	if index == nil || f == nil {
+		return true
+	}
+	if x, ok := index.X.(*ast.Ident); ok && x.Name == "programs" && s.text(index.Index) != "" {
+		s.programs[s.text(index.Index)] = s.c.info.Uses[f]
+	}
+	return true
 }
 
 // declare notes what a declaration mentions.
@@ -128,6 +150,10 @@ func (s *scanner) scan(root ast.Node) *node {
 		switch x := x.(type) {
 		case *ast.Ident:
 			s.mention(n, s.c.info.Uses[x])
+		case *ast.BasicLit:
+			if f := s.programs[s.text(x)]; f != nil {
+				n.refs[f] = true
+			}
 		case *ast.CompositeLit:
 			if tc, ok := s.caseIn(x); ok {
 				n.table = true
@@ -238,8 +264,8 @@ func (s *scanner) targets(o types.Object) []types.Object {
 }
 
 // best returns the proof of a name that says most, nil if there is none: a case or test that is called like it, else a case,
-// a test, an example; of those one of the chapter's sections; of those one that uses it itself; of those the one that uses
-// the fewest other names.
+// a test, an example; of those one that is not about wrong arguments; of those one of the chapter's sections; of those one
+// that uses it itself; of those the one that uses the fewest other names.
 func best(proofs []proof, name, sections string) *proof {
 	var found *proof
 	for i := range proofs {
@@ -254,14 +280,21 @@ func best(proofs []proof, name, sections string) *proof {
 func compare(a, b *proof, name, sections string) int {
 	rank := func(p *proof) []int {
 		return []int{
-			choose(p.kind != isExample && isCalled(p.name, name), 0, 1), int(p.kind), choose(isWithin(p.section, sections), 0, 1),
-			choose(p.uses[name], 0, 1), len(p.uses),
+			choose(p.kind != isExample && isCalled(p.name, name), 0, 1), int(p.kind), choose(isAboutMisuse(p.name), 1, 0),
+			choose(isWithin(p.section, sections), 0, 1), choose(p.uses[name], 0, 1), len(p.uses),
 		}
 	}
 	if c := slices.Compare(rank(a), rank(b)); c != 0 {
 		return c
 	}
 	return strings.Compare(a.name, b.name)
+}
+
+// isAboutMisuse reports whether a test shows what becomes of wrong calls.
+func isAboutMisuse(name string) bool {
+	return slices.ContainsFunc(words(name), func(w string) bool {
+		return slices.Contains([]string{"arguments", "error", "errors", "wrong"}, w)
+	})
 }
 
 // isWithin reports whether a section such as 6.12.3, or a part of it, is in a list such as "6.3 to 6.11, 6.13". Of several

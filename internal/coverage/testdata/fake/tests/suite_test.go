@@ -47,3 +47,14 @@ func TestFreeOfRequests(t *testing.T) { new(mpi.Incoming).Free() }
 
 // BenchmarkRecv is no proof.
 func BenchmarkRecv(b *testing.B) { mpi.Recv(nil, []int{1}) }
+
+// programs are main functions of processes.
+var programs = map[string]func(){}
+
+func init() { programs["named"] = namedRank }
+
+func namedRank() { mpi.Bare() }
+
+func TestProcess(t *testing.T) { start("named") }
+
+func start(name string) { programs[name]() }
