@@ -73,7 +73,7 @@ func (c *Comm) SetErrhandler(h Errhandler) {
 	c.errh.Store(&h)
 }
 
-// Errhandler returns what SetErrhandler set.
+// Errhandler returns what SetErrhandler set, or what c inherited (MPI 4.1, section 9.3).
 func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 
 // CallErrhandler gives an error of the caller's own to the error handler of c, as if an operation on c had failed with it,

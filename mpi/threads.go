@@ -28,7 +28,8 @@ func RunThreads(n int, fn func(ctx context.Context, world *Comm) error) error {
 	return RunThreadsContext(context.Background(), n, fn)
 }
 
-// RunThreadsContext is RunThreads of a job that ends with ctx.
+// RunThreadsContext is RunThreads of a job that ends with ctx: what its ranks wait
+// in fails then, and the error includes context.Cause(ctx).
 func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, world *Comm) error) error {
 	if n < 1 {
 		return opErrorf(ErrArg, "RunThreads", "%d ranks: need at least 1", n)
@@ -46,7 +47,11 @@ func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, 
 		wg.Go(func() { errs[r] = t.run(r, fn) })
 	}
 	wg.Wait()
-	return t.verdict(errs)
+	err = t.verdict(errs)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		return errors.Join(cause, err) // ranks that wait learn only that the job ends
+	}
+	return err
 }
 
 // threads is a job whose ranks are goroutines.

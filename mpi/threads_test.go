@@ -124,8 +124,8 @@ func TestRunThreadsContext(t *testing.T) {
 			return mpi.Ssend(c, []int{1}, 0, 9)
 		}
 	})
-	if err == nil || time.Since(began) > 10*time.Second {
-		t.Errorf("after %v: %v", time.Since(began), err)
+	if !errors.Is(err, errMine) || time.Since(began) > 10*time.Second {
+		t.Errorf("after %v: %v, want the cause of the context", time.Since(began), err)
 	}
 	ctx, cancel = context.WithCancelCause(t.Context())
 	cancel(errMine)

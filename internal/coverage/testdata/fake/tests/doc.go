@@ -1,0 +1,2 @@
+// Package tests is the suite of the stand-in.
+package tests
