@@ -118,7 +118,8 @@ func Darray(size, rank int, gsizes []int, distribs []Distribution, dargs, psizes
 func (t *Datatype) shares() []layout.Share {
 	c := &t.contents
 	shares := make([]layout.Share, len(c.Sizes))
-	// "the process grid is assumed to be row-major" (MPI 4.1, section 5.1.4): from the last dimension on.
+	// For both orders "the ordering of processes in the process grid is assumed to be row-major" (MPI 4.1, section 5.1.4):
+	// the last dimension moves fastest.
 	ranks, rest := c.Rank, c.Size
 	for i := len(shares) - 1; i >= 0; i-- {
 		p := c.Psizes[i]

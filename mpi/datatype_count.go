@@ -2,9 +2,9 @@
 
 package mpi
 
-// GetCount is the number of values of t in the message that s is about (MPI 4.1, section 3.2.5, MPI_Get_count): of a message
-// that was received or probed by type, GetCount of the function's form tells it by T. It is [Undefined] if the message is no
-// whole number of them, or of objects, or if t has an error.
+// GetCount is the number of values of t in the message that s is about, as the function GetCount is of a T
+// (MPI 4.1, section 3.2.5, MPI_Get_count). It is [Undefined] if the message is no whole number of them, or is of objects,
+// or if t has an error.
 func (s Status) GetCount(t *Datatype) int {
 	switch {
 	case s.class == classObject || t.check() != nil:

@@ -15,7 +15,7 @@ import (
 // dst may be nil; it must not overlap src. An error is of class [ErrType] if t has an error, T has pointers, or both do not
 // fit each other, of class [ErrBuffer] if t reaches beyond src. dst is unchanged then.
 func Pack[T any](dst []byte, src []T, t *Datatype) ([]byte, error) {
-	return pack("Pack", dst, src, t, binary.LittleEndian)
+	return pack("Pack", dst, src, t, bigEndian)
 }
 
 // Unpack is the reverse of Pack: it sets one value of t, laid over dst, or all of dst if t is nil, from the first bytes of
@@ -23,7 +23,7 @@ func Pack[T any](dst []byte, src []T, t *Datatype) ([]byte, error) {
 //
 // src must not overlap dst. An error is of class [ErrTruncate] if src is too short, else as of Pack. dst is unchanged then.
 func Unpack[T any](src []byte, dst []T, t *Datatype) (rest []byte, err error) {
-	return unpackFrom("Unpack", src, dst, t, binary.LittleEndian)
+	return unpackFrom("Unpack", src, dst, t, bigEndian)
 }
 
 // PackSize is the number of bytes that Pack would append (MPI 4.1, section 5.2, MPI_Pack_size): exactly, as Pack adds
@@ -35,12 +35,12 @@ func PackSize[T any](src []T, t *Datatype) (int, error) { return packSize("PackS
 // byte. All types have there the size that Go gives them; an int or uint has 8 bytes, as an int64 or uint64 does, on the
 // machines on which it has 64 bits.
 func PackExternal[T any](dst []byte, src []T, t *Datatype) ([]byte, error) {
-	return pack("PackExternal", dst, src, t, binary.BigEndian)
+	return pack("PackExternal", dst, src, t, !bigEndian)
 }
 
 // UnpackExternal is the reverse of PackExternal (MPI 4.1, section 5.3, MPI_Unpack_external).
 func UnpackExternal[T any](src []byte, dst []T, t *Datatype) (rest []byte, err error) {
-	return unpackFrom("UnpackExternal", src, dst, t, binary.BigEndian)
+	return unpackFrom("UnpackExternal", src, dst, t, !bigEndian)
 }
 
 // PackExternalSize is the number of bytes that PackExternal would append (MPI 4.1, section 5.3, MPI_Pack_external_size).
@@ -48,28 +48,27 @@ func PackExternalSize[T any](src []T, t *Datatype) (int, error) {
 	return packSize("PackExternalSize", src, t)
 }
 
-// isNative reports whether order is that of this machine.
-func isNative(order binary.ByteOrder) bool {
-	b := []byte{0, 1}
-	return order.Uint16(b) == binary.NativeEndian.Uint16(b)
-}
+// bigEndian is the byte order of this machine.
+var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
-func pack[T any](op string, dst []byte, src []T, t *Datatype, order binary.ByteOrder) ([]byte, error) {
+// pack is Pack to the byte order of this machine, or to the other.
+func pack[T any](op string, dst []byte, src []T, t *Datatype, swapped bool) ([]byte, error) {
 	o, err := over(op, t, src, 1)
 	if err != nil {
 		return dst, err
 	}
 	at := len(dst)
 	out := slices.Grow(dst, o.size)[:at+o.size]
-	if isNative(order) {
-		o.m.Pack(out[at:], o.mem, 0, o.count, 0)
-	} else {
+	if swapped {
 		o.m.PackSwapped(out[at:], o.mem, 0, o.count, 0)
+	} else {
+		o.m.Pack(out[at:], o.mem, 0, o.count, 0)
 	}
 	return out, nil
 }
 
-func unpackFrom[T any](op string, src []byte, dst []T, t *Datatype, order binary.ByteOrder) ([]byte, error) {
+// unpackFrom is Unpack from the byte order of this machine, or from the other.
+func unpackFrom[T any](op string, src []byte, dst []T, t *Datatype, swapped bool) ([]byte, error) {
 	o, err := over(op, t, dst, 1)
 	if err != nil {
 		return src, err
@@ -77,10 +76,10 @@ func unpackFrom[T any](op string, src []byte, dst []T, t *Datatype, order binary
 	if len(src) < o.size {
 		return src, opErrorf(ErrTruncate, op, "%d bytes are left, the values take %d", len(src), o.size)
 	}
-	if isNative(order) {
-		o.m.Unpack(o.mem, 0, o.count, 0, src[:o.size])
-	} else {
+	if swapped {
 		o.m.UnpackSwapped(o.mem, 0, o.count, 0, src[:o.size])
+	} else {
+		o.m.Unpack(o.mem, 0, o.count, 0, src[:o.size])
 	}
 	return src[o.size:], nil
 }

@@ -190,13 +190,13 @@ func letterOf[T any](e *randomElem[T]) func(d *dice, l *letter, blocking bool) {
 	}
 }
 
-// form is what drawForm needs to know.
-type form interface{ isBlocking() bool }
+// callForm is what drawForm needs to know.
+type callForm interface{ isBlocking() bool }
 
 func (f sendForm[T]) isBlocking() bool { return f.blocks }
 func (f recvForm[T]) isBlocking() bool { return f.blocks }
 
-func drawForm[F form](d *dice, forms []F, blocking bool) F {
+func drawForm[F callForm](d *dice, forms []F, blocking bool) F {
 	for {
 		if f := forms[d.IntN(len(forms))]; blocking || !f.isBlocking() {
 			return f

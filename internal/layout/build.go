@@ -39,7 +39,7 @@ func Hvector(m *Map, count, blockLen, stride int) (*Map, error) {
 func Vector(m *Map, count, blockLen, stride int) (*Map, error) {
 	var c checked
 	bytes := c.mul(stride, m.extent)
-	if c.over {
+	if c.over && count > 1 && blockLen > 0 {
 		return nil, ErrTooLarge
 	}
 	return Hvector(m, count, blockLen, bytes)

@@ -29,7 +29,7 @@ func (f *frame) add(m *Map, n, first, last int) {
 	lb, ub := f.c.add(first, m.lb), f.c.add(last, m.ub)
 	switch {
 	case f.m.void || m.marked && !f.m.marked:
-		// "min_j{disp_j such that type_j = lb_marker}" (MPI 4.1, section 5.1.6): what is marked outweighs what is not.
+		// The bounds are those of the markers, if there are any (MPI 4.1, section 5.1.6): they outweigh what is not marked.
 		f.m.lb, f.m.ub, f.m.marked = lb, ub, m.marked
 	case m.marked == f.m.marked:
 		f.m.lb, f.m.ub = min(f.m.lb, lb), max(f.m.ub, ub)

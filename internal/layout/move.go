@@ -92,11 +92,45 @@ func moveLoop(w way, p, mem []byte, at, off int, child *node, stride int) {
 		moveStrided(w, p[:k*size], mem, at, stride, size)
 		p, at = p[k*size:], at+k*stride
 	}
+	if child.isFlat(w) {
+		for ; len(p) >= size; at += stride {
+			p, _ = moveFlat(w, p, mem, at, child.parts)
+		}
+	}
 	for len(p) > 0 {
 		k := min(size, len(p))
 		child.move(w, p[:k], mem, at, 0)
 		p, at = p[k:], at+stride
 	}
+}
+
+// isFlat reports whether n is a sequence of parts that move as they lie in memory.
+func (n *node) isFlat(w way) bool { return n.op == opSeq && n.flat && w&swap == 0 }
+
+// moveFlat moves whole parts of such a sequence: the fields of a struct, mostly, or many blocks. It returns what is left of
+// p, and how many of the parts were moved: all, or all before the first that p does not hold whole.
+func moveFlat(w way, p, mem []byte, at int, parts []part) (rest []byte, n int) {
+	for i := range parts {
+		c := &parts[i]
+		k := c.n.size
+		if k > len(p) {
+			return p, i
+		}
+		from, to := mem[at+c.disp:at+c.disp+k], p[:k]
+		if w&unpack != 0 {
+			from, to = to, from
+		}
+		switch k {
+		case 8:
+			*(*[8]byte)(to) = [8]byte(from)
+		case 4:
+			*(*[4]byte)(to) = [4]byte(from)
+		default:
+			copy(to, from)
+		}
+		p = p[k:]
+	}
+	return p, len(parts)
 }
 
 // moveParts is move for a sequence.
@@ -106,15 +140,17 @@ func (n *node) moveParts(w way, p, mem []byte, at, off int) {
 		i = n.partAt(off)
 		off -= n.parts[i].start
 	}
-	flat := n.flat && w&swap == 0
 	for ; len(p) > 0; i++ {
+		if off == 0 && n.isFlat(w) {
+			var k int
+			if p, k = moveFlat(w, p, mem, at, n.parts[i:]); len(p) == 0 {
+				return
+			}
+			i += k
+		}
 		c := &n.parts[i]
 		k := min(c.n.size-off, len(p))
-		if flat {
-			moveRun(w, p[:k], mem, at+c.disp+off)
-		} else {
-			c.n.move(w, p[:k], mem, at+c.disp, off)
-		}
+		c.n.move(w, p[:k], mem, at+c.disp, off)
 		p, off = p[k:], 0
 	}
 }
@@ -134,15 +170,11 @@ func (n *node) partAt(off int) int {
 
 // moveRun moves one run at mem[at].
 func moveRun(w way, p, mem []byte, at int) {
-	m := mem[at : at+len(p)]
 	if w&unpack == 0 {
-		p, m = m, p
+		copy(p, mem[at:at+len(p)])
+	} else {
+		copy(mem[at:at+len(p)], p)
 	}
-	if len(m) == 8 { // most short runs are one value
-		*(*[8]byte)(m) = [8]byte(p)
-		return
-	}
-	copy(m, p)
 }
 
 // moveStrided moves runs of size bytes at a stride, which p holds whole.

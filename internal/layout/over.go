@@ -22,10 +22,7 @@ func (m *Map) Over(tile *Map, count int) (at Mismatch, ok bool) {
 	if n == nil || count == 0 {
 		return Mismatch{}, true
 	}
-	if tile.root.n == nil {
-		return Mismatch{Disp: m.root.disp, Data: n.first(), None: true}, false
-	}
-	if tile.root.n.width == 1 && (tile.root.n.kind == Uint8 || tile.root.n.kind == Byte) && tile.IsContiguous() {
+	if t := tile.root.n; t != nil && (t.kind == Uint8 || t.kind == Byte) && tile.IsContiguous() {
 		return Mismatch{}, true
 	}
 	o := newOver(tile)
@@ -48,9 +45,9 @@ type visit struct {
 }
 
 func newOver(tile *Map) *over {
-	o := &over{tile: tile.root, period: tile.extent}
+	o := &over{tile: tile.root, period: max(1, tile.extent)}
 	// An array is many of what it is an array of.
-	for n := o.tile.n; o.tile.disp == 0; n = o.tile.n {
+	for n := o.tile.n; n != nil && o.tile.disp == 0; n = o.tile.n {
 		switch {
 		case n.op == opRun && n.size == o.period && n.basics > 1:
 			o.tile.n = Basic(n.kind).root.n
@@ -148,9 +145,9 @@ func (o *over) one(k Kind, disp int) bool {
 // runAt is the run that has the byte at displacement x, and where that begins; nil if there is none.
 //
 // Preconditions:
-//   - n is from the map of a Go type.
+//   - n is from the map of a Go type, or nil.
 func (n *node) runAt(x int) (start int, run *node) {
-	for x >= 0 && x < n.hi {
+	for n != nil && x >= 0 && x < n.hi {
 		switch n.op {
 		case opRun:
 			return start, n
@@ -176,16 +173,4 @@ func (n *node) partUnder(x int) int {
 		}
 	}
 	return lo
-}
-
-// first is the kind of n's first value.
-func (n *node) first() Kind {
-	for n.kind == mixed {
-		if n.op == opLoop {
-			n = n.child
-		} else {
-			n = n.parts[0].n
-		}
-	}
-	return n.kind
 }

@@ -8,13 +8,13 @@ import (
 // swapRun moves bytes of values of one width that lie one after the other from mem[at] on, reversing each: as many as p
 // has, from offset off of the stream on. The ends may be within a value.
 func swapRun(w way, p, mem []byte, at, off, width int) {
-	if in := off % width; in > 0 {
+	if in := off & (width - 1); in > 0 { // a width is a power of two
 		k := min(width-in, len(p))
 		swapPartly(w, p[:k], mem[at+off-in:], in, width)
 		p, off = p[k:], off+k
 	}
 	at += off
-	whole := len(p) / width * width
+	whole := len(p) &^ (width - 1)
 	from, to := mem[at:at+whole], p[:whole]
 	if w&unpack != 0 {
 		from, to = to, from
