@@ -81,6 +81,8 @@ type PeerInfo struct {
 	Host  string
 	Way   Way
 	Index int // number of the rank among those of its host; for Way other than TCP
+
+	BigEndian bool // the byte order of the rank's memory
 }
 
 func (c *Config) setDefaults() error {

@@ -26,6 +26,8 @@ type driver struct {
 	listener *netpoll.Listener
 	bridge   []PeerInfo // immutable after Start: address of each peer
 
+	bigEndian bool // immutable after Start: the byte order of all payloads
+
 	conns   []*conn // by peer: the connection in use or being made, nil if none
 	slots   []slot  // by token: every connection, strangers included
 	free    []uint32

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,6 +161,7 @@ func (e *Engine) Start(peers []PeerInfo) error {
 		return fmt.Errorf("engine: %d addresses for %d ranks", len(peers), e.cfg.Size)
 	}
 	e.drv.bridge = peers
+	e.drv.bigEndian = PayloadsBigEndian(peers)
 	threads := true
 	for id, p := range peers {
 		if p.Way != TCP && id != e.cfg.Rank {
@@ -176,6 +178,12 @@ func (e *Engine) Start(peers []PeerInfo) error {
 		e.worker.Go(e.work)
 	}
 	return nil
+}
+
+// PayloadsBigEndian is the byte order of payloads between these ranks, which the users of
+// their engines keep to: little-endian, unless every rank is big-endian.
+func PayloadsBigEndian(peers []PeerInfo) bool {
+	return !slices.ContainsFunc(peers, func(p PeerInfo) bool { return !p.BigEndian })
 }
 
 // Peer returns the line of the bridge table for a peer.

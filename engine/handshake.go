@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -18,15 +17,12 @@ func (d *driver) identity() *wire.Identity {
 	cfg := &d.e.cfg
 	return &wire.Identity{
 		Job: cfg.Job, Secret: cfg.Secret, Rank: uint32(cfg.Rank), Size: uint32(cfg.Size),
-		Window: uint64(d.e.core.Config().Window), BigEndian: bigEndian,
+		Window: uint64(d.e.core.Config().Window), BigEndian: d.bigEndian,
 	}
 }
 
 // handshakeRead is how much is read at a time while a handshake goes on.
 const handshakeRead = 4 << 10
-
-// bigEndian is the byte order of this machine.
-var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
 func nonce() (n [32]byte) {
 	rand.Read(n[:]) // never fails: it ends the program instead

@@ -22,6 +22,7 @@ type card struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Index   int    `json:"index"`             // number among the ranks of its host
+	Big     bool   `json:"big,omitempty"`     // its memory is big-endian
 	Place   string `json:"place"`             // equal for the ranks of one machine, whatever containers they are in
 	Process string `json:"process,omitempty"` // equal for the ranks of one process; "" if this one wants TCP
 	Segment string `json:"segment,omitempty"` // equal for ranks that share memory; "" if this one shares none
@@ -34,7 +35,7 @@ type card struct {
 func newCard(info boot.Info, set settings, l *local, addr netip.AddrPort) card {
 	c := card{
 		Addr: addr.String(), Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
-		Place: sys.BootID(), Process: l.token, Cliques: set.cliques, Coll: set.coll.String(),
+		Big: bigEndian, Place: sys.BootID(), Process: l.token, Cliques: set.cliques, Coll: set.coll.String(),
 	}
 	if c.Place == "" {
 		c.Place = "host " + info.Host
@@ -71,7 +72,7 @@ func readCards(raw [][]byte) ([]card, error) {
 // wayOf is how two ranks reach each other.
 func wayOf(a, b *card) engine.Way {
 	switch {
-	case a.Clique != b.Clique:
+	case a.Clique != b.Clique, a.Big != b.Big:
 		return engine.TCP
 	case a.Process != "" && a.Process == b.Process:
 		return engine.Thread
@@ -91,7 +92,7 @@ func bridge(cards []card, me int) ([]engine.PeerInfo, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
 		}
-		peers[r] = engine.PeerInfo{Addr: addr, Host: c.Host, Index: c.Index}
+		peers[r] = engine.PeerInfo{Addr: addr, Host: c.Host, Index: c.Index, BigEndian: c.Big}
 		if r != me {
 			peers[r].Way = wayOf(&cards[me], c)
 		}

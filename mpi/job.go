@@ -111,6 +111,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings) error {
 		}
 	}
 	j.nodes = nodesOf(cards)
+	j.swaps = bigEndian != engine.PayloadsBigEndian(peers)
 	if err := j.engine.Start(peers); err != nil {
 		return err
 	}

@@ -76,8 +76,14 @@ func runJob(t *testing.T, program string, n int, policy, dir string, set ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runBinary(t, self, program, n, policy, dir, set...)
+}
+
+// runBinary is runJob of another binary of this test, at path.
+func runBinary(t *testing.T, path, program string, n int, policy, dir string, set ...string) jobRun {
+	t.Helper()
 	job, err := launch.Plan(launch.Request{
-		Ranks: n, Path: self, Args: []string{"rank"}, Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy,
+		Ranks: n, Path: path, Args: []string{"rank"}, Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy,
 		Timeout: 100 * time.Second,
 		Set: append([]string{
 			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,

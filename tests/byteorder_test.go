@@ -1,0 +1,78 @@
+//go:build linux
+
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// A job of ranks of both byte orders (MPI 4.1, section 3.3.2: "type conversion and representation
+// conversion"): s390x, which is big-endian, emulated by qemu, beside this machine's own.
+
+// qemu is the emulator, of Debian's qemu-user-static.
+const qemu = "qemu-s390x-static"
+
+// mixedCases are the cases that a mixed job runs: those in which data travel. The others take long
+// under emulation and show nothing that depends on the order of bytes.
+const mixedCases = `^(receive|sendrecv|object|layout|datatype|collective|reduction|persistcoll|form|comm|partitioned|intercomm)`
+
+// otherOrder builds this test for s390x, and returns a program that is it in the first process of a
+// job and this machine's in the others.
+func otherOrder(t *testing.T) string {
+	t.Helper()
+	emulator, err := exec.LookPath(qemu)
+	if err != nil || runtime.GOARCH == "s390x" {
+		t.Skip("needs qemu-user-static, on a little-endian machine: ", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	foreign, script := filepath.Join(dir, "s390x.test"), filepath.Join(dir, "either")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", foreign, ".")
+	build.Env = append(os.Environ(), "GOARCH=s390x", "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building for s390x: %v\n%s", err, out)
+	}
+	text := fmt.Sprintf("#!/bin/sh\nmkdir %q 2>/dev/null && exec %q %q \"$@\"\nexec %q \"$@\"\n",
+		filepath.Join(dir, "taken"), emulator, foreign, self)
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+func TestSuiteByteOrders(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the emulator knows nothing of the race detector")
+	}
+	for _, n := range []int{2, 3} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			defer func(was string) { *caseFlag = was }(*caseFlag)
+			if *caseFlag == "" {
+				*caseFlag = mixedCases
+			}
+			program := otherOrder(t)
+			dir := t.TempDir()
+			run := runBinary(t, program, "suite", n, "assist", dir)
+			o := newOutcomes(n)
+			for r := range n {
+				readEvents(t, o, dir, r)
+			}
+			var err error
+			if run.code != 0 {
+				err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
+			} else if s := strings.TrimSpace(run.stdout + run.stderr); s != "" {
+				t.Errorf("the job wrote:\n%s", s)
+			}
+			o.tell(t, err)
+		})
+	}
+}
