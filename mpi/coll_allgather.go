@@ -5,7 +5,8 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Allgather is Gather whose result every rank gets; in may be the part of out that it
-// goes to (MPI 4.1, section 6.7).
+// goes to. Over an intercommunicator each group gets what the other gives, in equal
+// blocks that fill out (MPI 4.1, section 6.7).
 func Allgather[T any](c *Comm, in, out []T) error { return done(iallgather(c, "Allgather", in, out)) }
 
 // Iallgather starts an Allgather (MPI 4.1, section 6.12.5).
@@ -21,6 +22,13 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.isInter() {
+		bl, err := c.interBlocks(op, "out", len(out))
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return interAllgather(c, op, e, in, out, bl)
+	}
 	n := c.Size() * len(in)
 	if err := checkLen(op, "out", len(out), n); err != nil {
 		return failedRequest(c, err)
@@ -35,7 +43,8 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 }
 
 // Allgatherv is Gatherv whose result every rank gets; all give the same counts. in may
-// be this rank's block of out (MPI 4.1, section 6.7).
+// be this rank's block of out. Over an intercommunicator the blocks are those of the other
+// group (MPI 4.1, section 6.7).
 func Allgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
 	return done(iallgatherv(c, "Allgatherv", in, out, counts, displs))
 }
@@ -55,12 +64,15 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	bl, err := newBlocks(op, "out", c.Size(), len(out), counts, displs)
-	if err == nil {
+	bl, err := newBlocks(op, "out", len(c.peers), len(out), counts, displs)
+	if err == nil && !c.isInter() {
 		err = checkOwn(op, "in", len(in), bl.counts[c.rank])
 	}
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.isInter() {
+		return interAllgather(c, op, e, in, out, bl)
 	}
 	if !e.plain {
 		return allgatherObjects(c, op, in, out, bl)

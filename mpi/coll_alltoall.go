@@ -5,8 +5,9 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Alltoall sends the r-th block of in to rank r and receives the r-th block of
-// out from it; in and out hold Size equal blocks and may be the same slice
-// (MPI 4.1, section 6.8).
+// out from it; in and out hold Size equal blocks and may be the same slice. Over an
+// intercommunicator r is a rank of the other group; in and out are different slices then,
+// each of RemoteSize equal blocks (MPI 4.1, section 6.8).
 func Alltoall[T any](c *Comm, in, out []T) error { return done(ialltoall(c, "Alltoall", in, out)) }
 
 // Ialltoall starts an Alltoall (MPI 4.1, section 6.12.6).
@@ -19,6 +20,9 @@ func AlltoallInit[T any](c *Comm, in, out []T) *Request {
 
 func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	e, err := collElem[T](c, op, 0)
+	if err == nil && c.isInter() {
+		return interAlltoall(c, op, e, in, out)
+	}
 	if err == nil {
 		err = c.checkMultiple(op, len(in))
 	}
@@ -36,6 +40,18 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), bytesOf(in), bytesOf(out[:len(in)]))
 		return nil
 	}, nil)
+}
+
+func interAlltoall[T any](c *Comm, op string, e *elem, in, out []T) *Request {
+	from, err := c.interBlocks(op, "in", len(in))
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	to, err := c.interBlocks(op, "out", len(out))
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return interExchange(c, op, e, in, from, out, to)
 }
 
 // Alltoallv is Alltoall of blocks of different lengths: sendCounts[r] elements
@@ -61,16 +77,19 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	from, err := newBlocks(op, "in", c.Size(), len(in), sendCounts, sendDispls)
+	from, err := newBlocks(op, "in", len(c.peers), len(in), sendCounts, sendDispls)
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	to, err := newBlocks(op, "out", c.Size(), len(out), recvCounts, recvDispls)
-	if err == nil {
+	to, err := newBlocks(op, "out", len(c.peers), len(out), recvCounts, recvDispls)
+	if err == nil && !c.isInter() {
 		err = checkOwn(op, "the block that this rank sends itself", from.counts[c.rank], to.counts[c.rank])
 	}
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.isInter() {
+		return interExchange(c, op, e, in, from, out, to)
 	}
 	if !e.plain {
 		return alltoallObjects(c, op, in, from, out, to)

@@ -4,7 +4,8 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/internal/coll"
 
-// Barrier returns when every rank of c has called it (MPI 4.1, section 6.3).
+// Barrier returns when every rank of c, in both groups of an intercommunicator, has
+// called it (MPI 4.1, section 6.3).
 func Barrier(c *Comm) error { return done(ibarrier(c, "Barrier")) }
 
 // Ibarrier starts a Barrier: its request is done when every rank has started
@@ -23,13 +24,16 @@ func ibarrier(c *Comm, op string) *Request {
 
 func startBarrier(c *Comm, op string) *Request {
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.BarrierBy(g, c.algorithm(coll.KindBarrier), c.rank, c.Size())
+		all := c.everyone()
+		coll.BarrierBy(g, c.algorithm(coll.KindBarrier), all.rank, all.Size())
 		return nil
 	}, nil)
 }
 
 // Bcast copies buf of rank root to buf of every rank; all give buffers of the
-// same length (MPI 4.1, section 6.4).
+// same length. Over an intercommunicator the root, which gives Root as root, sends to the
+// other group, whose ranks give its rank; the others of its group give ProcNull
+// (MPI 4.1, section 6.4).
 func Bcast[T any](c *Comm, buf []T, root int) error { return done(ibcast(c, "Bcast", buf, root)) }
 
 // Ibcast starts a Bcast (MPI 4.1, section 6.12.2).
@@ -43,6 +47,9 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	e, err := collElem[T](c, op, root)
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.isInter() {
+		return interBcast(c, op, e, buf, root)
 	}
 	if !e.plain {
 		return ibcastObjects(c, op, buf, root)

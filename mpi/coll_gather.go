@@ -6,7 +6,9 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Gather collects in of every rank, all of the same length, in out of rank root,
 // in the order of the ranks; out is ignored elsewhere. At the root in may be the part of
-// out that it goes to (MPI 4.1, section 6.5).
+// out that it goes to. Over an intercommunicator the root, which gives Root as root, gets
+// equal blocks from the other group, whose ranks give its rank; the others of its group
+// give ProcNull (MPI 4.1, section 6.5).
 func Gather[T any](c *Comm, in, out []T, root int) error {
 	return done(igather(c, "Gather", in, out, root))
 }
@@ -26,6 +28,9 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.isInter() {
+		return interGather(c, op, e, in, out, root)
+	}
 	if c.rank != root {
 		out = nil
 	} else if err := checkLen(op, "out", len(out), c.Size()*len(in)); err != nil {
@@ -40,6 +45,20 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 		coll.Gather(g, c.algorithm(coll.KindGather), c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
 		return nil
 	}, nil)
+}
+
+func interGather[T any](c *Comm, op string, e *elem, in, out []T, root int) *Request {
+	switch root {
+	case ProcNull:
+		return interIdle(c, op)
+	case Root:
+		bl, err := c.interBlocks(op, "out", len(out))
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return interCollect(c, op, e, out, bl)
+	}
+	return interSend(c, op, e, in, root)
 }
 
 // Gatherv is Gather of blocks of different lengths: counts[r] elements of rank r
@@ -65,6 +84,9 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.isInter() {
+		return interGatherv(c, op, e, in, out, counts, displs, root)
+	}
 	var bl blocks
 	if c.rank == root {
 		var err *Error
@@ -83,6 +105,17 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 		coll.Gatherv(g, c.rank, c.Size(), root, bytesOf(in), bytesOf(out), cs, ds)
 		return nil
 	}, nil)
+}
+
+func interGatherv[T any](c *Comm, op string, e *elem, in, out []T, counts, displs []int, root int) *Request {
+	if root != Root {
+		return interGather(c, op, e, in, nil, root)
+	}
+	bl, err := newBlocks(op, "out", c.RemoteSize(), len(out), counts, displs)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return interCollect(c, op, e, out, bl)
 }
 
 func gatherObjects[T any](c *Comm, op string, in, out []T, bl blocks, root int) *Request {

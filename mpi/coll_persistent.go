@@ -28,7 +28,7 @@ func isPersistent(op string) bool { return strings.HasSuffix(op, "Init") }
 
 // persistent makes x a persistent request: it builds the schedule that every Start runs.
 func (x collective) persistent(c *Comm, op string) *Request {
-	g := newPersistentGraph(c)
+	g := newPersistentGraph(c.everyone().comm)
 	if err := x.build(g); err != nil {
 		return failedRequest(c, opError(ClassOf(err), op, err))
 	}

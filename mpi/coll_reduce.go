@@ -8,7 +8,9 @@ import (
 
 // Reduce combines in of all ranks, element by element and in the order of the
 // ranks, and leaves the result in out of rank root, which is as long as in; out
-// is ignored elsewhere. At the root in and out may be the same slice
+// is ignored elsewhere. At the root in and out may be the same slice. Over an
+// intercommunicator the root, which gives Root as root, gets what the other group, whose
+// ranks give its rank, has in in; the others of its group give ProcNull
 // (MPI 4.1, section 6.9.1).
 func Reduce[T any](c *Comm, in, out []T, op Op[T], root int) error {
 	return done(ireduce(c, "Reduce", in, out, op, root))
@@ -25,11 +27,18 @@ func ReduceInit[T any](c *Comm, in, out []T, op Op[T], root int) *Request {
 }
 
 func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request {
-	if c.rank != root {
+	if c.isInter() {
+		return interReduce(c, op, in, out, f, root)
+	}
+	if err := c.checkColl(op, root); err != nil {
+		return failedRequest(c, err)
+	}
+	isRoot := c.rank == root
+	if !isRoot {
 		out = nil
 	}
 	return ireduction(c, op, in, out, f, root, reduction{
-		wantsOut: c.rank == root,
+		wantsOut: isRoot,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
 			coll.Reduce(g, c.algorithm(coll.KindReduce), c.rank, c.Size(), root, in, out, red)
 		},
@@ -39,7 +48,8 @@ func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request
 
 // Allreduce combines in of all ranks, element by element and in the order of
 // the ranks, and leaves the same result in out everywhere, to the last bit. in
-// and out may be the same slice (MPI 4.1, section 6.9.6).
+// and out may be the same slice. Over an intercommunicator each group gets what the other
+// has in in (MPI 4.1, section 6.9.6).
 func Allreduce[T any](c *Comm, in, out []T, op Op[T]) error {
 	return done(iallreduce(c, "Allreduce", in, out, op))
 }
@@ -55,6 +65,9 @@ func AllreduceInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
 }
 
 func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
+	if c.isInter() {
+		return interAllreduce(c, op, in, out, f)
+	}
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
@@ -65,7 +78,7 @@ func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 }
 
 // Scan leaves in out of rank r the combination of in of ranks 0 to r. in and out may be
-// the same slice (MPI 4.1, section 6.11.1).
+// the same slice. Not defined for intercommunicators (MPI 4.1, section 6.11.1).
 func Scan[T any](c *Comm, in, out []T, op Op[T]) error { return done(iscan(c, "Scan", in, out, op)) }
 
 // Iscan starts a Scan (MPI 4.1, section 6.12.11).
@@ -77,6 +90,9 @@ func ScanInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
 }
 
 func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
+	if c.isInter() {
+		return interUndefined(c, op)
+	}
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
@@ -87,7 +103,7 @@ func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 }
 
 // Exscan is Scan of the ranks below r only; out of rank 0 is left as it is. in and out
-// may be the same slice (MPI 4.1, section 6.11.2).
+// may be the same slice. Not defined for intercommunicators (MPI 4.1, section 6.11.2).
 func Exscan[T any](c *Comm, in, out []T, op Op[T]) error {
 	return done(iexscan(c, "Exscan", in, out, op))
 }
@@ -103,6 +119,12 @@ func ExscanInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
 }
 
 func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
+	if c.isInter() {
+		return interUndefined(c, op)
+	}
+	if err := c.checkColl(op, 0); err != nil {
+		return failedRequest(c, err)
+	}
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: c.rank > 0,
 		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {

@@ -7,8 +7,9 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 // ReduceScatter combines in of all ranks, element by element and in the order of the
 // ranks, and deals the result out: rank r gets counts[r] elements of it in out, those
 // behind the ones of lower ranks. All ranks give the same counts; in holds their sum. in
-// and out may start at the same place, and the rest of in is lost then
-// (MPI 4.1, section 6.10.2).
+// and out may start at the same place, and the rest of in is lost then. Over an
+// intercommunicator each group deals out to its ranks what the other has in in; their
+// counts have the same sum (MPI 4.1, section 6.10.2).
 func ReduceScatter[T any](c *Comm, in, out []T, counts []int, op Op[T]) error {
 	return done(ireduceScatter(c, "ReduceScatter", in, out, counts, op))
 }
@@ -68,6 +69,9 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 		return failedRequest(c, err)
 	}
 	in, out = in[:bl.total()], out[:bl.counts[c.rank]]
+	if c.isInter() {
+		return interReduceScatter(c, op, e, in, out, bl, f)
+	}
 	if !e.plain {
 		return reduceScatterObjects(c, op, in, out, bl, f)
 	}

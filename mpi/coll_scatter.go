@@ -5,7 +5,9 @@ package mpi
 import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Scatter deals in of rank root out to the ranks in equal blocks of len(out)
-// elements; in is ignored elsewhere. At the root out may be the part of in that it gets
+// elements; in is ignored elsewhere. At the root out may be the part of in that it gets.
+// Over an intercommunicator the root, which gives Root as root, deals out to the other
+// group, whose ranks give its rank; the others of its group give ProcNull
 // (MPI 4.1, section 6.6).
 func Scatter[T any](c *Comm, in, out []T, root int) error {
 	return done(iscatter(c, "Scatter", in, out, root))
@@ -26,6 +28,9 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.isInter() {
+		return interScatter(c, op, e, in, out, root)
+	}
 	if c.rank != root {
 		in = nil
 	} else if err := checkLen(op, "in", len(in), c.Size()*len(out)); err != nil {
@@ -40,6 +45,20 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 		coll.Scatter(g, c.algorithm(coll.KindScatter), c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
 		return nil
 	}, nil)
+}
+
+func interScatter[T any](c *Comm, op string, e *elem, in, out []T, root int) *Request {
+	switch root {
+	case ProcNull:
+		return interIdle(c, op)
+	case Root:
+		bl, err := c.interBlocks(op, "in", len(in))
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return interDeal(c, op, e, in, bl)
+	}
+	return interRecv(c, op, e, out, root)
 }
 
 // Scatterv is Scatter of blocks of different lengths: rank r gets counts[r]
@@ -65,6 +84,9 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.isInter() {
+		return interScatterv(c, op, e, in, counts, displs, out, root)
+	}
 	var bl blocks
 	if c.rank == root {
 		var err *Error
@@ -83,6 +105,17 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 		coll.Scatterv(g, c.rank, c.Size(), root, bytesOf(in), cs, ds, bytesOf(out))
 		return nil
 	}, nil)
+}
+
+func interScatterv[T any](c *Comm, op string, e *elem, in []T, counts, displs []int, out []T, root int) *Request {
+	if root != Root {
+		return interScatter(c, op, e, nil, out, root)
+	}
+	bl, err := newBlocks(op, "in", c.RemoteSize(), len(in), counts, displs)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return interDeal(c, op, e, in, bl)
 }
 
 func scatterObjects[T any](c *Comm, op string, in []T, bl blocks, out []T, root int) *Request {

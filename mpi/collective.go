@@ -80,20 +80,21 @@ var graphs = sync.Pool{New: func() any { return &graph{s: new(engine.Schedule)} 
 const persistentTag = 1 << 30
 
 // newGraph is the empty graph of the next collective of c.
-func newGraph(c *Comm) *graph {
+func newGraph(c *comm) *graph {
 	g := graphs.Get().(*graph)
 	g.renew(c, (c.collSeq.Add(1)-1)%persistentTag)
 	return g
 }
 
 // newPersistentGraph is that of the next persistent one. It is not recycled.
-func newPersistentGraph(c *Comm) *graph {
+func newPersistentGraph(c *comm) *graph {
 	g := &graph{s: new(engine.Schedule)}
 	g.renew(c, persistentTag+(c.persistSeq.Add(1)-1)%persistentTag)
 	return g
 }
 
-func (g *graph) renew(c *Comm, tag uint32) {
+// renew makes g an empty graph of all ranks that take part in collectives of c.
+func (g *graph) renew(c *comm, tag uint32) {
 	g.s.Renew(c.coll, engine.Tag(tag), c.peers)
 	g.places = c.places
 }
@@ -144,7 +145,7 @@ func (x collective) start(c *Comm, op string) *Request {
 	if isPersistent(op) {
 		return x.persistent(c, op)
 	}
-	g := newGraph(c)
+	g := newGraph(c.everyone().comm)
 	if err := x.ready(g); err != nil {
 		return failedRequest(c, opError(ClassOf(err), op, err))
 	}
@@ -224,10 +225,14 @@ func (c *Comm) checkColl(op string, root int) *Error {
 	if err := c.usable(op); err != nil {
 		return err
 	}
-	if c.inner != nil {
-		return opErrorf(ErrComm, op, "%s is an intercommunicator: use a communicator of one group, such as Merge gives", c)
+	if c.isInter() && (root == Root || root == ProcNull) {
+		return nil
 	}
 	if root < 0 || root >= len(c.peers) {
+		if c.isInter() {
+			return opErrorf(ErrRoot, op, "root %d: need the root's rank, 0 to %d, if it is in the other group; "+
+				"in its own, Root at the root and ProcNull elsewhere", root, len(c.peers)-1)
+		}
 		return opErrorf(ErrRoot, op, "root %d: need 0 to %d", root, len(c.peers)-1)
 	}
 	return nil

@@ -89,9 +89,9 @@ func outstanding(t *T, c *mpi.Comm) {
 func outstandingKinds(t *T, c *mpi.Comm) {
 	var fs []form
 	for root := range min(c.Size(), 2) {
-		for _, name := range []string{"float64", "matrix", "string", "map"} {
-			for _, n := range []int{2, 3000} {
-				if name == "string" || name == "map" {
+		for _, name := range []string{"matrix", "string"} {
+			for _, n := range []int{2, 2000} {
+				if name == "string" {
 					n = min(n, 4)
 				}
 				fs = append(fs, elementKinds[name].(formed).forms(t, c, n, root, (n+root)%2 == 0)...)

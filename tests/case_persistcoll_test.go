@@ -34,11 +34,11 @@ var persistentCollCases = []testCase{
 		min:      2, world: true, run: persistentCollBroken},
 }
 
-// someForms is every collective over a few element types and sizes.
+// someForms is every collective over a few element types and sizes, fewer off the world.
 func someForms(t *T, c *mpi.Comm, root int, inPlace bool) []form {
-	names, sizes := []string{"float64", "matrix", "string", "map"}, []int{0, 1, 7}
+	names, sizes := []string{"matrix", "string"}, []int{0, 7}
 	if t.World {
-		names = append(names, "int8", "struct")
+		names, sizes = append(names, "float64", "map", "struct"), append(sizes, 1)
 	}
 	var fs []form
 	for _, name := range names {
@@ -46,7 +46,10 @@ func someForms(t *T, c *mpi.Comm, root int, inPlace bool) []form {
 			fs = append(fs, elementKinds[name].(formed).forms(t, c, n, root, inPlace)...)
 		}
 	}
-	return append(fs, elementKinds["matrix"].(formed).forms(t, c, 3000, root, inPlace)...)
+	if t.World {
+		fs = append(fs, elementKinds["matrix"].(formed).forms(t, c, 2000, root, inPlace)...)
+	}
+	return fs
 }
 
 func persistentCollRounds(t *T, c *mpi.Comm)  { persistentRoundsOf(t, c, false) }
@@ -55,7 +58,7 @@ func persistentCollInPlace(t *T, c *mpi.Comm) { persistentRoundsOf(t, c, true) }
 func persistentRoundsOf(t *T, c *mpi.Comm, inPlace bool) {
 	for _, f := range someForms(t, c, c.Size()-1, inPlace) {
 		r := f.init()
-		for k := range 4 {
+		for k := range 3 {
 			f.set(k)
 			t.must(r.Start(), f.name+"Init: Start")
 			_, err := r.Wait()

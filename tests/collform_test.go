@@ -35,8 +35,17 @@ func (o of[V]) operands(round int, counts, displs []int, total int) []V {
 
 // fold combines what ranks 0 to last give, in their order.
 func (o of[V]) fold(round, last, n int) []V {
-	acc := o.operand(round, 0, n)
-	for r := 1; r <= last; r++ {
+	ranks := make([]int, last+1)
+	for r := range ranks {
+		ranks[r] = r
+	}
+	return o.foldOf(round, ranks, n)
+}
+
+// foldOf combines what the given ranks give, in that order.
+func (o of[V]) foldOf(round int, ranks []int, n int) []V {
+	acc := o.operand(round, ranks[0], n)
+	for _, r := range ranks[1:] {
 		for i, v := range o.operand(round, r, n) {
 			acc[i] = o.add(acc[i], v)
 		}

@@ -1,0 +1,184 @@
+package coll
+
+// Inter is one rank's view of two groups, for collectives over an intercommunicator: each group gets what the other one gives
+// (MPI 4.1, 6.2.3). Ranks are numbered inside each group; the graph below has those of both. Messages between the groups go straight to
+// their receivers where each is for one rank only, and between the ranks 0 of both groups, their leaders, where a group combines
+// operands or all of a group get the same. Immutable.
+type Inter struct {
+	local  *group // the group of this rank, led by its rank 0
+	remote *group // the other group, as receivers and senders of messages only
+}
+
+// NewInter gives the view of the rank of that number in the local group. local and remote are the ranks of g in each group.
+func NewInter(g Graph, rank int, local, remote []int) Inter {
+	return Inter{newGroup(g, local, rank, 0), newGroup(g, remote, none, none)}
+}
+
+// leads says whether this rank speaks for its group.
+func (x Inter) leads() bool { return x.local.rank == 0 }
+
+// SendTo sends data to one remote rank.
+func (x Inter) SendTo(rank int, data []byte) []Step { return []Step{x.remote.Send(rank, data)} }
+
+// RecvFrom receives len(buf) bytes from one remote rank.
+func (x Inter) RecvFrom(rank int, buf []byte) []Step { return []Step{x.remote.Recv(rank, buf)} }
+
+// SendObjectTo sends *data to one remote rank.
+func (x Inter) SendObjectTo(rank int, data *[]byte) []Step {
+	return []Step{x.remote.SendFrom(rank, data)}
+}
+
+// RecvObjectFrom sets *data to what comes from one remote rank.
+func (x Inter) RecvObjectFrom(rank int, data *[]byte) []Step {
+	return []Step{x.remote.RecvInto(rank, data)}
+}
+
+// Deal sends each remote rank its block of in.
+func (x Inter) Deal(in []byte, counts, displs []int) []Step {
+	var done []Step
+	for r := range x.remote.size() {
+		done = append(done, x.remote.Send(r, block(in, counts, displs, r)))
+	}
+	return done
+}
+
+// Collect receives a block of out from each remote rank.
+func (x Inter) Collect(out []byte, counts, displs []int) []Step {
+	var done []Step
+	for r := range x.remote.size() {
+		done = append(done, x.remote.Recv(r, block(out, counts, displs, r)))
+	}
+	return done
+}
+
+// DealObject sends all[r] to each remote rank r.
+func (x Inter) DealObject(all [][]byte) []Step {
+	var done []Step
+	for r := range x.remote.size() {
+		done = append(done, x.remote.SendFrom(r, &all[r]))
+	}
+	return done
+}
+
+// CollectObject sets all[r] to what comes from each remote rank r.
+func (x Inter) CollectObject(all [][]byte) []Step {
+	var done []Step
+	for r := range x.remote.size() {
+		done = append(done, x.remote.RecvInto(r, &all[r]))
+	}
+	return done
+}
+
+// Bcast gives buf of the remote rank root, which sends it to rank 0 of this group, to buf of every rank of this group (MPI 4.1, 6.4).
+func (x Inter) Bcast(alg Algorithm, root int, buf []byte) []Step {
+	var after []Step
+	if x.leads() {
+		after = x.RecvFrom(root, buf)
+	}
+	return Bcast(x.local, alg, x.local.rank, x.local.size(), 0, buf, after...)
+}
+
+// BcastObject is [Inter.Bcast] of a serialised value.
+func (x Inter) BcastObject(root int, data *[]byte) []Step {
+	var after []Step
+	if x.leads() {
+		after = x.RecvObjectFrom(root, data)
+	}
+	return BcastObject(x.local, x.local.rank, x.local.size(), 0, data, after...)
+}
+
+// combine leaves the combination of in of all ranks of this group in part of its leader.
+func (x Inter) combine(alg Algorithm, in []byte, red Reducer) (part []byte, done []Step) {
+	if x.leads() {
+		part = scratch(x.local, len(in))
+	}
+	return part, Reduce(x.local, alg, x.local.rank, x.local.size(), 0, in, part, red)
+}
+
+// Reduce combines in of all ranks of this group, in the order of ranks, and sends the result to the remote rank root
+// (MPI 4.1, 6.9.1), which receives it from rank 0 of this group.
+func (x Inter) Reduce(alg Algorithm, root int, in []byte, red Reducer) []Step {
+	part, done := x.combine(alg, in, red)
+	if x.leads() {
+		return []Step{x.remote.Send(root, part, done...)}
+	}
+	return done
+}
+
+// swap combines in of each group at its leader, and sends the leaders each other's result. It is in got of the leader when ready is
+// complete; sent is what else this rank does.
+func (x Inter) swap(in, got []byte, red Reducer) (ready, sent []Step) {
+	part, done := x.combine(Auto, in, red)
+	if !x.leads() {
+		return done, nil
+	}
+	sent = []Step{x.remote.Send(0, part, done...)}
+	return []Step{x.remote.Recv(0, got, done...)}, sent
+}
+
+// Allreduce leaves the combination of in of all remote ranks, in their order, in out of every rank of this group (MPI 4.1, 6.9.6). in
+// and out may be the same.
+func (x Inter) Allreduce(in, out []byte, red Reducer) []Step {
+	ready, sent := x.swap(in, out, red)
+	return with(sent, Bcast(x.local, Auto, x.local.rank, x.local.size(), 0, out, ready...)...)
+}
+
+// ReduceScatter combines in of all remote ranks, in their order, and leaves block r, counts[r] bytes, in out of rank r of this group
+// (MPI 4.1, 6.10.2). The counts of either group have the same sum, the length of in.
+func (x Inter) ReduceScatter(in, out []byte, counts []int, red Reducer) []Step {
+	displs, total := packed(counts)
+	var work []byte
+	if x.leads() {
+		work = scratch(x.local, total)
+	}
+	ready, sent := x.swap(in, work, red)
+	return with(sent, Scatterv(x.local, x.local.rank, x.local.size(), 0, work, counts, displs, out, ready...)...)
+}
+
+// combineObject sets *data of the leader to the serialised combination of the accumulators of this group.
+func (x Inter) combineObject(red ObjectReducer, data *[]byte) []Step {
+	done := ReduceObject(x.local, x.local.rank, x.local.size(), 0, red)
+	if x.leads() {
+		done = []Step{encode(x.local, red, data, done)}
+	}
+	return done
+}
+
+// ReduceObject is [Inter.Reduce] of accumulators, which are scratch afterwards.
+func (x Inter) ReduceObject(root int, red ObjectReducer) []Step {
+	data := new([]byte)
+	done := x.combineObject(red, data)
+	if x.leads() {
+		return []Step{x.remote.SendFrom(root, data, done...)}
+	}
+	return done
+}
+
+// swapObject is swap of accumulators.
+func (x Inter) swapObject(red ObjectReducer, got *[]byte) (ready, sent []Step) {
+	data := new([]byte)
+	done := x.combineObject(red, data)
+	if !x.leads() {
+		return done, nil
+	}
+	sent = []Step{x.remote.SendFrom(0, data, done...)}
+	return []Step{x.remote.RecvInto(0, got, done...)}, sent
+}
+
+// AllreduceObject sets *got of every rank of this group to the serialised combination of the remote ranks' accumulators. Those are
+// scratch afterwards.
+func (x Inter) AllreduceObject(red ObjectReducer, got *[]byte) []Step {
+	ready, sent := x.swapObject(red, got)
+	return with(sent, BcastObject(x.local, x.local.rank, x.local.size(), 0, got, ready...)...)
+}
+
+// ReduceScatterObject is [Inter.ReduceScatter] of accumulators: split cuts the serialised combination of those of the other group into
+// one value for each rank of this group, which becomes its *mine.
+func (x Inter) ReduceScatterObject(red ObjectReducer, split func(whole []byte, all [][]byte) error, mine *[]byte) []Step {
+	all, whole := make([][]byte, x.local.size()), new([]byte)
+	ready, sent := x.swapObject(red, whole)
+	if x.leads() {
+		ready = []Step{x.local.Do(func() error { return split(*whole, all) }, ready...)}
+	}
+	return with(sent, ScatterObject(x.local, x.local.rank, x.local.size(), 0, all, mine, ready...)...)
+}
