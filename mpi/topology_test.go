@@ -68,7 +68,7 @@ func TestCartReorder(t *testing.T) {
 	}{
 		{16, 4, []int{4, 4}, 24, 16},
 		{8, 2, []int{2, 4}, 8, 4},
-		{8, 2, []int{8}, 2, 2},    // as it is, it is best
+		{8, 2, []int{8}, 2, 2},      // as it is, it is best
 		{9, 3, []int{2, 4}, 12, 10}, // a rank is left over; the best there is
 	} {
 		t.Run(fmt.Sprint(test.dims, " on ", test.hosts), func(t *testing.T) {
