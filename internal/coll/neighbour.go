@@ -35,17 +35,18 @@ func NeighborObject(g Graph, n Neighbours, send []*[]byte, recv [][]byte, after 
 		func(j int) Step { return g.RecvInto(n.Sources[j], &recv[j], after...) })
 }
 
-// exchange adds all receives, then all sends.
+// exchange adds all sends, then all receives: a receive that fails as soon as it starts, because what has come already is too long or
+// too short, ends the schedule, and a send that had not started yet would be waited for by others for ever.
 func (n Neighbours) exchange(g Graph, send, recv func(i int) Step) []Step {
 	done := make([]Step, 0, len(n.Sources)+len(n.Destinations))
-	for k := range n.Sources {
-		if j := n.arrival(k); n.Sources[j] >= 0 {
-			done = append(done, recv(j))
-		}
-	}
 	for i, r := range n.Destinations {
 		if r >= 0 {
 			done = append(done, send(i))
+		}
+	}
+	for k := range n.Sources {
+		if j := n.arrival(k); n.Sources[j] >= 0 {
+			done = append(done, recv(j))
 		}
 	}
 	return join(g, done)
