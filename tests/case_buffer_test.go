@@ -253,10 +253,10 @@ func bufferDetachBeside(t *T, c *mpi.Comm) {
 			}
 		},
 		func() {
+			defer sent.Store(true)
 			for k := range count {
 				t.must(mpi.Bsend(d, []int{k}, right(d), 0))
 			}
-			sent.Store(true)
 		},
 		func() {
 			for k := range count {
