@@ -220,10 +220,11 @@ func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
 	defer putMSO(m)
 	for {
 		at, where, attach := &c.buffer, "communicator", "Comm.AttachBuffer"
-		if at.Load() == nil {
-			at, where, attach = &c.job.buffer, "job", "BufferAttach"
-		}
 		b := at.Load()
+		if b == nil {
+			at, where, attach = &c.job.buffer, "job", "BufferAttach"
+			b = at.Load()
+		}
 		if b == nil {
 			return opErrorf(ErrBuffer, op, "%d bytes to send, and no buffer is attached to the communicator or the job: attach one with BufferAttach, such as BufferAutomatic", len(m.Buf)).with(dest)
 		}
