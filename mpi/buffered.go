@@ -107,7 +107,8 @@ func (c *Comm) IflushBuffer() *Request {
 // bufferSlot is where a buffer is attached; nil: none.
 type bufferSlot = atomic.Pointer[engine.Buffer]
 
-// attachedBuffers are the buffers of a job that may hold messages yet, wherever they are attached.
+// attachedBuffers are the buffers of a job that may hold messages yet, wherever they are attached. A buffer is closed, and
+// taken out of its slot, under the mutex: who holds it finds no closed buffer there.
 type attachedBuffers struct {
 	mu  sync.Mutex
 	all map[*engine.Buffer]struct{} // guarded by mu
@@ -122,10 +123,27 @@ func (a *attachedBuffers) add(b *engine.Buffer) {
 	a.all[b] = struct{}{}
 }
 
-func (a *attachedBuffers) drop(b *engine.Buffer) {
+// detach takes b, closed, out of its slot, if no message lies in it, and reports whether it is out; mine says that it was this
+// call that took it.
+func (a *attachedBuffers) detach(e *engine.Engine, at *bufferSlot, b *engine.Buffer) (out, mine bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if at.Load() != b {
+		return true, false
+	}
+	if !e.CloseBuffer(b) {
+		return false, false
+	}
+	at.Store(nil)
 	delete(a.all, b)
+	return true, true
+}
+
+// holds reports whether b is in the slot, and open.
+func (a *attachedBuffers) holds(at *bufferSlot, b *engine.Buffer) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return at.Load() == b
 }
 
 func (a *attachedBuffers) list() []*engine.Buffer {
@@ -152,16 +170,17 @@ func (c *Comm) detachBuffer(op string, at *bufferSlot) ([]byte, error) {
 	if b == nil {
 		return nil, nil
 	}
-	for !c.job.engine.CloseBuffer(b) {
+	for {
+		switch out, mine := c.job.buffers.detach(c.job.engine, at, b); {
+		case mine:
+			return b.Mem(), nil
+		case out: // another goroutine has detached it too, and returns it
+			return nil, nil
+		}
 		if _, err := c.flushBuffer(op, b).Wait(); err != nil {
 			return nil, err
 		}
 	}
-	if !at.CompareAndSwap(b, nil) { // another goroutine detaches it too, and returns it
-		return nil, nil
-	}
-	c.job.buffers.drop(b)
-	return b.Mem(), nil
 }
 
 // flushBuffer starts a flush of b, nil if there is nothing to flush.
@@ -178,8 +197,12 @@ func (c *Comm) flushBuffer(op string, b *engine.Buffer) *Request {
 // leaveBuffer lets go of the buffer of a communicator that is being freed. Messages that lie in it are on their way still:
 // Finalize waits for them.
 func (c *Comm) leaveBuffer() {
-	if b := c.buffer.Swap(nil); b != nil && c.job.engine.CloseBuffer(b) {
-		c.job.buffers.drop(b)
+	b := c.buffer.Load()
+	if b == nil {
+		return
+	}
+	if out, _ := c.job.buffers.detach(c.job.engine, &c.buffer, b); !out {
+		c.buffer.CompareAndSwap(b, nil)
 	}
 }
 
@@ -197,10 +220,11 @@ func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
 	defer putMSO(m)
 	for {
 		at, where, attach := &c.buffer, "communicator", "Comm.AttachBuffer"
-		if at.Load() == nil {
-			at, where, attach = &c.job.buffer, "job", "BufferAttach"
-		}
 		b := at.Load()
+		if b == nil {
+			at, where, attach = &c.job.buffer, "job", "BufferAttach"
+			b = at.Load()
+		}
 		if b == nil {
 			return opErrorf(ErrBuffer, op, "%d bytes to send, and no buffer is attached to the communicator or the job: attach one with BufferAttach, such as BufferAutomatic", m.Size()).with(dest)
 		}
@@ -209,7 +233,7 @@ func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
 			return c.engineError(op, err, dest, 0, 0)
 		case ok:
 			return nil
-		case at.Load() == b: // else it was detached just now
+		case c.job.buffers.holds(at, b): // else it was detached just now
 			return opErrorf(ErrBuffer, op, "no room for %d bytes (and %d of overhead) in %s, attached to the %s: attach a larger one with %s, or flush it",
 				m.Size(), BsendOverhead, bufferText(b), where, attach).with(dest)
 		}

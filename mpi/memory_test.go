@@ -3,6 +3,7 @@ package mpi_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -33,6 +34,9 @@ func TestAllocMem(t *testing.T) {
 		}
 		if err := errors.Join(mpi.FreeMem(s[:0]), mpi.FreeMem(other)); err != nil {
 			t.Error(err)
+		}
+		if err := mpi.FreeMem(other); !errors.Is(err, mpi.ErrBase) || !strings.Contains(err.Error(), "or was freed") {
+			t.Errorf("freed twice: %v", err)
 		}
 	}
 	for _, s := range [][]int{nil, {}} {

@@ -32,6 +32,9 @@ var bufferCases = []testCase{
 	{name: "buffer/detach of one", section: "3.6",
 		sentence: "Detaching the buffer of a communicator waits for the messages in it, not for those in other buffers.",
 		run:      bufferDetachOne},
+	{name: "buffer/detach beside sends", section: "3.6",
+		sentence: "While one goroutine attaches and detaches the buffer of a communicator, sends of another use it or that of the job.",
+		run:      bufferDetachBeside},
 	{name: "buffer/all flushes wait", section: "3.7.5",
 		sentence: "Requests of flushes can be waited for beside any others; one of no buffer is complete at once.",
 		run:      bufferWaitAll},
@@ -197,10 +200,10 @@ func bufferFlushLater(t *T, c *mpi.Comm) {
 	t.must(mpi.Bsend(d, ramp(bigMessage, 0), right(d), 0))
 	early := d.IflushBuffer()
 	t.must(mpi.Bsend(d, ramp(bigMessage, 1), right(d), 1))
-	late := d.IflushBuffer()
 	wantNext(t, d, bigMessage, 0, 0)
 	_, err := early.Wait()
 	t.must(err)
+	late := d.IflushBuffer()
 	t.must(mpi.Barrier(d))
 	_, done, err := late.Test()
 	t.must(err)
@@ -235,6 +238,35 @@ func bufferDetachOne(t *T, c *mpi.Comm) {
 	detachFrom(t, d, nil)
 	t.must(d.Free())
 	t.must(e.Free())
+}
+
+func bufferDetachBeside(t *T, c *mpi.Comm) {
+	const count = 200
+	d := dupOf(t, c)
+	t.must(mpi.BufferAttach(c, mpi.BufferAutomatic))
+	var sent atomic.Bool
+	t.together(
+		func() {
+			for !sent.Load() {
+				t.must(d.AttachBuffer(mpi.BufferAutomatic))
+				detachFrom(t, d, mpi.BufferAutomatic)
+			}
+		},
+		func() {
+			defer sent.Store(true)
+			for k := range count {
+				t.must(mpi.Bsend(d, []int{k}, right(d), 0))
+			}
+		},
+		func() {
+			for k := range count {
+				got, _, err := mpi.RecvValue[int](d, left(d), 0)
+				t.must(err)
+				want(t, "message", got, k)
+			}
+		})
+	detach(t, c, mpi.BufferAutomatic)
+	t.must(d.Free())
 }
 
 func bufferWaitAll(t *T, c *mpi.Comm) {
