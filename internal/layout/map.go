@@ -93,6 +93,14 @@ func (m *Map) Basics() int {
 	return m.root.n.basics
 }
 
+// Kind is the kind of the values, if all are of one kind; ok is false if they are not, and if there are none.
+func (m *Map) Kind() (k Kind, ok bool) {
+	if m.root.n == nil || m.root.n.kind == mixed {
+		return 0, false
+	}
+	return m.root.n.kind, true
+}
+
 // Runs is the number of contiguous runs that the data of one element are, in the order in which they travel.
 func (m *Map) Runs() int {
 	if m.root.n == nil {
