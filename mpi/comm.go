@@ -200,8 +200,9 @@ func engineTag(tag int) engine.Tag {
 // it (or another), or end the job (MPI 4.1, section 9.3).
 type Errhandler func(c *Comm, err *Error) error
 
-// ErrorsAreFatal ends the job with one message; the default. In a job of thread
-// ranks every pending operation ends and the error is returned.
+// ErrorsAreFatal ends the job with one message; the default (MPI 4.1, section
+// 9.3, MPI_ERRORS_ARE_FATAL). In a job of thread ranks every pending operation
+// ends and the error is returned.
 func ErrorsAreFatal(c *Comm, err *Error) error {
 	if err.Class == ErrProcFailed {
 		c.job.awaitVerdict()
@@ -210,5 +211,6 @@ func ErrorsAreFatal(c *Comm, err *Error) error {
 	return err
 }
 
-// ErrorsReturn gives the error to the caller.
+// ErrorsReturn gives the error to the caller (MPI 4.1, section 9.3,
+// MPI_ERRORS_RETURN).
 func ErrorsReturn(_ *Comm, err *Error) error { return err }
