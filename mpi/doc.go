@@ -38,6 +38,17 @@
 // given to a nonblocking call until Wait or a successful Test. In between it must
 // not be written to, and a receive buffer must not be read.
 //
+// # Collective operations
+//
+// Barrier, Bcast, Reduce and their like are called by every rank of the
+// communicator, in the same order everywhere, with the same root, operation and
+// lengths that fit each other. They return when this rank's part is done, which
+// but for Barrier says nothing of the others. Each has a form with I that starts
+// it and returns a Request. Lengths are of slices, so in of the ranks is as long as
+// its share of out; a buffer that only counts at the root may be nil elsewhere.
+// Giving the same slice as in and out stands for MPI_IN_PLACE where a comment says
+// so. Wrong arguments give an error before anything is sent.
+//
 // # Errors
 //
 // By default an error of an operation ends the job, with one message. After

@@ -17,7 +17,7 @@ import (
 )
 
 // Abort ends the job of c at once: the launcher shows the message and ends every
-// rank, with the given exit code, 1 to 255 (MPI 4.1, section 9.4). It does not
+// rank, with the given exit code, 1 to 255 (MPI 4.1, section 11.4.2). It does not
 // return, except to ranks of RunThreads.
 func (c *Comm) Abort(code int, message string) {
 	c.job.abort(min(max(code, 1), 255), message)

@@ -90,7 +90,8 @@ type Message struct {
 	m *engine.MSO // nil once received
 }
 
-// MessageNoProc is what a matched probe of ProcNull gives.
+// MessageNoProc is what a matched probe of ProcNull gives: a message without
+// elements that may be received any number of times (MPI 4.1, section 3.8.2).
 var MessageNoProc = &Message{}
 
 // take hands the message to the receive r.
@@ -124,7 +125,8 @@ func imrecv[T any](msg *Message, op string, buf []T) *Request {
 	return r
 }
 
-// MrecvNew receives a message that a matched probe took into a new slice.
+// MrecvNew receives a message that a matched probe took into a new slice, as
+// RecvNew does (MPI 4.1, section 3.8.3).
 func MrecvNew[T any](msg *Message) ([]T, Status, error) {
 	const op = "MrecvNew"
 	if r := msg.unusable(op); r != nil {

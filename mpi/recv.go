@@ -95,7 +95,9 @@ func (c *Comm) checkRecv(op string, source, tag int) *Error {
 }
 
 // RecvNew receives a message of any length and returns its elements in a new
-// slice (what C programs do with Mprobe, Get_count and Mrecv, in one step).
+// slice: what C programs do with Mprobe, Get_count and Mrecv, in one step. source
+// and tag are those of Recv. A message that is no whole number of elements is an
+// error of class ErrType. No counterpart in MPI.
 func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 	r := irecvNew[T](c, "RecvNew", source, tag)
 	st, err := r.Wait()
@@ -227,13 +229,16 @@ func (r *Incoming[T]) prepare(source int) *Error {
 	return nil
 }
 
-// SendValue sends one value of any type: Send of a slice of one.
+// SendValue sends one value of any type: Send of a slice of one. No counterpart
+// in MPI.
 func SendValue[T any](c *Comm, v T, dest, tag int) error {
 	one := [1]T{v}
 	return send(c, "SendValue", modeStandard, one[:], dest, tag)
 }
 
-// RecvValue receives one value sent by SendValue, or by Send of one element.
+// RecvValue receives one value sent by SendValue, or by Send of one element; a
+// message of several is an error of class ErrTruncate, an empty one of ErrCount.
+// source and tag are those of Recv. No counterpart in MPI.
 func RecvValue[T any](c *Comm, source, tag int) (T, Status, error) {
 	const op = "RecvValue"
 	var one [1]T

@@ -6,7 +6,7 @@ const shift = "The send-receive operations combine in one operation the sending 
 	"of another message, from another process."
 
 var sendrecvCases = []testCase{
-	{name: "sendrecv/ring", section: "3.11", sentence: shift, run: func(t *T, c *mpi.Comm) {
+	{name: "sendrecv/ring", section: "3.2.7", sentence: shift, run: func(t *T, c *mpi.Comm) {
 		for k, n := range []int{0, 1, 4000, 40000, 300000} {
 			in := make([]int64, n)
 			st, err := mpi.Sendrecv(c, ramp(n, k+c.Rank()), right(c), 1, in, left(c), mpi.AnyTag)
@@ -17,7 +17,7 @@ var sendrecvCases = []testCase{
 			wantSlice(t, "message", in, ramp(n, k+left(c)))
 		}
 	}},
-	{name: "sendrecv/two types", section: "3.11",
+	{name: "sendrecv/two types", section: "3.2.7",
 		sentence: "The send buffer and receive buffers must be disjoint, and may have different lengths and datatypes.",
 		run: func(t *T, c *mpi.Comm) {
 			var out any = []float64{1.5, 2.5}
@@ -39,7 +39,7 @@ var sendrecvCases = []testCase{
 			t.must(err)
 			wantSlice(t, "numbers", got.Data(), []float64{1.5, 2.5})
 		}},
-	{name: "sendrecv/meets plain calls", section: "3.11",
+	{name: "sendrecv/meets plain calls", section: "3.2.7",
 		sentence: "A message sent by a send-receive operation can be received by a regular receive operation; a send-receive operation " +
 			"can receive a message sent by a regular send operation.",
 		run: func(t *T, c *mpi.Comm) {
@@ -52,7 +52,7 @@ var sendrecvCases = []testCase{
 			wantSlice(t, "received by Irecv", got, ramp(9000, 1))
 			wantSlice(t, "sent by Isend", in, ramp(9000, 2))
 		}},
-	{name: "sendrecv/replace", section: "3.11",
+	{name: "sendrecv/replace", section: "3.2.7",
 		sentence: "The same buffer is used both for the send and for the receive, so that the message sent is replaced by the message received.",
 		run: func(t *T, c *mpi.Comm) {
 			for k, n := range []int{1, 4000, 100000} {
@@ -70,7 +70,7 @@ var sendrecvCases = []testCase{
 			t.must(err)
 			wantSlice(t, "strings", s, []string{"from", string(rune('a' + left(c)))})
 		}},
-	{name: "sendrecv/nonblocking", section: "3.11",
+	{name: "sendrecv/nonblocking", section: "3.7.7",
 		sentence: "MPI_ISENDRECV starts a nonblocking communication request for a send and receive operation.",
 		run: func(t *T, c *mpi.Comm) {
 			const n = 12
@@ -87,7 +87,7 @@ var sendrecvCases = []testCase{
 				rs = append(rs[:i], rs[i+1:]...)
 			}
 		}},
-	{name: "sendrecv/truncation", section: "3.11",
+	{name: "sendrecv/truncation", section: "3.2.7",
 		sentence: "An overflow error of the receive part is an error of the operation; the send part completes.",
 		run: func(t *T, c *mpi.Comm) {
 			got := mpi.IrecvNew[int64](c, left(c), 1)

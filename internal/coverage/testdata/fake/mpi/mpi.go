@@ -39,6 +39,9 @@ func Recv[T any](c *Comm, buf []T) error { return nil }
 // Bcast broadcasts (MPI 4.1, section 6.4).
 func Bcast[T any](c *Comm, buf []T) error { return nil }
 
+// ReduceScatter reduces (MPI 4.1, section 6.10).
+func ReduceScatter[T any](c *Comm, buf []T) error { return nil }
+
 // ReduceScatterBlock reduces (MPI 4.1, section 6.10).
 func ReduceScatterBlock[T any](c *Comm, buf []T) error { return nil }
 

@@ -14,6 +14,7 @@ type testCase struct {
 var cases = []testCase{
 	{name: "errors/all", section: "9.4", run: errors},
 	{name: "collective/all", section: "6.4-6.8", run: func(c *mpi.Comm) { var m mover = bytes[int8]{}; m.move(c) }},
+	{name: "another/chapter", section: "3.2", run: func(c *mpi.Comm) { mpi.Bcast(c, []int{1}) }},
 	{name: "reduce scatter block/sums", section: "6.10", run: sums},
 }
 
@@ -23,6 +24,8 @@ type bytes[T any] struct{}
 
 func (bytes[T]) move(c *mpi.Comm) { mpi.Bcast(c, []T{}) }
 
+func (bytes[T]) send(c *mpi.Comm) { mpi.ReduceScatter(c, []T{}) }
+
 func errors(c *mpi.Comm) {
 	mpi.Send(c, []int{1})
 	mpi.Bcast(c, []int{1})
@@ -30,7 +33,7 @@ func errors(c *mpi.Comm) {
 	c.Free()
 }
 
-func sums(c *mpi.Comm) { indirect(c) }
+func sums(c *mpi.Comm) { indirect(c); bytes[int8]{}.send(c) }
 
 func indirect(c *mpi.Comm) { mpi.ReduceScatterBlock(c, operands) }
 
