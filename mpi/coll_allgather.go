@@ -22,6 +22,11 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.converts(e) {
+		return onBytes(c, op, in, part{values: 1}, out, part{values: len(c.peers)}, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
+			return iallgather(c, op, in, out)
+		})
+	}
 	if c.isInter() {
 		bl, err := c.interBlocks(op, "out", len(out))
 		if err != nil {
@@ -63,6 +68,15 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	e, err := collElem[T](c, op, 0)
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		bl, err := typedBlocks(op, "out", len(c.peers), c.recvType, len(out), counts, displs)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return onBytes(c, op, in, part{values: 1}, out, part{blocks: &bl}, func(c *Comm, in []byte, _ []int, out []byte, counts []int) *Request {
+			return iallgatherv(c, op, in, out, counts, nil)
+		})
 	}
 	bl, err := newBlocks(op, "out", len(c.peers), len(out), counts, displs)
 	if err == nil && !c.isInter() {

@@ -48,6 +48,9 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.converts(e) {
+		return bcastOnBytes(c, op, buf, root)
+	}
 	if c.isInter() {
 		return interBcast(c, op, e, buf, root)
 	}

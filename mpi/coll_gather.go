@@ -28,6 +28,13 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.converts(e) {
+		from, mine := notAtRoot(c, root, in, part{values: 1})
+		to, all := atRoot(c, root, out, part{values: len(c.peers)})
+		return onBytes(c, op, from, mine, to, all, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
+			return igather(c, op, in, out, root)
+		})
+	}
 	if c.isInter() {
 		return interGather(c, op, e, in, out, root)
 	}
@@ -83,6 +90,16 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 	e, err := collElem[T](c, op, root)
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		to, all, err := blocksAtRoot(c, op, "out", root, c.recvType, out, counts, displs)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		from, mine := notAtRoot(c, root, in, part{values: 1})
+		return onBytes(c, op, from, mine, to, all, func(c *Comm, in []byte, _ []int, out []byte, counts []int) *Request {
+			return igatherv(c, op, in, out, counts, nil, root)
+		})
 	}
 	if c.isInter() {
 		return interGatherv(c, op, e, in, out, counts, displs, root)

@@ -147,12 +147,14 @@ func interReduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Req
 		return failedRequest(c, err)
 	case root == ProcNull:
 		return interIdle(c, op)
+	case root == Root && c.converts(e):
+		return wired(c, op, f, nil, out, func(_, out []byte, _ coll.Reducer) *Request { return interRecv(c, op, byteElem, out, 0) })
 	case root == Root:
 		return interRecv(c, op, e, out, 0)
 	case e.plain:
-		return startInter(c, op, func(x coll.Inter) {
-			x.Reduce(c.algorithm(coll.KindReduce), root, bytesOf(in), reducer(f, e))
-		}, nil, nil)
+		return wired(c, op, f, in, nil, func(in, _ []byte, red coll.Reducer) *Request {
+			return startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, in, red) }, nil, nil)
+		})
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	return startInter(c, op, func(x coll.Inter) { x.ReduceObject(root, acc.reducer()) },
@@ -179,7 +181,9 @@ func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	}
 	out = out[:len(in)]
 	if e.plain {
-		return startInter(c, op, func(x coll.Inter) { x.Allreduce(bytesOf(in), bytesOf(out), reducer(f, e)) }, nil, nil)
+		return wired(c, op, f, in, out, func(in, out []byte, red coll.Reducer) *Request {
+			return startInter(c, op, func(x coll.Inter) { x.Allreduce(in, out, red) }, nil, nil)
+		})
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	var data []byte
@@ -190,10 +194,12 @@ func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 // interReduceScatter is ReduceScatter, whose arguments have been checked.
 func interReduceScatter[T any](c *Comm, op string, e *elem, in, out []T, bl blocks, f Op[T]) *Request {
 	if e.plain {
-		return startInter(c, op, func(x coll.Inter) {
-			counts, _ := bl.bytes(e.size)
-			x.ReduceScatter(bytesOf(in), bytesOf(out), counts, reducer(f, e))
-		}, nil, nil)
+		return wired(c, op, f, in, out, func(in, out []byte, red coll.Reducer) *Request {
+			return startInter(c, op, func(x coll.Inter) {
+				counts, _ := bl.bytes(e.wire)
+				x.ReduceScatter(in, out, counts, red)
+			}, nil, nil)
+		})
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	split := func(whole []byte, all [][]byte) error {

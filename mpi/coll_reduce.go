@@ -155,10 +155,12 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, kind 
 	if kind.wantsOut {
 		out = out[:len(in)]
 	}
-	return startColl(c, op, func(g coll.Graph) error {
-		kind.plain(g, bytesOf(in), bytesOf(out), reducer(f, e))
-		return nil
-	}, nil)
+	return wired(c, op, f, in, out, func(in, out []byte, red coll.Reducer) *Request {
+		return startColl(c, op, func(g coll.Graph) error {
+			kind.plain(g, in, out, red)
+			return nil
+		}, nil)
+	})
 }
 
 func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool) *Error {

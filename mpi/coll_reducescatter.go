@@ -75,11 +75,13 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 	if !e.plain {
 		return reduceScatterObjects(c, op, in, out, bl, f)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
-		counts, _ := bl.bytes(e.size)
-		coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), bytesOf(in), bytesOf(out), counts, reducer(f, e))
-		return nil
-	}, nil)
+	return wired(c, op, f, in, out, func(in, out []byte, red coll.Reducer) *Request {
+		return startColl(c, op, func(g coll.Graph) error {
+			counts, _ := bl.bytes(e.wire)
+			coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), in, out, counts, red)
+			return nil
+		}, nil)
+	})
 }
 
 // reduceScatterObjects is a ReduceScatter of values that travel serialised: rank 0

@@ -28,6 +28,13 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.converts(e) {
+		from, all := atRoot(c, root, in, part{values: len(c.peers)})
+		to, mine := notAtRoot(c, root, out, part{values: 1})
+		return onBytes(c, op, from, all, to, mine, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
+			return iscatter(c, op, in, out, root)
+		})
+	}
 	if c.isInter() {
 		return interScatter(c, op, e, in, out, root)
 	}
@@ -83,6 +90,16 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 	e, err := collElem[T](c, op, root)
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		from, all, err := blocksAtRoot(c, op, "in", root, c.sendType, in, counts, displs)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		to, mine := notAtRoot(c, root, out, part{values: 1})
+		return onBytes(c, op, from, all, to, mine, func(c *Comm, in []byte, counts []int, out []byte, _ []int) *Request {
+			return iscatterv(c, op, in, counts, nil, out, root)
+		})
 	}
 	if c.isInter() {
 		return interScatterv(c, op, e, in, counts, displs, out, root)

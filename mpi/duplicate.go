@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"encoding/binary"
 	"errors"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -54,13 +55,13 @@ func (c *Comm) idup(op string, info *Info) *Creation {
 	n.hints.set(info)
 	failed := c.copyAttributesTo(n) // a rank that fails still takes part: the others need it
 	r := &Creation{}
-	id := []uint64{uint64(c.job.leadContext())}
+	id := binary.LittleEndian.AppendUint64(nil, uint64(c.job.leadContext()))
 	a := c.everyone()
 	r.Request = startColl(a, op, func(g coll.Graph) error {
-		coll.Bcast(g, coll.Auto, a.rank, a.Size(), 0, bytesOf(id))
+		coll.Bcast(g, coll.Auto, a.rank, a.Size(), 0, id)
 		return nil
 	}, func() error {
-		n.setContext(engine.ContextID(id[0]))
+		n.setContext(engine.ContextID(binary.LittleEndian.Uint64(id)))
 		if failed != nil {
 			return n.discard(failed)
 		}

@@ -24,6 +24,11 @@ func ineighborAllgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
+	if c.converts(e) {
+		return onBytes(c, op, in, part{values: 1}, out, part{values: len(near.Sources)}, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
+			return ineighborAllgather(c, op, in, out)
+		})
+	}
 	to, err := sourceBlocks(op, near, len(in), len(out))
 	if err != nil {
 		return failedRequest(c, err)
@@ -53,9 +58,14 @@ func ineighborAllgatherv[T any](c *Comm, op string, in, out []T, counts, displs 
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	to, err := newBlocksOf("source", op, "out", len(near.Sources), len(out), counts, displs)
+	to, err := typedBlocksOf("source", op, "out", len(near.Sources), c.recvType, len(out), counts, displs)
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		return onBytes(c, op, in, part{values: 1}, out, part{blocks: &to}, func(c *Comm, in []byte, _ []int, out []byte, to []int) *Request {
+			return ineighborAllgatherv(c, op, in, out, to, nil)
+		})
 	}
 	return exchange(c, op, e, near, in, equalBlocks(1, len(in)), out, to)
 }

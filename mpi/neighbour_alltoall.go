@@ -21,6 +21,12 @@ func NeighborAlltoallInit[T any](c *Comm, in, out []T) *Request {
 
 func ineighborAlltoall[T any](c *Comm, op string, in, out []T) *Request {
 	e, near, err := neighbourElem[T](c, op)
+	if err == nil && c.converts(e) {
+		return onBytes(c, op, in, part{values: len(near.Destinations)}, out, part{values: len(near.Sources)},
+			func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
+				return ineighborAlltoall(c, op, in, out)
+			})
+	}
 	if err == nil {
 		err = checkMultiple(op, "in", len(in), len(near.Destinations), "destinations")
 	}
@@ -57,13 +63,18 @@ func ineighborAlltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispl
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	from, err := newBlocksOf("destination", op, "in", len(near.Destinations), len(in), sendCounts, sendDispls)
+	from, err := typedBlocksOf("destination", op, "in", len(near.Destinations), c.sendType, len(in), sendCounts, sendDispls)
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	to, err := newBlocksOf("source", op, "out", len(near.Sources), len(out), recvCounts, recvDispls)
+	to, err := typedBlocksOf("source", op, "out", len(near.Sources), c.recvType, len(out), recvCounts, recvDispls)
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		return onBytes(c, op, in, part{blocks: &from}, out, part{blocks: &to}, func(c *Comm, in []byte, from []int, out []byte, to []int) *Request {
+			return ineighborAlltoallv(c, op, in, from, nil, out, to, nil)
+		})
 	}
 	return exchange(c, op, e, near, in, from, out, to)
 }

@@ -55,7 +55,7 @@ var _ engine.Layout = (*overlay)(nil)
 
 // asMemory returns the memory that is the message, if it is one piece.
 func (o *overlay) asMemory() ([]byte, bool) {
-	if o.swap || !o.m.IsContiguous() {
+	if o.swap || !o.m.IsContiguous() && (o.count != 1 || o.m.Runs() != 1) {
 		return nil, false
 	}
 	at, _ := o.m.TrueExtent()

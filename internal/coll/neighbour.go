@@ -35,6 +35,12 @@ func NeighborObject(g Graph, n Neighbours, send []*[]byte, recv [][]byte, after 
 		func(j int) Step { return g.RecvInto(n.Sources[j], &recv[j], after...) })
 }
 
+// NeighborBy is Neighbor of blocks that send and recv know: they add the step to the i-th destination, from the j-th
+// source.
+func NeighborBy(g Graph, n Neighbours, send, recv func(i int) Step) []Step {
+	return n.exchange(g, send, recv)
+}
+
 // exchange adds all sends, then all receives: a receive that fails as soon as it starts, because what has come already is too long or
 // too short, ends the schedule, and a send that had not started yet would be waited for by others for ever.
 func (n Neighbours) exchange(g Graph, send, recv func(i int) Step) []Step {
