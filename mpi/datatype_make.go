@@ -63,8 +63,8 @@ func HindexedBlock(blockLen int, displs []int, t *Datatype) *Datatype {
 }
 
 // Struct is blocks of values of several types: blockLens[i] of types[i], displs[i] bytes from the origin
-// (MPI 4.1, section 5.1.2, MPI_Type_create_struct). unsafe.Offsetof gives the displacement of a field; for a whole Go
-// struct there is TypeOf. The extent is rounded up to the strictest alignment of the values. The error is of class [ErrArg]
+// (MPI 4.1, section 5.1.2, MPI_Type_create_struct). reflect and unsafe know the offsets of fields; for a whole Go struct there
+// is TypeOf. The extent is rounded up to the strictest alignment of the values. The error is of class [ErrArg]
 // if the slices differ in length, of class [ErrCount] if a block has a negative one. The slices are copied.
 func Struct(blockLens, displs []int, types []*Datatype) *Datatype {
 	d := derivedOfBlocks(CombinerStruct, blockLens, displs, slices.Clone(types))

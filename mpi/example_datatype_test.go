@@ -2,7 +2,7 @@ package mpi_test
 
 import (
 	"fmt"
-	"unsafe"
+	"reflect"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -88,9 +88,10 @@ func ExampleTypeOf() {
 
 // Some fields of each struct of a slice.
 func ExampleStruct() {
-	var p particle
-	position := mpi.Struct([]int{3}, []int{int(unsafe.Offsetof(p.Position))}, []*mpi.Datatype{mpi.TypeOf[float64]()})
-	each := mpi.Resized(position, 0, int(unsafe.Sizeof(p)))
+	field, _ := reflect.TypeFor[particle]().FieldByName("Position")
+	position := mpi.Struct([]int{3}, []int{int(field.Offset)}, []*mpi.Datatype{mpi.TypeOf[float64]()})
+	_, extent := mpi.TypeOf[particle]().Extent()
+	each := mpi.Resized(position, 0, extent)
 	particles := []particle{{ID: 1, Position: [3]float64{1, 2, 3}}, {ID: 2, Position: [3]float64{4, 5, 6}}}
 	packed, err := mpi.Pack(nil, particles, mpi.Contiguous(len(particles), each))
 	if err != nil {

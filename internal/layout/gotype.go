@@ -31,7 +31,7 @@ func ofType(t reflect.Type) (*Map, error) {
 	switch t.Kind() {
 	case reflect.Array:
 		if t.Len() == 0 {
-			return Contiguous(Basic(Byte), 0)
+			return nothing, nil
 		}
 		elem, err := Of(t.Elem())
 		if err != nil {
@@ -44,6 +44,9 @@ func ofType(t reflect.Type) (*Map, error) {
 		return nil, fmt.Errorf("a %s has no layout that another process could read", t)
 	}
 }
+
+// nothing is the map of a type that has no size: no entry, so that it leaves the bounds of what it is part of alone.
+var nothing = &Map{void: true, align: 1}
 
 func ofStruct(t reflect.Type) (*Map, error) {
 	m := &Map{ub: int(t.Size()), extent: int(t.Size()), align: t.Align()}
@@ -62,6 +65,9 @@ func ofStruct(t reflect.Type) (*Map, error) {
 		}
 		m.trueUB = at + field.trueUB
 		refs = append(refs, ref{at + field.root.disp, field.root.n})
+	}
+	if t.Size() == 0 {
+		return nothing, nil
 	}
 	m.root = sequence(refs)
 	return m, nil

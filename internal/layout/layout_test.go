@@ -95,8 +95,8 @@ func TestOf(t *testing.T) {
 	for _, typ := range append(goTypes, reflect.TypeFor[int](), reflect.TypeFor[uint](), reflect.TypeFor[[0]string](), reflect.TypeFor[time.Duration](),
 		reflect.TypeFor[[1 << 40]struct{ A, B int64 }]()) {
 		m := must(Of(typ))
-		if lb, extent := m.Extent(); lb != 0 || extent != int(typ.Size()) || typ.Size() > 0 && m.Align() != typ.Align() {
-			t.Errorf("%v: extent %d from %d, alignment %d; want %d from 0, %d", typ, extent, lb, m.Align(), typ.Size(), typ.Align())
+		if lb, extent := m.Extent(); lb != 0 || extent != int(typ.Size()) || typ.Size() > 0 && m.align != typ.Align() {
+			t.Errorf("%v: extent %d from %d, alignment %d; want %d from 0, %d", typ, extent, lb, m.align, typ.Size(), typ.Align())
 		}
 		if again := must(Of(typ)); again != m {
 			t.Errorf("%v has two maps", typ)

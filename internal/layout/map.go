@@ -82,23 +82,12 @@ func (m *Map) Extent() (lb, extent int) { return m.lb, m.extent }
 // TrueExtent is like Extent for the data alone (MPI 4.1, section 5.1.8).
 func (m *Map) TrueExtent() (lb, extent int) { return m.trueLB, m.trueUB - m.trueLB }
 
-// Align is the strictest alignment of the values, in bytes.
-func (m *Map) Align() int { return m.align }
-
 // Basics is the number of basic values.
 func (m *Map) Basics() int {
 	if m.root.n == nil {
 		return 0
 	}
 	return m.root.n.basics
-}
-
-// Kind is the kind of the values, if all are of one kind; ok is false if they are not, and if there are none.
-func (m *Map) Kind() (k Kind, ok bool) {
-	if m.root.n == nil || m.root.n.kind == mixed {
-		return 0, false
-	}
-	return m.root.n.kind, true
 }
 
 // Runs is the number of contiguous runs that the data of one element are, in the order in which they travel.

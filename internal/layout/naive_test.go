@@ -187,7 +187,7 @@ func naiveOf(t reflect.Type) naive {
 		return naiveBasic(k)
 	}
 	n := naive{align: t.Align()}
-	if t.Size() > 0 || t.Kind() == reflect.Struct {
+	if t.Size() > 0 {
 		n.entries = append(n.entries, entry{what: room, size: int(t.Size())})
 	}
 	add := func(part naive, disp int) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"testing"
 )
 
@@ -305,12 +304,6 @@ func (d made) check(g *generator) {
 	expect("size", m.Size(), n.size())
 	expect("values", m.Basics(), len(n.values()))
 	expect("runs", m.Runs(), n.runs())
-	kind, one := m.Kind()
-	vs := n.values()
-	expect("one kind", one, len(vs) > 0 && !slices.ContainsFunc(vs, func(e entry) bool { return e.kind != vs[0].kind }))
-	if one {
-		expect("kind", kind, vs[0].kind)
-	}
 	text, groups := n.signature()
 	if groups > signatureRuns {
 		want := fmt.Sprintf(" ... (%d values, hash %016x)", len(n.values()), m.Hash(1))
@@ -419,6 +412,50 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// TestOfRandom makes Go types at random, and maps of them.
+func TestOfRandom(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 4))
+	for range 500 {
+		g := &generator{source: randomSource{r}, t: t, aligned: 1}
+		typ := g.goType(r.IntN(4))
+		leaf := g.made(typ.String(), naiveOf(typ))(Of(typ))
+		if len(leaf.n.entries) > enough {
+			continue
+		}
+		leaf.check(g)
+		g.leaf = &leaf
+		g.next(r.IntN(3)).check(g)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// goType makes a type of depth levels.
+func (g *generator) goType(depth int) reflect.Type {
+	switch {
+	case depth == 0:
+		return goBasics[g.intn(len(goBasics))]
+	case g.intn(3) == 0:
+		return reflect.ArrayOf(g.intn(4), g.goType(depth-1))
+	}
+	fields := make([]reflect.StructField, g.intn(6))
+	for i := range fields {
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: g.goType(g.intn(depth))}
+		if g.intn(5) == 0 {
+			fields[i].Name, fields[i].PkgPath = "_", "layout"
+		}
+	}
+	return reflect.StructOf(fields)
+}
+
+var goBasics = []reflect.Type{
+	reflect.TypeFor[bool](), reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[uint16](), reflect.TypeFor[int32](),
+	reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[complex64](), reflect.TypeFor[complex128](), goTypes[0],
+}
+
 // FuzzMap is TestRandom by the fuzzer's choices.
 func FuzzMap(f *testing.F) {
 	f.Add([]byte{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9})
@@ -430,79 +467,6 @@ func FuzzMap(f *testing.F) {
 		g := &generator{source: &byteSource{b}, t: t, aligned: 1}
 		g.next(g.intn(5)).check(g)
 	})
-}
-
-// TestOver compares Over with a look at every value.
-func TestOver(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 2))
-	fits := 0
-	for range 5000 {
-		g := &generator{source: randomSource{r}, t: t, aligned: 1}
-		tileType := goTypes[r.IntN(len(goTypes))]
-		if r.IntN(3) == 0 {
-			tileType = []reflect.Type{reflect.TypeFor[float64](), reflect.TypeFor[int16](), reflect.TypeFor[byte](), reflect.TypeFor[[6]float32]()}[r.IntN(4)]
-		}
-		tile := g.made(fmt.Sprint(tileType), naiveOf(tileType))(Of(tileType))
-		if r.IntN(4) > 0 {
-			// Values that are there, at distances that may lead to others.
-			g.leaf = &tile
-			if vs := tile.n.values(); len(vs) > 0 && r.IntN(2) == 0 {
-				v := vs[r.IntN(len(vs))]
-				one := g.made("value", naive{align: 1}.with(naiveBasic(v.kind), v.disp))(Hindexed(Basic(v.kind), []int{1}, []int{v.disp}))
-				ext := tile.n.extent()
-				leaf := g.made("a value of "+tile.text, one.n.resized(0, ext))(Resized(one.m, 0, ext))
-				g.leaf = &leaf
-			}
-			g.aligned = []int{1, 4, 8, max(1, tile.n.extent())}[r.IntN(4)]
-		}
-		d := g.next(r.IntN(4))
-		count := r.IntN(4)
-		at, ok := d.m.Over(tile.m, count)
-		bad := misfits(d.n.times(count, d.n.extent()), tile.n)
-		if ok != (len(bad) == 0) {
-			t.Fatalf("%d of %s over %s: %v (%+v), want %v", count, d.text, tile.text, ok, at, len(bad) == 0)
-		}
-		if !ok && !bad[at] {
-			t.Fatalf("%d of %s over %s: %+v is no mismatch of %v", count, d.text, tile.text, at, bad)
-		}
-		if ok && d.n.size() > 0 && count > 0 {
-			fits++
-		}
-	}
-	if fits < 500 {
-		t.Errorf("only %d maps fit: the generator shows too little", fits)
-	}
-}
-
-// misfits lists the values of n that are not over one of the same kind in the memory that tile is repeated in.
-func misfits(n, tile naive) map[Mismatch]bool {
-	bad := map[Mismatch]bool{}
-	period := tile.extent()
-	under := map[int]Kind{}
-	isBytes := true
-	for _, e := range tile.values() {
-		under[e.disp] = e.kind
-		isBytes = isBytes && (e.kind == Uint8 || e.kind == Byte)
-	}
-	for _, e := range n.values() {
-		if e.kind == Byte || isBytes && len(under) == period && period > 0 {
-			continue
-		}
-		in := 0
-		if period > 0 {
-			in = (e.disp%period + period) % period
-		}
-		k, found := under[in]
-		switch {
-		case !found:
-			bad[Mismatch{Disp: e.disp, Data: e.kind, None: true}] = true
-		case k != e.kind:
-			bad[Mismatch{Disp: e.disp, Data: e.kind, Memory: k}] = true
-		}
-	}
-	return bad
 }
 
 // TestConcurrent shares one map between goroutines; the race detector looks on.
