@@ -54,7 +54,14 @@
 // By default an error of an operation ends the job, with one message. After
 // SetErrhandler(ErrorsReturn) it is returned: an *Error that names the operation,
 // the ranks and the cause, and whose class errors.Is finds (ErrTruncate,
-// ErrProcFailed, ...).
+// ErrProcFailed, ...). Programs and libraries can add classes and codes of their
+// own (AddErrorClass, AddErrorCode) and hand errors to the handler of a communicator
+// (CallErrhandler). FITMPI_ERRHANDLER chooses the first handler.
+//
+// # Attributes
+//
+// A library can cache a value of any type on a communicator, under a Keyval, and
+// says what becomes of it when the communicator is duplicated or freed.
 //
 // # Concurrency
 //
