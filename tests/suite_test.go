@@ -37,7 +37,7 @@ type testCase struct {
 func suite() []testCase {
 	return slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
 		persistentCases, objectCases, threadCases, contextCases, argumentCases, collectiveCases, reductionCases,
-		outstandingCases, collErrorCases, commCases, randomCases, layoutCases,
+		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases,
 		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases)
 }
 
