@@ -38,14 +38,20 @@ type comm struct {
 	member  func(engine.PeerID) bool
 	places  *coll.Places  // which ranks share a host; nil if it makes no difference
 	collSeq atomic.Uint32 // number of the next collective
+	partTag atomic.Uint64 // first tag that no partition sent from here has
 
 	errh  atomic.Pointer[Errhandler]
 	freed atomic.Bool
 	attrs attributes
 }
 
-// collectiveBit tells the collective context of a communicator from the other.
-const collectiveBit = 1
+// Each communicator has four contexts: that of point-to-point messages and, by these
+// bits, of collectives, of the hellos of partitioned messages and (both bits) of their
+// partitions. contextID leaves the bits free.
+const (
+	collectiveBit  = 1
+	partitionedBit = 1 << 63
+)
 
 func newComm(j *job, name string, rank int, peers []engine.PeerID, id engine.ContextID) *Comm {
 	c := &comm{job: j, name: name, rank: rank, group: peers, peers: peers, p2p: id, coll: id | collectiveBit, world: true}

@@ -42,7 +42,7 @@ type job struct {
 }
 
 // The contexts that every job has: of the world, of the barrier of Finalize, and
-// of each rank's self. Each number stands for two: point-to-point and collective.
+// of each rank's self. Each number stands for four: see collectiveBit.
 const (
 	contextWorld = iota
 	contextFinalize
