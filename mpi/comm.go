@@ -41,6 +41,7 @@ type comm struct {
 	member  func(engine.PeerID) bool
 	places  *coll.Places  // which ranks share a host; nil if it makes no difference
 	collSeq atomic.Uint32 // number of the next collective
+	partTag atomic.Uint64 // first tag that no partition sent from here has
 
 	persistSeq atomic.Uint32 // number of the next persistent collective
 

@@ -24,6 +24,9 @@ const (
 	bothPurpose engine.ContextID = 4 << 61
 	// textPurpose is for agreements about communicators without a parent; the other bits stand for a text.
 	textPurpose engine.ContextID = 5 << 61
+	// partitionedPurpose is for partitioned messages over the communicator: their hellos and, with the collective
+	// bit, their partitions.
+	partitionedPurpose engine.ContextID = 6 << 61
 	// purposes are the bits that say what a context is for.
 	purposes engine.ContextID = 7 << 61
 )

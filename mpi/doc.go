@@ -24,13 +24,22 @@
 // receives whatever there is to send and receive, while the program computes.
 // Isend and Irecv start; Wait finds the work done.
 //
+// A message that many goroutines compute together may be sent in partitions, each as
+// soon as it is ready: see PsendInit.
+//
 // # Types
 //
 // Operations are functions over []T. A T without pointers travels as memory.
 // Any other T is serialised by the same call: by its own BinaryAppender or
-// BinaryMarshaler, else by encoding/gob, which sends exported fields only. The
-// receiver must use the type that was sent. SendValue and RecvValue move one
-// value, RecvNew receives a message of unknown length.
+// BinaryMarshaler, else by encoding/gob, which sends exported fields only; if gob
+// cannot carry T, by its own TextAppender or TextMarshaler, as *regexp.Regexp has it.
+// A T of one's own codec needs these methods and no more. The receiver must use the
+// type that was sent. SendValue and RecvValue move one value, RecvNew receives a
+// message of unknown length.
+//
+// Where T is an interface, or has one inside, the types of the values in it must be
+// made known to gob: every rank calls gob.Register with a value of each, before it
+// sends or receives one. Without that the call fails with ErrType and names the type.
 //
 // # Buffers
 //

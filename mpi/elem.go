@@ -112,7 +112,11 @@ func newElem(t reflect.Type) *elem {
 	}
 	e.class, e.codec = classObject, chooseCodec(t)
 	if e.codec == codecGob {
-		if e.err = checkGob(t, "", map[reflect.Type]bool{}); e.err != nil {
+		switch e.err = checkGob(t, "", map[reflect.Type]bool{}); {
+		case e.err == nil:
+		case hasText(t):
+			e.codec, e.err = codecText, nil
+		default:
 			e.class, e.codec = classBytes, codecNone
 		}
 	}
@@ -203,6 +207,9 @@ var (
 	binaryAppender    = reflect.TypeFor[encoding.BinaryAppender]()
 	binaryMarshaler   = reflect.TypeFor[encoding.BinaryMarshaler]()
 	binaryUnmarshaler = reflect.TypeFor[encoding.BinaryUnmarshaler]()
+	textAppender      = reflect.TypeFor[encoding.TextAppender]()
+	textMarshaler     = reflect.TypeFor[encoding.TextMarshaler]()
+	textUnmarshaler   = reflect.TypeFor[encoding.TextUnmarshaler]()
 	gobEncoder        = reflect.TypeFor[gob.GobEncoder]()
 	gobDecoder        = reflect.TypeFor[gob.GobDecoder]()
 )
@@ -219,6 +226,12 @@ func chooseCodec(t reflect.Type) objectCodec {
 	default:
 		return codecGob
 	}
+}
+
+// hasText reports whether t has a text form that can be read back. It is the last resort, of types that gob cannot carry:
+// of others it is often a rounded or shortened form for people.
+func hasText(t reflect.Type) bool {
+	return t.Kind() != reflect.Interface && has(t, textUnmarshaler) && (has(t, textAppender) || has(t, textMarshaler))
 }
 
 // has reports whether t or *t implements the interface.

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +92,11 @@ func TestElemObjects(t *testing.T) {
 	checkObject[string](t, codecString)
 	checkObject[[]byte](t, codecByteSlice)
 	checkObject[binaryText](t, codecBinary)
+	checkObject[*regexp.Regexp](t, codecText)
+	checkObject[regexp.Regexp](t, codecText)
+	checkObject[ownText](t, codecText)
+	checkObject[textAndFields](t, codecGob)
+	checkObject[textAndBinary](t, codecBinary)
 	checkObject[time.Time](t, codecBinary)
 	checkObject[*time.Time](t, codecBinary)
 	checkObject[netip.Addr](t, codecBinary)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 )
 
 // A message of objects is
@@ -25,6 +26,8 @@ import (
 // nil the length is one more, and 0 says nil. Under gob the body is one gob stream holding a []T. gob cannot say nil for an element, so
 // codecGobNil precedes the stream by a bitmap, bit i%8 of byte i/8 set if element i is present, and leaves the others out.
 //
+// An element's text form counts only where it has no binary form and gob cannot carry its type.
+//
 // gob sends exported fields only, and flattens pointers: a pointer to zero inside a struct arrives as nil. It checks its
 // own lengths against the message, so what a message can make us allocate is in proportion to its length.
 
@@ -38,6 +41,7 @@ const (
 	codecBinary    objectCodec = 3 // the element's own MarshalBinary or AppendBinary
 	codecString    objectCodec = 4
 	codecByteSlice objectCodec = 5
+	codecText      objectCodec = 6 // the element's own MarshalText or AppendText
 )
 
 const objectHeaderLen = 1 + 8
@@ -70,8 +74,8 @@ func encodeObjects[T any](dst []byte, vs []T) ([]byte, error) {
 		for _, s := range byteSlicesOf(vs) {
 			b = appendNilable(b, s)
 		}
-	case codecBinary:
-		b, err = appendBinary(b, vs)
+	case codecBinary, codecText:
+		b, err = appendOwn(b, e.codec, vs)
 	case codecGob:
 		b, err = appendGob(b, len(dst), vs)
 	default:
@@ -90,36 +94,58 @@ func appendNilable(b, s []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))+1), s...)
 }
 
-// appendBinary appends every element's own binary form.
-func appendBinary[T any](b []byte, vs []T) ([]byte, error) {
-	var scratch []byte // AppendBinary's output, whose length must go before it
+// appendOwn appends every element's own form, binary or text.
+func appendOwn[T any](b []byte, codec objectCodec, vs []T) ([]byte, error) {
+	var scratch []byte // the form, whose length must go before it
 	for i := range vs {
-		v := any(&vs[i])
 		if isNilPointer(vs[i]) {
 			b = append(b, 0)
 			continue
 		}
 		// T's own methods first: if T is *E, *T has none.
-		if _, ok := any(vs[i]).(encoding.BinaryUnmarshaler); ok {
+		v := any(&vs[i])
+		if canRead(any(vs[i]), codec) {
 			v = any(vs[i])
 		}
 		var err error
-		switch m := v.(type) {
-		case encoding.BinaryAppender:
-			if scratch, err = m.AppendBinary(scratch[:0]); err == nil {
-				b = append(binary.AppendUvarint(b, uint64(len(scratch))+1), scratch...)
-			}
-		case encoding.BinaryMarshaler:
-			var s []byte
-			if s, err = m.MarshalBinary(); err == nil {
-				b = append(binary.AppendUvarint(b, uint64(len(s))+1), s...)
-			}
-		}
-		if err != nil {
+		if scratch, err = ownForm(scratch[:0], codec, v); err != nil {
 			return nil, fmt.Errorf("element %d: %w", i, err)
 		}
+		b = append(binary.AppendUvarint(b, uint64(len(scratch))+1), scratch...)
 	}
 	return b, nil
+}
+
+// canRead reports whether v has the method that reads the form.
+func canRead(v any, codec objectCodec) (ok bool) {
+	if codec == codecText {
+		_, ok = v.(encoding.TextUnmarshaler)
+	} else {
+		_, ok = v.(encoding.BinaryUnmarshaler)
+	}
+	return ok
+}
+
+// ownForm appends v's own form to room, which is empty, or returns it in memory of v's.
+func ownForm(room []byte, codec objectCodec, v any) ([]byte, error) {
+	if codec == codecText {
+		if a, ok := v.(encoding.TextAppender); ok {
+			return a.AppendText(room)
+		}
+		return v.(encoding.TextMarshaler).MarshalText()
+	}
+	if a, ok := v.(encoding.BinaryAppender); ok {
+		return a.AppendBinary(room)
+	}
+	return v.(encoding.BinaryMarshaler).MarshalBinary()
+}
+
+// readOwn sets v from its own form.
+func readOwn(codec objectCodec, v any, data []byte) error {
+	if codec == codecText {
+		return v.(encoding.TextUnmarshaler).UnmarshalText(data)
+	}
+	return v.(encoding.BinaryUnmarshaler).UnmarshalBinary(data)
 }
 
 func isNilPointer[T any](v T) bool {
@@ -155,9 +181,18 @@ func appendGob[T any](b []byte, start int, vs []T) ([]byte, error) {
 	}
 	buf := bytes.NewBuffer(b)
 	if err := gob.NewEncoder(buf).Encode(vs); err != nil {
-		return nil, err
+		return nil, registerHint(err)
 	}
 	return buf.Bytes(), nil
+}
+
+// registerHint says what to do about a value in an interface whose type gob does not know. gob has no error type to tell
+// it by; if its text changes, the hint is missing and a test fails.
+func registerHint(err error) error {
+	if strings.Contains(err.Error(), "not registered for interface") {
+		return fmt.Errorf("%w: every rank must give gob.Register a value of each type that travels in an interface", err)
+	}
+	return err
 }
 
 // consumeObjectHeader reads the header of a message of objects; n is the header's length, < 0 if b holds none or its count
@@ -171,7 +206,7 @@ func consumeObjectHeader(b []byte) (codec objectCodec, count, n int) {
 	// Every element takes a byte at least, but for a nil one under codecGobNil, which takes a bit.
 	most := uint64(len(b) - objectHeaderLen)
 	switch codec {
-	case codecGob, codecBinary, codecString, codecByteSlice:
+	case codecGob, codecBinary, codecText, codecString, codecByteSlice:
 	case codecGobNil:
 		most *= 8
 	default:
@@ -288,7 +323,7 @@ func decodeEach[T any](codec objectCodec, b []byte, count int, vs []T) ([]T, err
 		case codec == codecByteSlice:
 			byteSlicesOf(last)[0] = append([]byte{}, data...)
 		default:
-			if err := unmarshalBinary(&last[0], data); err != nil {
+			if err := unmarshalOwn(codec, &last[0], data); err != nil {
 				return vs, fmt.Errorf("element %d: %w", i, err)
 			}
 		}
@@ -299,21 +334,21 @@ func decodeEach[T any](codec objectCodec, b []byte, count int, vs []T) ([]T, err
 	return vs, nil
 }
 
-// unmarshalBinary sets *v, which is zero, from its own binary form. Data is valid only during the call, by the contract of
-// encoding.BinaryUnmarshaler.
-func unmarshalBinary[T any](v *T, data []byte) error {
+// unmarshalOwn sets *v, which is zero, from its own form. Data is valid only during the call, by the contracts of
+// encoding.BinaryUnmarshaler and encoding.TextUnmarshaler.
+func unmarshalOwn[T any](codec objectCodec, v *T, data []byte) error {
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Pointer {
 		p := reflect.New(t.Elem())
-		if err := p.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err != nil {
+		if err := readOwn(codec, p.Interface(), data); err != nil {
 			return err
 		}
 		*v = p.Interface().(T)
 		return nil
 	}
-	if u, ok := any(v).(encoding.BinaryUnmarshaler); ok {
-		return u.UnmarshalBinary(data)
+	if canRead(any(v), codec) {
+		return readOwn(codec, any(v), data)
 	}
-	return any(*v).(encoding.BinaryUnmarshaler).UnmarshalBinary(data)
+	return readOwn(codec, any(*v), data)
 }
 
 // decodeGob decodes a gob stream of the elements present, and puts them in their places.
@@ -331,7 +366,7 @@ func decodeGob[T any](codec objectCodec, b []byte, count int, vs []T) ([]T, erro
 	r := bytes.NewReader(b)
 	if len(b) > 0 {
 		if err := gob.NewDecoder(r).Decode(&got); err != nil {
-			return vs, err
+			return vs, registerHint(err)
 		}
 	}
 	if r.Len() > 0 {

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,33 @@ import (
 
 // binaryText has a binary form of its own, by AppendBinary.
 type binaryText struct{ s string }
+
+// ownText has a text form only, by AppendText; textAndFields has fields that gob sends, textAndBinary a binary form.
+type (
+	ownText       struct{ s *string }
+	textAndFields struct {
+		ownText
+		Name string
+	}
+	textAndBinary struct {
+		ownText
+		binaryText
+	}
+)
+
+func (v ownText) AppendText(b []byte) ([]byte, error) {
+	if *v.s == "fail" {
+		return b, errors.New("refuses")
+	}
+	return append(b, *v.s...), nil
+}
+
+func (v ownText) MarshalText() ([]byte, error) { panic("AppendText is there") }
+
+func (v *ownText) UnmarshalText(b []byte) error {
+	v.s = new(string(b))
+	return nil
+}
 
 func (v binaryText) AppendBinary(b []byte) ([]byte, error) {
 	if v.s == "fail" {
@@ -47,6 +75,9 @@ func TestObjectsRoundTrip(t *testing.T) {
 	roundTrip(t, [][]byte{nil, {}, {1, 2, 3}})
 	roundTrip(t, []binaryText{{"a"}, {""}, {"bc"}})
 	roundTrip(t, []*binaryText{{"a"}, nil, {"bc"}})
+	roundTrip(t, []ownText{{new("a")}, {new("")}, {new("bc")}})
+	roundTrip(t, []*ownText{{new("a")}, nil})
+	roundTrip(t, []*regexp.Regexp{regexp.MustCompile("a+b"), nil, regexp.MustCompile("")})
 	roundTrip(t, []time.Time{now.UTC(), {}})
 	roundTrip(t, []netip.Addr{netip.MustParseAddr("::1"), {}, netip.MustParseAddr("10.0.0.1")})
 	roundTrip(t, [][]float64{{1, 2, math.Inf(1)}, {3}})
@@ -230,6 +261,7 @@ func FuzzDecodeObjects(f *testing.F) {
 	add(encodeObjects(nil, []string{"", "abc"}))
 	add(encodeObjects(nil, [][]byte{nil, {1}}))
 	add(encodeObjects(nil, []binaryText{{"a"}, {"b"}}))
+	add(encodeObjects(nil, []ownText{{new("a")}, {new("")}}))
 	add(encodeObjects(nil, []person{{"A", []string{"x"}}, {}}))
 	add(encodeObjects(nil, []*person{nil, {Name: "B"}}))
 	add(encodeObjects(nil, []map[string]int{{"a": 1}}))
@@ -238,6 +270,7 @@ func FuzzDecodeObjects(f *testing.F) {
 		fuzzOne[string](t, b)
 		fuzzOne[[]byte](t, b)
 		fuzzOne[binaryText](t, b)
+		fuzzOne[ownText](t, b)
 		fuzzOne[time.Time](t, b)
 		fuzzOne[person](t, b)
 		fuzzOne[*person](t, b)

@@ -28,6 +28,7 @@ type Request struct {
 	own    *engine.MSO                     // the memory of m, mostly; see mso
 
 	general *general // generalised request
+	parts   *parts   // partitioned; immutable after the request is made
 
 	mark uint64 // owned by the goroutine that waits: the last waitFor that saw it
 

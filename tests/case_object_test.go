@@ -1,9 +1,15 @@
 package tests
 
 import (
+	"encoding/gob"
+	"fmt"
 	"maps"
 	"math/big"
 	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -49,6 +55,15 @@ var objectCases = []testCase{
 	{name: "object/probe", section: "3.8.1",
 		sentence: "Objects can be probed; their number shows when they are received.",
 		run:      objectProbe},
+	{name: "object/interfaces", section: "FitMPI",
+		sentence: "Values in interfaces travel with their types, which every rank must have registered with gob.",
+		run:      objectInterfaces},
+	{name: "object/text form", section: "FitMPI",
+		sentence: "A type that gob cannot carry travels by its own text form, if it has one.",
+		run:      objectText},
+	{name: "object/crowd", section: "FitMPI",
+		sentence: "Many goroutines may receive objects of unknown size from anybody at once: each gets one whole message, and all are got.",
+		run:      objectCrowd},
 }
 
 func objectStrings(t *T, c *mpi.Comm) {
@@ -232,4 +247,155 @@ func objectProbe(t *T, c *mpi.Comm) {
 	wantSlice(t, "strings", got, []string{"a", "b"})
 	_, err = s.Wait()
 	t.must(err)
+}
+
+type (
+	square struct{ Side float64 }
+	circle struct{ Radius float64 }
+)
+
+func (s square) area() float64  { return s.Side * s.Side }
+func (c *circle) area() float64 { return 3 * c.Radius * c.Radius }
+
+func init() {
+	gob.Register(square{})
+	gob.Register(&circle{})
+}
+
+func objectInterfaces(t *T, c *mpi.Comm) {
+	roundTrip(t, c, []shape{square{2}, &circle{1}, nil, square{3}})
+	roundTrip(t, c, []any{"text", 7, square{1}, nil})
+	roundTrip(t, c, []map[string]shape{{"one": &circle{2}}, {}})
+	roundTrip(t, c, [][]shape{{square{1}, &circle{2}}, {nil}})
+	roundTrip(t, c, []struct {
+		Name  string
+		Shape shape
+	}{{"a", square{4}}, {"b", nil}})
+	for _, err := range []error{
+		mpi.Send(c, []shape{square{1}, unregistered{2}}, right(c), 1),
+		mpi.SendValue(c, []any{unregistered{2}}, right(c), 1),
+		mpi.Send(c, []map[string]any{{"a": unregistered{2}}}, right(c), 1),
+	} {
+		wantError(t, "an unregistered type", err, mpi.ErrType, "tests.unregistered", "every rank", "gob.Register")
+	}
+}
+
+func objectText(t *T, c *mpi.Comm) {
+	words := []*regexp.Regexp{regexp.MustCompile("^a+b?$"), nil, regexp.MustCompile("")}
+	s := mpi.Isend(c, words, right(c), 1)
+	got, _, err := mpi.RecvNew[*regexp.Regexp](c, left(c), 1)
+	t.must(err)
+	want(t, "count", len(got), 3)
+	want(t, "the first", got[0].String(), "^a+b?$")
+	want(t, "the second is nil", got[1] == nil, true)
+	want(t, "the third", got[2].String(), "")
+	_, err = s.Wait()
+	t.must(err)
+	inside := []struct{ Pattern *regexp.Regexp }{{words[0]}}
+	wantError(t, "inside a struct", mpi.Send(c, inside, right(c), 1), mpi.ErrType, "field Pattern", "regexp.Regexp", "MarshalBinary")
+	bad := mpi.Isend(c, []string{"a("}, right(c), 1)
+	_, _, err = mpi.RecvNew[*regexp.Regexp](c, left(c), 1)
+	wantError(t, "of another form", err, mpi.ErrType, "regexp.Regexp", "another way")
+	_, err = bad.Wait()
+	t.must(err)
+}
+
+// parcel is an object that tells whose it is and what must be in it.
+type parcel struct {
+	From, Tag, Number int
+	Body              []string
+}
+
+// newParcels is a message of one to three parcels of many sizes, all of one sender and number.
+func newParcels(from, tag, number int) []parcel {
+	ps := make([]parcel, 1+number%3)
+	for i := range ps {
+		body := make([]string, number%7)
+		for k := range body {
+			body[k] = strings.Repeat(fmt.Sprint(from, tag, number, i, k, "."), 1+number*number*(k+1)%(1+3000*(number%2)))
+		}
+		ps[i] = parcel{from, tag, number, body}
+	}
+	return ps
+}
+
+// objectCrowd: senders goroutines of each rank send to every rank, receivers of each take what comes, by every call that
+// receives what it does not know the size of.
+func objectCrowd(t *T, c *mpi.Comm) {
+	const senders, receivers, each = 3, 6, 14
+	var (
+		tickets atomic.Int64 // messages still to be received here
+		mu      sync.Mutex
+		seen    = map[[3]int]int{} // by sender, tag, number
+	)
+	tickets.Store(int64(c.Size() * senders * each))
+	fs := make([]func(), 0, senders+receivers)
+	for g := range senders {
+		fs = append(fs, func() {
+			var rs []*mpi.Request
+			for number := range each {
+				for to := range c.Size() {
+					rs = append(rs, mpi.Isend(c, newParcels(c.Rank(), g, number), to, g))
+				}
+			}
+			_, err := mpi.WaitAll(rs...)
+			t.must(err)
+		})
+	}
+	for g := range receivers {
+		fs = append(fs, func() {
+			for k := 0; tickets.Add(-1) >= 0; k++ {
+				ps, st, err := receiveParcels(c, g+k)
+				t.must(err)
+				if len(ps) == 0 || st.Count != len(ps) {
+					t.Fatalf("%d parcels, status %+v", len(ps), st)
+				}
+				first := ps[0]
+				want(t, "source", st.Source, first.From)
+				want(t, "tag", st.Tag, first.Tag)
+				if whole := newParcels(first.From, first.Tag, first.Number); !reflect.DeepEqual(normal(ps), normal(whole)) {
+					t.Errorf("message %d of rank %d with tag %d is not what was sent", first.Number, first.From, first.Tag)
+				}
+				mu.Lock()
+				seen[[3]int{first.From, first.Tag, first.Number}]++
+				mu.Unlock()
+			}
+		})
+	}
+	t.together(fs...)
+	for from := range c.Size() {
+		for tag := range senders {
+			for number := range each {
+				want(t, fmt.Sprintf("receipts of message %d of rank %d with tag %d", number, from, tag), seen[[3]int{from, tag, number}], 1)
+			}
+		}
+	}
+}
+
+// receiveParcels receives a message from anybody by one of the ways.
+func receiveParcels(c *mpi.Comm, way int) ([]parcel, mpi.Status, error) {
+	switch way % 3 {
+	case 0:
+		return mpi.RecvNew[parcel](c, mpi.AnySource, mpi.AnyTag)
+	case 1:
+		r := mpi.IrecvNew[parcel](c, mpi.AnySource, mpi.AnyTag)
+		st, err := r.Wait()
+		return r.Data(), st, err
+	default:
+		msg, _, err := mpi.Mprobe(c, mpi.AnySource, mpi.AnyTag)
+		if err != nil {
+			return nil, mpi.Status{}, err
+		}
+		return mpi.MrecvNew[parcel](msg)
+	}
+}
+
+// normal makes empty bodies nil, as gob does.
+func normal(ps []parcel) []parcel {
+	for i := range ps {
+		if len(ps[i].Body) == 0 {
+			ps[i].Body = nil
+		}
+	}
+	return ps
 }

@@ -236,7 +236,7 @@ func rawSection() section {
 func penaltySection() section {
 	f := figure{test: "penalty", measure: "half-rtt"}
 	var columns []column
-	for _, kase := range []string{"raw", "bytes", "float64", "struct", "recvnew", "object"} {
+	for _, kase := range []string{"raw", "bytes", "float64", "struct", "recvnew", "object", "objectnew"} {
 		columns = append(columns, column{kase, "assist", f.with(kase)})
 	}
 	return section{

@@ -14,22 +14,24 @@ func hidingTests() []test {
 		{"send", "what a late rank costs the other one", 2, lateSizes, lateSend},
 		{"isend-wait", "what is left to wait for after computing longer than the transfer", 2, isendWaitSizes, isendWait},
 		{"overlap", "how much of an exchange, or of each nonblocking collective, computation hides", 2, overlapSizes, overlap},
+		{"partitioned", "partitions that leave when they are computed, beside one send of all", 2, partitionedSizes, partitioned},
 		{"slowdown", "what the worker costs a program that does not communicate", 2, nil, slowdown},
 		{"wakeup", "from sending to seeing while every core computes", 2, nil, wakeup},
 	}
 }
 
 var (
-	lateSizes      = []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
-	isendWaitSizes = []int{10, 100, 1 << 10, 10 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
-	overlapSizes   = []int{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20}
+	lateSizes        = []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
+	isendWaitSizes   = []int{10, 100, 1 << 10, 10 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
+	partitionedSizes = []int{1 << 10, 64 << 10, 1 << 20, 16 << 20}
+	overlapSizes     = []int{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20}
 )
 
 // before measures what must be measured before the job starts, when nothing else
 // runs: how fast this process computes, and of test slowdown the baseline.
 func before(opt *options) {
 	switch opt.test.name {
-	case "send", "isend-wait", "overlap", "wakeup":
+	case "send", "isend-wait", "overlap", "partitioned", "wakeup":
 		pace()
 	case "slowdown":
 		alone = measureAlone(opt)

@@ -74,6 +74,34 @@ func TestIsendWaitReportsBothRanks(t *testing.T) {
 	})
 }
 
+func TestPartitionedReportsBothWays(t *testing.T) {
+	var want []string
+	for _, size := range []int{0, 24, 128 << 10} {
+		want = append(want, fmt.Sprintf("partitions %d time us 2", size), fmt.Sprintf("one-send %d time us 2", size), fmt.Sprintf(" %d ratio 1 2", size))
+	}
+	bothSizes(t, func(t *testing.T, ranks int) {
+		wantRun(t, ranks, want, "partitioned", "-iterations", "2", "-warmup", "1", "-sizes", "0,24,128K", "-partitions", "8", "-goroutines", "3")
+	})
+	_, err := runRows(t, "assist", "partitioned", "-sizes", "10", "-partitions", "4")
+	if want := "size 10 is not 4 partitions"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q in it", err, want)
+	}
+}
+
+// Both ways compute, and for so long that a message of 8 bytes does not matter beside it. The bound is far below what was
+// asked for: the pace of computing is measured beside other tests.
+func TestPartitionedComputesAsLongAsToldTo(t *testing.T) {
+	rows, err := runRows(t, "assist", "partitioned", "-iterations", "2", "-warmup", "0", "-sizes", "8", "-partitions", "8", "-goroutines", "2", "-compute", "16ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows[:2] {
+		if r.Min < 2e3 { // microseconds
+			t.Errorf("%s took %v us: each goroutine computes 16 ms", r.Case, r.Min)
+		}
+	}
+}
+
 func TestOverlapReportsEveryCollective(t *testing.T) {
 	var want []string
 	add := func(name string, sizes ...int) {

@@ -178,6 +178,8 @@ func TestRefuses(t *testing.T) {
 		{"bw -ranks 1", "test bw needs 2 ranks or more, this job has 1: start it with fitrun -n 2 or give -ranks 2"},
 		{"bw -window -1", "-window -1: give 1 or more"},
 		{"bw -iterations -1", "-iterations -1: give 1 or more"},
+		{"partitioned -partitions 0", "-partitions 0: give 1 or more"},
+		{"partitioned -goroutines -1", "-goroutines -1: give 1 or more"},
 		{"bw -late -1s", "-late -1s: give a time that is not negative"},
 		{"bw -plot bw.png", "-plot bw.png: give a file that ends in .svg"},
 		{"bw -policy lazy", `-policy "lazy": choose worker, assist, caller`},

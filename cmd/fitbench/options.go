@@ -29,6 +29,9 @@ type options struct {
 	iterations int // 0: by size
 	warmup     int // negative: by size
 	late       time.Duration
+	partitions int           // of test partitioned, as the two below
+	goroutines int           // 0: as many as cores
+	compute    time.Duration // negative: as long as the message takes
 	csv, json  bool
 	plot       string // file, or empty
 	stderr     io.Writer
@@ -71,6 +74,9 @@ func (opt *options) flags() *flag.FlagSet {
 	fs.IntVar(&opt.iterations, "iterations", 0, "measurements of each figure (default: by size)")
 	fs.IntVar(&opt.warmup, "warmup", -1, "repetitions before measuring (default: a tenth of the iterations, at least 5)")
 	fs.DurationVar(&opt.late, "late", 100*time.Millisecond, "how late the late rank of test send is")
+	fs.IntVar(&opt.partitions, "partitions", 16, "of a message of test partitioned")
+	fs.IntVar(&opt.goroutines, "goroutines", 0, "that compute in test partitioned (default: one for each core of rank 0)")
+	fs.DurationVar(&opt.compute, "compute", -1, "how long each goroutine of test partitioned computes (default: as long as the message takes)")
 	fs.BoolVar(&opt.csv, "csv", false, "write CSV instead of text")
 	fs.BoolVar(&opt.json, "json", false, "write JSON instead of text")
 	fs.StringVar(&opt.plot, "plot", "", "also draw the figures, as SVG to this `file`")
@@ -95,6 +101,10 @@ func (opt *options) check(name string) error {
 		return fmt.Errorf("-iterations %d: give 1 or more, or 0 to go by size", opt.iterations)
 	case opt.late < 0:
 		return fmt.Errorf("-late %v: give a time that is not negative", opt.late)
+	case opt.partitions < 1:
+		return fmt.Errorf("-partitions %d: give 1 or more", opt.partitions)
+	case opt.goroutines < 0:
+		return fmt.Errorf("-goroutines %d: give 1 or more, or 0 for one on each core", opt.goroutines)
 	case opt.plot != "" && !canPlot:
 		return errors.New("-plot: this fitbench cannot draw, it was built with -tags noplot: build it without, or give -csv")
 	case opt.plot != "" && !strings.HasSuffix(opt.plot, ".svg"):

@@ -52,7 +52,7 @@ type sample struct {
 	Values []float64
 }
 
-var penaltyCases = []string{"raw", "bytes", "float64", "struct", "recvnew", "object"}
+var penaltyCases = []string{"raw", "bytes", "float64", "struct", "recvnew", "object", "objectnew"}
 
 // penaltyRounds is how often the cases take turns.
 const penaltyRounds = 10
@@ -97,6 +97,7 @@ func (e *env) penaltyRoutes(raw *rawEnd, size int, cases []string) (chosen []rou
 		typed(e, "struct", cells(size/8), cells(size/8)),
 		e.unknownLength(size),
 		e.object(size),
+		e.unknownObjects(size),
 	} {
 		if slices.Contains(cases, x.name) {
 			chosen = append(chosen, x)
@@ -138,6 +139,18 @@ func (e *env) object(size int) route {
 			return err
 		},
 	}
+}
+
+// unknownObjects is object whose receiver knows neither how many values come nor how
+// long they are.
+func (e *env) unknownObjects(size int) route {
+	x := e.object(size)
+	x.name = "objectnew"
+	x.recv = func() error {
+		_, _, err := mpi.RecvNew[sample](e.world, 1-e.rank, dataTag)
+		return err
+	}
+	return x
 }
 
 // takeTurns measures the routes with one size, a tenth of the repetitions at a time.

@@ -28,6 +28,8 @@ func (c *Core) Abandon(m *MSO, err error, sinks func(PeerID) *Sink) {
 		c.complete(m, err)
 	case KindSched:
 		c.abandonSched(m, err, sinks)
+	case KindParts:
+		c.abandonParts(m, err, sinks)
 	case KindArrival:
 		panic("core: Abandon of an arrival: a bug of ours")
 	}

@@ -71,6 +71,7 @@ type Core struct {
 	fetches fifo[MSO, *MSO]   // receives that fetch their payload, a chunk of each in turn
 	woken   *Waiter           // fired, not yet woken
 	room    *Waiter           // callers that wait for room in the library buffer, or for the last detached send
+	sends   []*Parts          // partitioned sends in a round, in no order
 	active  int               // MSOs between post and Done
 	unsent  int               // bytes on all streams
 	stats   Stats

@@ -46,6 +46,7 @@ func (c *Core) FailPeer(id PeerID, cause error, left bool, sink *Sink) {
 	c.failIDs(p)
 	c.failPosted(p)
 	c.failEvents(p)
+	c.failParts(p)
 }
 
 func (c *Core) dropOutput(p *Peer) {

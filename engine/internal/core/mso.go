@@ -34,6 +34,7 @@ const (
 	KindArrival             // a message that arrived before a receive (event queue)
 	KindSched               // a schedule: done when its last step is
 	KindGeneral             // completed by its owner (generalised requests)
+	KindParts               // a round of a partitioned message: done when its partitions are
 )
 
 // Mode is the communication mode of a send (MPI 4.1, section 3.4).
@@ -142,6 +143,7 @@ type MSO struct {
 	fetch   bool    // arrival, receive: we may fetch the payload
 	partner *MSO    // receive <-> arrival while a payload is on its way; arrival -> local send
 	step    stepRef // the schedule that this MSO is a step of
+	parts   *Parts  // the partitioned message that this MSO is a partition of, or the hello
 	waiter  *Waiter // who to tell when done
 	batch   *batch  // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
 	links   [4]link // in the queues of match.go
@@ -197,7 +199,7 @@ func (m *MSO) Clear() {
 	m.Buf, m.Layout, m.Alloc, m.Member, m.User = nil, nil, nil, nil, nil
 	m.Kind, m.Mode, m.Object, m.Elem, m.Peer, m.Tag, m.Ctx = 0, 0, false, 0, 0, 0, 0
 	m.own, m.detach, m.sync, m.offered = ownUser, false, false, false
-	m.step, m.seq, m.next = stepRef{}, 0, nil
+	m.step, m.parts, m.seq, m.next = stepRef{}, nil, 0, nil
 }
 
 // complete is the only way to Done.
@@ -215,7 +217,7 @@ func (c *Core) complete(m *MSO, err error) {
 	}
 	c.active--
 	m.partner = nil
-	w, step := m.waiter, m.step
+	w, step, parts := m.waiter, m.step, m.parts
 	m.waiter = nil
 	if m.detach {
 		c.freeMSO(m)
@@ -232,6 +234,9 @@ func (c *Core) complete(m *MSO, err error) {
 	}
 	if step.sched != nil {
 		c.stepDone(step, m.Err)
+	}
+	if parts != nil {
+		c.partDone(parts, m)
 	}
 }
 

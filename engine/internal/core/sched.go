@@ -228,9 +228,7 @@ func (c *Core) startStep(s *Schedule, i int32) {
 		st.mso.Buf = *st.from
 	}
 	s.flying++
-	if j, ok := c.Post(st.mso); ok {
-		c.jobs.Push(j)
-	}
+	c.postLater(st.mso)
 }
 
 // pumpLocal queues the next local step, one at a time.

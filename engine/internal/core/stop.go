@@ -44,6 +44,7 @@ func (c *Core) Stop() {
 	self.gone = &PeerError{Peer: self.ID, Cause: ErrStopped}
 	c.endPosted(self.why(), func(*MSO) bool { return true })
 	c.stopSelf(self)
+	c.failParts(self)
 	c.stopJobs()
 }
 
