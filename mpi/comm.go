@@ -15,7 +15,10 @@ import (
 // messages apart from those of every other communicator (MPI 4.1, chapter 7).
 //
 // A Comm is safe for concurrent use, except that collective operations must be
-// started in the same order at all its ranks, so by one goroutine at a time.
+// started in the same order at all its ranks, so by one goroutine at a time. Making
+// communicators of one (Dup, Split, Create and so on) is such an operation of it:
+// goroutines that make communicators side by side have a parent each, or use CreateGroup
+// and IntercommCreate with a tag each, which may go on beside anything else.
 type Comm struct {
 	*comm
 	ctx context.Context // bounds blocking calls made through this value; nil = unbounded
@@ -43,6 +46,7 @@ type comm struct {
 
 	name  atomic.Pointer[string]
 	errh  atomic.Pointer[Errhandler]
+	hints hints
 	freed atomic.Bool
 	attrs attributes
 }
@@ -146,10 +150,18 @@ func (c *Comm) SetErrhandler(h Errhandler) { c.errh.Store(&h) }
 // Errhandler returns what SetErrhandler set.
 func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 
-// Free says that c is not used any more; operations on it fail from now on.
-// Pending ones complete (MPI 4.1, section 7.4.3). Memory needs no freeing.
+// Free says that c is not used any more: its attributes are deleted, and operations on it
+// fail from now on. Pending ones complete. If the delete callback of an attribute fails, so
+// does Free, and c stays as it is. The world and Self cannot be freed (ErrComm). It is
+// local. Memory needs no freeing (MPI 4.1, section 7.4.3).
 func (c *Comm) Free() error {
 	if err := c.usable("Free"); err != nil {
+		return c.fail(err)
+	}
+	if c.comm == c.job.world.comm || c.comm == c.job.self.comm {
+		return c.fail(opErrorf(ErrComm, "Free", "%s is of the job and ends with it", c))
+	}
+	if err := c.deleteAttributes(); err != nil {
 		return c.fail(err)
 	}
 	c.freed.Store(true)

@@ -22,6 +22,10 @@ const (
 	innerPurpose engine.ContextID = 3 << 61
 	// bothPurpose is for the communicator of both groups of an intercommunicator.
 	bothPurpose engine.ContextID = 4 << 61
+	// textPurpose is for agreements about communicators without a parent; the other bits stand for a text.
+	textPurpose engine.ContextID = 5 << 61
+	// purposes are the bits that say what a context is for.
+	purposes engine.ContextID = 7 << 61
 )
 
 // The contexts that every job has: of the world, of the barrier of Finalize, and

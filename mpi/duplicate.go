@@ -3,15 +3,23 @@
 package mpi
 
 import (
+	"errors"
+
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
 // Dup makes a communicator of the same ranks with a context of its own, so that
 // a library's messages never meet its user's. It has c's topology, error handler and,
-// as their copy callbacks say, attributes; not its hints (Info). Of an intercommunicator
-// it makes an intercommunicator. Collective (MPI 4.1, section 7.4.2).
-func (c *Comm) Dup() (*Comm, error) { return c.idup("Dup").wait() }
+// as their copy callbacks say, attributes; not its hints, for they are promises about c.
+// Of an intercommunicator it makes an intercommunicator. If a copy callback fails, there
+// is no communicator at this rank, and others have made theirs.
+// Collective (MPI 4.1, section 7.4.2).
+func (c *Comm) Dup() (*Comm, error) { return c.idup("Dup", nil).wait() }
+
+// DupWithInfo is Dup with the hints of info, which may be nil. Collective
+// (MPI 4.1, section 7.4.2).
+func (c *Comm) DupWithInfo(info *Info) (*Comm, error) { return c.idup("DupWithInfo", info).wait() }
 
 // Creation is the request of a communicator that is being made.
 type Creation struct {
@@ -25,32 +33,50 @@ func (r *Creation) Comm() *Comm { return r.comm }
 
 // wait is Wait of a blocking call.
 func (r *Creation) wait() (*Comm, error) {
-	_, err := r.Wait()
+	err := done(r.Request)
 	return r.comm, err
 }
 
 // Idup starts a Dup and returns: what is copied is what c has now, not what it has when
-// the request is done. Comm gives the new communicator after Wait
+// the request is done. Comm gives the new communicator after Wait. Collective
 // (MPI 4.1, section 7.4.2).
-func (c *Comm) Idup() *Creation { return c.idup("Idup") }
+func (c *Comm) Idup() *Creation { return c.idup("Idup", nil) }
 
-func (c *Comm) idup(op string) *Creation {
+// IdupWithInfo is Idup with the hints of info, which may be nil. Collective
+// (MPI 4.1, section 7.4.2).
+func (c *Comm) IdupWithInfo(info *Info) *Creation { return c.idup("IdupWithInfo", info) }
+
+func (c *Comm) idup(op string, info *Info) *Creation {
 	if err := c.usable(op); err != nil {
 		return &Creation{Request: failedRequest(c, err)}
 	}
-	r := &Creation{}
 	n := c.copy(c.Name() + "+dup")
-	id := []engine.ContextID{c.job.leadContext()}
+	n.hints.set(info)
+	failed := c.copyAttributesTo(n) // a rank that fails still takes part: the others need it
+	r := &Creation{}
+	id := []uint64{uint64(c.job.leadContext())}
 	a := c.everyone()
 	r.Request = startColl(a, op, func(g coll.Graph) error {
 		coll.Bcast(g, coll.Auto, a.rank, a.Size(), 0, bytesOf(id))
 		return nil
 	}, func() error {
-		n.setContext(id[0])
+		n.setContext(engine.ContextID(id[0]))
+		if failed != nil {
+			return n.discard(failed)
+		}
 		r.comm = n
 		return nil
 	})
 	return r
+}
+
+// discard frees a communicator that nobody gets because of cause.
+func (c *Comm) discard(cause *Error) error {
+	c.freed.Store(true)
+	if err := c.deleteAttributes(); err != nil {
+		return errors.Join(cause, err)
+	}
+	return cause
 }
 
 // copy makes a communicator of the same ranks, which has no context yet.

@@ -9,9 +9,9 @@ import (
 )
 
 // Group is an ordered set of ranks of a job, each with a number in the group, its rank
-// (MPI 4.1, section 7.2.1). It is immutable: goroutines of the rank that made it may
-// share it, and it needs no freeing. Operations on groups are local. Their errors go to the
-// error handler of Self, as MPI 4.1, section 9.3 says.
+// (MPI 4.1, section 7.2.1). It is immutable, so it needs no freeing, and goroutines of the
+// rank that made it may share it. Operations on groups are local and do not block; their
+// errors go to the error handler of Self, as MPI 4.1, section 9.3 says.
 type Group struct {
 	// Immutable.
 	job     *job            // of the rank that made it; nil in GroupEmpty
@@ -22,13 +22,14 @@ type Group struct {
 // GroupEmpty is the group without members (MPI 4.1, section 7.2.1, MPI_GROUP_EMPTY).
 var GroupEmpty = &Group{}
 
+func newGroup(j *job, members []engine.PeerID) *Group {
+	return &Group{job: j, members: members, ranks: rankingOf(members)}
+}
+
 // Group returns the group of c; of an intercommunicator the local one
 // (MPI 4.1, section 7.3.2, MPI_Comm_group).
 func (c *Comm) Group() *Group {
-	if c.IsInter() {
-		return &Group{job: c.job, members: c.group, ranks: c.inner.ranks}
-	}
-	return &Group{job: c.job, members: c.group, ranks: c.ranks}
+	return &Group{job: c.job, members: c.group, ranks: *c.localRanks()}
 }
 
 // Size is the number of ranks in g (MPI 4.1, section 7.3.1).
@@ -47,3 +48,117 @@ func (g *Group) Rank() int {
 
 // String describes g for logs.
 func (g *Group) String() string { return fmt.Sprintf("group of world ranks %v", g.members) }
+
+// TranslateRanks returns for each of ranks, which are ranks in g, the rank that the same
+// process has in h, Undefined if it has none. ProcNull stands for itself. A number that is
+// no rank in g is an error of class ErrRank (MPI 4.1, section 7.3.1).
+func (g *Group) TranslateRanks(ranks []int, h *Group) ([]int, error) {
+	const op = "TranslateRanks"
+	if err := g.usableWith(op, h); err != nil {
+		return nil, g.fail(err)
+	}
+	out := make([]int, len(ranks))
+	for i, r := range ranks {
+		if r == ProcNull {
+			out[i] = ProcNull
+			continue
+		}
+		if err := g.checkRank(op, r); err != nil {
+			return nil, g.fail(err)
+		}
+		if out[i] = h.ranks.of(g.members[r]); out[i] < 0 {
+			out[i] = Undefined
+		}
+	}
+	return out, nil
+}
+
+// Union returns the members of g, in their order, and then those of h that are not in g,
+// in theirs. A nil group is an error of class ErrGroup (MPI 4.1, section 7.3.2).
+func (g *Group) Union(h *Group) (*Group, error) {
+	return g.combine("Union", h, func() []engine.PeerID {
+		members := g.members[:len(g.members):len(g.members)]
+		return append(members, without(h.members, &g.ranks)...)
+	})
+}
+
+// Intersection returns the members of g that are in h too, in the order of g. A nil group
+// is an error of class ErrGroup (MPI 4.1, section 7.3.2).
+func (g *Group) Intersection(h *Group) (*Group, error) {
+	return g.combine("Intersection", h, func() (members []engine.PeerID) {
+		for _, p := range g.members {
+			if h.ranks.of(p) >= 0 {
+				members = append(members, p)
+			}
+		}
+		return members
+	})
+}
+
+// Difference returns the members of g that are not in h, in the order of g. A nil group is
+// an error of class ErrGroup (MPI 4.1, section 7.3.2).
+func (g *Group) Difference(h *Group) (*Group, error) {
+	return g.combine("Difference", h, func() []engine.PeerID { return without(g.members, &h.ranks) })
+}
+
+// combine makes a group of g and h.
+func (g *Group) combine(op string, h *Group, members func() []engine.PeerID) (*Group, error) {
+	if err := g.usableWith(op, h); err != nil {
+		return nil, g.fail(err)
+	}
+	j := g.job
+	if j == nil {
+		j = h.job
+	}
+	return newGroup(j, members()), nil
+}
+
+// without returns those of members that are not in others, in their order.
+func without(members []engine.PeerID, others *ranking) (left []engine.PeerID) {
+	for _, p := range members {
+		if others.of(p) < 0 {
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// usable says why g cannot be used.
+func (g *Group) usable(op string) *Error {
+	if g == nil {
+		return opErrorf(ErrGroup, op, "the group is nil: take one that Comm.Group gives, or GroupEmpty")
+	}
+	return nil
+}
+
+// usableWith is usable by an operation with a second group.
+func (g *Group) usableWith(op string, h *Group) *Error {
+	if err := g.usable(op); err != nil {
+		return err
+	}
+	if err := h.usable(op); err != nil {
+		return err
+	}
+	if g.job != nil && h.job != nil && g.job != h.job {
+		return opErrorf(ErrGroup, op, "%s and %s belong to different ranks of this process: a group is of use to the rank that made it", g, h)
+	}
+	return nil
+}
+
+// fail gives err to the error handler of Self, if g belongs to a job.
+func (g *Group) fail(err *Error) error {
+	if g == nil || g.job == nil {
+		return err
+	}
+	return g.job.self.fail(err)
+}
+
+func (g *Group) checkRank(op string, r int) *Error {
+	if r >= 0 && r < len(g.members) {
+		return nil
+	}
+	if len(g.members) == 0 {
+		return opErrorf(ErrRank, op, "rank %d: the group is empty", r)
+	}
+	return opErrorf(ErrRank, op, "rank %d: need 0 to %d, the ranks of the group", r, len(g.members)-1)
+}

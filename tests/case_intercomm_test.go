@@ -16,7 +16,7 @@ var intercommCases = []testCase{
 		sentence: "The target process is addressed by its rank in the remote group, both for sends and for receives.",
 		run:      interMessages},
 	{name: "intercomm/objects and unknown lengths", section: "7.6", min: 2,
-		sentence: "Communication with an inter-communicator works as with an intra-communicator.",
+		sentence: "The syntax of point-to-point and collective communication is the same for both inter- and intra-communication.",
 		run:      interObjects},
 	{name: "intercomm/arguments", section: "7.6", min: 2,
 		sentence: "A rank argument of a communication with an intercommunicator is a rank of the remote group.",

@@ -1,0 +1,183 @@
+//go:build linux
+
+package mpi
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// createEntry is what each rank tells the others in a Create.
+type createEntry struct {
+	Group   uint64 // names the group that it gives
+	Rank    int64  // its own rank in that group, or Undefined
+	Context uint64
+}
+
+// Create makes a communicator of the ranks in g, in the order of g; ranks that are not in g
+// get nil. All members of g give the same group; ranks that are in different groups may
+// give those, and each of the groups gets a communicator. g must be a subset of c's group,
+// and may be GroupEmpty (ErrGroup).
+//
+// Of an intercommunicator it makes an intercommunicator of those of the local group that
+// are in g, which all ranks of a group give alike, and of those whom the other group
+// names; nil if either is empty. Collective, in both groups of an intercommunicator
+// (MPI 4.1, section 7.4.2, MPI_Comm_create).
+func (c *Comm) Create(g *Group) (*Comm, error) {
+	const op = "Create"
+	if err := c.checkSubset(op, g); err != nil {
+		return nil, c.fail(err)
+	}
+	sum, rank := sumOf(g.members), g.Rank()
+	all, err := gatherEntries(c, op, createEntry{sum, int64(rank), uint64(c.job.leadContext())})
+	if err != nil {
+		return nil, err
+	}
+	concerned := g // who must have given the same group
+	if c.IsInter() {
+		concerned = c.Group()
+	}
+	if concerned.Rank() != Undefined {
+		if err := c.checkSame(op, concerned, all, sum); err != nil {
+			return nil, c.fail(err)
+		}
+	}
+	if rank == Undefined {
+		return nil, nil
+	}
+	name := c.Name() + "/group"
+	if c.IsInter() {
+		entries := make([]splitEntry, len(all))
+		for i, e := range all {
+			entries[i] = splitEntry{Color: e.Rank, Key: e.Rank, Context: e.Context}
+			if e.Rank != Undefined {
+				entries[i].Color = 0
+			}
+		}
+		return c.splitInter(name, entries, 0), nil
+	}
+	id := engine.ContextID(all[c.rankOf(g.members[0])].Context)
+	return c.derive(name, rank, g.members, id), nil
+}
+
+// checkSubset says why g cannot be made a communicator of ranks of c.
+func (c *Comm) checkSubset(op string, g *Group) *Error {
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	if err := g.usable(op); err != nil {
+		return err
+	}
+	if g.job != nil && g.job != c.job {
+		return opErrorf(ErrGroup, op, "%s belongs to another rank of this process: a group is of use to the rank that made it", g)
+	}
+	for r, p := range g.members {
+		if c.localRanks().of(p) < 0 {
+			return opErrorf(ErrGroup, op, "rank %d of the group, world rank %d, is not in %s: need a subset of its group", r, p, c)
+		}
+	}
+	return nil
+}
+
+// checkSame says which member of g has given another group than the calling rank.
+func (c *Comm) checkSame(op string, g *Group, all []createEntry, sum uint64) *Error {
+	among := c.everyone()
+	for _, p := range g.members {
+		if all[among.rankOf(p)].Group != sum {
+			return opErrorf(ErrGroup, op, "rank %d has given another group: all members of a group must give the same, in the same order", c.localRanks().of(p))
+		}
+	}
+	return nil
+}
+
+// sumOf names a list of peers, so that two ranks can see whether theirs are the same.
+func sumOf(peers []engine.PeerID) uint64 {
+	h := fnv.New64a()
+	for _, p := range peers {
+		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(p)))
+	}
+	return h.Sum64()
+}
+
+// CreateGroup makes a communicator of the ranks in g, in the order of g. Only these call
+// it, while other ranks of c do what they like; a rank that is not in g, or for which g is
+// empty, gets nil at once. Several creations in c may be under way at once, in different
+// goroutines, if they have different tags, 0 to TagUB; those tags have nothing to do with
+// the tags of messages. Creations with one tag are started in the same order at all ranks
+// that they have in common.
+//
+// g must be a subset of c's group (ErrGroup), and c no intercommunicator (ErrComm).
+// Collective over g (MPI 4.1, section 7.4.2, MPI_Comm_create_group).
+func (c *Comm) CreateGroup(g *Group, tag int) (*Comm, error) {
+	const op = "CreateGroup"
+	if err := c.checkSubset(op, g); err != nil {
+		return nil, c.fail(err)
+	}
+	if c.IsInter() {
+		return nil, c.fail(opErrorf(ErrComm, op, "%s is an intercommunicator: need one of one group", c))
+	}
+	if err := checkTag(op, tag, false); err != nil {
+		return nil, c.fail(err)
+	}
+	if g.Rank() == Undefined {
+		return nil, nil
+	}
+	n := c.derive(c.Name()+"/group", g.Rank(), g.members, c.p2p|groupPurpose)
+	n.collSeq.Store(uint32(tag))
+	return n.settle(op, c.job.leadContext())
+}
+
+// settle gives n, which has a context for this one agreement, one of its own: that which
+// its rank 0 leads. The messages of the agreement have the number that n's next collective
+// would have.
+func (n *Comm) settle(op string, lead engine.ContextID) (*Comm, error) {
+	said := []uint64{uint64(lead), sumOf(n.group)}
+	if err := done(ibcast(n, op, said, 0)); err != nil {
+		return nil, err
+	}
+	if said[1] != sumOf(n.group) {
+		return nil, n.fail(opErrorf(ErrGroup, op, "rank 0 of the group has given another group: all members must give the same, in the same order"))
+	}
+	n.setContext(engine.ContextID(said[0]))
+	n.collSeq.Store(0)
+	return n, nil
+}
+
+// CommCreateFromGroup makes a communicator of the ranks in g without a parent. Only these
+// call it, all with the same text, which keeps creations apart that are under way at once
+// and becomes the name. info gives the hints and may be nil; errh is the error handler,
+// which gets the errors of the creation too, and nil stands for ErrorsAreFatal. The
+// calling rank must be in g (ErrGroup). Collective over g
+// (MPI 4.1, section 7.4.2, MPI_Comm_create_from_group).
+func CommCreateFromGroup(g *Group, text string, info *Info, errh Errhandler) (*Comm, error) {
+	const op = "CommCreateFromGroup"
+	if err := g.usable(op); err != nil {
+		return nil, err
+	}
+	if g.job == nil {
+		return nil, opErrorf(ErrGroup, op, "the calling rank is not in GroupEmpty")
+	}
+	if errh == nil {
+		errh = ErrorsAreFatal
+	}
+	n := newComm(g.job, text, g.Rank(), slices.Clip(g.members), textContext(text))
+	n.SetErrhandler(errh)
+	n.hints.set(info)
+	if err := n.usable(op); err != nil {
+		return nil, n.fail(err)
+	}
+	if g.Rank() == Undefined {
+		return nil, n.fail(opErrorf(ErrGroup, op, "the calling rank is not in %s", g))
+	}
+	return n.settle(op, g.job.leadContext())
+}
+
+// textContext is the context for agreements about what the text names.
+func textContext(text string) engine.ContextID {
+	sum := sha256.Sum256([]byte(text))
+	return textPurpose | engine.ContextID(binary.LittleEndian.Uint64(sum[:]))&^purposes
+}
