@@ -15,7 +15,10 @@ import (
 // messages apart from those of every other communicator (MPI 4.1, chapter 7).
 //
 // A Comm is safe for concurrent use, except that collective operations must be
-// started in the same order at all its ranks, so by one goroutine at a time.
+// started in the same order at all its ranks, so by one goroutine at a time. Making
+// communicators of one (Dup, Split, Create and so on) is such an operation of it:
+// goroutines that make communicators side by side have a parent each, or use CreateGroup
+// and IntercommCreate with a tag each, which may go on beside anything else.
 type Comm struct {
 	*comm
 	ctx context.Context // bounds blocking calls made through this value; nil = unbounded

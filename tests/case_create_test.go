@@ -277,9 +277,11 @@ func createInter(t *T, c *mpi.Comm) {
 }
 
 func createByMembers(t *T, c *mpi.Comm) {
+	c, err := c.Dup() // the number of whose next collective is the tag of the creation
+	t.must(err)
 	g := incl(t, c, evens(c)...)
 	if c.Rank()%2 == 1 { // does nothing until the members are done; then its part in a collective that they have begun
-		_, _, err := mpi.RecvValue[int](c, 0, 1)
+		_, _, err = mpi.RecvValue[int](c, 0, 1)
 		t.must(err)
 		t.must(mpi.Barrier(c))
 		d, err := c.CreateGroup(g, 0) // at once: it is none of its concern
@@ -302,6 +304,8 @@ func createByMembers(t *T, c *mpi.Comm) {
 
 func createByMembersSideBySide(t *T, c *mpi.Comm) {
 	const n = 5
+	c, err := c.Dup() // the numbers of whose next collectives are the tags of the creations
+	t.must(err)
 	rotated := func(k int) []int {
 		var ranks []int
 		for r := range c.Size() {
