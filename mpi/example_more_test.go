@@ -264,40 +264,6 @@ func ExampleStartAll() {
 	// 21
 }
 
-// Rank r gives r+1 numbers.
-func ExampleGatherv() {
-	run(3, func(c *mpi.Comm) error {
-		mine := slices.Repeat([]int{c.Rank()}, c.Rank()+1)
-		var all, counts []int
-		if c.Rank() == 0 {
-			all, counts = make([]int, 6), []int{1, 2, 3}
-		}
-		err := mpi.Gatherv(c, mine, all, counts, nil, 0) // no displacements: without gaps
-		if c.Rank() == 0 {
-			fmt.Println(all)
-		}
-		return err
-	})
-	// Output: [0 1 1 2 2 2]
-}
-
-func ExampleScatterv() {
-	run(3, func(c *mpi.Comm) error {
-		counts := []int{1, 0, 2}
-		var all []string
-		if c.Rank() == 0 {
-			all = []string{"for 0", "for 2", "for 2 too"}
-		}
-		mine := make([]string, counts[c.Rank()])
-		err := mpi.Scatterv(c, all, counts, nil, mine, 0)
-		if c.Rank() == 2 {
-			fmt.Println(len(mine), mine[1])
-		}
-		return err
-	})
-	// Output: 2 for 2 too
-}
-
 func ExampleAllgatherv() {
 	run(3, func(c *mpi.Comm) error {
 		counts := []int{0, 1, 2}
@@ -309,37 +275,6 @@ func ExampleAllgatherv() {
 		return err
 	})
 	// Output: [1 2 2]
-}
-
-// A matrix whose rows are dealt out is transposed.
-func ExampleAlltoall() {
-	run(3, func(c *mpi.Comm) error {
-		row, column := make([]int, c.Size()), make([]int, c.Size())
-		for i := range row {
-			row[i] = 10*c.Rank() + i
-		}
-		err := mpi.Alltoall(c, row, column)
-		if c.Rank() == 1 {
-			fmt.Println(column)
-		}
-		return err
-	})
-	// Output: [1 11 21]
-}
-
-// Where each rank's part begins in a file that all of them write.
-func ExampleExscan() {
-	run(3, func(c *mpi.Comm) error {
-		length, offset := []int{100 * (c.Rank() + 1)}, []int{0}
-		if err := mpi.Exscan(c, length, offset, mpi.Sum); err != nil {
-			return err
-		}
-		if c.Rank() == 2 {
-			fmt.Println("rank 2 writes at", offset[0])
-		}
-		return nil
-	})
-	// Output: rank 2 writes at 300
 }
 
 // Several collectives may be under way at once; all ranks start them in the same order.
