@@ -100,6 +100,5 @@ func pick(peers []engine.PeerID, ranks []int) []engine.PeerID {
 // Main gave (MPI 4.1, section 7.2.4, MPI_COMM_WORLD).
 func (c *Comm) World() *Comm { return c.job.world }
 
-// Self is the communicator of the calling rank alone (MPI 4.1, section 7.2.4,
-// MPI_COMM_SELF).
+// Self is the communicator of the calling rank alone.
 func (c *Comm) Self() *Comm { return c.job.self }

@@ -31,7 +31,8 @@ type partEncoder func(partition int) ([]byte, *Error)
 // The receive that matches is a PrecvInit of rank dest with the same communicator and
 // tag, which may have another number of partitions but must be as long in all. Pairs
 // are matched once, in the order in which both ranks make them, and never with other
-// sends and receives. PsendInit does not wait; dest may be ProcNull.
+// sends and receives. PsendInit does not wait; dest may be ProcNull. Elements with
+// padding travel with it.
 func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) *Request {
 	const op = "PsendInit"
 	r, e, err := partRequest(c, op, "destination", buf, partitions, dest, tag)
@@ -47,7 +48,7 @@ func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) *Request {
 	if !e.plain {
 		r.parts.encode = func(i int) ([]byte, *Error) {
 			n := len(buf) / partitions
-			b, err := payloadOf("Pready", buf[i*n:(i+1)*n])
+			b, err := payloadOf(c, "Pready", buf[i*n:(i+1)*n])
 			return b.b, err
 		}
 	}
@@ -112,6 +113,10 @@ func partRequest[T any](c *Comm, op, what string, buf []T, partitions, peer, tag
 	switch {
 	case e.err != nil:
 		return nil, nil, opError(ErrType, op, e.err)
+	case c.sendType != nil || c.recvType != nil:
+		return nil, nil, opErrorf(ErrType, op, "partitions are parts of a buffer, and have no layout: use the communicator without WithType")
+	case e.plain && c.job.swaps && e.wire > 1:
+		return nil, nil, opErrorf(ErrUnsupportedOperation, op, "the job has ranks of both byte orders, between which partitions of %s are not converted: send them in messages of their own", e.name)
 	case partitions < 1 || partitions > engine.MaxPartitions:
 		return nil, nil, opErrorf(ErrArg, op, "%d partitions: need 1 to %d", partitions, engine.MaxPartitions)
 	case len(buf)%partitions != 0:
