@@ -22,8 +22,8 @@ var (
 	seedsFlag = flag.Uint64("seeds", numberOf(envSeeds, 2), "how many random programs to run on each communicator, of seeds that follow each other")
 )
 
-// programLimit ends a program that hangs; none takes as long.
-const programLimit = 60 * time.Second
+// programLimit ends a program that hangs; none takes nearly as long.
+const programLimit = 30 * time.Second
 
 func numberOf(env string, otherwise uint64) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv(env), 10, 64); err == nil {

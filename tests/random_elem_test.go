@@ -98,7 +98,7 @@ func sameRecord(a, b randomRecord) bool {
 
 // The element types.
 var (
-	randomInts = randomElem[int64]{"int64", 40_000, func(code int64) int64 { return code }, equal[int64], []randomReduction[int64]{
+	randomInts = randomElem[int64]{"int64", 160_000, func(code int64) int64 { return code }, equal[int64], []randomReduction[int64]{
 		{"Sum", mpi.Sum[int64]}, {"Max", mpi.Max[int64]}, {"BXor", mpi.BXor[int64]},
 		{"the first", func(acc, in []int64) {}}, {"the last", func(acc, in []int64) { copy(acc, in) }},
 	}}
@@ -106,7 +106,7 @@ var (
 		{"Min", mpi.Min[byte]}, {"Sum", mpi.Sum[byte]},
 	}}
 	randomPairs    = randomElem[randomPair]{"pair", 5000, func(code int64) randomPair { return randomPair{int32(scrambled(code)), float64(code)} }, equal[randomPair], nil}
-	randomMatrices = randomElem[randomMatrix]{"matrix", 9000, func(code int64) randomMatrix {
+	randomMatrices = randomElem[randomMatrix]{"matrix", 80_000, func(code int64) randomMatrix {
 		s := scrambled(code)
 		return randomMatrix{uint32(s), uint32(s >> 8), uint32(s >> 16), uint32(s >> 32)}
 	}, equal[randomMatrix], []randomReduction[randomMatrix]{{"product", multiply}}}

@@ -204,8 +204,8 @@ func drawForm[F callForm](d *dice, forms []F, blocking bool) F {
 	}
 }
 
-// messageOps are steps of messages between any ranks.
-var messageOps = []randomOp{
+// letterOps are steps of messages between any ranks, each in forms of its own.
+var letterOps = []randomOp{
 	{name: "messages one after another", draw: func(d *dice) (string, func(*strand)) {
 		ls, what := drawLetters(d, true)
 		return what, func(x *strand) {
@@ -234,6 +234,10 @@ var messageOps = []randomOp{
 			x.interleave(sends, recvs)
 		}
 	}},
+}
+
+// patternOps are steps of messages that belong together.
+var patternOps = []randomOp{
 	{name: "messages of one tag to one rank", draw: drawFanIn},
 	{name: "messages from anyone with any tag", draw: drawWild},
 	{name: "ready sends", draw: drawReady},
@@ -250,8 +254,13 @@ type addressed struct {
 // the tag: messages from one rank to another match in the order in which they were sent, which is that of the receives,
 // and those before it have receives of their own.
 func drawLetters(d *dice, blocking bool) (ls []addressed, what string) {
-	for range 1 + d.IntN(4*d.size) {
-		l := addressed{letter: letter{from: d.rank(), to: d.rank(), tag: d.newTag()}}
+	pairs := make([][2]int, 1+d.IntN(2*d.size)) // few, so that often several messages go the same way
+	for i := range pairs {
+		pairs[i] = [2]int{d.rank(), d.rank()}
+	}
+	for range 1 + d.IntN(6*d.size) {
+		pair := pairs[d.IntN(len(pairs))]
+		l := addressed{letter: letter{from: pair[0], to: pair[1], tag: d.newTag()}}
 		letterMakers[d.IntN(len(letterMakers))](d, &l.letter, blocking)
 		l.source, l.wanted = l.from, l.tag
 		switch d.IntN(4) {

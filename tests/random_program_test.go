@@ -28,7 +28,8 @@ type randomOp struct {
 
 // randomTables are the operations: one of the tables is drawn first, then an entry.
 var randomTables = [][]randomOp{
-	messageOps,
+	letterOps, letterOps, // twice, for what can go wrong with them is the most
+	patternOps,
 	slices.Concat(exchangesOf(&randomInts), exchangesOf(&randomBytes), exchangesOf(&randomStrings), exchangesOf(&randomRecords), commOps),
 	slices.Concat(collectivesOf(&randomInts), collectivesOf(&randomBytes), collectivesOf(&randomPairs)),
 	slices.Concat(collectivesOf(&randomInts), collectivesOf(&randomMatrices), collectivesOf(&randomLocs)),
@@ -57,12 +58,18 @@ func (d *dice) number() int {
 	return d.n
 }
 
-// length is a number of elements: none, few, many, or where protocols change, most at most.
+// length is a number of elements: none, few, where protocols change, and seldom any, most at most.
 func (d *dice) length(most int) int {
-	if d.chance(8) {
+	switch d.IntN(24) {
+	case 0, 1, 2:
 		return d.IntN(4)
+	case 3:
+		return d.IntN(most + 1)
 	}
-	return min(lengths[d.IntN(len(lengths))]+d.IntN(2), d.IntN(most+1))
+	if d.chance(2) {
+		most = d.IntN(most + 1)
+	}
+	return min(lengths[d.IntN(len(lengths))]+d.IntN(2), most)
 }
 
 // randomStep is one step of a strand.
@@ -107,8 +114,12 @@ type openOp struct {
 // failf ends the program.
 func (x *strand) failf(format string, args ...any) {
 	x.failing()
-	x.t.Fatalf("%s\nin step %d, %s,\nof the strand on %s; replay with -case=random -seed=%d -seeds=1",
-		fmt.Sprintf(format, args...), x.step, x.what, x.name, x.seed)
+	x.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), x.where())
+}
+
+// where says where the strand is, and how to come there again.
+func (x *strand) where() string {
+	return fmt.Sprintf("in step %d, %s,\nof the strand on %s; replay with -case=random -seed=%d -seeds=1", x.step, x.what, x.name, x.seed)
 }
 
 func (x *strand) must(err error) {
@@ -136,6 +147,15 @@ func (x *strand) leave(r *mpi.Request, verify func(mpi.Status)) {
 
 // run executes the steps.
 func (x *strand) run(steps []randomStep) {
+	defer func() {
+		if r := recover(); r != nil {
+			if r != any(fatal{}) { // a panic of the library's
+				x.failing()
+				x.t.Errorf("a panic %s", x.where())
+			}
+			panic(r)
+		}
+	}()
 	for i, s := range steps {
 		x.step, x.what = i, s.what
 		s.run(x)
