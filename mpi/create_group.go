@@ -154,7 +154,10 @@ func (n *Comm) settle(op string, lead engine.ContextID) (*Comm, error) {
 // calling rank must be in g (ErrGroup). Collective over g
 // (MPI 4.1, section 7.4.2, MPI_Comm_create_from_group).
 func CommCreateFromGroup(g *Group, text string, info *Info, errh Errhandler) (*Comm, error) {
-	const op = "CommCreateFromGroup"
+	return createFromGroup("CommCreateFromGroup", g, text, info, errh)
+}
+
+func createFromGroup(op string, g *Group, text string, info *Info, errh Errhandler) (*Comm, error) {
 	if err := g.usable(op); err != nil {
 		return nil, err
 	}
@@ -179,5 +182,5 @@ func CommCreateFromGroup(g *Group, text string, info *Info, errh Errhandler) (*C
 // textContext is the context for agreements about what the text names.
 func textContext(text string) engine.ContextID {
 	sum := sha256.Sum256([]byte(text))
-	return textPurpose | engine.ContextID(binary.LittleEndian.Uint64(sum[:]))&^purposes
+	return textPurpose | engine.ContextID(binary.LittleEndian.Uint64(sum[:]))&^(purposes|collectiveBit)
 }

@@ -91,10 +91,15 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 	if err := c.checkLocal(op, localLeader); err != nil {
 		return nil, c.fail(err)
 	}
+	return c.join(op, localLeader, func() (plan, *Error) { return c.meet(op, peer, remoteLeader, tag) })
+}
+
+// join makes an intercommunicator of c, the local group, and of what its leader plans.
+func (c *Comm) join(op string, localLeader int, meet func() (plan, *Error)) (*Comm, error) {
 	agreed := make([]plan, 1)
 	if c.rank == localLeader {
 		var err *Error
-		if agreed[0], err = c.meet(op, peer, remoteLeader, tag); err != nil {
+		if agreed[0], err = meet(); err != nil {
 			agreed[0] = plan{Class: int(err.Class), Problem: err.Cause.Error()}
 		}
 	}
@@ -124,12 +129,16 @@ func (c *Comm) checkLocal(op string, localLeader int) *Error {
 	return nil
 }
 
-// meet is the leader's talk with the other leader.
+// meet is the leader's talk with the other leader in a context of peer.
 func (c *Comm) meet(op string, peer *Comm, remoteLeader, tag int) (plan, *Error) {
 	if err := c.checkMeeting(op, peer, remoteLeader, tag); err != nil {
 		return plan{}, err
 	}
-	room := newComm(peer.job, peer.Name(), peer.rank, peer.peers, peer.p2p|leaderPurpose)
+	return c.talk(op, newComm(peer.job, peer.Name(), peer.rank, peer.peers, peer.p2p|leaderPurpose), remoteLeader, tag)
+}
+
+// talk is the leader's talk with the other leader in a room that both know.
+func (c *Comm) talk(op string, room *Comm, remoteLeader, tag int) (plan, *Error) {
 	room.SetErrhandler(ErrorsReturn)
 	room.ctx = c.ctx
 	mine := []offer{{Context: uint64(c.job.leadContext())}}
@@ -165,6 +174,53 @@ func (c *Comm) checkMeeting(op string, peer *Comm, remoteLeader, tag int) *Error
 		return opErrorf(ErrRank, op, "remote leader %d is the local leader itself", remoteLeader)
 	}
 	return checkTag(op, tag, false)
+}
+
+// IntercommCreateFromGroups makes an intercommunicator of two groups without parents. The
+// ranks of both call it, each with its own group as local, the leader of it as localLeader,
+// and the same text, which keeps creations apart that are under way at once. remote, the
+// other group, and remoteLeader, its leader, count at the leader only. info gives the hints
+// and may be nil; errh is the error handler, which gets the errors of the creation too, and
+// nil stands for ErrorsAreFatal. What a leader finds wrong all ranks of its group get as
+// an error. Collective over both groups
+// (MPI 4.1, section 7.6.2, MPI_Intercomm_create_from_groups).
+func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, remoteLeader int, text string, info *Info, errh Errhandler) (*Comm, error) {
+	const op = "IntercommCreateFromGroups"
+	c, err := createFromGroup(op, local, text, nil, errh)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkLocal(op, localLeader); err != nil {
+		return nil, c.fail(err)
+	}
+	n, err := c.join(op, localLeader, func() (plan, *Error) { return c.meetGroup(op, remote, remoteLeader, text) })
+	if err != nil {
+		return nil, err
+	}
+	n.hints.set(info)
+	return n, nil
+}
+
+// meetGroup is the leader's talk with the leader of the remote group in a context of text.
+func (c *Comm) meetGroup(op string, remote *Group, remoteLeader int, text string) (plan, *Error) {
+	if err := c.Group().usableWith(op, remote); err != nil {
+		return plan{}, err
+	}
+	if err := remote.checkRank(op, remoteLeader); err != nil {
+		return plan{}, err
+	}
+	leaders := []engine.PeerID{c.group[c.rank], remote.members[remoteLeader]}
+	if leaders[0] == leaders[1] {
+		return plan{}, opErrorf(ErrRank, op, "remote leader %d is the local leader itself", remoteLeader)
+	}
+	p, err := c.talk(op, newComm(c.job, text, 0, leaders, textContext(text)), 1, 0)
+	if err != nil {
+		return plan{}, err
+	}
+	if !slices.EqualFunc(p.Members, remote.members, func(a int32, b engine.PeerID) bool { return engine.PeerID(a) == b }) {
+		return plan{}, opErrorf(ErrGroup, op, "the remote leader says that its group is of the world ranks %v, not %v", p.Members, remote.members)
+	}
+	return p, nil
 }
 
 // splitInter makes the intercommunicator of a color from what all ranks of both groups have

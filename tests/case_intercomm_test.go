@@ -53,6 +53,10 @@ var intercommCases = []testCase{
 	{name: "intercomm/errors of the leaders", section: "FitMPI", min: 2,
 		sentence: "What a leader finds wrong all ranks of its group get as an error.",
 		run:      interLeaderErrors},
+	{name: "intercomm/from groups", section: "7.6.2", min: 2,
+		sentence: "MPI_INTERCOMM_CREATE_FROM_GROUPS creates an inter-communicator. Unlike MPI_INTERCOMM_CREATE, this function uses as input " +
+			"previously defined, disjoint local and remote groups.",
+		run: interFromGroups},
 	{name: "intercomm/deadline", section: "FitMPI", min: 2,
 		sentence: "A context bounds blocking calls on an intercommunicator, and the making of one.",
 		run:      interDeadline},
@@ -461,4 +465,51 @@ func interDeadline(t *T, c *mpi.Comm) {
 	_, err = inter.WithContext(ctx).Dup()
 	want(t, "the cause is that of the context", errors.Is(err, cause), true)
 	crossAround(t, c, inter, 2)
+}
+
+func interFromGroups(t *T, c *mpi.Comm) {
+	side := c.Rank() % 2
+	var sides [2][]int
+	for r := range c.Size() {
+		sides[r%2] = append(sides[r%2], r)
+	}
+	local, remote := incl(t, c, sides[side]...), incl(t, c, sides[1-side]...)
+	lead := []int{len(sides[0]) - 1, 0}
+	info := mpi.InfoCreate()
+	t.must(info.Set("mpi_assert_exact_length", "true"))
+	var made [3]*mpi.Comm
+	t.each(len(made), func(k int) {
+		k = (k + side) % len(made) // not in the same order
+		far, leader := remote, lead[1-side]
+		if local.Rank() != lead[side] {
+			far, leader = nil, -1 // count at the leader only
+		}
+		var err error
+		made[k], err = mpi.IntercommCreateFromGroups(local, lead[side], far, leader, fmt.Sprint(k, " of ", c.Name()), info, mpi.ErrorsReturn)
+		t.must(err)
+	})
+	for k, d := range made {
+		want(t, "remote size", d.RemoteSize(), remote.Size())
+		crossAround(t, c, d, k)
+		v, _ := d.Info().Get("mpi_assert_exact_length")
+		want(t, "the hint", v, "true")
+	}
+	text := "of " + c.Name()
+	for _, test := range []struct {
+		leader, remoteLeader int
+		remote               *mpi.Group
+		class                mpi.ErrorClass
+		says                 string
+	}{
+		{local.Size(), 0, remote, mpi.ErrRank, "local leader"},
+		{0, remote.Size(), remote, mpi.ErrRank, "ranks of the group"},
+		{0, 0, nil, mpi.ErrGroup, "the group is nil"},
+		{0, 0, local, mpi.ErrRank, "is the local leader itself"},
+		{0, 0, incl(t, c, append([]int{1 - side}, side)...), mpi.ErrGroup, "the remote leader says that its group is"},
+	} {
+		_, err := mpi.IntercommCreateFromGroups(local, test.leader, test.remote, test.remoteLeader, text, nil, mpi.ErrorsReturn)
+		wantError(t, "IntercommCreateFromGroups", err, test.class, test.says)
+	}
+	_, err := mpi.IntercommCreateFromGroups(remote, 0, local, 0, text, nil, mpi.ErrorsReturn)
+	wantError(t, "a local group without the caller", err, mpi.ErrGroup, "the calling rank is not in")
 }
