@@ -81,8 +81,10 @@ func groupOf(all []splitEntry, color int64) []int {
 	return members
 }
 
-// World is the communicator of all ranks of the job that c belongs to.
+// World is the communicator of all ranks of the job that c belongs to: what
+// Main gave (MPI 4.1, section 7.2.4, MPI_COMM_WORLD).
 func (c *Comm) World() *Comm { return c.job.world }
 
-// Self is the communicator of the calling rank alone.
+// Self is the communicator of the calling rank alone (MPI 4.1, section 7.2.4,
+// MPI_COMM_SELF).
 func (c *Comm) Self() *Comm { return c.job.self }
