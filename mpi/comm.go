@@ -110,8 +110,7 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 // (MPI 4.1, section 9.3). Communicators made from c inherit it.
 func (c *Comm) SetErrhandler(h Errhandler) { c.errh.Store(&h) }
 
-// Errhandler returns what SetErrhandler set, or what c inherited
-// (MPI 4.1, section 9.3).
+// Errhandler returns what SetErrhandler set (MPI 4.1, section 9.3).
 func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 
 // Free says that c is not used any more; operations on it fail from now on.
@@ -200,9 +199,8 @@ func engineTag(tag int) engine.Tag {
 // it (or another), or end the job (MPI 4.1, section 9.3).
 type Errhandler func(c *Comm, err *Error) error
 
-// ErrorsAreFatal ends the job with one message; the default (MPI 4.1, section
-// 9.3, MPI_ERRORS_ARE_FATAL). In a job of thread ranks every pending operation
-// ends and the error is returned.
+// ErrorsAreFatal ends the job with one message; the default. In a job of thread
+// ranks every pending operation ends and the error is returned.
 func ErrorsAreFatal(c *Comm, err *Error) error {
 	if err.Class == ErrProcFailed {
 		c.job.awaitVerdict()
@@ -211,6 +209,5 @@ func ErrorsAreFatal(c *Comm, err *Error) error {
 	return err
 }
 
-// ErrorsReturn gives the error to the caller (MPI 4.1, section 9.3,
-// MPI_ERRORS_RETURN).
+// ErrorsReturn gives the error to the caller.
 func ErrorsReturn(_ *Comm, err *Error) error { return err }

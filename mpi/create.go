@@ -81,10 +81,8 @@ func groupOf(all []splitEntry, color int64) []int {
 	return members
 }
 
-// World is the communicator of all ranks of the job that c belongs to: what
-// Main gave (MPI 4.1, section 7.2.4, MPI_COMM_WORLD).
+// World is the communicator of all ranks of the job that c belongs to.
 func (c *Comm) World() *Comm { return c.job.world }
 
-// Self is the communicator of the calling rank alone (MPI 4.1, section 7.2.4,
-// MPI_COMM_SELF).
+// Self is the communicator of the calling rank alone.
 func (c *Comm) Self() *Comm { return c.job.self }
