@@ -168,6 +168,10 @@ func transposeByTypes(t *T, c *mpi.Comm) {
 				t.Fatalf("%d rows: element %d is %v, want %v", rows, i, v, expected)
 			}
 		}
+		clear(byCol)
+		_, err := mpi.Ialltoallw(c, byRow, sendTypes, byCol, recvTypes).Wait()
+		t.must(err)
+		want(t, "the last element of Ialltoallw", byCol[len(byCol)-1], float64((rows*n-1)*cols+2*me+1))
 		r := mpi.AlltoallwInit(c, byRow, sendTypes, byCol, recvTypes)
 		clear(byCol)
 		for range 2 {
@@ -197,6 +201,15 @@ func haloByTypes(t *T, c *mpi.Comm) {
 	outer := []*mpi.Datatype{edge(1, 3, 0, 1), edge(1, 3, 4, 1), edge(3, 1, 1, 0), edge(3, 1, 1, 4)}
 	from := slices.Clone(grid)
 	t.must(mpi.NeighborAlltoallw(cart, from, inner, grid, outer))
+	first := slices.Clone(grid)
+	_, err = mpi.IneighborAlltoallw(cart, from, inner, grid, outer).Wait()
+	t.must(err)
+	wantSlice(t, "IneighborAlltoallw", grid, first)
+	r := mpi.NeighborAlltoallwInit(cart, from, inner, grid, outer)
+	t.must(r.Start())
+	_, err = r.Wait()
+	t.must(err)
+	wantSlice(t, "NeighborAlltoallwInit", grid, first)
 	up, down := (cart.Rank()+c.Size()-1)%c.Size(), (cart.Rank()+1)%c.Size()
 	for j := 1; j < w-1; j++ {
 		want(t, "from above", grid[j], int32(100*up+30+j))
