@@ -95,9 +95,10 @@ func (e *Engine) SendNow(m ShortMessage, blocking bool) bool {
 	return true
 }
 
-// SendLayout is Send of a message whose payload is m.Layout. What may follow without
-// permission is packed into the library send buffer, if there is room, and the call is complete. A longer
-// payload is packed chunk by chunk while it leaves. blocking is as in SendNow.
+// SendLayout is Send of a message whose payload is m.Layout: it is packed into the library send
+// buffer, if there is room, and the call is complete. Of what is not blocking only as much as may follow without permission
+// is packed so; a longer payload is packed chunk by chunk while it leaves, as one is that finds no
+// room. blocking is as in SendNow.
 func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
 	next := leaves
 	if blocking {
@@ -105,8 +106,8 @@ func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
 	}
 	n, most := m.Layout.Len(), e.eagerMax
 	self := int(m.Peer) == e.cfg.Rank
-	if self {
-		most = e.cfg.CopyMax // its receiver comes later, mostly
+	if self || blocking {
+		most = e.cfg.CopyMax // its receiver may come later
 	}
 	e.mu.Lock()
 	if err := e.refusalLocked(m.Peer); err != nil {
