@@ -266,8 +266,10 @@ func drawLetters(d *dice, blocking bool) (ls []addressed, what string) {
 		switch d.IntN(4) {
 		case 0:
 			l.source = mpi.AnySource
+			l.what += " from anyone"
 		case 1:
 			l.wanted = mpi.AnyTag
+			l.what += " with any tag"
 		}
 		ls = append(ls, l)
 		what += "\n  " + l.what
