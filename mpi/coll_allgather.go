@@ -22,10 +22,13 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
+	convert := func() *Request {
 		return onBytes(c, op, in, part{values: 1}, out, part{values: len(c.peers)}, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
 			return iallgather(c, op, in, out)
 		})
+	}
+	if c.isTyped() {
+		return convert()
 	}
 	if c.isInter() {
 		bl, err := c.interBlocks(op, "out", len(out))
@@ -37,6 +40,9 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	n := c.Size() * len(in)
 	if err := checkLen(op, "out", len(out), n); err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	if !e.plain {
 		return allgatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)))
@@ -69,7 +75,7 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
+	convert := func() *Request {
 		bl, err := typedBlocks(op, "out", len(c.peers), c.recvType, len(out), counts, displs)
 		if err != nil {
 			return failedRequest(c, err)
@@ -77,6 +83,9 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 		return onBytes(c, op, in, part{values: 1}, out, part{blocks: &bl}, func(c *Comm, in []byte, _ []int, out []byte, counts []int) *Request {
 			return iallgatherv(c, op, in, out, counts, nil)
 		})
+	}
+	if c.isTyped() {
+		return convert()
 	}
 	bl, err := newBlocks(op, "out", len(c.peers), len(out), counts, displs)
 	if err == nil && !c.isInter() {
@@ -87,6 +96,9 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	}
 	if c.isInter() {
 		return interAllgather(c, op, e, in, out, bl)
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	if !e.plain {
 		return allgatherObjects(c, op, in, out, bl)

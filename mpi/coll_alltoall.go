@@ -20,11 +20,14 @@ func AlltoallInit[T any](c *Comm, in, out []T) *Request {
 
 func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	e, err := collElem[T](c, op, 0)
-	if err == nil && c.converts(e) {
+	convert := func() *Request {
 		all := part{values: len(c.peers)}
 		return onBytes(c, op, in, all, out, all, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
 			return ialltoall(c, op, in, out)
 		})
+	}
+	if err == nil && c.isTyped() {
+		return convert()
 	}
 	if err == nil && c.isInter() {
 		return interAlltoall(c, op, e, in, out)
@@ -37,6 +40,9 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	}
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	if !e.plain {
 		bl := equalBlocks(c.Size(), len(in)/c.Size())
@@ -88,13 +94,13 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 		return failedRequest(c, err)
 	}
 	to, err := typedBlocks(op, "out", len(c.peers), c.recvType, len(out), recvCounts, recvDispls)
+	if err == nil && !c.isInter() && !c.isTyped() {
+		err = checkOwn(op, "the block that this rank sends itself", from.counts[c.rank], to.counts[c.rank])
+	}
 	if err == nil && c.converts(e) {
 		return onBytes(c, op, in, part{blocks: &from}, out, part{blocks: &to}, func(c *Comm, in []byte, from []int, out []byte, to []int) *Request {
 			return ialltoallv(c, op, in, from, nil, out, to, nil)
 		})
-	}
-	if err == nil && !c.isInter() {
-		err = checkOwn(op, "the block that this rank sends itself", from.counts[c.rank], to.counts[c.rank])
 	}
 	if err != nil {
 		return failedRequest(c, err)

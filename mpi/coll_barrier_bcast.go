@@ -48,11 +48,17 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
+	convert := func() *Request {
 		return bcastOnBytes(c, op, buf, root)
+	}
+	if c.isTyped() {
+		return convert()
 	}
 	if c.isInter() {
 		return interBcast(c, op, e, buf, root)
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	if !e.plain {
 		return ibcastObjects(c, op, buf, root)

@@ -18,9 +18,13 @@ import (
 // byteElem is the element of such collectives.
 var byteElem = elemOf[byte]()
 
+// isTyped reports whether buffers have layouts. What then is in elements, such as their
+// lengths, says nothing yet of what travels.
+func (c *Comm) isTyped() bool { return c.sendType != nil || c.recvType != nil }
+
 // converts reports whether buffers of e travel in another form than they have.
 func (c *Comm) converts(e *elem) bool {
-	return c.sendType != nil || c.recvType != nil || e.plain && !c.raw && (c.job.swaps || e.wire != e.size)
+	return c.isTyped() || e.plain && !c.raw && (c.job.swaps || e.wire != e.size)
 }
 
 // asBytes is c for operations on bytes that travel as they are.
@@ -228,7 +232,7 @@ func bcastOnBytes[T any](c *Comm, op string, buf []T, root int) *Request {
 			return ibcast(c, op, in, root)
 		})
 	case c.isInter() && root == ProcNull:
-		return ibcast(c.asBytes(), op, []byte(nil), root)
+		return interIdle(c, op)
 	}
 	return onBytes(c, op, []T(nil), nothing, buf, one, func(c *Comm, _ []byte, _ []int, out []byte, _ []int) *Request {
 		return ibcast(c, op, out, root)
@@ -241,7 +245,7 @@ func wired[T any](c *Comm, op string, f Op[T], in, out []T, run func(in, out []b
 	if !c.converts(e) {
 		return run(bytesOf(in), bytesOf(out), reducer(f, e))
 	}
-	if c.sendType != nil || c.recvType != nil {
+	if c.isTyped() {
 		return failedRequest(c, opErrorf(ErrType, op, "a reduction combines elements, and has no layout: use the communicator without WithType"))
 	}
 	return onBytes(c, op, in, part{}, out, part{}, func(_ *Comm, in []byte, _ []int, out []byte, _ []int) *Request {

@@ -28,12 +28,15 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
+	convert := func() *Request {
 		from, mine := notAtRoot(c, root, in, part{values: 1})
 		to, all := atRoot(c, root, out, part{values: len(c.peers)})
 		return onBytes(c, op, from, mine, to, all, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
 			return igather(c, op, in, out, root)
 		})
+	}
+	if c.isTyped() {
+		return convert()
 	}
 	if c.isInter() {
 		return interGather(c, op, e, in, out, root)
@@ -44,6 +47,9 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 		return failedRequest(c, err)
 	} else {
 		out = out[:c.Size()*len(in)]
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	if !e.plain {
 		return gatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)), root)
@@ -91,7 +97,7 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
+	convert := func() *Request {
 		to, all, err := blocksAtRoot(c, op, "out", root, c.recvType, out, counts, displs)
 		if err != nil {
 			return failedRequest(c, err)
@@ -100,6 +106,9 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 		return onBytes(c, op, from, mine, to, all, func(c *Comm, in []byte, _ []int, out []byte, counts []int) *Request {
 			return igatherv(c, op, in, out, counts, nil, root)
 		})
+	}
+	if c.isTyped() {
+		return convert()
 	}
 	if c.isInter() {
 		return interGatherv(c, op, e, in, out, counts, displs, root)
@@ -113,6 +122,9 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 		if err := checkOwn(op, "in", len(in), bl.counts[c.rank]); err != nil {
 			return failedRequest(c, err)
 		}
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	if !e.plain {
 		return gatherObjects(c, op, in, out, bl, root)

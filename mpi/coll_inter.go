@@ -66,6 +66,8 @@ func interBcast[T any](c *Comm, op string, e *elem, buf []T, root int) *Request 
 		return interIdle(c, op)
 	case root == Root:
 		return interSend(c, op, e, buf, 0)
+	case c.converts(e):
+		return bcastOnBytes(c, op, buf, root)
 	case e.plain:
 		return startInter(c, op, func(x coll.Inter) { x.Bcast(c.algorithm(coll.KindBcast), root, bytesOf(buf)) }, nil, nil)
 	}
@@ -76,6 +78,11 @@ func interBcast[T any](c *Comm, op string, e *elem, buf []T, root int) *Request 
 
 // interSend sends in to one remote rank.
 func interSend[T any](c *Comm, op string, e *elem, in []T, to int) *Request {
+	if c.converts(e) {
+		return onBytes(c, op, in, part{}, []T(nil), part{}, func(c *Comm, in []byte, _ []int, _ []byte, _ []int) *Request {
+			return interSend(c, op, byteElem, in, to)
+		})
+	}
 	if e.plain {
 		return startInter(c, op, func(x coll.Inter) { x.SendTo(to, bytesOf(in)) }, nil, nil)
 	}
@@ -86,6 +93,11 @@ func interSend[T any](c *Comm, op string, e *elem, in []T, to int) *Request {
 
 // interRecv receives all of out from one remote rank.
 func interRecv[T any](c *Comm, op string, e *elem, out []T, from int) *Request {
+	if c.converts(e) {
+		return onBytes(c, op, []T(nil), part{}, out, part{}, func(c *Comm, _ []byte, _ []int, out []byte, _ []int) *Request {
+			return interRecv(c, op, byteElem, out, from)
+		})
+	}
 	if e.plain {
 		return startInter(c, op, func(x coll.Inter) { x.RecvFrom(from, bytesOf(out)) }, nil, nil)
 	}
@@ -108,6 +120,18 @@ func interCollect[T any](c *Comm, op string, e *elem, out []T, bl blocks) *Reque
 // Without counts on one side nothing goes that way.
 func interExchange[T any](c *Comm, op string, e *elem, in []T, from blocks, out []T, to blocks) *Request {
 	deals, collects := from.counts != nil, to.counts != nil
+	if c.converts(e) {
+		return onBytes(c, op, in, part{blocks: &from}, out, part{blocks: &to}, func(c *Comm, in []byte, sent []int, out []byte, got []int) *Request {
+			var from, to blocks
+			if deals {
+				from = blocks{sent, packed(sent)}
+			}
+			if collects {
+				to = blocks{got, packed(got)}
+			}
+			return interExchange(c, op, byteElem, in, from, out, to)
+		})
+	}
 	if e.plain {
 		return startInter(c, op, func(x coll.Inter) {
 			if deals {
@@ -147,8 +171,6 @@ func interReduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Req
 		return failedRequest(c, err)
 	case root == ProcNull:
 		return interIdle(c, op)
-	case root == Root && c.converts(e):
-		return wired(c, op, f, nil, out, func(_, out []byte, _ coll.Reducer) *Request { return interRecv(c, op, byteElem, out, 0) })
 	case root == Root:
 		return interRecv(c, op, e, out, 0)
 	case e.plain:

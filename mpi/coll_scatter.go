@@ -28,12 +28,15 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
+	convert := func() *Request {
 		from, all := atRoot(c, root, in, part{values: len(c.peers)})
 		to, mine := notAtRoot(c, root, out, part{values: 1})
 		return onBytes(c, op, from, all, to, mine, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
 			return iscatter(c, op, in, out, root)
 		})
+	}
+	if c.isTyped() {
+		return convert()
 	}
 	if c.isInter() {
 		return interScatter(c, op, e, in, out, root)
@@ -44,6 +47,9 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 		return failedRequest(c, err)
 	} else {
 		in = in[:c.Size()*len(out)]
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	if !e.plain {
 		return scatterObjects(c, op, in, equalBlocks(c.Size(), len(out)), out, root)
@@ -91,7 +97,7 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
+	convert := func() *Request {
 		from, all, err := blocksAtRoot(c, op, "in", root, c.sendType, in, counts, displs)
 		if err != nil {
 			return failedRequest(c, err)
@@ -100,6 +106,9 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 		return onBytes(c, op, from, all, to, mine, func(c *Comm, in []byte, counts []int, out []byte, _ []int) *Request {
 			return iscatterv(c, op, in, counts, nil, out, root)
 		})
+	}
+	if c.isTyped() {
+		return convert()
 	}
 	if c.isInter() {
 		return interScatterv(c, op, e, in, counts, displs, out, root)
@@ -113,6 +122,9 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 		if err := checkOwn(op, "out", len(out), bl.counts[c.rank]); err != nil {
 			return failedRequest(c, err)
 		}
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	if !e.plain {
 		return scatterObjects(c, op, in, bl, out, root)

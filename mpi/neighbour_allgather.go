@@ -24,14 +24,20 @@ func ineighborAllgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
+	convert := func() *Request {
 		return onBytes(c, op, in, part{values: 1}, out, part{values: len(near.Sources)}, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
 			return ineighborAllgather(c, op, in, out)
 		})
 	}
+	if c.isTyped() {
+		return convert()
+	}
 	to, err := sourceBlocks(op, near, len(in), len(out))
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	return exchange(c, op, e, near, in, equalBlocks(1, len(in)), out, to)
 }

@@ -21,11 +21,14 @@ func NeighborAlltoallInit[T any](c *Comm, in, out []T) *Request {
 
 func ineighborAlltoall[T any](c *Comm, op string, in, out []T) *Request {
 	e, near, err := neighbourElem[T](c, op)
-	if err == nil && c.converts(e) {
+	convert := func() *Request {
 		return onBytes(c, op, in, part{values: len(near.Destinations)}, out, part{values: len(near.Sources)},
 			func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
 				return ineighborAlltoall(c, op, in, out)
 			})
+	}
+	if err == nil && c.isTyped() {
+		return convert()
 	}
 	if err == nil {
 		err = checkMultiple(op, "in", len(in), len(near.Destinations), "destinations")
@@ -37,6 +40,9 @@ func ineighborAlltoall[T any](c *Comm, op string, in, out []T) *Request {
 	to, err := sourceBlocks(op, near, n, len(out))
 	if err != nil {
 		return failedRequest(c, err)
+	}
+	if c.converts(e) {
+		return convert()
 	}
 	return exchange(c, op, e, near, in, equalBlocks(len(near.Destinations), n), out, to)
 }
