@@ -35,10 +35,14 @@ type testCase struct {
 
 // suite is the whole table.
 func suite() []testCase {
-	return slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
+	all := slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
 		persistentCases, objectCases, threadCases, contextCases, argumentCases, collectiveCases, reductionCases,
 		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases,
 		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases)
+	if isChecking() {
+		all = append(all, checkCases...)
+	}
+	return all
 }
 
 // commKind makes a communicator to run the cases on.
@@ -373,19 +377,22 @@ func jobSizes() []int {
 }
 
 func TestSuiteThreads(t *testing.T) {
-	eachJob(t, func(t *testing.T, policy string, n int) {
-		t.Setenv("FITMPI_PROGRESS", policy)
-		o := newOutcomes(n)
-		dir := t.TempDir()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
-		defer cancel()
-		err := mpi.RunThreadsContext(ctx, n, func(_ context.Context, world *mpi.Comm) error {
-			rank := world.Rank()
-			return runSuite(&T{Rank: rank, Size: n, Policy: policy, Dir: dir}, world,
-				func(what string) { o.begin(rank, what) }, func(r result) { o.add(rank, r) })
-		})
-		o.tell(t, err)
+	eachJob(t, suiteThreads)
+}
+
+// suiteThreads runs the suite by ranks that are threads.
+func suiteThreads(t *testing.T, policy string, n int) {
+	t.Setenv("FITMPI_PROGRESS", policy)
+	o := newOutcomes(n)
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+	defer cancel()
+	err := mpi.RunThreadsContext(ctx, n, func(_ context.Context, world *mpi.Comm) error {
+		rank := world.Rank()
+		return runSuite(&T{Rank: rank, Size: n, Policy: policy, Dir: dir}, world,
+			func(what string) { o.begin(rank, what) }, func(r result) { o.add(rank, r) })
 	})
+	o.tell(t, err)
 }
 
 // TestSuiteTable looks at the table itself: every case has a name of its own and says what it shows.
