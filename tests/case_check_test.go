@@ -18,7 +18,7 @@ const envCheck = "FITMPI_CHECK"
 func isChecking() bool { return os.Getenv(envCheck) == "1" }
 
 // checkedCases are the cases that run with checking: those whose messages have signatures, or might have.
-const checkedCases = `^(check|order|receive|mode|sendrecv|probe|cancel|request|persistent|object|outstanding|layout|buffer|partitioned|datatype|collective|reduction|persistcoll|form|comm|intercomm|context)`
+const checkedCases = `^(check|order|receive|mode|sendrecv|probe|cancel|request|persistent|object|outstanding|layout|buffer|partitioned|datatype|collective|reduction|persistcoll|form|comm|intercomm|context|group|topology|neighbour|attribute)`
 
 func TestSuiteChecked(t *testing.T) {
 	t.Setenv(envCheck, "1")
@@ -60,6 +60,12 @@ var checkCases = []testCase{
 	{name: "check/statuses", section: "3.2.5",
 		sentence: "statuses, probes and truncations are in bytes and elements of the message itself",
 		run:      checkStatuses},
+	{name: "check/collectives", section: "6.1", min: 2,
+		sentence: "all ranks call the same collective with the same root and matching types: a difference is an error at every rank",
+		run:      checkCollectives},
+	{name: "check/collectives allowed", section: "6.1",
+		sentence: "structs of one kind match that kind, bytes match everything",
+		run:      checkCollectivesAllowed},
 }
 
 // refused says that what sent was received, and that types differ.
@@ -301,5 +307,86 @@ func checkStatuses(t *T, c *mpi.Comm) {
 		wantError(t, "too long", err, mpi.ErrTruncate, fmt.Sprintf("%d elements arrived, the buffer holds %d", n, n-1))
 		_, err = s.Wait()
 		t.must(err)
+	}
+}
+
+// checkCollectives: rank 1 does something else than the others, and then all go on.
+func checkCollectives(t *T, c *mpi.Comm) {
+	odd := c.Rank() == 1
+	numbers, counts := make([]float64, 4), make([]int64, 4)
+	var persistent *mpi.Request
+	if odd {
+		persistent = mpi.BcastInit(c, counts, 0)
+	} else {
+		persistent = mpi.BcastInit(c, numbers, 0)
+	}
+	for _, test := range []struct {
+		name   string
+		others func() error
+		odd    func() error
+		class  mpi.ErrorClass
+		says   string
+	}{
+		{"operations", func() error { return mpi.Barrier(c) }, func() error { return mpi.Bcast(c, numbers, 0) },
+			mpi.ErrNotSame, "rank 0 calls Barrier, rank 1 calls Bcast"},
+		{"blocking", func() error { return mpi.Barrier(c) }, func() error { _, err := mpi.Ibarrier(c).Wait(); return err },
+			mpi.ErrNotSame, "rank 0 calls Barrier, rank 1 calls Ibarrier"},
+		{"roots", func() error { return mpi.Bcast(c, numbers, 0) }, func() error { return mpi.Bcast(c, numbers, 1) },
+			mpi.ErrNotSame, "the root is 0 at rank 0 and 1 at rank 1"},
+		{"roots of a reduction", func() error { return mpi.Reduce(c, numbers, numbers, mpi.Sum, 1) },
+			func() error { return mpi.Reduce(c, numbers, numbers, mpi.Sum, 0) },
+			mpi.ErrNotSame, "the root is 1 at rank 0 and 0 at rank 1"},
+		{"elements", func() error { return mpi.Bcast(c, numbers, 0) }, func() error { return mpi.Bcast(c, counts, 0) },
+			mpi.ErrType, "the elements are float64 at rank 0 and int64 at rank 1"},
+		{"elements of a reduction", func() error { return mpi.Allreduce(c, numbers, numbers, mpi.Sum) },
+			func() error { return mpi.Allreduce(c, counts, counts, mpi.Sum) },
+			mpi.ErrType, "the elements are float64 at rank 0 and int64 at rank 1"},
+		{"scattered elements", func() error { return mpi.ReduceScatter(c, numbers, numbers, only0(c, 4), mpi.Sum) },
+			func() error { return mpi.ReduceScatter(c, counts, counts, only0(c, 4), mpi.Sum) },
+			mpi.ErrType, "the elements are float64 at rank 0 and int64 at rank 1"},
+		{"objects", func() error { return mpi.Bcast(c, []string{"a"}, 0) }, func() error { return mpi.Bcast(c, numbers[:1], 0) },
+			mpi.ErrType, "the elements are string at rank 0 and float64 at rank 1"},
+		{"persistent", func() error { t.must(persistent.Start()); _, err := persistent.Wait(); return err },
+			func() error { t.must(persistent.Start()); _, err := persistent.Wait(); return err },
+			mpi.ErrType, "the elements are float64 at rank 0 and int64 at rank 1"},
+	} {
+		f := test.others
+		if odd {
+			f = test.odd
+		}
+		wantError(t, test.name, f(), test.class, test.says)
+		sum := []int{0}
+		t.must(mpi.Allreduce(c, []int{1}, sum, mpi.Sum), "after", test.name)
+		want(t, "ranks after "+test.name, sum[0], c.Size())
+	}
+}
+
+// only0 are the counts of a v-form whose data are all rank 0's.
+func only0(c *mpi.Comm, n int) []int {
+	counts := make([]int, c.Size())
+	counts[0] = n
+	return counts
+}
+
+func checkCollectivesAllowed(t *T, c *mpi.Comm) {
+	first := c.Rank() == 0
+	numbers, pairs, memory := []float64{1, 2}, make([]twoOf, 1), make([]byte, 16)
+	if first {
+		t.must(mpi.Bcast(c, numbers, 0))
+	} else {
+		t.must(mpi.Bcast(c, pairs, 0))
+		want(t, "a pair", pairs[0], twoOf{1, 2})
+	}
+	if first {
+		t.must(mpi.Bcast(c, pairs, 0))
+	} else {
+		t.must(mpi.Bcast(c, memory, 0))
+	}
+	column := aColumn(2, 3)
+	if matrix := make([]float64, 6); first {
+		t.must(mpi.Bcast(c, numbers, 0))
+	} else {
+		t.must(mpi.Bcast(c.WithType(column), matrix, 0))
+		wantSlice(t, "a column", matrix, []float64{1, 0, 0, 2, 0, 0})
 	}
 }

@@ -438,8 +438,8 @@ func neighbourArguments(t *T, c *mpi.Comm) {
 	wantError(t, "counts", mpi.NeighborAllgatherv(g, b, b, []int{1}, nil), mpi.ErrCount, "1 counts for 2 sources")
 	wantError(t, "counts", mpi.NeighborAlltoallv(g, b, []int{1, 1, 1}, nil, b, two, nil), mpi.ErrCount, "3 counts for 2 destinations")
 	wantError(t, "displacements", mpi.NeighborAlltoallv(g, b, two, []int{0}, b, two, nil), mpi.ErrArg, "1 displacements for 2 destinations")
-	wantError(t, "a block", mpi.NeighborAllgatherv(g, b, b, []int{1, 5}, nil), mpi.ErrCount, "the block of source 1 is out[1:6]")
-	wantError(t, "a block", mpi.NeighborAlltoallv(g, b, []int{-1, 1}, nil, b, two, nil), mpi.ErrCount, "the block of destination 0")
+	wantError(t, "a block", mpi.NeighborAllgatherv(g, b, b, []int{1, 5}, nil), mpi.ErrCount, "the block of source 1 is the 5 elements from out[1] on")
+	wantError(t, "a block", mpi.NeighborAlltoallv(g, b, []int{-1, 1}, nil, b, two, nil), mpi.ErrCount, "the count of destination 0 is -1")
 	wantError(t, "a type", mpi.NeighborAllgather(g, []chan int{nil}, make([]chan int, 2)), mpi.ErrType, "chan int")
 
 	// A rank that is not its own neighbour, in a graph that is not symmetric: an error, where messages would be waited for.
