@@ -112,14 +112,14 @@ func layAll[T any](c *Comm, op, what, whose string, n int, buf []T, types []*Dat
 
 func (g *graph) sendPayload(peer int, p *payload) coll.Step {
 	if p.o != nil {
-		return coll.Step(g.s.SendLayout(peer, p.o))
+		return coll.Step(g.s.SendLayout(peer, p.o, g.deps(nil)...))
 	}
 	return g.Send(peer, p.b)
 }
 
 func (g *graph) recvPayload(peer int, p *payload) coll.Step {
 	if p.o != nil {
-		return coll.Step(g.s.RecvLayout(peer, p.o))
+		return coll.Step(g.s.RecvLayout(peer, p.o, g.deps(nil)...))
 	}
 	return g.Recv(peer, p.b)
 }

@@ -29,13 +29,14 @@ type card struct {
 	Cliques int    `json:"cliques,omitempty"` // FITMPI_CLIQUES; 0 if it is not set
 	Clique  int    `json:"clique,omitempty"`  // which of them has this rank
 	Coll    string `json:"coll,omitempty"`    // FITMPI_COLL in its normal form; "" if it chooses nothing
+	Check   bool   `json:"check,omitempty"`   // FITMPI_CHECK
 }
 
 // newCard is the card of a rank that accepts peers at addr.
 func newCard(info boot.Info, set settings, l *local, addr netip.AddrPort) card {
 	c := card{
 		Addr: addr.String(), Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
-		Big: bigEndian, Place: sys.BootID(), Process: l.token, Cliques: set.cliques, Coll: set.coll.String(),
+		Big: bigEndian, Place: sys.BootID(), Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
 	}
 	if c.Place == "" {
 		c.Place = "host " + info.Host
@@ -64,6 +65,10 @@ func readCards(raw [][]byte) ([]card, error) {
 		if cards[r].Coll != cards[0].Coll {
 			return nil, fmt.Errorf("%s is %q at rank 0 and %q at rank %d (\"\": nothing chosen): every rank needs the same value",
 				envColl, cards[0].Coll, cards[r].Coll, r)
+		}
+		if cards[r].Check != cards[0].Check {
+			return nil, fmt.Errorf("%s: types are checked at rank 0: %t, at rank %d: %t: every rank needs the same value",
+				envCheck, cards[0].Check, r, cards[r].Check)
 		}
 	}
 	return cards, nil

@@ -134,7 +134,12 @@ func TestReadCards(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "FITMPI_CLIQUES is 2 at rank 0 and 4 at rank 3") {
 		t.Errorf("ranks that differ in cliques: %v", err)
 	}
-	cards[3].Cliques, cards[2].Coll = 2, "allreduce=ring"
+	cards[3].Cliques, cards[1].Check = 2, true
+	_, err = readCards(raw(cards))
+	if err == nil || !strings.Contains(err.Error(), "FITMPI_CHECK: types are checked at rank 0: false, at rank 1: true") {
+		t.Errorf("one that checks types: %v", err)
+	}
+	cards[1].Check, cards[2].Coll = false, "allreduce=ring"
 	_, err = readCards(raw(cards))
 	if err == nil || !strings.Contains(err.Error(), `FITMPI_COLL is "" at rank 0 and "allreduce=ring" at rank 2`) {
 		t.Errorf("ranks that differ in algorithms: %v", err)

@@ -29,6 +29,9 @@ func isPersistent(op string) bool { return strings.HasSuffix(op, "Init") }
 // persistent makes x a persistent request: it builds the schedule that every Start runs.
 func (x collective) persistent(c *Comm, op string) *Request {
 	g := newPersistentGraph(c.everyone().comm)
+	if c.job.checks {
+		g.agree(c, op)
+	}
 	if err := x.build(g); err != nil {
 		return failedRequest(c, opError(ClassOf(err), op, err))
 	}

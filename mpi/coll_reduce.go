@@ -152,6 +152,7 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, kind 
 	case !e.plain:
 		return reduceObjects(c, op, in, out, f, kind)
 	}
+	c.noteElem(e)
 	if kind.wantsOut {
 		out = out[:len(in)]
 	}

@@ -61,6 +61,7 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 	if e.err != nil {
 		return failedRequest(c, opError(ErrType, op, e.err))
 	}
+	c.noteElem(e)
 	bl, err := newBlocks(op, "in", c.Size(), len(in), counts, nil)
 	if err == nil {
 		err = checkLen(op, "out", len(out), bl.counts[c.rank])

@@ -16,6 +16,7 @@ type graph struct {
 	s      *engine.Schedule
 	places *coll.Places
 	after  []int32
+	gate   []int32 // steps that all others wait for
 	lent   []*scratch
 }
 
@@ -23,7 +24,7 @@ type graph struct {
 func (g *graph) Places() *coll.Places { return g.places }
 
 func (g *graph) deps(after []coll.Step) []int32 {
-	g.after = g.after[:0]
+	g.after = append(g.after[:0], g.gate...)
 	for _, a := range after {
 		g.after = append(g.after, int32(a))
 	}
@@ -96,7 +97,7 @@ func newPersistentGraph(c *comm) *graph {
 // renew makes g an empty graph of all ranks that take part in collectives of c.
 func (g *graph) renew(c *comm, tag uint32) {
 	g.s.Renew(c.coll, engine.Tag(tag), c.peers)
-	g.places = c.places
+	g.places, g.gate = c.places, g.gate[:0]
 }
 
 // release gives back what the collective of g used, once nobody uses it.
@@ -146,6 +147,9 @@ func (x collective) start(c *Comm, op string) *Request {
 		return x.persistent(c, op)
 	}
 	g := newGraph(c.everyone().comm)
+	if c.job.checks {
+		g.agree(c, op)
+	}
 	if err := x.ready(g); err != nil {
 		return failedRequest(c, opError(ClassOf(err), op, err))
 	}
@@ -225,6 +229,9 @@ func (c *Comm) checkColl(op string, root int) *Error {
 	if err := c.usable(op); err != nil {
 		return err
 	}
+	if c.job.checks {
+		c.noteCall(op, root)
+	}
 	if c.isInter() && (root == Root || root == ProcNull) {
 		return nil
 	}
@@ -247,6 +254,7 @@ func collElem[T any](c *Comm, op string, root int) (*elem, *Error) {
 	if e.err != nil {
 		return nil, opError(ErrType, op, e.err)
 	}
+	c.noteElem(e)
 	return e, nil
 }
 

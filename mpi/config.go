@@ -27,6 +27,7 @@ const (
 	envShmCopy    = "FITMPI_SHM_COPY"    // how long messages come between processes of a host: ring or read (process_vm_readv)
 	envCliques    = "FITMPI_CLIQUES"     // for experiments: take the ranks of this host for those of so many hosts
 	envColl       = "FITMPI_COLL"        // for tests and experiments: algorithms of collectives, such as allreduce=ring,bcast=chain
+	envCheck      = "FITMPI_CHECK"       // 1: compare the types of sender and receiver; 0: do not
 	envSendBuffer = "FITMPI_SEND_BUFFER" // size of the library send buffer
 	envShort      = "FITMPI_SHORT_MAX"   // size up to which a payload is copied behind its header
 	envEager      = "FITMPI_EAGER_MAX"   // size up to which a payload follows without permission
@@ -58,6 +59,7 @@ type settings struct {
 	transport string // transportAuto, transportTCP or transportShm
 	cliques   int    // FITMPI_CLIQUES; 0 if it is not set
 	coll      coll.Choice
+	checks    bool // FITMPI_CHECK
 	errh      Errhandler
 }
 
@@ -85,6 +87,12 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	v.parse(envColl, func(s string) (err error) {
 		set.coll, err = coll.ParseChoice(s)
 		return err
+	})
+	v.parse(envCheck, func(s string) error {
+		if set.checks = s == "1"; !set.checks && s != "0" {
+			return fmt.Errorf("%q: 1 compares the types of sender and receiver, 0 does not", s)
+		}
+		return nil
 	})
 	v.parse(envErrhandler, func(s string) (err error) {
 		set.errh, err = errhandlerNamed(s)

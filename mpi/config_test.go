@@ -41,7 +41,7 @@ func TestEngineConfig(t *testing.T) {
 		"FITMPI_PROGRESS": "caller", "FITMPI_TRANSPORT": "tcp", "FITMPI_SEND_BUFFER": "32M", "FITMPI_SHORT_MAX": "2K",
 		"FITMPI_EAGER_MAX": "32768", "FITMPI_WINDOW": "2M", "FITMPI_COPY_MAX": "1M", "FITMPI_SPIN": "70us",
 		"FITMPI_CLIQUES": "3", "FITMPI_SOCKET_BUFFER": "4M", "FITMPI_CONGESTION": "cubic", "FITMPI_LOG": "debug",
-		"FITMPI_COLL": "scan=chain",
+		"FITMPI_COLL": "scan=chain", "FITMPI_CHECK": "1",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestEngineConfig(t *testing.T) {
 	if cfg.Rank != 1 || cfg.Size != 3 || cfg.Progress != engine.Caller || cfg.SendBuffer != 32<<20 || cfg.ShortMax != 2<<10 ||
 		cfg.EagerMax != 32<<10 || cfg.Window != 2<<20 || cfg.CopyMax != 1<<20 || cfg.Spin != 70*time.Microsecond ||
 		cfg.SocketBuffer != 4<<20 || cfg.Congestion != "cubic" || cfg.Logger == nil ||
-		cfg.transport != "tcp" || cfg.cliques != 3 || cfg.coll.String() != "scan=chain" {
+		cfg.transport != "tcp" || cfg.cliques != 3 || cfg.coll.String() != "scan=chain" || !cfg.checks {
 		t.Errorf("the configuration is %+v", cfg)
 	}
 }
@@ -60,7 +60,7 @@ func TestEngineConfigDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg.Progress != engine.Assist || cfg.Logger == nil || cfg.SendBuffer != 0 ||
-		cfg.transport != "auto" || cfg.cliques != 0 {
+		cfg.transport != "auto" || cfg.cliques != 0 || cfg.checks {
 		t.Errorf("the configuration is %+v", cfg)
 	}
 	if wantSpin := runtime.NumCPU() >= 3; (cfg.Spin > 0) != wantSpin {
@@ -73,6 +73,7 @@ func TestEngineConfigErrors(t *testing.T) {
 	for _, test := range []struct{ name, value, says string }{
 		{"FITMPI_PROGRESS", "turbo", "choose worker, assist or caller"},
 		{"FITMPI_TRANSPORT", "carrier-pigeon", "choose auto, tcp or shm"},
+		{"FITMPI_CHECK", "yes", "1 compares the types of sender and receiver, 0 does not"},
 		{"FITMPI_CLIQUES", "0", "need a number from 1"},
 		{"FITMPI_CLIQUES", "-2", "need a number from 1"},
 		{"FITMPI_COLL", "allreduce=chain", "allreduce has no algorithm"},

@@ -31,6 +31,7 @@ type job struct {
 	swaps   bool        // this rank's byte order is not that in which the job's messages travel
 	nodes   []int       // number of the machine of each rank; nil if all are on one
 	choice  coll.Choice // of algorithms, by FITMPI_COLL
+	checks  bool        // FITMPI_CHECK: messages carry their signatures; the same at every rank
 	world   *Comm
 	self    *Comm
 	abort   func(code int, message string) // ends the whole job; may not return
@@ -54,7 +55,7 @@ type job struct {
 // that fails; session is the caller's until it succeeds.
 func startJob(ctx context.Context, session boot.Session, set settings, l *local) (*job, error) {
 	info := session.Info()
-	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll}
+	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks}
 	cfg := set.Config
 	cfg.Process, cfg.Segment, cfg.Index = l.process, l.segment, info.LocalRank
 	if l.segment != nil {

@@ -77,10 +77,8 @@ func Improbe(c *Comm, source, tag int) (msg *Message, st Status, err error) {
 }
 
 func (c *Comm) envelopeStatus(env engine.Envelope) Status {
-	return Status{
-		Source: c.rankOf(env.Source), Tag: int(env.Tag), Count: env.Length,
-		bytes: env.Length, class: elemClass(env.Elem),
-	}
+	n, class := unsigned(env.Length, env.Elem)
+	return Status{Source: c.rankOf(env.Source), Tag: int(env.Tag), Count: n, bytes: n, class: class}
 }
 
 // Message is a message that a matched probe took (MPI 4.1, section 3.8.2). It

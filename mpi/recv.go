@@ -23,7 +23,7 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 	if source == ProcNull {
 		return procNullStatus(), nil
 	}
-	if e.plain && source != AnySource && c.recvType == nil && e.wire == e.size && !c.job.swaps {
+	if e.plain && source != AnySource && c.recvType == nil && e.wire == e.size && !c.job.swaps && !c.job.checks {
 		if st, ok := c.recvNow(e, bytesOf(buf), source, tag); ok {
 			return st, nil
 		}
@@ -76,7 +76,11 @@ func receiveInto[T any](c *Comm, op string, m *engine.MSO, buf []T) (room int, _
 		return len(buf), nil
 	}
 	b, o, err := travels(c, op, c.recvType, buf)
-	if o == nil {
+	switch p := (payload{b: b, o: o}); {
+	case c.job.checks && err == nil:
+		m.Layout = &signedData{p: p, in: m, t: c.recvType}
+		return wholeCount(p.size(), e.wire), nil
+	case o == nil:
 		m.Buf = b
 		return wholeCount(len(b), e.wire), err
 	}
@@ -189,7 +193,7 @@ func (r *Incoming[T]) prepare(source int) *Error {
 			if err != nil || st.Cancelled {
 				return st, err
 			}
-			data, derr := decodeNewObjects[T](q.m.Buf)
+			data, derr := decodeNewObjects[T](unsignedBytes(q.m))
 			if derr != nil {
 				return st, opError(ErrType, q.op, derr).with(st.Source)
 			}
@@ -200,17 +204,25 @@ func (r *Incoming[T]) prepare(source int) *Error {
 	}
 	m := r.mso()
 	m.Alloc = func(n int) []byte {
-		if e.wire == 0 {
+		n, _ = unsigned(n, m.GotElem)
+		var p payload
+		if e.wire > 0 {
+			r.room = make([]T, (n+e.wire-1)/e.wire)
+			if p.b, p.o, _ = travels(r.c, r.op, nil, r.room); p.o != nil {
+				p.o.size = n
+			} else {
+				p.b = p.b[:n]
+			}
+		}
+		switch {
+		case r.c.job.checks:
+			m.Layout = &signedData{p: p, in: m}
+			return nil
+		case p.o != nil:
+			m.Layout = p.o
 			return nil
 		}
-		r.room = make([]T, (n+e.wire-1)/e.wire)
-		b, o, _ := travels(r.c, r.op, nil, r.room)
-		if o != nil {
-			o.size = n
-			m.Layout = o
-			return nil
-		}
-		return b[:n]
+		return p.b
 	}
 	r.finish = func(q *Request) (Status, *Error) {
 		st, err := q.c.plainResult(q.op, q.m, e, 0)

@@ -129,7 +129,7 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	if mode == modeBuffered {
 		return r.settled(emptyStatus(), c.send(op, mode, p, dest, tag))
 	}
-	if p.o != nil && (mode == modeStandard || mode == modeReady) {
+	if r.mso().Layout != nil && (mode == modeStandard || mode == modeReady) {
 		if posted, err := c.job.engine.SendLayout(r.mso(), false); err == nil && !posted {
 			return r.settled(emptyStatus(), nil)
 		} else if err != nil {

@@ -15,6 +15,7 @@ type payload struct {
 	b     []byte
 	o     *overlay // instead of b, where the message is not one piece of memory; else nil
 	class elemClass
+	sig   *signature // goes before it; nil unless types are checked
 }
 
 // payloadOf views or serialises buf.
@@ -25,7 +26,11 @@ func payloadOf[T any](c *Comm, op string, buf []T) (payload, *Error) {
 	}
 	if e.plain {
 		b, o, err := travels(c, op, c.sendType, buf)
-		return payload{b, o, e.class}, err
+		p := payload{b: b, o: o, class: e.class}
+		if c.job.checks && err == nil {
+			p.sig = plainSignature(e, c.sendType, p.size())
+		}
+		return p, err
 	}
 	if c.sendType != nil {
 		return payload{}, notLaid(op, e)
@@ -34,7 +39,18 @@ func payloadOf[T any](c *Comm, op string, buf []T) (payload, *Error) {
 	if err != nil {
 		return payload{}, opError(ErrType, op, err)
 	}
-	return payload{b, nil, classObject}, nil
+	p := payload{b: b, class: classObject}
+	if c.job.checks {
+		p.sig = objectSignature(e)
+	}
+	return p, nil
+}
+
+func (p *payload) size() int {
+	if p.o != nil {
+		return p.o.size
+	}
+	return len(p.b)
 }
 
 // notLaid says that objects have no layout.
@@ -61,6 +77,9 @@ func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p payload, dest, tag int) {
 	if m.Layout = nil; p.o != nil {
 		m.Layout = p.o
 	}
+	if p.sig != nil && mode != modeBuffered {
+		p.sign(m)
+	}
 	if mode == modeSync {
 		m.Mode = engine.Synchronous
 	} else {
@@ -70,7 +89,7 @@ func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p payload, dest, tag int) {
 
 // sendNow sends a message that is short enough to be complete at once.
 func (c *Comm) sendNow(p payload, dest, tag int, blocking bool) bool {
-	return p.o == nil && c.job.engine.SendNow(engine.ShortMessage{
+	return p.o == nil && p.sig == nil && c.job.engine.SendNow(engine.ShortMessage{
 		Peer: c.peers[dest], Tag: engine.Tag(tag), Ctx: c.p2p, Elem: uint8(p.class), Object: p.class == classObject, Buf: p.b,
 	}, blocking)
 }
@@ -147,10 +166,8 @@ func truncation(t *engine.TruncateError, size, bufLen int) *TruncateError {
 
 // statusOf is the status of a receive or probe that is done; Count is in bytes.
 func (c *Comm) statusOf(m *engine.MSO) Status {
-	return Status{
-		Source: c.rankOf(m.Source), Tag: int(m.GotTag), Count: m.Length, Cancelled: m.Cancelled,
-		bytes: m.Length, class: elemClass(m.GotElem),
-	}
+	n, class := unsigned(m.Length, m.GotElem)
+	return Status{Source: c.rankOf(m.Source), Tag: int(m.GotTag), Count: n, Cancelled: m.Cancelled, bytes: n, class: class}
 }
 
 // plainResult turns the bytes that a receive of a plain T brought into a status.
@@ -160,12 +177,18 @@ func (c *Comm) plainResult(op string, m *engine.MSO, e *elem, bufLen int) (Statu
 		return Status{Source: AnySource, Tag: AnyTag, Cancelled: true}, nil
 	}
 	if m.GotObject {
-		return st, opErrorf(ErrType, op, "the message holds serialised objects, the buffer is of %s: receive it with the type that was sent", e.name).with(st.Source)
+		return st, opErrorf(ErrType, op, "the message holds serialised objects%s, the buffer is of %s: receive it with the type that was sent", ofSent(m), e.name).with(st.Source)
+	}
+	if c.job.checks {
+		if err := c.plainMismatch(op, m, e, st); err != nil {
+			st.Count = wholeCount(st.bytes, e.wire)
+			return st, err
+		}
 	}
 	if m.Err != nil {
 		return c.recvError(op, m, e.wire, bufLen)
 	}
-	st.Count = wholeCount(m.Length, e.wire)
+	st.Count = wholeCount(st.bytes, e.wire)
 	return st, nil
 }
 
@@ -174,7 +197,7 @@ func (c *Comm) plainResult(op string, m *engine.MSO, e *elem, bufLen int) (Statu
 func (c *Comm) recvError(op string, m *engine.MSO, size, bufLen int) (Status, *Error) {
 	if errors.Is(m.Err, engine.ErrTruncated) {
 		st := c.statusOf(m)
-		return st, c.engineError(op, m.Err, st.Source, size, bufLen)
+		return st, c.engineError(op, unsignedError(m), st.Source, size, bufLen)
 	}
 	peer := -1
 	if m.Peer != engine.AnyPeer {
@@ -203,7 +226,9 @@ func (c *Comm) objectResult(op string, m *engine.MSO, e *elem) (Status, *Error) 
 	case m.Err != nil:
 		return c.recvError(op, m, 0, 0)
 	case !m.GotObject:
-		return st, opErrorf(ErrType, op, "the message holds plain memory, the buffer is of %s, which travels serialised: receive it with the type that was sent", e.name).with(st.Source)
+		return st, opErrorf(ErrType, op, "the message holds plain memory%s, the buffer is of %s, which travels serialised: receive it with the type that was sent", ofSent(m), e.name).with(st.Source)
+	case c.job.checks:
+		return st, c.objectMismatch(op, m, e, st)
 	}
 	return st, nil
 }
@@ -214,7 +239,7 @@ func decodeInto[T any](c *Comm, op string, m *engine.MSO, buf []T) (Status, *Err
 	if err != nil || st.Cancelled {
 		return st, err
 	}
-	n, derr := decodeObjects(m.Buf, buf)
+	n, derr := decodeObjects(unsignedBytes(m), buf)
 	if derr != nil {
 		class := ErrType
 		if errors.Is(derr, ErrTruncate) {

@@ -128,20 +128,25 @@ func TestSuiteProcesses(t *testing.T) {
 		if raceEnabled && (n > 3 || os.Getenv("FITMPI_TRANSPORT") == "tcp" && policy != "assist") {
 			t.Skip("under the race detector these jobs run as threads, in TestSuiteThreads")
 		}
-		dir := t.TempDir()
-		run := runJob(t, "suite", n, policy, dir)
-		o := newOutcomes(n)
-		for r := range n {
-			readEvents(t, o, dir, r)
-		}
-		var err error
-		if run.code != 0 {
-			err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
-		} else if s := strings.TrimSpace(run.stdout + run.stderr); s != "" {
-			t.Errorf("the job wrote:\n%s", s)
-		}
-		o.tell(t, err)
+		suiteProcesses(t, policy, n)
 	})
+}
+
+// suiteProcesses runs the suite by ranks that are processes.
+func suiteProcesses(t *testing.T, policy string, n int) {
+	dir := t.TempDir()
+	run := runJob(t, "suite", n, policy, dir)
+	o := newOutcomes(n)
+	for r := range n {
+		readEvents(t, o, dir, r)
+	}
+	var err error
+	if run.code != 0 {
+		err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
+	} else if s := strings.TrimSpace(run.stdout + run.stderr); s != "" {
+		t.Errorf("the job wrote:\n%s", s)
+	}
+	o.tell(t, err)
 }
 
 func readEvents(t *testing.T, o *outcomes, dir string, rank int) {

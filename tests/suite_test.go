@@ -30,15 +30,20 @@ type testCase struct {
 	min      int    // ranks that it needs; 0 means 1
 	max      int    // ranks beyond which it shows nothing new; 0 means none
 	world    bool   // too dear to run on every kind of communicator
+	loose    bool   // shows that ranks of a collective do not wait for each other, which they do with FITMPI_CHECK
 	run      func(t *T, c *mpi.Comm)
 }
 
 // suite is the whole table.
 func suite() []testCase {
-	return slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
+	all := slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
 		persistentCases, objectCases, threadCases, contextCases, argumentCases, collectiveCases, reductionCases,
 		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases,
 		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases)
+	if isChecking() {
+		all = append(all, checkCases...)
+	}
+	return all
 }
 
 // commKind makes a communicator to run the cases on.
@@ -254,6 +259,8 @@ func (tc testCase) fits(kind string, size, worldSize int) bool {
 	switch {
 	case size < tc.min, tc.max > 0 && size > tc.max:
 		return false
+	case tc.loose && isChecking():
+		return false
 	case tc.world:
 		return kind == "world"
 	case kind == "self" && worldSize > 1: // what a job of one rank shows, once more beside others
@@ -373,19 +380,22 @@ func jobSizes() []int {
 }
 
 func TestSuiteThreads(t *testing.T) {
-	eachJob(t, func(t *testing.T, policy string, n int) {
-		t.Setenv("FITMPI_PROGRESS", policy)
-		o := newOutcomes(n)
-		dir := t.TempDir()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
-		defer cancel()
-		err := mpi.RunThreadsContext(ctx, n, func(_ context.Context, world *mpi.Comm) error {
-			rank := world.Rank()
-			return runSuite(&T{Rank: rank, Size: n, Policy: policy, Dir: dir}, world,
-				func(what string) { o.begin(rank, what) }, func(r result) { o.add(rank, r) })
-		})
-		o.tell(t, err)
+	eachJob(t, suiteThreads)
+}
+
+// suiteThreads runs the suite by ranks that are threads.
+func suiteThreads(t *testing.T, policy string, n int) {
+	t.Setenv("FITMPI_PROGRESS", policy)
+	o := newOutcomes(n)
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+	defer cancel()
+	err := mpi.RunThreadsContext(ctx, n, func(_ context.Context, world *mpi.Comm) error {
+		rank := world.Rank()
+		return runSuite(&T{Rank: rank, Size: n, Policy: policy, Dir: dir}, world,
+			func(what string) { o.begin(rank, what) }, func(r result) { o.add(rank, r) })
 	})
+	o.tell(t, err)
 }
 
 // TestSuiteTable looks at the table itself: every case has a name of its own and says what it shows.

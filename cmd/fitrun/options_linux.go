@@ -26,6 +26,7 @@ type options struct {
 	timeout    time.Duration
 	progress   string
 	transport  string
+	check      bool
 	metrics    string
 	dir        string // absolute, or ""
 	set        []string
@@ -66,6 +67,7 @@ func parse(args []string) (options, error) {
 	for _, name := range []string{"v", "verbose"} {
 		fs.BoolVar(&o.verbose, name, false, "")
 	}
+	fs.BoolVar(&o.check, "check", false, "")
 	fs.BoolVar(&o.bindings, "report-bindings", false, "")
 	fs.BoolVar(&o.version, "version", false, "")
 
@@ -169,7 +171,7 @@ func (o *options) setVariable(name, value string) error {
 func (o *options) request(env []string) launch.Request {
 	return launch.Request{
 		Ranks: o.ranks, PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Args: o.program, Env: env, Set: o.set, Dir: o.dir,
-		Progress: o.progress, Transport: o.transport, Metrics: o.metrics, Timeout: o.timeout,
+		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.metrics, Timeout: o.timeout,
 	}
 }
 

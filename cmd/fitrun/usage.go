@@ -30,6 +30,7 @@ Options:
                         caller (no worker: messages move only inside calls)
   --transport KIND      auto (for each pair of ranks the best there is), tcp (TCP even between ranks of this machine),
                         or shm (memory: an error where two ranks cannot share any)
+  --check               compare the types of sender and receiver in every message, and what ranks call together; slower
   --metrics HOST:PORT   ranks serve Prometheus metrics, rank r at PORT+r; with port 0 each picks a port, which is shown
   -x NAME=VALUE         set a variable for the ranks; may be repeated
   -x NAME               pass a variable on as it is here (on this machine all of them are)
@@ -47,6 +48,7 @@ Environment:
   GOMAXPROCS            if set, is passed on unchanged
   FITMPI_PROGRESS       set for the ranks by --progress
   FITMPI_TRANSPORT      set for the ranks by --transport
+  FITMPI_CHECK          set to 1 for the ranks by --check
   FITMPI_BOOT_FD        set by fitrun: numbers of the descriptors by which the ranks of a process talk to it
 
 Exit codes:

@@ -32,6 +32,7 @@ type Request struct {
 	Bind       Binding       // whether processes are bound to their cores
 	Progress   string        // "" or a value for FITMPI_PROGRESS
 	Transport  string        // "" or a value for FITMPI_TRANSPORT
+	Check      bool          // sets FITMPI_CHECK
 	Metrics    string        // "" or host:port
 	Timeout    time.Duration // 0 is none
 }
@@ -147,6 +148,9 @@ func processEnv(r Request, maxprocs int) []string {
 	}
 	if r.Transport != "" {
 		env = append(env, transportVariable+"="+r.Transport)
+	}
+	if r.Check {
+		env = append(env, "FITMPI_CHECK=1")
 	}
 	return env
 }

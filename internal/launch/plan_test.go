@@ -26,12 +26,12 @@ func TestCoresPerRank(t *testing.T) {
 func TestPlan(t *testing.T) {
 	job, err := Plan(Request{
 		Ranks: 3, Path: "/bin/x", Args: []string{"x", "-a"}, Cores: 8, Dir: "/tmp", Metrics: "127.0.0.1:9100",
-		Env: []string{"HOME=/", boot.FDVariable + "=7"}, Set: []string{"A=1"}, Progress: "worker", Transport: "tcp",
+		Env: []string{"HOME=/", boot.FDVariable + "=7"}, Set: []string{"A=1"}, Progress: "worker", Transport: "tcp", Check: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"HOME=/", "PWD=/tmp", "A=1", "GOMAXPROCS=3", "FITMPI_PROGRESS=worker", "FITMPI_TRANSPORT=tcp"}
+	want := []string{"HOME=/", "PWD=/tmp", "A=1", "GOMAXPROCS=3", "FITMPI_PROGRESS=worker", "FITMPI_TRANSPORT=tcp", "FITMPI_CHECK=1"}
 	for r, k := range job.Ranks {
 		if k.Rank != r || k.Size != 3 || k.LocalRank != r || k.LocalSize != 3 || k.Cores != 2 || k.Universe != 8 || !k.MetricsRequested {
 			t.Errorf("rank %d: %+v", r, k.Info)

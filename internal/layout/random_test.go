@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -313,11 +314,25 @@ func (d made) check(g *generator) {
 	} else {
 		expect("signature", m.Signature(), text)
 	}
-	hash := noDigest
+	kinds := make(map[Kind]bool)
+	hash, at := noDigest, 0
 	for _, e := range n.values() {
+		kinds[e.kind] = true
 		hash = hash.then(digestOf(e.kind))
 	}
 	expect("hash", m.Hash(1), hash.hash)
+	_, one := m.OneKind()
+	expect("of one kind", one, len(kinds) == 1)
+	front := noDigest
+	for _, e := range slices.Concat(n.values(), n.values()) {
+		front, at = front.then(digestOf(e.kind)), at+e.kind.Size()
+		got, ok := m.HashBytes(at)
+		expect("hash of some bytes", got, front.hash)
+		expect("they are whole values", ok, true)
+		if _, ok = m.HashBytes(at - 1); e.kind.Size() > 1 {
+			expect("a part of a value is whole", ok, false)
+		}
+	}
 	if n.size() > 0 {
 		expect("contiguous", m.IsContiguous(), n.runs() == 1 && n.times(3, extent).runs() == 1 && extent == n.size())
 		d.checkCounts(g)

@@ -38,6 +38,50 @@ func (m *Map) Hash(count int) uint64 {
 	return m.root.n.digest.times(count).hash
 }
 
+// HashBytes is Hash of as many elements as n bytes of data are, the last of which need not be whole. ok is false if the
+// bytes end within a value, or if there are some and the map has no data.
+//
+// Preconditions:
+//   - n >= 0.
+func (m *Map) HashBytes(n int) (hash uint64, ok bool) {
+	if m.root.n == nil {
+		return 0, n == 0
+	}
+	d, ok := m.root.n.front(n)
+	return d.hash, ok
+}
+
+// OneKind is the kind of all values; ok is false if they differ, or there are none.
+func (m *Map) OneKind() (k Kind, ok bool) {
+	if m.root.n == nil || m.root.n.kind == mixed {
+		return 0, false
+	}
+	return m.root.n.kind, true
+}
+
+// front is the digest of the values in the first size bytes of n's data, over and over; ok is false if they end within one.
+func (n *node) front(size int) (d digest, ok bool) {
+	d, size = n.digest.times(size/n.size), size%n.size
+	switch {
+	case size == 0:
+		return d, true
+	case n.kind != mixed:
+		one := n.kind.Size()
+		return d.then(digestOf(n.kind).times(size / one)), size%one == 0
+	case n.op == opLoop:
+		rest, ok := n.child.front(size)
+		return d.then(rest), ok
+	}
+	for i := range n.parts {
+		part := n.parts[i].n
+		rest, ok := part.front(min(size, part.size))
+		if d, size = d.then(rest), size-min(size, part.size); size == 0 {
+			return d, ok
+		}
+	}
+	panic("layout: the parts of a node are shorter than it: a bug of ours")
+}
+
 // signer writes groups of values of one kind.
 type signer struct {
 	text   strings.Builder
