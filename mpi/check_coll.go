@@ -33,8 +33,12 @@ type calling struct {
 	elems *signature
 }
 
-// noteCall keeps what checkColl sees of a collective until it starts.
+// noteCall keeps what checkColl sees of a collective until it starts. One that runs on bytes because its buffers are converted
+// has been seen before that, with its own elements.
 func (c *Comm) noteCall(op string, root int) {
+	if c.raw && c.calling.op == op {
+		return
+	}
 	if c.isInter() {
 		root = noRoot
 	}
@@ -43,7 +47,7 @@ func (c *Comm) noteCall(op string, root int) {
 
 // noteElem is noteCall for the elements.
 func (c *Comm) noteElem(e *elem) {
-	if c.job.checks && c.sendType == nil && c.recvType == nil && e.err == nil {
+	if c.job.checks && !c.raw && c.sendType == nil && c.recvType == nil && e.err == nil {
 		c.calling.elems = elemSignature(e)
 	}
 }
