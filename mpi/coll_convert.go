@@ -191,14 +191,6 @@ func notAtRoot[T any](c *Comm, root int, buf []T, p part) ([]T, part) {
 	return buf, p
 }
 
-// noReduction says that a reduction has no layouts.
-func (c *Comm) noReduction(op string) *Error {
-	if c.sendType == nil && c.recvType == nil {
-		return nil
-	}
-	return opErrorf(ErrType, op, "a reduction combines elements, and has no layout: use the communicator without WithType")
-}
-
 // blocksAtRoot is atRoot of a v-form.
 func blocksAtRoot[T any](c *Comm, op, what string, root int, t *Datatype, buf []T, counts, displs []int) ([]T, part, *Error) {
 	if !c.isRoot(root) {

@@ -28,8 +28,16 @@ func TestSuiteChecked(t *testing.T) {
 	}
 	for _, policy := range []string{"assist", "caller"} {
 		for _, n := range []int{2, 3} {
-			t.Run(fmt.Sprintf("%s/%d threads", policy, n), func(t *testing.T) { suiteThreads(t, policy, n) })
+			t.Run(fmt.Sprintf("%s/%d threads", policy, n), func(t *testing.T) {
+				if raceEnabled && (policy != "assist" || n > 2) {
+					t.Skip("under the race detector one of these is enough")
+				}
+				suiteThreads(t, policy, n)
+			})
 		}
+	}
+	if raceEnabled {
+		return
 	}
 	t.Run("processes", func(t *testing.T) { suiteProcesses(t, "assist", 2) })
 	t.Run("tcp", func(t *testing.T) {
