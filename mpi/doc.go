@@ -41,6 +41,14 @@
 // made known to gob: every rank calls gob.Register with a value of each, before it
 // sends or receives one. Without that the call fails with ErrType and names the type.
 //
+// A struct without pointers travels without its padding. A buffer of which only some
+// values are meant has a layout: TypeOf, Vector, Indexed, Subarray, Struct and their like
+// make a Datatype, and Comm.WithType returns the communicator with that layout for
+// the buffers of calls made through it, whatever the operation. Alltoallw takes one
+// for each rank. Pack and Unpack do the same with memory.
+//
+// Ranks of a job may run on machines of different byte orders: values are converted.
+//
 // # Buffers
 //
 // A buffer given to a blocking call is the library's until the call returns; one
