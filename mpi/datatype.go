@@ -37,6 +37,8 @@ type Datatype struct {
 	err      *Error
 	contents Contents
 
+	attrs attributes[*Datatype]
+
 	name atomic.Pointer[string] // what SetName set; nil until then
 	fits atomic.Pointer[fit]    // what has been found to lie under it; see over
 }

@@ -88,7 +88,11 @@ func Resized(t *Datatype, lb, extent int) *Datatype {
 // Dup is a copy of t that has a name of its own (MPI 4.1, section 5.1.10, MPI_Type_dup).
 func (t *Datatype) Dup() *Datatype {
 	d := derived(Contents{Combiner: CombinerDup, Types: []*Datatype{t}})
-	return d.lay(func() (*layout.Map, error) { return t.m, nil })
+	d.lay(func() (*layout.Map, error) { return t.m, nil })
+	if d.err == nil {
+		t.copyAttributesTo(d)
+	}
+	return d
 }
 
 // derived begins a Datatype, whose error is that of the types that it is made from.
