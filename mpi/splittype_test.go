@@ -98,3 +98,19 @@ func TestSplitTypeByParts(t *testing.T) {
 		}
 	}
 }
+
+// MPI 4.1, section 9.1: what SplitType can split by, the hardware resource info tells.
+func TestHWResourceInfo(t *testing.T) {
+	info := mpi.GetHWResourceInfo()
+	if v, ok := info.Get("host"); !ok || v != "true" {
+		t.Errorf("host: %q, %v", v, ok)
+	}
+	for _, key := range []string{"package", "numanode", "l3cache", "core", "hwthread"} {
+		if v, ok := info.Get(key); !ok || v != "true" && v != "false" {
+			t.Errorf("%s: %q, %v", key, v, ok)
+		}
+	}
+	if v, _ := info.Get("hwthread"); (v == "true") != (len(sys.AllowedCPUs()) == 1) {
+		t.Errorf("bound to one hardware thread: %s, of %d", v, len(sys.AllowedCPUs()))
+	}
+}
