@@ -123,6 +123,12 @@ func lenOne(s *randomShape, _ int) int      { return s.n }
 func lenEach(s *randomShape, _ int) int     { return s.even.len }
 func lenOwnPart(s *randomShape, r int) int  { return s.uneven.counts[r] }
 func lenAllParts(s *randomShape, _ int) int { return s.uneven.len }
+func lenPacked(s *randomShape, _ int) (n int) {
+	for _, k := range s.uneven.counts {
+		n += k
+	}
+	return n
+}
 func lenToEach(s *randomShape, r int) int   { return s.sends[r].len }
 func lenFromEach(s *randomShape, r int) int { return s.gets[r].len }
 
@@ -247,8 +253,57 @@ func randomColls[T any]() []randomColl[T] {
 			},
 			start: func(a *args) *mpi.Request { return mpi.Iexscan(a.c, a.in, a.out, a.op) },
 			call:  func(a *args) error { return mpi.Exscan(a.c, a.in, a.out, a.op) },
+		}, {
+			name: "ReduceScatterBlock", reduces: true, in: lenEach, out: lenOne,
+			model: func(m *model) []T { return blockOf(m.fold(m.size), m.even, m.rank) },
+			start: func(a *args) *mpi.Request { return mpi.IreduceScatterBlock(a.c, a.in, a.out, a.op) },
+			call:  func(a *args) error { return mpi.ReduceScatterBlock(a.c, a.in, a.out, a.op) },
+		}, {
+			name: "ReduceScatter", reduces: true, in: lenPacked, out: lenOwnPart,
+			model: func(m *model) []T {
+				at := 0
+				for _, n := range m.uneven.counts[:m.rank] {
+					at += n
+				}
+				return m.fold(m.size)[at : at+m.uneven.counts[m.rank]]
+			},
+			start: func(a *args) *mpi.Request {
+				return mpi.IreduceScatter(a.c, a.in, a.out, a.uneven.counts, a.op)
+			},
+			call: func(a *args) error { return mpi.ReduceScatter(a.c, a.in, a.out, a.uneven.counts, a.op) },
+		}, {
+			name: "persistent Allreduce", reduces: true, in: lenOne, out: lenOne,
+			model: func(m *model) []T { return m.fold(m.size) },
+			start: func(a *args) *mpi.Request { return startNow(mpi.AllreduceInit(a.c, a.in, a.out, a.op)) },
+			call: func(a *args) error {
+				_, err := startNow(mpi.AllreduceInit(a.c, a.in, a.out, a.op)).Wait()
+				return err
+			},
+		}, {
+			name: "persistent Alltoallv", in: lenToEach, out: lenFromEach,
+			model: func(m *model) []T {
+				return m.place(m.gets[m.rank], func(r int) []T { return blockOf(m.in[r], m.sends[r], m.rank) })
+			},
+			start: func(a *args) *mpi.Request { return startNow(alltoallvInit(a)) },
+			call: func(a *args) error {
+				_, err := startNow(alltoallvInit(a)).Wait()
+				return err
+			},
 		},
 	}
+}
+
+// startNow starts a persistent request.
+func startNow(r *mpi.Request) *mpi.Request {
+	if err := r.Start(); err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func alltoallvInit[T any](a *collArgs[T]) *mpi.Request {
+	to, from := a.sends[a.rank], a.gets[a.rank]
+	return mpi.AlltoallvInit(a.c, a.in, to.counts, to.displs, a.out, from.counts, from.displs)
 }
 
 // collectivesOf makes operations of the table for one element type.
