@@ -1,25 +1,26 @@
 package coll
 
-// Where one algorithm hands over to the next, in bytes. These are starting points from the literature (Thakur, Rabenseifner and
-// Gropp, "Optimization of collective communication operations in MPICH", 2005) and are to be measured on our engine. Every rank
-// must use the same values.
+// Where one algorithm hands over to the next, in bytes: measured with 4 ranks on two cores over shared memory and TCP, 8 bytes to
+// 4 MB (docs/decisions/0019). Numbers of ranks, and what depends on more of them than that, are from the literature (Thakur,
+// Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005). Every rank must use the same values.
 var (
-	bcastScatterFrom     = 32 << 10  // whole message: binomial below
-	bcastChainFrom       = 4 << 20   // whole message: scatter-allgather below
+	bcastScatterFrom     = 128 << 10 // whole message: binomial below
+	bcastChainFrom       = 16 << 20  // whole message: scatter-allgather below
 	bcastScatterRanks    = 4         // ranks from which a scatter pays at all
-	reduceHalvingFrom    = 32 << 10  // whole vector: binomial below
-	allreduceHalvingFrom = 16 << 10  // whole vector: recursive doubling below
+	reduceHalvingFrom    = 8 << 20   // whole vector: binomial below
+	allreduceHalvingFrom = 256 << 10 // whole vector: recursive doubling below
 	allreduceRingFrom    = 512 << 10 // whole vector, commutative, ranks no power of two: Rabenseifner below
 	scanChainFrom        = 256 << 10 // whole vector: recursive doubling below
 	reduceScatterRing    = 512 << 10 // whole vector, commutative, ranks no power of two: recursive halving below
 	gatherLinearFrom     = 4 << 10   // one block: binomial below
-	allgatherRingFrom    = 80 << 10  // all blocks: recursive doubling or Bruck below
+	gatherLinearRanks    = 8         // ranks on one host, or each on another, up to which a root takes all blocks itself
+	allgatherRingFrom    = 8 << 20   // all blocks: recursive doubling or Bruck below
 	alltoallBruckTo      = 256       // one block: Bruck up to this, if there are many ranks
 	alltoallBruckRanks   = 8         // ranks from which Bruck pays
 	alltoallPairwiseFrom = 32 << 10  // one block: linear below
 )
 
-// Up to where leaders speak for their hosts, in bytes unless said. Reasoned from the costs, and to be measured as well. A message
+// Up to where leaders speak for their hosts, in bytes unless said. Reasoned from the costs: between hosts of one machine (FITMPI_CLIQUES) a message costs too little more to show them. A message
 // inside a host costs a small part of one between hosts, so while messages are short what counts is how many of them follow each
 // other between hosts, and how many each host has to take.
 //
@@ -114,6 +115,16 @@ func ChooseReduceScatter(size, bytes int, commutative bool) Algorithm {
 // ChooseGather chooses for one rank's block of bytes.
 func ChooseGather(size, bytes int, p *Places) Algorithm {
 	switch {
+	case p == nil && size <= gatherLinearRanks:
+		return Linear
+	default:
+		return chooseTree(size, bytes, p)
+	}
+}
+
+// chooseTree chooses how blocks get to a root or from there.
+func chooseTree(size, bytes int, p *Places) Algorithm {
+	switch {
 	case size <= 2 || bytes >= gatherLinearFrom:
 		return Linear
 	case p != nil && len(p.members) <= gatherTwoLevelHosts:
@@ -124,7 +135,7 @@ func ChooseGather(size, bytes int, p *Places) Algorithm {
 }
 
 // ChooseScatter chooses for one rank's block of bytes.
-func ChooseScatter(size, bytes int, p *Places) Algorithm { return ChooseGather(size, bytes, p) }
+func ChooseScatter(size, bytes int, p *Places) Algorithm { return chooseTree(size, bytes, p) }
 
 // ChooseAllgather chooses for one rank's block of bytes.
 func ChooseAllgather(size, bytes int, p *Places) Algorithm {

@@ -40,7 +40,7 @@ func testOnHosts(t *testing.T, name string, l hostLayout) {
 func TestLongOnHosts(t *testing.T) {
 	for v, low := range map[*int]int{
 		&bcastScatterFrom: 16, &bcastChainFrom: 200, &bcastScatterRanks: 3, &reduceHalvingFrom: 24, &allreduceHalvingFrom: 24,
-		&allreduceRingFrom: 200, &gatherLinearFrom: 4, &allgatherRingFrom: 60,
+		&allreduceRingFrom: 200, &gatherLinearFrom: 4, &gatherLinearRanks: 2, &allgatherRingFrom: 60,
 	} {
 		old := *v
 		*v = low
