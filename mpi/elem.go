@@ -13,8 +13,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/layout"
 )
 
-// elemClass is the kind of a message's elements as the frame header carries it: enough for a receiver of the other byte
-// order to convert plain numbers, and for any receiver to tell memory from serialised objects.
+// elemClass is the kind of a message's elements as the frame header carries it: enough for a receiver to tell memory from
+// serialised objects, and to name the kinds where they are compared.
 // The codes are part of the wire protocol; never renumber them.
 type elemClass uint8
 

@@ -81,7 +81,7 @@ const (
 	VerdictDuplicate
 	// VerdictClosed: the acceptor takes part in nothing more with this rank: it is finalizing, or holds the rank to have failed.
 	VerdictClosed
-	// VerdictByteOrder: the payloads of the two sides differ in byte order and the acceptor cannot convert. Handshake gives this verdict by itself.
+	// VerdictByteOrder: the two sides mean to use different byte orders for the payloads of the job. Handshake gives this verdict by itself.
 	VerdictByteOrder
 
 	maxVerdict = VerdictByteOrder

@@ -74,11 +74,8 @@ func (c *Core) abandonSelf(m *MSO, err error) {
 
 // clone is a copy of the payload of a send, in one piece.
 func (m *MSO) clone() []byte {
-	if m.Layout == nil {
-		return slices.Clone(m.Buf)
-	}
-	b := make([]byte, m.Layout.Len())
-	m.Layout.Pack(b, 0)
+	b := make([]byte, m.Size())
+	m.CopyTo(b)
 	return b
 }
 

@@ -37,7 +37,7 @@ func (s *Sink) Put(got int, b []byte) {
 
 // sinkOf is the sink of a part of the message that m receives: the n bytes from off on.
 func sinkOf(m *MSO, off, n int) Sink {
-	fit := max(min(n, m.size()-off), 0)
+	fit := max(min(n, m.Size()-off), 0)
 	s := Sink{Skip: n - fit, m: m, n: n}
 	if m.Layout != nil {
 		s.layout, s.at, s.fit = m.Layout, off, fit

@@ -111,7 +111,7 @@ func (m *MSO) allocate(n, most int) error {
 		m.Buf = m.Alloc(n)
 		return nil
 	})
-	if room := m.size(); err == nil && room < n {
+	if room := m.Size(); err == nil && room < n {
 		err = &TruncateError{Message: n, Buffer: room}
 	}
 	return err
@@ -130,7 +130,7 @@ func protect(f func() error) (err error) {
 
 // Finish takes note of a job that was run.
 func (c *Core) Finish(j *Job) {
-	if j.m != nil && j.err != nil && j.m.Err == nil && j.kind != jobFetch {
+	if j.m != nil && j.m.Err == nil && j.kind != jobFetch {
 		j.m.Err = j.err
 	}
 	switch j.kind {

@@ -19,8 +19,13 @@ type Layout interface {
 // library send buffer beyond what is on the stream.
 const packChunk = 64 << 10
 
-// Size is the number of bytes of a message that is to be sent.
-func (m *MSO) Size() int { return m.size() }
+// Size is the number of bytes of the message, of a receive the most that it takes.
+func (m *MSO) Size() int {
+	if m.Layout != nil {
+		return m.Layout.Len()
+	}
+	return len(m.Buf)
+}
 
 // CopyTo copies the message to dst, which is as long.
 func (m *MSO) CopyTo(dst []byte) {
@@ -29,14 +34,6 @@ func (m *MSO) CopyTo(dst []byte) {
 	} else {
 		copy(dst, m.Buf)
 	}
-}
-
-// size is the bytes of the message, of a receive the most that it takes.
-func (m *MSO) size() int {
-	if m.Layout != nil {
-		return m.Layout.Len()
-	}
-	return len(m.Buf)
 }
 
 // fill puts src where bytes from off on of a receive belong, as much as there is room for.
@@ -106,7 +103,7 @@ func copySelf(to, from *MSO) {
 		to.fill(0, from.Buf)
 		return
 	}
-	n := min(from.Layout.Len(), to.size())
+	n := min(from.Layout.Len(), to.Size())
 	if to.Layout == nil {
 		from.Layout.Pack(to.Buf[:n], 0)
 		return

@@ -259,7 +259,7 @@ func (c *Core) freeMSO(m *MSO) {
 }
 
 func (m *MSO) header(k wire.Kind) wire.Header {
-	h := wire.Header{Kind: k, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(m.size())}
+	h := wire.Header{Kind: k, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(m.Size())}
 	if m.Object {
 		h.Flags |= wire.FlagObject
 	}

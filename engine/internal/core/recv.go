@@ -104,7 +104,7 @@ func (c *Core) sendCTS(m *MSO) {
 		c.complete(m, p.why())
 		return
 	}
-	if m.total = min(m.Length, m.size()); m.ended { // abandoned while its memory was allocated
+	if m.total = min(m.Length, m.Size()); m.ended { // abandoned while its memory was allocated
 		m.total = 0
 	}
 	if m.fetch = m.fetch && m.total > 0 && m.Layout == nil; m.fetch {
@@ -127,7 +127,7 @@ func (c *Core) recvDone(m *MSO) {
 	c.stats.ReceivedMessages++
 	c.stats.ReceivedBytes += uint64(m.Length)
 	var err error
-	if n := m.size(); m.Length > n && m.Err == nil {
+	if n := m.Size(); m.Length > n && m.Err == nil {
 		err = &TruncateError{Message: m.Length, Buffer: n}
 	}
 	c.complete(m, err)

@@ -193,7 +193,7 @@ func (s *Schedule) link() {
 		st := &s.steps[i]
 		st.need = int32(len(st.after))
 		if st.mso != nil {
-			s.largest = max(s.largest, st.mso.size())
+			s.largest = max(s.largest, st.mso.Size())
 			st.mso.Reset()
 			st.mso.step = stepRef{s, int32(i)}
 		}
@@ -255,7 +255,7 @@ func (c *Core) stepDone(r stepRef, err error) {
 	if m := st.mso; st.kind == stepRecv && err == nil {
 		if st.from != nil {
 			*st.from = m.Buf
-		} else if n := m.size(); m.Length != n {
+		} else if n := m.Size(); m.Length != n {
 			err = &TruncateError{Message: m.Length, Buffer: n}
 		}
 	}

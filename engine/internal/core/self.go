@@ -6,14 +6,14 @@ package core
 func (c *Core) postSelf(m *MSO) (Job, bool) {
 	c.stats.SelfMessages++
 	if r := c.posted.match(key{m.Ctx, m.Peer, m.Tag}); r != nil {
-		r.fillFrom(m, m.size())
+		r.fillFrom(m, m.Size())
 		r.setState(Moving)
 		m.setState(Moving)
 		return Job{kind: jobSelf, m: r, from: m, most: c.cfg.MaxMessage}, true
 	}
 	u := c.newMSO(KindArrival)
 	u.Ctx, u.Peer, u.Tag, u.Elem, u.Object = m.Ctx, m.Peer, m.Tag, m.Elem, m.Object
-	u.Length, u.partner = m.size(), m
+	u.Length, u.partner = m.Size(), m
 	u.setState(Queued)
 	m.partner, m.id = u, c.ids.add(m)
 	m.setState(Offered)

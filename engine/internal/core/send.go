@@ -27,7 +27,7 @@ func (c *Core) Post(m *MSO) (Job, bool) {
 func (c *Core) postSend(m *MSO) (Job, bool) {
 	p := c.peers[m.Peer]
 	m.setState(Queued)
-	switch n := m.size(); {
+	switch n := m.Size(); {
 	case p.gone != nil:
 		c.sendDone(m, p.why())
 	case p.bye:
@@ -56,7 +56,7 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 		h.ID = m.id
 		m.setState(Offered)
 	}
-	n := m.size()
+	n := m.Size()
 	// A message without payload is all header: nothing would be written for an empty span on the stream.
 	if n == 0 || m.Layout != nil || n <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
 		c.putShort(p, &h, c.payload(m))
@@ -87,7 +87,7 @@ func (c *Core) sendRTS(p *Peer, m *MSO) {
 
 func (c *Core) count(p Protocol, m *MSO) {
 	c.stats.SentMessages[p]++
-	c.stats.SentBytes[p] += uint64(m.size())
+	c.stats.SentBytes[p] += uint64(m.Size())
 }
 
 // Reserve takes n bytes of the library send buffer for a standard send: the
@@ -155,7 +155,7 @@ func (c *Core) onCTS(p *Peer, h *wire.Header) error {
 	if m == nil || m.Peer != p.ID || m.State() != Offered || m.wants != 0 {
 		return &ProtocolError{p.ID, "CTS for no message of ours"}
 	}
-	if h.Length > uint64(m.size()) {
+	if h.Length > uint64(m.Size()) {
 		return &ProtocolError{p.ID, "CTS for more than the message"}
 	}
 	if m.total = int(h.Length); m.total == 0 {
