@@ -52,7 +52,7 @@ var rooms = []room{
 		why: "internal/topo is arithmetic: all ranks get the same from it without a word to each other"},
 	{pkgs: "internal/boot", ours: []string{"internal/sys"},
 		why: "internal/boot is a rank's view of its launcher: it serves both sides, so it knows neither MPI nor the engine"},
-	{pkgs: "internal/launch", ours: []string{"internal/boot", "internal/shm", "internal/sys"},
+	{pkgs: "internal/launch", ours: []string{"internal/boot", "internal/hosts", "internal/shm", "internal/sys"},
 		why: "internal/launch starts any program: ranks speak to it through internal/boot, and it knows neither MPI nor the engine"},
 	{pkgs: "engine/internal/core", ours: []string{"buffer", "internal/wire"}, banned: blocking,
 		why: "the core is a state machine without goroutine, lock, clock or system call: its driver has those, golden scenarios have none"},
