@@ -12,13 +12,14 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == launch.GuardArg {
-		launch.GuardMain(os.Stdin)
+	if len(os.Args) == 2 && os.Args[1] == crew.GuardArg {
+		crew.GuardMain(os.Stdin)
 		return
 	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -45,13 +46,13 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
 
-	guard, err := launch.StartGuard()
+	guard, err := crew.StartGuard()
 	if err != nil && o.verbose {
 		fmt.Fprintf(stderr, "fitrun: %v; going on without\n", err)
 	}
 	defer guard.Close()
 	if prog.Package != "" {
-		dir, err := launch.TempDir()
+		dir, err := crew.TempDir()
 		if err != nil {
 			return fail(stderr, err)
 		}
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 }
 
 // start plans the job and runs it.
-func start(ctx context.Context, o options, prog launch.Program, guard *launch.Guard, signals <-chan os.Signal,
+func start(ctx context.Context, o options, prog launch.Program, guard *crew.Guard, signals <-chan os.Signal,
 	stdin *os.File, stdout, stderr io.Writer) int {
 	req := o.request(os.Environ())
 	req.Apps[0].Program, req.Cores, req.CPUs = prog, allowedCores(), sys.AllowedCPUs()

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
 const (
@@ -24,11 +26,11 @@ const (
 type lines struct {
 	// immutable after construction
 	c      *console
-	w      io.Writer // where the console shows them
-	tag    string    // put before each line; "" for none
-	raw    bool      // pass everything through at once: the only rank, untagged
-	prompt bool      // show an unfinished line after idleAfter: rank 0 before a terminal
-	tail   *tail     // remembers the last lines, or nil
+	w      io.Writer  // where the console shows them
+	tag    string     // put before each line; "" for none
+	raw    bool       // pass everything through at once: the only rank, untagged
+	prompt bool       // show an unfinished line after idleAfter: rank 0 before a terminal
+	tail   *crew.Tail // remembers the last lines, or nil
 
 	buf []byte // the line so far, as far as it is not shown; no newline in it
 }
@@ -36,7 +38,7 @@ type lines struct {
 // feed takes what the rank wrote.
 func (l *lines) feed(p []byte) {
 	if l.tail != nil {
-		l.tail.feed(p)
+		l.tail.Feed(p)
 	}
 	if l.raw {
 		l.c.pass(l, p)
@@ -93,7 +95,7 @@ func (l *lines) tagged(text []byte, continuing bool) []byte {
 
 // copyFrom reads f to its end. draining is set when the job is over and every process that should hold the other end
 // of f is dead; then silence ends it too.
-func (l *lines) copyFrom(f *os.File, draining *atomic.Bool) {
+func (l *lines) copyFrom(f crew.Source, draining *atomic.Bool) {
 	defer l.finish()
 	chunk := make([]byte, 32<<10)
 	for {

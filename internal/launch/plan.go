@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/hosts"
 )
 
@@ -227,6 +228,22 @@ func (p *planner) addInfos() error {
 		p.procs[proc.site]++
 	}
 	return nil
+}
+
+// crewPlan is the part of job that is for the crew of a site.
+func (j *Job) crewPlan(at int) crew.Plan {
+	plan := crew.Plan{Transport: j.Transport}
+	for _, p := range j.Processes {
+		if p.site != at {
+			continue
+		}
+		c := crew.Process{Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Bound: p.Bound, Stdin: p.Ranks[0] == 0}
+		for _, r := range p.Ranks {
+			c.Ranks = append(c.Ranks, j.Ranks[r].Info)
+		}
+		plan.Processes = append(plan.Processes, c)
+	}
+	return plan
 }
 
 func coresPerRank(cores, ranks int) int { return max(1, cores/max(ranks, 1)) }

@@ -1,0 +1,77 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
+)
+
+// ear hears what happens on one site and passes it to the loop. It is the leader of the site's crew.
+type ear struct {
+	x    *runner
+	site int
+}
+
+func (e *ear) Started(proc, pid int) {
+	i := e.x.procs[e.site][proc]
+	e.x.post(func(now time.Time) { e.x.sup.started(now, i, pid) })
+}
+
+func (e *ear) NotStarted(proc int, err error) {
+	i := e.x.procs[e.site][proc]
+	e.x.post(func(now time.Time) { e.x.sup.notStarted(now, i, err) })
+}
+
+func (e *ear) Noticed(rank int, n boot.Notice) {
+	e.x.post(func(now time.Time) { e.x.sup.noticed(now, rank, n) })
+}
+
+func (e *ear) LinkBroken(rank int, err error) {
+	e.x.post(func(now time.Time) { e.x.sup.linkBroken(now, rank, err) })
+}
+
+func (e *ear) Exited(proc int, exit crew.Exit) {
+	i := e.x.procs[e.site][proc]
+	e.x.post(func(now time.Time) { e.x.sup.exited(now, i, exit) })
+}
+
+func (e *ear) Show(proc int, s crew.Stream, from crew.Source, last *crew.Tail) <-chan struct{} {
+	x, i := e.x, e.x.procs[e.site][proc]
+	c, to := x.out, x.cfg.Stdout
+	if s == crew.Stderr {
+		c, to = x.err, x.cfg.Stderr
+	}
+	return x.show(i, from, c, to, last)
+}
+
+// show starts the reader of one stream of process i. The result is closed at the end of the stream.
+func (x *runner) show(i int, from crew.Source, c *console, to io.Writer, last *crew.Tail) <-chan struct{} {
+	l := &lines{
+		c: c, w: to, tag: x.tagOf(i), tail: last,
+		raw:    len(x.job.Processes) == 1 && !x.cfg.Tag,
+		prompt: i == 0 && !x.cfg.Tag && isTerminal(to),
+	}
+	x.mu.Lock()
+	x.streams = append(x.streams, from)
+	x.mu.Unlock()
+	done := make(chan struct{})
+	x.readers.Go(func() { // ends with the stream, or when draining and silent
+		defer close(done)
+		defer from.Close()
+		l.copyFrom(from, &x.draining)
+	})
+	return done
+}
+
+// tagOf is what is put before each line of process i: its rank, or the first and the last of them.
+func (x *runner) tagOf(i int) string {
+	if !x.cfg.Tag {
+		return ""
+	}
+	return fmt.Sprintf("[%s] ", intervals(x.job.Processes[i].Ranks))
+}
