@@ -56,6 +56,8 @@ var rooms = []room{
 		why: "internal/hosts reads what it is given and divides ranks: it asks neither this machine nor the network"},
 	{pkgs: "internal/crew", ours: []string{"internal/boot", "internal/shm", "internal/sys"},
 		why: "internal/crew runs any program on this host: ranks speak to it through internal/boot, and who leads it is not its concern"},
+	{pkgs: "internal/agent", ours: []string{"internal/boot", "internal/crew", "internal/secure", "internal/sys"},
+		why: "internal/agent leads a crew for a fitrun elsewhere: which hosts, ranks and programs a job has is for internal/launch to say"},
 	{pkgs: "internal/launch", ours: []string{"internal/agent", "internal/boot", "internal/crew", "internal/hosts", "internal/sys"},
 		why: "internal/launch starts any program: ranks speak to it through internal/boot, and it knows neither MPI nor the engine"},
 	{pkgs: "engine/internal/core", ours: []string{"buffer", "internal/wire"}, banned: blocking,

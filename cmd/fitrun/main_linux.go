@@ -8,10 +8,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -21,6 +21,9 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == crew.GuardArg {
 		crew.GuardMain(os.Stdin)
 		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == agent.Arg {
+		os.Exit(agent.Main(os.Args[2:]))
 	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -69,7 +72,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 func start(ctx context.Context, o options, prog launch.Program, guard *crew.Guard, signals <-chan os.Signal,
 	stdin *os.File, stdout, stderr io.Writer) int {
 	req := o.request(os.Environ())
-	req.Apps[0].Program, req.Cores, req.CPUs = prog, allowedCores(), sys.AllowedCPUs()
+	req.Apps[0].Program, req.Cores, req.CPUs = prog, sys.AllowedCores(), sys.AllowedCPUs()
 	adopted := sys.AdoptOrphans() == nil // else only process groups are cleaned up
 	return launch.Execute(ctx, req, launch.Config{
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, Signals: signals,
@@ -125,13 +128,6 @@ func stopSignals() []os.Signal {
 		}
 	}
 	return sigs
-}
-
-// allowedCores is the number of cores that this process may use: its affinity mask and its cgroup's limit, as the Go
-// runtime sees them, but regardless of a GOMAXPROCS that is meant for the ranks.
-func allowedCores() int {
-	runtime.SetDefaultGOMAXPROCS()
-	return runtime.GOMAXPROCS(0)
 }
 
 // absDir checks a directory for --wdir.

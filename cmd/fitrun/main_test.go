@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 )
@@ -68,7 +69,7 @@ func TestScript(t *testing.T) {
 			if cond != "cores>1" {
 				return false, fmt.Errorf("unknown condition %s", cond)
 			}
-			return allowedCores() > 1, nil
+			return sys.AllowedCores() > 1, nil
 		},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPATH", "GOROOT"} {

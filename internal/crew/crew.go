@@ -185,7 +185,7 @@ func (c *Crew) watch(i int, p *process) {
 			patience.Reset(0)
 		}
 	}
-	e.Last, e.Cause = last.read()
+	e.Last, e.Cause = last.Lines()
 	c.to.Exited(i, e)
 	for _, l := range p.links {
 		l.Close()
@@ -292,7 +292,10 @@ func (c *Crew) process(proc int) *process {
 
 func (c *Crew) link(rank int) *boot.Link {
 	at, ok := c.at[rank]
-	if p := c.process(at.proc); ok && p != nil {
+	if !ok {
+		return nil
+	}
+	if p := c.process(at.proc); p != nil {
 		return p.links[at.k]
 	}
 	return nil

@@ -53,8 +53,8 @@ func (t *Tail) endLineLocked() {
 	}
 }
 
-// read returns the last lines, the unfinished one included, and the cause.
-func (t *Tail) read() (last []string, cause string) {
+// Lines returns the last lines, the unfinished one included, and the cause.
+func (t *Tail) Lines() (last []string, cause string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.line) > 0 {

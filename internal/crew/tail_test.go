@@ -15,7 +15,7 @@ func TestTail(t *testing.T) {
 	}
 	tl.Feed([]byte("panic: bo"))
 	tl.Feed([]byte("om\r\n" + strings.Repeat("w", 2*tailWidth)))
-	last, cause := tl.read()
+	last, cause := tl.Lines()
 	if len(last) != tailLines || last[0] != "line 7" || last[8] != "panic: boom" || len(last[9]) != tailWidth {
 		t.Errorf("last lines %q", last)
 	}

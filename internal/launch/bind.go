@@ -65,3 +65,13 @@ func (j *Job) Bindings() []string {
 	}
 	return lines
 }
+
+// showBindings says where each process runs, if that was asked for.
+func (j *Job) showBindings(cfg Config) {
+	if !cfg.Bindings {
+		return
+	}
+	for _, line := range j.Bindings() {
+		fmt.Fprintf(cfg.Stderr, "fitrun: %s\n", line)
+	}
+}

@@ -5,6 +5,7 @@ package launch
 import (
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
@@ -13,12 +14,14 @@ import (
 
 // ear hears what happens on one site and passes it to the loop. It is the leader of the site's crew.
 type ear struct {
-	x    *runner
-	site int
+	x        *runner
+	site     int
+	draining *atomic.Bool // as of lines.copyFrom; nil is the runner's, which is for streams of this machine
 }
 
 func (e *ear) Started(proc, pid int) {
 	i := e.x.procs[e.site][proc]
+	e.x.startedRanks.Add(int64(len(e.x.job.Processes[i].Ranks)))
 	e.x.post(func(now time.Time) { e.x.sup.started(now, i, pid) })
 }
 
@@ -46,24 +49,42 @@ func (e *ear) Show(proc int, s crew.Stream, from crew.Source, last *crew.Tail) <
 	if s == crew.Stderr {
 		c, to = x.err, x.cfg.Stderr
 	}
-	return x.show(i, from, c, to, last)
+	if e.draining != nil { // its host says when a stream ends
+		return x.show(i, from, c, to, last, e.draining)
+	}
+	x.mu.Lock()
+	x.streams = append(x.streams, from)
+	x.mu.Unlock()
+	return x.show(i, from, c, to, last, &x.draining)
+}
+
+// Counted implements agent.Leader.
+func (e *ear) Counted() { e.x.post(func(now time.Time) { e.x.sup.tick(now) }) }
+
+// Say implements agent.Leader.
+func (e *ear) Say(text string) {
+	if e.x.cfg.Verbose {
+		e.x.post(func(time.Time) { e.x.say(text) })
+	}
+}
+
+// Lost implements agent.Leader.
+func (e *ear) Lost(err error) {
+	e.x.post(func(now time.Time) { e.x.sup.hostLost(now, e.x.procs[e.site], err.Error()) })
 }
 
 // show starts the reader of one stream of process i. The result is closed at the end of the stream.
-func (x *runner) show(i int, from crew.Source, c *console, to io.Writer, last *crew.Tail) <-chan struct{} {
+func (x *runner) show(i int, from crew.Source, c *console, to io.Writer, last *crew.Tail, draining *atomic.Bool) <-chan struct{} {
 	l := &lines{
 		c: c, w: to, tag: x.tagOf(i), tail: last,
 		raw:    len(x.job.Processes) == 1 && !x.cfg.Tag,
 		prompt: i == 0 && !x.cfg.Tag && isTerminal(to),
 	}
-	x.mu.Lock()
-	x.streams = append(x.streams, from)
-	x.mu.Unlock()
 	done := make(chan struct{})
 	x.readers.Go(func() { // ends with the stream, or when draining and silent
 		defer close(done)
 		defer from.Close()
-		l.copyFrom(from, &x.draining)
+		l.copyFrom(from, draining)
 	})
 	return done
 }

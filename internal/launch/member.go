@@ -4,6 +4,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -236,13 +237,42 @@ func (s *supervisor) failEarly(now time.Time, r int) {
 	s.fail(now, []int{r}, "exited with code 0 without mpi.Init, in which other ranks wait for it", nil)
 }
 
+// hostLost is called when nothing more will be heard of procs, all of one host; why names that.
+func (s *supervisor) hostLost(now time.Time, procs []int, why string) {
+	var ranks []int
+	for _, p := range procs {
+		for _, r := range s.job.Processes[p].Ranks {
+			if s.members[r].state != memberOver {
+				ranks = append(ranks, r)
+				s.setMember(r, memberOver)
+			}
+		}
+	}
+	if len(ranks) == 0 {
+		return
+	}
+	slices.Sort(ranks)
+	if s.state == jobRunning {
+		s.setCode(ranks, ExitError)
+		s.failAs(now, ranks, fmt.Sprintf("%s; with it %s", why, rankList(ranks)), nil)
+	}
+	s.maybeOver(now)
+}
+
 // fail ends the job because of ranks, all of one process. Only the first failure is reported; their code must be set
 // already.
 func (s *supervisor) fail(now time.Time, ranks []int, what string, last []string) {
 	if s.state != jobRunning {
 		return
 	}
-	text := s.names(ranks) + " " + what
+	s.failAs(now, ranks, s.names(ranks)+" "+what, last)
+}
+
+// failAs is fail with all of the text.
+func (s *supervisor) failAs(now time.Time, ranks []int, text string, last []string) {
+	if s.state != jobRunning {
+		return
+	}
 	shown := text + "; the job was ended"
 	if len(last) > 0 {
 		shown += ". Its last lines on stderr:\n  " + strings.Join(last, "\n  ")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/hosts"
@@ -106,6 +107,7 @@ type site struct {
 	cores int    // that the job may use
 	cpus  []int  // the processors that processes there may run on, ascending; more than cores under a cgroup's limit
 	env   []string
+	apps  []agent.Found // by app: its program and directory there; nil where they are as the request has them
 }
 
 // Plan lays out the ranks of r on this machine. Preconditions:
@@ -159,8 +161,12 @@ func (p *planner) divide() {
 			if !ok || len(p.job.Processes[i].Ranks) >= max(p.r.PerProcess, 1) {
 				i = len(p.job.Processes)
 				open[g] = i
+				path, dir := app.Program.Path, app.Dir
+				if apps := p.sites[g.site].apps; apps != nil {
+					path, dir = apps[a].Path, apps[a].Dir
+				}
 				p.job.Processes = append(p.job.Processes, Process{
-					Host: p.sites[g.site].name, Path: app.Program.Path, Args: app.Args, Dir: app.Dir, site: g.site, app: a,
+					Host: p.sites[g.site].name, Path: path, Args: app.Args, Dir: dir, site: g.site, app: a,
 				})
 			}
 			proc := &p.job.Processes[i]

@@ -37,23 +37,26 @@ type Config struct {
 // runner drives a supervisor and is its hands.
 type runner struct {
 	// immutable after newRunner
-	job   *Job
-	cfg   Config
-	inbox chan func(now time.Time) // what happened, for the loop to tell the supervisor
-	donec chan struct{}            // closed when the loop is over: nobody listens to inbox any more
-	out   *console                 // of stdout
-	err   *console                 // of stderr; out itself if both are one file
-	voice chan string              // messages of fitrun for its speaker
-	procs [][]int                  // by site, and by process of it: index in job.Processes
-	hosts []host                   // by site; set before the first process starts
+	job      *Job
+	cfg      Config
+	inbox    chan func(now time.Time) // what happened, for the loop to tell the supervisor
+	donec    chan struct{}            // closed when the loop is over: nobody listens to inbox any more
+	out      *console                 // of stdout
+	err      *console                 // of stderr; out itself if both are one file
+	voice    chan string              // messages of fitrun for its speaker
+	procs    [][]int                  // by site, and by process of it: index in job.Processes
+	hosts    []host                   // by site; set before the first process starts
+	progress *progress                // of the launch, nil if nobody is told
+	spared   []int                    // children that are no part of the job
 
 	sup *supervisor // owned by the loop
 
-	draining atomic.Bool    // every process of the job is dead
-	readers  sync.WaitGroup // of ranks' output
+	draining     atomic.Bool    // every process of the job is dead
+	startedRanks atomic.Int64   // how many were started
+	readers      sync.WaitGroup // of ranks' output
 
 	mu      sync.Mutex
-	streams []crew.Source // all output of ranks; guarded by mu
+	streams []crew.Source // the output of ranks of this machine; guarded by mu
 }
 
 // host is the ranks of one host, wherever that is. No method but Wait blocks. Procs are counted in each host.
@@ -80,6 +83,9 @@ func Execute(ctx context.Context, r Request, cfg Config) int {
 	if cfg.Stderr == nil {
 		cfg.Stderr = io.Discard
 	}
+	if r.Hosts != nil {
+		return executeAcross(ctx, r, cfg)
+	}
 	job, err := Plan(r)
 	if err != nil {
 		fmt.Fprintf(cfg.Stderr, "fitrun: %v\n", err)
@@ -89,11 +95,7 @@ func Execute(ctx context.Context, r Request, cfg Config) int {
 		fmt.Fprintf(cfg.Stderr, "fitrun: %d rank(s) of %s in %d process(es), %d of %d core(s) each\n",
 			len(job.Ranks), r.Apps[0].Program.Path, len(job.Processes), job.Ranks[0].Cores, r.Cores)
 	}
-	if cfg.Bindings {
-		for _, line := range job.Bindings() {
-			fmt.Fprintf(cfg.Stderr, "fitrun: %s\n", line)
-		}
-	}
+	job.showBindings(cfg)
 	return Run(ctx, job, cfg)
 }
 
@@ -199,11 +201,12 @@ func (x *runner) post(happened func(now time.Time)) {
 
 // finish ends what is left when no rank runs any more: stray processes, output not yet shown, goroutines.
 func (x *runner) finish(speaker *sync.WaitGroup) {
+	x.progress.stop()
 	for _, h := range x.hosts {
 		h.Finish()
 	}
 	if x.cfg.AdoptedOrphans {
-		crew.SweepOrphans(x.cfg.Guard.PID())
+		crew.SweepOrphans(append(x.spared, x.cfg.Guard.PID())...)
 	}
 	x.hush()
 	close(x.voice)
@@ -219,7 +222,7 @@ func (x *runner) finish(speaker *sync.WaitGroup) {
 	x.awaitOutput(shown)
 }
 
-// hush makes silence end every stream: all processes that should hold the other end are dead.
+// hush makes silence end every stream of this machine: all processes that should hold the other end are dead.
 func (x *runner) hush() {
 	x.draining.Store(true)
 	x.mu.Lock()

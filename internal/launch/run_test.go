@@ -27,6 +27,11 @@ func rankMain(act string) {
 		os.Exit(99)
 	}
 	switch act {
+	case "where":
+		i := s.Info()
+		fmt.Printf("rank %d of %d on %s: local %d of %d, remote %v\n",
+			i.Rank, i.Size, os.Getenv("FAKE_HOST"), i.LocalRank, i.LocalSize, i.Net.Remote)
+		err = errors.Join(s.Finalizing(context.Background()), s.Close())
 	case "end":
 		err = errors.Join(s.Finalizing(context.Background()), s.Close())
 	case "wait":
