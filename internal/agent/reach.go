@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -153,11 +154,11 @@ func (b *branch) greet(r *bufio.Reader, binary func(arch string) (Binary, error)
 		return frame{}, err
 	}
 	if system != "Linux" {
-		return frame{}, refusal{fmt.Errorf("it runs %s; fitrun is for Linux", system)}
+		return frame{}, fmt.Errorf("it runs %s; fitrun is for Linux", system)
 	}
 	bin, err := binary(ArchOf(machine))
 	if err != nil {
-		return frame{}, refusal{err}
+		return frame{}, err
 	}
 	if _, err := fmt.Fprintf(b.in, "%s %d %v\n", bin.Sum, bin.Size, silence); err != nil {
 		return frame{}, err
@@ -183,7 +184,7 @@ func (b *branch) greet(r *bufio.Reader, binary func(arch string) (Binary, error)
 func (b *branch) upload(bin Binary) error {
 	f, err := os.Open(bin.Path)
 	if err != nil {
-		return refusal{err}
+		return err
 	}
 	defer f.Close()
 	_, err = io.CopyN(b.in, f, bin.Size)
@@ -202,18 +203,18 @@ func readMarker(r *bufio.Reader) (system, machine string, err error) {
 		}
 		noise += len(line)
 	}
-	return "", "", refusal{fmt.Errorf("its login shell says more than %d bytes, and not what it was asked", maxNoise)}
+	return "", "", fmt.Errorf("its login shell says more than %d bytes, and not what it was asked", maxNoise)
 }
 
-// refusal is an error that says everything, whatever the command has said.
-type refusal struct{ error }
-
-// explain is why the host was not reached, or lost: what the command said last, if it did.
+// explain is why the host was not reached, or lost: what the command said last, if err is no more than the end of the
+// conversation. ctx is that of reaching, nil when that is over.
 func (b *branch) explain(ctx context.Context, err error) error {
-	if _, ok := errors.AsType[refusal](err); ok {
+	isLate := ctx != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
+	isEnd := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
+	if !isLate && !isEnd {
 		return err
 	}
-	if ctx == nil || ctx.Err() == nil { // it has closed its output, so it is about to end: then it has said everything
+	if !isLate { // the command has closed its output, so it is about to end, and then has said everything
 		select {
 		case <-b.exited:
 		case <-time.After(exitGrace):
@@ -221,9 +222,9 @@ func (b *branch) explain(ctx context.Context, err error) error {
 	}
 	last := b.lastSaid()
 	switch {
-	case ctx != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && last != "":
+	case isLate && last != "":
 		return fmt.Errorf("not reached in time: %s", last)
-	case ctx != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case isLate:
 		return errors.New("not reached in time")
 	case last != "":
 		return errors.New(last)
@@ -231,14 +232,11 @@ func (b *branch) explain(ctx context.Context, err error) error {
 	select {
 	case <-b.exited:
 		if e, ok := errors.AsType[*exec.ExitError](b.end); ok {
-			return fmt.Errorf("%s ended with %v", b.cmd.Args[0], e)
+			return fmt.Errorf("%s ended with %v", filepath.Base(b.cmd.Args[0]), e)
 		}
 	default:
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) {
-		return errors.New("the connection ended")
-	}
-	return err
+	return errors.New("the connection ended")
 }
 
 // lastSaid is the last line that is not empty of what the command said on stderr.

@@ -67,12 +67,12 @@ func (n *node) reachGroup(ctx context.Context, group []Target) error {
 	if when, ok := ctx.Deadline(); ok {
 		left = time.Until(when)
 	}
-	facts.host = uint32(b.target.Host)
-	n.up(facts)
-	b.conn.begin(func(f frame) error { return n.fromBelow(b, f) }, func(err error) { n.lost(b, err) })
 	b.conn.send(pack(kindHello, b.target.Host, hello{
 		Host: b.target.Host, Silence: n.silence, Below: b.behind, Way: n.way, FanOut: n.fanOut, Timeout: left,
 	}))
+	facts.host = uint32(b.target.Host)
+	n.up(facts) // what follows from it comes after the greeting
+	b.conn.begin(func(f frame) error { return n.fromBelow(b, f) }, func(err error) { n.lost(b, err) })
 	return nil
 }
 

@@ -4,11 +4,17 @@ package launch
 
 import (
 	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fitmpi/fitmpi/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -86,5 +92,168 @@ func TestAcrossHosts(t *testing.T) {
 	}
 	if code != 0 || said != "" || !slices.Equal(lines, want) {
 		t.Errorf("exit code %d\n%s\n%s", code, out, said)
+	}
+}
+
+func TestAcrossHostsAndHere(t *testing.T) {
+	r := fakeHosts(t, "where", "localhost", "b", "localhost")
+	r.Env = append(r.Env, "FAKE_HOST=here")
+	code, out, said := execute(t, r, Config{Tag: true})
+	if code != 0 || said != "" || !strings.Contains(out, "[2] rank 2 of 3 on here: local 1 of 2") || !strings.Contains(out, "[1] rank 1 of 3 on b: local 0 of 1") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, said)
+	}
+}
+
+// A failure on another host is told as one of this machine is.
+func TestAcrossFailures(t *testing.T) {
+	for _, tc := range []struct {
+		act  string
+		code int
+		said string
+	}{
+		{"exit 1", 3, `^fitrun: rank 1 \(pid \d+ on b\) exited with code 3; the job was ended. Its last lines on stderr:\n  last words\n$`},
+		{"kill 1", 1, `^fitrun: host b: ssh ended with signal: killed; with it rank 1; the job was ended\n$`},
+		{"stop 1", 1, `^fitrun: host b: nothing was heard from it for 1s; with it rank 1; the job was ended\n$`},
+		{"consequence", 137, `^fitrun: rank 1 \(pid \d+ on b\) was killed by signal 9 \(killed\); the job was ended\n$`},
+	} {
+		t.Run(tc.act, func(t *testing.T) {
+			r := fakeHosts(t, tc.act, "a", "b")
+			r.Silence = 20 * time.Second
+			if tc.act == "stop 1" {
+				r.Silence = time.Second
+			}
+			fifo := filepath.Join(t.TempDir(), "fifo")
+			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r.Apps[0].Set = append(r.Apps[0].Set, "LAUNCH_TEST_FIFO="+fifo)
+			code, _, said := execute(t, r, Config{})
+			said = regexp.MustCompile(`(?m)^(lost fitrun|waiting).*\n|^last words\n`).ReplaceAllString(said, "")
+			if code != tc.code || !regexp.MustCompile(tc.said).MatchString(said) {
+				t.Errorf("exit code %d, it said %q", code, said)
+			}
+		})
+	}
+}
+
+// A host that cannot be reached is named with what ssh says, and no rank runs anywhere.
+func TestHostNotReached(t *testing.T) {
+	for _, tc := range []struct{ host, said string }{
+		{"down", "fitrun: host down: ssh: connect to host down port 22: Connection refused; no rank was started\n"},
+		{"mute", "fitrun: host mute: not reached in time; no rank was started\n"},
+	} {
+		r := fakeHosts(t, "where", "a", tc.host)
+		r.LaunchTimeout = time.Second
+		if code, out, said := execute(t, r, Config{}); code != ExitError || out != "" || said != tc.said {
+			t.Errorf("exit code %d\n%s\n%s", code, out, said)
+		}
+	}
+}
+
+func TestAcrossStdin(t *testing.T) {
+	in, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	text := strings.Repeat("all of it comes, in order\n", 40000)
+	if _, err := in.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	in.Seek(0, 0)
+	if code, out, said := execute(t, fakeHosts(t, "cat", "a", "b"), Config{Stdin: in}); code != 0 || out != text {
+		t.Errorf("exit code %d, %d of %d bytes came back: %s", code, len(out), len(text), said)
+	}
+	if code, out, said := execute(t, fakeHosts(t, "cat", "a", "b"), Config{}); code != 0 || out != "" {
+		t.Errorf("without: exit code %d, %q, %s", code, out, said)
+	}
+}
+
+func TestSecretStaysSecret(t *testing.T) {
+	if code, out, said := execute(t, fakeHosts(t, "secret", "a", "b"), Config{}); code != 0 || out != "" {
+		t.Errorf("exit code %d, %q, %s", code, out, said)
+	}
+}
+
+// Hosts are reached through others where they are many; what goes wrong behind one is told as elsewhere.
+func TestTree(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	r := fakeHosts(t, "where", names...)
+	r.FanOut = 2
+	code, out, said := execute(t, r, Config{Tag: true})
+	if code != 0 || said != "" || strings.Count(out, "\n") != len(names) || !strings.Contains(out, "[6] rank 6 of 7 on g") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, said)
+	}
+	r = fakeHosts(t, "where", "a", "b", "c", "down", "e")
+	r.FanOut = 2
+	if code, _, said := execute(t, r, Config{}); code != ExitError || said != "fitrun: host down: ssh: connect to host down port 22: Connection refused; no rank was started\n" {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+	r = fakeHosts(t, "kill 3", "a", "b", "c", "d")
+	r.FanOut = 1
+	if code, _, said := execute(t, r, Config{}); code != ExitError || !strings.Contains(said, "fitrun: host d: ssh ended with signal: killed; with it rank 3;") {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+}
+
+// Who does not read the output holds up those who write it, and nobody else: the failure of another rank is heard.
+func TestSlowReader(t *testing.T) {
+	r := fakeHosts(t, "flood", "a", "b", "c")
+	heard := make(chan struct{})
+	var said watchedWriter
+	said.seenc, said.want = heard, 1
+	code := Execute(t.Context(), r, Config{Stdout: stuckWriter{heard}, Stderr: &said})
+	if code != 4 || !strings.Contains(said.b.String(), "exited with code 4") {
+		t.Errorf("exit code %d, it said %q", code, said.b.String())
+	}
+}
+
+// stuckWriter takes nothing until the channel is closed.
+type stuckWriter struct{ until <-chan struct{} }
+
+func (w stuckWriter) Write(p []byte) (int, error) {
+	<-w.until
+	return len(p), nil
+}
+
+// A binary of another architecture is refused, and both are named.
+func TestForeignBinary(t *testing.T) {
+	r := fakeHosts(t, "where", "a")
+	b, err := os.ReadFile(r.Apps[0].Program.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const machine = 18 // offset in an ELF header
+	binary.NativeEndian.PutUint16(b[machine:], uint16(elf.EM_RISCV))
+	r.Apps[0].Program = Program{Name: "./foreign", Path: filepath.Join(t.TempDir(), "foreign")}
+	if err := os.WriteFile(r.Apps[0].Program.Path, b, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	code, _, said := execute(t, r, Config{})
+	if want := "fitrun: host a: ./foreign is built for riscv64, and this host is " + runtime.GOARCH + ";"; code != ExitError || !strings.HasPrefix(said, want) {
+		t.Errorf("exit code %d, it said %q, want %q", code, said, want)
+	}
+}
+
+// fitrun is copied to a host once.
+func TestCopiedOnce(t *testing.T) {
+	r := fakeHosts(t, "where", "a")
+	var first os.FileInfo
+	for range 2 {
+		if code, _, said := execute(t, r, Config{}); code != 0 {
+			t.Fatalf("exit code %d, it said %q", code, said)
+		}
+		copies, err := filepath.Glob(filepath.Join(os.Getenv("FAKE_HOMES"), "a/.cache/fitmpi/*/*"))
+		if err != nil || len(copies) != 1 || filepath.Base(copies[0]) != "fitrun" {
+			t.Fatalf("copies %q, %v; want one", copies, err)
+		}
+		st, err := os.Stat(copies[0])
+		if err != nil || st.Mode().Perm() != 0o700 {
+			t.Fatalf("%v %v", st.Mode(), err)
+		}
+		if first != nil && (!os.SameFile(first, st) || !first.ModTime().Equal(st.ModTime())) {
+			t.Error("it was copied again")
+		}
+		first = st
 	}
 }
