@@ -20,6 +20,8 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == crew.GuardArg:
 		crew.GuardMain(os.Stdin)
 		return
+	case os.Getenv(fitrunVariable) != "":
+		os.Exit(fitrunMain(os.Getenv(fitrunVariable)))
 	case os.Getenv("LAUNCH_TEST_RANK") != "":
 		rankMain(os.Getenv("LAUNCH_TEST_RANK"))
 		return
