@@ -68,24 +68,11 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 func start(ctx context.Context, o options, prog launch.Program, guard *launch.Guard, signals <-chan os.Signal,
 	stdin *os.File, stdout, stderr io.Writer) int {
 	req := o.request(os.Environ())
-	req.Path, req.Cores, req.CPUs = prog.Path, allowedCores(), sys.AllowedCPUs()
-	job, err := launch.Plan(req)
-	if err != nil {
-		return refuse(stderr, err)
-	}
-	if o.verbose {
-		fmt.Fprintf(stderr, "fitrun: %d rank(s) of %s in %d process(es), %d of %d core(s) each\n",
-			req.Ranks, req.Path, len(job.Processes), job.Ranks[0].Cores, req.Cores)
-	}
-	if o.bindings {
-		for _, line := range job.Bindings() {
-			fmt.Fprintf(stderr, "fitrun: %s\n", line)
-		}
-	}
+	req.Apps[0].Program, req.Cores, req.CPUs = prog, allowedCores(), sys.AllowedCPUs()
 	adopted := sys.AdoptOrphans() == nil // else only process groups are cleaned up
-	return launch.Run(ctx, job, launch.Config{
+	return launch.Execute(ctx, req, launch.Config{
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, Signals: signals,
-		Tag: o.tag, Verbose: o.verbose, Guard: guard, AdoptedOrphans: adopted,
+		Tag: o.tag, Verbose: o.verbose, Bindings: o.bindings, Guard: guard, AdoptedOrphans: adopted,
 	})
 }
 

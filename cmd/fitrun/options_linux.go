@@ -170,7 +170,8 @@ func (o *options) setVariable(name, value string) error {
 // request is what o asks for, with the environment env.
 func (o *options) request(env []string) launch.Request {
 	return launch.Request{
-		Ranks: o.ranks, PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Args: o.program, Env: env, Set: o.set, Dir: o.dir,
+		Apps:       []launch.App{{Args: o.program, Set: o.set, Dir: o.dir, Ranks: o.ranks}},
+		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: env,
 		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.metrics, Timeout: o.timeout,
 	}
 }

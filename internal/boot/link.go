@@ -108,6 +108,7 @@ func (l *Link) welcome(info Info) outgoing {
 		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores, Universe: info.Universe,
 		Metrics: info.MetricsRequested, MetricsAddr: clip(info.MetricsAddr, maxValue),
 		Process: info.Process, ProcRanks: max(info.ProcessRanks, 1),
+		App: info.AppNum, Remote: info.Net.Remote,
 	}
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound

@@ -42,7 +42,7 @@ func testInfo(rank, size int) Info {
 	return Info{
 		Rank: rank, Size: size, LocalRank: rank, LocalSize: size, Job: job, Secret: secret,
 		Source: "fitrun", Host: "here", Cores: 2, Universe: size + 5, MetricsAddr: "127.0.0.1:0", MetricsRequested: true,
-		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4},
+		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4}, AppNum: rank, Net: Net{Remote: true},
 	}
 }
 

@@ -66,6 +66,8 @@ type message struct {
 	Process     int      `json:"process,omitempty"`
 	ProcRanks   int      `json:"process_ranks,omitempty"`
 	Bound       string   `json:"bound,omitempty"`
+	App         int      `json:"app,omitempty"`
+	Remote      bool     `json:"remote,omitempty"`
 	FDs         []string `json:"fds,omitempty"`
 	PID         int      `json:"pid,omitempty"`
 	Card        []byte   `json:"card,omitempty"`
@@ -192,6 +194,8 @@ func (m message) checkWelcome() error {
 		return fmt.Errorf("room for %d ranks in a job of %d", m.Universe, m.Size)
 	case m.ProcRanks < 1 || m.ProcRanks > m.LocalSize || m.Process < 0 || m.Process >= m.LocalSize:
 		return fmt.Errorf("process %d with %d ranks on a host with %d", m.Process, m.ProcRanks, m.LocalSize)
+	case m.App < 0 || m.App >= m.Size:
+		return fmt.Errorf("program %d of a job of %d ranks", m.App, m.Size)
 	case len(m.Bound) > maxBound:
 		return fmt.Errorf("list of processors of %d bytes; at most %d are allowed", len(m.Bound), maxBound)
 	}

@@ -77,12 +77,12 @@ func (s *supervisor) setMember(r int, state memberState) {
 // started is called when process p runs.
 func (s *supervisor) started(now time.Time, p, pid int) {
 	proc := &s.job.Processes[p]
-	for _, r := range proc.list() {
+	for _, r := range proc.Ranks {
 		s.members[r].pid = pid
 		s.setMember(r, memberStarted)
 	}
 	if s.verbose {
-		s.do.say(fmt.Sprintf("%s started with %d core(s)", s.names(proc.list()), proc.Cores))
+		s.do.say(fmt.Sprintf("%s started with %d core(s)", s.names(proc.Ranks), proc.Cores))
 	}
 	switch s.state {
 	case jobRunning:
@@ -97,7 +97,7 @@ func (s *supervisor) started(now time.Time, p, pid int) {
 
 // notStarted is called when process p will not run: err says why, or nil if stopStarting asked for it.
 func (s *supervisor) notStarted(now time.Time, p int, err error) {
-	ranks := s.job.Processes[p].list()
+	ranks := s.job.Processes[p].Ranks
 	for _, r := range ranks {
 		s.setMember(r, memberOver)
 	}
@@ -188,7 +188,7 @@ func (s *supervisor) linkBroken(now time.Time, r int, err error) {
 
 // exited is called when process p has exited and everything its ranks had to say was heard.
 func (s *supervisor) exited(now time.Time, p int, e exit) {
-	ranks := s.job.Processes[p].list()
+	ranks := s.job.Processes[p].Ranks
 	before := make(map[memberState][]int) // the ranks by the state they were in
 	isExplained := false
 	for _, r := range ranks {
@@ -211,7 +211,7 @@ func (s *supervisor) exited(now time.Time, p int, e exit) {
 func (s *supervisor) judge(now time.Time, p int, before map[memberState][]int, e exit) {
 	switch joined, early := before[memberJoined], before[memberStarted]; {
 	case e.status() != 0:
-		ranks := s.job.Processes[p].list()
+		ranks := s.job.Processes[p].Ranks
 		s.setCode(ranks, e.status())
 		last, cause := s.do.lastWords(p)
 		what := e.String()

@@ -23,10 +23,14 @@ func TestCoresPerRank(t *testing.T) {
 	}
 }
 
+// one is the only app of a job, with variables of its own.
+func one(ranks int, set ...string) []App { return []App{{Ranks: ranks, Set: set}} }
+
 func TestPlan(t *testing.T) {
 	job, err := Plan(Request{
-		Ranks: 3, Path: "/bin/x", Args: []string{"x", "-a"}, Cores: 8, Dir: "/tmp", Metrics: "127.0.0.1:9100",
-		Env: []string{"HOME=/", boot.FDVariable + "=7"}, Set: []string{"A=1"}, Progress: "worker", Transport: "tcp", Check: true,
+		Apps:  []App{{Ranks: 3, Program: Program{Path: "/bin/x"}, Args: []string{"x", "-a"}, Dir: "/tmp", Set: []string{"A=1"}}},
+		Cores: 8, Metrics: "127.0.0.1:9100",
+		Env: []string{"HOME=/", boot.FDVariable + "=7"}, Progress: "worker", Transport: "tcp", Check: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +40,7 @@ func TestPlan(t *testing.T) {
 		if k.Rank != r || k.Size != 3 || k.LocalRank != r || k.LocalSize != 3 || k.Cores != 2 || k.Universe != 8 || !k.MetricsRequested {
 			t.Errorf("rank %d: %+v", r, k.Info)
 		}
-		if p := job.Processes[k.proc]; !slices.Equal(p.Env, want) || p.First != r || p.Ranks != 1 || k.Process != r || k.ProcessRanks != 1 {
+		if p := job.Processes[k.proc]; !slices.Equal(p.Env, want) || !slices.Equal(p.Ranks, []int{r}) || k.Process != r || k.ProcessRanks != 1 {
 			t.Errorf("rank %d: process %+v, want it alone there, with environment %q", r, p, want)
 		}
 		if &k.Secret[0] != &job.Ranks[0].Secret[0] || k.Job != job.Ranks[0].Job {
@@ -50,8 +54,8 @@ func TestPlan(t *testing.T) {
 
 func TestUsersGOMAXPROCSStays(t *testing.T) {
 	for _, r := range []Request{
-		{Ranks: 1, Env: []string{"GOMAXPROCS=7"}},
-		{Ranks: 1, Set: []string{"GOMAXPROCS=7"}},
+		{Apps: one(1), Env: []string{"GOMAXPROCS=7"}},
+		{Apps: one(1, "GOMAXPROCS=7")},
 	} {
 		job, err := Plan(r)
 		if err != nil {
@@ -64,7 +68,7 @@ func TestUsersGOMAXPROCSStays(t *testing.T) {
 }
 
 func TestPlanRanksPerProcess(t *testing.T) {
-	job, err := Plan(Request{Ranks: 5, PerProcess: 2, Cores: 10, CPUs: manyCPUs(10)})
+	job, err := Plan(Request{Apps: one(5), PerProcess: 2, Cores: 10, CPUs: manyCPUs(10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +82,7 @@ func TestPlanRanksPerProcess(t *testing.T) {
 		boundFirst int
 	}{{[]int{0, 1}, 4, "6", 0}, {[]int{2, 3}, 4, "6", 4}, {[]int{4}, 2, "3", 8}} {
 		p := job.Processes[i]
-		if !slices.Equal(p.list(), want.ranks) || p.Cores != want.cores || !slices.Contains(p.Env, "GOMAXPROCS="+want.maxprocs) {
+		if !slices.Equal(p.Ranks, want.ranks) || p.Cores != want.cores || !slices.Contains(p.Env, "GOMAXPROCS="+want.maxprocs) {
 			t.Errorf("process %d: %+v, want %+v", i, p, want)
 		}
 		if len(p.Bound) != want.cores || p.Bound[0] != want.boundFirst {
@@ -95,7 +99,7 @@ func TestPlanRanksPerProcess(t *testing.T) {
 
 // A process has no more cores than the machine, however many ranks it holds.
 func TestPlanOversubscribedProcess(t *testing.T) {
-	job, err := Plan(Request{Ranks: 64, PerProcess: 64, Cores: 2, CPUs: manyCPUs(2)})
+	job, err := Plan(Request{Apps: one(64), PerProcess: 64, Cores: 2, CPUs: manyCPUs(2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,22 +123,22 @@ func TestBindings(t *testing.T) {
 		want  []string // without the host; nil: an error
 		fault string
 	}{
-		{"as many as cores", Request{Ranks: 2, Cores: 2, CPUs: []int{4, 6}, Bind: bindEven},
+		{"as many as cores", Request{Apps: one(2), Cores: 2, CPUs: []int{4, 6}, Bind: bindEven},
 			[]string{"rank 0: bound to core(s) 4", "rank 1: bound to core(s) 6"}, ""},
-		{"several cores each", Request{Ranks: 2, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
+		{"several cores each", Request{Apps: one(2), Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
 			[]string{"rank 0: bound to core(s) 0-1", "rank 1: bound to core(s) 2-3"}, ""},
-		{"of one process", Request{Ranks: 4, PerProcess: 3, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
+		{"of one process", Request{Apps: one(4), PerProcess: 3, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
 			[]string{"ranks 0-2: bound to core(s) 0-2", "rank 3: bound to core(s) 3"}, ""},
-		{"oversubscribed", Request{Ranks: 3, Cores: 2, CPUs: manyCPUs(2), Bind: bindEven},
+		{"oversubscribed", Request{Apps: one(3), Cores: 2, CPUs: manyCPUs(2), Bind: bindEven},
 			[]string{"rank 0: not bound", "rank 1: not bound", "rank 2: not bound"}, ""},
-		{"with a remainder", Request{Ranks: 2, Cores: 3, CPUs: manyCPUs(3), Bind: bindEven},
+		{"with a remainder", Request{Apps: one(2), Cores: 3, CPUs: manyCPUs(3), Bind: bindEven},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
-		{"limited by a cgroup", Request{Ranks: 2, Cores: 2, CPUs: manyCPUs(64), Bind: bindEven},
+		{"limited by a cgroup", Request{Apps: one(2), Cores: 2, CPUs: manyCPUs(64), Bind: bindEven},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
-		{"asked for, with a remainder", Request{Ranks: 2, Cores: 3, CPUs: manyCPUs(3), Bind: BindCore},
+		{"asked for, with a remainder", Request{Apps: one(2), Cores: 3, CPUs: manyCPUs(3), Bind: BindCore},
 			[]string{"rank 0: bound to core(s) 0", "rank 1: bound to core(s) 1"}, ""},
-		{"asked for, oversubscribed", Request{Ranks: 3, Cores: 2, CPUs: manyCPUs(2), Bind: BindCore}, nil, "3 ranks, and 2 core(s)"},
-		{"not wanted", Request{Ranks: 2, Cores: 2, CPUs: manyCPUs(2), Bind: BindNone},
+		{"asked for, oversubscribed", Request{Apps: one(3), Cores: 2, CPUs: manyCPUs(2), Bind: BindCore}, nil, ", and 2 core(s)"},
+		{"not wanted", Request{Apps: one(2), Cores: 2, CPUs: manyCPUs(2), Bind: BindNone},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -165,11 +169,12 @@ func TestTransportOf(t *testing.T) {
 		r    Request
 		want string
 	}{
-		{Request{}, "auto"},
-		{Request{Transport: "shm", Env: []string{v + "tcp"}}, "shm"},
-		{Request{Env: []string{v + "tcp"}}, "tcp"},
-		{Request{Env: []string{v + "tcp"}, Set: []string{v + "shm"}}, "shm"},
-		{Request{Env: []string{v + "tcp"}, Set: []string{v}}, "tcp"},
+		{Request{Apps: one(1)}, "auto"},
+		{Request{Apps: one(1), Transport: "shm", Env: []string{v + "tcp"}}, "shm"},
+		{Request{Apps: one(1), Env: []string{v + "tcp"}}, "tcp"},
+		{Request{Apps: one(1, v+"shm"), Env: []string{v + "tcp"}}, "shm"},
+		{Request{Apps: one(1, v), Env: []string{v + "tcp"}}, "tcp"},
+		{Request{Apps: []App{{Ranks: 1, Set: []string{v + "tcp"}}, {Ranks: 1}}}, "auto"},
 	} {
 		if got := transportOf(tc.r); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.r, got, tc.want)

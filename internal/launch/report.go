@@ -58,6 +58,18 @@ func (s *supervisor) ranksRunning() []int {
 
 // rankList puts ascending ranks for people: "rank 3", "ranks 0-2, 5", "no rank".
 func rankList(ranks []int) string {
+	switch len(ranks) {
+	case 0:
+		return "no rank"
+	case 1:
+		return "rank " + intervals(ranks)
+	default:
+		return "ranks " + intervals(ranks)
+	}
+}
+
+// intervals puts ascending ranks for people: "3", "0-2, 5".
+func intervals(ranks []int) string {
 	var parts []string
 	for i := 0; i < len(ranks); {
 		j := i
@@ -71,12 +83,5 @@ func rankList(ranks []int) string {
 		}
 		i = j + 1
 	}
-	switch len(ranks) {
-	case 0:
-		return "no rank"
-	case 1:
-		return "rank " + parts[0]
-	default:
-		return "ranks " + strings.Join(parts, ", ")
-	}
+	return strings.Join(parts, ", ")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -29,6 +30,7 @@ type Config struct {
 	Signals        <-chan os.Signal // what the user sends; each a syscall.Signal
 	Tag            bool             // put "[rank] " before each line, or "[first-last] "
 	Verbose        bool
+	Bindings       bool   // say which process is bound to which cores
 	Guard          *Guard // or nil
 	// AdoptedOrphans says that sys.AdoptOrphans was called, so every child of this process is part of the job and is
 	// killed at its end.
@@ -56,6 +58,28 @@ type runner struct {
 	draining atomic.Bool // every process of the job is dead
 	threads  sync.WaitGroup
 	readers  sync.WaitGroup // of ranks' output
+}
+
+// Execute runs the job that r asks for, on this machine or on hosts, and returns its exit code.
+func Execute(ctx context.Context, r Request, cfg Config) int {
+	if cfg.Stderr == nil {
+		cfg.Stderr = io.Discard
+	}
+	job, err := Plan(r)
+	if err != nil {
+		fmt.Fprintf(cfg.Stderr, "fitrun: %v\n", err)
+		return ExitUsage
+	}
+	if cfg.Verbose {
+		fmt.Fprintf(cfg.Stderr, "fitrun: %d rank(s) of %s in %d process(es), %d of %d core(s) each\n",
+			len(job.Ranks), r.Apps[0].Program.Path, len(job.Processes), job.Ranks[0].Cores, r.Cores)
+	}
+	if cfg.Bindings {
+		for _, line := range job.Bindings() {
+			fmt.Fprintf(cfg.Stderr, "fitrun: %s\n", line)
+		}
+	}
+	return Run(ctx, job, cfg)
 }
 
 // Run runs job to its end and returns its exit code. The end of ctx is like SIGTERM.
@@ -215,7 +239,7 @@ func (x *runner) lend(rank, localRank int) bool {
 // find returns the process of a rank, and which of its ranks it is.
 func (x *runner) find(rank int) (p *process, k int) {
 	i := x.job.Ranks[rank].proc
-	return x.procs[i], rank - x.job.Processes[i].First
+	return x.procs[i], slices.Index(x.job.Processes[i].Ranks, rank)
 }
 
 func (x *runner) link(rank int) *boot.Link {
@@ -232,13 +256,8 @@ func (x *runner) say(text string) {
 
 // tagOf is what is put before each line of process i: its rank, or the first and the last of them.
 func (x *runner) tagOf(i int) string {
-	p := &x.job.Processes[i]
-	switch {
-	case !x.cfg.Tag:
+	if !x.cfg.Tag {
 		return ""
-	case p.Ranks == 1:
-		return fmt.Sprintf("[%d] ", p.First)
-	default:
-		return fmt.Sprintf("[%d-%d] ", p.First, p.First+p.Ranks-1)
 	}
+	return fmt.Sprintf("[%s] ", intervals(x.job.Processes[i].Ranks))
 }

@@ -47,8 +47,8 @@ func selfJob(t *testing.T, ranks int, act string) *Job {
 		t.Fatal(err)
 	}
 	job, err := Plan(Request{
-		Ranks: ranks, Path: exe, Args: []string{"rank"}, Cores: 2,
-		Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0"), Set: []string{"LAUNCH_TEST_RANK=" + act},
+		Apps:  []App{{Ranks: ranks, Program: Program{Path: exe}, Args: []string{"rank"}, Set: []string{"LAUNCH_TEST_RANK=" + act}}},
+		Cores: 2, Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0"),
 	})
 	if err != nil {
 		t.Fatal(err)

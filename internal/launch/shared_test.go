@@ -19,13 +19,13 @@ func TestShare(t *testing.T) {
 		r    Request
 		want bool
 	}{
-		{"two processes", Request{Ranks: 2}, true},
-		{"several ranks each", Request{Ranks: 5, PerProcess: 3}, true},
-		{"insisting", Request{Ranks: 2, Transport: "shm"}, true},
-		{"one process", Request{Ranks: 4, PerProcess: 4}, false},
-		{"one rank", Request{Ranks: 1, Transport: "shm"}, false},
-		{"TCP", Request{Ranks: 2, Transport: "tcp"}, false},
-		{"TCP by a variable", Request{Ranks: 2, Set: []string{"FITMPI_TRANSPORT=tcp"}}, false},
+		{"two processes", Request{Apps: one(2)}, true},
+		{"several ranks each", Request{Apps: one(5), PerProcess: 3}, true},
+		{"insisting", Request{Apps: one(2), Transport: "shm"}, true},
+		{"one process", Request{Apps: one(4), PerProcess: 4}, false},
+		{"one rank", Request{Apps: one(1), Transport: "shm"}, false},
+		{"TCP", Request{Apps: one(2), Transport: "tcp"}, false},
+		{"TCP by a variable", Request{Apps: one(2, "FITMPI_TRANSPORT=tcp")}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := openFiles(t)
@@ -40,12 +40,12 @@ func TestShare(t *testing.T) {
 			if got := s.segment != nil; got != tc.want {
 				t.Errorf("a segment: %v, want %v", got, tc.want)
 			}
-			for r := range tc.r.Ranks {
+			for r := range tc.r.Ranks() {
 				if got := s.bell(r) != nil; got != tc.want {
 					t.Errorf("a bell for rank %d: %v, want %v", r, got, tc.want)
 				}
 			}
-			if s.bell(tc.r.Ranks) != nil {
+			if s.bell(tc.r.Ranks()) != nil {
 				t.Error("a bell for a rank that does not exist")
 			}
 			s.close()
@@ -68,7 +68,7 @@ func TestShareImpossible(t *testing.T) {
 		{"auto", true, "", "processes will use TCP"},
 		{"shm", false, "use --transport auto", ""},
 	} {
-		job, err := Plan(Request{Ranks: shm.MaxRanks + 1, Transport: tc.transport})
+		job, err := Plan(Request{Apps: one(shm.MaxRanks + 1), Transport: tc.transport})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func (x *runner) start() {
 // infos is what the ranks of a process are told.
 func (x *runner) infos(plan *Process) []boot.Info {
 	var infos []boot.Info
-	for _, r := range plan.list() {
+	for _, r := range plan.Ranks {
 		info := x.job.Ranks[r].Info
 		info.Segment, info.Bell = x.shared.segment, x.shared.bell(info.LocalRank)
 		infos = append(infos, info)
@@ -89,7 +89,7 @@ func (x *runner) watch(i int, p *process) {
 
 // listen passes on what the k-th rank of process i tells over its link.
 func (x *runner) listen(i, k int, p *process) {
-	r := x.job.Processes[i].First + k
+	r := x.job.Processes[i].Ranks[k]
 	for {
 		n, err := p.links[k].Next()
 		if err == io.EOF {

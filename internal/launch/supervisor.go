@@ -221,8 +221,8 @@ func (s *supervisor) signalAll(sig syscall.Signal) {
 // signalOne notes the ranks of a process that we end, for its exit says nothing about them.
 func (s *supervisor) signalOne(p int, sig syscall.Signal) {
 	proc := &s.job.Processes[p]
-	if s.members[proc.First].isRunning() && s.do.signal(p, sig) {
-		for _, r := range proc.list() {
+	if s.members[proc.Ranks[0]].isRunning() && s.do.signal(p, sig) {
+		for _, r := range proc.Ranks {
 			s.members[r].ended = true
 		}
 	}

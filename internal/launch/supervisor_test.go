@@ -33,8 +33,9 @@ func newStageOf(t *testing.T, processes []int, timeout time.Duration) *stage {
 	st := &stage{t: t, now: time.Unix(1000, 0), dead: make(map[int]bool), last: make(map[int][]string)}
 	job := &Job{Timeout: timeout}
 	for p, n := range processes {
-		job.Processes = append(job.Processes, Process{First: len(job.Ranks), Ranks: n})
+		job.Processes = append(job.Processes, Process{Host: "node"})
 		for range n {
+			job.Processes[p].Ranks = append(job.Processes[p].Ranks, len(job.Ranks))
 			job.Ranks = append(job.Ranks, Rank{proc: p, Info: boot.Info{Rank: len(job.Ranks), Host: "node"}})
 		}
 	}
