@@ -72,7 +72,7 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 	adopted := sys.AdoptOrphans() == nil // else only process groups are cleaned up
 	return launch.Execute(ctx, req, launch.Config{
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, Signals: signals,
-		Tag: o.tag, Verbose: o.verbose, Bindings: o.bindings, Guard: guard, AdoptedOrphans: adopted,
+		Tag: o.tag, Timestamp: o.stamp, OutputDir: o.outputDir, Verbose: o.verbose, Bindings: o.bindings, Guard: guard, AdoptedOrphans: adopted,
 	})
 }
 

@@ -57,8 +57,8 @@ func (x *runner) infos(plan *Process) []boot.Info {
 
 // watch follows process i until it has exited, and tells the loop when everything its ranks had to say was heard.
 func (x *runner) watch(i int, p *process) {
-	outDone := x.show(i, p.stdout, x.out, x.cfg.Stdout, nil)
-	errDone := x.show(i, p.stderr, x.err, x.cfg.Stderr, p.last)
+	outDone := x.show(p.stdout, x.linesOf(i, stdoutStream, nil))
+	errDone := x.show(p.stderr, x.linesOf(i, stderrStream, p.last))
 	var heard sync.WaitGroup
 	for k := range p.links {
 		heard.Go(func() { x.listen(i, k, p) }) // stopped by Drain
@@ -104,13 +104,8 @@ func (x *runner) listen(i, k int, p *process) {
 	}
 }
 
-// show starts the reader of one stream of process i. The result is closed at the end of the stream.
-func (x *runner) show(i int, from *os.File, c *console, to io.Writer, last *tail) <-chan struct{} {
-	l := &lines{
-		c: c, w: to, tag: x.tagOf(i), tail: last,
-		raw:    len(x.job.Processes) == 1 && !x.cfg.Tag,
-		prompt: i == 0 && !x.cfg.Tag && isTerminal(to),
-	}
+// show starts the reader of one stream of a process. The result is closed at the end of the stream.
+func (x *runner) show(from *os.File, l *lines) <-chan struct{} {
 	done := make(chan struct{})
 	x.readers.Go(func() { // ends with the stream, or when draining and silent
 		defer close(done)
