@@ -133,6 +133,8 @@ func TestManInTheMiddle(t *testing.T) {
 	if !errors.Is(e.clientErr, ErrRefused) || !errors.Is(e.serverErr, ErrRefused) {
 		t.Errorf("client: %v, server: %v; want both to refuse", e.clientErr, e.serverErr)
 	}
+	client.Close()
+	server.Close()
 	middle.Wait()
 }
 
