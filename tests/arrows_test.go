@@ -50,6 +50,8 @@ var rooms = []room{
 		why: "internal/coll builds schedules and sees the engine only as a Graph: it is tested without one"},
 	{pkgs: "internal/topo", banned: blocking,
 		why: "internal/topo is arithmetic: all ranks get the same from it without a word to each other"},
+	{pkgs: "internal/secure",
+		why: "internal/secure is a leaf: two ends of a connection and what they both know"},
 	{pkgs: "internal/boot", ours: []string{"internal/sys"},
 		why: "internal/boot is a rank's view of its launcher: it serves both sides, so it knows neither MPI nor the engine"},
 	{pkgs: "internal/hosts", banned: []string{"context", "net", "os/...", "sync", "time"},
