@@ -34,6 +34,7 @@ type Info struct {
 	ProcessRanks         int      // how many ranks that process has, at least 1; their local ranks are consecutive
 	Bound                []int    // processors that the process is bound to, ascending; nil if it is not
 	Segment              *os.File // memory shared by the ranks of this host, nil if there is none; the session closes it
+	Net                  Net      // how this rank reaches ranks of other hosts
 	Bell                 *os.File // eventfd by which others of this host wake this rank, nil if none; the session closes it
 }
 
