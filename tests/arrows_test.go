@@ -62,7 +62,7 @@ var rooms = []room{
 		why: "internal/hosts reads what it is given and divides ranks: it asks neither this machine nor the network"},
 	{pkgs: "internal/gateway", ours: []string{"internal/relay", "internal/secure"},
 		why: "internal/gateway passes bytes on: it knows neither who the ranks are nor what they say"},
-	{pkgs: "internal/launch", ours: []string{"internal/boot", "internal/hosts", "internal/shm", "internal/sys"},
+	{pkgs: "internal/launch", ours: []string{"internal/boot", "internal/hosts", "internal/relay", "internal/shm", "internal/sys"},
 		why: "internal/launch starts any program: ranks speak to it through internal/boot, and it knows neither MPI nor the engine"},
 	{pkgs: "engine/internal/core", ours: []string{"buffer", "internal/wire"}, banned: blocking,
 		why: "the core is a state machine without goroutine, lock, clock or system call: its driver has those, golden scenarios have none"},
