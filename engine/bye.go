@@ -16,6 +16,11 @@ func (d *driver) sayBye() {
 			d.forget(c)
 		}
 	}
+	for id, a := range d.attempts {
+		if a.pausing && !d.pending(id) {
+			d.reached(id)
+		}
+	}
 	if n := d.e.near; n != nil {
 		for moved := true; moved; moved, _ = n.poll() { // who has begun to write to us waits for our goodbye
 		}

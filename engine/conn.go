@@ -24,10 +24,11 @@ type conn struct {
 	peer     PeerID // noPeer until it has proved who it is, or we dialled it
 	state    connState
 	dialled  bool
+	stranger bool   // accepted, and has not proved itself
 	blocked  bool   // waiting for the socket to become writable
 	out      []byte // handshake bytes not written
 	hs       *wire.Handshake
-	deadline int64 // of the handshake, 0 if none
+	deadline int64 // of what comes before connOpen, 0 if none
 	saidBye  bool
 	rx       input
 }
@@ -43,10 +44,6 @@ const (
 
 // handshakeTimeout bounds how long a stranger may hold a descriptor.
 const handshakeTimeout = 10 * time.Second
-
-// maxRedials bounds the attempts to reach a peer that lets the handshake expire
-// because it does not make progress (caller policy).
-const maxRedials = 64
 
 // ready handles an event of the poller.
 func (c *conn) ready(ev *netpoll.Event) {
@@ -68,7 +65,7 @@ func (c *conn) writable() {
 			return
 		}
 		c.unblock()
-		c.startHandshake()
+		c.connected()
 	case connHandshaking:
 		c.unblock()
 		c.writeHandshake()

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
-	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 const (
@@ -31,7 +30,12 @@ func (d *driver) setTimer(t *int64, when int64) {
 
 func (c *conn) setDeadline(when int64) { c.d.setTimer(&c.deadline, when) }
 
-func (d *driver) setAwait(id PeerID, when int64) { d.setTimer(&d.await[id], when) }
+func (d *driver) setAwait(id PeerID, when int64) {
+	d.setTimer(&d.await[id], when)
+	if when == 0 {
+		d.endPause(id)
+	}
+}
 
 // bounded shortens a wait to the next look at the deadlines.
 func (d *driver) bounded(most time.Duration) time.Duration {
@@ -48,13 +52,13 @@ func (d *driver) maybeExpire(now int64) {
 	}
 }
 
-// expire drops whoever is late with its handshake, dials where a dial of the
-// peer's did not come, and listens again after a rest.
+// expire drops whoever is late with its handshake, goes on where a way to a peer
+// leads nowhere, dials where a dial of the peer's did not come or a pause is over, and
+// listens again after a rest.
 func (d *driver) expire(now int64) {
 	for _, s := range d.slots {
 		if c := s.c; c != nil && c.deadline != 0 && now > c.deadline {
-			c.rejected(wire.RejectTimeout)
-			d.forget(c)
+			c.late()
 		}
 	}
 	for id := range d.await {
@@ -70,18 +74,20 @@ func (d *driver) expire(now int64) {
 
 // rest stops polling the listener for a while.
 func (d *driver) rest() {
-	if err := d.poller.RemoveListener(d.listener); err != nil {
-		d.e.cfg.Logger.Error("resting the listener", "rank", d.e.cfg.Rank, "err", err)
-		return
+	for _, l := range d.listeners {
+		if err := d.poller.RemoveListener(l); err != nil {
+			d.e.cfg.Logger.Error("resting the listener", "rank", d.e.cfg.Rank, "err", err)
+		}
 	}
 	d.setTimer(&d.deaf, deadlineIn(deafTime))
 }
 
 func (d *driver) listen() {
-	if err := d.poller.AddListener(d.listener, listenerToken); err != nil {
-		d.e.cfg.Logger.Error("listening again", "rank", d.e.cfg.Rank, "err", err)
-		d.setTimer(&d.deaf, deadlineIn(deafTime))
-		return
-	}
 	d.setTimer(&d.deaf, 0)
+	for _, l := range d.listeners {
+		if err := d.poller.AddListener(l, listenerToken); err != nil {
+			d.e.cfg.Logger.Error("listening again", "rank", d.e.cfg.Rank, "err", err)
+			d.setTimer(&d.deaf, deadlineIn(deafTime))
+		}
+	}
 }

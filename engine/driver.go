@@ -20,11 +20,12 @@ const (
 // driver owns the sockets of a rank. All of it belongs to the holder of the
 // progress right, except what is marked otherwise.
 type driver struct {
-	e        *Engine
-	poller   *netpoll.Poller // its own seat is the worker's, or under caller that of the caller who drives
-	doze     *netpoll.Seat   // of the caller that dozes; nil unless callers do
-	listener *netpoll.Listener
-	bridge   []PeerInfo // immutable after Start: address of each peer
+	e      *Engine
+	poller *netpoll.Poller // its own seat is the worker's, or under caller that of the caller who drives
+	doze   *netpoll.Seat   // of the caller that dozes; nil unless callers do
+	bridge []PeerInfo      // immutable after Start: where each peer is
+
+	listeners []*netpoll.Listener // immutable after newDriver; at least one
 
 	bigEndian bool // immutable after Start: the byte order of all payloads
 
@@ -38,9 +39,11 @@ type driver struct {
 	timed   int   // deadlines: of connections, of await, of deaf
 	looked  int64 // when the deadlines were looked at
 	deaf    int64 // until when the listener is not polled, for want of descriptors; 0 if it is
-	redials map[PeerID]int
+	strange int   // connections accepted that have not proved themselves
 
-	open   atomic.Int32  // connections that are open or being made; read by anyone
+	attempts map[PeerID]*attempt // to reach peers without a connection
+
+	open   atomic.Int32  // connections that are open or being made, or will be tried again; read by anyone
 	saying atomic.Bool   // goodbye was asked for; read by anyone
 	quiet  chan struct{} // capacity 1: isQuiet may have become true
 }
@@ -73,11 +76,8 @@ func newDriver(e *Engine) (*driver, error) {
 			return nil, errors.Join(err, d.poller.Close())
 		}
 	}
-	if d.listener, err = netpoll.Listen(e.cfg.Listen, 1024); err != nil {
-		return nil, errors.Join(err, d.closePoller())
-	}
-	if err := d.poller.AddListener(d.listener, listenerToken); err != nil {
-		return nil, errors.Join(err, d.listener.Close(), d.closePoller())
+	if err := d.openListeners(); err != nil {
+		return nil, errors.Join(err, d.closeListeners(), d.closePoller())
 	}
 	return d, nil
 }
@@ -225,6 +225,7 @@ func (d *driver) forget(c *conn) {
 		return
 	}
 	c.setDeadline(0)
+	c.known()
 	c.state = connClosed
 	i := uint32(c.token)
 	d.slots[i].c = nil
@@ -262,7 +263,7 @@ func (d *driver) endPeer(id PeerID, cause error, left bool) {
 }
 
 func (d *driver) dropPeer(id PeerID, cause error, left bool) {
-	d.setAwait(id, 0)
+	d.reached(id)
 	d.e.mu.Lock()
 	cut := d.e.core.Pending(id) > 0
 	d.e.core.FailPeer(id, cause, left, d.sink(id))
@@ -314,7 +315,7 @@ func (d *driver) close() error {
 	if d.e.near != nil {
 		err = d.e.near.close()
 	}
-	return errors.Join(err, d.listener.Close(), d.closePoller())
+	return errors.Join(err, d.closeListeners(), d.closePoller())
 }
 
 func (d *driver) closePoller() error {

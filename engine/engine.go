@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -141,9 +140,6 @@ func (e *Engine) joinHost() (err error) {
 	}
 	return nil
 }
-
-// Addr is where peers reach this rank.
-func (e *Engine) Addr() netip.AddrPort { return e.drv.listener.Addr() }
 
 // Rank is this rank's number, Size the number of ranks.
 func (e *Engine) Rank() int { return e.cfg.Rank }

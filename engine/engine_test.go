@@ -38,7 +38,7 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 		if err != nil {
 			t.Fatal(err)
 		}
-		es[i], peers[i] = e, PeerInfo{Addr: e.Addr(), Host: "here", Way: wayUnderTest, Index: i}
+		es[i], peers[i] = e, PeerInfo{Routes: Direct(e.Addr()), Host: "here", Way: wayUnderTest, Index: i}
 		h.engines[i].Store(e)
 	}
 	for _, e := range es {

@@ -29,46 +29,6 @@ func nonce() (n [32]byte) {
 	return n
 }
 
-// dial starts a connection to a peer.
-func (d *driver) dial(id PeerID) {
-	s, err := netpoll.Dial(d.bridge[id].Addr, d.options())
-	if err != nil {
-		d.failPeer(id, fmt.Errorf("connect to %s (%s): %w", d.bridge[id].Host, d.bridge[id].Addr, err))
-		return
-	}
-	d.e.stats.dials.Add(1)
-	c, err := d.newConn(s, true)
-	if err != nil {
-		d.failPeer(id, err)
-		return
-	}
-	c.peer, c.dialled, c.state = id, true, connConnecting
-	d.conns[id] = c
-}
-
-// dialBroken: a connection of ours broke before it was open. A peer that does
-// not make progress lets handshakes expire, so that is tried again.
-func (c *conn) dialBroken(cause error) {
-	d := c.d
-	retry := c.state == connHandshaking && errors.Is(cause, io.ErrUnexpectedEOF)
-	d.forget(c)
-	if retry && d.redial(c.peer) {
-		return
-	}
-	d.failPeer(c.peer, fmt.Errorf("connect to %s (%s): %w", d.bridge[c.peer].Host, d.bridge[c.peer].Addr, cause))
-}
-
-func (d *driver) redial(id PeerID) bool {
-	if d.redials == nil {
-		d.redials = make(map[PeerID]int)
-	}
-	if d.redials[id]++; d.redials[id] > maxRedials {
-		return false
-	}
-	d.dial(id)
-	return true
-}
-
 func (c *conn) startHandshake() {
 	c.state = connHandshaking
 	c.hs = wire.NewDialer(c.d.identity(), uint32(c.peer), nonce())
@@ -120,6 +80,9 @@ func (c *conn) takeHandshake(b []byte) bool {
 		c.refuse(reject.Text())
 		return false
 	}
+	if c.hasProved() {
+		c.setDeadline(0) // the peer may have accepted by now
+	}
 	if c.hs.State() == wire.StateProven {
 		c.hs.Decide(c.judge(PeerID(c.hs.Peer())))
 	}
@@ -132,7 +95,8 @@ func (c *conn) takeHandshake(b []byte) bool {
 }
 
 // judge decides about a peer that has proved itself: two ranks that dial each
-// other at the same time keep the lower one's connection.
+// other at the same time keep the lower one's connection, unless that is not so far
+// yet that it has given its proof: it may be on a way that leads nowhere.
 func (c *conn) judge(id PeerID) wire.Verdict {
 	d := c.d
 	old := d.conns[id]
@@ -140,7 +104,7 @@ func (c *conn) judge(id PeerID) wire.Verdict {
 	case d.e.gone(id), d.saying.Load() && !d.pending(id):
 		return wire.VerdictClosed
 	case old == nil:
-	case old.state != connOpen && wire.DialWins(uint32(id), uint32(d.e.cfg.Rank)):
+	case old.state != connOpen && (!old.hasProved() || wire.DialWins(uint32(id), uint32(d.e.cfg.Rank))):
 		d.forget(old)
 	default:
 		return wire.VerdictDuplicate
@@ -175,7 +139,8 @@ func (c *conn) opened() {
 		d.forget(old)
 	}
 	c.setDeadline(0)
-	d.setAwait(id, 0)
+	c.known()
+	d.reached(id)
 	c.peer, c.state = id, connOpen
 	d.conns[id] = c
 	window := int(c.hs.PeerWindow())
@@ -201,25 +166,25 @@ func (c *conn) refusedBy(v wire.Verdict) {
 	switch v {
 	case wire.VerdictDuplicate:
 		if d.conns[c.peer] == c {
+			d.reached(c.peer)
 			d.setAwait(c.peer, deadlineIn(awaitTime))
 		}
 		d.forget(c)
 	case wire.VerdictClosed:
 		d.endPeer(c.peer, errors.New("the peer takes no more connections"), true)
 	default:
-		c.refuse(v.String())
+		d.failPeer(c.peer, fmt.Errorf("connect to %s (%s): %w", d.bridge[c.peer].Host, c.sock.RemoteAddr(), refusalError(v.String())))
 	}
 }
 
-// refuse closes a connection whose handshake failed. A peer that we dialled and
-// that is not who it should be is as good as dead.
+// refuse closes a connection whose handshake failed. Where we dialled there is
+// somebody who is not the peer.
 func (c *conn) refuse(why string) {
-	d := c.d
-	id, dialled := c.peer, c.dialled
-	d.forget(c)
-	if dialled {
-		d.failPeer(id, fmt.Errorf("connect to %s (%s): handshake refused: %s", d.bridge[id].Host, d.bridge[id].Addr, why))
+	if c.dialled {
+		c.dialBroken(refusalError(why))
+		return
 	}
+	c.d.forget(c)
 }
 
 // rejected counts and logs a handshake that failed.

@@ -18,7 +18,9 @@ import (
 // card is what a rank tells the others of itself. How two ranks reach each other
 // depends on their cards alone, so that both find the same.
 type card struct {
-	Addr    string `json:"addr"`
+	Addrs   string `json:"addrs"`            // where it accepts peers, with commas between, in the order in which they should try
+	Domain  string `json:"domain,omitempty"` // whose ranks reach it without a gateway
+	TLS     bool   `json:"tls,omitempty"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Index   int    `json:"index"`             // number among the ranks of its host
@@ -32,11 +34,17 @@ type card struct {
 	Check   bool   `json:"check,omitempty"`   // FITMPI_CHECK
 }
 
-// newCard is the card of a rank that accepts peers at addr.
-func newCard(info boot.Info, set settings, l *local, addr netip.AddrPort) card {
+// newCard is the card of a rank that accepts peers at addrs.
+func newCard(info boot.Info, set settings, l *local, addrs []netip.AddrPort) card {
 	c := card{
-		Addr: addr.String(), Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
+		Domain: info.Net.Domain, TLS: set.net.tls, Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
 		Big: bigEndian, Place: sys.BootID(), Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
+	}
+	for i, a := range addrs {
+		if i > 0 {
+			c.Addrs += ","
+		}
+		c.Addrs += a.String()
 	}
 	if c.Place == "" {
 		c.Place = "host " + info.Host
@@ -70,6 +78,9 @@ func readCards(raw [][]byte) ([]card, error) {
 			return nil, fmt.Errorf("%s: types are checked at rank 0: %t, at rank %d: %t: every rank needs the same value",
 				envCheck, cards[0].Check, r, cards[r].Check)
 		}
+		if err := checkTLS(cards, r); err != nil {
+			return nil, err
+		}
 	}
 	return cards, nil
 }
@@ -88,16 +99,16 @@ func wayOf(a, b *card) engine.Way {
 	}
 }
 
-// bridge is the bridge table of the rank me.
-func bridge(cards []card, me int) ([]engine.PeerInfo, error) {
+// bridge is the bridge table of the rank me; w leads to ranks that share no memory with it.
+func bridge(cards []card, me int, w *world) ([]engine.PeerInfo, error) {
 	peers := make([]engine.PeerInfo, len(cards))
 	for r := range cards {
 		c := &cards[r]
-		addr, err := netip.ParseAddrPort(c.Addr)
+		routes, err := w.routes(c, c.Place == cards[me].Place)
 		if err != nil {
 			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
 		}
-		peers[r] = engine.PeerInfo{Addr: addr, Host: c.Host, Index: c.Index, BigEndian: c.Big}
+		peers[r] = engine.PeerInfo{Routes: routes, Host: c.Host, Index: c.Index, BigEndian: c.Big}
 		if r != me {
 			peers[r].Way = wayOf(&cards[me], c)
 		}

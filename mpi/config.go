@@ -36,6 +36,9 @@ const (
 	envSpin       = "FITMPI_SPIN"        // how long a caller polls before it sleeps, such as 200us; 0s = not at all
 	envSocketBuf  = "FITMPI_SOCKET_BUFFER"
 	envCongestion = "FITMPI_CONGESTION" // TCP congestion control, such as cubic; system = what the system has chosen
+	envInterface  = "FITMPI_IFACE"      // where others reach this rank: interfaces, addresses and networks, such as eth1,10.0.0.0/8
+	envPorts      = "FITMPI_PORT_RANGE" // TCP ports to listen on, such as 40000-40999
+	envTLS        = "FITMPI_TLS"        // 1: connections between ranks are encrypted; every rank needs the same
 	envMetrics    = "FITMPI_METRICS"    // host:port at which to serve /metrics
 	envErrhandler = "FITMPI_ERRHANDLER" // fatal, abort or return: the error handler of world and self at the start
 	envLog        = "FITMPI_LOG"        // debug, info, warn or error: what the engine logs on stderr; default warn
@@ -61,6 +64,7 @@ type settings struct {
 	coll      coll.Choice
 	checks    bool // FITMPI_CHECK
 	errh      Errhandler
+	net       netSettings
 }
 
 // settingsOf makes a rank's parameters from what the launcher said and the
@@ -110,6 +114,7 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	v.size(envWindow, &cfg.Window)
 	v.size(envCopyMax, &cfg.CopyMax)
 	v.size(envSocketBuf, &cfg.SocketBuffer)
+	set.parseNet(&info.Net, &v)
 	v.parse(envSpin, func(s string) (err error) {
 		cfg.Doze = 0
 		if cfg.Spin, err = time.ParseDuration(s); err == nil && cfg.Spin < 0 {

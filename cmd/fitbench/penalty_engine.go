@@ -65,8 +65,8 @@ func startRaw(e *env, eng *engine.Engine, way engine.Way) error {
 		return err
 	}
 	peers := make([]engine.PeerInfo, 2)
-	peers[e.rank] = engine.PeerInfo{Addr: eng.Addr(), Way: way, Index: e.rank}
-	peers[1-e.rank] = engine.PeerInfo{Addr: addr, Way: way, Index: 1 - e.rank}
+	peers[e.rank] = engine.PeerInfo{Routes: engine.Direct(eng.Addr()), Way: way, Index: e.rank}
+	peers[1-e.rank] = engine.PeerInfo{Routes: engine.Direct(addr), Way: way, Index: 1 - e.rank}
 	return eng.Start(peers)
 }
 

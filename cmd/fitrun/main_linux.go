@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"sync"
 	"syscall"
 
 	"github.com/fitmpi/fitmpi/internal/agent"
@@ -30,6 +28,9 @@ func main() {
 
 // run is fitrun. It returns the exit code.
 func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "gateway" {
+		return gatewayMain(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parse(args)
 	switch {
 	case err != nil:
@@ -41,9 +42,23 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 		fmt.Fprintln(stdout, versionLine())
 		return 0
 	}
-	prog, err := launch.FindProgram(o.program[0])
+	return start(ctx, o, stdin, stdout, stderr)
+}
+
+// start finds the hosts and the programs, builds what must be built, and runs the job.
+func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Writer) int {
+	m := thisMachine()
+	w, err := o.place(m)
 	if err != nil {
 		return refuse(stderr, err)
+	}
+	req, err := o.request(w, w.isLocal(m))
+	if err != nil {
+		return refuse(stderr, err)
+	}
+	if o.dryRun {
+		dryRun(stdout, req)
+		return 0
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, stopSignals()...)
@@ -54,29 +69,17 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 		fmt.Fprintf(stderr, "fitrun: %v; going on without\n", err)
 	}
 	defer guard.Close()
-	if prog.Package != "" {
-		dir, err := crew.TempDir()
-		if err != nil {
-			return fail(stderr, err)
-		}
+	dir, err := buildAll(ctx, signals, &req, guard, stderr)
+	if dir != "" {
 		defer os.RemoveAll(dir)
-		guard.Temp(dir)
-		if prog.Path, err = build(ctx, signals, prog, dir, stderr); err != nil {
-			return refuse(stderr, err)
-		}
 	}
-	return start(ctx, o, prog, guard, signals, stdin, stdout, stderr)
-}
-
-// start plans the job and runs it.
-func start(ctx context.Context, o options, prog launch.Program, guard *crew.Guard, signals <-chan os.Signal,
-	stdin *os.File, stdout, stderr io.Writer) int {
-	req := o.request(os.Environ())
-	req.Apps[0].Program, req.Cores, req.CPUs = prog, sys.AllowedCores(), sys.AllowedCPUs()
+	if err != nil {
+		return refuse(stderr, err)
+	}
 	adopted := sys.AdoptOrphans() == nil // else only process groups are cleaned up
 	return launch.Execute(ctx, req, launch.Config{
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, Signals: signals,
-		Tag: o.tag, Verbose: o.verbose, Bindings: o.bindings, Guard: guard, AdoptedOrphans: adopted,
+		Tag: o.tag, Timestamp: o.stamp, OutputDir: o.outputDir, Verbose: o.verbose, Bindings: o.bindings, Guard: guard, AdoptedOrphans: adopted,
 	})
 }
 
@@ -84,22 +87,6 @@ func start(ctx context.Context, o options, prog launch.Program, guard *crew.Guar
 type interruptedError struct{ signal syscall.Signal }
 
 func (e interruptedError) Error() string { return e.signal.String() }
-
-// build builds prog unless a signal comes.
-func build(ctx context.Context, signals <-chan os.Signal, prog launch.Program, dir string, stderr io.Writer) (string, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel(nil)
-	wg.Go(func() {
-		select {
-		case sig := <-signals:
-			cancel(interruptedError{sig.(syscall.Signal)})
-		case <-ctx.Done():
-		}
-	})
-	return launch.Build(ctx, prog, dir, stderr)
-}
 
 // refuse says why no job was started, and returns the exit code.
 func refuse(stderr io.Writer, err error) int {
@@ -114,11 +101,6 @@ func refuse(stderr io.Writer, err error) int {
 	return launch.ExitUsage
 }
 
-func fail(stderr io.Writer, err error) int {
-	fmt.Fprintf(stderr, "fitrun: %v\n", err)
-	return launch.ExitError
-}
-
 // stopSignals are the signals that end a job. One that our parent ignores, as nohup does, stays ignored.
 func stopSignals() []os.Signal {
 	var sigs []os.Signal
@@ -128,18 +110,4 @@ func stopSignals() []os.Signal {
 		}
 	}
 	return sigs
-}
-
-// absDir checks a directory for --wdir.
-func absDir(dir string) (string, error) {
-	st, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("--wdir %s: no such directory", dir)
-	case err != nil:
-		return "", fmt.Errorf("--wdir %s: %w", dir, errors.Unwrap(err))
-	case !st.IsDir():
-		return "", fmt.Errorf("--wdir %s: not a directory", dir)
-	}
-	return filepath.Abs(dir)
 }

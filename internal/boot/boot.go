@@ -35,13 +35,8 @@ type Info struct {
 	Bound                []int    // processors that the process is bound to, ascending; nil if it is not
 	Segment              *os.File // memory shared by the ranks of this host, nil if there is none; the session closes it
 	AppNum               int      // which of the job's programs this rank runs, from 0
-	Net                  Net      // how other hosts are reached
+	Net                  Net      // how this rank reaches ranks of other hosts
 	Bell                 *os.File // eventfd by which others of this host wake this rank, nil if none; the session closes it
-}
-
-// Net says how this rank reaches ranks of other hosts.
-type Net struct {
-	Remote bool // some rank of the job is on another host
 }
 
 // EventKind says what a launcher has to tell.

@@ -50,33 +50,33 @@ const (
 
 // message is any line of the protocol; which fields count depends on Type, see the package comment.
 type message struct {
-	Type        msgType  `json:"type"`
-	Version     int      `json:"v,omitempty"`
-	Rank        int      `json:"rank,omitempty"`
-	Size        int      `json:"size,omitempty"`
-	LocalRank   int      `json:"local_rank,omitempty"`
-	LocalSize   int      `json:"local_size,omitempty"`
-	Job         string   `json:"job,omitempty"`
-	Secret      []byte   `json:"secret,omitempty"`
-	Host        string   `json:"host,omitempty"`
-	Cores       int      `json:"cores,omitempty"`
-	Universe    int      `json:"universe,omitempty"`
-	Metrics     bool     `json:"metrics,omitempty"`
-	MetricsAddr string   `json:"metrics_addr,omitempty"`
-	Process     int      `json:"process,omitempty"`
-	ProcRanks   int      `json:"process_ranks,omitempty"`
-	Bound       string   `json:"bound,omitempty"`
-	App         int      `json:"app,omitempty"`
-	Remote      bool     `json:"remote,omitempty"`
-	FDs         []string `json:"fds,omitempty"`
-	PID         int      `json:"pid,omitempty"`
-	Card        []byte   `json:"card,omitempty"`
-	First       int      `json:"first,omitempty"`
-	Cards       [][]byte `json:"cards,omitempty"`
-	Event       string   `json:"event,omitempty"`
-	Code        int      `json:"code,omitempty"`
-	Key         string   `json:"key,omitempty"`
-	Text        string   `json:"text,omitempty"`
+	Type        msgType     `json:"type"`
+	Version     int         `json:"v,omitempty"`
+	Rank        int         `json:"rank,omitempty"`
+	Size        int         `json:"size,omitempty"`
+	LocalRank   int         `json:"local_rank,omitempty"`
+	LocalSize   int         `json:"local_size,omitempty"`
+	Job         string      `json:"job,omitempty"`
+	Secret      []byte      `json:"secret,omitempty"`
+	Host        string      `json:"host,omitempty"`
+	Cores       int         `json:"cores,omitempty"`
+	Universe    int         `json:"universe,omitempty"`
+	Metrics     bool        `json:"metrics,omitempty"`
+	MetricsAddr string      `json:"metrics_addr,omitempty"`
+	Process     int         `json:"process,omitempty"`
+	ProcRanks   int         `json:"process_ranks,omitempty"`
+	Bound       string      `json:"bound,omitempty"`
+	Net         *netMessage `json:"net,omitempty"`
+	App         int         `json:"app,omitempty"`
+	FDs         []string    `json:"fds,omitempty"`
+	PID         int         `json:"pid,omitempty"`
+	Card        []byte      `json:"card,omitempty"`
+	First       int         `json:"first,omitempty"`
+	Cards       [][]byte    `json:"cards,omitempty"`
+	Event       string      `json:"event,omitempty"`
+	Code        int         `json:"code,omitempty"`
+	Key         string      `json:"key,omitempty"`
+	Text        string      `json:"text,omitempty"`
 }
 
 // appendMessage appends m as one line.
@@ -205,7 +205,7 @@ func (m message) checkWelcome() error {
 	if _, err := decodeJob(m.Job); err != nil {
 		return err
 	}
-	return nil
+	return m.Net.check()
 }
 
 func (m message) checkBell() error {

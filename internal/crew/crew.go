@@ -45,6 +45,13 @@ const (
 	Stderr Stream = 2
 )
 
+func (s Stream) String() string {
+	if s == Stderr {
+		return "stderr"
+	}
+	return "stdout"
+}
+
 // Source is the reading end of a stream.
 type Source interface {
 	io.ReadCloser

@@ -270,6 +270,10 @@ func (a *across) describe(job *Job, sites []site) {
 // run runs the job on all hosts.
 func (a *across) run(ctx context.Context, job *Job) int {
 	x := newRunner(job, a.cfg)
+	if err := x.makeOutputDirs(); err != nil {
+		a.say("%v", err)
+		return ExitError
+	}
 	var all []host
 	for i := range a.used {
 		if !a.local[i] {

@@ -4,7 +4,6 @@ package launch
 
 import (
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -44,18 +43,15 @@ func (e *ear) Exited(proc int, exit crew.Exit) {
 }
 
 func (e *ear) Show(proc int, s crew.Stream, from crew.Source, last *crew.Tail) <-chan struct{} {
-	x, i := e.x, e.x.procs[e.site][proc]
-	c, to := x.out, x.cfg.Stdout
-	if s == crew.Stderr {
-		c, to = x.err, x.cfg.Stderr
-	}
+	x := e.x
+	l := x.linesOf(x.procs[e.site][proc], s, last)
 	if e.draining != nil { // its host says when a stream ends
-		return x.show(i, from, c, to, last, e.draining)
+		return x.show(from, l, e.draining)
 	}
 	x.mu.Lock()
 	x.streams = append(x.streams, from)
 	x.mu.Unlock()
-	return x.show(i, from, c, to, last, &x.draining)
+	return x.show(from, l, &x.draining)
 }
 
 // Counted implements agent.Leader.
@@ -73,13 +69,8 @@ func (e *ear) Lost(err error) {
 	e.x.post(func(now time.Time) { e.x.sup.hostLost(now, e.x.procs[e.site], err.Error()) })
 }
 
-// show starts the reader of one stream of process i. The result is closed at the end of the stream.
-func (x *runner) show(i int, from crew.Source, c *console, to io.Writer, last *crew.Tail, draining *atomic.Bool) <-chan struct{} {
-	l := &lines{
-		c: c, w: to, tag: x.tagOf(i), tail: last,
-		raw:    len(x.job.Processes) == 1 && !x.cfg.Tag,
-		prompt: i == 0 && !x.cfg.Tag && isTerminal(to),
-	}
+// show starts the reader of one stream of a process. The result is closed at the end of the stream.
+func (x *runner) show(from crew.Source, l *lines, draining *atomic.Bool) <-chan struct{} {
 	done := make(chan struct{})
 	x.readers.Go(func() { // ends with the stream, or when draining and silent
 		defer close(done)

@@ -26,6 +26,8 @@ type Config struct {
 	Stdout, Stderr io.Writer        // nil discards
 	Signals        <-chan os.Signal // what the user sends; each a syscall.Signal
 	Tag            bool             // put "[rank] " before each line, or "[first-last] "
+	Timestamp      bool             // put the time before each line
+	OutputDir      string           // directory for the output of each process, instead of Stdout and Stderr; "" is none
 	Verbose        bool
 	Bindings       bool        // say which process is bound to which cores
 	Guard          *crew.Guard // or nil
@@ -102,7 +104,11 @@ func Execute(ctx context.Context, r Request, cfg Config) int {
 // Run runs job, all of it on this machine, to its end and returns its exit code. The end of ctx is like SIGTERM.
 func Run(ctx context.Context, job *Job, cfg Config) int {
 	x := newRunner(job, cfg)
-	h, err := x.newHere(0)
+	err := x.makeOutputDirs()
+	var h host
+	if err == nil {
+		h, err = x.newHere(0)
+	}
 	if err != nil {
 		fmt.Fprintf(x.cfg.Stderr, "fitrun: %v\n", err)
 		return ExitError
