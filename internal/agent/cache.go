@@ -33,8 +33,19 @@ func SumFile(path string) (sum string, size int64, err error) {
 // It is private to the user, as whoever writes there says what runs.
 type cache struct{ dir string }
 
-// cacheOf is the cache that the prologue has put executable in: DIR/SUM/fitrun.
-func cacheOf(executable string) cache { return cache{filepath.Dir(filepath.Dir(executable))} }
+// cacheOf is the cache that the prologue has put executable in, DIR/SUM/fitrun; that of the user if it is elsewhere.
+func cacheOf(executable string) (cache, error) {
+	sum := filepath.Base(filepath.Dir(executable))
+	if _, err := hex.DecodeString(sum); err == nil && len(sum) == hex.EncodedLen(sumSize) {
+		return cache{filepath.Dir(filepath.Dir(executable))}, nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return cache{}, fmt.Errorf("looking for a place for copies of programs: %w", err)
+	}
+	c := cache{filepath.Join(dir, "fitmpi")}
+	return c, os.MkdirAll(c.dir, 0o700)
+}
 
 // path is where the file with this sum is kept under a name.
 func (c cache) path(sum, name string) string { return filepath.Join(c.dir, sum, name) }

@@ -3,30 +3,98 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/secure"
 )
 
 // Arg is the first argument of a fitrun that is to be an agent.
 const Arg = "agent"
 
+const usage = `fitrun agent serves hosts that have no sshd: it starts ranks for every fitrun that knows the secret.
+
+Usage:
+  fitrun agent --listen HOST:PORT --secret-file FILE
+
+Run it on each such host; in the host file of a job say agent behind the host, and give fitrun the same file:
+  fitrun --hostfile hosts --secret-file FILE ./prog
+Who knows the secret can run any program as the user who runs the agent. All that is said is encrypted.
+
+Options:
+  --listen HOST:PORT    where fitrun connects; the usual port is ` + defaultPortText + `, and :` + defaultPortText + ` is all addresses
+  --secret-file FILE    a file of 16 random bytes or more, which nobody else may read
+  -h, --help            print this
+
+It runs until SIGINT or SIGTERM, and then ends what it has started.
+`
+
+const defaultPortText = "7117"
+
 // Main is fitrun as an agent, with the arguments after Arg. It returns the exit code.
 func Main(args []string) int {
-	if err := serveArgs(args); err != nil {
-		fmt.Fprintf(os.Stderr, "fitrun agent: %v\n", err)
-		return 1
+	var err error
+	switch {
+	case len(args) > 0 && args[0] == "--stdio":
+		err = serveArgs(args)
+	default:
+		err = listenArgs(args)
 	}
-	return 0
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(os.Stderr, "fitrun agent: %v; fitrun agent --help explains it\n", err)
+		return 2
+	}
+	fmt.Fprintf(os.Stderr, "fitrun agent: %v\n", err)
+	return 1
+}
+
+// errUsage is wrong use.
+var errUsage = errors.New("want --listen HOST:PORT and --secret-file FILE")
+
+// listenArgs listens as the user wants it.
+func listenArgs(args []string) error {
+	fs := flag.NewFlagSet("fitrun agent", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	addr, file := fs.String("listen", "", ""), fs.String("secret-file", "", "")
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		io.WriteString(os.Stdout, usage)
+		return err
+	case err != nil || fs.NArg() > 0 || *addr == "" || *file == "":
+		return errUsage
+	}
+	secret, err := secure.ReadSecret(*file)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", *addr)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log.Info("listening", "address", l.Addr())
+	return Listen(ctx, l, secret, log)
 }
 
 // serveArgs serves as the prologue wants it: --stdio SILENCE [HASH].
 func serveArgs(args []string) error {
-	if len(args) < 2 || len(args) > 3 || args[0] != "--stdio" {
-		return errors.New("it is started by fitrun on other hosts, and is of no use by hand")
+	if len(args) < 2 || len(args) > 3 {
+		return errors.New("--stdio is for fitrun on other hosts, and of no use by hand")
 	}
 	silence, err := time.ParseDuration(args[1])
 	if err != nil || silence <= 0 {

@@ -57,12 +57,12 @@ const (
 type branch struct {
 	// immutable after open
 	target Target
-	behind []Target // reached through it
-	cmd    *exec.Cmd
-	in     *os.File // to the command
-	out    *os.File // from the command
-	said   *crew.Tail
-	exited chan struct{} // closed when the command has ended
+	behind []Target  // reached through it
+	cmd    *exec.Cmd // nil if an agent listens there
+	in     io.WriteCloser
+	out    io.ReadCloser
+	said   *crew.Tail    // by cmd, on stderr
+	exited chan struct{} // closed when cmd has ended; nil without one
 	guard  *crew.Guard
 
 	conn *conn // set by node.reachGroup before others know the branch
@@ -70,7 +70,7 @@ type branch struct {
 	cut  sync.Once
 }
 
-// open reaches t: when it returns, an agent runs there and has said its facts, in a frame that is returned.
+// open reaches t by a command.
 func open(ctx context.Context, t Target, w Way, binary func(arch string) (Binary, error), silence time.Duration, guard *crew.Guard) (*branch, *bufio.Reader, frame, error) {
 	left := time.Hour
 	if when, ok := ctx.Deadline(); ok {
@@ -174,6 +174,11 @@ func (b *branch) greet(r *bufio.Reader, binary func(arch string) (Binary, error)
 	case answer != "HAVE\n":
 		return frame{}, fmt.Errorf("it answered %q", answer)
 	}
+	return readFacts(r)
+}
+
+// readFacts hears an agent's first frame.
+func readFacts(r *bufio.Reader) (frame, error) {
 	f, err := readFrame(r)
 	if err == nil && f.kind != kindFacts {
 		err = fmt.Errorf("its first frame is of kind %d", f.kind)
@@ -214,7 +219,7 @@ func (b *branch) explain(ctx context.Context, err error) error {
 	if !isLate && !isEnd {
 		return err
 	}
-	if !isLate { // the command has closed its output, so it is about to end, and then has said everything
+	if !isLate && b.cmd != nil { // the command has closed its output, so it is about to end, and then has said everything
 		select {
 		case <-b.exited:
 		case <-time.After(exitGrace):
@@ -230,7 +235,7 @@ func (b *branch) explain(ctx context.Context, err error) error {
 		return errors.New(last)
 	}
 	select {
-	case <-b.exited:
+	case <-b.exited: // never, if there is no command
 		if e, ok := errors.AsType[*exec.ExitError](b.end); ok {
 			return fmt.Errorf("%s ended with %v", filepath.Base(b.cmd.Args[0]), e)
 		}
@@ -253,9 +258,13 @@ func (b *branch) lastSaid() string {
 	return ""
 }
 
-// kill ends the command at once.
+// kill ends the command, or the connection, at once.
 func (b *branch) kill() {
 	b.cut.Do(func() {
+		if b.cmd == nil {
+			b.out.Close()
+			return
+		}
 		select {
 		case <-b.exited: // its process group may be somebody else's
 		default:
@@ -267,6 +276,9 @@ func (b *branch) kill() {
 // close ends the command, by the end of its input if it heeds that, and waits for it.
 func (b *branch) close() {
 	b.in.Close()
+	if b.cmd == nil {
+		return
+	}
 	select {
 	case <-b.exited:
 	case <-time.After(exitGrace):

@@ -62,8 +62,7 @@ type streamID struct {
 }
 
 // Serve is the agent: it serves the fitrun, or the agent, at the other end of in and out, until in ends. Then it ends all
-// that it has started. A neighbour that says nothing for silence is taken for dead. executable is the agent's own binary,
-// in its place in the cache.
+// that it has started. A neighbour that says nothing for silence is taken for dead. executable is the agent's own binary.
 func Serve(in io.Reader, out io.WriteCloser, silence time.Duration, executable string) error {
 	if err := sys.AdoptOrphans(); err != nil {
 		return err
@@ -73,7 +72,11 @@ func Serve(in io.Reader, out io.WriteCloser, silence time.Duration, executable s
 		guard = nil // without, only an agent that is killed leaves something
 	}
 	defer guard.Close()
-	a := newAgent(in, out, silence, executable, guard)
+	store, err := cacheOf(executable)
+	if err != nil {
+		return err
+	}
+	a := newAgent(in, out, silence, executable, store, guard)
 	a.cache.clean(filepath.Base(filepath.Dir(executable)))
 	ended := make(chan error, 1)
 	a.parent.send(pack(kindFacts, 0, factsHere()))
@@ -86,10 +89,10 @@ func Serve(in io.Reader, out io.WriteCloser, silence time.Duration, executable s
 	return err
 }
 
-func newAgent(in io.Reader, out io.WriteCloser, silence time.Duration, executable string, guard *crew.Guard) *agent {
+func newAgent(in io.Reader, out io.WriteCloser, silence time.Duration, executable string, store cache, guard *crew.Guard) *agent {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &agent{
-		guard: guard, cache: cacheOf(executable), ctx: ctx, cancel: cancel,
+		guard: guard, cache: store, ctx: ctx, cancel: cancel,
 		copies: make(map[string]*copying), needed: make(map[string]Program), flows: make(map[streamID]*outflow),
 	}
 	a.parent = newConn(bufio.NewReader(in), out, silence, func() {

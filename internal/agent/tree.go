@@ -33,7 +33,15 @@ type node struct {
 
 // reach reaches hosts, some of them through others. Of each comes kindFacts, or kindLost. It does not wait.
 func (n *node) reach(ctx context.Context, targets []Target) {
-	for _, group := range split(targets, n.fanOut) {
+	var direct, others []Target // those where an agent listens are reached by who knows the secret: fitrun
+	for _, t := range targets {
+		if t.Agent {
+			direct = append(direct, t)
+		} else {
+			others = append(others, t)
+		}
+	}
+	for _, group := range append(split(others, n.fanOut), split(direct, len(direct))...) {
 		n.threads.Go(func() { // ends with ctx
 			if err := n.reachGroup(ctx, group); err != nil {
 				n.up(pack(kindLost, group[0].Host, text{err.Error()}))
@@ -54,7 +62,7 @@ func split(targets []Target, k int) [][]Target {
 }
 
 func (n *node) reachGroup(ctx context.Context, group []Target) error {
-	b, r, facts, err := open(ctx, group[0], n.way, n.binary, n.silence, n.guard)
+	b, r, facts, err := n.open(ctx, group[0])
 	if err != nil {
 		return err
 	}
@@ -74,6 +82,14 @@ func (n *node) reachGroup(ctx context.Context, group []Target) error {
 	n.up(facts) // what follows from it comes after the greeting
 	b.conn.begin(func(f frame) error { return n.fromBelow(b, f) }, func(err error) { n.lost(b, err) })
 	return nil
+}
+
+// open reaches t: when it returns, an agent runs there and has said its facts, in a frame that is returned.
+func (n *node) open(ctx context.Context, t Target) (*branch, *bufio.Reader, frame, error) {
+	if t.Agent {
+		return dial(ctx, t, n.way.Secret, n.silence)
+	}
+	return open(ctx, t, n.way, n.binary, n.silence, n.guard)
 }
 
 // add makes b known.
@@ -142,7 +158,9 @@ func (n *node) pids() []int {
 	defer n.mu.Unlock()
 	var pids []int
 	for _, b := range n.branches {
-		pids = append(pids, b.cmd.Process.Pid)
+		if b.cmd != nil {
+			pids = append(pids, b.cmd.Process.Pid)
+		}
 	}
 	return pids
 }

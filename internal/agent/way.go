@@ -33,7 +33,7 @@ type Way struct {
 	Kind    string   // "" or "ssh", or "srun" inside an allocation of Slurm's
 	Command []string // the program and its first arguments; nil is the kind's name
 	Args    []string // further options, before the host
-	Secret  []byte   // shared with agents that listen
+	Secret  []byte   `json:"-"` // shared with agents that listen; fitrun's own
 }
 
 // command is what runs script by a shell on t. The script has no single quotes.

@@ -51,6 +51,10 @@ func executeAcross(ctx context.Context, r Request, cfg Config) int {
 	a := &across{cfg: cfg, builds: newBuilds(cfg)}
 	defer a.builds.close()
 	a.r, a.used = onlyUsed(r)
+	if err := r.Domains.Check(a.used); err != nil {
+		a.say("%v", err)
+		return ExitUsage
+	}
 	var targets []agent.Target
 	for i, h := range a.used {
 		a.local = append(a.local, isHere(h))
@@ -59,7 +63,7 @@ func executeAcross(ctx context.Context, r Request, cfg Config) int {
 		}
 	}
 	a.fleet = agent.NewFleet(targets, agent.Config{
-		Way:    agent.Way{Kind: r.Remote, Command: commandFrom(r.Env), Args: r.SSHArgs},
+		Way:    agent.Way{Kind: r.Remote, Command: commandFrom(r.Env), Args: r.SSHArgs, Secret: r.Secret},
 		FanOut: orDefault(r.FanOut, DefaultFanOut), Silence: orDefault(r.Silence, DefaultSilence),
 		Binary: a.builds.fitrun, Guard: cfg.Guard,
 	})
@@ -174,12 +178,12 @@ func (a *across) sites(ctx context.Context, remote int) ([]site, error) {
 	var sites []site
 	for i, h := range a.used {
 		if a.local[i] {
-			sites = append(sites, site{name: h.String(), host: sys.Hostname(), cores: a.r.Cores, cpus: a.r.CPUs, env: a.r.Env})
+			sites = append(sites, site{name: h.String(), at: h, host: sys.Hostname(), cores: a.r.Cores, cpus: a.r.CPUs, env: a.r.Env})
 			continue
 		}
 		f := a.fleet.Client(i).Facts()
 		sites = append(sites, site{
-			name: h.String(), host: f.Hostname, cores: f.Cores, cpus: f.CPUs, env: a.environment(f.Env), apps: found[i],
+			name: h.String(), at: h, host: f.Hostname, cores: f.Cores, cpus: f.CPUs, env: a.environment(f.Env), apps: found[i],
 		})
 		a.tell(h, f)
 	}

@@ -53,7 +53,9 @@ type Request struct {
 	Preload       bool          // copy programs to hosts also where they have another file of that path
 	LaunchTimeout time.Duration // until every host must be reached; 0 is DefaultLaunchTimeout
 	Silence       time.Duration // a host that says nothing for so long is lost; 0 is DefaultSilence
-	Net           boot.Net      // what ranks are told of the network; Remote is set by the plan
+	Secret        []byte        // shared with agents that listen on hosts; nil if there are none
+	Net           boot.Net      // what ranks are told of the network; Remote and what follows from Domains is set by the plan
+	Domains       Domains       // how the domains of the hosts are joined
 }
 
 // Defaults of a Request.
@@ -103,6 +105,7 @@ type Process struct {
 // site is a machine as far as the plan must know it.
 type site struct {
 	name  string // for messages
+	at    hosts.Host
 	host  string // as it calls itself
 	cores int    // that the job may use
 	cpus  []int  // the processors that processes there may run on, ascending; more than cores under a cgroup's limit
@@ -207,8 +210,10 @@ func (p *planner) share(at int) int { return coresPerRank(p.sites[at].cores, len
 func (p *planner) addInfos() error {
 	id, secret := boot.NewJob()
 	cores, used := 0, 0
+	var all []hosts.Host
 	for at, s := range p.sites {
 		cores += s.cores
+		all = append(all, s.at)
 		if len(p.local[at]) > 0 {
 			used++
 		}
@@ -218,6 +223,7 @@ func (p *planner) addInfos() error {
 	for i := range p.job.Processes {
 		proc := &p.job.Processes[i]
 		s := p.sites[proc.site]
+		network := p.r.Domains.describe(network, s.at, all, id)
 		for _, n := range proc.Ranks {
 			addr, err := metricsAddr(p.r.Metrics, n)
 			if err != nil {
