@@ -343,3 +343,43 @@ func TestRankList(t *testing.T) {
 		}
 	}
 }
+
+// All ranks of a host that is lost have failed, and the others hear of each.
+func TestHostLost(t *testing.T) {
+	st := running(t, 4)
+	st.s.hostLost(st.now, []int{3, 1}, "host b: the connection ended")
+	st.want("one message", "say host b: the connection ended; with it ranks 1, 3; the job was ended")
+	for _, other := range []int{0, 2} {
+		st.want("others hear of it", fmt.Sprintf("tell %d peer-failed of 1", other))
+		st.want("others hear of it", fmt.Sprintf("tell %d peer-failed of 3", other))
+	}
+	st.wantEnding(syscall.SIGTERM, 0, 2)
+	st.exit(0, crew.Exit{Signal: syscall.SIGTERM})
+	st.s.hostLost(st.now, []int{2}, "host c: the connection ended")
+	st.wantIdle("the job is ending anyway")
+	st.wantOver(ExitError)
+}
+
+// A host whose ranks have all ended well is not missed.
+func TestHostLostLate(t *testing.T) {
+	st := running(t, 2)
+	for r := range 2 {
+		st.notice(r, boot.Notice{Kind: boot.Finalizing})
+	}
+	st.exit(1, crew.Exit{})
+	st.s.hostLost(st.now, []int{1}, "host b: the connection ended")
+	st.wantIdle("nothing of it was left")
+	st.exit(0, crew.Exit{})
+	st.wantOver(0)
+}
+
+// An abort waits for what other hosts know of ranks that may have died before it.
+func TestAbortWaitsForCensus(t *testing.T) {
+	st := running(t, 3)
+	st.dead[2] = true // nobody knows yet, so it may be
+	st.notice(0, boot.Notice{Kind: boot.AbortAsked, Code: 1, Text: "lost rank 1"})
+	st.wantIdle("waiting for the answer")
+	delete(st.dead, 2)
+	st.s.tick(st.now)
+	st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
+}
