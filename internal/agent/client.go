@@ -57,7 +57,7 @@ func (c *Client) Facts() Facts { return *c.facts }
 func (c *Client) String() string { return c.target.String() }
 
 // failure is why the host failed.
-func (c *Client) failure(f frame) error {
+func (c *Client) failure(f frame) *HostError {
 	t, err := unpack[text](f)
 	if err != nil {
 		t.Text = err.Error()

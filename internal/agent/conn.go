@@ -38,7 +38,7 @@ type conn struct {
 	mu     sync.Mutex
 	room   *sync.Cond // with mu: queued has become less, or closed true
 	queue  []frame    // not yet taken by the writer; guarded by mu
-	queued int        // bytes of payload in queue and at the writer; guarded by mu
+	queued int        // bytes of the frames in queue and at the writer; guarded by mu
 	closed bool       // guarded by mu
 	last   bool       // the writer ends when the queue is empty; guarded by mu
 	why    error      // the first reason for the end; guarded by mu
@@ -85,7 +85,7 @@ func (c *conn) sendLocked(f frame) {
 		return
 	}
 	c.queue = append(c.queue, f)
-	c.queued += headerSize + len(f.payload)
+	c.queued += headerSize + len(f.payload) + 1
 	select {
 	case c.kick <- struct{}{}:
 	default:
@@ -132,7 +132,7 @@ func (c *conn) write() {
 		queue, last := c.take()
 		var b []byte
 		for i, f := range queue {
-			b = append(appendHeader(b, f), f.payload...)
+			b = appendFrame(b, f)
 			if len(b) < 64<<10 && i+1 < len(queue) {
 				continue
 			}

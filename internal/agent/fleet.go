@@ -48,6 +48,9 @@ type HostError struct {
 
 func (e *HostError) Error() string { return fmt.Sprintf("host %s: %s", e.Host, e.Why) }
 
+// lateText is why a host was not reached of which nothing else is known.
+const lateText = "not reached in time"
+
 // NewFleet makes a fleet of hosts, none of which is reached yet. Close ends it.
 func NewFleet(targets []Target, cfg Config) *Fleet {
 	f := &Fleet{clients: make(map[int]*Client), targets: targets, cancel: func() {}}
@@ -63,8 +66,8 @@ func NewFleet(targets []Target, cfg Config) *Fleet {
 // maxPrograms is how many programs a job may have.
 const maxPrograms = 64
 
-// Reach reaches all hosts within timeout, or fails: the error names a host and says why, or says which have not answered.
-// reached is called as they are, with their number.
+// Reach reaches all hosts within timeout, or fails: the error names a host and says why, or all that were not reached in
+// time. reached is called as they are, with their number.
 func (f *Fleet) Reach(ctx context.Context, timeout time.Duration, reached func(n int)) error {
 	all, cancelAll := context.WithCancel(ctx)
 	f.cancel = cancelAll
@@ -74,18 +77,23 @@ func (f *Fleet) Reach(ctx context.Context, timeout time.Duration, reached func(n
 		<-limited.Done()
 		cancel()
 	})
-	// The reaching itself ends at the same moment, and its errors say more.
-	patience := time.NewTimer(timeout + exitGrace)
+	// The reaching itself ends at the same moment, and says what it knows; but a host behind one that hangs says nothing.
+	patience := time.NewTimer(timeout + 2*exitGrace)
 	defer patience.Stop()
-	for n := 0; n < len(f.targets); {
+	late := make(map[int]string) // why, by host
+	for n := 0; n+len(late) < len(f.targets); {
 		select {
 		case fr := <-f.inbox:
 			c := f.clients[int(fr.host)]
+			if fr.kind == kindLost && limited.Err() == context.DeadlineExceeded {
+				late[c.target.Host] = c.failure(fr).Why
+				continue
+			}
 			if fr.kind == kindLost {
 				return c.failure(fr)
 			}
 			facts, err := unpack[Facts](fr)
-			if err != nil || fr.kind != kindFacts {
+			if err != nil || fr.kind != kindFacts || c.facts != nil {
 				return &HostError{c.target.String(), fmt.Sprintf("it speaks another language: %v", err)}
 			}
 			c.facts = &facts
@@ -94,21 +102,37 @@ func (f *Fleet) Reach(ctx context.Context, timeout time.Duration, reached func(n
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-patience.C:
-			return fmt.Errorf("not reached within %v: %s", timeout, f.missing())
+			return f.missing(late)
 		}
+	}
+	if len(late) > 0 {
+		return f.missing(late)
 	}
 	return nil
 }
 
-// missing names the hosts that have not said anything.
-func (f *Fleet) missing() string {
-	var names []string
+// missing names the hosts that were not reached in time, each with what is known of why.
+func (f *Fleet) missing(why map[int]string) error {
+	var texts []string
+	names := make(map[string][]string) // by text
 	for _, t := range f.targets {
-		if f.clients[t.Host].facts == nil {
-			names = append(names, t.String())
+		if f.clients[t.Host].facts != nil && why[t.Host] == "" {
+			continue
 		}
+		text := why[t.Host]
+		if text == "" {
+			text = lateText
+		}
+		if names[text] == nil {
+			texts = append(texts, text)
+		}
+		names[text] = append(names[text], t.String())
 	}
-	return strings.Join(names, ", ")
+	var errs []string
+	for _, text := range texts {
+		errs = append(errs, (&HostError{strings.Join(names[text], ", "), text}).Error())
+	}
+	return errors.New(strings.Join(errs, "; "))
 }
 
 // Client is the view of one host.

@@ -69,20 +69,26 @@ const (
 //	6      2    0
 //	8      4    host: index in the job, of its addressee or its sender; everyHost; 0 between neighbours
 //	12          payload
+//	       1    newline
 //
-// All integers are little-endian.
+// All integers are little-endian. The newline is for what carries the frames: srun passes on what it hears by lines, so a
+// frame without one at its end could wait for the next.
 type frame struct {
 	kind    kind
 	host    uint32
 	payload []byte
 }
 
-// appendHeader appends the header of f.
-func appendHeader(b []byte, f frame) []byte {
+// appendFrame appends f.
+func appendFrame(b []byte, f frame) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(f.payload)))
 	b = append(b, Version, byte(f.kind), 0, 0)
-	return binary.LittleEndian.AppendUint32(b, f.host)
+	b = binary.LittleEndian.AppendUint32(b, f.host)
+	return append(append(b, f.payload...), trailer)
 }
+
+// trailer is the end of every frame.
+const trailer = '\n'
 
 // consumeHeader decodes headerSize bytes. The result has no payload yet; size is that of what follows.
 func consumeHeader(b []byte) (f frame, size int, err error) {
@@ -108,11 +114,18 @@ func readFrame(r io.Reader) (frame, error) {
 		return frame{}, err
 	}
 	f, size, err := consumeHeader(header[:])
-	if err != nil || size == 0 {
+	if err != nil {
 		return f, err
 	}
-	f.payload, err = readPayload(r, size)
-	return f, err
+	b, err := readPayload(r, size+1)
+	if err == nil && b[size] != trailer {
+		err = errors.New("frame without a newline at its end")
+	}
+	if err != nil {
+		return frame{}, err
+	}
+	f.payload = b[:size]
+	return f, nil
 }
 
 // readPayload reads size bytes, and takes memory as they come: a length that lies costs nothing.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func bytesOf(frames ...frame) []byte {
 	var b []byte
 	for _, f := range frames {
-		b = append(appendHeader(b, f), f.payload...)
+		b = appendFrame(b, f)
 	}
 	return b
 }
@@ -60,6 +60,7 @@ func TestBrokenFrames(t *testing.T) {
 		{change(3, 1), "at most"},
 		{good[:headerSize-1], io.ErrUnexpectedEOF.Error()},
 		{good[:headerSize], io.ErrUnexpectedEOF.Error()},
+		{change(len(good)-1, ' '), "newline"},
 		{good[:len(good)-1], io.ErrUnexpectedEOF.Error()},
 	} {
 		if _, err := readFrame(bytes.NewReader(tc.b)); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -228,9 +228,9 @@ func (b *branch) explain(ctx context.Context, err error) error {
 	last := b.lastSaid()
 	switch {
 	case isLate && last != "":
-		return fmt.Errorf("not reached in time: %s", last)
+		return fmt.Errorf("%s: %s", lateText, last)
 	case isLate:
-		return errors.New("not reached in time")
+		return errors.New(lateText)
 	case last != "":
 		return errors.New(last)
 	}

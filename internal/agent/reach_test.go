@@ -62,9 +62,9 @@ func TestCommand(t *testing.T) {
 		want string
 	}{
 		{Way{Command: []string{"true", "-4"}, Args: []string{"-F", "f"}}, Target{Name: "h", User: "u", Port: 7},
-			`true|-4|-F|f|-T|-x|-o|BatchMode=yes|-o|ControlMaster=no|-o|ConnectTimeout=9|-p|7|-l|u|--|h|exec sh -c 'x'`},
+			`true|-4|-F|f|-T|-x|-o|BatchMode=yes|-o|ControlMaster=no|-o|ClearAllForwardings=yes|-o|RemoteCommand=none|-o|ConnectTimeout=6|-p|7|-l|u|--|h|exec sh -c 'x'`},
 		{Way{Kind: "srun", Command: []string{"true"}}, Target{Name: "h"},
-			`true|--nodes=1|--ntasks=1|--nodelist=h|--overlap|--quit-on-interrupt|--|sh|-c|x`},
+			`true|--nodes=1|--ntasks=1|--nodelist=h|--overlap|--cpu-bind=none|--mpi=none|--|sh|-c|x`},
 		{Way{Command: []string{"no-such-command"}}, Target{Name: "h"}, "no-such-command: not found in PATH; hosts are reached by it"},
 		{Way{Command: []string{"true"}}, Target{Name: "-oProxyCommand=x"}, "-oProxyCommand=x is no name of a host"},
 		{Way{Kind: "rsh"}, Target{Name: "h"}, `there is no way "rsh" to reach a host; there are ssh and srun`},

@@ -46,9 +46,10 @@ func (w Way) command(t Target, script string, timeout time.Duration) (*exec.Cmd,
 		}
 		argv = append(argv, w.Args...)
 		// The first value of an option counts, so the user's come first. Nothing may ask: no terminal is at hand. A master
-		// connection that is there is used, but none is left behind.
-		argv = append(argv, "-T", "-x", "-o", "BatchMode=yes", "-o", "ControlMaster=no",
-			"-o", "ConnectTimeout="+strconv.Itoa(max(1, int(timeout.Seconds()))))
+		// connection that is there is used, but none is left behind. The user's forwardings are not for us. ssh is to give up
+		// before we do, as it knows why.
+		argv = append(argv, "-T", "-x", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes",
+			"-o", "RemoteCommand=none", "-o", "ConnectTimeout="+strconv.Itoa(max(1, int(timeout.Seconds()*3/4))))
 		if t.Port != 0 {
 			argv = append(argv, "-p", strconv.Itoa(t.Port))
 		}
@@ -61,7 +62,7 @@ func (w Way) command(t Target, script string, timeout time.Duration) (*exec.Cmd,
 			argv = []string{"srun"}
 		}
 		argv = append(argv, w.Args...)
-		argv = append(argv, "--nodes=1", "--ntasks=1", "--nodelist="+t.Name, "--overlap", "--quit-on-interrupt", "--", "sh", "-c", script)
+		argv = append(argv, "--nodes=1", "--ntasks=1", "--nodelist="+t.Name, "--overlap", "--cpu-bind=none", "--mpi=none", "--", "sh", "-c", script)
 	default:
 		return nil, fmt.Errorf("there is no way %q to reach a host; there are ssh and srun", w.Kind)
 	}

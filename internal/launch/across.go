@@ -63,7 +63,7 @@ func executeAcross(ctx context.Context, r Request, cfg Config) int {
 		}
 	}
 	a.fleet = agent.NewFleet(targets, agent.Config{
-		Way:    agent.Way{Kind: r.Remote, Command: commandFrom(r.Env), Args: r.SSHArgs, Secret: r.Secret},
+		Way:    agent.Way{Kind: r.Remote, Command: a.command(), Args: r.SSHArgs, Secret: r.Secret},
 		FanOut: orDefault(r.FanOut, DefaultFanOut), Silence: orDefault(r.Silence, DefaultSilence),
 		Binary: a.builds.fitrun, Guard: cfg.Guard,
 	})
@@ -95,9 +95,12 @@ func orDefault[T int | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// commandFrom is the command that reaches hosts, nil for the usual one.
-func commandFrom(env []string) []string {
-	for _, e := range slices.Backward(env) {
+// command is what reaches hosts in place of ssh, nil for ssh itself.
+func (a *across) command() []string {
+	if a.r.Remote != "" && a.r.Remote != "ssh" {
+		return nil
+	}
+	for _, e := range slices.Backward(a.r.Env) {
 		if v, ok := strings.CutPrefix(e, sshVariable+"="); ok {
 			return strings.Fields(v)
 		}

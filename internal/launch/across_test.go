@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -138,15 +139,54 @@ func TestAcrossFailures(t *testing.T) {
 
 // A host that cannot be reached is named with what ssh says, and no rank runs anywhere.
 func TestHostNotReached(t *testing.T) {
-	for _, tc := range []struct{ host, said string }{
-		{"down", "fitrun: host down: ssh: connect to host down port 22: Connection refused; no rank was started\n"},
-		{"mute", "fitrun: host mute: not reached in time; no rank was started\n"},
+	for _, tc := range []struct {
+		hosts []string
+		said  string
+	}{
+		{[]string{"a", "down"}, "fitrun: host down: ssh: connect to host down port 22: Connection refused; no rank was started\n"},
+		{[]string{"mute", "a", "mute2"}, "fitrun: host mute, mute2: not reached in time; no rank was started\n"},
+		{[]string{"mute", "behind"}, "fitrun: host mute, behind: not reached in time; no rank was started\n"},
 	} {
-		r := fakeHosts(t, "where", "a", tc.host)
+		r := fakeHosts(t, "where", tc.hosts...)
 		r.LaunchTimeout = time.Second
+		if tc.hosts[1] == "behind" {
+			r.FanOut = 1
+		}
 		if code, out, said := execute(t, r, Config{}); code != ExitError || out != "" || said != tc.said {
 			t.Errorf("exit code %d\n%s\n%s", code, out, said)
 		}
+	}
+}
+
+// Inside an allocation of Slurm's, its srun starts the agents. This one passes on whole lines only, as the real one does.
+func TestSrun(t *testing.T) {
+	r := fakeHosts(t, "where", "a", "b")
+	dir := t.TempDir()
+	const script = `#!/bin/sh
+for arg; do
+	shift
+	case $arg in
+	--nodelist=*) export FAKE_HOST=${arg#*=} HOME=$FAKE_HOMES/${arg#*=} ;;
+	--) break ;;
+	esac
+done
+mkdir -p $HOME
+"$@" | %s
+`
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := filepath.Join(dir, "lines")
+	text := strings.Replace(script, "%s", lines, 1)
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "srun"), []byte(text), 0o700), os.Symlink(exe, lines)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	r.Remote = "srun"
+	code, out, said := execute(t, r, Config{Tag: true})
+	if code != 0 || said != "" || !strings.Contains(out, "[1] rank 1 of 2 on b: local 0 of 1, remote true") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, said)
 	}
 }
 

@@ -3,7 +3,9 @@
 package launch
 
 import (
+	"bufio"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -20,6 +22,9 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == crew.GuardArg:
 		crew.GuardMain(os.Stdin)
 		return
+	case filepath.Base(os.Args[0]) == "lines":
+		passLines()
+		return
 	case os.Getenv(fitrunVariable) != "":
 		os.Exit(fitrunMain(os.Getenv(fitrunVariable)))
 	case os.Getenv("LAUNCH_TEST_RANK") != "":
@@ -27,4 +32,16 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// passLines copies standard input to standard output, each line when it is complete.
+func passLines() {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		os.Stdout.Write(line)
+	}
 }
