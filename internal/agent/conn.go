@@ -30,10 +30,11 @@ type conn struct {
 	drained chan struct{} // closed when the writer ends
 	threads sync.WaitGroup
 
-	heard atomic.Int64 // when something was read last, in Unix nanoseconds
-	busy  atomic.Bool  // the reader handles a frame, and reads nothing meanwhile
-	once  sync.Once
-	cut   func() // makes reads and writes fail
+	heard  atomic.Uint64 // how often something was read
+	busy   atomic.Bool   // the reader handles a frame, and reads nothing meanwhile
+	paused atomic.Bool   // the neighbour has said that it will be silent
+	once   sync.Once
+	cut    func() // makes reads and writes fail
 
 	mu     sync.Mutex
 	room   *sync.Cond // with mu: queued has become less, or closed true
@@ -51,7 +52,6 @@ func newConn(r *bufio.Reader, w io.WriteCloser, silence time.Duration, cut func(
 		kick: make(chan struct{}, 1), donec: make(chan struct{}), drained: make(chan struct{}),
 	}
 	c.room = sync.NewCond(&c.mu)
-	c.heard.Store(time.Now().UnixNano())
 	return c
 }
 
@@ -97,10 +97,11 @@ func (c *conn) read(handle func(frame) error) {
 	in := heardReader{c}
 	for {
 		f, err := readFrame(in)
-		if err == nil && f.kind != kindPing {
+		c.paused.Store(err == nil && f.kind == kindPause)
+		if err == nil && f.kind != kindPing && f.kind != kindPause {
 			c.busy.Store(true)
 			err = handle(f)
-			c.heard.Store(time.Now().UnixNano())
+			c.heard.Add(1)
 			c.busy.Store(false)
 		}
 		if err != nil {
@@ -116,7 +117,7 @@ type heardReader struct{ c *conn }
 
 func (h heardReader) Read(p []byte) (int, error) {
 	n, err := h.c.r.Read(p)
-	h.c.heard.Store(time.Now().UnixNano())
+	h.c.heard.Add(1)
 	return n, err
 }
 
@@ -164,27 +165,49 @@ func (c *conn) wrote(n int) {
 	c.mu.Unlock()
 }
 
-// watch sends signs of life and looks for those of the neighbour.
+// watch sends signs of life and looks for those of the neighbour. It counts its own turns, not the time: if this process
+// was stopped, the neighbour was not silent for that.
 func (c *conn) watch() {
-	tick := time.NewTicker(c.silence / 4)
+	tick := time.NewTicker(c.silence / beats)
 	defer tick.Stop()
+	heard, missed := c.heard.Load(), 0
 	for {
 		select {
 		case <-c.donec:
 			return
-		case now := <-tick.C:
-			if now.Sub(time.Unix(0, c.heard.Load())) > c.silence && !c.busy.Load() {
-				c.fail(fmt.Errorf("nothing was heard from it for %v", c.silence))
-				return
-			}
-			c.mu.Lock()
-			if len(c.queue) == 0 { // else it will hear of us
-				c.sendLocked(frame{kind: kindPing})
-			}
-			c.mu.Unlock()
+		case <-tick.C:
 		}
+		if h := c.heard.Load(); h != heard || c.busy.Load() || c.paused.Load() {
+			heard, missed = h, 0
+		} else if missed++; missed >= beats {
+			c.fail(fmt.Errorf("nothing was heard from it for %v", c.silence))
+			return
+		}
+		c.mu.Lock()
+		if len(c.queue) == 0 { // else it will hear of us
+			c.sendLocked(frame{kind: kindPing})
+		}
+		c.mu.Unlock()
 	}
 }
+
+// beats is how many signs of life there are in the time after which a neighbour is lost.
+const beats = 4
+
+// pause tells the neighbour that this process is about to be stopped, and waits for a moment until that is on its way.
+func (c *conn) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sendLocked(frame{kind: kindPause})
+	late := time.AfterFunc(pausePatience, c.room.Broadcast)
+	defer late.Stop()
+	for end := time.Now().Add(pausePatience); c.queued > 0 && !c.closed && time.Now().Before(end); {
+		c.room.Wait()
+	}
+}
+
+// pausePatience is how long a process that is to be stopped waits for a neighbour.
+const pausePatience = time.Second
 
 // finish ends the writing side when everything is written; drained says when.
 func (c *conn) finish() {

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"bufio"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -48,6 +49,30 @@ func TestSilence(t *testing.T) {
 		err := <-ended
 		if took := time.Since(began); took < 20*time.Second || took > 25*time.Second || !strings.Contains(err.Error(), "nothing was heard from it for 20s") {
 			t.Errorf("%v after %v", err, took)
+		}
+		a.wait()
+	})
+}
+
+// One that has said that it will be silent is not dead, until it says something again.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, raw := pair(20 * time.Second)
+		defer raw.Close()
+		go io.Copy(io.Discard, raw) // ends with a
+		ended := make(chan error, 1)
+		a.begin(func(frame) error { return nil }, func(err error) { ended <- err })
+		raw.Write(appendFrame(nil, frame{kind: kindPause}))
+		time.Sleep(time.Hour)
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended: %v", err)
+		default:
+		}
+		raw.Write(appendFrame(nil, frame{kind: kindPing}))
+		began := time.Now()
+		if err := <-ended; time.Since(began) > 30*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		a.wait()
 	})

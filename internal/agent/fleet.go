@@ -28,7 +28,7 @@ type Config struct {
 	Guard  *crew.Guard // or nil
 }
 
-// Fleet is fitrun's view of all other hosts of a job. Its methods are called by one goroutine.
+// Fleet is fitrun's view of all other hosts of a job. Its methods are called by one goroutine, but for Pause.
 type Fleet struct {
 	root    *node
 	clients map[int]*Client // by host; immutable after NewFleet
@@ -293,6 +293,15 @@ func (f *Fleet) take(fr frame) {
 	if c := f.clients[int(fr.host)]; c != nil {
 		c.take(fr)
 	}
+}
+
+// Pause tells all hosts that this process is about to be stopped: silence then means nothing, until it goes on.
+func (f *Fleet) Pause() {
+	var all sync.WaitGroup
+	for _, b := range f.root.addressees(frame{host: everyHost}) {
+		all.Go(b.conn.pause)
+	}
+	all.Wait()
 }
 
 // PIDs are the processes by which hosts are reached.

@@ -42,6 +42,7 @@ const (
 
 	// Both ways, between neighbours.
 	kindPing
+	kindPause // the sender will say nothing until it says something
 
 	// From an agent.
 	kindFacts      // Facts

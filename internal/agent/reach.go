@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/crew"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // Binary is a build of fitrun.
@@ -67,7 +68,9 @@ type branch struct {
 
 	conn *conn // set by node.reachGroup before others know the branch
 	end  error // how the command ended; after exited is closed
-	cut  sync.Once
+
+	mu     sync.Mutex
+	reaped bool // the command's process group may be somebody else's; guarded by mu
 }
 
 // open reaches t by a command.
@@ -126,8 +129,7 @@ func (b *branch) start() error {
 		if err != nil {
 			return
 		}
-		b.end = b.cmd.Wait()
-		b.guard.Forget(b.cmd.Process.Pid)
+		b.reap()
 		close(b.exited)
 	}()
 	if err := <-begun; err != nil {
@@ -137,6 +139,18 @@ func (b *branch) start() error {
 	}
 	b.guard.Watch(b.cmd.Process.Pid)
 	return nil
+}
+
+// reap waits for the end of the command, and ends what it has left of its process group before that can be another's.
+func (b *branch) reap() {
+	pid := b.cmd.Process.Pid
+	err := sys.WaitExit(pid)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	syscall.Kill(-pid, syscall.SIGKILL)
+	b.guard.Forget(pid)
+	b.reaped = true
+	b.end = errors.Join(err, b.cmd.Wait())
 }
 
 // feeder keeps what the command says on stderr.
@@ -260,17 +274,15 @@ func (b *branch) lastSaid() string {
 
 // kill ends the command, or the connection, at once.
 func (b *branch) kill() {
-	b.cut.Do(func() {
-		if b.cmd == nil {
-			b.out.Close()
-			return
-		}
-		select {
-		case <-b.exited: // its process group may be somebody else's
-		default:
-			syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL)
-		}
-	})
+	if b.cmd == nil {
+		b.out.Close()
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.reaped {
+		syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL)
+	}
 }
 
 // close ends the command, by the end of its input if it heeds that, and waits for it.

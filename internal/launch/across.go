@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -306,5 +307,35 @@ func (a *across) run(ctx context.Context, job *Job) int {
 		}
 		return fmt.Sprintf("%d of %d ranks started", n, len(job.Ranks))
 	})
+	stop := a.pauseWhenStopped()
+	defer stop()
 	return x.run(ctx, all)
+}
+
+// pauseWhenStopped makes the key that stops a job (^Z) stop fitrun, as it should, without making agents believe that it
+// is dead. The ranks run on, as those of this machine do.
+func (a *across) pauseWhenStopped() (stop func()) {
+	stops := make(chan os.Signal, 1)
+	if signal.Ignored(syscall.SIGTSTP) {
+		return func() {}
+	}
+	signal.Notify(stops, syscall.SIGTSTP)
+	var wg sync.WaitGroup
+	over := make(chan struct{})
+	wg.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-stops:
+				a.fleet.Pause()
+				syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			}
+		}
+	})
+	return func() {
+		signal.Stop(stops)
+		close(over)
+		wg.Wait()
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -29,6 +30,18 @@ func rankMain(act string) {
 		os.Exit(99)
 	}
 	verb, who, _ := strings.Cut(act, " ")
+	if verb == "leave" && err == nil {
+		cmd := exec.Command("sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		err = cmd.Start()
+		if who != "" {
+			verb, who = "wait", ""
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(97)
+	}
 	if who != "" && who != fmt.Sprint(s.Info().Rank) {
 		verb = "wait"
 	}

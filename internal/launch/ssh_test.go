@@ -28,7 +28,7 @@ func TestSSH(t *testing.T) {
 	}{
 		{"output", sshOutput}, {"exit code", sshExitCode}, {"signals", sshSignals}, {"stdin", sshStdin},
 		{"refused", sshRefused}, {"no route", sshNoRoute}, {"killed fitrun", sshKilledFitrun}, {"killed agent", sshKilledAgent},
-		{"many ranks", sshManyRanks}, {"tree", sshTree}, {"program copied", sshProgramCopied}, {"cut off", sshCutOff},
+		{"many ranks", sshManyRanks}, {"tree", sshTree}, {"program copied", sshProgramCopied}, {"stopped", sshStopped}, {"left behind", sshLeftBehind}, {"cut off", sshCutOff},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.test(t, l)
@@ -191,4 +191,31 @@ func sshCutOff(t *testing.T, l *lab) {
 	}
 	l.wantEmpty(t, patience)
 	must(t, "ip", "link", "set", l.link(1), "up")
+}
+
+// A fitrun that is stopped by ^Z is not taken for dead, and is there when it goes on.
+func sshStopped(t *testing.T, l *lab) {
+	r := l.request(t, "wait", 0, 1)
+	r.Silence = time.Second
+	s := start(t, r, 2)
+	s.cmd.Process.Signal(syscall.SIGTSTP)
+	time.Sleep(4 * r.Silence) // nothing is waited for: this is how long it is silent
+	s.cmd.Process.Signal(syscall.SIGCONT)
+	time.Sleep(2 * r.Silence)
+	s.cmd.Process.Signal(syscall.SIGINT)
+	s.wantEnd(130, patience)
+	if said := s.err.b.String(); !strings.HasPrefix(said, "fitrun: interrupt: stopping ranks 0-1") {
+		t.Errorf("it said %q", said)
+	}
+}
+
+// What ranks leave behind is ended, also what has left their process group and session.
+func sshLeftBehind(t *testing.T, l *lab) {
+	if code, _, said := execute(t, l.request(t, "leave", 0, 1), Config{}); code != 0 {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+	l.wantEmpty(t, patience)
+	s := start(t, l.request(t, "leave and wait", 0, 1), 2)
+	s.cmd.Process.Kill()
+	s.wantEnd(-9, patience)
 }
