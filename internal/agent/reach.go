@@ -226,9 +226,9 @@ func readMarker(r *bufio.Reader) (system, machine string, err error) {
 }
 
 // explain is why the host was not reached, or lost: what the command said last, if err is no more than the end of the
-// conversation. ctx is that of reaching, nil when that is over.
+// conversation. ctx is that of reaching, one that never ends when that is over.
 func (b *branch) explain(ctx context.Context, err error) error {
-	isLate := ctx != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
+	isLate := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	isEnd := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 	if !isLate && !isEnd {
 		return err

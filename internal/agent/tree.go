@@ -122,7 +122,7 @@ func (n *node) fromBelow(b *branch, f frame) error {
 
 // lost passes up that a conversation is over, of all hosts that it was with.
 func (n *node) lost(b *branch, err error) {
-	why := b.explain(nil, err).Error()
+	why := b.explain(context.Background(), err).Error()
 	n.up(pack(kindLost, b.target.Host, text{why}))
 	for _, t := range b.behind {
 		n.up(pack(kindLost, t.Host, text{fmt.Sprintf("reached through %s: %s", b.target, why)}))

@@ -146,7 +146,7 @@ func (l *lab) await(t *testing.T, i int) {
 func (l *lab) pids(i int) []int {
 	out, _ := exec.Command("ip", "netns", "pids", l.namespace(i)).Output()
 	var pids []int
-	for _, f := range strings.Fields(string(out)) {
+	for f := range strings.FieldsSeq(string(out)) {
 		var pid int
 		fmt.Sscan(f, &pid)
 		pids = append(pids, pid)

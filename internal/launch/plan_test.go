@@ -142,11 +142,12 @@ func TestPlanOnHosts(t *testing.T) {
 	for at, want := range []string{"0 0 2|1 4", "0 1|1 3"} {
 		var parts []string
 		for i, p := range job.crewPlan(at).Processes {
-			part := fmt.Sprint(i)
+			var part strings.Builder
+			part.WriteString(fmt.Sprint(i))
 			for _, info := range p.Ranks {
-				part += fmt.Sprint(" ", info.Rank)
+				part.WriteString(fmt.Sprint(" ", info.Rank))
 			}
-			parts = append(parts, part)
+			parts = append(parts, part.String())
 			if p.Stdin != (at == 0 && i == 0) {
 				t.Errorf("process %d of site %d reads the standard input: %v", i, at, p.Stdin)
 			}

@@ -101,8 +101,12 @@ func untilEnded(s boot.Session) error {
 func consequence(s boot.Session) error {
 	fifo := os.Getenv("LAUNCH_TEST_FIFO")
 	if s.Info().Rank == 1 {
-		_, err := os.OpenFile(fifo, os.O_WRONLY, 0)
-		return errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
+		// Its exit is heard late, as the end of its output is waited for.
+		late := exec.Command("sleep", "1000")
+		late.Stdout, late.SysProcAttr = os.Stdout, &syscall.SysProcAttr{Setsid: true}
+		err := late.Start()
+		_, fifoErr := os.OpenFile(fifo, os.O_WRONLY, 0)
+		return errors.Join(err, fifoErr, syscall.Kill(os.Getpid(), syscall.SIGKILL))
 	}
 	f, err := os.Open(fifo)
 	if err != nil {
