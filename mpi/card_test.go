@@ -203,6 +203,7 @@ func TestCardSize(t *testing.T) {
 	c := hostOf(1, 1, 1)[0]
 	c.Host, c.Segment, c.Process = strings.Repeat("h", 253), strings.Repeat("f", 32), strings.Repeat("P", 26)
 	c.Addr, c.Index, c.PID = "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535", shm.MaxRanks, 1<<22
+	c.Bound = bound{65535, 65535, 65535, 65535}
 	if b, err := json.Marshal(c); err != nil || len(b) > 1024 {
 		t.Errorf("a card has %d bytes: %v", len(b), err)
 	}
