@@ -27,11 +27,16 @@ func topologyReorder(t *T, c *mpi.Comm) {
 		}, func(r int) []int { return edges[3*r : 3*r+3] })
 	}
 	// Neighbours are half of the ranks away: as far as those of a host that has a half of them.
-	opposite := func(r int) []int { return []int{(r + c.Size()/2) % c.Size()} }
-	source := opposite(c.Rank() + c.Size()%2)
+	var edges []graphEdge
+	for r := range c.Size() {
+		edges = append(edges, graphEdge{from: r, to: (r + c.Size()/2) % c.Size()})
+	}
 	checkReorder(t, c, "distributed graph", c.Size(), func(reorder bool) (*mpi.Comm, error) {
-		return c.DistGraphCreateAdjacent(source, nil, opposite(c.Rank()), nil, reorder)
-	}, func(r int) []int { return opposite(r + c.Size()%2) })
+		return adjacent(c, edges, false, reorder)
+	}, func(r int) []int {
+		sources, _, _, _ := listsOf(edges, r)
+		return sources
+	})
 }
 
 // checkReorder makes a topology of size places without and with reordering; near are the sources of a rank of it.
