@@ -214,6 +214,7 @@ func TestCardSize(t *testing.T) {
 	c := hostOf(1, 1, 1)[0]
 	c.Host, c.Segment, c.Process = strings.Repeat("h", 253), strings.Repeat("f", 32), strings.Repeat("P", 26)
 	c.Index, c.PID, c.Domain = shm.MaxRanks, 1<<22, strings.Repeat("d", 64)
+	c.Bound = bound{65535, 65535, 65535, 65535}
 	c.Addrs = strings.Repeat("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%averylongname00]:65535,", maxAddrs)
 	if b, err := json.Marshal(c); err != nil || len(b) > 4096 {
 		t.Errorf("a card has %d bytes: %v", len(b), err)

@@ -31,6 +31,7 @@ type job struct {
 	host    string
 	swaps   bool        // this rank's byte order is not that in which the job's messages travel
 	nodes   []int       // number of the machine of each rank; nil if all are on one
+	levels  [][]int     // by which ranks are near each other, see levelsOf
 	choice  coll.Choice // of algorithms, by FITMPI_COLL
 	checks  bool        // FITMPI_CHECK: messages carry their signatures; the same at every rank
 	world   *Comm
@@ -116,6 +117,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []n
 		}
 	}
 	j.nodes = nodesOf(cards)
+	j.levels = levelsOf(cards, j.nodes)
 	j.swaps = bigEndian != engine.PayloadsBigEndian(peers)
 	if err := j.engine.Start(peers); err != nil {
 		return err
