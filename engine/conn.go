@@ -61,7 +61,7 @@ func (c *conn) writable() {
 		if err := c.sock.ConnectResult(); errors.Is(err, netpoll.ErrAgain) {
 			return
 		} else if err != nil {
-			c.broken(fmt.Errorf("connect: %w", err))
+			c.broken(err)
 			return
 		}
 		c.unblock()

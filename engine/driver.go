@@ -32,7 +32,7 @@ type driver struct {
 	conns   []*conn // by peer: the connection in use or being made, nil if none
 	slots   []slot  // by token: every connection, strangers included
 	free    []uint32
-	await   []int64 // by peer: until when we wait for the peer's dial, to which ours gave way; 0 if we do not
+	await   []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
 	staging []byte
 	bufs    [][]byte
 	events  []netpoll.Event
@@ -43,7 +43,7 @@ type driver struct {
 
 	attempts map[PeerID]*attempt // to reach peers without a connection
 
-	open   atomic.Int32  // connections that are open or being made, or will be tried again; read by anyone
+	open   atomic.Int32  // connections that are open, being made or waited for; read by anyone
 	saying atomic.Bool   // goodbye was asked for; read by anyone
 	quiet  chan struct{} // capacity 1: isQuiet may have become true
 }
@@ -310,6 +310,9 @@ func (d *driver) close() error {
 		if s.c != nil {
 			d.forget(s.c)
 		}
+	}
+	for id := range d.await {
+		d.setAwait(PeerID(id), 0)
 	}
 	var err error
 	if d.e.near != nil {
