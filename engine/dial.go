@@ -107,9 +107,15 @@ func (c *conn) connected() {
 	} else {
 		c.setDeadline(d.patience(c.peer, a))
 	}
+	var first []byte
 	if p := d.bridge[c.peer].Routes[a.route].Preamble; p != nil {
-		c.out = append(c.out, p()...)
+		first = p()
 	}
+	if d.identity != nil {
+		c.startSecuring(first)
+		return
+	}
+	c.out = append(c.out, first...)
 	c.startHandshake()
 }
 

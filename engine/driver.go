@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/secure"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
@@ -26,6 +27,9 @@ type driver struct {
 	bridge []PeerInfo      // immutable after Start: where each peer is
 
 	listeners []*netpoll.Listener // immutable after newDriver; at least one
+
+	identity *secure.Identity // immutable after newDriver: nil unless connections are encrypted
+	plain    []byte           // bytes of encrypted connections, decrypted; nil before the first
 
 	bigEndian bool // immutable after Start: the byte order of all payloads
 
@@ -67,6 +71,11 @@ func newDriver(e *Engine) (*driver, error) {
 		events: make([]netpoll.Event, 64), quiet: make(chan struct{}, 1),
 	}
 	var err error
+	if e.cfg.TLS {
+		if d.identity, err = secure.NewIdentity(e.cfg.Job, e.cfg.Secret, e.cfg.Rank, e.cfg.Size); err != nil {
+			return nil, err
+		}
+	}
 	if d.poller, err = netpoll.NewPoller(); err != nil {
 		return nil, err
 	}
@@ -226,6 +235,9 @@ func (d *driver) forget(c *conn) {
 	}
 	c.setDeadline(0)
 	c.known()
+	if c.tls != nil {
+		c.tls.Close()
+	}
 	c.state = connClosed
 	i := uint32(c.token)
 	d.slots[i].c = nil

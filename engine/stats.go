@@ -16,7 +16,7 @@ type driverStats struct {
 	dials, accepts, acceptErrors atomic.Uint64
 	duplicates, peersFailed      atomic.Uint64
 	bells, visits                atomic.Uint64 // of peers of this host
-	rejects                      [wire.RejectHangup + 1]atomic.Uint64
+	rejects                      [wire.RejectLast + 1]atomic.Uint64
 }
 
 func (s *driverStats) reject(r wire.Reject) { s.rejects[r].Add(1) }
