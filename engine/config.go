@@ -68,6 +68,8 @@ type Config struct {
 	SocketBuffer int    // SO_SNDBUF and SO_RCVBUF; 0 = the system's
 	Congestion   string // TCP_CONGESTION; "" = the system's
 
+	TLS bool // connections are encrypted; every rank of the job does the same
+
 	// The ranks of this host that are reached without a socket; see PeerInfo.Way.
 	Process *Process        // this process's ranks; nil if this is the only one
 	Segment *shm.Segment    // memory shared with processes of this host, whose owner closes it after Kill, when nobody is inside a call; nil if there is none

@@ -99,6 +99,7 @@ type Engine struct {
 
 	stopping atomic.Bool
 	worker   sync.WaitGroup // waits for the worker
+	securing sync.WaitGroup // waits for the goroutines of TLS handshakes
 	stats    driverStats
 }
 

@@ -20,7 +20,7 @@ const maxAddrs = 32
 // listen puts into cfg where the rank accepts peers, and returns the interfaces of this host if it looked: a job on one
 // host of which nothing else was asked stays on the loopback interface.
 func (n *netSettings) listen(cfg *engine.Config) ([]netif.Interface, error) {
-	cfg.Ports = n.ports
+	cfg.Ports, cfg.TLS = n.ports, n.tls
 	if !n.remote && !n.choice.IsSet() {
 		return nil, nil
 	}

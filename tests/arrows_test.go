@@ -54,6 +54,8 @@ var rooms = []room{
 		why: "internal/secure is a leaf: two ends of a connection and what they both know"},
 	{pkgs: "internal/netif", banned: []string{"net/http/...", "os/..."},
 		why: "internal/netif chooses addresses of a host: a list of interfaces goes in, an order comes out"},
+	{pkgs: "internal/jobtls", banned: []string{"log/...", "net/http/...", "os/...", "syscall"},
+		why: "internal/jobtls is TLS without sockets: whoever has those moves its bytes"},
 	{pkgs: "internal/relay", banned: []string{"context", "log/...", "net/http/...", "os/...", "sync", "syscall"},
 		why: "internal/relay is what is said to a gateway: whoever has sockets and clocks calls it"},
 	{pkgs: "internal/boot", ours: []string{"internal/netif", "internal/sys"},
@@ -66,7 +68,7 @@ var rooms = []room{
 		why: "internal/launch starts any program: ranks speak to it through internal/boot, and it knows neither MPI nor the engine"},
 	{pkgs: "engine/internal/core", ours: []string{"buffer", "internal/wire"}, banned: blocking,
 		why: "the core is a state machine without goroutine, lock, clock or system call: its driver has those, golden scenarios have none"},
-	{pkgs: "engine", ours: []string{"engine/internal/core", "buffer", "netpoll", "internal/wire", "internal/netif", "internal/shm", "internal/sys"},
+	{pkgs: "engine", ours: []string{"engine/internal/core", "buffer", "netpoll", "internal/wire", "internal/netif", "internal/jobtls", "internal/shm", "internal/sys"},
 		banned: []string{"expvar", "flag", "net/http/...", "os/exec", "os/signal", "os/user"}, // of os files only: TestEngineOfOS
 		why:    "the engine takes a Config and gives Stats: flags, the environment and monitoring are for those above it"},
 	{pkgs: "metrics", ours: []string{"engine"}, others: []string{"github.com/prometheus/client_golang/..."},

@@ -134,6 +134,13 @@ func TestSuiteProcesses(t *testing.T) {
 	})
 }
 
+// TestSuiteTLSProcesses is TestSuiteTLS by processes.
+func TestSuiteTLSProcesses(t *testing.T) {
+	t.Setenv("FITMPI_TRANSPORT", "tcp")
+	t.Setenv("FITMPI_TLS", "1")
+	suiteProcesses(t, "assist", 3)
+}
+
 // suiteProcesses runs the suite by ranks that are processes.
 func suiteProcesses(t *testing.T, policy string, n int) {
 	dir := t.TempDir()

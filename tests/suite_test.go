@@ -391,6 +391,24 @@ func TestSuiteThreads(t *testing.T) {
 	})
 }
 
+// TestSuiteTLS is TestSuiteThreads over encrypted connections.
+func TestSuiteTLS(t *testing.T) {
+	for _, policy := range policies {
+		t.Run(policy, func(t *testing.T) {
+			for _, n := range []int{2, 5} {
+				if n == 5 && policy != "assist" || raceEnabled && policy != "assist" {
+					continue
+				}
+				t.Run(fmt.Sprint(n), func(t *testing.T) {
+					t.Setenv("FITMPI_TRANSPORT", "tcp")
+					t.Setenv("FITMPI_TLS", "1")
+					suiteThreads(t, policy, n)
+				})
+			}
+		})
+	}
+}
+
 // suiteThreads runs the suite by ranks that are threads.
 func suiteThreads(t *testing.T, policy string, n int) {
 	t.Setenv("FITMPI_PROGRESS", policy)
