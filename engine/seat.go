@@ -37,6 +37,10 @@ func (d *driver) wake(s *netpoll.Seat) {
 	}
 }
 
+// socketTurns is how many looks of a caller that takes turns on a core leave out the
+// poller, where that has but the listener and the bell: a system call for nothing.
+const socketTurns = 32
+
 // step is what a caller that polls does for the i-th time: mostly a look at where
 // something will come from, and now and then a whole turn. It reports whether
 // anything happened.
@@ -45,7 +49,7 @@ func (d *driver) wake(s *netpoll.Seat) {
 //   - the caller holds the progress right.
 func (e *Engine) step(i int) (moved bool) {
 	if e.cfg.Spin == 0 {
-		return e.turn()
+		return e.round(e.near == nil || e.drv.open.Load() != 0 || e.drv.timed > 0 || i%socketTurns == 0)
 	}
 	every := 8
 	if e.near != nil {
