@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -58,7 +59,7 @@ func (e *Engine) spinWait(g *goal) {
 // assistWait takes the progress right and polls until the goal is met or nothing has
 // happened for the time of spinning; then the worker goes on.
 func (e *Engine) assistWait(g *goal) {
-	long := int64(max(e.cfg.Spin, e.cfg.Yield+e.cfg.Doze))
+	long := int64(max(e.cfg.Spin, e.yieldFor+e.cfg.Doze))
 	if long == 0 {
 		return
 	}
@@ -125,15 +126,23 @@ func (e *Engine) takeTurns(g *goal) {
 			idle = now
 		}
 		switch d := time.Duration(now - idle); {
-		case d < e.cfg.Yield:
-			sys.Yield()
-		case d < e.cfg.Yield+e.cfg.Doze:
+		case d < e.yieldFor:
+			e.yield()
+		case d < e.yieldFor+e.cfg.Doze:
 			e.doze()
 			i = -1 // what woke it, a bell perhaps, is only heard by a whole turn
 		default:
 			return
 		}
 	}
+}
+
+// yield lets others run who share the core, other ranks of this process first.
+func (e *Engine) yield() {
+	if e.near != nil && e.near.mates {
+		runtime.Gosched()
+	}
+	sys.Yield()
 }
 
 // doze sleeps in the poller with the P kept: where a core is not the rank's alone,
@@ -249,7 +258,7 @@ func (e *Engine) patience() int64 {
 	if e.cfg.Spin > 0 {
 		return int64(e.cfg.Spin)
 	}
-	return int64(e.cfg.Yield)
+	return int64(e.yieldFor)
 }
 
 // driveUntil drives, polling first, then sleeping in the poller.
@@ -268,7 +277,7 @@ func (e *Engine) driveUntil(done func() bool) {
 		}
 		if now-idle < e.patience() {
 			if e.cfg.Spin == 0 {
-				sys.Yield()
+				e.yield()
 			}
 			continue
 		}
