@@ -79,10 +79,10 @@ func (e *Engine) step(i int) (moved bool) {
 // firstStep is the number of the first step of a caller that waits: a whole turn, unless
 // its peers are of this host and nothing is to be written or run.
 func (e *Engine) firstStep() int {
-	if e.near == nil || e.cfg.Spin == 0 || e.drv.open.Load() != 0 {
+	if e.near == nil || e.drv.open.Load() != 0 {
 		return 0
 	}
-	if e.left.Load() {
+	if e.cfg.Spin > 0 && e.left.Load() {
 		e.left.Store(false)
 		return 0
 	}
