@@ -15,7 +15,7 @@
 //
 // # Nothing outlives fitrun
 //
-// Each process is the leader of its own session and process group. When it has exited, and before it is reaped, what is
+// Each process is the leader of its own process group. When it has exited, and before it is reaped, what is
 // left of its group is killed. Descendants that left the group become children of fitrun (a child subreaper), which kills
 // them when the job is over. If fitrun itself is killed, the kernel kills the ranks (parent death signal), and the guard,
 // a second fitrun process that does nothing but wait for this, kills the rest of their groups. Only a descendant that made
