@@ -5,7 +5,7 @@ import "github.com/fitmpi/fitmpi/internal/wire"
 // Layout is a payload that is not one piece of memory: the elements of a column, the fields of
 // structures without what is between them. Its bytes are those of the message, in their
 // order. Its methods are called without the mutex where they would take long, and never two at
-// once for one MSO.
+// once for one MSO; partitions of one message are MSOs of their own.
 type Layout interface {
 	// Len is the number of bytes of the message, of a receive the most that it takes.
 	Len() int

@@ -28,6 +28,7 @@ type Peer struct {
 	credit int        // eager bytes we may still send
 	used   int        // eager bytes it has sent that we have not given back
 	owed   int        // eager bytes to give back by the next Credit frame
+	recvs  recvList   // partitioned receives from it that are in a round
 
 	out       buffer.Ring[segment]
 	popped    int // segments ever taken off out
