@@ -94,6 +94,34 @@ func TestPartsMemory(t *testing.T) {
 	}
 }
 
+// TestPartsPackedInTurn: of many partitions with a layout that have all been asked for, a chunk's worth is packed at a time.
+func TestPartsPackedInTurn(t *testing.T) {
+	const parts, most = 500, 128 + 128 + 8*outChunk // a chunk, and what it is exceeded by; headers
+	p := newPartPair(t, parts, 1, 120, 7, 0)
+	p.cores[1].InitParts(p.r)
+	p.cores[0].InitParts(p.s)
+	p.start(0)
+	p.start(1)
+	for i := range parts {
+		p.ready(i)
+	}
+	for p.round() > 0 { // requests and answers are bytes too: look at what is packed
+		if q := p.cores[0].peers[1]; q.packing > 128+120 || q.packing < 0 {
+			t.Fatalf("%d bytes are being packed, with chunks of 128", q.packing)
+		}
+		if n := p.cores[0].jobs.Len(); n > 3 {
+			t.Fatalf("%d partitions of 120 bytes are being packed, with chunks of 128", n)
+		}
+	}
+	p.wantMessage("all at once")
+	if n := p.cores[0].Stats().BufferHighWater; n > most {
+		t.Errorf("%d bytes of the library send buffer for %d", n, p.s.Total)
+	}
+	if q := p.cores[0].peers[1]; q.packing != 0 {
+		t.Errorf("%d bytes are still being packed", q.packing)
+	}
+}
+
 // TestPartsOtherLength: a partition that is not as long as the hello says fails the round, and writes nowhere else.
 func TestPartsOtherLength(t *testing.T) {
 	for _, n := range []int{0, 3, 7, 9, 90} {
@@ -157,6 +185,40 @@ func TestPartsTwice(t *testing.T) {
 	}
 	if n := p.cores[1].events.len(); n != 2 {
 		t.Errorf("%d messages are left, want the two that are no partitions", n)
+	}
+}
+
+// TestPartsCopying: while a job copies a partition that came before its round, the next round's does not get in its way.
+func TestPartsCopying(t *testing.T) {
+	p := newPartPair(t, 2, 1, 2*copyHeld, 0, 7)
+	p.fakeNet = newNet(t, 2, Config{EagerMax: 4 * copyHeld})
+	p.connectAll()
+	p.cores[1].InitParts(p.r)
+	p.cores[0].InitParts(p.s)
+	p.start(0)
+	p.ready(0)
+	p.run()
+	p.start(1)
+	if !p.cores[1].HasJobs() {
+		t.Fatal("no job copies what came before the round")
+	}
+	next := pattern(2*copyHeld, 77)
+	p.post(0, &MSO{Kind: KindSend, Peer: 1, Tag: p.s.Base, Ctx: p.s.Data, Buf: next})
+	p.drainDirty(0)
+	p.write(0, 1, 1<<20)
+	if _, err := p.deliver(0, 1, 1<<20, 1); err != nil {
+		t.Fatal(err)
+	}
+	p.ready(1)
+	p.run()
+	if !p.r.MSO.IsDone() || p.r.MSO.Err != nil {
+		t.Fatalf("the round: %v, %v", p.r.MSO.State(), p.r.MSO.Err)
+	}
+	p.wantMessage("the first round")
+	p.start(1)
+	p.run()
+	if got := message(p.r)[:len(next)]; string(got) != string(next) {
+		t.Error("the second round has not got its partition")
 	}
 }
 
