@@ -17,7 +17,8 @@ import (
 //
 // It holds for every operation on plain elements, sending and receiving. In collectives, one value of t is what one
 // rank gives or gets, and where a buffer holds several, for one rank each, they follow each other at t's extent; the counts and
-// displacements of v-forms are in values of t and in its extents. Reductions and objects know no layouts: an error of
+// displacements of v-forms are in values of t and in its extents. In partitioned messages a partition is one value of t, and
+// they follow each other in the same way. Reductions and objects know no layouts: an error of
 // class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
 // have the same basic values in the same order, not the same layout.
 func (c *Comm) WithType(t *Datatype) *Comm { return c.WithTypes(t, t) }

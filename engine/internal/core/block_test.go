@@ -386,3 +386,28 @@ func TestPartsFrames(t *testing.T) {
 		t.Errorf("%d messages for a hello and three partitions", frames)
 	}
 }
+
+// BenchmarkParts is a round of many short partitions, without the network: what both cores do for each.
+func BenchmarkParts(b *testing.B) {
+	const parts = 1024
+	p := newPartPair(b, parts, 1, 8, 0, 0)
+	p.cores[1].InitParts(p.r)
+	p.cores[0].InitParts(p.s)
+	p.run()
+	b.ReportAllocs()
+	for b.Loop() {
+		p.start(0)
+		p.start(1)
+		for i := range parts {
+			p.ready(i)
+			if i%64 == 63 {
+				p.round()
+			}
+		}
+		p.run()
+		if !p.r.MSO.IsDone() {
+			b.Fatal("not done")
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/parts, "ns/partition")
+}
