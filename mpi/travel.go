@@ -17,7 +17,8 @@ import (
 //
 // It holds for every operation on plain elements, sending and receiving. In collectives, one value of t is what one
 // rank gives or gets, and where a buffer holds several, for one rank each, they follow each other at t's extent; the counts and
-// displacements of v-forms are in values of t and in its extents. Reductions and objects know no layouts: an error of
+// displacements of v-forms are in values of t and in its extents. In partitioned messages a partition is one value of t, and
+// they follow each other in the same way. Reductions and objects know no layouts: an error of
 // class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
 // have the same basic values in the same order, not the same layout.
 func (c *Comm) WithType(t *Datatype) *Comm { return c.WithTypes(t, t) }
@@ -51,7 +52,23 @@ func (o *overlay) Unpack(off int, src []byte) {
 	}
 }
 
-var _ engine.Layout = (*overlay)(nil)
+// Piece implements engine.PartLayout: the memory of a part that lies within one run of a value.
+func (o *overlay) Piece(off, n int) []byte {
+	if o.swap || o.m.Runs() != 1 || n == 0 {
+		return nil
+	}
+	size := o.m.Size()
+	i := off / size
+	if (off+n-1)/size != i {
+		return nil
+	}
+	lo, _ := o.m.TrueExtent()
+	_, extent := o.m.Extent()
+	at := i*extent + lo + off%size
+	return o.mem[at : at+n : at+n]
+}
+
+var _ engine.PartLayout = (*overlay)(nil)
 
 // asMemory returns the memory that is the message, if it is one piece.
 func (o *overlay) asMemory() ([]byte, bool) {
@@ -70,13 +87,18 @@ func (o *overlay) asMemory() ([]byte, bool) {
 // Preconditions:
 //   - T is plain.
 func travels[T any](c *Comm, op string, t *Datatype, buf []T) (b []byte, o *overlay, _ *Error) {
+	return travelsTimes(c, op, t, 1, buf)
+}
+
+// travelsTimes is travels of count values of t; without t buf is what it is.
+func travelsTimes[T any](c *Comm, op string, t *Datatype, count int, buf []T) (b []byte, o *overlay, _ *Error) {
 	e := elemOf[T]()
 	if t == nil && e.wire == e.size && !c.job.swaps {
 		return bytesOf(buf), nil, nil
 	}
 	l, err := overlay{mem: bytesOf(buf), m: e.m, count: len(buf), size: len(buf) * e.wire}, (*Error)(nil)
 	if t != nil {
-		if l, err = over(op, t, buf, 1); err != nil {
+		if l, err = over(op, t, buf, count); err != nil {
 			return nil, nil, err
 		}
 	}
