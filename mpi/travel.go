@@ -34,20 +34,26 @@ func (c *Comm) WithTypes(send, recv *Datatype) *Comm {
 func (o *overlay) Len() int { return o.size }
 
 // Pack gives a part of the message.
-func (o *overlay) Pack(dst []byte, off int) {
+func (o *overlay) Pack(dst []byte, off int) { o.pack(dst, 0, o.count, off) }
+
+// Unpack takes a part of the message.
+func (o *overlay) Unpack(off int, src []byte) { o.unpack(0, o.count, off, src) }
+
+// pack gives a part of the data of count values, of which the first has its origin at mem[origin].
+func (o *overlay) pack(dst []byte, origin, count, off int) {
 	if o.swap {
-		o.m.PackSwapped(dst, o.mem, 0, o.count, off)
+		o.m.PackSwapped(dst, o.mem, origin, count, off)
 	} else {
-		o.m.Pack(dst, o.mem, 0, o.count, off)
+		o.m.Pack(dst, o.mem, origin, count, off)
 	}
 }
 
-// Unpack takes a part of the message.
-func (o *overlay) Unpack(off int, src []byte) {
+// unpack is the reverse of pack.
+func (o *overlay) unpack(origin, count, off int, src []byte) {
 	if o.swap {
-		o.m.UnpackSwapped(o.mem, 0, o.count, off, src)
+		o.m.UnpackSwapped(o.mem, origin, count, off, src)
 	} else {
-		o.m.Unpack(o.mem, 0, o.count, off, src)
+		o.m.Unpack(o.mem, origin, count, off, src)
 	}
 }
 
