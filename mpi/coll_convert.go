@@ -11,9 +11,12 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 // of that size anyway, for operands that arrive; what only moves data has no copies (coll_operand.go).
 
 // wired runs a reduction on in and out as they travel: n values of the communicator's type for what is sent lie over in, of which own are
-// as long as out, and own of that for what is received over out. Without types they are as long as they need to be.
+// as long as out, and own of that for what is received over out; none if this rank gets no result. Without types they are as long as they need to be.
 func wired[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own int, run func(in, out []byte, red coll.Reducer) *Request) *Request {
 	e := elemOf[T]()
+	if own == 0 {
+		out = nil // it stays as it is
+	}
 	from, err := reducedOf(c, op, c.sendType, in, n)
 	if err != nil {
 		return failedRequest(c, err)
@@ -64,9 +67,6 @@ func packedRun(op string, from, to coll.Buf, run func(in, out []byte) *Request) 
 	pack := func() {
 		if !inPlace {
 			from.Pack(in, 0)
-		}
-		if !outPlace {
-			to.Pack(out, 0) // what no result fills stays
 		}
 	}
 	if !isPersistent(op) {
