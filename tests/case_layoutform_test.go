@@ -7,6 +7,15 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
+var layoutFormCases = []testCase{
+	{name: "layoutform/one group", section: "6.2.2", max: 4,
+		sentence: "collectives with layouts, in all forms, do what they do without them, and touch nothing else",
+		run:      layoutForms},
+	{name: "layoutform/two groups", section: "6.2.3", min: 2, max: 4,
+		sentence: "so do those over intercommunicators",
+		run:      interLayoutForms},
+}
+
 // mover is a collective in two forms, over buffers of so many blocks. Without layouts a block is unit elements, one after the other; with
 // them it is a value of a type, unit is 1, and what the collective takes as a whole is one value of that many blocks.
 type mover struct {
