@@ -14,12 +14,7 @@ func equalBlocks(size, n int) blocks {
 	return bl
 }
 
-// newBlocks checks counts and displacements against the buffer of length have.
-func newBlocks(op, what string, size, have int, counts, displs []int) (blocks, *Error) {
-	return newBlocksOf("rank", op, what, size, have, counts, displs)
-}
-
-// newBlocksOf is newBlocks where the blocks are not those of ranks, but of what whose says.
+// newBlocksOf checks counts and displacements against the buffer of length have. The blocks are those of what whose says: ranks, sources.
 func newBlocksOf(whose, op, what string, size, have int, counts, displs []int) (blocks, *Error) {
 	if len(counts) != size {
 		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d %ss: need one for each", len(counts), size, whose)

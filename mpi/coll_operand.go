@@ -183,13 +183,13 @@ func (l *laid) Run(lo, hi int) ([]byte, bool) {
 	return l.o.mem[at : at+k : at+k], true
 }
 
-// typedBlocks is newBlocks whose counts and displacements are in values of t, if it is not nil. Whether
+// typedBlocks are the blocks of ranks, whose counts and displacements are in values of t, if it is not nil. Whether
 // the buffer reaches so far then shows when t is laid over it.
 func typedBlocks(op, what string, size int, t *Datatype, have int, counts, displs []int) (blocks, *Error) {
 	return typedBlocksOf("rank", op, what, size, t, have, counts, displs)
 }
 
-// typedBlocksOf is typedBlocks where the blocks are not those of ranks, but of what whose says.
+// typedBlocksOf is typedBlocks of those of what whose says.
 func typedBlocksOf(whose, op, what string, size int, t *Datatype, have int, counts, displs []int) (blocks, *Error) {
 	if t != nil {
 		have = math.MaxInt / 2

@@ -17,8 +17,9 @@ import (
 //
 // It holds for every operation on plain elements, sending and receiving. In collectives, one value of t is what one
 // rank gives or gets, and where a buffer holds several, for one rank each, they follow each other at t's extent; the counts and
-// displacements of v-forms are in values of t and in its extents. Reductions and objects know no layouts: an error of
-// class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
+// displacements of v-forms are in values of t and in its extents. Messages are packed and unpacked where the values lie, a chunk at
+// a time; a reduction packs its operands first, and combines whole elements of the buffer: that t cuts none. Objects
+// know no layouts. An error of class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
 // have the same basic values in the same order, not the same layout.
 func (c *Comm) WithType(t *Datatype) *Comm { return c.WithTypes(t, t) }
 
