@@ -18,8 +18,9 @@ import (
 // It holds for every operation on plain elements, sending and receiving. In collectives, one value of t is what one
 // rank gives or gets, and where a buffer holds several, for one rank each, they follow each other at t's extent; the counts and
 // displacements of v-forms are in values of t and in its extents. In partitioned messages a partition is one value of t, and
-// they follow each other in the same way. Reductions and objects know no layouts: an error of
-// class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
+// they follow each other in the same way. Messages are packed and unpacked where the values lie, a chunk at
+// a time; a reduction packs its operands first, and combines whole elements of the buffer: that t cuts none. Objects
+// know no layouts. An error of class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
 // have the same basic values in the same order, not the same layout.
 func (c *Comm) WithType(t *Datatype) *Comm { return c.WithTypes(t, t) }
 
@@ -35,20 +36,26 @@ func (c *Comm) WithTypes(send, recv *Datatype) *Comm {
 func (o *overlay) Len() int { return o.size }
 
 // Pack gives a part of the message.
-func (o *overlay) Pack(dst []byte, off int) {
+func (o *overlay) Pack(dst []byte, off int) { o.pack(dst, 0, o.count, off) }
+
+// Unpack takes a part of the message.
+func (o *overlay) Unpack(off int, src []byte) { o.unpack(0, o.count, off, src) }
+
+// pack gives a part of the data of count values, of which the first has its origin at mem[origin].
+func (o *overlay) pack(dst []byte, origin, count, off int) {
 	if o.swap {
-		o.m.PackSwapped(dst, o.mem, 0, o.count, off)
+		o.m.PackSwapped(dst, o.mem, origin, count, off)
 	} else {
-		o.m.Pack(dst, o.mem, 0, o.count, off)
+		o.m.Pack(dst, o.mem, origin, count, off)
 	}
 }
 
-// Unpack takes a part of the message.
-func (o *overlay) Unpack(off int, src []byte) {
+// unpack is the reverse of pack.
+func (o *overlay) unpack(origin, count, off int, src []byte) {
 	if o.swap {
-		o.m.UnpackSwapped(o.mem, 0, o.count, off, src)
+		o.m.UnpackSwapped(o.mem, origin, count, off, src)
 	} else {
-		o.m.Unpack(o.mem, 0, o.count, off, src)
+		o.m.Unpack(o.mem, origin, count, off, src)
 	}
 }
 

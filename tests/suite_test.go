@@ -38,7 +38,7 @@ type testCase struct {
 func suite() []testCase {
 	all := slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
 		persistentCases, objectCases, threadCases, contextCases, argumentCases, collectiveCases, reductionCases,
-		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases,
+		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases, layoutFormCases,
 		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases)
 	if isChecking() {
 		all = append(all, checkCases...)
