@@ -13,7 +13,7 @@ var errorOps = []randomOp{
 	{name: "messages that do not fit", draw: severalOf([]func(d *dice) (string, func(x *strand)){
 		truncated(&randomInts), truncated(&randomBytes), truncated(&randomPairs), truncated(&randomStrings), truncated(&randomRecords),
 		mistyped(&randomInts, &randomStrings, true), mistyped(&randomRecords, &randomBytes, true),
-		mistyped(&randomInts, &randomPairs, isChecking()),
+		mistyped(&randomInts, &randomPairs, false),
 	})},
 	{name: "wrong peers and tags", draw: severalOf([]func(d *dice) (string, func(x *strand)){
 		misaddressed(&randomInts), misaddressed(&randomPairs), misaddressed(&randomStrings),
@@ -111,17 +111,17 @@ func post[T any](x *strand, e *randomElem[T], s sendForm[T], n int, code int64, 
 	x.leave(r, func(mpi.Status) { x.free(r, s.init) })
 }
 
-// mistyped is a message of elements of S that is received as some of R, which is an error if fails says so.
-func mistyped[S, R any](sent *randomElem[S], wanted *randomElem[R], fails bool) func(d *dice) (string, func(x *strand)) {
-	class := mpi.Success
-	if fails {
-		class = mpi.ErrType
-	}
+// mistyped is a message of elements of S that is received as some of R. Unless it always fails it does so if types are
+// checked, which they are not in buffered messages.
+func mistyped[S, R any](sent *randomElem[S], wanted *randomElem[R], always bool) func(d *dice) (string, func(x *strand)) {
 	return func(d *dice) (string, func(x *strand)) {
 		from, to, tag, code := d.rank(), d.rank(), d.newTag(), codeOf(d.number(), 0)
 		s := drawForm(d, sendForms[S](), from != to)
 		n := 1 + d.length(min(sent.most, wanted.most, bufferedMost)-1)
-		blocking := d.chance(2)
+		blocking, class := d.chance(2), mpi.Success
+		if always || isChecking() && s.most == 0 {
+			class = mpi.ErrType
+		}
 		return fmt.Sprintf("%s of %d %s as %s, %d to %d, tag %d, blocking %t", s.name, n, sent.name, wanted.name, from, to, tag, blocking), func(x *strand) {
 			if x.c.Rank() == from {
 				post(x, sent, s, n, code, to, tag)
@@ -132,7 +132,7 @@ func mistyped[S, R any](sent *randomElem[S], wanted *randomElem[R], fails bool) 
 			b := wanted.blank(n)
 			if r := mpi.Irecv(x.c, b, from, tag); !blocking {
 				x.leaveFailing(r, class, func(mpi.Status) {})
-			} else if _, err := r.Wait(); fails {
+			} else if _, err := r.Wait(); class != mpi.Success {
 				x.wantClass("the receive", err, class)
 			} else {
 				x.must(err)

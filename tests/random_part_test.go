@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/binary"
 	"fmt"
 	"runtime"
 	"slices"
@@ -94,7 +93,7 @@ var partitionOps = []randomOp{{name: "partitioned messages", draw: func(d *dice)
 		var sends, recvs []*partEnd
 		var out, in []func()
 		for _, l := range ls {
-			if l.wide && x.mixed { // which PsendInit refuses
+			if l.wide && x.t.Mixed { // which PsendInit refuses
 				continue
 			}
 			if l.from == x.c.Rank() {
@@ -202,11 +201,4 @@ func (x *strand) looking(p *partEnd, round int) func() {
 			p.look(round, i)
 		}
 	}
-}
-
-// mixesOrders reports whether the ranks of c have different byte orders.
-func mixesOrders(t *T, c *mpi.Comm) bool {
-	orders := make([]byte, c.Size())
-	t.must(mpi.Allgather(c, []byte{byte(binary.NativeEndian.Uint16([]byte{1, 0}))}, orders))
-	return slices.Max(orders) != slices.Min(orders)
 }

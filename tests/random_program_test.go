@@ -110,8 +110,7 @@ type strand struct {
 	step    int
 	what    string // the step
 	open    []openOp
-	side    int  // this rank's group in the intercommunicator that the step made
-	mixed   bool // ranks have different byte orders
+	side    int // this rank's group in the intercommunicator that the step made
 	ctx     context.Context
 	failing context.CancelFunc // ends the other strands of this rank
 }
@@ -280,11 +279,10 @@ func runProgram(t *T, c *mpi.Comm, name string, tables [][]randomOp, seed uint64
 	ctx, cancel := context.WithTimeout(context.Background(), programLimit)
 	defer cancel()
 	d := &dice{Rand: rand.New(rand.NewPCG(seed, 1)), size: c.Size()}
-	mixed := mixesOrders(t, c)
 	strands := make([]*strand, 1+max(0, d.IntN(5)-2))
 	plans := make([][]randomStep, len(strands))
 	for i := range strands {
-		x := &strand{t: t, name: "the case's communicator", index: i, program: name, seed: seed, own: ownDice(seed, i, c.Rank()), mixed: mixed, ctx: ctx, failing: cancel}
+		x := &strand{t: t, name: "the case's communicator", index: i, program: name, seed: seed, own: ownDice(seed, i, c.Rank()), ctx: ctx, failing: cancel}
 		color := 0
 		if i == 0 {
 			x.c = c
