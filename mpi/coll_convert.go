@@ -10,8 +10,9 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 // reduction starts, and the result is unpacked by the rank that waits for it. A reduction needs memory
 // of that size anyway, for operands that arrive; what only moves data has no copies (coll_operand.go).
 
-// wired runs a reduction on in and out as they travel: n values of the communicator's type for what is sent lie over in, of which own are
-// as long as out, and own of that for what is received over out; none if this rank gets no result. Without types they are as long as they need to be.
+// wired runs a reduction on in and out as they travel: n values of the communicator's type for what is sent lie over
+// in, own of that for what is received over out, none if this rank gets no result. The result is as long as own of the
+// n. Without types the buffers are as long as they need to be.
 func wired[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own int, run func(in, out []byte, red coll.Reducer) *Request) *Request {
 	e := elemOf[T]()
 	if own == 0 {

@@ -9,10 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
-// Buffers of plain elements as collectives that move data see them: a vector of the bytes that travel. It is the memory of the buffer, unless
-// the communicator has a layout for it (WithType), its elements have padding, or this rank's byte order is not the job's. Then
-// each message of the collective is packed and unpacked where the values lie, a chunk at a time. The algorithms
-// see lengths only, so they are the same at all ranks, whatever the form of the buffers of each.
+// Buffers of plain elements as collectives that move data see them: a vector of the bytes that travel. It is the
+// memory of the buffer, unless the communicator has a layout for it (WithType), its elements have padding, or this
+// rank's byte order is not the job's. Then each message of the collective is packed and unpacked where the values
+// lie, a chunk at a time. The algorithms see lengths only, so they are the same at all ranks, whatever the form of
+// the buffers of each.
 
 // operand is such a vector, and where in it the blocks of ranks or neighbours are.
 type operand struct {
@@ -61,8 +62,8 @@ func equalOf[T any](c *Comm, op, what string, t *Datatype, buf []T, block int) (
 	return x.Part(0, need), nil
 }
 
-// blocksOf is the blocks of buf, in values of t laid over it, or in elements if t is nil. Those of memory stay where they are, others
-// follow each other in the vector.
+// blocksOf is the blocks of buf, in values of t laid over it, or in elements if t is nil. Those of memory stay where
+// they are, others follow each other in the vector.
 func blocksOf[T any](c *Comm, op string, t *Datatype, buf []T, bl blocks) (operand, *Error) {
 	if e := elemOf[T](); c.isMemory(t, e) {
 		counts, displs := bl.bytes(e.size)
@@ -99,6 +100,7 @@ func layOver[T any](c *Comm, op string, t *Datatype, buf []T, bl blocks) (*laid,
 	if !e.plain {
 		return nil, notLaid(op, e)
 	}
+	bl = blocks{slices.Clone(bl.counts), slices.Clone(bl.displs)} // the caller's may change once the call has returned
 	l := &laid{o: overlay{mem: bytesOf(buf), m: e.m}, bl: bl, ends: make([]int, len(bl.counts))}
 	if t != nil {
 		o, err := over(op, t, buf, bl.reach())
@@ -136,8 +138,8 @@ func (l *laid) Len() int {
 	return l.ends[len(l.ends)-1]
 }
 
-// piece says where n bytes of the vector from off on are, as far as they are in one block: k bytes, from at on in the data of count values, the
-// first of which has its origin at mem[origin].
+// piece says where n bytes of the vector from off on are, as far as they are in one block: k bytes, from at on in the
+// data of count values, the first of which has its origin at mem[origin].
 func (l *laid) piece(off, n int) (origin, count, at, k int) {
 	b, _ := slices.BinarySearch(l.ends, off+1)
 	start := l.ends[b] - l.bl.counts[b]*l.o.m.Size()
