@@ -106,7 +106,7 @@ func bridge(cards []card, me int, w *world) ([]engine.PeerInfo, error) {
 	peers := make([]engine.PeerInfo, len(cards))
 	for r := range cards {
 		c := &cards[r]
-		routes, err := w.routes(c, c.Place == cards[me].Place)
+		routes, err := w.routes(c)
 		if err != nil {
 			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
 		}

@@ -95,6 +95,8 @@ func TestEngineConfigErrors(t *testing.T) {
 		{"FITMPI_SPIN", "-1s", "duration"},
 		{"FITMPI_IFACE", "eth0,,", "neither the name of an interface"},
 		{"FITMPI_PORT_RANGE", "5-1", "write FROM-TO"},
+		{"FITMPI_CONNECT_TIMEOUT", "0s", "nothing can be reached"},
+		{"FITMPI_CONNECT_TIMEOUT", "5", "duration"},
 		{"FITMPI_TLS", "yes", "1 encrypts connections between ranks"},
 		{"FITMPI_LOG", "loud", "choose debug, info, warn or error"},
 	} {

@@ -124,7 +124,8 @@
 //
 // Each pair of ranks uses the fastest way that both have: the memory of their process,
 // memory that the launcher makes for the processes of one host, or TCP. Transport
-// says which; FITMPI_TRANSPORT (fitrun --transport) restricts the choice. Collectives
+// says which; FITMPI_TRANSPORT (fitrun --transport) restricts the choice. With FITMPI_TLS=1
+// connections are encrypted, each rank proving by a certificate that it is of the job. Collectives
 // combine what the ranks of a host have before they talk to other hosts.
 //
 // # Time and cancellation
