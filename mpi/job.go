@@ -41,6 +41,7 @@ type job struct {
 	finalizing  atomic.Bool   // Finalize was called
 	finalized   atomic.Bool   // communication has ended for the user
 
+	endCode     atomic.Int32  // exit code that goes with the end of the job by somebody else; 0 if there is none
 	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
 
 	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
@@ -159,6 +160,7 @@ func (j *job) watch() {
 		case boot.PeerFailed:
 			j.engine.FailPeer(engine.PeerID(ev.Rank), errors.New(ev.Message))
 		case boot.JobAborted:
+			j.endCode.Store(int32(ev.Code & 0xff))
 			j.end(fmt.Errorf("the job was aborted: %s", ev.Message))
 		case boot.LauncherGone:
 			if !j.finalized.Load() {

@@ -19,6 +19,8 @@ const (
 	farewell = 30 * time.Second
 	// goodbye bounds how long rank 0, when the job was ended, waits for the others to have heard of it.
 	goodbye = 2 * time.Second
+	// abortPause bounds how long a rank that has aborted the job may take to hang up before the others are told.
+	abortPause = 200 * time.Millisecond
 	// progressEvery is how often somebody who waits says so.
 	progressEvery = 5 * time.Second
 )
@@ -47,6 +49,7 @@ type hub struct {
 	cards   *Cards
 	until   time.Time // when patience ends; zero if never
 	began   time.Time
+	asked   *Event // an abort that waits for its rank to hang up; nil if there is none
 	refused string // why somebody was sent away last
 }
 
@@ -285,9 +288,11 @@ func (h *hub) tick(now time.Time) {
 	expired := !h.until.IsZero() && !now.Before(h.until)
 	switch {
 	case h.state == hubGathering && expired:
-		h.end(unknown, 1, fmt.Sprintf("%s after %v at %s: the job was ended", h.missing(), h.cfg.patience, h.cfg.where))
+		h.end(fmt.Sprintf("%s after %v at %s: the job was ended", h.missing(), h.cfg.patience, h.cfg.where))
 	case h.state == hubGathering && now.Sub(h.began) >= progressEvery:
 		h.say("rank %d waits for the others at %s, %v: %s%s", h.cfg.ranks[0], h.cfg.where, now.Sub(h.began).Round(time.Second), h.missing(), h.refused)
+	case expired && h.asked != nil && h.state == hubRunning:
+		h.endBy(*h.asked)
 	case expired:
 		h.setState(hubOver)
 	}
@@ -368,12 +373,7 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 	case Finalizing:
 		m.finalizing = true
 	case AbortAsked:
-		text := abortText(rank, m.place.PID, m.place.Host, n.Code, n.Text)
-		if h.cfg.isAside {
-			h.endQuietly(rank, n.Code, text)
-		} else {
-			h.end(rank, n.Code, text)
-		}
+		h.abortAsked(rank, m, n)
 	case Reported:
 		if n.Key == MetricsKey {
 			h.say("rank %d serves metrics at http://%s/metrics", rank, n.Text)
@@ -390,6 +390,20 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 	if err != nil {
 		h.left(rank, l, err)
 	}
+}
+
+// abortAsked is called when a rank wants the job to end. The others hear of it when that rank has hung up, or soon: some
+// launchers take the exit code of the first process that exits for that of the job.
+func (h *hub) abortAsked(rank int, m *member, n Notice) {
+	if h.asked != nil || h.state != hubRunning {
+		return
+	}
+	text := abortText(rank, m.place.PID, m.place.Host, n.Code, n.Text)
+	if !h.cfg.isAside { // else the other session says it
+		h.say("%s", text)
+	}
+	h.asked = &Event{Kind: JobAborted, Rank: rank, Message: text, Code: n.Code}
+	h.until = time.Now().Add(abortPause)
 }
 
 func (h *hub) takeCard(rank int, card []byte) error {
@@ -416,7 +430,13 @@ func (h *hub) left(rank int, l *Link, err error) {
 		return
 	}
 	m.gone = true
-	if m.finalizing || h.state != hubRunning {
+	switch {
+	case h.state != hubRunning:
+		return
+	case h.asked != nil && h.asked.Rank == rank:
+		h.endBy(*h.asked)
+		return
+	case m.finalizing:
 		return
 	}
 	text := fmt.Sprintf("rank %d (pid %d on %s) is gone: it exited without Finalize, or was killed", rank, m.place.PID, m.place.Host)
@@ -424,27 +444,25 @@ func (h *hub) left(rank int, l *Link, err error) {
 		text = fmt.Sprintf("rank %d (pid %d on %s) broke the boot protocol: %v", rank, m.place.PID, m.place.Host, err)
 	}
 	h.tell(Event{Kind: PeerFailed, Rank: rank, Message: text, Code: 1})
-	h.end(unknown, 1, text)
+	h.end(text)
 }
 
-// end tells all that the job has ended. Nobody kills them: their calls of MPI return errors.
-func (h *hub) end(rank, code int, text string) {
+// end says that the job has ended, and tells all.
+func (h *hub) end(text string) {
 	if h.state < hubEnding {
 		h.say("%s", text)
-		h.endQuietly(rank, code, text)
+		h.endBy(Event{Kind: JobAborted, Rank: unknown, Message: text, Code: 1})
 	}
 }
 
-func (h *hub) endQuietly(rank, code int, text string) {
-	if h.state >= hubEnding {
-		return
-	}
+// endBy tells all that the job has ended. Nobody kills them: their calls of MPI return errors.
+func (h *hub) endBy(ev Event) {
 	if h.state == hubGathering {
 		for _, m := range h.members {
-			m.link.refuse(text)
+			m.link.refuse(ev.Message)
 		}
 	}
-	h.tell(Event{Kind: JobAborted, Rank: rank, Message: text, Code: code})
+	h.tell(ev)
 	h.setState(hubEnding)
 }
 
@@ -461,9 +479,11 @@ func (h *hub) tell(ev Event) {
 func (h *hub) stopping() {
 	switch h.state {
 	case hubGathering:
-		h.end(unknown, 1, fmt.Sprintf("rank %d gave up before all ranks had come to %s", h.cfg.ranks[0], h.cfg.where))
+		h.end(fmt.Sprintf("rank %d gave up before all ranks had come to %s", h.cfg.ranks[0], h.cfg.where))
 	case hubRunning:
-		h.until = time.Now().Add(farewell)
+		if h.asked == nil {
+			h.until = time.Now().Add(farewell)
+		}
 	}
 }
 

@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fitmpi/fitmpi/internal/pmi"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // Keys in the launcher's key-value space. Values are in base64 without padding, in pieces: the first begins with the
@@ -28,6 +29,9 @@ const (
 // maxPieces bounds what a rank believes; the longest card or place has fewer at the least length of values that pmi accepts.
 const maxPieces = 1 << 10
 
+// lastWords bounds how long an abort waits for the launcher to read the message: Hydra, once it is to end the job, does not.
+const lastWords = 250 * time.Millisecond
+
 // pmiSession is a session over a launcher that speaks PMI: what fitrun tells each rank, the ranks tell each other through
 // its key-value space. It owns one goroutine, which waits for the launcher's end; Close stops it and waits. PMI has no way to
 // tell of the death of a rank: its launchers end the job then.
@@ -35,7 +39,7 @@ type pmiSession struct {
 	// immutable after openPMI
 	info   Info
 	client *pmi.Client
-	say    io.Writer
+	say    *os.File
 	events chan Event // closed by Close
 
 	exchanged  atomic.Bool
@@ -46,7 +50,7 @@ type pmiSession struct {
 }
 
 // openPMI starts a session over client, which it takes over, also when it fails, and meets the other ranks of this host.
-func openPMI(client *pmi.Client, c *claim, say io.Writer) (Session, error) {
+func openPMI(client *pmi.Client, c *claim, say *os.File) (Session, error) {
 	s := &pmiSession{client: client, say: say, events: make(chan Event, 1)}
 	if err := s.learn(context.Background(), c); err != nil {
 		client.Close()
@@ -231,6 +235,7 @@ func (s *pmiSession) Finalizing(ctx context.Context) error {
 // Abort shows the message here: the launcher takes a code, and no more.
 func (s *pmiSession) Abort(code int, text string) error {
 	fmt.Fprintf(s.say, "fitmpi: %s\n", abortText(s.info.Rank, os.Getpid(), s.info.Host, code, text))
+	sys.AwaitRead(s.say, lastWords)
 	if err := s.client.Abort(code); err != nil {
 		return fmt.Errorf("boot: asking the launcher to abort the job: %w", err)
 	}
