@@ -161,12 +161,22 @@ func (j *job) watch() {
 			j.engine.FailPeer(engine.PeerID(ev.Rank), errors.New(ev.Message))
 		case boot.JobAborted:
 			j.endCode.Store(int32(ev.Code & 0xff))
+			j.exitSoon()
 			j.end(fmt.Errorf("the job was aborted: %s", ev.Message))
 		case boot.LauncherGone:
 			if !j.finalized.Load() {
+				j.exitSoon()
 				j.end(errors.New("the launcher is gone"))
 			}
 		}
+	}
+}
+
+// exitSoon ends the process if the program does not return soon from a job that has ended. fitrun does that for its ranks,
+// but under other launchers one that only computes would go on.
+func (j *job) exitSoon() {
+	if j.session.Info().Source != "fitrun" {
+		time.AfterFunc(exitGrace, func() { os.Exit(max(1, int(j.endCode.Load()))) })
 	}
 }
 

@@ -126,7 +126,7 @@ func protectMain(j *job, fn func(context.Context, *Comm) error) error {
 	return fn(j.ctx, j.world)
 }
 
-// exitGrace is how long fn may take to return after a signal.
+// exitGrace is how long fn may take to return after a signal, or after the end of the job.
 const exitGrace = 2 * time.Second
 
 // onSignal ends the contexts of the ranks of this process on SIGINT and SIGTERM, and
