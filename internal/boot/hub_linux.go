@@ -64,7 +64,8 @@ type hubConfig struct {
 	shared   bool                             // all are on one host: make memory for them
 	where    string                           // for people
 	say      io.Writer
-	isAside  bool // the ranks have another session beside this one, which has their cards and says why one aborts
+	every    time.Duration // how often to say what it waits for
+	isAside  bool          // the ranks have another session beside this one, which has their cards and says why one aborts
 }
 
 // hubState says how far the ranks are.
@@ -250,7 +251,7 @@ func (h *hub) patience() time.Duration {
 	case h.until.IsZero():
 		return time.Hour
 	case h.state == hubGathering:
-		return min(progressEvery, time.Until(h.until))
+		return min(h.cfg.every, time.Until(h.until))
 	}
 	return time.Until(h.until)
 }
@@ -289,7 +290,7 @@ func (h *hub) tick(now time.Time) {
 	switch {
 	case h.state == hubGathering && expired:
 		h.end(fmt.Sprintf("%s after %v at %s: the job was ended", h.missing(), h.cfg.patience, h.cfg.where))
-	case h.state == hubGathering && now.Sub(h.began) >= progressEvery:
+	case h.state == hubGathering && now.Sub(h.began) >= h.cfg.every:
 		h.say("rank %d waits for the others at %s, %v: %s%s", h.cfg.ranks[0], h.cfg.where, now.Sub(h.began).Round(time.Second), h.missing(), h.refused)
 	case expired && h.asked != nil && h.state == hubRunning:
 		h.endBy(*h.asked)

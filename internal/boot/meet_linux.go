@@ -1,7 +1,6 @@
 package boot
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,8 @@ type meeting struct {
 	patience   time.Duration
 	isAside    bool // see hubConfig
 	say        io.Writer
-	id         [16]byte // of the job; of a meeting aside
+	every      time.Duration // how often to say what it waits for
+	id         [16]byte      // of the job; of a meeting aside
 }
 
 // role is what encrypted connections to rank 0 are for: see package secure.
@@ -66,7 +66,7 @@ func (m *meeting) lead() (*hubSession, error) {
 	}
 	s, err := startHub(listener, hubConfig{
 		ranks: m.ranks, size: m.size, job: job, secret: secret, trust: m.trustCaller, patience: m.patience,
-		shared: m.network == "unix", where: m.address, say: m.say, isAside: m.isAside,
+		shared: m.network == "unix", where: m.address, say: m.say, every: m.every, isAside: m.isAside,
 	}, here())
 	if err != nil {
 		return nil, err
@@ -133,10 +133,8 @@ func (m *meeting) try(until time.Time, p *progress) (*session, error) {
 	if m.network == "unix" {
 		address = "@" + address
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), until)
-	defer cancel()
-	dialer := net.Dialer{Timeout: dialTime}
-	conn, err := dialer.DialContext(ctx, m.network, address)
+	// Not until the end of patience: a try that is cut short would not say what is wrong.
+	conn, err := net.DialTimeout(m.network, address, dialTime)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +156,7 @@ type progress struct {
 func (m *meeting) newProgress(began time.Time) *progress {
 	p := &progress{quit: make(chan struct{})}
 	p.done.Go(func() {
-		tick := time.NewTicker(progressEvery)
+		tick := time.NewTicker(m.every)
 		defer tick.Stop()
 		for {
 			select {

@@ -36,7 +36,7 @@ func withNeighbours(s Session, say io.Writer, patience time.Duration) (Session, 
 	m := &meeting{
 		rank: info.Rank, size: info.Size, ranks: info.near, source: info.Source,
 		network: "unix", address: "fitmpi-job-" + hex.EncodeToString(info.Job[:]), patience: patience,
-		isAside: true, say: say, id: info.Job,
+		isAside: true, say: say, every: progressEvery, id: info.Job,
 	}
 	aside, err := m.attend()
 	if err != nil {

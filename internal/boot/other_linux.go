@@ -130,7 +130,7 @@ func dialPMI(environ []string, wanted string) (*pmi.Client, *claim, error) {
 
 // meetingOf is where the ranks of a launcher that exchanges nothing meet.
 func meetingOf(environ []string, c *claim, say io.Writer) (*meeting, error) {
-	m := &meeting{rank: c.rank, size: c.size, source: c.source, network: "tcp", patience: defaultPatience, say: say}
+	m := &meeting{rank: c.rank, size: c.size, source: c.source, network: "tcp", patience: defaultPatience, say: say, every: progressEvery}
 	for r := range c.size {
 		m.ranks = append(m.ranks, r)
 	}

@@ -25,10 +25,6 @@ func (p *place) check() error {
 	return err
 }
 
-// isNear reports whether two processes are on one host: containers of one machine with networks of their own are hosts
-// of their own, as nothing is known of how they share it.
-func (p *place) isNear(q *place) bool { return p.Machine == q.Machine && p.Net == q.Net }
-
 // arrange says to each rank what its place means for it among all: its local rank, its cores, whether there are other hosts.
 // Ranks of a host are numbered in the order of their ranks in the job.
 func arrange(places []place) []Info {
@@ -49,7 +45,8 @@ func arrange(places []place) []Info {
 	return infos
 }
 
-// hostsOf lists the ranks of each host, in the order of their first ranks.
+// hostsOf lists the ranks of each host, in the order of their first ranks. Containers of one machine with networks of their
+// own are hosts of their own, as nothing is known of how they share it.
 func hostsOf(places []place) [][]int {
 	type host struct{ machine, net string }
 	index := make(map[host]int)

@@ -11,16 +11,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/pmi/pmitest"
 )
 
 func TestJob(t *testing.T) {
 	const size = 4
-	job := newSpace(size)
+	job := pmitest.New(size, 1024)
 	var launcher, ranks sync.WaitGroup
 	for r := range size {
 		here, there := net.Pipe()
 		launcher.Go(func() {
-			if err := job.serve(there); err != nil {
+			if err := job.Serve(there); err != nil {
 				t.Error(err)
 			}
 		})
