@@ -43,6 +43,7 @@ type job struct {
 	finalizing  atomic.Bool   // Finalize was called
 	finalized   atomic.Bool   // communication has ended for the user
 
+	endCode     atomic.Int32  // exit code that goes with the end of the job by somebody else; 0 if there is none
 	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
 
 	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
@@ -165,12 +166,23 @@ func (j *job) watch() {
 		case boot.PeerFailed:
 			j.engine.FailPeer(engine.PeerID(ev.Rank), errors.New(ev.Message))
 		case boot.JobAborted:
+			j.endCode.Store(int32(ev.Code & 0xff))
+			j.exitSoon()
 			j.end(fmt.Errorf("the job was aborted: %s", ev.Message))
 		case boot.LauncherGone:
 			if !j.finalized.Load() {
+				j.exitSoon()
 				j.end(errors.New("the launcher is gone"))
 			}
 		}
+	}
+}
+
+// exitSoon ends the process if the program does not return soon from a job that has ended. fitrun does that for its ranks,
+// but under other launchers one that only computes would go on.
+func (j *job) exitSoon() {
+	if j.session.Info().Source != "fitrun" {
+		time.AfterFunc(exitGrace, func() { os.Exit(max(1, int(j.endCode.Load()))) })
 	}
 }
 

@@ -58,7 +58,11 @@ var rooms = []room{
 		why: "internal/jobtls is TLS without sockets: whoever has those moves its bytes"},
 	{pkgs: "internal/relay", banned: []string{"context", "log/...", "net/http/...", "os/...", "sync", "syscall"},
 		why: "internal/relay is what is said to a gateway: whoever has sockets and clocks calls it"},
-	{pkgs: "internal/boot", ours: []string{"internal/netif", "internal/sys"},
+	{pkgs: "internal/pmi",
+		why: "internal/pmi is a leaf: the words of another launcher, over a connection that somebody else has found"},
+	{pkgs: "internal/pmi/pmitest",
+		why: "internal/pmi/pmitest is a launcher for tests: to speak the client's own words would show nothing"},
+	{pkgs: "internal/boot", ours: []string{"internal/netif", "internal/pmi", "internal/secure", "internal/shm", "internal/sys"},
 		why: "internal/boot is a rank's view of its launcher: it serves both sides, so it knows neither MPI nor the engine"},
 	{pkgs: "internal/hosts", banned: []string{"context", "net", "os/...", "sync", "time"},
 		why: "internal/hosts reads what it is given and divides ranks: it asks neither this machine nor the network"},
@@ -164,8 +168,10 @@ func unless(allowed bool, why string) string {
 }
 
 // mayTest says whether tests in pkg may import ours although the code beside them may not: their own package, from
-// outside, and everything in tests.
-func mayTest(pkg, ours string) bool { return pkg == ours || pkg == "tests" }
+// outside, doubles made for tests, and everything in tests.
+func mayTest(pkg, ours string) bool {
+	return pkg == ours || pkg == "tests" || ours == "internal/pmi/pmitest"
+}
 
 // isStandard goes by the dot that the first element of any other module's path has.
 func isStandard(imp string) bool {

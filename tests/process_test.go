@@ -38,7 +38,15 @@ func TestMain(m *testing.M) {
 		programs[name]()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(testMain{m})
+}
+
+// testMain ends what tests have started for all of them before goroutines are counted.
+type testMain struct{ *testing.M }
+
+func (m testMain) Run() int {
+	defer stopCluster()
+	return m.M.Run()
 }
 
 // programs are the main functions of ranks.
