@@ -53,10 +53,20 @@ func (d *driver) greet(s *netpoll.Socket) {
 		d.e.cfg.Logger.Warn("accept", "rank", d.e.cfg.Rank, "err", err)
 		return
 	}
-	c.state, c.stranger = connHandshaking, true
+	c.stranger = true
 	d.strange++
-	c.hs = wire.NewAcceptor(d.identity(), nonce())
 	c.setDeadline(deadlineIn(handshakeTimeout))
+	if d.identity != nil {
+		c.startSecuring(nil)
+	} else {
+		c.startGreeting()
+	}
+}
+
+// startGreeting waits for the other's hello.
+func (c *conn) startGreeting() {
+	c.state = connHandshaking
+	c.hs = wire.NewAcceptor(c.d.claim(), nonce())
 }
 
 // dropOldest drops the accepted connection that has been in its handshake the longest.

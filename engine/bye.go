@@ -16,9 +16,9 @@ func (d *driver) sayBye() {
 			d.forget(c)
 		}
 	}
-	for id, a := range d.attempts {
-		if a.pausing && !d.pending(id) {
-			d.reached(id)
+	for id := range d.await {
+		if !d.pending(PeerID(id)) {
+			d.setAwait(PeerID(id), 0)
 		}
 	}
 	if n := d.e.near; n != nil {

@@ -55,7 +55,8 @@ type Config struct {
 	Try      time.Duration // how long one route to a peer is tried if there is another; default 3 s
 	Connect  time.Duration // how long a peer is tried to be reached; default 60 s
 	Spin     time.Duration // how long a caller polls before it sleeps; 0 = no core is free for that
-	Doze     time.Duration // if Spin is 0: how long it sleeps in the poller before it leaves that to the worker (assist)
+	Yield    time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
+	Doze     time.Duration // if Spin is 0: how long it sleeps in the poller after that, before it leaves that to the worker (assist)
 	KeepP    bool          // the worker may keep its P while it waits: GOMAXPROCS has one to spare
 
 	SendBuffer int // bytes of the library send buffer
@@ -67,6 +68,8 @@ type Config struct {
 
 	SocketBuffer int    // SO_SNDBUF and SO_RCVBUF; 0 = the system's
 	Congestion   string // TCP_CONGESTION; "" = the system's
+
+	TLS bool // connections are encrypted; every rank of the job does the same
 
 	// The ranks of this host that are reached without a socket; see PeerInfo.Way.
 	Process *Process        // this process's ranks; nil if this is the only one

@@ -30,11 +30,27 @@ func (d *driver) setTimer(t *int64, when int64) {
 
 func (c *conn) setDeadline(when int64) { c.d.setTimer(&c.deadline, when) }
 
+// setAwait says until when we do not dial a peer though we have something for it; 0 ends that. A rank that closes waits
+// for it as for a connection.
 func (d *driver) setAwait(id PeerID, when int64) {
+	was := d.await[id]
 	d.setTimer(&d.await[id], when)
-	if when == 0 {
-		d.endPause(id)
+	switch {
+	case was == 0 && when != 0:
+		d.open.Add(1)
+	case was != 0 && when == 0:
+		d.open.Add(-1)
+		d.maybeQuiet()
 	}
+}
+
+// endAwait dials a peer for which we have waited long enough.
+func (d *driver) endAwait(id PeerID) {
+	d.open.Add(1) // so that a rank that closes does not think, between the two, that all is done
+	d.setAwait(id, 0)
+	d.flush(id)
+	d.open.Add(-1)
+	d.maybeQuiet()
 }
 
 // bounded shortens a wait to the next look at the deadlines.
@@ -63,8 +79,7 @@ func (d *driver) expire(now int64) {
 	}
 	for id := range d.await {
 		if when := d.await[id]; when != 0 && now > when {
-			d.setAwait(PeerID(id), 0)
-			d.flush(PeerID(id))
+			d.endAwait(PeerID(id))
 		}
 	}
 	if d.deaf != 0 && now > d.deaf {

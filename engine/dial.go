@@ -45,14 +45,13 @@ var errNoAnswer = errors.New("no answer")
 // again after a pause, until one leads to the peer, the time is over, or every route was refused in one round: a peer
 // listens before the others learn where, so then it is gone.
 type attempt struct {
-	until   int64         // when the peer is given up
-	route   int           // the one that is tried, or will be
-	rounds  int           // that are over
-	pause   time.Duration // before the next round
-	open    bool          // in this round a route was not plainly refused
-	heard   bool          // in this round somebody took a connection
-	pausing bool          // the pause before the next round is going on: await has its end
-	causes  []error       // by route: why the last try failed
+	until  int64         // when the peer is given up
+	route  int           // the one that is tried, or will be
+	rounds int           // that are over
+	pause  time.Duration // before the next round
+	open   bool          // in this round a route was not plainly refused
+	heard  bool          // in this round somebody took a connection
+	causes []error       // by route: why the last try failed
 }
 
 func (d *driver) attempt(id PeerID) *attempt {
@@ -108,9 +107,15 @@ func (c *conn) connected() {
 	} else {
 		c.setDeadline(d.patience(c.peer, a))
 	}
+	var first []byte
 	if p := d.bridge[c.peer].Routes[a.route].Preamble; p != nil {
-		c.out = append(c.out, p()...)
+		first = p()
 	}
+	if d.identity != nil {
+		c.startSecuring(first)
+		return
+	}
+	c.out = append(c.out, first...)
 	c.startHandshake()
 }
 
@@ -166,19 +171,9 @@ func (d *driver) tryNext(id PeerID, cause error) {
 		d.failPeer(id, &unreachableError{d.bridge[id].Host, routes, a.causes})
 		return
 	}
-	a.open, a.heard, a.pausing = false, false, true
-	d.open.Add(1) // a rank that closes waits for what it still has to send
+	a.open, a.heard = false, false
 	d.setAwait(id, min(deadlineIn(a.pause), max(a.until, sys.Nanotime()+1)))
 	a.pause = min(2*a.pause, lastPause)
-}
-
-// endPause notes that the pause before the next round is over.
-func (d *driver) endPause(id PeerID) {
-	if a := d.attempts[id]; a != nil && a.pausing {
-		a.pausing = false
-		d.open.Add(-1)
-		d.maybeQuiet()
-	}
 }
 
 // reached forgets how hard it was: there is a connection, or the peer wants none.

@@ -12,8 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-// identity is who this rank is, for the handshake.
-func (d *driver) identity() *wire.Identity {
+// claim is who this rank is, for the handshake.
+func (d *driver) claim() *wire.Identity {
 	cfg := &d.e.cfg
 	return &wire.Identity{
 		Job: cfg.Job, Secret: cfg.Secret, Rank: uint32(cfg.Rank), Size: uint32(cfg.Size),
@@ -31,34 +31,56 @@ func nonce() (n [32]byte) {
 
 func (c *conn) startHandshake() {
 	c.state = connHandshaking
-	c.hs = wire.NewDialer(c.d.identity(), uint32(c.peer), nonce())
+	c.hs = wire.NewDialer(c.d.claim(), uint32(c.peer), nonce())
 	c.writeHandshake()
 }
 
 // writeHandshake writes what the handshake has to say.
 func (c *conn) writeHandshake() {
 	c.out = append(c.out, c.hs.Output()...)
+	err := c.flushHandshake()
+	switch {
+	case errors.Is(err, netpoll.ErrAgain):
+		c.block()
+	case err != nil:
+		c.broken(io.ErrUnexpectedEOF)
+	default:
+		c.settle()
+	}
+}
+
+// flushHandshake writes out, and what of it is encrypted already.
+func (c *conn) flushHandshake() error {
+	if c.tls != nil {
+		out := c.out
+		if c.out = nil; len(out) > 0 {
+			if err := c.tls.Write(out); err != nil {
+				return err
+			}
+		}
+		return c.tls.Flush(c.writeSock())
+	}
 	for len(c.out) > 0 {
 		n, err := c.sock.Write(c.out)
-		if errors.Is(err, netpoll.ErrAgain) {
-			c.block()
-			return
-		}
 		if err != nil {
-			c.broken(io.ErrUnexpectedEOF)
-			return
+			return err
 		}
 		c.out = c.out[n:]
 	}
-	c.settle()
+	return nil
 }
 
 // receiveHandshake reads and handles handshake bytes, never more than belong to
 // it. It reports whether to go on reading.
 func (c *conn) receiveHandshake() bool {
 	n, err := c.sock.Read(c.d.staging[:handshakeRead])
+	if n > 0 && c.tls != nil {
+		c.tls.Feed(c.d.staging[:n])
+		c.readSecure()
+		return c.state == connHandshaking || c.state == connOpen
+	}
 	if n > 0 {
-		return c.takeHandshake(c.d.staging[:n])
+		return !c.isEncrypted(c.d.staging[:n]) && c.takeHandshake(c.d.staging[:n])
 	}
 	switch {
 	case err == nil, errors.Is(err, netpoll.ErrAgain):
@@ -74,7 +96,11 @@ func (c *conn) receiveHandshake() bool {
 
 // takeHandshake feeds b to the handshake; what follows it are frames.
 func (c *conn) takeHandshake(b []byte) bool {
+	c.heard = true
 	n, reject := c.hs.Input(b)
+	if reject == wire.RejectNone && c.hs.State() == wire.StateProven && c.wrongCertificate() {
+		reject = wire.RejectStranger
+	}
 	if reject != wire.RejectNone {
 		c.rejected(reject)
 		c.refuse(reject.Text())

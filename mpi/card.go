@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
@@ -27,6 +28,7 @@ type card struct {
 	Big     bool   `json:"big,omitempty"`     // its memory is big-endian
 	Place   string `json:"place"`             // equal for the ranks of one machine, whatever containers they are in
 	Process string `json:"process,omitempty"` // equal for the ranks of one process; "" if this one wants TCP
+	Bound   bound  `json:"bound"`             // of the machine that its process is bound to
 	Segment string `json:"segment,omitempty"` // equal for ranks that share memory; "" if this one shares none
 	Cliques int    `json:"cliques,omitempty"` // FITMPI_CLIQUES; 0 if it is not set
 	Clique  int    `json:"clique,omitempty"`  // which of them has this rank
@@ -38,7 +40,7 @@ type card struct {
 func newCard(info boot.Info, set settings, l *local, addrs []netip.AddrPort) card {
 	c := card{
 		Domain: info.Net.Domain, TLS: set.net.tls, Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
-		Big: bigEndian, Place: sys.BootID(), Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
+		Big: bigEndian, Place: sys.BootID(), Bound: l.bound, Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
 	}
 	for i, a := range addrs {
 		if i > 0 {
@@ -104,7 +106,7 @@ func bridge(cards []card, me int, w *world) ([]engine.PeerInfo, error) {
 	peers := make([]engine.PeerInfo, len(cards))
 	for r := range cards {
 		c := &cards[r]
-		routes, err := w.routes(c, c.Place == cards[me].Place)
+		routes, err := w.routes(c)
 		if err != nil {
 			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
 		}
@@ -140,21 +142,27 @@ func nodesOf(cards []card) []int {
 		name   string
 		clique int
 	}
-	number := make(map[place]int)
-	nodes := make([]int, len(cards))
-	for r, c := range cards {
-		p := place{c.Place, c.Clique}
-		n, ok := number[p]
-		if !ok {
-			n = len(number)
-			number[p] = n
-		}
-		nodes[r] = n
-	}
-	if len(number) == 1 {
+	nodes := numbered(cards, func(c *card) place { return place{c.Place, c.Clique} })
+	if slices.Max(nodes) == 0 {
 		return nil
 	}
 	return nodes
+}
+
+// numbered gives the ranks whose cards have the same of something the same number, from 0 in the order of their first ranks.
+func numbered[K comparable](cards []card, of func(c *card) K) []int {
+	number := make(map[K]int)
+	numbers := make([]int, len(cards))
+	for r := range cards {
+		k := of(&cards[r])
+		n, ok := number[k]
+		if !ok {
+			n = len(number)
+			number[k] = n
+		}
+		numbers[r] = n
+	}
+	return numbers
 }
 
 // hostsOf is the number of the machine of each of peers; nil if all ranks of the job are on one.

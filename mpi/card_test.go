@@ -214,6 +214,7 @@ func TestCardSize(t *testing.T) {
 	c := hostOf(1, 1, 1)[0]
 	c.Host, c.Segment, c.Process = strings.Repeat("h", 253), strings.Repeat("f", 32), strings.Repeat("P", 26)
 	c.Index, c.PID, c.Domain = shm.MaxRanks, 1<<22, strings.Repeat("d", 64)
+	c.Bound = bound{65535, 65535, 65535, 65535}
 	c.Addrs = strings.Repeat("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%averylongname00]:65535,", maxAddrs)
 	if b, err := json.Marshal(c); err != nil || len(b) > 4096 {
 		t.Errorf("a card has %d bytes: %v", len(b), err)
@@ -229,14 +230,12 @@ func TestRoutes(t *testing.T) {
 		gateways: []boot.Gateway{{Domain: "c", Addr: "10.0.0.3:1", Key: key}, {Domain: "b", Addr: "10.0.0.1:1", Key: key}, {Domain: "b", Addr: "10.0.0.2:1", Key: key}},
 	}
 	c := card{Addrs: "10.1.0.1:5,10.2.0.1:6", Domain: "a"}
-	for here, want := range map[bool]string{false: "10.2.0.1:6", true: "10.1.0.1:5"} {
-		rs, err := w.routes(&c, here)
-		if err != nil || len(rs) != 2 || rs[0].Addr.String() != want || rs[0].Preamble != nil {
-			t.Errorf("routes %+v, %v, want %s first", rs, err, want)
-		}
+	rs, err := w.routes(&c)
+	if err != nil || len(rs) != 2 || rs[0].Addr.String() != "10.2.0.1:6" || rs[0].Preamble != nil {
+		t.Errorf("routes %+v, %v", rs, err)
 	}
 	c.Domain = "b"
-	rs, err := w.routes(&c, false)
+	rs, err = w.routes(&c)
 	if err != nil || len(rs) != 2 || rs[0].Addr.String() != "10.0.0.1:1" || rs[1].Addr.String() != "10.0.0.2:1" {
 		t.Fatalf("routes %+v, %v", rs, err)
 	}
@@ -251,7 +250,7 @@ func TestRoutes(t *testing.T) {
 		}
 	}
 	c.Domain = "d"
-	if _, err := w.routes(&c, false); err == nil || !strings.Contains(err.Error(), `in domain "d", this rank in "a"`) {
+	if _, err := w.routes(&c); err == nil || !strings.Contains(err.Error(), `in domain "d", this rank in "a"`) {
 		t.Errorf("no gateway: %v", err)
 	}
 }

@@ -66,6 +66,13 @@ func TestEngineConfigDefaults(t *testing.T) {
 	if wantSpin := runtime.NumCPU() >= 3; (cfg.Spin > 0) != wantSpin {
 		t.Errorf("spin is %v with %d cores for 3 ranks", cfg.Spin, runtime.NumCPU())
 	}
+	if shared := cfg.Spin == 0; (cfg.Yield > 0) != shared || (cfg.Doze > 0) != shared {
+		t.Errorf("spin is %v, yield %v, doze %v", cfg.Spin, cfg.Yield, cfg.Doze)
+	}
+	cfg, err = config(map[string]string{"FITMPI_SPIN": "0s"})
+	if err != nil || cfg.Spin+cfg.Yield+cfg.Doze != 0 {
+		t.Errorf("of who must not poll spin is %v, yield %v, doze %v; %v", cfg.Spin, cfg.Yield, cfg.Doze, err)
+	}
 }
 
 // A value that cannot be is an error that names the variable, the value, and what could be there.
@@ -88,6 +95,8 @@ func TestEngineConfigErrors(t *testing.T) {
 		{"FITMPI_SPIN", "-1s", "duration"},
 		{"FITMPI_IFACE", "eth0,,", "neither the name of an interface"},
 		{"FITMPI_PORT_RANGE", "5-1", "write FROM-TO"},
+		{"FITMPI_CONNECT_TIMEOUT", "0s", "nothing can be reached"},
+		{"FITMPI_CONNECT_TIMEOUT", "5", "duration"},
 		{"FITMPI_TLS", "yes", "1 encrypts connections between ranks"},
 		{"FITMPI_LOG", "loud", "choose debug, info, warn or error"},
 	} {

@@ -31,6 +31,7 @@ type job struct {
 	host    string
 	swaps   bool        // this rank's byte order is not that in which the job's messages travel
 	nodes   []int       // number of the machine of each rank; nil if all are on one
+	levels  [][]int     // by which ranks are near each other, see levelsOf
 	choice  coll.Choice // of algorithms, by FITMPI_COLL
 	checks  bool        // FITMPI_CHECK: messages carry their signatures; the same at every rank
 	world   *Comm
@@ -42,6 +43,7 @@ type job struct {
 	finalizing  atomic.Bool   // Finalize was called
 	finalized   atomic.Bool   // communication has ended for the user
 
+	endCode     atomic.Int32  // exit code that goes with the end of the job by somebody else; 0 if there is none
 	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
 
 	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
@@ -116,6 +118,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []n
 		}
 	}
 	j.nodes = nodesOf(cards)
+	j.levels = levelsOf(cards, j.nodes)
 	j.swaps = bigEndian != engine.PayloadsBigEndian(peers)
 	if err := j.engine.Start(peers); err != nil {
 		return err
@@ -163,12 +166,23 @@ func (j *job) watch() {
 		case boot.PeerFailed:
 			j.engine.FailPeer(engine.PeerID(ev.Rank), errors.New(ev.Message))
 		case boot.JobAborted:
+			j.endCode.Store(int32(ev.Code & 0xff))
+			j.exitSoon()
 			j.end(fmt.Errorf("the job was aborted: %s", ev.Message))
 		case boot.LauncherGone:
 			if !j.finalized.Load() {
+				j.exitSoon()
 				j.end(errors.New("the launcher is gone"))
 			}
 		}
+	}
+}
+
+// exitSoon ends the process if the program does not return soon from a job that has ended. fitrun does that for its ranks,
+// but under other launchers one that only computes would go on.
+func (j *job) exitSoon() {
+	if j.session.Info().Source != "fitrun" {
+		time.AfterFunc(exitGrace, func() { os.Exit(max(1, int(j.endCode.Load()))) })
 	}
 }
 

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,9 @@ func (c *Comm) Abort(code int, message string) {
 // abortProcess ends the job of a process rank.
 func (j *job) abortProcess(code int, message string) {
 	if j.ctx.Err() != nil {
-		// The job is ending already; whoever ended it has said why.
+		// The job is ending already; whoever ended it has said why, and with which code.
 		j.session.Close()
-		os.Exit(code)
+		os.Exit(cmp.Or(int(j.endCode.Load()), code))
 	}
 	if err := j.session.Abort(code, message); err != nil {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d: %s\n", j.world.rank, message)
@@ -125,7 +126,7 @@ func protectMain(j *job, fn func(context.Context, *Comm) error) error {
 	return fn(j.ctx, j.world)
 }
 
-// exitGrace is how long fn may take to return after a signal.
+// exitGrace is how long fn may take to return after a signal, or after the end of the job.
 const exitGrace = 2 * time.Second
 
 // onSignal ends the contexts of the ranks of this process on SIGINT and SIGTERM, and

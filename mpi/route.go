@@ -20,7 +20,7 @@ const maxAddrs = 32
 // listen puts into cfg where the rank accepts peers, and returns the interfaces of this host if it looked: a job on one
 // host of which nothing else was asked stays on the loopback interface.
 func (n *netSettings) listen(cfg *engine.Config) ([]netif.Interface, error) {
-	cfg.Ports = n.ports
+	cfg.Ports, cfg.TLS = n.ports, n.tls
 	if !n.remote && !n.choice.IsSet() {
 		return nil, nil
 	}
@@ -65,8 +65,8 @@ func newWorld(info *boot.Info, ifs []netif.Interface) *world {
 	return &world{job: info.Job, domain: info.Net.Domain, gateways: info.Net.Gateways, mine: netif.All(ifs)}
 }
 
-// routes are the ways to the rank with the card c, the best first; here says that it is on this machine.
-func (w *world) routes(c *card, here bool) ([]engine.Route, error) {
+// routes are the ways to the rank with the card c, the best first.
+func (w *world) routes(c *card) ([]engine.Route, error) {
 	var addrs []netip.AddrPort
 	for s := range strings.SplitSeq(c.Addrs, ",") {
 		a, err := netip.ParseAddrPort(s)
@@ -78,9 +78,7 @@ func (w *world) routes(c *card, here bool) ([]engine.Route, error) {
 	if c.Domain != w.domain {
 		return w.relayed(c, addrs)
 	}
-	if !here {
-		netif.Order(addrs, w.mine)
-	}
+	netif.Order(addrs, w.mine)
 	return engine.Direct(addrs...), nil
 }
 

@@ -54,9 +54,15 @@ var rooms = []room{
 		why: "internal/secure is a leaf: two ends of a connection and what they both know"},
 	{pkgs: "internal/netif", banned: []string{"net/http/...", "os/..."},
 		why: "internal/netif chooses addresses of a host: a list of interfaces goes in, an order comes out"},
+	{pkgs: "internal/jobtls", banned: []string{"log/...", "net/http/...", "os/...", "syscall"},
+		why: "internal/jobtls is TLS without sockets: whoever has those moves its bytes"},
 	{pkgs: "internal/relay", banned: []string{"context", "log/...", "net/http/...", "os/...", "sync", "syscall"},
 		why: "internal/relay is what is said to a gateway: whoever has sockets and clocks calls it"},
-	{pkgs: "internal/boot", ours: []string{"internal/netif", "internal/sys"},
+	{pkgs: "internal/pmi",
+		why: "internal/pmi is a leaf: the words of another launcher, over a connection that somebody else has found"},
+	{pkgs: "internal/pmi/pmitest",
+		why: "internal/pmi/pmitest is a launcher for tests: to speak the client's own words would show nothing"},
+	{pkgs: "internal/boot", ours: []string{"internal/netif", "internal/pmi", "internal/secure", "internal/shm", "internal/sys"},
 		why: "internal/boot is a rank's view of its launcher: it serves both sides, so it knows neither MPI nor the engine"},
 	{pkgs: "internal/hosts", banned: []string{"context", "net", "os/...", "sync", "time"},
 		why: "internal/hosts reads what it is given and divides ranks: it asks neither this machine nor the network"},
@@ -70,7 +76,7 @@ var rooms = []room{
 		why: "internal/launch starts any program: ranks speak to it through internal/boot, and it knows neither MPI nor the engine"},
 	{pkgs: "engine/internal/core", ours: []string{"buffer", "internal/wire"}, banned: blocking,
 		why: "the core is a state machine without goroutine, lock, clock or system call: its driver has those, golden scenarios have none"},
-	{pkgs: "engine", ours: []string{"engine/internal/core", "buffer", "netpoll", "internal/wire", "internal/netif", "internal/shm", "internal/sys"},
+	{pkgs: "engine", ours: []string{"engine/internal/core", "buffer", "netpoll", "internal/wire", "internal/netif", "internal/jobtls", "internal/shm", "internal/sys"},
 		banned: []string{"expvar", "flag", "net/http/...", "os/exec", "os/signal", "os/user"}, // of os files only: TestEngineOfOS
 		why:    "the engine takes a Config and gives Stats: flags, the environment and monitoring are for those above it"},
 	{pkgs: "metrics", ours: []string{"engine"}, others: []string{"github.com/prometheus/client_golang/..."},
@@ -166,8 +172,10 @@ func unless(allowed bool, why string) string {
 }
 
 // mayTest says whether tests in pkg may import ours although the code beside them may not: their own package, from
-// outside, and everything in tests.
-func mayTest(pkg, ours string) bool { return pkg == ours || pkg == "tests" }
+// outside, doubles made for tests, and everything in tests.
+func mayTest(pkg, ours string) bool {
+	return pkg == ours || pkg == "tests" || ours == "internal/pmi/pmitest"
+}
 
 // isStandard goes by the dot that the first element of any other module's path has.
 func isStandard(imp string) bool {

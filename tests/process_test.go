@@ -38,7 +38,15 @@ func TestMain(m *testing.M) {
 		programs[name]()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(testMain{m})
+}
+
+// testMain ends what tests have started for all of them before goroutines are counted.
+type testMain struct{ *testing.M }
+
+func (m testMain) Run() int {
+	defer stopCluster()
+	return m.M.Run()
 }
 
 // programs are the main functions of ranks.
@@ -132,6 +140,13 @@ func TestSuiteProcesses(t *testing.T) {
 		}
 		suiteProcesses(t, policy, n)
 	})
+}
+
+// TestSuiteTLSProcesses is TestSuiteTLS by processes.
+func TestSuiteTLSProcesses(t *testing.T) {
+	t.Setenv("FITMPI_TRANSPORT", "tcp")
+	t.Setenv("FITMPI_TLS", "1")
+	suiteProcesses(t, "assist", 3)
 }
 
 // suiteProcesses runs the suite by ranks that are processes.

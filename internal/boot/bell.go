@@ -21,7 +21,7 @@ func (s *session) Bell(localRank int, then func(*os.File)) error {
 	s.bellMu.Unlock()
 	// After an error then stays where it is, and is never called: nothing more gets through to the launcher.
 	if err := s.send(message{Type: typeBell, Rank: localRank}); err != nil {
-		return fmt.Errorf("boot: asking fitrun for the bell of local rank %d: %w", localRank, err)
+		return fmt.Errorf("boot: asking %s for the bell of local rank %d: %w", s.other, localRank, err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type Info struct {
 	LocalRank, LocalSize int      // the same among the ranks of this host
 	Job                  [16]byte // one per job, not secret
 	Secret               []byte   // SecretSize bytes that only ranks of this job know
-	Source               string   // who told: "fitrun", or "none" for a job of one
+	Source               string   // who told: "fitrun", "pmi", "slurm", "kubernetes", "openmpi", "pmix", "environment", or "none" for a job of one
 	Host                 string   // name of this rank's host as the launcher knows it
 	Cores                int      // cores given to this rank, at least 1
 	Universe             int      // ranks for which there is a core, those of this job included, and at least as many; 0 if unknown
@@ -37,6 +37,8 @@ type Info struct {
 	AppNum               int      // which of the job's programs this rank runs, from 0
 	Net                  Net      // how this rank reaches ranks of other hosts
 	Bell                 *os.File // eventfd by which others of this host wake this rank, nil if none; the session closes it
+
+	near []int // the ranks of this host, ascending; nil if nobody has said
 }
 
 // EventKind says what a launcher has to tell.
@@ -105,9 +107,11 @@ type Session interface {
 	Bell(localRank int, then func(bell *os.File)) error
 }
 
-// Find returns the session of this process: with fitrun if environ (as of os.Environ) names its descriptor, else that
-// of a job of one rank. It takes the descriptor over and removes the variable from the process's environment, so it
-// finds fitrun once. In a process of several ranks it is an error: see FindAll.
+// Find returns the session of this process, by environ (as of os.Environ): with fitrun if it names fitrun's descriptor,
+// else by what another launcher says there, else that of a job of one rank. It takes a descriptor over and changes the
+// process's environment so that a child does not take itself for this rank; so it finds a launcher once. Where the ranks
+// meet by themselves it waits for all of them, up to a limit, and says on standard error what it waits for. In a process of
+// several ranks it is an error: see FindAll.
 func Find(environ []string) (Session, error) {
 	if value, _ := lookup(environ, FDVariable); strings.Contains(value, ",") {
 		const advice = "start them with mpi.Main, which runs each as a thread of its own"
@@ -124,8 +128,11 @@ func Find(environ []string) (Session, error) {
 func FindAll(environ []string) ([]Session, error) {
 	value, ok := lookup(environ, FDVariable)
 	if !ok {
-		s, err := newSingle()
-		return []Session{s}, err
+		s, err := findOther(environ)
+		if err != nil {
+			return nil, err
+		}
+		return []Session{s}, nil
 	}
 	if err := os.Unsetenv(FDVariable); err != nil {
 		return nil, fmt.Errorf("boot: %w", err)
@@ -146,7 +153,7 @@ func FindAll(environ []string) ([]Session, error) {
 
 // openInherited opens the session over the descriptor with this number.
 func openInherited(number string) (Session, error) {
-	conn, err := inherit(number)
+	conn, err := inherit(number, "fitrun")
 	if err != nil {
 		return nil, fmt.Errorf("boot: %s=%s: %w; unset it to run as a job of one rank", FDVariable, clip(number, maxKey), err)
 	}

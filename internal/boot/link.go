@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -31,6 +32,8 @@ const (
 	Reported
 	// BellAsked: the rank asks for the bell of local rank LocalRank; SendBell is the answer.
 	BellAsked
+	// arrived: the rank has dialled, and says which it is in join; Greet is the answer.
+	arrived
 )
 
 func (k NoticeKind) String() string {
@@ -47,6 +50,8 @@ func (k NoticeKind) String() string {
 		return "reported"
 	case BellAsked:
 		return "bell asked"
+	case arrived:
+		return "arrived"
 	default:
 		return fmt.Sprintf("NoticeKind(%d)", uint8(k))
 	}
@@ -61,6 +66,8 @@ type Notice struct {
 	Key       string
 	Text      string
 	LocalRank int // of BellAsked; not negative, but whether there is such a rank is for the launcher to check
+
+	join message // of arrived
 }
 
 // Link is the launcher's end of the connection to one rank.
@@ -70,6 +77,7 @@ type Notice struct {
 type Link struct {
 	conn net.Conn      // immutable
 	r    *bufio.Reader // owned by the caller of Next
+	join bool          // the rank must say first which it is; owned by the caller of Next
 	kick chan struct{} // capacity 1: queue may hold something
 
 	mu     sync.Mutex
@@ -91,13 +99,27 @@ const inFlightWait = 5 * time.Millisecond
 // NewLink takes over conn, greets the rank at its other end, and starts the link's writer. Close stops it. Descriptors
 // travel only if conn is a Unix socket; info's files stay the caller's, who may close them after Close.
 func NewLink(conn net.Conn, info Info) *Link {
+	l := newLink(conn)
+	l.greet(info)
+	return l
+}
+
+// newLink is NewLink without the greeting.
+func newLink(conn net.Conn) *Link {
 	l := &Link{
 		conn: conn, r: bufio.NewReaderSize(conn, maxLine),
 		kick: make(chan struct{}, 1), donec: make(chan struct{}),
 	}
-	l.send(l.welcome(info))
 	go l.write() // stopped by Close
 	return l
+}
+
+// greet sends the welcome.
+func (l *Link) greet(info Info) { l.send(l.welcome(info)) }
+
+// refuse tells a rank why it cannot join. It is the last that it hears.
+func (l *Link) refuse(text string) {
+	l.send(outgoing{line: appendMessage(nil, message{Type: typeRefused, Text: clip(text, maxText)})})
 }
 
 // welcome is the first line, with the descriptors of the rank.
@@ -111,6 +133,9 @@ func (l *Link) welcome(info Info) outgoing {
 	}
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound
+	}
+	if near := formatRanks(info.near); len(near) <= maxBound && slices.Max(append(info.near, 0)) < maxNear {
+		m.Near = near
 	}
 	var files []*os.File
 	if _, ok := l.conn.(*net.UnixConn); ok {
@@ -214,7 +239,13 @@ func (l *Link) Next() (Notice, error) {
 	if err != nil {
 		return Notice{}, err
 	}
+	if (m.Type == typeJoin) != l.join {
+		return Notice{}, fmt.Errorf("message of type %q out of turn from a rank", m.Type)
+	}
+	l.join = false
 	switch m.Type {
+	case typeJoin:
+		return Notice{Kind: arrived, PID: m.PID, join: m}, nil
 	case typeHello:
 		return Notice{Kind: Joined, PID: m.PID}, nil
 	case typeCard:

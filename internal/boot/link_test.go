@@ -52,7 +52,7 @@ func TestLinkToRankThatDoesNotRead(t *testing.T) {
 	if err := errors.Join(l.Close(), l.Close()); err != nil {
 		t.Error(err)
 	}
-	c, err := inherit(itoa(fd))
+	c, err := inherit(itoa(fd), "fitrun")
 	if err != nil {
 		t.Fatal(err)
 	}

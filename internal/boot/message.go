@@ -25,6 +25,7 @@ const (
 	maxValue = 1 << 10  // bytes of a report's value
 	maxBound = 16 << 10 // bytes of a list of processors; a longer one is left out
 	maxSize  = 1 << 20  // ranks of one job
+	maxNear  = 1 << 16  // ranks that can be listed; a list with others is left out
 
 	// MaxCard is the size in bytes of the largest card that Exchange accepts.
 	MaxCard = 16 << 10
@@ -46,6 +47,8 @@ const (
 	typeAbort      msgType = "abort"
 	typeReport     msgType = "report"
 	typeBell       msgType = "bell" // both ways
+	typeJoin       msgType = "join" // the first word of a rank that has dialled rank 0
+	typeRefused    msgType = "refused"
 )
 
 // message is any line of the protocol; which fields count depends on Type, see the package comment.
@@ -77,6 +80,8 @@ type message struct {
 	Code        int         `json:"code,omitempty"`
 	Key         string      `json:"key,omitempty"`
 	Text        string      `json:"text,omitempty"`
+	Near        string      `json:"near,omitempty"`
+	Place       *place      `json:"place,omitempty"`
 }
 
 // appendMessage appends m as one line.
@@ -119,6 +124,8 @@ func consumeFromLauncher(line []byte) (message, error) {
 		return m, m.checkEvent()
 	case typeBell:
 		return m, m.checkBell()
+	case typeRefused:
+		return m, m.checkText(maxText)
 	default:
 		return m, fmt.Errorf("unexpected message of type %q from the launcher", clip(string(m.Type), maxKey))
 	}
@@ -131,6 +138,8 @@ func consumeFromRank(line []byte) (message, error) {
 		return m, err
 	}
 	switch m.Type {
+	case typeJoin:
+		return m, m.checkJoin()
 	case typeHello:
 		return m, m.checkVersion()
 	case typeCard:
@@ -202,10 +211,26 @@ func (m message) checkWelcome() error {
 	if _, err := sys.ParseCPUs(m.Bound); err != nil {
 		return err
 	}
+	if near, err := parseRanks(m.Near); err != nil || near != nil && (len(near) != m.LocalSize || near[m.LocalRank] != m.Rank) {
+		return fmt.Errorf("ranks %.40q on the host of rank %d, which is local rank %d of %d", m.Near, m.Rank, m.LocalRank, m.LocalSize)
+	}
 	if _, err := decodeJob(m.Job); err != nil {
 		return err
 	}
 	return m.Net.check()
+}
+
+func (m message) checkJoin() error {
+	if err := m.checkVersion(); err != nil {
+		return err
+	}
+	switch {
+	case m.Size < 1 || m.Size > maxSize || m.Rank < 0 || m.Rank >= m.Size:
+		return fmt.Errorf("rank %d joins a job of %d", m.Rank, m.Size)
+	case m.Place == nil:
+		return fmt.Errorf("rank %d does not say where it is", m.Rank)
+	}
+	return m.Place.check()
 }
 
 func (m message) checkBell() error {
@@ -214,6 +239,12 @@ func (m message) checkBell() error {
 	}
 	return nil
 }
+
+// formatRanks puts ascending ranks as "0-3,8".
+func formatRanks(ranks []int) string { return sys.FormatCPUs(ranks) }
+
+// parseRanks is the inverse of formatRanks.
+func parseRanks(s string) ([]int, error) { return sys.ParseCPUs(s) }
 
 func (m message) checkCards() error {
 	if m.First < 0 || m.First > maxSize || len(m.Cards) == 0 {

@@ -207,7 +207,7 @@ func TestDescriptorsWithoutRoom(t *testing.T) {
 	info := testInfo(0, 2)
 	info.Segment, info.Bell = newSegment(t, ""), newBell(t)
 	conn, fd := socketPair(t)
-	here, err := inherit(itoa(fd))
+	here, err := inherit(itoa(fd), "fitrun")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ const sendGrace = time.Second
 type session struct {
 	// immutable after Open
 	info   Info
+	other  string // who is at the other end: "fitrun" or "rank 0"
 	conn   net.Conn
 	events chan Event    // one slot for every event that can ever come, so the reader never blocks; closed by Close
 	cardsc chan struct{} // closed when every card is in table
@@ -51,17 +52,38 @@ type session struct {
 
 // Open starts a session over conn, an open connection to a launcher, and takes conn over, also when it fails.
 func Open(conn net.Conn) (Session, error) {
-	s, err := open(conn)
+	s, err := open(conn, opening{other: "fitrun", until: time.Now().Add(openTimeout)})
 	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("boot: talking to fitrun: %w", err)
+		return nil, fmt.Errorf("boot: %w", err)
 	}
 	return s, nil
 }
 
-func open(conn net.Conn) (*session, error) {
-	if err := conn.SetDeadline(time.Now().Add(openTimeout)); err != nil {
+// opening says how a session begins.
+type opening struct {
+	other string    // who is at the other end
+	until time.Time // wait no longer for the welcome
+	join  message   // what to say first; nothing if it has no type
+}
+
+// open is Open whatever the launcher is.
+func open(conn net.Conn, how opening) (*session, error) {
+	s, err := openConn(conn, how)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("talking to %s: %w", how.other, err)
+	}
+	return s, nil
+}
+
+func openConn(conn net.Conn, how opening) (*session, error) {
+	if err := conn.SetDeadline(how.until); err != nil {
 		return nil, err
+	}
+	if how.join.Type != "" {
+		if _, err := conn.Write(appendMessage(nil, how.join)); err != nil {
+			return nil, err
+		}
 	}
 	in := newReceiver(conn)
 	info, err := readWelcome(in)
@@ -70,7 +92,7 @@ func open(conn net.Conn) (*session, error) {
 		return nil, err
 	}
 	s := &session{
-		info: info, conn: conn, in: in,
+		info: info, other: how.other, conn: conn, in: in,
 		events: make(chan Event, info.Size+2),
 		cardsc: make(chan struct{}), failc: make(chan struct{}), donec: make(chan struct{}),
 		table: make([][]byte, info.Size), missing: info.Size,
@@ -89,6 +111,11 @@ func open(conn net.Conn) (*session, error) {
 	return s, nil
 }
 
+// refusal is a launcher's word that a rank cannot join.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return "it refuses: " + r.text }
+
 func readWelcome(in receiver) (Info, error) {
 	line, err := readLine(in.lines)
 	if err != nil {
@@ -97,6 +124,9 @@ func readWelcome(in receiver) (Info, error) {
 	m, err := consumeFromLauncher(line)
 	if err != nil {
 		return Info{}, err
+	}
+	if m.Type == typeRefused {
+		return Info{}, &refusal{m.Text}
 	}
 	if m.Type != typeWelcome {
 		return Info{}, fmt.Errorf("the first message is %q, want %q", m.Type, typeWelcome)
@@ -109,6 +139,10 @@ func readWelcome(in receiver) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	near, err := parseRanks(m.Near)
+	if err != nil {
+		return Info{}, err
+	}
 	files, err := in.rights.claim(m.FDs, fdSegment, fdBell)
 	if err != nil {
 		return Info{}, err
@@ -118,6 +152,7 @@ func readWelcome(in receiver) (Info, error) {
 		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores, Universe: m.Universe,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
 		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Bound: bound, Net: m.Net.net(), Segment: files[0], Bell: files[1],
+		near: near,
 	}, nil
 }
 
@@ -205,8 +240,8 @@ func (s *session) lost(cause error) {
 	if errors.Is(cause, io.EOF) {
 		cause = errors.New("it closed the connection or died")
 	}
-	s.failExchange(fmt.Errorf("boot: lost fitrun: %w", cause))
-	s.publish(Event{Kind: LauncherGone, Rank: -1, Message: "lost fitrun: " + cause.Error(), Code: 1})
+	s.failExchange(fmt.Errorf("boot: lost %s: %w", s.other, cause))
+	s.publish(Event{Kind: LauncherGone, Rank: -1, Message: "lost " + s.other + ": " + cause.Error(), Code: 1})
 }
 
 // failExchange records why the exchange cannot complete; the first reason stays.
@@ -228,7 +263,7 @@ func (s *session) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
 		return nil, errExchanged
 	}
 	if err := s.sendWithin(ctx, message{Type: typeCard, Card: card}); err != nil {
-		return nil, fmt.Errorf("boot: handing the card to fitrun: %w", err)
+		return nil, fmt.Errorf("boot: handing the card to %s: %w", s.other, err)
 	}
 	select {
 	case <-s.cardsc:
@@ -255,14 +290,14 @@ func checkCard(card []byte) error {
 
 func (s *session) Finalizing(ctx context.Context) error {
 	if err := s.sendWithin(ctx, message{Type: typeFinalizing}); err != nil {
-		return fmt.Errorf("boot: telling fitrun of the end: %w", err)
+		return fmt.Errorf("boot: telling %s of the end: %w", s.other, err)
 	}
 	return nil
 }
 
 func (s *session) Abort(code int, text string) error {
 	if err := s.send(message{Type: typeAbort, Code: code, Text: clip(text, maxText)}); err != nil {
-		return fmt.Errorf("boot: asking fitrun to abort the job: %w", err)
+		return fmt.Errorf("boot: asking %s to abort the job: %w", s.other, err)
 	}
 	return nil
 }
@@ -270,7 +305,7 @@ func (s *session) Abort(code int, text string) error {
 func (s *session) Report(key, value string) error {
 	m := message{Type: typeReport, Key: clip(key, maxKey), Text: clip(value, maxValue)}
 	if err := s.send(m); err != nil {
-		return fmt.Errorf("boot: reporting %s to fitrun: %w", key, err)
+		return fmt.Errorf("boot: reporting %s to %s: %w", key, s.other, err)
 	}
 	return nil
 }

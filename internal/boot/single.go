@@ -13,7 +13,7 @@ import (
 // errExchanged is a second Exchange.
 var errExchanged = errors.New("boot: Exchange was called twice; a session exchanges cards once")
 
-// single is the session of a program without a launcher: a job of one rank.
+// single is the session of a job of one rank, with or without a launcher that says so.
 type single struct {
 	info      Info // immutable after newSingle
 	exchanged atomic.Bool
@@ -21,7 +21,7 @@ type single struct {
 	closeOnce sync.Once
 }
 
-func newSingle() (*single, error) {
+func newSingle(source string) *single {
 	job, secret := NewJob()
 	host, err := os.Hostname()
 	if err != nil {
@@ -29,11 +29,11 @@ func newSingle() (*single, error) {
 	}
 	return &single{
 		info: Info{
-			Size: 1, LocalSize: 1, Job: job, Secret: secret, Source: "none", Host: host, Cores: runtime.NumCPU(),
+			Size: 1, LocalSize: 1, Job: job, Secret: secret, Source: source, Host: host, Cores: runtime.NumCPU(),
 			ProcessRanks: 1,
 		},
 		events: make(chan Event),
-	}, nil
+	}
 }
 
 func (s *single) Info() Info { return s.info }

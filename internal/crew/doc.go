@@ -4,7 +4,7 @@
 //
 // # Nothing outlives the leader
 //
-// Each process is the leader of its own session and process group. When it has exited, and before it is reaped, what is
+// Each process is the leader of its own process group. When it has exited, and before it is reaped, what is
 // left of its group is killed. Descendants that left the group become children of the process that has the crew (a child
 // subreaper), which kills them by [SweepOrphans] when the job is over. If that process itself is killed, the kernel kills
 // the ranks (parent death signal), and the [Guard], a second process that does nothing but wait for this, kills the rest

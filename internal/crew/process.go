@@ -66,8 +66,7 @@ func startProcess(plan *Process, infos []boot.Info, stdin *os.File) (p *process,
 		Path: plan.Path, Args: plan.Args, Dir: plan.Dir,
 		Env:    append(plan.Env[:len(plan.Env):len(plan.Env)], boot.FDVariable+"="+fdNumbers(len(infos))),
 		Stdout: stdoutW, Stderr: stderrW, ExtraFiles: e.rankEnds, // all else is close-on-exec
-		// A session of its own: signals from the terminal reach fitrun alone, and rank 0 may read the terminal.
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		SysProcAttr: apart(),
 	}
 	if stdin != nil {
 		cmd.Stdin = stdin
@@ -83,6 +82,18 @@ func startProcess(plan *Process, infos []boot.Info, stdin *os.File) (p *process,
 		p.links = append(p.links, boot.NewLink(e.conns[i], info))
 	}
 	return p, nil
+}
+
+// leaveTerminal gives up fitrun's controlling terminal, once.
+var leaveTerminal = sync.OnceValue(sys.LeaveTerminal)
+
+// apart makes a process the leader of a group of its own, so that signals from the terminal reach fitrun alone; and rank 0
+// may read the terminal, which is not the controlling one of either. A session of its own would do both, and does where
+// fitrun leads one with a terminal. But the kernel may give each session a share of the core, and a thread that yields
+// yields to its own session only (autogroups, see sched(7)): ranks that share a core could not yield it to each other.
+func apart() *syscall.SysProcAttr {
+	joined := leaveTerminal()
+	return &syscall.SysProcAttr{Setpgid: joined, Setsid: !joined, Pdeathsig: syscall.SIGKILL}
 }
 
 // ends are both ends of everything between fitrun and a process that is about to start.

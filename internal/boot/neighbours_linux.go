@@ -1,0 +1,107 @@
+package boot
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// neighbours is a session with a second one beside it: with a hub of the ranks of this host, which has memory for them and
+// their bells, and notices at once when one of them dies. It owns two goroutines, which forward events; Close stops them and
+// waits.
+type neighbours struct {
+	Session         // of the whole job
+	aside   Session // of this host
+	events  chan Event
+	forward sync.WaitGroup
+
+	mu   sync.Mutex
+	seen map[Event]bool // guarded by mu
+
+	closeOnce sync.Once
+	closeErr  error // guarded by closeOnce
+}
+
+// withNeighbours adds to s, which it takes over, what the ranks of this host have in common, if there are several. It
+// waits for them.
+func withNeighbours(s Session, say io.Writer, patience time.Duration) (Session, error) {
+	info := s.Info()
+	if info.LocalSize == 1 || len(info.near) != info.LocalSize || info.Segment != nil {
+		return s, nil
+	}
+	m := &meeting{
+		rank: info.Rank, size: info.Size, ranks: info.near, source: info.Source,
+		network: "unix", address: "fitmpi-job-" + hex.EncodeToString(info.Job[:]), patience: patience,
+		isAside: true, say: say, every: progressEvery, id: info.Job,
+	}
+	aside, err := m.attend()
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	n := &neighbours{Session: s, aside: aside, events: make(chan Event, info.Size+2), seen: make(map[Event]bool)}
+	n.forward.Go(func() { n.publish(s.Events()) })
+	n.forward.Go(func() { n.publish(aside.Events()) })
+	return n, nil
+}
+
+// publish forwards events until they end. What both sessions tell is told once, which keeps the count within the channel's
+// capacity.
+func (n *neighbours) publish(events <-chan Event) {
+	for ev := range events {
+		like := Event{Kind: ev.Kind}
+		if ev.Kind == PeerFailed {
+			like.Rank = ev.Rank
+		}
+		n.mu.Lock()
+		if !n.seen[like] {
+			n.seen[like] = true
+			n.events <- ev
+		}
+		n.mu.Unlock()
+	}
+}
+
+func (n *neighbours) Info() Info {
+	info := n.Session.Info()
+	near := n.aside.Info()
+	info.Segment, info.Bell = near.Segment, near.Bell
+	return info
+}
+
+func (n *neighbours) Events() <-chan Event { return n.events }
+
+func (n *neighbours) Finalizing(ctx context.Context) error {
+	return errors.Join(n.aside.Finalizing(ctx), n.Session.Finalizing(ctx))
+}
+
+func (n *neighbours) Abort(code int, message string) error {
+	// That of the host is for its ranks, and the other says whether the job will end.
+	n.aside.Abort(code, message)
+	return n.Session.Abort(code, message)
+}
+
+func (n *neighbours) Bell(localRank int, then func(*os.File)) error {
+	return n.aside.Bell(localRank, then)
+}
+
+func (n *neighbours) Close() error {
+	n.closeOnce.Do(func() {
+		n.closeErr = errors.Join(n.aside.Close(), n.Session.Close())
+		n.forward.Wait()
+		close(n.events)
+	})
+	return n.closeErr
+}
+
+// attendNear is attend, and then the same with the ranks of this host.
+func (m *meeting) attendNear() (Session, error) {
+	s, err := m.attend()
+	if err != nil {
+		return nil, err
+	}
+	return withNeighbours(s, m.say, m.patience)
+}

@@ -1,0 +1,214 @@
+//go:build linux
+
+package tests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// The same binary under the launchers of others: each starts this test's ranks as it starts any program.
+
+func init() {
+	programs["parent"] = parentRank
+	programs["child"] = initFinalizeRank
+}
+
+// parentRank runs this binary again, as a program that knows nothing of it.
+func parentRank() {
+	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), envProgram+"=child")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return err
+		}
+		return mpi.Barrier(c)
+	})
+}
+
+// launcher is a way to start n ranks.
+type launcher struct {
+	name    string
+	program string // without which it is not installed
+	command func(t *testing.T, n int) (args, env []string)
+}
+
+var launchers = []launcher{
+	{"mpiexec of MPICH", "mpiexec.hydra", func(_ *testing.T, n int) ([]string, []string) {
+		return []string{"mpiexec.hydra", "-n", fmt.Sprint(n)}, nil
+	}},
+	{"mpiexec of MPICH by PMI_PORT", "mpiexec.hydra", func(_ *testing.T, n int) ([]string, []string) {
+		return []string{"mpiexec.hydra", "-pmi-port", "-n", fmt.Sprint(n)}, nil
+	}},
+	{"mpirun of Open MPI", "mpirun.openmpi", func(_ *testing.T, n int) ([]string, []string) {
+		return []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", fmt.Sprint(n)}, nil
+	}},
+	{"srun --mpi=pmi2", "srun", func(t *testing.T, n int) ([]string, []string) {
+		return []string{"srun", "--mpi=pmi2", "-n", fmt.Sprint(n)}, slurm(t)
+	}},
+	{"srun", "srun", func(t *testing.T, n int) ([]string, []string) {
+		return []string{"srun", "--mpi=none", "-n", fmt.Sprint(n)}, slurm(t)
+	}},
+	{"srun with a rendezvous", "srun", func(t *testing.T, n int) ([]string, []string) {
+		return []string{"srun", "--mpi=none", "-n", fmt.Sprint(n)}, append(slurm(t), rendezvous(t)...)
+	}},
+}
+
+// rendezvous is the environment of ranks that meet by TCP.
+func rendezvous(t *testing.T) []string {
+	t.Helper()
+	name := t.TempDir() + "/secret"
+	if err := os.WriteFile(name, []byte(strings.Repeat("not so secret ", 3)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"FITMPI_RENDEZVOUS=" + freeAddress(t), "FITMPI_SECRET_FILE=" + name}
+}
+
+// eachLauncher calls f for every launcher that is installed.
+func eachLauncher(t *testing.T, f func(t *testing.T, l launcher)) {
+	for _, l := range launchers {
+		t.Run(l.name, func(t *testing.T) {
+			if _, err := exec.LookPath(l.program); err != nil {
+				t.Skipf("not installed: %v", err)
+			}
+			f(t, l)
+		})
+	}
+}
+
+// start runs a program of this binary as n ranks. It ends the launcher, and with it the ranks, after a time that no job needs.
+func (l launcher) start(t *testing.T, program string, n int, dir string, set ...string) jobRun {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, env := l.command(t, n)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], append(args[1:], self)...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(cmd.Env, envProgram+"="+program, envDir+"="+dir, envPolicy+"=assist", envCase+"="+*caseFlag)
+	cmd.Env = append(cmd.Env, set...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = deadline
+	var stdout, stderr buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	began := time.Now()
+	err = cmd.Run()
+	run := jobRun{stdout: stdout.String(), stderr: stderr.String(), took: time.Since(began)}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		if run.code = exit.ExitCode(); run.code < 0 { // by a signal
+			run.code = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+		}
+	case err != nil:
+		t.Fatal(err)
+	}
+	return run
+}
+
+// Every rank is who it is, and reaches the others: by memory, as they are on one host.
+func TestLaunchers(t *testing.T) {
+	eachLauncher(t, func(t *testing.T, l launcher) {
+		for n := range 6 {
+			if n == 0 || testing.Short() && n != 3 {
+				continue
+			}
+			run := l.start(t, "mixed", n, t.TempDir())
+			if run.code != 0 {
+				t.Errorf("%d ranks: code %d\n%s%s", n, run.code, run.stdout, run.stderr)
+			}
+			for r := range n {
+				ways := strings.Fields(strings.Repeat("shared ", n))
+				ways[r] = "self"
+				if want := fmt.Sprintf("rank %d: %s\n", r, strings.Join(ways, " ")); strings.Count(run.stdout, want) != 1 {
+					t.Errorf("%d ranks: want %q once in:\n%s%s", n, want, run.stdout, run.stderr)
+				}
+			}
+		}
+	})
+}
+
+// The conformance suite under each of them.
+func TestSuiteLaunchers(t *testing.T) {
+	sizes := map[string][]int{"mpiexec of MPICH": {1, 2, 3, 4, 5}, "mpirun of Open MPI": {3}, "srun --mpi=pmi2": {3}, "srun": {2}}
+	if testing.Short() || raceEnabled {
+		sizes = map[string][]int{"mpiexec of MPICH": {2}}
+	}
+	eachLauncher(t, func(t *testing.T, l launcher) {
+		for _, n := range sizes[l.name] {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				dir := t.TempDir()
+				run := l.start(t, "suite", n, dir)
+				o := newOutcomes(n)
+				for r := range n {
+					readEvents(t, o, dir, r)
+				}
+				var err error
+				if run.code != 0 {
+					err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
+				}
+				o.tell(t, err)
+			})
+		}
+	})
+}
+
+// A rank that fails ends the job, and somebody says why.
+func TestDeathUnderLaunchers(t *testing.T) {
+	gone := "is gone: it exited without Finalize, or was killed"
+	for _, test := range []struct {
+		how, wait string
+		codes     []int // one of which is the job's: launchers differ in which process counts, and Slurm kills the others at an abort
+		says      []string
+	}{
+		{"error", "Recv", []int{1, 137}, []string{"rank 1: the matrix is singular"}},
+		{"abort", "compute", []int{7, 137}, []string{"aborted the job with code 7: the matrix is singular"}},
+		{"killed", "another", []int{1, 9, 137}, []string{gone, "KILLED", "Killed", "signal 9"}},
+	} {
+		t.Run(test.how, func(t *testing.T) {
+			eachLauncher(t, func(t *testing.T, l launcher) {
+				run := l.start(t, "victim", 3, t.TempDir(), envDeath+"="+test.how, envWait+"="+test.wait)
+				isCode, isSaid := false, false
+				for _, code := range test.codes {
+					isCode = isCode || run.code == code
+				}
+				for _, s := range test.says {
+					isSaid = isSaid || strings.Contains(run.stderr+run.stdout, s)
+				}
+				if !isCode || !isSaid {
+					t.Errorf("code %d, want one of %v and one of %q:\n%s%s", run.code, test.codes, test.says, run.stdout, run.stderr)
+				}
+				if run.took > 2*deadline {
+					t.Errorf("the job took %v to end", run.took)
+				}
+			})
+		})
+	}
+}
+
+// Children of a rank are no ranks: a program that a rank starts is a job of one.
+func TestChildOfRankUnderLaunchers(t *testing.T) {
+	eachLauncher(t, func(t *testing.T, l launcher) {
+		run := l.start(t, "parent", 2, t.TempDir())
+		if run.code != 0 || strings.Count(run.stdout, "rank 0 of 1\n") != 2 {
+			t.Errorf("code %d, want two jobs of one:\n%s%s", run.code, run.stdout, run.stderr)
+		}
+	})
+}

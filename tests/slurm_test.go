@@ -1,0 +1,236 @@
+//go:build linux
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// A Slurm cluster of this machine alone: its three daemons, started by the first test that needs them, in a directory of
+// their own, and ended by TestMain.
+
+// cluster is the running one.
+var cluster struct {
+	once    sync.Once
+	env     []string // of its clients
+	dir     string
+	daemons []*exec.Cmd // in the order of starting
+	why     string      // why there is none, which is no fault
+	err     error       // why there is none, which is one
+	stop    chan struct{}
+	threads sync.WaitGroup
+}
+
+// slurm is the environment in which srun reaches the cluster.
+func slurm(t *testing.T) []string {
+	t.Helper()
+	cluster.once.Do(startCluster)
+	switch {
+	case cluster.why != "":
+		t.Skip(cluster.why)
+	case cluster.err != nil:
+		t.Fatal(cluster.err)
+	}
+	return cluster.env
+}
+
+const slurmConf = `ClusterName=fitmpi
+SlurmctldHost=%[1]s(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=%[2]s/munge.socket
+CredType=cred/munge
+StateSaveLocation=%[2]s/state
+SlurmdSpoolDir=%[2]s/spool
+SlurmctldPidFile=%[2]s/slurmctld.pid
+SlurmdPidFile=%[2]s/slurmd.pid
+SlurmctldLogFile=%[2]s/slurmctld.log
+SlurmdLogFile=%[2]s/slurmd.log
+SlurmctldPort=%[3]s
+SlurmdPort=%[4]s
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SlurmdParameters=config_overrides
+SchedulerType=sched/builtin
+SelectType=select/linear
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+NodeName=%[1]s NodeAddr=127.0.0.1 CPUs=16 State=UNKNOWN
+PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
+`
+
+// startCluster starts the daemons and waits for the node. The kernel ends them when the thread that has started them ends,
+// so that not even a test that is killed leaves one behind; the thread is a goroutine's own until stopCluster.
+func startCluster() {
+	if os.Geteuid() != 0 {
+		cluster.why = "starting Slurm's daemons needs root"
+		return
+	}
+	for _, program := range []string{"munged", "slurmctld", "slurmd", "sinfo"} {
+		if _, err := exec.LookPath(program); err != nil {
+			cluster.why = fmt.Sprintf("Slurm is not installed: %v", err)
+			return
+		}
+	}
+	cluster.stop = make(chan struct{})
+	started := make(chan error)
+	cluster.threads.Go(func() {
+		runtime.LockOSThread() // never unlocked: the thread ends here
+		started <- startDaemons()
+		<-cluster.stop
+		endDaemons()
+	})
+	if cluster.err = <-started; cluster.err == nil {
+		cluster.err = awaitNode()
+	}
+}
+
+func startDaemons() error {
+	dir, err := os.MkdirTemp("", "slurm")
+	if err != nil {
+		return err
+	}
+	cluster.dir = dir
+	host, _, _ := strings.Cut(sys.Hostname(), ".")
+	ports, err := freePorts(2)
+	if err != nil {
+		return err
+	}
+	conf := filepath.Join(dir, "slurm.conf")
+	key := []byte(strings.Repeat("a key of munge that nobody else has ", 30))
+	for _, err := range []error{
+		os.Mkdir(filepath.Join(dir, "state"), 0o700), os.Mkdir(filepath.Join(dir, "spool"), 0o700),
+		os.WriteFile(conf, fmt.Appendf(nil, slurmConf, host, dir, ports[0], ports[1]), 0o600),
+		os.WriteFile(filepath.Join(dir, "munge.key"), key, 0o400),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	cluster.env = []string{"SLURM_CONF=" + conf, "MUNGE_SOCKET=" + dir + "/munge.socket"}
+	for _, args := range [][]string{
+		{"munged", "-F", "-f", "-S", dir + "/munge.socket", "--key-file=" + dir + "/munge.key", "--log-file=" + dir + "/munged.log",
+			"--pid-file=" + dir + "/munged.pid", "--seed-file=" + dir + "/munged.seed"},
+		{"slurmctld", "-D", "-f", conf},
+		{"slurmd", "-D", "-f", conf, "-N", host},
+	} {
+		if err := startDaemon(dir, args); err != nil {
+			return err
+		}
+		if args[0] == "munged" {
+			if err := awaitFile(dir + "/munge.socket"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func startDaemon(dir string, args []string) error {
+	out, err := os.Create(filepath.Join(dir, args[0]+".out"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), cluster.env...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	cluster.daemons = append(cluster.daemons, cmd)
+	return nil
+}
+
+func awaitFile(name string) error {
+	for until := time.Now().Add(deadline); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(name); err == nil {
+			return nil
+		} else if time.Now().After(until) {
+			return err
+		}
+	}
+}
+
+// awaitNode waits until the node takes jobs.
+func awaitNode() error {
+	for until := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		cmd := exec.CommandContext(ctx, "sinfo", "-h", "-o", "%t")
+		cmd.Env = append(os.Environ(), cluster.env...)
+		out, err := cmd.CombinedOutput()
+		cancel()
+		switch state := strings.TrimSpace(string(out)); {
+		case err == nil && state == "idle":
+			return nil
+		case time.Now().After(until):
+			return fmt.Errorf("the node is %q (%v): see %s", state, err, cluster.dir)
+		}
+	}
+}
+
+// stopCluster ends what startCluster has started.
+func stopCluster() {
+	if cluster.stop != nil {
+		close(cluster.stop)
+		cluster.threads.Wait()
+		os.RemoveAll(cluster.dir)
+	}
+}
+
+// endDaemons ends them by their ids, the last first.
+func endDaemons() {
+	for _, cmd := range slices.Backward(cluster.daemons) {
+		cmd.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(deadline, func() { cmd.Process.Kill() })
+		cmd.Wait()
+		kill.Stop()
+	}
+}
+
+// freePorts are ports of this host that nobody listens at now.
+func freePorts(n int) ([]string, error) {
+	var ports []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+// freeAddress is one of this host with such a port.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ports, err := freePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "127.0.0.1:" + ports[0]
+}
