@@ -140,7 +140,8 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	s := &started{cmd: exec.Command(path, args[1:]...)}
 	s.cmd.Args[0] = args[0]
 	s.cmd.Dir = ts.MkAbs(".")
-	s.cmd.Env = append(os.Environ(), "GOMAXPROCS=", "WORK="+ts.Getenv("WORK"), "TMPDIR="+ts.Getenv("TMPDIR"))
+	s.cmd.Env = append(os.Environ(), "GOMAXPROCS=", "WORK="+ts.Getenv("WORK"), "TMPDIR="+ts.Getenv("TMPDIR"),
+		"FITMPI_SSH="+ts.Getenv("FITMPI_SSH"), "HOMES="+ts.Getenv("HOMES"))
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.err
 	stdin, stdinW, err := os.Pipe()
 	ts.Check(err)

@@ -229,7 +229,8 @@ func readMarker(r *bufio.Reader) (system, machine string, err error) {
 // conversation. ctx is that of reaching, one that never ends when that is over.
 func (b *branch) explain(ctx context.Context, err error) error {
 	isLate := errors.Is(ctx.Err(), context.DeadlineExceeded)
-	isEnd := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
+	isEnd := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, os.ErrClosed)
 	if !isLate && !isEnd {
 		return err
 	}

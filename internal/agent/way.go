@@ -41,7 +41,7 @@ func (w Way) command(t Target, script string, timeout time.Duration) (*exec.Cmd,
 	argv := slices.Clone(w.Command)
 	switch w.Kind {
 	case "", "ssh":
-		if argv == nil {
+		if len(argv) == 0 {
 			argv = []string{"ssh"}
 		}
 		argv = append(argv, w.Args...)
@@ -58,7 +58,7 @@ func (w Way) command(t Target, script string, timeout time.Duration) (*exec.Cmd,
 		}
 		argv = append(argv, "--", t.Name, "exec sh -c '"+script+"'")
 	case "srun":
-		if argv == nil {
+		if len(argv) == 0 {
 			argv = []string{"srun"}
 		}
 		argv = append(argv, w.Args...)
