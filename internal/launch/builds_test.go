@@ -73,9 +73,17 @@ func TestFitrunForArch(t *testing.T) {
 	if err != nil || got.Size == 0 || len(got.Sum) != 64 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := b.fitrun("vax"); err == nil || !strings.HasPrefix(err.Error(), "its architecture is vax; there is no fitrun for that, and it cannot be built here: ") {
+	if _, err := b.fitrun("vax"); err == nil || !strings.HasPrefix(err.Error(), "its architecture is vax, and fitrun could not be built for that: ") {
 		t.Errorf("%v", err)
 	}
+	t.Run("without the module", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		b := newBuilds(Config{})
+		defer b.close()
+		if _, err := b.fitrun(otherArch()); err == nil || !strings.Contains(err.Error(), "start the job in a module that requires it") {
+			t.Errorf("%v", err)
+		}
+	})
 	if testing.Short() {
 		t.Skip("building fitrun takes a while")
 	}
