@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -124,13 +125,13 @@ var familyOps = []randomOp{{name: "communicators", draw: func(d *dice) (string, 
 		own[r] = r
 	}
 	kins := []*kin{{what: "the strand's", of: [][]int{own}}} // the first is there already
-	var what string
+	var what strings.Builder
 	for range 1 + d.IntN(4) {
 		parent := d.IntN(len(kins))
 		k := waysToMake[d.IntN(len(waysToMake))](d, kins[parent])
 		k.parent, k.tags = parent, make([]int, len(k.of))
 		kins = append(kins, k)
-		what += fmt.Sprintf("\n  communicator %d: of %d, %s", len(kins)-1, parent, k.what)
+		fmt.Fprintf(&what, "\n  communicator %d: of %d, %s", len(kins)-1, parent, k.what)
 	}
 	type turn struct {
 		kin, at int
@@ -145,10 +146,10 @@ var familyOps = []randomOp{{name: "communicators", draw: func(d *dice) (string, 
 		at := d.IntN(len(kins[k].of))
 		s := d.inner(len(kins[k].of[at]), &kins[k].tags[at])
 		turns = append(turns, turn{k, at, s})
-		what += fmt.Sprintf("\n  in communicator %d, ranks %v: %s", k, kins[k].of[at], s.what)
+		fmt.Fprintf(&what, "\n  in communicator %d, ranks %v: %s", k, kins[k].of[at], s.what)
 	}
 	bundles := drawBundles(d, kins)
-	return what, func(x *strand) {
+	return what.String(), func(x *strand) {
 		cs := x.makeAll(kins)
 		me := x.c.Rank()
 		x.startBundles(bundles, cs)
