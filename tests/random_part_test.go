@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -84,12 +85,13 @@ func partLetterOf[T any](e *randomElem[T]) func(d *dice) partLetter {
 var partitionOps = []randomOp{{name: "partitioned messages", draw: func(d *dice) (string, func(*strand)) {
 	var ls []partLetter
 	rounds := 1 + d.IntN(4)
-	what := fmt.Sprintf("%d rounds of", rounds)
+	var what strings.Builder
+	fmt.Fprintf(&what, "%d rounds of", rounds)
 	for range 1 + d.IntN(2*d.size) {
 		ls = append(ls, partMakers[d.IntN(len(partMakers))](d))
-		what += "\n  " + ls[len(ls)-1].what
+		what.WriteString("\n  " + ls[len(ls)-1].what)
 	}
-	return what, func(x *strand) {
+	return what.String(), func(x *strand) {
 		var sends, recvs []*partEnd
 		var out, in []func()
 		for _, l := range ls {
