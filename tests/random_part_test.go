@@ -15,7 +15,6 @@ import (
 type partLetter struct {
 	from, to   int
 	what       string
-	wide       bool // elements of several bytes
 	send, recv func(x *strand) *partEnd
 }
 
@@ -49,7 +48,7 @@ func partLetterOf[T any](e *randomElem[T]) func(d *dice) partLetter {
 			per := n / parts
 			return e.vector(per, codeOf(id, from)+int64(round)<<30+int64(i*per))
 		}
-		l := partLetter{from: from, to: to, wide: e.leaves != nil && any(e) != any(&randomBytes)}
+		l := partLetter{from: from, to: to}
 		l.what = fmt.Sprintf("%d %s, %d to %d, tag %d, in %d and %d partitions", n, e.name, from, to, tag, sends, recvs)
 		l.send = func(x *strand) *partEnd {
 			b := e.blank(n)
@@ -95,9 +94,6 @@ var partitionOps = []randomOp{{name: "partitioned messages", draw: func(d *dice)
 		var sends, recvs []*partEnd
 		var out, in []func()
 		for _, l := range ls {
-			if l.wide && x.t.Mixed { // which PsendInit refuses
-				continue
-			}
 			if l.from == x.c.Rank() {
 				out = append(out, func() { sends = append(sends, l.send(x)) })
 			}
