@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -20,7 +21,7 @@ import (
 func (o *options) request(w where, local bool) (launch.Request, error) {
 	r := launch.Request{
 		Hosts: w.hosts, Place: w.place,
-		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: os.Environ(), Cores: allowedCores(), CPUs: sys.AllowedCPUs(),
+		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: os.Environ(), Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(),
 		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.metrics, Timeout: o.timeout,
 		Remote: w.launcher, SSHArgs: o.sshWords(), Preload: o.preload, LaunchTimeout: o.patience,
 		Net: boot.Net{},
@@ -77,7 +78,7 @@ func findProgram(a app) (launch.Program, error) {
 
 // buildAll builds the packages among the programs of r, each once, unless a signal comes. The directory that it makes for
 // them, if any, is the caller's to remove.
-func buildAll(ctx context.Context, signals <-chan os.Signal, r *launch.Request, guard *launch.Guard, stderr io.Writer) (dir string, err error) {
+func buildAll(ctx context.Context, signals <-chan os.Signal, r *launch.Request, guard *crew.Guard, stderr io.Writer) (dir string, err error) {
 	built := make(map[launch.Program]string)
 	for i := range r.Apps {
 		prog := &r.Apps[i].Program
@@ -85,7 +86,7 @@ func buildAll(ctx context.Context, signals <-chan os.Signal, r *launch.Request, 
 			continue
 		}
 		if dir == "" {
-			if dir, err = launch.TempDir(); err != nil {
+			if dir, err = crew.TempDir(); err != nil {
 				return "", err
 			}
 			guard.Temp(dir)

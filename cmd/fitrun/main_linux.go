@@ -7,17 +7,21 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
+	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == launch.GuardArg {
-		launch.GuardMain(os.Stdin)
+	if len(os.Args) == 2 && os.Args[1] == crew.GuardArg {
+		crew.GuardMain(os.Stdin)
 		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == agent.Arg {
+		os.Exit(agent.Main(os.Args[2:]))
 	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -60,7 +64,7 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
 
-	guard, err := launch.StartGuard()
+	guard, err := crew.StartGuard()
 	if err != nil && o.verbose {
 		fmt.Fprintf(stderr, "fitrun: %v; going on without\n", err)
 	}
@@ -106,11 +110,4 @@ func stopSignals() []os.Signal {
 		}
 	}
 	return sigs
-}
-
-// allowedCores is the number of cores that this process may use: its affinity mask and its cgroup's limit, as the Go
-// runtime sees them, but regardless of a GOMAXPROCS that is meant for the ranks.
-func allowedCores() int {
-	runtime.SetDefaultGOMAXPROCS()
-	return runtime.GOMAXPROCS(0)
 }

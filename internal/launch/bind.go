@@ -4,7 +4,6 @@ package launch
 
 import (
 	"fmt"
-	"os/exec"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
@@ -67,21 +66,12 @@ func (j *Job) Bindings() []string {
 	return lines
 }
 
-// startBound starts cmd on cpus only, or where the caller may run if cpus is nil. The new process inherits the affinity
-// of the thread that starts it; there is no moment at which it runs elsewhere. Preconditions:
-//   - The caller is locked to its thread. Threads that the Go runtime starts meanwhile do not inherit the affinity: it
-//     never makes them from a locked one.
-func startBound(cmd *exec.Cmd, cpus []int) error {
-	if cpus == nil {
-		return cmd.Start()
+// showBindings says where each process runs, if that was asked for.
+func (j *Job) showBindings(cfg Config) {
+	if !cfg.Bindings {
+		return
 	}
-	before, err := sys.ThreadCPUs(0)
-	if err == nil {
-		err = sys.SetThreadCPUs(0, cpus)
+	for _, line := range j.Bindings() {
+		fmt.Fprintf(cfg.Stderr, "fitrun: %s\n", line)
 	}
-	if err != nil {
-		return fmt.Errorf("binding it to core(s) %s: %w; use --bind-to none", sys.FormatCPUs(cpus), err)
-	}
-	defer sys.SetThreadCPUs(0, before) // they were allowed a moment ago; if not now, starting the next process says so
-	return cmd.Start()
 }

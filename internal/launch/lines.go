@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
 const (
@@ -28,7 +30,7 @@ type lines struct {
 	tag    string           // put before each line; "" for none
 	raw    bool             // pass everything through at once: the only rank, untagged
 	prompt bool             // show an unfinished line after idleAfter: rank 0 before a terminal
-	tail   *tail            // remembers the last lines, or nil
+	tail   *crew.Tail       // remembers the last lines, or nil
 	now    func() time.Time // put the time before each line; nil: do not
 	file   io.Closer        // what is written, closed at the end of the stream; nil if it is fitrun's own
 
@@ -38,7 +40,7 @@ type lines struct {
 // feed takes what the rank wrote.
 func (l *lines) feed(p []byte) {
 	if l.tail != nil {
-		l.tail.feed(p)
+		l.tail.Feed(p)
 	}
 	if l.raw {
 		l.c.pass(l, p)
@@ -109,7 +111,7 @@ func (l *lines) mark() string {
 
 // copyFrom reads f to its end. draining is set when the job is over and every process that should hold the other end
 // of f is dead; then silence ends it too.
-func (l *lines) copyFrom(f *os.File, draining *atomic.Bool) {
+func (l *lines) copyFrom(f crew.Source, draining *atomic.Bool) {
 	defer l.finish()
 	chunk := make([]byte, 32<<10)
 	for {

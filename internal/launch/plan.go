@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/hosts"
 )
 
@@ -51,7 +53,9 @@ type Request struct {
 	Preload       bool          // copy programs to hosts also where they have another file of that path
 	LaunchTimeout time.Duration // until every host must be reached; 0 is DefaultLaunchTimeout
 	Silence       time.Duration // a host that says nothing for so long is lost; 0 is DefaultSilence
-	Net           boot.Net      // what ranks are told of the network; Remote is set by the plan
+	Secret        []byte        // shared with agents that listen on hosts; nil if there are none
+	Net           boot.Net      // what ranks are told of the network; Remote and what follows from Domains is set by the plan
+	Domains       Domains       // how the domains of the hosts are joined
 }
 
 // Defaults of a Request.
@@ -101,10 +105,12 @@ type Process struct {
 // site is a machine as far as the plan must know it.
 type site struct {
 	name  string // for messages
+	at    hosts.Host
 	host  string // as it calls itself
 	cores int    // that the job may use
 	cpus  []int  // the processors that processes there may run on, ascending; more than cores under a cgroup's limit
 	env   []string
+	apps  []agent.Found // by app: its program and directory there; nil where they are as the request has them
 }
 
 // Plan lays out the ranks of r on this machine. Preconditions:
@@ -158,8 +164,12 @@ func (p *planner) divide() {
 			if !ok || len(p.job.Processes[i].Ranks) >= max(p.r.PerProcess, 1) {
 				i = len(p.job.Processes)
 				open[g] = i
+				path, dir := app.Program.Path, app.Dir
+				if apps := p.sites[g.site].apps; apps != nil {
+					path, dir = apps[a].Path, apps[a].Dir
+				}
 				p.job.Processes = append(p.job.Processes, Process{
-					Host: p.sites[g.site].name, Path: app.Program.Path, Args: app.Args, Dir: app.Dir, site: g.site, app: a,
+					Host: p.sites[g.site].name, Path: path, Args: app.Args, Dir: dir, site: g.site, app: a,
 				})
 			}
 			proc := &p.job.Processes[i]
@@ -200,8 +210,10 @@ func (p *planner) share(at int) int { return coresPerRank(p.sites[at].cores, len
 func (p *planner) addInfos() error {
 	id, secret := boot.NewJob()
 	cores, used := 0, 0
+	var all []hosts.Host
 	for at, s := range p.sites {
 		cores += s.cores
+		all = append(all, s.at)
 		if len(p.local[at]) > 0 {
 			used++
 		}
@@ -211,6 +223,7 @@ func (p *planner) addInfos() error {
 	for i := range p.job.Processes {
 		proc := &p.job.Processes[i]
 		s := p.sites[proc.site]
+		network := p.r.Domains.describe(network, s.at, all, id)
 		for _, n := range proc.Ranks {
 			addr, err := metricsAddr(p.r.Metrics, n)
 			if err != nil {
@@ -227,6 +240,22 @@ func (p *planner) addInfos() error {
 		p.procs[proc.site]++
 	}
 	return nil
+}
+
+// crewPlan is the part of job that is for the crew of a site.
+func (j *Job) crewPlan(at int) crew.Plan {
+	plan := crew.Plan{Transport: j.Transport}
+	for _, p := range j.Processes {
+		if p.site != at {
+			continue
+		}
+		c := crew.Process{Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Bound: p.Bound, Stdin: p.Ranks[0] == 0}
+		for _, r := range p.Ranks {
+			c.Ranks = append(c.Ranks, j.Ranks[r].Info)
+		}
+		plan.Processes = append(plan.Processes, c)
+	}
+	return plan
 }
 
 func coresPerRank(cores, ranks int) int { return max(1, cores/max(ranks, 1)) }

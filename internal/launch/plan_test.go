@@ -3,13 +3,14 @@
 package launch
 
 import (
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
@@ -105,6 +106,55 @@ func TestPlanOversubscribedProcess(t *testing.T) {
 	}
 	if p := job.Processes[0]; p.Cores != 2 || !slices.Contains(p.Env, "GOMAXPROCS=66") || job.Ranks[63].Cores != 1 || job.Ranks[63].Universe != 64 || p.Bound != nil {
 		t.Errorf("%+v with ranks of %d core(s)", p, job.Ranks[63].Cores)
+	}
+}
+
+// Ranks are numbered on each host, share its cores only, and learn that there are others.
+func TestPlanOnHosts(t *testing.T) {
+	r := Request{Apps: []App{{Ranks: 3, Program: Program{Path: "/a"}}, {Ranks: 2, Program: Program{Path: "/b"}, Set: []string{"B=1"}}},
+		Place: []int{0, 1, 0, 1, 0}, PerProcess: 2, Transport: "tcp"}
+	job, err := plan(r, []site{
+		{name: "n1", host: "one", cores: 6, cpus: manyCPUs(6), env: []string{"HOME=/1"}},
+		{name: "n2", host: "two", cores: 3, cpus: manyCPUs(3), env: []string{"HOME=/2"}, apps: []agent.Found{{Path: "/copy/a", Dir: "/d"}, {Path: "/b", Dir: "/d"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range job.Processes {
+		got = append(got, strings.TrimSpace(fmt.Sprintln(p.Ranks, p.Host, p.Path, p.Dir, p.Cores, p.Bound, p.Env)))
+	}
+	want := []string{
+		"[0 2] n1 /a  4 [0 1 2 3] [HOME=/1 GOMAXPROCS=6 FITMPI_TRANSPORT=tcp]",
+		"[1] n2 /copy/a /d 1 [] [HOME=/2 PWD=/d GOMAXPROCS=2 FITMPI_TRANSPORT=tcp]",
+		"[3] n2 /b /d 1 [] [HOME=/2 PWD=/d B=1 GOMAXPROCS=2 FITMPI_TRANSPORT=tcp]",
+		"[4] n1 /b  2 [4 5] [HOME=/1 B=1 GOMAXPROCS=3 FITMPI_TRANSPORT=tcp]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	for i, want := range []string{"one 0 of 3, app 0, process 0", "two 0 of 2, app 0, process 0", "one 1 of 3, app 0, process 0", "two 1 of 2, app 1, process 1", "one 2 of 3, app 1, process 1"} {
+		k := job.Ranks[i]
+		if got := fmt.Sprintf("%s %d of %d, app %d, process %d", k.Host, k.LocalRank, k.LocalSize, k.AppNum, k.Process); got != want || k.Universe != 9 || !k.Net.Remote || k.Size != 5 {
+			t.Errorf("rank %d: %s, want %s; %+v", i, got, want, k.Info)
+		}
+	}
+	for at, want := range []string{"0 0 2|1 4", "0 1|1 3"} {
+		var parts []string
+		for i, p := range job.crewPlan(at).Processes {
+			var part strings.Builder
+			part.WriteString(fmt.Sprint(i))
+			for _, info := range p.Ranks {
+				part.WriteString(fmt.Sprint(" ", info.Rank))
+			}
+			parts = append(parts, part.String())
+			if p.Stdin != (at == 0 && i == 0) {
+				t.Errorf("process %d of site %d reads the standard input: %v", i, at, p.Stdin)
+			}
+		}
+		if strings.Join(parts, "|") != want {
+			t.Errorf("site %d: %q, want %s", at, parts, want)
+		}
 	}
 }
 
@@ -226,16 +276,5 @@ func TestFindProgram(t *testing.T) {
 		if got, err := FindProgram(want.Name); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", want.Name, got, err, want)
 		}
-	}
-}
-
-func TestReadOrders(t *testing.T) {
-	groups, temps := readOrders(strings.NewReader(
-		"+ 10\n+ 20\nt /tmp/fitrun-1\n- 10\n+ -1\n+ 1\n+ 0\n+ x\nt /home/me\nt fitrun-relative\nnonsense\n+ 30"))
-	if got := slices.Sorted(maps.Keys(groups)); !slices.Equal(got, []int{20, 30}) {
-		t.Errorf("groups %v", got)
-	}
-	if !slices.Equal(temps, []string{"/tmp/fitrun-1"}) {
-		t.Errorf("directories %q", temps)
 	}
 }

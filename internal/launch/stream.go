@@ -8,22 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
-
-// stream is one of the two streams that a process writes.
-type stream uint8
-
-const (
-	stdoutStream stream = iota
-	stderrStream
-)
-
-func (s stream) String() string { return [...]string{"stdout", "stderr"}[s] }
 
 // linesOf is where a stream of process i goes: the terminal of fitrun, or a file of its own.
-func (x *runner) linesOf(i int, s stream, last *tail) *lines {
+func (x *runner) linesOf(i int, s crew.Stream, last *crew.Tail) *lines {
 	c, to := x.out, x.cfg.Stdout
-	if s == stderrStream {
+	if s == crew.Stderr {
 		c, to = x.err, x.cfg.Stderr
 	}
 	marked := x.cfg.Tag || x.cfg.Timestamp
@@ -44,7 +36,7 @@ func (x *runner) linesOf(i int, s stream, last *tail) *lines {
 }
 
 // outputFile is the file of a stream of process i, named by its first rank.
-func (x *runner) outputFile(i int, s stream) string {
+func (x *runner) outputFile(i int, s crew.Stream) string {
 	return filepath.Join(x.cfg.OutputDir, fmt.Sprintf("rank.%d", x.job.Processes[i].Ranks[0]), s.String())
 }
 
@@ -54,7 +46,7 @@ func (x *runner) makeOutputDirs() error {
 		return nil
 	}
 	for i := range x.job.Processes {
-		for _, s := range []stream{stdoutStream, stderrStream} {
+		for _, s := range []crew.Stream{crew.Stdout, crew.Stderr} {
 			path := x.outputFile(i, s)
 			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 				return fmt.Errorf("--output-filename: %w", err)
@@ -70,7 +62,7 @@ func (x *runner) makeOutputDirs() error {
 }
 
 // lateFile is a file of output that is open from its first byte to its end: a job of many ranks may have more files
-// than it may open at once, and most ranks write to one of them. It is owned by the reader of its stream.
+// than it may open at once, and most ranks write to one of them. It is owned by the reader of its crew.Stream.
 type lateFile struct {
 	path string
 	f    *os.File
