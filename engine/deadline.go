@@ -46,9 +46,17 @@ func (d *driver) setAwait(id PeerID, when int64) {
 
 // endAwait dials a peer for which we have waited long enough.
 func (d *driver) endAwait(id PeerID) {
-	d.open.Add(1) // so that a rank that closes does not think, between the two, that all is done
-	d.setAwait(id, 0)
-	d.flush(id)
+	d.goOn(func() {
+		d.setAwait(id, 0)
+		d.flush(id)
+	})
+}
+
+// goOn runs f, which ends one try to reach a peer and begins another: a rank that closes must not think, between the
+// two, that all is done.
+func (d *driver) goOn(f func()) {
+	d.open.Add(1)
+	f()
 	d.open.Add(-1)
 	d.maybeQuiet()
 }

@@ -136,8 +136,10 @@ func (c *conn) hasProved() bool {
 
 // dialBroken: a connection of ours broke before it was open.
 func (c *conn) dialBroken(cause error) {
-	c.d.forget(c)
-	c.d.tryNext(c.peer, cause)
+	c.d.goOn(func() {
+		c.d.forget(c)
+		c.d.tryNext(c.peer, cause)
+	})
 }
 
 // refusalError is that of somebody at a peer's address who is not the peer.

@@ -22,8 +22,8 @@ type operand struct {
 }
 
 // isTyped reports whether buffers have layouts. What then is in elements, such as their
-// lengths, says nothing yet of what travels.
-func (c *Comm) isTyped() bool { return c.sendType != nil || c.recvType != nil }
+// lengths, says nothing yet of what travels. c may be nil.
+func (c *Comm) isTyped() bool { return c != nil && (c.sendType != nil || c.recvType != nil) }
 
 // serialises reports whether elements of e travel serialised; if buffers have layouts, that is an error which comes
 // when one is laid over them.

@@ -16,8 +16,8 @@ import (
 // once Init or Main has joined. RunThreads has no part in it.
 var process atomic.Pointer[[]*job]
 
-// Init joins the parallel job that the launcher of this process started, or a
-// job of one rank without a launcher, and returns the world communicator, of all
+// Init joins the parallel job that the launcher of this process started (fitrun, or
+// another that docs/LAUNCH.md names), or a job of one rank without a launcher, and returns the world communicator, of all
 // its ranks (MPI 4.1, section 11.2). It waits for the slowest rank. Most programs
 // use Main instead. It may be called once, and not in a process of several ranks:
 // which of them would it be?

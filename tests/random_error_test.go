@@ -86,12 +86,11 @@ func truncated[T any](e *randomElem[T]) func(d *dice) (string, func(x *strand)) 
 				behind()
 				return
 			}
-			r := mpi.Irecv(x.c, b[:0], mpi.ProcNull, 0)
+			start := mpi.Irecv[T]
 			if f.init {
-				r = started(mpi.RecvInit[T])(x.c, b[:room:room], from, tag)
-			} else {
-				r = mpi.Irecv(x.c, b[:room:room], from, tag)
+				start = started(mpi.RecvInit[T])
 			}
+			r := start(x.c, b[:room:room], from, tag)
 			x.leaveFailing(r, mpi.ErrTruncate, func(mpi.Status) {
 				behind()
 				x.free(r, f.init)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -124,13 +125,13 @@ var familyOps = []randomOp{{name: "communicators", draw: func(d *dice) (string, 
 		own[r] = r
 	}
 	kins := []*kin{{what: "the strand's", of: [][]int{own}}} // the first is there already
-	var what string
+	var what strings.Builder
 	for range 1 + d.IntN(4) {
 		parent := d.IntN(len(kins))
 		k := waysToMake[d.IntN(len(waysToMake))](d, kins[parent])
 		k.parent, k.tags = parent, make([]int, len(k.of))
 		kins = append(kins, k)
-		what += fmt.Sprintf("\n  communicator %d: of %d, %s", len(kins)-1, parent, k.what)
+		fmt.Fprintf(&what, "\n  communicator %d: of %d, %s", len(kins)-1, parent, k.what)
 	}
 	type turn struct {
 		kin, at int
@@ -145,11 +146,13 @@ var familyOps = []randomOp{{name: "communicators", draw: func(d *dice) (string, 
 		at := d.IntN(len(kins[k].of))
 		s := d.inner(len(kins[k].of[at]), &kins[k].tags[at])
 		turns = append(turns, turn{k, at, s})
-		what += fmt.Sprintf("\n  in communicator %d, ranks %v: %s", k, kins[k].of[at], s.what)
+		fmt.Fprintf(&what, "\n  in communicator %d, ranks %v: %s", k, kins[k].of[at], s.what)
 	}
-	return what, func(x *strand) {
+	bundles := drawBundles(d, kins)
+	return what.String(), func(x *strand) {
 		cs := x.makeAll(kins)
 		me := x.c.Rank()
+		x.startBundles(bundles, cs)
 		for _, t := range turns {
 			if slices.Contains(kins[t.kin].of[t.at], me) {
 				x.on(cs[t.kin], func() { t.run(x) })
@@ -162,6 +165,59 @@ var familyOps = []randomOp{{name: "communicators", draw: func(d *dice) (string, 
 		}
 	}
 }}}
+
+// bundle is messages in one communicator, beside those of others.
+type bundle struct {
+	kin     int
+	members []int
+	ls      []addressed
+}
+
+// drawBundles draws messages in each communicator, all with the same tags.
+func drawBundles(d *dice, kins []*kin) (bundles []bundle) {
+	for i, k := range kins {
+		for at, members := range k.of {
+			if i == 0 || d.chance(3) {
+				continue
+			}
+			in := &dice{Rand: d.Rand, size: len(members), n: d.n, tag: k.tags[at]}
+			ls, _ := drawLetters(in, letterMakers, false, func() (int, int) { return in.rank(), in.rank() })
+			d.n, k.tags[at] = in.n, in.tag
+			bundles = append(bundles, bundle{i, members, ls})
+		}
+	}
+	return bundles
+}
+
+// startBundles starts the messages of all communicators in an order of this rank's own: only those of one have an order.
+func (x *strand) startBundles(bundles []bundle, cs []*mpi.Comm) {
+	var lists [][]func()
+	for _, w := range bundles {
+		c, me := cs[w.kin], slices.Index(w.members, x.c.Rank())
+		if me < 0 {
+			continue
+		}
+		var out, in []func()
+		for _, l := range w.ls {
+			if l.from == me {
+				out = append(out, func() { x.on(c, func() { l.send(x) }) })
+			}
+			if l.to == me {
+				in = append(in, func() { x.on(c, func() { l.recv(x, l.source, l.wanted) }) })
+			}
+		}
+		lists = append(lists, out, in)
+	}
+	for {
+		lists = slices.DeleteFunc(lists, func(l []func()) bool { return len(l) == 0 })
+		if len(lists) == 0 {
+			return
+		}
+		i := x.own.IntN(len(lists))
+		lists[i][0]()
+		lists[i] = lists[i][1:]
+	}
+}
 
 // makeAll makes the communicators, of which this rank gets nil where it is in none, and looks at each.
 func (x *strand) makeAll(kins []*kin) []*mpi.Comm {

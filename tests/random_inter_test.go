@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -67,17 +68,18 @@ var waysToJoin = []struct {
 var interOps = []randomOp{{name: "an intercommunicator", min: 2, draw: func(d *dice) (string, func(*strand)) {
 	g, way, dup, tag := drawGroups(d), waysToJoin[d.IntN(len(waysToJoin))], d.chance(4), d.newTag()
 	leaders := [2]int{d.IntN(len(g.of[0])), d.IntN(len(g.of[1]))}
-	what := fmt.Sprintf("%s of %v and %v, leaders %v, copied %t", way.name, g.of[0], g.of[1], leaders, dup)
+	var what strings.Builder
+	fmt.Fprintf(&what, "%s of %v and %v, leaders %v, copied %t", way.name, g.of[0], g.of[1], leaders, dup)
 	var runs []func(x *strand)
 	for range 1 + d.IntN(4) {
 		w, run := interMakers[d.IntN(len(interMakers))](d, g)
-		what += "\n  " + w
+		what.WriteString("\n  " + w)
 		runs = append(runs, run)
 	}
 	high := [2]bool{d.chance(2), d.chance(2)}
 	after := d.inner(d.size, new(int))
-	what += fmt.Sprintf("\n  Merge %v, %s", high, after.what)
-	return what, func(x *strand) {
+	fmt.Fprintf(&what, "\n  Merge %v, %s", high, after.what)
+	return what.String(), func(x *strand) {
 		inter, err := way.make(x, g, leaders, tag)
 		x.must(err)
 		if dup {

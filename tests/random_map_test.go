@@ -2,8 +2,8 @@ package tests
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -30,7 +30,7 @@ type mapper struct {
 
 // mapperOf draws from a seed of all ranks what this rank has for itself.
 func mapperOf[T any](e *randomElem[T], seed uint64, rank int) *mapper {
-	return &mapper{Rand: rand.New(rand.NewPCG(seed, uint64(rank))), size: int(unsafe.Sizeof(*new(T))), leaves: e.leaves}
+	return &mapper{Rand: rand.New(rand.NewPCG(seed, uint64(rank))), size: int(reflect.TypeFor[T]().Size()), leaves: e.leaves}
 }
 
 // makers make a map of k values of another one. Those that need the bounds of that to begin at 0 say so.

@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -127,14 +128,15 @@ func drawScattered(d *dice) *randomTopology {
 // neighbourOps make a topology and use it; what is not complete when it is freed completes later.
 var neighbourOps = []randomOp{{name: "neighbours", draw: func(d *dice) (string, func(*strand)) {
 	p, dup := randomTopologies[d.IntN(len(randomTopologies))](d), d.chance(4)
-	what := fmt.Sprintf("%s, copied %t", p.what, dup)
+	var what strings.Builder
+	fmt.Fprintf(&what, "%s, copied %t", p.what, dup)
 	var runs []func(x *strand, g *mpi.Comm)
 	for range 1 + d.IntN(4) {
 		w, run := neighbourMakers[d.IntN(len(neighbourMakers))](d, p)
-		what += "\n  " + w
+		what.WriteString("\n  " + w)
 		runs = append(runs, run)
 	}
-	return what, func(x *strand) {
+	return what.String(), func(x *strand) {
 		g, err := p.make(x.c)
 		x.must(err)
 		if g == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -14,7 +15,6 @@ import (
 type partLetter struct {
 	from, to   int
 	what       string
-	wide       bool // elements of several bytes
 	send, recv func(x *strand) *partEnd
 }
 
@@ -48,7 +48,7 @@ func partLetterOf[T any](e *randomElem[T]) func(d *dice) partLetter {
 			per := n / parts
 			return e.vector(per, codeOf(id, from)+int64(round)<<30+int64(i*per))
 		}
-		l := partLetter{from: from, to: to, wide: e.leaves != nil && any(e) != any(&randomBytes)}
+		l := partLetter{from: from, to: to}
 		l.what = fmt.Sprintf("%d %s, %d to %d, tag %d, in %d and %d partitions", n, e.name, from, to, tag, sends, recvs)
 		l.send = func(x *strand) *partEnd {
 			b := e.blank(n)
@@ -84,18 +84,16 @@ func partLetterOf[T any](e *randomElem[T]) func(d *dice) partLetter {
 var partitionOps = []randomOp{{name: "partitioned messages", draw: func(d *dice) (string, func(*strand)) {
 	var ls []partLetter
 	rounds := 1 + d.IntN(4)
-	what := fmt.Sprintf("%d rounds of", rounds)
+	var what strings.Builder
+	fmt.Fprintf(&what, "%d rounds of", rounds)
 	for range 1 + d.IntN(2*d.size) {
 		ls = append(ls, partMakers[d.IntN(len(partMakers))](d))
-		what += "\n  " + ls[len(ls)-1].what
+		what.WriteString("\n  " + ls[len(ls)-1].what)
 	}
-	return what, func(x *strand) {
+	return what.String(), func(x *strand) {
 		var sends, recvs []*partEnd
 		var out, in []func()
 		for _, l := range ls {
-			if l.wide && x.t.Mixed { // which PsendInit refuses
-				continue
-			}
 			if l.from == x.c.Rank() {
 				out = append(out, func() { sends = append(sends, l.send(x)) })
 			}

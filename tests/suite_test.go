@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -75,7 +74,6 @@ type T struct {
 	Dir        string // shared by all ranks, for what must not go through MPI; empty at the start of a case
 	Processes  bool   // ranks are processes
 	World      bool   // the case runs on the world communicator: the place for what takes long
-	Mixed      bool   // ranks of the job have different byte orders
 
 	mu       sync.Mutex
 	failures []string // guarded by mu
@@ -212,10 +210,6 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 	if err != nil {
 		return err
 	}
-	mixed, err := mixesOrders(world)
-	if err != nil {
-		return err
-	}
 	for _, kind := range commKinds {
 		if !slices.Contains(kind.sizes, t.Size) {
 			continue
@@ -230,7 +224,7 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 				continue
 			}
 			begin(tc.name + " on " + kind.name)
-			rt := &T{World: kind.name == "world", Mixed: mixed, Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes,
+			rt := &T{World: kind.name == "world", Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes,
 				Dir: filepath.Join(t.Dir, fmt.Sprintf("%s-%d-%d", kind.name, i, groupOf(kind.name, t.Rank)))}
 			began := time.Now()
 			ok := rt.runCase(tc, c)
@@ -247,13 +241,6 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 	}
 	begin("finalizing")
 	return nil
-}
-
-// mixesOrders reports whether the ranks of c have different byte orders.
-func mixesOrders(c *mpi.Comm) (bool, error) {
-	orders := make([]byte, c.Size())
-	err := mpi.Allgather(c, []byte{byte(binary.NativeEndian.Uint16([]byte{1, 0}))}, orders)
-	return slices.Max(orders) != slices.Min(orders), err
 }
 
 // groupOf tells apart communicators of one kind that exist side by side.

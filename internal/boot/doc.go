@@ -11,6 +11,11 @@
 // The launcher's half of the protocol is here too, so that both ends are written, tested and fuzzed side by side:
 // one [Link] per rank, and one [Cards] table per job.
 //
+// Other launchers are found by their environment; docs/LAUNCH.md says which, and what a user sets for them. Those that speak
+// PMI give each rank a connection (package pmi), and the ranks tell each other through it what fitrun would tell them. Of
+// those that only number their processes, the ranks meet at rank 0, which then serves the others by the protocol below: its
+// hub holds a Link to each, itself included, as fitrun does. So there is one protocol, and one Session for both.
+//
 // All methods of a Session and of a Link are safe for concurrent use. A Session owns one goroutine, its reader, and a
 // Link one, its writer; Close stops it and waits for it.
 //
@@ -21,6 +26,27 @@
 // with commas between them. Numbers are all that the environment and the command line ever carry: identity, secret and
 // cards travel over the socket, which nobody else can open. Find marks the descriptor close-on-exec and removes the
 // variable from the environment, so children of a rank inherit neither.
+//
+// # How ranks meet
+//
+// A rank dials rank 0 until that listens, and both make sure of the other: over TCP by package secure, with the role
+// "rendezvous" and the secret in FITMPI_SECRET_FILE; over a Unix socket by the user id that the kernel tells (SO_PEERCRED).
+// The first message is then the rank's:
+//
+//	{"type":"join","v":1,"rank":3,"size":4,"pid":4711,"place":{"host":"n1","machine":"<boot id>","net":"net:[4026531840]","cpus":"0-3","pid":4711}}
+//
+// When all ranks have joined each gets its welcome, and the protocol goes on as with fitrun. One that has no place in the job, or
+// that waits in vain, is told why, and that is the last that it hears:
+//
+//	{"type":"refused","text":"rank 3 is here already: ..."}
+//
+// Ranks of one host that do not all meet over a Unix socket anyway do so once more, for memory, bells and early news of a
+// death alone: at the abstract name fitmpi-job-JOB, with the first of them in the place of rank 0. No cards go there.
+//
+// In PMI's key-value space, values are base64 (URL alphabet, no padding) in pieces: the first begins with the number of
+// pieces and a dot, the others are under the key with "-1", "-2" and so on. Rank 0 puts the job's id under "fitmpi-job" and its
+// secret under "fitmpi-secret"; rank R puts its place, as in join, under "fitmpi-place-R" before the first barrier, and its card under
+// "fitmpi-card-R" before the second.
 //
 // # Descriptors
 //
@@ -44,7 +70,7 @@
 //	 "host":"n1","cores":2,"universe":8,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3",
 //	 "net":{"remote":true,"iface":"eth0,10.0.0.0/8","ports":"40000-40999","tls":true,"domain":"a",
 //	  "gateways":[{"domain":"b","addr":"10.0.0.1:4000","key":"<16 to 64 bytes>"}]},
-//	 "app":0,"fds":["segment","bell"]}
+//	 "app":0,"near":"0-3","fds":["segment","bell"]}
 //	{"type":"cards","first":0,"cards":["<card of rank 0>","<card of rank 1>"]}
 //	{"type":"event","event":"peer-failed","rank":2,"code":137,"text":"..."}
 //	{"type":"event","event":"job-aborted","rank":2,"code":7,"text":"..."}
@@ -66,7 +92,7 @@
 //
 // In welcome, "process" counts the processes of this host, "process_ranks" the ranks of this one, whose local ranks are
 // consecutive, and "bound" lists the processors that the process is bound to, if it is. "app" is which of
-// the job's programs the rank runs. "net" is there if there is something
+// the job's programs the rank runs; "near", which only rank 0 sends, lists the ranks of this host. "net" is there if there is something
 // to say of ranks on other hosts: where to listen, and by which gateways, of which there are at most 64, the ranks of other
 // domains are reached. A rank that was given a bell may
 // ask for that of another rank of its host, by its local rank, and the launcher answers each bell with one.

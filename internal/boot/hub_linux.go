@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -86,8 +87,9 @@ type member struct {
 	gone       bool
 }
 
-// startHub serves those who dial listener, which it takes over, and returns the leader's own session.
-func startHub(listener net.Listener, cfg hubConfig, me place) (*hubSession, error) {
+// startHub serves those who dial listener, which it takes over, and returns the leader's own session, when all are there. It
+// gives up when ctx ends.
+func startHub(ctx context.Context, listener net.Listener, cfg hubConfig, me place) (*hubSession, error) {
 	h := &hub{
 		cfg: cfg, listener: listener, inbox: make(chan func()), donec: make(chan struct{}), stopc: make(chan struct{}),
 		members: make(map[int]*member), cards: NewCards(len(cfg.ranks)), began: time.Now(),
@@ -104,6 +106,8 @@ func startHub(listener net.Listener, cfg hubConfig, me place) (*hubSession, erro
 	h.work.Go(h.accept)                         // stopped by closing listener
 	h.work.Go(func() { h.serve(there, false) }) // stopped by the loop's end, as all that serve
 	go h.loop()                                 // stopped by stopc
+	stop := context.AfterFunc(ctx, func() { h.post(func() { h.givenUp(context.Cause(ctx)) }) })
+	defer stop()
 	s, err := open(here, opening{other: fmt.Sprint("rank ", cfg.ranks[0]), until: h.until.Add(goodbye), join: joinOf(cfg.ranks[0], cfg.size, me)})
 	if err != nil {
 		h.close()
@@ -299,6 +303,13 @@ func (h *hub) tick(now time.Time) {
 	}
 }
 
+// givenUp is called when there is no use in waiting for the ranks that have not come.
+func (h *hub) givenUp(why error) {
+	if h.state == hubGathering {
+		h.endBy(Event{Kind: JobAborted, Rank: unknown, Message: why.Error(), Code: 1})
+	}
+}
+
 // missing names the ranks that have not come.
 func (h *hub) missing() string {
 	var out []int
@@ -351,6 +362,9 @@ func (h *hub) welcome() {
 	}
 	for i, info := range arrange(places) {
 		info.Rank, info.Size = h.cfg.ranks[i], h.cfg.size
+		for j, k := range info.near { // of places
+			info.near[j] = h.cfg.ranks[k]
+		}
 		info.Job, info.Secret = h.cfg.job, h.cfg.secret
 		if !info.Net.Remote && h.segment != nil {
 			info.Segment, info.Bell = h.segment, h.bells[info.LocalRank]

@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,16 +38,16 @@ type meeting struct {
 // role is what encrypted connections to rank 0 are for: see package secure.
 const role = "rendezvous"
 
-// attend waits for all, and returns this rank's session.
-func (m *meeting) attend() (Session, error) {
+// attend waits for all, and returns this rank's session. It gives up when ctx ends.
+func (m *meeting) attend(ctx context.Context) (Session, error) {
 	if m.rank == m.ranks[0] {
-		s, err := m.lead()
+		s, err := m.lead(ctx)
 		if err != nil {
 			return nil, err // not s, which is no nil Session
 		}
 		return s, nil
 	}
-	s, err := m.follow()
+	s, err := m.follow(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (m *meeting) attend() (Session, error) {
 }
 
 // lead serves the others.
-func (m *meeting) lead() (*hubSession, error) {
+func (m *meeting) lead(ctx context.Context) (*hubSession, error) {
 	listener, err := m.listen()
 	if err != nil {
 		return nil, fmt.Errorf("boot: rank %d waits for the others at %s: %w", m.rank, m.address, err)
@@ -64,7 +65,7 @@ func (m *meeting) lead() (*hubSession, error) {
 	if m.isAside {
 		job = m.id
 	}
-	s, err := startHub(listener, hubConfig{
+	s, err := startHub(ctx, listener, hubConfig{
 		ranks: m.ranks, size: m.size, job: job, secret: secret, trust: m.trustCaller, patience: m.patience,
 		shared: m.network == "unix", where: m.address, say: m.say, every: m.every, isAside: m.isAside,
 	}, here())
@@ -106,13 +107,13 @@ func (m *meeting) trustCalled(conn net.Conn) (net.Conn, error) {
 }
 
 // follow dials the leader until it is there, and waits for the others with it.
-func (m *meeting) follow() (*session, error) {
+func (m *meeting) follow(ctx context.Context) (*session, error) {
 	began := time.Now()
 	until := began.Add(m.patience)
 	p := m.newProgress(began)
 	defer p.stop()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		s, err := m.try(until, p)
+		s, err := m.try(ctx, until, p)
 		var refused *refusal
 		switch {
 		case err == nil:
@@ -123,12 +124,16 @@ func (m *meeting) follow() (*session, error) {
 			return nil, fmt.Errorf("boot: rank %d waited %v for rank %d at %s: %w", m.rank, m.patience, m.ranks[0], m.address, err)
 		}
 		p.set(err.Error())
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("boot: %w", context.Cause(ctx))
+		}
 	}
 }
 
 // try dials once. Names are resolved anew each time.
-func (m *meeting) try(until time.Time, p *progress) (*session, error) {
+func (m *meeting) try(ctx context.Context, until time.Time, p *progress) (*session, error) {
 	address := m.address
 	if m.network == "unix" {
 		address = "@" + address
@@ -142,6 +147,8 @@ func (m *meeting) try(until time.Time, p *progress) (*session, error) {
 		return nil, err
 	}
 	p.set("it is there, and waits for others")
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	return open(conn, opening{other: fmt.Sprint("rank ", m.ranks[0]), until: until.Add(goodbye), join: joinOf(m.rank, m.size, here())})
 }
 

@@ -90,7 +90,7 @@ func attendAll(t *testing.T, size int, of func(rank int) *meeting) []Session {
 	var wg sync.WaitGroup
 	for r := range all {
 		wg.Go(func() {
-			s, err := of(r).attend()
+			s, err := of(r).attend(t.Context())
 			if err != nil {
 				t.Errorf("rank %d: %v", r, err)
 				return
@@ -206,7 +206,7 @@ func TestLateLeader(t *testing.T) {
 		wg.Go(func() {
 			m := of(r)
 			m.every = 10 * time.Millisecond
-			s, err := m.attend()
+			s, err := m.attend(t.Context())
 			if err != nil {
 				t.Errorf("rank %d: %v", r, err)
 				return
@@ -218,7 +218,7 @@ func TestLateLeader(t *testing.T) {
 		said.want(t, fmt.Sprintf("fitmpi: rank %d waits for rank 0 at %s, ", r, of(r).address))
 	}
 	said.want(t, "connection refused")
-	s, err := of(0).attend()
+	s, err := of(0).attend(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestMissingRank(t *testing.T) {
 			if r > 0 {
 				m.patience = time.Minute // rank 0 gives up first
 			}
-			_, err := m.attend()
+			_, err := m.attend(t.Context())
 			want := "boot: talking to rank 0: it refuses: 1 of 3 ranks have not come (2) after 300ms at " + m.address + ": the job was ended"
 			if err == nil || err.Error() != want {
 				t.Errorf("rank %d: %v, want %s", r, err, want)
@@ -255,7 +255,7 @@ func TestMissingLeader(t *testing.T) {
 	for _, newMeeting := range []func(*testing.T, int, io.Writer) func(int) *meeting{tcpMeeting, unixMeeting} {
 		m := newMeeting(t, 2, io.Discard)(1)
 		m.patience = 100 * time.Millisecond
-		_, err := m.attend()
+		_, err := m.attend(t.Context())
 		want := "boot: rank 1 waited 100ms for rank 0 at " + m.address + ": dial " + m.network
 		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%v, want %s", err, want)
@@ -272,7 +272,7 @@ func TestSentAway(t *testing.T) {
 	wg.Go(func() {
 		m := of(0)
 		m.every = 10 * time.Millisecond
-		s, err := m.attend()
+		s, err := m.attend(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
@@ -289,7 +289,7 @@ func TestSentAway(t *testing.T) {
 	} {
 		m := of(tc.rank)
 		m.size = tc.size
-		_, err := m.follow()
+		_, err := m.follow(t.Context())
 		if err == nil || !strings.HasPrefix(err.Error(), "boot: talking to rank 0: it refuses: "+tc.want) {
 			t.Errorf("%v, want %s", err, tc.want)
 		}
@@ -297,11 +297,11 @@ func TestSentAway(t *testing.T) {
 	}
 	stranger := of(1)
 	stranger.secret, stranger.patience = []byte("another secret, of another job"), 100*time.Millisecond
-	if _, err := stranger.attend(); err == nil || !strings.Contains(err.Error(), "another secret, or is not of this job") {
+	if _, err := stranger.attend(t.Context()); err == nil || !strings.Contains(err.Error(), "another secret, or is not of this job") {
 		t.Errorf("a rank with another secret: %v", err)
 	}
 	said.want(t, "was sent away: secure: the other end has another secret")
-	follower, err := of(1).attend()
+	follower, err := of(1).attend(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestComesAgain(t *testing.T) {
 		wg.Go(func() {
 			m := of(r)
 			m.every = 10 * time.Millisecond
-			s, err := m.attend()
+			s, err := m.attend(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -515,7 +515,7 @@ func TestAnotherUserListens(t *testing.T) {
 		}
 	})
 	defer syscall.Close(fd)
-	if _, err := m.attend(); err == nil || !strings.Contains(err.Error(), "is of user 65534") {
+	if _, err := m.attend(t.Context()); err == nil || !strings.Contains(err.Error(), "is of user 65534") {
 		t.Errorf("%v, want it to see the other user", err)
 	}
 }

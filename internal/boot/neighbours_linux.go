@@ -38,20 +38,26 @@ func withNeighbours(s Session, say io.Writer, patience time.Duration) (Session, 
 		network: "unix", address: "fitmpi-job-" + hex.EncodeToString(info.Job[:]), patience: patience,
 		isAside: true, say: say, every: progressEvery, id: info.Job,
 	}
-	aside, err := m.attend()
+	n := &neighbours{Session: s, events: make(chan Event, info.Size+2), seen: make(map[Event]bool)}
+	ctx, giveUp := context.WithCancelCause(context.Background())
+	n.forward.Go(func() { n.publish(s.Events(), giveUp) })
+	aside, err := m.attend(ctx)
+	giveUp(nil)
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		err = errors.Join(err, s.Close())
+		n.forward.Wait()
+		return nil, err
 	}
-	n := &neighbours{Session: s, aside: aside, events: make(chan Event, info.Size+2), seen: make(map[Event]bool)}
-	n.forward.Go(func() { n.publish(s.Events()) })
-	n.forward.Go(func() { n.publish(aside.Events()) })
+	n.aside = aside
+	n.forward.Go(func() { n.publish(aside.Events(), giveUp) })
 	return n, nil
 }
 
 // publish forwards events until they end. What both sessions tell is told once, which keeps the count within the channel's
-// capacity.
-func (n *neighbours) publish(events <-chan Event) {
+// capacity. While the ranks of this host meet, an event says that some will not come.
+func (n *neighbours) publish(events <-chan Event, giveUp context.CancelCauseFunc) {
 	for ev := range events {
+		giveUp(errors.New(ev.Message))
 		like := Event{Kind: ev.Kind}
 		if ev.Kind == PeerFailed {
 			like.Rank = ev.Rank
@@ -99,7 +105,7 @@ func (n *neighbours) Close() error {
 
 // attendNear is attend, and then the same with the ranks of this host.
 func (m *meeting) attendNear() (Session, error) {
-	s, err := m.attend()
+	s, err := m.attend(context.Background())
 	if err != nil {
 		return nil, err
 	}
