@@ -136,6 +136,12 @@ func sshTree(t *testing.T, l *lab) {
 	if code != 0 || said != "" || strings.Count(out, "remote true\n") != 4 {
 		t.Errorf("exit code %d\n%s\n%s", code, out, said)
 	}
+	r = l.request(t, "kill 1", 0, 1, 2, 3) // hosts 2 and 3 are behind it
+	r.FanOut = 1
+	if code, _, said := execute(t, r, Config{}); code != ExitError || !strings.Contains(said, "; with it rank 1; the job was ended\n") {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+	l.wantEmpty(t, patience)
 	r = l.request(t, "wait", 0, 1, 2, 3)
 	r.FanOut = 1
 	s := start(t, r, 4)
