@@ -5,6 +5,7 @@ package launch
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,14 +15,14 @@ func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		say := func(text string) { said = append(said, text) }
-		n := 0
-		hosts := func() string { return fmt.Sprintf("%d of 8 hosts reached", n) }
+		var n atomic.Int64
+		hosts := func() string { return fmt.Sprintf("%d of 8 hosts reached", n.Load()) }
 		p := newProgress(Config{Verbose: true})
 		p.begin(say, hosts)
 		time.Sleep(progressAfter / 2)
 		p.begin(say, hosts) // the launch before took no time worth a word
 		time.Sleep(progressAfter + 1)
-		n = 5
+		n.Store(5)
 		time.Sleep(progressAfter)
 		p.begin(say, func() string { return "" })
 		time.Sleep(time.Minute)
