@@ -51,7 +51,8 @@ type Config struct {
 	Progress Policy
 	Listen   netip.AddrPort // where to accept peers; default 127.0.0.1, any port
 	Spin     time.Duration  // how long a caller polls before it sleeps; 0 = no core is free for that
-	Doze     time.Duration  // if Spin is 0: how long it sleeps in the poller before it leaves that to the worker (assist)
+	Yield    time.Duration  // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
+	Doze     time.Duration  // if Spin is 0: how long it sleeps in the poller after that, before it leaves that to the worker (assist)
 	KeepP    bool           // the worker may keep its P while it waits: GOMAXPROCS has one to spare
 
 	SendBuffer int // bytes of the library send buffer

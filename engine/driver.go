@@ -94,7 +94,10 @@ func (d *driver) options() netpoll.Options {
 //
 // Preconditions:
 //   - the caller holds the progress right.
-func (e *Engine) turn() bool {
+func (e *Engine) turn() bool { return e.round(true) }
+
+// round is turn; without sockets it leaves out what only the poller tells.
+func (e *Engine) round(sockets bool) bool {
 	d := e.drv
 	e.stats.turns.Add(1)
 	e.mu.Lock()
@@ -107,15 +110,24 @@ func (e *Engine) turn() bool {
 		d.flushAll()
 	}
 	near := e.near != nil && e.near.turn()
-	n, err := d.poller.Poll(d.events)
-	if err != nil {
-		e.cfg.Logger.Error("poll failed", "rank", e.cfg.Rank, "err", err)
+	n := 0
+	if sockets {
+		n = d.poll()
 	}
-	d.handle(d.events[:n])
 	if jobs || near || n > 0 {
 		d.runJobs()
 	}
 	return cmds || out || jobs || near || n > 0
+}
+
+// poll handles what the poller tells, and reports how much that was.
+func (d *driver) poll() (n int) {
+	n, err := d.poller.Poll(d.events)
+	if err != nil {
+		d.e.cfg.Logger.Error("poll failed", "rank", d.e.cfg.Rank, "err", err)
+	}
+	d.handle(d.events[:n])
+	return n
 }
 
 func (d *driver) handle(evs []netpoll.Event) {

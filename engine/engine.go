@@ -71,6 +71,7 @@ type Engine struct {
 	// Immutable after Listen.
 	eagerMax int           // cfg.EagerMax in force
 	promptly time.Duration // how soon a caller waits that posts and then waits at once
+	yieldFor time.Duration // cfg.Yield in force; immutable after Start
 
 	mu      sync.Mutex
 	core    *core.Core     // guarded by mu
@@ -162,7 +163,7 @@ func (e *Engine) Start(peers []PeerInfo) error {
 	}
 	e.drv.bridge = peers
 	e.drv.bigEndian = PayloadsBigEndian(peers)
-	threads := true
+	threads, mates := true, false
 	for id, p := range peers {
 		if p.Way != TCP && id != e.cfg.Rank {
 			if err := e.near.meet(PeerID(id), p); err != nil {
@@ -170,9 +171,14 @@ func (e *Engine) Start(peers []PeerInfo) error {
 			}
 		}
 		threads = threads && (p.Way == Thread || id == e.cfg.Rank)
+		mates = mates || p.Way == Thread
 	}
+	e.yieldFor = e.cfg.Yield
 	if e.near != nil {
-		e.near.threads = threads
+		e.near.threads, e.near.mates = threads, mates
+		if threads {
+			e.yieldFor = 0 // Go changes from one to the next for less
+		}
 	}
 	if e.cfg.Progress != Caller {
 		e.worker.Go(e.work)

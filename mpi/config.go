@@ -44,8 +44,10 @@ const (
 const (
 	// defaultSpin is how long a blocked caller polls when every rank has a core.
 	defaultSpin = 200 * time.Microsecond
-	// defaultDoze is how long it sleeps in the poller, with its P kept, when they have not.
-	defaultDoze = 2 * time.Millisecond
+	// defaultYield is how long it polls and yields the core when they have not, and
+	// defaultDoze how long it sleeps in the poller after that, with its P kept.
+	defaultYield = 50 * time.Microsecond
+	defaultDoze  = 2 * time.Millisecond
 )
 
 // defaultCongestion is the congestion control asked for, where the system has it.
@@ -75,7 +77,7 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	if hasCore(info) {
 		cfg.Spin = defaultSpin
 	} else {
-		cfg.Doze = defaultDoze
+		cfg.Yield, cfg.Doze = defaultYield, defaultDoze
 	}
 	v := variables{getenv: getenv}
 	v.parse(envProgress, func(s string) (err error) {
@@ -111,12 +113,15 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	v.size(envCopyMax, &cfg.CopyMax)
 	v.size(envSocketBuf, &cfg.SocketBuffer)
 	v.parse(envSpin, func(s string) (err error) {
-		cfg.Doze = 0
+		cfg.Yield, cfg.Doze = 0, 0
 		if cfg.Spin, err = time.ParseDuration(s); err == nil && cfg.Spin < 0 {
 			err = errors.New("a duration less than 0: 0s turns polling off")
 		}
 		return err
 	})
+	if info.ProcessRanks > 1 && set.transport == transportTCP {
+		cfg.Yield = 0 // with its P kept, which other ranks of the process need
+	}
 	v.parse(envLog, func(s string) error { return setLogger(cfg, s) })
 	if cfg.Logger == nil {
 		setLogger(cfg, "warn")

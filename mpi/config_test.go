@@ -66,6 +66,20 @@ func TestEngineConfigDefaults(t *testing.T) {
 	if wantSpin := runtime.NumCPU() >= 3; (cfg.Spin > 0) != wantSpin {
 		t.Errorf("spin is %v with %d cores for 3 ranks", cfg.Spin, runtime.NumCPU())
 	}
+	if shared := cfg.Spin == 0; (cfg.Yield > 0) != shared || (cfg.Doze > 0) != shared {
+		t.Errorf("spin is %v, yield %v, doze %v", cfg.Spin, cfg.Yield, cfg.Doze)
+	}
+	cfg, err = config(map[string]string{"FITMPI_SPIN": "0s"})
+	if err != nil || cfg.Spin+cfg.Yield+cfg.Doze != 0 {
+		t.Errorf("of who must not poll spin is %v, yield %v, doze %v; %v", cfg.Spin, cfg.Yield, cfg.Doze, err)
+	}
+	info := boot.Info{Rank: 1, Size: 1 << 16, LocalSize: 1 << 16, Cores: 1, ProcessRanks: 9, Secret: make([]byte, boot.SecretSize)}
+	for transport, yields := range map[string]bool{"auto": true, "tcp": false} {
+		cfg, err := settingsOf(info, func(name string) string { return map[string]string{"FITMPI_TRANSPORT": transport}[name] })
+		if err != nil || cfg.Yield > 0 != yields {
+			t.Errorf("one of 9 ranks of a process yields for %v over %s; %v", cfg.Yield, transport, err)
+		}
+	}
 }
 
 // A value that cannot be is an error that names the variable, the value, and what could be there.

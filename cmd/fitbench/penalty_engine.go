@@ -77,7 +77,7 @@ func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error
 	if hasCore {
 		cfg.Spin = 200 * time.Microsecond
 	} else if launched() > 0 {
-		cfg.Doze = 2 * time.Millisecond
+		cfg.Yield, cfg.Doze = 50*time.Microsecond, 2*time.Millisecond
 	}
 	switch launched() {
 	case 0:
@@ -89,6 +89,7 @@ func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error
 	}
 	if s := os.Getenv("FITMPI_SPIN"); s != "" {
 		var err error
+		cfg.Yield, cfg.Doze = 0, 0
 		if cfg.Spin, err = time.ParseDuration(s); err != nil {
 			return cfg, fmt.Errorf("FITMPI_SPIN: %w", err)
 		}
