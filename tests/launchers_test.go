@@ -108,7 +108,7 @@ func (l launcher) start(t *testing.T, program string, n int, dir string, set ...
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], append(args[1:], self)...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Env = append(cmd.Env, envProgram+"="+program, envDir+"="+dir, envPolicy+"=assist", envCase+"="+*caseFlag)
+	cmd.Env = append(cmd.Env, envProgram+"="+program, envDir+"="+dir, envPolicy+"=assist", envCase+"="+*caseFlag, envOther+"=1")
 	cmd.Env = append(cmd.Env, set...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = deadline
