@@ -16,6 +16,11 @@ func (d *driver) sayBye() {
 			d.forget(c)
 		}
 	}
+	for id := range d.await {
+		if !d.pending(PeerID(id)) {
+			d.setAwait(PeerID(id), 0)
+		}
+	}
 	if n := d.e.near; n != nil {
 		for moved := true; moved; moved, _ = n.poll() { // who has begun to write to us waits for our goodbye
 		}

@@ -7,6 +7,7 @@ type command struct {
 	peer PeerID
 	err  error
 	lane *lane
+	conn *conn
 }
 
 type cmdKind uint8
@@ -16,6 +17,7 @@ const (
 	cmdFailPeer                // peer is dead because of err
 	cmdBye                     // say goodbye on every connection
 	cmdUseLane                 // lane is in use
+	cmdSecure                  // the TLS handshake of conn has something to write, or is over
 )
 
 // command queues c and wakes whoever holds the right; if nobody does, the caller runs it.
@@ -64,5 +66,7 @@ func (e *Engine) run(c command) {
 		e.drv.sayBye()
 	case cmdUseLane:
 		e.near.use(c.lane)
+	case cmdSecure:
+		c.conn.writeSecuring()
 	}
 }

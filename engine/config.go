@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/internal/shm"
 )
 
@@ -49,10 +50,14 @@ type Config struct {
 	Secret     []byte   // shared by the ranks of the job; 32 bytes
 
 	Progress Policy
-	Listen   netip.AddrPort // where to accept peers; default 127.0.0.1, any port
-	Spin     time.Duration  // how long a caller polls before it sleeps; 0 = no core is free for that
-	Doze     time.Duration  // if Spin is 0: how long it sleeps in the poller before it leaves that to the worker (assist)
-	KeepP    bool           // the worker may keep its P while it waits: GOMAXPROCS has one to spare
+	Listen   []netip.Addr  // where to accept peers, the best address first; default 127.0.0.1
+	Ports    netif.Ports   // at which port; default any
+	Try      time.Duration // how long one route to a peer is tried if there is another; default 3 s
+	Connect  time.Duration // how long a peer is tried to be reached; default 60 s
+	Spin     time.Duration // how long a caller polls before it sleeps; 0 = no core is free for that
+	Yield    time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
+	Doze     time.Duration // if Spin is 0: how long it sleeps in the poller after that, before it leaves that to the worker (assist)
+	KeepP    bool          // the worker may keep its P while it waits: GOMAXPROCS has one to spare
 
 	SendBuffer int // bytes of the library send buffer
 	ShortMax   int // bytes up to which a payload is copied behind its header
@@ -63,6 +68,8 @@ type Config struct {
 
 	SocketBuffer int    // SO_SNDBUF and SO_RCVBUF; 0 = the system's
 	Congestion   string // TCP_CONGESTION; "" = the system's
+
+	TLS bool // connections are encrypted; every rank of the job does the same
 
 	// The ranks of this host that are reached without a socket; see PeerInfo.Way.
 	Process *Process        // this process's ranks; nil if this is the only one
@@ -77,10 +84,10 @@ type Config struct {
 
 // PeerInfo is a line of the bridge table: where a peer is.
 type PeerInfo struct {
-	Addr  netip.AddrPort
-	Host  string
-	Way   Way
-	Index int // number of the rank among those of its host; for Way other than TCP
+	Routes []Route // ways to connect to it, the best first; for Way TCP
+	Host   string
+	Way    Way
+	Index  int // number of the rank among those of its host; for Way other than TCP
 
 	BigEndian bool // the byte order of the rank's memory
 }
@@ -92,9 +99,11 @@ func (c *Config) setDefaults() error {
 	if len(c.Secret) < 16 {
 		return fmt.Errorf("engine: the job's secret has %d bytes, need at least 16", len(c.Secret))
 	}
-	if !c.Listen.IsValid() {
-		c.Listen = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+	if len(c.Listen) == 0 {
+		c.Listen = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	}
+	c.Try = cmp.Or(c.Try, 3*time.Second)
+	c.Connect = cmp.Or(c.Connect, 60*time.Second)
 	c.SendBuffer = cmp.Or(c.SendBuffer, core.DefaultSendBuffer)
 	c.CopyMax = cmp.Or(c.CopyMax, c.SendBuffer)
 	if c.Progress == Caller {

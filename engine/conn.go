@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/jobtls"
 	"github.com/fitmpi/fitmpi/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
@@ -15,7 +16,7 @@ const noPeer PeerID = -1
 // conn is one connection, from connect or accept to close. It belongs to the
 // holder of the progress right.
 //
-//	dial ──▶ Connecting ──▶ Handshaking ──▶ Open ──▶ Closed
+//	dial ──▶ Connecting ──▶ [Securing ──▶] Handshaking ──▶ Open ──▶ Closed
 //	accept ─────────────────────▲
 type conn struct {
 	d        *driver
@@ -24,10 +25,13 @@ type conn struct {
 	peer     PeerID // noPeer until it has proved who it is, or we dialled it
 	state    connState
 	dialled  bool
-	blocked  bool   // waiting for the socket to become writable
-	out      []byte // handshake bytes not written
+	heard    bool         // the other end has said something
+	stranger bool         // accepted, and has not proved itself
+	blocked  bool         // waiting for the socket to become writable
+	out      []byte       // handshake bytes not written
+	tls      *jobtls.Conn // nil unless the connection is encrypted
 	hs       *wire.Handshake
-	deadline int64 // of the handshake, 0 if none
+	deadline int64 // of what comes before connOpen, 0 if none
 	saidBye  bool
 	rx       input
 }
@@ -36,6 +40,7 @@ type connState uint8
 
 const (
 	connConnecting  connState = iota // a dial whose fate is not known
+	connSecuring                     // the handshake of TLS goes on, if there is to be one
 	connHandshaking                  // neither side may send frames
 	connOpen                         // frames flow
 	connClosed                       // gone; only stale references see it
@@ -44,16 +49,12 @@ const (
 // handshakeTimeout bounds how long a stranger may hold a descriptor.
 const handshakeTimeout = 10 * time.Second
 
-// maxRedials bounds the attempts to reach a peer that lets the handshake expire
-// because it does not make progress (caller policy).
-const maxRedials = 64
-
 // ready handles an event of the poller.
 func (c *conn) ready(ev *netpoll.Event) {
 	if ev.Writable {
 		c.writable()
 	}
-	if ev.Readable && (c.state == connHandshaking || c.state == connOpen) {
+	if ev.Readable && (c.state == connSecuring || c.state == connHandshaking || c.state == connOpen) {
 		c.receive()
 	}
 }
@@ -64,11 +65,14 @@ func (c *conn) writable() {
 		if err := c.sock.ConnectResult(); errors.Is(err, netpoll.ErrAgain) {
 			return
 		} else if err != nil {
-			c.broken(fmt.Errorf("connect: %w", err))
+			c.broken(err)
 			return
 		}
 		c.unblock()
-		c.startHandshake()
+		c.connected()
+	case connSecuring:
+		c.unblock()
+		c.writeSecuring()
 	case connHandshaking:
 		c.unblock()
 		c.writeHandshake()
@@ -140,10 +144,14 @@ func (c *conn) writeGathered(bufs [][]byte) {
 
 // send makes one system call.
 func (c *conn) send(bufs [][]byte) (n int, err error) {
-	c.d.e.stats.writes.Add(1)
-	if len(bufs) == 1 {
+	switch {
+	case c.tls != nil:
+		n, err = c.tls.Send(bufs, c.writeSock())
+	case len(bufs) == 1:
+		c.d.e.stats.writes.Add(1)
 		n, err = c.sock.Write(bufs[0])
-	} else {
+	default:
+		c.d.e.stats.writes.Add(1)
 		n, err = c.sock.Writev(bufs)
 	}
 	clear(bufs)
@@ -155,6 +163,12 @@ func (c *conn) send(bufs [][]byte) (n int, err error) {
 func (c *conn) receive() {
 	d := c.d
 	for range maxReads {
+		if c.state == connSecuring {
+			if !c.receiveSecuring() {
+				return
+			}
+			continue
+		}
 		if c.state == connHandshaking {
 			if !c.receiveHandshake() {
 				return
@@ -198,6 +212,9 @@ func (c *conn) parse(b []byte) {
 func (c *conn) read() (n, want int, err error) {
 	d := c.d
 	d.e.stats.reads.Add(1)
+	if c.tls != nil {
+		return c.receiveSecure()
+	}
 	direct := c.rx.direct()
 	if len(direct) == 0 {
 		n, err = c.sock.Read(d.staging)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
-	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 const (
@@ -31,7 +30,36 @@ func (d *driver) setTimer(t *int64, when int64) {
 
 func (c *conn) setDeadline(when int64) { c.d.setTimer(&c.deadline, when) }
 
-func (d *driver) setAwait(id PeerID, when int64) { d.setTimer(&d.await[id], when) }
+// setAwait says until when we do not dial a peer though we have something for it; 0 ends that. A rank that closes waits
+// for it as for a connection.
+func (d *driver) setAwait(id PeerID, when int64) {
+	was := d.await[id]
+	d.setTimer(&d.await[id], when)
+	switch {
+	case was == 0 && when != 0:
+		d.open.Add(1)
+	case was != 0 && when == 0:
+		d.open.Add(-1)
+		d.maybeQuiet()
+	}
+}
+
+// endAwait dials a peer for which we have waited long enough.
+func (d *driver) endAwait(id PeerID) {
+	d.goOn(func() {
+		d.setAwait(id, 0)
+		d.flush(id)
+	})
+}
+
+// goOn runs f, which ends one try to reach a peer and begins another: a rank that closes must not think, between the
+// two, that all is done.
+func (d *driver) goOn(f func()) {
+	d.open.Add(1)
+	f()
+	d.open.Add(-1)
+	d.maybeQuiet()
+}
 
 // bounded shortens a wait to the next look at the deadlines.
 func (d *driver) bounded(most time.Duration) time.Duration {
@@ -48,19 +76,18 @@ func (d *driver) maybeExpire(now int64) {
 	}
 }
 
-// expire drops whoever is late with its handshake, dials where a dial of the
-// peer's did not come, and listens again after a rest.
+// expire drops whoever is late with its handshake, goes on where a way to a peer
+// leads nowhere, dials where a dial of the peer's did not come or a pause is over, and
+// listens again after a rest.
 func (d *driver) expire(now int64) {
 	for _, s := range d.slots {
 		if c := s.c; c != nil && c.deadline != 0 && now > c.deadline {
-			c.rejected(wire.RejectTimeout)
-			d.forget(c)
+			c.late()
 		}
 	}
 	for id := range d.await {
 		if when := d.await[id]; when != 0 && now > when {
-			d.setAwait(PeerID(id), 0)
-			d.flush(PeerID(id))
+			d.endAwait(PeerID(id))
 		}
 	}
 	if d.deaf != 0 && now > d.deaf {
@@ -70,18 +97,20 @@ func (d *driver) expire(now int64) {
 
 // rest stops polling the listener for a while.
 func (d *driver) rest() {
-	if err := d.poller.RemoveListener(d.listener); err != nil {
-		d.e.cfg.Logger.Error("resting the listener", "rank", d.e.cfg.Rank, "err", err)
-		return
+	for _, l := range d.listeners {
+		if err := d.poller.RemoveListener(l); err != nil {
+			d.e.cfg.Logger.Error("resting the listener", "rank", d.e.cfg.Rank, "err", err)
+		}
 	}
 	d.setTimer(&d.deaf, deadlineIn(deafTime))
 }
 
 func (d *driver) listen() {
-	if err := d.poller.AddListener(d.listener, listenerToken); err != nil {
-		d.e.cfg.Logger.Error("listening again", "rank", d.e.cfg.Rank, "err", err)
-		d.setTimer(&d.deaf, deadlineIn(deafTime))
-		return
-	}
 	d.setTimer(&d.deaf, 0)
+	for _, l := range d.listeners {
+		if err := d.poller.AddListener(l, listenerToken); err != nil {
+			d.e.cfg.Logger.Error("listening again", "rank", d.e.cfg.Rank, "err", err)
+			d.setTimer(&d.deaf, deadlineIn(deafTime))
+		}
+	}
 }

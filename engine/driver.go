@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/jobtls"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
@@ -20,27 +21,33 @@ const (
 // driver owns the sockets of a rank. All of it belongs to the holder of the
 // progress right, except what is marked otherwise.
 type driver struct {
-	e        *Engine
-	poller   *netpoll.Poller // its own seat is the worker's, or under caller that of the caller who drives
-	doze     *netpoll.Seat   // of the caller that dozes; nil unless callers do
-	listener *netpoll.Listener
-	bridge   []PeerInfo // immutable after Start: address of each peer
+	e      *Engine
+	poller *netpoll.Poller // its own seat is the worker's, or under caller that of the caller who drives
+	doze   *netpoll.Seat   // of the caller that dozes; nil unless callers do
+	bridge []PeerInfo      // immutable after Start: where each peer is
+
+	listeners []*netpoll.Listener // immutable after newDriver; at least one
+
+	identity *jobtls.Identity // immutable after newDriver: nil unless connections are encrypted
+	plain    []byte           // bytes of encrypted connections, decrypted; nil before the first
 
 	bigEndian bool // immutable after Start: the byte order of all payloads
 
 	conns   []*conn // by peer: the connection in use or being made, nil if none
 	slots   []slot  // by token: every connection, strangers included
 	free    []uint32
-	await   []int64 // by peer: until when we wait for the peer's dial, to which ours gave way; 0 if we do not
+	await   []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
 	staging []byte
 	bufs    [][]byte
 	events  []netpoll.Event
 	timed   int   // deadlines: of connections, of await, of deaf
 	looked  int64 // when the deadlines were looked at
 	deaf    int64 // until when the listener is not polled, for want of descriptors; 0 if it is
-	redials map[PeerID]int
+	strange int   // connections accepted that have not proved themselves
 
-	open   atomic.Int32  // connections that are open or being made; read by anyone
+	attempts map[PeerID]*attempt // to reach peers without a connection
+
+	open   atomic.Int32  // connections that are open, being made or waited for; read by anyone
 	saying atomic.Bool   // goodbye was asked for; read by anyone
 	quiet  chan struct{} // capacity 1: isQuiet may have become true
 }
@@ -64,6 +71,11 @@ func newDriver(e *Engine) (*driver, error) {
 		events: make([]netpoll.Event, 64), quiet: make(chan struct{}, 1),
 	}
 	var err error
+	if e.cfg.TLS {
+		if d.identity, err = jobtls.NewIdentity(e.cfg.Job, e.cfg.Secret, e.cfg.Rank, e.cfg.Size); err != nil {
+			return nil, err
+		}
+	}
 	if d.poller, err = netpoll.NewPoller(); err != nil {
 		return nil, err
 	}
@@ -73,11 +85,8 @@ func newDriver(e *Engine) (*driver, error) {
 			return nil, errors.Join(err, d.poller.Close())
 		}
 	}
-	if d.listener, err = netpoll.Listen(e.cfg.Listen, 1024); err != nil {
-		return nil, errors.Join(err, d.closePoller())
-	}
-	if err := d.poller.AddListener(d.listener, listenerToken); err != nil {
-		return nil, errors.Join(err, d.listener.Close(), d.closePoller())
+	if err := d.openListeners(); err != nil {
+		return nil, errors.Join(err, d.closeListeners(), d.closePoller())
 	}
 	return d, nil
 }
@@ -94,7 +103,10 @@ func (d *driver) options() netpoll.Options {
 //
 // Preconditions:
 //   - the caller holds the progress right.
-func (e *Engine) turn() bool {
+func (e *Engine) turn() bool { return e.round(true) }
+
+// round is turn; without sockets it leaves out what only the poller tells.
+func (e *Engine) round(sockets bool) bool {
 	d := e.drv
 	e.stats.turns.Add(1)
 	e.mu.Lock()
@@ -107,15 +119,24 @@ func (e *Engine) turn() bool {
 		d.flushAll()
 	}
 	near := e.near != nil && e.near.turn()
-	n, err := d.poller.Poll(d.events)
-	if err != nil {
-		e.cfg.Logger.Error("poll failed", "rank", e.cfg.Rank, "err", err)
+	n := 0
+	if sockets {
+		n = d.poll()
 	}
-	d.handle(d.events[:n])
 	if jobs || near || n > 0 {
 		d.runJobs()
 	}
 	return cmds || out || jobs || near || n > 0
+}
+
+// poll handles what the poller tells, and reports how much that was.
+func (d *driver) poll() (n int) {
+	n, err := d.poller.Poll(d.events)
+	if err != nil {
+		d.e.cfg.Logger.Error("poll failed", "rank", d.e.cfg.Rank, "err", err)
+	}
+	d.handle(d.events[:n])
+	return n
 }
 
 func (d *driver) handle(evs []netpoll.Event) {
@@ -225,6 +246,10 @@ func (d *driver) forget(c *conn) {
 		return
 	}
 	c.setDeadline(0)
+	c.known()
+	if c.tls != nil {
+		c.tls.Close()
+	}
 	c.state = connClosed
 	i := uint32(c.token)
 	d.slots[i].c = nil
@@ -262,7 +287,7 @@ func (d *driver) endPeer(id PeerID, cause error, left bool) {
 }
 
 func (d *driver) dropPeer(id PeerID, cause error, left bool) {
-	d.setAwait(id, 0)
+	d.reached(id)
 	d.e.mu.Lock()
 	cut := d.e.core.Pending(id) > 0
 	d.e.core.FailPeer(id, cause, left, d.sink(id))
@@ -310,11 +335,14 @@ func (d *driver) close() error {
 			d.forget(s.c)
 		}
 	}
+	for id := range d.await {
+		d.setAwait(PeerID(id), 0)
+	}
 	var err error
 	if d.e.near != nil {
 		err = d.e.near.close()
 	}
-	return errors.Join(err, d.listener.Close(), d.closePoller())
+	return errors.Join(err, d.closeListeners(), d.closePoller())
 }
 
 func (d *driver) closePoller() error {

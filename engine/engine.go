@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -71,6 +70,7 @@ type Engine struct {
 	// Immutable after Listen.
 	eagerMax int           // cfg.EagerMax in force
 	promptly time.Duration // how soon a caller waits that posts and then waits at once
+	yieldFor time.Duration // cfg.Yield in force; immutable after Start
 
 	mu      sync.Mutex
 	core    *core.Core     // guarded by mu
@@ -100,6 +100,7 @@ type Engine struct {
 
 	stopping atomic.Bool
 	worker   sync.WaitGroup // waits for the worker
+	securing sync.WaitGroup // waits for the goroutines of TLS handshakes
 	stats    driverStats
 }
 
@@ -142,9 +143,6 @@ func (e *Engine) joinHost() (err error) {
 	return nil
 }
 
-// Addr is where peers reach this rank.
-func (e *Engine) Addr() netip.AddrPort { return e.drv.listener.Addr() }
-
 // Rank is this rank's number, Size the number of ranks.
 func (e *Engine) Rank() int { return e.cfg.Rank }
 
@@ -162,7 +160,7 @@ func (e *Engine) Start(peers []PeerInfo) error {
 	}
 	e.drv.bridge = peers
 	e.drv.bigEndian = PayloadsBigEndian(peers)
-	threads := true
+	threads, mates := true, false
 	for id, p := range peers {
 		if p.Way != TCP && id != e.cfg.Rank {
 			if err := e.near.meet(PeerID(id), p); err != nil {
@@ -170,9 +168,14 @@ func (e *Engine) Start(peers []PeerInfo) error {
 			}
 		}
 		threads = threads && (p.Way == Thread || id == e.cfg.Rank)
+		mates = mates || p.Way == Thread
 	}
+	e.yieldFor = e.cfg.Yield
 	if e.near != nil {
-		e.near.threads = threads
+		e.near.threads, e.near.mates = threads, mates
+		if threads {
+			e.yieldFor = 0 // Go changes from one to the next for less
+		}
 	}
 	if e.cfg.Progress != Caller {
 		e.worker.Go(e.work)

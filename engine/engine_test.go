@@ -29,7 +29,7 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 	peers := make([]PeerInfo, n)
 	h := newHost(t, n)
 	for i := range es {
-		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond}
+		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond, TLS: tlsUnderTest}
 		h.configure(&cfg)
 		if tune != nil {
 			tune(&cfg)
@@ -38,7 +38,7 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 		if err != nil {
 			t.Fatal(err)
 		}
-		es[i], peers[i] = e, PeerInfo{Addr: e.Addr(), Host: "here", Way: wayUnderTest, Index: i}
+		es[i], peers[i] = e, PeerInfo{Routes: Direct(e.Addr()), Host: "here", Way: wayUnderTest, Index: i}
 		h.engines[i].Store(e)
 	}
 	for _, e := range es {

@@ -12,8 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-// identity is who this rank is, for the handshake.
-func (d *driver) identity() *wire.Identity {
+// claim is who this rank is, for the handshake.
+func (d *driver) claim() *wire.Identity {
 	cfg := &d.e.cfg
 	return &wire.Identity{
 		Job: cfg.Job, Secret: cfg.Secret, Rank: uint32(cfg.Rank), Size: uint32(cfg.Size),
@@ -29,76 +29,58 @@ func nonce() (n [32]byte) {
 	return n
 }
 
-// dial starts a connection to a peer.
-func (d *driver) dial(id PeerID) {
-	s, err := netpoll.Dial(d.bridge[id].Addr, d.options())
-	if err != nil {
-		d.failPeer(id, fmt.Errorf("connect to %s (%s): %w", d.bridge[id].Host, d.bridge[id].Addr, err))
-		return
-	}
-	d.e.stats.dials.Add(1)
-	c, err := d.newConn(s, true)
-	if err != nil {
-		d.failPeer(id, err)
-		return
-	}
-	c.peer, c.dialled, c.state = id, true, connConnecting
-	d.conns[id] = c
-}
-
-// dialBroken: a connection of ours broke before it was open. A peer that does
-// not make progress lets handshakes expire, so that is tried again.
-func (c *conn) dialBroken(cause error) {
-	d := c.d
-	retry := c.state == connHandshaking && errors.Is(cause, io.ErrUnexpectedEOF)
-	d.forget(c)
-	if retry && d.redial(c.peer) {
-		return
-	}
-	d.failPeer(c.peer, fmt.Errorf("connect to %s (%s): %w", d.bridge[c.peer].Host, d.bridge[c.peer].Addr, cause))
-}
-
-func (d *driver) redial(id PeerID) bool {
-	if d.redials == nil {
-		d.redials = make(map[PeerID]int)
-	}
-	if d.redials[id]++; d.redials[id] > maxRedials {
-		return false
-	}
-	d.dial(id)
-	return true
-}
-
 func (c *conn) startHandshake() {
 	c.state = connHandshaking
-	c.hs = wire.NewDialer(c.d.identity(), uint32(c.peer), nonce())
+	c.hs = wire.NewDialer(c.d.claim(), uint32(c.peer), nonce())
 	c.writeHandshake()
 }
 
 // writeHandshake writes what the handshake has to say.
 func (c *conn) writeHandshake() {
 	c.out = append(c.out, c.hs.Output()...)
+	err := c.flushHandshake()
+	switch {
+	case errors.Is(err, netpoll.ErrAgain):
+		c.block()
+	case err != nil:
+		c.broken(io.ErrUnexpectedEOF)
+	default:
+		c.settle()
+	}
+}
+
+// flushHandshake writes out, and what of it is encrypted already.
+func (c *conn) flushHandshake() error {
+	if c.tls != nil {
+		out := c.out
+		if c.out = nil; len(out) > 0 {
+			if err := c.tls.Write(out); err != nil {
+				return err
+			}
+		}
+		return c.tls.Flush(c.writeSock())
+	}
 	for len(c.out) > 0 {
 		n, err := c.sock.Write(c.out)
-		if errors.Is(err, netpoll.ErrAgain) {
-			c.block()
-			return
-		}
 		if err != nil {
-			c.broken(io.ErrUnexpectedEOF)
-			return
+			return err
 		}
 		c.out = c.out[n:]
 	}
-	c.settle()
+	return nil
 }
 
 // receiveHandshake reads and handles handshake bytes, never more than belong to
 // it. It reports whether to go on reading.
 func (c *conn) receiveHandshake() bool {
 	n, err := c.sock.Read(c.d.staging[:handshakeRead])
+	if n > 0 && c.tls != nil {
+		c.tls.Feed(c.d.staging[:n])
+		c.readSecure()
+		return c.state == connHandshaking || c.state == connOpen
+	}
 	if n > 0 {
-		return c.takeHandshake(c.d.staging[:n])
+		return !c.isEncrypted(c.d.staging[:n]) && c.takeHandshake(c.d.staging[:n])
 	}
 	switch {
 	case err == nil, errors.Is(err, netpoll.ErrAgain):
@@ -114,11 +96,18 @@ func (c *conn) receiveHandshake() bool {
 
 // takeHandshake feeds b to the handshake; what follows it are frames.
 func (c *conn) takeHandshake(b []byte) bool {
+	c.heard = true
 	n, reject := c.hs.Input(b)
+	if reject == wire.RejectNone && c.hs.State() == wire.StateProven && c.wrongCertificate() {
+		reject = wire.RejectStranger
+	}
 	if reject != wire.RejectNone {
 		c.rejected(reject)
 		c.refuse(reject.Text())
 		return false
+	}
+	if c.hasProved() {
+		c.setDeadline(0) // the peer may have accepted by now
 	}
 	if c.hs.State() == wire.StateProven {
 		c.hs.Decide(c.judge(PeerID(c.hs.Peer())))
@@ -132,7 +121,8 @@ func (c *conn) takeHandshake(b []byte) bool {
 }
 
 // judge decides about a peer that has proved itself: two ranks that dial each
-// other at the same time keep the lower one's connection.
+// other at the same time keep the lower one's connection, unless that is not so far
+// yet that it has given its proof: it may be on a way that leads nowhere.
 func (c *conn) judge(id PeerID) wire.Verdict {
 	d := c.d
 	old := d.conns[id]
@@ -140,7 +130,7 @@ func (c *conn) judge(id PeerID) wire.Verdict {
 	case d.e.gone(id), d.saying.Load() && !d.pending(id):
 		return wire.VerdictClosed
 	case old == nil:
-	case old.state != connOpen && wire.DialWins(uint32(id), uint32(d.e.cfg.Rank)):
+	case old.state != connOpen && (!old.hasProved() || wire.DialWins(uint32(id), uint32(d.e.cfg.Rank))):
 		d.forget(old)
 	default:
 		return wire.VerdictDuplicate
@@ -175,7 +165,8 @@ func (c *conn) opened() {
 		d.forget(old)
 	}
 	c.setDeadline(0)
-	d.setAwait(id, 0)
+	c.known()
+	d.reached(id)
 	c.peer, c.state = id, connOpen
 	d.conns[id] = c
 	window := int(c.hs.PeerWindow())
@@ -201,25 +192,25 @@ func (c *conn) refusedBy(v wire.Verdict) {
 	switch v {
 	case wire.VerdictDuplicate:
 		if d.conns[c.peer] == c {
+			d.reached(c.peer)
 			d.setAwait(c.peer, deadlineIn(awaitTime))
 		}
 		d.forget(c)
 	case wire.VerdictClosed:
 		d.endPeer(c.peer, errors.New("the peer takes no more connections"), true)
 	default:
-		c.refuse(v.String())
+		d.failPeer(c.peer, fmt.Errorf("connect to %s (%s): %w", d.bridge[c.peer].Host, c.sock.RemoteAddr(), refusalError(v.String())))
 	}
 }
 
-// refuse closes a connection whose handshake failed. A peer that we dialled and
-// that is not who it should be is as good as dead.
+// refuse closes a connection whose handshake failed. Where we dialled there is
+// somebody who is not the peer.
 func (c *conn) refuse(why string) {
-	d := c.d
-	id, dialled := c.peer, c.dialled
-	d.forget(c)
-	if dialled {
-		d.failPeer(id, fmt.Errorf("connect to %s (%s): handshake refused: %s", d.bridge[id].Host, d.bridge[id].Addr, why))
+	if c.dialled {
+		c.dialBroken(refusalError(why))
+		return
 	}
+	c.d.forget(c)
 }
 
 // rejected counts and logs a handshake that failed.

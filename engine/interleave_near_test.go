@@ -210,11 +210,13 @@ var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
 }}
 
 // hostedCaller receives some messages, one after the other: by blocking calls, or, if it leaves them, posts them and computes
-// until they are there. deaf leaves out what attendSelf does for the worker.
-func hostedCaller(rounds int8, leaves, deaf bool) actor[hosted] {
+// until they are there. deaf leaves out what attendSelf does for the worker. dozes lets it sleep once, where it shares a core:
+// for a while at most, and then it looks again.
+func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
 	const (
 		post, claim, wish, unwish, count, poll, self, off, call, again = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 		release, owed, left, goal, summon, rouse, resume, park, over   = 10, 11, 12, 13, 14, 15, 16, 17, 18
+		doze, input, nap, disarm, listen                               = 20, 21, 22, 23, 24
 		attend, end                                                    = 40, 60
 	)
 	const i = hCaller
@@ -258,13 +260,33 @@ func hostedCaller(rounds int8, leaves, deaf bool) actor[hosted] {
 			next := []hosted{s.poll(), s.poll().hear()} // a look at the rings, or a turn
 			for k, t := range next {
 				switch {
-				case met(t) || s.pc[i] == again: // or it has waited long enough
+				case met(t):
 					next[k] = t.at(i, release)
-				default:
+				case s.pc[i] == poll:
 					next[k] = t.at(i, self)
+				default: // it has waited long enough
+					next[k] = t.at(i, release)
+					if dozes {
+						next = append(next, t.at(i, doze))
+					}
 				}
 			}
 			return next
+		case doze:
+			s.armed = true
+			return []hosted{s.at(i, input)}
+		case input:
+			if s.ring > 0 {
+				return []hosted{s.at(i, disarm)}
+			}
+			return []hosted{s.at(i, nap)}
+		case nap: // until the bell rings, or for a while
+			return []hosted{s.at(i, disarm)}
+		case disarm:
+			s.armed = false
+			return []hosted{s.at(i, listen)}
+		case listen: // a turn
+			return []hosted{s.poll().hear().at(i, release)}
 		case self:
 			if !s.armed {
 				return []hosted{s.at(i, again)}
@@ -443,14 +465,15 @@ func (s hosted) isOver() bool { return s.got == 2 && s.pc[hCaller] == 60 }
 func TestRingsAreHeard(t *testing.T) {
 	for _, thread := range []bool{false, true} {
 		for _, leaves := range []bool{false, true} {
-			wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, leaves, false), hostedWriter(thread))
+			wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, leaves, false, false), hostedWriter(thread))
+			wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, leaves, false, true), hostedWriter(thread))
 		}
 	}
-	wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(2, true, false), hostedWriter(false))
+	wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(2, true, false, true), hostedWriter(false))
 	for _, thread := range []bool{false, true} {
 		start := hosted{right: true} // nobody visits: who drives has the right all the time
 		wantNeverStuck(t, start, hosted.isOver, hostedDriver(false), hostedWriter(thread))
 		wantStuck(t, "arming last", start, hosted.isOver, hostedDriver(true), hostedWriter(thread))
 	}
-	wantStuck(t, "a caller that disarms", hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, false, true), hostedWriter(false))
+	wantStuck(t, "a caller that disarms", hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, false, true, false), hostedWriter(false))
 }

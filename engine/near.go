@@ -31,7 +31,8 @@ type near struct {
 	block        *shm.Block // ours; immutable
 	lanes        []*lane    // by index, nil where there is no such peer; immutable after Start
 	words        int        // of bit sets that are in use; immutable after Start
-	threads      bool       // all peers are threads of this process; immutable after Start
+	mates        bool       // some peers are threads of this process; immutable after Start
+	threads      bool       // all are; immutable after Start
 	bell         *netpoll.Bell
 	offers       offers // for threads of this process
 	offersAbroad offers // for other processes

@@ -36,8 +36,12 @@ func TestIdleRankAnswers(t *testing.T) {
 		if p == Caller {
 			t.Skip("messages move inside calls only")
 		}
-		for _, keep := range []bool{false, true} {
-			es := job(t, 2, p, func(c *Config) { c.KeepP, c.Spin = keep, 20*time.Millisecond })
+		for _, tune := range []func(c *Config){
+			func(c *Config) { c.Spin = 20 * time.Millisecond },
+			func(c *Config) { c.KeepP, c.Spin = true, 20*time.Millisecond },
+			func(c *Config) { c.KeepP, c.Spin, c.Yield, c.Doze = true, 0, time.Millisecond, 20*time.Millisecond },
+		} {
+			es := job(t, 2, p, tune)
 			for range 3 {
 				exchangeAll(t, es)
 				time.Sleep(2 * linger) // the workers sleep for good

@@ -5,11 +5,17 @@ import "github.com/fitmpi/fitmpi/engine/internal/core"
 // Parts is one end of a partitioned message; see core.Parts.
 type Parts = core.Parts
 
+// PartLayout is the layout of a partitioned message.
+type PartLayout = core.PartLayout
+
 // UnequalError is the cause of the failure of a partitioned message whose ends do not fit.
 type UnequalError = core.UnequalError
 
 // MaxPartitions is how many partitions a message may have at most.
 const MaxPartitions = core.MaxPartitions
+
+// NoteLen is the length of the Note of a partitioned message, in bytes.
+const NoteLen = core.NoteLen
 
 // Errors of Ready.
 var (
@@ -93,4 +99,11 @@ func (e *Engine) Arrived(p *Parts, i int) (bool, error) {
 	}
 	e.progressForTest()
 	return p.Arrived(i)
+}
+
+// TakePayload returns what came for the k-th of the sender's partitions of objects, once.
+func (e *Engine) TakePayload(p *Parts, k int) (b []byte, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return p.TakePayload(k)
 }

@@ -41,7 +41,7 @@ func bePeer(policy string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Start([]PeerInfo{{Addr: addr}, {Addr: e.Addr()}}); err != nil {
+	if err := e.Start([]PeerInfo{{Routes: Direct(addr)}, {Routes: Direct(e.Addr())}}); err != nil {
 		return err
 	}
 	for {
@@ -101,7 +101,7 @@ func startPeer(b *testing.B, p Policy) *Engine {
 		b.Fatal(err)
 	}
 	addr := netip.MustParseAddrPort(strings.TrimSpace(line))
-	if err := e.Start([]PeerInfo{{Addr: e.Addr()}, {Addr: addr}}); err != nil {
+	if err := e.Start([]PeerInfo{{Routes: Direct(e.Addr())}, {Routes: Direct(addr)}}); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {

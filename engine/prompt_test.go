@@ -57,10 +57,17 @@ func TestPromptCallerComputes(t *testing.T) {
 	})
 }
 
-// TestDoze: ranks without a core of their own wait in the poller; a post of another
-// goroutine gets them out of it.
+// TestDoze: ranks without a core of their own yield for a while, then wait in the poller;
+// a post of another goroutine gets them out of it.
 func TestDoze(t *testing.T) {
-	es := job(t, 2, Assist, func(c *Config) { c.Spin, c.Doze, c.KeepP = 0, time.Second, true })
+	defer func() { wayUnderTest = TCP }()
+	for _, wayUnderTest = range []Way{TCP, Shared} {
+		t.Run(wayUnderTest.String(), testDoze)
+	}
+}
+
+func testDoze(t *testing.T) {
+	es := job(t, 2, Assist, func(c *Config) { c.Spin, c.Yield, c.Doze, c.KeepP = 0, 50*time.Microsecond, time.Second, true })
 	withProcs(6, func() {
 		both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
 		for range 20 {
@@ -79,6 +86,63 @@ func TestDoze(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-waited
+		}
+	})
+}
+
+// TestTurns: ranks that share cores hear each other while they yield, doze or are parked, each in another way.
+func TestTurns(t *testing.T) {
+	policies(t, func(t *testing.T, p Policy) {
+		es := job(t, 4, p, func(c *Config) {
+			c.Spin, c.Yield = 0, time.Duration(c.Rank)*50*time.Microsecond
+			if c.KeepP = c.Rank%2 == 1; c.Rank == 3 {
+				c.Doze = time.Millisecond
+			}
+		})
+		for range 20 {
+			exchangeAll(t, es)
+		}
+		closeAll(t, es)
+	})
+}
+
+// TestYieldEnds: a rank that waits for a message that does not come yields no more after a while, and hears it when it does.
+func TestYieldEnds(t *testing.T) {
+	policies(t, func(t *testing.T, p Policy) {
+		if p == Worker || wayUnderTest == Thread {
+			t.Skip("who waits does not take the right")
+		}
+		es := job(t, 2, p, func(c *Config) { c.Spin, c.Yield, c.KeepP = 0, time.Millisecond, true })
+		exchangeAll(t, es)
+		e := es[0]
+		for range 3 {
+			m, _ := listen(e, 8, 1, 1)
+			before := e.callers.Load()
+			waited := make(chan struct{})
+			go func() {
+				e.Wait(m)
+				close(waited)
+			}()
+			eventually(t, "the caller does not sleep", func() bool {
+				if p == Caller {
+					return e.asleep.Load() == asleepIdle
+				}
+				return e.callers.Load() > before && e.right.Load() == 0
+			})
+			if err := send(es[1], pattern(8, 1), 0, 1); err != nil {
+				t.Fatal(err)
+			}
+			<-waited
+		}
+	})
+}
+
+// TestThreadsDoNotYield: where all ranks are threads of one process Go's scheduler changes from one to the other.
+func TestThreadsDoNotYield(t *testing.T) {
+	policies(t, func(t *testing.T, p Policy) {
+		e := job(t, 2, p, func(c *Config) { c.Spin, c.Yield = 0, time.Millisecond })[0]
+		if yields := e.yieldFor > 0; yields != (wayUnderTest != Thread) {
+			t.Errorf("over %v a rank yields for %v", wayUnderTest, e.yieldFor)
 		}
 	})
 }

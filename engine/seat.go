@@ -37,6 +37,10 @@ func (d *driver) wake(s *netpoll.Seat) {
 	}
 }
 
+// socketTurns is how many looks of a caller that takes turns on a core leave out the
+// poller, where that has but the listener and the bell: a system call for nothing.
+const socketTurns = 32
+
 // step is what a caller that polls does for the i-th time: mostly a look at where
 // something will come from, and now and then a whole turn. It reports whether
 // anything happened.
@@ -45,7 +49,7 @@ func (d *driver) wake(s *netpoll.Seat) {
 //   - the caller holds the progress right.
 func (e *Engine) step(i int) (moved bool) {
 	if e.cfg.Spin == 0 {
-		return e.turn()
+		return e.round(e.near == nil || e.drv.open.Load() != 0 || e.drv.timed > 0 || i%socketTurns == 0)
 	}
 	every := 8
 	if e.near != nil {
@@ -75,10 +79,10 @@ func (e *Engine) step(i int) (moved bool) {
 // firstStep is the number of the first step of a caller that waits: a whole turn, unless
 // its peers are of this host and nothing is to be written or run.
 func (e *Engine) firstStep() int {
-	if e.near == nil || e.cfg.Spin == 0 || e.drv.open.Load() != 0 {
+	if e.near == nil || e.drv.open.Load() != 0 {
 		return 0
 	}
-	if e.left.Load() {
+	if e.cfg.Spin > 0 && e.left.Load() {
 		e.left.Store(false)
 		return 0
 	}

@@ -16,7 +16,7 @@ type driverStats struct {
 	dials, accepts, acceptErrors atomic.Uint64
 	duplicates, peersFailed      atomic.Uint64
 	bells, visits                atomic.Uint64 // of peers of this host
-	rejects                      [wire.RejectHangup + 1]atomic.Uint64
+	rejects                      [wire.RejectLast + 1]atomic.Uint64
 }
 
 func (s *driverStats) reject(r wire.Reject) { s.rejects[r].Add(1) }
@@ -41,7 +41,7 @@ type Stats struct {
 	PeersFailed   uint64
 	Bells         uint64 // times a peer in another process of this host was woken
 	Visits        uint64 // times the thread of a peer in this process delivered into our queues
-	Connections   int    // open or being made
+	Connections   int    // open, being made or waited for
 	Lanes         int    // peers of this host with whom memory is shared and in use
 	CallerTurns   uint64 // times a caller took the progress right (assist)
 

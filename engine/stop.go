@@ -97,5 +97,7 @@ func (e *Engine) Kill() error {
 	e.mu.Lock()
 	e.core.Stop()
 	e.unlock()
-	return e.drv.close()
+	err := e.drv.close()
+	e.securing.Wait()
+	return err
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -42,15 +43,14 @@ func (e *Engine) wait(g *goal) {
 	}
 }
 
-// spinWait tests the completion words for a while, if a core is free for that. The
-// core is the worker's too, which polls and yields as the caller does here: neither
-// sleeps, so neither must be woken.
+// spinWait tests the completion words for a while. The core is the worker's too, which
+// polls and yields as the caller does here: neither sleeps, so neither must be woken.
 func (e *Engine) spinWait(g *goal) {
-	if e.cfg.Spin == 0 {
+	if e.patience() == 0 {
 		return
 	}
 	e.waiting.Add(1)
-	for end := sys.Nanotime() + int64(e.cfg.Spin); !g.met() && sys.Nanotime() < end; {
+	for end := sys.Nanotime() + e.patience(); !g.met() && sys.Nanotime() < end; {
 		sys.Yield()
 	}
 	e.waiting.Add(-1)
@@ -59,7 +59,7 @@ func (e *Engine) spinWait(g *goal) {
 // assistWait takes the progress right and polls until the goal is met or nothing has
 // happened for the time of spinning; then the worker goes on.
 func (e *Engine) assistWait(g *goal) {
-	long := int64(max(e.cfg.Spin, e.cfg.Doze))
+	long := int64(max(e.cfg.Spin, e.yieldFor+e.cfg.Doze))
 	if long == 0 {
 		return
 	}
@@ -69,36 +69,84 @@ func (e *Engine) assistWait(g *goal) {
 	if !e.claimRight(long, g) {
 		return
 	}
-	busy, end := true, int64(0) // no clock is read in a wait that is over at once
-	for i := e.firstStep(); ; i++ {
-		moved := e.step(i)
-		if g.met() {
-			break
-		}
-		if i <= 1 {
-			e.attendSelf()
-		}
-		if busy = busy || moved; !moved && e.cfg.Spin == 0 {
-			e.doze()
-		}
-		if i%16 == 15 || e.cfg.Spin == 0 {
-			now := sys.Nanotime()
-			if busy {
-				busy, end = false, now+long
-			}
-			if now > end {
-				break
-			}
-		}
+	if e.cfg.Spin > 0 {
+		e.pollUntil(g)
+	} else {
+		e.takeTurns(g)
 	}
 	e.releaseRight()
 }
 
-// doze sleeps in the poller with the P kept: where a core is not the rank's alone,
-// the caller gives it away without a hop to the worker and back.
+// pollUntil polls without a pause: a core is free for it.
 //
 // Preconditions:
-//   - the caller holds the progress right.
+//   - the caller holds the progress right, as for takeTurns and doze.
+func (e *Engine) pollUntil(g *goal) {
+	busy, end := true, int64(0) // no clock is read in a wait that is over at once
+	for i := e.firstStep(); ; i++ {
+		moved := e.step(i)
+		if g.met() {
+			return
+		}
+		if i <= 1 {
+			e.attendSelf()
+		}
+		busy = busy || moved
+		if i%16 == 15 {
+			now := sys.Nanotime()
+			if busy {
+				busy, end = false, now+int64(e.cfg.Spin)
+			}
+			if now > end {
+				return
+			}
+		}
+	}
+}
+
+// takeTurns polls where ranks share the cores. Whoever finds nothing lets the others
+// run, which costs less than to sleep and to be woken; when that has brought nothing
+// for a while it sleeps, and after another while leaves the rest to the worker.
+func (e *Engine) takeTurns(g *goal) {
+	idle := int64(0) // since when nothing has happened; 0 if something just has
+	for i := e.firstStep(); ; i++ {
+		moved := e.step(i)
+		if g.met() {
+			return
+		}
+		if i <= 1 {
+			e.attendSelf()
+		}
+		if moved {
+			idle = 0
+			continue
+		}
+		now := sys.Nanotime()
+		if idle == 0 {
+			idle = now
+		}
+		switch d := time.Duration(now - idle); {
+		case d < e.yieldFor:
+			e.yield()
+		case d < e.yieldFor+e.cfg.Doze:
+			e.doze()
+			i = -1 // what woke it, a bell perhaps, is only heard by a whole turn
+		default:
+			return
+		}
+	}
+}
+
+// yield lets others run who share the core, other ranks of this process first.
+func (e *Engine) yield() {
+	if e.near != nil && e.near.mates {
+		runtime.Gosched()
+	}
+	sys.Yield()
+}
+
+// doze sleeps in the poller with the P kept: where a core is not the rank's alone,
+// the caller gives it away without a hop to the worker and back.
 func (e *Engine) doze() {
 	e.dozing.Store(true)
 	e.mu.Lock()
@@ -109,6 +157,9 @@ func (e *Engine) doze() {
 		e.drv.wait(e.drv.doze, holdWait, true)
 	}
 	e.dozing.Store(false)
+	if e.near != nil {
+		e.near.disarm() // it looks for itself again
+	}
 }
 
 // claimRight gets the right, asking the worker for it if need be, unless the wait
@@ -202,21 +253,39 @@ func (e *Engine) passRight() {
 	}
 }
 
-// driveUntil drives, spinning first, then sleeping in the poller.
+// patience is for how many ns who waits polls: more where every rank has a core.
+func (e *Engine) patience() int64 {
+	if e.cfg.Spin > 0 {
+		return int64(e.cfg.Spin)
+	}
+	return int64(e.yieldFor)
+}
+
+// driveUntil drives, polling first, then sleeping in the poller.
 //
 // Preconditions:
 //   - the caller holds the progress right.
 func (e *Engine) driveUntil(done func() bool) {
-	last := sys.Nanotime()
-	for !done() {
-		if e.turn() || e.cfg.Spin > 0 && sys.Nanotime()-last < int64(e.cfg.Spin) {
+	for idle := int64(0); !done(); { // since when nothing has happened; 0 if something just has
+		if e.turn() {
+			idle = 0
+			continue
+		}
+		now := sys.Nanotime()
+		if idle == 0 {
+			idle = now
+		}
+		if now-idle < e.patience() {
+			if e.cfg.Spin == 0 {
+				e.yield()
+			}
 			continue
 		}
 		if done() || e.stopping.Load() {
 			return
 		}
 		e.sleep(asleepIdle, e.drv.bounded(100*time.Millisecond))
-		last = sys.Nanotime()
+		idle = 0
 	}
 }
 

@@ -14,10 +14,16 @@ import (
 // wayUnderTest is how the ranks of job reach each other. Tests do not run in parallel.
 var wayUnderTest = TCP
 
+// tlsUnderTest says whether connections are encrypted.
+var tlsUnderTest bool
+
 // policies runs f under each policy and each way between the ranks.
 func policies(t *testing.T, f func(t *testing.T, p Policy)) {
-	defer func() { wayUnderTest = TCP }()
+	defer func() { wayUnderTest, tlsUnderTest = TCP, false }()
 	for _, p := range []Policy{Worker, Assist, Caller} {
+		wayUnderTest, tlsUnderTest = TCP, true
+		t.Run(p.String()+"-tls", func(t *testing.T) { f(t, p) })
+		tlsUnderTest = false
 		for _, w := range []Way{TCP, Thread, Shared} {
 			wayUnderTest = w
 			t.Run(p.String()+"-"+w.String(), func(t *testing.T) { f(t, p) })

@@ -191,7 +191,7 @@ func (e *Engine) work() {
 		case busy:
 			last = sys.Nanotime()
 		case bulk && sys.Nanotime()-last < int64(bulkPoll):
-		case e.waiting.Load() > 0 && sys.Nanotime()-last < int64(e.cfg.Spin):
+		case e.waiting.Load() > 0 && sys.Nanotime()-last < e.patience():
 			sys.Yield()
 		case e.cfg.KeepP && sys.Nanotime()-last < int64(linger):
 			e.sleep(asleepHolding, e.hold())

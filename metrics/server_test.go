@@ -116,7 +116,7 @@ func TestEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start([]engine.PeerInfo{{Addr: e.Addr()}}); err != nil {
+	if err := e.Start([]engine.PeerInfo{{Routes: engine.Direct(e.Addr())}}); err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close(5 * time.Second)

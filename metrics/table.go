@@ -85,7 +85,7 @@ var table = []metric{
 		func(s *engine.Stats) uint64 { return s.FetchesRefused }),
 
 	// Connections.
-	gauge("connections", "Connections to other ranks, open or being made.",
+	gauge("connections", "Connections to other ranks, open, being made or waited for.",
 		func(s *engine.Stats) int { return s.Connections }),
 	counter("dials_total", "Connections begun by this rank.",
 		func(s *engine.Stats) uint64 { return s.Dials }),

@@ -81,45 +81,29 @@ func exchangeTyped[S, R any](c *Comm, op, whose string, near coll.Neighbours, in
 		return failedRequest(c, err)
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.NeighborBy(g, near,
-			func(i int) coll.Step { return g.(*graph).sendPayload(near.Destinations[i], &send[i]) },
-			func(j int) coll.Step { return g.(*graph).recvPayload(near.Sources[j], &recv[j]) })
+		coll.Neighbor(g, near, send, recv)
 		return nil
 	}, nil)
 }
 
 // layAll lays each of n types over buf.
-func layAll[T any](c *Comm, op, what, whose string, n int, buf []T, types []*Datatype) ([]payload, *Error) {
+func layAll[T any](c *Comm, op, what, whose string, n int, buf []T, types []*Datatype) ([]coll.Buf, *Error) {
 	if e := elemOf[T](); !e.plain {
 		return nil, notLaid(op, e)
 	}
 	if len(types) != n {
 		return nil, opErrorf(ErrCount, op, "%s has %d types for %d %ss: need one for each, nil for no data", what, len(types), n, whose)
 	}
-	laid := make([]payload, n)
+	laid := make([]coll.Buf, n)
 	for i, t := range types {
 		if t == nil {
 			continue
 		}
-		b, o, err := travels(c, op, t, buf)
+		b, err := wholeOf(c, op, t, buf, 1)
 		if err != nil {
 			return nil, opErrorf(err.Class, op, "%s[%d]: %w", what, i, err.Cause)
 		}
-		laid[i] = payload{b: b, o: o}
+		laid[i] = b
 	}
 	return laid, nil
-}
-
-func (g *graph) sendPayload(peer int, p *payload) coll.Step {
-	if p.o != nil {
-		return coll.Step(g.s.SendLayout(peer, p.o, g.deps(nil)...))
-	}
-	return g.Send(peer, p.b)
-}
-
-func (g *graph) recvPayload(peer int, p *payload) coll.Step {
-	if p.o != nil {
-		return coll.Step(g.s.RecvLayout(peer, p.o, g.deps(nil)...))
-	}
-	return g.Recv(peer, p.b)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
@@ -18,13 +19,16 @@ import (
 // card is what a rank tells the others of itself. How two ranks reach each other
 // depends on their cards alone, so that both find the same.
 type card struct {
-	Addr    string `json:"addr"`
+	Addrs   string `json:"addrs"`            // where it accepts peers, with commas between, in the order in which they should try
+	Domain  string `json:"domain,omitempty"` // whose ranks reach it without a gateway
+	TLS     bool   `json:"tls,omitempty"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Index   int    `json:"index"`             // number among the ranks of its host
 	Big     bool   `json:"big,omitempty"`     // its memory is big-endian
 	Place   string `json:"place"`             // equal for the ranks of one machine, whatever containers they are in
 	Process string `json:"process,omitempty"` // equal for the ranks of one process; "" if this one wants TCP
+	Bound   bound  `json:"bound"`             // of the machine that its process is bound to
 	Segment string `json:"segment,omitempty"` // equal for ranks that share memory; "" if this one shares none
 	Cliques int    `json:"cliques,omitempty"` // FITMPI_CLIQUES; 0 if it is not set
 	Clique  int    `json:"clique,omitempty"`  // which of them has this rank
@@ -32,11 +36,17 @@ type card struct {
 	Check   bool   `json:"check,omitempty"`   // FITMPI_CHECK
 }
 
-// newCard is the card of a rank that accepts peers at addr.
-func newCard(info boot.Info, set settings, l *local, addr netip.AddrPort) card {
+// newCard is the card of a rank that accepts peers at addrs.
+func newCard(info boot.Info, set settings, l *local, addrs []netip.AddrPort) card {
 	c := card{
-		Addr: addr.String(), Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
-		Big: bigEndian, Place: sys.BootID(), Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
+		Domain: info.Net.Domain, TLS: set.net.tls, Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
+		Big: bigEndian, Place: sys.BootID(), Bound: l.bound, Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
+	}
+	for i, a := range addrs {
+		if i > 0 {
+			c.Addrs += ","
+		}
+		c.Addrs += a.String()
 	}
 	if c.Place == "" {
 		c.Place = "host " + info.Host
@@ -70,6 +80,9 @@ func readCards(raw [][]byte) ([]card, error) {
 			return nil, fmt.Errorf("%s: types are checked at rank 0: %t, at rank %d: %t: every rank needs the same value",
 				envCheck, cards[0].Check, r, cards[r].Check)
 		}
+		if err := checkTLS(cards, r); err != nil {
+			return nil, err
+		}
 	}
 	return cards, nil
 }
@@ -88,16 +101,16 @@ func wayOf(a, b *card) engine.Way {
 	}
 }
 
-// bridge is the bridge table of the rank me.
-func bridge(cards []card, me int) ([]engine.PeerInfo, error) {
+// bridge is the bridge table of the rank me; w leads to ranks that share no memory with it.
+func bridge(cards []card, me int, w *world) ([]engine.PeerInfo, error) {
 	peers := make([]engine.PeerInfo, len(cards))
 	for r := range cards {
 		c := &cards[r]
-		addr, err := netip.ParseAddrPort(c.Addr)
+		routes, err := w.routes(c)
 		if err != nil {
 			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
 		}
-		peers[r] = engine.PeerInfo{Addr: addr, Host: c.Host, Index: c.Index, BigEndian: c.Big}
+		peers[r] = engine.PeerInfo{Routes: routes, Host: c.Host, Index: c.Index, BigEndian: c.Big}
 		if r != me {
 			peers[r].Way = wayOf(&cards[me], c)
 		}
@@ -129,21 +142,27 @@ func nodesOf(cards []card) []int {
 		name   string
 		clique int
 	}
-	number := make(map[place]int)
-	nodes := make([]int, len(cards))
-	for r, c := range cards {
-		p := place{c.Place, c.Clique}
-		n, ok := number[p]
-		if !ok {
-			n = len(number)
-			number[p] = n
-		}
-		nodes[r] = n
-	}
-	if len(number) == 1 {
+	nodes := numbered(cards, func(c *card) place { return place{c.Place, c.Clique} })
+	if slices.Max(nodes) == 0 {
 		return nil
 	}
 	return nodes
+}
+
+// numbered gives the ranks whose cards have the same of something the same number, from 0 in the order of their first ranks.
+func numbered[K comparable](cards []card, of func(c *card) K) []int {
+	number := make(map[K]int)
+	numbers := make([]int, len(cards))
+	for r := range cards {
+		k := of(&cards[r])
+		n, ok := number[k]
+		if !ok {
+			n = len(number)
+			number[k] = n
+		}
+		numbers[r] = n
+	}
+	return numbers
 }
 
 // hostsOf is the number of the machine of each of peers; nil if all ranks of the job are on one.

@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/netif"
+	"github.com/fitmpi/fitmpi/internal/relay"
 	"github.com/fitmpi/fitmpi/internal/shm"
 )
 
@@ -41,13 +44,15 @@ func TestWayOf(t *testing.T) {
 	}
 }
 
+var oneAddr = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:4000")}
+
 // hostOf is the cards of n ranks of one host, each process with so many of them.
 func hostOf(n, perProcess, cliques int) []card {
 	cards := make([]card, n)
 	for r := range cards {
 		info := boot.Info{Rank: r, Size: n, LocalRank: r, LocalSize: n, Host: "here"}
 		l := &local{token: fmt.Sprint("process ", r/perProcess)}
-		cards[r] = newCard(info, settings{cliques: cliques}, l, netip.MustParseAddrPort("127.0.0.1:4000"))
+		cards[r] = newCard(info, settings{cliques: cliques}, l, oneAddr)
 		cards[r].Segment = "s"
 	}
 	return cards
@@ -55,17 +60,17 @@ func hostOf(n, perProcess, cliques int) []card {
 
 func TestBridge(t *testing.T) {
 	cards := hostOf(5, 2, 0)
-	peers, err := bridge(cards, 2)
+	peers, err := bridge(cards, 2, new(world))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for r, want := range []engine.Way{engine.Shared, engine.Shared, engine.TCP, engine.Thread, engine.Shared} { // itself is none
-		if p := peers[r]; p.Way != want || p.Index != r || p.Host != "here" || p.Addr.Port() != 4000 {
+		if p := peers[r]; p.Way != want || p.Index != r || p.Host != "here" || len(p.Routes) != 1 || p.Routes[0].Addr != oneAddr[0] {
 			t.Errorf("rank %d is %+v, want way %v and index %d", r, p, want, r)
 		}
 	}
-	cards[3].Addr = "nowhere"
-	if _, err = bridge(cards, 2); err == nil || !strings.Contains(err.Error(), "the card of rank 3") {
+	cards[3].Addrs = "nowhere"
+	if _, err = bridge(cards, 2, new(world)); err == nil || !strings.Contains(err.Error(), "the card of rank 3") {
 		t.Errorf("a card without an address: %v", err)
 	}
 }
@@ -139,6 +144,12 @@ func TestReadCards(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "FITMPI_CHECK: types are checked at rank 0: false, at rank 1: true") {
 		t.Errorf("one that checks types: %v", err)
 	}
+	cards[1].Check, cards[2].TLS = false, true
+	_, err = readCards(raw(cards))
+	if err == nil || !strings.Contains(err.Error(), "rank 0 does not use TLS, rank 2 does: every rank needs the same FITMPI_TLS") {
+		t.Errorf("one that uses TLS: %v", err)
+	}
+	cards[2].TLS = false
 	cards[1].Check, cards[2].Coll = false, "allreduce=ring"
 	_, err = readCards(raw(cards))
 	if err == nil || !strings.Contains(err.Error(), `FITMPI_COLL is "" at rank 0 and "allreduce=ring" at rank 2`) {
@@ -154,7 +165,7 @@ func TestReadCards(t *testing.T) {
 func TestCheckShared(t *testing.T) {
 	cards := hostOf(3, 1, 0)
 	look := func(me int, why error) error {
-		peers, err := bridge(cards, me)
+		peers, err := bridge(cards, me, new(world))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +190,7 @@ func TestCheckShared(t *testing.T) {
 
 // The card of a rank that shares memory names it, and that of one that has chosen TCP names neither memory nor process.
 func TestNewCard(t *testing.T) {
-	info, addr := sharingInfo(t, 2, 1), netip.MustParseAddrPort("127.0.0.1:4000")
+	info := sharingInfo(t, 2, 1)
 	for _, test := range []struct {
 		transport        string
 		process, segment bool
@@ -188,7 +199,7 @@ func TestNewCard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newCard(info, settings{}, l, addr)
+		c := newCard(info, settings{}, l, oneAddr)
 		if (c.Process != "") != test.process || (c.Segment != "") != test.segment || c.Place == "" || c.PID == 0 || c.Index != info.LocalRank {
 			t.Errorf("with %s the card is %+v", test.transport, c)
 		}
@@ -202,8 +213,70 @@ func TestNewCard(t *testing.T) {
 func TestCardSize(t *testing.T) {
 	c := hostOf(1, 1, 1)[0]
 	c.Host, c.Segment, c.Process = strings.Repeat("h", 253), strings.Repeat("f", 32), strings.Repeat("P", 26)
-	c.Addr, c.Index, c.PID = "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535", shm.MaxRanks, 1<<22
-	if b, err := json.Marshal(c); err != nil || len(b) > 1024 {
+	c.Index, c.PID, c.Domain = shm.MaxRanks, 1<<22, strings.Repeat("d", 64)
+	c.Bound = bound{65535, 65535, 65535, 65535}
+	c.Addrs = strings.Repeat("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%averylongname00]:65535,", maxAddrs)
+	if b, err := json.Marshal(c); err != nil || len(b) > 4096 {
 		t.Errorf("a card has %d bytes: %v", len(b), err)
+	}
+}
+
+// The way to a rank of another domain is its gateway, with a request that is new each time; to one of the own domain it
+// is its addresses, those of a common network first.
+func TestRoutes(t *testing.T) {
+	key := make([]byte, 32)
+	w := &world{
+		job: [16]byte{7}, domain: "a", mine: []netif.Address{{Prefix: netip.MustParsePrefix("10.2.0.9/16")}},
+		gateways: []boot.Gateway{{Domain: "c", Addr: "10.0.0.3:1", Key: key}, {Domain: "b", Addr: "10.0.0.1:1", Key: key}, {Domain: "b", Addr: "10.0.0.2:1", Key: key}},
+	}
+	c := card{Addrs: "10.1.0.1:5,10.2.0.1:6", Domain: "a"}
+	rs, err := w.routes(&c)
+	if err != nil || len(rs) != 2 || rs[0].Addr.String() != "10.2.0.1:6" || rs[0].Preamble != nil {
+		t.Errorf("routes %+v, %v", rs, err)
+	}
+	c.Domain = "b"
+	rs, err = w.routes(&c)
+	if err != nil || len(rs) != 2 || rs[0].Addr.String() != "10.0.0.1:1" || rs[1].Addr.String() != "10.0.0.2:1" {
+		t.Fatalf("routes %+v, %v", rs, err)
+	}
+	var seen relay.Seen
+	for range 3 {
+		req, err := relay.ReadRequest(rs[1].Preamble())
+		if err != nil || req.Domain != "b" || req.Job != w.job || fmt.Sprint(req.Targets) != "[10.1.0.1:5 10.2.0.1:6]" {
+			t.Fatalf("the request is %+v, %v", req, err)
+		}
+		if err := req.Verify(key, time.Now(), &seen); err != nil {
+			t.Error(err)
+		}
+	}
+	c.Domain = "d"
+	if _, err := w.routes(&c); err == nil || !strings.Contains(err.Error(), `in domain "d", this rank in "a"`) {
+		t.Errorf("no gateway: %v", err)
+	}
+}
+
+// Where a rank listens: on the loopback interface unless there are other hosts, or the user asks.
+func TestListenWhere(t *testing.T) {
+	for _, test := range []struct {
+		iface  string
+		remote bool
+		wants  func(addrs []netip.Addr, err error) bool
+	}{
+		{"", false, func(as []netip.Addr, err error) bool { return err == nil && as == nil }},
+		{"127.0.0.1", false, func(as []netip.Addr, err error) bool { return err == nil && fmt.Sprint(as) == "[127.0.0.1]" }},
+		{"", true, func(as []netip.Addr, err error) bool { return err == nil && len(as) > 0 && len(as) <= maxAddrs }},
+		{"nosuch0", true, func(as []netip.Addr, err error) bool {
+			return err != nil && strings.Contains(err.Error(), "FITMPI_IFACE: this host has no address by \"nosuch0\"; it has lo ")
+		}},
+	} {
+		n := netSettings{remote: test.remote}
+		var err error
+		if n.choice, err = netif.ParseChoice(test.iface); err != nil {
+			t.Fatal(err)
+		}
+		var cfg engine.Config
+		if _, err = n.listen(&cfg); !test.wants(cfg.Listen, err) {
+			t.Errorf("%q, remote %v: %v, %v", test.iface, test.remote, cfg.Listen, err)
+		}
 	}
 }

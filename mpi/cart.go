@@ -41,9 +41,11 @@ func (t *cartesian) neighbours() (coll.Neighbours, error) { return t.near, nil }
 // its ends are neighbours; nil: of none. Ranks of c beyond the size of the grid get nil. A grid without dimensions has
 // one place.
 //
-// With reorder, ranks may get other numbers than in c: those of one host are put into a block of the grid,
-// if fewer neighbours are then on different hosts than in the order of c. Without it, or if all ranks share a host,
-// they keep the order of c.
+// With reorder, ranks may get other numbers than in c, so that neighbours are near each other: those of one host are put into a
+// block of the grid, if fewer neighbours are then on different hosts than in the order of c; inside it those that share
+// memory, then those whose processes are bound to one package, NUMA node, third-level cache and core (as fitrun
+// --bind-to core does), and last the threads of one process are put together in the same way. What a process is bound to
+// counts as it was when the job began. Without reorder, or where every order is as good, ranks keep the order of c.
 //
 // All ranks of c give the same arguments. Dimensions that are not positive, or a grid of more places than c has ranks,
 // are errors of class [ErrDims]. Collective: it waits for all ranks of c.
@@ -94,7 +96,7 @@ func (c *Comm) newGrid(op string, dims []int, periods []bool) (topo.Grid, *Error
 }
 
 func (c *Comm) placeGrid(grid topo.Grid, reorder bool) []int {
-	return c.place(grid.Size(), reorder, grid.Graph, grid.Orders)
+	return c.place(grid.Size(), c.levels(reorder), grid.Graph, grid.Orders)
 }
 
 // CartSub divides a Cartesian communicator into grids of the dimensions for which remain is true: each has the ranks

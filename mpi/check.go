@@ -15,12 +15,12 @@ import (
 // With FITMPI_CHECK=1 the types of a message are compared at its receiver (MPI 4.1, section 3.3.1). Its sender puts a
 // signature before it and says so by a bit of the element class in the frame. Messages of Bsend have none, for
 // users measure the room in attached buffers by the lengths of their messages: of these the class alone is compared, which
-// every message has. Partitioned messages have none either.
+// every message has. A partitioned message has one for all its rounds, in its hello.
 
 const (
 	// signatureLen is the bytes of a signature: 8 of the hash, little-endian, one of flags, of objects the codec, and the type
 	// in words.
-	signatureLen = 64
+	signatureLen = engine.NoteLen
 	sigFlags     = 8
 	sigText      = 9
 

@@ -33,12 +33,8 @@ type calling struct {
 	elems *signature
 }
 
-// noteCall keeps what checkColl sees of a collective until it starts. One that runs on bytes because its buffers are converted
-// has been seen before that, with its own elements.
+// noteCall keeps what checkColl sees of a collective until it starts.
 func (c *Comm) noteCall(op string, root int) {
-	if c.raw && c.calling.op == op {
-		return
-	}
 	if c.isInter() {
 		root = noRoot
 	}
@@ -47,7 +43,7 @@ func (c *Comm) noteCall(op string, root int) {
 
 // noteElem is noteCall for the elements.
 func (c *Comm) noteElem(e *elem) {
-	if c.job.checks && !c.raw && c.sendType == nil && c.recvType == nil && e.err == nil {
+	if c.job.checks && c.sendType == nil && c.recvType == nil && e.err == nil {
 		c.calling.elems = elemSignature(e)
 	}
 }
@@ -140,21 +136,21 @@ func (g *graph) agree(c *Comm, op string) {
 	mine, v := c.takeCall(op), new(verdict)
 	var pass coll.Step
 	if all.rank > 0 {
-		sent := g.Send(0, mine[:])
-		pass = g.Do(v.err, sent, g.Recv(0, v[:], sent))
+		sent := g.Send(0, coll.Memory(mine[:]))
+		pass = g.Do(v.err, sent, g.Recv(0, coll.Memory(v[:]), sent))
 	} else {
 		calls := make([]call, all.Size())
 		calls[0] = *mine
 		var heard, told []coll.Step
 		for r := 1; r < len(calls); r++ {
-			heard = append(heard, g.Recv(r, calls[r][:]))
+			heard = append(heard, g.Recv(r, coll.Memory(calls[r][:])))
 		}
 		judged := g.Do(func() error {
 			*v = judge(calls)
 			return nil
 		}, heard...)
 		for r := 1; r < len(calls); r++ {
-			told = append(told, g.Send(r, v[:], judged))
+			told = append(told, g.Send(r, coll.Memory(v[:]), judged))
 		}
 		pass = g.Do(v.err, append(told, judged)...)
 	}

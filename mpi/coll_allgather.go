@@ -22,33 +22,32 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	convert := func() *Request {
-		return onBytes(c, op, in, part{values: 1}, out, part{values: len(c.peers)}, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
-			return iallgather(c, op, in, out)
-		})
-	}
-	if c.isTyped() {
-		return convert()
-	}
 	if c.isInter() {
-		bl, err := c.interBlocks(op, "out", len(out))
+		bl, err := c.interBlocks(op, "out", c.recvType, len(out))
 		if err != nil {
 			return failedRequest(c, err)
 		}
 		return interAllgather(c, op, e, in, out, bl)
 	}
-	n := c.Size() * len(in)
-	if err := checkLen(op, "out", len(out), n); err != nil {
+	if !c.isTyped() {
+		err = checkLen(op, "out", len(out), c.Size()*len(in))
+	}
+	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
-		return convert()
-	}
-	if !e.plain {
+	if c.serialises(e) {
 		return allgatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)))
 	}
+	from, err := wholeOf(c, op, c.sendType, in, 1)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	to, err := equalOf(c, op, "out", c.recvType, out, from.Len())
+	if err != nil {
+		return failedRequest(c, err)
+	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Allgather(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), bytesOf(in), bytesOf(out[:n]))
+		coll.Allgather(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), from, to)
 		return nil
 	}, nil)
 }
@@ -75,21 +74,9 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	convert := func() *Request {
-		bl, err := typedBlocks(op, "out", len(c.peers), c.recvType, len(out), counts, displs)
-		if err != nil {
-			return failedRequest(c, err)
-		}
-		return onBytes(c, op, in, part{values: 1}, out, part{blocks: &bl}, func(c *Comm, in []byte, _ []int, out []byte, counts []int) *Request {
-			return iallgatherv(c, op, in, out, counts, nil)
-		})
-	}
-	if c.isTyped() {
-		return convert()
-	}
-	bl, err := newBlocks(op, "out", len(c.peers), len(out), counts, displs)
-	if err == nil && !c.isInter() {
-		err = checkOwn(op, "in", len(in), bl.counts[c.rank])
+	bl, err := typedBlocks(op, "out", len(c.peers), c.recvType, len(out), counts, displs)
+	if err == nil && !c.isInter() && !c.isTyped() {
+		err = checkOwn(op, "in", elementsLong, len(in), bl.counts[c.rank])
 	}
 	if err != nil {
 		return failedRequest(c, err)
@@ -97,15 +84,22 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	if c.isInter() {
 		return interAllgather(c, op, e, in, out, bl)
 	}
-	if c.converts(e) {
-		return convert()
-	}
-	if !e.plain {
+	if c.serialises(e) {
 		return allgatherObjects(c, op, in, out, bl)
 	}
+	from, err := wholeOf(c, op, c.sendType, in, 1)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	to, err := blocksOf(c, op, c.recvType, out, bl)
+	if err == nil {
+		err = checkOwn(op, "in", bytesLong, from.Len(), to.counts[c.rank])
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
 	return startColl(c, op, func(g coll.Graph) error {
-		cs, ds := bl.bytes(e.size)
-		coll.Allgatherv(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), bytesOf(in), bytesOf(out), cs, ds)
+		coll.Allgatherv(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), from, to.Buf, to.counts, to.displs)
 		return nil
 	}, nil)
 }

@@ -20,46 +20,58 @@ func AlltoallInit[T any](c *Comm, in, out []T) *Request {
 
 func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	e, err := collElem[T](c, op, 0)
-	convert := func() *Request {
-		all := part{values: len(c.peers)}
-		return onBytes(c, op, in, all, out, all, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
-			return ialltoall(c, op, in, out)
-		})
-	}
-	if err == nil && c.isTyped() {
-		return convert()
-	}
 	if err == nil && c.isInter() {
 		return interAlltoall(c, op, e, in, out)
 	}
-	if err == nil {
+	if err == nil && c.sendType == nil {
 		err = c.checkMultiple(op, len(in))
 	}
-	if err == nil {
+	if err == nil && !c.isTyped() {
 		err = checkLen(op, "out", len(out), len(in))
 	}
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
-		return convert()
-	}
-	if !e.plain {
+	if c.serialises(e) {
 		bl := equalBlocks(c.Size(), len(in)/c.Size())
 		return alltoallObjects(c, op, in, bl, out, bl)
 	}
+	from, err := wholeOf(c, op, c.sendType, in, c.Size())
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	to, err := equalOf(c, op, "out", c.recvType, out, from.Len()/c.Size())
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	copied := c.copies(e, bytesOf(in), bytesOf(out))
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), bytesOf(in), bytesOf(out[:len(in)]))
+		in, after := maybeApart(g, from, copied)
+		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), in, to, after...)
 		return nil
 	}, nil)
 }
 
+// copies reports whether what is sent must be copied first, because it is in the slice that results arrive in
+// and its layout hides that from the algorithms, which would do so themselves.
+func (c *Comm) copies(e *elem, in, out []byte) bool {
+	return !(c.isMemory(c.sendType, e) && c.isMemory(c.recvType, e)) &&
+		len(in) > 0 && len(out) > 0 && &in[0] == &out[0]
+}
+
+func maybeApart(g coll.Graph, in coll.Buf, copied bool) (coll.Buf, []coll.Step) {
+	if !copied {
+		return in, nil
+	}
+	return coll.Apart(g, in)
+}
+
 func interAlltoall[T any](c *Comm, op string, e *elem, in, out []T) *Request {
-	from, err := c.interBlocks(op, "in", len(in))
+	from, err := c.interBlocks(op, "in", c.sendType, len(in))
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	to, err := c.interBlocks(op, "out", len(out))
+	to, err := c.interBlocks(op, "out", c.recvType, len(out))
 	if err != nil {
 		return failedRequest(c, err)
 	}
@@ -95,12 +107,7 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 	}
 	to, err := typedBlocks(op, "out", len(c.peers), c.recvType, len(out), recvCounts, recvDispls)
 	if err == nil && !c.isInter() && !c.isTyped() {
-		err = checkOwn(op, "the block that this rank sends itself", from.counts[c.rank], to.counts[c.rank])
-	}
-	if err == nil && c.converts(e) {
-		return onBytes(c, op, in, part{blocks: &from}, out, part{blocks: &to}, func(c *Comm, in []byte, from []int, out []byte, to []int) *Request {
-			return ialltoallv(c, op, in, from, nil, out, to, nil)
-		})
+		err = checkOwn(op, "the block that this rank sends itself", elementsLong, from.counts[c.rank], to.counts[c.rank])
 	}
 	if err != nil {
 		return failedRequest(c, err)
@@ -108,13 +115,24 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 	if c.isInter() {
 		return interExchange(c, op, e, in, from, out, to)
 	}
-	if !e.plain {
+	if c.serialises(e) {
 		return alltoallObjects(c, op, in, from, out, to)
 	}
+	src, err := blocksOf(c, op, c.sendType, in, from)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	dst, err := blocksOf(c, op, c.recvType, out, to)
+	if err == nil {
+		err = checkOwn(op, "the block that this rank sends itself", bytesLong, src.counts[c.rank], dst.counts[c.rank])
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	copied := c.copies(e, bytesOf(in), bytesOf(out))
 	return startColl(c, op, func(g coll.Graph) error {
-		sc, sd := from.bytes(e.size)
-		rc, rd := to.bytes(e.size)
-		coll.Alltoallv(g, c.rank, c.Size(), bytesOf(in), sc, sd, bytesOf(out), rc, rd)
+		in, after := maybeApart(g, src.Buf, copied)
+		coll.Alltoallv(g, c.rank, c.Size(), in, src.counts, src.displs, dst.Buf, dst.counts, dst.displs, after...)
 		return nil
 	}, nil)
 }

@@ -48,23 +48,22 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	convert := func() *Request {
-		return bcastOnBytes(c, op, buf, root)
-	}
-	if c.isTyped() {
-		return convert()
-	}
 	if c.isInter() {
 		return interBcast(c, op, e, buf, root)
 	}
-	if c.converts(e) {
-		return convert()
-	}
-	if !e.plain {
+	if c.serialises(e) {
 		return ibcastObjects(c, op, buf, root)
 	}
+	t := c.recvType
+	if c.rank == root {
+		t = c.sendType
+	}
+	x, err := wholeOf(c, op, t, buf, 1)
+	if err != nil {
+		return failedRequest(c, err)
+	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Bcast(g, c.algorithm(coll.KindBcast), c.rank, c.Size(), root, bytesOf(buf))
+		coll.Bcast(g, c.algorithm(coll.KindBcast), c.rank, c.Size(), root, x)
 		return nil
 	}, nil)
 }

@@ -14,12 +14,7 @@ func equalBlocks(size, n int) blocks {
 	return bl
 }
 
-// newBlocks checks counts and displacements against the buffer of length have.
-func newBlocks(op, what string, size, have int, counts, displs []int) (blocks, *Error) {
-	return newBlocksOf("rank", op, what, size, have, counts, displs)
-}
-
-// newBlocksOf is newBlocks where the blocks are not those of ranks, but of what whose says.
+// newBlocksOf checks counts and displacements against the buffer of length have. The blocks are those of what whose says: ranks, sources.
 func newBlocksOf(whose, op, what string, size, have int, counts, displs []int) (blocks, *Error) {
 	if len(counts) != size {
 		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d %ss: need one for each", len(counts), size, whose)
@@ -80,10 +75,29 @@ func (c *Comm) checkMultiple(op string, n int) *Error {
 	return nil
 }
 
-// checkOwn compares a rank's block with what it contributes itself.
-func checkOwn(op, what string, have, need int) *Error {
+// What lengths are of.
+const (
+	elementsLong = "elements"
+	bytesLong    = "bytes" // where there are layouts
+)
+
+// checkOwn compares a rank's block with what it contributes itself, in elements or bytes.
+func checkOwn(op, what, unit string, have, need int) *Error {
 	if have != need {
-		return opErrorf(ErrCount, op, "%s holds %d elements, the counts say %d for this rank", what, have, need)
+		return opErrorf(ErrCount, op, "%s holds %d %s, the counts say %d for this rank", what, have, unit, need)
 	}
 	return nil
+}
+
+// blocksAtRoot is typedBlocks of a buffer that counts at the root only, where the root's own block is as long as its other buffer,
+// own, unless there are layouts: their lengths are compared when they are laid over the buffers.
+func (c *Comm) blocksAtRoot(op, what string, root int, t *Datatype, have int, counts, displs []int, own string, ownLen int) (blocks, *Error) {
+	if c.rank != root {
+		return blocks{}, nil
+	}
+	bl, err := typedBlocks(op, what, c.Size(), t, have, counts, displs)
+	if err == nil && !c.isTyped() {
+		err = checkOwn(op, own, elementsLong, ownLen, bl.counts[root])
+	}
+	return bl, err
 }

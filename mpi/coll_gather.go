@@ -28,34 +28,28 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	convert := func() *Request {
-		from, mine := notAtRoot(c, root, in, part{values: 1})
-		to, all := atRoot(c, root, out, part{values: len(c.peers)})
-		return onBytes(c, op, from, mine, to, all, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
-			return igather(c, op, in, out, root)
-		})
-	}
-	if c.isTyped() {
-		return convert()
-	}
 	if c.isInter() {
 		return interGather(c, op, e, in, out, root)
 	}
-	if c.rank != root {
-		out = nil
-	} else if err := checkLen(op, "out", len(out), c.Size()*len(in)); err != nil {
+	if c.rank == root && !c.isTyped() {
+		err = checkLen(op, "out", len(out), c.Size()*len(in))
+	}
+	if err != nil {
 		return failedRequest(c, err)
-	} else {
-		out = out[:c.Size()*len(in)]
 	}
-	if c.converts(e) {
-		return convert()
-	}
-	if !e.plain {
+	if c.serialises(e) {
 		return gatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)), root)
 	}
+	from, err := wholeOf(c, op, c.sendType, in, 1)
+	var to coll.Buf
+	if err == nil && c.rank == root {
+		to, err = equalOf(c, op, "out", c.recvType, out, from.Len())
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Gather(g, c.algorithm(coll.KindGather), c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
+		coll.Gather(g, c.algorithm(coll.KindGather), c.rank, c.Size(), root, from, to)
 		return nil
 	}, nil)
 }
@@ -65,7 +59,7 @@ func interGather[T any](c *Comm, op string, e *elem, in, out []T, root int) *Req
 	case ProcNull:
 		return interIdle(c, op)
 	case Root:
-		bl, err := c.interBlocks(op, "out", len(out))
+		bl, err := c.interBlocks(op, "out", c.recvType, len(out))
 		if err != nil {
 			return failedRequest(c, err)
 		}
@@ -97,41 +91,28 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	convert := func() *Request {
-		to, all, err := blocksAtRoot(c, op, "out", root, c.recvType, out, counts, displs)
-		if err != nil {
-			return failedRequest(c, err)
-		}
-		from, mine := notAtRoot(c, root, in, part{values: 1})
-		return onBytes(c, op, from, mine, to, all, func(c *Comm, in []byte, _ []int, out []byte, counts []int) *Request {
-			return igatherv(c, op, in, out, counts, nil, root)
-		})
-	}
-	if c.isTyped() {
-		return convert()
-	}
 	if c.isInter() {
 		return interGatherv(c, op, e, in, out, counts, displs, root)
 	}
-	var bl blocks
-	if c.rank == root {
-		var err *Error
-		if bl, err = newBlocks(op, "out", c.Size(), len(out), counts, displs); err != nil {
-			return failedRequest(c, err)
-		}
-		if err := checkOwn(op, "in", len(in), bl.counts[c.rank]); err != nil {
-			return failedRequest(c, err)
-		}
+	bl, err := c.blocksAtRoot(op, "out", root, c.recvType, len(out), counts, displs, "in", len(in))
+	if err != nil {
+		return failedRequest(c, err)
 	}
-	if c.converts(e) {
-		return convert()
-	}
-	if !e.plain {
+	if c.serialises(e) {
 		return gatherObjects(c, op, in, out, bl, root)
 	}
+	from, err := wholeOf(c, op, c.sendType, in, 1)
+	var to operand
+	if err == nil && c.rank == root {
+		if to, err = blocksOf(c, op, c.recvType, out, bl); err == nil {
+			err = checkOwn(op, "in", bytesLong, from.Len(), to.counts[root])
+		}
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
 	return startColl(c, op, func(g coll.Graph) error {
-		cs, ds := bl.bytes(e.size)
-		coll.Gatherv(g, c.rank, c.Size(), root, bytesOf(in), bytesOf(out), cs, ds)
+		coll.Gatherv(g, c.rank, c.Size(), root, from, to.Buf, to.counts, to.displs)
 		return nil
 	}, nil)
 }
@@ -140,7 +121,7 @@ func interGatherv[T any](c *Comm, op string, e *elem, in, out []T, counts, displ
 	if root != Root {
 		return interGather(c, op, e, in, nil, root)
 	}
-	bl, err := newBlocks(op, "out", c.RemoteSize(), len(out), counts, displs)
+	bl, err := typedBlocks(op, "out", c.RemoteSize(), c.recvType, len(out), counts, displs)
 	if err != nil {
 		return failedRequest(c, err)
 	}

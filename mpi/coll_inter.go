@@ -51,8 +51,11 @@ func interIdle(c *Comm, op string) *Request {
 	return startInter(c, op, func(coll.Inter) {}, nil, nil)
 }
 
-// interBlocks are equal blocks of a buffer of n elements for the ranks of the other group.
-func (c *Comm) interBlocks(op, what string, n int) (blocks, *Error) {
+// interBlocks are equal blocks of a buffer of n elements for the ranks of the other group, or one value of t for each.
+func (c *Comm) interBlocks(op, what string, t *Datatype, n int) (blocks, *Error) {
+	if t != nil {
+		return equalBlocks(c.RemoteSize(), 1), nil
+	}
 	if n%c.RemoteSize() != 0 {
 		return blocks{}, opErrorf(ErrCount, op, "%s holds %d elements: need a multiple of %d, the number of remote ranks", what, n, c.RemoteSize())
 	}
@@ -66,10 +69,12 @@ func interBcast[T any](c *Comm, op string, e *elem, buf []T, root int) *Request 
 		return interIdle(c, op)
 	case root == Root:
 		return interSend(c, op, e, buf, 0)
-	case c.converts(e):
-		return bcastOnBytes(c, op, buf, root)
-	case e.plain:
-		return startInter(c, op, func(x coll.Inter) { x.Bcast(c.algorithm(coll.KindBcast), root, bytesOf(buf)) }, nil, nil)
+	case !c.serialises(e):
+		to, err := wholeOf(c, op, c.recvType, buf, 1)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return startInter(c, op, func(x coll.Inter) { x.Bcast(c.algorithm(coll.KindBcast), root, to) }, nil, nil)
 	}
 	var data []byte
 	return startInter(c, op, func(x coll.Inter) { x.BcastObject(root, &data) }, nil,
@@ -78,13 +83,12 @@ func interBcast[T any](c *Comm, op string, e *elem, buf []T, root int) *Request 
 
 // interSend sends in to one remote rank.
 func interSend[T any](c *Comm, op string, e *elem, in []T, to int) *Request {
-	if c.converts(e) {
-		return onBytes(c, op, in, part{}, []T(nil), part{}, func(c *Comm, in []byte, _ []int, _ []byte, _ []int) *Request {
-			return interSend(c, op, byteElem, in, to)
-		})
-	}
-	if e.plain {
-		return startInter(c, op, func(x coll.Inter) { x.SendTo(to, bytesOf(in)) }, nil, nil)
+	if !c.serialises(e) {
+		from, err := wholeOf(c, op, c.sendType, in, 1)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return startInter(c, op, func(x coll.Inter) { x.SendTo(to, from) }, nil, nil)
 	}
 	var data []byte
 	return startInter(c, op, func(x coll.Inter) { x.SendObjectTo(to, &data) },
@@ -93,13 +97,12 @@ func interSend[T any](c *Comm, op string, e *elem, in []T, to int) *Request {
 
 // interRecv receives all of out from one remote rank.
 func interRecv[T any](c *Comm, op string, e *elem, out []T, from int) *Request {
-	if c.converts(e) {
-		return onBytes(c, op, []T(nil), part{}, out, part{}, func(c *Comm, _ []byte, _ []int, out []byte, _ []int) *Request {
-			return interRecv(c, op, byteElem, out, from)
-		})
-	}
-	if e.plain {
-		return startInter(c, op, func(x coll.Inter) { x.RecvFrom(from, bytesOf(out)) }, nil, nil)
+	if !c.serialises(e) {
+		to, err := wholeOf(c, op, c.recvType, out, 1)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return startInter(c, op, func(x coll.Inter) { x.RecvFrom(from, to) }, nil, nil)
 	}
 	var data []byte
 	return startInter(c, op, func(x coll.Inter) { x.RecvObjectFrom(from, &data) }, nil,
@@ -120,27 +123,21 @@ func interCollect[T any](c *Comm, op string, e *elem, out []T, bl blocks) *Reque
 // Without counts on one side nothing goes that way.
 func interExchange[T any](c *Comm, op string, e *elem, in []T, from blocks, out []T, to blocks) *Request {
 	deals, collects := from.counts != nil, to.counts != nil
-	if c.converts(e) {
-		return onBytes(c, op, in, part{blocks: &from}, out, part{blocks: &to}, func(c *Comm, in []byte, sent []int, out []byte, got []int) *Request {
-			var from, to blocks
-			if deals {
-				from = blocks{sent, packed(sent)}
-			}
-			if collects {
-				to = blocks{got, packed(got)}
-			}
-			return interExchange(c, op, byteElem, in, from, out, to)
-		})
-	}
-	if e.plain {
+	if !c.serialises(e) {
+		src, err := blocksOf(c, op, c.sendType, in, from)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		dst, err := blocksOf(c, op, c.recvType, out, to)
+		if err != nil {
+			return failedRequest(c, err)
+		}
 		return startInter(c, op, func(x coll.Inter) {
 			if deals {
-				counts, displs := from.bytes(e.size)
-				x.Deal(bytesOf(in), counts, displs)
+				x.Deal(src.Buf, src.counts, src.displs)
 			}
 			if collects {
-				counts, displs := to.bytes(e.size)
-				x.Collect(bytesOf(out), counts, displs)
+				x.Collect(dst.Buf, dst.counts, dst.displs)
 			}
 		}, nil, nil)
 	}
@@ -158,7 +155,11 @@ func interExchange[T any](c *Comm, op string, e *elem, in []T, from blocks, out 
 
 // interAllgather gives in to every remote rank.
 func interAllgather[T any](c *Comm, op string, e *elem, in, out []T, to blocks) *Request {
-	everyone := equalBlocks(c.RemoteSize(), len(in))
+	n := len(in)
+	if c.sendType != nil {
+		n = 1
+	}
+	everyone := equalBlocks(c.RemoteSize(), n)
 	clear(everyone.displs)
 	return interExchange(c, op, e, in, everyone, out, to)
 }
@@ -173,8 +174,8 @@ func interReduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Req
 		return interIdle(c, op)
 	case root == Root:
 		return interRecv(c, op, e, out, 0)
-	case e.plain:
-		return wired(c, op, f, in, nil, func(in, _ []byte, red coll.Reducer) *Request {
+	case !c.serialises(e):
+		return wired(c, op, f, in, 1, nil, 0, func(in, _ []byte, red coll.Reducer) *Request {
 			return startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, in, red) }, nil, nil)
 		})
 	}
@@ -195,15 +196,16 @@ func (c *Comm) interReduction(op string, e *elem, root int, noOp bool) (*elem, *
 // interAllreduce is Allreduce.
 func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	e, err := c.interReduction(op, elemOf[T](), 0, f == nil)
-	if err == nil {
-		err = checkLen(op, "out", len(out), len(in))
+	if err == nil && !c.isTyped() {
+		if err = checkLen(op, "out", len(out), len(in)); err == nil {
+			out = out[:len(in)]
+		}
 	}
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	out = out[:len(in)]
-	if e.plain {
-		return wired(c, op, f, in, out, func(in, out []byte, red coll.Reducer) *Request {
+	if !c.serialises(e) {
+		return wired(c, op, f, in, 1, out, 1, func(in, out []byte, red coll.Reducer) *Request {
 			return startInter(c, op, func(x coll.Inter) { x.Allreduce(in, out, red) }, nil, nil)
 		})
 	}
@@ -215,10 +217,10 @@ func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 
 // interReduceScatter is ReduceScatter, whose arguments have been checked.
 func interReduceScatter[T any](c *Comm, op string, e *elem, in, out []T, bl blocks, f Op[T]) *Request {
-	if e.plain {
-		return wired(c, op, f, in, out, func(in, out []byte, red coll.Reducer) *Request {
+	if !c.serialises(e) {
+		return wired(c, op, f, in, bl.total(), out, bl.counts[c.rank], func(in, out []byte, red coll.Reducer) *Request {
 			return startInter(c, op, func(x coll.Inter) {
-				counts, _ := bl.bytes(e.wire)
+				counts, _ := bl.bytes(len(in) / max(bl.total(), 1))
 				x.ReduceScatter(in, out, counts, red)
 			}, nil, nil)
 		})

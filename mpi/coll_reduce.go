@@ -142,21 +142,25 @@ type reduction struct {
 }
 
 func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, kind reduction) *Request {
-	if err := c.checkReduction(op, root, len(in), len(out), kind.wantsOut, f == nil); err != nil {
+	if err := c.checkReduction(op, root, len(in), len(out), kind.wantsOut && !c.isTyped(), f == nil); err != nil {
 		return failedRequest(c, err)
 	}
 	e := elemOf[T]()
 	switch {
 	case e.err != nil:
 		return failedRequest(c, opError(ErrType, op, e.err))
-	case !e.plain:
+	case c.serialises(e):
 		return reduceObjects(c, op, in, out, f, kind)
 	}
 	c.noteElem(e)
+	own := 0
 	if kind.wantsOut {
+		own = 1
+	}
+	if kind.wantsOut && !c.isTyped() {
 		out = out[:len(in)]
 	}
-	return wired(c, op, f, in, out, func(in, out []byte, red coll.Reducer) *Request {
+	return wired(c, op, f, in, 1, out, own, func(in, out []byte, red coll.Reducer) *Request {
 		return startColl(c, op, func(g coll.Graph) error {
 			kind.plain(g, in, out, red)
 			return nil

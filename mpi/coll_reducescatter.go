@@ -47,10 +47,14 @@ func ireduceScatterBlock[T any](c *Comm, op string, in, out []T, f Op[T]) *Reque
 	if err := c.checkColl(op, 0); err != nil {
 		return failedRequest(c, err)
 	}
-	if err := c.checkMultiple(op, len(in)); err != nil {
-		return failedRequest(c, err)
+	n := 1
+	if c.sendType == nil {
+		if err := c.checkMultiple(op, len(in)); err != nil {
+			return failedRequest(c, err)
+		}
+		n = len(in) / c.Size()
 	}
-	return ireduceScatter(c, op, in, out, equalBlocks(c.Size(), len(in)/c.Size()).counts, f)
+	return ireduceScatter(c, op, in, out, equalBlocks(c.Size(), n).counts, f)
 }
 
 func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T]) *Request {
@@ -62,23 +66,24 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	c.noteElem(e)
-	bl, err := newBlocks(op, "in", c.Size(), len(in), counts, nil)
-	if err == nil {
-		err = checkLen(op, "out", len(out), bl.counts[c.rank])
+	bl, err := typedBlocks(op, "in", c.Size(), c.sendType, len(in), counts, nil)
+	if err == nil && !c.isTyped() {
+		if err = checkLen(op, "out", len(out), bl.counts[c.rank]); err == nil {
+			in, out = in[:bl.total()], out[:bl.counts[c.rank]]
+		}
 	}
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	in, out = in[:bl.total()], out[:bl.counts[c.rank]]
 	if c.isInter() {
 		return interReduceScatter(c, op, e, in, out, bl, f)
 	}
-	if !e.plain {
+	if c.serialises(e) {
 		return reduceScatterObjects(c, op, in, out, bl, f)
 	}
-	return wired(c, op, f, in, out, func(in, out []byte, red coll.Reducer) *Request {
+	return wired(c, op, f, in, bl.total(), out, bl.counts[c.rank], func(in, out []byte, red coll.Reducer) *Request {
 		return startColl(c, op, func(g coll.Graph) error {
-			counts, _ := bl.bytes(e.wire)
+			counts, _ := bl.bytes(len(in) / max(bl.total(), 1))
 			coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), in, out, counts, red)
 			return nil
 		}, nil)

@@ -28,34 +28,28 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	convert := func() *Request {
-		from, all := atRoot(c, root, in, part{values: len(c.peers)})
-		to, mine := notAtRoot(c, root, out, part{values: 1})
-		return onBytes(c, op, from, all, to, mine, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
-			return iscatter(c, op, in, out, root)
-		})
-	}
-	if c.isTyped() {
-		return convert()
-	}
 	if c.isInter() {
 		return interScatter(c, op, e, in, out, root)
 	}
-	if c.rank != root {
-		in = nil
-	} else if err := checkLen(op, "in", len(in), c.Size()*len(out)); err != nil {
+	if c.rank == root && !c.isTyped() {
+		err = checkLen(op, "in", len(in), c.Size()*len(out))
+	}
+	if err != nil {
 		return failedRequest(c, err)
-	} else {
-		in = in[:c.Size()*len(out)]
 	}
-	if c.converts(e) {
-		return convert()
-	}
-	if !e.plain {
+	if c.serialises(e) {
 		return scatterObjects(c, op, in, equalBlocks(c.Size(), len(out)), out, root)
 	}
+	to, err := wholeOf(c, op, c.recvType, out, 1)
+	var from coll.Buf
+	if err == nil && c.rank == root {
+		from, err = equalOf(c, op, "in", c.sendType, in, to.Len())
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Scatter(g, c.algorithm(coll.KindScatter), c.rank, c.Size(), root, bytesOf(in), bytesOf(out))
+		coll.Scatter(g, c.algorithm(coll.KindScatter), c.rank, c.Size(), root, from, to)
 		return nil
 	}, nil)
 }
@@ -65,7 +59,7 @@ func interScatter[T any](c *Comm, op string, e *elem, in, out []T, root int) *Re
 	case ProcNull:
 		return interIdle(c, op)
 	case Root:
-		bl, err := c.interBlocks(op, "in", len(in))
+		bl, err := c.interBlocks(op, "in", c.sendType, len(in))
 		if err != nil {
 			return failedRequest(c, err)
 		}
@@ -97,41 +91,28 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	convert := func() *Request {
-		from, all, err := blocksAtRoot(c, op, "in", root, c.sendType, in, counts, displs)
-		if err != nil {
-			return failedRequest(c, err)
-		}
-		to, mine := notAtRoot(c, root, out, part{values: 1})
-		return onBytes(c, op, from, all, to, mine, func(c *Comm, in []byte, counts []int, out []byte, _ []int) *Request {
-			return iscatterv(c, op, in, counts, nil, out, root)
-		})
-	}
-	if c.isTyped() {
-		return convert()
-	}
 	if c.isInter() {
 		return interScatterv(c, op, e, in, counts, displs, out, root)
 	}
-	var bl blocks
-	if c.rank == root {
-		var err *Error
-		if bl, err = newBlocks(op, "in", c.Size(), len(in), counts, displs); err != nil {
-			return failedRequest(c, err)
-		}
-		if err := checkOwn(op, "out", len(out), bl.counts[c.rank]); err != nil {
-			return failedRequest(c, err)
-		}
+	bl, err := c.blocksAtRoot(op, "in", root, c.sendType, len(in), counts, displs, "out", len(out))
+	if err != nil {
+		return failedRequest(c, err)
 	}
-	if c.converts(e) {
-		return convert()
-	}
-	if !e.plain {
+	if c.serialises(e) {
 		return scatterObjects(c, op, in, bl, out, root)
 	}
+	to, err := wholeOf(c, op, c.recvType, out, 1)
+	var from operand
+	if err == nil && c.rank == root {
+		if from, err = blocksOf(c, op, c.sendType, in, bl); err == nil {
+			err = checkOwn(op, "out", bytesLong, to.Len(), from.counts[root])
+		}
+	}
+	if err != nil {
+		return failedRequest(c, err)
+	}
 	return startColl(c, op, func(g coll.Graph) error {
-		cs, ds := bl.bytes(e.size)
-		coll.Scatterv(g, c.rank, c.Size(), root, bytesOf(in), cs, ds, bytesOf(out))
+		coll.Scatterv(g, c.rank, c.Size(), root, from.Buf, from.counts, from.displs, to)
 		return nil
 	}, nil)
 }
@@ -140,7 +121,7 @@ func interScatterv[T any](c *Comm, op string, e *elem, in []T, counts, displs []
 	if root != Root {
 		return interScatter(c, op, e, nil, out, root)
 	}
-	bl, err := newBlocks(op, "in", c.RemoteSize(), len(in), counts, displs)
+	bl, err := typedBlocks(op, "in", c.RemoteSize(), c.sendType, len(in), counts, displs)
 	if err != nil {
 		return failedRequest(c, err)
 	}

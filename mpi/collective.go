@@ -31,12 +31,18 @@ func (g *graph) deps(after []coll.Step) []int32 {
 	return g.after
 }
 
-func (g *graph) Send(peer int, data []byte, after ...coll.Step) coll.Step {
-	return coll.Step(g.s.Send(peer, data, g.deps(after)...))
+func (g *graph) Send(peer int, data coll.Buf, after ...coll.Step) coll.Step {
+	if b, ok := data.Memory(); ok {
+		return coll.Step(g.s.Send(peer, b, g.deps(after)...))
+	}
+	return coll.Step(g.s.SendLayout(peer, data, g.deps(after)...))
 }
 
-func (g *graph) Recv(peer int, buf []byte, after ...coll.Step) coll.Step {
-	return coll.Step(g.s.Recv(peer, buf, g.deps(after)...))
+func (g *graph) Recv(peer int, buf coll.Buf, after ...coll.Step) coll.Step {
+	if b, ok := buf.Memory(); ok {
+		return coll.Step(g.s.Recv(peer, b, g.deps(after)...))
+	}
+	return coll.Step(g.s.RecvLayout(peer, buf, g.deps(after)...))
 }
 
 func (g *graph) SendFrom(peer int, data *[]byte, after ...coll.Step) coll.Step {

@@ -24,7 +24,6 @@ type Comm struct {
 	ctx context.Context // bounds blocking calls made through this value; nil = unbounded
 	// Layouts of buffers of operations made through this value; nil = buffers are whole.
 	sendType, recvType *Datatype
-	raw                bool // buffers are bytes that travel as they are
 }
 
 // comm is what all values of one communicator share.

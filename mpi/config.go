@@ -35,17 +35,23 @@ const (
 	envCopyMax    = "FITMPI_COPY_MAX"    // size up to which Send copies to the library send buffer
 	envSpin       = "FITMPI_SPIN"        // how long a caller polls before it sleeps, such as 200us; 0s = not at all
 	envSocketBuf  = "FITMPI_SOCKET_BUFFER"
-	envCongestion = "FITMPI_CONGESTION" // TCP congestion control, such as cubic; system = what the system has chosen
-	envMetrics    = "FITMPI_METRICS"    // host:port at which to serve /metrics
-	envErrhandler = "FITMPI_ERRHANDLER" // fatal, abort or return: the error handler of world and self at the start
-	envLog        = "FITMPI_LOG"        // debug, info, warn or error: what the engine logs on stderr; default warn
+	envCongestion = "FITMPI_CONGESTION"      // TCP congestion control, such as cubic; system = what the system has chosen
+	envInterface  = "FITMPI_IFACE"           // where others reach this rank: interfaces, addresses and networks, such as eth1,10.0.0.0/8
+	envPorts      = "FITMPI_PORT_RANGE"      // TCP ports to listen on, such as 40000-40999
+	envTLS        = "FITMPI_TLS"             // 1: connections between ranks are encrypted; every rank needs the same
+	envConnect    = "FITMPI_CONNECT_TIMEOUT" // how long a rank tries to reach another, such as 60s
+	envMetrics    = "FITMPI_METRICS"         // host:port at which to serve /metrics
+	envErrhandler = "FITMPI_ERRHANDLER"      // fatal, abort or return: the error handler of world and self at the start
+	envLog        = "FITMPI_LOG"             // debug, info, warn or error: what the engine logs on stderr; default warn
 )
 
 const (
 	// defaultSpin is how long a blocked caller polls when every rank has a core.
 	defaultSpin = 200 * time.Microsecond
-	// defaultDoze is how long it sleeps in the poller, with its P kept, when they have not.
-	defaultDoze = 2 * time.Millisecond
+	// defaultYield is how long it polls and yields the core when they have not, and
+	// defaultDoze how long it sleeps in the poller after that, with its P kept.
+	defaultYield = 50 * time.Microsecond
+	defaultDoze  = 2 * time.Millisecond
 )
 
 // defaultCongestion is the congestion control asked for, where the system has it.
@@ -61,6 +67,7 @@ type settings struct {
 	coll      coll.Choice
 	checks    bool // FITMPI_CHECK
 	errh      Errhandler
+	net       netSettings
 }
 
 // settingsOf makes a rank's parameters from what the launcher said and the
@@ -75,7 +82,7 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	if hasCore(info) {
 		cfg.Spin = defaultSpin
 	} else {
-		cfg.Doze = defaultDoze
+		cfg.Yield, cfg.Doze = defaultYield, defaultDoze
 	}
 	v := variables{getenv: getenv}
 	v.parse(envProgress, func(s string) (err error) {
@@ -110,10 +117,17 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	v.size(envWindow, &cfg.Window)
 	v.size(envCopyMax, &cfg.CopyMax)
 	v.size(envSocketBuf, &cfg.SocketBuffer)
+	set.parseNet(&info.Net, &v)
 	v.parse(envSpin, func(s string) (err error) {
-		cfg.Doze = 0
+		cfg.Yield, cfg.Doze = 0, 0
 		if cfg.Spin, err = time.ParseDuration(s); err == nil && cfg.Spin < 0 {
 			err = errors.New("a duration less than 0: 0s turns polling off")
+		}
+		return err
+	})
+	v.parse(envConnect, func(s string) (err error) {
+		if cfg.Connect, err = time.ParseDuration(s); err == nil && cfg.Connect <= 0 {
+			err = errors.New("a time in which nothing can be reached")
 		}
 		return err
 	})

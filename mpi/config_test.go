@@ -66,6 +66,13 @@ func TestEngineConfigDefaults(t *testing.T) {
 	if wantSpin := runtime.NumCPU() >= 3; (cfg.Spin > 0) != wantSpin {
 		t.Errorf("spin is %v with %d cores for 3 ranks", cfg.Spin, runtime.NumCPU())
 	}
+	if shared := cfg.Spin == 0; (cfg.Yield > 0) != shared || (cfg.Doze > 0) != shared {
+		t.Errorf("spin is %v, yield %v, doze %v", cfg.Spin, cfg.Yield, cfg.Doze)
+	}
+	cfg, err = config(map[string]string{"FITMPI_SPIN": "0s"})
+	if err != nil || cfg.Spin+cfg.Yield+cfg.Doze != 0 {
+		t.Errorf("of who must not poll spin is %v, yield %v, doze %v; %v", cfg.Spin, cfg.Yield, cfg.Doze, err)
+	}
 }
 
 // A value that cannot be is an error that names the variable, the value, and what could be there.
@@ -86,6 +93,11 @@ func TestEngineConfigErrors(t *testing.T) {
 		{"FITMPI_SOCKET_BUFFER", "x", "need a positive number of bytes"},
 		{"FITMPI_SPIN", "200", "duration"},
 		{"FITMPI_SPIN", "-1s", "duration"},
+		{"FITMPI_IFACE", "eth0,,", "neither the name of an interface"},
+		{"FITMPI_PORT_RANGE", "5-1", "write FROM-TO"},
+		{"FITMPI_CONNECT_TIMEOUT", "0s", "nothing can be reached"},
+		{"FITMPI_CONNECT_TIMEOUT", "5", "duration"},
+		{"FITMPI_TLS", "yes", "1 encrypts connections between ranks"},
 		{"FITMPI_LOG", "loud", "choose debug, info, warn or error"},
 	} {
 		_, err := config(map[string]string{test.name: test.value})
@@ -140,5 +152,30 @@ func TestAddWorkers(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "3")
 	if addWorkers(2) || runtime.GOMAXPROCS(0) != before {
 		t.Errorf("GOMAXPROCS is %d though the user chose it", runtime.GOMAXPROCS(0))
+	}
+}
+
+// For interfaces and ports the launcher's word comes before the environment's; either may turn TLS on, none off.
+func TestNetSettings(t *testing.T) {
+	said := boot.Net{Interface: "eth1", Ports: "7-9"}
+	for _, test := range []struct {
+		net                  boot.Net
+		iface, ports, tls    string
+		wantIface, wantPorts string
+		wantTLS              bool
+	}{
+		{boot.Net{}, "", "", "", "", "", false},
+		{boot.Net{}, "eth0,10.0.0.0/8", "40-50", "1", "eth0,10.0.0.0/8", "40-50", true},
+		{said, "eth0", "40-50", "0", "eth1", "7-9", false},
+		{said, "not, looked at", "nor this", "", "eth1", "7-9", false},
+		{boot.Net{TLS: true}, "", "", "0", "", "", true},
+		{boot.Net{TLS: true}, "", "", "", "", "", true},
+	} {
+		env := map[string]string{"FITMPI_IFACE": test.iface, "FITMPI_PORT_RANGE": test.ports, "FITMPI_TLS": test.tls}
+		info := boot.Info{Size: 1, LocalSize: 1, Cores: 1, Net: test.net}
+		set, err := settingsOf(info, func(name string) string { return env[name] })
+		if n := set.net; err != nil || n.choice.String() != test.wantIface || n.ports.String() != test.wantPorts || n.tls != test.wantTLS {
+			t.Errorf("%+v with %v: %+v, %v", test.net, env, n, err)
+		}
 	}
 }

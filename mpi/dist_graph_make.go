@@ -146,13 +146,13 @@ func (c *Comm) spread(op string, sources, degrees, destinations, weights []int) 
 
 // newDistGraph makes the communicator of a graph of which edges are those of the node of this rank's number.
 func (c *Comm) newDistGraph(op string, sum agreement, edges nodeEdges, reorder bool) (*Comm, error) {
-	nodes, ranks := []nodeEdges(nil), c.place(c.Size(), false, nil, nil)
-	if reorder && c.places != nil {
+	nodes, ranks := []nodeEdges(nil), c.place(c.Size(), nil, nil, nil)
+	if levels := c.levels(reorder); levels != nil {
 		var err error
 		if nodes, err = c.gatherNodes(op, edges); err != nil {
 			return nil, err
 		}
-		ranks = c.place(c.Size(), true, func() *topo.Graph { return graphOf(nodes) }, nil)
+		ranks = c.place(c.Size(), levels, func() *topo.Graph { return graphOf(nodes) }, nil)
 	}
 	return c.arrange("+graph", engine.ContextID(sum.Context), ranks, func(r int) topology {
 		if nodes != nil {

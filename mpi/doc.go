@@ -80,7 +80,7 @@
 // With FITMPI_CHECK=1 (fitrun --check), the same at all ranks, a receive whose buffer is of other types than the
 // message fails with ErrType and names both (MPI 4.1, section 3.3.1). The kinds of all values are compared, in their
 // order, so that structs and layouts match where MPI says so; bytes match every plain type, and objects need the Go
-// type that was sent. Of messages of Bsend the kind alone is compared, of partitioned ones nothing. Collectives begin
+// type that was sent. Of messages of Bsend the kind alone is compared; partitioned ones are compared as a whole. Collectives begin
 // with a comparison of operation, root and element type: a difference fails at all ranks, with ErrNotSame or ErrType.
 // Messages are longer and copied once more then, and every collective waits for all ranks: it is for finding errors,
 // not for production.
@@ -124,7 +124,8 @@
 //
 // Each pair of ranks uses the fastest way that both have: the memory of their process,
 // memory that the launcher makes for the processes of one host, or TCP. Transport
-// says which; FITMPI_TRANSPORT (fitrun --transport) restricts the choice. Collectives
+// says which; FITMPI_TRANSPORT (fitrun --transport) restricts the choice. With FITMPI_TLS=1
+// connections are encrypted, each rank proving by a certificate that it is of the job. Collectives
 // combine what the ranks of a host have before they talk to other hosts.
 //
 // # Time and cancellation

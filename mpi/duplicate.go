@@ -58,7 +58,7 @@ func (c *Comm) idup(op string, info *Info) *Creation {
 	id := binary.LittleEndian.AppendUint64(nil, uint64(c.job.leadContext()))
 	a := c.everyone()
 	r.Request = startColl(a, op, func(g coll.Graph) error {
-		coll.Bcast(g, coll.Auto, a.rank, a.Size(), 0, id)
+		coll.Bcast(g, coll.Auto, a.rank, a.Size(), 0, coll.Memory(id))
 		return nil
 	}, func() error {
 		n.setContext(engine.ContextID(binary.LittleEndian.Uint64(id)))

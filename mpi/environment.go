@@ -79,8 +79,11 @@ func UniverseSize(c *Comm) (n int, ok bool) {
 }
 
 // AppNum is the number of the program that the calling rank of c runs, among those that its job was started with
-// (MPI 4.1, section 11.10.3, MPI_APPNUM): 0, as fitrun starts one. ok is false without a launcher.
-func AppNum(c *Comm) (n int, ok bool) { return 0, c.job.session.Info().Source != "none" }
+// (MPI 4.1, section 11.10.3, MPI_APPNUM), from 0. ok is false without a launcher.
+func AppNum(c *Comm) (n int, ok bool) {
+	info := c.job.session.Info()
+	return info.AppNum, info.Source != "none"
+}
 
 // HostRank is the rank of the host process in world, ProcNull if there is none, as is always so here
 // (MPI 4.1, section 9.1.2, MPI_HOST, which is deprecated).

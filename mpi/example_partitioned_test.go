@@ -88,3 +88,39 @@ func ExampleRequest_Parrived() {
 	// partition 0 is there
 	// partition 1 is there
 }
+
+// A partition may be a column of a matrix: then it is a datatype, of which the next begins one value further.
+func ExamplePsendInit_columns() {
+	err := mpi.RunThreads(2, func(_ context.Context, world *mpi.Comm) error {
+		const rows, cols = 3, 2
+		if world.Rank() == 1 {
+			byColumn := make([]int, rows*cols)
+			r := mpi.PrecvInit(world, byColumn, 3, 0, 0) // as one likes: all that counts is the data in all
+			if err := r.Start(); err != nil {
+				return err
+			}
+			_, err := r.Wait()
+			fmt.Println(byColumn)
+			return err
+		}
+		matrix := []int{
+			1, 2,
+			3, 4,
+			5, 6,
+		}
+		column := mpi.Resized(mpi.Vector(rows, 1, cols, mpi.TypeOf[int]()), 0, 8)
+		s := mpi.PsendInit(world.WithType(column), matrix, cols, 1, 0)
+		if err := s.Start(); err != nil {
+			return err
+		}
+		if err := s.PreadyList(1, 0); err != nil {
+			return err
+		}
+		_, err := s.Wait()
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: [1 3 5 2 4 6]
+}

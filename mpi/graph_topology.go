@@ -61,7 +61,8 @@ func (t *graphTopology) isSymmetric() bool {
 // (MPI 4.1, section 8.5.3): the neighbours of rank r are edges[index[r-1]:index[r]], with 0 for index[-1]. Repeated edges
 // and edges to oneself are allowed. Ranks of c beyond the number of nodes, len(index), get nil; all do if that is 0.
 //
-// With reorder, ranks may get other numbers than in c, if fewer edges then go between hosts.
+// With reorder, ranks may get other numbers than in c, if fewer edges then go between hosts, or as many and fewer between
+// what is near inside them, as for CartCreate.
 //
 // The graph need not be symmetric, but neighbourhood collectives on it need as many edges from a to b as from b to a. For large
 // graphs use DistGraphCreateAdjacent, where no rank needs to know the whole.
@@ -120,7 +121,7 @@ func (c *Comm) checkGraph(op string, index, edges []int) *Error {
 }
 
 func (c *Comm) placeGraph(t *graphTopology, reorder bool) []int {
-	return c.place(len(t.index), reorder, func() *topo.Graph {
+	return c.place(len(t.index), c.levels(reorder), func() *topo.Graph {
 		var edges []topo.Edge
 		for r := range t.index {
 			for _, n := range t.of(r) {

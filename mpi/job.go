@@ -16,6 +16,7 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/metrics"
 )
 
@@ -30,6 +31,7 @@ type job struct {
 	host    string
 	swaps   bool        // this rank's byte order is not that in which the job's messages travel
 	nodes   []int       // number of the machine of each rank; nil if all are on one
+	levels  [][]int     // by which ranks are near each other, see levelsOf
 	choice  coll.Choice // of algorithms, by FITMPI_COLL
 	checks  bool        // FITMPI_CHECK: messages carry their signatures; the same at every rank
 	world   *Comm
@@ -62,13 +64,16 @@ func startJob(ctx context.Context, session boot.Session, set settings, l *local)
 	if l.segment != nil {
 		cfg.Bell, cfg.AskBell = info.Bell, j.askBell
 	}
-	var err error
+	ifs, err := set.net.listen(&cfg)
+	if err != nil {
+		return nil, errors.Join(err, l.leave())
+	}
 	if j.engine, err = engine.Listen(cfg); err != nil {
 		return nil, errors.Join(err, l.leave())
 	}
 	j.kill = sync.OnceValue(j.engine.Kill)
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
-	if err := j.connect(ctx, info, set); err != nil {
+	if err := j.connect(ctx, info, set, ifs); err != nil {
 		j.cancel(err)
 		return nil, errors.Join(err, j.kill(), l.leave())
 	}
@@ -89,9 +94,9 @@ func (j *job) makeComms(info boot.Info, errh Errhandler) {
 	j.self.SetErrhandler(errh)
 }
 
-// connect exchanges cards and fills the engine's bridge table.
-func (j *job) connect(ctx context.Context, info boot.Info, set settings) error {
-	mine, err := json.Marshal(newCard(info, set, j.local, j.engine.Addr()))
+// connect exchanges cards and fills the engine's bridge table; ifs are the interfaces of this host, if they matter.
+func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []netif.Interface) error {
+	mine, err := json.Marshal(newCard(info, set, j.local, j.engine.Addrs()))
 	if err != nil {
 		return err
 	}
@@ -103,7 +108,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings) error {
 	if err != nil {
 		return err
 	}
-	peers, err := bridge(cards, info.Rank)
+	peers, err := bridge(cards, info.Rank, newWorld(&info, ifs))
 	if err != nil {
 		return err
 	}
@@ -113,6 +118,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings) error {
 		}
 	}
 	j.nodes = nodesOf(cards)
+	j.levels = levelsOf(cards, j.nodes)
 	j.swaps = bigEndian != engine.PayloadsBigEndian(peers)
 	if err := j.engine.Start(peers); err != nil {
 		return err

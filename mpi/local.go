@@ -11,6 +11,7 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // local is what the ranks of this process have in common in one job.
@@ -20,6 +21,7 @@ type local struct {
 	process *engine.Process // nil if this process has one rank, or wants TCP
 	segment *shm.Segment    // memory shared with other processes of this host; nil if there is none
 	why     error           // why there is none, where there might be
+	bound   bound           // of the machine that it is bound to as the job begins
 
 	mu     sync.Mutex
 	within int // guarded by mu: ranks of this process that have not left
@@ -28,7 +30,7 @@ type local struct {
 // newLocal prepares for the ranks of this process, of which info describes one. Each
 // whose job does not begin must leave.
 func newLocal(info boot.Info, transport string) (*local, error) {
-	l := &local{within: max(info.ProcessRanks, 1)}
+	l := &local{within: max(info.ProcessRanks, 1), bound: boundTo(sys.AllowedCPUs())}
 	if transport == transportTCP {
 		return l, nil
 	}

@@ -60,28 +60,63 @@ func sourceBlocks(op string, near coll.Neighbours, n, out int) (blocks, *Error) 
 // exchange sends a block of in to each destination and receives a block of out from each source. from has one block for
 // each destination, or one for all.
 func exchange[T any](c *Comm, op string, e *elem, near coll.Neighbours, in []T, from blocks, out []T, to blocks) *Request {
-	if !e.plain {
+	if c.serialises(e) {
 		return exchangeObjects(c, op, near, in, from, out, to)
 	}
-	parts, recv := from.parts(bytesOf(in), e.size), to.parts(bytesOf(out), e.size)
-	send := make([][]byte, len(near.Destinations))
+	src, err := blocksOf(c, op, c.sendType, in, from)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	dst, err := blocksOf(c, op, c.recvType, out, to)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return c.exchangeParts(op, near, src.parts(), dst.parts())
+}
+
+// exchangeParts is exchange of what travels.
+func (c *Comm) exchangeParts(op string, near coll.Neighbours, from, to []coll.Buf) *Request {
+	send := make([]coll.Buf, len(near.Destinations))
 	for i := range send {
-		send[i] = parts[min(i, len(parts)-1)]
+		send[i] = from[min(i, len(from)-1)]
 	}
 	return startColl(c, op, func(g coll.Graph) error {
-		coll.Neighbor(g, near, send, recv)
+		coll.Neighbor(g, near, send, to)
 		return nil
 	}, nil)
 }
 
-// parts are the memory of each block.
-func (bl blocks) parts(b []byte, size int) [][]byte {
-	p := make([][]byte, len(bl.counts))
-	for i, n := range bl.counts {
-		lo, hi := bl.displs[i]*size, (bl.displs[i]+n)*size
-		p[i] = b[lo:hi:hi]
+// exchangeEqual is exchange of equal blocks, of which in holds so many.
+func exchangeEqual[T any](c *Comm, op string, e *elem, near coll.Neighbours, in []T, n int, out []T) *Request {
+	if !c.isTyped() {
+		from, to, err := nearBlocks(op, near, n, len(in), len(out))
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return exchange(c, op, e, near, in, from, out, to)
 	}
-	return p
+	src, err := wholeOf(c, op, c.sendType, in, n)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	dst, err := wholeOf(c, op, c.recvType, out, len(near.Sources))
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	from, to, err := nearBlocks(op, near, n, src.Len(), dst.Len())
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return c.exchangeParts(op, near, (&operand{src, from.counts, from.displs}).parts(), (&operand{dst, to.counts, to.displs}).parts())
+}
+
+// nearBlocks are n equal blocks of in and those of out, given the lengths of both.
+func nearBlocks(op string, near coll.Neighbours, n, in, out int) (from, to blocks, err *Error) {
+	if err = checkMultiple(op, "in", in, n, "destinations"); err == nil {
+		from = equalBlocks(n, in/max(n, 1))
+		to, err = sourceBlocks(op, near, in/max(n, 1), out)
+	}
+	return from, to, err
 }
 
 func exchangeObjects[T any](c *Comm, op string, near coll.Neighbours, in []T, from blocks, out []T, to blocks) *Request {

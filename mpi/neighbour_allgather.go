@@ -24,22 +24,7 @@ func ineighborAllgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	convert := func() *Request {
-		return onBytes(c, op, in, part{values: 1}, out, part{values: len(near.Sources)}, func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
-			return ineighborAllgather(c, op, in, out)
-		})
-	}
-	if c.isTyped() {
-		return convert()
-	}
-	to, err := sourceBlocks(op, near, len(in), len(out))
-	if err != nil {
-		return failedRequest(c, err)
-	}
-	if c.converts(e) {
-		return convert()
-	}
-	return exchange(c, op, e, near, in, equalBlocks(1, len(in)), out, to)
+	return exchangeEqual(c, op, e, near, in, 1, out)
 }
 
 // NeighborAllgatherv is NeighborAllgather of blocks of different lengths: counts[j] elements come from the j-th source and
@@ -68,10 +53,9 @@ func ineighborAllgatherv[T any](c *Comm, op string, in, out []T, counts, displs 
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	if c.converts(e) {
-		return onBytes(c, op, in, part{values: 1}, out, part{blocks: &to}, func(c *Comm, in []byte, _ []int, out []byte, to []int) *Request {
-			return ineighborAllgatherv(c, op, in, out, to, nil)
-		})
+	n := len(in)
+	if c.sendType != nil {
+		n = 1
 	}
-	return exchange(c, op, e, near, in, equalBlocks(1, len(in)), out, to)
+	return exchange(c, op, e, near, in, equalBlocks(1, n), out, to)
 }

@@ -21,30 +21,10 @@ func NeighborAlltoallInit[T any](c *Comm, in, out []T) *Request {
 
 func ineighborAlltoall[T any](c *Comm, op string, in, out []T) *Request {
 	e, near, err := neighbourElem[T](c, op)
-	convert := func() *Request {
-		return onBytes(c, op, in, part{values: len(near.Destinations)}, out, part{values: len(near.Sources)},
-			func(c *Comm, in []byte, _ []int, out []byte, _ []int) *Request {
-				return ineighborAlltoall(c, op, in, out)
-			})
-	}
-	if err == nil && c.isTyped() {
-		return convert()
-	}
-	if err == nil {
-		err = checkMultiple(op, "in", len(in), len(near.Destinations), "destinations")
-	}
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	n := len(in) / max(len(near.Destinations), 1)
-	to, err := sourceBlocks(op, near, n, len(out))
-	if err != nil {
-		return failedRequest(c, err)
-	}
-	if c.converts(e) {
-		return convert()
-	}
-	return exchange(c, op, e, near, in, equalBlocks(len(near.Destinations), n), out, to)
+	return exchangeEqual(c, op, e, near, in, len(near.Destinations), out)
 }
 
 // NeighborAlltoallv is NeighborAlltoall of blocks of different lengths: sendCounts[i] elements of in[sendDispls[i]:] go to
@@ -76,11 +56,6 @@ func ineighborAlltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispl
 	to, err := typedBlocksOf("source", op, "out", len(near.Sources), c.recvType, len(out), recvCounts, recvDispls)
 	if err != nil {
 		return failedRequest(c, err)
-	}
-	if c.converts(e) {
-		return onBytes(c, op, in, part{blocks: &from}, out, part{blocks: &to}, func(c *Comm, in []byte, from []int, out []byte, to []int) *Request {
-			return ineighborAlltoallv(c, op, in, from, nil, out, to, nil)
-		})
 	}
 	return exchange(c, op, e, near, in, from, out, to)
 }

@@ -12,31 +12,34 @@ import (
 // incomingObjects deserialises the sender's partitions of a receive of objects, each
 // once in a round, when somebody asks for it.
 type incomingObjects struct {
+	// Immutable.
 	p    *engine.Parts
+	take func(k int) (b []byte, ok bool)      // the k-th of the sender's partitions, once in a round
 	into func(b []byte, first, end int) error // elements of the buffer
 	n    int                                  // elements of the buffer
 
-	mu    sync.Mutex
-	begun bool   // guarded by mu: at least one round was started
-	done  []bool // guarded by mu: by the sender's partition; empty until one is there
+	mu  sync.Mutex
+	bad map[int]error // guarded by mu: why partitions of this round cannot be deserialised
 }
 
-func newIncomingObjects[T any](p *engine.Parts, buf []T) *incomingObjects {
-	return &incomingObjects{p: p, n: len(buf), into: func(b []byte, first, end int) error {
+func newIncomingObjects[T any](e *engine.Engine, p *engine.Parts, buf []T) *incomingObjects {
+	in := &incomingObjects{p: p, n: len(buf), bad: make(map[int]error)}
+	in.take = func(k int) ([]byte, bool) { return e.TakePayload(p, k) }
+	in.into = func(b []byte, first, end int) error {
 		n, err := decodeObjects(b, buf[first:end])
 		if err == nil && n < end-first {
 			err = fmt.Errorf("a partition of %d elements arrived with %d", end-first, n)
 		}
 		return err
-	}}
+	}
+	return in
 }
 
 // reset begins a round.
 func (in *incomingObjects) reset() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.begun = true
-	clear(in.done)
+	clear(in.bad)
 }
 
 // decode makes sure that the sender's partitions first to before end are in the buffer,
@@ -47,21 +50,16 @@ func (in *incomingObjects) reset() {
 func (in *incomingObjects) decode(first, end int) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.begun {
-		return nil
-	}
-	if in.done == nil {
-		in.done = make([]bool, in.p.Blocks())
-	}
 	each := in.n / in.p.Blocks()
 	for k := first; k < end; k++ {
-		if in.done[k] {
-			continue
+		if b, ok := in.take(k); ok {
+			if err := in.into(b, k*each, (k+1)*each); err != nil {
+				in.bad[k] = err
+			}
 		}
-		if err := in.into(in.p.Payload(k), k*each, (k+1)*each); err != nil {
+		if err := in.bad[k]; err != nil {
 			return err
 		}
-		in.done[k] = true
 	}
 	return nil
 }

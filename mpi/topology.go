@@ -83,23 +83,31 @@ func (c *Comm) checkTopology(op string) *Error {
 	return nil
 }
 
+// levels are those by which the ranks of c are near each other, if they may be reordered; nil if they may not, or if it
+// makes no difference. All ranks get the same without communication.
+func (c *Comm) levels(reorder bool) [][]int {
+	if !reorder {
+		return nil
+	}
+	return c.job.levelsAmong(c.peers)
+}
+
 // place chooses the ranks of c for the places of a topology: the rank for each place. g makes the graph of the
-// places, and orders, which may be nil, orders of them that topo.Place may try. Without reorder, and where hosts
-// make no difference, every rank has the place of its number. All ranks get the same without communication.
-func (c *Comm) place(size int, reorder bool, g func() *topo.Graph, orders func(host []int) [][]int) []int {
-	if !reorder || c.places == nil {
+// places, and orders, which may be nil, orders of them that topo.Place may try. Without levels every rank has the
+// place of its number. All ranks get the same without communication.
+func (c *Comm) place(size int, levels [][]int, g func() *topo.Graph, orders func(levels [][]int) [][]int) []int {
+	if levels == nil {
 		ranks := make([]int, size)
 		for r := range ranks {
 			ranks[r] = r
 		}
 		return ranks
 	}
-	host := c.job.hostsOf(c.peers)
 	var tried [][]int
 	if orders != nil {
-		tried = orders(host)
+		tried = orders(levels)
 	}
-	return topo.Place(g(), host, tried...)
+	return topo.Place(g(), levels, tried...)
 }
 
 // placeOf is the place of this rank among those that place has chosen, or Undefined.

@@ -17,8 +17,10 @@ import (
 //
 // It holds for every operation on plain elements, sending and receiving. In collectives, one value of t is what one
 // rank gives or gets, and where a buffer holds several, for one rank each, they follow each other at t's extent; the counts and
-// displacements of v-forms are in values of t and in its extents. Reductions and objects know no layouts: an error of
-// class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
+// displacements of v-forms are in values of t and in its extents. In partitioned messages a partition is one value of t, and
+// they follow each other in the same way. Messages are packed and unpacked where the values lie, a chunk at
+// a time; a reduction packs its operands first, and combines whole elements of the buffer: that t cuts none. Objects
+// know no layouts. An error of class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
 // have the same basic values in the same order, not the same layout.
 func (c *Comm) WithType(t *Datatype) *Comm { return c.WithTypes(t, t) }
 
@@ -34,24 +36,46 @@ func (c *Comm) WithTypes(send, recv *Datatype) *Comm {
 func (o *overlay) Len() int { return o.size }
 
 // Pack gives a part of the message.
-func (o *overlay) Pack(dst []byte, off int) {
-	if o.swap {
-		o.m.PackSwapped(dst, o.mem, 0, o.count, off)
-	} else {
-		o.m.Pack(dst, o.mem, 0, o.count, off)
-	}
-}
+func (o *overlay) Pack(dst []byte, off int) { o.pack(dst, 0, o.count, off) }
 
 // Unpack takes a part of the message.
-func (o *overlay) Unpack(off int, src []byte) {
+func (o *overlay) Unpack(off int, src []byte) { o.unpack(0, o.count, off, src) }
+
+// pack gives a part of the data of count values, of which the first has its origin at mem[origin].
+func (o *overlay) pack(dst []byte, origin, count, off int) {
 	if o.swap {
-		o.m.UnpackSwapped(o.mem, 0, o.count, off, src)
+		o.m.PackSwapped(dst, o.mem, origin, count, off)
 	} else {
-		o.m.Unpack(o.mem, 0, o.count, off, src)
+		o.m.Pack(dst, o.mem, origin, count, off)
 	}
 }
 
-var _ engine.Layout = (*overlay)(nil)
+// unpack is the reverse of pack.
+func (o *overlay) unpack(origin, count, off int, src []byte) {
+	if o.swap {
+		o.m.UnpackSwapped(o.mem, origin, count, off, src)
+	} else {
+		o.m.Unpack(o.mem, origin, count, off, src)
+	}
+}
+
+// Piece implements engine.PartLayout: the memory of a part that lies within one run of a value.
+func (o *overlay) Piece(off, n int) []byte {
+	if o.swap || o.m.Runs() != 1 || n == 0 {
+		return nil
+	}
+	size := o.m.Size()
+	i := off / size
+	if (off+n-1)/size != i {
+		return nil
+	}
+	lo, _ := o.m.TrueExtent()
+	_, extent := o.m.Extent()
+	at := i*extent + lo + off%size
+	return o.mem[at : at+n : at+n]
+}
+
+var _ engine.PartLayout = (*overlay)(nil)
 
 // asMemory returns the memory that is the message, if it is one piece.
 func (o *overlay) asMemory() ([]byte, bool) {
@@ -70,13 +94,18 @@ func (o *overlay) asMemory() ([]byte, bool) {
 // Preconditions:
 //   - T is plain.
 func travels[T any](c *Comm, op string, t *Datatype, buf []T) (b []byte, o *overlay, _ *Error) {
+	return travelsTimes(c, op, t, 1, buf)
+}
+
+// travelsTimes is travels of count values of t; without t buf is what it is.
+func travelsTimes[T any](c *Comm, op string, t *Datatype, count int, buf []T) (b []byte, o *overlay, _ *Error) {
 	e := elemOf[T]()
 	if t == nil && e.wire == e.size && !c.job.swaps {
 		return bytesOf(buf), nil, nil
 	}
 	l, err := overlay{mem: bytesOf(buf), m: e.m, count: len(buf), size: len(buf) * e.wire}, (*Error)(nil)
 	if t != nil {
-		if l, err = over(op, t, buf, 1); err != nil {
+		if l, err = over(op, t, buf, count); err != nil {
 			return nil, nil, err
 		}
 	}

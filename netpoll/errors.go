@@ -22,3 +22,10 @@ func sysError(op string, errno unix.Errno) error {
 	}
 	return os.NewSyscallError(op, errno)
 }
+
+// IsInUse reports whether an error of [Listen] says that another address or port may do: this one is taken, or not for
+// this user.
+func IsInUse(err error) bool { return errors.Is(err, unix.EADDRINUSE) || errors.Is(err, unix.EACCES) }
+
+// IsRefused reports whether an error of [Dial] or [Socket.ConnectResult] says that the host is there and nobody listens.
+func IsRefused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) }

@@ -75,7 +75,7 @@ func TestChoicesAreAll(t *testing.T) {
 
 // The cases of the suite that move data collectively hold by every algorithm.
 func TestSuiteAlgorithms(t *testing.T) {
-	cases := slices.Concat(collectiveCases, reductionCases, collectiveFormCases, persistentCollCases[2:3])
+	cases := slices.Concat(collectiveCases, reductionCases, collectiveFormCases, persistentCollCases[2:3], layoutCollCases[:3], layoutFormCases)
 	if testing.Short() || raceEnabled {
 		cases = slices.Concat(collectiveCases[:1], reductionCases[2:], collectiveFormCases[:2])
 	}

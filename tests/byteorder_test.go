@@ -20,7 +20,7 @@ const qemu = "qemu-s390x-static"
 
 // mixedCases are the cases that a mixed job runs: those in which data travel. The others take long
 // under emulation and show nothing that depends on the order of bytes.
-const mixedCases = `^(receive|sendrecv|object|layout|datatype|collective|reduction|persistent collective|comm|intercomm|neighbour|outstanding|random)`
+const mixedCases = `^(receive|sendrecv|object|layout|datatype|collective|reduction|persistent collective|comm|intercomm|neighbour|outstanding|random|partitioned)`
 
 // otherOrder builds this test for s390x, and returns a program that is it in the first process of a
 // job and this machine's in the others.

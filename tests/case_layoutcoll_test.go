@@ -221,7 +221,12 @@ func haloByTypes(t *T, c *mpi.Comm) {
 func layoutCollErrors(t *T, c *mpi.Comm) {
 	two := mpi.Contiguous(2, mpi.TypeOf[int32]())
 	v := make([]int32, 2)
-	wantError(t, "a reduction", mpi.Allreduce(c.WithType(two), v, v, mpi.Sum), mpi.ErrType, "no layout")
+	bytes, loc := mpi.Contiguous(3, mpi.TypeOf[int8]()), []mpi.Loc[int8]{{}}
+	wantError(t, "a reduction of parts", mpi.Allreduce(c.WithType(bytes), loc, loc, mpi.MinLoc), mpi.ErrType)
+	index := mpi.Hindexed([]int{1}, []int{8}, mpi.TypeOf[int64]())
+	wantError(t, "a reduction of fields", mpi.Allreduce(c.WithType(index), loc, loc, mpi.MinLoc), mpi.ErrType, "whole elements")
+	wantError(t, "a short result", mpi.Allreduce(c.WithTypes(two, mpi.TypeOf[int32]()), v, slices.Clone(v), mpi.Sum), mpi.ErrCount, "8")
+	wantError(t, "blocks of other lengths", mpi.Allgather(c.WithTypes(mpi.TypeOf[int32](), two), v, slices.Clone(v)), mpi.ErrCount, "8 bytes", "4 for each")
 	wantError(t, "a short buffer", mpi.Bcast(c.WithType(two), v[:1], 0), mpi.ErrBuffer)
 	wantError(t, "objects", mpi.Bcast(c.WithType(two), []string{""}, 0), mpi.ErrType, "serialised")
 	wantError(t, "too few types", mpi.Alltoallw(c, v, nil, v, []*mpi.Datatype{nil}), mpi.ErrCount, "0 types for 1 ranks")

@@ -92,12 +92,11 @@ func runJob(t *testing.T, program string, n int, policy, dir string, set ...stri
 func runBinary(t *testing.T, path, program string, n int, policy, dir string, set ...string) jobRun {
 	t.Helper()
 	job, err := launch.Plan(launch.Request{
-		Ranks: n, Path: path, Args: []string{"rank"}, Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy,
-		Timeout: jobTimeout,
-		Set: append([]string{
+		Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy, Timeout: jobTimeout,
+		Apps: []launch.App{{Ranks: n, Program: launch.Program{Path: path}, Args: []string{"rank"}, Set: append([]string{
 			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
 			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),
-		}, set...),
+		}, set...)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +142,13 @@ func TestSuiteProcesses(t *testing.T) {
 		}
 		suiteProcesses(t, policy, n)
 	})
+}
+
+// TestSuiteTLSProcesses is TestSuiteTLS by processes.
+func TestSuiteTLSProcesses(t *testing.T) {
+	t.Setenv("FITMPI_TRANSPORT", "tcp")
+	t.Setenv("FITMPI_TLS", "1")
+	suiteProcesses(t, "assist", 3)
 }
 
 // suiteProcesses runs the suite by ranks that are processes.

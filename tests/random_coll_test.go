@@ -88,8 +88,11 @@ type randomShape struct {
 	sends, gets   []blockLayout // of each rank, one block for each rank: gets[r].counts[q] = sends[q].counts[r]
 }
 
-func drawShape(d *dice, most int) *randomShape {
-	s := &randomShape{size: d.size, n: d.length(most / 2), root: d.rank()}
+func drawShape(d *dice, most int) *randomShape { return drawShapeOf(d, d.length(most/2)) }
+
+// drawShapeOf draws blocks of n elements, where all are equally long, and of up to n+1.
+func drawShapeOf(d *dice, n int) *randomShape {
+	s := &randomShape{size: d.size, n: n, root: d.rank()}
 	vary := func() int { return d.IntN(2) * d.IntN(s.n+2) }
 	even, uneven := make([]int, s.size), make([]int, s.size)
 	for r := range even {

@@ -16,6 +16,8 @@ type randomElem[T any] struct {
 	at   func(code int64) T
 	same func(a, b T) bool
 	ops  []randomReduction[T]
+	// Datatypes of one element, with the same basic values and no bounds that were set; nil for objects.
+	leaves []*mpi.Datatype
 }
 
 // randomReduction is an operation with its name.
@@ -101,20 +103,24 @@ var (
 	randomInts = randomElem[int64]{"int64", 160_000, func(code int64) int64 { return code }, equal[int64], []randomReduction[int64]{
 		{"Sum", mpi.Sum[int64]}, {"Max", mpi.Max[int64]}, {"BXor", mpi.BXor[int64]},
 		{"the first", func(acc, in []int64) {}}, {"the last", func(acc, in []int64) { copy(acc, in) }},
-	}}
+	}, []*mpi.Datatype{mpi.TypeOf[int64]()}}
 	randomBytes = randomElem[byte]{"byte", 300_000, func(code int64) byte { return byte(scrambled(code) >> 56) }, equal[byte], []randomReduction[byte]{
 		{"Min", mpi.Min[byte]}, {"Sum", mpi.Sum[byte]},
+	}, []*mpi.Datatype{mpi.TypeOf[byte]()}}
+	randomPairs = randomElem[randomPair]{"pair", 5000, func(code int64) randomPair { return randomPair{int32(scrambled(code)), float64(code)} }, equal[randomPair], nil, []*mpi.Datatype{
+		mpi.TypeOf[randomPair](),
+		mpi.Struct([]int{1, 1}, []int{0, 8}, []*mpi.Datatype{mpi.TypeOf[int32](), mpi.TypeOf[float64]()}),
+		mpi.Hindexed([]int{1}, []int{0}, mpi.TypeOf[randomPair]()),
 	}}
-	randomPairs    = randomElem[randomPair]{"pair", 5000, func(code int64) randomPair { return randomPair{int32(scrambled(code)), float64(code)} }, equal[randomPair], nil}
 	randomMatrices = randomElem[randomMatrix]{"matrix", 80_000, func(code int64) randomMatrix {
 		s := scrambled(code)
 		return randomMatrix{uint32(s), uint32(s >> 8), uint32(s >> 16), uint32(s >> 32)}
-	}, equal[randomMatrix], []randomReduction[randomMatrix]{{"product", multiply}}}
+	}, equal[randomMatrix], []randomReduction[randomMatrix]{{"product", multiply}}, nil}
 	randomLocs = randomElem[mpi.Loc[int64]]{"location", 3000, func(code int64) mpi.Loc[int64] {
 		return mpi.Loc[int64]{Value: int64(scrambled(code) >> 61), Index: code >> 32 & 0xff}
-	}, equal[mpi.Loc[int64]], []randomReduction[mpi.Loc[int64]]{{"MaxLoc", mpi.MaxLoc[int64]}, {"MinLoc", mpi.MinLoc[int64]}}}
+	}, equal[mpi.Loc[int64]], []randomReduction[mpi.Loc[int64]]{{"MaxLoc", mpi.MaxLoc[int64]}, {"MinLoc", mpi.MinLoc[int64]}}, nil}
 	randomStrings = randomElem[string]{"string", 600, func(code int64) string { return fmt.Sprintf("%x", code) }, equal[string], []randomReduction[string]{
 		{"concatenation", mpi.Sum[string]}, {"Max", mpi.Max[string]},
-	}}
-	randomRecords = randomElem[randomRecord]{"record", 60, recordAt, sameRecord, nil}
+	}, nil}
+	randomRecords = randomElem[randomRecord]{"record", 60, recordAt, sameRecord, nil, nil}
 )

@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -58,6 +59,7 @@ func (x *strand) free(r *mpi.Request, persistent bool) {
 type recvForm[T any] struct {
 	name   string
 	blocks bool
+	makes  bool // the buffer, which therefore has no layout
 	init   bool
 	start  func(c *mpi.Comm, e *randomElem[T], n, from, tag int) (r *mpi.Request, data func() []T)
 	call   func(c *mpi.Comm, e *randomElem[T], n, from, tag int) (data []T, st mpi.Status, err error)
@@ -79,7 +81,7 @@ func recvForms[T any]() []recvForm[T] {
 			st, err := mpi.Recv(c, b, from, tag)
 			return b, st, err
 		}},
-		{name: "RecvNew", blocks: true, call: func(c *mpi.Comm, _ *randomElem[T], _, from, tag int) ([]T, mpi.Status, error) {
+		{name: "RecvNew", blocks: true, makes: true, call: func(c *mpi.Comm, _ *randomElem[T], _, from, tag int) ([]T, mpi.Status, error) {
 			return mpi.RecvNew[T](c, from, tag)
 		}},
 		{name: "Probe, Recv", blocks: true, call: func(c *mpi.Comm, e *randomElem[T], n, from, tag int) ([]T, mpi.Status, error) {
@@ -99,7 +101,7 @@ func recvForms[T any]() []recvForm[T] {
 				runtime.Gosched()
 			}
 		}},
-		{name: "Mprobe, MrecvNew", blocks: true, call: func(c *mpi.Comm, _ *randomElem[T], _, from, tag int) ([]T, mpi.Status, error) {
+		{name: "Mprobe, MrecvNew", blocks: true, makes: true, call: func(c *mpi.Comm, _ *randomElem[T], _, from, tag int) ([]T, mpi.Status, error) {
 			msg, st, err := mpi.Mprobe(c, from, tag)
 			if err != nil {
 				return nil, st, err
@@ -122,7 +124,7 @@ func recvForms[T any]() []recvForm[T] {
 			b := e.blank(n)
 			return mpi.Irecv(c, b, from, tag), func() []T { return b }
 		}},
-		{name: "IrecvNew", start: func(c *mpi.Comm, _ *randomElem[T], _, from, tag int) (*mpi.Request, func() []T) {
+		{name: "IrecvNew", makes: true, start: func(c *mpi.Comm, _ *randomElem[T], _, from, tag int) (*mpi.Request, func() []T) {
 			r := mpi.IrecvNew[T](c, from, tag)
 			return r.Request, r.Data
 		}},
@@ -142,46 +144,60 @@ type letter struct {
 	recv func(x *strand, source, tag int)
 }
 
-// letterMakers draw the forms and the elements of a message; blocking says that forms that block may be drawn.
-var letterMakers = []func(d *dice, l *letter, blocking bool){
+// letterMaker draws the forms and the elements of a message; blocking says that forms that block may be drawn.
+type letterMaker func(d *dice, l *letter, blocking bool)
+
+var letterMakers = []letterMaker{
 	letterOf(&randomInts), letterOf(&randomBytes), letterOf(&randomPairs), letterOf(&randomStrings), letterOf(&randomRecords),
 }
 
-func letterOf[T any](e *randomElem[T]) func(d *dice, l *letter, blocking bool) {
+func letterOf[T any](e *randomElem[T]) letterMaker { return letterMakerOf(e, false) }
+
+// letterMakerOf makes messages of one element type, of buffers that may have layouts, or of whole buffers.
+func letterMakerOf[T any](e *randomElem[T], laid bool) letterMaker {
 	return func(d *dice, l *letter, blocking bool) {
-		s, r := drawForm(d, sendForms[T](), blocking && l.from != l.to), drawForm(d, recvForms[T](), blocking)
+		rs := recvForms[T]()
+		if laid {
+			rs = slices.DeleteFunc(rs, func(f recvForm[T]) bool { return f.makes })
+		}
+		s, r := drawForm(d, sendForms[T](), blocking && l.from != l.to), drawForm(d, rs, blocking)
 		l.n = d.length(e.most)
 		if s.most > 0 {
 			l.n = min(l.n, s.most)
 		}
 		code := codeOf(d.number(), l.from)
-		l.what = fmt.Sprintf("%s of %d %s, %d to %d, tag %d, %s", s.name, l.n, e.name, l.from, l.to, l.tag, r.name)
+		out, in := drawLaying(d, laid), drawLaying(d, laid)
+		in.more = in.laid && d.chance(3)
+		l.what = fmt.Sprintf("%s%s of %d %s, %d to %d, tag %d, %s%s", out, s.name, l.n, e.name, l.from, l.to, l.tag, in, r.name)
 		l.send = func(x *strand) {
-			b := e.vector(l.n, code)
+			t, b := lay(x, e, out, e.vector(l.n, code))
+			before := slices.Clone(b)
 			if s.blocks {
-				x.must(s.call(x.c, b, l.to, l.tag))
+				x.must(s.call(x.c.WithTypes(t, nil), b, l.to, l.tag))
 				return
 			}
-			r := s.start(x.c, b, l.to, l.tag)
+			r := s.start(x.c.WithTypes(t, nil), b, l.to, l.tag)
 			x.leave(r, func(mpi.Status) {
-				compare(x, e, "what was sent", b, e.vector(l.n, code))
+				compare(x, e, "what was sent", b, before)
 				x.free(r, s.init)
 			})
 		}
 		l.recv = func(x *strand, source, tag int) {
+			t, want := lay(x, e, in, e.vector(l.n, code))
+			c := x.c.WithTypes(nil, t)
 			verify := func(got []T, st mpi.Status) {
 				if st.Source != l.from || st.Tag != l.tag || st.Count != l.n {
 					x.failf("%s: the status is %+v", l.what, st)
 				}
-				compare(x, e, l.what, got, e.vector(l.n, code))
+				compare(x, e, l.what, got, want)
 			}
 			if r.blocks {
-				got, st, err := r.call(x.c, e, l.n, source, tag)
+				got, st, err := r.call(c, e, len(want), source, tag)
 				x.must(err)
 				verify(got, st)
 				return
 			}
-			req, data := r.start(x.c, e, l.n, source, tag)
+			req, data := r.start(c, e, len(want), source, tag)
 			x.leave(req, func(st mpi.Status) {
 				verify(data(), st)
 				x.free(req, r.init)
@@ -205,35 +221,44 @@ func drawForm[F callForm](d *dice, forms []F, blocking bool) F {
 }
 
 // letterOps are steps of messages between any ranks, each in forms of its own.
-var letterOps = []randomOp{
-	{name: "messages one after another", draw: func(d *dice) (string, func(*strand)) {
-		ls, what := drawLetters(d, true)
-		return what, func(x *strand) {
-			for _, l := range ls {
-				if l.from == x.c.Rank() {
-					l.send(x)
-				}
-				if l.to == x.c.Rank() {
-					l.recv(x, l.source, l.wanted)
-				}
+var letterOps = lettersOf(letterMakers)
+
+// lettersOf are such steps of messages that makers make.
+func lettersOf(makers []letterMaker) []randomOp {
+	draw := func(blocking bool) func(d *dice) (string, func(*strand)) {
+		return func(d *dice) (string, func(*strand)) {
+			ls, what := drawLetters(d, makers, blocking, func() (int, int) { return d.rank(), d.rank() })
+			return what, func(x *strand) {
+				me := x.c.Rank()
+				x.exchange(ls, blocking, func(l addressed) bool { return l.from == me }, func(l addressed) bool { return l.to == me })
 			}
 		}
-	}},
-	{name: "messages at once", draw: func(d *dice) (string, func(*strand)) {
-		ls, what := drawLetters(d, false)
-		return what, func(x *strand) {
-			var sends, recvs []func()
-			for _, l := range ls {
-				if l.from == x.c.Rank() {
-					sends = append(sends, func() { l.send(x) })
-				}
-				if l.to == x.c.Rank() {
-					recvs = append(recvs, func() { l.recv(x, l.source, l.wanted) })
-				}
-			}
-			x.interleave(sends, recvs)
+	}
+	return []randomOp{
+		{name: "messages one after another", draw: draw(true)},
+		{name: "messages at once", draw: draw(false)},
+	}
+}
+
+// exchange sends and receives messages: all in their order, or what this rank sends and what it receives interleaved.
+func (x *strand) exchange(ls []addressed, ordered bool, sends, receives func(addressed) bool) {
+	var out, in []func()
+	do := func(later *[]func(), f func()) {
+		if ordered {
+			f()
+		} else {
+			*later = append(*later, f)
 		}
-	}},
+	}
+	for _, l := range ls {
+		if sends(l) {
+			do(&out, func() { l.send(x) })
+		}
+		if receives(l) {
+			do(&in, func() { l.recv(x, l.source, l.wanted) })
+		}
+	}
+	x.interleave(out, in)
 }
 
 // patternOps are steps of messages that belong together.
@@ -253,15 +278,15 @@ type addressed struct {
 // drawLetters draws messages of tags of their own. A receive may leave out the source, as nobody else uses the tag; or
 // the tag: messages from one rank to another match in the order in which they were sent, which is that of the receives,
 // and those before it have receives of their own.
-func drawLetters(d *dice, blocking bool) (ls []addressed, what string) {
+func drawLetters(d *dice, makers []letterMaker, blocking bool, between func() (from, to int)) (ls []addressed, what string) {
 	pairs := make([][2]int, 1+d.IntN(2*d.size)) // few, so that often several messages go the same way
 	for i := range pairs {
-		pairs[i] = [2]int{d.rank(), d.rank()}
+		pairs[i][0], pairs[i][1] = between()
 	}
 	for range 1 + d.IntN(6*d.size) {
 		pair := pairs[d.IntN(len(pairs))]
 		l := addressed{letter: letter{from: pair[0], to: pair[1], tag: d.newTag()}}
-		letterMakers[d.IntN(len(letterMakers))](d, &l.letter, blocking)
+		makers[d.IntN(len(makers))](d, &l.letter, blocking)
 		l.source, l.wanted = l.from, l.tag
 		switch d.IntN(4) {
 		case 0:

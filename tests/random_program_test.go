@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -26,15 +27,22 @@ type randomOp struct {
 	draw func(d *dice) (what string, run func(x *strand))
 }
 
-// randomTables are the operations: one of the tables is drawn first, then an entry.
-var randomTables = [][]randomOp{
+// plainTables are operations on the communicator that a strand has: one of the tables is drawn first, then an entry.
+var plainTables = [][]randomOp{
 	letterOps, letterOps, // twice, for what can go wrong with them is the most
 	patternOps,
 	slices.Concat(exchangesOf(&randomInts), exchangesOf(&randomBytes), exchangesOf(&randomStrings), exchangesOf(&randomRecords), commOps),
 	slices.Concat(collectivesOf(&randomInts), collectivesOf(&randomBytes), collectivesOf(&randomPairs)),
 	slices.Concat(collectivesOf(&randomInts), collectivesOf(&randomMatrices), collectivesOf(&randomLocs)),
 	slices.Concat(collectivesOf(&randomStrings), collectivesOf(&randomRecords)),
+	layoutOps, partitionOps, cancelOps, errorOps,
 }
+
+// randomTables are all operations: those that make communicators too, and do what is in plainTables on them.
+var randomTables = slices.Concat(plainTables, [][]randomOp{neighbourOps, interOps, familyOps, familyOps})
+
+// mostly are the tables of programs of one family, beside messages that any number of ranks can exchange.
+func mostly(ops []randomOp) [][]randomOp { return [][]randomOp{ops, ops, ops, letterOps} }
 
 // dice draws what all ranks of a communicator must know.
 type dice struct {
@@ -78,9 +86,9 @@ type randomStep struct {
 	run  func(x *strand)
 }
 
-func drawStep(d *dice) randomStep {
+func drawStep(d *dice, tables [][]randomOp) randomStep {
 	for {
-		table := randomTables[d.IntN(len(randomTables))]
+		table := tables[d.IntN(len(tables))]
 		op := &table[d.IntN(len(table))]
 		if d.size < op.min {
 			continue
@@ -96,10 +104,14 @@ type strand struct {
 	c       *mpi.Comm
 	own     *rand.Rand // this rank's
 	name    string
+	index   int // among the strands of the program
+	program string
 	seed    uint64
 	step    int
 	what    string // the step
 	open    []openOp
+	side    int // this rank's group in the intercommunicator that the step made
+	ctx     context.Context
 	failing context.CancelFunc // ends the other strands of this rank
 }
 
@@ -108,6 +120,7 @@ type openOp struct {
 	r      *mpi.Request
 	step   int
 	what   string
+	fails  mpi.ErrorClass // with an error of this class; or Success
 	verify func(mpi.Status)
 }
 
@@ -119,7 +132,7 @@ func (x *strand) failf(format string, args ...any) {
 
 // where says where the strand is, and how to come there again.
 func (x *strand) where() string {
-	return fmt.Sprintf("in step %d, %s,\nof the strand on %s; replay with -case=random -seed=%d -seeds=1", x.step, x.what, x.name, x.seed)
+	return fmt.Sprintf("in step %d, %s,\nof the strand on %s; replay with -case='%s' -seed=%d -seeds=1", x.step, x.what, x.name, x.program, x.seed)
 }
 
 func (x *strand) must(err error) {
@@ -142,7 +155,20 @@ func compare[T any](x *strand, e *randomElem[T], what string, got, want []T) {
 
 // leave leaves an operation open.
 func (x *strand) leave(r *mpi.Request, verify func(mpi.Status)) {
-	x.open = append(x.open, openOp{r, x.step, x.what, verify})
+	x.leaveFailing(r, mpi.Success, verify)
+}
+
+// leaveFailing leaves open an operation that gives an error of a class.
+func (x *strand) leaveFailing(r *mpi.Request, fails mpi.ErrorClass, verify func(mpi.Status)) {
+	x.open = append(x.open, openOp{r, x.step, x.what, fails, verify})
+}
+
+// on runs f on another communicator.
+func (x *strand) on(c *mpi.Comm, f func()) {
+	own := x.c
+	x.c = c
+	f()
+	x.c = own
 }
 
 // run executes the steps.
@@ -169,9 +195,7 @@ func (x *strand) complete(keep int) {
 	for len(x.open) > keep {
 		way := waysToWait[x.own.IntN(len(waysToWait))]
 		indices, sts, err := way.wait(x)
-		if err != nil {
-			x.failf("%s: %v\nopen were:\n%s", way.name, err, x.listOpen())
-		}
+		x.checkAnswers(way.name, indices, err)
 		done := make([]openOp, len(indices))
 		for k, i := range indices {
 			done[k] = x.open[i]
@@ -184,6 +208,31 @@ func (x *strand) complete(keep int) {
 			p.verify(sts[k])
 		}
 		x.step, x.what = step, what
+	}
+}
+
+// checkAnswers compares the errors of the open operations that have completed with those that they should give.
+func (x *strand) checkAnswers(way string, indices []int, err error) {
+	got := []error{err}
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		got = all.Unwrap()
+	} else if err == nil {
+		got = nil
+	}
+	for _, i := range indices {
+		switch p := x.open[i]; {
+		case p.fails == mpi.Success:
+			continue
+		case len(got) == 0:
+			x.failf("%s gives the errors %v: one of class %v is missing, for\nstep %d, %s", way, err, p.fails, p.step, p.what)
+		case !errors.Is(got[0], p.fails):
+			x.failf("%s gives the error %v, want one of class %v, for\nstep %d, %s", way, got[0], p.fails, p.step, p.what)
+		default:
+			got = got[1:]
+		}
+	}
+	if len(got) > 0 {
+		x.failf("%s: %v\nopen were:\n%s", way, got[0], x.listOpen())
 	}
 }
 
@@ -225,15 +274,15 @@ var strandComms = []strandComm{
 	}},
 }
 
-// runProgram runs the program of a seed on one rank of c.
-func runProgram(t *T, c *mpi.Comm, seed uint64) {
+// runProgram runs the program of a seed on one rank of c, of the operations of some tables. Name is the case that replays it.
+func runProgram(t *T, c *mpi.Comm, name string, tables [][]randomOp, seed uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), programLimit)
 	defer cancel()
 	d := &dice{Rand: rand.New(rand.NewPCG(seed, 1)), size: c.Size()}
 	strands := make([]*strand, 1+max(0, d.IntN(5)-2))
 	plans := make([][]randomStep, len(strands))
 	for i := range strands {
-		x := &strand{t: t, name: "the case's communicator", seed: seed, own: ownDice(seed, i, c.Rank()), failing: cancel}
+		x := &strand{t: t, name: "the case's communicator", index: i, program: name, seed: seed, own: ownDice(seed, i, c.Rank()), ctx: ctx, failing: cancel}
 		color := 0
 		if i == 0 {
 			x.c = c
@@ -245,7 +294,7 @@ func runProgram(t *T, c *mpi.Comm, seed uint64) {
 		}
 		mine := &dice{Rand: rand.New(rand.NewPCG(seed, uint64(2+i)<<8|uint64(color))), size: x.c.Size()}
 		for range 5 + mine.IntN(8) {
-			plans[i] = append(plans[i], drawStep(mine))
+			plans[i] = append(plans[i], drawStep(mine, tables))
 		}
 		strands[i] = x
 	}

@@ -33,12 +33,12 @@ func mixedJob(t *testing.T, program string, n, perProcess int, policy, dir strin
 		t.Fatal(err)
 	}
 	job, err := launch.Plan(launch.Request{
-		Ranks: n, PerProcess: perProcess, Path: self, Args: []string{"rank"}, Env: os.Environ(),
+		PerProcess: perProcess, Env: os.Environ(),
 		Cores: len(sys.AllowedCPUs()), CPUs: sys.AllowedCPUs(), Progress: policy, Timeout: 100 * time.Second,
-		Set: append([]string{
+		Apps: []launch.App{{Ranks: n, Program: launch.Program{Path: self}, Args: []string{"rank"}, Set: append([]string{
 			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
 			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),
-		}, set...),
+		}, set...)}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -76,19 +76,19 @@ func newPods(t *testing.T, n int) *pods {
 	if out, err := exec.Command("ip", "netns", "add", bridge).CombinedOutput(); err != nil {
 		t.Skipf("making a network namespace: %v: %s", err, out)
 	}
-	t.Cleanup(func() { ip(t, "netns", "del", bridge) })
-	ip(t, "-n", bridge, "link", "add", "br0", "type", "bridge")
-	ip(t, "-n", bridge, "link", "set", "br0", "up")
+	t.Cleanup(func() { mustIP(t, "netns", "del", bridge) })
+	mustIP(t, "-n", bridge, "link", "add", "br0", "type", "bridge")
+	mustIP(t, "-n", bridge, "link", "set", "br0", "up")
 	p := new(pods)
 	for i := range n {
 		name := fmt.Sprintf("fitmpi%d-%d", os.Getpid(), i)
-		ip(t, "netns", "add", name)
-		t.Cleanup(func() { ip(t, "netns", "del", name) })
-		ip(t, "-n", bridge, "link", "add", fmt.Sprint("p", i), "type", "veth", "peer", "name", "eth0", "netns", name)
-		ip(t, "-n", bridge, "link", "set", fmt.Sprint("p", i), "master", "br0", "up")
-		ip(t, "-n", name, "addr", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "eth0")
-		ip(t, "-n", name, "link", "set", "eth0", "up")
-		ip(t, "-n", name, "link", "set", "lo", "up")
+		mustIP(t, "netns", "add", name)
+		t.Cleanup(func() { mustIP(t, "netns", "del", name) })
+		mustIP(t, "-n", bridge, "link", "add", fmt.Sprint("p", i), "type", "veth", "peer", "name", "eth0", "netns", name)
+		mustIP(t, "-n", bridge, "link", "set", fmt.Sprint("p", i), "master", "br0", "up")
+		mustIP(t, "-n", name, "addr", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "eth0")
+		mustIP(t, "-n", name, "link", "set", "eth0", "up")
+		mustIP(t, "-n", name, "link", "set", "lo", "up")
 		// ip netns exec mounts these over those of /etc.
 		dir := filepath.Join("/etc/netns", name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -109,10 +109,10 @@ func newPods(t *testing.T, n int) *pods {
 	return p
 }
 
-func ip(t *testing.T, args ...string) {
+func mustIP(t *testing.T, args ...string) {
 	t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		t.Errorf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	if err := ip(args...); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -38,7 +38,7 @@ type testCase struct {
 func suite() []testCase {
 	all := slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
 		persistentCases, objectCases, threadCases, contextCases, argumentCases, collectiveCases, reductionCases,
-		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases,
+		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases, layoutFormCases,
 		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases)
 	if isChecking() {
 		all = append(all, checkCases...)
@@ -390,6 +390,24 @@ func TestSuiteThreads(t *testing.T) {
 		}
 		suiteThreads(t, policy, n)
 	})
+}
+
+// TestSuiteTLS is TestSuiteThreads over encrypted connections.
+func TestSuiteTLS(t *testing.T) {
+	for _, policy := range policies {
+		t.Run(policy, func(t *testing.T) {
+			for _, n := range []int{2, 5} {
+				if n == 5 && policy != "assist" || raceEnabled && policy != "assist" {
+					continue
+				}
+				t.Run(fmt.Sprint(n), func(t *testing.T) {
+					t.Setenv("FITMPI_TRANSPORT", "tcp")
+					t.Setenv("FITMPI_TLS", "1")
+					suiteThreads(t, policy, n)
+				})
+			}
+		})
+	}
 }
 
 // suiteThreads runs the suite by ranks that are threads.

@@ -65,8 +65,8 @@ func startRaw(e *env, eng *engine.Engine, way engine.Way) error {
 		return err
 	}
 	peers := make([]engine.PeerInfo, 2)
-	peers[e.rank] = engine.PeerInfo{Addr: eng.Addr(), Way: way, Index: e.rank}
-	peers[1-e.rank] = engine.PeerInfo{Addr: addr, Way: way, Index: 1 - e.rank}
+	peers[e.rank] = engine.PeerInfo{Routes: engine.Direct(eng.Addr()), Way: way, Index: e.rank}
+	peers[1-e.rank] = engine.PeerInfo{Routes: engine.Direct(addr), Way: way, Index: 1 - e.rank}
 	return eng.Start(peers)
 }
 
@@ -77,7 +77,7 @@ func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error
 	if hasCore {
 		cfg.Spin = 200 * time.Microsecond
 	} else if launched() > 0 {
-		cfg.Doze = 2 * time.Millisecond
+		cfg.Yield, cfg.Doze = 50*time.Microsecond, 2*time.Millisecond
 	}
 	switch launched() {
 	case 0:
@@ -89,6 +89,7 @@ func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error
 	}
 	if s := os.Getenv("FITMPI_SPIN"); s != "" {
 		var err error
+		cfg.Yield, cfg.Doze = 0, 0
 		if cfg.Spin, err = time.ParseDuration(s); err != nil {
 			return cfg, fmt.Errorf("FITMPI_SPIN: %w", err)
 		}

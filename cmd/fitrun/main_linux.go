@@ -7,25 +7,30 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"runtime"
-	"sync"
 	"syscall"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
+	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == launch.GuardArg {
-		launch.GuardMain(os.Stdin)
+	if len(os.Args) == 2 && os.Args[1] == crew.GuardArg {
+		crew.GuardMain(os.Stdin)
 		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == agent.Arg {
+		os.Exit(agent.Main(os.Args[2:]))
 	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is fitrun. It returns the exit code.
 func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "gateway" {
+		return gatewayMain(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parse(args)
 	switch {
 	case err != nil:
@@ -37,55 +42,44 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 		fmt.Fprintln(stdout, versionLine())
 		return 0
 	}
-	prog, err := launch.FindProgram(o.program[0])
+	return start(ctx, o, stdin, stdout, stderr)
+}
+
+// start finds the hosts and the programs, builds what must be built, and runs the job.
+func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Writer) int {
+	m := thisMachine()
+	w, err := o.place(m)
 	if err != nil {
 		return refuse(stderr, err)
+	}
+	req, err := o.request(w, w.isLocal(m))
+	if err != nil {
+		return refuse(stderr, err)
+	}
+	if o.dryRun {
+		dryRun(stdout, req)
+		return 0
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
 
-	guard, err := launch.StartGuard()
+	guard, err := crew.StartGuard()
 	if err != nil && o.verbose {
 		fmt.Fprintf(stderr, "fitrun: %v; going on without\n", err)
 	}
 	defer guard.Close()
-	if prog.Package != "" {
-		dir, err := launch.TempDir()
-		if err != nil {
-			return fail(stderr, err)
-		}
+	dir, err := buildAll(ctx, signals, &req, guard, stderr)
+	if dir != "" {
 		defer os.RemoveAll(dir)
-		guard.Temp(dir)
-		if prog.Path, err = build(ctx, signals, prog, dir, stderr); err != nil {
-			return refuse(stderr, err)
-		}
 	}
-	return start(ctx, o, prog, guard, signals, stdin, stdout, stderr)
-}
-
-// start plans the job and runs it.
-func start(ctx context.Context, o options, prog launch.Program, guard *launch.Guard, signals <-chan os.Signal,
-	stdin *os.File, stdout, stderr io.Writer) int {
-	req := o.request(os.Environ())
-	req.Path, req.Cores, req.CPUs = prog.Path, allowedCores(), sys.AllowedCPUs()
-	job, err := launch.Plan(req)
 	if err != nil {
 		return refuse(stderr, err)
 	}
-	if o.verbose {
-		fmt.Fprintf(stderr, "fitrun: %d rank(s) of %s in %d process(es), %d of %d core(s) each\n",
-			req.Ranks, req.Path, len(job.Processes), job.Ranks[0].Cores, req.Cores)
-	}
-	if o.bindings {
-		for _, line := range job.Bindings() {
-			fmt.Fprintf(stderr, "fitrun: %s\n", line)
-		}
-	}
 	adopted := sys.AdoptOrphans() == nil // else only process groups are cleaned up
-	return launch.Run(ctx, job, launch.Config{
+	return launch.Execute(ctx, req, launch.Config{
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, Signals: signals,
-		Tag: o.tag, Verbose: o.verbose, Guard: guard, AdoptedOrphans: adopted,
+		Tag: o.tag, Timestamp: o.stamp, OutputDir: o.outputDir, Verbose: o.verbose, Bindings: o.bindings, Guard: guard, AdoptedOrphans: adopted,
 	})
 }
 
@@ -93,22 +87,6 @@ func start(ctx context.Context, o options, prog launch.Program, guard *launch.Gu
 type interruptedError struct{ signal syscall.Signal }
 
 func (e interruptedError) Error() string { return e.signal.String() }
-
-// build builds prog unless a signal comes.
-func build(ctx context.Context, signals <-chan os.Signal, prog launch.Program, dir string, stderr io.Writer) (string, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel(nil)
-	wg.Go(func() {
-		select {
-		case sig := <-signals:
-			cancel(interruptedError{sig.(syscall.Signal)})
-		case <-ctx.Done():
-		}
-	})
-	return launch.Build(ctx, prog, dir, stderr)
-}
 
 // refuse says why no job was started, and returns the exit code.
 func refuse(stderr io.Writer, err error) int {
@@ -123,11 +101,6 @@ func refuse(stderr io.Writer, err error) int {
 	return launch.ExitUsage
 }
 
-func fail(stderr io.Writer, err error) int {
-	fmt.Fprintf(stderr, "fitrun: %v\n", err)
-	return launch.ExitError
-}
-
 // stopSignals are the signals that end a job. One that our parent ignores, as nohup does, stays ignored.
 func stopSignals() []os.Signal {
 	var sigs []os.Signal
@@ -137,25 +110,4 @@ func stopSignals() []os.Signal {
 		}
 	}
 	return sigs
-}
-
-// allowedCores is the number of cores that this process may use: its affinity mask and its cgroup's limit, as the Go
-// runtime sees them, but regardless of a GOMAXPROCS that is meant for the ranks.
-func allowedCores() int {
-	runtime.SetDefaultGOMAXPROCS()
-	return runtime.GOMAXPROCS(0)
-}
-
-// absDir checks a directory for --wdir.
-func absDir(dir string) (string, error) {
-	st, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("--wdir %s: no such directory", dir)
-	case err != nil:
-		return "", fmt.Errorf("--wdir %s: %w", dir, errors.Unwrap(err))
-	case !st.IsDir():
-		return "", fmt.Errorf("--wdir %s: not a directory", dir)
-	}
-	return filepath.Abs(dir)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 )
@@ -68,7 +69,7 @@ func TestScript(t *testing.T) {
 			if cond != "cores>1" {
 				return false, fmt.Errorf("unknown condition %s", cond)
 			}
-			return allowedCores() > 1, nil
+			return sys.AllowedCores() > 1, nil
 		},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPATH", "GOROOT"} {
@@ -139,7 +140,8 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	s := &started{cmd: exec.Command(path, args[1:]...)}
 	s.cmd.Args[0] = args[0]
 	s.cmd.Dir = ts.MkAbs(".")
-	s.cmd.Env = append(os.Environ(), "GOMAXPROCS=", "WORK="+ts.Getenv("WORK"), "TMPDIR="+ts.Getenv("TMPDIR"))
+	s.cmd.Env = append(os.Environ(), "GOMAXPROCS=", "WORK="+ts.Getenv("WORK"), "TMPDIR="+ts.Getenv("TMPDIR"),
+		"FITMPI_SSH="+ts.Getenv("FITMPI_SSH"), "HOMES="+ts.Getenv("HOMES"))
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.err
 	stdin, stdinW, err := os.Pipe()
 	ts.Check(err)

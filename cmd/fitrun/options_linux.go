@@ -5,174 +5,230 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/launch"
 )
 
 // options is the command line, checked.
 type options struct {
-	ranks      int
+	apps []app    // at least one; none with help or version
+	set  []string // variables for all of them
+	file string   // of --app, "" if not given
+
+	hostFile string
+	policy   hosts.Policy
+	noLocal  bool
+	launcher string        // "", ssh or srun
+	sshArgs  []string      // nil if not given
+	patience time.Duration // of --launch-timeout
+	preload  bool
+	iface    string
+	ports    string
+	tls      bool
+	gateways []string // DOMAIN=HOST:PORT
+	secret   string   // file
+	dryRun   bool
+
 	perProcess int
 	bind       string // a launch.Binding
 	bindings   bool   // report them
 	tag        bool
+	stamp      bool
+	outputDir  string
 	timeout    time.Duration
 	progress   string
 	transport  string
 	check      bool
 	metrics    string
-	dir        string // absolute, or ""
-	set        []string
 	verbose    bool
 	version    bool
 	help       bool
-	program    []string // the program and its arguments; empty only with help or version
 }
 
 // parse reads the command line. Its errors are one line that says what to do.
 func parse(args []string) (options, error) {
-	o := options{ranks: 1, perProcess: 1}
-	fs := flag.NewFlagSet("fitrun", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	var bad error // why a value was refused, without the words that package flag puts around it
-	each := func(set func(name, value string) error, names ...string) {
-		for _, name := range names {
-			fs.Func(name, "", func(value string) error {
-				if err := set(dashed(name), value); err != nil && bad == nil {
-					bad = err
-				}
-				return bad
-			})
+	o := options{perProcess: 1}
+	segments := splitApps(args)
+	for i := 0; i < len(segments) && !o.help && !o.version; i++ {
+		a, err := o.parseApp(segments[i], i == 0)
+		if err != nil {
+			return o, err
+		}
+		switch {
+		case o.help || o.version:
+		case i == 0 && o.file != "":
+			if err := o.onlyFile(a, segments); err != nil {
+				return o, err
+			}
+			if segments, err = readApps(o.file); err != nil {
+				return o, err
+			}
+			segments = slices.Insert(segments, 0, nil)
+		case len(a.program) == 0 && len(segments) > 1:
+			return o, fmt.Errorf("program %d of %d is missing; between colons stand options and a program, as in -n 2 ./a : -n 1 ./b", i+1, len(segments))
+		case len(a.program) == 0:
+			return o, errors.New("no program given; write for example: fitrun -n 4 ./prog (fitrun --help says more)")
+		default:
+			o.apps = append(o.apps, a)
 		}
 	}
-	each(o.setRanks, "n", "np")
-	each(o.setPerProcess, "ranks-per-process")
-	each(oneOf(&o.bind, string(launch.BindCore), string(launch.BindNone)), "bind-to")
-	each(o.setTimeout, "timeout")
-	each(oneOf(&o.progress, "worker", "assist", "caller"), "progress")
-	each(oneOf(&o.transport, "auto", "tcp", "shm"), "transport")
-	each(o.setMetrics, "metrics")
-	each(o.setDir, "wdir")
-	each(o.setVariable, "x")
-	for _, name := range []string{"l", "tag-output"} {
-		fs.BoolVar(&o.tag, name, false, "")
-	}
-	for _, name := range []string{"v", "verbose"} {
-		fs.BoolVar(&o.verbose, name, false, "")
-	}
-	fs.BoolVar(&o.check, "check", false, "")
-	fs.BoolVar(&o.bindings, "report-bindings", false, "")
-	fs.BoolVar(&o.version, "version", false, "")
+	return o, o.checkTogether()
+}
 
+// onlyFile checks that nothing but options of the whole job stands beside --app.
+func (o *options) onlyFile(a app, segments [][]string) error {
+	if len(segments) > 1 || len(a.program) > 0 || a.ranks > 0 || a.dir != "" || a.path != "" || len(a.set) > 0 {
+		return fmt.Errorf("--app %s: its lines name the programs and their options; beside it go options of the whole job only", o.file)
+	}
+	return nil
+}
+
+// checkTogether refuses options that each make sense, and not together.
+func (o *options) checkTogether() error {
+	byNode := o.policy.RankBy == hosts.ByNode || o.policy.RankBy == "" && o.policy.MapBy == hosts.ByNode
+	if o.perProcess > 1 && byNode {
+		return errors.New("--ranks-per-process with ranks numbered by node: the ranks of a process follow each other; add --rank-by slot")
+	}
+	return nil
+}
+
+// parseApp reads what stands before, between or behind colons.
+func (o *options) parseApp(args []string, isFirst bool) (app, error) {
+	var a app
+	fs := flag.NewFlagSet("fitrun", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	r := registrar{fs: fs, isFirst: isFirst}
+	o.jobOptions(&r)
+	a.options(&r)
+	args, err := joinPairs(args, r.isFlag)
+	if err != nil {
+		return a, err
+	}
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		o.help = true
-		return o, nil
-	case bad != nil:
-		return o, bad
+		return a, nil
+	case r.bad != nil:
+		return a, r.bad
 	case err != nil:
-		return o, explainFlag(err)
+		return a, explainFlag(err)
 	}
-	o.program = fs.Args()
-	if len(o.program) == 0 && !o.version {
-		return o, errors.New("no program given; write for example: fitrun -n 4 ./prog (fitrun --help says more)")
-	}
-	return o, nil
+	a.program = fs.Args()
+	return a, nil
 }
 
-func (o *options) setRanks(name, value string) error {
-	n, err := strconv.Atoi(value)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s %s: want the number of ranks, for example %s 4", name, value, name)
-	case n < 1:
-		return fmt.Errorf("%s %s: a job has at least 1 rank", name, value)
-	case n > launch.MaxRanks:
-		return fmt.Errorf("%s %s: a job has at most %d ranks", name, value, launch.MaxRanks)
-	}
-	o.ranks = n
-	return nil
+// jobOptions are the options of the whole job, in the order of the help.
+func (o *options) jobOptions(r *registrar) {
+	r.job(text(&o.file, "jobfile"), "app", "configfile")
+	r.job(text(&o.hostFile, "hosts"), "hostfile", "machinefile", "f")
+	r.job(count(&o.policy.PerHost, launch.MaxRanks, "ranks on each host"), "ppn", "N", "npernode", "perhost")
+	r.job(oneOf(&o.policy.MapBy, hosts.BySlot, hosts.ByNode), "map-by")
+	r.job(oneOf(&o.policy.RankBy, hosts.BySlot, hosts.ByNode), "rank-by")
+	r.jobFlag(&o.noLocal, "nolocal")
+	r.jobFlag(&o.policy.Oversubscribe, "oversubscribe")
+	r.job(oneOf(&o.launcher, "ssh", "srun"), "launcher")
+	r.job(words(&o.sshArgs), "ssh-args")
+	r.job(duration(&o.patience), "launch-timeout")
+	r.jobFlag(&o.preload, "preload", "preload-binary")
+	r.job(text(&o.iface, "eth0"), "iface")
+	r.job(o.setPorts, "port-range")
+	r.jobFlag(&o.tls, "tls")
+	r.job(o.addGateway, "gateway")
+	r.job(text(&o.secret, "secret"), "secret-file")
+	r.jobFlag(&o.dryRun, "dry-run")
+	r.job(o.setPerProcess, "ranks-per-process")
+	r.job(oneOf(&o.bind, string(launch.BindCore), string(launch.BindNone)), "bind-to")
+	r.jobFlag(&o.bindings, "report-bindings")
+	r.jobFlag(&o.tag, "l", "tag-output", "prepend-rank")
+	r.jobFlag(&o.stamp, "timestamp-output")
+	r.job(text(&o.outputDir, "out"), "output-filename")
+	r.job(duration(&o.timeout), "timeout")
+	r.job(oneOf(&o.progress, "worker", "assist", "caller"), "progress")
+	r.job(oneOf(&o.transport, "auto", "tcp", "shm"), "transport")
+	r.jobFlag(&o.check, "check")
+	r.job(o.setMetrics, "metrics")
+	r.job(variable(&o.set), "genv")
+	r.job(variables(&o.set), "genvlist")
+	r.jobFlag(&o.verbose, "v", "verbose")
+	r.jobFlag(&o.version, "version", "V")
 }
 
-// setPerProcess takes more than the job's ranks too: then one process holds all of them.
-func (o *options) setPerProcess(name, value string) error {
-	n, err := strconv.Atoi(value)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s %s: want the number of ranks that one process holds, for example %s 4", name, value, name)
-	case n < 1:
-		return fmt.Errorf("%s %s: a process holds at least 1 rank", name, value)
-	}
-	o.perProcess = n
-	return nil
+// options are those of one program.
+func (a *app) options(r *registrar) {
+	r.each(setRanks(&a.ranks), "n", "np")
+	r.each(text(&a.hosts, "a:2,b:2"), "H", "host", "hosts")
+	r.each(text(&a.dir, "/data"), "wdir", "wd")
+	r.each(text(&a.path, "/opt/bin"), "path")
+	r.each(variable(&a.set), "x", "env")
+	r.each(variables(&a.set), "envlist")
 }
 
-func (o *options) setTimeout(name, value string) error {
-	d, err := time.ParseDuration(value)
-	if seconds, errF := strconv.ParseFloat(value, 64); err != nil && errF == nil {
-		d, err = time.Duration(seconds*float64(time.Second)), nil // a bare number, as timeout(1) takes it
-	}
-	if err != nil || d <= 0 {
-		return fmt.Errorf("%s %s: want a duration above 0, for example 90s, 10m or 1h30m", name, value)
-	}
-	o.timeout = d
-	return nil
+// registrar puts options into a flag set.
+type registrar struct {
+	fs      *flag.FlagSet
+	isFirst bool  // options of the whole job may stand here
+	bad     error // why a value was refused, without the words that package flag puts around it
 }
 
-// oneOf accepts the values that exist.
-func oneOf(field *string, values ...string) func(name, value string) error {
-	return func(name, value string) error {
-		if !slices.Contains(values, value) {
-			return fmt.Errorf("%s %s: there is %s", name, value, strings.Join(values, ", "))
+// each registers an option under all its names.
+func (r *registrar) each(set setter, names ...string) {
+	for _, name := range names {
+		r.fs.Func(name, "", func(value string) error { return r.keep(set(dashed(name), value)) })
+	}
+}
+
+// job is each for an option of the whole job.
+func (r *registrar) job(set setter, names ...string) {
+	r.each(func(name, value string) error {
+		if err := r.early(name); err != nil {
+			return err
 		}
-		*field = value
+		return set(name, value)
+	}, names...)
+}
+
+// jobFlag registers an option of the whole job that has no value.
+func (r *registrar) jobFlag(field *bool, names ...string) {
+	for _, name := range names {
+		r.fs.BoolFunc(name, "", func(value string) error {
+			if value != "true" {
+				return r.keep(fmt.Errorf("option %s=%s: give the option without a value", dashed(name), value))
+			}
+			*field = true
+			return r.keep(r.early(dashed(name)))
+		})
+	}
+}
+
+// early refuses an option of the whole job behind a colon.
+func (r *registrar) early(name string) error {
+	if r.isFirst {
 		return nil
 	}
+	return fmt.Errorf("%s is an option of the whole job: give it before the first program", name)
 }
 
-// setMetrics leaves ports to launch.Plan, which knows the number of ranks.
-func (o *options) setMetrics(name, value string) error {
-	if !strings.Contains(value, ":") {
-		return fmt.Errorf("%s %s: want HOST:PORT, for example 127.0.0.1:9100", name, value)
+func (r *registrar) keep(err error) error {
+	if r.bad == nil {
+		r.bad = err
 	}
-	o.metrics = value
-	return nil
-}
-
-func (o *options) setDir(_, value string) (err error) {
-	o.dir, err = absDir(value)
 	return err
 }
 
-func (o *options) setVariable(name, value string) error {
-	variable, _, hasValue := strings.Cut(value, "=")
-	if variable == "" {
-		return fmt.Errorf("%s %s: want NAME=VALUE, or the NAME of a variable that is set here", name, value)
+// isFlag reports whether there is an option of this name without a value.
+func (r *registrar) isFlag(name string) bool {
+	f := r.fs.Lookup(name)
+	if f == nil {
+		return name == "h" || name == "help"
 	}
-	if !hasValue {
-		here, ok := os.LookupEnv(variable)
-		if !ok {
-			return fmt.Errorf("%s %s: %s is not set here; write %s %s=VALUE", name, value, variable, name, variable)
-		}
-		value += "=" + here
-	}
-	o.set = append(o.set, value)
-	return nil
-}
-
-// request is what o asks for, with the environment env.
-func (o *options) request(env []string) launch.Request {
-	return launch.Request{
-		Ranks: o.ranks, PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Args: o.program, Env: env, Set: o.set, Dir: o.dir,
-		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.metrics, Timeout: o.timeout,
-	}
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
 }
 
 // explainFlag puts the errors of package flag our way. It knows their texts; an unknown one passes as it is.
@@ -184,15 +240,13 @@ func explainFlag(err error) error {
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		return fmt.Errorf("option %s needs a value; fitrun --help says which", dashed(name))
 	}
-	if strings.HasPrefix(text, "invalid boolean value") {
-		return fmt.Errorf("%s; give the option without a value", text)
-	}
 	return err
 }
 
 // dashed writes an option the way the help does.
 func dashed(name string) string {
-	if len(name) <= 2 { // -n, -np
+	short := []string{"np", "ppn", "genv", "genvlist", "env", "envlist", "host", "hosts", "wd", "perhost", "npernode"}
+	if len(name) == 1 || slices.Contains(short, name) {
 		return "-" + name
 	}
 	return "--" + name

@@ -48,7 +48,7 @@ func (r *rank) act(name string) {
 	act, ok := map[string]func(){
 		"exchange": r.exchange, "info": r.info, "exit": r.exit, "panic": r.panic, "hang": r.hang,
 		"unfinalized": r.unfinalized, "noinit": r.noInit, "abort": r.abort, "consequence": r.consequence,
-		"leavechild": r.leaveChild, "lines": r.lines, "cat": r.cat, "secret": r.secret, "metrics": r.metrics,
+		"leavechild": r.leaveChild, "session": r.session, "lines": r.lines, "cat": r.cat, "secret": r.secret, "metrics": r.metrics,
 		"partial": r.partial, "garbage": r.garbage,
 		"place": r.place, "fds": r.fds, "segment": r.segment, "bells": r.bells,
 	}[name]
@@ -194,6 +194,21 @@ func (r *rank) consequence() {
 	io.Copy(io.Discard, f) // ends with rank 1
 	r.Abort(5, "rank 1 failed")
 	os.Exit(5)
+}
+
+// session: every rank says whether it leads a process group in the session of its launcher.
+func (r *rank) session() {
+	group, ours := groupOf(os.Getpid())
+	_, launchers := groupOf(os.Getppid())
+	fmt.Printf("in fitrun's session: %t, leads its group: %t\n", ours == launchers, group == strconv.Itoa(os.Getpid()))
+}
+
+// groupOf is the process group and the session of a process.
+func groupOf(pid int) (group, session string) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	check(err)
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the program's name may hold spaces and brackets
+	return string(fields[2]), string(fields[3])
 }
 
 // leavechild [setsid]: rank 0 starts a process that outlives it.

@@ -76,7 +76,7 @@ func (c *cube) check(stdout io.Writer, input, there, back []complex128) error {
 	worst := []float64{0, 0} // of the transform, of what came back
 	for k, f := range fs {
 		if x, y, z := f[0], f[1], f[2]; y >= c.first && y < c.end {
-			worst[0] = max(worst[0], cmplx.Abs(there[((y-c.first)*c.n+z)*c.n+x]-want[k]))
+			worst[0] = max(worst[0], cmplx.Abs(there[(x*(c.end-c.first)+y-c.first)*c.n+z]-want[k]))
 		}
 	}
 	for i := range input {

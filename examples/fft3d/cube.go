@@ -7,19 +7,32 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// cube is a cube of n x n x n points of which each rank has a slab: planes [first, end) of the first axis. Element (a, b, c)
-// of a slab is at ((a-first)*n+b)*n+c.
+// cube is a cube of n x n x n points [x][y][z] of which each rank has a slab: the planes x in [first, end) before it is
+// turned, the planes y in [first, end) after. Element (x, y, z) is at ((x-first)*n+y)*n+z of the one slab and at
+// (x*(end-first)+y-first)*n+z of the other.
 type cube struct {
 	comm       *mpi.Comm
 	n          int
 	first, end int
 	lines      *lines
-	exchanging time.Duration // spent in Alltoallv
+	byX, byY   []*mpi.Datatype // the part of a slab, by x and by y, that belongs to each rank after the turn; nil if it is empty
+	exchanging time.Duration   // spent in Alltoallw
 }
 
 func newCube(comm *mpi.Comm, n int) *cube {
 	c := &cube{comm: comm, n: n, lines: newLines(n)}
 	c.first, c.end = c.planes(comm.Rank())
+	mine := c.end - c.first
+	for r := range comm.Size() {
+		from, to := c.planes(r)
+		var x, y *mpi.Datatype
+		if mine > 0 && to > from {
+			point := mpi.TypeOf[complex128]()
+			x = mpi.Subarray([]int{mine, n, n}, []int{mine, to - from, n}, []int{0, from, 0}, mpi.OrderC, point)
+			y = mpi.Subarray([]int{n, mine, n}, []int{to - from, mine, n}, []int{from, 0, 0}, mpi.OrderC, point)
+		}
+		c.byX, c.byY = append(c.byX, x), append(c.byY, y)
+	}
 	return c
 }
 
@@ -31,17 +44,15 @@ func (c *cube) planes(r int) (first, end int) {
 // slab is room for the planes of this rank.
 func (c *cube) slab() []complex128 { return make([]complex128, (c.end-c.first)*c.n*c.n) }
 
-// forward returns the transform of the slab [x][y][z] in, as a slab [y][z][x].
+// forward returns the transform of the slab by x in, as a slab by y.
 func (c *cube) forward(in []complex128) ([]complex128, error) {
 	s := append(c.slab()[:0], in...)
 	c.transformPlanes(s)
-	turned, err := c.turn(s)
-	if err != nil {
+	turned := c.slab()
+	if err := c.turn(s, c.byX, turned, c.byY); err != nil {
 		return nil, err
 	}
-	for line := range c.lines.rows(turned) {
-		c.lines.transform(line)
-	}
+	c.lines.transformColumns(turned)
 	return turned, nil
 }
 
@@ -49,11 +60,9 @@ func (c *cube) forward(in []complex128) ([]complex128, error) {
 func (c *cube) backward(in []complex128) ([]complex128, error) {
 	s := append(c.slab()[:0], in...)
 	conjugate(s, 1)
-	for line := range c.lines.rows(s) {
-		c.lines.transform(line)
-	}
-	turned, err := c.turnBack(s)
-	if err != nil {
+	c.lines.transformColumns(s)
+	turned := c.slab()
+	if err := c.turn(s, c.byY, turned, c.byX); err != nil {
 		return nil, err
 	}
 	c.transformPlanes(turned)
@@ -67,7 +76,7 @@ func conjugate(s []complex128, factor float64) {
 	}
 }
 
-// transformPlanes transforms a slab along its second and third axes.
+// transformPlanes transforms a slab by x along z and y.
 func (c *cube) transformPlanes(s []complex128) {
 	for line := range c.lines.rows(s) {
 		c.lines.transform(line)
@@ -77,68 +86,11 @@ func (c *cube) transformPlanes(s []complex128) {
 	}
 }
 
-// turn makes a slab [b][c][a] of a slab [a][b][c]: element (a, b, c) moves from the rank with plane a to the one with plane
-// b. Blocks travel in the order of a, then b, then c.
-func (c *cube) turn(s []complex128) ([]complex128, error) {
-	out := make([]complex128, 0, len(s))
-	for r := range c.comm.Size() {
-		from, to := c.planes(r)
-		for a := range c.end - c.first {
-			out = append(out, s[(a*c.n+from)*c.n:(a*c.n+to)*c.n]...)
-		}
-	}
-	in, err := c.exchange(out)
-	if err != nil {
-		return nil, err
-	}
-	t, n := c.slab(), c.n
-	for a := range n { // as ranks are in the order of their planes, so are the blocks
-		for b := range c.end - c.first {
-			for i, v := range in[:n] {
-				t[(b*n+i)*n+a] = v
-			}
-			in = in[n:]
-		}
-	}
-	return t, nil
-}
-
-// turnBack undoes turn: what that unpacked is packed, and the other way round.
-func (c *cube) turnBack(t []complex128) ([]complex128, error) {
-	n := c.n
-	out := make([]complex128, 0, len(t))
-	for a := range n {
-		for b := range c.end - c.first {
-			for i := range n {
-				out = append(out, t[(b*n+i)*n+a])
-			}
-		}
-	}
-	in, err := c.exchange(out)
-	if err != nil {
-		return nil, err
-	}
-	s := c.slab()
-	for r := range c.comm.Size() {
-		from, to := c.planes(r)
-		for a := range c.end - c.first {
-			in = in[copy(s[(a*n+from)*n:(a*n+to)*n], in):]
-		}
-	}
-	return s, nil
-}
-
-// exchange sends every rank its block and returns the blocks of all, both in the order of ranks. Either way the block
-// between two ranks has as many lines of n points as the product of their planes.
-func (c *cube) exchange(out []complex128) ([]complex128, error) {
-	counts := make([]int, c.comm.Size())
-	for r := range counts {
-		from, to := c.planes(r)
-		counts[r] = (c.end - c.first) * (to - from) * c.n
-	}
-	in := make([]complex128, len(out))
+// turn makes a slab by y of one by x, or the other way round: every element moves from the rank that has its plane of the
+// one kind to that which has its plane of the other. The types say where that is in either slab, so nothing is packed here.
+func (c *cube) turn(from []complex128, parts []*mpi.Datatype, to []complex128, places []*mpi.Datatype) error {
 	began := time.Now()
-	err := mpi.Alltoallv(c.comm, out, counts, nil, in, counts, nil)
+	err := mpi.Alltoallw(c.comm, from, parts, to, places)
 	c.exchanging += time.Since(began)
-	return in, err
+	return err
 }

@@ -7,9 +7,10 @@
 //
 // Each rank has a slab of consecutive x-planes, evenly dealt out; with more ranks than planes some have none. Within its
 // slab it transforms along z and y without anybody else. For x every rank needs whole lines of x, of which everybody has
-// a piece: Alltoallv exchanges them all at once and turns the cube, from [x][y][z] in slabs of x to [y][z][x] in slabs of
-// y. This transposition is most of the communication of a parallel FFT, and the reason why its speed follows the
-// network's. The inverse transform goes the same way back.
+// a piece: Alltoallw exchanges them all at once and makes slabs of y of slabs of x. For each rank a Subarray says which
+// part of the one slab it gets, and another where what it sends lies in the other, so that there is nothing to pack and
+// unpack by hand. This transposition is most of the communication of a parallel FFT, and the reason why its speed
+// follows the network's. The inverse transform goes the same way back, by the same types.
 //
 // # How the result is checked
 //
@@ -109,7 +110,7 @@ func run(_ context.Context, world *mpi.Comm, args []string, stdout io.Writer) er
 		}
 	}
 	flops := 5 * math.Pow(float64(o.n), 3) * 3 * math.Log2(float64(o.n))
-	fmt.Fprintf(stdout, "%d x %[1]d x %[1]d points on %d ranks: %.2f ms, %.2f Gflop/s; %.0f%% of the time is Alltoallv\n",
+	fmt.Fprintf(stdout, "%d x %[1]d x %[1]d points on %d ranks: %.2f ms, %.2f Gflop/s; %.0f%% of the time is Alltoallw\n",
 		o.n, world.Size(), forth.Seconds()*1e3, flops/forth.Seconds()/1e9, 100*exchanging.Seconds()/forth.Seconds())
 	return c.check(stdout, input, there, back)
 }

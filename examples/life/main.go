@@ -6,8 +6,8 @@
 //
 // # What it shows
 //
-// DimsCreate chooses a grid of blocks that are about as wide as high, CartCreate arranges the ranks in it, ranks of one
-// host beside each other where that helps, and CartSub makes a communicator of each row and of each column of blocks. A cell
+// DimsCreate chooses a grid of blocks that are about as wide as high, CartCreate arranges the ranks in it, those of one host or
+// process beside each other where that helps, and CartSub makes a communicator of each row and of each column of blocks. A cell
 // lives or dies by its eight neighbours, so a block needs the cells around it: first the columns left and right of it, by a
 // persistent NeighborAlltoall in its row, then the rows above and below, those cells of the corners included that came with
 // the columns, by another in its column. Inner cells are computed while messages move.

@@ -34,15 +34,11 @@ type Info struct {
 	ProcessRanks         int      // how many ranks that process has, at least 1; their local ranks are consecutive
 	Bound                []int    // processors that the process is bound to, ascending; nil if it is not
 	Segment              *os.File // memory shared by the ranks of this host, nil if there is none; the session closes it
+	AppNum               int      // which of the job's programs this rank runs, from 0
+	Net                  Net      // how this rank reaches ranks of other hosts
 	Bell                 *os.File // eventfd by which others of this host wake this rank, nil if none; the session closes it
-	Net                  Net      // how to reach the ranks of other hosts
 
 	near []int // the ranks of this host, ascending; nil if nobody has said
-}
-
-// Net says how this rank reaches ranks of other hosts.
-type Net struct {
-	Remote bool // some rank of the job is on another host
 }
 
 // EventKind says what a launcher has to tell.

@@ -42,6 +42,9 @@ func (c *Cards) Given() int { return len(c.table) - c.missing }
 // IsComplete reports whether all ranks have given their card.
 func (c *Cards) IsComplete() bool { return c.missing == 0 }
 
+// Table is the cards by rank, nil where none was given. The caller must not change it.
+func (c *Cards) Table() [][]byte { return c.table }
+
 // lines encodes a complete table, as many cards to a line as fit.
 func (c *Cards) lines() [][]byte {
 	if !c.IsComplete() {

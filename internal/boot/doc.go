@@ -68,7 +68,9 @@
 //
 //	{"type":"welcome","v":1,"rank":0,"size":4,"local_rank":0,"local_size":4,"job":"<32 hex digits>","secret":"<32 bytes>",
 //	 "host":"n1","cores":2,"universe":8,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3",
-//	 "remote":true,"near":"0-3","fds":["segment","bell"]}
+//	 "net":{"remote":true,"iface":"eth0,10.0.0.0/8","ports":"40000-40999","tls":true,"domain":"a",
+//	  "gateways":[{"domain":"b","addr":"10.0.0.1:4000","key":"<16 to 64 bytes>"}]},
+//	 "app":0,"near":"0-3","fds":["segment","bell"]}
 //	{"type":"cards","first":0,"cards":["<card of rank 0>","<card of rank 1>"]}
 //	{"type":"event","event":"peer-failed","rank":2,"code":137,"text":"..."}
 //	{"type":"event","event":"job-aborted","rank":2,"code":7,"text":"..."}
@@ -89,8 +91,10 @@
 // many cards messages as the line limit asks for. Events may come at any time after welcome.
 //
 // In welcome, "process" counts the processes of this host, "process_ranks" the ranks of this one, whose local ranks are
-// consecutive, and "bound" lists the processors that the process is bound to, if it is; "remote" says that there are other
-// hosts, and "near", which only rank 0 sends, lists the ranks of this one. A rank that was given a bell may
+// consecutive, and "bound" lists the processors that the process is bound to, if it is. "app" is which of
+// the job's programs the rank runs; "near", which only rank 0 sends, lists the ranks of this host. "net" is there if there is something
+// to say of ranks on other hosts: where to listen, and by which gateways, of which there are at most 64, the ranks of other
+// domains are reached. A rank that was given a bell may
 // ask for that of another rank of its host, by its local rank, and the launcher answers each bell with one.
 //
 // A rank sends finalizing when its exit is clean from here on. A rank that sent a card and exits without finalizing

@@ -129,7 +129,7 @@ func (l *Link) welcome(info Info) outgoing {
 		LocalRank: info.LocalRank, LocalSize: info.LocalSize,
 		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores, Universe: info.Universe,
 		Metrics: info.MetricsRequested, MetricsAddr: clip(info.MetricsAddr, maxValue),
-		Process: info.Process, ProcRanks: max(info.ProcessRanks, 1), Remote: info.Net.Remote,
+		Process: info.Process, ProcRanks: max(info.ProcessRanks, 1), App: info.AppNum, Net: info.Net.message(),
 	}
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound

@@ -42,7 +42,14 @@ func testInfo(rank, size int) Info {
 	return Info{
 		Rank: rank, Size: size, LocalRank: rank, LocalSize: size, Job: job, Secret: secret,
 		Source: "fitrun", Host: "here", Cores: 2, Universe: size + 5, MetricsAddr: "127.0.0.1:0", MetricsRequested: true,
-		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4},
+		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4}, AppNum: rank, Net: testNet(),
+	}
+}
+
+func testNet() Net {
+	return Net{
+		Remote: true, Interface: "eth0,10.0.0.0/8", Ports: "40000-40999", TLS: true, Domain: "here.a",
+		Gateways: []Gateway{{"b", "10.0.0.1:4000", make([]byte, 32)}, {"b", "[fd00::1]:4000", make([]byte, 16)}},
 	}
 }
 

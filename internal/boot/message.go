@@ -53,34 +53,35 @@ const (
 
 // message is any line of the protocol; which fields count depends on Type, see the package comment.
 type message struct {
-	Type        msgType  `json:"type"`
-	Version     int      `json:"v,omitempty"`
-	Rank        int      `json:"rank,omitempty"`
-	Size        int      `json:"size,omitempty"`
-	LocalRank   int      `json:"local_rank,omitempty"`
-	LocalSize   int      `json:"local_size,omitempty"`
-	Job         string   `json:"job,omitempty"`
-	Secret      []byte   `json:"secret,omitempty"`
-	Host        string   `json:"host,omitempty"`
-	Cores       int      `json:"cores,omitempty"`
-	Universe    int      `json:"universe,omitempty"`
-	Metrics     bool     `json:"metrics,omitempty"`
-	MetricsAddr string   `json:"metrics_addr,omitempty"`
-	Process     int      `json:"process,omitempty"`
-	ProcRanks   int      `json:"process_ranks,omitempty"`
-	Bound       string   `json:"bound,omitempty"`
-	FDs         []string `json:"fds,omitempty"`
-	PID         int      `json:"pid,omitempty"`
-	Card        []byte   `json:"card,omitempty"`
-	First       int      `json:"first,omitempty"`
-	Cards       [][]byte `json:"cards,omitempty"`
-	Event       string   `json:"event,omitempty"`
-	Code        int      `json:"code,omitempty"`
-	Key         string   `json:"key,omitempty"`
-	Text        string   `json:"text,omitempty"`
-	Remote      bool     `json:"remote,omitempty"`
-	Near        string   `json:"near,omitempty"`
-	Place       *place   `json:"place,omitempty"`
+	Type        msgType     `json:"type"`
+	Version     int         `json:"v,omitempty"`
+	Rank        int         `json:"rank,omitempty"`
+	Size        int         `json:"size,omitempty"`
+	LocalRank   int         `json:"local_rank,omitempty"`
+	LocalSize   int         `json:"local_size,omitempty"`
+	Job         string      `json:"job,omitempty"`
+	Secret      []byte      `json:"secret,omitempty"`
+	Host        string      `json:"host,omitempty"`
+	Cores       int         `json:"cores,omitempty"`
+	Universe    int         `json:"universe,omitempty"`
+	Metrics     bool        `json:"metrics,omitempty"`
+	MetricsAddr string      `json:"metrics_addr,omitempty"`
+	Process     int         `json:"process,omitempty"`
+	ProcRanks   int         `json:"process_ranks,omitempty"`
+	Bound       string      `json:"bound,omitempty"`
+	Net         *netMessage `json:"net,omitempty"`
+	App         int         `json:"app,omitempty"`
+	FDs         []string    `json:"fds,omitempty"`
+	PID         int         `json:"pid,omitempty"`
+	Card        []byte      `json:"card,omitempty"`
+	First       int         `json:"first,omitempty"`
+	Cards       [][]byte    `json:"cards,omitempty"`
+	Event       string      `json:"event,omitempty"`
+	Code        int         `json:"code,omitempty"`
+	Key         string      `json:"key,omitempty"`
+	Text        string      `json:"text,omitempty"`
+	Near        string      `json:"near,omitempty"`
+	Place       *place      `json:"place,omitempty"`
 }
 
 // appendMessage appends m as one line.
@@ -202,6 +203,8 @@ func (m message) checkWelcome() error {
 		return fmt.Errorf("room for %d ranks in a job of %d", m.Universe, m.Size)
 	case m.ProcRanks < 1 || m.ProcRanks > m.LocalSize || m.Process < 0 || m.Process >= m.LocalSize:
 		return fmt.Errorf("process %d with %d ranks on a host with %d", m.Process, m.ProcRanks, m.LocalSize)
+	case m.App < 0 || m.App >= m.Size:
+		return fmt.Errorf("program %d of a job of %d ranks", m.App, m.Size)
 	case len(m.Bound) > maxBound:
 		return fmt.Errorf("list of processors of %d bytes; at most %d are allowed", len(m.Bound), maxBound)
 	}
@@ -214,7 +217,7 @@ func (m message) checkWelcome() error {
 	if _, err := decodeJob(m.Job); err != nil {
 		return err
 	}
-	return nil
+	return m.Net.check()
 }
 
 func (m message) checkJoin() error {

@@ -38,6 +38,19 @@ func TestConsumeRefuses(t *testing.T) {
 		{consumeFromLauncher, good + `,"process_ranks":1,"bound":"` + strings.Repeat("1", maxBound+1) + `"}`, "list of processors of"},
 		{consumeFromLauncher, good + `,"process_ranks":1,"fds":["a","b","c","d","e"]}`, "5 descriptors"},
 		{consumeFromLauncher, good + `,"process_ranks":1}`, "job id"},
+		{consumeFromLauncher, inNet(`"iface":"eth0,,"`), "neither the name of an interface"},
+		{consumeFromLauncher, inNet(`"iface":"` + strings.Repeat("e,", maxIface/2) + `e"`), "list of interfaces of 1025 bytes"},
+		{consumeFromLauncher, inNet(`"ports":"9-3"`), "no range of ports"},
+		{consumeFromLauncher, inNet(`"domain":"a b"`), "letters, digits"},
+		{consumeFromLauncher, inNet(`"domain":"` + strings.Repeat("a", maxDomain+1) + `"`), "domain with 65 bytes"},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[` + strings.Repeat(`{},`, maxGateways) + `{}]`), "65 gateways"},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":""}]`), "gateway 0: name of a domain with 0 bytes"},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":"a"}]`), `leads to domain "a", and the rank is in "a"`},
+		{consumeFromLauncher, inNet(`"gateways":[{"domain":"a"}]`), `leads to domain "a", and the rank is in ""`},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":"b","addr":"there:80"}]`), "no IP address with a port"},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":"b","addr":"1.2.3.4:0"}]`), "no IP address with a port"},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":"b","addr":"` + strings.Repeat("1", maxGateAddr+1) + `"}]`), "address of 129 bytes"},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":"b","addr":"1.2.3.4:5","key":"AAAA"}]`), "key of 3 bytes"},
 		{consumeFromLauncher, `{"type":"bell","rank":-1}`, "bell of local rank -1"},
 		{consumeFromLauncher, `{"type":"welcome","v":9,` + job + `}`, "version 9"},
 		{consumeFromLauncher, `{"type":"cards"}`, "0 cards"},
@@ -58,6 +71,29 @@ func TestConsumeRefuses(t *testing.T) {
 		if m, err := tc.consume([]byte(tc.line)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%.80s: %+v, %v; want an error that says %q", tc.line, m, err, tc.want)
 		}
+	}
+}
+
+// inNet is a welcome that is good but for what its net may be.
+func inNet(fields string) string {
+	info := testInfo(0, 1)
+	m := message{
+		Type: typeWelcome, Version: 1, Size: 1, LocalSize: 1, Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Cores: 1, ProcRanks: 1,
+	}
+	line := strings.TrimSuffix(string(appendMessage(nil, m)), "}\n")
+	return line + `,"net":{` + fields + `}}`
+}
+
+// The largest welcome fits a line.
+func TestNetFits(t *testing.T) {
+	n := Net{Remote: true, Interface: strings.Repeat("e", maxIface), Ports: "10000-20000", TLS: true, Domain: strings.Repeat("d", maxDomain)}
+	for range maxGateways {
+		n.Gateways = append(n.Gateways, Gateway{strings.Repeat("d", maxDomain), strings.Repeat("1", maxGateAddr), make([]byte, maxGateKey)})
+	}
+	m := message{Type: typeWelcome, Secret: make([]byte, SecretSize), Host: strings.Repeat("\x01", maxValue), MetricsAddr: strings.Repeat("\x01", maxValue),
+		Bound: strings.Repeat("1", maxBound), Net: n.message()}
+	if line := appendMessage(nil, m); len(line) > maxLine-4096 {
+		t.Errorf("a welcome has %d bytes", len(line))
 	}
 }
 
@@ -97,8 +133,11 @@ func fuzzSeeds(f *testing.F) {
 		Type: typeWelcome, Version: 1, Size: 2, LocalSize: 2, Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Cores: 1,
 		Process: 1, ProcRanks: 2, Bound: "0-3,8", FDs: []string{fdSegment, fdBell},
 	}
+	info.Net = testNet()
+	withNet := welcome
+	withNet.Net = info.Net.message()
 	for _, m := range []message{
-		welcome,
+		welcome, withNet,
 		{Type: typeCards, Cards: [][]byte{{1}, {}}},
 		{Type: typeEvent, Event: "peer-failed", Rank: 1, Text: "x", Code: 137},
 		{Type: typeHello, Version: 1, PID: 9},
@@ -138,6 +177,9 @@ func normal(m message) message {
 	}
 	if len(m.FDs) == 0 {
 		m.FDs = nil
+	}
+	if n := m.Net.net(); m.Net != nil {
+		m.Net = n.message()
 	}
 	return m
 }

@@ -151,8 +151,8 @@ func readWelcome(in receiver) (Info, error) {
 		Rank: m.Rank, Size: m.Size, LocalRank: m.LocalRank, LocalSize: m.LocalSize,
 		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores, Universe: m.Universe,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
-		Process: m.Process, ProcessRanks: m.ProcRanks, Bound: bound, Segment: files[0], Bell: files[1],
-		Net: Net{Remote: m.Remote}, near: near,
+		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Bound: bound, Net: m.Net.net(), Segment: files[0], Bell: files[1],
+		near: near,
 	}, nil
 }
 

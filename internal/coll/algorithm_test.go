@@ -144,26 +144,26 @@ func TestCombineError(t *testing.T) {
 // The simulator finds what it is there to find.
 func TestSimulator(t *testing.T) {
 	for want, build := range map[string]func(r *simRank, other int){
-		"deadlock": func(r *simRank, other int) { r.Send(other, nil, r.Recv(other, nil)) },
+		"deadlock": func(r *simRank, other int) { r.Send(other, Buf{}, r.Recv(other, Buf{})) },
 		"wants 1": func(r *simRank, other int) {
-			r.Send(other, nil)
-			r.Recv(other, make([]byte, 1))
+			r.Send(other, Buf{})
+			r.Recv(other, Memory(make([]byte, 1)))
 		},
 		"data changed": func(r *simRank, other int) {
 			b := []byte{0}
-			r.Send(other, b)
+			r.Send(other, Memory(b))
 			r.Do(func() error { b[0]++; return nil })
-			r.Recv(other, make([]byte, 1))
+			r.Recv(other, Memory(make([]byte, 1)))
 		},
 		"was written": func(r *simRank, other int) {
 			b := make([]byte, 1)
-			r.Recv(other, b)
+			r.Recv(other, Memory(b))
 			r.Do(func() error { b[0]++; return nil })
-			r.Send(other, []byte{1})
+			r.Send(other, Memory([]byte{1}))
 		},
 		"any order": func(r *simRank, other int) {
-			r.Send(other, nil, r.Recv(other, nil))
-			r.Send(other, nil)
+			r.Send(other, Buf{}, r.Recv(other, Buf{}))
+			r.Send(other, Buf{})
 		},
 	} {
 		found := false

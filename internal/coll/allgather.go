@@ -1,6 +1,6 @@
 package coll
 
-// Allgather collects in of rank r as block r, len(in) bytes, of out at every rank (MPI 4.1, 6.7). In place: in may be block rank of
+// Allgather collects in of rank r as block r, in.Len() bytes, of out at every rank (MPI 4.1, 6.7). In place: in may be block rank of
 // out.
 //
 //   - RecursiveDoubling: partners exchange all they have. lg p rounds, m(p-1) bytes for blocks of m; only if p is a power of two.
@@ -9,24 +9,24 @@ package coll
 //   - Ring: p-1 rounds, m(p-1) bytes, between neighbours only, nothing copied. It takes the ranks host by host if it is known who
 //     shares a host: N messages between N hosts per round.
 //   - TwoLevel: Gather inside each host, Allgather between leaders, Bcast inside. lg N rounds between N hosts while blocks are short.
-func Allgather(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...Step) []Step {
-	if len(in) == 0 {
+func Allgather(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Step) []Step {
+	if in.Len() == 0 {
 		return after
 	}
 	p := placesOf(g, size)
 	if !KindAllgather.Has(alg) || alg == RecursiveDoubling && !isPowerOfTwo(size) || alg == TwoLevel && p == nil {
-		alg = ChooseAllgather(size, len(in), p)
+		alg = ChooseAllgather(size, in.Len(), p)
 	}
 	if alg == RecursiveDoubling {
 		return allgatherDoubling(g, rank, size, in, out, after)
 	}
-	counts, displs := even(size, len(in))
+	counts, displs := even(size, in.Len())
 	return Allgatherv(g, alg, rank, size, in, out, counts, displs, after...)
 }
 
 // Allgatherv collects in of rank r as the counts[r] bytes at displs[r] of out at every rank (MPI 4.1, 6.7). In place: in may be this
 // rank's block of out. By Bruck, Ring or TwoLevel; see [Allgather]. Bruck and Ring do not send empty blocks.
-func Allgatherv(g Graph, alg Algorithm, rank, size int, in, out []byte, counts, displs []int, after ...Step) []Step {
+func Allgatherv(g Graph, alg Algorithm, rank, size int, in, out Buf, counts, displs []int, after ...Step) []Step {
 	p := placesOf(g, size)
 	if alg != Bruck && alg != Ring && (alg != TwoLevel || p == nil) {
 		total := 0
@@ -35,7 +35,7 @@ func Allgatherv(g Graph, alg Algorithm, rank, size int, in, out []byte, counts, 
 		}
 		alg = ChooseAllgatherv(size, total, p)
 	}
-	in = in[:counts[rank]]
+	in = in.Part(0, counts[rank])
 	switch alg {
 	case Bruck:
 		return allgatherBruck(g, rank, size, in, out, counts, displs, after)
@@ -46,27 +46,26 @@ func Allgatherv(g Graph, alg Algorithm, rank, size int, in, out []byte, counts, 
 }
 
 // allgatherRing goes round the ranks in their order, or host by host.
-func allgatherRing(g Graph, p *Places, rank, size int, in, out []byte, counts, displs []int, after []Step) []Step {
+func allgatherRing(g Graph, p *Places, rank, size int, in, out Buf, counts, displs []int, after []Step) []Step {
 	at, v := func(v int) int { return v }, rank
 	if p != nil {
 		at, v = func(v int) int { return p.order[v] }, p.pos[rank]
 	}
-	own := move(g, block(out, counts, displs, rank), in, after)
-	part := func(b int) []byte {
+	own := moveBuf(g, out.block(counts, displs, rank), in, after)
+	part := func(b int) Buf {
 		if b == v {
 			return in
 		}
-		return block(out, counts, displs, at(b))
+		return out.block(counts, displs, at(b))
 	}
 	held := func(v, b int) bool { return b == v || counts[at(b)] == 0 }
 	done := ringAllgather(g, v, size, at, held, part, after)
 	return with(own, done...)
 }
 
-func allgatherDoubling(g Graph, rank, size int, in, out []byte, after []Step) []Step {
-	m := len(in)
-	own := out[rank*m : (rank+1)*m]
-	copied := move(g, own, in, after)
+func allgatherDoubling(g Graph, rank, size int, in, out Buf, after []Step) []Step {
+	m := in.Len()
+	copied := moveBuf(g, out.Part(rank*m, (rank+1)*m), in, after)
 	if size == 1 {
 		return copied
 	}
@@ -74,12 +73,12 @@ func allgatherDoubling(g Graph, rank, size int, in, out []byte, after []Step) []
 	for dist := 1; dist < size; dist *= 2 {
 		peer := rank ^ dist
 		mine, theirs := rank&^(dist-1), peer&^(dist-1)
-		data := out[mine*m : (mine+dist)*m]
+		data := out.Part(mine*m, (mine+dist)*m)
 		if dist == 1 {
 			data = in // no need to wait for the copy
 		}
 		sent = append(sent, g.Send(peer, data, after...))
-		after = with(after, g.Recv(peer, out[theirs*m:(theirs+dist)*m], after...))
+		after = with(after, g.Recv(peer, out.Part(theirs*m, (theirs+dist)*m), after...))
 		if dist == 1 {
 			after = with(after, copied...)
 		}
@@ -88,7 +87,7 @@ func allgatherDoubling(g Graph, rank, size int, in, out []byte, after []Step) []
 }
 
 // allgatherBruck collects blocks in the order rank, rank+1, ... in temporary memory, then puts them in place.
-func allgatherBruck(g Graph, rank, size int, in, out []byte, counts, displs []int, after []Step) []Step {
+func allgatherBruck(g Graph, rank, size int, in, out Buf, counts, displs []int, after []Step) []Step {
 	at := make([]int, size+1) // block of rank+i is work[at[i]:at[i+1]]
 	for i := range size {
 		at[i+1] = at[i] + counts[mod(rank+i, size)]
@@ -96,20 +95,20 @@ func allgatherBruck(g Graph, rank, size int, in, out []byte, counts, displs []in
 	if at[size] == 0 {
 		return after
 	}
-	work := scratch(g, at[size])
-	copied := move(g, work[:at[1]], in, after)
+	work := Memory(scratch(g, at[size]))
+	copied := moveBuf(g, work.Part(0, at[1]), in, after)
 	ready := after
 	var sent []Step
 	for have := 1; have < size; have *= 2 {
 		n := min(have, size-have)
-		data := work[:at[n]]
+		data := work.Part(0, at[n])
 		if have == 1 {
 			data = in
 		}
-		if len(data) > 0 {
+		if data.Len() > 0 {
 			sent = append(sent, g.Send(mod(rank-have, size), data, ready...))
 		}
-		if b := work[at[have]:at[have+n]]; len(b) > 0 {
+		if b := work.Part(at[have], at[have+n]); b.Len() > 0 {
 			ready = with(ready, g.Recv(mod(rank+have, size), b, ready...))
 		}
 		if have == 1 {
@@ -121,7 +120,7 @@ func allgatherBruck(g Graph, rank, size int, in, out []byte, counts, displs []in
 	}
 	place := g.Do(func() error {
 		for i := range size {
-			copy(block(out, counts, displs, mod(rank+i, size)), work[at[i]:at[i+1]])
+			out.Unpack(displs[mod(rank+i, size)], work.mem[at[i]:at[i+1]])
 		}
 		return nil
 	}, with(ready, sent...)...)

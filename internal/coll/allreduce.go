@@ -70,10 +70,10 @@ func allreduceHalving(g Graph, rank, size int, in, out []byte, red Reducer, afte
 		peer, ready := s.real(h.v^m), done
 		lo, hi := h.beside(m)
 		if b := h.bytes(h.lo, h.hi).of(out); len(b) > 0 {
-			done = with(done, g.Send(peer, b, ready...))
+			done = with(done, g.Send(peer, Memory(b), ready...))
 		}
 		if b := h.bytes(lo, hi).of(out); len(b) > 0 {
-			done = with(done, g.Recv(peer, b, ready...))
+			done = with(done, g.Recv(peer, Memory(b), ready...))
 		}
 		h.lo, h.hi = min(h.lo, lo), max(h.hi, hi)
 	}
@@ -86,9 +86,9 @@ func inform(g Graph, s shrink, rank int, buf []byte, after []Step) []Step {
 	case !s.paired(rank):
 		return after
 	case s.virtual(rank) == none:
-		return []Step{g.Recv(rank^1, buf, after...)}
+		return []Step{g.Recv(rank^1, Memory(buf), after...)}
 	default:
-		return with(after, g.Send(rank^1, buf, after...))
+		return with(after, g.Send(rank^1, Memory(buf), after...))
 	}
 }
 
@@ -100,5 +100,5 @@ func allreduceRing(g Graph, rank, size int, in, out []byte, red Reducer, after [
 	held := func(v, b int) bool { return b == v || len(part(out, b)) == 0 }
 	// A block is overwritten by its result only after the sends of the first half are complete.
 	ready = join(g, with(ready, done...))
-	return ringAllgather(g, rank, size, func(v int) int { return v }, held, func(b int) []byte { return part(out, b) }, ready)
+	return ringAllgather(g, rank, size, func(v int) int { return v }, held, func(b int) Buf { return Memory(part(out, b)) }, ready)
 }

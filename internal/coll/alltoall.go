@@ -1,6 +1,6 @@
 package coll
 
-// Alltoall sends block r of in to rank r, which has it as block rank of out; a block is len(in)/size bytes (MPI 4.1, 6.8). In place:
+// Alltoall sends block r of in to rank r, which has it as block rank of out; a block is in.Len()/size bytes (MPI 4.1, 6.8). In place:
 // in and out may be the same.
 //
 //   - Bruck (see [Allgather]): round k moves, packed in one message, all blocks whose distance has bit k. lg p rounds, (m/2) p lg p
@@ -8,8 +8,8 @@ package coll
 //   - Pairwise: in round s a rank sends to the one s further on and receives from the one s behind. p-1 rounds, m(p-1) bytes, a few
 //     messages under way at a time.
 //   - Linear: the same messages, many at a time.
-func Alltoall(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...Step) []Step {
-	m := len(in) / size
+func Alltoall(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Step) []Step {
+	m := in.Len() / size
 	if m == 0 {
 		return after
 	}
@@ -35,25 +35,24 @@ func Alltoall(g Graph, alg Algorithm, rank, size int, in, out []byte, after ...S
 // Alltoallv sends the sendCounts[r] bytes at sendDispls[r] of in to rank r, and receives recvCounts[r] bytes from it at recvDispls[r]
 // of out (MPI 4.1, 6.8). Linear; empty blocks are not sent, so that a sparse pattern costs what it moves. In place: in and out may be
 // the same.
-func Alltoallv(g Graph, rank, size int, in []byte, sendCounts, sendDispls []int,
-	out []byte, recvCounts, recvDispls []int, after ...Step) []Step {
+func Alltoallv(g Graph, rank, size int, in Buf, sendCounts, sendDispls []int,
+	out Buf, recvCounts, recvDispls []int, after ...Step) []Step {
 	in, after = apart(g, in, out, after)
 	x := exchange{in, out, sendCounts, sendDispls, recvCounts, recvDispls}
 	return x.run(g, rank, size, linearWindow, after)
 }
 
 // apart gives an operand that is not changed by what arrives in out: in itself, or a copy if they are the same.
-func apart(g Graph, in, out []byte, after []Step) (operand []byte, done []Step) {
-	if !same(in, out) {
+func apart(g Graph, in, out Buf, after []Step) (operand Buf, done []Step) {
+	if !in.is(out) {
 		return in, after
 	}
-	operand = scratch(g, len(in))
-	return operand, move(g, operand, in, after)
+	return Apart(g, in, after...)
 }
 
 // exchange is a personal message from every rank to every rank.
 type exchange struct {
-	in, out                []byte
+	in, out                Buf
 	sendCounts, sendDispls []int
 	recvCounts, recvDispls []int
 }
@@ -61,7 +60,7 @@ type exchange struct {
 // run takes rounds s = 1 to p-1, at most window of them at a time: round s starts when round s-window is complete. The earliest round
 // that is not complete anywhere is under way at all ranks, so this cannot deadlock.
 func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
-	copied := move(g, block(x.out, x.recvCounts, x.recvDispls, rank), block(x.in, x.sendCounts, x.sendDispls, rank), after)
+	copied := moveBuf(g, x.out.block(x.recvCounts, x.recvDispls, rank), x.in.block(x.sendCounts, x.sendDispls, rank), after)
 	slots := make([][]Step, min(window, size))
 	for i := range slots {
 		slots[i] = after
@@ -71,10 +70,10 @@ func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
 		ready := slots[s%len(slots)]
 		var next []Step
 		if x.sendCounts[to] > 0 {
-			next = append(next, g.Send(to, block(x.in, x.sendCounts, x.sendDispls, to), ready...))
+			next = append(next, g.Send(to, x.in.block(x.sendCounts, x.sendDispls, to), ready...))
 		}
 		if x.recvCounts[from] > 0 {
-			next = append(next, g.Recv(from, block(x.out, x.recvCounts, x.recvDispls, from), ready...))
+			next = append(next, g.Recv(from, x.out.block(x.recvCounts, x.recvDispls, from), ready...))
 		}
 		if len(next) > 0 {
 			slots[s%len(slots)] = next
@@ -87,12 +86,12 @@ func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
 	return join(g, done)
 }
 
-func alltoallBruck(g Graph, rank, size int, in, out []byte, m int, after []Step) []Step {
+func alltoallBruck(g Graph, rank, size int, in, out Buf, m int, after []Step) []Step {
 	work := scratch(g, size*m) // block i is for the rank i further on, later from the rank i behind
 	at := func(b []byte, i int) []byte { return b[i*m : (i+1)*m : (i+1)*m] }
 	ready := []Step{g.Do(func() error {
 		for i := range size {
-			copy(at(work, i), at(in, mod(rank+i, size)))
+			in.Pack(at(work, i), mod(rank+i, size)*m)
 		}
 		return nil
 	}, after...)}
@@ -110,8 +109,8 @@ func alltoallBruck(g Graph, rank, size int, in, out []byte, m int, after []Step)
 			}
 			return nil
 		}, ready...)
-		send := g.Send(mod(rank+dist, size), leave, pack)
-		recv := g.Recv(mod(rank-dist, size), come, ready...)
+		send := g.Send(mod(rank+dist, size), Memory(leave), pack)
+		recv := g.Recv(mod(rank-dist, size), Memory(come), ready...)
 		ready = []Step{g.Do(func() error {
 			for k, i := range moved {
 				copy(at(work, i), at(come, k))
@@ -121,7 +120,7 @@ func alltoallBruck(g Graph, rank, size int, in, out []byte, m int, after []Step)
 	}
 	return []Step{g.Do(func() error {
 		for i := range size {
-			copy(at(out, mod(rank-i, size)), at(work, i))
+			out.Unpack(mod(rank-i, size)*m, at(work, i))
 		}
 		return nil
 	}, ready...)}

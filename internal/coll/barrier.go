@@ -25,8 +25,8 @@ func BarrierBy(g Graph, alg Algorithm, rank, size int, after ...Step) []Step {
 func barrierDissemination(g Graph, rank, size int, after []Step) []Step {
 	for dist := 1; dist < size; dist *= 2 {
 		// The send is awaited with the receive so that a schedule holds two messages at a time.
-		send := g.Send(mod(rank+dist, size), nil, after...)
-		recv := g.Recv(mod(rank-dist, size), nil, after...)
+		send := g.Send(mod(rank+dist, size), Buf{}, after...)
+		recv := g.Recv(mod(rank-dist, size), Buf{}, after...)
 		after = []Step{send, recv}
 	}
 	return after

@@ -13,13 +13,13 @@ import "slices"
 //
 // If it is known who shares a host, the flat algorithms take the ranks host by host from the root on: a Chain passes from host to
 // host N-1 times.
-func Bcast(g Graph, alg Algorithm, rank, size, root int, buf []byte, after ...Step) []Step {
-	if size == 1 || len(buf) == 0 {
+func Bcast(g Graph, alg Algorithm, rank, size, root int, buf Buf, after ...Step) []Step {
+	if size == 1 || buf.Len() == 0 {
 		return after
 	}
 	p := placesOf(g, size)
 	if !KindBcast.Has(alg) || alg == TwoLevel && p == nil {
-		alg = ChooseBcast(size, len(buf), p)
+		alg = ChooseBcast(size, buf.Len(), p)
 	}
 	if alg == TwoLevel {
 		return bcastTwoLevel(g, p, rank, root, buf, after)
@@ -71,13 +71,13 @@ func (t tree) children() []int {
 	return c
 }
 
-func bcastBinomial(g Graph, t tree, buf []byte, after []Step) []Step {
+func bcastBinomial(g Graph, t tree, buf Buf, after []Step) []Step {
 	ready, sent := bcastTree(g, t, buf, after)
 	return with(ready, sent...)
 }
 
 // bcastTree is bcastBinomial that tells apart when buf is valid and when it has been passed on.
-func bcastTree(g Graph, t tree, buf []byte, after []Step) (ready, sent []Step) {
+func bcastTree(g Graph, t tree, buf Buf, after []Step) (ready, sent []Step) {
 	ready = after
 	if t.v != 0 {
 		ready = []Step{g.Recv(t.rank(t.parent()), buf, after...)}
@@ -88,48 +88,48 @@ func bcastTree(g Graph, t tree, buf []byte, after []Step) (ready, sent []Step) {
 	return ready, sent
 }
 
-func bcastChain(g Graph, t tree, buf []byte, after []Step) []Step {
-	all, piece := span{0, len(buf)}, segment(1)
+func bcastChain(g Graph, t tree, buf Buf, after []Step) []Step {
+	all, piece := span{0, buf.Len()}, segment(1)
 	in := line{base: after}
 	var sent []Step
-	for lo := 0; lo < len(buf); lo += piece {
-		s := all.piece(lo, piece)
+	for lo := 0; lo < all.hi; lo += piece {
+		s := all.piece(lo, piece).part(buf)
 		if t.v > 0 {
-			in.add(g.Recv(t.rank(t.v-1), s.of(buf), in.next()...))
+			in.add(g.Recv(t.rank(t.v-1), s, in.next()...))
 		}
 		if t.v < t.size-1 {
-			sent = append(sent, g.Send(t.rank(t.v+1), s.of(buf), in.all()...))
+			sent = append(sent, g.Send(t.rank(t.v+1), s, in.all()...))
 		}
 	}
 	return join(g, with(in.all(), sent...))
 }
 
-func bcastScatter(g Graph, t tree, buf []byte, ring bool, after []Step) []Step {
-	cut := cuts(len(buf), 1, t.size)
-	part := func(v, n int) []byte { return span{cut[v], cut[v+n]}.of(buf) }
-	if own := part(t.v, t.extent(t.v)); t.v != 0 && len(own) > 0 {
+func bcastScatter(g Graph, t tree, buf Buf, ring bool, after []Step) []Step {
+	cut := cuts(buf.Len(), 1, t.size)
+	part := func(v, n int) Buf { return buf.Part(cut[v], cut[v+n]) }
+	if own := part(t.v, t.extent(t.v)); t.v != 0 && own.Len() > 0 {
 		after = []Step{g.Recv(t.rank(t.parent()), own, after...)}
 	}
 	done := after
 	for _, c := range t.children() {
-		if b := part(c, t.extent(c)); len(b) > 0 {
+		if b := part(c, t.extent(c)); b.Len() > 0 {
 			done = with(done, g.Send(t.rank(c), b, after...))
 		}
 	}
 	if ring {
-		held := func(v, b int) bool { return len(part(b, 1)) == 0 || b >= v && b < v+t.extent(v) }
-		return with(done, ringAllgather(g, t.v, t.size, t.rank, held, func(b int) []byte { return part(b, 1) }, after)...)
+		held := func(v, b int) bool { return cut[b] == cut[b+1] || b >= v && b < v+t.extent(v) }
+		return with(done, ringAllgather(g, t.v, t.size, t.rank, held, func(b int) Buf { return part(b, 1) }, after)...)
 	}
 	for m := 1; m < t.size; m *= 2 {
 		mine, other := t.v&^(m-1), t.v^m
 		theirs := other &^ (m - 1)
 		var next []Step
 		// Who leads both groups of a round holds both from the scatter.
-		if other&(2*m-1) != 0 && len(part(mine, m)) > 0 {
+		if other&(2*m-1) != 0 && part(mine, m).Len() > 0 {
 			s := g.Send(t.rank(other), part(mine, m), after...)
 			next, done = append(next, s), with(done, s)
 		}
-		if t.v&(2*m-1) != 0 && len(part(theirs, m)) > 0 {
+		if t.v&(2*m-1) != 0 && part(theirs, m).Len() > 0 {
 			next = append(next, g.Recv(t.rank(other), part(theirs, m), after...))
 		}
 		after = with(after, next...)

@@ -15,8 +15,8 @@ type traffic struct {
 	sent []message
 }
 
-func (g *traffic) Send(peer int, data []byte, after ...Step) Step {
-	g.sent = append(g.sent, message{g.rank, peer, len(data)})
+func (g *traffic) Send(peer int, data Buf, after ...Step) Step {
+	g.sent = append(g.sent, message{g.rank, peer, data.Len()})
 	return g.counter.Send(peer, data, after...)
 }
 
@@ -60,13 +60,14 @@ type crossing struct {
 
 var crossings = func() []crossing {
 	one := func(n int) []byte { return make([]byte, 8*n) }
+	buf := func(n int) Buf { return Memory(one(n)) }
 	red := Reducer{ElemSize: 8, Combine: sum, Commutative: true}
 	tree := func(hosts int) int { return hosts - 1 }
 	all := func(hosts int) int { return hosts * ceilLg(hosts) }
 	straight := func(int) int { return 1 }
 	return []crossing{
 		{"barrier", func(g Graph, alg Algorithm, rank, size, _ int) { BarrierBy(g, alg, rank, size) }, all, ceilLg},
-		{"bcast", func(g Graph, alg Algorithm, rank, size, root int) { Bcast(g, alg, rank, size, root, one(1)) }, tree, ceilLg},
+		{"bcast", func(g Graph, alg Algorithm, rank, size, root int) { Bcast(g, alg, rank, size, root, buf(1)) }, tree, ceilLg},
 		{"reduce", func(g Graph, alg Algorithm, rank, size, root int) {
 			Reduce(g, alg, rank, size, root, one(1), one(1), red)
 		}, tree, ceilLg},
@@ -79,13 +80,13 @@ var crossings = func() []crossing {
 			return ceilLg(hosts) + 1
 		}},
 		{"gather", func(g Graph, alg Algorithm, rank, size, root int) {
-			Gather(g, alg, rank, size, root, one(1), one(size))
+			Gather(g, alg, rank, size, root, buf(1), buf(size))
 		}, tree, straight},
 		{"scatter", func(g Graph, alg Algorithm, rank, size, root int) {
-			Scatter(g, alg, rank, size, root, one(size), one(1))
+			Scatter(g, alg, rank, size, root, buf(size), buf(1))
 		}, tree, straight},
 		{"allgather", func(g Graph, alg Algorithm, rank, size, _ int) {
-			Allgather(g, alg, rank, size, one(1), one(size))
+			Allgather(g, alg, rank, size, buf(1), buf(size))
 		}, func(hosts int) int {
 			if hosts == 2 {
 				return 2
@@ -183,8 +184,8 @@ func TestLongCrossings(t *testing.T) {
 				build func(g Graph, rank int)
 				want  int
 			}{
-				"bcast": {func(g Graph, r int) { Bcast(g, Auto, r, size, size-1, buf) }, (hosts - 1) * len(buf)},
-				"allgather by ring": {func(g Graph, r int) { Allgather(g, Ring, r, size, buf[:block], out) },
+				"bcast": {func(g Graph, r int) { Bcast(g, Auto, r, size, size-1, Memory(buf)) }, (hosts - 1) * len(buf)},
+				"allgather by ring": {func(g Graph, r int) { Allgather(g, Ring, r, size, Memory(buf[:block]), Memory(out)) },
 					hosts * (size - 1) * block},
 				"allreduce by ring": {func(g Graph, r int) { Allreduce(g, Ring, r, size, buf[:n], out, red) },
 					2 * hosts * (size - 1) * block},

@@ -6,7 +6,8 @@
 //
 // Every rank of the communicator calls the same function with the same root, lengths, algorithm and reduction. The functions
 // differ by kind of operand:
-//   - plain ones (Bcast, Allreduce, ...) move memory; every length is in bytes and known to the rank that needs it;
+//   - plain ones (Bcast, Allreduce, ...) move bytes; every length is in bytes and known to the rank that needs it. Those that do not
+//     combine take a [Buf], which is memory or a layout of it, and need not know which: reductions take memory;
 //   - v-forms (Gatherv, ...) take counts and displacements in bytes;
 //   - object forms (BcastObject, ...) move serialised values whose size is not known while the schedule is built.
 //

@@ -7,10 +7,10 @@ type Step int32
 // become ready at the same time start in the order of their creation. after is copied.
 type Graph interface {
 	// Send sends data to rank peer of the communicator. data must not change until the step is complete.
-	Send(peer int, data []byte, after ...Step) Step
+	Send(peer int, data Buf, after ...Step) Step
 
-	// Recv receives exactly len(buf) bytes from rank peer; another length is an error of the schedule.
-	Recv(peer int, buf []byte, after ...Step) Step
+	// Recv receives exactly buf.Len() bytes from rank peer; another length is an error of the schedule.
+	Recv(peer int, buf Buf, after ...Step) Step
 
 	// SendFrom is Send of *data as it is when the step starts.
 	SendFrom(peer int, data *[]byte, after ...Step) Step

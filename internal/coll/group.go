@@ -22,11 +22,11 @@ func (s *group) tree() tree {
 	return tree{size: s.size(), root: s.root, v: mod(s.rank-s.root, s.size())}
 }
 
-func (s *group) Send(peer int, data []byte, after ...Step) Step {
+func (s *group) Send(peer int, data Buf, after ...Step) Step {
 	return s.g.Send(s.ranks[peer], data, after...)
 }
 
-func (s *group) Recv(peer int, buf []byte, after ...Step) Step {
+func (s *group) Recv(peer int, buf Buf, after ...Step) Step {
 	return s.g.Recv(s.ranks[peer], buf, after...)
 }
 

@@ -18,10 +18,10 @@ func NewInter(g Graph, rank int, local, remote []int) Inter {
 func (x Inter) leads() bool { return x.local.rank == 0 }
 
 // SendTo sends data to one remote rank.
-func (x Inter) SendTo(rank int, data []byte) []Step { return []Step{x.remote.Send(rank, data)} }
+func (x Inter) SendTo(rank int, data Buf) []Step { return []Step{x.remote.Send(rank, data)} }
 
-// RecvFrom receives len(buf) bytes from one remote rank.
-func (x Inter) RecvFrom(rank int, buf []byte) []Step { return []Step{x.remote.Recv(rank, buf)} }
+// RecvFrom receives buf.Len() bytes from one remote rank.
+func (x Inter) RecvFrom(rank int, buf Buf) []Step { return []Step{x.remote.Recv(rank, buf)} }
 
 // SendObjectTo sends *data to one remote rank.
 func (x Inter) SendObjectTo(rank int, data *[]byte) []Step {
@@ -34,19 +34,19 @@ func (x Inter) RecvObjectFrom(rank int, data *[]byte) []Step {
 }
 
 // Deal sends each remote rank its block of in.
-func (x Inter) Deal(in []byte, counts, displs []int) []Step {
+func (x Inter) Deal(in Buf, counts, displs []int) []Step {
 	var done []Step
 	for r := range x.remote.size() {
-		done = append(done, x.remote.Send(r, block(in, counts, displs, r)))
+		done = append(done, x.remote.Send(r, in.block(counts, displs, r)))
 	}
 	return done
 }
 
 // Collect receives a block of out from each remote rank.
-func (x Inter) Collect(out []byte, counts, displs []int) []Step {
+func (x Inter) Collect(out Buf, counts, displs []int) []Step {
 	var done []Step
 	for r := range x.remote.size() {
-		done = append(done, x.remote.Recv(r, block(out, counts, displs, r)))
+		done = append(done, x.remote.Recv(r, out.block(counts, displs, r)))
 	}
 	return done
 }
@@ -70,7 +70,7 @@ func (x Inter) CollectObject(all [][]byte) []Step {
 }
 
 // Bcast gives buf of the remote rank root, which sends it to rank 0 of this group, to buf of every rank of this group (MPI 4.1, 6.4).
-func (x Inter) Bcast(alg Algorithm, root int, buf []byte) []Step {
+func (x Inter) Bcast(alg Algorithm, root int, buf Buf) []Step {
 	var after []Step
 	if x.leads() {
 		after = x.RecvFrom(root, buf)
@@ -100,7 +100,7 @@ func (x Inter) combine(alg Algorithm, in []byte, red Reducer) (part []byte, done
 func (x Inter) Reduce(alg Algorithm, root int, in []byte, red Reducer) []Step {
 	part, done := x.combine(alg, in, red)
 	if x.leads() {
-		return []Step{x.remote.Send(root, part, done...)}
+		return []Step{x.remote.Send(root, Memory(part), done...)}
 	}
 	return done
 }
@@ -112,15 +112,15 @@ func (x Inter) swap(in, got []byte, red Reducer) (ready, sent []Step) {
 	if !x.leads() {
 		return done, nil
 	}
-	sent = []Step{x.remote.Send(0, part, done...)}
-	return []Step{x.remote.Recv(0, got, done...)}, sent
+	sent = []Step{x.remote.Send(0, Memory(part), done...)}
+	return []Step{x.remote.Recv(0, Memory(got), done...)}, sent
 }
 
 // Allreduce leaves the combination of in of all remote ranks, in their order, in out of every rank of this group (MPI 4.1, 6.9.6). in
 // and out may be the same.
 func (x Inter) Allreduce(in, out []byte, red Reducer) []Step {
 	ready, sent := x.swap(in, out, red)
-	return with(sent, Bcast(x.local, Auto, x.local.rank, x.local.size(), 0, out, ready...)...)
+	return with(sent, Bcast(x.local, Auto, x.local.rank, x.local.size(), 0, Memory(out), ready...)...)
 }
 
 // ReduceScatter combines in of all remote ranks, in their order, and leaves block r, counts[r] bytes, in out of rank r of this group
@@ -132,7 +132,7 @@ func (x Inter) ReduceScatter(in, out []byte, counts []int, red Reducer) []Step {
 		work = scratch(x.local, total)
 	}
 	ready, sent := x.swap(in, work, red)
-	return with(sent, Scatterv(x.local, x.local.rank, x.local.size(), 0, work, counts, displs, out, ready...)...)
+	return with(sent, Scatterv(x.local, x.local.rank, x.local.size(), 0, Memory(work), counts, displs, Memory(out), ready...)...)
 }
 
 // combineObject sets *data of the leader to the serialised combination of the accumulators of this group.

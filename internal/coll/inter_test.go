@@ -76,14 +76,15 @@ func TestInterBcast(t *testing.T) {
 			buf[r] = make([]byte, n)
 		}
 		reset := func() { copy(buf[root], want); clear(objects); objects[root] = want }
+		form := formsOf(seed)
 		build := func(r int, g Graph) []Step {
 			x := s.view(g, r)
 			switch f := from(r); {
 			case f != none:
-				done := x.Bcast(alg, f, buf[r])
+				done := x.Bcast(alg, f, form.buf(r, buf[r]))
 				return with(done, s.view(after{g, done}, r).BcastObject(f, &objects[r])...)
 			case r == root:
-				done := x.SendTo(0, buf[r])
+				done := x.SendTo(0, form.buf(r, buf[r]))
 				return with(done, s.view(after{g, done}, r).SendObjectTo(0, &objects[r])...)
 			}
 			return nil
@@ -123,6 +124,7 @@ func TestInterBlocks(t *testing.T) {
 			}
 			return blocks, counted
 		}
+		form := formsOf(seed)
 		build := func(r int, g Graph) []Step {
 			x := s.view(g, r)
 			displs, _ := packed(counts[r])
@@ -132,7 +134,7 @@ func TestInterBlocks(t *testing.T) {
 			_, counted := expect(r)
 			at, total := packed(counted)
 			out[r], got[r] = make([]byte, total), make([][]byte, len(counted))
-			done := with(x.Deal(in[r], counts[r], displs), x.Collect(out[r], counted, at)...)
+			done := with(x.Deal(form.buf(r, in[r]), counts[r], displs), x.Collect(form.buf(r, out[r]), counted, at)...)
 			y := s.view(after{g, done}, r)
 			return with(done, with(y.DealObject(objects[r]), y.CollectObject(got[r])...)...)
 		}
@@ -188,7 +190,7 @@ func TestInterReductions(t *testing.T) {
 			if f := from(r); f != none {
 				done = x.Reduce(alg, f, in[r], red)
 			} else if r == root {
-				done = x.RecvFrom(0, atRoot)
+				done = x.RecvFrom(0, Memory(atRoot))
 			}
 			done = with(done, s.view(after{g, done}, r).Allreduce(own, all[r], red)...)
 			return with(done, s.view(after{g, done}, r).ReduceScatter(in[r], scattered[r], counts(r), red)...)
@@ -217,11 +219,11 @@ type after struct {
 	steps []Step
 }
 
-func (a after) Send(peer int, data []byte, steps ...Step) Step {
+func (a after) Send(peer int, data Buf, steps ...Step) Step {
 	return a.Graph.Send(peer, data, with(a.steps, steps...)...)
 }
 
-func (a after) Recv(peer int, buf []byte, steps ...Step) Step {
+func (a after) Recv(peer int, buf Buf, steps ...Step) Step {
 	return a.Graph.Recv(peer, buf, with(a.steps, steps...)...)
 }
 

@@ -53,7 +53,8 @@ func testBcast(t *testing.T, alg Algorithm, size, n int, seed uint64) {
 		}
 		copy(bufs[root], want)
 	}
-	build := func(r int, g Graph) []Step { return Bcast(g, alg, r, size, root, bufs[r]) }
+	form := formsOf(seed)
+	build := func(r int, g Graph) []Step { return Bcast(g, alg, r, size, root, form.buf(r, bufs[r])) }
 	simulate(t, seed, size, build, reset, func() error {
 		for r := range size {
 			if err := wantBytes(r, bufs[r], want); err != nil {
@@ -71,10 +72,10 @@ func TestGatherScatter(t *testing.T) {
 				for _, m := range []int{0, 1, 3, 8} {
 					seeds(t, 3, func(seed uint64) {
 						counts, displs := even(size, m)
-						testGather(t, size, counts, displs, size*m, seed, func(g Graph, r, root int, in, out []byte) []Step {
+						testGather(t, size, counts, displs, size*m, seed, func(g Graph, r, root int, in, out Buf) []Step {
 							return Gather(g, alg, r, size, root, in, out)
 						})
-						testScatter(t, size, counts, displs, size*m, seed, func(g Graph, r, root int, in, out []byte) []Step {
+						testScatter(t, size, counts, displs, size*m, seed, func(g Graph, r, root int, in, out Buf) []Step {
 							return Scatter(g, alg, r, size, root, in, out)
 						})
 					})
@@ -88,15 +89,15 @@ func TestGathervScatterv(t *testing.T) {
 	for _, size := range sizes() {
 		seeds(t, 20, func(seed uint64) {
 			counts, displs, total := layout(rand.New(rand.NewPCG(seed, 9)), size)
-			testGather(t, size, counts, displs, total, seed, func(g Graph, r, root int, in, out []byte) []Step {
+			testGather(t, size, counts, displs, total, seed, func(g Graph, r, root int, in, out Buf) []Step {
 				if r != root {
-					return Gatherv(g, r, size, root, in, nil, nil, nil)
+					return Gatherv(g, r, size, root, in, Buf{}, nil, nil)
 				}
 				return Gatherv(g, r, size, root, in, out, counts, displs)
 			})
-			testScatter(t, size, counts, displs, total, seed, func(g Graph, r, root int, in, out []byte) []Step {
+			testScatter(t, size, counts, displs, total, seed, func(g Graph, r, root int, in, out Buf) []Step {
 				if r != root {
-					return Scatterv(g, r, size, root, nil, nil, nil, out)
+					return Scatterv(g, r, size, root, Buf{}, nil, nil, out)
 				}
 				return Scatterv(g, r, size, root, in, counts, displs, out)
 			})
@@ -104,7 +105,7 @@ func TestGathervScatterv(t *testing.T) {
 	}
 }
 
-type rooted func(g Graph, rank, root int, in, out []byte) []Step
+type rooted func(g Graph, rank, root int, in, out Buf) []Step
 
 func testGather(t *testing.T, size int, counts, displs []int, total int, seed uint64, f rooted) {
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -119,12 +120,12 @@ func testGather(t *testing.T, size int, counts, displs []int, total int, seed ui
 	if inPlace {
 		in[root] = block(all, counts, displs, root)
 	}
-	reset := func() { clear(all); copy(in[root], own) }
+	reset, form := func() { clear(all); copy(in[root], own) }, formsOf(seed)
 	build := func(r int, g Graph) []Step {
 		if r != root {
-			return f(g, r, root, in[r], nil)
+			return f(g, r, root, form.buf(r, in[r]), Buf{})
 		}
-		return f(g, r, root, in[r], all)
+		return f(g, r, root, form.buf(r, in[r]), form.buf(r, all))
 	}
 	simulate(t, seed, size, build, reset, func() error { return wantBytes(root, all, want) })
 }
@@ -139,11 +140,12 @@ func testScatter(t *testing.T, size int, counts, displs []int, total int, seed u
 	if inPlace {
 		out[root] = block(all, counts, displs, root)
 	}
+	form := formsOf(seed)
 	build := func(r int, g Graph) []Step {
 		if r != root {
-			return f(g, r, root, nil, out[r])
+			return f(g, r, root, Buf{}, form.buf(r, out[r]))
 		}
-		return f(g, r, root, all, out[r])
+		return f(g, r, root, form.buf(r, all), form.buf(r, out[r]))
 	}
 	simulate(t, seed, size, build, nil, func() error {
 		for r := range size {
@@ -162,14 +164,14 @@ func TestAllgather(t *testing.T) {
 				for _, m := range []int{0, 1, 5, 16} {
 					seeds(t, 3, func(seed uint64) {
 						counts, displs := even(size, m)
-						testAllgather(t, size, counts, displs, size*m, seed, func(g Graph, r int, in, out []byte) []Step {
+						testAllgather(t, size, counts, displs, size*m, seed, func(g Graph, r int, in, out Buf) []Step {
 							return Allgather(g, alg, r, size, in, out)
 						})
 					})
 				}
 				seeds(t, 10, func(seed uint64) {
 					counts, displs, total := layout(rand.New(rand.NewPCG(seed, 9)), size)
-					testAllgather(t, size, counts, displs, total, seed, func(g Graph, r int, in, out []byte) []Step {
+					testAllgather(t, size, counts, displs, total, seed, func(g Graph, r int, in, out Buf) []Step {
 						return Allgatherv(g, alg, r, size, in, out, counts, displs)
 					})
 				})
@@ -179,7 +181,7 @@ func TestAllgather(t *testing.T) {
 }
 
 func testAllgather(t *testing.T, size int, counts, displs []int, total int, seed uint64,
-	f func(g Graph, rank int, in, out []byte) []Step) {
+	f func(g Graph, rank int, in, out Buf) []Step) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	inPlace, want := rng.IntN(2) == 0, make([]byte, total)
 	in, out, orig := make([][]byte, size), make([][]byte, size), make([][]byte, size)
@@ -197,7 +199,8 @@ func testAllgather(t *testing.T, size int, counts, displs []int, total int, seed
 			copy(in[r], orig[r])
 		}
 	}
-	build := func(r int, g Graph) []Step { return f(g, r, in[r], out[r]) }
+	form := formsOf(seed)
+	build := func(r int, g Graph) []Step { return f(g, r, form.buf(r, in[r]), form.buf(r, out[r])) }
 	simulate(t, seed, size, build, reset, func() error {
 		for r := range size {
 			if err := wantBytes(r, out[r], want); err != nil {
@@ -224,12 +227,12 @@ func TestAlltoall(t *testing.T) {
 								want[r] = append(want[r], in[q][r*m:(r+1)*m]...)
 							}
 						}
-						inPlace := seed%2 == 0
+						inPlace, form := seed%2 == 0, formsOf(seed)
 						build := func(r int, g Graph) []Step {
 							if inPlace {
-								return Alltoall(g, alg, r, size, out[r], out[r])
+								return Alltoall(g, alg, r, size, form.buf(r, out[r]), form.buf(r, out[r]))
 							}
-							return Alltoall(g, alg, r, size, in[r], out[r])
+							return Alltoall(g, alg, r, size, form.buf(r, in[r]), form.buf(r, out[r]))
 						}
 						reset := func() {
 							for r := range size {
@@ -303,7 +306,10 @@ func testAlltoallv(t *testing.T, size int, seed uint64) {
 			copy(in[r], orig[r])
 		}
 	}
-	build := func(r int, g Graph) []Step { return Alltoallv(g, r, size, in[r], sc[r], sd[r], out[r], rc[r], rd[r]) }
+	form := formsOf(seed)
+	build := func(r int, g Graph) []Step {
+		return Alltoallv(g, r, size, form.buf(r, in[r]), sc[r], sd[r], form.buf(r, out[r]), rc[r], rd[r])
+	}
 	simulate(t, seed, size, build, reset, func() error {
 		for r := range size {
 			for q := range size {

@@ -21,7 +21,7 @@ func (n Neighbours) arrival(k int) int {
 // Neighbor sends send[i] to the i-th destination and receives recv[j] from the j-th source (MPI 4.1, 8.6): one message for each, all
 // at once. Empty blocks are sent too: the two ends may differ about lengths by mistake, and then a message that comes is an error that
 // names both, where one that does not come would be waited for.
-func Neighbor(g Graph, n Neighbours, send, recv [][]byte, after ...Step) []Step {
+func Neighbor(g Graph, n Neighbours, send, recv []Buf, after ...Step) []Step {
 	return n.exchange(g,
 		func(i int) Step { return g.Send(n.Destinations[i], send[i], after...) },
 		func(j int) Step { return g.Recv(n.Sources[j], recv[j], after...) })
@@ -33,12 +33,6 @@ func NeighborObject(g Graph, n Neighbours, send []*[]byte, recv [][]byte, after 
 	return n.exchange(g,
 		func(i int) Step { return g.SendFrom(n.Destinations[i], send[i], after...) },
 		func(j int) Step { return g.RecvInto(n.Sources[j], &recv[j], after...) })
-}
-
-// NeighborBy is Neighbor of blocks that send and recv know: they add the step to the i-th destination, from the j-th
-// source.
-func NeighborBy(g Graph, n Neighbours, send, recv func(i int) Step) []Step {
-	return n.exchange(g, send, recv)
 }
 
 // exchange adds all sends, then all receives: a receive that fails as soon as it starts, because what has come already is too long or

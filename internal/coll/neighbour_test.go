@@ -64,11 +64,11 @@ func testNeighbor(t *testing.T, seed uint64, size int, objects bool) {
 	for _, e := range edges {
 		send[e.from][e.out], recv[e.to][e.in] = e.data, make([]byte, len(e.data))
 	}
-	s := newSim(seed, size)
+	s, form := newSim(seed, size), formsOf(seed)
 	s.self = true
 	s.simulate(t, seed, func(r int, g Graph) []Step {
 		if !objects {
-			return Neighbor(g, lists[r], send[r], recv[r])
+			return Neighbor(g, lists[r], form.all(r, send[r]), form.all(r, recv[r]))
 		}
 		from := make([]*[]byte, len(send[r]))
 		for i := range from {
@@ -91,6 +91,6 @@ func TestNeighborOrder(t *testing.T) {
 	s := newSim(1, 1)
 	s.self = true
 	s.simulate(t, 1, func(r int, g Graph) []Step {
-		return Neighbor(g, Neighbours{Sources: []int{0, 0, 0}, Destinations: []int{0, 0, 0}}, [][]byte{{1}, {2}, {3}}, recv)
+		return Neighbor(g, Neighbours{Sources: []int{0, 0, 0}, Destinations: []int{0, 0, 0}}, []Buf{Memory([]byte{1}), Memory([]byte{2}), Memory([]byte{3})}, []Buf{Memory(recv[0]), Memory(recv[1]), Memory(recv[2])})
 	}, nil, func() error { return wantBytes(0, slices.Concat(recv...), []byte{1, 2, 3}) })
 }

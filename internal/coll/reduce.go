@@ -92,13 +92,13 @@ func reduceHalving(g Graph, rank, size, root int, in, out []byte, red Reducer, a
 		peer := s.real(h.v ^ m)
 		if h.v&m != lead&m {
 			if b := h.bytes(h.lo, h.hi).of(out); len(b) > 0 {
-				done = []Step{g.Send(peer, b, done...)}
+				done = []Step{g.Send(peer, Memory(b), done...)}
 			}
 			return done
 		}
 		lo, hi := h.beside(m)
 		if b := h.bytes(lo, hi).of(out); len(b) > 0 {
-			done = with(done, g.Recv(peer, b, done...))
+			done = with(done, g.Recv(peer, Memory(b), done...))
 		}
 		h.lo, h.hi = min(h.lo, lo), max(h.hi, hi)
 	}

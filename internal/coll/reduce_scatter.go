@@ -63,7 +63,7 @@ func reduceScatterHalving(g Graph, rank, size int, in, out []byte, counts, displ
 	acc, done := fold(g, red, in, work, h.rounds, after)
 	if h.v == none {
 		if len(out) > 0 {
-			done = []Step{g.Recv(rank^1, out, done...)}
+			done = []Step{g.Recv(rank^1, Memory(out), done...)}
 		}
 		return done
 	}
@@ -71,7 +71,7 @@ func reduceScatterHalving(g Graph, rank, size int, in, out []byte, counts, displ
 	own, rest := mine[:counts[rank]], mine[counts[rank]:]
 	all := done
 	if s.paired(rank) && len(rest) > 0 {
-		all = with(all, g.Send(rank^1, rest, done...))
+		all = with(all, g.Send(rank^1, Memory(rest), done...))
 	}
 	return with(all, move(g, out, own, done)...)
 }

@@ -3,7 +3,7 @@ package coll
 // ringAllgather lets every rank v have every block: in round s it sends block v-s to v+1 and receives block v-s-1 from v-1. A block
 // that held(v, b) says v needs not to receive (its own, an empty one) is not sent to it. Ranks are numbered round the ring;
 // peer gives the rank of a number. Blocks that this rank holds are complete after after.
-func ringAllgather(g Graph, v, size int, peer func(int) int, held func(v, b int) bool, part func(b int) []byte, after []Step) []Step {
+func ringAllgather(g Graph, v, size int, peer func(int) int, held func(v, b int) bool, part func(b int) Buf, after []Step) []Step {
 	next, prev := mod(v+1, size), mod(v-1, size)
 	in := line{base: after}
 	var sent []Step
@@ -37,7 +37,7 @@ func ringReduceScatter(g Graph, rank, size int, red Reducer, in, acc func(b int)
 			if s == 0 {
 				data = in(b)
 			}
-			sent = append(sent, g.Send(next, data, ready...))
+			sent = append(sent, g.Send(next, Memory(data), ready...))
 		}
 		b := mod(rank-s-2, size)
 		if len(in(b)) == 0 {
@@ -45,7 +45,7 @@ func ringReduceScatter(g Graph, rank, size int, red Reducer, in, acc func(b int)
 		}
 		// Combining waits for the one before, so each receive waits for all but the last of those before it.
 		op := spare[turn][:len(in(b))]
-		recv := g.Recv(prev, op, combined[turn]...)
+		recv := g.Recv(prev, Memory(op), combined[turn]...)
 		ready = []Step{g.Do(combineInto(red, acc(b), in(b), op), with(ready, recv)...)}
 		combined[turn] = ready
 		turn = 1 - turn

@@ -90,7 +90,7 @@ func (f *folder) round(r round) {
 	piece := segment(f.red.ElemSize)
 	done := make([]Step, 0, 2+(r.out.len()+r.in.len())/piece)
 	for lo := r.out.lo; lo < r.out.hi; lo += piece {
-		done = append(done, f.g.Send(r.to, r.out.piece(lo, piece).of(f.acc), f.ready...))
+		done = append(done, f.g.Send(r.to, Memory(r.out.piece(lo, piece).of(f.acc)), f.ready...))
 	}
 	if !r.receives() {
 		f.ready = join(f.g, with(f.ready, done...))
@@ -99,7 +99,7 @@ func (f *folder) round(r round) {
 	sent := done
 	for lo := r.in.lo; lo < r.in.hi; lo += piece {
 		s := r.in.piece(lo, piece)
-		after := []Step{f.g.Recv(r.from, s.of(f.spare), f.ready...)}
+		after := []Step{f.g.Recv(r.from, Memory(s.of(f.spare)), f.ready...)}
 		if r.out == r.in {
 			after = append(after, sent[(lo-r.in.lo)/piece]) // it may be about to change what is being sent
 		}

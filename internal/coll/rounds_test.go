@@ -12,8 +12,8 @@ type counter struct {
 }
 
 func (c *counter) add() Step                           { c.steps++; return Step(c.steps - 1) }
-func (c *counter) Send(int, []byte, ...Step) Step      { return c.add() }
-func (c *counter) Recv(int, []byte, ...Step) Step      { return c.add() }
+func (c *counter) Send(int, Buf, ...Step) Step         { return c.add() }
+func (c *counter) Recv(int, Buf, ...Step) Step         { return c.add() }
 func (c *counter) SendFrom(int, *[]byte, ...Step) Step { return c.add() }
 func (c *counter) RecvInto(int, *[]byte, ...Step) Step { return c.add() }
 func (c *counter) Do(_ func() error, _ ...Step) Step   { return c.add() }

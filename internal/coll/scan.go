@@ -38,7 +38,7 @@ func Exscan(g Graph, _ Algorithm, rank, size int, in, out []byte, red Reducer, a
 	}
 	var sent []Step
 	if rank < size-1 {
-		sent = append(sent, g.Send(rank+1, in, after...))
+		sent = append(sent, g.Send(rank+1, Memory(in), after...))
 	}
 	if rank == 0 {
 		return sent
@@ -47,7 +47,7 @@ func Exscan(g Graph, _ Algorithm, rank, size int, in, out []byte, red Reducer, a
 	if same(in, out) {
 		mine = scratch(g, len(in))
 	}
-	ready = []Step{g.Recv(rank-1, mine, ready...)}
+	ready = []Step{g.Recv(rank-1, Memory(mine), ready...)}
 	if same(in, out) {
 		ready = with(ready, sent...) // out may be written only when in is sent
 	}
@@ -79,7 +79,7 @@ func scanChain(g Graph, rank, size int, in, out []byte, red Reducer, after []Ste
 		done := move(g, out, in, after)
 		for lo := 0; lo < len(in); lo += piece {
 			s := all.piece(lo, piece)
-			done = with(done, g.Send(1, s.of(in), after...))
+			done = with(done, g.Send(1, Memory(s.of(in)), after...))
 		}
 		return join(g, done)
 	}
@@ -92,7 +92,7 @@ func scanChain(g Graph, rank, size int, in, out []byte, red Reducer, after []Ste
 	for lo := 0; lo < len(in); lo += piece {
 		s := all.piece(lo, piece)
 		op, own, res := s.of(arrive), s.of(in), s.of(out)
-		recv := g.Recv(rank-1, op, recvs.next()...)
+		recv := g.Recv(rank-1, Memory(op), recvs.next()...)
 		recvs.add(recv)
 		ready = []Step{g.Do(func() error {
 			if err := red.Combine(op, own); err != nil {
@@ -104,7 +104,7 @@ func scanChain(g Graph, rank, size int, in, out []byte, red Reducer, after []Ste
 			return nil
 		}, with(ready, recv)...)}
 		if rank < size-1 {
-			sent = append(sent, g.Send(rank+1, op, ready...))
+			sent = append(sent, g.Send(rank+1, Memory(op), ready...))
 		}
 	}
 	return join(g, with(sent, ready...))

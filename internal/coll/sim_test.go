@@ -48,7 +48,7 @@ type simStep struct {
 	r     *simRank
 	id    int
 	peer  int
-	data  []byte  // Send, Recv
+	data  Buf     // Send, Recv
 	ptr   *[]byte // SendFrom, RecvInto
 	f     func() error
 	after []Step
@@ -81,7 +81,7 @@ func (r *simRank) add(st *simStep, after []Step) Step {
 	return Step(st.id)
 }
 
-func (r *simRank) Send(peer int, data []byte, after ...Step) Step {
+func (r *simRank) Send(peer int, data Buf, after ...Step) Step {
 	return r.add(&simStep{kind: simSend, peer: peer, data: data}, after)
 }
 
@@ -89,7 +89,7 @@ func (r *simRank) SendFrom(peer int, data *[]byte, after ...Step) Step {
 	return r.add(&simStep{kind: simSend, peer: peer, ptr: data}, after)
 }
 
-func (r *simRank) Recv(peer int, buf []byte, after ...Step) Step {
+func (r *simRank) Recv(peer int, buf Buf, after ...Step) Step {
 	return r.add(&simStep{kind: simRecv, peer: peer, data: buf}, after)
 }
 
@@ -211,9 +211,9 @@ func (r *simRank) start(st *simStep) {
 		return
 	case simSend:
 		if st.ptr != nil {
-			st.data = *st.ptr
+			st.data = Memory(*st.ptr)
 		}
-		st.shot = slices.Clone(st.data)
+		st.shot = st.data.bytes()
 		if st.sync = s.rng.IntN(2) == 0; !st.sync {
 			r.running = append(r.running, st.id)
 		}
@@ -221,10 +221,8 @@ func (r *simRank) start(st *simStep) {
 		p.sends = append(p.sends, st)
 	case simRecv:
 		if st.ptr == nil {
-			for i := range st.data {
-				st.data[i] = byte(s.rng.Uint32())
-			}
-			st.shot = slices.Clone(st.data)
+			st.shot = randomBytes(s.rng, st.data.Len())
+			st.data.Unpack(0, st.shot)
 		}
 		p := s.pair(st.peer, r.rank)
 		p.recvs = append(p.recvs, st)
@@ -257,15 +255,15 @@ func (s *sim) deliver(m *simMatch) {
 	if m.recv.ptr != nil {
 		*m.recv.ptr = slices.Clone(m.send.shot)
 	} else {
-		if len(m.recv.data) != len(m.send.shot) {
+		if m.recv.data.Len() != len(m.send.shot) {
 			s.fail("rank %d step %d receives %d bytes from rank %d, wants %d",
-				m.recv.r.rank, m.recv.id, len(m.send.shot), m.recv.peer, len(m.recv.data))
+				m.recv.r.rank, m.recv.id, len(m.send.shot), m.recv.peer, m.recv.data.Len())
 			return
 		}
-		if !bytes.Equal(m.recv.data, m.recv.shot) {
+		if !bytes.Equal(m.recv.data.bytes(), m.recv.shot) {
 			s.fail("rank %d step %d: the receive buffer was written to", m.recv.r.rank, m.recv.id)
 		}
-		copy(m.recv.data, m.send.shot)
+		m.recv.data.Unpack(0, m.send.shot)
 	}
 	if m.send.sync {
 		s.finish(m.send)
@@ -281,7 +279,7 @@ func (s *sim) finish(st *simStep) {
 			s.fail("rank %d step %d: %v", st.r.rank, st.id, err)
 		}
 	case simSend:
-		if !bytes.Equal(st.data, st.shot) {
+		if !bytes.Equal(st.data.bytes(), st.shot) {
 			s.fail("rank %d step %d: the data changed while it was sent to rank %d", st.r.rank, st.id, st.peer)
 		}
 	}

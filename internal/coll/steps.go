@@ -9,6 +9,7 @@ const joinAbove = 8
 type span struct{ lo, hi int }
 
 func (s span) of(b []byte) []byte { return b[s.lo:s.hi:s.hi] }
+func (s span) part(b Buf) Buf     { return b.Part(s.lo, s.hi) }
 func (s span) len() int           { return s.hi - s.lo }
 
 // mod is a modulo n in [0, n).

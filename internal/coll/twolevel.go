@@ -8,28 +8,28 @@ func barrierTwoLevel(g Graph, p *Places, rank int, after []Step) []Step {
 	if l.leads() {
 		after = barrierDissemination(l.between, l.between.rank, l.between.size(), after)
 	}
-	return bcastBinomial(l.inside, l.inside.tree(), nil, after)
+	return bcastBinomial(l.inside, l.inside.tree(), Buf{}, after)
 }
 
 // fanIn tells the root of the tree that all ranks have come so far.
 func fanIn(g Graph, t tree, after []Step) []Step {
 	ready := after
 	for _, c := range t.children() {
-		ready = with(ready, g.Recv(t.rank(c), nil, after...))
+		ready = with(ready, g.Recv(t.rank(c), Buf{}, after...))
 	}
 	if t.v == 0 {
 		return ready
 	}
-	return []Step{g.Send(t.rank(t.parent()), nil, ready...)}
+	return []Step{g.Send(t.rank(t.parent()), Buf{}, ready...)}
 }
 
 // bcastTwoLevel lets leaders have the message first. By binomial trees, a leader serves its host without waiting until what it sent
 // to other hosts has left.
-func bcastTwoLevel(g Graph, p *Places, rank, root int, buf []byte, after []Step) []Step {
+func bcastTwoLevel(g Graph, p *Places, rank, root int, buf Buf, after []Step) []Step {
 	l := p.levels(g, rank, root)
 	var sent []Step
 	if b := l.between; b != nil {
-		if ChooseBcast(b.size(), len(buf), nil) == Binomial {
+		if ChooseBcast(b.size(), buf.Len(), nil) == Binomial {
 			after, sent = bcastTree(b, b.tree(), buf, after)
 		} else {
 			after = Bcast(b, Auto, b.rank, b.size(), b.root, buf, after...)
@@ -73,5 +73,5 @@ func allreduceTwoLevel(g Graph, p *Places, rank int, in, out []byte, red Reducer
 	if b := l.between; b != nil {
 		done = Allreduce(b, Auto, b.rank, b.size(), part, out, red, done...)
 	}
-	return Bcast(l.inside, Auto, l.inside.rank, l.inside.size(), l.inside.root, out, done...)
+	return Bcast(l.inside, Auto, l.inside.rank, l.inside.size(), l.inside.root, Memory(out), done...)
 }

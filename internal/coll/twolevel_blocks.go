@@ -23,26 +23,26 @@ func (p *Places) hostBlocks(count func(rank int) int) (counts, displs []int, tot
 
 // gatherTwoLevel collects the blocks of each host at its leader, then those of the leaders, straight, at the root. The root puts them
 // in the order of ranks unless the ranks of every host are contiguous.
-func gatherTwoLevel(g Graph, p *Places, rank, root int, in, out []byte, after []Step) []Step {
-	l, m := p.levels(g, rank, root), len(in)
+func gatherTwoLevel(g Graph, p *Places, rank, root int, in, out Buf, after []Step) []Step {
+	l, m := p.levels(g, rank, root), in.Len()
 	s, b := l.inside, l.between
 	if b == nil {
-		return Gather(s, Auto, s.rank, s.size(), s.root, in, nil, after...)
+		return Gather(s, Auto, s.rank, s.size(), s.root, in, Buf{}, after...)
 	}
 	if rank != root {
 		part, done := in, after
 		if s.size() > 1 {
-			part = scratch(g, s.size()*m)
+			part = Memory(scratch(g, s.size()*m))
 			done = Gather(s, Auto, s.rank, s.size(), s.root, in, part, after...)
 		}
-		return Gatherv(b, b.rank, b.size(), b.root, part, nil, nil, nil, done...)
+		return Gatherv(b, b.rank, b.size(), b.root, part, Buf{}, nil, nil, done...)
 	}
 	counts, displs, total := p.hostBlocks(func(int) int { return m })
-	work := out[:total]
+	work := out.Part(0, total)
 	if !p.ordered {
-		work = scratch(g, total)
+		work = Memory(scratch(g, total))
 	}
-	own := block(work, counts, displs, b.rank)
+	own := work.block(counts, displs, b.rank)
 	done := Gather(s, Auto, s.rank, s.size(), s.root, in, own, after...)
 	done = with(done, Gatherv(b, b.rank, b.size(), b.root, own, work, counts, displs, after...)...)
 	if p.ordered {
@@ -50,7 +50,7 @@ func gatherTwoLevel(g Graph, p *Places, rank, root int, in, out []byte, after []
 	}
 	return []Step{g.Do(func() error {
 		for i, r := range p.order {
-			copy(out[r*m:(r+1)*m], work[i*m:])
+			out.Unpack(r*m, work.mem[i*m:(i+1)*m])
 		}
 		return nil
 	}, done...)}
@@ -58,39 +58,40 @@ func gatherTwoLevel(g Graph, p *Places, rank, root int, in, out []byte, after []
 
 // scatterTwoLevel sends each leader the blocks of its host, straight, and lets it pass them on. The root puts them in the order of
 // hosts first unless the ranks of every host are contiguous.
-func scatterTwoLevel(g Graph, p *Places, rank, root int, in, out []byte, after []Step) []Step {
-	l, m := p.levels(g, rank, root), len(out)
+func scatterTwoLevel(g Graph, p *Places, rank, root int, in, out Buf, after []Step) []Step {
+	l, m := p.levels(g, rank, root), out.Len()
 	s, b := l.inside, l.between
 	if b == nil {
-		return Scatter(s, Auto, s.rank, s.size(), s.root, nil, out, after...)
+		return Scatter(s, Auto, s.rank, s.size(), s.root, Buf{}, out, after...)
 	}
 	if rank != root {
 		if s.size() == 1 {
-			return Scatterv(b, b.rank, b.size(), b.root, nil, nil, nil, out, after...)
+			return Scatterv(b, b.rank, b.size(), b.root, Buf{}, nil, nil, out, after...)
 		}
-		part := scratch(g, s.size()*m)
-		done := Scatterv(b, b.rank, b.size(), b.root, nil, nil, nil, part, after...)
+		part := Memory(scratch(g, s.size()*m))
+		done := Scatterv(b, b.rank, b.size(), b.root, Buf{}, nil, nil, part, after...)
 		return Scatter(s, Auto, s.rank, s.size(), s.root, part, out, done...)
 	}
 	counts, displs, total := p.hostBlocks(func(int) int { return m })
-	work := in[:total]
+	work := in.Part(0, total)
 	if !p.ordered {
-		work = scratch(g, total)
+		work = Memory(scratch(g, total))
+		to := work.mem
 		after = []Step{g.Do(func() error {
 			for i, r := range p.order {
-				copy(work[i*m:(i+1)*m], in[r*m:])
+				in.Pack(to[i*m:(i+1)*m], r*m)
 			}
 			return nil
 		}, after...)}
 	}
-	own := block(work, counts, displs, b.rank)
+	own := work.block(counts, displs, b.rank)
 	done := Scatterv(b, b.rank, b.size(), b.root, work, counts, displs, own, after...)
 	return join(g, with(done, Scatter(s, Auto, s.rank, s.size(), s.root, own, out, after...)...))
 }
 
 // allgatherTwoLevel collects the blocks of each host at its leader, then those of all hosts at every leader, which gives them to its
 // host. Where blocks do not lie in out host by host without gaps, they are collected in temporary memory and put in place.
-func allgatherTwoLevel(g Graph, p *Places, rank int, in, out []byte, counts, displs []int, after []Step) []Step {
+func allgatherTwoLevel(g Graph, p *Places, rank int, in, out Buf, counts, displs []int, after []Step) []Step {
 	l := p.levels(g, rank, none)
 	s, b := l.inside, l.between
 	hostCounts, hostDispls, total := p.hostBlocks(func(r int) int { return counts[r] })
@@ -99,14 +100,14 @@ func allgatherTwoLevel(g Graph, p *Places, rank int, in, out []byte, counts, dis
 	}
 	work, direct := p.packedIn(out, counts, displs, total)
 	if !direct {
-		work = scratch(g, total)
+		work = Memory(scratch(g, total))
 	}
 	mine := make([]int, s.size())
 	for i, r := range s.ranks {
 		mine[i] = counts[r]
 	}
 	at, _ := packed(mine)
-	part := block(work, hostCounts, hostDispls, p.host[rank])
+	part := work.block(hostCounts, hostDispls, p.host[rank])
 	done := Gatherv(s, s.rank, s.size(), s.root, in, part, mine, at, after...)
 	if b != nil {
 		done = Allgatherv(b, Auto, b.rank, b.size(), part, work, hostCounts, hostDispls, done...)
@@ -116,22 +117,23 @@ func allgatherTwoLevel(g Graph, p *Places, rank int, in, out []byte, counts, dis
 		return done
 	}
 	return []Step{g.Do(func() error {
-		from := work
+		from := work.mem
 		for _, r := range p.order {
-			from = from[copy(block(out, counts, displs, r), from):]
+			out.Unpack(displs[r], from[:counts[r]])
+			from = from[counts[r]:]
 		}
 		return nil
 	}, done...)}
 }
 
 // packedIn gives the part of out that holds all blocks if they lie in it host by host without gaps.
-func (p *Places) packedIn(out []byte, counts, displs []int, total int) (all []byte, ok bool) {
+func (p *Places) packedIn(out Buf, counts, displs []int, total int) (all Buf, ok bool) {
 	at := displs[p.order[0]]
 	for _, r := range p.order {
 		if displs[r] != at {
-			return nil, false
+			return Buf{}, false
 		}
 		at += counts[r]
 	}
-	return out[at-total : at : at], true
+	return out.Part(at-total, at), true
 }

@@ -55,7 +55,7 @@ func TestLongOnHosts(t *testing.T) {
 func TestLeaderDoesNotWait(t *testing.T) {
 	p, data := NewPlaces(blocks(4)(8)), []byte{1}
 	for what, build := range map[string]func(g Graph){
-		"bcast":       func(g Graph) { Bcast(g, TwoLevel, 0, 8, 0, data) },
+		"bcast":       func(g Graph) { Bcast(g, TwoLevel, 0, 8, 0, Memory(data)) },
 		"bcastobject": func(g Graph) { BcastObject(g, 0, 8, 0, &data) },
 	} {
 		s := newSim(1, 8)

@@ -26,6 +26,7 @@ func (s *supervisor) abortAsked(now time.Time, r int, n boot.Notice) {
 		return
 	}
 	s.asked = &abortRequest{rank: r, code: n.Code, text: n.Text, until: now.Add(suspectWait)}
+	s.do.census()
 	s.settleAbort(now)
 }
 

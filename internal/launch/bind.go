@@ -4,7 +4,6 @@ package launch
 
 import (
 	"fmt"
-	"os/exec"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
@@ -29,22 +28,23 @@ const (
 // defaultBinding is what BindDefault means: bindEven or BindNone.
 const defaultBinding = bindEven
 
-// isBound says whether the processes of r are bound, if each rank gets share cores. A process gets all of its share: its
-// workers never have fewer cores to run on than its ranks were given.
-func (r *Request) isBound(share int) (bool, error) {
+// isBound says whether the processes of r on s are bound, where it has so many ranks. A process gets all of their share
+// of its cores: its workers never have fewer cores to run on than its ranks were given.
+func (r *Request) isBound(s site, ranks int) (bool, error) {
 	bind := r.Bind
 	if bind == BindDefault {
 		bind = defaultBinding
 	}
+	need := ranks * coresPerRank(s.cores, ranks)
 	switch bind {
 	case BindNone:
 		return false, nil
 	case bindEven:
-		return r.Cores == len(r.CPUs) && r.Cores == r.Ranks*share, nil
+		return s.cores == len(s.cpus) && s.cores == need, nil
 	case BindCore:
-		if need := r.Ranks * share; need > len(r.CPUs) {
-			return false, fmt.Errorf("--bind-to core: %d ranks, and %d core(s) to bind them to; use --bind-to none, or at most %d ranks",
-				r.Ranks, len(r.CPUs), len(r.CPUs))
+		if need > len(s.cpus) {
+			return false, fmt.Errorf("--bind-to core: %d ranks on %s, and %d core(s) to bind them to; use --bind-to none, or at most %d ranks",
+				ranks, s.name, len(s.cpus), len(s.cpus))
 		}
 		return true, nil
 	default:
@@ -61,26 +61,17 @@ func (j *Job) Bindings() []string {
 		if p.Bound != nil {
 			where = "bound to core(s) " + sys.FormatCPUs(p.Bound)
 		}
-		lines = append(lines, fmt.Sprintf("%s on %s: %s", rankList(p.list()), p.Host, where))
+		lines = append(lines, fmt.Sprintf("%s on %s: %s", rankList(p.Ranks), p.Host, where))
 	}
 	return lines
 }
 
-// startBound starts cmd on cpus only, or where the caller may run if cpus is nil. The new process inherits the affinity
-// of the thread that starts it; there is no moment at which it runs elsewhere. Preconditions:
-//   - The caller is locked to its thread. Threads that the Go runtime starts meanwhile do not inherit the affinity: it
-//     never makes them from a locked one.
-func startBound(cmd *exec.Cmd, cpus []int) error {
-	if cpus == nil {
-		return cmd.Start()
+// showBindings says where each process runs, if that was asked for.
+func (j *Job) showBindings(cfg Config) {
+	if !cfg.Bindings {
+		return
 	}
-	before, err := sys.ThreadCPUs(0)
-	if err == nil {
-		err = sys.SetThreadCPUs(0, cpus)
+	for _, line := range j.Bindings() {
+		fmt.Fprintf(cfg.Stderr, "fitrun: %s\n", line)
 	}
-	if err != nil {
-		return fmt.Errorf("binding it to core(s) %s: %w; use --bind-to none", sys.FormatCPUs(cpus), err)
-	}
-	defer sys.SetThreadCPUs(0, before) // they were allowed a moment ago; if not now, starting the next process says so
-	return cmd.Start()
 }

@@ -23,6 +23,11 @@ var ErrBuild = errors.New("the program does not build")
 
 // Build builds package p into dir and returns the path of the binary. What the go command says goes to stderr.
 func Build(ctx context.Context, p Program, dir string, stderr io.Writer) (string, error) {
+	return buildFor(ctx, p, "", dir, stderr)
+}
+
+// buildFor is Build for an architecture, "" for this one.
+func buildFor(ctx context.Context, p Program, arch, dir string, stderr io.Writer) (string, error) {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return "", fmt.Errorf("%s: a Go package needs the go command to build it, and there is none in PATH; install Go or give a binary", p.Name)
@@ -31,6 +36,9 @@ func Build(ctx context.Context, p Program, dir string, stderr io.Writer) (string
 	var said strings.Builder
 	cmd := exec.CommandContext(ctx, goTool, "build", "-o", out, p.Package)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, &said, &said
+	if arch != "" {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it remove its work directory
 	cmd.WaitDelay = 2 * time.Second
 	done := announce(p.Name, stderr)

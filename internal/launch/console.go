@@ -24,7 +24,7 @@ type console struct {
 	freec chan struct{} // closed and replaced when open becomes nil; guarded by mu
 	err   error         // the first failed write, after which nothing is shown; guarded by mu
 
-	failc chan error // capacity 1: gets err
+	failc chan error // capacity 1: gets err; consoles may share it
 }
 
 func newConsole() *console {
@@ -71,7 +71,7 @@ func (c *console) settle(l *lines) {
 		return
 	}
 	c.until = time.Time{}
-	if l.tag != "" {
+	if l.tag != "" || l.now != nil {
 		c.breakLineLocked()
 	}
 }
@@ -118,7 +118,15 @@ func (c *console) writeLocked(w io.Writer, text []byte) {
 	}
 	if _, err := w.Write(text); err != nil {
 		c.err = err
-		c.failc <- err
+		c.failed(err)
+	}
+}
+
+// failed tells the loop of an error; the first is enough.
+func (c *console) failed(err error) {
+	select {
+	case c.failc <- err:
+	default:
 	}
 }
 

@@ -4,22 +4,13 @@
 //
 //	program.go, build.go   a name from the command line becomes a binary
 //	plan.go, bind.go       a [Request] becomes a [Job]: its [Rank]s, and the [Process]es that hold them, with their cores
-//	shared.go              memory and bells that the ranks of this host share
 //	supervisor.go          the state machine of a job: what happened goes in, what to do comes out through hands
 //	member.go, abort.go    the same for the ranks, and for an abort that may be the consequence of a death
-//	report.go              how ranks and their ends are named in messages
-//	run.go                 [Run]: the loop that drives the supervisor; the only goroutine that touches it
-//	starter.go, process.go a planned process becomes one of this machine
+//	report.go              how ranks are named in messages
+//	run.go, ear.go         [Run]: the loop that drives the supervisor, and is the only goroutine that touches it
 //	console.go, lines.go   the ranks' output, whole lines only
-//	guard.go, sweep.go     nothing outlives fitrun
 //
-// # Nothing outlives fitrun
-//
-// Each process is the leader of its own session and process group. When it has exited, and before it is reaped, what is
-// left of its group is killed. Descendants that left the group become children of fitrun (a child subreaper), which kills
-// them when the job is over. If fitrun itself is killed, the kernel kills the ranks (parent death signal), and the guard,
-// a second fitrun process that does nothing but wait for this, kills the rest of their groups. Only a descendant that made
-// its own session survives the death of fitrun by SIGKILL. What ranks share has no name, so it ends with who holds it.
+// What starts and watches the processes of one host is package crew.
 //
 // # Who failed
 //

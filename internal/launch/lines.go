@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
 const (
@@ -24,11 +26,13 @@ const (
 type lines struct {
 	// immutable after construction
 	c      *console
-	w      io.Writer // where the console shows them
-	tag    string    // put before each line; "" for none
-	raw    bool      // pass everything through at once: the only rank, untagged
-	prompt bool      // show an unfinished line after idleAfter: rank 0 before a terminal
-	tail   *tail     // remembers the last lines, or nil
+	w      io.Writer        // where the console shows them
+	tag    string           // put before each line; "" for none
+	raw    bool             // pass everything through at once: the only rank, untagged
+	prompt bool             // show an unfinished line after idleAfter: rank 0 before a terminal
+	tail   *crew.Tail       // remembers the last lines, or nil
+	now    func() time.Time // put the time before each line; nil: do not
+	file   io.Closer        // what is written, closed at the end of the stream; nil if it is fitrun's own
 
 	buf []byte // the line so far, as far as it is not shown; no newline in it
 }
@@ -36,7 +40,7 @@ type lines struct {
 // feed takes what the rank wrote.
 func (l *lines) feed(p []byte) {
 	if l.tail != nil {
-		l.tail.feed(p)
+		l.tail.Feed(p)
 	}
 	if l.raw {
 		l.c.pass(l, p)
@@ -69,21 +73,27 @@ func (l *lines) finish() {
 		l.buf = nil
 	}
 	l.c.settle(l)
+	if l.file != nil {
+		if err := l.file.Close(); err != nil {
+			l.c.failed(err)
+		}
+	}
 }
 
 // tagged returns text with the tag before each line; continuing says that text goes on in a line already shown.
 func (l *lines) tagged(text []byte, continuing bool) []byte {
-	if l.tag == "" {
+	mark := l.mark()
+	if mark == "" {
 		return text
 	}
-	out := make([]byte, 0, len(text)+len(l.tag)*(1+bytes.Count(text, []byte("\n"))))
+	out := make([]byte, 0, len(text)+len(mark)*(1+bytes.Count(text, []byte("\n"))))
 	for len(text) > 0 {
 		line := text
 		if i := bytes.IndexByte(text, '\n'); i >= 0 {
 			line = text[:i+1]
 		}
 		if !continuing {
-			out = append(out, l.tag...)
+			out = append(out, mark...)
 		}
 		out = append(out, line...)
 		text, continuing = text[len(line):], false
@@ -91,9 +101,17 @@ func (l *lines) tagged(text []byte, continuing bool) []byte {
 	return out
 }
 
+// mark is what goes before each line now: the time in this machine's zone, to the microsecond, and the tag.
+func (l *lines) mark() string {
+	if l.now == nil {
+		return l.tag
+	}
+	return l.now().Format("2006-01-02 15:04:05.000000 ") + l.tag
+}
+
 // copyFrom reads f to its end. draining is set when the job is over and every process that should hold the other end
 // of f is dead; then silence ends it too.
-func (l *lines) copyFrom(f *os.File, draining *atomic.Bool) {
+func (l *lines) copyFrom(f crew.Source, draining *atomic.Bool) {
 	defer l.finish()
 	chunk := make([]byte, 32<<10)
 	for {

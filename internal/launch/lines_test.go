@@ -204,19 +204,3 @@ func TestDrainingEndsSilentStream(t *testing.T) {
 	wg.Wait()
 	s.want(t, "what was written is shown", "last\n")
 }
-
-func TestTail(t *testing.T) {
-	var tl tail
-	for i := range 15 {
-		tl.feed(fmt.Appendf(nil, "line %d\n", i))
-	}
-	tl.feed([]byte("panic: bo"))
-	tl.feed([]byte("om\r\n" + strings.Repeat("w", 2*tailWidth)))
-	last, cause := tl.read()
-	if len(last) != tailLines || last[0] != "line 7" || last[8] != "panic: boom" || len(last[9]) != tailWidth {
-		t.Errorf("last lines %q", last)
-	}
-	if cause != "panic: boom" {
-		t.Errorf("cause %q", cause)
-	}
-}

@@ -3,17 +3,45 @@
 package launch
 
 import (
+	"bufio"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/fitmpi/fitmpi/internal/agent"
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// TestMain also is what the ranks of run_test.go run.
+// TestMain also is what the ranks of the jobs here run, and fitrun as an agent and as a guard.
 func TestMain(m *testing.M) {
-	if act := os.Getenv("LAUNCH_TEST_RANK"); act != "" {
-		rankMain(act)
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == agent.Arg:
+		os.Exit(agent.Main(os.Args[2:]))
+	case len(os.Args) > 1 && os.Args[1] == crew.GuardArg:
+		crew.GuardMain(os.Stdin)
+		return
+	case filepath.Base(os.Args[0]) == "lines":
+		passLines()
+		return
+	case os.Getenv(fitrunVariable) != "":
+		os.Exit(fitrunMain(os.Getenv(fitrunVariable)))
+	case os.Getenv("LAUNCH_TEST_RANK") != "":
+		rankMain(os.Getenv("LAUNCH_TEST_RANK"))
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// passLines copies standard input to standard output, each line when it is complete.
+func passLines() {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		os.Stdout.Write(line)
+	}
 }

@@ -4,11 +4,13 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
 // memberState says how far a rank is.
@@ -52,7 +54,6 @@ func (s memberState) String() string {
 type member struct {
 	state   memberState // changed by supervisor.setMember only
 	pid     int         // of its process; 0 until started
-	ended   bool        // we signalled its process while that still ran
 	aborted bool        // it asked for an abort
 	early   bool        // it exited with code 0 without having called Init
 	code    int         // exit code of its own failure; 0 if it has not failed
@@ -77,12 +78,12 @@ func (s *supervisor) setMember(r int, state memberState) {
 // started is called when process p runs.
 func (s *supervisor) started(now time.Time, p, pid int) {
 	proc := &s.job.Processes[p]
-	for _, r := range proc.list() {
+	for _, r := range proc.Ranks {
 		s.members[r].pid = pid
 		s.setMember(r, memberStarted)
 	}
 	if s.verbose {
-		s.do.say(fmt.Sprintf("%s started with %d core(s)", s.names(proc.list()), proc.Cores))
+		s.do.say(fmt.Sprintf("%s started with %d core(s)", s.names(proc.Ranks), proc.Cores))
 	}
 	switch s.state {
 	case jobRunning:
@@ -97,7 +98,7 @@ func (s *supervisor) started(now time.Time, p, pid int) {
 
 // notStarted is called when process p will not run: err says why, or nil if stopStarting asked for it.
 func (s *supervisor) notStarted(now time.Time, p int, err error) {
-	ranks := s.job.Processes[p].list()
+	ranks := s.job.Processes[p].Ranks
 	for _, r := range ranks {
 		s.setMember(r, memberOver)
 	}
@@ -133,10 +134,6 @@ func (s *supervisor) noticed(now time.Time, r int, n boot.Notice) {
 		s.abortAsked(now, r, n)
 	case boot.Reported:
 		s.reported(r, n)
-	case boot.BellAsked:
-		if !s.do.lend(r, n.LocalRank) {
-			s.linkBroken(now, r, fmt.Errorf("it asked for the bell of local rank %d, and there is none", n.LocalRank))
-		}
 	default:
 		panic("launch: bug: notice " + n.Kind.String())
 	}
@@ -187,14 +184,14 @@ func (s *supervisor) linkBroken(now time.Time, r int, err error) {
 }
 
 // exited is called when process p has exited and everything its ranks had to say was heard.
-func (s *supervisor) exited(now time.Time, p int, e exit) {
-	ranks := s.job.Processes[p].list()
+func (s *supervisor) exited(now time.Time, p int, e crew.Exit) {
+	ranks := s.job.Processes[p].Ranks
 	before := make(map[memberState][]int) // the ranks by the state they were in
-	isExplained := false
+	isExplained := e.Ended                // by a signal of ours
 	for _, r := range ranks {
 		m := &s.members[r]
 		before[m.state] = append(before[m.state], r)
-		isExplained = isExplained || m.ended || m.aborted || m.code != 0
+		isExplained = isExplained || m.aborted || m.code != 0
 		s.setMember(r, memberOver)
 	}
 	if s.verbose {
@@ -208,21 +205,19 @@ func (s *supervisor) exited(now time.Time, p int, e exit) {
 }
 
 // judge decides whether an exit that we did not cause is a failure of the process's ranks, or of some of them.
-func (s *supervisor) judge(now time.Time, p int, before map[memberState][]int, e exit) {
+func (s *supervisor) judge(now time.Time, p int, before map[memberState][]int, e crew.Exit) {
 	switch joined, early := before[memberJoined], before[memberStarted]; {
-	case e.status() != 0:
-		ranks := s.job.Processes[p].list()
-		s.setCode(ranks, e.status())
-		last, cause := s.do.lastWords(p)
+	case e.Status() != 0:
+		ranks := s.job.Processes[p].Ranks
+		s.setCode(ranks, e.Status())
 		what := e.String()
-		if cause != "" {
-			what += " (" + cause + ")"
+		if e.Cause != "" {
+			what += " (" + e.Cause + ")"
 		}
-		s.fail(now, ranks, what, last)
+		s.fail(now, ranks, what, e.Last)
 	case len(joined) > 0:
 		s.setCode(joined, ExitError)
-		last, _ := s.do.lastWords(p)
-		s.fail(now, joined, "exited with code 0 without mpi.Finalize, so others could wait for it forever", last)
+		s.fail(now, joined, "exited with code 0 without mpi.Finalize, so others could wait for it forever", e.Last)
 	case len(early) > 0:
 		for _, r := range early {
 			s.members[r].early = true
@@ -242,13 +237,42 @@ func (s *supervisor) failEarly(now time.Time, r int) {
 	s.fail(now, []int{r}, "exited with code 0 without mpi.Init, in which other ranks wait for it", nil)
 }
 
+// hostLost is called when nothing more will be heard of procs, all of one host; why names that.
+func (s *supervisor) hostLost(now time.Time, procs []int, why string) {
+	var ranks []int
+	for _, p := range procs {
+		for _, r := range s.job.Processes[p].Ranks {
+			if s.members[r].state != memberOver {
+				ranks = append(ranks, r)
+				s.setMember(r, memberOver)
+			}
+		}
+	}
+	if len(ranks) == 0 {
+		return
+	}
+	slices.Sort(ranks)
+	if s.state == jobRunning {
+		s.setCode(ranks, ExitError)
+		s.failAs(now, ranks, fmt.Sprintf("%s; with it %s", why, rankList(ranks)), nil)
+	}
+	s.maybeOver(now)
+}
+
 // fail ends the job because of ranks, all of one process. Only the first failure is reported; their code must be set
 // already.
 func (s *supervisor) fail(now time.Time, ranks []int, what string, last []string) {
 	if s.state != jobRunning {
 		return
 	}
-	text := s.names(ranks) + " " + what
+	s.failAs(now, ranks, s.names(ranks)+" "+what, last)
+}
+
+// failAs is fail with all of the text.
+func (s *supervisor) failAs(now time.Time, ranks []int, text string, last []string) {
+	if s.state != jobRunning {
+		return
+	}
 	shown := text + "; the job was ended"
 	if len(last) > 0 {
 		shown += ". Its last lines on stderr:\n  " + strings.Join(last, "\n  ")

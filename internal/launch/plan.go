@@ -12,21 +12,32 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
+	"github.com/fitmpi/fitmpi/internal/hosts"
 )
 
 // MaxRanks is the largest number of ranks that one job may have.
 const MaxRanks = 1 << 16
 
+// App is one program of a job, with so many ranks of its own. Most jobs have one.
+type App struct {
+	Program    Program  // built: Path is that of the binary; Package stays, for hosts of another architecture
+	Args       []string // argument vector, the program's name first
+	Set        []string // NAME=VALUE on top of the environment
+	Dir        string   // absolute working directory of its ranks; "" is fitrun's own
+	SearchPath string   // directories in which hosts look for a program that was given without a path, as of PATH; "" is none
+	Ranks      int      // at least 1; they follow those of the apps before it
+}
+
 // Request is what a user asked for, already checked for syntax.
 type Request struct {
-	Ranks      int
-	PerProcess int           // ranks of one process; the last may have fewer. 0 is 1
-	Path       string        // absolute path of the binary
-	Args       []string      // argument vector, the program's name first
-	Env        []string      // environment that all ranks start from, as of os.Environ
-	Set        []string      // NAME=VALUE on top of Env
-	Dir        string        // absolute working directory of the ranks; "" is fitrun's own
+	Apps       []App         // at least one
+	Hosts      []hosts.Host  // where ranks may run; nil is this machine only
+	Place      []int         // by rank: index in Hosts; nil with no Hosts
+	PerProcess int           // ranks of one process; the last of an app on a host may have fewer. 0 is 1
+	Env        []string      // environment that all ranks of this machine start from, as of os.Environ
 	Cores      int           // cores of this machine that the job may use
 	CPUs       []int         // the processors that fitrun may run on, ascending; more than Cores under a cgroup's limit
 	Bind       Binding       // whether processes are bound to their cores
@@ -35,12 +46,38 @@ type Request struct {
 	Check      bool          // sets FITMPI_CHECK
 	Metrics    string        // "" or host:port
 	Timeout    time.Duration // 0 is none
+
+	Remote        string        // how a host is reached: "" or "ssh", or "srun" inside an allocation of Slurm's
+	SSHArgs       []string      // options given to ssh (or srun) before the host
+	FanOut        int           // most hosts that fitrun and each agent reach themselves; 0 is DefaultFanOut
+	Preload       bool          // copy programs to hosts also where they have another file of that path
+	LaunchTimeout time.Duration // until every host must be reached; 0 is DefaultLaunchTimeout
+	Silence       time.Duration // a host that says nothing for so long is lost; 0 is DefaultSilence
+	Secret        []byte        // shared with agents that listen on hosts; nil if there are none
+	Net           boot.Net      // what ranks are told of the network; Remote and what follows from Domains is set by the plan
+	Domains       Domains       // how the domains of the hosts are joined
+}
+
+// Defaults of a Request.
+const (
+	DefaultFanOut        = 32
+	DefaultLaunchTimeout = 60 * time.Second
+	DefaultSilence       = 20 * time.Second
+)
+
+// Ranks is the number of ranks of all apps.
+func (r *Request) Ranks() int {
+	n := 0
+	for _, a := range r.Apps {
+		n += a.Ranks
+	}
+	return n
 }
 
 // Job is the plan of a job. It is immutable.
 type Job struct {
 	Ranks     []Rank    // by rank
-	Processes []Process // in the order of their ranks
+	Processes []Process // in the order of their first ranks
 	Timeout   time.Duration
 	Transport string // the FITMPI_TRANSPORT of the ranks, "auto" if they have none
 }
@@ -53,95 +90,187 @@ type Rank struct {
 
 // Process is the plan of one process: which ranks it holds, and how it is started.
 type Process struct {
-	First, Ranks int    // it holds the ranks First to First+Ranks-1
-	Host         string // as in Info
-	Cores        int    // of all its ranks together, at most those of the machine
-	Bound        []int  // processors it is bound to; nil if it is not
-	Path         string
-	Args         []string
-	Env          []string // without boot.FDVariable, which only the starter knows
-	Dir          string
+	Ranks []int  // ascending, at least one; their local ranks are consecutive
+	Host  string // its name for people
+	Cores int    // of all its ranks together, at most those of the machine
+	Bound []int  // processors it is bound to; nil if it is not
+	Path  string
+	Args  []string
+	Env   []string // without boot.FDVariable, which only the starter knows
+	Dir   string
+	site  int // index in what plan was given
+	app   int // index in Request.Apps
 }
 
-// list is the ranks that p holds.
-func (p *Process) list() []int {
-	ranks := make([]int, p.Ranks)
-	for i := range ranks {
-		ranks[i] = p.First + i
-	}
-	return ranks
+// site is a machine as far as the plan must know it.
+type site struct {
+	name  string // for messages
+	at    hosts.Host
+	host  string // as it calls itself
+	cores int    // that the job may use
+	cpus  []int  // the processors that processes there may run on, ascending; more than cores under a cgroup's limit
+	env   []string
+	apps  []agent.Found // by app: its program and directory there; nil where they are as the request has them
 }
 
-// Plan lays out the ranks of r on this machine.
+// Plan lays out the ranks of r on this machine. Preconditions:
+//   - r names no hosts.
 //
 // The rule for cores: the C cores of the machine are divided evenly, so each of N ranks is given max(1, floor(C/N)), and
 // a process those of its ranks, but no more than there are; bind.go says when it is bound to them. GOMAXPROCS of a process is set to its cores plus
 // its ranks, unless the user set it: a rank's worker needs a P of its own, or it waits up to 10 ms for the scheduler when
 // goroutines compute on all the others.
 func Plan(r Request) (*Job, error) {
-	host, err := os.Hostname()
+	name, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("asking for this machine's name: %w", err)
 	}
-	job := &Job{Timeout: r.Timeout, Transport: transportOf(r)}
-	if job.Processes, err = planProcesses(r, host); err != nil {
+	r.Place = make([]int, r.Ranks())
+	return plan(r, []site{{name: name, host: name, cores: r.Cores, cpus: r.CPUs, env: r.Env}})
+}
+
+// plan lays out the ranks of r, which r.Place puts on sites. The rule for cores is that of Plan, on each.
+func plan(r Request, sites []site) (*Job, error) {
+	p := planner{r: r, sites: sites, local: make([][]int, len(sites)), procs: make([]int, len(sites))}
+	for rank, at := range r.Place {
+		p.local[at] = append(p.local[at], rank)
+	}
+	p.job = &Job{Timeout: r.Timeout, Transport: transportOf(r), Ranks: make([]Rank, len(r.Place))}
+	p.divide()
+	if err := p.addCores(); err != nil {
 		return nil, err
 	}
-	id, secret := boot.NewJob()
-	share := coresPerRank(r.Cores, r.Ranks)
-	for i := range job.Processes {
-		p := &job.Processes[i]
-		for _, n := range p.list() {
-			addr, err := metricsAddr(r.Metrics, n)
-			if err != nil {
-				return nil, err
+	return p.job, p.addInfos()
+}
+
+// planner is a plan in the making.
+type planner struct {
+	r     Request
+	sites []site
+	local [][]int // by site: its ranks, ascending; the index of one is its local rank
+	procs []int   // by site: processes so far
+	job   *Job
+}
+
+// divide divides the ranks among processes: consecutive ones of one app and one site.
+func (p *planner) divide() {
+	type group struct{ site, app int }
+	open := make(map[group]int) // the process that has room
+	rank := 0
+	for a, app := range p.r.Apps {
+		for range app.Ranks {
+			g := group{p.r.Place[rank], a}
+			i, ok := open[g]
+			if !ok || len(p.job.Processes[i].Ranks) >= max(p.r.PerProcess, 1) {
+				i = len(p.job.Processes)
+				open[g] = i
+				path, dir := app.Program.Path, app.Dir
+				if apps := p.sites[g.site].apps; apps != nil {
+					path, dir = apps[a].Path, apps[a].Dir
+				}
+				p.job.Processes = append(p.job.Processes, Process{
+					Host: p.sites[g.site].name, Path: path, Args: app.Args, Dir: dir, site: g.site, app: a,
+				})
 			}
-			job.Ranks = append(job.Ranks, Rank{proc: i, Info: boot.Info{
-				Rank: n, Size: r.Ranks, LocalRank: n, LocalSize: r.Ranks, Job: id, Secret: secret,
-				Source: "fitrun", Host: host, Cores: share, Universe: max(r.Cores, r.Ranks), MetricsAddr: addr, MetricsRequested: addr != "",
-				Process: i, ProcessRanks: p.Ranks, Bound: p.Bound,
-			}})
+			proc := &p.job.Processes[i]
+			proc.Ranks = append(proc.Ranks, rank)
+			p.job.Ranks[rank].proc = i
+			rank++
 		}
 	}
-	return job, nil
 }
 
-// planProcesses divides the ranks among processes, and the cores among them.
-func planProcesses(r Request, host string) ([]Process, error) {
-	share := coresPerRank(r.Cores, r.Ranks)
-	bind, err := r.isBound(share)
-	if err != nil {
-		return nil, err
-	}
-	var procs []Process
-	for first := 0; first < r.Ranks; first += max(r.PerProcess, 1) {
-		ranks := min(max(r.PerProcess, 1), r.Ranks-first)
-		p := Process{
-			First: first, Ranks: ranks, Host: host, Cores: min(share*ranks, max(r.Cores, 1)),
-			Path: r.Path, Args: r.Args, Dir: r.Dir,
+// addCores divides the cores of each site among its processes.
+func (p *planner) addCores() error {
+	binds := make([]bool, len(p.sites))
+	for at, s := range p.sites {
+		var err error
+		if binds[at], err = p.r.isBound(s, len(p.local[at])); err != nil {
+			return err
 		}
-		p.Env = processEnv(r, p.Cores+ranks)
-		if bind {
-			p.Bound = r.CPUs[first*share : (first+ranks)*share : (first+ranks)*share]
-		}
-		procs = append(procs, p)
 	}
-	return procs, nil
+	for i := range p.job.Processes {
+		proc := &p.job.Processes[i]
+		s, share := p.sites[proc.site], p.share(proc.site)
+		proc.Cores = min(share*len(proc.Ranks), max(s.cores, 1))
+		proc.Env = processEnv(p.r, proc, s.env)
+		if binds[proc.site] {
+			first, _ := slices.BinarySearch(p.local[proc.site], proc.Ranks[0])
+			end := (first + len(proc.Ranks)) * share
+			proc.Bound = s.cpus[first*share : end : end]
+		}
+	}
+	return nil
 }
 
-func coresPerRank(cores, ranks int) int { return max(1, cores/ranks) }
+// share is the cores that each rank of a site is given.
+func (p *planner) share(at int) int { return coresPerRank(p.sites[at].cores, len(p.local[at])) }
 
-// processEnv is the environment of a process that is to have so many of the Go runtime's Ps.
-func processEnv(r Request, maxprocs int) []string {
-	env := slices.DeleteFunc(slices.Clone(r.Env), func(e string) bool {
+// addInfos adds what the ranks are told.
+func (p *planner) addInfos() error {
+	id, secret := boot.NewJob()
+	cores, used := 0, 0
+	var all []hosts.Host
+	for at, s := range p.sites {
+		cores += s.cores
+		all = append(all, s.at)
+		if len(p.local[at]) > 0 {
+			used++
+		}
+	}
+	network := p.r.Net
+	network.Remote = used > 1
+	for i := range p.job.Processes {
+		proc := &p.job.Processes[i]
+		s := p.sites[proc.site]
+		network := p.r.Domains.describe(network, s.at, all, id)
+		for _, n := range proc.Ranks {
+			addr, err := metricsAddr(p.r.Metrics, n)
+			if err != nil {
+				return err
+			}
+			local, _ := slices.BinarySearch(p.local[proc.site], n)
+			p.job.Ranks[n].Info = boot.Info{
+				Rank: n, Size: len(p.r.Place), LocalRank: local, LocalSize: len(p.local[proc.site]), Job: id, Secret: secret,
+				Source: "fitrun", Host: s.host, Cores: p.share(proc.site), Universe: max(cores, len(p.r.Place)),
+				MetricsAddr: addr, MetricsRequested: addr != "", Process: p.procs[proc.site], ProcessRanks: len(proc.Ranks),
+				Bound: proc.Bound, AppNum: proc.app, Net: network,
+			}
+		}
+		p.procs[proc.site]++
+	}
+	return nil
+}
+
+// crewPlan is the part of job that is for the crew of a site.
+func (j *Job) crewPlan(at int) crew.Plan {
+	plan := crew.Plan{Transport: j.Transport}
+	for _, p := range j.Processes {
+		if p.site != at {
+			continue
+		}
+		c := crew.Process{Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Bound: p.Bound, Stdin: p.Ranks[0] == 0}
+		for _, r := range p.Ranks {
+			c.Ranks = append(c.Ranks, j.Ranks[r].Info)
+		}
+		plan.Processes = append(plan.Processes, c)
+	}
+	return plan
+}
+
+func coresPerRank(cores, ranks int) int { return max(1, cores/max(ranks, 1)) }
+
+// processEnv is the environment of a process whose site has env.
+func processEnv(r Request, p *Process, env []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool {
 		return strings.HasPrefix(e, boot.FDVariable+"=") // of a fitrun around this one
 	})
-	if r.Dir != "" {
-		env = append(env, "PWD="+r.Dir)
+	if p.Dir != "" {
+		env = append(env, "PWD="+p.Dir)
 	}
-	env = append(env, r.Set...)
+	env = append(env, r.Apps[p.app].Set...)
 	if !hasVariable(env, "GOMAXPROCS") {
-		env = append(env, "GOMAXPROCS="+strconv.Itoa(maxprocs))
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(p.Cores+len(p.Ranks)))
 	}
 	if r.Progress != "" {
 		env = append(env, "FITMPI_PROGRESS="+r.Progress)
@@ -157,13 +286,22 @@ func processEnv(r Request, maxprocs int) []string {
 
 const transportVariable = "FITMPI_TRANSPORT"
 
-// transportOf is the transport that the ranks will be told: by the option, or by a variable that they are given.
+// transportOf is the transport that the ranks will be told: by the option, or by a variable that they are given. It is
+// "auto" where those of several apps differ.
 func transportOf(r Request) string {
-	found := r.Transport
-	for _, e := range slices.Backward(slices.Concat(r.Env, r.Set)) {
-		if v, ok := strings.CutPrefix(e, transportVariable+"="); ok && found == "" {
-			found = v
+	found := ""
+	for _, app := range r.Apps {
+		own := r.Transport
+		for _, e := range slices.Backward(slices.Concat(r.Env, app.Set)) {
+			if v, ok := strings.CutPrefix(e, transportVariable+"="); ok && own == "" {
+				own = v
+			}
 		}
+		own = cmp.Or(own, "auto")
+		if found != "" && found != own {
+			return "auto"
+		}
+		found = own
 	}
 	return cmp.Or(found, "auto")
 }

@@ -3,13 +3,14 @@
 package launch
 
 import (
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
@@ -23,10 +24,14 @@ func TestCoresPerRank(t *testing.T) {
 	}
 }
 
+// one is the only app of a job, with variables of its own.
+func one(ranks int, set ...string) []App { return []App{{Ranks: ranks, Set: set}} }
+
 func TestPlan(t *testing.T) {
 	job, err := Plan(Request{
-		Ranks: 3, Path: "/bin/x", Args: []string{"x", "-a"}, Cores: 8, Dir: "/tmp", Metrics: "127.0.0.1:9100",
-		Env: []string{"HOME=/", boot.FDVariable + "=7"}, Set: []string{"A=1"}, Progress: "worker", Transport: "tcp", Check: true,
+		Apps:  []App{{Ranks: 3, Program: Program{Path: "/bin/x"}, Args: []string{"x", "-a"}, Dir: "/tmp", Set: []string{"A=1"}}},
+		Cores: 8, Metrics: "127.0.0.1:9100",
+		Env: []string{"HOME=/", boot.FDVariable + "=7"}, Progress: "worker", Transport: "tcp", Check: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +41,7 @@ func TestPlan(t *testing.T) {
 		if k.Rank != r || k.Size != 3 || k.LocalRank != r || k.LocalSize != 3 || k.Cores != 2 || k.Universe != 8 || !k.MetricsRequested {
 			t.Errorf("rank %d: %+v", r, k.Info)
 		}
-		if p := job.Processes[k.proc]; !slices.Equal(p.Env, want) || p.First != r || p.Ranks != 1 || k.Process != r || k.ProcessRanks != 1 {
+		if p := job.Processes[k.proc]; !slices.Equal(p.Env, want) || !slices.Equal(p.Ranks, []int{r}) || k.Process != r || k.ProcessRanks != 1 {
 			t.Errorf("rank %d: process %+v, want it alone there, with environment %q", r, p, want)
 		}
 		if &k.Secret[0] != &job.Ranks[0].Secret[0] || k.Job != job.Ranks[0].Job {
@@ -50,8 +55,8 @@ func TestPlan(t *testing.T) {
 
 func TestUsersGOMAXPROCSStays(t *testing.T) {
 	for _, r := range []Request{
-		{Ranks: 1, Env: []string{"GOMAXPROCS=7"}},
-		{Ranks: 1, Set: []string{"GOMAXPROCS=7"}},
+		{Apps: one(1), Env: []string{"GOMAXPROCS=7"}},
+		{Apps: one(1, "GOMAXPROCS=7")},
 	} {
 		job, err := Plan(r)
 		if err != nil {
@@ -64,7 +69,7 @@ func TestUsersGOMAXPROCSStays(t *testing.T) {
 }
 
 func TestPlanRanksPerProcess(t *testing.T) {
-	job, err := Plan(Request{Ranks: 5, PerProcess: 2, Cores: 10, CPUs: manyCPUs(10)})
+	job, err := Plan(Request{Apps: one(5), PerProcess: 2, Cores: 10, CPUs: manyCPUs(10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +83,7 @@ func TestPlanRanksPerProcess(t *testing.T) {
 		boundFirst int
 	}{{[]int{0, 1}, 4, "6", 0}, {[]int{2, 3}, 4, "6", 4}, {[]int{4}, 2, "3", 8}} {
 		p := job.Processes[i]
-		if !slices.Equal(p.list(), want.ranks) || p.Cores != want.cores || !slices.Contains(p.Env, "GOMAXPROCS="+want.maxprocs) {
+		if !slices.Equal(p.Ranks, want.ranks) || p.Cores != want.cores || !slices.Contains(p.Env, "GOMAXPROCS="+want.maxprocs) {
 			t.Errorf("process %d: %+v, want %+v", i, p, want)
 		}
 		if len(p.Bound) != want.cores || p.Bound[0] != want.boundFirst {
@@ -95,12 +100,61 @@ func TestPlanRanksPerProcess(t *testing.T) {
 
 // A process has no more cores than the machine, however many ranks it holds.
 func TestPlanOversubscribedProcess(t *testing.T) {
-	job, err := Plan(Request{Ranks: 64, PerProcess: 64, Cores: 2, CPUs: manyCPUs(2)})
+	job, err := Plan(Request{Apps: one(64), PerProcess: 64, Cores: 2, CPUs: manyCPUs(2)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := job.Processes[0]; p.Cores != 2 || !slices.Contains(p.Env, "GOMAXPROCS=66") || job.Ranks[63].Cores != 1 || job.Ranks[63].Universe != 64 || p.Bound != nil {
 		t.Errorf("%+v with ranks of %d core(s)", p, job.Ranks[63].Cores)
+	}
+}
+
+// Ranks are numbered on each host, share its cores only, and learn that there are others.
+func TestPlanOnHosts(t *testing.T) {
+	r := Request{Apps: []App{{Ranks: 3, Program: Program{Path: "/a"}}, {Ranks: 2, Program: Program{Path: "/b"}, Set: []string{"B=1"}}},
+		Place: []int{0, 1, 0, 1, 0}, PerProcess: 2, Transport: "tcp"}
+	job, err := plan(r, []site{
+		{name: "n1", host: "one", cores: 6, cpus: manyCPUs(6), env: []string{"HOME=/1"}},
+		{name: "n2", host: "two", cores: 3, cpus: manyCPUs(3), env: []string{"HOME=/2"}, apps: []agent.Found{{Path: "/copy/a", Dir: "/d"}, {Path: "/b", Dir: "/d"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range job.Processes {
+		got = append(got, strings.TrimSpace(fmt.Sprintln(p.Ranks, p.Host, p.Path, p.Dir, p.Cores, p.Bound, p.Env)))
+	}
+	want := []string{
+		"[0 2] n1 /a  4 [0 1 2 3] [HOME=/1 GOMAXPROCS=6 FITMPI_TRANSPORT=tcp]",
+		"[1] n2 /copy/a /d 1 [] [HOME=/2 PWD=/d GOMAXPROCS=2 FITMPI_TRANSPORT=tcp]",
+		"[3] n2 /b /d 1 [] [HOME=/2 PWD=/d B=1 GOMAXPROCS=2 FITMPI_TRANSPORT=tcp]",
+		"[4] n1 /b  2 [4 5] [HOME=/1 B=1 GOMAXPROCS=3 FITMPI_TRANSPORT=tcp]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	for i, want := range []string{"one 0 of 3, app 0, process 0", "two 0 of 2, app 0, process 0", "one 1 of 3, app 0, process 0", "two 1 of 2, app 1, process 1", "one 2 of 3, app 1, process 1"} {
+		k := job.Ranks[i]
+		if got := fmt.Sprintf("%s %d of %d, app %d, process %d", k.Host, k.LocalRank, k.LocalSize, k.AppNum, k.Process); got != want || k.Universe != 9 || !k.Net.Remote || k.Size != 5 {
+			t.Errorf("rank %d: %s, want %s; %+v", i, got, want, k.Info)
+		}
+	}
+	for at, want := range []string{"0 0 2|1 4", "0 1|1 3"} {
+		var parts []string
+		for i, p := range job.crewPlan(at).Processes {
+			var part strings.Builder
+			part.WriteString(fmt.Sprint(i))
+			for _, info := range p.Ranks {
+				part.WriteString(fmt.Sprint(" ", info.Rank))
+			}
+			parts = append(parts, part.String())
+			if p.Stdin != (at == 0 && i == 0) {
+				t.Errorf("process %d of site %d reads the standard input: %v", i, at, p.Stdin)
+			}
+		}
+		if strings.Join(parts, "|") != want {
+			t.Errorf("site %d: %q, want %s", at, parts, want)
+		}
 	}
 }
 
@@ -119,22 +173,22 @@ func TestBindings(t *testing.T) {
 		want  []string // without the host; nil: an error
 		fault string
 	}{
-		{"as many as cores", Request{Ranks: 2, Cores: 2, CPUs: []int{4, 6}, Bind: bindEven},
+		{"as many as cores", Request{Apps: one(2), Cores: 2, CPUs: []int{4, 6}, Bind: bindEven},
 			[]string{"rank 0: bound to core(s) 4", "rank 1: bound to core(s) 6"}, ""},
-		{"several cores each", Request{Ranks: 2, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
+		{"several cores each", Request{Apps: one(2), Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
 			[]string{"rank 0: bound to core(s) 0-1", "rank 1: bound to core(s) 2-3"}, ""},
-		{"of one process", Request{Ranks: 4, PerProcess: 3, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
+		{"of one process", Request{Apps: one(4), PerProcess: 3, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
 			[]string{"ranks 0-2: bound to core(s) 0-2", "rank 3: bound to core(s) 3"}, ""},
-		{"oversubscribed", Request{Ranks: 3, Cores: 2, CPUs: manyCPUs(2), Bind: bindEven},
+		{"oversubscribed", Request{Apps: one(3), Cores: 2, CPUs: manyCPUs(2), Bind: bindEven},
 			[]string{"rank 0: not bound", "rank 1: not bound", "rank 2: not bound"}, ""},
-		{"with a remainder", Request{Ranks: 2, Cores: 3, CPUs: manyCPUs(3), Bind: bindEven},
+		{"with a remainder", Request{Apps: one(2), Cores: 3, CPUs: manyCPUs(3), Bind: bindEven},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
-		{"limited by a cgroup", Request{Ranks: 2, Cores: 2, CPUs: manyCPUs(64), Bind: bindEven},
+		{"limited by a cgroup", Request{Apps: one(2), Cores: 2, CPUs: manyCPUs(64), Bind: bindEven},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
-		{"asked for, with a remainder", Request{Ranks: 2, Cores: 3, CPUs: manyCPUs(3), Bind: BindCore},
+		{"asked for, with a remainder", Request{Apps: one(2), Cores: 3, CPUs: manyCPUs(3), Bind: BindCore},
 			[]string{"rank 0: bound to core(s) 0", "rank 1: bound to core(s) 1"}, ""},
-		{"asked for, oversubscribed", Request{Ranks: 3, Cores: 2, CPUs: manyCPUs(2), Bind: BindCore}, nil, "3 ranks, and 2 core(s)"},
-		{"not wanted", Request{Ranks: 2, Cores: 2, CPUs: manyCPUs(2), Bind: BindNone},
+		{"asked for, oversubscribed", Request{Apps: one(3), Cores: 2, CPUs: manyCPUs(2), Bind: BindCore}, nil, ", and 2 core(s)"},
+		{"not wanted", Request{Apps: one(2), Cores: 2, CPUs: manyCPUs(2), Bind: BindNone},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -165,11 +219,12 @@ func TestTransportOf(t *testing.T) {
 		r    Request
 		want string
 	}{
-		{Request{}, "auto"},
-		{Request{Transport: "shm", Env: []string{v + "tcp"}}, "shm"},
-		{Request{Env: []string{v + "tcp"}}, "tcp"},
-		{Request{Env: []string{v + "tcp"}, Set: []string{v + "shm"}}, "shm"},
-		{Request{Env: []string{v + "tcp"}, Set: []string{v}}, "tcp"},
+		{Request{Apps: one(1)}, "auto"},
+		{Request{Apps: one(1), Transport: "shm", Env: []string{v + "tcp"}}, "shm"},
+		{Request{Apps: one(1), Env: []string{v + "tcp"}}, "tcp"},
+		{Request{Apps: one(1, v+"shm"), Env: []string{v + "tcp"}}, "shm"},
+		{Request{Apps: one(1, v), Env: []string{v + "tcp"}}, "tcp"},
+		{Request{Apps: []App{{Ranks: 1, Set: []string{v + "tcp"}}, {Ranks: 1}}}, "auto"},
 	} {
 		if got := transportOf(tc.r); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.r, got, tc.want)
@@ -221,16 +276,5 @@ func TestFindProgram(t *testing.T) {
 		if got, err := FindProgram(want.Name); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", want.Name, got, err, want)
 		}
-	}
-}
-
-func TestReadOrders(t *testing.T) {
-	groups, temps := readOrders(strings.NewReader(
-		"+ 10\n+ 20\nt /tmp/fitrun-1\n- 10\n+ -1\n+ 1\n+ 0\n+ x\nt /home/me\nt fitrun-relative\nnonsense\n+ 30"))
-	if got := slices.Sorted(maps.Keys(groups)); !slices.Equal(got, []int{20, 30}) {
-		t.Errorf("groups %v", got)
-	}
-	if !slices.Equal(temps, []string{"/tmp/fitrun-1"}) {
-		t.Errorf("directories %q", temps)
 	}
 }

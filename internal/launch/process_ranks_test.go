@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
 // The tests in this file are about processes that hold several ranks.
@@ -16,12 +17,12 @@ import (
 func TestProcessOfRanksFails(t *testing.T) {
 	st := runningOf(t, 1, 2)
 	st.last[1] = []string{"oh"}
-	st.exit(1, exit{signal: syscall.SIGKILL})
+	st.exit(1, crew.Exit{Signal: syscall.SIGKILL})
 	st.want("one message", "say ranks 1-2 (pid 101 on node) was killed by signal 9 (killed); the job was ended. Its last lines on stderr:\n  oh")
 	st.want("the other hears of each", "tell 0 peer-failed of 1")
 	st.want("the other hears of each", "tell 0 peer-failed of 2")
 	st.wantEnding(syscall.SIGTERM, 0)
-	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.exit(0, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(137)
 }
 
@@ -31,7 +32,7 @@ func TestProcessOfRanksEndsWell(t *testing.T) {
 		for r := 2 * p; r < 2*p+2; r++ {
 			st.notice(r, boot.Notice{Kind: boot.Finalizing})
 		}
-		st.exit(p, exit{})
+		st.exit(p, crew.Exit{})
 	}
 	st.wantIdle("a clean job is silent")
 	st.wantOver(0)
@@ -41,12 +42,12 @@ func TestProcessOfRanksEndsWell(t *testing.T) {
 func TestProcessOfRanksUnfinalized(t *testing.T) {
 	st := runningOf(t, 3, 1)
 	st.notice(1, boot.Notice{Kind: boot.Finalizing})
-	st.exit(0, exit{})
+	st.exit(0, crew.Exit{})
 	st.want("two are missed", "say ranks 0, 2 (pid 100 on node) exited with code 0 without mpi.Finalize, so others could wait for it forever; the job was ended")
 	st.want("told", "tell 3 peer-failed of 0")
 	st.want("told", "tell 3 peer-failed of 2")
 	st.wantEnding(syscall.SIGTERM, 1)
-	st.exit(1, exit{signal: syscall.SIGTERM})
+	st.exit(1, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(ExitError)
 }
 
@@ -54,7 +55,7 @@ func TestProcessOfRanksWithoutInit(t *testing.T) {
 	st := newStageOf(t, []int{2, 1}, 0)
 	st.s.started(st.now, 0, 100)
 	st.s.started(st.now, 1, 101)
-	st.exit(0, exit{})
+	st.exit(0, crew.Exit{})
 	st.wantIdle("nobody knows yet")
 	st.notice(2, boot.Notice{Kind: boot.CardGiven})
 	st.want("it is missed", "say rank 0 (pid 100 on node) exited with code 0 without mpi.Init, in which other ranks wait for it; the job was ended")
@@ -63,13 +64,13 @@ func TestProcessOfRanksWithoutInit(t *testing.T) {
 // The process is signalled once, not once per rank, and what it does then is no failure of any of its ranks.
 func TestProcessOfRanksIsEndedOnce(t *testing.T) {
 	st := runningOf(t, 1, 3)
-	st.exit(0, exit{code: 4})
+	st.exit(0, crew.Exit{Code: 4})
 	st.want("one message", "say rank 0 (pid 100 on node) exited with code 4; the job was ended")
 	for _, told := range []string{"tell 1", "tell 2", "tell 3"} {
 		st.want("each rank has a session", told+" peer-failed of 0")
 	}
 	st.wantEnding(syscall.SIGTERM, 1)
-	st.exit(1, exit{code: 9})
+	st.exit(1, crew.Exit{Code: 9})
 	st.wantIdle("a consequence")
 	st.wantOver(4)
 }
@@ -85,8 +86,8 @@ func TestAbortInProcessOfRanks(t *testing.T) {
 		st.want("told", "tell 0 job-aborted of 1")
 		st.want("told", "tell 2 job-aborted of 1")
 		st.wantEnding(syscall.SIGTERM, 0, 1)
-		st.exit(0, exit{code: 3})
-		st.exit(1, exit{signal: syscall.SIGTERM})
+		st.exit(0, crew.Exit{Code: 3})
+		st.exit(1, crew.Exit{Signal: syscall.SIGTERM})
 		st.wantIdle("the rest is a consequence")
 		st.wantOver(3)
 	})
@@ -95,7 +96,7 @@ func TestAbortInProcessOfRanks(t *testing.T) {
 		st.dead[1] = true // as one of the ranks of process 0 it is gone
 		st.notice(2, abort)
 		st.wantIdle("waiting for the exit of rank 1")
-		st.exit(0, exit{code: 8})
+		st.exit(0, crew.Exit{Code: 8})
 		st.want("the death counts", "say ranks 0-1 (pid 100 on node) exited with code 8; the job was ended")
 		st.want("told", "tell 2 peer-failed of 0")
 		st.want("told", "tell 2 peer-failed of 1")
@@ -112,18 +113,8 @@ func TestProcessOfRanksNotStarted(t *testing.T) {
 	st.want("told", "tell 0 peer-failed of 2")
 	st.wantEnding(syscall.SIGTERM, 0)
 	st.s.notStarted(st.now, 2, nil)
-	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.exit(0, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(ExitUsage)
-}
-
-func TestBellIsLent(t *testing.T) {
-	st := running(t, 3)
-	st.notice(0, boot.Notice{Kind: boot.BellAsked, LocalRank: 1})
-	st.want("lent", "lend 0 the bell of 1")
-	st.wantIdle("that is all")
-	st.notice(0, boot.Notice{Kind: boot.BellAsked, LocalRank: 2})
-	st.want("tried", "lend 0 the bell of 2")
-	st.want("there is none", "say rank 0 (pid 100 on node) broke the boot protocol: it asked for the bell of local rank 2, and there is none; was it built with the FitMPI of this fitrun?; the job was ended")
 }
 
 func TestReports(t *testing.T) {

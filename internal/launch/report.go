@@ -5,34 +5,7 @@ package launch
 import (
 	"fmt"
 	"strings"
-	"syscall"
 )
-
-// exit is how a process ended.
-type exit struct {
-	code   int            // if signal is 0
-	signal syscall.Signal // that killed it, or 0
-	core   bool           // it left a core dump
-}
-
-// status is e as a shell would put it.
-func (e exit) status() int {
-	if e.signal != 0 {
-		return 128 + int(e.signal)
-	}
-	return e.code
-}
-
-func (e exit) String() string {
-	switch {
-	case e.signal != 0 && e.core:
-		return fmt.Sprintf("was killed by signal %d (%v), core dumped", int(e.signal), e.signal)
-	case e.signal != 0:
-		return fmt.Sprintf("was killed by signal %d (%v)", int(e.signal), e.signal)
-	default:
-		return fmt.Sprintf("exited with code %d", e.code)
-	}
-}
 
 // name is rank r for messages.
 func (s *supervisor) name(r int) string { return s.names([]int{r}) }
@@ -41,9 +14,9 @@ func (s *supervisor) name(r int) string { return s.names([]int{r}) }
 func (s *supervisor) names(ranks []int) string {
 	r := ranks[0]
 	if pid := s.members[r].pid; pid != 0 {
-		return fmt.Sprintf("%s (pid %d on %s)", rankList(ranks), pid, s.job.Ranks[r].Host)
+		return fmt.Sprintf("%s (pid %d on %s)", rankList(ranks), pid, s.job.Processes[s.job.Ranks[r].proc].Host)
 	}
-	return fmt.Sprintf("%s (on %s)", rankList(ranks), s.job.Ranks[r].Host)
+	return fmt.Sprintf("%s (on %s)", rankList(ranks), s.job.Processes[s.job.Ranks[r].proc].Host)
 }
 
 func (s *supervisor) ranksRunning() []int {
@@ -58,6 +31,18 @@ func (s *supervisor) ranksRunning() []int {
 
 // rankList puts ascending ranks for people: "rank 3", "ranks 0-2, 5", "no rank".
 func rankList(ranks []int) string {
+	switch len(ranks) {
+	case 0:
+		return "no rank"
+	case 1:
+		return "rank " + intervals(ranks)
+	default:
+		return "ranks " + intervals(ranks)
+	}
+}
+
+// intervals puts ascending ranks for people: "3", "0-2, 5".
+func intervals(ranks []int) string {
 	var parts []string
 	for i := 0; i < len(ranks); {
 		j := i
@@ -71,12 +56,5 @@ func rankList(ranks []int) string {
 		}
 		i = j + 1
 	}
-	switch len(ranks) {
-	case 0:
-		return "no rank"
-	case 1:
-		return "rank " + parts[0]
-	default:
-		return "ranks " + strings.Join(parts, ", ")
-	}
+	return strings.Join(parts, ", ")
 }

@@ -7,20 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-const (
-	// drainWait is how long the exit of a rank waits for the end of its output, which then is part of the report.
-	drainWait = 250 * time.Millisecond
-	// flushWait is how long fitrun waits for a reader of its output that does not read, once the user wants the end.
-	flushWait = time.Second
-)
+// flushWait is how long fitrun waits for a reader of its output that does not read, once the user wants the end.
+const flushWait = time.Second
 
 // Config is the surroundings of a job. The zero value runs a job that shows nothing and reads nothing.
 type Config struct {
@@ -28,8 +26,11 @@ type Config struct {
 	Stdout, Stderr io.Writer        // nil discards
 	Signals        <-chan os.Signal // what the user sends; each a syscall.Signal
 	Tag            bool             // put "[rank] " before each line, or "[first-last] "
+	Timestamp      bool             // put the time before each line
+	OutputDir      string           // directory for the output of each process, instead of Stdout and Stderr; "" is none
 	Verbose        bool
-	Guard          *Guard // or nil
+	Bindings       bool        // say which process is bound to which cores
+	Guard          *crew.Guard // or nil
 	// AdoptedOrphans says that sys.AdoptOrphans was called, so every child of this process is part of the job and is
 	// killed at its end.
 	AdoptedOrphans bool
@@ -38,53 +39,106 @@ type Config struct {
 // runner drives a supervisor and is its hands.
 type runner struct {
 	// immutable after newRunner
-	job     *Job
-	cfg     Config
-	inbox   chan func(now time.Time) // what happened, for the loop to tell the supervisor
-	donec   chan struct{}            // closed when the loop is over: nobody listens to inbox any more
-	out     *console                 // of stdout
-	err     *console                 // of stderr; out itself if both are one file
-	voice   chan string              // messages of fitrun for its speaker
-	release chan struct{}            // closed when the starter may let go of its thread
-	shared  shared                   // set by Run before the first process starts
+	job      *Job
+	cfg      Config
+	inbox    chan func(now time.Time) // what happened, for the loop to tell the supervisor
+	donec    chan struct{}            // closed when the loop is over: nobody listens to inbox any more
+	out      *console                 // of stdout
+	err      *console                 // of stderr; out itself if both are one file
+	voice    chan string              // messages of fitrun for its speaker
+	procs    [][]int                  // by site, and by process of it: index in job.Processes
+	hosts    []host                   // by site; set before the first process starts
+	progress *progress                // of the launch, nil if nobody is told
+	spared   []int                    // children that are no part of the job
 
-	// owned by the loop
-	sup   *supervisor
-	procs []*process // in the order of Job.Processes, nil if not started
+	sup *supervisor // owned by the loop
 
-	stopped  atomic.Bool // no further rank is to be started
-	draining atomic.Bool // every process of the job is dead
-	threads  sync.WaitGroup
-	readers  sync.WaitGroup // of ranks' output
+	draining     atomic.Bool    // every process of the job is dead
+	startedRanks atomic.Int64   // how many were started
+	readers      sync.WaitGroup // of ranks' output
+
+	mu      sync.Mutex
+	streams []crew.Source // the output of ranks of this machine; guarded by mu
 }
 
-// Run runs job to its end and returns its exit code. The end of ctx is like SIGTERM.
+// host is the ranks of one host, wherever that is. No method but Wait blocks. Procs are counted in each host.
+type host interface {
+	Start(stdin *os.File)                // all processes, one after the other
+	StopStarting()                       // those not started yet are to be reported so
+	Tell(rank int, ev boot.Event)        // send a rank an event
+	Deal(rank int, c *boot.Cards)        // send a rank all cards
+	Signal(proc int, sig syscall.Signal) // to its process group
+	Census()                             // IsGone will be asked of many ranks
+	IsGone(rank int) bool                // whether it is leaving, or whether it may be where that is not known yet
+	Finish()                             // all processes have exited, or will not
+	Wait()                               // after Finish, until nothing is left
+}
+
+// here is the host that this process is on.
+type here struct{ *crew.Crew }
+
+// Census does nothing: IsGone looks.
+func (here) Census() {}
+
+// Execute runs the job that r asks for, on this machine or on hosts, and returns its exit code.
+func Execute(ctx context.Context, r Request, cfg Config) int {
+	if cfg.Stderr == nil {
+		cfg.Stderr = io.Discard
+	}
+	if r.Hosts != nil {
+		return executeAcross(ctx, r, cfg)
+	}
+	job, err := Plan(r)
+	if err != nil {
+		fmt.Fprintf(cfg.Stderr, "fitrun: %v\n", err)
+		return ExitUsage
+	}
+	if cfg.Verbose {
+		fmt.Fprintf(cfg.Stderr, "fitrun: %d rank(s) of %s in %d process(es), %d of %d core(s) each\n",
+			len(job.Ranks), r.Apps[0].Program.Path, len(job.Processes), job.Ranks[0].Cores, r.Cores)
+	}
+	job.showBindings(cfg)
+	return Run(ctx, job, cfg)
+}
+
+// Run runs job, all of it on this machine, to its end and returns its exit code. The end of ctx is like SIGTERM.
 func Run(ctx context.Context, job *Job, cfg Config) int {
 	x := newRunner(job, cfg)
-	if err := x.share(); err != nil {
+	err := x.makeOutputDirs()
+	var h host
+	if err == nil {
+		h, err = x.newHere(0)
+	}
+	if err != nil {
 		fmt.Fprintf(x.cfg.Stderr, "fitrun: %v\n", err)
 		return ExitError
 	}
-	x.threads.Go(x.start) // stopped by release
+	return x.run(ctx, []host{h})
+}
+
+// newHere makes the crew of the site that is this machine.
+func (x *runner) newHere(at int) (host, error) {
+	c, err := crew.New(x.job.crewPlan(at), &ear{x: x, site: at}, x.cfg.Guard)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Without(); err != nil && x.cfg.Verbose {
+		x.say(fmt.Sprintf("%v; processes will use TCP", err))
+	}
+	return here{c}, nil
+}
+
+// run runs the job on hosts, one for each site.
+func (x *runner) run(ctx context.Context, hosts []host) int {
+	x.hosts = hosts
+	for _, h := range hosts {
+		h.Start(x.cfg.Stdin)
+	}
 	var speaker sync.WaitGroup
 	speaker.Go(x.speak) // stopped by closing voice
 	x.loop(ctx)
 	x.finish(&speaker)
 	return x.sup.exitCode()
-}
-
-// share makes what the ranks have in common. That it cannot be had is an error only if the user insists on it.
-func (x *runner) share() error {
-	s, err := share(x.job)
-	switch {
-	case err == nil:
-		x.shared = s
-	case x.job.Transport == "shm":
-		return fmt.Errorf("%w; use --transport auto to do without", err)
-	case x.cfg.Verbose:
-		x.say(fmt.Sprintf("%v; processes will use TCP", err))
-	}
-	return nil
 }
 
 func newRunner(job *Job, cfg Config) *runner {
@@ -97,8 +151,13 @@ func newRunner(job *Job, cfg Config) *runner {
 	x := &runner{
 		job: job, cfg: cfg,
 		inbox: make(chan func(time.Time), 64), donec: make(chan struct{}),
-		out: newConsole(), voice: make(chan string, 64+4*len(job.Ranks)), release: make(chan struct{}),
-		procs: make([]*process, len(job.Processes)),
+		out: newConsole(), voice: make(chan string, 64+4*len(job.Ranks)),
+	}
+	for i := range job.Processes {
+		for job.Processes[i].site >= len(x.procs) {
+			x.procs = append(x.procs, nil)
+		}
+		x.procs[job.Processes[i].site] = append(x.procs[job.Processes[i].site], i)
 	}
 	x.err = x.out
 	if !sameFile(cfg.Stdout, cfg.Stderr) {
@@ -148,27 +207,35 @@ func (x *runner) post(happened func(now time.Time)) {
 
 // finish ends what is left when no rank runs any more: stray processes, output not yet shown, goroutines.
 func (x *runner) finish(speaker *sync.WaitGroup) {
+	x.progress.stop()
+	for _, h := range x.hosts {
+		h.Finish()
+	}
 	if x.cfg.AdoptedOrphans {
-		sweepOrphans(x.cfg.Guard.pid())
+		crew.SweepOrphans(append(x.spared, x.cfg.Guard.PID())...)
 	}
-	x.draining.Store(true)
-	for _, p := range x.procs {
-		if p != nil {
-			p.stdout.SetReadDeadline(time.Now())
-			p.stderr.SetReadDeadline(time.Now())
-		}
-	}
-	close(x.release)
+	x.hush()
 	close(x.voice)
 	shown := make(chan struct{})
 	go func() { // ends when all output is shown, or with the process if nobody takes the output
 		defer close(shown)
 		x.readers.Wait()
 		speaker.Wait()
-		x.threads.Wait()
-		x.shared.close() // no link uses it any more
+		for _, h := range x.hosts {
+			h.Wait()
+		}
 	}()
 	x.awaitOutput(shown)
+}
+
+// hush makes silence end every stream of this machine: all processes that should hold the other end are dead.
+func (x *runner) hush() {
+	x.draining.Store(true)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.streams {
+		s.SetReadDeadline(time.Now())
+	}
 }
 
 // awaitOutput waits for the last output to be shown, but not for ever once the user wants the end.
@@ -193,52 +260,31 @@ func (x *runner) speak() {
 
 // The methods below are the supervisor's hands; they are called by the loop.
 
-func (x *runner) tell(rank int, ev boot.Event)             { x.link(rank).SendEvent(ev) }
-func (x *runner) deal(rank int, c *boot.Cards)             { x.link(rank).SendCards(c) }
-func (x *runner) signal(proc int, sig syscall.Signal) bool { return x.procs[proc].signal(sig) }
-func (x *runner) stopStarting()                            { x.stopped.Store(true) }
-func (x *runner) lastWords(proc int) ([]string, string)    { return x.procs[proc].last.read() }
+func (x *runner) tell(rank int, ev boot.Event) { x.hostOf(rank).Tell(rank, ev) }
+func (x *runner) deal(rank int, c *boot.Cards) { x.hostOf(rank).Deal(rank, c) }
+func (x *runner) isGone(rank int) bool         { return x.hostOf(rank).IsGone(rank) }
+func (x *runner) hostOf(rank int) host         { return x.hosts[x.job.Processes[x.job.Ranks[rank].proc].site] }
 
-func (x *runner) isGone(rank int) bool {
-	p, k := x.find(rank)
-	return p.isGone(k)
+func (x *runner) signal(proc int, sig syscall.Signal) {
+	at := x.job.Processes[proc].site
+	x.hosts[at].Signal(slices.Index(x.procs[at], proc), sig)
 }
 
-func (x *runner) lend(rank, localRank int) bool {
-	bell := x.shared.bell(localRank)
-	if bell != nil {
-		x.link(rank).SendBell(localRank, bell)
+func (x *runner) stopStarting() {
+	for _, h := range x.hosts {
+		h.StopStarting()
 	}
-	return bell != nil
 }
 
-// find returns the process of a rank, and which of its ranks it is.
-func (x *runner) find(rank int) (p *process, k int) {
-	i := x.job.Ranks[rank].proc
-	return x.procs[i], rank - x.job.Processes[i].First
-}
-
-func (x *runner) link(rank int) *boot.Link {
-	p, k := x.find(rank)
-	return p.links[k]
+func (x *runner) census() {
+	for _, h := range x.hosts {
+		h.Census()
+	}
 }
 
 func (x *runner) say(text string) {
 	select {
 	case x.voice <- text:
 	default: // nobody reads stderr, and fitrun has said more than enough
-	}
-}
-
-// tagOf is what is put before each line of process i: its rank, or the first and the last of them.
-func (x *runner) tagOf(i int) string {
-	p := &x.job.Processes[i]
-	switch {
-	case !x.cfg.Tag:
-		return ""
-	case p.Ranks == 1:
-		return fmt.Sprintf("[%d] ", p.First)
-	default:
-		return fmt.Sprintf("[%d-%d] ", p.First, p.First+p.Ranks-1)
 	}
 }

@@ -5,39 +5,12 @@ package launch
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/fitmpi/fitmpi/internal/boot"
 )
-
-// rankMain is a rank of the jobs below.
-func rankMain(act string) {
-	s, err := boot.Find(os.Environ())
-	if err == nil && act != "silent" {
-		_, err = s.Exchange(context.Background(), []byte(act))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(99)
-	}
-	switch act {
-	case "end":
-		err = errors.Join(s.Finalizing(context.Background()), s.Close())
-	case "wait":
-		fmt.Println("waiting")
-		for range s.Events() {
-		}
-	}
-	if err != nil {
-		os.Exit(98)
-	}
-}
 
 // selfJob is a job whose ranks are this test binary.
 func selfJob(t *testing.T, ranks int, act string) *Job {
@@ -47,8 +20,8 @@ func selfJob(t *testing.T, ranks int, act string) *Job {
 		t.Fatal(err)
 	}
 	job, err := Plan(Request{
-		Ranks: ranks, Path: exe, Args: []string{"rank"}, Cores: 2,
-		Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0"), Set: []string{"LAUNCH_TEST_RANK=" + act},
+		Apps:  []App{{Ranks: ranks, Program: Program{Path: exe}, Args: []string{"rank"}, Set: []string{"LAUNCH_TEST_RANK=" + act}}},
+		Cores: 2, Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0"),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,95 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/shm"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-func TestShare(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		r    Request
-		want bool
-	}{
-		{"two processes", Request{Ranks: 2}, true},
-		{"several ranks each", Request{Ranks: 5, PerProcess: 3}, true},
-		{"insisting", Request{Ranks: 2, Transport: "shm"}, true},
-		{"one process", Request{Ranks: 4, PerProcess: 4}, false},
-		{"one rank", Request{Ranks: 1, Transport: "shm"}, false},
-		{"TCP", Request{Ranks: 2, Transport: "tcp"}, false},
-		{"TCP by a variable", Request{Ranks: 2, Set: []string{"FITMPI_TRANSPORT=tcp"}}, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			before := openFiles(t)
-			job, err := Plan(tc.r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := share(job)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := s.segment != nil; got != tc.want {
-				t.Errorf("a segment: %v, want %v", got, tc.want)
-			}
-			for r := range tc.r.Ranks {
-				if got := s.bell(r) != nil; got != tc.want {
-					t.Errorf("a bell for rank %d: %v, want %v", r, got, tc.want)
-				}
-			}
-			if s.bell(tc.r.Ranks) != nil {
-				t.Error("a bell for a rank that does not exist")
-			}
-			s.close()
-			if after := openFiles(t); after > before {
-				t.Errorf("%d descriptors are open, %d before", after, before)
-			}
-		})
-	}
-}
-
-// More ranks than a segment has room for stand for every reason why there is none.
-func TestShareImpossible(t *testing.T) {
-	for _, tc := range []struct {
-		transport string
-		verbose   bool
-		fault     string // of share
-		said      string
-	}{
-		{"auto", false, "", ""},
-		{"auto", true, "", "processes will use TCP"},
-		{"shm", false, "use --transport auto", ""},
-	} {
-		job, err := Plan(Request{Ranks: shm.MaxRanks + 1, Transport: tc.transport})
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := openFiles(t)
-		x := newRunner(job, Config{Verbose: tc.verbose})
-		err = x.share()
-		if (err == nil) != (tc.fault == "") || err != nil && !strings.Contains(err.Error(), tc.fault) {
-			t.Errorf("%s: %v, want %q", tc.transport, err, tc.fault)
-		}
-		close(x.voice)
-		var texts []string
-		for text := range x.voice {
-			texts = append(texts, text)
-		}
-		if said := strings.Join(texts, "\n"); (said == "") != (tc.said == "") || !strings.Contains(said, tc.said) {
-			t.Errorf("%s: it said %q, want %q", tc.transport, said, tc.said)
-		}
-		if x.shared.segment != nil || len(x.shared.bells) > 0 || openFiles(t) > before {
-			t.Errorf("%s: something is left", tc.transport)
-		}
-	}
-}
-
-// A job that insists on shared memory does not start without.
+// A job that insists on shared memory does not start without, and 2000 ranks are more than a segment has room for.
 func TestRunWithoutSharedMemory(t *testing.T) {
 	job := selfJob(t, 1, "end")
 	job.Transport = "shm"
-	job.Ranks = slices.Repeat(job.Ranks, shm.MaxRanks+1)
-	job.Processes = slices.Repeat(job.Processes, shm.MaxRanks+1)
+	job.Ranks = slices.Repeat(job.Ranks, 2000)
+	job.Processes = slices.Repeat(job.Processes, 2000)
 	var said bytes.Buffer
 	if code := Run(t.Context(), job, Config{Stderr: &said}); code != ExitError || !strings.HasPrefix(said.String(), "fitrun: making shared memory") {
 		t.Errorf("exit code %d, it said %q", code, said.String())

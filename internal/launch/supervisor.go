@@ -60,14 +60,13 @@ func (s jobState) String() string {
 // hands are what the supervisor acts with. None of them blocks, and none calls back. A proc is an index in
 // Job.Processes.
 type hands interface {
-	tell(rank int, ev boot.Event)                     // send a running rank an event
-	deal(rank int, c *boot.Cards)                     // send a running rank all cards
-	lend(rank, localRank int) bool                    // send a running rank the bell of another; false: there is none
-	signal(proc int, sig syscall.Signal) bool         // to its process group; false: it was exiting by itself before
-	isGone(rank int) bool                             // whether it is exiting, or closed its link, though we have not heard yet
-	stopStarting()                                    // processes not started yet are to be reported by notStarted
-	say(text string)                                  // show one message of fitrun
-	lastWords(proc int) (last []string, cause string) // the end of what it wrote to stderr
+	tell(rank int, ev boot.Event)        // send a running rank an event
+	deal(rank int, c *boot.Cards)        // send a running rank all cards
+	signal(proc int, sig syscall.Signal) // to its process group, if it runs; crew.Exit.Ended says what came of it
+	census()                             // isGone will be asked; tick is to be called when more is known of other hosts
+	isGone(rank int) bool                // whether it is exiting, or closed its link, though we have not heard yet; or may be
+	stopStarting()                       // processes not started yet are to be reported by notStarted
+	say(text string)                     // show one message of fitrun
 }
 
 // supervisor is the state machine of a job. It holds no goroutine, lock or clock: its loop calls a method for
@@ -218,13 +217,9 @@ func (s *supervisor) signalAll(sig syscall.Signal) {
 	}
 }
 
-// signalOne notes the ranks of a process that we end, for its exit says nothing about them.
 func (s *supervisor) signalOne(p int, sig syscall.Signal) {
-	proc := &s.job.Processes[p]
-	if s.members[proc.First].isRunning() && s.do.signal(p, sig) {
-		for _, r := range proc.list() {
-			s.members[r].ended = true
-		}
+	if s.members[s.job.Processes[p].Ranks[0]].isRunning() {
+		s.do.signal(p, sig)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
 // stage is a job with fake hands and a fake clock; its methods read as a script.
@@ -20,6 +21,7 @@ type stage struct {
 	s    *supervisor
 	now  time.Time
 	dead map[int]bool // ranks and processes that have exited, though the supervisor has not heard yet
+	hit  map[int]bool // processes that were signalled when they ran
 	log  []string     // what the hands did
 	last map[int][]string
 }
@@ -30,11 +32,12 @@ func newStage(t *testing.T, ranks int, timeout time.Duration) *stage {
 
 // newStageOf is for processes that hold so many ranks each.
 func newStageOf(t *testing.T, processes []int, timeout time.Duration) *stage {
-	st := &stage{t: t, now: time.Unix(1000, 0), dead: make(map[int]bool), last: make(map[int][]string)}
+	st := &stage{t: t, now: time.Unix(1000, 0), dead: make(map[int]bool), hit: make(map[int]bool), last: make(map[int][]string)}
 	job := &Job{Timeout: timeout}
 	for p, n := range processes {
-		job.Processes = append(job.Processes, Process{First: len(job.Ranks), Ranks: n})
+		job.Processes = append(job.Processes, Process{Host: "node"})
 		for range n {
+			job.Processes[p].Ranks = append(job.Processes[p].Ranks, len(job.Ranks))
 			job.Ranks = append(job.Ranks, Rank{proc: p, Info: boot.Info{Rank: len(job.Ranks), Host: "node"}})
 		}
 	}
@@ -61,8 +64,13 @@ func runningOf(t *testing.T, processes ...int) *stage {
 	return st
 }
 
-func (st *stage) notice(r int, n boot.Notice)  { st.s.noticed(st.now, r, n) }
-func (st *stage) exit(p int, e exit)           { st.s.exited(st.now, p, e) }
+func (st *stage) exit(p int, e crew.Exit) {
+	e.Ended, e.Last = st.hit[p], st.last[p]
+	st.s.exited(st.now, p, e)
+}
+
+func (st *stage) notice(r int, n boot.Notice) { st.s.noticed(st.now, r, n) }
+
 func (st *stage) pass(d time.Duration)         { st.now = st.now.Add(d); st.s.tick(st.now) }
 func (st *stage) did(format string, a ...any)  { st.log = append(st.log, fmt.Sprintf(format, a...)) }
 func (st *stage) tell(rank int, ev boot.Event) { st.did("tell %d %v of %d", rank, ev.Kind, ev.Rank) }
@@ -71,18 +79,12 @@ func (st *stage) isGone(rank int) bool         { return st.dead[rank] }
 func (st *stage) stopStarting()                { st.did("stop starting") }
 func (st *stage) say(text string)              { st.did("say %s", text) }
 
-// lend has the bells of two ranks.
-func (st *stage) lend(rank, localRank int) bool {
-	st.did("lend %d the bell of %d", rank, localRank)
-	return localRank < 2
-}
+func (st *stage) census() {}
 
-func (st *stage) signal(proc int, sig syscall.Signal) bool {
+func (st *stage) signal(proc int, sig syscall.Signal) {
 	st.did("signal %d %v", proc, sig)
-	return !st.dead[proc]
+	st.hit[proc] = st.hit[proc] || !st.dead[proc]
 }
-
-func (st *stage) lastWords(proc int) ([]string, string) { return st.last[proc], "" }
 
 // want takes the next action of the hands.
 func (st *stage) want(why, action string) {
@@ -124,7 +126,7 @@ func TestCleanJob(t *testing.T) {
 	st := running(t, 2)
 	for r := range 2 {
 		st.notice(r, boot.Notice{Kind: boot.Finalizing})
-		st.exit(r, exit{})
+		st.exit(r, crew.Exit{})
 	}
 	st.wantIdle("a clean job is silent")
 	st.wantOver(0)
@@ -133,17 +135,17 @@ func TestCleanJob(t *testing.T) {
 func TestFailureEndsTheJob(t *testing.T) {
 	st := running(t, 3)
 	st.last[1] = []string{"oh", "no"}
-	st.exit(1, exit{code: 4})
+	st.exit(1, crew.Exit{Code: 4})
 	st.want("one message", "say rank 1 (pid 101 on node) exited with code 4; the job was ended. Its last lines on stderr:\n  oh\n  no")
 	st.want("others hear of it", "tell 0 peer-failed of 1")
 	st.want("others hear of it", "tell 2 peer-failed of 1")
 	st.wantEnding(syscall.SIGTERM, 0, 2)
-	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.exit(0, crew.Exit{Signal: syscall.SIGTERM})
 	st.pass(failGrace - 1)
 	st.wantIdle("grace")
 	st.pass(1)
 	st.wantEnding(syscall.SIGKILL, 2)
-	st.exit(2, exit{code: 1})
+	st.exit(2, crew.Exit{Code: 1})
 	st.wantIdle("what we ended did not fail")
 	st.wantOver(4)
 }
@@ -152,10 +154,10 @@ func TestFailureEndsTheJob(t *testing.T) {
 func TestLowestRankThatFailedOnItsOwn(t *testing.T) {
 	st := running(t, 4)
 	st.dead[1] = true // exited before we signalled it; its exit is still on the way
-	st.exit(2, exit{signal: syscall.SIGSEGV})
-	st.exit(0, exit{code: 9}) // after our signal: a consequence
-	st.exit(1, exit{code: 5})
-	st.exit(3, exit{signal: syscall.SIGTERM})
+	st.exit(2, crew.Exit{Signal: syscall.SIGSEGV})
+	st.exit(0, crew.Exit{Code: 9}) // after our signal: a consequence
+	st.exit(1, crew.Exit{Code: 5})
+	st.exit(3, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(5)
 	if n := len(slices.DeleteFunc(st.log, func(a string) bool { return !strings.HasPrefix(a, "say") })); n != 1 {
 		t.Errorf("%d messages, want 1", n)
@@ -164,9 +166,9 @@ func TestLowestRankThatFailedOnItsOwn(t *testing.T) {
 
 func TestExitBeforeFinalize(t *testing.T) {
 	st := running(t, 2)
-	st.exit(0, exit{})
+	st.exit(0, crew.Exit{})
 	st.want("it failed", "say rank 0 (pid 100 on node) exited with code 0 without mpi.Finalize, so others could wait for it forever; the job was ended")
-	st.exit(1, exit{signal: syscall.SIGTERM})
+	st.exit(1, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(ExitError)
 }
 
@@ -181,20 +183,20 @@ func TestExitWithoutInit(t *testing.T) {
 	t.Run("after others joined", func(t *testing.T) {
 		st := start()
 		st.notice(0, boot.Notice{Kind: boot.CardGiven})
-		st.exit(1, exit{})
+		st.exit(1, crew.Exit{})
 		st.want("it is missed", said)
 	})
 	t.Run("before others joined", func(t *testing.T) {
 		st := start()
-		st.exit(1, exit{})
+		st.exit(1, crew.Exit{})
 		st.wantIdle("nobody knows yet")
 		st.notice(0, boot.Notice{Kind: boot.CardGiven})
 		st.want("it is missed", said)
 	})
 	t.Run("nobody joins", func(t *testing.T) {
 		st := start()
-		st.exit(1, exit{})
-		st.exit(0, exit{})
+		st.exit(1, crew.Exit{})
+		st.exit(0, crew.Exit{})
 		st.wantIdle("not an MPI program")
 		st.wantOver(0)
 	})
@@ -207,8 +209,8 @@ func TestAbort(t *testing.T) {
 	st.want("others hear of it", "tell 0 job-aborted of 1")
 	st.wantEnding(syscall.SIGTERM, 0, 1)
 	st.notice(0, boot.Notice{Kind: boot.AbortAsked, Code: 1, Text: "me too"})
-	st.exit(1, exit{code: 300 & 0xff})
-	st.exit(0, exit{code: 1})
+	st.exit(1, crew.Exit{Code: 300 & 0xff})
+	st.exit(0, crew.Exit{Code: 1})
 	st.wantIdle("the rest is a consequence")
 	st.wantOver(300 & 0xff)
 }
@@ -221,8 +223,8 @@ func TestAbortAsConsequence(t *testing.T) {
 		st.dead[1] = true
 		st.notice(0, abort)
 		st.wantIdle("waiting for the exit of rank 1")
-		st.exit(0, exit{code: 1})
-		st.exit(1, exit{signal: syscall.SIGKILL})
+		st.exit(0, crew.Exit{Code: 1})
+		st.exit(1, crew.Exit{Signal: syscall.SIGKILL})
 		st.want("the death counts", "say rank 1 (pid 101 on node) was killed by signal 9 (killed); the job was ended")
 		st.wantOver(137)
 	})
@@ -231,7 +233,7 @@ func TestAbortAsConsequence(t *testing.T) {
 		st.notice(1, boot.Notice{Kind: boot.Finalizing})
 		st.dead[1] = true
 		st.notice(0, abort)
-		st.exit(1, exit{})
+		st.exit(1, crew.Exit{})
 		st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
 	})
 	t.Run("the death is not heard", func(t *testing.T) {
@@ -251,7 +253,7 @@ func TestTimeout(t *testing.T) {
 	for r := range 3 {
 		st.s.started(st.now, r, 100+r)
 	}
-	st.exit(1, exit{})
+	st.exit(1, crew.Exit{})
 	st.pass(time.Minute - 1)
 	st.wantIdle("time left")
 	st.pass(1)
@@ -259,8 +261,8 @@ func TestTimeout(t *testing.T) {
 	st.want("told", "tell 0 job-aborted of -1")
 	st.want("told", "tell 2 job-aborted of -1")
 	st.wantEnding(syscall.SIGTERM, 0, 2)
-	st.exit(0, exit{})
-	st.exit(2, exit{code: 3})
+	st.exit(0, crew.Exit{})
+	st.exit(2, crew.Exit{Code: 3})
 	st.wantOver(ExitTimeout)
 }
 
@@ -276,7 +278,7 @@ func TestInterrupts(t *testing.T) {
 	st.wantEnding(syscall.SIGKILL, 0)
 	st.s.interrupted(st.now, syscall.SIGINT)
 	st.wantIdle("no more to do")
-	st.exit(0, exit{signal: syscall.SIGKILL})
+	st.exit(0, crew.Exit{Signal: syscall.SIGKILL})
 	st.wantOver(130)
 }
 
@@ -299,7 +301,7 @@ func TestStartFails(t *testing.T) {
 	st.want("told", "tell 0 peer-failed of 1")
 	st.wantEnding(syscall.SIGTERM, 0)
 	st.s.notStarted(st.now, 2, nil)
-	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.exit(0, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(ExitUsage)
 }
 
@@ -307,11 +309,11 @@ func TestStartFails(t *testing.T) {
 func TestStartedTooLate(t *testing.T) {
 	st := newStage(t, 2, 0)
 	st.s.started(st.now, 0, 100)
-	st.exit(0, exit{code: 6})
+	st.exit(0, crew.Exit{Code: 6})
 	st.log = nil
 	st.s.started(st.now, 1, 101)
 	st.want("ended at once", "signal 1 terminated")
-	st.exit(1, exit{signal: syscall.SIGTERM})
+	st.exit(1, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(6)
 }
 
@@ -319,8 +321,8 @@ func TestLinkBroken(t *testing.T) {
 	st := running(t, 2)
 	st.s.linkBroken(st.now, 1, errors.New("malformed"))
 	st.want("one message", "say rank 1 (pid 101 on node) broke the boot protocol: malformed; was it built with the FitMPI of this fitrun?; the job was ended")
-	st.exit(1, exit{signal: syscall.SIGTERM})
-	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.exit(1, crew.Exit{Signal: syscall.SIGTERM})
+	st.exit(0, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(ExitError)
 }
 
@@ -328,25 +330,8 @@ func TestOutputFails(t *testing.T) {
 	st := running(t, 1)
 	st.s.outputFailed(st.now, syscall.ENOSPC)
 	st.want("one message", "say writing the ranks' output: no space left on device; the job was ended")
-	st.exit(0, exit{signal: syscall.SIGTERM})
+	st.exit(0, crew.Exit{Signal: syscall.SIGTERM})
 	st.wantOver(ExitError)
-}
-
-func TestExitStatus(t *testing.T) {
-	for _, tc := range []struct {
-		e    exit
-		code int
-		text string
-	}{
-		{exit{}, 0, "exited with code 0"},
-		{exit{code: 42}, 42, "exited with code 42"},
-		{exit{signal: syscall.SIGKILL}, 137, "was killed by signal 9 (killed)"},
-		{exit{signal: syscall.SIGSEGV, core: true}, 139, "was killed by signal 11 (segmentation fault), core dumped"},
-	} {
-		if tc.e.status() != tc.code || tc.e.String() != tc.text {
-			t.Errorf("%d %q, want %d %q", tc.e.status(), tc.e, tc.code, tc.text)
-		}
-	}
 }
 
 func TestRankList(t *testing.T) {
@@ -357,4 +342,44 @@ func TestRankList(t *testing.T) {
 			t.Errorf("%v: %q, want %q", ranks, got, want)
 		}
 	}
+}
+
+// All ranks of a host that is lost have failed, and the others hear of each.
+func TestHostLost(t *testing.T) {
+	st := running(t, 4)
+	st.s.hostLost(st.now, []int{3, 1}, "host b: the connection ended")
+	st.want("one message", "say host b: the connection ended; with it ranks 1, 3; the job was ended")
+	for _, other := range []int{0, 2} {
+		st.want("others hear of it", fmt.Sprintf("tell %d peer-failed of 1", other))
+		st.want("others hear of it", fmt.Sprintf("tell %d peer-failed of 3", other))
+	}
+	st.wantEnding(syscall.SIGTERM, 0, 2)
+	st.exit(0, crew.Exit{Signal: syscall.SIGTERM})
+	st.s.hostLost(st.now, []int{2}, "host c: the connection ended")
+	st.wantIdle("the job is ending anyway")
+	st.wantOver(ExitError)
+}
+
+// A host whose ranks have all ended well is not missed.
+func TestHostLostLate(t *testing.T) {
+	st := running(t, 2)
+	for r := range 2 {
+		st.notice(r, boot.Notice{Kind: boot.Finalizing})
+	}
+	st.exit(1, crew.Exit{})
+	st.s.hostLost(st.now, []int{1}, "host b: the connection ended")
+	st.wantIdle("nothing of it was left")
+	st.exit(0, crew.Exit{})
+	st.wantOver(0)
+}
+
+// An abort waits for what other hosts know of ranks that may have died before it.
+func TestAbortWaitsForCensus(t *testing.T) {
+	st := running(t, 3)
+	st.dead[2] = true // nobody knows yet, so it may be
+	st.notice(0, boot.Notice{Kind: boot.AbortAsked, Code: 1, Text: "lost rank 1"})
+	st.wantIdle("waiting for the answer")
+	delete(st.dead, 2)
+	st.s.tick(st.now)
+	st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
 }

@@ -60,6 +60,20 @@ func (g *Graph) Cut(part []int) int {
 	return cut
 }
 
+// induced is the graph of some places: those of one part, rising, which at numbers.
+func (g *Graph) induced(places, part, at []int) *Graph {
+	sub := &Graph{size: len(places), first: make([]int, 1, len(places)+1)}
+	for _, v := range places {
+		for i := g.first[v]; i < g.first[v+1]; i++ {
+			if u := g.to[i]; part[u] == part[v] {
+				sub.to, sub.load = append(sub.to, at[u]), append(sub.load, g.load[i])
+			}
+		}
+		sub.first = append(sub.first, len(sub.to))
+	}
+	return sub
+}
+
 // pull is the weight of the edges of v to ranks of a part.
 func (g *Graph) pull(v int, part []int, p int) int {
 	sum := 0

@@ -2,21 +2,22 @@ package topo
 
 import "slices"
 
-// effort bounds how many pairs of places improve looks at: some tenths of a second.
+// effort bounds how many pairs of places improve looks at, in all domains of a level: some tenths of a second.
 const effort = 4_000_000
 
-// swapper improves a division of places among hosts.
+// swapper improves a division of places among domains.
 type swapper struct {
 	g       *Graph
 	part    []int
-	members [][]int // the places of each host, in no order
-	slack   []int   // ranks of each host that have no place
+	members [][]int // the places of each domain, in no order
+	slack   []int   // ranks of each domain that have no place
 	effort  int     // pairs that may still be looked at
 }
 
-// improve moves places to where their neighbours are, into a gap or in exchange for another, as long as the cut falls.
-func (h hosts) improve(g *Graph, part []int) []int {
-	s := &swapper{g: g, part: part, members: make([][]int, len(h.room)), slack: slices.Clone(h.room), effort: effort}
+// improve moves places to where their neighbours are, into a gap or in exchange for another, as long as the cut falls, and
+// effort is left: it is how many pairs may be looked at.
+func (d domains) improve(g *Graph, part []int, effort int) []int {
+	s := &swapper{g: g, part: part, members: make([][]int, len(d.room)), slack: slices.Clone(d.room), effort: effort}
 	for v, p := range part {
 		s.members[p] = append(s.members[p], v)
 		s.slack[p]--
@@ -32,7 +33,7 @@ func (h hosts) improve(g *Graph, part []int) []int {
 	return part
 }
 
-// moved moves v to the host that makes the cut the least, if one makes it less.
+// moved moves v to the domain that makes the cut the least, if one makes it less.
 func (s *swapper) moved(v int) bool {
 	home := s.g.pull(v, s.part, s.part[v])
 	to, partner, best := None, None, 0
@@ -60,7 +61,7 @@ func (s *swapper) moved(v int) bool {
 	return true
 }
 
-// exchange finds the place of host p that is best moved to v's host as v moves to p, and what its move gains.
+// exchange finds the place of domain p that is best moved to v's domain as v moves to p, and what its move gains.
 func (s *swapper) exchange(v, p int) (best, gain int) {
 	best = None
 	for _, u := range s.members[p] {

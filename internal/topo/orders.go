@@ -10,12 +10,15 @@ const (
 	maxStrip  = 8  // widest strip that it tries
 )
 
-// Orders are orders of the places of g for [Place], for ranks on the hosts that host names: cut into pieces, each as large as
-// a host, they give blocks that are about as long as wide. Two kinds are tried: blocks of as many places as a host has ranks,
-// in all shapes, which are exact if they divide the grid; and strips of some width, which bend for hosts of any size.
-func (g Grid) Orders(host []int) [][]int {
+// Orders are orders of the places of g for [Place], for ranks in the domains of levels: cut into pieces, each as large as
+// a domain, they give blocks that are about as long as wide. Two kinds are tried: blocks of as many places as a domain has ranks,
+// in all shapes, which are exact if they divide the grid; and strips of some width, which bend for domains of any size.
+func (g Grid) Orders(levels [][]int) [][]int {
 	var orders [][]int
-	room := slices.Clone(newHosts(host).room)
+	var room []int
+	for _, level := range levels {
+		room = append(room, newDomains(level).room...)
+	}
 	slices.Sort(room)
 	for _, n := range slices.Compact(room) {
 		for _, shape := range g.shapes(n) {

@@ -249,7 +249,7 @@ func (h *Handshake) Decide(v Verdict) {
 // Preconditions:
 //   - r is one of the named reasons and not RejectNone.
 func (h *Handshake) Abort(r Reject) {
-	if r == RejectNone || r > maxReject {
+	if r == RejectNone || r > RejectLast {
 		panic("wire: handshake aborted for " + r.String())
 	}
 	if !h.state.isFinal() {

@@ -113,14 +113,18 @@ const (
 	RejectByteOrder         // genuine, but its payloads have the other byte order
 	RejectTimeout           // too slow: given to Abort by whoever has the clock
 	RejectHangup            // closed early: given to Abort by whoever has the socket
+	RejectPlain             // does not use TLS where this rank does: counted by whoever has the socket
+	RejectEncrypted         // uses TLS where this rank does not: likewise
 
-	maxReject = RejectHangup
+	// RejectLast is the last of the reasons.
+	RejectLast = RejectEncrypted
 )
 
 var rejectNames = [...]string{
 	RejectNone: "none", RejectBadMagic: "bad-magic", RejectBadVersion: "bad-version", RejectBadMessage: "bad-message", RejectWrongJob: "wrong-job",
 	RejectWrongRank: "wrong-rank", RejectWrongSize: "wrong-size", RejectStranger: "stranger", RejectBadProof: "bad-proof",
 	RejectByteOrder: "byte-order", RejectTimeout: "timeout", RejectHangup: "hangup",
+	RejectPlain: "plain", RejectEncrypted: "encrypted",
 }
 
 // String returns the name of the reason, fit for a metric label.
@@ -144,6 +148,8 @@ var rejectTexts = [...]string{
 	RejectByteOrder:  "sends payloads of the other byte order: the ranks disagree on who is in the job",
 	RejectTimeout:    "did not finish the handshake in time",
 	RejectHangup:     "closed the connection before the handshake was finished",
+	RejectPlain:      "does not use TLS, and this rank does: every rank needs the same FITMPI_TLS",
+	RejectEncrypted:  "uses TLS, and this rank does not: every rank needs the same FITMPI_TLS",
 }
 
 // Text returns a sentence about the peer, without its subject, for logs and error messages.

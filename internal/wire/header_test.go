@@ -198,7 +198,7 @@ func TestStrings(t *testing.T) {
 		once(v)
 	}
 	clear(seen)
-	for r := RejectNone; r <= maxReject+1; r++ {
+	for r := RejectNone; r <= RejectLast+1; r++ {
 		once(r)
 		if r.Text() == "" {
 			t.Errorf("%v has no text", r)

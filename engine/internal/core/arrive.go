@@ -98,7 +98,7 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 		return &ProtocolError{p.ID, "eager message beyond its credit"}
 	}
 	p.used += n + wire.HeaderLen
-	m := c.posted.match(key{ContextID(h.Context), p.ID, Tag(h.Tag)})
+	m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)})
 	if m == nil {
 		c.stats.Unexpected++
 		u := c.arrival(p, h)
@@ -152,7 +152,7 @@ func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
 	}
 	n := int(h.Length)
 	p.used += n + wire.HeaderLen
-	if m := c.posted.match(key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
+	if m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
 		return c.eagerPosted(p, h, m, n), nil
 	}
 	c.stats.Unexpected++
@@ -202,7 +202,7 @@ func (c *Core) onRTS(p *Peer, h *wire.Header) error {
 	if h.Flags&wire.FlagPull != 0 && p.near == nil {
 		return &ProtocolError{p.ID, "an offer of memory that is not of this host"}
 	}
-	if m := c.posted.match(key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
+	if m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
 		u := c.arrival(p, h)
 		m.fillFrom(u, u.Length)
 		m.setState(Moving)

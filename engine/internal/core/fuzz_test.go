@@ -40,6 +40,15 @@ func newHostile(t testing.TB) *hostile {
 	h.op(&MSO{Kind: KindRecv, Peer: 2, Tag: 1, Buf: make([]byte, 300)})
 	h.op(&MSO{Kind: KindMprobe, Peer: AnyPeer, Tag: 5})
 	h.op(&MSO{Kind: KindProbe, Peer: 0, Tag: AnyTag, Ctx: 1})
+	waits := &Parts{Peer: 0, Tag: 1, Hello: 4, Data: 5, Count: 2, Total: 16, Layout: newComb(16, 3)}
+	knows := &Parts{Peer: 0, Tag: 2, Hello: 4, Data: 5, Count: 3, Total: 24, Layout: newComb(24, 5)}
+	h.c.InitParts(waits)
+	knows.MSO.Kind, knows.MSO.User, knows.hello.Kind = KindParts, knows, KindRecv
+	knows.cut(20, 4) // its hello has come
+	for _, p := range []*Parts{waits, knows} {
+		h.c.StartParts(p)
+		h.ops = append(h.ops, &p.MSO)
+	}
 	return h
 }
 
@@ -159,6 +168,11 @@ var tolerable = map[string][]wire.Header{
 	"late reply":                {{Kind: wire.KindAck, ID: firstID + 2}, {Kind: wire.KindCancelReply, ID: firstID + 2}},
 	"eager for a matched probe": {{Kind: wire.KindEager, Tag: 5, Length: 100}, {Kind: wire.KindEager, Tag: 5, Flags: wire.FlagSync, ID: 8}},
 	"heartbeat":                 {{Kind: wire.KindHeartbeat}},
+	"a partition":               {{Kind: wire.KindEager, Context: 5, Tag: 23, Length: 6}},
+	"a partition twice":         {{Kind: wire.KindEager, Context: 5, Tag: 20, Length: 6}, {Kind: wire.KindEager, Context: 5, Tag: 20, Length: 6}},
+	"a long partition":          {{Kind: wire.KindRTS, Context: 5, Tag: 21, ID: 3, Length: 600}, {Kind: wire.KindData, ID: firstID + 6, Length: 6}},
+	"no partition":              {{Kind: wire.KindEager, Context: 5, Tag: 24, Length: 6}, {Kind: wire.KindEager, Context: 5, Tag: 19}},
+	"a hello of zeros":          {{Kind: wire.KindEager, Context: 4, Tag: 1, Length: helloLen}},
 }
 
 func TestOddPeer(t *testing.T) {

@@ -5,7 +5,7 @@ import "github.com/fitmpi/fitmpi/internal/wire"
 // Layout is a payload that is not one piece of memory: the elements of a column, the fields of
 // structures without what is between them. Its bytes are those of the message, in their
 // order. Its methods are called without the mutex where they would take long, and never two at
-// once for one MSO.
+// once for one MSO; partitions of one message are MSOs of their own.
 type Layout interface {
 	// Len is the number of bytes of the message, of a receive the most that it takes.
 	Len() int
@@ -67,6 +67,7 @@ func (c *Core) payload(m *MSO) []byte {
 func (c *Core) startPack(p *Peer, m *MSO) {
 	n := min(packChunk, c.cfg.Chunk, m.total-m.moved)
 	m.packing = true
+	p.packing += n
 	c.jobs.Push(Job{kind: jobPack, m: m, at: m.moved, n: n, block: c.pool.Force(n)})
 }
 
@@ -75,6 +76,7 @@ func (c *Core) packDone(j *Job) {
 	m := j.m
 	m.packing = false
 	p := c.peers[m.Peer]
+	p.packing -= j.n
 	c.control(p, &wire.Header{Kind: wire.KindData, ID: m.remote, Context: uint64(m.moved), Length: uint64(j.n)})
 	s := segment{data: j.block[:j.n], block: j.block, own: ownPool}
 	if m.moved += j.n; m.moved == m.total {
@@ -89,9 +91,11 @@ func (c *Core) packDone(j *Job) {
 // holds the progress right, and so does whoever ends m.
 func (c *Core) dropPack(m *MSO) {
 	m.packing = false
+	p := c.peers[m.Peer]
 	for i := range c.jobs.Len() {
 		if j := c.jobs.At(i); j.kind == jobPack && j.m == m {
 			c.giveBack(j.block, ownPool)
+			p.packing -= j.n
 			*j = Job{kind: jobVoid}
 		}
 	}

@@ -5,7 +5,7 @@ package core
 
 func (c *Core) postSelf(m *MSO) (Job, bool) {
 	c.stats.SelfMessages++
-	if r := c.posted.match(key{m.Ctx, m.Peer, m.Tag}); r != nil {
+	if r := c.match(c.peers[m.Peer], key{m.Ctx, m.Peer, m.Tag}); r != nil {
 		r.fillFrom(m, m.Size())
 		r.setState(Moving)
 		m.setState(Moving)

@@ -28,6 +28,7 @@ type Peer struct {
 	credit int        // eager bytes we may still send
 	used   int        // eager bytes it has sent that we have not given back
 	owed   int        // eager bytes to give back by the next Credit frame
+	recvs  recvList   // partitioned receives from it that are in a round
 
 	out       buffer.Ring[segment]
 	popped    int // segments ever taken off out
@@ -35,6 +36,7 @@ type Peer struct {
 	off       int // bytes of the first segment that are written
 	queued    int // bytes in out, not counting off
 	transfers fifo[MSO, *MSO]
+	packing   int // bytes of layouts that jobs pack, to be put into out
 
 	isDirty bool
 	next    *Peer
@@ -190,9 +192,10 @@ func (c *Core) Gather(id PeerID, bufs [][]byte) [][]byte {
 
 // refill turns rendezvous transfers into Data frames, one chunk of each in
 // turn, as long as little is queued: so that a long message neither starves
-// others nor leaves the socket idle.
+// others nor leaves the socket idle. What is being packed counts: else a thousand
+// messages with layouts would have a block of memory each before the first has left.
 func (c *Core) refill(p *Peer) {
-	for p.queued < c.cfg.Chunk && !p.bye {
+	for p.queued+p.packing < c.cfg.Chunk && !p.bye {
 		m := p.transfers.pop()
 		if m == nil {
 			return

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package crew
 
 import (
 	"fmt"
@@ -12,27 +12,31 @@ import (
 
 // shared is what the ranks of this host have in common: memory, and one bell per rank. It has no name anywhere: the
 // kernel frees it when the last process that holds it is dead, so not even kill -9 of fitrun and all ranks leaves
-// anything behind. It is owned by the runner; ranks are sent copies of the descriptors over their links.
+// anything behind. It is owned by the crew; ranks are sent copies of the descriptors over their links.
 type shared struct {
 	segment *os.File   // nil if the ranks share no memory
 	bells   []*os.File // by local rank; empty if segment is nil
 }
 
-// share makes what the ranks of job have in common, which is nothing where they are of one process or want TCP.
-func share(job *Job) (s shared, err error) {
-	if len(job.Processes) < 2 || job.Transport == "tcp" {
+// share makes what the ranks of plan have in common, which is nothing where they are of one process or want TCP.
+func share(plan Plan) (s shared, err error) {
+	ranks := 0
+	for _, p := range plan.Processes {
+		ranks += len(p.Ranks)
+	}
+	if len(plan.Processes) < 2 || plan.Transport == "tcp" {
 		return shared{}, nil
 	}
 	defer func() {
 		if err != nil {
 			s.close()
-			s, err = shared{}, fmt.Errorf("making shared memory for %d ranks: %w", len(job.Ranks), explainStart(err))
+			s, err = shared{}, fmt.Errorf("making shared memory for %d ranks: %w", ranks, explainStart(err))
 		}
 	}()
-	if s.segment, err = shm.Create(len(job.Ranks)); err != nil {
+	if s.segment, err = shm.Create(ranks); err != nil {
 		return s, err
 	}
-	for range job.Ranks {
+	for range ranks {
 		bell, err := sys.NewEventFD()
 		if err != nil {
 			return s, err

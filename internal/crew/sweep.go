@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package crew
 
 import (
 	"slices"
@@ -15,12 +15,12 @@ const (
 	sweepPause = 1 * time.Millisecond // between rounds
 )
 
-// sweepOrphans kills and reaps every child of this process but the one excepted, until none is left. With
+// SweepOrphans kills and reaps every child of this process but those excepted, until none is left. With
 // sys.AdoptOrphans the children of each killed child come to us in the next round.
-func sweepOrphans(except int) {
+func SweepOrphans(except ...int) {
 	for end := time.Now().Add(sweepFor); time.Now().Before(end); time.Sleep(sweepPause) {
 		kids, err := sys.Children()
-		kids = slices.DeleteFunc(kids, func(pid int) bool { return pid == except })
+		kids = slices.DeleteFunc(kids, func(pid int) bool { return slices.Contains(except, pid) })
 		if err != nil || len(kids) == 0 {
 			return
 		}

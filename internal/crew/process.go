@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package crew
 
 import (
 	"errors"
@@ -30,12 +30,12 @@ type process struct {
 	cmd            *exec.Cmd
 	links          []*boot.Link // of its ranks
 	stdout, stderr *os.File     // read ends
-	last           *tail        // of stderr
 
 	linkEnded []atomic.Bool // by rank of the process
 
 	mu     sync.Mutex
 	reaped bool // pid may belong to somebody else; guarded by mu
+	ended  bool // it was signalled when it had not begun to exit; guarded by mu
 }
 
 // startProcess starts plan, with the ranks that infos are for. Preconditions:
@@ -66,8 +66,7 @@ func startProcess(plan *Process, infos []boot.Info, stdin *os.File) (p *process,
 		Path: plan.Path, Args: plan.Args, Dir: plan.Dir,
 		Env:    append(plan.Env[:len(plan.Env):len(plan.Env)], boot.FDVariable+"="+fdNumbers(len(infos))),
 		Stdout: stdoutW, Stderr: stderrW, ExtraFiles: e.rankEnds, // all else is close-on-exec
-		// A session of its own: signals from the terminal reach fitrun alone, and rank 0 may read the terminal.
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		SysProcAttr: apart(),
 	}
 	if stdin != nil {
 		cmd.Stdin = stdin
@@ -77,12 +76,24 @@ func startProcess(plan *Process, infos []boot.Info, stdin *os.File) (p *process,
 	}
 	p = &process{
 		pid: cmd.Process.Pid, cmd: cmd, linkEnded: make([]atomic.Bool, len(infos)),
-		stdout: stdout, stderr: stderr, last: new(tail),
+		stdout: stdout, stderr: stderr,
 	}
 	for i, info := range infos {
 		p.links = append(p.links, boot.NewLink(e.conns[i], info))
 	}
 	return p, nil
+}
+
+// leaveTerminal gives up fitrun's controlling terminal, once.
+var leaveTerminal = sync.OnceValue(sys.LeaveTerminal)
+
+// apart makes a process the leader of a group of its own, so that signals from the terminal reach fitrun alone; and rank 0
+// may read the terminal, which is not the controlling one of either. A session of its own would do both, and does where
+// fitrun leads one with a terminal. But the kernel may give each session a share of the core, and a thread that yields
+// yields to its own session only (autogroups, see sched(7)): ranks that share a core could not yield it to each other.
+func apart() *syscall.SysProcAttr {
+	joined := leaveTerminal()
+	return &syscall.SysProcAttr{Setpgid: joined, Setsid: !joined, Pdeathsig: syscall.SIGKILL}
 }
 
 // ends are both ends of everything between fitrun and a process that is about to start.
@@ -162,9 +173,9 @@ func linkPair() (net.Conn, *os.File, error) {
 
 // wait waits for the exit of the process, kills what is left of its process group, and reaps it, in this order: as long
 // as it is not reaped nobody else can have its process group.
-func (p *process) wait() (exit, error) {
+func (p *process) wait() (Exit, error) {
 	if err := sys.WaitExit(p.pid); err != nil {
-		return exit{}, err
+		return Exit{}, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,25 +183,25 @@ func (p *process) wait() (exit, error) {
 	state, err := p.cmd.Process.Wait()
 	p.reaped = true
 	if err != nil {
-		return exit{}, err
+		return Exit{}, err
 	}
 	status := state.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
-		return exit{signal: status.Signal(), core: status.CoreDump()}, nil
+		return Exit{Signal: status.Signal(), Core: status.CoreDump(), Ended: p.ended}, nil
 	}
-	return exit{code: status.ExitStatus()}, nil
+	return Exit{Code: status.ExitStatus(), Ended: p.ended}, nil
 }
 
-// signal sends sig to the process group. False: the process was already on its way out by itself.
-func (p *process) signal(sig syscall.Signal) bool {
+// signal sends sig to the process group.
+func (p *process) signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
-		return false
+		return
 	}
 	own := sys.IsExiting(p.pid)
 	err := syscall.Kill(-p.pid, sig) // also when exiting: others of its group may not be
-	return err == nil && !own
+	p.ended = p.ended || err == nil && !own
 }
 
 // isGone reports whether the i-th rank of the process has left the job or is on its way out, heard of or not.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package crew
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ const (
 	tailWidth = 1 << 10 // bytes kept of a line
 )
 
-// tail remembers the last lines of a stream, and the last line that says why a Go program died.
-type tail struct {
+// Tail remembers the last lines of a stream, and the last line that says why a Go program died.
+type Tail struct {
 	mu    sync.Mutex
 	last  []string // at most tailLines, oldest first; guarded by mu
 	line  []byte   // the unfinished line, at most tailWidth bytes of it; guarded by mu
@@ -25,7 +25,8 @@ type tail struct {
 // causes are how the Go runtime begins its last words. (A signal it cannot handle is announced as SIGxxx.)
 var causes = []string{"panic: ", "fatal error: ", "SIGSEGV", "SIGBUS", "SIGQUIT: ", "SIGABRT: "}
 
-func (t *tail) feed(p []byte) {
+// Feed takes what came.
+func (t *Tail) Feed(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(p) > 0 {
@@ -38,7 +39,7 @@ func (t *tail) feed(p []byte) {
 	}
 }
 
-func (t *tail) endLineLocked() {
+func (t *Tail) endLineLocked() {
 	line := strings.TrimRight(string(t.line), "\r")
 	t.line = t.line[:0]
 	if len(t.last) == tailLines {
@@ -52,8 +53,8 @@ func (t *tail) endLineLocked() {
 	}
 }
 
-// read returns the last lines, the unfinished one included, and the cause.
-func (t *tail) read() (last []string, cause string) {
+// Lines returns the last lines, the unfinished one included, and the cause.
+func (t *Tail) Lines() (last []string, cause string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.line) > 0 {

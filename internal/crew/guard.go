@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package crew
 
 import (
 	"bufio"
@@ -56,8 +56,11 @@ func StartGuard() (*Guard, error) {
 	return &Guard{cmd: cmd, pipe: w}, nil
 }
 
-func (g *Guard) watch(pid int)  { g.tell("+ " + strconv.Itoa(pid)) }
-func (g *Guard) forget(pid int) { g.tell("- " + strconv.Itoa(pid)) }
+// Watch tells the guard of a process group.
+func (g *Guard) Watch(pid int) { g.tell("+ " + strconv.Itoa(pid)) }
+
+// Forget tells the guard that a process group is gone.
+func (g *Guard) Forget(pid int) { g.tell("- " + strconv.Itoa(pid)) }
 
 // Temp tells the guard of a directory made by TempDir.
 func (g *Guard) Temp(dir string) { g.tell("t " + dir) }
@@ -74,8 +77,8 @@ func (g *Guard) tell(line string) {
 	}
 }
 
-// pid is the guard's process, 0 if there is none.
-func (g *Guard) pid() int {
+// PID is the guard's process, 0 if there is none.
+func (g *Guard) PID() int {
 	if g == nil {
 		return 0
 	}

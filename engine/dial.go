@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/netpoll"
+)
+
+// Route is one way to connect to a peer.
+type Route struct {
+	Addr netip.AddrPort
+	// Preamble makes the bytes that go before everything else, anew for each try: what a gateway at Addr asks for. nil
+	// if the peer itself is there.
+	Preamble func() []byte
+}
+
+// Direct are the routes to a peer that listens at addrs itself.
+func Direct(addrs ...netip.AddrPort) []Route {
+	rs := make([]Route, len(addrs))
+	for i, a := range addrs {
+		rs[i].Addr = a
+	}
+	return rs
+}
+
+const (
+	// firstPause and lastPause bound the time between two rounds over the routes of a peer.
+	firstPause = 100 * time.Millisecond
+	lastPause  = 2 * time.Second
+	// maxRounds bounds the rounds over a peer that lets the handshake expire because it does not make progress (caller
+	// policy): such a peer is not given up by the clock.
+	maxRounds = 64
+)
+
+var errNoAnswer = errors.New("no answer")
+
+// attempt is what is known of a peer that we have begun to dial and have not reached. The routes are tried in turn, and
+// again after a pause, until one leads to the peer, the time is over, or every route was refused in one round: a peer
+// listens before the others learn where, so then it is gone.
+type attempt struct {
+	until  int64         // when the peer is given up
+	route  int           // the one that is tried, or will be
+	rounds int           // that are over
+	pause  time.Duration // before the next round
+	open   bool          // in this round a route was not plainly refused
+	heard  bool          // in this round somebody took a connection
+	causes []error       // by route: why the last try failed
+}
+
+func (d *driver) attempt(id PeerID) *attempt {
+	a := d.attempts[id]
+	if a == nil {
+		a = &attempt{until: deadlineIn(d.e.cfg.Connect), pause: firstPause, causes: make([]error, len(d.bridge[id].Routes))}
+		if d.attempts == nil {
+			d.attempts = make(map[PeerID]*attempt)
+		}
+		d.attempts[id] = a
+	}
+	return a
+}
+
+// dial starts a connection to a peer.
+func (d *driver) dial(id PeerID) {
+	if len(d.bridge[id].Routes) == 0 {
+		d.failPeer(id, fmt.Errorf("connect to %s: no address is known", d.bridge[id].Host))
+		return
+	}
+	a := d.attempt(id)
+	s, err := netpoll.Dial(d.bridge[id].Routes[a.route].Addr, d.options())
+	if err != nil {
+		d.tryNext(id, err)
+		return
+	}
+	d.e.stats.dials.Add(1)
+	c, err := d.newConn(s, true)
+	if err != nil {
+		d.tryNext(id, err)
+		return
+	}
+	c.peer, c.dialled, c.state = id, true, connConnecting
+	d.conns[id] = c
+	c.setDeadline(d.patience(id, a))
+}
+
+// patience is until when a route is tried: not for long if there is another.
+func (d *driver) patience(id PeerID, a *attempt) int64 {
+	if len(d.bridge[id].Routes) > 1 {
+		return min(deadlineIn(d.e.cfg.Try), max(a.until, deadlineIn(firstPause)))
+	}
+	return max(a.until, deadlineIn(firstPause))
+}
+
+// connected begins to talk to whoever took our connection.
+func (c *conn) connected() {
+	d := c.d
+	a := d.attempt(c.peer)
+	a.heard = true
+	if d.e.cfg.Progress == Caller {
+		c.setDeadline(0) // the peer may compute as long as it likes before it makes progress
+	} else {
+		c.setDeadline(d.patience(c.peer, a))
+	}
+	var first []byte
+	if p := d.bridge[c.peer].Routes[a.route].Preamble; p != nil {
+		first = p()
+	}
+	if d.identity != nil {
+		c.startSecuring(first)
+		return
+	}
+	c.out = append(c.out, first...)
+	c.startHandshake()
+}
+
+// late ends a connection whose time is over.
+func (c *conn) late() {
+	if c.dialled {
+		c.broken(errNoAnswer)
+		return
+	}
+	c.rejected(wire.RejectTimeout)
+	c.d.forget(c)
+}
+
+// hasProved reports whether the peer of this dial may have accepted it: we have given our proof.
+func (c *conn) hasProved() bool {
+	return c.dialled && c.hs != nil && c.hs.State() != wire.StateAwaitChallenge
+}
+
+// dialBroken: a connection of ours broke before it was open.
+func (c *conn) dialBroken(cause error) {
+	c.d.goOn(func() {
+		c.d.forget(c)
+		c.d.tryNext(c.peer, cause)
+	})
+}
+
+// refusalError is that of somebody at a peer's address who is not the peer.
+type refusalError string
+
+func (e refusalError) Error() string { return "handshake refused: " + string(e) }
+
+// isDefinite reports whether cause, of a try of r, says that the peer is not there, and will not be.
+func (r *Route) isDefinite(cause error) bool {
+	_, refused := errors.AsType[refusalError](cause)
+	return r.Preamble == nil && (refused || netpoll.IsRefused(cause))
+}
+
+// tryNext goes on to the next route after one has failed.
+func (d *driver) tryNext(id PeerID, cause error) {
+	a, routes := d.attempt(id), d.bridge[id].Routes
+	if errors.Is(cause, io.ErrUnexpectedEOF) {
+		cause = errors.New("the connection was closed before the handshake was finished")
+	}
+	a.causes[a.route] = cause
+	a.open = a.open || !routes[a.route].isDefinite(cause)
+	d.e.cfg.Logger.Debug("no way to a peer", "rank", d.e.cfg.Rank, "peer", id, "address", routes[a.route].Addr, "err", cause)
+	if a.route++; a.route < len(routes) {
+		d.dial(id)
+		return
+	}
+	a.route = 0
+	a.rounds++
+	late := sys.Nanotime() >= a.until && !(a.heard && d.e.cfg.Progress == Caller)
+	if !a.open || late || a.rounds >= maxRounds {
+		d.failPeer(id, &unreachableError{d.bridge[id].Host, routes, a.causes})
+		return
+	}
+	a.open, a.heard = false, false
+	d.setAwait(id, min(deadlineIn(a.pause), max(a.until, sys.Nanotime()+1)))
+	a.pause = min(2*a.pause, lastPause)
+}
+
+// reached forgets how hard it was: there is a connection, or the peer wants none.
+func (d *driver) reached(id PeerID) {
+	d.setAwait(id, 0)
+	delete(d.attempts, id)
+}
+
+// unreachableError says why there is no connection to a peer.
+type unreachableError struct {
+	host   string
+	routes []Route
+	causes []error // by route
+}
+
+func (e *unreachableError) Error() string {
+	if len(e.routes) == 1 {
+		return fmt.Sprintf("connect to %s (%s): %v", e.host, e.routes[0].name(), e.causes[0])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "connect to %s", e.host)
+	for i, r := range e.routes {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%s%s: %v", sep, r.name(), e.causes[i])
+	}
+	return b.String()
+}
+
+func (e *unreachableError) Unwrap() []error { return e.causes }
+
+func (r *Route) name() string {
+	if r.Preamble != nil {
+		return "gateway " + r.Addr.String()
+	}
+	return r.Addr.String()
+}

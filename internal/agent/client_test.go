@@ -1,0 +1,160 @@
+//go:build linux
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
+)
+
+// nobody is a leader that does not listen.
+type nobody struct{}
+
+func (nobody) Started(proc, pid int)                                          {}
+func (nobody) NotStarted(proc int, err error)                                 {}
+func (nobody) Noticed(rank int, n boot.Notice)                                {}
+func (nobody) LinkBroken(rank int, err error)                                 {}
+func (nobody) Exited(proc int, e crew.Exit)                                   {}
+func (nobody) Counted()                                                       {}
+func (nobody) Say(text string)                                                {}
+func (nobody) Lost(err error)                                                 {}
+func (nobody) Show(int, crew.Stream, crew.Source, *crew.Tail) <-chan struct{} { return nil }
+
+// hearer writes down what it hears.
+type hearer struct {
+	nobody
+	log []string
+}
+
+func (h *hearer) did(format string, args ...any)  { h.log = append(h.log, fmt.Sprintf(format, args...)) }
+func (h *hearer) Started(proc, pid int)           { h.did("started %d %d", proc, pid) }
+func (h *hearer) Exited(proc int, e crew.Exit)    { h.did("exited %d %v", proc, e) }
+func (h *hearer) Noticed(rank int, n boot.Notice) { h.did("noticed %d %v", rank, n.Kind) }
+func (h *hearer) Counted()                        { h.did("counted") }
+func (h *hearer) Lost(err error)                  { h.did("lost %v", err) }
+
+// newTestClient is that of a host with two processes, of the ranks 4, and 5 and 6.
+func newTestClient() *Client {
+	f := NewFleet([]Target{{Host: 1, Name: "b"}}, Config{Silence: time.Second})
+	c := f.Client(1)
+	c.Plan(crew.Plan{Processes: []crew.Process{
+		{Ranks: []boot.Info{{Rank: 4}}}, {Ranks: []boot.Info{{Rank: 5}, {Rank: 6}}},
+	}}, 7, nobody{})
+	return c
+}
+
+func (h *hearer) want(t *testing.T, why string, want ...string) {
+	t.Helper()
+	if fmt.Sprint(h.log) != fmt.Sprint(want) {
+		t.Errorf("%s: %q, want %q", why, h.log, want)
+	}
+	h.log = nil
+}
+
+func TestClientReports(t *testing.T) {
+	c, h := newTestClient(), new(hearer)
+	c.to = h
+	c.take(pack(kindStarted, 1, procPID{1, 99}))
+	c.take(pack(kindNoticed, 1, rankNotice{6, boot.Notice{Kind: boot.Finalizing}}))
+	c.take(pack(kindExited, 1, procExit{1, crew.Exit{Code: 3}}))
+	h.want(t, "what happens", "started 1 99", "noticed 6 finalizing", "exited 1 exited with code 3")
+	c.take(pack(kindDone, 1, nil))
+	c.Wait()
+	c.take(pack(kindLost, 1, text{"gone"}))
+	h.want(t, "the end")
+}
+
+// What makes no sense ends the host.
+func TestClientRefuses(t *testing.T) {
+	for _, f := range []frame{
+		pack(kindStarted, 1, procPID{2, 99}), pack(kindExited, 1, procExit{Proc: -1}), pack(kindNoticed, 1, rankNotice{Rank: 3}),
+		packOutput(1, 0, crew.Stdout, []byte("x")), pack(kindCredit, 1, credit{Bytes: 1}), pack(kindHello, 1, hello{}), {kindSay, 1, []byte("{")},
+	} {
+		c, h := newTestClient(), new(hearer)
+		c.to = h
+		c.take(f)
+		if len(h.log) != 1 || h.log[0][:12] != "lost host b:" {
+			t.Errorf("kind %d: %q", f.kind, h.log)
+		}
+		c.Wait()
+	}
+}
+
+// Until a census is complete, every rank may be gone; without one, none is.
+func TestCensus(t *testing.T) {
+	c, h := newTestClient(), new(hearer)
+	c.to = h
+	if c.IsGone(5) {
+		t.Error("nobody has asked")
+	}
+	c.Census()
+	if !c.IsGone(4) || !c.IsGone(5) {
+		t.Error("not known yet")
+	}
+	c.take(pack(kindGone, 1, gone{[]int{5}}))
+	h.want(t, "the answer", "counted")
+	if c.IsGone(4) || !c.IsGone(5) {
+		t.Error("only rank 5 is gone")
+	}
+}
+
+func TestFlows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := newOutflow(0)
+		in := newInflow(out.give)
+		out.give(window)
+		go func() { // ends with what it sends
+			for sent := 0; sent < 3*window; {
+				n := out.take(1000)
+				in.put(make([]byte, n))
+				sent += n
+			}
+			in.put(nil)
+		}()
+		synctest.Wait()
+		if len(in.buf) != window {
+			t.Errorf("%d bytes are on their way, want %d", len(in.buf), window)
+		}
+		if n, err := io.Copy(io.Discard, in); err != nil || n < 3*window {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
+}
+
+func TestInflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		freed := 0
+		in := newInflow(func(n int) { freed += n })
+		began := time.Now()
+		in.SetReadDeadline(began.Add(time.Minute))
+		if _, err := in.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Minute {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		in.put([]byte("abc"))
+		if n, err := in.Read(make([]byte, 2)); n != 2 || err != nil { // what is there is read, whatever the time
+			t.Errorf("%d, %v", n, err)
+		}
+		if err := in.put(make([]byte, window)); !errors.Is(err, errFlooded) {
+			t.Errorf("%v, want a complaint", err)
+		}
+		in.Close()
+		if freed != 3 {
+			t.Errorf("room for %d bytes is free again, want 3", freed)
+		}
+		in.put([]byte("late"))
+		if freed != 7 {
+			t.Errorf("room for %d bytes is free again, want 7", freed)
+		}
+		if _, err := in.Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,314 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
+)
+
+// Config says how a fleet is reached.
+type Config struct {
+	Way     Way
+	FanOut  int           // most hosts that fitrun and each agent reach themselves, at least 1
+	Silence time.Duration // a host that says nothing for so long is lost
+	// Binary is the build of fitrun for an architecture. Its error says everything. It is called by several goroutines.
+	Binary func(arch string) (Binary, error)
+	Guard  *crew.Guard // or nil
+}
+
+// Fleet is fitrun's view of all other hosts of a job. Its methods are called by one goroutine, but for Pause.
+type Fleet struct {
+	root    *node
+	clients map[int]*Client // by host; immutable after NewFleet
+	targets []Target
+	cancel  context.CancelFunc
+
+	dealt bool // the cards were sent
+
+	inbox chan frame // facts and the like, before the job is started; room for all that can come
+}
+
+// HostError is a host that failed.
+type HostError struct {
+	Host string
+	Why  string
+}
+
+func (e *HostError) Error() string { return fmt.Sprintf("host %s: %s", e.Host, e.Why) }
+
+// lateText is why a host was not reached of which nothing else is known.
+const lateText = "not reached in time"
+
+// NewFleet makes a fleet of hosts, none of which is reached yet. Close ends it.
+func NewFleet(targets []Target, cfg Config) *Fleet {
+	f := &Fleet{clients: make(map[int]*Client), targets: targets, cancel: func() {}}
+	// facts, prepared and lost once each, and stored for each program, of which there are fewer than frames here
+	f.inbox = make(chan frame, len(targets)*(4+maxPrograms))
+	f.root = &node{up: f.take, way: cfg.Way, fanOut: cfg.FanOut, silence: cfg.Silence, binary: cfg.Binary, guard: cfg.Guard}
+	for _, t := range targets {
+		f.clients[t.Host] = newClient(f, t)
+	}
+	return f
+}
+
+// maxPrograms is how many programs a job may have.
+const maxPrograms = 64
+
+// Reach reaches all hosts within timeout, or fails: the error names a host and says why, or all that were not reached in
+// time. reached is called as they are, with their number.
+func (f *Fleet) Reach(ctx context.Context, timeout time.Duration, reached func(n int)) error {
+	all, cancelAll := context.WithCancel(ctx)
+	f.cancel = cancelAll
+	limited, cancel := context.WithTimeout(all, timeout)
+	f.root.reach(limited, f.targets)
+	f.root.threads.Go(func() { // ends with the others
+		<-limited.Done()
+		cancel()
+	})
+	// The reaching itself ends at the same moment, and says what it knows; but a host behind one that hangs says nothing.
+	patience := time.NewTimer(timeout + 2*exitGrace)
+	defer patience.Stop()
+	late := make(map[int]string) // why, by host
+	for n := 0; n+len(late) < len(f.targets); {
+		select {
+		case fr := <-f.inbox:
+			c := f.clients[int(fr.host)]
+			if fr.kind == kindLost && limited.Err() == context.DeadlineExceeded {
+				late[c.target.Host] = c.failure(fr).Why
+				continue
+			}
+			if fr.kind == kindLost {
+				return c.failure(fr)
+			}
+			facts, err := unpack[Facts](fr)
+			if err != nil || fr.kind != kindFacts || c.facts != nil {
+				return &HostError{c.target.String(), fmt.Sprintf("it speaks another language: %v", err)}
+			}
+			c.facts = &facts
+			n++
+			reached(n)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-patience.C:
+			return f.missing(late)
+		}
+	}
+	if len(late) > 0 {
+		return f.missing(late)
+	}
+	return nil
+}
+
+// missing names the hosts that were not reached in time, each with what is known of why.
+func (f *Fleet) missing(why map[int]string) error {
+	var texts []string
+	names := make(map[string][]string) // by text
+	for _, t := range f.targets {
+		if f.clients[t.Host].facts != nil && why[t.Host] == "" {
+			continue
+		}
+		text := why[t.Host]
+		if text == "" {
+			text = lateText
+		}
+		if names[text] == nil {
+			texts = append(texts, text)
+		}
+		names[text] = append(names[text], t.String())
+	}
+	var errs []string
+	for _, text := range texts {
+		errs = append(errs, (&HostError{strings.Join(names[text], ", "), text}).Error())
+	}
+	return errors.New(strings.Join(errs, "; "))
+}
+
+// Client is the view of one host.
+func (f *Fleet) Client(host int) *Client { return f.clients[host] }
+
+// Prepare makes the programs of the job be on each host, by copying where they are not. want is by host; a Program's file
+// is that of files, by its hash. The result is by host.
+func (f *Fleet) Prepare(ctx context.Context, want map[int][]Program, files map[string]string) (map[int][]Found, error) {
+	for host, programs := range want {
+		f.root.down(pack(kindPrepare, host, prepare{programs}), true)
+	}
+	found := make(map[int][]Found)
+	for len(found) < len(want) {
+		fr, err := f.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p, err := unpack[prepared](fr)
+		host := int(fr.host)
+		if err != nil || fr.kind != kindPrepared || len(p.Programs) != len(want[host]) {
+			return nil, &HostError{f.clients[host].target.String(), "it speaks another language"}
+		}
+		for _, x := range p.Programs {
+			if x.Error != "" {
+				return nil, &HostError{f.clients[host].target.String(), x.Error}
+			}
+		}
+		found[host] = p.Programs
+	}
+	return found, f.copyAll(ctx, want, found, files)
+}
+
+// next is the next frame that is no loss of a host.
+func (f *Fleet) next(ctx context.Context) (frame, error) {
+	select {
+	case fr := <-f.inbox:
+		if fr.kind == kindLost {
+			return fr, f.clients[int(fr.host)].failure(fr)
+		}
+		return fr, nil
+	case <-ctx.Done():
+		return frame{}, context.Cause(ctx)
+	}
+}
+
+// copyAll sends each file that some host needs once over each conversation that leads to such hosts, and waits until it
+// is in place.
+func (f *Fleet) copyAll(ctx context.Context, want map[int][]Program, found map[int][]Found, files map[string]string) error {
+	type need struct {
+		host int
+		sum  string
+	}
+	needs := make(map[need]bool)
+	toward := make(map[string][]*branch) // by sum
+	for host, programs := range found {
+		for i, x := range programs {
+			sum := want[host][i].Sum
+			if x.Path != "" || needs[need{host, sum}] {
+				continue
+			}
+			needs[need{host, sum}] = true
+			for _, b := range f.root.addressees(frame{host: uint32(host)}) {
+				if !slices.Contains(toward[sum], b) {
+					toward[sum] = append(toward[sum], b)
+				}
+			}
+		}
+	}
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	sendc := make(chan error, 1)
+	sending.Go(func() { // ends when all is sent, or when conversations end
+		for sum, branches := range toward {
+			if err := sendFile(ctx, files[sum], sum, branches); err != nil {
+				sendc <- err
+				return
+			}
+		}
+	})
+	for len(needs) > 0 {
+		select {
+		case err := <-sendc:
+			return err
+		case fr := <-f.inbox:
+			c := f.clients[int(fr.host)]
+			if fr.kind == kindLost {
+				return c.failure(fr)
+			}
+			s, err := unpack[stored](fr)
+			switch {
+			case err != nil || fr.kind != kindStored || !needs[need{int(fr.host), s.Sum}]:
+				return &HostError{c.target.String(), "it speaks another language"}
+			case s.Error != "":
+				return &HostError{c.target.String(), s.Error}
+			}
+			delete(needs, need{int(fr.host), s.Sum})
+			for i, p := range want[int(fr.host)] {
+				if x := &found[int(fr.host)][i]; p.Sum == s.Sum && x.Path == "" {
+					x.Path = s.Path
+				}
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// sendFile sends a file to all hosts of some branches; those that need it take it.
+func sendFile(ctx context.Context, path, sum string, branches []*branch) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	key, err := hex.DecodeString(sum)
+	if err != nil || len(key) != sumSize {
+		return fmt.Errorf("%q is no hash", sum)
+	}
+	for {
+		piece := make([]byte, sumSize+256<<10)
+		n, err := io.ReadFull(f, piece[copy(piece, key):])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, b := range branches {
+			b.conn.push(frame{kindFile, everyHost, piece[:sumSize+n]})
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+// sendTable sends all cards to all hosts, the first time.
+func (f *Fleet) sendTable(table *boot.Cards) {
+	if f.dealt {
+		return
+	}
+	f.dealt = true
+	all := table.Table()
+	for first := 0; first < len(all); {
+		n, size := 0, 0
+		for first+n < len(all) && (n == 0 || size+len(all[first+n]) < 256<<10) {
+			size += len(all[first+n])
+			n++
+		}
+		f.root.down(frame{kindCards, everyHost, pack(kindCards, 0, cards{first, all[first : first+n]}).payload}, false)
+		first += n
+	}
+}
+
+// take takes a frame of some host.
+func (f *Fleet) take(fr frame) {
+	if c := f.clients[int(fr.host)]; c != nil {
+		c.take(fr)
+	}
+}
+
+// Pause tells all hosts that this process is about to be stopped: silence then means nothing, until it goes on.
+func (f *Fleet) Pause() {
+	var all sync.WaitGroup
+	for _, b := range f.root.addressees(frame{host: everyHost}) {
+		all.Go(b.conn.pause)
+	}
+	all.Wait()
+}
+
+// PIDs are the processes by which hosts are reached.
+func (f *Fleet) PIDs() []int { return f.root.pids() }
+
+// Close ends the fleet: agents that still run end what they have started. It waits, but not for a host that is cut off.
+func (f *Fleet) Close() {
+	f.cancel()
+	f.root.close()
+}

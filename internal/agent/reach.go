@@ -1,0 +1,302 @@
+//go:build linux
+
+package agent
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/crew"
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// Binary is a build of fitrun.
+type Binary struct {
+	Path string
+	Sum  string // SHA-256 of the file, in hexadecimal
+	Size int64
+}
+
+// prologue is what runs on a host before an agent does: it says which machine it is, is told which binary it shall run,
+// and asks for that if it does not have it. It is one line, because a login shell that is no relative of sh passes that on
+// unchanged, and it has no single quotes. head reads no more than it is to, as nothing follows the binary until the agent
+// has spoken.
+var prologue = strings.Join([]string{
+	`umask 077`,
+	`echo ` + marker + ` $(uname -s) $(uname -m)`,
+	`read -r sum size args || exit 1`,
+	`c=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/fitmpi`,
+	// In a directory that everybody may write, a link could lead to somebody else's file by the time that it is run.
+	`mkdir -p "$c/$sum" 2>/dev/null && chmod 700 "$c" "$c/$sum" || { c=${TMPDIR:-/tmp}/fitmpi-$(id -u); mkdir -p "$c" && test ! -h "$c" && chmod 700 "$c" && mkdir -p "$c/$sum" || exit 1; }`,
+	`f=$c/$sum/fitrun; v=; h=no`,
+	`if test -x "$f"; then if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <"$f"); h=${h%% *}; else v=$sum; h=$sum; fi; fi`,
+	`if test "$h" = "$sum"; then echo HAVE; else echo NEED; t=$f.$$; head -c "$size" >"$t" && test $(wc -c <"$t") -eq "$size" && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; echo fitrun could not be stored in $c >&2; exit 1; }; fi`,
+	`exec "$f" agent --stdio $args $v`,
+}, "; ")
+
+const (
+	// marker begins the line that the prologue says first; a login shell may have said other things before.
+	marker = "FITMPI-AGENT-1"
+	// maxNoise is how many bytes of other things there may be.
+	maxNoise = 64 << 10
+	// exitGrace is how long the command that reaches a host may take to end by itself.
+	exitGrace = 2 * time.Second
+)
+
+// branch is a host that this process reaches itself, and the hosts behind it.
+type branch struct {
+	// immutable after open
+	target Target
+	behind []Target  // reached through it
+	cmd    *exec.Cmd // nil if an agent listens there
+	in     io.WriteCloser
+	out    io.ReadCloser
+	said   *crew.Tail    // by cmd, on stderr
+	exited chan struct{} // closed when cmd has ended; nil without one
+	guard  *crew.Guard
+
+	conn *conn // set by node.reachGroup before others know the branch
+	end  error // how the command ended; after exited is closed
+
+	mu     sync.Mutex
+	reaped bool // the command's process group may be somebody else's; guarded by mu
+}
+
+// open reaches t by a command.
+func open(ctx context.Context, t Target, w Way, binary func(arch string) (Binary, error), silence time.Duration, guard *crew.Guard) (*branch, *bufio.Reader, frame, error) {
+	left := time.Hour
+	if when, ok := ctx.Deadline(); ok {
+		left = time.Until(when)
+	}
+	cmd, err := w.command(t, prologue, left)
+	if err != nil {
+		return nil, nil, frame{}, err
+	}
+	b := &branch{target: t, cmd: cmd, said: new(crew.Tail), exited: make(chan struct{}), guard: guard}
+	if err := b.start(); err != nil {
+		return nil, nil, frame{}, err
+	}
+	stop := context.AfterFunc(ctx, b.kill)
+	r := bufio.NewReader(b.out)
+	facts, err := b.greet(r, binary, silence)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		b.in.Close()
+		err = b.explain(ctx, err)
+		b.close()
+		return nil, nil, frame{}, err
+	}
+	return b, r, facts, nil
+}
+
+// start starts the command. It ends with this process, by the kernel's doing if need be: its thread stays.
+func (b *branch) start() error {
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer inR.Close()
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		inW.Close()
+		return err
+	}
+	defer outW.Close()
+	b.in, b.out = inW, outR
+	b.cmd.Stdin, b.cmd.Stdout, b.cmd.Stderr = inR, outW, feeder{b.said}
+	b.cmd.WaitDelay = time.Second
+	// A session of its own: ^C at the terminal is for fitrun, which ends the job first.
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	begun := make(chan error)
+	go func() { // ends with the command, for which close waits
+		runtime.LockOSThread() // see Pdeathsig of prctl(2)
+		defer runtime.UnlockOSThread()
+		err := b.cmd.Start()
+		begun <- err
+		if err != nil {
+			return
+		}
+		b.reap()
+		close(b.exited)
+	}()
+	if err := <-begun; err != nil {
+		b.in.Close()
+		b.out.Close()
+		return err
+	}
+	b.guard.Watch(b.cmd.Process.Pid)
+	return nil
+}
+
+// reap waits for the end of the command, and ends what it has left of its process group before that can be another's.
+func (b *branch) reap() {
+	pid := b.cmd.Process.Pid
+	err := sys.WaitExit(pid)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	syscall.Kill(-pid, syscall.SIGKILL)
+	b.guard.Forget(pid)
+	b.reaped = true
+	b.end = errors.Join(err, b.cmd.Wait())
+}
+
+// feeder keeps what the command says on stderr.
+type feeder struct{ t *crew.Tail }
+
+func (f feeder) Write(p []byte) (int, error) {
+	f.t.Feed(p)
+	return len(p), nil
+}
+
+// greet speaks with the prologue, and then hears the agent's first frame.
+func (b *branch) greet(r *bufio.Reader, binary func(arch string) (Binary, error), silence time.Duration) (frame, error) {
+	system, machine, err := readMarker(r)
+	if err != nil {
+		return frame{}, err
+	}
+	if system != "Linux" {
+		return frame{}, fmt.Errorf("it runs %s; fitrun is for Linux", system)
+	}
+	bin, err := binary(ArchOf(machine))
+	if err != nil {
+		return frame{}, err
+	}
+	if _, err := fmt.Fprintf(b.in, "%s %d %v\n", bin.Sum, bin.Size, silence); err != nil {
+		return frame{}, err
+	}
+	answer, err := r.ReadString('\n')
+	switch {
+	case err != nil:
+		return frame{}, err
+	case answer == "NEED\n":
+		if err := b.upload(bin); err != nil {
+			return frame{}, err
+		}
+	case answer != "HAVE\n":
+		return frame{}, fmt.Errorf("it answered %q", answer)
+	}
+	return readFacts(r)
+}
+
+// readFacts hears an agent's first frame.
+func readFacts(r *bufio.Reader) (frame, error) {
+	f, err := readFrame(r)
+	if err == nil && f.kind != kindFacts {
+		err = fmt.Errorf("its first frame is of kind %d", f.kind)
+	}
+	return f, err
+}
+
+func (b *branch) upload(bin Binary) error {
+	f, err := os.Open(bin.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.CopyN(b.in, f, bin.Size)
+	return err
+}
+
+// readMarker skips what a login shell says, and returns what the prologue says.
+func readMarker(r *bufio.Reader) (system, machine string, err error) {
+	for noise := 0; noise < maxNoise; {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return "", "", err
+		}
+		if f := strings.Fields(line); len(f) == 3 && f[0] == marker {
+			return f[1], f[2], nil
+		}
+		noise += len(line)
+	}
+	return "", "", fmt.Errorf("its login shell says more than %d bytes, and not what it was asked", maxNoise)
+}
+
+// explain is why the host was not reached, or lost: what the command said last, if err is no more than the end of the
+// conversation. ctx is that of reaching, one that never ends when that is over.
+func (b *branch) explain(ctx context.Context, err error) error {
+	isLate := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	isEnd := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, os.ErrClosed)
+	if !isLate && !isEnd {
+		return err
+	}
+	if !isLate && b.cmd != nil { // the command has closed its output, so it is about to end, and then has said everything
+		select {
+		case <-b.exited:
+		case <-time.After(exitGrace):
+		}
+	}
+	last := b.lastSaid()
+	switch {
+	case isLate && last != "":
+		return fmt.Errorf("%s: %s", lateText, last)
+	case isLate:
+		return errors.New(lateText)
+	case last != "":
+		return errors.New(last)
+	}
+	select {
+	case <-b.exited: // never, if there is no command
+		if e, ok := errors.AsType[*exec.ExitError](b.end); ok {
+			return fmt.Errorf("%s ended with %v", filepath.Base(b.cmd.Args[0]), e)
+		}
+	default:
+	}
+	return errors.New("the connection ended")
+}
+
+// lastSaid is the last line that is not empty of what the command said on stderr.
+func (b *branch) lastSaid() string {
+	lines, cause := b.said.Lines()
+	if cause != "" {
+		return cause
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if s := strings.TrimSpace(lines[i]); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// kill ends the command, or the connection, at once.
+func (b *branch) kill() {
+	if b.cmd == nil {
+		b.out.Close()
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.reaped {
+		syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL)
+	}
+}
+
+// close ends the command, by the end of its input if it heeds that, and waits for it.
+func (b *branch) close() {
+	b.in.Close()
+	if b.cmd == nil {
+		return
+	}
+	select {
+	case <-b.exited:
+	case <-time.After(exitGrace):
+		b.kill()
+		<-b.exited
+	}
+	b.out.Close()
+}

@@ -1,0 +1,208 @@
+//go:build linux
+
+package agent
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSplit(t *testing.T) {
+	var targets []Target
+	for i := range 10 {
+		targets = append(targets, Target{Host: i})
+	}
+	for n := range 11 {
+		for k := 1; k < 12; k++ {
+			groups := split(targets[:n], k)
+			if !slices.Equal(slices.Concat(groups...), targets[:n]) || len(groups) != min(n, k) {
+				t.Errorf("%d in %d groups: %v", n, k, groups)
+			}
+			for _, g := range groups {
+				if len(g) < n/len(groups) || len(g) > n/len(groups)+1 {
+					t.Errorf("%d in %d groups: one of %d", n, k, len(g))
+				}
+			}
+		}
+	}
+}
+
+func TestReadMarker(t *testing.T) {
+	for _, tc := range []struct{ said, want string }{
+		{"Welcome!\n\n" + marker + " Linux x86_64\nmore", "Linux x86_64 <nil>"},
+		{marker + " Linux\n" + marker + " Linux s390x\n", "Linux s390x <nil>"},
+		{"Welcome!\n", "  EOF"},
+		{strings.Repeat("noise\n", maxNoise), "  its login shell says more than 65536 bytes, and not what it was asked"},
+	} {
+		system, machine, err := readMarker(bufio.NewReader(strings.NewReader(tc.said)))
+		if got := fmt.Sprint(system, " ", machine, " ", err); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}
+
+// The prologue is one line without single quotes: so every login shell passes it on as it is.
+func TestPrologue(t *testing.T) {
+	if strings.ContainsAny(prologue, "'\n") {
+		t.Errorf("%q", prologue)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for _, tc := range []struct {
+		w    Way
+		to   Target
+		want string
+	}{
+		{Way{Command: []string{"true", "-4"}, Args: []string{"-F", "f"}}, Target{Name: "h", User: "u", Port: 7},
+			`true|-4|-F|f|-T|-x|-o|BatchMode=yes|-o|ControlMaster=no|-o|ClearAllForwardings=yes|-o|RemoteCommand=none|-o|ConnectTimeout=6|-p|7|-l|u|--|h|exec sh -c 'x'`},
+		{Way{Kind: "srun", Command: []string{"true"}}, Target{Name: "h"},
+			`true|--nodes=1|--ntasks=1|--nodelist=h|--overlap|--cpu-bind=none|--mpi=none|--|sh|-c|x`},
+		{Way{Command: []string{"no-such-command"}}, Target{Name: "h"}, "no-such-command: not found in PATH; hosts are reached by it"},
+		{Way{Command: []string{"true"}}, Target{Name: "-oProxyCommand=x"}, "-oProxyCommand=x is no name of a host"},
+		{Way{Kind: "rsh"}, Target{Name: "h"}, `there is no way "rsh" to reach a host; there are ssh and srun`},
+	} {
+		cmd, err := tc.w.command(tc.to, "x", 9*time.Second)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = strings.Join(cmd.Args, "|")
+		}
+		if got != tc.want {
+			t.Errorf("%s\nwant %s", got, tc.want)
+		}
+	}
+}
+
+func TestArch(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ArchOfFile(exe); got != runtime.GOARCH {
+		t.Errorf("this is a program for %q, want %s", got, runtime.GOARCH)
+	}
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := ArchOfFile(script); got != "" {
+		t.Errorf("a script is for %q", got)
+	}
+	for machine, want := range map[string]string{"x86_64": "amd64", "aarch64": "arm64", "riscv64": "riscv64", "s390x": "s390x", "i686": "386"} {
+		if got := ArchOf(machine); got != want {
+			t.Errorf("%s: %s, want %s", machine, got, want)
+		}
+	}
+}
+
+func TestFindProgram(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		os.MkdirAll(filepath.Dir(path), 0o700)
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	same, other := write("same/prog", "ours"), write("other/prog", "theirs")
+	sum, size, err := SumFile(same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cache{filepath.Join(dir, "cache")}
+	none := filepath.Join(dir, "none/prog")
+	for _, tc := range []struct {
+		name string
+		p    Program
+		want Found
+	}{
+		{"the same", Program{Path: same}, Found{Path: same, Dir: dir}},
+		{"another", Program{Path: other}, Found{Path: other, Dir: dir, Other: true}},
+		{"another, and ours is wanted", Program{Path: other, Preload: true}, Found{Dir: dir}},
+		{"none", Program{Path: none}, Found{Dir: dir}},
+		{"elsewhere", Program{Path: none, Search: []string{"/nowhere", filepath.Dir(same)}}, Found{Path: same, Dir: dir}},
+		{"foreign", Program{Path: none, Foreign: "no use"}, Found{Dir: dir, Error: "no use"}},
+		{"foreign and the same", Program{Path: same, Foreign: "no use"}, Found{Path: same, Dir: dir, Error: "no use"}},
+		{"foreign, and they have their own", Program{Path: other, Foreign: "no use"}, Found{Path: other, Dir: dir, Other: true}},
+	} {
+		tc.p.Sum, tc.p.Size, tc.p.Dir = sum, size, dir
+		if got := findProgram(c, tc.p); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
+		}
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if f := findProgram(c, Program{Path: same, Sum: sum, Dir: "/no/such"}); f.Dir != home || !f.NoDir {
+		t.Errorf("%+v, want home", f)
+	}
+	if f := findProgram(c, Program{Path: same, Sum: sum, Dir: "/no/such", MustDir: true}); f.Error != "--wdir /no/such: no such file or directory" {
+		t.Errorf("%+v, want an error", f)
+	}
+}
+
+func TestCache(t *testing.T) {
+	c := cache{t.TempDir()}
+	text := []byte("a program")
+	file := filepath.Join(t.TempDir(), "prog")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum, size, err := SumFile(file)
+	if err != nil || c.find(sum, "prog") != "" {
+		t.Fatalf("%v, or it is there already", err)
+	}
+	store := func(pieces ...string) error {
+		w, err := c.begin(sum, "prog", size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pieces {
+			if err := w.write([]byte(p)); err != nil {
+				w.abandon()
+				return err
+			}
+		}
+		return w.end()
+	}
+	if err := store("a ", "pr0gram"); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("%v", err)
+	}
+	if err := store("a ", "program", "s"); err == nil || !strings.Contains(err.Error(), "more than 9 bytes") {
+		t.Errorf("%v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(c.dir, sum)); len(left) > 0 || c.find(sum, "prog") != "" {
+		t.Errorf("left: %v", left)
+	}
+	if err := store("a ", "program"); err != nil || c.find(sum, "prog") != c.path(sum, "prog") {
+		t.Errorf("%v, found %q", err, c.find(sum, "prog"))
+	}
+	if err := os.WriteFile(c.path(sum, "prog"), []byte("tampered"), 0o700); err != nil || c.find(sum, "prog") != "" {
+		t.Errorf("%v, or another file is taken for it", err)
+	}
+	old := time.Now().Add(-2 * keepFor)
+	os.Mkdir(filepath.Join(c.dir, "mine"), 0o700)
+	for _, name := range []string{sum, "mine"} {
+		os.Chtimes(filepath.Join(c.dir, name), old, old)
+	}
+	c.clean(sum)
+	if _, err := os.Stat(c.path(sum, "prog")); err != nil {
+		t.Error("what is kept is gone")
+	}
+	c.clean("")
+	if _, err := os.Stat(filepath.Join(c.dir, sum)); err == nil {
+		t.Error("an old copy is still there")
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, "mine")); err != nil {
+		t.Error("what is none of ours is gone")
+	}
+}

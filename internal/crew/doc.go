@@ -1,0 +1,13 @@
+// Package crew runs the ranks of a job that are on one host: it starts their processes, watches them, carries what they
+// say to whoever leads the job, and sees that nothing of them is left. fitrun leads the crew of its own machine, and an
+// agent of package agent that of every other.
+//
+// # Nothing outlives the leader
+//
+// Each process is the leader of its own process group. When it has exited, and before it is reaped, what is
+// left of its group is killed. Descendants that left the group become children of the process that has the crew (a child
+// subreaper), which kills them by [SweepOrphans] when the job is over. If that process itself is killed, the kernel kills
+// the ranks (parent death signal), and the [Guard], a second process that does nothing but wait for this, kills the rest
+// of their groups. Only a descendant that made its own session survives the death of the leader by SIGKILL. What ranks
+// share has no name, so it ends with who holds it.
+package crew

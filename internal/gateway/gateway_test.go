@@ -1,0 +1,379 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fitmpi/fitmpi/internal/relay"
+	"github.com/fitmpi/fitmpi/internal/secure"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// failsafe ends a test that hangs; no test waits for it to pass.
+const failsafe = 30 * time.Second
+
+var (
+	secret   = []byte("of the gateways of this test, long enough")
+	loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	job      = [16]byte{1, 2, 3}
+)
+
+// running is a gateway that serves a loopback port.
+type running struct {
+	*Gateway
+	addr string
+	log  *logged
+}
+
+// logged collects what a gateway logs.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// await waits until the log holds text.
+func (l *logged) await(t *testing.T, text string) {
+	t.Helper()
+	for end := time.Now().Add(failsafe); !strings.Contains(l.String(), text); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the log never said %q; it says:\n%s", text, l.String())
+		}
+	}
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// run starts a gateway of domain that dials peers. It ends with the test.
+func run(t *testing.T, cfg Config) running {
+	t.Helper()
+	log := new(logged)
+	if cfg.Secret == nil {
+		cfg.Secret = secret
+	}
+	if cfg.Allow == nil {
+		cfg.Allow = loopback
+	}
+	cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listen(t)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(l) }()
+	t.Cleanup(func() {
+		g.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return running{g, l.Addr().String(), log}
+}
+
+// rank listens as a rank does: it answers what it hears with a greeting and an echo, until the other end has finished.
+func rank(t *testing.T, name string) netip.AddrPort {
+	t.Helper()
+	l := listen(t)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer conn.Close()
+				conn.SetDeadline(time.Now().Add(failsafe))
+				fmt.Fprintf(conn, "%s hears: ", name)
+				io.Copy(conn, conn)
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	return netip.MustParseAddrPort(l.Addr().String())
+}
+
+// through says text to the rank at target, through the gateway at addr, and returns the answer. The end of what it says is
+// passed on by itself, and the answer's end comes back.
+func through(addr, domain string, target netip.AddrPort, text string) (string, error) {
+	return throughAs(addr, relay.NewRequest(job, domain, []netip.AddrPort{target}, time.Now()), relay.JobKey(secret, job), text)
+}
+
+func throughAs(addr string, req *relay.Request, key []byte, text string) (string, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(failsafe))
+	if _, err := conn.Write(append(relay.AppendRequest(nil, req, key), text...)); err != nil {
+		return "", err
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	return string(answer), err
+}
+
+func want(t *testing.T, addr, domain string, target netip.AddrPort, text, answer string) {
+	t.Helper()
+	if got, err := through(addr, domain, target, text); err != nil || got != answer {
+		t.Errorf("%.60q, %v; want %.60q", got, err, answer)
+	}
+}
+
+func TestTwoDomains(t *testing.T) {
+	west := run(t, Config{Domain: "west"})
+	east := run(t, Config{Domain: "east", Peers: []string{west.addr}}) // the one behind the NAT
+	east.log.await(t, "linked")
+	west.log.await(t, "linked")
+	w, e := rank(t, "west"), rank(t, "east")
+	want(t, west.addr, "east", e, "hello", "east hears: hello") // east is asked to call back
+	want(t, east.addr, "west", w, "hello", "west hears: hello") // east dials
+	want(t, west.addr, "west", w, "hello", "west hears: hello") // as a rank of east that reaches west's gateway itself
+	long := strings.Repeat("0123456789abcdef", 1<<16)
+	want(t, west.addr, "east", e, long, "east hears: "+long)
+	want(t, east.addr, "west", w, long, "west hears: "+long)
+}
+
+func TestHub(t *testing.T) {
+	hub := run(t, Config{Domain: "hub"})
+	west := run(t, Config{Domain: "west", Peers: []string{hub.addr}})
+	east := run(t, Config{Domain: "east", Peers: []string{hub.addr}})
+	hub.log.await(t, "domain=west")
+	hub.log.await(t, "domain=east")
+	west.log.await(t, "linked")
+	east.log.await(t, "linked")
+	want(t, west.addr, "east", rank(t, "east"), "hi", "east hears: hi")
+	want(t, east.addr, "west", rank(t, "west"), "hi", "west hears: hi")
+}
+
+// TestMany relays many connections side by side, in both directions.
+func TestMany(t *testing.T) {
+	west := run(t, Config{Domain: "west"})
+	east := run(t, Config{Domain: "east", Peers: []string{west.addr}})
+	east.log.await(t, "linked")
+	w, e := rank(t, "west"), rank(t, "east")
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			text := strings.Repeat(fmt.Sprint(i), 10_000)
+			want(t, west.addr, "east", e, text, "east hears: "+text)
+			want(t, east.addr, "west", w, text, "west hears: "+text)
+		})
+	}
+	wg.Wait()
+}
+
+func TestLinkComesBack(t *testing.T) {
+	west := run(t, Config{Domain: "west"})
+	east := run(t, Config{Domain: "east", Peers: []string{west.addr}})
+	east.log.await(t, "linked")
+	west.log.await(t, "linked")
+	west.mu.Lock()
+	west.callers["east"].peer.Close()
+	west.mu.Unlock()
+	west.log.await(t, "the link to domain east ended")
+	e := rank(t, "east")
+	for end := time.Now().Add(failsafe); ; {
+		got, err := through(west.addr, "east", e, "again")
+		if err == nil && got == "east hears: again" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%q, %v\n%s", got, err, west.log)
+		}
+	}
+}
+
+func TestSilentLinkIsLost(t *testing.T) {
+	west := run(t, Config{Domain: "west", Ping: 10 * time.Millisecond})
+	raw, err := net.Dial("tcp", west.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	peer := asGateway(t, raw, secret)
+	if err := peer.send(message{Type: typeLink, Domain: "east"}, time.Now().Add(failsafe)); err != nil {
+		t.Fatal(err)
+	}
+	west.log.await(t, "nothing came for 30ms")
+}
+
+// TestRefuses: who is refused, what is said of it, and that nobody is dialled.
+func TestRefuses(t *testing.T) {
+	west := run(t, Config{Domain: "west", Patience: 2 * time.Second})
+	east := run(t, Config{Domain: "east", Peers: []string{west.addr}, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+	east.log.await(t, "linked")
+	west.log.await(t, "linked")
+	e := rank(t, "east")
+	good := func() *relay.Request { return relay.NewRequest(job, "east", []netip.AddrPort{e}, time.Now()) }
+	used := good()
+	if got, err := throughAs(west.addr, used, relay.JobKey(secret, job), "x"); got != "east hears: x" {
+		t.Fatal(got, err)
+	}
+	for _, c := range []struct {
+		name string
+		addr string
+		req  *relay.Request
+		key  []byte
+		want string
+	}{
+		{"another key", west.addr, good(), relay.JobKey([]byte("another secret, as long"), job), "not proved by the key of its job"},
+		{"another job's key", west.addr, good(), relay.JobKey(secret, [16]byte{9}), "not proved by the key of its job"},
+		{"a recording", west.addr, used, relay.JobKey(secret, job), "it is a recording"},
+		{"long ago", west.addr, relay.NewRequest(job, "east", []netip.AddrPort{e}, time.Now().Add(-time.Hour)), relay.JobKey(secret, job), "the clocks of the two hosts"},
+		{"unknown domain", west.addr, relay.NewRequest(job, "north", []netip.AddrPort{e}, time.Now()), relay.JobKey(secret, job), "no gateway of domain north has a link to this one, of west"},
+		{"passed on in vain", east.addr, relay.NewRequest(job, "north", []netip.AddrPort{e}, time.Now()), relay.JobKey(secret, job), "no gateway of domain north has a link to this one, of west"},
+		{"forbidden target", west.addr, relay.NewRequest(job, "east", []netip.AddrPort{netip.MustParseAddrPort("127.0.0.2:9")}, time.Now()), relay.JobKey(secret, job), "127.0.0.2:9: this gateway does not dial it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := throughAs(c.addr, c.req, c.key, "x"); got != "" {
+				t.Errorf("%q, %v", got, err)
+			}
+			log := west.log
+			if c.addr == east.addr {
+				log = east.log
+			}
+			log.await(t, c.want)
+		})
+	}
+}
+
+func TestRefusesStrangers(t *testing.T) {
+	west := run(t, Config{Domain: "west", Patience: 500 * time.Millisecond})
+	for _, c := range []struct{ say, want string }{
+		{"GET / HTTP/1.1\r\n\r\n", "this is no request to a gateway"},
+		{strings.Repeat("x", maxMessage+1), "a first line of no end"},
+		{"", "i/o timeout"},
+		{"FITMPI-RELAY 1 half a line", "waiting for its request"},
+		{"\x16\x03\x01 no TLS at all", "secure: "},
+	} {
+		conn, err := net.Dial("tcp", west.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(failsafe))
+		conn.Write([]byte(c.say))
+		if c.say == "\x16\x03\x01 no TLS at all" {
+			conn.(*net.TCPConn).CloseWrite()
+		}
+		io.ReadAll(conn) // ends: it is hung up on us
+		conn.Close()
+		west.log.await(t, c.want)
+	}
+}
+
+func TestGatewaysOfAnotherSecret(t *testing.T) {
+	west := run(t, Config{Domain: "west"})
+	east := run(t, Config{Domain: "east", Peers: []string{west.addr}, Secret: []byte("quite another secret")})
+	east.log.await(t, "no link")
+	west.log.await(t, "the other end has another secret")
+	same := run(t, Config{Domain: "west", Peers: []string{west.addr}})
+	same.log.await(t, "a link joins two domains")
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{Secret: secret}, `domain "": want 1 to 64 letters, digits, hyphens, dots or underscores`},
+		{Config{Domain: "a b", Secret: secret}, `domain "a b": want 1 to 64 letters, digits, hyphens, dots or underscores`},
+		{Config{Domain: "a", Secret: []byte("short")}, "a secret of 5 bytes: need 16 random bytes or more"},
+	} {
+		if _, err := New(c.cfg); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// asGateway is the other end of a gateway's connection, for tests that misbehave.
+func asGateway(t *testing.T, raw net.Conn, secret []byte) *stream {
+	t.Helper()
+	conn, err := secure.Client(raw, secret, role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newStream(conn)
+}
+
+// TestMisbehaviour: what no gateway of ours says ends the connection and nothing else.
+func TestMisbehaviour(t *testing.T) {
+	west := run(t, Config{Domain: "west"})
+	w := rank(t, "west")
+	for _, c := range []struct {
+		say  string
+		want string
+	}{
+		{"no JSON\n", "malformed message"},
+		{`{"type":"hello"}` + "\n", `a gateway that begins with \"hello\"`},
+		{`{"type":"stream","id":"made up"}` + "\n", "a stream that nobody waits for"},
+		{`{"type":"connect","line":"nonsense"}` + "\n", "this is no request to a gateway"},
+		{`{"type":"connect","hops":99}` + "\n", "message with 99 hops"},
+		{`{"type":"link","domain":"` + strings.Repeat("x", 100) + `"}` + "\n", "malformed domain"},
+		{`{"type":"link","domain":"west"}` + "\n", "a link joins two domains"},
+		{strings.Repeat(" ", maxMessage+1), "buffer full"},
+	} {
+		raw, err := net.Dial("tcp", west.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw.SetDeadline(time.Now().Add(failsafe))
+		peer := asGateway(t, raw, secret)
+		raw.SetDeadline(time.Now().Add(failsafe))
+		if _, err := peer.Write([]byte(c.say)); err != nil {
+			t.Error(err)
+		}
+		io.ReadAll(peer.Conn)
+		raw.Close()
+		west.log.await(t, c.want)
+	}
+	want(t, west.addr, "west", w, "still here", "west hears: still here")
+}
+
+func FuzzReadMessage(f *testing.F) {
+	f.Add([]byte(`{"type":"connect","line":"FITMPI-RELAY","hops":3}`))
+	f.Add([]byte(`{"type":"failed","id":"x","reason":"y"}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		m, err := readMessage(line)
+		if err != nil {
+			return
+		}
+		again, err := readMessage(bytes.TrimSuffix(appendMessage(nil, m), []byte("\n")))
+		if err != nil || again != m {
+			t.Fatalf("%+v became %+v, %v", m, again, err)
+		}
+	})
+}

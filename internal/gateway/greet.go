@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/relay"
+	"github.com/fitmpi/fitmpi/internal/secure"
+)
+
+// role is what connections between gateways are for, see package secure.
+const role = "gateway"
+
+// recordHandshake is the first byte of a TLS connection (RFC 8446, section 5.1).
+const recordHandshake = 22
+
+// greet finds out who has called, a rank or a gateway, and serves it until it is gone.
+func (g *Gateway) greet(conn net.Conn) {
+	if !g.hold(conn) {
+		return
+	}
+	defer g.drop(conn)
+	deadline := time.Now().Add(g.cfg.Patience)
+	conn.SetReadDeadline(deadline)
+	s := newStream(conn)
+	first, err := s.r.Peek(1)
+	if err == nil {
+		err = conn.SetReadDeadline(time.Time{})
+	}
+	switch {
+	case err != nil:
+	case first[0] == recordHandshake:
+		err = g.greetGateway(s)
+	default:
+		err = g.greetRank(s, deadline)
+	}
+	if err != nil && g.ctx.Err() == nil {
+		g.cfg.Logger.Warn("refused", "from", conn.RemoteAddr(), "err", err)
+	}
+}
+
+// greetRank serves a rank of this domain, or of one that reaches this gateway directly.
+func (g *Gateway) greetRank(s *stream, deadline time.Time) error {
+	s.SetReadDeadline(deadline)
+	line, err := s.r.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return errors.New("a first line of no end; this is neither a rank nor a gateway")
+	case err != nil:
+		return fmt.Errorf("waiting for its request: %w", err)
+	}
+	if err := s.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	req := request{line: string(line), hops: maxHops}
+	way, err := g.find(req)
+	if err != nil {
+		return err
+	}
+	defer g.drop(way.Conn)
+	g.cfg.Logger.Debug("relaying", "from", s.RemoteAddr(), "to", way.RemoteAddr())
+	splice(s, way)
+	return nil
+}
+
+// replay is a connection of which the first bytes were read in advance.
+type replay struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (c replay) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+// greetGateway serves another gateway.
+func (g *Gateway) greetGateway(s *stream) error {
+	conn, err := secure.Server(replay{s.Conn, s.r}, g.cfg.Secret, role)
+	if err != nil {
+		return err
+	}
+	peer := newStream(conn)
+	deadline := time.Now().Add(g.cfg.Patience)
+	m, err := peer.receive(deadline)
+	if err != nil {
+		return fmt.Errorf("waiting for what the gateway wants: %w", err)
+	}
+	switch m.Type {
+	case typeLink:
+		return g.serveLink(peer, m.Domain)
+	case typeConnect:
+		return g.serveConnect(peer, request{line: m.Line, hops: m.Hops})
+	case typeStream:
+		return g.serveStream(peer, m.ID)
+	default:
+		return fmt.Errorf("a gateway that begins with %q", m.Type)
+	}
+}
+
+// serveConnect relays between another gateway and what it asks for.
+func (g *Gateway) serveConnect(peer *stream, req request) error {
+	way, err := g.find(req)
+	if err != nil {
+		return errors.Join(err, peer.send(failed("", err), time.Now().Add(g.cfg.Patience)))
+	}
+	defer g.drop(way.Conn)
+	if err := peer.send(message{Type: typeConnected}, time.Now().Add(g.cfg.Patience)); err != nil {
+		return err
+	}
+	splice(peer, way)
+	return nil
+}
+
+// serveStream hands a stream that was asked for to whoever waits for it, and stays until it is done with.
+func (g *Gateway) serveStream(peer *stream, id string) error {
+	done := make(chan struct{})
+	way := &stream{Conn: &handed{Conn: peer.Conn, done: done}, r: peer.r}
+	if !g.deliver(id, way, nil) {
+		return errors.New("a stream that nobody waits for")
+	}
+	<-done
+	return nil
+}
+
+// request is what a rank wants, as it comes and goes.
+type request struct {
+	line string // of package relay
+	hops int    // how often it may be passed on
+}
+
+// check verifies the request.
+func (g *Gateway) check(req request) (*relay.Request, error) {
+	r, err := relay.ReadRequest([]byte(req.line))
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return r, r.Verify(relay.JobKey(g.cfg.Secret, r.Job), time.Now(), &g.seen)
+}

@@ -1,0 +1,33 @@
+// Package jobtls encrypts the connections between the ranks of a job: TLS 1.3 for whoever moves bytes by nonblocking
+// sockets of his own.
+//
+// An [Identity] is a rank's; it needs nothing but the job's secret. From that every rank derives the same certificate
+// authority, an Ed25519 key made by HKDF-SHA256 of the secret and the job's id, and signs its own certificate by it, with
+// a key of its own that it forgets at the end. A certificate says the job and the rank. Both sides of a connection verify
+// the other's, so each knows at the end that it speaks to a rank of the job; the dialer also that it is the rank that it
+// meant. Ranks trust one another not to lie about their number, as in the handshake that then goes on inside (internal/wire).
+//
+// # Use
+//
+// A [Conn] has no socket. What has been read from one goes in by [Conn.Feed], what is to be written comes out by
+// [Conn.Flush]:
+//
+//	c := id.Dial(3, run, wake)
+//	... socket readable: c.Feed(b); socket writable, or wake was called: c.Flush(socket.Write)
+//	... wake was called: c.Ready() or c.Err()
+//	n, err := c.Read(p)                  // ErrAgain: feed more
+//	n, err := c.Send(bufs, socket.Write) // ErrAgain: the socket is full
+//
+// The handshake runs in a goroutine, which waits for what Feed brings: its arithmetic takes a millisecond, which is too long
+// for whoever drives sockets. It ends by Close at the latest. When it is over there is none, and nothing blocks.
+//
+// # Concurrency
+//
+// A Conn has one owner at a time, who calls its methods. wake is called by the goroutine of the handshake, with no lock
+// held; it must not call Close and wait.
+//
+// # Limits
+//
+// Keys are never updated by this side: AES-GCM allows some 2^24 records of one key by the usual reckoning, a quarter of a
+// terabyte each way, before the chance of an attacker grows beyond 2^-57.
+package jobtls

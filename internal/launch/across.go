@@ -1,0 +1,341 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/agent"
+	"github.com/fitmpi/fitmpi/internal/hosts"
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// progressAfter is how long reaching hosts and starting ranks may take in silence, and how often it is told from then on.
+const progressAfter = time.Second
+
+// sshVariable names the environment variable with the command that reaches hosts, in place of ssh.
+const sshVariable = "FITMPI_SSH"
+
+// across is a job on several hosts on its way to be run.
+type across struct {
+	r        Request
+	cfg      Config
+	used     []hosts.Host // those that have ranks; r.Place counts in them
+	local    []bool       // by used: it is this machine
+	fleet    *agent.Fleet // of the others
+	builds   *builds
+	signal   atomic.Int32 // the signal that came, 0 if none
+	progress *progress
+
+	sayMu sync.Mutex // one message at a time, until a runner speaks
+}
+
+// say shows a message.
+func (a *across) say(format string, args ...any) {
+	a.sayMu.Lock()
+	defer a.sayMu.Unlock()
+	fmt.Fprintf(a.cfg.Stderr, "fitrun: "+format+"\n", args...)
+}
+
+// executeAcross is Execute for a request that names hosts.
+func executeAcross(ctx context.Context, r Request, cfg Config) int {
+	a := &across{cfg: cfg, builds: newBuilds(cfg)}
+	defer a.builds.close()
+	a.r, a.used = onlyUsed(r)
+	if err := r.Domains.Check(a.used); err != nil {
+		a.say("%v", err)
+		return ExitUsage
+	}
+	var targets []agent.Target
+	for i, h := range a.used {
+		a.local = append(a.local, isHere(h))
+		if !a.local[i] {
+			targets = append(targets, agent.Target{Host: i, Name: h.Name, User: h.User, Port: h.Port, Agent: h.Agent})
+		}
+	}
+	a.fleet = agent.NewFleet(targets, agent.Config{
+		Way:    agent.Way{Kind: r.Remote, Command: a.command(), Args: r.SSHArgs, Secret: r.Secret},
+		FanOut: orDefault(r.FanOut, DefaultFanOut), Silence: orDefault(r.Silence, DefaultSilence),
+		Binary: a.builds.fitrun, Guard: cfg.Guard,
+	})
+	defer a.fleet.Close()
+	a.progress = newProgress(cfg)
+	sites, err := a.interruptible(ctx, len(targets))
+	switch {
+	case a.signal.Load() != 0:
+		sig := syscall.Signal(a.signal.Load())
+		a.say("%v", sig)
+		return 128 + int(sig)
+	case err != nil:
+		a.say("%v; no rank was started", err)
+		return ExitError
+	}
+	job, err := plan(a.r, sites)
+	if err != nil {
+		a.say("%v", err)
+		return ExitUsage
+	}
+	a.describe(job, sites)
+	return a.run(ctx, job)
+}
+
+func orDefault[T int | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// command is what reaches hosts in place of ssh, nil for ssh itself.
+func (a *across) command() []string {
+	if a.r.Remote != "" && a.r.Remote != "ssh" {
+		return nil
+	}
+	for _, e := range slices.Backward(a.r.Env) {
+		if v, ok := strings.CutPrefix(e, sshVariable+"="); ok {
+			return strings.Fields(v)
+		}
+	}
+	return nil
+}
+
+// onlyUsed leaves out the hosts without ranks.
+func onlyUsed(r Request) (Request, []hosts.Host) {
+	var used []hosts.Host
+	index := make(map[int]int) // in used, by index in r.Hosts
+	r.Place = slices.Clone(r.Place)
+	for rank, at := range r.Place {
+		i, ok := index[at]
+		if !ok {
+			i = len(used)
+			index[at] = i
+			used = append(used, r.Hosts[at])
+		}
+		r.Place[rank] = i
+	}
+	return r, used
+}
+
+// isHere reports whether h is this machine, which needs no agent.
+func isHere(h hosts.Host) bool {
+	if h.User != "" || h.Port != 0 || h.Agent {
+		return false
+	}
+	name := strings.ToLower(h.Name)
+	own := strings.ToLower(sys.Hostname())
+	if name == "localhost" || name == own || name == strings.SplitN(own, ".", 2)[0] {
+		return true
+	}
+	ip := net.ParseIP(name)
+	if ip == nil {
+		return false
+	}
+	addrs, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addrs, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip)
+	})
+}
+
+// interruptible is sites, unless a signal comes.
+func (a *across) interruptible(ctx context.Context, remote int) ([]site, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		select {
+		case sig := <-a.cfg.Signals:
+			a.signal.Store(int32(sig.(syscall.Signal)))
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return a.sites(ctx, remote)
+}
+
+// sites reaches all hosts, and makes the programs of the job be there.
+func (a *across) sites(ctx context.Context, remote int) ([]site, error) {
+	var reached atomic.Int64
+	a.progress.begin(func(text string) { a.say("%s", text) }, func() string {
+		return fmt.Sprintf("%d of %d hosts reached", reached.Load(), remote)
+	})
+	defer a.progress.stop()
+	err := a.fleet.Reach(ctx, orDefault(a.r.LaunchTimeout, DefaultLaunchTimeout), func(n int) { reached.Store(int64(n)) })
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var sites []site
+	for i, h := range a.used {
+		if a.local[i] {
+			sites = append(sites, site{name: h.String(), at: h, host: sys.Hostname(), cores: a.r.Cores, cpus: a.r.CPUs, env: a.r.Env})
+			continue
+		}
+		f := a.fleet.Client(i).Facts()
+		sites = append(sites, site{
+			name: h.String(), at: h, host: f.Hostname, cores: f.Cores, cpus: f.CPUs, env: a.environment(f.Env), apps: found[i],
+		})
+		a.tell(h, f)
+	}
+	return sites, nil
+}
+
+// tell says with --verbose what a host is.
+func (a *across) tell(h hosts.Host, f agent.Facts) {
+	if a.cfg.Verbose {
+		a.say("host %s: %s, %s, %d core(s), %d of %d MiB of memory free, load %s",
+			h, f.Hostname, f.Arch, f.Cores, f.Available>>20, f.Memory>>20, f.Load)
+	}
+}
+
+// environment is what ranks of another host start from: its own, and what of ours is FitMPI's.
+func (a *across) environment(theirs []string) []string {
+	env := slices.Clone(theirs)
+	for _, e := range a.r.Env {
+		if strings.HasPrefix(e, "FITMPI_") && !strings.HasPrefix(e, sshVariable+"=") {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// prepare makes the programs be on all other hosts. The result is by host and app.
+func (a *across) prepare(ctx context.Context) (map[int][]agent.Found, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	want, files := make(map[int][]agent.Program), make(map[string]string)
+	for i := range a.used {
+		if a.local[i] {
+			continue
+		}
+		for _, app := range a.r.Apps {
+			p, file, err := a.builds.program(ctx, app, a.fleet.Client(i).Facts().Arch)
+			if err != nil {
+				return nil, err
+			}
+			p.Preload, p.Dir, p.MustDir = a.r.Preload, app.Dir, app.Dir != ""
+			if app.Dir == "" {
+				p.Dir = here
+			}
+			files[p.Sum] = file
+			want[i] = append(want[i], p)
+		}
+	}
+	found, err := a.fleet.Prepare(ctx, want, files)
+	if err != nil {
+		return nil, err
+	}
+	a.warn(found, here)
+	return found, nil
+}
+
+// warn says where programs or directories are not what they are here.
+func (a *across) warn(found map[int][]agent.Found, here string) {
+	for k, app := range a.r.Apps {
+		var others, noDir []string
+		for i, h := range a.used {
+			if apps := found[i]; apps != nil && apps[k].Other {
+				others = append(others, h.String())
+			}
+			if apps := found[i]; apps != nil && apps[k].NoDir {
+				noDir = append(noDir, h.String())
+			}
+		}
+		if len(others) > 0 {
+			a.say("%s is not the same file on %s, and is run as it is there; --preload copies the one of this machine",
+				app.Program.Path, strings.Join(others, ", "))
+		}
+		if len(noDir) > 0 && k == 0 {
+			a.say("there is no directory %s on %s; ranks start in the home directory there", here, strings.Join(noDir, ", "))
+		}
+	}
+}
+
+// describe says what will be run where, if it was asked for.
+func (a *across) describe(job *Job, sites []site) {
+	if a.cfg.Verbose {
+		a.say("%d rank(s) in %d process(es) on %d host(s)", len(job.Ranks), len(job.Processes), len(sites))
+	}
+	job.showBindings(a.cfg)
+}
+
+// run runs the job on all hosts.
+func (a *across) run(ctx context.Context, job *Job) int {
+	x := newRunner(job, a.cfg)
+	if err := x.makeOutputDirs(); err != nil {
+		a.say("%v", err)
+		return ExitError
+	}
+	var all []host
+	for i := range a.used {
+		if !a.local[i] {
+			c := a.fleet.Client(i)
+			plan := job.crewPlan(i)
+			c.Plan(plan, len(job.Ranks), &ear{x: x, site: i, draining: new(atomic.Bool)})
+			all = append(all, c)
+			continue
+		}
+		h, err := x.newHere(i)
+		if err != nil {
+			a.say("%v", err)
+			return ExitError
+		}
+		all = append(all, h)
+	}
+	x.spared = a.fleet.PIDs()
+	x.progress = a.progress
+	x.progress.begin(x.say, func() string {
+		n := x.startedRanks.Load()
+		if int(n) == len(job.Ranks) {
+			return ""
+		}
+		return fmt.Sprintf("%d of %d ranks started", n, len(job.Ranks))
+	})
+	stop := a.pauseWhenStopped()
+	defer stop()
+	return x.run(ctx, all)
+}
+
+// pauseWhenStopped makes the key that stops a job (^Z) stop fitrun, as it should, without making agents believe that it
+// is dead. The ranks run on, as those of this machine do.
+func (a *across) pauseWhenStopped() (stop func()) {
+	stops := make(chan os.Signal, 1)
+	if signal.Ignored(syscall.SIGTSTP) {
+		return func() {}
+	}
+	signal.Notify(stops, syscall.SIGTSTP)
+	var wg sync.WaitGroup
+	over := make(chan struct{})
+	wg.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-stops:
+				a.fleet.Pause()
+				syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			}
+		}
+	})
+	return func() {
+		signal.Stop(stops)
+		close(over)
+		wg.Wait()
+	}
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/hosts"
+	"github.com/fitmpi/fitmpi/internal/relay"
+)
+
+// mainDomain is the domain of hosts that have no other, in a job that has several.
+const mainDomain = "main"
+
+// Domains is how the domains of a job's hosts are joined. The zero value is one domain.
+type Domains struct {
+	Gateways []Gateway
+	Secret   []byte // of the gateways
+}
+
+// Gateway is where the ranks of a domain find the gateway of their domain.
+type Gateway struct {
+	Domain string
+	Addrs  []string // addresses with ports, the best first
+}
+
+// ResolveGateway finds the addresses of the gateway of domain at HOST:PORT.
+func ResolveGateway(domain, addr string) (Gateway, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return Gateway{}, fmt.Errorf("gateway of domain %s: %w", domain, err)
+	}
+	ips, err := net.LookupHost(host)
+	if err != nil {
+		return Gateway{}, fmt.Errorf("gateway of domain %s: %w", domain, err)
+	}
+	g := Gateway{Domain: domain}
+	for _, ip := range ips {
+		g.Addrs = append(g.Addrs, net.JoinHostPort(ip, port))
+	}
+	return g, nil
+}
+
+// Check says what is missing for ranks on hs to reach each other.
+func (d *Domains) Check(hs []hosts.Host) error {
+	domains := domainsOf(hs)
+	for _, g := range d.Gateways {
+		if !slices.Contains(domains, g.Domain) {
+			return fmt.Errorf("gateway of domain %s: no host is of this domain; write domain=%s behind those that are, in the host file", g.Domain, g.Domain)
+		}
+	}
+	if len(domains) < 2 {
+		return nil
+	}
+	for i, a := range domains {
+		for _, b := range domains[:i] {
+			if len(d.between(a, b)) == 0 {
+				return fmt.Errorf("hosts of domains %s and %s, and no gateway of either; name one with --gateway %s=HOST:PORT", b, a, b)
+			}
+		}
+	}
+	if len(d.Secret) == 0 {
+		return fmt.Errorf("gateways want to know that they are asked by this job: give the file of their secret, --secret-file FILE")
+	}
+	return nil
+}
+
+// domainsOf is the domains of hs, each once, in order.
+func domainsOf(hs []hosts.Host) []string {
+	var all []string
+	for _, h := range hs {
+		if d := domainOf(h); !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+func domainOf(h hosts.Host) string {
+	if h.Domain == "" {
+		return mainDomain
+	}
+	return h.Domain
+}
+
+// between is the addresses by which ranks of domain from reach those of domain to: at the gateway of their own domain, else
+// at that of the other.
+func (d *Domains) between(from, to string) []string {
+	for _, domain := range []string{from, to} {
+		for _, g := range d.Gateways {
+			if g.Domain == domain {
+				return g.Addrs
+			}
+		}
+	}
+	return nil
+}
+
+// describe adds to n what the ranks on h are told of the domains of hs.
+func (d *Domains) describe(n boot.Net, h hosts.Host, hs []hosts.Host, job [16]byte) boot.Net {
+	domains := domainsOf(hs)
+	if len(domains) < 2 {
+		return n
+	}
+	n.Domain = domainOf(h)
+	key := relay.JobKey(d.Secret, job)
+	for _, to := range domains {
+		if to == n.Domain {
+			continue
+		}
+		for _, addr := range d.between(n.Domain, to) {
+			n.Gateways = append(n.Gateways, boot.Gateway{Domain: to, Addr: addr, Key: key})
+		}
+	}
+	return n
+}
