@@ -97,6 +97,8 @@ func (s *Space) answer(fields map[string]string) string {
 		return "cmd=barrier_out rc=0"
 	case "get_universe_size":
 		return "cmd=universe_size rc=0 size=8"
+	case "get_appnum":
+		return "cmd=appnum rc=0 appnum=1"
 	case "finalize":
 		return "cmd=finalize_ack rc=0"
 	case "abort":
