@@ -56,7 +56,7 @@ func (s *Space) Serve(conn net.Conn) error {
 			return fmt.Errorf("a request of %d bytes, which Slurm does not read", len(line))
 		}
 		fields := make(map[string]string)
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			key, value, _ := strings.Cut(word, "=")
 			fields[key] = value
 		}
