@@ -168,6 +168,18 @@ func (l *lab) ours(i int) []int {
 	return ours
 }
 
+// clients is how many ssh there are, on any host, that reach hosts of the lab.
+func (l *lab) clients() int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	n := 0
+	for _, file := range files {
+		if b, _ := os.ReadFile(file); bytes.HasPrefix(b, []byte("ssh\x00-F\x00"+l.dir)) {
+			n++
+		}
+	}
+	return n
+}
+
 // wantEmpty waits until nothing of a job is left on any host.
 func (l *lab) wantEmpty(t *testing.T, within time.Duration) {
 	t.Helper()

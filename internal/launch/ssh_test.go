@@ -106,8 +106,16 @@ func sshNoRoute(t *testing.T, l *lab) {
 
 func sshKilledFitrun(t *testing.T, l *lab) {
 	s := start(t, l.request(t, "wait", 0, 1, 2, 3), 4)
+	if l.clients() == 0 {
+		t.Fatal("the test does not know ssh when it sees it")
+	}
 	s.cmd.Process.Kill()
 	s.wantEnd(-9, patience)
+	for end := time.Now().Add(patience); l.clients() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d ssh are left here", l.clients())
+		}
+	}
 }
 
 func sshKilledAgent(t *testing.T, l *lab) {
