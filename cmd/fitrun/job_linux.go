@@ -14,6 +14,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/secure"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -24,7 +25,10 @@ func (o *options) request(w where, local bool) (launch.Request, error) {
 		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: os.Environ(), Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(),
 		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.metrics, Timeout: o.timeout,
 		Remote: w.launcher, SSHArgs: o.sshWords(), Preload: o.preload, LaunchTimeout: o.patience,
-		Net: boot.Net{},
+		Net: boot.Net{Interface: o.iface, Ports: o.ports, TLS: o.tls},
+	}
+	if err := o.join(&r); err != nil {
+		return r, err
 	}
 	for i, a := range o.apps {
 		app := launch.App{Args: a.program, Set: append(o.set[:len(o.set):len(o.set)], a.set...), SearchPath: a.path, Ranks: w.counts[i]}
@@ -38,6 +42,25 @@ func (o *options) request(w where, local bool) (launch.Request, error) {
 		r.Apps = append(r.Apps, app)
 	}
 	return r, nil
+}
+
+// join puts into r the secret and the gateways of the options.
+func (o *options) join(r *launch.Request) (err error) {
+	if o.secret != "" {
+		if r.Secret, err = secure.ReadSecret(o.secret); err != nil {
+			return fmt.Errorf("--secret-file: %w", err)
+		}
+	}
+	for _, g := range o.gateways {
+		domain, addr, _ := strings.Cut(g, "=")
+		gateway, err := launch.ResolveGateway(domain, addr)
+		if err != nil {
+			return fmt.Errorf("--gateway %s: %w", g, err)
+		}
+		r.Domains.Gateways = append(r.Domains.Gateways, gateway)
+	}
+	r.Domains.Secret = r.Secret
+	return r.Domains.Check(r.Hosts)
 }
 
 // sshWords is the options for ssh: those of --ssh-args, or of the environment.
