@@ -63,6 +63,15 @@ var launchers = []launcher{
 	{"srun", "srun", func(t *testing.T, n int) ([]string, []string) {
 		return []string{"srun", "--mpi=none", "-n", fmt.Sprint(n)}, slurm(t)
 	}},
+	{"srun --mpi=pmix", "srun", func(t *testing.T, n int) ([]string, []string) {
+		env := slurm(t)
+		list := exec.Command("srun", "--mpi=list")
+		list.Env = append(os.Environ(), env...)
+		if out, err := list.CombinedOutput(); err != nil || !strings.Contains(string(out), "pmix") {
+			t.Skipf("this Slurm has no PMIx (%v):\n%s", err, out)
+		}
+		return []string{"srun", "--mpi=pmix", "-n", fmt.Sprint(n)}, env
+	}},
 	{"mpiexec in an allocation of Slurm", "mpiexec.hydra", func(t *testing.T, n int) ([]string, []string) {
 		return []string{"salloc", "-n", fmt.Sprint(n), "mpiexec.hydra", "-n", fmt.Sprint(n)}, slurm(t)
 	}},
