@@ -63,6 +63,7 @@ func (l *lane) Put(h wire.Header, payload []byte) bool {
 	if !l.w.Put(head[:], payload) {
 		return false
 	}
+	l.n.e.counts.ringPut += uint64(len(head) + len(payload))
 	l.n.tellLocked(l)
 	return true
 }
@@ -128,7 +129,7 @@ func (l *lane) attach() {
 	if err != nil {
 		panic("engine: " + err.Error())
 	}
-	l.r, l.rx.peer = r, l.peer
+	l.r, l.rx.peer, l.rx.way = r, l.peer, l.n.e.drv.bridge[l.peer].Way
 	l.n.use(l)
 }
 
@@ -156,7 +157,7 @@ func (l *lane) receive() (work bool) {
 	if room {
 		l.n.tellLocked(l)
 	}
-	e.ringIn += uint64(in)
+	e.counts.ringIn += uint64(in)
 	work = e.core.HasJobs() || e.core.HasOutput()
 	e.unlock()
 	if err != nil || bye {
@@ -192,6 +193,7 @@ func (l *lane) write() {
 		n, full := l.put(bufs)
 		e.mu.Lock()
 		e.stats.bytesOut.Add(uint64(n))
+		e.counts.ringStream += uint64(n)
 		e.core.Wrote(l.peer, n)
 		if n > 0 {
 			l.n.tellLocked(l)

@@ -25,11 +25,20 @@ func (e *Engine) WaitMany(need int, ms []*MSO) {
 // wait climbs the ladder: under assist poll while a core is free for it, then
 // sleep; under caller drive, or sleep behind somebody who does.
 func (e *Engine) wait(g *goal) {
+	t := e.waits.timer(g.kind())
+	if e.cfg.Progress != Assist || e.flights.up.Load() > 0 {
+		t.begin() // else no clock is read in a wait that is over at once
+	}
+	e.climb(g, &t)
+	t.stop()
+}
+
+func (e *Engine) climb(g *goal, t *waitTimer) {
 	switch e.cfg.Progress {
 	case Worker:
 		e.spinWait(g)
 	case Assist:
-		e.assistWait(g)
+		e.assistWait(g, t)
 	case Caller:
 		e.driveWait(g)
 		return
@@ -38,6 +47,7 @@ func (e *Engine) wait(g *goal) {
 		if e.cfg.Progress == Assist && !e.leaveToVisitors() {
 			e.summon()
 		}
+		t.begin()
 		e.park(g)
 	}
 }
@@ -58,7 +68,7 @@ func (e *Engine) spinWait(g *goal) {
 
 // assistWait takes the progress right and polls until the goal is met or nothing has
 // happened for the time of spinning; then the worker goes on.
-func (e *Engine) assistWait(g *goal) {
+func (e *Engine) assistWait(g *goal, t *waitTimer) {
 	long := int64(max(e.cfg.Spin, e.cfg.Doze))
 	if long == 0 {
 		return
@@ -66,17 +76,21 @@ func (e *Engine) assistWait(g *goal) {
 	if e.postedAt.Load() != 0 {
 		e.noteWait(sys.Nanotime())
 	}
-	if !e.claimRight(long, g) {
+	if !e.claimRight(long, g, t) {
 		return
 	}
+	began := e.firstStep()
 	busy, end := true, int64(0) // no clock is read in a wait that is over at once
-	for i := e.firstStep(); ; i++ {
+	for i := began; ; i++ {
 		moved := e.step(i)
 		if g.met() {
 			break
 		}
 		if i <= 1 {
 			e.attendSelf()
+		}
+		if i == began {
+			t.begin()
 		}
 		if busy = busy || moved; !moved && e.cfg.Spin == 0 {
 			e.doze()
@@ -113,11 +127,12 @@ func (e *Engine) doze() {
 
 // claimRight gets the right, asking the worker for it if need be, unless the wait
 // is over before, or long has passed.
-func (e *Engine) claimRight(long int64, g *goal) bool {
+func (e *Engine) claimRight(long int64, g *goal, t *waitTimer) bool {
 	if e.tryRight() {
 		e.callers.Add(1)
 		return true
 	}
+	t.begin()
 	e.want.Add(1)
 	defer e.unwant()
 	for end := sys.Nanotime() + long; sys.Nanotime() < end; {

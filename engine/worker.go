@@ -161,6 +161,8 @@ func (e *Engine) work() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	e.urgent()
+	e.stats.worker.begin()
+	defer e.stats.worker.end()
 	var seen uint64 // callers, when the worker looked last
 	nap, last := firstPark, int64(0)
 	for !e.stopping.Load() {

@@ -36,6 +36,10 @@ type Peer struct {
 	queued    int // bytes in out, not counting off
 	transfers fifo[MSO, *MSO]
 
+	sent     [3]Traffic // by Protocol
+	received [2]Traffic
+	frames   uint64 // that were sent, without those of short messages
+
 	isDirty bool
 	next    *Peer
 }
@@ -106,7 +110,11 @@ func (c *Core) NextDirty() (PeerID, bool) {
 // more: an answer to a message that arrived whole before its sender failed goes
 // nowhere.
 func (c *Core) control(p *Peer, h *wire.Header) {
-	if p.gone == nil && !p.bye && !p.putNow(h, nil) {
+	if p.gone != nil || p.bye {
+		return
+	}
+	p.frames++
+	if !p.putNow(h, nil) {
 		wire.PutHeader(c.reserve(p, wire.HeaderLen), h)
 	}
 }
