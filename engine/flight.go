@@ -21,7 +21,7 @@ const shortSample = 64
 // flights are the operations that are measured.
 type flights struct {
 	skip  uint32        // short operations until the next that is measured
-	free  *core.Watch   // recycled
+	free  []*core.Watch // recycled
 	stats FlightStats   // of those that have landed
 	up    atomic.Int32  // that have not landed; read by anyone
 	dice  func() uint32 // nil: the process's random numbers; tests have others
@@ -51,16 +51,21 @@ func (e *Engine) takeOffLocked(m *MSO) {
 	if m.IsDone() || m.IsWatched() {
 		return
 	}
-	w := f.free
-	if w == nil {
-		w = new(core.Watch)
-	} else {
-		f.free = nil
-	}
-	now := sys.Nanotime()
+	w, now := f.watch(), sys.Nanotime()
 	w.Since, w.Waited, w.Weight = now, int64(e.waits.waited(now)), weight
 	e.core.Watch(m, w)
 	f.up.Add(1)
+}
+
+// watch takes one off the list of those that are free.
+func (f *flights) watch() *core.Watch {
+	n := len(f.free)
+	if n == 0 {
+		return new(core.Watch)
+	}
+	w := f.free[n-1]
+	f.free = f.free[:n-1]
+	return w
 }
 
 // gap is how many short operations are not measured before the next one that is: any number from 0 to
@@ -84,6 +89,6 @@ func (e *Engine) landLocked() {
 		f.stats.Flight += flight * time.Duration(w.Weight)
 		f.stats.Hidden += hidden * time.Duration(w.Weight)
 		f.up.Add(-1)
-		f.free = w
+		f.free = append(f.free, w)
 	}
 }

@@ -39,7 +39,7 @@ func (s *driverStats) reject(r wire.Reject) { s.rejects[r].Add(1) }
 // Traffic is a number of messages, and of the bytes of their payloads.
 type Traffic = core.Traffic
 
-// SizeCounts counts messages by their size: class k, from 1 on, ends at 4^(k-1) bytes. Those without payload are in the last.
+// SizeCounts counts messages by their size: class k ends at 4^k bytes. Those without payload are in the last.
 type SizeCounts = core.SizeCounts
 
 // PeerStats is the traffic with one peer.

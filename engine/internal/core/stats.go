@@ -57,15 +57,15 @@ const (
 
 func (p Protocol) String() string { return [...]string{"short", "eager", "rendezvous"}[p] }
 
-// SizeCounts counts messages by their size: that of no bytes, those of up to 1, 4, 16, ... bytes.
+// SizeCounts counts messages by SizeClass.
 type SizeCounts [SizeClasses]uint64
 
-// SizeClasses is one more than the classes that any message can be in.
-const SizeClasses = 34
+// SizeClasses is the number of classes.
+const SizeClasses = 33
 
-// SizeClass is the class of a message of n bytes: the k-th from 1 on ends at 4^(k-1) bytes. Messages without payload are
-// in the last, so that none needs a branch.
-func SizeClass(n int) int { return (bits.Len64(uint64(n)-1)+1)>>1 + 1 }
+// SizeClass is the class of a message of n bytes: class k ends at 4^k bytes. Messages without payload are in the last, so
+// that none needs a branch.
+func SizeClass(n int) int { return (bits.Len64(uint64(n)-1) + 1) >> 1 }
 
 // Stats returns a copy of the counters and the gauges of now.
 func (c *Core) Stats() Stats {
