@@ -80,6 +80,7 @@ type Engine struct {
 	waiters []*core.Waiter // guarded by mu: idle ones
 	taken   uint64         // guarded by mu: messages that callers took by RecvNow
 	counts  counts         // guarded by mu
+	waits   waitClock      // guarded by mu
 	flights flights        // guarded by mu, but for what says otherwise
 
 	right atomic.Uint32 // 1 while somebody holds the progress right
@@ -103,7 +104,6 @@ type Engine struct {
 	stopping atomic.Bool
 	worker   sync.WaitGroup // waits for the worker
 	stats    driverStats
-	waits    waitClock
 }
 
 // Listen opens the listener of a rank; nothing moves before Start.

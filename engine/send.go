@@ -191,7 +191,8 @@ func (e *Engine) isDirect(m *MSO) bool {
 // Preconditions:
 //   - the caller holds the progress right; it is given back.
 func (e *Engine) sendDirect(m *MSO) {
-	t := e.waits.start(WaitSend)
+	t := waitTimer{e: e, kind: WaitSend}
+	t.begin()
 	e.callers.Add(1)
 	e.drv.flushAll()
 	var block []byte

@@ -104,6 +104,7 @@ func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	s.Stats, s.Sizes, s.Flights = e.core.Stats(), e.core.Sizes(), e.flights.stats
 	c := e.counts
+	s.Waits, s.Waited = e.waits.byKind, e.waits.waited(sys.Nanotime())
 	e.mu.Unlock()
 	s.RingIn, s.RingOut, s.Turns = c.ringIn, c.ringPut+c.ringStream, c.turns
 	for w, n := range c.framesIn {
@@ -113,7 +114,6 @@ func (e *Engine) Stats() Stats {
 		s.add(e, &p)
 	}
 	s.driver(&e.stats, c.ringStream)
-	s.Waits, s.Waited = e.waits.stats(), e.waits.waited(sys.Nanotime())
 	s.Connections, s.CallerTurns = int(e.drv.open.Load()), e.callers.Load()
 	if e.near != nil {
 		s.Lanes = int(e.near.open.Load())

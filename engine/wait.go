@@ -25,7 +25,7 @@ func (e *Engine) WaitMany(need int, ms []*MSO) {
 // wait climbs the ladder: under assist poll while a core is free for it, then
 // sleep; under caller drive, or sleep behind somebody who does.
 func (e *Engine) wait(g *goal) {
-	t := e.waits.timer(g.kind())
+	t := waitTimer{e: e, kind: g.kind()}
 	if e.cfg.Progress != Assist || e.flights.up.Load() > 0 {
 		t.begin() // else no clock is read in a wait that is over at once
 	}
@@ -105,7 +105,7 @@ func (e *Engine) assistWait(g *goal, t *waitTimer) {
 			}
 		}
 	}
-	e.releaseRight()
+	e.releaseTimed(t, g)
 }
 
 // doze sleeps in the poller with the P kept: where a core is not the rank's alone,

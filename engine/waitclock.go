@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"sync"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -51,71 +50,60 @@ func (g *goal) kind() WaitKind {
 	}
 }
 
-// waitClock knows how long callers have waited.
+// waitClock knows how long callers have waited. The engine's mutex guards it, which a caller that ends its wait takes
+// anyway: a lock of its own was a third of what all this cost a round trip.
 type waitClock struct {
-	mu     sync.Mutex
-	n      int           // guarded by mu: callers that wait
-	since  int64         // guarded by mu: since when n is not 0
-	any    time.Duration // guarded by mu: how long n was not 0, until since
+	n      int           // callers that wait
+	since  int64         // since when n is not 0
+	any    time.Duration // how long n was not 0, until since
 	byKind [numWaits]WaitStats
-}
-
-// waitTimer is one wait; its clock runs from begin, if that was called, to stop.
-type waitTimer struct {
-	clock *waitClock
-	kind  WaitKind
-	since int64 // 0: not begun
-}
-
-func (c *waitClock) timer(k WaitKind) waitTimer { return waitTimer{clock: c, kind: k} }
-
-// start returns a timer that has begun.
-func (c *waitClock) start(k WaitKind) waitTimer {
-	t := c.timer(k)
-	t.begin()
-	return t
-}
-
-func (t *waitTimer) begin() {
-	if t.since != 0 {
-		return
-	}
-	c := t.clock
-	t.since = sys.Nanotime()
-	c.mu.Lock()
-	if c.n++; c.n == 1 {
-		c.since = t.since
-	}
-	c.mu.Unlock()
-}
-
-func (t *waitTimer) stop() {
-	if t.since == 0 {
-		return
-	}
-	c, now := t.clock, sys.Nanotime()
-	c.mu.Lock()
-	w := &c.byKind[t.kind]
-	w.Count++
-	w.Time += time.Duration(now - t.since)
-	if c.n--; c.n == 0 {
-		c.any += time.Duration(now - c.since)
-	}
-	c.mu.Unlock()
 }
 
 // waited is for how long, until now, at least one caller waited.
 func (c *waitClock) waited(now int64) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.n > 0 && now > c.since {
 		return c.any + time.Duration(now-c.since)
 	}
 	return c.any
 }
 
-func (c *waitClock) stats() [numWaits]WaitStats {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.byKind
+// waitTimer is one wait; its clock runs from begin, if that was called, to stop.
+type waitTimer struct {
+	e     *Engine
+	kind  WaitKind
+	since int64 // 0: not begun, or stopped
+}
+
+func (t *waitTimer) begin() {
+	if t.since != 0 {
+		return
+	}
+	t.since = sys.Nanotime()
+	t.e.mu.Lock()
+	c := &t.e.waits
+	if c.n++; c.n == 1 {
+		c.since = t.since
+	}
+	t.e.mu.Unlock()
+}
+
+func (t *waitTimer) stop() {
+	if t.since == 0 {
+		return
+	}
+	now := sys.Nanotime()
+	t.e.mu.Lock()
+	t.stopLocked(now)
+	t.e.mu.Unlock()
+}
+
+func (t *waitTimer) stopLocked(now int64) {
+	c := &t.e.waits
+	w := &c.byKind[t.kind]
+	w.Count++
+	w.Time += time.Duration(now - t.since)
+	if c.n--; c.n == 0 {
+		c.any += time.Duration(now - c.since)
+	}
+	t.since = 0
 }

@@ -14,8 +14,11 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
+// Collector is what NewCollector returns, and any registry takes.
+type Collector = prometheus.Collector
+
 // NewCollector returns a collector of the counters and gauges that stats returns, as those of a rank.
-func NewCollector(rank int, stats func() engine.Stats) prometheus.Collector {
+func NewCollector(rank int, stats func() engine.Stats) Collector {
 	c := &collector{stats: stats, series: make([]series, len(table))}
 	for i, m := range table {
 		c.series[i] = series{m, prometheus.NewDesc("fitmpi_"+m.name, m.help, m.labels, rankLabel(rank))}
