@@ -80,8 +80,6 @@ type Engine struct {
 	waiters []*core.Waiter // guarded by mu: idle ones
 	taken   uint64         // guarded by mu: messages that callers took by RecvNow
 	counts  counts         // guarded by mu
-	waits   waitClock      // guarded by mu
-	flights flights        // guarded by mu, but for what says otherwise
 
 	right atomic.Uint32 // 1 while somebody holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer
@@ -104,6 +102,8 @@ type Engine struct {
 	stopping atomic.Bool
 	worker   sync.WaitGroup // waits for the worker
 	stats    driverStats
+	waits    waitClock // guarded by mu
+	flights  flights   // guarded by mu, but for what says otherwise
 }
 
 // Listen opens the listener of a rank; nothing moves before Start.

@@ -63,7 +63,6 @@ func (l *lane) Put(h wire.Header, payload []byte) bool {
 	if !l.w.Put(head[:], payload) {
 		return false
 	}
-	l.n.e.counts.ringPut += uint64(len(head) + len(payload))
 	l.n.tellLocked(l)
 	return true
 }
@@ -193,7 +192,6 @@ func (l *lane) write() {
 		n, full := l.put(bufs)
 		e.mu.Lock()
 		e.stats.bytesOut.Add(uint64(n))
-		e.counts.ringStream += uint64(n)
 		e.core.Wrote(l.peer, n)
 		if n > 0 {
 			l.n.tellLocked(l)

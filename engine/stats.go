@@ -11,11 +11,9 @@ import (
 
 // counts are plain numbers, because the mutex is held anyway where they grow.
 type counts struct {
-	turns      uint64
-	framesIn   [numWays]uint64
-	ringIn     uint64 // bytes from rings
-	ringPut    uint64 // bytes put into rings past the streams
-	ringStream uint64 // bytes of streams that were put into rings
+	turns    uint64
+	framesIn [numWays]uint64
+	ringIn   uint64 // bytes from rings
 }
 
 // driverStats are the driver's counters: written by the holder of the progress
@@ -80,7 +78,7 @@ type Stats struct {
 	WaitsHolding  uint64 // waits in the poller that kept the P
 	WaitsBlocking uint64 // ordinary ones
 	BytesIn       uint64 // from sockets, headers included
-	BytesOut      uint64 // to sockets
+	BytesOut      uint64 // to sockets, without handshakes
 	RingIn        uint64 // bytes from rings, headers included
 	RingOut       uint64 // bytes to rings
 	Dials         uint64
@@ -106,14 +104,14 @@ func (e *Engine) Stats() Stats {
 	c := e.counts
 	s.Waits, s.Waited = e.waits.byKind, e.waits.waited(sys.Nanotime())
 	e.mu.Unlock()
-	s.RingIn, s.RingOut, s.Turns = c.ringIn, c.ringPut+c.ringStream, c.turns
+	s.RingIn, s.Turns = c.ringIn, c.turns
 	for w, n := range c.framesIn {
 		s.Ways[w].FramesIn = n
 	}
 	for p := range e.peers {
 		s.add(e, &p)
 	}
-	s.driver(&e.stats, c.ringStream)
+	s.driver(&e.stats)
 	s.Connections, s.CallerTurns = int(e.drv.open.Load()), e.callers.Load()
 	if e.near != nil {
 		s.Lanes = int(e.near.open.Load())
@@ -121,10 +119,10 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-func (s *Stats) driver(d *driverStats, ringStream uint64) {
+func (s *Stats) driver(d *driverStats) {
 	s.Reads, s.Writes, s.Wakes = d.reads.Load(), d.writes.Load(), d.wakes.Load()
 	s.WaitsHolding, s.WaitsBlocking = d.waitsHolding.Load(), d.waitsBlocking.Load()
-	s.BytesIn, s.BytesOut = d.bytesIn.Load(), d.bytesOut.Load()-ringStream
+	s.BytesIn = d.bytesIn.Load()
 	s.Dials, s.FailedDials, s.Duplicates = d.dials.Load(), d.failedDials.Load(), d.duplicates.Load()
 	s.Accepts, s.AcceptErrors, s.PeersFailed = d.accepts.Load(), d.acceptErrors.Load(), d.peersFailed.Load()
 	s.Bells, s.Visits = d.bells.Load(), d.visits.Load()
@@ -146,6 +144,11 @@ func (s *Stats) add(e *Engine, p *PeerStats) {
 	w := &s.Ways[p.Way]
 	w.Peers++
 	w.FramesOut += p.FramesOut
+	if p.Way == TCP {
+		s.BytesOut += p.BytesOut
+	} else {
+		s.RingOut += p.BytesOut
+	}
 	for i, t := range p.Sent {
 		w.Sent[i].Messages += t.Messages
 		w.Sent[i].Bytes += t.Bytes

@@ -101,7 +101,7 @@ var table = []metric{
 		func(s *engine.Stats) uint64 { return s.Writes }),
 	counter("socket_read_bytes_total", "Bytes read from sockets, headers included.",
 		func(s *engine.Stats) uint64 { return s.BytesIn }),
-	counter("socket_written_bytes_total", "Bytes written to sockets, headers included.",
+	counter("socket_written_bytes_total", "Bytes of frames written to sockets, headers included.",
 		func(s *engine.Stats) uint64 { return s.BytesOut }),
 
 	// Ranks of this host.

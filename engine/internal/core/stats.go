@@ -34,9 +34,10 @@ type PeerStats struct {
 	Sent      [3]Traffic // by Protocol; to oneself all under Short
 	Received  [2]Traffic // those that completed a receive: without an announcement, and by rendezvous
 	FramesOut uint64
-	Unsent    int  // bytes on the stream
-	Starved   bool // it has granted less credit than the shortest message needs
-	Gone      bool // it failed or left
+	BytesOut  uint64 // that the kernel, or the ring, has taken, headers included; for a peer that is gone also those that were dropped
+	Unsent    int    // bytes on the stream
+	Starved   bool   // it has granted less credit than the shortest message needs
+	Gone      bool   // it failed or left
 }
 
 // The indices of PeerStats.Received: a receiver does not see whether the sender copied a message that follows its header.
@@ -84,10 +85,14 @@ func (c *Core) Sizes() SizeCounts { return c.sizes }
 // PeerStats returns the counters of a peer.
 func (c *Core) PeerStats(id PeerID) PeerStats {
 	p := c.peers[id]
-	return PeerStats{
-		Sent: p.sent, Received: p.received, FramesOut: p.sent[Short].Messages + p.frames,
-		Unsent: p.queued, Starved: p.credit < wire.HeaderLen, Gone: p.gone != nil,
+	s := PeerStats{Sent: p.sent, Received: p.received, Unsent: p.queued, Starved: p.credit < wire.HeaderLen, Gone: p.gone != nil}
+	if id == c.cfg.Self {
+		return s
 	}
+	short := p.sent[Short]
+	s.FramesOut = short.Messages + p.frames
+	s.BytesOut = s.FramesOut*wire.HeaderLen + short.Bytes + p.spans - uint64(p.queued)
+	return s
 }
 
 // countSend counts a message of n bytes to p.

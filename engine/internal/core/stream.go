@@ -39,6 +39,7 @@ type Peer struct {
 	sent     [3]Traffic // by Protocol
 	received [2]Traffic
 	frames   uint64 // that were sent, without those of short messages
+	spans    uint64 // bytes of payload that went on the stream from where they lay
 
 	isDirty bool
 	next    *Peer
@@ -175,6 +176,7 @@ func (c *Core) popSegment(p *Peer) *MSO {
 // append puts a span of somebody's memory on p's stream.
 func (c *Core) append(p *Peer, s segment) {
 	c.grow(p, len(s.data))
+	p.spans += uint64(len(s.data))
 	p.out.Push(s)
 }
 
