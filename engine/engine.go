@@ -112,6 +112,7 @@ func Listen(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, core: core.New(cfg.core()), lead: make(chan struct{}, 1)}
+	e.flights.skip = e.flights.gap()
 	e.eagerMax, e.shortMax, e.promptly = e.core.Config().EagerMax, e.core.Config().ShortMax, promptly
 	if cfg.Spin == 0 {
 		e.promptly = promptlyShared

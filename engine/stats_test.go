@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -151,31 +152,51 @@ func TestHidden(t *testing.T) {
 	})
 }
 
-// TestFlightSample: of short operations some are measured, and stand for all of them.
+// TestFlightSample: of short operations some are measured, and stand for the others.
 func TestFlightSample(t *testing.T) {
 	e := job(t, 1, Assist, nil)[0]
-	const gaps = 2*shortSample - 1
-	dice := uint32(0)
-	e.flights.dice = func() uint32 { dice++; return dice - 1 } // every gap once
-	ms := make([]*MSO, gaps*shortSample)
+	chance := func(skip int) float64 { return 1 - math.Pow(1-1.0/shortSample, float64(skip)+0.5) } // that gap makes skip
+	skips := []int{5, 0, 3, 1 << 10}
+	e.flights.skip = 1
+	e.flights.dice = func() float64 {
+		skip := skips[0]
+		skips = skips[1:]
+		return chance(skip)
+	}
+	ms := make([]*MSO, 20) // number 1 is measured, 7, 8 and 12
 	for i := range ms {
 		ms[i] = &MSO{Kind: KindRecv, Tag: Tag(i), Buf: make([]byte, 8)}
 		e.Post(ms[i])
-	}
-	if n := e.flights.up.Load(); n != gaps {
-		t.Errorf("%d of %d are measured, want %d", n, len(ms), gaps)
+		if want := map[int]bool{1: true, 7: true, 8: true, 12: true}[i]; ms[i].IsWatched() != want {
+			t.Errorf("operation %d is measured: %v", i, !want)
+		}
 	}
 	for i := range ms {
 		send(e, nil, 0, Tag(i))
 	}
 	e.WaitMany(len(ms), ms)
-	s := e.Stats()
-	if s.Flights.Count != uint64(len(ms)) || e.flights.up.Load() != 0 {
-		t.Errorf("measured %d, which stand for %d, want %d", dice, s.Flights.Count, len(ms))
+	if n := e.Stats().Flights.Count; n != 4*shortSample || e.flights.up.Load() != 0 {
+		t.Errorf("those measured stand for %d, want %d", n, 4*shortSample)
 	}
-	e.Post(&MSO{Kind: KindGeneral})
-	if e.flights.skip != gaps-1 && e.flights.up.Load() != 0 {
+	e.flights.skip = 0
+	general := &MSO{Kind: KindGeneral}
+	e.Post(general)
+	if general.IsWatched() {
 		t.Error("a request of the user's is measured as if it communicated")
+	}
+	e.Complete(general, nil)
+}
+
+// TestFlightGaps: of shortSample operations one is measured, in the long run.
+func TestFlightGaps(t *testing.T) {
+	const n = 100_000
+	i, sum := 0, 0.0
+	f := flights{dice: func() float64 { i++; return (float64(i) - 0.5) / n }}
+	for range n {
+		sum += float64(f.gap()) + 1
+	}
+	if mean := sum / n; math.Abs(mean-shortSample) > 1 {
+		t.Errorf("one of %v is measured, want one of %d", mean, shortSample)
 	}
 }
 

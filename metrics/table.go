@@ -73,7 +73,7 @@ var table = []metric{
 		func(w engine.WaitStats) float64 { return w.Time.Seconds() }),
 	seconds("waiting_seconds_total", "Time during which at least one caller waited.",
 		func(s *engine.Stats) time.Duration { return s.Waited }),
-	counter("requests_total", "Nonblocking operations that were not complete at once; of short ones an estimate from one in 64.",
+	counter("requests_total", "Nonblocking operations that were not complete at once; of short ones an estimate from one in 512.",
 		func(s *engine.Stats) uint64 { return s.Flights.Count }),
 	seconds("request_seconds_total", "Time from the post of those operations to completion, summed over operations; estimated likewise.",
 		func(s *engine.Stats) time.Duration { return s.Flights.Flight }),
