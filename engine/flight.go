@@ -22,10 +22,10 @@ const shortSample = 512
 
 // flights are the operations that are measured.
 type flights struct {
-	skip  uint32        // short operations until the next that is measured
-	free  []*core.Watch // recycled
-	stats FlightStats   // of those that have landed
-	up    atomic.Int32  // that have not landed; read by anyone
+	skip  uint32         // short operations until the next that is measured
+	free  []*core.Watch  // recycled
+	stats FlightStats    // of those that have landed
+	up    atomic.Int32   // that have not landed; read by anyone
 	dice  func() float64 // from 0 to 1; nil: the process's random numbers; tests have others
 }
 

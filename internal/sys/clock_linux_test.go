@@ -2,6 +2,7 @@ package sys
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,18 +29,14 @@ func TestMonotonic(t *testing.T) {
 
 // TestThreadTime: a thread that works runs, whoever asks; one that does not exist is an error.
 func TestThreadTime(t *testing.T) {
-	tid, stop, done := make(chan int), make(chan struct{}), make(chan struct{})
+	tid, done := make(chan int), make(chan struct{})
+	var stop atomic.Bool
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		tid <- ThreadID()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for !stop.Load() {
 		}
 	}()
 	id := <-tid
@@ -52,7 +49,7 @@ func TestThreadTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	close(stop)
+	stop.Store(true)
 	<-done
 	if d, err := ThreadTime(1 << 29); err == nil {
 		t.Errorf("a thread that does not exist has run for %v", d)
