@@ -51,7 +51,7 @@ func TestThreadTime(t *testing.T) {
 	}
 	stop.Store(true)
 	<-done
-	if d, err := ThreadTime(1 << 29); err == nil {
+	if d, err := ThreadTime(1 << 24); err == nil {
 		t.Errorf("a thread that does not exist has run for %v", d)
 	}
 }
