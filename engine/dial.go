@@ -176,6 +176,7 @@ func (d *driver) tryNext(id PeerID, cause error) {
 	}
 	a.causes[a.route] = cause
 	a.open = a.open || !routes[a.route].isDefinite(cause)
+	d.e.stats.failedDials.Add(1)
 	d.e.cfg.Logger.Debug("no way to a peer", "rank", d.e.cfg.Rank, "peer", id, "address", routes[a.route].Addr, "err", cause)
 	if a.route++; a.route < len(routes) {
 		d.dial(id)

@@ -45,6 +45,8 @@ type driver struct {
 	deaf    int64 // until when the listener is not polled, for want of descriptors; 0 if it is
 	strange int   // connections accepted that have not proved themselves
 
+	calledAt [2]atomic.Int64 // of the poller's own seat and of doze; see called. Written by anyone
+
 	attempts map[PeerID]*attempt // to reach peers without a connection
 
 	open   atomic.Int32  // connections that are open, being made or waited for; read by anyone
@@ -108,8 +110,8 @@ func (e *Engine) turn() bool { return e.round(true) }
 // round is turn; without sockets it leaves out what only the poller tells.
 func (e *Engine) round(sockets bool) bool {
 	d := e.drv
-	e.stats.turns.Add(1)
 	e.mu.Lock()
+	e.counts.turns++
 	cmds, out, jobs := len(e.cmds) > 0, e.core.HasOutput(), e.core.HasJobs()
 	e.mu.Unlock()
 	if cmds {

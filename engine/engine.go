@@ -44,6 +44,8 @@ const (
 	Standard    = core.Standard
 	Synchronous = core.Synchronous
 
+	kindSched = core.KindSched
+
 	moving = core.Moving
 
 	AnyPeer = core.AnyPeer
@@ -69,6 +71,7 @@ type Engine struct {
 	cfg Config // immutable after Listen
 	// Immutable after Listen.
 	eagerMax int           // cfg.EagerMax in force
+	shortMax int           // cfg.ShortMax in force
 	promptly time.Duration // how soon a caller waits that posts and then waits at once
 	yieldFor time.Duration // cfg.Yield in force; immutable after Start
 
@@ -76,9 +79,8 @@ type Engine struct {
 	core    *core.Core     // guarded by mu
 	cmds    []command      // guarded by mu: for the holder of the progress right
 	waiters []*core.Waiter // guarded by mu: idle ones
-	frames  uint64         // guarded by mu: received
-	ringIn  uint64         // guarded by mu: bytes received through rings
 	taken   uint64         // guarded by mu: messages that callers took by RecvNow
+	counts  counts         // guarded by mu
 
 	right atomic.Uint32 // 1 while somebody holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer
@@ -102,6 +104,8 @@ type Engine struct {
 	worker   sync.WaitGroup // waits for the worker
 	securing sync.WaitGroup // waits for the goroutines of TLS handshakes
 	stats    driverStats
+	waits    waitClock // guarded by mu
+	flights  flights   // guarded by mu, but for what says otherwise
 }
 
 // Listen opens the listener of a rank; nothing moves before Start.
@@ -110,7 +114,8 @@ func Listen(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, core: core.New(cfg.core()), lead: make(chan struct{}, 1)}
-	e.eagerMax, e.promptly = e.core.Config().EagerMax, promptly
+	e.flights.skip = e.flights.gap()
+	e.eagerMax, e.shortMax, e.promptly = e.core.Config().EagerMax, e.core.Config().ShortMax, promptly
 	if cfg.Spin == 0 {
 		e.promptly = promptlyShared
 	}
@@ -194,6 +199,9 @@ func (e *Engine) Peer(id PeerID) PeerInfo { return e.drv.bridge[id] }
 
 // unlock releases the mutex, then wakes who is due, and peers for whom something was put.
 func (e *Engine) unlock() {
+	if e.core.HasEnded() {
+		e.landLocked()
+	}
 	w := e.core.TakeWoken()
 	n := e.near
 	if n == nil || !n.anyTold {

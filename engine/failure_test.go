@@ -99,7 +99,7 @@ func TestKilledInTransfer(t *testing.T) {
 		both(t, es, func() {
 			waitDone(t, "killed in the middle", es[0], in, out)
 		}, func() {
-			for s := es[1].Stats(); s.BytesIn+s.FetchedBytes < 1<<20; s = es[1].Stats() {
+			for s := es[1].Stats(); s.BytesIn+s.RingIn+s.FetchedBytes < 1<<20; s = es[1].Stats() {
 				es[1].progressForTest()
 			}
 			if err := es[1].Kill(); err != nil {

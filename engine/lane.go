@@ -128,7 +128,7 @@ func (l *lane) attach() {
 	if err != nil {
 		panic("engine: " + err.Error())
 	}
-	l.r, l.rx.peer = r, l.peer
+	l.r, l.rx.peer, l.rx.way = r, l.peer, l.n.e.drv.bridge[l.peer].Way
 	l.n.use(l)
 }
 
@@ -156,7 +156,7 @@ func (l *lane) receive() (work bool) {
 	if room {
 		l.n.tellLocked(l)
 	}
-	e.ringIn += uint64(in)
+	e.counts.ringIn += uint64(in)
 	work = e.core.HasJobs() || e.core.HasOutput()
 	e.unlock()
 	if err != nil || bye {

@@ -20,6 +20,7 @@ const (
 	TCP    Way = iota // a connection
 	Thread            // the peer is a thread of this process: Config.Process knows it
 	Shared            // the peer is another process of this host: Config.Segment is shared with it
+	numWays
 )
 
 func (w Way) String() string { return [...]string{"tcp", "thread", "shared"}[w] }
@@ -157,6 +158,7 @@ func (n *near) turn() (moved bool) {
 // heard ends the ringing of our bell. Whoever rang it has disarmed us: if the worker
 // sleeps, and a caller has come before it, it must wake to arm us again.
 func (n *near) heard() {
+	n.answered()
 	if n.e.cfg.Progress == Assist {
 		n.e.kick(true)
 	}

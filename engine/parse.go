@@ -19,6 +19,7 @@ const (
 // holder of the progress right.
 type input struct {
 	peer  PeerID
+	way   Way // by which they come
 	head  [wire.HeaderLen]byte
 	headN int       // bytes of a header cut off by the last read
 	sink  core.Sink // of the payload that is being received
@@ -64,7 +65,7 @@ func (p *input) parseLocked(e *Engine, b []byte) (bye bool, err error) {
 		}
 		b, bye, err = p.header(e, b)
 	}
-	e.frames += uint64(frames)
+	e.counts.framesIn[p.way] += uint64(frames)
 	return bye, err
 }
 
@@ -73,7 +74,7 @@ func (p *input) parseLocked(e *Engine, b []byte) (bye bool, err error) {
 func (p *input) record(e *Engine, head, rest []byte) (bye bool, err error) {
 	var h wire.Header
 	if !p.in && p.headN == 0 && wire.ConsumeHeader(head, &h) > 0 && core.IsWhole(&h, len(head)+len(rest)-wire.HeaderLen) {
-		e.frames++
+		e.counts.framesIn[p.way]++
 		return false, e.core.OnWhole(p.peer, &h, head[wire.HeaderLen:], rest)
 	}
 	if bye, err = p.parseLocked(e, head); err == nil && !bye && len(rest) > 0 {

@@ -48,6 +48,9 @@ func (e *Engine) runJob(j *core.Job) {
 // unlockPosted releases the mutex after a post of m and sees to it that whoever is
 // to send what was posted knows. m is nil if it is not the caller's to wait for.
 func (e *Engine) unlockPosted(next manner, m *MSO) {
+	if next == leaves && m != nil {
+		e.takeOffLocked(m)
+	}
 	out := e.core.HasOutput() || e.core.HasJobs()
 	e.unlock()
 	if next == waits && m.IsDone() {
@@ -167,7 +170,7 @@ func envelope(u *MSO) Envelope {
 func (e *Engine) Cancel(m *MSO) {
 	e.mu.Lock()
 	e.core.Cancel(m)
-	e.unlockPosted(leaves, m)
+	e.unlockPosted(leaves, nil)
 }
 
 // Abandon ends m with err although its message may be under way. It returns at

@@ -82,8 +82,8 @@ func TestCallerDoesNot(t *testing.T) {
 	before := [2]Stats{es[0].Stats(), es[1].Stats()}
 	compute(100_000_000, func() bool { return in.IsDone() || out.IsDone() })
 	for r, e := range es {
-		if s := e.Stats(); s.FramesIn != before[r].FramesIn || s.Turns != before[r].Turns {
-			t.Errorf("rank %d: %d frames and %d turns came out of nowhere", r, s.FramesIn-before[r].FramesIn, s.Turns-before[r].Turns)
+		if s := e.Stats(); s.Ways[TCP].FramesIn != before[r].Ways[TCP].FramesIn || s.Turns != before[r].Turns {
+			t.Errorf("rank %d: %d frames and %d turns came out of nowhere", r, s.Ways[TCP].FramesIn-before[r].Ways[TCP].FramesIn, s.Turns-before[r].Turns)
 		}
 	}
 	if in.IsDone() || out.IsDone() {

@@ -94,8 +94,8 @@ func (l *lane) takeLocked(r *ShortReceipt) bool {
 		!e.core.Take(r.Peer, r.Tag, &h, head[wire.HeaderLen:], rest, r.Buf) {
 		return false
 	}
-	e.frames++
-	e.ringIn += uint64(len(head) + len(rest))
+	e.counts.framesIn[l.rx.way]++
+	e.counts.ringIn += uint64(len(head) + len(rest))
 	if l.r.Release() {
 		l.n.tellLocked(l)
 	}

@@ -19,6 +19,7 @@ func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
 		d.e.stats.waitsBlocking.Add(1)
 		err = s.Wait(max)
 	}
+	d.woken(s)
 	if err != nil {
 		d.e.cfg.Logger.Error("poll failed", "rank", d.e.cfg.Rank, "err", err)
 	}
@@ -32,6 +33,7 @@ func (d *driver) arm(s *netpoll.Seat) {
 }
 
 func (d *driver) wake(s *netpoll.Seat) {
+	d.calls(s)
 	if err := s.Wake(); err == nil {
 		d.e.stats.wakes.Add(1)
 	}

@@ -191,6 +191,8 @@ func (e *Engine) isDirect(m *MSO) bool {
 // Preconditions:
 //   - the caller holds the progress right; it is given back.
 func (e *Engine) sendDirect(m *MSO) {
+	t := waitTimer{e: e, kind: WaitSend}
+	t.begin()
 	e.callers.Add(1)
 	e.drv.flushAll()
 	var block []byte
@@ -214,6 +216,7 @@ func (e *Engine) sendDirect(m *MSO) {
 	}
 	e.unreserve(block)
 	e.releaseFlushed()
+	t.stop()
 }
 
 // lull tells when a direct send has time for a step of copying.

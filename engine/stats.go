@@ -2,39 +2,87 @@ package engine
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
+// counts are plain numbers, because the mutex is held anyway where they grow.
+type counts struct {
+	turns    uint64
+	framesIn [numWays]uint64
+	ringIn   uint64 // bytes from rings
+}
+
 // driverStats are the driver's counters: written by the holder of the progress
-// right (wakes by anyone), read by anyone.
+// right (wakes, gaps and bells by anyone), read by anyone.
 type driverStats struct {
-	turns, reads, writes, wakes  atomic.Uint64
+	reads, writes, wakes         atomic.Uint64
 	waitsHolding, waitsBlocking  atomic.Uint64
-	bytesIn, bytesOut            atomic.Uint64
+	bytesIn                      atomic.Uint64 // from sockets
+	bytesOut                     atomic.Uint64 // of streams, to sockets and rings
 	dials, accepts, acceptErrors atomic.Uint64
+	failedDials                  atomic.Uint64
 	duplicates, peersFailed      atomic.Uint64
 	bells, visits                atomic.Uint64 // of peers of this host
 	rejects                      [wire.RejectLast + 1]atomic.Uint64
+	gaps                         timeHistogram
+	worker                       threadTime
 }
 
 func (s *driverStats) reject(r wire.Reject) { s.rejects[r].Add(1) }
 
-// Stats are the counters of an engine at one moment. The core's part is
-// consistent in itself.
+// Traffic is a number of messages, and of the bytes of their payloads.
+type Traffic = core.Traffic
+
+// SizeCounts counts messages by their size: class k ends at 4^k bytes. Those without payload are in the last.
+type SizeCounts = core.SizeCounts
+
+// PeerStats is the traffic with one peer.
+type PeerStats struct {
+	core.PeerStats
+	Peer PeerID
+	Way  Way // of no meaning for the rank itself
+}
+
+// WayStats is the traffic with all peers that are reached in one way.
+type WayStats struct {
+	Peers     int
+	Sent      [3]Traffic // by core.Protocol: short, eager, rendezvous
+	Received  [2]Traffic // not announced (short or eager to the sender), rendezvous
+	FramesIn  uint64
+	FramesOut uint64
+}
+
+// Stats are the counters of an engine at one moment; messages with peers may be of a moment a little later than the rest.
 type Stats struct {
 	core.Stats
+
+	Ways         [numWays]WayStats // by Way, without the rank itself
+	Self         Traffic           // messages that the rank sent to itself
+	SelfReceived Traffic           // those that completed a receive
+	Sizes        SizeCounts        // of messages sent
+	Starved      int               // peers that have not granted credit for even the shortest message
+
+	Waits   [numWaits]WaitStats // of callers, by WaitKind
+	Waited  time.Duration       // for how long at least one caller waited
+	Flights FlightStats         // of operations that callers did not wait for at once
+	Gaps    TimeHistogram       // from being told of something to do, asleep, to running
+	Worker  time.Duration       // that the worker's thread has run
 
 	Turns         uint64 // rounds of the driver
 	Reads, Writes uint64 // system calls on sockets
 	Wakes         uint64 // times a call woke the sleeping worker, or a caller that sleeps in the poller
-	WaitsHolding  uint64 // waits that kept the P
-	WaitsBlocking uint64 // ordinary waits
-	BytesIn       uint64 // from sockets and rings, headers included
-	BytesOut      uint64 // to sockets, and by streams to rings
-	FramesIn      uint64
+	WaitsHolding  uint64 // waits in the poller that kept the P
+	WaitsBlocking uint64 // ordinary ones
+	BytesIn       uint64 // from sockets, headers included
+	BytesOut      uint64 // to sockets, without handshakes
+	RingIn        uint64 // bytes from rings, headers included
+	RingOut       uint64 // bytes to rings
 	Dials         uint64
+	FailedDials   uint64 // that led to no connection; mostly another follows
 	Accepts       uint64
 	AcceptErrors  uint64
 	Duplicates    uint64 // connections given up because both sides dialled
@@ -48,29 +96,108 @@ type Stats struct {
 	Rejects map[string]uint64 // handshakes that failed, by reason
 }
 
-// Stats returns the counters of now. It may be called at any time.
+// Stats returns the counters of now. It may be called at any time, in a rank of many peers a few times a second.
 func (e *Engine) Stats() Stats {
+	var s Stats
 	e.mu.Lock()
-	c, frames, ringIn := e.core.Stats(), e.frames, e.ringIn
+	s.Stats, s.Sizes, s.Flights = e.core.Stats(), e.core.Sizes(), e.flights.stats
+	c := e.counts
+	s.Waits, s.Waited = e.waits.byKind, e.waits.waited(sys.Nanotime())
 	e.mu.Unlock()
-	d := &e.stats
-	s := Stats{
-		Stats: c, Turns: d.turns.Load(), Reads: d.reads.Load(), Writes: d.writes.Load(), Wakes: d.wakes.Load(),
-		WaitsHolding: d.waitsHolding.Load(), WaitsBlocking: d.waitsBlocking.Load(),
-		BytesIn: d.bytesIn.Load() + ringIn, BytesOut: d.bytesOut.Load(), FramesIn: frames,
-		Dials: d.dials.Load(), Accepts: d.accepts.Load(), AcceptErrors: d.acceptErrors.Load(),
-		Duplicates: d.duplicates.Load(), PeersFailed: d.peersFailed.Load(),
-		Bells: d.bells.Load(), Visits: d.visits.Load(),
-		Connections: int(e.drv.open.Load()), CallerTurns: e.callers.Load(),
-		Rejects: make(map[string]uint64, len(d.rejects)),
+	s.RingIn, s.Turns = c.ringIn, c.turns
+	for w, n := range c.framesIn {
+		s.Ways[w].FramesIn = n
 	}
+	for p := range e.peers {
+		s.add(e, &p)
+	}
+	s.driver(&e.stats)
+	s.Connections, s.CallerTurns = int(e.drv.open.Load()), e.callers.Load()
 	if e.near != nil {
 		s.Lanes = int(e.near.open.Load())
 	}
+	return s
+}
+
+func (s *Stats) driver(d *driverStats) {
+	s.Reads, s.Writes, s.Wakes = d.reads.Load(), d.writes.Load(), d.wakes.Load()
+	s.WaitsHolding, s.WaitsBlocking = d.waitsHolding.Load(), d.waitsBlocking.Load()
+	s.BytesIn = d.bytesIn.Load()
+	s.Dials, s.FailedDials, s.Duplicates = d.dials.Load(), d.failedDials.Load(), d.duplicates.Load()
+	s.Accepts, s.AcceptErrors, s.PeersFailed = d.accepts.Load(), d.acceptErrors.Load(), d.peersFailed.Load()
+	s.Bells, s.Visits = d.bells.Load(), d.visits.Load()
+	s.Gaps, s.Worker = d.gaps.read(), d.worker.read()
+	s.Rejects = make(map[string]uint64, len(d.rejects))
 	for i := range d.rejects {
 		if r := wire.Reject(i); r != wire.RejectNone {
 			s.Rejects[r.String()] = d.rejects[i].Load()
 		}
 	}
-	return s
+}
+
+// add adds what is counted for a peer.
+func (s *Stats) add(e *Engine, p *PeerStats) {
+	if int(p.Peer) == e.cfg.Rank {
+		s.Self, s.SelfReceived = p.Sent[core.Short], p.Received[core.Unannounced]
+		return
+	}
+	w := &s.Ways[p.Way]
+	w.Peers++
+	w.FramesOut += p.FramesOut
+	if p.Way == TCP {
+		s.BytesOut += p.BytesOut
+	} else {
+		s.RingOut += p.BytesOut
+	}
+	for i, t := range p.Sent {
+		w.Sent[i].Messages += t.Messages
+		w.Sent[i].Bytes += t.Bytes
+	}
+	for i, t := range p.Received {
+		w.Received[i].Messages += t.Messages
+		w.Received[i].Bytes += t.Bytes
+	}
+	if p.Starved && !p.Gone {
+		s.Starved++
+	}
+}
+
+// peersHeld is how many peers are looked at before the mutex is released.
+const peersHeld = 256
+
+// peers yields what is counted for each peer, in order of rank.
+func (e *Engine) peers(yield func(PeerStats) bool) {
+	var some [peersHeld]core.PeerStats
+	for first := 0; first < e.cfg.Size; first += peersHeld {
+		n := min(peersHeld, e.cfg.Size-first)
+		e.mu.Lock()
+		for i := range n {
+			some[i] = e.core.PeerStats(PeerID(first + i))
+		}
+		e.mu.Unlock()
+		for i := range n {
+			id := PeerID(first + i)
+			if !yield(PeerStats{PeerStats: some[i], Peer: id, Way: e.way(id)}) {
+				return
+			}
+		}
+	}
+}
+
+// way is how a peer is reached.
+func (e *Engine) way(id PeerID) Way {
+	if e.drv.bridge == nil { // not started
+		return TCP
+	}
+	return e.drv.bridge[id].Way
+}
+
+// Peers returns the traffic with each peer, by rank, the rank itself included: its row of the matrix of who sends
+// how much to whom. It may be called at any time after Start.
+func (e *Engine) Peers() []PeerStats {
+	ps := make([]PeerStats, 0, e.cfg.Size)
+	for p := range e.peers {
+		ps = append(ps, p)
+	}
+	return ps
 }

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/fitmpi/fitmpi/internal/sys"
+
 // How a peer of this host is told that something has been put for it.
 
 // maxVisits bounds how deep visits may nest: a visit may make the peer send.
@@ -27,6 +29,7 @@ func (l *lane) alarm() {
 		return
 	}
 	l.n.e.stats.bells.Add(1)
+	l.block.Rung.Store(uint64(sys.Monotonic()))
 	if b := l.bell.Load(); b != nil {
 		b.Ring()
 		return

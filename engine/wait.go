@@ -26,11 +26,20 @@ func (e *Engine) WaitMany(need int, ms []*MSO) {
 // wait climbs the ladder: under assist poll while a core is free for it, then
 // sleep; under caller drive, or sleep behind somebody who does.
 func (e *Engine) wait(g *goal) {
+	t := waitTimer{e: e, kind: g.kind()}
+	if e.cfg.Progress != Assist || e.flights.up.Load() > 0 {
+		t.begin() // else no clock is read in a wait that is over at once
+	}
+	e.climb(g, &t)
+	t.stop()
+}
+
+func (e *Engine) climb(g *goal, t *waitTimer) {
 	switch e.cfg.Progress {
 	case Worker:
 		e.spinWait(g)
 	case Assist:
-		e.assistWait(g)
+		e.assistWait(g, t)
 	case Caller:
 		e.driveWait(g)
 		return
@@ -39,6 +48,7 @@ func (e *Engine) wait(g *goal) {
 		if e.cfg.Progress == Assist && !e.leaveToVisitors() {
 			e.summon()
 		}
+		t.begin()
 		e.park(g)
 	}
 }
@@ -58,7 +68,7 @@ func (e *Engine) spinWait(g *goal) {
 
 // assistWait takes the progress right and polls until the goal is met or nothing has
 // happened for the time of spinning; then the worker goes on.
-func (e *Engine) assistWait(g *goal) {
+func (e *Engine) assistWait(g *goal, t *waitTimer) {
 	long := int64(max(e.cfg.Spin, e.yieldFor+e.cfg.Doze))
 	if long == 0 {
 		return
@@ -66,30 +76,34 @@ func (e *Engine) assistWait(g *goal) {
 	if e.postedAt.Load() != 0 {
 		e.noteWait(sys.Nanotime())
 	}
-	if !e.claimRight(long, g) {
+	if !e.claimRight(long, g, t) {
 		return
 	}
 	if e.cfg.Spin > 0 {
-		e.pollUntil(g)
+		e.pollUntil(g, t)
 	} else {
-		e.takeTurns(g)
+		e.takeTurns(g, t)
 	}
-	e.releaseRight()
+	e.releaseTimed(t, g)
 }
 
 // pollUntil polls without a pause: a core is free for it.
 //
 // Preconditions:
 //   - the caller holds the progress right, as for takeTurns and doze.
-func (e *Engine) pollUntil(g *goal) {
+func (e *Engine) pollUntil(g *goal, t *waitTimer) {
+	began := e.firstStep()
 	busy, end := true, int64(0) // no clock is read in a wait that is over at once
-	for i := e.firstStep(); ; i++ {
+	for i := began; ; i++ {
 		moved := e.step(i)
 		if g.met() {
 			return
 		}
 		if i <= 1 {
 			e.attendSelf()
+		}
+		if i == began {
+			t.begin()
 		}
 		busy = busy || moved
 		if i%16 == 15 {
@@ -107,15 +121,19 @@ func (e *Engine) pollUntil(g *goal) {
 // takeTurns polls where ranks share the cores. Whoever finds nothing lets the others
 // run, which costs less than to sleep and to be woken; when that has brought nothing
 // for a while it sleeps, and after another while leaves the rest to the worker.
-func (e *Engine) takeTurns(g *goal) {
+func (e *Engine) takeTurns(g *goal, t *waitTimer) {
+	began := e.firstStep()
 	idle := int64(0) // since when nothing has happened; 0 if something just has
-	for i := e.firstStep(); ; i++ {
+	for i := began; ; i++ {
 		moved := e.step(i)
 		if g.met() {
 			return
 		}
 		if i <= 1 {
 			e.attendSelf()
+		}
+		if i == began {
+			t.begin()
 		}
 		if moved {
 			idle = 0
@@ -164,11 +182,12 @@ func (e *Engine) doze() {
 
 // claimRight gets the right, asking the worker for it if need be, unless the wait
 // is over before, or long has passed.
-func (e *Engine) claimRight(long int64, g *goal) bool {
+func (e *Engine) claimRight(long int64, g *goal, t *waitTimer) bool {
 	if e.tryRight() {
 		e.callers.Add(1)
 		return true
 	}
+	t.begin()
 	e.want.Add(1)
 	defer e.unwant()
 	for end := sys.Nanotime() + long; sys.Nanotime() < end; {

@@ -56,12 +56,32 @@ func (e *Engine) releaseRight() {
 		e.passRight()
 		return
 	}
+	e.releaseToWorker(nil)
+}
+
+// releaseTimed is releaseRight by a caller whose wait is over if its goal is met.
+func (e *Engine) releaseTimed(t *waitTimer, g *goal) {
+	if t.since == 0 || !g.met() {
+		t = nil
+	}
+	e.releaseToWorker(t)
+}
+
+// releaseToWorker is releaseRight where there is a worker; t, if it is not nil, is stopped.
+func (e *Engine) releaseToWorker(t *waitTimer) {
 	timed := e.drv.timed > 0 // the worker may sleep without knowing of a deadline that is new
 	e.right.Store(0)
 	if e.owed.Load() {
 		e.owed.Store(false) // before looking: who posts later says so again
 	}
+	now := int64(0)
+	if t != nil {
+		now = sys.Nanotime()
+	}
 	e.mu.Lock()
+	if t != nil {
+		t.stopLocked(now)
+	}
 	out := e.hasOutputLocked() || timed
 	left := out || e.core.IsBusy()
 	e.unlock()
@@ -161,6 +181,8 @@ func (e *Engine) work() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	e.urgent()
+	e.stats.worker.begin()
+	defer e.stats.worker.end()
 	var seen uint64 // callers, when the worker looked last
 	nap, last := firstPark, int64(0)
 	for !e.stopping.Load() {

@@ -3,17 +3,22 @@
 package metrics
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fitmpi/fitmpi/engine"
 )
 
+// Collector is what NewCollector returns, and any registry takes.
+type Collector = prometheus.Collector
+
 // NewCollector returns a collector of the counters and gauges that stats returns, as those of a rank.
-func NewCollector(rank int, stats func() engine.Stats) prometheus.Collector {
+func NewCollector(rank int, stats func() engine.Stats) Collector {
 	c := &collector{stats: stats, series: make([]series, len(table))}
 	for i, m := range table {
 		c.series[i] = series{m, prometheus.NewDesc("fitmpi_"+m.name, m.help, m.labels, rankLabel(rank))}
@@ -46,6 +51,11 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	st := c.stats()
 	for _, s := range c.series {
+		if s.shape != nil {
+			h := s.shape(&st)
+			ch <- h.metric(s.desc)
+			continue
+		}
 		s.read(&st, func(v float64, labels ...string) {
 			ch <- prometheus.MustNewConstMetric(s.desc, s.kind, v, labels...)
 		})
@@ -58,7 +68,9 @@ type metric struct {
 	help   string
 	kind   prometheus.ValueType
 	labels []string
-	read   func(s *engine.Stats, emit emit) // emits one value for each set of label values
+	read   func(s *engine.Stats, emit emit) // emits one value for each set of label values; nil for a histogram
+
+	shape func(s *engine.Stats) shape // of a histogram; else nil
 }
 
 // emit takes a value and the values of its labels.
@@ -79,15 +91,89 @@ func one[N number](get func(*engine.Stats) N) func(*engine.Stats, emit) {
 	return func(s *engine.Stats, emit emit) { emit(float64(get(s))) }
 }
 
-// protocols are the values of the label protocol, by index of Stats.SentMessages.
-var protocols = [len(engine.Stats{}.SentMessages)]string{"short", "eager", "rendezvous"}
+// seconds is a counter of a duration.
+func seconds(name, help string, get func(*engine.Stats) time.Duration) metric {
+	return metric{name: name, help: help, kind: prometheus.CounterValue, read: func(s *engine.Stats, emit emit) {
+		emit(get(s).Seconds())
+	}}
+}
 
-func byProtocol(name, help string, get func(*engine.Stats) *[len(protocols)]uint64) metric {
+// The values of the label protocol, by index of engine.WayStats.Sent and Received. A receiver does not see whether the
+// sender has copied a message that came unannounced.
+var (
+	sentBy     = [...]string{"short", "eager", "rendezvous"}
+	receivedBy = [...]string{"eager", "rendezvous"}
+)
+
+// self is the label transport, and protocol, of messages that a rank sends to itself.
+const self = "self"
+
+// traffic is a counter by transport and protocol, of messages or of bytes.
+func traffic(name, help string, sent bool, get func(engine.Traffic) uint64) metric {
 	return metric{
-		name: name, help: help, kind: prometheus.CounterValue, labels: []string{"protocol"},
+		name: name, help: help, kind: prometheus.CounterValue, labels: []string{"transport", "protocol"},
 		read: func(s *engine.Stats, emit emit) {
-			for i, n := range get(s) {
-				emit(float64(n), protocols[i])
+			for way, w := range inUse(s) {
+				ts, names := w.Sent[:], sentBy[:]
+				if !sent {
+					ts, names = w.Received[:], receivedBy[:]
+				}
+				for i, t := range ts {
+					emit(float64(get(t)), way.String(), names[i])
+				}
+			}
+			own := s.Self
+			if !sent {
+				own = s.SelfReceived
+			}
+			emit(float64(get(own)), self, self)
+		},
+	}
+}
+
+func messages(t engine.Traffic) uint64 { return t.Messages }
+func payload(t engine.Traffic) uint64  { return t.Bytes }
+
+// inUse yields the transports that lead to a peer.
+func inUse(s *engine.Stats) iter.Seq2[engine.Way, *engine.WayStats] {
+	return func(yield func(engine.Way, *engine.WayStats) bool) {
+		for i := range s.Ways {
+			if w := &s.Ways[i]; w.Peers > 0 && !yield(engine.Way(i), w) {
+				return
+			}
+		}
+	}
+}
+
+func byTransport(kind prometheus.ValueType, name, help string, get func(*engine.WayStats) float64) metric {
+	return metric{
+		name: name, help: help, kind: kind, labels: []string{"transport"},
+		read: func(s *engine.Stats, emit emit) {
+			for way, w := range inUse(s) {
+				emit(get(w), way.String())
+			}
+		},
+	}
+}
+
+// pair is a metric whose label has two values.
+func pair[N number](kind prometheus.ValueType, name, help, label string, values [2]string, get func(*engine.Stats) (N, N)) metric {
+	return metric{
+		name: name, help: help, kind: kind, labels: []string{label},
+		read: func(s *engine.Stats, emit emit) {
+			a, b := get(s)
+			emit(float64(a), values[0])
+			emit(float64(b), values[1])
+		},
+	}
+}
+
+func byWait(name, help string, get func(engine.WaitStats) float64) metric {
+	return metric{
+		name: name, help: help, kind: prometheus.CounterValue, labels: []string{"operation"},
+		read: func(s *engine.Stats, emit emit) {
+			for i, w := range s.Waits {
+				emit(get(w), engine.WaitKind(i).String())
 			}
 		},
 	}

@@ -12,16 +12,13 @@
 //	...
 //	err = s.Close(ctx)
 //
+// Listen also serves at a Unix socket, and profiles. Push leaves the metrics of a short job with a Pushgateway.
+//
 // # Names
 //
-// Every name starts with fitmpi_. Counters end in _total and never decrease; the others are gauges. Sizes are in bytes
-// and, unless the help text says otherwise, of payload without headers. Every metric carries the constant label rank;
-// further labels are protocol (short, eager or rendezvous: how a message was sent) and reason (why a handshake was
-// rejected).
-//
-// Three questions and where the answer stands: is a receiver late with its receives?
-// rate(fitmpi_unexpected_messages_total), and fitmpi_event_queue_messages for how many wait now. Is the library send
-// buffer too small? fitmpi_send_buffer_stalls_total. Does a stranger knock? fitmpi_rejected_handshakes_total.
+// Every name starts with fitmpi_. Counters end in _total and never decrease; the others are gauges, but for two
+// histograms. Sizes are in bytes and, unless the help text says otherwise, of payload without headers; times are in seconds.
+// Every metric carries the constant label rank. docs/METRICS.md says what each means and what to look for.
 //
 // # Concurrency
 //
@@ -31,5 +28,5 @@
 // # Limits
 //
 // There is no authentication: whoever reaches the address reads the counters. That is why an address without a host
-// means the loopback interface. Linux only, as the engine is.
+// means the loopback interface, and why profiles are served there or at a Unix socket only. Linux only, as the engine is.
 package metrics

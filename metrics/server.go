@@ -7,8 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +30,7 @@ const patience = 10 * time.Second
 
 // Server serves the metrics of one rank.
 type Server struct {
-	// immutable after Serve
+	// immutable after Listen
 	listener net.Listener
 	http     http.Server
 
@@ -32,19 +38,42 @@ type Server struct {
 	err error          // why serve ended; owned by serve until wg is done
 }
 
-// Serve listens on addr, host:port, and answers GET /metrics there until Close. Port 0 means any free port, no host the
-// loopback interface. Beside the rank's counters it shows those of the Go runtime and of the process.
+// Config says what a server shows, and where.
+type Config struct {
+	// Addr is host:port, where port 0 means any free port and no host the loopback interface, or unix: and the path of a
+	// Unix socket, which only the user may connect to. A socket that is left there by a process that is gone is replaced.
+	Addr  string
+	Rank  int
+	Stats func() engine.Stats
+	// Profiles serves /debug/pprof as well. Whoever reaches that sees the program's arguments and stacks and can make it
+	// slow, so Addr must be of the loopback interface or a Unix socket.
+	Profiles bool
+}
+
+// Serve is Listen without profiles.
 func Serve(addr string, rank int, stats func() engine.Stats) (*Server, error) {
-	host, port, err := net.SplitHostPort(addr)
+	return Listen(Config{Addr: addr, Rank: rank, Stats: stats})
+}
+
+// Listen listens and answers GET /metrics until Close. Beside the rank's counters it shows those of the Go runtime and of
+// the process.
+func Listen(cfg Config) (*Server, error) {
+	l, err := listen(cfg.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
-	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
+	if a, ok := l.Addr().(*net.TCPAddr); cfg.Profiles && ok && !a.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("metrics: %v is not of the loopback interface: profiles are served there or at a Unix socket only", a), l.Close())
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry(rank, stats), promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry(cfg.Rank, cfg.Stats), promhttp.HandlerOpts{}))
+	if cfg.Profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	s := &Server{
 		listener: l,
 		http:     http.Server{Handler: mux, ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: time.Minute},
@@ -53,11 +82,82 @@ func Serve(addr string, rank int, stats func() engine.Stats) (*Server, error) {
 	return s, nil
 }
 
+// unixPrefix begins the address of a Unix socket.
+const unixPrefix = "unix:"
+
+func listen(addr string) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		return listenUnix(path)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	return net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+}
+
+// listenUnix listens at path. Its permissions are narrowed before anybody can connect: until a socket is listened to,
+// connections are refused, and net binds and listens in one step, so it is made under another name.
+func listenUnix(path string) (net.Listener, error) {
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode().Type() != fs.ModeSocket {
+			return nil, fmt.Errorf("%s is there, and no socket", path)
+		}
+		if c, err := net.Dial("unix", path); err == nil {
+			return nil, errors.Join(fmt.Errorf("somebody listens at %s", path), c.Close())
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".fitmpi") // nobody else's to enter
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(dir)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, "s")})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	l.SetUnlinkOnClose(false)
+	u := &unixListener{UnixListener: l, path: path}
+	if err := errors.Join(os.Chmod(filepath.Join(dir, "s"), 0o600), os.Rename(filepath.Join(dir, "s"), path)); err != nil {
+		return nil, errors.Join(err, u.Close(), os.RemoveAll(dir))
+	}
+	return u, nil
+}
+
+// unixListener is a listener at a path that its socket was moved to.
+type unixListener struct {
+	*net.UnixListener
+	path string
+	once sync.Once
+}
+
+// Addr is the path.
+func (l *unixListener) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: l.path} }
+
+// Close closes the listener and removes its path, once.
+func (l *unixListener) Close() (err error) {
+	l.once.Do(func() {
+		err = l.UnixListener.Close()
+		if e := os.Remove(l.path); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	})
+	return err
+}
+
+// latencies are those metrics of the Go runtime, beside its counters of memory and goroutines, that tell why a rank is
+// late: how long goroutines waited to run, and how long the world was stopped.
+var latencies = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/sched/(latencies|pauses/total/gc):seconds$`)}
+
 func registry(rank int, stats func() engine.Stats) *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(NewCollector(rank, stats))
 	prometheus.WrapRegistererWith(rankLabel(rank), reg).MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(latencies)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return reg
 }
 
@@ -69,6 +169,14 @@ func (s *Server) serve() {
 
 // Addr is the address that the server listens on, its port never 0.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Name is Addr in the form of Config.Addr.
+func (s *Server) Name() string {
+	if a := s.Addr(); a.Network() == "unix" {
+		return unixPrefix + a.String()
+	}
+	return s.Addr().String()
+}
 
 // Close stops the server and waits until it has. Requests that are being answered may finish until ctx is done; then
 // their connections are cut, and Close returns ctx's error. It may be called more than once.

@@ -70,7 +70,8 @@ func TestScrape(t *testing.T) {
 	var calls atomic.Int64
 	s := serve(t, "127.0.0.1:0", 5, func() engine.Stats {
 		st := engine.Stats{BytesIn: uint64(1000 * calls.Add(1)), Connections: 2, Rejects: map[string]uint64{"bad-proof": 9}}
-		st.SentMessages[1] = 7
+		st.Ways[engine.TCP].Peers = 1
+		st.Ways[engine.TCP].Sent[1].Messages = 7
 		return st
 	})
 	c := client(t)
@@ -81,12 +82,12 @@ func TestScrape(t *testing.T) {
 		}
 		got := samples(body)
 		for series, want := range map[string]string{
-			`fitmpi_socket_read_bytes_total{rank="5"}`:                      wantBytes, // stats is called once a scrape
-			`fitmpi_connections{rank="5"}`:                                  "2",
-			`fitmpi_sent_messages_total{protocol="eager",rank="5"}`:         "7",
-			`fitmpi_sent_messages_total{protocol="rendezvous",rank="5"}`:    "0",
-			`fitmpi_rejected_handshakes_total{rank="5",reason="bad-proof"}`: "9",
-			`fitmpi_received_messages_total{rank="5"}`:                      "0",
+			`fitmpi_socket_read_bytes_total{rank="5"}`:                                   wantBytes, // stats is called once a scrape
+			`fitmpi_connections{rank="5"}`:                                               "2",
+			`fitmpi_sent_messages_total{protocol="eager",rank="5",transport="tcp"}`:      "7",
+			`fitmpi_sent_messages_total{protocol="rendezvous",rank="5",transport="tcp"}`: "0",
+			`fitmpi_rejected_handshakes_total{rank="5",reason="bad-proof"}`:              "9",
+			`fitmpi_received_messages_total{protocol="eager",rank="5",transport="tcp"}`:  "0",
 		} {
 			if got[series] != want {
 				t.Errorf("scrape %d: %s is %q, want %q", scrape, series, got[series], want)
@@ -130,10 +131,15 @@ func TestEngine(t *testing.T) {
 	_, body := get(t, client(t), serve(t, ":0", 0, e.Stats), "/metrics")
 	got := samples(body)
 	for series, want := range map[string]string{
-		`fitmpi_self_messages_total{rank="0"}`:     "1",
-		`fitmpi_received_messages_total{rank="0"}`: "1",
-		`fitmpi_received_bytes_total{rank="0"}`:    "9",
-		`fitmpi_active_operations{rank="0"}`:       "0",
+		`fitmpi_sent_messages_total{protocol="self",rank="0",transport="self"}`:     "1",
+		`fitmpi_received_messages_total{protocol="self",rank="0",transport="self"}`: "1",
+		`fitmpi_received_bytes_total{protocol="self",rank="0",transport="self"}`:    "9",
+		`fitmpi_sent_message_size_bytes_bucket{rank="0",le="4"}`:                    "0",
+		`fitmpi_sent_message_size_bytes_bucket{rank="0",le="16"}`:                   "1",
+		`fitmpi_sent_message_size_bytes_sum{rank="0"}`:                              "9",
+		`fitmpi_match_attempts_total{queue="request",rank="0"}`:                     "1",
+		`fitmpi_match_attempts_total{queue="event",rank="0"}`:                       "1",
+		`fitmpi_active_operations{rank="0"}`:                                        "0",
 	} {
 		if got[series] != want {
 			t.Errorf("%s is %q, want %q", series, got[series], want)

@@ -2,25 +2,40 @@
 
 package metrics
 
-import "github.com/fitmpi/fitmpi/engine"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
 
 // table is every metric, in the order in which its value comes into being.
 var table = []metric{
 	// Messages.
-	byProtocol("sent_messages_total", "Messages posted to other ranks, by the protocol chosen for them.",
-		func(s *engine.Stats) *[len(protocols)]uint64 { return &s.SentMessages }),
-	byProtocol("sent_bytes_total", "Payload bytes of the messages posted to other ranks, by protocol.",
-		func(s *engine.Stats) *[len(protocols)]uint64 { return &s.SentBytes }),
-	counter("self_messages_total", "Messages of the rank to itself, which are no sent messages.",
-		func(s *engine.Stats) uint64 { return s.SelfMessages }),
-	counter("received_messages_total", "Messages that completed a receive, those of the rank to itself included.",
-		func(s *engine.Stats) uint64 { return s.ReceivedMessages }),
-	counter("received_bytes_total", "Payload bytes of the received messages.",
-		func(s *engine.Stats) uint64 { return s.ReceivedBytes }),
+	traffic("sent_messages_total", "Messages posted, by transport and by the protocol chosen for them.", true, messages),
+	traffic("sent_bytes_total", "Payload bytes of the messages posted, by transport and protocol.", true, payload),
+	traffic("received_messages_total", "Messages that completed a receive, by transport; as eager those that the sender counts as short or eager.", false, messages),
+	traffic("received_bytes_total", "Payload bytes of the received messages, by transport and protocol.", false, payload),
+	sizes("sent_message_size_bytes", "Payload of the messages posted.", func(s *engine.Stats) (*engine.SizeCounts, float64) {
+		return &s.Sizes, sentBytes(s)
+	}),
+	byTransport(prometheus.GaugeValue, "peers", "Other ranks of the job, by the transport that leads to them.",
+		func(w *engine.WayStats) float64 { return float64(w.Peers) }),
+	byTransport(prometheus.CounterValue, "sent_frames_total", "Frames sent to other ranks: messages, their parts and answers.",
+		func(w *engine.WayStats) float64 { return float64(w.FramesOut) }),
+	byTransport(prometheus.CounterValue, "received_frames_total", "Frames received from other ranks.",
+		func(w *engine.WayStats) float64 { return float64(w.FramesIn) }),
+	pair(prometheus.CounterValue, "match_attempts_total", "Searches of the request queue for messages that arrived, and of the event queue for receives and probes.",
+		"queue", [...]string{"request", "event"}, func(s *engine.Stats) (uint64, uint64) { return s.RequestMatches, s.EventMatches }),
 	counter("unexpected_messages_total", "Messages from other ranks that arrived before their receive was posted.",
 		func(s *engine.Stats) uint64 { return s.Unexpected }),
 	counter("credit_stalls_total", "Messages sent by rendezvous although they are short, because the receiver is late with receives and its credit used up.",
 		func(s *engine.Stats) uint64 { return s.CreditStalls }),
+	gauge("starved_peers", "Ranks to which nothing can be sent without announcing it first, because they have not given credit back.",
+		func(s *engine.Stats) int { return s.Starved }),
+	pair(prometheus.GaugeValue, "rendezvous_outstanding", "Messages announced and not yet taken, and receives whose announced message is on its way.",
+		"direction", [...]string{"send", "receive"}, func(s *engine.Stats) (int, int) { return s.RendezvousSends, s.RendezvousReceives }),
 	counter("cancelled_operations_total", "Operations that ended because they were cancelled.",
 		func(s *engine.Stats) uint64 { return s.Cancelled }),
 	counter("schedule_steps_total", "Local steps of collectives (copies and reductions) that were run.",
@@ -48,17 +63,36 @@ var table = []metric{
 	gauge("unexpected_used_bytes", "Bytes of memory that hold payloads of messages whose receive was not posted when they arrived.",
 		func(s *engine.Stats) int { return s.SlabsUsed }),
 
+	gauge("unsent_bytes", "Bytes, headers included, that wait for room in a socket or ring, or for a connection.",
+		func(s *engine.Stats) int { return s.Unsent }),
+
+	// Waiting and overlap.
+	byWait("waits_total", "Waits of blocked callers that were not over at once, by what was waited for.",
+		func(w engine.WaitStats) float64 { return float64(w.Count) }),
+	byWait("wait_seconds_total", "Time that callers spent in those waits, summed over callers.",
+		func(w engine.WaitStats) float64 { return w.Time.Seconds() }),
+	seconds("waiting_seconds_total", "Time during which at least one caller waited.",
+		func(s *engine.Stats) time.Duration { return s.Waited }),
+	counter("requests_total", "Nonblocking operations that were not complete at once; of short ones an estimate from one in 512.",
+		func(s *engine.Stats) uint64 { return s.Flights.Count }),
+	seconds("request_seconds_total", "Time from the post of those operations to completion, summed over operations; estimated likewise.",
+		func(s *engine.Stats) time.Duration { return s.Flights.Flight }),
+	seconds("request_hidden_seconds_total", "The part of that time during which no caller of the rank waited: divided by the whole it is the overlap ratio.",
+		func(s *engine.Stats) time.Duration { return s.Flights.Hidden }),
+
 	// Progress.
+	times("progress_gap_seconds", "From the moment that whoever makes progress, asleep, was told of something to do until it ran.",
+		func(s *engine.Stats) *engine.TimeHistogram { return &s.Gaps }),
+	seconds("worker_cpu_seconds_total", "Processor time of the worker's thread.",
+		func(s *engine.Stats) time.Duration { return s.Worker }),
 	counter("driver_turns_total", "Rounds of the driver, by whoever held the progress right.",
 		func(s *engine.Stats) uint64 { return s.Turns }),
 	counter("caller_turns_total", "Times a blocked caller took the progress right to drive for itself.",
 		func(s *engine.Stats) uint64 { return s.CallerTurns }),
 	counter("wakes_total", "Times that a call woke the sleeping worker, or a caller that sleeps in the poller.",
 		func(s *engine.Stats) uint64 { return s.Wakes }),
-	counter("waits_holding_total", "Waits for events that kept the processor of the Go scheduler, for quick reaction.",
-		func(s *engine.Stats) uint64 { return s.WaitsHolding }),
-	counter("waits_blocking_total", "Waits for events in an ordinary system call, which costs an idle rank nothing.",
-		func(s *engine.Stats) uint64 { return s.WaitsBlocking }),
+	pair(prometheus.CounterValue, "driver_sleeps_total", "Sleeps until something arrives, that kept the processor of the Go scheduler, for quick reaction, and that released it.",
+		"processor", [...]string{"kept", "released"}, func(s *engine.Stats) (uint64, uint64) { return s.WaitsHolding, s.WaitsBlocking }),
 
 	// Sockets.
 	counter("socket_reads_total", "System calls that read from sockets.",
@@ -67,14 +101,16 @@ var table = []metric{
 		func(s *engine.Stats) uint64 { return s.Writes }),
 	counter("socket_read_bytes_total", "Bytes read from sockets, headers included.",
 		func(s *engine.Stats) uint64 { return s.BytesIn }),
-	counter("socket_written_bytes_total", "Bytes written to sockets, headers included.",
+	counter("socket_written_bytes_total", "Bytes of frames written to sockets, headers included.",
 		func(s *engine.Stats) uint64 { return s.BytesOut }),
-	counter("received_frames_total", "Frames received from other ranks.",
-		func(s *engine.Stats) uint64 { return s.FramesIn }),
 
 	// Ranks of this host.
 	gauge("lanes", "Ranks of this host with whom memory is shared and in use.",
 		func(s *engine.Stats) int { return s.Lanes }),
+	counter("ring_read_bytes_total", "Bytes read from memory shared with ranks of this host, headers included.",
+		func(s *engine.Stats) uint64 { return s.RingIn }),
+	counter("ring_written_bytes_total", "Bytes written to memory shared with ranks of this host, headers included.",
+		func(s *engine.Stats) uint64 { return s.RingOut }),
 	counter("bells_total", "Times that a rank in another process of this host was woken.",
 		func(s *engine.Stats) uint64 { return s.Bells }),
 	counter("visits_total", "Times that the thread of another rank of this process delivered into the queues.",
@@ -89,6 +125,8 @@ var table = []metric{
 		func(s *engine.Stats) int { return s.Connections }),
 	counter("dials_total", "Connections begun by this rank.",
 		func(s *engine.Stats) uint64 { return s.Dials }),
+	counter("failed_dials_total", "Connections begun that came to nothing; mostly another route or another try follows.",
+		func(s *engine.Stats) uint64 { return s.FailedDials }),
 	counter("accepts_total", "Connections accepted, before their handshake.",
 		func(s *engine.Stats) uint64 { return s.Accepts }),
 	counter("accept_errors_total", "Errors of accepting connections.",
@@ -99,4 +137,15 @@ var table = []metric{
 		func(s *engine.Stats) map[string]uint64 { return s.Rejects }),
 	counter("failed_peers_total", "Ranks found to have failed.",
 		func(s *engine.Stats) uint64 { return s.PeersFailed }),
+}
+
+// sentBytes is the payload of all messages posted.
+func sentBytes(s *engine.Stats) float64 {
+	n := s.Self.Bytes
+	for i := range s.Ways {
+		for _, t := range s.Ways[i].Sent {
+			n += t.Bytes
+		}
+	}
+	return float64(n)
 }

@@ -40,7 +40,10 @@ const (
 	envPorts      = "FITMPI_PORT_RANGE"      // TCP ports to listen on, such as 40000-40999
 	envTLS        = "FITMPI_TLS"             // 1: connections between ranks are encrypted; every rank needs the same
 	envConnect    = "FITMPI_CONNECT_TIMEOUT" // how long a rank tries to reach another, such as 60s
-	envMetrics    = "FITMPI_METRICS"         // host:port at which to serve /metrics
+	envMetrics    = "FITMPI_METRICS"         // host:port, or unix:path, at which to serve /metrics; {rank} in it is replaced
+	envPprof      = "FITMPI_PPROF"           // 1: serve /debug/pprof there too, on the loopback interface or a Unix socket only
+	envPush       = "FITMPI_PUSH"            // URL of a Pushgateway that gets the metrics when the rank finalizes
+	envPushJob    = "FITMPI_PUSH_JOB"        // its label job; by default the name of the program
 	envErrhandler = "FITMPI_ERRHANDLER"      // fatal, abort or return: the error handler of world and self at the start
 	envLog        = "FITMPI_LOG"             // debug, info, warn or error: what the engine logs on stderr; default warn
 )

@@ -38,6 +38,7 @@ type job struct {
 	self    *Comm
 	abort   func(code int, message string) // ends the whole job; may not return
 	metrics *metrics.Server                // nil if not asked for
+	push    pushing
 
 	nextContext atomic.Uint32 // how many contexts this rank has led
 	finalizing  atomic.Bool   // Finalize was called
@@ -142,23 +143,6 @@ func (j *job) takeBell(index int, f *os.File) {
 	}
 }
 
-// serveMetrics starts the metrics server if the launcher or the environment asks.
-func (j *job) serveMetrics(info boot.Info, getenv func(string) string) error {
-	addr := getenv(envMetrics)
-	if info.MetricsRequested {
-		addr = info.MetricsAddr
-	}
-	if addr == "" {
-		return nil
-	}
-	s, err := metrics.Serve(addr, info.Rank, j.engine.Stats)
-	if err != nil {
-		return fmt.Errorf("metrics at %s: %w", addr, err)
-	}
-	j.metrics = s
-	return j.session.Report(boot.MetricsKey, s.Addr().String())
-}
-
 // watch acts on the launcher's news until the session is closed.
 func (j *job) watch() {
 	for ev := range j.session.Events() {
@@ -215,6 +199,7 @@ func (j *job) finalize(ctx context.Context) error {
 	}
 	if err == nil {
 		err = j.engine.Close(closeTimeout)
+		j.pushMetrics()
 	} else {
 		err = errors.Join(err, j.kill())
 	}

@@ -104,6 +104,7 @@ var rooms = []room{
 // What tests may import of other modules, anywhere.
 var testOthers = []string{
 	"go.uber.org/goleak", "pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript",
+	"github.com/prometheus/client_golang/prometheus", // what mpi.MetricsCollector is for
 }
 
 const (

@@ -91,13 +91,7 @@ func runJob(t *testing.T, program string, n int, policy, dir string, set ...stri
 // runBinary is runJob of another binary of this test, at path.
 func runBinary(t *testing.T, path, program string, n int, policy, dir string, set ...string) jobRun {
 	t.Helper()
-	job, err := launch.Plan(launch.Request{
-		Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy, Timeout: jobTimeout,
-		Apps: []launch.App{{Ranks: n, Program: launch.Program{Path: path}, Args: []string{"rank"}, Set: append([]string{
-			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
-			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),
-		}, set...)}},
-	})
+	job, err := launch.Plan(binaryRequest(path, program, n, policy, dir, set...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +99,17 @@ func runBinary(t *testing.T, path, program string, n int, policy, dir string, se
 	began := time.Now()
 	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: true})
 	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
+}
+
+// binaryRequest asks for what runBinary runs.
+func binaryRequest(path, program string, n int, policy, dir string, set ...string) launch.Request {
+	return launch.Request{
+		Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy, Timeout: jobTimeout,
+		Apps: []launch.App{{Ranks: n, Program: launch.Program{Path: path}, Args: []string{"rank"}, Set: append([]string{
+			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
+			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),
+		}, set...)}},
+	}
 }
 
 // suiteRank is main of a rank of the suite. It writes what happens to a file of its own, line by line, so that the test

@@ -18,7 +18,9 @@ type Block struct {
 
 	// Armed is 1 while the owner sleeps, or is about to: whoever has put something for it swaps it to 0, and rings if it was 1.
 	Armed atomic.Uint32
-	_     [apart - 4]byte
+	_     [4]byte
+	Rung  atomic.Uint64 // when the owner's bell was rung last, by sys.Monotonic; 0 once the owner has seen it
+	_     [apart - 16]byte
 
 	// Written by the owner alone, seldom.
 

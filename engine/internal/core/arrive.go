@@ -134,6 +134,7 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 //   - IsWhole, and the message is of the receive's context and tag.
 func (c *Core) Take(id PeerID, tag Tag, h *wire.Header, a, b, dst []byte) bool {
 	p, n := c.peers[id], len(a)+len(b)
+	c.posted.searches++
 	if n > len(dst) || h.Flags&wire.FlagObject != 0 || p.used+n+wire.HeaderLen > c.cfg.Window ||
 		c.posted.mayMatch(key{ContextID(h.Context), id, Tag(h.Tag)}) || c.events.find(key{ContextID(h.Context), id, tag}) != nil {
 		return false
@@ -141,8 +142,7 @@ func (c *Core) Take(id PeerID, tag Tag, h *wire.Header, a, b, dst []byte) bool {
 	copy(dst[copy(dst, a):], b)
 	p.used += n + wire.HeaderLen
 	c.returnCredit(p, n)
-	c.stats.ReceivedMessages++
-	c.stats.ReceivedBytes += uint64(n)
+	p.countReceived(Unannounced, n)
 	return true
 }
 

@@ -70,42 +70,14 @@ type Core struct {
 	jobs    buffer.Ring[Job]  // long work for the holder of the progress right
 	fetches fifo[MSO, *MSO]   // receives that fetch their payload, a chunk of each in turn
 	woken   *Waiter           // fired, not yet woken
+	ended   *Watch            // of operations that are done, not yet taken
 	room    *Waiter           // callers that wait for room in the library buffer, or for the last detached send
 	sends   []*Parts          // partitioned sends in a round, in no order
 	active  int               // MSOs between post and Done
 	unsent  int               // bytes on all streams
+	sizes   SizeCounts        // of messages sent, those to Self among them
 	stats   Stats
 }
-
-// Stats counts what the core did; plain numbers, read under the mutex.
-type Stats struct {
-	SentMessages, SentBytes         [3]uint64 // by Protocol
-	ReceivedMessages, ReceivedBytes uint64
-	Unexpected                      uint64 // messages that arrived before their receive
-	CreditStalls                    uint64 // sends that became rendezvous for want of credit
-	Detached                        int    // sends that live on in the library buffer after their call returned
-	SelfMessages                    uint64
-	StepsRun                        uint64 // local steps of schedules
-	Cancelled                       uint64
-	FetchedBytes                    uint64 // payload copied from the memory of peers of this host
-	FetchesRefused                  uint64 // messages that could not be fetched and were asked for
-
-	// Gauges, filled in by Core.Stats.
-	Posted, EventQueue, Active                                         int
-	BufferUsed, BufferHighWater, BufferBudget, BufferStalls, SlabsUsed int
-}
-
-// Protocol is how a message travels.
-type Protocol uint8
-
-// The protocols, as indices of Stats.
-const (
-	Short Protocol = iota
-	Eager
-	Rendezvous
-)
-
-func (p Protocol) String() string { return [...]string{"short", "eager", "rendezvous"}[p] }
 
 // New returns the core of a rank with no connection up.
 func New(cfg Config) *Core {
@@ -135,16 +107,6 @@ func (c *Core) IsBusy() bool { return c.active > 0 || c.unsent > 0 }
 
 // IsOwed reports whether something is left to do of calls that have returned.
 func (c *Core) IsOwed() bool { return c.stats.Detached > 0 || c.unsent > 0 || c.HasJobs() }
-
-// Stats returns a copy of the counters and the gauges of now.
-func (c *Core) Stats() Stats {
-	s := c.stats
-	s.Posted, s.EventQueue, s.Active = c.posted.len(), c.events.len(), c.active
-	s.BufferUsed, s.BufferHighWater = c.pool.Used(), c.pool.HighWater()
-	s.BufferBudget, s.BufferStalls = c.pool.Budget(), c.pool.Stalls()
-	s.SlabsUsed = c.slabs.Used()
-	return s
-}
 
 // Errors that complete an MSO.
 var (

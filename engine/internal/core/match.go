@@ -163,6 +163,8 @@ type posted struct {
 	t    table
 	wild int    // receives with a wildcard
 	seq  uint64 // of the last post
+
+	searches uint64 // for messages that arrived
 }
 
 func (p *posted) add(m *MSO) {
@@ -224,6 +226,7 @@ func (m *MSO) fits(k key) bool {
 
 // match takes the first receive posted that fits the envelope.
 func (p *posted) match(k key) *MSO {
+	p.searches++
 	if m := p.one; m != nil {
 		if !m.fits(k) {
 			return nil
@@ -257,6 +260,8 @@ type events struct {
 	t    [4]table // exact; any peer; any tag; any peer and tag
 	wild bool
 	seq  uint64
+
+	searches uint64 // by receives and probes
 }
 
 func newEvents() events {
@@ -291,6 +296,7 @@ func (e *events) remove(m *MSO) {
 
 // find returns the first message that arrived and fits k, leaving it queued.
 func (e *events) find(k key) *MSO {
+	e.searches++
 	if e.t[0].n == 0 {
 		return nil
 	}

@@ -129,25 +129,27 @@ type MSO struct {
 	Message   *MSO // of a Mprobe: the message taken off the queue
 
 	// Engine fields: guarded by the engine's mutex.
-	seq     uint64  // order of posting or arrival
-	id      uint64  // entry in the table of ids, 0 if none
-	remote  uint64  // the peer's id for this message
-	moved   int     // bytes handed to the stream, or received
-	total   int     // bytes that will move (approved by the receiver)
-	wants   pending // what a send still waits for
-	asked   bool    // a cancel request is out
-	ended   bool    // abandoned by its owner: the payload is dropped
-	sync    bool    // arrival: the sender wants an Ack
-	offered bool    // send: the peer may fetch Buf
-	packing bool    // send: a job packs the next chunk of Layout
-	fetch   bool    // arrival, receive: we may fetch the payload
-	partner *MSO    // receive <-> arrival while a payload is on its way; arrival -> local send
-	step    stepRef // the schedule that this MSO is a step of
-	parts   *Parts  // the partitioned message that this MSO is a partition of, or the hello
-	waiter  *Waiter // who to tell when done
-	batch   *batch  // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
-	links   [4]link // in the queues of match.go
-	next    *MSO    // free list, transfer list
+	seq       uint64  // order of posting or arrival
+	id        uint64  // entry in the table of ids, 0 if none
+	remote    uint64  // the peer's id for this message
+	moved     int     // bytes handed to the stream, or received
+	total     int     // bytes that will move (approved by the receiver)
+	wants     pending // what a send still waits for
+	asked     bool    // a cancel request is out
+	ended     bool    // abandoned by its owner: the payload is dropped
+	sync      bool    // arrival: the sender wants an Ack
+	offered   bool    // send: the peer may fetch Buf
+	announced bool    // send: it is counted as an announced one
+	packing   bool    // send: a job packs the next chunk of Layout
+	fetch     bool    // arrival, receive: we may fetch the payload
+	partner   *MSO    // receive <-> arrival while a payload is on its way; arrival -> local send
+	step      stepRef // the schedule that this MSO is a step of
+	parts     *Parts  // the partitioned message that this MSO is a partition of, or the hello
+	waiter    *Waiter // who to tell when done
+	watch     *Watch  // goes along
+	batch     *batch  // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
+	links     [4]link // in the queues of match.go
+	next      *MSO    // free list, transfer list
 }
 
 // pending is a set of events that a send waits for.
@@ -209,8 +211,7 @@ func (c *Core) complete(m *MSO, err error) {
 	}
 	if m.id != 0 {
 		c.withdrawOffer(m)
-		c.ids.drop(m.id)
-		m.id = 0
+		c.dropID(m)
 	}
 	if m.packing {
 		c.dropPack(m)
@@ -219,6 +220,9 @@ func (c *Core) complete(m *MSO, err error) {
 	m.partner = nil
 	w, step, parts := m.waiter, m.step, m.parts
 	m.waiter = nil
+	if o := m.watch; o != nil {
+		m.watch, o.next, c.ended = nil, c.ended, o
+	}
 	if m.detach {
 		c.freeMSO(m)
 		if c.stats.Detached--; c.stats.Detached == 0 {
@@ -237,6 +241,19 @@ func (c *Core) complete(m *MSO, err error) {
 	}
 	if parts != nil {
 		c.partDone(parts, m)
+	}
+}
+
+// dropID takes m out of the table of ids, and off the count of those that are there for a rendezvous.
+func (c *Core) dropID(m *MSO) {
+	c.ids.drop(m.id)
+	m.id = 0
+	switch {
+	case m.announced:
+		m.announced = false
+		c.stats.RendezvousSends--
+	case m.Kind == KindRecv:
+		c.stats.RendezvousReceives--
 	}
 }
 

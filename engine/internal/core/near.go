@@ -84,7 +84,7 @@ func (m *MSO) Offered() (id uint64, ok bool) { return m.id, m.offered }
 
 // startFetch puts a receive whose payload we may fetch on the list.
 func (c *Core) startFetch(m *MSO) {
-	m.id = c.ids.add(m)
+	c.addReceive(m)
 	m.moved = 0
 	c.fetches.push(m)
 }
@@ -112,8 +112,8 @@ func (c *Core) fetched(j *Job) {
 	case j.err != nil:
 		c.stats.FetchesRefused++
 		p.near.EndFetch(m.remote)
-		c.ids.drop(m.id)
-		m.id, m.fetch, m.moved = 0, false, 0
+		c.dropID(m)
+		m.fetch, m.moved = false, 0
 		c.sendCTS(m)
 	default:
 		c.stats.FetchedBytes += uint64(j.n)

@@ -225,7 +225,7 @@ func (f *fakeNet) wantRest(why string) {
 	f.t.Helper()
 	for i, c := range f.cores {
 		s := c.Stats()
-		if s.Active != 0 || s.Posted != 0 || s.EventQueue != 0 || s.BufferUsed != 0 || s.SlabsUsed != 0 || s.Detached != 0 || c.HasJobs() || c.IsBusy() || len(c.probes) != 0 {
+		if s.Active != 0 || s.Posted != 0 || s.EventQueue != 0 || s.BufferUsed != 0 || s.SlabsUsed != 0 || s.Detached != 0 || s.RendezvousSends != 0 || s.RendezvousReceives != 0 || s.Unsent != 0 || c.HasJobs() || c.IsBusy() || len(c.probes) != 0 {
 			f.t.Fatalf("%s: rank %d keeps something: %+v", why, i, s)
 		}
 		for _, sl := range c.ids.slots {

@@ -113,7 +113,7 @@ func (c *Core) sendCTS(m *MSO) {
 	}
 	h := wire.Header{Kind: wire.KindCTS, ID: m.remote, Length: uint64(m.total)}
 	if m.total > 0 {
-		m.id = c.ids.add(m)
+		c.addReceive(m)
 		h.Context = m.id
 	}
 	c.control(p, &h)
@@ -122,10 +122,19 @@ func (c *Core) sendCTS(m *MSO) {
 	}
 }
 
+// addReceive gives the receive of a rendezvous an id.
+func (c *Core) addReceive(m *MSO) {
+	m.id = c.ids.add(m)
+	c.stats.RendezvousReceives++
+}
+
 // recvDone completes a receive whose payload is in place.
 func (c *Core) recvDone(m *MSO) {
-	c.stats.ReceivedMessages++
-	c.stats.ReceivedBytes += uint64(m.Length)
+	how := Unannounced
+	if m.remote != 0 {
+		how = Announced
+	}
+	c.peers[m.Source].countReceived(how, m.Length)
 	var err error
 	if n := m.Size(); m.Length > n && m.Err == nil {
 		err = &TruncateError{Message: m.Length, Buffer: n}

@@ -181,12 +181,22 @@ func (p *play) stats(rank int) {
 	s := c.Stats()
 	p.say("rank %d: active=%d posted=%d events=%d buffer=%d slabs=%d detached=%d unexpected=%d stalls=%d sent=%d/%d/%d",
 		rank, s.Active, s.Posted, s.EventQueue, s.BufferUsed, s.SlabsUsed, s.Detached, s.Unexpected, s.CreditStalls,
-		s.SentMessages[Short], s.SentMessages[Eager], s.SentMessages[Rendezvous])
+		c.sent(Short), c.sent(Eager), c.sent(Rendezvous))
 	for _, q := range c.peers {
 		if q.ID != c.cfg.Self {
 			p.say("  to %d: credit=%d owed=%d queued=%d", q.ID, q.credit, q.owed, q.queued)
 		}
 	}
+}
+
+// sent is how many messages went to other ranks by a protocol.
+func (c *Core) sent(by Protocol) (n uint64) {
+	for _, p := range c.peers {
+		if p.ID != c.cfg.Self {
+			n += p.sent[by].Messages
+		}
+	}
+	return n
 }
 
 // sched NAME rank=0 KIND: a few schedules of three ranks and two.

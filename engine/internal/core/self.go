@@ -4,7 +4,7 @@ package core
 // receiver's queues directly, and one copy moves the payload.
 
 func (c *Core) postSelf(m *MSO) (Job, bool) {
-	c.stats.SelfMessages++
+	c.countSend(c.peers[c.cfg.Self], Short, m.Size())
 	if r := c.match(c.peers[m.Peer], key{m.Ctx, m.Peer, m.Tag}); r != nil {
 		r.fillFrom(m, m.Size())
 		r.setState(Moving)

@@ -61,7 +61,7 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 	if n == 0 || m.Layout != nil || n <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
 		c.putShort(p, &h, c.payload(m))
 	} else {
-		c.count(Eager, m)
+		c.countSend(p, Eager, n)
 		m.wants |= wantWrite
 		c.control(p, &h)
 		c.append(p, segment{data: m.Buf, mso: m})
@@ -76,18 +76,14 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 
 // sendRTS announces a message that waits for the receiver's approval.
 func (c *Core) sendRTS(p *Peer, m *MSO) {
-	c.count(Rendezvous, m)
-	m.id = c.ids.add(m)
+	c.countSend(p, Rendezvous, m.Size())
+	m.id, m.announced = c.ids.add(m), true
+	c.stats.RendezvousSends++
 	h := m.header(wire.KindRTS)
 	h.ID = m.id
 	m.setState(Offered)
 	c.offer(p, m, &h)
 	c.control(p, &h)
-}
-
-func (c *Core) count(p Protocol, m *MSO) {
-	c.stats.SentMessages[p]++
-	c.stats.SentBytes[p] += uint64(m.Size())
 }
 
 // Reserve takes n bytes of the library send buffer for a standard send: the
@@ -139,8 +135,7 @@ func (c *Core) SendShort(m ShortMessage) {
 
 // putShort puts a frame and its payload into the ring, or copies them to the stream.
 func (c *Core) putShort(p *Peer, h *wire.Header, payload []byte) {
-	c.stats.SentMessages[Short]++
-	c.stats.SentBytes[Short] += uint64(len(payload))
+	c.countSend(p, Short, len(payload))
 	if p.putNow(h, payload) {
 		return
 	}

@@ -38,6 +38,11 @@ type Peer struct {
 	transfers fifo[MSO, *MSO]
 	packing   int // bytes of layouts that jobs pack, to be put into out
 
+	sent     [3]Traffic // by Protocol
+	received [2]Traffic
+	frames   uint64 // that were sent, without those of short messages
+	spans    uint64 // bytes of payload that went on the stream from where they lay
+
 	isDirty bool
 	next    *Peer
 }
@@ -108,7 +113,11 @@ func (c *Core) NextDirty() (PeerID, bool) {
 // more: an answer to a message that arrived whole before its sender failed goes
 // nowhere.
 func (c *Core) control(p *Peer, h *wire.Header) {
-	if p.gone == nil && !p.bye && !p.putNow(h, nil) {
+	if p.gone != nil || p.bye {
+		return
+	}
+	p.frames++
+	if !p.putNow(h, nil) {
 		wire.PutHeader(c.reserve(p, wire.HeaderLen), h)
 	}
 }
@@ -169,6 +178,7 @@ func (c *Core) popSegment(p *Peer) *MSO {
 // append puts a span of somebody's memory on p's stream.
 func (c *Core) append(p *Peer, s segment) {
 	c.grow(p, len(s.data))
+	p.spans += uint64(len(s.data))
 	p.out.Push(s)
 }
 

@@ -28,6 +28,7 @@ func (c *Core) succeed(p *Peer, m, d *MSO) {
 	d.setState(m.State())
 	c.active++
 	d.offered, m.offered = m.offered, false
+	d.announced, m.announced = m.announced, false
 	if d.id != 0 {
 		c.ids.slots[uint32(d.id)].m = d
 		m.id = 0

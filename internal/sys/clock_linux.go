@@ -1,0 +1,40 @@
+package sys
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Monotonic is the clock of Nanotime, since some moment of the machine's start: processes of one machine, and of one time
+// namespace, see the same within a microsecond or two. 0 if the system does not tell.
+func Monotonic() int64 {
+	if at := systemBase(); at != 0 {
+		return at + Nanotime()
+	}
+	return 0
+}
+
+// systemBase is the system's monotonic clock when Nanotime was 0.
+var systemBase = sync.OnceValue(func() int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		return 0
+	}
+	return t.Nano() - Nanotime()
+})
+
+// ThreadID is the number of the calling thread, which must be locked to its goroutine for that to mean anything.
+func ThreadID() int { return unix.Gettid() }
+
+// ThreadTime is how long a thread of this process has run on a processor.
+func ThreadTime(tid int) (time.Duration, error) {
+	const schedulerClock, perThread = 2, 4 // as the kernel makes the clock of a thread from its number (CPUCLOCK_SCHED and CPUCLOCK_PERTHREAD_MASK)
+	var t unix.Timespec
+	if err := unix.ClockGettime(^int32(tid)<<3|perThread|schedulerClock, &t); err != nil {
+		return 0, os.NewSyscallError("clock_gettime", err)
+	}
+	return time.Duration(t.Nano()), nil
+}

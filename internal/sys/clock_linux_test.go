@@ -1,0 +1,57 @@
+package sys
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMonotonic: it is the system's clock, and never stands before one that was read earlier.
+func TestMonotonic(t *testing.T) {
+	read := func() int64 {
+		var ts unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			t.Fatal(err)
+		}
+		return ts.Nano()
+	}
+	const slack = int64(time.Millisecond) // between the two readings that the base comes from
+	for range 100 {
+		before, now, after := read(), Monotonic(), read()
+		if now < before-slack || now > after+slack {
+			t.Fatalf("Monotonic is %d, the system's clock went from %d to %d", now, before, after)
+		}
+	}
+}
+
+// TestThreadTime: a thread that works runs, whoever asks; one that does not exist is an error.
+func TestThreadTime(t *testing.T) {
+	tid, done := make(chan int), make(chan struct{})
+	var stop atomic.Bool
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		tid <- ThreadID()
+		for !stop.Load() {
+		}
+	}()
+	id := <-tid
+	first, err := ThreadTime(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now := first; now < first+time.Millisecond; {
+		if now, err = ThreadTime(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop.Store(true)
+	<-done
+	if d, err := ThreadTime(1 << 24); err == nil {
+		t.Errorf("a thread that does not exist has run for %v", d)
+	}
+}
