@@ -24,8 +24,7 @@ type Proxy struct {
 }
 
 // Proxy makes a proxy on this machine, in the network, that passes on to an address what comes, each byte after a delay.
-func (n *Network) Proxy(to string, delay time.Duration) *Proxy {
-	t := n.lab.t
+func (n *Network) Proxy(t testing.TB, to string, delay time.Duration) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", n.Ours()+":0")
 	if err != nil {
