@@ -19,21 +19,22 @@ const noPeer PeerID = -1
 //	dial ──▶ Connecting ──▶ [Securing ──▶] Handshaking ──▶ Open ──▶ Closed
 //	accept ─────────────────────▲
 type conn struct {
-	d        *driver
-	sock     *netpoll.Socket
-	token    uint64
-	peer     PeerID // noPeer until it has proved who it is, or we dialled it
-	state    connState
-	dialled  bool
-	heard    bool         // the other end has said something
-	stranger bool         // accepted, and has not proved itself
-	blocked  bool         // waiting for the socket to become writable
-	out      []byte       // handshake bytes not written
-	tls      *jobtls.Conn // nil unless the connection is encrypted
-	hs       *wire.Handshake
-	deadline int64 // of what comes before connOpen, 0 if none
-	saidBye  bool
-	rx       input
+	d         *driver
+	sock      *netpoll.Socket
+	token     uint64
+	peer      PeerID // noPeer until it has proved who it is, or we dialled it
+	state     connState
+	dialled   bool
+	heard     bool         // the other end has said something
+	stranger  bool         // accepted, and has not proved itself
+	blocked   bool         // waiting for the socket to become writable
+	out       []byte       // handshake bytes not written
+	tls       *jobtls.Conn // nil unless the connection is encrypted
+	hs        *wire.Handshake
+	writeSock func([]byte) (int, error) // the way to the socket, of an encrypted connection
+	deadline  int64                     // of what comes before connOpen, 0 if none
+	saidBye   bool
+	rx        input
 }
 
 type connState uint8
@@ -146,7 +147,7 @@ func (c *conn) writeGathered(bufs [][]byte) {
 func (c *conn) send(bufs [][]byte) (n int, err error) {
 	switch {
 	case c.tls != nil:
-		n, err = c.tls.Send(bufs, c.writeSock())
+		n, err = c.tls.Send(bufs, c.writeSock)
 	case len(bufs) == 1:
 		c.d.e.stats.writes.Add(1)
 		n, err = c.sock.Write(bufs[0])

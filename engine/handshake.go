@@ -58,7 +58,7 @@ func (c *conn) flushHandshake() error {
 				return err
 			}
 		}
-		return c.tls.Flush(c.writeSock())
+		return c.tls.Flush(c.writeSock)
 	}
 	for len(c.out) > 0 {
 		n, err := c.sock.Write(c.out)

@@ -30,6 +30,10 @@ func (c *conn) startSecuring(first []byte) {
 	d := c.d
 	run := func(f func()) { d.e.securing.Go(f) } // stopped by forget
 	wake := func() { d.e.command(command{kind: cmdSecure, conn: c}) }
+	c.writeSock = func(b []byte) (int, error) {
+		d.e.stats.writes.Add(1)
+		return c.sock.Write(b)
+	}
 	c.state = connSecuring
 	if c.dialled {
 		c.tls = d.identity.Dial(int(c.peer), first, run, wake)
@@ -44,7 +48,7 @@ func (c *conn) writeSecuring() {
 	if c.state != connSecuring {
 		return // a wake-up that came late
 	}
-	switch err := c.tls.Flush(c.writeSock()); {
+	switch err := c.tls.Flush(c.writeSock); {
 	case errors.Is(err, netpoll.ErrAgain):
 		c.block() // and go on: what was fed must be read now
 	case err != nil:
@@ -56,14 +60,6 @@ func (c *conn) writeSecuring() {
 		c.notSecured(err)
 	case c.tls.Ready():
 		c.secured()
-	}
-}
-
-// writeSock is the way to the socket.
-func (c *conn) writeSock() func([]byte) (int, error) {
-	return func(b []byte) (int, error) {
-		c.d.e.stats.writes.Add(1)
-		return c.sock.Write(b)
 	}
 }
 

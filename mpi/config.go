@@ -131,6 +131,9 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 		}
 		return err
 	})
+	if info.ProcessRanks > 1 && set.transport == transportTCP {
+		cfg.Yield = 0 // with its P kept, which other ranks of the process need
+	}
 	v.parse(envLog, func(s string) error { return setLogger(cfg, s) })
 	if cfg.Logger == nil {
 		setLogger(cfg, "warn")

@@ -73,6 +73,13 @@ func TestEngineConfigDefaults(t *testing.T) {
 	if err != nil || cfg.Spin+cfg.Yield+cfg.Doze != 0 {
 		t.Errorf("of who must not poll spin is %v, yield %v, doze %v; %v", cfg.Spin, cfg.Yield, cfg.Doze, err)
 	}
+	info := boot.Info{Rank: 1, Size: 1 << 16, LocalSize: 1 << 16, Cores: 1, ProcessRanks: 9, Secret: make([]byte, boot.SecretSize)}
+	for transport, yields := range map[string]bool{"auto": true, "tcp": false} {
+		cfg, err := settingsOf(info, func(name string) string { return map[string]string{"FITMPI_TRANSPORT": transport}[name] })
+		if err != nil || cfg.Yield > 0 != yields {
+			t.Errorf("one of 9 ranks of a process yields for %v over %s; %v", cfg.Yield, transport, err)
+		}
+	}
 }
 
 // A value that cannot be is an error that names the variable, the value, and what could be there.

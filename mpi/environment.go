@@ -82,7 +82,7 @@ func UniverseSize(c *Comm) (n int, ok bool) {
 // (MPI 4.1, section 11.10.3, MPI_APPNUM), from 0. ok is false without a launcher.
 func AppNum(c *Comm) (n int, ok bool) {
 	info := c.job.session.Info()
-	return info.AppNum, info.Source == "fitrun"
+	return info.AppNum, info.Source != "none"
 }
 
 // HostRank is the rank of the host process in world, ProcNull if there is none, as is always so here

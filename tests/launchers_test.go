@@ -63,6 +63,24 @@ var launchers = []launcher{
 	{"srun", "srun", func(t *testing.T, n int) ([]string, []string) {
 		return []string{"srun", "--mpi=none", "-n", fmt.Sprint(n)}, slurm(t)
 	}},
+	{"srun --mpi=pmix", "srun", func(t *testing.T, n int) ([]string, []string) {
+		env := slurm(t)
+		list := exec.Command("srun", "--mpi=list")
+		list.Env = append(os.Environ(), env...)
+		if out, err := list.CombinedOutput(); err != nil || !strings.Contains(string(out), "pmix") {
+			t.Skipf("this Slurm has no PMIx (%v):\n%s", err, out)
+		}
+		return []string{"srun", "--mpi=pmix", "-n", fmt.Sprint(n)}, env
+	}},
+	{"mpiexec in an allocation of Slurm", "mpiexec.hydra", func(t *testing.T, n int) ([]string, []string) {
+		return []string{"salloc", "-n", fmt.Sprint(n), "mpiexec.hydra", "-n", fmt.Sprint(n)}, slurm(t)
+	}},
+	{"mpirun in an allocation of Slurm", "mpirun.openmpi", func(t *testing.T, n int) ([]string, []string) {
+		return []string{"salloc", "-n", fmt.Sprint(n), "mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", fmt.Sprint(n)}, slurm(t)
+	}},
+	{"srun of a script", "srun", func(t *testing.T, n int) ([]string, []string) {
+		return []string{"srun", "--mpi=none", "-n", fmt.Sprint(n), "sh", "-c", `"$0"; exit $?`}, slurm(t)
+	}},
 	{"srun with a rendezvous", "srun", func(t *testing.T, n int) ([]string, []string) {
 		return []string{"srun", "--mpi=none", "-n", fmt.Sprint(n)}, append(slurm(t), rendezvous(t)...)
 	}},
@@ -93,23 +111,20 @@ func eachLauncher(t *testing.T, f func(t *testing.T, l launcher)) {
 // start runs a program of this binary as n ranks. It ends the launcher, and with it the ranks, after a time that no job needs.
 func (l launcher) start(t *testing.T, program string, n int, dir string, set ...string) jobRun {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := selfPath(t)
 	args, env := l.command(t, n)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], append(args[1:], self)...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Env = append(cmd.Env, envProgram+"="+program, envDir+"="+dir, envPolicy+"=assist", envCase+"="+*caseFlag)
+	cmd.Env = append(cmd.Env, envProgram+"="+program, envDir+"="+dir, envPolicy+"=assist", envCase+"="+*caseFlag, envOther+"=1")
 	cmd.Env = append(cmd.Env, set...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = deadline
 	var stdout, stderr buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	began := time.Now()
-	err = cmd.Run()
+	err := cmd.Run()
 	run := jobRun{stdout: stdout.String(), stderr: stderr.String(), took: time.Since(began)}
 	var exit *exec.ExitError
 	switch {
@@ -211,4 +226,45 @@ func TestChildOfRankUnderLaunchers(t *testing.T) {
 			t.Errorf("code %d, want two jobs of one:\n%s%s", run.code, run.stdout, run.stderr)
 		}
 	})
+}
+
+// A batch script and a shell in an allocation are no ranks, though Slurm tells them of tasks.
+func TestNoRankUnderSlurm(t *testing.T) {
+	if _, err := exec.LookPath("srun"); err != nil {
+		t.Skipf("not installed: %v", err)
+	}
+	for name, args := range map[string][]string{
+		"batch":      {"sbatch", "--wait", "-n", "4", "-o", "%s/out", "%s/script"},
+		"allocation": {"salloc", "-n", "4", "%s/script"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(dir+"/script", []byte("#!/bin/sh\n\"$1\"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			l := launcher{command: func(t *testing.T, _ int) (full, env []string) {
+				for _, arg := range args {
+					full = append(full, strings.ReplaceAll(arg, "%s", dir))
+				}
+				return full, slurm(t)
+			}}
+			run := l.start(t, "child", 1, dir)
+			out := run.stdout
+			if b, err := os.ReadFile(dir + "/out"); err == nil {
+				out += string(b)
+			}
+			if run.code != 0 || strings.Count(out, "rank 0 of 1\n") != 1 {
+				t.Errorf("code %d, want a job of one:\n%s%s", run.code, out, run.stderr)
+			}
+		})
+	}
+}
+
+func selfPath(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
 }

@@ -49,6 +49,21 @@ func streamRank() {
 	})
 }
 
+// TestKilledMidTransferTLS: the same where the messages are encrypted.
+func TestKilledMidTransferTLS(t *testing.T) {
+	dir := t.TempDir()
+	run := runJob(t, "stream", 2, "assist", dir, "FITMPI_TRANSPORT=tcp", "FITMPI_TLS=1")
+	if run.code != 137 || run.took > deadline {
+		t.Errorf("the job's code is %d, want 137; it took %v", run.code, run.took)
+	}
+	if n := strings.Count(run.stderr, "fitrun: "); n != 1 || !strings.Contains(run.stderr, "rank 1") || !strings.Contains(run.stderr, "killed") {
+		t.Errorf("%d messages, want one that says that rank 1 was killed:\n%s", n, run.stderr)
+	}
+	if pids := processesOf(t, dir); len(pids) > 0 {
+		t.Errorf("processes %v of the job are left", pids)
+	}
+}
+
 // TestKilledMidTransfer: a process that is killed while long messages flow ends the job with one message, and nothing of
 // the job is left.
 func TestKilledMidTransfer(t *testing.T) {

@@ -31,6 +31,7 @@ const (
 	envDir     = "FITMPI_TESTS_DIR"     // shared by the ranks of a job
 	envPolicy  = "FITMPI_TESTS_POLICY"
 	envCase    = "FITMPI_TESTS_CASE"
+	envOther   = "FITMPI_TESTS_OTHER" // not empty: another launcher than fitrun has started the rank
 )
 
 func TestMain(m *testing.M) {
@@ -118,7 +119,8 @@ func suiteRank() {
 		}
 		defer f.Close()
 		enc := json.NewEncoder(f)
-		return runSuite(&T{Rank: world.Rank(), Size: world.Size(), Policy: os.Getenv(envPolicy), Dir: dir, Processes: true}, world,
+		t := &T{Rank: world.Rank(), Size: world.Size(), Policy: os.Getenv(envPolicy), Dir: dir, Processes: true, Other: os.Getenv(envOther) != ""}
+		return runSuite(t, world,
 			func(what string) { enc.Encode(event{Begin: what}) },
 			func(r result) { enc.Encode(event{Result: &r}) })
 	})

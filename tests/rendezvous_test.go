@@ -241,3 +241,28 @@ func TestRendezvousOfPairs(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Messages go between the ranks of pods, which have each other's addresses by the rendezvous; with FITMPI_TLS encrypted.
+func TestMessagesBetweenPods(t *testing.T) {
+	const name = "job-0.svc"
+	p := newPods(t, 2)
+	p.publish(t, name, 0)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(strings.Repeat("not so secret ", 3)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tls := range []string{"0", "1"} {
+		var wg sync.WaitGroup
+		for r, want := range []string{"self shared tcp tcp", "shared self tcp tcp", "tcp tcp self shared", "tcp tcp shared self"} {
+			rank := p.start(t, r/2, "mixed", "FITMPI_RENDEZVOUS="+name+":7077", "FITMPI_SECRET_FILE="+secret,
+				"FITMPI_SIZE=4", fmt.Sprintf("FITMPI_RANK=%d", r), "FITMPI_TLS="+tls)
+			wg.Go(func() {
+				err := rank.cmd.Wait()
+				if want := fmt.Sprintf("rank %d: %s\n", r, want); err != nil || rank.stdout.String() != want {
+					t.Errorf("TLS %s, rank %d: %v\n%s%s, want %s", tls, r, err, rank.stdout.String(), rank.stderr.String(), want)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}

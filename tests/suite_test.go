@@ -73,6 +73,7 @@ type T struct {
 	Policy     string // FITMPI_PROGRESS
 	Dir        string // shared by all ranks, for what must not go through MPI; empty at the start of a case
 	Processes  bool   // ranks are processes
+	Other      bool   // another launcher than fitrun has started them
 	World      bool   // the case runs on the world communicator: the place for what takes long
 
 	mu       sync.Mutex
@@ -224,7 +225,7 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 				continue
 			}
 			begin(tc.name + " on " + kind.name)
-			rt := &T{World: kind.name == "world", Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes,
+			rt := &T{World: kind.name == "world", Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes, Other: t.Other,
 				Dir: filepath.Join(t.Dir, fmt.Sprintf("%s-%d-%d", kind.name, i, groupOf(kind.name, t.Rank)))}
 			began := time.Now()
 			ok := rt.runCase(tc, c)

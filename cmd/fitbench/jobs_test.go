@@ -116,7 +116,7 @@ func TestSlowestIsTheMaximumOfEachRepetition(t *testing.T) {
 func TestScaleReportsFootprintAndRing(t *testing.T) {
 	bothSizes(t, func(t *testing.T, ranks int) {
 		rows := measure(t, ranks, "scale", "-iterations", "4", "-warmup", "1")
-		wantRows(t, rows, "scale", ranks, []string{" 0 rss bytes 1", " 0 fds 1 1", " 0 init ms 1", "ring 8 per-message us 4"})
+		wantRows(t, rows, "scale", ranks, []string{" 0 rss bytes 1", " 0 fds 1 1", " 0 init ms 1", "ring 8 per-message us 4", "ring 8 mean-per-message us 1"})
 		for _, r := range rows {
 			if r.Transport != "threads" {
 				t.Errorf("%s over %s: want threads", r.Measure, r.Transport)

@@ -22,7 +22,7 @@ import (
 // of Kubernetes behind it.
 type mpiJob struct {
 	meta.TypeMeta   `json:",inline"`
-	meta.ObjectMeta `json:"metadata,omitempty"`
+	meta.ObjectMeta `json:"metadata"`
 	Spec            struct {
 		SlotsPerWorker         *int32 `json:"slotsPerWorker,omitempty"`
 		RunLauncherAsWorker    *bool  `json:"runLauncherAsWorker,omitempty"`
@@ -35,13 +35,13 @@ type mpiJob struct {
 			ActiveDeadlineSeconds   *int64  `json:"activeDeadlineSeconds,omitempty"`
 			BackoffLimit            *int32  `json:"backoffLimit,omitempty"`
 			Suspend                 *bool   `json:"suspend,omitempty"`
-		} `json:"runPolicy,omitempty"`
+		} `json:"runPolicy"`
 		MPIReplicaSpecs map[string]*struct {
 			Replicas      *int32               `json:"replicas,omitempty"`
-			Template      core.PodTemplateSpec `json:"template,omitempty"`
+			Template      core.PodTemplateSpec `json:"template"`
 			RestartPolicy string               `json:"restartPolicy,omitempty"`
 		} `json:"mpiReplicaSpecs"`
-	} `json:"spec,omitempty"`
+	} `json:"spec"`
 }
 
 // decode reads the documents of a manifest strictly: an unknown field, a field twice or a value of another type is an error.

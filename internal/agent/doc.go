@@ -7,7 +7,8 @@
 //	frame.go, message.go     the protocol, which docs/PROTOCOL.md describes
 //	conn.go, flow.go         a conversation; streams, with credit
 //	fleet.go, client.go      [Fleet], fitrun's view of all hosts, and [Client], that of the crew on one
-//	serve.go, serve_crew.go  [Serve], the agent
+//	prepare.go               programs copied to hosts that do not have them
+//	serve.go, serve_*.go     [Serve], the agent: what it is told, its programs, its crew
 //	facts.go, cache.go       what a host is, and the programs that it was sent
 //
 // # Concurrency

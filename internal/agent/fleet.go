@@ -4,12 +4,8 @@ package agent
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -94,7 +90,7 @@ func (f *Fleet) Reach(ctx context.Context, timeout time.Duration, reached func(n
 			}
 			facts, err := unpack[Facts](fr)
 			if err != nil || fr.kind != kindFacts || c.facts != nil {
-				return &HostError{c.target.String(), fmt.Sprintf("it speaks another language: %v", err)}
+				return c.strange(fr)
 			}
 			c.facts = &facts
 			n++
@@ -137,138 +133,6 @@ func (f *Fleet) missing(why map[int]string) error {
 
 // Client is the view of one host.
 func (f *Fleet) Client(host int) *Client { return f.clients[host] }
-
-// Prepare makes the programs of the job be on each host, by copying where they are not. want is by host; a Program's file
-// is that of files, by its hash. The result is by host.
-func (f *Fleet) Prepare(ctx context.Context, want map[int][]Program, files map[string]string) (map[int][]Found, error) {
-	for host, programs := range want {
-		f.root.down(pack(kindPrepare, host, prepare{programs}), true)
-	}
-	found := make(map[int][]Found)
-	for len(found) < len(want) {
-		fr, err := f.next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		p, err := unpack[prepared](fr)
-		host := int(fr.host)
-		if err != nil || fr.kind != kindPrepared || len(p.Programs) != len(want[host]) {
-			return nil, &HostError{f.clients[host].target.String(), "it speaks another language"}
-		}
-		for _, x := range p.Programs {
-			if x.Error != "" {
-				return nil, &HostError{f.clients[host].target.String(), x.Error}
-			}
-		}
-		found[host] = p.Programs
-	}
-	return found, f.copyAll(ctx, want, found, files)
-}
-
-// next is the next frame that is no loss of a host.
-func (f *Fleet) next(ctx context.Context) (frame, error) {
-	select {
-	case fr := <-f.inbox:
-		if fr.kind == kindLost {
-			return fr, f.clients[int(fr.host)].failure(fr)
-		}
-		return fr, nil
-	case <-ctx.Done():
-		return frame{}, context.Cause(ctx)
-	}
-}
-
-// copyAll sends each file that some host needs once over each conversation that leads to such hosts, and waits until it
-// is in place.
-func (f *Fleet) copyAll(ctx context.Context, want map[int][]Program, found map[int][]Found, files map[string]string) error {
-	type need struct {
-		host int
-		sum  string
-	}
-	needs := make(map[need]bool)
-	toward := make(map[string][]*branch) // by sum
-	for host, programs := range found {
-		for i, x := range programs {
-			sum := want[host][i].Sum
-			if x.Path != "" || needs[need{host, sum}] {
-				continue
-			}
-			needs[need{host, sum}] = true
-			for _, b := range f.root.addressees(frame{host: uint32(host)}) {
-				if !slices.Contains(toward[sum], b) {
-					toward[sum] = append(toward[sum], b)
-				}
-			}
-		}
-	}
-	var sending sync.WaitGroup
-	defer sending.Wait()
-	sendc := make(chan error, 1)
-	sending.Go(func() { // ends when all is sent, or when conversations end
-		for sum, branches := range toward {
-			if err := sendFile(ctx, files[sum], sum, branches); err != nil {
-				sendc <- err
-				return
-			}
-		}
-	})
-	for len(needs) > 0 {
-		select {
-		case err := <-sendc:
-			return err
-		case fr := <-f.inbox:
-			c := f.clients[int(fr.host)]
-			if fr.kind == kindLost {
-				return c.failure(fr)
-			}
-			s, err := unpack[stored](fr)
-			switch {
-			case err != nil || fr.kind != kindStored || !needs[need{int(fr.host), s.Sum}]:
-				return &HostError{c.target.String(), "it speaks another language"}
-			case s.Error != "":
-				return &HostError{c.target.String(), s.Error}
-			}
-			delete(needs, need{int(fr.host), s.Sum})
-			for i, p := range want[int(fr.host)] {
-				if x := &found[int(fr.host)][i]; p.Sum == s.Sum && x.Path == "" {
-					x.Path = s.Path
-				}
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-// sendFile sends a file to all hosts of some branches; those that need it take it.
-func sendFile(ctx context.Context, path, sum string, branches []*branch) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	key, err := hex.DecodeString(sum)
-	if err != nil || len(key) != sumSize {
-		return fmt.Errorf("%q is no hash", sum)
-	}
-	for {
-		piece := make([]byte, sumSize+256<<10)
-		n, err := io.ReadFull(f, piece[copy(piece, key):])
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		for _, b := range branches {
-			b.conn.push(frame{kindFile, everyHost, piece[:sumSize+n]})
-		}
-		if n == 0 {
-			return nil
-		}
-	}
-}
 
 // sendTable sends all cards to all hosts, the first time.
 func (f *Fleet) sendTable(table *boot.Cards) {

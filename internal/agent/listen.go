@@ -28,8 +28,8 @@ const DefaultPort = 7117
 const (
 	// role is that of the connections, for package secure.
 	role = "agent"
-	// maxJobs is how many connections a listening agent has at a time; more wait.
-	maxJobs = 64
+	// maxStrangers is how many connections from one address may be without proof of the secret; more are closed.
+	maxStrangers = 16
 	// maxGreeting is the length of what a client says before frames begin: the marker and the silence.
 	maxGreeting = 64
 )
@@ -43,7 +43,7 @@ func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	room := make(chan struct{}, maxJobs)
+	strangers := strangers{count: make(map[string]int)}
 	for {
 		conn, err := l.Accept()
 		if ctx.Err() != nil {
@@ -57,19 +57,41 @@ func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger
 		if err != nil {
 			return err
 		}
+		known, ok := strangers.enter(conn)
+		if !ok {
+			conn.Close()
+			continue
+		}
 		conns.Go(func() { // ends with the connection, or with ctx
-			select {
-			case room <- struct{}{}:
-			case <-ctx.Done():
-				conn.Close()
-				return
-			}
-			defer func() { <-room }()
-			if err := serveConn(ctx, conn, secret, log); err != nil {
+			if err := serveConn(ctx, conn, secret, known, log); err != nil {
 				log.Warn("a fitrun was not served, or not to the end", "from", conn.RemoteAddr(), "error", err)
 			}
 		})
 	}
+}
+
+// strangers counts the connections that have not proved anything yet, so that none keeps others out.
+type strangers struct {
+	mu    sync.Mutex
+	count map[string]int // by address; guarded by mu
+}
+
+// enter counts conn until known is called, if there are not too many from its address.
+func (s *strangers) enter(conn net.Conn) (known func(), ok bool) {
+	host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count[host] >= maxStrangers {
+		return nil, false
+	}
+	s.count[host]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.count[host]--; s.count[host] == 0 {
+			delete(s.count, host)
+		}
+	}, true
 }
 
 // acceptPause is how long a listener rests that is out of descriptors.
@@ -80,12 +102,14 @@ func isPassing(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }
 
-// serveConn serves one fitrun, by an agent with its standard streams on the connection.
-func serveConn(ctx context.Context, raw net.Conn, secret []byte, log *slog.Logger) error {
+// serveConn serves one fitrun, by an agent with its standard streams on the connection. It calls known when the other end
+// is no stranger, or gone.
+func serveConn(ctx context.Context, raw net.Conn, secret []byte, known func(), log *slog.Logger) error {
 	defer raw.Close()
 	cut := context.AfterFunc(ctx, func() { raw.Close() })
 	defer cut()
 	conn, err := secure.Server(raw, secret, role)
+	known()
 	if err != nil {
 		return err
 	}

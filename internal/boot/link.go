@@ -134,7 +134,7 @@ func (l *Link) welcome(info Info) outgoing {
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound
 	}
-	if near := formatRanks(info.near); len(near) <= maxBound && slices.Max(append(info.near, 0)) < maxNear {
+	if near := formatRanks(info.near); len(near) <= maxList && slices.Max(append(info.near, 0)) < maxNear {
 		m.Near = near
 	}
 	var files []*os.File

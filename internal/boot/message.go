@@ -26,6 +26,7 @@ const (
 	maxBound = 16 << 10 // bytes of a list of processors; a longer one is left out
 	maxSize  = 1 << 20  // ranks of one job
 	maxNear  = 1 << 16  // ranks that can be listed; a list with others is left out
+	maxList  = 4 << 10  // bytes of a list of ranks; a longer one is left out
 
 	// MaxCard is the size in bytes of the largest card that Exchange accepts.
 	MaxCard = 16 << 10
@@ -211,7 +212,7 @@ func (m message) checkWelcome() error {
 	if _, err := sys.ParseCPUs(m.Bound); err != nil {
 		return err
 	}
-	if near, err := parseRanks(m.Near); err != nil || near != nil && (len(near) != m.LocalSize || near[m.LocalRank] != m.Rank) {
+	if near, err := parseRanks(m.Near); err != nil || len(m.Near) > maxList || near != nil && (len(near) != m.LocalSize || near[m.LocalRank] != m.Rank) {
 		return fmt.Errorf("ranks %.40q on the host of rank %d, which is local rank %d of %d", m.Near, m.Rank, m.LocalRank, m.LocalSize)
 	}
 	if _, err := decodeJob(m.Job); err != nil {

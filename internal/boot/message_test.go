@@ -38,6 +38,21 @@ func TestConsumeRefuses(t *testing.T) {
 		{consumeFromLauncher, good + `,"process_ranks":1,"bound":"` + strings.Repeat("1", maxBound+1) + `"}`, "list of processors of"},
 		{consumeFromLauncher, good + `,"process_ranks":1,"fds":["a","b","c","d","e"]}`, "5 descriptors"},
 		{consumeFromLauncher, good + `,"process_ranks":1}`, "job id"},
+		{consumeFromLauncher, good + `,"process_ranks":1,"near":"1-0"}`, `ranks "1-0" on the host of rank 0, which is local rank 0 of 1`},
+		{consumeFromLauncher, good + `,"process_ranks":1,"near":"0-1"}`, `ranks "0-1" on the host of rank 0, which is local rank 0 of 1`},
+		{consumeFromLauncher, good + `,"process_ranks":1,"near":"1"}`, `ranks "1" on the host of rank 0, which is local rank 0 of 1`},
+		{consumeFromLauncher, good + `,"process_ranks":1,"near":"0` + strings.Repeat(",0", maxList) + `"}`, `on the host of rank 0, which is local rank 0 of 1`},
+		{consumeFromLauncher, `{"type":"refused","text":"` + strings.Repeat("a", maxText+1) + `"}`, "text of 8193 bytes"},
+		{consumeFromLauncher, `{"type":"join","v":1,"size":1,"place":{}}`, `unexpected message of type "join" from the launcher`},
+		{consumeFromRank, `{"type":"join","size":1,"place":{}}`, "version 0"},
+		{consumeFromRank, `{"type":"join","v":1,"place":{}}`, "rank 0 joins a job of 0"},
+		{consumeFromRank, `{"type":"join","v":1,"rank":-1,"size":2,"place":{}}`, "rank -1 joins a job of 2"},
+		{consumeFromRank, `{"type":"join","v":1,"rank":2,"size":2,"place":{}}`, "rank 2 joins a job of 2"},
+		{consumeFromRank, `{"type":"join","v":1,"rank":1,"size":2000000,"place":{}}`, "rank 1 joins a job of 2000000"},
+		{consumeFromRank, `{"type":"join","v":1,"rank":1,"size":2}`, "rank 1 does not say where it is"},
+		{consumeFromRank, `{"type":"join","v":1,"rank":1,"size":2,"place":{"cpus":"x"}}`, "not a list of processors"},
+		{consumeFromRank, `{"type":"join","v":1,"rank":1,"size":2,"place":{"host":"` + strings.Repeat("h", maxValue+1) + `"}}`, "a place of 1025 bytes"},
+		{consumeFromRank, `{"type":"refused"}`, `unexpected message of type "refused" from a rank`},
 		{consumeFromLauncher, inNet(`"iface":"eth0,,"`), "neither the name of an interface"},
 		{consumeFromLauncher, inNet(`"iface":"` + strings.Repeat("e,", maxIface/2) + `e"`), "list of interfaces of 1025 bytes"},
 		{consumeFromLauncher, inNet(`"ports":"9-3"`), "no range of ports"},
@@ -91,7 +106,7 @@ func TestNetFits(t *testing.T) {
 		n.Gateways = append(n.Gateways, Gateway{strings.Repeat("d", maxDomain), strings.Repeat("1", maxGateAddr), make([]byte, maxGateKey)})
 	}
 	m := message{Type: typeWelcome, Secret: make([]byte, SecretSize), Host: strings.Repeat("\x01", maxValue), MetricsAddr: strings.Repeat("\x01", maxValue),
-		Bound: strings.Repeat("1", maxBound), Net: n.message()}
+		Bound: strings.Repeat("1", maxBound), Near: strings.Repeat("1", maxList), Net: n.message()}
 	if line := appendMessage(nil, m); len(line) > maxLine-4096 {
 		t.Errorf("a welcome has %d bytes", len(line))
 	}
@@ -147,6 +162,8 @@ func fuzzSeeds(f *testing.F) {
 		{Type: typeReport, Key: "metrics", Text: ":1"},
 		{Type: typeBell, Rank: 1},
 		{Type: typeBell, Rank: 1, FDs: []string{fdBell}},
+		{Type: typeJoin, Version: 1, Rank: 1, Size: 2, PID: 9, Place: &place{Host: "h", Machine: "m", Net: "n", CPUs: "0-3", PID: 9}},
+		{Type: typeRefused, Text: "why"},
 	} {
 		f.Add(bytes.TrimSuffix(appendMessage(nil, m), []byte("\n")))
 	}

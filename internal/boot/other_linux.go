@@ -198,16 +198,16 @@ func localName(environ []string, c *claim) (string, error) {
 			names = []string{"OMPI_MCA_ess_base_jobid"}
 		}
 	}
-	name := fmt.Sprintf("fitmpi-%d-%s", os.Geteuid(), c.source)
+	words := []string{"fitmpi", strconv.Itoa(os.Geteuid()), c.source}
 	for _, variable := range names {
 		value, ok := lookup(environ, variable)
 		if !ok || len(value) > maxKey || strings.ContainsRune(value, 0) {
 			return "", fmt.Errorf("boot: %s=%d of %d, all on this host, but %s does not name the job: set %s=127.0.0.1:port and %s",
 				c.rankVar, c.rank, c.size, variable, envRendezvous, envSecretFile)
 		}
-		name += "-" + value
+		words = append(words, value)
 	}
-	return name, nil
+	return strings.Join(words, "-"), nil
 }
 
 // Ports that slurmAddress chooses from: below those that Linux gives to whoever asks for any.

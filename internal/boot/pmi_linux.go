@@ -101,6 +101,9 @@ func (s *pmiSession) learnJob(ctx context.Context) error {
 		return fmt.Errorf("job id of %d bytes and secret of %d from rank 0: want %d and %d", len(job), len(s.info.Secret), len(s.info.Job), SecretSize)
 	}
 	copy(s.info.Job[:], job)
+	if s.info.AppNum, err = s.client.AppNum(ctx); err != nil {
+		return err
+	}
 	universe, err := s.client.UniverseSize(ctx)
 	if err == nil && universe >= s.info.Size {
 		s.info.Universe = universe

@@ -77,7 +77,7 @@ func TestPMISession(t *testing.T) {
 		for r, s := range all {
 			info := s.Info()
 			switch {
-			case info.Rank != r || info.Size != size || info.LocalRank != r || info.LocalSize != size || info.Source != "pmi" || info.Universe != 8:
+			case info.Rank != r || info.Size != size || info.LocalRank != r || info.LocalSize != size || info.Source != "pmi" || info.Universe != 8 || info.AppNum != 1:
 				t.Errorf("rank %d: %+v", r, info)
 			case info.Job != first.Job || string(info.Secret) != string(first.Secret) || len(info.Secret) != SecretSize:
 				t.Errorf("rank %d has another job or secret", r)

@@ -158,6 +158,15 @@ func TestHostNotReached(t *testing.T) {
 	}
 }
 
+// A signal ends a launch that hangs.
+func TestLaunchInterrupted(t *testing.T) {
+	signals := make(chan os.Signal, 1)
+	signals <- syscall.SIGINT
+	if code, out, said := execute(t, fakeHosts(t, "where", "a", "mute"), Config{Signals: signals}); code != 130 || out != "" || said != "fitrun: interrupt\n" {
+		t.Errorf("exit code %d, %q, it said %q", code, out, said)
+	}
+}
+
 // Inside an allocation of Slurm's, its srun starts the agents. This one passes on whole lines only, as the real one does.
 func TestSrun(t *testing.T) {
 	r := fakeHosts(t, "where", "a", "b")
@@ -203,6 +212,10 @@ func TestAcrossStdin(t *testing.T) {
 	in.Seek(0, 0)
 	if code, out, said := execute(t, fakeHosts(t, "cat", "a", "b"), Config{Stdin: in}); code != 0 || out != text {
 		t.Errorf("exit code %d, %d of %d bytes came back: %s", code, len(out), len(text), said)
+	}
+	in.Seek(0, 0)
+	if code, out, said := execute(t, fakeHosts(t, "where", "a", "b"), Config{Stdin: in}); code != 0 || strings.Count(out, "\n") != 2 {
+		t.Errorf("nobody reads it: exit code %d, %q, %s", code, out, said)
 	}
 	if code, out, said := execute(t, fakeHosts(t, "cat", "a", "b"), Config{}); code != 0 || out != "" {
 		t.Errorf("without: exit code %d, %q, %s", code, out, said)

@@ -53,8 +53,11 @@ func (b *builds) fitrun(arch string) (agent.Binary, error) {
 	f := b.fileLocked("/proc/self/exe")
 	if arch != agent.ArchOfFile("/proc/self/exe") {
 		f = b.buildLocked(context.Background(), Program{Name: "fitrun", Package: fitrunPackage}, arch)
+		if errors.Is(f.err, ErrBuild) {
+			return agent.Binary{}, fmt.Errorf("its architecture is %s, and fitrun could not be built for that: %w", arch, f.err)
+		}
 		if f.err != nil {
-			return agent.Binary{}, fmt.Errorf("its architecture is %s; there is no fitrun for that, and it cannot be built here: %w", arch, f.err)
+			return agent.Binary{}, fmt.Errorf("its architecture is %s; fitrun is built for that where Go and FitMPI's module are at hand: start the job in a module that requires it", arch)
 		}
 	}
 	return agent.Binary{Path: f.path, Sum: f.sum, Size: f.size}, f.err

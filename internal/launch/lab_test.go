@@ -23,14 +23,16 @@ import (
 )
 
 // lab is some hosts that share this machine's kernel and files, each with a network of its own and an sshd, and a bridge
-// between them and us. Host i has the address 198.18.77.(1+i), in a range for tests of networks.
+// between them and us. Their addresses are of a range for tests of networks, in a part of it that no other run of these
+// tests is likely to use.
 type lab struct {
 	dir    string
 	hidden string // a directory that is another, empty one on each host
 	names  []string
+	net    string // the first three numbers of all addresses
 }
 
-func (l *lab) addr(i int) string      { return fmt.Sprintf("198.18.77.%d", 1+i) }
+func (l *lab) addr(i int) string      { return fmt.Sprintf("%s.%d", l.net, 1+i) }
 func (l *lab) namespace(i int) string { return l.names[i] }
 func (l *lab) link(i int) string      { return l.names[i] + "v" }
 
@@ -45,14 +47,14 @@ func newLab(t *testing.T, n int) *lab {
 			t.Skipf("no %s: install iproute2, openssh-client and openssh-server", tool)
 		}
 	}
-	l := &lab{dir: t.TempDir()}
+	l := &lab{dir: t.TempDir(), net: fmt.Sprintf("198.%d.%d", 18+os.Getpid()/256%2, os.Getpid()%256)}
 	l.hidden = filepath.Join(l.dir, "hidden")
 	bridge := fmt.Sprintf("fb%d", os.Getpid())
 	if out, err := exec.Command("ip", "link", "add", bridge, "type", "bridge").CombinedOutput(); err != nil {
 		t.Skipf("no bridge can be made here: %s", out)
 	}
 	t.Cleanup(func() { exec.Command("ip", "link", "del", bridge).Run() })
-	must(t, "ip", "addr", "add", "198.18.77.254/24", "dev", bridge)
+	must(t, "ip", "addr", "add", l.net+".254/24", "dev", bridge)
 	must(t, "ip", "link", "set", bridge, "up")
 	l.configure(t)
 	for i := range n {
@@ -164,6 +166,18 @@ func (l *lab) ours(i int) []int {
 		}
 	}
 	return ours
+}
+
+// clients is how many ssh there are, on any host, that reach hosts of the lab.
+func (l *lab) clients() int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	n := 0
+	for _, file := range files {
+		if b, _ := os.ReadFile(file); bytes.HasPrefix(b, []byte("ssh\x00-F\x00"+l.dir)) {
+			n++
+		}
+	}
+	return n
 }
 
 // wantEmpty waits until nothing of a job is left on any host.

@@ -52,7 +52,7 @@ func sshOutput(t *testing.T, l *lab) {
 
 func sshExitCode(t *testing.T, l *lab) {
 	code, _, said := execute(t, l.request(t, "exit 2", 0, 0, 1, 1), Config{})
-	if want := `rank 2 \(pid \d+ on 198.18.77.2\) exited with code 3; the job was ended. Its last lines on stderr:\n  last words\n`; code != 3 || !regexp.MustCompile(want).MatchString(said) {
+	if want := `rank 2 \(pid \d+ on ` + l.addr(1) + `\) exited with code 3; the job was ended. Its last lines on stderr:\n  last words\n`; code != 3 || !regexp.MustCompile(want).MatchString(said) {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
 }
@@ -86,7 +86,7 @@ func sshRefused(t *testing.T, l *lab) {
 	r := l.request(t, "where", 0, 1)
 	r.Hosts[1].Port = 2222
 	code, out, said := execute(t, r, Config{})
-	if want := "fitrun: host 198.18.77.2: ssh: connect to host 198.18.77.2 port 2222: Connection refused; no rank was started\n"; code != ExitError || out != "" || said != want {
+	if want := "fitrun: host " + l.addr(1) + ": ssh: connect to host " + l.addr(1) + " port 2222: Connection refused; no rank was started\n"; code != ExitError || out != "" || said != want {
 		t.Errorf("exit code %d, it said %q, want %q", code, said, want)
 	}
 }
@@ -94,11 +94,11 @@ func sshRefused(t *testing.T, l *lab) {
 // ssh itself may find out before the time is over or not; either way the host is named.
 func sshNoRoute(t *testing.T, l *lab) {
 	r := l.request(t, "where", 0, 4)
-	r.Hosts = append(r.Hosts, hosts.Host{Name: "198.18.77.99"})
+	r.Hosts = append(r.Hosts, hosts.Host{Name: l.addr(98)})
 	r.LaunchTimeout = 5 * time.Second
 	began := time.Now()
 	code, out, said := execute(t, r, Config{})
-	want := `^fitrun: host 198.18.77.99: (ssh: connect to host 198.18.77.99 port 22: (No route to host|Connection timed out)|not reached in time); no rank was started\n$`
+	want := `^fitrun: host ` + l.addr(98) + `: (ssh: connect to host ` + l.addr(98) + ` port 22: (No route to host|Connection timed out)|not reached in time); no rank was started\n$`
 	if code != ExitError || out != "" || !regexp.MustCompile(want).MatchString(said) || time.Since(began) > patience {
 		t.Errorf("exit code %d after %v, it said %q", code, time.Since(began), said)
 	}
@@ -106,13 +106,21 @@ func sshNoRoute(t *testing.T, l *lab) {
 
 func sshKilledFitrun(t *testing.T, l *lab) {
 	s := start(t, l.request(t, "wait", 0, 1, 2, 3), 4)
+	if l.clients() == 0 {
+		t.Fatal("the test does not know ssh when it sees it")
+	}
 	s.cmd.Process.Kill()
 	s.wantEnd(-9, patience)
+	for end := time.Now().Add(patience); l.clients() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d ssh are left here", l.clients())
+		}
+	}
 }
 
 func sshKilledAgent(t *testing.T, l *lab) {
 	code, _, said := execute(t, l.request(t, "kill 1", 0, 1, 2), Config{})
-	if want := "fitrun: host 198.18.77.2: "; code != ExitError || !strings.Contains(said, want) || !strings.Contains(said, "; with it rank 1; the job was ended\n") {
+	if want := "fitrun: host " + l.addr(1) + ": "; code != ExitError || !strings.Contains(said, want) || !strings.Contains(said, "; with it rank 1; the job was ended\n") {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
 }
@@ -136,6 +144,12 @@ func sshTree(t *testing.T, l *lab) {
 	if code != 0 || said != "" || strings.Count(out, "remote true\n") != 4 {
 		t.Errorf("exit code %d\n%s\n%s", code, out, said)
 	}
+	r = l.request(t, "kill 1", 0, 1, 2, 3) // hosts 2 and 3 are behind it
+	r.FanOut = 1
+	if code, _, said := execute(t, r, Config{}); code != ExitError || !strings.Contains(said, "; with it rank 1; the job was ended\n") {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+	l.wantEmpty(t, patience)
 	r = l.request(t, "wait", 0, 1, 2, 3)
 	r.FanOut = 1
 	s := start(t, r, 4)
@@ -186,7 +200,7 @@ func sshCutOff(t *testing.T, l *lab) {
 	s := start(t, r, 3)
 	must(t, "ip", "link", "set", l.link(1), "down")
 	s.wantEnd(ExitError, patience)
-	if want := "fitrun: host 198.18.77.2: nothing was heard from it for 2s; with it rank 1; the job was ended\n"; !strings.Contains(s.err.b.String(), want) {
+	if want := "fitrun: host " + l.addr(1) + ": nothing was heard from it for 2s; with it rank 1; the job was ended\n"; !strings.Contains(s.err.b.String(), want) {
 		t.Errorf("it said %q, want %q", s.err.b.String(), want)
 	}
 	l.wantEmpty(t, patience)

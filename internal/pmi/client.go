@@ -284,6 +284,19 @@ func (c *Client) UniverseSize(ctx context.Context) (int, error) {
 	return n, nil
 }
 
+// AppNum is which of the launcher's programs this process runs, from 0; 0 if it does not say.
+func (c *Client) AppNum(ctx context.Context) (int, error) {
+	r, err := c.ask(ctx, "cmd=get_appnum", "appnum")
+	if err != nil {
+		return 0, fmt.Errorf("pmi: asking for the number of the program: %w", err)
+	}
+	n, err := r.number("appnum", 0, MaxSize)
+	if err != nil {
+		return 0, nil // Slurm says -1
+	}
+	return n, nil
+}
+
 // Finalize tells the launcher that the process may exit cleanly. The launcher hangs up then.
 func (c *Client) Finalize(ctx context.Context) error {
 	if _, err := c.ask(ctx, "cmd=finalize", "finalize_ack"); err != nil {

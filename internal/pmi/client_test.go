@@ -54,6 +54,9 @@ func oneRank(t *testing.T, conn net.Conn, rank, size int) {
 	if n, err := c.UniverseSize(ctx); n != 8 || err != nil {
 		t.Errorf("universe of %d, %v", n, err)
 	}
+	if n, err := c.AppNum(ctx); n != 1 || err != nil {
+		t.Errorf("program %d, %v", n, err)
+	}
 	if err := c.Finalize(ctx); err != nil {
 		t.Error(err)
 	}
@@ -120,6 +123,7 @@ func TestRefusals(t *testing.T) {
 		{"cmd=get kvsname=kvs_1 key=none", "cmd=get_result rc=-1 msg=key_none_not_found value=unknown\n"},
 		{"cmd=put kvsname=kvs_1 key=a value=b", "cmd=put_result rc=-1\n"},
 		{"cmd=get_universe_size", "cmd=universe_size size=-1\n"},
+		{"cmd=get_appnum", "cmd=appnum appnum=-1\n"},
 		{"cmd=barrier_in", "cmd=barrier_out\n"},
 	})))
 	if err != nil {
@@ -147,6 +151,9 @@ func TestRefusals(t *testing.T) {
 	}
 	if n, err := c.UniverseSize(ctx); n != 0 || err != nil {
 		t.Errorf("an unknown size is %d, %v; want 0", n, err)
+	}
+	if n, err := c.AppNum(ctx); n != 0 || err != nil {
+		t.Errorf("an unknown program is %d, %v; want 0", n, err)
 	}
 	if err := c.Barrier(ctx); err != nil {
 		t.Error(err)

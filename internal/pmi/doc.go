@@ -11,6 +11,7 @@
 //	cmd=barrier_in                             cmd=barrier_out
 //	cmd=get kvsname=kvs_1 key=a                cmd=get_result rc=0 msg=success value=b
 //	cmd=get_universe_size                      cmd=universe_size size=4
+//	cmd=get_appnum                             cmd=appnum appnum=0
 //	cmd=finalize                               cmd=finalize_ack
 //	cmd=abort exitcode=1                       (none)
 //

@@ -56,7 +56,7 @@ func (s *Space) Serve(conn net.Conn) error {
 			return fmt.Errorf("a request of %d bytes, which Slurm does not read", len(line))
 		}
 		fields := make(map[string]string)
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			key, value, _ := strings.Cut(word, "=")
 			fields[key] = value
 		}
@@ -97,6 +97,8 @@ func (s *Space) answer(fields map[string]string) string {
 		return "cmd=barrier_out rc=0"
 	case "get_universe_size":
 		return "cmd=universe_size rc=0 size=8"
+	case "get_appnum":
+		return "cmd=appnum rc=0 appnum=1"
 	case "finalize":
 		return "cmd=finalize_ack rc=0"
 	case "abort":

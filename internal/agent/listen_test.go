@@ -1,0 +1,74 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/secure"
+)
+
+// Strangers that say nothing do not keep out more than their own address, and what they say is not obeyed.
+func TestStrangers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := []byte("sixteen bytes or more")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- Listen(ctx, l, secret, slog.New(slog.DiscardHandler)) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	isClosed := func(c net.Conn) bool {
+		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_, err := c.Read(make([]byte, 1))
+		return err == io.EOF || err != nil && !strings.Contains(err.Error(), "timeout")
+	}
+	for _, greeting := range []string{"hello\n", marker + " soon\n", marker + " -1s\n", strings.Repeat("x", 2*maxGreeting)} {
+		c, err := secure.Client(dial(), secret, role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, greeting)
+		if !isClosed(c) {
+			t.Errorf("%q is taken for a greeting", greeting)
+		}
+	}
+	var quiet []net.Conn
+	for range maxStrangers {
+		quiet = append(quiet, dial())
+	}
+	if !isClosed(dial()) {
+		t.Error("there is no limit")
+	}
+	quiet[0].Close()
+	for end := time.Now().Add(10 * time.Second); ; { // until the listener has noticed
+		c, err := secure.Client(dial(), secret, role)
+		if err == nil {
+			c.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
