@@ -62,7 +62,7 @@ type acrossJob struct {
 	args    []string // options for fitrun
 }
 
-// job is a fitrun that runs.
+// acrossRun is a fitrun that runs.
 type acrossRun struct {
 	cmd            *exec.Cmd
 	stdout, stderr watched
@@ -226,6 +226,9 @@ func acrossKilled(t *testing.T, l *fitrunLab) {
 
 // A host is cut off while ranks exchange messages. Nobody hears of it.
 func acrossCutOff(t *testing.T, l *fitrunLab) {
+	if testing.Short() {
+		t.Skip("a host is given up after 20 seconds")
+	}
 	h := l.Hosts()[1]
 	r := l.start(t, acrossJob{program: "rounds", hosts: fmt.Sprintf("%s:2,%s:2", l.Hosts()[0].Addr(), h.Addr())})
 	r.stdout.await(t, "[0] going")

@@ -34,6 +34,10 @@ func (n *Network) Host() *Host {
 	must(t, "ip", "netns", "add", h.name)
 	t.Cleanup(func() { exec.Command("ip", "netns", "del", h.name).Run() })
 	must(t, h.outside("ip", "link", "add", h.Link(), "type", "veth", "peer", "name", "eth0", "netns", h.name)...)
+	t.Cleanup(func() { // else it is gone some time after the namespace
+		argv := h.outside("ip", "link", "del", h.Link())
+		exec.Command(argv[0], argv[1:]...).Run()
+	})
 	must(t, h.outside("ip", "link", "set", h.Link(), "master", n.bridge, "up")...)
 	must(t, "ip", "-n", h.name, "addr", "add", h.addr+"/24", "dev", "eth0")
 	must(t, "ip", "-n", h.name, "link", "set", "eth0", "up")
