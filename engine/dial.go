@@ -37,6 +37,8 @@ const (
 	// maxRounds bounds the rounds over a peer that lets the handshake expire because it does not make progress (caller
 	// policy): such a peer is not given up by the clock.
 	maxRounds = 64
+	// maxLonger bounds how often the time for a route is doubled, under that policy.
+	maxLonger = 5
 )
 
 var errNoAnswer = errors.New("no answer")
@@ -47,10 +49,12 @@ var errNoAnswer = errors.New("no answer")
 type attempt struct {
 	until  int64         // when the peer is given up
 	route  int           // the one that is tried, or will be
-	rounds int           // that are over
+	rounds int           // that are over, but for those that longer counts
+	longer int           // rounds that are over in which somebody was mute; under the caller policy only
 	pause  time.Duration // before the next round
 	open   bool          // in this round a route was not plainly refused
 	heard  bool          // in this round somebody took a connection
+	mute   bool          // in this round somebody took one, and said nothing until the time was over
 	causes []error       // by route: why the last try failed
 }
 
@@ -97,16 +101,25 @@ func (d *driver) patience(id PeerID, a *attempt) int64 {
 	return max(a.until, deadlineIn(firstPause))
 }
 
+// answerTime is until when whoever took a connection may say nothing. Under the caller policy a peer may compute as long as
+// it likes before it makes progress, so it is not given up; but who says nothing may be somebody else, so if there is another
+// route that is tried too, and each for longer in the next round.
+func (d *driver) answerTime(id PeerID, a *attempt) int64 {
+	switch {
+	case d.e.cfg.Progress != Caller:
+		return d.patience(id, a)
+	case len(d.bridge[id].Routes) == 1:
+		return 0
+	}
+	return deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
+}
+
 // connected begins to talk to whoever took our connection.
 func (c *conn) connected() {
 	d := c.d
 	a := d.attempt(c.peer)
 	a.heard = true
-	if d.e.cfg.Progress == Caller {
-		c.setDeadline(0) // the peer may compute as long as it likes before it makes progress
-	} else {
-		c.setDeadline(d.patience(c.peer, a))
-	}
+	c.setDeadline(d.answerTime(c.peer, a))
 	var first []byte
 	if p := d.bridge[c.peer].Routes[a.route].Preamble; p != nil {
 		first = p()
@@ -122,6 +135,8 @@ func (c *conn) connected() {
 // late ends a connection whose time is over.
 func (c *conn) late() {
 	if c.dialled {
+		a := c.d.attempt(c.peer)
+		a.mute = a.mute || c.state != connConnecting
 		c.broken(errNoAnswer)
 		return
 	}
@@ -170,13 +185,17 @@ func (d *driver) tryNext(id PeerID, cause error) {
 		return
 	}
 	a.route = 0
-	a.rounds++
+	if a.mute && d.e.cfg.Progress == Caller {
+		a.longer++
+	} else {
+		a.rounds++
+	}
 	late := sys.Nanotime() >= a.until && !(a.heard && d.e.cfg.Progress == Caller)
 	if !a.open || late || a.rounds >= maxRounds {
 		d.failPeer(id, &unreachableError{d.bridge[id].Host, routes, a.causes})
 		return
 	}
-	a.open, a.heard = false, false
+	a.open, a.heard, a.mute = false, false, false
 	d.setAwait(id, min(deadlineIn(a.pause), max(a.until, sys.Nanotime()+1)))
 	a.pause = min(2*a.pause, lastPause)
 }

@@ -85,23 +85,49 @@ func tcpPolicies(t *testing.T, f func(t *testing.T, p Policy)) {
 // TestNextRoute: an address that refuses, one that says nothing and one of somebody else are passed over for one that leads
 // to the peer, from both sides at once.
 func TestNextRoute(t *testing.T) {
-	for _, p := range []Policy{Worker, Assist} {
-		t.Run(p.String(), func(t *testing.T) {
-			bad := []netip.AddrPort{deserted(t), silent(t), garbler(t)}
-			es := routesJob(t, 3, p, nil, func(from, to int, addrs []netip.AddrPort) []Route {
-				rest := Direct(addrs...)
-				if to == 2 {
-					rest = append(rest, Direct(silent(t))...) // never tried: the one before is good
-				}
-				return append(Direct(bad...), rest...)
-			})
-			exchangeAll(t, es)
-			for _, e := range es {
-				if s := e.Stats(); s.PeersFailed != 0 {
-					t.Errorf("rank %d lost %d peers", e.Rank(), s.PeersFailed)
-				}
+	tcpPolicies(t, func(t *testing.T, p Policy) {
+		bad := []netip.AddrPort{deserted(t), silent(t), garbler(t)}
+		es := routesJob(t, 3, p, nil, func(from, to int, addrs []netip.AddrPort) []Route {
+			rest := Direct(addrs...)
+			if to == 2 {
+				rest = append(rest, Direct(silent(t))...) // never tried: the one before is good
 			}
+			return append(Direct(bad...), rest...)
 		})
+		exchangeAll(t, es)
+		for _, e := range es {
+			if s := e.Stats(); s.PeersFailed != 0 {
+				t.Errorf("rank %d lost %d peers", e.Rank(), s.PeersFailed)
+			}
+		}
+	})
+}
+
+// TestRoutesWhileComputing: under the caller policy a peer that computes is not given up, however many rounds over its
+// routes that takes and though each ends in silence.
+func TestRoutesWhileComputing(t *testing.T) {
+	wall := silent(t)
+	es := routesJob(t, 2, Caller, func(c *Config) { c.Try, c.Connect = time.Millisecond, 10*time.Millisecond }, func(from, to int, addrs []netip.AddrPort) []Route {
+		return append(Direct(wall), Direct(addrs...)...)
+	})
+	m := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: []byte("hello"), Mode: Synchronous}
+	es[0].Post(m)
+	var sent sync.WaitGroup
+	sent.Go(func() { es[0].Wait(m) })
+	for end := time.Now().Add(30 * time.Second); es[0].Stats().Dials < 8 && !m.IsDone(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not try again")
+		}
+	}
+	if m.IsDone() {
+		t.Fatalf("given up: %v", m.Err)
+	}
+	r := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 8)}
+	es[1].Post(r)
+	waitDone(t, "computed", es[1], r)
+	sent.Wait()
+	if m.Err != nil || r.Err != nil || string(r.Buf[:r.Length]) != "hello" {
+		t.Errorf("%v, %v, %q", m.Err, r.Err, r.Buf)
 	}
 }
 

@@ -79,10 +79,10 @@ func UniverseSize(c *Comm) (n int, ok bool) {
 }
 
 // AppNum is the number of the program that the calling rank of c runs, among those that its job was started with
-// (MPI 4.1, section 11.10.3, MPI_APPNUM), from 0. ok is false without a launcher.
+// (MPI 4.1, section 11.10.3, MPI_APPNUM), from 0. ok is false without a launcher, as among the ranks of RunThreads.
 func AppNum(c *Comm) (n int, ok bool) {
 	info := c.job.session.Info()
-	return info.AppNum, info.Source != "none"
+	return info.AppNum, info.Source != "none" && info.Source != sourceThreads
 }
 
 // HostRank is the rank of the host process in world, ProcNull if there is none, as is always so here

@@ -13,6 +13,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
+// sourceThreads is the boot.Info.Source of ranks that RunThreads has started.
+const sourceThreads = "threads"
+
 // RunThreads runs n ranks as goroutines of this process, each with a world
 // communicator of its own, and returns when all are done: a job without a
 // launcher, for tests and for programs that are parallel on one host. The error
@@ -98,7 +101,7 @@ func newThreads(ctx context.Context, n int, keepP bool) (*threads, error) {
 func (t *threads) info(rank int) boot.Info {
 	return boot.Info{
 		Rank: rank, Size: t.n, LocalRank: rank, LocalSize: t.n, Job: t.job, Secret: t.secret,
-		Source: "threads", Host: hostname(), Cores: 1, ProcessRanks: t.n,
+		Source: sourceThreads, Host: hostname(), Cores: 1, ProcessRanks: t.n,
 	}
 }
 

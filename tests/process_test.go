@@ -146,6 +146,9 @@ func TestSuiteProcesses(t *testing.T) {
 
 // TestSuiteTLSProcesses is TestSuiteTLS by processes.
 func TestSuiteTLSProcesses(t *testing.T) {
+	if raceEnabled {
+		t.Skip("under the race detector these jobs run as threads, in TestSuiteTLS")
+	}
 	t.Setenv("FITMPI_TRANSPORT", "tcp")
 	t.Setenv("FITMPI_TLS", "1")
 	suiteProcesses(t, "assist", 3)

@@ -78,8 +78,8 @@ var wrongCalls = []wrongCall{
 	{"Irecv of a datatype of other values", mpi.ErrType, func(x *strand) *mpi.Request {
 		return mpi.Irecv(x.c.WithType(mpi.TypeOf[float64]()), make([]int64, 4), x.c.Rank(), 1)
 	}},
-	{"Iallreduce with a layout", mpi.ErrType, func(x *strand) *mpi.Request {
-		return mpi.Iallreduce(x.c.WithType(mpi.TypeOf[int64]()), []int64{1}, []int64{1}, mpi.Sum)
+	{"Iallreduce with a layout that cuts elements", mpi.ErrType, func(x *strand) *mpi.Request {
+		return mpi.Iallreduce(x.c.WithType(mpi.TypeOf[int32]()), []int64{1}, []int64{1}, mpi.Sum)
 	}},
 	{"Isend of channels", mpi.ErrType, func(x *strand) *mpi.Request {
 		return mpi.Isend(x.c, []chan int{nil}, x.c.Rank(), 1)

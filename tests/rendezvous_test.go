@@ -4,10 +4,13 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +75,7 @@ func newPods(t *testing.T, n int) *pods {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip(err)
 	}
+	sweepPods(t)
 	bridge := fmt.Sprintf("fitmpi%d-bridge", os.Getpid())
 	if out, err := exec.Command("ip", "netns", "add", bridge).CombinedOutput(); err != nil {
 		t.Skipf("making a network namespace: %v: %s", err, out)
@@ -107,6 +111,24 @@ func newPods(t *testing.T, n int) *pods {
 		p.names, p.hosts = append(p.names, name), append(p.hosts, hosts)
 	}
 	return p
+}
+
+// podName is the name of such a namespace, with the process whose test has made it.
+var podName = regexp.MustCompile(`(?m)^(fitmpi(\d+)-\w+)`)
+
+// sweepPods removes what a test that was killed has left behind: namespaces live until somebody deletes them.
+func sweepPods(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("ip", "netns", "list").Output()
+	if err != nil {
+		t.Skipf("listing network namespaces: %v", err)
+	}
+	for _, m := range podName.FindAllStringSubmatch(string(out), -1) {
+		if _, err := os.Stat("/proc/" + m[2]); errors.Is(err, fs.ErrNotExist) {
+			exec.Command("ip", "netns", "del", m[1]).Run() // another test may sweep too
+			os.RemoveAll(filepath.Join("/etc/netns", m[1]))
+		}
+	}
 }
 
 func mustIP(t *testing.T, args ...string) {

@@ -37,8 +37,9 @@ var prologue = strings.Join([]string{
 	`echo ` + marker + ` $(uname -s) $(uname -m)`,
 	`read -r sum size args || exit 1`,
 	`c=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/fitmpi`,
-	// In a directory that everybody may write, a link could lead to somebody else's file by the time that it is run.
-	`mkdir -p "$c/$sum" 2>/dev/null && chmod 700 "$c" "$c/$sum" || { c=${TMPDIR:-/tmp}/fitmpi-$(id -u); mkdir -p "$c" && test ! -h "$c" && chmod 700 "$c" && mkdir -p "$c/$sum" || exit 1; }`,
+	// In a directory that everybody may write, others may have made the one of this name, or a link. So go there first, see
+	// whose it is, and from then on call it by where it is: what is this user's nobody else can move away.
+	`mkdir -p "$c/$sum" 2>/dev/null && chmod 700 "$c" "$c/$sum" || { t=${TMPDIR:-/tmp}/fitmpi-$(id -u); c=$(mkdir -p "$t" && cd "$t" && test -O . && chmod 700 . && pwd -P) && mkdir -p "$c/$sum" || { echo "$t cannot be used for a copy of fitrun: it must be a directory of this user" >&2; exit 1; }; }`,
 	`f=$c/$sum/fitrun; v=; h=no`,
 	`if test -x "$f"; then if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <"$f"); h=${h%% *}; else v=$sum; h=$sum; fi; fi`,
 	`if test "$h" = "$sum"; then echo HAVE; else echo NEED; t=$f.$(uname -n).$$; head -c "$size" >"$t" && test $(wc -c <"$t") -eq "$size" && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; echo fitrun could not be stored in $c >&2; exit 1; }; fi`,

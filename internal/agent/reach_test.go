@@ -4,8 +4,10 @@ package agent
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -52,6 +54,45 @@ func TestReadMarker(t *testing.T) {
 func TestPrologue(t *testing.T) {
 	if strings.ContainsAny(prologue, "'\n") {
 		t.Errorf("%q", prologue)
+	}
+}
+
+// Where there is no cache the prologue uses a directory in one that everybody may write: not if it is somebody else's.
+func TestPrologueInTemporary(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		prepare func(dir string) error // makes what is there before
+		isFine  bool
+	}{
+		{"nothing is there", func(string) error { return nil }, true},
+		{"ours is there", func(dir string) error { return os.Mkdir(dir, 0o755) }, true},
+		{"somebody else's is there", func(dir string) error { return errors.Join(os.Mkdir(dir, 0o777), os.Chown(dir, 12345, -1)) }, false},
+		{"a link to somebody else's", func(dir string) error {
+			return errors.Join(os.Mkdir(dir+"-evil", 0o777), os.Chown(dir+"-evil", 12345, -1), os.Symlink(dir+"-evil", dir))
+		}, false},
+		{"a file is there", func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tmp := t.TempDir()
+			dir := filepath.Join(tmp, fmt.Sprint("fitmpi-", os.Getuid()))
+			if err := tc.prepare(dir); errors.Is(err, os.ErrPermission) {
+				t.Skip(err) // only root can give directories away
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-c", prologue)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/dev/null", "TMPDIR=" + tmp}
+			cmd.Stdin = strings.NewReader("0123 7 1s\n" + "exit 7\n")
+			out, err := cmd.CombinedOutput()
+			isFine := cmd.ProcessState.ExitCode() == 7 && strings.HasSuffix(string(out), "\nNEED\n")
+			refused := cmd.ProcessState.ExitCode() == 1 && strings.Contains(string(out), dir+" cannot be used for a copy of fitrun")
+			if isFine != tc.isFine || refused == tc.isFine {
+				t.Errorf("%v, it says %q", err, out)
+			}
+			if st, err := os.Stat(dir); tc.isFine && (err != nil || st.Mode().Perm() != 0o700) {
+				t.Errorf("%v, %v", st, err)
+			}
+		})
 	}
 }
 

@@ -58,7 +58,7 @@ func TestConsumeRefuses(t *testing.T) {
 		{consumeFromLauncher, inNet(`"ports":"9-3"`), "no range of ports"},
 		{consumeFromLauncher, inNet(`"domain":"a b"`), "letters, digits"},
 		{consumeFromLauncher, inNet(`"domain":"` + strings.Repeat("a", maxDomain+1) + `"`), "domain with 65 bytes"},
-		{consumeFromLauncher, inNet(`"domain":"a","gateways":[` + strings.Repeat(`{},`, maxGateways) + `{}]`), "65 gateways"},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[` + strings.Repeat(`{},`, MaxGateways) + `{}]`), "65 gateways"},
 		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":""}]`), "gateway 0: name of a domain with 0 bytes"},
 		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":"a"}]`), `leads to domain "a", and the rank is in "a"`},
 		{consumeFromLauncher, inNet(`"gateways":[{"domain":"a"}]`), `leads to domain "a", and the rank is in ""`},
@@ -102,7 +102,7 @@ func inNet(fields string) string {
 // The largest welcome fits a line.
 func TestNetFits(t *testing.T) {
 	n := Net{Remote: true, Interface: strings.Repeat("e", maxIface), Ports: "10000-20000", TLS: true, Domain: strings.Repeat("d", maxDomain)}
-	for range maxGateways {
+	for range MaxGateways {
 		n.Gateways = append(n.Gateways, Gateway{strings.Repeat("d", maxDomain), strings.Repeat("1", maxGateAddr), make([]byte, maxGateKey)})
 	}
 	m := message{Type: typeWelcome, Secret: make([]byte, SecretSize), Host: strings.Repeat("\x01", maxValue), MetricsAddr: strings.Repeat("\x01", maxValue),

@@ -7,13 +7,15 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netif"
 )
 
+// MaxGateways is how many Gateways a Net may have.
+const MaxGateways = 64
+
 // Limits of Net; with them a welcome stays far below maxLine.
 const (
 	maxIface     = 1 << 10 // bytes of Interface
 	maxDomain    = 64      // bytes of a domain
-	maxGateways  = 64
-	maxGateAddr  = 128 // bytes of a gateway's address
-	minGateKey   = 16  // bytes of a gateway's key
+	maxGateAddr  = 128     // bytes of a gateway's address
+	minGateKey   = 16      // bytes of a gateway's key
 	maxGateKey   = 64
 	domainLetter = "letters, digits, hyphens, dots and underscores"
 )
@@ -109,8 +111,8 @@ func (m *netMessage) check() error {
 			return err
 		}
 	}
-	if len(m.Gateways) > maxGateways {
-		return fmt.Errorf("%d gateways; at most %d are allowed", len(m.Gateways), maxGateways)
+	if len(m.Gateways) > MaxGateways {
+		return fmt.Errorf("%d gateways; at most %d are allowed", len(m.Gateways), MaxGateways)
 	}
 	for i := range m.Gateways {
 		if err := m.Gateways[i].check(m.Domain); err != nil {

@@ -49,8 +49,8 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	open    map[net.Conn]struct{}    // every connection; nil when closed
-	callers map[string]*link         // links that others dialled, by their domain
-	dialled map[string]string        // address of a peer that we have a link to, by its domain
+	callers map[string][]*link       // links that others dialled, by their domain, the newest last
+	dialled map[string]string        // domains of the peers that we have a link to, by their address
 	awaited map[string]chan answered // streams that were asked for, by id
 	seen    relay.Seen               // requests taken
 }
@@ -72,7 +72,7 @@ func New(cfg Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		cfg: cfg, slots: make(chan struct{}, cfg.Streams), open: make(map[net.Conn]struct{}),
-		callers: make(map[string]*link), dialled: make(map[string]string), awaited: make(map[string]chan answered),
+		callers: make(map[string][]*link), dialled: make(map[string]string), awaited: make(map[string]chan answered),
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	for _, peer := range cfg.Peers {

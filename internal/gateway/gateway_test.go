@@ -202,7 +202,7 @@ func TestLinkComesBack(t *testing.T) {
 	east.log.await(t, "linked")
 	west.log.await(t, "linked")
 	west.mu.Lock()
-	west.callers["east"].peer.Close()
+	west.callers["east"][0].peer.Close()
 	west.mu.Unlock()
 	west.log.await(t, "the link to domain east ended")
 	e := rank(t, "east")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,8 +95,8 @@ func (g *Gateway) dialLink(addr string) (domain string, err error) {
 	if err != nil {
 		return "", err
 	}
-	g.setDialled(m.Domain, addr)
-	defer g.setDialled(m.Domain, "")
+	g.setDialled(addr, m.Domain)
+	defer g.setDialled(addr, "")
 	g.cfg.Logger.Info("linked", "peer", addr, "domain", m.Domain)
 	l := &link{peer: peer, ping: g.cfg.Ping}
 	return m.Domain, g.serve(l, func(m message) {
@@ -105,15 +106,15 @@ func (g *Gateway) dialLink(addr string) (domain string, err error) {
 	})
 }
 
-// setDialled notes that the gateway of domain can be dialled at addr, or with "" that it cannot any more.
-func (g *Gateway) setDialled(domain, addr string) {
+// setDialled notes that a gateway of domain can be dialled at addr, or with "" that none can any more.
+func (g *Gateway) setDialled(addr, domain string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if addr == "" {
-		delete(g.dialled, domain)
+	if domain == "" {
+		delete(g.dialled, addr)
 		return
 	}
-	g.dialled[domain] = addr
+	g.dialled[addr] = domain
 }
 
 // dialGateway makes an encrypted connection to another gateway. The caller drops it.
@@ -176,13 +177,11 @@ func (g *Gateway) serveLink(peer *stream, domain string) error {
 		return err
 	}
 	l := &link{peer: peer, ping: g.cfg.Ping}
+	// A domain may have several gateways, so an older link is left alone. If it is one of before the gateway's address
+	// changed, it ends when nothing comes over it, and nobody uses it until then.
 	g.mu.Lock()
-	old := g.callers[domain]
-	g.callers[domain] = l
+	g.callers[domain] = append(g.callers[domain], l)
 	g.mu.Unlock()
-	if old != nil {
-		old.peer.Close() // of before its address changed; it would only time out
-	}
 	defer g.forget(domain, l)
 	g.cfg.Logger.Info("linked", "peer", peer.RemoteAddr(), "domain", domain)
 	err := g.serve(l, func(m message) {
@@ -196,7 +195,8 @@ func (g *Gateway) serveLink(peer *stream, domain string) error {
 func (g *Gateway) forget(domain string, l *link) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.callers[domain] == l {
+	left := slices.DeleteFunc(g.callers[domain], func(other *link) bool { return other == l })
+	if g.callers[domain] = left; len(left) == 0 {
 		delete(g.callers, domain)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/relay"
@@ -42,7 +43,10 @@ type message struct {
 // failed is the message that tells of err.
 func failed(id string, err error) message {
 	text := err.Error()
-	return message{Type: typeFailed, ID: id, Reason: text[:min(len(text), maxReason)]}
+	if len(text) > maxReason { // half a character at the end would grow on the way
+		text = strings.ToValidUTF8(text[:maxReason], "")
+	}
+	return message{Type: typeFailed, ID: id, Reason: text}
 }
 
 func appendMessage(b []byte, m message) []byte {

@@ -20,9 +20,7 @@ func (g *Gateway) find(req request) (*stream, error) {
 	if r.Domain == g.cfg.Domain {
 		return g.dialRank(r.Targets)
 	}
-	g.mu.Lock()
-	addr, caller := g.dialled[r.Domain], g.callers[r.Domain]
-	g.mu.Unlock()
+	addr, caller := g.neighbour(r.Domain)
 	switch {
 	case addr != "":
 		return g.connect(addr, req)
@@ -35,15 +33,30 @@ func (g *Gateway) find(req request) (*stream, error) {
 	}
 }
 
+// neighbour is the address at which a gateway of domain can be dialled, "" if there is none, and the newest link that one
+// has made, nil if there is none.
+func (g *Gateway) neighbour(domain string) (addr string, caller *link) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, peer := range g.cfg.Peers {
+		if g.dialled[peer] == domain {
+			addr = peer
+			break
+		}
+	}
+	if links := g.callers[domain]; len(links) > 0 {
+		caller = links[len(links)-1]
+	}
+	return addr, caller
+}
+
 // passOn tries the gateways that this one has dialled: one of them may know the domain.
 func (g *Gateway) passOn(domain string, req request) (*stream, error) {
 	g.mu.Lock()
 	var linked []string
 	for _, addr := range g.cfg.Peers {
-		for _, at := range g.dialled {
-			if at == addr {
-				linked = append(linked, addr)
-			}
+		if g.dialled[addr] != "" {
+			linked = append(linked, addr)
 		}
 	}
 	g.mu.Unlock()

@@ -109,19 +109,26 @@ func (a *across) command() []string {
 	return nil
 }
 
-// onlyUsed leaves out the hosts without ranks.
+// onlyUsed leaves out the hosts without ranks, and takes several names of this machine for one: its cores are there once.
 func onlyUsed(r Request) (Request, []hosts.Host) {
 	var used []hosts.Host
-	index := make(map[int]int) // in used, by index in r.Hosts
+	index := make(map[int]int)   // in used, by index in r.Hosts
+	here := make(map[string]int) // in used, by domain: this machine
 	r.Place = slices.Clone(r.Place)
 	for rank, at := range r.Place {
-		i, ok := index[at]
-		if !ok {
-			i = len(used)
-			index[at] = i
-			used = append(used, r.Hosts[at])
+		if _, ok := index[at]; !ok {
+			i, h := len(used), r.Hosts[at]
+			if isHere(h) {
+				if first, ok := here[h.Domain]; ok {
+					i = first
+				}
+				here[h.Domain] = i
+			}
+			if index[at] = i; i == len(used) {
+				used = append(used, h)
+			}
 		}
-		r.Place[rank] = i
+		r.Place[rank] = index[at]
 	}
 	return r, used
 }

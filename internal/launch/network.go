@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/hosts"
@@ -33,6 +34,9 @@ func ResolveGateway(domain, addr string) (Gateway, error) {
 	if err != nil {
 		return Gateway{}, fmt.Errorf("gateway of domain %s: %w", domain, err)
 	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return Gateway{}, fmt.Errorf("gateway of domain %s at %s: %q is no port, a number from 1 to 65535", domain, addr, port)
+	}
 	ips, err := net.LookupHost(host)
 	if err != nil {
 		return Gateway{}, fmt.Errorf("gateway of domain %s: %w", domain, err)
@@ -47,6 +51,14 @@ func ResolveGateway(domain, addr string) (Gateway, error) {
 // Check says what is missing for ranks on hs to reach each other.
 func (d *Domains) Check(hs []hosts.Host) error {
 	domains := domainsOf(hs)
+	if len(domains) > boot.MaxGateways+1 {
+		return fmt.Errorf("hosts of %d domains; at most %d are allowed", len(domains), boot.MaxGateways+1)
+	}
+	for _, name := range domains {
+		if err := boot.CheckDomain(name); err != nil {
+			return fmt.Errorf("%w in the host file, behind domain=", err)
+		}
+	}
 	for _, g := range d.Gateways {
 		if !slices.Contains(domains, g.Domain) {
 			return fmt.Errorf("gateway of domain %s: no host is of this domain; write domain=%s behind those that are, in the host file", g.Domain, g.Domain)
@@ -107,11 +119,13 @@ func (d *Domains) describe(n boot.Net, h hosts.Host, hs []hosts.Host, job [16]by
 	}
 	n.Domain = domainOf(h)
 	key := relay.JobKey(d.Secret, job)
+	room := boot.MaxGateways / (len(domains) - 1) // addresses for each of the others
 	for _, to := range domains {
 		if to == n.Domain {
 			continue
 		}
-		for _, addr := range d.between(n.Domain, to) {
+		addrs := d.between(n.Domain, to)
+		for _, addr := range addrs[:min(len(addrs), room)] {
 			n.Gateways = append(n.Gateways, boot.Gateway{Domain: to, Addr: addr, Key: key})
 		}
 	}

@@ -25,6 +25,7 @@ func TestDomains(t *testing.T) {
 		{",east", Domains{[]Gateway{east}, secret}, "main/east=10.2.0.1:7 east/main=10.2.0.1:7"},
 		{"west,east,", Domains{[]Gateway{west, east}, secret}, "west/east=10.1.0.1:7,east=10.1.0.2:7,main=10.1.0.1:7,main=10.1.0.2:7 " +
 			"east/west=10.2.0.1:7,main=10.2.0.1:7 main/west=10.1.0.1:7,west=10.1.0.2:7,east=10.2.0.1:7"},
+		{"west,a:b", Domains{[]Gateway{west}, secret}, `domain "a:b": letters, digits, hyphens, dots and underscores are allowed in the host file, behind domain=`},
 		{"west,east", Domains{}, "hosts of domains west and east, and no gateway of either; name one with --gateway west=HOST:PORT"},
 		{"west,east,north", Domains{[]Gateway{west}, secret}, "hosts of domains east and north, and no gateway of either; name one with --gateway east=HOST:PORT"},
 		{"west,east", Domains{[]Gateway{west}, nil}, "gateways want to know that they are asked by this job: give the file of their secret, --secret-file FILE"},
@@ -58,4 +59,46 @@ func shownNet(n boot.Net) string {
 		gateways = append(gateways, g.Domain+"="+g.Addr)
 	}
 	return n.Domain + "/" + strings.Join(gateways, ",")
+}
+
+// TestManyDomains: ranks believe all that they are told, however many domains and addresses there are; more are refused.
+func TestManyDomains(t *testing.T) {
+	d := Domains{Secret: []byte("sixteen bytes or more")}
+	addrs := strings.Split(strings.Repeat("10.1.0.1:7 ", 9)+"10.1.0.1:7", " ")
+	var hs []hosts.Host
+	for i := range boot.MaxGateways + 2 {
+		name := fmt.Sprint("d", i)
+		hs = append(hs, hosts.Host{Name: name, Domain: name})
+		d.Gateways = append(d.Gateways, Gateway{name, addrs})
+	}
+	if err := d.Check(hs); err == nil || err.Error() != "hosts of 66 domains; at most 65 are allowed" {
+		t.Error(err)
+	}
+	for _, n := range []int{2, 3, 8, 65} {
+		d, hs := Domains{d.Gateways[:n], d.Secret}, hs[:n]
+		if err := d.Check(hs); err != nil {
+			t.Fatal(err)
+		}
+		got := d.describe(boot.Net{}, hs[0], hs, [16]byte{1}).Gateways
+		if want := (n - 1) * min(len(addrs), boot.MaxGateways/(n-1)); len(got) != want || len(got) > boot.MaxGateways {
+			t.Errorf("%d domains: %d gateways, want %d", n, len(got), want)
+		}
+	}
+}
+
+func TestResolveGateway(t *testing.T) {
+	for addr, want := range map[string]string{
+		"127.0.0.1:7":     "{west [127.0.0.1:7]} <nil>",
+		"[::1]:7":         "{west [[::1]:7]} <nil>",
+		"127.0.0.1":       "{ []} gateway of domain west: address 127.0.0.1: missing port in address",
+		"127.0.0.1:":      `{ []} gateway of domain west at 127.0.0.1:: "" is no port, a number from 1 to 65535`,
+		"127.0.0.1:http":  `{ []} gateway of domain west at 127.0.0.1:http: "http" is no port, a number from 1 to 65535`,
+		"127.0.0.1:0":     `{ []} gateway of domain west at 127.0.0.1:0: "0" is no port, a number from 1 to 65535`,
+		"127.0.0.1:65536": `{ []} gateway of domain west at 127.0.0.1:65536: "65536" is no port, a number from 1 to 65535`,
+	} {
+		g, err := ResolveGateway("west", addr)
+		if got := fmt.Sprint(g, " ", err); got != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
+		}
+	}
 }
