@@ -234,6 +234,14 @@ func (c *conn) read() (n, want int, err error) {
 	return n, len(direct) + len(d.staging), err
 }
 
+// from is where the other end of the connection is, for messages.
+func (c *conn) from() string {
+	if routes := c.d.bridge[c.peer].Routes; len(routes) > 0 && routes[0].Preamble != nil {
+		return fmt.Sprint("gateway ", c.sock.RemoteAddr())
+	}
+	return fmt.Sprint(c.sock.RemoteAddr())
+}
+
 // broken ends a connection. Once the peer is known and the connection open that
 // is the failure of the peer; before, it is a stranger's, or an attempt of ours
 // that may be repeated.
@@ -247,7 +255,7 @@ func (c *conn) broken(cause error) {
 		d.endPeer(c.peer, cause, true)
 	case c.state == connOpen:
 		d.e.cfg.Logger.Info("peer failed", "rank", d.e.cfg.Rank, "peer", c.peer, "host", d.bridge[c.peer].Host, "err", cause)
-		d.failPeer(c.peer, fmt.Errorf("connection to %s (%s): %w", d.bridge[c.peer].Host, c.sock.RemoteAddr(), cause))
+		d.failPeer(c.peer, fmt.Errorf("connection to %s (%s): %w", d.bridge[c.peer].Host, c.from(), cause))
 	case c.dialled:
 		c.dialBroken(cause)
 	default:

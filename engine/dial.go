@@ -173,6 +173,9 @@ func (d *driver) tryNext(id PeerID, cause error) {
 	a, routes := d.attempt(id), d.bridge[id].Routes
 	if errors.Is(cause, io.ErrUnexpectedEOF) {
 		cause = errors.New("the connection was closed before the handshake was finished")
+		if routes[a.route].Preamble != nil {
+			cause = fmt.Errorf("%w; what the gateway writes tells why", cause)
+		}
 	}
 	a.causes[a.route] = cause
 	a.open = a.open || !routes[a.route].isDefinite(cause)

@@ -4,6 +4,9 @@ package mpi
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/engine"
 )
@@ -32,9 +35,14 @@ func (c *Comm) Transport(rank int) string {
 // transports says how this rank reaches the others, for people.
 func (j *job) transports(peers []engine.PeerInfo) string {
 	var count [3]int
+	var relayed []string
 	for r, p := range peers {
-		if r != j.engine.Rank() {
-			count[p.Way]++
+		if r == j.engine.Rank() {
+			continue
+		}
+		count[p.Way]++
+		if p.Way == engine.TCP && isRelayed(p.Routes) {
+			relayed = append(relayed, strconv.Itoa(r))
 		}
 	}
 	s := fmt.Sprintf("thread %d, shared %d", count[engine.Thread], count[engine.Shared])
@@ -42,10 +50,18 @@ func (j *job) transports(peers []engine.PeerInfo) string {
 		s += " (long messages " + j.longMessages() + ")"
 	}
 	s += fmt.Sprintf(", tcp %d", count[engine.TCP])
+	if relayed != nil {
+		s += fmt.Sprintf(" (by gateway to %s)", strings.Join(relayed, ","))
+	}
 	if j.local.why != nil && count[engine.TCP] > 0 {
 		s += fmt.Sprintf(" (%v)", j.local.why)
 	}
 	return s
+}
+
+// isRelayed reports whether a rank is reached by a gateway: a rank listens without being told for whom.
+func isRelayed(routes []engine.Route) bool {
+	return slices.ContainsFunc(routes, func(r engine.Route) bool { return r.Preamble != nil })
 }
 
 // longMessages says how long messages come from the processes that we share memory with.

@@ -94,6 +94,8 @@ var rooms = []room{
 		why: "fitbench measures the library as its users have it, and the engine only where it says what mpi adds"},
 	{pkgs: "bench/compare", ours: []string{"internal/bench", "internal/bench/plot", "internal/sys"},
 		why: "compare starts programs and reads what they print: to link one of them would measure it differently from its peers"},
+	{pkgs: "internal/netlab",
+		why: "internal/netlab is hosts for tests: what runs on them is for the tests to say, and nothing else imports it"},
 	{pkgs: "internal/coverage",
 		why: "internal/coverage reads the source of mpi and of its tests: what it says must not depend on what it links"},
 	{pkgs: "examples/...", ours: []string{"mpi"},
@@ -175,7 +177,7 @@ func unless(allowed bool, why string) string {
 // mayTest says whether tests in pkg may import ours although the code beside them may not: their own package, from
 // outside, doubles made for tests, and everything in tests.
 func mayTest(pkg, ours string) bool {
-	return pkg == ours || pkg == "tests" || ours == "internal/pmi/pmitest"
+	return pkg == ours || pkg == "tests" || ours == "internal/pmi/pmitest" || ours == "internal/netlab"
 }
 
 // isStandard goes by the dot that the first element of any other module's path has.
@@ -335,6 +337,9 @@ func TestForbidden(t *testing.T) {
 		{"internal/launch", "run.go", ours + "internal/boot", ""},
 		{"internal/launch", "run.go", ours + "engine", "starts any program"},
 		{"internal/launch", "run.go", ours + "mpi", "starts any program"},
+		{"internal/launch", "lab_test.go", ours + "internal/netlab", ""},
+		{"internal/launch", "run.go", ours + "internal/netlab", "starts any program"},
+		{"cmd/fitrun", "main.go", ours + "internal/netlab", "it is none"},
 		{"metrics", "server.go", prometheus + "/promhttp", ""},
 		{"metrics", "server.go", ours + "engine", ""},
 		{"metrics", "server.go", ours + "internal/wire", "engine's counters"},

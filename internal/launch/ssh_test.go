@@ -32,7 +32,7 @@ func TestSSH(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.test(t, l)
-			l.wantEmpty(t, patience)
+			l.AwaitEmpty(t, patience)
 		})
 	}
 }
@@ -94,11 +94,11 @@ func sshRefused(t *testing.T, l *lab) {
 // ssh itself may find out before the time is over or not; either way the host is named.
 func sshNoRoute(t *testing.T, l *lab) {
 	r := l.request(t, "where", 0, 4)
-	r.Hosts = append(r.Hosts, hosts.Host{Name: l.addr(98)})
+	r.Hosts = append(r.Hosts, hosts.Host{Name: l.network.Free()})
 	r.LaunchTimeout = 5 * time.Second
 	began := time.Now()
 	code, out, said := execute(t, r, Config{})
-	want := `^fitrun: host ` + l.addr(98) + `: (ssh: connect to host ` + l.addr(98) + ` port 22: (No route to host|Connection timed out)|not reached in time); no rank was started\n$`
+	want := `^fitrun: host ` + l.network.Free() + `: (ssh: connect to host ` + l.network.Free() + ` port 22: (No route to host|Connection timed out)|not reached in time); no rank was started\n$`
 	if code != ExitError || out != "" || !regexp.MustCompile(want).MatchString(said) || time.Since(began) > patience {
 		t.Errorf("exit code %d after %v, it said %q", code, time.Since(began), said)
 	}
@@ -149,7 +149,7 @@ func sshTree(t *testing.T, l *lab) {
 	if code, _, said := execute(t, r, Config{}); code != ExitError || !strings.Contains(said, "; with it rank 1; the job was ended\n") {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
-	l.wantEmpty(t, patience)
+	l.AwaitEmpty(t, patience)
 	r = l.request(t, "wait", 0, 1, 2, 3)
 	r.FanOut = 1
 	s := start(t, r, 4)
@@ -165,7 +165,7 @@ func sshProgramCopied(t *testing.T, l *lab) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(l.hidden, "program")
+	path := filepath.Join(l.Hidden(), "program")
 	if err := os.WriteFile(path, b, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func sshProgramCopied(t *testing.T, l *lab) {
 		if code, out, said := execute(t, r, Config{}); code != 0 || strings.Count(out, "\n") != 4 {
 			t.Fatalf("exit code %d\n%s\n%s", code, out, said)
 		}
-		copies, err := filepath.Glob(filepath.Join(l.dir, "cache*/fitmpi/*/program"))
+		copies, err := filepath.Glob(filepath.Join(l.Caches(), "fitmpi/*/program"))
 		if err != nil || len(copies) != 4 {
 			t.Fatalf("copies %q, %v", copies, err)
 		}
@@ -198,13 +198,13 @@ func sshCutOff(t *testing.T, l *lab) {
 	r := l.request(t, "wait", 0, 1, 2)
 	r.Silence = 2 * time.Second
 	s := start(t, r, 3)
-	must(t, "ip", "link", "set", l.link(1), "down")
+	l.Hosts()[1].Cut()
 	s.wantEnd(ExitError, patience)
 	if want := "fitrun: host " + l.addr(1) + ": nothing was heard from it for 2s; with it rank 1; the job was ended\n"; !strings.Contains(s.err.b.String(), want) {
 		t.Errorf("it said %q, want %q", s.err.b.String(), want)
 	}
-	l.wantEmpty(t, patience)
-	must(t, "ip", "link", "set", l.link(1), "up")
+	l.AwaitEmpty(t, patience)
+	l.Hosts()[1].Join()
 }
 
 // A fitrun that is stopped by ^Z is not taken for dead, and is there when it goes on.
@@ -228,7 +228,7 @@ func sshLeftBehind(t *testing.T, l *lab) {
 	if code, _, said := execute(t, l.request(t, "leave", 0, 1), Config{}); code != 0 {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
-	l.wantEmpty(t, patience)
+	l.AwaitEmpty(t, patience)
 	s := start(t, l.request(t, "leave and wait", 0, 1), 2)
 	s.cmd.Process.Kill()
 	s.wantEnd(-9, patience)

@@ -1,0 +1,260 @@
+//go:build linux
+
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/netlab"
+)
+
+// Jobs across hosts, as a user runs them: the built fitrun reaches hosts by ssh, and starts the ranks there. The hosts are
+// network namespaces, see package netlab.
+
+// acrossBound is how soon a job must end once it cannot go on. A host that is cut off is given up after 20 seconds.
+const acrossBound = 40 * time.Second
+
+// fitrunLab is hosts, and a fitrun for them.
+type fitrunLab struct {
+	*netlab.Lab
+	fitrun string // the binary
+	self   string // this one, for the ranks
+}
+
+func newFitrunLab(t *testing.T) *fitrunLab {
+	t.Helper()
+	l := &fitrunLab{Lab: netlab.New(t)}
+	l.fitrun = filepath.Join(l.Dir(), "fitrun")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", l.fitrun, module+"/cmd/fitrun").CombinedOutput(); err != nil {
+		t.Fatalf("building fitrun: %v\n%s", err, out)
+	}
+	var err error
+	if l.self, err = os.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// hostFile writes a file of hosts, and returns its path.
+func (l *fitrunLab) hostFile(t *testing.T, lines ...string) string {
+	t.Helper()
+	f := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(f, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// acrossJob is what to run.
+type acrossJob struct {
+	program string   // of programs
+	hosts   string   // for -H
+	dir     string   // shared by the ranks
+	cases   string   // of the suite
+	args    []string // options for fitrun
+}
+
+// acrossRun is a fitrun that runs.
+type acrossRun struct {
+	cmd            *exec.Cmd
+	stdout, stderr watched
+	endc           chan error // closed when it has ended
+	began          time.Time
+}
+
+// start starts a job.
+func (l *fitrunLab) start(t *testing.T, j acrossJob) *acrossRun {
+	t.Helper()
+	args := []string{"-l", "--ssh-args", strings.Join(l.SSHArgs(), " ")}
+	if j.hosts != "" {
+		args = append(args, "-H", j.hosts)
+	}
+	args = append(append(args, j.args...), l.self, "rank")
+	r := &acrossRun{cmd: exec.Command(l.fitrun, args...), endc: make(chan error), began: time.Now()}
+	r.stdout.changed, r.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
+	r.cmd.Env = append(os.Environ(), envProgram+"="+j.program, envDir+"="+j.dir, envCase+"="+j.cases, envPolicy+"=worker",
+		envSeed+"=1", envSeeds+"=1", "GORACE=atexit_sleep_ms=0")
+	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C at the tests is ours to pass on
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // ends with the process, which cleanup kills
+		r.cmd.Wait()
+		close(r.endc)
+	}()
+	t.Cleanup(func() {
+		r.cmd.Process.Kill()
+		<-r.endc
+	})
+	return r
+}
+
+// end waits for the end of the job.
+func (r *acrossRun) end(t *testing.T, within time.Duration) jobRun {
+	t.Helper()
+	select {
+	case <-r.endc:
+	case <-time.After(within):
+		t.Fatalf("the job does not end within %v\n%s%s", within, r.stdout.String(), r.stderr.String())
+	}
+	return jobRun{r.cmd.ProcessState.ExitCode(), r.stdout.String(), r.stderr.String(), time.Since(r.began)}
+}
+
+// run runs a job to its end.
+func (l *fitrunLab) run(t *testing.T, j acrossJob) jobRun {
+	t.Helper()
+	return l.start(t, j).end(t, jobTimeout)
+}
+
+// wantClean checks that the job has done what it should.
+func (r jobRun) wantClean(t *testing.T) {
+	t.Helper()
+	if r.code != 0 {
+		t.Errorf("code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// wantError checks that the job has failed and what it said, by a regular expression.
+func (r jobRun) wantError(t *testing.T, says string) {
+	t.Helper()
+	if r.code == 0 || !regexp.MustCompile(says).MatchString(r.stderr) {
+		t.Errorf("code %d after %v, want an error that matches %q:\n%s%s", r.code, r.took, says, r.stdout, r.stderr)
+	}
+	if strings.Contains(r.stderr, "panic:") || strings.Contains(r.stderr, "goroutine ") {
+		t.Errorf("a rank panics:\n%s", r.stderr)
+	}
+}
+
+// suite runs cases of the conformance suite.
+func (l *fitrunLab) suite(t *testing.T, n int, j acrossJob) {
+	t.Helper()
+	j.program, j.dir = "suite", t.TempDir()
+	run := l.run(t, j)
+	o := newOutcomes(n)
+	for r := range n {
+		readEvents(t, o, j.dir, r)
+	}
+	var err error
+	if run.code != 0 {
+		err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
+	}
+	o.tell(t, err)
+	t.Logf("%d ranks, %v", n, run.took.Round(time.Millisecond))
+}
+
+// Cases of the suite that are run across hosts. Random programs are left out: they are for their own time limits.
+const (
+	allCases  = "^([^r]|re)"
+	someCases = "^(order|mode|probe|collective|object)/"
+)
+
+// few is the cases to run where all take too long.
+func few(cases string) string {
+	if testing.Short() || raceEnabled {
+		return "^(order|collective)/"
+	}
+	return cases
+}
+
+// TestAcross: several hosts in one network.
+func TestAcross(t *testing.T) {
+	l := newFitrunLab(t)
+	n := l.Network()
+	for range 4 {
+		n.Host()
+	}
+	addr := func(i int) string { return l.Hosts()[i].Addr() }
+	three := fmt.Sprintf("%s:2,%s:2,%s:1", addr(0), addr(1), addr(2))
+	for _, tc := range []struct {
+		name string
+		test func(t *testing.T)
+	}{
+		{"suite", func(t *testing.T) { l.suite(t, 5, acrossJob{hosts: three, cases: few(allCases)}) }},
+		{"suite by TLS", func(t *testing.T) {
+			l.suite(t, 5, acrossJob{hosts: three, cases: few(someCases), args: []string{"--tls"}})
+		}},
+		{"suite by threads", func(t *testing.T) {
+			l.suite(t, 5, acrossJob{hosts: three, cases: few(someCases), args: []string{"--ranks-per-process", "2"}})
+		}},
+		{"with this machine", func(t *testing.T) {
+			l.suite(t, 3, acrossJob{hosts: fmt.Sprintf("localhost:1,%s:2", addr(0)), cases: few(someCases)})
+		}},
+		{"slow", func(t *testing.T) { acrossSlow(t, l) }},
+		{"host killed", func(t *testing.T) { acrossKilled(t, l) }},
+		{"host cut off", func(t *testing.T) { acrossCutOff(t, l) }},
+		{"many ranks", func(t *testing.T) { acrossMany(t, l) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.test(t)
+			l.AwaitEmpty(t, acrossBound)
+		})
+	}
+}
+
+// One host has a link of 20 Mbit/s: everything takes longer, and is right.
+func acrossSlow(t *testing.T, l *fitrunLab) {
+	h := l.Hosts()[1]
+	defer h.Slow("20mbit")()
+	run := l.run(t, acrossJob{program: "exchange", hosts: fmt.Sprintf("%s:2,%s:1", l.Hosts()[0].Addr(), h.Addr())})
+	run.wantClean(t)
+	t.Logf("%v\n%s", run.took, run.stdout)
+	l.suite(t, 3, acrossJob{hosts: fmt.Sprintf("%s:2,%s:1", l.Hosts()[0].Addr(), h.Addr()), cases: "^collective/(blocks|vectors)"})
+}
+
+// Everything on a host is killed while ranks exchange messages: its ranks, its agent, its sshd.
+func acrossKilled(t *testing.T, l *fitrunLab) {
+	n := len(l.Hosts())
+	h := l.Hosts()[n-1]
+	r := l.start(t, acrossJob{program: "rounds", hosts: fmt.Sprintf("%s:2,%s:2", l.Hosts()[0].Addr(), h.Addr())})
+	r.stdout.await(t, "[0] going")
+	h.Kill()
+	killed := time.Now()
+	run := r.end(t, acrossBound)
+	t.Logf("ended %v after it, with code %d and:\n%s", time.Since(killed).Round(time.Millisecond), run.code, run.stderr)
+	run.wantError(t, regexp.QuoteMeta(h.Addr())+`(: .*)?; with it ranks 2-3; the job was ended`)
+	h.Serve()
+}
+
+// A host is cut off while ranks exchange messages. Nobody hears of it.
+func acrossCutOff(t *testing.T, l *fitrunLab) {
+	if testing.Short() {
+		t.Skip("a host is given up after 20 seconds")
+	}
+	h := l.Hosts()[1]
+	r := l.start(t, acrossJob{program: "rounds", hosts: fmt.Sprintf("%s:2,%s:2", l.Hosts()[0].Addr(), h.Addr())})
+	r.stdout.await(t, "[0] going")
+	h.Cut()
+	cut := time.Now()
+	run := r.end(t, acrossBound)
+	t.Logf("ended %v after it, with code %d and:\n%s", time.Since(cut).Round(time.Millisecond), run.code, run.stderr)
+	run.wantError(t, regexp.QuoteMeta(h.Addr())+`: nothing was heard from it for 20s; with it ranks 2-3; the job was ended`)
+	l.AwaitEmpty(t, acrossBound) // while the network is down
+	h.Join()
+}
+
+// 64 ranks on 4 hosts.
+func acrossMany(t *testing.T, l *fitrunLab) {
+	var hosts []string
+	n := 64
+	if raceEnabled || testing.Short() {
+		n = 16
+	}
+	for _, h := range l.Hosts()[:4] {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", h.Addr(), n/4))
+	}
+	run := l.run(t, acrossJob{program: "crowd of hosts", hosts: strings.Join(hosts, ",")})
+	run.wantClean(t)
+	if want := fmt.Sprintf("[0] %d ranks", n); !strings.Contains(run.stdout, want) || run.stderr != "" {
+		t.Errorf("want %q:\n%s%s", want, run.stdout, run.stderr)
+	}
+	t.Logf("in all %v: %s", run.took.Round(time.Millisecond), strings.TrimSpace(run.stdout))
+}
