@@ -135,10 +135,7 @@ func readGreeting(conn net.Conn) (silence time.Duration, err error) {
 	if len(f) != 2 || f[0] != marker {
 		return 0, errors.New("it speaks another language; are both of one FitMPI version?")
 	}
-	if silence, err = time.ParseDuration(f[1]); err != nil || silence <= 0 {
-		return 0, fmt.Errorf("%q is no duration", f[1])
-	}
-	return silence, nil
+	return parseSilence(f[1])
 }
 
 // dial reaches a host where an agent listens.

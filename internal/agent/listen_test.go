@@ -43,7 +43,7 @@ func TestStrangers(t *testing.T) {
 		_, err := c.Read(make([]byte, 1))
 		return err == io.EOF || err != nil && !strings.Contains(err.Error(), "timeout")
 	}
-	for _, greeting := range []string{"hello\n", marker + " soon\n", marker + " -1s\n", strings.Repeat("x", 2*maxGreeting)} {
+	for _, greeting := range []string{"hello\n", marker + " soon\n", marker + " -1s\n", marker + " 1ns\n", strings.Repeat("x", 2*maxGreeting)} {
 		c, err := secure.Client(dial(), secret, role)
 		if err != nil {
 			t.Fatal(err)

@@ -116,7 +116,10 @@ func newAgent(in io.Reader, out io.WriteCloser, silence time.Duration, executabl
 	return a
 }
 
-func (a *agent) relayUp(f frame) { a.parent.send(f) }
+func (a *agent) relayUp(f frame) error {
+	a.parent.send(f)
+	return nil
+}
 
 // handle takes a frame from above.
 func (a *agent) handle(f frame) error {
