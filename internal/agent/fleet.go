@@ -19,8 +19,9 @@ type Config struct {
 	Way     Way
 	FanOut  int           // most hosts that fitrun and each agent reach themselves, at least 1
 	Silence time.Duration // a host that says nothing for so long is lost
-	// Binary is the build of fitrun for an architecture. Its error says everything. It is called by several goroutines.
-	Binary func(arch string) (Binary, error)
+	// Binary is the build of fitrun for an architecture. Its error says everything. It is called by several goroutines,
+	// and must return soon when ctx ends.
+	Binary func(ctx context.Context, arch string) (Binary, error)
 	Guard  *crew.Guard // or nil
 }
 

@@ -20,7 +20,7 @@ type node struct {
 	way     Way
 	fanOut  int
 	silence time.Duration
-	binary  func(arch string) (Binary, error)
+	binary  func(ctx context.Context, arch string) (Binary, error)
 	guard   *crew.Guard
 
 	threads sync.WaitGroup // of reach

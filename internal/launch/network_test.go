@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,6 +87,15 @@ func TestManyDomains(t *testing.T) {
 	}
 }
 
+// A name is not looked up for longer than anybody waits for it.
+func TestResolveGatewayGivesUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if g, err := ResolveGateway(ctx, "west", "a.name.invalid:7"); err == nil || !strings.Contains(err.Error(), "canceled") {
+		t.Errorf("%v, %v", g, err)
+	}
+}
+
 func TestResolveGateway(t *testing.T) {
 	for addr, want := range map[string]string{
 		"127.0.0.1:7":     "{west [127.0.0.1:7]} <nil>",
@@ -96,7 +106,7 @@ func TestResolveGateway(t *testing.T) {
 		"127.0.0.1:0":     `{ []} gateway of domain west at 127.0.0.1:0: "0" is no port, a number from 1 to 65535`,
 		"127.0.0.1:65536": `{ []} gateway of domain west at 127.0.0.1:65536: "65536" is no port, a number from 1 to 65535`,
 	} {
-		g, err := ResolveGateway("west", addr)
+		g, err := ResolveGateway(t.Context(), "west", addr)
 		if got := fmt.Sprint(g, " ", err); got != want {
 			t.Errorf("%s: %s, want %s", addr, got, want)
 		}
