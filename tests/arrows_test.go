@@ -64,7 +64,7 @@ var rooms = []room{
 		why: "internal/pmi is a leaf: the words of another launcher, over a connection that somebody else has found"},
 	{pkgs: "internal/pmi/pmitest",
 		why: "internal/pmi/pmitest is a launcher for tests: to speak the client's own words would show nothing"},
-	{pkgs: "internal/boot", ours: []string{"internal/netif", "internal/pmi", "internal/secure", "internal/shm", "internal/strangers", "internal/sys"},
+	{pkgs: "internal/boot", ours: []string{"internal/netif", "internal/pmi", "internal/relay", "internal/secure", "internal/shm", "internal/strangers", "internal/sys"},
 		why: "internal/boot is a rank's view of its launcher: it serves both sides, so it knows neither MPI nor the engine"},
 	{pkgs: "internal/hosts", banned: []string{"context", "net", "os/...", "sync", "time"},
 		why: "internal/hosts reads what it is given and divides ranks: it asks neither this machine nor the network"},

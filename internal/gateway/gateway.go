@@ -64,8 +64,8 @@ type Gateway struct {
 
 // New returns a gateway that has dialled nobody yet. Close ends it.
 func New(cfg Config) (*Gateway, error) {
-	if !relay.IsDomain(cfg.Domain) {
-		return nil, fmt.Errorf("domain %q: want 1 to 64 letters, digits, hyphens, dots or underscores", cfg.Domain)
+	if err := relay.CheckDomain(cfg.Domain); err != nil {
+		return nil, err
 	}
 	if len(cfg.Secret) < secure.MinSecret {
 		return nil, fmt.Errorf("a secret of %d bytes: need %d random bytes or more", len(cfg.Secret), secure.MinSecret)

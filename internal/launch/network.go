@@ -63,7 +63,7 @@ func (d *Domains) Check(hs []hosts.Host) error {
 		return fmt.Errorf("hosts of %d domains; at most %d are allowed", len(domains), boot.MaxGateways+1)
 	}
 	for _, name := range domains {
-		if err := boot.CheckDomain(name); err != nil {
+		if err := relay.CheckDomain(name); err != nil {
 			return fmt.Errorf("%w in the host file, behind domain=", err)
 		}
 	}

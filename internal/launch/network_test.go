@@ -26,7 +26,7 @@ func TestDomains(t *testing.T) {
 		{",east", Domains{[]Gateway{east}, secret}, "main/east=10.2.0.1:7 east/main=10.2.0.1:7"},
 		{"west,east,", Domains{[]Gateway{west, east}, secret}, "west/east=10.1.0.1:7,east=10.1.0.2:7,main=10.1.0.1:7,main=10.1.0.2:7 " +
 			"east/west=10.2.0.1:7,main=10.2.0.1:7 main/west=10.1.0.1:7,west=10.1.0.2:7,east=10.2.0.1:7"},
-		{"west,a:b", Domains{[]Gateway{west}, secret}, `domain "a:b": letters, digits, hyphens, dots and underscores are allowed in the host file, behind domain=`},
+		{"west,a:b", Domains{[]Gateway{west}, secret}, `domain "a:b": want 1 to 64 letters, digits, hyphens, dots or underscores in the host file, behind domain=`},
 		{"west,east", Domains{}, "hosts of domains west and east, and no gateway of either; name one with --gateway west=HOST:PORT"},
 		{"west,east,north", Domains{[]Gateway{west}, secret}, "hosts of domains east and north, and no gateway of either; name one with --gateway east=HOST:PORT"},
 		{"west,east", Domains{[]Gateway{west}, nil}, "gateways want to know that they are asked by this job: give the file of their secret, --secret-file FILE"},
