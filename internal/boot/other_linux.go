@@ -47,6 +47,21 @@ func findOther(environ []string) (Session, error) {
 	return session, nil
 }
 
+// otherRanks is RanksHere without fitrun.
+func otherRanks(environ []string) int {
+	wanted, err := wantedSource(environ)
+	if err == nil && wanted == "none" {
+		return 0
+	}
+	if _, ok := lookup(environ, envPMIPort); ok && (wanted == "" || wanted == "pmi") {
+		return 1 // which one is told there
+	}
+	if c, errClaim := findClaim(environ, wanted, nil); err == nil && errClaim == nil && c == nil {
+		return 0
+	}
+	return 1
+}
+
 // forget changes the environment so that children of this rank do not take themselves for it.
 func forget() error {
 	for _, name := range []string{envPMIFD, envPMIPort} {

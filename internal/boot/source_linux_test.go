@@ -191,3 +191,26 @@ func FuzzFirstNode(f *testing.F) {
 		}
 	})
 }
+
+// How many ranks this process is, by what launchers say.
+func TestRanksHere(t *testing.T) {
+	for environ, want := range map[string]int{
+		"":                                  0,
+		"FITMPI_SIZE=1":                     0,
+		"FITMPI_BOOT_FD=3":                  1,
+		"FITMPI_BOOT_FD=3,4,5":              3,
+		"PMI_RANK=1 PMI_SIZE=4":             1,
+		"PMI_PORT=h:1 PMI_ID=0":             1,
+		"FITMPI_LAUNCHER=none PMI_PORT=h:1": 0,
+		"FITMPI_LAUNCHER=none PMI_RANK=1":   0,
+		"FITMPI_LAUNCHER=slurm":             1, // wrong, as FindAll says
+		"FITMPI_LAUNCHER=fitrum":            1,
+		"OMPI_COMM_WORLD_RANK=one":          1,
+		"FITMPI_RANK=0 FITMPI_SIZE=1":       1,
+		"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4": 1,
+	} {
+		if got := RanksHere(strings.Fields(environ)); got != want {
+			t.Errorf("%q: %d, want %d", environ, got, want)
+		}
+	}
+}
