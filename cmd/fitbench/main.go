@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -44,13 +43,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 }
 
 // launched is how many ranks of a launcher's job this process is, 0 if no launcher
-// started it. It remembers, for Init takes the variable away.
-var launched = sync.OnceValue(func() int {
-	if fds := os.Getenv("FITMPI_BOOT_FD"); fds != "" {
-		return 1 + strings.Count(fds, ",")
-	}
-	return 0
-})
+// started it. It remembers, for Init makes the process forget.
+var launched = sync.OnceValue(mpi.RanksHere)
 
 // within is how many of n ranks are in the process of rank 0: a launcher gives a
 // process ranks that follow each other, without one all ranks are here.

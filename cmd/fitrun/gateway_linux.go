@@ -35,7 +35,8 @@ Options:
   --secret-file FILE    a file of 16 random bytes or more, which all gateways and fitrun have; nobody else may read it
   --allow NETWORKS      where ranks of the domain may be, for example 10.1.0.0/16; by default every address but those of
                         this host alone (loopback, link-local)
-  --max-streams N       most connections at a time (default 4096); more are refused
+  --max-streams N       most connections at a time of those who have proved that they may
+                        be there (default 4096); more are refused
   -v, --verbose         say what is relayed too
   -h, --help            print this
 

@@ -19,7 +19,7 @@ import (
 )
 
 // request is what o asks for, on the hosts w, with programs that are found but not built.
-func (o *options) request(w where, local bool) (launch.Request, error) {
+func (o *options) request(ctx context.Context, w where, local bool) (launch.Request, error) {
 	r := launch.Request{
 		Hosts: w.hosts, Place: w.place,
 		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: os.Environ(), Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(),
@@ -27,7 +27,7 @@ func (o *options) request(w where, local bool) (launch.Request, error) {
 		Remote: w.launcher, SSHArgs: o.sshWords(), Preload: o.preload, LaunchTimeout: o.patience,
 		Net: boot.Net{Interface: o.iface, Ports: o.ports, TLS: o.tls},
 	}
-	if err := o.join(&r); err != nil {
+	if err := o.join(ctx, &r); err != nil {
 		return r, err
 	}
 	for i, a := range o.apps {
@@ -45,7 +45,7 @@ func (o *options) request(w where, local bool) (launch.Request, error) {
 }
 
 // join puts into r the secret and the gateways of the options.
-func (o *options) join(r *launch.Request) (err error) {
+func (o *options) join(ctx context.Context, r *launch.Request) (err error) {
 	if o.secret != "" {
 		if r.Secret, err = secure.ReadSecret(o.secret); err != nil {
 			return fmt.Errorf("--secret-file: %w", err)
@@ -53,7 +53,7 @@ func (o *options) join(r *launch.Request) (err error) {
 	}
 	for _, g := range o.gateways {
 		domain, addr, _ := strings.Cut(g, "=")
-		gateway, err := launch.ResolveGateway(domain, addr)
+		gateway, err := launch.ResolveGateway(ctx, domain, addr)
 		if err != nil {
 			return fmt.Errorf("--gateway %s: %w", g, err)
 		}

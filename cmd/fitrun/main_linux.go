@@ -52,7 +52,7 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 	if err != nil {
 		return refuse(stderr, err)
 	}
-	req, err := o.request(w, w.isLocal(m))
+	req, err := o.request(ctx, w, w.isLocal(m))
 	if err != nil {
 		return refuse(stderr, err)
 	}

@@ -39,6 +39,7 @@ type Client struct {
 	mu      sync.Mutex
 	to      Leader               // nil until Plan; guarded by mu
 	lost    error                // why the host failed, nil if it has not; guarded by mu
+	early   int                  // frames that came before to was known, but for that of the loss; guarded by mu
 	over    bool                 // done is closed; guarded by mu
 	flows   map[streamID]*inflow // guarded by mu
 	counted map[int]bool         // ranks that are gone, nil until a census is complete; guarded by mu
@@ -186,27 +187,33 @@ func (c *Client) end() {
 	close(c.done)
 }
 
-// take takes a frame of the host.
-func (c *Client) take(f frame) {
+// take takes a frame of the host. It does not block. An error: the host says what nobody has asked for, so the conversation is
+// of no use.
+func (c *Client) take(f frame) error {
 	c.mu.Lock()
-	to, over := c.to, c.over
-	if f.kind == kindLost && c.lost == nil {
+	to, over, again := c.to, c.over, f.kind == kindLost && c.lost != nil
+	if f.kind == kindLost && !again {
 		c.lost = c.failure(f)
 	}
+	if to == nil && f.kind != kindLost {
+		c.early++
+	}
+	early := c.early
 	c.mu.Unlock()
 	switch {
 	case over:
+	case to == nil && again: // it is known
+	case to == nil && f.kind != kindLost && early > maxEarly:
+		return fmt.Errorf("host %s says more than it was asked: a frame of kind %d", c, f.kind)
 	case to == nil:
-		select {
-		case c.fleet.inbox <- f:
-		default: // it says more than anybody asked
-		}
+		c.fleet.inbox <- f // there is room
 	default:
 		if err := c.report(to, f); err != nil {
 			to.Lost(&HostError{c.String(), err.Error()})
 			c.end()
 		}
 	}
+	return nil
 }
 
 // report tells the leader what a frame says.

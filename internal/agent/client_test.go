@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,4 +158,59 @@ func TestInflow(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestEarlyFrames: a host that says more than was asked before the job is started is lost, and not unheard; others have room.
+func TestEarlyFrames(t *testing.T) {
+	f := NewFleet([]Target{{Host: 1, Name: "b"}, {Host: 2, Name: "c"}}, Config{Silence: time.Second})
+	for i := range maxEarly {
+		if err := f.take(pack(kindStored, 1, stored{})); err != nil {
+			t.Fatalf("frame %d: %v", i, err)
+		}
+	}
+	err := f.take(pack(kindStored, 1, stored{}))
+	if err == nil || !strings.Contains(err.Error(), "host b says more than it was asked") {
+		t.Errorf("one more frame: %v", err)
+	}
+	for range 3 { // as its conversation ends with that
+		if err := f.take(pack(kindLost, 1, text{"over"})); err != nil {
+			t.Error(err)
+		}
+	}
+	for range maxEarly {
+		if err := f.take(pack(kindStored, 2, stored{})); err != nil {
+			t.Errorf("of the other host: %v", err)
+		}
+	}
+	lost := 0
+	for len(f.inbox) > 0 {
+		if fr := <-f.inbox; fr.kind == kindLost {
+			lost++
+		}
+	}
+	if lost != 1 {
+		t.Errorf("the loss was heard %d times", lost)
+	}
+}
+
+func TestTooManyPrograms(t *testing.T) {
+	f := NewFleet([]Target{{Host: 1, Name: "b"}}, Config{Silence: time.Second})
+	_, err := f.Prepare(t.Context(), map[int][]Program{1: make([]Program, maxPrograms+1)}, nil)
+	if err == nil || err.Error() != "host b: 65 programs of the job are to run there; at most 64 can" {
+		t.Error(err)
+	}
+}
+
+// TestShortSilence: an agent that would beat without pause does not begin.
+func TestShortSilence(t *testing.T) {
+	for s, want := range map[string]string{
+		"1ns":   "a host that is lost after 1ns of silence: want 1s or more",
+		"999ms": "a host that is lost after 999ms of silence: want 1s or more",
+		"-1s":   "a host that is lost after -1s of silence: want 1s or more",
+		"soon":  `"soon" is no duration`,
+	} {
+		if err := serveArgs([]string{"--stdio", s}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", s, err, want)
+		}
+	}
 }

@@ -19,8 +19,9 @@ type Config struct {
 	Way     Way
 	FanOut  int           // most hosts that fitrun and each agent reach themselves, at least 1
 	Silence time.Duration // a host that says nothing for so long is lost
-	// Binary is the build of fitrun for an architecture. Its error says everything. It is called by several goroutines.
-	Binary func(arch string) (Binary, error)
+	// Binary is the build of fitrun for an architecture. Its error says everything. It is called by several goroutines,
+	// and must return soon when ctx ends.
+	Binary func(ctx context.Context, arch string) (Binary, error)
 	Guard  *crew.Guard // or nil
 }
 
@@ -33,7 +34,7 @@ type Fleet struct {
 
 	dealt bool // the cards were sent
 
-	inbox chan frame // facts and the like, before the job is started; room for all that can come
+	inbox chan frame // facts and the like, before the job is started; room for all that clients let in
 }
 
 // HostError is a host that failed.
@@ -50,8 +51,7 @@ const lateText = "not reached in time"
 // NewFleet makes a fleet of hosts, none of which is reached yet. Close ends it.
 func NewFleet(targets []Target, cfg Config) *Fleet {
 	f := &Fleet{clients: make(map[int]*Client), targets: targets, cancel: func() {}}
-	// facts, prepared and lost once each, and stored for each program, of which there are fewer than frames here
-	f.inbox = make(chan frame, len(targets)*(4+maxPrograms))
+	f.inbox = make(chan frame, len(targets)*(maxEarly+1))
 	f.root = &node{up: f.take, way: cfg.Way, fanOut: cfg.FanOut, silence: cfg.Silence, binary: cfg.Binary, guard: cfg.Guard}
 	for _, t := range targets {
 		f.clients[t.Host] = newClient(f, t)
@@ -59,8 +59,13 @@ func NewFleet(targets []Target, cfg Config) *Fleet {
 	return f
 }
 
-// maxPrograms is how many programs a job may have.
-const maxPrograms = 64
+const (
+	// maxPrograms is how many programs a job may have on one host.
+	maxPrograms = 64
+	// maxEarly is how many frames a host may send before the job is started, beside that of its loss: facts and prepared,
+	// and stored for each program.
+	maxEarly = 2 + maxPrograms
+)
 
 // Reach reaches all hosts within timeout, or fails: the error names a host and says why, or all that were not reached in
 // time. reached is called as they are, with their number.
@@ -153,10 +158,11 @@ func (f *Fleet) sendTable(table *boot.Cards) {
 }
 
 // take takes a frame of some host.
-func (f *Fleet) take(fr frame) {
+func (f *Fleet) take(fr frame) error {
 	if c := f.clients[int(fr.host)]; c != nil {
-		c.take(fr)
+		return c.take(fr)
 	}
+	return nil
 }
 
 // Pause tells all hosts that this process is about to be stopped: silence then means nothing, until it goes on.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/secure"
+	"github.com/fitmpi/fitmpi/internal/strangers"
 )
 
 // DefaultPort is where an agent listens, and is looked for, if nobody says otherwise.
@@ -28,8 +29,10 @@ const DefaultPort = 7117
 const (
 	// role is that of the connections, for package secure.
 	role = "agent"
-	// maxStrangers is how many connections from one address may be without proof of the secret; more are closed.
-	maxStrangers = 16
+	// maxStrangers is how many connections may be without proof of the secret; the oldest give way to more.
+	maxStrangers = 512
+	// maxStrangersPerHost is how many of them may come from one address.
+	maxStrangersPerHost = 16
 	// maxGreeting is the length of what a client says before frames begin: the marker and the silence.
 	maxGreeting = 64
 )
@@ -43,7 +46,7 @@ func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	strangers := strangers{count: make(map[string]int)}
+	unknown := strangers.New(maxStrangers, maxStrangersPerHost)
 	for {
 		conn, err := l.Accept()
 		if ctx.Err() != nil {
@@ -57,41 +60,13 @@ func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger
 		if err != nil {
 			return err
 		}
-		known, ok := strangers.enter(conn)
-		if !ok {
-			conn.Close()
-			continue
-		}
+		known := unknown.Enter(conn)
 		conns.Go(func() { // ends with the connection, or with ctx
 			if err := serveConn(ctx, conn, secret, known, log); err != nil {
 				log.Warn("a fitrun was not served, or not to the end", "from", conn.RemoteAddr(), "error", err)
 			}
 		})
 	}
-}
-
-// strangers counts the connections that have not proved anything yet, so that none keeps others out.
-type strangers struct {
-	mu    sync.Mutex
-	count map[string]int // by address; guarded by mu
-}
-
-// enter counts conn until known is called, if there are not too many from its address.
-func (s *strangers) enter(conn net.Conn) (known func(), ok bool) {
-	host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.count[host] >= maxStrangers {
-		return nil, false
-	}
-	s.count[host]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.count[host]--; s.count[host] == 0 {
-			delete(s.count, host)
-		}
-	}, true
 }
 
 // acceptPause is how long a listener rests that is out of descriptors.
@@ -160,10 +135,7 @@ func readGreeting(conn net.Conn) (silence time.Duration, err error) {
 	if len(f) != 2 || f[0] != marker {
 		return 0, errors.New("it speaks another language; are both of one FitMPI version?")
 	}
-	if silence, err = time.ParseDuration(f[1]); err != nil || silence <= 0 {
-		return 0, fmt.Errorf("%q is no duration", f[1])
-	}
-	return silence, nil
+	return parseSilence(f[1])
 }
 
 // dial reaches a host where an agent listens.

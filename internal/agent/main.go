@@ -96,9 +96,9 @@ func serveArgs(args []string) error {
 	if len(args) < 2 || len(args) > 3 {
 		return errors.New("--stdio is for fitrun on other hosts, and of no use by hand")
 	}
-	silence, err := time.ParseDuration(args[1])
-	if err != nil || silence <= 0 {
-		return fmt.Errorf("%s is no duration", args[1])
+	silence, err := parseSilence(args[1])
+	if err != nil {
+		return err
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -118,6 +118,21 @@ func serveArgs(args []string) error {
 		return err
 	}
 	return Serve(in, out, silence, exe)
+}
+
+// minSilence is the least time after which a host may be taken for lost: signs of life come a few times in it.
+const minSilence = time.Second
+
+// parseSilence reads how long a neighbour may say nothing.
+func parseSilence(s string) (time.Duration, error) {
+	silence, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no duration", s)
+	}
+	if silence < minSilence {
+		return 0, fmt.Errorf("a host that is lost after %v of silence: want %v or more", silence, minSilence)
+	}
+	return silence, nil
 }
 
 // verify removes a copy that is not whole.

@@ -17,6 +17,9 @@ import (
 // is that of files, by its hash. The result is by host.
 func (f *Fleet) Prepare(ctx context.Context, want map[int][]Program, files map[string]string) (map[int][]Found, error) {
 	for host, programs := range want {
+		if len(programs) > maxPrograms {
+			return nil, &HostError{f.clients[host].String(), fmt.Sprintf("%d programs of the job are to run there; at most %d can", len(programs), maxPrograms)}
+		}
 		f.root.down(pack(kindPrepare, host, prepare{programs}), true)
 	}
 	found := make(map[int][]Found)

@@ -75,7 +75,7 @@ type branch struct {
 }
 
 // open reaches t by a command.
-func open(ctx context.Context, t Target, w Way, binary func(arch string) (Binary, error), silence time.Duration, guard *crew.Guard) (*branch, *bufio.Reader, frame, error) {
+func open(ctx context.Context, t Target, w Way, binary func(ctx context.Context, arch string) (Binary, error), silence time.Duration, guard *crew.Guard) (*branch, *bufio.Reader, frame, error) {
 	left := time.Hour
 	if when, ok := ctx.Deadline(); ok {
 		left = time.Until(when)
@@ -90,7 +90,7 @@ func open(ctx context.Context, t Target, w Way, binary func(arch string) (Binary
 	}
 	stop := context.AfterFunc(ctx, b.kill)
 	r := bufio.NewReader(b.out)
-	facts, err := b.greet(r, binary, silence)
+	facts, err := b.greet(ctx, r, binary, silence)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -163,7 +163,7 @@ func (f feeder) Write(p []byte) (int, error) {
 }
 
 // greet speaks with the prologue, and then hears the agent's first frame.
-func (b *branch) greet(r *bufio.Reader, binary func(arch string) (Binary, error), silence time.Duration) (frame, error) {
+func (b *branch) greet(ctx context.Context, r *bufio.Reader, binary func(ctx context.Context, arch string) (Binary, error), silence time.Duration) (frame, error) {
 	system, machine, err := readMarker(r)
 	if err != nil {
 		return frame{}, err
@@ -171,7 +171,7 @@ func (b *branch) greet(r *bufio.Reader, binary func(arch string) (Binary, error)
 	if system != "Linux" {
 		return frame{}, fmt.Errorf("it runs %s; fitrun is for Linux", system)
 	}
-	bin, err := binary(ArchOf(machine))
+	bin, err := binary(ctx, ArchOf(machine))
 	if err != nil {
 		return frame{}, err
 	}

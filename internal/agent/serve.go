@@ -106,7 +106,7 @@ func newAgent(in io.Reader, out io.WriteCloser, silence time.Duration, executabl
 	})
 	a.below = &node{
 		up: a.relayUp, silence: silence, guard: guard,
-		binary: func(arch string) (Binary, error) {
+		binary: func(_ context.Context, arch string) (Binary, error) {
 			if arch != runtime.GOARCH {
 				return Binary{}, fmt.Errorf("it is %s, and the host from which it is to be reached is %s: with hosts of several architectures use a fan-out that lets fitrun reach all of them itself", arch, runtime.GOARCH)
 			}
@@ -116,7 +116,10 @@ func newAgent(in io.Reader, out io.WriteCloser, silence time.Duration, executabl
 	return a
 }
 
-func (a *agent) relayUp(f frame) { a.parent.send(f) }
+func (a *agent) relayUp(f frame) error {
+	a.parent.send(f)
+	return nil
+}
 
 // handle takes a frame from above.
 func (a *agent) handle(f frame) error {

@@ -16,11 +16,11 @@ import (
 // node is a process of the tree, fitrun or an agent, as far as it reaches others.
 type node struct {
 	// immutable after the first reach
-	up      func(f frame) // takes a frame from below; called by several goroutines
+	up      func(f frame) error // takes a frame from below, an error ends the conversation with whom it came from; called by several goroutines
 	way     Way
 	fanOut  int
 	silence time.Duration
-	binary  func(arch string) (Binary, error)
+	binary  func(ctx context.Context, arch string) (Binary, error)
 	guard   *crew.Guard
 
 	threads sync.WaitGroup // of reach
@@ -79,7 +79,9 @@ func (n *node) reachGroup(ctx context.Context, group []Target) error {
 		Host: b.target.Host, Silence: n.silence, Below: b.behind, Way: n.way, FanOut: n.fanOut, Timeout: left,
 	}))
 	facts.host = uint32(b.target.Host)
-	n.up(facts) // what follows from it comes after the greeting
+	if err := n.up(facts); err != nil { // what follows from it comes after the greeting
+		return err
+	}
 	b.conn.begin(func(f frame) error { return n.fromBelow(b, f) }, func(err error) { n.lost(b, err) })
 	return nil
 }
@@ -116,8 +118,7 @@ func (n *node) fromBelow(b *branch, f frame) error {
 	if h := int(f.host); h != b.target.Host && !slices.ContainsFunc(b.behind, func(t Target) bool { return t.Host == h }) {
 		return fmt.Errorf("a frame of host %d, which is not behind it", h)
 	}
-	n.up(f)
-	return nil
+	return n.up(f)
 }
 
 // lost passes up that a conversation is over, of all hosts that it was with.

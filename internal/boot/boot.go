@@ -151,6 +151,16 @@ func FindAll(environ []string) ([]Session, error) {
 	return all, nil
 }
 
+// RanksHere is how many ranks of a launcher's job this process is, by environ; 0 if no launcher has started it. It opens
+// nothing and changes nothing. To be asked before FindAll, which makes the process forget. Where the environment makes no
+// sense it is 1: FindAll says what is wrong.
+func RanksHere(environ []string) int {
+	if value, ok := lookup(environ, FDVariable); ok {
+		return 1 + strings.Count(value, ",")
+	}
+	return otherRanks(environ)
+}
+
 // openInherited opens the session over the descriptor with this number.
 func openInherited(number string) (Session, error) {
 	conn, err := inherit(number, "fitrun")

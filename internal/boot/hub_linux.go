@@ -1,8 +1,6 @@
 package boot
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,8 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/shm"
-	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/strangers"
 )
 
 const (
@@ -35,14 +32,15 @@ const (
 //	    +------ the leader is done, and all are gone, or time is up ------+--> Over
 type hub struct {
 	// immutable after startHub
-	cfg      hubConfig
-	listener net.Listener
-	segment  *os.File   // memory for the ranks, nil if there is none
-	bells    []*os.File // by local rank; empty if there is no memory
-	inbox    chan func()
-	donec    chan struct{} // closed when the loop is over: nobody listens to inbox any more
-	stopc    chan struct{} // closed by close: the leader is done
-	work     sync.WaitGroup
+	cfg       hubConfig
+	listener  net.Listener
+	segment   *os.File   // memory for the ranks, nil if there is none
+	bells     []*os.File // by local rank; empty if there is no memory
+	inbox     chan func()
+	donec     chan struct{}  // closed when the loop is over: nobody listens to inbox any more
+	stopc     chan struct{}  // closed by close: the leader is done
+	strangers *strangers.Set // connections that have proved nothing yet
+	work      sync.WaitGroup
 
 	// owned by the loop
 	state   hubState // changed by setState only
@@ -85,145 +83,6 @@ type member struct {
 	place      place
 	finalizing bool // its end is clean from here on
 	gone       bool
-}
-
-// startHub serves those who dial listener, which it takes over, and returns the leader's own session, when all are there. It
-// gives up when ctx ends.
-func startHub(ctx context.Context, listener net.Listener, cfg hubConfig, me place) (*hubSession, error) {
-	h := &hub{
-		cfg: cfg, listener: listener, inbox: make(chan func()), donec: make(chan struct{}), stopc: make(chan struct{}),
-		members: make(map[int]*member), cards: NewCards(len(cfg.ranks)), began: time.Now(),
-	}
-	h.until = h.began.Add(cfg.patience)
-	if cfg.shared {
-		h.share()
-	}
-	here, there, err := localPair()
-	if err != nil {
-		h.release()
-		return nil, fmt.Errorf("boot: %w", err)
-	}
-	h.work.Go(h.accept)                         // stopped by closing listener
-	h.work.Go(func() { h.serve(there, false) }) // stopped by the loop's end, as all that serve
-	go h.loop()                                 // stopped by stopc
-	stop := context.AfterFunc(ctx, func() { h.post(func() { h.givenUp(context.Cause(ctx)) }) })
-	defer stop()
-	s, err := open(here, opening{other: fmt.Sprint("rank ", cfg.ranks[0]), until: h.until.Add(goodbye), join: joinOf(cfg.ranks[0], cfg.size, me)})
-	if err != nil {
-		h.close()
-		return nil, fmt.Errorf("boot: %w", err)
-	}
-	return &hubSession{session: s, hub: h}, nil
-}
-
-// joinOf is how a rank introduces itself.
-func joinOf(rank, size int, at place) message {
-	return message{Type: typeJoin, Version: Version, Rank: rank, Size: size, PID: at.PID, Place: &at}
-}
-
-// share makes memory for the ranks, as fitrun does for its. Without it they use TCP, and say so where that matters.
-func (h *hub) share() {
-	n := len(h.cfg.ranks)
-	if n < 2 || n > shm.MaxRanks || os.Getenv(envTransport) == "tcp" {
-		return
-	}
-	segment, err := shm.Create(n)
-	if err != nil {
-		h.say("making shared memory: %v; the ranks of this host will use TCP", err)
-		return
-	}
-	var bells []*os.File
-	for range n {
-		bell, err := sys.NewEventFD()
-		if err != nil {
-			closeFiles(append(bells, segment)...)
-			h.say("making shared memory: %v; the ranks of this host will use TCP", err)
-			return
-		}
-		bells = append(bells, bell)
-	}
-	h.segment, h.bells = segment, bells
-}
-
-func (h *hub) say(format string, args ...any) {
-	fmt.Fprintf(h.cfg.say, "fitmpi: "+format+"\n", args...)
-}
-
-// accept takes in those who dial, until the listener is closed.
-func (h *hub) accept() {
-	for {
-		conn, err := h.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil { // out of descriptors, or a peer that hung up at once
-			select {
-			case <-h.donec:
-				return
-			case <-time.After(inFlightWait):
-				continue
-			}
-		}
-		h.work.Go(func() { h.serve(conn, true) })
-	}
-}
-
-// serve is the goroutine of one connection.
-func (h *hub) serve(conn net.Conn, isStranger bool) {
-	stop := make(chan struct{})
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	defer close(stop)
-	raw := conn
-	watch.Go(func() { // a stranger that says nothing must not hold up the end
-		select {
-		case <-h.donec:
-			raw.Close()
-		case <-stop:
-		}
-	})
-	if isStranger {
-		var err error
-		if conn, err = h.cfg.trust(conn); err != nil {
-			h.post(func() { h.sentAway(raw.RemoteAddr(), err) })
-			return
-		}
-	}
-	l := newLink(conn)
-	l.join = true
-	defer l.Close()
-	conn.SetReadDeadline(time.Now().Add(openTimeout))
-	n, err := l.Next()
-	if err != nil || n.Kind != arrived {
-		if !errors.Is(err, io.EOF) {
-			h.post(func() { h.sentAway(raw.RemoteAddr(), err) })
-		}
-		return
-	}
-	conn.SetReadDeadline(time.Time{})
-	rank := n.join.Rank
-	accepted := false
-	h.post(func() { accepted = h.arrive(l, n.join) })
-	for {
-		n, err := l.Next()
-		if err != nil {
-			if accepted {
-				h.post(func() { h.left(rank, l, err) })
-			}
-			return
-		}
-		h.post(func() { h.noticed(rank, l, n) })
-	}
-}
-
-// post hands the loop something that happened, and returns when the loop has dealt with it, or is over.
-func (h *hub) post(happened func()) {
-	dealt := make(chan struct{})
-	select {
-	case h.inbox <- func() { happened(); close(dealt) }:
-		<-dealt
-	case <-h.donec:
-	}
 }
 
 // loop deals with everything that happens, one thing at a time.
@@ -328,140 +187,6 @@ func (h *hub) sentAway(addr net.Addr, err error) {
 	}
 }
 
-// arrive takes in a rank, and reports whether it did.
-func (h *hub) arrive(l *Link, join message) bool {
-	why := ""
-	switch m := h.members[join.Rank]; {
-	case h.state != hubGathering:
-		why = "the job has begun, or has ended, without this process"
-	case join.Size != h.cfg.size:
-		why = fmt.Sprintf("rank %d says that the job has %d ranks, rank %d says %d", join.Rank, join.Size, h.cfg.ranks[0], h.cfg.size)
-	case !slices.Contains(h.cfg.ranks, join.Rank):
-		why = fmt.Sprintf("rank %d has no business here: ranks %s meet", join.Rank, formatRanks(h.cfg.ranks))
-	case m != nil:
-		why = fmt.Sprintf("rank %d is here already: process %d on %s; this one is process %d on %s",
-			join.Rank, m.place.PID, m.place.Host, join.Place.PID, join.Place.Host)
-	}
-	if why != "" {
-		h.say("%s; it was sent away", why)
-		l.refuse(why)
-		return false
-	}
-	h.members[join.Rank] = &member{link: l, place: *join.Place}
-	if len(h.members) == len(h.cfg.ranks) {
-		h.welcome()
-	}
-	return true
-}
-
-// welcome tells every rank who it is, when all are here.
-func (h *hub) welcome() {
-	places := make([]place, len(h.cfg.ranks))
-	for i, r := range h.cfg.ranks {
-		places[i] = h.members[r].place
-	}
-	for i, info := range arrange(places) {
-		info.Rank, info.Size = h.cfg.ranks[i], h.cfg.size
-		for j, k := range info.near { // of places
-			info.near[j] = h.cfg.ranks[k]
-		}
-		info.Job, info.Secret = h.cfg.job, h.cfg.secret
-		if !info.Net.Remote && h.segment != nil {
-			info.Segment, info.Bell = h.segment, h.bells[info.LocalRank]
-		}
-		h.members[info.Rank].link.greet(info)
-	}
-	h.setState(hubRunning)
-}
-
-// noticed is called for every message of a rank.
-func (h *hub) noticed(rank int, l *Link, n Notice) {
-	m := h.members[rank]
-	if m == nil || m.link != l {
-		return // it was sent away
-	}
-	var err error
-	switch n.Kind {
-	case Joined, arrived:
-	case CardGiven:
-		err = h.takeCard(rank, n.Card)
-	case Finalizing:
-		m.finalizing = true
-	case AbortAsked:
-		h.abortAsked(rank, m, n)
-	case Reported:
-		if n.Key == MetricsKey {
-			h.say("rank %d serves metrics at http://%s/metrics", rank, n.Text)
-		}
-	case BellAsked:
-		if n.LocalRank < len(h.bells) {
-			l.SendBell(n.LocalRank, h.bells[n.LocalRank])
-		} else {
-			err = fmt.Errorf("it asked for the bell of local rank %d, and there is none", n.LocalRank)
-		}
-	default:
-		panic("boot: bug: notice " + n.Kind.String())
-	}
-	if err != nil {
-		h.left(rank, l, err)
-	}
-}
-
-// abortAsked is called when a rank wants the job to end. The others hear of it when that rank has hung up, or soon: some
-// launchers take the exit code of the first process that exits for that of the job.
-func (h *hub) abortAsked(rank int, m *member, n Notice) {
-	if h.asked != nil || h.state != hubRunning {
-		return
-	}
-	text := abortText(rank, m.place.PID, m.place.Host, n.Code, n.Text)
-	if !h.cfg.isAside { // else the other session says it
-		h.say("%s", text)
-	}
-	h.asked = &Event{Kind: JobAborted, Rank: rank, Message: text, Code: n.Code}
-	h.until = time.Now().Add(abortPause)
-}
-
-func (h *hub) takeCard(rank int, card []byte) error {
-	if h.cfg.isAside {
-		return errors.New("it gave a card that nobody asked for")
-	}
-	if err := h.cards.Put(slices.Index(h.cfg.ranks, rank), card); err != nil || !h.cards.IsComplete() {
-		return err
-	}
-	for _, m := range h.members {
-		m.link.SendCards(h.cards)
-	}
-	return nil
-}
-
-// left is called when a rank has hung up, or is of no use any more.
-func (h *hub) left(rank int, l *Link, err error) {
-	m := h.members[rank]
-	switch {
-	case m == nil || m.link != l || m.gone:
-		return
-	case h.state == hubGathering: // it may come again
-		delete(h.members, rank)
-		return
-	}
-	m.gone = true
-	switch {
-	case h.state != hubRunning:
-		return
-	case h.asked != nil && h.asked.Rank == rank:
-		h.endBy(*h.asked)
-		return
-	case m.finalizing:
-		return
-	}
-	text := fmt.Sprintf("rank %d (pid %d on %s) is gone: it exited without Finalize, or was killed", rank, m.place.PID, m.place.Host)
-	if !errors.Is(err, io.EOF) {
-		text = fmt.Sprintf("rank %d (pid %d on %s) broke the boot protocol: %v", rank, m.place.PID, m.place.Host, err)
-	}
-	h.tell(Event{Kind: PeerFailed, Rank: rank, Message: text, Code: 1})
-	h.end(text)
-}
-
 // end says that the job has ended, and tells all.
 func (h *hub) end(text string) {
 	if h.state < hubEnding {
@@ -500,35 +225,4 @@ func (h *hub) stopping() {
 			h.until = time.Now().Add(farewell)
 		}
 	}
-}
-
-// close ends the hub when the leader's session is closed: if that was clean, when all the others are done too. It is to be
-// called once.
-func (h *hub) close() {
-	close(h.stopc)
-	<-h.donec
-	h.work.Wait()
-	h.release()
-}
-
-func (h *hub) release() {
-	h.listener.Close()
-	closeFiles(append(slices.Clone(h.bells), h.segment)...)
-}
-
-// hubSession is the leader's session.
-type hubSession struct {
-	*session
-	hub  *hub
-	once sync.Once
-	err  error // guarded by once
-}
-
-// Close ends the leader's session, and then the hub.
-func (s *hubSession) Close() error {
-	s.once.Do(func() {
-		s.err = s.session.Close()
-		s.hub.close()
-	})
-	return s.err
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/secure"
 )
 
 // lines is standard error of the ranks.
@@ -301,6 +303,43 @@ func TestSentAway(t *testing.T) {
 		t.Errorf("a rank with another secret: %v", err)
 	}
 	said.want(t, "was sent away: secure: the other end has another secret")
+	follower, err := of(1).attend(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	finishAll(t, []Session{leader, follower})
+}
+
+// Those who dial and prove nothing are bounded, the oldest of them give way, and no rank is kept out.
+func TestStrangersGiveWay(t *testing.T) {
+	said := newLines()
+	of := tcpMeeting(t, 2, said)
+	var leader Session
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		m := of(0)
+		m.every = 10 * time.Millisecond
+		s, err := m.attend(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		leader = s
+	})
+	said.want(t, "1 of 2 ranks have not come (1)")
+	var quiet []net.Conn
+	for range maxStrangersPerHost + 2 + 1 {
+		c, err := net.Dial("tcp", of(0).address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		quiet = append(quiet, c)
+	}
+	quiet[0].SetReadDeadline(time.Now().Add(secure.Timeout / 2)) // else it would be sent away then
+	if _, err := quiet[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the oldest stranger is still there: %v", err)
+	}
 	follower, err := of(1).attend(t.Context())
 	if err != nil {
 		t.Fatal(err)

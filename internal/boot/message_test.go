@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/relay"
 	"unicode/utf8"
 )
 
@@ -57,9 +59,9 @@ func TestConsumeRefuses(t *testing.T) {
 		{consumeFromLauncher, inNet(`"iface":"` + strings.Repeat("e,", maxIface/2) + `e"`), "list of interfaces of 1025 bytes"},
 		{consumeFromLauncher, inNet(`"ports":"9-3"`), "no range of ports"},
 		{consumeFromLauncher, inNet(`"domain":"a b"`), "letters, digits"},
-		{consumeFromLauncher, inNet(`"domain":"` + strings.Repeat("a", maxDomain+1) + `"`), "domain with 65 bytes"},
+		{consumeFromLauncher, inNet(`"domain":"` + strings.Repeat("a", relay.MaxDomain+1) + `"`), "want 1 to 64 letters"},
 		{consumeFromLauncher, inNet(`"domain":"a","gateways":[` + strings.Repeat(`{},`, MaxGateways) + `{}]`), "65 gateways"},
-		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":""}]`), "gateway 0: name of a domain with 0 bytes"},
+		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":""}]`), `gateway 0: domain ""`},
 		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":"a"}]`), `leads to domain "a", and the rank is in "a"`},
 		{consumeFromLauncher, inNet(`"gateways":[{"domain":"a"}]`), `leads to domain "a", and the rank is in ""`},
 		{consumeFromLauncher, inNet(`"domain":"a","gateways":[{"domain":"b","addr":"there:80"}]`), "no IP address with a port"},
@@ -101,9 +103,9 @@ func inNet(fields string) string {
 
 // The largest welcome fits a line.
 func TestNetFits(t *testing.T) {
-	n := Net{Remote: true, Interface: strings.Repeat("e", maxIface), Ports: "10000-20000", TLS: true, Domain: strings.Repeat("d", maxDomain)}
+	n := Net{Remote: true, Interface: strings.Repeat("e", maxIface), Ports: "10000-20000", TLS: true, Domain: strings.Repeat("d", relay.MaxDomain)}
 	for range MaxGateways {
-		n.Gateways = append(n.Gateways, Gateway{strings.Repeat("d", maxDomain), strings.Repeat("1", maxGateAddr), make([]byte, maxGateKey)})
+		n.Gateways = append(n.Gateways, Gateway{strings.Repeat("d", relay.MaxDomain), strings.Repeat("1", maxGateAddr), make([]byte, maxGateKey)})
 	}
 	m := message{Type: typeWelcome, Secret: make([]byte, SecretSize), Host: strings.Repeat("\x01", maxValue), MetricsAddr: strings.Repeat("\x01", maxValue),
 		Bound: strings.Repeat("1", maxBound), Near: strings.Repeat("1", maxList), Net: n.message()}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/fitmpi/fitmpi/internal/netif"
+	"github.com/fitmpi/fitmpi/internal/relay"
 )
 
 // MaxGateways is how many Gateways a Net may have.
@@ -12,12 +13,10 @@ const MaxGateways = 64
 
 // Limits of Net; with them a welcome stays far below maxLine.
 const (
-	maxIface     = 1 << 10 // bytes of Interface
-	maxDomain    = 64      // bytes of a domain
-	maxGateAddr  = 128     // bytes of a gateway's address
-	minGateKey   = 16      // bytes of a gateway's key
-	maxGateKey   = 64
-	domainLetter = "letters, digits, hyphens, dots and underscores"
+	maxIface    = 1 << 10 // bytes of Interface
+	maxGateAddr = 128     // bytes of a gateway's address
+	minGateKey  = 16      // bytes of a gateway's key
+	maxGateKey  = 64
 )
 
 // Net is how a rank reaches ranks of other hosts. The zero value is that of a job on one host.
@@ -35,21 +34,6 @@ type Gateway struct {
 	Domain string // whose ranks are reached through it
 	Addr   string // where it listens, an IP address with a port
 	Key    []byte // of this job at that gateway, 16 to 64 bytes; not secret from the ranks of the job
-}
-
-// CheckDomain says what is wrong with the name of a domain; "" is none.
-func CheckDomain(s string) error {
-	if s == "" || len(s) > maxDomain {
-		return fmt.Errorf("name of a domain with %d bytes; 1 to %d are allowed", len(s), maxDomain)
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '.', c == '_':
-		default:
-			return fmt.Errorf("domain %q: %s are allowed", s, domainLetter)
-		}
-	}
-	return nil
 }
 
 // netMessage is Net as it travels.
@@ -107,7 +91,7 @@ func (m *netMessage) check() error {
 		return err
 	}
 	if m.Domain != "" {
-		if err := CheckDomain(m.Domain); err != nil {
+		if err := relay.CheckDomain(m.Domain); err != nil {
 			return err
 		}
 	}
@@ -124,7 +108,7 @@ func (m *netMessage) check() error {
 
 // check judges a gateway of a rank in the domain own.
 func (g *gateMessage) check(own string) error {
-	if err := CheckDomain(g.Domain); err != nil {
+	if err := relay.CheckDomain(g.Domain); err != nil {
 		return err
 	}
 	if own == "" || g.Domain == own {

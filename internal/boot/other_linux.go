@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -44,6 +45,21 @@ func findOther(environ []string) (Session, error) {
 		return nil, err
 	}
 	return session, nil
+}
+
+// otherRanks is RanksHere without fitrun.
+func otherRanks(environ []string) int {
+	wanted, err := wantedSource(environ)
+	if err == nil && wanted == "none" {
+		return 0
+	}
+	if _, ok := lookup(environ, envPMIPort); ok && (wanted == "" || wanted == "pmi") {
+		return 1 // which one is told there
+	}
+	if c, errClaim := findClaim(environ, wanted, nil); err == nil && errClaim == nil && c == nil {
+		return 0
+	}
+	return 1
 }
 
 // forget changes the environment so that children of this rank do not take themselves for it.
@@ -186,6 +202,9 @@ func rendezvousSecret(environ []string, address string) ([]byte, error) {
 	return secret, nil
 }
 
+// maxLocalName is how many bytes an abstract name may have, without its @: sun_path of unix(7) less the first.
+const maxLocalName = 107
+
 // localName is the abstract name at which the ranks of a job of one host meet.
 func localName(environ []string, c *claim) (string, error) {
 	var names []string
@@ -198,16 +217,21 @@ func localName(environ []string, c *claim) (string, error) {
 			names = []string{"OMPI_MCA_ess_base_jobid"}
 		}
 	}
+	var named []string // what names hold
 	words := []string{"fitmpi", strconv.Itoa(os.Geteuid()), c.source}
 	for _, variable := range names {
 		value, ok := lookup(environ, variable)
-		if !ok || len(value) > maxKey || strings.ContainsRune(value, 0) {
+		if !ok || value == "" || strings.ContainsRune(value, 0) {
 			return "", fmt.Errorf("boot: %s=%d of %d, all on this host, but %s does not name the job: set %s=127.0.0.1:port and %s",
 				c.rankVar, c.rank, c.size, variable, envRendezvous, envSecretFile)
 		}
-		words = append(words, value)
+		named = append(named, value)
 	}
-	return strings.Join(words, "-"), nil
+	name := strings.Join(append(words, named...), "-")
+	if len(name) > maxLocalName { // some namespaces hold the name of a host, or a path
+		name = fmt.Sprintf("%s-%x", strings.Join(words, "-"), sha256.Sum256([]byte(strings.Join(named, "\x00"))))
+	}
+	return name, nil
 }
 
 // Ports that slurmAddress chooses from: below those that Linux gives to whoever asks for any.

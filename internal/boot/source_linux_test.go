@@ -1,6 +1,8 @@
 package boot
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -112,17 +114,21 @@ func TestMeetingOf(t *testing.T) {
 	const k8s = "JOB_COMPLETION_INDEX=3 FITMPI_SIZE=4"
 	const slurm = "SLURM_JOB_ID=7 SLURM_STEP_ID=1 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=2 SLURM_STEP_NUM_NODES="
 	const ompi = "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE="
+	long := strings.Repeat("prterun-a-host.of.some.cluster-1234@1", 6)
 	for _, tc := range []struct{ environ, want string }{
 		{k8s + " FITMPI_RENDEZVOUS=job-0.svc:7000" + file, "tcp job-0.svc:7000 10m0s"},
 		{k8s + " FITMPI_RENDEZVOUS=[::1]:7000 FITMPI_RENDEZVOUS_TIMEOUT=90s" + file, "tcp [::1]:7000 1m30s"},
 		{slurm + "1", "unix fitmpi-" + uid + "-slurm-7-1 10m0s"},
 		{slurm + "2 SLURM_STEP_NODELIST=n[07-09],m1" + file, "tcp n07:12260 10m0s"},
 		{ompi + "4 PMIX_NAMESPACE=123", "unix fitmpi-" + uid + "-openmpi-123 10m0s"},
+		{ompi + "4 PMIX_NAMESPACE=" + long[:80], "unix fitmpi-" + uid + "-openmpi-" + long[:80] + " 10m0s"},
+		{ompi + "4 PMIX_NAMESPACE=" + long, "unix fitmpi-" + uid + "-openmpi-" + fmt.Sprintf("%x", sha256.Sum256([]byte(long))) + " 10m0s"},
 		{ompi + "4 OMPI_MCA_ess_base_jobid=9", "unix fitmpi-" + uid + "-openmpi-9 10m0s"},
 		{ompi + "4 PMIX_NAMESPACE=123 FITMPI_RENDEZVOUS=h:1" + file, "tcp h:1 10m0s"},
 
 		{k8s, "boot: JOB_COMPLETION_INDEX=3 of 4 (kubernetes) says who this rank is, but nothing where rank 0 is: set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens, and FITMPI_SECRET_FILE"},
 		{ompi + "2 PMIX_NAMESPACE=123", "boot: OMPI_COMM_WORLD_RANK=1 of 4 (openmpi) says who this rank is, but nothing where rank 0 is: set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens, and FITMPI_SECRET_FILE"},
+		{ompi + "4 PMIX_NAMESPACE=", "boot: OMPI_COMM_WORLD_RANK=1 of 4, all on this host, but PMIX_NAMESPACE does not name the job: set FITMPI_RENDEZVOUS=127.0.0.1:port and FITMPI_SECRET_FILE"},
 		{ompi + "4", "boot: OMPI_COMM_WORLD_RANK=1 of 4, all on this host, but OMPI_MCA_ess_base_jobid does not name the job: set FITMPI_RENDEZVOUS=127.0.0.1:port and FITMPI_SECRET_FILE"},
 		{k8s + " FITMPI_RENDEZVOUS=h:1", "boot: ranks meet at h:1, and must prove that they belong together: set FITMPI_SECRET_FILE to a file with a secret that all hosts have"},
 		{k8s + " FITMPI_RENDEZVOUS=h:1 FITMPI_SECRET_FILE=/none", "boot: FITMPI_SECRET_FILE: secret file /none: no such file or directory"},
@@ -184,4 +190,27 @@ func FuzzFirstNode(f *testing.F) {
 			t.Errorf("%q gives %q", list, name)
 		}
 	})
+}
+
+// How many ranks this process is, by what launchers say.
+func TestRanksHere(t *testing.T) {
+	for environ, want := range map[string]int{
+		"":                                  0,
+		"FITMPI_SIZE=1":                     0,
+		"FITMPI_BOOT_FD=3":                  1,
+		"FITMPI_BOOT_FD=3,4,5":              3,
+		"PMI_RANK=1 PMI_SIZE=4":             1,
+		"PMI_PORT=h:1 PMI_ID=0":             1,
+		"FITMPI_LAUNCHER=none PMI_PORT=h:1": 0,
+		"FITMPI_LAUNCHER=none PMI_RANK=1":   0,
+		"FITMPI_LAUNCHER=slurm":             1, // wrong, as FindAll says
+		"FITMPI_LAUNCHER=fitrum":            1,
+		"OMPI_COMM_WORLD_RANK=one":          1,
+		"FITMPI_RANK=0 FITMPI_SIZE=1":       1,
+		"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4": 1,
+	} {
+		if got := RanksHere(strings.Fields(environ)); got != want {
+			t.Errorf("%q: %d, want %d", environ, got, want)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/relay"
 	"github.com/fitmpi/fitmpi/internal/secure"
+	"github.com/fitmpi/fitmpi/internal/strangers"
 )
 
 // Defaults and limits.
@@ -23,6 +24,11 @@ const (
 	firstBackoff    = 100 * time.Millisecond
 	maxHops         = 4
 	defaultStreams  = 4096
+
+	// Connections that have proved nothing yet, beside the others: of all, and from one address. All ranks of a host, or
+	// of a whole domain behind one address, may call at the same time.
+	maxStrangers        = 1024
+	maxStrangersPerHost = 512
 )
 
 // Config describes a gateway. Zero values mean defaults, where there are some.
@@ -34,7 +40,7 @@ type Config struct {
 
 	Patience time.Duration // for a greeting, and for finding a way; default 15 s
 	Ping     time.Duration // between signs of life on a link; default 15 s
-	Streams  int           // connections at a time; default 4096
+	Streams  int           // connections at a time of those who have proved that they may; default 4096
 
 	Logger *slog.Logger // nil is silent
 }
@@ -45,7 +51,8 @@ type Gateway struct {
 	ctx    context.Context    // ends with Close
 	cancel context.CancelFunc // immutable
 	wg     sync.WaitGroup     // of every goroutine; stopped by cancel and by closing what is in open
-	slots  chan struct{}      // one for each connection at a time
+	slots  chan struct{}      // one for each connection at a time that has proved itself
+	new    *strangers.Set     // the connections that have not
 
 	mu      sync.Mutex
 	open    map[net.Conn]struct{}    // every connection; nil when closed
@@ -57,8 +64,8 @@ type Gateway struct {
 
 // New returns a gateway that has dialled nobody yet. Close ends it.
 func New(cfg Config) (*Gateway, error) {
-	if !relay.IsDomain(cfg.Domain) {
-		return nil, fmt.Errorf("domain %q: want 1 to 64 letters, digits, hyphens, dots or underscores", cfg.Domain)
+	if err := relay.CheckDomain(cfg.Domain); err != nil {
+		return nil, err
 	}
 	if len(cfg.Secret) < secure.MinSecret {
 		return nil, fmt.Errorf("a secret of %d bytes: need %d random bytes or more", len(cfg.Secret), secure.MinSecret)
@@ -71,8 +78,8 @@ func New(cfg Config) (*Gateway, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{
-		cfg: cfg, slots: make(chan struct{}, cfg.Streams), open: make(map[net.Conn]struct{}),
-		callers: make(map[string][]*link), dialled: make(map[string]string), awaited: make(map[string]chan answered),
+		cfg: cfg, slots: make(chan struct{}, cfg.Streams), new: strangers.New(maxStrangers, maxStrangersPerHost),
+		open: make(map[net.Conn]struct{}), callers: make(map[string][]*link), dialled: make(map[string]string), awaited: make(map[string]chan answered),
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	for _, peer := range cfg.Peers {
@@ -112,16 +119,38 @@ func (g *Gateway) Serve(l net.Listener) error {
 		case err != nil:
 			return err
 		}
-		select {
-		case g.slots <- struct{}{}:
-			g.wg.Go(func() {
-				defer func() { <-g.slots }()
-				g.greet(conn)
-			})
-		default:
-			g.cfg.Logger.Warn("refused: too many connections", "from", conn.RemoteAddr(), "limit", g.cfg.Streams)
-			conn.Close()
-		}
+		v := &visit{g: g, known: g.new.Enter(conn)}
+		g.wg.Go(func() {
+			defer v.end()
+			g.greet(conn, v)
+		})
+	}
+}
+
+// visit is how a connection counts: as that of a stranger until it has proved that it may be here, and then as one of those
+// that Config.Streams bounds. It is used by the goroutine of the connection.
+type visit struct {
+	g       *Gateway
+	known   func()
+	hasSlot bool
+}
+
+// proved is called once, when the other end is no stranger any more. An error: there are too many like it.
+func (v *visit) proved() error {
+	v.known()
+	select {
+	case v.g.slots <- struct{}{}:
+		v.hasSlot = true
+		return nil
+	default:
+		return fmt.Errorf("too many connections: %d are served", cap(v.g.slots))
+	}
+}
+
+func (v *visit) end() {
+	v.known()
+	if v.hasSlot {
+		<-v.g.slots
 	}
 }
 

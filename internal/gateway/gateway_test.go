@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -293,6 +295,44 @@ func TestRefusesStrangers(t *testing.T) {
 		conn.Close()
 		west.log.await(t, c.want)
 	}
+}
+
+// TestStrangersKeepNobodyOut: connections that prove nothing take no room from those that do, and the oldest give way.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	const streams = 2
+	west := run(t, Config{Domain: "west", Streams: streams, Patience: failsafe})
+	w := rank(t, "west")
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", west.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		conn.SetDeadline(time.Now().Add(failsafe))
+		return conn
+	}
+	oldest := dial()
+	for range maxStrangersPerHost {
+		dial()
+	}
+	if n, err := oldest.Read(make([]byte, 1)); n > 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the oldest stranger is still there: %v", err)
+	}
+	var served []net.Conn // in spite of the others; what is served is still bounded
+	for range streams + 1 {
+		conn := dial()
+		req := relay.NewRequest(job, "west", []netip.AddrPort{w}, time.Now())
+		conn.Write(relay.AppendRequest(nil, req, relay.JobKey(secret, job)))
+		if len(served) < streams {
+			if _, err := io.ReadFull(conn, make([]byte, len("west hears: "))); err != nil {
+				t.Fatal(err)
+			}
+		} else if got, _ := io.ReadAll(conn); len(got) > 0 {
+			t.Errorf("served beyond the limit: %q", got)
+		}
+		served = append(served, conn)
+	}
+	west.log.await(t, "too many connections: 2 are served")
 }
 
 func TestGatewaysOfAnotherSecret(t *testing.T) {

@@ -18,7 +18,7 @@ const role = "gateway"
 const recordHandshake = 22
 
 // greet finds out who has called, a rank or a gateway, and serves it until it is gone.
-func (g *Gateway) greet(conn net.Conn) {
+func (g *Gateway) greet(conn net.Conn, v *visit) {
 	if !g.hold(conn) {
 		return
 	}
@@ -33,9 +33,9 @@ func (g *Gateway) greet(conn net.Conn) {
 	switch {
 	case err != nil:
 	case first[0] == recordHandshake:
-		err = g.greetGateway(s)
+		err = g.greetGateway(s, v)
 	default:
-		err = g.greetRank(s, deadline)
+		err = g.greetRank(s, v, deadline)
 	}
 	if err != nil && g.ctx.Err() == nil {
 		g.cfg.Logger.Warn("refused", "from", conn.RemoteAddr(), "err", err)
@@ -43,7 +43,7 @@ func (g *Gateway) greet(conn net.Conn) {
 }
 
 // greetRank serves a rank of this domain, or of one that reaches this gateway directly.
-func (g *Gateway) greetRank(s *stream, deadline time.Time) error {
+func (g *Gateway) greetRank(s *stream, v *visit, deadline time.Time) error {
 	s.SetReadDeadline(deadline)
 	line, err := s.r.ReadSlice('\n')
 	switch {
@@ -56,7 +56,14 @@ func (g *Gateway) greetRank(s *stream, deadline time.Time) error {
 		return err
 	}
 	req := request{line: string(line), hops: maxHops}
-	way, err := g.find(req)
+	r, err := g.check(req)
+	if err == nil {
+		err = v.proved()
+	}
+	if err != nil {
+		return err
+	}
+	way, err := g.reach(r, req)
 	if err != nil {
 		return err
 	}
@@ -75,9 +82,12 @@ type replay struct {
 func (c replay) Read(p []byte) (int, error) { return c.r.Read(p) }
 
 // greetGateway serves another gateway.
-func (g *Gateway) greetGateway(s *stream) error {
+func (g *Gateway) greetGateway(s *stream, v *visit) error {
 	conn, err := secure.Server(replay{s.Conn, s.r}, g.cfg.Secret, role)
 	if err != nil {
+		return err
+	}
+	if err := v.proved(); err != nil {
 		return err
 	}
 	peer := newStream(conn)

@@ -64,7 +64,7 @@ func readMessage(line []byte) (message, error) {
 		return message{}, fmt.Errorf("malformed message: %w", err)
 	}
 	switch {
-	case m.Domain != "" && !relay.IsDomain(m.Domain):
+	case m.Domain != "" && relay.CheckDomain(m.Domain) != nil:
 		return m, errors.New("message with a malformed domain")
 	case len(m.Line) > relay.MaxLine || len(m.ID) > 64 || len(m.Reason) > maxReason:
 		return m, errors.New("message with a field that is too long")

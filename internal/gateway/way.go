@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/relay"
 )
 
 // find verifies req and makes a connection on which the rank that it names, or the next gateway on the way, listens. The
@@ -17,6 +19,11 @@ func (g *Gateway) find(req request) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	return g.reach(r, req)
+}
+
+// reach is find for a request that was verified as r.
+func (g *Gateway) reach(r *relay.Request, req request) (*stream, error) {
 	if r.Domain == g.cfg.Domain {
 		return g.dialRank(r.Targets)
 	}

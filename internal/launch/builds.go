@@ -46,17 +46,19 @@ func (b *builds) close() {
 // Everything of fitrun in its module.
 const fitrunPackage = "github.com/fitmpi/fitmpi/cmd/fitrun"
 
-// fitrun is the build of this very program for arch.
-func (b *builds) fitrun(arch string) (agent.Binary, error) {
+// fitrun is the build of this very program for arch. It gives up when ctx ends.
+func (b *builds) fitrun(ctx context.Context, arch string) (agent.Binary, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.fileLocked("/proc/self/exe")
 	if arch != agent.ArchOfFile("/proc/self/exe") {
-		f = b.buildLocked(context.Background(), Program{Name: "fitrun", Package: fitrunPackage}, arch)
-		if errors.Is(f.err, ErrBuild) {
+		f = b.buildLocked(ctx, Program{Name: "fitrun", Package: fitrunPackage}, arch)
+		switch {
+		case ctx.Err() != nil:
+			return agent.Binary{}, context.Cause(ctx)
+		case errors.Is(f.err, ErrBuild):
 			return agent.Binary{}, fmt.Errorf("its architecture is %s, and fitrun could not be built for that: %w", arch, f.err)
-		}
-		if f.err != nil {
+		case f.err != nil:
 			return agent.Binary{}, fmt.Errorf("its architecture is %s; fitrun is built for that where Go and FitMPI's module are at hand: start the job in a module that requires it", arch)
 		}
 	}
@@ -102,7 +104,9 @@ func (b *builds) buildLocked(ctx context.Context, p Program, arch string) file {
 		return f
 	}
 	f := b.compileLocked(ctx, p, arch)
-	b.done[key] = f
+	if ctx.Err() == nil { // else it says nothing of the program
+		b.done[key] = f
+	}
 	return f
 }
 

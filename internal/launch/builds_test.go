@@ -3,11 +3,15 @@
 package launch
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/fitmpi/fitmpi/internal/agent"
 )
@@ -69,25 +73,53 @@ func TestProgramForArch(t *testing.T) {
 func TestFitrunForArch(t *testing.T) {
 	b := newBuilds(Config{})
 	defer b.close()
-	got, err := b.fitrun(runtime.GOARCH)
+	got, err := b.fitrun(t.Context(), runtime.GOARCH)
 	if err != nil || got.Size == 0 || len(got.Sum) != 64 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := b.fitrun("vax"); err == nil || !strings.HasPrefix(err.Error(), "its architecture is vax, and fitrun could not be built for that: ") {
+	if _, err := b.fitrun(t.Context(), "vax"); err == nil || !strings.HasPrefix(err.Error(), "its architecture is vax, and fitrun could not be built for that: ") {
 		t.Errorf("%v", err)
 	}
 	t.Run("without the module", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		b := newBuilds(Config{})
 		defer b.close()
-		if _, err := b.fitrun(otherArch()); err == nil || !strings.Contains(err.Error(), "start the job in a module that requires it") {
+		if _, err := b.fitrun(t.Context(), otherArch()); err == nil || !strings.Contains(err.Error(), "start the job in a module that requires it") {
 			t.Errorf("%v", err)
 		}
 	})
 	if testing.Short() {
 		t.Skip("building fitrun takes a while")
 	}
-	if got, err := b.fitrun(otherArch()); err != nil || agent.ArchOfFile(got.Path) != otherArch() || filepath.Base(got.Path) != "fitrun" {
+	if got, err := b.fitrun(t.Context(), otherArch()); err != nil || agent.ArchOfFile(got.Path) != otherArch() || filepath.Base(got.Path) != "fitrun" {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A build of fitrun ends with the context of who waits for it, and that is not taken for what is wrong with the program.
+func TestFitrunBuildGivesUp(t *testing.T) {
+	tools := t.TempDir() // with a compiler that never ends by itself
+	if err := os.WriteFile(filepath.Join(tools, "go"), []byte("#!/bin/sh\n: >"+tools+"/begun\nexec sleep 600\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
+	b := newBuilds(Config{Stderr: os.Stderr})
+	defer b.close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for _, err := os.Stat(tools + "/begun"); err != nil && ctx.Err() == nil; _, err = os.Stat(tools + "/begun") {
+			time.Sleep(time.Millisecond)
+		}
+		cancel(stopped)
+	})
+	defer watch.Wait()
+	defer cancel(nil)
+	if _, err := b.fitrun(ctx, otherArch()); err != stopped {
+		t.Errorf("%v, want %v", err, stopped)
+	}
+	if len(b.done) != 0 {
+		t.Errorf("it is remembered: %v", b.done)
 	}
 }

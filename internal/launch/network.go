@@ -3,10 +3,12 @@
 package launch
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/hosts"
@@ -28,8 +30,12 @@ type Gateway struct {
 	Addrs  []string // addresses with ports, the best first
 }
 
-// ResolveGateway finds the addresses of the gateway of domain at HOST:PORT.
-func ResolveGateway(domain, addr string) (Gateway, error) {
+// lookupTimeout bounds how long the name of a gateway may take to be looked up.
+const lookupTimeout = 10 * time.Second
+
+// ResolveGateway finds the addresses of the gateway of domain at HOST:PORT. It waits for the host's resolver if HOST is a name,
+// until ctx ends, and not for long.
+func ResolveGateway(ctx context.Context, domain, addr string) (Gateway, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return Gateway{}, fmt.Errorf("gateway of domain %s: %w", domain, err)
@@ -37,7 +43,9 @@ func ResolveGateway(domain, addr string) (Gateway, error) {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return Gateway{}, fmt.Errorf("gateway of domain %s at %s: %q is no port, a number from 1 to 65535", domain, addr, port)
 	}
-	ips, err := net.LookupHost(host)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
 		return Gateway{}, fmt.Errorf("gateway of domain %s: %w", domain, err)
 	}
@@ -55,7 +63,7 @@ func (d *Domains) Check(hs []hosts.Host) error {
 		return fmt.Errorf("hosts of %d domains; at most %d are allowed", len(domains), boot.MaxGateways+1)
 	}
 	for _, name := range domains {
-		if err := boot.CheckDomain(name); err != nil {
+		if err := relay.CheckDomain(name); err != nil {
 			return fmt.Errorf("%w in the host file, behind domain=", err)
 		}
 	}

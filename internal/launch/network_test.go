@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestDomains(t *testing.T) {
 		{",east", Domains{[]Gateway{east}, secret}, "main/east=10.2.0.1:7 east/main=10.2.0.1:7"},
 		{"west,east,", Domains{[]Gateway{west, east}, secret}, "west/east=10.1.0.1:7,east=10.1.0.2:7,main=10.1.0.1:7,main=10.1.0.2:7 " +
 			"east/west=10.2.0.1:7,main=10.2.0.1:7 main/west=10.1.0.1:7,west=10.1.0.2:7,east=10.2.0.1:7"},
-		{"west,a:b", Domains{[]Gateway{west}, secret}, `domain "a:b": letters, digits, hyphens, dots and underscores are allowed in the host file, behind domain=`},
+		{"west,a:b", Domains{[]Gateway{west}, secret}, `domain "a:b": want 1 to 64 letters, digits, hyphens, dots or underscores in the host file, behind domain=`},
 		{"west,east", Domains{}, "hosts of domains west and east, and no gateway of either; name one with --gateway west=HOST:PORT"},
 		{"west,east,north", Domains{[]Gateway{west}, secret}, "hosts of domains east and north, and no gateway of either; name one with --gateway east=HOST:PORT"},
 		{"west,east", Domains{[]Gateway{west}, nil}, "gateways want to know that they are asked by this job: give the file of their secret, --secret-file FILE"},
@@ -86,6 +87,15 @@ func TestManyDomains(t *testing.T) {
 	}
 }
 
+// A name is not looked up for longer than anybody waits for it.
+func TestResolveGatewayGivesUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if g, err := ResolveGateway(ctx, "west", "a.name.invalid:7"); err == nil || !strings.Contains(err.Error(), "canceled") {
+		t.Errorf("%v, %v", g, err)
+	}
+}
+
 func TestResolveGateway(t *testing.T) {
 	for addr, want := range map[string]string{
 		"127.0.0.1:7":     "{west [127.0.0.1:7]} <nil>",
@@ -96,7 +106,7 @@ func TestResolveGateway(t *testing.T) {
 		"127.0.0.1:0":     `{ []} gateway of domain west at 127.0.0.1:0: "0" is no port, a number from 1 to 65535`,
 		"127.0.0.1:65536": `{ []} gateway of domain west at 127.0.0.1:65536: "65536" is no port, a number from 1 to 65535`,
 	} {
-		g, err := ResolveGateway("west", addr)
+		g, err := ResolveGateway(t.Context(), "west", addr)
 		if got := fmt.Sprint(g, " ", err); got != want {
 			t.Errorf("%s: %s, want %s", addr, got, want)
 		}

@@ -22,9 +22,10 @@ const (
 	MaxTargets = 32
 	// MaxSkew is how far the clocks of a rank and a gateway may differ.
 	MaxSkew = 5 * time.Minute
+	// MaxDomain is the size in bytes of the longest name of a domain.
+	MaxDomain = 64
 
-	maxDomain = 64
-	fields    = 6 // behind magic
+	fields = 6 // behind magic
 )
 
 // Request asks a gateway for a connection.
@@ -92,7 +93,7 @@ func ReadRequest(line []byte) (*Request, error) {
 	}
 	r.Time, err = strconv.ParseInt(f[4], 10, 64)
 	switch {
-	case !readHex(r.Job[:], f[0]), !readHex(r.Nonce[:], f[3]), !readHex(r.mac[:], f[5]), err != nil, !isDomain(r.Domain):
+	case !readHex(r.Job[:], f[0]), !readHex(r.Nonce[:], f[3]), !readHex(r.mac[:], f[5]), err != nil, CheckDomain(r.Domain) != nil:
 		return nil, errSyntax
 	}
 	return r, nil
@@ -105,12 +106,6 @@ func readHex(b []byte, s string) bool {
 	}
 	_, err := hex.Decode(b, []byte(s))
 	return err == nil
-}
-
-func isDomain(s string) bool {
-	return s != "" && len(s) <= maxDomain && !strings.ContainsFunc(s, func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_'
-	})
 }
 
 func readTargets(s string) ([]netip.AddrPort, error) {

@@ -116,7 +116,7 @@ func TestReadRefuses(t *testing.T) {
 // The longest request fits MaxLine.
 func TestLongest(t *testing.T) {
 	r := sample()
-	r.Domain, r.Targets = strings.Repeat("d", maxDomain), nil
+	r.Domain, r.Targets = strings.Repeat("d", MaxDomain), nil
 	for range MaxTargets + 5 {
 		r.Targets = append(r.Targets, netip.MustParseAddrPort("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%averylongname00]:65535"))
 	}
@@ -145,4 +145,17 @@ func FuzzReadRequest(f *testing.F) {
 			t.Errorf("%+v became %+v", r, again)
 		}
 	})
+}
+
+func TestCheckDomain(t *testing.T) {
+	for _, good := range []string{"a", "Az-09._", strings.Repeat("d", MaxDomain)} {
+		if err := CheckDomain(good); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{"", "a b", "a:b", "\xff", "ä", strings.Repeat("d", MaxDomain+1)} {
+		if err := CheckDomain(bad); err == nil || !strings.HasSuffix(err.Error(), ": want 1 to 64 letters, digits, hyphens, dots or underscores") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
 }
