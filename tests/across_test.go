@@ -73,7 +73,8 @@ type acrossRun struct {
 // start starts a job.
 func (l *fitrunLab) start(t *testing.T, j acrossJob) *acrossRun {
 	t.Helper()
-	args := []string{"-l", "--ssh-args", strings.Join(l.SSHArgs(), " ")}
+	// Not bound: the hosts are one machine, and would each give its ranks the same cores.
+	args := []string{"-l", "--bind-to", "none", "--ssh-args", strings.Join(l.SSHArgs(), " ")}
 	if j.hosts != "" {
 		args = append(args, "-H", j.hosts)
 	}
