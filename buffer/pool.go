@@ -69,6 +69,9 @@ func (p *Pool) Put(b []byte) {
 // Used is the number of bytes handed out, by size class.
 func (p *Pool) Used() int { return p.used }
 
+// Kept is the number of bytes of the blocks that are kept for reuse.
+func (p *Pool) Kept() int { return p.kept }
+
 // HighWater is the largest value that Used ever had.
 func (p *Pool) HighWater() int { return p.highWater }
 

@@ -182,7 +182,7 @@ func TestPoolModel(t *testing.T) {
 						kept += cap(b)
 					}
 				}
-				if kept != p.kept || kept > 0 && used+kept > max(budget, used) {
+				if kept != p.Kept() || kept > 0 && used+kept > max(budget, used) {
 					t.Fatalf("kept %d, counted %d, used %d of %d", p.kept, kept, used, budget)
 				}
 			},

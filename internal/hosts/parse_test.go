@@ -166,6 +166,8 @@ func TestAllocated(t *testing.T) {
 		{map[string]string{"SLURM_JOB_NODELIST": "n[1-"}, `SLURM_JOB_NODELIST: host "n[1-": [ without ]`},
 		{map[string]string{"SLURM_JOB_NODELIST": "n1", "SLURM_TASKS_PER_NODE": "2(x2)"}, "SLURM_TASKS_PER_NODE=2(x2): counts for more than the 1 nodes of the list"},
 		{map[string]string{"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_TASKS_PER_NODE": "2(x2)"}, "SLURM_TASKS_PER_NODE=2(x2): counts for 2 nodes, and the list has 3"},
+		{map[string]string{"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_TASKS_PER_NODE": "2(x3"}, `SLURM_TASKS_PER_NODE=2(x3: "2(x3": want COUNT or COUNT(xTIMES)`},
+		{map[string]string{"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_JOB_CPUS_PER_NODE": "2(xthree)"}, `SLURM_JOB_CPUS_PER_NODE=2(xthree): "2(xthree)": want COUNT or COUNT(xTIMES)`},
 		{map[string]string{"SLURM_JOB_NODELIST": "n1", "SLURM_TASKS_PER_NODE": "2(y)"}, `SLURM_TASKS_PER_NODE=2(y): "2(y)" slots: want a number from 1 to 1048576`},
 	} {
 		a, err := Allocated(func(name string) string { return c.env[name] }, open)

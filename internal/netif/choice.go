@@ -151,7 +151,7 @@ func pickAny(ifs []Interface) ([]Address, error) {
 		all = loopback
 	}
 	if len(all) == 0 {
-		return nil, errors.New("this host has no address of an interface that is up; it has " + describe(ifs))
+		return nil, errors.New("this host has no address of an interface that is up; bring one up: it has " + describe(ifs))
 	}
 	return all, nil
 }

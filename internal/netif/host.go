@@ -49,10 +49,14 @@ func All(ifs []Interface) (as []Address) {
 	return as
 }
 
-// Interfaces reads the interfaces of this host, in the kernel's order.
+// Interfaces reads the interfaces of this host, in the kernel's order. Where only their addresses can be read, as under qemu's
+// emulation of another machine, they have no names.
 func Interfaces() ([]Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
+		if addrs, _ := net.InterfaceAddrs(); len(addrs) > 0 {
+			return unnamed(addrs), nil
+		}
 		return nil, fmt.Errorf("reading the network interfaces: %w", err)
 	}
 	var ifs []Interface
@@ -70,4 +74,15 @@ func Interfaces() ([]Interface, error) {
 		ifs = append(ifs, f)
 	}
 	return ifs, nil
+}
+
+// unnamed takes each address for that of an interface that is up, but those of one link only, which mean nothing without its name.
+func unnamed(addrs []net.Addr) (ifs []Interface) {
+	for _, a := range addrs {
+		p, err := netip.ParsePrefix(a.String())
+		if err == nil && !p.Addr().IsLinkLocalUnicast() {
+			ifs = append(ifs, Interface{Up: true, Loopback: p.Addr().IsLoopback(), Addrs: []netip.Prefix{p}})
+		}
+	}
+	return ifs
 }

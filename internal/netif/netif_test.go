@@ -1,7 +1,10 @@
 package netif
 
 import (
+	"fmt"
+	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -63,22 +66,23 @@ func TestPick(t *testing.T) {
 }
 
 func TestPickNone(t *testing.T) {
+	const has = "lo 127.0.0.1/8 ::1/128, docker0 172.17.0.1/16, eth0 10.1.2.3/16 fd00:1::3/64 fe80::3/64, eth1 (down) 10.9.0.3/16, ib0 192.168.7.3/24"
 	for _, test := range []struct {
 		choice string
 		ifs    []Interface
 		says   string
 	}{
-		{"eth1", host, "eth1 (down) 10.9.0.3/16"},
-		{"fe80::3%ib0", host, `no address by "fe80::3%ib0"`},
-		{"11.0.0.0/8", host, "eth0 10.1.2.3/16"},
-		{"", host[3:4], "eth1 (down)"},
-		{"", nil, "no interfaces"},
+		{"eth1", host, `this host has no address by "eth1"; it has ` + has},
+		{"fe80::3%ib0", host, `this host has no address by "fe80::3%ib0"; it has ` + has},
+		{"11.0.0.0/8", host, `this host has no address by "11.0.0.0/8"; it has ` + has},
+		{"", host[3:4], "this host has no address of an interface that is up; bring one up: it has eth1 (down) 10.9.0.3/16"},
+		{"", nil, "this host has no address of an interface that is up; bring one up: it has no interfaces"},
 	} {
 		c, err := ParseChoice(test.choice)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if as, err := c.Pick(test.ifs); err == nil || !strings.Contains(err.Error(), test.says) {
+		if as, err := c.Pick(test.ifs); err == nil || err.Error() != test.says {
 			t.Errorf("%q picks %q, %v, want an error that says %q", test.choice, ips(as), err, test.says)
 		}
 	}
@@ -86,16 +90,16 @@ func TestPickNone(t *testing.T) {
 
 func TestParseChoiceRefuses(t *testing.T) {
 	for s, says := range map[string]string{
-		",":                            "neither",
-		"eth0,":                        "neither",
-		"a b":                          "neither",
-		"10.0.0.1:80":                  "neither",
-		"averylonginterfacename":       "neither",
-		"10.0.0.0/33":                  "no network",
-		"eth0/8":                       "no network",
-		strings.Repeat("e,", 64) + "e": "65 interfaces",
+		",":                            `"" is neither the name of an interface nor an address nor a network`,
+		"eth0,":                        `"" is neither the name of an interface nor an address nor a network`,
+		"a b":                          `"a b" is neither the name of an interface nor an address nor a network`,
+		"10.0.0.1:80":                  `"10.0.0.1:80" is neither the name of an interface nor an address nor a network`,
+		"averylonginterfacename":       `"averylonginterfacename" is neither the name of an interface nor an address nor a network`,
+		"10.0.0.0/33":                  `"10.0.0.0/33" is no network: write it as 10.1.0.0/16 or fd00::/64`,
+		"eth0/8":                       `"eth0/8" is no network: write it as 10.1.0.0/16 or fd00::/64`,
+		strings.Repeat("e,", 64) + "e": "65 interfaces, addresses and networks; at most 64 are allowed",
 	} {
-		if c, err := ParseChoice(s); err == nil || !strings.Contains(err.Error(), says) {
+		if c, err := ParseChoice(s); err == nil || err.Error() != says {
 			t.Errorf("%q is %v, %v, want an error that says %q", s, c, err, says)
 		}
 	}
@@ -112,7 +116,7 @@ func TestPorts(t *testing.T) {
 		t.Errorf("4-7 are %d ports", n)
 	}
 	for _, s := range []string{"0", "0-9", "9-8", "65536", "1-65536", "-", "a-b", "1-2-3", " 1", "-5", "5-"} {
-		if p, err := ParsePorts(s); err == nil || !strings.Contains(err.Error(), "write FROM-TO") {
+		if p, err := ParsePorts(s); err == nil || err.Error() != fmt.Sprintf("%q is no range of ports: write FROM-TO, such as 40000-40999, within 1 and 65535", s) {
 			t.Errorf("%q is %v, %v", s, p, err)
 		}
 	}
@@ -142,5 +146,36 @@ func TestInterfaces(t *testing.T) {
 	}
 	if _, err := (Choice{}).Pick(ifs); err != nil {
 		t.Error(err)
+	}
+}
+
+// Addresses without interfaces are chosen from by address and by network, and those that others can reach come first.
+func TestUnnamed(t *testing.T) {
+	var addrs []net.Addr
+	for _, s := range []string{"127.0.0.1/8", "10.1.2.3/16", "::1/128", "fd00:1::3/64", "fe80::3/64"} {
+		ip, network, err := net.ParseCIDR(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addrs = append(addrs, &net.IPNet{IP: ip, Mask: network.Mask})
+	}
+	for _, c := range []struct {
+		choice string
+		want   []string
+	}{
+		{"", []string{"10.1.2.3", "fd00:1::3"}}, {"10.1.0.0/16", []string{"10.1.2.3"}}, {"127.0.0.1", []string{"127.0.0.1"}}, {"eth0", nil},
+	} {
+		choice, err := ParseChoice(c.choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		as, err := choice.Pick(unnamed(addrs))
+		for _, a := range as {
+			got = append(got, a.IP().String())
+		}
+		if !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {
+			t.Errorf("%q chooses %q, %v, want %q", c.choice, got, err, c.want)
+		}
 	}
 }

@@ -1,8 +1,9 @@
 //go:build linux
 
 // Package netlab makes hosts out of this machine, for tests: network namespaces with a network between them and an sshd in
-// each, and ways to slow, cut off, watch and kill them. The hosts share the machine's kernel and files. Only tests import
-// it. It needs root, iproute2 and OpenSSH, and for routers nftables; where one is missing, tests are skipped.
+// each, names for them by a server of names, and ways to slow, cut off, watch and kill them. The hosts share the machine's kernel
+// and files; one may be a machine of another architecture, by an emulator. Only tests import it. It needs root and iproute2,
+// for ssh OpenSSH, and for routers nftables; where one is missing, tests are skipped.
 //
 // Networks have addresses in 198.18.0.0/15, which is for tests of networks (RFC 2544). Each test binary takes ranges that
 // no other one has, and puts its process id into names, so that several may run at the same time.
@@ -15,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -24,6 +26,7 @@ type Lab struct {
 	t     testing.TB
 	dir   string
 	hosts []*Host
+	keys  sync.Once // makes what ssh needs
 }
 
 // New returns a lab without hosts. It skips the test where a lab cannot be.
@@ -32,14 +35,11 @@ func New(t testing.TB) *Lab {
 	if os.Getuid() != 0 {
 		t.Skip("networks of their own for each host need root")
 	}
-	for _, tool := range []string{"ip", "ssh", "ssh-keygen", "/usr/sbin/sshd"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("no %s: install iproute2, openssh-client and openssh-server", tool)
-		}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("no ip: install iproute2")
 	}
-	l := &Lab{t: t, dir: t.TempDir()}
-	l.configure()
-	return l
+	sweep()
+	return &Lab{t: t, dir: t.TempDir()}
 }
 
 // Dir is a directory that all hosts see, and that is gone with the lab.
@@ -57,23 +57,30 @@ func (l *Lab) SSHArgs() []string { return []string{"-F", filepath.Join(l.dir, "c
 // Hosts are all hosts, in the order in which they were made.
 func (l *Lab) Hosts() []*Host { return l.hosts }
 
-// configure makes keys, and a configuration of ssh.
+// configure makes keys, and a configuration of ssh, unless it has already.
 func (l *Lab) configure() {
 	l.t.Helper()
-	file := func(name string) string { return filepath.Join(l.dir, name) }
-	for _, key := range []string{"host", "user"} {
-		must(l.t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file(key))
-	}
-	must(l.t, "cp", file("user.pub"), file("authorized"))
-	config := fmt.Sprintf("Host *\n User root\n IdentityFile %s\n IdentitiesOnly yes\n UserKnownHostsFile %s\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n",
-		file("user"), file("known"))
-	for _, err := range []error{
-		os.WriteFile(file("config"), []byte(config), 0o600), os.MkdirAll("/run/sshd", 0o755), os.Mkdir(l.Hidden(), 0o700),
-	} {
-		if err != nil {
-			l.t.Fatal(err)
+	for _, tool := range []string{"ssh", "ssh-keygen", "/usr/sbin/sshd"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			l.t.Skipf("no %s: install openssh-client and openssh-server", tool)
 		}
 	}
+	l.keys.Do(func() {
+		file := func(name string) string { return filepath.Join(l.dir, name) }
+		for _, key := range []string{"host", "user"} {
+			must(l.t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file(key))
+		}
+		must(l.t, "cp", file("user.pub"), file("authorized"))
+		config := fmt.Sprintf("Host *\n User root\n IdentityFile %s\n IdentitiesOnly yes\n UserKnownHostsFile %s\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n",
+			file("user"), file("known"))
+		for _, err := range []error{
+			os.WriteFile(file("config"), []byte(config), 0o600), os.MkdirAll("/run/sshd", 0o755), os.Mkdir(l.Hidden(), 0o700),
+		} {
+			if err != nil {
+				l.t.Fatal(err)
+			}
+		}
+	})
 }
 
 // jump adds to ssh's configuration that a network is reached by way of a host.

@@ -16,8 +16,9 @@ type Network struct {
 	lab    *Lab
 	prefix string // the first three bytes of its addresses
 	bridge string
-	in     *Host // the router that has the bridge; nil is this machine
-	count  int   // hosts on it
+	in     *Host     // the router that has the bridge; nil is this machine
+	count  int       // hosts on it
+	over   []overlay // for the hosts that are added
 }
 
 // Network makes a network that this machine has an address in too: Ours.
@@ -80,14 +81,14 @@ func (n *Network) Free() string { return n.prefix + ".99" }
 // are the locks: the kernel drops them with the process.
 func takeRange(t testing.TB) string {
 	t.Helper()
-	const ranges = 512
-	for i := range ranges {
-		k := (os.Getpid() + i) % ranges
-		prefix := fmt.Sprintf("198.%d.%d", 18+k/256, k%256)
+	const all = 256 * len(ranges)
+	for i := range all {
+		k := (os.Getpid() + i) % all
+		prefix := fmt.Sprintf("198.%d.%d", ranges[k/256], k%256)
 		if isOurs(prefix) {
 			continue // of somebody who takes no locks
 		}
-		lock, err := net.Listen("unix", "@fitmpi-netlab-"+prefix)
+		lock, err := lockRange(prefix)
 		if err == nil {
 			t.Cleanup(func() { lock.Close() })
 			return prefix
@@ -95,6 +96,14 @@ func takeRange(t testing.TB) string {
 	}
 	t.Fatal("every range of addresses is taken")
 	return ""
+}
+
+// ranges are the second bytes of the addresses of labs.
+var ranges = [...]int{18, 19}
+
+// lockRange takes the lock of a range.
+func lockRange(prefix string) (net.Listener, error) {
+	return net.Listen("unix", "@fitmpi-netlab-"+prefix)
 }
 
 // isOurs reports whether this machine has an address in a range.

@@ -29,7 +29,8 @@ type Block struct {
 	Cookie     atomic.Uint64 // a random number
 	PID        atomic.Int32  // of the owner's process in its own namespace; 0 until Join
 	Closed     atomic.Uint32 // 1 once the owner uses no ring any more
-	_          [apart - 32]byte
+	Beat       atomic.Uint64 // another number as long as the owner lives, now and then; odd while it is held in a debugger; 0 if it promises none
+	_          [apart - 40]byte
 
 	Opened [MaxRanks / 64]atomic.Uint64 // bit i%64 of word i/64: rank i has begun to use its ring to the owner
 	Ended  [MaxRanks / 64]atomic.Uint64 // the same bits: rank i uses neither ring of the pair any more, and no goodbye in its ring says so

@@ -12,12 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Join fills in what Probe and ReadProcess need, and permits this process's relatives to read its memory where the Yama
-// security module asks for that: the parent, which is the launcher, and its descendants, which are the peers. Where a shell
-// lies between the launcher and this process the permission does not reach the peers, and Probe tells them so.
-func Join(b *Block) {
-	// Without Yama this fails, and nothing needs to be permitted.
-	unix.Prctl(unix.PR_SET_PTRACER, uintptr(os.Getppid()), 0, 0, 0)
+// Join fills in what Probe and ReadProcess need, and, if others are to read this process's memory, permits its relatives
+// to where the Yama security module asks for that: the parent, which is the launcher, and its descendants, which are the
+// peers. Where a shell lies between the launcher and this process the permission does not reach the peers, and Probe tells
+// them so.
+func Join(b *Block, permit bool) {
+	if permit {
+		// Without Yama this fails, and nothing needs to be permitted.
+		unix.Prctl(unix.PR_SET_PTRACER, uintptr(os.Getppid()), 0, 0, 0)
+	}
 	addr, value := ownCookie()
 	b.Cookie.Store(value)
 	b.CookieAddr.Store(addr)

@@ -79,7 +79,7 @@ func offer(s *Segment) error {
 	defer pin.Unpin()
 	b.Offers[5].Addr.Store(uint64(addressOf(data)))
 	b.Offers[5].Len.Store(uint64(len(data)))
-	Join(b)
+	Join(b, true)
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
 	runtime.KeepAlive(data)
@@ -147,7 +147,7 @@ func startOffer(t *testing.T, segment *os.File) (wait func() error) {
 func needReads(t *testing.T) {
 	t.Helper()
 	b := NewBlock()
-	Join(b)
+	Join(b, true)
 	if err := Probe(b); err != nil {
 		t.Skip(err)
 	}
@@ -244,7 +244,7 @@ func TestProbe(t *testing.T) {
 		t.Error("a rank that has not joined: no error")
 	}
 	needReads(t)
-	Join(b)
+	Join(b, true)
 	if err := Probe(b); err != nil {
 		t.Error(err)
 	}

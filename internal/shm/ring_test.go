@@ -263,3 +263,30 @@ func TestErrCorruptWraps(t *testing.T) {
 		t.Error("a broken ring shows records")
 	}
 }
+
+// TestExpect: cells that are asked for ahead of their records, at the end of the ring and with records in them, stay as they are.
+func TestExpect(t *testing.T) {
+	mem := Alloc(minRing)
+	w, err := NewWriter(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put, taken := byte(0), byte(0)
+	for range 50 {
+		for w.Put([]byte{put, put + 1}, nil) {
+			put++
+			w.Expect()
+		}
+		if put == taken {
+			t.Fatal("no room in an empty ring")
+		}
+		for ; taken != put; taken++ {
+			wantRecord(t, "after Expect", r, []byte{taken, taken + 1})
+		}
+		wantEmpty(t, "after Expect", r)
+	}
+}

@@ -32,7 +32,7 @@ type Segment struct {
 
 const (
 	magic   = "FitMPIsm"
-	version = 2
+	version = 3
 
 	pageSize = 4096 // of the layout; the kernel's may be larger
 
@@ -141,12 +141,8 @@ func Open(f *os.File) (*Segment, error) {
 
 // check reads the header, once.
 func check(f *os.File) (*Segment, error) {
-	got, err := fcntl(f, unix.F_GET_SEALS, 0)
-	if err != nil {
-		return nil, fmt.Errorf("not a memfd: %w", err)
-	}
-	if got&seals != seals {
-		return nil, fmt.Errorf("seals are %#x, want %#x: its length could change under us", got, seals)
+	if err := checkSeals(f); err != nil {
+		return nil, err
 	}
 	var h [headerLen]byte
 	if n, err := f.ReadAt(h[:], 0); n < len(h) {

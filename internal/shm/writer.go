@@ -71,6 +71,14 @@ func (w *Writer) Put(a, b []byte) bool {
 	return true
 }
 
+// ahead is how many records before its own Expect asks for the line of a cell.
+const ahead = 8
+
+// Expect says that more records follow at once: the processor is asked for the line of a cell further on, which the reader's core
+// has from the lap before, and to get which takes longer than to make a record. A reader that waits for the
+// next record looks at its cell all the time, and must get the line back: say nothing where it is going to answer first.
+func (w *Writer) Expect() { prefetchWrite(cellAt(w.cells, (w.next+ahead)&w.mask)) }
+
 func (w *Writer) putLong(a, b []byte) bool {
 	n := len(a) + len(b)
 	if n == 0 || n > w.max {

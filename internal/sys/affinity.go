@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -91,8 +92,24 @@ func SetThreadSlice(d time.Duration) error {
 	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(0, attr, 0))
 }
 
-// SetThreadNice sets the nice value of the calling thread, which must be locked to its goroutine. A negative value needs
-// privilege. Best effort: callers may ignore the error.
-func SetThreadNice(nice int) error {
-	return os.NewSyscallError("setpriority", unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), nice))
+// HurryThread gives the calling thread, which must be locked to its goroutine, a nice value that is less than that of the process by d, so
+// that a process whose user asked for little (nice) stays modest. It needs privilege. Best effort: callers may ignore the error.
+func HurryThread(d int) error {
+	return os.NewSyscallError("setpriority", unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), processNice()-d))
+}
+
+// processNice is the nice value that the process had before HurryThread changed that of a thread, which may have been its first. If it cannot
+// be told it is 0, which is usual.
+var processNice = sync.OnceValue(func() int {
+	nice, _ := niceOf(unix.Getpid())
+	return nice
+})
+
+// niceOf is the nice value of a thread; that of the first one goes by the number of the process.
+func niceOf(thread int) (int, error) {
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, thread)
+	if err != nil {
+		return 0, os.NewSyscallError("getpriority", err)
+	}
+	return 20 - raw, nil // as the kernel has it
 }

@@ -4,6 +4,7 @@ package sys
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -29,18 +30,26 @@ var BootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
-// RaiseNoFile raises this process's limit of open descriptors as far as it may, for children too, and returns it. Failing
-// to raise it is not an error, the limit in force is returned.
-func RaiseNoFile() (uint64, error) {
+// Place is the namespaces in which this process sees the machine, and its user: two processes of one BootID and one Place
+// see the same files, processes and networks, and may share memory. It is "" where /proc does not tell.
+func Place() string {
+	var place strings.Builder
+	place.WriteString(strconv.Itoa(os.Geteuid()))
+	for _, kind := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {
+		space, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			return ""
+		}
+		place.WriteString(" " + space)
+	}
+	return place.String()
+}
+
+// NoFile is how many descriptors this process may have open, 0 if that is not known. Package os has raised it as far as it may.
+func NoFile() uint64 {
 	var lim unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		return 0, os.NewSyscallError("getrlimit", err)
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
+		return 0
 	}
-	raised := unix.Rlimit{Cur: lim.Max, Max: lim.Max}
-	// Set even when nothing changes: package os raises the limit by itself at start, but puts it back for children
-	// unless the program has called Setrlimit.
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &raised); err != nil {
-		return lim.Cur, nil
-	}
-	return raised.Cur, nil
+	return uint64(lim.Cur)
 }

@@ -78,6 +78,7 @@ func parentOf(pid int) (int, bool) {
 
 // Fields of /proc/PID/stat, counted from the one after the command's name.
 const (
+	statState  = 0
 	statParent = 1
 	statFlags  = 6
 )

@@ -17,3 +17,23 @@ func LeaveTerminal() bool {
 	}
 	return unix.IoctlSetInt(fd, unix.TIOCNOTTY, 0) == nil
 }
+
+// TerminalWidth is how many columns the terminal has whose descriptor fd is; 80 if it does not know. It reports false if fd
+// is no terminal.
+func TerminalWidth(fd int) (int, bool) {
+	size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+	switch {
+	case err != nil:
+		return 0, false
+	case size.Col == 0:
+		return 80, true
+	}
+	return int(size.Col), true
+}
+
+// InForeground reports whether a shell has given the terminal fd to the process group of this process: one that was sent
+// to the background should not draw there. A terminal that does not control our session is anybody's.
+func InForeground(fd int) bool {
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
+}

@@ -1,0 +1,213 @@
+package callsite
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// trace is what runtime.Stack writes of goroutines of all sorts.
+const trace = `goroutine 1 [sync.WaitGroup.Wait]:
+sync.runtime_SemacquireWaitGroup(0x0?, 0x0?)
+	/go/src/runtime/sema.go:110 +0x25
+sync.(*WaitGroup).Wait(0xc0000140a0)
+	/go/src/sync/waitgroup.go:118 +0x48
+github.com/fitmpi/fitmpi/mpi.Main(0x5d0b28)
+	/lib/mpi/main.go:86 +0x1d1
+main.main()
+	/home/u/prog/main.go:14 +0x1d
+
+goroutine 7 [select, 3 minutes]:
+github.com/fitmpi/fitmpi/engine.(*Engine).park(0xc000194008, 0xc00009bd60)
+	/lib/engine/wait.go:230 +0x9c
+github.com/fitmpi/fitmpi/engine.(*Engine).wait(0xc000194008, {0x1, 0x2})
+	/lib/engine/wait.go:40 +0x9c
+github.com/fitmpi/fitmpi/engine.(*Engine).Wait(...)
+	/lib/engine/wait.go:16
+github.com/fitmpi/fitmpi/mpi.Recv[...](0xc000012345, {0xc00001, 0x1, 0x1}, 0x1, 0x7)
+	/lib/mpi/recv.go:40 +0x51
+main.step(...)
+	/home/u/prog/step.go:33
+main.run({0x5e, 0x5e}, 0x1)
+	/home/u/prog/main.go:20 +0x1d
+github.com/fitmpi/fitmpi/mpi.(*job).call(0x0)
+	/lib/mpi/main.go:99 +0x1d
+created by github.com/fitmpi/fitmpi/mpi.Main in goroutine 1
+	/lib/mpi/main.go:80 +0x85
+
+goroutine 8 [chan receive (nil chan)]:
+main.(*pool[...]).worker(0xc000012345)
+	/home/u/prog/pool.go:12 +0x1d
+created by main.start in goroutine 1
+	/home/u/prog/pool.go:8 +0x5c
+
+goroutine 9 [IO wait, 2 minutes]:
+internal/poll.runtime_pollWait(0x7f, 0x72)
+	/go/src/runtime/netpoll.go:351 +0x85
+net/http.ListenAndServe({0x0, 0x1}, {0x2, 0x3})
+	/go/src/net/http/server.go:3600 +0x85
+created by main.main in goroutine 1
+	/home/u/prog/main.go:9 +0x5c
+
+goroutine 10 [syscall, locked to thread]:
+github.com/fitmpi/fitmpi/engine.(*Engine).work(0xc000194008)
+	/lib/engine/worker.go:20 +0x9c
+sync.(*WaitGroup).Go.func1()
+	/go/src/sync/waitgroup.go:258 +0x48
+created by sync.(*WaitGroup).Go in goroutine 1
+	/go/src/sync/waitgroup.go:238 +0x73
+
+goroutine 11 [select]:
+os/signal.NotifyContext.func1()
+	/go/src/os/signal/signal.go:288 +0x77
+created by os/signal.NotifyContext in goroutine 1
+	/go/src/os/signal/signal.go:287 +0x1b5
+
+goroutine 12 [running]:
+main.sum({0xc000, 0x3, 0x3}, {0xc001, 0x3, 0x3})
+	/home/u/prog/op.go:5 +0x1d
+github.com/fitmpi/fitmpi/mpi.OpCreate[...].func1(0xc000)
+	/lib/mpi/op.go:50 +0x1d
+github.com/fitmpi/fitmpi/engine.(*Engine).work(0xc000194008)
+	/lib/engine/worker.go:20 +0x9c
+created by sync.(*WaitGroup).Go in goroutine 1
+	/go/src/sync/waitgroup.go:238 +0x73
+
+goroutine 13 [chan send]:
+main.deep(0x32)
+	/home/u/prog/deep.go:5 +0x1d
+...additional frames elided...
+created by main.main in goroutine 1
+	/home/u/prog/main.go:11 +0x5c
+
+goroutine 14 [runnable]:
+main.main.func2()
+	/home/u/prog/main.go:12
+created by main.main in goroutine 1
+	/home/u/prog/main.go:12 +0x66
+
+goroutine 20 [IO wait]:
+net.(*TCPListener).Accept(0xc000)
+	/go/src/net/tcpsock.go:380 +0x30
+net/http.(*Server).Serve(0xc000, {0x1, 0x2})
+	/go/src/net/http/server.go:3424 +0x30c
+created by net/http/httptest.(*Server).goServe in goroutine 7
+	/go/src/net/http/httptest/server.go:312 +0x6a
+
+goroutine 21 [IO wait]:
+net/http.(*conn).serve(0xc000, {0x1, 0x2})
+	/go/src/net/http/server.go:2027 +0x30c
+created by net/http.(*Server).Serve in goroutine 20
+	/go/src/net/http/server.go:3454 +0x485
+
+goroutine 22 [IO wait]:
+net/http.(*conn).serve(0xc000, {0x1, 0x2})
+	/go/src/net/http/server.go:2027 +0x30c
+created by net/http.(*Server).Serve in goroutine 999
+	/go/src/net/http/server.go:3454 +0x485
+
+goroutine 23 [IO wait]:
+net/http.(*persistConn).readLoop(0xc000)
+	/go/src/net/http/transport.go:2205 +0x354
+created by net/http.(*Transport).dialConn in goroutine 7
+	/go/src/net/http/transport.go:1843 +0x15a5
+
+goroutine 24 [IO wait]:
+net/http.(*Server).Serve(0xc000, {0x1, 0x2})
+	/go/src/net/http/server.go:3424 +0x30c
+github.com/fitmpi/fitmpi/metrics.(*Server).serve(0xc000)
+	/lib/metrics/server.go:20 +0x30c
+created by github.com/fitmpi/fitmpi/metrics.Serve in goroutine 7
+	/lib/metrics/server.go:12 +0x6a
+
+goroutine 25 [IO wait]:
+net/http.(*conn).serve(0xc000, {0x1, 0x2})
+	/go/src/net/http/server.go:2027 +0x30c
+created by net/http.(*Server).Serve in goroutine 24
+	/go/src/net/http/server.go:3454 +0x485
+
+goroutine 26 [select]:
+net/http.(*conn).serve(0xc000, {0x1, 0x2})
+	/go/src/net/http/server.go:2027 +0x30c
+created by net/http.(*Server).Serve in goroutine 20
+	/go/src/net/http/server.go:3454 +0x485
+`
+
+func TestParseTrace(t *testing.T) {
+	want := []Routine{ // the first goroutine waits for the ranks of its process
+		{"select", "/home/u/prog/step.go:33", "main.step", true},
+		{"chan receive (nil chan)", "/home/u/prog/pool.go:12", "main.(*pool[...]).worker", false},
+		{"IO wait", "/home/u/prog/main.go:9", "main.main", false},
+		{"running", "/home/u/prog/op.go:5", "main.sum", false},
+		{"chan send", "/home/u/prog/deep.go:5", "main.deep", false},
+		{"runnable", "/home/u/prog/main.go:12", "main.main.func2", false},
+		// What serves the user, by whom it was started; not what serves the library, nor what nobody can wait for.
+		{"IO wait", "/go/src/net/http/httptest/server.go:312", "net/http/httptest.(*Server).goServe", false},
+		{"IO wait", "/go/src/net/http/server.go:3454", "net/http.(*Server).Serve", false},
+		{"IO wait", "/go/src/net/http/server.go:3454", "net/http.(*Server).Serve", false},
+	}
+	got := parseTrace([]byte(trace))
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("%v is missing", want[i])
+		case i >= len(want):
+			t.Errorf("%v is too much", got[i])
+		case got[i] != want[i]:
+			t.Errorf("got %v, want %v", got[i], want[i])
+		}
+	}
+}
+
+// What the runtime writes today is what is read.
+func TestRoutines(t *testing.T) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	mu.Lock()
+	never, ch := make(chan int), make(chan int)
+	stop := make(chan struct{})
+	for _, f := range []func(){
+		func() { mu.Lock(); defer mu.Unlock() },
+		func() { <-ch },
+		func() {
+			select {
+			case <-never:
+			case <-stop:
+			}
+		},
+	} {
+		wg.Go(f)
+	}
+	want := map[string]bool{"sync.Mutex.Lock": true, "chan receive": true, "select": true}
+	for len(want) > 0 {
+		rs, whole := Routines()
+		if !whole {
+			t.Fatal("not all are seen")
+		}
+		for _, r := range rs {
+			if strings.Contains(r.Func, "TestRoutines.func") && strings.Contains(r.At, "routines_test.go:") && !r.Blocked {
+				delete(want, r.State)
+			}
+		}
+		runtime.Gosched()
+	}
+	mu.Unlock()
+	close(stop)
+	ch <- 1
+	wg.Wait()
+}
+
+func FuzzParseTrace(f *testing.F) {
+	f.Add([]byte(trace))
+	f.Add([]byte("goroutine 1 [\n\n\ngoroutine ]:\nmain.f(\n"))
+	f.Add([]byte("goroutine 1 [IO wait]:\ncreated by net/http.f in goroutine 2\n\tx:1\n\ngoroutine 2 [IO wait]:\ncreated by net/http.f in goroutine 1\n\tx:1"))
+	f.Add([]byte("created by main.main in goroutine 1\n\ngoroutine 1 [x]:\n...\n(\n)"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, r := range parseTrace(b) {
+			if r.Func == "" || strings.Contains(r.At, "\n") {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}
