@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,10 +18,7 @@ type Options struct {
 	// Congestion names a congestion control ("cubic"). One that the system does not have, or does not allow, is passed
 	// over in silence: it is a matter of speed only. "" leaves the system's.
 	Congestion string
-	KeepAlive  bool // find out by probes, after 15 s of silence, that the other host is gone
-	// UserTimeout is how long written bytes may stay unacknowledged before the connection fails. 0 leaves the
-	// system's, about 15 minutes.
-	UserTimeout time.Duration
+	KeepAlive  bool // find out by probes, after 15 s of silence, or less under [Socket.Guard], that the other host is gone
 }
 
 // keepAliveSeconds is both the silence before the first probe and the time between probes. The system's first probe
@@ -87,7 +83,6 @@ func (o Options) apply(raw int) error {
 		set(o.KeepAlive, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1),
 		set(o.KeepAlive, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, keepAliveSeconds),
 		set(o.KeepAlive, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, keepAliveSeconds),
-		set(o.UserTimeout > 0, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(max(o.UserTimeout.Milliseconds(), 1))),
 	} {
 		if err != nil {
 			return err

@@ -27,5 +27,8 @@ func sysError(op string, errno unix.Errno) error {
 // this user.
 func IsInUse(err error) bool { return errors.Is(err, unix.EADDRINUSE) || errors.Is(err, unix.EACCES) }
 
+// IsExhausted reports whether an error says that this process, or the system, may have no more descriptors open.
+func IsExhausted(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
+
 // IsRefused reports whether an error of [Dial] or [Socket.ConnectResult] says that the host is there and nobody listens.
 func IsRefused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) }

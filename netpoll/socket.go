@@ -34,6 +34,10 @@ type Socket struct {
 	interest uint32 // 0: not added
 	token    uint64
 
+	guard  int // the system's timeout, in ms; 0 if there is none. See Guard
+	room   int // bytes that may still be written under it
+	probes int // seconds between questions to a silent host that Guard has set; 0: none yet
+
 	iov []unix.Iovec // scratch of Readv and Writev; its entries are cleared before they return
 }
 
@@ -92,6 +96,9 @@ func (s *Socket) Write(b []byte) (int, error) {
 		return 0, nil
 	}
 	b = b[:min(len(b), maxTransfer)]
+	if s.guard != 0 && len(b) > s.room {
+		s.unguard()
+	}
 	for {
 		n, errno := sendRaw(s.fd.raw, b)
 		if errno == unix.EINTR {
@@ -103,8 +110,12 @@ func (s *Socket) Write(b []byte) (int, error) {
 
 // Writev is Write of several slices, in order.
 func (s *Socket) Writev(bufs [][]byte) (int, error) {
-	if s.gather(bufs) == 0 {
+	total := s.gather(bufs)
+	if total == 0 {
 		return 0, nil
+	}
+	if s.guard != 0 && total > s.room {
+		s.unguard()
 	}
 	for {
 		n, errno := sendmsgRaw(s.fd.raw, s.iov)
@@ -121,6 +132,7 @@ func (s *Socket) afterWrite(op string, n int, errno unix.Errno) (int, error) {
 	if errno != 0 {
 		return 0, sysError(op, errno)
 	}
+	s.room -= n
 	return n, nil
 }
 

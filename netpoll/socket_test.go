@@ -350,7 +350,7 @@ func TestSelfConnect(t *testing.T) {
 func TestOptions(t *testing.T) {
 	p := newPoller(t)
 	cubic := "reno" // always built in
-	o := Options{NoDelay: true, SendBuffer: 100_000, ReceiveBuffer: 90_000, Congestion: cubic, KeepAlive: true, UserTimeout: 1500 * time.Millisecond}
+	o := Options{NoDelay: true, SendBuffer: 100_000, ReceiveBuffer: 90_000, Congestion: cubic, KeepAlive: true}
 	a, b := pair(t, p, o, loopback4)
 	for _, s := range []*Socket{a, b} {
 		for _, c := range []struct{ level, name, want int }{
@@ -360,7 +360,6 @@ func TestOptions(t *testing.T) {
 			{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, keepAliveSeconds},
 			{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, keepAliveSeconds},
-			{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 1500},
 		} {
 			if got, err := unix.GetsockoptInt(s.fd.raw, c.level, c.name); err != nil || got != c.want {
 				t.Errorf("option %d/%d is %d, %v; want %d", c.level, c.name, got, err, c.want)
