@@ -2,7 +2,7 @@ package jobtls
 
 import (
 	"crypto/tls"
-	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -103,7 +103,7 @@ func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.overrun {
-		return errors.New("secure: more than a handshake has")
+		return fmt.Errorf("secure: more than %d bytes came that no handshake has", maxWaiting)
 	}
 	return c.err
 }
@@ -174,6 +174,9 @@ func (c *Conn) Send(bufs [][]byte, write func([]byte) (int, error)) (int, error)
 	c.sealed = 0
 	return n, nil
 }
+
+// Sealed is how many bytes of what Send was given last are encrypted and not all written. The other end may have received a part of them.
+func (c *Conn) Sealed() int { return c.sealed }
 
 // seal encrypts spans into full records, as far as there is enough.
 func (c *Conn) seal(bufs [][]byte) (n int, err error) {

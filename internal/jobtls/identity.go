@@ -22,6 +22,8 @@ import (
 const (
 	caLabel = "FITMPI certificate authority"
 	scheme  = "fitmpi"
+
+	minSecret = 16 // bytes
 )
 
 // Certificates are good at any time: they live as long as their job, and the clocks of hosts differ.
@@ -40,7 +42,7 @@ type Identity struct {
 	ca   *x509.CertPool
 }
 
-// NewIdentity makes the certificate of a rank. secret is the job's, at least 16 random bytes.
+// NewIdentity makes the certificate of a rank. secret is the job's, at least 32 random bytes.
 func NewIdentity(job [16]byte, secret []byte, rank, size int) (*Identity, error) {
 	id := &Identity{job: hex.EncodeToString(job[:]), size: size, ca: x509.NewCertPool()}
 	ca, key, err := authority(job, secret)
@@ -71,8 +73,8 @@ func NewIdentity(job [16]byte, secret []byte, rank, size int) (*Identity, error)
 
 // authority is the job's certificate authority, the same for whoever knows the secret.
 func authority(job [16]byte, secret []byte) (*x509.Certificate, crypto.Signer, error) {
-	if len(secret) < 16 {
-		return nil, nil, fmt.Errorf("secure: a secret of %d bytes", len(secret))
+	if len(secret) < minSecret {
+		return nil, nil, fmt.Errorf("secure: a secret of %d bytes; %d or more are needed", len(secret), minSecret)
 	}
 	seed, err := hkdf.Key(sha256.New, secret, job[:], caLabel, ed25519.SeedSize)
 	if err != nil {
@@ -101,7 +103,7 @@ func (id *Identity) config(want int, verified func(rank int)) *tls.Config {
 		VerifyConnection: func(s tls.ConnectionState) error {
 			rank, err := id.verify(s.PeerCertificates)
 			if err == nil && want >= 0 && rank != want {
-				err = fmt.Errorf("it is rank %d", rank)
+				err = fmt.Errorf("it is rank %d, and rank %d was called", rank, want)
 			}
 			if err == nil {
 				verified(rank)
@@ -114,20 +116,17 @@ func (id *Identity) config(want int, verified func(rank int)) *tls.Config {
 
 // verify judges the certificates of a peer and returns its rank.
 func (id *Identity) verify(certs []*x509.Certificate) (rank int, err error) {
-	if len(certs) == 0 {
-		return 0, errors.New("it has no certificate")
-	}
-	leaf := certs[0]
+	leaf := certs[0] // there is one: crypto/tls refuses a server without, and, as config asks it to, a client
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: id.ca, CurrentTime: someTime, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		return 0, fmt.Errorf("its certificate is not of this job: %w", err)
 	}
 	if len(leaf.URIs) != 1 || leaf.URIs[0].Scheme != scheme {
-		return 0, errors.New("its certificate names no rank")
+		return 0, errors.New("its certificate is of this job and names no rank")
 	}
 	job, number, _ := strings.Cut(leaf.URIs[0].Opaque, "/")
 	rank, err = strconv.Atoi(number)
 	if job != id.job || err != nil || rank < 0 || rank >= id.size {
-		return 0, fmt.Errorf("its certificate is that of %q", leaf.URIs[0].Opaque)
+		return 0, fmt.Errorf("its certificate is that of %q, want one of the %d ranks of %s", leaf.URIs[0].Opaque, id.size, id.job)
 	}
 	return rank, nil
 }

@@ -2,7 +2,10 @@ package jobtls
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/tls"
+	"crypto/x509"
+	"math/big"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -240,14 +243,17 @@ func TestStrangers(t *testing.T) {
 	}{
 		{"another secret", identity(t, testJob, otherSecret, 3, 4), "its certificate is not of this job"},
 		{"another job", identity(t, [16]byte{9}, testSecret, 3, 4), "its certificate is not of this job"},
-		{"another rank", identity(t, testJob, testSecret, 2, 4), "it is rank 2"},
-		{"no such rank", identity(t, testJob, testSecret, 4, 5), `its certificate is that of "010203`},
+		{"another rank", identity(t, testJob, testSecret, 2, 4), "it is rank 2, and rank 3 was called"},
+		{"no such rank", identity(t, testJob, testSecret, 4, 5),
+			`its certificate is that of "01020300000000000000000000000000/4", want one of the 4 ranks of 01020300000000000000000000000000`},
+		{"no rank", unnamed(t, identity(t, testJob, testSecret, 3, 4)), "its certificate is of this job and names no rank"},
 	} {
 		a, b := dialEnd(t, dialer, 3), acceptEnd(t, test.acceptor)
 		shakeHands(t, a, b, 1<<20)
 		a.wg.Wait() // its alert is out before it knows for itself
-		if a.Ready() || a.Err() == nil || !strings.Contains(a.Err().Error(), test.says) {
-			t.Errorf("%s: %v, want an error that says %q", test.name, a.Err(), test.says)
+		if a.Ready() || a.Err() == nil ||
+			a.Err().Error() != test.says && !strings.HasPrefix(a.Err().Error(), test.says+": x509: certificate signed by unknown authority") {
+			t.Errorf("%s: %v, want %s", test.name, a.Err(), test.says)
 		}
 	}
 	a, b := gullible(t, identity(t, testJob, otherSecret, 0, 4)), acceptEnd(t, identity(t, testJob, testSecret, 3, 4))
@@ -257,6 +263,31 @@ func TestStrangers(t *testing.T) {
 	if b.Ready() || !strings.Contains(b.Err().Error(), "not of this job") {
 		t.Errorf("a dialer of another secret: %v", b.Err())
 	}
+	bare := identity(t, testJob, testSecret, 0, 4)
+	bare.leaf = tls.Certificate{}
+	a, b = gullible(t, bare), acceptEnd(t, identity(t, testJob, testSecret, 3, 4))
+	for b.Err() == nil && !b.Ready() {
+		shakeOnce(t, a, b)
+	}
+	if b.Ready() || b.Err().Error() != "tls: client didn't provide a certificate" {
+		t.Errorf("a dialer without a certificate: %v", b.Err())
+	}
+}
+
+// unnamed is id with a certificate of its job that does not say whose it is.
+func unnamed(t *testing.T, id *Identity) *Identity {
+	t.Helper()
+	ca, key, err := authority(testJob, testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: notBefore, NotAfter: notAfter}
+	der, err := x509.CreateCertificate(nil, template, ca, id.leaf.PrivateKey.(ed25519.PrivateKey).Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id.leaf.Certificate = [][]byte{der}
+	return id
 }
 
 // gullible is a dialer that believes anything.
@@ -298,6 +329,12 @@ func TestOverrun(t *testing.T) {
 	if e.Ready() || e.Err() == nil {
 		t.Error("it goes on")
 	}
+	e = acceptEnd(t, identity(t, testJob, testSecret, 0, 2))
+	e.Feed(make([]byte, maxWaiting+1)) // before any of it can be read
+	e.wg.Wait()
+	if err := e.Err(); err == nil || err.Error() != "secure: more than 65536 bytes came that no handshake has" {
+		t.Errorf("it goes on: %v", err)
+	}
 }
 
 // TestCloseEnds: Close ends a handshake whose other end says nothing.
@@ -323,8 +360,8 @@ func TestAuthority(t *testing.T) {
 	if !one.Equal(two) || one.Equal(other) || one.PublicKey == nil {
 		t.Error("the authority is not a function of job and secret")
 	}
-	if _, err := NewIdentity(testJob, testSecret[:15], 0, 1); err == nil {
-		t.Error("a short secret is taken")
+	if _, err := NewIdentity(testJob, testSecret[:15], 0, 1); err == nil || err.Error() != "secure: a secret of 15 bytes; 16 or more are needed" {
+		t.Errorf("a short secret: %v", err)
 	}
 }
 

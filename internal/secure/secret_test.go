@@ -18,8 +18,8 @@ func TestReadSecret(t *testing.T) {
 		{"plain", string(secret), ""},
 		{"newline", string(secret) + "\n", ""},
 		{"newlines of another system", string(secret) + "\r\n\r\n", ""},
-		{"short", "0123456789abcde\n", "it has 15 bytes: need 16 random bytes or more"},
-		{"empty", "", "it has 0 bytes: need 16 random bytes or more"},
+		{"short", strings.Repeat("x", 31) + "\n", "it has 31 bytes: need 32 random bytes or more"},
+		{"empty", "", "it has 0 bytes: need 32 random bytes or more"},
 		{"long", strings.Repeat("x", maxSecret+1), "it has more than 4096 bytes: that is no secret"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestRights(t *testing.T) {
 		mode      fs.FileMode
 		owner     int
 		isPrivate bool
-		want      string // part of the error; "" if it passes
+		want      string // the error; "" if it passes
 	}{
 		{0o600, me, false, ""},
 		{0o400, me, false, ""},
@@ -95,15 +95,15 @@ func TestRights(t *testing.T) {
 		{0o440, root, false, ""},
 		{0o644, root, true, ""}, // a secret in a pod, as the manifest leaves it
 		{0o777, root, true, ""}, // a link's mode means nothing on a read-only mount
-		{0o644, me, false, "its mode 0644 lets everybody read it"},
-		{0o604, me, false, "its mode 0604 lets everybody read it"},
-		{0o620, me, false, "its mode 0620 lets others write it"},
-		{0o602, me, false, "its mode 0602 lets others write it"},
-		{0o600, she, false, "it belongs to user 1001: must belong to user 1000"},
-		{0o600, she, true, "it belongs to user 1001: must belong to user 1000"},
+		{0o644, me, false, "its mode 0644 lets everybody read it: chmod 600 it, or 640 to share it with a group"},
+		{0o604, me, false, "its mode 0604 lets everybody read it: chmod 600 it, or 640 to share it with a group"},
+		{0o620, me, false, "its mode 0620 lets others write it: chmod 600 it"},
+		{0o602, me, false, "its mode 0602 lets others write it: chmod 600 it"},
+		{0o600, she, false, "it belongs to user 1001: must belong to user 1000, who runs this process, or to root"},
+		{0o600, she, true, "it belongs to user 1001: must belong to user 1000, who runs this process, or to root"},
 	} {
 		err := checkRights(tc.mode, tc.owner, me, tc.isPrivate)
-		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
 			t.Errorf("mode %#o of user %d, private: %t: %v, want %q", tc.mode, tc.owner, tc.isPrivate, err, tc.want)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 // Timeout bounds a handshake: the other end is a process of the same job, which has nothing else to do.
 const Timeout = 20 * time.Second
 
-// MinSecret is the least number of bytes of a secret.
-const MinSecret = 16
+// MinSecret is the least number of bytes of a secret: 256 bits if they are random, and of 32 random letters in base64 192.
+const MinSecret = 32
 
 // ErrRefused means that the other end could not prove, or did not believe, that both have the same secret and role.
 var ErrRefused = errors.New("the other end has another secret, or is not of this job")

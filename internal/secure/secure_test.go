@@ -103,6 +103,9 @@ func TestAnotherSecretOrRoleIsRefused(t *testing.T) {
 			if !errors.Is(e.clientErr, ErrRefused) || !strings.Contains(e.clientErr.Error(), tc.clientSays) {
 				t.Errorf("client: %v, want %v", e.clientErr, ErrRefused)
 			}
+			if want := "secure: the other end has another secret, or is not of this job"; e.serverErr == nil || e.serverErr.Error() != want {
+				t.Errorf("server: %v, want %s", e.serverErr, want)
+			}
 			wantClosed(t, dialled)
 			wantClosed(t, accepted)
 		})
@@ -242,7 +245,7 @@ func TestStrangers(t *testing.T) {
 			io.WriteString(there, say)
 			there.Close()
 		})
-		if _, err := Server(here, secret, "test"); err == nil {
+		if _, err := Server(here, secret, "test"); err == nil || !strings.HasPrefix(err.Error(), "secure: ") {
 			t.Errorf("one who says %.10q passed", say)
 		}
 		stranger.Wait()
@@ -255,8 +258,8 @@ func TestArguments(t *testing.T) {
 		role   string
 		want   string
 	}{
-		{secret[:15], "test", "secure: a secret of 15 bytes: need 16 random bytes or more"},
-		{nil, "test", "secure: a secret of 0 bytes: need 16 random bytes or more"},
+		{secret[:31], "test", "secure: a secret of 31 bytes: need 32 random bytes or more"},
+		{nil, "test", "secure: a secret of 0 bytes: need 32 random bytes or more"},
 		{secret, "", `secure: role "": need one, without zero bytes`},
 		{secret, "a\x00b", `secure: role "a\x00b": need one, without zero bytes`},
 	} {

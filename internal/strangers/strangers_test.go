@@ -1,6 +1,7 @@
 package strangers
 
 import (
+	"fmt"
 	"net"
 	"testing"
 )
@@ -44,16 +45,56 @@ func TestOldestGivesWay(t *testing.T) {
 	want(1)
 	enter("10.0.0.2")
 	want(1)
-	enter("10.0.0.3") // a fifth of all
-	want(1, 0)
-	known[2]()
-	known[2]()
-	known[0]() // is gone anyway
+	enter("10.0.0.3") // a fifth of all: of the address with the most
+	want(1, 2)
+	known[3]()
+	known[3]()
+	known[2]() // is gone anyway
 	enter("10.0.0.4")
-	want(1, 0)
-	enter("10.0.0.5") // the oldest is known: the next
-	want(1, 0, 3)
-	if len(s.all) != 4 {
-		t.Errorf("%d are left", len(s.all))
+	want(1, 2)
+	enter("10.0.0.5") // all have one: the oldest
+	want(1, 2, 0)
+	if s.Len() != 4 {
+		t.Errorf("%d are left", s.Len())
+	}
+}
+
+// TestFloodPushesOutItsOwn: one who floods from many addresses of its network, or from one, pushes out nobody else.
+func TestFloodPushesOutItsOwn(t *testing.T) {
+	s := New(16, 16)
+	enter := func(host string) *caller {
+		c := &caller{host: host}
+		s.Enter(c)
+		return c
+	}
+	var others []*caller
+	for i := range 4 {
+		others = append(others, enter(fmt.Sprintf("10.0.0.%d", i)))
+	}
+	for i := range 1000 {
+		enter(fmt.Sprintf("2001:db8:0:1::%x", i+1))
+	}
+	for i := range 1000 {
+		enter(fmt.Sprintf("::ffff:10.0.0.%d", 100+i%2))
+	}
+	for _, c := range others {
+		if c.closed {
+			t.Errorf("%s lost its connection to those who flood", c.host)
+		}
+	}
+	if s.Len() != 16 || len(s.from) != 7 {
+		t.Errorf("%d connections from %d places", s.Len(), len(s.from))
+	}
+}
+
+// TestEnterTwice: one counts once.
+func TestEnterTwice(t *testing.T) {
+	s := New(2, 2)
+	c := &caller{host: "10.0.0.1"}
+	for range 10 {
+		s.Enter(c)
+	}
+	if s.Leave(c); c.closed || s.Len() != 0 || len(s.from) != 0 {
+		t.Errorf("closed %v, %d left, from %v", c.closed, s.Len(), s.from)
 	}
 }

@@ -14,7 +14,7 @@ const (
 	CodeBadTag                       // a negative tag, or one where none belongs
 	CodeBadContext                   // a context where none belongs, or an offset beyond MaxLength
 	CodeBadLength                    // a length where none belongs
-	CodeTooLong                      // a length beyond MaxLength
+	CodeTooLong                      // a length beyond MaxLength, or what the kind may have
 	CodeZeroLength                   // a frame that moves nothing though moving is its purpose
 	CodeBadID                        // an id where none belongs
 )
@@ -52,7 +52,7 @@ func malformed(w [4]uint64) Code {
 		return CodeBadContext
 	case w[2]&s.zero[2] != 0:
 		return CodeBadLength
-	case w[2] > MaxLength:
+	case w[2] > s.minLength+s.span:
 		return CodeTooLong
 	case w[2] < s.minLength:
 		return CodeZeroLength

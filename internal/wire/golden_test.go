@@ -45,8 +45,12 @@ var goldenHeaders = []Header{
 	{Kind: KindCancelReply, ID: 42},
 	{Kind: KindBye},
 	{Kind: KindHeartbeat},
+	{Kind: KindHeartbeat, Flags: FlagPaused},
 	{Kind: KindRTS, Flags: FlagPull, Tag: 7, Context: 2, Length: 1 << 20, ID: 44},
 	{Kind: KindFin, Length: 1 << 20, ID: 44},
+	{Kind: KindSignal, Tag: 3, Context: 0x0000_0003_0000_0004, Length: MaxSignal, ID: 45},
+	{Kind: KindSignal},
+	{Kind: KindReceived, Length: MaxStream},
 }
 
 func TestHeaderGolden(t *testing.T) {
@@ -70,6 +74,11 @@ func TestHandshakeGolden(t *testing.T) {
 	line := func(name string, b []byte) { fmt.Fprintf(&text, "%s %s\n", name, hex.EncodeToString(b)) }
 	for _, v := range []Verdict{VerdictAccept, VerdictDuplicate} {
 		d, a := identities()
+		if v == VerdictAccept { // of a pair that goes on with its streams
+			d.Beat, a.Beat = 1000, 250
+			d.Session = sessionOf(Session{Resume: true, Received: 0x0102_0304_0506_0708, Connection: 0x1112_1314})
+			a.Session = sessionOf(Session{Resume: true, Received: 1 << 40, Connection: 2})
+		}
 		nd, na := goldenNonces()
 		line("secret", d.Secret)
 		p := &pair{t: t, d: NewDialer(d, a.Rank, nd), a: NewAcceptor(a, na)}

@@ -12,11 +12,30 @@ const NoRank = ^uint32(0)
 // An Identity is who a rank is. It must not change while a Handshake uses it.
 type Identity struct {
 	Job       [16]byte // tells jobs apart; no secret
-	Secret    []byte   // known to the ranks of the job alone; 16 random bytes or more
+	Secret    []byte   // known to the ranks of the job alone; 32 random bytes or more
 	Rank      uint32
 	Size      uint32 // ranks in the job
 	Window    uint64 // bytes of eager credit granted to each peer; held between MinWindow and MaxLength
 	BigEndian bool   // byte order of this rank's payloads
+	Beat      uint32 // milliseconds between the heartbeats that this rank promises, 0 if it promises none
+
+	// Session returns what to say to a peer about the streams that the two have had already; nil is a zero Session for every peer.
+	// An acceptor asks before the peer has proved itself.
+	Session func(peer uint32) Session
+}
+
+// A Session is what one side of a pair knows of their streams, which can outlive a connection.
+type Session struct {
+	Resume     bool   // this side can go on with both streams on another connection
+	Received   uint64 // bytes of the other side's stream that it has; 0 unless Resume
+	Connection uint32 // a dialer's: the number of this connection, greater than that of any of the pair before it. An acceptor's: of the last that stood, 0 if none
+}
+
+func (id *Identity) session(peer uint32) (s Session) {
+	if id.Session != nil {
+		s = id.Session(peer)
+	}
+	return s
 }
 
 // A Handshake is one end of the mutual proof that opens a connection. Its states and their diagram are at State.
@@ -36,6 +55,8 @@ type Handshake struct {
 	verdict    Verdict             // the acceptor's, from Established or Refused on
 	peer       uint32              // the rank dialled or claimed, NoRank before
 	window     uint64              // credit that the peer claims to grant
+	session    Session             // what the peer claims of the streams
+	beat       uint32              // milliseconds between the heartbeats that the peer claims to send
 	foreign    bool                // the peer claims the other byte order
 	param      uint8               // of the message being read, once its prefix is
 	in         [maxMessageLen]byte // the message being read
@@ -282,6 +303,22 @@ func (h *Handshake) PeerWindow() uint64 {
 	return 0
 }
 
+// PeerSession returns what the peer says of the streams of the pair; zero until it has proved itself.
+func (h *Handshake) PeerSession() Session {
+	if h.state.isAuthenticated() {
+		return h.session
+	}
+	return Session{}
+}
+
+// PeerBeat returns how many milliseconds lie between the heartbeats that the peer promises, 0 if it promises none, or has not proved itself.
+func (h *Handshake) PeerBeat() uint32 {
+	if h.state.isAuthenticated() {
+		return h.beat
+	}
+	return 0
+}
+
 // String is for logs and tests. The peer it names is the claimed one, proven or not.
 func (h *Handshake) String() string {
 	s := fmt.Sprintf("rank %d, peer ", h.self.Rank)
@@ -302,15 +339,25 @@ func (h *Handshake) String() string {
 
 // claim returns what this side says of itself.
 func (h *Handshake) claim() *claim {
-	return &claim{from: h.self.Rank, to: h.peer, size: h.self.Size, window: max(MinWindow, min(h.self.Window, MaxLength)), nonce: h.nonce}
+	c := &claim{
+		from: h.self.Rank, to: h.peer, size: h.self.Size, window: max(MinWindow, min(h.self.Window, MaxLength)),
+		session: h.self.session(h.peer), beat: h.self.Beat, nonce: h.nonce,
+	}
+	if c.session.Resume {
+		c.flags = claimResume
+	}
+	return c
 }
 
 // learn notes the peer's claims that HELLO and CHALLENGE share and judges their ranges. Both ends refuse the same ones.
 func (h *Handshake) learn(c *claim) Reject {
-	if c.flags != 0 || c.window < MinWindow || c.window > MaxLength || h.param != orderLittle && h.param != orderBig {
+	if c.flags&^claimFlags != 0 || c.window < MinWindow || c.window > MaxLength || h.param != orderLittle && h.param != orderBig {
 		return RejectBadMessage
 	}
-	h.window = c.window
+	if c.session.Received > MaxStream || c.session.Received > 0 && !c.session.Resume {
+		return RejectBadMessage
+	}
+	h.window, h.session, h.beat = c.window, c.session, c.beat
 	h.foreign = h.param != orderOf(h.self.BigEndian)
 	return RejectNone
 }

@@ -15,7 +15,7 @@ const (
 
 	prefixLen = 8
 	jobLen    = 16
-	claimLen  = 56
+	claimLen  = 72
 	proofLen  = 32
 
 	helloLen     = prefixLen + jobLen + claimLen
@@ -28,9 +28,9 @@ const (
 // What a proof is for. It is over its label and then every byte of the handshake before the proof itself.
 // No label is a prefix of another, so no proof can stand for another.
 const (
-	labelAcceptor = "FITMPI1 acceptor"
-	labelDialer   = "FITMPI1 dialer"
-	labelVerdict  = "FITMPI1 verdict"
+	labelAcceptor = "FITMPI2 acceptor"
+	labelDialer   = "FITMPI2 dialer"
+	labelVerdict  = "FITMPI2 verdict"
 )
 
 // A msgKind tells the messages of the handshake apart.
@@ -73,12 +73,21 @@ func orderOf(bigEndian bool) uint8 {
 	return orderLittle
 }
 
+// Flags of a claim.
+const (
+	claimResume = 1 // this side can go on with its streams on another connection
+
+	claimFlags = claimResume // all that there are
+)
+
 // A claim is what a side says of itself and of whom it means to speak to.
 type claim struct {
 	from, to uint32 // ranks
 	size     uint32 // ranks in the job
-	flags    uint32 // zero in this version
+	flags    uint32 // claimResume
 	window   uint64 // bytes of eager credit granted to the other side
+	session  Session
+	beat     uint32 // milliseconds between the heartbeats that this side promises, 0 if none
 	nonce    [32]byte
 }
 
@@ -94,6 +103,9 @@ func appendClaim(b []byte, c *claim) []byte {
 	b = binary.LittleEndian.AppendUint32(b, c.size)
 	b = binary.LittleEndian.AppendUint32(b, c.flags)
 	b = binary.LittleEndian.AppendUint64(b, c.window)
+	b = binary.LittleEndian.AppendUint64(b, c.session.Received)
+	b = binary.LittleEndian.AppendUint32(b, c.session.Connection)
+	b = binary.LittleEndian.AppendUint32(b, c.beat)
 	return append(b, c.nonce[:]...)
 }
 
@@ -113,12 +125,19 @@ func consumePrefix(b []byte, k msgKind) (param uint8, r Reject) {
 // consumeClaim reads a claim. It judges nothing; len(b) is claimLen.
 func consumeClaim(b []byte) claim {
 	_ = b[claimLen-1]
-	return claim{
+	c := claim{
 		from:   binary.LittleEndian.Uint32(b[0:]),
 		to:     binary.LittleEndian.Uint32(b[4:]),
 		size:   binary.LittleEndian.Uint32(b[8:]),
 		flags:  binary.LittleEndian.Uint32(b[12:]),
 		window: binary.LittleEndian.Uint64(b[16:]),
-		nonce:  [32]byte(b[24:claimLen]),
+		session: Session{
+			Received:   binary.LittleEndian.Uint64(b[24:]),
+			Connection: binary.LittleEndian.Uint32(b[32:]),
+		},
+		beat:  binary.LittleEndian.Uint32(b[36:]),
+		nonce: [32]byte(b[40:claimLen]),
 	}
+	c.session.Resume = c.flags&claimResume != 0
+	return c
 }

@@ -115,16 +115,17 @@ const (
 	RejectHangup            // closed early: given to Abort by whoever has the socket
 	RejectPlain             // does not use TLS where this rank does: counted by whoever has the socket
 	RejectEncrypted         // uses TLS where this rank does not: likewise
+	RejectCrowded           // gave way to another, when too many had proved nothing: likewise
 
 	// RejectLast is the last of the reasons.
-	RejectLast = RejectEncrypted
+	RejectLast = RejectCrowded
 )
 
 var rejectNames = [...]string{
 	RejectNone: "none", RejectBadMagic: "bad-magic", RejectBadVersion: "bad-version", RejectBadMessage: "bad-message", RejectWrongJob: "wrong-job",
 	RejectWrongRank: "wrong-rank", RejectWrongSize: "wrong-size", RejectStranger: "stranger", RejectBadProof: "bad-proof",
 	RejectByteOrder: "byte-order", RejectTimeout: "timeout", RejectHangup: "hangup",
-	RejectPlain: "plain", RejectEncrypted: "encrypted",
+	RejectPlain: "plain", RejectEncrypted: "encrypted", RejectCrowded: "crowded",
 }
 
 // String returns the name of the reason, fit for a metric label.
@@ -150,6 +151,7 @@ var rejectTexts = [...]string{
 	RejectHangup:     "closed the connection before the handshake was finished",
 	RejectPlain:      "does not use TLS, and this rank does: every rank needs the same FITMPI_TLS",
 	RejectEncrypted:  "uses TLS, and this rank does not: every rank needs the same FITMPI_TLS",
+	RejectCrowded:    "had proved nothing when there were too many like it",
 }
 
 // Text returns a sentence about the peer, without its subject, for logs and error messages.

@@ -107,6 +107,40 @@ func TestHandshakeAccept(t *testing.T) {
 	}
 }
 
+// sessionOf says the same to every peer.
+func sessionOf(s Session) func(uint32) Session { return func(uint32) Session { return s } }
+
+// What each side says of the streams reaches the other, which believes none of it before the proof.
+func TestHandshakeSession(t *testing.T) {
+	d, a := identities()
+	says := Session{Resume: true, Received: MaxStream, Connection: 9}
+	d.Beat, d.Session = 1000, func(peer uint32) Session {
+		if peer != 5 {
+			t.Errorf("the dialer is asked about rank %d", peer)
+		}
+		return says
+	}
+	a.Session = func(peer uint32) Session {
+		if peer != 3 {
+			t.Errorf("the acceptor is asked about rank %d", peer)
+		}
+		return Session{Connection: 8}
+	}
+	p := pairOf(t, d, a)
+	p.toAcceptor()
+	if p.a.PeerSession() != (Session{}) || p.a.PeerBeat() != 0 {
+		t.Fatal("the acceptor believes a HELLO")
+	}
+	p.toDialer()
+	if got := p.d.PeerSession(); got != (Session{Connection: 8}) || p.d.PeerBeat() != 0 {
+		t.Fatalf("the dialer hears %+v, %d", got, p.d.PeerBeat())
+	}
+	p.toAcceptor()
+	if got := p.a.PeerSession(); got != says || p.a.PeerBeat() != 1000 {
+		t.Fatalf("the acceptor hears %+v, %d", got, p.a.PeerBeat())
+	}
+}
+
 func TestHandshakeRefused(t *testing.T) {
 	for _, v := range []Verdict{VerdictDuplicate, VerdictClosed} {
 		p := newPair(t)
@@ -180,12 +214,14 @@ func TestHandshakeWrongHello(t *testing.T) {
 		{name: "a rank beyond the job", edit: func(b []byte) { b[24] = 8 }, want: RejectStranger},
 		{name: "no rank", edit: func(b []byte) { copy(b[24:], "\xff\xff\xff\xff") }, want: RejectStranger},
 		{name: "for another rank", edit: func(b []byte) { b[28] = 6 }, want: RejectWrongRank},
-		{name: "unknown flags", edit: func(b []byte) { b[36] = 1 }, want: RejectBadMessage},
+		{name: "unknown flags", edit: func(b []byte) { b[36] = 2 }, want: RejectBadMessage},
+		{name: "bytes received of no stream", edit: func(b []byte) { b[48] = 1 }, want: RejectBadMessage},
+		{name: "more received than a stream holds", edit: func(b []byte) { b[36], b[55] = 1, 0x80 }, want: RejectBadMessage},
 		{name: "a boundless window", edit: func(b []byte) { b[47] = 0xff }, want: RejectBadMessage},
 		{name: "no byte order", edit: func(b []byte) { b[7] = 0 }, want: RejectBadMessage},
 		{name: "a third byte order", edit: func(b []byte) { b[7] = 3 }, want: RejectBadMessage},
 		{name: "another magic", edit: func(b []byte) { b[0] = 'f' }, want: RejectBadMagic},
-		{name: "another version", edit: func(b []byte) { b[4] = 2 }, want: RejectBadVersion},
+		{name: "another version", edit: func(b []byte) { b[4] = 1 }, want: RejectBadVersion},
 		{name: "a version far away", edit: func(b []byte) { b[5] = 1 }, want: RejectBadVersion},
 		{name: "another message", edit: func(b []byte) { b[6] = byte(msgProof) }, want: RejectBadMessage},
 	} {
@@ -245,16 +281,16 @@ func TestHandshakeProofs(t *testing.T) {
 	secret := p.d.self.Secret
 	hello := p.toAcceptor()
 	challenge := p.toDialer()
-	if want := forge(secret, "FITMPI1 acceptor", hello, challenge[:64]); !bytes.Equal(challenge[64:], want) {
+	if want := forge(secret, "FITMPI2 acceptor", hello, challenge[:80]); !bytes.Equal(challenge[80:], want) {
 		t.Error("CHALLENGE's proof is not over HELLO and CHALLENGE")
 	}
 	proof := p.toAcceptor()
-	if want := forge(secret, "FITMPI1 dialer", hello, challenge, proof[:8]); !bytes.Equal(proof[8:], want) {
+	if want := forge(secret, "FITMPI2 dialer", hello, challenge, proof[:8]); !bytes.Equal(proof[8:], want) {
 		t.Error("PROOF's proof is not over what stands before it")
 	}
 	p.a.Decide(VerdictDuplicate)
 	verdict := p.toDialer()
-	if want := forge(secret, "FITMPI1 verdict", hello, challenge, proof, verdict[:8]); !bytes.Equal(verdict[8:], want) {
+	if want := forge(secret, "FITMPI2 verdict", hello, challenge, proof, verdict[:8]); !bytes.Equal(verdict[8:], want) {
 		t.Error("VERDICT's proof is not over what stands before it")
 	}
 }
@@ -405,7 +441,9 @@ func TestHandshakeMistakenChallenge(t *testing.T) {
 		{"another rank", claim{from: 6, to: 3, size: 8}, orderLittle, RejectWrongRank},
 		{"for another rank", claim{from: 5, to: 4, size: 8}, orderLittle, RejectWrongRank},
 		{"another size", claim{from: 5, to: 3, size: 9}, orderLittle, RejectWrongSize},
-		{"unknown flags", claim{from: 5, to: 3, size: 8, flags: 1, window: MinWindow}, orderLittle, RejectBadMessage},
+		{"unknown flags", claim{from: 5, to: 3, size: 8, flags: 2, window: MinWindow}, orderLittle, RejectBadMessage},
+		{"bytes received of no stream", claim{from: 5, to: 3, size: 8, window: MinWindow, session: Session{Received: 1}}, orderLittle, RejectBadMessage},
+		{"more received than a stream holds", claim{from: 5, to: 3, size: 8, flags: claimResume, window: MinWindow, session: Session{Received: MaxStream + 1}}, orderLittle, RejectBadMessage},
 		{"a boundless window", claim{from: 5, to: 3, size: 8, window: MaxLength + 1}, orderLittle, RejectBadMessage},
 		{"a window too small", claim{from: 5, to: 3, size: 8, window: MinWindow - 1}, orderLittle, RejectBadMessage},
 		{"no byte order", claim{from: 5, to: 3, size: 8, window: MinWindow}, 0, RejectBadMessage},
@@ -616,7 +654,7 @@ func FuzzDialer(f *testing.F) {
 	m := messages(f, VerdictAccept)
 	f.Add(m[1])
 	f.Add(append(slices.Clone(m[1]), m[3]...))
-	f.Add(binary.LittleEndian.AppendUint16([]byte(magic), 2))
+	f.Add(binary.LittleEndian.AppendUint16([]byte(magic), Version+1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, _ := identities()
 		fuzzInput(t, func() *Handshake {

@@ -6,7 +6,7 @@ import (
 )
 
 // Version is the version of the protocol, in every frame header and every message of the handshake.
-const Version = 1
+const Version = 2
 
 // HeaderLen is the length of every frame header.
 const HeaderLen = 32
@@ -14,9 +14,19 @@ const HeaderLen = 32
 // MinWindow is the least eager credit that a side grants the other. So much may be queued for a peer before the handshake says what it grants.
 const MinWindow = 64 << 10
 
+// EagerCost is what an Eager frame costs of the sender's credit beside its payload: what the receiver keeps for a message that
+// waits there, which is much more than the header.
+const EagerCost = 512
+
 // MaxLength bounds the length of a message, the offset in one and the window of credit: 64 TiB.
 // Sums of several such figures cannot overflow 64 bits.
 const MaxLength = 1 << 46
+
+// MaxSignal bounds the payload of a signal.
+const MaxSignal = 4 << 10
+
+// MaxStream bounds the length of a pair's stream in one direction: sums of positions in it do not overflow either.
+const MaxStream = 1 << 62
 
 // Lengths are ints in the engine: a 32-bit rank could not hold what the header may announce.
 var _ int = MaxLength
@@ -86,6 +96,8 @@ const (
 	KindBye Kind = 9
 
 	// KindHeartbeat says nothing but that the sender lives.
+	//
+	//	Flags  FlagPaused: silence is no sign of death until the next Heartbeat, as the sender is held in a debugger
 	KindHeartbeat Kind = 10
 
 	// KindFin says that the receiver has fetched the payload of an RTS with FlagPull itself. It completes the send.
@@ -94,7 +106,19 @@ const (
 	//	Length  bytes fetched: the length of the message, less if the receiver truncates it
 	KindFin Kind = 11
 
-	maxKind = KindFin
+	// KindSignal is a small message between the engines themselves, which no receive matches. Its payload follows the header.
+	//
+	//	Tag, Context, ID  what it is about, by its purpose
+	//	Length            bytes of payload that follow, at most MaxSignal
+	KindSignal Kind = 12
+
+	// KindReceived acknowledges the peer's stream: so much of it need not be sent again. It exists where both sides resume.
+	// It is itself no part of the stream that positions number.
+	//
+	//	Length  bytes of the peer's stream received so far, on all connections of the pair together, at most MaxStream
+	KindReceived Kind = 13
+
+	maxKind = KindReceived
 )
 
 // Flags qualify a frame; which kinds may carry which is said at the kinds.
@@ -105,6 +129,7 @@ const (
 	FlagObject                   // the payload is a serialised object, not the memory of elements
 	FlagDone                     // the message asked for was withdrawn
 	FlagPull                     // the payload may be fetched by its receiver
+	FlagPaused                   // the sender may be silent for as long as it likes
 )
 
 // A Header is one frame header in memory.
@@ -114,13 +139,13 @@ type Header struct {
 	Elem    uint8  // class of the payload's elements, 0 if not announced
 	Tag     int32  // never negative on the wire: wildcards belong to receivers
 	Context uint64 // of the envelope; in CTS a transfer id, in Data an offset
-	Length  uint64 // bytes, at most MaxLength
+	Length  uint64 // bytes, at most MaxLength; of a Received frame a position, at most MaxStream
 	ID      uint64 // of a request of the sender or of a transfer of the receiver
 }
 
 // PayloadLen returns how many bytes of payload follow the header.
 func (h *Header) PayloadLen() int {
-	if h.Kind == KindEager || h.Kind == KindData {
+	if h.Kind == KindEager || h.Kind == KindData || h.Kind == KindSignal {
 		return int(h.Length)
 	}
 	return 0
@@ -161,7 +186,7 @@ func ConsumeHeader(b []byte, h *Header) (n int) {
 	w3 := binary.LittleEndian.Uint64(b[24:])
 	s := &shapes[w0>>8&kindSlots|w0>>12&syncSlot]
 	bad := (w0^s.fixed)&s.zero[0] | w1&s.zero[1] | w2&s.zero[2] | w3&s.zero[3]
-	if bad != 0 || w2-s.minLength > MaxLength-s.minLength {
+	if bad != 0 || w2-s.minLength > s.span {
 		return int(malformed([4]uint64{w0, w1, w2, w3}))
 	}
 	h.Kind = Kind(w0 >> 8)
@@ -188,6 +213,7 @@ type shape struct {
 	fixed     uint64    // fixed bits of the first word: version, kind, and FlagSync where the slot has it
 	zero      [4]uint64 // bits that must be zero; of the first word, after xor with fixed
 	minLength uint64    // the least Length
+	span      uint64    // from there to the greatest
 }
 
 // The slot of a shape is made of the low bits of the kind and of FlagSync, on which the meaning of the id depends.
@@ -215,7 +241,7 @@ func shapeOf(k Kind, sync bool) shape {
 	const always = versionBits | kindBits | flagBits // and flags are then let through one by one
 	allow := func(f Flags) uint64 { return always &^ (uint64(f) << 16) }
 
-	s := shape{fixed: Version | uint64(k)<<8}
+	s, longest := shape{fixed: Version | uint64(k)<<8}, uint64(MaxLength)
 	switch k {
 	case KindEager:
 		s.zero = [4]uint64{allow(FlagObject) | tagSign, 0, 0, allBits}
@@ -241,10 +267,19 @@ func shapeOf(k Kind, sync bool) shape {
 		s.zero = [4]uint64{allow(FlagDone) | elemBits | tagBits, allBits, allBits, 0}
 	case KindFin:
 		s.zero = [4]uint64{always | elemBits | tagBits, allBits, 0, 0}
-	case KindBye, KindHeartbeat:
+	case KindSignal:
+		s.zero = [4]uint64{always | elemBits | tagSign, 0, 0, 0}
+		longest = MaxSignal
+	case KindReceived:
+		s.zero = [4]uint64{always | elemBits | tagBits, allBits, 0, allBits}
+		longest = MaxStream
+	case KindHeartbeat:
+		s.zero = [4]uint64{allow(FlagPaused) | elemBits | tagBits, allBits, allBits, allBits}
+	case KindBye:
 		s.zero = [4]uint64{always | elemBits | tagBits, allBits, allBits, allBits}
 	default:
 		panic("wire: no shape for " + k.String())
 	}
+	s.span = longest - s.minLength
 	return s
 }

@@ -8,6 +8,7 @@ import (
 var kindNames = [...]string{
 	KindEager: "eager", KindRTS: "rts", KindCTS: "cts", KindData: "data", KindAck: "ack", KindCredit: "credit",
 	KindCancel: "cancel", KindCancelReply: "cancel-reply", KindBye: "bye", KindHeartbeat: "heartbeat", KindFin: "fin",
+	KindSignal: "signal", KindReceived: "received",
 }
 
 // String returns the name of the kind, fit for a metric label.
@@ -24,7 +25,7 @@ func (f Flags) String() string {
 	for _, n := range []struct {
 		flag Flags
 		name string
-	}{{FlagSync, "sync"}, {FlagObject, "object"}, {FlagDone, "done"}, {FlagPull, "pull"}} {
+	}{{FlagSync, "sync"}, {FlagObject, "object"}, {FlagDone, "done"}, {FlagPull, "pull"}, {FlagPaused, "paused"}} {
 		if f&n.flag != 0 {
 			names = append(names, n.name)
 			f &^= n.flag
@@ -65,8 +66,13 @@ func (h Header) String() string {
 	case KindFin:
 		field("req", h.ID)
 		field("len", h.Length)
-	case KindCredit:
+	case KindCredit, KindReceived:
 		field("len", h.Length)
+	case KindSignal:
+		field("ctx", fmt.Sprintf("%#x", h.Context))
+		field("tag", h.Tag)
+		field("len", h.Length)
+		field("id", h.ID)
 	case KindCancel:
 		field("ctx", fmt.Sprintf("%#x", h.Context))
 		field("tag", h.Tag)

@@ -44,7 +44,7 @@ func TestHeaderMalformed(t *testing.T) {
 		{"all zero", make([]byte, HeaderLen), CodeBadVersion},
 		{"next version", append([]byte{Version + 1}, eager()[1:]...), CodeBadVersion},
 		{"kind 0", AppendHeader(nil, &Header{Kind: 0}), CodeUnknownKind},
-		{"kind 12", AppendHeader(nil, &Header{Kind: maxKind + 1}), CodeUnknownKind},
+		{"kind 14", AppendHeader(nil, &Header{Kind: maxKind + 1}), CodeUnknownKind},
 		{"kind 15", AppendHeader(nil, &Header{Kind: 15}), CodeUnknownKind},
 		{"kind that shares the slot of eager", AppendHeader(nil, &Header{Kind: 0x11}), CodeUnknownKind},
 		{"kind 255", AppendHeader(nil, &Header{Kind: 255}), CodeUnknownKind},
@@ -62,6 +62,11 @@ func TestHeaderMalformed(t *testing.T) {
 		{"ack with an endless length", AppendHeader(nil, &Header{Kind: KindAck, Length: 1 << 63}), CodeBadLength},
 		{"eager too long", AppendHeader(nil, &Header{Kind: KindEager, Length: MaxLength + 1}), CodeTooLong},
 		{"RTS of a negative length", AppendHeader(nil, &Header{Kind: KindRTS, Length: 1<<64 - 1}), CodeTooLong},
+		{"signal too long", AppendHeader(nil, &Header{Kind: KindSignal, Length: MaxSignal + 1}), CodeTooLong},
+		{"signal with a class", AppendHeader(nil, &Header{Kind: KindSignal, Elem: 1}), CodeBadElem},
+		{"synchronous signal", AppendHeader(nil, &Header{Kind: KindSignal, Flags: FlagSync}), CodeBadFlags},
+		{"received beyond any stream", AppendHeader(nil, &Header{Kind: KindReceived, Length: MaxStream + 1}), CodeTooLong},
+		{"received with an id", AppendHeader(nil, &Header{Kind: KindReceived, ID: 1}), CodeBadID},
 		{"data of no bytes", AppendHeader(nil, &Header{Kind: KindData}), CodeZeroLength},
 		{"no credit", AppendHeader(nil, &Header{Kind: KindCredit}), CodeZeroLength},
 		{"plain eager with an id", AppendHeader(nil, &Header{Kind: KindEager, ID: 1}), CodeBadID},
@@ -93,11 +98,20 @@ func wantCode(version byte, h *Header) Code {
 		KindCancel:      {tag: true, ctx: true, id: true},
 		KindCancelReply: {flags: FlagDone, id: true},
 		KindBye:         {},
-		KindHeartbeat:   {},
+		KindHeartbeat:   {flags: FlagPaused},
 		KindFin:         {n: true, id: true},
+		KindSignal:      {tag: true, ctx: true, n: true, id: true},
+		KindReceived:    {n: true},
 	}[h.Kind]
+	longest := uint64(1 << 46)
+	switch h.Kind {
+	case KindSignal:
+		longest = 4096
+	case KindReceived:
+		longest = 1 << 62
+	}
 	switch {
-	case version != 1:
+	case version != 2:
 		return CodeBadVersion
 	case !known:
 		return CodeUnknownKind
@@ -111,7 +125,7 @@ func wantCode(version byte, h *Header) Code {
 		return CodeBadContext
 	case !uses.n && h.Length != 0:
 		return CodeBadLength
-	case h.Length > 1<<46:
+	case h.Length > longest:
 		return CodeTooLong
 	case (h.Kind == KindData || h.Kind == KindCredit) && h.Length == 0:
 		return CodeZeroLength
@@ -123,9 +137,10 @@ func wantCode(version byte, h *Header) Code {
 
 func TestHeaderRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		number := rapid.OneOf(rapid.Just(uint64(0)), rapid.Just(uint64(1)), rapid.Uint64Range(MaxLength-1, MaxLength+1), rapid.Uint64())
+		number := rapid.OneOf(rapid.Just(uint64(0)), rapid.Just(uint64(1)), rapid.Uint64Range(MaxLength-1, MaxLength+1), rapid.Uint64Range(MaxSignal-1, MaxSignal+1),
+			rapid.Uint64Range(MaxStream-1, MaxStream+1), rapid.Uint64())
 		h := Header{
-			Kind:    Kind(rapid.OneOf(rapid.Uint8Range(0, 12), rapid.Uint8()).Draw(t, "kind")),
+			Kind:    Kind(rapid.OneOf(rapid.Uint8Range(0, 14), rapid.Uint8()).Draw(t, "kind")),
 			Flags:   Flags(rapid.OneOf(rapid.Just(uint8(0)), rapid.Uint8Range(0, 8), rapid.Uint8()).Draw(t, "flags")),
 			Elem:    rapid.OneOf(rapid.Just(uint8(0)), rapid.Uint8()).Draw(t, "elem"),
 			Tag:     rapid.OneOf(rapid.Just(int32(0)), rapid.Int32()).Draw(t, "tag"),
@@ -150,7 +165,7 @@ func TestHeaderRules(t *testing.T) {
 func TestHeaderPayloadLen(t *testing.T) {
 	for _, h := range goldenHeaders {
 		want := 0
-		if h.Kind == KindEager || h.Kind == KindData {
+		if h.Kind == KindEager || h.Kind == KindData || h.Kind == KindSignal {
 			want = int(h.Length)
 		}
 		if got := h.PayloadLen(); got != want {
