@@ -2,18 +2,14 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-const (
-	// maxAccepts bounds the connections accepted in one turn.
-	maxAccepts = 64
-	// maxStrangers bounds, beyond one for each rank, the connections that have
-	// not proved themselves: the oldest gives way to a new one.
-	maxStrangers = 128
-)
+// maxAccepts bounds the connections accepted at a listener in one turn: peers are served before there are more.
+const maxAccepts = 16
 
 // accept takes the connections that wait at the listeners.
 func (d *driver) accept() {
@@ -25,68 +21,51 @@ func (d *driver) accept() {
 	}
 }
 
-// acceptAt takes the connections that wait at one listener; false if that is impossible.
+// acceptAt takes the connections that wait at one listener; false if it is to rest.
 func (d *driver) acceptAt(l *netpoll.Listener) bool {
+	now := sys.Nanotime()
 	for range maxAccepts {
-		s, err := l.Accept(d.options())
-		if errors.Is(err, netpoll.ErrAgain) {
-			return true
-		}
-		if err != nil {
-			d.e.stats.acceptErrors.Add(1)
-			d.e.cfg.Logger.Warn("accept", "rank", d.e.cfg.Rank, "err", err)
+		if !d.mayGreet(now) {
 			return false
 		}
-		d.e.stats.accepts.Add(1)
-		d.greet(s)
+		s, err := l.Accept(d.options())
+		switch {
+		case err == nil:
+			d.e.stats.accepts.Add(1)
+			d.greet(s)
+		case errors.Is(err, netpoll.ErrAgain):
+			d.crowd.begun--
+			return true
+		default:
+			d.refuse(err)
+			return false
+		}
 	}
 	return true
 }
 
-// greet begins the handshake with whoever has connected.
-func (d *driver) greet(s *netpoll.Socket) {
-	if d.strange > maxStrangers+len(d.conns) {
-		d.dropOldest()
+// refuse notes that a connection cannot be accepted. It waits where it is, and is asked for again soon.
+func (d *driver) refuse(err error) {
+	if netpoll.IsExhausted(err) {
+		err = &filesError{sys.NoFile(), d.e.cfg.Size, err}
 	}
-	c, err := d.newConn(s, false)
-	if err != nil {
-		d.e.cfg.Logger.Warn("accept", "rank", d.e.cfg.Rank, "err", err)
-		return
-	}
-	c.stranger = true
-	d.strange++
-	c.setDeadline(deadlineIn(handshakeTimeout))
-	if d.identity != nil {
-		c.startSecuring(nil)
-	} else {
-		c.startGreeting()
-	}
+	d.e.stats.acceptErrors.Add(1)
+	d.warnOfStrangers("accept", "err", err)
 }
 
-// startGreeting waits for the other's hello.
-func (c *conn) startGreeting() {
-	c.state = connHandshaking
-	c.hs = wire.NewAcceptor(c.d.claim(), nonce())
+// filesError says how many descriptors a rank needs where there are too few.
+type filesError struct {
+	limit uint64
+	ranks int
+	cause error
 }
 
-// dropOldest drops the accepted connection that has been in its handshake the longest.
-func (d *driver) dropOldest() {
-	var oldest *conn
-	for _, s := range d.slots {
-		if c := s.c; c != nil && c.stranger && (oldest == nil || c.deadline < oldest.deadline) {
-			oldest = c
-		}
-	}
-	if oldest != nil {
-		oldest.rejected(wire.RejectTimeout)
-		d.forget(oldest)
-	}
+func (e *filesError) Error() string {
+	return fmt.Sprintf("%v: this process may have %d descriptors open; a rank needs one for each rank that it reaches by TCP, at most %d here, and about %d more: raise the limit (ulimit -n)",
+		e.cause, e.limit, e.ranks-1, ownFiles)
 }
 
-// known notes that an accepted connection has proved itself, or is gone.
-func (c *conn) known() {
-	if c.stranger {
-		c.stranger = false
-		c.d.strange--
-	}
-}
+func (e *filesError) Unwrap() error { return e.cause }
+
+// ownFiles is more than a rank has open beside its connections: its pollers and listeners, the launcher's, its memory, its files.
+const ownFiles = 32

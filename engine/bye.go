@@ -17,7 +17,7 @@ func (d *driver) sayBye() {
 		}
 	}
 	for id := range d.await {
-		if !d.pending(PeerID(id)) {
+		if !d.pending(PeerID(id)) && !d.isBroken(PeerID(id)) {
 			d.setAwait(PeerID(id), 0)
 		}
 	}
@@ -36,10 +36,10 @@ func (d *driver) sayBye() {
 // still to be sent.
 func (d *driver) isOwed(c *conn) bool {
 	if c.dialled {
-		return d.pending(c.peer)
+		return d.pending(c.peer) || d.isBroken(c.peer)
 	}
 	for id, when := range d.await { // a stranger yet, it may be the one we wait for
-		if when != 0 && d.pending(PeerID(id)) {
+		if when != 0 && (d.pending(PeerID(id)) || d.isBroken(PeerID(id))) {
 			return true
 		}
 	}
@@ -68,10 +68,10 @@ func (d *driver) maybeQuiet() {
 
 // sayBye queues the frame that ends our side.
 func (c *conn) sayBye() {
-	if c.saidBye {
+	if c.bond.saidBye {
 		return
 	}
-	c.saidBye = true
+	c.bond.saidBye = true
 	e := c.d.e
 	e.mu.Lock()
 	e.core.Bye(c.peer)
@@ -80,5 +80,6 @@ func (c *conn) sayBye() {
 
 // peerBye handles the peer's goodbye: it sends nothing more and receives nothing more.
 func (c *conn) peerBye() {
+	c.sayReceived()
 	c.d.endPeer(c.peer, nil, true)
 }

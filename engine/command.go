@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/fitmpi/fitmpi/internal/sys"
+
 // command is something that only the holder of the progress right may do.
 type command struct {
 	kind cmdKind
@@ -8,6 +10,8 @@ type command struct {
 	err  error
 	lane *lane
 	conn *conn
+	ctx  ContextID
+	mask ContextID
 }
 
 type cmdKind uint8
@@ -17,6 +21,8 @@ const (
 	cmdFailPeer                // peer is dead because of err
 	cmdBye                     // say goodbye on every connection
 	cmdUseLane                 // lane is in use
+	cmdBeat                    // the next heartbeat is due
+	cmdShut                    // end what is of ctx under mask with err
 	cmdSecure                  // the TLS handshake of conn has something to write, or is over
 )
 
@@ -25,9 +31,13 @@ func (e *Engine) command(c command) {
 	e.mu.Lock()
 	e.cmds = append(e.cmds, c)
 	e.unlock()
+	if e.cfg.Progress == Caller {
+		e.owed.Store(true) // whoever drives may be just giving the right back
+	}
 	e.rouse()
 	if e.tryRight() {
 		e.runCommands()
+		e.deliver()
 		e.drv.flushAll()
 		e.releaseRight()
 	}
@@ -60,12 +70,21 @@ func (e *Engine) run(c command) {
 		e.unlock()
 	case cmdFailPeer:
 		if id := c.peer; id >= 0 && int(id) < e.cfg.Size && int(id) != e.cfg.Rank {
-			e.drv.failPeer(id, c.err)
+			e.drv.failPeer(id, &toldError{c.err})
 		}
 	case cmdBye:
 		e.drv.sayBye()
 	case cmdUseLane:
 		e.near.use(c.lane)
+		if e.drv.saying.Load() {
+			c.lane.sayBye() // a signal was on its way while goodbye was said
+		}
+	case cmdBeat:
+		e.drv.beat(sys.Nanotime())
+	case cmdShut:
+		e.mu.Lock()
+		e.core.Shut(c.ctx, c.mask, c.err, e.drv.sink)
+		e.unlock()
 	case cmdSecure:
 		c.conn.writeSecuring()
 	}

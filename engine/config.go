@@ -43,31 +43,48 @@ func ParsePolicy(s string) (Policy, error) {
 	return 0, fmt.Errorf("progress policy %q: choose worker, assist or caller", s)
 }
 
+// MinUnexpected is the least that makes sense as Config.Unexpected: more than senders may leave at a receiver without waiting.
+const MinUnexpected = core.MinUnexpected
+
+// minSecret is the least number of bytes of a job's secret.
+const minSecret = 32
+
 // Config describes a rank and its parameters. Zero values mean defaults.
 type Config struct {
 	Rank, Size int
 	Job        [16]byte // public name of the job, part of the handshake
 	Secret     []byte   // shared by the ranks of the job; 32 bytes
 
-	Progress Policy
-	Listen   []netip.Addr  // where to accept peers, the best address first; default 127.0.0.1
-	Ports    netif.Ports   // at which port; default any
-	Try      time.Duration // how long one route to a peer is tried if there is another; default 3 s
-	Connect  time.Duration // how long a peer is tried to be reached; default 60 s
-	Spin     time.Duration // how long a caller polls before it sleeps; 0 = no core is free for that
-	Yield    time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
-	Doze     time.Duration // if Spin is 0: how long it sleeps in the poller after that, before it leaves that to the worker (assist)
-	KeepP    bool          // the worker may keep its P while it waits: GOMAXPROCS has one to spare
+	Progress         Policy
+	Listen           []netip.Addr  // where to accept peers, the best address first; default 127.0.0.1
+	Ports            netif.Ports   // at which port; default any
+	Try              time.Duration // how long one route to a peer is tried if there is another; default 3 s
+	Connect          time.Duration // how long a peer is tried to be reached; default 60 s
+	Heartbeat        time.Duration // how often this rank shows peers of other processes that it lives; default 1 s, more in jobs of more than 33 ranks, less than 0: never
+	HeartbeatTimeout time.Duration // how long such a peer that has promised heartbeats may be silent; default 60 s, less than 0: for ever, and this rank shows nothing
+	// OnSuspect is told of a peer that was silent for too long, and why it is held to be so, or, with "", that it was heard again. It
+	// returns whether somebody will find out and say so by FailPeer; else the peer fails at once. It must not block. nil: nobody will.
+	OnSuspect func(peer PeerID, why string) bool
+	Spin      time.Duration // how long a caller polls before it sleeps; 0 = no core is free for that
+	Yield     time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
+	Doze      time.Duration // if Spin is 0: how long it sleeps in the poller after that, before it leaves that to the worker (assist)
+	KeepP     bool          // the worker may keep its P while it waits: GOMAXPROCS has one to spare
 
-	SendBuffer int // bytes of the library send buffer
-	ShortMax   int // bytes up to which a payload is copied behind its header
-	EagerMax   int // bytes up to which a payload follows without permission
-	Window     int // bytes of eager messages that each peer may have waiting here
-	CopyMax    int // bytes up to which a standard Send is copied to the library buffer
-	MaxMessage int // bytes of the longest message that a receive of unknown length allocates for
+	SendBuffer int       // bytes of the library send buffer
+	ShortMax   int       // bytes up to which a payload is copied behind its header
+	EagerMax   int       // bytes up to which a payload follows without permission
+	Family     ContextID // bits of a context that all contexts of a communicator share; 0 = all
+	Window     int       // bytes of eager messages that each peer may have waiting here
+	CopyMax    int       // bytes up to which a standard Send is copied to the library buffer
+	MaxMessage int       // bytes of the longest message that a receive of unknown length allocates for
+	Unexpected int       // bytes of announcements of messages that no receive has asked for, from all peers together
 
 	SocketBuffer int    // SO_SNDBUF and SO_RCVBUF; 0 = the system's
 	Congestion   string // TCP_CONGESTION; "" = the system's
+
+	Resume    Resume        // between which ranks streams outlive their connections
+	Reconnect time.Duration // how long a connection that broke is tried to be made again; default 10 s
+	Unacked   int           // bytes sent to a peer and not acknowledged, at most, where streams outlive their connections; default 16 MiB
 
 	TLS bool // connections are encrypted; every rank of the job does the same
 
@@ -78,6 +95,13 @@ type Config struct {
 	Bell    *os.File        // eventfd that processes of this host ring when they have put something for us; needed with Segment
 	Fetch   bool            // long messages between processes are read by the kernel from the sender's memory, not piped through the ring
 	AskBell func(index int) // asks for the bell of another; the answer is SetBell. Needed with Segment; must not block
+
+	// What peers signal, and that a peer has failed or left (err.Left). Both are called by whoever makes progress, one at a time, in order for each peer, without the
+	// engine's mutex: they may post and signal, but must not wait, nor take a lock that is held by anybody who calls the engine. payload is valid during the call. nil = nobody.
+	OnSignal   func(from PeerID, ctx ContextID, payload []byte)
+	OnPeerGone func(peer PeerID, err *PeerError)
+
+	Observer Observer // of messages, and of turns if it is a TurnObserver; nil = nobody
 
 	Logger *slog.Logger // nil is silent
 }
@@ -96,14 +120,17 @@ func (c *Config) setDefaults() error {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size {
 		return fmt.Errorf("engine: rank %d of %d ranks does not exist", c.Rank, c.Size)
 	}
-	if len(c.Secret) < 16 {
-		return fmt.Errorf("engine: the job's secret has %d bytes, need at least 16", len(c.Secret))
+	if len(c.Secret) < minSecret {
+		return fmt.Errorf("engine: the job's secret has %d bytes, need at least %d", len(c.Secret), minSecret)
 	}
 	if len(c.Listen) == 0 {
 		c.Listen = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	}
 	c.Try = cmp.Or(c.Try, 3*time.Second)
 	c.Connect = cmp.Or(c.Connect, 60*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, max(DefaultHeartbeat, time.Duration(c.Size)*beatShare))
+	c.HeartbeatTimeout = cmp.Or(c.HeartbeatTimeout, DefaultHeartbeatTimeout)
+	c.Reconnect = cmp.Or(c.Reconnect, 10*time.Second)
 	c.SendBuffer = cmp.Or(c.SendBuffer, core.DefaultSendBuffer)
 	c.CopyMax = cmp.Or(c.CopyMax, c.SendBuffer)
 	if c.Progress == Caller {
@@ -121,6 +148,19 @@ func (c *Config) setDefaults() error {
 func (c *Config) core() core.Config {
 	return core.Config{
 		Self: core.PeerID(c.Rank), Peers: c.Size,
-		SendBuffer: c.SendBuffer, ShortMax: c.ShortMax, EagerMax: c.EagerMax, Window: c.Window, MaxMessage: c.MaxMessage,
+		SendBuffer: c.SendBuffer, ShortMax: c.ShortMax, EagerMax: c.EagerMax, Window: c.Window, MaxMessage: c.MaxMessage, Family: c.Family,
+		Announced: c.Unexpected / core.EntrySize, Unacked: c.Unacked, Observer: c.Observer,
+	}
+}
+
+// InForce is the configuration with the defaults filled in, as far as it is about how the engine works: no addresses, no secret.
+func (e *Engine) InForce() Config {
+	c, k := e.cfg, e.core.Config()
+	return Config{
+		Rank: c.Rank, Size: c.Size, Progress: c.Progress, Try: c.Try, Connect: c.Connect, Spin: c.Spin, Yield: e.yieldFor, Doze: c.Doze, KeepP: c.KeepP,
+		SendBuffer: k.SendBuffer, ShortMax: k.ShortMax, EagerMax: k.EagerMax, Window: k.Window, CopyMax: c.CopyMax, MaxMessage: k.MaxMessage, Unexpected: cmp.Or(c.Unexpected, k.Announced*core.EntrySize),
+		Heartbeat: c.Heartbeat, HeartbeatTimeout: c.HeartbeatTimeout,
+		SocketBuffer: c.SocketBuffer, Congestion: c.Congestion, TLS: c.TLS, Fetch: c.Fetch,
+		Resume: c.Resume, Reconnect: c.Reconnect, Unacked: k.Unacked,
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
+	"net/netip"
 
 	"github.com/fitmpi/fitmpi/internal/jobtls"
 	"github.com/fitmpi/fitmpi/internal/wire"
@@ -26,15 +26,22 @@ type conn struct {
 	state     connState
 	dialled   bool
 	heard     bool         // the other end has said something
-	stranger  bool         // accepted, and has not proved itself
+	stranger  bool         // accepted, and has not proved itself: in driver.crowd
+	place     netip.Prefix // of a stranger: from where it comes
 	blocked   bool         // waiting for the socket to become writable
 	out       []byte       // handshake bytes not written
+	asked     *asked       // of a dial through a gateway, until it is known to have let us through; nil otherwise
 	tls       *jobtls.Conn // nil unless the connection is encrypted
 	hs        *wire.Handshake
 	writeSock func([]byte) (int, error) // the way to the socket, of an encrypted connection
 	deadline  int64                     // of what comes before connOpen, 0 if none
-	saidBye   bool
-	rx        input
+	bond      *bond                     // nil until open
+	rx        *input                    // the pair's
+	number    uint32                    // of this connection of the pair, 0 if not known
+	said      uint64                    // position in the peer's stream that we have named in the handshake
+	ackAt     int64                     // until when what has come is acknowledged; 0 if all is
+
+	beat connBeat // signs of life of both sides
 }
 
 type connState uint8
@@ -46,9 +53,6 @@ const (
 	connOpen                         // frames flow
 	connClosed                       // gone; only stale references see it
 )
-
-// handshakeTimeout bounds how long a stranger may hold a descriptor.
-const handshakeTimeout = 10 * time.Second
 
 // ready handles an event of the poller.
 func (c *conn) ready(ev *netpoll.Event) {
@@ -126,6 +130,7 @@ func (c *conn) writeGathered(bufs [][]byte) {
 		}
 		n, err := c.send(bufs)
 		if err != nil {
+			c.noteSealed()
 			if errors.Is(err, netpoll.ErrAgain) {
 				c.block()
 				return
@@ -134,6 +139,7 @@ func (c *conn) writeGathered(bufs [][]byte) {
 			return
 		}
 		e.stats.bytesOut.Add(uint64(n))
+		c.beat.out += uint64(n)
 		bufs = bufs[:0]
 		e.mu.Lock()
 		if e.core.Wrote(c.peer, n) {
@@ -183,6 +189,7 @@ func (c *conn) receive() {
 		switch {
 		case err == nil:
 			d.e.stats.bytesIn.Add(uint64(n))
+			c.beat.in += uint64(n)
 			if n < want {
 				return
 			}
@@ -200,8 +207,11 @@ func (c *conn) receive() {
 
 // parse handles bytes of the stream.
 func (c *conn) parse(b []byte) {
-	c.rx.peer = c.peer
-	switch bye, err := c.rx.parse(c.d.e, b); {
+	bye, err := c.rx.parse(c.d.e, b)
+	if c.rx.owes {
+		c.oweAck()
+	}
+	switch {
 	case err != nil:
 		c.broken(err)
 	case bye:
@@ -228,7 +238,7 @@ func (c *conn) read() (n, want int, err error) {
 	n, err = c.sock.Readv(bufs[:])
 	if n > 0 {
 		k := min(n, len(direct))
-		c.rx.got += k
+		c.rx.tookDirect(k)
 		c.parse(d.staging[:n-k])
 	}
 	return n, len(direct) + len(d.staging), err
@@ -251,7 +261,9 @@ func (c *conn) broken(cause error) {
 	case c.state == connClosed:
 	case c.state == connOpen && d.conns[c.peer] != c:
 		panic("engine: two open connections to a peer: a bug of ours")
-	case c.saidBye && c.state == connOpen:
+	case c.state == connOpen && c.isResumable(cause):
+		c.interrupted(cause)
+	case c.state == connOpen && c.bond.saidBye:
 		d.endPeer(c.peer, cause, true)
 	case c.state == connOpen:
 		d.e.cfg.Logger.Info("peer failed", "rank", d.e.cfg.Rank, "peer", c.peer, "host", d.bridge[c.peer].Host, "err", cause)
@@ -259,6 +271,7 @@ func (c *conn) broken(cause error) {
 	case c.dialled:
 		c.dialBroken(cause)
 	default:
+		c.rejected(wire.RejectHangup)
 		d.forget(c)
 	}
 }

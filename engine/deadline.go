@@ -16,6 +16,14 @@ const (
 	awaitTime = 5 * time.Second
 )
 
+// awaitTime is how long we wait for a dial that our own gave way to.
+func (d *driver) awaitTime(id PeerID) time.Duration {
+	if d.isBroken(id) {
+		return min(awaitTime, d.e.cfg.Try)
+	}
+	return awaitTime
+}
+
 func deadlineIn(t time.Duration) int64 { return sys.Nanotime() + int64(t) }
 
 // setTimer changes one deadline of many, keeping count of those that are set.
@@ -63,7 +71,7 @@ func (d *driver) goOn(f func()) {
 
 // bounded shortens a wait to the next look at the deadlines.
 func (d *driver) bounded(most time.Duration) time.Duration {
-	if d.timed > 0 && (most < 0 || most > tick) {
+	if d.timed+d.acks > 0 && (most < 0 || most > tick) {
 		return tick
 	}
 	return most
@@ -83,6 +91,9 @@ func (d *driver) expire(now int64) {
 	for _, s := range d.slots {
 		if c := s.c; c != nil && c.deadline != 0 && now > c.deadline {
 			c.late()
+		}
+		if c := s.c; c != nil && c.ackAt != 0 && now > c.ackAt {
+			c.acknowledge()
 		}
 	}
 	for id := range d.await {

@@ -19,6 +19,9 @@ type Route struct {
 	// Preamble makes the bytes that go before everything else, anew for each try: what a gateway at Addr asks for. nil
 	// if the peer itself is there.
 	Preamble func() []byte
+	// Refusal reads what comes back first on a connection that began with a preamble: why the gateway refuses, if it says so; and, with "", whether
+	// more must come before that is known. What it says is shown and decides nothing: it may be a stranger's. nil if gateways say nothing.
+	Refusal func(preamble, answer []byte) (why string, more bool)
 }
 
 // Direct are the routes to a peer that listens at addrs itself.
@@ -37,31 +40,43 @@ const (
 	// maxRounds bounds the rounds over a peer that lets the handshake expire because it does not make progress (caller
 	// policy): such a peer is not given up by the clock.
 	maxRounds = 64
+	// overRounds is how often all who answer for a peer must close our connections before we believe that it is gone, to which we have only to
+	// say goodbye.
+	overRounds = 3
 	// maxLonger bounds how often the time for a route is doubled, under that policy.
 	maxLonger = 5
 )
 
-var errNoAnswer = errors.New("no answer")
+var (
+	errNoAnswer = errors.New("no answer")
+	errNewer    = errors.New("it says again that there is a newer connection, and there is none")
+)
 
 // attempt is what is known of a peer that we have begun to dial and have not reached. The routes are tried in turn, and
 // again after a pause, until one leads to the peer, the time is over, or every route was refused in one round: a peer
 // listens before the others learn where, so then it is gone.
 type attempt struct {
-	until  int64         // when the peer is given up
-	route  int           // the one that is tried, or will be
-	rounds int           // that are over, but for those that longer counts
-	longer int           // rounds that are over in which somebody was mute; under the caller policy only
-	pause  time.Duration // before the next round
-	open   bool          // in this round a route was not plainly refused
-	heard  bool          // in this round somebody took a connection
-	mute   bool          // in this round somebody took one, and said nothing until the time was over
-	causes []error       // by route: why the last try failed
+	until      int64         // when the peer is given up
+	route      int           // the one that is tried, or will be
+	rounds     int           // that are over, but for those that longer counts
+	longer     int           // rounds that are over in which somebody was mute; under the caller policy only
+	pause      time.Duration // before the next round
+	open       bool          // in this round a route was not plainly refused
+	heard      bool          // in this round somebody took a connection
+	mute       bool          // in this round somebody took one, and said nothing until the time was over
+	renumbered bool          // it was dialled once more at once, with a number beyond that of which it knew
+	lost       bool          // in this round nothing was heard of a route until the time was over
+	causes     []error       // by route: why the last try failed
 }
 
 func (d *driver) attempt(id PeerID) *attempt {
 	a := d.attempts[id]
 	if a == nil {
-		a = &attempt{until: deadlineIn(d.e.cfg.Connect), pause: firstPause, causes: make([]error, len(d.bridge[id].Routes))}
+		until := deadlineIn(d.e.cfg.Connect)
+		if d.isBroken(id) {
+			until = d.bonds[id].until
+		}
+		a = &attempt{until: until, pause: firstPause, causes: make([]error, len(d.bridge[id].Routes))}
 		if d.attempts == nil {
 			d.attempts = make(map[PeerID]*attempt)
 		}
@@ -93,9 +108,9 @@ func (d *driver) dial(id PeerID) {
 	c.setDeadline(d.patience(id, a))
 }
 
-// patience is until when a route is tried: not for long if there is another.
+// patience is until when a route is tried: not for long if there is another, or the same one has led to the peer before.
 func (d *driver) patience(id PeerID, a *attempt) int64 {
-	if len(d.bridge[id].Routes) > 1 {
+	if len(d.bridge[id].Routes) > 1 || d.isBroken(id) {
 		return min(deadlineIn(d.e.cfg.Try), max(a.until, deadlineIn(firstPause)))
 	}
 	return max(a.until, deadlineIn(firstPause))
@@ -108,7 +123,7 @@ func (d *driver) answerTime(id PeerID, a *attempt) int64 {
 	switch {
 	case d.e.cfg.Progress != Caller:
 		return d.patience(id, a)
-	case len(d.bridge[id].Routes) == 1:
+	case len(d.bridge[id].Routes) == 1 && !d.isBroken(id):
 		return 0
 	}
 	return deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
@@ -121,8 +136,11 @@ func (c *conn) connected() {
 	a.heard = true
 	c.setDeadline(d.answerTime(c.peer, a))
 	var first []byte
-	if p := d.bridge[c.peer].Routes[a.route].Preamble; p != nil {
-		first = p()
+	if r := &d.bridge[c.peer].Routes[a.route]; r.Preamble != nil {
+		first = r.Preamble()
+		if r.Refusal != nil {
+			c.asked = &asked{preamble: first, refusal: r.Refusal}
+		}
 	}
 	if d.identity != nil {
 		c.startSecuring(first)
@@ -136,7 +154,7 @@ func (c *conn) connected() {
 func (c *conn) late() {
 	if c.dialled {
 		a := c.d.attempt(c.peer)
-		a.mute = a.mute || c.state != connConnecting
+		a.mute, a.lost = a.mute || c.state != connConnecting, true
 		c.broken(errNoAnswer)
 		return
 	}
@@ -174,8 +192,11 @@ func (d *driver) tryNext(id PeerID, cause error) {
 	if errors.Is(cause, io.ErrUnexpectedEOF) {
 		cause = errors.New("the connection was closed before the handshake was finished")
 		if routes[a.route].Preamble != nil {
-			cause = fmt.Errorf("%w; what the gateway writes tells why", cause)
+			cause = fmt.Errorf("%w; the gateway has not said why, its log may tell", cause)
 		}
+	}
+	if netpoll.IsExhausted(cause) {
+		cause = &filesError{sys.NoFile(), d.e.cfg.Size, cause}
 	}
 	a.causes[a.route] = cause
 	a.open = a.open || !routes[a.route].isDefinite(cause)
@@ -192,11 +213,15 @@ func (d *driver) tryNext(id PeerID, cause error) {
 		a.rounds++
 	}
 	late := sys.Nanotime() >= a.until && !(a.heard && d.e.cfg.Progress == Caller)
-	if !a.open || late || a.rounds >= maxRounds {
-		d.failPeer(id, &unreachableError{d.bridge[id].Host, routes, a.causes})
+	if !a.open || late || a.rounds >= maxRounds || !a.lost && a.rounds >= overRounds && d.isOver(id) {
+		if err := (&unreachableError{d.bridge[id].Host, routes, a.causes}); d.isBroken(id) {
+			d.unresumed(id, err)
+		} else {
+			d.failPeer(id, err)
+		}
 		return
 	}
-	a.open, a.heard, a.mute = false, false, false
+	a.open, a.heard, a.mute, a.lost = false, false, false, false
 	d.setAwait(id, min(deadlineIn(a.pause), max(a.until, sys.Nanotime()+1)))
 	a.pause = min(2*a.pause, lastPause)
 }

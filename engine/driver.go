@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
@@ -34,6 +35,7 @@ type driver struct {
 	bigEndian bool // immutable after Start: the byte order of all payloads
 
 	conns   []*conn // by peer: the connection in use or being made, nil if none
+	bonds   []*bond // by peer: what outlives a connection; nil until there is something
 	slots   []slot  // by token: every connection, strangers included
 	free    []uint32
 	await   []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
@@ -41,9 +43,14 @@ type driver struct {
 	bufs    [][]byte
 	events  []netpoll.Event
 	timed   int   // deadlines: of connections, of await, of deaf
+	acks    int   // deadlines of acknowledgements
 	looked  int64 // when the deadlines were looked at
 	deaf    int64 // until when the listener is not polled, for want of descriptors; 0 if it is
-	strange int   // connections accepted that have not proved themselves
+	crowd   crowd // connections accepted that have not proved themselves
+
+	byWorker bool // the worker drives
+	heart    heart
+	freshAck bool // there is a deadline of an acknowledgement that a sleeping worker may not know
 
 	calledAt [2]atomic.Int64 // of the poller's own seat and of doze; see called. Written by anyone
 
@@ -68,10 +75,11 @@ const (
 
 func newDriver(e *Engine) (*driver, error) {
 	d := &driver{
-		e: e, conns: make([]*conn, e.cfg.Size), await: make([]int64, e.cfg.Size),
+		e: e, conns: make([]*conn, e.cfg.Size), bonds: make([]*bond, e.cfg.Size), await: make([]int64, e.cfg.Size),
 		staging: make([]byte, stagingSize), bufs: make([][]byte, 0, maxBufs),
-		events: make([]netpoll.Event, 64), quiet: make(chan struct{}, 1),
+		events: make([]netpoll.Event, 64), quiet: make(chan struct{}, 1), crowd: crowd{from: make(map[netip.Prefix]int)},
 	}
+	d.heart.init(&e.cfg)
 	var err error
 	if e.cfg.TLS {
 		if d.identity, err = jobtls.NewIdentity(e.cfg.Job, e.cfg.Secret, e.cfg.Rank, e.cfg.Size); err != nil {
@@ -109,7 +117,7 @@ func (e *Engine) turn() bool { return e.round(true) }
 
 // round is turn; without sockets it leaves out what only the poller tells.
 func (e *Engine) round(sockets bool) bool {
-	d := e.drv
+	d, begin := e.drv, e.turnBegins()
 	e.mu.Lock()
 	e.counts.turns++
 	cmds, out, jobs := len(e.cmds) > 0, e.core.HasOutput(), e.core.HasJobs()
@@ -128,7 +136,11 @@ func (e *Engine) round(sockets bool) bool {
 	if jobs || near || n > 0 {
 		d.runJobs()
 	}
-	return cmds || out || jobs || near || n > 0
+	moved := e.deliver() || cmds || out || jobs || near || n > 0
+	if moved {
+		e.maybeTurned(begin)
+	}
+	return moved
 }
 
 // poll handles what the poller tells, and reports how much that was.
@@ -158,7 +170,7 @@ func (d *driver) handle(evs []netpoll.Event) {
 		}
 		s.c.ready(ev)
 	}
-	if d.timed > 0 {
+	if d.timed+d.acks > 0 {
 		d.maybeExpire(sys.Nanotime())
 	}
 }
@@ -248,6 +260,7 @@ func (d *driver) forget(c *conn) {
 		return
 	}
 	c.setDeadline(0)
+	c.dropAck()
 	c.known()
 	if c.tls != nil {
 		c.tls.Close()
@@ -269,8 +282,8 @@ func (d *driver) forget(c *conn) {
 
 // sink is the payload that is being received from a peer, nil if there is no connection.
 func (d *driver) sink(id PeerID) *core.Sink {
-	if c := d.conns[id]; c != nil {
-		return &c.rx.sink
+	if p := d.bonds[id]; p != nil {
+		return &p.rx.sink
 	}
 	if l := d.lane(id); l != nil {
 		return &l.rx.sink
@@ -284,12 +297,16 @@ func (d *driver) failPeer(id PeerID, cause error) { d.endPeer(id, cause, false) 
 func (d *driver) endPeer(id PeerID, cause error, left bool) {
 	if !left && !d.e.gone(id) {
 		d.e.stats.peersFailed.Add(1)
+		d.e.stats.failedBy[failCauseOf(cause)].Add(1)
 	}
 	d.dropPeer(id, cause, left)
 }
 
 func (d *driver) dropPeer(id PeerID, cause error, left bool) {
 	d.reached(id)
+	if p := d.bonds[id]; p != nil {
+		p.broke = 0
+	}
 	d.e.mu.Lock()
 	cut := d.e.core.Pending(id) > 0
 	d.e.core.FailPeer(id, cause, left, d.sink(id))
@@ -320,6 +337,11 @@ func (d *driver) lane(id PeerID) *lane {
 func (d *driver) abandonPeers() {
 	for id, c := range d.conns {
 		if c != nil {
+			d.dropPeer(PeerID(id), core.ErrStopped, false)
+		}
+	}
+	for id := range d.bonds {
+		if d.isBroken(PeerID(id)) {
 			d.dropPeer(PeerID(id), core.ErrStopped, false)
 		}
 	}

@@ -61,6 +61,7 @@ var (
 	ErrPeerLeft   = core.ErrPeerLeft
 	ErrTruncated  = core.ErrTruncated
 	ErrStopped    = core.ErrStopped
+	ErrRevoked    = core.ErrRevoked
 )
 
 // NewSchedule returns an empty schedule; see core.Schedule.
@@ -73,6 +74,7 @@ type Engine struct {
 	eagerMax int           // cfg.EagerMax in force
 	shortMax int           // cfg.ShortMax in force
 	promptly time.Duration // how soon a caller waits that posts and then waits at once
+	turns    TurnObserver  // cfg.Observer, if it is one; else nil
 	yieldFor time.Duration // cfg.Yield in force; immutable after Start
 
 	mu      sync.Mutex
@@ -100,6 +102,7 @@ type Engine struct {
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
 	lead      chan struct{} // capacity 1: the chance to drive, for a follower
 
+	noticed  atomic.Bool // there are signals, or ends of peers, to be delivered by the holder of the right
 	stopping atomic.Bool
 	worker   sync.WaitGroup // waits for the worker
 	securing sync.WaitGroup // waits for the goroutines of TLS handshakes
@@ -114,7 +117,10 @@ func Listen(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, core: core.New(cfg.core()), lead: make(chan struct{}, 1)}
+	e.waits.byPeer = make([]PeerWait, cfg.Size)
+	e.counts.framesIn = make([]uint64, cfg.Size)
 	e.flights.skip = e.flights.gap()
+	e.turns, _ = cfg.Observer.(TurnObserver)
 	e.eagerMax, e.shortMax, e.promptly = e.core.Config().EagerMax, e.core.Config().ShortMax, promptly
 	if cfg.Spin == 0 {
 		e.promptly = promptlyShared
@@ -201,6 +207,9 @@ func (e *Engine) Peer(id PeerID) PeerInfo { return e.drv.bridge[id] }
 func (e *Engine) unlock() {
 	if e.core.HasEnded() {
 		e.landLocked()
+	}
+	if e.core.HasNotices() {
+		e.noticed.Store(true)
 	}
 	w := e.core.TakeWoken()
 	n := e.near

@@ -29,7 +29,7 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 	peers := make([]PeerInfo, n)
 	h := newHost(t, n)
 	for i := range es {
-		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond, TLS: tlsUnderTest}
+		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond, TLS: tlsUnderTest, Resume: resumeUnderTest}
 		h.configure(&cfg)
 		if tune != nil {
 			tune(&cfg)
@@ -62,8 +62,11 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 
 func pattern(n, seed int) []byte {
 	b := make([]byte, n)
-	for i := range b {
+	for i := range min(n, 256) {
 		b[i] = byte(i*7 + seed)
+	}
+	for done := 256; done < n; done *= 2 { // it repeats itself
+		copy(b[done:], b[:done])
 	}
 	return b
 }

@@ -4,15 +4,26 @@ import "github.com/fitmpi/fitmpi/engine/internal/core"
 
 // goal is what a caller waits for: need of ms done.
 type goal struct {
-	need int
-	ms   []*MSO // without those at the end that were seen done
+	need    int
+	ms      []*MSO // without those at the end that were seen done
+	last    *MSO   // the one of them that was looked at last and was not done; nil at first
+	bounded bool   // somebody may end the operations before messages do
+}
+
+// blamed is the operation that was done last, as far as that is known, if all were needed; else nil.
+func (g *goal) blamed() *MSO {
+	if g.need != len(g.ms) {
+		return nil
+	}
+	return g.last
 }
 
 // met reports whether the goal is reached. Of many operations that are all needed
 // it looks at the last that is not done, which mostly is done last.
 func (g *goal) met() bool {
 	for n := len(g.ms); g.need > 0 && n > 0; n = len(g.ms) {
-		if m := g.ms[n-1]; m != nil && !m.IsDone() {
+		if m := g.ms[n-1]; m != nil && !m.IsOver() {
+			g.last = m
 			break
 		}
 		g.ms = g.ms[:n-1]
@@ -24,7 +35,7 @@ func (g *goal) met() bool {
 func countDone(ms []*MSO) int {
 	n := 0
 	for _, m := range ms {
-		if m == nil || m.IsDone() {
+		if m == nil || m.IsOver() {
 			n++
 		}
 	}

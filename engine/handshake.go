@@ -1,12 +1,11 @@
 package engine
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"time"
 
 	"github.com/fitmpi/fitmpi/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
@@ -17,8 +16,15 @@ func (d *driver) claim() *wire.Identity {
 	cfg := &d.e.cfg
 	return &wire.Identity{
 		Job: cfg.Job, Secret: cfg.Secret, Rank: uint32(cfg.Rank), Size: uint32(cfg.Size),
-		Window: uint64(d.e.core.Config().Window), BigEndian: d.bigEndian,
+		Window: uint64(d.e.core.Config().Window), BigEndian: d.bigEndian, Beat: d.heart.promise(),
 	}
+}
+
+// claim is who we are to whom this connection may lead to.
+func (c *conn) claim() *wire.Identity {
+	id := c.d.claim()
+	id.Session = c.session
+	return id
 }
 
 // handshakeRead is how much is read at a time while a handshake goes on.
@@ -31,7 +37,7 @@ func nonce() (n [32]byte) {
 
 func (c *conn) startHandshake() {
 	c.state = connHandshaking
-	c.hs = wire.NewDialer(c.d.claim(), uint32(c.peer), nonce())
+	c.hs = wire.NewDialer(c.claim(), uint32(c.peer), nonce())
 	c.writeHandshake()
 }
 
@@ -80,7 +86,11 @@ func (c *conn) receiveHandshake() bool {
 		return c.state == connHandshaking || c.state == connOpen
 	}
 	if n > 0 {
-		return !c.isEncrypted(c.d.staging[:n]) && c.takeHandshake(c.d.staging[:n])
+		b := c.pastGateway(c.d.staging[:n])
+		if len(b) == 0 {
+			return c.asked != nil
+		}
+		return !c.isEncrypted(b) && c.takeHandshake(b)
 	}
 	switch {
 	case err == nil, errors.Is(err, netpoll.ErrAgain):
@@ -107,7 +117,10 @@ func (c *conn) takeHandshake(b []byte) bool {
 		return false
 	}
 	if c.hasProved() {
-		c.setDeadline(0) // the peer may have accepted by now
+		c.proved()
+	}
+	if c.hasProved() && !c.d.isBroken(c.peer) {
+		c.setDeadline(0) // the peer may have accepted by now; one that resumes gives way to the next dial
 	}
 	if c.hs.State() == wire.StateProven {
 		c.hs.Decide(c.judge(PeerID(c.hs.Peer())))
@@ -125,10 +138,14 @@ func (c *conn) takeHandshake(b []byte) bool {
 // yet that it has given its proof: it may be on a way that leads nowhere.
 func (c *conn) judge(id PeerID) wire.Verdict {
 	d := c.d
-	old := d.conns[id]
+	old, p, his := d.conns[id], d.bonds[id], c.hs.PeerSession()
+	c.number = his.Connection
+	again := p != nil && p.resumes
 	switch {
-	case d.e.gone(id), d.saying.Load() && !d.pending(id):
+	case d.e.gone(id), !again && d.saying.Load() && !d.pending(id):
 		return wire.VerdictClosed
+	case again || his.Resume && d.mayResume(id):
+		return c.judgeResuming(id, his)
 	case old == nil:
 	case old.state != connOpen && (!old.hasProved() || wire.DialWins(uint32(id), uint32(d.e.cfg.Rank))):
 		d.forget(old)
@@ -161,19 +178,28 @@ func (c *conn) settle() {
 
 func (c *conn) opened() {
 	d, id := c.d, PeerID(c.hs.Peer())
+	p := d.bond(id)
+	if c.number < p.stood { // the peer has dialled once more since
+		d.forget(c)
+		return
+	}
 	if old := d.conns[id]; old != nil && old != c { // a dial begun since the verdict, which is written only now
 		d.forget(old)
 	}
 	c.setDeadline(0)
 	c.known()
 	d.reached(id)
-	c.peer, c.state = id, connOpen
+	c.peer, c.state, c.bond, c.rx = id, connOpen, p, &p.rx
 	d.conns[id] = c
-	window := int(c.hs.PeerWindow())
+	c.rx.paused = false // that is said by each connection
+	his, window := c.hs.PeerSession(), int(c.hs.PeerWindow())
+	c.beat.promised = int64(c.hs.PeerBeat()) * int64(time.Millisecond)
 	c.hs = nil
-	d.e.mu.Lock()
-	d.e.core.PeerUp(id, window)
-	d.e.unlock()
+	if !d.goOnWith(c, his, window) {
+		return
+	}
+	c.guard()
+	d.lookAfter()
 	if d.saying.Load() {
 		c.sayBye()
 	}
@@ -191,34 +217,48 @@ func (c *conn) refusedBy(v wire.Verdict) {
 	}
 	switch v {
 	case wire.VerdictDuplicate:
+		if last := c.hs.PeerSession().Connection; last >= c.number && last > 0 && last < maxConnection && d.conns[c.peer] == c { // it knows of connections that we do not
+			d.bond(c.peer).number = last
+			a := d.attempt(c.peer)
+			if a.renumbered { // it should know no more than that
+				c.dialBroken(errNewer)
+				return
+			}
+			a.renumbered = true
+			d.goOn(func() {
+				d.forget(c)
+				d.dial(c.peer)
+			})
+			return
+		}
 		if d.conns[c.peer] == c {
 			d.reached(c.peer)
-			d.setAwait(c.peer, deadlineIn(awaitTime))
+			d.setAwait(c.peer, deadlineIn(d.awaitTime(c.peer)))
 		}
 		d.forget(c)
 	case wire.VerdictClosed:
-		d.endPeer(c.peer, errors.New("the peer takes no more connections"), true)
+		err := errors.New("the peer takes no more connections")
+		if d.isBroken(c.peer) {
+			d.unresumed(c.peer, err)
+		} else {
+			d.endPeer(c.peer, err, true)
+		}
 	default:
 		d.failPeer(c.peer, fmt.Errorf("connect to %s (%s): %w", d.bridge[c.peer].Host, c.sock.RemoteAddr(), refusalError(v.String())))
 	}
 }
 
 // refuse closes a connection whose handshake failed. Where we dialled there is
-// somebody who is not the peer.
+// somebody who is not the peer; unless the peer was there before, and its stream is
+// to go on: then something between us may have damaged what was said, as it broke
+// the connection, and the next try shows.
 func (c *conn) refuse(why string) {
-	if c.dialled {
+	switch {
+	case !c.dialled:
+		c.d.forget(c)
+	case c.d.isBroken(c.peer):
+		c.dialBroken(errors.New(refusalError(why).Error()))
+	default:
 		c.dialBroken(refusalError(why))
-		return
 	}
-	c.d.forget(c)
-}
-
-// rejected counts and logs a handshake that failed.
-func (c *conn) rejected(r wire.Reject) {
-	c.d.e.stats.reject(r)
-	level := slog.LevelWarn
-	if r == wire.RejectHangup { // a dial that gave way to ours ends so too
-		level = slog.LevelDebug
-	}
-	c.d.e.cfg.Logger.Log(context.Background(), level, "connection dropped", "rank", c.d.e.cfg.Rank, "from", c.sock.RemoteAddr(), "reason", r.String())
 }

@@ -17,6 +17,8 @@ const (
 	// nearEager is the bytes up to which a payload goes through the ring, copied twice,
 	// if longer ones are fetched, copied once, which costs an answer.
 	nearEager = 32 << 10
+	// inRow is how many frames one puts who may be about to wait for an answer. Where more follow each other there are more to come.
+	inRow = 2
 )
 
 // lane is the way to one peer of this host: a ring each way, in the memory of the process if the
@@ -36,6 +38,7 @@ type lane struct {
 	// writer belongs to the holder of the progress right, without the mutex.
 	w      *shm.Writer
 	opened bool // w was tried to be made
+	row    int  // frames put since the last came from the peer
 
 	// Owned by the holder of the progress right.
 	r       *shm.Reader // nil until the peer has begun to write
@@ -43,6 +46,7 @@ type lane struct {
 	used    bool // on the list of lanes in use
 	ended   bool // goodbyes are said, or the peer failed
 	blocked bool // the ring is full: there is more to write when there is room
+	pulse   pulse
 	saidBye bool // our goodbye is in the ring, or behind what waits for room in it
 
 	bell   atomic.Pointer[netpoll.Bell] // of a peer in another process; nil until the launcher has given it
@@ -62,6 +66,9 @@ func (l *lane) Put(h wire.Header, payload []byte) bool {
 	wire.PutHeader(head[:], &h)
 	if !l.w.Put(head[:], payload) {
 		return false
+	}
+	if l.row++; l.row > inRow {
+		l.w.Expect()
 	}
 	l.n.tellLocked(l)
 	return true
@@ -128,7 +135,7 @@ func (l *lane) attach() {
 	if err != nil {
 		panic("engine: " + err.Error())
 	}
-	l.r, l.rx.peer, l.rx.way = r, l.peer, l.n.e.drv.bridge[l.peer].Way
+	l.r, l.rx.peer = r, l.peer
 	l.n.use(l)
 }
 
@@ -143,6 +150,7 @@ func (l *lane) receive() (work bool) {
 	var err error
 	in := 0
 	e.mu.Lock()
+	l.row = 0
 	for k := 0; k < laneRecords && err == nil && !bye; k++ {
 		head, rest, ok := l.r.Next()
 		if !ok {
@@ -159,6 +167,9 @@ func (l *lane) receive() (work bool) {
 	e.counts.ringIn += uint64(in)
 	work = e.core.HasJobs() || e.core.HasOutput()
 	e.unlock()
+	if e.deliver() {
+		work = true
+	}
 	if err != nil || bye {
 		l.end(err)
 		return true
@@ -190,6 +201,7 @@ func (l *lane) write() {
 		}
 		e.mu.Unlock()
 		n, full := l.put(bufs)
+		clear(bufs) // some are the users'
 		e.mu.Lock()
 		e.stats.bytesOut.Add(uint64(n))
 		e.core.Wrote(l.peer, n)

@@ -19,28 +19,30 @@ func newSpread(n, group int) *spread { return &spread{make([]byte, 2*n+group), n
 func (s *spread) Len() int { return s.n }
 
 func (s *spread) Pack(dst []byte, off int) {
-	for i := range dst {
-		dst[i] = s.mem[s.at(off+i)]
+	for i := 0; i < len(dst); {
+		i += copy(dst[i:], s.run(off+i))
 	}
 }
 
 func (s *spread) Unpack(off int, src []byte) {
-	for i, b := range src {
-		s.mem[s.at(off+i)] = b
+	for i := 0; i < len(src); {
+		i += copy(s.run(off+i), src[i:])
 	}
 }
 
-func (s *spread) at(i int) int { return i/s.group*2*s.group + i%s.group }
+// run is the rest of the group that byte i of the message lies in.
+func (s *spread) run(i int) []byte {
+	at := i / s.group * 2 * s.group
+	return s.mem[at+i%s.group : at+s.group]
+}
 
 // message is the bytes of the message, and says whether the gaps are untouched.
 func (s *spread) message() (b []byte, clean bool) {
 	b = make([]byte, s.n)
 	s.Pack(b, 0)
-	rest := bytes.Clone(s.mem)
-	for i := range s.n {
-		rest[s.at(i)] = 0
-	}
-	return b, len(bytes.Trim(rest, "\x00")) == 0
+	rest := spread{bytes.Clone(s.mem), s.n, s.group}
+	rest.Unpack(0, make([]byte, s.n))
+	return b, bytes.Count(rest.mem, []byte{0}) == len(rest.mem)
 }
 
 // TestLayouts: what is sent from a layout, or received into one, or both, arrives, posted

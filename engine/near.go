@@ -63,8 +63,11 @@ func newNear(e *Engine) (*near, error) {
 	}
 	n.offers.words, n.offersAbroad.words = new([shm.NumOffers]shm.Offer), &n.block.Offers
 	n.block.Window.Store(uint64(e.core.Config().Window))
+	if e.drv.heart.beats {
+		n.block.Beat.Store(firstBeat)
+	}
 	if e.cfg.Segment != nil {
-		shm.Join(n.block)
+		shm.Join(n.block, e.cfg.Fetch)
 	}
 	if e.cfg.Bell != nil {
 		var err error
@@ -200,6 +203,9 @@ func (n *near) use(l *lane) {
 		l.used = true
 		n.inUse = append(n.inUse, l)
 		n.open.Add(1)
+		if l.thread == nil {
+			n.e.drv.lookAfter()
+		}
 	}
 	if l.r != nil && !slices.Contains(n.inputs, l) {
 		n.inputs = append(n.inputs, l)

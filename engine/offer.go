@@ -86,7 +86,7 @@ func (o *offers) withdraw(id uint64, threads bool) {
 		runtime.Gosched()
 	}
 	o.shares[i].claim.Store(shareNone)
-	o.bufs[i] = nil
+	o.bufs[i], o.shares[i].dst = nil, nil // they are the users'
 }
 
 // isBusy reports whether the payload of id is being fetched just now.

@@ -19,28 +19,49 @@ const (
 // holder of the progress right.
 type input struct {
 	peer  PeerID
-	way   Way // by which they come
 	head  [wire.HeaderLen]byte
 	headN int       // bytes of a header cut off by the last read
 	sink  core.Sink // of the payload that is being received
 	got   int       // bytes of it that have arrived
 	in    bool      // a payload is being received
+
+	paused bool // what the peer's last heartbeat has said
+	// Of a stream that outlives its connections.
+	keeps bool   // it is one
+	owes  bool   // what has come is to be acknowledged soon
+	pos   uint64 // bytes of the stream that have come, headN of them of a header that is not whole
+	skip  uint64 // bytes that come next and had come by the connection before
 }
 
 // direct returns where the next bytes of the stream belong, if they are many.
 func (p *input) direct() []byte {
-	if !p.in || len(p.sink.Dst)-p.got < directMin {
+	if !p.in || len(p.sink.Dst)-p.got < directMin || p.skip > 0 {
 		return nil
 	}
 	return p.sink.Dst[p.got:]
 }
 
+// tookDirect notes that n bytes are where direct has said.
+func (p *input) tookDirect(n int) {
+	p.got += n
+	p.pos += uint64(n)
+}
+
 // parse handles b, the bytes that follow those handled before. It reports the
 // peer's goodbye, and what it sent that it must not send; nothing may follow either.
 func (p *input) parse(e *Engine, b []byte) (bye bool, err error) {
+	if p.skip > 0 {
+		if b = p.pass(b); len(b) == 0 {
+			return false, nil
+		}
+	}
+	p.pos += uint64(len(b))
 	e.mu.Lock()
-	bye, err = p.parseLocked(e, b)
+	if bye, err = p.parseLocked(e, b); p.keeps && err == nil && !bye {
+		p.noted(e)
+	}
 	e.unlock()
+	e.deliver()
 	return bye, err
 }
 
@@ -65,7 +86,6 @@ func (p *input) parseLocked(e *Engine, b []byte) (bye bool, err error) {
 		}
 		b, bye, err = p.header(e, b)
 	}
-	e.counts.framesIn[p.way] += uint64(frames)
 	return bye, err
 }
 
@@ -74,7 +94,7 @@ func (p *input) parseLocked(e *Engine, b []byte) (bye bool, err error) {
 func (p *input) record(e *Engine, head, rest []byte) (bye bool, err error) {
 	var h wire.Header
 	if !p.in && p.headN == 0 && wire.ConsumeHeader(head, &h) > 0 && core.IsWhole(&h, len(head)+len(rest)-wire.HeaderLen) {
-		e.counts.framesIn[p.way]++
+		e.counts.framesIn[p.peer]++
 		return false, e.core.OnWhole(p.peer, &h, head[wire.HeaderLen:], rest)
 	}
 	if bye, err = p.parseLocked(e, head); err == nil && !bye && len(rest) > 0 {
@@ -107,6 +127,7 @@ func (p *input) payload(e *Engine, b []byte) []byte {
 		p.in = false
 		s := p.sink
 		p.sink, p.got = core.Sink{}, 0
+		e.counts.framesIn[p.peer]++
 		e.core.OnPayload(p.peer, &s)
 	}
 	return b
@@ -131,14 +152,22 @@ func (p *input) header(e *Engine, b []byte) (rest []byte, bye bool, err error) {
 	if n := wire.ConsumeHeader(src, &h); n <= 0 {
 		return b, false, &core.ProtocolError{Peer: p.peer, What: wire.Code(n).String()}
 	}
-	if h.Kind == wire.KindBye {
+	switch h.Kind {
+	case wire.KindBye:
 		return b, true, nil
+	case wire.KindHeartbeat:
+		p.pos -= wire.HeaderLen // it has no position
+		p.paused = h.Flags&wire.FlagPaused != 0
+		e.stats.beatsIn.Add(1)
+	case wire.KindReceived:
+		p.pos -= wire.HeaderLen // nor has it
 	}
 	if p.sink, err = e.core.OnHeader(p.peer, &h); err != nil {
 		return b, false, err
 	}
 	p.in, p.got = p.sink.Len() > 0, 0
 	if !p.in { // the sink stays reachable for abandoning and failing
+		e.counts.framesIn[p.peer]++
 		p.sink = core.Sink{}
 	}
 	return b, false, nil

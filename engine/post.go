@@ -92,7 +92,7 @@ func (e *Engine) postedAssist(out bool, next manner) {
 // reports false when b has no room, or was closed.
 func (e *Engine) Bsend(b *Buffer, m *MSO) (bool, error) {
 	e.mu.Lock()
-	if err := e.refusalLocked(m.Peer); err != nil {
+	if err := e.refusalLocked(m.Peer, m.Ctx); err != nil {
 		e.unlock()
 		return false, err
 	}

@@ -29,7 +29,9 @@ func (e *Engine) leave(output bool) {
 		e.postedAt.Store(sys.Nanotime())
 	}
 	if e.asleep.Load() != asleepIdle && e.isPrompt() {
-		e.owed.Store(true)
+		if !e.owed.Load() { // who clears it looks after that, and a store costs as much as a lock
+			e.owed.Store(true)
+		}
 	} else {
 		e.attend(output)
 	}

@@ -94,7 +94,8 @@ func (l *lane) takeLocked(r *ShortReceipt) bool {
 		!e.core.Take(r.Peer, r.Tag, &h, head[wire.HeaderLen:], rest, r.Buf) {
 		return false
 	}
-	e.counts.framesIn[l.rx.way]++
+	l.row = 0
+	e.counts.framesIn[l.rx.peer]++
 	e.counts.ringIn += uint64(len(head) + len(rest))
 	if l.r.Release() {
 		l.n.tellLocked(l)

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -460,5 +461,97 @@ func TestUnreachableError(t *testing.T) {
 	}
 	if !errors.Is(err, io.EOF) || !errors.Is(err, errNoAnswer) {
 		t.Error("the causes are lost")
+	}
+}
+
+// refusing is the address of a gateway that answers every request by answer, in pieces, and closes.
+func refusing(t *testing.T, answer ...string) netip.AddrPort {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r := bufio.NewReader(c)
+			r.ReadString('\n')
+			for _, part := range answer {
+				io.WriteString(c, part)
+				time.Sleep(time.Millisecond) // pieces mostly arrive as such; it is no less right when they do not
+			}
+			c.(*net.TCPConn).CloseWrite()
+			io.Copy(io.Discard, r)
+			c.Close()
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+	})
+	return netip.MustParseAddrPort(l.Addr().String())
+}
+
+// noTo reads refusals of these tests, which begin with "no: ".
+func noTo(preamble, answer []byte) (why string, more bool) {
+	line, _, whole := strings.Cut(string(answer), "\n")
+	if head := min(len(line), len("no: ")); line[:head] != "no: "[:head] {
+		return "", false
+	}
+	if !whole {
+		return "", true
+	}
+	return string(bytes.TrimSpace(preamble)) + " " + line, false
+}
+
+// TestGatewayRefuses: what a gateway says is told, with where it is and whose gateway it is; and another is tried, and it again.
+func TestGatewayRefuses(t *testing.T) {
+	for _, c := range []struct {
+		answer []string
+		want   string
+	}{
+		{[]string{"no: closed\n"}, "to 1 no: closed"},
+		{[]string{"n", "o", ": clo", "sed", "\n"}, "to 1 no: closed"},
+		{[]string{"no: closed\nand more"}, "to 1 no: closed"},
+		{[]string{"no: clo"}, "the connection was closed before the handshake was finished; the gateway has not said why, its log may tell"},
+		{[]string{"now for something else"}, "handshake refused: "},
+		{nil, "the connection was closed before the handshake was finished; the gateway has not said why, its log may tell"},
+	} {
+		for _, tls := range []bool{false, true} {
+			if tls && len(c.answer) > 0 && strings.HasPrefix(c.answer[0], "now") {
+				continue // TLS waits for the rest of what it takes for a long record
+			}
+			t.Run(fmt.Sprint(c.answer, tls), func(t *testing.T) {
+				at := refusing(t, c.answer...)
+				var tries atomic.Int64
+				es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Connect = tls, 300*time.Millisecond }, func(from, to int, addrs []netip.AddrPort) []Route {
+					return []Route{{Addr: at, Preamble: func() []byte { tries.Add(1); return []byte("to 1\n") }, Refusal: noTo}}
+				})
+				wantUnreachable(t, es[0], "connect to host1 (gateway "+at.String()+"): "+c.want)
+				if tries.Load() < 2 {
+					t.Error("it was believed at once")
+				}
+			})
+		}
+	}
+}
+
+// TestGatewayHesitates: a gateway that refuses one after the other, and lets through then, is a way; what the peer says first is
+// not taken for the gateway's.
+func TestGatewayHesitates(t *testing.T) {
+	for _, tls := range []bool{false, true} {
+		at := deserted(t)
+		es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Resume = tls, ResumeOff }, func(from, to int, addrs []netip.AddrPort) []Route {
+			if from == 0 && to == 1 {
+				startGateway(t, at, addrs[0], 0)
+				return []Route{{Addr: refusing(t, "no: closed\n"), Preamble: func() []byte { return []byte("to 1\n") }, Refusal: noTo},
+					{Addr: at, Preamble: func() []byte { return []byte("to 1\n") }, Refusal: func(_, answer []byte) (string, bool) { return "", len(answer) < 5 }}}
+			}
+			return Direct(silent(t))
+		})
+		both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
 	}
 }

@@ -11,6 +11,7 @@ import (
 // wait sleeps in a seat until something may have arrived, somebody wakes it or max
 // has passed (max < 0: for ever).
 func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
+	begin := d.e.turnBegins()
 	var err error
 	if hold {
 		d.e.stats.waitsHolding.Add(1)
@@ -18,6 +19,9 @@ func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
 	} else {
 		d.e.stats.waitsBlocking.Add(1)
 		err = s.Wait(max)
+	}
+	if begin != 0 {
+		d.e.slept(begin, s == &d.poller.Seat)
 	}
 	d.woken(s)
 	if err != nil {
@@ -53,9 +57,10 @@ func (e *Engine) step(i int) (moved bool) {
 	if e.cfg.Spin == 0 {
 		return e.round(e.near == nil || e.drv.open.Load() != 0 || e.drv.timed > 0 || i%socketTurns == 0)
 	}
-	every := 8
+	every, begin := 8, e.turnBegins()
 	if e.near != nil {
 		if e.near.offers.help() {
+			e.maybeTurned(begin)
 			return true
 		}
 		moved, work := e.near.poll()
@@ -63,6 +68,7 @@ func (e *Engine) step(i int) (moved bool) {
 			e.drv.runJobs()
 		}
 		if moved {
+			e.maybeTurned(begin)
 			return true
 		}
 		if e.drv.open.Load() == 0 {
@@ -94,10 +100,11 @@ func (e *Engine) firstStep() int {
 // peek reads from the only connection there is, which finds a message sooner than
 // asking the poller first.
 func (e *Engine) peek(c *conn) (moved bool) {
-	before := e.stats.bytesIn.Load()
+	before, begin := e.stats.bytesIn.Load(), e.turnBegins()
 	c.receive()
 	if moved = e.stats.bytesIn.Load() != before; moved {
 		e.drv.runJobs()
+		e.maybeTurned(begin)
 	}
 	return moved
 }

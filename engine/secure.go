@@ -68,7 +68,10 @@ func (c *conn) receiveSecuring() bool {
 	n, err := c.sock.Read(c.d.staging[:handshakeRead])
 	switch {
 	case n > 0:
-		b := c.d.staging[:n]
+		b := c.pastGateway(c.d.staging[:n])
+		if len(b) == 0 {
+			return c.asked != nil
+		}
 		if c.isPlain(b) {
 			return false
 		}
@@ -128,7 +131,7 @@ func (c *conn) notSecured(cause error) {
 			return
 		}
 	}
-	c.d.e.cfg.Logger.Info("no TLS", "rank", c.d.e.cfg.Rank, "from", c.sock.RemoteAddr(), "err", cause)
+	c.d.e.cfg.Logger.Debug("no TLS", "rank", c.d.e.cfg.Rank, "from", c.sock.RemoteAddr(), "err", cause)
 	c.rejected(reason)
 	c.refuse(cause.Error())
 }
@@ -158,9 +161,10 @@ func (c *conn) readSecure() {
 			dst = c.rx.direct()
 		}
 		n, err := c.tls.Read(dst)
+		c.beat.opened += uint64(n)
 		switch {
 		case n > 0 && direct:
-			c.rx.got += n
+			c.rx.tookDirect(n)
 			c.parse(nil)
 		case n > 0 && c.state == connOpen:
 			c.parse(dst[:n])

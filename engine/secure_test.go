@@ -295,7 +295,7 @@ func TestCutTLS(t *testing.T) {
 	for _, how := range []string{"cut", "changed"} {
 		t.Run(how, func(t *testing.T) {
 			var mitm *meddler
-			es := routesJob(t, 2, Assist, func(c *Config) { c.TLS = true }, func(from, to int, addrs []netip.AddrPort) []Route {
+			es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Resume = true, ResumeOff }, func(from, to int, addrs []netip.AddrPort) []Route {
 				if from == 0 && to == 1 {
 					mitm = meddle(t, addrs[0], 100_000, how == "changed")
 					return Direct(mitm.at)
@@ -359,7 +359,7 @@ func meddle(t *testing.T, target netip.AddrPort, after int64, change bool) *medd
 // TestGatewayTLS: the line to a gateway goes before TLS, in the clear, and all behind it is encrypted.
 func TestGatewayTLS(t *testing.T) {
 	at := deserted(t)
-	es := routesJob(t, 2, Assist, func(c *Config) { c.TLS = true }, func(from, to int, addrs []netip.AddrPort) []Route {
+	es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Resume = true, ResumeOff }, func(from, to int, addrs []netip.AddrPort) []Route {
 		if from == 0 && to == 1 {
 			startGateway(t, at, addrs[0], 0)
 			return []Route{{Addr: at, Preamble: func() []byte { return []byte("to 1\n") }}}

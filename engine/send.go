@@ -38,7 +38,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	}
 	n := len(m.Buf)
 	e.mu.Lock()
-	if err := e.refusalLocked(m.Peer); err != nil {
+	if err := e.refusalLocked(m.Peer, m.Ctx); err != nil {
 		e.unlock()
 		return false, err
 	}
@@ -59,7 +59,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 		e.sendDirect(m)
 		return true, nil
 	}
-	block, ok := e.core.Reserve(n)
+	block, ok := e.core.Reserve(m.Peer, n)
 	if !ok {
 		e.postLocked(m)
 		e.unlockPosted(waits, m)
@@ -81,7 +81,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 // returns to a user who expects the message to have left; otherwise it computes.
 func (e *Engine) SendNow(m ShortMessage, blocking bool) bool {
 	e.mu.Lock()
-	if !e.core.CanShort(m.Peer, len(m.Buf)) || e.refusalLocked(m.Peer) != nil {
+	if !e.core.CanShort(m.Peer, len(m.Buf)) || e.refusalLocked(m.Peer, m.Ctx) != nil {
 		e.mu.Unlock()
 		return false
 	}
@@ -110,13 +110,13 @@ func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
 		most = e.cfg.CopyMax // its receiver may come later
 	}
 	e.mu.Lock()
-	if err := e.refusalLocked(m.Peer); err != nil {
+	if err := e.refusalLocked(m.Peer, m.Ctx); err != nil {
 		e.unlock()
 		return false, err
 	}
 	block, ok := []byte(nil), false
 	if (self || n > e.core.Config().ShortMax) && n <= most {
-		block, ok = e.core.Reserve(n)
+		block, ok = e.core.Reserve(m.Peer, n)
 	}
 	if !ok {
 		e.postLocked(m)
@@ -140,14 +140,14 @@ func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
 }
 
 // refusalLocked returns why nothing can be sent to a peer, nil if it can.
-func (e *Engine) refusalLocked(id PeerID) error {
+func (e *Engine) refusalLocked(id PeerID, ctx ContextID) error {
 	if e.stopping.Load() {
 		return ErrStopped
 	}
 	if gone := e.core.PeerGone(id); gone != nil {
 		return gone
 	}
-	return nil
+	return e.core.IsShut(ctx)
 }
 
 // settle keeps a blocking send of the caller policy inside the call until its
@@ -175,10 +175,12 @@ func (e *Engine) settle(id PeerID) {
 }
 
 // isDirect reports whether a caller may try to send m from its own memory. Without
-// a core for polling it does so only when the answer of the receiver is not needed.
+// a core for polling it does so only when the answer of the receiver is not needed. Where the stream is kept until it is acknowledged
+// the memory would be lent for a round trip, and the copy of a short one costs less. It is called with the mutex held.
 func (e *Engine) isDirect(m *MSO) bool {
 	n := len(m.Buf)
-	return e.cfg.Progress == Assist && n > 0 && int(m.Peer) != e.cfg.Rank && (e.cfg.Spin > 0 || n <= e.eagerMax)
+	return e.cfg.Progress == Assist && n > 0 && int(m.Peer) != e.cfg.Rank && (e.cfg.Spin > 0 || n <= e.eagerMax) &&
+		!(n <= e.eagerMax && e.core.Keeps(m.Peer))
 }
 
 // sendDirect drives until m, which is posted, is with the kernel. Whenever there
@@ -191,8 +193,9 @@ func (e *Engine) isDirect(m *MSO) bool {
 // Preconditions:
 //   - the caller holds the progress right; it is given back.
 func (e *Engine) sendDirect(m *MSO) {
+	one := [1]*MSO{m}
 	t := waitTimer{e: e, kind: WaitSend}
-	t.begin()
+	t.begin(&goal{need: 1, ms: one[:]})
 	e.callers.Add(1)
 	e.drv.flushAll()
 	var block []byte
@@ -204,7 +207,7 @@ func (e *Engine) sendDirect(m *MSO) {
 			continue
 		}
 		if block == nil {
-			if block = e.reserve(len(m.Buf)); block == nil {
+			if block = e.reserve(m); block == nil {
 				break // no room: the caller waits
 			}
 		}
@@ -216,7 +219,7 @@ func (e *Engine) sendDirect(m *MSO) {
 	}
 	e.unreserve(block)
 	e.releaseFlushed()
-	t.stop()
+	t.stop(m)
 }
 
 // lull tells when a direct send has time for a step of copying.
@@ -261,10 +264,10 @@ func (e *Engine) isMoving(m *MSO) bool {
 	return m.State() == moving
 }
 
-func (e *Engine) reserve(n int) []byte {
+func (e *Engine) reserve(m *MSO) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	block, _ := e.core.Reserve(n)
+	block, _ := e.core.Reserve(m.Peer, len(m.Buf))
 	return block
 }
 

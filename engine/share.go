@@ -20,14 +20,18 @@ const shareNone = ^uint64(0)
 type share struct {
 	claim atomic.Uint64 // parts taken from the front << 32 | from the back, or shareNone
 	back  atomic.Int64  // bytes that the sender has copied
-	dst   []byte        // written by the receiver before it publishes the first claim
+	size  atomic.Int64  // of dst
+	dst   []byte        // written by the receiver before it publishes the first claim, read by the sender who has taken a part, who drops it with the offer
 }
 
 func partsOf(n int) uint64 { return uint64(n+sharePart-1) / sharePart }
 
+func (s *share) parts() uint64 { return partsOf(int(s.size.Load())) }
+
 // publish lets the sender take part.
 func (s *share) publish(dst []byte) {
 	s.dst = dst
+	s.size.Store(int64(len(dst)))
 	s.back.Store(0)
 	s.claim.Store(0)
 }
@@ -36,7 +40,7 @@ func (s *share) publish(dst []byte) {
 func (s *share) takeFront(k uint64) uint64 {
 	for {
 		c := s.claim.Load()
-		k = min(k, partsOf(len(s.dst))-c>>32-uint64(uint32(c)))
+		k = min(k, s.parts()-c>>32-uint64(uint32(c)))
 		if k == 0 || s.claim.CompareAndSwap(c, c+k<<32) {
 			return k
 		}
@@ -50,7 +54,7 @@ func (s *share) takeBack() (part uint64, ok bool) {
 		if c == shareNone {
 			return 0, false
 		}
-		all, back := partsOf(len(s.dst)), uint64(uint32(c))
+		all, back := s.parts(), uint64(uint32(c))
 		if c>>32+back >= all {
 			return 0, false
 		}
@@ -66,10 +70,10 @@ func (s *share) end() {
 	if c == shareNone {
 		return
 	}
-	all, back := partsOf(len(s.dst)), uint64(uint32(c))
+	all, back := s.parts(), uint64(uint32(c))
 	want := int64(0)
 	if back > 0 {
-		want = int64(len(s.dst)) - int64(all-back)*sharePart
+		want = s.size.Load() - int64(all-back)*sharePart
 	}
 	for s.back.Load() != want {
 		runtime.Gosched()

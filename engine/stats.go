@@ -12,8 +12,8 @@ import (
 // counts are plain numbers, because the mutex is held anyway where they grow.
 type counts struct {
 	turns    uint64
-	framesIn [numWays]uint64
-	ringIn   uint64 // bytes from rings
+	framesIn []uint64 // by peer, whole ones: until the last byte is there, a frame is on its way
+	ringIn   uint64   // bytes from rings
 }
 
 // driverStats are the driver's counters: written by the holder of the progress
@@ -25,8 +25,12 @@ type driverStats struct {
 	bytesOut                     atomic.Uint64 // of streams, to sockets and rings
 	dials, accepts, acceptErrors atomic.Uint64
 	failedDials                  atomic.Uint64
+	reconnects                   atomic.Uint64
 	duplicates, peersFailed      atomic.Uint64
 	bells, visits                atomic.Uint64 // of peers of this host
+	beatsIn, beatsOut            atomic.Uint64 // heartbeats; out also in shared memory
+	suspicions                   atomic.Uint64
+	failedBy                     [numFailCauses]atomic.Uint64 // by FailCause
 	rejects                      [wire.RejectLast + 1]atomic.Uint64
 	gaps                         timeHistogram
 	worker                       threadTime
@@ -43,8 +47,11 @@ type SizeCounts = core.SizeCounts
 // PeerStats is the traffic with one peer.
 type PeerStats struct {
 	core.PeerStats
-	Peer PeerID
-	Way  Way // of no meaning for the rank itself
+	Peer   PeerID
+	Way    Way // of no meaning for the rank itself
+	Waited PeerWait
+	// FramesIn are those that have arrived whole.
+	FramesIn uint64
 }
 
 // WayStats is the traffic with all peers that are reached in one way.
@@ -52,19 +59,20 @@ type WayStats struct {
 	Peers     int
 	Sent      [3]Traffic // by core.Protocol: short, eager, rendezvous
 	Received  [2]Traffic // not announced (short or eager to the sender), rendezvous
-	FramesIn  uint64
-	FramesOut uint64
+	FramesIn  uint64     // that have arrived whole
+	FramesOut uint64     // that were put into streams
 }
 
 // Stats are the counters of an engine at one moment; messages with peers may be of a moment a little later than the rest.
 type Stats struct {
 	core.Stats
 
-	Ways         [numWays]WayStats // by Way, without the rank itself
-	Self         Traffic           // messages that the rank sent to itself
-	SelfReceived Traffic           // those that completed a receive
-	Sizes        SizeCounts        // of messages sent
-	Starved      int               // peers that have not granted credit for even the shortest message
+	Ways            [numWays]WayStats // by Way, without the rank itself
+	Self            Traffic           // messages that the rank sent to itself
+	SelfReceived    Traffic           // those that completed a receive
+	Sizes           SizeCounts        // of messages sent
+	Starved         int               // peers that have not granted credit for even the shortest message
+	lostIn, lostOut uint64            // frames from and to peers that are gone, which are in Ways as well; see LiveFrames
 
 	Waits   [numWaits]WaitStats // of callers, by WaitKind
 	Waited  time.Duration       // for how long at least one caller waited
@@ -83,15 +91,20 @@ type Stats struct {
 	RingOut       uint64 // bytes to rings
 	Dials         uint64
 	FailedDials   uint64 // that led to no connection; mostly another follows
+	Reconnects    uint64 // connections that went on with the streams of one that broke
 	Accepts       uint64
 	AcceptErrors  uint64
 	Duplicates    uint64 // connections given up because both sides dialled
 	PeersFailed   uint64
-	Bells         uint64 // times a peer in another process of this host was woken
-	Visits        uint64 // times the thread of a peer in this process delivered into our queues
-	Connections   int    // open, being made or waited for
-	Lanes         int    // peers of this host with whom memory is shared and in use
-	CallerTurns   uint64 // times a caller took the progress right (assist)
+	FailedBy      map[string]uint64 // PeersFailed by cause, see FailCause
+	Suspicions    uint64            // times a peer was found silent for too long
+	BeatsIn       uint64            // heartbeats that came by connections
+	BeatsOut      uint64            // those sent, and signs of life in shared memory
+	Bells         uint64            // times a peer in another process of this host was woken
+	Visits        uint64            // times the thread of a peer in this process delivered into our queues
+	Connections   int               // open, being made or waited for
+	Lanes         int               // peers of this host with whom memory is shared and in use
+	CallerTurns   uint64            // times a caller took the progress right (assist)
 
 	Rejects map[string]uint64 // handshakes that failed, by reason
 }
@@ -105,9 +118,6 @@ func (e *Engine) Stats() Stats {
 	s.Waits, s.Waited = e.waits.byKind, e.waits.waited(sys.Nanotime())
 	e.mu.Unlock()
 	s.RingIn, s.Turns = c.ringIn, c.turns
-	for w, n := range c.framesIn {
-		s.Ways[w].FramesIn = n
-	}
 	for p := range e.peers {
 		s.add(e, &p)
 	}
@@ -122,17 +132,31 @@ func (e *Engine) Stats() Stats {
 func (s *Stats) driver(d *driverStats) {
 	s.Reads, s.Writes, s.Wakes = d.reads.Load(), d.writes.Load(), d.wakes.Load()
 	s.WaitsHolding, s.WaitsBlocking = d.waitsHolding.Load(), d.waitsBlocking.Load()
-	s.BytesIn = d.bytesIn.Load()
+	s.BytesIn, s.Reconnects = d.bytesIn.Load(), d.reconnects.Load()
 	s.Dials, s.FailedDials, s.Duplicates = d.dials.Load(), d.failedDials.Load(), d.duplicates.Load()
 	s.Accepts, s.AcceptErrors, s.PeersFailed = d.accepts.Load(), d.acceptErrors.Load(), d.peersFailed.Load()
 	s.Bells, s.Visits = d.bells.Load(), d.visits.Load()
 	s.Gaps, s.Worker = d.gaps.read(), d.worker.read()
+	s.Suspicions, s.BeatsIn, s.BeatsOut = d.suspicions.Load(), d.beatsIn.Load(), d.beatsOut.Load()
+	s.FailedBy = make(map[string]uint64, len(d.failedBy))
+	for i := range d.failedBy {
+		s.FailedBy[FailCause(i).String()] = d.failedBy[i].Load()
+	}
 	s.Rejects = make(map[string]uint64, len(d.rejects))
 	for i := range d.rejects {
 		if r := wire.Reject(i); r != wire.RejectNone {
 			s.Rejects[r.String()] = d.rejects[i].Load()
 		}
 	}
+}
+
+// LiveFrames are the frames from and to peers that are not gone: of the others nobody can say whether they arrived.
+func (s *Stats) LiveFrames() (in, out uint64) {
+	for _, w := range s.Ways {
+		in += w.FramesIn
+		out += w.FramesOut
+	}
+	return in - s.lostIn, out - s.lostOut
 }
 
 // add adds what is counted for a peer.
@@ -143,7 +167,12 @@ func (s *Stats) add(e *Engine, p *PeerStats) {
 	}
 	w := &s.Ways[p.Way]
 	w.Peers++
+	w.FramesIn += p.FramesIn
 	w.FramesOut += p.FramesOut
+	if p.Gone {
+		s.lostIn += p.FramesIn
+		s.lostOut += p.FramesOut
+	}
 	if p.Way == TCP {
 		s.BytesOut += p.BytesOut
 	} else {
@@ -167,17 +196,18 @@ const peersHeld = 256
 
 // peers yields what is counted for each peer, in order of rank.
 func (e *Engine) peers(yield func(PeerStats) bool) {
-	var some [peersHeld]core.PeerStats
+	var some [peersHeld]PeerStats
 	for first := 0; first < e.cfg.Size; first += peersHeld {
 		n := min(peersHeld, e.cfg.Size-first)
 		e.mu.Lock()
 		for i := range n {
-			some[i] = e.core.PeerStats(PeerID(first + i))
+			some[i].PeerStats, some[i].Waited = e.core.PeerStats(PeerID(first+i)), e.waits.byPeer[first+i]
+			some[i].FramesIn = e.counts.framesIn[first+i]
 		}
 		e.mu.Unlock()
 		for i := range n {
-			id := PeerID(first + i)
-			if !yield(PeerStats{PeerStats: some[i], Peer: id, Way: e.way(id)}) {
+			p, id := &some[i], PeerID(first+i)
+			if p.Peer, p.Way = id, e.way(id); !yield(*p) {
 				return
 			}
 		}
@@ -193,11 +223,21 @@ func (e *Engine) way(id PeerID) Way {
 }
 
 // Peers returns the traffic with each peer, by rank, the rank itself included: its row of the matrix of who sends
-// how much to whom. It may be called at any time after Start.
+// how much to whom. Waits that are not over count up to now. It may be called at any time after Start.
 func (e *Engine) Peers() []PeerStats {
 	ps := make([]PeerStats, 0, e.cfg.Size)
 	for p := range e.peers {
 		ps = append(ps, p)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := sys.Nanotime()
+	for i := range e.waits.slots {
+		if w := &e.waits.slots[i]; w.since != 0 {
+			if m := w.blamed(); m != nil && m.Peer >= 0 {
+				ps[m.Peer].Waited.add(m, time.Duration(now-w.since))
+			}
+		}
 	}
 	return ps
 }

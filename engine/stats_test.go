@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 func traffic(messages, bytes uint64) Traffic { return Traffic{Messages: messages, Bytes: bytes} }
@@ -261,5 +262,34 @@ func TestWorkerTime(t *testing.T) {
 	e.Close(time.Second)
 	if s := e.Stats(); s.Worker == 0 {
 		t.Error("the worker's time is forgotten")
+	}
+}
+
+// TestFramesWhole: a frame has arrived when its last byte has, however it is cut. What is not counted yet is under way.
+func TestFramesWhole(t *testing.T) {
+	e := job(t, 2, Caller, nil)[0]
+	var stream []byte
+	for _, h := range []wire.Header{
+		{Kind: wire.KindEager, Tag: 5, Length: 40}, {Kind: wire.KindEager, Tag: 6}, {Kind: wire.KindEager, Tag: 7, Length: 9},
+	} {
+		head := make([]byte, wire.HeaderLen)
+		wire.PutHeader(head, &h)
+		stream = append(append(stream, head...), make([]byte, h.Length)...)
+	}
+	ends := []int{wire.HeaderLen + 40, 2*wire.HeaderLen + 40, 3*wire.HeaderLen + 49}
+	p := &input{peer: 1}
+	for i, b := range stream {
+		if _, err := p.parse(e, []byte{b}); err != nil {
+			t.Fatal(err)
+		}
+		whole := 0
+		for _, end := range ends {
+			if i+1 >= end {
+				whole++
+			}
+		}
+		if got := e.Stats().Ways[TCP].FramesIn; got != uint64(whole) {
+			t.Fatalf("after %d bytes %d frames are counted, want %d", i+1, got, whole)
+		}
 	}
 }

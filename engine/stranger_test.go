@@ -7,9 +7,14 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/strangers"
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
@@ -237,8 +242,87 @@ func TestFlood(t *testing.T) {
 		dialRaw(t, es[0])
 	}
 	both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
-	wantReject(t, es[0], wire.RejectTimeout, 90)
+	wantReject(t, es[0], wire.RejectCrowded, 90)
 	if s := es[0].Stats(); s.Connections > maxStrangers+10 {
 		t.Errorf("%d connections are held", s.Connections)
 	}
+}
+
+// TestWhoGivesWay: of strangers the oldest of the place with the most, of these one that has said nothing first.
+func TestWhoGivesWay(t *testing.T) {
+	at := func(s string) netip.Prefix { return strangers.PlaceOf(netip.MustParseAddr(s)) }
+	silent := func() *wire.Handshake { return wire.NewAcceptor(testIdentity(0), nonce()) }
+	said := func() *wire.Handshake {
+		h := silent()
+		h.Input(wire.NewDialer(testIdentity(2), 0, nonce()).Output())
+		return h
+	}
+	d := &driver{crowd: crowd{from: map[netip.Prefix]int{at("10.0.0.1"): 1, at("2001:db8::1"): 3}}}
+	alone := &conn{hs: silent(), place: at("10.0.0.1")}
+	first := &conn{hs: said(), place: at("2001:db8::1")}
+	second := &conn{hs: silent(), place: at("2001:db8::2")}
+	third := &conn{hs: silent(), place: at("2001:db8::3:0:0:3")}
+	d.crowd.all = []*conn{alone, first, second, third}
+	if got := d.crowd.givesWay(); got != second {
+		t.Errorf("connection %d gives way, want 2", slices.Index(d.crowd.all, got))
+	}
+	d.crowd.all = []*conn{alone, first}
+	if got := d.crowd.givesWay(); got != first {
+		t.Error("one who is alone at its place gives way to those of another")
+	}
+}
+
+// TestGreetings: more connections than that wait at the listener for a while, and then have their turn.
+func TestGreetings(t *testing.T) {
+	d := &driver{conns: make([]*conn, 3)}
+	taken := func(now int64) (n int) {
+		for d.mayGreet(now) {
+			n++
+		}
+		return n
+	}
+	for i, now := range []int64{1e9, 2e9, 3e9} {
+		if n := taken(now); n != maxGreetings+3 {
+			t.Errorf("%d: %d connections are taken at once", i, n)
+		}
+		if n := taken(now + int64(greetTime) - 1); n != 0 {
+			t.Errorf("%d: %d more within %v", i, n, greetTime)
+		}
+	}
+}
+
+// TestStrangersFillNoLog: what is logged of a flood is bounded, and says how much was left out.
+func TestStrangersFillNoLog(t *testing.T) {
+	var log syncBuffer
+	es := job(t, 2, Worker, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	const n = 200
+	for range n {
+		c := dialRaw(t, es[0])
+		io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
+		wantDropped(t, "garbage", c)
+		c.Close()
+	}
+	wantReject(t, es[0], wire.RejectBadMagic, n)
+	if lines := strings.Count(log.String(), "connection dropped"); lines < 10 || lines > 30 {
+		t.Errorf("%d lines for %d strangers", lines, n)
+	}
+	both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
+}
+
+// syncBuffer is a buffer that goroutines share.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer // guarded by mu
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }

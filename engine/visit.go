@@ -54,12 +54,20 @@ func (e *Engine) visit(from *near) bool {
 		return false
 	}
 	e.stats.visits.Add(1)
+	begin, some := e.turnBegins(), false
 	e.visiting.Store(int32(depth + 1))
 	for moved, work := true, false; moved; {
 		if moved, work = e.near.poll(); work {
 			e.runSmallJobs()
 		}
 		moved = e.near.unblock() || moved // the visitor may have come to say that there is room
+		some = some || moved
+	}
+	if some {
+		e.maybeTurned(begin)
+	}
+	if e.deliver() { // the end of a peer
+		e.drv.flushAll()
 	}
 	e.visiting.Store(0)
 	e.releaseFlushed()

@@ -9,16 +9,24 @@ import (
 
 // Wait returns when m is done.
 func (e *Engine) Wait(m *MSO) {
-	if m.IsDone() {
+	if m.IsOver() {
 		return
 	}
 	one := [1]*MSO{m}
-	e.wait(&goal{1, one[:]})
+	e.wait(&goal{need: 1, ms: one[:]})
 }
 
 // WaitMany returns when need of ms are done; nil entries count as done.
 func (e *Engine) WaitMany(need int, ms []*MSO) {
-	if g := (goal{need, ms}); !g.met() {
+	if g := (goal{need: need, ms: ms}); !g.met() {
+		e.wait(&g)
+	}
+}
+
+// WaitBounded is WaitMany of operations that somebody may end by Abandon, such as a context that has a deadline. The wait
+// is the same; whoever looks at it does not take it for one that only messages can end.
+func (e *Engine) WaitBounded(need int, ms []*MSO) {
+	if g := (goal{need: need, ms: ms, bounded: true}); !g.met() {
 		e.wait(&g)
 	}
 }
@@ -28,10 +36,10 @@ func (e *Engine) WaitMany(need int, ms []*MSO) {
 func (e *Engine) wait(g *goal) {
 	t := waitTimer{e: e, kind: g.kind()}
 	if e.cfg.Progress != Assist || e.flights.up.Load() > 0 {
-		t.begin() // else no clock is read in a wait that is over at once
+		t.begin(g) // else no clock is read in a wait that is over at once
 	}
 	e.climb(g, &t)
-	t.stop()
+	t.stop(g.blamed())
 }
 
 func (e *Engine) climb(g *goal, t *waitTimer) {
@@ -48,7 +56,7 @@ func (e *Engine) climb(g *goal, t *waitTimer) {
 		if e.cfg.Progress == Assist && !e.leaveToVisitors() {
 			e.summon()
 		}
-		t.begin()
+		t.begin(g)
 		e.park(g)
 	}
 }
@@ -103,7 +111,7 @@ func (e *Engine) pollUntil(g *goal, t *waitTimer) {
 			e.attendSelf()
 		}
 		if i == began {
-			t.begin()
+			t.begin(g)
 		}
 		busy = busy || moved
 		if i%16 == 15 {
@@ -133,7 +141,7 @@ func (e *Engine) takeTurns(g *goal, t *waitTimer) {
 			e.attendSelf()
 		}
 		if i == began {
-			t.begin()
+			t.begin(g)
 		}
 		if moved {
 			idle = 0
@@ -187,7 +195,7 @@ func (e *Engine) claimRight(long int64, g *goal, t *waitTimer) bool {
 		e.callers.Add(1)
 		return true
 	}
-	t.begin()
+	t.begin(g)
 	e.want.Add(1)
 	defer e.unwant()
 	for end := sys.Nanotime() + long; sys.Nanotime() < end; {
@@ -223,16 +231,20 @@ func (e *Engine) park(g *goal) {
 		<-w.C
 	}
 	e.mu.Lock()
-	e.core.Detach(w, g.ms...)
+	if e.core.Detach(w, g.ms...) {
+		g.last = w.TakeLast()
+	}
 	e.waiters = append(e.waiters, w)
 	e.unlock()
 }
 
 // driveWait is the caller policy: the waiting caller drives if nobody else
-// does, else it sleeps until its MSOs are done or the driver's seat is free.
+// does, else it sleeps until its MSOs are done or the driver's seat is free. Who
+// stops the engine wants the seat, and ends what is waited for: with one P, callers
+// that hand the seat to each other would keep it from them forever.
 func (e *Engine) driveWait(g *goal) {
 	for !g.met() {
-		if e.tryRight() {
+		if !e.stopping.Load() && e.tryRight() {
 			e.driveUntil(func() bool { return g.met() })
 			e.releaseRight()
 			continue
@@ -291,6 +303,7 @@ func (e *Engine) driveUntil(done func() bool) {
 			continue
 		}
 		now := sys.Nanotime()
+		e.maybeBeat(now)
 		if idle == 0 {
 			idle = now
 		}
@@ -316,7 +329,7 @@ func (e *Engine) follow(g *goal) {
 	e.unlock()
 	if ok {
 		e.followers.Add(1)
-		if e.right.Load() == 0 {
+		if e.right.Load() == 0 && !e.stopping.Load() {
 			e.offerLead()
 		}
 		select {
@@ -328,6 +341,9 @@ func (e *Engine) follow(g *goal) {
 	}
 	e.mu.Lock()
 	fired := e.core.Detach(w, g.ms...)
+	if fired {
+		g.last = w.TakeLast()
+	}
 	e.unlock()
 	if ok && fired {
 		<-w.C

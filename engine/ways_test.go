@@ -17,13 +17,20 @@ var wayUnderTest = TCP
 // tlsUnderTest says whether connections are encrypted.
 var tlsUnderTest bool
 
+// resumeUnderTest says whether streams outlive their connections.
+var resumeUnderTest = ResumeOff
+
 // policies runs f under each policy and each way between the ranks.
 func policies(t *testing.T, f func(t *testing.T, p Policy)) {
-	defer func() { wayUnderTest, tlsUnderTest = TCP, false }()
+	defer func() { wayUnderTest, tlsUnderTest, resumeUnderTest = TCP, false, ResumeOff }()
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		wayUnderTest, tlsUnderTest = TCP, true
 		t.Run(p.String()+"-tls", func(t *testing.T) { f(t, p) })
-		tlsUnderTest = false
+		tlsUnderTest, resumeUnderTest = false, ResumeOn
+		if p == Assist {
+			t.Run(p.String()+"-resume", func(t *testing.T) { f(t, p) })
+		}
+		resumeUnderTest = ResumeOff
 		for _, w := range []Way{TCP, Thread, Shared} {
 			wayUnderTest = w
 			t.Run(p.String()+"-"+w.String(), func(t *testing.T) { f(t, p) })

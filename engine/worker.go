@@ -34,7 +34,7 @@ const (
 	// workerSlice is the scheduling slice of the worker's thread: a short one lets
 	// it run soon after it wakes beside threads that compute.
 	workerSlice = 100 * time.Microsecond
-	workerNice  = -5
+	workerHaste = 5 // less nice than the process by so much
 )
 
 func (e *Engine) tryRight() bool { return e.right.CompareAndSwap(0, 1) }
@@ -56,7 +56,7 @@ func (e *Engine) releaseRight() {
 		e.passRight()
 		return
 	}
-	e.releaseToWorker(nil)
+	e.releaseToWorker(nil, nil)
 }
 
 // releaseTimed is releaseRight by a caller whose wait is over if its goal is met.
@@ -64,12 +64,12 @@ func (e *Engine) releaseTimed(t *waitTimer, g *goal) {
 	if t.since == 0 || !g.met() {
 		t = nil
 	}
-	e.releaseToWorker(t)
+	e.releaseToWorker(t, g.blamed())
 }
 
-// releaseToWorker is releaseRight where there is a worker; t, if it is not nil, is stopped.
-func (e *Engine) releaseToWorker(t *waitTimer) {
-	timed := e.drv.timed > 0 // the worker may sleep without knowing of a deadline that is new
+// releaseToWorker is releaseRight where there is a worker; t, if it is not nil, is stopped: m has ended that wait.
+func (e *Engine) releaseToWorker(t *waitTimer, m *MSO) {
+	timed := e.drv.timed > 0 || e.drv.takeFreshAck() // the worker may sleep without knowing of a deadline that is new
 	e.right.Store(0)
 	if e.owed.Load() {
 		e.owed.Store(false) // before looking: who posts later says so again
@@ -80,7 +80,7 @@ func (e *Engine) releaseToWorker(t *waitTimer) {
 	}
 	e.mu.Lock()
 	if t != nil {
-		t.stopLocked(now)
+		t.stopLocked(now, m)
 	}
 	out := e.hasOutputLocked() || timed
 	left := out || e.core.IsBusy()
@@ -94,9 +94,10 @@ func (e *Engine) releaseToWorker(t *waitTimer) {
 // only. Operations that are outstanding are not its business: either their callers
 // wait for them and will take the right, or owed says otherwise.
 func (e *Engine) releaseFlushed() {
+	fresh := e.drv.takeFreshAck()
 	e.right.Store(0)
 	e.mu.Lock()
-	out := e.hasOutputLocked()
+	out := e.hasOutputLocked() || fresh
 	left := out || e.core.IsOwed()
 	e.unlock()
 	if left || e.owed.Load() {
@@ -107,7 +108,7 @@ func (e *Engine) releaseFlushed() {
 // hasOutputLocked reports whether there is something that a turn would do without
 // anything arriving.
 func (e *Engine) hasOutputLocked() bool {
-	return e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0
+	return e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0 || e.core.HasNotices()
 }
 
 // attend sees to it that the worker drives, now or when the holder of the right
@@ -179,7 +180,7 @@ func (e *Engine) work() {
 	// The thread is locked because it sleeps in system calls with the P kept
 	// and must not be shared with goroutines that would then sleep along.
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	defer e.calm()
 	e.urgent()
 	e.stats.worker.begin()
 	defer e.stats.worker.end()
@@ -197,13 +198,18 @@ func (e *Engine) work() {
 				e.owed.Store(true) // the holder may only write a message of its own
 			}
 			nap = e.nap(nap)
+			e.askBeat()
 			continue
 		}
 		nap = firstPark
 		roused := e.roused.Load()
 		e.owed.Store(false)
 		e.postedAt.Store(0)
+		e.drv.byWorker = true
 		busy := e.turn()
+		now := sys.Nanotime()
+		e.maybeBeat(now)
+		e.drv.byWorker = false
 		bound, bulk := e.drv.bounded(-1), !busy && e.drv.isMidway()
 		e.right.Store(0)
 		if e.cfg.KeepP && e.roused.Load() != roused {
@@ -211,11 +217,11 @@ func (e *Engine) work() {
 		}
 		switch {
 		case busy:
-			last = sys.Nanotime()
-		case bulk && sys.Nanotime()-last < int64(bulkPoll):
-		case e.waiting.Load() > 0 && sys.Nanotime()-last < e.patience():
+			last = now
+		case bulk && now-last < int64(bulkPoll):
+		case e.waiting.Load() > 0 && now-last < e.patience():
 			sys.Yield()
-		case e.cfg.KeepP && sys.Nanotime()-last < int64(linger):
+		case e.cfg.KeepP && now-last < int64(linger):
 			e.sleep(asleepHolding, e.hold())
 		default:
 			e.sleep(asleepIdle, bound)
@@ -240,10 +246,22 @@ func (e *Engine) attended() uint64 {
 func (e *Engine) urgent() {
 	err := sys.SetThreadSlice(workerSlice)
 	if e.cfg.Progress == Assist {
-		err = errors.Join(err, sys.SetThreadNice(workerNice))
+		err = errors.Join(err, sys.HurryThread(workerHaste))
 	}
 	if err != nil {
 		e.cfg.Logger.Debug("the worker's thread is scheduled like any other", "rank", e.cfg.Rank, "err", err)
+	}
+}
+
+// calm undoes urgent, for threads and processes that the thread begets in its next life inherit what it is. If that fails it has none: it
+// ends with its goroutine.
+func (e *Engine) calm() {
+	err := sys.SetThreadSlice(0)
+	if e.cfg.Progress == Assist {
+		err = errors.Join(err, sys.HurryThread(0))
+	}
+	if err == nil {
+		runtime.UnlockOSThread()
 	}
 }
 
@@ -272,7 +290,7 @@ func (e *Engine) isOrphaned() bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.core.IsOwed() || len(e.cmds) > 0
+	return e.core.IsOwed() || len(e.cmds) > 0 || e.core.HasNotices()
 }
 
 // sleep waits in the poller until something arrives, somebody wakes it, or d has
@@ -303,7 +321,7 @@ func (e *Engine) sleep(mode uint32, d time.Duration) {
 		return
 	}
 	e.drv.arm(&e.drv.poller.Seat)
-	e.drv.wait(&e.drv.poller.Seat, d, mode == asleepHolding && e.cfg.KeepP)
+	e.drv.wait(&e.drv.poller.Seat, e.drv.heart.untilBeat(d), mode == asleepHolding && e.cfg.KeepP)
 	e.asleep.Store(awake)
 	if e.near != nil {
 		e.near.disarm()

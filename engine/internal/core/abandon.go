@@ -42,6 +42,10 @@ func (c *Core) abandonSend(m *MSO, err error) {
 		c.abandonSelf(m, err)
 		return
 	}
+	if m.refused {
+		c.sendDone(m, err)
+		return
+	}
 	c.privateCopy(p, m)
 	if m.id != 0 {
 		b := m.clone()
@@ -58,6 +62,9 @@ func (c *Core) abandonSend(m *MSO, err error) {
 		}
 	} else {
 		c.replace(p, m, nil)
+		if c.cfg.Observer != nil {
+			c.observeSendDone(m, err)
+		}
 	}
 	c.complete(m, err)
 }
@@ -82,8 +89,12 @@ func (m *MSO) clone() []byte {
 // replace puts d, or nobody, where m was in the stream and among the transfers.
 func (c *Core) replace(p *Peer, m, d *MSO) {
 	for i := range p.out.Len() {
-		if s := p.out.At(i); s.mso == m {
+		s := p.out.At(i)
+		if s.mso == m {
 			s.mso = d
+		}
+		if s.of == m {
+			s.of = d
 		}
 	}
 	var rest fifo[MSO, *MSO]
@@ -126,7 +137,7 @@ func (c *Core) abandonRecv(m *MSO, err error, sink *Sink) {
 		d.setState(Moving)
 		c.ids.slots[uint32(d.id)].m = d
 		c.stats.Detached++
-		c.active++
+		c.begun++
 		m.id = 0
 		sink.divert(m, d)
 	case m.partner != nil: // an arrival whose payload is not complete
@@ -134,6 +145,7 @@ func (c *Core) abandonRecv(m *MSO, err error, sink *Sink) {
 		u.partner, u.ended = nil, true
 	case sink != nil && sink.m == m:
 		sink.divert(m, nil)
+		c.peers[m.Source].filling = nil
 	default: // a job is about to complete it, or to approve its RTS
 		m.ended, m.Err = true, err
 		return

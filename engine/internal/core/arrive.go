@@ -63,6 +63,8 @@ func (c *Core) OnHeader(id PeerID, h *wire.Header) (Sink, error) {
 		return Sink{}, c.onCTS(p, h)
 	case wire.KindFin:
 		return Sink{}, c.onFin(p, h)
+	case wire.KindSignal:
+		return c.onSignal(p, h)
 	case wire.KindAck:
 		return Sink{}, c.onAck(p, h)
 	case wire.KindCredit:
@@ -71,6 +73,8 @@ func (c *Core) OnHeader(id PeerID, h *wire.Header) (Sink, error) {
 		return Sink{}, c.onCancel(p, h)
 	case wire.KindCancelReply:
 		return Sink{}, c.onCancelReply(p, h)
+	case wire.KindReceived:
+		return Sink{}, c.onReceived(p, h)
 	case wire.KindBye, wire.KindHeartbeat:
 		return Sink{}, nil // the driver's business
 	default:
@@ -94,14 +98,20 @@ func IsWhole(h *wire.Header, n int) bool {
 //   - IsWhole.
 func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 	p, n := c.peers[id], len(a)+len(b)
-	if p.used+n+wire.HeaderLen > c.cfg.Window {
+	if p.used+n+wire.EagerCost > c.cfg.Window {
 		return &ProtocolError{p.ID, "eager message beyond its credit"}
 	}
-	p.used += n + wire.HeaderLen
+	p.used += n + wire.EagerCost
+	if c.IsShut(ContextID(h.Context)) != nil {
+		c.discarded(p, h, Eager)
+		c.returnCredit(p, n)
+		return nil
+	}
 	m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)})
+	number := c.headArrived(p, h, Eager, m)
 	if m == nil {
 		c.stats.Unexpected++
-		u := c.arrival(p, h)
+		u := c.arrival(p, h, number)
 		if n > 0 {
 			u.Buf, u.own = c.slabs.Force(n), ownSlab
 			copy(u.Buf[copy(u.Buf, a):], b)
@@ -122,7 +132,9 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 		copy(m.Buf[k:], b)
 	}
 	c.returnCredit(p, n)
+	c.prompt = true
 	c.recvDone(m)
+	c.prompt = false
 	return nil
 }
 
@@ -135,28 +147,36 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 func (c *Core) Take(id PeerID, tag Tag, h *wire.Header, a, b, dst []byte) bool {
 	p, n := c.peers[id], len(a)+len(b)
 	c.posted.searches++
-	if n > len(dst) || h.Flags&wire.FlagObject != 0 || p.used+n+wire.HeaderLen > c.cfg.Window ||
-		c.posted.mayMatch(key{ContextID(h.Context), id, Tag(h.Tag)}) || c.events.find(key{ContextID(h.Context), id, tag}) != nil {
+	if n > len(dst) || h.Flags&wire.FlagObject != 0 || p.used+n+wire.EagerCost > c.cfg.Window ||
+		c.posted.mayMatch(key{ContextID(h.Context), id, Tag(h.Tag)}) || c.events.find(key{ContextID(h.Context), id, tag}) != nil || c.IsShut(ContextID(h.Context)) != nil {
 		return false
 	}
 	copy(dst[copy(dst, a):], b)
-	p.used += n + wire.HeaderLen
+	p.used += n + wire.EagerCost
 	c.returnCredit(p, n)
 	p.countReceived(Unannounced, n)
+	if c.cfg.Observer != nil {
+		c.observeTaken(p, h)
+	}
 	return true
 }
 
 func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
-	if h.Length > uint64(c.cfg.Window) || p.used+int(h.Length)+wire.HeaderLen > c.cfg.Window {
+	if h.Length > uint64(c.cfg.Window) || p.used+int(h.Length)+wire.EagerCost > c.cfg.Window {
 		return Sink{}, &ProtocolError{p.ID, "eager message beyond its credit"}
 	}
 	n := int(h.Length)
-	p.used += n + wire.HeaderLen
-	if m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
+	p.used += n + wire.EagerCost
+	if c.IsShut(ContextID(h.Context)) != nil {
+		return c.discard(p, h), nil
+	}
+	m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)})
+	number := c.headArrived(p, h, Eager, m)
+	if m != nil {
 		return c.eagerPosted(p, h, m, n), nil
 	}
 	c.stats.Unexpected++
-	u := c.arrival(p, h)
+	u := c.arrival(p, h, number)
 	u.sync = h.Flags&wire.FlagSync != 0
 	if n == 0 {
 		u.setState(Queued)
@@ -166,6 +186,7 @@ func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
 	u.Buf, u.own = c.slabs.Force(n), ownSlab
 	u.setState(Moving)
 	c.arrived(u)
+	p.filling = u
 	return Sink{Dst: u.Buf, m: u, n: n}, nil
 }
 
@@ -185,16 +206,22 @@ func (c *Core) eagerPosted(p *Peer, h *wire.Header, m *MSO, n int) Sink {
 		c.recvDone(m)
 		return Sink{}
 	}
+	p.filling = m
 	return sinkOf(m, 0, n)
 }
 
-// arrival makes the event queue's MSO of a message.
-func (c *Core) arrival(p *Peer, h *wire.Header) *MSO {
+// arrival makes the event queue's MSO of a message; number is what headArrived has said.
+func (c *Core) arrival(p *Peer, h *wire.Header, number uint64) *MSO {
 	u := c.newMSO(KindArrival)
 	u.Peer, u.Tag, u.Ctx, u.Elem = p.ID, Tag(h.Tag), ContextID(h.Context), h.Elem
 	u.Object = h.Flags&wire.FlagObject != 0
 	u.Length, u.remote = int(h.Length), h.ID
 	u.fetch = h.Flags&wire.FlagPull != 0
+	if u.number = number; h.Kind == wire.KindRTS {
+		u.via = Rendezvous
+	} else {
+		u.via = Eager
+	}
 	return u
 }
 
@@ -202,8 +229,14 @@ func (c *Core) onRTS(p *Peer, h *wire.Header) error {
 	if h.Flags&wire.FlagPull != 0 && p.near == nil {
 		return &ProtocolError{p.ID, "an offer of memory that is not of this host"}
 	}
-	if m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)}); m != nil {
-		u := c.arrival(p, h)
+	if c.IsShut(ContextID(h.Context)) != nil {
+		c.discard(p, h)
+		return nil
+	}
+	m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)})
+	number := c.headArrived(p, h, Rendezvous, m)
+	if m != nil {
+		u := c.arrival(p, h, number)
 		m.fillFrom(u, u.Length)
 		m.setState(Moving)
 		if j, ok := c.approve(m, u); ok {
@@ -211,8 +244,12 @@ func (c *Core) onRTS(p *Peer, h *wire.Header) error {
 		}
 		return nil
 	}
+	if c.announced >= c.cfg.Announced {
+		return c.tooMany()
+	}
 	c.stats.Unexpected++
-	u := c.arrival(p, h)
+	c.announced++
+	u := c.arrival(p, h, number)
 	u.setState(Offered)
 	c.arrived(u)
 	return nil
@@ -243,11 +280,19 @@ func (c *Core) onData(p *Peer, h *wire.Header) (Sink, error) {
 // OnPayload says that the payload of s is in place.
 func (c *Core) OnPayload(id PeerID, s *Sink) {
 	m, p := s.m, c.peers[id]
+	if p.filling == m {
+		p.filling = nil
+	}
+	if p.kept != nil && (s.n > min(hurryMin, c.cfg.ShortMax) || m != nil && m.id != 0) {
+		p.kept.hurry = true
+	}
 	switch {
 	case m == nil: // an eager payload whose receive was abandoned
 		c.returnCredit(p, s.n)
 	case m.Kind == KindArrival:
 		c.arrivalComplete(m)
+	case m.Kind == KindNotice:
+		c.notices.push(m)
 	case m.id != 0: // a rendezvous transfer
 		if m.moved += s.n; m.moved == m.total {
 			c.recvDone(m)

@@ -165,12 +165,15 @@ func (l *recvList) remove(p *Parts) {
 // partition.
 func (c *Core) match(p *Peer, k key) *MSO {
 	if m := c.posted.match(k); m != nil || len(p.recvs) == 0 {
+		if m != nil && m.Patient && m.IsStirred() {
+			m.done.Store(wordOpen)
+		}
 		return m
 	}
 	r := p.recvs.find(k.ctx, k.tag)
 	if r == nil || r.states.get(int(k.tag-r.first)) != blockAwaited {
 		return nil
 	}
-	c.active++
+	c.begun++
 	return r.newBlock(int(k.tag - r.first))
 }

@@ -34,6 +34,7 @@ func TestPartsHelloMemory(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPartPair(t, 1, 1, 0, 0, 0)
+			p.blind = true
 			p.r.Total, p.r.Object = tc.total, tc.object
 			if !tc.object {
 				p.r.Buf = make([]byte, tc.total)
@@ -64,6 +65,7 @@ func TestPartsHelloMemory(t *testing.T) {
 // TestPartsMemory: a block serves one partition after another, at both ends.
 func TestPartsMemory(t *testing.T) {
 	p := newPartPair(t, 1000, 10, 1, 7, 0)
+	p.blind = true
 	p.cores[1].InitParts(p.r)
 	p.cores[0].InitParts(p.s)
 	p.run()

@@ -36,8 +36,15 @@ func (c *Core) cancelSend(m *MSO) {
 			return
 		}
 		c.events.remove(u)
+		if c.cfg.Observer != nil {
+			c.observeWithdrawn(u)
+		}
 		c.freeMSO(u)
 		m.partner = nil
+		c.sendCancelled(m)
+		return
+	}
+	if m.refused {
 		c.sendCancelled(m)
 		return
 	}
@@ -62,6 +69,9 @@ func (c *Core) onCancel(p *Peer, h *wire.Header) error {
 	if u := c.events.byID(key{ContextID(h.Context), p.ID, Tag(h.Tag)}, h.ID); u != nil {
 		c.events.remove(u)
 		reply.Flags = wire.FlagDone
+		if c.cfg.Observer != nil {
+			c.observeWithdrawn(u)
+		}
 		switch u.State() {
 		case Offered:
 			c.freeMSO(u)
@@ -94,7 +104,7 @@ func (c *Core) onCancelReply(p *Peer, h *wire.Header) error {
 	if m == nil { // it was matched, and has completed meanwhile
 		return nil
 	}
-	if m.Peer != p.ID || m.Kind != KindSend || !m.asked {
+	if m.Peer != p.ID || m.Kind != KindSend || !m.asked && h.Flags&wire.FlagDone == 0 {
 		return &ProtocolError{p.ID, "CancelReply for no cancel of ours"}
 	}
 	if h.Flags&wire.FlagDone == 0 {
@@ -108,6 +118,10 @@ func (c *Core) onCancelReply(p *Peer, h *wire.Header) error {
 		c.replace(p, m, nil)
 	}
 	m.wants = 0
-	c.sendCancelled(m)
+	if m.asked && !m.refused {
+		c.sendCancelled(m)
+	} else {
+		c.refused(m)
+	}
 	return nil
 }

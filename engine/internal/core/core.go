@@ -17,7 +17,7 @@ const MinWindow = wire.MinWindow
 // maxWindow bounds the credit that is believed, against overflow.
 const maxWindow = 1 << 40
 
-// Config holds the parameters of the protocols. All are in bytes; a zero means
+// Config holds the parameters of the protocols. Sizes are in bytes; a zero means
 // the default.
 type Config struct {
 	Self       PeerID
@@ -28,6 +28,13 @@ type Config struct {
 	Window     int // eager credit granted to each peer
 	Chunk      int // of one Data frame, so that other frames interleave
 	MaxMessage int // longest message that a receive of unknown length allocates for
+	Announced  int // messages, from all peers, of which there may be an announcement and no receive: see limits.go
+	Parked     int // sends to a peer that may wait for their receives after their callers have returned
+	Unacked    int // written to a peer whose stream is kept and not acknowledged, at most, and one write more, and what stands before an acknowledgement
+
+	Family ContextID // bits of a context that all contexts of a communicator share; 0 = all
+
+	Observer Observer // told of every message; nil = nobody
 }
 
 // Defaults of Config: see docs/decisions/ for the curves they come from.
@@ -38,57 +45,76 @@ const (
 	DefaultWindow     = 1 << 20
 	DefaultChunk      = 1 << 20
 	DefaultMaxMessage = 1 << 40
+	DefaultUnacked    = 16 << 20
 )
 
 func (c *Config) setDefaults() {
 	c.SendBuffer = cmp.Or(c.SendBuffer, DefaultSendBuffer)
 	c.ShortMax = cmp.Or(c.ShortMax, DefaultShortMax)
 	c.EagerMax = cmp.Or(c.EagerMax, DefaultEagerMax)
-	c.Window = max(cmp.Or(c.Window, DefaultWindow), MinWindow)
+	c.Window = max(cmp.Or(c.Window, defaultWindow(c.Peers)), MinWindow)
+	c.Announced = cmp.Or(c.Announced, DefaultAnnounced)
+	c.Parked = cmp.Or(c.Parked, defaultParked(c.Peers))
 	c.Chunk = cmp.Or(c.Chunk, DefaultChunk)
 	c.MaxMessage = cmp.Or(c.MaxMessage, DefaultMaxMessage)
+	c.Unacked = max(cmp.Or(c.Unacked, DefaultUnacked), 2*ackEvery)
 	c.ShortMax = min(c.ShortMax, c.EagerMax, outChunk-wire.HeaderLen)
 	c.EagerMax = min(c.EagerMax, c.Window/2)
+	c.Family = cmp.Or(c.Family, ^ContextID(0))
 }
 
 // Core is the protocol state of one rank. The engine's mutex guards all of it.
 type Core struct {
-	cfg    Config
-	peers  []*Peer
-	posted posted
-	events events
-	probes []*MSO // blocked probes, in order of posting
-	ids    ids
-	free   *MSO
+	cfg      Config
+	peers    []*Peer
+	posted   posted
+	events   events
+	probes   []*MSO // blocked probes, in order of posting
+	generals table  // generalised requests, in one queue
+	ids      ids
+	free     *MSO
+	spare    int // in free, at most maxSpare
+
+	announced int // messages that wait for their receives, of which there is the announcement only
 
 	pool   *buffer.Pool // library send buffer
 	slabs  *buffer.Pool // payloads of unexpected messages, bounded by the windows
 	packed []byte       // room for the payload of a short message
 
-	failed  []*Peer           // peers that failed, in order
-	dirty   fifo[Peer, *Peer] // peers with something to write
-	jobs    buffer.Ring[Job]  // long work for the holder of the progress right
-	fetches fifo[MSO, *MSO]   // receives that fetch their payload, a chunk of each in turn
-	woken   *Waiter           // fired, not yet woken
-	ended   *Watch            // of operations that are done, not yet taken
-	room    *Waiter           // callers that wait for room in the library buffer, or for the last detached send
-	sends   []*Parts          // partitioned sends in a round, in no order
-	active  int               // MSOs between post and Done
-	unsent  int               // bytes on all streams
-	sizes   SizeCounts        // of messages sent, those to Self among them
-	stats   Stats
+	failed      []*Peer             // peers that failed, in order
+	shut        map[ContextID]error // see Shut; nil as long as there is none
+	ackedFailed map[ContextID]int   // by family: how many of failed are acknowledged
+	running     []*Schedule         // that are not over, in no order
+	dirty       fifo[Peer, *Peer]   // peers with something to write
+	jobs        buffer.Ring[Job]    // long work for the holder of the progress right
+	fetches     fifo[MSO, *MSO]     // receives that fetch their payload, a chunk of each in turn
+	woken       *Waiter             // fired, not yet woken
+	notices     fifo[MSO, *MSO]     // signals and ends of peers that are to be delivered
+	ended       *Watch              // of operations that are done, not yet taken
+	room        *Waiter             // callers that wait for room in the library buffer, or for the last detached send
+	sends       []*Parts            // partitioned sends in a round, in no order
+	begun       uint64              // MSOs that were posted
+	done        uint64              // MSOs that became Done after that
+	round       uint32              // of Operations
+	unsent      int                 // bytes on all streams
+	sizes       SizeCounts          // of messages sent, those to Self among them
+	stats       Stats
+	prompt      bool             // the receive that is done next got a whole message, which has just arrived; for the observer
+	scheds      ScheduleObserver // cfg.Observer, if it is one; immutable
 }
 
 // New returns the core of a rank with no connection up.
 func New(cfg Config) *Core {
 	cfg.setDefaults()
 	c := &Core{
-		cfg:    cfg,
-		posted: posted{t: newTable(0)},
-		events: newEvents(),
-		pool:   buffer.NewPool(cfg.SendBuffer),
-		slabs:  buffer.NewPool(cfg.Window * max(cfg.Peers, 2)),
+		cfg:      cfg,
+		posted:   posted{t: newTable(0)},
+		generals: newTable(0),
+		events:   newEvents(),
+		pool:     buffer.NewPool(cfg.SendBuffer),
+		slabs:    buffer.NewPool(cfg.Window * max(cfg.Peers, 2)),
 	}
+	c.scheds, _ = cfg.Observer.(ScheduleObserver)
 	for i := range cfg.Peers {
 		c.peers = append(c.peers, &Peer{ID: PeerID(i), credit: MinWindow, eager: cfg.EagerMax})
 	}
@@ -99,11 +125,11 @@ func New(cfg Config) *Core {
 func (c *Core) Config() Config { return c.cfg }
 
 // Active is the number of operations between post and Done.
-func (c *Core) Active() int { return c.active }
+func (c *Core) Active() int { return int(c.begun - c.done) }
 
 // IsBusy reports whether anything is to be expected: an operation is not done, or
 // bytes are not with the kernel.
-func (c *Core) IsBusy() bool { return c.active > 0 || c.unsent > 0 }
+func (c *Core) IsBusy() bool { return c.begun != c.done || c.unsent > 0 }
 
 // IsOwed reports whether something is left to do of calls that have returned.
 func (c *Core) IsOwed() bool { return c.stats.Detached > 0 || c.unsent > 0 || c.HasJobs() }

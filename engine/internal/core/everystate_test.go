@@ -57,8 +57,11 @@ var lifeKinds = []lifeKind{
 
 const lifeBytes = 40 // moved in one step
 
-func newLife(t testing.TB) *life {
+func newLife(t testing.TB, kept bool) *life {
 	l := &life{fakeNet: newNet(t, 2, Config{ShortMax: 8, EagerMax: 100, Chunk: 128})}
+	if kept {
+		l.keep()
+	}
 	l.connectAll()
 	return l
 }
@@ -81,7 +84,7 @@ func (l *life) postSend(k *lifeKind) {
 		l.post(0, m)
 		return
 	}
-	b, ok := l.cores[0].Reserve(k.length)
+	b, ok := l.cores[0].Reserve(1, k.length)
 	if !ok {
 		l.t.Fatal("no room")
 	}
@@ -139,7 +142,18 @@ func (l *life) step() bool {
 		moved++
 	}
 	l.look()
-	return moved > 0
+	return moved > 0 || l.acknowledge()
+}
+
+// acknowledge is what a driver does for streams that are kept when nothing moves any more. It reports whether there was something to say.
+func (l *life) acknowledge() (said bool) {
+	for a := range 2 {
+		if p := l.pipes[[2]int{1 - a, a}]; l.keeps && !p.cut && l.cores[a].PeerGone(PeerID(1-a)) == nil {
+			l.cores[a].Acknowledge(PeerID(1-a), p.pos, true)
+			said = said || l.cores[a].HasOutput()
+		}
+	}
+	return said
 }
 
 // look scribbles over memory that is its owner's again: nothing that is still
@@ -168,6 +182,12 @@ func fill(b []byte, v byte) {
 func (l *life) end(k *lifeKind, why string) {
 	l.t.Helper()
 	for l.step() {
+	}
+	if l.cores[1].IsShut(0) != nil { // the sender hears of it some time
+		l.shut(0)
+		l.look()
+		for l.step() {
+		}
 	}
 	for {
 		u := l.cores[1].Iprobe(0, 0, AnyTag)
@@ -205,40 +225,62 @@ func TestEveryState(t *testing.T) {
 	events := []struct {
 		name string
 		do   func(*life)
+		kept bool // for streams that outlive their connections only
 	}{
-		{"nothing", func(*life) {}},
-		{"cut", func(l *life) { l.cut(0, 1) }},
-		{"receiver dies", func(l *life) { l.cutSide(1, 0); l.look(); l.step(); l.cutSide(0, 1) }},
-		{"sender dies", func(l *life) { l.cutSide(0, 1); l.look(); l.step(); l.cutSide(1, 0) }},
-		{"sender stops", func(l *life) { l.cores[0].Stop(); l.look(); l.cutSide(0, 1) }},
+		{"nothing", func(*life) {}, false},
+		{"cut", func(l *life) { l.cut(0, 1) }, false},
+		{"receiver dies", func(l *life) { l.cutSide(1, 0); l.look(); l.step(); l.cutSide(0, 1) }, false},
+		{"sender dies", func(l *life) { l.cutSide(0, 1); l.look(); l.step(); l.cutSide(1, 0) }, false},
+		{"sender stops", func(l *life) { l.cores[0].Stop(); l.look(); l.cutSide(0, 1) }, false},
 		{"receiver stops", func(l *life) {
 			l.cores[1].FailPeer(0, ErrStopped, false, l.sinks(1)(0))
 			l.cores[1].Stop()
 			l.look()
 			l.pipes[[2]int{0, 1}].cut = true
 			l.cutSide(1, 0)
-		}},
-		{"cancel send", func(l *life) { l.ifSent(l.cores[0].Cancel) }},
-		{"cancel receive", func(l *life) { l.ifPosted(l.cores[1].Cancel) }},
-		{"abandon send", func(l *life) { l.ifSent(l.abandon(0)) }},
-		{"abandon receive", func(l *life) { l.ifPosted(l.abandon(1)) }},
-		{"cancel and abandon send", func(l *life) { l.ifSent(l.cores[0].Cancel); l.ifSent(l.abandon(0)) }},
-		{"abandon send and cut", func(l *life) { l.ifSent(l.abandon(0)); l.look(); l.step(); l.cut(0, 1) }},
-		{"abandon receive and cut", func(l *life) { l.ifPosted(l.abandon(1)); l.look(); l.step(); l.cut(0, 1) }},
-		{"take send over", func(l *life) { l.ifSent(l.takeOver) }},
-		{"take send over and cut", func(l *life) { l.ifSent(l.takeOver); l.look(); l.step(); l.cut(0, 1) }},
-		{"take send over, abandon receive", func(l *life) { l.ifSent(l.takeOver); l.ifPosted(l.abandon(1)) }},
-		{"abandon both", func(l *life) { l.ifSent(l.abandon(0)); l.ifPosted(l.abandon(1)) }},
+		}, false},
+		{"cancel send", func(l *life) { l.ifSent(l.cores[0].Cancel) }, false},
+		{"cancel receive", func(l *life) { l.ifPosted(l.cores[1].Cancel) }, false},
+		{"abandon send", func(l *life) { l.ifSent(l.abandon(0)) }, false},
+		{"abandon receive", func(l *life) { l.ifPosted(l.abandon(1)) }, false},
+		{"cancel and abandon send", func(l *life) { l.ifSent(l.cores[0].Cancel); l.ifSent(l.abandon(0)) }, false},
+		{"abandon send and cut", func(l *life) { l.ifSent(l.abandon(0)); l.look(); l.step(); l.cut(0, 1) }, false},
+		{"abandon receive and cut", func(l *life) { l.ifPosted(l.abandon(1)); l.look(); l.step(); l.cut(0, 1) }, false},
+		{"take send over", func(l *life) { l.ifSent(l.takeOver) }, false},
+		{"take send over and cut", func(l *life) { l.ifSent(l.takeOver); l.look(); l.step(); l.cut(0, 1) }, false},
+		{"take send over, abandon receive", func(l *life) { l.ifSent(l.takeOver); l.ifPosted(l.abandon(1)) }, false},
+		{"abandon both", func(l *life) { l.ifSent(l.abandon(0)); l.ifPosted(l.abandon(1)) }, false},
+		{"reconnect", func(l *life) { l.reconnect(0, 1) }, true},
+		{"reconnect twice", func(l *life) { l.reconnect(0, 1); l.look(); l.step(); l.reconnect(0, 1) }, true},
+		{"cancel send and reconnect", func(l *life) { l.ifSent(l.cores[0].Cancel); l.reconnect(0, 1) }, true},
+		{"abandon send and reconnect", func(l *life) { l.ifSent(l.abandon(0)); l.look(); l.reconnect(0, 1) }, true},
+		{"abandon receive and reconnect", func(l *life) { l.ifPosted(l.abandon(1)); l.look(); l.reconnect(0, 1) }, true},
+		{"take send over and reconnect", func(l *life) { l.ifSent(l.takeOver); l.look(); l.reconnect(0, 1) }, true},
+		{"reconnect and cut", func(l *life) { l.reconnect(0, 1); l.look(); l.step(); l.cut(0, 1) }, true},
+		{"sender shuts", func(l *life) { l.shut(0) }, false},
+		{"receiver shuts", func(l *life) { l.shut(1) }, false},
+		{"both shut", func(l *life) { l.shut(0); l.shut(1) }, false},
+		{"receiver shuts, then sender", func(l *life) { l.shut(1); l.look(); l.step(); l.shut(0) }, false},
+		{"sender shuts, then receiver", func(l *life) { l.shut(0); l.look(); l.step(); l.shut(1) }, false},
+		{"receiver shuts and cut", func(l *life) { l.shut(1); l.look(); l.step(); l.cut(0, 1) }, false},
+		{"sender shuts and cut", func(l *life) { l.shut(0); l.look(); l.step(); l.cut(0, 1) }, false},
+		{"cancel send, receiver shuts", func(l *life) { l.ifSent(l.cores[0].Cancel); l.look(); l.step(); l.shut(1) }, false},
+		{"receiver shuts, cancel send", func(l *life) { l.shut(1); l.ifSent(l.cores[0].Cancel) }, false},
 	}
 	for i := range lifeKinds {
 		k := &lifeKinds[i]
 		for _, ev := range events {
 			t.Run(k.name+"/"+ev.name, func(t *testing.T) {
 				t.Parallel()
-				total := oneLife(t, k, -1, -1, ev.do)
-				for recvAt := -1; recvAt <= total; recvAt++ {
-					for at := 0; at <= 2*total; at++ {
-						oneLife(t, k, recvAt, at, ev.do)
+				for _, kept := range []bool{false, true} {
+					if ev.kept && !kept {
+						continue
+					}
+					total := oneLife(t, k, kept, -1, -1, ev.do)
+					for recvAt := -1; recvAt <= total; recvAt++ {
+						for at := 0; at <= 2*total; at++ {
+							oneLife(t, k, kept, recvAt, at, ev.do)
+						}
 					}
 				}
 			})
@@ -272,7 +314,7 @@ func (l *life) takeOver(m *MSO) {
 	if m.IsDone() || m.Mode != Standard || len(m.Buf) == 0 { // not one from a layout either
 		return
 	}
-	b, ok := l.cores[0].Reserve(len(m.Buf))
+	b, ok := l.cores[0].Reserve(1, len(m.Buf))
 	if !ok {
 		l.t.Fatal("no room")
 	}
@@ -285,14 +327,14 @@ func (l *life) takeOver(m *MSO) {
 
 // oneLife posts the receive before step recvAt (-1: first of all; beyond the end:
 // never), lets do happen before step at, and returns the number of steps.
-func oneLife(t *testing.T, k *lifeKind, recvAt, at int, do func(*life)) int {
-	why := fmt.Sprintf("receive at %d, event at %d", recvAt, at)
+func oneLife(t *testing.T, k *lifeKind, kept bool, recvAt, at int, do func(*life)) int {
+	why := fmt.Sprintf("receive at %d, event at %d, kept %v", recvAt, at, kept)
 	defer func() {
 		if r := recover(); r != nil {
 			t.Fatalf("%s: %v", why, r)
 		}
 	}()
-	l := newLife(t)
+	l := newLife(t, kept)
 	if recvAt < 0 {
 		l.postRecv(k)
 	}

@@ -41,12 +41,17 @@ func (c *Core) FailPeer(id PeerID, cause error, left bool, sink *Sink) {
 	if !left {
 		c.failed = append(c.failed, p)
 	}
+	p.filling = nil
 	c.failSink(p, sink)
 	c.dropOutput(p)
 	c.failIDs(p)
 	c.failPosted(p)
 	c.failEvents(p)
 	c.failParts(p)
+	if !left {
+		c.failScheds(p)
+	}
+	c.noticeGone(p)
 }
 
 func (c *Core) dropOutput(p *Peer) {
@@ -58,7 +63,7 @@ func (c *Core) dropOutput(p *Peer) {
 	for p.transfers.pop() != nil { // they are in the table of ids
 	}
 	c.unsent -= p.queued
-	p.off, p.queued = 0, 0
+	p.cur, p.off, p.queued = 0, 0, 0
 }
 
 func (c *Core) failIDs(p *Peer) {
@@ -78,7 +83,16 @@ func (c *Core) failIDs(p *Peer) {
 }
 
 func (c *Core) failPosted(p *Peer) {
-	c.endPosted(p.why(), func(m *MSO) bool { return m.concerns(p.ID, p.gone.Left) })
+	c.endPosted(p.why(), func(m *MSO) bool {
+		if !m.concerns(p.ID, p.gone.Left) {
+			return false
+		}
+		if m.Patient && m.Peer == AnyPeer {
+			c.stir(m)
+			return false
+		}
+		return true
+	})
 }
 
 // endPosted completes the posted receives and probes that are concerned.
@@ -135,6 +149,8 @@ func (c *Core) failSink(p *Peer, s *Sink) {
 	m := s.m
 	*s = Sink{}
 	switch {
+	case m.Kind == KindNotice:
+		c.dropNotice(m)
 	case m.Kind == KindRecv && m.id == 0:
 		c.complete(m, p.why())
 	case m.Kind == KindArrival && m.partner != nil:

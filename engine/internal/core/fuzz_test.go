@@ -139,7 +139,7 @@ var rudeness = map[string][]wire.Header{
 	"eager as long as can be":       {{Kind: wire.KindEager, Length: wire.MaxLength}},
 	"credit beyond any window":      {{Kind: wire.KindCredit, Length: wire.MaxLength}},
 	"credit too much in sum":        {{Kind: wire.KindCredit, Length: 1 << 39}, {Kind: wire.KindCredit, Length: 1 << 39}},
-	"reply to no cancel":            {{Kind: wire.KindCancelReply, ID: firstID, Flags: wire.FlagDone}},
+	"reply to no cancel":            {{Kind: wire.KindCancelReply, ID: firstID}},
 	"reply withdraws what it began": {{Kind: wire.KindCTS, ID: firstID + 5, Context: 1, Length: 900}, {Kind: wire.KindCancelReply, ID: firstID + 5, Flags: wire.FlagDone}},
 }
 

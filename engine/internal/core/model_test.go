@@ -119,7 +119,7 @@ func (w *world) doSend(rt *rapid.T) {
 	}
 	c := w.cores[s.from]
 	if m.Mode == Standard && rapid.Bool().Draw(rt, "copied") {
-		if b, ok := c.Reserve(s.length); ok {
+		if b, ok := c.Reserve(m.Peer, s.length); ok {
 			copy(b, s.buf)
 			if j, work := c.PostCopied(m, b); work {
 				w.finish(c, &j)

@@ -35,6 +35,7 @@ const (
 	KindSched               // a schedule: done when its last step is
 	KindGeneral             // completed by its owner (generalised requests)
 	KindParts               // a round of a partitioned message: done when its partitions are
+	KindNotice              // a signal, or the end of a peer (Err), to be delivered to the engine's owner: never Done
 )
 
 // Mode is the communication mode of a send (MPI 4.1, section 3.4).
@@ -98,25 +99,26 @@ const (
 // The result fields are valid once IsDone is true. A Done MSO may be reset
 // and posted again (persistent requests).
 type MSO struct {
-	state State       // guarded by the engine's mutex from the post until Done, then the owner's
-	done  atomic.Bool // state is Done; read by anyone
+	state State         // guarded by the engine's mutex from the post until Done, then the owner's
+	done  atomic.Uint32 // wordDone: state is Done; read by anyone. See revoke.go
 
 	// Request fields: set by the owner before posting, immutable after.
-	Kind   Kind
-	Mode   Mode
-	Object bool  // the payload is a serialised object
-	Elem   uint8 // element class announced in the frame, 0 = none
-	Peer   PeerID
-	Tag    Tag
-	Ctx    ContextID
-	Buf    []byte             // what to send, or where to receive
-	Layout Layout             // the same, if it is not one piece of memory; else nil
-	Alloc  func(n int) []byte // receive of unknown length: memory for n bytes; Buf is set to it
-	Member func(PeerID) bool  // wildcard receives: whose failure concerns them; nil = everyone's
-	User   any                // the owner's; the engine does not look
-	own    owner              // of Buf
-	detach bool               // standard send from the library buffer: nobody waits for it
-	_      [0]func()          // not comparable: identity is the pointer
+	Kind    Kind
+	Mode    Mode
+	Patient bool  // receive with a wildcard: it outlives failures, see IsStirred
+	Object  bool  // the payload is a serialised object
+	Elem    uint8 // element class announced in the frame, 0 = none
+	Peer    PeerID
+	Tag     Tag
+	mark    uint32 // the core's, which has room for it here: the last round of Operations that has seen it
+	Ctx     ContextID
+	Buf     []byte             // what to send, or where to receive
+	Layout  Layout             // the same, if it is not one piece of memory; else nil
+	Alloc   func(n int) []byte // receive of unknown length: memory for n bytes; Buf is set to it
+	Member  func(PeerID) bool  // wildcard receives: whose failure concerns them; nil = everyone's
+	User    any                // the owner's; the engine does not look
+	Origin  Origin             // where it was begun
+	_       [0]func()          // not comparable: identity is the pointer
 
 	// Result fields: written by the core before Done.
 	Err       error
@@ -126,7 +128,10 @@ type MSO struct {
 	GotElem   uint8
 	GotObject bool
 	Cancelled bool
-	Message   *MSO // of a Mprobe: the message taken off the queue
+	own       owner // of Buf. It and detach are the core's, and have room here
+	detach    bool  // standard send from the library buffer: nobody waits for it
+	Waited    int64 // of a collective: for how long callers waited for it, in nanoseconds, where the engine timed that
+	Message   *MSO  // of a Mprobe: the message taken off the queue
 
 	// Engine fields: guarded by the engine's mutex.
 	seq       uint64  // order of posting or arrival
@@ -138,6 +143,7 @@ type MSO struct {
 	asked     bool    // a cancel request is out
 	ended     bool    // abandoned by its owner: the payload is dropped
 	sync      bool    // arrival: the sender wants an Ack
+	refused   bool    // send: its receiver will not take it; our own Shut, or the failure that is behind it, ends it
 	offered   bool    // send: the peer may fetch Buf
 	announced bool    // send: it is counted as an announced one
 	packing   bool    // send: a job packs the next chunk of Layout
@@ -150,6 +156,9 @@ type MSO struct {
 	batch     *batch  // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
 	links     [4]link // in the queues of match.go
 	next      *MSO    // free list, transfer list
+
+	number uint64   // of the message, for the observer; 0 if there is none, or the last that is to be told was told
+	via    Protocol // goes with number
 }
 
 // pending is a set of events that a send waits for.
@@ -164,14 +173,14 @@ const (
 func (m *MSO) State() State { return m.state }
 
 // IsDone reports whether the engine has let go of m: one atomic load, for anyone.
-func (m *MSO) IsDone() bool { return m.done.Load() }
+func (m *MSO) IsDone() bool { return m.done.Load() == wordDone }
 
 // setState stores the state. Only Done is published: a store that others see costs
 // more than all the rest.
 func (m *MSO) setState(s State) {
 	m.state = s
 	if s == Done {
-		m.done.Store(true)
+		m.done.Store(wordDone)
 	}
 }
 
@@ -180,14 +189,14 @@ func (m *MSO) Reset() {
 	if s := m.State(); s != Done && s != Idle {
 		panic("core: Reset of an MSO that is " + s.String() + ": a bug of ours")
 	}
-	m.Err, m.Source, m.GotTag, m.Length, m.Message = nil, 0, 0, 0, nil
+	m.Err, m.Source, m.GotTag, m.Length, m.Message, m.Waited = nil, 0, 0, 0, nil, 0
 	m.GotElem, m.GotObject, m.Cancelled = 0, false, false
 	m.id, m.remote, m.moved, m.total, m.wants = 0, 0, 0, 0, 0
 	m.asked, m.ended, m.partner, m.waiter = false, false, nil, nil
-	m.fetch = false
+	m.fetch, m.refused, m.number = false, false, 0
 	m.state = Idle
-	if m.done.Load() {
-		m.done.Store(false)
+	if m.done.Load() != wordOpen {
+		m.done.Store(wordOpen)
 	}
 }
 
@@ -199,9 +208,10 @@ func (m *MSO) Reset() {
 func (m *MSO) Clear() {
 	m.Reset()
 	m.Buf, m.Layout, m.Alloc, m.Member, m.User = nil, nil, nil, nil, nil
-	m.Kind, m.Mode, m.Object, m.Elem, m.Peer, m.Tag, m.Ctx = 0, 0, false, 0, 0, 0, 0
+	m.Kind, m.Mode, m.Patient, m.Object, m.Elem, m.Peer, m.Tag, m.Ctx = 0, 0, false, false, 0, 0, 0, 0
 	m.own, m.detach, m.sync, m.offered = ownUser, false, false, false
 	m.step, m.parts, m.seq, m.next = stepRef{}, nil, 0, nil
+	m.Origin[0] = 0
 }
 
 // complete is the only way to Done.
@@ -216,8 +226,11 @@ func (c *Core) complete(m *MSO, err error) {
 	if m.packing {
 		c.dropPack(m)
 	}
-	c.active--
+	c.done++
 	m.partner = nil
+	if m.Kind == KindGeneral {
+		c.generals.remove(m)
+	}
 	w, step, parts := m.waiter, m.step, m.parts
 	m.waiter = nil
 	if o := m.watch; o != nil {
@@ -232,9 +245,7 @@ func (c *Core) complete(m *MSO, err error) {
 	}
 	m.setState(Done)
 	if w != nil {
-		if w.need--; w.need == 0 {
-			w.fired, w.next, c.woken = true, c.woken, w
-		}
+		c.met1(w, m)
 	}
 	if step.sched != nil {
 		c.stepDone(step, m.Err)
@@ -252,6 +263,9 @@ func (c *Core) dropID(m *MSO) {
 	case m.announced:
 		m.announced = false
 		c.stats.RendezvousSends--
+		if m.detach {
+			c.peers[m.Peer].parked--
+		}
 	case m.Kind == KindRecv:
 		c.stats.RendezvousReceives--
 	}
@@ -264,15 +278,24 @@ func (c *Core) newMSO(k Kind) *MSO {
 		m = new(MSO)
 	} else {
 		c.free, m.next = m.next, nil
+		c.spare--
 	}
 	m.Kind = k
 	return m
 }
 
-// freeMSO puts m back, holding on to nothing.
+// freeMSO puts m back, holding on to nothing. After a flood most go to the garbage collector.
 func (c *Core) freeMSO(m *MSO) {
+	if m.Kind == KindArrival && m.state == Offered {
+		c.announced--
+	}
+	if c.spare >= maxSpare {
+		*m = MSO{}
+		return
+	}
 	*m = MSO{next: c.free}
 	c.free = m
+	c.spare++
 }
 
 func (m *MSO) header(k wire.Kind) wire.Header {

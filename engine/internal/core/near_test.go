@@ -75,7 +75,7 @@ func TestEmptyMessageWithoutBuffer(t *testing.T) {
 	c.SetNear(1, f, 0)
 	c.PeerUp(1, 1<<20)
 	for {
-		if _, ok := c.Reserve(1 << 20); !ok {
+		if _, ok := c.Reserve(1, 1<<20); !ok {
 			break
 		}
 	}

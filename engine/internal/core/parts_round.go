@@ -5,7 +5,7 @@ package core
 // Preconditions:
 //   - p.MSO is Idle: new, or Reset since it was Done.
 func (c *Core) StartParts(p *Parts) {
-	c.active++
+	c.begun++
 	p.MSO.setState(Moving)
 	p.begun.Store(true)
 	if p.fault != nil || p.blocks > 0 {
@@ -29,7 +29,11 @@ func (c *Core) beginRound(p *Parts) {
 		q.recvs.add(p)
 		c.takeEarly(p)
 	}
-	if p.left > 0 && q.gone != nil && !p.Null {
+	switch err := c.IsShut(p.Data); {
+	case p.left == 0 || p.Null:
+	case err != nil:
+		c.refuseRest(p, err)
+	case q.gone != nil:
 		c.refuseRest(p, q.why())
 	}
 }
@@ -42,7 +46,7 @@ func (c *Core) takeEarly(p *Parts) {
 			continue
 		}
 		c.events.remove(u)
-		c.active++
+		c.begun++
 		if j, ok := c.take(p.newBlock(k), u); ok {
 			c.jobs.Push(j)
 		}

@@ -26,6 +26,10 @@ func (c *Core) postProbe(m *MSO) {
 		return
 	}
 	m.setState(Queued)
+	if err := c.IsShut(m.Ctx); err != nil {
+		c.complete(m, err)
+		return
+	}
 	if p := c.lost(m); p != nil {
 		c.complete(m, p.why())
 		return

@@ -8,9 +8,17 @@ const copyHeld = 512
 
 // postRecv looks in the event queue, then stands on the request queue.
 func (c *Core) postRecv(m *MSO) (Job, bool) {
-	if m.Message != nil {
-		u := m.Message
-		m.Message = nil
+	u := m.Message
+	m.Message = nil
+	if err := c.IsShut(m.Ctx); err != nil {
+		if u != nil {
+			c.dropShut(u)
+		}
+		m.setState(Queued)
+		c.complete(m, err)
+		return Job{}, false
+	}
+	if u != nil {
 		return c.take(m, u)
 	}
 	if u := c.events.find(key{m.Ctx, m.Peer, m.Tag}); u != nil {
@@ -18,10 +26,14 @@ func (c *Core) postRecv(m *MSO) (Job, bool) {
 		return c.take(m, u)
 	}
 	m.setState(Queued)
-	if p := c.lost(m); p != nil {
-		c.complete(m, p.why())
-	} else {
+	switch p := c.lost(m); {
+	case p == nil:
 		c.posted.add(m)
+	case m.Patient && m.Peer == AnyPeer:
+		c.posted.add(m)
+		c.stir(m)
+	default:
+		c.complete(m, p.why())
 	}
 	return Job{}, false
 }
@@ -35,7 +47,10 @@ func (c *Core) lost(m *MSO) *Peer {
 		}
 		return nil
 	}
-	for _, p := range c.failed {
+	if len(c.failed) == 0 {
+		return nil
+	}
+	for _, p := range c.failed[c.ackedFailed[m.Ctx&c.cfg.Family]:] {
 		if m.concerns(p.ID, false) {
 			return p
 		}
@@ -47,6 +62,9 @@ func (c *Core) lost(m *MSO) *Peer {
 func (c *Core) take(m, u *MSO) (Job, bool) {
 	m.fillFrom(u, u.Length)
 	m.setState(Moving)
+	if c.cfg.Observer != nil {
+		c.observeMatched(u)
+	}
 	switch {
 	case u.partner != nil && u.partner.Kind == KindSend: // from self
 		s := u.partner
@@ -139,6 +157,9 @@ func (c *Core) recvDone(m *MSO) {
 	if n := m.Size(); m.Length > n && m.Err == nil {
 		err = &TruncateError{Message: m.Length, Buffer: n}
 	}
+	if c.cfg.Observer != nil {
+		c.observeReceived(m, err)
+	}
 	c.complete(m, err)
 }
 
@@ -155,7 +176,7 @@ func (c *Core) returnCredit(p *Peer, payload int) {
 	if p.ID == c.cfg.Self {
 		return
 	}
-	n := payload + wire.HeaderLen
+	n := payload + wire.EagerCost
 	p.used -= n
 	if p.owed += n; p.owed >= c.cfg.Window/4 && p.gone == nil {
 		c.control(p, &wire.Header{Kind: wire.KindCredit, Length: uint64(p.owed)})

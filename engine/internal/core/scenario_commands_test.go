@@ -83,7 +83,7 @@ func (p *play) send(a args) {
 	c := p.net.cores[from]
 	switch {
 	case a.has("copied"):
-		if b, ok := c.Reserve(len(m.Buf)); ok {
+		if b, ok := c.Reserve(m.Peer, len(m.Buf)); ok {
 			copy(b, m.Buf)
 			j, work := c.PostCopied(m, b)
 			p.maybeFinish(c, j, work)

@@ -11,10 +11,16 @@ import "slices"
 // starts it; from then on the mutex guards it. Its MSO is done when the last
 // step is, or when a step fails.
 type Schedule struct {
-	MSO  MSO // Kind is KindSched
-	ctx  ContextID
-	tag  Tag
-	peer []PeerID // of each rank of the communicator
+	MSO    MSO        // Kind is KindSched
+	Op     string     // the owner's: what it is called
+	Origin [12]uint32 // as that of an MSO; the ways to a collective are longer
+	Began  int64      // the observer's
+
+	ctx    ContextID
+	tag    Tag
+	peer   []PeerID          // of each rank of the communicator
+	Member func(PeerID) bool // whose failure ends it; nil = that of everybody among peer
+	at     int               // its place in Core.running
 
 	steps   []step
 	msos    []*MSO  // of the steps, and spare ones
@@ -83,9 +89,13 @@ func (s *Schedule) Clear() {
 		m.Clear()
 	}
 	s.MSO.Clear()
+	s.Origin[0] = 0
 	clear(s.steps)
-	s.steps, s.used, s.preds, s.peer, s.largest = s.steps[:0], 0, s.preds[:0], nil, 0
+	s.steps, s.used, s.preds, s.peer, s.largest, s.Member = s.steps[:0], 0, s.preds[:0], nil, 0, nil
 }
+
+// Retag makes tag that of the messages of steps that are added from now on.
+func (s *Schedule) Retag(tag Tag) { s.tag = tag }
 
 func (s *Schedule) add(st step, after []int32) int32 {
 	i, n := int32(len(s.steps)), len(s.preds)
@@ -149,7 +159,8 @@ func (s *Schedule) Do(f func() error, after ...int32) int32 {
 
 // StartSchedule starts s: its MSO is posted.
 func (c *Core) StartSchedule(s *Schedule) {
-	c.active++
+	c.begun++
+	c.observeSched(s, false)
 	s.link()
 	s.left, s.running, s.failed, s.over, s.flying = len(s.steps), false, nil, false, 0
 	s.ready, s.local = s.ready[:0], s.local[:0]
@@ -158,6 +169,11 @@ func (c *Core) StartSchedule(s *Schedule) {
 		if len(s.steps[i].after) == 0 {
 			s.ready = append(s.ready, int32(i))
 		}
+	}
+	s.at = len(c.running)
+	c.running = append(c.running, s)
+	if len(c.failed) > 0 || len(c.shut) > 0 {
+		c.refuseSched(s)
 	}
 	c.pump(s)
 }
@@ -306,6 +322,11 @@ func (c *Core) maybeEndFailed(s *Schedule) {
 func (c *Core) endSched(s *Schedule) {
 	if !s.over {
 		s.over = true
+		last := c.running[len(c.running)-1]
+		c.running[s.at], last.at = last, s.at
+		c.running[len(c.running)-1] = nil
+		c.running = c.running[:len(c.running)-1]
+		c.observeSched(s, true)
 		c.complete(&s.MSO, s.failed)
 	}
 }

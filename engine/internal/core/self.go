@@ -4,8 +4,14 @@ package core
 // receiver's queues directly, and one copy moves the payload.
 
 func (c *Core) postSelf(m *MSO) (Job, bool) {
-	c.countSend(c.peers[c.cfg.Self], Short, m.Size())
-	if r := c.match(c.peers[m.Peer], key{m.Ctx, m.Peer, m.Tag}); r != nil {
+	p := c.peers[c.cfg.Self]
+	c.countSend(p, Short, m.Size())
+	r := c.match(p, key{m.Ctx, m.Peer, m.Tag})
+	if c.cfg.Observer != nil {
+		c.observeSend(p, m, Short)
+		c.observeArrived(p, m.event(Short), r != nil)
+	}
+	if r != nil {
 		r.fillFrom(m, m.Size())
 		r.setState(Moving)
 		m.setState(Moving)
@@ -13,7 +19,7 @@ func (c *Core) postSelf(m *MSO) (Job, bool) {
 	}
 	u := c.newMSO(KindArrival)
 	u.Ctx, u.Peer, u.Tag, u.Elem, u.Object = m.Ctx, m.Peer, m.Tag, m.Elem, m.Object
-	u.Length, u.partner = m.Size(), m
+	u.Length, u.partner, u.number, u.via = m.Size(), m, m.number, m.via
 	u.setState(Queued)
 	m.partner, m.id = u, c.ids.add(m)
 	m.setState(Offered)
@@ -25,4 +31,5 @@ func (c *Core) postSelf(m *MSO) (Job, bool) {
 func (m *MSO) fillFrom(u *MSO, length int) {
 	m.Source, m.GotTag, m.Length = u.Peer, u.Tag, length
 	m.GotElem, m.GotObject = u.Elem, u.Object
+	m.number, m.via = u.number, u.via
 }

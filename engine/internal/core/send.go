@@ -8,7 +8,7 @@ import "github.com/fitmpi/fitmpi/internal/wire"
 // Preconditions:
 //   - m is Idle, its request fields are filled in, its peer exists.
 func (c *Core) Post(m *MSO) (Job, bool) {
-	c.active++
+	c.begun++
 	switch m.Kind {
 	case KindSend:
 		return c.postSend(m)
@@ -18,6 +18,7 @@ func (c *Core) Post(m *MSO) (Job, bool) {
 		c.postProbe(m)
 	case KindGeneral:
 		m.setState(Queued)
+		c.generals.push(key{}, m)
 	default:
 		panic("core: Post of an MSO of this kind: a bug of ours")
 	}
@@ -27,6 +28,10 @@ func (c *Core) Post(m *MSO) (Job, bool) {
 func (c *Core) postSend(m *MSO) (Job, bool) {
 	p := c.peers[m.Peer]
 	m.setState(Queued)
+	if err := c.IsShut(m.Ctx); err != nil {
+		c.sendDone(m, err)
+		return Job{}, false
+	}
 	switch n := m.Size(); {
 	case p.gone != nil:
 		c.sendDone(m, p.why())
@@ -36,11 +41,11 @@ func (c *Core) postSend(m *MSO) (Job, bool) {
 		return c.postSelf(m)
 	case n > p.eager || m.Layout != nil && n > c.cfg.ShortMax:
 		c.sendRTS(p, m)
-	case p.credit < n+wire.HeaderLen:
+	case p.credit < n+wire.EagerCost:
 		c.stats.CreditStalls++
 		c.sendRTS(p, m)
 	default:
-		p.credit -= n + wire.HeaderLen
+		p.credit -= n + wire.EagerCost
 		c.sendEager(p, m)
 	}
 	return Job{}, false
@@ -59,12 +64,15 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 	n := m.Size()
 	// A message without payload is all header: nothing would be written for an empty span on the stream.
 	if n == 0 || m.Layout != nil || n <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
-		c.putShort(p, &h, c.payload(m))
+		c.putShort(p, m, &h, c.payload(m))
 	} else {
 		c.countSend(p, Eager, n)
+		if c.cfg.Observer != nil {
+			c.observeSend(p, m, Eager)
+		}
 		m.wants |= wantWrite
 		c.control(p, &h)
-		c.append(p, segment{data: m.Buf, mso: m})
+		c.append(p, segment{data: m.Buf, of: m, mso: m})
 		if m.Mode != Synchronous {
 			m.setState(Moving)
 		}
@@ -77,8 +85,14 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 // sendRTS announces a message that waits for the receiver's approval.
 func (c *Core) sendRTS(p *Peer, m *MSO) {
 	c.countSend(p, Rendezvous, m.Size())
+	if c.cfg.Observer != nil {
+		c.observeSend(p, m, Rendezvous)
+	}
 	m.id, m.announced = c.ids.add(m), true
 	c.stats.RendezvousSends++
+	if m.detach {
+		p.parked++
+	}
 	h := m.header(wire.KindRTS)
 	h.ID = m.id
 	m.setState(Offered)
@@ -86,9 +100,16 @@ func (c *Core) sendRTS(p *Peer, m *MSO) {
 	c.control(p, &h)
 }
 
-// Reserve takes n bytes of the library send buffer for a standard send: the
-// caller copies the payload there without the mutex and calls PostCopied.
-func (c *Core) Reserve(n int) ([]byte, bool) { return c.pool.Get(n) }
+// Reserve takes n bytes of the library send buffer for a standard send to id: the
+// caller copies the payload there without the mutex and calls PostCopied. It refuses
+// where too many sends whose callers are gone wait for that receiver already.
+func (c *Core) Reserve(id PeerID, n int) ([]byte, bool) {
+	if c.peers[id].parked >= c.cfg.Parked {
+		c.stats.Refused++
+		return nil, false
+	}
+	return c.pool.Get(n)
+}
 
 // PostCopied sends block, which Reserve gave and the caller filled, with the
 // envelope of m. m itself is not posted: the message no longer needs it.
@@ -99,7 +120,7 @@ func (c *Core) PostCopied(m *MSO, block []byte) (Job, bool) {
 // carrier returns the MSO of a message that outlives the call that sent it.
 func (c *Core) carrier(m *MSO, block []byte, o owner) *MSO {
 	d := c.newMSO(KindSend)
-	d.Object, d.Elem, d.Peer, d.Tag, d.Ctx = m.Object, m.Elem, m.Peer, m.Tag, m.Ctx
+	d.Object, d.Elem, d.Peer, d.Tag, d.Ctx, d.Origin = m.Object, m.Elem, m.Peer, m.Tag, m.Ctx, m.Origin
 	d.Buf, d.own, d.detach = block, o, true
 	c.stats.Detached++
 	return d
@@ -109,7 +130,7 @@ func (c *Core) carrier(m *MSO, block []byte, o owner) *MSO {
 // behind its header and complete at once.
 func (c *Core) CanShort(id PeerID, n int) bool {
 	p := c.peers[id]
-	return n <= c.cfg.ShortMax && id != c.cfg.Self && p.credit >= n+wire.HeaderLen && c.pool.Used()+outChunk <= c.pool.Budget()
+	return n <= c.cfg.ShortMax && id != c.cfg.Self && p.credit >= n+wire.EagerCost && c.pool.Used()+outChunk <= c.pool.Budget()
 }
 
 // ShortMessage is a standard send that needs no MSO: it is complete when SendShort returns.
@@ -125,17 +146,20 @@ type ShortMessage struct {
 // SendShort sends a message for which CanShort is true.
 func (c *Core) SendShort(m ShortMessage) {
 	p := c.peers[m.Peer]
-	p.credit -= len(m.Buf) + wire.HeaderLen
+	p.credit -= len(m.Buf) + wire.EagerCost
 	h := wire.Header{Kind: wire.KindEager, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(len(m.Buf))}
 	if m.Object {
 		h.Flags = wire.FlagObject
 	}
-	c.putShort(p, &h, m.Buf)
+	c.putShort(p, nil, &h, m.Buf)
 }
 
-// putShort puts a frame and its payload into the ring, or copies them to the stream.
-func (c *Core) putShort(p *Peer, h *wire.Header, payload []byte) {
+// putShort puts a frame and its payload into the ring, or copies them to the stream. m is the send, nil if it needs none.
+func (c *Core) putShort(p *Peer, m *MSO, h *wire.Header, payload []byte) {
 	c.countSend(p, Short, len(payload))
+	if c.cfg.Observer != nil {
+		c.observeShort(p, m, h)
+	}
 	if p.putNow(h, payload) {
 		return
 	}

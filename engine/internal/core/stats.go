@@ -10,11 +10,13 @@ import (
 type Stats struct {
 	Unexpected     uint64 // messages that arrived before their receive
 	CreditStalls   uint64 // sends that became rendezvous for want of credit
+	Refused        uint64 // sends that were not copied because too many wait for that receiver already
 	Detached       int    // sends that live on in the library buffer after their call returned
 	StepsRun       uint64 // local steps of schedules
 	Cancelled      uint64
 	FetchedBytes   uint64 // payload copied from the memory of peers of this host
 	FetchesRefused uint64 // messages that could not be fetched and were asked for
+	Resent         uint64 // bytes of streams that went on another connection once more
 
 	RendezvousSends    int // announced, and not complete
 	RendezvousReceives int // approved, and not complete
@@ -22,7 +24,9 @@ type Stats struct {
 	// Filled in by Core.Stats.
 	RequestMatches, EventMatches                                       uint64 // searches of the two queues, by arrivals and by posts
 	Posted, EventQueue, Active                                         int
+	Begun, Done                                                        uint64 // operations that were posted, and those of them that are complete, parts of others among them
 	BufferUsed, BufferHighWater, BufferBudget, BufferStalls, SlabsUsed int
+	BufferKept, SlabsKept                                              int // bytes of blocks that wait to be used again
 	Unsent                                                             int // bytes on streams that the kernel, or the ring, has not taken
 }
 
@@ -72,10 +76,12 @@ func SizeClass(n int) int { return (bits.Len64(uint64(n)-1) + 1) >> 1 }
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.RequestMatches, s.EventMatches = c.posted.searches, c.events.searches
-	s.Posted, s.EventQueue, s.Active = c.posted.len(), c.events.len(), c.active
+	s.Posted, s.EventQueue, s.Active, s.Begun = c.posted.len(), c.events.len(), c.Active(), c.begun
+	s.Done = c.done
 	s.BufferUsed, s.BufferHighWater = c.pool.Used(), c.pool.HighWater()
 	s.BufferBudget, s.BufferStalls = c.pool.Budget(), c.pool.Stalls()
 	s.SlabsUsed, s.Unsent = c.slabs.Used(), c.unsent
+	s.BufferKept, s.SlabsKept = c.pool.Kept(), c.slabs.Kept()
 	return s
 }
 
@@ -85,13 +91,16 @@ func (c *Core) Sizes() SizeCounts { return c.sizes }
 // PeerStats returns the counters of a peer.
 func (c *Core) PeerStats(id PeerID) PeerStats {
 	p := c.peers[id]
-	s := PeerStats{Sent: p.sent, Received: p.received, Unsent: p.queued, Starved: p.credit < wire.HeaderLen, Gone: p.gone != nil}
+	s := PeerStats{Sent: p.sent, Received: p.received, Unsent: p.queued, Starved: p.credit < wire.EagerCost, Gone: p.gone != nil}
 	if id == c.cfg.Self {
 		return s
 	}
 	short := p.sent[Short]
 	s.FramesOut = short.Messages + p.frames
 	s.BytesOut = s.FramesOut*wire.HeaderLen + short.Bytes + p.spans - uint64(p.queued)
+	if p.kept != nil {
+		s.BytesOut += uint64(p.kept.resent) // less than 0 at times, and then it wraps twice
+	}
 	return s
 }
 

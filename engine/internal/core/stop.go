@@ -12,12 +12,27 @@ func (c *Core) Bye(id PeerID) {
 	p.bye = true
 }
 
+// Heartbeat says to a peer that we live, and with paused that from now on silence is no sign of the contrary. Where something
+// waits to be written that says as much, unless must is set. It belongs to the connection: it has no position in a stream that outlives it.
+func (c *Core) Heartbeat(id PeerID, paused, must bool) (said bool) {
+	p := c.peers[id]
+	if p.gone != nil || p.bye || p.queued > 0 && !must {
+		return false
+	}
+	h := wire.Header{Kind: wire.KindHeartbeat}
+	if paused {
+		h.Flags = wire.FlagPaused
+	}
+	c.aside(p, &h)
+	return true
+}
+
 // Detached is the number of sends that live on after their call returned.
 func (c *Core) Detached() int { return c.stats.Detached }
 
 // Refuse completes m, which was not posted, with err.
 func (c *Core) Refuse(m *MSO, err error) {
-	c.active++
+	c.begun++
 	c.complete(m, err)
 }
 
@@ -46,6 +61,7 @@ func (c *Core) Stop() {
 	c.stopSelf(self)
 	c.failParts(self)
 	c.stopJobs()
+	c.FreeNotices(c.TakeNotices())
 }
 
 // stopSelf ends the sends to self that nobody has received.

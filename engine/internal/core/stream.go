@@ -14,32 +14,41 @@ type segment struct {
 	data  []byte
 	block []byte // memory to give back when the span is written
 	own   owner  // where block goes
-	mso   *MSO   // told when the span is written
+	of    *MSO   // the send whose memory the span is, nil if it is not a send's
+	mso   *MSO   // told when the span is written, or if the stream is kept when it is acknowledged
+	loose bool   // it belongs to the connection, not to the stream that is kept
 }
 
 // Peer is the core's view of one peer.
 type Peer struct {
 	ID PeerID
 
-	gone   *PeerError // not nil once it failed or left
-	bye    bool       // our last frame is on the stream
-	near   Near       // nil unless the peer is of this host and reached by a ring
-	eager  int        // bytes up to which a payload follows without permission
-	credit int        // eager bytes we may still send
-	used   int        // eager bytes it has sent that we have not given back
-	owed   int        // eager bytes to give back by the next Credit frame
-	recvs  recvList   // partitioned receives from it that are in a round
+	gone    *PeerError // not nil once it failed or left
+	bye     bool       // our last frame is on the stream
+	near    Near       // nil unless the peer is of this host and reached by a ring
+	eager   int        // bytes up to which a payload follows without permission
+	credit  int        // eager bytes we may still send
+	used    int        // eager bytes it has sent that we have not given back
+	owed    int        // eager bytes to give back by the next Credit frame
+	signals int        // bytes of its signals that are not delivered, with their headers
+	parked  int        // sends to it that are announced, and whose callers are gone
+	recvs   recvList   // partitioned receives from it that are in a round
+
+	filling *MSO // the receive, or the arrival, that an eager payload from it goes to just now; nil: none
 
 	out       buffer.Ring[segment]
-	popped    int // segments ever taken off out
-	chunk     int // popped + index of the segment that owns the newest chunk, plus 1; 0 if none
-	off       int // bytes of the first segment that are written
-	queued    int // bytes in out, not counting off
+	popped    int   // segments ever taken off out
+	chunk     int   // popped + index of the segment that owns the newest chunk, plus 1; 0 if none
+	cur       int   // index in out of the segment that is being written; 0 unless the stream is kept
+	off       int   // bytes of that segment that are written
+	queued    int   // bytes in out that are not written
+	kept      *kept // nil unless the stream outlives its connections
 	transfers fifo[MSO, *MSO]
 	packing   int // bytes of layouts that jobs pack, to be put into out
 
 	sent     [3]Traffic // by Protocol
 	received [2]Traffic
+	heads    uint64 // messages from it that have arrived; counted for an observer only
 	frames   uint64 // that were sent, without those of short messages
 	spans    uint64 // bytes of payload that went on the stream from where they lay
 
@@ -182,19 +191,32 @@ func (c *Core) append(p *Peer, s segment) {
 	p.out.Push(s)
 }
 
-// Gather appends to bufs what should be written to p now, in order. The slices
+// Gather appends to bufs what should be written to p now, in order. To a peer that
+// must acknowledge something first that is nothing, but for our own acknowledgement and
+// what stands before it, all of which is in memory anyway: the peer may wait for
+// it just as well. The slices
 // stay valid until the next call of Wrote for p, mutex or not: what the core
 // appends meanwhile goes behind them.
 func (c *Core) Gather(id PeerID, bufs [][]byte) [][]byte {
 	p := c.peers[id]
-	c.refill(p)
-	for i := 0; i < p.out.Len() && len(bufs) < cap(bufs); i++ {
+	full := c.isFull(p)
+	if full && !p.kept.noting {
+		return bufs
+	}
+	if !full {
+		c.refill(p)
+	}
+	for i := p.cur; i < p.out.Len() && len(bufs) < cap(bufs); i++ {
 		d := p.out.At(i).data
-		if i == 0 {
+		last := full && p.kept.isNote(d)
+		if i == p.cur {
 			d = d[p.off:]
 		}
 		if len(d) > 0 {
 			bufs = append(bufs, d)
+		}
+		if last {
+			break
 		}
 	}
 	return bufs
@@ -217,7 +239,7 @@ func (c *Core) refill(p *Peer) {
 		n := min(c.cfg.Chunk, m.total-m.moved)
 		h := wire.Header{Kind: wire.KindData, ID: m.remote, Context: uint64(m.moved), Length: uint64(n)}
 		c.control(p, &h)
-		s := segment{data: m.Buf[m.moved : m.moved+n]}
+		s := segment{data: m.Buf[m.moved : m.moved+n], of: m}
 		if m.moved += n; m.moved == m.total {
 			s.mso = m
 		} else {
@@ -228,11 +250,24 @@ func (c *Core) refill(p *Peer) {
 }
 
 // Wrote says that the first n bytes of what Gather gave for p were written. It
-// completes sends and frees blocks, and reports whether there is more for p.
+// completes sends and frees blocks, unless they are kept, and reports whether there is more for p.
 func (c *Core) Wrote(id PeerID, n int) (more bool) {
 	p := c.peers[id]
 	p.queued -= n
 	c.unsent -= n
+	if p.kept != nil {
+		c.wroteKept(p, n)
+	} else {
+		c.wroteAll(p, n)
+	}
+	if more = p.queued > 0 || p.transfers.head != nil; more {
+		c.markDirty(p)
+	}
+	return more
+}
+
+// wroteAll takes what is written off the stream.
+func (c *Core) wroteAll(p *Peer, n int) {
 	p.off += n
 	for p.out.Len() > 0 {
 		s := p.out.At(0)
@@ -244,13 +279,9 @@ func (c *Core) Wrote(id PeerID, n int) (more bool) {
 			c.written(m)
 		}
 	}
-	if more = p.queued > 0 || p.transfers.head != nil; more {
-		c.markDirty(p)
-	}
-	return more
 }
 
-// written says that all of m's payload is with the kernel.
+// written says that all of m's payload is with the kernel, or if the stream is kept with the peer.
 func (c *Core) written(m *MSO) {
 	if m.wants &^= wantWrite; m.wants == 0 {
 		c.sendDone(m, nil)
@@ -259,6 +290,9 @@ func (c *Core) written(m *MSO) {
 
 // sendDone completes a send and gives back the block it was sent from.
 func (c *Core) sendDone(m *MSO, err error) {
+	if c.cfg.Observer != nil {
+		c.observeSendDone(m, err)
+	}
 	if m.own == ownAttach {
 		c.leaveAttached(m)
 	} else {

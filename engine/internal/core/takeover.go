@@ -11,6 +11,11 @@ package core
 // Preconditions:
 //   - m is a standard send to another peer, posted and not done.
 func (c *Core) TakeOver(m *MSO, block []byte) bool {
+	if m.refused {
+		c.Unreserve(block)
+		c.sendDone(m, nil)
+		return true
+	}
 	if !c.renew(m, block) {
 		return false
 	}
@@ -26,9 +31,12 @@ func (c *Core) TakeOver(m *MSO, block []byte) bool {
 func (c *Core) succeed(p *Peer, m, d *MSO) {
 	d.id, d.remote, d.moved, d.total, d.wants, d.asked = m.id, m.remote, m.moved, m.total, m.wants, m.asked
 	d.setState(m.State())
-	c.active++
+	c.begun++
 	d.offered, m.offered = m.offered, false
-	d.announced, m.announced = m.announced, false
+	if d.announced, m.announced = m.announced, false; d.announced {
+		p.parked++
+	}
+	d.number, d.via, m.number = m.number, m.via, 0
 	if d.id != 0 {
 		c.ids.slots[uint32(d.id)].m = d
 		m.id = 0
@@ -36,12 +44,12 @@ func (c *Core) succeed(p *Peer, m, d *MSO) {
 	c.replace(p, m, d)
 }
 
-// rebase makes the segments that lie in m's memory lie in block, its copy.
+// rebase makes the segments of m lie in block, its copy. Those of another send of the same memory stay where they are: they may outlive the block.
 func (c *Core) rebase(p *Peer, m *MSO, block []byte) {
 	base := &m.Buf[:1][0]
 	for i := range p.out.Len() {
 		s := p.out.At(i)
-		if len(s.data) == 0 || !within(base, len(m.Buf), &s.data[0]) {
+		if len(s.data) == 0 || s.of != m {
 			continue
 		}
 		at := distance(base, &s.data[0])

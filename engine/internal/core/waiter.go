@@ -7,6 +7,7 @@ type Waiter struct {
 	// Guarded by the engine's mutex.
 	need  int
 	fired bool
+	last  *MSO // that made it fire, until the owner takes it
 	next  *Waiter
 }
 
@@ -21,7 +22,7 @@ func (w *Waiter) Wake() { w.C <- struct{}{} }
 func (c *Core) Attach(w *Waiter, need int, ms ...*MSO) bool {
 	open := 0
 	for _, m := range ms {
-		if m != nil && !m.IsDone() {
+		if m != nil && !m.IsOver() {
 			open++
 		}
 	}
@@ -30,7 +31,7 @@ func (c *Core) Attach(w *Waiter, need int, ms ...*MSO) bool {
 	}
 	w.need, w.fired = need, false
 	for _, m := range ms {
-		if m != nil && !m.IsDone() {
+		if m != nil && !m.IsOver() {
 			m.waiter = w
 		}
 	}
@@ -46,6 +47,16 @@ func (c *Core) Detach(w *Waiter, ms ...*MSO) bool {
 		}
 	}
 	return w.fired
+}
+
+// TakeLast returns the MSO that made w fire, the last of those it waited for; nil if it did not.
+//
+// Preconditions:
+//   - w is attached to nothing.
+func (w *Waiter) TakeLast() *MSO {
+	m := w.last
+	w.last = nil
+	return m
 }
 
 // TakeWoken returns the waiters that fired, in a list; Woken walks it.

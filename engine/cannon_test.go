@@ -1,0 +1,534 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+// Of the nightly run: go test ./engine -run TestGarbageCannon -cannon 1000000 -timeout 60m -v
+var (
+	cannonShots = flag.Int("cannon", 8000, "connections of garbage that TestGarbageCannon makes")
+	cannonSeed  = flag.Uint64("cannon-seed", 0, "seed of what it says; 0 is any")
+)
+
+const (
+	cannonRanks = 4 // beside one that the test plays
+	// cannonHeld is how many connections stay open and say a byte now and then: more than a rank holds of strangers.
+	cannonHeld    = 12 * (maxStrangers + cannonRanks + 1)
+	cannonGunners = 8
+	cannonMemory  = 16 << 20 // by which the heap may be larger afterwards: send buffers that the traffic has filled are kept
+)
+
+// TestGarbageCannon: connections of all who have no business here, against ranks that exchange messages all the while: these
+// all arrive, once, in order and unchanged, ranks that have not talked before find each other in the middle of it, and in the end
+// everything that came is counted for some reason, and nothing of it is left.
+func TestGarbageCannon(t *testing.T) {
+	shots := *cannonShots
+	t.Run("plain", func(t *testing.T) { fireAt(t, shots, false) })
+	t.Run("TLS", func(t *testing.T) { fireAt(t, shots/8, true) })
+}
+
+// fireAt is the test, of a job with TLS or without.
+func fireAt(t *testing.T, shots int, encrypted bool) {
+	seed := *cannonSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-cannon-seed %d", seed)
+	es := job(t, cannonRanks+1, Assist, func(c *Config) {
+		c.Logger, c.TLS = slog.New(slog.DiscardHandler), encrypted
+	})[:cannonRanks]
+	a := newArsenal(t, es, encrypted)
+	warm := startTraffic(t, es)
+	warm.wait(2000)
+	warm.stop()
+	heap := takeStock(es).heap // with no message under way, which would be in the heap too
+	traffic := startTraffic(t, es)
+	traffic.wait(100)
+	before := takeStock(es)
+	before.heap = heap
+	c := &cannon{arsenal: a, es: es, left: shots, traffic: traffic}
+	began := time.Now()
+	var gunners sync.WaitGroup
+	for i := range cannonGunners {
+		gunners.Go(func() { c.fire(rand.New(rand.NewPCG(seed, uint64(i)))) })
+	}
+	c.waitFor(shots / 2)
+	meetAcross(t, es)
+	gunners.Wait()
+	took := time.Since(began)
+	c.holdNone()
+	after := waitForCount(t, es, before)
+	messages := traffic.stop()
+	after.heap = takeStock(es).heap
+	report(t, c, before, after, took, messages)
+}
+
+// stock is what the process holds, and what the ranks have counted.
+type stock struct {
+	files, goroutines int
+	heap              uint64
+	accepts           uint64
+	rejects           map[string]uint64
+	failed            uint64
+	connections       int
+}
+
+func takeStock(es []*Engine) stock {
+	runtime.GC()
+	runtime.GC() // what pools keep lives through one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	s := stock{files: len(files), goroutines: runtime.NumGoroutine(), heap: m.HeapAlloc, rejects: make(map[string]uint64)}
+	for _, e := range es {
+		st := e.Stats()
+		s.accepts += st.Accepts - st.Duplicates
+		s.failed += st.PeersFailed
+		s.connections += st.Connections
+		for r, n := range st.Rejects {
+			s.rejects[r] += n
+		}
+	}
+	return s
+}
+
+func (s *stock) rejected() (n uint64) {
+	for _, k := range s.rejects {
+		n += k
+	}
+	return n
+}
+
+// meant is how many connections of ranks with each other the job has after meetAcross, seen from both ends, more than before.
+const meant = 2 * 2
+
+// waitForCount waits until everything that was accepted since before is counted as rejected or as a connection of ranks, and
+// as many descriptors and goroutines are there as before.
+func waitForCount(t *testing.T, es []*Engine, before stock) (s stock) {
+	t.Helper()
+	for until := time.Now().Add(2*handshakeTimeout + 10*time.Second); ; time.Sleep(20 * time.Millisecond) {
+		s = takeStock(es)
+		settled := s.accepts-before.accepts == s.rejected()-before.rejected()+meant/2
+		if settled && s.connections == before.connections+meant && s.files <= before.files+meant && s.goroutines <= before.goroutines {
+			return s
+		}
+		if time.Now().After(until) {
+			t.Fatalf("not as before:\n%+v\nnow\n%+v", before, s)
+		}
+	}
+}
+
+func report(t *testing.T, c *cannon, before, after stock, took time.Duration, messages uint64) {
+	t.Helper()
+	reasons := make(map[string]uint64)
+	for r, n := range after.rejects {
+		if n -= before.rejects[r]; n > 0 {
+			reasons[r] = n
+		}
+	}
+	t.Logf("%d connections of %d kinds in %v (%.0f/s), %d could not be made; %d accepted", c.shot.Load(), len(c.arsenal.kinds), took.Round(time.Millisecond),
+		float64(c.shot.Load())/took.Seconds(), c.failed.Load(), after.accepts-before.accepts)
+	for _, r := range slices.Sorted(maps.Keys(reasons)) {
+		t.Logf("rejected %-12s %d", r, reasons[r])
+	}
+	t.Logf("%d messages arrived whole and in order; descriptors %d, then %d; goroutines %d, then %d; heap %d KiB, then %d KiB",
+		messages, before.files, after.files, before.goroutines, after.goroutines, before.heap>>10, after.heap>>10)
+	if after.failed != 0 {
+		t.Errorf("%d peers failed", after.failed)
+	}
+	if after.heap > before.heap+cannonMemory {
+		t.Errorf("the heap has grown from %d to %d bytes", before.heap, after.heap)
+	}
+	if got := after.accepts - before.accepts; got > uint64(c.shot.Load())+meant || got < uint64(c.shot.Load())*8/10 {
+		t.Errorf("%d were accepted of %d that were made", got, c.shot.Load())
+	}
+	want := []wire.Reject{wire.RejectBadMagic, wire.RejectBadProof, wire.RejectHangup, wire.RejectWrongJob, wire.RejectWrongRank, wire.RejectEncrypted}
+	if c.shot.Load() > 2*cannonHeld {
+		want = append(want, wire.RejectCrowded)
+	}
+	if c.arsenal.encrypted {
+		want = []wire.Reject{wire.RejectBadProof, wire.RejectHangup, wire.RejectPlain}
+	}
+	for _, r := range want {
+		if reasons[r.String()] == 0 {
+			t.Errorf("nobody was rejected for %v", r)
+		}
+	}
+}
+
+// cannon makes connections until none is left.
+type cannon struct {
+	arsenal *arsenal
+	es      []*Engine
+	traffic *ringTraffic
+	shot    atomic.Int64
+	failed  atomic.Int64
+
+	mu   sync.Mutex
+	left int        // guarded by mu
+	held []net.Conn // the oldest first; guarded by mu
+}
+
+func (c *cannon) next() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left--
+	return c.left >= 0
+}
+
+// waitFor waits until about so many are left.
+func (c *cannon) waitFor(left int) {
+	for {
+		c.mu.Lock()
+		n := c.left
+		c.mu.Unlock()
+		if n <= left {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// fire makes one connection after the other, from many addresses of the loopback network, so that there are ports enough.
+func (c *cannon) fire(rnd *rand.Rand) {
+	for c.next() {
+		e := c.es[rnd.IntN(len(c.es))]
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(rnd.IntN(16)), byte(1+rnd.IntN(250)))}, Timeout: 20 * time.Second}
+		conn, err := d.Dial("tcp", e.Addr().String())
+		if err != nil {
+			c.failed.Add(1) // more than wait at a listener
+			continue
+		}
+		c.shot.Add(1)
+		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		kind := c.arsenal.kinds[rnd.IntN(len(c.arsenal.kinds))]
+		if kind(conn.(*net.TCPConn), rnd, e.Rank()) {
+			c.hold(conn, rnd)
+		} else {
+			conn.Close()
+		}
+	}
+}
+
+// hold keeps conn open, closes the oldest instead, and has some say a byte.
+func (c *cannon) hold(conn net.Conn, rnd *rand.Rand) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = append(c.held, conn)
+	for range 4 {
+		other := c.held[rnd.IntN(len(c.held))]
+		other.SetWriteDeadline(time.Now().Add(time.Millisecond))
+		other.Write([]byte{"FITM\x02\x00\x01\x01"[rnd.IntN(8)]})
+	}
+	if len(c.held) > cannonHeld {
+		c.held[0].Close()
+		c.held = slices.Delete(c.held, 0, 1)
+	}
+}
+
+func (c *cannon) holdNone() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.held {
+		conn.Close()
+	}
+	c.held = nil
+}
+
+// arsenal is what strangers say. Each kind reports whether its connection is to stay open.
+type arsenal struct {
+	kinds     []func(c *net.TCPConn, rnd *rand.Rand, to int) bool
+	encrypted bool
+	recorded  []byte // what a genuine rank has said to rank 0
+	clientTLS []byte // the first words of a client of TLS
+}
+
+func newArsenal(t *testing.T, es []*Engine, encrypted bool) *arsenal {
+	a := &arsenal{encrypted: encrypted, clientTLS: clientHello(t)}
+	if !encrypted {
+		a.recorded = recordRank(t, es[0])
+	}
+	a.kinds = []func(*net.TCPConn, *rand.Rand, int) bool{
+		a.noise, a.bent, a.truncated, a.unproved, a.replayed, a.reflected, a.others, a.tls, a.http, a.reset, a.silent, a.dribble, a.mutatedTLS,
+	}
+	return a
+}
+
+func identityOf(rank int) *wire.Identity {
+	id := testIdentity(rank)
+	id.Size = cannonRanks + 1
+	return id
+}
+
+// recordRank plays the last rank, from its HELLO to its goodbye, and returns what it said.
+func recordRank(t *testing.T, e *Engine) []byte {
+	c := dialRaw(t, e)
+	h, said := shake(t, c, identityOf(cannonRanks))
+	if h.State() != wire.StateEstablished {
+		t.Fatalf("a genuine rank was not let in: %v", h)
+	}
+	bye := frame(wire.Header{Kind: wire.KindBye})
+	c.Write(bye)
+	wantDropped(t, "after goodbye", c)
+	return append(said, bye...)
+}
+
+// clientHello is what crypto/tls says first.
+func clientHello(t *testing.T) []byte {
+	here, there := net.Pipe()
+	go func() {
+		tls.Client(there, &tls.Config{ServerName: "example.org"}).Handshake()
+		there.Close()
+	}()
+	b := make([]byte, 4096)
+	n, err := here.Read(b)
+	here.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b[:n]
+}
+
+func hello(from, to int) []byte {
+	return wire.NewDialer(identityOf(from), uint32(to), nonce()).Output()
+}
+
+// stranger is a rank of the job that is not `to`.
+func stranger(rnd *rand.Rand, to int) int {
+	return (to + 1 + rnd.IntN(cannonRanks)) % (cannonRanks + 1)
+}
+
+func (a *arsenal) noise(c *net.TCPConn, rnd *rand.Rand, _ int) bool {
+	b := make([]byte, rnd.IntN(300))
+	for i := range b {
+		b[i] = byte(rnd.Uint32())
+	}
+	c.Write(b)
+	return rnd.IntN(4) == 0
+}
+
+// bent says a HELLO with some bits changed.
+func (a *arsenal) bent(c *net.TCPConn, rnd *rand.Rand, to int) bool {
+	b := hello(stranger(rnd, to), to)
+	for range 1 + rnd.IntN(3) {
+		b[rnd.IntN(len(b))] ^= 1 << rnd.IntN(8)
+	}
+	c.Write(b)
+	return rnd.IntN(4) == 0
+}
+
+func (a *arsenal) truncated(c *net.TCPConn, rnd *rand.Rand, to int) bool {
+	b := hello(stranger(rnd, to), to)
+	c.Write(b[:rnd.IntN(len(b))])
+	return rnd.IntN(4) == 0
+}
+
+// unproved says a good HELLO and then nothing that proves it.
+func (a *arsenal) unproved(c *net.TCPConn, rnd *rand.Rand, to int) bool {
+	id := identityOf(stranger(rnd, to))
+	id.Secret = bytes.Repeat([]byte{1}, 32)
+	h := wire.NewDialer(id, uint32(to), nonce())
+	proof := append([]byte("FITM\x02\x00\x03\x00"), make([]byte, 32)...)
+	rnd.Uint64()
+	binary.LittleEndian.PutUint64(proof[8:], rnd.Uint64())
+	c.Write(append(h.Output(), proof...))
+	if rnd.IntN(8) == 0 && !a.encrypted { // and wait for the answer
+		io.CopyN(io.Discard, c, 1)
+	}
+	return false
+}
+
+// replayed says what a genuine rank has said, whole or in part, to whomever.
+func (a *arsenal) replayed(c *net.TCPConn, rnd *rand.Rand, _ int) bool {
+	n := len(a.recorded)
+	if n > 0 && rnd.IntN(2) == 0 {
+		n = rnd.IntN(n)
+	}
+	c.Write(a.recorded[:n])
+	return false
+}
+
+// reflected gives the acceptor's own proof back to it.
+func (a *arsenal) reflected(c *net.TCPConn, rnd *rand.Rand, to int) bool {
+	c.Write(hello(stranger(rnd, to), to))
+	if a.encrypted {
+		return false
+	}
+	challenge := make([]byte, 8+72+32)
+	if _, err := io.ReadFull(c, challenge); err == nil {
+		c.Write(append([]byte("FITM\x02\x00\x03\x00"), challenge[80:]...))
+	}
+	return false
+}
+
+// others belong to another job, mean another rank, or are a rank that does not exist.
+func (a *arsenal) others(c *net.TCPConn, rnd *rand.Rand, to int) bool {
+	id, target := identityOf(stranger(rnd, to)), to
+	switch rnd.IntN(4) {
+	case 0:
+		id.Job[rnd.IntN(16)]++
+	case 1:
+		target = (int(id.Rank) + 1) % (cannonRanks + 1)
+	case 2:
+		id.Size += 1 + uint32(rnd.IntN(100))
+	case 3:
+		id.Size, id.Rank = 1000, 900
+	}
+	c.Write(wire.NewDialer(id, uint32(target), nonce()).Output())
+	return false
+}
+
+func (a *arsenal) tls(c *net.TCPConn, rnd *rand.Rand, _ int) bool {
+	c.Write(a.clientTLS)
+	if rnd.IntN(8) == 0 {
+		io.CopyN(io.Discard, c, 7)
+	}
+	return rnd.IntN(4) == 0
+}
+
+func (a *arsenal) mutatedTLS(c *net.TCPConn, rnd *rand.Rand, _ int) bool {
+	b := bytes.Clone(a.clientTLS)
+	for range 1 + rnd.IntN(3) {
+		b[rnd.IntN(len(b))] ^= 1 << rnd.IntN(8)
+	}
+	c.Write(b)
+	return rnd.IntN(4) == 0
+}
+
+func (a *arsenal) http(c *net.TCPConn, rnd *rand.Rand, to int) bool {
+	fmt.Fprintf(c, "GET /%d HTTP/1.1\r\nHost: rank%d\r\n%s\r\n", rnd.Uint32(), to, strings.Repeat("X-Long: 1\r\n", rnd.IntN(20)))
+	return false
+}
+
+func (a *arsenal) reset(c *net.TCPConn, _ *rand.Rand, _ int) bool {
+	c.SetLinger(0)
+	return false
+}
+
+func (a *arsenal) silent(*net.TCPConn, *rand.Rand, int) bool { return true }
+
+// dribble says a HELLO slowly, a byte for each stranger that comes.
+func (a *arsenal) dribble(c *net.TCPConn, rnd *rand.Rand, to int) bool {
+	c.Write(hello(stranger(rnd, to), to)[:1+rnd.IntN(40)])
+	return true
+}
+
+// meetAcross has ranks exchange messages that have no connection yet: 0 with 2, and 1 with 3.
+func meetAcross(t *testing.T, es []*Engine) {
+	t.Helper()
+	both(t, es, func() { exchangeTwo(t, es[0], 2) }, func() { exchangeTwo(t, es[2], 0) })
+	both(t, es, func() { exchangeTwo(t, es[1], 3) }, func() { exchangeTwo(t, es[3], 1) })
+}
+
+// ringTraffic is messages around a ring, each with its number, whether it is the last, and a checksum.
+type ringTraffic struct {
+	t     *testing.T
+	es    []*Engine
+	ended atomic.Bool
+	count atomic.Uint64
+	wg    sync.WaitGroup
+}
+
+const (
+	trafficTag  = 77
+	trafficMost = 20 << 10
+	trafficHead = 8 + 1 + 4
+)
+
+func startTraffic(t *testing.T, es []*Engine) *ringTraffic {
+	f := &ringTraffic{t: t, es: es}
+	for i, e := range es {
+		to, from := PeerID((i+1)%len(es)), PeerID((i+len(es)-1)%len(es))
+		f.wg.Go(func() { f.send(e, to) })      // ends after stop
+		f.wg.Go(func() { f.receive(e, from) }) // ends with the last message, or at a fault
+	}
+	return f
+}
+
+func (f *ringTraffic) send(e *Engine, to PeerID) {
+	rnd := rand.New(rand.NewPCG(1, uint64(e.Rank())))
+	for seq := uint64(0); ; seq++ {
+		isLast := f.ended.Load()
+		b := make([]byte, trafficHead+rnd.IntN(trafficMost))
+		binary.LittleEndian.PutUint64(b, seq)
+		if isLast {
+			b[8] = 1
+		}
+		for i := trafficHead; i < len(b); i++ {
+			b[i] = byte(seq) + byte(i*3)
+		}
+		binary.LittleEndian.PutUint32(b[9:], crc32.ChecksumIEEE(b[trafficHead:])^uint32(seq))
+		m := &MSO{Kind: KindSend, Peer: to, Tag: trafficTag, Buf: b}
+		e.Post(m)
+		if e.Wait(m); m.Err != nil {
+			f.t.Errorf("rank %d sends message %d: %v", e.Rank(), seq, m.Err)
+			return
+		}
+		if isLast {
+			return
+		}
+		time.Sleep(200 * time.Microsecond) // leave the processors to the cannon too
+	}
+}
+
+func (f *ringTraffic) receive(e *Engine, from PeerID) {
+	b := make([]byte, trafficHead+trafficMost)
+	for seq := uint64(0); ; seq++ {
+		m := &MSO{Kind: KindRecv, Peer: from, Tag: trafficTag, Buf: b}
+		e.Post(m)
+		if e.Wait(m); m.Err != nil {
+			f.t.Errorf("rank %d receives message %d: %v", e.Rank(), seq, m.Err)
+			return
+		}
+		got := b[:m.Length]
+		if n := binary.LittleEndian.Uint64(got); n != seq {
+			f.t.Errorf("rank %d: message %d from rank %d in the place of %d", e.Rank(), n, from, seq)
+			return
+		}
+		if crc32.ChecksumIEEE(got[trafficHead:])^uint32(seq) != binary.LittleEndian.Uint32(got[9:]) {
+			f.t.Errorf("rank %d: message %d from rank %d has changed", e.Rank(), seq, from)
+			return
+		}
+		f.count.Add(1)
+		if got[8] == 1 {
+			return
+		}
+	}
+}
+
+// wait waits until so many messages have arrived.
+func (f *ringTraffic) wait(n uint64) {
+	for f.count.Load() < n && !f.t.Failed() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// stop ends it and returns how many messages have arrived.
+func (f *ringTraffic) stop() uint64 {
+	f.ended.Store(true)
+	f.wg.Wait()
+	return f.count.Load()
+}

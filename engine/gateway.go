@@ -1,0 +1,34 @@
+package engine
+
+// asked is what a dial has said to a gateway, and what has come back as long as that may be the gateway's own answer.
+type asked struct {
+	preamble []byte
+	refusal  func(preamble, answer []byte) (why string, more bool) // Route.Refusal
+	answer   []byte
+}
+
+// gatewayError is why a gateway does not let us through, as it says, or as somebody says in its place. It is for people:
+// whether and when the route is tried again does not depend on it.
+type gatewayError string
+
+func (e gatewayError) Error() string { return string(e) }
+
+// pastGateway is what of b, which a dial has read, is the peer's: all of it, unless a gateway is asked and may not have
+// answered yet. Then there is nothing at first, and asked stays; if the gateway refuses, that ends the dial and asked.
+func (c *conn) pastGateway(b []byte) []byte {
+	a := c.asked
+	if a == nil {
+		return b
+	}
+	a.answer = append(a.answer, b...)
+	why, more := a.refusal(a.preamble, a.answer)
+	if why == "" && more {
+		return nil
+	}
+	c.asked = nil
+	if why != "" {
+		c.dialBroken(gatewayError(why))
+		return nil
+	}
+	return a.answer
+}

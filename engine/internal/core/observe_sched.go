@@ -1,0 +1,12 @@
+package core
+
+// ScheduleObserver is an Observer that is told of schedules as well, under the same rules: when one starts, and when it is done.
+type ScheduleObserver interface {
+	Schedule(s *Schedule, ended bool)
+}
+
+func (c *Core) observeSched(s *Schedule, ended bool) {
+	if c.scheds != nil {
+		c.scheds.Schedule(s, ended)
+	}
+}
