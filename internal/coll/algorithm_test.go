@@ -133,7 +133,7 @@ func TestCombineError(t *testing.T) {
 		s := newSim(1, 5)
 		for _, r := range s.ranks {
 			red := Reducer{ElemSize: 1, Commutative: true, Combine: func(_, _ []byte) error { return bad }}
-			Allreduce(r, alg, r.rank, 5, make([]byte, 10), make([]byte, 10), red)
+			Allreduce(r, alg, r.rank, 5, Memory(make([]byte, 10)), Memory(make([]byte, 10)), red)
 		}
 		if err := s.run(); err == nil || !strings.Contains(err.Error(), bad.Error()) {
 			t.Errorf("%v: %v", alg, err)

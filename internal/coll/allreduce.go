@@ -14,20 +14,35 @@ package coll
 //     vectors are short. Only if the operation commutes or the ranks of every host are contiguous.
 //
 // If it is known who shares a host and the operation commutes, the flat algorithms take the ranks host by host.
-func Allreduce(g Graph, alg Algorithm, rank, size int, in, out []byte, red Reducer, after ...Step) []Step {
-	if len(in) == 0 {
+func Allreduce(g Graph, alg Algorithm, rank, size int, in, out Buf, red Reducer, after ...Step) []Step {
+	if in.Len() == 0 {
 		return after
 	}
 	if size == 1 {
-		return move(g, out, in, after)
+		return moveBuf(g, out, in, after)
 	}
 	p := placesOf(g, size)
 	if !KindAllreduce.Has(alg) || alg == Ring && !red.Commutative || alg == TwoLevel && !p.canReduce(red.Commutative) {
-		alg = ChooseAllreduce(size, len(in), red.Commutative, p)
+		alg = ChooseAllreduce(size, in.Len(), red.Commutative, p)
 	}
 	if red.Commutative && alg != TwoLevel {
 		g, rank, _ = p.hostOrder(g, rank, none)
 	}
+	return inSegments(g, size, in, out, red, after, func(g Graph, in, out []byte, after []Step) []Step {
+		return allreduceBy(g, alg, p, rank, size, in, out, red, after)
+	})
+}
+
+// allreduceFlat is [Allreduce] of memory among the ranks of a group, in one piece.
+func allreduceFlat(s *group, in, out []byte, red Reducer, after []Step) []Step {
+	if s.size() == 1 {
+		return move(s, out, in, after)
+	}
+	alg := ChooseAllreduce(s.size(), len(in), red.Commutative, nil)
+	return allreduceBy(s, alg, nil, s.rank, s.size(), in, out, red, after)
+}
+
+func allreduceBy(g Graph, alg Algorithm, p *Places, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
 	switch alg {
 	case TwoLevel:
 		return allreduceTwoLevel(g, p, rank, in, out, red, after)

@@ -1,13 +1,17 @@
 package coll
 
+import "slices"
+
 // Alltoall sends block r of in to rank r, which has it as block rank of out; a block is in.Len()/size bytes (MPI 4.1, 6.8). In place:
 // in and out may be the same.
 //
 //   - Bruck (see [Allgather]): round k moves, packed in one message, all blocks whose distance has bit k. lg p rounds, (m/2) p lg p
 //     bytes for blocks of m, and copies.
-//   - Pairwise: in round s a rank sends to the one s further on and receives from the one s behind. p-1 rounds, m(p-1) bytes, a few
-//     messages under way at a time.
+//   - Pairwise: in each round a rank sends to one that is so far on and receives from the one that is as far behind. p-1 rounds,
+//     m(p-1) bytes, a few messages under way at a time.
 //   - Linear: the same messages, many at a time.
+//
+// In place the latter two swap long blocks piece by piece.
 func Alltoall(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Step) []Step {
 	m := in.Len() / size
 	if m == 0 {
@@ -19,7 +23,6 @@ func Alltoall(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Step
 	if alg == Bruck {
 		return alltoallBruck(g, rank, size, in, out, m, after) // which copies in
 	}
-	in, after = apart(g, in, out, after)
 	counts, displs := even(size, m)
 	x := exchange{in, out, counts, displs, counts, displs}
 	switch alg {
@@ -34,49 +37,62 @@ func Alltoall(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Step
 
 // Alltoallv sends the sendCounts[r] bytes at sendDispls[r] of in to rank r, and receives recvCounts[r] bytes from it at recvDispls[r]
 // of out (MPI 4.1, 6.8). Linear; empty blocks are not sent, so that a sparse pattern costs what it moves. In place: in and out may be
-// the same.
+// the same; what is sent is copied then, unless long blocks can be swapped as by [Alltoall].
 func Alltoallv(g Graph, rank, size int, in Buf, sendCounts, sendDispls []int,
 	out Buf, recvCounts, recvDispls []int, after ...Step) []Step {
-	in, after = apart(g, in, out, after)
 	x := exchange{in, out, sendCounts, sendDispls, recvCounts, recvDispls}
 	return x.run(g, rank, size, linearWindow, after)
 }
 
-// apart gives an operand that is not changed by what arrives in out: in itself, or a copy if they are the same.
-func apart(g Graph, in, out Buf, after []Step) (operand Buf, done []Step) {
-	if !in.is(out) {
-		return in, after
-	}
-	return Apart(g, in, after...)
-}
-
-// exchange is a personal message from every rank to every rank.
+// exchange is a personal message from every rank to every rank. Rounds 0 to size-2 are of one distance each, and a rank sends that far
+// on and receives from that far behind. All ranks take rounds in one order, in which those of opposite distances, by which two ranks
+// exchange their blocks, follow each other. Long blocks go in pieces, in two lanes by turns, as both ends of a block know its length.
 type exchange struct {
 	in, out                Buf
 	sendCounts, sendDispls []int
 	recvCounts, recvDispls []int
 }
 
-// run takes rounds s = 1 to p-1, at most window of them at a time: round s starts when round s-window is complete. The earliest round
-// that is not complete anywhere is under way at all ranks, so this cannot deadlock.
+// Sizes that shape an exchange. Pieces of a mebibyte take as long as whole blocks.
+var (
+	exchangePiece = 1 << 20 // of a block, one message
+	exchangeNotch = 64      // see pieceEnd
+	exchangeApart = 1 << 20 // up to so many bytes are copied before an exchange in place
+)
+
+// exchangeLanes is how many pieces of a block are under way at once.
+const exchangeLanes = 2
+
+// distance is how far round i sends: 1, size-1, 2, size-2 and so on.
+func distance(i, size int) int {
+	if i%2 == 0 {
+		return i/2 + 1
+	}
+	return size - i/2 - 1
+}
+
+// run exchanges, at most window rounds at a time: a round starts when the one window before it is complete. The earliest round that is
+// not complete anywhere is under way at all ranks, so this cannot deadlock; nor can it beside ranks that swap, if window is 2 at least.
 func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
-	copied := moveBuf(g, x.out.block(x.recvCounts, x.recvDispls, rank), x.in.block(x.sendCounts, x.sendDispls, rank), after)
+	if x.in.is(x.out) {
+		if x.swaps() {
+			return x.swap(g, rank, size, after)
+		}
+		x.in, after = Apart(g, x.in, after...)
+	}
+	copied := moveBuf(g, x.received(rank), x.sent(rank), after)
 	slots := make([][]Step, min(window, size))
 	for i := range slots {
 		slots[i] = after
 	}
-	for s := 1; s < size; s++ {
+	for i := range size - 1 {
+		s := distance(i, size)
 		to, from := mod(rank+s, size), mod(rank-s, size)
-		ready := slots[s%len(slots)]
-		var next []Step
-		if x.sendCounts[to] > 0 {
-			next = append(next, g.Send(to, x.in.block(x.sendCounts, x.sendDispls, to), ready...))
-		}
-		if x.recvCounts[from] > 0 {
-			next = append(next, g.Recv(from, x.out.block(x.recvCounts, x.recvDispls, from), ready...))
-		}
+		slot := &slots[i%len(slots)]
+		next := inPieces(g, nil, x.sent(to), *slot, func(b Buf, after []Step) Step { return g.Send(to, b, after...) })
+		next = inPieces(g, next, x.received(from), *slot, func(b Buf, after []Step) Step { return g.Recv(from, b, after...) })
 		if len(next) > 0 {
-			slots[s%len(slots)] = next
+			*slot = next
 		}
 	}
 	done := copied
@@ -84,6 +100,92 @@ func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
 		done = with(done, s...)
 	}
 	return join(g, done)
+}
+
+func (x exchange) sent(to int) Buf       { return x.in.block(x.sendCounts, x.sendDispls, to) }
+func (x exchange) received(from int) Buf { return x.out.block(x.recvCounts, x.recvDispls, from) }
+
+// inPieces appends to done the steps after which all pieces of b have moved; none if b is empty.
+func inPieces(g Graph, done []Step, b Buf, after []Step, move func(piece Buf, after []Step) Step) []Step {
+	n := b.Len()
+	switch {
+	case n == 0:
+		return done
+	case n <= exchangePiece:
+		return append(done, move(b, after))
+	}
+	var lanes [exchangeLanes][]Step
+	for k, lo, hi := 0, 0, 0; lo < n; k, lo = k+1, hi {
+		hi = pieceEnd(lo, n)
+		lane := &lanes[k%exchangeLanes]
+		if *lane == nil {
+			*lane = after
+		}
+		g.Lane(k % exchangeLanes)
+		*lane = []Step{move(b.Part(lo, hi), *lane)}
+	}
+	g.Lane(0)
+	return append(done, slices.Concat(lanes[:]...)...)
+}
+
+// pieceEnd is where the piece of a block of n bytes ends that begins at lo. The first of several is shorter by a notch for each other one,
+// within limits: so who expects a block of another length than comes finds a piece of another length, where whole pieces would match.
+func pieceEnd(lo, n int) int {
+	hi := lo + exchangePiece
+	if lo == 0 {
+		hi -= exchangeNotch * ((n - 1) / exchangePiece % (exchangePiece / exchangeNotch / 2))
+	}
+	return min(hi, n)
+}
+
+// swaps says whether an exchange in place swaps blocks: each lies where the one that comes from the rank it goes to belongs, and all
+// together are too long for a copy.
+func (x exchange) swaps() bool {
+	n := 0
+	for r, k := range x.sendCounts {
+		if k != x.recvCounts[r] || x.sendDispls[r] != x.recvDispls[r] {
+			return false
+		}
+		n += k
+	}
+	return n > exchangeApart
+}
+
+// swap exchanges in place, with the two ranks of opposite rounds at a time. It needs memory for a piece of what it sends to each.
+func (x exchange) swap(g Graph, rank, size int, after []Step) []Step {
+	longest := 0
+	for r, n := range x.sendCounts {
+		if r != rank {
+			longest = max(longest, n)
+		}
+	}
+	var rooms [2][]byte
+	for i := range min(2, size-1) {
+		rooms[i] = scratch(g, min(longest, exchangePiece))
+	}
+	for i := 0; i < size-1; i += 2 {
+		next := x.swapWith(g, mod(rank+distance(i, size), size), rooms[0], after)
+		if i+1 < size-1 {
+			next = with(next, x.swapWith(g, mod(rank-distance(i, size), size), rooms[1], after)...)
+		}
+		after = join(g, next)
+	}
+	return after
+}
+
+// swapWith swaps a block with one rank, a piece at a time, which leaves from room.
+func (x exchange) swapWith(g Graph, peer int, room []byte, after []Step) []Step {
+	b := x.received(peer)
+	for k, lo, hi := 0, 0, 0; lo < b.Len(); k, lo = k+1, hi {
+		hi = pieceEnd(lo, b.Len())
+		piece := b.Part(lo, hi)
+		leaves := Memory(room[:piece.Len()])
+		copied := moveBuf(g, leaves, piece, after)
+		g.Lane(k % exchangeLanes)
+		after = []Step{g.Send(peer, leaves, copied...), g.Recv(peer, piece, copied...)}
+		g.Lane(0)
+	}
+	return after
 }
 
 func alltoallBruck(g Graph, rank, size int, in, out Buf, m int, after []Step) []Step {

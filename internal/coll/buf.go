@@ -13,7 +13,7 @@ type Layout interface {
 	Run(lo, hi int) (mem []byte, ok bool)
 }
 
-// Buf is an operand or a result of a collective that moves data: memory, or a part of the vector of a [Layout]. To the algorithms it
+// Buf is an operand or a result of a collective: memory, or a part of the vector of a [Layout]. To the algorithms it
 // is so many bytes either way: ranks whose messages match may have the one and the other. The zero value is empty. Immutable.
 type Buf struct {
 	mem    []byte
@@ -81,6 +81,9 @@ func (b Buf) is(a Buf) bool {
 	}
 	return a.layout == nil && same(a.mem, b.mem)
 }
+
+// begins says whether b is the first bytes of a.
+func (b Buf) begins(a Buf) bool { return b.Len() <= a.Len() && b.is(a.Part(0, b.Len())) }
 
 // moveChunk is how many bytes go at a time from one layout to another.
 const moveChunk = 64 << 10

@@ -44,9 +44,9 @@ func seeds(t *testing.T, n int, f func(seed uint64)) {
 
 // smallSegments makes pipelines have many segments for the time of a test.
 func smallSegments(t *testing.T) {
-	old := segmentBytes
-	segmentBytes = 48
-	t.Cleanup(func() { segmentBytes = old })
+	old, reduce, share := segmentBytes, reduceSegmentBytes, reduceShareBytes
+	segmentBytes, reduceSegmentBytes, reduceShareBytes = 48, 100, 8
+	t.Cleanup(func() { segmentBytes, reduceSegmentBytes, reduceShareBytes = old, reduce, share })
 }
 
 func randomBytes(rng *rand.Rand, n int) []byte {

@@ -69,10 +69,10 @@ var crossings = func() []crossing {
 		{"barrier", func(g Graph, alg Algorithm, rank, size, _ int) { BarrierBy(g, alg, rank, size) }, all, ceilLg},
 		{"bcast", func(g Graph, alg Algorithm, rank, size, root int) { Bcast(g, alg, rank, size, root, buf(1)) }, tree, ceilLg},
 		{"reduce", func(g Graph, alg Algorithm, rank, size, root int) {
-			Reduce(g, alg, rank, size, root, one(1), one(1), red)
+			Reduce(g, alg, rank, size, root, buf(1), buf(1), red)
 		}, tree, ceilLg},
 		{"allreduce", func(g Graph, alg Algorithm, rank, size, _ int) {
-			Allreduce(g, alg, rank, size, one(1), one(1), red)
+			Allreduce(g, alg, rank, size, buf(1), buf(1), red)
 		}, doublings, func(hosts int) int {
 			if isPowerOfTwo(hosts) {
 				return ceilLg(hosts)
@@ -187,7 +187,7 @@ func TestLongCrossings(t *testing.T) {
 				"bcast": {func(g Graph, r int) { Bcast(g, Auto, r, size, size-1, Memory(buf)) }, (hosts - 1) * len(buf)},
 				"allgather by ring": {func(g Graph, r int) { Allgather(g, Ring, r, size, Memory(buf[:block]), Memory(out)) },
 					hosts * (size - 1) * block},
-				"allreduce by ring": {func(g Graph, r int) { Allreduce(g, Ring, r, size, buf[:n], out, red) },
+				"allreduce by ring": {func(g Graph, r int) { Allreduce(g, Ring, r, size, Memory(buf[:n]), Memory(out), red) },
 					2 * hosts * (size - 1) * block},
 			} {
 				if _, got := p.between(trafficOf(size, p, c.build)); got != c.want {
@@ -205,8 +205,8 @@ func TestHostOrder(t *testing.T) {
 	for _, hosts := range []int{2, 4, 8} {
 		apart, together := NewPlaces(roundRobin(hosts)(16)), NewPlaces(blocks(16/hosts)(16))
 		for what, build := range map[string]func(g Graph, rank int){
-			"reduce":    func(g Graph, r int) { Reduce(g, Auto, r, 16, 0, in, out, red) },
-			"allreduce": func(g Graph, r int) { Allreduce(g, Auto, r, 16, in, out, red) },
+			"reduce":    func(g Graph, r int) { Reduce(g, Auto, r, 16, 0, Memory(in), Memory(out), red) },
+			"allreduce": func(g Graph, r int) { Allreduce(g, Auto, r, 16, Memory(in), Memory(out), red) },
 		} {
 			_, a := apart.between(trafficOf(16, apart, build))
 			_, b := together.between(trafficOf(16, together, build))

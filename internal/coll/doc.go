@@ -6,8 +6,8 @@
 //
 // Every rank of the communicator calls the same function with the same root, lengths, algorithm and reduction. The functions
 // differ by kind of operand:
-//   - plain ones (Bcast, Allreduce, ...) move bytes; every length is in bytes and known to the rank that needs it. Those that do not
-//     combine take a [Buf], which is memory or a layout of it, and need not know which: reductions take memory;
+//   - plain ones (Bcast, Allreduce, ...) move bytes; every length is in bytes and known to the rank that needs it. Operands
+//     and results are a [Buf], which is memory or a layout of it: those that do not combine need not know which, reductions pack segments;
 //   - v-forms (Gatherv, ...) take counts and displacements in bytes;
 //   - object forms (BcastObject, ...) move serialised values whose size is not known while the schedule is built.
 //
@@ -20,6 +20,7 @@
 // # What a schedule may rely on
 //
 //   - A schedule may be run again after it completed (persistent collectives): operands are read by steps, never while building.
+//   - Messages of different lanes ([Graph.Lane]) do not match.
 //   - Temporary memory is allocated while building, from the Graph if it is a [Scratcher], and lives as long as the schedule.
 //   - in and out may be the same slice where the function says "in place"; they never overlap otherwise.
 //
@@ -37,6 +38,11 @@
 // the same bits on every run: which operand meets which depends on ranks, size, layout and algorithm, never on time. (MPI 4.1, 6.9.1:
 // "It is strongly recommended that MPI_REDUCE be implemented so that the same result be obtained whenever the function is applied
 // on the same arguments, appearing in the same order.")
+//
+// # Segments
+//
+// A reduction of a long vector is one of segments, a few of which are under way at once in lanes of their own, so that temporary memory
+// does not grow with the vector. How long they are follows from the number of ranks alone. To the algorithms a segment is all there is.
 //
 // # Hosts
 //

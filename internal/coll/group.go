@@ -40,6 +40,8 @@ func (s *group) RecvInto(peer int, data *[]byte, after ...Step) Step {
 
 func (s *group) Do(f func() error, after ...Step) Step { return s.g.Do(f, after...) }
 
+func (s *group) Lane(i int) { s.g.Lane(i) }
+
 // Scratch implements Scratcher, whether the graph below does or not.
 func (s *group) Scratch(n int) []byte { return scratch(s.g, n) }
 

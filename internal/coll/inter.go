@@ -87,52 +87,107 @@ func (x Inter) BcastObject(root int, data *[]byte) []Step {
 	return BcastObject(x.local, x.local.rank, x.local.size(), 0, data, after...)
 }
 
-// combine leaves the combination of in of all ranks of this group in part of its leader.
-func (x Inter) combine(alg Algorithm, in []byte, red Reducer) (part []byte, done []Step) {
-	if x.leads() {
-		part = scratch(x.local, len(in))
+// over is x with another graph below.
+func (x Inter) over(g Graph) Inter {
+	local, remote := *x.local, *x.remote
+	local.g, remote.g = g, g
+	return Inter{&local, &remote}
+}
+
+// inSegments lets run append the steps of each segment of a vector of n bytes, which is bytes s of it.
+func (x Inter) inSegments(n, elem int, serial bool, run func(x Inter, s span, after []Step) []Step) []Step {
+	if n == 0 {
+		return nil
 	}
-	return part, Reduce(x.local, alg, x.local.rank, x.local.size(), 0, in, part, red)
+	parts := segmentsOf(n, x.local.size()+x.remote.size())
+	if parts == 1 {
+		return run(x, span{0, n}, nil)
+	}
+	return lanesOf(x.local.g, parts, serial, nil, func(g Graph, k int, after []Step) []Step {
+		return run(x.over(g), span{cut(n, elem, parts, k), cut(n, elem, parts, k+1)}, after)
+	})
+}
+
+// combine leaves the combination of in of all ranks of this group in part of its leader.
+func (x Inter) combine(alg Algorithm, in Buf, red Reducer, after []Step) (part []byte, done []Step) {
+	from, memory := in.Memory()
+	if !memory {
+		from = scratch(x.local, in.Len())
+		after = moveBuf(x.local, Memory(from), in, after)
+	}
+	if x.leads() {
+		if part = from; memory {
+			part = scratch(x.local, len(from))
+		}
+	}
+	return part, reduceFlat(x.local, alg, from, part, red, after)
 }
 
 // Reduce combines in of all ranks of this group, in the order of ranks, and sends the result to the remote rank root
-// (MPI 4.1, 6.9.1), which receives it from rank 0 of this group.
-func (x Inter) Reduce(alg Algorithm, root int, in []byte, red Reducer) []Step {
-	part, done := x.combine(alg, in, red)
-	if x.leads() {
-		return []Step{x.remote.Send(root, Memory(part), done...)}
-	}
-	return done
+// (MPI 4.1, 6.9.1), which calls RecvReduced.
+func (x Inter) Reduce(alg Algorithm, root int, in Buf, red Reducer) []Step {
+	return x.inSegments(in.Len(), red.ElemSize, false, func(x Inter, s span, after []Step) []Step {
+		part, done := x.combine(alg, s.part(in), red, after)
+		if x.leads() {
+			return []Step{x.remote.Send(root, Memory(part), done...)}
+		}
+		return done
+	})
+}
+
+// RecvReduced receives what a Reduce of the other group, of elements of that size, makes this rank's.
+func (x Inter) RecvReduced(out Buf, elemSize int) []Step {
+	return x.inSegments(out.Len(), elemSize, false, func(x Inter, s span, after []Step) []Step {
+		return []Step{x.remote.Recv(0, s.part(out), after...)}
+	})
 }
 
 // swap combines in of each group at its leader, and sends the leaders each other's result. It is in got of the leader when ready is
 // complete; sent is what else this rank does.
-func (x Inter) swap(in, got []byte, red Reducer) (ready, sent []Step) {
-	part, done := x.combine(Auto, in, red)
+func (x Inter) swap(in, got Buf, red Reducer, after []Step) (ready, sent []Step) {
+	part, done := x.combine(Auto, in, red, after)
 	if !x.leads() {
 		return done, nil
 	}
 	sent = []Step{x.remote.Send(0, Memory(part), done...)}
-	return []Step{x.remote.Recv(0, Memory(got), done...)}, sent
+	return []Step{x.remote.Recv(0, got, done...)}, sent
 }
 
 // Allreduce leaves the combination of in of all remote ranks, in their order, in out of every rank of this group (MPI 4.1, 6.9.6). in
 // and out may be the same.
-func (x Inter) Allreduce(in, out []byte, red Reducer) []Step {
-	ready, sent := x.swap(in, out, red)
-	return with(sent, Bcast(x.local, Auto, x.local.rank, x.local.size(), 0, Memory(out), ready...)...)
+func (x Inter) Allreduce(in, out Buf, red Reducer) []Step {
+	return x.inSegments(in.Len(), red.ElemSize, false, func(x Inter, s span, after []Step) []Step {
+		to := s.part(out)
+		ready, sent := x.swap(s.part(in), to, red, after)
+		return with(sent, Bcast(x.local, Auto, x.local.rank, x.local.size(), 0, to, ready...)...)
+	})
 }
 
 // ReduceScatter combines in of all remote ranks, in their order, and leaves block r, counts[r] bytes, in out of rank r of this group
-// (MPI 4.1, 6.10.2). The counts of either group have the same sum, the length of in.
-func (x Inter) ReduceScatter(in, out []byte, counts []int, red Reducer) []Step {
+// (MPI 4.1, 6.10.2). The counts of either group have the same sum, the length of in. in and out may start at the same place.
+func (x Inter) ReduceScatter(in, out Buf, counts []int, red Reducer) []Step {
 	displs, total := packed(counts)
-	var work []byte
-	if x.leads() {
-		work = scratch(x.local, total)
-	}
-	ready, sent := x.swap(in, work, red)
-	return with(sent, Scatterv(x.local, x.local.rank, x.local.size(), 0, Memory(work), counts, displs, Memory(out), ready...)...)
+	mine := displs[x.local.rank]
+	// In place a segment's result is put where operands of this segment or of earlier ones were: they must have been used.
+	return x.inSegments(total, red.ElemSize, out.begins(in), func(x Inter, s span, after []Step) []Step {
+		// What of the segment is of each block, which may be nothing.
+		lens, at := make([]int, len(counts)), make([]int, len(counts))
+		for r, n := range counts {
+			lo := min(max(displs[r], s.lo), s.hi)
+			lens[r], at[r] = min(max(displs[r]+n, lo), s.hi)-lo, lo-s.lo
+		}
+		var work Buf
+		if x.leads() {
+			work = Memory(scratch(x.local, s.len()))
+		}
+		ready, sent := x.swap(s.part(in), work, red, after)
+		var own Buf
+		if n := lens[x.local.rank]; n > 0 {
+			lo := s.lo + at[x.local.rank] - mine
+			own = out.Part(lo, lo+n)
+		}
+		return with(sent, Scatterv(x.local, x.local.rank, x.local.size(), 0, work, lens, at, own, ready...)...)
+	})
 }
 
 // combineObject sets *data of the leader to the serialised combination of the accumulators of this group.

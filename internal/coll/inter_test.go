@@ -154,7 +154,8 @@ func TestInterReductions(t *testing.T) {
 	smallSegments(t)
 	eachSides(t, func(rng *rand.Rand, s sides, seed uint64) {
 		size := len(s.side)
-		root, from := s.roots(rng)
+		root, giver := s.roots(rng)
+		reduceSegmentBytes = 8 * (1 + rng.IntN(20))
 		alg := algorithms(KindReduce)[rng.IntN(5)]
 		red := Reducer{ElemSize: 8, Combine: affine}
 		// A sum of counts that blocks of both groups can have.
@@ -168,7 +169,7 @@ func TestInterReductions(t *testing.T) {
 		for r := range size {
 			orig[r], all[r], scattered[r] = bytes.Clone(in[r]), make([]byte, 8*n), make([]byte, counts(r)[0])
 			if inPlace {
-				all[r] = bytes.Clone(in[r])
+				all[r], scattered[r] = bytes.Clone(in[r]), in[r][:len(scattered[r])]
 			}
 		}
 		reset := func() {
@@ -180,20 +181,21 @@ func TestInterReductions(t *testing.T) {
 				}
 			}
 		}
+		form := formsOf(seed)
 		build := func(r int, g Graph) []Step {
 			x := s.view(g, r)
-			own := in[r]
+			own, to, from, dealt := form.buf(r, in[r]), form.buf(r, all[r]), form.buf(r, in[r]), form.buf(r, scattered[r])
 			if inPlace {
-				own = all[r]
+				own, dealt = to, from.Part(0, len(scattered[r]))
 			}
 			var done []Step
-			if f := from(r); f != none {
-				done = x.Reduce(alg, f, in[r], red)
+			if f := giver(r); f != none {
+				done = x.Reduce(alg, f, form.buf(r, in[r]), red)
 			} else if r == root {
-				done = x.RecvFrom(0, Memory(atRoot))
+				done = x.RecvReduced(form.buf(r, atRoot), 8)
 			}
-			done = with(done, s.view(after{g, done}, r).Allreduce(own, all[r], red)...)
-			return with(done, s.view(after{g, done}, r).ReduceScatter(in[r], scattered[r], counts(r), red)...)
+			done = with(done, s.view(after{g, done}, r).Allreduce(own, to, red)...)
+			return with(done, s.view(after{g, done}, r).ReduceScatter(from, dealt, counts(r), red)...)
 		}
 		simulate(t, seed, size, build, reset, func() error {
 			for r := range size {

@@ -212,6 +212,21 @@ func testAllgather(t *testing.T, size int, counts, displs []int, total int, seed
 }
 
 func TestAlltoall(t *testing.T) {
+	t.Run("whole", testAlltoalls)
+	t.Run("pieces", func(t *testing.T) {
+		smallPieces(t)
+		testAlltoalls(t)
+	})
+}
+
+// smallPieces makes blocks go by pieces, and exchanges in place swap them.
+func smallPieces(t *testing.T) {
+	piece, notch, apart := exchangePiece, exchangeNotch, exchangeApart
+	exchangePiece, exchangeNotch, exchangeApart = 4, 1, 1
+	t.Cleanup(func() { exchangePiece, exchangeNotch, exchangeApart = piece, notch, apart })
+}
+
+func testAlltoalls(t *testing.T) {
 	for _, alg := range algorithms(KindAlltoall) {
 		t.Run(alg.String(), func(t *testing.T) {
 			for _, size := range sizes() {
@@ -227,9 +242,12 @@ func TestAlltoall(t *testing.T) {
 								want[r] = append(want[r], in[q][r*m:(r+1)*m]...)
 							}
 						}
-						inPlace, form := seed%2 == 0, formsOf(seed)
+						inPlace, form := make([]bool, size), formsOf(seed)
+						for r := range inPlace { // which is each rank's own affair
+							inPlace[r] = rng.IntN(2) == 0
+						}
 						build := func(r int, g Graph) []Step {
-							if inPlace {
+							if inPlace[r] {
 								return Alltoall(g, alg, r, size, form.buf(r, out[r]), form.buf(r, out[r]))
 							}
 							return Alltoall(g, alg, r, size, form.buf(r, in[r]), form.buf(r, out[r]))
@@ -237,7 +255,7 @@ func TestAlltoall(t *testing.T) {
 						reset := func() {
 							for r := range size {
 								clear(out[r])
-								if inPlace {
+								if inPlace[r] {
 									copy(out[r], in[r])
 								}
 							}
@@ -260,7 +278,15 @@ func wantAll(got, want [][]byte) error {
 }
 
 func TestAlltoallv(t *testing.T) {
-	for _, window := range []int{1, 3, 32} {
+	t.Run("whole", testAlltoallvs)
+	t.Run("pieces", func(t *testing.T) {
+		smallPieces(t)
+		testAlltoallvs(t)
+	})
+}
+
+func testAlltoallvs(t *testing.T) {
+	for _, window := range []int{2, 3, 32} {
 		old := linearWindow
 		linearWindow = window
 		for _, size := range sizes() {
@@ -268,6 +294,68 @@ func TestAlltoallv(t *testing.T) {
 		}
 		linearWindow = old
 	}
+}
+
+// In place with blocks that can be swapped, as those of MPI_IN_PLACE; beside ranks that do not work in place.
+func TestAlltoallvSwap(t *testing.T) {
+	smallPieces(t)
+	old := linearWindow
+	defer func() { linearWindow = old }()
+	for _, linearWindow = range []int{2, 3, 32} {
+		for _, size := range sizes() {
+			seeds(t, 10, func(seed uint64) { testAlltoallvSwap(t, size, seed) })
+		}
+	}
+}
+
+func testAlltoallvSwap(t *testing.T, size int, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	lengths := make([][]int, size) // between any two ranks, the same both ways
+	for r := range lengths {
+		lengths[r] = make([]int, size)
+		for q := range r + 1 {
+			lengths[r][q] = rng.IntN(3) * rng.IntN(20)
+			lengths[q][r] = lengths[r][q]
+		}
+	}
+	counts, displs := lengths, make([][]int, size)
+	in, out, want := make([][]byte, size), make([][]byte, size), make([][]byte, size)
+	inPlace := make([]bool, size)
+	for r := range size {
+		displs[r] = make([]int, size)
+		total := rng.IntN(3)
+		for _, q := range rng.Perm(size) {
+			displs[r][q] = total
+			total += counts[r][q] + rng.IntN(3)
+		}
+		in[r], out[r], want[r] = randomBytes(rng, total), make([]byte, total), make([]byte, total)
+		inPlace[r] = rng.IntN(3) > 0
+	}
+	reset := func() {
+		for r := range size {
+			clear(out[r])
+			if inPlace[r] {
+				copy(out[r], in[r])
+			}
+		}
+	}
+	for r := range size {
+		if inPlace[r] {
+			copy(want[r], in[r])
+		}
+		for q := range size {
+			copy(want[r][displs[r][q]:], block(in[q], counts[q], displs[q], r))
+		}
+	}
+	form := formsOf(seed)
+	build := func(r int, g Graph) []Step {
+		from := in[r]
+		if inPlace[r] {
+			from = out[r]
+		}
+		return Alltoallv(g, r, size, form.buf(r, from), counts[r], displs[r], form.buf(r, out[r]), counts[r], displs[r])
+	}
+	simulate(t, seed, size, build, reset, func() error { return wantAll(out, want) })
 }
 
 func testAlltoallv(t *testing.T, size int, seed uint64) {

@@ -14,23 +14,40 @@ import "math/bits"
 //     the operation commutes or the ranks of every host are contiguous.
 //
 // If it is known who shares a host and the operation commutes, the flat algorithms take the ranks host by host.
-func Reduce(g Graph, alg Algorithm, rank, size, root int, in, out []byte, red Reducer, after ...Step) []Step {
+func Reduce(g Graph, alg Algorithm, rank, size, root int, in, out Buf, red Reducer, after ...Step) []Step {
 	if rank != root {
-		out = nil
+		out = Buf{}
 	}
-	if len(in) == 0 {
+	if in.Len() == 0 {
 		return after
 	}
 	if size == 1 {
-		return move(g, out, in, after)
+		return moveBuf(g, out, in, after)
 	}
 	p := placesOf(g, size)
 	if !KindReduce.Has(alg) || alg == TwoLevel && !p.canReduce(red.Commutative) {
-		alg = ChooseReduce(size, len(in), red.Commutative, p)
+		alg = ChooseReduce(size, in.Len(), red.Commutative, p)
 	}
 	if red.Commutative && alg != TwoLevel {
 		g, rank, root = p.hostOrder(g, rank, root)
 	}
+	return inSegments(g, size, in, out, red, after, func(g Graph, in, out []byte, after []Step) []Step {
+		return reduceBy(g, alg, p, rank, size, root, in, out, red, after)
+	})
+}
+
+// reduceFlat is [Reduce] of memory among the ranks of a group, in one piece.
+func reduceFlat(s *group, alg Algorithm, in, out []byte, red Reducer, after []Step) []Step {
+	if s.size() == 1 {
+		return move(s, out, in, after)
+	}
+	if !KindReduce.Has(alg) || alg == TwoLevel {
+		alg = ChooseReduce(s.size(), len(in), red.Commutative, nil)
+	}
+	return reduceBy(s, alg, nil, s.rank, s.size(), s.root, in, out, red, after)
+}
+
+func reduceBy(g Graph, alg Algorithm, p *Places, rank, size, root int, in, out []byte, red Reducer, after []Step) []Step {
 	switch alg {
 	case TwoLevel:
 		return reduceTwoLevel(g, p, rank, root, in, out, red, after)

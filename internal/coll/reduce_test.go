@@ -10,14 +10,14 @@ import (
 // reduction is one collective of this family as the tests see it.
 type reduction struct {
 	kind  Kind
-	build func(g Graph, alg Algorithm, rank, size, root int, in, out []byte, red Reducer) []Step
+	build func(g Graph, alg Algorithm, rank, size, root int, in, out Buf, red Reducer) []Step
 	// want gives the result of a rank, nil if it has none, from the operands in order.
 	want func(t *testing.T, op func(acc, in []byte) error, rank, root int, in [][]byte) []byte
 }
 
 var reductions = []reduction{
 	{KindReduce,
-		func(g Graph, alg Algorithm, rank, size, root int, in, out []byte, red Reducer) []Step {
+		func(g Graph, alg Algorithm, rank, size, root int, in, out Buf, red Reducer) []Step {
 			return Reduce(g, alg, rank, size, root, in, out, red)
 		},
 		func(t *testing.T, op func(acc, in []byte) error, rank, root int, in [][]byte) []byte {
@@ -27,21 +27,21 @@ var reductions = []reduction{
 			return naive(t, op, in)
 		}},
 	{KindAllreduce,
-		func(g Graph, alg Algorithm, rank, size, _ int, in, out []byte, red Reducer) []Step {
+		func(g Graph, alg Algorithm, rank, size, _ int, in, out Buf, red Reducer) []Step {
 			return Allreduce(g, alg, rank, size, in, out, red)
 		},
 		func(t *testing.T, op func(acc, in []byte) error, _, _ int, in [][]byte) []byte {
 			return naive(t, op, in)
 		}},
 	{KindScan,
-		func(g Graph, alg Algorithm, rank, size, _ int, in, out []byte, red Reducer) []Step {
+		func(g Graph, alg Algorithm, rank, size, _ int, in, out Buf, red Reducer) []Step {
 			return Scan(g, alg, rank, size, in, out, red)
 		},
 		func(t *testing.T, op func(acc, in []byte) error, rank, _ int, in [][]byte) []byte {
 			return naive(t, op, in[:rank+1])
 		}},
 	{KindExscan,
-		func(g Graph, alg Algorithm, rank, size, _ int, in, out []byte, red Reducer) []Step {
+		func(g Graph, alg Algorithm, rank, size, _ int, in, out Buf, red Reducer) []Step {
 			return Exscan(g, alg, rank, size, in, out, red)
 		},
 		func(t *testing.T, op func(acc, in []byte) error, rank, _ int, in [][]byte) []byte {
@@ -78,6 +78,7 @@ func testReduction(t *testing.T, c reduction, alg Algorithm, size, n int, seed u
 		red = Reducer{ElemSize: 8, Combine: sum, Commutative: true}
 	}
 	orig, root, inPlace := vectors(rng, size, n), rng.IntN(size), rng.IntN(2) == 0
+	reduceSegmentBytes = 8 * (1 + rng.IntN(60))
 	in, out := make([][]byte, size), make([][]byte, size)
 	for r := range size {
 		in[r], out[r] = make([]byte, 8*n), make([]byte, 8*n)
@@ -93,7 +94,10 @@ func testReduction(t *testing.T, c reduction, alg Algorithm, size, n int, seed u
 			copy(in[r], orig[r])
 		}
 	}
-	build := func(r int, g Graph) []Step { return c.build(g, alg, r, size, root, in[r], out[r], red) }
+	form := formsOf(seed)
+	build := func(r int, g Graph) []Step {
+		return c.build(g, alg, r, size, root, form.buf(r, in[r]), form.buf(r, out[r]), red)
+	}
 	simulate(t, seed, size, build, reset, func() error {
 		for r := range size {
 			want := c.want(t, red.Combine, r, root, orig)
@@ -148,7 +152,10 @@ func sameBits(t *testing.T, c reduction, alg Algorithm, root int, orig [][]byte,
 			copy(in[r], orig[r])
 		}
 	}
-	build := func(r int, g Graph) []Step { return c.build(g, alg, r, size, root, in[r], out[r], red) }
+	form := formsOf(seed)
+	build := func(r int, g Graph) []Step {
+		return c.build(g, alg, r, size, root, form.buf(r, in[r]), form.buf(r, out[r]), red)
+	}
 	simulate(t, seed, size, build, reset, func() error {
 		for r := range size {
 			if c.kind == KindReduce && r != root {
@@ -169,8 +176,8 @@ func sameBits(t *testing.T, c reduction, alg Algorithm, root int, orig [][]byte,
 // Every rank gets the same bits in every run of every reduction: what differs between ranks by nature may not differ between runs.
 func TestSameBitsEachRank(t *testing.T) {
 	smallSegments(t)
-	scatters := reduction{kind: KindReduceScatter, build: func(g Graph, alg Algorithm, rank, size, _ int, in, out []byte, red Reducer) []Step {
-		counts := cuts(len(in), red.ElemSize, size)
+	scatters := reduction{kind: KindReduceScatter, build: func(g Graph, alg Algorithm, rank, size, _ int, in, out Buf, red Reducer) []Step {
+		counts := cuts(in.Len(), red.ElemSize, size)
 		for r := range size {
 			counts[r] = counts[r+1] - counts[r]
 		}
@@ -205,7 +212,10 @@ func sameBitsEachRank(t *testing.T, c reduction, alg Algorithm, orig [][]byte, r
 			copy(in[r], orig[r])
 		}
 	}
-	build := func(r int, g Graph) []Step { return c.build(g, alg, r, size, 0, in[r], out[r], red) }
+	form := formsOf(seed)
+	build := func(r int, g Graph) []Step {
+		return c.build(g, alg, r, size, 0, form.buf(r, in[r]), form.buf(r, out[r]), red)
+	}
 	simulate(t, seed, size, build, reset, func() error {
 		for r := range size {
 			got := out[r]
@@ -244,6 +254,7 @@ func testReduceScatter(t *testing.T, alg Algorithm, size int, seed uint64) {
 	if rng.IntN(2) == 0 {
 		red = Reducer{ElemSize: 8, Combine: sum, Commutative: true}
 	}
+	reduceSegmentBytes = 8 * (1 + rng.IntN(60))
 	counts, at := make([]int, size), make([]int, size+1)
 	regular := rng.IntN(3) == 0
 	for r := range counts {
@@ -268,11 +279,16 @@ func testReduceScatter(t *testing.T, alg Algorithm, size int, seed uint64) {
 			copy(in[r], orig[r])
 		}
 	}
+	form := formsOf(seed)
 	build := func(r int, g Graph) []Step {
-		if regular {
-			return ReduceScatterBlock(g, alg, r, size, in[r], out[r], red)
+		from, to := form.buf(r, in[r]), form.buf(r, out[r])
+		if inPlace {
+			to = from.Part(0, counts[r])
 		}
-		return ReduceScatter(g, alg, r, size, in[r], out[r], counts, red)
+		if regular {
+			return ReduceScatterBlock(g, alg, r, size, from, to, red)
+		}
+		return ReduceScatter(g, alg, r, size, from, to, counts, red)
 	}
 	want := naive(t, func(acc, in []byte) error { return red.Combine(acc, in) }, orig)
 	simulate(t, seed, size, build, reset, func() error {

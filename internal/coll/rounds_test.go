@@ -16,6 +16,7 @@ func (c *counter) Send(int, Buf, ...Step) Step         { return c.add() }
 func (c *counter) Recv(int, Buf, ...Step) Step         { return c.add() }
 func (c *counter) SendFrom(int, *[]byte, ...Step) Step { return c.add() }
 func (c *counter) RecvInto(int, *[]byte, ...Step) Step { return c.add() }
+func (c *counter) Lane(int)                            {}
 func (c *counter) Do(_ func() error, _ ...Step) Step   { return c.add() }
 
 // plain is a Graph without Scratch.
@@ -66,7 +67,7 @@ func BenchmarkBuild(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					c.steps = 0
-					Allreduce(&c, Auto, size-1, size, in, out, red)
+					Allreduce(&c, Auto, size-1, size, Memory(in), Memory(out), red)
 				}
 				b.ReportMetric(float64(c.steps), "steps/op")
 			})
@@ -77,7 +78,7 @@ func BenchmarkBuild(b *testing.B) {
 			g := &placed{Graph: &counter{}, p: NewPlaces(blocks((size + 1) / 2)(size))}
 			b.ReportAllocs()
 			for b.Loop() {
-				Allreduce(g, Auto, size-1, size, in, out, red)
+				Allreduce(g, Auto, size-1, size, Memory(in), Memory(out), red)
 			}
 		})
 		b.Run(fmt.Sprintf("barrier/ranks=%d", size), func(b *testing.B) {

@@ -7,16 +7,22 @@ import "math/bits"
 //   - RecursiveDoubling (Hillis and Steele, "Data parallel algorithms", 1986): in round k the result so far, of up to 2^k ranks, goes to
 //     the rank 2^k further on. lg p rounds, n lg p bytes, one combination per round.
 //   - Chain: segments of size s pass from rank to rank. p-1+n/s rounds, n bytes.
-func Scan(g Graph, alg Algorithm, rank, size int, in, out []byte, red Reducer, after ...Step) []Step {
-	if len(in) == 0 {
+func Scan(g Graph, alg Algorithm, rank, size int, in, out Buf, red Reducer, after ...Step) []Step {
+	if in.Len() == 0 {
 		return after
 	}
 	if size == 1 {
-		return move(g, out, in, after)
+		return moveBuf(g, out, in, after)
 	}
 	if !KindScan.Has(alg) {
-		alg = ChooseScan(size, len(in), red.Commutative)
+		alg = ChooseScan(size, in.Len(), red.Commutative)
 	}
+	return inSegments(g, size, in, out, red, after, func(g Graph, in, out []byte, after []Step) []Step {
+		return scanBy(g, alg, rank, size, in, out, red, after)
+	})
+}
+
+func scanBy(g Graph, alg Algorithm, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
 	switch alg {
 	case RecursiveDoubling:
 		acc, done := fold(g, red, in, out, scanRounds(rank, 0, size, span{0, len(in)}), after)
@@ -32,10 +38,19 @@ func Scan(g Graph, alg Algorithm, rank, size int, in, out []byte, red Reducer, a
 // place: in and out may be the same.
 //
 // RecursiveDoubling: every rank but the last hands in to its successor, then ranks 1 to p-1 do a [Scan]. 1 + lg(p-1) rounds.
-func Exscan(g Graph, _ Algorithm, rank, size int, in, out []byte, red Reducer, after ...Step) []Step {
-	if len(in) == 0 || size == 1 {
+func Exscan(g Graph, _ Algorithm, rank, size int, in, out Buf, red Reducer, after ...Step) []Step {
+	if in.Len() == 0 || size == 1 {
 		return after
 	}
+	if rank == 0 {
+		out = Buf{}
+	}
+	return inSegments(g, size, in, out, red, after, func(g Graph, in, out []byte, after []Step) []Step {
+		return exscanDoubling(g, rank, size, in, out, red, after)
+	})
+}
+
+func exscanDoubling(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
 	var sent []Step
 	if rank < size-1 {
 		sent = append(sent, g.Send(rank+1, Memory(in), after...))

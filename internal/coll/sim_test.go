@@ -17,7 +17,7 @@ var seedFlag = flag.Uint64("coll.seed", 0, "replay the run with this seed")
 type sim struct {
 	rng   *rand.Rand
 	ranks []*simRank
-	pairs map[[2]int]*simPair // by sender and receiver
+	pairs map[[3]int]*simPair // by sender, receiver and lane
 	live  []*simMatch         // matched, not delivered
 	self  bool                // ranks may send to themselves
 	err   error
@@ -30,6 +30,7 @@ type simMatch struct{ send, recv *simStep }
 type simRank struct {
 	s     *sim
 	rank  int
+	lane  int // of the steps that are added
 	steps []*simStep
 	// ready steps and started local or eager steps, by index
 	ready, running []int
@@ -48,6 +49,7 @@ type simStep struct {
 	r     *simRank
 	id    int
 	peer  int
+	lane  int
 	data  Buf     // Send, Recv
 	ptr   *[]byte // SendFrom, RecvInto
 	f     func() error
@@ -60,7 +62,7 @@ type simStep struct {
 }
 
 func newSim(seed uint64, size int) *sim {
-	s := &sim{rng: rand.New(rand.NewPCG(seed, 1)), pairs: map[[2]int]*simPair{}}
+	s := &sim{rng: rand.New(rand.NewPCG(seed, 1)), pairs: map[[3]int]*simPair{}}
 	for r := range size {
 		s.ranks = append(s.ranks, &simRank{s: s, rank: r})
 	}
@@ -68,7 +70,7 @@ func newSim(seed uint64, size int) *sim {
 }
 
 func (r *simRank) add(st *simStep, after []Step) Step {
-	st.r, st.id, st.after = r, len(r.steps), slices.Clone(after)
+	st.r, st.id, st.lane, st.after = r, len(r.steps), r.lane, slices.Clone(after)
 	for _, a := range after {
 		if a < 0 || int(a) >= st.id {
 			panic(fmt.Sprintf("rank %d step %d waits for step %d", r.rank, st.id, a))
@@ -101,6 +103,13 @@ func (r *simRank) Do(f func() error, after ...Step) Step {
 	return r.add(&simStep{kind: simDo, f: f}, after)
 }
 
+func (r *simRank) Lane(i int) {
+	if i < 0 || i >= reduceLanes {
+		panic(fmt.Sprintf("rank %d: there is no lane %d", r.rank, i))
+	}
+	r.lane = i
+}
+
 // Scratch lends memory full of garbage.
 func (r *simRank) Scratch(n int) []byte { return randomBytes(r.s.rng, n) }
 
@@ -109,7 +118,7 @@ func (r *simRank) Scratch(n int) []byte { return randomBytes(r.s.rng, n) }
 func (r *simRank) checkOrder() error {
 	words := (len(r.steps) + 63) / 64
 	anc := make([][]uint64, len(r.steps)) // ancestors of each step, as bits
-	last := map[[2]int]int{}              // by kind and peer; the rule is transitive, so neighbours suffice
+	last := map[[3]int]int{}              // by kind, peer and lane; the rule is transitive, so neighbours suffice
 	for i, st := range r.steps {
 		anc[i] = make([]uint64, words)
 		for _, a := range st.after {
@@ -121,7 +130,7 @@ func (r *simRank) checkOrder() error {
 		if st.kind == simDo {
 			continue
 		}
-		key := [2]int{int(st.kind), st.peer}
+		key := [3]int{int(st.kind), st.peer, st.lane}
 		p, ok := last[key]
 		last[key] = i
 		if !ok || anc[i][p/64]&(1<<(p%64)) != 0 {
@@ -217,24 +226,24 @@ func (r *simRank) start(st *simStep) {
 		if st.sync = s.rng.IntN(2) == 0; !st.sync {
 			r.running = append(r.running, st.id)
 		}
-		p := s.pair(r.rank, st.peer)
+		p := s.pair(r.rank, st.peer, st.lane)
 		p.sends = append(p.sends, st)
 	case simRecv:
 		if st.ptr == nil {
 			st.shot = randomBytes(s.rng, st.data.Len())
 			st.data.Unpack(0, st.shot)
 		}
-		p := s.pair(st.peer, r.rank)
+		p := s.pair(st.peer, r.rank, st.lane)
 		p.recvs = append(p.recvs, st)
 	}
 	s.match(st)
 }
 
-func (s *sim) pair(from, to int) *simPair {
-	p := s.pairs[[2]int{from, to}]
+func (s *sim) pair(from, to, lane int) *simPair {
+	p := s.pairs[[3]int{from, to, lane}]
 	if p == nil {
 		p = &simPair{}
-		s.pairs[[2]int{from, to}] = p
+		s.pairs[[3]int{from, to, lane}] = p
 	}
 	return p
 }
@@ -244,7 +253,7 @@ func (s *sim) match(st *simStep) {
 	if st.kind == simRecv {
 		from, to = to, from
 	}
-	p := s.pair(from, to)
+	p := s.pair(from, to, st.lane)
 	if len(p.sends) > 0 && len(p.recvs) > 0 {
 		s.live = append(s.live, &simMatch{p.sends[0], p.recvs[0]})
 		p.sends, p.recvs = p.sends[1:], p.recvs[1:]

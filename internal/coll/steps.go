@@ -56,14 +56,21 @@ func (s span) piece(lo, n int) span { return span{lo, min(lo+n, s.hi)} }
 
 // cuts divides n bytes of elements into parts blocks that differ by one element at most: block i is [c[i], c[i+1]).
 func cuts(n, elem, parts int) []int {
-	elem = max(elem, 1)
-	count := n / elem
 	c := make([]int, parts+1)
 	for i := range c {
-		c[i] = (count/parts*i + min(i, count%parts)) * elem
+		c[i] = cut(n, elem, parts, i)
 	}
-	c[parts] = n
 	return c
+}
+
+// cut is where block i of those begins, the end of all if i is parts. Longer blocks come first.
+func cut(n, elem, parts, i int) int {
+	if i == parts {
+		return n
+	}
+	elem = max(elem, 1)
+	count := n / elem
+	return (count/parts*i + min(i, count%parts)) * elem
 }
 
 // even is the layout of n equal blocks of size bytes, one after the other.

@@ -51,7 +51,7 @@ func reduceInside(l levels, in, out []byte, red Reducer, after []Step) (part []b
 	} else if out == nil {
 		out = scratch(s, len(in))
 	}
-	return out, Reduce(s, Auto, s.rank, s.size(), s.root, in, out, red, after...)
+	return out, reduceFlat(s, Auto, in, out, red, after)
 }
 
 // reduceTwoLevel combines the operands of each host at its leader, then those of the leaders at the root. Hosts and their members are
@@ -60,7 +60,7 @@ func reduceTwoLevel(g Graph, p *Places, rank, root int, in, out []byte, red Redu
 	l := p.levels(g, rank, root)
 	part, done := reduceInside(l, in, out, red, after)
 	if b := l.between; b != nil {
-		done = Reduce(b, Auto, b.rank, b.size(), b.root, part, out, red, done...)
+		done = reduceFlat(b, Auto, part, out, red, done)
 	}
 	return done
 }
@@ -71,7 +71,7 @@ func allreduceTwoLevel(g Graph, p *Places, rank int, in, out []byte, red Reducer
 	l := p.levels(g, rank, none)
 	part, done := reduceInside(l, in, out, red, after)
 	if b := l.between; b != nil {
-		done = Allreduce(b, Auto, b.rank, b.size(), part, out, red, done...)
+		done = allreduceFlat(b, part, out, red, done)
 	}
 	return Bcast(l.inside, Auto, l.inside.rank, l.inside.size(), l.inside.root, Memory(out), done...)
 }

@@ -90,9 +90,9 @@ func TestGivesWay(t *testing.T) {
 	in, out := make([]byte, 64), make([]byte, 64)
 	for _, size := range testSizes {
 		for what, build := range map[string]func(g Graph, alg Algorithm, rank int){
-			"reduce": func(g Graph, alg Algorithm, r int) { Reduce(g, alg, r, size, size/2, in, out, red) },
+			"reduce": func(g Graph, alg Algorithm, r int) { Reduce(g, alg, r, size, size/2, Memory(in), Memory(out), red) },
 			"allreduce": func(g Graph, alg Algorithm, r int) {
-				Allreduce(g, alg, r, size, in, out, red)
+				Allreduce(g, alg, r, size, Memory(in), Memory(out), red)
 			},
 		} {
 			p := NewPlaces(roundRobin(3)(size))
