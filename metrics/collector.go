@@ -12,32 +12,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
 // Collector is what NewCollector returns, and any registry takes.
 type Collector = prometheus.Collector
 
-// NewCollector returns a collector of the counters and gauges that stats returns, as those of a rank.
-func NewCollector(rank int, stats func() engine.Stats) Collector {
-	c := &collector{stats: stats, series: make([]series, len(table))}
-	for i, m := range table {
-		c.series[i] = series{m, prometheus.NewDesc("fitmpi_"+m.name, m.help, m.labels, rankLabel(rank))}
-	}
-	return c
+// Registerer is where collectors are registered: a registry of Prometheus' client, or prometheus.DefaultRegisterer.
+type Registerer = prometheus.Registerer
+
+// Collective is what is counted of one collective operation on the communicators of one name.
+type Collective = telemetry.Calls
+
+// Source is a rank whose counters are shown.
+type Source struct {
+	Rank  int
+	Stats func() engine.Stats
+	// Collectives returns what is counted of collectives, each communicator and operation once; nil if nothing is.
+	Collectives func() []Collective
 }
+
+// NewCollector returns a collector of what src counts, as of its rank.
+func NewCollector(src Source) Collector { return &collector{src, NewSeries(rankLabel(src.Rank))} }
 
 func rankLabel(rank int) prometheus.Labels { return prometheus.Labels{"rank": strconv.Itoa(rank)} }
 
 // collector is immutable after NewCollector.
 type collector struct {
-	stats  func() engine.Stats
-	series []series
-}
-
-// series is a metric with a rank.
-type series struct {
-	metric
-	desc *prometheus.Desc
+	src    Source
+	series Series
 }
 
 // Describe implements prometheus.Collector.
@@ -49,16 +52,49 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	st := c.stats()
-	for _, s := range c.series {
-		if s.shape != nil {
-			h := s.shape(&st)
-			ch <- h.metric(s.desc)
-			continue
-		}
-		s.read(&st, func(v float64, labels ...string) {
+	st := c.src.Stats()
+	var calls []Collective
+	if c.src.Collectives != nil {
+		calls = c.src.Collectives()
+	}
+	c.series.Collect(ch, &st, calls)
+}
+
+// Series is the metrics of one rank, without values: for who knows the values of many ranks. It is immutable.
+type Series []series
+
+// series is a metric with its constant labels.
+type series struct {
+	metric
+	desc *prometheus.Desc
+}
+
+// NewSeries returns the metrics of a rank that labels tell from others.
+func NewSeries(labels map[string]string) Series {
+	all := make(Series, len(table))
+	for i, m := range table {
+		all[i] = series{m, prometheus.NewDesc("fitmpi_"+m.name, m.help, m.labels, labels)}
+	}
+	return all
+}
+
+// Collect sends every metric with its values to ch.
+func (all Series) Collect(ch chan<- prometheus.Metric, st *engine.Stats, calls []Collective) {
+	for _, s := range all {
+		emit := func(v float64, labels ...string) {
 			ch <- prometheus.MustNewConstMetric(s.desc, s.kind, v, labels...)
-		})
+		}
+		switch {
+		case s.shape != nil:
+			h := s.shape(st)
+			ch <- h.metric(s.desc)
+		case s.call != nil:
+			for _, c := range calls {
+				emit(s.call(c), c.Comm, c.Op)
+			}
+		default:
+			s.read(st, emit)
+		}
 	}
 }
 
@@ -68,9 +104,11 @@ type metric struct {
 	help   string
 	kind   prometheus.ValueType
 	labels []string
-	read   func(s *engine.Stats, emit emit) // emits one value for each set of label values; nil for a histogram
 
-	shape func(s *engine.Stats) shape // of a histogram; else nil
+	// One of these is not nil.
+	read  func(s *engine.Stats, emit emit) // emits one value for each set of label values
+	shape func(s *engine.Stats) shape      // of a histogram
+	call  func(c Collective) float64       // of what has the labels comm and operation
 }
 
 // emit takes a value and the values of its labels.
@@ -189,4 +227,8 @@ func byReason(name, help string, get func(*engine.Stats) map[string]uint64) metr
 			}
 		},
 	}
+}
+
+func byCall(name, help string, get func(Collective) float64) metric {
+	return metric{name: name, help: help, kind: prometheus.CounterValue, labels: []string{"comm", "operation"}, call: get}
 }

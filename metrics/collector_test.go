@@ -3,7 +3,9 @@
 package metrics
 
 import (
+	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +36,9 @@ func numbered(t *testing.T) (s engine.Stats, fields map[float64]string) {
 		case reflect.Bool: // of a peer, not of the whole
 		case reflect.Struct:
 			for i := range v.NumField() {
-				fill(v.Field(i), v.Type().Field(i).Name)
+				if f := v.Type().Field(i); f.IsExported() {
+					fill(v.Field(i), f.Name)
+				}
 			}
 		case reflect.Map: // counters by name
 			v.Set(reflect.ValueOf(map[string]uint64{"timeout": uint64(next), "stranger": uint64(next + 1)}))
@@ -56,7 +60,7 @@ func numbered(t *testing.T) (s engine.Stats, fields map[float64]string) {
 func gathered(t *testing.T, s engine.Stats) prometheus.Gatherer {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
-	if err := reg.Register(NewCollector(3, func() engine.Stats { return s })); err != nil {
+	if err := reg.Register(NewCollector(Source{Rank: 3, Stats: func() engine.Stats { return s }, Collectives: someCalls})); err != nil {
 		t.Fatal(err)
 	}
 	return reg
@@ -154,5 +158,89 @@ func TestLint(t *testing.T) {
 	}
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// someCalls are collectives whose numbers are nobody else's.
+func someCalls() []Collective {
+	return []Collective{
+		{Comm: "world", Op: "Allreduce", Count: 1 << 40, Waited: 1 << 50},
+		{Comm: "rows \"of\" 矩阵\n", Op: "Bcast", Count: 1<<40 + 1, Waited: 1<<50 + 1},
+	}
+}
+
+// TestCollectives: each name and operation is a series, whatever the name is made of.
+func TestCollectives(t *testing.T) {
+	s, _ := numbered(t)
+	families, err := gathered(t, s).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var of []string
+			for _, l := range m.GetLabel() {
+				of = append(of, l.GetValue())
+			}
+			got[f.GetName()+" "+strings.Join(of, " ")] = m.GetCounter().GetValue()
+		}
+	}
+	for _, c := range someCalls() {
+		labels := " " + c.Comm + " " + c.Op + " 3"
+		if n := got["fitmpi_collectives_total"+labels]; n != float64(c.Count) {
+			t.Errorf("%s on %s: %v, want %d", c.Op, c.Comm, n, c.Count)
+		}
+		if n := got["fitmpi_collective_wait_seconds_total"+labels]; n != c.Waited.Seconds() {
+			t.Errorf("%s on %s: %v s, want %v", c.Op, c.Comm, n, c.Waited)
+		}
+	}
+}
+
+// TestNative: the native buckets hold what the others hold, and what is beyond the last of them.
+func TestNative(t *testing.T) {
+	var s engine.Stats
+	s.Sizes[0], s.Sizes[2], s.Sizes[16], s.Sizes[len(s.Sizes)-1] = 1, 10, 100, 1000 // to 1 byte, to 16, to 4 GiB, none
+	s.Gaps.Counts[3], s.Gaps.Counts[30] = 1, 10                                     // 2^-27 s, 1 s
+	families, err := gathered(t, s).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type native struct {
+		schema int32
+		zero   uint64
+		upTo   map[float64]int64 // by the end of the bucket
+	}
+	wants := map[string]native{
+		"fitmpi_sent_message_size_bytes": {-1, 1000, map[float64]int64{1: 1, 16: 10, 1 << 32: 100}},
+		"fitmpi_progress_gap_seconds":    {0, 0, map[float64]int64{1.0 / (1 << 27): 1, 1: 10}},
+	}
+	for _, f := range families {
+		want, ok := wants[f.GetName()]
+		if !ok {
+			continue
+		}
+		delete(wants, f.GetName())
+		h := f.GetMetric()[0].GetHistogram()
+		got := native{h.GetSchema(), h.GetZeroCount(), map[float64]int64{}}
+		index, count, deltas := int32(0), int64(0), h.GetPositiveDelta()
+		for _, span := range h.GetPositiveSpan() {
+			index += span.GetOffset()
+			for range span.GetLength() {
+				if count += deltas[0]; count > 0 {
+					got.upTo[math.Pow(2, math.Pow(2, -float64(want.schema))*float64(index))] = count
+				}
+				index, deltas = index+1, deltas[1:]
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", f.GetName(), got, want)
+		}
+		if len(h.GetBucket()) == 0 {
+			t.Errorf("%s has no buckets of its own any more", f.GetName())
+		}
+	}
+	if len(wants) > 0 {
+		t.Errorf("not shown: %v", wants)
 	}
 }

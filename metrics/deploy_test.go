@@ -20,11 +20,14 @@ const deploy = "../deploy"
 func shownNames(t *testing.T) map[string]bool {
 	t.Helper()
 	s, _ := numbered(t)
-	families, err := registry(3, func() engine.Stats { return s }).Gather()
+	families, err := registry(Source{Rank: 3, Stats: func() engine.Stats { return s }, Collectives: someCalls}).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
+	for _, name := range jobNames(t) {
+		names[name] = true
+	}
 	for _, f := range families {
 		names[f.GetName()] = true
 		if f.GetMetric()[0].GetHistogram() != nil {
@@ -32,6 +35,22 @@ func shownNames(t *testing.T) map[string]bool {
 				names[f.GetName()+suffix] = true
 			}
 		}
+	}
+	return names
+}
+
+// jobNames are the names that only fitrun shows, as internal/jobmetrics, which tests itself, has them.
+func jobNames(t *testing.T) (names []string) {
+	t.Helper()
+	source, err := os.ReadFile("../internal/jobmetrics/collect.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`"(fitmpi_[a-z_]+)"`).FindAllStringSubmatch(string(source), -1) {
+		names = append(names, m[1])
+	}
+	if len(names) < 5 {
+		t.Fatalf("the names of internal/jobmetrics were not found: %q", names)
 	}
 	return names
 }
@@ -80,6 +99,11 @@ func TestDeployNames(t *testing.T) {
 	for _, m := range table {
 		if !strings.Contains(string(doc), "`fitmpi_"+m.name+"`") {
 			t.Errorf("docs/METRICS.md does not say what fitmpi_%s is", m.name)
+		}
+	}
+	for _, name := range jobNames(t) {
+		if !strings.Contains(string(doc), "`"+name+"`") {
+			t.Errorf("docs/METRICS.md does not say what %s is", name)
 		}
 	}
 	for _, m := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(rules), -1) {

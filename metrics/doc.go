@@ -4,11 +4,11 @@
 //
 // A program that has an HTTP server of its own registers a collector with its registry:
 //
-//	reg.MustRegister(metrics.NewCollector(rank, e.Stats))
+//	reg.MustRegister(metrics.NewCollector(metrics.Source{Rank: rank, Stats: e.Stats}))
 //
 // One that has none serves the rank's metrics, with those of the Go runtime and of the process, by itself:
 //
-//	s, err := metrics.Serve("127.0.0.1:0", rank, e.Stats) // port 0: any free one, see s.Addr
+//	s, err := metrics.Serve("127.0.0.1:0", metrics.Source{Rank: rank, Stats: e.Stats}) // port 0: any free one, see s.Addr
 //	...
 //	err = s.Close(ctx)
 //
@@ -17,7 +17,7 @@
 // # Names
 //
 // Every name starts with fitmpi_. Counters end in _total and never decrease; the others are gauges, but for two
-// histograms. Sizes are in bytes and, unless the help text says otherwise, of payload without headers; times are in seconds.
+// histograms, which have native buckets as well. Sizes are in bytes and, unless the help text says otherwise, of payload without headers; times are in seconds.
 // Every metric carries the constant label rank. docs/METRICS.md says what each means and what to look for.
 //
 // # Concurrency
@@ -27,6 +27,8 @@
 //
 // # Limits
 //
-// There is no authentication: whoever reaches the address reads the counters. That is why an address without a host
-// means the loopback interface, and why profiles are served there or at a Unix socket only. Linux only, as the engine is.
+// An address without a host means the loopback interface, where every user of the machine may read the counters. At one that
+// other machines reach, a server must be given a file with a secret that clients must know, or be told in so many words that
+// everybody may read (Config.SecretFile, Config.Open). Profiles are served at the loopback interface or a Unix socket
+// only. There is no TLS: the secret crosses the network as it is. Linux only, as the engine is.
 package metrics

@@ -3,16 +3,18 @@
 package metrics
 
 import (
+	"errors"
 	"math"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/fitmpi/fitmpi/engine"
 )
 
 // shape is what a histogram shows: class k of counts holds what is more than base^(k+first-1) and at most base^(k+first).
-// Classes go by powers of 2 or 4, as native buckets do, so that those can be had from the same counts. To show native
-// buckets beside the others under one name takes a direct dependency on client_model, which is not worth it yet.
+// Classes go by powers of 2 or 4, as native buckets do, so that those are had from the same counts.
 type shape struct {
 	base   float64
 	first  int    // the exponent at which class 0 ends
@@ -22,9 +24,15 @@ type shape struct {
 	bounds []int // exponents at which buckets end, rising
 }
 
-// metric is the histogram of a rank.
+// metric is the histogram of a rank: buckets of both kinds.
 func (h *shape) metric(desc *prometheus.Desc) prometheus.Metric {
 	buckets, upTo, k := make(map[float64]uint64, len(h.bounds)), h.zero, 0
+	native := make(map[int]int64)
+	for i, n := range h.counts {
+		if n > 0 {
+			native[i+h.first] = int64(n)
+		}
+	}
 	for _, exp := range h.bounds {
 		for ; k < len(h.counts) && k+h.first <= exp; k++ {
 			upTo += h.counts[k]
@@ -34,7 +42,28 @@ func (h *shape) metric(desc *prometheus.Desc) prometheus.Metric {
 	for ; k < len(h.counts); k++ {
 		upTo += h.counts[k]
 	}
-	return prometheus.MustNewConstHistogram(desc, upTo, h.sum, buckets)
+	schema := -int32(math.Log2(math.Log2(h.base))) // buckets end at powers of 2^(2^-schema)
+	return histogram{
+		prometheus.MustNewConstHistogram(desc, upTo, h.sum, buckets),
+		prometheus.MustNewConstNativeHistogram(desc, upTo, h.sum, native, nil, h.zero, schema, 0, time.Time{}),
+	}
+}
+
+// histogram is one that has buckets of its own and native ones, which Prometheus takes if it is told to. The client makes
+// metrics of one kind or the other.
+type histogram struct {
+	prometheus.Metric // with buckets of its own
+	native            prometheus.Metric
+}
+
+// Write implements prometheus.Metric.
+func (h histogram) Write(out *dto.Metric) error {
+	var classic dto.Metric
+	if err := errors.Join(h.Metric.Write(&classic), h.native.Write(out)); err != nil {
+		return err
+	}
+	out.Histogram.Bucket, out.Histogram.CreatedTimestamp = classic.Histogram.Bucket, nil
+	return nil
 }
 
 func sizes(name, help string, get func(*engine.Stats) (*engine.SizeCounts, float64)) metric {

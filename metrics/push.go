@@ -9,17 +9,15 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus/push"
-
-	"github.com/fitmpi/fitmpi/engine"
 )
 
 // Push sends what a server would show now to a Pushgateway at url, for jobs that are over before somebody scrapes them. It
 // takes the place of what the same rank of the same job had there, under the labels job and instance, the latter "rank-"
 // and the number of the rank.
-func Push(ctx context.Context, url, job string, rank int, stats func() engine.Stats) error {
+func Push(ctx context.Context, url, job string, src Source) error {
 	tr := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
 	defer tr.CloseIdleConnections()
-	err := push.New(url, job).Gatherer(registry(rank, stats)).Grouping("instance", "rank-"+strconv.Itoa(rank)).
+	err := push.New(url, job).Gatherer(registry(src)).Grouping("instance", "rank-"+strconv.Itoa(src.Rank)).
 		Client(&http.Client{Transport: tr}).PushContext(ctx)
 	if err != nil {
 		return fmt.Errorf("metrics: push to %s: %w", url, err)

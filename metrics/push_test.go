@@ -29,7 +29,7 @@ func TestPush(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer gw.Close()
-	if err := Push(t.Context(), gw.URL, "solver", 3, pushed); err != nil {
+	if err := Push(t.Context(), gw.URL, "solver", Source{Rank: 3, Stats: pushed}); err != nil {
 		t.Fatal(err)
 	}
 	if method != http.MethodPut || path != "/metrics/job/solver/instance/rank-3" {
@@ -39,12 +39,12 @@ func TestPush(t *testing.T) {
 		t.Errorf("pushed %q", body)
 	}
 	status = http.StatusInternalServerError
-	if err := Push(t.Context(), gw.URL, "solver", 3, pushed); err == nil {
+	if err := Push(t.Context(), gw.URL, "solver", Source{Rank: 3, Stats: pushed}); err == nil {
 		t.Error("a push that the gateway refuses is no error")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Push(ctx, gw.URL, "solver", 3, pushed); err == nil {
+	if err := Push(ctx, gw.URL, "solver", Source{Rank: 3, Stats: pushed}); err == nil {
 		t.Error("a push whose context has ended is no error")
 	}
 }
@@ -58,7 +58,7 @@ func TestPushgateway(t *testing.T) {
 	addr := start(t, program, "--web.listen-address")
 	c := client(t)
 	for until := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if err = Push(t.Context(), "http://"+addr, "solver", 3, pushed); err == nil {
+		if err = Push(t.Context(), "http://"+addr, "solver", Source{Rank: 3, Stats: pushed}); err == nil {
 			break
 		}
 		if time.Now().After(until) {

@@ -16,23 +16,22 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/httpguard"
 )
 
-// patience is how long a client may take to send its request, or to read the answer.
-const patience = 10 * time.Second
+// mostScrapes is how many scrapes of a rank go on at once; more are told to come again.
+const mostScrapes = 8
 
-// Server serves the metrics of one rank.
+// Server serves metrics.
 type Server struct {
 	// immutable after Listen
 	listener net.Listener
-	http     http.Server
+	http     *http.Server
 
 	wg  sync.WaitGroup // the goroutine of serve; Close stops it and waits
 	err error          // why serve ended; owned by serve until wg is done
@@ -42,31 +41,30 @@ type Server struct {
 type Config struct {
 	// Addr is host:port, where port 0 means any free port and no host the loopback interface, or unix: and the path of a
 	// Unix socket, which only the user may connect to. A socket that is left there by a process that is gone is replaced.
-	Addr  string
-	Rank  int
-	Stats func() engine.Stats
+	Addr string
+	// SecretFile names a file with a secret that clients must give: 32 bytes or more, which nobody else may read or write.
+	// They give it as a bearer token, or as the password of basic authentication with any user name. "" asks for none. At a
+	// Unix socket it is not asked for.
+	SecretFile string
+	// Open lets everybody read who reaches Addr. Without it and without SecretFile, Addr must be of the loopback interface
+	// or a Unix socket.
+	Open bool
+	Source
 	// Profiles serves /debug/pprof as well. Whoever reaches that sees the program's arguments and stacks and can make it
 	// slow, so Addr must be of the loopback interface or a Unix socket.
 	Profiles bool
 }
 
 // Serve is Listen without profiles.
-func Serve(addr string, rank int, stats func() engine.Stats) (*Server, error) {
-	return Listen(Config{Addr: addr, Rank: rank, Stats: stats})
+func Serve(addr string, src Source) (*Server, error) {
+	return Listen(Config{Addr: addr, Source: src})
 }
 
 // Listen listens and answers GET /metrics until Close. Beside the rank's counters it shows those of the Go runtime and of
 // the process.
 func Listen(cfg Config) (*Server, error) {
-	l, err := listen(cfg.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
-	if a, ok := l.Addr().(*net.TCPAddr); cfg.Profiles && ok && !a.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("metrics: %v is not of the loopback interface: profiles are served there or at a Unix socket only", a), l.Close())
-	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry(cfg.Rank, cfg.Stats), promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry(cfg.Source), promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
 	if cfg.Profiles {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -74,10 +72,53 @@ func Listen(cfg Config) (*Server, error) {
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
-	s := &Server{
-		listener: l,
-		http:     http.Server{Handler: mux, ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: time.Minute},
+	guard, err := cfg.guard()
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
+	l, err := listen(cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	if a := l.Addr(); cfg.Profiles && httpguard.IsExposed(a) {
+		return nil, errors.Join(fmt.Errorf("metrics: %v is not of the loopback interface: profiles are served there or at a Unix socket only", a), l.Close())
+	}
+	return serveAt(l, mux, guard)
+}
+
+// guard says who may read.
+func (cfg *Config) guard() (g httpguard.Guard, err error) {
+	g.Open = cfg.Open
+	if name, err := os.Hostname(); err == nil {
+		g.Names = []string{name} // some machines have their own name mean the loopback interface
+	}
+	if cfg.SecretFile != "" {
+		g.Secret, err = httpguard.ReadSecret(cfg.SecretFile)
+	}
+	return g, err
+}
+
+// ServeHandler listens at cfg.Addr and answers what h does, to whom cfg lets in, until Close. Only Addr, SecretFile and Open of
+// cfg count.
+func ServeHandler(cfg Config, h http.Handler) (*Server, error) {
+	guard, err := cfg.guard()
+	if err != nil {
+		return nil, err
+	}
+	l, err := listen(cfg.Addr)
+	if err != nil {
+		return nil, err
+	}
+	return serveAt(l, h, guard)
+}
+
+// serveAt serves h at l, which it takes over.
+func serveAt(l net.Listener, h http.Handler, guard httpguard.Guard) (*Server, error) {
+	l, err := guard.Admit(l)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{listener: l, http: guard.Server(l.Addr(), h)}
 	s.wg.Go(s.serve)
 	return s, nil
 }
@@ -152,10 +193,10 @@ func (l *unixListener) Close() (err error) {
 // late: how long goroutines waited to run, and how long the world was stopped.
 var latencies = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/sched/(latencies|pauses/total/gc):seconds$`)}
 
-func registry(rank int, stats func() engine.Stats) *prometheus.Registry {
+func registry(src Source) *prometheus.Registry {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(NewCollector(rank, stats))
-	prometheus.WrapRegistererWith(rankLabel(rank), reg).MustRegister(
+	reg.MustRegister(NewCollector(src))
+	prometheus.WrapRegistererWith(rankLabel(src.Rank), reg).MustRegister(
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(latencies)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return reg

@@ -27,7 +27,7 @@ func client(t *testing.T) *http.Client {
 
 func serve(t *testing.T, addr string, rank int, stats func() engine.Stats) *Server {
 	t.Helper()
-	s, err := Serve(addr, rank, stats)
+	s, err := Serve(addr, Source{Rank: rank, Stats: stats})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestServeAddress(t *testing.T) {
 		t.Errorf("Serve without a host listens on %v, want the loopback interface and a port", a)
 	}
 	for _, addr := range []string{"", "127.0.0.1", "127.0.0.1:http:0", s.Addr().String()} {
-		if s, err := Serve(addr, 0, nil); err == nil {
+		if s, err := Serve(addr, Source{}); err == nil {
 			s.Close(t.Context())
 			t.Errorf("Serve(%q) works, want an error", addr)
 		}

@@ -41,11 +41,20 @@ var table = []metric{
 	counter("schedule_steps_total", "Local steps of collectives (copies and reductions) that were run.",
 		func(s *engine.Stats) uint64 { return s.StepsRun }),
 
+	byCall("collectives_total", "Collective operations begun on communicators of the name, rounds of persistent ones included.",
+		func(c Collective) float64 { return float64(c.Count) }),
+	byCall("collective_wait_seconds_total", "Time that callers waited for those that are complete.",
+		func(c Collective) float64 { return c.Waited.Seconds() }),
+
 	// Queues.
 	gauge("posted_receives", "Receives on the request queue: posted, and no message has come for them.",
 		func(s *engine.Stats) int { return s.Posted }),
 	gauge("event_queue_messages", "Messages on the event queue: arrived, and no receive has been posted for them.",
 		func(s *engine.Stats) int { return s.EventQueue }),
+	counter("posted_operations_total", "Operations that were posted, steps of collectives and partitions among them.",
+		func(s *engine.Stats) uint64 { return s.Begun }),
+	counter("completed_operations_total", "Operations that are complete, of those that were posted.",
+		func(s *engine.Stats) uint64 { return s.Done }),
 	gauge("active_operations", "Operations that were posted and are not complete.",
 		func(s *engine.Stats) int { return s.Active }),
 	gauge("detached_operations", "Operations that go on after the call that began them: sends from the library buffer above all.",
@@ -54,15 +63,20 @@ var table = []metric{
 	// Memory.
 	gauge("send_buffer_used_bytes", "Bytes of the library send buffer in use.",
 		func(s *engine.Stats) int { return s.BufferUsed }),
+	gauge("send_buffer_kept_bytes", "Bytes of memory that are kept for the library send buffer, and not in use.",
+		func(s *engine.Stats) int { return s.BufferKept }),
 	gauge("send_buffer_high_water_bytes", "Largest number of bytes of the library send buffer that were ever in use.",
 		func(s *engine.Stats) int { return s.BufferHighWater }),
 	gauge("send_buffer_limit_bytes", "Size of the library send buffer.",
 		func(s *engine.Stats) int { return s.BufferBudget }),
 	counter("send_buffer_stalls_total", "Times the library send buffer had no room for what was asked of it.",
 		func(s *engine.Stats) int { return s.BufferStalls }),
+	counter("parked_stalls_total", "Times a standard send was not copied because as many as may wait for its receiver did.",
+		func(s *engine.Stats) uint64 { return s.Refused }),
 	gauge("unexpected_used_bytes", "Bytes of memory that hold payloads of messages whose receive was not posted when they arrived.",
 		func(s *engine.Stats) int { return s.SlabsUsed }),
-
+	gauge("unexpected_kept_bytes", "Bytes of memory that are kept for such payloads, and not in use.",
+		func(s *engine.Stats) int { return s.SlabsKept }),
 	gauge("unsent_bytes", "Bytes, headers included, that wait for room in a socket or ring, or for a connection.",
 		func(s *engine.Stats) int { return s.Unsent }),
 
@@ -127,6 +141,10 @@ var table = []metric{
 		func(s *engine.Stats) uint64 { return s.Dials }),
 	counter("failed_dials_total", "Connections begun that came to nothing; mostly another route or another try follows.",
 		func(s *engine.Stats) uint64 { return s.FailedDials }),
+	counter("reconnects_total", "Connections that went on with the streams of one that broke.",
+		func(s *engine.Stats) uint64 { return s.Reconnects }),
+	counter("resent_bytes_total", "Bytes of streams that went on another connection once more, because the one before broke.",
+		func(s *engine.Stats) uint64 { return s.Resent }),
 	counter("accepts_total", "Connections accepted, before their handshake.",
 		func(s *engine.Stats) uint64 { return s.Accepts }),
 	counter("accept_errors_total", "Errors of accepting connections.",
@@ -137,6 +155,14 @@ var table = []metric{
 		func(s *engine.Stats) map[string]uint64 { return s.Rejects }),
 	counter("failed_peers_total", "Ranks found to have failed.",
 		func(s *engine.Stats) uint64 { return s.PeersFailed }),
+	byReason("failed_peers_by_reason_total", "Ranks found to have failed, by how that was found.",
+		func(s *engine.Stats) map[string]uint64 { return s.FailedBy }),
+	counter("suspicions_total", "Times a rank was found silent for too long.",
+		func(s *engine.Stats) uint64 { return s.Suspicions }),
+	counter("received_heartbeats_total", "Heartbeats received by connections.",
+		func(s *engine.Stats) uint64 { return s.BeatsIn }),
+	counter("sent_heartbeats_total", "Heartbeats sent by connections, and signs of life in shared memory.",
+		func(s *engine.Stats) uint64 { return s.BeatsOut }),
 }
 
 // sentBytes is the payload of all messages posted.

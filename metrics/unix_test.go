@@ -44,7 +44,7 @@ func over(t *testing.T, s *Server) *http.Client {
 
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.sock")
-	s := listenAt(t, Config{Addr: "unix:" + path, Rank: 2})
+	s := listenAt(t, Config{Addr: "unix:" + path, Source: Source{Rank: 2}})
 	if s.Name() != "unix:"+path {
 		t.Errorf("the server's name is %s", s.Name())
 	}
@@ -58,14 +58,14 @@ func TestUnixSocket(t *testing.T) {
 	if files, _ := os.ReadDir(filepath.Dir(path)); len(files) != 1 {
 		t.Errorf("beside the socket there is something: %v", files)
 	}
-	resp, err := over(t, s).Get("http://rank/metrics")
+	resp, err := over(t, s).Get("http://localhost/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if resp.Body.Close(); resp.StatusCode != http.StatusOK {
 		t.Errorf("status %d", resp.StatusCode)
 	}
-	if other, err := Listen(Config{Addr: "unix:" + path, Stats: none}); err == nil {
+	if other, err := Listen(Config{Addr: "unix:" + path, Source: Source{Stats: none}}); err == nil {
 		other.Close(t.Context())
 		t.Error("a second server takes the socket of one that runs")
 	} else if !strings.Contains(err.Error(), "somebody listens") {
@@ -93,14 +93,14 @@ func TestUnixSocketLeft(t *testing.T) {
 	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Listen(Config{Addr: "unix:" + file, Stats: none}); err == nil {
+	if s, err := Listen(Config{Addr: "unix:" + file, Source: Source{Stats: none}}); err == nil {
 		s.Close(t.Context())
 		t.Error("a file was replaced")
 	}
 	if b, err := os.ReadFile(file); err != nil || string(b) != "mine" {
 		t.Errorf("the file holds %q: %v", b, err)
 	}
-	if s, err := Listen(Config{Addr: "unix:" + filepath.Join(dir, "missing", "s"), Stats: none}); err == nil {
+	if s, err := Listen(Config{Addr: "unix:" + filepath.Join(dir, "missing", "s"), Source: Source{Stats: none}}); err == nil {
 		s.Close(t.Context())
 		t.Error("a directory was made")
 	}
@@ -120,7 +120,7 @@ func TestProfiles(t *testing.T) {
 		{"127.0.0.1:0", false, http.StatusNotFound},
 		{"0.0.0.0:0", false, http.StatusNotFound},
 	} {
-		cfg := Config{Addr: test.addr, Profiles: test.profiles, Stats: none}
+		cfg := Config{Addr: test.addr, Open: true, Profiles: test.profiles, Source: Source{Stats: none}}
 		if test.status == 0 {
 			if s, err := Listen(cfg); err == nil {
 				s.Close(t.Context())
@@ -140,7 +140,7 @@ func TestProfiles(t *testing.T) {
 		}
 		s := listenAt(t, cfg)
 		for _, path := range []string{"", "goroutine?debug=1", "cmdline", "profile?seconds=1", "symbol", "trace?seconds=0.01"} {
-			resp, err := over(t, s).Get("http://rank/debug/pprof/" + path)
+			resp, err := over(t, s).Get("http://localhost/debug/pprof/" + path)
 			if err != nil {
 				t.Fatal(err)
 			}
