@@ -15,17 +15,17 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 // [ErrCount] if there is not one type for each rank, [ErrTruncate] if a rank sends more than
 // the receiver's type takes.
 func Alltoallw[S, R any](c *Comm, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) error {
-	return done(ialltoallw(c, "Alltoallw", in, sendTypes, out, recvTypes))
+	return beginColl(c, "Alltoallw", in, out, Undefined).end(done(ialltoallw(c, "Alltoallw", in, sendTypes, out, recvTypes)))
 }
 
 // Ialltoallw starts an Alltoallw (MPI 4.1, section 6.12.6).
 func Ialltoallw[S, R any](c *Comm, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) *Request {
-	return ialltoallw(c, "Ialltoallw", in, sendTypes, out, recvTypes)
+	return beginColl(c, "Ialltoallw", in, out, Undefined).started(ialltoallw(c, "Ialltoallw", in, sendTypes, out, recvTypes))
 }
 
 // AlltoallwInit makes a persistent Alltoallw (MPI 4.1, section 6.13.6).
 func AlltoallwInit[S, R any](c *Comm, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) *Request {
-	return ialltoallw(c, "AlltoallwInit", in, sendTypes, out, recvTypes)
+	return beginColl(c, "AlltoallwInit", in, out, Undefined).started(ialltoallw(c, "AlltoallwInit", in, sendTypes, out, recvTypes))
 }
 
 func ialltoallw[S, R any](c *Comm, op string, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) *Request {
@@ -46,17 +46,17 @@ func ialltoallw[S, R any](c *Comm, op string, in []S, sendTypes []*Datatype, out
 // over out (MPI 4.1, section 8.6.3). It is otherwise as [Alltoallw]: the halo of a grid is exchanged in
 // place, with a Subarray for each edge.
 func NeighborAlltoallw[S, R any](c *Comm, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) error {
-	return done(ineighborAlltoallw(c, "NeighborAlltoallw", in, sendTypes, out, recvTypes))
+	return beginColl(c, "NeighborAlltoallw", in, out, Undefined).end(done(ineighborAlltoallw(c, "NeighborAlltoallw", in, sendTypes, out, recvTypes)))
 }
 
 // IneighborAlltoallw starts a NeighborAlltoallw (MPI 4.1, section 8.7.3).
 func IneighborAlltoallw[S, R any](c *Comm, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) *Request {
-	return ineighborAlltoallw(c, "IneighborAlltoallw", in, sendTypes, out, recvTypes)
+	return beginColl(c, "IneighborAlltoallw", in, out, Undefined).started(ineighborAlltoallw(c, "IneighborAlltoallw", in, sendTypes, out, recvTypes))
 }
 
 // NeighborAlltoallwInit makes a persistent NeighborAlltoallw (MPI 4.1, section 8.8.3).
 func NeighborAlltoallwInit[S, R any](c *Comm, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) *Request {
-	return ineighborAlltoallw(c, "NeighborAlltoallwInit", in, sendTypes, out, recvTypes)
+	return beginColl(c, "NeighborAlltoallwInit", in, out, Undefined).started(ineighborAlltoallw(c, "NeighborAlltoallwInit", in, sendTypes, out, recvTypes))
 }
 
 func ineighborAlltoallw[S, R any](c *Comm, op string, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) *Request {

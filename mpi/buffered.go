@@ -26,9 +26,10 @@ var automatic = &BufferAutomatic[0]
 // BufferAttach gives the job of c the memory for its buffered sends, over all communicators that have no buffer of their own;
 // it belongs to the library until BufferDetach (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
 // BufferAutomatic has room for all. The job has one buffer at a time: a second one is an error of class ErrBuffer.
-func BufferAttach(c *Comm, buf []byte) error {
+func BufferAttach(c *Comm, buf []byte) (outcome error) {
+	defer c.begin("BufferAttach").endAt(&outcome)
 	const op = "BufferAttach"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
 	return c.attachBuffer(op, &c.job.buffer, buf)
@@ -36,9 +37,10 @@ func BufferAttach(c *Comm, buf []byte) error {
 
 // BufferDetach waits until every message in the job's buffer has left it and returns the buffer; nil if there was none
 // (MPI 4.1, section 3.6). If the context of c ends first, the buffer stays attached.
-func BufferDetach(c *Comm) ([]byte, error) {
+func BufferDetach(c *Comm) (_ []byte, outcome error) {
+	defer c.begin("BufferDetach").endAt(&outcome)
 	const op = "BufferDetach"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return nil, c.fail(err)
 	}
 	return c.detachBuffer(op, &c.job.buffer)
@@ -46,20 +48,22 @@ func BufferDetach(c *Comm) ([]byte, error) {
 
 // BufferFlush waits until every message that lies in the job's buffer now has left it; it need not wait for those that other
 // goroutines send meanwhile. Without a buffer it does nothing (MPI 4.1, section 3.6).
-func BufferFlush(c *Comm) error {
+func BufferFlush(c *Comm) (outcome error) {
+	defer c.begin("BufferFlush").endAt(&outcome)
 	const op = "BufferFlush"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
-	_, err := c.flushBuffer(op, c.job.buffer.Load()).Wait()
+	_, err := c.flushBuffer(op, c.job.buffer.Load()).wait()
 	return err
 }
 
 // BufferIflush starts a BufferFlush: its request is done when every message that lies in the job's buffer now has left it
 // (MPI 4.1, section 3.6). The buffer may be used meanwhile.
-func BufferIflush(c *Comm) *Request {
+func BufferIflush(c *Comm) (started *Request) {
+	defer c.begin("BufferIflush").startedAt(&started)
 	const op = "BufferIflush"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return failedRequest(c, err)
 	}
 	return c.flushBuffer(op, c.job.buffer.Load())
@@ -68,37 +72,41 @@ func BufferIflush(c *Comm) *Request {
 // AttachBuffer gives c memory for its buffered sends, as BufferAttach does for the job; buffered sends over c use this memory
 // only (MPI 4.1, section 3.6, MPI_Comm_attach_buffer). It is this rank's affair: the others may have buffers or not. A
 // communicator made from c does not inherit it. Detach it before c is freed: after that nobody can tell when it is empty.
-func (c *Comm) AttachBuffer(buf []byte) error {
+func (c *Comm) AttachBuffer(buf []byte) (outcome error) {
+	defer c.begin("AttachBuffer").endAt(&outcome)
 	const op = "AttachBuffer"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
 	return c.attachBuffer(op, &c.buffer, buf)
 }
 
 // DetachBuffer is BufferDetach of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_detach_buffer).
-func (c *Comm) DetachBuffer() ([]byte, error) {
+func (c *Comm) DetachBuffer() (_ []byte, outcome error) {
+	defer c.begin("DetachBuffer").endAt(&outcome)
 	const op = "DetachBuffer"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return nil, c.fail(err)
 	}
 	return c.detachBuffer(op, &c.buffer)
 }
 
 // FlushBuffer is BufferFlush of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_flush_buffer).
-func (c *Comm) FlushBuffer() error {
+func (c *Comm) FlushBuffer() (outcome error) {
+	defer c.begin("FlushBuffer").endAt(&outcome)
 	const op = "FlushBuffer"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
-	_, err := c.flushBuffer(op, c.buffer.Load()).Wait()
+	_, err := c.flushBuffer(op, c.buffer.Load()).wait()
 	return err
 }
 
 // IflushBuffer is BufferIflush of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_iflush_buffer).
-func (c *Comm) IflushBuffer() *Request {
+func (c *Comm) IflushBuffer() (started *Request) {
+	defer c.begin("IflushBuffer").startedAt(&started)
 	const op = "IflushBuffer"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return failedRequest(c, err)
 	}
 	return c.flushBuffer(op, c.buffer.Load())
@@ -177,7 +185,7 @@ func (c *Comm) detachBuffer(op string, at *bufferSlot) ([]byte, error) {
 		case out: // another goroutine has detached it too, and returns it
 			return nil, nil
 		}
-		if _, err := c.flushBuffer(op, b).Wait(); err != nil {
+		if _, err := c.flushBuffer(op, b).wait(); err != nil {
 			return nil, err
 		}
 	}

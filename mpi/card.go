@@ -70,15 +70,15 @@ func readCards(raw [][]byte) ([]card, error) {
 		}
 		if cards[r].Cliques != cards[0].Cliques {
 			return nil, fmt.Errorf("%s is %d at rank 0 and %d at rank %d (0: not set): every rank needs the same value",
-				envCliques, cards[0].Cliques, cards[r].Cliques, r)
+				nameCliques, cards[0].Cliques, cards[r].Cliques, r)
 		}
 		if cards[r].Coll != cards[0].Coll {
 			return nil, fmt.Errorf("%s is %q at rank 0 and %q at rank %d (\"\": nothing chosen): every rank needs the same value",
-				envColl, cards[0].Coll, cards[r].Coll, r)
+				nameColl, cards[0].Coll, cards[r].Coll, r)
 		}
 		if cards[r].Check != cards[0].Check {
 			return nil, fmt.Errorf("%s: types are checked at rank 0: %t, at rank %d: %t: every rank needs the same value",
-				envCheck, cards[0].Check, r, cards[r].Check)
+				nameCheck, cards[0].Check, r, cards[r].Check)
 		}
 		if err := checkTLS(cards, r); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func checkShared(cards []card, peers []engine.PeerInfo, me int, why error) error
 		if why != nil {
 			err = fmt.Errorf("%w; %w", err, why)
 		}
-		return fmt.Errorf("%s=%s: %w", envTransport, transportShm, err)
+		return fmt.Errorf("%s=%s: %w", nameTransport, transportShm, err)
 	}
 	return nil
 }

@@ -249,6 +249,21 @@ func TestRoutes(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	request := rs[0].Preamble()
+	for _, test := range []struct {
+		answer []byte
+		want   string
+		more   bool
+	}{
+		{relay.AppendRefusal(nil, request, "no way", key), "the gateway refuses: no way", false},
+		{relay.AppendRefusal(nil, request, "no way", nil), `the gateway, or who answers in its place without the key of this job, refuses: "no way"`, false},
+		{relay.AppendRefusal(nil, request, "no way", nil)[:7], "", true},
+		{[]byte("FITM\x02"), "", false},
+	} {
+		if why, more := rs[0].Refusal(request, test.answer); why != test.want || more != test.more {
+			t.Errorf("%q means %q, %v", test.answer, why, more)
+		}
+	}
 	c.Domain = "d"
 	if _, err := w.routes(&c); err == nil || !strings.Contains(err.Error(), `in domain "d", this rank in "a"`) {
 		t.Errorf("no gateway: %v", err)

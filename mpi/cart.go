@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fitmpi/fitmpi/internal/coll"
@@ -49,7 +50,8 @@ func (t *cartesian) neighbours() (coll.Neighbours, error) { return t.near, nil }
 //
 // All ranks of c give the same arguments. Dimensions that are not positive, or a grid of more places than c has ranks,
 // are errors of class [ErrDims]. Collective: it waits for all ranks of c.
-func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, error) {
+func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (made *Comm, outcome error) {
+	defer c.begin("CartCreate").endMade(&made, &outcome)
 	const op = "CartCreate"
 	grid, bad := c.newGrid(op, dims, periods)
 	if bad != nil {
@@ -64,7 +66,8 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, erro
 
 // CartMap is the rank that this rank would have in the communicator of CartCreate with these arguments and reorder, or
 // [Undefined] if it would have none (MPI 4.1, section 8.5.8). Local.
-func (c *Comm) CartMap(dims []int, periods []bool) (int, error) {
+func (c *Comm) CartMap(dims []int, periods []bool) (_ int, outcome error) {
+	defer c.begin("CartMap").endAt(&outcome)
 	grid, err := c.newGrid("CartMap", dims, periods)
 	if err != nil {
 		return Undefined, c.fail(err)
@@ -104,7 +107,8 @@ func (c *Comm) placeGrid(grid topo.Grid, reorder bool) []int {
 // no dimension remains, that is a grid without dimensions, of the caller alone.
 //
 // All ranks give the same remain. Collective: it waits for all ranks of c.
-func (c *Comm) CartSub(remain []bool) (*Comm, error) {
+func (c *Comm) CartSub(remain []bool) (made *Comm, outcome error) {
+	defer c.begin("CartSub").endMade(&made, &outcome)
 	t, bad := topologyOf[*cartesian](c, "CartSub", Cart)
 	if bad == nil && len(remain) != len(t.coords) {
 		bad = opErrorf(ErrDims, "CartSub", "remain has %d entries for %d dimensions", len(remain), len(t.coords))
@@ -123,7 +127,8 @@ func (c *Comm) CartSub(remain []bool) (*Comm, error) {
 		}
 	}
 	grid := t.grid.Keep(remain)
-	n, err := c.Split(t.grid.Keep(dropped).Rank(out), grid.Rank(in))
+	color := t.grid.Keep(dropped).Rank(out)
+	n, err := c.split("CartSub", fmt.Sprintf("%s/%d", c.Name(), color), color, grid.Rank(in))
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,18 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 // Allgather is Gather whose result every rank gets; in may be the part of out that it
 // goes to. Over an intercommunicator each group gets what the other gives, in equal
 // blocks that fill out (MPI 4.1, section 6.7).
-func Allgather[T any](c *Comm, in, out []T) error { return done(iallgather(c, "Allgather", in, out)) }
+func Allgather[T any](c *Comm, in, out []T) error {
+	return beginColl(c, "Allgather", in, out, Undefined).end(done(iallgather(c, "Allgather", in, out)))
+}
 
 // Iallgather starts an Allgather (MPI 4.1, section 6.12.5).
-func Iallgather[T any](c *Comm, in, out []T) *Request { return iallgather(c, "Iallgather", in, out) }
+func Iallgather[T any](c *Comm, in, out []T) *Request {
+	return beginColl(c, "Iallgather", in, out, Undefined).started(iallgather(c, "Iallgather", in, out))
+}
 
 // AllgatherInit makes a persistent Allgather (MPI 4.1, section 6.13.5).
 func AllgatherInit[T any](c *Comm, in, out []T) *Request {
-	return iallgather(c, "AllgatherInit", in, out)
+	return beginColl(c, "AllgatherInit", in, out, Undefined).started(iallgather(c, "AllgatherInit", in, out))
 }
 
 func iallgather[T any](c *Comm, op string, in, out []T) *Request {
@@ -38,6 +42,11 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	if c.serialises(e) {
 		return allgatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)))
 	}
+	if !c.isTyped() {
+		if err := checkApart(op, in, out[:c.Size()*len(in)], c.rank*len(in), placeOfIn); err != nil {
+			return failedRequest(c, err)
+		}
+	}
 	from, err := wholeOf(c, op, c.sendType, in, 1)
 	if err != nil {
 		return failedRequest(c, err)
@@ -56,17 +65,17 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 // be this rank's block of out. Over an intercommunicator the blocks are those of the other
 // group (MPI 4.1, section 6.7).
 func Allgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
-	return done(iallgatherv(c, "Allgatherv", in, out, counts, displs))
+	return beginColl(c, "Allgatherv", in, out, Undefined).end(done(iallgatherv(c, "Allgatherv", in, out, counts, displs)))
 }
 
 // Iallgatherv starts an Allgatherv (MPI 4.1, section 6.12.5).
 func Iallgatherv[T any](c *Comm, in, out []T, counts, displs []int) *Request {
-	return iallgatherv(c, "Iallgatherv", in, out, counts, displs)
+	return beginColl(c, "Iallgatherv", in, out, Undefined).started(iallgatherv(c, "Iallgatherv", in, out, counts, displs))
 }
 
 // AllgathervInit makes a persistent Allgatherv (MPI 4.1, section 6.13.5).
 func AllgathervInit[T any](c *Comm, in, out []T, counts, displs []int) *Request {
-	return iallgatherv(c, "AllgathervInit", in, out, counts, displs)
+	return beginColl(c, "AllgathervInit", in, out, Undefined).started(iallgatherv(c, "AllgathervInit", in, out, counts, displs))
 }
 
 func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *Request {

@@ -2,20 +2,28 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import (
+	"slices"
+
+	"github.com/fitmpi/fitmpi/internal/coll"
+)
 
 // Alltoall sends the r-th block of in to rank r and receives the r-th block of
 // out from it; in and out hold Size equal blocks and may be the same slice. Over an
 // intercommunicator r is a rank of the other group; in and out are different slices then,
 // each of RemoteSize equal blocks (MPI 4.1, section 6.8).
-func Alltoall[T any](c *Comm, in, out []T) error { return done(ialltoall(c, "Alltoall", in, out)) }
+func Alltoall[T any](c *Comm, in, out []T) error {
+	return beginColl(c, "Alltoall", in, out, Undefined).end(done(ialltoall(c, "Alltoall", in, out)))
+}
 
 // Ialltoall starts an Alltoall (MPI 4.1, section 6.12.6).
-func Ialltoall[T any](c *Comm, in, out []T) *Request { return ialltoall(c, "Ialltoall", in, out) }
+func Ialltoall[T any](c *Comm, in, out []T) *Request {
+	return beginColl(c, "Ialltoall", in, out, Undefined).started(ialltoall(c, "Ialltoall", in, out))
+}
 
 // AlltoallInit makes a persistent Alltoall (MPI 4.1, section 6.13.6).
 func AlltoallInit[T any](c *Comm, in, out []T) *Request {
-	return ialltoall(c, "AlltoallInit", in, out)
+	return beginColl(c, "AlltoallInit", in, out, Undefined).started(ialltoall(c, "AlltoallInit", in, out))
 }
 
 func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
@@ -36,6 +44,11 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 		bl := equalBlocks(c.Size(), len(in)/c.Size())
 		return alltoallObjects(c, op, in, bl, out, bl)
 	}
+	if !c.isTyped() {
+		if err := checkApart(op, in, out[:len(in)], 0, placeSame); err != nil {
+			return failedRequest(c, err)
+		}
+	}
 	from, err := wholeOf(c, op, c.sendType, in, c.Size())
 	if err != nil {
 		return failedRequest(c, err)
@@ -44,7 +57,7 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	copied := c.copies(e, bytesOf(in), bytesOf(out))
+	from, copied := c.inPlace(e, bytesOf(in), bytesOf(out), from, to, true)
 	return startColl(c, op, func(g coll.Graph) error {
 		in, after := maybeApart(g, from, copied)
 		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), in, to, after...)
@@ -52,11 +65,22 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	}, nil)
 }
 
-// copies reports whether what is sent must be copied first, because it is in the slice that results arrive in
-// and its layout hides that from the algorithms, which would do so themselves.
+// copies reports whether what is sent must be copied first, or be known to be in place, because it is in the slice that results
+// arrive in and its layout hides that from the algorithms.
 func (c *Comm) copies(e *elem, in, out []byte) bool {
 	return !(c.isMemory(c.sendType, e) && c.isMemory(c.recvType, e)) &&
 		len(in) > 0 && len(out) > 0 && &in[0] == &out[0]
+}
+
+// inPlace is the same for an exchange: what is sent is to, as the algorithms can see, if both have the same blocks.
+func (c *Comm) inPlace(e *elem, in, out []byte, from, to coll.Buf, sameBlocks bool) (sent coll.Buf, copied bool) {
+	switch {
+	case !c.copies(e, in, out):
+		return from, false
+	case c.sendType == c.recvType && sameBlocks && from.Len() == to.Len():
+		return to, false
+	}
+	return from, true
 }
 
 func maybeApart(g coll.Graph, in coll.Buf, copied bool) (coll.Buf, []coll.Step) {
@@ -83,17 +107,17 @@ func interAlltoall[T any](c *Comm, op string, e *elem, in, out []T) *Request {
 // out[recvDispls[r]:]. Displacements nil mean without gaps. in and out may be the same
 // slice (MPI 4.1, section 6.8).
 func Alltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) error {
-	return done(ialltoallv(c, "Alltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
+	return beginColl(c, "Alltoallv", in, out, Undefined).end(done(ialltoallv(c, "Alltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)))
 }
 
 // Ialltoallv starts an Alltoallv (MPI 4.1, section 6.12.6).
 func Ialltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
-	return ialltoallv(c, "Ialltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+	return beginColl(c, "Ialltoallv", in, out, Undefined).started(ialltoallv(c, "Ialltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
 }
 
 // AlltoallvInit makes a persistent Alltoallv (MPI 4.1, section 6.13.6).
 func AlltoallvInit[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
-	return ialltoallv(c, "AlltoallvInit", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+	return beginColl(c, "AlltoallvInit", in, out, Undefined).started(ialltoallv(c, "AlltoallvInit", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
 }
 
 func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
@@ -129,9 +153,9 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	copied := c.copies(e, bytesOf(in), bytesOf(out))
+	sent, copied := c.inPlace(e, bytesOf(in), bytesOf(out), src.Buf, dst.Buf, slices.Equal(from.counts, to.counts) && slices.Equal(from.displs, to.displs))
 	return startColl(c, op, func(g coll.Graph) error {
-		in, after := maybeApart(g, src.Buf, copied)
+		in, after := maybeApart(g, sent, copied)
 		coll.Alltoallv(g, c.rank, c.Size(), in, src.counts, src.displs, dst.Buf, dst.counts, dst.displs, after...)
 		return nil
 	}, nil)

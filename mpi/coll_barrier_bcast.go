@@ -6,14 +6,20 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 
 // Barrier returns when every rank of c, in both groups of an intercommunicator, has
 // called it (MPI 4.1, section 6.3).
-func Barrier(c *Comm) error { return done(ibarrier(c, "Barrier")) }
+func Barrier(c *Comm) error {
+	return c.begin("Barrier").end(done(ibarrier(c, "Barrier")))
+}
 
 // Ibarrier starts a Barrier: its request is done when every rank has started
 // one (MPI 4.1, section 6.12.1).
-func Ibarrier(c *Comm) *Request { return ibarrier(c, "Ibarrier") }
+func Ibarrier(c *Comm) *Request {
+	return c.begin("Ibarrier").started(ibarrier(c, "Ibarrier"))
+}
 
 // BarrierInit makes a persistent Barrier (MPI 4.1, section 6.13.1).
-func BarrierInit(c *Comm) *Request { return ibarrier(c, "BarrierInit") }
+func BarrierInit(c *Comm) *Request {
+	return c.begin("BarrierInit").started(ibarrier(c, "BarrierInit"))
+}
 
 func ibarrier(c *Comm, op string) *Request {
 	if err := c.checkColl(op, 0); err != nil {
@@ -34,14 +40,20 @@ func startBarrier(c *Comm, op string) *Request {
 // same length. Over an intercommunicator the root, which gives Root as root, sends to the
 // other group, whose ranks give its rank; the others of its group give ProcNull
 // (MPI 4.1, section 6.4).
-func Bcast[T any](c *Comm, buf []T, root int) error { return done(ibcast(c, "Bcast", buf, root)) }
+func Bcast[T any](c *Comm, buf []T, root int) error {
+	return beginBcast(c, "Bcast", buf, root).end(done(ibcast(c, "Bcast", buf, root)))
+}
 
 // Ibcast starts a Bcast (MPI 4.1, section 6.12.2).
-func Ibcast[T any](c *Comm, buf []T, root int) *Request { return ibcast(c, "Ibcast", buf, root) }
+func Ibcast[T any](c *Comm, buf []T, root int) *Request {
+	return beginBcast(c, "Ibcast", buf, root).started(ibcast(c, "Ibcast", buf, root))
+}
 
 // BcastInit makes a persistent Bcast of what buf of rank root holds at each Start
 // (MPI 4.1, section 6.13.2).
-func BcastInit[T any](c *Comm, buf []T, root int) *Request { return ibcast(c, "BcastInit", buf, root) }
+func BcastInit[T any](c *Comm, buf []T, root int) *Request {
+	return beginBcast(c, "BcastInit", buf, root).started(ibcast(c, "BcastInit", buf, root))
+}
 
 func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	e, err := collElem[T](c, op, root)

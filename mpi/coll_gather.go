@@ -10,17 +10,17 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 // equal blocks from the other group, whose ranks give its rank; the others of its group
 // give ProcNull (MPI 4.1, section 6.5).
 func Gather[T any](c *Comm, in, out []T, root int) error {
-	return done(igather(c, "Gather", in, out, root))
+	return beginColl(c, "Gather", in, out, root).end(done(igather(c, "Gather", in, out, root)))
 }
 
 // Igather starts a Gather (MPI 4.1, section 6.12.3).
 func Igather[T any](c *Comm, in, out []T, root int) *Request {
-	return igather(c, "Igather", in, out, root)
+	return beginColl(c, "Igather", in, out, root).started(igather(c, "Igather", in, out, root))
 }
 
 // GatherInit makes a persistent Gather (MPI 4.1, section 6.13.3).
 func GatherInit[T any](c *Comm, in, out []T, root int) *Request {
-	return igather(c, "GatherInit", in, out, root)
+	return beginColl(c, "GatherInit", in, out, root).started(igather(c, "GatherInit", in, out, root))
 }
 
 func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
@@ -39,6 +39,11 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	}
 	if c.serialises(e) {
 		return gatherObjects(c, op, in, out, equalBlocks(c.Size(), len(in)), root)
+	}
+	if c.rank == root && !c.isTyped() {
+		if err := checkApart(op, in, out[:c.Size()*len(in)], c.rank*len(in), placeOfIn); err != nil {
+			return failedRequest(c, err)
+		}
 	}
 	from, err := wholeOf(c, op, c.sendType, in, 1)
 	var to coll.Buf
@@ -73,17 +78,17 @@ func interGather[T any](c *Comm, op string, e *elem, in, out []T, root int) *Req
 // displs count at the root only, where in may be its block of out
 // (MPI 4.1, section 6.5).
 func Gatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) error {
-	return done(igatherv(c, "Gatherv", in, out, counts, displs, root))
+	return beginColl(c, "Gatherv", in, out, root).end(done(igatherv(c, "Gatherv", in, out, counts, displs, root)))
 }
 
 // Igatherv starts a Gatherv (MPI 4.1, section 6.12.3).
 func Igatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) *Request {
-	return igatherv(c, "Igatherv", in, out, counts, displs, root)
+	return beginColl(c, "Igatherv", in, out, root).started(igatherv(c, "Igatherv", in, out, counts, displs, root))
 }
 
 // GathervInit makes a persistent Gatherv (MPI 4.1, section 6.13.3).
 func GathervInit[T any](c *Comm, in, out []T, counts, displs []int, root int) *Request {
-	return igatherv(c, "GathervInit", in, out, counts, displs, root)
+	return beginColl(c, "GathervInit", in, out, root).started(igatherv(c, "GathervInit", in, out, counts, displs, root))
 }
 
 func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root int) *Request {

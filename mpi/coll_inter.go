@@ -173,15 +173,29 @@ func interReduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Req
 	case root == ProcNull:
 		return interIdle(c, op)
 	case root == Root:
-		return interRecv(c, op, e, out, 0)
+		return interRecvReduced(c, op, e, out)
 	case !c.serialises(e):
-		return wired(c, op, f, in, 1, nil, 0, func(in, _ []byte, red coll.Reducer) *Request {
-			return startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, in, red) }, nil, nil)
-		})
+		y, err := reducedBy(c, op, f, in, 1, nil, 0)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, y.in, y.red) }, nil, nil)
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	return startInter(c, op, func(x coll.Inter) { x.ReduceObject(root, acc.reducer()) },
 		func() error { return acc.load(op, in) }, nil)
+}
+
+// interRecvReduced is the root's part.
+func interRecvReduced[T any](c *Comm, op string, e *elem, out []T) *Request {
+	if c.serialises(e) {
+		return interRecv(c, op, e, out, 0)
+	}
+	to, err := reducedOf(c, op, c.recvType, out, 1)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return startInter(c, op, func(x coll.Inter) { x.RecvReduced(to, e.wire) }, nil, nil)
 }
 
 // interReduction checks what all reductions have in common.
@@ -205,9 +219,11 @@ func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 		return failedRequest(c, err)
 	}
 	if !c.serialises(e) {
-		return wired(c, op, f, in, 1, out, 1, func(in, out []byte, red coll.Reducer) *Request {
-			return startInter(c, op, func(x coll.Inter) { x.Allreduce(in, out, red) }, nil, nil)
-		})
+		y, err := reducedBy(c, op, f, in, 1, out, 1)
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return startInter(c, op, func(x coll.Inter) { x.Allreduce(y.in, y.out, y.red) }, y.prepare, nil)
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	var data []byte
@@ -218,12 +234,14 @@ func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 // interReduceScatter is ReduceScatter, whose arguments have been checked.
 func interReduceScatter[T any](c *Comm, op string, e *elem, in, out []T, bl blocks, f Op[T]) *Request {
 	if !c.serialises(e) {
-		return wired(c, op, f, in, bl.total(), out, bl.counts[c.rank], func(in, out []byte, red coll.Reducer) *Request {
-			return startInter(c, op, func(x coll.Inter) {
-				counts, _ := bl.bytes(len(in) / max(bl.total(), 1))
-				x.ReduceScatter(in, out, counts, red)
-			}, nil, nil)
-		})
+		y, err := reducedBy(c, op, f, in, bl.total(), out, bl.counts[c.rank])
+		if err != nil {
+			return failedRequest(c, err)
+		}
+		return startInter(c, op, func(x coll.Inter) {
+			counts, _ := bl.bytes(y.in.Len() / max(bl.total(), 1))
+			x.ReduceScatter(y.in, y.out, counts, y.red)
+		}, y.prepare, nil)
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	split := func(whole []byte, all [][]byte) error {

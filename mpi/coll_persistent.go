@@ -2,7 +2,11 @@
 
 package mpi
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/fitmpi/fitmpi/internal/callsite"
+)
 
 // The persistent form of a collective is its name with Init behind it
 // (MPI 4.1, section 6.13). All of them work alike:
@@ -29,6 +33,7 @@ func isPersistent(op string) bool { return strings.HasSuffix(op, "Init") }
 // persistent makes x a persistent request: it builds the schedule that every Start runs.
 func (x collective) persistent(c *Comm, op string) *Request {
 	g := newPersistentGraph(c.everyone().comm)
+	g.s.Op = op
 	if c.job.checks {
 		g.agree(c, op)
 	}
@@ -37,12 +42,14 @@ func (x collective) persistent(c *Comm, op string) *Request {
 	}
 	r := newRequest(c, op)
 	r.delivered = true
+	callsite.Note(g.s.Origin[:])
 	var broken error // what ended a round while its steps may have been with the engine
-	r.finish = func(r *Request) (Status, *Error) {
+	r.more().finish = func(r *Request) (Status, *Error) {
 		broken = r.m.Err
+		g.called.end(r.m)
 		return emptyStatus(), x.result(c, op, r.m)
 	}
-	r.start = func() *Error {
+	r.more().start = func() *Error {
 		if broken != nil {
 			return opErrorf(ErrRequest, op, "an earlier round failed (%w): the ranks no longer agree where they are, "+
 				"make a communicator and requests anew", broken)
@@ -54,6 +61,7 @@ func (x collective) persistent(c *Comm, op string) *Request {
 		}
 		r.m = &g.s.MSO
 		r.m.Reset()
+		g.called = c.comm.count(op)
 		c.job.engine.StartSchedule(g.s)
 		return nil
 	}

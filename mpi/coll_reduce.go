@@ -13,17 +13,17 @@ import (
 // ranks give its rank, has in in; the others of its group give ProcNull
 // (MPI 4.1, section 6.9.1).
 func Reduce[T any](c *Comm, in, out []T, op Op[T], root int) error {
-	return done(ireduce(c, "Reduce", in, out, op, root))
+	return beginColl(c, "Reduce", in, out, root).end(done(ireduce(c, "Reduce", in, out, op, root)))
 }
 
 // Ireduce starts a Reduce; the worker does the arithmetic (MPI 4.1, section 6.12.7).
 func Ireduce[T any](c *Comm, in, out []T, op Op[T], root int) *Request {
-	return ireduce(c, "Ireduce", in, out, op, root)
+	return beginColl(c, "Ireduce", in, out, root).started(ireduce(c, "Ireduce", in, out, op, root))
 }
 
 // ReduceInit makes a persistent Reduce (MPI 4.1, section 6.13.7).
 func ReduceInit[T any](c *Comm, in, out []T, op Op[T], root int) *Request {
-	return ireduce(c, "ReduceInit", in, out, op, root)
+	return beginColl(c, "ReduceInit", in, out, root).started(ireduce(c, "ReduceInit", in, out, op, root))
 }
 
 func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request {
@@ -39,7 +39,7 @@ func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request
 	}
 	return ireduction(c, op, in, out, f, root, reduction{
 		wantsOut: isRoot,
-		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
+		plain: func(g coll.Graph, in, out coll.Buf, red coll.Reducer) {
 			coll.Reduce(g, c.algorithm(coll.KindReduce), c.rank, c.Size(), root, in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ReduceObject(g, c.rank, c.Size(), root, red) },
@@ -51,17 +51,17 @@ func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request
 // and out may be the same slice. Over an intercommunicator each group gets what the other
 // has in in (MPI 4.1, section 6.9.6).
 func Allreduce[T any](c *Comm, in, out []T, op Op[T]) error {
-	return done(iallreduce(c, "Allreduce", in, out, op))
+	return beginColl(c, "Allreduce", in, out, Undefined).end(done(iallreduce(c, "Allreduce", in, out, op)))
 }
 
 // Iallreduce starts an Allreduce; the worker does the arithmetic (MPI 4.1, section 6.12.8).
 func Iallreduce[T any](c *Comm, in, out []T, op Op[T]) *Request {
-	return iallreduce(c, "Iallreduce", in, out, op)
+	return beginColl(c, "Iallreduce", in, out, Undefined).started(iallreduce(c, "Iallreduce", in, out, op))
 }
 
 // AllreduceInit makes a persistent Allreduce (MPI 4.1, section 6.13.8).
 func AllreduceInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
-	return iallreduce(c, "AllreduceInit", in, out, op)
+	return beginColl(c, "AllreduceInit", in, out, Undefined).started(iallreduce(c, "AllreduceInit", in, out, op))
 }
 
 func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
@@ -70,7 +70,7 @@ func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	}
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
-		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
+		plain: func(g coll.Graph, in, out coll.Buf, red coll.Reducer) {
 			coll.Allreduce(g, c.algorithm(coll.KindAllreduce), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.AllreduceObject(g, c.rank, c.Size(), red) },
@@ -79,14 +79,18 @@ func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 
 // Scan leaves in out of rank r the combination of in of ranks 0 to r. in and out may be
 // the same slice. Not defined for intercommunicators (MPI 4.1, section 6.11.1).
-func Scan[T any](c *Comm, in, out []T, op Op[T]) error { return done(iscan(c, "Scan", in, out, op)) }
+func Scan[T any](c *Comm, in, out []T, op Op[T]) error {
+	return beginColl(c, "Scan", in, out, Undefined).end(done(iscan(c, "Scan", in, out, op)))
+}
 
 // Iscan starts a Scan (MPI 4.1, section 6.12.11).
-func Iscan[T any](c *Comm, in, out []T, op Op[T]) *Request { return iscan(c, "Iscan", in, out, op) }
+func Iscan[T any](c *Comm, in, out []T, op Op[T]) *Request {
+	return beginColl(c, "Iscan", in, out, Undefined).started(iscan(c, "Iscan", in, out, op))
+}
 
 // ScanInit makes a persistent Scan (MPI 4.1, section 6.13.11).
 func ScanInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
-	return iscan(c, "ScanInit", in, out, op)
+	return beginColl(c, "ScanInit", in, out, Undefined).started(iscan(c, "ScanInit", in, out, op))
 }
 
 func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
@@ -95,7 +99,7 @@ func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	}
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: true,
-		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
+		plain: func(g coll.Graph, in, out coll.Buf, red coll.Reducer) {
 			coll.Scan(g, c.algorithm(coll.KindScan), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ScanObject(g, c.rank, c.Size(), red) },
@@ -105,17 +109,17 @@ func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 // Exscan is Scan of the ranks below r only; out of rank 0 is left as it is. in and out
 // may be the same slice. Not defined for intercommunicators (MPI 4.1, section 6.11.2).
 func Exscan[T any](c *Comm, in, out []T, op Op[T]) error {
-	return done(iexscan(c, "Exscan", in, out, op))
+	return beginColl(c, "Exscan", in, out, Undefined).end(done(iexscan(c, "Exscan", in, out, op)))
 }
 
 // Iexscan starts an Exscan (MPI 4.1, section 6.12.12).
 func Iexscan[T any](c *Comm, in, out []T, op Op[T]) *Request {
-	return iexscan(c, "Iexscan", in, out, op)
+	return beginColl(c, "Iexscan", in, out, Undefined).started(iexscan(c, "Iexscan", in, out, op))
 }
 
 // ExscanInit makes a persistent Exscan (MPI 4.1, section 6.13.12).
 func ExscanInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
-	return iexscan(c, "ExscanInit", in, out, op)
+	return beginColl(c, "ExscanInit", in, out, Undefined).started(iexscan(c, "ExscanInit", in, out, op))
 }
 
 func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
@@ -127,7 +131,7 @@ func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	}
 	return ireduction(c, op, in, out, f, 0, reduction{
 		wantsOut: c.rank > 0,
-		plain: func(g coll.Graph, in, out []byte, red coll.Reducer) {
+		plain: func(g coll.Graph, in, out coll.Buf, red coll.Reducer) {
 			coll.Exscan(g, c.algorithm(coll.KindExscan), c.rank, c.Size(), in, out, red)
 		},
 		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ExscanObject(g, c.rank, c.Size(), red) },
@@ -137,7 +141,7 @@ func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 // reduction is what tells one reduction from another.
 type reduction struct {
 	wantsOut bool // this rank gets a result
-	plain    func(g coll.Graph, in, out []byte, red coll.Reducer)
+	plain    func(g coll.Graph, in, out coll.Buf, red coll.Reducer)
 	object   func(g coll.Graph, red coll.ObjectReducer)
 }
 
@@ -160,12 +164,15 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, kind 
 	if kind.wantsOut && !c.isTyped() {
 		out = out[:len(in)]
 	}
-	return wired(c, op, f, in, 1, out, own, func(in, out []byte, red coll.Reducer) *Request {
-		return startColl(c, op, func(g coll.Graph) error {
-			kind.plain(g, in, out, red)
-			return nil
-		}, nil)
-	})
+	x, err := reducedBy(c, op, f, in, 1, out, own)
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	from, to, red := x.in, x.out, x.red // captured without memory of their own
+	return collective{prepare: x.prepare, build: func(g coll.Graph) error {
+		kind.plain(g, from, to, red)
+		return nil
+	}}.start(c, op)
 }
 
 func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool) *Error {

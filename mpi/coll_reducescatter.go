@@ -11,36 +11,36 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 // intercommunicator each group deals out to its ranks what the other has in in; their
 // counts have the same sum (MPI 4.1, section 6.10.2).
 func ReduceScatter[T any](c *Comm, in, out []T, counts []int, op Op[T]) error {
-	return done(ireduceScatter(c, "ReduceScatter", in, out, counts, op))
+	return beginColl(c, "ReduceScatter", in, out, Undefined).end(done(ireduceScatter(c, "ReduceScatter", in, out, counts, op)))
 }
 
 // IreduceScatter starts a ReduceScatter; the worker does the arithmetic
 // (MPI 4.1, section 6.12.10).
 func IreduceScatter[T any](c *Comm, in, out []T, counts []int, op Op[T]) *Request {
-	return ireduceScatter(c, "IreduceScatter", in, out, counts, op)
+	return beginColl(c, "IreduceScatter", in, out, Undefined).started(ireduceScatter(c, "IreduceScatter", in, out, counts, op))
 }
 
 // ReduceScatterInit makes a persistent ReduceScatter (MPI 4.1, section 6.13.10).
 func ReduceScatterInit[T any](c *Comm, in, out []T, counts []int, op Op[T]) *Request {
-	return ireduceScatter(c, "ReduceScatterInit", in, out, counts, op)
+	return beginColl(c, "ReduceScatterInit", in, out, Undefined).started(ireduceScatter(c, "ReduceScatterInit", in, out, counts, op))
 }
 
 // ReduceScatterBlock is ReduceScatter in equal blocks: in holds Size of them, and rank r
 // gets the r-th in out. in and out may start at the same place
 // (MPI 4.1, section 6.10.1).
 func ReduceScatterBlock[T any](c *Comm, in, out []T, op Op[T]) error {
-	return done(ireduceScatterBlock(c, "ReduceScatterBlock", in, out, op))
+	return beginColl(c, "ReduceScatterBlock", in, out, Undefined).end(done(ireduceScatterBlock(c, "ReduceScatterBlock", in, out, op)))
 }
 
 // IreduceScatterBlock starts a ReduceScatterBlock; the worker does the arithmetic
 // (MPI 4.1, section 6.12.9).
 func IreduceScatterBlock[T any](c *Comm, in, out []T, op Op[T]) *Request {
-	return ireduceScatterBlock(c, "IreduceScatterBlock", in, out, op)
+	return beginColl(c, "IreduceScatterBlock", in, out, Undefined).started(ireduceScatterBlock(c, "IreduceScatterBlock", in, out, op))
 }
 
 // ReduceScatterBlockInit makes a persistent ReduceScatterBlock (MPI 4.1, section 6.13.9).
 func ReduceScatterBlockInit[T any](c *Comm, in, out []T, op Op[T]) *Request {
-	return ireduceScatterBlock(c, "ReduceScatterBlockInit", in, out, op)
+	return beginColl(c, "ReduceScatterBlockInit", in, out, Undefined).started(ireduceScatterBlock(c, "ReduceScatterBlockInit", in, out, op))
 }
 
 func ireduceScatterBlock[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
@@ -81,13 +81,15 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 	if c.serialises(e) {
 		return reduceScatterObjects(c, op, in, out, bl, f)
 	}
-	return wired(c, op, f, in, bl.total(), out, bl.counts[c.rank], func(in, out []byte, red coll.Reducer) *Request {
-		return startColl(c, op, func(g coll.Graph) error {
-			counts, _ := bl.bytes(len(in) / max(bl.total(), 1))
-			coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), in, out, counts, red)
-			return nil
-		}, nil)
-	})
+	x, err := reducedBy(c, op, f, in, bl.total(), out, bl.counts[c.rank])
+	if err != nil {
+		return failedRequest(c, err)
+	}
+	return collective{prepare: x.prepare, build: func(g coll.Graph) error {
+		counts, _ := bl.bytes(x.in.Len() / max(bl.total(), 1))
+		coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), x.in, x.out, counts, x.red)
+		return nil
+	}}.start(c, op)
 }
 
 // reduceScatterObjects is a ReduceScatter of values that travel serialised: rank 0

@@ -10,17 +10,17 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 // group, whose ranks give its rank; the others of its group give ProcNull
 // (MPI 4.1, section 6.6).
 func Scatter[T any](c *Comm, in, out []T, root int) error {
-	return done(iscatter(c, "Scatter", in, out, root))
+	return beginColl(c, "Scatter", in, out, root).end(done(iscatter(c, "Scatter", in, out, root)))
 }
 
 // Iscatter starts a Scatter (MPI 4.1, section 6.12.4).
 func Iscatter[T any](c *Comm, in, out []T, root int) *Request {
-	return iscatter(c, "Iscatter", in, out, root)
+	return beginColl(c, "Iscatter", in, out, root).started(iscatter(c, "Iscatter", in, out, root))
 }
 
 // ScatterInit makes a persistent Scatter (MPI 4.1, section 6.13.4).
 func ScatterInit[T any](c *Comm, in, out []T, root int) *Request {
-	return iscatter(c, "ScatterInit", in, out, root)
+	return beginColl(c, "ScatterInit", in, out, root).started(iscatter(c, "ScatterInit", in, out, root))
 }
 
 func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
@@ -39,6 +39,11 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	}
 	if c.serialises(e) {
 		return scatterObjects(c, op, in, equalBlocks(c.Size(), len(out)), out, root)
+	}
+	if c.rank == root && !c.isTyped() {
+		if err := checkApart(op, out, in[:c.Size()*len(out)], c.rank*len(out), placeOfOut); err != nil {
+			return failedRequest(c, err)
+		}
 	}
 	to, err := wholeOf(c, op, c.recvType, out, 1)
 	var from coll.Buf
@@ -73,17 +78,17 @@ func interScatter[T any](c *Comm, op string, e *elem, in, out []T, root int) *Re
 // displs count at the root only, where out may be its block of in
 // (MPI 4.1, section 6.6).
 func Scatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) error {
-	return done(iscatterv(c, "Scatterv", in, counts, displs, out, root))
+	return beginColl(c, "Scatterv", in, out, root).end(done(iscatterv(c, "Scatterv", in, counts, displs, out, root)))
 }
 
 // Iscatterv starts a Scatterv (MPI 4.1, section 6.12.4).
 func Iscatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) *Request {
-	return iscatterv(c, "Iscatterv", in, counts, displs, out, root)
+	return beginColl(c, "Iscatterv", in, out, root).started(iscatterv(c, "Iscatterv", in, counts, displs, out, root))
 }
 
 // ScattervInit makes a persistent Scatterv (MPI 4.1, section 6.13.4).
 func ScattervInit[T any](c *Comm, in []T, counts, displs []int, out []T, root int) *Request {
-	return iscatterv(c, "ScattervInit", in, counts, displs, out, root)
+	return beginColl(c, "ScattervInit", in, out, root).started(iscatterv(c, "ScattervInit", in, counts, displs, out, root))
 }
 
 func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T, root int) *Request {

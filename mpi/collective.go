@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/callsite"
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
@@ -15,9 +16,11 @@ import (
 type graph struct {
 	s      *engine.Schedule
 	places *coll.Places
+	tag    uint32 // of messages of lane 0
 	after  []int32
 	gate   []int32 // steps that all others wait for
 	lent   []*scratch
+	called *callCount // where the collective that runs is counted
 }
 
 // Places implements coll.Placed.
@@ -53,6 +56,9 @@ func (g *graph) RecvInto(peer int, data *[]byte, after ...coll.Step) coll.Step {
 	return coll.Step(g.s.RecvInto(peer, data, g.deps(after)...))
 }
 
+// Lane implements coll.Graph.
+func (g *graph) Lane(i int) { g.s.Retag(engine.Tag(g.tag + uint32(i)*laneTag)) }
+
 func (g *graph) Do(f func() error, after ...coll.Step) coll.Step {
 	return coll.Step(g.s.Do(f, g.deps(after)...))
 }
@@ -83,26 +89,35 @@ var graphs = sync.Pool{New: func() any { return &graph{s: new(engine.Schedule)} 
 
 // persistentTag tells the tags of persistent collectives from those of others. A
 // communicator numbers either kind in the order of its calls, which is the same at
-// every rank; that of starting persistent ones need not be.
-const persistentTag = 1 << 30
+// every rank; that of starting persistent ones need not be. laneTag is between the
+// tags of two lanes of one collective.
+const (
+	persistentTag = 1 << 30
+	laneTag       = 1 << 28
+)
 
 // newGraph is the empty graph of the next collective of c.
 func newGraph(c *comm) *graph {
-	g := graphs.Get().(*graph)
-	g.renew(c, (c.collSeq.Add(1)-1)%persistentTag)
+	g, number := graphs.Get().(*graph), c.collSeq.Add(1)-1
+	if !c.settles {
+		number %= laneTag
+	}
+	g.renew(c, number)
 	return g
 }
 
 // newPersistentGraph is that of the next persistent one. It is not recycled.
 func newPersistentGraph(c *comm) *graph {
 	g := &graph{s: new(engine.Schedule)}
-	g.renew(c, persistentTag+(c.persistSeq.Add(1)-1)%persistentTag)
+	g.renew(c, persistentTag+(c.persistSeq.Add(1)-1)%laneTag)
 	return g
 }
 
 // renew makes g an empty graph of all ranks that take part in collectives of c.
 func (g *graph) renew(c *comm, tag uint32) {
 	g.s.Renew(c.coll, engine.Tag(tag), c.peers)
+	g.s.Member = c.member
+	g.tag = tag
 	g.places, g.gate = c.places, g.gate[:0]
 }
 
@@ -113,7 +128,7 @@ func (g *graph) renew(c *comm, tag uint32) {
 func (g *graph) release() {
 	g.releaseScratch()
 	g.s.Clear()
-	g.places = nil
+	g.places, g.called = nil, nil
 	graphs.Put(g)
 }
 
@@ -153,6 +168,8 @@ func (x collective) start(c *Comm, op string) *Request {
 		return x.persistent(c, op)
 	}
 	g := newGraph(c.everyone().comm)
+	g.called = c.comm.count(op)
+	g.s.Op = op
 	if c.job.checks {
 		g.agree(c, op)
 	}
@@ -161,8 +178,9 @@ func (x collective) start(c *Comm, op string) *Request {
 	}
 	r := newCollRequest(c, op)
 	r.m = &g.s.MSO
-	r.finish = func(r *Request) (Status, *Error) {
+	r.more().finish = func(r *Request) (Status, *Error) {
 		err := x.result(c, op, r.m)
+		g.called.end(r.m)
 		switch {
 		case r.m.Err != nil:
 			g.releaseScratch()
@@ -175,6 +193,7 @@ func (x collective) start(c *Comm, op string) *Request {
 	if isBlocking(op) {
 		c.job.engine.StartBlocking(g.s)
 	} else {
+		callsite.Note(g.s.Origin[:])
 		c.job.engine.StartSchedule(g.s)
 	}
 	return r
@@ -272,6 +291,25 @@ func checkLen(op, what string, have, need int) *Error {
 	return nil
 }
 
+// checkApart says what is wrong if block and all, buffers without layouts, share memory and block does not begin where its place in all is,
+// at elements from the beginning: results would arrive where operands are still to be read. place says in words where it may be.
+//
+// Preconditions:
+//   - T is plain.
+func checkApart[T any](op string, block, all []T, at int, place string) *Error {
+	if !overlap(bytesOf(block), bytesOf(all)) || at < len(all) && &block[0] == &all[at] {
+		return nil
+	}
+	return opErrorf(ErrBuffer, op, "in and out overlap: they may share memory only if %s", place)
+}
+
+// Where buffers of one call may share memory, in words.
+const (
+	placeSame  = "they begin at the same place"
+	placeOfIn  = "in is this rank's block of out"
+	placeOfOut = "out is this rank's block of in"
+)
+
 // blocked recycles the requests of blocking collectives, which their users never see.
 var blocked = sync.Pool{New: func() any { return new(Request) }}
 
@@ -286,9 +324,10 @@ func newCollRequest(c *Comm, op string) *Request {
 
 // done waits for the request of a blocking collective.
 func done(r *Request) error {
-	_, err := r.Wait()
-	if err == nil && r.m == nil && r.finish != nil {
-		*r = Request{}
+	_, err := r.wait()
+	if err == nil && r.m == nil && r.rare != nil && r.rare.finish != nil {
+		*r.rare = rare{}
+		*r = Request{rare: r.rare}
 		blocked.Put(r)
 	}
 	return err

@@ -24,6 +24,8 @@ type Comm struct {
 	ctx context.Context // bounds blocking calls made through this value; nil = unbounded
 	// Layouts of buffers of operations made through this value; nil = buffers are whole.
 	sendType, recvType *Datatype
+
+	untold bool // no tool is told of calls through this value
 }
 
 // comm is what all values of one communicator share.
@@ -41,9 +43,11 @@ type comm struct {
 	p2p     engine.ContextID
 	coll    engine.ContextID
 	member  func(engine.PeerID) bool
-	places  *coll.Places  // which ranks share a host; nil if it makes no difference
-	collSeq atomic.Uint32 // number of the next collective
-	partTag atomic.Uint64 // first tag that no partition sent from here has
+	places  *coll.Places              // which ranks share a host; nil if it makes no difference
+	collSeq atomic.Uint32             // number of the next collective
+	calls   atomic.Pointer[commCalls] // where its collectives are counted; nil until the first, and after SetName
+	settles bool                      // it is for the agreement of a CreateGroup alone, whose number is the user's tag; false before it is handed out
+	partTag atomic.Uint64             // first tag that no partition sent from here has
 
 	persistSeq atomic.Uint32 // number of the next persistent collective
 	calling    calling       // with FITMPI_CHECK: of the goroutine that starts collectives
@@ -61,6 +65,8 @@ func newComm(j *job, name string, rank int, peers []engine.PeerID, id engine.Con
 	c := &comm{job: j, rank: rank, group: peers, peers: peers, ranks: rankingOf(peers), p2p: id, coll: id | collectiveBit}
 	c.name.Store(&name)
 	c.member, c.places = c.has, j.placesOf(peers)
+	j.comms.add(c)
+	j.adopt(c)
 	return &Comm{comm: c}
 }
 
@@ -119,12 +125,22 @@ func (c *Comm) Name() string { return *c.name.Load() }
 
 // SetName names c at the calling rank, for messages to people (MPI 4.1, section 7.8).
 // It is local; communicators made from c before keep their names.
-func (c *Comm) SetName(name string) error {
-	if err := c.usable("SetName"); err != nil {
+func (c *Comm) SetName(name string) (outcome error) {
+	defer c.begin("SetName").endAt(&outcome)
+	if err := c.present("SetName"); err != nil {
 		return c.fail(err)
 	}
-	c.name.Store(&name)
+	c.rename(name)
+	if c.both != nil { // their collectives are those of c, for who asks what is waited for
+		c.inner.rename(name + localGroup)
+		c.both.rename(name + bothGroups)
+	}
 	return nil
+}
+
+func (c *comm) rename(name string) {
+	c.name.Store(&name)
+	c.calls.Store(nil)
 }
 
 // String describes c for logs.
@@ -155,8 +171,9 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 // fail from now on. Pending ones complete. If the delete callback of an attribute fails, so
 // does Free, and c stays as it is. The world and Self cannot be freed (ErrComm). It is
 // local. Memory needs no freeing (MPI 4.1, section 7.4.3).
-func (c *Comm) Free() error {
-	if err := c.usable("Free"); err != nil {
+func (c *Comm) Free() (outcome error) {
+	defer c.begin("Free").endAt(&outcome)
+	if err := c.present("Free"); err != nil {
 		return c.fail(err)
 	}
 	if c.comm == c.job.world.comm || c.comm == c.job.self.comm {
@@ -170,8 +187,24 @@ func (c *Comm) Free() error {
 	return nil
 }
 
-// usable says why c can start no operation.
+// isOpen reports that c can start operations. Otherwise it may be able to: usable knows.
+func (c *Comm) isOpen() bool {
+	return c != nil && c.comm != nil && c.ctx == nil && !c.freed.Load() && !c.job.finalized.Load() && c.job.faults.count.Load() == 0
+}
+
+// usable says why c can start no operation that communicates.
 func (c *Comm) usable(op string) *Error {
+	if err := c.present(op); err != nil {
+		return err
+	}
+	if r := c.job.faults.find(c.family()); r != nil {
+		return opError(ErrRevoked, op, &revokedError{r.by})
+	}
+	return nil
+}
+
+// present says why c can start no operation at all.
+func (c *Comm) present(op string) *Error {
 	switch {
 	case c == nil || c.comm == nil:
 		return opErrorf(ErrComm, op, "the communicator is nil: take the one that Main, Init or RunThreads gives")

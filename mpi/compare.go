@@ -69,12 +69,13 @@ func (g *Group) Compare(h *Group) (Comparison, error) {
 // intercommunicators both groups are compared; one is never equal to an intracommunicator.
 // What WithContext returns is the same communicator. A nil or freed one is an error of
 // class ErrComm. It is local (MPI 4.1, sections 7.4.1 and 7.6.1, MPI_Comm_compare).
-func (c *Comm) Compare(d *Comm) (Comparison, error) {
+func (c *Comm) Compare(d *Comm) (_ Comparison, outcome error) {
+	defer c.begin("Compare").endAt(&outcome)
 	const op = "Compare"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return Unequal, c.fail(err)
 	}
-	if err := d.usable(op); err != nil {
+	if err := d.present(op); err != nil {
 		return Unequal, c.fail(opErrorf(err.Class, op, "the other communicator: %w", err.Cause))
 	}
 	if c.comm == d.comm {

@@ -4,48 +4,19 @@ package mpi
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/coll"
-)
-
-// The environment variables that a rank reads; fitrun sets some by its options.
-// Sizes are in bytes and may end in K, M or G (of 1024).
-const (
-	envProgress   = "FITMPI_PROGRESS"    // worker, assist or caller
-	envTransport  = "FITMPI_TRANSPORT"   // auto, tcp or shm
-	envShmCopy    = "FITMPI_SHM_COPY"    // how long messages come between processes of a host: ring or read (process_vm_readv)
-	envCliques    = "FITMPI_CLIQUES"     // for experiments: take the ranks of this host for those of so many hosts
-	envColl       = "FITMPI_COLL"        // for tests and experiments: algorithms of collectives, such as allreduce=ring,bcast=chain
-	envCheck      = "FITMPI_CHECK"       // 1: compare the types of sender and receiver; 0: do not
-	envSendBuffer = "FITMPI_SEND_BUFFER" // size of the library send buffer
-	envShort      = "FITMPI_SHORT_MAX"   // size up to which a payload is copied behind its header
-	envEager      = "FITMPI_EAGER_MAX"   // size up to which a payload follows without permission
-	envWindow     = "FITMPI_WINDOW"      // eager bytes that each peer may have waiting here
-	envCopyMax    = "FITMPI_COPY_MAX"    // size up to which Send copies to the library send buffer
-	envSpin       = "FITMPI_SPIN"        // how long a caller polls before it sleeps, such as 200us; 0s = not at all
-	envSocketBuf  = "FITMPI_SOCKET_BUFFER"
-	envCongestion = "FITMPI_CONGESTION"      // TCP congestion control, such as cubic; system = what the system has chosen
-	envInterface  = "FITMPI_IFACE"           // where others reach this rank: interfaces, addresses and networks, such as eth1,10.0.0.0/8
-	envPorts      = "FITMPI_PORT_RANGE"      // TCP ports to listen on, such as 40000-40999
-	envTLS        = "FITMPI_TLS"             // 1: connections between ranks are encrypted; every rank needs the same
-	envConnect    = "FITMPI_CONNECT_TIMEOUT" // how long a rank tries to reach another, such as 60s
-	envMetrics    = "FITMPI_METRICS"         // host:port, or unix:path, at which to serve /metrics; {rank} in it is replaced
-	envPprof      = "FITMPI_PPROF"           // 1: serve /debug/pprof there too, on the loopback interface or a Unix socket only
-	envPush       = "FITMPI_PUSH"            // URL of a Pushgateway that gets the metrics when the rank finalizes
-	envPushJob    = "FITMPI_PUSH_JOB"        // its label job; by default the name of the program
-	envErrhandler = "FITMPI_ERRHANDLER"      // fatal, abort or return: the error handler of world and self at the start
-	envLog        = "FITMPI_LOG"             // debug, info, warn or error: what the engine logs on stderr; default warn
+	"github.com/fitmpi/fitmpi/internal/params"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 const (
@@ -68,83 +39,69 @@ type settings struct {
 	transport string // transportAuto, transportTCP or transportShm
 	cliques   int    // FITMPI_CLIQUES; 0 if it is not set
 	coll      coll.Choice
-	checks    bool // FITMPI_CHECK
+	checks    bool   // FITMPI_CHECK
+	ckptDir   string // FITMPI_CHECKPOINT; "" if it is not set
+	tolerant  bool   // FITMPI_FT
 	errh      Errhandler
+	errhName  string
+	level     slog.Level // of Logger
 	net       netSettings
+	metrics   metricsSettings
+
+	origins map[string]string // by name of the variable: who gave the value; by nobody those that are not there
 }
 
 // settingsOf makes a rank's parameters from what the launcher said and the
-// environment.
+// environment: it goes over the table of variables (package params).
 func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
-	set := settings{transport: transportAuto, errh: ErrorsAreFatal, Config: engine.Config{
-		Rank: info.Rank, Size: info.Size, Job: info.Job, Secret: info.Secret,
-		Progress: engine.Assist,
-		KeepP:    hasSpareP(info),
-	}}
+	set := settings{transport: transportAuto, errh: ErrorsAreFatal, errhName: "fatal", level: slog.LevelWarn,
+		net: netSettings{remote: info.Net.Remote, tls: info.Net.TLS}, origins: make(map[string]string), Config: engine.Config{
+			Rank: info.Rank, Size: info.Size, Job: info.Job, Secret: info.Secret,
+			Progress: engine.Assist, Congestion: defaultCongestion,
+			KeepP: hasSpareP(info), Unexpected: unexpectedFor(info.LocalSize), MaxMessage: int(min(sys.MemoryLimit(), math.MaxInt)),
+		}}
 	cfg := &set.Config
 	if hasCore(info) {
 		cfg.Spin = defaultSpin
 	} else {
 		cfg.Yield, cfg.Doze = defaultYield, defaultDoze
 	}
-	v := variables{getenv: getenv}
-	v.parse(envProgress, func(s string) (err error) {
-		cfg.Progress, err = engine.ParsePolicy(s)
-		return err
-	})
-	v.parse(envTransport, set.parseTransport)
-	v.parse(envCliques, set.parseCliques)
-	v.parse(envColl, func(s string) (err error) {
-		set.coll, err = coll.ParseChoice(s)
-		return err
-	})
-	v.parse(envCheck, func(s string) error {
-		if set.checks = s == "1"; !set.checks && s != "0" {
-			return fmt.Errorf("%q: 1 compares the types of sender and receiver, 0 does not", s)
+	said := saidBy(&info)
+	for _, v := range params.Of(params.Rank) {
+		value, origin := said[v.Name], cmp.Or(v.Option, originLauncher)
+		if value == "" {
+			value, origin = getenv(v.Name), cmp.Or(info.Given[v.Name], originEnvironment)
 		}
-		return nil
-	})
-	v.parse(envErrhandler, func(s string) (err error) {
-		set.errh, err = errhandlerNamed(s)
-		return err
-	})
-	v.parse(envShmCopy, func(s string) error {
-		if cfg.Fetch = s == "read"; !cfg.Fetch && s != "ring" {
-			return fmt.Errorf("copying %q: choose ring or read", s)
+		if value == "" {
+			continue
 		}
-		return nil
-	})
-	v.size(envSendBuffer, &cfg.SendBuffer)
-	v.size(envShort, &cfg.ShortMax)
-	v.size(envEager, &cfg.EagerMax)
-	v.size(envWindow, &cfg.Window)
-	v.size(envCopyMax, &cfg.CopyMax)
-	v.size(envSocketBuf, &cfg.SocketBuffer)
-	set.parseNet(&info.Net, &v)
-	v.parse(envSpin, func(s string) (err error) {
-		cfg.Yield, cfg.Doze = 0, 0
-		if cfg.Spin, err = time.ParseDuration(s); err == nil && cfg.Spin < 0 {
-			err = errors.New("a duration less than 0: 0s turns polling off")
+		if err := takers[v.Name].set(&set, value); err != nil {
+			return set, fmt.Errorf("%s=%s: %w", v.Name, value, err)
 		}
-		return err
-	})
-	v.parse(envConnect, func(s string) (err error) {
-		if cfg.Connect, err = time.ParseDuration(s); err == nil && cfg.Connect <= 0 {
-			err = errors.New("a time in which nothing can be reached")
-		}
-		return err
-	})
+		set.origins[v.Name] = origin
+	}
+	if info.Net.TLS {
+		set.origins[nameTLS] = "--tls"
+	}
 	if info.ProcessRanks > 1 && set.transport == transportTCP {
 		cfg.Yield = 0 // with its P kept, which other ranks of the process need
 	}
-	v.parse(envLog, func(s string) error { return setLogger(cfg, s) })
-	if cfg.Logger == nil {
-		setLogger(cfg, "warn")
+	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: set.level}))
+	return set, nil
+}
+
+// unexpectedFor is what announcements of messages that nobody has asked for may take at each of so many ranks of a host.
+func unexpectedFor(ranks int) int {
+	return int(min(max(sys.MemoryLimit()/8/uint64(max(ranks, 1)), engine.MinUnexpected), 1<<30))
+}
+
+// saidBy is what the launcher says of variables in another way than by the environment, in which it counts before that.
+func saidBy(info *boot.Info) map[string]string {
+	said := map[string]string{nameIface: info.Net.Interface, namePorts: info.Net.Ports}
+	if info.MetricsRequested {
+		said[nameMetrics] = info.MetricsAddr
 	}
-	if cfg.Congestion = cmp.Or(getenv(envCongestion), defaultCongestion); cfg.Congestion == "system" {
-		cfg.Congestion = ""
-	}
-	return set, v.err
+	return said
 }
 
 // hasCore reports whether every rank of this process has a core to itself.
@@ -165,69 +122,13 @@ func hasSpareP(info boot.Info) bool {
 	return hasCore(info) && runtime.GOMAXPROCS(0) >= info.ProcessRanks*(info.Cores+1)
 }
 
-func (set *settings) parseTransport(s string) error {
-	if s != transportAuto && s != transportTCP && s != transportShm {
-		return fmt.Errorf("transport %q: choose auto, tcp or shm", s)
-	}
-	set.transport = s
-	return nil
-}
-
-func (set *settings) parseCliques(s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		return fmt.Errorf("%q hosts: need a number from 1", s)
-	}
-	set.cliques = n
-	return nil
-}
-
-func setLogger(cfg *engine.Config, level string) error {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return fmt.Errorf("log level %q: choose debug, info, warn or error", level)
-	}
-	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l}))
-	return nil
-}
-
-// variables reads the environment and keeps the first error.
-type variables struct {
-	getenv func(string) string
-	err    error
-}
-
-func (v *variables) parse(name string, f func(string) error) {
-	s := v.getenv(name)
-	if s == "" || v.err != nil {
-		return
-	}
-	if err := f(s); err != nil {
-		v.err = fmt.Errorf("%s=%s: %w", name, s, err)
-	}
-}
-
-func (v *variables) size(name string, p *int) {
-	v.parse(name, func(s string) (err error) {
-		*p, err = parseSize(s)
-		return err
-	})
-}
-
-// parseSize reads a number of bytes such as 4096, 64K or 16M.
-func parseSize(s string) (int, error) {
-	digits, unit := s, 1
-	if i := len(s) - 1; i > 0 {
-		if k := strings.IndexByte("KMG", s[i]&^0x20); k >= 0 && s[i] >= 'A' {
-			digits, unit = s[:i], 1<<(10*(k+1))
-		}
-	}
-	n, err := strconv.Atoi(digits)
-	if err != nil || n <= 0 || n > (1<<46)/unit {
-		return 0, fmt.Errorf("size %q: need a positive number of bytes, such as 65536, 64K or 16M", s)
-	}
-	return n * unit, nil
-}
+// Who gave a variable its value, for people.
+const (
+	originDefault     = "default"
+	originAutomatic   = "automatic"
+	originEnvironment = "environment"
+	originLauncher    = "launcher"
+)
 
 // procs counts the workers of this process.
 var procs struct {

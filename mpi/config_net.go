@@ -1,12 +1,6 @@
 package mpi
 
-import (
-	"cmp"
-	"fmt"
-
-	"github.com/fitmpi/fitmpi/internal/boot"
-	"github.com/fitmpi/fitmpi/internal/netif"
-)
+import "github.com/fitmpi/fitmpi/internal/netif"
 
 // netSettings say how a rank reaches others that share no memory with it.
 //
@@ -18,33 +12,4 @@ type netSettings struct {
 	ports  netif.Ports  // to listen on
 	remote bool         // some rank is on another host
 	tls    bool
-}
-
-// parseNet merges what the launcher and the environment say.
-func (set *settings) parseNet(n *boot.Net, v *variables) {
-	set.net.remote, set.net.tls = n.Remote, n.TLS
-	v.parseOr(n.Interface, envInterface, func(s string) (err error) {
-		set.net.choice, err = netif.ParseChoice(s)
-		return err
-	})
-	v.parseOr(n.Ports, envPorts, func(s string) (err error) {
-		set.net.ports, err = netif.ParsePorts(s)
-		return err
-	})
-	v.parse(envTLS, func(s string) error {
-		if s != "0" && s != "1" {
-			return fmt.Errorf("%q: 1 encrypts connections between ranks, 0 does not", s)
-		}
-		set.net.tls = set.net.tls || s == "1"
-		return nil
-	})
-}
-
-// parseOr is parse of what the launcher said, or if that is nothing of a variable.
-func (v *variables) parseOr(said, name string, f func(string) error) {
-	if s := cmp.Or(said, v.getenv(name)); s != "" && v.err == nil {
-		if err := f(s); err != nil {
-			v.err = fmt.Errorf("%s=%s: %w", name, s, err)
-		}
-	}
 }

@@ -8,27 +8,8 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
-
-func TestParseSize(t *testing.T) {
-	for s, want := range map[string]int{
-		"1": 1, "65536": 65536, "64K": 64 << 10, "64k": 64 << 10, "16M": 16 << 20, "16m": 16 << 20, "2G": 2 << 30,
-		"70368744177664": 1 << 46, "65536G": 1 << 46,
-	} {
-		if n, err := parseSize(s); err != nil || n != want {
-			t.Errorf("parseSize(%q) = %d, %v, want %d", s, n, err, want)
-		}
-	}
-	for _, s := range []string{
-		"", "0", "-1", "K", "0K", "1.5M", "64KB", "1T", "0x10", " 1", "1 ", "1K ", "70368744177665", "65537G", "99999999999999999999", "8E",
-		"1\x8b", "1\x0b", "1+",
-	} {
-		n, err := parseSize(s)
-		if err == nil || !strings.Contains(err.Error(), "need a positive number of bytes, such as 65536, 64K or 16M") {
-			t.Errorf("parseSize(%q) = %d, %v, want an error that says what is needed", s, n, err)
-		}
-	}
-}
 
 // config is settingsOf with an environment of a few variables.
 func config(env map[string]string) (settings, error) {
@@ -184,5 +165,17 @@ func TestNetSettings(t *testing.T) {
 		if n := set.net; err != nil || n.choice.String() != test.wantIface || n.ports.String() != test.wantPorts || n.tls != test.wantTLS {
 			t.Errorf("%+v with %v: %+v, %v", test.net, env, n, err)
 		}
+	}
+}
+
+// TestMaxMessageIsMemory: no message makes a rank allocate more than there is.
+func TestMaxMessageIsMemory(t *testing.T) {
+	info := boot.Info{Size: 1, LocalSize: 1, Cores: 1, Secret: make([]byte, boot.SecretSize)}
+	set, err := settingsOf(info, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := sys.MemoryLimit(); limit == 0 || uint64(set.MaxMessage) != limit {
+		t.Errorf("messages of %d bytes on a host with %d", set.MaxMessage, limit)
 	}
 }

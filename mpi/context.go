@@ -27,6 +27,10 @@ const (
 	// partitionedPurpose is for partitioned messages over the communicator: their hellos and, with the collective
 	// bit, their partitions.
 	partitionedPurpose engine.ContextID = 6 << 61
+	// agreePurpose is for the signals of agreements about the communicator; nothing is received there.
+	agreePurpose engine.ContextID = 7 << 61
+	// contextFamily are the bits that all contexts of a communicator share.
+	contextFamily = ^(purposes | collectiveBit)
 	// purposes are the bits that say what a context is for.
 	purposes engine.ContextID = 7 << 61
 )

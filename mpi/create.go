@@ -24,7 +24,7 @@ func (c *Comm) everyone() *Comm {
 	if !c.IsInter() {
 		return c
 	}
-	return &Comm{comm: c.both.comm, ctx: c.ctx}
+	return &Comm{comm: c.both.comm, ctx: c.ctx, untold: c.untold}
 }
 
 // gatherEntries tells all ranks of c, of both groups in an intercommunicator, what each says.
@@ -50,7 +50,8 @@ type splitEntry struct {
 // Of an intercommunicator it makes intercommunicators: each has the ranks of a color in
 // either group, and a rank whose color nobody in the other group gave gets nil.
 // Collective, in both groups of an intercommunicator (MPI 4.1, section 7.4.2).
-func (c *Comm) Split(color, key int) (*Comm, error) {
+func (c *Comm) Split(color, key int) (made *Comm, outcome error) {
+	defer c.begin("Split").endMade(&made, &outcome)
 	const op = "Split"
 	if err := c.usable(op); err != nil {
 		return nil, c.fail(err)

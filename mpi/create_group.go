@@ -27,7 +27,8 @@ type createEntry struct {
 // are in g, which all ranks of a group give alike, and of those whom the other group
 // names; nil if either is empty. Collective, in both groups of an intercommunicator
 // (MPI 4.1, section 7.4.2, MPI_Comm_create).
-func (c *Comm) Create(g *Group) (*Comm, error) {
+func (c *Comm) Create(g *Group) (made *Comm, outcome error) {
+	defer c.begin("Create").endMade(&made, &outcome)
 	const op = "Create"
 	if err := c.checkSubset(op, g); err != nil {
 		return nil, c.fail(err)
@@ -112,7 +113,8 @@ func sumOf(peers []engine.PeerID) uint64 {
 //
 // g must be a subset of c's group (ErrGroup), and c no intercommunicator (ErrComm).
 // Collective over g (MPI 4.1, section 7.4.2, MPI_Comm_create_group).
-func (c *Comm) CreateGroup(g *Group, tag int) (*Comm, error) {
+func (c *Comm) CreateGroup(g *Group, tag int) (made *Comm, outcome error) {
+	defer c.begin("CreateGroup").endMade(&made, &outcome)
 	const op = "CreateGroup"
 	if err := c.checkSubset(op, g); err != nil {
 		return nil, c.fail(err)
@@ -128,6 +130,7 @@ func (c *Comm) CreateGroup(g *Group, tag int) (*Comm, error) {
 	}
 	n := c.derive(c.Name()+"/group", g.Rank(), g.members, c.p2p|groupPurpose)
 	n.collSeq.Store(uint32(tag))
+	n.settles = true
 	return n.settle(op, c.job.leadContext())
 }
 
@@ -144,6 +147,7 @@ func (n *Comm) settle(op string, lead engine.ContextID) (*Comm, error) {
 	}
 	n.setContext(engine.ContextID(said[0]))
 	n.collSeq.Store(0)
+	n.settles = false
 	return n, nil
 }
 
@@ -154,7 +158,7 @@ func (n *Comm) settle(op string, lead engine.ContextID) (*Comm, error) {
 // calling rank must be in g (ErrGroup). Collective over g
 // (MPI 4.1, section 7.4.2, MPI_Comm_create_from_group).
 func CommCreateFromGroup(g *Group, text string, info *Info, errh Errhandler) (*Comm, error) {
-	return createFromGroup("CommCreateFromGroup", g, text, info, errh)
+	return g.begin("CommCreateFromGroup").made(createFromGroup("CommCreateFromGroup", g, text, info, errh))
 }
 
 func createFromGroup(op string, g *Group, text string, info *Info, errh Errhandler) (*Comm, error) {

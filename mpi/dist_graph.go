@@ -46,7 +46,8 @@ func (t *distGraph) neighbours() (coll.Neighbours, error) {
 // moment. (The standard's argument info has no use here.)
 //
 // Arguments that are wrong at one rank are errors at all. Collective: it waits for all ranks of c.
-func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, destWeights []int, reorder bool) (*Comm, error) {
+func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, destWeights []int, reorder bool) (made *Comm, outcome error) {
+	defer c.begin("DistGraphCreateAdjacent").endMade(&made, &outcome)
 	const op = "DistGraphCreateAdjacent"
 	if err := c.checkTopology(op); err != nil {
 		return nil, c.fail(err)
@@ -72,7 +73,8 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, des
 // none, and several may give an edge between the same two ranks: then there are that many (MPI 4.1, section 8.5.4).
 //
 // The neighbours of a rank are in the order of the ranks that gave the edges, then in the order in which they gave them.
-func (c *Comm) DistGraphCreate(sources, degrees, destinations, weights []int, reorder bool) (*Comm, error) {
+func (c *Comm) DistGraphCreate(sources, degrees, destinations, weights []int, reorder bool) (made *Comm, outcome error) {
+	defer c.begin("DistGraphCreate").endMade(&made, &outcome)
 	const op = "DistGraphCreate"
 	if err := c.checkTopology(op); err != nil {
 		return nil, c.fail(err)

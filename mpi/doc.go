@@ -64,7 +64,8 @@
 // it and returns a Request. Lengths are of slices, so in of the ranks is as long as
 // its share of out; a buffer that only counts at the root may be nil elsewhere.
 // Giving the same slice as in and out stands for MPI_IN_PLACE where a comment says
-// so. Wrong arguments give an error before anything is sent.
+// so; slices that overlap in part are a mistake. Wrong arguments give an error before
+// anything is sent.
 //
 // # Errors
 //
@@ -74,6 +75,13 @@
 // ErrProcFailed, ...). Programs and libraries can add classes and codes of their
 // own (AddErrorClass, AddErrorCode) and hand errors to the handler of a communicator
 // (CallErrhandler). FITMPI_ERRHANDLER chooses the first handler.
+//
+// # Failures
+//
+// When a rank dies the job ends, unless it was started to go on (fitrun --with-ft, Threads.FaultTolerant) and errors are
+// returned: then operations that need the dead rank fail with ErrProcFailed, collectives of its communicators at every rank,
+// and the survivors can say so to each other (Revoke), find out who is left (GetFailed, AckFailed) and go on without it. Die lets a
+// program try that. docs/FAULTS.md is the guide.
 //
 // # Checking
 //

@@ -16,11 +16,13 @@ import (
 // Of an intercommunicator it makes an intercommunicator. If a copy callback fails, there
 // is no communicator at this rank, and others have made theirs.
 // Collective (MPI 4.1, section 7.4.2).
-func (c *Comm) Dup() (*Comm, error) { return c.idup("Dup", nil).wait() }
+func (c *Comm) Dup() (*Comm, error) { return c.begin("Dup").made(c.idup("Dup", nil).wait()) }
 
 // DupWithInfo is Dup with the hints of info, which may be nil. Collective
 // (MPI 4.1, section 7.4.2).
-func (c *Comm) DupWithInfo(info *Info) (*Comm, error) { return c.idup("DupWithInfo", info).wait() }
+func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
+	return c.begin("DupWithInfo").made(c.idup("DupWithInfo", info).wait())
+}
 
 // Creation is the request of a communicator that is being made.
 type Creation struct {
@@ -41,11 +43,13 @@ func (r *Creation) wait() (*Comm, error) {
 // Idup starts a Dup and returns: what is copied is what c has now, not what it has when
 // the request is done. Comm gives the new communicator after Wait. Collective
 // (MPI 4.1, section 7.4.2).
-func (c *Comm) Idup() *Creation { return c.idup("Idup", nil) }
+func (c *Comm) Idup() *Creation { return c.begin("Idup").creates(c.idup("Idup", nil)) }
 
 // IdupWithInfo is Idup with the hints of info, which may be nil. Collective
 // (MPI 4.1, section 7.4.2).
-func (c *Comm) IdupWithInfo(info *Info) *Creation { return c.idup("IdupWithInfo", info) }
+func (c *Comm) IdupWithInfo(info *Info) *Creation {
+	return c.begin("IdupWithInfo").creates(c.idup("IdupWithInfo", info))
+}
 
 func (c *Comm) idup(op string, info *Info) *Creation {
 	if err := c.usable(op); err != nil {
@@ -98,8 +102,10 @@ func (c *Comm) copy(name string) *Comm {
 //   - nobody has used it yet.
 func (c *Comm) setContext(id engine.ContextID) {
 	c.p2p, c.coll = id, id|collectiveBit
+	c.job.comms.add(c.comm)
 	if c.IsInter() {
 		c.inner.setContext(id | innerPurpose)
 		c.both.setContext(id | bothPurpose)
 	}
+	c.job.adopt(c.comm)
 }

@@ -85,6 +85,10 @@ func AppNum(c *Comm) (n int, ok bool) {
 	return info.AppNum, info.Source != "none" && info.Source != sourceThreads
 }
 
+// Restarts is how often fitrun has started the job of c anew because it failed (fitrun --restart): 0 the first time, and
+// without fitrun. It is not of MPI 4.1.
+func Restarts(c *Comm) int { return c.job.session.Info().Attempt }
+
 // HostRank is the rank of the host process in world, ProcNull if there is none, as is always so here
 // (MPI 4.1, section 9.1.2, MPI_HOST, which is deprecated).
 func HostRank(*Comm) int { return ProcNull }

@@ -35,7 +35,7 @@ func ErrorsReturn(_ *Comm, err *Error) error { return err }
 
 // abortFor ends the job because of err.
 func (c *Comm) abortFor(err *Error, message string) {
-	if err.Class == ErrProcFailed {
+	if err.Class == ErrProcFailed || err.Class == ErrProcFailedPending || err.Class == ErrRevoked {
 		c.job.awaitVerdict()
 	}
 	c.job.abort(1, message)
@@ -79,11 +79,12 @@ func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 // CallErrhandler gives an error of the caller's own to the error handler of c, as if an operation on c had failed with it,
 // and returns what the handler returns (MPI 4.1, section 9.5). An [*Error] keeps its operation and place; any other error
 // becomes the cause of one, whose class is that of err: see ClassOf. nil is no error, and nobody is called.
-func (c *Comm) CallErrhandler(err error) error {
+func (c *Comm) CallErrhandler(err error) (outcome error) {
+	defer c.begin("CallErrhandler").endAt(&outcome)
 	const op = "CallErrhandler"
 	switch {
 	case c == nil || c.comm == nil || c.freed.Load():
-		return c.fail(c.usable(op))
+		return c.fail(c.present(op))
 	case err == nil:
 		return nil
 	}

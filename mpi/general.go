@@ -33,12 +33,13 @@ type general struct {
 // GrequestStart makes a request that the user completes with Complete, so that
 // an operation of the user's can be waited for beside those of the library
 // (MPI 4.1, section 13.2).
-func GrequestStart(c *Comm, f GeneralCallbacks) *Request {
-	if err := c.usable("GrequestStart"); err != nil {
+func GrequestStart(c *Comm, f GeneralCallbacks) (started *Request) {
+	defer c.begin("GrequestStart").startedAt(&started)
+	if err := c.present("GrequestStart"); err != nil {
 		return failedRequest(c, err)
 	}
 	r := newRequest(c, "GrequestStart")
-	r.general = &general{f: f}
+	r.more().general = &general{f: f}
 	r.mso().Kind = engine.KindGeneral
 	r.m = r.mso()
 	c.job.engine.Post(r.m)
@@ -47,18 +48,19 @@ func GrequestStart(c *Comm, f GeneralCallbacks) *Request {
 
 // Complete says that the operation of a generalised request is done
 // (MPI 4.1, section 13.2).
-func (r *Request) Complete() error {
+func (r *Request) Complete() (outcome error) {
+	defer r.begin("Complete").endAt(&outcome)
 	const op = "Complete"
 	switch {
 	case r == nil:
 		return opErrorf(ErrRequest, op, "the request is nil: make it with GrequestStart")
-	case r.general == nil:
+	case r.generalised() == nil:
 		return r.c.fail(opErrorf(ErrRequest, op, "the request is of %s: need one of GrequestStart", r.op))
-	case !r.general.markComplete():
+	case !r.rare.general.markComplete():
 		return r.c.fail(opErrorf(ErrRequest, op, "the request is complete already: Complete was called before"))
 	}
 	r.c.job.engine.Complete(r.m, nil)
-	return r.general.releaseIfLet()
+	return r.rare.general.releaseIfLet()
 }
 
 // markComplete reports whether this was the first time.

@@ -34,9 +34,10 @@ func (h *hints) set(info *Info) {
 // keys and values that are not known are ignored. It is local, though all ranks of c must
 // give the same. A nil info is an error of class ErrInfo
 // (MPI 4.1, section 7.4.4, MPI_Comm_set_info).
-func (c *Comm) SetInfo(info *Info) error {
+func (c *Comm) SetInfo(info *Info) (outcome error) {
+	defer c.begin("SetInfo").endAt(&outcome)
 	const op = "SetInfo"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
 	if info == nil {

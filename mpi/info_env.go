@@ -14,7 +14,7 @@ import (
 // wdir (the working directory) and thread_level. A key whose value is not known is not
 // there. The result is the caller's own (MPI 4.1, section 11.2.1, MPI_INFO_ENV).
 func InfoEnv(c *Comm) (*Info, error) {
-	if err := c.usable("InfoEnv"); err != nil {
+	if err := c.present("InfoEnv"); err != nil {
 		return nil, c.fail(err)
 	}
 	i := InfoCreateEnv()

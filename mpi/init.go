@@ -49,7 +49,7 @@ func Finalize() error {
 	case len(*jobs) > 1:
 		return opErrorf(ErrOther, "Finalize", "this process has %d ranks: Main finalizes each when its function returns", len(*jobs))
 	}
-	return (*jobs)[0].finalize(context.Background())
+	return (*jobs)[0].finalize(context.Background(), nil)
 }
 
 // Initialized reports whether Init was called, or Main has joined, in this process
@@ -131,6 +131,6 @@ func joinOne(ctx context.Context, session boot.Session, l *local) (*job, error) 
 	if err != nil {
 		return nil, err
 	}
-	j.abort = j.abortProcess
-	return j, j.serveMetrics(info, os.Getenv)
+	j.setAbort(j.abortProcess)
+	return j, j.serveMetrics()
 }

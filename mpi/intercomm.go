@@ -8,6 +8,12 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
+// What the names of an intercommunicator's own communicators end in.
+const (
+	localGroup = " (local group)"
+	bothGroups = " (both groups)"
+)
+
 // deriveInter makes an intercommunicator of a local group, in which the calling rank has
 // the given rank, and a remote group. It inherits c's error handler and context.Context.
 // low says that the local group is the first of the two; the other side says that it is not.
@@ -19,8 +25,8 @@ func (c *Comm) deriveInter(name string, rank int, group, remote []engine.PeerID,
 	if !low {
 		among += len(first)
 	}
-	n.inner = newComm(c.job, name+" (local group)", rank, group, 0)
-	n.both = newComm(c.job, name+" (both groups)", among, slices.Concat(first, second), 0)
+	n.inner = newComm(c.job, name+localGroup, rank, group, 0)
+	n.both = newComm(c.job, name+bothGroups, among, slices.Concat(first, second), 0)
 	// What fails inside fails for the intercommunicator, and its error handler decides.
 	outer := &Comm{comm: n.comm}
 	n.inner.SetErrhandler(func(_ *Comm, err *Error) error { return outer.fail(err) })
@@ -86,7 +92,8 @@ type plan struct {
 // The groups must have no rank in common (ErrComm). What a leader finds wrong all ranks of
 // its group get as an error. It waits for all ranks of c and for the other leader.
 // Collective over both groups (MPI 4.1, section 7.6.2).
-func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
+func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (made *Comm, outcome error) {
+	defer c.begin("IntercommCreate").endMade(&made, &outcome)
 	const op = "IntercommCreate"
 	if err := c.checkLocal(op, localLeader); err != nil {
 		return nil, c.fail(err)
@@ -146,7 +153,9 @@ func (c *Comm) talk(op string, room *Comm, remoteLeader, tag int) (plan, *Error)
 		mine[0].Members = append(mine[0].Members, int32(p))
 	}
 	in, out := irecvNew[offer](room, op, remoteLeader, tag), isend(room, op, modeStandard, mine, remoteLeader, tag)
-	if _, err := WaitAll(in.Request, out); err != nil {
+	both := []*Request{in.Request, out}
+	waitFor(2, both)
+	if _, err := collectAll(both); err != nil {
 		return plan{}, opError(classOr(err, ErrOther), op, err)
 	}
 	theirs := in.Data()[0]
@@ -184,8 +193,9 @@ func (c *Comm) checkMeeting(op string, peer *Comm, remoteLeader, tag int) *Error
 // nil stands for ErrorsAreFatal. What a leader finds wrong all ranks of its group get as
 // an error. Collective over both groups
 // (MPI 4.1, section 7.6.2, MPI_Intercomm_create_from_groups).
-func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, remoteLeader int, text string, info *Info, errh Errhandler) (*Comm, error) {
+func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, remoteLeader int, text string, info *Info, errh Errhandler) (made *Comm, outcome error) {
 	const op = "IntercommCreateFromGroups"
+	defer local.begin(op).endMade(&made, &outcome)
 	c, err := createFromGroup(op, local, text, nil, errh)
 	if err != nil {
 		return nil, err
@@ -243,7 +253,8 @@ func (c *Comm) splitInter(name string, all []splitEntry, color int64) *Comm {
 // group that gives high come after the others; all ranks of a group give the same
 // (ErrArg). If both groups give the same, one of them comes first, for all ranks the same.
 // Collective over both groups (MPI 4.1, section 7.6.2, MPI_Intercomm_merge).
-func (c *Comm) Merge(high bool) (*Comm, error) {
+func (c *Comm) Merge(high bool) (made *Comm, outcome error) {
+	defer c.begin("Merge").endMade(&made, &outcome)
 	const op = "Merge"
 	if err := c.usable(op); err != nil {
 		return nil, c.fail(err)

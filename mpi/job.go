@@ -17,6 +17,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/coll"
 	"github.com/fitmpi/fitmpi/internal/netif"
+	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/metrics"
 )
 
@@ -29,6 +30,7 @@ type job struct {
 	kill    func() error // stops the engine at once; returns when it has stopped
 	logger  *slog.Logger
 	host    string
+	joined  int64       // when it took part, by sys.Nanotime
 	swaps   bool        // this rank's byte order is not that in which the job's messages travel
 	nodes   []int       // number of the machine of each rank; nil if all are on one
 	levels  [][]int     // by which ranks are near each other, see levelsOf
@@ -37,20 +39,36 @@ type job struct {
 	world   *Comm
 	self    *Comm
 	abort   func(code int, message string) // ends the whole job; may not return
+	mourn   func(cause error)              // of a thread rank: tells the others that it has failed
 	metrics *metrics.Server                // nil if not asked for
 	push    pushing
+	set     *settings
+	tools   *toolchain // nil if the rank has none
 
+	calls     callTable // of collectives
+	siteNames siteNames
+
+	toldPeers   atomic.Int64  // the first peer of the next report, if a report has no room for all
 	nextContext atomic.Uint32 // how many contexts this rank has led
 	finalizing  atomic.Bool   // Finalize was called
 	finalized   atomic.Bool   // communication has ended for the user
+	died        atomic.Bool   // Die was called
+	mute        atomic.Bool   // this rank has failed: others hang up on it, which is no failure of theirs, so it says and decides nothing more
+	spoken      atomic.Bool   // what it reports from now on is its last words
 
 	endCode     atomic.Int32  // exit code that goes with the end of the job by somebody else; 0 if there is none
 	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
 
+	requests atomic.Pointer[requestRoom] // for requests that are to be made
+
 	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
 	buffers attachedBuffers
+	comms   *commList // that live
+	accords accords   // in which it takes part
+	faults  faults
 
 	ctx    context.Context // ends when the job does
+	base   context.Context // that ctx comes from, and Finalize is bounded by
 	cancel context.CancelCauseFunc
 	events sync.WaitGroup // waits for watch
 }
@@ -59,28 +77,62 @@ type job struct {
 // that fails; session is the caller's until it succeeds.
 func startJob(ctx context.Context, session boot.Session, set settings, l *local) (*job, error) {
 	info := session.Info()
-	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks}
+	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks, set: &set, tools: attachTools(info), comms: new(commList)}
+	j.warnUnknown(info)
+	told := j.tools.newCall("Init").begin()
+	err := j.start(ctx, info, set)
+	told.endInit(j, err)
+	if err != nil {
+		j.tools.detach()
+		return nil, err
+	}
+	return j, nil
+}
+
+// start is startJob for a new job.
+func (j *job) start(ctx context.Context, info boot.Info, set settings) error {
+	l := j.local
 	cfg := set.Config
+	cfg.Observer = j.tools.observer()
+	cfg.OnSignal, cfg.OnPeerGone, cfg.Family = j.onSignal, j.onPeerGone, contextFamily
+	j.faults.tolerant = info.FT || set.tolerant
+	j.faults.worded = j.faults.tolerant && info.Source == "fitrun"
+	j.faults.gossips = j.faults.tolerant && !j.faults.worded && info.Source != sourceThreads
 	cfg.Process, cfg.Segment, cfg.Index = l.process, l.segment, info.LocalRank
 	if l.segment != nil {
 		cfg.Bell, cfg.AskBell = info.Bell, j.askBell
 	}
+	cfg.OnSuspect = j.suspect
 	ifs, err := set.net.listen(&cfg)
 	if err != nil {
-		return nil, errors.Join(err, l.leave())
+		return errors.Join(err, l.leave())
 	}
 	if j.engine, err = engine.Listen(cfg); err != nil {
-		return nil, errors.Join(err, l.leave())
+		return errors.Join(err, l.leave())
 	}
-	j.kill = sync.OnceValue(j.engine.Kill)
-	j.ctx, j.cancel = context.WithCancelCause(ctx)
+	j.kill = sync.OnceValue(func() error {
+		err := j.engine.Kill()
+		j.accords.stop(j.engine)
+		return err
+	})
+	j.base = ctx
+	j.ctx, j.cancel = context.WithCancelCause(context.WithValue(ctx, rankKey{}, j))
 	if err := j.connect(ctx, info, set, ifs); err != nil {
 		j.cancel(err)
-		return nil, errors.Join(err, j.kill(), l.leave())
+		return errors.Join(err, j.kill(), l.leave())
 	}
 	j.makeComms(info, set.errh)
+	j.joined = sys.Nanotime()
 	j.events.Go(j.watch)
-	return j, nil
+	return nil
+}
+
+// setAbort says how the whole job is ended.
+func (j *job) setAbort(abort func(code int, message string)) {
+	j.abort = abort
+	if j.tools != nil {
+		j.tools.setAbort(abort)
+	}
 }
 
 // makeComms makes the communicators that every job has, with their first error handler (MPI 4.1, section 9.3).
@@ -145,17 +197,31 @@ func (j *job) takeBell(index int, f *os.File) {
 
 // watch acts on the launcher's news until the session is closed.
 func (j *job) watch() {
+	questions := make(chan boot.Event, 1)
+	defer close(questions)
+	j.events.Go(func() { // not here: to answer may take a while, and what follows must not wait for it
+		for q := range questions {
+			j.answer(q)
+		}
+	})
 	for ev := range j.session.Events() {
 		switch ev.Kind {
+		case boot.Asked:
+			select {
+			case questions <- ev:
+			default: // one is being answered and another waits
+			}
 		case boot.PeerFailed:
-			j.engine.FailPeer(engine.PeerID(ev.Rank), errors.New(ev.Message))
+			j.faults.said(engine.PeerID(ev.Rank))
+			j.engine.FailPeer(engine.PeerID(ev.Rank), &launchersWord{ev.Message})
+			j.accords.lose(j.engine, engine.PeerID(ev.Rank)) // which does not know of one that was lost before
 		case boot.JobAborted:
 			j.endCode.Store(int32(ev.Code & 0xff))
 			j.exitSoon()
 			j.end(fmt.Errorf("the job was aborted: %s", ev.Message))
 		case boot.LauncherGone:
 			if !j.finalized.Load() {
-				j.exitSoon()
+				j.exitAfter(exitGrace)
 				j.end(errors.New("the launcher is gone"))
 			}
 		}
@@ -166,8 +232,13 @@ func (j *job) watch() {
 // but under other launchers one that only computes would go on.
 func (j *job) exitSoon() {
 	if j.session.Info().Source != "fitrun" {
-		time.AfterFunc(exitGrace, func() { os.Exit(max(1, int(j.endCode.Load()))) })
+		j.exitAfter(exitGrace)
 	}
+}
+
+// exitAfter ends the process after d: nobody else may be there who does.
+func (j *job) exitAfter(d time.Duration) {
+	time.AfterFunc(d, func() { os.Exit(max(1, int(j.endCode.Load()))) })
 }
 
 // end stops all communication of this rank; calls that wait return errors.
@@ -181,20 +252,29 @@ func (j *job) end(cause error) {
 // closeTimeout bounds how long a rank waits for the goodbyes of the others.
 const closeTimeout = 5 * time.Second
 
-// finalize deletes the attributes of self and world, while communication still works, then waits for all ranks, says goodbye
-// and stops the engine.
-func (j *job) finalize(ctx context.Context) error {
+// finalize ends this rank's part of the job. What fails is first told to failed, if that is not nil: the launcher can still be reached then,
+// and the job is not at an end for this rank.
+func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 	if !j.finalizing.CompareAndSwap(false, true) {
 		return opErrorf(ErrOther, "Finalize", "called twice")
 	}
+	defer j.world.begin("Finalize").endAt(&err)
+	if err = j.part(ctx); err != nil && failed != nil {
+		failed(err)
+	}
+	return errors.Join(err, j.leave())
+}
+
+// part deletes the attributes of self and world, while communication still works, then waits for all ranks, says goodbye
+// and stops the engine.
+func (j *job) part(ctx context.Context) (err error) {
 	failed := j.deleteAttributes()
 	j.finalized.Store(true)
 	j.flushBuffers()
-	last := newComm(j, "world", j.world.rank, j.world.peers, contextID(0, contextFinalize))
-	last.ctx = ctx
-	last.SetErrhandler(ErrorsReturn)
-	err := j.barrier(last)
+	err = j.meetLast(ctx)
+	j.denounceAll()
 	if err == nil {
+		j.lastWords()
 		err = j.session.Finalizing(ctx)
 	}
 	if err == nil {
@@ -203,13 +283,7 @@ func (j *job) finalize(ctx context.Context) error {
 	} else {
 		err = errors.Join(err, j.kill())
 	}
-	return errors.Join(failed, err, j.leave())
-}
-
-func (j *job) barrier(c *Comm) error {
-	r := startBarrier(c, "Finalize")
-	_, err := r.Wait()
-	return err
+	return errors.Join(failed, err)
 }
 
 // leave closes what is not the engine's, in the order in which the one needs the other:
@@ -229,5 +303,6 @@ func (j *job) leave() error {
 	err = errors.Join(err, j.kill(), j.session.Close())
 	j.events.Wait()
 	j.cancel(nil)
+	j.tools.detach()
 	return err
 }

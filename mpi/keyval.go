@@ -37,7 +37,7 @@ func CopyAttribute[T any](_ *Comm, v T) (T, bool, error) { return v, true, nil }
 // stays, and Set returns its error. After Free it is an error of class [ErrKeyval].
 func (k *Keyval[T]) Set(c *Comm, v T) error {
 	const op = "Keyval.Set"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
 	if k == nil || k.key == nil {
@@ -72,7 +72,7 @@ func valueAs[T any](x any) T {
 // error of class [ErrKeyval]. If the delete function fails the value stays, and Delete returns its error.
 func (k *Keyval[T]) Delete(c *Comm) error {
 	const op = "Keyval.Delete"
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
 	if k == nil || k.key == nil {

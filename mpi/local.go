@@ -44,7 +44,7 @@ func newLocal(info boot.Info, transport string) (*local, error) {
 		l.why = fmt.Errorf("%d ranks on this host: memory is shared by at most %d", info.LocalSize, shm.MaxRanks)
 	}
 	if l.why != nil && transport == transportShm {
-		return nil, fmt.Errorf("%s=%s: %w", envTransport, transport, l.why)
+		return nil, fmt.Errorf("%s=%s: %w", nameTransport, transport, l.why)
 	}
 	return l, nil
 }

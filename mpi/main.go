@@ -21,7 +21,9 @@ import (
 // rank, with the given exit code, 1 to 255 (MPI 4.1, section 11.4.2). It does not
 // return, except to ranks of RunThreads.
 func (c *Comm) Abort(code int, message string) {
+	told := c.begin("Abort")
 	c.job.abort(min(max(code, 1), 255), message)
+	told.end(nil)
 }
 
 // abortProcess ends the job of a process rank.
@@ -52,7 +54,8 @@ func (j *job) awaitVerdict() {
 
 // Main runs fn as this process's rank and exits: it calls Init and Finalize,
 // turns an error or a panic of fn into the end of the whole job with one
-// message, and sets the exit code. ctx ends when the job is aborted or the
+// message (under fitrun --with-ft into that of its own process: a panic is a death, and
+// an error a survivor's word that it has failed), and sets the exit code. ctx ends when the job is aborted or the
 // process gets SIGINT or SIGTERM; calls that wait then return errors.
 //
 //	func main() {
@@ -107,16 +110,38 @@ func joinMain() ([]*job, error) {
 // main is the life of one rank, but for its beginning.
 func (j *job) main(fn func(ctx context.Context, world *Comm) error) {
 	if err := protectMain(j, fn); err != nil {
-		if errors.Is(err, ErrProcFailed) {
-			j.awaitVerdict()
-		}
-		j.abortProcess(1, fmt.Sprintf("rank %d: %v", j.world.rank, err))
+		j.fall(err)
 	}
 	if !j.finalized.Load() {
-		if err := j.finalize(j.ctx); err != nil {
-			j.abortProcess(1, fmt.Sprintf("rank %d: %v", j.world.rank, err))
+		if err := j.finalize(j.ctx, j.fall); err != nil {
+			j.fall(err)
 		}
 	}
+}
+
+// fall ends this process because of an error: see giveUp.
+func (j *job) fall(err error) {
+	if errors.Is(err, ErrProcFailed) && !j.isTolerant() {
+		j.awaitVerdict()
+	}
+	j.giveUp(fmt.Sprintf("rank %d: %v", j.world.rank, err))
+}
+
+// isTolerant reports whether the job goes on when a rank dies (fitrun --with-ft).
+func (j *job) isTolerant() bool { return j.session.Info().FT }
+
+// giveUp ends this process because a rank of it cannot go on, and the whole job, unless that goes on without
+// those who die.
+func (j *job) giveUp(message string) {
+	const code = 1
+	if !j.isTolerant() || j.ctx.Err() != nil {
+		j.abortProcess(code, message)
+	}
+	if err := j.session.Report(boot.FailedKey, message); err != nil {
+		fmt.Fprintln(os.Stderr, "mpi:", message)
+	}
+	j.session.Close()
+	os.Exit(code)
 }
 
 // protectMain runs fn; a panic ends the job with its stack.
@@ -125,6 +150,10 @@ func protectMain(j *job, fn func(context.Context, *Comm) error) error {
 		if r := recover(); r != nil {
 			stack := debug.Stack()
 			fmt.Fprintf(os.Stderr, "panic on rank %d: %v\n\n%s", j.world.rank, r, stack)
+			if j.isTolerant() && j.ctx.Err() == nil { // a death like others
+				j.session.Close()
+				os.Exit(2)
+			}
 			j.abortProcess(2, fmt.Sprintf("rank %d panicked: %v", j.world.rank, r))
 		}
 	}()

@@ -76,3 +76,27 @@ func ExampleMetricsCollector() {
 	}
 	// Output: true
 }
+
+// TestWithRegisterer: the name says what it does, and a registry's error is an error of the call.
+func TestWithRegisterer(t *testing.T) {
+	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
+		reg := prometheus.NewPedanticRegistry()
+		c.SetErrhandler(mpi.ErrorsReturn)
+		if err := mpi.WithRegisterer(c, reg); err != nil {
+			return err
+		}
+		if families, err := reg.Gather(); err != nil || len(families) < 40 {
+			return fmt.Errorf("%d metrics: %v", len(families), err)
+		}
+		if err := mpi.WithRegisterer(c, reg); mpi.ClassOf(err) != mpi.ErrOther {
+			return fmt.Errorf("twice: %v", err)
+		}
+		if err := mpi.WithRegisterer(c, nil); mpi.ClassOf(err) != mpi.ErrArg {
+			return fmt.Errorf("no registry: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

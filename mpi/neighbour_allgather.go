@@ -6,17 +6,17 @@ package mpi
 // source are the j-th block of out (MPI 4.1, section 8.6.1). out holds as many blocks of len(in) as there are
 // sources. A rank without destinations gives no in, and out as long as what it receives.
 func NeighborAllgather[T any](c *Comm, in, out []T) error {
-	return done(ineighborAllgather(c, "NeighborAllgather", in, out))
+	return beginColl(c, "NeighborAllgather", in, out, Undefined).end(done(ineighborAllgather(c, "NeighborAllgather", in, out)))
 }
 
 // IneighborAllgather starts a NeighborAllgather (MPI 4.1, section 8.7.1).
 func IneighborAllgather[T any](c *Comm, in, out []T) *Request {
-	return ineighborAllgather(c, "IneighborAllgather", in, out)
+	return beginColl(c, "IneighborAllgather", in, out, Undefined).started(ineighborAllgather(c, "IneighborAllgather", in, out))
 }
 
 // NeighborAllgatherInit makes a persistent NeighborAllgather (MPI 4.1, section 8.8.1).
 func NeighborAllgatherInit[T any](c *Comm, in, out []T) *Request {
-	return ineighborAllgather(c, "NeighborAllgatherInit", in, out)
+	return beginColl(c, "NeighborAllgatherInit", in, out, Undefined).started(ineighborAllgather(c, "NeighborAllgatherInit", in, out))
 }
 
 func ineighborAllgather[T any](c *Comm, op string, in, out []T) *Request {
@@ -31,17 +31,17 @@ func ineighborAllgather[T any](c *Comm, op string, in, out []T) *Request {
 // go to out[displs[j]:], while in goes to every destination. displs nil packs them without gaps
 // (MPI 4.1, section 8.6.1).
 func NeighborAllgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
-	return done(ineighborAllgatherv(c, "NeighborAllgatherv", in, out, counts, displs))
+	return beginColl(c, "NeighborAllgatherv", in, out, Undefined).end(done(ineighborAllgatherv(c, "NeighborAllgatherv", in, out, counts, displs)))
 }
 
 // IneighborAllgatherv starts a NeighborAllgatherv (MPI 4.1, section 8.7.1).
 func IneighborAllgatherv[T any](c *Comm, in, out []T, counts, displs []int) *Request {
-	return ineighborAllgatherv(c, "IneighborAllgatherv", in, out, counts, displs)
+	return beginColl(c, "IneighborAllgatherv", in, out, Undefined).started(ineighborAllgatherv(c, "IneighborAllgatherv", in, out, counts, displs))
 }
 
 // NeighborAllgathervInit makes a persistent NeighborAllgatherv (MPI 4.1, section 8.8.1).
 func NeighborAllgathervInit[T any](c *Comm, in, out []T, counts, displs []int) *Request {
-	return ineighborAllgatherv(c, "NeighborAllgathervInit", in, out, counts, displs)
+	return beginColl(c, "NeighborAllgathervInit", in, out, Undefined).started(ineighborAllgatherv(c, "NeighborAllgathervInit", in, out, counts, displs))
 }
 
 func ineighborAllgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *Request {

@@ -6,17 +6,17 @@ package mpi
 // its j-th source (MPI 4.1, section 8.6.2). All blocks are equal: in holds as many as there are destinations, out as many
 // as there are sources. A rank without destinations gives out as long as what it receives.
 func NeighborAlltoall[T any](c *Comm, in, out []T) error {
-	return done(ineighborAlltoall(c, "NeighborAlltoall", in, out))
+	return beginColl(c, "NeighborAlltoall", in, out, Undefined).end(done(ineighborAlltoall(c, "NeighborAlltoall", in, out)))
 }
 
 // IneighborAlltoall starts a NeighborAlltoall (MPI 4.1, section 8.7.2).
 func IneighborAlltoall[T any](c *Comm, in, out []T) *Request {
-	return ineighborAlltoall(c, "IneighborAlltoall", in, out)
+	return beginColl(c, "IneighborAlltoall", in, out, Undefined).started(ineighborAlltoall(c, "IneighborAlltoall", in, out))
 }
 
 // NeighborAlltoallInit makes a persistent NeighborAlltoall (MPI 4.1, section 8.8.2).
 func NeighborAlltoallInit[T any](c *Comm, in, out []T) *Request {
-	return ineighborAlltoall(c, "NeighborAlltoallInit", in, out)
+	return beginColl(c, "NeighborAlltoallInit", in, out, Undefined).started(ineighborAlltoall(c, "NeighborAlltoallInit", in, out))
 }
 
 func ineighborAlltoall[T any](c *Comm, op string, in, out []T) *Request {
@@ -31,17 +31,17 @@ func ineighborAlltoall[T any](c *Comm, op string, in, out []T) *Request {
 // the i-th destination, recvCounts[j] come from the j-th source to out[recvDispls[j]:]. Displacements nil mean without
 // gaps (MPI 4.1, section 8.6.2).
 func NeighborAlltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) error {
-	return done(ineighborAlltoallv(c, "NeighborAlltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
+	return beginColl(c, "NeighborAlltoallv", in, out, Undefined).end(done(ineighborAlltoallv(c, "NeighborAlltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)))
 }
 
 // IneighborAlltoallv starts a NeighborAlltoallv (MPI 4.1, section 8.7.2).
 func IneighborAlltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
-	return ineighborAlltoallv(c, "IneighborAlltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+	return beginColl(c, "IneighborAlltoallv", in, out, Undefined).started(ineighborAlltoallv(c, "IneighborAlltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
 }
 
 // NeighborAlltoallvInit makes a persistent NeighborAlltoallv (MPI 4.1, section 8.8.2).
 func NeighborAlltoallvInit[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {
-	return ineighborAlltoallv(c, "NeighborAlltoallvInit", in, sendCounts, sendDispls, out, recvCounts, recvDispls)
+	return beginColl(c, "NeighborAlltoallvInit", in, out, Undefined).started(ineighborAlltoallv(c, "NeighborAlltoallvInit", in, sendCounts, sendDispls, out, recvCounts, recvDispls))
 }
 
 func ineighborAlltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) *Request {

@@ -4,8 +4,10 @@ package mpi
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
 // parts is what a request of PsendInit or PrecvInit has beyond that of SendInit.
@@ -17,6 +19,8 @@ type parts struct {
 	encode  partEncoder      // of a send of objects; else nil
 	objects *incomingObjects // of a receive of objects; else nil
 	sig     *signature       // of the whole message; nil unless types are checked
+
+	told atomic.Bool // the user has been told of the round that was last, as delivered says; for those who make partitions ready meanwhile
 }
 
 // partEncoder serialises one partition.
@@ -39,29 +43,30 @@ type partEncoder func(partition int) ([]byte, *Error)
 // are matched once, in the order in which both ranks make them, and never with other
 // sends and receives. PsendInit does not wait; dest may be ProcNull. Bad arguments give a
 // request that has already failed: Wait and Start tell.
-func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) *Request {
+func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) (started *Request) {
+	defer beginSend(c, "PsendInit", buf, dest, tag).startedAt(&started)
 	const op = "PsendInit"
 	r, err := partRequest(c, op, "destination", c.sendType, buf, partitions, dest, tag)
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	p := r.parts.p
-	r.parts.send, p.Send, p.Null = true, true, dest == ProcNull
+	p := r.rare.parts.p
+	r.rare.parts.send, p.Send, p.Null = true, true, dest == ProcNull
 	if p.Base, err = c.takePartTags(op, partitions); err != nil {
 		return failedRequest(c, err)
 	}
-	if r.parts.sig != nil {
-		p.Note = r.parts.sig[:]
+	if r.rare.parts.sig != nil {
+		p.Note = r.rare.parts.sig[:]
 	}
 	if p.Object {
-		r.parts.encode = func(i int) ([]byte, *Error) {
+		r.rare.parts.encode = func(i int) ([]byte, *Error) {
 			n := len(buf) / partitions
 			b, err := payloadOf(c, "Pready", buf[i*n:(i+1)*n])
 			return b.b, err
 		}
 	}
-	r.start = r.startParts
-	r.finish = func(r *Request) (Status, *Error) { return emptyStatus(), r.partsError() }
+	r.rare.start = r.startParts
+	r.rare.finish = func(r *Request) (Status, *Error) { return emptyStatus(), r.partsError() }
 	c.job.engine.InitParts(p)
 	return r
 }
@@ -73,31 +78,32 @@ func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) *Request {
 // Neither AnySource nor AnyTag is possible; source may be ProcNull. A sender whose
 // partitions do not have as many data in all makes Wait return an error of class ErrCount.
 // PrecvInit does not wait.
-func PrecvInit[T any](c *Comm, buf []T, partitions, source, tag int) *Request {
+func PrecvInit[T any](c *Comm, buf []T, partitions, source, tag int) (started *Request) {
+	defer beginRecv(c, "PrecvInit", buf, source, tag).startedAt(&started)
 	const op = "PrecvInit"
 	r, err := partRequest(c, op, "source", c.recvType, buf, partitions, source, tag)
 	if err != nil {
 		return failedRequest(c, err)
 	}
 	if source == ProcNull {
-		r.parts.p = nil
-		r.finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }
-		r.start = func() *Error { return nil }
+		r.rare.parts.p = nil
+		r.rare.finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }
+		r.rare.start = func() *Error { return nil }
 		return r
 	}
-	p, e := r.parts.p, elemOf[T]()
+	p, e := r.rare.parts.p, elemOf[T]()
 	whole := Status{Source: source, Tag: tag, Count: len(buf), bytes: p.Total, class: e.class, decoded: p.Object}
 	if p.Object {
-		r.parts.objects = newIncomingObjects(c.job.engine, p, buf)
+		r.rare.parts.objects = newIncomingObjects(c.job.engine, p, buf)
 	} else if c.recvType != nil {
 		whole.Count = wholeCount(p.Total, e.wire)
 	}
-	r.start = r.startParts
-	r.finish = func(r *Request) (Status, *Error) {
+	r.rare.start = r.startParts
+	r.rare.finish = func(r *Request) (Status, *Error) {
 		if err := r.partsError(); err != nil {
 			return emptyStatus(), err
 		}
-		if in := r.parts.objects; in != nil {
+		if in := r.rare.parts.objects; in != nil {
 			if err := in.decode(0, p.Blocks()); err != nil {
 				return whole, opError(ErrType, r.op, err).with(source)
 			}
@@ -136,12 +142,13 @@ func partRequest[T any](c *Comm, op, what string, t *Datatype, buf []T, partitio
 		return nil, err
 	}
 	r := newRequest(c, op)
-	r.peer, r.delivered = peer, true
-	r.parts = &parts{p: p, count: partitions}
+	r.peer, r.delivered = int32(peer), true
+	r.more().parts = &parts{p: p, count: partitions}
+	callsite.Note(p.MSO.Origin[:])
 	if c.job.checks {
-		r.parts.sig = objectSignature(e)
+		r.rare.parts.sig = objectSignature(e)
 		if e.plain {
-			r.parts.sig = plainSignature(e, t, p.Total)
+			r.rare.parts.sig = plainSignature(e, t, p.Total)
 		}
 	}
 	return r, nil
@@ -180,18 +187,19 @@ func (c *comm) takePartTags(op string, n int) (engine.Tag, *Error) {
 
 // startParts begins a round.
 func (r *Request) startParts() *Error {
-	if in := r.parts.objects; in != nil {
+	if in := r.rare.parts.objects; in != nil {
 		in.reset()
 	}
-	r.m = &r.parts.p.MSO
-	r.c.job.engine.StartParts(r.parts.p)
+	r.m = &r.rare.parts.p.MSO
+	r.rare.parts.told.Store(false)
+	r.c.job.engine.StartParts(r.rare.parts.p)
 	return nil
 }
 
 // partsError is how a round has failed, nil if it has not.
 func (r *Request) partsError() *Error {
 	if err := r.m.Err; err != nil {
-		return r.c.partsError(r.op, err, r.peer)
+		return r.c.partsError(r.op, err, int(r.peer))
 	}
 	return r.partsMismatch(r.op)
 }
@@ -199,15 +207,15 @@ func (r *Request) partsError() *Error {
 // partsMismatch is the error of a receive whose buffer is of other types than the message, which is as long: nil unless
 // types are checked.
 func (r *Request) partsMismatch(op string) *Error {
-	ours, p := r.parts.sig, r.parts.p
-	if ours == nil || r.parts.send || !p.IsKnown() || p.Total == 0 || p.GotNote() == nil {
+	ours, p := r.rare.parts.sig, r.rare.parts.p
+	if ours == nil || r.rare.parts.send || !p.IsKnown() || p.Total == 0 || p.GotNote() == nil {
 		return nil
 	}
 	theirs := (*signature)(p.GotNote())
 	if theirs.hash() == ours.hash() || !p.Object && (theirs[sigFlags]|ours[sigFlags])&sigBytes != 0 {
 		return nil
 	}
-	return mismatch(op, Status{Source: r.peer, Tag: int(p.Tag)}, theirs.text(), ours.text())
+	return mismatch(op, Status{Source: int(r.peer), Tag: int(p.Tag)}, theirs.text(), ours.text())
 }
 
 func (c *Comm) partsError(op string, err error, peer int) *Error {

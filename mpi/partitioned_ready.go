@@ -14,14 +14,16 @@ import (
 // Wait. Pready does not wait; goroutines may make different partitions ready at once,
 // also while another waits for the request. It is an error if the request is not
 // active, or the partition ready already.
-func (r *Request) Pready(partition int) error {
+func (r *Request) Pready(partition int) (outcome error) {
+	defer r.begin("Pready").endAt(&outcome)
 	const op = "Pready"
 	return r.preadyRange(op, partition, partition)
 }
 
 // PreadyRange is Pready of the partitions from low to high, both included
 // (MPI 4.1, section 4.2.2), at less cost.
-func (r *Request) PreadyRange(low, high int) error {
+func (r *Request) PreadyRange(low, high int) (outcome error) {
+	defer r.begin("PreadyRange").endAt(&outcome)
 	const op = "PreadyRange"
 	if low > high {
 		return r.partFail(opErrorf(ErrArg, op, "partitions %d to %d: the first is after the last", low, high))
@@ -38,7 +40,8 @@ func (r *Request) preadyRange(op string, low, high int) error {
 
 // PreadyList is Pready of each partition in the list (MPI 4.1, section 4.2.2), at less
 // cost.
-func (r *Request) PreadyList(partitions ...int) error {
+func (r *Request) PreadyList(partitions ...int) (outcome error) {
+	defer r.begin("PreadyList").endAt(&outcome)
 	const op = "PreadyList"
 	for _, i := range partitions {
 		if err := r.checkPart(op, true, i, i); err != nil {
@@ -50,10 +53,10 @@ func (r *Request) PreadyList(partitions ...int) error {
 
 // ready makes n partitions ready, those that at names.
 func (r *Request) ready(op string, n int, at func(int) int) error {
-	if r.parts.encode != nil {
+	if r.rare.parts.encode != nil {
 		return r.readyObjects(op, n, at)
 	}
-	i, err := r.c.job.engine.Ready(r.parts.p, n, at)
+	i, err := r.c.job.engine.Ready(r.rare.parts.p, n, at)
 	if err != nil {
 		return r.partFail(r.readyError(op, i, err))
 	}
@@ -63,11 +66,11 @@ func (r *Request) ready(op string, n int, at func(int) int) error {
 // readyObjects serialises each partition, in the caller's thread.
 func (r *Request) readyObjects(op string, n int, at func(int) int) error {
 	for k := range n {
-		b, serr := r.parts.encode(at(k))
+		b, serr := r.rare.parts.encode(at(k))
 		if serr != nil {
-			return r.partFail(serr.with(r.peer))
+			return r.partFail(serr.with(int(r.peer)))
 		}
-		if err := r.c.job.engine.ReadyObject(r.parts.p, at(k), b); err != nil {
+		if err := r.c.job.engine.ReadyObject(r.rare.parts.p, at(k), b); err != nil {
 			return r.partFail(r.readyError(op, at(k), err))
 		}
 	}
@@ -77,12 +80,12 @@ func (r *Request) readyObjects(op string, n int, at func(int) int) error {
 // readyError says why a partition cannot be made ready.
 func (r *Request) readyError(op string, partition int, err error) *Error {
 	switch {
-	case errors.Is(err, engine.ErrInactive) || !r.active():
-		return opErrorf(ErrRequest, op, "partition %d: the request is not active: call Start first", partition).with(r.peer)
+	case errors.Is(err, engine.ErrInactive) || r.rare.parts.told.Load():
+		return opErrorf(ErrRequest, op, "partition %d: the request is not active: call Start first", partition).with(int(r.peer))
 	case errors.Is(err, engine.ErrReadyAlready):
-		return opErrorf(ErrRequest, op, "partition %d was made ready before in this round", partition).with(r.peer)
+		return opErrorf(ErrRequest, op, "partition %d was made ready before in this round", partition).with(int(r.peer))
 	}
-	return r.c.partsError(op, fmt.Errorf("partition %d: %w", partition, err), r.peer)
+	return r.c.partsError(op, fmt.Errorf("partition %d: %w", partition, err), int(r.peer))
 }
 
 // Parrived reports whether a partition of a receive made by PrecvInit is there
@@ -90,25 +93,26 @@ func (r *Request) readyError(op string, partition int, err error) *Error {
 // Start. It does not wait and does not complete the request; goroutines may ask at
 // once. Of a request that is not active every partition is there. An error says that
 // the partition will not come.
-func (r *Request) Parrived(partition int) (bool, error) {
+func (r *Request) Parrived(partition int) (here bool, outcome error) {
+	defer r.begin("Parrived").endFound(&here, &outcome)
 	const op = "Parrived"
 	if err := r.checkPart(op, false, partition, partition); err != nil {
 		return false, r.partFail(err)
 	}
-	p := r.parts.p
+	p := r.rare.parts.p
 	if p == nil {
 		return true, nil
 	}
 	ok, err := r.c.job.engine.Arrived(p, partition)
 	if err != nil {
-		return false, r.partFail(r.c.partsError(op, err, r.peer))
+		return false, r.partFail(r.c.partsError(op, err, int(r.peer)))
 	}
 	if err := r.partsMismatch(op); ok && err != nil {
 		return false, r.partFail(err)
 	}
-	if in := r.parts.objects; ok && in != nil && p.IsKnown() {
+	if in := r.rare.parts.objects; ok && in != nil && p.IsKnown() {
 		if err := in.decode(p.Overlap(partition)); err != nil {
-			return false, r.partFail(opError(ErrType, op, err).with(r.peer))
+			return false, r.partFail(opError(ErrType, op, err).with(int(r.peer)))
 		}
 	}
 	return ok, nil
@@ -123,14 +127,14 @@ func (r *Request) checkPart(op string, send bool, low, high int) *Error {
 	switch {
 	case r == nil:
 		return opErrorf(ErrRequest, op, "the request is nil")
-	case r.parts == nil || r.parts.send != send:
+	case r.rare == nil || r.rare.parts == nil || r.rare.parts.send != send:
 		return opErrorf(ErrRequest, op, "the request of %s is not one of %s", r.op, maker)
-	case low < 0 || high >= r.parts.count:
+	case low < 0 || high >= r.rare.parts.count:
 		bad := low
 		if low >= 0 {
 			bad = high
 		}
-		return opErrorf(ErrArg, op, "partition %d: need 0 to %d", bad, r.parts.count-1)
+		return opErrorf(ErrArg, op, "partition %d: need 0 to %d", bad, r.rare.parts.count-1)
 	}
 	return nil
 }

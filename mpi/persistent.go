@@ -7,22 +7,22 @@ import "errors"
 // SendInit makes a persistent standard send of buf: each Start sends what buf
 // holds then, each Wait completes it (MPI 4.1, section 3.9).
 func SendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return sendInit(c, "SendInit", modeStandard, buf, dest, tag)
+	return beginSend(c, "SendInit", buf, dest, tag).started(sendInit(c, "SendInit", modeStandard, buf, dest, tag))
 }
 
 // SsendInit makes a persistent synchronous send (MPI 4.1, section 3.9).
 func SsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return sendInit(c, "SsendInit", modeSync, buf, dest, tag)
+	return beginSend(c, "SsendInit", buf, dest, tag).started(sendInit(c, "SsendInit", modeSync, buf, dest, tag))
 }
 
 // BsendInit makes a persistent buffered send (MPI 4.1, section 3.9).
 func BsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return sendInit(c, "BsendInit", modeBuffered, buf, dest, tag)
+	return beginSend(c, "BsendInit", buf, dest, tag).started(sendInit(c, "BsendInit", modeBuffered, buf, dest, tag))
 }
 
 // RsendInit makes a persistent ready send (MPI 4.1, section 3.9).
 func RsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return sendInit(c, "RsendInit", modeReady, buf, dest, tag)
+	return beginSend(c, "RsendInit", buf, dest, tag).started(sendInit(c, "RsendInit", modeReady, buf, dest, tag))
 }
 
 func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Request {
@@ -33,8 +33,9 @@ func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) 
 		return failedRequest(c, opError(ErrType, op, e.err))
 	}
 	r := newRequest(c, op)
-	r.peer, r.delivered = dest, true
-	r.start = func() *Error {
+	r.peer, r.delivered = int32(dest), true
+	r.mso() // now, since this is where it comes from
+	r.more().start = func() *Error {
 		p, err := payloadOf(c, op, buf)
 		if err != nil || dest == ProcNull {
 			return err
@@ -52,7 +53,8 @@ func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) 
 }
 
 // RecvInit makes a persistent receive into buf (MPI 4.1, section 3.9).
-func RecvInit[T any](c *Comm, buf []T, source, tag int) *Request {
+func RecvInit[T any](c *Comm, buf []T, source, tag int) (started *Request) {
+	defer beginRecv(c, "RecvInit", buf, source, tag).startedAt(&started)
 	const op = "RecvInit"
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return failedRequest(c, err)
@@ -63,12 +65,13 @@ func RecvInit[T any](c *Comm, buf []T, source, tag int) *Request {
 	}
 	r.delivered = true
 	if source == ProcNull {
-		r.finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }
-		r.start = func() *Error { return nil }
+		r.more().finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }
+		r.rare.start = func() *Error { return nil }
 		return r
 	}
 	c.recvMSO(r.mso(), source, tag)
-	r.start = func() *Error {
+	r.mso().Patient = true
+	r.more().start = func() *Error {
 		r.post()
 		return nil
 	}
@@ -84,38 +87,42 @@ func (r *Request) post() {
 
 // Start starts a persistent request, which must not be active
 // (MPI 4.1, section 3.9).
-func (r *Request) Start() error {
+func (r *Request) Start() (outcome error) {
+	defer r.begin("Start").endAt(&outcome)
+	return r.startAgain()
+}
+
+func (r *Request) startAgain() error {
 	if r == nil {
 		return opErrorf(ErrRequest, "Start", "the request is nil: make it with SendInit, RecvInit or their like")
 	}
-	if r.start == nil {
-		if r.err != nil {
-			return r.err
+	if !r.isPersistent() {
+		if err := r.failure(); err != nil {
+			return err
 		}
 		return r.c.fail(opErrorf(ErrRequest, "Start", "the request of %s is not persistent: make it with SendInit, RecvInit or their like", r.op))
 	}
 	if err := r.c.usable("Start"); err != nil {
 		return r.c.fail(err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if !r.delivered {
 		return r.c.fail(opErrorf(ErrRequest, "Start", "the request of %s is active: complete it with Wait or Test first", r.op))
 	}
-	r.collected, r.delivered, r.err, r.status = false, false, nil, emptyStatus()
-	if err := r.start(); err != nil {
+	r.collected, r.delivered, r.rare.err, r.status = false, false, nil, emptyStatus()
+	if err := r.rare.start(); err != nil {
 		r.m, r.collected, r.delivered = nil, true, true
-		r.err = r.c.fail(err)
-		return r.err
+		r.rare.err = r.c.fail(err)
+		return r.rare.err
 	}
 	return nil
 }
 
 // StartAll starts persistent requests (MPI 4.1, section 3.9).
-func StartAll(rs ...*Request) error {
+func StartAll(rs ...*Request) (outcome error) {
+	defer beginRequests("StartAll", rs).endAt(&outcome)
 	var errs []error
 	for _, r := range rs {
-		if err := r.Start(); err != nil {
+		if err := r.startAgain(); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -7,7 +7,8 @@ import "github.com/fitmpi/fitmpi/engine"
 // Probe waits for a message that a Recv with the same arguments would receive
 // and says what it is, leaving it there (MPI 4.1, section 3.8.1). Count is in
 // bytes; GetCount gives elements. With several goroutines use Mprobe.
-func Probe(c *Comm, source, tag int) (Status, error) {
+func Probe(c *Comm, source, tag int) (st Status, outcome error) {
+	defer c.beginProbe("Probe", source, tag).endStatus(&st, &outcome)
 	_, st, err := c.probe("Probe", engine.KindProbe, source, tag)
 	return st, err
 }
@@ -15,7 +16,10 @@ func Probe(c *Comm, source, tag int) (Status, error) {
 // Mprobe is Probe that takes the message: only Mrecv of it receives it
 // (MPI 4.1, section 3.8.2).
 func Mprobe(c *Comm, source, tag int) (*Message, Status, error) {
-	return c.probe("Mprobe", engine.KindMprobe, source, tag)
+	told := c.beginProbe("Mprobe", source, tag)
+	msg, st, err := c.probe("Mprobe", engine.KindMprobe, source, tag)
+	told.received(st, err)
+	return msg, st, err
 }
 
 func (c *Comm) probe(op string, kind engine.Kind, source, tag int) (*Message, Status, error) {
@@ -47,6 +51,7 @@ func (c *Comm) probe(op string, kind engine.Kind, source, tag int) (*Message, St
 // Iprobe is Probe that does not wait; ok says whether there is a message
 // (MPI 4.1, section 3.8.1).
 func Iprobe(c *Comm, source, tag int) (st Status, ok bool, err error) {
+	defer c.beginProbe("Iprobe", source, tag).endTest(&st, &ok, &err)
 	if err := c.checkRecv("Iprobe", source, tag); err != nil {
 		return emptyStatus(), false, c.fail(err)
 	}
@@ -55,7 +60,7 @@ func Iprobe(c *Comm, source, tag int) (st Status, ok bool, err error) {
 	}
 	env, ok := c.job.engine.Iprobe(c.p2p, c.peerOf(source), engineTag(tag))
 	if !ok {
-		return emptyStatus(), false, nil
+		return emptyStatus(), false, c.lost("Iprobe", source)
 	}
 	return c.envelopeStatus(env), true, nil
 }
@@ -63,6 +68,7 @@ func Iprobe(c *Comm, source, tag int) (st Status, ok bool, err error) {
 // Improbe is Mprobe that does not wait; msg is nil if there is no message
 // (MPI 4.1, section 3.8.2).
 func Improbe(c *Comm, source, tag int) (msg *Message, st Status, err error) {
+	defer c.beginProbe("Improbe", source, tag).endStatus(&st, &err)
 	if err := c.checkRecv("Improbe", source, tag); err != nil {
 		return nil, emptyStatus(), c.fail(err)
 	}
@@ -71,9 +77,22 @@ func Improbe(c *Comm, source, tag int) (msg *Message, st Status, err error) {
 	}
 	m, env := c.job.engine.Improbe(c.p2p, c.peerOf(source), engineTag(tag))
 	if m == nil {
-		return nil, emptyStatus(), nil
+		return nil, emptyStatus(), c.lost("Improbe", source)
 	}
 	return &Message{c: c, m: m}, c.envelopeStatus(env), nil
+}
+
+// lost is the error of a probe that has found nothing and, of failures, may never find anything; nil if it may.
+func (c *Comm) lost(op string, source int) error {
+	err := c.job.engine.Lost(c.p2p, c.peerOf(source), c.member)
+	if err == nil {
+		return nil
+	}
+	e := c.engineError(op, err, source, 0, 0)
+	if source == AnySource && e.Class == ErrProcFailed {
+		e.Class = ErrProcFailedPending
+	}
+	return c.fail(e)
 }
 
 func (c *Comm) envelopeStatus(env engine.Envelope) Status {
@@ -104,12 +123,14 @@ func (msg *Message) take(r *Request) {
 // Mrecv receives a message that a matched probe took; otherwise it is Recv
 // (MPI 4.1, section 3.8.3).
 func Mrecv[T any](msg *Message, buf []T) (Status, error) {
-	return imrecv(msg, "Mrecv", buf).Wait()
+	return beginMessage(msg, "Mrecv", buf).received(imrecv(msg, "Mrecv", buf).wait())
 }
 
 // Imrecv starts the receive of a message that a matched probe took
 // (MPI 4.1, section 3.8.3).
-func Imrecv[T any](msg *Message, buf []T) *Request { return imrecv(msg, "Imrecv", buf) }
+func Imrecv[T any](msg *Message, buf []T) *Request {
+	return beginMessage(msg, "Imrecv", buf).started(imrecv(msg, "Imrecv", buf))
+}
 
 func imrecv[T any](msg *Message, op string, buf []T) *Request {
 	if r := msg.unusable(op); r != nil {
@@ -125,10 +146,11 @@ func imrecv[T any](msg *Message, op string, buf []T) *Request {
 
 // MrecvNew receives a message that a matched probe took into a new slice, as
 // RecvNew does (MPI 4.1, section 3.8.3).
-func MrecvNew[T any](msg *Message) ([]T, Status, error) {
+func MrecvNew[T any](msg *Message) (_ []T, st Status, outcome error) {
 	const op = "MrecvNew"
+	defer beginMessage(msg, op, []T(nil)).endStatus(&st, &outcome)
 	if r := msg.unusable(op); r != nil {
-		st, err := r.Wait()
+		st, err := r.wait()
 		return nil, st, err
 	}
 	r := &Incoming[T]{Request: newRequest(msg.c, op)}
@@ -136,7 +158,7 @@ func MrecvNew[T any](msg *Message) ([]T, Status, error) {
 		return nil, emptyStatus(), msg.c.fail(err)
 	}
 	msg.take(r.Request)
-	st, err := r.Wait()
+	st, err := r.wait()
 	return r.Data(), st, err
 }
 
@@ -144,7 +166,7 @@ func MrecvNew[T any](msg *Message) ([]T, Status, error) {
 func (msg *Message) unusable(op string) *Request {
 	switch {
 	case msg == nil:
-		return &Request{op: op, collected: true, status: emptyStatus(), err: opErrorf(ErrRequest, op, "the message is nil: there was none to receive")}
+		return &Request{op: op, collected: true, status: emptyStatus(), rare: &rare{err: opErrorf(ErrRequest, op, "the message is nil: there was none to receive")}}
 	case msg == MessageNoProc:
 		return &Request{op: op, collected: true, status: procNullStatus()}
 	case msg.m == nil:

@@ -13,24 +13,25 @@ import (
 // who sent, with which tag, and how many elements.
 func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 	const op = "Recv"
+	told := beginRecv(c, op, buf, source, tag)
 	if err := c.checkRecv(op, source, tag); err != nil {
-		return emptyStatus(), c.fail(err)
+		return told.received(emptyStatus(), c.fail(err))
 	}
 	e := elemOf[T]()
 	if e.err != nil {
-		return emptyStatus(), c.fail(opError(ErrType, op, e.err))
+		return told.received(emptyStatus(), c.fail(opError(ErrType, op, e.err)))
 	}
 	if source == ProcNull {
-		return procNullStatus(), nil
+		return told.received(procNullStatus(), nil)
 	}
 	if e.plain && source != AnySource && c.recvType == nil && e.wire == e.size && !c.job.swaps && !c.job.checks {
 		if st, ok := c.recvNow(e, bytesOf(buf), source, tag); ok {
-			return st, nil
+			return told.received(st, nil)
 		}
 	}
 	m := getMSO()
 	c.recvMSO(m, source, tag)
-	return finishRecv(c, op, m, e, buf)
+	return told.received(finishRecv(c, op, m, e, buf))
 }
 
 // recvNow receives a message that is short and there, or as good as there.
@@ -89,6 +90,9 @@ func receiveInto[T any](c *Comm, op string, m *engine.MSO, buf []T) (room int, _
 }
 
 func (c *Comm) checkRecv(op string, source, tag int) *Error {
+	if c.isOpen() && uint(source) < uint(len(c.peers)) && uint(tag) <= TagUB {
+		return nil
+	}
 	if err := c.usableWith(op, source); err != nil {
 		return err
 	}
@@ -103,8 +107,9 @@ func (c *Comm) checkRecv(op string, source, tag int) *Error {
 // and tag are those of Recv. A message that is no whole number of elements is an
 // error of class ErrType. No counterpart in MPI.
 func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
+	told := c.beginProbe("RecvNew", source, tag)
 	r := irecvNew[T](c, "RecvNew", source, tag)
-	st, err := r.Wait()
+	st, err := told.received(r.wait())
 	return r.Data(), st, err
 }
 
@@ -112,20 +117,23 @@ func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 // successful Test (MPI 4.1, section 3.7.2).
 func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	const op = "Irecv"
+	told := beginRecv(c, op, buf, source, tag)
 	if err := c.checkRecv(op, source, tag); err != nil {
-		return failedRequest(c, err)
+		return told.started(failedRequest(c, err))
 	}
-	r := newRequest(c, op)
+	r := briefRequest(c, op)
 	if err := prepareRecv(r, buf, source); err != nil {
-		return failedRequest(c, err)
+		return told.started(r.settled(emptyStatus(), err))
 	}
 	if source == ProcNull {
-		return r.settled(procNullStatus(), nil)
+		return told.started(r.settled(procNullStatus(), nil))
 	}
-	c.recvMSO(r.mso(), source, tag)
-	r.m = r.mso()
-	c.job.engine.Post(r.m)
-	return r
+	m := r.own
+	c.recvMSO(m, source, tag)
+	m.Patient = true
+	r.m = m
+	c.job.engine.Post(m)
+	return told.started(r)
 }
 
 // prepareRecv makes r deliver into buf.
@@ -134,12 +142,12 @@ func prepareRecv[T any](r *Request, buf []T, source int) *Error {
 	if e.err != nil {
 		return opError(ErrType, r.op, e.err)
 	}
-	r.peer, r.elem = source, e
+	r.peer, r.elem = int32(source), e
 	var err *Error
 	if r.bufLen, err = receiveInto(r.c, r.op, r.mso(), buf); err != nil || e.plain {
 		return err
 	}
-	r.finish = func(r *Request) (Status, *Error) { return decodeInto(r.c, r.op, r.m, buf) }
+	r.more().finish = func(r *Request) (Status, *Error) { return decodeInto(r.c, r.op, r.m, buf) }
 	return nil
 }
 
@@ -156,7 +164,10 @@ func (r *Incoming[T]) Data() []T { return r.data }
 
 // IrecvNew starts a receive of a message of any length; Data has it after Wait.
 func IrecvNew[T any](c *Comm, source, tag int) *Incoming[T] {
-	return irecvNew[T](c, "IrecvNew", source, tag)
+	told := c.beginProbe("IrecvNew", source, tag)
+	r := irecvNew[T](c, "IrecvNew", source, tag)
+	told.started(r.Request)
+	return r
 }
 
 func irecvNew[T any](c *Comm, op string, source, tag int) *Incoming[T] {
@@ -173,6 +184,7 @@ func irecvNew[T any](c *Comm, op string, source, tag int) *Incoming[T] {
 	}
 	c.recvMSO(r.mso(), source, tag)
 	r.m = r.mso()
+	r.m.Patient = !isBlocking(op)
 	c.post(op, r.m)
 	return r
 }
@@ -185,10 +197,10 @@ func (r *Incoming[T]) prepare(source int) *Error {
 	if r.c.recvType != nil {
 		return opErrorf(ErrType, r.op, "a message of any length has no layout: use the communicator without WithType")
 	}
-	r.peer, r.elem = source, e
+	r.peer, r.elem = int32(source), e
 	if !e.plain {
 		r.mso().Alloc = allocBytes
-		r.finish = func(q *Request) (Status, *Error) {
+		r.more().finish = func(q *Request) (Status, *Error) {
 			st, err := q.c.objectResult(q.op, q.m, e)
 			if err != nil || st.Cancelled {
 				return st, err
@@ -224,7 +236,7 @@ func (r *Incoming[T]) prepare(source int) *Error {
 		}
 		return p.b
 	}
-	r.finish = func(q *Request) (Status, *Error) {
+	r.more().finish = func(q *Request) (Status, *Error) {
 		st, err := q.c.plainResult(q.op, q.m, e, 0)
 		if err != nil || st.Cancelled {
 			return st, err
@@ -252,6 +264,13 @@ func SendValue[T any](c *Comm, v T, dest, tag int) error {
 // message of several is an error of class ErrTruncate, an empty one of ErrCount.
 // source and tag are those of Recv. No counterpart in MPI.
 func RecvValue[T any](c *Comm, source, tag int) (T, Status, error) {
+	told := c.beginProbe("RecvValue", source, tag)
+	v, st, err := recvValue[T](c, source, tag)
+	told.received(st, err)
+	return v, st, err
+}
+
+func recvValue[T any](c *Comm, source, tag int) (T, Status, error) {
 	const op = "RecvValue"
 	var one [1]T
 	if err := c.checkRecv(op, source, tag); err != nil {

@@ -3,9 +3,8 @@
 package mpi
 
 import (
-	"sync"
-
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
 // Request is an operation that was started and must be completed with Wait,
@@ -18,28 +17,19 @@ type Request struct {
 	// Immutable after the operation is started.
 	c      *Comm
 	op     string
-	peer   int // rank argument, for errors
 	elem   *elem
-	bufLen int                             // elements of the receive buffer
-	finish func(*Request) (Status, *Error) // delivers the result, in the thread that waits
-	start  func() *Error                   // persistent: posts once more; nil otherwise
-	m      *engine.MSO                     // nil: nothing is pending (settled), or its results are collected
-	extra  *engine.MSO                     // the send of an Isendrecv
-	own    *engine.MSO                     // the memory of m, mostly; see mso
+	bufLen int         // elements of the receive buffer
+	m      *engine.MSO // nil: nothing is pending (settled), or its results are collected
+	own    *engine.MSO // the memory of m, mostly; see mso
+	rare   *rare       // nil unless there is something in it; see more
 
-	general *general // generalised request
-	parts   *parts   // partitioned; immutable after the request is made
-
-	mark uint64 // owned by the goroutine that waits: the last waitFor that saw it
-
-	mu        sync.Mutex
-	collected bool   // guarded by mu: the results below are valid
-	delivered bool   // guarded by mu: the user has been told; what MPI calls a null or inactive request
-	status    Status // guarded by mu
-	err       error  // guarded by mu
+	// Owned by the goroutine that waits.
+	mark      uint64 // the last waitFor that saw it
+	peer      int32  // rank argument, for errors; immutable
+	collected bool   // the results, status and rare.err, are valid
+	delivered bool   // the user has been told; what MPI calls a null or inactive request
+	status    Status
 }
-
-func newRequest(c *Comm, op string) *Request { return &Request{c: c, op: op, peer: -1} }
 
 // mso returns the message state object of r, taking one when r has none. It goes
 // back when the results are collected: an MSO is several times as large as the rest
@@ -47,6 +37,7 @@ func newRequest(c *Comm, op string) *Request { return &Request{c: c, op: op, pee
 func (r *Request) mso() *engine.MSO {
 	if r.own == nil {
 		r.own = getMSO()
+		callsite.Note(r.own.Origin[:])
 	}
 	return r.own
 }
@@ -54,18 +45,23 @@ func (r *Request) mso() *engine.MSO {
 // recycle gives back the MSOs of a request whose results are collected. Not those of
 // a persistent request, nor those that a context may still be about to end.
 func (r *Request) recycle() {
-	if r.start != nil || r.general != nil || r.own == nil || r.c.ctx != nil && r.c.ctx.Done() != nil {
+	if r.own == nil || r.c.ctx != nil && r.c.ctx.Done() != nil {
 		return
+	}
+	if x := r.rare; x != nil {
+		if x.start != nil || x.general != nil {
+			return
+		}
+		if x.finish = nil; x.extra != nil {
+			putMSO(x.extra)
+			x.extra = nil
+		}
 	}
 	if r.m == r.own {
 		r.m = nil
 	}
 	putMSO(r.own)
 	r.own = nil
-	if r.extra != nil {
-		putMSO(r.extra)
-		r.extra = nil
-	}
 }
 
 // failedRequest is the request of an operation whose arguments were wrong.
@@ -74,18 +70,41 @@ func failedRequest(c *Comm, err *Error) *Request {
 	return r.settled(emptyStatus(), err)
 }
 
-// settled makes r a request that is done.
+// settled makes r a request that is done, of which nothing is with the engine.
 func (r *Request) settled(st Status, err *Error) *Request {
 	r.collected, r.status = true, st
 	if err != nil {
-		r.err = r.c.fail(err)
+		r.more().err = r.c.fail(err)
 	}
+	r.recycle()
 	return r
 }
 
-// isDone reports whether Wait would return at once.
+// isDone reports whether the operation is complete.
 func (r *Request) isDone() bool {
-	return r == nil || (r.m == nil || r.m.IsDone()) && (r.extra == nil || r.extra.IsDone())
+	return r == nil || (r.m == nil || r.m.IsDone()) && (r.extra() == nil || r.extra().IsDone())
+}
+
+// isOver reports whether Wait would return at once.
+func (r *Request) isOver() bool {
+	return r == nil || (r.m == nil || r.m.IsOver()) && (r.extra() == nil || r.extra().IsOver())
+}
+
+// isStirred reports whether there is no point in waiting for r although it is not complete: see pendingError.
+func (r *Request) isStirred() bool { return r != nil && r.m != nil && r.m.IsStirred() }
+
+// pendingError is the error of a receive from any source that waits beside a failure which is not acknowledged; nil if that
+// has just been done, or the request completed. The request stays active.
+func (r *Request) pendingError() error {
+	err := r.c.job.engine.Lost(r.m.Ctx, engine.AnyPeer, r.m.Member)
+	if err == nil || !r.isStirred() {
+		return nil
+	}
+	e := r.c.engineError(r.op, err, -1, 0, 0)
+	if e.Class == ErrProcFailed {
+		e.Class = ErrProcFailedPending
+	}
+	return r.c.fail(e)
 }
 
 // collect delivers the results of a request that is done.
@@ -93,39 +112,57 @@ func (r *Request) collect() (Status, error) {
 	if r == nil {
 		return emptyStatus(), nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.delivered && r.start != nil {
+	if r.collected && r.rare == nil { // as that of a short send
+		r.delivered = true
+		return r.status, nil
+	}
+	for r.isStirred() {
+		if err := r.pendingError(); err != nil {
+			return emptyStatus(), err
+		}
+		r.await()
+	}
+	if r.delivered && r.isPersistent() {
 		return emptyStatus(), nil
 	}
 	if !r.collected {
 		st, err := r.result()
 		r.collected, r.status = true, st
 		if err != nil {
-			r.err = r.c.fail(err)
+			r.more().err = r.c.fail(err)
 		}
 		r.recycle()
 	}
-	r.delivered = true
-	return r.status, r.err
+	r.deliver(true)
+	return r.status, r.failure()
+}
+
+// deliver notes whether the user has been told, where others may look too.
+func (r *Request) deliver(told bool) {
+	if r.delivered = told; r.rare != nil && r.rare.parts != nil {
+		r.rare.parts.told.Store(told)
+	}
 }
 
 // result computes the outcome from the MSOs.
 func (r *Request) result() (Status, *Error) {
-	if x := r.extra; x != nil && x.Err != nil {
-		return emptyStatus(), r.c.engineError(r.op, x.Err, r.peer, 0, 0)
+	if x := r.rare; x != nil {
+		switch {
+		case x.extra != nil && x.extra.Err != nil:
+			return emptyStatus(), r.c.engineError(r.op, x.extra.Err, int(r.peer), 0, 0)
+		case x.general != nil:
+			return x.general.result(r)
+		case x.finish != nil:
+			return x.finish(r)
+		}
 	}
 	switch m := r.m; {
-	case r.general != nil:
-		return r.general.result(r)
-	case r.finish != nil:
-		return r.finish(r)
 	case m == nil:
 		return emptyStatus(), nil
 	case m.Kind == engine.KindRecv:
 		return r.c.plainResult(r.op, m, r.elem, r.bufLen)
 	case m.Err != nil:
-		return emptyStatus(), r.c.engineError(r.op, m.Err, r.peer, 0, 0)
+		return emptyStatus(), r.c.engineError(r.op, m.Err, int(r.peer), 0, 0)
 	default:
 		st := emptyStatus()
 		st.Cancelled = m.Cancelled
@@ -137,22 +174,39 @@ func (r *Request) result() (Status, *Error) {
 // again, and the status of a receive says what came (MPI 4.1, section 3.7.3).
 // Waiting again returns the same. If the context of the communicator ends
 // first, so does the operation.
-func (r *Request) Wait() (Status, error) {
-	if !r.isDone() {
+func (r *Request) Wait() (Status, error) { return r.begin("Wait").received(r.wait()) }
+
+func (r *Request) wait() (Status, error) {
+	r.await()
+	return r.collect()
+}
+
+// await returns when r is over.
+func (r *Request) await() {
+	if !r.isOver() {
 		one := [1]*Request{r}
 		waitFor(1, one[:])
 	}
-	return r.collect()
 }
 
 // Test is Wait that does not wait: done says whether the operation is complete
 // (MPI 4.1, section 3.7.3). It costs one atomic load.
 func (r *Request) Test() (st Status, done bool, err error) {
-	if !r.isDone() {
+	told := r.begin("Test")
+	st, done, err = r.test()
+	told.endTest(&st, &done, &err)
+	return st, done, err
+}
+
+func (r *Request) test() (st Status, done bool, err error) {
+	if !r.isOver() {
 		r.c.job.engine.Test(r.pending())
-		if !r.isDone() {
+		if !r.isOver() {
 			return Status{}, false, nil
 		}
+	}
+	if r.isStirred() {
+		return Status{}, false, r.pendingError()
 	}
 	st, err = r.collect()
 	return st, true, err
@@ -161,15 +215,18 @@ func (r *Request) Test() (st Status, done bool, err error) {
 // GetStatus is Test that leaves the request as it is: WaitAny still finds it,
 // and a persistent request stays active (MPI 4.1, section 3.7.6).
 func (r *Request) GetStatus() (st Status, done bool, err error) {
-	if r != nil && r.general != nil {
+	defer r.begin("GetStatus").endTest(&st, &done, &err)
+	return r.getStatus()
+}
+
+func (r *Request) getStatus() (st Status, done bool, err error) {
+	if r != nil && r.generalised() != nil {
 		return r.generalStatus()
 	}
 	active := r.active()
-	st, done, err = r.Test()
+	st, done, err = r.test()
 	if done && active {
-		r.mu.Lock()
-		r.delivered = false
-		r.mu.Unlock()
+		r.deliver(false)
 	}
 	return st, done, err
 }
@@ -179,12 +236,10 @@ func (r *Request) generalStatus() (Status, bool, error) {
 	if !r.isDone() {
 		return Status{}, false, nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.collected {
-		return r.status, true, r.err
+		return r.status, true, r.failure()
 	}
-	st, err := r.general.query(r)
+	st, err := r.rare.general.query(r)
 	if err != nil {
 		return st, true, r.c.fail(err)
 	}
@@ -196,20 +251,21 @@ func (r *Request) generalStatus() (Status, bool, error) {
 // Preconditions:
 //   - r was not done just now.
 func (r *Request) pending() *engine.MSO {
-	if r.extra == nil || r.m != nil && !r.m.IsDone() {
-		return r.m
+	if x := r.extra(); x != nil && (r.m == nil || r.m.IsOver()) {
+		return x
 	}
-	return r.extra
+	return r.m
 }
 
 // Cancel asks for the operation to be withdrawn: either it is, and the status
 // has Cancelled set, or it completes as usual (MPI 4.1, section 3.8.4). It does
 // not wait: complete the request as always.
-func (r *Request) Cancel() error {
+func (r *Request) Cancel() (outcome error) {
+	defer r.begin("Cancel").endAt(&outcome)
 	switch {
 	case r == nil || r.isDone():
-	case r.general != nil:
-		return r.general.cancel()
+	case r.generalised() != nil:
+		return r.rare.general.cancel()
 	case r.m != nil:
 		r.c.job.engine.Cancel(r.m)
 	}
@@ -217,10 +273,20 @@ func (r *Request) Cancel() error {
 }
 
 // Free lets go of r: the operation completes in the background, and nobody
-// learns how (MPI 4.1, section 3.7.3). A request need not be freed.
-func (r *Request) Free() error {
-	if r != nil && r.general != nil {
-		return r.general.free()
+// learns how; r counts as a null request then (MPI 4.1, section 3.7.3). A request need not be freed.
+func (r *Request) Free() (outcome error) {
+	defer r.begin("Free").endAt(&outcome)
+	if r != nil && r.generalised() != nil {
+		return r.rare.general.free()
+	}
+	if r != nil && r.own != nil && !r.isPersistent() {
+		r.letGo()
 	}
 	return nil
+}
+
+// letGo makes r null. What is under way is the engine's alone then: r, or others of its room, may be kept, and would keep its buffers.
+func (r *Request) letGo() {
+	r.collected, r.delivered, r.status = true, true, emptyStatus()
+	r.m, r.own, r.rare = nil, nil, nil
 }

@@ -31,7 +31,7 @@ func (n *netSettings) listen(cfg *engine.Config) ([]netif.Interface, error) {
 	addrs, err := n.choice.Pick(ifs)
 	if err != nil {
 		if n.choice.IsSet() {
-			err = fmt.Errorf("%s: %w", envInterface, err)
+			err = fmt.Errorf("%s: %w", nameIface, err)
 		}
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func checkTLS(cards []card, r int) error {
 	if cards[r].TLS {
 		plain = 0
 	}
-	return fmt.Errorf("rank %d does not use TLS, rank %d does: every rank needs the same %s", plain, r-plain, envTLS)
+	return fmt.Errorf("rank %d does not use TLS, rank %d does: every rank needs the same %s", plain, r-plain, nameTLS)
 }
 
 // world is what a rank knows of the ways out of its host.
@@ -82,6 +82,17 @@ func (w *world) routes(c *card) ([]engine.Route, error) {
 	return engine.Direct(addrs...), nil
 }
 
+// refusalText is what a gateway's refusal means to people, "" if it is none. What nobody has proved may be anybody's word.
+func refusalText(r relay.Refusal) string {
+	switch {
+	case r.Reason == "":
+		return ""
+	case r.Proved:
+		return "the gateway refuses: " + r.Reason
+	}
+	return fmt.Sprintf("the gateway, or who answers in its place without the key of this job, refuses: %q", r.Reason)
+}
+
 // relayed are the ways to a rank of another domain, which listens at addrs there.
 func (w *world) relayed(c *card, addrs []netip.AddrPort) (routes []engine.Route, err error) {
 	for _, g := range w.gateways {
@@ -92,9 +103,16 @@ func (w *world) relayed(c *card, addrs []netip.AddrPort) (routes []engine.Route,
 		if err != nil {
 			return nil, fmt.Errorf("the gateway to domain %q: %w", g.Domain, err)
 		}
-		routes = append(routes, engine.Route{Addr: at, Preamble: func() []byte {
-			return relay.AppendRequest(nil, relay.NewRequest(w.job, c.Domain, addrs, time.Now()), g.Key)
-		}})
+		routes = append(routes, engine.Route{
+			Addr: at,
+			Preamble: func() []byte {
+				return relay.AppendRequest(nil, relay.NewRequest(w.job, c.Domain, addrs, time.Now()), g.Key)
+			},
+			Refusal: func(request, answer []byte) (why string, more bool) {
+				r, more := relay.ReadRefusal(answer, request, g.Key)
+				return refusalText(r), more
+			},
+		})
 	}
 	if routes == nil {
 		return nil, fmt.Errorf("it is in domain %q, this rank in %q, and there is no gateway between them", c.Domain, w.domain)

@@ -34,20 +34,24 @@ func Rsend[T any](c *Comm, buf []T, dest, tag int) error {
 }
 
 func send[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) error {
-	if err := c.checkSend(op, dest, tag); err != nil {
-		return c.fail(err)
-	}
-	p, err := payloadOf(c, op, buf)
-	if err == nil && dest != ProcNull {
-		err = c.send(op, mode, p, dest, tag)
+	told := beginSend(c, op, buf, dest, tag)
+	err := c.checkSend(op, dest, tag)
+	if err == nil {
+		var p payload
+		if p, err = payloadOf(c, op, buf); err == nil && dest != ProcNull {
+			err = c.send(op, mode, p, dest, tag)
+		}
 	}
 	if err != nil {
-		return c.fail(err)
+		return told.end(c.fail(err))
 	}
-	return nil
+	return told.end(nil)
 }
 
 func (c *Comm) checkSend(op string, dest, tag int) *Error {
+	if c.isOpen() && uint(dest) < uint(len(c.peers)) && uint(tag) <= TagUB {
+		return nil // which is all that mostly is to be asked
+	}
 	if err := c.usableWith(op, dest); err != nil {
 		return err
 	}
@@ -91,22 +95,22 @@ func (c *Comm) send(op string, mode sendMode, p payload, dest, tag int) *Error {
 // successful Test (MPI 4.1, section 3.7.2). Bad arguments give a request that
 // has already failed: Wait tells.
 func Isend[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return isend(c, "Isend", modeStandard, buf, dest, tag)
+	return beginSend(c, "Isend", buf, dest, tag).started(isend(c, "Isend", modeStandard, buf, dest, tag))
 }
 
 // Issend starts a synchronous send (MPI 4.1, section 3.7.2).
 func Issend[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return isend(c, "Issend", modeSync, buf, dest, tag)
+	return beginSend(c, "Issend", buf, dest, tag).started(isend(c, "Issend", modeSync, buf, dest, tag))
 }
 
 // Ibsend starts a buffered send, which is complete at once (MPI 4.1, section 3.7.2).
 func Ibsend[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return isend(c, "Ibsend", modeBuffered, buf, dest, tag)
+	return beginSend(c, "Ibsend", buf, dest, tag).started(isend(c, "Ibsend", modeBuffered, buf, dest, tag))
 }
 
 // Irsend starts a ready send (MPI 4.1, section 3.7.2).
 func Irsend[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return isend(c, "Irsend", modeReady, buf, dest, tag)
+	return beginSend(c, "Irsend", buf, dest, tag).started(isend(c, "Irsend", modeReady, buf, dest, tag))
 }
 
 func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Request {
@@ -117,18 +121,18 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	r := newRequest(c, op)
-	r.peer = dest
+	r := briefRequest(c, op)
+	r.peer = int32(dest)
 	if dest == ProcNull {
 		return r.settled(procNullStatus(), nil)
 	}
 	if (mode == modeStandard || mode == modeReady) && c.sendNow(p, dest, tag, false) {
 		return r.settled(emptyStatus(), nil)
 	}
-	c.sendMSO(r.mso(), mode, p, dest, tag)
 	if mode == modeBuffered {
 		return r.settled(emptyStatus(), c.send(op, mode, p, dest, tag))
 	}
+	c.sendMSO(r.mso(), mode, p, dest, tag)
 	if r.mso().Layout != nil && (mode == modeStandard || mode == modeReady) {
 		if posted, err := c.job.engine.SendLayout(r.mso(), false); err == nil && !posted {
 			return r.settled(emptyStatus(), nil)

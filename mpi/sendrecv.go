@@ -2,30 +2,38 @@
 
 package mpi
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fitmpi/fitmpi/internal/callsite"
+)
 
 // Sendrecv sends out to rank dest and receives from rank source into in, both at
 // once, so that a ring of them does not lock up (MPI 4.1, section 3.2.7). The
 // status is the receive's. It returns when both are done; out and in must not
 // overlap. Each may be ProcNull, and each meets plain sends and receives too.
 func Sendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) (Status, error) {
-	return isendrecv(c, "Sendrecv", out, dest, sendTag, in, source, recvTag).Wait()
+	told := beginSendrecv(c, "Sendrecv", out, dest, sendTag, in, source, recvTag)
+	return told.received(isendrecv(c, "Sendrecv", out, dest, sendTag, in, source, recvTag).wait())
 }
 
 // Isendrecv starts a Sendrecv (MPI 4.1, section 3.7.7).
 func Isendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) *Request {
-	return isendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag)
+	told := beginSendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag)
+	return told.started(isendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag))
 }
 
 // SendrecvReplace is Sendrecv with one buffer: what is received replaces what
 // is sent, which is copied first (MPI 4.1, section 3.2.7).
 func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) (Status, error) {
-	return isendrecv(c, "SendrecvReplace", slices.Clone(buf), dest, sendTag, buf, source, recvTag).Wait()
+	told := beginSendrecv(c, "SendrecvReplace", buf, dest, sendTag, buf, source, recvTag)
+	return told.received(isendrecv(c, "SendrecvReplace", slices.Clone(buf), dest, sendTag, buf, source, recvTag).wait())
 }
 
 // IsendrecvReplace starts a SendrecvReplace (MPI 4.1, section 3.7.7).
 func IsendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) *Request {
-	return isendrecv(c, "IsendrecvReplace", slices.Clone(buf), dest, sendTag, buf, source, recvTag)
+	told := beginSendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag)
+	return told.started(isendrecv(c, "IsendrecvReplace", slices.Clone(buf), dest, sendTag, buf, source, recvTag))
 }
 
 func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R, source, recvTag int) *Request {
@@ -44,16 +52,19 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 		return failedRequest(c, err)
 	}
 	if source == ProcNull {
-		r.finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }
+		r.more().finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }
 	} else {
 		c.recvMSO(r.mso(), source, recvTag)
 		r.m = r.mso()
+		r.m.Patient = !isBlocking(op)
 		c.post(op, r.m)
 	}
 	if dest != ProcNull {
-		r.extra = getMSO()
-		c.sendMSO(r.extra, modeStandard, p, dest, sendTag)
-		c.post(op, r.extra)
+		x := getMSO()
+		r.more().extra = x
+		callsite.Note(x.Origin[:])
+		c.sendMSO(x, modeStandard, p, dest, sendTag)
+		c.post(op, x)
 	}
 	return r
 }

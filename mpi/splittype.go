@@ -58,7 +58,8 @@ var resources = func() []string {
 // Of an intercommunicator it makes intercommunicators, as Split does. A kind that is none
 // is an error of class ErrArg. Collective, in both groups of an intercommunicator
 // (MPI 4.1, section 7.4.2, MPI_Comm_split_type).
-func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
+func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (made *Comm, outcome error) {
+	defer c.begin("SplitType").endMade(&made, &outcome)
 	const op = "SplitType"
 	if err := c.usable(op); err != nil {
 		return nil, c.fail(err)

@@ -32,9 +32,10 @@ type Status struct {
 	Count     int
 	Cancelled bool // the operation was cancelled; the other fields mean nothing then
 
-	bytes   int       // length of the message's data as it travelled
-	class   elemClass // of the message, as its sender says
+	// In an order without gaps: there is a Status for each message.
 	decoded bool      // Count is a number of objects: the message has been deserialised
+	class   elemClass // of the message, as its sender says
+	bytes   int       // length of the message's data as it travelled
 }
 
 // GetCount returns the number of elements of T in the message that s is about (MPI 4.1, section 3.2.5,

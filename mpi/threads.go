@@ -6,10 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"sync/atomic"
 
+	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
@@ -34,12 +38,31 @@ func RunThreads(n int, fn func(ctx context.Context, world *Comm) error) error {
 // RunThreadsContext is RunThreads of a job that ends with ctx: what its ranks wait
 // in fails then, and the error includes context.Cause(ctx).
 func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, world *Comm) error) error {
+	return Threads{Ranks: n}.Run(ctx, fn)
+}
+
+// Threads describes a job of thread ranks, for which RunThreads is the short form.
+type Threads struct {
+	Ranks int // number of ranks, at least 1
+
+	// FaultTolerant says that the job goes on when a rank dies, as under fitrun --with-ft: a rank whose function returns an
+	// error or panics, or that calls Die, has failed, and the others learn it. So does FITMPI_FT=1.
+	FaultTolerant bool
+}
+
+// Run runs the job: see RunThreadsContext. Of a job that is fault tolerant the error joins what the functions of ranks have returned that did not
+// call Die; if all have called it, it is an error of class ErrProcFailed. Abort, and an error handler that aborts, end it as ever.
+func (o Threads) Run(ctx context.Context, fn func(ctx context.Context, world *Comm) error) error {
+	n := o.Ranks
 	if n < 1 {
 		return opErrorf(ErrArg, "RunThreads", "%d ranks: need at least 1", n)
 	}
+	if fn == nil {
+		return opErrorf(ErrArg, "RunThreads", "the function is nil: give the one that every rank is to run")
+	}
 	keepP := addWorkers(n)
 	defer addWorkers(-n)
-	t, err := newThreads(ctx, n, keepP)
+	t, err := newThreads(ctx, o, keepP)
 	if err != nil {
 		return opError(ErrOther, "RunThreads", err)
 	}
@@ -60,31 +83,36 @@ func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, 
 // threads is a job whose ranks are goroutines.
 type threads struct {
 	// Immutable after newThreads.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	job    [16]byte
-	secret []byte
-	n      int
-	set    settings // of every rank, but for its number
-	local  *local
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	job      [16]byte
+	secret   []byte
+	n        int
+	tolerant bool     // the job goes on without ranks that die
+	set      settings // of every rank, but for its number
+	local    *local
 
 	mu      sync.Mutex
-	cards   [][]byte   // guarded by mu: by rank
-	missing int        // guarded by mu: cards not given
-	given   *sync.Cond // on mu: all cards are there, or ctx has ended
-	jobs    []*job     // guarded by mu
-	aborted error      // guarded by mu: what the first Abort said
+	cards   [][]byte      // guarded by mu: by rank
+	missing int           // guarded by mu: cards not given
+	given   *sync.Cond    // on mu: all cards are there, or ctx has ended
+	jobs    []*job        // guarded by mu; nil where a rank has failed
+	fallen  map[int]error // guarded by mu: why ranks have failed, of a job that goes on
+	dead    atomic.Int32  // ranks that called Die
+	aborted error         // guarded by mu: what the first Abort said
 }
 
 // newThreads prepares a job; keepP says that there is a P for every worker to keep.
-func newThreads(ctx context.Context, n int, keepP bool) (*threads, error) {
-	t := &threads{n: n, cards: make([][]byte, n), missing: n, jobs: make([]*job, n)}
+func newThreads(ctx context.Context, o Threads, keepP bool) (*threads, error) {
+	n := o.Ranks
+	t := &threads{n: n, tolerant: o.FaultTolerant, cards: make([][]byte, n), missing: n, jobs: make([]*job, n)}
 	t.job, t.secret = boot.NewJob()
 	t.given = sync.NewCond(&t.mu)
 	var err error
 	if t.set, err = settingsOf(t.info(0), os.Getenv); err != nil {
 		return nil, err
 	}
+	t.tolerant = t.tolerant || t.set.tolerant
 	t.set.KeepP = keepP
 	t.set.Doze = 0 // it would keep a P for every rank
 	if t.local, err = newLocal(t.info(0), t.set.transport); err != nil {
@@ -101,7 +129,7 @@ func newThreads(ctx context.Context, n int, keepP bool) (*threads, error) {
 func (t *threads) info(rank int) boot.Info {
 	return boot.Info{
 		Rank: rank, Size: t.n, LocalRank: rank, LocalSize: t.n, Job: t.job, Secret: t.secret,
-		Source: sourceThreads, Host: hostname(), Cores: 1, ProcessRanks: t.n,
+		Source: sourceThreads, Host: hostname(), Cores: 1, ProcessRanks: t.n, FT: t.tolerant,
 	}
 }
 
@@ -117,13 +145,20 @@ func (t *threads) run(rank int, fn func(context.Context, *Comm) error) (err erro
 		if r := recover(); r != nil {
 			err = fmt.Errorf("rank %d panicked: %v\n%s", rank, r, debug.Stack())
 		}
+		switch {
+		case j.died.Load() && !t.tolerant:
+			err = fmt.Errorf("rank %d: %w", rank, errDied)
+		case j.died.Load() || err != nil && t.tolerant && t.ctx.Err() == nil:
+			err = t.bury(rank, j, err)
+			return
+		}
 		if err != nil {
 			t.abort(err)
 			err = errors.Join(err, j.kill(), j.leave())
 			return
 		}
 		if !j.finalized.Load() {
-			if err = j.finalize(t.ctx); err != nil {
+			if err = j.finalize(t.ctx, nil); err != nil {
 				t.abort(err)
 			}
 		}
@@ -135,6 +170,43 @@ func (t *threads) run(rank int, fn func(context.Context, *Comm) error) (err erro
 	return nil
 }
 
+// bury ends a rank that has failed in a job that goes on, and tells the others. It returns what is to be said of it in the end: nothing of one that has died as
+// it wanted to.
+func (t *threads) bury(rank int, j *job, err error) error {
+	cause := err
+	if j.died.Load() {
+		cause, err = errDied, nil
+		t.dead.Add(1)
+	}
+	j.mute.Store(true)
+	j.mourn(cause)
+	return errors.Join(err, j.kill(), j.leave())
+}
+
+// tell tells all ranks that live that another has failed.
+func (t *threads) tell(rank int, cause error) {
+	if !t.tolerant {
+		return // the job ends
+	}
+	for _, other := range t.without(rank, cause) {
+		if other != nil {
+			other.engine.FailPeer(engine.PeerID(rank), cause)
+		}
+	}
+}
+
+// without returns the jobs of the ranks that live, by rank, from now on without that of rank.
+func (t *threads) without(rank int, cause error) []*job {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fallen == nil {
+		t.fallen = make(map[int]error)
+	}
+	t.fallen[rank] = cause
+	t.jobs[rank] = nil
+	return slices.Clone(t.jobs)
+}
+
 func (t *threads) start(rank int) (*job, error) {
 	s := &threadSession{t: t, rank: rank, events: make(chan boot.Event)}
 	set := t.set
@@ -143,10 +215,19 @@ func (t *threads) start(rank int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.abort = func(code int, message string) { t.abort(fmt.Errorf("%s (exit code %d)", message, code)) }
+	j.setAbort(func(code int, message string) {
+		if !j.died.Load() { // what is left of a dead rank does not end the others
+			t.abort(fmt.Errorf("%s (exit code %d)", message, code))
+		}
+	})
+	j.mourn = func(cause error) { t.tell(rank, cause) }
 	t.mu.Lock()
 	t.jobs[rank] = j
+	fallen := maps.Clone(t.fallen)
 	t.mu.Unlock()
+	for r, cause := range fallen { // while this one was on its way
+		j.engine.FailPeer(engine.PeerID(r), cause)
+	}
 	return j, nil
 }
 
@@ -173,6 +254,9 @@ func (t *threads) verdict(errs []error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.aborted == nil {
+		if t.dead.Load() == int32(t.n) {
+			return opErrorf(ErrProcFailed, "RunThreads", "all ranks have died")
+		}
 		return errors.Join(errs...)
 	}
 	for _, err := range errs {
@@ -221,6 +305,9 @@ func (s *threadSession) Abort(code int, message string) error {
 	s.t.abort(fmt.Errorf("%s (exit code %d)", message, code))
 	return nil
 }
+
+// Answer implements boot.Session: nobody asks.
+func (s *threadSession) Answer(int, []byte) error { return nil }
 
 // Report implements boot.Session.
 func (s *threadSession) Report(string, string) error { return nil }

@@ -62,7 +62,7 @@ func (c *Comm) TopoTest() Topology {
 // topologyOf is the topology of c, which must be a V; kind is that of V, for messages.
 func topologyOf[V topology](c *Comm, op string, kind Topology) (V, *Error) {
 	var none V
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return none, err
 	}
 	t, ok := c.topo.(V)
@@ -74,7 +74,7 @@ func topologyOf[V topology](c *Comm, op string, kind Topology) (V, *Error) {
 
 // checkTopology is the check that making a topology starts with.
 func (c *Comm) checkTopology(op string) *Error {
-	if err := c.usable(op); err != nil {
+	if err := c.present(op); err != nil {
 		return err
 	}
 	if c.inner != nil {

@@ -110,8 +110,22 @@ func (c *Comm) wait(m *engine.MSO) (ended bool) {
 		return false
 	}
 	stop := c.job.endWith(c.ctx, m)
-	c.job.engine.Wait(m)
+	if c.isBounded() {
+		one := [1]*engine.MSO{m}
+		c.job.engine.WaitBounded(1, one[:])
+	} else {
+		c.job.engine.Wait(m)
+	}
 	return !stop()
+}
+
+// isBounded reports whether the context of c may end an operation that the end of the job does not.
+func (c *Comm) isBounded() bool {
+	if c.ctx == nil || c.ctx.Done() == nil {
+		return false
+	}
+	done := c.ctx.Done()
+	return done != c.job.ctx.Done() && done != c.job.base.Done()
 }
 
 // isBlocking reports whether the operation waits for what it posts. The names of
@@ -145,6 +159,9 @@ func (c *Comm) engineError(op string, err error, peer int, elemSize, bufLen int)
 	}
 	if t, ok := errors.AsType[*engine.TruncateError](err); ok {
 		return opError(ErrTruncate, op, truncation(t, elemSize, bufLen)).with(peer)
+	}
+	if errors.Is(err, engine.ErrRevoked) {
+		return opError(ErrRevoked, op, err).with(peer)
 	}
 	if errors.Is(err, engine.ErrStopped) {
 		return opErrorf(ErrOther, op, "the job is ending").with(peer)

@@ -19,7 +19,7 @@ import (
 // rank gives or gets, and where a buffer holds several, for one rank each, they follow each other at t's extent; the counts and
 // displacements of v-forms are in values of t and in its extents. In partitioned messages a partition is one value of t, and
 // they follow each other in the same way. Messages are packed and unpacked where the values lie, a chunk at
-// a time; a reduction packs its operands first, and combines whole elements of the buffer: that t cuts none. Objects
+// a time, of reductions a segment; these combine whole elements of the buffer, so t must cut none. Objects
 // know no layouts. An error of class [ErrType] says so. A nil t takes the layouts away again. Both ends of a message must
 // have the same basic values in the same order, not the same layout.
 func (c *Comm) WithType(t *Datatype) *Comm { return c.WithTypes(t, t) }

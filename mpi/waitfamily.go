@@ -32,7 +32,7 @@ func waitFor(need int, rs []*Request) {
 // waitIn is waitFor with room for a list; it returns the room, or what had to replace it.
 func waitIn(room []*engine.MSO, need int, rs []*Request) []*engine.MSO {
 	for {
-		ms, e, stop, done := room[:0], (*engine.Engine)(nil), []func() bool(nil), 0
+		ms, e, stop, done, bounded := room[:0], (*engine.Engine)(nil), []func() bool(nil), 0, 0
 		round := waits.Add(1)
 		for _, r := range rs {
 			switch open := r.open(need == len(rs), ms); {
@@ -44,12 +44,19 @@ func waitIn(room []*engine.MSO, need int, rs []*Request) []*engine.MSO {
 				for _, m := range open[len(ms):] {
 					stop = r.bound(stop, m)
 				}
+				if r.c.isBounded() {
+					bounded += len(open) - len(ms)
+				}
 				ms = open
 			}
 		}
 		room = ms[:0]
-		if done < need {
-			e.WaitMany(least(need == len(rs), len(ms)), ms)
+		switch n := least(need == len(rs), len(ms)); {
+		case done >= need:
+		case bounded >= n:
+			e.WaitBounded(n, ms)
+		default:
+			e.WaitMany(n, ms)
 		}
 		for _, f := range stop {
 			f()
@@ -73,12 +80,12 @@ func (r *Request) open(both bool, ms []*engine.MSO) []*engine.MSO {
 	if r == nil {
 		return ms
 	}
-	first := r.m != nil && !r.m.IsDone()
+	first := r.m != nil && !r.m.IsOver()
 	if first {
 		ms = append(ms, r.m)
 	}
-	if r.extra != nil && (both || !first) && !r.extra.IsDone() {
-		ms = append(ms, r.extra)
+	if x := r.extra(); x != nil && (both || !first) && !x.IsOver() {
+		ms = append(ms, x)
 	}
 	return ms
 }
@@ -95,7 +102,7 @@ func (r *Request) bound(stop []func() bool, m *engine.MSO) []func() bool {
 func count(rs []*Request) int {
 	n := 0
 	for _, r := range rs {
-		if r.isDone() {
+		if r.isOver() {
 			n++
 		}
 	}
@@ -105,17 +112,13 @@ func count(rs []*Request) int {
 // active reports whether r takes part in the waiting of a family: nil, and a
 // request whose completion the user has seen, do not.
 func (r *Request) active() bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.delivered
+	return r != nil && !r.delivered
 }
 
 // WaitAll waits for all of rs (MPI 4.1, section 3.7.5). The error joins those of
 // the requests; errors.Is finds each class. The statuses are in the order of rs.
-func WaitAll(rs ...*Request) ([]Status, error) {
+func WaitAll(rs ...*Request) (_ []Status, outcome error) {
+	defer beginRequests("WaitAll", rs).endAt(&outcome)
 	waitFor(len(rs), rs)
 	return collectAll(rs)
 }
@@ -134,9 +137,13 @@ func collectAll(rs []*Request) ([]Status, error) {
 
 // TestAll is WaitAll that does not wait: all or nothing (MPI 4.1, section 3.7.5).
 func TestAll(rs ...*Request) (sts []Status, done bool, err error) {
+	defer beginRequests("TestAll", rs).endFound(&done, &err)
 	poke(rs)
 	if count(rs) < len(rs) {
 		return nil, false, nil
+	}
+	if err := pendingErrors(rs); err != nil {
+		return nil, false, err
 	}
 	sts, err = collectAll(rs)
 	return sts, true, err
@@ -145,7 +152,7 @@ func TestAll(rs ...*Request) (sts []Status, done bool, err error) {
 // poke lets messages move where that happens only in calls.
 func poke(rs []*Request) {
 	for _, r := range rs {
-		if !r.isDone() {
+		if !r.isOver() {
 			r.c.job.engine.Test(r.pending())
 			return
 		}
@@ -166,6 +173,7 @@ func actives(rs []*Request) (act []*Request, at []int) {
 // (MPI 4.1, section 3.7.5). A request that it, or Wait or Test, has returned
 // before does not count again; if none is left the index is Undefined.
 func WaitAny(rs ...*Request) (index int, st Status, err error) {
+	defer beginRequests("WaitAny", rs).endStatus(&st, &err)
 	act, at := actives(rs)
 	if len(act) == 0 {
 		return Undefined, emptyStatus(), nil
@@ -174,11 +182,14 @@ func WaitAny(rs ...*Request) (index int, st Status, err error) {
 	return firstDone(act, at)
 }
 
+// firstDone collects the first that is done or, if there is none, has one say why it is not.
 func firstDone(act []*Request, at []int) (int, Status, error) {
-	for i, r := range act {
-		if r.isDone() {
-			st, err := r.collect()
-			return at[i], st, err
+	for _, over := range []func(*Request) bool{(*Request).isDone, (*Request).isOver} {
+		for i, r := range act {
+			if over(r) {
+				st, err := r.collect()
+				return at[i], st, err
+			}
 		}
 	}
 	return Undefined, emptyStatus(), nil
@@ -187,6 +198,7 @@ func firstDone(act []*Request, at []int) (int, Status, error) {
 // TestAny is WaitAny that does not wait. With no active request done is true
 // and the index Undefined (MPI 4.1, section 3.7.5).
 func TestAny(rs ...*Request) (index int, st Status, done bool, err error) {
+	defer beginRequests("TestAny", rs).endTest(&st, &done, &err)
 	act, at := actives(rs)
 	if len(act) == 0 {
 		return Undefined, emptyStatus(), true, nil
@@ -196,13 +208,28 @@ func TestAny(rs ...*Request) (index int, st Status, done bool, err error) {
 		return Undefined, Status{}, false, nil
 	}
 	index, st, err = firstDone(act, at)
-	return index, st, true, err
+	return index, st, !isStirred(rs, index), err
+}
+
+// isStirred reports whether the request at an index, which may be Undefined, has said no more than why it is not complete.
+func isStirred(rs []*Request, index int) bool { return index >= 0 && rs[index].isStirred() }
+
+// pendingErrors joins what is said by requests that wait beside failures.
+func pendingErrors(rs []*Request) error {
+	var errs []error
+	for _, r := range rs {
+		if r.isStirred() {
+			errs = append(errs, r.pendingError())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // WaitSome waits until at least one of rs is done and returns the indices and
 // statuses of all that are (MPI 4.1, section 3.7.5). No index: none was active.
 // The error joins those of the requests returned.
 func WaitSome(rs ...*Request) (indices []int, sts []Status, err error) {
+	defer beginRequests("WaitSome", rs).endAt(&err)
 	act, at := actives(rs)
 	if len(act) == 0 {
 		return nil, nil, nil
@@ -214,6 +241,7 @@ func WaitSome(rs ...*Request) (indices []int, sts []Status, err error) {
 // TestSome is WaitSome that does not wait: it may return no index
 // (MPI 4.1, section 3.7.5).
 func TestSome(rs ...*Request) (indices []int, sts []Status, err error) {
+	defer beginRequests("TestSome", rs).endAt(&err)
 	act, at := actives(rs)
 	poke(act)
 	return collectDone(act, at)
@@ -222,7 +250,7 @@ func TestSome(rs ...*Request) (indices []int, sts []Status, err error) {
 func collectDone(act []*Request, at []int) (indices []int, sts []Status, _ error) {
 	var errs []error
 	for i, r := range act {
-		if !r.isDone() {
+		if !r.isOver() {
 			continue
 		}
 		st, err := r.collect()
@@ -236,13 +264,17 @@ func collectDone(act []*Request, at []int) (indices []int, sts []Status, _ error
 
 // GetStatusAll is TestAll that leaves the requests as they are (MPI 4.1, section 3.7.6).
 func GetStatusAll(rs ...*Request) (sts []Status, done bool, err error) {
+	defer beginRequests("GetStatusAll", rs).endFound(&done, &err)
 	poke(rs)
 	if count(rs) < len(rs) {
 		return nil, false, nil
 	}
+	if err := pendingErrors(rs); err != nil {
+		return nil, false, err
+	}
 	var errs []error
 	for _, r := range rs {
-		st, _, err := r.GetStatus()
+		st, _, err := r.getStatus()
 		if sts = append(sts, st); err != nil {
 			errs = append(errs, err)
 		}
@@ -252,15 +284,16 @@ func GetStatusAll(rs ...*Request) (sts []Status, done bool, err error) {
 
 // GetStatusAny is TestAny that leaves the requests as they are (MPI 4.1, section 3.7.6).
 func GetStatusAny(rs ...*Request) (index int, st Status, done bool, err error) {
+	defer beginRequests("GetStatusAny", rs).endTest(&st, &done, &err)
 	act, at := actives(rs)
 	if len(act) == 0 {
 		return Undefined, emptyStatus(), true, nil
 	}
 	poke(act)
 	for i, r := range act {
-		if r.isDone() {
-			st, _, err = r.GetStatus()
-			return at[i], st, true, err
+		if r.isOver() {
+			st, done, err = r.getStatus()
+			return at[i], st, done, err
 		}
 	}
 	return Undefined, Status{}, false, nil
@@ -268,14 +301,15 @@ func GetStatusAny(rs ...*Request) (index int, st Status, done bool, err error) {
 
 // GetStatusSome is TestSome that leaves the requests as they are (MPI 4.1, section 3.7.6).
 func GetStatusSome(rs ...*Request) (indices []int, sts []Status, err error) {
+	defer beginRequests("GetStatusSome", rs).endAt(&err)
 	act, at := actives(rs)
 	poke(act)
 	var errs []error
 	for i, r := range act {
-		if !r.isDone() {
+		if !r.isOver() {
 			continue
 		}
-		st, _, err := r.GetStatus()
+		st, _, err := r.getStatus()
 		indices, sts = append(indices, at[i]), append(sts, st)
 		if err != nil {
 			errs = append(errs, err)

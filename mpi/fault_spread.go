@@ -1,0 +1,329 @@
+//go:build linux
+
+package mpi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// How all ranks learn what one knows: that a communicator is revoked, and, in a job that goes on without its dead though its launcher does not say who they
+// are, that a rank has failed. (Where the launcher says so ranks keep to themselves what they only infer from connections: one that others
+// hold to be dead, and have hung up on, would tell the rest that those had failed.)
+// Whoever hears such a thing for the first time tells it on to the ranks that are 1, 2, 4, 8 ... places behind it in the list of those concerned that
+// live, as far as it knows. So nobody says more than log2 of them things, all know after as many steps, and whoever dies in the middle is in nobody's
+// way: its successor in the list gets it from its predecessor, once that knows of the death.
+
+// faults is what a rank knows of what is broken.
+type faults struct {
+	tolerant bool // immutable after start: the job goes on without ranks that die
+	gossips  bool // immutable after start: ranks tell each other who has failed
+	worded   bool // immutable after start: the launcher says so of everybody who has, and ends who was lost although it lives
+
+	count   atomic.Uint32                      // of revoked; read by anyone
+	mu      sync.Mutex                         // never held in a call of the engine, which may run the handlers of this rank and of others
+	revoked map[engine.ContextID]*revocation   // guarded by mu; by family. Nothing leaves it: messages of a revoked communicator may come any time
+	strange map[engine.PeerID]int              // guarded by mu: how many in revoked are of communicators that this rank has not had, by who told; at most maxStrange
+	unknown map[engine.ContextID]engine.PeerID // guarded by mu: those, and who told
+	gone    []engine.PeerID                    // guarded by mu: failed or left
+
+	words  map[engine.PeerID]bool  // guarded by mu: of whom the launcher has said that they failed
+	missed map[engine.PeerID]error // guarded by mu: who was lost, and why, of whom the launcher was not told
+	parted bool                    // guarded by mu: this rank is through with the last meeting of all
+}
+
+// maxStrange is of how many communicators that this rank does not have, because it has freed them, or has not made them yet, another may say that they
+// are revoked; those that it makes later do not count. Each is kept for the life of the job, with its list of ranks.
+const maxStrange = 4096
+
+// revocation is a communicator that was revoked.
+type revocation struct {
+	by    engine.PeerID
+	group []engine.PeerID        // its ranks, ascending; nil: not known yet
+	told  map[engine.PeerID]bool // by this rank
+}
+
+// What a signal about the context of messages of a communicator says; its first byte.
+const (
+	saysRevoked = 1 // the communicator is revoked: by whom, and its ranks
+	saysFailed  = 2 // a rank has failed: which, and why. It has nothing to do with the context, which is 0
+	saysNothing = 3 // see job.ask
+)
+
+// maxCause bounds the text of a cause that is told on, in bytes.
+const maxCause = 1 << 10
+
+// has reports whether the communicators of the family are revoked.
+func (f *faults) has(family engine.ContextID) bool { return f.find(family) != nil }
+
+func (f *faults) find(family engine.ContextID) *revocation {
+	if f.count.Load() == 0 {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.revoked[family]
+}
+
+// revoke revokes what has the family of contexts, if that is new, and tells the others. group may be nil: not known.
+func (j *job) revoke(family engine.ContextID, by engine.PeerID, group []engine.PeerID) {
+	f := &j.faults
+	f.mu.Lock()
+	r := f.revoked[family]
+	fresh := r == nil
+	if fresh {
+		r = &revocation{by: by, told: make(map[engine.PeerID]bool)}
+		if f.revoked == nil {
+			f.revoked = make(map[engine.ContextID]*revocation)
+		}
+		f.revoked[family] = r
+		f.count.Add(1)
+	}
+	if r.group == nil && group != nil {
+		r.group = slices.Sorted(slices.Values(group))
+	}
+	out := f.tellLocked(family, r, j.me(), nil)
+	f.mu.Unlock()
+	if fresh {
+		j.engine.Revoke(family, &revokedError{r.by})
+	}
+	j.say(out)
+}
+
+// me is the calling rank's number in the world.
+func (j *job) me() engine.PeerID { return engine.PeerID(j.engine.Rank()) }
+
+// letter is a signal to be sent when no mutex is held.
+type letter struct {
+	to      engine.PeerID
+	ctx     engine.ContextID
+	payload []byte
+}
+
+func (j *job) say(out []letter) {
+	for _, l := range out {
+		_ = j.engine.Signal(l.to, l.ctx, l.payload) // to a rank that is gone, of which we hear
+	}
+}
+
+// tellLocked appends what is to be told of r to those who live and were not told.
+func (f *faults) tellLocked(family engine.ContextID, r *revocation, me engine.PeerID, out []letter) []letter {
+	var payload []byte
+	for _, p := range successors(r.group, me, f.gone) {
+		if r.told[p] {
+			continue
+		}
+		if payload == nil {
+			payload = revokeSays(r)
+		}
+		r.told[p] = true
+		out = append(out, letter{p, family, payload})
+	}
+	return out
+}
+
+// successors are those who are 1, 2, 4 ... places behind me among the group, which is ascending, without those that are gone.
+func successors(group []engine.PeerID, me engine.PeerID, gone []engine.PeerID) (to []engine.PeerID) {
+	living := group
+	if len(gone) > 0 {
+		living = slices.DeleteFunc(slices.Clone(group), func(p engine.PeerID) bool { return slices.Contains(gone, p) })
+	}
+	i, ok := slices.BinarySearch(living, me)
+	if !ok {
+		return nil
+	}
+	for d := 1; d < len(living); d *= 2 {
+		to = append(to, living[(i+d)%len(living)])
+	}
+	return to
+}
+
+// revokeSays is the signal: who has revoked, and runs of consecutive ranks, each as its first and its length. Where these are too many for a signal the ranks are left
+// out, and whoever hears it tells nobody until it has the communicator.
+func revokeSays(r *revocation) []byte {
+	b := binary.AppendUvarint([]byte{saysRevoked}, uint64(r.by))
+	short := len(b)
+	for i := 0; i < len(r.group); {
+		n := 1
+		for i+n < len(r.group) && r.group[i+n] == r.group[i]+engine.PeerID(n) {
+			n++
+		}
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(r.group[i])), uint64(n))
+		i += n
+	}
+	if len(b) > engine.MaxSignal {
+		return b[:short]
+	}
+	return b
+}
+
+// readRevoke is the inverse of revokeSays, of what follows its first byte, among so many ranks.
+func readRevoke(b []byte, size int) (by engine.PeerID, group []engine.PeerID, ok bool) {
+	next := func() int {
+		v, n := binary.Uvarint(b)
+		if n <= 0 || v > uint64(size) {
+			b, ok = nil, false
+			return 0
+		}
+		b = b[n:]
+		return int(v)
+	}
+	ok = true
+	by = engine.PeerID(next())
+	for last := 0; ok && len(b) > 0; {
+		first, n := next(), next()
+		if first < last || n < 1 || first+n > size {
+			return 0, nil, false
+		}
+		for k := range n {
+			group = append(group, engine.PeerID(first+k))
+		}
+		last = first + n
+	}
+	return by, group, ok && int(by) < size
+}
+
+var errTooManyRevoked = fmt.Errorf("it has revoked more than %d communicators that this rank does not have: its memory is corrupt, or the job revokes communicators that others have freed, over and over", maxStrange)
+
+// countStrange counts one more communicator, if it is news, of which from says that it is revoked, and that this rank does not have. It reports false if
+// there are too many.
+func (f *faults) countStrange(from engine.PeerID, family engine.ContextID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.revoked[family] != nil {
+		return true
+	}
+	if f.strange[from] == maxStrange {
+		return false
+	}
+	if f.strange == nil {
+		f.strange, f.unknown = make(map[engine.PeerID]int), make(map[engine.ContextID]engine.PeerID)
+	}
+	f.strange[from]++
+	f.unknown[family] = from
+	return true
+}
+
+// acquaint learns that this rank has a communicator now.
+func (f *faults) acquaint(family engine.ContextID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if from, ok := f.unknown[family]; ok {
+		f.strange[from]--
+		delete(f.unknown, family)
+	}
+}
+
+var errBadSignal = errors.New("it has sent a signal that nobody sends: the ranks are of different versions, or its memory is corrupt")
+
+// hear takes a signal about communicators or failures.
+func (j *job) hear(from engine.PeerID, ctx engine.ContextID, payload []byte) {
+	size := j.engine.Size()
+	switch {
+	case len(payload) > 0 && payload[0] == saysRevoked:
+		by, told, ok := readRevoke(payload[1:], size)
+		if !ok {
+			break
+		}
+		own := j.ownGroup(ctx)
+		if own == nil && !j.faults.countStrange(from, ctx&contextFamily) {
+			j.engine.FailPeer(from, errTooManyRevoked)
+			return
+		}
+		if told == nil {
+			told = own
+		}
+		j.revoke(ctx&contextFamily, by, told)
+		return
+	case len(payload) == 1 && payload[0] == saysNothing:
+		return
+	case len(payload) > 0 && payload[0] == saysFailed:
+		if rank, n := binary.Uvarint(payload[1:]); n > 0 && rank < uint64(size) {
+			j.engine.FailPeer(engine.PeerID(rank), errors.New(string(payload[1+n:])))
+			return
+		}
+	}
+	j.engine.FailPeer(from, errBadSignal)
+}
+
+// ownGroup is the group of the communicator of ctx if this rank has it, else nil.
+func (j *job) ownGroup(ctx engine.ContextID) []engine.PeerID {
+	if _, e, ok := j.comms.entry(ctx | bothPurpose); ok {
+		return e.group
+	}
+	_, e, _ := j.comms.entry(ctx)
+	return e.group
+}
+
+// adopt tells on, now that this rank has the communicator, that it was revoked before.
+func (j *job) adopt(c *comm) {
+	if c.p2p&purposes != 0 {
+		return // it is a part of the communicator, or an agreement of some of its ranks
+	}
+	if r := j.faults.find(c.family()); r != nil {
+		group := c.group
+		if c.both != nil {
+			group = c.both.group
+		}
+		j.faults.acquaint(c.family())
+		j.revoke(c.family(), r.by, group)
+	}
+}
+
+// lose learns that a rank has failed, or left.
+func (j *job) lose(peer engine.PeerID, err *engine.PeerError) {
+	f := &j.faults
+	f.mu.Lock()
+	f.gone = append(f.gone, peer)
+	var out []letter
+	for family, r := range f.revoked {
+		if _, in := slices.BinarySearch(r.group, peer); in {
+			out = f.tellLocked(family, r, j.me(), out)
+		}
+	}
+	if f.gossips && !err.Left {
+		out = append(out, f.failedSaysLocked(j.engine.Size(), j.me(), peer, err.Cause)...)
+	}
+	f.mu.Unlock()
+	j.say(out)
+	if !err.Left {
+		j.shutCollectives(peer, err)
+	}
+}
+
+// failedSaysLocked are the signals by which those who live learn that a rank of the world has failed.
+func (f *faults) failedSaysLocked(size int, me, failed engine.PeerID, cause error) (out []letter) {
+	world := make([]engine.PeerID, size)
+	for r := range world {
+		world[r] = engine.PeerID(r)
+	}
+	b := binary.AppendUvarint([]byte{saysFailed}, uint64(failed))
+	text := "no cause is known"
+	if cause != nil {
+		text = cause.Error()
+	}
+	b = append(b, text[:min(len(text), maxCause)]...)
+	for _, p := range successors(world, me, f.gone) {
+		out = append(out, letter{p, 0, b})
+	}
+	return out
+}
+
+// shutCollectives ends the contexts of the collectives of all communicators that peer belongs to: none of them can be completed any more, nor
+// begun, so what comes of them is dropped. The agreements of CreateGroup have contexts that other groups use again.
+func (j *job) shutCollectives(peer engine.PeerID, err *engine.PeerError) {
+	for _, ctx := range j.comms.collectivesOf(peer) {
+		switch ctx & purposes {
+		case 0, innerPurpose, bothPurpose:
+			if ctx&contextFamily != contextID(0, contextFinalize) {
+				j.engine.Shut(ctx, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,63 @@
+//go:build linux
+
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// meetLast waits until all ranks have called Finalize; in a job that goes on without its dead, all that live. Whoever finds that one has failed while it waits begins again without it. That
+// ends: those who have gone are fewer each time by one at least, and in the end all that are left know of the same. The messages of different lists do not meet, as
+// the number of the barrier stands for the list.
+func (j *job) meetLast(ctx context.Context) error {
+	for {
+		living := j.living()
+		last := newComm(j, "world", j.rankAmong(living), living, contextID(0, contextFinalize))
+		last.ctx = ctx
+		last.SetErrhandler(ErrorsReturn)
+		if len(living) < j.engine.Size() {
+			last.collSeq.Store(numberOf(living))
+			j.ask(living)
+		}
+		_, err := startBarrier(last, "Finalize").wait()
+		if err == nil || !j.faults.tolerant || ClassOf(err) != ErrProcFailed {
+			return err
+		}
+	}
+}
+
+// living are the ranks that have neither failed nor left.
+func (j *job) living() (ids []engine.PeerID) {
+	for r := range j.engine.Size() {
+		if j.engine.PeerGone(engine.PeerID(r)) == nil {
+			ids = append(ids, engine.PeerID(r))
+		}
+	}
+	return ids
+}
+
+func (j *job) rankAmong(ids []engine.PeerID) int {
+	list := rankingOf(ids)
+	return list.of(j.me())
+}
+
+// numberOf stands for a list of ranks.
+func numberOf(ids []engine.PeerID) uint32 {
+	h := fnv.New32a()
+	for _, p := range ids {
+		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(p)))
+	}
+	return h.Sum32() % laneTag
+}
+
+// ask says something to each rank: one that was through with an earlier barrier, and has left, is known for that by the answer, or by there being
+// none. Otherwise whoever has nothing to send to it would wait for it.
+func (j *job) ask(ids []engine.PeerID) {
+	for _, p := range ids {
+		_ = j.engine.Signal(p, 0, []byte{saysNothing}) // that it is gone is what is to be found out
+	}
+}

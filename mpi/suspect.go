@@ -1,0 +1,112 @@
+//go:build linux
+
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/boot"
+)
+
+// suspect tells the launcher of a rank of which nothing is heard, and why that is held to mean that it is dead, or, with "", that it is
+// heard again. It reports whether the launcher finds out: then it says by boot.PeerFailed what came of it.
+func (j *job) suspect(peer engine.PeerID, why string) bool {
+	told, err := boot.Suspect(j.session, int(peer), why)
+	if err != nil {
+		j.logger.Debug("telling the launcher of a silent rank", "rank", j.engine.Rank(), "peer", peer, "err", err)
+		return false
+	}
+	return told
+}
+
+// launchersWord is the cause of the failure of a rank of which the launcher has said that it failed.
+type launchersWord struct{ text string }
+
+func (w *launchersWord) Error() string { return w.text }
+
+// awaitsWord reports whether a failure counts for agreements only when the launcher has said that it is one. Of two ranks that have lost each
+// other one stays, and which is the launcher's to say: if both were left out by those who had heard of either from the other, these
+// would decide without the one that stays, and without telling it.
+func (f *faults) awaitsWord(err *engine.PeerError) bool {
+	if !f.worded || err.Left || errors.Is(err, engine.ErrStopped) {
+		return false
+	}
+	_, said := errors.AsType[*launchersWord](err.Cause)
+	return !said
+}
+
+// lostWait is how long the launcher has to say by itself why a connection broke: mostly because a process died.
+const lostWait = time.Second
+
+// lost sees to it that a peer which has failed for this rank fails for all: in a job that goes on without the dead nobody may be dead to
+// some and alive to others. If the launcher does not say so soon, it is told.
+func (j *job) lost(peer engine.PeerID, err *engine.PeerError) {
+	if !j.faults.tolerant || err.Left || errors.Is(err, engine.ErrStopped) {
+		return
+	}
+	if _, ok := errors.AsType[*launchersWord](err.Cause); ok {
+		return
+	}
+	if !j.faults.miss(peer, err.Cause) {
+		return
+	}
+	time.AfterFunc(lostWait, func() { j.denounce(peer) })
+}
+
+// denounce tells the launcher of a rank that was lost, if it has neither said nor been told that by now.
+func (j *job) denounce(peer engine.PeerID) {
+	if cause, isNews := j.faults.claimMissed(peer); isNews && j.ctx.Err() == nil {
+		j.suspect(peer, fmt.Sprint(boot.Lost, cause))
+	}
+}
+
+// denounceAll is for the end of this rank: those that it has lost, and gone without, may live, or be stopped, and nobody else may be left
+// who finds that. What is lost from now on is that because everybody goes.
+func (j *job) denounceAll() {
+	f := &j.faults
+	f.mu.Lock()
+	f.parted = true
+	missed := slices.Sorted(maps.Keys(f.missed))
+	f.mu.Unlock()
+	for _, peer := range missed {
+		j.denounce(peer)
+	}
+}
+
+// miss notes that a rank was lost. It reports false if that does not matter any more.
+func (f *faults) miss(peer engine.PeerID, cause error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.parted {
+		return false
+	}
+	if f.missed == nil {
+		f.missed = make(map[engine.PeerID]error)
+	}
+	f.missed[peer] = cause
+	return true
+}
+
+// claimMissed returns why a rank was lost, once, if the launcher has not said that it failed.
+func (f *faults) claimMissed(peer engine.PeerID) (cause error, isNews bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	cause, isNews = f.missed[peer]
+	delete(f.missed, peer)
+	return cause, isNews && !f.words[peer]
+}
+
+// said notes that the launcher has said that a rank failed.
+func (f *faults) said(peer engine.PeerID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.words == nil {
+		f.words = make(map[engine.PeerID]bool)
+	}
+	f.words[peer] = true
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package mpi
+
+import (
+	"time"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/callsite"
+	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/telemetry"
+)
+
+// answer answers a question of the launcher's.
+func (j *job) answer(q boot.Event) {
+	data, err := encode(j.report(q.Message))
+	if err == nil {
+		err = j.session.Answer(q.Code, data)
+	}
+	if err != nil && j.ctx.Err() == nil && !j.finalized.Load() {
+		j.logger.Warn("answering the launcher", "rank", j.engine.Rank(), "question", q.Message, "err", err)
+	}
+}
+
+// lastWords gives the counts of the whole job, if somebody watches it: nobody can ask a rank that has gone.
+func (j *job) lastWords() {
+	if j.session.Info().Watched {
+		j.spoken.Store(true)
+		j.answer(boot.Event{Message: telemetry.AskCounters})
+	}
+}
+
+// report is the answer to a question.
+func (j *job) report(question string) *telemetry.Report {
+	s := j.engine.Stats()
+	r := &telemetry.Report{Pulse: j.pulse(&s)}
+	if question == telemetry.AskPulse {
+		return r
+	}
+	r.Counters = &telemetry.Counters{
+		Stats: s, Elapsed: time.Duration(sys.Nanotime() - j.joined), Last: j.spoken.Load(),
+		Peers: j.traffic(mostPeers), Sites: j.sites(), Calls: j.longestCalls(), Process: processUse(),
+		Collectives: mostCalled(j.calls.read()), Ready: readyTimes(),
+	}
+	if question == telemetry.AskPending {
+		r.Pending = j.pending()
+	}
+	return r
+}
+
+// longestCalls are the calls that have waited longest, a few of them, and nothing of what they wait for.
+func (j *job) longestCalls() []telemetry.Call {
+	const most = 4
+	var cs []telemetry.Call
+	for _, b := range j.engine.Callers(most) {
+		s := callsite.Of(b.PCs)
+		cs = append(cs, telemetry.Call{Op: s.Op, At: s.At, Func: s.Func, Since: b.Since, Bounded: b.Bounded})
+	}
+	return cs
+}
+
+func (j *job) pulse(s *engine.Stats) telemetry.Pulse {
+	p := telemetry.Pulse{At: sys.Monotonic(), Unsent: s.Unsent}
+	p.Blocked, p.Bounded = j.engine.Waiting()
+	p.FramesIn, p.FramesOut = s.LiveFrames()
+	for _, w := range s.Ways {
+		p.Activity += w.FramesIn + w.FramesOut
+		for _, t := range w.Sent {
+			p.Activity += t.Messages
+		}
+		for _, t := range w.Received {
+			p.Activity += t.Messages
+		}
+	}
+	for _, w := range s.Waits {
+		p.Activity += w.Count
+	}
+	p.Activity += uint64(p.Blocked + p.Bounded) // a wait is counted above when it is over: so this sum only grows
+	p.Activity += s.BytesIn + s.BytesOut + s.RingIn + s.RingOut + s.Self.Messages + s.SelfReceived.Messages +
+		s.StepsRun + s.Begun + s.Done + s.FetchedBytes + s.RequestMatches + s.EventMatches
+	return p
+}
+
+// mostPeers is how many peers one report has room for.
+const mostPeers = 400
+
+// traffic is the traffic with peers, at most so many: where there are more, those behind the ones of
+// the last report, so that in some reports all are told. It is called by one goroutine at a time, or finalizing.
+func (j *job) traffic(most int) []telemetry.Peer {
+	all := j.engine.Peers()
+	first := int(j.toldPeers.Load()) % len(all)
+	var ps []telemetry.Peer
+	for i := range all {
+		p := &all[(first+i)%len(all)]
+		if t := trafficWith(p); t.Sent.Messages+t.Received.Messages > 0 || t.Waited != (telemetry.Waited{}) {
+			if len(ps) == most {
+				j.toldPeers.Store(int64(p.Peer))
+				return ps
+			}
+			ps = append(ps, t)
+		}
+	}
+	return ps
+}
+
+// trafficWith is the traffic with one peer.
+func trafficWith(p *engine.PeerStats) telemetry.Peer {
+	t := telemetry.Peer{Rank: int(p.Peer), Way: uint8(p.Way), Waited: telemetry.Waited(p.Waited)}
+	for _, s := range p.Sent {
+		t.Sent.Messages += s.Messages
+		t.Sent.Bytes += s.Bytes
+	}
+	for _, s := range p.Received {
+		t.Received.Messages += s.Messages
+		t.Received.Bytes += s.Bytes
+	}
+	return t
+}
