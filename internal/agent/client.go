@@ -45,6 +45,8 @@ type Client struct {
 	counted map[int]bool         // ranks that are gone, nil until a census is complete; guarded by mu
 	asked   bool                 // for a census; guarded by mu
 	stdin   *os.File             // that is being read, or nil; guarded by mu
+	looks   looks                // at its clock
+	use     *Use                 // of the host when nothing of the job was left there, nil until then; guarded by mu
 }
 
 func newClient(f *Fleet, t Target) *Client {
@@ -53,6 +55,13 @@ func newClient(f *Fleet, t Target) *Client {
 
 // Facts are those of the host, once it is reached.
 func (c *Client) Facts() Facts { return *c.facts }
+
+// Use is how busy the host was when nothing of the job was left there, nil if it has not come to that.
+func (c *Client) Use() *Use {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.use
+}
 
 // String is the host as messages name it.
 func (c *Client) String() string { return c.target.String() }
@@ -95,7 +104,7 @@ func (c *Client) Start(stdin *os.File) {
 		}()
 		return
 	}
-	c.send(kindStart, start{Processes: len(c.plan.Processes), Transport: c.plan.Transport, Size: c.size})
+	c.send(kindStart, start{Processes: len(c.plan.Processes), Transport: c.plan.Transport, Trace: c.plan.Trace, Size: c.size})
 	if c.input != nil {
 		go c.pump(stdin, c.input) // ends with the input or the job; at worst with this process, if stdin cannot be interrupted
 	}
@@ -135,6 +144,9 @@ func (c *Client) Deal(rank int, table *boot.Cards) {
 
 // Signal sends sig to the process group of proc.
 func (c *Client) Signal(proc int, sig syscall.Signal) { c.send(kindSignal, procSignal{proc, int(sig)}) }
+
+// Examine asks the host to look at a process; Leader.Examined says what was found.
+func (c *Client) Examine(proc int) { c.send(kindExamine, procOnly{proc}) }
 
 // Census asks the host which of its ranks are gone; Leader.Counted says that IsGone knows.
 func (c *Client) Census() {
@@ -190,6 +202,9 @@ func (c *Client) end() {
 // take takes a frame of the host. It does not block. An error: the host says what nobody has asked for, so the conversation is
 // of no use.
 func (c *Client) take(f frame) error {
+	if f.kind == kindClock {
+		return handleAs(f, c.looks.answered)
+	}
 	c.mu.Lock()
 	to, over, again := c.to, c.over, f.kind == kindLost && c.lost != nil
 	if f.kind == kindLost && !again {
@@ -243,6 +258,10 @@ func (c *Client) report(to Leader, f frame) error {
 		return c.output(f)
 	case kindCredit:
 		return handleAs(f, c.takeCredit)
+	case kindExamined:
+		return handleAs(f, func(p procCondition) error {
+			return c.checked(p.Proc, func() { to.Examined(p.Proc, p.Condition) })
+		})
 	case kindGone:
 		return handleAs(f, func(g gone) error {
 			c.count(g.Ranks)
@@ -259,8 +278,13 @@ func (c *Client) report(to Leader, f frame) error {
 		c.end()
 		return nil
 	case kindDone:
-		c.end()
-		return nil
+		return handleAs(f, func(u *Use) error {
+			c.mu.Lock()
+			c.use = u
+			c.mu.Unlock()
+			c.end()
+			return nil
+		})
 	default:
 		return fmt.Errorf("frame of kind %d from an agent", f.kind)
 	}
@@ -289,7 +313,11 @@ func (c *Client) checkedRank(rank int, do func()) error {
 func (c *Client) started(to Leader, p procPID) error {
 	return c.checked(p.Proc, func() {
 		to.Started(p.Proc, p.PID)
-		for _, s := range []crew.Stream{crew.Stdout, crew.Stderr} {
+		streams := []crew.Stream{crew.Stdout, crew.Stderr}
+		if c.plan.Trace > 0 {
+			streams = append(streams, crew.Trace)
+		}
+		for _, s := range streams {
 			in := newInflow(func(n int) { c.send(kindCredit, credit{p.Proc, s, n}) })
 			c.mu.Lock()
 			c.flows[streamID{p.Proc, s}] = in

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +21,7 @@ type nobody struct{}
 func (nobody) Started(proc, pid int)                                          {}
 func (nobody) NotStarted(proc int, err error)                                 {}
 func (nobody) Noticed(rank int, n boot.Notice)                                {}
+func (nobody) Examined(int, crew.Condition)                                   {}
 func (nobody) LinkBroken(rank int, err error)                                 {}
 func (nobody) Exited(proc int, e crew.Exit)                                   {}
 func (nobody) Counted()                                                       {}
@@ -67,24 +67,40 @@ func TestClientReports(t *testing.T) {
 	c.take(pack(kindNoticed, 1, rankNotice{6, boot.Notice{Kind: boot.Finalizing}}))
 	c.take(pack(kindExited, 1, procExit{1, crew.Exit{Code: 3}}))
 	h.want(t, "what happens", "started 1 99", "noticed 6 finalizing", "exited 1 exited with code 3")
-	c.take(pack(kindDone, 1, nil))
+	if u := c.Use(); u != nil {
+		t.Errorf("how busy it is at the end is known before: %v", u)
+	}
+	c.take(pack(kindDone, 1, Use{Memory: 8 << 30, Available: 3 << 20, Load: "0.5 1 2"}))
 	c.Wait()
+	if u := c.Use(); u == nil || u.String() != "3 of 8192 MiB of memory free, load 0.5 1 2" {
+		t.Errorf("at the end it is %v", u)
+	}
 	c.take(pack(kindLost, 1, text{"gone"}))
 	h.want(t, "the end")
 }
 
 // What makes no sense ends the host.
 func TestClientRefuses(t *testing.T) {
-	for _, f := range []frame{
-		pack(kindStarted, 1, procPID{2, 99}), pack(kindExited, 1, procExit{Proc: -1}), pack(kindNoticed, 1, rankNotice{Rank: 3}),
-		packOutput(1, 0, crew.Stdout, []byte("x")), pack(kindCredit, 1, credit{Bytes: 1}), pack(kindHello, 1, hello{}), {kindSay, 1, []byte("{")},
+	for _, tc := range []struct {
+		f    frame
+		want string
+	}{
+		{pack(kindStarted, 1, procPID{2, 99}), "news of process 2 of 2"},
+		{pack(kindExited, 1, procExit{Proc: -1}), "news of process -1 of 2"},
+		{pack(kindNoticed, 1, rankNotice{Rank: 3}), "news of rank 3, which is not there"},
+		{packOutput(1, 0, crew.Stdout, []byte("x")), "output of process 0, which does not run"},
+		{packOutput(1, 1, crew.Stdout, make([]byte, window+1)), "more came of a stream than the credit allowed"},
+		{packOutput(1, 1, 9, []byte("x")), "output of stream 9; want 1, 2 or 3"},
+		{frame{kindOutput, 1, make([]byte, 4)}, "output of 4 bytes; it begins with the 5 that say whose it is"},
+		{pack(kindCredit, 1, credit{Bytes: 1}), "credit of 1 for stream 0"},
+		{pack(kindHello, 1, hello{}), "frame of kind 1 from an agent"},
+		{frame{kindSay, 1, []byte("{")}, "malformed message of kind 27: unexpected end of JSON input"},
 	} {
 		c, h := newTestClient(), new(hearer)
 		c.to = h
-		c.take(f)
-		if len(h.log) != 1 || h.log[0][:12] != "lost host b:" {
-			t.Errorf("kind %d: %q", f.kind, h.log)
-		}
+		c.take(pack(kindStarted, 1, procPID{1, 99}))
+		c.take(tc.f)
+		h.want(t, fmt.Sprint("kind ", tc.f.kind), "started 1 99", "lost host b: "+tc.want)
 		c.Wait()
 	}
 }
@@ -169,7 +185,7 @@ func TestEarlyFrames(t *testing.T) {
 		}
 	}
 	err := f.take(pack(kindStored, 1, stored{}))
-	if err == nil || !strings.Contains(err.Error(), "host b says more than it was asked") {
+	if err == nil || err.Error() != "host b says more than it was asked: a frame of kind 19" {
 		t.Errorf("one more frame: %v", err)
 	}
 	for range 3 { // as its conversation ends with that

@@ -34,7 +34,7 @@ type conn struct {
 	busy   atomic.Bool   // the reader handles a frame, and reads nothing meanwhile
 	paused atomic.Bool   // the neighbour has said that it will be silent
 	once   sync.Once
-	cut    func() // makes reads and writes fail
+	cut    func(why error) // makes reads and writes fail
 
 	mu     sync.Mutex
 	room   *sync.Cond // with mu: queued has become less, or closed true
@@ -46,7 +46,7 @@ type conn struct {
 }
 
 // newConn makes a conversation over r and w. cut must make reads and writes that are under way fail.
-func newConn(r *bufio.Reader, w io.WriteCloser, silence time.Duration, cut func()) *conn {
+func newConn(r *bufio.Reader, w io.WriteCloser, silence time.Duration, cut func(why error)) *conn {
 	c := &conn{
 		r: r, w: w, silence: silence, cut: cut,
 		kick: make(chan struct{}, 1), donec: make(chan struct{}), drained: make(chan struct{}),
@@ -231,7 +231,7 @@ func (c *conn) fail(err error) {
 	c.mu.Unlock()
 	c.once.Do(func() {
 		close(c.donec)
-		c.cut()
+		c.cut(err)
 	})
 }
 

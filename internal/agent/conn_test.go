@@ -15,8 +15,8 @@ import (
 // pair is two conns that are neighbours.
 func pair(silence time.Duration) (a, b *conn, raw net.Conn) {
 	x, y := net.Pipe()
-	a = newConn(bufio.NewReader(x), x, silence, func() { x.Close() })
-	b = newConn(bufio.NewReader(y), y, silence, func() { y.Close() })
+	a = newConn(bufio.NewReader(x), x, silence, func(error) { x.Close() })
+	b = newConn(bufio.NewReader(y), y, silence, func(error) { y.Close() })
 	return a, b, y
 }
 

@@ -13,16 +13,21 @@ import (
 
 // factsHere are those of this process and its host.
 func factsHere() Facts {
-	f := Facts{
-		Hostname: sys.Hostname(), Arch: runtime.GOARCH, Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(),
-		BootID: sys.BootID(), Env: os.Environ(), PID: os.Getpid(),
+	mark := sys.Mark() // before it looks for those of others: of two one sees the other
+	return Facts{
+		Hostname: sys.Hostname(), Arch: runtime.GOARCH, Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(), Use: UseHere(),
+		BootID: sys.BootID(), Place: sys.Place(), Mark: mark, Marks: sys.Marks(), Home: os.Getenv("HOME"), Env: os.Environ(), PID: os.Getpid(),
 	}
-	f.Memory, f.Available = memory()
+}
+
+// UseHere is how busy this host is now.
+func UseHere() (u Use) {
+	u.Memory, u.Available = memory()
 	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
 		load := strings.Fields(string(b))
-		f.Load = strings.Join(load[:min(3, len(load))], " ")
+		u.Load = strings.Join(load[:min(3, len(load))], " ")
 	}
-	return f
+	return u
 }
 
 // memory is what /proc/meminfo says, 0 where it says nothing.

@@ -57,8 +57,15 @@ const (
 	kindGone       // gone: the answer to kindCensus
 	kindSay        // text, to be shown with --verbose
 	kindLost       // text: the host has failed; also from the agent above it
-	kindDone       // nothing of the job is left
-	kindEnd        // no kind
+	kindDone       // Use: nothing of the job is left, and how busy the host is then
+
+	// Both ways.
+	kindClock // clock: asks for the host's, and the answer
+
+	kindExamine  // procOnly: asks for kindExamined; from fitrun
+	kindExamined // procCondition: what was found; from an agent
+
+	kindEnd // no kind
 )
 
 // frame is one message of the protocol.

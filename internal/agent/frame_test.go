@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"reflect"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -42,33 +41,6 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-func TestBrokenFrames(t *testing.T) {
-	good := bytesOf(frame{kindSay, 1, []byte(`{"Text":"x"}`)})
-	change := func(at int, to byte) []byte {
-		b := bytes.Clone(good)
-		b[at] = to
-		return b
-	}
-	for _, tc := range []struct {
-		b    []byte
-		want string
-	}{
-		{change(4, Version+1), "agent protocol version 2"},
-		{change(5, 0), "unknown kind 0"},
-		{change(5, byte(kindEnd)), "unknown kind"},
-		{change(6, 1), "reserved"},
-		{change(3, 1), "at most"},
-		{good[:headerSize-1], io.ErrUnexpectedEOF.Error()},
-		{good[:headerSize], io.ErrUnexpectedEOF.Error()},
-		{change(len(good)-1, ' '), "newline"},
-		{good[:len(good)-1], io.ErrUnexpectedEOF.Error()},
-	} {
-		if _, err := readFrame(bytes.NewReader(tc.b)); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%v, want %q", err, tc.want)
-		}
-	}
-}
-
 // Whatever comes is a frame that is written as it came, or an error; and no message makes its handler panic.
 func FuzzReadFrame(f *testing.F) {
 	f.Add(bytesOf(pack(kindHello, 1, hello{Host: 1, Below: []Target{{Host: 2, Name: "b"}}})))
@@ -100,12 +72,6 @@ func TestUnpack(t *testing.T) {
 	}
 	if b := pack(kindHello, 3, hello{Way: Way{Secret: []byte("hush")}}).payload; bytes.Contains(b, []byte("Secret")) {
 		t.Errorf("%s: the secret of listening agents is nobody else's", b)
-	}
-	if _, err := unpack[hello](frame{kindHello, 0, []byte("{")}); err == nil {
-		t.Error("half a message is none")
-	}
-	if _, _, _, err := unpackOutput(frame{kindOutput, 0, []byte{0, 0, 0, 0, 9}}); err == nil {
-		t.Error("there is no stream 9")
 	}
 	if errors.Is(errFlooded, errClosed) {
 		t.Error("two errors are one")

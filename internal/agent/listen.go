@@ -46,6 +46,7 @@ func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
+	var refused strangers.Log
 	unknown := strangers.New(maxStrangers, maxStrangersPerHost)
 	for {
 		conn, err := l.Accept()
@@ -53,7 +54,7 @@ func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger
 			return nil
 		}
 		if err != nil && isPassing(err) {
-			log.Warn("accepting a connection", "error", err)
+			refused.Warn(log, "accepting a connection", "error", err)
 			time.Sleep(acceptPause)
 			continue
 		}
@@ -63,7 +64,7 @@ func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger
 		known := unknown.Enter(conn)
 		conns.Go(func() { // ends with the connection, or with ctx
 			if err := serveConn(ctx, conn, secret, known, log); err != nil {
-				log.Warn("a fitrun was not served, or not to the end", "from", conn.RemoteAddr(), "error", err)
+				refused.Warn(log, "a fitrun was not served, or not to the end", "from", conn.RemoteAddr(), "error", err)
 			}
 		})
 	}
@@ -118,6 +119,9 @@ func serveConn(ctx context.Context, raw net.Conn, secret []byte, known func(), l
 	return err
 }
 
+// errLanguage is that of one who knows the secret and greets in another way.
+var errLanguage = errors.New("it speaks another language: use a fitrun and an agent of one FitMPI version")
+
 // readGreeting reads what a client says first, and nothing of what follows it.
 func readGreeting(conn net.Conn) (silence time.Duration, err error) {
 	conn.SetReadDeadline(time.Now().Add(secure.Timeout))
@@ -128,12 +132,12 @@ func readGreeting(conn net.Conn) (silence time.Duration, err error) {
 			return 0, err
 		}
 		if len(line) > maxGreeting {
-			return 0, errors.New("it speaks another language")
+			return 0, errLanguage
 		}
 	}
 	f := strings.Fields(string(line))
 	if len(f) != 2 || f[0] != marker {
-		return 0, errors.New("it speaks another language; are both of one FitMPI version?")
+		return 0, errLanguage
 	}
 	return parseSilence(f[1])
 }
@@ -142,7 +146,7 @@ func readGreeting(conn net.Conn) (silence time.Duration, err error) {
 func dial(ctx context.Context, t Target, secret []byte, silence time.Duration) (*branch, *bufio.Reader, frame, error) {
 	none := func(err error) (*branch, *bufio.Reader, frame, error) { return nil, nil, frame{}, err }
 	if len(secret) == 0 {
-		return none(errors.New("an agent listens there, and wants a secret that is its own; give the file, --secret-file FILE"))
+		return none(errors.New("the agent that listens there wants to be shown its secret: give the file, --secret-file FILE"))
 	}
 	port := t.Port
 	if port == 0 {

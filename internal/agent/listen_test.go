@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/secure"
+	"github.com/fitmpi/fitmpi/internal/strangers/strangerstest"
 )
 
 // Strangers that say nothing do not keep out more than their own address, and what they say is not obeyed.
@@ -20,7 +22,7 @@ func TestStrangers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := []byte("sixteen bytes or more")
+	secret := []byte("thirty-two bytes, or more than that")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- Listen(ctx, l, secret, slog.New(slog.DiscardHandler)) }()
@@ -65,4 +67,46 @@ func TestStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
+}
+
+// TestListenUnderFire: who knows the secret is heard while all kinds of strangers come, and nothing is left of these.
+func TestListenUnderFire(t *testing.T) {
+	before := strangerstest.Held()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := []byte("thirty-two bytes, or more than that")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- Listen(ctx, l, secret, slog.New(slog.DiscardHandler)) }()
+	if n := strangerstest.Fire(t, l.Addr().String(), 1000, []byte(marker+" 20s\n")); n != 1000 {
+		t.Errorf("%d of 1000 connections could be made", n)
+	}
+	var flood sync.WaitGroup
+	flood.Go(func() { strangerstest.Fire(t, l.Addr().String(), 1000, []byte(marker+" 20s\n")) })
+	heard := false
+	for range 20 { // who comes at the wrong moment gives way, and tries again
+		raw, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := secure.Client(raw, secret, role)
+		if err != nil {
+			continue
+		}
+		heard = true
+		c.Close()
+		break
+	}
+	flood.Wait()
+	if !heard {
+		t.Error("strangers keep out who knows the secret")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	strangerstest.Same(t, before)
 }

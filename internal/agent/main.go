@@ -33,7 +33,7 @@ Who knows the secret can run any program as the user who runs the agent. All tha
 
 Options:
   --listen HOST:PORT    where fitrun connects; the usual port is ` + defaultPortText + `, and :` + defaultPortText + ` is all addresses
-  --secret-file FILE    a file of 16 random bytes or more, which nobody else may read
+  --secret-file FILE    a file of 32 random bytes or more, which nobody else may read
   -h, --help            print this
 
 It runs until SIGINT or SIGTERM, and then ends what it has started.
@@ -73,7 +73,11 @@ func listenArgs(args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		io.WriteString(os.Stdout, usage)
 		return err
-	case err != nil || fs.NArg() > 0 || *addr == "" || *file == "":
+	case err != nil:
+		return fmt.Errorf("%w, and not what is there: %w", errUsage, err)
+	case fs.NArg() > 0:
+		return fmt.Errorf("%w, and not %q", errUsage, fs.Arg(0))
+	case *addr == "" || *file == "":
 		return errUsage
 	}
 	secret, err := secure.ReadSecret(*file)

@@ -28,13 +28,27 @@ type Facts struct {
 	Arch       string // as of GOARCH
 	Cores      int    // that a job may use
 	CPUs       []int  // the processors that processes may run on
-	Memory     uint64 // bytes
-	Available  uint64 // bytes of memory for new processes
-	Load       string // as of /proc/loadavg
-	BootID     string // of the running kernel
-	Executable string // hash of the agent's binary
+	Use        Use
+	BootID     string   // of the running kernel
+	Place      string   // sys.Place of the agent
+	Mark       string   // sys.Mark of the agent
+	Marks      []string // sys.Marks that it sees, its own included
+	Home       string   // directory of the user there
+	Executable string   // hash of the agent's binary
 	Env        []string
 	PID        int
+}
+
+// Use is how busy a host is.
+type Use struct {
+	Memory    uint64 // bytes
+	Available uint64 // bytes of memory for new processes
+	Load      string // as of /proc/loadavg
+}
+
+// String is u for people.
+func (u Use) String() string {
+	return fmt.Sprintf("%d of %d MiB of memory free, load %s", u.Available>>20, u.Memory>>20, u.Load)
 }
 
 // prepare asks for the programs and directories of a job.
@@ -77,6 +91,7 @@ type stored struct {
 type start struct {
 	Processes int
 	Transport string
+	Trace     int64
 	Size      int // ranks of the job
 }
 
@@ -127,6 +142,19 @@ type procExit struct {
 
 type gone struct{ Ranks []int }
 
+type procOnly struct{ Proc int }
+
+type procCondition struct {
+	Proc      int
+	Condition crew.Condition
+}
+
+// clock asks an agent for its clock, and is the answer.
+type clock struct {
+	Number int
+	Now    int64 // in the answer: sys.Monotonic
+}
+
 // text is the payload of kindSay and kindLost.
 type text struct{ Text string }
 
@@ -159,11 +187,11 @@ func packOutput(host, proc int, s crew.Stream, piece []byte) frame {
 
 func unpackOutput(f frame) (proc int, s crew.Stream, piece []byte, err error) {
 	if len(f.payload) < outputHeader {
-		return 0, 0, nil, fmt.Errorf("output of %d bytes", len(f.payload))
+		return 0, 0, nil, fmt.Errorf("output of %d bytes; it begins with the %d that say whose it is", len(f.payload), outputHeader)
 	}
 	s = crew.Stream(f.payload[4])
-	if s != crew.Stdout && s != crew.Stderr {
-		return 0, 0, nil, fmt.Errorf("output of stream %d", s)
+	if s != crew.Stdout && s != crew.Stderr && s != crew.Trace {
+		return 0, 0, nil, fmt.Errorf("output of stream %d; want %d, %d or %d", s, crew.Stdout, crew.Stderr, crew.Trace)
 	}
 	return int(binary.LittleEndian.Uint32(f.payload)), s, f.payload[outputHeader:], nil
 }

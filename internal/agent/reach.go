@@ -53,6 +53,9 @@ const (
 	maxNoise = 64 << 10
 	// exitGrace is how long the command that reaches a host may take to end by itself.
 	exitGrace = 2 * time.Second
+	// lastWords is how long one may take that has closed its output, and so has something to say before it ends: ssh says
+	// why a connection broke when it has cleaned up, which on a loaded machine may be seconds later.
+	lastWords = 5 * time.Second
 )
 
 // branch is a host that this process reaches itself, and the hosts behind it.
@@ -66,12 +69,14 @@ type branch struct {
 	said   *crew.Tail    // by cmd, on stderr
 	exited chan struct{} // closed when cmd has ended; nil without one
 	guard  *crew.Guard
+	words  time.Duration // lastWords
 
 	conn *conn // set by node.reachGroup before others know the branch
 	end  error // how the command ended; after exited is closed
 
 	mu     sync.Mutex
 	reaped bool // the command's process group may be somebody else's; guarded by mu
+	killed bool // by kill, before it had ended: how it ended then means nothing; guarded by mu
 }
 
 // open reaches t by a command.
@@ -84,7 +89,7 @@ func open(ctx context.Context, t Target, w Way, binary func(ctx context.Context,
 	if err != nil {
 		return nil, nil, frame{}, err
 	}
-	b := &branch{target: t, cmd: cmd, said: new(crew.Tail), exited: make(chan struct{}), guard: guard}
+	b := &branch{target: t, cmd: cmd, said: new(crew.Tail), exited: make(chan struct{}), guard: guard, words: lastWords}
 	if err := b.start(); err != nil {
 		return nil, nil, frame{}, err
 	}
@@ -173,7 +178,7 @@ func (b *branch) greet(ctx context.Context, r *bufio.Reader, binary func(ctx con
 	}
 	bin, err := binary(ctx, ArchOf(machine))
 	if err != nil {
-		return frame{}, err
+		return frame{}, binaryError{err}
 	}
 	if _, err := fmt.Fprintf(b.in, "%s %d %v\n", bin.Sum, bin.Size, silence); err != nil {
 		return frame{}, err
@@ -187,16 +192,19 @@ func (b *branch) greet(ctx context.Context, r *bufio.Reader, binary func(ctx con
 			return frame{}, err
 		}
 	case answer != "HAVE\n":
-		return frame{}, fmt.Errorf("it answered %q", answer)
+		return frame{}, fmt.Errorf("its shell answered %.80q, want HAVE or NEED", answer)
 	}
 	return readFacts(r)
 }
+
+// binaryError is that there is no build of fitrun for a host. It says everything, also of a build that was not done in time.
+type binaryError struct{ error }
 
 // readFacts hears an agent's first frame.
 func readFacts(r *bufio.Reader) (frame, error) {
 	f, err := readFrame(r)
 	if err == nil && f.kind != kindFacts {
-		err = fmt.Errorf("its first frame is of kind %d", f.kind)
+		err = fmt.Errorf("its first frame is of kind %d, want %d, what it says of its host", f.kind, kindFacts)
 	}
 	return f, err
 }
@@ -229,17 +237,15 @@ func readMarker(r *bufio.Reader) (system, machine string, err error) {
 // explain is why the host was not reached, or lost: what the command said last, if err is no more than the end of the
 // conversation. ctx is that of reaching, one that never ends when that is over.
 func (b *branch) explain(ctx context.Context, err error) error {
+	if none, ok := errors.AsType[binaryError](err); ok {
+		return none.error
+	}
 	isLate := errors.Is(ctx.Err(), context.DeadlineExceeded)
-	isEnd := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, os.ErrClosed)
-	if !isLate && !isEnd {
+	if !isLate && !isEnd(err) {
 		return err
 	}
 	if !isLate && b.cmd != nil { // the command has closed its output, so it is about to end, and then has said everything
-		select {
-		case <-b.exited:
-		case <-time.After(exitGrace):
-		}
+		b.awaitLastWords(ctx)
 	}
 	last := b.lastSaid()
 	switch {
@@ -248,16 +254,49 @@ func (b *branch) explain(ctx context.Context, err error) error {
 	case isLate:
 		return errors.New(lateText)
 	case last != "":
-		return errors.New(last)
+		return errors.New(strings.TrimSuffix(last, ".")) // it stands in a sentence
+	}
+	if b.cmd == nil {
+		return errors.New("the connection ended")
+	}
+	name := filepath.Base(b.cmd.Args[0])
+	if b.wasKilled() {
+		return fmt.Errorf("the connection ended, and %s did not say why", name)
 	}
 	select {
-	case <-b.exited: // never, if there is no command
+	case <-b.exited:
 		if e, ok := errors.AsType[*exec.ExitError](b.end); ok {
-			return fmt.Errorf("%s ended with %v", filepath.Base(b.cmd.Args[0]), e)
+			return fmt.Errorf("%s ended with %v", name, e)
 		}
 	default:
 	}
 	return errors.New("the connection ended")
+}
+
+// awaitLastWords waits until the command has ended, but not for long, nor beyond ctx; false says that it has not.
+func (b *branch) awaitLastWords(ctx context.Context) bool {
+	t := time.NewTimer(b.words)
+	defer t.Stop()
+	select {
+	case <-b.exited:
+		return true
+	case <-ctx.Done():
+	case <-t.C:
+	}
+	return false
+}
+
+// wasKilled reports whether it was this process that has ended the command.
+func (b *branch) wasKilled() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.killed
+}
+
+// isEnd reports whether err is no more than the end of a conversation.
+func isEnd(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, os.ErrClosed)
 }
 
 // lastSaid is the last line that is not empty of what the command said on stderr.
@@ -274,6 +313,14 @@ func (b *branch) lastSaid() string {
 	return ""
 }
 
+// cut ends the command after the end of the conversation. One that has ended that itself is about to say why.
+func (b *branch) cut(why error) {
+	if b.cmd != nil && isEnd(why) && b.awaitLastWords(context.Background()) {
+		return
+	}
+	b.kill()
+}
+
 // kill ends the command, or the connection, at once.
 func (b *branch) kill() {
 	if b.cmd == nil {
@@ -283,6 +330,7 @@ func (b *branch) kill() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.reaped {
+		b.killed = true
 		syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL)
 	}
 }

@@ -4,8 +4,15 @@ package agent
 
 import (
 	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +21,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
 func TestSplit(t *testing.T) {
@@ -156,6 +165,7 @@ func TestFindProgram(t *testing.T) {
 		return path
 	}
 	same, other := write("same/prog", "ours"), write("other/prog", "theirs")
+	strange := write("strange/prog", foreignHeader())
 	sum, size, err := SumFile(same)
 	if err != nil {
 		t.Fatal(err)
@@ -174,6 +184,9 @@ func TestFindProgram(t *testing.T) {
 		{"elsewhere", Program{Path: none, Search: []string{"/nowhere", filepath.Dir(same)}}, Found{Path: same, Dir: dir}},
 		{"foreign", Program{Path: none, Foreign: "no use"}, Found{Dir: dir, Error: "no use"}},
 		{"foreign and the same", Program{Path: same, Foreign: "no use"}, Found{Path: same, Dir: dir, Error: "no use"}},
+		{"another, for another machine", Program{Path: strange}, Found{Dir: dir}},
+		{"another, for another machine, and one", Program{Path: strange, Search: []string{filepath.Dir(other)}}, Found{Path: other, Dir: dir, Other: true}},
+		{"foreign, and theirs is too", Program{Path: strange, Foreign: "no use"}, Found{Dir: dir, Error: "no use"}},
 		{"foreign, and they have their own", Program{Path: other, Foreign: "no use"}, Found{Path: other, Dir: dir, Other: true}},
 	} {
 		tc.p.Sum, tc.p.Size, tc.p.Dir = sum, size, dir
@@ -189,6 +202,18 @@ func TestFindProgram(t *testing.T) {
 	if f := findProgram(c, Program{Path: same, Sum: sum, Dir: "/no/such", MustDir: true}); f.Error != "--wdir /no/such: no such file or directory" {
 		t.Errorf("%+v, want an error", f)
 	}
+}
+
+// foreignHeader is the beginning of a program for a machine that this is not.
+func foreignHeader() string {
+	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_S390), Version: uint32(elf.EV_CURRENT), Ehsize: 64}
+	copy(h.Ident[:], elf.ELFMAG+string([]byte{byte(elf.ELFCLASS64), byte(elf.ELFDATA2MSB), byte(elf.EV_CURRENT)}))
+	if runtime.GOARCH == "s390x" {
+		h.Machine = uint16(elf.EM_PPC64)
+	}
+	var b bytes.Buffer
+	binary.Write(&b, binary.BigEndian, h)
+	return b.String()
 }
 
 func TestCache(t *testing.T) {
@@ -215,10 +240,10 @@ func TestCache(t *testing.T) {
 		}
 		return w.end()
 	}
-	if err := store("a ", "pr0gram"); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if err := store("a ", "pr0gram"); err == nil || err.Error() != "storing the program: it was damaged on the way" {
 		t.Errorf("%v", err)
 	}
-	if err := store("a ", "program", "s"); err == nil || !strings.Contains(err.Error(), "more than 9 bytes") {
+	if err := store("a ", "program", "s"); err == nil || err.Error() != "storing the program: more than 9 bytes came" {
 		t.Errorf("%v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(c.dir, sum)); len(left) > 0 || c.find(sum, "prog") != "" {
@@ -230,6 +255,7 @@ func TestCache(t *testing.T) {
 	if err := os.WriteFile(c.path(sum, "prog"), []byte("tampered"), 0o700); err != nil || c.find(sum, "prog") != "" {
 		t.Errorf("%v, or another file is taken for it", err)
 	}
+	c.wantNoRoom(t, sum)
 	old := time.Now().Add(-2 * keepFor)
 	os.Mkdir(filepath.Join(c.dir, "mine"), 0o700)
 	for _, name := range []string{sum, "mine"} {
@@ -246,4 +272,89 @@ func TestCache(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(c.dir, "mine")); err != nil {
 		t.Error("what is none of ours is gone")
 	}
+}
+
+// wantNoRoom stores programs where something else is.
+func (c cache) wantNoRoom(t *testing.T, sum string) {
+	t.Helper()
+	none := sha256.Sum256(nil)
+	w, err := c.begin(hex.EncodeToString(none[:]), "empty", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(w.to, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := "storing the program: rename " + w.f.Name() + " " + w.to + ": file exists"
+	if err := w.end(); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	c.dir = c.path(sum, "prog")
+	want = "storing the program: mkdir " + c.dir + ": not a directory"
+	if _, err := c.begin(sum, "prog", 1); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestCacheNowhere: a user without a home has no place for programs.
+func TestCacheNowhere(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	const want = "looking for a place for copies of programs: neither $XDG_CACHE_HOME nor $HOME are defined"
+	if _, err := cacheOf("/fitrun"); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestExplain: a host that is lost is named with what the command said that reaches it, if that says something, however
+// late; and how the command ended is told only if that was its own doing.
+func TestExplain(t *testing.T) {
+	for _, tc := range []struct {
+		script string
+		words  time.Duration // that the command has for them
+		err    error
+		want   string
+	}{
+		{"exec >&-; echo Connection to b closed by remote host. >&2; exit 255", time.Minute, io.EOF, "Connection to b closed by remote host"},
+		{"exec >&-; sleep 0.1; echo later >&2; exit 255", time.Minute, io.ErrUnexpectedEOF, "later"},
+		{"exec >&-; exit 3", time.Minute, io.EOF, "sh ended with exit status 3"},
+		{"kill -9 $$", time.Minute, io.EOF, "sh ended with signal: killed"},
+		{"exec >&-; exec sleep 1000", time.Millisecond, io.EOF, "the connection ended, and sh did not say why"},
+		{"echo first >&2; exec >&-; exec sleep 1000", time.Minute, errors.New("it talks nonsense"), "it talks nonsense"},
+	} {
+		t.Run(tc.script, func(t *testing.T) {
+			b := &branch{cmd: exec.Command("sh", "-c", tc.script), said: new(crew.Tail), exited: make(chan struct{}), words: tc.words}
+			if err := b.start(); err != nil {
+				t.Fatal(err)
+			}
+			if isEnd(tc.err) {
+				io.Copy(io.Discard, b.out) // to the end, as the reader of the conversation has read
+			}
+			b.cut(tc.err)
+			if err := b.explain(t.Context(), tc.err); err.Error() != tc.want {
+				t.Errorf("%v, want %s", err, tc.want)
+			}
+			b.close()
+		})
+	}
+}
+
+// TestExplainInTime: who ends the launch, or its time, does not wait for a command that says nothing and does not end.
+func TestExplainInTime(t *testing.T) {
+	b := &branch{cmd: exec.Command("sh", "-c", "exec >&-; exec sleep 1000"), said: new(crew.Tail), exited: make(chan struct{}), words: time.Minute}
+	if err := b.start(); err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, b.out)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := b.explain(ctx, io.EOF); err.Error() != "the connection ended" {
+		t.Error(err)
+	}
+	if d := time.Since(began); d > b.words/2 {
+		t.Errorf("it took %v", d)
+	}
+	b.kill()
+	b.close()
 }

@@ -63,9 +63,7 @@ type streamID struct {
 // Serve is the agent: it serves the fitrun, or the agent, at the other end of in and out, until in ends. Then it ends all
 // that it has started. A neighbour that says nothing for silence is taken for dead. executable is the agent's own binary.
 func Serve(in io.Reader, out io.WriteCloser, silence time.Duration, executable string) error {
-	if err := sys.AdoptOrphans(); err != nil {
-		return err
-	}
+	sys.AdoptOrphans() // where that cannot be, as under some emulators, only process groups are cleaned up
 	guard, err := crew.StartGuard()
 	if err != nil {
 		guard = nil // without, only an agent that is killed leaves something
@@ -94,7 +92,7 @@ func newAgent(in io.Reader, out io.WriteCloser, silence time.Duration, executabl
 		guard: guard, cache: store, ctx: ctx, cancel: cancel,
 		copies: make(map[string]*copying), needed: make(map[string]Program), flows: make(map[streamID]*outflow),
 	}
-	a.parent = newConn(bufio.NewReader(in), out, silence, func() {
+	a.parent = newConn(bufio.NewReader(in), out, silence, func(error) {
 		if c, ok := in.(io.Closer); ok {
 			c.Close()
 		}
@@ -159,6 +157,12 @@ func (a *agent) handle(f frame) error {
 	case kindFinish:
 		a.finish()
 		return nil
+	case kindClock:
+		return handleAs(f, func(c clock) error {
+			c.Now = sys.Monotonic()
+			a.send(kindClock, c)
+			return nil
+		})
 	default:
 		return a.handleRunning(f)
 	}
@@ -179,8 +183,8 @@ func (a *agent) handleRunning(f frame) error {
 		return nil
 	case kindTell:
 		return handleAs(f, func(t tell) error {
-			if t.Event.Kind != boot.PeerFailed && t.Event.Kind != boot.JobAborted {
-				return fmt.Errorf("event %v", t.Event.Kind)
+			if k := t.Event.Kind; k != boot.PeerFailed && k != boot.JobAborted && k != boot.Asked {
+				return fmt.Errorf("event %v, which is not for ranks", t.Event.Kind)
 			}
 			c.Tell(t.Rank, t.Event)
 			return nil
@@ -199,6 +203,14 @@ func (a *agent) handleRunning(f frame) error {
 				return fmt.Errorf("signal to process %d of %d", s.Proc, len(a.plan.Processes))
 			}
 			c.Signal(s.Proc, syscall.Signal(s.Signal))
+			return nil
+		})
+	case kindExamine:
+		return handleAs(f, func(p procOnly) error {
+			if p.Proc < 0 || p.Proc >= len(a.plan.Processes) {
+				return fmt.Errorf("a look at process %d of %d", p.Proc, len(a.plan.Processes))
+			}
+			c.Examine(p.Proc)
 			return nil
 		})
 	case kindCensus:
@@ -245,11 +257,16 @@ func (a *agent) greet(f frame) error {
 
 // start starts the job, of which the plan is complete.
 func (a *agent) start(s start) error {
-	if s.Processes != len(a.plan.Processes) || s.Size < 1 || a.started {
+	switch {
+	case a.started:
+		return errors.New("a second start")
+	case s.Processes != len(a.plan.Processes):
 		return fmt.Errorf("start of %d processes, of which %d are planned", s.Processes, len(a.plan.Processes))
+	case s.Size < 1:
+		return fmt.Errorf("start of a job of %d ranks; it has 1 or more", s.Size)
 	}
 	a.started = true
-	a.plan.Transport = s.Transport
+	a.plan.Transport, a.plan.Trace = s.Transport, s.Trace
 	a.table = boot.NewCards(s.Size)
 	c, err := crew.New(a.plan, a, a.guard)
 	if err != nil {

@@ -23,6 +23,8 @@ func (a *agent) Started(proc, pid int)           { a.send(kindStarted, procPID{p
 func (a *agent) Noticed(rank int, n boot.Notice) { a.send(kindNoticed, rankNotice{rank, n}) }
 func (a *agent) Exited(proc int, e crew.Exit)    { a.send(kindExited, procExit{proc, e}) }
 
+func (a *agent) Examined(proc int, c crew.Condition) { a.send(kindExamined, procCondition{proc, c}) }
+
 func (a *agent) NotStarted(proc int, err error) {
 	p := procError{Proc: proc}
 	if err != nil {
@@ -92,7 +94,7 @@ func (a *agent) finish() {
 		if c != nil {
 			c.Wait()
 		}
-		a.send(kindDone, nil)
+		a.send(kindDone, UseHere())
 	})
 }
 

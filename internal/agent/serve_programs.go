@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // prepare looks for the programs of the job.
@@ -50,7 +51,7 @@ func findProgram(c cache, p Program) Found {
 			f.Path, f.Error = path, p.Foreign
 			return f
 		}
-		if other == "" {
+		if other == "" && canRun(ArchOfFile(path)) {
 			other = path
 		}
 	}
@@ -63,6 +64,18 @@ func findProgram(c cache, p Program) Found {
 		f.Path = c.find(p.Sum, name)
 	}
 	return f
+}
+
+// canRun reports whether this machine runs programs of an architecture, as ArchOfFile calls it.
+func canRun(arch string) bool {
+	switch runtime.GOARCH {
+	case "amd64":
+		return arch == "" || arch == "amd64" || arch == "386"
+	case "arm64":
+		return arch == "" || arch == "arm64" || arch == "arm"
+	default:
+		return arch == "" || arch == runtime.GOARCH
+	}
 }
 
 // findDir finds the directory in which a program runs.
@@ -86,7 +99,7 @@ func findDir(p Program) (dir string, isHome bool, fault string) {
 // takeFile takes a piece of a file. One that is not needed here is for others.
 func (a *agent) takeFile(b []byte) error {
 	if len(b) < sumSize {
-		return fmt.Errorf("piece of a file of %d bytes", len(b))
+		return fmt.Errorf("piece of a file of %d bytes; it begins with the %d of its hash", len(b), sumSize)
 	}
 	sum, piece := hex.EncodeToString(b[:sumSize]), b[sumSize:]
 	a.mu.Lock()

@@ -101,7 +101,7 @@ func (n *node) add(b *branch, r *bufio.Reader) error {
 	if n.closing {
 		return errClosed
 	}
-	b.conn = newConn(r, b.in, n.silence, b.kill)
+	b.conn = newConn(r, b.in, n.silence, b.cut)
 	n.branches = append(n.branches, b)
 	if n.route == nil {
 		n.route = make(map[int]*branch)

@@ -17,6 +17,12 @@ func (s *session) Bell(localRank int, then func(*os.File)) error {
 		return fmt.Errorf("boot: asking for the bell of local rank %d: there are %d on this host", localRank, s.info.LocalSize)
 	}
 	s.bellMu.Lock()
+	if f := s.stored[localRank]; f != nil {
+		delete(s.stored, localRank)
+		s.bellMu.Unlock()
+		then(f)
+		return nil
+	}
 	s.bells[localRank] = append(s.bells[localRank], then)
 	s.bellMu.Unlock()
 	// After an error then stays where it is, and is never called: nothing more gets through to the launcher.
@@ -24,6 +30,51 @@ func (s *session) Bell(localRank int, then func(*os.File)) error {
 		return fmt.Errorf("boot: asking %s for the bell of local rank %d: %w", s.other, localRank, err)
 	}
 	return nil
+}
+
+// fetchBells gets the bells of all others of this host now: who has them may be gone when they are needed.
+func (s *session) fetchBells() error {
+	if s.info.Bell == nil {
+		return nil
+	}
+	type bell struct {
+		of int
+		f  *os.File
+	}
+	come := make(chan bell, s.info.LocalSize)
+	for r := range s.info.LocalSize {
+		if err := s.Bell(r, func(f *os.File) { come <- bell{r, f} }); err != nil {
+			s.conn.Close() // it is of no use, and the reader is to see that too, after what has come
+			break
+		}
+	}
+	for range s.info.LocalSize {
+		select {
+		case b := <-come:
+			s.bellMu.Lock()
+			if s.stored == nil {
+				s.stored = make(map[int]*os.File)
+			}
+			s.stored[b.of] = b.f
+			s.bellMu.Unlock()
+		case <-s.donec: // after it nothing comes
+			for len(come) > 0 {
+				closeFiles((<-come).f)
+			}
+			return fmt.Errorf("boot: fetching the bells of this host: lost %s", s.other)
+		}
+	}
+	return nil
+}
+
+// dropBells closes what was fetched and not asked for.
+func (s *session) dropBells() {
+	s.bellMu.Lock()
+	defer s.bellMu.Unlock()
+	for _, f := range s.stored {
+		f.Close()
+	}
+	clear(s.stored)
 }
 
 // takeBell hands a bell to whoever asked first for it. One that nobody asked for is closed.

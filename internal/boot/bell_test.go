@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"fmt"
 	"os"
 	"testing"
 )
@@ -45,18 +46,14 @@ func TestBellRefused(t *testing.T) {
 	never := func(*os.File) { t.Error("a bell came") }
 	t.Run("none in this job", func(t *testing.T) {
 		s, _ := connect(t, testInfo(0, 2))
-		if err := s.Bell(1, never); err == nil {
-			t.Error("passed")
-		}
+		wantRefused(t, s.Bell(1, never), "boot: asking for a bell: the ranks of this job have none, as they share no memory")
 	})
 	t.Run("no such rank", func(t *testing.T) {
 		info := testInfo(0, 2)
 		info.Bell = newBell(t)
 		s, _ := connect(t, info)
 		for _, r := range []int{-1, 2} {
-			if err := s.Bell(r, never); err == nil {
-				t.Errorf("the bell of %d passed", r)
-			}
+			wantRefused(t, s.Bell(r, never), fmt.Sprintf("boot: asking for the bell of local rank %d: there are 2 on this host", r))
 		}
 	})
 	t.Run("session ends", func(t *testing.T) {
@@ -68,8 +65,18 @@ func TestBellRefused(t *testing.T) {
 		}
 		wantNotice(t, l, BellAsked)
 		s.Close()
-		if err := s.Bell(1, never); err == nil {
-			t.Error("passed on a closed session")
+		wantRefused(t, s.Bell(1, never), "boot: asking fitrun for the bell of local rank 1: "+writeClosed)
+	})
+	t.Run("launcher ends", func(t *testing.T) {
+		info := testInfo(0, 2)
+		info.Bell = newBell(t)
+		s, l := connect(t, info)
+		failed := make(chan error, 1)
+		go func() { failed <- s.(*session).fetchBells() }()
+		for range info.LocalSize {
+			wantNotice(t, l, BellAsked)
 		}
+		l.Close()
+		wantRefused(t, <-failed, "boot: fetching the bells of this host: lost fitrun")
 	})
 }

@@ -12,11 +12,18 @@ import (
 // FDVariable is the environment variable that names the descriptor of the launcher's socket.
 const FDVariable = "FITMPI_BOOT_FD"
 
+// MarkVariable is the environment variable by which fitrun knows all processes that its ranks have started, wherever they went. Its
+// value is random.
+const MarkVariable = "FITMPI_MARK"
+
 // TransportKey is the key under which a rank reports by which transports it reaches the others.
 const TransportKey = "transport"
 
 // MetricsKey is the key under which a rank reports the address at which it serves its metrics.
 const MetricsKey = "metrics"
+
+// FailedKey is the key under which a rank of a job that goes on without those that die says why it gives up. Its exit follows.
+const FailedKey = "failed"
 
 // Info is what a launcher tells a rank about itself.
 type Info struct {
@@ -35,8 +42,14 @@ type Info struct {
 	Bound                []int    // processors that the process is bound to, ascending; nil if it is not
 	Segment              *os.File // memory shared by the ranks of this host, nil if there is none; the session closes it
 	AppNum               int      // which of the job's programs this rank runs, from 0
+	Watched              bool     // the launcher wants the rank's counters when it finalizes, as the answer to question 0
+	FT                   bool     // the job goes on when a rank dies: PeerFailed is all that comes of it (fitrun --with-ft)
+	Attempt              int      // how often the job was started before this time, because it failed (fitrun --restart)
 	Net                  Net      // how this rank reaches ranks of other hosts
 	Bell                 *os.File // eventfd by which others of this host wake this rank, nil if none; the session closes it
+	Trace                *os.File // memory in which the rank is to note what it does, see internal/trace; nil if nobody wants to know. The session closes it
+
+	Given map[string]string // by name of an environment variable that the launcher's options have set: which option; nil if there is none
 
 	near []int // the ranks of this host, ascending; nil if nobody has said
 }
@@ -51,6 +64,8 @@ const (
 	JobAborted
 	// LauncherGone: the launcher closed its end or died. The last event of a session.
 	LauncherGone
+	// Asked: the launcher asks what Message says, a question of internal/telemetry; Code is its number, for Answer.
+	Asked
 )
 
 func (k EventKind) String() string {
@@ -61,6 +76,8 @@ func (k EventKind) String() string {
 		return "job-aborted"
 	case LauncherGone:
 		return "launcher-gone"
+	case Asked:
+		return "asked"
 	default:
 		return "EventKind(" + strconv.Itoa(int(k)) + ")"
 	}
@@ -68,7 +85,7 @@ func (k EventKind) String() string {
 
 // eventKindOf is the inverse of String for the events that travel.
 func eventKindOf(s string) (EventKind, bool) {
-	for _, k := range []EventKind{PeerFailed, JobAborted} {
+	for _, k := range []EventKind{PeerFailed, JobAborted, Asked} {
 		if s == k.String() {
 			return k, true
 		}
@@ -76,7 +93,8 @@ func eventKindOf(s string) (EventKind, bool) {
 	return 0, false
 }
 
-// Event is news about the job. A session delivers at most one PeerFailed per rank, one JobAborted and one LauncherGone.
+// Event is news about the job, or a question. A session delivers at most one PeerFailed per rank, one JobAborted and one
+// LauncherGone. Questions that come faster than they are read are dropped.
 type Event struct {
 	Kind    EventKind
 	Rank    int    // whom it is about, -1 if nobody in particular
@@ -97,6 +115,8 @@ type Session interface {
 	Abort(code int, message string) error
 	// Report tells the launcher a fact about this rank, such as MetricsKey and an address.
 	Report(key, value string) error
+	// Answer answers the question of an Asked with JSON, at most MaxAnswer bytes. It waits for room in the connection.
+	Answer(number int, data []byte) error
 	// Events delivers news; it never blocks the session if nobody reads it. Closed by Close.
 	Events() <-chan Event
 	// Close ends the session, waits for its goroutine, and closes Info's files. It is idempotent.

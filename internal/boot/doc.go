@@ -55,8 +55,8 @@
 // conversation when a line names more than came, or when more than 8 came that no line has named. Descriptors that a
 // rank sends are dropped by the kernel, as the launcher does not ask for them.
 //
-// "segment" is a memfd, "bell" an eventfd. Neither has a name in any file system: when the last process that holds one
-// is dead, however it died, it is gone.
+// "segment" is a memfd, "bell" an eventfd, "trace" a memfd in which the rank is to note what it does, by the rules of package
+// trace. None has a name in any file system: when the last process that holds one is dead, however it died, it is gone.
 //
 // # Protocol, version 1
 //
@@ -70,10 +70,11 @@
 //	 "host":"n1","cores":2,"universe":8,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3",
 //	 "net":{"remote":true,"iface":"eth0,10.0.0.0/8","ports":"40000-40999","tls":true,"domain":"a",
 //	  "gateways":[{"domain":"b","addr":"10.0.0.1:4000","key":"<16 to 64 bytes>"}]},
-//	 "app":0,"near":"0-3","fds":["segment","bell"]}
+//	 "app":0,"near":"0-3","ft":true,"attempt":1,"fds":["segment","bell","trace"]}
 //	{"type":"cards","first":0,"cards":["<card of rank 0>","<card of rank 1>"]}
 //	{"type":"event","event":"peer-failed","rank":2,"code":137,"text":"..."}
 //	{"type":"event","event":"job-aborted","rank":2,"code":7,"text":"..."}
+//	{"type":"event","event":"asked","rank":-1,"code":12,"text":"counters"}
 //	{"type":"bell","rank":1,"fds":["bell"]}
 //
 // From the rank:
@@ -83,19 +84,29 @@
 //	{"type":"finalizing"}
 //	{"type":"abort","code":7,"text":"<at most 8 KiB>"}
 //	{"type":"report","key":"metrics","text":"127.0.0.1:40001"}
+//	{"type":"answer","number":12,"data":{<at most 60 KiB>}}
 //	{"type":"bell","rank":1}
+//	{"type":"suspect","rank":1,"text":"nothing was heard of it for 1m0s"}
 //
 // The launcher speaks first: welcome is the first message on the socket and is sent once. A rank that speaks another
 // version says so and gives up. The rank answers with hello, and sends card when its Init has made one; it does so at
 // most once. When the launcher holds a card of every rank it sends all of them to every rank, in rank order, in as
 // many cards messages as the line limit asks for. Events may come at any time after welcome.
 //
+// An event of the kind "asked" is a question of fitrun's, its number in "code", and "answer" the answer; what is asked
+// and answered is of package telemetry. A rank may leave a question out. If welcome has "watched", a rank answers the
+// question 0, for its counters, unasked before it says "finalizing".
+//
 // In welcome, "process" counts the processes of this host, "process_ranks" the ranks of this one, whose local ranks are
 // consecutive, and "bound" lists the processors that the process is bound to, if it is. "app" is which of
-// the job's programs the rank runs; "near", which only rank 0 sends, lists the ranks of this host. "net" is there if there is something
+// the job's programs the rank runs; "ft" says that the job goes on without a rank that dies, and "attempt" how often it was started
+// before; "near", which only rank 0 sends, lists the ranks of this host. "net" is there if there is something
 // to say of ranks on other hosts: where to listen, and by which gateways, of which there are at most 64, the ranks of other
 // domains are reached. A rank that was given a bell may
 // ask for that of another rank of its host, by its local rank, and the launcher answers each bell with one.
+//
+// A rank that has heard nothing of another for too long says so by suspect, and by one without a text that it is heard again. The
+// launcher looks at the other's process, and if that cannot be helped ends it, and then sends everybody the event peer-failed.
 //
 // A rank sends finalizing when its exit is clean from here on. A rank that sent a card and exits without finalizing
 // has failed, whatever its exit code. After abort the launcher ends the whole job and shows the text once. Nothing is

@@ -3,8 +3,10 @@ package boot
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -59,5 +61,63 @@ func TestFindAllMalformed(t *testing.T) {
 			t.Errorf("%+v, %v; want the first session closed", n, err)
 		}
 		l.Close()
+	}
+}
+
+// TestFindRefuses: what is wrong with the descriptor that a launcher names, as the user is told.
+func TestFindRefuses(t *testing.T) {
+	plain, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	called, err := net.Dial("tcp", tcp.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer called.Close()
+	socket, err := called.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	taken := func() string { // a descriptor of the socket, which is taken over
+		fd, err := syscall.Dup(int(socket.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return itoa(fd)
+	}
+	const closed = "no such descriptor (bad file descriptor): the program was not started by %s itself, or something between closed it"
+	for _, c := range []struct {
+		value func() string
+		want  string
+	}{
+		{func() string { return "" }, "want the number of an inherited descriptor, 3 or more"},
+		{func() string { return "2" }, "want the number of an inherited descriptor, 3 or more"},
+		{func() string { return "three" }, "want the number of an inherited descriptor, 3 or more"},
+		{func() string { return "999999" }, closed},
+		{func() string { return itoa(int(plain.Fd())) }, "this descriptor is not a socket from %s"},
+		{taken, "this descriptor is a tcp socket, not the Unix socket of %s"},
+	} {
+		value := c.value()
+		if _, err := Find([]string{FDVariable + "=" + value}); err == nil ||
+			err.Error() != "boot: FITMPI_BOOT_FD="+value+": "+strings.ReplaceAll(c.want, "%s", "fitrun")+"; unset it to run as a job of one rank" {
+			t.Errorf("fitrun's %q: %v", value, err)
+		}
+		value = c.value()
+		if _, err := Find([]string{"PMI_RANK=0", "PMI_SIZE=2", "PMI_FD=" + value}); err == nil ||
+			err.Error() != "boot: PMI_FD="+value+": "+strings.ReplaceAll(c.want, "%s", "the launcher")+"; set FITMPI_LAUNCHER=none to run as a job of one rank" {
+			t.Errorf("PMI's %q: %v", value, err)
+		}
+	}
+	const several = "boot: this process has 3 ranks (--ranks-per-process): start them with mpi.Main, which runs each as a thread of its own"
+	if _, err := Find([]string{FDVariable + "=3,4,5"}); err == nil || err.Error() != several {
+		t.Errorf("%v, want %s", err, several)
 	}
 }

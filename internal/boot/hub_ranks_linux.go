@@ -73,6 +73,10 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 		if n.Key == MetricsKey {
 			h.say("rank %d serves metrics at http://%s/metrics", rank, n.Text)
 		}
+	case Suspected:
+		err = errors.New("it asked for a judgement on another rank, and nobody here can give one")
+	case Answered:
+		err = errors.New("it answered a question that nobody asked")
 	case BellAsked:
 		if n.LocalRank < len(h.bells) {
 			l.SendBell(n.LocalRank, h.bells[n.LocalRank])
@@ -139,5 +143,15 @@ func (h *hub) left(rank int, l *Link, err error) {
 		text = fmt.Sprintf("rank %d (pid %d on %s) broke the boot protocol: %v", rank, m.place.PID, m.place.Host, err)
 	}
 	h.tell(Event{Kind: PeerFailed, Rank: rank, Message: text, Code: 1})
-	h.end(text)
+	switch {
+	case !isTolerant() || !h.cfg.isAside && !h.cards.IsComplete(): // without its card nobody gets further
+		h.end(text)
+	case rank == h.cfg.ranks[0]: // this process is about to end
+		h.setState(hubOver)
+	default:
+		if !h.cfg.isAside { // else the other session says it, or each rank by itself
+			h.say("%s; the others go on", text)
+		}
+		m.link.Close() // it is of no use any more, if it is there
+	}
 }

@@ -3,6 +3,7 @@ package boot
 import (
 	"bufio"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,10 @@ const (
 	Reported
 	// BellAsked: the rank asks for the bell of local rank LocalRank; SendBell is the answer.
 	BellAsked
+	// Answered: the rank answers the question with this Number by Data.
+	Answered
+	// Suspected: the rank holds rank Suspect to be dead, as Text says, or, if that is empty, not any more.
+	Suspected
 	// arrived: the rank has dialled, and says which it is in join; Greet is the answer.
 	arrived
 )
@@ -50,6 +55,10 @@ func (k NoticeKind) String() string {
 		return "reported"
 	case BellAsked:
 		return "bell asked"
+	case Answered:
+		return "answered"
+	case Suspected:
+		return "suspected"
 	case arrived:
 		return "arrived"
 	default:
@@ -66,6 +75,11 @@ type Notice struct {
 	Key       string
 	Text      string
 	LocalRank int // of BellAsked; not negative, but whether there is such a rank is for the launcher to check
+
+	Suspect int // of Suspected; not negative, but whether there is such a rank is for the launcher to check
+
+	Number int             // of Answered: that of the question
+	Data   json.RawMessage // of Answered: the answer
 
 	join message // of arrived
 }
@@ -129,7 +143,8 @@ func (l *Link) welcome(info Info) outgoing {
 		LocalRank: info.LocalRank, LocalSize: info.LocalSize,
 		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores, Universe: info.Universe,
 		Metrics: info.MetricsRequested, MetricsAddr: clip(info.MetricsAddr, maxValue),
-		Process: info.Process, ProcRanks: max(info.ProcessRanks, 1), App: info.AppNum, Net: info.Net.message(),
+		Process: info.Process, ProcRanks: max(info.ProcessRanks, 1), App: info.AppNum, Watched: info.Watched, FT: info.FT, Attempt: info.Attempt, Net: info.Net.message(),
+		Given: clipGiven(info.Given),
 	}
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound
@@ -144,6 +159,9 @@ func (l *Link) welcome(info Info) outgoing {
 		}
 		if info.Bell != nil {
 			m.FDs, files = append(m.FDs, fdBell), append(files, info.Bell)
+		}
+		if info.Trace != nil {
+			m.FDs, files = append(m.FDs, fdTrace), append(files, info.Trace)
 		}
 	}
 	return outgoing{appendMessage(nil, m), files}
@@ -164,7 +182,7 @@ func (l *Link) SendBell(localRank int, bell *os.File) {
 	l.send(outgoing{appendMessage(nil, m), []*os.File{bell}})
 }
 
-// SendEvent sends ev, which must be PeerFailed or JobAborted.
+// SendEvent sends ev, which must not be LauncherGone.
 func (l *Link) SendEvent(ev Event) {
 	if _, ok := eventKindOf(ev.Kind.String()); !ok {
 		panic("boot: bug: event " + ev.Kind.String() + " does not travel")
@@ -256,6 +274,10 @@ func (l *Link) Next() (Notice, error) {
 		return Notice{Kind: AbortAsked, Code: m.Code, Text: m.Text}, nil
 	case typeReport:
 		return Notice{Kind: Reported, Key: m.Key, Text: m.Text}, nil
+	case typeAnswer:
+		return Notice{Kind: Answered, Number: m.Number, Data: m.Data}, nil
+	case typeSuspect:
+		return Notice{Kind: Suspected, Suspect: m.Rank, Text: m.Text}, nil
 	case typeBell:
 		return Notice{Kind: BellAsked, LocalRank: m.Rank}, nil
 	default:
@@ -284,4 +306,12 @@ func (l *Link) Close() error {
 		return nil
 	}
 	return err
+}
+
+// clipGiven leaves out a list that is too long for a message.
+func clipGiven(given map[string]string) map[string]string {
+	if b, err := json.Marshal(given); err != nil || len(b) > maxValue {
+		return nil
+	}
+	return given
 }

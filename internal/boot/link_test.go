@@ -2,6 +2,7 @@ package boot
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -62,16 +63,12 @@ func TestLinkToRankThatDoesNotRead(t *testing.T) {
 func TestCardsTable(t *testing.T) {
 	c := NewCards(2)
 	for _, bad := range []int{-1, 2} {
-		if c.Put(bad, nil) == nil {
-			t.Errorf("a card of rank %d passed", bad)
-		}
+		wantRefused(t, c.Put(bad, nil), fmt.Sprintf("card of rank %d in a job of 2", bad))
 	}
 	if err := c.Put(1, nil); err != nil {
 		t.Fatal(err)
 	}
-	if c.Put(1, nil) == nil {
-		t.Error("a second card of rank 1 passed")
-	}
+	wantRefused(t, c.Put(1, nil), "rank 1 gave a second card")
 	if c.IsComplete() || c.Given() != 1 || c.Has(0) || !c.Has(1) {
 		t.Errorf("complete: %v, given: %d, has 0: %v, has 1: %v", c.IsComplete(), c.Given(), c.Has(0), c.Has(1))
 	}
@@ -102,4 +99,16 @@ func TestCardsLines(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A list of variables that would not fit is left out.
+func TestClipGiven(t *testing.T) {
+	given := map[string]string{"FITMPI_PROGRESS": "--progress"}
+	if got := clipGiven(given); len(got) != 1 {
+		t.Errorf("%v becomes %v", given, got)
+	}
+	given["FITMPI_"+strings.Repeat("\x01", maxValue/6)] = "-x or -genv"
+	if got := clipGiven(given); got != nil {
+		t.Errorf("a list of more than %d bytes passes", maxValue)
+	}
 }

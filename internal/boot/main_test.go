@@ -42,7 +42,7 @@ func testInfo(rank, size int) Info {
 	return Info{
 		Rank: rank, Size: size, LocalRank: rank, LocalSize: size, Job: job, Secret: secret,
 		Source: "fitrun", Host: "here", Cores: 2, Universe: size + 5, MetricsAddr: "127.0.0.1:0", MetricsRequested: true,
-		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4}, AppNum: rank, Net: testNet(),
+		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4}, AppNum: rank, Watched: true, FT: rank == 1, Attempt: rank, Given: map[string]string{"FITMPI_PROGRESS": "--progress"}, Net: testNet(),
 	}
 }
 
@@ -68,6 +68,17 @@ func connect(t *testing.T, info Info) (Session, *Link) {
 		t.Fatalf("the rank joined with pid %d, want %d", n.PID, os.Getpid())
 	}
 	return s, l
+}
+
+// writeClosed is how the runtime puts that a test has closed the rank's end.
+const writeClosed = "write unix @->@: use of closed network connection"
+
+// wantRefused checks the whole of what a user is told.
+func wantRefused(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want\n%s", err, want)
+	}
 }
 
 func wantNotice(t *testing.T, l *Link, kind NoticeKind) Notice {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -117,15 +118,15 @@ func (m *meeting) follow(ctx context.Context) (*session, error) {
 		var refused *refusal
 		switch {
 		case err == nil:
-			return s, nil
+			return m.provide(ctx, s)
 		case errors.As(err, &refused):
 			return nil, fmt.Errorf("boot: %w", err)
-		case time.Until(until) <= pause:
+		case time.Until(until) <= 0:
 			return nil, fmt.Errorf("boot: rank %d waited %v for rank %d at %s: %w", m.rank, m.patience, m.ranks[0], m.address, err)
 		}
 		p.set(err.Error())
 		select {
-		case <-time.After(pause):
+		case <-time.After(min(pause, time.Until(until))): // the last try is made when patience is over
 		case <-ctx.Done():
 			return nil, fmt.Errorf("boot: %w", context.Cause(ctx))
 		}
@@ -149,8 +150,35 @@ func (m *meeting) try(ctx context.Context, until time.Time, p *progress) (*sessi
 	p.set("it is there, and waits for others")
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	return open(conn, opening{other: fmt.Sprint("rank ", m.ranks[0]), until: until.Add(goodbye), join: joinOf(m.rank, m.size, here())})
+	how := opening{other: fmt.Sprint("rank ", m.ranks[0]), until: until.Add(goodbye), join: joinOf(m.rank, m.size, here())}
+	if !isTolerant() {
+		return open(conn, how)
+	}
+	how.gone = Event{Kind: PeerFailed, Rank: m.ranks[0]}
+	return open(conn, how)
 }
+
+// provide gives a session what the rank needs to do without the leader, if it may have to. A leader that dies meanwhile is not dialled
+// again: it had welcomed all.
+func (m *meeting) provide(ctx context.Context, s *session) (*session, error) {
+	if !isTolerant() {
+		return s, nil
+	}
+	stop := context.AfterFunc(ctx, func() { s.conn.Close() })
+	defer stop()
+	err := s.fetchBells()
+	switch {
+	case err == nil:
+		return s, nil
+	case ctx.Err() != nil:
+		err = fmt.Errorf("boot: %w", context.Cause(ctx))
+	}
+	return nil, errors.Join(err, s.Close())
+}
+
+// isTolerant reports whether the ranks go on without those of them that die, the leader included: then nobody ends the job for that, and each
+// can do without the leader from the moment when it has met the others.
+func isTolerant() bool { return os.Getenv(envFT) == "1" }
 
 // progress says every few seconds that a rank waits, and why.
 type progress struct {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/secure"
+	"github.com/fitmpi/fitmpi/internal/strangers/strangerstest"
 )
 
 // lines is standard error of the ranks.
@@ -265,52 +265,6 @@ func TestMissingLeader(t *testing.T) {
 	}
 }
 
-// Who has no part in the job is sent away, with the reason, and the job goes on.
-func TestSentAway(t *testing.T) {
-	said := newLines()
-	of := tcpMeeting(t, 2, said)
-	var leader Session
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		m := of(0)
-		m.every = 10 * time.Millisecond
-		s, err := m.attend(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
-		leader = s
-	})
-	said.want(t, "1 of 2 ranks have not come (1)")
-	for _, tc := range []struct {
-		rank, size int
-		want       string
-	}{
-		{0, 2, "rank 0 is here already: process "},
-		{1, 3, "rank 1 says that the job has 3 ranks, rank 0 says 2"},
-		{2, 3, "rank 2 says that the job has 3 ranks, rank 0 says 2"},
-	} {
-		m := of(tc.rank)
-		m.size = tc.size
-		_, err := m.follow(t.Context())
-		if err == nil || !strings.HasPrefix(err.Error(), "boot: talking to rank 0: it refuses: "+tc.want) {
-			t.Errorf("%v, want %s", err, tc.want)
-		}
-		said.want(t, "fitmpi: "+tc.want)
-	}
-	stranger := of(1)
-	stranger.secret, stranger.patience = []byte("another secret, of another job"), 100*time.Millisecond
-	if _, err := stranger.attend(t.Context()); err == nil || !strings.Contains(err.Error(), "another secret, or is not of this job") {
-		t.Errorf("a rank with another secret: %v", err)
-	}
-	said.want(t, "was sent away: secure: the other end has another secret")
-	follower, err := of(1).attend(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	wg.Wait()
-	finishAll(t, []Session{leader, follower})
-}
-
 // Those who dial and prove nothing are bounded, the oldest of them give way, and no rank is kept out.
 func TestStrangersGiveWay(t *testing.T) {
 	said := newLines()
@@ -468,116 +422,137 @@ func TestMeetingLosesLeader(t *testing.T) {
 	all[1].Close()
 }
 
-// asNobody runs f on a thread of another user.
-func asNobody(t *testing.T, f func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("acting as another user needs root")
-	}
-	const nobody = 65534
-	done := make(chan syscall.Errno)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its rights
-		_, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, nobody, nobody, nobody)
-		if errno == 0 {
-			f()
-		}
-		done <- errno
-	}()
-	if errno := <-done; errno != 0 {
-		t.Fatal(errno)
-	}
-}
-
-// dialAbstract dials on the calling thread.
-func dialAbstract(name string) (int, error) {
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err == nil {
-		err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: "@" + name})
-	}
-	return fd, err
-}
-
-// Anybody can dial an abstract name. Another user is sent away.
-func TestAnotherUserDials(t *testing.T) {
-	l, err := listenLocal("fitmpi-test-user-" + strconv.Itoa(os.Getpid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	var stranger int
-	asNobody(t, func() {
-		if stranger, err = dialAbstract(strings.TrimPrefix(l.Addr().String(), "@")); err != nil {
-			t.Error(err)
-		}
-	})
-	defer syscall.Close(stranger)
-	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("process %d at the other end is of user 65534, this one of user 0", os.Getpid())
-	if _, err := sameUser(conn); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
-	if _, err := conn.Write([]byte{1}); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the connection is open: %v", err)
-	}
-	friend, err := net.Dial("unix", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer friend.Close()
-	if conn, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	if conn, err = sameUser(conn); err != nil {
-		t.Error(err)
-	}
-	conn.Close()
-}
-
-// Anybody can listen under an abstract name. A rank does not talk to another user.
-func TestAnotherUserListens(t *testing.T) {
+// TestMeetingLosesLeaderAtOnce: who was welcomed, by a leader that died before it had given what is needed without it, does not wait for
+// another.
+func TestMeetingLosesLeaderAtOnce(t *testing.T) {
+	t.Setenv(envFT, "1")
 	m := unixMeeting(t, 2, io.Discard)(1)
-	m.patience = 100 * time.Millisecond
-	var fd int
-	asNobody(t, func() {
-		var err error
-		if fd, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err == nil {
-			if err = syscall.Bind(fd, &syscall.SockaddrUnix{Name: "@" + m.address}); err == nil {
-				err = syscall.Listen(fd, 100)
+	m.patience = 3 * time.Second // else a minute, which the rank is not to wait
+	listener, err := listenLocal(m.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bell, other, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bell.Close()
+	defer other.Close()
+	var leading sync.WaitGroup
+	leading.Go(func() {
+		defer listener.Close()
+		conn, err := listener.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		l := newLink(conn)
+		l.join = true
+		defer l.Close()
+		for greeted := false; ; {
+			n, err := l.Next()
+			switch {
+			case err != nil:
+				t.Error("the rank has gone: ", err)
+				return
+			case n.Kind == arrived && !greeted:
+				info := Info{Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, Host: "here", Cores: 1, Universe: 2, Bell: bell}
+				info.Job, info.Secret = NewJob()
+				l.greet(info)
+				greeted = true
+			case n.Kind == BellAsked:
+				return
 			}
 		}
+	})
+	s, err := m.attend(t.Context())
+	if s != nil {
+		s.Close()
+	}
+	if err == nil || err.Error() != "boot: fetching the bells of this host: lost rank 0" {
+		t.Errorf("%v", err)
+	}
+	leading.Wait()
+}
+
+// TestMeetingGoesOn: where the job goes on without its dead, the others are told who died, the leader too, and nothing else; they need nobody for
+// bells, nor for their end.
+func TestMeetingGoesOn(t *testing.T) {
+	t.Setenv(envFT, "1")
+	for network, newMeeting := range map[string]func(*testing.T, int, io.Writer) func(int) *meeting{"tcp": tcpMeeting, "unix": unixMeeting} {
+		t.Run(network, func(t *testing.T) {
+			const size = 4
+			said := newLines()
+			all := attendAll(t, size, newMeeting(t, size, said))
+			wantExchange(t, all)
+			text := fmt.Sprintf("rank 2 (pid %d on %s) is gone: it exited without Finalize, or was killed", os.Getpid(), all[0].Info().Host)
+			all[2].Close()
+			for _, r := range []int{0, 1, 3} {
+				wantEvent(t, all[r], Event{Kind: PeerFailed, Rank: 2, Message: text, Code: 1})
+			}
+			said.want(t, "fitmpi: "+text+"; the others go on\n")
+			all[0].Close()
+			for _, r := range []int{1, 3} {
+				select {
+				case ev := <-all[r].Events():
+					if ev.Kind != PeerFailed || ev.Rank != 0 {
+						t.Errorf("rank %d hears %+v of the death of the leader", r, ev)
+					}
+				case <-failsafe(t).Done():
+					t.Fatalf("rank %d: the end of rank 0 went unnoticed", r)
+				}
+			}
+			for _, other := range []int{1, 3} {
+				if network != "unix" {
+					break
+				}
+				got := make(chan *os.File, 1)
+				if err := all[1].Bell(other, func(f *os.File) { got <- f }); err != nil {
+					t.Fatalf("the bell of rank %d, after the death of the leader: %v", other, err)
+				}
+				f := <-got
+				wantSame(t, f, all[other].Info().Bell)
+				f.Close()
+			}
+			finishAll(t, []Session{all[1], all[3]})
+			for _, r := range []int{1, 3} {
+				if ev, ok := <-all[r].Events(); ok {
+					t.Errorf("rank %d hears %+v at its end", r, ev)
+				}
+			}
+		})
+	}
+}
+
+// TestMeetingUnderFire: ranks find each other at rank 0 while all kinds of strangers come there, and nothing is left of these.
+func TestMeetingUnderFire(t *testing.T) {
+	before := strangerstest.Held()
+	said := newLines()
+	of := tcpMeeting(t, 2, said)
+	var leader Session
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		m := of(0)
+		m.every = 10 * time.Millisecond
+		s, err := m.attend(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
+		leader = s
 	})
-	defer syscall.Close(fd)
-	if _, err := m.attend(t.Context()); err == nil || !strings.Contains(err.Error(), "is of user 65534") {
-		t.Errorf("%v, want it to see the other user", err)
+	said.want(t, "1 of 2 ranks have not come (1)")
+	hello := appendMessage(nil, message{Type: typeJoin, Version: Version, Rank: 1, Size: 2, Place: &place{}})
+	if n := strangerstest.Fire(t, of(0).address, 1000, hello); n != 1000 {
+		t.Errorf("%d of 1000 connections could be made", n)
 	}
-}
-
-// A false rank 0 that asks for nothing, and one that hangs up, are no rank 0.
-func TestRankOutOfTurn(t *testing.T) {
-	here, there := net.Pipe()
-	l := newLink(there)
-	l.join = true
-	defer l.Close()
-	var rank sync.WaitGroup
-	rank.Go(func() { io.WriteString(here, `{"type":"card","card":""}`+"\n") })
-	if _, err := l.Next(); err == nil || err.Error() != `message of type "card" out of turn from a rank` {
-		t.Error(err)
+	var flood sync.WaitGroup
+	flood.Go(func() { strangerstest.Fire(t, of(0).address, 1000, hello) })
+	follower, err := of(1).attend(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	rank.Wait()
-	fitrun := NewLink(there, testInfo(0, 1))
-	defer fitrun.Close()
-	rank.Go(func() { here.Write(appendMessage(nil, joinOf(0, 1, place{}))) })
-	rank.Go(func() { io.Copy(io.Discard, here) })
-	if _, err := fitrun.Next(); err == nil || err.Error() != `message of type "join" out of turn from a rank` {
-		t.Error(err)
-	}
-	here.Close()
-	rank.Wait()
+	wg.Wait()
+	flood.Wait()
+	finishAll(t, []Session{leader, follower})
+	strangerstest.Same(t, before)
 }

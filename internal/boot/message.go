@@ -32,6 +32,8 @@ const (
 	MaxCard = 16 << 10
 	// SecretSize is the size in bytes of the job's secret.
 	SecretSize = 32
+	// MaxAnswer is the size in bytes of the longest answer, which is JSON, to a question.
+	MaxAnswer = 60 << 10
 )
 
 var errLineTooLong = fmt.Errorf("message longer than %d bytes", maxLine)
@@ -47,42 +49,50 @@ const (
 	typeFinalizing msgType = "finalizing"
 	typeAbort      msgType = "abort"
 	typeReport     msgType = "report"
+	typeAnswer     msgType = "answer"
 	typeBell       msgType = "bell" // both ways
+	typeSuspect    msgType = "suspect"
 	typeJoin       msgType = "join" // the first word of a rank that has dialled rank 0
 	typeRefused    msgType = "refused"
 )
 
 // message is any line of the protocol; which fields count depends on Type, see the package comment.
 type message struct {
-	Type        msgType     `json:"type"`
-	Version     int         `json:"v,omitempty"`
-	Rank        int         `json:"rank,omitempty"`
-	Size        int         `json:"size,omitempty"`
-	LocalRank   int         `json:"local_rank,omitempty"`
-	LocalSize   int         `json:"local_size,omitempty"`
-	Job         string      `json:"job,omitempty"`
-	Secret      []byte      `json:"secret,omitempty"`
-	Host        string      `json:"host,omitempty"`
-	Cores       int         `json:"cores,omitempty"`
-	Universe    int         `json:"universe,omitempty"`
-	Metrics     bool        `json:"metrics,omitempty"`
-	MetricsAddr string      `json:"metrics_addr,omitempty"`
-	Process     int         `json:"process,omitempty"`
-	ProcRanks   int         `json:"process_ranks,omitempty"`
-	Bound       string      `json:"bound,omitempty"`
-	Net         *netMessage `json:"net,omitempty"`
-	App         int         `json:"app,omitempty"`
-	FDs         []string    `json:"fds,omitempty"`
-	PID         int         `json:"pid,omitempty"`
-	Card        []byte      `json:"card,omitempty"`
-	First       int         `json:"first,omitempty"`
-	Cards       [][]byte    `json:"cards,omitempty"`
-	Event       string      `json:"event,omitempty"`
-	Code        int         `json:"code,omitempty"`
-	Key         string      `json:"key,omitempty"`
-	Text        string      `json:"text,omitempty"`
-	Near        string      `json:"near,omitempty"`
-	Place       *place      `json:"place,omitempty"`
+	Type        msgType           `json:"type"`
+	Version     int               `json:"v,omitempty"`
+	Rank        int               `json:"rank,omitempty"`
+	Size        int               `json:"size,omitempty"`
+	LocalRank   int               `json:"local_rank,omitempty"`
+	LocalSize   int               `json:"local_size,omitempty"`
+	Job         string            `json:"job,omitempty"`
+	Secret      []byte            `json:"secret,omitempty"`
+	Host        string            `json:"host,omitempty"`
+	Cores       int               `json:"cores,omitempty"`
+	Universe    int               `json:"universe,omitempty"`
+	Metrics     bool              `json:"metrics,omitempty"`
+	MetricsAddr string            `json:"metrics_addr,omitempty"`
+	Process     int               `json:"process,omitempty"`
+	ProcRanks   int               `json:"process_ranks,omitempty"`
+	Bound       string            `json:"bound,omitempty"`
+	Net         *netMessage       `json:"net,omitempty"`
+	App         int               `json:"app,omitempty"`
+	Watched     bool              `json:"watched,omitempty"`
+	FT          bool              `json:"ft,omitempty"`
+	Attempt     int               `json:"attempt,omitempty"`
+	Given       map[string]string `json:"given,omitempty"`
+	FDs         []string          `json:"fds,omitempty"`
+	PID         int               `json:"pid,omitempty"`
+	Card        []byte            `json:"card,omitempty"`
+	First       int               `json:"first,omitempty"`
+	Cards       [][]byte          `json:"cards,omitempty"`
+	Event       string            `json:"event,omitempty"`
+	Code        int               `json:"code,omitempty"`
+	Key         string            `json:"key,omitempty"`
+	Text        string            `json:"text,omitempty"`
+	Near        string            `json:"near,omitempty"`
+	Number      int               `json:"number,omitempty"`
+	Data        json.RawMessage   `json:"data,omitempty"`
+	Place       *place            `json:"place,omitempty"`
 }
 
 // appendMessage appends m as one line.
@@ -157,8 +167,12 @@ func consumeFromRank(line []byte) (message, error) {
 			return m, fmt.Errorf("report with a key of %d bytes; 1 to %d are allowed", len(m.Key), maxKey)
 		}
 		return m, m.checkText(maxValue)
+	case typeAnswer:
+		return m, checkAnswer(m.Data)
 	case typeBell:
 		return m, m.checkBell()
+	case typeSuspect:
+		return m, m.checkSuspect()
 	default:
 		return m, fmt.Errorf("unexpected message of type %q from a rank", clip(string(m.Type), maxKey))
 	}
@@ -191,7 +205,7 @@ func (m message) checkWelcome() error {
 	}
 	switch {
 	case m.Size < 1 || m.Size > maxSize:
-		return fmt.Errorf("job of %d ranks", m.Size)
+		return fmt.Errorf("job of %d ranks; 1 to %d are allowed", m.Size, maxSize)
 	case m.Rank < 0 || m.Rank >= m.Size:
 		return fmt.Errorf("rank %d in a job of %d", m.Rank, m.Size)
 	case m.LocalSize < 1 || m.LocalSize > m.Size || m.LocalRank < 0 || m.LocalRank >= m.LocalSize:
@@ -199,13 +213,15 @@ func (m message) checkWelcome() error {
 	case len(m.Secret) != SecretSize:
 		return fmt.Errorf("secret of %d bytes, want %d", len(m.Secret), SecretSize)
 	case m.Cores < 1:
-		return fmt.Errorf("%d cores for a rank", m.Cores)
+		return fmt.Errorf("%d cores for a rank; each has 1 or more", m.Cores)
 	case m.Universe != 0 && m.Universe < m.Size || m.Universe > maxSize:
-		return fmt.Errorf("room for %d ranks in a job of %d", m.Universe, m.Size)
+		return fmt.Errorf("room for %d ranks in a job of %d; the room is 0, if it is not known, or %d to %d", m.Universe, m.Size, m.Size, maxSize)
 	case m.ProcRanks < 1 || m.ProcRanks > m.LocalSize || m.Process < 0 || m.Process >= m.LocalSize:
-		return fmt.Errorf("process %d with %d ranks on a host with %d", m.Process, m.ProcRanks, m.LocalSize)
+		return fmt.Errorf("process %d with %d ranks on a host with %d ranks; processes count from 0, and each has 1 rank or more", m.Process, m.ProcRanks, m.LocalSize)
 	case m.App < 0 || m.App >= m.Size:
-		return fmt.Errorf("program %d of a job of %d ranks", m.App, m.Size)
+		return fmt.Errorf("program %d of a job of %d ranks; programs count from 0, and each has 1 rank or more", m.App, m.Size)
+	case m.Attempt < 0:
+		return fmt.Errorf("attempt %d; they count from 0", m.Attempt)
 	case len(m.Bound) > maxBound:
 		return fmt.Errorf("list of processors of %d bytes; at most %d are allowed", len(m.Bound), maxBound)
 	}
@@ -236,7 +252,7 @@ func (m message) checkJoin() error {
 
 func (m message) checkBell() error {
 	if m.Rank < 0 || m.Rank >= maxSize {
-		return fmt.Errorf("bell of local rank %d", m.Rank)
+		return fmt.Errorf("bell of local rank %d; want 0 to %d", m.Rank, maxSize-1)
 	}
 	return nil
 }
@@ -249,11 +265,11 @@ func parseRanks(s string) ([]int, error) { return sys.ParseCPUs(s) }
 
 func (m message) checkCards() error {
 	if m.First < 0 || m.First > maxSize || len(m.Cards) == 0 {
-		return fmt.Errorf("%d cards from rank %d on", len(m.Cards), m.First)
+		return fmt.Errorf("%d cards from rank %d on; want 1 or more, from rank 0 to %d on", len(m.Cards), m.First, maxSize)
 	}
 	for i, c := range m.Cards {
 		if len(c) > MaxCard {
-			return fmt.Errorf("card of rank %d has %d bytes", m.First+i, len(c))
+			return fmt.Errorf("card of rank %d of %d bytes; at most %d are allowed", m.First+i, len(c), MaxCard)
 		}
 	}
 	return nil
@@ -264,9 +280,16 @@ func (m message) checkEvent() error {
 		return fmt.Errorf("unknown event %q", clip(m.Event, maxKey))
 	}
 	if m.Rank < -1 || m.Rank >= maxSize {
-		return fmt.Errorf("event about rank %d", m.Rank)
+		return fmt.Errorf("event about rank %d; want 0 to %d, or -1 if it is about none", m.Rank, maxSize-1)
 	}
 	return m.checkText(maxText)
+}
+
+func checkAnswer(data []byte) error {
+	if len(data) == 0 || len(data) > MaxAnswer {
+		return fmt.Errorf("answer of %d bytes; 1 to %d are allowed", len(data), MaxAnswer)
+	}
+	return nil
 }
 
 func (m message) checkText(limit int) error {

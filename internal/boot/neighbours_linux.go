@@ -18,6 +18,8 @@ type neighbours struct {
 	aside   Session // of this host
 	events  chan Event
 	forward sync.WaitGroup
+	started context.Context // ends at the first event, and with the session: what is exchanged before needs all ranks
+	giveUp  context.CancelCauseFunc
 
 	mu   sync.Mutex
 	seen map[Event]bool // guarded by mu
@@ -39,25 +41,25 @@ func withNeighbours(s Session, say io.Writer, patience time.Duration) (Session, 
 		isAside: true, say: say, every: progressEvery, id: info.Job,
 	}
 	n := &neighbours{Session: s, events: make(chan Event, info.Size+2), seen: make(map[Event]bool)}
-	ctx, giveUp := context.WithCancelCause(context.Background())
-	n.forward.Go(func() { n.publish(s.Events(), giveUp) })
-	aside, err := m.attend(ctx)
-	giveUp(nil)
+	n.started, n.giveUp = context.WithCancelCause(context.Background())
+	n.forward.Go(func() { n.publish(s.Events()) })
+	aside, err := m.attend(n.started)
 	if err != nil {
+		n.giveUp(nil)
 		err = errors.Join(err, s.Close())
 		n.forward.Wait()
 		return nil, err
 	}
 	n.aside = aside
-	n.forward.Go(func() { n.publish(aside.Events(), giveUp) })
+	n.forward.Go(func() { n.publish(aside.Events()) })
 	return n, nil
 }
 
 // publish forwards events until they end. What both sessions tell is told once, which keeps the count within the channel's
-// capacity. While the ranks of this host meet, an event says that some will not come.
-func (n *neighbours) publish(events <-chan Event, giveUp context.CancelCauseFunc) {
+// capacity. While the ranks meet and exchange addresses, an event says that some will not come.
+func (n *neighbours) publish(events <-chan Event) {
 	for ev := range events {
-		giveUp(errors.New(ev.Message))
+		n.giveUp(errors.New(ev.Message))
 		like := Event{Kind: ev.Kind}
 		if ev.Kind == PeerFailed {
 			like.Rank = ev.Rank
@@ -78,6 +80,14 @@ func (n *neighbours) Info() Info {
 	return info
 }
 
+// Exchange ends when a rank of this host dies: not every launcher says so.
+func (n *neighbours) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(n.started, func() { cancel(context.Cause(n.started)) })()
+	return n.Session.Exchange(ctx, card)
+}
+
 func (n *neighbours) Events() <-chan Event { return n.events }
 
 func (n *neighbours) Finalizing(ctx context.Context) error {
@@ -96,6 +106,7 @@ func (n *neighbours) Bell(localRank int, then func(*os.File)) error {
 
 func (n *neighbours) Close() error {
 	n.closeOnce.Do(func() {
+		n.giveUp(nil)
 		n.closeErr = errors.Join(n.aside.Close(), n.Session.Close())
 		n.forward.Wait()
 		close(n.events)

@@ -86,10 +86,12 @@ func openOther(environ []string, wanted string) (Session, error) {
 	}
 	switch {
 	case err != nil:
-	case client != nil && c.source == "pmi":
+		if client != nil {
+			client.Close()
+		}
+		return nil, err
+	case client != nil: // what it said at PMI_PORT is the first claim, and whole; that over PMI_FD is of a claim that counts
 		return openPMI(client, c, os.Stderr)
-	case client != nil:
-		err = fmt.Errorf("boot: %s is set, but %s counts: unset it, or set %s=pmi", envPMIPort, c.rankVar, envLauncher)
 	case c == nil:
 		return newSingle("none"), nil
 	case c.size == 1:
@@ -101,10 +103,6 @@ func openOther(environ []string, wanted string) (Session, error) {
 		}
 		return m.attendNear()
 	}
-	if client != nil {
-		client.Close()
-	}
-	return nil, err
 }
 
 // inheritPMI begins the conversation over the socket in PMI_FD; nil if there is none: some launchers set PMI_RANK and
@@ -247,15 +245,16 @@ func slurmAddress(environ []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("boot: SLURM_STEP_NODELIST=%s: %w; set %s=host:port, at which rank 0 listens", clip(list, maxKey), err, envRendezvous)
 	}
-	job, err := numberOf(environ, "SLURM_JOB_ID", 0)
-	if err != nil || job == unknown {
-		return "", fmt.Errorf("boot: SLURM_JOB_ID is not a job's number: set %s=host:port, at which rank 0 listens", envRendezvous)
+	id, _ := lookup(environ, "SLURM_JOB_ID")
+	job, err := strconv.ParseUint(id, 10, 32) // of the clusters' many jobs: these numbers get far beyond those of ranks
+	if err != nil {
+		return "", fmt.Errorf("boot: SLURM_JOB_ID=%s is not a job's number: set %s=host:port, at which rank 0 listens", clip(id, maxKey), envRendezvous)
 	}
 	step, err := numberOf(environ, "SLURM_STEP_ID", 0)
 	if err != nil {
 		return "", err
 	}
-	port := firstSlurmPort + (job*37+step)%slurmPorts
+	port := firstSlurmPort + (int(job)*37+step)%slurmPorts
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 

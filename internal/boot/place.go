@@ -19,7 +19,8 @@ type place struct {
 // check says what is wrong with the place of another process.
 func (p *place) check() error {
 	if len(p.Host) > maxValue || len(p.Machine) > maxValue || len(p.Net) > maxValue || len(p.CPUs) > maxBound {
-		return fmt.Errorf("a place of %d bytes", len(p.Host)+len(p.Machine)+len(p.Net)+len(p.CPUs))
+		return fmt.Errorf("a place with names of %d, %d and %d bytes and a list of processors of %d; at most %d and %d are allowed",
+			len(p.Host), len(p.Machine), len(p.Net), len(p.CPUs), maxValue, maxBound)
 	}
 	_, err := sys.ParseCPUs(p.CPUs)
 	return err

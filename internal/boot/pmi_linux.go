@@ -221,7 +221,7 @@ func (s *pmiSession) exchange(ctx context.Context, card []byte) ([][]byte, error
 			return nil, err
 		}
 		if len(cards[r]) > MaxCard {
-			return nil, fmt.Errorf("card of rank %d has %d bytes", r, len(cards[r]))
+			return nil, fmt.Errorf("card of rank %d of %d bytes; at most %d are allowed", r, len(cards[r]), MaxCard)
 		}
 	}
 	return cards, nil
@@ -260,6 +260,8 @@ func (s *pmiSession) Report(key, value string) error {
 	}
 	return nil
 }
+
+func (s *pmiSession) Answer(int, []byte) error { return nil } // no PMI asks
 
 func (s *pmiSession) Bell(int, func(*os.File)) error { return errNoBell }
 

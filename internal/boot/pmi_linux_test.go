@@ -147,9 +147,10 @@ func TestPMILauncherGone(t *testing.T) {
 	}
 	there.Close()
 	wantEvent(t, s, Event{Kind: LauncherGone, Rank: -1, Message: "lost the launcher: the launcher closed the connection or died", Code: 1})
-	if _, err := s.Exchange(failsafe(t), nil); err == nil {
-		t.Error("Exchange passed without a launcher")
-	}
+	_, err = s.Exchange(failsafe(t), nil)
+	wantRefused(t, err, "boot: exchanging addresses: pmi: putting \"fitmpi-card-0\": the launcher closed the connection or died")
+	wantRefused(t, s.Finalizing(failsafe(t)), "boot: telling the launcher of the end: pmi: finalizing: the launcher closed the connection or died")
+	wantRefused(t, s.Abort(1, "why"), "boot: asking the launcher to abort the job: pmi: asking for the end of the job: io: read/write on closed pipe")
 	s.Close()
 	if _, open := <-s.Events(); open {
 		t.Error("events are open after Close")

@@ -21,6 +21,7 @@ const (
 const (
 	fdSegment = "segment"
 	fdBell    = "bell"
+	fdTrace   = "trace"
 )
 
 // receiver reads lines, and the descriptors that come with them. It is owned by one goroutine at a time.

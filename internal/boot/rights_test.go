@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -105,10 +104,19 @@ func TestDescriptorsTravel(t *testing.T) {
 			if tc.bell {
 				info.Bell = newBell(t)
 			}
+			if tc.bell != tc.segment {
+				info.Trace = newSegment(t, "trace")
+			}
 			s, _ := connect(t, info)
 			got := s.Info()
-			if (got.Segment != nil) != tc.segment || (got.Bell != nil) != tc.bell {
-				t.Fatalf("segment %v, bell %v", got.Segment, got.Bell)
+			if (got.Segment != nil) != tc.segment || (got.Bell != nil) != tc.bell || (got.Trace != nil) != (tc.bell != tc.segment) {
+				t.Fatalf("segment %v, bell %v, trace %v", got.Segment, got.Bell, got.Trace)
+			}
+			if got.Trace != nil {
+				wantCloexec(t, got.Trace)
+				if text, err := io.ReadAll(io.NewSectionReader(got.Trace, 0, 100)); err != nil || string(text) != "trace" {
+					t.Errorf("trace holds %q, %v", text, err)
+				}
 			}
 			if tc.segment {
 				wantCloexec(t, got.Segment)
@@ -128,7 +136,7 @@ func TestDescriptorsTravel(t *testing.T) {
 func TestCloseClosesDescriptors(t *testing.T) {
 	wantNoLeak(t)
 	info := testInfo(0, 2)
-	info.Segment, info.Bell = newSegment(t, ""), newBell(t)
+	info.Segment, info.Bell, info.Trace = newSegment(t, ""), newBell(t), newSegment(t, "")
 	s, _ := connect(t, info)
 	got := s.Info()
 	if err := errors.Join(got.Segment.Close(), s.Close()); err != nil {
@@ -137,6 +145,9 @@ func TestCloseClosesDescriptors(t *testing.T) {
 	if err := got.Bell.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("closing the bell again: %v, want %v", err, os.ErrClosed)
 	}
+	if err := got.Trace.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("closing the recording again: %v, want %v", err, os.ErrClosed)
+	}
 }
 
 // A launcher that is wrong about descriptors ends the session, and leaves none behind.
@@ -144,13 +155,14 @@ func TestDescriptorsMisused(t *testing.T) {
 	wantNoLeak(t)
 	for _, tc := range []struct {
 		name, line string
-		files      int
+		files      []int // with each of the lines, which are alike
 		want       string
 	}{
-		{"named and not sent", `{"type":"bell","fds":["bell"]}`, 0, "sent fewer"},
-		{"not named", `{"type":"bell"}`, 1, "without its descriptor"},
-		{"of another name", `{"type":"bell","fds":["gong"]}`, 1, "without its descriptor"},
-		{"far too many", `{"type":"event","event":"peer-failed"}`, maxPending + 1, ""},
+		{"named and not sent", `{"type":"bell","fds":["bell"]}`, []int{0}, "the launcher named 1 descriptors and sent fewer"},
+		{"not named", `{"type":"bell","rank":1}`, []int{1}, "the launcher sent the bell of local rank 1 without its descriptor"},
+		{"of another name", `{"type":"bell","fds":["gong"]}`, []int{1}, "the launcher sent the bell of local rank 0 without its descriptor"},
+		{"too many lines", `{"type":"event","event":"asked"}`, []int{maxPending, 1}, "9 descriptors came without a line that names them"},
+		{"too many at once", `{"type":"event","event":"asked"}`, []int{maxPending + 1}, "descriptors were lost on the way; raise the limit on open files (ulimit -n)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			conn, fd := socketPair(t)
@@ -161,22 +173,37 @@ func TestDescriptorsMisused(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			var files []*os.File
-			for range tc.files {
-				files = append(files, newBell(t))
-			}
-			if err := sendRights(conn.(*net.UnixConn), []byte(tc.line+"\n"), files); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case ev := <-s.Events():
-				if ev.Kind != LauncherGone || !strings.Contains(ev.Message, tc.want) {
-					t.Errorf("event %+v, want the end because of %q", ev, tc.want)
+			for _, n := range tc.files {
+				var files []*os.File
+				for range n {
+					files = append(files, newBell(t))
 				}
-			case <-failsafe(t).Done():
-				t.Error("it went unnoticed")
+				if err := sendRights(conn.(*net.UnixConn), []byte(tc.line+"\n"), files); err != nil {
+					t.Fatal(err)
+				}
 			}
+			wantGone(t, s, tc.want)
 		})
+	}
+}
+
+// wantGone waits until the session has ended for the reason given.
+func wantGone(t *testing.T, s Session, why string) {
+	t.Helper()
+	ctx := failsafe(t)
+	for {
+		select {
+		case ev := <-s.Events():
+			if ev.Kind == Asked { // the line of a test that is about its descriptors
+				continue
+			}
+			if want := (Event{Kind: LauncherGone, Rank: -1, Message: "lost fitrun: " + why, Code: 1}); ev != want {
+				t.Errorf("event %+v, want %+v", ev, want)
+			}
+		case <-ctx.Done():
+			t.Error("it went unnoticed")
+		}
+		return
 	}
 }
 
@@ -214,7 +241,8 @@ func TestDescriptorsWithoutRoom(t *testing.T) {
 	l := NewLink(conn, info)
 	defer l.Close()
 	fillDescriptors(t)
-	if _, err := Open(here); err == nil || !strings.Contains(err.Error(), "ulimit -n") {
+	if _, err := Open(here); err == nil ||
+		err.Error() != "boot: talking to fitrun: waiting for its welcome: descriptors were lost on the way; raise the limit on open files (ulimit -n)" {
 		t.Errorf("%v, want it to say which limit to raise", err)
 	}
 }

@@ -17,6 +17,9 @@ import (
 // openTimeout bounds the wait for the launcher's welcome. A launcher writes it before the rank starts.
 const openTimeout = 30 * time.Second
 
+// maxQuestions is how many questions wait to be read; more are dropped.
+const maxQuestions = 8
+
 // sendGrace is how long a message may wait for room in the socket once its context has ended.
 const sendGrace = time.Second
 
@@ -27,6 +30,7 @@ type session struct {
 	// immutable after Open
 	info   Info
 	other  string // who is at the other end: "fitrun" or "rank 0"
+	gone   Event  // what the end of the connection means, without words
 	conn   net.Conn
 	events chan Event    // one slot for every event that can ever come, so the reader never blocks; closed by Close
 	cardsc chan struct{} // closed when every card is in table
@@ -42,17 +46,19 @@ type session struct {
 
 	bellMu sync.Mutex
 	bells  map[int][]func(*os.File) // who waits for the bell of a local rank, in the order of asking; guarded by bellMu
+	stored map[int]*os.File         // bells that were fetched before anybody asked; guarded by bellMu
 
-	writeMu   sync.Mutex // serialises lines on conn
-	exchanged atomic.Bool
-	closing   atomic.Bool // Close was called: end of file is no news
-	closeOnce sync.Once
-	closeErr  error // result of Close, guarded by closeOnce
+	writeMu    sync.Mutex // serialises lines on conn
+	exchanged  atomic.Bool
+	finalizing atomic.Bool
+	closing    atomic.Bool // Close was called: end of file is no news
+	closeOnce  sync.Once
+	closeErr   error // result of Close, guarded by closeOnce
 }
 
 // Open starts a session over conn, an open connection to a launcher, and takes conn over, also when it fails.
 func Open(conn net.Conn) (Session, error) {
-	s, err := open(conn, opening{other: "fitrun", until: time.Now().Add(openTimeout)})
+	s, err := open(conn, opening{other: launcherName, until: time.Now().Add(openTimeout)})
 	if err != nil {
 		return nil, fmt.Errorf("boot: %w", err)
 	}
@@ -64,6 +70,7 @@ type opening struct {
 	other string    // who is at the other end
 	until time.Time // wait no longer for the welcome
 	join  message   // what to say first; nothing if it has no type
+	gone  Event     // what it means that the other end is gone; LauncherGone if it has no kind
 }
 
 // open is Open whatever the launcher is.
@@ -91,9 +98,12 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 		in.rights.close()
 		return nil, err
 	}
+	if how.gone.Kind == 0 {
+		how.gone = Event{Kind: LauncherGone, Rank: -1}
+	}
 	s := &session{
-		info: info, other: how.other, conn: conn, in: in,
-		events: make(chan Event, info.Size+2),
+		info: info, other: how.other, gone: how.gone, conn: conn, in: in,
+		events: make(chan Event, info.Size+2+maxQuestions),
 		cardsc: make(chan struct{}), failc: make(chan struct{}), donec: make(chan struct{}),
 		table: make([][]byte, info.Size), missing: info.Size,
 		seen: make(map[Event]bool), bells: make(map[int][]func(*os.File)),
@@ -104,7 +114,7 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 	}
 	if err != nil {
 		in.rights.close()
-		closeFiles(info.Segment, info.Bell)
+		closeFiles(info.Segment, info.Bell, info.Trace)
 		return nil, err
 	}
 	go s.read() // stopped by Close
@@ -143,7 +153,7 @@ func readWelcome(in receiver) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	files, err := in.rights.claim(m.FDs, fdSegment, fdBell)
+	files, err := in.rights.claim(m.FDs, fdSegment, fdBell, fdTrace)
 	if err != nil {
 		return Info{}, err
 	}
@@ -151,7 +161,7 @@ func readWelcome(in receiver) (Info, error) {
 		Rank: m.Rank, Size: m.Size, LocalRank: m.LocalRank, LocalSize: m.LocalSize,
 		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores, Universe: m.Universe,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
-		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Bound: bound, Net: m.Net.net(), Segment: files[0], Bell: files[1],
+		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Watched: m.Watched, FT: m.FT, Attempt: m.Attempt, Given: m.Given, Bound: bound, Net: m.Net.net(), Segment: files[0], Bell: files[1], Trace: files[2],
 		near: near,
 	}, nil
 }
@@ -185,7 +195,7 @@ func (s *session) handle(line []byte) error {
 	case typeBell:
 		return s.takeBell(m)
 	default:
-		return fmt.Errorf("a second %q from the launcher", m.Type)
+		return fmt.Errorf("message of type %q from the launcher, which comes first or not at all", m.Type)
 	}
 }
 
@@ -213,6 +223,12 @@ func (s *session) takeEvent(m message) error {
 		return fmt.Errorf("event about rank %d in a job of %d", m.Rank, s.info.Size)
 	}
 	ev := Event{Kind: kind, Rank: m.Rank, Message: m.Text, Code: m.Code}
+	if kind == Asked {
+		if len(s.events) < maxQuestions { // what else can come has a slot each
+			s.events <- ev
+		}
+		return nil
+	}
 	s.failExchange(fmt.Errorf("boot: exchanging addresses: %s: %s", kind, m.Text))
 	s.publish(ev)
 	return nil
@@ -241,7 +257,10 @@ func (s *session) lost(cause error) {
 		cause = errors.New("it closed the connection or died")
 	}
 	s.failExchange(fmt.Errorf("boot: lost %s: %w", s.other, cause))
-	s.publish(Event{Kind: LauncherGone, Rank: -1, Message: "lost " + s.other + ": " + cause.Error(), Code: 1})
+	if s.gone.Kind == PeerFailed && s.finalizing.Load() {
+		return // it has left, as it may; if it has died, that does not matter any more
+	}
+	s.publish(Event{Kind: s.gone.Kind, Rank: s.gone.Rank, Message: "lost " + s.other + ": " + cause.Error(), Code: 1})
 }
 
 // failExchange records why the exchange cannot complete; the first reason stays.
@@ -256,6 +275,7 @@ func (s *session) Info() Info           { return s.info }
 func (s *session) Events() <-chan Event { return s.events }
 
 func (s *session) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
+	card = changed(s.info.Rank, card)
 	if err := checkCard(card); err != nil {
 		return nil, err
 	}
@@ -289,7 +309,8 @@ func checkCard(card []byte) error {
 }
 
 func (s *session) Finalizing(ctx context.Context) error {
-	if err := s.sendWithin(ctx, message{Type: typeFinalizing}); err != nil {
+	s.finalizing.Store(true)
+	if err := s.sendWithin(ctx, message{Type: typeFinalizing}); err != nil && s.gone.Kind == LauncherGone { // else nobody is left who keeps book
 		return fmt.Errorf("boot: telling %s of the end: %w", s.other, err)
 	}
 	return nil
@@ -306,6 +327,17 @@ func (s *session) Report(key, value string) error {
 	m := message{Type: typeReport, Key: clip(key, maxKey), Text: clip(value, maxValue)}
 	if err := s.send(m); err != nil {
 		return fmt.Errorf("boot: reporting %s to %s: %w", key, s.other, err)
+	}
+	return nil
+}
+
+func (s *session) Answer(number int, data []byte) error {
+	err := checkAnswer(data)
+	if err == nil {
+		err = s.send(message{Type: typeAnswer, Number: number, Data: data})
+	}
+	if err != nil {
+		return fmt.Errorf("boot: answering %s: %w", s.other, err)
 	}
 	return nil
 }
@@ -342,9 +374,12 @@ func (s *session) sendWithin(ctx context.Context, m message) error {
 func (s *session) Close() error {
 	s.closeOnce.Do(func() {
 		s.closing.Store(true)
-		s.closeErr = s.conn.Close()
+		if err := s.conn.Close(); s.gone.Kind == LauncherGone { // else the other end may be gone, and TLS have nobody to say goodbye to
+			s.closeErr = err
+		}
 		<-s.donec
-		closeFiles(s.info.Segment, s.info.Bell) // already closed is fine
+		closeFiles(s.info.Segment, s.info.Bell, s.info.Trace) // already closed is fine
+		s.dropBells()
 		close(s.events)
 	})
 	return s.closeErr

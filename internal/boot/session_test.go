@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -37,9 +38,9 @@ func TestFindAlone(t *testing.T) {
 	if err != nil || len(cards) != 1 || string(cards[0]) != "me" {
 		t.Errorf("Exchange: %q, %v; want the own card", cards, err)
 	}
-	if _, err := s.Exchange(t.Context(), nil); err == nil {
-		t.Error("a second Exchange passed")
-	}
+	_, err = s.Exchange(t.Context(), nil)
+	wantRefused(t, err, "boot: Exchange was called twice; a session exchanges cards once")
+	wantRefused(t, s.Bell(0, nil), "boot: asking for a bell: the ranks of this job have none, as they share no memory")
 	if err := errors.Join(s.Finalizing(t.Context()), s.Abort(1, "x"), s.Report("k", "v"), s.Close(), s.Close()); err != nil {
 		t.Error(err)
 	}
@@ -99,12 +100,13 @@ func TestFindMalformed(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, line, want string }{
-		{"another version", `{"type":"welcome","v":2}` + "\n", "version 2"},
-		{"another message", `{"type":"event","event":"job-aborted"}` + "\n", `want "welcome"`},
-		{"garbage", "hello\n", "malformed"},
-		{"half a line", `{"type":`, "unexpected EOF"},
-		{"nothing", "", "EOF"},
-		{"an endless line", strings.Repeat("x", maxLine+1), "longer than"},
+		{"another version", `{"type":"welcome","v":2}` + "\n", "boot protocol version 2 at the other end, 1 here: use a program and a fitrun of one FitMPI version"},
+		{"another message", `{"type":"event","event":"job-aborted"}` + "\n", `the first message is "event", want "welcome"`},
+		{"a refusal", `{"type":"refused","text":"the job has begun"}` + "\n", "it refuses: the job has begun"},
+		{"garbage", "hello\n", "malformed message: invalid character 'h' looking for beginning of value"},
+		{"half a line", `{"type":`, "waiting for its welcome: unexpected EOF"},
+		{"nothing", "", "waiting for its welcome: EOF"},
+		{"an endless line", strings.Repeat("x", maxLine+1), "waiting for its welcome: message longer than 65536 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			here, there := net.Pipe()
@@ -114,9 +116,7 @@ func TestOpenRefuses(t *testing.T) {
 				there.Close()
 			})
 			_, err := Open(here)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%v, want it to say %q", err, tc.want)
-			}
+			wantRefused(t, err, "boot: talking to fitrun: "+tc.want)
 			wg.Wait()
 		})
 	}
@@ -156,26 +156,54 @@ func TestExchange(t *testing.T) {
 	wg.Wait()
 }
 
+func TestChangeCards(t *testing.T) {
+	restore := ChangeCards(func(rank int, card []byte) []byte { return fmt.Appendf(nil, "%d: not %s", rank, card) })
+	defer restore()
+	s, l := connect(t, testInfo(1, 2))
+	go s.Exchange(t.Context(), []byte("me"))
+	if got, want := string(wantNotice(t, l, CardGiven).Card), "1: not me"; got != want {
+		t.Errorf("the launcher is given the card %q, want %q", got, want)
+	}
+	restore()
+	s, l = connect(t, testInfo(1, 2))
+	go s.Exchange(t.Context(), []byte("me"))
+	if got, want := string(wantNotice(t, l, CardGiven).Card), "me"; got != want {
+		t.Errorf("after restore the launcher is given the card %q, want %q", got, want)
+	}
+}
+
 func TestExchangeFails(t *testing.T) {
 	t.Run("peer failed", func(t *testing.T) {
 		s, l := connect(t, testInfo(0, 2))
 		l.SendEvent(Event{Kind: PeerFailed, Rank: 1, Message: "rank 1 was killed"})
-		if _, err := s.Exchange(failsafe(t), nil); err == nil || !strings.Contains(err.Error(), "rank 1 was killed") {
-			t.Errorf("%v, want the reason", err)
-		}
+		_, err := s.Exchange(failsafe(t), nil)
+		wantRefused(t, err, "boot: exchanging addresses: peer-failed: rank 1 was killed")
 	})
 	t.Run("launcher gone", func(t *testing.T) {
 		s, l := connect(t, testInfo(0, 2))
 		l.Close()
-		if _, err := s.Exchange(failsafe(t), nil); err == nil {
-			t.Error("Exchange passed without a launcher")
-		}
+		wantGone(t, s, "it closed the connection or died")
+		_, err := s.Exchange(failsafe(t), nil)
+		wantRefused(t, err, "boot: handing the card to fitrun: write unix @->@: write: broken pipe")
+		_, err = s.Exchange(failsafe(t), nil)
+		wantRefused(t, err, "boot: Exchange was called twice; a session exchanges cards once")
+	})
+	t.Run("launcher ends", func(t *testing.T) {
+		s, l := connect(t, testInfo(0, 2))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.Exchange(t.Context(), nil)
+			failed <- err
+		}()
+		wantNotice(t, l, CardGiven)
+		l.Close()
+		wantRefused(t, <-failed, "boot: lost fitrun: it closed the connection or died")
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		s, l := connect(t, testInfo(0, 2))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.Exchange(ctx, nil); !errors.Is(err, context.Canceled) {
+		if _, err := s.Exchange(ctx, nil); !errors.Is(err, context.Canceled) || err.Error() != "boot: waiting for the cards of all 2 ranks: context canceled" {
 			t.Errorf("%v, want %v", err, context.Canceled)
 		}
 		if err := s.Abort(3, "gave up"); err != nil { // the session is still good
@@ -187,16 +215,36 @@ func TestExchangeFails(t *testing.T) {
 	t.Run("closed", func(t *testing.T) {
 		s, _ := connect(t, testInfo(0, 2))
 		s.Close()
-		if _, err := s.Exchange(failsafe(t), nil); err == nil {
-			t.Error("Exchange passed on a closed session")
-		}
+		_, err := s.Exchange(failsafe(t), nil)
+		wantRefused(t, err, "boot: handing the card to fitrun: "+writeClosed)
+		wantRefused(t, s.Finalizing(t.Context()), "boot: telling fitrun of the end: "+writeClosed)
+		wantRefused(t, s.Abort(1, "why"), "boot: asking fitrun to abort the job: "+writeClosed)
+		wantRefused(t, s.Report(MetricsKey, ":1"), "boot: reporting metrics to fitrun: "+writeClosed)
+		wantRefused(t, s.Answer(1, []byte("{}")), "boot: answering fitrun: "+writeClosed)
+		_, err = Suspect(s, 1, "why")
+		wantRefused(t, err, "boot: telling fitrun of rank 1: "+writeClosed)
 	})
 	t.Run("card too large", func(t *testing.T) {
 		s, _ := connect(t, testInfo(0, 2))
-		if _, err := s.Exchange(failsafe(t), make([]byte, MaxCard+1)); err == nil {
-			t.Error("a card beyond the limit passed")
-		}
+		_, err := s.Exchange(failsafe(t), make([]byte, MaxCard+1))
+		wantRefused(t, err, "boot: card of 16385 bytes; at most 16384 are allowed")
 	})
+}
+
+// TestSessionRefuses: lines of a launcher that each are good, but not here.
+func TestSessionRefuses(t *testing.T) {
+	for _, tc := range []struct{ line, want string }{
+		{`{"type":"cards","first":1,"cards":["AA==","AA=="]}`, "card of rank 2 came twice, or there is no such rank in a job of 2"},
+		{`{"type":"cards","cards":["AA=="]}` + "\n" + `{"type":"cards","cards":["AA=="]}`, "card of rank 0 came twice, or there is no such rank in a job of 2"},
+		{`{"type":"event","event":"peer-failed","rank":2}`, "event about rank 2 in a job of 2"},
+		{`{"type":"refused","text":"no"}`, `message of type "refused" from the launcher, which comes first or not at all`},
+		{`{"type":"report"}`, `unexpected message of type "report" from the launcher`},
+		{`x`, "malformed message: invalid character 'x' looking for beginning of value"},
+	} {
+		s, l := connect(t, testInfo(0, 2))
+		l.send(outgoing{line: []byte(tc.line + "\n")})
+		wantGone(t, s, tc.want)
+	}
 }
 
 func TestEvents(t *testing.T) {
@@ -221,6 +269,47 @@ func TestEvents(t *testing.T) {
 	s.Close()
 	if ev, open := <-s.Events(); open {
 		t.Errorf("event %+v after Close", ev)
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	s, l := connect(t, testInfo(0, 1))
+	l.SendEvent(Event{Kind: Asked, Rank: -1, Code: 12, Message: "how"})
+	wantEvent(t, s, Event{Kind: Asked, Rank: -1, Code: 12, Message: "how"})
+	if err := s.Answer(12, []byte(`{"well":"<enough>"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if n := wantNotice(t, l, Answered); n.Number != 12 || string(n.Data) != `{"well":"\u003cenough\u003e"}` {
+		t.Errorf("answer %d: %s", n.Number, n.Data)
+	}
+	for _, data := range [][]byte{nil, make([]byte, MaxAnswer+1)} {
+		wantRefused(t, s.Answer(1, data), fmt.Sprintf("boot: answering fitrun: answer of %d bytes; 1 to 61440 are allowed", len(data)))
+	}
+}
+
+// Questions that nobody reads hold up nothing: what must arrive does, and they do not end an exchange.
+func TestQuestionsInVain(t *testing.T) {
+	s, l := connect(t, testInfo(0, 1))
+	for i := range 10 * maxQuestions {
+		l.SendEvent(Event{Kind: Asked, Rank: -1, Code: i, Message: "how"})
+	}
+	c := NewCards(1)
+	if err := c.Put(0, []byte("me")); err != nil {
+		t.Fatal(err)
+	}
+	l.SendCards(c)
+	if _, err := s.Exchange(failsafe(t), []byte("me")); err != nil {
+		t.Error(err)
+	}
+	l.SendEvent(Event{Kind: JobAborted, Rank: -1, Message: "timeout", Code: 110})
+	for i := 0; ; i++ {
+		ev, open := <-s.Events()
+		if ev.Kind == JobAborted {
+			break
+		}
+		if !open || ev.Kind != Asked || ev.Code != i || i >= maxQuestions {
+			t.Fatalf("event %d is %+v", i, ev)
+		}
 	}
 }
 

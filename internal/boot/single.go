@@ -50,6 +50,7 @@ func (s *single) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
 
 func (s *single) Finalizing(context.Context) error { return nil }
 func (s *single) Abort(int, string) error          { return nil }
+func (s *single) Answer(int, []byte) error         { return nil }
 func (s *single) Report(string, string) error      { return nil }
 func (s *single) Events() <-chan Event             { return s.events }
 func (s *single) Bell(int, func(*os.File)) error   { return errNoBell }

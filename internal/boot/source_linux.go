@@ -17,6 +17,7 @@ const (
 	envSecretFile = "FITMPI_SECRET_FILE"        // with what the ranks prove to each other that they belong together
 	envPatience   = "FITMPI_RENDEZVOUS_TIMEOUT" // how long a rank waits for the others there
 	envTransport  = "FITMPI_TRANSPORT"          // tcp: make no shared memory
+	envFT         = "FITMPI_FT"                 // 1: the job goes on without ranks that die
 )
 
 // unknown is a rank or a size that a launcher does not say.

@@ -139,6 +139,9 @@ func TestMeetingOf(t *testing.T) {
 		{k8s + " FITMPI_RENDEZVOUS=h:1 FITMPI_RENDEZVOUS_TIMEOUT=5" + file, "boot: FITMPI_RENDEZVOUS_TIMEOUT=5: want a duration such as 90s or 10m"},
 		{k8s + " FITMPI_RENDEZVOUS=h:1 FITMPI_RENDEZVOUS_TIMEOUT=-1s" + file, "boot: FITMPI_RENDEZVOUS_TIMEOUT=-1s: want a duration such as 90s or 10m"},
 		{slurm + "2 SLURM_STEP_NODELIST=n[1" + file, "boot: SLURM_STEP_NODELIST=n[1: the list has a [ without ]; set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens"},
+		{strings.Replace(slurm, "=7", "=67043327", 1) + "2 SLURM_STEP_NODELIST=n1" + file, "tcp n1:23100 10m0s"},
+		{strings.Replace(slurm, "=7", "=seven", 1) + "2 SLURM_STEP_NODELIST=n1" + file, "boot: SLURM_JOB_ID=seven is not a job's number: set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens"},
+		{strings.Replace(slurm, "_JOB_ID=7", "_JOB_ID=", 1) + "2 SLURM_STEP_NODELIST=n1" + file, "boot: SLURM_JOB_ID= is not a job's number: set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens"},
 		{slurm + "2 SLURM_STEP_NODELIST=n1", "boot: ranks meet at n1:12260, and must prove that they belong together: set FITMPI_SECRET_FILE to a file with a secret that all hosts have"},
 	} {
 		environ := strings.Fields(tc.environ)

@@ -48,11 +48,7 @@ func sameUser(conn net.Conn) (net.Conn, error) {
 
 // peerOf asks the kernel who made the other end of a Unix socket.
 func peerOf(conn net.Conn) (*syscall.Ucred, error) {
-	u, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, fmt.Errorf("a %T is no Unix socket", conn)
-	}
-	raw, err := u.SyscallConn()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package crew
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/trace"
 )
 
 // drainWait is how long the exit of a process waits for the end of its output, which then is part of the report.
@@ -22,6 +25,7 @@ const drainWait = 250 * time.Millisecond
 type Plan struct {
 	Processes []Process
 	Transport string // "tcp": the ranks share no memory; "shm": they must; else they do if they can
+	Trace     int64  // bytes of memory, as of trace.Size, in which each rank notes what it does; 0 if it need not
 }
 
 // Process is the plan of one process.
@@ -35,7 +39,7 @@ type Process struct {
 	Stdin bool     // it reads the standard input of the job
 }
 
-// Stream is one of the two that a process writes.
+// Stream is one of those that come from a process.
 type Stream uint8
 
 const (
@@ -43,13 +47,19 @@ const (
 	Stdout Stream = 1
 	// Stderr is standard error.
 	Stderr Stream = 2
+	// Trace is what its ranks have noted, if Plan.Trace asks for that: what a trace.Source gives, when the process is dead.
+	Trace Stream = 3
 )
 
 func (s Stream) String() string {
-	if s == Stderr {
+	switch s {
+	case Stderr:
 		return "stderr"
+	case Trace:
+		return "trace"
+	default:
+		return "stdout"
 	}
-	return "stdout"
 }
 
 // Source is the reading end of a stream.
@@ -65,6 +75,7 @@ type Leader interface {
 	NotStarted(proc int, err error) // it will not run; err is nil if StopStarting asked for that
 	Noticed(rank int, n boot.Notice)
 	LinkBroken(rank int, err error) // the rank breaks the boot protocol
+	Examined(proc int, c Condition) // what Crew.Examine has found
 	Exited(proc int, e Exit)        // everything that its ranks had to say was heard
 	// Show begins to show a stream, which the leader reads and closes. What it reads it also feeds to last, if that is
 	// not nil. The result is closed at the end of the stream.
@@ -78,6 +89,7 @@ type Crew struct {
 	to      Leader
 	guard   *Guard
 	shared  shared
+	mark    string // NAME=VALUE in the environment of all its processes
 	without error
 	at      map[int]place // by rank
 	release chan struct{} // closed when the starter may let go of its thread
@@ -96,8 +108,9 @@ type place struct{ proc, k int }
 func New(plan Plan, to Leader, guard *Guard) (*Crew, error) {
 	c := &Crew{
 		plan: plan, to: to, guard: guard, at: make(map[int]place), release: make(chan struct{}),
-		procs: make([]*process, len(plan.Processes)),
+		procs: make([]*process, len(plan.Processes)), mark: boot.MarkVariable + "=" + rand.Text(),
 	}
+	guard.Mark(c.mark)
 	for i := range plan.Processes {
 		for k, info := range plan.Processes[i].Ranks {
 			c.at[info.Rank] = place{i, k}
@@ -139,7 +152,7 @@ func (c *Crew) start(stdin *os.File) {
 		if plan.Stdin {
 			in = stdin
 		}
-		p, err := startProcess(plan, c.infos(plan), in)
+		p, err := c.startProcess(plan, in)
 		if err != nil {
 			c.stopped.Store(true)
 			c.to.NotStarted(i, err)
@@ -155,6 +168,22 @@ func (c *Crew) start(stdin *os.File) {
 	<-c.release
 }
 
+// startProcess starts a process of the plan.
+func (c *Crew) startProcess(plan *Process, stdin *os.File) (*process, error) {
+	infos := c.infos(plan)
+	traces, err := c.makeTraces(infos)
+	if err != nil {
+		return nil, explainStart(err)
+	}
+	p, err := startProcess(plan, c.mark, infos, stdin)
+	if err != nil {
+		traces.Close()
+		return nil, err
+	}
+	p.traces = traces
+	return p, nil
+}
+
 // infos is what the ranks of a process are told.
 func (c *Crew) infos(plan *Process) []boot.Info {
 	var infos []boot.Info
@@ -163,6 +192,25 @@ func (c *Crew) infos(plan *Process) []boot.Info {
 		infos = append(infos, info)
 	}
 	return infos
+}
+
+// makeTraces makes the memory in which the ranks of a process are to note what they do, and tells them. The source is
+// empty if they need not.
+func (c *Crew) makeTraces(infos []boot.Info) (*trace.Source, error) {
+	var files []*os.File
+	for i := range infos {
+		if c.plan.Trace == 0 {
+			break
+		}
+		f, err := shm.CreateFile("fitmpi-trace", c.plan.Trace)
+		if err != nil {
+			trace.NewSource(files).Close()
+			return nil, err
+		}
+		infos[i].Trace = f
+		files = append(files, f)
+	}
+	return trace.NewSource(files), nil
 }
 
 // watch follows process i until it has exited, and tells the leader when everything its ranks had to say was heard.
@@ -193,6 +241,9 @@ func (c *Crew) watch(i int, p *process) {
 		}
 	}
 	e.Last, e.Cause = last.Lines()
+	if c.plan.Trace > 0 {
+		c.to.Show(i, Trace, p.traces, nil)
+	}
 	c.to.Exited(i, e)
 	for _, l := range p.links {
 		l.Close()
@@ -217,6 +268,7 @@ func (c *Crew) listen(i, k int, p *process) {
 			c.to.LinkBroken(r, err)
 			return
 		}
+		p.noteJoined(k, n)
 		c.to.Noticed(r, n)
 	}
 }

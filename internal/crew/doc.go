@@ -8,6 +8,7 @@
 // left of its group is killed. Descendants that left the group become children of the process that has the crew (a child
 // subreaper), which kills them by [SweepOrphans] when the job is over. If that process itself is killed, the kernel kills
 // the ranks (parent death signal), and the [Guard], a second process that does nothing but wait for this, kills the rest
-// of their groups. Only a descendant that made its own session survives the death of the leader by SIGKILL. What ranks
-// share has no name, so it ends with who holds it.
+// of their groups, and whatever has the mark of the crew in its environment (boot.MarkVariable), which all descendants inherit. A
+// guard that dies is replaced. So only a descendant that has cleared its environment and made its own session survives the death of
+// the leader by SIGKILL. What ranks share has no name, so it ends with who holds it.
 package crew

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/trace"
 )
 
 // firstFD is the descriptor at which the first rank of a process finds its launcher: the first of exec.Cmd.ExtraFiles.
@@ -30,18 +31,20 @@ type process struct {
 	cmd            *exec.Cmd
 	links          []*boot.Link // of its ranks
 	stdout, stderr *os.File     // read ends
+	traces         *trace.Source
 
-	linkEnded []atomic.Bool // by rank of the process
+	linkEnded []atomic.Bool  // by rank of the process
+	joined    []atomic.Int64 // likewise: the process that it says to be; 0 until it has joined
 
 	mu     sync.Mutex
 	reaped bool // pid may belong to somebody else; guarded by mu
 	ended  bool // it was signalled when it had not begun to exit; guarded by mu
 }
 
-// startProcess starts plan, with the ranks that infos are for. Preconditions:
+// startProcess starts plan, with the ranks that infos are for, and mark in its environment. Preconditions:
 //   - The caller is locked to its thread and stays on it until the process has exited: the parent death signal is sent
 //     when the thread that started the process ends, not the process (prctl(2), PR_SET_PDEATHSIG).
-func startProcess(plan *Process, infos []boot.Info, stdin *os.File) (p *process, err error) {
+func startProcess(plan *Process, mark string, infos []boot.Info, stdin *os.File) (p *process, err error) {
 	e := &ends{}
 	defer func() {
 		closeAll(e.theirs)
@@ -64,7 +67,7 @@ func startProcess(plan *Process, infos []boot.Info, stdin *os.File) (p *process,
 	}
 	cmd := &exec.Cmd{
 		Path: plan.Path, Args: plan.Args, Dir: plan.Dir,
-		Env:    append(plan.Env[:len(plan.Env):len(plan.Env)], boot.FDVariable+"="+fdNumbers(len(infos))),
+		Env:    append(plan.Env[:len(plan.Env):len(plan.Env)], mark, boot.FDVariable+"="+fdNumbers(len(infos))),
 		Stdout: stdoutW, Stderr: stderrW, ExtraFiles: e.rankEnds, // all else is close-on-exec
 		SysProcAttr: apart(),
 	}
@@ -75,7 +78,7 @@ func startProcess(plan *Process, infos []boot.Info, stdin *os.File) (p *process,
 		return nil, explainStart(err)
 	}
 	p = &process{
-		pid: cmd.Process.Pid, cmd: cmd, linkEnded: make([]atomic.Bool, len(infos)),
+		pid: cmd.Process.Pid, cmd: cmd, linkEnded: make([]atomic.Bool, len(infos)), joined: make([]atomic.Int64, len(infos)),
 		stdout: stdout, stderr: stderr,
 	}
 	for i, info := range infos {

@@ -3,6 +3,7 @@
 package crew
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -80,9 +81,9 @@ func TestShareImpossible(t *testing.T) {
 		t.Errorf("%v, without because of %v; want it to do without", err, c.Without())
 	}
 	plan.Transport = "shm"
-	if _, err := New(plan, nil, nil); err == nil || !strings.Contains(err.Error(), "use --transport auto") {
-		t.Errorf("%v, want advice", err)
-	}
+	_, err = New(plan, nil, nil)
+	wantRefused(t, err, fmt.Sprintf("making shared memory for %d ranks: shared memory segment for %[1]d ranks: it takes between 2 and %d; use --transport auto to do without",
+		shm.MaxRanks+1, shm.MaxRanks))
 	if openFiles(t) > before {
 		t.Error("something is left")
 	}

@@ -30,3 +30,17 @@ func SweepOrphans(except ...int) {
 		}
 	}
 }
+
+// sweepMarked kills every process whose environment holds one of marks, NAME=VALUE each, until none is left. It finds those that
+// have left their group and their parents; not those that have cleared their environment.
+func sweepMarked(marks []string) {
+	for end := time.Now().Add(sweepFor); time.Now().Before(end); time.Sleep(sweepPause) {
+		pids := sys.ProcessesWith(marks)
+		if len(pids) == 0 {
+			return
+		}
+		for _, pid := range pids {
+			syscall.Kill(pid, syscall.SIGKILL) // its environment was its own a moment ago
+		}
+	}
+}

@@ -53,6 +53,7 @@ type Gateway struct {
 	wg     sync.WaitGroup     // of every goroutine; stopped by cancel and by closing what is in open
 	slots  chan struct{}      // one for each connection at a time that has proved itself
 	new    *strangers.Set     // the connections that have not
+	log    strangers.Log      // of what they bring about
 
 	mu      sync.Mutex
 	open    map[net.Conn]struct{}    // every connection; nil when closed
@@ -113,7 +114,7 @@ func (g *Gateway) Serve(l net.Listener) error {
 			}
 			return nil
 		case isTransient(err):
-			g.cfg.Logger.Warn("accepting", "err", err)
+			g.log.Warn(g.cfg.Logger, "accepting", "err", err)
 			g.pause(100 * time.Millisecond) // until some descriptor is free again
 			continue
 		case err != nil:
@@ -143,7 +144,7 @@ func (v *visit) proved() error {
 		v.hasSlot = true
 		return nil
 	default:
-		return fmt.Errorf("too many connections: %d are served", cap(v.g.slots))
+		return fmt.Errorf("too many connections: %d are served; --max-streams raises that", cap(v.g.slots))
 	}
 }
 

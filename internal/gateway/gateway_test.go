@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/relay"
 	"github.com/fitmpi/fitmpi/internal/secure"
+	"github.com/fitmpi/fitmpi/internal/strangers/strangerstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -132,13 +135,18 @@ func through(addr, domain string, target netip.AddrPort, text string) (string, e
 }
 
 func throughAs(addr string, req *relay.Request, key []byte, text string) (string, error) {
+	return say(addr, string(relay.AppendRequest(nil, req, key))+text)
+}
+
+// say says all of text to addr, and returns all of the answer.
+func say(addr, text string) (string, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(failsafe))
-	if _, err := conn.Write(append(relay.AppendRequest(nil, req, key), text...)); err != nil {
+	if _, err := io.WriteString(conn, text); err != nil {
 		return "", err
 	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
@@ -252,34 +260,67 @@ func TestRefuses(t *testing.T) {
 		key  []byte
 		want string
 	}{
-		{"another key", west.addr, good(), relay.JobKey([]byte("another secret, as long"), job), "not proved by the key of its job"},
-		{"another job's key", west.addr, good(), relay.JobKey(secret, [16]byte{9}), "not proved by the key of its job"},
-		{"a recording", west.addr, used, relay.JobKey(secret, job), "it is a recording"},
-		{"long ago", west.addr, relay.NewRequest(job, "east", []netip.AddrPort{e}, time.Now().Add(-time.Hour)), relay.JobKey(secret, job), "the clocks of the two hosts"},
+		{"another key", west.addr, good(), relay.JobKey([]byte("another secret, as long"), job), notProved},
+		{"another job's key", west.addr, good(), relay.JobKey(secret, [16]byte{9}), notProved},
+		{"a recording", west.addr, used, relay.JobKey(secret, job), "relay: the request was made before: it is a recording"},
+		{"long ago", west.addr, relay.NewRequest(job, "east", []netip.AddrPort{e}, time.Unix(0, 0)), relay.JobKey(secret, job),
+			"relay: the request is N s old: the clocks of the two hosts may differ by 5m0s, so set them"},
 		{"unknown domain", west.addr, relay.NewRequest(job, "north", []netip.AddrPort{e}, time.Now()), relay.JobKey(secret, job), "no gateway of domain north has a link to this one, of west"},
-		{"passed on in vain", east.addr, relay.NewRequest(job, "north", []netip.AddrPort{e}, time.Now()), relay.JobKey(secret, job), "no gateway of domain north has a link to this one, of west"},
-		{"forbidden target", west.addr, relay.NewRequest(job, "east", []netip.AddrPort{netip.MustParseAddrPort("127.0.0.2:9")}, time.Now()), relay.JobKey(secret, job), "127.0.0.2:9: this gateway does not dial it"},
+		{"passed on in vain", east.addr, relay.NewRequest(job, "north", []netip.AddrPort{e}, time.Now()), relay.JobKey(secret, job),
+			"no gateway of domain north has a link to this one, of east; by " + west.addr + ": gateway " + west.addr + ": no gateway of domain north has a link to this one, of west"},
+		{"forbidden target", west.addr, relay.NewRequest(job, "east", []netip.AddrPort{netip.MustParseAddrPort("127.0.0.2:9")}, time.Now()), relay.JobKey(secret, job),
+			"no address of the rank answers: 127.0.0.2:9: this gateway does not dial it; its --allow says what it does"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := throughAs(c.addr, c.req, c.key, "x"); got != "" {
-				t.Errorf("%q, %v", got, err)
+			line := relay.AppendRequest(nil, c.req, c.key)
+			got, err := say(c.addr, string(line)+"and what a rank says meanwhile")
+			r, _ := relay.ReadRefusal([]byte(got), line, c.key)
+			reason := regexp.MustCompile(`\d{6,}`).ReplaceAllString(r.Reason, "N") // an age
+			if err != nil || reason != c.want || r.Proved != bytes.Equal(c.key, relay.JobKey(secret, job)) {
+				t.Errorf("it answers %q, %v", got, err)
 			}
 			log := west.log
 			if c.addr == east.addr {
 				log = east.log
 			}
-			log.await(t, c.want)
+			log.await(t, "err="+strconv.Quote(r.Reason))
 		})
 	}
 }
 
+// TestStreamDoesNotCome: the gateway that was asked to call back does not.
+func TestStreamDoesNotCome(t *testing.T) {
+	west := run(t, Config{Domain: "west"})
+	raw, err := net.Dial("tcp", west.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	peer := asGateway(t, raw, secret)
+	if err := peer.send(message{Type: typeLink, Domain: "east"}, time.Now().Add(failsafe)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := peer.await(typeLinked, time.Now().Add(failsafe)); err != nil {
+		t.Fatal(err)
+	}
+	west.awaitState(t, func() bool { return len(west.callers["east"]) == 1 })
+	_, caller := west.neighbour("east")
+	west.cfg.Patience = time.Millisecond // which only the next call reads
+	if _, err := west.ask(caller, request{}); err == nil || err.Error() != "no stream came within 1ms" {
+		t.Errorf("%v", err)
+	}
+}
+
+const notProved = "relay: the request is not proved by the key of its job: give fitrun and all gateways the same --secret-file"
+
 func TestRefusesStrangers(t *testing.T) {
 	west := run(t, Config{Domain: "west", Patience: 500 * time.Millisecond})
 	for _, c := range []struct{ say, want string }{
-		{"GET / HTTP/1.1\r\n\r\n", "this is no request to a gateway"},
-		{strings.Repeat("x", maxMessage+1), "a first line of no end"},
+		{"GET / HTTP/1.1\r\n\r\n", `err="relay: this is no request to a gateway"`},
+		{strings.Repeat("x", maxMessage+1), `err="a first line of no end; this is neither a rank nor a gateway"`},
 		{"", "i/o timeout"},
-		{"FITMPI-RELAY 1 half a line", "waiting for its request"},
+		{"FITMPI-RELAY 1 half a line", `err="waiting for its request: read tcp `},
+		{"FITMPI-RELAY 2 \n", `err="relay: a request of version \"2\", want \"1\": use ranks and gateways of one FitMPI version"`},
 		{"\x16\x03\x01 no TLS at all", "secure: "},
 	} {
 		conn, err := net.Dial("tcp", west.addr)
@@ -291,7 +332,9 @@ func TestRefusesStrangers(t *testing.T) {
 		if c.say == "\x16\x03\x01 no TLS at all" {
 			conn.(*net.TCPConn).CloseWrite()
 		}
-		io.ReadAll(conn) // ends: it is hung up on us
+		if got, _ := io.ReadAll(conn); strings.Contains(string(got), "FITMPI") { // ends: it is hung up on us
+			t.Errorf("a stranger is told %q", got)
+		}
 		conn.Close()
 		west.log.await(t, c.want)
 	}
@@ -327,8 +370,11 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 			if _, err := io.ReadFull(conn, make([]byte, len("west hears: "))); err != nil {
 				t.Fatal(err)
 			}
-		} else if got, _ := io.ReadAll(conn); len(got) > 0 {
-			t.Errorf("served beyond the limit: %q", got)
+		} else {
+			conn.(*net.TCPConn).CloseWrite()
+			if got, _ := io.ReadAll(conn); !strings.HasSuffix(string(got), " too many connections: 2 are served; --max-streams raises that\n") {
+				t.Errorf("beyond the limit it says %q", got)
+			}
 		}
 		served = append(served, conn)
 	}
@@ -337,7 +383,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 
 func TestGatewaysOfAnotherSecret(t *testing.T) {
 	west := run(t, Config{Domain: "west"})
-	east := run(t, Config{Domain: "east", Peers: []string{west.addr}, Secret: []byte("quite another secret")})
+	east := run(t, Config{Domain: "east", Peers: []string{west.addr}, Secret: []byte("quite another secret, which is as long")})
 	east.log.await(t, "no link")
 	west.log.await(t, "the other end has another secret")
 	same := run(t, Config{Domain: "west", Peers: []string{west.addr}})
@@ -351,7 +397,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{Config{Secret: secret}, `domain "": want 1 to 64 letters, digits, hyphens, dots or underscores`},
 		{Config{Domain: "a b", Secret: secret}, `domain "a b": want 1 to 64 letters, digits, hyphens, dots or underscores`},
-		{Config{Domain: "a", Secret: []byte("short")}, "a secret of 5 bytes: need 16 random bytes or more"},
+		{Config{Domain: "a", Secret: []byte("short")}, "a secret of 5 bytes: need 32 random bytes or more"},
 	} {
 		if _, err := New(c.cfg); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
@@ -373,18 +419,25 @@ func asGateway(t *testing.T, raw net.Conn, secret []byte) *stream {
 func TestMisbehaviour(t *testing.T) {
 	west := run(t, Config{Domain: "west"})
 	w := rank(t, "west")
+	north := strings.TrimSpace(string(relay.AppendRequest(nil, relay.NewRequest(job, "north", []netip.AddrPort{w}, time.Now()), relay.JobKey(secret, job))))
+	const waiting = "waiting for what the gateway wants: "
 	for _, c := range []struct {
 		say  string
 		want string
 	}{
-		{"no JSON\n", "malformed message"},
-		{`{"type":"hello"}` + "\n", `a gateway that begins with \"hello\"`},
+		{"no JSON\n", waiting + "malformed message: invalid character 'o' in literal null (expecting 'u')"},
+		{`{"type":"hello"}` + "\n", `a gateway that begins with "hello"`},
 		{`{"type":"stream","id":"made up"}` + "\n", "a stream that nobody waits for"},
-		{`{"type":"connect","line":"nonsense"}` + "\n", "this is no request to a gateway"},
-		{`{"type":"connect","hops":99}` + "\n", "message with 99 hops"},
-		{`{"type":"link","domain":"` + strings.Repeat("x", 100) + `"}` + "\n", "malformed domain"},
-		{`{"type":"link","domain":"west"}` + "\n", "a link joins two domains"},
-		{strings.Repeat(" ", maxMessage+1), "buffer full"},
+		{`{"type":"connect","line":"nonsense"}` + "\n", "relay: this is no request to a gateway"},
+		{`{"type":"connect","line":"` + north + `"}` + "\n", "domain north: passed on 4 times, and nobody knows it"},
+		{`{"type":"connect","hops":99}` + "\n", waiting + "message with 99 hops; 0 to 4 are allowed"},
+		{`{"type":"connect","hops":-1}` + "\n", waiting + "message with -1 hops; 0 to 4 are allowed"},
+		{`{"type":"stream","id":"` + strings.Repeat("x", 65) + `"}` + "\n", waiting + "message with a line, an id and a reason of 0, 65 and 0 bytes; at most 4096, 64 and 512 are allowed"},
+		{`{"type":"failed","reason":"` + strings.Repeat("x", 513) + `"}` + "\n", waiting + "message with a line, an id and a reason of 0, 0 and 513 bytes; at most 4096, 64 and 512 are allowed"},
+		{`{"type":"connect","line":"` + strings.Repeat("x", 4097) + `"}` + "\n", waiting + "message with a line, an id and a reason of 4097, 0 and 0 bytes; at most 4096, 64 and 512 are allowed"},
+		{`{"type":"link","domain":"a b"}` + "\n", waiting + `message with a domain "a b": want 1 to 64 letters, digits, hyphens, dots or underscores`},
+		{`{"type":"link","domain":"west"}` + "\n", `a link from domain "west" to domain "west": a link joins two domains`},
+		{strings.Repeat(" ", maxMessage+1), waiting + "bufio: buffer full"},
 	} {
 		raw, err := net.Dial("tcp", west.addr)
 		if err != nil {
@@ -398,7 +451,7 @@ func TestMisbehaviour(t *testing.T) {
 		}
 		io.ReadAll(peer.Conn)
 		raw.Close()
-		west.log.await(t, c.want)
+		west.log.await(t, "err="+strconv.Quote(c.want))
 	}
 	want(t, west.addr, "west", w, "still here", "west hears: still here")
 }
@@ -416,4 +469,24 @@ func FuzzReadMessage(f *testing.F) {
 			t.Fatalf("%+v became %+v, %v", m, again, err)
 		}
 	})
+}
+
+// TestUnderFire: a rank gets through while all kinds of strangers come, and nothing is left of these.
+func TestUnderFire(t *testing.T) {
+	w := rank(t, "west")
+	before := strangerstest.Held()
+	west := run(t, Config{Domain: "west"})
+	line := relay.AppendRequest(nil, relay.NewRequest(job, "west", []netip.AddrPort{w}, time.Now()), relay.JobKey([]byte("a secret that is quite another one"), job))
+	if n := strangerstest.Fire(t, west.addr, 600, line); n != 600 {
+		t.Errorf("%d of 600 connections could be made", n)
+	}
+	var flood sync.WaitGroup
+	flood.Go(func() { strangerstest.Fire(t, west.addr, 600, line) })
+	req := relay.NewRequest(job, "west", []netip.AddrPort{w}, time.Now())
+	if got, err := throughAs(west.addr, req, relay.JobKey(secret, job), "x"); got != "west hears: x" {
+		t.Errorf("%q, %v", got, err)
+	}
+	flood.Wait()
+	west.Close()
+	strangerstest.Same(t, before)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -38,7 +39,7 @@ func (g *Gateway) greet(conn net.Conn, v *visit) {
 		err = g.greetRank(s, v, deadline)
 	}
 	if err != nil && g.ctx.Err() == nil {
-		g.cfg.Logger.Warn("refused", "from", conn.RemoteAddr(), "err", err)
+		g.log.Warn(g.cfg.Logger, "refused", "from", conn.RemoteAddr(), "err", err)
 	}
 }
 
@@ -56,21 +57,45 @@ func (g *Gateway) greetRank(s *stream, v *visit, deadline time.Time) error {
 		return err
 	}
 	req := request{line: string(line), hops: maxHops}
-	r, err := g.check(req)
+	r, key, err := g.check(req)
 	if err == nil {
 		err = v.proved()
 	}
-	if err != nil {
-		return err
+	var way *stream
+	if err == nil {
+		way, err = g.reach(r, req)
 	}
-	way, err := g.reach(r, req)
 	if err != nil {
+		if r != nil {
+			s.refuse(req, key, err, time.Now().Add(min(g.cfg.Patience, refusing)))
+		}
 		return err
 	}
 	defer g.drop(way.Conn)
 	g.cfg.Logger.Debug("relaying", "from", s.RemoteAddr(), "to", way.RemoteAddr())
 	splice(s, way)
 	return nil
+}
+
+const (
+	// refusing is how long a rank that is refused is waited for to read why.
+	refusing = 2 * time.Second
+	// maxAhead bounds what a rank that is refused has said already and nobody reads: a handshake.
+	maxAhead = 64 << 10
+)
+
+// refuse tells a rank why it is not served; key is nil if it has proved nothing. What the rank has sent meanwhile is read: the kernel
+// would answer it by a reset at the close, which may overtake the reason.
+func (s *stream) refuse(req request, key []byte, why error, deadline time.Time) {
+	if s.SetDeadline(deadline) != nil {
+		return
+	}
+	if _, err := s.Write(relay.AppendRefusal(nil, []byte(req.line), why.Error(), key)); err != nil {
+		return
+	}
+	if closeWrite(s.Conn) == nil {
+		io.CopyN(io.Discard, s.r, maxAhead) // to the end, that is, or for as long as it may last
+	}
 }
 
 // replay is a connection of which the first bytes were read in advance.
@@ -139,13 +164,16 @@ type request struct {
 	hops int    // how often it may be passed on
 }
 
-// check verifies the request.
-func (g *Gateway) check(req request) (*relay.Request, error) {
-	r, err := relay.ReadRequest([]byte(req.line))
-	if err != nil {
-		return nil, err
+// check verifies the request. With an error r is nil if it is none at all, and key is nil unless it was proved by this key.
+func (g *Gateway) check(req request) (r *relay.Request, key []byte, err error) {
+	if r, err = relay.ReadRequest([]byte(req.line)); err != nil {
+		return nil, nil, err
 	}
+	key = relay.JobKey(g.cfg.Secret, r.Job)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return r, r.Verify(relay.JobKey(g.cfg.Secret, r.Job), time.Now(), &g.seen)
+	if err = r.Verify(key, time.Now(), &g.seen); errors.Is(err, relay.ErrNotProved) {
+		key = nil
+	}
+	return r, key, err
 }

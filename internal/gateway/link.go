@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/relay"
 	"github.com/fitmpi/fitmpi/internal/secure"
 )
 
@@ -144,7 +145,7 @@ func (g *Gateway) answer(l *link, addr string, m message) {
 	if err == nil || g.ctx.Err() != nil {
 		return
 	}
-	g.cfg.Logger.Warn("refused", "from", addr, "err", err)
+	g.log.Warn(g.cfg.Logger, "refused", "from", addr, "err", err)
 	l.send(failed(m.ID, err)) // if the link is gone, so is who asked
 }
 
@@ -186,7 +187,7 @@ func (g *Gateway) serveLink(peer *stream, domain string) error {
 	g.cfg.Logger.Info("linked", "peer", peer.RemoteAddr(), "domain", domain)
 	err := g.serve(l, func(m message) {
 		if m.Type == typeFailed {
-			g.deliver(m.ID, nil, errors.New(m.Reason))
+			g.deliver(m.ID, nil, errors.New(relay.Printable(m.Reason)))
 		}
 	})
 	return fmt.Errorf("the link to domain %s ended: %w", domain, err)

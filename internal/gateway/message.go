@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/relay"
@@ -15,8 +14,8 @@ import (
 // maxMessage is the size in bytes of the longest message, its newline included: a request of relay.MaxLine, escaped.
 const maxMessage = 16 << 10
 
-// maxReason is the size in bytes of the longest reason that is passed on.
-const maxReason = 512
+// maxID is the size in bytes of the longest id of a stream.
+const maxID = 64
 
 // Types of messages.
 const (
@@ -42,11 +41,7 @@ type message struct {
 
 // failed is the message that tells of err.
 func failed(id string, err error) message {
-	text := err.Error()
-	if len(text) > maxReason { // half a character at the end would grow on the way
-		text = strings.ToValidUTF8(text[:maxReason], "")
-	}
-	return message{Type: typeFailed, ID: id, Reason: text}
+	return message{Type: typeFailed, ID: id, Reason: relay.Printable(err.Error())}
 }
 
 func appendMessage(b []byte, m message) []byte {
@@ -63,13 +58,17 @@ func readMessage(line []byte) (message, error) {
 	if err := json.Unmarshal(line, &m); err != nil {
 		return message{}, fmt.Errorf("malformed message: %w", err)
 	}
+	if m.Domain != "" {
+		if err := relay.CheckDomain(m.Domain); err != nil {
+			return m, fmt.Errorf("message with a %w", err)
+		}
+	}
 	switch {
-	case m.Domain != "" && relay.CheckDomain(m.Domain) != nil:
-		return m, errors.New("message with a malformed domain")
-	case len(m.Line) > relay.MaxLine || len(m.ID) > 64 || len(m.Reason) > maxReason:
-		return m, errors.New("message with a field that is too long")
+	case len(m.Line) > relay.MaxLine || len(m.ID) > maxID || len(m.Reason) > relay.MaxReason:
+		return m, fmt.Errorf("message with a line, an id and a reason of %d, %d and %d bytes; at most %d, %d and %d are allowed",
+			len(m.Line), len(m.ID), len(m.Reason), relay.MaxLine, maxID, relay.MaxReason)
 	case m.Hops < 0 || m.Hops > maxHops:
-		return m, fmt.Errorf("message with %d hops", m.Hops)
+		return m, fmt.Errorf("message with %d hops; 0 to %d are allowed", m.Hops, maxHops)
 	}
 	return m, nil
 }
@@ -116,7 +115,7 @@ func (s *stream) await(kind string, deadline time.Time) (message, error) {
 	case err != nil:
 		return m, err
 	case m.Type == typeFailed:
-		return m, errors.New(m.Reason)
+		return m, errors.New(relay.Printable(m.Reason))
 	case m.Type != kind:
 		return m, fmt.Errorf("it answers %q, want %q", m.Type, kind)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/relay"
 )
 
 // awaitState waits until holds, which is called with the gateway's mutex locked.
@@ -58,9 +60,9 @@ func TestOneDialsTwoGateways(t *testing.T) {
 // TestLongReason: a reason that is cut in the middle of a character is a message that the other end takes.
 func TestLongReason(t *testing.T) {
 	for n := range 4 {
-		m := failed("", errors.New(strings.Repeat("x", maxReason-n)+"éé"))
+		m := failed("", errors.New(strings.Repeat("x", relay.MaxReason-n)+"éé"))
 		if _, err := readMessage(appendMessage(nil, m)); err != nil {
-			t.Errorf("%d bytes before a character: %v", maxReason-n, err)
+			t.Errorf("%d bytes before a character: %v", relay.MaxReason-n, err)
 		}
 	}
 }

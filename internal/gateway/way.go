@@ -15,7 +15,7 @@ import (
 // find verifies req and makes a connection on which the rank that it names, or the next gateway on the way, listens. The
 // caller drops it.
 func (g *Gateway) find(req request) (*stream, error) {
-	r, err := g.check(req)
+	r, _, err := g.check(req)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (g *Gateway) dialRank(targets []netip.AddrPort) (*stream, error) {
 	d := net.Dialer{Timeout: g.cfg.Patience / time.Duration(len(targets)+1)}
 	for _, t := range targets {
 		if !g.allows(t.Addr()) {
-			errs = append(errs, fmt.Errorf("%v: this gateway does not dial it", t))
+			errs = append(errs, fmt.Errorf("%v: this gateway does not dial it; its --allow says what it does", t))
 			continue
 		}
 		raw, err := d.DialContext(g.ctx, "tcp", t.String())

@@ -50,6 +50,9 @@ func (s *supervisor) settleAbort(now time.Time) {
 	if a.text != "" {
 		text += ": " + strings.TrimRight(a.text, "\n")
 	}
+	s.verdict = m.code
+	s.failedOf(text)
+	m.why = strings.TrimPrefix(text, s.name(a.rank)+" ")
 	s.do.say(text)
 	s.end(now, failGrace, boot.Event{Kind: boot.JobAborted, Rank: a.rank, Message: text, Code: a.code})
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ type across struct {
 	cfg      Config
 	used     []hosts.Host // those that have ranks; r.Place counts in them
 	local    []bool       // by used: it is this machine
+	client   []int        // by used, but for this machine: which of the fleet it is
 	fleet    *agent.Fleet // of the others
 	builds   *builds
 	signal   atomic.Int32 // the signal that came, 0 if none
@@ -47,18 +49,18 @@ func (a *across) say(format string, args ...any) {
 	fmt.Fprintf(a.cfg.Stderr, "fitrun: "+format+"\n", args...)
 }
 
-// executeAcross is Execute for a request that names hosts.
-func executeAcross(ctx context.Context, r Request, cfg Config) int {
+// executeAcross is executeOnce for a request that names hosts.
+func executeAcross(ctx context.Context, r Request, cfg Config) outcome {
 	a := &across{cfg: cfg, builds: newBuilds(cfg)}
 	defer a.builds.close()
 	a.r, a.used = onlyUsed(r)
 	if err := r.Domains.Check(a.used); err != nil {
 		a.say("%v", err)
-		return ExitUsage
+		return outcome{code: ExitUsage}
 	}
 	var targets []agent.Target
 	for i, h := range a.used {
-		a.local = append(a.local, isHere(h))
+		a.local, a.client = append(a.local, isHere(h)), append(a.client, i)
 		if !a.local[i] {
 			targets = append(targets, agent.Target{Host: i, Name: h.Name, User: h.User, Port: h.Port, Agent: h.Agent})
 		}
@@ -75,15 +77,15 @@ func executeAcross(ctx context.Context, r Request, cfg Config) int {
 	case a.signal.Load() != 0:
 		sig := syscall.Signal(a.signal.Load())
 		a.say("%v", sig)
-		return 128 + int(sig)
+		return outcome{code: 128 + int(sig)}
 	case err != nil:
 		a.say("%v; no rank was started", err)
-		return ExitError
+		return outcome{code: ExitError, again: r.Attempt > 0, why: err.Error()} // what it failed of may be what is wrong with the host
 	}
 	job, err := plan(a.r, sites)
 	if err != nil {
 		a.say("%v", err)
-		return ExitUsage
+		return outcome{code: ExitUsage}
 	}
 	a.describe(job, sites)
 	return a.run(ctx, job)
@@ -175,13 +177,14 @@ func (a *across) interruptible(ctx context.Context, remote int) ([]site, error) 
 func (a *across) sites(ctx context.Context, remote int) ([]site, error) {
 	var reached atomic.Int64
 	a.progress.begin(func(text string) { a.say("%s", text) }, func() string {
-		return fmt.Sprintf("%d of %d hosts reached", reached.Load(), remote)
+		return fmt.Sprintf("%d of %d hosts reached%s", reached.Load(), remote, a.builds.now())
 	})
 	defer a.progress.stop()
 	err := a.fleet.Reach(ctx, orDefault(a.r.LaunchTimeout, DefaultLaunchTimeout), func(n int) { reached.Store(int64(n)) })
 	if err != nil {
 		return nil, err
 	}
+	a.mergeNames()
 	found, err := a.prepare(ctx)
 	if err != nil {
 		return nil, err
@@ -189,23 +192,27 @@ func (a *across) sites(ctx context.Context, remote int) ([]site, error) {
 	var sites []site
 	for i, h := range a.used {
 		if a.local[i] {
-			sites = append(sites, site{name: h.String(), at: h, host: sys.Hostname(), cores: a.r.Cores, cpus: a.r.CPUs, env: a.r.Env})
+			a.tell(h, agent.Facts{Hostname: sys.Hostname(), Arch: runtime.GOARCH, Cores: a.r.Cores, Use: agent.UseHere()})
+			sites = append(sites, site{name: h.String(), at: h, host: sys.Hostname(), machine: sys.BootID(), cores: a.r.Cores, cpus: a.r.CPUs, env: a.r.Env})
 			continue
 		}
-		f := a.fleet.Client(i).Facts()
+		f := a.agentOf(i).Facts()
 		sites = append(sites, site{
-			name: h.String(), at: h, host: f.Hostname, cores: f.Cores, cpus: f.CPUs, env: a.environment(f.Env), apps: found[i],
+			name: h.String(), at: h, host: f.Hostname, machine: f.BootID, cores: f.Cores, cpus: f.CPUs, env: a.environment(f.Env), apps: found[i],
 		})
 		a.tell(h, f)
 	}
+	a.tellMachines(sites)
 	return sites, nil
 }
+
+// agentOf is the agent of a used host that is not this machine.
+func (a *across) agentOf(i int) *agent.Client { return a.fleet.Client(a.client[i]) }
 
 // tell says with --verbose what a host is.
 func (a *across) tell(h hosts.Host, f agent.Facts) {
 	if a.cfg.Verbose {
-		a.say("host %s: %s, %s, %d core(s), %d of %d MiB of memory free, load %s",
-			h, f.Hostname, f.Arch, f.Cores, f.Available>>20, f.Memory>>20, f.Load)
+		a.say("host %s: %s, %s, %d core(s), %v", h, f.Hostname, f.Arch, f.Cores, f.Use)
 	}
 }
 
@@ -232,7 +239,7 @@ func (a *across) prepare(ctx context.Context) (map[int][]agent.Found, error) {
 			continue
 		}
 		for _, app := range a.r.Apps {
-			p, file, err := a.builds.program(ctx, app, a.fleet.Client(i).Facts().Arch)
+			p, file, err := a.builds.program(ctx, app, a.agentOf(i).Facts().Arch)
 			if err != nil {
 				return nil, err
 			}
@@ -283,16 +290,16 @@ func (a *across) describe(job *Job, sites []site) {
 }
 
 // run runs the job on all hosts.
-func (a *across) run(ctx context.Context, job *Job) int {
+func (a *across) run(ctx context.Context, job *Job) outcome {
 	x := newRunner(job, a.cfg)
 	if err := x.makeOutputDirs(); err != nil {
 		a.say("%v", err)
-		return ExitError
+		return outcome{code: ExitError}
 	}
 	var all []host
 	for i := range a.used {
 		if !a.local[i] {
-			c := a.fleet.Client(i)
+			c := a.agentOf(i)
 			plan := job.crewPlan(i)
 			c.Plan(plan, len(job.Ranks), &ear{x: x, site: i, draining: new(atomic.Bool)})
 			all = append(all, c)
@@ -301,7 +308,7 @@ func (a *across) run(ctx context.Context, job *Job) int {
 		h, err := x.newHere(i)
 		if err != nil {
 			a.say("%v", err)
-			return ExitError
+			return outcome{code: ExitError}
 		}
 		all = append(all, h)
 	}
@@ -316,7 +323,26 @@ func (a *across) run(ctx context.Context, job *Job) int {
 	})
 	stop := a.pauseWhenStopped()
 	defer stop()
-	return x.run(ctx, all)
+	first := a.lookAtClocks()
+	out := x.run(ctx, all)
+	a.tellUse()
+	a.fitClocks(first, a.lookAtClocks())
+	return out
+}
+
+// tellUse says with --verbose how busy each host is when nothing of the job is left there: beside what tell has said, what
+// others do on it shows, and what a job has left in its memory.
+func (a *across) tellUse() {
+	if !a.cfg.Verbose {
+		return
+	}
+	for i, h := range a.used {
+		if a.local[i] {
+			a.say("host %s, at the end: %v", h, agent.UseHere())
+		} else if use := a.agentOf(i).Use(); use != nil { // it has come to its end
+			a.say("host %s, at the end: %v", h, use)
+		}
+	}
 }
 
 // pauseWhenStopped makes the key that stops a job (^Z) stop fitrun, as it should, without making agents believe that it

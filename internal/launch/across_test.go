@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
@@ -37,10 +38,19 @@ case $host in
 down*) echo "ssh: connect to host $host port 22: Connection refused" >&2; exit 255 ;;
 mute*) exec sleep 1000 ;;
 chatty*) echo "Welcome to $host!" ;;
+alias*) host=aliased SSH_CONNECTION=$host; export SSH_CONNECTION ;;
 esac
 mkdir -p "$FAKE_HOMES/$host"
 export HOME="$FAKE_HOMES/$host" FAKE_HOST="$host"
 unset XDG_CACHE_HOME
+case $host in
+leaving*) # as ssh does it closes its output first, and says why later: so much later that it is noticed
+	sh -c "$*"
+	exec >&-
+	sleep 0.3
+	echo "Connection to $host closed by remote host." >&2
+	exit 255 ;;
+esac
 exec sh -c "$*"
 `
 
@@ -105,6 +115,33 @@ func TestAcrossHostsAndHere(t *testing.T) {
 	}
 }
 
+// Ranks of two names of one host are ranks of that host.
+func TestTwoNamesOfAHost(t *testing.T) {
+	r := fakeHosts(t, "where", "alias1", "b", "alias2", "alias2")
+	code, out, said := execute(t, r, Config{Tag: true, Verbose: true})
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	slices.Sort(lines)
+	want := []string{
+		"[0] rank 0 of 4 on aliased: local 0 of 3, remote true",
+		"[1] rank 1 of 4 on b: local 0 of 1, remote true",
+		"[2] rank 2 of 4 on aliased: local 1 of 3, remote true",
+		"[3] rank 3 of 4 on aliased: local 2 of 3, remote true",
+	}
+	if code != 0 || !slices.Equal(lines, want) {
+		t.Errorf("exit code %d\n%s\n%s", code, out, said)
+	}
+	for _, line := range []string{
+		"fitrun: host alias2 is alias1 by another name: its ranks are started there, and share its cores and memory\n",
+		"fitrun: hosts alias1, b are one machine, which they see differently: their ranks share its cores, and no memory\n",
+		"fitrun: 4 rank(s) in 4 process(es) on 2 host(s)\n",
+		"fitrun: host b, at the end: ", "fitrun: host alias1, at the end: ", "fitrun: host b: ",
+	} {
+		if !strings.Contains(said, line) {
+			t.Errorf("it does not say %q:\n%s", line, said)
+		}
+	}
+}
+
 // A failure on another host is told as one of this machine is.
 func TestAcrossFailures(t *testing.T) {
 	for _, tc := range []struct {
@@ -134,6 +171,16 @@ func TestAcrossFailures(t *testing.T) {
 				t.Errorf("exit code %d, it said %q", code, said)
 			}
 		})
+	}
+}
+
+// When ssh ends the conversation what it says of that is told, although it says so after the end.
+func TestSSHHasTheLastWord(t *testing.T) {
+	r := fakeHosts(t, "kill 1", "a", "leaving")
+	r.Silence = 20 * time.Second
+	code, _, said := execute(t, r, Config{})
+	if want := "fitrun: host leaving: Connection to leaving closed by remote host; with it rank 1;"; code != ExitError || !strings.Contains(said, want) {
+		t.Errorf("exit code %d, it said %q", code, said)
 	}
 }
 
@@ -308,5 +355,18 @@ func TestCopiedOnce(t *testing.T) {
 			t.Error("it was copied again")
 		}
 		first = st
+	}
+}
+
+// TestOtherThere: a program or a directory that is not the same on other hosts is said, with what would help.
+func TestOtherThere(t *testing.T) {
+	var said strings.Builder
+	a := &across{r: Request{Apps: []App{{Program: Program{Path: "/bin/prog"}}}}, used: []hosts.Host{{Name: "a"}, {Name: "b"}, {Name: "c", User: "u"}},
+		cfg: Config{Stderr: &said}}
+	a.warn(map[int][]agent.Found{1: {{Other: true, NoDir: true}}, 2: {{Other: true}}}, "/work")
+	const want = "fitrun: /bin/prog is not the same file on b, u@c, and is run as it is there; --preload copies the one of this machine\n" +
+		"fitrun: there is no directory /work on b; ranks start in the home directory there\n"
+	if said.String() != want {
+		t.Errorf("%q, want %q", said.String(), want)
 	}
 }

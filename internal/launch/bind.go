@@ -28,9 +28,10 @@ const (
 // defaultBinding is what BindDefault means: bindEven or BindNone.
 const defaultBinding = bindEven
 
-// isBound says whether the processes of r on s are bound, where it has so many ranks. A process gets all of their share
+// isBound says whether the processes of r on s are bound, whose cores so many ranks share. A process gets all of their share
 // of its cores: its workers never have fewer cores to run on than its ranks were given.
-func (r *Request) isBound(s site, ranks int) (bool, error) {
+func (r *Request) isBound(s site, c crowd) (bool, error) {
+	ranks := c.ranks
 	bind := r.Bind
 	if bind == BindDefault {
 		bind = defaultBinding
@@ -40,8 +41,12 @@ func (r *Request) isBound(s site, ranks int) (bool, error) {
 	case BindNone:
 		return false, nil
 	case bindEven:
-		return s.cores == len(s.cpus) && s.cores == need, nil
+		return s.cores == len(s.cpus) && s.cores == need && c.odd == "", nil
 	case BindCore:
+		if c.odd != "" {
+			return false, fmt.Errorf("--bind-to core: hosts %s and %s are one machine, and of its cores the one may use %s, the other %s; use --bind-to none, or give both the same or none in common",
+				s.name, c.odd, sys.FormatCPUs(s.cpus), sys.FormatCPUs(c.oddCPUs))
+		}
 		if need > len(s.cpus) {
 			return false, fmt.Errorf("--bind-to core: %d ranks on %s, and %d core(s) to bind them to; use --bind-to none, or at most %d ranks",
 				ranks, s.name, len(s.cpus), len(s.cpus))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/crew"
@@ -16,7 +17,8 @@ import (
 
 // builds are binaries for hosts of all architectures, each made once.
 type builds struct {
-	cfg Config
+	cfg     Config
+	running atomic.Pointer[string] // what is being built, in words; nil for nothing
 
 	mu    sync.Mutex
 	dir   string            // temporary; "" until needed; guarded by mu
@@ -37,6 +39,14 @@ func newBuilds(cfg Config) *builds {
 	return &builds{cfg: cfg, done: make(map[buildKey]file), files: make(map[string]file)}
 }
 
+// now is what is being built, to be put behind how far a launch is; "" for nothing.
+func (b *builds) now() string {
+	if p := b.running.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
 func (b *builds) close() {
 	if b.dir != "" {
 		os.RemoveAll(b.dir)
@@ -54,6 +64,8 @@ func (b *builds) fitrun(ctx context.Context, arch string) (agent.Binary, error) 
 	if arch != agent.ArchOfFile("/proc/self/exe") {
 		f = b.buildLocked(ctx, Program{Name: "fitrun", Package: fitrunPackage}, arch)
 		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return agent.Binary{}, fmt.Errorf("its architecture is %s, and fitrun was not built for that in time; start again, as what is built so far is kept, or with a longer --launch-timeout", arch)
 		case ctx.Err() != nil:
 			return agent.Binary{}, context.Cause(ctx)
 		case errors.Is(f.err, ErrBuild):
@@ -73,15 +85,17 @@ func (b *builds) program(ctx context.Context, app App, arch string) (agent.Progr
 	if f.err != nil {
 		return agent.Program{}, "", f.err
 	}
-	foreign := ""
+	path, foreign := app.Program.Path, ""
 	if own := agent.ArchOfFile(app.Program.Path); own != "" && own != arch {
 		if app.Program.Package == "" {
 			foreign = fmt.Sprintf("%s is built for %s, and this host is %s; give a Go package, which is built for each, or a build for %s", app.Program.Name, own, arch, arch)
 		} else if f = b.buildLocked(ctx, app.Program, arch); f.err != nil {
 			return agent.Program{}, "", fmt.Errorf("building %s for %s: %w", app.Program.Name, arch, f.err)
+		} else {
+			path = f.path // a host that sees our files has the build for this architecture under the other path
 		}
 	}
-	p := agent.Program{Path: app.Program.Path, Sum: f.sum, Size: f.size, Foreign: foreign}
+	p := agent.Program{Path: path, Sum: f.sum, Size: f.size, Foreign: foreign}
 	if app.SearchPath != "" {
 		p.Search = strings.Split(app.SearchPath, string(os.PathListSeparator))
 	}
@@ -121,6 +135,8 @@ func (b *builds) compileLocked(ctx context.Context, p Program, arch string) (f f
 	if err != nil {
 		return file{err: err}
 	}
+	b.running.Store(new(fmt.Sprintf("; %s is being built for %s", p.Name, arch)))
+	defer b.running.Store(nil)
 	var said strings.Builder
 	path, err := buildFor(ctx, p, arch, dir, &said)
 	if errors.Is(err, ErrBuild) {

@@ -5,6 +5,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,6 +23,15 @@ func otherArch() string {
 		return "amd64"
 	}
 	return "arm64"
+}
+
+// TestBuildWithoutGo: what is missing is named, and what would do instead.
+func TestBuildWithoutGo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	const want = "./prog: a Go package needs the go command to build it, and there is none in PATH; install Go or give a binary"
+	if _, err := Build(t.Context(), Program{Name: "./prog", Package: "./prog"}, t.TempDir(), io.Discard); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 }
 
 // A Go package is built for the architecture of a host, once; a binary is what it is.
@@ -53,7 +63,7 @@ func TestProgramForArch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if other[0].Sum == own.Sum || other[0].Sum != other[1].Sum || agent.ArchOfFile(file) != otherArch() || other[0].Foreign != "" {
+	if other[0].Sum == own.Sum || other[0].Sum != other[1].Sum || agent.ArchOfFile(file) != otherArch() || other[0].Path != file || other[0].Foreign != "" {
 		t.Errorf("%+v of %s (%s)", other, file, agent.ArchOfFile(file))
 	}
 	if entries, err := os.ReadDir(b.dir); err != nil || len(entries) != 1 {
@@ -77,15 +87,18 @@ func TestFitrunForArch(t *testing.T) {
 	if err != nil || got.Size == 0 || len(got.Sum) != 64 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := b.fitrun(t.Context(), "vax"); err == nil || !strings.HasPrefix(err.Error(), "its architecture is vax, and fitrun could not be built for that: ") {
-		t.Errorf("%v", err)
+	const noVax = "its architecture is vax, and fitrun could not be built for that: the program does not build: go: unsupported GOOS/GOARCH pair linux/vax"
+	if _, err := b.fitrun(t.Context(), "vax"); err == nil || err.Error() != noVax {
+		t.Errorf("%v, want\n%s", err, noVax)
 	}
 	t.Run("without the module", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		b := newBuilds(Config{})
 		defer b.close()
-		if _, err := b.fitrun(t.Context(), otherArch()); err == nil || !strings.Contains(err.Error(), "start the job in a module that requires it") {
-			t.Errorf("%v", err)
+		want := "its architecture is " + otherArch() +
+			"; fitrun is built for that where Go and FitMPI's module are at hand: start the job in a module that requires it"
+		if _, err := b.fitrun(t.Context(), otherArch()); err == nil || err.Error() != want {
+			t.Errorf("%v, want\n%s", err, want)
 		}
 	})
 	if testing.Short() {
@@ -107,17 +120,28 @@ func TestFitrunBuildGivesUp(t *testing.T) {
 	defer b.close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
+	building := make(chan string, 1) // what it says meanwhile
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		for _, err := os.Stat(tools + "/begun"); err != nil && ctx.Err() == nil; _, err = os.Stat(tools + "/begun") {
 			time.Sleep(time.Millisecond)
 		}
+		building <- b.now()
 		cancel(stopped)
 	})
 	defer watch.Wait()
 	defer cancel(nil)
 	if _, err := b.fitrun(ctx, otherArch()); err != stopped {
 		t.Errorf("%v, want %v", err, stopped)
+	}
+	soon, cancelSoon := context.WithTimeout(t.Context(), 50*time.Millisecond) // as Reach has it: in any case the build does not end
+	defer cancelSoon()
+	want := "its architecture is " + otherArch() + ", and fitrun was not built for that in time; start again, as what is built so far is kept, or with a longer --launch-timeout"
+	if _, err := b.fitrun(soon, otherArch()); err == nil || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+	if got, want := <-building, "; fitrun is being built for "+otherArch(); got != want || b.now() != "" {
+		t.Errorf("%q while it is built, want %q; later %q", got, want, b.now())
 	}
 	if len(b.done) != 0 {
 		t.Errorf("it is remembered: %v", b.done)

@@ -24,6 +24,8 @@ type console struct {
 	freec chan struct{} // closed and replaced when open becomes nil; guarded by mu
 	err   error         // the first failed write, after which nothing is shown; guarded by mu
 
+	status status // below the output
+
 	failc chan error // capacity 1: gets err; consoles may share it
 }
 
@@ -114,6 +116,12 @@ func (c *console) closeLineLocked() {
 
 func (c *console) writeLocked(w io.Writer, text []byte) {
 	if c.err != nil {
+		return
+	}
+	if c.status.w != nil {
+		text = c.status.around(text)
+	}
+	if len(text) == 0 {
 		return
 	}
 	if _, err := w.Write(text); err != nil {

@@ -37,6 +37,11 @@ func (e *ear) LinkBroken(rank int, err error) {
 	e.x.post(func(now time.Time) { e.x.sup.linkBroken(now, rank, err) })
 }
 
+func (e *ear) Examined(proc int, c crew.Condition) {
+	i := e.x.procs[e.site][proc]
+	e.x.post(func(now time.Time) { e.x.sup.examined(now, i, c) })
+}
+
 func (e *ear) Exited(proc int, exit crew.Exit) {
 	i := e.x.procs[e.site][proc]
 	e.x.post(func(now time.Time) { e.x.sup.exited(now, i, exit) })
@@ -44,6 +49,9 @@ func (e *ear) Exited(proc int, exit crew.Exit) {
 
 func (e *ear) Show(proc int, s crew.Stream, from crew.Source, last *crew.Tail) <-chan struct{} {
 	x := e.x
+	if s == crew.Trace {
+		return x.takeTrace(x.procs[e.site][proc], from)
+	}
 	l := x.linesOf(x.procs[e.site][proc], s, last)
 	if e.draining != nil { // its host says when a stream ends
 		return x.show(from, l, e.draining)

@@ -51,7 +51,7 @@ func listener(t *testing.T, secret string) (*exec.Cmd, int) {
 }
 
 func TestListeningAgent(t *testing.T) {
-	const secret = "sixteen bytes or more of it"
+	const secret = "thirty-two bytes or more of the secret"
 	cmd, port := listener(t, secret)
 	at := func(act string) Request {
 		r := fakeHosts(t, act, "a", "listener", "listener")
@@ -68,7 +68,7 @@ func TestListeningAgent(t *testing.T) {
 		}
 	})
 	t.Run("wants the secret", func(t *testing.T) {
-		for given, want := range map[string]string{"": "give the file, --secret-file FILE", "sixteen other bytes or more": "another secret"} {
+		for given, want := range map[string]string{"": "give the file, --secret-file FILE", "thirty-two other bytes or more, a few": "another secret"} {
 			r := at("where")
 			r.Secret = []byte(given)
 			if code, out, said := execute(t, r, Config{}); code != ExitError || out != "" || !strings.HasPrefix(said, "fitrun: host 127.0.0.1: ") || !strings.Contains(said, want) {

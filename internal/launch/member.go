@@ -55,8 +55,12 @@ type member struct {
 	state   memberState // changed by supervisor.setMember only
 	pid     int         // of its process; 0 until started
 	aborted bool        // it asked for an abort
+	held    bool        // it was said that a debugger holds it
+	dead    bool        // the job goes on without it; it may run still, but nobody hears it
+	failed  string      // in a job that tolerates failures: why it gives up, as it said itself
 	early   bool        // it exited with code 0 without having called Init
 	code    int         // exit code of its own failure; 0 if it has not failed
+	why     string      // what it failed of, or that others' failure ended it; completes a sentence that begins with the rank
 }
 
 func (m *member) isRunning() bool {
@@ -73,6 +77,7 @@ func (s *supervisor) setMember(r int, state memberState) {
 	if state == memberOver {
 		s.running--
 	}
+	s.do.changed(r)
 }
 
 // started is called when process p runs.
@@ -103,16 +108,19 @@ func (s *supervisor) notStarted(now time.Time, p int, err error) {
 		s.setMember(r, memberOver)
 	}
 	if err != nil {
-		s.setCode(ranks, ExitUsage)
-		s.fail(now, ranks, fmt.Sprintf("could not be started: %v", err), nil)
+		why := fmt.Sprintf("could not be started: %v", err)
+		s.unstartable = true
+		s.setCode(ranks, ExitUsage, why)
+		s.fail(now, ranks, why, nil)
 	}
 	s.maybeOver(now)
 }
 
-// setCode says that ranks failed on their own.
-func (s *supervisor) setCode(ranks []int, code int) {
+// setCode says that ranks failed on their own, and of what.
+func (s *supervisor) setCode(ranks []int, code int, why string) {
 	for _, r := range ranks {
-		s.members[r].code = code
+		s.members[r].code, s.members[r].why = code, why
+		s.do.changed(r)
 	}
 }
 
@@ -132,8 +140,12 @@ func (s *supervisor) noticed(now time.Time, r int, n boot.Notice) {
 		}
 	case boot.AbortAsked:
 		s.abortAsked(now, r, n)
+	case boot.Suspected:
+		s.suspected(now, r, n)
 	case boot.Reported:
 		s.reported(r, n)
+	case boot.Answered:
+		s.do.answered(r, n.Number, n.Data)
 	default:
 		panic("launch: bug: notice " + n.Kind.String())
 	}
@@ -163,6 +175,11 @@ func (s *supervisor) cardGiven(now time.Time, r int, card []byte) {
 }
 
 func (s *supervisor) reported(r int, n boot.Notice) {
+	if n.Key == boot.FailedKey {
+		s.saidFailed(r, n.Text)
+		return
+	}
+	s.do.reported(r, n.Key, n.Text)
 	switch {
 	case n.Key == boot.MetricsKey && (s.verbose || strings.HasSuffix(s.job.Ranks[r].MetricsAddr, ":0")):
 		s.do.say(fmt.Sprintf("rank %d serves metrics at http://%s/metrics", r, n.Text))
@@ -179,8 +196,13 @@ func (s *supervisor) linkBroken(now time.Time, r int, err error) {
 	if s.state != jobRunning {
 		return
 	}
-	s.setCode([]int{r}, ExitError)
-	s.fail(now, []int{r}, fmt.Sprintf("broke the boot protocol: %v; was it built with the FitMPI of this fitrun?", err), nil)
+	why := fmt.Sprintf("broke the boot protocol: %v; was it built with the FitMPI of this fitrun?", err)
+	if s.isTolerant() {
+		s.condemn(s.job.Ranks[r].proc, ExitError, why)
+		return
+	}
+	s.setCode([]int{r}, ExitError, why)
+	s.fail(now, []int{r}, why, nil)
 }
 
 // exited is called when process p has exited and everything its ranks had to say was heard.
@@ -192,6 +214,9 @@ func (s *supervisor) exited(now time.Time, p int, e crew.Exit) {
 		m := &s.members[r]
 		before[m.state] = append(before[m.state], r)
 		isExplained = isExplained || m.aborted || m.code != 0
+		if (e.Ended || m.aborted) && m.code == 0 {
+			m.why = "was ended with the job"
+		}
 		s.setMember(r, memberOver)
 	}
 	if s.verbose {
@@ -209,15 +234,23 @@ func (s *supervisor) judge(now time.Time, p int, before map[memberState][]int, e
 	switch joined, early := before[memberJoined], before[memberStarted]; {
 	case e.Status() != 0:
 		ranks := s.job.Processes[p].Ranks
-		s.setCode(ranks, e.Status())
 		what := e.String()
 		if e.Cause != "" {
 			what += " (" + e.Cause + ")"
 		}
+		if said := s.ranksOf(p, func(m *member) bool { return m.failed != "" }); len(said) > 0 {
+			what, e.Last = fmt.Sprintf("%s: %s", what, s.members[said[0]].failed), nil
+		}
+		if s.state != jobRunning { // what others' failure, or a signal to them, led to
+			what += " while the job was being ended"
+		}
+		s.setCode(ranks, e.Status(), what)
+		s.noteSurvivor(p, before, e)
 		s.fail(now, ranks, what, e.Last)
 	case len(joined) > 0:
-		s.setCode(joined, ExitError)
-		s.fail(now, joined, "exited with code 0 without mpi.Finalize, so others could wait for it forever", e.Last)
+		const why = "exited with code 0 without mpi.Finalize, so others could wait for it forever"
+		s.setCode(joined, ExitError, why)
+		s.fail(now, joined, why, e.Last)
 	case len(early) > 0:
 		for _, r := range early {
 			s.members[r].early = true
@@ -233,8 +266,9 @@ func (s *supervisor) failEarly(now time.Time, r int) {
 	if s.state != jobRunning {
 		return
 	}
-	s.setCode([]int{r}, ExitError)
-	s.fail(now, []int{r}, "exited with code 0 without mpi.Init, in which other ranks wait for it", nil)
+	const why = "exited with code 0 without mpi.Init, in which other ranks wait for it"
+	s.setCode([]int{r}, ExitError, why)
+	s.fail(now, []int{r}, why, nil)
 }
 
 // hostLost is called when nothing more will be heard of procs, all of one host; why names that.
@@ -242,25 +276,25 @@ func (s *supervisor) hostLost(now time.Time, procs []int, why string) {
 	var ranks []int
 	for _, p := range procs {
 		for _, r := range s.job.Processes[p].Ranks {
-			if s.members[r].state != memberOver {
-				ranks = append(ranks, r)
+			m := &s.members[r]
+			if m.state != memberOver {
 				s.setMember(r, memberOver)
+				if !m.dead {
+					ranks = append(ranks, r)
+				}
 			}
 		}
 	}
-	if len(ranks) == 0 {
-		return
-	}
 	slices.Sort(ranks)
-	if s.state == jobRunning {
-		s.setCode(ranks, ExitError)
+	if s.state == jobRunning && len(ranks) > 0 {
+		s.setCode(ranks, ExitError, "is out of reach: "+why)
 		s.failAs(now, ranks, fmt.Sprintf("%s; with it %s", why, rankList(ranks)), nil)
 	}
 	s.maybeOver(now)
 }
 
-// fail ends the job because of ranks, all of one process. Only the first failure is reported; their code must be set
-// already.
+// fail ends the job because of ranks, all of one process, or goes on without them. Only the first failure that ends the job
+// is reported; their code must be set already.
 func (s *supervisor) fail(now time.Time, ranks []int, what string, last []string) {
 	if s.state != jobRunning {
 		return
@@ -273,11 +307,12 @@ func (s *supervisor) failAs(now time.Time, ranks []int, text string, last []stri
 	if s.state != jobRunning {
 		return
 	}
-	shown := text + "; the job was ended"
-	if len(last) > 0 {
-		shown += ". Its last lines on stderr:\n  " + strings.Join(last, "\n  ")
+	s.failedOf(text)
+	if s.isTolerant() {
+		s.bury(ranks, text, last)
+		return
 	}
-	s.do.say(shown)
+	s.do.say(withLast(text+"; the job was ended", last))
 	var why []boot.Event
 	for _, r := range ranks {
 		why = append(why, boot.Event{Kind: boot.PeerFailed, Rank: r, Message: text, Code: s.members[r].code})

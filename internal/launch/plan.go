@@ -33,19 +33,30 @@ type App struct {
 
 // Request is what a user asked for, already checked for syntax.
 type Request struct {
-	Apps       []App         // at least one
-	Hosts      []hosts.Host  // where ranks may run; nil is this machine only
-	Place      []int         // by rank: index in Hosts; nil with no Hosts
-	PerProcess int           // ranks of one process; the last of an app on a host may have fewer. 0 is 1
-	Env        []string      // environment that all ranks of this machine start from, as of os.Environ
-	Cores      int           // cores of this machine that the job may use
-	CPUs       []int         // the processors that fitrun may run on, ascending; more than Cores under a cgroup's limit
-	Bind       Binding       // whether processes are bound to their cores
-	Progress   string        // "" or a value for FITMPI_PROGRESS
-	Transport  string        // "" or a value for FITMPI_TRANSPORT
-	Check      bool          // sets FITMPI_CHECK
-	Metrics    string        // "" or host:port
-	Timeout    time.Duration // 0 is none
+	Apps       []App        // at least one
+	Hosts      []hosts.Host // where ranks may run; nil is this machine only
+	Place      []int        // by rank: index in Hosts; nil with no Hosts
+	PerProcess int          // ranks of one process; the last of an app on a host may have fewer. 0 is 1
+	Env        []string     // environment that all ranks of this machine start from, as of os.Environ
+	Cores      int          // cores of this machine that the job may use
+	CPUs       []int        // the processors that fitrun may run on, ascending; more than Cores under a cgroup's limit
+	Bind       Binding      // whether processes are bound to their cores
+	Progress   string       // "" or a value for FITMPI_PROGRESS
+	Transport  string       // "" or a value for FITMPI_TRANSPORT
+	Heartbeat  string       // "" or a value for FITMPI_HEARTBEAT
+	// HeartbeatTimeout is "" or a value for FITMPI_HEARTBEAT_TIMEOUT.
+	HeartbeatTimeout string
+	Check            bool          // sets FITMPI_CHECK
+	HTTPAuth         string        // sets FITMPI_HTTP_AUTH; "" leaves it
+	HTTPOpen         bool          // sets FITMPI_HTTP_OPEN
+	Metrics          string        // "" or host:port
+	Timeout          time.Duration // 0 is none
+	FT               bool          // the job goes on when a rank dies, once all have met
+	Restarts         int           // how often the job is started again if it fails
+	Checkpoint       string        // "" or a value for FITMPI_CHECKPOINT
+	Attempt          int           // how often the job was started before
+	Watched          bool          // ranks give their counters when they finalize: somebody looks at the job
+	Trace            int64         // bytes of memory, as of trace.Size, in which each rank notes what it does; 0 if it need not. Config.Tracer is given it
 
 	Remote        string        // how a host is reached: "" or "ssh", or "srun" inside an allocation of Slurm's
 	SSHArgs       []string      // options given to ssh (or srun) before the host
@@ -79,7 +90,10 @@ type Job struct {
 	Ranks     []Rank    // by rank
 	Processes []Process // in the order of their first ranks
 	Timeout   time.Duration
+	FT        bool   // Request.FT
+	Attempt   int    // Request.Attempt
 	Transport string // the FITMPI_TRANSPORT of the ranks, "auto" if they have none
+	Trace     int64  // Request.Trace
 }
 
 // Rank is the plan of one rank: what it is told, but for the descriptors, which only the runner has.
@@ -92,6 +106,7 @@ type Rank struct {
 type Process struct {
 	Ranks []int  // ascending, at least one; their local ranks are consecutive
 	Host  string // its name for people
+	Here  bool   // on this machine
 	Cores int    // of all its ranks together, at most those of the machine
 	Bound []int  // processors it is bound to; nil if it is not
 	Path  string
@@ -111,6 +126,8 @@ type site struct {
 	cpus  []int  // the processors that processes there may run on, ascending; more than cores under a cgroup's limit
 	env   []string
 	apps  []agent.Found // by app: its program and directory there; nil where they are as the request has them
+
+	machine string // equal for sites that are one machine, as containers may be; "" if that is not known
 }
 
 // Plan lays out the ranks of r on this machine. Preconditions:
@@ -135,7 +152,8 @@ func plan(r Request, sites []site) (*Job, error) {
 	for rank, at := range r.Place {
 		p.local[at] = append(p.local[at], rank)
 	}
-	p.job = &Job{Timeout: r.Timeout, Transport: transportOf(r), Ranks: make([]Rank, len(r.Place))}
+	p.job = &Job{Timeout: r.Timeout, Transport: transportOf(r), Trace: r.Trace, FT: r.FT, Attempt: r.Attempt, Ranks: make([]Rank, len(r.Place))}
+	p.crowds = p.findCrowds()
 	p.divide()
 	if err := p.addCores(); err != nil {
 		return nil, err
@@ -150,6 +168,8 @@ type planner struct {
 	local [][]int // by site: its ranks, ascending; the index of one is its local rank
 	procs []int   // by site: processes so far
 	job   *Job
+
+	crowds []crowd // by site; set when local is complete
 }
 
 // divide divides the ranks among processes: consecutive ones of one app and one site.
@@ -165,11 +185,12 @@ func (p *planner) divide() {
 				i = len(p.job.Processes)
 				open[g] = i
 				path, dir := app.Program.Path, app.Dir
-				if apps := p.sites[g.site].apps; apps != nil {
+				apps := p.sites[g.site].apps
+				if apps != nil {
 					path, dir = apps[a].Path, apps[a].Dir
 				}
 				p.job.Processes = append(p.job.Processes, Process{
-					Host: p.sites[g.site].name, Path: path, Args: app.Args, Dir: dir, site: g.site, app: a,
+					Host: p.sites[g.site].name, Here: apps == nil, Path: path, Args: app.Args, Dir: dir, site: g.site, app: a,
 				})
 			}
 			proc := &p.job.Processes[i]
@@ -185,7 +206,7 @@ func (p *planner) addCores() error {
 	binds := make([]bool, len(p.sites))
 	for at, s := range p.sites {
 		var err error
-		if binds[at], err = p.r.isBound(s, len(p.local[at])); err != nil {
+		if binds[at], err = p.r.isBound(s, p.crowds[at]); err != nil {
 			return err
 		}
 	}
@@ -195,16 +216,27 @@ func (p *planner) addCores() error {
 		proc.Cores = min(share*len(proc.Ranks), max(s.cores, 1))
 		proc.Env = processEnv(p.r, proc, s.env)
 		if binds[proc.site] {
-			first, _ := slices.BinarySearch(p.local[proc.site], proc.Ranks[0])
-			end := (first + len(proc.Ranks)) * share
-			proc.Bound = s.cpus[first*share : end : end]
+			first := p.firstCore(proc)
+			end := first + len(proc.Ranks)*share
+			proc.Bound = s.cpus[first:end:end]
 		}
 	}
 	return nil
 }
 
+// firstCore is the index of the first core that a process is bound to: behind those of other ranks that share the cores, of which hosts with
+// fewer cores (a limit of their cgroup) give each rank fewer.
+func (p *planner) firstCore(proc *Process) int {
+	before, _ := slices.BinarySearch(p.local[proc.site], proc.Ranks[0])
+	first := before * p.share(proc.site)
+	for _, at := range p.crowds[proc.site].before {
+		first += len(p.local[at]) * p.share(at)
+	}
+	return first
+}
+
 // share is the cores that each rank of a site is given.
-func (p *planner) share(at int) int { return coresPerRank(p.sites[at].cores, len(p.local[at])) }
+func (p *planner) share(at int) int { return coresPerRank(p.sites[at].cores, p.crowds[at].ranks) }
 
 // addInfos adds what the ranks are told.
 func (p *planner) addInfos() error {
@@ -212,7 +244,9 @@ func (p *planner) addInfos() error {
 	cores, used := 0, 0
 	var all []hosts.Host
 	for at, s := range p.sites {
-		cores += s.cores
+		if p.crowds[at].first == at {
+			cores += s.cores
+		}
 		all = append(all, s.at)
 		if len(p.local[at]) > 0 {
 			used++
@@ -233,7 +267,7 @@ func (p *planner) addInfos() error {
 			p.job.Ranks[n].Info = boot.Info{
 				Rank: n, Size: len(p.r.Place), LocalRank: local, LocalSize: len(p.local[proc.site]), Job: id, Secret: secret,
 				Source: "fitrun", Host: s.host, Cores: p.share(proc.site), Universe: max(cores, len(p.r.Place)),
-				MetricsAddr: addr, MetricsRequested: addr != "", Process: p.procs[proc.site], ProcessRanks: len(proc.Ranks),
+				Watched: p.r.Watched, FT: p.r.FT, Attempt: p.r.Attempt, Given: given(&p.r, proc.app), MetricsAddr: addr, MetricsRequested: addr != "", Process: p.procs[proc.site], ProcessRanks: len(proc.Ranks),
 				Bound: proc.Bound, AppNum: proc.app, Net: network,
 			}
 		}
@@ -244,7 +278,7 @@ func (p *planner) addInfos() error {
 
 // crewPlan is the part of job that is for the crew of a site.
 func (j *Job) crewPlan(at int) crew.Plan {
-	plan := crew.Plan{Transport: j.Transport}
+	plan := crew.Plan{Transport: j.Transport, Trace: j.Trace}
 	for _, p := range j.Processes {
 		if p.site != at {
 			continue
@@ -275,16 +309,77 @@ func processEnv(r Request, p *Process, env []string) []string {
 	if r.Progress != "" {
 		env = append(env, "FITMPI_PROGRESS="+r.Progress)
 	}
+	if r.Heartbeat != "" {
+		env = append(env, heartbeatVariable+"="+r.Heartbeat)
+	}
+	if r.HeartbeatTimeout != "" {
+		env = append(env, heartbeatTimeoutVariable+"="+r.HeartbeatTimeout)
+	}
 	if r.Transport != "" {
 		env = append(env, transportVariable+"="+r.Transport)
 	}
 	if r.Check {
 		env = append(env, "FITMPI_CHECK=1")
 	}
+	if r.Checkpoint != "" {
+		env = append(env, checkpointVariable+"="+r.Checkpoint)
+	}
+	if r.HTTPAuth != "" {
+		env = append(env, httpAuthVariable+"="+r.HTTPAuth)
+	}
+	if r.HTTPOpen {
+		env = append(env, httpOpenVariable+"=1")
+	}
 	return env
 }
 
-const transportVariable = "FITMPI_TRANSPORT"
+// given are the variables of FitMPI's that options have set for the ranks of an app, with the options; nil if there is none.
+func given(r *Request, app int) map[string]string {
+	by := make(map[string]string)
+	for _, e := range r.Apps[app].Set {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "FITMPI_") {
+			by[name] = "-x or -genv"
+		}
+	}
+	if r.Progress != "" {
+		by["FITMPI_PROGRESS"] = "--progress"
+	}
+	if r.Heartbeat != "" {
+		by[heartbeatVariable] = "--heartbeat"
+	}
+	if r.HeartbeatTimeout != "" {
+		by[heartbeatTimeoutVariable] = "--heartbeat-timeout"
+	}
+	if r.Transport != "" {
+		by[transportVariable] = "--transport"
+	}
+	if r.Check {
+		by["FITMPI_CHECK"] = "--check"
+	}
+	if r.Checkpoint != "" {
+		by[checkpointVariable] = "--restart-dir"
+	}
+	if r.HTTPAuth != "" {
+		by[httpAuthVariable] = "--http-auth"
+	}
+	if r.HTTPOpen {
+		by[httpOpenVariable] = "--http-open"
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	return by
+}
+
+// Variables that options set.
+const (
+	transportVariable        = "FITMPI_TRANSPORT"
+	heartbeatVariable        = "FITMPI_HEARTBEAT"
+	heartbeatTimeoutVariable = "FITMPI_HEARTBEAT_TIMEOUT"
+	httpAuthVariable         = "FITMPI_HTTP_AUTH"
+	httpOpenVariable         = "FITMPI_HTTP_OPEN"
+	checkpointVariable       = "FITMPI_CHECKPOINT"
+)
 
 // transportOf is the transport that the ranks will be told: by the option, or by a variable that they are given. It is
 // "auto" where those of several apps differ.
@@ -320,17 +415,17 @@ func metricsAddr(addr string, rank int) (string, error) {
 	}
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", fmt.Errorf("--metrics %s: want HOST:PORT, for example 127.0.0.1:9100", addr)
+		return "", fmt.Errorf("--rank-metrics %s: want HOST:PORT, for example 127.0.0.1:9100", addr)
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return "", fmt.Errorf("--metrics %s: the port must be a number from 0 to 65535", addr)
+		return "", fmt.Errorf("--rank-metrics %s: the port must be a number from 0 to 65535", addr)
 	}
 	if port != 0 {
 		port += uint64(rank)
 	}
 	if port > 65535 {
-		return "", fmt.Errorf("--metrics %s: rank %d would need port %d; choose a lower port, or 0 for any", addr, rank, port)
+		return "", fmt.Errorf("--rank-metrics %s: rank %d would need port %d; choose a lower port, or 0 for any", addr, rank, port)
 	}
 	return net.JoinHostPort(host, strconv.FormatUint(port, 10)), nil
 }

@@ -4,6 +4,7 @@ package launch
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -167,6 +168,10 @@ func manyCPUs(n int) []int {
 }
 
 func TestBindings(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		name  string
 		r     Request
@@ -187,14 +192,15 @@ func TestBindings(t *testing.T) {
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
 		{"asked for, with a remainder", Request{Apps: one(2), Cores: 3, CPUs: manyCPUs(3), Bind: BindCore},
 			[]string{"rank 0: bound to core(s) 0", "rank 1: bound to core(s) 1"}, ""},
-		{"asked for, oversubscribed", Request{Apps: one(3), Cores: 2, CPUs: manyCPUs(2), Bind: BindCore}, nil, ", and 2 core(s)"},
+		{"asked for, oversubscribed", Request{Apps: one(3), Cores: 2, CPUs: manyCPUs(2), Bind: BindCore}, nil,
+			"--bind-to core: 3 ranks on " + host + ", and 2 core(s) to bind them to; use --bind-to none, or at most 2 ranks"},
 		{"not wanted", Request{Apps: one(2), Cores: 2, CPUs: manyCPUs(2), Bind: BindNone},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			job, err := Plan(tc.r)
 			if tc.want == nil {
-				if err == nil || !strings.Contains(err.Error(), tc.fault) {
+				if err == nil || err.Error() != tc.fault {
 					t.Errorf("%v, want %q", err, tc.fault)
 				}
 				return
@@ -235,10 +241,12 @@ func TestTransportOf(t *testing.T) {
 func TestMetricsAddr(t *testing.T) {
 	for _, tc := range []struct{ addr, want, fault string }{
 		{"", "", ""}, {":9100", ":9105", ""}, {"[::1]:9100", "[::1]:9105", ""}, {"h:0", "h:0", ""},
-		{":65531", "", "port 65536"}, {"9100", "", "HOST:PORT"}, {":x", "", "number"},
+		{":65531", "", "--rank-metrics :65531: rank 5 would need port 65536; choose a lower port, or 0 for any"},
+		{"9100", "", "--rank-metrics 9100: want HOST:PORT, for example 127.0.0.1:9100"},
+		{":x", "", "--rank-metrics :x: the port must be a number from 0 to 65535"},
 	} {
 		got, err := metricsAddr(tc.addr, 5)
-		if got != tc.want || (err == nil) != (tc.fault == "") || err != nil && !strings.Contains(err.Error(), tc.fault) {
+		if got != tc.want || (err == nil) != (tc.fault == "") || err != nil && err.Error() != tc.fault {
 			t.Errorf("%q: %q, %v; want %q, %q", tc.addr, got, err, tc.want, tc.fault)
 		}
 	}
@@ -277,4 +285,32 @@ func TestFindProgram(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", want.Name, got, err, want)
 		}
 	}
+}
+
+// Ranks are told which variables options have set for them, and by which option.
+func TestGiven(t *testing.T) {
+	r := Request{
+		Apps: []App{
+			{Args: []string{"a"}, Ranks: 1, Set: []string{"FITMPI_WINDOW=4M", "HOME=/tmp", "FITMPI_PROGRESS=worker"}},
+			{Args: []string{"b"}, Ranks: 1},
+		},
+		Env: []string{"FITMPI_EAGER_MAX=1K"}, Cores: 2,
+	}
+	want := func(rank int, given map[string]string) {
+		t.Helper()
+		job, err := Plan(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := job.Ranks[rank].Given; !maps.Equal(got, given) {
+			t.Errorf("rank %d is told %v, want %v", rank, got, given)
+		}
+	}
+	want(0, map[string]string{"FITMPI_WINDOW": "-x or -genv", "FITMPI_PROGRESS": "-x or -genv"})
+	want(1, nil)
+	r.Progress, r.Transport, r.Check = "caller", "tcp", true
+	all := map[string]string{"FITMPI_PROGRESS": "--progress", "FITMPI_TRANSPORT": "--transport", "FITMPI_CHECK": "--check"}
+	want(1, all)
+	all["FITMPI_WINDOW"] = "-x or -genv"
+	want(0, all)
 }

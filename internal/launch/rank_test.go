@@ -81,6 +81,15 @@ func perform(s boot.Session, verb string) error {
 		}
 	case "consequence":
 		return consequence(s)
+	case "answer":
+		for ev := range s.Events() {
+			if ev.Kind == boot.Asked {
+				if err := s.Answer(ev.Code, fmt.Appendf(nil, "[%d,%q]", info.Rank, ev.Message)); err != nil {
+					return err
+				}
+				break
+			}
+		}
 	case "kill", "stop": // the agent that started it
 		sig := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}[verb]
 		return errors.Join(syscall.Kill(os.Getppid(), sig), untilEnded(s))

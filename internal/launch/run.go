@@ -31,6 +31,9 @@ type Config struct {
 	Verbose        bool
 	Bindings       bool        // say which process is bound to which cores
 	Guard          *crew.Guard // or nil
+	Observer       Observer    // hears what happens; or nil
+	Afterword      bool        // something is said on Stderr when the job is over: it is to begin a line
+	Tracer         Tracer      // is given what the ranks have noted, if Job.Trace asks for that
 	// AdoptedOrphans says that sys.AdoptOrphans was called, so every child of this process is part of the job and is
 	// killed at its end.
 	AdoptedOrphans bool
@@ -45,7 +48,7 @@ type runner struct {
 	donec    chan struct{}            // closed when the loop is over: nobody listens to inbox any more
 	out      *console                 // of stdout
 	err      *console                 // of stderr; out itself if both are one file
-	voice    chan string              // messages of fitrun for its speaker
+	voice    chan string              // messages of fitrun for its speaker; "" is to draw the line of status
 	procs    [][]int                  // by site, and by process of it: index in job.Processes
 	hosts    []host                   // by site; set before the first process starts
 	progress *progress                // of the launch, nil if nobody is told
@@ -69,6 +72,7 @@ type host interface {
 	Deal(rank int, c *boot.Cards)        // send a rank all cards
 	Signal(proc int, sig syscall.Signal) // to its process group
 	Census()                             // IsGone will be asked of many ranks
+	Examine(proc int)                    // at a process of which nothing is heard; the ear hears what was found
 	IsGone(rank int) bool                // whether it is leaving, or whether it may be where that is not known yet
 	Finish()                             // all processes have exited, or will not
 	Wait()                               // after Finish, until nothing is left
@@ -80,29 +84,10 @@ type here struct{ *crew.Crew }
 // Census does nothing: IsGone looks.
 func (here) Census() {}
 
-// Execute runs the job that r asks for, on this machine or on hosts, and returns its exit code.
-func Execute(ctx context.Context, r Request, cfg Config) int {
-	if cfg.Stderr == nil {
-		cfg.Stderr = io.Discard
-	}
-	if r.Hosts != nil {
-		return executeAcross(ctx, r, cfg)
-	}
-	job, err := Plan(r)
-	if err != nil {
-		fmt.Fprintf(cfg.Stderr, "fitrun: %v\n", err)
-		return ExitUsage
-	}
-	if cfg.Verbose {
-		fmt.Fprintf(cfg.Stderr, "fitrun: %d rank(s) of %s in %d process(es), %d of %d core(s) each\n",
-			len(job.Ranks), r.Apps[0].Program.Path, len(job.Processes), job.Ranks[0].Cores, r.Cores)
-	}
-	job.showBindings(cfg)
-	return Run(ctx, job, cfg)
-}
-
 // Run runs job, all of it on this machine, to its end and returns its exit code. The end of ctx is like SIGTERM.
-func Run(ctx context.Context, job *Job, cfg Config) int {
+func Run(ctx context.Context, job *Job, cfg Config) int { return runHere(ctx, job, cfg).code }
+
+func runHere(ctx context.Context, job *Job, cfg Config) outcome {
 	x := newRunner(job, cfg)
 	err := x.makeOutputDirs()
 	var h host
@@ -111,7 +96,7 @@ func Run(ctx context.Context, job *Job, cfg Config) int {
 	}
 	if err != nil {
 		fmt.Fprintf(x.cfg.Stderr, "fitrun: %v\n", err)
-		return ExitError
+		return outcome{code: ExitError}
 	}
 	return x.run(ctx, []host{h})
 }
@@ -129,8 +114,12 @@ func (x *runner) newHere(at int) (host, error) {
 }
 
 // run runs the job on hosts, one for each site.
-func (x *runner) run(ctx context.Context, hosts []host) int {
+func (x *runner) run(ctx context.Context, hosts []host) outcome {
 	x.hosts = hosts
+	if o := x.cfg.Observer; o != nil {
+		o.Begin(x.job, control{x})
+		defer o.End()
+	}
 	for _, h := range hosts {
 		h.Start(x.cfg.Stdin)
 	}
@@ -138,7 +127,7 @@ func (x *runner) run(ctx context.Context, hosts []host) int {
 	speaker.Go(x.speak) // stopped by closing voice
 	x.loop(ctx)
 	x.finish(&speaker)
-	return x.sup.exitCode()
+	return x.sup.outcome()
 }
 
 func newRunner(job *Job, cfg Config) *runner {
@@ -163,6 +152,7 @@ func newRunner(job *Job, cfg Config) *runner {
 	if !sameFile(cfg.Stdout, cfg.Stderr) {
 		x.err = newConsole()
 	}
+	x.err.status.open(cfg.Stderr)
 	x.sup = newSupervisor(job, x, cfg.Verbose, time.Now())
 	return x
 }
@@ -224,6 +214,7 @@ func (x *runner) finish(speaker *sync.WaitGroup) {
 		for _, h := range x.hosts {
 			h.Wait()
 		}
+		x.err.endStatus(x.cfg.Afterword)
 	}()
 	x.awaitOutput(shown)
 }
@@ -248,12 +239,17 @@ func (x *runner) awaitOutput(shown <-chan struct{}) {
 	case <-shown:
 	case <-patience:
 	case <-x.cfg.Signals:
+		x.sup.stopped = true // the loop is over: the supervisor is the caller's
 	}
 }
 
 // speak shows fitrun's own messages. It is a goroutine of its own so that the loop never waits for a terminal.
 func (x *runner) speak() {
 	for text := range x.voice {
+		if text == "" {
+			x.err.drawStatus()
+			continue
+		}
 		x.err.message(x.cfg.Stderr, "fitrun: "+text+"\n")
 	}
 }
@@ -270,6 +266,11 @@ func (x *runner) signal(proc int, sig syscall.Signal) {
 	x.hosts[at].Signal(slices.Index(x.procs[at], proc), sig)
 }
 
+func (x *runner) examine(proc int) {
+	at := x.job.Processes[proc].site
+	x.hosts[at].Examine(slices.Index(x.procs[at], proc))
+}
+
 func (x *runner) stopStarting() {
 	for _, h := range x.hosts {
 		h.StopStarting()
@@ -283,6 +284,9 @@ func (x *runner) census() {
 }
 
 func (x *runner) say(text string) {
+	if o := x.cfg.Observer; o != nil {
+		o.Said(text)
+	}
 	select {
 	case x.voice <- text:
 	default: // nobody reads stderr, and fitrun has said more than enough

@@ -48,10 +48,14 @@ func (x *runner) makeOutputDirs() error {
 	for i := range x.job.Processes {
 		for _, s := range []crew.Stream{crew.Stdout, crew.Stderr} {
 			path := x.outputFile(i, s)
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return fmt.Errorf("--output-filename: %w", err)
 			}
-			f, err := os.Create(path)
+			mode := os.O_TRUNC
+			if x.job.Attempt > 0 { // what the attempts before have written stays
+				mode = os.O_APPEND
+			}
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|mode, 0o600)
 			if err != nil {
 				return fmt.Errorf("--output-filename: %w", err)
 			}

@@ -64,9 +64,13 @@ type hands interface {
 	deal(rank int, c *boot.Cards)        // send a running rank all cards
 	signal(proc int, sig syscall.Signal) // to its process group, if it runs; crew.Exit.Ended says what came of it
 	census()                             // isGone will be asked; tick is to be called when more is known of other hosts
+	examine(proc int)                    // at a process of which nothing is heard; examined says what was found
 	isGone(rank int) bool                // whether it is exiting, or closed its link, though we have not heard yet; or may be
 	stopStarting()                       // processes not started yet are to be reported by notStarted
 	say(text string)                     // show one message of fitrun
+	changed(rank int)                    // its state is another
+	answered(rank, number int, data []byte)
+	reported(rank int, key, text string)
 }
 
 // supervisor is the state machine of a job. It holds no goroutine, lock or clock: its loop calls a method for
@@ -83,16 +87,29 @@ type supervisor struct {
 	running int      // members that are not over
 	cards   *boot.Cards
 	asked   *abortRequest // nil if none waits
-	code    int           // exit code given by timeout or interrupt, 0 if a rank's counts
-	hurried bool          // the user wants the end, or some process does not die: do not wait long for output
-	timeout time.Time     // when the job has run too long; zero if never
-	grace   time.Time     // when patience ends in jobEnding and jobKilling
+
+	suspicions map[int][]suspicion // by rank: of those whose process is being looked at, in the order in which they came
+
+	code int // exit code given by timeout or interrupt, 0 if a rank's counts
+
+	stopped bool // the user wants the end, of whatever would follow too
+
+	failure     string // what it failed of first, "" if of nothing
+	unstartable bool   // a process could not be started
+
+	verdict    int // in a job that tolerates failures: exit code of the first survivor that failed, or of an abort; 0 if none
+	firstDeath int // in such a job: exit code of the rank that died first; 0 if none did
+
+	hurried bool      // the user wants the end, or some process does not die: do not wait long for output
+	timeout time.Time // when the job has run too long; zero if never
+	grace   time.Time // when patience ends in jobEnding and jobKilling
 }
 
 func newSupervisor(job *Job, do hands, verbose bool, now time.Time) *supervisor {
 	s := &supervisor{
 		job: job, do: do, verbose: verbose,
 		members: make([]member, len(job.Ranks)), running: len(job.Ranks), cards: boot.NewCards(len(job.Ranks)),
+		suspicions: make(map[int][]suspicion),
 	}
 	if job.Timeout > 0 {
 		s.timeout = now.Add(job.Timeout)
@@ -173,6 +190,7 @@ func (s *supervisor) timedOut(now time.Time) {
 
 // interrupted is called for a signal to fitrun. The second one kills.
 func (s *supervisor) interrupted(now time.Time, sig syscall.Signal) {
+	s.stopped = true
 	switch s.state {
 	case jobRunning:
 		s.code, s.hurried = 128+int(sig), true
@@ -200,13 +218,7 @@ func (s *supervisor) outputFailed(now time.Time, err error) {
 
 // end tells all ranks why and begins to end them. A rank is not told about itself.
 func (s *supervisor) end(now time.Time, grace time.Duration, why ...boot.Event) {
-	for r := range s.members {
-		for _, ev := range why {
-			if s.members[r].isRunning() && r != ev.Rank {
-				s.do.tell(r, ev)
-			}
-		}
-	}
+	s.tellAll(why)
 	s.setState(jobEnding, now, grace)
 	s.maybeOver(now)
 }
@@ -231,15 +243,19 @@ func (s *supervisor) giveUp(now time.Time) {
 
 func (s *supervisor) maybeOver(now time.Time) {
 	if s.running == 0 && s.state != jobOver {
+		s.lastWords()
 		s.setState(jobOver, now, 0)
 	}
 }
 
 // exitCode is the job's, when it is over: that of the interrupt or timeout that ended it, else that of the lowest rank
-// that failed on its own, else 0.
+// that failed on its own, else 0. A job that tolerates failures has a rule of its own.
 func (s *supervisor) exitCode() int {
 	if s.code != 0 {
 		return s.code
+	}
+	if s.isTolerant() {
+		return s.codeOfSurvivors()
 	}
 	for r := range s.members {
 		if s.members[r].code != 0 {

@@ -79,7 +79,11 @@ func (st *stage) isGone(rank int) bool         { return st.dead[rank] }
 func (st *stage) stopStarting()                { st.did("stop starting") }
 func (st *stage) say(text string)              { st.did("say %s", text) }
 
-func (st *stage) census() {}
+func (st *stage) examine(proc int)             { st.did("examine %d", proc) }
+func (st *stage) census()                      {}
+func (st *stage) changed(int)                  {}
+func (st *stage) answered(int, int, []byte)    {}
+func (st *stage) reported(int, string, string) {}
 
 func (st *stage) signal(proc int, sig syscall.Signal) {
 	st.did("signal %d %v", proc, sig)
@@ -161,6 +165,33 @@ func TestLowestRankThatFailedOnItsOwn(t *testing.T) {
 	st.wantOver(5)
 	if n := len(slices.DeleteFunc(st.log, func(a string) bool { return !strings.HasPrefix(a, "say") })); n != 1 {
 		t.Errorf("%d messages, want 1", n)
+	}
+}
+
+// What ended each rank is told to whoever watches the job.
+func TestWhyRanksEnded(t *testing.T) {
+	st := running(t, 6)
+	st.dead[1] = true // exits after the job's end began, before our signal
+	st.notice(4, boot.Notice{Kind: boot.Finalizing})
+	st.exit(4, crew.Exit{})
+	st.exit(2, crew.Exit{Signal: syscall.SIGSEGV})
+	st.exit(0, crew.Exit{Code: 9}) // after our signal
+	st.exit(1, crew.Exit{Code: 5})
+	st.notice(3, boot.Notice{Kind: boot.AbortAsked, Code: 1, Text: "lost rank 2"})
+	st.exit(3, crew.Exit{Code: 1})
+	st.exit(5, crew.Exit{Signal: syscall.SIGTERM})
+	for r, want := range []string{
+		"was ended with the job", "exited with code 5 while the job was being ended", "was killed by signal 11 (segmentation fault)",
+		"was ended with the job", "", "was ended with the job",
+	} {
+		if got := st.s.members[r].why; got != want {
+			t.Errorf("rank %d %q, want %q", r, got, want)
+		}
+	}
+	abort := running(t, 2)
+	abort.notice(1, boot.Notice{Kind: boot.AbortAsked, Code: 3, Text: "singular\n"})
+	if got := abort.s.members[1].why; got != "aborted the job with code 3: singular" {
+		t.Errorf("rank 1 %q", got)
 	}
 }
 
@@ -287,7 +318,7 @@ func TestProcessThatDoesNotDie(t *testing.T) {
 	st.s.interrupted(st.now, syscall.SIGTERM)
 	st.pass(interruptGrace)
 	st.pass(killGrace)
-	if got := st.log[len(st.log)-1]; !strings.HasPrefix(got, "say rank 0 did not die") {
+	if got := st.log[len(st.log)-1]; got != "say rank 0 did not die within 5s of SIGKILL; leaving it to the kernel" {
 		t.Errorf("%q, want it to give up on rank 0", got)
 	}
 	st.wantOver(143)

@@ -162,8 +162,21 @@ func TestRefusals(t *testing.T) {
 	if err := c.Err(); !errors.Is(err, errLost) {
 		t.Errorf("%v, want %v", err, errLost)
 	}
-	if err := c.Barrier(ctx); !errors.Is(err, errLost) {
-		t.Errorf("%v, want %v", err, errLost)
+	_, universeErr := c.UniverseSize(ctx)
+	_, appErr := c.AppNum(ctx)
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{c.Barrier(ctx), "pmi: waiting for all processes: the launcher closed the connection or died"},
+		{universeErr, "pmi: asking for the size of the universe: the launcher closed the connection or died"},
+		{appErr, "pmi: asking for the number of the program: the launcher closed the connection or died"},
+		{c.Finalize(ctx), "pmi: finalizing: the launcher closed the connection or died"},
+		{c.Abort(1), "pmi: asking for the end of the job: io: read/write on closed pipe"},
+	} {
+		if tc.err == nil || tc.err.Error() != tc.want {
+			t.Errorf("%v, want %s", tc.err, tc.want)
+		}
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 )
 
 const (
-	magic = "FITMPI-RELAY 1 "
+	magicWord = "FITMPI-RELAY "
+	magic     = magicWord + version + " "
+	version   = "1"
 
 	// MaxLine is the size in bytes of the longest request, its newline included.
 	MaxLine = 4 << 10
@@ -73,28 +75,47 @@ func macOf(signed, key []byte) []byte {
 	return m.Sum(nil)
 }
 
+// ErrNotProved is the error of Request.Verify for one who does not know the key. No other says that.
+var ErrNotProved = errors.New("relay: the request is not proved by the key of its job: give fitrun and all gateways the same --secret-file")
+
 var errSyntax = errors.New("relay: this is no request to a gateway")
 
 // ReadRequest reads a line, with or without its newline. Nothing in it is proved before Verify.
 func ReadRequest(line []byte) (*Request, error) {
 	text := strings.TrimSuffix(string(line), "\n")
-	rest, ok := strings.CutPrefix(text, magic)
-	if !ok || len(line) > MaxLine {
+	rest, ok := strings.CutPrefix(text, magicWord)
+	itsVersion, rest, _ := strings.Cut(rest, " ")
+	switch {
+	case !ok:
 		return nil, errSyntax
+	case itsVersion != version:
+		return nil, fmt.Errorf("relay: a request of version %.20q, want %q: use ranks and gateways of one FitMPI version", itsVersion, version)
+	case len(line) > MaxLine:
+		return nil, fmt.Errorf("%w: it has %d bytes, and %d are allowed", errSyntax, len(line), MaxLine)
 	}
 	f := strings.Split(rest, " ")
 	if len(f) != fields {
-		return nil, fmt.Errorf("%w: it has %d fields", errSyntax, len(f))
+		return nil, fmt.Errorf("%w: it has %d fields, want %d", errSyntax, len(f), fields)
 	}
 	r := &Request{Domain: f[1], signed: []byte(text[:len(text)-len(f[5])])}
 	var err error
 	if r.Targets, err = readTargets(f[2]); err != nil {
 		return nil, err
 	}
-	r.Time, err = strconv.ParseInt(f[4], 10, 64)
-	switch {
-	case !readHex(r.Job[:], f[0]), !readHex(r.Nonce[:], f[3]), !readHex(r.mac[:], f[5]), err != nil, CheckDomain(r.Domain) != nil:
-		return nil, errSyntax
+	if err := CheckDomain(r.Domain); err != nil {
+		return nil, fmt.Errorf("%w: %w", errSyntax, err)
+	}
+	if r.Time, err = strconv.ParseInt(f[4], 10, 64); err != nil {
+		return nil, fmt.Errorf("%w: its time %.30q is no number of seconds", errSyntax, f[4])
+	}
+	for _, c := range []struct {
+		to   []byte
+		s    string
+		what string
+	}{{r.Job[:], f[0], "job"}, {r.Nonce[:], f[3], "nonce"}, {r.mac[:], f[5], "proof"}} {
+		if !readHex(c.to, c.s) {
+			return nil, fmt.Errorf("%w: its %s %.80q is not %d hexadecimal digits", errSyntax, c.what, c.s, hex.EncodedLen(len(c.to)))
+		}
 	}
 	return r, nil
 }
@@ -110,7 +131,7 @@ func readHex(b []byte, s string) bool {
 
 func readTargets(s string) ([]netip.AddrPort, error) {
 	if n := strings.Count(s, ",") + 1; n > MaxTargets {
-		return nil, fmt.Errorf("%w: it names %d addresses", errSyntax, n)
+		return nil, fmt.Errorf("%w: it names %d addresses, and %d are allowed", errSyntax, n, MaxTargets)
 	}
 	var ts []netip.AddrPort
 	for part := range strings.SplitSeq(s, ",") {
@@ -127,10 +148,14 @@ func readTargets(s string) ([]netip.AddrPort, error) {
 // not in seen, where it is noted if it is good.
 func (r *Request) Verify(key []byte, now time.Time, seen *Seen) error {
 	if len(key) == 0 || !hmac.Equal(r.mac[:], macOf(r.signed, key)) {
-		return errors.New("relay: the request is not proved by the key of its job")
+		return ErrNotProved
 	}
 	if d := now.Unix() - r.Time; d > int64(MaxSkew/time.Second) || d < -int64(MaxSkew/time.Second) {
-		return fmt.Errorf("relay: the request is %d s old: the clocks of the two hosts may differ by %v", d, MaxSkew)
+		when := fmt.Sprintf("is %d s old", d)
+		if d < 0 {
+			when = fmt.Sprintf("comes from %d s ahead", -d)
+		}
+		return fmt.Errorf("relay: the request %s: the clocks of the two hosts may differ by %v, so set them", when, MaxSkew)
 	}
 	if !seen.add(nonceOf{r.Job, r.Nonce}, r.Time, now.Unix()) {
 		return errors.New("relay: the request was made before: it is a recording")

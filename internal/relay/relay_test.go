@@ -61,18 +61,20 @@ func TestVerifyRefuses(t *testing.T) {
 		at   time.Time
 		says string
 	}{
-		{nil, now, "not proved"}, {key[:31], now, "not proved"},
-		{key, now.Add(MaxSkew + time.Second), "301 s old"}, {key, now.Add(-MaxSkew - time.Second), "-301 s old"},
+		{nil, now, "relay: the request is not proved by the key of its job: give fitrun and all gateways the same --secret-file"},
+		{key[:31], now, "relay: the request is not proved by the key of its job: give fitrun and all gateways the same --secret-file"},
+		{key, now.Add(MaxSkew + time.Second), "relay: the request is 301 s old: the clocks of the two hosts may differ by 5m0s, so set them"},
+		{key, now.Add(-MaxSkew - time.Second), "relay: the request comes from 301 s ahead: the clocks of the two hosts may differ by 5m0s, so set them"},
 	} {
-		if err := verify(line, test.key, test.at, new(Seen)); err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%v, want an error that says %q", err, test.says)
+		if err := verify(line, test.key, test.at, new(Seen)); err == nil || err.Error() != test.says {
+			t.Errorf("%v, want %s", err, test.says)
 		}
 	}
 	var seen Seen
 	if err := verify(line, key, now, &seen); err != nil {
 		t.Fatal(err)
 	}
-	if err := verify(line, key, now.Add(time.Minute), &seen); err == nil || !strings.Contains(err.Error(), "recording") {
+	if err := verify(line, key, now.Add(time.Minute), &seen); err == nil || err.Error() != "relay: the request was made before: it is a recording" {
 		t.Errorf("a recording: %v", err)
 	}
 }
@@ -101,15 +103,32 @@ func TestSeenForgets(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	good := string(AppendRequest(nil, sample(), key))
 	swap := func(old, new string) string { return strings.Replace(good, old, new, 1) }
-	for _, line := range []string{
-		"", "\n", "GET / HTTP/1.1", magic, swap("RELAY 1", "RELAY 2"), swap(" b.x ", " "), swap(" b.x ", "  "), swap("b.x", "b/x"),
-		swap("b.x", strings.Repeat("b", 65)), swap("10.0.0.7:4000", "there:4000"), swap("10.0.0.7:4000", ""), swap(":4000", ":0"),
-		swap("10.0.0.7:4000", strings.Repeat("1.1.1.1:1,", MaxTargets)+"1.1.1.1:1"), swap("0102", "010"), swap("0102", "01x2"),
-		swap("1800000000", "soon"), strings.TrimSuffix(good, "\n") + " \n", good[:len(good)-3], good + strings.Repeat(" ", MaxLine),
+	for _, c := range []struct{ line, want string }{
+		{"", ""}, {"\n", ""}, {"GET / HTTP/1.1", ""}, {strings.TrimSpace(magic), ": it has 1 fields, want 6"},
+		{magic, ": it has 1 fields, want 6"},
+		{swap(" b.x ", " "), ": it has 5 fields, want 6"},
+		{strings.TrimSuffix(good, "\n") + " \n", ": it has 7 fields, want 6"},
+		{good + strings.Repeat(" ", MaxLine), ": it has 4286 bytes, and 4096 are allowed"},
+		{swap(" b.x ", "  "), `: domain "": want 1 to 64 letters, digits, hyphens, dots or underscores`},
+		{swap("b.x", "b/x"), `: domain "b/x": want 1 to 64 letters, digits, hyphens, dots or underscores`},
+		{swap("b.x", strings.Repeat("b", 65)), `: domain "` + strings.Repeat("b", 65) + `": want 1 to 64 letters, digits, hyphens, dots or underscores`},
+		{swap("10.0.0.7:4000", "there:4000"), `: "there:4000" is no address with a port`},
+		{swap("10.0.0.7:4000", ""), `: "" is no address with a port`},
+		{swap(":4000", ":0"), `: "10.0.0.7:0" is no address with a port`},
+		{swap("10.0.0.7:4000", strings.Repeat("1.1.1.1:1,", MaxTargets)+"1.1.1.1:1"), ": it names 34 addresses, and 32 are allowed"},
+		{swap("0102", "010"), `: its job "0100000000000000000000000000000" is not 32 hexadecimal digits`},
+		{swap("0102", "01x2"), `: its job "01x20000000000000000000000000000" is not 32 hexadecimal digits`},
+		{swap(" 09", " 9"), `: its nonce "9000000000000000000000000000000" is not 32 hexadecimal digits`},
+		{swap("1800000000", "soon"), `: its time "soon" is no number of seconds`},
+		{good[:len(good)-60], `: its proof "` + good[len(good)-65:len(good)-60] + `" is not 64 hexadecimal digits`},
 	} {
-		if r, err := ReadRequest([]byte(line)); err == nil {
-			t.Errorf("%q is %+v", line, r)
+		if r, err := ReadRequest([]byte(c.line)); err == nil || err.Error() != "relay: this is no request to a gateway"+c.want {
+			t.Errorf("%.150q is %+v: %v, want\n%s", c.line, r, err, c.want)
 		}
+	}
+	const older = `relay: a request of version "2", want "1": use ranks and gateways of one FitMPI version`
+	if _, err := ReadRequest([]byte(swap("RELAY 1", "RELAY 2"))); err == nil || err.Error() != older {
+		t.Errorf("%v, want %s", err, older)
 	}
 }
 

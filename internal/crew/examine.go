@@ -1,0 +1,61 @@
+//go:build linux
+
+package crew
+
+import (
+	"syscall"
+
+	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// Condition is what a process was found to do when somebody looked at it because nothing is heard of its ranks.
+type Condition struct {
+	Gone    bool           // it is on its way out, or was reaped; its exit is or will be reported
+	Stopped bool           // by a signal
+	Signal  syscall.Signal // that one, 0 if nobody knows
+	Tracer  int            // process that traces it, a debugger mostly, or 0: then it may be silent as long as that likes
+}
+
+// Examine looks at a process. The leader hears what was found by Examined, soon; nothing if the process was not started.
+func (c *Crew) Examine(proc int) {
+	if p := c.process(proc); p != nil {
+		c.threads.Go(func() { c.to.Examined(proc, p.look()) }) // ends at once
+	}
+}
+
+// look finds out what the process does, and what those of its descendants do that have joined the job in its place.
+func (p *process) look() Condition {
+	p.mu.Lock()
+	defer p.mu.Unlock() // as long as it is not reaped its number, and that of its group, is its own
+	if p.reaped {
+		return Condition{Gone: true}
+	}
+	found := conditionOf(p.pid)
+	for i := range p.joined {
+		pid := int(p.joined[i].Load())
+		if found != (Condition{}) || pid == 0 || pid == p.pid {
+			continue
+		}
+		if group, err := syscall.Getpgid(pid); err == nil && group == p.pid { // else it may count processes in another way
+			found = conditionOf(pid)
+		}
+	}
+	return found
+}
+
+func conditionOf(pid int) Condition {
+	s := sys.StateOf(pid)
+	c := Condition{Gone: s.Gone, Stopped: s.Stopped, Tracer: s.Tracer}
+	if s.Stopped {
+		c.Signal = sys.StopSignal(pid)
+	}
+	return c
+}
+
+// noteJoined keeps which process the k-th rank of p says that it is.
+func (p *process) noteJoined(k int, n boot.Notice) {
+	if n.Kind == boot.Joined {
+		p.joined[k].Store(int64(n.PID))
+	}
+}
