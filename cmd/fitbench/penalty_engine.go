@@ -96,7 +96,7 @@ func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error
 	}
 	for name, p := range map[string]*int{
 		"FITMPI_SEND_BUFFER": &cfg.SendBuffer, "FITMPI_SHORT_MAX": &cfg.ShortMax, "FITMPI_EAGER_MAX": &cfg.EagerMax,
-		"FITMPI_WINDOW": &cfg.Window, "FITMPI_COPY_MAX": &cfg.CopyMax, "FITMPI_SOCKET_BUFFER": &cfg.SocketBuffer,
+		"FITMPI_WINDOW": &cfg.Window, "FITMPI_UNEXPECTED": &cfg.Unexpected, "FITMPI_COPY_MAX": &cfg.CopyMax, "FITMPI_SOCKET_BUFFER": &cfg.SocketBuffer,
 	} {
 		if s := os.Getenv(name); s != "" {
 			size, err := parseSizes(s)

@@ -40,10 +40,15 @@ type baseline struct {
 
 var alone *baseline
 
-// measureAlone times the loops in a process that has no job yet. The processes of a
-// job take turns, so that each of them is alone on the machine.
+// measureAlone times the loops that are asked for in a process that has no job yet. The
+// processes of a job take turns, so that each of them is alone on the machine.
 func measureAlone(opt *options) *baseline {
-	b := &baseline{loops: slowdownLoops(), times: map[string][]float64{}}
+	e := &env{opt: opt, test: opt.test.name}
+	loops, err := choose(e, slowdownLoops(), func(l loop) string { return l.name })
+	if err != nil {
+		return &baseline{err: err}
+	}
+	b := &baseline{loops: loops, times: map[string][]float64{}}
 	b.err = inTurn(func() {
 		for _, l := range b.loops {
 			n, warmup := loopCount(opt)
@@ -102,18 +107,14 @@ func (l loop) timed() (float64, error) {
 // and one whose messages arrive while it computes. It also measures what an idle rank
 // uses of a core. Rank 1 sends what arrives, and otherwise waits to be asked.
 func slowdown(e *env) error {
-	if alone.err != nil {
+	if alone.err != nil || e.rank > 1 {
 		return alone.err
-	}
-	chosen, err := choose(e, alone.loops, func(l loop) string { return l.name })
-	if err != nil || e.rank > 1 {
-		return err
 	}
 	if e.rank == 1 {
 		return e.sendWindows()
 	}
 	runtime.GC() // now rather than in a loop
-	for _, l := range chosen {
+	for _, l := range alone.loops {
 		if err := e.slowdownOf(l); err != nil {
 			return err
 		}

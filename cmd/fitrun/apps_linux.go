@@ -120,6 +120,9 @@ func joinPairs(args []string, isFlag func(name string) bool) ([]string, error) {
 			}
 			out = append(out, "-"+name+"="+args[i+1]+"="+args[i+2])
 			i += 2
+		case name == withFT && i+1 < len(args) && slices.Contains(ftKinds, args[i+1]):
+			out = append(out, arg)
+			i++
 		case strings.Contains(name, "=") || isFlag(name) || i+1 == len(args):
 			out = append(out, arg)
 		default:

@@ -32,7 +32,7 @@ Options:
   --domain NAME         the domain whose ranks this gateway reaches
   --listen HOST:PORT    where ranks of the domain, and other gateways, connect; may be repeated
   --peer HOST:PORT      a gateway that this one dials, and keeps a link to; may be repeated
-  --secret-file FILE    a file of 16 random bytes or more, which all gateways and fitrun have; nobody else may read it
+  --secret-file FILE    a file of 32 random bytes or more, which all gateways and fitrun have; nobody else may read it
   --allow NETWORKS      where ranks of the domain may be, for example 10.1.0.0/16; by default every address but those of
                         this host alone (loopback, link-local)
   --max-streams N       most connections at a time of those who have proved that they may
@@ -148,7 +148,7 @@ func parseGateway(args []string) (gatewayOptions, error) {
 	case r.bad != nil:
 		return o, r.bad
 	case err != nil:
-		return o, errors.New(strings.ReplaceAll(explainFlag(err).Error(), "fitrun --help", "fitrun gateway --help"))
+		return o, explainFlagOf("fitrun gateway", err)
 	case fs.NArg() > 0:
 		return o, fmt.Errorf("%q: a gateway takes options only; fitrun gateway --help lists them", fs.Arg(0))
 	case o.cfg.Domain == "", len(o.listen) == 0, o.secret == "":

@@ -29,7 +29,7 @@ func (w *tellTale) Write(p []byte) (int, error) {
 // TestGatewayRuns: the command serves until it is told to end, and then ends well.
 func TestGatewayRuns(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("sixteen bytes or more of a test"), 0o600); err != nil {
+	if err := os.WriteFile(secret, []byte("thirty-two bytes or more of a test"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -39,7 +39,11 @@ func TestGatewayRuns(t *testing.T) {
 	go func() {
 		code <- gatewayMain(ctx, []string{"--domain", "west", "--listen", "127.0.0.1:0", "--secret-file", secret}, nil, stderr)
 	}()
-	<-stderr.said
+	select {
+	case <-stderr.said:
+	case c := <-code:
+		t.Fatalf("it ended with code %d\n%s", c, stderr.text.String())
+	}
 	cancel()
 	if c := <-code; c != 0 {
 		t.Errorf("code %d\n%s", c, stderr.text.String())

@@ -23,8 +23,10 @@ func (o *options) request(ctx context.Context, w where, local bool) (launch.Requ
 	r := launch.Request{
 		Hosts: w.hosts, Place: w.place,
 		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: os.Environ(), Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(),
-		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.metrics, Timeout: o.timeout,
+		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.ownMetrics, Timeout: o.timeout, FT: o.ft, Restarts: o.restarts, Checkpoint: o.restartDir, Trace: o.traceMemory(),
+		Heartbeat: o.beat, HeartbeatTimeout: o.silence,
 		Remote: w.launcher, SSHArgs: o.sshWords(), Preload: o.preload, LaunchTimeout: o.patience,
+		HTTPAuth: o.httpAuth, HTTPOpen: o.httpOpen,
 		Net: boot.Net{Interface: o.iface, Ports: o.ports, TLS: o.tls},
 	}
 	if err := o.join(ctx, &r); err != nil {

@@ -31,6 +31,9 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 	if len(args) > 0 && args[0] == "gateway" {
 		return gatewayMain(ctx, args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "status" {
+		return statusMain(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parse(args)
 	switch {
 	case err != nil:
@@ -42,11 +45,15 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 		fmt.Fprintln(stdout, versionLine())
 		return 0
 	}
+	if o.config != "" {
+		return printConfig(o, os.Environ(), stdout, stderr)
+	}
 	return start(ctx, o, stdin, stdout, stderr)
 }
 
 // start finds the hosts and the programs, builds what must be built, and runs the job.
 func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Writer) int {
+	warnUnknown(&o, os.Environ(), stderr)
 	m := thisMachine()
 	w, err := o.place(m)
 	if err != nil {
@@ -63,6 +70,11 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
+	look, err := o.watch(stderr)
+	if err != nil {
+		return refuse(stderr, err)
+	}
+	defer look.close()
 
 	guard, err := crew.StartGuard()
 	if err != nil && o.verbose {
@@ -77,7 +89,7 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 		return refuse(stderr, err)
 	}
 	adopted := sys.AdoptOrphans() == nil // else only process groups are cleaned up
-	return launch.Execute(ctx, req, launch.Config{
+	return look.execute(ctx, req, launch.Config{
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, Signals: signals,
 		Tag: o.tag, Timestamp: o.stamp, OutputDir: o.outputDir, Verbose: o.verbose, Bindings: o.bindings, Guard: guard, AdoptedOrphans: adopted,
 	})

@@ -39,8 +39,9 @@ func TestMain(m *testing.M) {
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // else every rank takes a second to exit under -race
 	}
 	testscript.Main(leakChecked{m}, map[string]func(){
-		"fitrun":   main,
-		"rankprog": rankprog,
+		"fitrun":       main,
+		"fitmpi-guard": main,
+		"rankprog":     rankprog,
 	})
 }
 

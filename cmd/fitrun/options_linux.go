@@ -13,6 +13,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/trace"
 )
 
 // options is the command line, checked.
@@ -34,6 +35,8 @@ type options struct {
 	gateways []string // DOMAIN=HOST:PORT
 	secret   string   // file
 	dryRun   bool
+	config   configForm    // of --print-config; "" if it was not given
+	given    []givenOption // in the order of the command line
 
 	perProcess int
 	bind       string // a launch.Binding
@@ -42,18 +45,36 @@ type options struct {
 	stamp      bool
 	outputDir  string
 	timeout    time.Duration
+	ft         bool
+	restarts   int    // most
+	restartDir string // absolute, "" if not given
 	progress   string
+	beat       string // of --heartbeat, as FITMPI_HEARTBEAT takes it
+	silence    string // of --heartbeat-timeout
 	transport  string
 	check      bool
-	metrics    string
 	verbose    bool
 	version    bool
 	help       bool
+
+	// Who looks at the job, and how.
+	onDeadlock   string // "" is report
+	metrics      string // where fitrun serves the job's
+	ownMetrics   string // where ranks serve their own
+	web          string // where the live page is served, "" if it is not
+	httpAuth     string // file with the secret that they ask for; "" if none
+	httpOpen     bool   // they ask for none, wherever they are
+	progressLine bool
+	summary      bool
+	summaryFile  string
+	trace        string        // file, "" if not given
+	traceLast    time.Duration // of the job that the trace is to show; 0 is all
+	traceRoom    int64         // bytes of events that each rank keeps for it
 }
 
 // parse reads the command line. Its errors are one line that says what to do.
 func parse(args []string) (options, error) {
-	o := options{perProcess: 1}
+	o := options{perProcess: 1, traceRoom: trace.DefaultBuffer}
 	segments := splitApps(args)
 	for i := 0; i < len(segments) && !o.help && !o.version; i++ {
 		a, err := o.parseApp(segments[i], i == 0)
@@ -72,6 +93,8 @@ func parse(args []string) (options, error) {
 			segments = slices.Insert(segments, 0, nil)
 		case len(a.program) == 0 && len(segments) > 1:
 			return o, fmt.Errorf("program %d of %d is missing; between colons stand options and a program, as in -n 2 ./a : -n 1 ./b", i+1, len(segments))
+		case len(a.program) == 0 && o.config != "":
+			o.apps = append(o.apps, a) // to print the configuration takes no program
 		case len(a.program) == 0:
 			return o, errors.New("no program given; write for example: fitrun -n 4 ./prog (fitrun --help says more)")
 		default:
@@ -95,6 +118,12 @@ func (o *options) checkTogether() error {
 	if o.perProcess > 1 && byNode {
 		return errors.New("--ranks-per-process with ranks numbered by node: the ranks of a process follow each other; add --rank-by slot")
 	}
+	if o.trace == "" && (o.traceLast > 0 || o.traceRoom != trace.DefaultBuffer) {
+		return errors.New("--trace-last and --trace-buffer are of a trace: add --trace FILE")
+	}
+	if o.trace != "" && o.restarts > 0 {
+		return errors.New("--trace with --restart: a trace is of one run of a job; leave one of them out")
+	}
 	return nil
 }
 
@@ -103,7 +132,7 @@ func (o *options) parseApp(args []string, isFirst bool) (app, error) {
 	var a app
 	fs := flag.NewFlagSet("fitrun", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	r := registrar{fs: fs, isFirst: isFirst}
+	r := registrar{fs: fs, isFirst: isFirst, given: &o.given}
 	o.jobOptions(&r)
 	a.options(&r)
 	args, err := joinPairs(args, r.isFlag)
@@ -136,12 +165,13 @@ func (o *options) jobOptions(r *registrar) {
 	r.job(words(&o.sshArgs), "ssh-args")
 	r.job(duration(&o.patience), "launch-timeout")
 	r.jobFlag(&o.preload, "preload", "preload-binary")
-	r.job(text(&o.iface, "eth0"), "iface")
+	r.job(o.setIface, "iface")
 	r.job(o.setPorts, "port-range")
 	r.jobFlag(&o.tls, "tls")
 	r.job(o.addGateway, "gateway")
 	r.job(text(&o.secret, "secret"), "secret-file")
 	r.jobFlag(&o.dryRun, "dry-run")
+	r.config(&o.config)
 	r.job(o.setPerProcess, "ranks-per-process")
 	r.job(oneOf(&o.bind, string(launch.BindCore), string(launch.BindNone)), "bind-to")
 	r.jobFlag(&o.bindings, "report-bindings")
@@ -149,10 +179,26 @@ func (o *options) jobOptions(r *registrar) {
 	r.jobFlag(&o.stamp, "timestamp-output")
 	r.job(text(&o.outputDir, "out"), "output-filename")
 	r.job(duration(&o.timeout), "timeout")
+	r.faultTolerance(&o.ft)
+	r.job(count(&o.restarts, maxRestarts, "times the job is started again"), "restart")
+	r.job(o.setRestartDir, "restart-dir")
 	r.job(oneOf(&o.progress, "worker", "assist", "caller"), "progress")
+	r.job(span(&o.beat), "heartbeat")
+	r.job(span(&o.silence), "heartbeat-timeout")
 	r.job(oneOf(&o.transport, "auto", "tcp", "shm"), "transport")
 	r.jobFlag(&o.check, "check")
-	r.job(o.setMetrics, "metrics")
+	r.job(oneOf(&o.onDeadlock, deadlockReport, deadlockAbort, deadlockOff), "on-deadlock")
+	r.job(address(&o.metrics), "metrics")
+	r.job(o.setRankMetrics, "rank-metrics")
+	r.job(hostPort(&o.web, ":8080"), "web")
+	r.job(o.setHTTPAuth, "http-auth")
+	r.jobFlag(&o.httpOpen, "http-open")
+	r.job(text(&o.trace, "out.json"), "trace")
+	r.job(o.setTraceBuffer, "trace-buffer")
+	r.job(duration(&o.traceLast), "trace-last")
+	r.jobFlag(&o.progressLine, "progress-line")
+	r.jobFlag(&o.summary, "summary")
+	r.job(text(&o.summaryFile, "summary.json"), "summary-file")
 	r.job(variable(&o.set), "genv")
 	r.job(variables(&o.set), "genvlist")
 	r.jobFlag(&o.verbose, "v", "verbose")
@@ -172,14 +218,25 @@ func (a *app) options(r *registrar) {
 // registrar puts options into a flag set.
 type registrar struct {
 	fs      *flag.FlagSet
-	isFirst bool  // options of the whole job may stand here
-	bad     error // why a value was refused, without the words that package flag puts around it
+	isFirst bool           // options of the whole job may stand here
+	given   *[]givenOption // what was given is noted here; nil if nobody wants to know
+	bad     error          // why a value was refused, without the words that package flag puts around it
 }
 
 // each registers an option under all its names.
 func (r *registrar) each(set setter, names ...string) {
 	for _, name := range names {
-		r.fs.Func(name, "", func(value string) error { return r.keep(set(dashed(name), value)) })
+		r.fs.Func(name, "", func(value string) error {
+			r.note(givenOption{dashed(name), value})
+			return r.keep(set(dashed(name), value))
+		})
+	}
+}
+
+// note notes that an option was given.
+func (r *registrar) note(o givenOption) {
+	if r.given != nil {
+		*r.given = append(*r.given, o)
 	}
 }
 
@@ -201,6 +258,7 @@ func (r *registrar) jobFlag(field *bool, names ...string) {
 				return r.keep(fmt.Errorf("option %s=%s: give the option without a value", dashed(name), value))
 			}
 			*field = true
+			r.note(givenOption{Name: dashed(name)})
 			return r.keep(r.early(dashed(name)))
 		})
 	}
@@ -241,6 +299,15 @@ func explainFlag(err error) error {
 		return fmt.Errorf("option %s needs a value; fitrun --help says which", dashed(name))
 	}
 	return err
+}
+
+// explainFlagOf is explainFlag for a command of fitrun's that starts no program.
+func explainFlagOf(command string, err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	text := strings.ReplaceAll(explainFlag(err).Error(), "fitrun --help", command+" --help")
+	return errors.New(strings.TrimSuffix(text, "; the program's own options go after its name"))
 }
 
 // dashed writes an option the way the help does.

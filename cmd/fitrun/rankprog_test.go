@@ -16,10 +16,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
@@ -49,7 +51,7 @@ func (r *rank) act(name string) {
 		"exchange": r.exchange, "info": r.info, "exit": r.exit, "panic": r.panic, "hang": r.hang,
 		"unfinalized": r.unfinalized, "noinit": r.noInit, "abort": r.abort, "consequence": r.consequence,
 		"leavechild": r.leaveChild, "session": r.session, "lines": r.lines, "cat": r.cat, "secret": r.secret, "metrics": r.metrics,
-		"partial": r.partial, "garbage": r.garbage,
+		"partial": r.partial, "garbage": r.garbage, "outlive": r.outlive, "again": r.again,
 		"place": r.place, "fds": r.fds, "segment": r.segment, "bells": r.bells,
 	}[name]
 	if !ok {
@@ -211,17 +213,17 @@ func groupOf(pid int) (group, session string) {
 	return string(fields[2]), string(fields[3])
 }
 
-// leavechild [setsid]: rank 0 starts a process that outlives it.
+// leavechild [setsid] [wait]: rank 0 starts a process that outlives it.
 func (r *rank) leaveChild() {
 	r.init()
 	if r.Rank == 0 {
 		cmd := exec.Command("sleep", "1000")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // and holds its output open
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: len(r.args) > 0 && r.args[0] == "setsid"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: slices.Contains(r.args, "setsid")}
 		check(cmd.Start())
 		writePid("child.pid", cmd.Process.Pid)
 	}
-	if len(r.args) > 0 && r.args[0] == "wait" {
+	if slices.Contains(r.args, "wait") {
 		writePid(fmt.Sprintf("rank%d.pid", r.Rank), os.Getpid())
 		r.untilEnded()
 	}
@@ -295,4 +297,71 @@ func (r *rank) garbage() {
 		r.Report("", "a report without a key")
 	}
 	r.untilEnded()
+}
+
+// outlive HOW RANK [CODE]: that rank dies, by a signal's number, an exit code behind "exit", or nonsense; the others hear of it, and end
+// well, but for the lowest of them, which ends with the code if there is one.
+func (r *rank) outlive() {
+	r.init()
+	if r.Rank == r.int(1) {
+		switch how, number, _ := strings.Cut(r.args[0], "="); how {
+		case "signal":
+			n, err := strconv.Atoi(number)
+			check(err)
+			syscall.Kill(os.Getpid(), syscall.Signal(n))
+		case "exit":
+			n, err := strconv.Atoi(number)
+			check(err)
+			os.Exit(n)
+		case "panic":
+			panic("boom")
+		case "garbage":
+			r.Report("", "a report without a key")
+		}
+		select {}
+	}
+	if r.FT != true {
+		check(errors.New("nobody has said that the job goes on"))
+	}
+	for ev := range r.Events() {
+		fmt.Printf("rank %d: %v of rank %d, code %d\n", r.Rank, ev.Kind, ev.Rank, ev.Code)
+		if ev.Kind == boot.PeerFailed && ev.Rank == r.int(1) {
+			break
+		}
+	}
+	r.finalize()
+	if len(r.args) > 2 && r.Rank == 0 {
+		os.Exit(r.int(2))
+	}
+}
+
+// again TIMES HOW: the first so many times that the job is started rank 1 dies, the last of them by itself: "exit", "abort" or "signal".
+func (r *rank) again() {
+	r.init()
+	in, err := io.ReadAll(os.Stdin)
+	check(err)
+	fmt.Printf("rank %d in attempt %d, dir %s, read %q\n", r.Rank, r.Attempt, filepath.Base(os.Getenv("FITMPI_CHECKPOINT")), in)
+	if r.Attempt < r.int(0) {
+		if r.Rank == 1 {
+			for other := range r.Size {
+				for file := fmt.Sprintf("attempt%d.rank%d.pid", r.Attempt, other); other != r.Rank; time.Sleep(time.Millisecond) {
+					if _, err := os.Stat(filepath.Join(os.Getenv("WORK"), file)); err == nil {
+						break
+					}
+				}
+			}
+			switch r.args[1] {
+			case "exit":
+				os.Exit(3 + r.Attempt)
+			case "abort":
+				check(r.Abort(3+r.Attempt, "singular"))
+			case "signal":
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+		}
+		writePid(fmt.Sprintf("attempt%d.rank%d.pid", r.Attempt, r.Rank), os.Getpid())
+		r.untilEnded()
+		select {}
+	}
+	r.finalize()
 }

@@ -7,6 +7,7 @@ const usage = `fitrun starts the ranks of a FitMPI job, here or on other hosts, 
 Usage:
   fitrun [options] [--] PROGRAM [arguments of the program] [ : [options of its own] PROGRAM [arguments] ... ]
   fitrun [options of the whole job] --app FILE
+  fitrun status [PID]                                     what running jobs do, and why they wait (fitrun status --help)
   fitrun agent --listen HOST:PORT --secret-file FILE      serve a host without sshd (fitrun agent --help)
   fitrun gateway ...                                      join domains that cannot reach each other (fitrun gateway --help)
 
@@ -22,7 +23,8 @@ Examples:
   fitrun -H a:2,b:2 ./prog                    two ranks on each of two hosts, reached by ssh
   fitrun --hostfile hosts -ppn 4 ./prog       four ranks on each host of a file
   fitrun -n 1 ./master : -n 7 ./worker        two programs in one job
-  fitrun -n 4 --metrics 127.0.0.1:9100 ./prog rank r serves Prometheus metrics at port 9100+r
+  fitrun -n 4 --metrics :9600 ./prog          serve Prometheus metrics of all ranks at http://127.0.0.1:9600/metrics
+  fitrun -n 4 --web :8080 ./prog              look at the job at http://127.0.0.1:8080/
 
 Options, with the names that Open MPI or MPICH has for them (those marked * may stand before each program, for its ranks
 only; the others stand before the first):
@@ -48,6 +50,9 @@ only; the others stand before the first):
                         ranks of hosts with domain=DOMAIN are reached through the gateway there; may be repeated
   --secret-file FILE    what agents and gateways know us by
   --dry-run             say what would run where, and run nothing
+  --print-config, --print-config=json
+                        print all variables that configure ranks and fitrun, with their values and where these come from,
+                        as they would be with the other options; no program is needed
  Programs
 * --wdir DIR, -wd       working directory of the ranks
 * --path DIRS           where to look for a PROGRAM without a path, before PATH
@@ -66,6 +71,10 @@ only; the others stand before the first):
   --report-bindings     say which process is bound to which cores
   --progress POLICY     who moves messages: worker (a thread per rank), assist (the worker, and callers that wait),
                         caller (no worker: messages move only inside calls)
+  --heartbeat TIME      how often ranks show each other that they live (default 1s)
+  --heartbeat-timeout TIME
+                        a rank of which nothing is heard for so long is taken for dead (default 60s; 0 never); it is
+                        ended then. One that is held in a debugger is left alone
   --transport KIND      auto (for each pair of ranks the best there is), tcp (TCP even between ranks of one machine),
                         or shm (memory: an error where two ranks cannot share any)
   --check               compare the types of sender and receiver in every message, and what ranks call together; slower
@@ -74,8 +83,27 @@ only; the others stand before the first):
                         put the rank before each line of output: "[3] line", or the ranks of a process: "[0-3] line"
   --timestamp-output    put the time before each line
   --output-filename DIR write each process's output to DIR/rank.R/stdout and DIR/rank.R/stderr instead of showing it
+  --on-deadlock WHAT    when no rank can go on, since each waits for others that wait: report (default) says who waits for
+                        whom, where and why; abort ends the job as well; off does not look
+  --with-ft             go on when a rank dies: the others learn of it (docs/LAUNCH.md). --with-ft ulfm is the same
+  --restart N           start the job again when it fails, up to N times: from its last checkpoint, if it keeps some (package mpi)
+  --restart-dir DIR     where checkpoints are kept that name no directory (default .fitmpi-checkpoint, where the ranks run)
   --timeout DURATION    end the job after this time (90s, 10m, 1h30m; a bare number is seconds)
-  --metrics HOST:PORT   ranks serve Prometheus metrics, rank r at PORT+r; with port 0 each picks a port, which is shown
+  --metrics ADDR        serve Prometheus metrics of all ranks, at [HOST]:PORT or unix:PATH: /metrics, /rank/N/metrics, and
+                        /sd for HTTP service discovery; without HOST on the loopback interface; port 0 is any, which is shown
+  --rank-metrics HOST:PORT
+                        ranks serve their own, rank r at PORT+r; with port 0 each picks a port, which is shown
+  --web HOST:PORT       show the job in a browser while it runs: ranks, who sends how much to whom, waiting, queues, events;
+                        without HOST on this machine only, else with a token; with port 0 a free one. The address is shown
+  --http-auth FILE      these three are shown to who gives the secret in FILE (32 bytes or more, mode 600), as a bearer
+                        token or as a password; other machines need it, but for the page, which has its token
+  --http-open           or to everybody who reaches them
+  --trace FILE          write what the ranks did to FILE (.json, or .json.gz), for ui.perfetto.dev: calls, messages, workers
+  --trace-buffer SIZE   memory in which each rank keeps its last events, for example 64M (default 16M)
+  --trace-last DURATION leave out of the trace what was before its last 30s, or as long as that is
+  --progress-line       one line below the output says what the job does now, if stderr is a terminal
+  --summary             say at the end for how long each rank ran and waited and what it used, and what would help most
+  --summary-file FILE   write that to FILE as JSON
   -v, --verbose         say what fitrun does, and which transports the ranks use
   --version             print the version
   -h, --help            print this
@@ -95,15 +123,21 @@ Environment:
   FITMPI_PROGRESS       set for the ranks by --progress
   FITMPI_TRANSPORT      set for the ranks by --transport
   FITMPI_CHECK          set to 1 for the ranks by --check
+  FITMPI_SSH, FITMPI_SSH_ARGS
+                        how other hosts are reached: the command, and options for it (as --ssh-args)
+  FITMPI_...            more for the ranks: --print-config lists them, and docs/CONFIG.md
   FITMPI_BOOT_FD        set by fitrun: numbers of the descriptors by which the ranks of a process talk to it
 
 Exit codes:
   0                     every rank exited with 0, after mpi.Finalize if it called mpi.Init
   code of a rank        the lowest rank that failed on its own: its exit code, 128+N if signal N killed it, the code it
                         passed to Abort, 1 if it exited with 0 between mpi.Init and mpi.Finalize
+  with --with-ft        0 if some rank ended well and none that lived said that it failed; else the code of the first
+                        survivor that did; if all died, that of the first. Abort ends all, with its code
   1                     fitrun itself met an error
   2                     wrong use, or a program that does not build or start
   110                   --timeout passed
+  111                   --on-deadlock abort ended the job
   130, 143              ended by ^C or SIGTERM (128 + the signal); the ranks get SIGTERM and 5 seconds, a second signal
                         kills them at once
 `

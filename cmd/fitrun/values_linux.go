@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/netif"
 )
 
 // What the value of an option must look like. Each function takes the option's name as the user writes it, for messages.
@@ -26,7 +27,7 @@ func count(field *int, limit int, what string) setter {
 		case err != nil:
 			return fmt.Errorf("%s %s: want the number of %s, for example %s 4", name, value, what, name)
 		case n < 1:
-			return fmt.Errorf("%s %s: want at least 1 of %s", name, value, what)
+			return fmt.Errorf("%s %s: want 1 or more %s", name, value, what)
 		case n > limit:
 			return fmt.Errorf("%s %s: at most %d %s are possible", name, value, limit, what)
 		}
@@ -78,6 +79,25 @@ func duration(field *time.Duration) setter {
 	}
 }
 
+// span accepts what a variable takes that is a duration, of which 0 turns something off.
+func span(field *string) setter {
+	return func(name, value string) error {
+		d := time.Duration(0)
+		err := error(nil)
+		if value != "0" {
+			err = duration(&d)(name, value)
+		}
+		if zero, errD := time.ParseDuration(value); errD == nil && zero == 0 {
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: want a duration, for example 30s or 2m, or 0 to turn it off", name, value)
+		}
+		*field = d.String()
+		return nil
+	}
+}
+
 // oneOf accepts the values that exist.
 func oneOf[S ~string](field *S, values ...S) setter {
 	return func(name, value string) error {
@@ -121,12 +141,42 @@ func words(field *[]string) setter {
 	}
 }
 
-// setMetrics leaves ports to launch.Plan, which knows the number of ranks.
-func (o *options) setMetrics(name, value string) error {
+// setRankMetrics leaves ports to launch.Plan, which knows the number of ranks.
+func (o *options) setRankMetrics(name, value string) error {
 	if !strings.Contains(value, ":") {
 		return fmt.Errorf("%s %s: want HOST:PORT, for example 127.0.0.1:9100", name, value)
 	}
-	o.metrics = value
+	o.ownMetrics = value
+	return nil
+}
+
+// address accepts where to listen: [HOST]:PORT, or unix: and a path.
+func address(field *string) setter {
+	return func(name, value string) error {
+		*field = value
+		path, isUnix := strings.CutPrefix(value, "unix:")
+		if isUnix && path != "" {
+			return nil
+		}
+		_, port, err := net.SplitHostPort(value)
+		if err != nil || isUnix {
+			return fmt.Errorf("%s %s: want [HOST]:PORT, for example :9600, or unix:PATH", name, value)
+		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return fmt.Errorf("%s %s: the port must be a number from 0 to 65535", name, value)
+		}
+		return nil
+	}
+}
+
+// setIface checks a choice of interfaces; whether a host has them its ranks find out.
+func (o *options) setIface(name, value string) error {
+	if err := text(&o.iface, "eth0")(name, value); err != nil {
+		return err
+	}
+	if _, err := netif.ParseChoice(value); err != nil {
+		return fmt.Errorf("%s %s: %w", name, value, err)
+	}
 	return nil
 }
 

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/desk"
+	"github.com/fitmpi/fitmpi/internal/view"
+)
+
+// TestStatusTooEarly: who asks before the job has begun is told so.
+func TestStatusTooEarly(t *testing.T) {
+	const want = "the job has not begun: fitrun reaches its hosts, or copies the program there; ask again soon"
+	p := &statusPart{program: "prog"}
+	for _, what := range []string{desk.Text, desk.Data} {
+		if a := p.answer(t.Context(), view.New(), what); a.Error != want || a.Text != "" || a.Data != nil {
+			t.Errorf("%s: %+v, want %s", what, a, want)
+		}
+	}
+	if _, err := explain(t.Context(), view.New()); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestStatusIsPrintable: a process that takes itself for a fitrun cannot move the cursor of who asks it.
+func TestStatusIsPrintable(t *testing.T) {
+	d, err := desk.Open(func(context.Context, string) desk.Answer {
+		return desk.Answer{Program: "prog\x1b[2J", Began: time.Now(), Text: "2 ranks\n  rank 0\r\x1b]0;title\a"}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var shown bytes.Buffer
+	if err := showJob(ctx, &shown, os.Getpid(), false); err != nil {
+		t.Fatal(err)
+	}
+	want := "prog\uFFFD[2J, running for 0s\n2 ranks\n  rank 0\uFFFD\uFFFD]0;title\uFFFD\n"
+	if shown.String() != want {
+		t.Errorf("shown is %q, want %q", shown.String(), want)
+	}
+}

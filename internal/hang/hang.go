@@ -1,0 +1,142 @@
+// Package hang explains why a job does not go on: from what its ranks say of themselves ([telemetry.Pending]) it finds those
+// that can never go on again, the circles in which they wait for each other, the messages that nearly match the receives
+// that miss them, and the collectives that somebody has not come to; and it puts all that into words.
+//
+// It is pure: reports go in, an [Explanation] comes out. Who asks the ranks, when, and whether their answers are of one
+// moment of rest is for others to know (package internal/hang/rest); they say so by Job.Settled.
+//
+// # Who can never go on
+//
+// A rank goes on if one of its goroutines does: one that computes or waits for something outside, or a call for which enough
+// of what it waits for can still come. What a call waits for comes from other ranks: a receive from a rank needs that
+// rank, one from any rank needs one of them, a collective needs all with whom it still has messages to exchange, and a call
+// that waits for several operations needs as many of them as it says. So "these ranks can never go on" is the largest set of
+// ranks in which each needs others of the set, or ranks that are gone: [Explain] begins with all ranks, and takes
+// out those that may go on until none is left to be taken out. That finds knots of wildcard receives and of calls that wait
+// for one of several, of which no single circle is the reason.
+//
+// All that is not known counts as able to go on: a rank that has not answered, or whose list of calls was too long to be
+// told.
+package hang
+
+import (
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/telemetry"
+)
+
+// Phase is how far a rank is.
+type Phase uint8
+
+const (
+	// Absent: its process has not been started yet.
+	Absent Phase = iota
+	// Outside: its process runs, and has not called Init.
+	Outside
+	// Inside: it takes part in the job.
+	Inside
+	// Gone: it has finalized or exited, so that nothing more comes from it.
+	Gone
+	// Dead: it has died, and the job goes on without it.
+	Dead
+)
+
+func (p Phase) String() string {
+	switch p {
+	case Absent:
+		return "not started"
+	case Outside:
+		return "has not called mpi.Init"
+	case Inside:
+		return "takes part"
+	case Gone:
+		return "finished"
+	case Dead:
+		return "dead"
+	default:
+		panic("hang: bug: unknown phase")
+	}
+}
+
+// MarshalText makes a phase readable in JSON.
+func (p Phase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// Rank is what is known of a rank.
+type Rank struct {
+	Phase   Phase
+	Host    string
+	Process int               // ranks of one process have the same number, of others another
+	Since   time.Duration     // for how long it has been in Phase
+	Report  *telemetry.Report // nil if it has not answered
+}
+
+// hasLeft reports whether nothing more comes from the rank.
+func (r *Rank) hasLeft() bool { return r.Phase == Gone || r.Phase == Dead }
+
+// pending is what the rank has begun and not finished, nil if that is not known.
+func (r *Rank) pending() *telemetry.Pending {
+	if r.Report == nil || r.Phase != Inside {
+		return nil
+	}
+	return r.Report.Pending
+}
+
+// Job is what is known of a job.
+type Job struct {
+	Ranks []Rank
+	// Settled says that the reports are of one moment of rest: nothing was in flight, and no rank has done
+	// anything between its report and that moment. Only then can ranks be said to be deadlocked.
+	Settled bool
+	// Dir is a directory; source files below it are named from there. "" if none.
+	Dir string
+}
+
+// Explanation is why ranks wait. It does not change once made.
+type Explanation struct {
+	// Stuck are the ranks that can never go on, if the job is settled; else those that wait for each other only, by
+	// what they said one after the other.
+	Stuck   []int
+	Settled bool
+	// Knots are the ends of the chains in which stuck ranks wait for each other: the reasons.
+	Knots []Knot `json:",omitempty"`
+	// NearMisses are messages that a receive nearly matches.
+	NearMisses []NearMiss `json:",omitempty"`
+	// Unreceived are blocked sends for which nobody has posted a receive, not even one that nearly matches.
+	Unreceived []Unreceived `json:",omitempty"`
+	// Collectives are those in which ranks wait.
+	Collectives []Collective `json:",omitempty"`
+	Ranks       []Situation
+
+	job *Job
+}
+
+// Situation is what a rank is doing.
+type Situation struct {
+	Rank    int
+	Host    string
+	Phase   Phase
+	Stuck   bool
+	Silent  bool               // it takes part, and has not answered
+	Pending *telemetry.Pending `json:",omitempty"`
+}
+
+// IsDeadlock reports whether some ranks can never go on, for certain.
+func (e *Explanation) IsDeadlock() bool { return e.Settled && len(e.Stuck) > 0 }
+
+// Explain says why the ranks of j wait. Neither j nor the reports in it may be changed afterwards.
+func Explain(j *Job) *Explanation {
+	g := newGraph(j)
+	e := &Explanation{Settled: j.Settled, Stuck: g.stuckRanks(), job: j}
+	e.Knots = g.knots()
+	e.Collectives = collectives(j)
+	e.NearMisses = nearMisses(j, g)
+	e.Unreceived = unreceived(j, e.NearMisses)
+	for r := range j.Ranks {
+		rank := &j.Ranks[r]
+		e.Ranks = append(e.Ranks, Situation{
+			Rank: r, Host: rank.Host, Phase: rank.Phase, Stuck: g.stuck[r], Pending: rank.pending(),
+			Silent: rank.Phase == Inside && rank.pending() == nil,
+		})
+	}
+	return e
+}

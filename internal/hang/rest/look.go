@@ -1,0 +1,178 @@
+//go:build linux
+
+package rest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/hang"
+	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/telemetry"
+	"github.com/fitmpi/fitmpi/internal/view"
+)
+
+// Viewer is what is looked at: a *view.View.
+type Viewer interface {
+	// Ranks returns what is known of every rank, nil before the job begins.
+	Ranks() []view.Rank
+	// Ask asks all ranks that take part, until ctx ends; an answer that does not come is nil.
+	Ask(ctx context.Context, question string) []*telemetry.Report
+}
+
+// pulses is what ranks have said in one round.
+type pulses struct {
+	begun   time.Time
+	ranks   []view.Rank
+	reports []*telemetry.Report // by rank, nil of the dead
+}
+
+func ask(ctx context.Context, v Viewer, question string) *pulses {
+	p := &pulses{begun: time.Now(), reports: v.Ask(ctx, question)}
+	p.ranks = v.Ranks() // after the answers: a rank that left meanwhile is seen to have left
+	for r := range p.reports {
+		if p.ranks[r].State.Dead {
+			p.reports[r] = nil // it has died since
+		}
+	}
+	return p
+}
+
+// haveJoined reports whether all ranks of a job take part, but for those without which it goes on; and whether there are any.
+func haveJoined(ranks []view.Rank) bool {
+	isIn := func(r view.Rank) bool { return r.State.Phase == launch.Joined && !r.State.Dead }
+	return slices.ContainsFunc(ranks, isIn) && !slices.ContainsFunc(ranks, func(r view.Rank) bool { return !isIn(r) && !r.State.Dead })
+}
+
+// isOutside reports whether a rank has not come to Init.
+func isOutside(r view.Rank) bool {
+	return !r.State.Dead && (r.State.Phase == launch.Waiting || r.State.Phase == launch.Started)
+}
+
+// isWhole reports whether all ranks of the job take part and have answered, but for the dead.
+func (p *pulses) isWhole() bool {
+	if !haveJoined(p.ranks) || len(p.reports) != len(p.ranks) {
+		return false
+	}
+	for r := range p.ranks {
+		if p.reports[r] == nil && !p.ranks[r].State.Dead {
+			return false
+		}
+	}
+	return true
+}
+
+// alive is how many ranks have answered.
+func (p *pulses) alive() int {
+	n := 0
+	for _, r := range p.reports {
+		if r != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// isSame reports whether no rank has done anything between its answers in p and in q, of which both are whole.
+func (p *pulses) isSame(q *pulses) bool {
+	for r := range p.reports {
+		a, b := p.reports[r], q.reports[r]
+		if (a == nil) != (b == nil) || a != nil && a.Pulse.Activity != b.Pulse.Activity {
+			return false
+		}
+	}
+	return true
+}
+
+// underWay is how many frames were sent and have not been received, and how many bytes nobody has taken yet.
+func (p *pulses) underWay() (frames int64, unsent int) {
+	for _, r := range p.reports {
+		if r == nil {
+			continue
+		}
+		frames += int64(r.Pulse.FramesOut) - int64(r.Pulse.FramesIn)
+		unsent += r.Pulse.Unsent
+	}
+	return frames, unsent
+}
+
+func (p *pulses) isNothingUnderWay() bool {
+	frames, unsent := p.underWay()
+	return frames == 0 && unsent == 0
+}
+
+// blocked is how many ranks have a caller that waits in MPI.
+func (p *pulses) blocked() int {
+	n := 0
+	for _, r := range p.reports {
+		if r != nil && r.Pulse.Blocked+r.Pulse.Bounded > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Look asks the ranks what they do and explains it. For ranks that do not answer it waits twice as long as patience says, at
+// most until ctx ends; then what they do is not known. Source files below dir are named from there.
+func Look(ctx context.Context, v Viewer, dir string, patience time.Duration) *hang.Explanation {
+	if ranks := v.Ranks(); slices.ContainsFunc(ranks, isOutside) {
+		return hang.Explain(jobOf(&pulses{ranks: ranks}, dir, false)) // the others are in Init, where they cannot answer
+	}
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	first := ask(bounded, v, telemetry.AskPulse)
+	cancel()
+	bounded, cancel = context.WithTimeout(ctx, patience)
+	defer cancel()
+	if !first.isWhole() {
+		return hang.Explain(jobOf(ask(bounded, v, telemetry.AskPending), dir, false))
+	}
+	return look(bounded, v, dir, first, first)
+}
+
+// look explains what the ranks do, after a round of pulses and another that was begun when that was answered; without the
+// first (it is the second then) the job can be at rest as well, as the last round is another.
+func look(ctx context.Context, v Viewer, dir string, first, second *pulses) *hang.Explanation {
+	pending := ask(ctx, v, telemetry.AskPending)
+	last := ask(ctx, v, telemetry.AskPulse)
+	isSettled := pending.isWhole() && last.isWhole() && first.isSame(second) && second.isSame(pending) && pending.isSame(last) &&
+		last.isNothingUnderWay()
+	return hang.Explain(jobOf(pending, dir, isSettled))
+}
+
+// jobOf is what package hang wants to know.
+func jobOf(p *pulses, dir string, isSettled bool) *hang.Job {
+	type process struct {
+		host string
+		pid  int
+	}
+	j := &hang.Job{Settled: isSettled, Dir: dir}
+	numbers := make(map[process]int)
+	now := time.Now()
+	for r := range p.ranks {
+		rank := &p.ranks[r]
+		at, ok := numbers[process{rank.Host, rank.State.PID}]
+		if !ok || rank.State.PID == 0 {
+			at = r
+			numbers[process{rank.Host, rank.State.PID}] = r
+		}
+		h := hang.Rank{Phase: phaseOf(rank.State), Host: rank.Host, Process: at, Since: now.Sub(rank.Since)}
+		if r < len(p.reports) {
+			h.Report = p.reports[r]
+		}
+		j.Ranks = append(j.Ranks, h)
+	}
+	return j
+}
+
+// phaseOf is how far a rank is.
+func phaseOf(s launch.State) hang.Phase {
+	if s.Dead {
+		return hang.Dead
+	}
+	return phases[s.Phase]
+}
+
+var phases = map[launch.Phase]hang.Phase{
+	launch.Waiting: hang.Absent, launch.Started: hang.Outside, launch.Joined: hang.Inside, launch.Finalizing: hang.Gone, launch.Over: hang.Gone,
+}

@@ -1,0 +1,63 @@
+// What the page knows of the job: the updates that came, added up.
+
+export const model = {
+  job: null,
+  states: {},
+  ranks: [], // by rank
+  n: 0, // rows of the matrix
+  bytes: [], // of cells: row of the sender, column of the receiver
+  messages: [],
+  bytesLast: [], // of the last interval
+  messagesLast: [],
+  sizes: [],
+  events: [], // the newest first
+  last: false,
+};
+
+const keptEvents = 500;
+
+// take adds an update. It returns the events that are new.
+export function take(u) {
+  const m = model;
+  m.job = u.job;
+  m.states = u.states;
+  m.last = u.last === true;
+  if (u.full) {
+    m.n = u.job.group > 0 ? Math.ceil(u.job.size / u.job.group) : 0;
+    m.ranks = [];
+    m.events = [];
+    m.sizes = [];
+    for (const name of ["bytes", "messages", "bytesLast", "messagesLast"]) m[name] = new Float64Array(m.n * m.n);
+  }
+  for (const r of u.ranks ?? []) m.ranks[r.r] = r;
+  m.bytesLast.fill(0);
+  m.messagesLast.fill(0);
+  const cells = u.cells ?? [];
+  for (let i = 0; i < cells.length; i += 3) {
+    const at = cells[i];
+    m.bytes[at] += cells[i + 1];
+    m.messages[at] += cells[i + 2];
+    if (!u.full) {
+      m.bytesLast[at] = cells[i + 1];
+      m.messagesLast[at] = cells[i + 2];
+    }
+  }
+  if (u.sizes) m.sizes = u.sizes;
+  const events = u.events ?? [];
+  m.events = [...events].reverse().concat(m.events).slice(0, keptEvents);
+  return events;
+}
+
+// sum adds up what all ranks did in a period.
+export function sum(period) {
+  const s = { time: 0, waited: 0, flight: 0, hidden: 0, sent: 0, received: 0, messages: 0 };
+  for (const r of model.ranks) if (r.known) for (const k in s) s[k] += r[period][k];
+  return s;
+}
+
+// who names the ranks of a row of the matrix.
+export function who(row) {
+  const g = model.job.group;
+  if (g === 1) return `rank ${row}`;
+  return `ranks ${row * g}–${Math.min(model.job.size, (row + 1) * g) - 1}`;
+}
