@@ -32,15 +32,22 @@ type fitrunLab struct {
 func newFitrunLab(t *testing.T) *fitrunLab {
 	t.Helper()
 	l := &fitrunLab{Lab: netlab.New(t)}
-	l.fitrun = filepath.Join(l.Dir(), "fitrun")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", l.fitrun, module+"/cmd/fitrun").CombinedOutput(); err != nil {
-		t.Fatalf("building fitrun: %v\n%s", err, out)
-	}
+	l.fitrun = fitrunPath(t)
 	var err error
 	if l.self, err = os.Executable(); err != nil {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// buildProgram builds a package of ours into dir, and returns the program's path.
+func buildProgram(t *testing.T, dir, pkg string) string {
+	t.Helper()
+	path := filepath.Join(dir, filepath.Base(pkg))
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, module+"/"+pkg).CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", pkg, err, out)
+	}
+	return path
 }
 
 // hostFile writes a file of hosts, and returns its path.
@@ -55,11 +62,13 @@ func (l *fitrunLab) hostFile(t *testing.T, lines ...string) string {
 
 // acrossJob is what to run.
 type acrossJob struct {
-	program string   // of programs
-	hosts   string   // for -H
-	dir     string   // shared by the ranks
-	cases   string   // of the suite
-	args    []string // options for fitrun
+	program string       // of programs
+	hosts   string       // for -H
+	dir     string       // shared by the ranks
+	cases   string       // of the suite
+	args    []string     // options for fitrun
+	command []string     // in place of this binary as a rank: a program of the repository as seen from its root, and arguments
+	from    *netlab.Host // where fitrun runs; nil is this machine
 }
 
 // acrossRun is a fitrun that runs.
@@ -78,8 +87,18 @@ func (l *fitrunLab) start(t *testing.T, j acrossJob) *acrossRun {
 	if j.hosts != "" {
 		args = append(args, "-H", j.hosts)
 	}
-	args = append(append(args, j.args...), l.self, "rank")
-	r := &acrossRun{cmd: exec.Command(l.fitrun, args...), endc: make(chan error), began: time.Now()}
+	args = append(args, j.args...)
+	if j.command == nil {
+		args = append(args, l.self, "rank")
+	}
+	command := exec.Command
+	if j.from != nil {
+		command = func(name string, args ...string) *exec.Cmd { return j.from.Command(append([]string{name}, args...)...) }
+	}
+	r := &acrossRun{cmd: command(l.fitrun, append(args, j.command...)...), endc: make(chan error), began: time.Now()}
+	if j.command != nil {
+		r.cmd.Dir = ".."
+	}
 	r.stdout.changed, r.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.cmd.Env = append(os.Environ(), envProgram+"="+j.program, envDir+"="+j.dir, envCase+"="+j.cases, envPolicy+"=worker",
 		envSeed+"=1", envSeeds+"=1", "GORACE=atexit_sleep_ms=0")
@@ -190,8 +209,12 @@ func TestAcross(t *testing.T) {
 			l.suite(t, 3, acrossJob{hosts: fmt.Sprintf("localhost:1,%s:2", addr(0)), cases: few(someCases)})
 		}},
 		{"slow", func(t *testing.T) { acrossSlow(t, l) }},
+		{"lossy", func(t *testing.T) { acrossLossy(t, l) }},
 		{"host killed", func(t *testing.T) { acrossKilled(t, l) }},
 		{"host cut off", func(t *testing.T) { acrossCutOff(t, l) }},
+		{"host dead", func(t *testing.T) { acrossDead(t, l) }},
+		{"ranks cut off", func(t *testing.T) { acrossRanksCutOff(t, l) }},
+		{"traced", func(t *testing.T) { acrossTraced(t, l) }},
 		{"many ranks", func(t *testing.T) { acrossMany(t, l) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -209,6 +232,26 @@ func acrossSlow(t *testing.T, l *fitrunLab) {
 	run.wantClean(t)
 	t.Logf("%v\n%s", run.took, run.stdout)
 	l.suite(t, 3, acrossJob{hosts: fmt.Sprintf("%s:2,%s:1", l.Hosts()[0].Addr(), h.Addr()), cases: "^collective/(blocks|vectors)"})
+}
+
+// Two in a hundred packets are lost on their way to either host, also those of the launch. No message is.
+func acrossLossy(t *testing.T, l *fitrunLab) {
+	var dropped []func() int
+	for _, h := range l.Hosts()[:2] {
+		dropped = append(dropped, h.Lossy(2))
+	}
+	hosts := fmt.Sprintf("%s:2,%s:1", l.Hosts()[0].Addr(), l.Hosts()[1].Addr())
+	run := l.run(t, acrossJob{program: "exchange", hosts: hosts})
+	l.suite(t, 3, acrossJob{hosts: hosts, cases: "^collective/(blocks|vectors)"})
+	for _, n := range dropped {
+		if n := n(); n == 0 {
+			t.Error("no packet was dropped: that shows nothing")
+		} else {
+			t.Logf("%d packets were dropped", n)
+		}
+	}
+	run.wantClean(t)
+	t.Logf("%v\n%s", run.took, run.stdout)
 }
 
 // Everything on a host is killed while ranks exchange messages: its ranks, its agent, its sshd.

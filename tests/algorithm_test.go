@@ -79,7 +79,22 @@ func TestSuiteAlgorithms(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		cases = slices.Concat(collectiveCases[:1], reductionCases[2:], collectiveFormCases[:2])
 	}
-	eachChoice(t, jobSizes(), func(t *testing.T, n int) {
+	suiteByChoice(t, jobSizes(), cases)
+}
+
+// Those that combine, and random programs, hold when vectors go by many segments, too.
+func TestSuiteSegments(t *testing.T) {
+	defer coll.SegmentReductions(1500)()
+	cases, sizes := slices.Concat(reductionCases, collectiveFormCases, persistentCollCases[2:3], layoutCollCases, layoutFormCases, randomCases[:1]), jobSizes()[1:]
+	if testing.Short() || raceEnabled {
+		cases, sizes = slices.Concat(reductionCases[2:3], layoutFormCases, randomCases[:1]), []int{3}
+	}
+	suiteByChoice(t, sizes, append(cases, randomCases[3]))
+}
+
+// suiteByChoice runs cases of the suite by ranks that are threads, by every algorithm.
+func suiteByChoice(t *testing.T, sizes []int, cases []testCase) {
+	eachChoice(t, sizes, func(t *testing.T, n int) {
 		o, dir := newOutcomes(n), t.TempDir()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 		defer cancel()

@@ -49,14 +49,28 @@ func otherOrder(t *testing.T) string {
 	return script
 }
 
+// combiningCases are those of them in which reductions may go by segments.
+const combiningCases = `^(layout|reduction|persistent collective|intercomm|random)`
+
 func TestSuiteByteOrders(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the emulator knows nothing of the race detector")
 	}
-	for _, n := range []int{2, 3} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+	for _, how := range []struct {
+		n     int
+		short bool // reductions go by short segments
+	}{{2, false}, {3, false}, {3, true}} {
+		n := how.n
+		t.Run(fmt.Sprint(n, how.short), func(t *testing.T) {
+			if how.short {
+				t.Setenv(envSegments, "1")
+			}
 			defer func(was string) { *caseFlag = was }(*caseFlag)
-			if *caseFlag == "" {
+			switch {
+			case *caseFlag != "":
+			case how.short:
+				*caseFlag = combiningCases
+			default:
 				*caseFlag = mixedCases
 			}
 			program := otherOrder(t)

@@ -18,6 +18,9 @@ var argumentCases = []testCase{
 	{name: "arguments/place", section: "FitMPI",
 		sentence: "An error names the operation, the ranks, the host and the communicator.",
 		run:      errorPlace},
+	{name: "arguments/overlap", section: "6.2.2", min: 2,
+		sentence: "Slices that share memory in part are an error, not wrong data; the same slice, or a rank's block of it, is in place.",
+		run:      overlapping},
 	{name: "arguments/handler", section: "9.3",
 		sentence: "A user can associate an error handler with a communicator; it is called with the error of an operation on it.",
 		run:      errorHandler},
@@ -62,6 +65,28 @@ func badRank(t *T, c *mpi.Comm) {
 			want(t, "the cause", cause(err), text)
 		}
 	}
+}
+
+func overlapping(t *T, c *mpi.Comm) {
+	n := c.Size()
+	b := make([]int, 2*n)
+	for name, err := range map[string]error{
+		"Allreduce":          mpi.Allreduce(c, b[:n], b[1:n+1], mpi.Sum),
+		"Scan":               mpi.Scan(c, b[1:n+1], b[:n], mpi.Sum),
+		"ReduceScatterBlock": mpi.ReduceScatterBlock(c, b[:n], b[1:2], mpi.Sum),
+		"Alltoall":           mpi.Alltoall(c, b[:n], b[1:n+1]),
+		"Allgather":          mpi.Allgather(c, b[(c.Rank()+1)%n:][:1], b[:n]),
+	} {
+		wantError(t, name, err, mpi.ErrBuffer)
+	}
+	for i := range b {
+		b[i] = 1
+	}
+	b[c.Rank()] = 1 + c.Rank()
+	t.must(mpi.Allgather(c, b[c.Rank():][:1], b[:n]), "Allgather in place")
+	want(t, "the last block", b[n-1], n)
+	t.must(mpi.Allreduce(c, b[:n], b[n:], mpi.Max), "Allreduce of neighbouring slices")
+	want(t, "the last element", b[2*n-1], n)
 }
 
 func second[V any](_ V, err error) error { return err }

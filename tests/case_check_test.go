@@ -23,7 +23,11 @@ const checkedCases = `^(check|order|receive|mode|sendrecv|probe|cancel|request|p
 func TestSuiteChecked(t *testing.T) {
 	t.Setenv(envCheck, "1")
 	defer func(was string) { *caseFlag = was }(*caseFlag)
-	if *caseFlag == "" {
+	switch {
+	case *caseFlag != "":
+	case isHurried():
+		*caseFlag = "^(check|order|receive|mode|probe|cancel|object)"
+	default:
 		*caseFlag = checkedCases
 	}
 	for _, policy := range []string{"assist", "caller"} {

@@ -12,8 +12,6 @@ import (
 // sizes of blocks: around the borders of algorithms and protocols.
 var sizes = []int{0, 1, 7, 8, 1023, 1024}
 
-const farSize = 100000
-
 type mixedStruct struct {
 	A int32
 	B float64

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -16,6 +17,9 @@ var layoutCollCases = []testCase{
 	{name: "layoutcoll/padding", section: "FitMPI", max: 4,
 		sentence: "padding does not travel by collectives, reductions included",
 		run:      paddedCollectives},
+	{name: "layoutcoll/one slice, two layouts", section: "6.9", max: 4,
+		sentence: "a reduction of a slice to itself takes all of its operand before it puts its result there, wherever either lies",
+		run:      reverseByTypes},
 	{name: "layoutcoll/alltoallw", section: "6.8",
 		sentence: "MPI_Alltoallw allows separate specification of counts, displacements and datatypes of each block",
 		run:      transposeByTypes},
@@ -25,6 +29,29 @@ var layoutCollCases = []testCase{
 	{name: "layoutcoll/errors", section: "FitMPI", max: 1,
 		sentence: "a collective that has no layouts says so",
 		run:      layoutCollErrors},
+}
+
+// reverseByTypes reduces a slice to the same slice, from the last element to the first.
+func reverseByTypes(t *T, c *mpi.Comm) {
+	const n = 3000
+	back := make([]int, n)
+	for i := range back {
+		back[i] = n - 1 - i
+	}
+	v, want, all := make([]int32, n), make([]int32, n), int32(c.Size()*(c.Size()-1)/2)
+	for i := range v {
+		v[i] = int32(i)
+		want[n-1-i] = int32(c.Size()*i) + all
+	}
+	r := mpi.AllreduceInit(c.WithTypes(mpi.Contiguous(n, mpi.TypeOf[int32]()), mpi.IndexedBlock(1, back, mpi.TypeOf[int32]())), v, v, mpi.Sum)
+	for round := range 2 {
+		for i := range v {
+			v[i] = int32(i + c.Rank())
+		}
+		t.must(r.Start())
+		t.must(second(r.Wait()))
+		wantSlice(t, fmt.Sprint("round ", round), v, want)
+	}
 }
 
 // layoutCollectives gives each collective a column of a matrix, and compares with the collective on
@@ -140,6 +167,9 @@ func paddedCollectives(t *T, c *mpi.Comm) {
 	}
 	t.must(mpi.Allreduce(c, in, sum, add))
 	wantSlice(t, "Allreduce", sum, whole[:])
+	many := slices.Repeat(in, 300)
+	t.must(mpi.Allreduce(c, many, many, add))
+	wantSlice(t, "Allreduce of many", many, slices.Repeat(whole[:], 300))
 	var low [1]mpi.Loc[int8]
 	t.must(mpi.Allreduce(c, []mpi.Loc[int8]{{Value: int8(-me), Index: int64(me)}}, low[:], mpi.MinLoc))
 	want(t, "MinLoc", low[0], mpi.Loc[int8]{Value: int8(1 - n), Index: int64(n - 1)})

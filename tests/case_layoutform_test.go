@@ -24,6 +24,7 @@ type mover struct {
 	sent, taken int // blocks in the types for what is sent and received; 0: the buffer is not used
 	start, init func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request
 	inPlace     bool
+	kept        int // blocks of the first buffer that are the caller's afterwards; 0: all
 }
 
 // spacing is the layout of one block of n elements: every second element, and a gap to the next block.
@@ -133,6 +134,9 @@ func compareForms(t *T, c *mpi.Comm, b spacing, ms []mover) {
 				_, err = r.Wait()
 			}
 			t.must(err, what, "with layouts")
+			if m.kept > 0 {
+				in, out = in[:m.kept*b.n], out[:m.kept*b.n]
+			}
 			b.check(t, what+", in", typedIn, in)
 			b.check(t, what+", out", typedOut, out)
 		}
@@ -178,43 +182,43 @@ func movers(p, me, root int, inter bool) []mover {
 	}
 	ms := []mover{
 		{"Bcast", 3, 3, 3, 3, func(c *mpi.Comm, in, _ []int32, _ int) *mpi.Request { return mpi.Ibcast(c, in, root) },
-			func(c *mpi.Comm, in, _ []int32, _ int) *mpi.Request { return mpi.BcastInit(c, in, root) }, false},
+			func(c *mpi.Comm, in, _ []int32, _ int) *mpi.Request { return mpi.BcastInit(c, in, root) }, false, 0},
 		{"Gather", 2, 2 * p, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Igather(c, in, out, root) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.GatherInit(c, in, out, root) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.GatherInit(c, in, out, root) }, false, 0},
 		{"Scatter", 2 * p, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iscatter(c, in, out, root) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ScatterInit(c, in, out, root) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ScatterInit(c, in, out, root) }, false, 0},
 		{"Allgather", 2, 2 * p, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iallgather(c, in, out) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AllgatherInit(c, in, out) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AllgatherInit(c, in, out) }, false, 0},
 		{"Alltoall", 2 * p, 2 * p, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Ialltoall(c, in, out) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AlltoallInit(c, in, out) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AlltoallInit(c, in, out) }, false, 0},
 		{"Gatherv", mine, total, mine, 1, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.Igatherv(c, in, out, scaled(counts, unit), scaled(displs, unit), root)
 		}, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.GathervInit(c, in, out, scaled(counts, unit), scaled(displs, unit), root)
-		}, false},
+		}, false, 0},
 		{"Scatterv", total, mine, 1, mine, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.Iscatterv(c, in, scaled(counts, unit), scaled(displs, unit), out, root)
 		}, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.ScattervInit(c, in, scaled(counts, unit), scaled(displs, unit), out, root)
-		}, false},
+		}, false, 0},
 		{"Allgatherv", mine, total, mine, 1, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.Iallgatherv(c, in, out, scaled(counts, unit), scaled(displs, unit))
 		}, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.AllgathervInit(c, in, out, scaled(counts, unit), scaled(displs, unit))
-		}, false},
+		}, false, 0},
 	}
 	alltoallv := mover{"Alltoallv", all, all, 1, 1, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 		return mpi.Ialltoallv(c, in, scaled(each, unit), nil, out, scaled(each, unit), nil)
 	}, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 		return mpi.AlltoallvInit(c, in, scaled(each, unit), nil, out, scaled(each, unit), nil)
-	}, false}
+	}, false, 0}
 	ms = append(ms, alltoallv)
 	if !inter {
 		for _, m := range []mover{ms[4], alltoallv} {
 			m.name, m.inPlace = m.name+" in place", true
 			ms = append(ms, m)
 		}
-		gather := mover{"Allgather in place", 2 * p, 2 * p, 2, 2, nil, nil, true}
+		gather := mover{"Allgather in place", 2 * p, 2 * p, 2, 2, nil, nil, true, 0}
 		gather.start = func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request {
 			return mpi.Iallgather(c, ownPart(in, me, p), out)
 		}
@@ -232,6 +236,13 @@ func ownPart(b []int32, me, p int) []int32 {
 	return b[me*n : (me+1)*n]
 }
 
+// inOrder is an operation that does not commute, and is not associative either: its result shows which operands met when.
+func inOrder(acc, in []int32) {
+	for i := range acc {
+		acc[i] = 31*acc[i] ^ in[i]
+	}
+}
+
 // combiners are the reductions.
 func combiners(p, me int) []mover {
 	counts, _, _ := uneven(p)
@@ -239,32 +250,56 @@ func combiners(p, me int) []mover {
 	for _, n := range counts {
 		total += n
 	}
-	return []mover{
+	ms := []mover{
 		{"Reduce", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Ireduce(c, in, out, mpi.Sum, 0) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ReduceInit(c, in, out, mpi.Sum, 0) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ReduceInit(c, in, out, mpi.Sum, 0) }, false, 0},
 		{"Allreduce", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iallreduce(c, in, out, mpi.Sum) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AllreduceInit(c, in, out, mpi.Sum) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AllreduceInit(c, in, out, mpi.Sum) }, false, 0},
 		{"Allreduce in place", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iallreduce(c, in, out, mpi.Sum) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AllreduceInit(c, in, out, mpi.Sum) }, true},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AllreduceInit(c, in, out, mpi.Sum) }, true, 0},
+		{"Reduce in place and in order", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Ireduce(c, in, out, inOrder, p-1) },
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request {
+				return mpi.ReduceInit(c, in, out, inOrder, p-1)
+			}, true, 0},
+		{"Allreduce in order", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iallreduce(c, in, out, inOrder) },
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request {
+				return mpi.AllreduceInit(c, in, out, inOrder)
+			}, false, 0},
+		{"Scan in place and in order", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iscan(c, in, out, inOrder) },
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ScanInit(c, in, out, inOrder) }, true, 0},
+		{"Exscan in place and in order", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iexscan(c, in, out, inOrder) },
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ExscanInit(c, in, out, inOrder) }, true, 0},
 		{"Scan", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iscan(c, in, out, mpi.Sum) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ScanInit(c, in, out, mpi.Sum) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ScanInit(c, in, out, mpi.Sum) }, false, 0},
 		{"Exscan", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iexscan(c, in, out, mpi.Sum) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ExscanInit(c, in, out, mpi.Sum) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.ExscanInit(c, in, out, mpi.Sum) }, false, 0},
+		{"ReduceScatterBlock in order", 2 * p, 2, 2, 2,
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request {
+				return mpi.IreduceScatterBlock(c, in, out, inOrder)
+			},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request {
+				return mpi.ReduceScatterBlockInit(c, in, out, inOrder)
+			}, false, 0},
 		{"ReduceScatterBlock", 2 * p, 2, 2, 2,
 			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request {
 				return mpi.IreduceScatterBlock(c, in, out, mpi.Sum)
 			},
 			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request {
 				return mpi.ReduceScatterBlockInit(c, in, out, mpi.Sum)
-			}, false},
+			}, false, 0},
 		{"ReduceScatter", total, counts[me], 1, 1,
 			func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 				return mpi.IreduceScatter(c, in, out, scaled(counts, unit), mpi.Sum)
 			},
 			func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 				return mpi.ReduceScatterInit(c, in, out, scaled(counts, unit), mpi.Sum)
-			}, false},
+			}, false, 0},
 	}
+	for _, m := range ms[len(ms)-3:] { // those that scatter: the result begins where the operand does
+		m.name, m.inPlace, m.out, m.kept = m.name+" in place", true, m.in, m.out
+		ms = append(ms, m)
+	}
+	return ms
 }
 
 // interCombiners are the reductions over an intercommunicator. all is a number of blocks that both groups can share out.
@@ -275,16 +310,16 @@ func interCombiners(all, local, root int) []mover {
 		{"inter Reduce", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Ireduce(c, in, out, mpi.Sum, root) },
 			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request {
 				return mpi.ReduceInit(c, in, out, mpi.Sum, root)
-			}, false},
+			}, false, 0},
 		{"inter Allreduce", 2, 2, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.Iallreduce(c, in, out, mpi.Sum) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AllreduceInit(c, in, out, mpi.Sum) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.AllreduceInit(c, in, out, mpi.Sum) }, false, 0},
 		{"inter ReduceScatter", all, all / local, 1, 1,
 			func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 				return mpi.IreduceScatter(c, in, out, scaled(each, unit), mpi.Sum)
 			},
 			func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 				return mpi.ReduceScatterInit(c, in, out, scaled(each, unit), mpi.Sum)
-			}, false},
+			}, false, 0},
 	}
 }
 
@@ -293,18 +328,18 @@ func nearMovers() []mover {
 	counts, displs := []int{2, 2}, []int{3, 0}
 	return []mover{
 		{"NeighborAllgather", 2, 4, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.IneighborAllgather(c, in, out) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.NeighborAllgatherInit(c, in, out) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.NeighborAllgatherInit(c, in, out) }, false, 0},
 		{"NeighborAlltoall", 4, 4, 2, 2, func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.IneighborAlltoall(c, in, out) },
-			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.NeighborAlltoallInit(c, in, out) }, false},
+			func(c *mpi.Comm, in, out []int32, _ int) *mpi.Request { return mpi.NeighborAlltoallInit(c, in, out) }, false, 0},
 		{"NeighborAllgatherv", 2, 6, 2, 1, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.IneighborAllgatherv(c, in, out, scaled(counts, unit), scaled(displs, unit))
 		}, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.NeighborAllgathervInit(c, in, out, scaled(counts, unit), scaled(displs, unit))
-		}, false},
+		}, false, 0},
 		{"NeighborAlltoallv", 5, 6, 1, 1, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.IneighborAlltoallv(c, in, scaled(counts, unit), scaled(displs, unit), out, scaled(counts, unit), scaled(displs, unit))
 		}, func(c *mpi.Comm, in, out []int32, unit int) *mpi.Request {
 			return mpi.NeighborAlltoallvInit(c, in, scaled(counts, unit), scaled(displs, unit), out, scaled(counts, unit), scaled(displs, unit))
-		}, false},
+		}, false, 0},
 	}
 }

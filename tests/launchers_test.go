@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,8 +101,11 @@ func rendezvous(t *testing.T) []string {
 func eachLauncher(t *testing.T, f func(t *testing.T, l launcher)) {
 	for _, l := range launchers {
 		t.Run(l.name, func(t *testing.T) {
-			if _, err := exec.LookPath(l.program); err != nil {
+			switch _, err := exec.LookPath(l.program); {
+			case err != nil:
 				t.Skipf("not installed: %v", err)
+			case isHurried():
+				t.Skip("in a hurry: the ranks are the same whoever starts them")
 			}
 			f(t, l)
 		})
@@ -218,6 +222,42 @@ func TestDeathUnderLaunchers(t *testing.T) {
 	}
 }
 
+// tolerantLaunchers leave the survivors alone.
+var tolerantLaunchers = []launcher{
+	// Hydra kills all processes of a host when one of them is ended by a signal, and sends the others SIGUSR1 in any case.
+	{"mpiexec of MPICH", "mpiexec.hydra", func(_ *testing.T, n int) ([]string, []string) {
+		return []string{"mpiexec.hydra", "-disable-auto-cleanup", "-n", fmt.Sprint(n), "sh", "-c", `trap "" USR1; "$0"; exit $?`}, nil
+	}},
+	{"mpirun of Open MPI", "mpirun.openmpi", func(_ *testing.T, n int) ([]string, []string) {
+		return []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-enable-recovery", "-n", fmt.Sprint(n)}, nil
+	}},
+	{"srun", "srun", func(t *testing.T, n int) ([]string, []string) {
+		return []string{"srun", "--mpi=none", "--kill-on-bad-exit=0", "-n", fmt.Sprint(n)}, slurm(t)
+	}},
+}
+
+// With FITMPI_FT the others go on when a rank dies, the one with which all have met too.
+func TestGoOnUnderLaunchers(t *testing.T) {
+	for _, l := range tolerantLaunchers {
+		t.Run(l.name, func(t *testing.T) {
+			if _, err := exec.LookPath(l.program); err != nil {
+				t.Skipf("not installed: %v", err)
+			}
+			for _, transport := range []string{"auto", "tcp"} {
+				for _, who := range []string{"0", "1"} {
+					run := l.start(t, "go on", 4, t.TempDir(), "FITMPI_FT=1", "FITMPI_TRANSPORT="+transport, envDeath+"=killed", envVictim+"="+who)
+					if want := "3 ranks end well\n"; !strings.Contains(run.stdout, want) {
+						t.Errorf("%s, rank %s dies: code %d, want %q:\n%s%s", transport, who, run.code, want, run.stdout, run.stderr)
+					}
+					if run.took > 2*deadline {
+						t.Errorf("%s, rank %s dies: the job took %v to end", transport, who, run.took)
+					}
+				}
+			}
+		})
+	}
+}
+
 // Children of a rank are no ranks: a program that a rank starts is a job of one.
 func TestChildOfRankUnderLaunchers(t *testing.T) {
 	eachLauncher(t, func(t *testing.T, l launcher) {
@@ -226,6 +266,27 @@ func TestChildOfRankUnderLaunchers(t *testing.T) {
 			t.Errorf("code %d, want two jobs of one:\n%s%s", run.code, run.stdout, run.stderr)
 		}
 	})
+}
+
+// In an allocation of two nodes fitrun takes its hosts from Slurm and reaches them by srun.
+func TestFitrunInAnAllocation(t *testing.T) {
+	if _, err := exec.LookPath("srun"); err != nil {
+		t.Skipf("not installed: %v", err)
+	}
+	fitrun := fitrunPath(t)
+	l := launcher{command: func(t *testing.T, n int) (args, env []string) {
+		return []string{"salloc", "-Q", "-p", "two", "-N", "2", "-n", fmt.Sprint(n), fitrun, "--verbose", "--bind-to", "none"}, slurm(t)
+	}}
+	run := l.start(t, "exchange", 4, t.TempDir())
+	for _, want := range []string{"host fitnode1: ", "host fitnode2: ", "4 rank(s) in 4 process(es) on 2 host(s)", "0-1 by shared", "0-2 by tcp", "2-3 by shared"} {
+		if !strings.Contains(run.stdout+run.stderr, want) || run.code != 0 {
+			t.Errorf("code %d, want %q:\n%s%s", run.code, want, run.stdout, run.stderr)
+		}
+	}
+	run = l.start(t, "victim", 4, t.TempDir(), envDeath+"=killed", envWait+"=another")
+	if want := regexp.MustCompile(`rank 1 \(pid \d+ on fitnode1\) was killed by signal 9 \(killed\); the job was ended`); run.code != 137 || !want.MatchString(run.stderr) {
+		t.Errorf("code %d, want %v:\n%s%s", run.code, want, run.stdout, run.stderr)
+	}
 }
 
 // A batch script and a shell in an allocation are no ranks, though Slurm tells them of tasks.

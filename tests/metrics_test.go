@@ -268,8 +268,7 @@ func TestPrometheus(t *testing.T) {
 
 var servesMetrics = regexp.MustCompile(`rank \d serves metrics at http://(\S+)/metrics`)
 
-// startPrometheus runs a server that scrapes the targets, until the test ends. It returns how to ask it for the one value
-// that a query has.
+// startPrometheus is runPrometheus of a server that scrapes the targets.
 func startPrometheus(t *testing.T, program, dir string, targets []string) func(query string) string {
 	t.Helper()
 	rules, err := filepath.Abs("../deploy/prometheus/fitmpi.rules.yml")
@@ -277,6 +276,13 @@ func startPrometheus(t *testing.T, program, dir string, targets []string) func(q
 		t.Fatal(err)
 	}
 	config := fmt.Sprintf("global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}\nrule_files: [%q]\nscrape_configs: [{job_name: fitmpi, scrape_interval: 1s, scrape_timeout: 1s, static_configs: [{targets: [%q, %q]}]}]\n", rules, targets[0], targets[1])
+	return runPrometheus(t, program, dir, config)
+}
+
+// runPrometheus runs a server with a configuration and more options, until the test ends. It returns how to ask it for the one
+// value that a query has.
+func runPrometheus(t *testing.T, program, dir, config string, options ...string) func(query string) string {
+	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +292,9 @@ func startPrometheus(t *testing.T, program, dir string, targets []string) func(q
 	}
 	addr := l.Addr().String()
 	l.Close()
-	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+addr)
+	cmd := exec.Command(program, append([]string{
+		"--config.file=" + filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(dir, "tsdb"), "--web.listen-address=" + addr,
+	}, options...)...)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/fitmpi/fitmpi/internal/coll"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -27,11 +28,12 @@ import (
 // Jobs of real processes: the test binary runs itself as the ranks, started by the launcher's library.
 
 const (
-	envProgram = "FITMPI_TESTS_PROGRAM" // which of programs a rank runs
-	envDir     = "FITMPI_TESTS_DIR"     // shared by the ranks of a job
-	envPolicy  = "FITMPI_TESTS_POLICY"
-	envCase    = "FITMPI_TESTS_CASE"
-	envOther   = "FITMPI_TESTS_OTHER" // not empty: another launcher than fitrun has started the rank
+	envProgram  = "FITMPI_TESTS_PROGRAM" // which of programs a rank runs
+	envDir      = "FITMPI_TESTS_DIR"     // shared by the ranks of a job
+	envPolicy   = "FITMPI_TESTS_POLICY"
+	envCase     = "FITMPI_TESTS_CASE"
+	envSegments = "FITMPI_TESTS_SEGMENTS" // not empty: reductions go by short segments
+	envOther    = "FITMPI_TESTS_OTHER"    // not empty: another launcher than fitrun has started the rank
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +49,7 @@ type testMain struct{ *testing.M }
 
 func (m testMain) Run() int {
 	defer stopCluster()
+	defer removeFitrun()
 	return m.M.Run()
 }
 
@@ -116,6 +119,9 @@ func binaryRequest(path, program string, n int, policy, dir string, set ...strin
 // knows how far it came.
 func suiteRank() {
 	*caseFlag = os.Getenv(envCase)
+	if os.Getenv(envSegments) != "" {
+		coll.SegmentReductions(1500) // for as long as the process lives
+	}
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		dir := os.Getenv(envDir)
 		f, err := os.Create(filepath.Join(dir, fmt.Sprint("rank", world.Rank())))
@@ -142,6 +148,8 @@ func TestSuiteProcesses(t *testing.T) {
 		switch {
 		case raceEnabled && (n > 3 || policy != "assist" || os.Getenv("FITMPI_TRANSPORT") == "tcp"):
 			t.Skip("under the race detector these jobs run as threads, in TestSuiteThreads")
+		case isHurried() && n != 3:
+			t.Skip("in a hurry: threads run this number")
 		case policy != "assist" && (n == 1 || n == 4):
 			t.Skip("one policy is enough for these numbers of processes: threads run all")
 		}
@@ -161,8 +169,12 @@ func TestSuiteTLSProcesses(t *testing.T) {
 
 // suiteProcesses runs the suite by ranks that are processes.
 func suiteProcesses(t *testing.T, policy string, n int) {
-	dir := t.TempDir()
-	run := runJob(t, "suite", n, policy, dir)
+	suiteByProgram(t, "suite", policy, n, t.TempDir())
+}
+
+// suiteByProgram is suiteProcesses by a program that is, or does, what suiteRank does.
+func suiteByProgram(t *testing.T, program, policy string, n int, dir string) {
+	run := runJob(t, program, n, policy, dir)
 	o := newOutcomes(n)
 	for r := range n {
 		readEvents(t, o, dir, r)

@@ -21,6 +21,7 @@ var laidMakers = []letterMaker{laidLetterOf(&randomInts), laidLetterOf(&randomBy
 var layoutOps = slices.Concat(
 	lettersOf(laidMakers),
 	laidCollectivesOf(&randomInts), laidCollectivesOf(&randomPairs),
+	laidReductionsOf(&randomInts), laidReductionsOf(&randomPairs),
 	typedAlltoallOf(&randomInts), typedAlltoallOf(&randomBytes), typedAlltoallOf(&randomPairs),
 )
 
@@ -162,6 +163,73 @@ func performLaid[T any](x *strand, e *randomElem[T], k *randomColl[T], model *ra
 		return
 	}
 	x.leave(k.start(a), verify)
+}
+
+// laidReductionsOf is laidCollectivesOf of the reductions, which work on elements.
+func laidReductionsOf[T any](e *randomElem[T]) (ops []randomOp) {
+	for _, k := range randomColls[T]() {
+		if !k.reduces || len(e.ops) == 0 {
+			continue
+		}
+		ops = append(ops, randomOp{name: k.name + " of layouts of " + e.name, draw: func(d *dice) (string, func(*strand)) {
+			s, n, id, blocking, seed := drawShapeOf(d, 1), d.length(laidMost(e)/8), d.number(), d.chance(2), d.Uint64()
+			red := e.ops[d.IntN(len(e.ops))]
+			return fmt.Sprintf("%s of values of %d, root %d, blocking %t", red.name, n, s.root, blocking), func(x *strand) {
+				reduceLaid(x, e, &k, s, n, red.op, id, blocking, seed)
+			}
+		}})
+	}
+	return ops
+}
+
+// reduceLaid is perform where the blocks of s are of values of datatypes, of n elements each.
+func reduceLaid[T any](x *strand, e *randomElem[T], k *randomColl[T], s *randomShape, n int, op mpi.Op[T], id int, blocking bool, seed uint64) {
+	me, elems := x.c.Rank(), s.times(n)
+	m := &sequential[T]{randomShape: elems, rank: me, op: op, at: e.at}
+	for r := range s.size {
+		m.in = append(m.in, e.vector(k.in(elems, r), codeOf(id, r)))
+	}
+	g := mapperOf(e, seed, me)
+	send, recv := g.draw(n, mapLevels), g.draw(n, mapLevels)
+	x.checkMaps(g)
+	in := spreadOut(e, g, &send, n, m.in[me])
+	nothing := e.blank(k.out(elems, me))
+	a := &collArgs[T]{randomShape: s, c: x.c.WithTypes(send.t, recv.t), rank: me, op: op,
+		in: slices.Clone(in), out: spreadOut(e, g, &recv, n, nothing)}
+	verify := func(mpi.Status) {
+		want := k.model(m)
+		if want == nil {
+			want = nothing
+		}
+		compare(x, e, fmt.Sprintf("the result in %v", recv.t), a.out, spreadOut(e, g, &recv, n, want))
+		compare(x, e, fmt.Sprintf("the input in %v", send.t), a.in, in)
+	}
+	if blocking {
+		x.must(k.call(a))
+		verify(mpi.Status{})
+		return
+	}
+	x.leave(k.start(a), verify)
+}
+
+// times is s of blocks n times as long.
+func (s *randomShape) times(n int) *randomShape {
+	scale := func(l blockLayout) blockLayout {
+		return blockLayout{scaled(l.counts, n), scaled(l.displs, n), l.len * n}
+	}
+	return &randomShape{size: s.size, n: s.n * n, root: s.root, even: scale(s.even), uneven: scale(s.uneven)}
+}
+
+// spreadOut is a buffer of values of n elements each, which follow each other at the extent of their map.
+func spreadOut[T any](e *randomElem[T], g *mapper, m *randomMap, n int, elems []T) []T {
+	if n == 0 {
+		return nil
+	}
+	b := e.blank(m.elements(g.size, len(elems)/n))
+	for v := range len(elems) / n {
+		put(b[min(v*m.extent()/g.size, len(b)):], m, g.size, elems[v*n:(v+1)*n])
+	}
+	return b
 }
 
 // values is a buffer of values of n elements each, which follow each other at the extent of their map: one for each code, which

@@ -4,9 +4,8 @@ package tests
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +16,11 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
-// Ranks find each other as the pods of a Kubernetes Job do: each in a network of its own, at a name that is not known yet when
-// the first of them start.
+// Ranks find each other as the pods of a Kubernetes Job do: each in a network of its own, at a name of the cluster's DNS that is not
+// known yet when the first of them start.
 
 func init() { programs["discover"] = discoverRank }
 
@@ -60,95 +60,33 @@ func stringsOf(cards [][]byte) []string {
 	return out
 }
 
-// pods are network namespaces on a bridge, which is in one more.
+// pods are hosts in a network with a server of names of their own, as the pods of a cluster are: a pod has a name when that is
+// published, as that of a headless service does when the pod has an address, and until then there is no such name.
 type pods struct {
-	names []string // of namespaces
-	hosts []string // their files of hosts, as the programs in them see them
+	*netlab.Lab
+	dns  *netlab.DNS
+	pods []*netlab.Host
 }
 
-// newPods makes n of them, with the addresses 10.77.0.1 and on.
+// podDomain is where the names of pods are: those of the namespace default.
+const podDomain = "default.svc.cluster.local"
+
+// newPods makes n of them, none of which has a name.
 func newPods(t *testing.T, n int) *pods {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("making network namespaces needs root")
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip(err)
-	}
-	sweepPods(t)
-	bridge := fmt.Sprintf("fitmpi%d-bridge", os.Getpid())
-	if out, err := exec.Command("ip", "netns", "add", bridge).CombinedOutput(); err != nil {
-		t.Skipf("making a network namespace: %v: %s", err, out)
-	}
-	t.Cleanup(func() { mustIP(t, "netns", "del", bridge) })
-	mustIP(t, "-n", bridge, "link", "add", "br0", "type", "bridge")
-	mustIP(t, "-n", bridge, "link", "set", "br0", "up")
-	p := new(pods)
-	for i := range n {
-		name := fmt.Sprintf("fitmpi%d-%d", os.Getpid(), i)
-		mustIP(t, "netns", "add", name)
-		t.Cleanup(func() { mustIP(t, "netns", "del", name) })
-		mustIP(t, "-n", bridge, "link", "add", fmt.Sprint("p", i), "type", "veth", "peer", "name", "eth0", "netns", name)
-		mustIP(t, "-n", bridge, "link", "set", fmt.Sprint("p", i), "master", "br0", "up")
-		mustIP(t, "-n", name, "addr", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "eth0")
-		mustIP(t, "-n", name, "link", "set", "eth0", "up")
-		mustIP(t, "-n", name, "link", "set", "lo", "up")
-		// ip netns exec mounts these over those of /etc.
-		dir := filepath.Join("/etc/netns", name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			os.RemoveAll(dir)
-			os.Remove("/etc/netns") // unless others have some there
-		})
-		hosts := filepath.Join(dir, "hosts")
-		for file, text := range map[string]string{hosts: "127.0.0.1 localhost\n", filepath.Join(dir, "resolv.conf"): "nameserver 127.0.0.1\n"} {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		p.names, p.hosts = append(p.names, name), append(p.hosts, hosts)
+	p := &pods{Lab: netlab.New(t)}
+	network := p.Network()
+	p.dns = network.DNS(podDomain, "svc.cluster.local", "cluster.local")
+	for range n {
+		p.pods = append(p.pods, network.Bare())
 	}
 	return p
 }
 
-// podName is the name of such a namespace, with the process whose test has made it.
-var podName = regexp.MustCompile(`(?m)^(fitmpi(\d+)-\w+)`)
-
-// sweepPods removes what a test that was killed has left behind: namespaces live until somebody deletes them.
-func sweepPods(t *testing.T) {
-	t.Helper()
-	out, err := exec.Command("ip", "netns", "list").Output()
-	if err != nil {
-		t.Skipf("listing network namespaces: %v", err)
-	}
-	for _, m := range podName.FindAllStringSubmatch(string(out), -1) {
-		if _, err := os.Stat("/proc/" + m[2]); errors.Is(err, fs.ErrNotExist) {
-			exec.Command("ip", "netns", "del", m[1]).Run() // another test may sweep too
-			os.RemoveAll(filepath.Join("/etc/netns", m[1]))
-		}
-	}
-}
-
-func mustIP(t *testing.T, args ...string) {
-	t.Helper()
-	if err := ip(args...); err != nil {
-		t.Error(err)
-	}
-}
-
-// publish makes a name of a pod known to all, as the cluster's DNS does when the pod has an address.
+// publish makes a pod be known by a name in the domain of the pods.
 func (p *pods) publish(t *testing.T, name string, pod int) {
 	t.Helper()
-	for _, file := range p.hosts {
-		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0) // in place: it is mounted
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(f, "10.77.0.%d %s\n", pod+1, name)
-		f.Close()
-	}
+	p.dns.Publish(t, name+"."+podDomain, p.pods[pod].Addr())
 }
 
 // podRank is a rank that runs in a pod.
@@ -187,11 +125,7 @@ func (w *watched) await(t *testing.T, what string) {
 // start starts a program of this binary in a pod.
 func (p *pods) start(t *testing.T, pod int, program string, env ...string) *podRank {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &podRank{cmd: exec.Command("ip", "netns", "exec", p.names[pod], self)}
+	r := &podRank{cmd: p.pods[pod].Command(selfPath(t))}
 	r.stdout.changed, r.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.cmd.Env = append(append(os.Environ(), envProgram+"="+program), env...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
@@ -202,15 +136,50 @@ func (p *pods) start(t *testing.T, pod int, program string, env ...string) *podR
 	return r
 }
 
-func TestRendezvousOfPods(t *testing.T) {
-	const size = 4
-	const name = "job-0.svc.default.svc.cluster.local"
-	p := newPods(t, size)
+// podSecret is a file with a secret.
+func podSecret(t *testing.T) string {
+	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("not so secret ", 3)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"FITMPI_RENDEZVOUS=" + name + ":7077", "FITMPI_SECRET_FILE=" + secret, fmt.Sprintf("FITMPI_SIZE=%d", size)}
+	return secret
+}
+
+// manifestValue is what the manifest of a job without a launcher says in a variable.
+func manifestValue(t *testing.T, variable string) string {
+	t.Helper()
+	b, err := os.ReadFile("../deploy/k8s/job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`- name: ` + variable + `\n\s+value: "?([^"\n]+)"?\n`).FindSubmatch(b)
+	if m == nil {
+		t.Fatalf("the manifest does not say %s", variable)
+	}
+	return string(m[1])
+}
+
+// wantCards waits for the end of a rank of four, and checks what it has found out.
+func (r *podRank) wantCards(t *testing.T, want string) {
+	t.Helper()
+	err := r.cmd.Wait()
+	if want += ": card0 card1 card2 card3\n"; err != nil || r.stdout.String() != want {
+		t.Errorf("%v\n%s%s, want %s", err, r.stdout.String(), r.stderr.String(), want)
+	}
+}
+
+// The pods of the manifest's job, with what it says to them: the name of rank 0's is one of the service, not yet there when the others
+// start, then there while nothing listens.
+func TestRendezvousOfPods(t *testing.T) {
+	address, count := manifestValue(t, "FITMPI_RENDEZVOUS"), manifestValue(t, "FITMPI_SIZE")
+	name, port, err := net.SplitHostPort(address)
+	if err != nil || count != "4" {
+		t.Fatalf("%s ranks meet at %q: %v", count, address, err)
+	}
+	const size = 4
+	p := newPods(t, size)
+	env := []string{"FITMPI_RENDEZVOUS=" + address, "FITMPI_SECRET_FILE=" + podSecret(t), "FITMPI_SIZE=" + count}
 	ranks := make([]*podRank, size)
 	start := func(r int) {
 		ranks[r] = p.start(t, r, "discover", append(env, fmt.Sprintf("JOB_COMPLETION_INDEX=%d", r))...)
@@ -219,49 +188,79 @@ func TestRendezvousOfPods(t *testing.T) {
 		start(r)
 	}
 	for r := 1; r < size; r++ { // while rank 0 has no name
-		ranks[r].stderr.await(t, fmt.Sprintf("fitmpi: rank %d waits for rank 0 at %s:7077, 5s: dial tcp: lookup %s", r, name, name))
+		ranks[r].stderr.await(t, fmt.Sprintf("fitmpi: rank %d waits for rank 0 at %s, 5s: dial tcp: lookup %s on %s:53: no such host", r, address, name, p.dns.Addr()))
+	}
+	for _, asked := range []string{name + "." + podDomain, name + ".svc.cluster.local", name} {
+		if p.dns.Asked(asked) == 0 {
+			t.Errorf("nobody has looked for %s", asked)
+		}
 	}
 	p.publish(t, name, 0)
 	for r := 1; r < size; r++ { // while it has a name and an address, and does not run
-		ranks[r].stderr.await(t, "10.77.0.1:7077: connect: connection refused")
+		ranks[r].stderr.await(t, net.JoinHostPort(p.pods[0].Addr(), port)+": connect: connection refused")
 	}
 	start(0)
-	var wg sync.WaitGroup
 	for r, rank := range ranks {
-		wg.Go(func() {
-			err := rank.cmd.Wait()
-			want := fmt.Sprintf("rank %d of 4, local 0 of 1, by kubernetes, remote true, memory false: card0 card1 card2 card3\n", r)
-			if err != nil || rank.stdout.String() != want {
-				t.Errorf("rank %d: %v\n%s%s, want %s", r, err, rank.stdout.String(), rank.stderr.String(), want)
-			}
-		})
+		rank.wantCards(t, fmt.Sprintf("rank %d of 4, local 0 of 1, by kubernetes, remote true, memory false", r))
 	}
-	wg.Wait()
+}
+
+// The name of rank 0's pod never comes, or nobody answers: then a rank gives up when its time is over, and says which name that is.
+func TestRendezvousWithoutName(t *testing.T) {
+	p := newPods(t, 1)
+	p.dns.Mute("job-0.mute." + podDomain)
+	env := []string{"FITMPI_SECRET_FILE=" + podSecret(t), "FITMPI_SIZE=4", "JOB_COMPLETION_INDEX=3", "FITMPI_RENDEZVOUS_TIMEOUT=2s"}
+	for name, why := range map[string]string{
+		"job-0.ring": "lookup job-0.ring on " + p.dns.Addr() + ":53: no such host",
+		"job-0.mute": "lookup job-0.mute",
+	} {
+		began := time.Now()
+		r := p.start(t, 0, "discover", append(env, "FITMPI_RENDEZVOUS="+name+":7077")...)
+		err := r.cmd.Wait()
+		want := fmt.Sprintf("boot: rank 3 waited 2s for rank 0 at %s:7077: dial tcp: %s", name, why)
+		if said := r.stderr.String(); err == nil || !strings.Contains(said, want) || strings.Count(said, "\n") > 2 {
+			t.Errorf("%v, it said %q, want %q", err, said, want)
+		}
+		if took := time.Since(began); took < 2*time.Second || took > deadline {
+			t.Errorf("%s: it gave up after %v", name, took)
+		}
+	}
+}
+
+// A name may have addresses at which nobody is any more, as that of a pod that was moved has for a while; and so many that they come
+// by TCP, as those of a large service do.
+func TestRendezvousByManyAddresses(t *testing.T) {
+	const name = "job.ring"
+	p := newPods(t, 4)
+	addrs := []string{"fd00::1"} // no way to it
+	for range 100 {
+		addrs = append(addrs, p.pods[1].Addr()) // nobody listens there
+	}
+	p.dns.Publish(t, name+"."+podDomain, append(addrs, p.pods[0].Addr())...)
+	env := []string{"FITMPI_RENDEZVOUS=" + name + ":7077", "FITMPI_SECRET_FILE=" + podSecret(t), "FITMPI_SIZE=4"}
+	var ranks []*podRank
+	for r := range p.pods {
+		ranks = append(ranks, p.start(t, r, "discover", append(env, fmt.Sprintf("JOB_COMPLETION_INDEX=%d", r))...))
+	}
+	for r, rank := range ranks {
+		rank.wantCards(t, fmt.Sprintf("rank %d of 4, local 0 of 1, by kubernetes, remote true, memory false", r))
+	}
 }
 
 // Two ranks in each of two pods: those of one share memory.
 func TestRendezvousOfPairs(t *testing.T) {
-	const size = 4
 	const name = "job-0.svc"
 	p := newPods(t, 2)
 	p.publish(t, name, 0)
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte(strings.Repeat("not so secret ", 3)), 0o600); err != nil {
-		t.Fatal(err)
+	secret := podSecret(t)
+	var ranks []*podRank
+	for r := range 4 {
+		ranks = append(ranks, p.start(t, r/2, "discover", "FITMPI_RENDEZVOUS="+name+":7077", "FITMPI_SECRET_FILE="+secret,
+			"FITMPI_SIZE=4", fmt.Sprintf("FITMPI_RANK=%d", r)))
 	}
-	var wg sync.WaitGroup
-	for r := range size {
-		rank := p.start(t, r/2, "discover", "FITMPI_RENDEZVOUS="+name+":7077", "FITMPI_SECRET_FILE="+secret,
-			"FITMPI_SIZE=4", fmt.Sprintf("FITMPI_RANK=%d", r))
-		wg.Go(func() {
-			err := rank.cmd.Wait()
-			want := fmt.Sprintf("rank %d of 4, local %d of 2, by environment, remote true, memory true: card0 card1 card2 card3\n", r, r%2)
-			if err != nil || rank.stdout.String() != want {
-				t.Errorf("rank %d: %v\n%s%s, want %s", r, err, rank.stdout.String(), rank.stderr.String(), want)
-			}
-		})
+	for r, rank := range ranks {
+		rank.wantCards(t, fmt.Sprintf("rank %d of 4, local %d of 2, by environment, remote true, memory true", r, r%2))
 	}
-	wg.Wait()
 }
 
 // Messages go between the ranks of pods, which have each other's addresses by the rendezvous; with FITMPI_TLS encrypted.
@@ -269,10 +268,7 @@ func TestMessagesBetweenPods(t *testing.T) {
 	const name = "job-0.svc"
 	p := newPods(t, 2)
 	p.publish(t, name, 0)
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte(strings.Repeat("not so secret ", 3)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	secret := podSecret(t)
 	for _, tls := range []string{"0", "1"} {
 		var wg sync.WaitGroup
 		for r, want := range []string{"self shared tcp tcp", "shared self tcp tcp", "tcp tcp self shared", "tcp tcp shared self"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// A Slurm cluster of this machine alone: its three daemons, started by the first test that needs them, in a directory of
+// A Slurm cluster of this machine alone, which is a node, and, under other names, the two nodes of a second partition: its daemons, started by the first test that needs them, in a directory of
 // their own, and ended by TestMain.
 
 // cluster is the running one.
@@ -56,13 +56,12 @@ AuthType=auth/munge
 AuthInfo=socket=%[2]s/munge.socket
 CredType=cred/munge
 StateSaveLocation=%[2]s/state
-SlurmdSpoolDir=%[2]s/spool
+SlurmdSpoolDir=%[2]s/spool-%%n
 SlurmctldPidFile=%[2]s/slurmctld.pid
-SlurmdPidFile=%[2]s/slurmd.pid
+SlurmdPidFile=%[2]s/slurmd-%%n.pid
 SlurmctldLogFile=%[2]s/slurmctld.log
-SlurmdLogFile=%[2]s/slurmd.log
+SlurmdLogFile=%[2]s/slurmd-%%n.log
 SlurmctldPort=%[3]s
-SlurmdPort=%[4]s
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SlurmdParameters=config_overrides
@@ -73,7 +72,9 @@ AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
-NodeName=%[1]s NodeAddr=127.0.0.1 CPUs=16 State=UNKNOWN
+NodeName=%[1]s NodeAddr=127.0.0.1 Port=%[4]s CPUs=16 State=UNKNOWN
+NodeName=fitnode[1-2] NodeHostname=%[1]s NodeAddr=127.0.0.1 Port=%[5]s,%[6]s CPUs=8 State=UNKNOWN
+PartitionName=two Nodes=fitnode[1-2] MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 `
 
@@ -99,7 +100,7 @@ func startCluster() {
 		endDaemons()
 	})
 	if cluster.err = <-started; cluster.err == nil {
-		cluster.err = awaitNode()
+		cluster.err = awaitNodes()
 	}
 }
 
@@ -110,15 +111,15 @@ func startDaemons() error {
 	}
 	cluster.dir = dir
 	host, _, _ := strings.Cut(sys.Hostname(), ".")
-	ports, err := freePorts(2)
+	ports, err := freePorts(4)
 	if err != nil {
 		return err
 	}
 	conf := filepath.Join(dir, "slurm.conf")
 	key := []byte(strings.Repeat("a key of munge that nobody else has ", 30))
 	for _, err := range []error{
-		os.Mkdir(filepath.Join(dir, "state"), 0o700), os.Mkdir(filepath.Join(dir, "spool"), 0o700),
-		os.WriteFile(conf, fmt.Appendf(nil, slurmConf, host, dir, ports[0], ports[1]), 0o600),
+		os.Mkdir(filepath.Join(dir, "state"), 0o700),
+		os.WriteFile(conf, fmt.Appendf(nil, slurmConf, host, dir, ports[0], ports[1], ports[2], ports[3]), 0o600),
 		os.WriteFile(filepath.Join(dir, "munge.key"), key, 0o400),
 	} {
 		if err != nil {
@@ -131,6 +132,8 @@ func startDaemons() error {
 			"--pid-file=" + dir + "/munged.pid", "--seed-file=" + dir + "/munged.seed"},
 		{"slurmctld", "-D", "-f", conf},
 		{"slurmd", "-D", "-f", conf, "-N", host},
+		{"slurmd", "-D", "-f", conf, "-N", "fitnode1"},
+		{"slurmd", "-D", "-f", conf, "-N", "fitnode2"},
 	} {
 		if err := startDaemon(dir, args); err != nil {
 			return err
@@ -171,8 +174,8 @@ func awaitFile(name string) error {
 	}
 }
 
-// awaitNode waits until the node takes jobs.
-func awaitNode() error {
+// awaitNodes waits until the nodes of both partitions take jobs; sinfo has a line for each state that a node is in.
+func awaitNodes() error {
 	for until := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), deadline)
 		cmd := exec.CommandContext(ctx, "sinfo", "-h", "-o", "%t")
@@ -183,7 +186,7 @@ func awaitNode() error {
 		case err == nil && state == "idle":
 			return nil
 		case time.Now().After(until):
-			return fmt.Errorf("the node is %q (%v): see %s", state, err, cluster.dir)
+			return fmt.Errorf("the nodes are %q (%v): see %s", state, err, cluster.dir)
 		}
 	}
 }

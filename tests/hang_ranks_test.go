@@ -1,0 +1,549 @@
+//go:build linux
+
+package tests
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// What ranks do that hang, or only seem to. The names are those of the cases of TestHang and TestNoHang.
+
+func init() {
+	programs["hang"] = hangRank
+	programs["later"] = laterProcess
+}
+
+// lateCase is the program one of whose ranks, whichever is first, comes to Init late, waitingCase that in which it comes there
+// when the test has made a file.
+const (
+	lateCase    = "Init comes late"
+	waitingCase = "Init waits"
+)
+
+func hangRank() {
+	if name := os.Getenv(envCase); name == lateCase || name == waitingCase {
+		if f, err := os.OpenFile(filepath.Join(os.Getenv(envDir), "late"), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			f.Close()
+			if name == waitingCase {
+				awaitGo()
+			} else {
+				time.Sleep(pauseTime)
+			}
+		}
+	}
+	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
+		name := os.Getenv(envCase)
+		if f, ok := hangs[name]; ok {
+			return f(c)
+		}
+		return pauses[name](c)
+	})
+}
+
+// awaitGo computes until the test has made its file.
+func awaitGo() {
+	for file := filepath.Join(os.Getenv(envDir), "go"); ; {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+	}
+}
+
+// few8 and many are buffers of messages that are short, and that no rank sends before they are received.
+func few8() []int32 { return make([]int32, 2) }
+func many() []int32 { return make([]int32, 16<<20) }
+
+// next and before are the neighbours in a ring.
+func next(c *mpi.Comm) int   { return (c.Rank() + 1) % c.Size() }
+func before(c *mpi.Comm) int { return (c.Rank() + c.Size() - 1) % c.Size() }
+
+// recvFrom receives a short message.
+func recvFrom(c *mpi.Comm, source, tag int) error {
+	_, err := mpi.Recv(c, few8(), source, tag)
+	return err
+}
+
+// hangs are programs that can never end.
+var hangs = map[string]func(c *mpi.Comm) error{
+	"recv recv": func(c *mpi.Comm) error {
+		_, err := mpi.Recv(c, few8(), 1-c.Rank(), 7)
+		return err
+	},
+	"ssend ssend": func(c *mpi.Comm) error {
+		return mpi.Ssend(c, few8(), 1-c.Rank(), 3)
+	},
+	"long sends": func(c *mpi.Comm) error {
+		return mpi.Send(c, many(), 1-c.Rank(), 3)
+	},
+	"many sends": func(c *mpi.Comm) error {
+		for {
+			if err := mpi.Send(c, make([]int32, 4096), 1-c.Rank(), 3); err != nil {
+				return err
+			}
+		}
+	},
+	"ring": func(c *mpi.Comm) error {
+		_, err := mpi.Recv(c, few8(), before(c), 1)
+		return err
+	},
+	"wrong tag": func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			_, err := mpi.Recv(c, few8(), 1, 8)
+			return err
+		}
+		return errors.Join(mpi.Send(c, few8(), 0, 7), recvFrom(c, 0, 1))
+	},
+	"wrong tag of a long message": func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			_, err := mpi.Recv(c, many(), 1, 8)
+			return err
+		}
+		return mpi.Send(c, many(), 0, 7)
+	},
+	"wrong source": func(c *mpi.Comm) error {
+		switch c.Rank() {
+		case 0:
+			_, err := mpi.Recv(c, few8(), 1, 5)
+			return err
+		case 2:
+			return mpi.Send(c, few8(), 0, 5)
+		default:
+			return nil
+		}
+	},
+	"wrong communicator": func(c *mpi.Comm) error {
+		d, err := c.Dup()
+		if err != nil {
+			return err
+		}
+		if err := d.SetName("copy"); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			_, err := mpi.Recv(d, few8(), 1, 5)
+			return err
+		}
+		return errors.Join(mpi.Send(c, few8(), 0, 5), recvFrom(d, 0, 6))
+	},
+	"rank of another communicator": func(c *mpi.Comm) error {
+		odd, err := c.Split(c.Rank()%2, 0)
+		if err != nil {
+			return err
+		}
+		if err := odd.SetName("odd"); err != nil || c.Rank()%2 == 0 {
+			return err
+		}
+		if c.Rank() == 1 {
+			_, err := mpi.Recv(c, few8(), 1, 5) // meant is rank 1 of odd
+			return err
+		}
+		return errors.Join(mpi.Send(odd, few8(), 0, 5), recvFrom(odd, 0, 6))
+	},
+	"bcast reduce": func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			return mpi.Reduce(c, few8(), few8(), mpi.Sum, 0)
+		}
+		return mpi.Bcast(c, few8(), 0)
+	},
+	"barrier without one that is done": func(c *mpi.Comm) error {
+		if c.Rank() == 1 {
+			return nil
+		}
+		return mpi.Barrier(c)
+	},
+	"barrier without one that receives": func(c *mpi.Comm) error {
+		if c.Rank() == 2 {
+			_, err := mpi.Recv(c, few8(), 0, 7)
+			return err
+		}
+		return mpi.Barrier(c)
+	},
+	"waitall": func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			return errors.Join(mpi.Send(c, few8(), 1, 1), mpi.Send(c, few8(), 1, 2), recvFrom(c, 1, 9))
+		}
+		var rs []*mpi.Request
+		for tag := range 3 {
+			rs = append(rs, mpi.Irecv(c, few8(), 0, tag+1))
+		}
+		_, err := mpi.WaitAll(rs...)
+		return err
+	},
+	"probe": func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			_, err := mpi.Probe(c, 1, 5)
+			return err
+		}
+		return recvFrom(c, 0, 5)
+	},
+	"knot": func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			_, err := mpi.Recv(c, few8(), mpi.AnySource, 4)
+			return err
+		}
+		rs := []*mpi.Request{mpi.Irecv(c, few8(), next(c), 1), mpi.Irecv(c, few8(), before(c), 1)}
+		_, _, err := mpi.WaitAny(rs...)
+		return err
+	},
+	"receive from one that is done": func(c *mpi.Comm) error {
+		if c.Rank() == 1 {
+			return nil
+		}
+		_, err := mpi.Recv(c, few8(), 1, 7)
+		return err
+	},
+	"send to itself": func(c *mpi.Comm) error {
+		return mpi.Ssend(c, few8(), c.Rank(), 7)
+	},
+	"waitgroup": func(c *mpi.Comm) error {
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { recvFrom(c, 1-c.Rank(), 7) })
+		}
+		wg.Wait()
+		return nil
+	},
+	"mutex": func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			var mu sync.Mutex
+			mu.Lock()
+			mu.Lock()
+		}
+		return recvFrom(c, 0, 7)
+	},
+	"buffer": func(c *mpi.Comm) error {
+		if c.Rank() == 1 {
+			return recvFrom(c, 0, 7)
+		}
+		if err := mpi.BufferAttach(c, make([]byte, 2<<20)); err != nil {
+			return err
+		}
+		if err := mpi.Bsend(c, make([]byte, 1<<20), 1, 3); err != nil {
+			return err
+		}
+		_, err := mpi.BufferDetach(c)
+		return err
+	},
+	"very many": func(c *mpi.Comm) error {
+		var rs []*mpi.Request
+		for range 1000 {
+			rs = append(rs, mpi.Irecv(c, few8(), next(c), 1))
+		}
+		_, err := mpi.WaitAll(rs...)
+		return err
+	},
+	"survivors": func(c *mpi.Comm) error { // rank 3 dies, with messages of all under way to it and from it
+		c.SetErrhandler(mpi.ErrorsReturn)
+		if c.Rank() == 3 {
+			for r := range 3 {
+				mpi.Send(c, few8(), r, 5)
+				recvFrom(c, r, 4)
+			}
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		for tag := range 5 {
+			mpi.Send(c, few8(), 3, tag)
+			mpi.Send(c, few8(), 3, 4)
+		}
+		if err := recvFrom(c, 3, 6); err == nil {
+			return errors.New("received from the dead")
+		}
+		return recvFrom(c, (c.Rank()+1)%3, 7)
+	},
+	"partitions": func(c *mpi.Comm) error {
+		var r *mpi.Request
+		if c.Rank() == 0 {
+			r = mpi.PsendInit(c, make([]int32, 8), 4, 1, 2)
+		} else {
+			r = mpi.PrecvInit(c, make([]int32, 8), 4, 0, 2)
+		}
+		if err := r.Start(); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			if err := r.Pready(1); err != nil {
+				return err
+			}
+		}
+		_, err := r.Wait()
+		return err
+	},
+}
+
+// pauseTime is how long ranks pause that seem to hang.
+const pauseTime = 800 * time.Millisecond
+
+// oneOnly makes a program in which rank 0 waits for f, and the others for rank 0.
+func oneOnly(f func(c *mpi.Comm) error) func(c *mpi.Comm) error {
+	return func(c *mpi.Comm) error {
+		if c.Rank() == 0 {
+			if err := f(c); err != nil {
+				return err
+			}
+		}
+		return mpi.Barrier(c)
+	}
+}
+
+// startLater starts a process that ends after a pause, as something outside of the job: nothing in the rank tells of it. out is
+// its standard output; it asks for a page before it ends unless url is empty. The caller waits for it.
+func startLater(out *os.File, url string) (*exec.Cmd, error) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), envProgram+"=later", envCase+"="+url)
+	cmd.Stdout = out
+	cmd.Stderr = os.Stderr
+	return cmd, cmd.Start()
+}
+
+func laterProcess() {
+	time.Sleep(pauseTime)
+	if url := os.Getenv(envCase); url != "" {
+		if _, err := http.Get(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// pauses are programs that end, after a time in which nothing is in flight.
+var pauses = map[string]func(c *mpi.Comm) error{
+	"computes": oneOnly(func(*mpi.Comm) error {
+		for began := time.Now(); time.Since(began) < pauseTime; {
+		}
+		return nil
+	}),
+	"sleeps": oneOnly(func(*mpi.Comm) error {
+		time.Sleep(pauseTime)
+		return nil
+	}),
+	"pipe": oneOnly(func(*mpi.Comm) error {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		later, err := startLater(w, "")
+		if err != nil {
+			return err
+		}
+		w.Close()
+		_, err = io.ReadAll(r)
+		return errors.Join(err, later.Wait())
+	}),
+	"standard input": oneOnly(func(*mpi.Comm) error {
+		_, err := io.ReadAll(os.Stdin)
+		return err
+	}),
+	"network": oneOnly(func(*mpi.Comm) error {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		later, err := startLater(nil, "http://"+ln.Addr().String())
+		if err != nil {
+			return err
+		}
+		conn, err := ln.Accept()
+		if err != nil {
+			return fmt.Errorf("accept: %w", err)
+		}
+		// What is not read when the connection is closed resets it, and the answer may be lost with it.
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+			return fmt.Errorf("request: %w", err)
+		}
+		io.WriteString(conn, "HTTP/1.0 200 OK\r\n\r\n")
+		return errors.Join(conn.Close(), ln.Close(), later.Wait())
+	}),
+	"handler of a server that the standard library has started": oneOnly(func(*mpi.Comm) error {
+		var asked sync.WaitGroup
+		asked.Add(1)
+		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Done() }))
+		defer s.Close()
+		later, err := startLater(nil, s.URL)
+		if err != nil {
+			return err
+		}
+		asked.Wait()
+		return later.Wait()
+	}),
+	"function that a timer starts": func(c *mpi.Comm) error {
+		if c.Rank() == 1 {
+			time.AfterFunc(pauseTime, func() { mpi.Send(c, few8(), 0, 5) })
+		}
+		if c.Rank() == 0 {
+			if _, err := mpi.Recv(c, few8(), 1, 5); err != nil {
+				return err
+			}
+		}
+		return mpi.Barrier(c)
+	},
+	"function that the end of a context starts": func(c *mpi.Comm) error {
+		if c.Rank() == 1 {
+			ctx, cancel := context.WithTimeout(context.Background(), pauseTime)
+			defer cancel()
+			context.AfterFunc(ctx, func() { mpi.Send(c, few8(), 0, 5) })
+		}
+		if c.Rank() == 0 {
+			if _, err := mpi.Recv(c, few8(), 1, 5); err != nil {
+				return err
+			}
+		}
+		return mpi.Barrier(c)
+	},
+	"any rank of the remote group": func(c *mpi.Comm) error {
+		local, err := c.Split(c.Rank()%2, 0)
+		if err != nil {
+			return err
+		}
+		inter, err := local.IntercommCreate(0, c, 1-c.Rank()%2, 3)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			time.Sleep(pauseTime)
+			return mpi.Send(inter, few8(), 0, 5)
+		}
+		_, err = mpi.Recv(inter, few8(), mpi.AnySource, 5)
+		return err
+	},
+	"condition that nobody seen signals": oneOnly(func(*mpi.Comm) error {
+		var mu sync.Mutex
+		done := false
+		over := sync.NewCond(&mu)
+		time.AfterFunc(pauseTime, func() { // as a goroutine of the standard library's does when bytes of an HTTP/2 stream come
+			mu.Lock()
+			defer mu.Unlock()
+			done = true
+			over.Signal()
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		for !done {
+			over.Wait()
+		}
+		return nil
+	}),
+	"buffer of messages that are received later": func(c *mpi.Comm) error {
+		if c.Rank() == 1 {
+			for began := time.Now(); time.Since(began) < pauseTime; {
+			}
+			_, err := mpi.Recv(c, make([]byte, 1<<20), 0, 3)
+			return err
+		}
+		if err := mpi.BufferAttach(c, make([]byte, 2<<20)); err != nil {
+			return err
+		}
+		if err := mpi.Bsend(c, make([]byte, 1<<20), 1, 3); err != nil {
+			return err
+		}
+		_, err := mpi.BufferDetach(c)
+		return err
+	},
+	"timer": oneOnly(func(*mpi.Comm) error {
+		<-time.After(pauseTime)
+		return nil
+	}),
+	"select": oneOnly(func(*mpi.Comm) error {
+		ctx, cancel := context.WithTimeout(context.Background(), pauseTime)
+		defer cancel()
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Hour):
+		}
+		return nil
+	}),
+	"channel of a goroutine that sleeps": oneOnly(func(*mpi.Comm) error {
+		c := make(chan int)
+		go func() { // ends after the pause
+			time.Sleep(pauseTime)
+			close(c)
+		}()
+		<-c
+		return nil
+	}),
+	"another goroutine sends": func(c *mpi.Comm) error {
+		if c.Rank() != 0 {
+			return errors.Join(mpi.Send(c, few8(), 0, 2), recvFrom(c, 0, 1))
+		}
+		sent := make(chan error)
+		go func() { // ends after the pause
+			time.Sleep(pauseTime)
+			for r := 1; r < c.Size(); r++ {
+				if err := mpi.Send(c, few8(), r, 1); err != nil {
+					sent <- err
+				}
+			}
+			close(sent)
+		}()
+		for r := 1; r < c.Size(); r++ {
+			if err := recvFrom(c, r, 2); err != nil {
+				return err
+			}
+		}
+		return <-sent
+	},
+	"blocked, and one goroutine computes": func(c *mpi.Comm) error {
+		var wg sync.WaitGroup
+		wg.Go(func() { recvFrom(c, 1-c.Rank(), 7) })
+		if c.Rank() == 0 {
+			for began := time.Now(); time.Since(began) < pauseTime; {
+			}
+			if err := mpi.Send(c, few8(), 1, 7); err != nil {
+				return err
+			}
+			wg.Wait()
+			return nil
+		}
+		wg.Wait()
+		return mpi.Send(c, few8(), 0, 7)
+	},
+	"mutex of a goroutine that sleeps": oneOnly(func(*mpi.Comm) error {
+		var mu sync.Mutex
+		mu.Lock()
+		go func() { // ends after the pause
+			time.Sleep(pauseTime)
+			mu.Unlock()
+		}()
+		mu.Lock()
+		return nil
+	}),
+	"context with a deadline": func(c *mpi.Comm) error {
+		ctx, cancel := context.WithTimeout(context.Background(), pauseTime)
+		defer cancel()
+		b := c.WithContext(ctx)
+		b.SetErrhandler(mpi.ErrorsReturn)
+		if err := recvFrom(b, next(c), 7); !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("receive with a deadline: %w", err)
+		}
+		return nil
+	},
+	lateCase: mpi.Barrier,
+	"ping": func(c *mpi.Comm) error {
+		for began, going := time.Now(), []int32{1}; going[0] == 1; {
+			if _, err := mpi.Sendrecv(c, few8(), next(c), 1, few8(), before(c), 1); err != nil {
+				return err
+			}
+			if time.Since(began) > pauseTime {
+				going[0] = 0
+			}
+			if err := mpi.Bcast(c, going, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+}

@@ -1,0 +1,332 @@
+//go:build linux
+
+package tests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/summary"
+	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// What fitrun says of jobs of which it is known what is wrong with them.
+
+func init() {
+	programs["scene"] = func() {
+		mpi.Main(func(_ context.Context, c *mpi.Comm) error { return scenes[os.Getenv(envScene)](c) })
+	}
+}
+
+const envScene = "FITMPI_TESTS_SCENE"
+
+// While a rank sleeps it computes, as far as MPI knows; it is long against all that a busy machine adds.
+const computes = 300 * time.Millisecond
+
+var scenes = map[string]func(c *mpi.Comm) error{
+	// Rank 2 computes before each of its messages, for which all others wait.
+	"late sender": func(c *mpi.Comm) error {
+		buf := make([]int64, 1000)
+		for range 4 {
+			if c.Rank() != 2 {
+				if _, err := mpi.Recv(c, buf, 2, 5); err != nil { // late sender
+					return err
+				}
+				continue
+			}
+			time.Sleep(computes)
+			for _, to := range []int{0, 1, 3} {
+				if err := mpi.Send(c, buf, to, 5); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	},
+	// Rank 3 computes before each of its receives; rank 0 waits for it, the others for nobody.
+	"late receiver": func(c *mpi.Comm) error {
+		buf := make([]int64, 100_000)
+		for range 4 {
+			if c.Rank() == 0 {
+				if err := mpi.Ssend(c, buf, 3, 5); err != nil { // late receiver
+					return err
+				}
+				continue
+			}
+			time.Sleep(computes)
+			if c.Rank() == 3 {
+				if _, err := mpi.Recv(c, buf, 0, 5); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	},
+	// Rank 1 has more to do between collectives.
+	"imbalance": func(c *mpi.Comm) error {
+		sum := make([]int64, 10)
+		for range 4 {
+			if c.Rank() == 1 {
+				time.Sleep(computes)
+			}
+			if err := mpi.Allreduce(c, make([]int64, 10), sum, mpi.Sum); err != nil { // imbalance
+				return err
+			}
+		}
+		return nil
+	},
+	// Even ranks send odd ones as many messages of one number as they can.
+	"tiny messages": func(c *mpi.Comm) error {
+		buf := make([]int64, 1)
+		if c.Rank()%2 == 1 {
+			for {
+				if st, err := mpi.Recv(c, buf, c.Rank()-1, mpi.AnyTag); err != nil || st.Tag == 1 {
+					return err
+				}
+			}
+		}
+		for end := time.Now().Add(3 * computes); time.Now().Before(end); {
+			for range 1000 {
+				if err := mpi.Send(c, buf, c.Rank()+1, 0); err != nil {
+					return err
+				}
+			}
+		}
+		return mpi.Send(c, buf, c.Rank()+1, 1)
+	},
+	// Nothing is wrong.
+	"clean": func(c *mpi.Comm) error {
+		out, in := make([]int64, 1000), make([]int64, 1000)
+		for range 8 { // on a busy machine ranks do not start at one time: that is to be little of the whole
+			time.Sleep(computes)
+			if _, err := mpi.Sendrecv(c, out, (c.Rank()+1)%c.Size(), 0, in, (c.Rank()+c.Size()-1)%c.Size(), 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	// Rank 1 dies after a while, for which the others wait.
+	"death": func(c *mpi.Comm) error {
+		if c.Rank() == 1 {
+			time.Sleep(5 * computes)
+			os.Exit(3)
+		}
+		buf := make([]int64, 1)
+		_, err := mpi.Recv(c, buf, 1, 0)
+		return err
+	},
+	// Ranks write lines, in pieces and whole, and wait for each other in between.
+	"lines": func(c *mpi.Comm) error {
+		for i := range 60 {
+			fmt.Printf("rank %d ", c.Rank())
+			time.Sleep(10 * time.Millisecond)
+			fmt.Printf("says %d\n", i)
+			if err := mpi.Barrier(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+}
+
+// lineOf is the line of this file that ends in a comment.
+func lineOf(t *testing.T, comment string) int {
+	t.Helper()
+	source, err := os.ReadFile("summary_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range strings.Split(string(source), "\n") {
+		if strings.HasSuffix(l, "{ // "+comment) {
+			return i + 1
+		}
+	}
+	t.Fatalf("no line ends in %q", comment)
+	return 0
+}
+
+// sceneOf is the command line of fitrun for a scene of four ranks.
+func sceneOf(t *testing.T, fitrun, scene string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), fitrun, append(append([]string{"-n", "4", "--timeout", jobTimeout.String()}, args...), self, "rank")...)
+	cmd.Env = append(os.Environ(), envProgram+"=scene", envScene+"="+scene, "TERM=xterm")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// summarised runs a scene and returns its summary, in both forms, and its exit code.
+func summarised(t *testing.T, fitrun, scene string, args ...string) (string, *summary.Summary, int) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "summary.json")
+	cmd := sceneOf(t, fitrun, scene, append([]string{"--summary", "--summary-file", file}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		if _, ok := errors.AsType[*exec.ExitError](err); !ok {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(summary.Summary)
+	if err := json.Unmarshal(data, s); err != nil {
+		t.Fatal(err)
+	}
+	return stderr.String(), s, cmd.ProcessState.ExitCode()
+}
+
+// TestSummary: what is wrong with a job is named, with the ranks and the line of the program, and nothing where nothing is.
+func TestSummary(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes a different job of it")
+	}
+	fitrun := fitrunPath(t)
+	for _, how := range [][]string{{"--transport", "shm"}, {"--transport", "tcp"}, {"--ranks-per-process", "2"}} {
+		t.Run(how[1], func(t *testing.T) {
+			for scene, want := range map[string]struct {
+				kind  summary.Kind
+				ranks []int // whose fault it is
+				op    string
+				says  string // on stderr, as a pattern; %d is the line
+			}{
+				"late sender": {summary.LateSender, []int{2}, "Recv",
+					`late sender, \d+% of the ranks' time: ranks 0, 1 and 3 waited .* of their time\) in Recv at summary_test\.go:%d for rank 2, which computed\.`},
+				"late receiver": {summary.LateReceiver, []int{3}, "Ssend",
+					`late receiver, \d+% of the ranks' time: rank 0 waited .* of its time\) in Ssend at summary_test\.go:%d until rank 3 received, which computed \(4 messages of 781 KiB on average`},
+				"imbalance": {summary.Imbalance, []int{1}, "Allreduce",
+					`imbalance, \d+% of the ranks' time: rank 1 waited .* in Allreduce at summary_test\.go:%d: it has more to do\.`},
+				"tiny messages": {summary.TinyMessages, []int{0, 2}, "",
+					`tiny messages, \d+% of the ranks' time: .* messages of at most 64 bytes were 100% of all, most sent by ranks 0 and 2:`},
+				"clean": {says: `Nothing stands out: \d+% computing\.`},
+			} {
+				t.Run(scene, func(t *testing.T) {
+					text, s, code := summarised(t, fitrun, scene, how...)
+					if code != 0 || len(s.Ranks) != 4 {
+						t.Fatalf("code %d, %d ranks:\n%s", code, len(s.Ranks), text)
+					}
+					for _, r := range s.Ranks {
+						if r.State != summary.Whole || r.Seconds < computes.Seconds() || r.Messages == 0 && r.Received == 0 || r.PeakMemory == 0 {
+							t.Errorf("%+v", r)
+						}
+					}
+					says := want.says
+					if want.op != "" {
+						line := lineOf(t, scene)
+						says = strings.ReplaceAll(says, "%d", fmt.Sprint(line))
+					}
+					if plain := strings.Join(strings.Fields(text), " "); !regexp.MustCompile(says).MatchString(plain) {
+						t.Errorf("no %q in:\n%s", says, text)
+					}
+					if want.kind == "" {
+						if len(s.Findings) > 0 {
+							t.Errorf("found %+v", s.Findings)
+						}
+						return
+					}
+					i := slices.IndexFunc(s.Findings, func(f summary.Finding) bool { return f.Kind == want.kind })
+					if i < 0 || !slices.Equal(s.Findings[i].Ranks, want.ranks) || s.Findings[i].Op != want.op {
+						t.Errorf("want %q of ranks %v in %s: %+v", want.kind, want.ranks, want.op, s.Findings)
+					}
+				})
+			}
+		})
+	}
+	t.Run("death", func(t *testing.T) {
+		text, s, code := summarised(t, fitrun, "death")
+		if code != 3 || !strings.Contains(text, " 1*  ") || !strings.Contains(text, "did not finish") {
+			t.Errorf("code %d:\n%s", code, text)
+		}
+		if r := s.Ranks[1]; r.State != summary.Broken || r.Code != 3 || r.Seconds <= 0 {
+			t.Errorf("%+v", r)
+		}
+		if len(s.Findings) == 0 || s.Findings[0].Kind != summary.LateSender || !slices.Equal(s.Findings[0].Ranks, []int{1}) || s.Findings[0].Op != "Recv" {
+			t.Errorf("the others waited for it, and that is not said: %+v", s.Findings)
+		}
+	})
+}
+
+// TestProgressLine: on a terminal the line comes and goes, and the output of the ranks is what it is without it.
+func TestProgressLine(t *testing.T) {
+	fitrun := fitrunPath(t)
+	user, program, err := sys.OpenPty()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer user.Close()
+	defer program.Close()
+	if err := sys.SetTerminalSize(int(user.Fd()), 60, 24); err != nil {
+		t.Fatal(err)
+	}
+	var raw bytes.Buffer
+	var reader sync.WaitGroup
+	reader.Go(func() { io.Copy(&raw, user) })                                          // until nobody has the other end
+	cmd := sceneOf(t, fitrun, "lines", "--progress-line", "--summary", "--tag-output") // with tags nothing is taken for a prompt, however slow
+	cmd.Stdout, cmd.Stderr = program, program
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+	program.Close()
+	reader.Wait()
+	shown := strings.ReplaceAll(raw.String(), "\r\n", "\n")
+	left := regexp.MustCompile(`(?m)^[^\n]*\r\x1b\[K`).ReplaceAllString(shown, "") // what the user sees in the end
+	output, rest, ok := strings.Cut(left, "fitrun: 4 ranks, ")
+	if !ok || !strings.Contains(rest, "overlap") {
+		t.Errorf("the summary is not the last: %q", left)
+	}
+	var want []string
+	for r := range 4 {
+		for i := range 60 {
+			want = append(want, fmt.Sprintf("[%d] rank %d says %d", r, r, i))
+		}
+	}
+	got := strings.Split(strings.TrimSuffix(output, "\n"), "\n")
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the output is not whole: %q", left)
+	}
+	if !regexp.MustCompile(`fitrun: [^\n]* \| \d running, \d waiting[^\n]* \| waiting `).MatchString(shown) {
+		t.Errorf("the line was never shown: %q", shown)
+	}
+	for _, line := range strings.FieldsFunc(shown, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if strings.Contains(line, " running, ") && len([]rune(strings.TrimPrefix(line, "\x1b[K"))) > 59 {
+			t.Errorf("beyond the edge: %q", line)
+		}
+	}
+}
+
+// TestProgressLineNowhere: without a terminal there is no line, and whoever wants to hears why.
+func TestProgressLineNowhere(t *testing.T) {
+	fitrun := fitrunPath(t)
+	for _, test := range []struct{ option, stderr string }{
+		{"--tag-output", ""}, {"--verbose", "--progress-line shows nothing: stderr is no terminal"},
+	} {
+		cmd := sceneOf(t, fitrun, "lines", "--progress-line", test.option)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Run(); err != nil || !strings.Contains(stderr.String(), test.stderr) || test.stderr == "" && stderr.Len() > 0 {
+			t.Errorf("%s: %v, %q", test.option, err, stderr.String())
+		}
+	}
+}

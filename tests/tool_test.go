@@ -1,0 +1,229 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// The suite once more, looked at by a tool: whatever ranks do, both ends of a pair number its messages alike, every message
+// goes through the stages that MessageKind promises, and every call that begins ends.
+
+// envTold says that a tool looks at the suite.
+const envTold = "FITMPI_TESTS_TOLD"
+
+// TestSuiteTool does so with ranks that are threads, over memory and over TCP.
+func TestSuiteTool(t *testing.T) {
+	for _, how := range []struct {
+		policy, way string
+		n           int
+	}{{"assist", "auto", 5}, {"assist", "spin", 2}, {"worker", "tcp", 3}, {"caller", "auto", 3}} {
+		t.Run(how.policy+"/"+how.way, func(t *testing.T) {
+			if raceEnabled {
+				if how.n = 3; how.way != "auto" || how.policy != "assist" {
+					t.Skip("under the race detector one way is enough")
+				}
+			}
+			t.Setenv(envTold, "1")
+			switch how.way {
+			case "tcp":
+				t.Setenv("FITMPI_TRANSPORT", how.way)
+			case "spin":
+				t.Setenv("FITMPI_SPIN", "200us") // as where every rank has a core: short messages are taken from the ring at once
+			}
+			logs := make([]*messageLog, how.n)
+			remove := mpi.UseTool(func(r mpi.ToolRank) mpi.Tool {
+				logs[r.Rank] = newMessageLog(r.Rank)
+				return logs[r.Rank]
+			})
+			suiteThreads(t, how.policy, how.n)
+			remove()
+			compareLogs(t, logs)
+		})
+	}
+}
+
+// TestSuiteToolProcesses does so with ranks that are processes, whose long messages go through rings or are read by the kernel.
+func TestSuiteToolProcesses(t *testing.T) {
+	if raceEnabled {
+		t.Skip("under the race detector TestSuiteTool is enough")
+	}
+	for _, how := range []string{"ring", "read"} {
+		t.Run(how, func(t *testing.T) {
+			t.Setenv("FITMPI_SHM_COPY", how)
+			t.Setenv(envTold, "1")
+			const n = 3
+			dir := t.TempDir()
+			suiteByProgram(t, "told suite", "assist", n, dir)
+			logs := make([]*messageLog, n)
+			for r := range logs {
+				b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("log", r)))
+				if err == nil {
+					err = json.Unmarshal(b, &logs[r])
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			compareLogs(t, logs)
+		})
+	}
+}
+
+func init() {
+	programs["told suite"] = func() {
+		mpi.UseTool(func(r mpi.ToolRank) mpi.Tool { return savedLog{newMessageLog(r.Rank)} })
+		suiteRank()
+	}
+}
+
+// savedLog is a messageLog that is written to a file when its rank has finalized.
+type savedLog struct{ *messageLog }
+
+// End implements mpi.Tool.
+func (l savedLog) End(call *mpi.Call, err error) {
+	if l.messageLog.End(call, err); call.Op != "Finalize" {
+		return
+	}
+	b, jsonErr := json.Marshal(l.messageLog)
+	if jsonErr == nil {
+		jsonErr = os.WriteFile(filepath.Join(os.Getenv(envDir), fmt.Sprint("log", l.Rank)), b, 0o600)
+	}
+	if jsonErr != nil {
+		panic(jsonErr)
+	}
+}
+
+// envelope is what both ends must say of a message.
+type envelope struct {
+	Tag     int
+	Context uint64
+	Use     mpi.MessageUse
+	Bytes   int
+}
+
+// message is one of them at one end.
+type message struct {
+	Envelope envelope
+	Stage    mpi.MessageKind // the last that was told
+	Void     bool            // its sender has cancelled it
+}
+
+// messageLog is a tool that keeps what it is told of messages.
+type messageLog struct {
+	mu      sync.Mutex
+	Rank    int
+	Sent    map[int][]message // by receiver, in order of their numbers
+	Arrived map[int][]message // by sender
+	Calls   int               // that have begun and not ended
+	Ops     map[string]int    // calls that have ended, by name
+	Faults  []string
+}
+
+func newMessageLog(rank int) *messageLog {
+	return &messageLog{Rank: rank, Sent: map[int][]message{}, Arrived: map[int][]message{}, Ops: map[string]int{}}
+}
+
+func (l *messageLog) faultLocked(format string, args ...any) {
+	if len(l.Faults) < 10 {
+		l.Faults = append(l.Faults, fmt.Sprintf("rank %d: ", l.Rank)+fmt.Sprintf(format, args...))
+	}
+}
+
+// Begin implements mpi.Tool.
+func (l *messageLog) Begin(call *mpi.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Calls++
+	if call.Value != nil {
+		l.faultLocked("%s begins with the value %v of another call", call.Op, call.Value)
+	}
+	call.Value = call.Op
+}
+
+// End implements mpi.Tool.
+func (l *messageLog) End(call *mpi.Call, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Calls--
+	l.Ops[call.Op]++
+	if call.Value != call.Op {
+		l.faultLocked("%s ends with the value %v", call.Op, call.Value)
+	}
+}
+
+// Message implements mpi.MessageTool.
+func (l *messageLog) Message(ev mpi.MessageEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := envelope{ev.Tag, ev.Context, ev.Use, ev.Bytes}
+	list, peer := l.Arrived, ev.Source
+	if ev.Kind == mpi.MessageSent || ev.Kind == mpi.MessageSendDone {
+		list, peer = l.Sent, ev.Dest
+	}
+	if ev.Kind == mpi.MessageSent || ev.Kind == mpi.MessageArrived {
+		list[peer] = append(list[peer], message{Envelope: e, Stage: ev.Kind})
+		if int(ev.Number) != len(list[peer]) {
+			l.faultLocked("message %d with %d, %+v, %v after %d", ev.Number, peer, e, ev.Kind, len(list[peer])-1)
+		}
+		return
+	}
+	if ev.Number < 1 || int(ev.Number) > len(list[peer]) {
+		l.faultLocked("message %d with %d, which there is not: %+v, %v", ev.Number, peer, e, ev.Kind)
+		return
+	}
+	m := &list[peer][ev.Number-1]
+	if before := map[mpi.MessageKind]mpi.MessageKind{
+		mpi.MessageSendDone: mpi.MessageSent, mpi.MessageMatched: mpi.MessageArrived,
+		mpi.MessageReceived: mpi.MessageMatched, mpi.MessageWithdrawn: mpi.MessageArrived,
+	}[ev.Kind]; m.Stage != before {
+		l.faultLocked("message %d with %d, %+v, is %v after %v", ev.Number, peer, e, ev.Kind, m.Stage)
+	}
+	if m.Envelope != e {
+		l.faultLocked("message %d with %d is %+v, was %+v", ev.Number, peer, e, m.Envelope)
+	}
+	m.Stage, m.Void = ev.Kind, ev.Cancelled
+}
+
+// compareLogs compares what the ends of each pair of ranks say.
+func compareLogs(t *testing.T, logs []*messageLog) {
+	t.Helper()
+	messages := 0
+	for a, from := range logs {
+		for _, f := range from.Faults {
+			t.Error(f)
+		}
+		if from.Calls != 0 {
+			t.Errorf("rank %d: %d calls have not ended", a, from.Calls)
+		}
+		for b, to := range logs {
+			sent, arrived := from.Sent[b], to.Arrived[a]
+			messages += len(sent)
+			if len(sent) != len(arrived) {
+				t.Errorf("rank %d has sent %d messages to rank %d, of which %d have arrived", a, len(sent), b, len(arrived))
+			}
+			for i := range min(len(sent), len(arrived)) {
+				if sent[i].Envelope != arrived[i].Envelope {
+					t.Errorf("message %d from %d to %d is sent as %+v and arrives as %+v", i+1, a, b, sent[i].Envelope, arrived[i].Envelope)
+					break
+				}
+				if sent[i].Void != (arrived[i].Stage == mpi.MessageWithdrawn) {
+					t.Errorf("message %d from %d to %d, cancelled: %v, is %v in the end", i+1, a, b, sent[i].Void, arrived[i].Stage)
+				}
+			}
+			if i := slices.IndexFunc(sent, func(m message) bool { return m.Stage != mpi.MessageSendDone }); i >= 0 {
+				t.Errorf("message %d from %d to %d, %+v, was never done", i+1, a, b, sent[i].Envelope)
+			}
+		}
+	}
+	if messages < 1000 && len(logs) > 1 {
+		t.Errorf("%d messages in all: too few to show anything", messages)
+	}
+	t.Logf("%d messages", messages)
+}
