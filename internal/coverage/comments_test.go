@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var citation = regexp.MustCompile(`MPI\s+4\.1,\s+(section|chapter|annex)`)
+var citation = regexp.MustCompile(`MPI\s+4\.1,\s+(section|chapter|annex)|fault\s+tolerance\s+as\s+proposed`)
 
 // uncommented returns a sentence for each exported name whose comment is missing or does not begin with it, and for each
 // function and method that is a procedure's whose comment cites no section.

@@ -6,10 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
 const root = "../.."
+
+// ours is package mpi with its tests, read once for all tests that look at it and do not change it.
+var ours = sync.OnceValues(func() (*code, error) { return load(root, module+"/mpi", module+"/tests") })
 
 // The document says what the code says.
 func TestDocumentIsFresh(t *testing.T) {
@@ -270,7 +274,7 @@ func TestComments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := load(root, module+"/mpi", module+"/tests")
+	c, err := ours()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,8 @@ names without ` + "`MPI_`" + `; the large-count twins are left out, as Go's int 
 
 and a test fails when it is stale, so edit ` + "`internal/coverage/procedures.txt`" + `, not this. *Proven* means that a case of the
 conformance suite (in ` + "`tests`" + `, written as its name, such as ` + "`request/waitany`" + `), a test or an example calls it.
-Cases run over all transports, progress policies, kinds of communicators and 1 to 5 ranks.
+Cases run over all transports, progress policies, kinds of communicators and 1 to 5 ranks. [NAMES.md](NAMES.md) has the names
+beside those of mpi4py.
 
 `
 
