@@ -176,19 +176,26 @@ const (
 	judging = 30 * time.Second
 )
 
+// resendWithin is after how long at most a host sends again what was not acknowledged (TCP_RTO_MAX of Linux).
+const resendWithin = int64(2 * time.Minute)
+
 // lookForLife looks whether the peer shows signs of life, and whether its host does.
-func (c *conn) lookForLife(now int64, late bool) {
+//
+// Who comes late has not read meanwhile. If the stream was full, our host may have dropped what it had no memory for, and gets it after a
+// pause of the peer's host that has grown with that time, whatever is read now: the peer may be silent for as long again.
+func (c *conn) lookForLife(now, late int64) {
 	b, h := &c.beat, &c.d.heart
 	excused := b.promised == 0 || c.rx.paused || c.bond.saidBye
-	if c.tls != nil && b.isChoked(now, late, excused, h.patience(b.promised)) {
+	if c.tls != nil && b.isChoked(now, late > 0, excused, h.patience(b.promised)) {
 		c.broken(errors.New("TLS: what comes makes no whole record"))
 		return
 	}
-	f, quiet := b.pulse.look(now, b.in, late, excused, h.patience(b.promised))
+	f, quiet := b.pulse.look(now, b.in, late > 0, excused, h.patience(b.promised))
+	b.pulse.allow(min(late, resendWithin))
 	why := silentFor(quiet)
-	if f == isSilent || int64(quiet) >= h.timeout { // the host of one who may be silent may not
-		switch mute := c.sock.Unanswered(); {
-		case int64(mute) >= h.timeout, f == isSilent && int64(mute) >= h.timeout/2: // what it should have acknowledged was said a little later
+	if f == isSilent || int64(quiet) >= h.timeout/beatsPerTimeout { // the host of one who may be silent may not
+		switch mute := c.sock.Unanswered(); { // as of when it was asked first
+		case int64(quiet) >= h.timeout && int64(mute) >= h.timeout, f == isSilent && int64(mute) >= h.timeout/2: // what it should have acknowledged was said a little later
 			f, why = isSilent, fmt.Sprintf("its host is unreachable: for %v it has acknowledged nothing", mute.Round(time.Millisecond))
 		}
 	}
@@ -213,7 +220,7 @@ func silentFor(quiet time.Duration) string {
 }
 
 // beat is the part of a beat that is about shared memory. It reports whether there is somebody to look after.
-func (n *near) beat(now int64, late, held bool) (somebody bool) {
+func (n *near) beat(now int64, late int64, held bool) (somebody bool) {
 	n.showLife(held)
 	for _, l := range n.inUse { // which judge may replace, and does not change
 		if l.thread != nil || l.ended {
@@ -222,7 +229,7 @@ func (n *near) beat(now int64, late, held bool) (somebody bool) {
 		somebody = true
 		word := l.block.Beat.Load()
 		excused := word == 0 || word&1 != 0 || l.saidBye
-		f, quiet := l.pulse.look(now, word, late, excused, n.e.drv.heart.timeout)
+		f, quiet := l.pulse.look(now, word, late > 0, excused, n.e.drv.heart.timeout)
 		if f == isSilent {
 			l.pulse.suspect(now)
 		}

@@ -43,10 +43,12 @@ func newMetronome(period, timeout time.Duration) metronome {
 	return metronome{every: int64(max(every, 1)), timeout: int64(timeout)}
 }
 
-// tick notes that somebody looks now. It reports whether he comes so late, by more than a period and a good part of the timeout, that
-// silence says nothing. Who is a little late each time, on a machine with too much to do, must still find the dead.
-func (m *metronome) tick(now int64) (late bool) {
-	late = now-m.next > max(m.every, m.timeout/moreOften)
+// tick notes that somebody looks now. It returns by how much he comes so late, more than a period and a good part of the timeout, that
+// silence says nothing; 0 if he does not. Who is a little late each time, on a machine with too much to do, must still find the dead.
+func (m *metronome) tick(now int64) (late int64) {
+	if late = now - m.next; late <= max(m.every, m.timeout/moreOften) {
+		late = 0
+	}
 	m.next = now + m.every
 	return late
 }
@@ -89,6 +91,9 @@ func (p *pulse) look(now int64, heard uint64, late, excused bool, patience int64
 	}
 	return f, time.Duration(now - p.heardAt)
 }
+
+// allow lets the peer be silent for so much longer than the patience, once.
+func (p *pulse) allow(more int64) { p.since += more }
 
 // suspect notes that silence was told of. If nothing comes of that, it is told again after as long.
 func (p *pulse) suspect(now int64) {

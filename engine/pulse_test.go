@@ -24,8 +24,7 @@ func newWatch(t *testing.T, period, timeout time.Duration) *watch {
 // look waits until the next look is due, and late longer.
 func (w *watch) look(late time.Duration, heard uint64, paused bool) (finding, time.Duration) {
 	w.now = w.m.next + int64(late)
-	isLate := w.m.tick(w.now)
-	return w.p.look(w.now, heard, isLate, paused, w.m.patience(second))
+	return w.p.look(w.now, heard, w.m.tick(w.now) > 0, paused, w.m.patience(second))
 }
 
 func (w *watch) want(why string, late time.Duration, heard uint64, paused bool, want finding) {
@@ -69,6 +68,34 @@ func TestOwnLateness(t *testing.T) {
 		w.want("forgiven", 0, 5, false, seemsAlive)
 	}
 	w.want("still silent", 0, 5, false, isSilent)
+}
+
+// TestAllowance: whoever comes back may wait for longer than the timeout, once.
+func TestAllowance(t *testing.T) {
+	w := newWatch(t, time.Second, 10*time.Second)
+	w.want("first look", 0, 5, false, seemsAlive)
+	w.want("away for 30 s", 30*time.Second, 5, false, seemsAlive)
+	w.p.allow(30 * second)
+	for range 39 {
+		w.want("within the allowance", 0, 5, false, seemsAlive)
+	}
+	w.want("after it", 0, 5, false, isSilent)
+	w.want("it speaks", 0, 6, false, seemsAlive)
+	for range 9 {
+		w.want("not yet", 0, 6, false, seemsAlive)
+	}
+	w.want("no allowance any more", 0, 6, false, isSilent)
+}
+
+// TestTick: only who is late by more than a period and a good part of the timeout is late, and is told by how much.
+func TestTick(t *testing.T) {
+	m := newMetronome(time.Second, 40*time.Second) // an eighth of the timeout are 5 s
+	m.next = 100 * second
+	for _, tc := range []struct{ now, late int64 }{{100, 0}, {106, 0}, {112, 0}, {119, 6}, {120, 0}, {1000, 879}} {
+		if got := m.tick(tc.now * second); got != tc.late*second {
+			t.Errorf("at %d s: late by %v, want %d s", tc.now, time.Duration(got), tc.late)
+		}
+	}
 }
 
 // TestALittleLate: a look that is late by less than a period counts.

@@ -38,6 +38,8 @@ type Socket struct {
 	room   int // bytes that may still be written under it
 	probes int // seconds between questions to a silent host that Guard has set; 0: none yet
 
+	mute mute // see Unanswered
+
 	iov []unix.Iovec // scratch of Readv and Writev; its entries are cleared before they return
 }
 
