@@ -12,41 +12,68 @@ import (
 )
 
 const (
-	// timerPause is how long the runtime gets to settle: after 10 ms it takes the processor from a goroutine that is in a
-	// system call, and whoever looks after the network then knows the timers of that processor too.
-	timerPause = 50 * time.Millisecond
+	// canary is longer than any timer that is looked for, and no more than the 11 days that the runtime waits at once.
+	canary = 10 * 24 * time.Hour
+	// longTimer is more than those that are looked for.
+	longTimer = canary - 24*time.Hour
+	// timerPatience is after how long nobody can tell.
+	timerPatience = 5 * time.Second
 	// pollerEvents is the room for events in the runtime's epoll_pwait. No other caller in the process asks for as many.
 	pollerEvents = 128
 )
 
-// IsTimerSet reports whether a timer of this process runs: that of a time.AfterFunc, of a deadline of a context or a
-// connection, of a sleep. The runtime tells nobody, but when nothing else is to be done one of its threads waits for the
+// IsTimerSet reports whether a timer of this process that ends within nine days may run: that of a time.AfterFunc, of a deadline of a
+// context or a connection, of a sleep. The runtime tells nobody, but when nothing else is to be done one of its threads waits for the
 // network until the first timer, and the kernel shows its call. So the answer counts only if the goroutines of the process
-// all wait, and known is false if the kernel does not show it. It blocks for 50 ms.
+// all wait, and known is false if the kernel does not show it.
+//
+// A timer of our own makes that thread look at all timers anew. It waits until ours then, or until another that is earlier; on a machine
+// with much to do it may not get there for a while, so it is waited for, usually some milliseconds. After five seconds nobody can
+// tell, and a timer may be set.
 func IsTimerSet() (set, known bool) {
-	pause := unix.NsecToTimespec(timerPause.Nanoseconds())
-	unix.Nanosleep(&pause, nil) // not time.Sleep, which sets a timer
-	calls, err := filepath.Glob("/proc/self/task/*/syscall")
-	if err != nil {
-		return false, false
-	}
-	for _, name := range calls {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue // a thread that has ended; all fail where the kernel shows none
+	defer time.AfterFunc(canary, func() {}).Stop()
+	wait := time.Millisecond
+	for end := Nanotime() + int64(timerPatience); Nanotime() < end; {
+		pause := unix.NsecToTimespec(wait.Nanoseconds())
+		unix.Nanosleep(&pause, nil)             // not time.Sleep, which sets a timer
+		wait = min(2*wait, 64*time.Millisecond) // after 20 ms in a call the runtime takes our processor, which may be the only one
+		calls := callsOfThreads()
+		if len(calls) == 0 {
+			return false, false
 		}
-		known = true
-		set = set || isTimedPoll(string(text))
+		for _, call := range calls {
+			if until, ok := timedPoll(call); ok {
+				return until < longTimer, true
+			}
+		}
 	}
-	return set, known
+	return true, true
 }
 
-// isTimedPoll reports whether a system call, as the kernel shows it, is the runtime's wait for the network with an end.
-func isTimedPoll(call string) bool {
+// callsOfThreads is what the threads of the process do, as the kernel shows it: the system call in which each sleeps.
+func callsOfThreads() (calls []string) {
+	names, err := filepath.Glob("/proc/self/task/*/syscall")
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if text, err := os.ReadFile(name); err == nil { // else a thread that has ended; all fail where the kernel shows none
+			calls = append(calls, string(text))
+		}
+	}
+	return calls
+}
+
+// timedPoll reports whether a system call, as the kernel shows it, is the runtime's wait for the network with an end, and how long it
+// waits at most.
+func timedPoll(call string) (until time.Duration, ok bool) {
 	f := strings.Fields(call)
 	if len(f) < 5 || f[0] != strconv.Itoa(unix.SYS_EPOLL_PWAIT) || f[3] != fmt.Sprintf("%#x", pollerEvents) {
-		return false
+		return 0, false
 	}
 	millis, err := strconv.ParseUint(strings.TrimPrefix(f[4], "0x"), 16, 64)
-	return err == nil && int32(millis) > 0
+	if err != nil || int32(millis) <= 0 {
+		return 0, false
+	}
+	return time.Duration(int32(millis)) * time.Millisecond, true
 }

@@ -21,12 +21,14 @@ func TestIsTimerSet(t *testing.T) {
 		}
 		return
 	}
-	set, known := IsTimerSet()
-	if !known {
-		t.Skip("the kernel does not show system calls")
-	}
-	if set {
-		t.Error("a timer is seen, and there is none")
+	for range 3 { // the second looks at what the first has left
+		set, known := IsTimerSet()
+		if !known {
+			t.Skip("the kernel does not show system calls")
+		}
+		if set {
+			t.Fatal("a timer is seen, and there is none")
+		}
 	}
 	alarm := time.AfterFunc(time.Hour, func() {})
 	if set, _ := IsTimerSet(); !set {
@@ -35,7 +37,7 @@ func TestIsTimerSet(t *testing.T) {
 	alarm.Stop()
 	for range 100 { // who waits for the network learns of it when it is woken, as by a question of the launcher's
 		wakePoller(t)
-		if set, _ = IsTimerSet(); !set {
+		if set, _ := IsTimerSet(); !set {
 			return
 		}
 	}
@@ -61,23 +63,23 @@ func wakePoller(t *testing.T) {
 	}
 }
 
-func TestIsTimedPoll(t *testing.T) {
+func TestTimedPoll(t *testing.T) {
 	number := strconv.Itoa(unix.SYS_EPOLL_PWAIT)
 	for _, test := range []struct {
 		call string
-		want bool
+		want time.Duration
 	}{
-		{number + " 0x4 0x7ffd 0x80 0x36ee80 0x0 0x0 0x7ffd 0x47", true},
-		{number + " 0x4 0x7ffd 0x80 0xffffffff 0x0 0x0 0x7ffd 0x47", false},
-		{number + " 0x4 0x7ffd 0x80 0xffffffffffffffff 0x0 0x0 0x7ffd 0x47", false},
-		{number + " 0x4 0x7ffd 0x2 0x1388 0x0 0x0 0x7ffd 0x47", false}, // of ours
-		{"202 0x4 0x7ffd 0x80 0x1388 0x0 0x0 0x7ffd 0x47", false},
-		{"running", false},
-		{"", false},
-		{number, false},
+		{number + " 0x4 0x7ffd 0x80 0x36ee80 0x0 0x0 0x7ffd 0x47", time.Hour},
+		{number + " 0x4 0x7ffd 0x80 0xffffffff 0x0 0x0 0x7ffd 0x47", 0},
+		{number + " 0x4 0x7ffd 0x80 0xffffffffffffffff 0x0 0x0 0x7ffd 0x47", 0},
+		{number + " 0x4 0x7ffd 0x2 0x1388 0x0 0x0 0x7ffd 0x47", 0}, // of ours
+		{"202 0x4 0x7ffd 0x80 0x1388 0x0 0x0 0x7ffd 0x47", 0},
+		{"running", 0},
+		{"", 0},
+		{number, 0},
 	} {
-		if got := isTimedPoll(test.call + "\n"); got != test.want {
-			t.Errorf("%q: %v", test.call, got)
+		if got, ok := timedPoll(test.call + "\n"); got != test.want || ok != (test.want > 0) {
+			t.Errorf("%q: %v, %v", test.call, got, ok)
 		}
 	}
 }
