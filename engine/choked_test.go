@@ -5,32 +5,57 @@ import (
 	"time"
 )
 
-// TestChoked: a connection whose bytes make no record of TLS for as long as the patience is of no use; one on which nothing comes, or of which
-// records come now and then, or whose peer may be silent, is not judged by that.
+// TestChoked: a connection on which a record of TLS is not whole for as long as the patience, and none before it, is of no use; one on which
+// nothing comes, or records come now and then, or whose peer may stop amid them, is not judged by that.
 func TestChoked(t *testing.T) {
 	const patience = int64(10 * time.Second)
 	for _, tc := range []struct {
 		name    string
-		arrives func(second int) (raw, whole uint64)
-		excused bool
+		arrives func(second int) (whole uint64, partial bool)
 		choked  bool
 	}{
-		{"heartbeats that are taken for the rest of a record", func(s int) (uint64, uint64) { return 54, 0 }, false, true},
-		{"the same, each after three looks", func(s int) (uint64, uint64) { return uint64(s%3/2) * 54, 0 }, false, true},
-		{"nothing", func(s int) (uint64, uint64) { return 0, 0 }, false, false},
-		{"a record each nine seconds, in pieces", func(s int) (uint64, uint64) { return 100, uint64(s%9/8) * 700 }, false, false},
-		{"heartbeats", func(s int) (uint64, uint64) { return 54, 32 }, false, false},
-		{"pieces from one that promises nothing", func(s int) (uint64, uint64) { return 54, 0 }, true, false},
+		{"a record that never is whole", func(s int) (uint64, bool) { return 0, true }, true},
+		{"the same, after some that were", func(s int) (uint64, bool) { return uint64(max(0, 12-s)), true }, true},
+		{"nothing, or a peer that may pause", func(s int) (uint64, bool) { return 0, false }, false},
+		{"nothing, then a record that needs nine seconds", func(s int) (uint64, bool) { return uint64(s / 29), s > 19 }, false},
+		{"a record each nine seconds, in pieces", func(s int) (uint64, bool) { return uint64(s%9/8) * 700, true }, false},
+		{"heartbeats", func(s int) (uint64, bool) { return 32, false }, false},
 	} {
-		b := connBeat{in: 1000, opened: 900}
-		choked := b.isChoked(1, false, tc.excused, patience)
+		b := connBeat{opened: 900}
+		choked := b.isChoked(1, false, true, patience)
 		for s := range 30 {
-			raw, whole := tc.arrives(s)
-			b.in, b.opened = b.in+raw, b.opened+whole
-			choked = choked || b.isChoked(int64(time.Duration(s+1)*time.Second), false, tc.excused, patience)
+			whole, partial := tc.arrives(s)
+			b.opened += whole
+			choked = b.isChoked(int64(time.Duration(s+1)*time.Second), false, !partial, patience) || choked
 		}
 		if choked != tc.choked {
 			t.Errorf("%s: choked %v", tc.name, choked)
+		}
+	}
+}
+
+// TestMayPause: who may stop in the middle of a record.
+func TestMayPause(t *testing.T) {
+	for _, tc := range []struct {
+		name                  string
+		policy                Policy
+		promised              int64
+		paused, lives, resume bool
+		want                  bool
+	}{
+		{"it is heard", Worker, 1, false, true, false, false},
+		{"it is silent: it may be stopped", Worker, 1, false, false, true, true},
+		{"it is held in a debugger", Worker, 1, true, true, true, true},
+		{"it promises nothing", Assist, 0, false, true, true, true},
+		{"it computes", Caller, 0, false, true, false, true},
+		{"it computes, and can be asked again", Caller, 0, false, false, true, false},
+	} {
+		c := conn{
+			d: &driver{e: &Engine{cfg: Config{Progress: tc.policy}}}, rx: &input{paused: tc.paused},
+			bond: &bond{resumes: tc.resume}, beat: connBeat{promised: tc.promised},
+		}
+		if got := c.mayPause(tc.lives); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
 		}
 	}
 }

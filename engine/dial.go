@@ -129,6 +129,19 @@ func (d *driver) answerTime(id PeerID, a *attempt) int64 {
 	return deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
 }
 
+// verdictTime is until when a peer that has our proof may say nothing, before a connection with it has stood. It may have accepted, and then
+// would take no other dial of ours: it may as long as it likes. One that resumes gives way to the next dial.
+func (c *conn) verdictTime() int64 {
+	d, a := c.d, c.d.attempt(c.peer)
+	switch {
+	case !c.hs.PeerSession().Resume || !d.mayResume(c.peer):
+		return 0
+	case d.e.cfg.Progress == Caller:
+		return deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
+	}
+	return min(deadlineIn(d.e.cfg.Try), max(a.until, deadlineIn(firstPause)))
+}
+
 // connected begins to talk to whoever took our connection.
 func (c *conn) connected() {
 	d := c.d

@@ -120,7 +120,7 @@ func (c *conn) takeHandshake(b []byte) bool {
 		c.proved()
 	}
 	if c.hasProved() && !c.d.isBroken(c.peer) {
-		c.setDeadline(0) // the peer may have accepted by now; one that resumes gives way to the next dial
+		c.setDeadline(c.verdictTime())
 	}
 	if c.hs.State() == wire.StateProven {
 		c.hs.Decide(c.judge(PeerID(c.hs.Peer())))

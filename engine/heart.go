@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -29,12 +28,12 @@ type heart struct {
 type connBeat struct {
 	in, out  uint64 // bytes that have come and gone
 	opened   uint64 // bytes that were in whole records of TLS
-	inThen   uint64 // in at the last look at which opened was new
 	lastOut  uint64 // out at the last beat
 	paused   bool   // what our last heartbeat has said
 	promised int64  // nanoseconds between the heartbeats that the peer promises, 0 if it promises none
 	pulse    pulse
 	records  pulse // of opened
+	acks     pulse // of what the peer has acknowledged, when we have said goodbye
 }
 
 func (h *heart) init(c *Config) {
@@ -185,12 +184,14 @@ const resendWithin = int64(2 * time.Minute)
 // pause of the peer's host that has grown with that time, whatever is read now: the peer may be silent for as long again.
 func (c *conn) lookForLife(now, late int64) {
 	b, h := &c.beat, &c.d.heart
-	excused := b.promised == 0 || c.rx.paused || c.bond.saidBye
-	if c.tls != nil && b.isChoked(now, late > 0, excused, h.patience(b.promised)) {
-		c.broken(errors.New("TLS: what comes makes no whole record"))
-		return
+	excused, patience := b.promised == 0 || c.rx.paused || c.bond.saidBye, h.patience(b.promised)
+	f, quiet := b.pulse.look(now, b.in, late > 0, excused, patience)
+	if f == seemsAlive {
+		if why := c.stuck(now, late > 0, int64(quiet) < patience/4*3, patience); why != nil {
+			c.broken(why)
+			return
+		}
 	}
-	f, quiet := b.pulse.look(now, b.in, late > 0, excused, h.patience(b.promised))
 	b.pulse.allow(min(late, resendWithin))
 	why := silentFor(quiet)
 	if f == isSilent || int64(quiet) >= h.timeout/beatsPerTimeout { // the host of one who may be silent may not
@@ -203,16 +204,6 @@ func (c *conn) lookForLife(now, late int64) {
 		b.pulse.suspect(now)
 	}
 	c.d.judge(c.peer, f, why)
-}
-
-// isChoked reports whether bytes have come for as long as the patience, of which none made a record of TLS: the length of one was damaged on
-// its way, and all that comes, heartbeats at the least, is taken for its rest. It is up to 16 KiB, which would take them many minutes.
-func (b *connBeat) isChoked(now int64, late, excused bool, patience int64) bool {
-	if b.opened != b.records.heard {
-		b.inThen = b.in
-	}
-	f, _ := b.records.look(now, b.opened, late, excused || b.in == b.inThen, patience)
-	return f == isSilent
 }
 
 func silentFor(quiet time.Duration) string {

@@ -61,6 +61,10 @@ func talk(t *testing.T, es []*Engine, rounds int) {
 			s := e.Stats()
 			t.Errorf("rank %d: %d reconnects, %d connections, %d dials, %d failed dials, %d accepts, %v, %+v", e.Rank(), s.Reconnects, s.Connections, s.Dials, s.FailedDials, s.Accepts, s.Rejects, s.Stats)
 		}
+		for _, e := range es {
+			e.Kill()
+		}
+		<-done
 		t.Fatal("stuck")
 	}
 }

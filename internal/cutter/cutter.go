@@ -1,5 +1,6 @@
 // Package cutter is a TCP proxy for tests that breaks the connections through it: at a given byte in either direction, or
-// all of them on demand, by a reset or by an end of file, at both ends or at one, which the other does not notice.
+// all of them on demand, by a reset or by an end of file, at both ends or at one, which the other does not notice. It may change what
+// passes, too.
 //
 // What a cut does to bytes before it is what TCP does: those of a cut by an end of file arrive, a reset may destroy what
 // its end has not read. A Proxy may be used by any goroutine. Close ends every connection and waits for every goroutine.
@@ -43,6 +44,8 @@ type Cut struct {
 	Ends   Ends          // that notice
 	Gently bool          // by an end of file instead of a reset
 	Pause  time.Duration // how long the proxy holds its breath before it cuts: with it, what has passed can be read before a reset
+	// Harm takes what passes in this direction, and writes to the given end what is to arrive. nil: the same.
+	Harm func(to io.Writer) io.Writer
 }
 
 // Whole is the Cut of a direction that is not cut.
@@ -203,7 +206,11 @@ func (p *Proxy) move(l *link, dir Direction, c Cut) {
 	if c.After >= 0 {
 		src = io.LimitReader(from, c.After)
 	}
-	n, err := io.Copy(&counted{p, dir, to}, src)
+	var dst io.Writer = &counted{p, dir, to}
+	if c.Harm != nil {
+		dst = c.Harm(dst)
+	}
+	n, err := io.Copy(dst, src)
 	switch {
 	case c.After >= 0 && n == c.After && err == nil:
 		p.cut(l, c)

@@ -44,6 +44,31 @@ func through(t *testing.T, plan Plan) (p *Proxy, dialer, target net.Conn) {
 	return p, dialer, target
 }
 
+// upper is a Cut.Harm.
+type upper struct{ to io.Writer }
+
+func (u upper) Write(b []byte) (int, error) { return u.to.Write(bytes.ToUpper(b)) }
+
+// TestHarms: what passes is changed in one direction, and in that alone.
+func TestHarms(t *testing.T) {
+	_, dialer, target := through(t, func(_ int, dir Direction) Cut {
+		if dir == Down {
+			return Whole
+		}
+		return Cut{After: -1, Harm: func(to io.Writer) io.Writer { return upper{to} }}
+	})
+	for _, way := range []struct {
+		from, to net.Conn
+		want     string
+	}{{dialer, target, "WORDS"}, {target, dialer, "words"}} {
+		way.from.Write([]byte("words"))
+		way.from.(*net.TCPConn).CloseWrite()
+		if b, err := io.ReadAll(way.to); err != nil || string(b) != way.want {
+			t.Errorf("%q, %v, want %q", b, err, way.want)
+		}
+	}
+}
+
 func TestPassesOn(t *testing.T) {
 	p, dialer, target := through(t, nil)
 	dialer.Write([]byte("question"))

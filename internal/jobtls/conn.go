@@ -39,6 +39,7 @@ type Conn struct {
 	// Owned by the owner.
 	sealed int    // bytes of the stream that lie encrypted in out and were not reported by Send
 	batch  []byte // scratch of seal: spans that are shorter than a record
+	frames frames // of what was fed
 
 	mu       sync.Mutex
 	arrived  *sync.Cond // on mu: in has grown, or closed is set
@@ -118,6 +119,7 @@ func (c *Conn) Peer() int {
 // Feed takes what the socket brought. After the handshake b belongs to c until Read returns ErrAgain, which is before
 // the next Feed; during it, b is copied.
 func (c *Conn) Feed(b []byte) {
+	c.frames.take(b)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -130,6 +132,9 @@ func (c *Conn) Feed(b []byte) {
 	}
 	c.arrived.Signal()
 }
+
+// IsPartial reports whether what was fed ends within a record, as its beginning has said how long it is.
+func (c *Conn) IsPartial() bool { return c.frames.isPartial() }
 
 // Read decrypts into p what has arrived, a record at most. It returns ErrAgain when there is no whole record.
 //

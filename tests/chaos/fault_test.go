@@ -113,13 +113,14 @@ var kinds = []*kind{
 		}
 		return onLine(func(r *run, x *line, f fault) {
 			f.way(x).set(func(w *way) { w.flip = f.bytes })
-			// Who is told of a record that is longer than what comes of it waits for the rest, until heartbeats have an end.
-			r.later(damageLasts, func() { x.reset(true, true) })
+			if !r.plan.mendsDamage() {
+				r.later(damageLasts, func() { x.reset(true, true) })
+			}
 		})(r, f)
 	}},
 }
 
-// damageLasts is how long after some damage its connection breaks if the damage has not broken it.
+// damageLasts is how long after some damage its connection breaks where nobody else would see to that.
 const damageLasts = 2 * time.Second
 
 // kindNamed is the kind of a name.

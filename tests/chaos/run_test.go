@@ -201,8 +201,11 @@ func (r *run) env(orders string) []string {
 	} else {
 		env = append(env, "FITMPI_RESUME=off") // between hosts they would
 	}
-	if p.heartbeat > 0 {
+	switch {
+	case p.heartbeat > 0:
 		env = append(env, "FITMPI_HEARTBEAT_TIMEOUT="+p.heartbeat.String())
+	case p.tls: // damage has an end within the bound
+		env = append(env, "FITMPI_HEARTBEAT_TIMEOUT="+silence.String())
 	}
 	if p.starves() {
 		env = append(env, "FITMPI_CONNECT_TIMEOUT="+(p.bound/4).String()) // who has no descriptor does not answer

@@ -1,0 +1,47 @@
+package engine
+
+import "errors"
+
+// What is found of a connection that stands, whose ends both live, and that is of no use all the same.
+
+var (
+	errNoRecord = errors.New("TLS: what comes makes no whole record")
+	errUnheard  = errors.New("the peer does not receive what we say")
+)
+
+// stuck returns why a connection is of no use though both its ends live, nil if it is of use. lives says that the peer was heard lately: who
+// is silent may be stopped in the middle of anything, and is judged by that.
+func (c *conn) stuck(now int64, late, lives bool, patience int64) error {
+	b := &c.beat
+	if c.tls != nil && b.isChoked(now, late, c.mayPause(lives) || !c.tls.IsPartial(), patience) {
+		return errNoRecord
+	}
+	if !c.bond.saidBye || !c.bond.resumes {
+		return nil
+	}
+	// We show no life any more, so a peer that waits for the rest of what we have said takes us for dead before long.
+	c.d.e.mu.Lock()
+	acked, _ := c.d.e.core.Acked(c.peer)
+	kept := c.d.e.core.Kept(c.peer)
+	c.d.e.mu.Unlock()
+	if f, _ := b.acks.look(now, acked, late, b.promised == 0 || !lives || kept == 0, patience/2); f == isSilent {
+		return errUnheard
+	}
+	return nil
+}
+
+// mayPause reports whether the peer may stop amid a record for as long as it likes: it is held, or computes and promises no heartbeats. If its
+// stream is resumed it is asked to begin the record again: who computes answers when it is through, and under caller is waited for.
+func (c *conn) mayPause(lives bool) bool {
+	if c.beat.promised == 0 {
+		return !c.bond.resumes || c.d.e.cfg.Progress != Caller
+	}
+	return c.rx.paused || !lives
+}
+
+// isChoked reports whether for as long as the patience a record of TLS was not whole: its length was damaged on its way, and all that
+// comes, heartbeats at the least, is taken for its rest. It is up to 16 KiB, which would take them many minutes.
+func (b *connBeat) isChoked(now int64, late, excused bool, patience int64) bool {
+	f, _ := b.records.look(now, b.opened, late, excused, patience)
+	return f == isSilent
+}
