@@ -18,6 +18,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/coll"
 	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/telemetry"
 	"github.com/fitmpi/fitmpi/metrics"
 )
 
@@ -201,6 +202,10 @@ func (j *job) watch() {
 	defer close(questions)
 	j.events.Go(func() { // not here: to answer may take a while, and what follows must not wait for it
 		for q := range questions {
+			if q.Message == telemetry.AskCollect {
+				j.events.Go(func() { j.answer(q) }) // takes longer yet
+				continue
+			}
 			j.answer(q)
 		}
 	})

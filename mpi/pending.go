@@ -68,6 +68,10 @@ func addGoroutines(p *telemetry.Pending) {
 		if r.Blocked {
 			continue
 		}
+		if r.Signal {
+			p.Signal = true
+			continue
+		}
 		by := wakerOf(r.State)
 		p.Goroutines = append(p.Goroutines, telemetry.Goroutine{State: r.State, At: r.At, Func: r.Func, May: by != telemetry.ByGoroutine, By: by})
 	}

@@ -33,6 +33,11 @@ func (j *job) lastWords() {
 
 // report is the answer to a question.
 func (j *job) report(question string) *telemetry.Report {
+	if question == telemetry.AskCollect {
+		collectGarbage()
+		s := j.engine.Stats()
+		return &telemetry.Report{Pulse: j.pulse(&s), Functions: functionsOf()}
+	}
 	s := j.engine.Stats()
 	r := &telemetry.Report{Pulse: j.pulse(&s)}
 	if question == telemetry.AskPulse {
@@ -44,6 +49,7 @@ func (j *job) report(question string) *telemetry.Report {
 		Collectives: mostCalled(j.calls.read()), Ready: readyTimes(),
 	}
 	if question == telemetry.AskPending {
+		r.Functions = functionsOf()
 		r.Pending = j.pending()
 	}
 	return r

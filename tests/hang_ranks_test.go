@@ -13,7 +13,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -54,6 +56,33 @@ func hangRank() {
 		return pauses[name](c)
 	})
 }
+
+// signalCase is the program that only a signal lets go on.
+const signalCase = "signal"
+
+// rubbish is what becomes garbage.
+type rubbish struct {
+	holds *rubbish
+	_     [64]byte // large enough to be allocated alone
+}
+
+// collected makes a program in which rank 0 waits for a message that rank 1 has the garbage collector send: prepare makes the rubbish with
+// which send is to be called.
+func collected(prepare func(send func())) func(c *mpi.Comm) error {
+	return func(c *mpi.Comm) error {
+		if c.Rank() == 1 {
+			prepare(func() { mpi.Send(c, few8(), 0, 5) })
+		}
+		if c.Rank() == 0 {
+			if err := recvFrom(c, 1, 5); err != nil {
+				return err
+			}
+		}
+		return mpi.Barrier(c)
+	}
+}
+
+var rubbishes sync.Pool
 
 // awaitGo computes until the test has made its file.
 func awaitGo() {
@@ -247,6 +276,20 @@ var hangs = map[string]func(c *mpi.Comm) error{
 		_, err := mpi.WaitAll(rs...)
 		return err
 	},
+	"function of the garbage collector that waits": func(c *mpi.Comm) error {
+		runtime.AddCleanup(new(rubbish), func(tag int) { recvFrom(c, 1-c.Rank(), tag) }, 9)
+		return recvFrom(c, 1-c.Rank(), 7)
+	},
+	signalCase: func(c *mpi.Comm) error { // ends when rank 1 gets a signal
+		if c.Rank() == 0 {
+			return errors.Join(recvFrom(c, 1, 5), mpi.Barrier(c))
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGUSR1)
+		defer stop()
+		context.AfterFunc(ctx, func() { mpi.Send(c, few8(), 0, 5) })
+		fmt.Println("waiting in process", os.Getpid())
+		return mpi.Barrier(c)
+	},
 	"survivors": func(c *mpi.Comm) error { // rank 3 dies, with messages of all under way to it and from it
 		c.SetErrhandler(mpi.ErrorsReturn)
 		if c.Rank() == 3 {
@@ -404,6 +447,22 @@ var pauses = map[string]func(c *mpi.Comm) error{
 		}
 		return mpi.Barrier(c)
 	},
+	"cleanup": collected(func(send func()) {
+		runtime.AddCleanup(new(rubbish), func(int) { send() }, 0)
+	}),
+	"finalizer": collected(func(send func()) {
+		runtime.SetFinalizer(new(rubbish), func(*rubbish) { send() })
+	}),
+	"finalizer of what one with a finalizer holds": collected(func(send func()) {
+		held := new(rubbish)
+		runtime.SetFinalizer(held, func(*rubbish) { send() })
+		runtime.SetFinalizer(&rubbish{holds: held}, func(*rubbish) {})
+	}),
+	"cleanup of what a pool holds": collected(func(send func()) {
+		r := new(rubbish)
+		runtime.AddCleanup(r, func(int) { send() }, 0)
+		rubbishes.Put(r)
+	}),
 	"any rank of the remote group": func(c *mpi.Comm) error {
 		local, err := c.Split(c.Rank()%2, 0)
 		if err != nil {

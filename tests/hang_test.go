@@ -145,6 +145,9 @@ var hangCases = []struct {
 	{"very many", 2, []string{
 		`rank 0 waits for rank 1: WaitAll at L for all of 1000 operations, one of them Irecv from rank 1`,
 	}},
+	{"function of the garbage collector that waits", 2, []string{
+		`circle of 2 ranks: 0 -> 1 -> 0\n`, `rank 0: .*Recv from rank 1, tag 7, `, `\n +Recv from rank \d, tag 9, room for 8 B, world, at L`,
+	}},
 	{"partitions", 2, []string{
 		`rank 0 waits for itself: Wait at L for PsendInit to rank 1, tag 2, 32 B, world, 3 partitions not made ready`,
 	}},
@@ -242,6 +245,30 @@ func TestHangGoesOn(t *testing.T) {
 	r.cmd.Process.Signal(syscall.SIGINT)
 	if run := r.end(t, jobTimeout); run.code != 130 {
 		t.Errorf("code %d", run.code)
+	}
+}
+
+// TestHangUntilSignal: a job that a signal may let go on is said to be one, and goes on when the signal comes.
+func TestHangUntilSignal(t *testing.T) {
+	for _, what := range []string{"report", "abort"} {
+		t.Run(what, func(t *testing.T) {
+			j := hangJob{fitrun: fitrunPath(t), name: signalCase, ranks: 2, args: []string{"--on-deadlock", what}}
+			r, _ := j.start(t)
+			r.stderr.await(t, "The job is left as it is, with --on-deadlock abort too: a signal may let it go on.\n")
+			var rank1 int
+			if _, err := fmt.Sscanf(r.stdout.String(), "waiting in process %d", &rank1); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(rank1, syscall.SIGUSR1); err != nil {
+				t.Fatal(err)
+			}
+			run := r.end(t, jobTimeout)
+			if run.code != 0 || strings.Count(run.stderr, "deadlock unless") != 1 {
+				t.Errorf("code %d", run.code)
+			}
+			wantMatch(t, run.stderr, `^fitrun: deadlock unless a signal comes: no rank can go on: `,
+				`\n  only a signal to rank 1 could let them go on: signal.NotifyContext waits for one there`, `circle of 2 ranks: 0 -> 1 -> 0\n`)
+		})
 	}
 }
 

@@ -58,12 +58,15 @@ func (p *deadlockPart) run(ctx context.Context, v *view.View) {
 
 func (p *deadlockPart) deadlocked(to launch.Control, e *hang.Explanation) {
 	text := e.Text()
-	if p.abort {
+	switch {
+	case !e.IsDeadlock():
+		to.Say(text + "\n  The job is left as it is, with --on-deadlock abort too: a signal may let it go on.")
+	case p.abort:
 		to.Say(text)
 		to.Abort(exitDeadlock, "deadlock")
-		return
+	default:
+		to.Say(text + "\n  The job is left as it is; with --on-deadlock abort it would be ended.")
 	}
-	to.Say(text + "\n  The job is left as it is; with --on-deadlock abort it would be ended.")
 }
 
 func (p *deadlockPart) after(*view.View, io.Writer) {}

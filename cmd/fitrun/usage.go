@@ -84,7 +84,7 @@ only; the others stand before the first):
   --timestamp-output    put the time before each line
   --output-filename DIR write each process's output to DIR/rank.R/stdout and DIR/rank.R/stderr instead of showing it
   --on-deadlock WHAT    when no rank can go on, since each waits for others that wait: report (default) says who waits for
-                        whom, where and why; abort ends the job as well; off does not look
+                        whom, where and why; abort ends the job as well, unless a signal may let it go on; off does not look
   --with-ft             go on when a rank dies: the others learn of it (docs/LAUNCH.md). --with-ft ulfm is the same
   --restart N           start the job again when it fails, up to N times: from its last checkpoint, if it keeps some (package mpi)
   --restart-dir DIR     where checkpoints are kept that name no directory (default .fitmpi-checkpoint, where the ranks run)

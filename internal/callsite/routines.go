@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// Routine is a goroutine that runs code of the user's.
+// Routine is a goroutine that runs code of the user's, or one that waits for a signal.
 type Routine struct {
 	State   string // as the runtime names it, without the time: running, chan receive, IO wait
 	At      string // file:line of the user's innermost frame, or of where the user started it
 	Func    string
 	Blocked bool // it waits in a call of the library's for operations of that
+	Signal  bool // it is the standard library's, and ends the context of a signal.NotifyContext when a signal comes
 }
 
 // routine is a goroutine as its stack tells.
@@ -28,7 +29,7 @@ type routine struct {
 // maxTrace bounds the text of all stacks, in bytes: writing it stops every goroutine.
 const maxTrace = 16 << 20
 
-// Routines returns the goroutines of this process that run code of the user's, or that the user has started. whole is false
+// Routines returns the goroutines of this process that run code of the user's, that the user has started, or that wait for a signal. whole is false
 // if they are too many to look at all of them. It stops all goroutines for as long as it takes to write down their stacks.
 func Routines() (rs []Routine, whole bool) {
 	for n := 64 << 10; ; n *= 4 {
@@ -52,7 +53,7 @@ func parseTrace(b []byte) (rs []Routine) {
 		}
 	}
 	for _, r := range order {
-		if r.isUsers || r.isServing(all) {
+		if r.isUsers || r.Signal || r.isServing(all) {
 			rs = append(rs, r.Routine)
 		}
 	}
@@ -102,6 +103,9 @@ func (r *routine) frame(function, at string) {
 		r.At, r.Func = at, function
 	case strings.HasPrefix(function, "net/http.(*persistConn)") || strings.HasPrefix(function, "net/http.(*http2ClientConn"):
 		r.isIdle = true
+	case strings.HasPrefix(function, "os/signal.NotifyContext."):
+		r.Signal = strings.HasPrefix(r.State, "select")
+		r.At, r.Func, r.isUsers = at, function, !r.Signal // else the signal has come
 	}
 }
 

@@ -64,6 +64,12 @@ os/signal.NotifyContext.func1()
 created by os/signal.NotifyContext in goroutine 1
 	/go/src/os/signal/signal.go:287 +0x1b5
 
+goroutine 19 [runnable]:
+os/signal.NotifyContext.func1()
+	/go/src/os/signal/signal.go:288 +0x77
+created by os/signal.NotifyContext in goroutine 1
+	/go/src/os/signal/signal.go:287 +0x1b5
+
 goroutine 12 [running]:
 main.sum({0xc000, 0x3, 0x3}, {0xc001, 0x3, 0x3})
 	/home/u/prog/op.go:5 +0x1d
@@ -136,16 +142,18 @@ created by net/http.(*Server).Serve in goroutine 20
 
 func TestParseTrace(t *testing.T) {
 	want := []Routine{ // the first goroutine waits for the ranks of its process
-		{"select", "/home/u/prog/step.go:33", "main.step", true},
-		{"chan receive (nil chan)", "/home/u/prog/pool.go:12", "main.(*pool[...]).worker", false},
-		{"IO wait", "/home/u/prog/main.go:9", "main.main", false},
-		{"running", "/home/u/prog/op.go:5", "main.sum", false},
-		{"chan send", "/home/u/prog/deep.go:5", "main.deep", false},
-		{"runnable", "/home/u/prog/main.go:12", "main.main.func2", false},
+		{"select", "/home/u/prog/step.go:33", "main.step", true, false},
+		{"chan receive (nil chan)", "/home/u/prog/pool.go:12", "main.(*pool[...]).worker", false, false},
+		{"IO wait", "/home/u/prog/main.go:9", "main.main", false, false},
+		{"select", "/go/src/os/signal/signal.go:287", "os/signal.NotifyContext", false, true},
+		{"runnable", "/go/src/os/signal/signal.go:287", "os/signal.NotifyContext", false, false}, // a signal has come
+		{"running", "/home/u/prog/op.go:5", "main.sum", false, false},
+		{"chan send", "/home/u/prog/deep.go:5", "main.deep", false, false},
+		{"runnable", "/home/u/prog/main.go:12", "main.main.func2", false, false},
 		// What serves the user, by whom it was started; not what serves the library, nor what nobody can wait for.
-		{"IO wait", "/go/src/net/http/httptest/server.go:312", "net/http/httptest.(*Server).goServe", false},
-		{"IO wait", "/go/src/net/http/server.go:3454", "net/http.(*Server).Serve", false},
-		{"IO wait", "/go/src/net/http/server.go:3454", "net/http.(*Server).Serve", false},
+		{"IO wait", "/go/src/net/http/httptest/server.go:312", "net/http/httptest.(*Server).goServe", false, false},
+		{"IO wait", "/go/src/net/http/server.go:3454", "net/http.(*Server).Serve", false, false},
+		{"IO wait", "/go/src/net/http/server.go:3454", "net/http.(*Server).Serve", false, false},
 	}
 	got := parseTrace([]byte(trace))
 	for i := range max(len(got), len(want)) {

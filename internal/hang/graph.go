@@ -16,6 +16,8 @@ type graph struct {
 	mates map[int][]int                // by process: its ranks
 	comms []map[uint64]*telemetry.Comm // by rank: what it says of its communicators
 	stuck []bool                       // by rank: it can never go on, if nothing is in flight
+	// A rank that waits for a signal may go on.
+	signals bool
 }
 
 // source is where what an operation waits for can come from.
@@ -24,8 +26,8 @@ type source struct {
 	all   bool // all of them are needed, not one
 }
 
-func newGraph(j *Job) *graph {
-	g := &graph{job: j, mates: make(map[int][]int), stuck: make([]bool, len(j.Ranks)), comms: make([]map[uint64]*telemetry.Comm, len(j.Ranks))}
+func newGraph(j *Job, signals bool) *graph {
+	g := &graph{job: j, signals: signals, mates: make(map[int][]int), stuck: make([]bool, len(j.Ranks)), comms: make([]map[uint64]*telemetry.Comm, len(j.Ranks))}
 	for r := range j.Ranks {
 		g.world = append(g.world, r)
 		g.mates[j.Ranks[r].Process] = append(g.mates[j.Ranks[r].Process], r)
@@ -70,6 +72,11 @@ func (g *graph) stuckRanks() []int {
 	return ranks
 }
 
+// waitForSignals are the stuck ranks to which a signal could make a difference.
+func (g *graph) waitForSignals() []int {
+	return slices.DeleteFunc(g.stuckRanks(), func(r int) bool { return !g.job.Ranks[r].pending().Signal })
+}
+
 // mayGoOn reports whether a rank can go on as long as those that are not stuck can.
 func (g *graph) mayGoOn(r int) bool {
 	switch g.job.Ranks[r].Phase {
@@ -85,7 +92,7 @@ func (g *graph) mayGoOn(r int) bool {
 	if p == nil || p.AllCalls > len(p.Calls) || len(p.Calls)+len(p.Goroutines) == 0 {
 		return true // for all that is known
 	}
-	if p.Timer {
+	if p.Timer || p.Signal && g.signals {
 		return true // what it starts
 	}
 	if len(p.Goroutines) > 0 && g.anyCanCome(g.others(r)) {

@@ -16,7 +16,8 @@
 // for one of several, of which no single circle is the reason.
 //
 // All that is not known counts as able to go on: a rank that has not answered, or whose list of calls was too long to be
-// told.
+// told. A signal for which a rank waits (signal.NotifyContext) may start something that nobody can see: such a rank counts as able to go on if
+// there is a knot without it; if not, the ranks are stuck unless a signal comes, and [Explanation].Signals says who waits for one.
 package hang
 
 import (
@@ -85,7 +86,7 @@ func (r *Rank) pending() *telemetry.Pending {
 type Job struct {
 	Ranks []Rank
 	// Settled says that the reports are of one moment of rest: nothing was in flight, and no rank has done
-	// anything between its report and that moment. Only then can ranks be said to be deadlocked.
+	// anything between its report and that moment; nor is anything left that the garbage collector would start. Only then can ranks be said to be deadlocked.
 	Settled bool
 	// Dir is a directory; source files below it are named from there. "" if none.
 	Dir string
@@ -97,6 +98,8 @@ type Explanation struct {
 	// what they said one after the other.
 	Stuck   []int
 	Settled bool
+	// Signals are those of the stuck ranks that wait for signals as well, if only a signal to one of them could let them go on.
+	Signals []int `json:",omitempty"`
 	// Knots are the ends of the chains in which stuck ranks wait for each other: the reasons.
 	Knots []Knot `json:",omitempty"`
 	// NearMisses are messages that a receive nearly matches.
@@ -121,12 +124,19 @@ type Situation struct {
 }
 
 // IsDeadlock reports whether some ranks can never go on, for certain.
-func (e *Explanation) IsDeadlock() bool { return e.Settled && len(e.Stuck) > 0 }
+func (e *Explanation) IsDeadlock() bool { return e.IsStuck() && len(e.Signals) == 0 }
+
+// IsStuck reports whether some ranks can never go on, for certain, unless a signal comes to one of Signals.
+func (e *Explanation) IsStuck() bool { return e.Settled && len(e.Stuck) > 0 }
 
 // Explain says why the ranks of j wait. Neither j nor the reports in it may be changed afterwards.
 func Explain(j *Job) *Explanation {
-	g := newGraph(j)
+	g := newGraph(j, true)
 	e := &Explanation{Settled: j.Settled, Stuck: g.stuckRanks(), job: j}
+	if len(e.Stuck) == 0 {
+		g = newGraph(j, false)
+		e.Stuck, e.Signals = g.stuckRanks(), g.waitForSignals()
+	}
 	e.Knots = g.knots()
 	e.Collectives = collectives(j)
 	e.NearMisses = nearMisses(j, g)

@@ -28,6 +28,31 @@ var scenes = []struct {
 		s.alone(1, recv(40, 0, 7))
 		return s
 	}, []int{0, 1}},
+	{"signal", func() *scene {
+		s := newScene(3)
+		s.alone(0, recv(40, 1, 7))
+		s.alone(1, recv(40, 0, 7))
+		s.alone(2, recv(40, 0, 7))
+		s.pending(0).Signal, s.pending(2).Signal = true, true
+		return s
+	}, upTo(3)},
+	{"signal-to-another", func() *scene {
+		s := newScene(4)
+		s.alone(0, recv(40, 1, 7))
+		s.alone(1, recv(40, 0, 7))
+		s.alone(2, recv(40, 3, 7))
+		s.alone(3, recv(40, 2, 7))
+		s.pending(2).Signal = true
+		return s
+	}, upTo(2)},
+	{"signal-to-one-of-some", func() *scene {
+		s := newScene(3)
+		s.alone(0, recv(40, 1, 7))
+		s.alone(1, recv(40, 0, 7))
+		s.goroutine(2, "running", 12, true)
+		s.pending(1).Signal = true
+		return s
+	}, upTo(2)},
 	{"large-sends", func() *scene {
 		s := newScene(2)
 		s.alone(0, send("Ssend", 10, 1, 3, 80))

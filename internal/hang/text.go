@@ -28,6 +28,7 @@ type text struct {
 func (e *Explanation) Text() string {
 	t := &text{e: e, speaker: speaker{dir: e.job.Dir, self: -1}}
 	t.add(0, "%s", e.Title())
+	t.signals()
 	for i := range e.Knots {
 		if i == mostKnots {
 			t.add(1, "and %d more such circles", len(e.Knots)-i)
@@ -40,6 +41,21 @@ func (e *Explanation) Text() string {
 	t.collectives()
 	t.ranks()
 	return strings.Join(t.lines, "\n")
+}
+
+// signals says who waits for a signal, if that matters.
+func (t *text) signals() {
+	who, one := Ranks(t.e.Signals), ""
+	if len(t.e.Signals) > 1 {
+		one = "one of "
+	}
+	switch {
+	case len(t.e.Signals) == 0:
+	case t.e.IsStuck():
+		t.add(1, "only a signal to %s%s could let them go on: signal.NotifyContext waits for one there, and what that starts nobody can see", one, who)
+	default:
+		t.add(1, "a signal to %s%s may start something: signal.NotifyContext waits for one there, and what that starts nobody can see", one, who)
+	}
 }
 
 // add adds a line. Names of communicators, functions and files come from ranks: what of them would move the cursor of a
@@ -66,11 +82,15 @@ func (e *Explanation) Title() string {
 			inside++
 		}
 	}
+	what, never := "deadlock", "can never go on"
+	if len(e.Signals) > 0 {
+		what, never = "deadlock unless a signal comes", "cannot go on"
+	}
 	switch {
-	case e.IsDeadlock() && len(e.Stuck) == inside && inside > 1:
-		return "deadlock: no rank can go on: each waits for others that wait, and nothing is in flight"
-	case e.IsDeadlock():
-		return sprintf("deadlock: %s can never go on: what is waited for can come from nobody, and nothing is in flight", Ranks(e.Stuck))
+	case e.IsStuck() && len(e.Stuck) == inside && inside > 1:
+		return what + ": no rank can go on: each waits for others that wait, and nothing is in flight"
+	case e.IsStuck():
+		return sprintf("%s: %s %s: what is waited for can come from nobody, and nothing is in flight", what, Ranks(e.Stuck), never)
 	case len(e.Stuck) > 0:
 		return sprintf("%s; %s: a deadlock, unless that has just changed", e.census(), Ranks(e.Stuck)+waitOnly(e.Stuck))
 	default:
@@ -308,7 +328,7 @@ func (t *text) collective(c *Collective) {
 		t.add(3, "these are different collectives: all ranks of a communicator must call the same ones in the same order")
 	case len(c.Missing) > 0:
 		t.add(3, "missing: %s", t.whereabouts(c.Missing))
-	case c.Complete && t.e.IsDeadlock():
+	case c.Complete && t.e.IsStuck():
 		t.add(3, "all ranks are in it: do they give the same root and sizes? fitrun --check compares them")
 	}
 }

@@ -13,11 +13,14 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Questions. Each includes what those before it do.
+// Questions. Each but the last includes what those before it do.
 const (
 	AskPulse    = "pulse"    // Report.Pulse: some microseconds of the rank's time
 	AskCounters = "counters" // Report.Counters as well: some tens of microseconds
 	AskPending  = "pending"  // Report.Pending as well: stops all goroutines of the rank for a moment
+	// AskCollect has the rank collect garbage until that starts no more functions of the program, which may take seconds, and
+	// then say its Report.Pulse and Report.Functions. Other questions are answered meanwhile.
+	AskCollect = "collect"
 )
 
 // Report is the answer of a rank.
@@ -25,6 +28,9 @@ type Report struct {
 	Pulse    Pulse
 	Counters *Counters `json:",omitempty"`
 	Pending  *Pending  `json:",omitempty"`
+	// Functions is another number whenever the garbage collector has got a function to start (runtime.AddCleanup,
+	// runtime.SetFinalizer), or one has returned: as it was before Pending, or after collecting. Else it is 0.
+	Functions uint64 `json:",omitempty"`
 }
 
 // Pulse says whether a rank lives, and whether it waits. A job is at rest if every rank that takes part is blocked, none
@@ -114,6 +120,8 @@ type Pending struct {
 	// A timer of the process is set (time.AfterFunc, the deadline of a context or a connection), as far as the kernel tells:
 	// what it starts may let the rank go on. Asked for before everything else here.
 	Timer bool `json:",omitempty"`
+	// Something in the process waits for a signal (signal.NotifyContext): what that starts may let the rank go on.
+	Signal bool `json:",omitempty"`
 	// How many there were of each, if not all are listed; else 0.
 	AllCalls, AllOperations, AllMessages, AllGoroutines int `json:",omitempty"`
 }

@@ -39,6 +39,10 @@ type Rank struct {
 	Wrong    error  // why its last answer was not understood
 	Metrics  string // where it serves its own metrics, as it reported; "" if it does not
 
+	// StuckAt is Pulse.Activity when it was found that the rank can never go on; 0 if it was not. As long as it has done
+	// nothing since, that is so still.
+	StuckAt uint64
+
 	owes int       // questions since its last answer
 	last time.Time // when it was asked last
 }
@@ -287,6 +291,15 @@ func (v *View) control() launch.Control {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.to
+}
+
+// FoundStuck notes that a rank can never go on, if it still is in the process pid: see Rank.StuckAt.
+func (v *View) FoundStuck(rank, pid int, activity uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if rank < len(v.ranks) && v.ranks[rank].State.PID == pid {
+		v.ranks[rank].StuckAt = activity
+	}
 }
 
 // Control is what the job can be told.

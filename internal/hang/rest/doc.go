@@ -13,6 +13,10 @@
 // moment as well. Goroutines that a rank found blocked stay so: what frees them is a message, of which there is none, or
 // another goroutine of the same process, and those were listed at the same moment.
 //
+// Some goroutines are started by the garbage collector, for what is garbage already. So ranks that seem to be stuck collect garbage; if
+// that has any function started, what they have said may hold no more, and they are looked at again, later. If not, there
+// is nothing left that could be started.
+//
 // So an alarm is never false as long as ranks tell the truth about which of their goroutines may go on by themselves; and
 // there is none as long as a rank does not answer, because it is stopped or held in a debugger.
 package rest

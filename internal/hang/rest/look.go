@@ -19,6 +19,10 @@ type Viewer interface {
 	Ranks() []view.Rank
 	// Ask asks all ranks that take part, until ctx ends; an answer that does not come is nil.
 	Ask(ctx context.Context, question string) []*telemetry.Report
+	// AskSome is Ask of those ranks that which chooses.
+	AskSome(ctx context.Context, question string, which func(*view.Rank) bool) []*telemetry.Report
+	// FoundStuck has Ranks say that a rank in a process can never go on, with what its pulse was.
+	FoundStuck(rank, pid int, activity uint64)
 }
 
 // pulses is what ranks have said in one round.
@@ -113,8 +117,9 @@ func (p *pulses) blocked() int {
 	return n
 }
 
-// Look asks the ranks what they do and explains it. For ranks that do not answer it waits twice as long as patience says, at
-// most until ctx ends; then what they do is not known. Source files below dir are named from there.
+// Look asks the ranks what they do and explains it. For ranks that do not answer it waits twice as long as patience says, and as
+// long again for those that are to collect garbage, at most until ctx ends; then what they do is not known. Source files below dir
+// are named from there.
 func Look(ctx context.Context, v Viewer, dir string, patience time.Duration) *hang.Explanation {
 	if ranks := v.Ranks(); slices.ContainsFunc(ranks, isOutside) {
 		return hang.Explain(jobOf(&pulses{ranks: ranks}, dir, false)) // the others are in Init, where they cannot answer
@@ -127,17 +132,66 @@ func Look(ctx context.Context, v Viewer, dir string, patience time.Duration) *ha
 	if !first.isWhole() {
 		return hang.Explain(jobOf(ask(bounded, v, telemetry.AskPending), dir, false))
 	}
-	return look(bounded, v, dir, first, first)
+	e, pending := look(bounded, v, dir, first, first)
+	if e.IsStuck() {
+		bounded, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		confirm(bounded, v, e, pending)
+	}
+	return e
 }
 
-// look explains what the ranks do, after a round of pulses and another that was begun when that was answered; without the
-// first (it is the second then) the job can be at rest as well, as the last round is another.
-func look(ctx context.Context, v Viewer, dir string, first, second *pulses) *hang.Explanation {
-	pending := ask(ctx, v, telemetry.AskPending)
+// look explains what the ranks do, and returns what they have said, after a round of pulses and another that was begun when
+// that was answered; without the first (it is the second then) the job can be at rest as well, as the last round is another.
+// What it calls stuck may still wait for the garbage collector: see confirm.
+func look(ctx context.Context, v Viewer, dir string, first, second *pulses) (e *hang.Explanation, pending *pulses) {
+	pending = ask(ctx, v, telemetry.AskPending)
+	pending.leaveOutTimers()
 	last := ask(ctx, v, telemetry.AskPulse)
 	isSettled := pending.isWhole() && last.isWhole() && first.isSame(second) && second.isSame(pending) && pending.isSame(last) &&
 		last.isNothingUnderWay()
-	return hang.Explain(jobOf(pending, dir, isSettled))
+	return hang.Explain(jobOf(pending, dir, isSettled)), pending
+}
+
+// leaveOutTimers leaves out the timers of ranks of which it is known that they can never go on: the runtime has set those,
+// to give back the memory of the garbage that was collected then.
+func (p *pulses) leaveOutTimers() {
+	for r, a := range p.reports {
+		if a != nil && a.Pending != nil && p.isKnown(r) {
+			a.Pending.Timer = false
+		}
+	}
+}
+
+// isKnown reports whether it was found before that a rank can never go on.
+func (p *pulses) isKnown(r int) bool {
+	return p.ranks[r].StuckAt != 0 && p.reports[r] != nil && p.reports[r].Pulse.Activity == p.ranks[r].StuckAt
+}
+
+// confirm makes sure that the stuck ranks of e do not wait for functions that the garbage collector will start: they are to collect garbage, and
+// e, which nobody else has seen yet, is settled no more if that has started any, or if a rank does not say so before ctx
+// ends. pending is what e is made of.
+func confirm(ctx context.Context, v Viewer, e *hang.Explanation, pending *pulses) {
+	if !slices.ContainsFunc(e.Stuck, func(r int) bool { return !pending.isKnown(r) }) {
+		return
+	}
+	stuck := make([]bool, len(pending.ranks))
+	for _, r := range e.Stuck {
+		stuck[r] = true
+	}
+	reports := v.AskSome(ctx, telemetry.AskCollect, func(r *view.Rank) bool { return r.Rank < len(stuck) && stuck[r.Rank] })
+	for _, r := range e.Stuck {
+		a := pending.reports[r]
+		if r >= len(reports) || reports[r] == nil || reports[r].Pulse.Activity != a.Pulse.Activity || reports[r].Functions != a.Functions {
+			e.Settled = false
+			return
+		}
+	}
+	if e.IsDeadlock() { // not if a signal may still set timers
+		for _, r := range e.Stuck {
+			v.FoundStuck(r, pending.ranks[r].State.PID, pending.reports[r].Pulse.Activity)
+		}
+	}
 }
 
 // jobOf is what package hang wants to know.

@@ -49,7 +49,18 @@ func newFake(t *testing.T, n int) *fake {
 
 func (f *fake) Ranks() []view.Rank { return slices.Clone(f.ranks) }
 
+func (f *fake) FoundStuck(rank, pid int, activity uint64) {
+	if f.ranks[rank].State.PID != pid {
+		f.t.Errorf("rank %d is found stuck in process %d", rank, pid)
+	}
+	f.ranks[rank].StuckAt = activity
+}
+
 func (f *fake) Ask(ctx context.Context, question string) []*telemetry.Report {
+	return f.AskSome(ctx, question, func(*view.Rank) bool { return true })
+}
+
+func (f *fake) AskSome(ctx context.Context, question string, which func(*view.Rank) bool) []*telemetry.Report {
 	f.asked[question]++
 	if f.before != nil {
 		f.before(question)
@@ -60,7 +71,7 @@ func (f *fake) Ask(ctx context.Context, question string) []*telemetry.Report {
 	}
 	all := true
 	for r := range f.ranks {
-		if f.ranks[r].State.Dead {
+		if f.ranks[r].State.Dead || !which(&f.ranks[r]) {
 			continue // nobody asks it
 		}
 		if f.silent[r] || f.ranks[r].State.Phase != launch.Joined {
@@ -68,7 +79,9 @@ func (f *fake) Ask(ctx context.Context, question string) []*telemetry.Report {
 			continue
 		}
 		a := f.reports[r]
-		if question == telemetry.AskPulse {
+		if question == telemetry.AskPending {
+			a.Pending = new(*a.Pending) // which fitrun may change
+		} else {
 			a.Pending = nil
 		}
 		answers[r], f.ranks[r].Pulsed = &a, time.Now()
@@ -124,6 +137,9 @@ func TestDeadlock(t *testing.T) {
 		if n := f.asked[telemetry.AskPending]; n > 10 {
 			t.Errorf("the ranks were stopped %d times in 5 minutes", n)
 		}
+		if n := f.asked[telemetry.AskCollect]; n != 1 {
+			t.Errorf("the ranks have collected garbage %d times", n)
+		}
 	})
 }
 
@@ -174,6 +190,22 @@ func TestNoAlarm(t *testing.T) {
 			f.reports[1].Pulse.Blocked, f.reports[1].Pulse.Bounded = 0, 1
 			f.reports[1].Pending.Calls[0].Bounded = true
 		}},
+		{"a timer is set in one", func(f *fake) { f.reports[1].Pending.Timer = true }},
+		{"one waits for the garbage collector", func(f *fake) {
+			f.before = func(q string) {
+				if q == telemetry.AskCollect {
+					f.reports[1].Pulse.Activity++
+				}
+			}
+		}},
+		{"the garbage collector starts something in one each time", func(f *fake) {
+			f.before = func(q string) {
+				if q == telemetry.AskCollect {
+					f.reports[1].Functions += 2
+				}
+			}
+		}},
+		{"one does not collect its garbage", func(f *fake) { f.before = func(q string) { f.silent[1] = q == telemetry.AskCollect } }},
 		{"one does not answer", func(f *fake) { f.silent[1] = true }},
 		{"one has not called Init", func(f *fake) { f.ranks[1].State.Phase = launch.Started }},
 		{"one has finished", func(f *fake) { f.ranks[1].State.Phase = launch.Finalizing }},
@@ -187,6 +219,58 @@ func TestNoAlarm(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is collected once, and starts something that changes nothing, only makes it take longer.
+func TestGarbage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 3)
+		f.before = func(q string) {
+			if q == telemetry.AskCollect && f.asked[q] == 1 {
+				f.reports[1].Functions += 2
+			}
+		}
+		said := f.run(time.Minute)
+		if n := f.asked[telemetry.AskCollect]; len(said.deadlocks) != 1 || said.at[0] != 3*leastPause || n != 2 {
+			t.Errorf("%d deadlocks at %v, %d collections", len(said.deadlocks), said.at, n)
+		}
+	})
+}
+
+// Whoever can never go on has set no timer since that was found: it is the runtime's. It is not if the rank has gone on.
+func TestTimerOfTheRuntime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 2)
+		f.run(time.Minute)
+		f.reports[0].Pending.Timer = true
+		if e := Look(t.Context(), f, "", time.Second); !e.IsDeadlock() || f.asked[telemetry.AskCollect] != 1 {
+			t.Errorf("%d collections: %s", f.asked[telemetry.AskCollect], e.Text())
+		}
+		f.reports[0].Pulse.Activity++
+		if e := Look(t.Context(), f, "", time.Second); len(e.Stuck) > 0 {
+			t.Errorf("%s", e.Text())
+		}
+	})
+}
+
+// What a signal starts nobody can see: only such ranks are called deadlocked for certain as wait for none, nor for those that do.
+func TestSignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 3)
+		f.reports[1].Pending.Signal = true
+		said := f.run(5 * time.Minute)
+		if len(said.deadlocks) != 1 {
+			t.Fatalf("%d deadlocks", len(said.deadlocks))
+		}
+		e := said.deadlocks[0]
+		if e.IsDeadlock() || !e.IsStuck() || !slices.Equal(e.Signals, []int{1}) || !slices.Equal(e.Stuck, []int{0, 1, 2}) {
+			t.Errorf("%+v", e)
+		}
+		f.reports[0].Pending.Timer = true // which a signal may have set
+		if e := Look(t.Context(), f, "", time.Second); len(e.Stuck) > 0 {
+			t.Errorf("%s", e.Text())
+		}
+	})
 }
 
 // A job goes on without the dead, and so does the watch: what they had sent, or what was sent to them, does not count.
@@ -308,6 +392,14 @@ func TestLook(t *testing.T) {
 		}
 		if e := Look(t.Context(), f, "", time.Second); e.IsDeadlock() {
 			t.Errorf("a rank does something: %s", e.Text())
+		}
+		f.before = func(q string) {
+			if q == telemetry.AskCollect {
+				f.reports[0].Functions++
+			}
+		}
+		if e := Look(t.Context(), f, "", time.Second); e.IsDeadlock() || len(e.Stuck) != 2 {
+			t.Errorf("the garbage collector starts something: %s", e.Text())
 		}
 		f.before, f.ranks[1].State.Phase = nil, launch.Started
 		asked := f.asked[telemetry.AskPulse]

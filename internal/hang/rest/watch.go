@@ -28,6 +28,8 @@ const (
 	mostRounds = 32
 	// lostRounds is after how many rounds a rank that has not answered is asked again.
 	lostRounds = 15
+	// collectTime is how long ranks may take to collect garbage.
+	collectTime = 30 * time.Second
 )
 
 // Watch notices that a job can never go on. It asks the ranks every now and then for their pulses, which
@@ -37,7 +39,7 @@ type Watch struct {
 	Dir  string // source files below it are named from there
 	// Pause is between two rounds; 0 is two seconds, or more in jobs of more than a hundred ranks.
 	Pause time.Duration
-	// Deadlocked is called with every deadlock, once; again if it has become another.
+	// Deadlocked is called with every deadlock, once; again if it has become another. It may be one unless a signal comes.
 	Deadlocked func(*hang.Explanation)
 	// Stalled is called, once each time, when nothing goes on although something is under way; text says what.
 	Stalled func(text string)
@@ -143,11 +145,17 @@ func (w *Watch) rest(ctx context.Context, s *state, last, p *pulses) {
 	s.next = s.quiet + min(s.quiet, mostRounds)
 	bounded, cancel := context.WithTimeout(ctx, max(2*w.interval(), 2*time.Second))
 	defer cancel()
-	e := look(bounded, w.View, w.Dir, last, p)
-	if ctx.Err() != nil || !e.IsDeadlock() {
+	e, pending := look(bounded, w.View, w.Dir, last, p)
+	if ctx.Err() != nil || !e.IsStuck() {
 		return
 	}
-	if now := situation(e, p); !slices.Equal(s.told, now) {
+	now := situation(e, p)
+	if slices.Equal(s.told, now) {
+		return
+	}
+	patient, done := context.WithTimeout(ctx, collectTime)
+	defer done()
+	if confirm(patient, w.View, e, pending); e.IsStuck() && ctx.Err() == nil {
 		s.told = now
 		w.Deadlocked(e)
 	}
