@@ -45,7 +45,7 @@ func cutFrame(t *testing.T, a, b *Engine) (from, to *lane) {
 // awaitRecord waits until the peer has put something. The test holds l's right.
 func awaitRecord(t *testing.T, l *lane) {
 	t.Helper()
-	for until := time.Now().Add(10 * time.Second); !l.r.Ready(); runtime.Gosched() {
+	for until := time.Now().Add(failsafe); !l.r.Ready(); runtime.Gosched() {
 		if time.Now().After(until) {
 			t.Fatal("the peer says nothing")
 		}
@@ -57,10 +57,10 @@ func awaitRecord(t *testing.T, l *lane) {
 func closes(t *testing.T, e *Engine) {
 	t.Helper()
 	began := time.Now()
-	if err := e.Close(20 * time.Second); err != nil {
+	if err := e.Close(2 * failsafe); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(began); d > 10*time.Second {
+	if d := time.Since(began); d > failsafe {
 		t.Errorf("rank %d: Close took %v", e.Rank(), d)
 	}
 	if n := e.Stats().PeersFailed; n != 0 {

@@ -129,7 +129,7 @@ const meant = 2 * 2
 // as many descriptors and goroutines are there as before.
 func waitForCount(t *testing.T, es []*Engine, before stock) (s stock) {
 	t.Helper()
-	for until := time.Now().Add(2*handshakeTimeout + 10*time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(2*handshakeTimeout + failsafe); ; time.Sleep(20 * time.Millisecond) {
 		s = takeStock(es)
 		settled := s.accepts-before.accepts == s.rejected()-before.rejected()+meant/2
 		if settled && s.connections == before.connections+meant && s.files <= before.files+meant && s.goroutines <= before.goroutines {

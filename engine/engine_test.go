@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// failsafe ends what hangs. It is long, as a loaded machine may take its time, and no test waits for it to pass.
+const failsafe = time.Minute
+
 // job starts n engines that know each other, in this process.
 func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 	t.Helper()
@@ -50,7 +53,7 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 		var wg sync.WaitGroup
 		for _, e := range es {
 			wg.Go(func() {
-				if err := e.Close(5 * time.Second); err != nil {
+				if err := e.Close(failsafe); err != nil {
 					t.Error(err)
 				}
 			})

@@ -15,7 +15,7 @@ func wantErr(t testing.TB, why string, err, want error) {
 	}
 }
 
-// waitDone waits for ms, which must not take long.
+// waitDone waits for ms.
 func waitDone(t testing.TB, why string, e *Engine, ms ...*MSO) {
 	t.Helper()
 	done := make(chan struct{})
@@ -25,7 +25,7 @@ func waitDone(t testing.TB, why string, e *Engine, ms ...*MSO) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(failsafe):
 		for i, m := range ms {
 			t.Errorf("operation %d is %v", i, m.State())
 		}
@@ -255,7 +255,7 @@ func both(t testing.TB, es []*Engine, a, b func()) {
 	go func() { wg.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(failsafe):
 		t.Fatalf("stuck: %+v, %+v", es[0].Stats().Stats, es[1].Stats().Stats)
 	}
 }

@@ -82,7 +82,7 @@ func TestNoFileForAWhile(t *testing.T) {
 				in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 100)}
 				es[0].Post(m)
 				es[1].Post(in)
-				for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+				for until := time.Now().Add(failsafe); ; time.Sleep(time.Millisecond) {
 					es[0].progressForTest()
 					es[1].progressForTest()
 					if s := es[left].Stats(); left == 0 && s.FailedDials > 0 || left == 1 && s.AcceptErrors > 0 {

@@ -58,10 +58,10 @@ func (s *suspicions) has(withdrawn bool) bool {
 	return false
 }
 
-// awaitBeats waits until e has beaten so often that a peer that shows nothing would have been found several times.
+// awaitBeats waits until e has beaten so often that a peer that shows nothing would have been found.
 func awaitBeats(t *testing.T, e *Engine, timeout time.Duration) {
 	t.Helper()
-	beats := uint64(2 * timeout / e.cfg.Heartbeat)
+	beats := uint64(5 * timeout / 4 / e.cfg.Heartbeat)
 	for before := e.Stats().BeatsOut; e.Stats().BeatsOut < before+beats; time.Sleep(time.Millisecond) {
 		if t.Failed() || e.Stats().PeersFailed > 0 { // nobody may be left to beat for
 			return
@@ -72,7 +72,7 @@ func awaitBeats(t *testing.T, e *Engine, timeout time.Duration) {
 // TestSilentPeer: without a launcher a rank that shows nothing for the timeout has failed, its operations end, and it is not let in again.
 func TestSilentPeer(t *testing.T) {
 	beating(t, func(t *testing.T, p Policy) {
-		es := job(t, 2, p, often(100*time.Millisecond))
+		es := job(t, 2, p, often(quietly/2))
 		exchangeAll(t, es)
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, 10)}
 		es[0].Post(m)
@@ -108,7 +108,7 @@ func TestSuspicion(t *testing.T) {
 	beating(t, func(t *testing.T, p Policy) {
 		var told suspicions
 		es := job(t, 2, p, func(c *Config) {
-			often(100 * time.Millisecond)(c)
+			often(quietly / 2)(c)
 			if c.Rank == 0 {
 				c.OnSuspect = told.take
 			}
@@ -128,8 +128,9 @@ func TestSuspicion(t *testing.T) {
 	})
 }
 
-// quietly is how long a peer may be silent in tests in which nobody is to be suspected.
-const quietly = 500 * time.Millisecond
+// quietly is how long a peer may be silent in tests in which nobody is to be suspected. On a machine with much else to do a thread that sleeps
+// comes back a second late now and then, and a rank whose worker did so was silent.
+const quietly = 2 * time.Second
 
 // wantNoSuspicion lets time pass and checks that nobody is held to be dead.
 func wantNoSuspicion(t *testing.T, e *Engine) {
@@ -153,14 +154,18 @@ func TestIdlePeers(t *testing.T) {
 	})
 }
 
-// TestNoBeatsBesideTraffic: a connection that carries messages needs no heartbeats.
+// TestNoBeatsBesideTraffic: a connection that carries messages needs no heartbeats. An exchange that takes long, as the machine has much else to
+// do, is none.
 func TestNoBeatsBesideTraffic(t *testing.T) {
 	es := job(t, 2, Worker, func(c *Config) { c.Heartbeat, c.HeartbeatTimeout = time.Second, time.Minute })
+	excused := uint64(0)
 	for until := time.Now().Add(2500 * time.Millisecond); time.Now().Before(until); {
+		began := time.Now()
 		exchangeAll(t, es)
+		excused += uint64(time.Since(began) / (es[0].cfg.Heartbeat / 2))
 	}
-	if s := es[0].Stats(); s.BeatsOut != 0 {
-		t.Errorf("%d heartbeats beside %d bytes of messages", s.BeatsOut, s.BytesOut)
+	if s := es[0].Stats(); s.BeatsOut > excused {
+		t.Errorf("%d heartbeats beside %d bytes of messages, %d beside none", s.BeatsOut, s.BytesOut, excused)
 	}
 }
 
@@ -245,7 +250,7 @@ func TestEverybodyStopped(t *testing.T) {
 func TestStalledByAFullSocket(t *testing.T) {
 	var told suspicions
 	es := job(t, 2, Worker, func(c *Config) {
-		often(100 * time.Millisecond)(c)
+		often(quietly / 2)(c)
 		c.SocketBuffer = 4 << 10
 		c.OnSuspect = told.take
 	})

@@ -20,7 +20,7 @@ func TestHoldsNothing(t *testing.T) {
 					exchangeNew(t, es, n, held)
 				}
 			})
-			for until := time.Now().Add(10 * time.Second); len(held) > 0 && time.Now().Before(until); {
+			for until := time.Now().Add(failsafe); len(held) > 0 && time.Now().Before(until); {
 				runtime.GC()
 				for p := range held {
 					if p.Value() == nil {

@@ -19,7 +19,7 @@ func recv(e *Engine, n int, from PeerID, tag Tag) (*MSO, []byte) {
 // wantIdle waits until nothing is going on, and checks that nothing is kept.
 func wantIdle(t testing.TB, e *Engine) {
 	t.Helper()
-	for until := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(failsafe); ; time.Sleep(time.Millisecond) {
 		s := e.Stats()
 		if s.Active == 0 && s.BufferUsed == 0 && s.SlabsUsed == 0 && s.Detached == 0 && s.EventQueue == 0 && s.Posted == 0 {
 			return
@@ -109,10 +109,10 @@ func closeAll(t testing.TB, es []*Engine) {
 	for _, e := range es {
 		wg.Go(func() {
 			start := time.Now()
-			if err := e.Close(5 * time.Second); err != nil {
+			if err := e.Close(2 * failsafe); err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(start); took > 4*time.Second {
+			if took := time.Since(start); took > failsafe {
 				t.Errorf("rank %d: Close took %v", e.Rank(), took)
 			}
 			if s := e.Stats(); s.PeersFailed != 0 || s.Connections != 0 {
@@ -138,14 +138,14 @@ func TestCloseSendsFirst(t *testing.T) {
 					if err := send(es[0], pattern(n, 1), 1, 1); err != nil {
 						t.Error(err)
 					}
-					es[0].Close(5 * time.Second)
+					es[0].Close(failsafe)
 				})
 				wg.Go(func() {
 					time.Sleep(5 * time.Millisecond)
 					if m, b := recv(es[1], n, 0, 1); m.Err != nil || !bytes.Equal(b, pattern(n, 1)) {
 						t.Errorf("received %d bytes: %v", m.Length, m.Err)
 					}
-					es[1].Close(5 * time.Second)
+					es[1].Close(failsafe)
 				})
 				wg.Wait()
 				closeAll(t, es)

@@ -98,7 +98,7 @@ func TestCallerDoesNot(t *testing.T) {
 // eventually waits for cond, which the worker brings about.
 func eventually(t testing.TB, why string, cond func() bool) {
 	t.Helper()
-	for until := time.Now().Add(10 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(failsafe); !cond(); time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal(why)
 		}

@@ -99,7 +99,7 @@ func TestResumeAfterMore(t *testing.T) {
 	if _, err := second.Write(whole); err != nil {
 		t.Fatal(err)
 	}
-	second.SetReadDeadline(time.Now().Add(5 * time.Second))
+	second.SetReadDeadline(time.Now().Add(failsafe))
 	for b := make([]byte, wire.HeaderLen); ; {
 		if _, err := io.ReadFull(second, b); err != nil {
 			t.Fatalf("nothing is acknowledged: %v", err)

@@ -56,7 +56,7 @@ func talk(t *testing.T, es []*Engine, rounds int) {
 	go func() { wg.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(failsafe):
 		for _, e := range es {
 			s := e.Stats()
 			t.Errorf("rank %d: %d reconnects, %d connections, %d dials, %d failed dials, %d accepts, %v, %+v", e.Rank(), s.Reconnects, s.Connections, s.Dials, s.FailedDials, s.Accepts, s.Rejects, s.Stats)
@@ -176,7 +176,7 @@ func TestResumeAll(t *testing.T) {
 // waitStats waits until the counters of e are as wanted.
 func waitStats(t *testing.T, why string, e *Engine, ok func(*Stats) bool) {
 	t.Helper()
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(failsafe); ; time.Sleep(time.Millisecond) {
 		s := e.Stats()
 		if ok(&s) {
 			return
@@ -243,7 +243,7 @@ func TestResumeInClose(t *testing.T) {
 					}
 					var wg sync.WaitGroup
 					wg.Go(func() {
-						if err := es[0].Close(5 * time.Second); err != nil {
+						if err := es[0].Close(failsafe); err != nil {
 							t.Error(err)
 						}
 					})

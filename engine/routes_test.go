@@ -47,7 +47,7 @@ func routesJob(t *testing.T, n int, p Policy, tune func(*Config), routes func(fr
 		var wg sync.WaitGroup
 		for _, e := range es {
 			wg.Go(func() {
-				if err := e.Close(5 * time.Second); err != nil {
+				if err := e.Close(failsafe); err != nil {
 					t.Error(err)
 				}
 			})
@@ -115,7 +115,7 @@ func TestRoutesWhileComputing(t *testing.T) {
 	es[0].Post(m)
 	var sent sync.WaitGroup
 	sent.Go(func() { es[0].Wait(m) })
-	for end := time.Now().Add(30 * time.Second); es[0].Stats().Dials < 8 && !m.IsDone(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(failsafe); es[0].Stats().Dials < 8 && !m.IsDone(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it does not try again")
 		}
@@ -267,12 +267,12 @@ func TestLateListener(t *testing.T) {
 			})
 			g := startGateway(t, at, target, 1)
 			closed := make(chan error)
-			go func() { closed <- es[0].Close(5 * time.Second) }()
+			go func() { closed <- es[0].Close(failsafe) }()
 			m, b := recv(es[1], 50, 0, 3)
 			if m.Err != nil || !bytes.Equal(b, pattern(50, 1)) {
 				t.Errorf("received %v, %v", b, m.Err)
 			}
-			es[1].Close(5 * time.Second)
+			es[1].Close(failsafe)
 			if err := <-closed; err != nil {
 				t.Error(err)
 			}

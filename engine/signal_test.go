@@ -101,7 +101,7 @@ func signalOf(k uint64) []byte {
 // drive makes progress under the policy that makes it inside calls only, until done.
 func drive(t *testing.T, e *Engine, done func() bool) {
 	t.Helper()
-	for stop := time.Now().Add(20 * time.Second); !done(); {
+	for stop := time.Now().Add(failsafe); !done(); {
 		if time.Now().After(stop) {
 			t.Error("nothing comes any more")
 			return
@@ -262,7 +262,7 @@ func TestSignalLeft(t *testing.T) {
 			}
 			over.Store(true)
 		}, func() {
-			if err := es[1].Close(20 * time.Second); err != nil {
+			if err := es[1].Close(failsafe); err != nil {
 				t.Error(err)
 			}
 		})
@@ -314,6 +314,7 @@ func TestSignalAllocs(t *testing.T) {
 			wayUnderTest = w
 			var heard atomic.Int64
 			es := job(t, 2, Assist, func(c *Config) {
+				silently(c)
 				c.OnSignal = func(PeerID, ContextID, []byte) { heard.Add(1) }
 			})
 			exchangeAll(t, es)

@@ -26,7 +26,7 @@ func dialRaw(t testing.TB, e *Engine) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(failsafe)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -48,7 +48,7 @@ func isTimeout(err error) bool {
 // wantReject waits until the engine has counted a rejection.
 func wantReject(t testing.TB, e *Engine, r wire.Reject, n uint64) {
 	t.Helper()
-	for until := time.Now().Add(5 * time.Second); e.Stats().Rejects[r.String()] < n; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(failsafe); e.Stats().Rejects[r.String()] < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("rejects %v, want %d of %v", e.Stats().Rejects, n, r)
 		}

@@ -63,7 +63,7 @@ func TestAgreePending(t *testing.T) {
 		var r *Request
 		if want := want[c.Rank()]; want != nil {
 			r = c.Iagree(&flag)
-			for end := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+			for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
 				p := c.job.report(telemetry.AskPending).Pending
 				i := slices.IndexFunc(p.Operations, func(o telemetry.Operation) bool { return o.Kind == telemetry.Agreement })
 				if i >= 0 && slices.Equal(p.Operations[i].From, want) && p.Operations[i].Op == "Iagree" && p.Operations[i].Comm == p.Comms[0].Context {

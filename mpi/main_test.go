@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 
 func checkDescriptors(before int) int {
 	after := descriptors()
-	for end := time.Now().Add(time.Second); after > before && time.Now().Before(end); after = descriptors() {
+	for end := time.Now().Add(20 * time.Second); after > before && time.Now().Before(end); after = descriptors() {
 		time.Sleep(10 * time.Millisecond) // the runtime may close its own late
 	}
 	if after > before+2 { // the runtime's poller: an epoll and an eventfd, made on first use

@@ -124,7 +124,7 @@ func TestRunThreadsContext(t *testing.T) {
 			return mpi.Ssend(c, []int{1}, 0, 9)
 		}
 	})
-	if !errors.Is(err, errMine) || time.Since(began) > 10*time.Second {
+	if !errors.Is(err, errMine) || time.Since(began) > time.Minute {
 		t.Errorf("after %v: %v, want the cause of the context", time.Since(began), err)
 	}
 	ctx, cancel = context.WithCancelCause(t.Context())
@@ -191,21 +191,25 @@ func TestRunThreadsLeftovers(t *testing.T) {
 	for _, policy := range []string{"worker", "assist", "caller"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Setenv("FITMPI_PROGRESS", policy)
-			began := time.Now()
-			err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
-				if err := mpi.Send(c, []int{1}, 1-c.Rank(), 0); err != nil {
-					return err
+			took := time.Hour
+			for range 5 { // a loaded machine may take its time; what holds up the end does so each time
+				began := time.Now()
+				err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
+					if err := mpi.Send(c, []int{1}, 1-c.Rank(), 0); err != nil {
+						return err
+					}
+					mpi.Irecv(c, make([]int, 1), 1-c.Rank(), 1)
+					mpi.Issend(c, make([]int, 100000), 1-c.Rank(), 2)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
 				}
-				mpi.Irecv(c, make([]int, 1), 1-c.Rank(), 1)
-				mpi.Issend(c, make([]int, 100000), 1-c.Rank(), 2)
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
+				if took = time.Since(began); took <= 3*time.Second {
+					return
+				}
 			}
-			if d := time.Since(began); d > 3*time.Second {
-				t.Errorf("the job took %v to end", d)
-			}
+			t.Errorf("the job took %v to end", took)
 		})
 	}
 }

@@ -322,7 +322,7 @@ func TestRegion(t *testing.T) {
 		endInner()
 		wantLabel(t, "outer")
 		endOuter()
-		for end := time.Now().Add(10 * time.Second); strings.Contains(goroutines(), "fitmpi_region"); { // those of wantLabel end by themselves
+		for end := time.Now().Add(time.Minute); strings.Contains(goroutines(), "fitmpi_region"); { // those of wantLabel end by themselves
 			if time.Now().After(end) {
 				t.Fatalf("after the region the label is still there:\n%s", goroutines())
 			}

@@ -118,6 +118,7 @@ func TestProfilesNowhere(t *testing.T) {
 
 // Rank 0 warns of a variable that it does not know, once, unless fitrun has.
 func TestUnknownVariable(t *testing.T) {
+	warned.Clear() // of what an earlier run with -count has
 	t.Setenv("FITMPI_EAGERMAX", "1")
 	var out bytes.Buffer
 	j := &job{logger: slog.New(slog.NewTextHandler(&out, nil))}

@@ -105,7 +105,7 @@ func TestGuardUpAgain(t *testing.T) {
 		t.Fatal("the guard is up though the other host has no room")
 	}
 	b := make([]byte, 1<<20)
-	for until := time.Now().Add(10 * time.Second); !s.Guard(time.Minute); {
+	for until := time.Now().Add(failsafe); !s.Guard(time.Minute); {
 		if time.Now().After(until) {
 			t.Fatal("the guard stays down")
 		}
@@ -147,7 +147,7 @@ func TestGuardFindsADeadHost(t *testing.T) {
 		s.Guard(guardTime)
 		die()
 		mustWrite(t, s, 1)
-		for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for until := time.Now().Add(failsafe); ; time.Sleep(10 * time.Millisecond) {
 			soErr, err := unix.GetsockoptInt(s.fd.raw, unix.SOL_SOCKET, unix.SO_ERROR)
 			if unix.Errno(soErr) == unix.ETIMEDOUT {
 				return

@@ -56,6 +56,9 @@ func descriptors() int {
 	return len(ents)
 }
 
+// failsafe ends what hangs. It is long, as a loaded machine may take its time, and no test waits for it to pass.
+const failsafe = time.Minute
+
 var loopback4 = netip.MustParseAddrPort("127.0.0.1:0")
 
 func newPoller(t testing.TB) *Poller {
@@ -92,7 +95,7 @@ func pair(t testing.TB, p *Poller, o Options, addr netip.AddrPort) (dialed, acce
 		t.Fatal(err)
 	}
 	connected := false
-	for until := time.Now().Add(5 * time.Second); !connected || accepted == nil; {
+	for until := time.Now().Add(failsafe); !connected || accepted == nil; {
 		if time.Now().After(until) {
 			t.Fatal("no connection")
 		}
@@ -150,7 +153,7 @@ func closeAtEnd(t testing.TB, s *Socket) {
 // wantEvents waits for exactly one event, or for quiet when no event is given.
 func wantEvents(t testing.TB, why string, p *Poller, want ...Event) {
 	t.Helper()
-	wait := 5 * time.Second
+	wait := failsafe
 	if len(want) == 0 {
 		wait = 20 * time.Millisecond
 	}

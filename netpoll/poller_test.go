@@ -213,12 +213,12 @@ func TestTimeouts(t *testing.T) {
 				p.WaitHolding(d)
 			}
 		}
-		shortest := time.Hour
-		for range 5 {
+		shortest := time.Hour // a loaded machine may let many of them sleep on
+		for until := time.Now().Add(failsafe); shortest > 20*MaxHold; {
+			if time.Now().After(until) {
+				t.Fatalf("WaitHolding(1h) took %v", shortest)
+			}
 			shortest = min(shortest, took(func() { p.WaitHolding(time.Hour) }))
-		}
-		if shortest > 20*MaxHold {
-			t.Errorf("WaitHolding(1h) took %v", shortest)
 		}
 	})
 }
@@ -232,7 +232,7 @@ func TestWakeBefore(t *testing.T) {
 				p.Wake() // coalesced
 				var evs [1]Event
 				start := time.Now()
-				if err := p.Wait(5 * time.Second); err != nil || time.Since(start) > 4*time.Second {
+				if err := p.Wait(2 * failsafe); err != nil || time.Since(start) > failsafe {
 					t.Fatalf("woken wait: %v", err)
 				}
 				if n, err := wait(p, evs[:], time.Millisecond); n != 0 || err != nil {
@@ -347,21 +347,19 @@ func TestWakeLosesNothing(t *testing.T) {
 func TestWakeEndsHold(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	p := newPoller(t)
-	early := 0
-	for range 50 {
+	for range 500 { // on a loaded machine many wakes come too late
 		var wg sync.WaitGroup
 		wg.Go(func() { p.Wake() })
 		start := time.Now()
 		p.WaitHolding(MaxHold)
-		if time.Since(start) < MaxHold {
-			early++
-		}
+		early := time.Since(start) < MaxHold
 		wg.Wait()
 		p.Wait(0)
+		if early {
+			return
+		}
 	}
-	if early == 0 {
-		t.Error("no hold of 50 ended before its time")
-	}
+	t.Error("no hold ended before its time")
 }
 
 // TestHoldLetsTheWorldStop: collections go on beside a goroutine that does nothing but wait holding, or poll, and one
@@ -451,7 +449,7 @@ func TestBackstop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}()
-	for until := time.Now().Add(5 * time.Second); backstop.Load() < before+3; {
+	for until := time.Now().Add(failsafe); backstop.Load() < before+3; {
 		if time.Now().After(until) {
 			t.Fatal("the garbage collector did not close an abandoned poller")
 		}

@@ -154,7 +154,7 @@ func testStream(t *testing.T, o Options, at netip.AddrPort, size int) {
 			t.Fatal(err)
 		}
 	}
-	for until := time.Now().Add(20 * time.Second); ends[0].got < len(data) || ends[1].got < len(data); {
+	for until := time.Now().Add(failsafe); ends[0].got < len(data) || ends[1].got < len(data); {
 		if time.Now().After(until) {
 			t.Fatalf("stuck at %d and %d", ends[0].got, ends[1].got)
 		}

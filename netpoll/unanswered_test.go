@@ -148,7 +148,7 @@ func TestUnansweredByAHost(t *testing.T) {
 		}
 		die()
 		mustWrite(t, s, 1)
-		for until := time.Now().Add(10 * time.Second); s.Unanswered() < 300*time.Millisecond; time.Sleep(10 * time.Millisecond) {
+		for until := time.Now().Add(failsafe); s.Unanswered() < 300*time.Millisecond; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(until) {
 				t.Fatal("nothing answers, and nobody says so")
 			}

@@ -314,7 +314,7 @@ func TestStreamDoesNotCome(t *testing.T) {
 const notProved = "relay: the request is not proved by the key of its job: give fitrun and all gateways the same --secret-file"
 
 func TestRefusesStrangers(t *testing.T) {
-	west := run(t, Config{Domain: "west", Patience: 500 * time.Millisecond})
+	west := run(t, Config{Domain: "west", Patience: 2 * time.Second})
 	for _, c := range []struct{ say, want string }{
 		{"GET / HTTP/1.1\r\n\r\n", `err="relay: this is no request to a gateway"`},
 		{strings.Repeat("x", maxMessage+1), `err="a first line of no end; this is neither a rank nor a gateway"`},

@@ -196,11 +196,11 @@ func sshProgramCopied(t *testing.T, l *lab) {
 // A host that is cut off while the job runs ends the job, and its ranks end too, though nobody can tell them.
 func sshCutOff(t *testing.T, l *lab) {
 	r := l.request(t, "wait", 0, 1, 2)
-	r.Silence = 2 * time.Second
+	r.Silence = 4 * time.Second
 	s := start(t, r, 3)
 	l.Hosts()[1].Cut()
 	s.wantEnd(ExitError, patience)
-	if want := "fitrun: host " + l.addr(1) + ": nothing was heard from it for 2s; with it rank 1; the job was ended\n"; !strings.Contains(s.err.b.String(), want) {
+	if want := "fitrun: host " + l.addr(1) + ": nothing was heard from it for 4s; with it rank 1; the job was ended\n"; !strings.Contains(s.err.b.String(), want) {
 		t.Errorf("it said %q, want %q", s.err.b.String(), want)
 	}
 	l.AwaitEmpty(t, patience)
@@ -210,12 +210,12 @@ func sshCutOff(t *testing.T, l *lab) {
 // A fitrun that is stopped by ^Z is not taken for dead, and is there when it goes on.
 func sshStopped(t *testing.T, l *lab) {
 	r := l.request(t, "wait", 0, 1)
-	r.Silence = time.Second
+	r.Silence = 3 * time.Second
 	s := start(t, r, 2)
 	s.cmd.Process.Signal(syscall.SIGTSTP)
-	time.Sleep(4 * r.Silence) // nothing is waited for: this is how long it is silent
+	time.Sleep(2 * r.Silence) // nothing is waited for: this is how long it is silent
 	s.cmd.Process.Signal(syscall.SIGCONT)
-	time.Sleep(2 * r.Silence)
+	time.Sleep(3 * r.Silence / 2)
 	s.cmd.Process.Signal(syscall.SIGINT)
 	s.wantEnd(130, patience)
 	if said := s.err.b.String(); !strings.HasPrefix(said, "fitrun: interrupt: stopping ranks 0-1") {

@@ -162,7 +162,9 @@ func TestSilence(t *testing.T) {
 		f.ranks[r].Pulsed = time.Now().Add(-9500 * time.Millisecond)
 	}
 	f.ranks[1].State.Phase = launch.Over
-	p := draw(inputOf(f), nil)
+	in := inputOf(f)
+	in.now = f.ranks[0].Pulsed.Add(9500 * time.Millisecond)
+	p := draw(in, nil)
 	if p.ranks[0].Stale != 9000 || p.ranks[1].Stale != 0 {
 		t.Errorf("silent for %d and %d ms, want 9000 and 0", p.ranks[0].Stale, p.ranks[1].Stale)
 	}

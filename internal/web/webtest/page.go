@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -16,7 +17,8 @@ type Page struct {
 	t       testing.TB
 	b       *Browser
 	session string
-	trouble []string // errors that it wrote to its console; guarded by b.mu
+	trouble []string // errors that it wrote to its console; guarded by b.mu, as is the next
+	cut     bool     // something of it did not load, which is not its fault
 }
 
 // Open opens a page of this width and height in CSS pixels.
@@ -34,8 +36,30 @@ func (b *Browser) Open(url string, width, height int) *Page {
 		p.do(domain+".enable", nil, nil)
 	}
 	p.Resize(width, height)
-	p.do("Page.navigate", map[string]any{"url": url}, nil)
+	for errorText := changed; errorText == changed; {
+		var done struct{ ErrorText string }
+		p.do("Page.navigate", map[string]any{"url": url}, &done)
+		errorText = done.ErrorText
+	}
 	return p
+}
+
+// changed is what Chromium says of what it was loading when an interface of this machine came or went, as those do that tests of other
+// packages make: it begins nothing of that again.
+const changed = "net::ERR_NETWORK_CHANGED"
+
+// maybeReload loads a page again of which something did not load for that. It had not begun yet.
+func (p *Page) maybeReload() {
+	p.t.Helper()
+	p.b.mu.Lock()
+	cut := p.cut
+	if p.cut = false; cut {
+		p.trouble = nil
+	}
+	p.b.mu.Unlock()
+	if cut {
+		p.do("Page.reload", nil, nil)
+	}
 }
 
 // Resize sets the size of the page in CSS pixels.
@@ -71,6 +95,8 @@ func (p *Page) happenedLocked(method string, data json.RawMessage) {
 		p.trouble = append(p.trouble, string(data))
 	case method == "Runtime.consoleAPICalled" && (e.Type == "error" || e.Type == "warning"):
 		p.trouble = append(p.trouble, fmt.Sprint(e.Args))
+	case method == "Log.entryAdded" && strings.Contains(e.Entry.Text, changed):
+		p.cut = p.cut || !strings.HasSuffix(e.Entry.URL, "/events") // which a page asks for again by itself
 	case method == "Log.entryAdded" && (e.Entry.Level == "error" || e.Entry.Level == "warning"):
 		p.trouble = append(p.trouble, e.Entry.Text+" "+e.Entry.URL)
 	}
@@ -121,6 +147,7 @@ func (p *Page) Until(expression string) {
 	p.t.Helper()
 	var err error
 	for end := time.Now().Add(failsafe); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		p.maybeReload()
 		var is bool
 		if err = p.eval("!!("+expression+")", &is); err == nil && is { // while a page loads there may be nothing to ask
 			return
