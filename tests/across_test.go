@@ -19,8 +19,8 @@ import (
 // Jobs across hosts, as a user runs them: the built fitrun reaches hosts by ssh, and starts the ranks there. The hosts are
 // network namespaces, see package netlab.
 
-// acrossBound is how soon a job must end once it cannot go on. A host that is cut off is given up after 20 seconds.
-const acrossBound = 40 * time.Second
+// acrossBound is how soon a job must end once it cannot go on, on a busy machine. A host that is cut off is given up after 20 seconds.
+const acrossBound = 90 * time.Second
 
 // fitrunLab is hosts, and a fitrun for them.
 type fitrunLab struct {
