@@ -243,6 +243,7 @@ var tolerantLaunchers = []launcher{
 
 // With FITMPI_FT the others go on when a rank dies, the one with which all have met too.
 func TestGoOnUnderLaunchers(t *testing.T) {
+	skipHurried(t)
 	for _, l := range tolerantLaunchers {
 		t.Run(l.name, func(t *testing.T) {
 			if _, err := exec.LookPath(l.program); err != nil {
@@ -275,6 +276,7 @@ func TestChildOfRankUnderLaunchers(t *testing.T) {
 
 // In an allocation of two nodes fitrun takes its hosts from Slurm and reaches them by srun.
 func TestFitrunInAnAllocation(t *testing.T) {
+	skipHurried(t)
 	if _, err := exec.LookPath("srun"); err != nil {
 		t.Skipf("not installed: %v", err)
 	}
@@ -296,6 +298,7 @@ func TestFitrunInAnAllocation(t *testing.T) {
 
 // A batch script and a shell in an allocation are no ranks, though Slurm tells them of tasks.
 func TestNoRankUnderSlurm(t *testing.T) {
+	skipHurried(t)
 	if _, err := exec.LookPath("srun"); err != nil {
 		t.Skipf("not installed: %v", err)
 	}

@@ -256,6 +256,9 @@ func TestSummary(t *testing.T) {
 				"clean": {says: `Nothing stands out: \d+% computing\.`},
 			} {
 				t.Run(scene, func(t *testing.T) {
+					if scene != "tiny messages" {
+						t.Parallel() // they mostly sleep
+					}
 					if want.op != "" {
 						want.says = strings.ReplaceAll(want.says, "%d", fmt.Sprint(lineOf(t, scene)))
 					}
