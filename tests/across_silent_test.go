@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
 // The ranks of two hosts do not reach each other any more, while fitrun reaches both: a cable is pulled, and the hosts have another
@@ -31,20 +33,33 @@ func acrossRanksCutOff(t *testing.T, l *fitrunLab) {
 	}
 }
 
-// A host loses its power: nothing of it runs, and nobody can say so.
-func acrossDead(t *testing.T, l *fitrunLab) {
+// While the ranks of two jobs exchange messages one host of either is lost, and nobody can say so: one is cut off, the other loses its power,
+// and nothing of it runs. Both at once, for the time that it takes.
+func acrossLost(t *testing.T, l *fitrunLab) {
 	if testing.Short() {
 		t.Skip("a host is given up after 20 seconds")
 	}
-	h := l.Hosts()[3]
-	r := l.start(t, acrossJob{program: "rounds", hosts: fmt.Sprintf("%s:2,%s:2", l.Hosts()[0].Addr(), h.Addr()), args: []string{"--heartbeat-timeout", "3s"}})
-	r.stdout.await(t, "[0] going")
-	h.Cut()
-	h.Kill()
+	lost := []*netlab.Host{l.Hosts()[1], l.Hosts()[3]}
+	var jobs []*acrossRun
+	for i, args := range [][]string{nil, {"--heartbeat-timeout", "3s"}} {
+		jobs = append(jobs, l.start(t, acrossJob{program: "rounds", hosts: fmt.Sprintf("%s:2,%s:2", l.Hosts()[0].Addr(), lost[i].Addr()), args: args}))
+	}
+	for _, r := range jobs {
+		r.stdout.await(t, "[0] going")
+	}
+	for _, h := range lost {
+		h.Cut()
+	}
+	lost[1].Kill()
 	cut := time.Now()
-	run := r.end(t, acrossBound)
-	t.Logf("ended %v after it, with code %d and:\n%s", time.Since(cut).Round(time.Millisecond), run.code, run.stderr)
-	run.wantError(t, regexp.QuoteMeta(h.Addr())+`: nothing was heard from it for 20s; with it ranks 2-3; the job was ended`)
-	h.Join()
-	h.Serve()
+	for i, r := range jobs {
+		run := r.end(t, acrossBound)
+		t.Logf("ended %v after it, with code %d and:\n%s", time.Since(cut).Round(time.Millisecond), run.code, run.stderr)
+		run.wantError(t, regexp.QuoteMeta(lost[i].Addr())+`: nothing was heard from it for 20s; with it ranks 2-3; the job was ended`)
+	}
+	l.AwaitEmpty(t, acrossBound) // while the network is down
+	for _, h := range lost {
+		h.Join()
+	}
+	lost[1].Serve()
 }

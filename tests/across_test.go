@@ -19,8 +19,8 @@ import (
 // Jobs across hosts, as a user runs them: the built fitrun reaches hosts by ssh, and starts the ranks there. The hosts are
 // network namespaces, see package netlab.
 
-// acrossBound is how soon a job must end once it cannot go on. A host that is cut off is given up after 20 seconds.
-const acrossBound = 40 * time.Second
+// acrossBound is how soon a job must end once it cannot go on, on a busy machine. A host that is cut off is given up after 20 seconds.
+const acrossBound = 90 * time.Second
 
 // fitrunLab is hosts, and a fitrun for them.
 type fitrunLab struct {
@@ -211,8 +211,7 @@ func TestAcross(t *testing.T) {
 		{"slow", func(t *testing.T) { acrossSlow(t, l) }},
 		{"lossy", func(t *testing.T) { acrossLossy(t, l) }},
 		{"host killed", func(t *testing.T) { acrossKilled(t, l) }},
-		{"host cut off", func(t *testing.T) { acrossCutOff(t, l) }},
-		{"host dead", func(t *testing.T) { acrossDead(t, l) }},
+		{"hosts lost", func(t *testing.T) { acrossLost(t, l) }},
 		{"ranks cut off", func(t *testing.T) { acrossRanksCutOff(t, l) }},
 		{"traced", func(t *testing.T) { acrossTraced(t, l) }},
 		{"many ranks", func(t *testing.T) { acrossMany(t, l) }},
@@ -266,23 +265,6 @@ func acrossKilled(t *testing.T, l *fitrunLab) {
 	t.Logf("ended %v after it, with code %d and:\n%s", time.Since(killed).Round(time.Millisecond), run.code, run.stderr)
 	run.wantError(t, regexp.QuoteMeta(h.Addr())+`(: .*)?; with it ranks 2-3; the job was ended`)
 	h.Serve()
-}
-
-// A host is cut off while ranks exchange messages. Nobody hears of it.
-func acrossCutOff(t *testing.T, l *fitrunLab) {
-	if testing.Short() {
-		t.Skip("a host is given up after 20 seconds")
-	}
-	h := l.Hosts()[1]
-	r := l.start(t, acrossJob{program: "rounds", hosts: fmt.Sprintf("%s:2,%s:2", l.Hosts()[0].Addr(), h.Addr())})
-	r.stdout.await(t, "[0] going")
-	h.Cut()
-	cut := time.Now()
-	run := r.end(t, acrossBound)
-	t.Logf("ended %v after it, with code %d and:\n%s", time.Since(cut).Round(time.Millisecond), run.code, run.stderr)
-	run.wantError(t, regexp.QuoteMeta(h.Addr())+`: nothing was heard from it for 20s; with it ranks 2-3; the job was ended`)
-	l.AwaitEmpty(t, acrossBound) // while the network is down
-	h.Join()
 }
 
 // 64 ranks on 4 hosts.

@@ -96,7 +96,7 @@ func TestSuiteSegments(t *testing.T) {
 func suiteByChoice(t *testing.T, sizes []int, cases []testCase) {
 	eachChoice(t, sizes, func(t *testing.T, n int) {
 		o, dir := newOutcomes(n), t.TempDir()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 		defer cancel()
 		err := mpi.RunThreadsContext(ctx, n, func(_ context.Context, world *mpi.Comm) error {
 			world.SetErrhandler(mpi.ErrorsReturn)

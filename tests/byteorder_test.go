@@ -22,31 +22,31 @@ const qemu = "qemu-s390x-static"
 // under emulation and show nothing that depends on the order of bytes.
 const mixedCases = `^(receive|sendrecv|object|layout|datatype|collective|reduction|persistent collective|comm|intercomm|neighbour|outstanding|random|partitioned)`
 
-// otherOrder builds this test for s390x, and returns a program that is it in the first process of a
-// job and this machine's in the others.
-func otherOrder(t *testing.T) string {
+// otherOrder builds this test for s390x, and returns what makes programs that are it in the first process
+// of a job and this machine's in the others.
+func otherOrder(t *testing.T) func(t *testing.T) string {
 	t.Helper()
 	emulator, err := exec.LookPath(qemu)
 	if err != nil || runtime.GOARCH == "s390x" {
 		t.Skip("needs qemu-user-static, on a little-endian machine: ", err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	foreign, script := filepath.Join(dir, "s390x.test"), filepath.Join(dir, "either")
+	foreign := filepath.Join(t.TempDir(), "s390x.test")
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", foreign, ".")
 	build.Env = append(os.Environ(), "GOARCH=s390x", "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building for s390x: %v\n%s", err, out)
 	}
-	text := fmt.Sprintf("#!/bin/sh\nmkdir %q 2>/dev/null && exec %q %q \"$@\"\nexec %q \"$@\"\n",
-		filepath.Join(dir, "taken"), emulator, foreign, self)
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
+	return func(t *testing.T) string {
+		t.Helper()
+		dir := t.TempDir()
+		script := filepath.Join(dir, "either")
+		text := fmt.Sprintf("#!/bin/sh\nmkdir %q 2>/dev/null && exec %q %q \"$@\"\nexec %q \"$@\"\n",
+			filepath.Join(dir, "taken"), emulator, foreign, selfPath(t))
+		if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return script
 	}
-	return script
 }
 
 // combiningCases are those of them in which reductions may go by segments.
@@ -56,6 +56,7 @@ func TestSuiteByteOrders(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the emulator knows nothing of the race detector")
 	}
+	either := otherOrder(t)
 	for _, how := range []struct {
 		n     int
 		short bool // reductions go by short segments
@@ -73,9 +74,8 @@ func TestSuiteByteOrders(t *testing.T) {
 			default:
 				*caseFlag = mixedCases
 			}
-			program := otherOrder(t)
 			dir := t.TempDir()
-			run := runBinary(t, program, "suite", n, "assist", dir)
+			run := runBinary(t, either(t), "suite", n, "assist", dir)
 			o := newOutcomes(n)
 			for r := range n {
 				readEvents(t, o, dir, r)

@@ -100,10 +100,13 @@ func interLayoutForms(t *T, c *mpi.Comm) {
 
 // blockSizes are for messages that are short, that are not, and that take many chunks.
 func blockSizes(t *T) []int {
-	if t.World {
-		return []int{1, 700, 20000}
+	switch {
+	case !t.World:
+		return []int{700}
+	case raceEnabled: // every element is looked at, and the detector looks too
+		return []int{1, 700, 4000}
 	}
-	return []int{700}
+	return []int{1, 700, 20000}
 }
 
 func compareForms(t *T, c *mpi.Comm, b spacing, ms []mover) {

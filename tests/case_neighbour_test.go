@@ -321,7 +321,11 @@ func (o of[V]) neighborAlltoallv(t *T, g *mpi.Comm, near neighbourhood, n int) f
 func farNeighbours(t *T, c *mpi.Comm) {
 	g := cartOf(t, c, []int{1, c.Size()}, []bool{true, true})
 	near := neighbourhoodOf(t, g)
-	for _, name := range []string{"int8", "float64"} {
+	names := []string{"float64", "int8"}
+	if raceEnabled { // those of one byte are on the way of shorter messages
+		names = names[:1]
+	}
+	for _, name := range names {
 		elementKinds[name].(neighbourly).neighbours(t, g, near, farSize, "a ring of "+name)
 	}
 }

@@ -23,7 +23,7 @@ var (
 )
 
 // programLimit ends a program that hangs; none takes nearly as long.
-const programLimit = 30 * time.Second
+const programLimit = 2 * time.Minute
 
 func numberOf(env string, otherwise uint64) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv(env), 10, 64); err == nil {

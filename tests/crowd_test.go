@@ -243,6 +243,10 @@ func TestPatienceOfProcesses(t *testing.T) {
 
 // TestPatienceOfThreads: the same with 64 threads.
 func TestPatienceOfThreads(t *testing.T) {
+	n := crowd
+	if raceEnabled {
+		n = 16
+	}
 	for _, policy := range policies {
 		if raceEnabled && policy != "assist" {
 			continue
@@ -250,7 +254,7 @@ func TestPatienceOfThreads(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Setenv("FITMPI_PROGRESS", policy)
 			var ring, wait time.Duration
-			if err := mpi.RunThreads(crowd, func(_ context.Context, c *mpi.Comm) error {
+			if err := mpi.RunThreads(n, func(_ context.Context, c *mpi.Comm) error {
 				r, w, err := spent(c)
 				if c.Rank() == 0 { // the time is of the whole process
 					ring, wait = r, w
@@ -259,7 +263,7 @@ func TestPatienceOfThreads(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			checkSpent(t, crowd, ring, wait)
+			checkSpent(t, n, ring, wait)
 		})
 	}
 }

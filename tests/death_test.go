@@ -589,8 +589,9 @@ func TestDeaths(t *testing.T) {
 				t.Setenv("FITMPI_TRANSPORT", way)
 				for _, dc := range deathCases {
 					t.Run(dc.name, func(t *testing.T) {
-						for _, n := range append(sizes, max(dc.min, 2)) {
-							if n < max(dc.min, 2) {
+						least := max(dc.min, 2)
+						for _, n := range slices.Compact(slices.Sorted(slices.Values(append([]int{least}, sizes...)))) {
+							if n < least {
 								continue
 							}
 							for _, victim := range []int{0, n - 1} {

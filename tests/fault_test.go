@@ -49,8 +49,8 @@ var deaths = map[string]struct {
 	"crashed": {func(*mpi.Comm) { go panic("in a goroutine"); select {} }, 2},
 }
 
-// deadline is how soon survivors must know.
-const deadline = 10 * time.Second
+// deadline is how soon survivors must know: before heartbeats would tell them, which take a minute, however busy the machine is.
+const deadline = 30 * time.Second
 
 // surviveRank: everybody waits for the victim in every call there is, at once, in goroutines.
 func surviveRank() {
@@ -327,6 +327,9 @@ func TestSurvivors(t *testing.T) {
 		for _, policy := range policies {
 			if policy != "assist" && how != "killed" && how != "exit 0" {
 				continue
+			}
+			if isHurried() && how != "killed" && (how != "panic" || policy != "assist") {
+				continue // to the others it is one thing how a process ends
 			}
 			t.Run(how+"/"+policy, func(t *testing.T) {
 				outs, codes := tolerantJob(t, "survive", 3, policy, envDeath+"="+how)

@@ -81,11 +81,11 @@ func TestStatus(t *testing.T) {
 			r, rank0, done := startComputing(t, args...)
 			awaitStatus(t, r.cmd.Process.Pid)
 			pid := fmt.Sprint(r.cmd.Process.Pid)
+			untilStatus(t, r, ` rank, running for \d+s\n`+statusWant)
 			out, stderr, code := status(t, pid)
 			if code != 0 || stderr != "" {
 				t.Errorf("code %d, %s", code, stderr)
 			}
-			wantMatch(t, out, ` rank, running for \d+s\n`+statusWant)
 			if out, _, _ = status(t); !regexp.MustCompile(`(?m)^` + pid + ` +3 +\d+s +\S+ rank$`).MatchString(out) {
 				t.Errorf("it is not in the list:\n%s", out)
 			}
@@ -119,13 +119,30 @@ func TestStatus(t *testing.T) {
 // awaitStatus waits until a fitrun can be asked: its ranks may run before.
 func awaitStatus(t *testing.T, pid int) {
 	t.Helper()
-	for failsafe := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(2 * failsafe); ; time.Sleep(time.Millisecond) {
 		out, stderr, _ := status(t)
 		if strings.Contains(out, fmt.Sprint(pid)) {
 			return
 		}
-		if time.Now().After(failsafe) {
+		if time.Now().After(late) {
 			t.Fatalf("fitrun cannot be asked: %s%s", out, stderr)
+		}
+	}
+}
+
+// untilStatus asks a job until the answer matches, as wantMatch has it: the ranks are on their way there. It has to while the job runs.
+func untilStatus(t *testing.T, r *acrossRun, want string) {
+	t.Helper()
+	re := regexp.MustCompile(withLines(want))
+	var said string
+	for late := time.Now().Add(2 * failsafe); !re.MatchString(said); said, _, _ = status(t, fmt.Sprint(r.cmd.Process.Pid)) {
+		select {
+		case <-r.endc:
+			t.Fatalf("it has ended before it said what matches %s, but:\n%s", want, said)
+		default:
+		}
+		if time.Now().After(late) {
+			t.Fatalf("want what matches %s:\n%s", want, said)
 		}
 	}
 }
@@ -148,8 +165,8 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Kill(rank0, syscall.SIGCONT)
-	out, _, _ := status(t, fmt.Sprint(r.cmd.Process.Pid)) // waits for four seconds, two hundred pauses of the watch
-	wantMatch(t, out, `3 ranks: 1 silent, 2 in MPI calls that wait; no deadlock is seen\n  ranks:\n    rank 0: does not answer: it may be stopped`)
+	// Each time it waits for four seconds, two hundred pauses of the watch.
+	untilStatus(t, r, `3 ranks: 1 silent, 2 in MPI calls that wait; no deadlock is seen\n  ranks:\n    rank 0: does not answer: it may be stopped`)
 	syscall.Kill(rank0, syscall.SIGCONT)
 	done()
 	if run := r.end(t, jobTimeout); run.code != 0 || run.stderr != "" {
@@ -162,17 +179,8 @@ func TestStatusInInit(t *testing.T) {
 	j := hangJob{fitrun: fitrunPath(t), name: waitingCase, ranks: 3, dir: t.TempDir(), args: []string{"--on-deadlock", "abort"}}
 	r, _ := j.start(t)
 	awaitStatus(t, r.cmd.Process.Pid)
-	want := regexp.MustCompile(`3 ranks: (2 silent, 1 outside of mpi.Init|1 outside of mpi.Init, 2 silent); no deadlock is seen\n` +
+	untilStatus(t, r, `3 ranks: (2 silent, 1 outside of mpi.Init|1 outside of mpi.Init, 2 silent); no deadlock is seen\n`+
 		`(?s:.*): is in mpi.Init, which waits for rank \d\n`)
-	var said string
-	for !want.MatchString(said) { // the others are on their way there
-		select {
-		case <-r.endc:
-			t.Fatalf("it has ended before that was said, but:\n%s", said)
-		default:
-		}
-		said, _, _ = status(t, fmt.Sprint(r.cmd.Process.Pid))
-	}
 	makeGo(t, j.dir)
 	if run := r.end(t, jobTimeout); run.code != 0 || run.stderr != "" {
 		t.Errorf("code %d\n%s", run.code, run.stderr)

@@ -43,7 +43,7 @@ func (j *hangJob) start(t *testing.T) (r *acrossRun, stdin io.Closer) {
 	if j.pause == "" {
 		j.pause = hangPause
 	}
-	args := append([]string{"-n", fmt.Sprint(j.ranks), "--timeout", "100s"}, j.args...)
+	args := append([]string{"-n", fmt.Sprint(j.ranks), "--timeout", jobTimeout.String()}, j.args...)
 	r = &acrossRun{cmd: exec.Command(j.fitrun, append(args, self, "rank")...), endc: make(chan error), began: time.Now()}
 	r.stdout.changed, r.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.cmd.Env = append(os.Environ(), envProgram+"=hang", envCase+"="+j.name, envDir+"="+j.dir, "FITRUN_DEADLOCK_PAUSE="+j.pause,
@@ -198,7 +198,7 @@ func wantMatch(t *testing.T, text string, want ...string) {
 	t.Helper()
 	ok := true
 	for _, w := range want {
-		if !regexp.MustCompile(regexp.MustCompile(`\bL\b`).ReplaceAllLiteralString(w, linePattern)).MatchString(text) {
+		if !regexp.MustCompile(withLines(w)).MatchString(text) {
 			t.Errorf("nothing matches %s", w)
 			ok = false
 		}
@@ -206,6 +206,11 @@ func wantMatch(t *testing.T, text string, want ...string) {
 	if !ok {
 		t.Logf("said is\n%s", text)
 	}
+}
+
+// withLines puts the pattern of a line of the ranks' programs in the place of each L.
+func withLines(want string) string {
+	return regexp.MustCompile(`\bL\b`).ReplaceAllLiteralString(want, linePattern)
 }
 
 // wantLines checks that where a call is said to be there is one.

@@ -312,6 +312,9 @@ func TestSilenceIsNotDeath(t *testing.T) {
 		{"crowd", "assist", "tcp", 2 * time.Second, ""},
 	} {
 		t.Run(fmt.Sprintf("%s %s %s", tc.ordeal, tc.policy, tc.transport), func(t *testing.T) {
+			if isHurried() && tc.ordeal == "computes" && tc.policy != "caller" {
+				t.Skip("in a hurry: the one who computes is alone in that")
+			}
 			if !slices.Contains([]string{"computes", "garbage", "crowd"}, tc.ordeal) {
 				t.Parallel() // they mostly sleep
 			}

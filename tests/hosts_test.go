@@ -18,7 +18,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -186,7 +185,7 @@ type hostsRun struct {
 func (h *hosts) run(j hostJob) (r hostsRun) {
 	h.t.Helper()
 	dir := h.t.TempDir()
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 2*failsafe)
 	defer cancel()
 	job, secret := boot.NewJob()
 	table := &exchange{cards: boot.NewCards(2), before: j.before}

@@ -35,8 +35,8 @@ const (
 	envScenes   = "FITMPI_TESTS_SCENES" // "all": every combination, for the nightly script
 )
 
-// leftoverWithin is how soon nothing may be left.
-const leftoverWithin = 15 * time.Second
+// leftoverWithin is how soon nothing may be left, on a busy machine too; mostly it is a moment.
+const leftoverWithin = 30 * time.Second
 
 // scene is a job, how far it is, and what is done to it.
 type scene struct{ flavour, stage, deed string }
@@ -219,7 +219,7 @@ func (j *leftoverJob) until(what string, within time.Duration, met func() bool) 
 func (j *leftoverJob) await(n int) {
 	j.t.Helper()
 	var ready []string
-	if !j.until("the ranks", deadline*6, func() bool {
+	if !j.until("the ranks", 2*failsafe, func() bool {
 		ready, _ = filepath.Glob(filepath.Join(j.dir, "*.ready"))
 		return len(ready) == n
 	}) {
@@ -455,6 +455,9 @@ func (s scene) isSound() bool {
 
 // TestNothingIsLeft plays the quick scenes, or all of them with FITMPI_TESTS_SCENES=all.
 func TestNothingIsLeft(t *testing.T) {
+	if isHurried() {
+		t.Skip("in a hurry: fitrun and its guard are built without the detector, and the ranks do nothing")
+	}
 	scenes := quickScenes
 	if os.Getenv(envScenes) == "all" {
 		scenes = allScenes()

@@ -4,7 +4,6 @@ package tests
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -140,7 +139,7 @@ func letGo(t *testing.T, dir string) {
 // await waits until cond is met: it returns "" then, else what is missing.
 func await(t *testing.T, cond func() string) {
 	t.Helper()
-	for until := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(failsafe); ; time.Sleep(20 * time.Millisecond) {
 		missing := cond()
 		if missing == "" {
 			return
@@ -173,7 +172,7 @@ func TestMetricsPredicted(t *testing.T) {
 func scrape(path string) map[string]string {
 	tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}
 	defer tr.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get("http://rank/metrics")
+	resp, err := (&http.Client{Transport: tr, Timeout: time.Minute}).Get("http://rank/metrics")
 	if err != nil {
 		return nil // not there yet
 	}
@@ -286,17 +285,11 @@ func runPrometheus(t *testing.T, program, dir, config string, options ...string)
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
 	cmd := exec.Command(program, append([]string{
-		"--config.file=" + filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(dir, "tsdb"), "--web.listen-address=" + addr,
+		"--config.file=" + filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(dir, "tsdb"), "--web.listen-address=127.0.0.1:0",
 	}, options...)...)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var output bytes.Buffer
+	var output buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -308,13 +301,25 @@ func runPrometheus(t *testing.T, program, dir, config string, options ...string)
 			t.Logf("prometheus wrote:\n%s", output.String())
 		}
 	})
+	var addr string
+	await(t, func() string {
+		m := listensAt.FindStringSubmatch(output.String())
+		if m == nil {
+			return "Prometheus does not say where it listens"
+		}
+		addr = m[1]
+		return ""
+	})
 	return func(query string) string { return ask(addr, query) }
 }
+
+// listensAt is how Prometheus says which port it was given.
+var listensAt = regexp.MustCompile(`"Listening on".* address=(127\.0\.0\.1:\d+)`)
 
 // ask returns the value of a query that has one, else what there is instead.
 func ask(addr, query string) string {
 	tr := &http.Transport{DisableKeepAlives: true}
-	resp, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get("http://" + addr + "/api/v1/query?query=" + url.QueryEscape(query))
+	resp, err := (&http.Client{Transport: tr, Timeout: time.Minute}).Get("http://" + addr + "/api/v1/query?query=" + url.QueryEscape(query))
 	if err != nil {
 		return err.Error()
 	}

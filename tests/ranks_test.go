@@ -34,7 +34,7 @@ func mixedJob(t *testing.T, program string, n, perProcess int, policy, dir strin
 	}
 	job, err := launch.Plan(launch.Request{
 		PerProcess: perProcess, Env: os.Environ(),
-		Cores: len(sys.AllowedCPUs()), CPUs: sys.AllowedCPUs(), Progress: policy, Timeout: 100 * time.Second,
+		Cores: len(sys.AllowedCPUs()), CPUs: sys.AllowedCPUs(), Progress: policy, Timeout: jobTimeout,
 		Apps: []launch.App{{Ranks: n, Program: launch.Program{Path: self}, Args: []string{"rank"}, Set: append([]string{
 			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
 			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),

@@ -113,10 +113,10 @@ func (w *watched) Write(p []byte) (int, error) {
 // await waits until what was written.
 func (w *watched) await(t *testing.T, what string) {
 	t.Helper()
-	for failsafe := time.After(time.Minute); !strings.Contains(w.String(), what); {
+	for late := time.After(2 * failsafe); !strings.Contains(w.String(), what); {
 		select {
 		case <-w.changed:
-		case <-failsafe:
+		case <-late:
 			t.Fatalf("want %q in:\n%s", what, w.String())
 		}
 	}

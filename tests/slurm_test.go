@@ -5,12 +5,14 @@ package tests
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -210,20 +212,20 @@ func endDaemons() {
 	}
 }
 
-// freePorts are ports of this host that nobody listens at now.
+// freePorts are ports of this host that nobody listens at now. They are below those that the kernel gives to whoever asks for any: until
+// they are used nobody gets one of them by chance.
 func freePorts(n int) ([]string, error) {
 	var ports []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(ports) < n; tries++ {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		switch {
+		case err == nil:
+			defer l.Close()
+			ports = append(ports, port)
+		case tries > 1000:
 			return nil, err
 		}
-		defer l.Close()
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, port)
 	}
 	return ports, nil
 }

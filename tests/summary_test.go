@@ -90,7 +90,8 @@ var scenes = map[string]func(c *mpi.Comm) error{
 		}
 		return nil
 	},
-	// Even ranks send odd ones as many messages of one number as they can.
+	// Even ranks send odd ones messages of one number, for some time and each as many: rank 0 tells rank 2 when it is enough, as the
+	// machine may give one of them more time than the other.
 	"tiny messages": func(c *mpi.Comm) error {
 		buf := make([]int64, 1)
 		if c.Rank()%2 == 1 {
@@ -100,11 +101,24 @@ var scenes = map[string]func(c *mpi.Comm) error{
 				}
 			}
 		}
-		for end := time.Now().Add(3 * computes); time.Now().Before(end); {
+		const enough = 1
+		for end := time.Now().Add(3 * computes); buf[0] != enough; {
 			for range 1000 {
 				if err := mpi.Send(c, buf, c.Rank()+1, 0); err != nil {
 					return err
 				}
+			}
+			switch {
+			case c.Rank() == 2:
+				if _, err := mpi.Recv(c, buf, 0, 0); err != nil {
+					return err
+				}
+				continue
+			case time.Now().After(end):
+				buf[0] = enough
+			}
+			if err := mpi.Send(c, buf, 2, 0); err != nil {
+				return err
 			}
 		}
 		return mpi.Send(c, buf, c.Rank()+1, 1)
@@ -196,6 +210,32 @@ func summarised(t *testing.T, fitrun, scene string, args ...string) (string, *su
 	return stderr.String(), s, cmd.ProcessState.ExitCode()
 }
 
+// sceneSummary is what is to be said of a scene.
+type sceneSummary struct {
+	kind  summary.Kind
+	ranks []int // whose fault it is
+	op    string
+	says  string // on stderr, as a pattern
+}
+
+// differs says what is said in its place, "" if nothing is.
+func (want *sceneSummary) differs(text string, s *summary.Summary) string {
+	if plain := strings.Join(strings.Fields(text), " "); !regexp.MustCompile(want.says).MatchString(plain) {
+		return fmt.Sprintf("no %q in:\n%s", want.says, text)
+	}
+	if want.kind == "" {
+		if len(s.Findings) > 0 {
+			return fmt.Sprintf("found %+v", s.Findings)
+		}
+		return ""
+	}
+	i := slices.IndexFunc(s.Findings, func(f summary.Finding) bool { return f.Kind == want.kind })
+	if i < 0 || !slices.Equal(s.Findings[i].Ranks, want.ranks) || s.Findings[i].Op != want.op {
+		return fmt.Sprintf("want %q of ranks %v in %s: %+v", want.kind, want.ranks, want.op, s.Findings)
+	}
+	return ""
+}
+
 // TestSummary: what is wrong with a job is named, with the ranks and the line of the program, and nothing where nothing is.
 func TestSummary(t *testing.T) {
 	if raceEnabled {
@@ -204,12 +244,7 @@ func TestSummary(t *testing.T) {
 	fitrun := fitrunPath(t)
 	for _, how := range [][]string{{"--transport", "shm"}, {"--transport", "tcp"}, {"--ranks-per-process", "2"}} {
 		t.Run(how[1], func(t *testing.T) {
-			for scene, want := range map[string]struct {
-				kind  summary.Kind
-				ranks []int // whose fault it is
-				op    string
-				says  string // on stderr, as a pattern; %d is the line
-			}{
+			for scene, want := range map[string]sceneSummary{
 				"late sender": {summary.LateSender, []int{2}, "Recv",
 					`late sender, \d+% of the ranks' time: ranks 0, 1 and 3 waited .* of their time\) in Recv at summary_test\.go:%d for rank 2, which computed\.`},
 				"late receiver": {summary.LateReceiver, []int{3}, "Ssend",
@@ -221,33 +256,29 @@ func TestSummary(t *testing.T) {
 				"clean": {says: `Nothing stands out: \d+% computing\.`},
 			} {
 				t.Run(scene, func(t *testing.T) {
-					text, s, code := summarised(t, fitrun, scene, how...)
-					if code != 0 || len(s.Ranks) != 4 {
-						t.Fatalf("code %d, %d ranks:\n%s", code, len(s.Ranks), text)
+					if scene != "tiny messages" {
+						t.Parallel() // they mostly sleep
 					}
-					for _, r := range s.Ranks {
-						if r.State != summary.Whole || r.Seconds < computes.Seconds() || r.Messages == 0 && r.Received == 0 || r.PeakMemory == 0 {
-							t.Errorf("%+v", r)
-						}
-					}
-					says := want.says
 					if want.op != "" {
-						line := lineOf(t, scene)
-						says = strings.ReplaceAll(says, "%d", fmt.Sprint(line))
+						want.says = strings.ReplaceAll(want.says, "%d", fmt.Sprint(lineOf(t, scene)))
 					}
-					if plain := strings.Join(strings.Fields(text), " "); !regexp.MustCompile(says).MatchString(plain) {
-						t.Errorf("no %q in:\n%s", says, text)
-					}
-					if want.kind == "" {
-						if len(s.Findings) > 0 {
-							t.Errorf("found %+v", s.Findings)
+					wrong := "not played"
+					for range 3 { // a machine that is very busy makes another scene of it
+						text, s, code := summarised(t, fitrun, scene, how...)
+						if code != 0 || len(s.Ranks) != 4 {
+							t.Fatalf("code %d, %d ranks:\n%s", code, len(s.Ranks), text)
 						}
-						return
+						for _, r := range s.Ranks {
+							if r.State != summary.Whole || r.Seconds < computes.Seconds() || r.Messages == 0 && r.Received == 0 || r.PeakMemory == 0 {
+								t.Errorf("%+v", r)
+							}
+						}
+						if wrong = want.differs(text, s); wrong == "" {
+							return
+						}
+						t.Log(wrong)
 					}
-					i := slices.IndexFunc(s.Findings, func(f summary.Finding) bool { return f.Kind == want.kind })
-					if i < 0 || !slices.Equal(s.Findings[i].Ranks, want.ranks) || s.Findings[i].Op != want.op {
-						t.Errorf("want %q of ranks %v in %s: %+v", want.kind, want.ranks, want.op, s.Findings)
-					}
+					t.Error(wrong)
 				})
 			}
 		})

@@ -240,6 +240,9 @@ func TestWebOfOneRank(t *testing.T) {
 // An example that computes while its messages move, until somebody presses ^C: the page has figures of how much is hidden,
 // and of the last interval, and says how the job has ended.
 func TestWebOfAnExampleThatIsInterrupted(t *testing.T) {
+	if isHurried() {
+		t.Skip("in a hurry: fitrun and the example are built without the detector")
+	}
 	b := webtest.Start(t)
 	dir := t.TempDir()
 	program := buildProgram(t, dir, "examples/heat2d")
