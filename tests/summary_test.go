@@ -263,7 +263,7 @@ func TestSummary(t *testing.T) {
 						want.says = strings.ReplaceAll(want.says, "%d", fmt.Sprint(lineOf(t, scene)))
 					}
 					wrong := "not played"
-					for range 3 { // a machine that is very busy makes another scene of it
+					for range 10 { // a machine that is very busy makes another scene of it
 						text, s, code := summarised(t, fitrun, scene, how...)
 						if code != 0 || len(s.Ranks) != 4 {
 							t.Fatalf("code %d, %d ranks:\n%s", code, len(s.Ranks), text)
