@@ -82,17 +82,17 @@ func TestStatus(t *testing.T) {
 			awaitStatus(t, r.cmd.Process.Pid)
 			pid := fmt.Sprint(r.cmd.Process.Pid)
 			untilStatus(t, r, ` rank, running for \d+s\n`+statusWant)
-			out, stderr, code := status(t, pid)
+			_, stderr, code := status(t, pid)
 			if code != 0 || stderr != "" {
 				t.Errorf("code %d, %s", code, stderr)
 			}
-			if out, _, _ = status(t); !regexp.MustCompile(`(?m)^` + pid + ` +3 +\d+s +\S+ rank$`).MatchString(out) {
+			if out, _, _ := status(t); !regexp.MustCompile(`(?m)^` + pid + ` +3 +\d+s +\S+ rank$`).MatchString(out) {
 				t.Errorf("it is not in the list:\n%s", out)
 			}
 			if _, stderr, code = status(t, fmt.Sprint(rank0)); code != 1 || !strings.Contains(stderr, "was started by one: ask fitrun status "+pid) {
 				t.Errorf("of a rank is said, with code %d: %s", code, stderr)
 			}
-			out, _, _ = status(t, "--json", pid)
+			out, _, _ := status(t, "--json", pid)
 			var a struct {
 				PID, Ranks int
 				Data       struct {
