@@ -150,8 +150,10 @@ func TestSuiteProcesses(t *testing.T) {
 			t.Skip("under the race detector these jobs run as threads, in TestSuiteThreads")
 		case isHurried() && n != 3:
 			t.Skip("in a hurry: threads run this number")
-		case policy != "assist" && (n == 1 || n == 4):
-			t.Skip("one policy is enough for these numbers of processes: threads run all")
+		case isRepeat(policy, n):
+			t.Skip("one policy is enough for these numbers of ranks")
+		case policy != "assist" && n == 2 && os.Getenv("FITMPI_TESTS_JOBS") != "all":
+			t.Skip("threads run this number under this policy")
 		}
 		suiteProcesses(t, policy, n)
 	})
