@@ -142,10 +142,15 @@ func (c *conn) writeGathered(bufs [][]byte) {
 		c.beat.out += uint64(n)
 		bufs = bufs[:0]
 		e.mu.Lock()
-		if e.core.Wrote(c.peer, n) {
+		more := e.core.Wrote(c.peer, n)
+		if more {
 			bufs = e.core.Gather(c.peer, bufs)
 		}
 		e.unlock()
+		if !more {
+			c.lastWords()
+			return
+		}
 	}
 }
 

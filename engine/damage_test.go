@@ -129,28 +129,58 @@ func TestSilentAmidARecord(t *testing.T) {
 	wantResumed(t, es, 1)
 }
 
-// TestDamageWithoutResuming: the peer has failed, for the right reason.
+// TestDamageWithoutResuming: the peer has failed, for the right reason. Who promises no heartbeats is not judged by the clock: it fills the
+// record instead.
 func TestDamageWithoutResuming(t *testing.T) {
 	for name, tc := range map[string]struct {
+		p    Policy
 		harm func([]byte) []byte
 		why  string
 	}{
-		"longer": {resize(16 << 10), errNoRecord.Error()},
-		"body":   {change(100, 1), "bad record MAC"},
+		"longer":               {Assist, resize(16 << 10), errNoRecord.Error()},
+		"body":                 {Assist, change(100, 1), "bad record MAC"},
+		"longer, under caller": {Caller, resize(16 << 10), "bad record MAC"},
+		"body, under caller":   {Caller, change(100, 1), "bad record MAC"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := new(damager)
-			es, _, _ := damagedJob(t, d, Assist, func(c *Config) { c.Resume = ResumeOff })
+			es, _, _ := damagedJob(t, d, tc.p, func(c *Config) { c.Resume = ResumeOff })
 			exchangeAll(t, es)
 			d.next(1, func(_ cutter.Direction, _, size int) bool { return size > 5000 }, tc.harm)
-			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
+			in, answer := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}, &MSO{Kind: KindRecv, Peer: 1, Tag: 2}
 			es[1].Post(in)
 			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
+			var waits sync.WaitGroup
+			es[0].Post(answer)
+			waits.Go(func() { es[0].Wait(answer) }) // under caller nothing comes of who makes no call
 			waitLong(t, "damage", es[1], in)
 			wantErr(t, "damage", in.Err, ErrPeerFailed)
 			if in.Err != nil && !strings.Contains(in.Err.Error(), tc.why) {
 				t.Errorf("%v, want %q", in.Err, tc.why)
 			}
+			waits.Wait()
+			wantErr(t, "the sender", answer.Err, ErrPeerFailed)
+		})
+	}
+}
+
+// TestDamagedLastWordsWithoutResuming: nothing follows them, and the end of the stream tells.
+func TestDamagedLastWordsWithoutResuming(t *testing.T) {
+	for _, p := range []Policy{Assist, Caller} {
+		t.Run(p.String(), func(t *testing.T) {
+			d := new(damager)
+			es, _, _ := damagedJob(t, d, p, func(c *Config) { c.Resume = ResumeOff })
+			exchangeAll(t, es)
+			d.next(1, func(_ cutter.Direction, _, size int) bool { return size > 5000 }, resize(16<<10))
+			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
+			es[1].Post(in)
+			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
+			var closing sync.WaitGroup
+			closing.Go(func() { es[0].Close(time.Minute) })
+			waitLong(t, "the last message", es[1], in)
+			wantErr(t, "the last message", in.Err, ErrPeerFailed)
+			es[1].Close(time.Minute)
+			closing.Wait()
 		})
 	}
 }

@@ -150,6 +150,9 @@ func (c *conn) showLife(held bool) {
 			d.e.stats.beatsOut.Add(1)
 		}
 	}
+	if c.fills() {
+		c.fill()
+	}
 	b.lastOut = b.out
 }
 

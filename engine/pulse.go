@@ -53,6 +53,9 @@ func (m *metronome) tick(now int64) (late int64) {
 	return late
 }
 
+// share is how much of n comes to each beat if all of it is to come within the timeout.
+func (m *metronome) share(n int) int { return int((int64(n)*m.every + m.timeout - 1) / m.timeout) }
+
 // patience is how long a peer may be silent that promises a beat every so often.
 func (m *metronome) patience(promised int64) int64 { return max(m.timeout, beatsPerTimeout*promised) }
 

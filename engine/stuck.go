@@ -1,6 +1,11 @@
 package engine
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/fitmpi/fitmpi/internal/jobtls"
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
 
 // What is found of a connection that stands, whose ends both live, and that is of no use all the same.
 
@@ -44,4 +49,35 @@ func (c *conn) mayPause(lives bool) bool {
 func (b *connBeat) isChoked(now int64, late, excused bool, patience int64) bool {
 	f, _ := b.records.look(now, b.opened, late, excused, patience)
 	return f == isSilent
+}
+
+// fills reports whether the peer cannot tell by its clock that a record of ours is not whole, because we promise no heartbeats: see mayPause.
+func (c *conn) fills() bool {
+	return c.tls != nil && !c.d.heart.beats && (!c.bond.resumes || c.d.e.cfg.Progress != Caller)
+}
+
+// fill writes so much at each beat that within the timeout a record is whole that the peer waits for in vain, however long it was made: it does
+// not open, and that ends the connection. A rank that computes under caller comes to no beat, and may be in the middle of a record then.
+func (c *conn) fill() {
+	b, e := &c.beat, c.d.e
+	want := c.d.heart.share(jobtls.MaxRecord)
+	if c.bond.saidBye || b.out-b.lastOut >= uint64(want) {
+		return
+	}
+	e.mu.Lock()
+	defer e.unlock()
+	for n, must := 0, false; n < want && e.core.Heartbeat(c.peer, false, must); n += wire.HeaderLen {
+		must = true
+		e.stats.beatsOut.Add(1)
+	}
+}
+
+// lastWords ends our direction once all is written and goodbye is said, where no heartbeat may follow and the peer would have no other sign
+// that what it waits for does not come.
+func (c *conn) lastWords() {
+	if c.tls != nil && c.bond.saidBye && !c.bond.resumes {
+		if err := c.sock.CloseWrite(); err != nil {
+			c.d.e.cfg.Logger.Debug("the end of a stream is not told", "rank", c.d.e.cfg.Rank, "peer", c.peer, "err", err)
+		}
+	}
 }

@@ -24,6 +24,8 @@ var _ net.Error = again{}
 const (
 	// recordSize is the most that one record carries.
 	recordSize = 16 << 10
+	// MaxRecord is the most that one record has on its way, as crypto/tls accepts it.
+	MaxRecord = recordHead + recordSize + 256
 	// sealMax is how much is encrypted before the socket takes it.
 	sealMax = 128 << 10
 	// maxWaiting bounds what the handshake has not read: more is none.

@@ -111,17 +111,9 @@ var kinds = []*kind{
 		if !r.plan.tls {
 			return false
 		}
-		return onLine(func(r *run, x *line, f fault) {
-			f.way(x).set(func(w *way) { w.flip = f.bytes })
-			if !r.plan.mendsDamage() {
-				r.later(damageLasts, func() { x.reset(true, true) })
-			}
-		})(r, f)
+		return onLine(func(_ *run, x *line, f fault) { f.way(x).set(func(w *way) { w.flip = f.bytes }) })(r, f)
 	}},
 }
-
-// damageLasts is how long after some damage its connection breaks where nobody else would see to that.
-const damageLasts = 2 * time.Second
 
 // kindNamed is the kind of a name.
 func kindNamed(name string) *kind {

@@ -176,10 +176,6 @@ func (p *plan) starve(d *rand.Rand) {
 // silence is plan.heartbeat where there is one: longer than any rank is stopped for a time, or waits for a core of a busy machine.
 const silence = 6 * time.Second
 
-// mendsDamage reports whether the ranks themselves break a connection on which a record of TLS seems longer than it is, and all that comes is
-// taken for its rest. Under caller, where a rank may be silent in the middle of a record, they do so if they can make another one.
-func (p *plan) mendsDamage() bool { return p.policy != "caller" || p.mode.resumed() }
-
 // starves reports whether something is refused to the job.
 func (p *plan) starves() bool { return p.files > 0 || p.fitrunFiles > 0 || len(p.outputs) > 0 }
 
