@@ -36,6 +36,9 @@ func TestSuiteChecked(t *testing.T) {
 				if raceEnabled && (policy != "assist" || n > 2) {
 					t.Skip("under the race detector one of these is enough")
 				}
+				if policy != "assist" {
+					onWorldAlone(t)
+				}
 				suiteThreads(t, policy, n)
 			})
 		}
@@ -43,6 +46,7 @@ func TestSuiteChecked(t *testing.T) {
 	if raceEnabled {
 		return
 	}
+	onWorldAlone(t)
 	t.Run("processes", func(t *testing.T) { suiteProcesses(t, "assist", 2) })
 	t.Run("tcp", func(t *testing.T) {
 		t.Setenv("FITMPI_TRANSPORT", "tcp")

@@ -164,6 +164,7 @@ func TestSuiteTLSProcesses(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector these jobs run as threads, in TestSuiteTLS")
 	}
+	onWorldAlone(t)
 	t.Setenv("FITMPI_TRANSPORT", "tcp")
 	t.Setenv("FITMPI_TLS", "1")
 	suiteProcesses(t, "assist", 3)

@@ -240,6 +240,9 @@ func TestSuiteMixed(t *testing.T) {
 				continue
 			}
 			t.Run(policy+"/"+layout.name, func(t *testing.T) {
+				if policy != "assist" {
+					onWorldAlone(t)
+				}
 				dir := t.TempDir()
 				run := mixedJob(t, "suite", layout.n, layout.perProcess, policy, dir, "FITMPI_CLIQUES="+layout.cliques)
 				o := newOutcomes(layout.n)

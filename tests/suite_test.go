@@ -62,8 +62,22 @@ var commKinds = []commKind{
 	{"halves", []int{3, 4, 5}, []int{3}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(w.Rank()%2, 0) }},
 }
 
+// envWorld is set where the suite runs on the world communicator alone.
+const envWorld = "FITMPI_TESTS_WORLD"
+
+// onWorldAlone has the suite run so: where its jobs differ from others in something that has nothing to do with communicators.
+// FITMPI_TESTS_JOBS=all runs it on all kinds there, too.
+func onWorldAlone(t *testing.T) {
+	if os.Getenv("FITMPI_TESTS_JOBS") != "all" {
+		t.Setenv(envWorld, "1")
+	}
+}
+
 // isWorthIt reports whether the suite runs on communicators of the kind in a world of size ranks.
 func (k commKind) isWorthIt(size int) bool {
+	if k.name != "world" && os.Getenv(envWorld) != "" {
+		return false
+	}
 	if raceEnabled {
 		return slices.Contains(k.raced, size)
 	}
@@ -374,6 +388,9 @@ func eachJob(t *testing.T, f func(t *testing.T, policy string, n int)) {
 			}
 			t.Run("tcp", func(t *testing.T) {
 				t.Setenv("FITMPI_TRANSPORT", "tcp")
+				if policy != "assist" {
+					onWorldAlone(t)
+				}
 				f(t, policy, 3)
 			})
 		})
@@ -427,6 +444,9 @@ func TestSuiteTLS(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprint(n), func(t *testing.T) {
+					if n == 2 {
+						onWorldAlone(t)
+					}
 					t.Setenv("FITMPI_TRANSPORT", "tcp")
 					t.Setenv("FITMPI_TLS", "1")
 					suiteThreads(t, policy, n)

@@ -30,6 +30,9 @@ func TestSuiteTool(t *testing.T) {
 					t.Skip("under the race detector one way is enough")
 				}
 			}
+			if how.n != 5 {
+				onWorldAlone(t)
+			}
 			t.Setenv(envTold, "1")
 			switch how.way {
 			case "tcp":
@@ -56,6 +59,7 @@ func TestSuiteToolProcesses(t *testing.T) {
 	}
 	for _, how := range []string{"ring", "read"} {
 		t.Run(how, func(t *testing.T) {
+			onWorldAlone(t)
 			t.Setenv("FITMPI_SHM_COPY", how)
 			t.Setenv(envTold, "1")
 			const n = 3
