@@ -67,7 +67,7 @@ func TestSuiteByteOrders(t *testing.T) {
 				t.Setenv(envSegments, "1")
 			}
 			if how.short || n == 2 {
-				onWorldAlone(t)
+				setAll(t, onWorldAlone()...)
 			}
 			defer func(was string) { *caseFlag = was }(*caseFlag)
 			switch {

@@ -37,7 +37,7 @@ func TestSuiteChecked(t *testing.T) {
 					t.Skip("under the race detector one of these is enough")
 				}
 				if policy != "assist" {
-					onWorldAlone(t)
+					setAll(t, onWorldAlone()...)
 				}
 				suiteThreads(t, policy, n)
 			})
@@ -46,7 +46,7 @@ func TestSuiteChecked(t *testing.T) {
 	if raceEnabled {
 		return
 	}
-	onWorldAlone(t)
+	setAll(t, onWorldAlone()...)
 	t.Run("processes", func(t *testing.T) { suiteProcesses(t, "assist", 2) })
 	t.Run("tcp", func(t *testing.T) {
 		t.Setenv("FITMPI_TRANSPORT", "tcp")

@@ -178,7 +178,7 @@ func TestSuiteLaunchers(t *testing.T) {
 	eachLauncher(t, func(t *testing.T, l launcher) {
 		for _, n := range sizes[l.name] {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
-				onWorldAlone(t)
+				setAll(t, onWorldAlone()...)
 				dir := t.TempDir()
 				run := l.start(t, "suite", n, dir)
 				o := newOutcomes(n)

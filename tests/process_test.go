@@ -144,9 +144,9 @@ type event struct {
 }
 
 func TestSuiteProcesses(t *testing.T) {
-	eachJob(t, func(t *testing.T, policy string, n int) {
+	eachJob(t, func(t *testing.T, policy string, n int, env ...string) {
 		switch {
-		case raceEnabled && (n > 3 || policy != "assist" || os.Getenv("FITMPI_TRANSPORT") == "tcp"):
+		case raceEnabled && (n > 3 || policy != "assist" || len(env) > 0):
 			t.Skip("under the race detector these jobs run as threads, in TestSuiteThreads")
 		case isHurried() && n != 3:
 			t.Skip("in a hurry: threads run this number")
@@ -155,7 +155,9 @@ func TestSuiteProcesses(t *testing.T) {
 		case policy != "assist" && n == 2 && os.Getenv("FITMPI_TESTS_JOBS") != "all":
 			t.Skip("threads run this number under this policy")
 		}
-		suiteProcesses(t, policy, n)
+		env = append(env, nextTurn()...)
+		t.Parallel() // each leaves a part of two cores idle
+		suiteProcesses(t, policy, n, env...)
 	})
 }
 
@@ -164,20 +166,17 @@ func TestSuiteTLSProcesses(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector these jobs run as threads, in TestSuiteTLS")
 	}
-	onWorldAlone(t)
-	t.Setenv("FITMPI_TRANSPORT", "tcp")
-	t.Setenv("FITMPI_TLS", "1")
-	suiteProcesses(t, "assist", 3)
+	suiteProcesses(t, "assist", 3, append(onWorldAlone(), "FITMPI_TRANSPORT=tcp", "FITMPI_TLS=1")...)
 }
 
 // suiteProcesses runs the suite by ranks that are processes.
-func suiteProcesses(t *testing.T, policy string, n int) {
-	suiteByProgram(t, "suite", policy, n, t.TempDir())
+func suiteProcesses(t *testing.T, policy string, n int, env ...string) {
+	suiteByProgram(t, "suite", policy, n, t.TempDir(), env...)
 }
 
 // suiteByProgram is suiteProcesses by a program that is, or does, what suiteRank does.
-func suiteByProgram(t *testing.T, program, policy string, n int, dir string) {
-	run := runJob(t, program, n, policy, dir)
+func suiteByProgram(t *testing.T, program, policy string, n int, dir string, env ...string) {
+	run := runJob(t, program, n, policy, dir, env...)
 	o := newOutcomes(n)
 	for r := range n {
 		readEvents(t, o, dir, r)

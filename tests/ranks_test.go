@@ -240,11 +240,13 @@ func TestSuiteMixed(t *testing.T) {
 				continue
 			}
 			t.Run(policy+"/"+layout.name, func(t *testing.T) {
+				env := append(nextTurn(), "FITMPI_CLIQUES="+layout.cliques)
 				if policy != "assist" {
-					onWorldAlone(t)
+					env = append(env, onWorldAlone()...)
 				}
+				t.Parallel()
 				dir := t.TempDir()
-				run := mixedJob(t, "suite", layout.n, layout.perProcess, policy, dir, "FITMPI_CLIQUES="+layout.cliques)
+				run := mixedJob(t, "suite", layout.n, layout.perProcess, policy, dir, env...)
 				o := newOutcomes(layout.n)
 				for r := range layout.n {
 					readEvents(t, o, dir, r)

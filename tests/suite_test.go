@@ -65,11 +65,43 @@ var commKinds = []commKind{
 // envWorld is set where the suite runs on the world communicator alone.
 const envWorld = "FITMPI_TESTS_WORLD"
 
-// onWorldAlone has the suite run so: where its jobs differ from others in something that has nothing to do with communicators.
-// FITMPI_TESTS_JOBS=all runs it on all kinds there, too.
-func onWorldAlone(t *testing.T) {
-	if os.Getenv("FITMPI_TESTS_JOBS") != "all" {
-		t.Setenv(envWorld, "1")
+// onWorldAlone is the environment of jobs that run it so: those that differ from others in something that has nothing to do with
+// communicators. FITMPI_TESTS_JOBS=all runs it on all kinds there, too.
+func onWorldAlone() []string {
+	if os.Getenv("FITMPI_TESTS_JOBS") == "all" {
+		return nil
+	}
+	return []string{envWorld + "=1"}
+}
+
+// envTurn is which of the turns of the cases a job runs; all if it is not set.
+const (
+	envTurn = "FITMPI_TESTS_TURN"
+	turns   = 3
+)
+
+// jobsInTurn counts those that share the cases.
+var jobsInTurn int
+
+// nextTurn is the environment of a job that runs a part of the cases only, where that is enough: each case runs in every third of such jobs.
+func nextTurn() []string {
+	if !isHurried() || *caseFlag != "" {
+		return nil
+	}
+	jobsInTurn++
+	return []string{fmt.Sprintf("%s=%d", envTurn, jobsInTurn%turns)}
+}
+
+func isInTurn(i int) bool {
+	turn := os.Getenv(envTurn)
+	return turn == "" || fmt.Sprint(i%turns) == turn
+}
+
+// setAll sets variables for the rest of a test.
+func setAll(t *testing.T, env ...string) {
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
 	}
 }
 
@@ -234,7 +266,7 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 	if err != nil {
 		return err
 	}
-	for _, kind := range commKinds {
+	for k, kind := range commKinds {
 		if !kind.isWorthIt(t.Size) {
 			continue
 		}
@@ -244,7 +276,7 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 			return err
 		}
 		for i, tc := range suite() {
-			if !only.MatchString(tc.name) || !tc.fits(kind.name, c.Size(), t.Size) {
+			if !only.MatchString(tc.name) || !isInTurn(i+k) || !tc.fits(kind.name, c.Size(), t.Size) {
 				continue
 			}
 			begin(tc.name + " on " + kind.name)
@@ -379,19 +411,20 @@ func (o *outcomes) tell(t *testing.T, jobErr error) {
 	}
 }
 
-// eachJob calls f for every policy and number of ranks, and once more over TCP, which ranks of one host use only if told to.
-func eachJob(t *testing.T, f func(t *testing.T, policy string, n int)) {
+// eachJob calls f for every policy and number of ranks, and once more over TCP, which ranks of one host use only if told to: by env, the
+// environment of the job.
+func eachJob(t *testing.T, f func(t *testing.T, policy string, n int, env ...string)) {
 	for _, policy := range policies {
 		t.Run(policy, func(t *testing.T) {
 			for _, n := range jobSizes() {
 				t.Run(fmt.Sprint(n), func(t *testing.T) { f(t, policy, n) })
 			}
 			t.Run("tcp", func(t *testing.T) {
-				t.Setenv("FITMPI_TRANSPORT", "tcp")
+				env := []string{"FITMPI_TRANSPORT=tcp"}
 				if policy != "assist" {
-					onWorldAlone(t)
+					env = append(env, onWorldAlone()...)
 				}
-				f(t, policy, 3)
+				f(t, policy, 3, env...)
 			})
 		})
 	}
@@ -421,8 +454,8 @@ func isRepeat(policy string, n int) bool {
 func isHurried() bool { return raceEnabled && testing.Short() }
 
 func TestSuiteThreads(t *testing.T) {
-	eachJob(t, func(t *testing.T, policy string, n int) {
-		tcp := os.Getenv("FITMPI_TRANSPORT") == "tcp"
+	eachJob(t, func(t *testing.T, policy string, n int, env ...string) {
+		tcp := len(env) > 0
 		switch {
 		case raceEnabled && policy != "assist" && n != 3:
 			t.Skip("under the race detector one policy has jobs of all sizes")
@@ -431,6 +464,7 @@ func TestSuiteThreads(t *testing.T) {
 		case isRepeat(policy, n):
 			t.Skip("one policy is enough for these numbers of ranks")
 		}
+		setAll(t, env...)
 		suiteThreads(t, policy, n)
 	})
 }
@@ -445,7 +479,7 @@ func TestSuiteTLS(t *testing.T) {
 				}
 				t.Run(fmt.Sprint(n), func(t *testing.T) {
 					if n == 2 {
-						onWorldAlone(t)
+						setAll(t, onWorldAlone()...)
 					}
 					t.Setenv("FITMPI_TRANSPORT", "tcp")
 					t.Setenv("FITMPI_TLS", "1")
@@ -459,6 +493,7 @@ func TestSuiteTLS(t *testing.T) {
 // suiteThreads runs the suite by ranks that are threads.
 func suiteThreads(t *testing.T, policy string, n int) {
 	t.Setenv("FITMPI_PROGRESS", policy)
+	setAll(t, nextTurn()...)
 	o := newOutcomes(n)
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)

@@ -31,7 +31,7 @@ func TestSuiteTool(t *testing.T) {
 				}
 			}
 			if how.n != 5 {
-				onWorldAlone(t)
+				setAll(t, onWorldAlone()...)
 			}
 			t.Setenv(envTold, "1")
 			switch how.way {
@@ -59,12 +59,10 @@ func TestSuiteToolProcesses(t *testing.T) {
 	}
 	for _, how := range []string{"ring", "read"} {
 		t.Run(how, func(t *testing.T) {
-			onWorldAlone(t)
-			t.Setenv("FITMPI_SHM_COPY", how)
-			t.Setenv(envTold, "1")
+			t.Parallel()
 			const n = 3
 			dir := t.TempDir()
-			suiteByProgram(t, "told suite", "assist", n, dir)
+			suiteByProgram(t, "told suite", "assist", n, dir, append(onWorldAlone(), "FITMPI_SHM_COPY="+how, envTold+"=1")...)
 			logs := make([]*messageLog, n)
 			for r := range logs {
 				b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("log", r)))
