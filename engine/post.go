@@ -24,7 +24,34 @@ func (e *Engine) PostBlocking(m *MSO) { e.post(m, waits) }
 func (e *Engine) post(m *MSO, next manner) {
 	e.mu.Lock()
 	e.postLocked(m)
+	if next == leaves && m.Kind == KindSend && int(m.Peer) == e.cfg.Rank {
+		e.keepLocked(m)
+	}
 	e.unlockPosted(next, m)
+}
+
+// keepLocked completes a standard send to this rank that nobody receives yet, as one to another rank would be: a copy of it waits in the library
+// send buffer, if there is room.
+func (e *Engine) keepLocked(m *MSO) {
+	if m.State() != Offered || m.Mode != Standard || m.Size() > e.eagerMax {
+		return
+	}
+	block, ok := e.core.Reserve(m.Peer, m.Size())
+	if !ok {
+		return
+	}
+	if len(block) > copyMax {
+		e.unlock()
+		m.CopyTo(block)
+		e.mu.Lock()
+	} else {
+		m.CopyTo(block)
+	}
+	if m.State() != Offered { // somebody has received it meanwhile
+		e.core.Unreserve(block)
+		return
+	}
+	e.core.TakeOver(m, block)
 }
 
 func (e *Engine) postLocked(m *MSO) {

@@ -93,7 +93,8 @@ func (c *Comm) send(op string, mode sendMode, p payload, dest, tag int) *Error {
 
 // Isend starts a Send and returns; buf belongs to the request until Wait or a
 // successful Test (MPI 4.1, section 3.7.2). Bad arguments give a request that
-// has already failed: Wait tells.
+// has already failed: Wait tells. A standard send may wait for its receive
+// (section 3.4): one of more than FITMPI_EAGER_MAX does, to this rank itself, too.
 func Isend[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return beginSend(c, "Isend", buf, dest, tag).started(isend(c, "Isend", modeStandard, buf, dest, tag))
 }

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -17,6 +18,9 @@ var modeCases = []testCase{
 	{name: "mode/standard is local while there is room", section: "FitMPI",
 		sentence: "A standard send copies into the library buffer when there is room and returns, whether or not a receive is posted.",
 		run:      standardLocal},
+	{name: "mode/standard to itself", section: "FitMPI",
+		sentence: "A standard send to this rank of at most FITMPI_EAGER_MAX bytes is complete before its receive, as one to another rank is.",
+		run:      standardSelf},
 	{name: "mode/standard beyond the buffer", section: "3.4",
 		sentence: "The send may not complete until a matching receive has been posted, and the data has been moved to the receiver.",
 		min:      2, world: true, run: standardFull},
@@ -89,6 +93,36 @@ func synchronousBlocking(t *T, c *mpi.Comm) {
 				wantSlice(t, "message", in, ramp(n, k))
 			})
 	}
+}
+
+func standardSelf(t *T, c *mpi.Comm) {
+	sizes, me := []int{0, 1, 100, 2000, 40000, 20000, 3}, c.Rank()
+	var waits []*mpi.Request
+	for k, n := range sizes {
+		out := ramp(n, k)
+		var r *mpi.Request
+		if k%2 == 1 {
+			r = mpi.SendInit(c, out, me, tagData)
+			t.must(r.Start())
+		} else {
+			r = mpi.Isend(c, out, me, tagData)
+		}
+		if n*8 > 256<<10 { // waits for its receive, and its memory must stay
+			waits = append(waits, r)
+			continue
+		}
+		_, err := r.Wait()
+		t.must(err)
+		clear(out)
+	}
+	for k, n := range sizes {
+		in := make([]int64, n)
+		_, err := mpi.Recv(c, in, me, tagData)
+		t.must(err)
+		wantSlice(t, fmt.Sprint("message ", k), in, ramp(n, k))
+	}
+	_, err := mpi.WaitAll(waits...)
+	t.must(err)
 }
 
 func standardLocal(t *T, c *mpi.Comm) {

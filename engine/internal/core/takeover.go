@@ -5,11 +5,11 @@ package core
 // that Reserve gave. m is done when it returns true; false means that the peer is
 // fetching the payload just now, and nothing has changed.
 //
-// Only the holder of the progress right may call it: nobody else is between
+// Only the holder of the progress right may call it, unless m is to self: nobody else is between
 // Gather and Wrote.
 //
 // Preconditions:
-//   - m is a standard send to another peer, posted and not done.
+//   - m is a standard send, posted and not done; one to self is offered.
 func (c *Core) TakeOver(m *MSO, block []byte) bool {
 	if m.refused {
 		c.Unreserve(block)
@@ -21,7 +21,11 @@ func (c *Core) TakeOver(m *MSO, block []byte) bool {
 	}
 	p := c.peers[m.Peer]
 	d := c.carrier(m, block, ownPool)
-	c.rebase(p, m, block)
+	if u := m.partner; u != nil { // to self
+		u.partner, d.partner, m.partner = d, u, nil
+	} else {
+		c.rebase(p, m, block)
+	}
 	c.succeed(p, m, d)
 	c.complete(m, nil)
 	return true
