@@ -374,7 +374,7 @@ var reductionCases = []testCase{
 		run: func(t *T, c *mpi.Comm) { all(t, func(e elements, n int) { e.reduce(t, c, n) }) }},
 	{name: "reduction/far", section: "6.9",
 		sentence: "Long vectors are reduced element by element like short ones.",
-		world:    true, min: 2,
+		world:    true, dear: true, min: 2,
 		run: func(t *T, c *mpi.Comm) {
 			elementKinds["int8"].reduce(t, c, farSize)
 			elementKinds["float64"].reduce(t, c, farSize)

@@ -8,10 +8,10 @@ import (
 )
 
 var layoutFormCases = []testCase{
-	{name: "layoutform/one group", section: "6.2.2", max: 4,
+	{name: "layoutform/one group", section: "6.2.2", max: 4, dear: true,
 		sentence: "collectives with layouts, in all forms, do what they do without them, and touch nothing else",
 		run:      layoutForms},
-	{name: "layoutform/two groups", section: "6.2.3", min: 2, max: 4,
+	{name: "layoutform/two groups", section: "6.2.3", min: 2, max: 4, dear: true,
 		sentence: "so do those over intercommunicators",
 		run:      interLayoutForms},
 }

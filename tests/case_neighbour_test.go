@@ -61,7 +61,7 @@ var neighbourCases = []testCase{
 		}},
 	{name: "neighbour/far blocks", section: "8.6",
 		sentence: "The amount of data is bounded by memory only.",
-		world:    true, max: 3, run: farNeighbours},
+		world:    true, dear: true, max: 3, run: farNeighbours},
 	{name: "neighbour/one way", section: "8.6",
 		sentence: "A process may be only a source or only a destination.",
 		run:      oneWay},

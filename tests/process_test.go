@@ -150,10 +150,8 @@ func TestSuiteProcesses(t *testing.T) {
 			t.Skip("under the race detector these jobs run as threads, in TestSuiteThreads")
 		case isHurried() && n != 3:
 			t.Skip("in a hurry: threads run this number")
-		case isRepeat(policy, n):
-			t.Skip("one policy is enough for these numbers of ranks")
-		case policy != "assist" && n == 2 && os.Getenv("FITMPI_TESTS_JOBS") != "all":
-			t.Skip("threads run this number under this policy")
+		case isRepeat("processes", policy, n, len(env) > 0):
+			t.Skip("threads run this job, or assist does")
 		}
 		env = append(env, nextTurn()...)
 		t.Parallel() // each leaves a part of two cores idle

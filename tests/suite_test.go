@@ -30,6 +30,7 @@ type testCase struct {
 	min      int    // ranks that it needs; 0 means 1
 	max      int    // ranks beyond which it shows nothing new; 0 means none
 	world    bool   // too dear to run on every kind of communicator
+	dear     bool   // it takes a second or two: under policies other than assist jobs of 3 ranks run it
 	loose    bool   // shows that ranks of a collective do not wait for each other, which they do with FITMPI_CHECK
 	run      func(t *T, c *mpi.Comm)
 }
@@ -68,11 +69,14 @@ const envWorld = "FITMPI_TESTS_WORLD"
 // onWorldAlone is the environment of jobs that run it so: those that differ from others in something that has nothing to do with
 // communicators. FITMPI_TESTS_JOBS=all runs it on all kinds there, too.
 func onWorldAlone() []string {
-	if os.Getenv("FITMPI_TESTS_JOBS") == "all" {
+	if areAll() {
 		return nil
 	}
 	return []string{envWorld + "=1"}
 }
+
+// areAll reports whether all jobs and cases of the suite are to be run, which takes an hour.
+func areAll() bool { return os.Getenv("FITMPI_TESTS_JOBS") == "all" }
 
 // envTurn is which of the turns of the cases a job runs; all if it is not set.
 const (
@@ -276,7 +280,7 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 			return err
 		}
 		for i, tc := range suite() {
-			if !only.MatchString(tc.name) || !isInTurn(i+k) || !tc.fits(kind.name, c.Size(), t.Size) {
+			if !only.MatchString(tc.name) || !isInTurn(i+k) || !t.affords(tc) || !tc.fits(kind.name, c.Size(), t.Size) {
 				continue
 			}
 			begin(tc.name + " on " + kind.name)
@@ -309,6 +313,11 @@ func groupOf(kind string, rank int) int {
 	default:
 		return 0
 	}
+}
+
+// affords reports whether the time that a case takes is worth it in this job.
+func (t *T) affords(tc testCase) bool {
+	return !tc.dear || t.Policy == "assist" || t.Size == 3 || areAll()
 }
 
 func (tc testCase) fits(kind string, size, worldSize int) bool {
@@ -444,10 +453,19 @@ func jobSizes() []int {
 	return []int{1, 2, 3, 4, 5}
 }
 
-// isRepeat reports whether a job of n ranks under a policy differs from others of the suite in one respect that others show: 1 and 4 ranks
-// are run under assist. FITMPI_TESTS_JOBS=all runs those too, which takes minutes.
-func isRepeat(policy string, n int) bool {
-	return policy != "assist" && (n == 1 || n == 4) && os.Getenv("FITMPI_TESTS_JOBS") != "all"
+// otherJobs are the jobs under the policies other than assist, which has all: each number of ranks once by threads or processes.
+var otherJobs = map[string][]string{
+	"threads":   {"worker 2", "worker 5", "caller 3", "caller tcp"},
+	"processes": {"worker 3", "worker tcp", "caller 2", "caller 5"},
+}
+
+// isRepeat reports whether a job differs from others of the suite in one respect that others show. FITMPI_TESTS_JOBS=all runs it all the same.
+func isRepeat(ranks, policy string, n int, tcp bool) bool {
+	job := fmt.Sprint(policy, " ", n)
+	if tcp {
+		job = policy + " tcp"
+	}
+	return policy != "assist" && !areAll() && !slices.Contains(otherJobs[ranks], job)
 }
 
 // isHurried reports whether the tests run under the race detector in their short form.
@@ -461,8 +479,8 @@ func TestSuiteThreads(t *testing.T) {
 			t.Skip("under the race detector one policy has jobs of all sizes")
 		case isHurried() && (tcp != (policy == "assist") && n == 3 || tcp && policy != "assist"):
 			t.Skip("in a hurry: 2 ranks, 3 over TCP, and 3 under each of the other policies")
-		case isRepeat(policy, n):
-			t.Skip("one policy is enough for these numbers of ranks")
+		case !raceEnabled && isRepeat("threads", policy, n, tcp):
+			t.Skip("processes run this job, or assist does")
 		}
 		setAll(t, env...)
 		suiteThreads(t, policy, n)
