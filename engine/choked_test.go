@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/jobtls"
 )
 
 // TestChoked: a connection on which a record of TLS is not whole for as long as the patience, and none before it, is of no use; one on which
@@ -56,6 +58,42 @@ func TestMayPause(t *testing.T) {
 		}
 		if got := c.mayPause(tc.lives); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
+
+// TestFills: who promises no heartbeats fills records, unless the peer, under the same policy, judges by its clock and asks again.
+func TestFills(t *testing.T) {
+	for _, tc := range []struct {
+		name               string
+		policy             Policy
+		tls, beats, resume bool
+		want               bool
+	}{
+		{"heartbeats show it", Worker, true, true, false, false},
+		{"none are wanted of it", Assist, true, false, true, true},
+		{"it makes progress in calls only", Caller, true, false, false, true},
+		{"the same, and the record is sent again", Caller, true, false, true, false},
+		{"no records", Caller, false, false, false, false},
+	} {
+		c := conn{d: &driver{e: &Engine{cfg: Config{Progress: tc.policy}}}, bond: &bond{resumes: tc.resume}}
+		c.d.heart.beats = tc.beats
+		if tc.tls {
+			c.tls = new(jobtls.Conn)
+		}
+		if got := c.fills(); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
+
+// TestShare: as many beats as fit into the timeout bring all, and none brings much more than its part.
+func TestShare(t *testing.T) {
+	for _, tc := range [][2]time.Duration{{time.Second, time.Minute}, {200 * time.Millisecond, time.Second}, {-1, time.Minute}, {7 * time.Second, 11 * time.Second}} {
+		m := newMetronome(tc[0], tc[1])
+		beats, n := int(m.timeout/m.every), m.share(jobtls.MaxRecord)
+		if rest := int(m.timeout%m.every) * jobtls.MaxRecord / int(m.timeout); n*beats+rest+1 < jobtls.MaxRecord || n > jobtls.MaxRecord/beats+1 {
+			t.Errorf("every %v of %v: %d bytes", tc[0], tc[1], n)
 		}
 	}
 }
