@@ -27,7 +27,8 @@ func (c *Core) Pending(id PeerID) int { return c.peers[id].queued }
 
 // FailPeer ends everything that needs peer id: its sends, receives from it and
 // probes for it, wildcards whose group it belongs to, and messages of it that
-// can no longer complete. Messages that have arrived whole stay receivable.
+// can no longer complete. Messages that have arrived whole stay receivable, but for those
+// behind one of the same envelope that has not.
 //
 // sink is the payload that the driver was reading from the peer, if any.
 //
@@ -131,10 +132,24 @@ func (m *MSO) concerns(id PeerID, left bool) bool {
 	return !left && (m.Member == nil || m.Member(id))
 }
 
-// failEvents drops the messages of p that will never be whole.
+// failEvents drops the messages of p that will never be whole, and those of the same envelope behind them: the receive that is to fail would
+// get one of these in their place, and messages must not overtake each other (MPI 4.1, section 3.5).
 func (c *Core) failEvents(p *Peer) {
-	c.events.t[0].all(func(u *MSO) {
-		if u.Peer == p.ID && u.State() != Queued {
+	lost := make(map[key]uint64) // of each envelope the first
+	each := func(f func(u *MSO, k key)) {
+		c.events.t[0].all(func(u *MSO) {
+			if u.Peer == p.ID {
+				f(u, key{u.Ctx, u.Peer, u.Tag})
+			}
+		})
+	}
+	each(func(u *MSO, k key) {
+		if first, ok := lost[k]; u.State() != Queued && (!ok || u.seq < first) {
+			lost[k] = u.seq
+		}
+	})
+	each(func(u *MSO, k key) {
+		if first, ok := lost[k]; ok && u.seq >= first {
 			c.events.remove(u)
 			c.dropArrival(u)
 		}
