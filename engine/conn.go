@@ -138,10 +138,11 @@ func (c *conn) writeGathered(bufs [][]byte) {
 			c.broken(err)
 			return
 		}
-		e.stats.bytesOut.Add(uint64(n))
+		c.d.sent += uint64(n)
 		c.beat.out += uint64(n)
 		bufs = bufs[:0]
 		e.mu.Lock()
+		e.counts.sockets = c.d.sockets
 		more := e.core.Wrote(c.peer, n)
 		if more {
 			bufs = e.core.Gather(c.peer, bufs)
@@ -160,10 +161,10 @@ func (c *conn) send(bufs [][]byte) (n int, err error) {
 	case c.tls != nil:
 		n, err = c.tls.Send(bufs, c.writeSock)
 	case len(bufs) == 1:
-		c.d.e.stats.writes.Add(1)
+		c.d.sockets.writes++
 		n, err = c.sock.Write(bufs[0])
 	default:
-		c.d.e.stats.writes.Add(1)
+		c.d.sockets.writes++
 		n, err = c.sock.Writev(bufs)
 	}
 	clear(bufs)
@@ -173,7 +174,6 @@ func (c *conn) send(bufs [][]byte) (n int, err error) {
 // receive reads what has arrived: frames into the staging memory, the rest of a
 // long payload straight into its destination.
 func (c *conn) receive() {
-	d := c.d
 	for range maxReads {
 		if c.state == connSecuring {
 			if !c.receiveSecuring() {
@@ -193,8 +193,6 @@ func (c *conn) receive() {
 		n, want, err := c.read()
 		switch {
 		case err == nil:
-			d.e.stats.bytesIn.Add(uint64(n))
-			c.beat.in += uint64(n)
 			if n < want {
 				return
 			}
@@ -227,7 +225,7 @@ func (c *conn) parse(b []byte) {
 // read makes one system call; want is how much it could have brought.
 func (c *conn) read() (n, want int, err error) {
 	d := c.d
-	d.e.stats.reads.Add(1)
+	d.sockets.reads++
 	if c.tls != nil {
 		return c.receiveSecure()
 	}
@@ -235,6 +233,7 @@ func (c *conn) read() (n, want int, err error) {
 	if len(direct) == 0 {
 		n, err = c.sock.Read(d.staging)
 		if n > 0 {
+			c.came(n)
 			c.parse(d.staging[:n])
 		}
 		return n, len(d.staging), err
@@ -242,11 +241,18 @@ func (c *conn) read() (n, want int, err error) {
 	bufs := [2][]byte{direct, d.staging}
 	n, err = c.sock.Readv(bufs[:])
 	if n > 0 {
+		c.came(n)
 		k := min(n, len(direct))
 		c.rx.tookDirect(k)
 		c.parse(d.staging[:n-k])
 	}
 	return n, len(direct) + len(d.staging), err
+}
+
+// came counts bytes that have come by the open connection.
+func (c *conn) came(n int) {
+	c.d.sockets.in += uint64(n)
+	c.beat.in += uint64(n)
 }
 
 // from is where the other end of the connection is, for messages.

@@ -50,7 +50,9 @@ type driver struct {
 
 	byWorker bool // the worker drives
 	heart    heart
-	freshAck bool // there is a deadline of an acknowledgement that a sleeping worker may not know
+	sockets  socketCounts
+	sent     uint64 // bytes of streams that have left, to sockets and rings
+	freshAck bool   // there is a deadline of an acknowledgement that a sleeping worker may not know
 
 	calledAt [2]atomic.Int64 // of the poller's own seat and of doze; see called. Written by anyone
 
@@ -120,6 +122,7 @@ func (e *Engine) round(sockets bool) bool {
 	d, begin := e.drv, e.turnBegins()
 	e.mu.Lock()
 	e.counts.turns++
+	e.counts.sockets = d.sockets
 	cmds, out, jobs := len(e.cmds) > 0, e.core.HasOutput(), e.core.HasJobs()
 	e.mu.Unlock()
 	if cmds {

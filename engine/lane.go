@@ -203,7 +203,7 @@ func (l *lane) write() {
 		n, full := l.put(bufs)
 		clear(bufs) // some are the users'
 		e.mu.Lock()
-		e.stats.bytesOut.Add(uint64(n))
+		e.drv.sent += uint64(n)
 		e.core.Wrote(l.peer, n)
 		if n > 0 {
 			l.n.tellLocked(l)

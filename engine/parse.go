@@ -57,6 +57,7 @@ func (p *input) parse(e *Engine, b []byte) (bye bool, err error) {
 	}
 	p.pos += uint64(len(b))
 	e.mu.Lock()
+	e.counts.sockets = e.drv.sockets
 	if bye, err = p.parseLocked(e, b); p.keeps && err == nil && !bye {
 		p.noted(e)
 	}

@@ -100,9 +100,9 @@ func (e *Engine) firstStep() int {
 // peek reads from the only connection there is, which finds a message sooner than
 // asking the poller first.
 func (e *Engine) peek(c *conn) (moved bool) {
-	before, begin := e.stats.bytesIn.Load(), e.turnBegins()
+	before, begin := c.beat.in, e.turnBegins()
 	c.receive()
-	if moved = e.stats.bytesIn.Load() != before; moved {
+	if moved = c.beat.in != before; moved {
 		e.drv.runJobs()
 		e.maybeTurned(begin)
 	}

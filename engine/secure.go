@@ -31,7 +31,7 @@ func (c *conn) startSecuring(first []byte) {
 	run := func(f func()) { d.e.securing.Go(f) } // stopped by forget
 	wake := func() { d.e.command(command{kind: cmdSecure, conn: c}) }
 	c.writeSock = func(b []byte) (int, error) {
-		d.e.stats.writes.Add(1)
+		d.sockets.writes++
 		return c.sock.Write(b)
 	}
 	c.state = connSecuring
@@ -194,6 +194,7 @@ func (c *conn) cutSecure(err error) {
 func (c *conn) receiveSecure() (n, want int, err error) {
 	n, err = c.sock.Read(c.d.staging)
 	if n > 0 {
+		c.came(n)
 		c.tls.Feed(c.d.staging[:n])
 		c.readSecure()
 	}

@@ -242,7 +242,7 @@ func newLull(e *Engine, m *MSO) lull {
 // payload may leave.
 func (l *lull) over(underWay bool) bool {
 	now := sys.Nanotime()
-	if b := l.e.stats.bytesOut.Load(); underWay && b != l.bytes {
+	if b := l.e.drv.sent; underWay && b != l.bytes {
 		l.bytes, l.until = b, now+int64(firstPatience)
 	}
 	if l.e.near != nil && l.e.near.isFetching(l.m) {
