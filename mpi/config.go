@@ -54,7 +54,7 @@ type settings struct {
 // settingsOf makes a rank's parameters from what the launcher said and the
 // environment: it goes over the table of variables (package params).
 func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
-	set := settings{transport: transportAuto, errh: ErrorsAreFatal, errhName: "fatal", level: slog.LevelWarn,
+	set := settings{transport: transportAuto, errh: ErrorsAreFatal[*Comm], errhName: "fatal", level: slog.LevelWarn,
 		net: netSettings{remote: info.Net.Remote, tls: info.Net.TLS}, origins: make(map[string]string), Config: engine.Config{
 			Rank: info.Rank, Size: info.Size, Job: info.Job, Secret: info.Secret,
 			Progress: engine.Assist, Congestion: defaultCongestion,

@@ -12,11 +12,19 @@ import (
 // it takes: there is nothing to create or to free.
 type Errhandler func(c *Comm, err *Error) error
 
+// Handle is what has an error handler: a communicator. The predefined handlers fit each kind; Go infers which is meant.
+type Handle interface {
+	*Comm
+
+	abortFor(err *Error, message string)
+	membersText() string
+}
+
 // ErrorsAreFatal ends the job with one message; the default. In a job of thread
 // ranks every pending operation ends and the error is returned
 // (MPI 4.1, section 9.3, MPI_ERRORS_ARE_FATAL).
-func ErrorsAreFatal(c *Comm, err *Error) error {
-	c.abortFor(err, err.Error())
+func ErrorsAreFatal[H Handle](h H, err *Error) error {
+	h.abortFor(err, err.Error())
 	return err
 }
 
@@ -25,13 +33,13 @@ func ErrorsAreFatal(c *Comm, err *Error) error {
 // when one ends early, and so does RunThreads; so this ends the job, as
 // ErrorsAreFatal does and as section 9.3 allows where a part cannot be aborted
 // alone. The message says which ranks were meant.
-func ErrorsAbort(c *Comm, err *Error) error {
-	c.abortFor(err, fmt.Sprintf("%v; aborting %s", err, c.membersText()))
+func ErrorsAbort[H Handle](h H, err *Error) error {
+	h.abortFor(err, fmt.Sprintf("%v; aborting %s", err, h.membersText()))
 	return err
 }
 
 // ErrorsReturn gives the error to the caller (MPI 4.1, section 9.3, MPI_ERRORS_RETURN).
-func ErrorsReturn(_ *Comm, err *Error) error { return err }
+func ErrorsReturn[H Handle](_ H, err *Error) error { return err }
 
 // abortFor ends the job because of err.
 func (c *Comm) abortFor(err *Error, message string) {
