@@ -3,8 +3,6 @@
 package mpi
 
 import (
-	"slices"
-
 	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
@@ -14,29 +12,31 @@ import (
 // overlap. Each may be ProcNull, and each meets plain sends and receives too.
 func Sendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) (Status, error) {
 	told := beginSendrecv(c, "Sendrecv", out, dest, sendTag, in, source, recvTag)
-	return told.received(isendrecv(c, "Sendrecv", out, dest, sendTag, in, source, recvTag).wait())
+	return told.received(isendrecv(c, "Sendrecv", out, dest, sendTag, in, source, recvTag, false).wait())
 }
 
 // Isendrecv starts a Sendrecv (MPI 4.1, section 3.7.7).
 func Isendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) *Request {
 	told := beginSendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag)
-	return told.started(isendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag))
+	return told.started(isendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag, false))
 }
 
 // SendrecvReplace is Sendrecv with one buffer: what is received replaces what
-// is sent, which is copied first (MPI 4.1, section 3.2.7).
+// is sent (MPI 4.1, section 3.2.7). A message that cannot leave at once is copied first, without the gaps of a layout: source may
+// wait for its message to be received before it receives, and then both messages are to be kept.
 func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) (Status, error) {
 	told := beginSendrecv(c, "SendrecvReplace", buf, dest, sendTag, buf, source, recvTag)
-	return told.received(isendrecv(c, "SendrecvReplace", slices.Clone(buf), dest, sendTag, buf, source, recvTag).wait())
+	return told.received(isendrecv(c, "SendrecvReplace", buf, dest, sendTag, buf, source, recvTag, true).wait())
 }
 
 // IsendrecvReplace starts a SendrecvReplace (MPI 4.1, section 3.7.7).
 func IsendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) *Request {
 	told := beginSendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag)
-	return told.started(isendrecv(c, "IsendrecvReplace", slices.Clone(buf), dest, sendTag, buf, source, recvTag))
+	return told.started(isendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag, true))
 }
 
-func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R, source, recvTag int) *Request {
+// isendrecv starts both; replace says that in is the memory of out.
+func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R, source, recvTag int, replace bool) *Request {
 	if err := c.checkSend(op, dest, sendTag); err != nil {
 		return failedRequest(c, err)
 	}
@@ -50,6 +50,13 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 	r := newRequest(c, op)
 	if err := prepareRecv(r, in, source); err != nil {
 		return failedRequest(c, err)
+	}
+	if replace && dest != ProcNull {
+		if c.sendNow(p, dest, sendTag, false) {
+			dest = ProcNull // it is on its way
+		} else {
+			p = p.apart()
+		}
 	}
 	if source == ProcNull {
 		r.more().finish = func(*Request) (Status, *Error) { return procNullStatus(), nil }

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -51,6 +52,19 @@ func (p *payload) size() int {
 		return p.o.size
 	}
 	return len(p.b)
+}
+
+// apart returns p in memory of its own.
+func (p payload) apart() payload {
+	switch {
+	case p.o != nil:
+		b := make([]byte, p.o.size)
+		p.o.Pack(b, 0)
+		p.b, p.o = b, nil
+	case p.class != classObject && p.sig == nil: // else it is, or will be
+		p.b = bytes.Clone(p.b)
+	}
+	return p
 }
 
 // notLaid says that objects have no layout.
