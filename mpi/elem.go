@@ -58,8 +58,9 @@ func (c elemClass) String() string {
 //   - neither: err says why and what to do instead.
 type elem struct {
 	typ   reflect.Type
-	name  string // typ, for messages
-	size  int    // bytes of one element in memory
+	id    uintptr // typeID of typ
+	name  string  // typ, for messages
+	size  int     // bytes of one element in memory
 	class elemClass
 	plain bool        // travels as memory
 	m     *layout.Map // of a plain type: its values, without the padding between them
@@ -78,11 +79,17 @@ var (
 // elemOf returns the description of T. It allocates only on the first call for a T.
 func elemOf[T any]() *elem {
 	t := reflect.TypeFor[T]()
-	slot := &elemCache[typeHash(t)%uintptr(len(elemCache))]
-	if e := slot.Load(); e != nil && e.typ == t {
+	id := typeID(t)
+	slot := elemSlot(id)
+	if e := slot.Load(); e != nil && e.id == id {
 		return e
 	}
 	return lookupElem(t, slot)
+}
+
+// elemSlot is where the cache has the type of an id.
+func elemSlot(id uintptr) *atomic.Pointer[elem] {
+	return &elemCache[(id>>5^id>>13)%uintptr(len(elemCache))]
 }
 
 func lookupElem(t reflect.Type, slot *atomic.Pointer[elem]) *elem {
@@ -95,7 +102,7 @@ func lookupElem(t reflect.Type, slot *atomic.Pointer[elem]) *elem {
 }
 
 func newElem(t reflect.Type) *elem {
-	e := &elem{typ: t, name: t.String(), size: int(t.Size())}
+	e := &elem{typ: t, id: typeID(t), name: t.String(), size: int(t.Size())}
 	switch memoryOf(t) {
 	case memoryPlain:
 		e.plain, e.class = true, plainClass(t)

@@ -172,7 +172,7 @@ func TestElemOfIsOnePerType(t *testing.T) {
 // Types that share a cache slot must still each find their own description.
 func TestElemCacheCollision(t *testing.T) {
 	a, b := elemOf[int64](), elemOf[float64]()
-	slot := &elemCache[typeHash(a.typ)%uintptr(len(elemCache))]
+	slot := elemSlot(a.id)
 	slot.Store(b)
 	if got := elemOf[int64](); got != a {
 		t.Errorf("elemOf[int64] = %s after a collision", got.name)

@@ -24,7 +24,7 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 	if source == ProcNull {
 		return told.received(procNullStatus(), nil)
 	}
-	if e.plain && source != AnySource && c.recvType == nil && e.wire == e.size && !c.job.swaps && !c.job.checks {
+	if source != AnySource && c.isMemory(c.recvType, e) && !c.job.checks {
 		if st, ok := c.recvNow(e, bytesOf(buf), source, tag); ok {
 			return told.received(st, nil)
 		}
@@ -45,7 +45,7 @@ func (c *Comm) recvNow(e *elem, b []byte, source, tag int) (Status, bool) {
 
 // finishRecv posts m, waits and delivers into buf.
 func finishRecv[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (st Status, _ error) {
-	room, err := receiveInto(c, op, m, buf)
+	room, err := receiveInto(c, op, m, e, buf)
 	if err != nil {
 		putMSO(m)
 		return emptyStatus(), c.fail(err)
@@ -66,9 +66,12 @@ func finishRecv[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (st 
 	return st, nil
 }
 
-// receiveInto makes m receive into buf, and returns how many elements that has room for.
-func receiveInto[T any](c *Comm, op string, m *engine.MSO, buf []T) (room int, _ *Error) {
-	e := elemOf[T]()
+// receiveInto makes m receive into buf, whose elements are e's, and returns how many elements that has room for.
+func receiveInto[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (room int, _ *Error) {
+	if c.isMemory(c.recvType, e) && !c.job.checks {
+		m.Buf = bytesOf(buf)
+		return len(buf), nil
+	}
 	if !e.plain {
 		if c.recvType != nil {
 			return 0, notLaid(op, e)
@@ -144,7 +147,7 @@ func prepareRecv[T any](r *Request, buf []T, source int) *Error {
 	}
 	r.peer, r.elem = int32(source), e
 	var err *Error
-	if r.bufLen, err = receiveInto(r.c, r.op, r.mso(), buf); err != nil || e.plain {
+	if r.bufLen, err = receiveInto(r.c, r.op, r.mso(), e, buf); err != nil || e.plain {
 		return err
 	}
 	r.more().finish = func(r *Request) (Status, *Error) { return decodeInto(r.c, r.op, r.m, buf) }

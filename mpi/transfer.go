@@ -25,6 +25,9 @@ func payloadOf[T any](c *Comm, op string, buf []T) (payload, *Error) {
 	if e.err != nil {
 		return payload{}, opError(ErrType, op, e.err)
 	}
+	if c.isMemory(c.sendType, e) && !c.job.checks {
+		return payload{b: bytesOf(buf), class: e.class}, nil // as mostly
+	}
 	if e.plain {
 		b, o, err := travels(c, op, c.sendType, buf)
 		p := payload{b: b, o: o, class: e.class}

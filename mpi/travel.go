@@ -100,7 +100,7 @@ func travels[T any](c *Comm, op string, t *Datatype, buf []T) (b []byte, o *over
 // travelsTimes is travels of count values of t; without t buf is what it is.
 func travelsTimes[T any](c *Comm, op string, t *Datatype, count int, buf []T) (b []byte, o *overlay, _ *Error) {
 	e := elemOf[T]()
-	if t == nil && e.wire == e.size && !c.job.swaps {
+	if c.isMemory(t, e) {
 		return bytesOf(buf), nil, nil
 	}
 	l, err := overlay{mem: bytesOf(buf), m: e.m, count: len(buf), size: len(buf) * e.wire}, (*Error)(nil)
