@@ -33,7 +33,9 @@ func fromPointer(access func(*mpi.File, []int16) (mpi.Status, error)) func(*T, *
 
 // byRequest does an access that has a request.
 func byRequest(start func(*mpi.File, int, []int16) *mpi.Request) func(*T, *mpi.File, int, []int16) (mpi.Status, error) {
-	return func(t *T, f *mpi.File, offset int, buf []int16) (mpi.Status, error) { return start(f, offset, buf).Wait() }
+	return func(t *T, f *mpi.File, offset int, buf []int16) (mpi.Status, error) {
+		return start(f, offset, buf).Wait()
+	}
 }
 
 func byPointerRequest(start func(*mpi.File, []int16) *mpi.Request) func(*T, *mpi.File, int, []int16) (mpi.Status, error) {
