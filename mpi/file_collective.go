@@ -22,17 +22,31 @@ func (a *access) together() {
 		a.err = err
 		return
 	}
-	h := f.hints.Load()
-	choice := h.Read
-	if a.kind&fileWrites != 0 {
-		choice = h.Write
-	}
-	pays := choice == chooseYes && !fileio.IsSparse(parts) || choice == chooseAuto && fileio.IsWorthIt(parts)
-	if plan, ok := fileio.NewPlan(parts, len(f.aggregators()), int(h.Window)); pays && ok && !f.atomic.Load() {
+	plan, ok := fileio.NewPlan(parts, len(f.aggregators()), int(f.hints.Load().Window))
+	if ok && !f.atomic.Load() && a.pays(parts) {
 		a.inPhases(plan, parts)
 		return
 	}
 	a.alone()
+}
+
+// pays reports whether two phases are better than that each rank moves its own data. Ranks that read from one host share what the
+// system has read, and take their pieces from that faster than from each other's messages.
+func (a *access) pays(parts []fileio.Part) bool {
+	f := a.f.file
+	h := f.hints.Load()
+	choice, gains := h.Read, f.isSpread() || h.Sift == chooseNo
+	if a.kind&fileWrites != 0 {
+		choice, gains = h.Write, true
+	}
+	switch choice {
+	case chooseYes:
+		return !fileio.IsSparse(parts)
+	case chooseNo:
+		return false
+	default:
+		return gains && fileio.IsWorthIt(parts)
+	}
 }
 
 // tellParts tells all ranks what each does.

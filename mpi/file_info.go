@@ -138,8 +138,8 @@ func (f *file) setHints(op string, h fileHints, own *Error) *Error {
 //
 //   - cb_nodes, cb_buffer_size: how many ranks move the data of a collective access in two phases, and how many bytes each moves at
 //     once. It is the memory that they need for that, once or twice.
-//   - romio_cb_read, romio_cb_write: automatic (the default: where the data of ranks interleave in short pieces), enable or
-//     disable. The standard's collective_buffering sets both, to enable if it is true.
+//   - romio_cb_read, romio_cb_write: automatic (the default: where the data of ranks interleave in short pieces, reading only if they are
+//     on several hosts), enable or disable. The standard's collective_buffering sets both, to enable if it is true.
 //   - ind_rd_buffer_size: bytes through which data go that are not in one piece.
 //   - romio_ds_read: whether reading takes in what lies between short pieces: automatic, enable (the same) or disable.
 //   - file_perm: the permissions of a file that FileOpen makes, in octal, less the umask.
@@ -157,6 +157,17 @@ func (f *File) Info() *Info {
 		}
 	}
 	return info
+}
+
+// isSpread reports whether the ranks of f are on several hosts.
+func (f *file) isSpread() bool {
+	hosts := f.comm.job.hostsOf(f.comm.group)
+	for _, h := range hosts {
+		if h != hosts[0] {
+			return true
+		}
+	}
+	return false
 }
 
 // aggregators are the ranks that move the data of collective accesses.

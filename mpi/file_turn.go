@@ -46,7 +46,12 @@ func (f *file) next() {
 		f.busy = false
 		return
 	}
-	f.work.Go(f.drain)
+	f.nonblockingFileAccess()
+}
+
+// nonblockingFileAccess starts a goroutine that works through the queue. It is what reports of hangs call what goes on there.
+func (f *file) nonblockingFileAccess() {
+	f.work.Go(func() { f.drain() })
 }
 
 // drain works through the queue until it is empty.

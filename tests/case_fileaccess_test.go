@@ -467,11 +467,14 @@ func fileErrhandler(t *T, c *mpi.Comm) {
 	_, err := mpi.FileReadAt(f, -1, []byte{1})
 	wantError(t, "by default errors are returned", err, mpi.ErrArg)
 	var got []*mpi.Error
-	count := func(at *mpi.File, err *mpi.Error) error {
+	count := mpi.FileErrhandler(func(at *mpi.File, err *mpi.Error) error {
 		got = append(got, err)
 		return nil
-	}
+	})
 	f.SetErrhandler(count)
+	t.must(f.Errhandler()(f, &mpi.Error{Class: mpi.ErrIO}))
+	want(t, "calls of what Errhandler gives", len(got), 1)
+	got = nil
 	_, err = mpi.FileReadAt(f, -1, []byte{1})
 	t.must(err, "the handler has dealt with it")
 	_, err = mpi.FileIreadAt(f, -1, []byte{1}).Wait()

@@ -367,7 +367,7 @@ func TestIsWorthIt(t *testing.T) {
 		"one after the other": {[]Part{{0, 100, 100, 0}, {100, 200, 100, 0}}, false},
 		"turns":               {[]Part{{0, 10_000, 5000, 8}, {8, 10_008, 5000, 8}}, true},
 		"long turns":          {[]Part{{0, 100 * mb, 50 * mb, mb}, {mb, 101 * mb, 50 * mb, mb}}, false},
-		"the same":            {[]Part{{0, mb / 8, mb / 8, 0}, {0, mb / 8, mb / 8, 0}}, true},
+		"the same":            {[]Part{{0, mb / 64, mb / 64, 0}, {0, mb / 64, mb / 64, 0}}, true},
 		"far apart":           {[]Part{{0, 1 << 40, 8, 4}, {4, 1<<40 + 4, 8, 4}}, false},
 		"alone":               {[]Part{{0, 10_000, 5000, 8}, {}}, false},
 	} {

@@ -19,9 +19,9 @@ type Plan struct {
 
 // What decides whether a collective access is worth two phases.
 const (
-	longRun = 256 << 10 // a run of this length is written or read at full speed by itself
-	sparse  = 64        // bytes that a domain has for one that is touched: beyond that most windows have nothing in them
-	grain   = 4 << 10   // a window and a domain begin at a multiple of it, if they are long: two ranks do not touch one page
+	longRun = 32 << 10 // a run of this length is written or read at full speed by itself
+	sparse  = 64       // bytes that a domain has for one that is touched: beyond that most windows have nothing in them
+	grain   = 4 << 10  // a window and a domain begin at a multiple of it, if they are long: two ranks do not touch one page
 )
 
 // IsSparse reports whether the parts touch too little of what lies between them for two phases, which look at all of it.
