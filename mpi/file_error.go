@@ -5,6 +5,7 @@ package mpi
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 )
 
@@ -101,12 +102,7 @@ func isOneOf(err error, codes ...syscall.Errno) bool {
 	if !ok {
 		return false
 	}
-	for _, c := range codes {
-		if c == code {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(codes, code)
 }
 
 // diskError is the error of op for one of the file system; nil for none.
