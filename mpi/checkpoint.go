@@ -72,13 +72,18 @@ func (f fault) error(c *Comm, op string, own error) error {
 
 // settle tells every rank of the first fault of any.
 func settle(c *Comm, op string, own error) (fault, error) {
+	return settleFault(c, op, faultOf(c.rank, own))
+}
+
+// settleFault is settle of an own fault.
+func settleFault(c *Comm, op string, own fault) (fault, error) {
 	var first [1]fault
 	lower := func(acc, in []fault) {
 		if acc[0].Text == "" || in[0].Text != "" && in[0].Rank < acc[0].Rank {
 			acc[0] = in[0]
 		}
 	}
-	err := done(iallreduce(c, op, []fault{faultOf(c.rank, own)}, first[:], lower))
+	err := done(iallreduce(c, op, []fault{own}, first[:], lower))
 	return first[0], err
 }
 

@@ -26,6 +26,7 @@ type Comm struct {
 	sendType, recvType *Datatype
 
 	untold bool // no tool is told of calls through this value
+	quiet  bool // errors of operations through this value go to no handler
 }
 
 // comm is what all values of one communicator share.

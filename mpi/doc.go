@@ -67,6 +67,13 @@
 // so; slices that overlap in part are a mistake. Wrong arguments give an error before
 // anything is sent.
 //
+// # Files
+//
+// FileOpen opens a file for all ranks of a communicator. File.SetView says what a rank sees of it, by a
+// Datatype; FileReadAt, FileWriteAll and their like move a buffer between it and memory: at an offset, or at the
+// rank's file pointer or the one that all share; by each rank alone or by all together, with a Request or without.
+// Errors of files are returned, unless a handler of the file says otherwise.
+//
 // # Errors
 //
 // By default an error of an operation ends the job, with one message. After

@@ -12,9 +12,9 @@ import (
 // it takes: there is nothing to create or to free.
 type Errhandler func(c *Comm, err *Error) error
 
-// Handle is what has an error handler: a communicator. The predefined handlers fit each kind; Go infers which is meant.
+// Handle is what has an error handler: a communicator or a file. The predefined handlers fit each kind; Go infers which is meant.
 type Handle interface {
-	*Comm
+	*Comm | *File
 
 	abortFor(err *Error, message string)
 	membersText() string
@@ -114,6 +114,9 @@ func (c *Comm) fail(err *Error) error {
 	}
 	err.on(c.rank, c.Name())
 	err.Host = c.job.host
+	if c.quiet {
+		return err
+	}
 	return c.Errhandler()(c, err)
 }
 

@@ -22,7 +22,8 @@ type GeneralCallbacks struct {
 
 // general is the user's part of a generalised request.
 type general struct {
-	f GeneralCallbacks
+	f   GeneralCallbacks
+	own func() (Status, *Error) // of an operation of the library's: its outcome, instead of f.Query; else nil
 
 	mu       sync.Mutex
 	let      bool // guarded by mu: Request.Free was called
@@ -54,7 +55,7 @@ func (r *Request) Complete() (outcome error) {
 	switch {
 	case r == nil:
 		return opErrorf(ErrRequest, op, "the request is nil: make it with GrequestStart")
-	case r.generalised() == nil:
+	case r.generalised() == nil || r.generalised().own != nil:
 		return r.c.fail(opErrorf(ErrRequest, op, "the request is of %s: need one of GrequestStart", r.op))
 	case !r.rare.general.markComplete():
 		return r.c.fail(opErrorf(ErrRequest, op, "the request is complete already: Complete was called before"))
@@ -75,6 +76,9 @@ func (g *general) markComplete() bool {
 // query is the outcome of a request that is complete; it may be asked for more than once.
 func (g *general) query(r *Request) (Status, *Error) {
 	st, err := emptyStatus(), r.m.Err
+	if g.own != nil && err == nil {
+		return g.own()
+	}
 	if g.f.Query != nil && err == nil {
 		st, err = g.f.Query()
 	}

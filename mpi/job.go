@@ -68,6 +68,9 @@ type job struct {
 	accords accords   // in which it takes part
 	faults  faults
 
+	fileErrh atomic.Pointer[FileErrhandler] // of files that are to be opened; nil until it is set
+	diskUses atomic.Int32                   // goroutines of the library that use a file at the moment
+
 	ctx    context.Context // ends when the job does
 	base   context.Context // that ctx comes from, and Finalize is bounded by
 	cancel context.CancelCauseFunc

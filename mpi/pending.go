@@ -55,6 +55,9 @@ func (j *job) pending() *telemetry.Pending {
 	}
 	j.addComms(p)
 	addGoroutines(p)
+	if n := j.diskUses.Load(); n > 0 { // goroutines of ours are not listed, but these complete what the user waits for
+		p.Goroutines = append(p.Goroutines, telemetry.Goroutine{State: "input or output", Func: "a file", May: true, By: telemetry.ByItself})
+	}
 	isBusy := slices.ContainsFunc(p.Goroutines, func(g telemetry.Goroutine) bool { return g.By == telemetry.ByItself })
 	p.Timer = timer && !isBusy // else it may be one of the runtime's
 	return p

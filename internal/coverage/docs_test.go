@@ -192,7 +192,11 @@ var (
 	obj     string
 	mem     []byte
 	periods []bool
+	f       *mpi.File
+	h       mpi.FileErrhandler
 
+	etype, filetype                     *mpi.Datatype
+	disp, offset                        int
 	buf, in, out                        []float64
 	i, dest, source, root, tag, rank    int
 	color, key                          int
