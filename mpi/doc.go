@@ -67,6 +67,11 @@
 // so; slices that overlap in part are a mistake. Wrong arguments give an error before
 // anything is sent.
 //
+// # Sessions
+//
+// A library can communicate without asking who else does: SessionInit opens a session, GroupFromPset names ranks, and
+// CommCreateFromGroup makes a communicator of them, all without Init, before it, beside Main or after Finalize, as often as one likes.
+//
 // # Errors
 //
 // By default an error of an operation ends the job, with one message. After
