@@ -274,7 +274,7 @@ func (c *conn) broken(cause error) {
 		panic("engine: two open connections to a peer: a bug of ours")
 	case c.state == connOpen && c.isResumable(cause):
 		c.interrupted(cause)
-	case c.state == connOpen && c.bond.saidBye:
+	case c.state == connOpen && (c.bond.saidBye || d.e.IsExcused(c.peer)):
 		d.endPeer(c.peer, cause, true)
 	case c.state == connOpen:
 		d.e.cfg.Logger.Info("peer failed", "rank", d.e.cfg.Rank, "peer", c.peer, "host", d.bridge[c.peer].Host, "err", cause)

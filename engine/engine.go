@@ -102,7 +102,8 @@ type Engine struct {
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
 	lead      chan struct{} // capacity 1: the chance to drive, for a follower
 
-	noticed  atomic.Bool // there are signals, or ends of peers, to be delivered by the holder of the right
+	excused  []atomic.Bool // by peer: it may end without a goodbye
+	noticed  atomic.Bool   // there are signals, or ends of peers, to be delivered by the holder of the right
 	stopping atomic.Bool
 	worker   sync.WaitGroup // waits for the worker
 	securing sync.WaitGroup // waits for the goroutines of TLS handshakes
@@ -119,6 +120,7 @@ func Listen(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, core: core.New(cfg.core()), lead: make(chan struct{}, 1)}
 	e.waits.byPeer = make([]PeerWait, cfg.Size)
 	e.counts.framesIn = make([]uint64, cfg.Size)
+	e.excused = make([]atomic.Bool, cfg.Size)
 	e.flights.skip = e.flights.gap()
 	e.turns, _ = cfg.Observer.(TurnObserver)
 	e.eagerMax, e.shortMax, e.promptly = e.core.Config().EagerMax, e.core.Config().ShortMax, promptly

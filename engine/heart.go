@@ -187,7 +187,7 @@ const resendWithin = int64(2 * time.Minute)
 // pause of the peer's host that has grown with that time, whatever is read now: the peer may be silent for as long again.
 func (c *conn) lookForLife(now, late int64) {
 	b, h := &c.beat, &c.d.heart
-	excused, patience := b.promised == 0 || c.rx.paused || c.bond.saidBye, h.patience(b.promised)
+	excused, patience := b.promised == 0 || c.rx.paused || c.bond.saidBye || c.d.e.IsExcused(c.peer), h.patience(b.promised)
 	f, quiet := b.pulse.look(now, b.in, late > 0, excused, patience)
 	if f == seemsAlive {
 		if why := c.stuck(now, late > 0, int64(quiet) < patience/4*3, patience); why != nil {
@@ -222,7 +222,7 @@ func (n *near) beat(now int64, late int64, held bool) (somebody bool) {
 		}
 		somebody = true
 		word := l.block.Beat.Load()
-		excused := word == 0 || word&1 != 0 || l.saidBye
+		excused := word == 0 || word&1 != 0 || l.saidBye || n.e.IsExcused(l.peer)
 		f, quiet := l.pulse.look(now, word, late > 0, excused, n.e.drv.heart.timeout)
 		if f == isSilent {
 			l.pulse.suspect(now)

@@ -290,7 +290,7 @@ func (l *lane) isHungUp() bool {
 
 // hungUp ends a lane whose peer has hung up. If our goodbye is said that is an answer.
 func (l *lane) hungUp() {
-	if cause := errors.New("the rank ended without a goodbye"); l.saidBye {
+	if cause := errors.New("the rank ended without a goodbye"); l.saidBye || l.n.e.IsExcused(l.peer) {
 		l.n.e.drv.endPeer(l.peer, cause, true)
 	} else {
 		l.broken(cause)

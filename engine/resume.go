@@ -107,7 +107,7 @@ func (c *conn) session(peer uint32) wire.Session {
 // good, and a stream that has come to its end, goodbye included, needs no connection.
 func (c *conn) isResumable(cause error) bool {
 	d, p := c.d, c.bond
-	if !p.resumes || d.e.stopping.Load() {
+	if !p.resumes || d.e.stopping.Load() || d.e.IsExcused(c.peer) {
 		return false
 	}
 	if _, rude := errors.AsType[*ProtocolError](cause); rude {

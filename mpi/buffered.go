@@ -11,7 +11,7 @@ import (
 )
 
 // A buffered send goes through the buffer of its communicator, if one is attached there, else through that of the job
-// (MPI 4.1, section 3.6). It never takes the one because the other is full. Buffers of sessions come with sessions.
+// (MPI 4.1, section 3.6); between the two comes that of the communicator's session. It never takes the one because the other is full.
 
 // BsendOverhead is what a buffered message occupies beyond its bytes
 // (MPI 4.1, section 3.6, MPI_BSEND_OVERHEAD).
@@ -23,8 +23,8 @@ var BufferAutomatic = make([]byte, 1)
 
 var automatic = &BufferAutomatic[0]
 
-// BufferAttach gives the job of c the memory for its buffered sends, over all communicators that have no buffer of their own;
-// it belongs to the library until BufferDetach (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
+// BufferAttach gives the job of c the memory for its buffered sends, over all communicators that have no buffer of their own,
+// nor their session, if they come from one; it belongs to the library until BufferDetach (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
 // BufferAutomatic has room for all. The job has one buffer at a time: a second one is an error of class ErrBuffer.
 func BufferAttach(c *Comm, buf []byte) (outcome error) {
 	defer c.begin("BufferAttach").endAt(&outcome)
@@ -32,7 +32,7 @@ func BufferAttach(c *Comm, buf []byte) (outcome error) {
 	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
-	return c.attachBuffer(op, &c.job.buffer, buf)
+	return c.attachBuffer(op, &c.job.buffer, &c.job.worldScope, buf)
 }
 
 // BufferDetach waits until every message in the job's buffer has left it and returns the buffer; nil if there was none
@@ -78,7 +78,7 @@ func (c *Comm) AttachBuffer(buf []byte) (outcome error) {
 	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
-	return c.attachBuffer(op, &c.buffer, buf)
+	return c.attachBuffer(op, &c.buffer, c.scope, buf)
 }
 
 // DetachBuffer is BufferDetach of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_detach_buffer).
@@ -119,16 +119,16 @@ type bufferSlot = atomic.Pointer[engine.Buffer]
 // taken out of its slot, under the mutex: who holds it finds no closed buffer there.
 type attachedBuffers struct {
 	mu  sync.Mutex
-	all map[*engine.Buffer]struct{} // guarded by mu
+	all map[*engine.Buffer]*scope // guarded by mu: what they are attached to comes from
 }
 
-func (a *attachedBuffers) add(b *engine.Buffer) {
+func (a *attachedBuffers) add(b *engine.Buffer, of *scope) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.all == nil {
-		a.all = make(map[*engine.Buffer]struct{})
+		a.all = make(map[*engine.Buffer]*scope)
 	}
-	a.all[b] = struct{}{}
+	a.all[b] = of
 }
 
 // detach takes b, closed, out of its slot, if no message lies in it, and reports whether it is out; mine says that it was this
@@ -154,22 +154,25 @@ func (a *attachedBuffers) holds(at *bufferSlot, b *engine.Buffer) bool {
 	return at.Load() == b
 }
 
-func (a *attachedBuffers) list() []*engine.Buffer {
+// list lists those of a scope.
+func (a *attachedBuffers) list(of *scope) []*engine.Buffer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var bs []*engine.Buffer
-	for b := range a.all {
-		bs = append(bs, b)
+	for b, scope := range a.all {
+		if scope == of {
+			bs = append(bs, b)
+		}
 	}
 	return bs
 }
 
-func (c *Comm) attachBuffer(op string, at *bufferSlot, mem []byte) error {
+func (c *Comm) attachBuffer(op string, at *bufferSlot, of *scope, mem []byte) error {
 	b := engine.NewBuffer(mem, len(mem) > 0 && &mem[0] == automatic)
 	if !at.CompareAndSwap(nil, b) {
 		return c.fail(opErrorf(ErrBuffer, op, "%s is attached already: detach it first", bufferText(at.Load())))
 	}
-	c.job.buffers.add(b)
+	c.job.buffers.add(b, of)
 	return nil
 }
 
@@ -214,9 +217,9 @@ func (c *Comm) leaveBuffer() {
 	}
 }
 
-// flushBuffers waits until no message lies in a buffer of the job's.
-func (j *job) flushBuffers() {
-	for _, b := range j.buffers.list() {
+// flushBuffers waits until no message lies in a buffer of the scope.
+func (j *job) flushBuffers(of *scope) {
+	for _, b := range j.buffers.list(of) {
 		var m engine.MSO
 		j.engine.Flush(b, &m)
 		j.engine.Wait(&m)
@@ -229,6 +232,10 @@ func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
 	for {
 		at, where, attach := &c.buffer, "communicator", "Comm.AttachBuffer"
 		b := at.Load()
+		if s := c.scope.session; b == nil && s != nil {
+			at, where, attach = &s.buffer, "session", "Session.AttachBuffer"
+			b = at.Load()
+		}
 		if b == nil {
 			at, where, attach = &c.job.buffer, "job", "BufferAttach"
 			b = at.Load()

@@ -34,6 +34,7 @@ type card struct {
 	Clique  int    `json:"clique,omitempty"`  // which of them has this rank
 	Coll    string `json:"coll,omitempty"`    // FITMPI_COLL in its normal form; "" if it chooses nothing
 	Check   bool   `json:"check,omitempty"`   // FITMPI_CHECK
+	App     int    `json:"app,omitempty"`     // which of the job's programs it runs
 }
 
 // newCard is the card of a rank that accepts peers at addrs.
@@ -41,6 +42,7 @@ func newCard(info boot.Info, set settings, l *local, addrs []netip.AddrPort) car
 	c := card{
 		Domain: info.Net.Domain, TLS: set.net.tls, Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
 		Big: bigEndian, Place: sys.BootID(), Bound: l.bound, Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
+		App: info.AppNum,
 	}
 	for i, a := range addrs {
 		if i > 0 {

@@ -33,6 +33,7 @@ type Comm struct {
 type comm struct {
 	// Immutable after newComm.
 	job     *job
+	scope   *scope
 	rank    int             // in the local group
 	group   []engine.PeerID // the local group: rank -> peer of the engine
 	peers   []engine.PeerID // the bridge table of those who are addressed: the local group, in an intercommunicator the remote one
@@ -62,8 +63,8 @@ type comm struct {
 	buffer bufferSlot // of buffered sends over this communicator
 }
 
-func newComm(j *job, name string, rank int, peers []engine.PeerID, id engine.ContextID) *Comm {
-	c := &comm{job: j, rank: rank, group: peers, peers: peers, ranks: rankingOf(peers), p2p: id, coll: id | collectiveBit}
+func newComm(j *job, from *scope, name string, rank int, peers []engine.PeerID, id engine.ContextID) *Comm {
+	c := &comm{job: j, scope: from, rank: rank, group: peers, peers: peers, ranks: rankingOf(peers), p2p: id, coll: id | collectiveBit}
 	c.name.Store(&name)
 	c.member, c.places = c.has, j.placesOf(peers)
 	j.comms.add(c)
@@ -190,7 +191,7 @@ func (c *Comm) Free() (outcome error) {
 
 // isOpen reports that c can start operations. Otherwise it may be able to: usable knows.
 func (c *Comm) isOpen() bool {
-	return c != nil && c.comm != nil && c.ctx == nil && !c.freed.Load() && !c.job.finalized.Load() && c.job.faults.count.Load() == 0
+	return c != nil && c.comm != nil && c.ctx == nil && !c.freed.Load() && c.scope.isOpen() && c.job.faults.count.Load() == 0
 }
 
 // usable says why c can start no operation that communicates.
@@ -211,8 +212,8 @@ func (c *Comm) present(op string) *Error {
 		return opErrorf(ErrComm, op, "the communicator is nil: take the one that Main, Init or RunThreads gives")
 	case c.freed.Load():
 		return opErrorf(ErrComm, op, "the communicator was freed")
-	case c.job.finalized.Load():
-		return opErrorf(ErrOther, op, "MPI is finalized: communicate before Finalize, or before the function of Main returns")
+	case !c.scope.isOpen():
+		return c.scope.closed(op)
 	case c.ctx != nil && c.ctx.Err() != nil:
 		return opError(ErrOther, op, context.Cause(c.ctx))
 	}

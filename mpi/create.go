@@ -12,7 +12,7 @@ import (
 
 // derive makes a communicator that inherits c's error handler and context.Context.
 func (c *Comm) derive(name string, rank int, peers []engine.PeerID, id engine.ContextID) *Comm {
-	n := newComm(c.job, name, rank, peers, id)
+	n := newComm(c.job, c.scope, name, rank, peers, id)
 	n.errh.Store(c.errh.Load())
 	n.ctx = c.ctx
 	return n
@@ -98,7 +98,8 @@ func pick(peers []engine.PeerID, ranks []int) []engine.PeerID {
 }
 
 // World is the communicator of all ranks of the job that c belongs to: what
-// Main gave (MPI 4.1, section 7.2.4, MPI_COMM_WORLD).
+// Main gave (MPI 4.1, section 7.2.4, MPI_COMM_WORLD). In a program that has sessions only, and calls neither Init nor
+// Main, its operations fail (ErrComm), and so do those of Self.
 func (c *Comm) World() *Comm { return c.job.world }
 
 // Self is the communicator of the calling rank alone.

@@ -76,6 +76,11 @@ func (c *Comm) checkSubset(op string, g *Group) *Error {
 	if g.job != nil && g.job != c.job {
 		return opErrorf(ErrGroup, op, "%s belongs to another rank of this process: a group is of use to the rank that made it", g)
 	}
+	if g.scope != nil {
+		if err := g.scope.mixes(ErrGroup, op, c.scope); err != nil {
+			return err
+		}
+	}
 	for r, p := range g.members {
 		if c.localRanks().of(p) < 0 {
 			return opErrorf(ErrGroup, op, "rank %d of the group, world rank %d, is not in %s: need a subset of its group", r, p, c)
@@ -151,7 +156,8 @@ func (n *Comm) settle(op string, lead engine.ContextID) (*Comm, error) {
 	return n, nil
 }
 
-// CommCreateFromGroup makes a communicator of the ranks in g without a parent. Only these
+// CommCreateFromGroup makes a communicator of the ranks in g without a parent, in the session
+// that g comes from, if it comes from one. Only these
 // call it, all with the same text, which keeps creations apart that are under way at once
 // and becomes the name. info gives the hints and may be nil; errh is the error handler,
 // which gets the errors of the creation too, and nil stands for ErrorsAreFatal. The
@@ -171,7 +177,7 @@ func createFromGroup(op string, g *Group, text string, info *Info, errh Errhandl
 	if errh == nil {
 		errh = ErrorsAreFatal
 	}
-	n := newComm(g.job, text, g.Rank(), slices.Clip(g.members), textContext(text))
+	n := newComm(g.job, g.scope, text, g.Rank(), slices.Clip(g.members), textContext(text))
 	n.SetErrhandler(errh)
 	n.hints.set(info)
 	if err := n.usable(op); err != nil {

@@ -74,6 +74,11 @@
 // rank's file pointer or the one that all share; by each rank alone or by all together, with a Request or without.
 // Errors of files are returned, unless a handler of the file says otherwise.
 //
+// # Sessions
+//
+// A library can communicate without asking who else does: SessionInit opens a session, GroupFromPset names ranks, and
+// CommCreateFromGroup makes a communicator of them, all without Init, before it, beside Main or after Finalize, as often as one likes.
+//
 // # Errors
 //
 // By default an error of an operation ends the job, with one message. After

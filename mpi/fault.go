@@ -38,7 +38,7 @@ func (c *Comm) GetFailed() (failed *Group, outcome error) {
 		return nil, c.fail(err)
 	}
 	if members := c.failedMembers(c.job.engine.Failed(nil)); len(members) > 0 {
-		return newGroup(c.job, members), nil
+		return newGroup(c.job, c.scope, members), nil
 	}
 	return GroupEmpty, nil
 }

@@ -54,6 +54,9 @@ const (
 	saysRevoked = 1 // the communicator is revoked: by whom, and its ranks
 	saysFailed  = 2 // a rank has failed: which, and why. It has nothing to do with the context, which is 0
 	saysNothing = 3 // see job.ask
+	saysResting = 4 // the sender rests, and wants an answer: see rest.go
+	saysRested  = 5 // the answer
+	saysAwake   = 6 // it takes part again
 )
 
 // maxCause bounds the text of a cause that is told on, in bytes.
@@ -241,7 +244,7 @@ func (j *job) hear(from engine.PeerID, ctx engine.ContextID, payload []byte) {
 		}
 		j.revoke(ctx&contextFamily, by, told)
 		return
-	case len(payload) == 1 && payload[0] == saysNothing:
+	case len(payload) == 1 && payload[0] == saysNothing, j.hearRest(from, payload):
 		return
 	case len(payload) > 0 && payload[0] == saysFailed:
 		if rank, n := binary.Uvarint(payload[1:]); n > 0 && rank < uint64(size) {

@@ -31,7 +31,7 @@ func TestStrangeRevocationsAreBounded(t *testing.T) {
 			defer close(judged)
 			soon := contextID(1, 500_000)
 			j.hear(1, soon, says)
-			if late := newComm(j, "late", 0, c.group, soon); !late.IsRevoked() || j.faults.strange[1] != 0 {
+			if late := newComm(j, c.scope, "late", 0, c.group, soon); !late.IsRevoked() || j.faults.strange[1] != 0 {
 				t.Errorf("a communicator that was made after it was revoked: revoked %v, %d count as strange", late.IsRevoked(), j.faults.strange[1])
 			}
 			for i := range maxStrange {

@@ -118,7 +118,7 @@ func checkAmode(op string, m FileMode) *Error {
 
 // newFile makes a file with a communicator of the ranks of c, which has the given context.
 func newFile(c *Comm, name string, amode FileMode, id engine.ContextID) *File {
-	own := newComm(c.job, name, c.rank, c.group, id)
+	own := newComm(c.job, c.scope, name, c.rank, c.group, id)
 	f := &file{comm: own, quiet: &Comm{comm: own.comm, quiet: true, untold: true}, name: name, amode: amode, slots: make(chan struct{}, mostAtOnce)}
 	h := c.FileErrhandler()
 	f.errh.Store(&h)

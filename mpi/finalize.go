@@ -16,7 +16,7 @@ import (
 func (j *job) meetLast(ctx context.Context) error {
 	for {
 		living := j.living()
-		last := newComm(j, "world", j.rankAmong(living), living, contextID(0, contextFinalize))
+		last := newComm(j, new(scope), "world", j.rankAmong(living), living, contextID(0, contextFinalize))
 		last.ctx = ctx
 		last.SetErrhandler(ErrorsReturn)
 		if len(living) < j.engine.Size() {

@@ -11,10 +11,12 @@ import (
 // Group is an ordered set of ranks of a job, each with a number in the group, its rank
 // (MPI 4.1, section 7.2.1). It is immutable, so it needs no freeing, and goroutines of the
 // rank that made it may share it. Operations on groups are local and do not block; their
-// errors go to the error handler of Self, as MPI 4.1, section 9.3 says.
+// errors go to the error handler of Self, or of the session that the group comes from, as MPI 4.1, section 9.3 says. Groups
+// of different sessions must not be mixed, nor one of a session and one that comes from the world (ErrGroup).
 type Group struct {
 	// Immutable.
 	job     *job            // of the rank that made it; nil in GroupEmpty
+	scope   *scope          // nil in GroupEmpty
 	members []engine.PeerID // in the order of their ranks
 	ranks   ranking         // of members
 }
@@ -22,14 +24,14 @@ type Group struct {
 // GroupEmpty is the group without members (MPI 4.1, section 7.2.1, MPI_GROUP_EMPTY).
 var GroupEmpty = &Group{}
 
-func newGroup(j *job, members []engine.PeerID) *Group {
-	return &Group{job: j, members: members, ranks: rankingOf(members)}
+func newGroup(j *job, from *scope, members []engine.PeerID) *Group {
+	return &Group{job: j, scope: from, members: members, ranks: rankingOf(members)}
 }
 
 // Group returns the group of c; of an intercommunicator the local one
 // (MPI 4.1, section 7.3.2, MPI_Comm_group).
 func (c *Comm) Group() *Group {
-	return &Group{job: c.job, members: c.group, ranks: *c.localRanks()}
+	return &Group{job: c.job, scope: c.scope, members: c.group, ranks: *c.localRanks()}
 }
 
 // Size is the number of ranks in g (MPI 4.1, section 7.3.1).
@@ -106,11 +108,11 @@ func (g *Group) combine(op string, h *Group, members func() []engine.PeerID) (*G
 	if err := g.usableWith(op, h); err != nil {
 		return nil, g.fail(err)
 	}
-	j := g.job
-	if j == nil {
-		j = h.job
+	whose := g
+	if g.job == nil {
+		whose = h
 	}
-	return newGroup(j, members()), nil
+	return newGroup(whose.job, whose.scope, members()), nil
 }
 
 // without returns those of members that are not in others, in their order.
@@ -128,6 +130,9 @@ func (g *Group) usable(op string) *Error {
 	if g == nil {
 		return opErrorf(ErrGroup, op, "the group is nil: take one that Comm.Group gives, or GroupEmpty")
 	}
+	if g.scope != nil && g.scope.session != nil {
+		return g.scope.closed(op)
+	}
 	return nil
 }
 
@@ -142,13 +147,19 @@ func (g *Group) usableWith(op string, h *Group) *Error {
 	if g.job != nil && h.job != nil && g.job != h.job {
 		return opErrorf(ErrGroup, op, "%s and %s belong to different ranks of this process: a group is of use to the rank that made it", g, h)
 	}
+	if g.scope != nil && h.scope != nil {
+		return g.scope.mixes(ErrGroup, op, h.scope)
+	}
 	return nil
 }
 
-// fail gives err to the error handler of Self, if g belongs to a job.
+// fail gives err to the error handler of the session that g comes from, else to that of Self, if g belongs to a job.
 func (g *Group) fail(err *Error) error {
 	if g == nil || g.job == nil {
 		return err
+	}
+	if s := g.scope.session; s != nil {
+		return s.fail(err)
 	}
 	return g.job.self.fail(err)
 }

@@ -83,7 +83,7 @@ func (g *Group) choose(op string, ranks []int, include bool) (*Group, error) {
 		given[r] = true
 	}
 	if include {
-		return newGroup(g.job, pick(g.members, ranks)), nil
+		return newGroup(g.job, g.scope, pick(g.members, ranks)), nil
 	}
 	var members []engine.PeerID
 	for r, p := range g.members {
@@ -91,5 +91,5 @@ func (g *Group) choose(op string, ranks []int, include bool) (*Group, error) {
 			members = append(members, p)
 		}
 	}
-	return newGroup(g.job, members), nil
+	return newGroup(g.job, g.scope, members), nil
 }

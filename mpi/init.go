@@ -13,23 +13,30 @@ import (
 )
 
 // process is this process's part in its job: the jobs of its ranks, in their order,
-// once Init or Main has joined. RunThreads has no part in it.
+// once Init, Main or SessionInit has joined. RunThreads has no part in it.
 var process atomic.Pointer[[]*job]
+
+// worldJobs is process once Init or Main was called.
+var worldJobs atomic.Pointer[[]*job]
+
+// processMu is held by who joins the job of this process.
+var processMu sync.Mutex
+
+// processErr is why this process could not join its launcher's job: it cannot try again. Guarded by processMu.
+var processErr error
 
 // Init joins the parallel job that the launcher of this process started (fitrun, or
 // another that docs/LAUNCH.md names), or a job of one rank without a launcher, and returns the world communicator, of all
 // its ranks (MPI 4.1, section 11.2). It waits for the slowest rank. Most programs
 // use Main instead. It may be called once, and not in a process of several ranks:
-// which of them would it be?
+// which of them would it be? Sessions may be open already.
 func Init() (*Comm, error) {
-	if process.Load() != nil {
+	processMu.Lock()
+	defer processMu.Unlock()
+	if worldJobs.Load() != nil {
 		return nil, opErrorf(ErrOther, "Init", "called twice, or after Main")
 	}
-	session, err := boot.Find(os.Environ())
-	if err != nil {
-		return nil, opError(ErrOther, "Init", err)
-	}
-	jobs, err := join([]boot.Session{session})
+	jobs, err := initWorld("Init", findOne)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +44,71 @@ func Init() (*Comm, error) {
 	return jobs[0].world, nil
 }
 
+// findOne is boot.FindAll for a process of one rank.
+func findOne(environ []string) ([]boot.Session, error) {
+	s, err := boot.Find(environ)
+	if err != nil {
+		return nil, err
+	}
+	return []boot.Session{s}, nil
+}
+
+// initWorld opens the world of the ranks of this process, and joins if no session has.
+//
+// Preconditions:
+//   - processMu is held, and no world was opened.
+func initWorld(op string, find func([]string) ([]boot.Session, error)) ([]*job, error) {
+	jobs, fresh, err := joinProcess(context.Background(), op, find)
+	if err != nil {
+		return nil, err
+	}
+	if !fresh {
+		j := jobs[0] // sessions make processes of one rank join
+		told := j.tools.newCall(op).begin()
+		if err := j.openWorld(op); err != nil {
+			told.endInit(j, err)
+			return nil, err
+		}
+		told.endInit(j, nil)
+	}
+	worldJobs.Store(&jobs)
+	return jobs, nil
+}
+
+// joinProcess makes the process join its job, unless it has, or has left one that it can make anew.
+//
+// Preconditions:
+//   - processMu is held.
+func joinProcess(ctx context.Context, op string, find func([]string) ([]boot.Session, error)) (jobs []*job, fresh bool, err error) {
+	if p := process.Load(); p != nil {
+		if !(*p)[0].isRenewable() || !(*p)[0].isClosed() {
+			return *p, false, nil
+		}
+		addWorkers(-len(*p))
+	}
+	if processErr != nil {
+		return nil, false, processErr
+	}
+	sessions, err := find(os.Environ())
+	if err != nil {
+		return nil, false, opError(ErrOther, op, err)
+	}
+	if jobs, err = join(ctx, op, sessions); err != nil {
+		if sessions[0].Info().Source != sourceNone {
+			processErr = err
+		}
+		return nil, false, err
+	}
+	process.Store(&jobs)
+	return jobs, true, nil
+}
+
 // Finalize waits until all ranks have called it, flushes what is buffered and
 // ends communication (MPI 4.1, section 11.2). A process that exits without it
 // counts as failed. In a process of several ranks it is an error: Main finalizes
 // each rank when its function returns.
 func Finalize() error {
-	jobs := process.Load()
+	jobs := worldJobs.Load()
 	switch {
 	case jobs == nil:
 		return opErrorf(ErrOther, "Finalize", "Init was not called")
@@ -54,31 +120,32 @@ func Finalize() error {
 
 // Initialized reports whether Init was called, or Main has joined, in this process
 // (MPI 4.1, section 11.2).
-func Initialized() bool { return process.Load() != nil }
+func Initialized() bool { return worldJobs.Load() != nil }
 
 // Finalized reports whether communication has ended for all ranks of this process
 // that Init or Main has joined (MPI 4.1, section 11.2).
 func Finalized() bool {
-	jobs := process.Load()
+	jobs := worldJobs.Load()
 	if jobs == nil {
 		return false
 	}
 	for _, j := range *jobs {
-		if !j.finalized.Load() {
+		if j.worldScope.isOpen() {
 			return false
 		}
 	}
 	return true
 }
 
-// join joins the job that the sessions of the ranks of this process lead to. It takes
-// the sessions over. All join or none does; the error is the first.
-func join(sessions []boot.Session) ([]*job, error) {
+// join joins the job that the sessions of the ranks of this process lead to, in the call op. It takes
+// the sessions over. All join or none does; the error is the first. If within ends before, none does.
+func join(within context.Context, op string, sessions []boot.Session) ([]*job, error) {
 	addWorkers(len(sessions))
 	ctx, cancel := context.WithCancelCause(context.Background())
-	jobs, err := joinAll(ctx, cancel, sessions)
-	if err == nil && !process.CompareAndSwap(nil, &jobs) {
-		err = opErrorf(ErrOther, "Init", "called twice")
+	stop := context.AfterFunc(within, func() { cancel(opError(ErrOther, op, context.Cause(within))) })
+	jobs, err := joinAll(ctx, cancel, op, sessions)
+	if !stop() && err == nil {
+		err = opError(ErrOther, op, context.Cause(within))
 	}
 	if err == nil {
 		return jobs, nil // whose contexts derive from ctx
@@ -97,22 +164,22 @@ func join(sessions []boot.Session) ([]*job, error) {
 
 // joinAll joins side by side: every rank waits for every other. The first that fails
 // calls off the rest, by cancel.
-func joinAll(ctx context.Context, cancel context.CancelCauseFunc, sessions []boot.Session) ([]*job, error) {
+func joinAll(ctx context.Context, cancel context.CancelCauseFunc, op string, sessions []boot.Session) ([]*job, error) {
 	jobs := make([]*job, len(sessions))
 	set, err := settingsOf(sessions[0].Info(), os.Getenv)
 	if err != nil {
-		return jobs, opError(ErrArg, "Init", err)
+		return jobs, opError(ErrArg, op, err)
 	}
 	l, err := newLocal(sessions[0].Info(), set.transport)
 	if err != nil {
-		return jobs, opError(ErrOther, "Init", err)
+		return jobs, opError(ErrOther, op, err)
 	}
 	var wg sync.WaitGroup
 	for r, s := range sessions {
 		wg.Go(func() {
-			j, err := joinOne(ctx, s, l)
+			j, err := joinOne(ctx, op, s, l)
 			if jobs[r] = j; err != nil {
-				cancel(opError(ErrOther, "Init", err))
+				cancel(opError(ErrOther, op, err))
 			}
 		})
 	}
@@ -121,13 +188,16 @@ func joinAll(ctx context.Context, cancel context.CancelCauseFunc, sessions []boo
 }
 
 // joinOne joins one rank. The job is to be left if it is not nil, even if there is an error.
-func joinOne(ctx context.Context, session boot.Session, l *local) (*job, error) {
+func joinOne(ctx context.Context, op string, session boot.Session, l *local) (*job, error) {
 	info := session.Info()
 	set, err := settingsOf(info, os.Getenv)
+	if err == nil && op == sessionInit {
+		err = boot.UseSessions(session)
+	}
 	if err != nil {
 		return nil, errors.Join(err, l.leave())
 	}
-	j, err := startJob(ctx, session, set, l)
+	j, err := startJob(ctx, op, session, set, l)
 	if err != nil {
 		return nil, err
 	}

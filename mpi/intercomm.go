@@ -25,8 +25,8 @@ func (c *Comm) deriveInter(name string, rank int, group, remote []engine.PeerID,
 	if !low {
 		among += len(first)
 	}
-	n.inner = newComm(c.job, name+localGroup, rank, group, 0)
-	n.both = newComm(c.job, name+bothGroups, among, slices.Concat(first, second), 0)
+	n.inner = newComm(c.job, c.scope, name+localGroup, rank, group, 0)
+	n.both = newComm(c.job, c.scope, name+bothGroups, among, slices.Concat(first, second), 0)
 	// What fails inside fails for the intercommunicator, and its error handler decides.
 	outer := &Comm{comm: n.comm}
 	n.inner.SetErrhandler(func(_ *Comm, err *Error) error { return outer.fail(err) })
@@ -63,7 +63,7 @@ func (c *Comm) RemoteGroup() *Group {
 	if !c.IsInter() {
 		return GroupEmpty
 	}
-	return &Group{job: c.job, members: c.peers, ranks: c.ranks}
+	return &Group{job: c.job, scope: c.scope, members: c.peers, ranks: c.ranks}
 }
 
 // offer is what the leaders of two groups tell each other to make an intercommunicator.
@@ -141,7 +141,7 @@ func (c *Comm) meet(op string, peer *Comm, remoteLeader, tag int) (plan, *Error)
 	if err := c.checkMeeting(op, peer, remoteLeader, tag); err != nil {
 		return plan{}, err
 	}
-	return c.talk(op, newComm(peer.job, peer.Name(), peer.rank, peer.peers, peer.p2p|leaderPurpose), remoteLeader, tag)
+	return c.talk(op, newComm(peer.job, peer.scope, peer.Name(), peer.rank, peer.peers, peer.p2p|leaderPurpose), remoteLeader, tag)
 }
 
 // talk is the leader's talk with the other leader in a room that both know.
@@ -175,6 +175,9 @@ func (c *Comm) checkMeeting(op string, peer *Comm, remoteLeader, tag int) *Error
 	}
 	if peer.job != c.job {
 		return opErrorf(ErrComm, op, "the peer communicator %s belongs to another rank", peer)
+	}
+	if err := c.scope.mixes(ErrComm, op, peer.scope); err != nil {
+		return err
 	}
 	if remoteLeader < 0 || remoteLeader >= len(peer.peers) {
 		return opErrorf(ErrRank, op, "remote leader %d: need 0 to %d", remoteLeader, len(peer.peers)-1)
@@ -223,7 +226,7 @@ func (c *Comm) meetGroup(op string, remote *Group, remoteLeader int, text string
 	if leaders[0] == leaders[1] {
 		return plan{}, opErrorf(ErrRank, op, "remote leader %d is the local leader itself", remoteLeader)
 	}
-	p, err := c.talk(op, newComm(c.job, text, 0, leaders, textContext(text)), 1, 0)
+	p, err := c.talk(op, newComm(c.job, c.scope, text, 0, leaders, textContext(text)), 1, 0)
 	if err != nil {
 		return plan{}, err
 	}

@@ -39,6 +39,7 @@ type job struct {
 	checks  bool        // FITMPI_CHECK: messages carry their signatures; the same at every rank
 	world   *Comm
 	self    *Comm
+	apps    []int                          // which of the job's programs each rank runs; nil if all run one
 	abort   func(code int, message string) // ends the whole job; may not return
 	mourn   func(cause error)              // of a thread rank: tells the others that it has failed
 	metrics *metrics.Server                // nil if not asked for
@@ -52,13 +53,16 @@ type job struct {
 	toldPeers   atomic.Int64  // the first peer of the next report, if a report has no room for all
 	nextContext atomic.Uint32 // how many contexts this rank has led
 	finalizing  atomic.Bool   // Finalize was called
-	finalized   atomic.Bool   // communication has ended for the user
+	finalized   atomic.Bool   // communication has ended for the user, for good or, while the rank rests, for now
 	died        atomic.Bool   // Die was called
 	mute        atomic.Bool   // this rank has failed: others hang up on it, which is no failure of theirs, so it says and decides nothing more
 	spoken      atomic.Bool   // what it reports from now on is its last words
 
 	endCode     atomic.Int32  // exit code that goes with the end of the job by somebody else; 0 if there is none
 	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
+
+	worldScope scope // of world, self and what comes from them
+	life       life
 
 	requests atomic.Pointer[requestRoom] // for requests that are to be made
 
@@ -77,13 +81,14 @@ type job struct {
 	events sync.WaitGroup // waits for watch
 }
 
-// startJob joins the job that session leads to. l is left when the job is, or here if
+// startJob joins the job that session leads to, in the call op, by which tools know it. l is left when the job is, or here if
 // that fails; session is the caller's until it succeeds.
-func startJob(ctx context.Context, session boot.Session, set settings, l *local) (*job, error) {
+func startJob(ctx context.Context, op string, session boot.Session, set settings, l *local) (*job, error) {
 	info := session.Info()
 	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks, set: &set, tools: attachTools(info), comms: new(commList)}
+	j.life.world = true
 	j.warnUnknown(info)
-	told := j.tools.newCall("Init").begin()
+	told := j.tools.newCall(op).begin()
 	err := j.start(ctx, info, set)
 	told.endInit(j, err)
 	if err != nil {
@@ -145,8 +150,8 @@ func (j *job) makeComms(info boot.Info, errh Errhandler) {
 	for r := range peers {
 		peers[r] = engine.PeerID(r)
 	}
-	j.world = newComm(j, "world", info.Rank, peers, contextID(0, contextWorld))
-	j.self = newComm(j, "self", 0, peers[info.Rank:info.Rank+1:info.Rank+1], contextID(info.Rank, contextSelf))
+	j.world = newComm(j, &j.worldScope, "world", info.Rank, peers, contextID(0, contextWorld))
+	j.self = newComm(j, &j.worldScope, "self", 0, peers[info.Rank:info.Rank+1:info.Rank+1], contextID(info.Rank, contextSelf))
 	j.world.SetErrhandler(errh)
 	j.self.SetErrhandler(errh)
 }
@@ -176,6 +181,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []n
 	}
 	j.nodes = nodesOf(cards)
 	j.levels = levelsOf(cards, j.nodes)
+	j.apps = appsOf(cards)
 	j.swaps = bigEndian != engine.PayloadsBigEndian(peers)
 	if err := j.engine.Start(peers); err != nil {
 		return err
@@ -267,21 +273,40 @@ func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 		return opErrorf(ErrOther, "Finalize", "called twice")
 	}
 	defer j.world.begin("Finalize").endAt(&err)
-	if err = j.part(ctx); err != nil && failed != nil {
+	left := j.deleteAttributes()
+	err = j.closeWorld(ctx)
+	switch end, open := j.endOf(err); {
+	case open != nil:
+		left = errors.Join(left, open)
+	case end == goesOn:
+		return errors.Join(left, err)
+	case end == rests:
+		if err := j.retire(ctx, "Finalize"); err != nil {
+			left = errors.Join(left, err)
+		}
+		return left
+	}
+	if err = j.part(ctx, err); err != nil && failed != nil {
 		failed(err)
 	}
-	return errors.Join(err, j.leave())
+	return errors.Join(left, err, j.leave())
 }
 
-// part deletes the attributes of self and world, while communication still works, then waits for all ranks, says goodbye
-// and stops the engine.
-func (j *job) part(ctx context.Context) (err error) {
-	failed := j.deleteAttributes()
-	j.finalized.Store(true)
-	j.flushBuffers()
-	err = j.meetLast(ctx)
+// closeWorld ends the use of the world, and waits for all ranks.
+func (j *job) closeWorld(ctx context.Context) error {
+	j.worldScope.state.Store(scopeOver)
+	j.life.mu.Lock()
+	j.finalized.Store(j.life.sessions == 0)
+	j.life.mu.Unlock()
+	j.flushBuffers(&j.worldScope)
+	return j.meetLast(ctx)
+}
+
+// part says goodbye and stops the engine, at once if there was an error before, which it returns too.
+func (j *job) part(ctx context.Context, before error) (err error) {
 	j.denounceAll()
-	if err == nil {
+	j.finalized.Store(true)
+	if err = before; err == nil {
 		j.lastWords()
 		err = j.session.Finalizing(ctx)
 	}
@@ -291,7 +316,7 @@ func (j *job) part(ctx context.Context) (err error) {
 	} else {
 		err = errors.Join(err, j.kill())
 	}
-	return errors.Join(failed, err)
+	return err
 }
 
 // leave closes what is not the engine's, in the order in which the one needs the other:
@@ -301,8 +326,7 @@ func (j *job) part(ctx context.Context) (err error) {
 //
 // Preconditions:
 //   - the engine is closed, or somebody is about to have killed it.
-func (j *job) leave() error {
-	var err error
+func (j *job) leave() (err error) {
 	if j.metrics != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

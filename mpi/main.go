@@ -97,14 +97,12 @@ func RanksHere() int { return boot.RanksHere(os.Environ()) }
 
 // joinMain is Init for all ranks of the process.
 func joinMain() ([]*job, error) {
-	if process.Load() != nil {
+	processMu.Lock()
+	defer processMu.Unlock()
+	if worldJobs.Load() != nil {
 		return nil, opErrorf(ErrOther, "Main", "called after Init, or twice")
 	}
-	sessions, err := boot.FindAll(os.Environ())
-	if err != nil {
-		return nil, opError(ErrOther, "Init", err)
-	}
-	return join(sessions)
+	return initWorld("Init", boot.FindAll)
 }
 
 // main is the life of one rank, but for its beginning.
@@ -112,7 +110,7 @@ func (j *job) main(fn func(ctx context.Context, world *Comm) error) {
 	if err := protectMain(j, fn); err != nil {
 		j.fall(err)
 	}
-	if !j.finalized.Load() {
+	if j.worldScope.isOpen() {
 		if err := j.finalize(j.ctx, j.fall); err != nil {
 			j.fall(err)
 		}

@@ -25,9 +25,10 @@ func (j *job) onPeerGone(peer engine.PeerID, err *engine.PeerError) {
 	if j.mute.Load() {
 		return
 	}
+	j.answers(peer)
 	j.lose(peer, err)
 	j.lost(peer, err)
-	if err.Left && j.finalizing.Load() {
+	if err.Left && j.finalized.Load() {
 		return // everybody goes: nothing is left to agree on
 	}
 	if j.faults.awaitsWord(err) {

@@ -26,7 +26,7 @@ const (
 	// mpi_hw_resource_type of the info, if there is one, to its name (MPI_COMM_TYPE_HW_UNGUIDED).
 	SplitHWUnguided
 	// SplitResourceGuided is SplitHWGuided, or, if the info has the key mpi_pset_name, puts together ranks
-	// of the process set that it names: mpi://WORLD or mpi://SELF (MPI_COMM_TYPE_RESOURCE_GUIDED).
+	// of the process set that it names: PsetWorld, PsetSelf, PsetHost, and what Session.NthPset tells (MPI_COMM_TYPE_RESOURCE_GUIDED).
 	SplitResourceGuided
 )
 
@@ -101,11 +101,8 @@ func (j *job) sharing() int {
 // has none.
 func (j *job) guided(kind SplitKind, info *Info) (resource string, color int) {
 	if set, ok := info.Get(keyProcessSet); ok && kind == SplitResourceGuided {
-		switch set {
-		case "mpi://WORLD":
-			return set, 0
-		case "mpi://SELF":
-			return set, j.engine.Rank()
+		if members := j.psetMembers(set); members != nil {
+			return set, int(members[0]) // sets that have the same name have no rank in common
 		}
 		return set, Undefined
 	}

@@ -27,6 +27,13 @@ func (j *job) answer(q boot.Event) {
 func (j *job) lastWords() {
 	if j.session.Info().Watched {
 		j.spoken.Store(true)
+		j.countOut()
+	}
+}
+
+// countOut gives the counts of now, if somebody watches the job: who rests is not asked.
+func (j *job) countOut() {
+	if j.session.Info().Watched {
 		j.answer(boot.Event{Message: telemetry.AskCounters})
 	}
 }

@@ -20,6 +20,9 @@ import (
 // sourceThreads is the boot.Info.Source of ranks that RunThreads has started.
 const sourceThreads = "threads"
 
+// sourceNone is that of a job of one rank without a launcher.
+const sourceNone = "none"
+
 // RunThreads runs n ranks as goroutines of this process, each with a world
 // communicator of its own, and returns when all are done: a job without a
 // launcher, for tests and for programs that are parallel on one host. The error
@@ -157,7 +160,7 @@ func (t *threads) run(rank int, fn func(context.Context, *Comm) error) (err erro
 			err = errors.Join(err, j.kill(), j.leave())
 			return
 		}
-		if !j.finalized.Load() {
+		if j.worldScope.isOpen() {
 			if err = j.finalize(t.ctx, nil); err != nil {
 				t.abort(err)
 			}
@@ -211,7 +214,7 @@ func (t *threads) start(rank int) (*job, error) {
 	s := &threadSession{t: t, rank: rank, events: make(chan boot.Event)}
 	set := t.set
 	set.Rank = rank
-	j, err := startJob(t.ctx, s, set, t.local)
+	j, err := startJob(t.ctx, "Init", s, set, t.local)
 	if err != nil {
 		return nil, err
 	}

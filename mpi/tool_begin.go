@@ -133,6 +133,14 @@ func (g *Group) begin(op string) *Call {
 	return g.job.tools.newCall(op).begin()
 }
 
+// begin begins the call of an operation on s.
+func (s *Session) begin(op string) *Call {
+	if !isTold() || s == nil || s.job == nil {
+		return nil
+	}
+	return s.job.tools.newCall(op).begin()
+}
+
 // begin begins a call about r.
 func (r *Request) begin(op string) *Call {
 	if !isTold() {

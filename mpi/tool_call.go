@@ -163,7 +163,7 @@ func (k *Call) endStatus(st *Status, err *error) {
 // endInit is end of a call that joins j, whose world End gets to see.
 func (k *Call) endInit(j *job, err error) {
 	if k != nil {
-		if err == nil {
+		if err == nil && k.Op != sessionInit {
 			k.Made = j.world
 		}
 		k.finish(err)

@@ -17,7 +17,7 @@ var untold = map[string]string{
 	"asks":    "a question about what this rank knows, that nobody else hears of",
 	"value":   "makes or changes a value of this rank",
 	"arith":   "computes on memory",
-	"rank":    "is the life of a rank; Init and Finalize are told for it",
+	"rank":    "is the life of a rank; Init, SessionInit and Finalize are told for it",
 	"tool":    "is for tools",
 	"handler": "runs inside the call that has failed",
 }
@@ -34,6 +34,7 @@ var untoldNames = map[string]string{
 	"File.Group": "asks", "File.Amode": "asks", "File.Name": "asks", "File.String": "asks", "File.Info": "asks", "File.View": "asks", "File.Atomicity": "asks",
 	"File.Errhandler": "asks", "File.SetErrhandler": "value", "File.WithType": "value", "File.Position": "asks", "File.ByteOffset": "asks", "File.TypeExtent": "asks",
 	"Comm.FileErrhandler": "asks", "Comm.SetFileErrhandler": "value", "FileMode.String": "asks",
+	"Session.Errhandler": "asks", "Session.Info": "asks", "Session.SetErrhandler": "value", "Session.String": "asks", "SessionInit": "rank",
 	"Creation.Comm": "asks", "Incoming.Data": "asks",
 	"Group.*": "value", "Info.*": "value", "Datatype.*": "value", "Status.*": "asks", "Keyval.*": "value", "TypeKeyval.*": "value", "Op.*": "value",
 	"Error.*": "value", "ErrorClass.*": "value", "ErrorCode.*": "value", "TruncateError.*": "value",

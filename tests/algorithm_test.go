@@ -98,14 +98,14 @@ func suiteByChoice(t *testing.T, sizes []int, cases []testCase) {
 		o, dir := newOutcomes(n), t.TempDir()
 		ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 		defer cancel()
-		err := mpi.RunThreadsContext(ctx, n, func(_ context.Context, world *mpi.Comm) error {
+		err := mpi.RunThreadsContext(ctx, n, func(ctx context.Context, world *mpi.Comm) error {
 			world.SetErrhandler(mpi.ErrorsReturn)
 			for i, tc := range cases {
 				if !tc.fits("world", n, n) {
 					continue
 				}
 				o.begin(world.Rank(), tc.name)
-				rt := &T{Rank: world.Rank(), Size: n, Policy: "assist", Dir: filepath.Join(dir, fmt.Sprint(i))}
+				rt := &T{Ctx: ctx, Rank: world.Rank(), Size: n, Policy: "assist", Dir: filepath.Join(dir, fmt.Sprint(i))}
 				ok := rt.runCase(tc, world)
 				o.add(world.Rank(), result{Case: tc.name, Kind: "world", Failures: rt.failures})
 				if !ok {

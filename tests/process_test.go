@@ -122,7 +122,7 @@ func suiteRank() {
 	if os.Getenv(envSegments) != "" {
 		coll.SegmentReductions(1500) // for as long as the process lives
 	}
-	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+	mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
 		dir := os.Getenv(envDir)
 		f, err := os.Create(filepath.Join(dir, fmt.Sprint("rank", world.Rank())))
 		if err != nil {
@@ -130,7 +130,7 @@ func suiteRank() {
 		}
 		defer f.Close()
 		enc := json.NewEncoder(f)
-		t := &T{Rank: world.Rank(), Size: world.Size(), Policy: os.Getenv(envPolicy), Dir: dir, Processes: true, Other: os.Getenv(envOther) != ""}
+		t := &T{Ctx: ctx, Rank: world.Rank(), Size: world.Size(), Policy: os.Getenv(envPolicy), Dir: dir, Processes: true, Other: os.Getenv(envOther) != ""}
 		return runSuite(t, world,
 			func(what string) { enc.Encode(event{Begin: what}) },
 			func(r result) { enc.Encode(event{Result: &r}) })

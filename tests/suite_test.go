@@ -40,7 +40,7 @@ func suite() []testCase {
 	all := slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
 		persistentCases, objectCases, threadCases, contextCases, argumentCases, collectiveCases, reductionCases,
 		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases, layoutFormCases,
-		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, fileCases, fileAccessCases, fileRandomCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases, faultCases, agreeCases)
+		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, fileCases, fileAccessCases, fileRandomCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases, faultCases, agreeCases, sessionCases)
 	if isChecking() {
 		all = append(all, checkCases...)
 	}
@@ -128,12 +128,13 @@ var caseFlag = flag.String("case", "", "run only the cases of the suite whose na
 
 // T is the testing.T of one rank in one case. Safe for concurrent use.
 type T struct {
-	Rank, Size int    // in the world
-	Policy     string // FITMPI_PROGRESS
-	Dir        string // shared by all ranks, for what must not go through MPI; empty at the start of a case
-	Processes  bool   // ranks are processes
-	Other      bool   // another launcher than fitrun has started them
-	World      bool   // the case runs on the world communicator: the place for what takes long
+	Ctx        context.Context // of the rank
+	Rank, Size int             // in the world
+	Policy     string          // FITMPI_PROGRESS
+	Dir        string          // shared by all ranks, for what must not go through MPI; empty at the start of a case
+	Processes  bool            // ranks are processes
+	Other      bool            // another launcher than fitrun has started them
+	World      bool            // the case runs on the world communicator: the place for what takes long
 
 	mu       sync.Mutex
 	failures []string // guarded by mu
@@ -284,7 +285,7 @@ func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) er
 				continue
 			}
 			begin(tc.name + " on " + kind.name)
-			rt := &T{World: kind.name == "world", Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes, Other: t.Other,
+			rt := &T{Ctx: t.Ctx, World: kind.name == "world", Rank: t.Rank, Size: t.Size, Policy: t.Policy, Processes: t.Processes, Other: t.Other,
 				Dir: filepath.Join(t.Dir, fmt.Sprintf("%s-%d-%d", kind.name, i, groupOf(kind.name, t.Rank)))}
 			began := time.Now()
 			ok := rt.runCase(tc, c)
@@ -516,9 +517,9 @@ func suiteThreads(t *testing.T, policy string, n int) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 	defer cancel()
-	err := mpi.RunThreadsContext(ctx, n, func(_ context.Context, world *mpi.Comm) error {
+	err := mpi.RunThreadsContext(ctx, n, func(ctx context.Context, world *mpi.Comm) error {
 		rank := world.Rank()
-		return runSuite(&T{Rank: rank, Size: n, Policy: policy, Dir: dir}, world,
+		return runSuite(&T{Ctx: ctx, Rank: rank, Size: n, Policy: policy, Dir: dir}, world,
 			func(what string) { o.begin(rank, what) }, func(r result) { o.add(rank, r) })
 	})
 	o.tell(t, err)

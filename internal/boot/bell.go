@@ -34,7 +34,7 @@ func (s *session) Bell(localRank int, then func(*os.File)) error {
 
 // fetchBells gets the bells of all others of this host now: who has them may be gone when they are needed.
 func (s *session) fetchBells() error {
-	if s.info.Bell == nil {
+	if s.info.Bell == nil || s.fetched.Swap(true) {
 		return nil
 	}
 	type bell struct {

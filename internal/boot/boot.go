@@ -64,6 +64,9 @@ const (
 	JobAborted
 	// LauncherGone: the launcher closed its end or died. The last event of a session.
 	LauncherGone
+	// leaderRests: rank 0, at which the ranks meet, rests (Code 1), or takes part again (0). Its exit is no news while it rests.
+	// A session keeps it to itself.
+	leaderRests
 	// Asked: the launcher asks what Message says, a question of internal/telemetry; Code is its number, for Answer.
 	Asked
 )
@@ -76,6 +79,8 @@ func (k EventKind) String() string {
 		return "job-aborted"
 	case LauncherGone:
 		return "launcher-gone"
+	case leaderRests:
+		return "leader-rests"
 	case Asked:
 		return "asked"
 	default:
@@ -85,7 +90,7 @@ func (k EventKind) String() string {
 
 // eventKindOf is the inverse of String for the events that travel.
 func eventKindOf(s string) (EventKind, bool) {
-	for _, k := range []EventKind{PeerFailed, JobAborted, Asked} {
+	for _, k := range []EventKind{PeerFailed, JobAborted, leaderRests, Asked} {
 		if s == k.String() {
 			return k, true
 		}

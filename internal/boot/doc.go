@@ -108,6 +108,12 @@
 // A rank that has heard nothing of another for too long says so by suspect, and by one without a text that it is heard again. The
 // launcher looks at the other's process, and if that cannot be helped ends it, and then sends everybody the event peer-failed.
 //
+// A rank whose MPI sessions are all finalized rests: it reports "rest" with the text "yes", from when exit code 0 is clean, and
+// with "no" when it takes part again. Where rank 0 is the launcher's end it tells the others the same of itself, with 1 or 0 in
+// "code", as its process may exit while they go on:
+//
+//	{"type":"event","event":"leader-rests","rank":0,"code":1}
+//
 // A rank sends finalizing when its exit is clean from here on. A rank that sent a card and exits without finalizing
 // has failed, whatever its exit code. After abort the launcher ends the whole job and shows the text once. Nothing is
 // acknowledged: what a rank wrote before it exited stays readable in the socket, and the launcher reads all of it before

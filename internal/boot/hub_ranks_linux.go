@@ -70,8 +70,11 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 	case AbortAsked:
 		h.abortAsked(rank, m, n)
 	case Reported:
-		if n.Key == MetricsKey {
+		switch n.Key {
+		case MetricsKey:
 			h.say("rank %d serves metrics at http://%s/metrics", rank, n.Text)
+		case RestKey:
+			m.finalizing = IsResting(n.Text)
 		}
 	case Suspected:
 		err = errors.New("it asked for a judgement on another rank, and nobody here can give one")

@@ -2,6 +2,7 @@ package boot
 
 import (
 	"bufio"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -104,7 +105,8 @@ type Link struct {
 // outgoing is a line with the descriptors that go with it.
 type outgoing struct {
 	line  []byte
-	files []*os.File // as many as the line names, in order; they stay the caller's
+	files []*os.File      // as many as the line names, in order; they stay the caller's
+	done  chan<- struct{} // if not nil there is no line: closed when all before is written
 }
 
 // inFlightWait is how long a descriptor waits for others to arrive, when the kernel carries as many as it may.
@@ -164,7 +166,7 @@ func (l *Link) welcome(info Info) outgoing {
 			m.FDs, files = append(m.FDs, fdTrace), append(files, info.Trace)
 		}
 	}
-	return outgoing{appendMessage(nil, m), files}
+	return outgoing{line: appendMessage(nil, m), files: files}
 }
 
 // SendCards sends the complete table c.
@@ -179,7 +181,7 @@ func (l *Link) SendCards(c *Cards) {
 // SendBell answers a BellAsked. The bell stays the caller's, who may close it after Close.
 func (l *Link) SendBell(localRank int, bell *os.File) {
 	m := message{Type: typeBell, Rank: localRank, FDs: []string{fdBell}}
-	l.send(outgoing{appendMessage(nil, m), []*os.File{bell}})
+	l.send(outgoing{line: appendMessage(nil, m), files: []*os.File{bell}})
 }
 
 // SendEvent sends ev, which must not be LauncherGone.
@@ -210,6 +212,10 @@ func (l *Link) write() {
 	for range l.kick {
 		queue, closed := l.take()
 		for _, out := range queue {
+			if out.done != nil {
+				close(out.done)
+				continue
+			}
 			if err := l.writeOne(out); err != nil {
 				return
 			}
@@ -233,6 +239,17 @@ func (l *Link) writeOne(out outgoing) error {
 			return err
 		}
 		time.Sleep(inFlightWait)
+	}
+}
+
+// flush waits until all that was sent is written, or the writer has ended, or ctx has.
+func (l *Link) flush(ctx context.Context) {
+	done := make(chan struct{})
+	l.send(outgoing{done: done})
+	select {
+	case <-done:
+	case <-l.donec:
+	case <-ctx.Done():
 	}
 }
 

@@ -376,6 +376,48 @@ func TestMeetingAborted(t *testing.T) {
 	}
 }
 
+// A rank 0 that rests may be gone: the others go on, with the bells that they have fetched, and hear of it only if it had
+// taken part again.
+func TestMeetingLeaderRests(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		all := attendAll(t, 3, tcpMeeting(t, 3, newLines()))
+		for _, s := range all {
+			if err := UseSessions(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Rest(t.Context(), all[0]); err != nil {
+			t.Fatal(err)
+		}
+		if again {
+			if err := Wake(all[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hub := all[0].(*hubSession).hub
+		hub.post(func() { // as when the process dies: nobody says anything
+			for _, m := range hub.members {
+				m.link.conn.Close()
+			}
+		})
+		for _, s := range all[1:] {
+			member := s.(*session)
+			<-member.donec // all that came is read
+			if again {
+				wantEvent(t, s, Event{Kind: LauncherGone, Rank: -1, Code: 1, Message: "lost rank 0: it closed the connection or died"})
+			} else if n := len(member.events); n > 0 {
+				t.Errorf("rank %d has %d events", s.Info().Rank, n)
+			}
+			if err := Rest(t.Context(), s); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, s := range all {
+			s.Close()
+		}
+	}
+}
+
 // A rank that hangs up before it is done has died.
 func TestMeetingLosesRank(t *testing.T) {
 	const size = 3

@@ -94,6 +94,16 @@ func (n *neighbours) Finalizing(ctx context.Context) error {
 	return errors.Join(n.aside.Finalizing(ctx), n.Session.Finalizing(ctx))
 }
 
+func (n *neighbours) rest(ctx context.Context) error {
+	return errors.Join(Rest(ctx, n.aside), Rest(ctx, n.Session))
+}
+
+func (n *neighbours) wake() error { return errors.Join(Wake(n.aside), Wake(n.Session)) }
+
+func (n *neighbours) useSessions() error {
+	return errors.Join(UseSessions(n.aside), UseSessions(n.Session))
+}
+
 func (n *neighbours) Abort(code int, message string) error {
 	// That of the host is for its ranks, and the other says whether the job will end.
 	n.aside.Abort(code, message)

@@ -228,7 +228,9 @@ func (s *pmiSession) exchange(ctx context.Context, card []byte) ([][]byte, error
 }
 
 func (s *pmiSession) Finalizing(ctx context.Context) error {
-	s.finalizing.Store(true)
+	if s.finalizing.Swap(true) {
+		return nil // it rests, and has said so before
+	}
 	if err := s.client.Finalize(ctx); err != nil {
 		return fmt.Errorf("boot: telling the launcher of the end: %w", err)
 	}

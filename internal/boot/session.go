@@ -42,6 +42,7 @@ type session struct {
 	missing int      // cards not yet known
 	fail    error    // [failc]
 	seen    map[Event]bool
+	excused bool // the end of the connection is no news: the leader rests
 	in      receiver
 
 	bellMu sync.Mutex
@@ -51,6 +52,7 @@ type session struct {
 	writeMu    sync.Mutex // serialises lines on conn
 	exchanged  atomic.Bool
 	finalizing atomic.Bool
+	fetched    atomic.Bool // fetchBells was called
 	closing    atomic.Bool // Close was called: end of file is no news
 	closeOnce  sync.Once
 	closeErr   error // result of Close, guarded by closeOnce
@@ -229,6 +231,10 @@ func (s *session) takeEvent(m message) error {
 		}
 		return nil
 	}
+	if kind == leaderRests {
+		s.excused = m.Code != 0
+		return nil
+	}
 	s.failExchange(fmt.Errorf("boot: exchanging addresses: %s: %s", kind, m.Text))
 	s.publish(ev)
 	return nil
@@ -257,7 +263,7 @@ func (s *session) lost(cause error) {
 		cause = errors.New("it closed the connection or died")
 	}
 	s.failExchange(fmt.Errorf("boot: lost %s: %w", s.other, cause))
-	if s.gone.Kind == PeerFailed && s.finalizing.Load() {
+	if s.excused || s.gone.Kind == PeerFailed && s.finalizing.Load() {
 		return // it has left, as it may; if it has died, that does not matter any more
 	}
 	s.publish(Event{Kind: s.gone.Kind, Rank: s.gone.Rank, Message: "lost " + s.other + ": " + cause.Error(), Code: 1})

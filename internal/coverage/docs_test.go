@@ -177,10 +177,12 @@ import (
 )
 
 var (
-	_       context.Context
+	ctx     context.Context
 	_       = errors.Is
 	_       time.Time
 	c, d    *mpi.Comm
+	g       *mpi.Group
+	s       *mpi.Session
 	st      mpi.Status
 	sts     []mpi.Status
 	r       *mpi.Request

@@ -36,6 +36,8 @@ const (
 	Outside
 	// Inside: it takes part in the job.
 	Inside
+	// Resting: all its sessions are finalized. It may open others.
+	Resting
 	// Gone: it has finalized or exited, so that nothing more comes from it.
 	Gone
 	// Dead: it has died, and the job goes on without it.
@@ -50,6 +52,8 @@ func (p Phase) String() string {
 		return "has not called mpi.Init"
 	case Inside:
 		return "takes part"
+	case Resting:
+		return "rests"
 	case Gone:
 		return "finished"
 	case Dead:

@@ -113,6 +113,8 @@ func (s *speaker) picture(w *Situation, late []int) picture {
 		return picture{head: "its process is not started yet"}
 	case w.Phase == Outside:
 		return picture{head: "has not called mpi.Init"}
+	case w.Phase == Resting:
+		return picture{head: "rests: all its sessions are finalized"}
 	case w.Phase == Gone:
 		return picture{head: "has finished"}
 	case w.Phase == Dead:

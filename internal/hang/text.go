@@ -128,6 +128,8 @@ func (w *Situation) brief() string {
 		return "not started"
 	case w.Phase == Outside:
 		return "outside of mpi.Init"
+	case w.Phase == Resting:
+		return "resting, without a session"
 	case w.Phase == Gone:
 		return "finished"
 	case w.Phase == Dead:

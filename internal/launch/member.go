@@ -15,9 +15,11 @@ import (
 
 // memberState says how far a rank is.
 //
-//	Waiting -> Started -> Joined -> Finalizing
-//	   |          |          |          |
-//	   +----------+----------+----------+--> Over
+//	Waiting -> Started -> Joined <-> Resting -> Finalizing
+//	   |          |          |          |           |
+//	   +----------+----------+----------+-----------+--> Over
+//
+// A rank that has no use for sessions goes from Joined to Finalizing.
 type memberState uint8
 
 const (
@@ -27,6 +29,8 @@ const (
 	memberStarted
 	// memberJoined: it gave its card. Exit code 0 is a failure.
 	memberJoined
+	// memberResting: all its sessions are finalized, and it may open others. Exit code 0 is clean.
+	memberResting
 	// memberFinalizing: it is done with the others. Exit code 0 is clean.
 	memberFinalizing
 	// memberOver: it has exited, or was never started.
@@ -41,6 +45,8 @@ func (s memberState) String() string {
 		return "started"
 	case memberJoined:
 		return "joined"
+	case memberResting:
+		return "resting"
 	case memberFinalizing:
 		return "finalizing"
 	case memberOver:
@@ -64,13 +70,13 @@ type member struct {
 }
 
 func (m *member) isRunning() bool {
-	return m.state == memberStarted || m.state == memberJoined || m.state == memberFinalizing
+	return m.state >= memberStarted && m.state < memberOver
 }
 
 // setMember holds every side effect of a change of a rank's state.
 func (s *supervisor) setMember(r int, state memberState) {
 	m := &s.members[r]
-	if state <= m.state {
+	if state <= m.state && !(m.state == memberResting && state == memberJoined) {
 		panic(fmt.Sprintf("launch: bug: rank %d goes from %v to %v", r, m.state, state))
 	}
 	m.state = state
@@ -179,6 +185,10 @@ func (s *supervisor) reported(r int, n boot.Notice) {
 		s.saidFailed(r, n.Text)
 		return
 	}
+	if n.Key == boot.RestKey {
+		s.rested(r, boot.IsResting(n.Text))
+		return
+	}
 	s.do.reported(r, n.Key, n.Text)
 	switch {
 	case n.Key == boot.MetricsKey && (s.verbose || strings.HasSuffix(s.job.Ranks[r].MetricsAddr, ":0")):
@@ -188,6 +198,16 @@ func (s *supervisor) reported(r int, n boot.Notice) {
 		s.do.say(fmt.Sprintf("rank %d transports: %s", r, n.Text))
 	default:
 		s.do.say(fmt.Sprintf("rank %d reports %s: %s", r, n.Key, n.Text))
+	}
+}
+
+// rested is called when rank r says that it rests, or that it does not any more.
+func (s *supervisor) rested(r int, rests bool) {
+	switch m := &s.members[r]; {
+	case rests && m.state == memberJoined:
+		s.setMember(r, memberResting)
+	case !rests && m.state == memberResting:
+		s.setMember(r, memberJoined)
 	}
 }
 
@@ -248,7 +268,7 @@ func (s *supervisor) judge(now time.Time, p int, before map[memberState][]int, e
 		s.noteSurvivor(p, before, e)
 		s.fail(now, ranks, what, e.Last)
 	case len(joined) > 0:
-		const why = "exited with code 0 without mpi.Finalize, so others could wait for it forever"
+		const why = "exited with code 0 without mpi.Finalize, or with a session open, so others could wait for it forever"
 		s.setCode(joined, ExitError, why)
 		s.fail(now, joined, why, e.Last)
 	case len(early) > 0:

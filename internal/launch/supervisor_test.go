@@ -198,8 +198,27 @@ func TestWhyRanksEnded(t *testing.T) {
 func TestExitBeforeFinalize(t *testing.T) {
 	st := running(t, 2)
 	st.exit(0, crew.Exit{})
-	st.want("it failed", "say rank 0 (pid 100 on node) exited with code 0 without mpi.Finalize, so others could wait for it forever; the job was ended")
+	st.want("it failed", "say rank 0 (pid 100 on node) exited with code 0 without mpi.Finalize, or with a session open, so others could wait for it forever; the job was ended")
 	st.exit(1, crew.Exit{Signal: syscall.SIGTERM})
+	st.wantOver(ExitError)
+}
+
+// A rank without sessions may exit, unless it has opened another one meanwhile.
+func TestExitWhileResting(t *testing.T) {
+	rest := func(text string) boot.Notice { return boot.Notice{Kind: boot.Reported, Key: boot.RestKey, Text: text} }
+	st := running(t, 2)
+	st.notice(0, rest("yes"))
+	if m := st.s.members[0]; m.state != memberResting || !m.isRunning() {
+		t.Errorf("rank 0 is %v", m.state)
+	}
+	st.notice(0, rest("yes"))
+	st.exit(0, crew.Exit{})
+	st.wantIdle("its sessions were finalized")
+	st.notice(1, rest("yes"))
+	st.notice(1, rest("no"))
+	st.notice(1, rest("no"))
+	st.exit(1, crew.Exit{})
+	st.want("it takes part again", "say rank 1 (pid 101 on node) exited with code 0 without mpi.Finalize, or with a session open, so others could wait for it forever; the job was ended")
 	st.wantOver(ExitError)
 }
 

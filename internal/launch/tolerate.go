@@ -81,7 +81,7 @@ func (s *supervisor) ranksAlive() []int {
 // them has said that it has failed, which is another thing than to die. Preconditions:
 //   - before is as of exited.
 func (s *supervisor) noteSurvivor(p int, before map[memberState][]int, e crew.Exit) {
-	isDone := e.Signal == 0 && len(before[memberFinalizing]) == len(s.job.Processes[p].Ranks)
+	isDone := e.Signal == 0 && len(before[memberFinalizing])+len(before[memberResting]) == len(s.job.Processes[p].Ranks)
 	hasSaid := len(s.ranksOf(p, func(m *member) bool { return m.failed != "" })) > 0
 	if (isDone || hasSaid) && s.verdict == 0 {
 		s.verdict = e.Status()

@@ -35,6 +35,7 @@ const (
 	stateRunning    = "running" // it takes part, and has not said yet whether it waits
 	stateComputing  = "computing"
 	stateBlocked    = "waiting" // at least one of its goroutines is in an MPI call that cannot go on
+	stateResting    = "resting"
 	stateFinalizing = "finalizing"
 	stateExited     = "exited"
 	stateFailed     = "failed"
@@ -200,6 +201,8 @@ func stateOf(r *view.Rank) (state, why string) {
 		return stateStarted, ""
 	case launch.Joined:
 		return working(r)
+	case launch.Resting:
+		return stateResting, ""
 	case launch.Finalizing:
 		return stateFinalizing, ""
 	case launch.Over:

@@ -89,6 +89,8 @@ func eventText(e *view.Event) string {
 			return "process started"
 		case launch.Joined:
 			return "takes part in the job"
+		case launch.Resting:
+			return "rests"
 		case launch.Finalizing:
 			return "finalizes"
 		case launch.Over:

@@ -228,5 +228,6 @@ func phaseOf(s launch.State) hang.Phase {
 }
 
 var phases = map[launch.Phase]hang.Phase{
-	launch.Waiting: hang.Absent, launch.Started: hang.Outside, launch.Joined: hang.Inside, launch.Finalizing: hang.Gone, launch.Over: hang.Gone,
+	launch.Waiting: hang.Absent, launch.Started: hang.Outside, launch.Joined: hang.Inside, launch.Resting: hang.Resting,
+	launch.Finalizing: hang.Gone, launch.Over: hang.Gone,
 }

@@ -1,0 +1,74 @@
+package boot
+
+import "context"
+
+// RestKey is the key under which a rank reports, with the texts below, that it rests: that it takes no part in the job for
+// now, but may again, because all its MPI sessions are finalized. Exit code 0 is clean meanwhile.
+const RestKey = "rest"
+
+// The texts that go with RestKey.
+const (
+	resting = "yes"
+	awake   = "no"
+)
+
+// IsResting reports whether the text of a report with RestKey says that the rank rests from now on.
+func IsResting(text string) bool { return text == resting }
+
+// Rest tells the launcher that the rank of s rests. A launcher that knows nothing of rest is told that the rank is done with the others,
+// the first time: it can say nothing of failures after that.
+func Rest(ctx context.Context, s Session) error {
+	if r, ok := s.(rester); ok {
+		return r.rest(ctx)
+	}
+	return s.Finalizing(ctx)
+}
+
+// Wake takes back what Rest has said, as far as that is possible.
+func Wake(s Session) error {
+	if r, ok := s.(rester); ok {
+		return r.wake()
+	}
+	return nil
+}
+
+// rester is a session whose other end knows of rest.
+type rester interface {
+	rest(ctx context.Context) error
+	wake() error
+	useSessions() error
+}
+
+// UseSessions prepares s for a rank that may rest: a rank 0 at which the ranks meet may be gone before the others, so they
+// fetch what they will need of it. To be called before the first Rest of any rank: before Exchange is best.
+func UseSessions(s Session) error {
+	if r, ok := s.(rester); ok {
+		return r.useSessions()
+	}
+	return nil
+}
+
+func (s *session) useSessions() error {
+	if s.other == launcherName {
+		return nil
+	}
+	return s.fetchBells()
+}
+
+func (s *session) rest(context.Context) error {
+	s.finalizing.Store(true)
+	return s.reportRest(resting)
+}
+
+func (s *session) wake() error {
+	s.finalizing.Store(false)
+	return s.reportRest(awake)
+}
+
+// reportRest tells the other end. If that is another rank it may be gone: then nobody is left who keeps book.
+func (s *session) reportRest(text string) error {
+	if err := s.Report(RestKey, text); err != nil && s.other == launcherName {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package boot
+
+import "context"
+
+// rest is that of the leader, whose process may be gone when it returns: the others know then.
+func (s *hubSession) rest(ctx context.Context) error {
+	err := s.session.rest(ctx)
+	s.hub.announce(ctx, 1)
+	return err
+}
+
+func (s *hubSession) wake() error {
+	err := s.session.wake()
+	s.hub.announce(context.Background(), 0)
+	return err
+}
+
+// announce tells all ranks but the leader that it rests, code 1, or that it does not, code 0, and waits until that is written.
+func (h *hub) announce(ctx context.Context, code int) {
+	ctx, cancel := context.WithTimeout(ctx, goodbye)
+	defer cancel()
+	var links []*Link
+	h.post(func() {
+		for r, m := range h.members {
+			if h.state == hubRunning && !m.gone && r != h.cfg.ranks[0] {
+				m.link.SendEvent(Event{Kind: leaderRests, Rank: h.cfg.ranks[0], Code: code})
+				links = append(links, m.link)
+			}
+		}
+	})
+	for _, l := range links {
+		l.flush(ctx)
+	}
+}
