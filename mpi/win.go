@@ -1,0 +1,319 @@
+//go:build linux
+
+package mpi
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/rma"
+)
+
+// Win is a window: memory of each rank of a communicator that the others may read and change without its doing
+// (MPI 4.1, chapter 12).
+//
+// What concerns a rank's memory is done by whoever makes progress at that rank, while its program computes: nobody has to call anything there
+// (under the policy caller there is no such helper, and it is done inside calls of any kind). Elements travel as their memory: a T with pointers is
+// an error of class [ErrType].
+//
+// Operations must stand within an epoch: between two calls of Fence, between Start and Complete, or between Lock or LockAll and its counterpart.
+// An operation outside is an error of class [ErrRMASync]. A program may read and write its own memory as it likes while no epoch of others concerns it; the
+// calls that end an epoch, at either end, make what was done visible, in the sense of Go's memory model too.
+//
+// A Win is safe for concurrent use, except that collective operations must be started in the same order at all its ranks.
+type Win struct {
+	*win
+	// Layouts of operations made through this value; nil = buffers are whole.
+	originType, targetType *Datatype
+}
+
+// win is what all values of one window share.
+type win struct {
+	// Immutable after makeWin.
+	comm   *Comm     // private: its contexts are the window's, its error handler is asked
+	flavor WinFlavor // how it was made
+	size   int       // bytes of this rank's memory; 0 if the window is dynamic
+	unit   int       // bytes that displacements at this rank count
+	ranks  []winRank
+
+	served  exposure       // what others may do here
+	service engine.Service // has it done
+
+	hints winHints
+	freed atomic.Bool
+	tag   atomic.Uint32 // of the last answer asked for
+
+	flushing sync.Mutex // held by a call that waits for what targets have yet to do; see flush
+
+	mu      sync.Mutex
+	epochs  rma.Epochs    // guarded by mu
+	targets []winTarget   // guarded by mu: by rank
+	exposed []*engine.MSO // guarded by mu: what Wait waits for
+}
+
+// winRank is what all ranks know of one: immutable.
+type winRank struct {
+	size int // bytes of its memory
+	unit int // bytes that displacements count
+}
+
+// WinFlavor says how a window was made (MPI 4.1, section 12.2.6, MPI_WIN_CREATE_FLAVOR).
+type WinFlavor uint8
+
+// The flavors.
+const (
+	FlavorCreate   WinFlavor = iota // WinCreate
+	FlavorAllocate                  // WinAllocate
+	FlavorDynamic                   // WinCreateDynamic
+	FlavorShared                    // WinAllocateShared
+)
+
+// String is the name of the flavor.
+func (f WinFlavor) String() string {
+	names := [...]string{"create", "allocate", "dynamic", "shared"}
+	if int(f) < len(names) {
+		return names[f]
+	}
+	return fmt.Sprintf("flavor %d", uint8(f))
+}
+
+// WinCreate makes a window of mem, memory of the caller's, which may be nil or of another length at each rank (MPI 4.1, section 12.2.1). Displacements
+// count elements of T. Until Free the memory belongs to the window as well: the garbage collector leaves it where it is, and others change it in their
+// epochs. Collective over c, which must be an intracommunicator; it has c's error handler and context.
+//
+// In a job with ranks of both byte orders it is an error of class [ErrUnsupportedOperation].
+func WinCreate[T any](c *Comm, mem []T) (made *Win, outcome error) {
+	defer c.begin("WinCreate").endAt(&outcome)
+	return winOver(c, "WinCreate", FlavorCreate, mem)
+}
+
+// WinAllocate makes a window of n elements of T that it allocates, all zero, and returns them (MPI 4.1, section 12.2.2). n may differ between ranks. It is
+// WinCreate otherwise. Collective.
+func WinAllocate[T any](c *Comm, n int) (made *Win, mem []T, outcome error) {
+	defer c.begin("WinAllocate").endAt(&outcome)
+	if n < 0 {
+		return nil, nil, c.fail(opErrorf(ErrSize, "WinAllocate", "the size is %d elements: need 0 or more", n))
+	}
+	mem = make([]T, n)
+	if made, outcome = winOver(c, "WinAllocate", FlavorAllocate, mem); outcome != nil {
+		return nil, nil, outcome
+	}
+	return made, mem, nil
+}
+
+func winOver[T any](c *Comm, op string, flavor WinFlavor, mem []T) (*Win, error) {
+	if err := c.canWindow(op); err != nil {
+		return nil, c.fail(err)
+	}
+	e, err := windowElem[T](op)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	b := bytesOf(mem)
+	return makeWin(c, op, flavor, b, max(e.size, 1))
+}
+
+// canWindow says why no window can be made over c.
+func (c *Comm) canWindow(op string) *Error {
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	if c.IsInter() {
+		return opErrorf(ErrComm, op, "%s is an intercommunicator: merge its groups first", c)
+	}
+	for _, p := range c.peers {
+		if c.job.engine.Peer(p).BigEndian != bigEndian {
+			return opErrorf(ErrUnsupportedOperation, op, "ranks of %s are of both byte orders, and windows are memory as it is: send messages, which are converted", c)
+		}
+	}
+	return nil
+}
+
+// windowElem is the description of T, whose values a window may hold.
+func windowElem[T any](op string) (*elem, *Error) {
+	e := elemOf[T]()
+	switch {
+	case e.err != nil:
+		return nil, opError(ErrType, op, e.err)
+	case !e.plain:
+		return nil, opErrorf(ErrType, op, "a %s holds pointers, which mean nothing in the memory of another rank: use numbers, truth values, and structs and arrays of such", e.name)
+	}
+	return e, nil
+}
+
+// winEntry is what each rank tells the others of a window that is being made.
+type winEntry struct {
+	Context    uint64 // that the rank would give it
+	Size, Unit int64
+}
+
+// makeWin makes a window of mem, in whose units displacements count. Two rounds: who leaves the second knows that all serve.
+func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, error) {
+	n := c.derive(c.Name()+"+win", c.rank, c.group, 0)
+	entries, err := gatherEntries(c, op, winEntry{uint64(c.job.leadContext()), int64(len(mem)), int64(unit)})
+	if err != nil {
+		return nil, err
+	}
+	n.setContext(engine.ContextID(entries[0].Context))
+	w := &win{comm: n, flavor: flavor, size: len(mem), unit: unit, targets: make([]winTarget, len(entries))}
+	w.ranks = make([]winRank, len(entries))
+	for i, e := range entries {
+		w.ranks[i] = winRank{int(e.Size), int(e.Unit)}
+	}
+	w.serve(mem)
+	if err := done(ibarrier(n, op)); err != nil {
+		w.end()
+		return nil, err
+	}
+	return &Win{win: w}, nil
+}
+
+// end ends what the window does.
+func (w *win) end() {
+	w.freed.Store(true)
+	w.comm.job.engine.EndService(&w.service)
+	w.comm.freed.Store(true)
+}
+
+// Free ends the window, when all its ranks have called it; from then on its memory is the caller's alone. An epoch that is open at the calling rank is an
+// error of class [ErrRMASync]. If a rank has failed the window ends all the same, and the error says so. Collective (MPI 4.1, section 12.2.5).
+func (w *Win) Free() (outcome error) {
+	defer w.begin("Free").endAt(&outcome)
+	const op = "Free"
+	if err := w.present(op); err != nil {
+		return w.fail(err)
+	}
+	w.mu.Lock()
+	err := w.epochs.CanFree()
+	w.mu.Unlock()
+	if err != nil {
+		return w.fail(opError(ErrRMASync, op, err))
+	}
+	if !w.comm.IsRevoked() {
+		outcome = done(ibarrier(w.comm, op))
+	}
+	w.end()
+	return outcome
+}
+
+// Group is the group of the ranks of w (MPI 4.1, section 12.2.7, MPI_Win_get_group).
+func (w *Win) Group() *Group { return w.comm.Group() }
+
+// Name is the name of w, for messages to people (MPI 4.1, section 7.8). Until SetName gives another it says where w comes from.
+func (w *Win) Name() string { return w.comm.Name() }
+
+// SetName names w at the calling rank, for messages to people (MPI 4.1, section 7.8). It is local.
+func (w *Win) SetName(name string) (outcome error) {
+	defer w.begin("SetName").endAt(&outcome)
+	if err := w.present("SetName"); err != nil {
+		return w.fail(err)
+	}
+	w.comm.rename(name)
+	return nil
+}
+
+// String describes w for logs.
+func (w *Win) String() string {
+	return fmt.Sprintf("%s (rank %d of %d, %s)", w.Name(), w.comm.rank, w.comm.Size(), w.flavor)
+}
+
+// WithTypes returns w with layouts for what operations made through the returned value read and write at the origin, and at the target (MPI 4.1,
+// section 12.3, origin_datatype and target_datatype). An operation is then one value of each, which must hold the same data. The target's layout has its origin
+// at the displacement that the operation is given. A nil type stands for the buffer as it is: at the target, for as many bytes in a row.
+func (w *Win) WithTypes(origin, target *Datatype) *Win {
+	n := *w
+	n.originType, n.targetType = origin, target
+	return &n
+}
+
+// WithType is WithTypes of the same layout at both ends.
+func (w *Win) WithType(t *Datatype) *Win { return w.WithTypes(t, t) }
+
+// Revoke is Comm.Revoke of the window: operations that wait, at all ranks, end with an error of class [ErrRevoked], and so do all that follow, except Free,
+// which is local then (fault tolerance as proposed to the MPI Forum, MPIX_Win_revoke).
+func (w *Win) Revoke() (outcome error) {
+	defer w.begin("Revoke").endAt(&outcome)
+	if err := w.present("Revoke"); err != nil {
+		return w.fail(err)
+	}
+	w.comm.job.revoke(w.comm.family(), engine.PeerID(w.comm.job.engine.Rank()), w.comm.group)
+	return nil
+}
+
+// IsRevoked reports whether a rank has revoked w and the calling rank knows. It is local.
+func (w *Win) IsRevoked() bool { return w.comm.IsRevoked() }
+
+// begin begins the call of an operation on w.
+func (w *Win) begin(op string) *Call {
+	if !isTold() || w == nil || w.win == nil {
+		return nil
+	}
+	return w.comm.call(op)
+}
+
+// beginAccess begins the call of an operation on w that concerns a target.
+func (w *Win) beginAccess(op string, target int) *Call {
+	if !isTold() || w == nil || w.win == nil {
+		return nil
+	}
+	k := w.comm.newCall(op)
+	if k != nil {
+		k.Dest = target
+	}
+	return k.begin()
+}
+
+// present says why w can do nothing at all.
+func (w *Win) present(op string) *Error {
+	switch {
+	case w == nil || w.win == nil:
+		return opErrorf(ErrWin, op, "the window is nil: take the one that WinCreate or WinAllocate gives")
+	case w.freed.Load():
+		return opErrorf(ErrWin, op, "the window was freed")
+	}
+	return w.comm.present(op)
+}
+
+// usable says why w can start no operation.
+func (w *Win) usable(op string) *Error {
+	if err := w.present(op); err != nil {
+		return err
+	}
+	return w.comm.usable(op)
+}
+
+// fail completes err with the place and gives it to the error handler.
+func (w *Win) fail(err *Error) error {
+	if w == nil || w.win == nil {
+		return err
+	}
+	return w.comm.fail(err)
+}
+
+// outcome is fail of what may be nil.
+func (w *Win) outcome(err *Error) error {
+	if err == nil {
+		return nil
+	}
+	return w.fail(err)
+}
+
+// ranksOf are the ranks in w of the members of g.
+func (w *Win) ranksOf(op string, g *Group) ([]int, *Error) {
+	if g == nil {
+		return nil, opErrorf(ErrGroup, op, "the group is nil: GroupEmpty has no members")
+	}
+	rs := make([]int, 0, len(g.members))
+	for i, p := range g.members {
+		r := w.comm.rankOf(p)
+		if r < 0 {
+			return nil, opErrorf(ErrGroup, op, "rank %d of the group, world rank %d, is no rank of the window", i, p)
+		}
+		rs = append(rs, r)
+	}
+	slices.Sort(rs)
+	return rs, nil
+}
