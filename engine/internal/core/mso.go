@@ -232,7 +232,7 @@ func (c *Core) complete(m *MSO, err error) {
 	if m.Kind == KindGeneral {
 		c.generals.remove(m)
 	}
-	w, step, parts := m.waiter, m.step, m.parts
+	w, step, parts, service := m.waiter, m.step, m.parts, m.service // from Done on m may be the owner's
 	m.waiter = nil
 	if o := m.watch; o != nil {
 		m.watch, o.next, c.ended = nil, c.ended, o
@@ -245,8 +245,8 @@ func (c *Core) complete(m *MSO, err error) {
 		return
 	}
 	m.setState(Done)
-	if m.service != nil {
-		c.served(m)
+	if service != nil {
+		c.served(service, m)
 	}
 	if w != nil {
 		c.met1(w, m)

@@ -120,9 +120,8 @@ func (s *Service) servedBy() *MSO {
 	return &s.recv
 }
 
-// served takes note that m, a service's, is done.
-func (c *Core) served(m *MSO) {
-	s := m.service
+// served takes note that m, of s, is done.
+func (c *Core) served(s *Service, m *MSO) {
 	if m == &s.recv {
 		c.done-- // it was not counted when it began
 	}
