@@ -74,7 +74,8 @@
 // the ranks and the cause, and whose class errors.Is finds (ErrTruncate,
 // ErrProcFailed, ...). Programs and libraries can add classes and codes of their
 // own (AddErrorClass, AddErrorCode) and hand errors to the handler of a communicator
-// (CallErrhandler). FITMPI_ERRHANDLER chooses the first handler.
+// (CallErrhandler). FITMPI_ERRHANDLER chooses the first handler. A window has a handler
+// of its own, which is ErrorsAreFatal whatever its communicator has.
 //
 // # Failures
 //
@@ -96,7 +97,8 @@
 // # Attributes
 //
 // A library can cache a value of any type on a communicator, under a Keyval, and
-// says what becomes of it when the communicator is duplicated or freed.
+// says what becomes of it when the communicator is duplicated or freed; on a Datatype
+// it is a TypeKeyval, on a window a WinKeyval.
 //
 // # Concurrency
 //

@@ -31,6 +31,8 @@ var untoldNames = map[string]string{
 	"Comm.CartdimGet": "asks", "Comm.CartGet": "asks", "Comm.CartRank": "asks", "Comm.CartCoords": "asks", "Comm.CartShift": "asks",
 	"Comm.GraphdimsGet": "asks", "Comm.GraphGet": "asks", "Comm.GraphNeighborsCount": "asks", "Comm.GraphNeighbors": "asks",
 	"Comm.DistGraphNeighborsCount": "asks", "Comm.DistGraphNeighbors": "asks",
+	"Win.SetErrhandler": "value", "Win.Errhandler": "asks", "Win.Size": "asks", "Win.DispUnit": "asks", "Win.Flavor": "asks", "Win.Model": "asks", "WinBase": "asks",
+	"WinKeyval.*": "value", "NewWinKeyval": "value", "WinFlavor.String": "asks", "WinModel.String": "asks",
 	"Creation.Comm": "asks", "Incoming.Data": "asks",
 	"Group.*": "value", "Info.*": "value", "Datatype.*": "value", "Status.*": "asks", "Keyval.*": "value", "TypeKeyval.*": "value", "Op.*": "value",
 	"Error.*": "value", "ErrorClass.*": "value", "ErrorCode.*": "value", "TruncateError.*": "value",

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -35,14 +36,18 @@ type win struct {
 	// Immutable after makeWin.
 	comm   *Comm     // private: its contexts are the window's, its error handler is asked
 	flavor WinFlavor // how it was made
-	size   int       // bytes of this rank's memory; 0 if the window is dynamic
+	base   []byte    // this rank's memory; nil if the window is dynamic
+	size   int       // bytes of base
 	unit   int       // bytes that displacements at this rank count
 	ranks  []winRank
+	shared *sharedPart // of WinAllocateShared; else nil
 
 	served  exposure       // what others may do here
 	service engine.Service // has it done
 
 	hints winHints
+	attrs attributes[*Win]
+	errh  atomic.Pointer[WinErrhandler]
 	freed atomic.Bool
 	tag   atomic.Uint32 // of the last answer asked for
 
@@ -82,7 +87,7 @@ func (f WinFlavor) String() string {
 
 // WinCreate makes a window of mem, memory of the caller's, which may be nil or of another length at each rank (MPI 4.1, section 12.2.1). Displacements
 // count elements of T. Until Free the memory belongs to the window as well: the garbage collector leaves it where it is, and others change it in their
-// epochs. Collective over c, which must be an intracommunicator; it has c's error handler and context.
+// epochs. Collective over c, which must be an intracommunicator; it has c's context, and an error handler of its own: see [WinErrhandler].
 //
 // In a job with ranks of both byte orders it is an error of class [ErrUnsupportedOperation].
 func WinCreate[T any](c *Comm, mem []T) (made *Win, outcome error) {
@@ -158,7 +163,7 @@ func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, 
 		return nil, err
 	}
 	n.setContext(engine.ContextID(entries[0].Context))
-	w := &win{comm: n, flavor: flavor, size: len(mem), unit: unit, targets: make([]winTarget, len(entries))}
+	w := &win{comm: n, flavor: flavor, base: mem, size: len(mem), unit: unit, targets: make([]winTarget, len(entries))}
 	w.ranks = make([]winRank, len(entries))
 	for i, e := range entries {
 		w.ranks[i] = winRank{int(e.Size), int(e.Unit)}
@@ -168,7 +173,10 @@ func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, 
 		w.end()
 		return nil, err
 	}
-	return &Win{win: w}, nil
+	made := &Win{win: w}
+	made.SetErrhandler(ErrorsAreFatal)
+	n.SetErrhandler(made.deal)
+	return made, nil
 }
 
 // end ends what the window does.
@@ -179,7 +187,7 @@ func (w *win) end() {
 }
 
 // Free ends the window, when all its ranks have called it; from then on its memory is the caller's alone. An epoch that is open at the calling rank is an
-// error of class [ErrRMASync]. If a rank has failed the window ends all the same, and the error says so. Collective (MPI 4.1, section 12.2.5).
+// error of class [ErrRMASync]. Its attributes are deleted first; if that fails, so does Free, and the window stays. If a rank has failed the window ends all the same, and the error says so. Collective (MPI 4.1, section 12.2.5).
 func (w *Win) Free() (outcome error) {
 	defer w.begin("Free").endAt(&outcome)
 	const op = "Free"
@@ -192,11 +200,59 @@ func (w *Win) Free() (outcome error) {
 	if err != nil {
 		return w.fail(opError(ErrRMASync, op, err))
 	}
-	if !w.comm.IsRevoked() {
-		outcome = done(ibarrier(w.comm, op))
+	if err := w.deleteAttributes(); err != nil {
+		return w.fail(err)
 	}
+	freed, outcome := w.meetLast(op)
 	w.end()
+	if err := w.unshare(freed); err != nil && outcome == nil {
+		return w.fail(opError(ErrOther, op, err))
+	}
 	return outcome
+}
+
+// meetLast waits until all ranks free w, and reports whether they all do.
+func (w *Win) meetLast(op string) (freed bool, outcome error) {
+	if w.comm.IsRevoked() {
+		return false, nil
+	}
+	w.comm.SetErrhandler(func(_ *Comm, err *Error) error { return err }) // what the user's says is no word of the others
+	defer w.comm.SetErrhandler(w.deal)
+	err := done(ibarrier(w.comm, op))
+	if e, ok := errors.AsType[*Error](err); ok {
+		return false, w.Errhandler()(w, e)
+	}
+	return err == nil, err
+}
+
+// Size is the bytes of the calling rank's memory in w; 0 of a dynamic window, which has no more than what is attached (MPI 4.1, section 12.2.6, MPI_WIN_SIZE).
+func (w *Win) Size() int { return w.size }
+
+// DispUnit is the bytes that displacements at the calling rank count: those of an element that the window was made with
+// (MPI 4.1, section 12.2.6, MPI_WIN_DISP_UNIT).
+func (w *Win) DispUnit() int { return w.unit }
+
+// Flavor says how w was made (MPI 4.1, section 12.2.6, MPI_WIN_CREATE_FLAVOR).
+func (w *Win) Flavor() WinFlavor { return w.flavor }
+
+// Model is the memory model of w, which is ModelUnified always (MPI 4.1, section 12.2.6, MPI_WIN_MODEL).
+func (w *Win) Model() WinModel { return ModelUnified }
+
+// WinModel is a memory model (MPI 4.1, section 12.4).
+type WinModel uint8
+
+// The memory models.
+const (
+	ModelUnified  WinModel = iota // what others change is in the memory that the program reads
+	ModelSeparate                 // it has to be fetched from a copy of the library's; no window here is such
+)
+
+// String is the name of the model.
+func (m WinModel) String() string {
+	if m == ModelUnified {
+		return "unified"
+	}
+	return "separate"
 }
 
 // Group is the group of the ranks of w (MPI 4.1, section 12.2.7, MPI_Win_get_group).

@@ -33,17 +33,27 @@ func (w *Win) SetInfo(info *Info) (outcome error) {
 	if info == nil {
 		return w.fail(opErrorf(ErrInfo, op, "the info is nil: make one with InfoCreate"))
 	}
-	w.hints.mu.Lock()
-	defer w.hints.mu.Unlock()
-	for _, h := range winHintNames {
-		if v, ok := info.Get(h.name); ok {
-			if w.hints.values == nil {
-				w.hints.values = make(map[string]string)
-			}
-			w.hints.values[h.name] = v
+	w.hints.set(info)
+	return nil
+}
+
+// set takes over the hints of info that are known.
+func (h *winHints) set(info *Info) {
+	for _, known := range winHintNames {
+		if v, ok := info.Get(known.name); ok {
+			h.put(known.name, v)
 		}
 	}
-	return nil
+}
+
+// put sets one.
+func (h *winHints) put(name, value string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.values == nil {
+		h.values = make(map[string]string)
+	}
+	h.values[name] = value
 }
 
 // Info returns the hints of w, those that nobody has set included. The result is the caller's own (MPI 4.1, section 12.2.8, MPI_Win_get_info).
