@@ -41,6 +41,8 @@ type win struct {
 	unit   int       // bytes that displacements at this rank count
 	ranks  []winRank
 	shared *sharedPart // of WinAllocateShared; else nil
+	mates  []mate      // by rank
+	guard  guard       // of base
 
 	served  exposure       // what others may do here
 	service engine.Service // has it done
@@ -169,10 +171,12 @@ func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, 
 		w.ranks[i] = winRank{int(e.Size), int(e.Unit)}
 	}
 	w.serve(mem)
+	c.job.local.join(w)
 	if err := done(ibarrier(n, op)); err != nil {
 		w.end()
 		return nil, err
 	}
+	w.meetMates()
 	made := &Win{win: w}
 	made.SetErrhandler(ErrorsAreFatal)
 	n.SetErrhandler(made.deal)
@@ -182,6 +186,8 @@ func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, 
 // end ends what the window does.
 func (w *win) end() {
 	w.freed.Store(true)
+	w.guard.close()
+	w.comm.job.local.part(w)
 	w.comm.job.engine.EndService(&w.service)
 	w.comm.freed.Store(true)
 }

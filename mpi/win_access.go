@@ -15,8 +15,9 @@ import (
 
 // winTarget is what is under way from this rank to a target.
 type winTarget struct {
-	dirty bool          // requests since it has last said that all are done
-	open  []*engine.MSO // messages not known to be done; those of requests have a User
+	dirty  bool          // requests since it has last said that all are done
+	direct bool          // operations in its memory, without a request, since a flush has last asked whether it lives
+	open   []*engine.MSO // messages not known to be done; those of requests have a User
 }
 
 // ofRequest marks a message that a Request waits for: nobody else may, and its memory is the Request's.

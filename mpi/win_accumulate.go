@@ -112,6 +112,9 @@ func startAccumulate[T any](w *Win, name string, origin []T, result *winOperand,
 	if grain > rma.Room(1) {
 		return opErrorf(ErrType, name, "an element has %d bytes, which are not changed in one step: need at most %d", grain, rma.Room(1)).with(target)
 	}
+	if a.accumulateDirectly(x, result, out) {
+		return nil
+	}
 	a.each(rma.Room(min(len(a.blocks), rma.MaxBlocks)), func(r *rma.Request, off, n int) {
 		r.Kind, r.Tag = rma.Accumulate, a.w.nextTag()
 		if result != nil {
@@ -160,6 +163,9 @@ func startSwap[T any](w *Win, origin, compare T, result *T, target, disp int) *E
 	}
 	a.grain = e.size
 	data := winOperand{b: bytesOf([]T{compare, origin})}
+	if a.swapDirectly(x, data.b) {
+		return nil
+	}
 	a.each(a.size, func(r *rma.Request, off, n int) {
 		r.Kind, r.Tag = rma.CompareAndSwap, a.w.nextTag()
 		a.expect(r.Tag, x, off, n)

@@ -40,7 +40,7 @@ func Rget[T any](w *Win, result []T, target, disp int) *Request {
 // startPut starts a Put. out, if it is not nil, gets the access, for a request.
 func startPut[T any](w *Win, op string, origin []T, target, disp int, out *access) *Error {
 	x, a, err := accessWith(w, op, origin, target, disp, out)
-	if a == nil || err != nil {
+	if a == nil || err != nil || a.putDirectly(x, out) {
 		return err
 	}
 	a.each(a.size, func(r *rma.Request, off, n int) {
@@ -60,7 +60,7 @@ func startPut[T any](w *Win, op string, origin []T, target, disp int, out *acces
 
 func startGet[T any](w *Win, op string, result []T, target, disp int, out *access) *Error {
 	x, a, err := accessWith(w, op, result, target, disp, out)
-	if a == nil || err != nil {
+	if a == nil || err != nil || a.getDirectly(x, out) {
 		return err
 	}
 	a.each(a.size, func(r *rma.Request, off, n int) {

@@ -102,6 +102,7 @@ func (c *Comm) allocateShared(op string, e *elem, n int, wrong *Error, info *Inf
 		return nil, errors.Join(err, c.job.local.unshare(id, false)) // others may still use it
 	}
 	w.shared = &sharedPart{id, m, p}
+	w.meetShared()
 	w.hints.set(info)
 	w.hints.put(keyNoncontig, strconv.FormatBool(p.apart))
 	return w, nil

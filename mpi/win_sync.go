@@ -285,6 +285,7 @@ type flushed struct {
 // Messages of requests belong to those who wait for these, perhaps just now: they are done, or nearly, when the target has said that it has done its part, and so it
 // is asked once more until they are.
 func (w *win) flush(op string, kind rma.Kind, targets []int) (failed *Error) {
+	failed = w.lostMate(op, targets)
 	w.flushing.Lock()
 	defer w.flushing.Unlock()
 	for len(targets) > 0 {
