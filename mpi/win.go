@@ -186,15 +186,14 @@ func (w *Win) Free() (outcome error) {
 	if err := w.present(op); err != nil {
 		return w.fail(err)
 	}
-	w.mu.Lock()
-	err := w.epochs.CanFree()
-	w.mu.Unlock()
-	if err != nil {
-		return w.fail(opError(ErrRMASync, op, err))
+	if w.comm.IsRevoked() {
+		w.end()
+		return nil
 	}
-	if !w.comm.IsRevoked() {
-		outcome = done(ibarrier(w.comm, op))
+	if err := w.may(op, (*rma.Epochs).CanFree); err != nil {
+		return w.fail(err)
 	}
+	outcome = done(ibarrier(w.comm, op))
 	w.end()
 	return outcome
 }
