@@ -200,11 +200,10 @@ func (w *Win) Free() (outcome error) {
 	if err := w.present(op); err != nil {
 		return w.fail(err)
 	}
-	w.mu.Lock()
-	err := w.epochs.CanFree()
-	w.mu.Unlock()
-	if err != nil {
-		return w.fail(opError(ErrRMASync, op, err))
+	if !w.comm.IsRevoked() {
+		if err := w.may(op, (*rma.Epochs).CanFree); err != nil {
+			return w.fail(err)
+		}
 	}
 	if err := w.deleteAttributes(); err != nil {
 		return w.fail(err)

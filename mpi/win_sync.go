@@ -136,11 +136,7 @@ func (w *Win) Complete() (outcome error) {
 	targets := w.epochs.Started()
 	w.mu.Unlock()
 	failed := w.flush(op, rma.Flush, targets)
-	for _, t := range targets {
-		if err := w.comm.send(op, modeStandard, payload{}, t, tagComplete); err != nil && failed == nil {
-			failed = err
-		}
-	}
+	w.tell(targets, tagComplete)
 	w.note((*rma.Epochs).Complete)
 	return w.outcome(failed)
 }
@@ -165,16 +161,23 @@ func (w *Win) Post(g *Group, assert Assert) (outcome error) {
 	if cause != nil {
 		return w.fail(opError(ErrRMASync, op, cause))
 	}
-	if assert&NoCheck != 0 {
-		return nil
+	if assert&NoCheck == 0 {
+		w.tell(origins, tagPost)
 	}
-	var failed *Error
-	for _, r := range origins {
-		if err := w.comm.send(op, modeStandard, payload{}, r, tagPost); err != nil && failed == nil {
-			failed = err
+	return nil
+}
+
+// tell sends each rank a message without data. It does not wait, not even for this rank's own receive, and nobody learns whether it arrives.
+func (w *win) tell(ranks []int, tag engine.Tag) {
+	c := w.comm
+	for _, r := range ranks {
+		if c.job.engine.SendNow(engine.ShortMessage{Peer: c.peers[r], Tag: tag, Ctx: c.p2p}, true) {
+			continue
 		}
+		m := &engine.MSO{Kind: engine.KindSend, Peer: c.peers[r], Tag: tag, Ctx: c.p2p}
+		callsite.Note(m.Origin[:])
+		c.job.engine.Post(m)
 	}
-	return w.outcome(failed)
 }
 
 // Wait ends the epoch that Post has begun: it returns when all ranks of its group have called Complete, and then what they did is in the caller's memory

@@ -19,6 +19,7 @@ func onWindow(t *testing.T, n, size int, fn func(world *mpi.Comm, w *mpi.Win, me
 		if err != nil {
 			return err
 		}
+		w.SetErrhandler(mpi.ErrorsReturn)
 		if err := fn(world, w, mem); err != nil {
 			return err
 		}
