@@ -31,6 +31,7 @@ var untoldNames = map[string]string{
 	"Comm.CartdimGet": "asks", "Comm.CartGet": "asks", "Comm.CartRank": "asks", "Comm.CartCoords": "asks", "Comm.CartShift": "asks",
 	"Comm.GraphdimsGet": "asks", "Comm.GraphGet": "asks", "Comm.GraphNeighborsCount": "asks", "Comm.GraphNeighbors": "asks",
 	"Comm.DistGraphNeighborsCount": "asks", "Comm.DistGraphNeighbors": "asks",
+	"Win.Group": "asks", "Win.Name": "asks", "Win.String": "asks", "Win.Info": "asks", "Win.IsRevoked": "asks", "Win.WithType": "value", "Win.WithTypes": "value", "WinFlavor.String": "asks",
 	"Creation.Comm": "asks", "Incoming.Data": "asks",
 	"Group.*": "value", "Info.*": "value", "Datatype.*": "value", "Status.*": "asks", "Keyval.*": "value", "TypeKeyval.*": "value", "Op.*": "value",
 	"Error.*": "value", "ErrorClass.*": "value", "ErrorCode.*": "value", "TruncateError.*": "value",

@@ -15,7 +15,7 @@ const namesPage = "docs/NAMES.md"
 // receivers are the variables by which the page writes methods and fields, as it explains at its top.
 var receivers = map[string]string{
 	"c": "Comm", "r": "Request", "st": "Status", "t": "Datatype", "g": "Group", "info": "Info",
-	"k": "Keyval", "tk": "TypeKeyval", "v": "Variable",
+	"k": "Keyval", "tk": "TypeKeyval", "v": "Variable", "w": "Win",
 }
 
 // nameRow is a row of the page.
