@@ -54,8 +54,21 @@ func TestWinDeath(t *testing.T) {
 					return err
 				}
 				const dead = 2
+				if c.Rank() == dead { // so that nobody else gets the lock
+					if err := w.Lock(LockExclusive, dead, 0); err != nil {
+						return err
+					}
+				}
+				if err := Barrier(c); err != nil && c.Rank() == dead {
+					return err
+				}
 				if c.Rank() == dead {
 					c.Die()
+				}
+				if name == "flush" || name == "get" { // which may be served before it dies
+					if err := wantClass("Barrier", Barrier(c), ErrProcFailed); err != nil {
+						return err
+					}
 				}
 				return wantClass(name, way(w, dead), ErrProcFailed)
 			})
