@@ -138,6 +138,12 @@
 // connections are encrypted, each rank proving by a certificate that it is of the job. Collectives
 // combine what the ranks of a host have before they talk to other hosts.
 //
+// # One-sided communication
+//
+// A window (WinCreate, WinAllocate, WinCreateDynamic) is memory that other ranks read and change by Put, Get, Accumulate and their like, in
+// epochs: between two calls of Fence, between Start and Complete for targets that called Post, or between Lock and Unlock. What
+// a target has to do is done by its worker, while its program computes. See Win.
+//
 // # Time and cancellation
 //
 // Comm.WithContext bounds the blocking calls made through the value it returns.

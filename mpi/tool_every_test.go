@@ -33,6 +33,7 @@ var untoldNames = map[string]string{
 	"Comm.DistGraphNeighborsCount": "asks", "Comm.DistGraphNeighbors": "asks",
 	"Win.SetErrhandler": "value", "Win.Errhandler": "asks", "Win.Size": "asks", "Win.DispUnit": "asks", "Win.Flavor": "asks", "Win.Model": "asks", "WinBase": "asks",
 	"WinKeyval.*": "value", "NewWinKeyval": "value", "WinFlavor.String": "asks", "WinModel.String": "asks",
+	"Win.Group": "asks", "Win.Name": "asks", "Win.String": "asks", "Win.Info": "asks", "Win.IsRevoked": "asks", "Win.WithType": "value", "Win.WithTypes": "value",
 	"Creation.Comm": "asks", "Incoming.Data": "asks",
 	"Group.*": "value", "Info.*": "value", "Datatype.*": "value", "Status.*": "asks", "Keyval.*": "value", "TypeKeyval.*": "value", "Op.*": "value",
 	"Error.*": "value", "ErrorClass.*": "value", "ErrorCode.*": "value", "TruncateError.*": "value",

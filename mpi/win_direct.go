@@ -97,6 +97,9 @@ func (a *access) enter() *mate {
 	if m.mem == nil {
 		return nil
 	}
+	if a.requested && a.w.comm.job.engine.PeerGone(a.w.comm.peers[a.target]) != nil {
+		return nil // a request is done before a Flush could say so: the message fails
+	}
 	if m.guard.mu.RLock(); m.guard.closed {
 		m.guard.mu.RUnlock()
 		return nil

@@ -556,6 +556,7 @@ func winApart(t *T, c *mpi.Comm) {
 	_, done, err := r.Test()
 	t.must(err)
 	want(t, "a receive of anything is done", done, false)
+	t.must(mpi.Barrier(c))
 	t.must(mpi.Send(c, ramp(4, 2), right(c), 3))
 	t.must(outcomeOf(r))
 	t.must(w.Fence(mpi.NoSucceed))
