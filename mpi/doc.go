@@ -86,7 +86,8 @@
 // the ranks and the cause, and whose class errors.Is finds (ErrTruncate,
 // ErrProcFailed, ...). Programs and libraries can add classes and codes of their
 // own (AddErrorClass, AddErrorCode) and hand errors to the handler of a communicator
-// (CallErrhandler). FITMPI_ERRHANDLER chooses the first handler.
+// (CallErrhandler). FITMPI_ERRHANDLER chooses the first handler. A window has a handler
+// of its own, which is ErrorsAreFatal whatever its communicator has.
 //
 // # Failures
 //
@@ -108,7 +109,8 @@
 // # Attributes
 //
 // A library can cache a value of any type on a communicator, under a Keyval, and
-// says what becomes of it when the communicator is duplicated or freed.
+// says what becomes of it when the communicator is duplicated or freed; on a Datatype
+// it is a TypeKeyval, on a window a WinKeyval.
 //
 // # Concurrency
 //
@@ -147,6 +149,12 @@
 // says which; FITMPI_TRANSPORT (fitrun --transport) restricts the choice. With FITMPI_TLS=1
 // connections are encrypted, each rank proving by a certificate that it is of the job. Collectives
 // combine what the ranks of a host have before they talk to other hosts.
+//
+// # One-sided communication
+//
+// A window (WinCreate, WinAllocate, WinCreateDynamic) is memory that other ranks read and change by Put, Get, Accumulate and their like, in
+// epochs: between two calls of Fence, between Start and Complete for targets that called Post, or between Lock and Unlock. What
+// a target has to do is done by its worker, while its program computes. See Win.
 //
 // # Time and cancellation
 //

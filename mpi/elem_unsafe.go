@@ -51,6 +51,12 @@ func sliceOf[T any](b []byte) []T {
 	return unsafe.Slice((*T)(p), uintptr(len(b))/size)
 }
 
+// isAlignedFor reports whether b begins where a T may.
+func isAlignedFor[T any](b []byte) bool {
+	var zero T
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%unsafe.Alignof(zero) == 0
+}
+
 // truth is T's value for true: 1, or true itself.
 //
 // Preconditions:

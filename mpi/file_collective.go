@@ -108,8 +108,8 @@ func (a *access) findOrdered() *Error {
 
 // Tags of the messages between ranks and aggregators.
 const (
-	tagRuns = iota
-	tagData
+	tagFileRuns = iota
+	tagFileData
 )
 
 // phases is a collective access in two phases, at one rank.
@@ -199,7 +199,7 @@ func (p *phases) tell(i, lo, off, n int) {
 		list.Add(offset, size)
 		return true
 	})
-	p.send(list.Bytes(), p.aggs[i], tagRuns)
+	p.send(list.Bytes(), p.aggs[i], tagFileRuns)
 }
 
 func (p *phases) send(b []byte, to, tag int) {
@@ -251,7 +251,7 @@ func (p *phases) writeRound(round int) error {
 		off, n := p.piece(lo, hi)
 		p.tell(i, lo, off, n)
 		if n > 0 {
-			p.send(p.gather(i, off, n), p.aggs[i], tagData)
+			p.send(p.gather(i, off, n), p.aggs[i], tagFileData)
 		}
 	}
 	var err error
@@ -333,7 +333,7 @@ func (p *phases) placeFrom(r, lo, hi int) error {
 
 // hear receives where the data of another rank lie.
 func (p *phases) hear(r, lo, hi int) (list []byte, total int, err error) {
-	in := irecvNew[byte](p.f.quiet, "IrecvNew", r, tagRuns)
+	in := irecvNew[byte](p.f.quiet, "IrecvNew", r, tagFileRuns)
 	if _, err := in.wait(); err != nil {
 		return nil, 0, err
 	}
@@ -361,7 +361,7 @@ func (p *phases) recv(b []byte, from int) *Request {
 	if err := prepareRecv(r, b, from); err != nil {
 		return r.settled(emptyStatus(), err)
 	}
-	c.recvMSO(r.own, from, tagData)
+	c.recvMSO(r.own, from, tagFileData)
 	r.m = r.own
 	c.job.engine.Post(r.m)
 	return r

@@ -132,7 +132,7 @@ func (p *phases) give(r int, list []byte, lo, hi, end int) error {
 		return err
 	}
 	if runs == 1 {
-		p.send(p.window[from-lo:from-lo+size], r, tagData)
+		p.send(p.window[from-lo:from-lo+size], r, tagFileData)
 		return nil
 	}
 	b := p.room[:0]
@@ -142,7 +142,7 @@ func (p *phases) give(r int, list []byte, lo, hi, end int) error {
 		}
 	})
 	p.room = b
-	p.send(b, r, tagData)
+	p.send(b, r, tagFileData)
 	if err == nil {
 		err = p.waitAll() // room is used again
 	}

@@ -24,7 +24,9 @@ type local struct {
 	bound   bound           // of the machine that it is bound to as the job begins
 
 	mu     sync.Mutex
-	within int // guarded by mu: ranks of this process that have not left
+	within int                                // guarded by mu: ranks of this process that have not left
+	common map[engine.ContextID]*commonMemory // guarded by mu: of windows whose ranks share it; nil before the first
+	wins   map[engine.ContextID][]*win        // guarded by mu: the windows that live, by rank; nil before the first
 }
 
 // newLocal prepares for the ranks of this process, of which info describes one. Each

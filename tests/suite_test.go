@@ -40,7 +40,7 @@ func suite() []testCase {
 	all := slices.Concat(orderCases, receiveCases, modeCases, sendrecvCases, probeCases, cancelCases, requestCases,
 		persistentCases, objectCases, threadCases, contextCases, argumentCases, collectiveCases, reductionCases,
 		outstandingCases, collErrorCases, commCases, randomCases, layoutCases, layoutCollCases, layoutFormCases,
-		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, fileCases, fileAccessCases, fileRandomCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases, faultCases, agreeCases, sessionCases)
+		groupCases, intercommCases, infoCases, attributeCases, errhandlerCases, bufferCases, topologyCases, fileCases, fileAccessCases, fileRandomCases, neighbourCases, persistentCollCases, collectiveFormCases, partitionedCases, datatypeCases, faultCases, agreeCases, sessionCases, winCases, winMemoryCases)
 	if isChecking() {
 		all = append(all, checkCases...)
 	}

@@ -186,6 +186,7 @@ var (
 	st      mpi.Status
 	sts     []mpi.Status
 	r       *mpi.Request
+	w       *mpi.Win
 	rs      []*mpi.Request
 	op      mpi.Op[float64]
 	locs    []mpi.Loc[float64]

@@ -15,7 +15,7 @@ const namesPage = "docs/NAMES.md"
 // receivers are the variables by which the page writes methods and fields, as it explains at its top.
 var receivers = map[string]string{
 	"c": "Comm", "r": "Request", "st": "Status", "t": "Datatype", "g": "Group", "info": "Info",
-	"s": "Session", "k": "Keyval", "tk": "TypeKeyval", "v": "Variable", "f": "File",
+	"s": "Session", "k": "Keyval", "tk": "TypeKeyval", "w": "Win", "wk": "WinKeyval", "v": "Variable", "f": "File",
 }
 
 // nameRow is a row of the page.

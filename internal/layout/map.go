@@ -127,3 +127,26 @@ func (m *Map) Bounds(count int) (lo, hi int, err error) {
 	c.mul(count, m.Size())
 	return lo, hi, c.err()
 }
+
+// EachRun calls f for every contiguous run of the data of one element, in the order in which they travel: where it lies, as a displacement from the
+// origin, and how long it is, in bytes.
+func (m *Map) EachRun(f func(disp, n int)) {
+	if m.root.n != nil {
+		m.root.n.eachRun(m.root.disp, f)
+	}
+}
+
+func (n *node) eachRun(disp int, f func(disp, n int)) {
+	switch {
+	case n.runs == 1:
+		f(disp, n.size)
+	case n.op == opLoop:
+		for i := range n.n {
+			n.child.eachRun(disp+i*n.stride, f)
+		}
+	default:
+		for i := range n.parts {
+			n.parts[i].n.eachRun(disp+n.parts[i].disp, f)
+		}
+	}
+}

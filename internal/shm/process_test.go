@@ -31,6 +31,8 @@ func child(mode string) error {
 		return offer(s)
 	case "probe":
 		return probeSibling(s)
+	case "lend":
+		return lend()
 	}
 	return fmt.Errorf("unknown mode")
 }

@@ -255,8 +255,14 @@ func (c *Core) onRTS(p *Peer, h *wire.Header) error {
 	return nil
 }
 
-// arrived puts u on the event queue, unless a matched probe takes it.
+// arrived puts u on the event queue, unless a matched probe takes it, or a service does.
 func (c *Core) arrived(u *MSO) {
+	if len(c.services) > 0 {
+		if s := c.services[u.Ctx]; s != nil {
+			s.waiting.push(u)
+			return
+		}
+	}
 	if !c.offerToProbes(u) {
 		c.events.add(u)
 	}

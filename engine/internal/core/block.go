@@ -164,6 +164,11 @@ func (l *recvList) remove(p *Parts) {
 // match takes the receive that a message of p's fits: the first posted, or that of a
 // partition.
 func (c *Core) match(p *Peer, k key) *MSO {
+	if len(c.services) > 0 {
+		if s := c.services[k.ctx]; s != nil {
+			return s.servedBy()
+		}
+	}
 	if m := c.posted.match(k); m != nil || len(p.recvs) == 0 {
 		if m != nil && m.Patient && m.IsStirred() {
 			m.done.Store(wordOpen)

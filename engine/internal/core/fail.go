@@ -52,6 +52,7 @@ func (c *Core) FailPeer(id PeerID, cause error, left bool, sink *Sink) {
 	if !left {
 		c.failScheds(p)
 	}
+	c.tellServices(p)
 	c.noticeGone(p)
 }
 

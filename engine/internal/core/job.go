@@ -7,17 +7,18 @@ import "fmt"
 // takes note. Who runs it: the poster when Post returns it, else the holder of
 // the progress right.
 type Job struct {
-	kind  jobKind
-	m     *MSO // the receive
-	from  *MSO // the arrival or the local send that it takes
-	most  int  // longest message to allocate for
-	step  stepRef
-	do    func() error
-	near  Near // of a fetch
-	at    int  // offset of the chunk, in bytes
-	n     int  // bytes of it
-	err   error
-	block []byte // where the chunk is packed
+	kind    jobKind
+	m       *MSO // the receive
+	from    *MSO // the arrival or the local send that it takes
+	most    int  // longest message to allocate for
+	step    stepRef
+	service *Service
+	do      func() error
+	near    Near // of a fetch
+	at      int  // offset of the chunk, in bytes
+	n       int  // bytes of it
+	err     error
+	block   []byte // where the chunk is packed
 }
 
 type jobKind uint8
@@ -29,6 +30,7 @@ const (
 	jobAlloc         // allocate for a receive of unknown length, then approve its RTS
 	jobStep          // run a local step of a schedule
 	jobPack          // pack a chunk of a layout that is being sent
+	jobServe         // have an event of a service handled
 	jobVoid          // called off
 	jobFetch         // fetch a chunk of a payload from a peer of this host; only for the holder of the progress right
 )
@@ -61,6 +63,8 @@ func (j *Job) isSmall() bool {
 		return j.m.Length <= smallJob && j.m.Alloc == nil
 	case jobStep:
 		return j.step.sched.largest <= smallJob
+	case jobServe:
+		return len(j.service.Buf) <= smallJob
 	default:
 		return false
 	}
@@ -91,6 +95,8 @@ func (j *Job) Run() {
 		j.err = protect(j.do)
 	case jobPack:
 		j.m.Layout.Pack(j.block[:j.n], j.at)
+	case jobServe:
+		j.service.Handle(j.service, &j.service.now)
 	case jobVoid:
 	case jobFetch:
 		j.err = j.near.Fetch(j.m.remote, j.m.Buf[:j.m.total], j.at, j.n)
@@ -147,6 +153,8 @@ func (c *Core) Finish(j *Job) {
 		c.localDone(j.step, j.err)
 	case jobPack:
 		c.packDone(j)
+	case jobServe:
+		c.handled(j.service)
 	case jobVoid:
 	case jobFetch:
 		c.fetched(j)

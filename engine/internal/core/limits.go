@@ -58,6 +58,13 @@ func (c *Core) tooMany() error {
 			of[u.Peer]++
 		}
 	})
+	for _, s := range c.services {
+		for u := s.waiting.head; u != nil; u = u.next {
+			if u.State() == Offered {
+				of[u.Peer]++
+			}
+		}
+	}
 	e := &UnexpectedError{Messages: c.announced, Bytes: c.announced * EntrySize}
 	for id, n := range of {
 		if n > e.OfMost {

@@ -134,28 +134,29 @@ type MSO struct {
 	Message   *MSO  // of a Mprobe: the message taken off the queue
 
 	// Engine fields: guarded by the engine's mutex.
-	seq       uint64  // order of posting or arrival
-	id        uint64  // entry in the table of ids, 0 if none
-	remote    uint64  // the peer's id for this message
-	moved     int     // bytes handed to the stream, or received
-	total     int     // bytes that will move (approved by the receiver)
-	wants     pending // what a send still waits for
-	asked     bool    // a cancel request is out
-	ended     bool    // abandoned by its owner: the payload is dropped
-	sync      bool    // arrival: the sender wants an Ack
-	refused   bool    // send: its receiver will not take it; our own Shut, or the failure that is behind it, ends it
-	offered   bool    // send: the peer may fetch Buf
-	announced bool    // send: it is counted as an announced one
-	packing   bool    // send: a job packs the next chunk of Layout
-	fetch     bool    // arrival, receive: we may fetch the payload
-	partner   *MSO    // receive <-> arrival while a payload is on its way; arrival -> local send
-	step      stepRef // the schedule that this MSO is a step of
-	parts     *Parts  // the partitioned message that this MSO is a partition of, or the hello
-	waiter    *Waiter // who to tell when done
-	watch     *Watch  // goes along
-	batch     *batch  // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
-	links     [4]link // in the queues of match.go
-	next      *MSO    // free list, transfer list
+	seq       uint64   // order of posting or arrival
+	id        uint64   // entry in the table of ids, 0 if none
+	remote    uint64   // the peer's id for this message
+	moved     int      // bytes handed to the stream, or received
+	total     int      // bytes that will move (approved by the receiver)
+	wants     pending  // what a send still waits for
+	asked     bool     // a cancel request is out
+	ended     bool     // abandoned by its owner: the payload is dropped
+	sync      bool     // arrival: the sender wants an Ack
+	refused   bool     // send: its receiver will not take it; our own Shut, or the failure that is behind it, ends it
+	offered   bool     // send: the peer may fetch Buf
+	announced bool     // send: it is counted as an announced one
+	packing   bool     // send: a job packs the next chunk of Layout
+	fetch     bool     // arrival, receive: we may fetch the payload
+	partner   *MSO     // receive <-> arrival while a payload is on its way; arrival -> local send
+	step      stepRef  // the schedule that this MSO is a step of
+	parts     *Parts   // the partitioned message that this MSO is a partition of, or the hello
+	service   *Service // whose receive it is, or whose handler has posted it
+	waiter    *Waiter  // who to tell when done
+	watch     *Watch   // goes along
+	batch     *batch   // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
+	links     [4]link  // in the queues of match.go
+	next      *MSO     // free list, transfer list
 
 	number uint64   // of the message, for the observer; 0 if there is none, or the last that is to be told was told
 	via    Protocol // goes with number
@@ -210,7 +211,7 @@ func (m *MSO) Clear() {
 	m.Buf, m.Layout, m.Alloc, m.Member, m.User = nil, nil, nil, nil, nil
 	m.Kind, m.Mode, m.Patient, m.Object, m.Elem, m.Peer, m.Tag, m.Ctx = 0, 0, false, false, 0, 0, 0, 0
 	m.own, m.detach, m.sync, m.offered = ownUser, false, false, false
-	m.step, m.parts, m.seq, m.next = stepRef{}, nil, 0, nil
+	m.step, m.parts, m.service, m.seq, m.next = stepRef{}, nil, nil, 0, nil
 	m.Origin[0] = 0
 }
 
@@ -231,7 +232,7 @@ func (c *Core) complete(m *MSO, err error) {
 	if m.Kind == KindGeneral {
 		c.generals.remove(m)
 	}
-	w, step, parts := m.waiter, m.step, m.parts
+	w, step, parts, service := m.waiter, m.step, m.parts, m.service // from Done on m may be the owner's
 	m.waiter = nil
 	if o := m.watch; o != nil {
 		m.watch, o.next, c.ended = nil, c.ended, o
@@ -244,6 +245,9 @@ func (c *Core) complete(m *MSO, err error) {
 		return
 	}
 	m.setState(Done)
+	if service != nil {
+		c.served(service, m)
+	}
 	if w != nil {
 		c.met1(w, m)
 	}

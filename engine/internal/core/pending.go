@@ -159,6 +159,8 @@ func (m *MSO) whole() *MSO {
 		return &m.step.sched.MSO
 	case m.parts != nil:
 		return &m.parts.MSO
+	case m.service != nil:
+		return nil
 	default:
 		return m
 	}

@@ -29,6 +29,7 @@ func (c *Core) Shut(id, mask ContextID, err error, sinks func(PeerID) *Sink) {
 	c.shutSends(err, in, sinks)
 	c.shutEvents(in)
 	c.shutParts(err, in)
+	c.shutServices(in)
 }
 
 // IsShut returns the err of the Shut that ctx belongs to, nil if there is none.

@@ -60,6 +60,7 @@ func (c *Core) Stop() {
 	c.endPosted(self.why(), func(*MSO) bool { return true })
 	c.stopSelf(self)
 	c.failParts(self)
+	c.stopServices()
 	c.stopJobs()
 	c.FreeNotices(c.TakeNotices())
 }
@@ -96,7 +97,7 @@ func (c *Core) stopJobs() {
 			c.complete(j.m, ErrStopped)
 		case jobStep:
 			c.localDone(j.step, ErrStopped)
-		case jobVoid: // its send is done
+		case jobVoid, jobServe: // its send is done; nobody is served any more
 		default:
 			panic("core: no job on the list: a bug of ours")
 		}

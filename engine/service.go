@@ -1,0 +1,36 @@
+package engine
+
+import "github.com/fitmpi/fitmpi/engine/internal/core"
+
+// Service takes the messages of a context as they arrive; see core.Service.
+type Service = core.Service
+
+// ServiceEvent is what a service is called for.
+type ServiceEvent = core.ServiceEvent
+
+// Serve begins s. From now on its handler is called, for one message after the other, by whoever makes progress, without the mutex and
+// perhaps with the progress right: it must not wait, and must post by the methods of s only.
+//
+// Preconditions:
+//   - no message of its context can have arrived.
+func (e *Engine) Serve(s *Service) {
+	e.mu.Lock()
+	defer e.unlock()
+	if !e.stopping.Load() {
+		e.core.Serve(s)
+	}
+}
+
+// EndService ends s. A handler that is just running ends soon.
+func (e *Engine) EndService(s *Service) {
+	e.mu.Lock()
+	e.core.EndService(s)
+	e.unlockPosted(leaves, nil)
+}
+
+// Sync makes a turn of progress where nobody else does, and makes what whoever makes progress has done visible to the caller.
+func (e *Engine) Sync() {
+	e.progressForTest()
+	e.mu.Lock()
+	e.unlock()
+}

@@ -1,0 +1,77 @@
+//go:build linux
+
+package shm
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Loan says where a process of this host finds a file that another has made with Lend, and how it knows that it is that one.
+type Loan struct {
+	PID, FD int    // of the lender, as it knows them
+	Name    string // that no other file of this host has
+}
+
+// Lend makes a file as CreateFile does, which processes of the same user may open by Borrow as long as the caller keeps it open. kind
+// begins its name, which is for people who look into /proc.
+func Lend(kind string, size int64) (*os.File, Loan, error) {
+	name := kind + "-" + rand.Text()
+	f, err := CreateFile(name, size)
+	if err != nil {
+		return nil, Loan{}, err
+	}
+	return f, Loan{os.Getpid(), int(f.Fd()), name}, nil
+}
+
+// Borrow opens what another process lends. The kernel lets processes of one user do so (proc(5), /proc/pid/fd; Yama has no say in
+// it). The name is looked at before the file is opened, and after: in another PID namespace the lender's number means another
+// process, or none, and the number of a descriptor may have passed on to another file. The caller closes the file.
+func Borrow(l Loan) (*os.File, error) {
+	path := "/proc/" + strconv.Itoa(l.PID) + "/fd/" + strconv.Itoa(l.FD)
+	if err := l.isAt(path); err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, l.explain(os.NewSyscallError("open", err))
+	}
+	f := os.NewFile(uintptr(fd), "memfd:"+l.Name)
+	if err := l.isAt("/proc/self/fd/" + strconv.Itoa(fd)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := checkSeals(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// isAt says what is wrong if the link at path does not lead to the file.
+func (l Loan) isAt(path string) error {
+	got, err := os.Readlink(path)
+	if err != nil {
+		return l.explain(err)
+	}
+	if want := "/memfd:" + l.Name + " (deleted)"; got != want {
+		return fmt.Errorf("descriptor %d of process %d here is %q, not %q: the lender has ended, or has another PID namespace", l.FD, l.PID, got, want)
+	}
+	return nil
+}
+
+// explain says what to look at.
+func (l Loan) explain(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESRCH):
+		return fmt.Errorf("%w: process %d has ended, or has another PID namespace, or /proc is not there", err, l.PID)
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w: all ranks must run as one user, whose programs may be traced (PR_SET_DUMPABLE: no file capabilities, not set-user-id)", err)
+	}
+	return err
+}

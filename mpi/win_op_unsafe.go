@@ -1,0 +1,11 @@
+//go:build linux
+
+package mpi
+
+import "unsafe"
+
+// isAligned reports whether values of every type may lie in b from its first byte on.
+func isAligned(b []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%8 == 0 }
+
+// sliceAt is the one element at p.
+func sliceAt[T any](p *T) []T { return unsafe.Slice(p, 1) }
