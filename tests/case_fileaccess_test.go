@@ -163,7 +163,7 @@ func fileIcollective(t *T, c *mpi.Comm) {
 		t.must(f.Seek(0, mpi.SeekSet))
 		a, b := make([]int64, 2*k), make([]int64, 2*k)
 		ra, rb := mpi.FileIreadAll(f, a), mpi.FileIreadAtAll(f, 2*k, b)
-		for done := 0; done < 2; done++ {
+		for range 2 {
 			_, _, err := mpi.WaitAny(ra, rb)
 			t.must(err)
 		}
