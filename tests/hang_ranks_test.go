@@ -109,6 +109,46 @@ func recvFrom(c *mpi.Comm, source, tag int) error {
 
 // hangs are programs that can never end.
 var hangs = map[string]func(c *mpi.Comm) error{
+	"window lock": func(c *mpi.Comm) error {
+		w, _, err := mpi.WinAllocate[int64](c, 1)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			if err := w.Lock(mpi.LockExclusive, 0, 0); err != nil {
+				return err
+			}
+			if err := mpi.Send(c, few8(), 0, 5); err != nil {
+				return err
+			}
+			return recvFrom(c, 0, 7)
+		}
+		if err := recvFrom(c, 1, 5); err != nil {
+			return err
+		}
+		return w.Lock(mpi.LockExclusive, 0, 0)
+	},
+	"fence without one": func(c *mpi.Comm) error {
+		w, _, err := mpi.WinAllocate[int64](c, 1)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			return recvFrom(c, 0, 7)
+		}
+		return w.Fence(0)
+	},
+	"file written without one": func(c *mpi.Comm) error {
+		f, err := mpi.FileOpen(c, filepath.Join(os.Getenv(envDir), "file"), mpi.ModeCreate|mpi.ModeWronly, nil)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			return recvFrom(c, 0, 7)
+		}
+		_, err = mpi.FileWriteAll(f, few8())
+		return err
+	},
 	"recv recv": func(c *mpi.Comm) error {
 		_, err := mpi.Recv(c, few8(), 1-c.Rank(), 7)
 		return err

@@ -148,6 +148,15 @@ var hangCases = []struct {
 	{"function of the garbage collector that waits", 2, []string{
 		`circle of 2 ranks: 0 -> 1 -> 0\n`, `rank 0: .*Recv from rank 1, tag 7, `, `\n +Recv from rank \d, tag 9, room for 8 B, world, at L`,
 	}},
+	{"window lock", 2, []string{
+		`rank 0: Lock from rank 0, tag \d+, room for \d+ B, world\+win, at L`, `rank 1: Recv from rank 0, tag 7`, `behind, waiting for them: rank 1\n`,
+	}},
+	{"fence without one", 3, []string{
+		`world\+win, collective \d+: ranks 0, 2 in Fence at L\n +missing: rank 1 \(Recv from rank 0, tag 7, room for 8 B, world, at L\)`,
+	}},
+	{"file written without one", 2, []string{
+		`file, collective \d+: rank 0 in FileWriteAll at L\n +missing: rank 1 \(Recv from rank 0, tag 7, room for 8 B, world, at L\)`,
+	}},
 	{"partitions", 2, []string{
 		`rank 0 waits for itself: Wait at L for PsendInit to rank 1, tag 2, 32 B, world, 3 partitions not made ready`,
 	}},
@@ -174,7 +183,7 @@ func TestHang(t *testing.T) {
 					break
 				}
 				t.Run(tc.name, func(t *testing.T) {
-					j := hangJob{fitrun: fitrun, name: tc.name, ranks: tc.ranks, args: append(how.args, "--on-deadlock", "abort")}
+					j := hangJob{fitrun: fitrun, name: tc.name, ranks: tc.ranks, dir: t.TempDir(), args: append(how.args, "--on-deadlock", "abort")}
 					r, _ := j.start(t)
 					r.end(t, jobTimeout).wantDeadlock(t, tc.want...)
 				})
