@@ -16,7 +16,7 @@ func (e *Engine) IsExcused(id PeerID) bool { return e.excused[id].Load() }
 const drainTick = 2 * time.Millisecond
 
 // Drain waits until the messages that have outlived their calls have left this rank: those in the library buffer and in the
-// attached buffers. It makes progress if nobody else does. It fails with the cause of ctx when that ends first, and with
+// attached buffers. Those that their owners have given up, and that nobody receives, stay. It makes progress if nobody else does. It fails with the cause of ctx when that ends first, and with
 // ErrStopped when the engine stops.
 func (e *Engine) Drain(ctx context.Context) error {
 	for {
@@ -35,7 +35,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 func (e *Engine) isDrained() bool {
 	e.mu.Lock()
 	defer e.unlock()
-	return e.core.Detached() == 0
+	return e.core.Outstanding() == 0
 }
 
 // Partners are the peers that are not gone with which this rank has exchanged anything, without itself.

@@ -22,11 +22,12 @@ func (e *Engine) Close(timeout time.Duration) error {
 }
 
 // awaitDetached waits for the messages in the library buffer and the attached
-// buffer: a goodbye is the last frame, and a peer may yet receive them.
+// buffer: a goodbye is the last frame, and a peer may yet receive them. Sends that
+// were given up go if they can; nobody waits until they are received.
 func (e *Engine) awaitDetached(deadline time.Time) {
 	for time.Now().Before(deadline) && !e.stopping.Load() {
 		e.mu.Lock()
-		if e.core.Detached() == 0 {
+		if e.core.Outstanding() == 0 {
 			e.unlock()
 			return
 		}

@@ -64,6 +64,7 @@ func initWorld(op string, find func([]string) ([]boot.Session, error)) ([]*job, 
 	}
 	if !fresh {
 		j := jobs[0] // sessions make processes of one rank join
+		defer j.release()
 		told := j.tools.newCall(op).begin()
 		if err := j.openWorld(op); err != nil {
 			told.endInit(j, err)
@@ -75,13 +76,13 @@ func initWorld(op string, find func([]string) ([]boot.Session, error)) ([]*job, 
 	return jobs, nil
 }
 
-// joinProcess makes the process join its job, unless it has, or has left one that it can make anew.
+// joinProcess makes the process join its job, unless it has. If it had, the first of its ranks is held: call release.
 //
 // Preconditions:
 //   - processMu is held.
 func joinProcess(ctx context.Context, op string, find func([]string) ([]boot.Session, error)) (jobs []*job, fresh bool, err error) {
 	if p := process.Load(); p != nil {
-		if !(*p)[0].isRenewable() || !(*p)[0].isClosed() {
+		if (*p)[0].hold() {
 			return *p, false, nil
 		}
 		addWorkers(-len(*p))

@@ -281,7 +281,7 @@ func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 	case end == goesOn:
 		return errors.Join(left, err)
 	case end == rests:
-		if err := j.retire(ctx, "Finalize"); err != nil {
+		if err := j.retire(ctx, finalizeCall); err != nil {
 			left = errors.Join(left, err)
 		}
 		return left

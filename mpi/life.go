@@ -26,14 +26,17 @@ import (
 //	  ▲      last closed, sessions          │
 //	  └─────────────────────────────────────┘ SessionInit, Init, Main
 
-// sessionInit is the name of the call that opens a session.
-const sessionInit = "SessionInit"
+// Names of calls.
+const (
+	sessionInit  = "SessionInit" // opens a session
+	finalizeCall = "Finalize"    // closes the world
+)
 
 // life is the state of that.
 type life struct {
 	mu       sync.Mutex      // held while the rank goes to rest: a few moments, or up to closeTimeout
 	world    bool            // guarded by mu: the world is open
-	sessions int             // guarded by mu: those that are open
+	sessions int             // guarded by mu: those that are open, and holds
 	opened   int             // guarded by mu: those that there ever were
 	resting  bool            // guarded by mu
 	closed   bool            // guarded by mu: the engine is stopped, or about to be
@@ -69,7 +72,26 @@ func (j *job) openWorld(op string) *Error {
 	return nil
 }
 
-// exit closes a session.
+// hold keeps the rank from going until release is called. It fails if the rank has left a job that it can make anew.
+func (j *job) hold() bool {
+	l := &j.life
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed && j.isRenewable() {
+		return false
+	}
+	l.sessions++
+	return true
+}
+
+// release ends a hold.
+func (j *job) release() {
+	if err := j.exit(); err != nil {
+		j.logger.Warn("a rank that nothing uses any more goes", "rank", j.engine.Rank(), "err", err)
+	}
+}
+
+// exit closes a session, or ends a hold.
 func (j *job) exit() *Error {
 	l := &j.life
 	l.mu.Lock()
@@ -85,7 +107,7 @@ func (j *job) exit() *Error {
 // retire ends the part of a rank of which nothing is open, for now or for good.
 func (j *job) retire(ctx context.Context, op string) *Error {
 	// Not under the mutex: the receivers may wait for what sessions do that are opened meanwhile.
-	if err := j.engine.Drain(ctx); err != nil {
+	if err := j.drain(ctx, op); err != nil {
 		return opError(ErrOther, op, err)
 	}
 	l := &j.life
@@ -105,6 +127,20 @@ func (j *job) retire(ctx context.Context, op string) *Error {
 		return opError(ErrOther, op, err)
 	}
 	return nil
+}
+
+// drain waits until what the rank has sent has left it. Finalize waits for a short time only: all ranks have called it, and
+// what was not received until then is not received any more. Who ends its last session may well be the first to do so.
+func (j *job) drain(ctx context.Context, op string) error {
+	if op != finalizeCall {
+		return j.engine.Drain(ctx)
+	}
+	soon, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	if err := j.engine.Drain(soon); err != nil && soon.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 // isIdleLocked reports whether the rank takes part and nothing needs that.
@@ -152,13 +188,6 @@ func (j *job) hasRested() bool {
 	return false
 }
 
-// isClosed reports whether the rank has left its job for good.
-func (j *job) isClosed() bool {
-	j.life.mu.Lock()
-	defer j.life.mu.Unlock()
-	return j.life.closed
-}
-
 // openProcessSession opens a session of this process, which joins if it has not.
 func openProcessSession(ctx context.Context, errh SessionErrhandler) (*Session, error) {
 	processMu.Lock()
@@ -170,10 +199,13 @@ func openProcessSession(ctx context.Context, errh SessionErrhandler) (*Session, 
 	if err != nil {
 		return nil, err
 	}
+	j := jobs[0]
+	if !fresh {
+		defer j.release() // after the session was opened, so it is not the last
+	}
 	if len(jobs) > 1 {
 		return nil, opErrorf(ErrSession, sessionInit, "this process has %d ranks: give the context of the rank's function, which says whose session it is", len(jobs))
 	}
-	j := jobs[0]
 	if fresh {
 		j.life.world = false
 		j.worldScope.state.Store(scopeAbsent)

@@ -33,7 +33,7 @@ func TestWinDeath(t *testing.T) {
 			if err := w.Lock(LockShared, dead, NoCheck); err != nil {
 				return err
 			}
-			if err := Put(w, []int64{1}, dead, 0); err != nil {
+			if err := Put(w, []int64{1}, dead, w.Group().Rank()); err != nil {
 				return err
 			}
 			return w.Unlock(dead)
@@ -49,7 +49,7 @@ func TestWinDeath(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			tolerant(t, 3, func(c *Comm) error {
-				w, _, err := WinAllocate[int64](c, 1)
+				w, _, err := WinAllocate[int64](c, c.Size()) // a place for each, as who is served at once writes at once
 				if err != nil {
 					return err
 				}

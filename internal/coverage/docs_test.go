@@ -200,8 +200,9 @@ var (
 
 	etype, filetype                     *mpi.Datatype
 	disp, offset                        int
-	buf, in, out                        []float64
+	buf, base, in, out                  []float64
 	i, dest, source, root, tag, rank    int
+	n, target                           int
 	color, key                          int
 	is, counts, displs, dims            []int
 )

@@ -54,6 +54,7 @@ func (c *Core) abandonSend(m *MSO, err error) {
 			return
 		}
 		d, packing := c.carrier(m, b, ownUser), m.packing
+		d.givenUp = true
 		c.succeed(p, m, d)
 		if packing { // it is not on the list while a chunk is being packed
 			c.dropPack(m)

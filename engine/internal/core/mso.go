@@ -130,6 +130,7 @@ type MSO struct {
 	Cancelled bool
 	own       owner // of Buf. It and detach are the core's, and have room here
 	detach    bool  // standard send from the library buffer: nobody waits for it
+	givenUp   bool  // goes with detach: its owner has given it up, and it need not arrive
 	Waited    int64 // of a collective: for how long callers waited for it, in nanoseconds, where the engine timed that
 	Message   *MSO  // of a Mprobe: the message taken off the queue
 
@@ -210,7 +211,7 @@ func (m *MSO) Clear() {
 	m.Reset()
 	m.Buf, m.Layout, m.Alloc, m.Member, m.User = nil, nil, nil, nil, nil
 	m.Kind, m.Mode, m.Patient, m.Object, m.Elem, m.Peer, m.Tag, m.Ctx = 0, 0, false, false, 0, 0, 0, 0
-	m.own, m.detach, m.sync, m.offered = ownUser, false, false, false
+	m.own, m.detach, m.givenUp, m.sync, m.offered = ownUser, false, false, false, false
 	m.step, m.parts, m.service, m.seq, m.next = stepRef{}, nil, nil, 0, nil
 	m.Origin[0] = 0
 }

@@ -5,7 +5,7 @@ import "github.com/fitmpi/fitmpi/internal/wire"
 // Bye ends our side of the stream to a peer: no frame follows.
 //
 // Preconditions:
-//   - no send to the peer is under way.
+//   - no send to the peer is under way, but for those that may be lost.
 func (c *Core) Bye(id PeerID) {
 	p := c.peers[id]
 	c.control(p, &wire.Header{Kind: wire.KindBye})
@@ -27,8 +27,20 @@ func (c *Core) Heartbeat(id PeerID, paused, must bool) (said bool) {
 	return true
 }
 
-// Detached is the number of sends that live on after their call returned.
-func (c *Core) Detached() int { return c.stats.Detached }
+// Outstanding is the number of messages that live on after their calls, and that a rank must not leave behind. A send whose
+// owner has given it up is one of them only if its receiver has asked for it: nobody need ever receive it.
+func (c *Core) Outstanding() int {
+	n := c.stats.Detached
+	if n == 0 {
+		return 0
+	}
+	for i := range c.ids.slots {
+		if m := c.ids.slots[i].m; m != nil && m.detach && m.givenUp && m.state == Offered {
+			n--
+		}
+	}
+	return n
+}
 
 // Refuse completes m, which was not posted, with err.
 func (c *Core) Refuse(m *MSO, err error) {
