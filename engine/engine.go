@@ -83,6 +83,7 @@ type Engine struct {
 	waiters []*core.Waiter // guarded by mu: idle ones
 	taken   uint64         // guarded by mu: messages that callers took by RecvNow
 	counts  counts         // guarded by mu
+	posts   uint32         // guarded by mu: operations that callers have left to the worker, or to themselves for later; it wraps
 
 	right atomic.Uint32 // 1 while somebody holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer
@@ -98,6 +99,7 @@ type Engine struct {
 	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
 	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
 	visiting  atomic.Int32  // how deep the visits are nested of which the one here is the last; 0 if there is none
+	firstPost atomic.Uint32 // goes with postedAt: which of the posts that was
 	prompt    atomic.Int32  // how often in a row a caller waited promptly for what it had left to the worker (assist)
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
 	lead      chan struct{} // capacity 1: the chance to drive, for a follower

@@ -9,6 +9,7 @@ type manner uint8
 
 const (
 	leaves  manner = iota // it computes: the worker must do what is to be done
+	done                  // it computes, and what it posted is complete: nothing is to be done but to write
 	returns               // it returns to a user who expects the message to have left
 	waits                 // it waits for what it posted, and drives if it may
 )
@@ -77,17 +78,21 @@ func (e *Engine) runJob(j *core.Job) {
 func (e *Engine) unlockPosted(next manner, m *MSO) {
 	if next == leaves && m != nil {
 		e.takeOffLocked(m)
+		e.posts++
 	}
-	out := e.core.HasOutput() || e.core.HasJobs()
+	out, nth := e.core.HasOutput() || e.core.HasJobs(), e.posts
 	e.unlock()
-	if next == waits && m.IsDone() {
+	switch {
+	case next == waits && m.IsDone():
 		next = returns
+	case next == leaves && m != nil && m.IsDone():
+		next = done
 	}
 	switch e.cfg.Progress {
 	case Worker:
 		e.kick(out)
 	case Assist:
-		e.postedAssist(out, next)
+		e.postedAssist(out, next, nth)
 	case Caller:
 		if out {
 			e.driveOnce()
@@ -99,12 +104,13 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 
 // postedAssist: a caller that waits drives while it does; one that returns sends its
 // message when nobody holds the right; for what another leaves there is the worker.
-func (e *Engine) postedAssist(out bool, next manner) {
+// nth is the number of the post among those that callers have left.
+func (e *Engine) postedAssist(out bool, next manner, nth uint32) {
 	switch {
 	case next == waits && out:
 		e.left.Store(true)
-	case next == leaves:
-		e.leave(out)
+	case next == leaves || next == done && out:
+		e.leave(out, nth)
 	case next == returns && out:
 		if e.tryRight() {
 			e.drv.flushAll()

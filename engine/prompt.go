@@ -17,6 +17,7 @@ import (
 const (
 	promptEnough = 4
 	promptly     = 30 * time.Microsecond
+	promptlyEach = time.Microsecond // and as much more for each post: a caller that posts many comes later
 	promptWait   = time.Millisecond
 	// promptlyShared is promptly on a core that several ranks share: the caller may
 	// be interrupted by them.
@@ -24,8 +25,9 @@ const (
 )
 
 // leave sees to it that what a caller posted gets done while the caller computes.
-func (e *Engine) leave(output bool) {
+func (e *Engine) leave(output bool, nth uint32) {
 	if e.postedAt.Load() == 0 {
+		e.firstPost.Store(nth)
 		e.postedAt.Store(sys.Nanotime())
 	}
 	if e.asleep.Load() != asleepIdle && e.isPrompt() {
@@ -52,29 +54,66 @@ func (e *Engine) hold() time.Duration {
 // isFresh reports whether something was left to the worker so short a time ago
 // that its caller is still expected; when it was longer ago, callers are not
 // expected any more.
-func (e *Engine) isFresh() bool {
+func (e *Engine) isFresh() bool { return e.freshFor() > 0 }
+
+// freshFor is for how long its caller is still expected; 0 if it is not.
+func (e *Engine) freshFor() time.Duration {
 	t := e.postedAt.Load()
 	if t == 0 || e.prompt.Load() < promptEnough {
-		return false
+		return 0
 	}
-	if sys.Nanotime()-t < int64(e.promptly) {
-		return true
+	e.mu.Lock()
+	end := t + e.soonLocked()
+	e.mu.Unlock()
+	if left := end - sys.Nanotime(); left > 0 {
+		return time.Duration(left)
 	}
 	e.prompt.Store(0)
-	return false
+	return 0
+}
+
+// soonLocked is how many ns after the first of the posts that it has left to the worker a caller is expected.
+func (e *Engine) soonLocked() int64 {
+	return int64(e.promptly) + int64(e.posts-e.firstPost.Load())*int64(promptlyEach)
 }
 
 // noteWait notes that a caller is about to wait and will drive.
-func (e *Engine) noteWait(now int64) {
+func (e *Engine) noteWait() {
+	if e.postedAt.Load() == 0 {
+		return
+	}
+	now := sys.Nanotime()
+	e.mu.Lock()
+	e.noteWaitLocked(now)
+	e.mu.Unlock()
+}
+
+func (e *Engine) noteWaitLocked(now int64) {
 	t := e.postedAt.Load()
 	if t == 0 {
 		return
 	}
 	e.postedAt.Store(0)
 	switch p := e.prompt.Load(); {
-	case now-t > int64(e.promptly):
+	case now-t > e.soonLocked():
 		e.prompt.Store(0)
 	case p < promptEnough:
 		e.prompt.Store(p + 1)
+	}
+}
+
+// settleLocked takes back what was left to the worker where callers have done it themselves.
+//
+// Preconditions:
+//   - nothing is left to be written or run.
+func (e *Engine) settleLocked() {
+	if e.core.IsBusy() {
+		return
+	}
+	if e.owed.Load() {
+		e.owed.Store(false) // who leaves something has posted it before, with the mutex
+	}
+	if e.postedAt.Load() != 0 {
+		e.noteWaitLocked(sys.Nanotime())
 	}
 }

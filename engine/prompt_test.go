@@ -7,6 +7,12 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
+func noteWaitAt(e *Engine, now int64) {
+	e.mu.Lock()
+	e.noteWaitLocked(now)
+	e.mu.Unlock()
+}
+
 // TestPromptCallers: callers that wait promptly stop waking the worker; one that
 // does not is found by it, and its next posts wake the worker again.
 func TestPromptCallers(t *testing.T) {
@@ -17,7 +23,7 @@ func TestPromptCallers(t *testing.T) {
 		if e.isFresh() {
 			t.Errorf("expected after %d prompt waits", i)
 		}
-		e.noteWait(now + 1)
+		noteWaitAt(e, now+1)
 	}
 	e.postedAt.Store(sys.Nanotime())
 	if !e.isPrompt() || !e.isFresh() {
@@ -32,9 +38,17 @@ func TestPromptCallers(t *testing.T) {
 	}
 	e.prompt.Store(promptEnough)
 	e.postedAt.Store(now)
-	e.noteWait(now + int64(e.promptly) + 1)
+	noteWaitAt(e, now+int64(e.promptly)+1)
 	if e.isPrompt() {
 		t.Error("a caller that came late is expected promptly")
+	}
+	e.posts += 100
+	for range promptEnough {
+		e.postedAt.Store(now)
+		noteWaitAt(e, now+int64(e.promptly)+100*int64(promptlyEach))
+	}
+	if !e.isPrompt() {
+		t.Error("a caller that posted a hundred times is to come as soon as one that posted once")
 	}
 }
 

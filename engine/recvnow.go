@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
-	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
@@ -39,9 +38,7 @@ func (e *Engine) RecvNow(r *ShortReceipt) bool {
 	if l == nil || e.near.block.Armed.Load() != 0 || !e.tryRight() {
 		return false
 	}
-	if e.postedAt.Load() != 0 {
-		e.noteWait(sys.Nanotime())
-	}
+	e.noteWait()
 	if !l.awaitShort() || e.stopping.Load() || e.near.offers.shared.Load() != 0 {
 		e.releaseFlushed()
 		return false
@@ -94,14 +91,19 @@ func (l *lane) takeLocked(r *ShortReceipt) bool {
 		!e.core.Take(r.Peer, r.Tag, &h, head[wire.HeaderLen:], rest, r.Buf) {
 		return false
 	}
+	l.tookLocked(len(head) + len(rest))
+	r.Length, r.GotTag, r.Elem = int(h.Length), Tag(h.Tag), h.Elem
+	return true
+}
+
+// tookLocked gives back the record of a message that is received, of so many bytes.
+func (l *lane) tookLocked(n int) {
 	l.row = 0
-	e.counts.framesIn[l.rx.peer]++
-	e.counts.ringIn += uint64(len(head) + len(rest))
+	l.n.e.counts.framesIn[l.rx.peer]++
+	l.n.e.counts.ringIn += uint64(n)
 	if l.r.Release() {
 		l.n.tellLocked(l)
 	}
-	r.Length, r.GotTag, r.Elem = int(h.Length), Tag(h.Tag), h.Elem
-	return true
 }
 
 // releaseLocked is releaseRight by a caller that holds the mutex, and releases it.
@@ -110,6 +112,9 @@ func (e *Engine) releaseLocked() {
 	e.right.Store(0) // who posts after us finds it free, what was posted before us we see
 	out := e.hasOutputLocked() || timed
 	left := out || e.core.IsBusy()
+	if !left {
+		e.settleLocked()
+	}
 	e.unlock()
 	if left {
 		e.attend(out)

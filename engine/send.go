@@ -90,7 +90,7 @@ func (e *Engine) SendNow(m ShortMessage, blocking bool) bool {
 		e.unlockPosted(returns, nil)
 		e.settle(m.Peer)
 	} else {
-		e.unlockPosted(leaves, nil)
+		e.unlockPosted(done, nil)
 	}
 	return true
 }

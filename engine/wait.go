@@ -81,9 +81,7 @@ func (e *Engine) assistWait(g *goal, t *waitTimer) {
 	if long == 0 {
 		return
 	}
-	if e.postedAt.Load() != 0 {
-		e.noteWait(sys.Nanotime())
-	}
+	e.noteWait()
 	if !e.claimRight(long, g, t) {
 		return
 	}

@@ -99,6 +99,9 @@ func (e *Engine) releaseFlushed() {
 	e.mu.Lock()
 	out := e.hasOutputLocked() || fresh
 	left := out || e.core.IsOwed()
+	if !left {
+		e.settleLocked()
+	}
 	e.unlock()
 	if left || e.owed.Load() {
 		e.attend(out)
@@ -269,8 +272,8 @@ func (e *Engine) calm() {
 // next nap may be.
 func (e *Engine) nap(d time.Duration) time.Duration {
 	long := min(d, e.hold())
-	if e.isFresh() {
-		long = e.promptly // if its caller does not come, the worker must
+	if d := e.freshFor(); d > 0 {
+		long = d // if its caller does not come, the worker must
 	}
 	e.asleep.Store(napping)
 	if !e.stopping.Load() && !e.isOrphaned() {

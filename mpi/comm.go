@@ -169,6 +169,9 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 	return &n
 }
 
+// mayEnd reports whether a context may end operations of c.
+func (c *Comm) mayEnd() bool { return c.ctx != nil && c.ctx.Done() != nil }
+
 // Free says that c is not used any more: its attributes are deleted, and operations on it
 // fail from now on. Pending ones complete. If the delete callback of an attribute fails, so
 // does Free, and c stays as it is. The world and Self cannot be freed (ErrComm). It is

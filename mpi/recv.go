@@ -40,7 +40,20 @@ func (c *Comm) recvNow(e *elem, b []byte, source, tag int) (Status, bool) {
 	if !c.job.engine.RecvNow(&r) {
 		return Status{}, false
 	}
-	return Status{Source: source, Tag: int(r.GotTag), Count: wholeCount(r.Length, e.size), bytes: r.Length, class: elemClass(r.Elem)}, true
+	return receiptStatus(&r, e, source), true
+}
+
+// takeNow receives a message that is short and there.
+func (c *Comm) takeNow(e *elem, b []byte, source, tag int) (Status, bool) {
+	r := engine.ShortReceipt{Peer: c.peers[source], Tag: engineTag(tag), Ctx: c.p2p, Buf: b}
+	if !c.job.engine.TakeNow(&r) {
+		return Status{}, false
+	}
+	return receiptStatus(&r, e, source), true
+}
+
+func receiptStatus(r *engine.ShortReceipt, e *elem, source int) Status {
+	return Status{Source: source, Tag: int(r.GotTag), Count: wholeCount(r.Length, e.size), bytes: r.Length, class: elemClass(r.Elem)}
 }
 
 // finishRecv posts m, waits and delivers into buf.
@@ -125,6 +138,12 @@ func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 		return told.started(failedRequest(c, err))
 	}
 	r := briefRequest(c, op)
+	if e := elemOf[T](); source >= 0 && c.isMemory(c.recvType, e) && !c.job.checks && !c.mayEnd() {
+		if st, ok := c.takeNow(e, bytesOf(buf), source, tag); ok {
+			r.peer, r.elem = int32(source), e
+			return told.started(r.settled(st, nil))
+		}
+	}
 	if err := prepareRecv(r, buf, source); err != nil {
 		return told.started(r.settled(emptyStatus(), err))
 	}

@@ -45,7 +45,7 @@ func (r *Request) mso() *engine.MSO {
 // recycle gives back the MSOs of a request whose results are collected. Not those of
 // a persistent request, nor those that a context may still be about to end.
 func (r *Request) recycle() {
-	if r.own == nil || r.c.ctx != nil && r.c.ctx.Done() != nil {
+	if r.own == nil || r.c.mayEnd() {
 		return
 	}
 	if x := r.rare; x != nil {

@@ -65,7 +65,7 @@ type requestRoom struct {
 // briefRequest is newRequest of an operation whose request most users do not keep, and which holds on to nothing when its results are
 // collected; but for one that a context may end, see recycle, which gets memory of its own.
 func briefRequest(c *Comm, op string) *Request {
-	if c.ctx != nil && c.ctx.Done() != nil {
+	if c.mayEnd() {
 		return newRequest(c, op)
 	}
 	r := c.job.takeRequest()

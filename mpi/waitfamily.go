@@ -92,8 +92,8 @@ func (r *Request) open(both bool, ms []*engine.MSO) []*engine.MSO {
 
 // bound ends m with the context of the communicator, if it has one.
 func (r *Request) bound(stop []func() bool, m *engine.MSO) []func() bool {
-	if ctx := r.c.ctx; ctx != nil && ctx.Done() != nil {
-		stop = append(stop, r.c.job.endWith(ctx, m))
+	if r.c.mayEnd() {
+		stop = append(stop, r.c.job.endWith(r.c.ctx, m))
 	}
 	return stop
 }

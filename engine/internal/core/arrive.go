@@ -161,6 +161,11 @@ func (c *Core) Take(id PeerID, tag Tag, h *wire.Header, a, b, dst []byte) bool {
 	return true
 }
 
+// IsAwaited reports whether a receive is posted that the message would go to.
+func (c *Core) IsAwaited(id PeerID, h *wire.Header) bool {
+	return c.posted.awaits(key{ContextID(h.Context), id, Tag(h.Tag)})
+}
+
 func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
 	if h.Length > uint64(c.cfg.Window) || p.used+int(h.Length)+wire.EagerCost > c.cfg.Window {
 		return Sink{}, &ProtocolError{p.ID, "eager message beyond its credit"}

@@ -219,6 +219,15 @@ func (p *posted) mayMatch(k key) bool {
 	return p.t.n > 0 || p.one != nil && p.one.fits(k)
 }
 
+// awaits reports whether a receive is posted that fits the envelope.
+func (p *posted) awaits(k key) bool {
+	if p.one != nil {
+		return p.one.fits(k)
+	}
+	return p.t.n > 0 && (p.t.head(k) != nil || p.wild > 0 && (p.t.head(key{k.ctx, AnyPeer, k.tag}) != nil ||
+		p.t.head(key{k.ctx, k.peer, AnyTag}) != nil || p.t.head(key{k.ctx, AnyPeer, AnyTag}) != nil))
+}
+
 // fits reports whether a receive or a probe matches the envelope.
 func (m *MSO) fits(k key) bool {
 	return m.Ctx == k.ctx && (m.Peer == k.peer || m.Peer == AnyPeer) && (m.Tag == k.tag || m.Tag == AnyTag)

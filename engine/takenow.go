@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+// takeMost bounds how many messages one TakeNow gives to receives that were posted before.
+const takeMost = 16
+
+// TakeNow is RecvNow by a caller who does not wait: it receives a message that lies in the ring already. Those before it that
+// receives were posted for go to these. It reports false if the message is not there, or if anything else is to be considered:
+// then Post is the way.
+//
+// So a caller that posts receives one after the other, while a peer sends, finds most messages there, and they need no message
+// state object, no queue and no second visit.
+func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
+	if e.near == nil || e.cfg.Progress != Assist {
+		return false
+	}
+	l := e.laneTo(r.Peer)
+	if l == nil || e.near.block.Armed.Load() != 0 {
+		return false
+	}
+	owed := e.owed.Load()
+	if !e.tryRight() {
+		return false
+	}
+	if l.isShowing() && !e.stopping.Load() && e.near.offers.shared.Load() == 0 {
+		e.mu.Lock()
+		ok = l.takeBehindLocked(r)
+		e.releaseTakenLocked(owed)
+		return ok
+	}
+	e.right.Store(0)
+	if !owed && e.owed.Load() { // somebody has found the right taken
+		e.attend(true)
+	}
+	return false
+}
+
+// isShowing reports whether a record lies in the ring, and nothing is half read.
+//
+// Preconditions:
+//   - the caller holds the progress right, as for what follows.
+func (l *lane) isShowing() bool { return l.r != nil && l.r.Ready() && !l.rx.in && l.rx.headN == 0 }
+
+// takeBehindLocked takes the message that r asks for, and gives those that lie before it to receives that are posted.
+func (l *lane) takeBehindLocked(r *ShortReceipt) bool {
+	for range takeMost {
+		if l.takeLocked(r) {
+			l.n.e.taken++
+			return true
+		}
+		if !l.passLocked() {
+			break
+		}
+	}
+	return false
+}
+
+// passLocked handles the next record if it is a short message that a receive is posted for.
+func (l *lane) passLocked() bool {
+	head, rest, ok := l.r.Next()
+	if !ok {
+		return false
+	}
+	c, from := l.n.e.core, l.rx.peer
+	var h wire.Header
+	if wire.ConsumeHeader(head, &h) <= 0 || !core.IsWhole(&h, len(head)+len(rest)-wire.HeaderLen) || !c.IsAwaited(from, &h) ||
+		c.OnWhole(from, &h, head[wire.HeaderLen:], rest) != nil { // a fault is found again by the next turn
+		return false
+	}
+	l.tookLocked(len(head) + len(rest))
+	return true
+}
+
+// releaseTakenLocked gives back the right, and releases the mutex, after messages were taken. What is to be written for them, credit, is
+// written first. Operations that are outstanding are not the caller's business, as in releaseFlushed; owed says whether they were the
+// worker's when the caller took the right.
+func (e *Engine) releaseTakenLocked(owed bool) {
+	if e.core.HasOutput() {
+		e.unlock()
+		e.drv.flushAll()
+		e.mu.Lock()
+	}
+	e.right.Store(0)
+	out := e.hasOutputLocked()
+	left := out || e.core.IsOwed()
+	if !left {
+		e.settleLocked()
+	}
+	e.unlock()
+	if left || !owed && e.owed.Load() {
+		e.attend(out)
+	}
+}

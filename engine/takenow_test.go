@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// TestTakeNow: a message that lies in the ring is taken by who posts a receive for it, and one before it goes to the receive
+// that was posted for that.
+func TestTakeNow(t *testing.T) {
+	for _, w := range []Way{Thread, Shared} {
+		t.Run(w.String(), func(t *testing.T) {
+			es := nearPair(t, w)
+			within(t, "a message that is taken, behind one that was posted for", func() {
+				for taken, passed := false, false; !taken || !passed; {
+					for _, tag := range []Tag{3, 4, 5} {
+						send(es[1], []byte{byte(tag)}, 0, tag)
+					}
+					_, _, now := receiveNow(es[0], 3, make([]byte, 1)) // leaves the others in the ring, if nobody has come before it
+					first := &MSO{Kind: KindRecv, Peer: 1, Tag: 4, Buf: make([]byte, 1)}
+					es[0].Post(first)
+					waited := !first.IsDone()
+					r := ShortReceipt{Peer: 1, Tag: 5, Buf: make([]byte, 1)}
+					if !es[0].TakeNow(&r) {
+						recvInto(es[0], r.Buf, 1, 5)
+					} else if taken = true; !first.IsDone() {
+						t.Fatal("a message was taken before the one that lay before it")
+					} else if r.Length != 1 || r.GotTag != 5 {
+						t.Fatalf("%d bytes, tag %d", r.Length, r.GotTag)
+					} else {
+						passed = passed || now && waited
+					}
+					es[0].Wait(first)
+					if first.Buf[0] != 4 || r.Buf[0] != 5 {
+						t.Fatal("messages went to the wrong receives")
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTakeNowLeaves: what TakeNow is not for stays where it is.
+func TestTakeNowLeaves(t *testing.T) {
+	es := nearPair(t, Thread)
+	refuses := func(what string, r ShortReceipt) {
+		t.Helper()
+		r.Peer = 1
+		if es[0].TakeNow(&r) {
+			t.Errorf("TakeNow received %s", what)
+		}
+	}
+	refuses("what is not there", ShortReceipt{Tag: 3, Buf: make([]byte, 10)})
+	send(es[1], []byte("longer"), 0, 3)
+	refuses("what does not fit", ShortReceipt{Tag: 3, Buf: make([]byte, 5)})
+	refuses("what has another tag", ShortReceipt{Tag: 4, Buf: make([]byte, 10)})
+	refuses("what has another context", ShortReceipt{Ctx: 2, Tag: 3, Buf: make([]byte, 10)})
+	buf := make([]byte, 6)
+	recvInto(es[0], buf, 1, 3)
+	if string(buf) != "longer" {
+		t.Errorf("received %q", buf)
+	}
+	for _, e := range es {
+		if s := e.Stats(); s.Active != 0 || s.EventQueue != 0 || e.right.Load() != 0 {
+			t.Errorf("left behind: %+v", s.Stats)
+		}
+	}
+}
+
+// TestTakeNowGivesCredit: any number of messages can be taken: their credit goes back.
+func TestTakeNowGivesCredit(t *testing.T) {
+	const n = 20_000 // several times the credit
+	es := nearPair(t, Shared)
+	both(t, es, func() {
+		taken, buf := 0, make([]byte, 8)
+		for range n {
+			if r := (ShortReceipt{Peer: 1, Tag: 3, Buf: buf}); es[0].TakeNow(&r) {
+				taken++
+			} else {
+				recvInto(es[0], buf, 1, 3)
+			}
+		}
+		t.Logf("%d of %d messages were taken", taken, n)
+	}, func() {
+		for range n {
+			send(es[1], make([]byte, 8), 0, 3)
+		}
+	})
+}
+
+// TestShortSendLeavesNothing: a short message that is in the ring is nobody's business any more, and the worker is not told of it.
+func TestShortSendLeavesNothing(t *testing.T) {
+	es := nearPair(t, Thread)
+	send(es[0], []byte{1}, 1, 3) // the ring is in use
+	recvInto(es[1], make([]byte, 1), 0, 3)
+	for range 10 {
+		if !es[0].SendNow(ShortMessage{Peer: 1, Tag: 3, Buf: []byte{1}}, false) {
+			t.Fatal("no room for a short message")
+		}
+		if es[0].postedAt.Load() != 0 {
+			t.Fatal("something is left to the worker")
+		}
+		recvInto(es[1], make([]byte, 1), 0, 3)
+	}
+}
+
+// TestSettle: what callers have done themselves is not left to the worker any more; what is pending is.
+func TestSettle(t *testing.T) {
+	e := job(t, 1, Assist, func(c *Config) { c.KeepP = true })[0]
+	settle := func() (owed bool, prompt int32) {
+		e.takeRight()
+		e.owed.Store(true)
+		e.postedAt.Store(sys.Nanotime() + int64(time.Hour)) // whatever the machine does meanwhile
+		e.mu.Lock()
+		e.settleLocked()
+		owed = e.owed.Load()
+		e.mu.Unlock()
+		e.postedAt.Store(0)
+		e.right.Store(0)
+		return owed, e.prompt.Load()
+	}
+	if owed, prompt := settle(); owed || prompt != 1 {
+		t.Errorf("nothing is pending: owed %t, %d prompt waits", owed, prompt)
+	}
+	m := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 1)}
+	e.Post(m)
+	if owed, _ := settle(); !owed {
+		t.Error("a receive is pending, and the worker is to forget it")
+	}
+	e.Post(&MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: []byte{1}})
+	e.Wait(m)
+}
