@@ -65,13 +65,18 @@ func (l *lane) passLocked() bool {
 	if !ok {
 		return false
 	}
-	c, from := l.n.e.core, l.rx.peer
+	e, c, from := l.n.e, l.n.e.core, l.rx.peer
 	var h wire.Header
 	if wire.ConsumeHeader(head, &h) <= 0 || !core.IsWhole(&h, len(head)+len(rest)-wire.HeaderLen) || !c.IsAwaited(from, &h) ||
 		c.OnWhole(from, &h, head[wire.HeaderLen:], rest) != nil { // a fault is found again by the next turn
 		return false
 	}
-	l.tookLocked(len(head) + len(rest))
+	l.row = 0
+	e.counts.framesIn[from]++
+	e.counts.ringIn += uint64(len(head) + len(rest))
+	if l.r.Release() {
+		l.n.tellLocked(l)
+	}
 	return true
 }
 
