@@ -311,7 +311,7 @@ const (
 )
 
 // blocked recycles the requests of blocking collectives, which their users never see.
-var blocked = sync.Pool{New: func() any { return new(Request) }}
+var blocked = sync.Pool{New: func() any { return newRequest(nil, "") }}
 
 func newCollRequest(c *Comm, op string) *Request {
 	if !isBlocking(op) {
@@ -327,7 +327,8 @@ func done(r *Request) error {
 	_, err := r.wait()
 	if err == nil && r.m == nil && r.rare != nil && r.rare.finish != nil {
 		*r.rare = rare{}
-		*r = Request{rare: r.rare}
+		*r.work = work{rare: r.rare}
+		*r = Request{work: r.work}
 		blocked.Put(r)
 	}
 	return err

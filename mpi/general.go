@@ -56,7 +56,7 @@ func (r *Request) Complete() (outcome error) {
 	case r == nil:
 		return opErrorf(ErrRequest, op, "the request is nil: make it with GrequestStart")
 	case r.generalised() == nil || r.generalised().own != nil:
-		return r.c.fail(opErrorf(ErrRequest, op, "the request is of %s: need one of GrequestStart", r.op))
+		return r.c.fail(opErrorf(ErrRequest, op, "the request is %s: need one of GrequestStart", r.maker()))
 	case !r.rare.general.markComplete():
 		return r.c.fail(opErrorf(ErrRequest, op, "the request is complete already: Complete was called before"))
 	}

@@ -127,8 +127,8 @@ func (r *Request) checkPart(op string, send bool, low, high int) *Error {
 	switch {
 	case r == nil:
 		return opErrorf(ErrRequest, op, "the request is nil")
-	case r.rare == nil || r.rare.parts == nil || r.rare.parts.send != send:
-		return opErrorf(ErrRequest, op, "the request of %s is not one of %s", r.op, maker)
+	case r.work == nil || r.rare == nil || r.rare.parts == nil || r.rare.parts.send != send:
+		return opErrorf(ErrRequest, op, "the request is %s, need one of %s", r.maker(), maker)
 	case low < 0 || high >= r.rare.parts.count:
 		bad := low
 		if low >= 0 {

@@ -100,7 +100,7 @@ func (r *Request) startAgain() error {
 		if err := r.failure(); err != nil {
 			return err
 		}
-		return r.c.fail(opErrorf(ErrRequest, "Start", "the request of %s is not persistent: make it with SendInit, RecvInit or their like", r.op))
+		return r.c.fail(opErrorf(ErrRequest, "Start", "the request is %s, not persistent: make it with SendInit, RecvInit or their like", r.maker()))
 	}
 	if err := r.c.usable("Start"); err != nil {
 		return r.c.fail(err)
@@ -108,7 +108,8 @@ func (r *Request) startAgain() error {
 	if !r.delivered {
 		return r.c.fail(opErrorf(ErrRequest, "Start", "the request of %s is active: complete it with Wait or Test first", r.op))
 	}
-	r.collected, r.delivered, r.rare.err, r.status = false, false, nil, emptyStatus()
+	r.collected, r.delivered, r.rare.err = false, false, nil
+	r.status = emptyStatus()
 	if err := r.rare.start(); err != nil {
 		r.m, r.collected, r.delivered = nil, true, true
 		r.rare.err = r.c.fail(err)

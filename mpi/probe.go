@@ -166,9 +166,14 @@ func MrecvNew[T any](msg *Message) (_ []T, st Status, outcome error) {
 func (msg *Message) unusable(op string) *Request {
 	switch {
 	case msg == nil:
-		return &Request{op: op, collected: true, status: emptyStatus(), rare: &rare{err: opErrorf(ErrRequest, op, "the message is nil: there was none to receive")}}
+		r := newRequest(nil, op)
+		r.collected, r.more().err = true, opErrorf(ErrRequest, op, "the message is nil: there was none to receive")
+		r.status = emptyStatus()
+		return r
 	case msg == MessageNoProc:
-		return &Request{op: op, collected: true, status: procNullStatus()}
+		r := &Request{collected: true}
+		r.status = procNullStatus()
+		return r
 	case msg.m == nil:
 		return failedRequest(msg.c, opErrorf(ErrRequest, op, "the message was received already"))
 	}

@@ -137,13 +137,12 @@ func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return told.started(failedRequest(c, err))
 	}
-	r := briefRequest(c, op)
 	if e := elemOf[T](); source >= 0 && c.isMemory(c.recvType, e) && !c.job.checks && !c.mayEnd() {
 		if st, ok := c.takeNow(e, bytesOf(buf), source, tag); ok {
-			r.peer, r.elem = int32(source), e
-			return told.started(r.settled(st, nil))
+			return told.started(overRequest(c, st))
 		}
 	}
+	r := briefRequest(c, op)
 	if err := prepareRecv(r, buf, source); err != nil {
 		return told.started(r.settled(emptyStatus(), err))
 	}

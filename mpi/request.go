@@ -14,21 +14,13 @@ import (
 // Different requests may be used by different goroutines at once; one request
 // belongs to one goroutine at a time.
 type Request struct {
-	// Immutable after the operation is started.
-	c      *Comm
-	op     string
-	elem   *elem
-	bufLen int         // elements of the receive buffer
-	m      *engine.MSO // nil: nothing is pending (settled), or its results are collected
-	own    *engine.MSO // the memory of m, mostly; see mso
-	rare   *rare       // nil unless there is something in it; see more
+	c *Comm // immutable
 
 	// Owned by the goroutine that waits.
-	mark      uint64 // the last waitFor that saw it
-	peer      int32  // rank argument, for errors; immutable
-	collected bool   // the results, status and rare.err, are valid
-	delivered bool   // the user has been told; what MPI calls a null or inactive request
-	status    Status
+	*work            // what it is about; nil when it is over, and no more than its status is to be known
+	status    Status // valid if collected, as rare.err
+	collected bool
+	delivered bool // the user has been told; what MPI calls a null or inactive request
 }
 
 // mso returns the message state object of r, taking one when r has none. It goes
@@ -42,10 +34,10 @@ func (r *Request) mso() *engine.MSO {
 	return r.own
 }
 
-// recycle gives back the MSOs of a request whose results are collected. Not those of
-// a persistent request, nor those that a context may still be about to end.
+// recycle gives back what a request whose results are collected needs no more. Not what is of
+// a persistent request, nor what a context may still be about to end.
 func (r *Request) recycle() {
-	if r.own == nil || r.c.mayEnd() {
+	if r.work == nil || r.own == nil || r.c.mayEnd() {
 		return
 	}
 	if x := r.rare; x != nil {
@@ -60,6 +52,11 @@ func (r *Request) recycle() {
 	if r.m == r.own {
 		r.m = nil
 	}
+	if r.brief && r.rare == nil {
+		putWork(r.work)
+		r.work = nil
+		return
+	}
 	putMSO(r.own)
 	r.own = nil
 }
@@ -72,7 +69,8 @@ func failedRequest(c *Comm, err *Error) *Request {
 
 // settled makes r a request that is done, of which nothing is with the engine.
 func (r *Request) settled(st Status, err *Error) *Request {
-	r.collected, r.status = true, st
+	r.collected = true
+	r.status = st
 	if err != nil {
 		r.more().err = r.c.fail(err)
 	}
@@ -82,16 +80,16 @@ func (r *Request) settled(st Status, err *Error) *Request {
 
 // isDone reports whether the operation is complete.
 func (r *Request) isDone() bool {
-	return r == nil || (r.m == nil || r.m.IsDone()) && (r.extra() == nil || r.extra().IsDone())
+	return r == nil || r.work == nil || (r.m == nil || r.m.IsDone()) && (r.extra() == nil || r.extra().IsDone())
 }
 
 // isOver reports whether Wait would return at once.
 func (r *Request) isOver() bool {
-	return r == nil || (r.m == nil || r.m.IsOver()) && (r.extra() == nil || r.extra().IsOver())
+	return r == nil || r.work == nil || (r.m == nil || r.m.IsOver()) && (r.extra() == nil || r.extra().IsOver())
 }
 
 // isStirred reports whether there is no point in waiting for r although it is not complete: see pendingError.
-func (r *Request) isStirred() bool { return r != nil && r.m != nil && r.m.IsStirred() }
+func (r *Request) isStirred() bool { return r != nil && r.work != nil && r.m != nil && r.m.IsStirred() }
 
 // pendingError is the error of a receive from any source that waits beside a failure which is not acknowledged; nil if that
 // has just been done, or the request completed. The request stays active.
@@ -112,7 +110,7 @@ func (r *Request) collect() (Status, error) {
 	if r == nil {
 		return emptyStatus(), nil
 	}
-	if r.collected && r.rare == nil { // as that of a short send
+	if r.collected && (r.work == nil || r.rare == nil) { // as that of a short send
 		r.delivered = true
 		return r.status, nil
 	}
@@ -127,7 +125,8 @@ func (r *Request) collect() (Status, error) {
 	}
 	if !r.collected {
 		st, err := r.result()
-		r.collected, r.status = true, st
+		r.collected = true
+		r.status = st
 		if err != nil {
 			r.more().err = r.c.fail(err)
 		}
@@ -139,7 +138,7 @@ func (r *Request) collect() (Status, error) {
 
 // deliver notes whether the user has been told, where others may look too.
 func (r *Request) deliver(told bool) {
-	if r.delivered = told; r.rare != nil && r.rare.parts != nil {
+	if r.delivered = told; r.work != nil && r.rare != nil && r.rare.parts != nil {
 		r.rare.parts.told.Store(told)
 	}
 }
@@ -279,7 +278,7 @@ func (r *Request) Free() (outcome error) {
 	if r != nil && r.generalised() != nil {
 		return r.rare.general.free()
 	}
-	if r != nil && r.own != nil && !r.isPersistent() {
+	if r != nil && r.work != nil && r.own != nil && !r.isPersistent() {
 		r.letGo()
 	}
 	return nil
@@ -287,6 +286,6 @@ func (r *Request) Free() (outcome error) {
 
 // letGo makes r null. What is under way is the engine's alone then: r, or others of its room, may be kept, and would keep its buffers.
 func (r *Request) letGo() {
-	r.collected, r.delivered, r.status = true, true, emptyStatus()
-	r.m, r.own, r.rare = nil, nil, nil
+	r.collected, r.delivered, r.work = true, true, nil
+	r.status = emptyStatus()
 }

@@ -3,12 +3,44 @@
 package mpi
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
-// rare is what few requests have: a Request is small, because programs make millions of them.
+// work is what a request is about while that is under way. A user may keep a Request, so each is new memory; most need
+// their work no longer when their results are collected, and then it serves another. So a Request is small: programs make millions of them,
+// and what is allocated for them leaves the processor's caches before it is collected.
+type work struct {
+	// Immutable after the operation is started.
+	op     string
+	elem   *elem
+	bufLen int         // elements of the receive buffer
+	m      *engine.MSO // nil: nothing is pending (settled), or its results are collected
+	own    *engine.MSO // the memory of m, mostly; see mso
+	rare   *rare       // nil unless there is something in it; see more
+	peer   int32       // rank argument, for errors
+	brief  bool        // it is of works
+
+	mark uint64 // owned by the goroutine that waits: the last waitFor that saw it
+}
+
+// works recycles work, each with a message state object.
+var works = sync.Pool{New: func() any { return &work{own: new(engine.MSO), brief: true} }}
+
+// putWork gives w back, which waits for nothing. What it still says of the last operation keeps nothing of the user's.
+//
+// Preconditions:
+//   - w is brief, and has no rare.
+func putWork(w *work) {
+	w.own.Clear()
+	w.m = nil
+	works.Put(w)
+}
+
+// rare is what few requests have.
 type rare struct {
 	// Immutable after the operation is started.
 	finish  func(*Request) (Status, *Error) // delivers the result, in the thread that waits
@@ -30,36 +62,52 @@ func (r *Request) more() *rare {
 
 // extra is the send of an Isendrecv that is not collected, else nil.
 func (r *Request) extra() *engine.MSO {
-	if r.rare == nil {
+	if r.work == nil || r.rare == nil {
 		return nil
 	}
 	return r.rare.extra
 }
 
 func (r *Request) generalised() *general {
-	if r.rare == nil {
+	if r.work == nil || r.rare == nil {
 		return nil
 	}
 	return r.rare.general
 }
 
-func (r *Request) isPersistent() bool { return r.rare != nil && r.rare.start != nil }
+func (r *Request) isPersistent() bool { return r.work != nil && r.rare != nil && r.rare.start != nil }
 
 // failure is the error that goes with status.
 func (r *Request) failure() error {
-	if r.rare == nil {
+	if r.work == nil || r.rare == nil {
 		return nil
 	}
 	return r.rare.err
 }
 
-func newRequest(c *Comm, op string) *Request { return &Request{c: c, op: op, peer: -1} }
+// maker says which operation r is of, for messages.
+func (r *Request) maker() string {
+	if r.work == nil {
+		return "one that is over"
+	}
+	return "of " + r.op
+}
+
+// newRequest is a request in memory of its own, with its work.
+func newRequest(c *Comm, op string) *Request {
+	x := new(struct {
+		r Request
+		w work
+	})
+	x.r.c, x.r.work, x.w.op, x.w.peer = c, &x.w, op, -1
+	return &x.r
+}
 
 // requestRoom is memory for some requests, so that one allocation serves them all. Each is used once: a user may keep
 // it, and then keeps the others.
 type requestRoom struct {
 	taken atomic.Uint32
-	rs    [16]Request
+	rs    [15]Request
 }
 
 // briefRequest is newRequest of an operation whose request most users do not keep, and which holds on to nothing when its results are
@@ -68,8 +116,18 @@ func briefRequest(c *Comm, op string) *Request {
 	if c.mayEnd() {
 		return newRequest(c, op)
 	}
+	r, w := c.job.takeRequest(), works.Get().(*work)
+	w.op, w.peer = op, -1
+	callsite.Note(w.own.Origin[:])
+	r.c, r.work = c, w
+	return r
+}
+
+// overRequest is the request of an operation on c that is over.
+func overRequest(c *Comm, st Status) *Request {
 	r := c.job.takeRequest()
-	r.c, r.op, r.peer = c, op, -1
+	r.c, r.collected = c, true
+	r.status = st
 	return r
 }
 

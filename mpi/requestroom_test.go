@@ -43,11 +43,11 @@ func TestRequestRoom(t *testing.T) {
 	}
 }
 
-// TestRequestSize: a room with what the allocator puts before it fills a size class of 2 KiB.
+// TestRequestSize: a room with what the allocator puts before it fills a size class of 1 KiB.
 func TestRequestSize(t *testing.T) {
 	const header = 8
-	if n := reflect.TypeFor[requestRoom]().Size() + header; bits.UintSize == 64 && n > 2048 {
-		t.Errorf("a requestRoom takes %d bytes, want at most 2048: what few requests have belongs in rare", n)
+	if n := reflect.TypeFor[requestRoom]().Size() + header; bits.UintSize == 64 && n > 1024 {
+		t.Errorf("a requestRoom takes %d bytes, want at most 1024: what few requests have belongs in rare", n)
 	}
 }
 

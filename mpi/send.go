@@ -122,14 +122,14 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	r := briefRequest(c, op)
-	r.peer = int32(dest)
 	if dest == ProcNull {
-		return r.settled(procNullStatus(), nil)
+		return overRequest(c, procNullStatus())
 	}
 	if (mode == modeStandard || mode == modeReady) && c.sendNow(p, dest, tag, false) {
-		return r.settled(emptyStatus(), nil)
+		return overRequest(c, emptyStatus())
 	}
+	r := briefRequest(c, op)
+	r.peer = int32(dest)
 	if mode == modeBuffered {
 		return r.settled(emptyStatus(), c.send(op, mode, p, dest, tag))
 	}

@@ -77,7 +77,7 @@ func least(all bool, n int) int {
 
 // open appends what r still waits for: of two operations the second only when both are wanted, or the first is done.
 func (r *Request) open(both bool, ms []*engine.MSO) []*engine.MSO {
-	if r == nil {
+	if r == nil || r.work == nil {
 		return ms
 	}
 	first := r.m != nil && !r.m.IsOver()

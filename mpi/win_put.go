@@ -104,7 +104,8 @@ func (a *remoteAccess) finish(out *remoteAccess) {
 func requestOf(w *Win, op string, target int, start func(out *remoteAccess) *Error) *Request {
 	if err := w.usable(op); err != nil {
 		if w == nil || w.win == nil {
-			r := &Request{op: op, peer: -1, collected: true, status: emptyStatus()}
+			r := newRequest(nil, op)
+			r.collected, r.status = true, emptyStatus()
 			r.more().err = err
 			return r
 		}
