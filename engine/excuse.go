@@ -12,18 +12,24 @@ func (e *Engine) Excuse(id PeerID, yes bool) { e.excused[id].Store(yes) }
 // IsExcused reports what Excuse was told last.
 func (e *Engine) IsExcused(id PeerID) bool { return e.excused[id].Load() }
 
-// drainTick bounds how long Drain takes to see that its context has ended.
-const drainTick = 2 * time.Millisecond
+const (
+	// drainTick bounds how long Drain takes to see that its context has ended.
+	drainTick = 2 * time.Millisecond
+	// withdrawTimeout bounds how long Drain waits for the answers of receivers whose messages are withdrawn.
+	withdrawTimeout = 5 * time.Second
+)
 
 // Drain waits until the messages that have outlived their calls have left this rank: those in the library buffer and in the
-// attached buffers. Those that their owners have given up, and that nobody receives, stay. It makes progress if nobody else does. It fails with the cause of ctx when that ends first, and with
-// ErrStopped when the engine stops.
+// attached buffers. Those that their senders have given up are withdrawn if nobody has received them; for the answer of a receiver that
+// makes no progress it waits for some seconds only. It makes progress if nobody else does. It fails with the cause of ctx when that ends
+// first, and with ErrStopped when the engine stops.
 func (e *Engine) Drain(ctx context.Context) error {
-	for {
+	e.withdrawGivenUp()
+	for patience := time.Now().Add(withdrawTimeout); ; {
 		switch {
 		case e.stopping.Load():
 			return ErrStopped
-		case e.isDrained():
+		case e.isDrained(time.Now().After(patience)):
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -32,10 +38,11 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) isDrained() bool {
+// isDrained reports whether nothing is left, or with late nothing but what is withdrawn.
+func (e *Engine) isDrained(late bool) bool {
 	e.mu.Lock()
 	defer e.unlock()
-	return e.core.Outstanding() == 0
+	return e.core.Detached() == 0 || late && e.core.IsOnlyGivenUp()
 }
 
 // Partners are the peers that are not gone with which this rank has exchanged anything, without itself.

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -40,6 +42,54 @@ func TestExcusedPeerLeaves(t *testing.T) {
 				t.Errorf("partners %v", got)
 			}
 			es[0].Kill()
+		}
+	})
+}
+
+// TestDrainWithdraws: messages that their senders have given up are withdrawn when the rank is to have nothing left, but for one that
+// a receive has asked for meanwhile.
+func TestDrainWithdraws(t *testing.T) {
+	policies(t, func(t *testing.T, p Policy) {
+		es := job(t, 2, p, nil)
+		exchangeAll(t, es)
+		const n = 20 // of them every second is received
+		for tag := range Tag(n) {
+			out := &MSO{Kind: KindSend, Peer: 1, Tag: tag, Buf: pattern(1<<20, int(tag))}
+			es[0].Post(out)
+			es[0].Abandon(out, ErrStopped)
+			waitDone(t, "abandoned", es[0], out)
+		}
+		var drained, received atomic.Bool
+		receive := func(tag Tag) {
+			in := &MSO{Kind: KindRecv, Peer: 0, Tag: tag, Buf: make([]byte, 1<<20)}
+			es[1].Post(in)
+			es[1].Wait(in)
+			if in.Err != nil || !bytes.Equal(in.Buf, pattern(1<<20, int(tag))) {
+				t.Errorf("message %d: %v", tag, in.Err)
+			}
+		}
+		both(t, es, func() {
+			for !received.Load() {
+				es[0].Test(new(MSO)) // which makes progress under caller
+			}
+			if err := es[0].Drain(t.Context()); err != nil {
+				t.Error(err)
+			}
+			drained.Store(true)
+		}, func() {
+			for tag := Tag(0); tag < n; tag += 2 {
+				receive(tag)
+			}
+			received.Store(true)
+			for !drained.Load() {
+				es[1].Test(new(MSO))
+			}
+		})
+		if s := es[0].Stats(); s.Detached != 0 || s.Active != 0 || s.Cancelled != n/2 {
+			t.Errorf("%d messages live on, %d operations, %d cancelled", s.Detached, s.Active, s.Cancelled)
+		}
+		if s := es[1].Stats(); s.EventQueue != 0 {
+			t.Errorf("%d messages are announced still", s.EventQueue)
 		}
 	})
 }

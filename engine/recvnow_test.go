@@ -110,7 +110,7 @@ func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 			continue // no such message is left
 		}
 		buf := make([]byte, 1+rng.IntN(2)*100)
-		way, got := rng.IntN(4), tags[want]
+		way, got := rng.IntN(4), Tag(0)
 		switch r := (ShortReceipt{Peer: 1, Tag: tag, Buf: buf}); {
 		case way == 0:
 			_, got, _ = receiveNow(es[0], tag, buf)

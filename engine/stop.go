@@ -15,19 +15,26 @@ func (e *Engine) Close(timeout time.Duration) error {
 		return nil
 	}
 	deadline := time.Now().Add(timeout)
+	e.withdrawGivenUp()
 	e.awaitDetached(deadline)
 	e.command(command{kind: cmdBye})
 	e.awaitByes(deadline)
 	return e.Kill()
 }
 
+// withdrawGivenUp asks for the return of messages that need not arrive.
+func (e *Engine) withdrawGivenUp() {
+	e.mu.Lock()
+	e.core.WithdrawGivenUp()
+	e.unlockPosted(leaves, nil)
+}
+
 // awaitDetached waits for the messages in the library buffer and the attached
-// buffer: a goodbye is the last frame, and a peer may yet receive them. Sends that
-// were given up go if they can; nobody waits until they are received.
+// buffer: a goodbye is the last frame, and a peer may yet receive them.
 func (e *Engine) awaitDetached(deadline time.Time) {
 	for time.Now().Before(deadline) && !e.stopping.Load() {
 		e.mu.Lock()
-		if e.core.Outstanding() == 0 {
+		if e.core.Detached() == 0 {
 			e.unlock()
 			return
 		}

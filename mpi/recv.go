@@ -139,10 +139,10 @@ func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	}
 	if e := elemOf[T](); source >= 0 && c.isMemory(c.recvType, e) && !c.job.checks && !c.mayEnd() {
 		if st, ok := c.takeNow(e, bytesOf(buf), source, tag); ok {
-			return told.started(overRequest(c, st))
+			return told.started(overRequest(c, madeIrecv, st))
 		}
 	}
-	r := briefRequest(c, op)
+	r := briefRequest(c, op, madeIrecv)
 	if err := prepareRecv(r, buf, source); err != nil {
 		return told.started(r.settled(emptyStatus(), err))
 	}

@@ -14,7 +14,8 @@ import (
 // Different requests may be used by different goroutines at once; one request
 // belongs to one goroutine at a time.
 type Request struct {
-	c *Comm // immutable
+	c    *Comm // immutable
+	made maker // immutable
 
 	// Owned by the goroutine that waits.
 	*work            // what it is about; nil when it is over, and no more than its status is to be known

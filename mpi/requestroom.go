@@ -88,9 +88,19 @@ func (r *Request) failure() error {
 // maker says which operation r is of, for messages.
 func (r *Request) maker() string {
 	if r.work == nil {
-		return "one that is over"
+		return r.made.String()
 	}
 	return "of " + r.op
+}
+
+// maker is which of the operations that make brief requests made one, so that its messages can say that when its work is gone.
+type maker uint8
+
+const madeIrecv = maker(modeReady) + 2 // those of sends are their mode and 1; 0 is none of these
+
+func (m maker) String() string {
+	names := [...]string{"one that is over", "of Isend", "of Issend", "of Ibsend", "of Irsend", "of Irecv"}
+	return names[m]
 }
 
 // newRequest is a request in memory of its own, with its work.
@@ -112,21 +122,21 @@ type requestRoom struct {
 
 // briefRequest is newRequest of an operation whose request most users do not keep, and which holds on to nothing when its results are
 // collected; but for one that a context may end, see recycle, which gets memory of its own.
-func briefRequest(c *Comm, op string) *Request {
+func briefRequest(c *Comm, op string, made maker) *Request {
 	if c.mayEnd() {
 		return newRequest(c, op)
 	}
 	r, w := c.job.takeRequest(), works.Get().(*work)
 	w.op, w.peer = op, -1
 	callsite.Note(w.own.Origin[:])
-	r.c, r.work = c, w
+	r.c, r.work, r.made = c, w, made
 	return r
 }
 
 // overRequest is the request of an operation on c that is over.
-func overRequest(c *Comm, st Status) *Request {
+func overRequest(c *Comm, made maker, st Status) *Request {
 	r := c.job.takeRequest()
-	r.c, r.collected = c, true
+	r.c, r.made, r.collected = c, made, true
 	r.status = st
 	return r
 }

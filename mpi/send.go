@@ -123,12 +123,12 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 		return failedRequest(c, err)
 	}
 	if dest == ProcNull {
-		return overRequest(c, procNullStatus())
+		return overRequest(c, maker(mode)+1, procNullStatus())
 	}
 	if (mode == modeStandard || mode == modeReady) && c.sendNow(p, dest, tag, false) {
-		return overRequest(c, emptyStatus())
+		return overRequest(c, maker(mode)+1, emptyStatus())
 	}
-	r := briefRequest(c, op)
+	r := briefRequest(c, op, maker(mode)+1)
 	r.peer = int32(dest)
 	if mode == modeBuffered {
 		return r.settled(emptyStatus(), c.send(op, mode, p, dest, tag))

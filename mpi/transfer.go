@@ -64,7 +64,7 @@ func (p payload) apart() payload {
 		b := make([]byte, p.o.size)
 		p.o.Pack(b, 0)
 		p.b, p.o = b, nil
-	case p.class != classObject && p.sig == nil: // else it is, or will be
+	case p.class != classObject: // else it is
 		p.b = bytes.Clone(p.b)
 	}
 	return p

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/fitmpi/fitmpi/internal/layout"
 	"github.com/fitmpi/fitmpi/internal/rma"
@@ -95,9 +94,6 @@ func integers[T Integer](k layout.Kind) {
 	logicals[T](k)
 	combines[rma.OpBAnd][k], combines[rma.OpBOr][k], combines[rma.OpBXor][k] = combineOf[T](BAnd[T]), combineOf[T](BOr[T]), combineOf[T](BXor[T])
 }
-
-// locGrain is the length of a Loc of any kind, in bytes.
-const locGrain = int(unsafe.Sizeof(Loc[float64]{}))
 
 // grainOf is the length of a value of a kind under an operation, in bytes; 0 if there is no such operation.
 func grainOf(op rma.Op, kind uint8) int {

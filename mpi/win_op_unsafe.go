@@ -7,5 +7,8 @@ import "unsafe"
 // isAligned reports whether values of every type may lie in b from its first byte on.
 func isAligned(b []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%8 == 0 }
 
+// locGrain is the length of a Loc of any kind, in bytes.
+const locGrain = int(unsafe.Sizeof(Loc[float64]{}))
+
 // sliceAt is the one element at p.
 func sliceAt[T any](p *T) []T { return unsafe.Slice(p, 1) }

@@ -5,7 +5,7 @@ import "github.com/fitmpi/fitmpi/internal/wire"
 // Bye ends our side of the stream to a peer: no frame follows.
 //
 // Preconditions:
-//   - no send to the peer is under way, but for those that may be lost.
+//   - no send to the peer is under way.
 func (c *Core) Bye(id PeerID) {
 	p := c.peers[id]
 	c.control(p, &wire.Header{Kind: wire.KindBye})
@@ -27,19 +27,31 @@ func (c *Core) Heartbeat(id PeerID, paused, must bool) (said bool) {
 	return true
 }
 
-// Outstanding is the number of messages that live on after their calls, and that a rank must not leave behind. A send whose
-// owner has given it up is one of them only if its receiver has asked for it: nobody need ever receive it.
-func (c *Core) Outstanding() int {
+// Detached is the number of sends that live on after their call returned.
+func (c *Core) Detached() int { return c.stats.Detached }
+
+// IsOnlyGivenUp reports whether all of these were given up, and no receiver has asked for one.
+func (c *Core) IsOnlyGivenUp() bool {
 	n := c.stats.Detached
-	if n == 0 {
-		return 0
-	}
 	for i := range c.ids.slots {
-		if m := c.ids.slots[i].m; m != nil && m.detach && m.givenUp && m.state == Offered {
+		if m := c.ids.slots[i].m; m != nil && m.givenUp && m.state == Offered {
 			n--
 		}
 	}
-	return n
+	return n == 0
+}
+
+// WithdrawGivenUp asks the receivers of messages that their senders have given up to forget them, unless they have asked for
+// them: nobody need ever receive one. Those that are withdrawn are Detached no longer.
+func (c *Core) WithdrawGivenUp() {
+	if c.stats.Detached == 0 {
+		return
+	}
+	for i := range c.ids.slots {
+		if m := c.ids.slots[i].m; m != nil && m.givenUp && m.state == Offered {
+			c.Cancel(m)
+		}
+	}
 }
 
 // Refuse completes m, which was not posted, with err.
