@@ -14,14 +14,14 @@ import (
 // Different requests may be used by different goroutines at once; one request
 // belongs to one goroutine at a time.
 type Request struct {
-	c    *Comm // immutable
-	made maker // immutable
+	c *Comm // immutable
 
 	// Owned by the goroutine that waits.
 	*work            // what it is about; nil when it is over, and no more than its status is to be known
 	status    Status // valid if collected, as rare.err
 	collected bool
-	delivered bool // the user has been told; what MPI calls a null or inactive request
+	delivered bool  // the user has been told; what MPI calls a null or inactive request
+	made      maker // immutable
 }
 
 // mso returns the message state object of r, taking one when r has none. It goes
