@@ -81,13 +81,13 @@ func areAll() bool { return os.Getenv("FITMPI_TESTS_JOBS") == "all" }
 // envTurn is which of the turns of the cases a job runs; all if it is not set.
 const (
 	envTurn = "FITMPI_TESTS_TURN"
-	turns   = 3
+	turns   = 4
 )
 
 // jobsInTurn counts those that share the cases.
 var jobsInTurn int
 
-// nextTurn is the environment of a job that runs a part of the cases only, where that is enough: each case runs in every third of such jobs.
+// nextTurn is the environment of a job that runs a part of the cases only, where that is enough: each case runs in every fourth of such jobs.
 func nextTurn() []string {
 	if !isHurried() || *caseFlag != "" {
 		return nil
