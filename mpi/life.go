@@ -107,16 +107,18 @@ func (j *job) exit() *Error {
 // retire ends the part of a rank of which nothing is open, for now or for good.
 func (j *job) retire(ctx context.Context, op string) *Error {
 	// Not under the mutex: the receivers may wait for what sessions do that are opened meanwhile.
-	if err := j.drain(ctx, op); err != nil {
-		return opError(ErrOther, op, err)
-	}
+	err := j.drain(ctx, op)
 	l := &j.life
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.isIdleLocked() {
+	switch {
+	case l.closed && j.isRenewable():
+		return nil // somebody was faster, and stopped the engine under the drain; a rank that is alone leaves nothing behind
+	case err != nil:
+		return opError(ErrOther, op, err)
+	case !l.isIdleLocked():
 		return nil // somebody was faster
 	}
-	var err error
 	if j.isRenewable() {
 		l.closed = true
 		err = errors.Join(j.part(ctx, nil), j.leave())

@@ -90,6 +90,18 @@ func TestSessionsAloneSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
+// Of two who find at once that they were the last to use the rank, one closes it, perhaps before the other has looked whether all is sent.
+func TestRetireTwice(t *testing.T) {
+	t.Setenv("FITMPI_LAUNCHER", "none")
+	s := sessionOf(context.Background(), t)
+	if err := s.Finalize(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.job.retire(s.job.ctx, "Session.Finalize"); err != nil {
+		t.Errorf("the slower of two: %v", err)
+	}
+}
+
 // A world that was not initialized cannot be used by way of a session.
 func TestSessionWithoutWorld(t *testing.T) {
 	t.Setenv("FITMPI_LAUNCHER", "none")
