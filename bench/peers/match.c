@@ -10,7 +10,7 @@ struct queue {
 	int depth;
 	int reverse; /* whether tags are taken from the last to the first, at the side that does not fill the queue */
 	unsigned char *out, *in;
-	MPI_Request *requests; /* depth */
+	MPI_Request *requests; /* depth, and one more */
 };
 
 static int tag_at(const struct queue *q, int i)
@@ -25,7 +25,8 @@ static double unexpected(struct env *e, struct queue *q)
 
 	if (e->rank == 0) {
 		for (int i = 0; i <= q->depth; i++)
-			MPI_Send(q->out, message, MPI_BYTE, 1, i, MPI_COMM_WORLD);
+			MPI_Isend(q->out, message, MPI_BYTE, 1, i, MPI_COMM_WORLD, &q->requests[i]);
+		MPI_Waitall(q->depth + 1, q->requests, MPI_STATUSES_IGNORE);
 	} else {
 		int64_t start;
 
@@ -75,7 +76,7 @@ static void measure(struct env *e, int depth)
 	struct queue q = {.depth = depth, .out = buffer_new(message), .in = buffer_new(message)};
 	double *xs = samples(n);
 
-	q.requests = allocate((size_t)depth * sizeof(MPI_Request));
+	q.requests = allocate(((size_t)depth + 1) * sizeof(MPI_Request));
 	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
 		if (!wants(e, cases[c].name))
 			continue;
