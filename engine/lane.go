@@ -55,16 +55,14 @@ type lane struct {
 }
 
 // Put implements core.Near.
-func (l *lane) Put(h wire.Header, payload []byte) bool {
+func (l *lane) Put(h wire.Words, payload []byte) bool {
 	if l.w == nil && !l.openLocked() {
 		return false
 	}
 	if wire.HeaderLen+len(payload) > l.w.MaxRecord() {
 		return false
 	}
-	var head [wire.HeaderLen]byte
-	wire.PutHeader(head[:], &h)
-	if !l.w.Put(head[:], payload) {
+	if !l.w.PutHeaded(shm.Head(h), payload) {
 		return false
 	}
 	if l.row++; l.row > inRow {

@@ -139,7 +139,7 @@ func TestRecvNowLeaves(t *testing.T) {
 	es := nearPair(t, Thread)
 	send := func(m ShortMessage) {
 		m.Peer, m.Tag = 0, 3
-		if !es[1].SendNow(m, true) {
+		if !es[1].SendNow(&m, true) {
 			t.Fatal("no room for a short message")
 		}
 	}

@@ -44,7 +44,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	}
 	switch {
 	case e.core.CanShort(m.Peer, n):
-		e.core.SendShort(ShortMessage{Peer: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Elem: m.Elem, Object: m.Object, Buf: m.Buf})
+		e.core.SendShort(&ShortMessage{Peer: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Elem: m.Elem, Object: m.Object, Buf: m.Buf})
 		e.unlockPosted(returns, nil)
 		e.settle(m.Peer)
 		return false, nil
@@ -79,7 +79,7 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 // is short and there is credit and room for it. It reports false if it is not, or there is an
 // error: then nothing has happened, and Send or Post is the way. blocking says that the caller
 // returns to a user who expects the message to have left; otherwise it computes.
-func (e *Engine) SendNow(m ShortMessage, blocking bool) bool {
+func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	e.mu.Lock()
 	if !e.core.CanShort(m.Peer, len(m.Buf)) || e.refusalLocked(m.Peer, m.Ctx) != nil {
 		e.mu.Unlock()

@@ -98,7 +98,7 @@ func TestShortSendLeavesNothing(t *testing.T) {
 	send(es[0], []byte{1}, 1, 3) // the ring is in use
 	recvInto(es[1], make([]byte, 1), 0, 3)
 	for range 10 {
-		if !es[0].SendNow(ShortMessage{Peer: 1, Tag: 3, Buf: []byte{1}}, false) {
+		if !es[0].SendNow(&ShortMessage{Peer: 1, Tag: 3, Buf: []byte{1}}, false) {
 			t.Fatal("no room for a short message")
 		}
 		if es[0].postedAt.Load() != 0 {

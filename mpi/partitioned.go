@@ -61,8 +61,9 @@ func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) (started *Req
 	if p.Object {
 		r.rare.parts.encode = func(i int) ([]byte, *Error) {
 			n := len(buf) / partitions
-			b, err := payloadOf(c, "Pready", buf[i*n:(i+1)*n])
-			return b.b, err
+			var p payload
+			err := fill(&p, c, "Pready", buf[i*n:(i+1)*n])
+			return p.b, err
 		}
 	}
 	r.rare.start = r.startParts

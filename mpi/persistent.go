@@ -36,14 +36,15 @@ func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) 
 	r.peer, r.delivered = int32(dest), true
 	r.mso() // now, since this is where it comes from
 	r.more().start = func() *Error {
-		p, err := payloadOf(c, op, buf)
+		var p payload
+		err := fill(&p, c, op, buf)
 		if err != nil || dest == ProcNull {
 			return err
 		}
-		c.sendMSO(r.mso(), mode, p, dest, tag)
+		c.sendMSO(r.mso(), mode, &p, dest, tag)
 		if mode == modeBuffered {
 			m := getMSO()
-			c.sendMSO(m, mode, p, dest, tag)
+			c.sendMSO(m, mode, &p, dest, tag)
 			return c.bsend(op, m, dest)
 		}
 		r.post()

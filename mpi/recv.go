@@ -25,7 +25,8 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 		return told.received(procNullStatus(), nil)
 	}
 	if source != AnySource && c.isMemory(c.recvType, e) && !c.job.checks {
-		if st, ok := c.recvNow(e, bytesOf(buf), source, tag); ok {
+		var st Status
+		if c.recvNow(e, bytesOf(buf), source, tag, &st) {
 			return told.received(st, nil)
 		}
 	}
@@ -34,26 +35,34 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 	return told.received(finishRecv(c, op, m, e, buf))
 }
 
-// recvNow receives a message that is short and there, or as good as there.
-func (c *Comm) recvNow(e *elem, b []byte, source, tag int) (Status, bool) {
-	r := engine.ShortReceipt{Peer: c.peers[source], Tag: engineTag(tag), Ctx: c.p2p, Buf: b}
+// recvNow receives a message that is short and there, or as good as there. The status is that of a receive.
+func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
+	var r engine.ShortReceipt // as in sendNow
+	r.Peer, r.Tag, r.Ctx, r.Buf = c.peers[source], engineTag(tag), c.p2p, b
 	if !c.job.engine.RecvNow(&r) {
-		return Status{}, false
+		return false
 	}
-	return receiptStatus(&r, e, source), true
+	st.receive(&r, e, source)
+	return true
 }
 
-// takeNow receives a message that is short and there.
-func (c *Comm) takeNow(e *elem, b []byte, source, tag int) (Status, bool) {
-	r := engine.ShortReceipt{Peer: c.peers[source], Tag: engineTag(tag), Ctx: c.p2p, Buf: b}
-	if !c.job.engine.TakeNow(&r) {
-		return Status{}, false
+// takeNow receives a message that is short and there; r, which has no work, is over then.
+func (r *Request) takeNow(e *elem, b []byte, source, tag int) bool {
+	c := r.c
+	var got engine.ShortReceipt // as in sendNow
+	got.Peer, got.Tag, got.Ctx, got.Buf = c.peers[source], engineTag(tag), c.p2p, b
+	if !c.job.engine.TakeNow(&got) {
+		return false
 	}
-	return receiptStatus(&r, e, source), true
+	r.status.receive(&got, e, source)
+	r.collected = true
+	return true
 }
 
-func receiptStatus(r *engine.ShortReceipt, e *elem, source int) Status {
-	return Status{Source: source, Tag: int(r.GotTag), Count: wholeCount(r.Length, e.size), bytes: r.Length, class: elemClass(r.Elem)}
+// receive makes st the status of a receive. Field by field, where it stays: as in sendNow.
+func (st *Status) receive(r *engine.ShortReceipt, e *elem, source int) {
+	st.Source, st.Tag, st.Count = source, int(r.GotTag), wholeCount(r.Length, e.size)
+	st.bytes, st.class = r.Length, elemClass(r.Elem)
 }
 
 // finishRecv posts m, waits and delivers into buf.
@@ -137,12 +146,11 @@ func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return told.started(failedRequest(c, err))
 	}
-	if e := elemOf[T](); source >= 0 && c.isMemory(c.recvType, e) && !c.job.checks && !c.mayEnd() {
-		if st, ok := c.takeNow(e, bytesOf(buf), source, tag); ok {
-			return told.started(overRequest(c, madeIrecv, st))
-		}
+	r := freshRequest(c, op, madeIrecv)
+	if e := elemOf[T](); source >= 0 && r.work == nil && c.isMemory(c.recvType, e) && !c.job.checks && r.takeNow(e, bytesOf(buf), source, tag) {
+		return told.started(r)
 	}
-	r := briefRequest(c, op, madeIrecv)
+	r.engage(op)
 	if err := prepareRecv(r, buf, source); err != nil {
 		return told.started(r.settled(emptyStatus(), err))
 	}

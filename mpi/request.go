@@ -20,8 +20,9 @@ type Request struct {
 	*work            // what it is about; nil when it is over, and no more than its status is to be known
 	status    Status // valid if collected, as rare.err
 	collected bool
-	delivered bool  // the user has been told; what MPI calls a null or inactive request
-	made      maker // immutable
+	delivered bool // the user has been told; what MPI calls a null or inactive request
+
+	made maker // immutable after the operation is started; at the end, where it needs no room
 }
 
 // mso returns the message state object of r, taking one when r has none. It goes

@@ -123,21 +123,37 @@ type requestRoom struct {
 // briefRequest is newRequest of an operation whose request most users do not keep, and which holds on to nothing when its results are
 // collected; but for one that a context may end, see recycle, which gets memory of its own.
 func briefRequest(c *Comm, op string, made maker) *Request {
-	if c.mayEnd() {
-		return newRequest(c, op)
-	}
-	r, w := c.job.takeRequest(), works.Get().(*work)
-	w.op, w.peer = op, -1
-	callsite.Note(w.own.Origin[:])
-	r.c, r.work, r.made = c, w, made
+	r := freshRequest(c, op, made)
+	r.engage(op)
 	return r
 }
 
-// overRequest is the request of an operation on c that is over.
-func overRequest(c *Comm, made maker, st Status) *Request {
+// freshRequest is briefRequest without its work, unless it has memory of its own: the operation may be over before it needs any.
+func freshRequest(c *Comm, op string, made maker) *Request {
+	if c.mayEnd() {
+		return newRequest(c, op)
+	}
+	r := c.job.takeRequest()
+	r.c, r.made = c, made
+	return r
+}
+
+// engage gives r the work that it has not yet.
+func (r *Request) engage(op string) {
+	if r.work != nil {
+		return
+	}
+	w := works.Get().(*work)
+	w.op, w.peer = op, -1
+	callsite.Note(w.own.Origin[:])
+	r.work = w
+}
+
+// overRequest is the request of a send on c that is over, or of any operation with ProcNull, by the source that its status names.
+func overRequest(c *Comm, made maker, source int) *Request {
 	r := c.job.takeRequest()
 	r.c, r.made, r.collected = c, made, true
-	r.status = st
+	r.status.Source, r.status.Tag = source, AnyTag
 	return r
 }
 

@@ -38,8 +38,8 @@ func send[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) erro
 	err := c.checkSend(op, dest, tag)
 	if err == nil {
 		var p payload
-		if p, err = payloadOf(c, op, buf); err == nil && dest != ProcNull {
-			err = c.send(op, mode, p, dest, tag)
+		if err = fill(&p, c, op, buf); err == nil && dest != ProcNull {
+			err = c.send(op, mode, &p, dest, tag)
 		}
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Comm) checkSend(op string, dest, tag int) *Error {
 }
 
 // send is a blocking send of checked arguments.
-func (c *Comm) send(op string, mode sendMode, p payload, dest, tag int) *Error {
+func (c *Comm) send(op string, mode sendMode, p *payload, dest, tag int) *Error {
 	if (mode == modeStandard || mode == modeReady) && c.sendNow(p, dest, tag, true) {
 		return nil
 	}
@@ -118,22 +118,22 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	if err := c.checkSend(op, dest, tag); err != nil {
 		return failedRequest(c, err)
 	}
-	p, err := payloadOf(c, op, buf)
-	if err != nil {
+	var p payload
+	if err := fill(&p, c, op, buf); err != nil {
 		return failedRequest(c, err)
 	}
 	if dest == ProcNull {
-		return overRequest(c, maker(mode)+1, procNullStatus())
+		return overRequest(c, maker(mode)+1, ProcNull)
 	}
-	if (mode == modeStandard || mode == modeReady) && c.sendNow(p, dest, tag, false) {
-		return overRequest(c, maker(mode)+1, emptyStatus())
+	if (mode == modeStandard || mode == modeReady) && c.sendNow(&p, dest, tag, false) {
+		return overRequest(c, maker(mode)+1, AnySource)
 	}
 	r := briefRequest(c, op, maker(mode)+1)
 	r.peer = int32(dest)
 	if mode == modeBuffered {
-		return r.settled(emptyStatus(), c.send(op, mode, p, dest, tag))
+		return r.settled(emptyStatus(), c.send(op, mode, &p, dest, tag))
 	}
-	c.sendMSO(r.mso(), mode, p, dest, tag)
+	c.sendMSO(r.mso(), mode, &p, dest, tag)
 	if r.mso().Layout != nil && (mode == modeStandard || mode == modeReady) {
 		if posted, err := c.job.engine.SendLayout(r.mso(), false); err == nil && !posted {
 			return r.settled(emptyStatus(), nil)

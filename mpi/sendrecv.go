@@ -43,8 +43,8 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 	if err := c.checkRecv(op, source, recvTag); err != nil {
 		return failedRequest(c, err)
 	}
-	p, err := payloadOf(c, op, out)
-	if err != nil {
+	var p payload
+	if err := fill(&p, c, op, out); err != nil {
 		return failedRequest(c, err)
 	}
 	r := newRequest(c, op)
@@ -52,7 +52,7 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 		return failedRequest(c, err)
 	}
 	if replace && dest != ProcNull {
-		if c.sendNow(p, dest, sendTag, false) {
+		if c.sendNow(&p, dest, sendTag, false) {
 			dest = ProcNull // it is on its way
 		} else {
 			p = p.apart()
@@ -70,7 +70,7 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 		x := getMSO()
 		r.more().extra = x
 		callsite.Note(x.Origin[:])
-		c.sendMSO(x, modeStandard, p, dest, sendTag)
+		c.sendMSO(x, modeStandard, &p, dest, sendTag)
 		c.post(op, x)
 	}
 	return r

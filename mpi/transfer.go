@@ -19,35 +19,33 @@ type payload struct {
 	sig   *signature // goes before it; nil unless types are checked
 }
 
-// payloadOf views or serialises buf.
-func payloadOf[T any](c *Comm, op string, buf []T) (payload, *Error) {
+// fill makes p, which is zero, a view of buf, or buf serialised. An error leaves it undefined.
+func fill[T any](p *payload, c *Comm, op string, buf []T) (err *Error) {
 	e := elemOf[T]()
-	if e.err != nil {
-		return payload{}, opError(ErrType, op, e.err)
-	}
-	if c.isMemory(c.sendType, e) && !c.job.checks {
-		return payload{b: bytesOf(buf), class: e.class}, nil // as mostly
-	}
-	if e.plain {
-		b, o, err := travels(c, op, c.sendType, buf)
-		p := payload{b: b, o: o, class: e.class}
+	switch {
+	case e.err != nil:
+		return opError(ErrType, op, e.err)
+	case c.isMemory(c.sendType, e) && !c.job.checks: // as mostly
+		p.b, p.class = bytesOf(buf), e.class
+	case e.plain:
+		p.class = e.class
+		p.b, p.o, err = travels(c, op, c.sendType, buf)
 		if c.job.checks && err == nil {
 			p.sig = plainSignature(e, c.sendType, p.size())
 		}
-		return p, err
+	case c.sendType != nil:
+		return notLaid(op, e)
+	default:
+		p.class = classObject
+		var failed error
+		if p.b, failed = encodeObjects(nil, buf); failed != nil {
+			return opError(ErrType, op, failed)
+		}
+		if c.job.checks {
+			p.sig = objectSignature(e)
+		}
 	}
-	if c.sendType != nil {
-		return payload{}, notLaid(op, e)
-	}
-	b, err := encodeObjects(nil, buf)
-	if err != nil {
-		return payload{}, opError(ErrType, op, err)
-	}
-	p := payload{b: b, class: classObject}
-	if c.job.checks {
-		p.sig = objectSignature(e)
-	}
-	return p, nil
+	return err
 }
 
 func (p *payload) size() int {
@@ -88,7 +86,7 @@ func putMSO(m *engine.MSO) {
 }
 
 // sendMSO fills in a send.
-func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p payload, dest, tag int) {
+func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p *payload, dest, tag int) {
 	m.Kind, m.Peer, m.Tag, m.Ctx = engine.KindSend, c.peers[dest], engine.Tag(tag), c.p2p
 	m.Buf, m.Elem, m.Object = p.b, uint8(p.class), p.class == classObject
 	if m.Layout = nil; p.o != nil {
@@ -105,10 +103,14 @@ func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p payload, dest, tag int) {
 }
 
 // sendNow sends a message that is short enough to be complete at once.
-func (c *Comm) sendNow(p payload, dest, tag int, blocking bool) bool {
-	return p.o == nil && p.sig == nil && c.job.engine.SendNow(engine.ShortMessage{
-		Peer: c.peers[dest], Tag: engine.Tag(tag), Ctx: c.p2p, Elem: uint8(p.class), Object: p.class == classObject, Buf: p.b,
-	}, blocking)
+func (c *Comm) sendNow(p *payload, dest, tag int, blocking bool) bool {
+	if p.o != nil || p.sig != nil {
+		return false
+	}
+	var m engine.ShortMessage // filled in where it is: a literal is made elsewhere and copied, and the processor waits for its parts
+	m.Peer, m.Tag, m.Ctx = c.peers[dest], engine.Tag(tag), c.p2p
+	m.Elem, m.Object, m.Buf = uint8(p.class), p.class == classObject, p.b
+	return c.job.engine.SendNow(&m, blocking)
 }
 
 // recvMSO fills in a receive; what goes into Buf or Alloc is the caller's.

@@ -183,7 +183,7 @@ func (w *win) ask(target int, r *rma.Request, data *winOperand, off, n int) {
 // sendRequest sends a request, of which it keeps nothing.
 func (w *win) sendRequest(target int, b []byte) {
 	c := w.comm
-	if c.job.engine.SendNow(engine.ShortMessage{Peer: c.peers[target], Ctx: w.servedContext(), Buf: b}, false) {
+	if c.job.engine.SendNow(&engine.ShortMessage{Peer: c.peers[target], Ctx: w.servedContext(), Buf: b}, false) {
 		return
 	}
 	m := getMSO()

@@ -171,7 +171,7 @@ func (w *Win) Post(g *Group, assert Assert) (outcome error) {
 func (w *win) tell(ranks []int, tag engine.Tag) {
 	c := w.comm
 	for _, r := range ranks {
-		if c.job.engine.SendNow(engine.ShortMessage{Peer: c.peers[r], Tag: tag, Ctx: c.p2p}, true) {
+		if c.job.engine.SendNow(&engine.ShortMessage{Peer: c.peers[r], Tag: tag, Ctx: c.p2p}, true) {
 			continue
 		}
 		m := &engine.MSO{Kind: engine.KindSend, Peer: c.peers[r], Tag: tag, Ctx: c.p2p}

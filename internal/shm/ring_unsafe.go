@@ -42,7 +42,7 @@ func piece(data *byte, off, n uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(data), off)), n)
 }
 
-// putHead copies a to the beginning of dst. Most records begin with a header of 32 to 56 bytes: two moves of 32 bytes, which
+// putHead copies a to the beginning of dst. For 32 to 56 bytes two moves of 32, which
 // may overlap, cost less than the call of memmove. Preconditions: len(a) <= len(dst).
 func putHead(dst *[Inline]byte, a []byte) {
 	if n := len(a); n >= 32 {

@@ -1,6 +1,9 @@
 package shm
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Writer puts records into a ring. It is owned by one goroutine at a time.
 type Writer struct {
@@ -69,6 +72,38 @@ func (w *Writer) Put(a, b []byte) bool {
 	w.next++
 	c.word.Store(w.next<<32 | uint64(n))
 	return true
+}
+
+// Head is what most records begin with: the words of a header, each stored little-endian. It is passed in registers.
+type Head struct{ A, B, C, D uint64 }
+
+const headLen = 32
+
+// PutHeaded is Put of a record that is h followed by b.
+// Preconditions: headLen+len(b) <= MaxRecord.
+func (w *Writer) PutHeaded(h Head, b []byte) bool {
+	n := headLen + len(b)
+	if n > Inline {
+		var a [headLen]byte
+		h.put(&a)
+		return w.putLong(a[:], b)
+	}
+	if w.next == w.cellLimit && !w.refresh() {
+		return false
+	}
+	c := cellAt(w.cells, w.next&w.mask)
+	h.put((*[headLen]byte)(c.data[:]))
+	putTail(&c.data, headLen, b)
+	w.next++
+	c.word.Store(w.next<<32 | uint64(n))
+	return true
+}
+
+func (h Head) put(b *[headLen]byte) {
+	binary.LittleEndian.PutUint64(b[0:], h.A)
+	binary.LittleEndian.PutUint64(b[8:], h.B)
+	binary.LittleEndian.PutUint64(b[16:], h.C)
+	binary.LittleEndian.PutUint64(b[24:], h.D)
 }
 
 // ahead is how many records before its own Expect asks for the line of a cell.

@@ -10,9 +10,9 @@ import (
 // which a frame is put at once, and memory that its receiver may fetch for itself.
 // Offers are made, changed and withdrawn with the mutex held.
 type Near interface {
-	// Put sends a frame if there is room for it. Called with the mutex held. (By
-	// value: a pointer behind an interface would put every header on the heap.)
-	Put(h wire.Header, payload []byte) bool
+	// Put sends a frame if there is room for it. Called with the mutex held. (In
+	// words: a pointer behind an interface would put every header on the heap.)
+	Put(h wire.Words, payload []byte) bool
 	// Offer lets the peer fetch b, the payload of message id. It reports false if
 	// that is not possible: the message goes by CTS and Data then.
 	Offer(id uint64, b []byte) bool
@@ -53,7 +53,7 @@ func (c *Core) SetNear(id PeerID, n Near, eager int) {
 
 // putNow sends a frame past the stream, which must be empty for that.
 func (p *Peer) putNow(h *wire.Header, payload []byte) bool {
-	return p.near != nil && p.queued == 0 && p.near.Put(*h, payload)
+	return p.near != nil && p.queued == 0 && p.near.Put(h.Words(), payload)
 }
 
 // offer lets the peer fetch the payload of m, if it can.

@@ -16,7 +16,13 @@ type fakeNear struct {
 	sent    []wire.Header
 }
 
-func (f *fakeNear) Put(h wire.Header, _ []byte) bool {
+func (f *fakeNear) Put(w wire.Words, _ []byte) bool {
+	var h wire.Header
+	b := make([]byte, wire.HeaderLen)
+	w.Put(b)
+	if wire.ConsumeHeader(b, &h) != wire.HeaderLen {
+		return false
+	}
 	f.sent = append(f.sent, h)
 	return true
 }

@@ -144,10 +144,11 @@ type ShortMessage struct {
 }
 
 // SendShort sends a message for which CanShort is true.
-func (c *Core) SendShort(m ShortMessage) {
+func (c *Core) SendShort(m *ShortMessage) {
 	p := c.peers[m.Peer]
 	p.credit -= len(m.Buf) + wire.EagerCost
-	h := wire.Header{Kind: wire.KindEager, Elem: m.Elem, Tag: int32(m.Tag), Context: uint64(m.Ctx), Length: uint64(len(m.Buf))}
+	var h wire.Header // filled in where it is: a literal is made elsewhere and copied, see wire.Words
+	h.Kind, h.Elem, h.Tag, h.Context, h.Length = wire.KindEager, m.Elem, int32(m.Tag), uint64(m.Ctx), uint64(len(m.Buf))
 	if m.Object {
 		h.Flags = wire.FlagObject
 	}

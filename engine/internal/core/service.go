@@ -182,7 +182,7 @@ func (c *Core) handled(s *Service) {
 // sendAnswer sends a.
 func (c *Core) sendAnswer(a *answer) {
 	if c.CanShort(a.to, len(a.payload)) && c.peers[a.to].gone == nil && !c.peers[a.to].bye && c.IsShut(a.ctx) == nil {
-		c.SendShort(ShortMessage{Peer: a.to, Tag: a.tag, Ctx: a.ctx, Buf: a.payload})
+		c.SendShort(&ShortMessage{Peer: a.to, Tag: a.tag, Ctx: a.ctx, Buf: a.payload})
 		return
 	}
 	c.postLater(c.carrier(&MSO{Peer: a.to, Tag: a.tag, Ctx: a.ctx}, a.payload, ownUser))
