@@ -26,6 +26,9 @@ type routine struct {
 	isKnown bool   // nothing that follows in its stack counts
 }
 
+// systemCalls begins the names of functions that call nobody but the kernel.
+const systemCalls = "golang.org/x/sys/"
+
 // maxTrace bounds the text of all stacks, in bytes: writing it stops every goroutine.
 const maxTrace = 16 << 20
 
@@ -92,6 +95,7 @@ func (r *routine) frame(function, at string) {
 	}
 	file, _, _ := strings.Cut(at, ":")
 	switch {
+	case strings.HasPrefix(function, systemCalls): // ours or the user's: who makes it is further out
 	case IsOurs(function, file):
 		r.isKnown = isCreator || !r.ours && function == module+"mpi.Main" // nobody's, or waiting for the ranks that it runs
 		r.ours = true
