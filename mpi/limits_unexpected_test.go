@@ -17,6 +17,7 @@ func TestUnexpectedLimit(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			t.Setenv("FITMPI_TRANSPORT", transport)
 			t.Setenv("FITMPI_UNEXPECTED", "1M")
+			t.Setenv("FITMPI_WINDOW", "1M")
 			t.Setenv("FITMPI_ERRHANDLER", "return")
 			var seen error
 			err := RunThreads(2, func(_ context.Context, world *Comm) error {
@@ -42,6 +43,7 @@ func TestUnexpectedLimit(t *testing.T) {
 // TestParkedSends: blocking sends beyond what a receiver keeps wait for it, so that a flood does not reach the limit.
 func TestParkedSends(t *testing.T) {
 	t.Setenv("FITMPI_UNEXPECTED", "1M")
+	t.Setenv("FITMPI_WINDOW", "1M")
 	const n = 10_000
 	err := RunThreads(2, func(_ context.Context, world *Comm) error {
 		var v [1]int64

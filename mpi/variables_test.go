@@ -63,7 +63,7 @@ func TestVariablesDefaults(t *testing.T) {
 			case v.Name == "FITMPI_COPY_MAX":
 				v.Default = "16M"
 			case v.Name == "FITMPI_WINDOW":
-				v.Default = "1M"
+				v.Default = "8M"
 			case v.Name == "FITMPI_UNEXPECTED" && (v.Value == "1G" || strings.HasSuffix(v.Value, "M")): // by this machine's memory
 				v.Default = v.Value
 			case v.Name == "FITMPI_CONGESTION":

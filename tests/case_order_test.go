@@ -41,6 +41,9 @@ var orderCases = []testCase{
 			"operation cannot be satisfied by this message, if the first one is still pending.",
 		run: orderOfReceives},
 	{name: "order/synchronous", section: "3.5", sentence: nonovertaking, run: orderOfModes},
+	{name: "order/deep", section: "FitMPI",
+		sentence: "In jobs of up to nine ranks ten thousand short messages can be sent, by blocking sends, before the first is received, to a rank with which messages were exchanged.",
+		min:      2, max: 9, world: true, run: orderOfMany},
 	{name: "progress/matched pair", section: "3.5",
 		sentence: "If a pair of matching send and receives have been initiated on two processes, then at least one of these two " +
 			"operations will complete, independently of other actions in the system.",
@@ -54,6 +57,23 @@ var orderCases = []testCase{
 	{name: "tags/select", section: "3.2.3",
 		sentence: "The tag of a message lets the program tell different types of messages apart.",
 		run:      tagsSelect},
+}
+
+// orderOfMany: everybody sends its right neighbour messages of many tags before it receives those of its left, the last first.
+func orderOfMany(t *T, c *mpi.Comm) {
+	const n = 10_000
+	buf := make([]int64, 1)
+	_, err := mpi.Sendrecv(c, []int64{-1}, right(c), n, buf, left(c), n)
+	t.must(err)
+	t.must(mpi.Barrier(c)) // all first messages have arrived: over TCP, everybody knows how much it may send
+	for tag := range n {
+		t.must(mpi.Send(c, []int64{int64(tag)}, right(c), tag), "message", tag)
+	}
+	for tag := n - 1; tag >= 0; tag-- {
+		_, err = mpi.Recv(c, buf, left(c), tag)
+		t.must(err, "message", tag)
+		want(t, "message", buf[0], int64(tag))
+	}
 }
 
 // orderOfMessages: everybody sends its right neighbour messages of one tag, all lengths mixed.

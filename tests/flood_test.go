@@ -64,7 +64,7 @@ func TestFlood(t *testing.T) {
 			}
 			t.Run(transport+"/"+f.name, func(t *testing.T) {
 				dir := t.TempDir()
-				run := runJob(t, "flood", n, "assist", dir, "FITMPI_TRANSPORT="+transport, fmt.Sprintf("%s=%d %d %t", envFlood, f.bytes, f.count, f.nonblocking))
+				run := runJob(t, "flood", n, "assist", dir, "FITMPI_TRANSPORT="+transport, "FITMPI_WINDOW=1M", fmt.Sprintf("%s=%d %d %t", envFlood, f.bytes, f.count, f.nonblocking))
 				if run.code != 0 {
 					t.Fatalf("code %d\n%s%s", run.code, run.stdout, run.stderr)
 				}
@@ -109,7 +109,7 @@ func (f *flood) judge(t *testing.T, dir string, n int, took time.Duration) {
 
 type floodBound struct{ receiver, sender int }
 
-// most is what docs/LIMITS.md says for n ranks with the default parameters, in bytes beyond what a rank takes before. Go's
+// most is what docs/LIMITS.md says for n ranks with a window of 1 MiB and else the default parameters, in bytes beyond what a rank takes before. Go's
 // heap grows to twice of what lives in it; a rank has it mapped, and its part of the rings of both directions.
 func (f *flood) most(n int) floodBound {
 	const window, parked, entry, library, slack = 1 << 20, 1024, 700, 16 << 20, 24 << 20

@@ -10,7 +10,7 @@ var all = []Variable{
 	{Name: "FITMPI_SEND_BUFFER", Group: Messages, Kind: Size, Default: "16M", Reader: Rank, Text: "size of the library send buffer of a rank"},
 	{Name: "FITMPI_SHORT_MAX", Group: Messages, Kind: Size, Default: "4K", Reader: Rank, Text: "payloads up to here are copied behind their header, and leave many at a time"},
 	{Name: "FITMPI_EAGER_MAX", Group: Messages, Kind: Size, Default: "256K", Reader: Rank, Text: "payloads up to here are sent without asking the receiver"},
-	{Name: "FITMPI_WINDOW", Group: Messages, Kind: Size, Default: "1M; in jobs of more than 64 ranks 64M divided by the number of peers, from 64K", Auto: true, Reader: Rank, Text: "eager bytes that each peer may have waiting at a rank; a message costs 512 and its payload"},
+	{Name: "FITMPI_WINDOW", Group: Messages, Kind: Size, Default: "8M; in jobs of more than 9 ranks 64M divided by the number of peers, from 64K", Auto: true, Reader: Rank, Text: "eager bytes that each peer may have waiting at a rank; a message costs 512 and its payload; those of more than 4 KiB leave up to 7M to shorter ones"},
 	{Name: "FITMPI_UNEXPECTED", Group: Messages, Kind: Size, Default: "an eighth of the memory that the ranks of the host may use, divided by their number: 64M to 1G", Auto: true, Reader: Rank,
 		Text: "memory that announcements of messages may take at a rank for which no receive was posted; at that a peer that announces one more is given up ([what is bounded](LIMITS.md))"},
 	{Name: "FITMPI_COPY_MAX", Group: Messages, Kind: Size, Default: "FITMPI_SEND_BUFFER", Reader: Rank, Text: "Send copies messages up to here into the library buffer, where it would have to wait"},

@@ -42,7 +42,7 @@ const (
 	DefaultSendBuffer = 16 << 20
 	DefaultShortMax   = 4 << 10
 	DefaultEagerMax   = 256 << 10
-	DefaultWindow     = 1 << 20
+	DefaultWindow     = 8 << 20
 	DefaultChunk      = 1 << 20
 	DefaultMaxMessage = 1 << 40
 	DefaultUnacked    = 16 << 20

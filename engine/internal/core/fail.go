@@ -5,6 +5,7 @@ package core
 func (c *Core) PeerUp(id PeerID, window int) {
 	p := c.peers[id]
 	p.credit += min(window, maxWindow) - MinWindow
+	p.spared = spared(window)
 	if p.out.Len() > 0 || p.transfers.head != nil {
 		c.markDirty(p)
 	}

@@ -1,6 +1,10 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
 
 // What a rank keeps of messages that no receive has asked for is bounded in three ways. Payloads that came without permission, and
 // their entries, are paid for by credit: at most the window of each peer. Beyond that a message is announced, and an announcement is
@@ -19,6 +23,7 @@ const (
 	MinUnexpected = 64 << 20
 
 	allWindows = 64 << 20 // bytes of the windows of all peers, if each has more than MinWindow
+	longWindow = 1 << 20  // of the default window, what payloads of more than ShortMax may take
 	allParked  = 64 << 10 // sends that all peers may have parked at a rank, if each may have more than minParked
 	maxParked  = 1 << 10
 	minParked  = 64
@@ -30,6 +35,21 @@ const (
 // defaultWindow is the credit for each of so many peers.
 func defaultWindow(peers int) int {
 	return min(DefaultWindow, max(allWindows/max(peers-1, 1), MinWindow))
+}
+
+// spared is how much of a window payloads of more than ShortMax leave to shorter ones. Those are worth it: to announce one costs its
+// receiver as much as to copy a hundred, and programs that send many thousands before they are received are not rare. A long one is copied
+// twice when it comes unasked, and once when it is announced.
+func spared(window int) int {
+	return min(max(window-longWindow, 0), DefaultWindow-longWindow)
+}
+
+// affords reports whether there is credit for a payload of n bytes to p.
+func (c *Core) affords(p *Peer, n int) bool {
+	if n > c.cfg.ShortMax {
+		return p.credit >= n+wire.EagerCost+p.spared
+	}
+	return p.credit >= n+wire.EagerCost
 }
 
 // defaultParked is Config.Parked for so many peers.

@@ -116,7 +116,7 @@ func TestParked(t *testing.T) {
 // TestDefaultsOfManyPeers: what all peers together may leave at a rank does not grow with their number, as long as each keeps the least.
 func TestDefaultsOfManyPeers(t *testing.T) {
 	for _, test := range []struct{ peers, window, parked int }{
-		{1, 1 << 20, 1024}, {2, 1 << 20, 1024}, {64, 1 << 20, 1024}, {65, 1 << 20, 1024}, {129, 512 << 10, 512}, {1025, 64 << 10, 64}, {5000, 64 << 10, 64},
+		{1, 8 << 20, 1024}, {2, 8 << 20, 1024}, {9, 8 << 20, 1024}, {17, 4 << 20, 1024}, {65, 1 << 20, 1024}, {129, 512 << 10, 512}, {1025, 64 << 10, 64}, {5000, 64 << 10, 64},
 	} {
 		c := Config{Peers: test.peers}
 		if c.setDefaults(); c.Window != test.window || c.Parked != test.parked {
@@ -125,6 +125,48 @@ func TestDefaultsOfManyPeers(t *testing.T) {
 	}
 	if allParked*EntrySize > MinUnexpected {
 		t.Errorf("%d bytes may be parked, and %d are granted", allParked*EntrySize, MinUnexpected)
+	}
+}
+
+// TestSpared: payloads that wait unreceived follow their headers for 1 MiB of the default window if they are long, and for all of it if
+// they are short, and credit comes back as often as from a small window.
+func TestSpared(t *testing.T) {
+	f := newNet(t, 2, Config{})
+	f.connectAll()
+	c := f.cores[0]
+	fill := func(n int) (sent int) { // until one is announced
+		for before := c.Stats().CreditStalls; c.Stats().CreditStalls == before; sent++ {
+			f.post(0, &MSO{Kind: KindSend, Peer: 1, Tag: Tag(n), Buf: make([]byte, n)})
+		}
+		return sent - 1
+	}
+	const long, short = 100_000, 8
+	longs := fill(long)
+	if want := longWindow / (long + wire.EagerCost); longs != want {
+		t.Errorf("%d long ones follow unasked, want %d", longs, want)
+	}
+	shorts := fill(short)
+	if want := (DefaultWindow - longs*(long+wire.EagerCost)) / (short + wire.EagerCost); shorts != want || shorts < 10_000 {
+		t.Errorf("%d short ones besides, want %d", shorts, want)
+	}
+	f.run()
+	for range 3 { // a quarter of what long ones may take is owed then
+		f.post(1, &MSO{Kind: KindRecv, Peer: 0, Tag: long, Buf: make([]byte, long)})
+	}
+	f.run()
+	if want := 3 * (long + wire.EagerCost); c.peers[1].credit < want {
+		t.Errorf("%d bytes of credit after three receives, want %d", c.peers[1].credit, want)
+	}
+	for range longs + 1 - 3 {
+		f.post(1, &MSO{Kind: KindRecv, Peer: 0, Tag: long, Buf: make([]byte, long)})
+	}
+	for range shorts + 1 {
+		f.post(1, &MSO{Kind: KindRecv, Peer: 0, Tag: short, Buf: make([]byte, short)})
+	}
+	f.run()
+	f.wantRest("all is received")
+	if again := fill(long); again < longs-longs/4-1 {
+		t.Errorf("%d long ones follow unasked then, %d before", again, longs)
 	}
 }
 

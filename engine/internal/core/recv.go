@@ -170,15 +170,15 @@ func (c *Core) consumed(u *MSO) {
 	c.freeMSO(u)
 }
 
-// returnCredit tells the peer, a quarter of the window at a time, that eager
-// bytes no longer occupy this rank.
+// returnCredit tells the peer, a quarter of the window at a time, or of what long payloads may take of it, that
+// eager bytes no longer occupy this rank.
 func (c *Core) returnCredit(p *Peer, payload int) {
 	if p.ID == c.cfg.Self {
 		return
 	}
 	n := payload + wire.EagerCost
 	p.used -= n
-	if p.owed += n; p.owed >= c.cfg.Window/4 && p.gone == nil {
+	if p.owed += n; p.owed >= min(c.cfg.Window, longWindow)/4 && p.gone == nil {
 		c.control(p, &wire.Header{Kind: wire.KindCredit, Length: uint64(p.owed)})
 		p.owed = 0
 	}

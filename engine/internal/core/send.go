@@ -41,7 +41,7 @@ func (c *Core) postSend(m *MSO) (Job, bool) {
 		return c.postSelf(m)
 	case n > p.eager || m.Layout != nil && n > c.cfg.ShortMax:
 		c.sendRTS(p, m)
-	case p.credit < n+wire.EagerCost:
+	case !c.affords(p, n):
 		c.stats.CreditStalls++
 		c.sendRTS(p, m)
 	default:

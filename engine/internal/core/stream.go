@@ -28,6 +28,7 @@ type Peer struct {
 	near    Near       // nil unless the peer is of this host and reached by a ring
 	eager   int        // bytes up to which a payload follows without permission
 	credit  int        // eager bytes we may still send
+	spared  int        // of them, what only payloads of at most ShortMax may take
 	used    int        // eager bytes it has sent that we have not given back
 	owed    int        // eager bytes to give back by the next Credit frame
 	signals int        // bytes of its signals that are not delivered, with their headers
