@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -293,6 +294,29 @@ func TestBeatsAndResuming(t *testing.T) {
 	}
 }
 
+// TestHeardOnly: after a heartbeat nothing is expected to follow, unless an operation is outstanding.
+func TestHeardOnly(t *testing.T) {
+	es := job(t, 2, Worker, func(c *Config) { c.HeartbeatTimeout = -1 })
+	e := es[0]
+	if e.heardOnly(e.stats.beatsIn.Load()) {
+		t.Error("a heartbeat is said to have come")
+	}
+	before := e.stats.beatsIn.Load()
+	e.stats.beatsIn.Add(1)
+	if !e.heardOnly(before) {
+		t.Error("after a heartbeat, with nothing outstanding, something is expected")
+	}
+	m := &MSO{Kind: KindRecv, Peer: 1, Tag: 1}
+	e.Post(m)
+	if e.heardOnly(before) {
+		t.Error("nothing is expected while a receive waits")
+	}
+	if err := send(es[1], nil, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	e.Wait(m)
+}
+
 // TestBeatsOff: with a timeout of less than 0 nobody is looked after, and the worker of an idle rank sleeps without an end.
 func TestBeatsOff(t *testing.T) {
 	es := job(t, 2, Worker, func(c *Config) { c.HeartbeatTimeout = -1 })
@@ -319,13 +343,25 @@ func BenchmarkIdle(b *testing.B) {
 				}
 				time.Sleep(time.Second)
 				const long = 10 * time.Second
-				before := workers(es)
+				before, ofWorkers := processTime(b), workers(es)
 				time.Sleep(long)
-				b.ReportMetric(100*float64(workers(es)-before)/float64(long)/float64(len(es)), "%core/rank")
+				share := func(d time.Duration) float64 { return 100 * float64(d) / float64(long) / float64(len(es)) }
+				b.ReportMetric(share(workers(es)-ofWorkers), "%core/worker")
+				b.ReportMetric(share(processTime(b)-before), "%core/rank") // with the runtime's monitor, which runs while a worker lingers
 				b.ReportMetric(0, "ns/op")
 			})
 		}
 	}
+}
+
+// processTime is the processor time of this process.
+func processTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // exchangeIdle lets e meet all others.

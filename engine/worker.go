@@ -209,6 +209,7 @@ func (e *Engine) work() {
 		e.owed.Store(false)
 		e.postedAt.Store(0)
 		e.drv.byWorker = true
+		beats := e.stats.beatsIn.Load()
 		busy := e.turn()
 		now := sys.Nanotime()
 		e.maybeBeat(now)
@@ -220,7 +221,9 @@ func (e *Engine) work() {
 		}
 		switch {
 		case busy:
-			last = now
+			if !e.heardOnly(beats) {
+				last = now
+			}
 		case bulk && now-last < int64(bulkPoll):
 		case e.waiting.Load() > 0 && now-last < e.patience():
 			sys.Yield()
@@ -233,6 +236,17 @@ func (e *Engine) work() {
 			seen, last = c, sys.Nanotime()
 		}
 	}
+}
+
+// heardOnly reports whether a peer has shown that it lives since beats heartbeats had come, and nothing is outstanding: then nothing is
+// expected to follow. To linger after each would cost an idle rank ten times as much as the heartbeats do.
+func (e *Engine) heardOnly(beats uint64) bool {
+	if e.stats.beatsIn.Load() == beats {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.core.IsBusy()
 }
 
 // attended counts what callers have attended to.
