@@ -78,7 +78,7 @@ type Core struct {
 	announced int // messages that wait for their receives, of which there is the announcement only
 
 	pool   *buffer.Pool // library send buffer
-	slabs  *buffer.Pool // payloads of unexpected messages, bounded by the windows
+	slabs  *buffer.Pool // payloads of unexpected messages, bounded by the windows; it keeps no more than long ones may take
 	packed []byte       // room for the payload of a short message
 
 	failed      []*Peer             // peers that failed, in order
@@ -113,7 +113,7 @@ func New(cfg Config) *Core {
 		generals: newTable(0),
 		events:   newEvents(),
 		pool:     buffer.NewPool(cfg.SendBuffer),
-		slabs:    buffer.NewPool(cfg.Window * max(cfg.Peers, 2)),
+		slabs:    buffer.NewPool((cfg.Window - spared(cfg.Window)) * max(cfg.Peers, 2)),
 	}
 	c.scheds, _ = cfg.Observer.(ScheduleObserver)
 	for i := range cfg.Peers {

@@ -170,6 +170,29 @@ func TestSpared(t *testing.T) {
 	}
 }
 
+// TestKeptSlabs: of a window full of short messages that were received, a rank keeps for later what long ones may take, and no more.
+func TestKeptSlabs(t *testing.T) {
+	f := newNet(t, 2, Config{})
+	f.connectAll()
+	const n = 2 << 10
+	msgs := 0
+	for ; (msgs+1)*(n+wire.EagerCost) <= DefaultWindow; msgs++ {
+		f.post(0, &MSO{Kind: KindSend, Peer: 1, Buf: make([]byte, n)})
+	}
+	f.run()
+	if used := f.cores[1].Stats().SlabsUsed; used < 3*longWindow {
+		t.Fatalf("%d bytes wait for receives: too few for this test", used)
+	}
+	for range msgs {
+		f.post(1, &MSO{Kind: KindRecv, Peer: 0, Buf: make([]byte, n)})
+	}
+	f.run()
+	f.wantRest("all is received")
+	if kept := f.cores[1].Stats().SlabsKept; kept < longWindow || kept > 2*longWindow {
+		t.Errorf("%d bytes are kept of %d messages, want %d at most, for 2 peers", kept, msgs, 2*longWindow)
+	}
+}
+
 // TestUnexpectedMemory: messages that fill the window of a peer take what docs/LIMITS.md says: at most 1.7 times the window.
 func TestUnexpectedMemory(t *testing.T) {
 	for _, n := range []int{0, 8, 200, 1000, 1025, 5000, 70_000} {
