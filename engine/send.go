@@ -48,6 +48,10 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 		e.unlockPosted(returns, nil)
 		e.settle(m.Peer)
 		return false, nil
+	case e.cfg.Progress != Caller && e.core.CanHold(m.Peer, n):
+		e.core.Hold(m)
+		e.unlockPosted(waits, m)
+		return true, nil
 	case n > e.cfg.CopyMax:
 		e.postLocked(m)
 		e.unlockPosted(returns, m)

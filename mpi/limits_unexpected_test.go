@@ -66,3 +66,35 @@ func TestParkedSends(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDeepAtFirst: ten thousand short messages can be sent, by blocking sends, to a rank with which nothing was exchanged before, and which
+// receives none until its own are sent.
+func TestDeepAtFirst(t *testing.T) {
+	const n, ranks = 10_000, 8
+	for _, policy := range []string{"assist", "worker", "caller"} {
+		for _, transport := range []string{"auto", "tcp"} {
+			t.Run(policy+"/"+transport, func(t *testing.T) {
+				t.Setenv("FITMPI_PROGRESS", policy)
+				t.Setenv("FITMPI_TRANSPORT", transport)
+				err := RunThreads(ranks, func(_ context.Context, world *Comm) error {
+					right, left := (world.Rank()+1)%ranks, (world.Rank()+ranks-1)%ranks
+					for i := range n {
+						if err := Send(world, []int64{int64(i)}, right, 1); err != nil {
+							return err
+						}
+					}
+					var v [1]int64
+					for i := range n {
+						if _, err := Recv(world, v[:], left, 1); err != nil || v[0] != int64(i) {
+							return fmt.Errorf("message %d is %d: %w", i, v[0], err)
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}

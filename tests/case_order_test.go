@@ -42,7 +42,7 @@ var orderCases = []testCase{
 		run: orderOfReceives},
 	{name: "order/synchronous", section: "3.5", sentence: nonovertaking, run: orderOfModes},
 	{name: "order/deep", section: "FitMPI",
-		sentence: "In jobs of up to nine ranks ten thousand short messages can be sent, by blocking sends, before the first is received, to a rank with which messages were exchanged.",
+		sentence: "In jobs of up to nine ranks ten thousand short messages can be sent, by blocking sends, before the first is received.",
 		min:      2, max: 9, world: true, run: orderOfMany},
 	{name: "progress/matched pair", section: "3.5",
 		sentence: "If a pair of matching send and receives have been initiated on two processes, then at least one of these two " +
@@ -63,14 +63,11 @@ var orderCases = []testCase{
 func orderOfMany(t *T, c *mpi.Comm) {
 	const n = 10_000
 	buf := make([]int64, 1)
-	_, err := mpi.Sendrecv(c, []int64{-1}, right(c), n, buf, left(c), n)
-	t.must(err)
-	t.must(mpi.Barrier(c)) // all first messages have arrived: over TCP, everybody knows how much it may send
 	for tag := range n {
 		t.must(mpi.Send(c, []int64{int64(tag)}, right(c), tag), "message", tag)
 	}
 	for tag := n - 1; tag >= 0; tag-- {
-		_, err = mpi.Recv(c, buf, left(c), tag)
+		_, err := mpi.Recv(c, buf, left(c), tag)
 		t.must(err, "message", tag)
 		want(t, "message", buf[0], int64(tag))
 	}

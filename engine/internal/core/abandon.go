@@ -46,6 +46,10 @@ func (c *Core) abandonSend(m *MSO, err error) {
 		c.sendDone(m, err)
 		return
 	}
+	if m.State() == Queued {
+		c.abandonHeld(p, m, err)
+		return
+	}
 	c.privateCopy(p, m)
 	if m.id != 0 {
 		b := m.clone()

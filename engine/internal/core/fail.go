@@ -6,6 +6,8 @@ func (c *Core) PeerUp(id PeerID, window int) {
 	p := c.peers[id]
 	p.credit += min(window, maxWindow) - MinWindow
 	p.spared = spared(window)
+	p.up = true
+	c.releaseHeld(p)
 	if p.out.Len() > 0 || p.transfers.head != nil {
 		c.markDirty(p)
 	}
@@ -46,6 +48,7 @@ func (c *Core) FailPeer(id PeerID, cause error, left bool, sink *Sink) {
 	p.filling = nil
 	c.failSink(p, sink)
 	c.dropOutput(p)
+	c.endHeld(p, p.why(), func(*MSO) bool { return true })
 	c.failIDs(p)
 	c.failPosted(p)
 	c.failEvents(p)

@@ -86,6 +86,9 @@ func (p *Peer) each(f func(*MSO)) {
 	for m := p.transfers.head; m != nil; m = m.next {
 		f(m)
 	}
+	for m := p.held.head; m != nil; m = m.next {
+		f(m)
+	}
 	for _, q := range p.recvs {
 		q.each(f)
 	}

@@ -45,6 +45,9 @@ func (c *Core) IsShut(ctx ContextID) error {
 
 // shutSends ends the sends that wait for an answer. Those that outlive their calls wait on: their receivers refuse them.
 func (c *Core) shutSends(err error, in func(ContextID) bool, sinks func(PeerID) *Sink) {
+	for _, p := range c.peers {
+		c.endHeld(p, err, func(m *MSO) bool { return in(m.Ctx) })
+	}
 	for i := range c.ids.slots {
 		m := c.ids.slots[i].m
 		if m == nil || m.Kind != KindSend || m.State() != Offered || m.detach || !in(m.Ctx) {

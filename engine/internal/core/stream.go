@@ -25,6 +25,7 @@ type Peer struct {
 
 	gone    *PeerError // not nil once it failed or left
 	bye     bool       // our last frame is on the stream
+	up      bool       // we know how much it grants
 	near    Near       // nil unless the peer is of this host and reached by a ring
 	eager   int        // bytes up to which a payload follows without permission
 	credit  int        // eager bytes we may still send
@@ -45,7 +46,8 @@ type Peer struct {
 	queued    int   // bytes in out that are not written
 	kept      *kept // nil unless the stream outlives its connections
 	transfers fifo[MSO, *MSO]
-	packing   int // bytes of layouts that jobs pack, to be put into out
+	held      fifo[MSO, *MSO] // sends that wait until it is up
+	packing   int             // bytes of layouts that jobs pack, to be put into out
 
 	sent     [3]Traffic // by Protocol
 	received [2]Traffic

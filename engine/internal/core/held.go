@@ -1,0 +1,72 @@
+package core
+
+import "github.com/fitmpi/fitmpi/internal/wire"
+
+// Until a connection stands a rank knows only of the least window of its peer (MinWindow). A blocking send of a short message for which that is
+// not enough is held: it waits for the connection, which no act of the receiver's user can delay, and then follows unasked or is
+// announced, as if it were posted then. Announced at once it would cost its receiver an answer, and after Config.Parked of them
+// wait for its receive.
+
+// CanHold reports whether a standard send of n bytes to id would be announced only for want of knowing how much id grants.
+func (c *Core) CanHold(id PeerID, n int) bool {
+	p := c.peers[id]
+	return !p.up && n <= c.cfg.ShortMax && p.credit < n+wire.EagerCost && id != c.cfg.Self && p.gone == nil && !p.bye
+}
+
+// Hold posts m, for which CanHold is true.
+//
+// Preconditions:
+//   - m is Idle, its request fields are filled in, its payload is m.Buf, and its caller waits for it.
+func (c *Core) Hold(m *MSO) {
+	c.begun++
+	m.setState(Queued)
+	c.peers[m.Peer].held.push(m)
+}
+
+// releaseHeld lets go what was held.
+func (c *Core) releaseHeld(p *Peer) {
+	for m := p.held.pop(); m != nil; m = p.held.pop() {
+		if n := m.Size(); c.affords(p, n) {
+			p.credit -= n + wire.EagerCost
+			c.sendEager(p, m)
+		} else {
+			c.stats.CreditStalls++
+			c.park(p, m)
+		}
+	}
+}
+
+// park announces a standard send and lets its caller go, if a copy may wait in its place.
+func (c *Core) park(p *Peer, m *MSO) {
+	block, ok := c.Reserve(p.ID, m.Size())
+	if !ok {
+		c.sendRTS(p, m)
+		return
+	}
+	m.CopyTo(block)
+	c.begun++
+	c.sendRTS(p, c.carrier(m, block, ownPool))
+	c.complete(m, nil)
+}
+
+// endHeld completes the sends to p that are held and concerned.
+func (c *Core) endHeld(p *Peer, err error, concerned func(*MSO) bool) {
+	var rest fifo[MSO, *MSO]
+	for m := p.held.pop(); m != nil; m = p.held.pop() {
+		if concerned(m) {
+			c.sendDone(m, err)
+		} else {
+			rest.push(m)
+		}
+	}
+	p.held = rest
+}
+
+// abandonHeld announces a copy of m, which nobody need receive.
+func (c *Core) abandonHeld(p *Peer, m *MSO, err error) {
+	d := c.carrier(m, m.clone(), ownUser)
+	d.givenUp = true
+	c.begun++
+	c.sendRTS(p, d)
+	c.endHeld(p, err, func(x *MSO) bool { return x == m })
+}
