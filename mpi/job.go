@@ -207,7 +207,7 @@ func (j *job) takeBell(index int, f *os.File) {
 
 // watch acts on the launcher's news until the session is closed.
 func (j *job) watch() {
-	questions := make(chan boot.Event, 1)
+	questions := make(chan boot.Event, boot.MaxQuestions) // several may ask at once: the watch, the page, fitrun status
 	defer close(questions)
 	j.events.Go(func() { // not here: to answer may take a while, and what follows must not wait for it
 		for q := range questions {
@@ -223,7 +223,7 @@ func (j *job) watch() {
 		case boot.Asked:
 			select {
 			case questions <- ev:
-			default: // one is being answered and another waits
+			default: // as a session does with what nobody reads
 			}
 		case boot.PeerFailed:
 			j.faults.said(engine.PeerID(ev.Rank))

@@ -17,8 +17,9 @@ import (
 // openTimeout bounds the wait for the launcher's welcome. A launcher writes it before the rank starts.
 const openTimeout = 30 * time.Second
 
-// maxQuestions is how many questions wait to be read; more are dropped.
-const maxQuestions = 8
+// MaxQuestions is how many questions wait to be read; more are dropped, and whoever has asked waits in vain. All who ask do so by way
+// of fitrun, which leaves alone a rank that has not answered sixteen (see view.View.Ask), so that is for ranks that were stopped.
+const MaxQuestions = 64
 
 // sendGrace is how long a message may wait for room in the socket once its context has ended.
 const sendGrace = time.Second
@@ -105,7 +106,7 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 	}
 	s := &session{
 		info: info, other: how.other, gone: how.gone, conn: conn, in: in,
-		events: make(chan Event, info.Size+2+maxQuestions),
+		events: make(chan Event, info.Size+2+MaxQuestions),
 		cardsc: make(chan struct{}), failc: make(chan struct{}), donec: make(chan struct{}),
 		table: make([][]byte, info.Size), missing: info.Size,
 		seen: make(map[Event]bool), bells: make(map[int][]func(*os.File)),
@@ -226,7 +227,7 @@ func (s *session) takeEvent(m message) error {
 	}
 	ev := Event{Kind: kind, Rank: m.Rank, Message: m.Text, Code: m.Code}
 	if kind == Asked {
-		if len(s.events) < maxQuestions { // what else can come has a slot each
+		if len(s.events) < MaxQuestions { // what else can come has a slot each
 			s.events <- ev
 		}
 		return nil

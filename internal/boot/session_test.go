@@ -290,7 +290,7 @@ func TestQuestions(t *testing.T) {
 // Questions that nobody reads hold up nothing: what must arrive does, and they do not end an exchange.
 func TestQuestionsInVain(t *testing.T) {
 	s, l := connect(t, testInfo(0, 1))
-	for i := range 10 * maxQuestions {
+	for i := range 10 * MaxQuestions {
 		l.SendEvent(Event{Kind: Asked, Rank: -1, Code: i, Message: "how"})
 	}
 	c := NewCards(1)
@@ -307,7 +307,7 @@ func TestQuestionsInVain(t *testing.T) {
 		if ev.Kind == JobAborted {
 			break
 		}
-		if !open || ev.Kind != Asked || ev.Code != i || i >= maxQuestions {
+		if !open || ev.Kind != Asked || ev.Code != i || i >= MaxQuestions {
 			t.Fatalf("event %d is %+v", i, ev)
 		}
 	}
