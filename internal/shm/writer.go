@@ -23,7 +23,9 @@ type Writer struct {
 	head      uint64 // stream position in the data area
 	off       uint64 // the same as an offset, below size
 	dataLimit uint64 // stream position of the first byte that is not free, as far as known
-	err       error  // sticky
+	left      int    // of the payload of the last Write
+	filler    filler
+	err       error // sticky
 }
 
 // NewWriter is the writing side of the ring in mem. It touches no memory.
@@ -129,12 +131,13 @@ func (w *Writer) putLong(a, b []byte) bool {
 	}
 	c := cellAt(w.cells, w.next&w.mask)
 	rest := piece(w.data, w.off, uint64(n-Inline))
+	isNew := w.head < w.size // in the first lap
 	k := copy(c.data[:], a)
 	if k < len(a) {
-		rest = rest[copy(rest, a[k:]):]
-		copy(rest, b)
+		w.filler.fill(rest, a[k:], isNew)
+		copy(rest[len(a)-k:], b)
 	} else {
-		copy(rest, b[copy(c.data[k:], b):])
+		w.filler.fill(rest, b[copy(c.data[k:], b):], isNew)
 	}
 	w.head += need
 	if w.off += need; w.off == w.size {
@@ -178,12 +181,16 @@ func (w *Writer) fail(err error) {
 // Write puts the beginning of p into the ring, as much as there is room for, in records of a good length, and says how much.
 // It prefers to leave a little room unused to making short records of a long p.
 func (w *Writer) Write(p []byte) (n int) {
+	w.filler.long = uint64(len(p)) > w.size || w.filler.long && len(p) == w.left
 	for n < len(p) {
 		k := w.cut(len(p) - n)
 		if !w.Put(p[n:n+k], nil) {
 			break
 		}
 		n += k
+	}
+	if w.left = len(p) - n; w.left == 0 {
+		w.filler.long = false
 	}
 	return n
 }
