@@ -24,7 +24,8 @@
 // A reader that wants to sleep sets Block.Armed, then looks at its rings once more; a writer that has put a record looks at
 // Armed, and wakes the reader if its Swap(0) finds it set. A writer without room calls Block, and sleeps if that says no;
 // the reader's Release says when to wake it. Both pairs order "note, then look" on one side against "publish, then look" on
-// the other by sequentially consistent atomics, so nobody sleeps while there is something to do.
+// the other by sequentially consistent atomics, so nobody sleeps while there is something to do. A record of PutHeaded is
+// published by a plain store: its writer releases a mutex before it looks.
 //
 // # Limits
 //

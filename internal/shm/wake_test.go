@@ -3,7 +3,11 @@
 package shm
 
 import (
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -129,5 +133,58 @@ func TestSleepingSides(t *testing.T) {
 			}
 		}
 		<-done
+	}
+}
+
+// TestSleepingReaderOfHeaded: a reader that goes to sleep at the moment at which a record of PutHeaded comes sees that, or is seen to
+// sleep, if the writer releases a mutex before it looks.
+func TestSleepingReaderOfHeaded(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("on one processor nothing is seen late")
+	}
+	records := int64(500_000)
+	if testing.Short() || raceEnabled {
+		records = 20_000
+	}
+	w, r := newRing(t, Alloc(minRing))
+	var armed, rung, over atomic.Bool
+	var taken atomic.Int64
+	done := make(chan struct{})
+	go func() { // ends after the last record, or when over is set
+		defer close(done)
+		for i := range records {
+			if armed.Store(true); !r.Ready() {
+				for !rung.Load() && !over.Load() { // it sleeps
+				}
+			}
+			armed.Store(false)
+			for !r.Ready() && !over.Load() { // the bell was for another record
+			}
+			r.Next()
+			r.Release()
+			rung.Store(false)
+			taken.Store(i + 1)
+		}
+	}()
+	defer func() {
+		over.Store(true)
+		<-done
+	}()
+	var mu sync.Mutex
+	for i := range records {
+		for range i % 50 { // now a little earlier, now a little later
+			w.Expect()
+		}
+		mu.Lock()
+		w.PutHeaded(Head{}, nil)
+		mu.Unlock()
+		if armed.Load() {
+			rung.Store(true)
+		}
+		for late := time.Now().Add(10 * time.Second); taken.Load() <= i; {
+			if time.Now().After(late) {
+				t.Fatalf("record %d: the reader sleeps, and the writer has not seen it", i)
+			}
+		}
 	}
 }

@@ -81,7 +81,8 @@ type Head struct{ A, B, C, D uint64 }
 
 const headLen = 32
 
-// PutHeaded is Put of a record that is h followed by b.
+// PutHeaded is Put of a record that is h followed by b. Others may see it a moment later than what the caller loads next: before looking
+// at Block.Armed the caller releases a mutex, or does what else takes a locked instruction.
 // Preconditions: headLen+len(b) <= MaxRecord.
 func (w *Writer) PutHeaded(h Head, b []byte) bool {
 	n := headLen + len(b)
@@ -97,7 +98,7 @@ func (w *Writer) PutHeaded(h Head, b []byte) bool {
 	h.put((*[headLen]byte)(c.data[:]))
 	putTail(&c.data, headLen, b)
 	w.next++
-	c.word.Store(w.next<<32 | uint64(n))
+	publish(&c.word, w.next<<32|uint64(n))
 	return true
 }
 
