@@ -24,6 +24,8 @@ type (
 	Layout = core.Layout
 	// ShortMessage is what SendNow sends.
 	ShortMessage = core.ShortMessage
+	// ShortReceipt is what RecvNow and TakeNow are asked for, and what they received.
+	ShortReceipt = core.ShortReceipt
 	PeerError    = core.PeerError
 	// TruncateError is the cause of a receive into too small a buffer.
 	TruncateError = core.TruncateError

@@ -62,7 +62,7 @@ func (l *lane) Put(h wire.Words, payload []byte) bool {
 	if wire.HeaderLen+len(payload) > l.w.MaxRecord() {
 		return false
 	}
-	if !l.w.PutHeaded(shm.Head(h), payload) {
+	if !l.w.PutHeaded(shm.Head{A: h.First, B: h.Context, C: h.Length, D: h.ID}, payload) {
 		return false
 	}
 	if l.row++; l.row > inRow {

@@ -58,7 +58,7 @@ func (c elemClass) String() string {
 //   - neither: err says why and what to do instead.
 type elem struct {
 	typ   reflect.Type
-	id    uintptr // typeID of typ
+	id    uintptr // typeID of the type
 	name  string  // typ, for messages
 	size  int     // bytes of one element in memory
 	class elemClass
@@ -78,13 +78,12 @@ var (
 
 // elemOf returns the description of T. It allocates only on the first call for a T.
 func elemOf[T any]() *elem {
-	t := reflect.TypeFor[T]()
-	id := typeID(t)
+	id := typeID[T]()
 	slot := elemSlot(id)
 	if e := slot.Load(); e != nil && e.id == id {
 		return e
 	}
-	return lookupElem(t, slot)
+	return lookupElem(reflect.TypeFor[T](), id, slot)
 }
 
 // elemSlot is where the cache has the type of an id.
@@ -92,17 +91,17 @@ func elemSlot(id uintptr) *atomic.Pointer[elem] {
 	return &elemCache[(id>>5^id>>13)%uintptr(len(elemCache))]
 }
 
-func lookupElem(t reflect.Type, slot *atomic.Pointer[elem]) *elem {
+func lookupElem(t reflect.Type, id uintptr, slot *atomic.Pointer[elem]) *elem {
 	e, ok := elems.Load(t)
 	if !ok {
-		e, _ = elems.LoadOrStore(t, newElem(t))
+		e, _ = elems.LoadOrStore(t, newElem(t, id))
 	}
 	slot.Store(e.(*elem))
 	return e.(*elem)
 }
 
-func newElem(t reflect.Type) *elem {
-	e := &elem{typ: t, id: typeID(t), name: t.String(), size: int(t.Size())}
+func newElem(t reflect.Type, id uintptr) *elem {
+	e := &elem{typ: t, id: id, name: t.String(), size: int(t.Size())}
 	switch memoryOf(t) {
 	case memoryPlain:
 		e.plain, e.class = true, plainClass(t)

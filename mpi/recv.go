@@ -11,7 +11,7 @@ import (
 // may be AnyTag. A message longer than buf is an error of class ErrTruncate
 // that names both lengths; a shorter one fills the front of buf. The status says
 // who sent, with which tag, and how many elements.
-func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
+func Recv[T any](c *Comm, buf []T, source, tag int) (st Status, err error) {
 	const op = "Recv"
 	told := beginRecv(c, op, buf, source, tag)
 	if err := c.checkRecv(op, source, tag); err != nil {
@@ -25,9 +25,11 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 		return told.received(procNullStatus(), nil)
 	}
 	if source != AnySource && c.isMemory(c.recvType, e) && !c.job.checks {
-		var st Status
 		if c.recvNow(e, bytesOf(buf), source, tag, &st) {
-			return told.received(st, nil)
+			if told != nil {
+				told.endReceived(st, nil)
+			}
+			return // a copy of st would wait until its parts have reached the cache
 		}
 	}
 	m := getMSO()

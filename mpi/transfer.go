@@ -247,6 +247,8 @@ func wholeCount(n, size int) int {
 	switch {
 	case n == 0:
 		return 0
+	case size == 1: // to divide takes 10 to 40 cycles
+		return n
 	case size == 0 || n%size != 0:
 		return Undefined
 	}

@@ -151,37 +151,12 @@ func (h *Header) PayloadLen() int {
 	return 0
 }
 
-// Words is a header as it lies on the wire: its words, each to be stored little-endian. A struct of four words is passed in
-// registers. One that is passed in memory is stored field by field and loaded 16 bytes at a time, for which the
-// processor waits until the stores have reached the cache.
-type Words struct{ A, B, C, D uint64 }
-
-// Words is h as it lies on the wire.
-//
-// Preconditions:
-//   - h is one that ConsumeHeader accepts. Words does not look: headers of our own making are right or are a bug that the peer's refusal shows.
-func (h *Header) Words() Words {
-	return Words{Version | uint64(h.Kind)<<8 | uint64(h.Flags)<<16 | uint64(h.Elem)<<24 | uint64(uint32(h.Tag))<<32, h.Context, h.Length, h.ID}
-}
-
 // PutHeader writes h to b[:HeaderLen]. Its precondition on h is that of Words.
 //
 // Preconditions:
 //   - len(b) >= HeaderLen.
 func PutHeader(b []byte, h *Header) {
 	h.Words().Put(b)
-}
-
-// Put writes w to b[:HeaderLen].
-//
-// Preconditions:
-//   - len(b) >= HeaderLen.
-func (w Words) Put(b []byte) {
-	_ = b[HeaderLen-1]
-	binary.LittleEndian.PutUint64(b[0:], w.A)
-	binary.LittleEndian.PutUint64(b[8:], w.B)
-	binary.LittleEndian.PutUint64(b[16:], w.C)
-	binary.LittleEndian.PutUint64(b[24:], w.D)
 }
 
 // AppendHeader appends h to b. Its precondition on h is PutHeader's.

@@ -236,6 +236,7 @@ func FuzzConsumeHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h Header
 		n := ConsumeHeader(b, &h)
+		agreeOnEager(t, b)
 		switch {
 		case n == 0:
 			if len(b) >= HeaderLen {

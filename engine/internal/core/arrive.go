@@ -138,26 +138,45 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 	return nil
 }
 
-// Take is OnWhole for a receive by (id, tag) into dst that is about to be posted: if the message
-// is plain, fits, and is the one that the receive would get, it is copied and done with. Else it reports false, and
-// nothing has happened.
+// ShortReceipt is a receive of a short message that has not been posted, and what it received.
+type ShortReceipt struct {
+	// The request.
+	Peer PeerID // no wildcard
+	Tag  Tag
+	Ctx  ContextID
+	Buf  []byte
+
+	// The message.
+	Length int // bytes
+	GotTag Tag
+	Elem   uint8
+}
+
+// Take is OnWhole for a receive that is about to be posted: if the message whose header is w
+// is plain, fits, and is the one that the receive would get, it is done with, but for the payload, which the caller copies before
+// it releases the mutex. Else it reports false, and nothing has happened.
 //
 // Preconditions:
-//   - IsWhole, and the message is of the receive's context and tag.
-func (c *Core) Take(id PeerID, tag Tag, h *wire.Header, a, b, dst []byte) bool {
-	p, n := c.peers[id], len(a)+len(b)
-	c.posted.searches++
-	if n > len(dst) || h.Flags&wire.FlagObject != 0 || p.used+n+wire.EagerCost > c.cfg.Window ||
-		c.posted.mayMatch(key{ContextID(h.Context), id, Tag(h.Tag)}) || c.events.find(key{ContextID(h.Context), id, tag}) != nil || c.IsShut(ContextID(h.Context)) != nil {
+//   - w is the header of an Eager frame without FlagSync, of which the payload is at hand.
+func (c *Core) Take(r *ShortReceipt, w wire.Words) bool {
+	p, n := c.peers[r.Peer], int(w.Length)
+	got := key{ContextID(w.Context), r.Peer, Tag(w.Tag())}
+	if got.ctx != r.Ctx || got.tag != r.Tag && r.Tag != AnyTag {
 		return false
 	}
-	copy(dst[copy(dst, a):], b)
+	c.posted.searches++
+	if n > len(r.Buf) || n > maxWhole || w.Flags()&wire.FlagObject != 0 || p.used+n+wire.EagerCost > c.cfg.Window ||
+		c.posted.mayMatch(got) || c.events.find(key{r.Ctx, r.Peer, r.Tag}) != nil || c.IsShut(r.Ctx) != nil {
+		return false
+	}
 	p.used += n + wire.EagerCost
 	c.returnCredit(p, n)
 	p.countReceived(Unannounced, n)
 	if c.cfg.Observer != nil {
-		c.observeTaken(p, h)
+		h := w.Header()
+		c.observeTaken(p, &h)
 	}
+	r.Length, r.GotTag, r.Elem = n, got.tag, w.Elem()
 	return true
 }
 

@@ -309,6 +309,10 @@ func (e *events) find(k key) *MSO {
 	if e.t[0].n == 0 {
 		return nil
 	}
+	return e.search(k)
+}
+
+func (e *events) search(k key) *MSO {
 	i := 0
 	if k.peer == AnyPeer {
 		i |= 1

@@ -52,8 +52,8 @@ func (c *Core) SetNear(id PeerID, n Near, eager int) {
 }
 
 // putNow sends a frame past the stream, which must be empty for that.
-func (p *Peer) putNow(h *wire.Header, payload []byte) bool {
-	return p.near != nil && p.queued == 0 && p.near.Put(h.Words(), payload)
+func (p *Peer) putNow(h wire.Words, payload []byte) bool {
+	return p.near != nil && p.queued == 0 && p.near.Put(h, payload)
 }
 
 // offer lets the peer fetch the payload of m, if it can.

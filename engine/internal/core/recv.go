@@ -178,8 +178,16 @@ func (c *Core) returnCredit(p *Peer, payload int) {
 	}
 	n := payload + wire.EagerCost
 	p.used -= n
-	if p.owed += n; p.owed >= min(c.cfg.Window, longWindow)/4 && p.gone == nil {
-		c.control(p, &wire.Header{Kind: wire.KindCredit, Length: uint64(p.owed)})
-		p.owed = 0
+	if p.owed += n; p.owed >= min(c.cfg.Window, longWindow)/4 {
+		c.sendCredit(p)
 	}
+}
+
+// sendCredit returns what is owed to p.
+func (c *Core) sendCredit(p *Peer) {
+	if p.gone != nil {
+		return
+	}
+	c.control(p, &wire.Header{Kind: wire.KindCredit, Length: uint64(p.owed)})
+	p.owed = 0
 }

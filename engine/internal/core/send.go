@@ -64,7 +64,11 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 	n := m.Size()
 	// A message without payload is all header: nothing would be written for an empty span on the stream.
 	if n == 0 || m.Layout != nil || n <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
-		c.putShort(p, m, &h, c.payload(m))
+		c.countSend(p, Short, n)
+		if c.cfg.Observer != nil {
+			c.observeShort(p, m, &h)
+		}
+		c.putShort(p, h.Words(), c.payload(m))
 	} else {
 		c.countSend(p, Eager, n)
 		if c.cfg.Observer != nil {
@@ -147,25 +151,27 @@ type ShortMessage struct {
 func (c *Core) SendShort(m *ShortMessage) {
 	p := c.peers[m.Peer]
 	p.credit -= len(m.Buf) + wire.EagerCost
-	var h wire.Header // filled in where it is: a literal is made elsewhere and copied, see wire.Words
-	h.Kind, h.Elem, h.Tag, h.Context, h.Length = wire.KindEager, m.Elem, int32(m.Tag), uint64(m.Ctx), uint64(len(m.Buf))
+	var f wire.Flags
 	if m.Object {
-		h.Flags = wire.FlagObject
+		f = wire.FlagObject
 	}
-	c.putShort(p, nil, &h, m.Buf)
+	w := wire.EagerWords(f, m.Elem, int32(m.Tag), uint64(m.Ctx), uint64(len(m.Buf)))
+	c.countSend(p, Short, len(m.Buf))
+	if c.cfg.Observer != nil {
+		h := w.Header()
+		c.observeShort(p, nil, &h)
+	}
+	c.putShort(p, w, m.Buf)
 }
 
-// putShort puts a frame and its payload into the ring, or copies them to the stream. m is the send, nil if it needs none.
-func (c *Core) putShort(p *Peer, m *MSO, h *wire.Header, payload []byte) {
-	c.countSend(p, Short, len(payload))
-	if c.cfg.Observer != nil {
-		c.observeShort(p, m, h)
-	}
-	if p.putNow(h, payload) {
+// putShort puts a frame that has been counted, and its payload, into the ring, or copies them to the stream. Its arguments just fit
+// the registers.
+func (c *Core) putShort(p *Peer, w wire.Words, payload []byte) {
+	if p.putNow(w, payload) {
 		return
 	}
 	b := c.reserve(p, wire.HeaderLen+len(payload))
-	wire.PutHeader(b, h)
+	w.Put(b)
 	copy(b[wire.HeaderLen:], payload)
 }
 

@@ -42,7 +42,7 @@ func (c *Core) Signal(id PeerID, ctx ContextID, payload []byte) error {
 	}
 	p.frames++
 	h := wire.Header{Kind: wire.KindSignal, Context: uint64(ctx), Length: uint64(len(payload))}
-	if p.putNow(&h, payload) {
+	if p.putNow(h.Words(), payload) {
 		return nil
 	}
 	b := c.reserve(p, wire.HeaderLen+len(payload))

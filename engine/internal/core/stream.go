@@ -129,7 +129,7 @@ func (c *Core) control(p *Peer, h *wire.Header) {
 		return
 	}
 	p.frames++
-	if !p.putNow(h, nil) {
+	if !p.putNow(h.Words(), nil) {
 		wire.PutHeader(c.reserve(p, wire.HeaderLen), h)
 	}
 }
