@@ -180,7 +180,14 @@ func estrangedRank() {
 			if _, err := mpi.Sendrecv(c, []int{1}, other, 0, make([]int, 1), other, 0); err != nil {
 				return err
 			}
-			if c.Rank() == 1 {
+			if c.Rank() == 3 { // rank 1's message may have waited in its library send buffer until now
+				if err := mpi.Send(c, []int{1}, other, 1); err != nil {
+					return err
+				}
+			} else {
+				if _, err := mpi.Recv(c, make([]int, 1), other, 1); err != nil {
+					return err
+				}
 				cutOff() // it has no other connection
 			}
 			if _, err := mpi.Recv(c, make([]int, 1), other, 0); !errors.Is(err, mpi.ErrProcFailed) {
