@@ -84,15 +84,3 @@ func (l *lane) takeLocked(r *ShortReceipt) bool {
 	}
 	return true
 }
-
-// releaseLocked is releaseRight by a caller that holds the mutex, and releases it.
-func (e *Engine) releaseLocked() {
-	timed := e.drv.timed > 0
-	e.right.Store(0) // who posts after us finds it free, what was posted before us we see
-	out := e.hasOutputLocked() || timed
-	left := out || e.core.IsBusy()
-	e.unlock()
-	if left {
-		e.attend(out)
-	}
-}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
+
+// The caller policy: there is progress in calls only. One caller drives, the others follow.
+
+// driveWait is the caller policy: the waiting caller drives if nobody else
+// does, else it sleeps until its MSOs are done or the driver's seat is free. Who
+// stops the engine wants the seat, and ends what is waited for: with one P, callers
+// that hand the seat to each other would keep it from them forever.
+func (e *Engine) driveWait(g *goal) {
+	for !g.met() {
+		if !e.stopping.Load() && e.tryRight() {
+			e.driveUntil(func() bool { return g.met() })
+			e.releaseRight()
+			continue
+		}
+		e.follow(g)
+	}
+	if e.followers.Load() > 0 && e.right.Load() == 0 { // we may have taken the chance to drive from one of them
+		e.offerLead()
+	}
+}
+
+// driveOnce makes a turn for what a caller leaves, or has whoever drives make it
+// before it gives the right back: nobody else ever would (caller).
+func (e *Engine) driveOnce() {
+	if !e.tryRight() {
+		e.owed.Store(true)
+		if !e.tryRight() {
+			e.kick(true)
+			return
+		}
+	}
+	e.owed.Store(false)
+	e.turn()
+	e.releaseRight()
+}
+
+// passRight gives the right back, and with it the chance to drive (caller).
+func (e *Engine) passRight() {
+	e.right.Store(0)
+	for e.owed.Load() && e.tryRight() {
+		e.owed.Store(false)
+		e.turn()
+		e.right.Store(0)
+	}
+	if e.followers.Load() > 0 {
+		e.offerLead()
+	}
+}
+
+// driveUntil drives, polling first, then sleeping in the poller.
+//
+// Preconditions:
+//   - the caller holds the progress right.
+func (e *Engine) driveUntil(done func() bool) {
+	for idle := int64(0); !done(); { // since when nothing has happened; 0 if something just has
+		if e.turn() {
+			idle = 0
+			continue
+		}
+		now := sys.Nanotime()
+		e.maybeBeat(now)
+		if idle == 0 {
+			idle = now
+		}
+		if now-idle < e.patience() {
+			if e.cfg.Spin == 0 {
+				e.yield()
+			}
+			continue
+		}
+		if done() || e.stopping.Load() {
+			return
+		}
+		e.sleep(asleepIdle, e.drv.bounded(100*time.Millisecond))
+		idle = 0
+	}
+}
+
+// follow sleeps behind the caller that drives.
+func (e *Engine) follow(g *goal) {
+	e.mu.Lock()
+	w := e.getWaiterLocked()
+	ok := e.core.Attach(w, g.need, g.ms...)
+	e.unlock()
+	if ok {
+		e.followers.Add(1)
+		if e.right.Load() == 0 && !e.stopping.Load() {
+			e.offerLead()
+		}
+		select {
+		case <-w.C:
+			ok = false
+		case <-e.lead:
+		}
+		e.followers.Add(-1)
+	}
+	e.mu.Lock()
+	fired := e.core.Detach(w, g.ms...)
+	if fired {
+		g.last = w.TakeLast()
+	}
+	e.unlock()
+	if ok && fired {
+		<-w.C
+	}
+	e.putWaiter(w)
+}
+
+// offerLead tells one follower that nobody drives.
+func (e *Engine) offerLead() {
+	select {
+	case e.lead <- struct{}{}:
+	default:
+	}
+}
+
+// progressForTest gives messages a chance to move inside a call that tests
+// something, under the policy that knows no other chance.
+func (e *Engine) progressForTest() {
+	if e.cfg.Progress == Caller && e.tryRight() {
+		e.turn()
+		e.releaseRight()
+	}
+}
