@@ -142,6 +142,7 @@ func Finalized() bool {
 // the sessions over. All join or none does; the error is the first. If within ends before, none does.
 func join(within context.Context, op string, sessions []boot.Session) ([]*job, error) {
 	addWorkers(len(sessions))
+	raiseHeap()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := context.AfterFunc(within, func() { cancel(opError(ErrOther, op, context.Cause(within))) })
 	jobs, err := joinAll(ctx, cancel, op, sessions)

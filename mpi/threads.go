@@ -63,6 +63,7 @@ func (o Threads) Run(ctx context.Context, fn func(ctx context.Context, world *Co
 	if fn == nil {
 		return opErrorf(ErrArg, "RunThreads", "the function is nil: give the one that every rank is to run")
 	}
+	raiseHeap()
 	keepP := addWorkers(n)
 	defer addWorkers(-n)
 	t, err := newThreads(ctx, o, keepP)
