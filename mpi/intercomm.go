@@ -155,7 +155,7 @@ func (c *Comm) talk(op string, room *Comm, remoteLeader, tag int) (plan, *Error)
 	in, out := irecvNew[offer](room, op, remoteLeader, tag), isend(room, op, modeStandard, mine, remoteLeader, tag)
 	both := []*Request{in.Request, out}
 	waitFor(2, both)
-	if _, err := collectAll(both); err != nil {
+	if err := collectAll(make([]Status, len(both)), both); err != nil {
 		return plan{}, opError(classOr(err, ErrOther), op, err)
 	}
 	theirs := in.Data()[0]

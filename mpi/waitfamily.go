@@ -118,26 +118,44 @@ func (r *Request) active() bool {
 // WaitAll waits for all of rs (MPI 4.1, section 3.7.5). The error joins those of
 // the requests; errors.Is finds each class. The statuses are in the order of rs.
 func WaitAll(rs ...*Request) (_ []Status, outcome error) {
-	defer beginRequests("WaitAll", rs).endAt(&outcome)
-	waitFor(len(rs), rs)
-	return collectAll(rs)
+	told := beginRequests("WaitAll", rs)
+	sts := make([]Status, len(rs))
+	n := collectOver(sts, rs)
+	if n < len(rs) {
+		waitFor(len(rs)-n, rs[n:])
+		outcome = collectAll(sts[n:], rs[n:])
+	}
+	told.endAt(&outcome)
+	return sts, outcome
 }
 
-func collectAll(rs []*Request) ([]Status, error) {
-	sts := make([]Status, len(rs))
-	var errs []error
+// collectOver collects the first of rs, as many as are over and hold no more than their status, and returns how many.
+func collectOver(sts []Status, rs []*Request) int {
+	sts = sts[:len(rs)]
 	for i, r := range rs {
-		if r != nil && r.work == nil {
-			r.delivered = true
-			sts[i] = r.status // where it is: a result of collect would be made, and then copied twice
-			continue
+		if r == nil || r.work != nil {
+			return i
 		}
-		st, err := r.collect()
-		if sts[i] = st; err != nil {
+		r.delivered = true
+		sts[i] = r.status // where it is: a result of collect would be made, and then copied twice
+	}
+	return len(rs)
+}
+
+// collectAll collects rs, which are done.
+func collectAll(sts []Status, rs []*Request) error {
+	var errs []error
+	for {
+		n := collectOver(sts, rs)
+		if n == len(rs) {
+			return errors.Join(errs...)
+		}
+		st, err := rs[n].collect()
+		if sts[n] = st; err != nil {
 			errs = append(errs, err)
 		}
+		sts, rs = sts[n+1:], rs[n+1:]
 	}
-	return sts, errors.Join(errs...)
 }
 
 // TestAll is WaitAll that does not wait: all or nothing (MPI 4.1, section 3.7.5).
@@ -150,8 +168,8 @@ func TestAll(rs ...*Request) (sts []Status, done bool, err error) {
 	if err := pendingErrors(rs); err != nil {
 		return nil, false, err
 	}
-	sts, err = collectAll(rs)
-	return sts, true, err
+	sts = make([]Status, len(rs))
+	return sts, true, collectAll(sts, rs)
 }
 
 // poke lets messages move where that happens only in calls.
