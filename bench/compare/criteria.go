@@ -164,12 +164,17 @@ func memoryCriteria() []criterion {
 	rate := figure{test: "rate", measure: "rate", size: 8}
 	exchange := figure{test: "overlap", kase: "exchange", measure: "overlap", stat: median}
 	openmpi := peersShm[:1]
+	// The design names microseconds and messages a second as they were where Open MPI took 0.10 us and reached 26.7 M/s. Where it is slower, so is the machine: what
+	// is named is held to as it is, and beside Open MPI.
 	return []criterion{
 		{inside, "ping-pong between thread ranks, half round trip", "<= 0.10 us", pingpong.at(8), nil, "threads", peersShm, targets(atMost(0.10))},
+		{inside, "... beside Open MPI, of which the design has 0.10 us too", "<= 1 x", pingpong.at(8), nil, "threads", openmpi, targets(timesAtMost(1, bestPeer))},
 		{inside, "ping-pong bandwidth between thread ranks", ">= 1.5 x Open MPI", bandwidth, triple, "threads", openmpi,
 			targets(timesAtLeast(1.5, bestPeer))},
 		{shared, "ping-pong, half round trip", "<= 0.15 us", pingpong.at(8), nil, "assist-shm", peersShm, targets(atMost(0.15))},
+		{shared, "... beside Open MPI, of which the design has 0.10 us", "<= 1.5 x", pingpong.at(8), nil, "assist-shm", openmpi, targets(timesAtMost(1.5, bestPeer))},
 		{shared, "message rate, window 64", ">= 15 M/s", rate, nil, "assist-shm", peersShm, targets(atLeast(15e6))},
+		{shared, "... beside Open MPI, of which the design has 26.7 M/s", ">= 0.56 x", rate, nil, "assist-shm", openmpi, targets(timesAtLeast(0.56, bestPeer))},
 		{shared, "ping-pong bandwidth", ">= Open MPI", bandwidth, triple, "assist-shm", openmpi, targets(timesAtLeast(1, bestPeer))},
 		{shared, "overlap of an exchange (OSU)", ">= 90 %", exchange, large, "assist-shm", peersShm, targets(atLeast(90))},
 	}
@@ -223,11 +228,14 @@ func scaleMemoryCriteria() []criterion {
 	const group = "Scale, ranks that share memory"
 	f := figure{test: "scale", ranks: 64}
 	ring := f.with("ring").of("per-message").among(16).at(8)
+	whole := ring.of("mean-per-message")
 	two := ownAt(func(f figure) figure { return f.among(2) })
 	return []criterion{
 		{group, "64 ranks: the whole job: Init, Barrier, a ring once, Finalize", "<= 1500 ms", f.with("job").of("wall"), nil, "assist-shm", peersShm, targets(atMost(1500))},
 		{group, "16 processes: cost per message beside 2", "<= 3 x", ring, nil, "assist-shm", peersShm, targets(timesAtMost(3, two))},
+		{group, "... of the whole ring", "<= 3 x", whole, nil, "assist-shm", peersShm, targets(timesAtMost(3, two))},
 		{group, "16 thread ranks: cost per message beside 2", "<= 3 x", ring, nil, "threads", peersShm, targets(timesAtMost(3, two))},
+		{group, "... of the whole ring", "<= 3 x", whole, nil, "threads", peersShm, targets(timesAtMost(3, two))},
 	}
 }
 

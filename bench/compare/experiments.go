@@ -100,7 +100,7 @@ func pairExperiments() []*experiment {
 		{name: "pingping-tcp", test: "pingping", quick: fewSizes, contenders: fastTCP, repeats: 2, seconds: 2},
 		{name: "bw-tcp", test: "bw", args: "-sizes 8,64,1K,8K,64K,1M,4M", quick: "-sizes 1K,64K,1M -iterations 5 -warmup 1",
 			contenders: slices.Concat(allTCP, rawTCP), seconds: 1},
-		{name: "rate-tcp", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 0.4},
+		{name: "rate-tcp", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 2},
 		{name: "match", test: "match", quick: "-sizes 45,1000 -iterations 3", contenders: fastTCP, repeats: 2, seconds: 8.5},
 	}
 }
@@ -127,7 +127,7 @@ func memoryExperiments() []*experiment {
 	isendWait := slices.Concat([]string{"threads", "assist-shm", "worker-shm", "caller-shm"}, peersShm)
 	list := []*experiment{
 		{name: "pingpong-memory", test: "pingpong", quick: fewSizes, contenders: allMem, repeats: 3, seconds: 1.2},
-		{name: "rate-memory", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allMem, repeats: 3, seconds: 0.2},
+		{name: "rate-memory", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allMem, repeats: 3, seconds: 0.3},
 		{name: "overlap-memory", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M", quick: "-case exchange " + quickSizes,
 			contenders: allMem, repeats: 3, seconds: 1.2},
 		{name: "isend-wait-memory", test: "isend-wait", quick: quickSizes, contenders: isendWait, repeats: 3, seconds: 1.6},

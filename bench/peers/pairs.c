@@ -135,15 +135,16 @@ static void both_ways(struct env *e, struct window *w)
 	MPI_Sendrecv(&out, 1, MPI_BYTE, peer, ack_tag, &in, 1, MPI_BYTE, peer, ack_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* time_windows repeats f and reports what of per_window(w) it did in a second, or a microsecond for MB/s. */
-static void time_windows(struct env *e, void (*f)(struct env *, struct window *), double (*per_window)(struct window *),
+/* time_windows repeats f, as often as one message is repeated divided by share, and reports what of per_window(w) it did in a second, or a
+   microsecond for MB/s. */
+static void time_windows(struct env *e, int share, void (*f)(struct env *, struct window *), double (*per_window)(struct window *),
 			 const char *measure, const char *unit)
 {
 	if (e->rank > 1)
 		return;
 	for (int s = 0; s < e->opt->sizes.n; s++) {
 		long size = e->opt->sizes.at[s];
-		int n = iterations(e, at_least(20, repetitions(size) / 20)), warm = warmup(e, n);
+		int n = iterations(e, at_least(20, repetitions(size) / share)), warm = warmup(e, n);
 		struct window w = {.n = window_size(e, size), .size = (int)size};
 		double *xs = samples(n);
 
@@ -184,15 +185,15 @@ static double messages(struct window *w)
 
 void run_bw(struct env *e)
 {
-	time_windows(e, one_way, bytes_one_way, "bandwidth", "MB/s");
+	time_windows(e, 20, one_way, bytes_one_way, "bandwidth", "MB/s");
 }
 
 void run_bibw(struct env *e)
 {
-	time_windows(e, both_ways, bytes_both_ways, "bandwidth", "MB/s");
+	time_windows(e, 20, both_ways, bytes_both_ways, "bandwidth", "MB/s");
 }
 
 void run_rate(struct env *e)
 {
-	time_windows(e, one_way, messages, "rate", "1/s");
+	time_windows(e, 1, one_way, messages, "rate", "1/s");
 }

@@ -141,7 +141,7 @@ static double rate(const struct series *s, double us)
 static const struct raw_test raw_tests[] = {
 	{"pingpong", "1,8,64,512,1K,4K,16K,64K,128K,256K,512K,1M,4M,16M", "half-rtt", "us", repetitions, half, {{"", bounces}}},
 	{"bw", "8,64,1K,8K,64K,1M,4M", "bandwidth", "MB/s", windows_of, bandwidth, {{"", windows}}},
-	{"rate", "8", "rate", "1/s", windows_of, rate, {{"one-by-one", windows}, {"coalesced", coalesced}}},
+	{"rate", "8", "rate", "1/s", repetitions, rate, {{"one-by-one", windows}, {"coalesced", coalesced}}},
 };
 
 static void measure(struct endpoint *p, const struct raw_options *o, int c, long size)

@@ -6,19 +6,20 @@ import "github.com/fitmpi/fitmpi/mpi"
 
 // bw measures the bandwidth from rank 0 to rank 1 with many messages on their way.
 func bw(e *env) error {
-	return e.streams((*stream).oneWay, "bandwidth", "MB/s", bandwidth)
+	return e.streams(20, (*stream).oneWay, "bandwidth", "MB/s", bandwidth)
 }
 
 // bibw measures the bandwidth of both directions together.
 func bibw(e *env) error {
-	return e.streams((*stream).bothWays, "bandwidth", "MB/s", func(s *stream, ns float64) float64 {
+	return e.streams(20, (*stream).bothWays, "bandwidth", "MB/s", func(s *stream, ns float64) float64 {
 		return 2 * bandwidth(s, ns)
 	})
 }
 
-// rate measures how many messages a second go from rank 0 to rank 1.
+// rate measures how many messages a second go from rank 0 to rank 1. The windows are as many as single messages are repeated elsewhere: of fewer
+// most are of the first milliseconds, in which a program's heap grows for the first time.
 func rate(e *env) error {
-	return e.streams((*stream).oneWay, "rate", "1/s", func(s *stream, ns float64) float64 {
+	return e.streams(1, (*stream).oneWay, "rate", "1/s", func(s *stream, ns float64) float64 {
 		return float64(s.window) / (ns / 1e9)
 	})
 }
@@ -29,12 +30,12 @@ func bandwidth(s *stream, ns float64) float64 {
 	return float64(s.window) * float64(len(s.out)) / (ns / 1e3)
 }
 
-// streams measures a way to move a window of messages, for every size; figure makes
+// streams measures a way to move a window of messages, for every size, as often as one message is repeated divided by share; figure makes
 // of the nanoseconds that a window took what is reported.
-func (e *env) streams(move func(s *stream) error, measure, unit string, figure func(s *stream, ns float64) float64) error {
+func (e *env) streams(share int, move func(s *stream) error, measure, unit string, figure func(s *stream, ns float64) float64) error {
 	for _, size := range e.sizes() {
 		s := newStream(e, size)
-		n, warmup := e.series(size, 20)
+		n, warmup := e.series(size, share)
 		ns, err := e.repeat(n, warmup, func() error { return move(s) })
 		if err != nil {
 			return err
@@ -51,6 +52,7 @@ type stream struct {
 	out, in []byte // of every message of the window
 	ack     [1]byte
 	reqs    []*mpi.Request
+	_       [apart]byte // the next one may be another rank's
 }
 
 func newStream(e *env, size int) *stream {
