@@ -212,8 +212,8 @@ func (d *driver) flushAll() {
 		switch {
 		case !ok:
 			return
-		case d.lane(id) != nil:
-			if l := d.lane(id); !l.blocked {
+		case d.e.laneTo(id) != nil:
+			if l := d.e.laneTo(id); !l.blocked {
 				l.write()
 			}
 		case ready:
@@ -288,19 +288,8 @@ func (d *driver) sink(id PeerID) *core.Sink {
 	if p := d.bonds[id]; p != nil {
 		return &p.rx.sink
 	}
-	if l := d.lane(id); l != nil {
+	if l := d.e.laneTo(id); l != nil {
 		return &l.rx.sink
-	}
-	return nil
-}
-
-// lane is the way to a peer of this host, nil if there is none.
-func (d *driver) lane(id PeerID) *lane {
-	if d.e.near == nil {
-		return nil
-	}
-	if p := &d.bridge[id]; p.Way != TCP {
-		return d.e.near.lanes[p.Index]
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (d *driver) dropPeer(id PeerID, cause error, left bool) {
 	if c := d.conns[id]; c != nil {
 		d.forget(c)
 	}
-	if l := d.lane(id); l != nil && !l.ended {
+	if l := d.e.laneTo(id); l != nil && !l.ended {
 		d.e.near.drop(l)
 		if cut || !l.saidBye {
 			l.hangUp()

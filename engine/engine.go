@@ -177,6 +177,9 @@ func (e *Engine) Start(peers []PeerInfo) error {
 	}
 	e.drv.bridge = peers
 	e.drv.bigEndian = PayloadsBigEndian(peers)
+	if e.near != nil {
+		e.near.byPeer = make([]*lane, len(peers))
+	}
 	threads, mates := true, false
 	for id, p := range peers {
 		if p.Way != TCP && id != e.cfg.Rank {
@@ -237,6 +240,24 @@ func (e *Engine) unlock() {
 	e.wakeAll(w)
 	for i := range n.words {
 		n.tell(i, told[i])
+	}
+}
+
+// unlockCalm is unlock after a short message.
+//
+// Preconditions:
+//   - core.IsCalm.
+func (e *Engine) unlockCalm() {
+	n := e.near
+	if n == nil || n.words > 1 {
+		e.unlock()
+		return
+	}
+	told := n.told[0]
+	n.told[0], n.anyTold = 0, false
+	e.mu.Unlock()
+	if told != 0 {
+		n.tell(0, told)
 	}
 }
 

@@ -221,7 +221,7 @@ func TestHeldInDebugger(t *testing.T) {
 func saysHeld(e *Engine, id PeerID) bool {
 	e.takeRight()
 	defer e.releaseRight()
-	if l := e.drv.lane(id); l != nil {
+	if l := e.laneTo(id); l != nil {
 		return l.block.Beat.Load()&1 != 0
 	}
 	c := e.drv.conns[id]

@@ -39,6 +39,8 @@ type lane struct {
 	w      *shm.Writer
 	opened bool // w was tried to be made
 	row    int  // frames put since the last came from the peer
+	run    int  // messages that callers have taken since the last frame was put, or a wait for one was in vain; see TakeNow
+	flows  bool // there were takeRun of them when it was put
 
 	// Owned by the holder of the progress right.
 	r       *shm.Reader // nil until the peer has begun to write
@@ -68,6 +70,7 @@ func (l *lane) Put(h wire.Words, payload []byte) bool {
 	if l.row++; l.row > inRow {
 		l.w.Expect()
 	}
+	l.flows, l.run = l.run >= takeRun, 0
 	l.n.tellLocked(l)
 	return true
 }

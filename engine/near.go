@@ -29,6 +29,7 @@ type near struct {
 	index        int        // ours; immutable
 	block        *shm.Block // ours; immutable
 	lanes        []*lane    // by index, nil where there is no such peer; immutable after Start
+	byPeer       []*lane    // the same by peer; immutable after Start
 	words        int        // of bit sets that are in use; immutable after Start
 	mates        bool       // some peers are threads of this process; immutable after Start
 	threads      bool       // all are; immutable after Start
@@ -100,7 +101,7 @@ func (n *near) meet(id PeerID, info PeerInfo) error {
 	if n.lanes[info.Index] != nil {
 		return fmt.Errorf("engine: ranks %d and %d are both number %d of this host", n.lanes[info.Index].peer, id, info.Index)
 	}
-	n.lanes[info.Index] = l
+	n.lanes[info.Index], n.byPeer[id] = l, l
 	n.words = (len(n.lanes) + 63) / 64
 	n.e.core.SetNear(id, l, eager)
 	n.e.core.PeerUp(id, int(min(l.block.Window.Load(), 1<<40)))

@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/fitmpi/fitmpi/internal/wire"
+import (
+	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
 
 // takeLooks is how often RecvNow looks at the ring: for about as long as a short message
 // takes there and back, so that a receive that has to wait loses nothing.
@@ -14,11 +17,8 @@ const takeLooks = 1 << 10
 // A receive that has not been posted meets no other message in between: nothing
 // arrives while the caller holds the progress right.
 func (e *Engine) RecvNow(r *ShortReceipt) bool {
-	if e.near == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.left.Load() {
-		return false
-	}
 	l := e.laneTo(r.Peer)
-	if l == nil || e.near.block.Armed.Load() != 0 || !e.tryRight() {
+	if l == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.left.Load() || e.near.block.Armed.Load() != 0 || !e.tryRight() {
 		return false
 	}
 	if e.postedAt.Load() != 0 {
@@ -39,10 +39,10 @@ func (e *Engine) RecvNow(r *ShortReceipt) bool {
 
 // laneTo is the lane to a peer, nil if there is none.
 func (e *Engine) laneTo(id PeerID) *lane {
-	if p := &e.drv.bridge[id]; p.Way != TCP {
-		return e.near.lanes[p.Index]
+	if e.near == nil {
+		return nil
 	}
-	return nil
+	return e.near.byPeer[id]
 }
 
 // awaitShort looks for a record for a while.
@@ -63,24 +63,42 @@ func (l *lane) awaitShort() bool {
 
 // takeLocked takes the next record if it is the message that r asks for.
 func (l *lane) takeLocked(r *ShortReceipt) bool {
+	h, payload, ok := l.r.Headed()
+	if !ok {
+		return l.takeLongLocked(r)
+	}
+	w := wire.Words{First: h.A, Context: h.B, Length: h.C, ID: h.D}
+	if !w.IsEager() || w.Length != uint64(len(payload)) || !l.n.e.core.Take(r, w) {
+		return false
+	}
+	shm.CopyShort(r.Buf, payload)
+	l.tookLocked(wire.HeaderLen + len(payload))
+	return true
+}
+
+// takeLongLocked is takeLocked of a record that does not all lie in its cell.
+func (l *lane) takeLongLocked(r *ShortReceipt) bool {
 	head, rest, ok := l.r.Next()
 	if !ok {
 		return false
 	}
-	e := l.n.e
 	w, ok := wire.ConsumeEager(head)
-	if !ok || w.Length != uint64(len(head)+len(rest)-wire.HeaderLen) || !e.core.Take(r, w) {
+	if !ok || w.Length != uint64(len(head)+len(rest)-wire.HeaderLen) || !l.n.e.core.Take(r, w) {
 		return false
 	}
 	n := copy(r.Buf, head[wire.HeaderLen:])
-	if len(rest) > 0 {
-		copy(r.Buf[n:], rest)
-	}
-	l.row = 0 // as in passLocked; in a function of its own a ping-pong would take 2 % longer
-	e.counts.framesIn[l.rx.peer]++
-	e.counts.ringIn += uint64(len(head) + len(rest))
+	copy(r.Buf[n:], rest)
+	l.tookLocked(len(head) + len(rest))
+	return true
+}
+
+// tookLocked is done with the record of n bytes that the ring has shown.
+func (l *lane) tookLocked(n int) {
+	c := &l.n.e.counts
+	l.row = 0
+	c.framesIn[l.peer]++
+	c.ringIn += uint64(n)
 	if l.r.Release() {
 		l.n.tellLocked(l)
 	}
-	return true
 }

@@ -82,6 +82,9 @@ func (e *Engine) releaseFlushed() {
 // releaseLocked is releaseRight by a caller that holds the mutex, and releases it.
 func (e *Engine) releaseLocked() {
 	timed := e.drv.timed > 0
+	if !timed && e.releaseCalmLocked() {
+		return
+	}
 	e.right.Store(0) // who posts after us finds it free, what was posted before us we see
 	out := e.hasOutputLocked() || timed
 	left := out || e.core.IsBusy()
@@ -89,6 +92,17 @@ func (e *Engine) releaseLocked() {
 	if left {
 		e.attend(out)
 	}
+}
+
+// releaseCalmLocked gives back the right and the mutex if nothing is left to do and nothing is under way, as mostly after a short message. Else it
+// reports false, and nothing has happened.
+func (e *Engine) releaseCalmLocked() bool {
+	if !e.core.IsCalm() || len(e.cmds) > 0 || e.core.IsBusy() {
+		return false
+	}
+	e.right.Store(0)
+	e.unlockCalm()
+	return true
 }
 
 // hasOutputLocked reports whether there is something that a turn would do without

@@ -85,15 +85,16 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 // returns to a user who expects the message to have left; otherwise it computes.
 func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	e.mu.Lock()
-	if !e.core.CanShort(m.Peer, len(m.Buf)) || e.refusalLocked(m.Peer, m.Ctx) != nil {
+	switch {
+	case e.stopping.Load() || !e.core.TryShort(m):
 		e.mu.Unlock()
 		return false
-	}
-	e.core.SendShort(m)
-	if blocking {
+	case e.cfg.Progress == Assist && e.core.IsCalm(): // it is in the ring
+		e.unlockCalm()
+	case blocking:
 		e.unlockPosted(returns, nil)
 		e.settle(m.Peer)
-	} else {
+	default:
 		e.unlockPosted(done, nil)
 	}
 	return true

@@ -8,6 +8,11 @@ import (
 // takeMost bounds how many messages one TakeNow gives to receives that were posted before.
 const takeMost = 16
 
+// takeRun is after how many messages that callers have taken the next one is waited for. To post a receive, and to collect what it has
+// received, takes several times as long as to take a message: a receiver that is as fast as its sender, or waits for the first
+// message of a window, would do it over and over. Who sends more often than that may be what its peer waits for.
+const takeRun = 16
+
 // TakeNow is RecvNow by a caller who does not wait: it receives a message that lies in the ring already. Those before it that
 // receives were posted for go to these. It reports false if the message is not there, or if anything else is to be considered:
 // then Post is the way.
@@ -15,18 +20,15 @@ const takeMost = 16
 // So a caller that posts receives one after the other, while a peer sends, finds most messages there, and they need no message
 // state object, no queue and no second visit.
 func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
-	if e.near == nil || e.cfg.Progress != Assist {
-		return false
-	}
 	l := e.laneTo(r.Peer)
-	if l == nil || e.near.block.Armed.Load() != 0 {
+	if l == nil || e.cfg.Progress != Assist || e.near.block.Armed.Load() != 0 {
 		return false
 	}
 	owed := e.owed.Load()
 	if !e.tryRight() {
 		return false
 	}
-	if l.isShowing() && !e.stopping.Load() && e.near.offers.shared.Load() == 0 {
+	if l.isComing() && !e.stopping.Load() && e.near.offers.shared.Load() == 0 {
 		e.mu.Lock()
 		ok = l.takeBehindLocked(r)
 		e.releaseTakenLocked(owed)
@@ -45,18 +47,35 @@ func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
 //   - the caller holds the progress right, as for what follows.
 func (l *lane) isShowing() bool { return l.r != nil && l.r.Ready() && !l.rx.in && l.rx.headN == 0 }
 
+// isComing reports whether a record lies in the ring, or comes where messages come one after the other: it is waited for as long as a peer
+// takes to answer, if a core is free for that.
+func (l *lane) isComing() bool {
+	if l.isShowing() {
+		return true
+	}
+	e := l.n.e
+	e.mu.Lock()
+	waits := (l.flows || l.run >= takeRun) && e.cfg.Spin > 0
+	e.mu.Unlock()
+	if !waits || l.awaitShort() {
+		return waits
+	}
+	e.mu.Lock()
+	l.flows, l.run = false, 0
+	e.mu.Unlock()
+	return false
+}
+
 // takeBehindLocked takes the message that r asks for, and gives those that lie before it to receives that are posted.
 func (l *lane) takeBehindLocked(r *ShortReceipt) bool {
-	for range takeMost {
-		if l.takeLocked(r) {
-			l.n.e.taken++
-			return true
-		}
-		if !l.passLocked() {
-			break
+	for i := 0; !l.takeLocked(r); i++ {
+		if i == takeMost || !l.passLocked() {
+			return false
 		}
 	}
-	return false
+	l.run++
+	l.n.e.taken++
+	return true
 }
 
 // passLocked handles the next record if it is a short message that a receive is posted for.
@@ -65,18 +84,13 @@ func (l *lane) passLocked() bool {
 	if !ok {
 		return false
 	}
-	e, c, from := l.n.e, l.n.e.core, l.rx.peer
+	c, from := l.n.e.core, l.peer
 	var h wire.Header
 	if wire.ConsumeHeader(head, &h) <= 0 || !core.IsWhole(&h, len(head)+len(rest)-wire.HeaderLen) || !c.IsAwaited(from, &h) ||
 		c.OnWhole(from, &h, head[wire.HeaderLen:], rest) != nil { // a fault is found again by the next turn
 		return false
 	}
-	l.row = 0
-	e.counts.framesIn[from]++
-	e.counts.ringIn += uint64(len(head) + len(rest))
-	if l.r.Release() {
-		l.n.tellLocked(l)
-	}
+	l.tookLocked(len(head) + len(rest))
 	return true
 }
 
@@ -84,6 +98,17 @@ func (l *lane) passLocked() bool {
 // written first. Operations that are outstanding are not the caller's business, as in releaseFlushed; owed says whether they were the
 // worker's when the caller took the right.
 func (e *Engine) releaseTakenLocked(owed bool) {
+	if e.core.IsCalm() && len(e.cmds) == 0 {
+		e.right.Store(0)
+		if e.owed.Load() || e.postedAt.Load() != 0 {
+			e.settleLocked()
+		}
+		e.unlockCalm()
+		if !owed && e.owed.Load() {
+			e.attend(false)
+		}
+		return
+	}
 	if e.core.HasOutput() {
 		e.unlock()
 		e.drv.flushAll()

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,4 +137,120 @@ func TestSettle(t *testing.T) {
 	}
 	e.Post(&MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: []byte{1}})
 	e.Wait(m)
+}
+
+// TestTakeRun: a receive that finds nothing waits for a message only where some have been taken before it without a message the other way, and once.
+func TestTakeRun(t *testing.T) {
+	es := nearPair(t, Thread)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // a P for each worker
+	es[0].want.Add(1)                               // its worker stays away, as in TestTakeNow
+	defer es[0].want.Add(^uint32(0))
+	l, r := es[0].laneTo(1), ShortReceipt{Peer: 1, Tag: 3, Buf: make([]byte, 1)}
+	take := func(n int) (all bool) {
+		for range n {
+			if send(es[1], []byte{1}, 0, 3); !es[0].TakeNow(&r) {
+				recvInto(es[0], r.Buf, 1, 3)
+				return false
+			}
+		}
+		return true
+	}
+	state := func() (run int, flows bool) {
+		es[0].mu.Lock()
+		defer es[0].mu.Unlock()
+		return l.run, l.flows
+	}
+	run := func() int { n, _ := state(); return n }
+	inARow := func() {
+		for !take(takeRun) || run() < takeRun { // until nobody comes in between
+		}
+	}
+	within(t, "a message that is sent while a receive waits for it", func() {
+		for waited := false; !waited; {
+			inARow()
+			m := ShortMessage{Peer: 0, Tag: 3, Buf: []byte{1}}
+			var sender sync.WaitGroup
+			var looks, over atomic.Bool
+			sender.Go(func() {
+				looks.Store(true)
+				for es[0].right.Load() == 0 && !over.Load() {
+				}
+				if !es[1].SendNow(&m, true) {
+					send(es[1], m.Buf, 0, 3)
+				}
+			})
+			for !looks.Load() {
+				sys.Yield()
+			}
+			waited = es[0].TakeNow(&r)
+			over.Store(true)
+			sender.Wait()
+			if !waited {
+				recvInto(es[0], r.Buf, 1, 3)
+			}
+		}
+	})
+	within(t, "a receive that does not find what it waits for", func() {
+		for inARow(); es[0].TakeNow(&r) || run() != 0; { // the right may be the worker's for a moment
+		}
+	})
+	within(t, "a run that begins again", func() {
+		for !take(1) {
+		}
+	})
+	if n := run(); n < 1 || n >= takeRun {
+		t.Errorf("%d messages in a row, want few", n)
+	}
+	inARow()
+	for _, flows := range []bool{true, false} { // a window and its answer, an answer alone
+		send(es[0], []byte{1}, 1, 4)
+		recvInto(es[1], make([]byte, 1), 0, 4)
+		if n, f := state(); n != 0 || f != flows {
+			t.Errorf("after a message the other way: %d in a row, flows %v; want none, %v", n, f, flows)
+		}
+	}
+}
+
+// TestShortOrdinals: messages that are sent and received at once have numbers of their own, whichever goroutine asks.
+func TestShortOrdinals(t *testing.T) {
+	const goroutines, each = 4, 500
+	es := nearPair(t, Thread)
+	var mu sync.Mutex
+	seen := make(map[uint64]bool)
+	note := func(n uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[n] {
+			t.Errorf("number %d was given twice", n)
+		}
+		seen[n] = true
+	}
+	both(t, es, func() {
+		var all sync.WaitGroup
+		for range goroutines {
+			all.Go(func() {
+				for range each {
+					m := ShortMessage{Peer: 1, Tag: 3, Buf: []byte{1}}
+					for !es[0].SendNow(&m, false) {
+						sys.Yield() // no credit: the receiver is behind
+					}
+					note(m.Ordinal)
+					if r := (ShortReceipt{Peer: 1, Tag: 4, Buf: make([]byte, 1)}); es[0].TakeNow(&r) {
+						note(r.Ordinal)
+					} else {
+						recvInto(es[0], r.Buf, 1, 4)
+					}
+				}
+			})
+		}
+		all.Wait()
+	}, func() {
+		for range goroutines * each {
+			recvInto(es[1], make([]byte, 1), 0, 3)
+			send(es[1], []byte{1}, 0, 4)
+		}
+	})
+	if len(seen) < goroutines*each {
+		t.Errorf("%d numbers, want %d at least", len(seen), goroutines*each)
+	}
 }

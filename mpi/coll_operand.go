@@ -31,7 +31,7 @@ func (c *Comm) serialises(e *elem) bool { return !e.plain && !c.isTyped() }
 
 // isMemory reports whether a buffer of e under t travels as the memory that it is.
 func (c *Comm) isMemory(t *Datatype, e *elem) bool {
-	return t == nil && e.plain && e.wire == e.size && !c.job.swaps
+	return t == nil && e.whole && !c.job.swaps
 }
 
 // wholeOf is so many values of t, one after the other, laid over buf; of a nil t it is all elements of buf.

@@ -63,6 +63,7 @@ type elem struct {
 	size  int     // bytes of one element in memory
 	class elemClass
 	plain bool        // travels as memory
+	whole bool        // travels as the memory that it is: plain, and without padding
 	m     *layout.Map // of a plain type: its values, without the padding between them
 	wire  int         // bytes of an element of a plain type as it travels: size, less padding
 	codec objectCodec // how objects are serialised; codecNone unless class is classObject
@@ -107,6 +108,7 @@ func newElem(t reflect.Type, id uintptr) *elem {
 		e.plain, e.class = true, plainClass(t)
 		if e.m, e.err = layout.Of(t); e.err == nil {
 			e.wire = e.m.Size()
+			e.whole = e.wire == e.size
 		}
 		return e
 	case memoryAddress:

@@ -33,6 +33,7 @@ type job struct {
 	host    string
 	joined  int64       // when it took part, by sys.Nanotime
 	swaps   bool        // this rank's byte order is not that in which the job's messages travel
+	formal  bool        // plain memory does not travel as it is: swaps or checks
 	nodes   []int       // number of the machine of each rank; nil if all are on one
 	levels  [][]int     // by which ranks are near each other, see levelsOf
 	choice  coll.Choice // of algorithms, by FITMPI_COLL
@@ -65,6 +66,7 @@ type job struct {
 	life       life
 
 	requests atomic.Pointer[requestRoom] // for requests that are to be made
+	shorts   atomic.Pointer[shortRoom]   // for those of short messages
 
 	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
 	buffers attachedBuffers
@@ -183,6 +185,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []n
 	j.levels = levelsOf(cards, j.nodes)
 	j.apps = appsOf(cards)
 	j.swaps = bigEndian != engine.PayloadsBigEndian(peers)
+	j.formal = j.swaps || j.checks
 	if err := j.engine.Start(peers); err != nil {
 		return err
 	}

@@ -14,6 +14,12 @@ import (
 func Recv[T any](c *Comm, buf []T, source, tag int) (st Status, err error) {
 	const op = "Recv"
 	told := beginRecv(c, op, buf, source, tag)
+	if e := elemOf[T](); c.receivesQuick(e, source, tag) && c.recvNow(e, bytesOf(buf), source, tag, &st) {
+		if told != nil {
+			told.endReceived(st, nil)
+		}
+		return // a copy of st would wait until its parts have reached the cache
+	}
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return told.received(emptyStatus(), c.fail(err))
 	}
@@ -24,47 +30,9 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (st Status, err error) {
 	if source == ProcNull {
 		return told.received(procNullStatus(), nil)
 	}
-	if source != AnySource && c.isMemory(c.recvType, e) && !c.job.checks {
-		if c.recvNow(e, bytesOf(buf), source, tag, &st) {
-			if told != nil {
-				told.endReceived(st, nil)
-			}
-			return // a copy of st would wait until its parts have reached the cache
-		}
-	}
 	m := getMSO()
 	c.recvMSO(m, source, tag)
 	return told.received(finishRecv(c, op, m, e, buf))
-}
-
-// recvNow receives a message that is short and there, or as good as there. The status is that of a receive.
-func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
-	var r engine.ShortReceipt // as in sendNow
-	r.Peer, r.Tag, r.Ctx, r.Buf = c.peers[source], engineTag(tag), c.p2p, b
-	if !c.job.engine.RecvNow(&r) {
-		return false
-	}
-	st.receive(&r, e, source)
-	return true
-}
-
-// takeNow receives a message that is short and there; r, which has no work, is over then.
-func (r *Request) takeNow(e *elem, b []byte, source, tag int) bool {
-	c := r.c
-	var got engine.ShortReceipt // as in sendNow
-	got.Peer, got.Tag, got.Ctx, got.Buf = c.peers[source], engineTag(tag), c.p2p, b
-	if !c.job.engine.TakeNow(&got) {
-		return false
-	}
-	r.status.receive(&got, e, source)
-	r.collected = true
-	return true
-}
-
-// receive makes st the status of a receive. Field by field, where it stays: as in sendNow.
-func (st *Status) receive(r *engine.ShortReceipt, e *elem, source int) {
-	st.Source, st.Tag, st.Count = source, int(r.GotTag), wholeCount(r.Length, e.size)
-	st.bytes, st.class = r.Length, elemClass(r.Elem)
 }
 
 // finishRecv posts m, waits and delivers into buf.
@@ -145,14 +113,15 @@ func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	const op = "Irecv"
 	told := beginRecv(c, op, buf, source, tag)
+	if e := elemOf[T](); c.receivesQuick(e, source, tag) {
+		if r := c.irecvNow(e, bytesOf(buf), source, tag); r != nil {
+			return told.started(r)
+		}
+	}
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return told.started(failedRequest(c, err))
 	}
-	r := freshRequest(c, op, madeIrecv)
-	if e := elemOf[T](); source >= 0 && r.work == nil && c.isMemory(c.recvType, e) && !c.job.checks && r.takeNow(e, bytesOf(buf), source, tag) {
-		return told.started(r)
-	}
-	r.engage(op)
+	r := briefRequest(c, op, madeIrecv)
 	if err := prepareRecv(r, buf, source); err != nil {
 		return told.started(r.settled(emptyStatus(), err))
 	}

@@ -96,7 +96,11 @@ func (r *Request) maker() string {
 // maker is which of the operations that make brief requests made one, so that its messages can say that when its work is gone.
 type maker uint8
 
-const madeIrecv = maker(modeReady) + 2 // those of sends are their mode and 1; 0 is none of these
+// Those of sends are their mode and 1; 0 is none of these.
+const (
+	madeIsend = maker(modeStandard) + 1
+	madeIrecv = maker(modeReady) + 2
+)
 
 func (m maker) String() string {
 	names := [...]string{"one that is over", "of Isend", "of Issend", "of Ibsend", "of Irsend", "of Irecv"}
@@ -149,11 +153,11 @@ func (r *Request) engage(op string) {
 	r.work = w
 }
 
-// overRequest is the request of a send on c that is over, or of any operation with ProcNull, by the source that its status names.
-func overRequest(c *Comm, made maker, source int) *Request {
+// overRequest is the request of an operation with ProcNull.
+func overRequest(c *Comm, made maker) *Request {
 	r := c.job.takeRequest()
 	r.c, r.made, r.collected = c, made, true
-	r.status.Source, r.status.Tag = source, AnyTag
+	r.status.Source, r.status.Tag = ProcNull, AnyTag
 	return r
 }
 
@@ -167,5 +171,24 @@ func (j *job) takeRequest() *Request {
 	room := new(requestRoom) // if another goroutine makes one too, the rest of one of them is given up
 	room.taken.Store(1)
 	j.requests.Store(room)
+	return &room.rs[0]
+}
+
+// shortRoom is a requestRoom for messages that are over when their calls return. The engine has numbered those while it had
+// its mutex, so that who takes a request here needs no locked instruction, of which a short message has few.
+type shortRoom struct {
+	first uint64 // the ordinal of the message that has rs[0]
+	rs    [15]Request
+}
+
+// shortRequest returns the Request of the short message with an ordinal, for any goroutine.
+func (j *job) shortRequest(ordinal uint64) *Request {
+	if room := j.shorts.Load(); room != nil {
+		if i := ordinal - room.first; i < uint64(len(room.rs)) {
+			return &room.rs[i]
+		}
+	}
+	room := &shortRoom{first: ordinal} // of two that goroutines make at once, one has some that nobody uses
+	j.shorts.Store(room)
 	return &room.rs[0]
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"weak"
 )
@@ -43,11 +44,43 @@ func TestRequestRoom(t *testing.T) {
 	}
 }
 
+// TestShortRequest: messages with ordinals of their own have requests of their own, whichever goroutines ask, in whatever order.
+func TestShortRequest(t *testing.T) {
+	const goroutines, each = 8, 1000
+	var j job
+	var next atomic.Uint64
+	var mu sync.Mutex
+	seen := make(map[*Request]bool)
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			mine := make([]*Request, each)
+			for i := range mine {
+				mine[i] = j.shortRequest(next.Add(1)) // between the two others may come
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range mine {
+				if seen[r] {
+					t.Error("a request was given twice")
+				}
+				seen[r] = true
+			}
+		})
+	}
+	all.Wait()
+	if len(seen) != goroutines*each {
+		t.Errorf("%d requests, want %d", len(seen), goroutines*each)
+	}
+}
+
 // TestRequestSize: a room with what the allocator puts before it fills a size class of 1 KiB.
 func TestRequestSize(t *testing.T) {
 	const header = 8
-	if n := reflect.TypeFor[requestRoom]().Size() + header; bits.UintSize == 64 && n > 1024 {
-		t.Errorf("a requestRoom takes %d bytes, want at most 1024: what few requests have belongs in rare", n)
+	for _, room := range []reflect.Type{reflect.TypeFor[requestRoom](), reflect.TypeFor[shortRoom]()} {
+		if n := room.Size() + header; bits.UintSize == 64 && n > 1024 {
+			t.Errorf("a %v takes %d bytes, want at most 1024: what few requests have belongs in rare", room, n)
+		}
 	}
 }
 

@@ -11,7 +11,11 @@ package mpi
 // travels as memory; any other T is serialised (encoding.BinaryAppender or
 // BinaryMarshaler if it has them, else gob, which sends exported fields only).
 func Send[T any](c *Comm, buf []T, dest, tag int) error {
-	return send(c, "Send", modeStandard, buf, dest, tag)
+	told := beginSend(c, "Send", buf, dest, tag)
+	if e := elemOf[T](); c.sendsQuick(e, dest, tag) && c.sendNow(e.class, bytesOf(buf), dest, tag, true) {
+		return told.end(nil)
+	}
+	return told.end(sendWhole(c, "Send", modeStandard, buf, dest, tag))
 }
 
 // Ssend is a synchronous Send: it returns when the receive that matches has
@@ -34,7 +38,11 @@ func Rsend[T any](c *Comm, buf []T, dest, tag int) error {
 }
 
 func send[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) error {
-	told := beginSend(c, op, buf, dest, tag)
+	return beginSend(c, op, buf, dest, tag).end(sendWhole(c, op, mode, buf, dest, tag))
+}
+
+// sendWhole is send without a word to tools.
+func sendWhole[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) error {
 	err := c.checkSend(op, dest, tag)
 	if err == nil {
 		var p payload
@@ -43,9 +51,9 @@ func send[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) erro
 		}
 	}
 	if err != nil {
-		return told.end(c.fail(err))
+		return c.fail(err)
 	}
-	return told.end(nil)
+	return nil
 }
 
 func (c *Comm) checkSend(op string, dest, tag int) *Error {
@@ -63,7 +71,7 @@ func (c *Comm) checkSend(op string, dest, tag int) *Error {
 
 // send is a blocking send of checked arguments.
 func (c *Comm) send(op string, mode sendMode, p *payload, dest, tag int) *Error {
-	if (mode == modeStandard || mode == modeReady) && c.sendNow(p, dest, tag, true) {
+	if p.isBytes(mode) && c.sendNow(p.class, p.b, dest, tag, true) {
 		return nil
 	}
 	m := getMSO()
@@ -96,7 +104,13 @@ func (c *Comm) send(op string, mode sendMode, p *payload, dest, tag int) *Error 
 // has already failed: Wait tells. A standard send may wait for its receive
 // (section 3.4): one of more than FITMPI_EAGER_MAX does, to this rank itself, too.
 func Isend[T any](c *Comm, buf []T, dest, tag int) *Request {
-	return beginSend(c, "Isend", buf, dest, tag).started(isend(c, "Isend", modeStandard, buf, dest, tag))
+	told := beginSend(c, "Isend", buf, dest, tag)
+	if e := elemOf[T](); c.sendsQuick(e, dest, tag) {
+		if r := c.isendNow(madeIsend, e.class, bytesOf(buf), dest, tag); r != nil {
+			return told.started(r)
+		}
+	}
+	return told.started(isend(c, "Isend", modeStandard, buf, dest, tag))
 }
 
 // Issend starts a synchronous send (MPI 4.1, section 3.7.2).
@@ -123,10 +137,12 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 		return failedRequest(c, err)
 	}
 	if dest == ProcNull {
-		return overRequest(c, maker(mode)+1, ProcNull)
+		return overRequest(c, maker(mode)+1)
 	}
-	if (mode == modeStandard || mode == modeReady) && c.sendNow(&p, dest, tag, false) {
-		return overRequest(c, maker(mode)+1, AnySource)
+	if p.isBytes(mode) {
+		if r := c.isendNow(maker(mode)+1, p.class, p.b, dest, tag); r != nil {
+			return r
+		}
 	}
 	r := briefRequest(c, op, maker(mode)+1)
 	r.peer = int32(dest)

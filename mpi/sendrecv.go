@@ -52,7 +52,7 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 		return failedRequest(c, err)
 	}
 	if replace && dest != ProcNull {
-		if c.sendNow(&p, dest, sendTag, false) {
+		if p.isBytes(modeStandard) && c.sendNow(p.class, p.b, dest, sendTag, false) {
 			dest = ProcNull // it is on its way
 		} else {
 			p = p.apart()

@@ -55,6 +55,11 @@ func (p *payload) size() int {
 	return len(p.b)
 }
 
+// isBytes reports whether p, which is to be sent in a mode, needs no more of the engine than that it is copied.
+func (p *payload) isBytes(mode sendMode) bool {
+	return (mode == modeStandard || mode == modeReady) && p.o == nil && p.sig == nil
+}
+
 // apart returns p in memory of its own.
 func (p payload) apart() payload {
 	switch {
@@ -100,17 +105,6 @@ func (c *Comm) sendMSO(m *engine.MSO, mode sendMode, p *payload, dest, tag int) 
 	} else {
 		m.Mode = engine.Standard
 	}
-}
-
-// sendNow sends a message that is short enough to be complete at once.
-func (c *Comm) sendNow(p *payload, dest, tag int, blocking bool) bool {
-	if p.o != nil || p.sig != nil {
-		return false
-	}
-	var m engine.ShortMessage // filled in where it is: a literal is made elsewhere and copied, and the processor waits for its parts
-	m.Peer, m.Tag, m.Ctx = c.peers[dest], engine.Tag(tag), c.p2p
-	m.Elem, m.Object, m.Buf = uint8(p.class), p.class == classObject, p.b
-	return c.job.engine.SendNow(&m, blocking)
 }
 
 // recvMSO fills in a receive; what goes into Buf or Alloc is the caller's.

@@ -37,7 +37,11 @@ func (h *hostile) step(op byte, x uint16) {
 		h.wrote(h.w.Block() && h.w.Err() != nil)
 	case 3:
 		h.r.Ready()
+		_, tail, short := h.r.Headed()
 		head, rest, ok := h.r.Next()
+		if short && (!ok || len(rest) != 0 || len(head) != headLen+len(tail)) {
+			h.t.Fatalf("Headed shows a record with %d bytes behind its head, Next %d+%d bytes, %v", len(tail), len(head), len(rest), ok)
+		}
 		h.read(ok)
 		if !within(h.mem, head) || !within(h.mem, rest) || len(head) > Inline || ok && len(head) == 0 {
 			h.t.Fatalf("a record of %d+%d bytes outside the ring", len(head), len(rest))

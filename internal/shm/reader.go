@@ -1,6 +1,9 @@
 package shm
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Reader takes records out of a ring. It is owned by one goroutine at a time.
 type Reader struct {
@@ -68,6 +71,23 @@ func (r *Reader) Next() (head, rest []byte, ok bool) {
 		return nil, nil, false
 	}
 	return r.cell.data[:], rest, true
+}
+
+// Headed is Next of a record that lies in its cell as a whole and begins with a head, as PutHeaded puts short ones: the head, which is
+// passed in registers, and what follows it. Without ok Next has the record to show, or there is none, or Err is set.
+func (r *Reader) Headed() (h Head, rest []byte, ok bool) {
+	c := r.cell
+	word := c.word.Load()
+	n := uint32(word) - headLen
+	if uint32(word>>32) != r.want || n > Inline-headLen {
+		return Head{}, nil, false
+	}
+	r.held, r.step = true, 0
+	h.A = binary.LittleEndian.Uint64(c.data[0:])
+	h.B = binary.LittleEndian.Uint64(c.data[8:])
+	h.C = binary.LittleEndian.Uint64(c.data[16:])
+	h.D = binary.LittleEndian.Uint64(c.data[24:])
+	return h, c.data[headLen : headLen+n : headLen+n], true
 }
 
 func (r *Reader) nextLong(n uint32) (rest []byte, ok bool) {

@@ -14,6 +14,7 @@ func wantRecord(t testing.TB, why string, r *Reader, want []byte) (unblocked boo
 	if !r.Ready() {
 		t.Fatalf("%s: no record ready", why)
 	}
+	wantHeaded(t, why, r, want)
 	head, rest, ok := r.Next()
 	if !ok {
 		t.Fatalf("%s: no record: %v", why, r.Err())
@@ -27,10 +28,30 @@ func wantRecord(t testing.TB, why string, r *Reader, want []byte) (unblocked boo
 	return r.Release()
 }
 
+// wantHeaded holds Headed to Next: it shows the records that lie in their cells and are long enough for a head, and no others.
+func wantHeaded(t testing.TB, why string, r *Reader, want []byte) {
+	t.Helper()
+	h, rest, ok := r.Headed()
+	if ok != (len(want) >= headLen && len(want) <= Inline) {
+		t.Fatalf("%s: Headed says %v of a record of %d bytes", why, ok, len(want))
+	}
+	if !ok {
+		return
+	}
+	var head [headLen]byte
+	h.put(&head)
+	if !bytes.Equal(head[:], want[:headLen]) || !bytes.Equal(rest, want[headLen:]) {
+		t.Fatalf("%s: Headed shows another record of %d bytes", why, len(want))
+	}
+}
+
 func wantEmpty(t testing.TB, why string, r *Reader) {
 	t.Helper()
 	if r.Ready() {
 		t.Fatalf("%s: ready", why)
+	}
+	if _, _, ok := r.Headed(); ok {
+		t.Fatalf("%s: Headed shows a record", why)
 	}
 	if _, _, ok := r.Next(); ok || r.Err() != nil {
 		t.Fatalf("%s: a record %v or an error %v", why, ok, r.Err())

@@ -54,22 +54,37 @@ func putHead(dst *[Inline]byte, a []byte) {
 	copy(dst[:], a)
 }
 
+// CopyShort copies src, of which mostly there are 8 to 32 bytes, to the beginning of dst: then without a call.
+// Preconditions: len(src) <= len(dst).
+func CopyShort(dst, src []byte) {
+	n := len(src)
+	if n < 8 || n > 32 {
+		copy(dst, src)
+		return
+	}
+	copyMoves(unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), n)
+}
+
+// copyMoves copies n bytes by two moves, which may overlap. Preconditions: 8 <= n <= 32.
+func copyMoves(to, from unsafe.Pointer, n int) {
+	if n <= 16 {
+		*(*[8]byte)(to) = *(*[8]byte)(from)
+		*(*[8]byte)(unsafe.Add(to, n-8)) = *(*[8]byte)(unsafe.Add(from, n-8))
+		return
+	}
+	*(*[16]byte)(to) = *(*[16]byte)(from)
+	*(*[16]byte)(unsafe.Add(to, n-16)) = *(*[16]byte)(unsafe.Add(from, n-16))
+}
+
 // putTail copies b behind the first at bytes of dst; payloads of 8 to 32 bytes likewise without a call.
 // Preconditions: at+len(b) <= len(dst).
 func putTail(dst *[Inline]byte, at int, b []byte) {
 	n := len(b)
-	if n == 0 {
-		return
-	}
-	to, from := unsafe.Add(unsafe.Pointer(dst), at), unsafe.Pointer(unsafe.SliceData(b))
 	switch {
+	case n == 0:
 	case n < 8 || n > 32:
 		copy(dst[at:], b)
-	case n <= 16:
-		*(*[8]byte)(to) = *(*[8]byte)(from)
-		*(*[8]byte)(unsafe.Add(to, n-8)) = *(*[8]byte)(unsafe.Add(from, n-8))
 	default:
-		*(*[16]byte)(to) = *(*[16]byte)(from)
-		*(*[16]byte)(unsafe.Add(to, n-16)) = *(*[16]byte)(unsafe.Add(from, n-16))
+		copyMoves(unsafe.Add(unsafe.Pointer(dst), at), unsafe.Pointer(unsafe.SliceData(b)), n)
 	}
 }

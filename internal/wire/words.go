@@ -57,7 +57,13 @@ func ConsumeEager(b []byte) (w Words, ok bool) {
 	w.Context = binary.LittleEndian.Uint64(b[8:])
 	w.Length = binary.LittleEndian.Uint64(b[16:])
 	w.ID = binary.LittleEndian.Uint64(b[24:])
-	return w, (w.First^eagerFixed)&eagerZero|w.ID == 0 && w.Length <= MaxLength
+	return w, w.IsEager()
+}
+
+// IsEager reports whether w is the header of an Eager frame without FlagSync. Who has read it where a peer may write looks at w,
+// not there again.
+func (w Words) IsEager() bool {
+	return (w.First^eagerFixed)&eagerZero|w.ID == 0 && w.Length <= MaxLength
 }
 
 // eagerFixed and eagerZero are the first word's in the shape of Eager frames without FlagSync, which TestConsumeEager compares.

@@ -147,9 +147,10 @@ type ShortReceipt struct {
 	Buf  []byte
 
 	// The message.
-	Length int // bytes
-	GotTag Tag
-	Elem   uint8
+	Length  int // bytes
+	GotTag  Tag
+	Elem    uint8
+	Ordinal uint64 // as in ShortMessage
 }
 
 // Take is OnWhole for a receive that is about to be posted: if the message whose header is w
@@ -159,24 +160,24 @@ type ShortReceipt struct {
 // Preconditions:
 //   - w is the header of an Eager frame without FlagSync, of which the payload is at hand.
 func (c *Core) Take(r *ShortReceipt, w wire.Words) bool {
+	tag := Tag(w.Tag())
+	if ContextID(w.Context) != r.Ctx || tag != r.Tag && r.Tag != AnyTag {
+		return false
+	}
 	p, n := c.peers[r.Peer], int(w.Length)
-	got := key{ContextID(w.Context), r.Peer, Tag(w.Tag())}
-	if got.ctx != r.Ctx || got.tag != r.Tag && r.Tag != AnyTag {
-		return false
-	}
 	c.posted.searches++
-	if n > len(r.Buf) || n > maxWhole || w.Flags()&wire.FlagObject != 0 || p.used+n+wire.EagerCost > c.cfg.Window ||
-		c.posted.mayMatch(got) || c.events.find(key{r.Ctx, r.Peer, r.Tag}) != nil || c.IsShut(r.Ctx) != nil {
+	if n > min(len(r.Buf), maxWhole) || w.Flags()&wire.FlagObject != 0 || p.used+n+wire.EagerCost > c.cfg.Window ||
+		c.posted.mayMatch(key{r.Ctx, r.Peer, tag}) || c.events.find(key{r.Ctx, r.Peer, r.Tag}) != nil || c.IsShut(r.Ctx) != nil {
 		return false
 	}
-	p.used += n + wire.EagerCost
-	c.returnCredit(p, n)
+	c.owe(p, n+wire.EagerCost)
 	p.countReceived(Unannounced, n)
 	if c.cfg.Observer != nil {
 		h := w.Header()
 		c.observeTaken(p, &h)
 	}
-	r.Length, r.GotTag, r.Elem = n, got.tag, w.Elem()
+	c.shorts++
+	r.Length, r.GotTag, r.Elem, r.Ordinal = n, tag, w.Elem(), c.shorts
 	return true
 }
 

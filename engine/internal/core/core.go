@@ -81,6 +81,8 @@ type Core struct {
 	slabs  *buffer.Pool // payloads of unexpected messages, bounded by the windows; it keeps no more than long ones may take
 	packed []byte       // room for the payload of a short message
 
+	creditStep int // bytes that are given back at a time; immutable
+
 	failed      []*Peer             // peers that failed, in order
 	shut        map[ContextID]error // see Shut; nil as long as there is none
 	ackedFailed map[ContextID]int   // by family: how many of failed are acknowledged
@@ -94,6 +96,7 @@ type Core struct {
 	ended       *Watch            // of operations that are done, not yet taken
 	room        *Waiter           // callers that wait for room in the library buffer, or for the last detached send
 	sends       []*Parts          // partitioned sends in a round, in no order
+	shorts      uint64            // messages that TryShort has sent and Take has received
 	begun       uint64            // MSOs that were posted
 	done        uint64            // MSOs that became Done after that
 	round       uint32            // of Operations
@@ -115,11 +118,17 @@ func New(cfg Config) *Core {
 		pool:     buffer.NewPool(cfg.SendBuffer),
 		slabs:    buffer.NewPool((cfg.Window - spared(cfg.Window)) * max(cfg.Peers, 2)),
 	}
+	c.setWindow(cfg.Window)
 	c.scheds, _ = cfg.Observer.(ScheduleObserver)
 	for i := range cfg.Peers {
 		c.peers = append(c.peers, &Peer{ID: PeerID(i), credit: MinWindow, eager: cfg.EagerMax})
 	}
 	return c
+}
+
+// setWindow sets the eager credit granted to each peer; before anything has come.
+func (c *Core) setWindow(n int) {
+	c.cfg.Window, c.creditStep = n, min(n, longWindow)/4
 }
 
 // Config returns the parameters in force.
@@ -131,6 +140,13 @@ func (c *Core) Active() int { return int(c.begun - c.done) }
 // IsBusy reports whether anything is to be expected: an operation is not done, or
 // bytes are not with the kernel.
 func (c *Core) IsBusy() bool { return c.begun != c.done || c.unsent > 0 }
+
+// IsCalm reports that nothing is left of what was posted before, or has come, but operations that wait for peers: nothing to write, to run or to
+// deliver, nobody to wake. It is what mostly is to be asked after a short message.
+func (c *Core) IsCalm() bool {
+	return c.dirty.head == nil && c.jobs.Len() == 0 && c.fetches.head == nil && c.unsent == 0 && c.stats.Detached == 0 &&
+		c.woken == nil && c.ended == nil && c.notices.head == nil
+}
 
 // IsOwed reports whether something is left to do of calls that have returned.
 func (c *Core) IsOwed() bool { return c.stats.Detached > 0 || c.unsent > 0 || c.HasJobs() }

@@ -136,7 +136,7 @@ func newXworld(t failer, sc *scene) *xworld {
 		window = MinWindow
 	}
 	for _, c := range w.cores {
-		c.cfg.Window = window
+		c.setWindow(window)
 		for _, p := range c.peers {
 			p.credit = window
 		}

@@ -178,7 +178,12 @@ func (c *Core) returnCredit(p *Peer, payload int) {
 	}
 	n := payload + wire.EagerCost
 	p.used -= n
-	if p.owed += n; p.owed >= min(c.cfg.Window, longWindow)/4 {
+	c.owe(p, n)
+}
+
+// owe adds n bytes to what is to be given back to p.
+func (c *Core) owe(p *Peer, n int) {
+	if p.owed += n; p.owed >= c.creditStep {
 		c.sendCredit(p)
 	}
 }

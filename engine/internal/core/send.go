@@ -145,6 +145,20 @@ type ShortMessage struct {
 	Elem   uint8
 	Object bool
 	Buf    []byte
+
+	// Ordinal is set when the message is sent: no other short message of this rank's, sent or received, has the same.
+	Ordinal uint64
+}
+
+// TryShort is SendShort if CanShort is true and nothing refuses the message; else it reports false, and nothing has happened.
+func (c *Core) TryShort(m *ShortMessage) bool {
+	if p := c.peers[m.Peer]; p.gone != nil || p.bye || !c.CanShort(m.Peer, len(m.Buf)) || c.IsShut(m.Ctx) != nil {
+		return false
+	}
+	c.SendShort(m)
+	c.shorts++
+	m.Ordinal = c.shorts
+	return true
 }
 
 // SendShort sends a message for which CanShort is true.

@@ -181,11 +181,9 @@ func (c *Core) handled(s *Service) {
 
 // sendAnswer sends a.
 func (c *Core) sendAnswer(a *answer) {
-	if c.CanShort(a.to, len(a.payload)) && c.peers[a.to].gone == nil && !c.peers[a.to].bye && c.IsShut(a.ctx) == nil {
-		c.SendShort(&ShortMessage{Peer: a.to, Tag: a.tag, Ctx: a.ctx, Buf: a.payload})
-		return
+	if !c.TryShort(&ShortMessage{Peer: a.to, Tag: a.tag, Ctx: a.ctx, Buf: a.payload}) {
+		c.postLater(c.carrier(&MSO{Peer: a.to, Tag: a.tag, Ctx: a.ctx}, a.payload, ownUser))
 	}
-	c.postLater(c.carrier(&MSO{Peer: a.to, Tag: a.tag, Ctx: a.ctx}, a.payload, ownUser))
 }
 
 // shutServices ends the services of contexts that are shut.

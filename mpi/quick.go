@@ -1,0 +1,71 @@
+//go:build linux
+
+package mpi
+
+import "github.com/fitmpi/fitmpi/engine"
+
+// Most messages are short, of plain memory, between two ranks of which nothing is to be considered. For these the calls that send and
+// receive ask one question and have one call of the engine to make. Where the answer is no, or the engine can do nothing at
+// once, they begin anew, with everything that there may be to consider.
+
+// sendsQuick reports whether a message of elements of e from c to dest is such a one.
+func (c *Comm) sendsQuick(e *elem, dest, tag int) bool {
+	return c.isOpen() && uint(dest) < uint(len(c.peers)) && uint(tag) <= TagUB && c.sendType == nil && e.whole && !c.job.formal
+}
+
+// receivesQuick is the same of a receive from source, which is no wildcard.
+func (c *Comm) receivesQuick(e *elem, source, tag int) bool {
+	return c.isOpen() && uint(source) < uint(len(c.peers)) && (uint(tag) <= TagUB || tag == AnyTag) && c.recvType == nil && e.whole && !c.job.formal
+}
+
+// sendNow sends a message that is short enough to be complete at once. blocking is as in engine.SendNow.
+func (c *Comm) sendNow(class elemClass, b []byte, dest, tag int, blocking bool) bool {
+	var m engine.ShortMessage // filled in where it is: a literal is made elsewhere and copied, and the processor waits for its parts
+	m.Peer, m.Tag, m.Ctx = c.peers[dest], engine.Tag(tag), c.p2p
+	m.Elem, m.Object, m.Buf = uint8(class), class == classObject, b
+	return c.job.engine.SendNow(&m, blocking)
+}
+
+// isendNow is sendNow of a nonblocking operation, and returns its request; nil if nothing was sent.
+func (c *Comm) isendNow(made maker, class elemClass, b []byte, dest, tag int) *Request {
+	var m engine.ShortMessage // as in sendNow
+	m.Peer, m.Tag, m.Ctx = c.peers[dest], engine.Tag(tag), c.p2p
+	m.Elem, m.Object, m.Buf = uint8(class), class == classObject, b
+	if !c.job.engine.SendNow(&m, false) {
+		return nil
+	}
+	r := c.job.shortRequest(m.Ordinal)
+	r.c, r.made, r.collected = c, made, true
+	r.status.Source, r.status.Tag = AnySource, AnyTag
+	return r
+}
+
+// recvNow receives a message that is short and there, or as good as there. The status is that of a receive.
+func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
+	var r engine.ShortReceipt // as in sendNow
+	r.Peer, r.Tag, r.Ctx, r.Buf = c.peers[source], engineTag(tag), c.p2p, b
+	if !c.job.engine.RecvNow(&r) {
+		return false
+	}
+	st.receive(&r, e, source)
+	return true
+}
+
+// irecvNow receives a message that is short and there, and returns the request of that; nil if there is none.
+func (c *Comm) irecvNow(e *elem, b []byte, source, tag int) *Request {
+	var got engine.ShortReceipt // as in sendNow
+	got.Peer, got.Tag, got.Ctx, got.Buf = c.peers[source], engineTag(tag), c.p2p, b
+	if !c.job.engine.TakeNow(&got) {
+		return nil
+	}
+	r := c.job.shortRequest(got.Ordinal)
+	r.c, r.made, r.collected = c, madeIrecv, true
+	r.status.receive(&got, e, source)
+	return r
+}
+
+// receive makes st, which is zero, the status of a receive. Field by field, where it stays: as in sendNow.
+func (st *Status) receive(r *engine.ShortReceipt, e *elem, source int) {
+	st.Source, st.Tag, st.Count = source, int(r.GotTag), wholeCount(r.Length, e.size)
+	st.bytes, st.class = r.Length, elemClass(r.Elem)
+}
