@@ -15,40 +15,18 @@ import (
 	"weak"
 )
 
-// TestRequestRoom: goroutines that take requests at once get each one once.
+// TestRequestRoom: goroutines that take requests at once get each one once, whether the requests are of messages that have ordinals or not.
 func TestRequestRoom(t *testing.T) {
-	const goroutines, each = 8, 1000
 	var j job
-	var mu sync.Mutex
-	seen := make(map[*Request]bool)
-	var all sync.WaitGroup
-	for range goroutines {
-		all.Go(func() {
-			mine := make([]*Request, each)
-			for i := range mine {
-				mine[i] = j.takeRequest()
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, r := range mine {
-				if seen[r] {
-					t.Error("a request was given twice")
-				}
-				seen[r] = true
-			}
-		})
-	}
-	all.Wait()
-	if len(seen) != goroutines*each {
-		t.Errorf("%d requests, want %d", len(seen), goroutines*each)
-	}
+	t.Run("any", func(t *testing.T) { takeAtOnce(t, j.takeRequest) })
+	var last atomic.Uint64
+	t.Run("short", func(t *testing.T) {
+		takeAtOnce(t, func() *Request { return j.shortRequest(last.Add(1)) }) // in between another goroutine may come with its own
+	})
 }
 
-// TestShortRequest: messages with ordinals of their own have requests of their own, whichever goroutines ask, in whatever order.
-func TestShortRequest(t *testing.T) {
+func takeAtOnce(t *testing.T, take func() *Request) {
 	const goroutines, each = 8, 1000
-	var j job
-	var next atomic.Uint64
 	var mu sync.Mutex
 	seen := make(map[*Request]bool)
 	var all sync.WaitGroup
@@ -56,7 +34,7 @@ func TestShortRequest(t *testing.T) {
 		all.Go(func() {
 			mine := make([]*Request, each)
 			for i := range mine {
-				mine[i] = j.shortRequest(next.Add(1)) // between the two others may come
+				mine[i] = take()
 			}
 			mu.Lock()
 			defer mu.Unlock()
