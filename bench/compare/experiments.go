@@ -100,7 +100,7 @@ func pairExperiments() []*experiment {
 		{name: "pingping-tcp", test: "pingping", quick: fewSizes, contenders: fastTCP, repeats: 2, seconds: 2},
 		{name: "bw-tcp", test: "bw", args: "-sizes 8,64,1K,8K,64K,1M,4M", quick: "-sizes 1K,64K,1M -iterations 5 -warmup 1",
 			contenders: slices.Concat(allTCP, rawTCP), seconds: 1},
-		{name: "rate-tcp", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 2},
+		{name: "rate-tcp", test: "rate", args: "-iterations 1000", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 0.5},
 		{name: "match", test: "match", quick: "-sizes 45,1000 -iterations 3", contenders: fastTCP, repeats: 2, seconds: 8.5},
 	}
 }
