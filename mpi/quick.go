@@ -5,8 +5,7 @@ package mpi
 import "github.com/fitmpi/fitmpi/engine"
 
 // Most messages are short, of plain memory, between two ranks of which nothing is to be considered. For these the calls that send and
-// receive ask one question and have one call of the engine to make. Where the answer is no, or the engine can do nothing at
-// once, they begin anew, with everything that there may be to consider.
+// receive ask one question and have one call of the engine to make. Where the answer is no they begin anew, with everything that there may be to consider.
 
 // sendsQuick reports whether a message of elements of e from c to dest is such a one.
 func (c *Comm) sendsQuick(e *elem, dest, tag int) bool {
@@ -49,6 +48,24 @@ func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
 	}
 	st.receive(&r, e, source)
 	return true
+}
+
+// irecvQuick starts a receive of n elements of e into b, for which receivesQuick is true.
+func (c *Comm) irecvQuick(op string, e *elem, b []byte, n, source, tag int) *Request {
+	if r := c.irecvNow(e, b, source, tag); r != nil {
+		return r
+	}
+	r := c.job.takeRequest() // as briefRequest, of a communicator without a context
+	r.c, r.made = c, madeIrecv
+	r.engage(op)
+	r.peer, r.elem, r.bufLen = int32(source), e, n
+	m := r.own
+	m.Buf = b
+	c.recvMSO(m, source, tag)
+	m.Patient = true
+	r.m = m
+	c.job.engine.Post(m)
+	return r
 }
 
 // irecvNow receives a message that is short and there, and returns the request of that; nil if there is none.

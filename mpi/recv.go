@@ -114,9 +114,7 @@ func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	const op = "Irecv"
 	told := beginRecv(c, op, buf, source, tag)
 	if e := elemOf[T](); c.receivesQuick(e, source, tag) {
-		if r := c.irecvNow(e, bytesOf(buf), source, tag); r != nil {
-			return told.started(r)
-		}
+		return told.started(c.irecvQuick(op, e, bytesOf(buf), len(buf), source, tag))
 	}
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return told.started(failedRequest(c, err))
