@@ -17,6 +17,31 @@ func (c *Comm) receivesQuick(e *elem, source, tag int) bool {
 	return c.isOpen() && uint(source) < uint(len(c.peers)) && (uint(tag) <= TagUB || tag == AnyTag) && c.recvType == nil && e.whole && !c.job.formal
 }
 
+// sendQuick sends b, elements of e for which sendsQuick is true.
+func (c *Comm) sendQuick(op string, e *elem, b []byte, dest, tag int) error {
+	if c.sendNow(e.class, b, dest, tag, true) {
+		return nil
+	}
+	if err := c.sendPosted(op, modeStandard, &payload{b: b, class: e.class}, dest, tag); err != nil {
+		return c.fail(err)
+	}
+	return nil
+}
+
+// isendQuick starts a send of b, elements of e for which sendsQuick is true.
+func (c *Comm) isendQuick(op string, e *elem, b []byte, dest, tag int) *Request {
+	if r := c.isendNow(madeIsend, e.class, b, dest, tag); r != nil {
+		return r
+	}
+	r := briefRequest(c, op, madeIsend)
+	r.peer = int32(dest)
+	m := r.own
+	c.sendMSO(m, modeStandard, &payload{b: b, class: e.class}, dest, tag)
+	r.m = m
+	c.job.engine.Post(m)
+	return r
+}
+
 // sendNow sends a message that is short enough to be complete at once. blocking is as in engine.SendNow.
 func (c *Comm) sendNow(class elemClass, b []byte, dest, tag int, blocking bool) bool {
 	var m engine.ShortMessage // filled in where it is: a literal is made elsewhere and copied, and the processor waits for its parts
@@ -55,9 +80,7 @@ func (c *Comm) irecvQuick(op string, e *elem, b []byte, n, source, tag int) *Req
 	if r := c.irecvNow(e, b, source, tag); r != nil {
 		return r
 	}
-	r := c.job.takeRequest() // as briefRequest, of a communicator without a context
-	r.c, r.made = c, madeIrecv
-	r.engage(op)
+	r := briefRequest(c, op, madeIrecv)
 	r.peer, r.elem, r.bufLen = int32(source), e, n
 	m := r.own
 	m.Buf = b

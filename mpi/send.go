@@ -12,8 +12,8 @@ package mpi
 // BinaryMarshaler if it has them, else gob, which sends exported fields only).
 func Send[T any](c *Comm, buf []T, dest, tag int) error {
 	told := beginSend(c, "Send", buf, dest, tag)
-	if e := elemOf[T](); c.sendsQuick(e, dest, tag) && c.sendNow(e.class, bytesOf(buf), dest, tag, true) {
-		return told.end(nil)
+	if e := elemOf[T](); c.sendsQuick(e, dest, tag) {
+		return told.end(c.sendQuick("Send", e, bytesOf(buf), dest, tag))
 	}
 	return told.end(sendWhole(c, "Send", modeStandard, buf, dest, tag))
 }
@@ -74,6 +74,11 @@ func (c *Comm) send(op string, mode sendMode, p *payload, dest, tag int) *Error 
 	if p.isBytes(mode) && c.sendNow(p.class, p.b, dest, tag, true) {
 		return nil
 	}
+	return c.sendPosted(op, mode, p, dest, tag)
+}
+
+// sendPosted is send of a message that the engine cannot send at once.
+func (c *Comm) sendPosted(op string, mode sendMode, p *payload, dest, tag int) *Error {
 	m := getMSO()
 	c.sendMSO(m, mode, p, dest, tag)
 	posted, err := true, error(nil)
@@ -106,9 +111,7 @@ func (c *Comm) send(op string, mode sendMode, p *payload, dest, tag int) *Error 
 func Isend[T any](c *Comm, buf []T, dest, tag int) *Request {
 	told := beginSend(c, "Isend", buf, dest, tag)
 	if e := elemOf[T](); c.sendsQuick(e, dest, tag) {
-		if r := c.isendNow(madeIsend, e.class, bytesOf(buf), dest, tag); r != nil {
-			return told.started(r)
-		}
+		return told.started(c.isendQuick("Isend", e, bytesOf(buf), dest, tag))
 	}
 	return told.started(isend(c, "Isend", modeStandard, buf, dest, tag))
 }
