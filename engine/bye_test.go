@@ -29,7 +29,7 @@ func cutFrame(t *testing.T, a, b *Engine) (from, to *lane) {
 			t.Fatal("the ring is never full")
 		}
 		a.mu.Lock()
-		a.postLocked(&MSO{Kind: KindSend, Peer: from.peer, Tag: 1, Buf: make([]byte, 20_000)})
+		a.postLocked(&MSO{Kind: KindSend, Peer: from.peer, Tag: 1, Buf: make([]byte, 8_000)})
 		a.unlock()
 		a.drv.flushAll()
 	}
@@ -100,9 +100,9 @@ func TestGoodbyeIntoFullRing(t *testing.T) {
 		es := job(t, 2, p, nil)
 		exchangeAll(t, es)
 		from, _ := cutFrame(t, es[0], es[1])
-		for range 40 { // more than the ring takes
+		for range 120 { // more than the ring takes
 			es[0].mu.Lock()
-			es[0].postLocked(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: make([]byte, 20_000)})
+			es[0].postLocked(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: make([]byte, 8_000)})
 			es[0].unlock()
 		}
 		es[1].drv.sayBye()

@@ -93,7 +93,7 @@ type Config struct {
 	Segment *shm.Segment    // memory shared with processes of this host, whose owner closes it after Kill, when nobody is inside a call; nil if there is none
 	Index   int             // number of this rank among those of its host
 	Bell    *os.File        // eventfd that processes of this host ring when they have put something for us; needed with Segment
-	Fetch   bool            // long messages between processes are read by the kernel from the sender's memory, not piped through the ring
+	Copy    Copying         // how long messages come between processes
 	AskBell func(index int) // asks for the bell of another; the answer is SetBell. Needed with Segment; must not block
 
 	// What peers signal, and that a peer has failed or left (err.Left). Both are called by whoever makes progress, one at a time, in order for each peer, without the
@@ -160,7 +160,7 @@ func (e *Engine) InForce() Config {
 		Rank: c.Rank, Size: c.Size, Progress: c.Progress, Try: c.Try, Connect: c.Connect, Spin: c.Spin, Yield: e.yieldFor, Doze: c.Doze, KeepP: c.KeepP,
 		SendBuffer: k.SendBuffer, ShortMax: k.ShortMax, EagerMax: k.EagerMax, Window: k.Window, CopyMax: c.CopyMax, MaxMessage: k.MaxMessage, Unexpected: cmp.Or(c.Unexpected, k.Announced*core.EntrySize),
 		Heartbeat: c.Heartbeat, HeartbeatTimeout: c.HeartbeatTimeout,
-		SocketBuffer: c.SocketBuffer, Congestion: c.Congestion, TLS: c.TLS, Fetch: c.Fetch,
+		SocketBuffer: c.SocketBuffer, Congestion: c.Congestion, TLS: c.TLS, Copy: c.Copy,
 		Resume: c.Resume, Reconnect: c.Reconnect, Unacked: k.Unacked,
 	}
 }

@@ -16,7 +16,9 @@ const (
 	laneRecords = 64
 	// nearEager is the bytes up to which a payload goes through the ring, copied twice,
 	// if longer ones are fetched, copied once, which costs an answer.
-	nearEager = 32 << 10
+	nearEager = 8 << 10
+	// fetchMax is the most that is fetched between two looks at the sockets and rings.
+	fetchMax = 256 << 10
 	// inRow is how many frames one puts who may be about to wait for an answer. Where more follow each other there are more to come.
 	inRow = 2
 )
@@ -76,7 +78,18 @@ func (l *lane) Put(h wire.Words, payload []byte) bool {
 }
 
 // Offer implements core.Near.
-func (l *lane) Offer(id uint64, b []byte) bool { return l.pull && l.offers().open(id, b) }
+func (l *lane) Offer(id uint64, b []byte) bool {
+	return l.pull && (l.thread != nil || len(b) <= l.n.fetched) && l.offers().open(id, b)
+}
+
+// FetchPart implements core.Near. A thread fetches so little that its sender may do some parts. Of a call of the kernel, which costs as much as
+// the copy of several KiB, there is one for a message if that does not take too long.
+func (l *lane) FetchPart(total int) int {
+	if l.thread == nil {
+		return fetchMax
+	}
+	return min(max(total/8&^(sharePart-1), sharePart), fetchMax)
+}
 
 // Renew implements core.Near.
 func (l *lane) Renew(id uint64, b []byte) bool { return l.offers().renew(id, b) }

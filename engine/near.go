@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync/atomic"
 
@@ -36,6 +38,7 @@ type near struct {
 	bell         *netpoll.Bell
 	offers       offers // for threads of this process
 	offersAbroad offers // for other processes
+	fetched      int    // the bytes up to which messages to other processes are offered; 0 if none is; immutable
 
 	// Owned by the holder of the progress right.
 	inputs  []*lane                   // those whose peers write
@@ -66,7 +69,8 @@ func newNear(e *Engine) (*near, error) {
 		n.block.Beat.Store(firstBeat)
 	}
 	if e.cfg.Segment != nil {
-		shm.Join(n.block, e.cfg.Fetch)
+		n.fetched = e.cfg.Copy.longestFetched()
+		shm.Join(n.block, n.fetched > 0)
 	}
 	if e.cfg.Bell != nil {
 		var err error
@@ -91,7 +95,7 @@ func (n *near) meet(id PeerID, info PeerInfo) error {
 		l.block, l.pull = l.thread.near.block, true
 	} else {
 		l.block = n.e.cfg.Segment.Block(info.Index)
-		if l.pull = n.e.cfg.Fetch && n.canFetch(id, l.block); !l.pull {
+		if l.pull = n.fetched > 0 && n.canFetch(id, l.block); !l.pull {
 			eager = n.e.eagerMax
 		}
 	}
@@ -113,7 +117,11 @@ func (n *near) meet(id PeerID, info PeerInfo) error {
 func (n *near) canFetch(id PeerID, b *shm.Block) bool {
 	err := shm.Probe(b)
 	if err != nil {
-		n.e.cfg.Logger.Warn("long messages go through the ring", "rank", n.e.cfg.Rank, "peer", id, "why", err)
+		level := slog.LevelInfo
+		if n.e.cfg.Copy == CopyRead { // somebody has asked for it
+			level = slog.LevelWarn
+		}
+		n.e.cfg.Logger.Log(context.Background(), level, "long messages go through the ring", "rank", n.e.cfg.Rank, "peer", id, "why", err)
 	}
 	return err == nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 )
 
-// sharePart is the unit of what two threads share. core fetches whole parts.
-const sharePart = core.FetchUnit
+// sharePart is the unit of what two threads share, in bytes; lane.FetchPart is whole units.
+const sharePart = 16 << 10
 
 // shareNone is the claim of a share without parts.
 const shareNone = ^uint64(0)

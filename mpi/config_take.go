@@ -50,11 +50,9 @@ var takers = map[string]taker{
 	"FITMPI_COPY_MAX":      size(func(e *engine.Config) *int { return &e.CopyMax }),
 	"FITMPI_SOCKET_BUFFER": size(func(e *engine.Config) *int { return &e.SocketBuffer }),
 
-	nameTransport: {(*settings).takeTransport, func(set *settings, _ *engine.Config) string { return set.transport }},
-	"FITMPI_SHM_COPY": {(*settings).takeShmCopy, func(_ *settings, e *engine.Config) string {
-		return map[bool]string{true: "read", false: "ring"}[e.Fetch]
-	}},
-	nameCliques: {(*settings).takeCliques, func(set *settings, _ *engine.Config) string { return numberText(set.cliques) }},
+	nameTransport:     {(*settings).takeTransport, func(set *settings, _ *engine.Config) string { return set.transport }},
+	"FITMPI_SHM_COPY": {(*settings).takeShmCopy, func(_ *settings, e *engine.Config) string { return e.Copy.String() }},
+	nameCliques:       {(*settings).takeCliques, func(set *settings, _ *engine.Config) string { return numberText(set.cliques) }},
 
 	nameIface:                  {(*settings).takeIface, func(set *settings, _ *engine.Config) string { return set.net.choice.String() }},
 	namePorts:                  {(*settings).takePorts, func(set *settings, _ *engine.Config) string { return set.net.ports.String() }},
@@ -152,8 +150,9 @@ func (set *settings) takeTransport(s string) error {
 }
 
 func (set *settings) takeShmCopy(s string) error {
-	if set.Fetch = s == "read"; !set.Fetch && s != "ring" {
-		return fmt.Errorf("copying %q: choose ring or read", s)
+	var ok bool
+	if set.Copy, ok = engine.ParseCopying(s); !ok {
+		return fmt.Errorf("copying %q: choose auto, ring or read", s)
 	}
 	return nil
 }

@@ -17,3 +17,6 @@ func newCookie() (addr, value uint64) {
 }
 
 func cookieOf(b [8]byte) uint64 { return binary.NativeEndian.Uint64(b[:]) }
+
+// addressOf is where b, which lies on the heap, is, for ReadProcess.
+func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }

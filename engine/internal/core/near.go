@@ -27,6 +27,9 @@ type Near interface {
 	// sender is just changing where they lie, ErrShared that the sender, who had
 	// nothing better to do, has copied all from off on.
 	Fetch(id uint64, dst []byte, off, n int) error
+	// FetchPart is how many bytes of a payload of total one Fetch is to copy, the last perhaps less: in between
+	// the sockets and rings are looked at.
+	FetchPart(total int) int
 	// EndFetch gives up: when it returns nobody writes to dst any more.
 	EndFetch(id uint64)
 }
@@ -35,13 +38,6 @@ type Near interface {
 var (
 	ErrMoving = errors.New("the sender is moving the payload")
 	ErrShared = errors.New("the sender has copied the rest")
-)
-
-// A payload is fetched in parts: in between the sockets and rings are looked at, and
-// its sender may do some of them.
-const (
-	FetchUnit = 16 << 10 // bytes; all parts but the last are whole units
-	fetchMax  = 256 << 10
 )
 
 // SetNear says that a peer is reached by n, and that payloads up to eager bytes go
@@ -95,8 +91,9 @@ func (c *Core) nextFetch() (Job, bool) {
 	if m == nil {
 		return Job{}, false
 	}
-	n := min(max(m.total/8&^(FetchUnit-1), FetchUnit), fetchMax, m.total-m.moved)
-	return Job{kind: jobFetch, m: m, near: c.peers[m.Source].near, at: m.moved, n: n}, true
+	near := c.peers[m.Source].near
+	n := min(near.FetchPart(m.total), m.total-m.moved)
+	return Job{kind: jobFetch, m: m, near: near, at: m.moved, n: n}, true
 }
 
 // fetched takes note of a chunk. What cannot be fetched is asked for.

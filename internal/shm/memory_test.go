@@ -5,17 +5,14 @@ package shm
 import (
 	"os"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
-
 // within says whether b lies in mem. An empty one lies anywhere.
 func within(mem, b []byte) bool {
 	at := addressOf(b) - addressOf(mem)
-	return len(b) == 0 || at < uintptr(len(mem)) && uintptr(len(b)) <= uintptr(len(mem))-at
+	return len(b) == 0 || at < uint64(len(mem)) && uint64(len(b)) <= uint64(len(mem))-at
 }
 
 // guarded is zeroed memory between two pages that must not be touched, one byte beyond its end included.

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/fitmpi/fitmpi/internal/shm"
+)
+
+// Copying is how long messages come between processes of a host.
+type Copying uint8
+
+// The ways of copying. A rank chooses for what it sends.
+const (
+	CopyAuto Copying = iota // CopyRead up to autoFetch where the kernel copies fast, else CopyRing
+	CopyRing                // through the ring: copied twice, by both sides at once
+	CopyRead                // the receiver's kernel reads them from the sender's memory, if it permits that: copied once
+)
+
+// autoFetch is the bytes up to which the kernel's copy beats the ring, where it is fast: both sides' caches hold what one of them copies.
+const autoFetch = 1536 << 10
+
+func (c Copying) String() string { return [...]string{"auto", "ring", "read"}[c] }
+
+// ParseCopying is the inverse of String.
+func ParseCopying(s string) (c Copying, ok bool) {
+	for c = CopyAuto; c <= CopyRead; c++ {
+		if c.String() == s {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+// longestFetched is the bytes up to which processes of this host fetch what we send; 0 if they are not to.
+func (c Copying) longestFetched() int {
+	switch {
+	case c == CopyRead:
+		return math.MaxInt
+	case c == CopyAuto && shm.ReadsFast():
+		return autoFetch
+	}
+	return 0
+}
