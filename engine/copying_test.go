@@ -24,7 +24,7 @@ func TestCopying(t *testing.T) {
 		auto = autoFetch
 	}
 	for c, want := range map[Copying]int{CopyAuto: auto, CopyRing: 0, CopyRead: math.MaxInt} {
-		if got := c.longestFetched(); got != want {
+		if got := c.mostFetched(); got != want {
 			t.Errorf("%v fetches up to %d bytes, want %d", c, got, want)
 		}
 	}
@@ -36,10 +36,8 @@ func TestFetchBound(t *testing.T) {
 	wayUnderTest = Shared
 	t.Cleanup(func() { wayUnderTest = TCP })
 	es := job(t, 2, Assist, func(c *Config) { c.Copy = CopyRead })
-	for _, e := range es {
-		e.near.fetched = bound
-	}
-	for _, n := range []int{bound, bound + 1} {
+	es[0].laneTo(1).most = bound // nothing is sent yet
+	for n, fetched := range map[int]int{bound: bound, bound + 1: 0} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			before := es[1].Stats().FetchedBytes
 			want := bytes.Repeat([]byte{1, 2, 3}, n/3+1)[:n]
@@ -53,9 +51,8 @@ func TestFetchBound(t *testing.T) {
 			if send.Err != nil || recv.Err != nil || !bytes.Equal(got, want) {
 				t.Fatal("the message is damaged", send.Err, recv.Err)
 			}
-			fetched := int(es[1].Stats().FetchedBytes - before)
-			if wantFetched := map[int]int{bound: bound}[n]; fetched != wantFetched {
-				t.Errorf("%d bytes were fetched, want %d", fetched, wantFetched)
+			if got := es[1].Stats().FetchedBytes - before; got != uint64(fetched) {
+				t.Errorf("%d bytes were fetched, want %d", got, fetched)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ type lane struct {
 	index  int        // of the peer among the ranks of its host; immutable
 	thread *Engine    // the peer's, if it is a thread of this process; immutable
 	block  *shm.Block // the peer's; immutable
-	pull   bool       // long payloads are fetched; immutable after Start
+	most   int        // bytes up to which payloads beyond nearEager are offered, to be fetched; 0: none is; immutable after Start
 
 	// Guarded by the engine's mutex. While the stream to the peer is not empty the
 	// writer belongs to the holder of the progress right, without the mutex.
@@ -79,7 +79,7 @@ func (l *lane) Put(h wire.Words, payload []byte) bool {
 
 // Offer implements core.Near.
 func (l *lane) Offer(id uint64, b []byte) bool {
-	return l.pull && (l.thread != nil || len(b) <= l.n.fetched) && l.offers().open(id, b)
+	return len(b) <= l.most && l.offers().open(id, b)
 }
 
 // FetchPart implements core.Near. A thread fetches so little that its sender may do some parts. Of a call of the kernel, which costs as much as

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"sync/atomic"
 
@@ -38,7 +39,6 @@ type near struct {
 	bell         *netpoll.Bell
 	offers       offers // for threads of this process
 	offersAbroad offers // for other processes
-	fetched      int    // the bytes up to which messages to other processes are offered; 0 if none is; immutable
 
 	// Owned by the holder of the progress right.
 	inputs  []*lane                   // those whose peers write
@@ -69,8 +69,7 @@ func newNear(e *Engine) (*near, error) {
 		n.block.Beat.Store(firstBeat)
 	}
 	if e.cfg.Segment != nil {
-		n.fetched = e.cfg.Copy.longestFetched()
-		shm.Join(n.block, n.fetched > 0)
+		shm.Join(n.block, e.cfg.Copy.mostFetched() > 0)
 	}
 	if e.cfg.Bell != nil {
 		var err error
@@ -92,10 +91,12 @@ func (n *near) meet(id PeerID, info PeerInfo) error {
 		if l.thread = n.e.cfg.Process.engine(id); l.thread == nil || l.thread.near == nil {
 			return fmt.Errorf("engine: rank %d is no thread of this process", id)
 		}
-		l.block, l.pull = l.thread.near.block, true
+		l.block, l.most = l.thread.near.block, math.MaxInt
 	} else {
 		l.block = n.e.cfg.Segment.Block(info.Index)
-		if l.pull = n.fetched > 0 && n.canFetch(id, l.block); !l.pull {
+		if most := n.e.cfg.Copy.mostFetched(); most > 0 && n.canFetch(id, l.block) {
+			l.most = most
+		} else {
 			eager = n.e.eagerMax
 		}
 	}
@@ -160,7 +161,7 @@ func (n *near) close() error {
 }
 
 // LongMessages is how many processes of this host that we share memory with have their
-// long messages fetched by the kernel, and how many through the ring.
+// long messages fetched by the kernel, up to the length that Config.Copy implies, and how many through the ring.
 func (e *Engine) LongMessages() (fetched, piped int) {
 	if e.near == nil {
 		return 0, 0
@@ -168,7 +169,7 @@ func (e *Engine) LongMessages() (fetched, piped int) {
 	for _, l := range e.near.lanes {
 		switch {
 		case l == nil || l.thread != nil:
-		case l.pull:
+		case l.most > 0:
 			fetched++
 		default:
 			piped++
