@@ -108,7 +108,7 @@ func TestCrowdOfProcesses(t *testing.T) {
 	}
 	page := os.Getpagesize()
 	rings := 2 * (crowd - 1) * max(shm.RingBytes(crowd), page)
-	blocks := crowd * (5<<10 + page) // 4.4 KiB each, not on pages of their own
+	blocks := crowd * (17<<10 + page) // 16.5 KiB each, not on pages of their own
 	sharedMost := rings + blocks + page
 	most := sharedMost + crowdBase + crowdSend + crowdUser + crowdSlab
 	n, worst, worstShared := 0, 0, 0

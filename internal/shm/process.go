@@ -61,29 +61,24 @@ func explain(pid int, err error) error {
 // ownCookie is the address and the value of this process's cookie.
 var ownCookie = sync.OnceValues(newCookie)
 
-// mostRead is the most that one process_vm_readv is asked for: the kernel moves at most some 2 GiB a call.
-const mostRead = 1 << 30
+// mostRead is the most that one process_vm_readv is asked for: meanwhile the collector cannot stop the caller.
+const mostRead = 1 << 20
 
 // ReadProcess copies len(dst) bytes at addr of process pid to dst. On an error it says how many bytes it has copied; others
 // of dst may have changed too. It does not allocate unless it fails.
 func ReadProcess(pid int, dst []byte, addr uint64) (int, error) {
 	done := 0
-	var local [1]unix.Iovec
-	var remote [1]unix.RemoteIovec
 	for done < len(dst) {
 		part := dst[done:min(len(dst), done+mostRead)]
-		local[0].Base = &part[0]
-		local[0].SetLen(len(part))
-		remote[0] = unix.RemoteIovec{Base: uintptr(addr + uint64(done)), Len: len(part)}
-		n, err := unix.ProcessVMReadv(pid, local[:], remote[:], 0)
-		if err == unix.EINTR {
+		n, errno := processRead(pid, part, uintptr(addr+uint64(done)))
+		if errno == unix.EINTR {
 			continue
 		}
-		if err == nil && n == 0 {
-			err = io.ErrUnexpectedEOF
+		if errno != 0 {
+			return done, readError(pid, len(dst), done, errno)
 		}
-		if err != nil {
-			return done, readError(pid, len(dst), done, err)
+		if n == 0 {
+			return done, readError(pid, len(dst), done, io.ErrUnexpectedEOF)
 		}
 		raceWrote(part[:n])
 		done += n

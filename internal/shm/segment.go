@@ -32,7 +32,7 @@ type Segment struct {
 
 const (
 	magic   = "FitMPIsm"
-	version = 3
+	version = 4
 
 	pageSize = 4096 // of the layout; the kernel's may be larger
 
@@ -65,7 +65,7 @@ func ringsAt(ranks int) int {
 }
 
 // Size is the length of a segment for so many ranks, and bounds its memory: for the rings 64 MiB at most up to 128 ranks,
-// beyond that 4 KiB for each ordered pair; and 4.4 KiB for each rank. Only what has been touched takes memory: of 1024 ranks
+// beyond that 4 KiB for each ordered pair; and 16.5 KiB for each rank. Only what has been touched takes memory: of 1024 ranks
 // in one ring, each with two neighbours, 8 MiB and the blocks.
 // Preconditions: 2 <= ranks <= MaxRanks.
 func Size(ranks int) int64 {
