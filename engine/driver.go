@@ -52,6 +52,7 @@ type driver struct {
 	heart    heart
 	sockets  socketCounts
 	sent     uint64 // bytes of streams that have left, to sockets and rings
+	jobsLeft bool   // the last runJobs has left some
 	freshAck bool   // there is a deadline of an acknowledgement that a sleeping worker may not know
 
 	calledAt [2]atomic.Int64 // of the poller's own seat and of doze; see called. Written by anyone
@@ -178,7 +179,7 @@ func (d *driver) handle(evs []netpoll.Event) {
 	}
 }
 
-// runJobs does the long work that arrivals left, and sends what came of it.
+// runJobs does the long work that arrivals left, as much as one turn is to, and sends what came of it.
 func (d *driver) runJobs() {
 	e := d.e
 	e.mu.Lock()
@@ -191,6 +192,7 @@ func (d *driver) runJobs() {
 		fetched += j.Fetched()
 	}
 	out := e.core.HasOutput()
+	d.jobsLeft = e.core.HasJobs()
 	e.unlock()
 	if out {
 		d.flushAll()

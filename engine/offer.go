@@ -36,7 +36,7 @@ type offers struct {
 	// Payloads for peers of this process. Guarded by the state word: the owner writes
 	// while it is free or locked, a peer reads while it is busy.
 	bufs   [shm.NumOffers][]byte
-	shares [shm.NumOffers]share
+	shares [maxShares]share
 	shared atomic.Uint64 // bit i: shares[i] has parts for us to copy
 }
 
@@ -52,8 +52,10 @@ func (o *offers) open(id uint64, b []byte) bool {
 		return false
 	}
 	o.bufs[i] = b
-	o.shares[i].claim.Store(shareNone)
 	w := &o.words[i]
+	if i < maxShares {
+		o.shares[i].claim.Store(shareNone)
+	}
 	w.Addr.Store(addressOf(b))
 	w.Len.Store(uint64(len(b)))
 	w.State.Store(offerState(id, offerOpen))
@@ -85,8 +87,10 @@ func (o *offers) withdraw(id uint64, threads bool) {
 		}
 		runtime.Gosched()
 	}
-	o.shares[i].claim.Store(shareNone)
-	o.bufs[i], o.shares[i].dst = nil, nil // they are the users'
+	o.bufs[i] = nil // it is the user's
+	if i < maxShares {
+		o.shares[i].withdraw()
+	}
 }
 
 // isBusy reports whether the payload of id is being fetched just now.

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"errors"
+
+	"github.com/fitmpi/fitmpi/engine/internal/core"
 	"github.com/fitmpi/fitmpi/internal/shm"
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
@@ -24,12 +27,12 @@ func (e *Engine) RecvNow(r *ShortReceipt) bool {
 	if e.postedAt.Load() != 0 {
 		e.noteWait()
 	}
-	if !l.awaitShort() || e.stopping.Load() || e.near.offers.shared.Load() != 0 {
+	if !l.awaitFor(r) || e.stopping.Load() || e.near.offers.shared.Load() != 0 {
 		e.releaseFlushed()
 		return false
 	}
 	e.mu.Lock()
-	ok := l.takeLocked(r)
+	ok := l.takeLocked(r) || l.fetchLocked(r)
 	if ok {
 		e.taken++
 	}
@@ -45,11 +48,23 @@ func (e *Engine) laneTo(id PeerID) *lane {
 	return e.near.byPeer[id]
 }
 
-// awaitShort looks for a record for a while.
+// awaitFor looks for a record for a while, unless the message that r asks for has come already.
 //
 // Preconditions:
 //   - the caller holds the progress right, as for takeLocked.
-func (l *lane) awaitShort() bool {
+func (l *lane) awaitFor(r *ShortReceipt) bool {
+	if l.isShowing() {
+		return true
+	}
+	e := l.n.e
+	e.mu.Lock()
+	here := e.core.Iprobe(r.Ctx, r.Peer, r.Tag) != nil
+	e.mu.Unlock()
+	return !here && l.await()
+}
+
+// await looks for a record for a while.
+func (l *lane) await() bool {
 	if l.r == nil || l.rx.in || l.rx.headN != 0 {
 		return false
 	}
@@ -89,6 +104,40 @@ func (l *lane) takeLongLocked(r *ShortReceipt) bool {
 	n := copy(r.Buf, head[wire.HeaderLen:])
 	copy(r.Buf[n:], rest)
 	l.tookLocked(len(head) + len(rest))
+	return true
+}
+
+// fetchLocked takes the next record if it offers the message that r asks for, and that is not long: it is fetched here. The record stays until
+// that is done, for PostBlocking if it fails. The mutex is released meanwhile.
+func (l *lane) fetchLocked(r *ShortReceipt) bool {
+	e := l.n.e
+	h, _, ok := l.r.Headed()
+	w := wire.Words{First: h.A, Context: h.B, Length: h.C, ID: h.D}
+	if !ok || !w.IsOffer() || w.Length > fetchMax || !e.core.MayTake(r, w) {
+		return false
+	}
+	e.mu.Unlock()
+	ok = l.fetchAll(w.ID, r.Buf[:w.Length])
+	e.mu.Lock()
+	if ok {
+		l.tookLocked(wire.HeaderLen)
+		e.core.Took(r, w)
+	}
+	return ok
+}
+
+// fetchAll fetches the payload of the peer's message id.
+func (l *lane) fetchAll(id uint64, dst []byte) bool {
+	part := l.FetchPart(len(dst), true)
+	for off := 0; off < len(dst); off += part {
+		switch err := l.Fetch(id, dst, off, min(part, len(dst)-off)); {
+		case errors.Is(err, core.ErrShared):
+			return true
+		case err != nil:
+			l.EndFetch(id)
+			return false
+		}
+	}
 	return true
 }
 

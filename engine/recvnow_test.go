@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -23,7 +24,7 @@ func receiveNow(e *Engine, tag Tag, buf []byte) (n int, got Tag, now bool) {
 func nearPair(t *testing.T, w Way) []*Engine {
 	wayUnderTest = w
 	t.Cleanup(func() { wayUnderTest = TCP })
-	return job(t, 2, Assist, func(c *Config) { c.KeepP, c.Spin = true, 20*time.Millisecond })
+	return job(t, 2, Assist, func(c *Config) { c.KeepP, c.Spin, c.Copy = true, 20*time.Millisecond, CopyRead })
 }
 
 // TestRecvNowMatches: receives that wait in the caller, those that only look, posted ones, and wildcards among all get
@@ -66,17 +67,18 @@ func recvInto(e *Engine, b []byte, from PeerID, tag Tag) {
 	e.Wait(m)
 }
 
-// recvNowRound sends numbered messages with two tags and receives them in one way or the other.
+// recvNowRound sends numbered messages with two tags, some long enough to be offered, and receives them in one way or the other.
 func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 	const n = 60
-	tags := make([]Tag, n)
+	tags, messages := make([]Tag, n), make([][]byte, n)
 	for i := range tags {
-		tags[i] = Tag(1 + rng.IntN(2))
+		tags[i], messages[i] = Tag(1+rng.IntN(2)), pattern(1+rng.IntN(2)*(nearEager+rng.IntN(100)), i)
+		messages[i][0] = byte(i)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i, tag := range tags {
-			out := &MSO{Kind: KindSend, Peer: 0, Tag: tag, Buf: []byte{byte(i)}}
+			out := &MSO{Kind: KindSend, Peer: 0, Tag: tag, Buf: messages[i]}
 			if posted, err := es[1].Send(out); err != nil {
 				t.Error(err)
 			} else if posted {
@@ -109,7 +111,7 @@ func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 		if want < 0 {
 			continue // no such message is left
 		}
-		buf := make([]byte, 1+rng.IntN(2)*100)
+		buf := make([]byte, len(messages[want])+rng.IntN(2)*100)
 		way, got := rng.IntN(4), Tag(0)
 		switch r := (ShortReceipt{Peer: 1, Tag: tag, Buf: buf}); {
 		case way == 0:
@@ -122,14 +124,14 @@ func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 			open = append(open, posted{m, want})
 			continue
 		}
-		if int(buf[0]) != want || got != tags[want] {
-			t.Fatalf("a receive of tag %d got message %d of tag %d, want %d", tag, buf[0], got, want)
+		if !bytes.HasPrefix(buf, messages[want]) || got != tags[want] {
+			t.Fatalf("a receive of tag %d got message %d of tag %d, want %d, whole", tag, buf[0], got, want)
 		}
 	}
 	for _, p := range open {
 		es[0].Wait(p.m)
-		if int(p.m.Buf[0]) != p.want {
-			t.Fatalf("a posted receive of tag %d got message %d, want %d", p.m.Tag, p.m.Buf[0], p.want)
+		if !bytes.HasPrefix(p.m.Buf, messages[p.want]) {
+			t.Fatalf("a posted receive of tag %d got message %d, want %d, whole", p.m.Tag, p.m.Buf[0], p.want)
 		}
 	}
 }

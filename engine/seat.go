@@ -59,15 +59,12 @@ func (e *Engine) step(i int) (moved bool) {
 	}
 	every, begin := 8, e.turnBegins()
 	if e.near != nil {
-		if e.near.offers.help() {
-			e.maybeTurned(begin)
-			return true
-		}
 		moved, work := e.near.poll()
-		if work {
+		if work || e.drv.jobsLeft {
 			e.drv.runJobs()
+			moved = true
 		}
-		if moved {
+		if moved || e.near.offers.help() { // what others fetch from us comes after what we fetch
 			e.maybeTurned(begin)
 			return true
 		}

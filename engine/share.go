@@ -9,7 +9,10 @@ import (
 )
 
 // sharePart is the unit of what two threads share, in bytes; lane.FetchPart is whole units.
-const sharePart = 16 << 10
+const sharePart = 32 << 10
+
+// maxShares is how many payloads a rank may be asked to help with at a time: those of the first offers.
+const maxShares = 64
 
 // shareNone is the claim of a share without parts.
 const shareNone = ^uint64(0)
@@ -27,6 +30,12 @@ type share struct {
 func partsOf(n int) uint64 { return uint64(n+sharePart-1) / sharePart }
 
 func (s *share) parts() uint64 { return partsOf(int(s.size.Load())) }
+
+// withdraw ends the part of a payload that is offered no more.
+func (s *share) withdraw() {
+	s.claim.Store(shareNone)
+	s.dst = nil // it is the user's
+}
 
 // publish lets the sender take part.
 func (s *share) publish(dst []byte) {
@@ -85,18 +94,14 @@ func (o *offers) fetch(id uint64, dst []byte, off, n int) error {
 	i := uint32(id)
 	shared := false
 	err := fetch(o.words, id, func() error {
-		src, s := o.bufs[i], &o.shares[i]
+		src := o.bufs[i]
 		if len(dst) > len(src) {
 			return errNoOffer
 		}
-		if off == 0 {
-			s.publish(dst)
-			o.shared.Or(1 << i)
-		}
-		got := min(int(s.takeFront(partsOf(n)))*sharePart, n)
-		copy(dst[off:off+got], src[off:])
-		if shared = got < n; shared || off+n == len(dst) {
-			o.endShare(i)
+		if i < maxShares && len(dst) > sharePart {
+			shared = o.fetchShared(i, dst, off, n)
+		} else {
+			copy(dst[off:off+n], src[off:])
 		}
 		return nil
 	})
@@ -104,6 +109,21 @@ func (o *offers) fetch(id uint64, dst []byte, off, n int) error {
 		return core.ErrShared
 	}
 	return err
+}
+
+// fetchShared copies those of n bytes that the sender has not taken; shared says that it has taken some, and that all is copied.
+func (o *offers) fetchShared(i uint32, dst []byte, off, n int) (shared bool) {
+	s := &o.shares[i]
+	if off == 0 {
+		s.publish(dst)
+		o.shared.Or(1 << i)
+	}
+	got := min(int(s.takeFront(partsOf(n)))*sharePart, n)
+	copy(dst[off:off+got], o.bufs[i][off:])
+	if shared = got < n; shared || off+n == len(dst) {
+		o.endShare(i)
+	}
+	return shared
 }
 
 func (o *offers) endShare(i uint32) {

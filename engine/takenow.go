@@ -28,7 +28,7 @@ func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
 	if !e.tryRight() {
 		return false
 	}
-	if l.isComing() && !e.stopping.Load() && e.near.offers.shared.Load() == 0 {
+	if l.isComing(r) && !e.stopping.Load() && e.near.offers.shared.Load() == 0 {
 		e.mu.Lock()
 		ok = l.takeBehindLocked(r)
 		e.releaseTakenLocked(owed)
@@ -49,15 +49,15 @@ func (l *lane) isShowing() bool { return l.r != nil && l.r.Ready() && !l.rx.in &
 
 // isComing reports whether a record lies in the ring, or comes where messages come one after the other: it is waited for as long as a peer
 // takes to answer, if a core is free for that.
-func (l *lane) isComing() bool {
+func (l *lane) isComing(r *ShortReceipt) bool {
 	if l.isShowing() {
 		return true
 	}
 	e := l.n.e
 	e.mu.Lock()
-	waits := (l.flows || l.run >= takeRun) && e.cfg.Spin > 0
+	waits := (l.flows || l.run >= takeRun) && e.cfg.Spin > 0 && e.core.Iprobe(r.Ctx, r.Peer, r.Tag) == nil
 	e.mu.Unlock()
-	if !waits || l.awaitShort() {
+	if !waits || l.await() {
 		return waits
 	}
 	e.mu.Lock()

@@ -71,3 +71,19 @@ const (
 	eagerFixed = Version | uint64(KindEager)<<8
 	eagerZero  = versionBits | kindBits | flagBits&^(uint64(FlagObject)<<16) | tagSign
 )
+
+// IsOffer reports whether w is the header of an RTS frame with FlagPull, and of no other flag but FlagObject.
+func (w Words) IsOffer() bool {
+	return (w.First^offerFixed)&eagerZero == 0 && w.Length <= MaxLength
+}
+
+// offerFixed is the first word's in the shape of such a frame.
+const offerFixed = Version | uint64(KindRTS)<<8 | uint64(FlagPull)<<16
+
+// KindOf is the kind of the frame whose header is at the front of b, if it is a header; 0 if b is too short for one.
+func KindOf(b []byte) Kind {
+	if len(b) < HeaderLen {
+		return 0
+	}
+	return Kind(b[1])
+}

@@ -16,6 +16,49 @@ func agreeOnEager(t *testing.T, b []byte) {
 	}
 }
 
+// agreeOnOffer holds IsOffer to ConsumeHeader in the same way.
+func agreeOnOffer(t *testing.T, b []byte) bool {
+	t.Helper()
+	var h Header
+	want := ConsumeHeader(b, &h) == HeaderLen && h.Kind == KindRTS && h.Flags&^FlagObject == FlagPull
+	w, _ := ConsumeEager(b)
+	if got := w.IsOffer(); got != want || got && w.Header() != h {
+		t.Fatalf("IsOffer of %x = %v, want %v", b[:min(len(b), HeaderLen)], got, want)
+	}
+	return want
+}
+
+// TestIsOffer is TestConsumeEager of the other question.
+func TestIsOffer(t *testing.T) {
+	offers := 0
+	for _, h := range goldenHeaders {
+		b := AppendHeader(nil, &h)
+		agreeOnOffer(t, b)
+		for bit := range 8 * HeaderLen {
+			b[bit/8] ^= 1 << (bit % 8)
+			if agreeOnOffer(t, b) {
+				offers++
+			}
+			b[bit/8] ^= 1 << (bit % 8)
+		}
+	}
+	if offers == 0 {
+		t.Error("no offer among them")
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	for _, h := range goldenHeaders {
+		b := AppendHeader(nil, &h)
+		if got := KindOf(b); got != h.Kind {
+			t.Errorf("KindOf(%x) = %v, want %v", b, got, h.Kind)
+		}
+		if got := KindOf(b[:HeaderLen-1]); got != 0 {
+			t.Errorf("KindOf of less than a header = %v", got)
+		}
+	}
+}
+
 // TestConsumeEager looks at all headers there are and at those that differ from them by a bit, whole and cut.
 func TestConsumeEager(t *testing.T) {
 	eager := 0

@@ -160,14 +160,8 @@ type ShortReceipt struct {
 // Preconditions:
 //   - w is the header of an Eager frame without FlagSync, of which the payload is at hand.
 func (c *Core) Take(r *ShortReceipt, w wire.Words) bool {
-	tag := Tag(w.Tag())
-	if ContextID(w.Context) != r.Ctx || tag != r.Tag && r.Tag != AnyTag {
-		return false
-	}
 	p, n := c.peers[r.Peer], int(w.Length)
-	c.posted.searches++
-	if n > min(len(r.Buf), maxWhole) || w.Flags()&wire.FlagObject != 0 || p.used+n+wire.EagerCost > c.cfg.Window ||
-		c.posted.mayMatch(key{r.Ctx, r.Peer, tag}) || c.events.find(key{r.Ctx, r.Peer, r.Tag}) != nil || c.IsShut(r.Ctx) != nil {
+	if n > maxWhole || p.used+n+wire.EagerCost > c.cfg.Window || !c.isFor(r, w) {
 		return false
 	}
 	c.owe(p, n+wire.EagerCost)
@@ -176,9 +170,25 @@ func (c *Core) Take(r *ShortReceipt, w wire.Words) bool {
 		h := w.Header()
 		c.observeTaken(p, &h)
 	}
-	c.shorts++
-	r.Length, r.GotTag, r.Elem, r.Ordinal = n, tag, w.Elem(), c.shorts
+	c.took(r, w)
 	return true
+}
+
+// isFor reports whether the message whose header is w is plain, fits, and is the one that r would get if it were posted now.
+func (c *Core) isFor(r *ShortReceipt, w wire.Words) bool {
+	tag := Tag(w.Tag())
+	if ContextID(w.Context) != r.Ctx || tag != r.Tag && r.Tag != AnyTag {
+		return false
+	}
+	c.posted.searches++
+	return int(w.Length) <= len(r.Buf) && w.Flags()&wire.FlagObject == 0 &&
+		!c.posted.mayMatch(key{r.Ctx, r.Peer, tag}) && c.events.find(key{r.Ctx, r.Peer, r.Tag}) == nil && c.IsShut(r.Ctx) == nil
+}
+
+// took says in r what it has received.
+func (c *Core) took(r *ShortReceipt, w wire.Words) {
+	c.shorts++
+	r.Length, r.GotTag, r.Elem, r.Ordinal = int(w.Length), Tag(w.Tag()), w.Elem(), c.shorts
 }
 
 // IsAwaited reports whether a receive is posted that the message would go to.

@@ -28,8 +28,8 @@ type Near interface {
 	// nothing better to do, has copied all from off on.
 	Fetch(id uint64, dst []byte, off, n int) error
 	// FetchPart is how many bytes of a payload of total one Fetch is to copy, the last perhaps less: in between
-	// the sockets and rings are looked at.
-	FetchPart(total int) int
+	// the sockets and rings are looked at, and other payloads, unless this one is alone, have their turn.
+	FetchPart(total int, alone bool) int
 	// EndFetch gives up: when it returns nobody writes to dst any more.
 	EndFetch(id uint64)
 }
@@ -92,7 +92,7 @@ func (c *Core) nextFetch() (Job, bool) {
 		return Job{}, false
 	}
 	near := c.peers[m.Source].near
-	n := min(near.FetchPart(m.total), m.total-m.moved)
+	n := min(near.FetchPart(m.total, c.fetches.head == nil), m.total-m.moved)
 	return Job{kind: jobFetch, m: m, near: near, at: m.moved, n: n}, true
 }
 
@@ -125,6 +125,25 @@ func (c *Core) fetched(j *Job) {
 func (c *Core) fetchDone(p *Peer, m *MSO) {
 	c.control(p, &wire.Header{Kind: wire.KindFin, ID: m.remote, Length: uint64(m.total)})
 	c.recvDone(m)
+}
+
+// MayTake reports whether the message whose header is w is the one that r would get if it were posted now, and may be fetched at once. What the
+// caller then has fetched it tells Took; until then nothing has happened.
+//
+// Preconditions:
+//   - w is the header of an offer, as for Took.
+//   - while the caller fetches without the mutex it holds the progress right: so nothing arrives.
+func (c *Core) MayTake(r *ShortReceipt, w wire.Words) bool {
+	return c.cfg.Observer == nil && w.Length > 0 && c.isFor(r, w) && c.peers[r.Peer].gone == nil
+}
+
+// Took says that r has its message.
+func (c *Core) Took(r *ShortReceipt, w wire.Words) {
+	p := c.peers[r.Peer]
+	c.stats.FetchedBytes += w.Length
+	p.countReceived(Announced, int(w.Length))
+	c.control(p, &wire.Header{Kind: wire.KindFin, ID: w.ID, Length: w.Length})
+	c.took(r, w)
 }
 
 // dropFetch takes m off the list because its peer is gone.

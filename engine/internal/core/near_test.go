@@ -30,7 +30,7 @@ func (f *fakeNear) Put(w wire.Words, _ []byte) bool {
 func (f *fakeNear) Offer(uint64, []byte) bool { return false }
 func (f *fakeNear) Renew(uint64, []byte) bool { return false }
 func (f *fakeNear) Withdraw(uint64)           {}
-func (f *fakeNear) FetchPart(int) int         { return 64 << 10 }
+func (f *fakeNear) FetchPart(int, bool) int   { return 64 << 10 }
 func (f *fakeNear) EndFetch(uint64)           { f.ended++ }
 
 func (f *fakeNear) Fetch(_ uint64, dst []byte, off, n int) error {
