@@ -188,8 +188,8 @@ func (d *driver) runJobs() {
 		if !ok {
 			break
 		}
-		e.runJob(&j)
 		fetched += j.Fetched()
+		e.runJob(&j)
 	}
 	out := e.core.HasOutput()
 	d.jobsLeft = e.core.HasJobs()

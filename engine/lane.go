@@ -17,11 +17,6 @@ const (
 	// nearEager is the bytes up to which a payload goes through the ring, copied twice,
 	// if longer ones are fetched, copied once, which costs an answer.
 	nearEager = 8 << 10
-	// fetchMax is the most that a thread fetches between two looks at the sockets and rings, and that anybody does in the place of a receive.
-	fetchMax = 256 << 10
-	// readAlone is the most that the kernel is asked for between two such looks, readTurn the same where several payloads take turns. Where it copies
-	// as fast as CopyAuto wants they take 50 us and half of that.
-	readAlone, readTurn = 1 << 20, 512 << 10
 	// inRow is how many frames one puts who may be about to wait for an answer. Where more follow each other there are more to come.
 	inRow = 2
 )
@@ -85,18 +80,6 @@ func (l *lane) Offer(id uint64, b []byte) bool {
 	return len(b) <= l.most && l.offers().open(id, b)
 }
 
-// FetchPart implements core.Near. A thread fetches so little that its sender may do some parts. Of a call of the kernel, which costs as much as
-// the copy of several KiB, there is one for a message if that does not take too long.
-func (l *lane) FetchPart(total int, alone bool) int {
-	switch {
-	case l.thread == nil && alone:
-		return readAlone
-	case l.thread == nil:
-		return readTurn
-	}
-	return min(max(total/8&^(sharePart-1), sharePart), fetchMax)
-}
-
 // Renew implements core.Near.
 func (l *lane) Renew(id uint64, b []byte) bool { return l.offers().renew(id, b) }
 
@@ -109,28 +92,6 @@ func (l *lane) offers() *offers {
 		return &l.n.offers
 	}
 	return &l.n.offersAbroad
-}
-
-// Fetch implements core.Near.
-func (l *lane) Fetch(id uint64, dst []byte, off, n int) error {
-	if l.thread != nil {
-		return l.thread.near.offers.fetch(id, dst, off, n)
-	}
-	return fetch(&l.block.Offers, id, func() error {
-		w := &l.block.Offers[uint32(id)]
-		if size := w.Len.Load(); uint64(off)+uint64(n) > size {
-			return fmt.Errorf("%w: %d bytes at %d of a payload of %d", shm.ErrCorrupt, n, off, size)
-		}
-		_, err := shm.ReadProcess(int(l.block.PID.Load()), dst[off:off+n], w.Addr.Load()+uint64(off))
-		return err
-	})
-}
-
-// EndFetch implements core.Near.
-func (l *lane) EndFetch(id uint64) {
-	if l.thread != nil {
-		l.thread.near.offers.endFetch(id)
-	}
 }
 
 // openLocked begins to use the ring to the peer.

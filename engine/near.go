@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/fitmpi/fitmpi/engine/internal/core"
 	"github.com/fitmpi/fitmpi/internal/shm"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
@@ -41,10 +42,11 @@ type near struct {
 	offersAbroad offers // for other processes
 
 	// Owned by the holder of the progress right.
-	inputs  []*lane                   // those whose peers write
-	inUse   []*lane                   // those in use either way
-	seen    [shm.MaxRanks / 64]uint64 // of block.Opened: noticed
-	blocked int                       // lanes that are full
+	parts   [core.MaxTogether]shm.Part // what the kernel is asked for just now
+	inputs  []*lane                    // those whose peers write
+	inUse   []*lane                    // those in use either way
+	seen    [shm.MaxRanks / 64]uint64  // of block.Opened: noticed
+	blocked int                        // lanes that are full
 
 	told    [shm.MaxRanks / 64]uint64 // guarded by the engine's mutex: lanes whose peer is to be told when the mutex is released
 	anyTold bool                      // guarded by the engine's mutex

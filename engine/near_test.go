@@ -124,10 +124,12 @@ func TestFetchWhileRenewed(t *testing.T) {
 	})
 	moved := 0
 	for range 300_000 {
-		err := fetch(o.words, id, func() error { return nil })
-		if errors.Is(err, core.ErrMoving) {
+		w, err := beginFetch(o.words, id)
+		if err == nil {
+			endFetch(w, id)
+		} else if errors.Is(err, core.ErrMoving) {
 			moved++
-		} else if err != nil {
+		} else {
 			t.Errorf("fetching what is offered: %v", err)
 			break
 		}
@@ -136,7 +138,7 @@ func TestFetchWhileRenewed(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d fetches met a move", moved)
 	o.withdraw(id, true)
-	if err := fetch(o.words, id, func() error { return nil }); !errors.Is(err, errNoOffer) {
+	if _, err := beginFetch(o.words, id); !errors.Is(err, errNoOffer) {
 		t.Errorf("fetching what is withdrawn: %v", err)
 	}
 }

@@ -99,20 +99,23 @@ func (o *offers) isBusy(id uint64) bool {
 	return i < shm.NumOffers && o.words[i].State.Load() == offerState(id, offerBusy)
 }
 
-// fetch copies a part of the payload of the message id, one of the offers of words, by read.
-func fetch(words *[shm.NumOffers]shm.Offer, id uint64, read func() error) error {
+// beginFetch begins to copy a part of the payload of the message id, one of the offers of words. Without an error endFetch ends it.
+func beginFetch(words *[shm.NumOffers]shm.Offer, id uint64) (*shm.Offer, error) {
 	i := uint32(id)
 	if i >= shm.NumOffers {
-		return errNoOffer
+		return nil, errNoOffer
 	}
-	state := &words[i].State
-	if !state.CompareAndSwap(offerState(id, offerOpen), offerState(id, offerBusy)) {
-		if state.Load()>>offerBits == offerState(id, 0)>>offerBits { // locked then, perhaps open again by now
-			return core.ErrMoving
+	w := &words[i]
+	if !w.State.CompareAndSwap(offerState(id, offerOpen), offerState(id, offerBusy)) {
+		if w.State.Load()>>offerBits == offerState(id, 0)>>offerBits { // locked then, perhaps open again by now
+			return nil, core.ErrMoving
 		}
-		return errNoOffer
+		return nil, errNoOffer
 	}
-	err := read()
-	state.CompareAndSwap(offerState(id, offerBusy), offerState(id, offerOpen))
-	return err
+	return w, nil
+}
+
+// endFetch ends what beginFetch has begun, unless the owner, in another process, has withdrawn the offer meanwhile.
+func endFetch(w *shm.Offer, id uint64) {
+	w.State.CompareAndSwap(offerState(id, offerBusy), offerState(id, offerOpen))
 }

@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"errors"
-
-	"github.com/fitmpi/fitmpi/engine/internal/core"
 	"github.com/fitmpi/fitmpi/internal/shm"
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
@@ -124,21 +121,6 @@ func (l *lane) fetchLocked(r *ShortReceipt) bool {
 		e.core.Took(r, w)
 	}
 	return ok
-}
-
-// fetchAll fetches the payload of the peer's message id.
-func (l *lane) fetchAll(id uint64, dst []byte) bool {
-	part := l.FetchPart(len(dst), true)
-	for off := 0; off < len(dst); off += part {
-		switch err := l.Fetch(id, dst, off, min(part, len(dst)-off)); {
-		case errors.Is(err, core.ErrShared):
-			return true
-		case err != nil:
-			l.EndFetch(id)
-			return false
-		}
-	}
-	return true
 }
 
 // tookLocked is done with the record of n bytes that the ring has shown.

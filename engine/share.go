@@ -91,24 +91,22 @@ func (s *share) end() {
 
 // fetch is lane.Fetch for a receiver that is a thread of this process; o is its sender's.
 func (o *offers) fetch(id uint64, dst []byte, off, n int) error {
+	w, err := beginFetch(o.words, id)
+	if err != nil {
+		return err
+	}
+	defer endFetch(w, id)
 	i := uint32(id)
-	shared := false
-	err := fetch(o.words, id, func() error {
-		src := o.bufs[i]
-		if len(dst) > len(src) {
-			return errNoOffer
-		}
-		if i < maxShares && len(dst) > sharePart {
-			shared = o.fetchShared(i, dst, off, n)
-		} else {
-			copy(dst[off:off+n], src[off:])
-		}
-		return nil
-	})
-	if err == nil && shared {
+	src := o.bufs[i]
+	switch {
+	case len(dst) > len(src):
+		return errNoOffer
+	case i >= maxShares || len(dst) <= sharePart:
+		copy(dst[off:off+n], src[off:])
+	case o.fetchShared(i, dst, off, n):
 		return core.ErrShared
 	}
-	return err
+	return nil
 }
 
 // fetchShared copies those of n bytes that the sender has not taken; shared says that it has taken some, and that all is copied.

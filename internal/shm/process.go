@@ -64,6 +64,44 @@ var ownCookie = sync.OnceValues(newCookie)
 // mostRead is the most that one process_vm_readv is asked for: meanwhile the collector cannot stop the caller.
 const mostRead = 1 << 20
 
+// Part is a piece of another process's memory that is to be copied.
+type Part struct {
+	Dst  []byte // where to; not empty
+	Addr uint64
+	Err  error // what ReadParts says of it
+}
+
+// maxParts is how many parts one process_vm_readv is asked for.
+const maxParts = 16
+
+// ReadParts copies parts of the memory of process pid, which are at most mostRead bytes together, and says what became of each. There
+// is one call of the kernel for maxParts of them, which costs as much as to copy several KiB, and one more for each that fails.
+func ReadParts(pid int, parts []Part) {
+	for len(parts) > 0 {
+		n := readWhole(pid, parts[:min(len(parts), maxParts)])
+		if n == 0 {
+			_, parts[0].Err = ReadProcess(pid, parts[0].Dst, parts[0].Addr)
+			n = 1
+		}
+		parts = parts[n:]
+	}
+}
+
+// readWhole copies parts until one fails, and returns how many are whole.
+func readWhole(pid int, parts []Part) (n int) {
+	if len(parts) == 1 {
+		return 0 // ReadProcess knows more
+	}
+	got := processReadParts(pid, parts)
+	for n < len(parts) && got >= len(parts[n].Dst) {
+		raceWrote(parts[n].Dst)
+		got -= len(parts[n].Dst)
+		parts[n].Err = nil
+		n++
+	}
+	return n
+}
+
 // ReadProcess copies len(dst) bytes at addr of process pid to dst. On an error it says how many bytes it has copied; others
 // of dst may have changed too. It does not allocate unless it fails.
 func ReadProcess(pid int, dst []byte, addr uint64) (int, error) {

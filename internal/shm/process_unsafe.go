@@ -38,3 +38,24 @@ func processRead(pid int, dst []byte, addr uintptr) (n int, errno unix.Errno) {
 	}
 	return int(r), 0
 }
+
+// processReadParts is processRead of several pieces: how many bytes of them, in their order, were copied.
+//
+// Preconditions:
+//   - len(parts) <= maxParts.
+func processReadParts(pid int, parts []Part) (n int) {
+	var local [maxParts]unix.Iovec
+	var remote [maxParts]unix.RemoteIovec
+	for i := range parts {
+		p := &parts[i]
+		local[i].Base = &p.Dst[0]
+		local[i].SetLen(len(p.Dst))
+		remote[i] = unix.RemoteIovec{Base: uintptr(p.Addr), Len: len(p.Dst)}
+	}
+	r, _, errno := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&local)), uintptr(len(parts)),
+		uintptr(unsafe.Pointer(&remote)), uintptr(len(parts)), 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(r)
+}

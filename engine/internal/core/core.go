@@ -88,20 +88,21 @@ type Core struct {
 	ackedFailed map[ContextID]int   // by family: how many of failed are acknowledged
 	running     []*Schedule         // that are not over, in no order
 	services    map[ContextID]*Service
-	dirty       fifo[Peer, *Peer] // peers with something to write
-	jobs        buffer.Ring[Job]  // long work for the holder of the progress right
-	fetches     fifo[MSO, *MSO]   // receives that fetch their payload, a chunk of each in turn
-	woken       *Waiter           // fired, not yet woken
-	notices     fifo[MSO, *MSO]   // signals and ends of peers that are to be delivered
-	ended       *Watch            // of operations that are done, not yet taken
-	room        *Waiter           // callers that wait for room in the library buffer, or for the last detached send
-	sends       []*Parts          // partitioned sends in a round, in no order
-	shorts      uint64            // messages that TryShort has sent and Take has received
-	begun       uint64            // MSOs that were posted
-	done        uint64            // MSOs that became Done after that
-	round       uint32            // of Operations
-	unsent      int               // bytes on all streams
-	sizes       SizeCounts        // of messages sent, those to Self among them
+	dirty       fifo[Peer, *Peer]  // peers with something to write
+	jobs        buffer.Ring[Job]   // long work for the holder of the progress right
+	fetches     fifo[MSO, *MSO]    // receives that fetch their payload, a chunk of each in turn
+	fetching    [MaxTogether]Fetch // what the job that fetches is to do; its runner's while there is one
+	woken       *Waiter            // fired, not yet woken
+	notices     fifo[MSO, *MSO]    // signals and ends of peers that are to be delivered
+	ended       *Watch             // of operations that are done, not yet taken
+	room        *Waiter            // callers that wait for room in the library buffer, or for the last detached send
+	sends       []*Parts           // partitioned sends in a round, in no order
+	shorts      uint64             // messages that TryShort has sent and Take has received
+	begun       uint64             // MSOs that were posted
+	done        uint64             // MSOs that became Done after that
+	round       uint32             // of Operations
+	unsent      int                // bytes on all streams
+	sizes       SizeCounts         // of messages sent, those to Self among them
 	stats       Stats
 	prompt      bool             // the receive that is done next got a whole message, which has just arrived; for the observer
 	scheds      ScheduleObserver // cfg.Observer, if it is one; immutable

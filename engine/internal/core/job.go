@@ -14,9 +14,10 @@ type Job struct {
 	step    stepRef
 	service *Service
 	do      func() error
-	near    Near // of a fetch
-	at      int  // offset of the chunk, in bytes
-	n       int  // bytes of it
+	near    Near    // of what is fetched
+	fetches []Fetch // in the core's memory
+	at      int     // offset of the chunk, in bytes
+	n       int     // bytes of it
 	err     error
 	block   []byte // where the chunk is packed
 }
@@ -32,7 +33,7 @@ const (
 	jobPack          // pack a chunk of a layout that is being sent
 	jobServe         // have an event of a service handled
 	jobVoid          // called off
-	jobFetch         // fetch a chunk of a payload from a peer of this host; only for the holder of the progress right
+	jobFetch         // fetch a chunk of a payload from a peer of this host, or several payloads; only for the holder of the progress right
 )
 
 // NextJob takes the next job off the list.
@@ -72,10 +73,11 @@ func (j *Job) isSmall() bool {
 
 // Fetched is how many bytes the job has fetched from a peer of this host.
 func (j *Job) Fetched() int {
-	if j.kind == jobFetch {
-		return j.n
+	n := 0
+	for i := range j.fetches {
+		n += j.fetches[i].N
 	}
-	return 0
+	return n
 }
 
 // HasJobs reports whether NextJob would return one.
@@ -99,7 +101,7 @@ func (j *Job) Run() {
 		j.service.Handle(j.service, &j.service.now)
 	case jobVoid:
 	case jobFetch:
-		j.err = j.near.Fetch(j.m.remote, j.m.Buf[:j.m.total], j.at, j.n)
+		j.near.Fetch(j.fetches)
 	default:
 		panic("core: Run of no job: a bug of ours")
 	}
@@ -136,7 +138,7 @@ func protect(f func() error) (err error) {
 
 // Finish takes note of a job that was run.
 func (c *Core) Finish(j *Job) {
-	if j.m != nil && j.m.Err == nil && j.kind != jobFetch {
+	if j.m != nil && j.m.Err == nil {
 		j.m.Err = j.err
 	}
 	switch j.kind {
@@ -157,7 +159,7 @@ func (c *Core) Finish(j *Job) {
 		c.handled(j.service)
 	case jobVoid:
 	case jobFetch:
-		c.fetched(j)
+		c.fetchedAll(j)
 	default:
 		panic("core: Finish of no job: a bug of ours")
 	}

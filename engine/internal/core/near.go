@@ -21,24 +21,36 @@ type Near interface {
 	Renew(id uint64, b []byte) bool
 	// Withdraw ends the offer: when it returns the peer does not read the memory any more.
 	Withdraw(id uint64)
-	// Fetch copies bytes [off, off+n) of the peer's message id to the same place in
-	// dst, which is where all of the message that is wanted goes. Called by the
-	// holder of the progress right, without the mutex. ErrMoving means that the
-	// sender is just changing where they lie, ErrShared that the sender, who had
-	// nothing better to do, has copied all from off on.
-	Fetch(id uint64, dst []byte, off, n int) error
+	// Fetch copies what fs say, and says what became of each. Called by the holder of the progress right, without the mutex.
+	Fetch(fs []Fetch)
 	// FetchPart is how many bytes of a payload of total one Fetch is to copy, the last perhaps less: in between
 	// the sockets and rings are looked at, and other payloads, unless this one is alone, have their turn.
 	FetchPart(total int, alone bool) int
+	// FetchTogether is how many bytes of several payloads, each as a whole, one Fetch may be asked for; 0 if that gains nothing.
+	FetchTogether() int
 	// EndFetch gives up: when it returns nobody writes to dst any more.
 	EndFetch(id uint64)
 }
 
-// Errors of Fetch that are none.
+// Fetch is a part of a payload to be fetched: bytes [Off, Off+N) of the peer's message ID, which go to the same place in Dst, where all of the
+// message goes that is wanted.
+type Fetch struct {
+	ID     uint64
+	Dst    []byte
+	Off, N int
+	Err    error
+
+	m *MSO
+}
+
+// Errors of a Fetch that are none.
 var (
 	ErrMoving = errors.New("the sender is moving the payload")
-	ErrShared = errors.New("the sender has copied the rest")
+	ErrShared = errors.New("the sender has copied the rest") // all from Off on: it had nothing better to do
 )
+
+// MaxTogether is how many payloads are fetched together at most.
+const MaxTogether = 16
 
 // SetNear says that a peer is reached by n, and that payloads up to eager bytes go
 // there without permission.
@@ -85,7 +97,7 @@ func (c *Core) startFetch(m *MSO) {
 	c.fetches.push(m)
 }
 
-// nextFetch is the job of the next chunk.
+// nextFetch is the job of the next chunk, or of several payloads of one peer.
 func (c *Core) nextFetch() (Job, bool) {
 	m := c.fetches.pop()
 	if m == nil {
@@ -93,28 +105,49 @@ func (c *Core) nextFetch() (Job, bool) {
 	}
 	near := c.peers[m.Source].near
 	n := min(near.FetchPart(m.total, c.fetches.head == nil), m.total-m.moved)
-	return Job{kind: jobFetch, m: m, near: near, at: m.moved, n: n}, true
+	fs := append(c.fetching[:0], m.fetchPart(n))
+	for most := near.FetchTogether() - m.total; len(fs) < MaxTogether; most -= n {
+		if m = c.fetches.head; m == nil || m.total > most || m.moved > 0 || c.peers[m.Source].near != near {
+			break
+		}
+		c.fetches.pop()
+		n = m.total
+		fs = append(fs, m.fetchPart(n))
+	}
+	return Job{kind: jobFetch, near: near, fetches: fs}, true
+}
+
+func (m *MSO) fetchPart(n int) Fetch {
+	return Fetch{ID: m.remote, Dst: m.Buf[:m.total], Off: m.moved, N: n, m: m}
+}
+
+// fetchedAll takes note of what the job has fetched.
+func (c *Core) fetchedAll(j *Job) {
+	for i := range j.fetches {
+		c.fetched(&j.fetches[i])
+	}
+	clear(j.fetches) // some of it is the users'
 }
 
 // fetched takes note of a chunk. What cannot be fetched is asked for.
-func (c *Core) fetched(j *Job) {
-	m := j.m
+func (c *Core) fetched(f *Fetch) {
+	m := f.m
 	switch p := c.peers[m.Source]; {
-	case errors.Is(j.err, ErrMoving):
+	case errors.Is(f.Err, ErrMoving):
 		c.fetches.push(m)
-	case errors.Is(j.err, ErrShared):
+	case errors.Is(f.Err, ErrShared):
 		c.stats.FetchedBytes += uint64(m.total - m.moved)
 		m.moved = m.total
 		c.fetchDone(p, m)
-	case j.err != nil:
+	case f.Err != nil:
 		c.stats.FetchesRefused++
 		p.near.EndFetch(m.remote)
 		c.dropID(m)
 		m.fetch, m.moved = false, 0
 		c.sendCTS(m)
 	default:
-		c.stats.FetchedBytes += uint64(j.n)
-		if m.moved += j.n; m.moved < m.total {
+		c.stats.FetchedBytes += uint64(f.N)
+		if m.moved += f.N; m.moved < m.total {
 			c.fetches.push(m)
 			return
 		}

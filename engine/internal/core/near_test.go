@@ -3,6 +3,7 @@ package core
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/wire"
@@ -10,10 +11,13 @@ import (
 
 // fakeNear is a way to a peer whose memory can be fetched a few times only.
 type fakeNear struct {
-	src     []byte
-	fetches int // that still succeed
-	ended   int // calls of EndFetch
-	sent    []wire.Header
+	src      []byte
+	fetches  int            // that still succeed
+	bad      map[uint64]int // messages that cannot be fetched
+	together int            // bytes
+	calls    []int          // of Fetch: how many payloads each
+	ended    int            // calls of EndFetch
+	sent     []wire.Header
 }
 
 func (f *fakeNear) Put(w wire.Words, _ []byte) bool {
@@ -31,14 +35,19 @@ func (f *fakeNear) Offer(uint64, []byte) bool { return false }
 func (f *fakeNear) Renew(uint64, []byte) bool { return false }
 func (f *fakeNear) Withdraw(uint64)           {}
 func (f *fakeNear) FetchPart(int, bool) int   { return 64 << 10 }
+func (f *fakeNear) FetchTogether() int        { return f.together }
 func (f *fakeNear) EndFetch(uint64)           { f.ended++ }
 
-func (f *fakeNear) Fetch(_ uint64, dst []byte, off, n int) error {
-	if f.fetches--; f.fetches < 0 {
-		return errors.New("not permitted")
+func (f *fakeNear) Fetch(fs []Fetch) {
+	f.calls = append(f.calls, len(fs))
+	for i := range fs {
+		d := &fs[i]
+		if f.fetches--; f.fetches < 0 || f.bad[d.ID] > 0 {
+			d.Err = errors.New("not permitted")
+			continue
+		}
+		copy(d.Dst[d.Off:d.Off+d.N], f.src[d.Off:])
 	}
-	copy(dst[off:off+n], f.src[off:])
-	return nil
 }
 
 // TestFetchRefusedMidway: what can no longer be fetched is asked for, from its beginning,
@@ -72,6 +81,58 @@ func TestFetchRefusedMidway(t *testing.T) {
 		if !m.IsDone() || m.Err != nil || !bytes.Equal(m.Buf, src) {
 			t.Errorf("after %d fetches: done %v, error %v", k, m.IsDone(), m.Err)
 		}
+	}
+}
+
+// TestFetchTogether: payloads of one peer are fetched by one call as long as they fit, in their order; one that cannot be is asked for, and
+// the others are received.
+func TestFetchTogether(t *testing.T) {
+	const n = 100
+	near := [3]*fakeNear{1: {src: bytes.Repeat([]byte{1}, n), together: 4 * n}, 2: {src: bytes.Repeat([]byte{2}, n), together: 4 * n}}
+	c := New(Config{Self: 0, Peers: 3})
+	var ms []*MSO
+	for i, from := range []PeerID{1, 1, 1, 1, 1, 1, 2, 1, 2, 2} {
+		f := near[from]
+		f.fetches, f.bad = 1000, map[uint64]int{3: 1}
+		c.SetNear(from, f, 0)
+		m := &MSO{Kind: KindRecv, Peer: from, Tag: Tag(i), Buf: make([]byte, n)}
+		c.Post(m)
+		ms = append(ms, m)
+		rts := wire.Header{Kind: wire.KindRTS, Flags: wire.FlagPull, Tag: int32(i), Length: n, ID: uint64(i + 1)}
+		if _, err := c.OnHeader(from, &rts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for j, ok := c.NextJob(); ok; j, ok = c.NextJob() {
+		j.Run()
+		c.Finish(&j)
+		if c.fetching[0].Dst != nil {
+			t.Error("what was fetched is kept")
+		}
+	}
+	if want := []int{4, 2, 1}; !slices.Equal(near[1].calls, want) {
+		t.Errorf("from rank 1 it fetched %v at a time, want %v", near[1].calls, want)
+	}
+	if want := []int{1, 2}; !slices.Equal(near[2].calls, want) {
+		t.Errorf("from rank 2 it fetched %v at a time, want %v", near[2].calls, want)
+	}
+	for i, m := range ms {
+		want := near[m.Peer].src
+		if refused := i == 2; refused == m.IsDone() || !refused && (m.Err != nil || !bytes.Equal(m.Buf, want)) {
+			t.Errorf("message %d: done %v, error %v", i, m.IsDone(), m.Err)
+		}
+	}
+	fins, asked := 0, 0
+	for _, h := range slices.Concat(near[1].sent, near[2].sent) {
+		switch {
+		case h.Kind == wire.KindFin && h.Length == n && h.ID != 3:
+			fins++
+		case h.Kind == wire.KindCTS && h.ID == 3:
+			asked++
+		}
+	}
+	if fins != len(ms)-1 || asked != 1 || c.Stats().FetchedBytes != uint64(fins)*n || near[1].ended != 1 {
+		t.Errorf("%d Fins, %d CTS, %d bytes, %d fetches ended", fins, asked, c.Stats().FetchedBytes, near[1].ended)
 	}
 }
 
