@@ -42,7 +42,7 @@ func TestCommand(t *testing.T) {
 		{"overlap-1G", "openmpi-thread", quick, "N openmpi --mca btl_tcp_progress_thread 1 -- P/openmpi/mpibench overlap -peer openmpi -transport tcp -policy thread " +
 			"-case exchange -sizes 64K -iterations 3"},
 		{"rate-memory", "assist-shm", quick, "B/fitrun --transport shm --bind-to none -n 2 B/fitbench rate -csv -policy assist -iterations 20 -warmup 5"},
-		{"scale-memory-16", "threads", bound, "B/fitbench scale -csv -policy assist -transport auto -ranks 16 -iterations 100"},
+		{"scale-memory-16", "threads", bound, "B/fitbench scale -csv -policy assist -transport auto -ranks 16 -iterations 500"},
 		{"rate-memory", "openmpi-shm", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl vader,self --bind-to none -np 2 " +
 			"P/openmpi/mpibench rate -peer openmpi -transport shm -policy none"},
 		{"rate-memory", "mpich-shm", s, "mpirun.mpich -bind-to none -np 2 P/mpich/mpibench rate -peer mpich -transport shm -policy none"},
