@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 // offered is two ranks, the first of which holds its progress right, and a send of the second whose offer lies in the ring between them.
@@ -115,6 +117,34 @@ func TestFetchNowLeaves(t *testing.T) {
 					t.Errorf("the message is damaged: %v, %v", got.Err, m.Err)
 				}
 			})
+		}
+	}
+}
+
+// TestFetchNowLeavesStream: an offer with the beginning of another frame behind it in its record, as a stream may be cut, is not taken alone.
+func TestFetchNowLeavesStream(t *testing.T) {
+	for _, w := range []Way{Thread, Shared} {
+		m := &MSO{Buf: pattern(50_000, 4)}
+		es, l := offered(t, w, m)
+		head, _, _ := l.r.Next()
+		frames := append(bytes.Clone(head), wire.AppendHeader(nil, &wire.Header{Kind: wire.KindEager, Tag: 5})...)
+		l.r.Release()
+		es[1].mu.Lock()
+		if w := es[1].laneTo(0).w; !w.Put(frames[:shm.Inline], nil) || !w.Put(frames[shm.Inline:], nil) {
+			t.Fatal("no room")
+		}
+		es[1].mu.Unlock()
+		r := ShortReceipt{Peer: 1, Tag: 3, Buf: make([]byte, len(m.Buf))}
+		ok := take(l, &r)
+		es[0].releaseRight()
+		if ok {
+			t.Fatalf("%v: it was fetched", w)
+		}
+		recvInto(es[0], r.Buf, 1, 3)
+		recvInto(es[0], nil, 1, 5)
+		es[1].Wait(m)
+		if !bytes.Equal(r.Buf, m.Buf) {
+			t.Errorf("%v: the message is damaged", w)
 		}
 	}
 }

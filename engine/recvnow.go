@@ -108,9 +108,9 @@ func (l *lane) takeLongLocked(r *ShortReceipt) bool {
 // that is done, for PostBlocking if it fails. The mutex is released meanwhile.
 func (l *lane) fetchLocked(r *ShortReceipt) bool {
 	e := l.n.e
-	h, _, ok := l.r.Headed()
+	h, more, ok := l.r.Headed()
 	w := wire.Words{First: h.A, Context: h.B, Length: h.C, ID: h.D}
-	if !ok || !w.IsOffer() || w.Length > fetchMax || !e.core.MayTake(r, w) {
+	if !ok || len(more) > 0 || !w.IsOffer() || w.Length > fetchMax || !e.core.MayTake(r, w) {
 		return false
 	}
 	e.mu.Unlock()

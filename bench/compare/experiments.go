@@ -143,7 +143,7 @@ func memoryExperiments() []*experiment {
 		&experiment{name: "scale-memory-2", test: "scale", args: "-iterations 2000", quick: "-iterations 5",
 			contenders: fastMem, repeats: 3, seconds: 0.3},
 		&experiment{name: "scale-memory-16", test: "scale", args: "-iterations 500", quick: "-iterations 5", ranks: 16,
-			contenders: fastMem, repeats: 3, seconds: 2.4},
+			contenders: fastMem, repeats: 2, seconds: 2.4},
 		&experiment{name: "scale-memory-64", test: "scale", args: "-iterations 20", quick: "-iterations 5", ranks: 64,
 			contenders: []string{"threads", "assist-shm"}, repeats: 3, seconds: 2},
 		&experiment{name: "job-memory-64", test: "scale", args: "-iterations 1 -warmup 0", quick: "-iterations 1 -warmup 0", ranks: 64, wall: true,
