@@ -45,6 +45,7 @@ type lane struct {
 	// Owned by the holder of the progress right.
 	r       *shm.Reader // nil until the peer has begun to write
 	rx      input
+	queued  bool // messages may lie in the event queue, of this peer perhaps
 	used    bool // on the list of lanes in use
 	ended   bool // goodbyes are said, or the peer failed
 	blocked bool // the ring is full: there is more to write when there is room
@@ -150,7 +151,7 @@ func (l *lane) receive() (work bool) {
 		l.n.tellLocked(l)
 	}
 	e.counts.ringIn += uint64(in)
-	work = e.core.HasJobs() || e.core.HasOutput()
+	work, l.queued = e.core.HasJobs() || e.core.HasOutput(), e.core.HasArrivals()
 	e.unlock()
 	if e.deliver() {
 		work = true

@@ -50,14 +50,16 @@ func (e *Engine) laneTo(id PeerID) *lane {
 // Preconditions:
 //   - the caller holds the progress right, as for takeLocked.
 func (l *lane) awaitFor(r *ShortReceipt) bool {
-	if l.isShowing() {
-		return true
-	}
+	return l.isShowing() || !(l.queued && l.hasCome(r)) && l.await()
+}
+
+// hasCome reports whether the message that r asks for lies in the event queue.
+func (l *lane) hasCome(r *ShortReceipt) bool {
 	e := l.n.e
 	e.mu.Lock()
-	here := e.core.Iprobe(r.Ctx, r.Peer, r.Tag) != nil
-	e.mu.Unlock()
-	return !here && l.await()
+	defer e.mu.Unlock()
+	l.queued = e.core.HasArrivals()
+	return e.core.Iprobe(r.Ctx, r.Peer, r.Tag) != nil
 }
 
 // await looks for a record for a while.

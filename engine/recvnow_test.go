@@ -169,3 +169,28 @@ func TestRecvNowLeaves(t *testing.T) {
 		t.Errorf("%d bytes, in the caller: %v", n, now)
 	}
 }
+
+// TestHasCome: who is about to wait for a message knows of one that lies in the event queue, and of none when that is empty again.
+func TestHasCome(t *testing.T) {
+	es := nearPair(t, Thread)
+	exchangeAll(t, es)
+	l := es[0].laneTo(1)
+	es[0].takeRight()
+	m := ShortMessage{Peer: 0, Tag: 3, Buf: []byte("short")}
+	if !es[1].SendNow(&m, true) {
+		t.Fatal("no room for a short message")
+	}
+	es[0].near.poll()
+	for tag, want := range map[Tag]bool{3: true, 4: false, AnyTag: true} {
+		if r := (ShortReceipt{Peer: 1, Tag: tag}); !l.queued || l.hasCome(&r) != want || !l.queued {
+			t.Errorf("tag %d: has come: %v; messages are queued: %v", tag, !want, l.queued)
+		}
+	}
+	es[0].releaseRight()
+	recvInto(es[0], make([]byte, 5), 1, 3)
+	es[0].takeRight()
+	if r := (ShortReceipt{Peer: 1, Tag: 3}); l.hasCome(&r) || l.queued {
+		t.Error("it is said to lie there still")
+	}
+	es[0].releaseRight()
+}

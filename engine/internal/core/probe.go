@@ -6,6 +6,9 @@ func (c *Core) Iprobe(ctx ContextID, peer PeerID, tag Tag) *MSO {
 	return c.events.find(key{ctx, peer, tag})
 }
 
+// HasArrivals reports whether messages are queued that no receive has asked for.
+func (c *Core) HasArrivals() bool { return c.events.len() > 0 }
+
 // Improbe takes the first queued message that fits off the event queue, so that
 // only a receive given it can have it (section 3.8.2).
 func (c *Core) Improbe(ctx ContextID, peer PeerID, tag Tag) *MSO {
