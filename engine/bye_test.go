@@ -24,6 +24,9 @@ func cutFrame(t *testing.T, a, b *Engine) (from, to *lane) {
 	a.takeRight()
 	b.takeRight()
 	from, to = a.laneTo(PeerID(b.Rank())), b.laneTo(PeerID(a.Rank()))
+	a.mu.Lock()
+	a.core.SetNear(from.peer, from, 8_000) // longer ones are offered else, and short ones lie in the ring as a whole
+	a.mu.Unlock()
 	for i := 0; !from.blocked; i++ {
 		if i == 1000 {
 			t.Fatal("the ring is never full")

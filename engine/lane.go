@@ -16,7 +16,7 @@ const (
 	laneRecords = 64
 	// nearEager is the bytes up to which a payload goes through the ring, copied twice,
 	// if longer ones are fetched, copied once, which costs an answer.
-	nearEager = 8 << 10
+	nearEager = 4 << 10
 	// inRow is how many frames one puts who may be about to wait for an answer. Where more follow each other there are more to come.
 	inRow = 2
 )
