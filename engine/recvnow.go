@@ -59,7 +59,7 @@ func (l *lane) hasCome(r *ShortReceipt) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l.queued = e.core.HasArrivals()
-	return e.core.Iprobe(r.Ctx, r.Peer, r.Tag) != nil
+	return e.core.HasCome(r.Ctx, r.Peer, r.Tag)
 }
 
 // await looks for a record for a while.

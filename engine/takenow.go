@@ -55,7 +55,7 @@ func (l *lane) isComing(r *ShortReceipt) bool {
 	}
 	e := l.n.e
 	e.mu.Lock()
-	waits := (l.flows || l.run >= takeRun) && e.cfg.Spin > 0 && e.core.Iprobe(r.Ctx, r.Peer, r.Tag) == nil
+	waits := (l.flows || l.run >= takeRun) && e.cfg.Spin > 0 && !e.core.HasCome(r.Ctx, r.Peer, r.Tag)
 	e.mu.Unlock()
 	if !waits || l.await() {
 		return waits
