@@ -74,8 +74,9 @@ type Part struct {
 // maxParts is how many parts one process_vm_readv is asked for.
 const maxParts = 16
 
-// ReadParts copies parts of the memory of process pid, which are at most mostRead bytes together, and says what became of each. There
-// is one call of the kernel for maxParts of them, which costs as much as to copy several KiB, and one more for each that fails.
+// ReadParts copies parts of the memory of process pid, and says what became of each. There is one call of the kernel for maxParts of them,
+// which costs as much as to copy several KiB, and one more for each that fails.
+// Preconditions: maxParts of them are at most mostRead bytes together.
 func ReadParts(pid int, parts []Part) {
 	for len(parts) > 0 {
 		n := readWhole(pid, parts[:min(len(parts), maxParts)])
@@ -90,7 +91,7 @@ func ReadParts(pid int, parts []Part) {
 // readWhole copies parts until one fails, and returns how many are whole.
 func readWhole(pid int, parts []Part) (n int) {
 	if len(parts) == 1 {
-		return 0 // ReadProcess knows more
+		return 0 // ReadProcess says why it fails, if it does
 	}
 	got := processReadParts(pid, parts)
 	for n < len(parts) && got >= len(parts[n].Dst) {

@@ -138,7 +138,7 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 	return nil
 }
 
-// ShortReceipt is a receive of a short message that has not been posted, and what it received.
+// ShortReceipt is a receive that has not been posted, of a short message or one that is fetched at once, and what it received.
 type ShortReceipt struct {
 	// The request.
 	Peer PeerID // no wildcard
