@@ -51,11 +51,15 @@ func allocations(t *testing.T, rounds int, program func(c *mpi.Comm) (round func
 }
 
 func eachAllocation(t *testing.T, program func(c *mpi.Comm, n int) (round func() error)) {
+	eachAllocationOf(t, []int{1, 128, 8 << 10, 128 << 10}, program)
+}
+
+func eachAllocationOf(t *testing.T, elements []int, program func(c *mpi.Comm, n int) (round func() error)) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	for _, policy := range []string{"worker", "assist"} {
-		for _, n := range []int{1, 128, 8 << 10, 128 << 10} {
+		for _, n := range elements {
 			t.Run(fmt.Sprintf("%s/%dB", policy, 8*n), func(t *testing.T) {
 				t.Setenv("FITMPI_PROGRESS", policy)
 				rounds := 1000
@@ -70,6 +74,17 @@ func eachAllocation(t *testing.T, program func(c *mpi.Comm, n int) (round func()
 			})
 		}
 	}
+}
+
+// TestAllocsSendrecv: a Sendrecv of short messages needs no request.
+func TestAllocsSendrecv(t *testing.T) {
+	eachAllocationOf(t, []int{1, 128}, func(c *mpi.Comm, n int) func() error {
+		out, in, other := make([]float64, n), make([]float64, n), 1-c.Rank()
+		return func() error {
+			_, err := mpi.Sendrecv(c, out, other, 1, in, other, 1)
+			return err
+		}
+	})
 }
 
 func TestAllocsSendRecv(t *testing.T) {

@@ -11,8 +11,12 @@ import (
 // status is the receive's. It returns when both are done; out and in must not
 // overlap. Each may be ProcNull, and each meets plain sends and receives too.
 func Sendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) (Status, error) {
-	told := beginSendrecv(c, "Sendrecv", out, dest, sendTag, in, source, recvTag)
-	return told.received(isendrecv(c, "Sendrecv", out, dest, sendTag, in, source, recvTag, false).wait())
+	const op = "Sendrecv"
+	told := beginSendrecv(c, op, out, dest, sendTag, in, source, recvTag)
+	if sendFirst(c, out, dest, sendTag, in, source, recvTag) {
+		return told.received(recvSecond(c, op, in, source, recvTag))
+	}
+	return told.received(isendrecv(c, op, out, dest, sendTag, in, source, recvTag, false).wait())
 }
 
 // Isendrecv starts a Sendrecv (MPI 4.1, section 3.7.7).
@@ -25,14 +29,36 @@ func Isendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, re
 // is sent (MPI 4.1, section 3.2.7). A message that cannot leave at once is copied first, without the gaps of a layout: source may
 // wait for its message to be received before it receives, and then both messages are to be kept.
 func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) (Status, error) {
-	told := beginSendrecv(c, "SendrecvReplace", buf, dest, sendTag, buf, source, recvTag)
-	return told.received(isendrecv(c, "SendrecvReplace", buf, dest, sendTag, buf, source, recvTag, true).wait())
+	const op = "SendrecvReplace"
+	told := beginSendrecv(c, op, buf, dest, sendTag, buf, source, recvTag)
+	if sendFirst(c, buf, dest, sendTag, buf, source, recvTag) {
+		return told.received(recvSecond(c, op, buf, source, recvTag))
+	}
+	return told.received(isendrecv(c, op, buf, dest, sendTag, buf, source, recvTag, true).wait())
 }
 
 // IsendrecvReplace starts a SendrecvReplace (MPI 4.1, section 3.7.7).
 func IsendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) *Request {
 	told := beginSendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag)
 	return told.started(isendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag, true))
+}
+
+// sendFirst sends out, if both messages may be of those of which nothing is to be considered, and this one can leave at once. Then what
+// is left to do is to receive.
+func sendFirst[S, R any](c *Comm, out []S, dest, sendTag int, _ []R, source, recvTag int) bool {
+	e := elemOf[S]()
+	return c.sendsQuick(e, dest, sendTag) && c.receivesQuick(elemOf[R](), source, recvTag) && c.sendNow(e.class, bytesOf(out), dest, sendTag, true)
+}
+
+// recvSecond receives what sendFirst has asked about.
+func recvSecond[R any](c *Comm, op string, in []R, source, tag int) (st Status, err error) {
+	e := elemOf[R]()
+	if c.recvNow(e, bytesOf(in), source, tag, &st) {
+		return st, nil
+	}
+	m := getMSO()
+	c.recvMSO(m, source, tag)
+	return finishRecv(c, op, m, e, in)
 }
 
 // isendrecv starts both; replace says that in is the memory of out.
