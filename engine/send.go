@@ -100,6 +100,9 @@ func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	return true
 }
 
+// SendNear is SendNow by a caller that blocks, of a message to a rank that shares memory; to others it sends nothing.
+func (e *Engine) SendNear(m *ShortMessage) bool { return e.laneTo(m.Peer) != nil && e.SendNow(m, true) }
+
 // SendLayout is Send of a message whose payload is m.Layout: it is packed into the library send
 // buffer, if there is room, and the call is complete. Of what is not blocking only as much as may follow without permission
 // is packed so; a longer payload is packed chunk by chunk while it leaves, as one is that finds no

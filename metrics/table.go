@@ -38,7 +38,7 @@ var table = []metric{
 		"direction", [...]string{"send", "receive"}, func(s *engine.Stats) (int, int) { return s.RendezvousSends, s.RendezvousReceives }),
 	counter("cancelled_operations_total", "Operations that ended because they were cancelled.",
 		func(s *engine.Stats) uint64 { return s.Cancelled }),
-	counter("schedule_steps_total", "Local steps of collectives (copies and reductions) that were run.",
+	counter("schedule_steps_total", "Local steps of collectives (copies and reductions) that the engine has run.",
 		func(s *engine.Stats) uint64 { return s.StepsRun }),
 
 	byCall("collectives_total", "Collective operations begun on communicators of the name, rounds of persistent ones included.",

@@ -80,9 +80,8 @@ func exchangeTyped[S, R any](c *Comm, op, whose string, near coll.Neighbours, in
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Neighbor(g, near, send, recv)
-		return nil
 	}, nil)
 }
 

@@ -55,9 +55,8 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Allgather(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), from, to)
-		return nil
 	}, nil)
 }
 
@@ -107,9 +106,8 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Allgatherv(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), from, to.Buf, to.counts, to.displs)
-		return nil
 	}, nil)
 }
 
@@ -118,10 +116,8 @@ func allgatherObjects[T any](c *Comm, op string, in, out []T, bl blocks) *Reques
 	all := make([][]byte, c.Size())
 	return collective{
 		prepare: func() error { return encodeInto(op, &mine, in) },
-		build: func(g coll.Graph) error {
-			coll.AllgatherObject(g, c.rank, c.Size(), &mine, all)
-			return nil
-		},
 		deliver: func() error { return decodeBlocks(all, out, bl) },
-	}.start(c, op)
+	}.start(c, op, func(g coll.Graph) {
+		coll.AllgatherObject(g, c.rank, c.Size(), &mine, all)
+	})
 }

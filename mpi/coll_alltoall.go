@@ -58,10 +58,9 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 		return failedRequest(c, err)
 	}
 	from, copied := c.inPlace(e, bytesOf(in), bytesOf(out), from, to, true)
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		in, after := maybeApart(g, from, copied)
 		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), in, to, after...)
-		return nil
 	}, nil)
 }
 
@@ -154,10 +153,9 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 		return failedRequest(c, err)
 	}
 	sent, copied := c.inPlace(e, bytesOf(in), bytesOf(out), src.Buf, dst.Buf, slices.Equal(from.counts, to.counts) && slices.Equal(from.displs, to.displs))
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		in, after := maybeApart(g, sent, copied)
 		coll.Alltoallv(g, c.rank, c.Size(), in, src.counts, src.displs, dst.Buf, dst.counts, dst.displs, after...)
-		return nil
 	}, nil)
 }
 
@@ -165,10 +163,8 @@ func alltoallObjects[T any](c *Comm, op string, in []T, from blocks, out []T, to
 	send, recv := make([][]byte, c.Size()), make([][]byte, c.Size())
 	return collective{
 		prepare: func() error { return encodeBlocks(op, send, in, from) },
-		build: func(g coll.Graph) error {
-			coll.AlltoallObject(g, c.rank, c.Size(), send, recv)
-			return nil
-		},
 		deliver: func() error { return decodeBlocks(recv, out, to) },
-	}.start(c, op)
+	}.start(c, op, func(g coll.Graph) {
+		coll.AlltoallObject(g, c.rank, c.Size(), send, recv)
+	})
 }

@@ -29,10 +29,9 @@ func ibarrier(c *Comm, op string) *Request {
 }
 
 func startBarrier(c *Comm, op string) *Request {
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		all := c.everyone()
 		coll.BarrierBy(g, c.algorithm(coll.KindBarrier), all.rank, all.Size())
-		return nil
 	}, nil)
 }
 
@@ -74,24 +73,22 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Bcast(g, c.algorithm(coll.KindBcast), c.rank, c.Size(), root, x)
-		return nil
 	}, nil)
 }
 
 func ibcastObjects[T any](c *Comm, op string, buf []T, root int) *Request {
 	var data []byte
-	x := collective{build: func(g coll.Graph) error {
-		coll.BcastObject(g, c.rank, c.Size(), root, &data)
-		return nil
-	}}
+	x := collective{}
 	if c.rank == root {
 		x.prepare = func() error { return encodeInto(op, &data, buf) }
 	} else {
 		x.deliver = func() error { return decodeExactly(data, buf) }
 	}
-	return x.start(c, op)
+	return x.start(c, op, func(g coll.Graph) {
+		coll.BcastObject(g, c.rank, c.Size(), root, &data)
+	})
 }
 
 // encodeInto sets *data to the serialised form of vs, in new memory.

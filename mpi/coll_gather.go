@@ -53,9 +53,8 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Gather(g, c.algorithm(coll.KindGather), c.rank, c.Size(), root, from, to)
-		return nil
 	}, nil)
 }
 
@@ -116,9 +115,8 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Gatherv(g, c.rank, c.Size(), root, from, to.Buf, to.counts, to.displs)
-		return nil
 	}, nil)
 }
 
@@ -138,15 +136,13 @@ func gatherObjects[T any](c *Comm, op string, in, out []T, bl blocks, root int) 
 	all := make([][]byte, c.Size())
 	x := collective{
 		prepare: func() error { return encodeInto(op, &mine, in) },
-		build: func(g coll.Graph) error {
-			coll.GatherObject(g, c.rank, c.Size(), root, &mine, all)
-			return nil
-		},
 	}
 	if c.rank == root {
 		x.deliver = func() error { return decodeBlocks(all, out, bl) }
 	}
-	return x.start(c, op)
+	return x.start(c, op, func(g coll.Graph) {
+		coll.GatherObject(g, c.rank, c.Size(), root, &mine, all)
+	})
 }
 
 // decodeBlocks deserialises all[r] into the block of rank r.

@@ -40,10 +40,9 @@ func (c *Comm) view(g coll.Graph) coll.Inter {
 
 // startInter starts a collective over an intercommunicator.
 func startInter(c *Comm, op string, build func(x coll.Inter), prepare, deliver func() error) *Request {
-	return collective{prepare: prepare, deliver: deliver, build: func(g coll.Graph) error {
+	return collective{prepare: prepare, deliver: deliver}.start(c, op, func(g coll.Graph) {
 		build(c.view(g))
-		return nil
-	}}.start(c, op)
+	})
 }
 
 // interIdle is the part of a rank that is neither root nor in the other group.

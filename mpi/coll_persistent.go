@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fitmpi/fitmpi/internal/callsite"
+	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
 // The persistent form of a collective is its name with Init behind it
@@ -31,15 +32,13 @@ import (
 func isPersistent(op string) bool { return strings.HasSuffix(op, "Init") }
 
 // persistent makes x a persistent request: it builds the schedule that every Start runs.
-func (x collective) persistent(c *Comm, op string) *Request {
+func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Request {
 	g := newPersistentGraph(c.everyone().comm)
 	g.s.Op = op
 	if c.job.checks {
 		g.agree(c, op)
 	}
-	if err := x.build(g); err != nil {
-		return failedRequest(c, opError(ClassOf(err), op, err))
-	}
+	build(g)
 	r := newRequest(c, op)
 	r.delivered = true
 	callsite.Note(g.s.Origin[:])

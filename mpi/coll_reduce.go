@@ -37,13 +37,7 @@ func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request
 	if !isRoot {
 		out = nil
 	}
-	return ireduction(c, op, in, out, f, root, reduction{
-		wantsOut: isRoot,
-		plain: func(g coll.Graph, in, out coll.Buf, red coll.Reducer) {
-			coll.Reduce(g, c.algorithm(coll.KindReduce), c.rank, c.Size(), root, in, out, red)
-		},
-		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ReduceObject(g, c.rank, c.Size(), root, red) },
-	})
+	return ireduction(c, op, in, out, f, root, isRoot, &reduceOp)
 }
 
 // Allreduce combines in of all ranks, element by element and in the order of
@@ -68,13 +62,7 @@ func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	if c.isInter() {
 		return interAllreduce(c, op, in, out, f)
 	}
-	return ireduction(c, op, in, out, f, 0, reduction{
-		wantsOut: true,
-		plain: func(g coll.Graph, in, out coll.Buf, red coll.Reducer) {
-			coll.Allreduce(g, c.algorithm(coll.KindAllreduce), c.rank, c.Size(), in, out, red)
-		},
-		object: func(g coll.Graph, red coll.ObjectReducer) { coll.AllreduceObject(g, c.rank, c.Size(), red) },
-	})
+	return ireduction(c, op, in, out, f, 0, true, &allreduceOp)
 }
 
 // Scan leaves in out of rank r the combination of in of ranks 0 to r. in and out may be
@@ -97,13 +85,7 @@ func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	if c.isInter() {
 		return interUndefined(c, op)
 	}
-	return ireduction(c, op, in, out, f, 0, reduction{
-		wantsOut: true,
-		plain: func(g coll.Graph, in, out coll.Buf, red coll.Reducer) {
-			coll.Scan(g, c.algorithm(coll.KindScan), c.rank, c.Size(), in, out, red)
-		},
-		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ScanObject(g, c.rank, c.Size(), red) },
-	})
+	return ireduction(c, op, in, out, f, 0, true, &scanOp)
 }
 
 // Exscan is Scan of the ranks below r only; out of rank 0 is left as it is. in and out
@@ -129,24 +111,46 @@ func iexscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	if err := c.checkColl(op, 0); err != nil {
 		return failedRequest(c, err)
 	}
-	return ireduction(c, op, in, out, f, 0, reduction{
-		wantsOut: c.rank > 0,
-		plain: func(g coll.Graph, in, out coll.Buf, red coll.Reducer) {
-			coll.Exscan(g, c.algorithm(coll.KindExscan), c.rank, c.Size(), in, out, red)
-		},
-		object: func(g coll.Graph, red coll.ObjectReducer) { coll.ExscanObject(g, c.rank, c.Size(), red) },
-	})
+	return ireduction(c, op, in, out, f, 0, c.rank > 0, &exscanOp)
 }
 
-// reduction is what tells one reduction from another.
+// reduction is what tells one reduction from another. root means nothing to those that have none.
 type reduction struct {
-	wantsOut bool // this rank gets a result
-	plain    func(g coll.Graph, in, out coll.Buf, red coll.Reducer)
-	object   func(g coll.Graph, red coll.ObjectReducer)
+	kind   coll.Kind
+	plain  func(g coll.Graph, alg coll.Algorithm, rank, size, root int, in, out coll.Buf, red coll.Reducer)
+	object func(g coll.Graph, rank, size, root int, red coll.ObjectReducer)
 }
 
-func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, kind reduction) *Request {
-	if err := c.checkReduction(op, root, len(in), len(out), kind.wantsOut && !c.isTyped(), f == nil); err != nil {
+var (
+	reduceOp = reduction{coll.KindReduce,
+		func(g coll.Graph, alg coll.Algorithm, rank, size, root int, in, out coll.Buf, red coll.Reducer) {
+			coll.Reduce(g, alg, rank, size, root, in, out, red)
+		},
+		func(g coll.Graph, rank, size, root int, red coll.ObjectReducer) {
+			coll.ReduceObject(g, rank, size, root, red)
+		}}
+	allreduceOp = reduction{coll.KindAllreduce,
+		func(g coll.Graph, alg coll.Algorithm, rank, size, _ int, in, out coll.Buf, red coll.Reducer) {
+			coll.Allreduce(g, alg, rank, size, in, out, red)
+		},
+		func(g coll.Graph, rank, size, _ int, red coll.ObjectReducer) {
+			coll.AllreduceObject(g, rank, size, red)
+		}}
+	scanOp = reduction{coll.KindScan,
+		func(g coll.Graph, alg coll.Algorithm, rank, size, _ int, in, out coll.Buf, red coll.Reducer) {
+			coll.Scan(g, alg, rank, size, in, out, red)
+		},
+		func(g coll.Graph, rank, size, _ int, red coll.ObjectReducer) { coll.ScanObject(g, rank, size, red) }}
+	exscanOp = reduction{coll.KindExscan,
+		func(g coll.Graph, alg coll.Algorithm, rank, size, _ int, in, out coll.Buf, red coll.Reducer) {
+			coll.Exscan(g, alg, rank, size, in, out, red)
+		},
+		func(g coll.Graph, rank, size, _ int, red coll.ObjectReducer) { coll.ExscanObject(g, rank, size, red) }}
+)
+
+// ireduction is the reduction of a kind; wantsOut says that this rank gets a result.
+func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, wantsOut bool, kind *reduction) *Request {
+	if err := c.checkReduction(op, root, len(in), len(out), wantsOut && !c.isTyped(), f == nil); err != nil {
 		return failedRequest(c, err)
 	}
 	e := elemOf[T]()
@@ -154,14 +158,14 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, kind 
 	case e.err != nil:
 		return failedRequest(c, opError(ErrType, op, e.err))
 	case c.serialises(e):
-		return reduceObjects(c, op, in, out, f, kind)
+		return reduceObjects(c, op, in, out, f, root, wantsOut, kind)
 	}
 	c.noteElem(e)
 	own := 0
-	if kind.wantsOut {
+	if wantsOut {
 		own = 1
 	}
-	if kind.wantsOut && !c.isTyped() {
+	if wantsOut && !c.isTyped() {
 		out = out[:len(in)]
 	}
 	x, err := reducedBy(c, op, f, in, 1, out, own)
@@ -169,10 +173,9 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, kind 
 		return failedRequest(c, err)
 	}
 	from, to, red := x.in, x.out, x.red // captured without memory of their own
-	return collective{prepare: x.prepare, build: func(g coll.Graph) error {
-		kind.plain(g, from, to, red)
-		return nil
-	}}.start(c, op)
+	return collective{prepare: x.prepare}.start(c, op, func(g coll.Graph) {
+		kind.plain(g, c.algorithm(kind.kind), c.rank, c.Size(), root, from, to, red)
+	})
 }
 
 func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool) *Error {
@@ -201,21 +204,19 @@ func reducer[T any](f Op[T], e *elem) coll.Reducer {
 
 // reduceObjects is a reduction of values that travel serialised. The operation
 // works on copies: it may change its arguments, and the user's must not change.
-func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], kind reduction) *Request {
+func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], root int, wantsOut bool, kind *reduction) *Request {
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	return collective{
 		prepare: func() error { return acc.load(op, in) },
-		build: func(g coll.Graph) error {
-			kind.object(g, acc.reducer())
-			return nil
-		},
 		deliver: func() error {
-			if kind.wantsOut {
+			if wantsOut {
 				copy(out, acc.v)
 			}
 			return nil
 		},
-	}.start(c, op)
+	}.start(c, op, func(g coll.Graph) {
+		kind.object(g, c.rank, c.Size(), root, acc.reducer())
+	})
 }
 
 // objectAccumulator holds a partial result. Owned by the schedule, one step at a time.

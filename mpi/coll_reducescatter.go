@@ -85,11 +85,10 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{prepare: x.prepare, build: func(g coll.Graph) error {
+	return collective{prepare: x.prepare}.start(c, op, func(g coll.Graph) {
 		counts, _ := bl.bytes(x.in.Len() / max(bl.total(), 1))
 		coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), x.in, x.out, counts, x.red)
-		return nil
-	}}.start(c, op)
+	})
 }
 
 // reduceScatterObjects is a ReduceScatter of values that travel serialised: rank 0
@@ -99,11 +98,9 @@ func reduceScatterObjects[T any](c *Comm, op string, in, out []T, bl blocks, f O
 	var mine []byte
 	return collective{
 		prepare: func() error { return acc.load(op, in) },
-		build: func(g coll.Graph) error {
-			split := func(all [][]byte) error { return encodeBlocks(op, all, acc.v, bl) }
-			coll.ReduceScatterObject(g, c.rank, c.Size(), acc.reducer(), split, &mine)
-			return nil
-		},
 		deliver: func() error { return decodeExactly(mine, out) },
-	}.start(c, op)
+	}.start(c, op, func(g coll.Graph) {
+		split := func(all [][]byte) error { return encodeBlocks(op, all, acc.v, bl) }
+		coll.ReduceScatterObject(g, c.rank, c.Size(), acc.reducer(), split, &mine)
+	})
 }

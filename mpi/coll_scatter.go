@@ -53,9 +53,8 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Scatter(g, c.algorithm(coll.KindScatter), c.rank, c.Size(), root, from, to)
-		return nil
 	}, nil)
 }
 
@@ -116,9 +115,8 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Scatterv(g, c.rank, c.Size(), root, from.Buf, from.counts, from.displs, to)
-		return nil
 	}, nil)
 }
 
@@ -137,14 +135,12 @@ func scatterObjects[T any](c *Comm, op string, in []T, bl blocks, out []T, root 
 	var mine []byte
 	all := make([][]byte, len(bl.counts))
 	x := collective{
-		build: func(g coll.Graph) error {
-			coll.ScatterObject(g, c.rank, c.Size(), root, all, &mine)
-			return nil
-		},
 		deliver: func() error { return decodeExactly(mine, out) },
 	}
 	if c.rank == root {
 		x.prepare = func() error { return encodeBlocks(op, all, in, bl) }
 	}
-	return x.start(c, op)
+	return x.start(c, op, func(g coll.Graph) {
+		coll.ScatterObject(g, c.rank, c.Size(), root, all, &mine)
+	})
 }

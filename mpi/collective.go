@@ -21,6 +21,10 @@ type graph struct {
 	gate   []int32 // steps that all others wait for
 	lent   []*scratch
 	called *callCount // where the collective that runs is counted
+
+	ctx    engine.ContextID // of messages, as peers and tag are
+	peers  []engine.PeerID
+	prompt promptSteps
 }
 
 // Places implements coll.Placed.
@@ -29,37 +33,55 @@ func (g *graph) Places() *coll.Places { return g.places }
 func (g *graph) deps(after []coll.Step) []int32 {
 	g.after = append(g.after[:0], g.gate...)
 	for _, a := range after {
-		g.after = append(g.after, int32(a))
+		if i, ok := g.prompt.later(a); ok {
+			g.after = append(g.after, i)
+		}
 	}
 	return g.after
 }
 
 func (g *graph) Send(peer int, data coll.Buf, after ...coll.Step) coll.Step {
 	if b, ok := data.Memory(); ok {
+		if g.sendNow(peer, b, after) {
+			return stepDone
+		}
 		return coll.Step(g.s.Send(peer, b, g.deps(after)...))
 	}
+	g.slow()
 	return coll.Step(g.s.SendLayout(peer, data, g.deps(after)...))
 }
 
 func (g *graph) Recv(peer int, buf coll.Buf, after ...coll.Step) coll.Step {
 	if b, ok := buf.Memory(); ok {
+		if step, ok := g.recvNow(peer, b, after); ok {
+			return step
+		}
 		return coll.Step(g.s.Recv(peer, b, g.deps(after)...))
 	}
+	g.slow()
 	return coll.Step(g.s.RecvLayout(peer, buf, g.deps(after)...))
 }
 
 func (g *graph) SendFrom(peer int, data *[]byte, after ...coll.Step) coll.Step {
+	g.slow()
 	return coll.Step(g.s.SendFrom(peer, data, g.deps(after)...))
 }
 
 func (g *graph) RecvInto(peer int, data *[]byte, after ...coll.Step) coll.Step {
+	g.slow()
 	return coll.Step(g.s.RecvInto(peer, data, g.deps(after)...))
 }
 
 // Lane implements coll.Graph.
-func (g *graph) Lane(i int) { g.s.Retag(engine.Tag(g.tag + uint32(i)*laneTag)) }
+func (g *graph) Lane(i int) {
+	g.slow()
+	g.s.Retag(engine.Tag(g.tag + uint32(i)*laneTag))
+}
 
 func (g *graph) Do(f func() error, after ...coll.Step) coll.Step {
+	if g.doNow(f, after) {
+		return stepDone
+	}
 	return coll.Step(g.s.Do(f, g.deps(after)...))
 }
 
@@ -117,7 +139,7 @@ func newPersistentGraph(c *comm) *graph {
 func (g *graph) renew(c *comm, tag uint32) {
 	g.s.Renew(c.coll, engine.Tag(tag), c.peers)
 	g.s.Member = c.member
-	g.tag = tag
+	g.ctx, g.tag, g.peers = c.coll, tag, c.peers
 	g.places, g.gate = c.places, g.gate[:0]
 }
 
@@ -128,7 +150,7 @@ func (g *graph) renew(c *comm, tag uint32) {
 func (g *graph) release() {
 	g.releaseScratch()
 	g.s.Clear()
-	g.places, g.called = nil, nil
+	g.places, g.called, g.peers = nil, nil, nil
 	graphs.Put(g)
 }
 
@@ -145,37 +167,56 @@ func (g *graph) releaseScratch() {
 // if none. Where a call does not allow it, every rank finds so and does what Auto would.
 func (c *comm) algorithm(k coll.Kind) coll.Algorithm { return c.job.choice.Of(k) }
 
-// collective is what one collective operation does at this rank.
+// collective is what one collective operation does at this rank beside moving messages.
 type collective struct {
 	// prepare, if not nil, serialises the operands, in the thread that starts.
 	prepare func() error
-	// build adds the steps. It runs once, even if the collective is persistent and
-	// starts many times: it must not look at operands, only steps and prepare may.
-	build func(g coll.Graph) error
 	// deliver, if not nil, runs in the thread that waits, after each success.
 	deliver func() error
 }
 
 // startColl starts a collective that needs no preparation, or makes it persistent; see collective.
-func startColl(c *Comm, op string, build func(g coll.Graph) error, deliver func() error) *Request {
-	return collective{build: build, deliver: deliver}.start(c, op)
+func startColl(c *Comm, op string, build func(g coll.Graph), deliver func() error) *Request {
+	return collective{deliver: deliver}.start(c, op, build)
 }
 
 // start starts x on c as the operation op; if op is one of those that end in Init, it
-// makes a persistent request of it.
-func (x collective) start(c *Comm, op string) *Request {
+// makes a persistent request of it. It returns nil, which is a request that is over, if op
+// blocks and all of x could be done at once.
+//
+// build adds the steps. It runs once, before start returns, even if the collective is
+// persistent and starts many times: it must not look at operands, only steps and prepare may.
+func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request {
 	if isPersistent(op) {
-		return x.persistent(c, op)
+		return x.persistent(c, op, build)
 	}
 	g := newGraph(c.everyone().comm)
 	g.called = c.comm.count(op)
-	g.s.Op = op
-	if c.job.checks {
+	switch {
+	case c.job.checks:
 		g.agree(c, op)
+	case isBlocking(op):
+		g.prompt.begin(c.job.mover)
 	}
-	if err := x.ready(g); err != nil {
-		return failedRequest(c, opError(ClassOf(err), op, err))
+	if x.prepare != nil {
+		if err := x.prepare(); err != nil {
+			return failedRequest(c, opError(ClassOf(err), op, err))
+		}
 	}
+	build(g)
+	if g.endPrompt() {
+		g.release()
+		if err := x.delivered(op); err != nil {
+			return failedRequest(c, err)
+		}
+		return nil
+	}
+	return x.post(c, op, g)
+}
+
+// post gives the schedule of g to the engine.
+func (x collective) post(c *Comm, op string, g *graph) *Request {
+	g.s.Op = op
 	r := newCollRequest(c, op)
 	r.m = &g.s.MSO
 	r.more().finish = func(r *Request) (Status, *Error) {
@@ -199,21 +240,16 @@ func (x collective) start(c *Comm, op string) *Request {
 	return r
 }
 
-// ready prepares and builds.
-func (x collective) ready(g *graph) error {
-	if x.prepare != nil {
-		if err := x.prepare(); err != nil {
-			return err
-		}
-	}
-	return x.build(g)
-}
-
 // result delivers what the schedule of m, which is done, has brought.
 func (x collective) result(c *Comm, op string, m *engine.MSO) *Error {
 	if m.Err != nil {
 		return c.collError(op, m.Err)
 	}
+	return x.delivered(op)
+}
+
+// delivered delivers the results of a success.
+func (x collective) delivered(op string) *Error {
 	if x.deliver != nil {
 		if err := x.deliver(); err != nil {
 			return opError(classOr(err, ErrOther), op, err)
@@ -324,6 +360,9 @@ func newCollRequest(c *Comm, op string) *Request {
 
 // done waits for the request of a blocking collective.
 func done(r *Request) error {
+	if r == nil {
+		return nil
+	}
 	_, err := r.wait()
 	if err == nil && r.m == nil && r.rare != nil && r.rare.finish != nil {
 		*r.rare = rare{}

@@ -61,9 +61,8 @@ func (c *Comm) idup(op string, info *Info) *Creation {
 	r := &Creation{}
 	id := binary.LittleEndian.AppendUint64(nil, uint64(c.job.leadContext()))
 	a := c.everyone()
-	r.Request = startColl(a, op, func(g coll.Graph) error {
+	r.Request = startColl(a, op, func(g coll.Graph) {
 		coll.Bcast(g, coll.Auto, a.rank, a.Size(), 0, coll.Memory(id))
-		return nil
 	}, func() error {
 		n.setContext(engine.ContextID(binary.LittleEndian.Uint64(id)))
 		if failed != nil {

@@ -26,6 +26,7 @@ import (
 type job struct {
 	// Immutable after startJob.
 	engine  *engine.Engine
+	mover   mover // the engine
 	session boot.Session
 	local   *local       // what it has in common with the other ranks of its process
 	kill    func() error // stops the engine at once; returns when it has stopped
@@ -121,6 +122,7 @@ func (j *job) start(ctx context.Context, info boot.Info, set settings) error {
 	if j.engine, err = engine.Listen(cfg); err != nil {
 		return errors.Join(err, l.leave())
 	}
+	j.mover = j.engine
 	j.kill = sync.OnceValue(func() error {
 		err := j.engine.Kill()
 		j.accords.stop(j.engine)

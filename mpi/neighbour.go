@@ -80,9 +80,8 @@ func (c *Comm) exchangeParts(op string, near coll.Neighbours, from, to []coll.Bu
 	for i := range send {
 		send[i] = from[min(i, len(from)-1)]
 	}
-	return startColl(c, op, func(g coll.Graph) error {
+	return startColl(c, op, func(g coll.Graph) {
 		coll.Neighbor(g, near, send, to)
-		return nil
 	}, nil)
 }
 
@@ -127,12 +126,10 @@ func exchangeObjects[T any](c *Comm, op string, near coll.Neighbours, in []T, fr
 	}
 	return collective{
 		prepare: func() error { return encodeBlocks(op, data, in, from) },
-		build: func(g coll.Graph) error {
-			coll.NeighborObject(g, near, send, recv)
-			return nil
-		},
 		deliver: func() error { return decodeNeighbours(near.Sources, recv, out, to) },
-	}.start(c, op)
+	}.start(c, op, func(g coll.Graph) {
+		coll.NeighborObject(g, near, send, recv)
+	})
 }
 
 // decodeNeighbours deserialises what came from each source into its block.

@@ -59,7 +59,8 @@ func allreduceBy(g Graph, alg Algorithm, p *Places, rank, size int, in, out []by
 
 func allreduceDoubling(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
 	s, all := newShrink(size, none), span{0, len(in)}
-	rounds, v := s.rounds(rank, all), s.virtual(rank)
+	var room [8]round // enough for 128 ranks
+	rounds, v := s.rounds(room[:0], rank, all), s.virtual(rank)
 	if v == none {
 		_, done := fold(g, red, in, nil, rounds, after)
 		return inform(g, s, rank, out, done)
@@ -69,7 +70,11 @@ func allreduceDoubling(g Graph, rank, size int, in, out []byte, red Reducer, aft
 		rounds = append(rounds, round{to: peer, out: all, from: peer, in: all, lower: v&m != 0})
 	}
 	acc, done := fold(g, red, in, out, rounds, after)
-	return with(inform(g, s, rank, acc, done), move(g, out, acc, done)...)
+	told := inform(g, s, rank, acc, done)
+	if same(out, acc) {
+		return told
+	}
+	return with(told, move(g, out, acc, done)...)
 }
 
 func allreduceHalving(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {

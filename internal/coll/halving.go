@@ -42,16 +42,15 @@ func (s shrink) virtual(rank int) int {
 // paired says whether rank has a neighbour rank^1 that it is combined with.
 func (s shrink) paired(rank int) bool { return rank < 2*s.rem }
 
-// rounds gives the round that combines rank with its neighbour, if there is one, with room for those of the survivors.
-func (s shrink) rounds(rank int, all span) []round {
-	rounds := make([]round, 0, bits.Len(uint(s.pow)))
+// rounds appends to room the round that combines rank with its neighbour, if there is one; those of the survivors follow.
+func (s shrink) rounds(room []round, rank int, all span) []round {
 	switch other := rank ^ 1; {
 	case !s.paired(rank):
-		return rounds
+		return room
 	case s.virtual(rank) == none:
-		return append(rounds, round{to: other, out: all, from: none})
+		return append(room, round{to: other, out: all, from: none})
 	default:
-		return append(rounds, round{to: none, from: other, in: all, lower: other < rank})
+		return append(room, round{to: none, from: other, in: all, lower: other < rank})
 	}
 }
 
@@ -67,7 +66,7 @@ type halving struct {
 
 func newHalving(s shrink, rank int, cut []int) *halving {
 	h := &halving{v: s.virtual(rank), cut: cut, hi: s.pow}
-	h.rounds = s.rounds(rank, h.bytes(0, s.pow))
+	h.rounds = s.rounds(make([]round, 0, bits.Len(uint(s.pow))), rank, h.bytes(0, s.pow))
 	if h.v == none {
 		return h
 	}

@@ -94,7 +94,7 @@ func (j *Job) Run() {
 	case jobAlloc:
 		j.err = j.m.allocate(j.m.Length, j.most)
 	case jobStep:
-		j.err = protect(j.do)
+		j.err = Protect(j.do)
 	case jobPack:
 		j.m.Layout.Pack(j.block[:j.n], j.at)
 	case jobServe:
@@ -115,7 +115,7 @@ func (m *MSO) allocate(n, most int) error {
 	if n > most {
 		return &LengthError{Message: n, Max: most}
 	}
-	err := protect(func() error {
+	err := Protect(func() error {
 		m.Buf = m.Alloc(n)
 		return nil
 	})
@@ -125,9 +125,9 @@ func (m *MSO) allocate(n, most int) error {
 	return err
 }
 
-// protect turns a panic of the user's code into an error: it must not take the
-// worker with it.
-func protect(f func() error) (err error) {
+// Protect runs f, and turns a panic of the user's code into an error: it must not take the
+// worker with it, nor end a program that would have had an error if another thread had run it.
+func Protect(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)

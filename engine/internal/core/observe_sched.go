@@ -5,6 +5,9 @@ type ScheduleObserver interface {
 	Schedule(s *Schedule, ended bool)
 }
 
+// SeesSchedules reports whether there is one.
+func (c *Core) SeesSchedules() bool { return c.scheds != nil }
+
 func (c *Core) observeSched(s *Schedule, ended bool) {
 	if c.scheds != nil {
 		c.scheds.Schedule(s, ended)

@@ -34,6 +34,9 @@ func (c *Core) refuseSched(s *Schedule) {
 	}
 }
 
+// IsHealthy reports whether no schedule would be refused.
+func (c *Core) IsHealthy() bool { return len(c.failed) == 0 && len(c.shut) == 0 }
+
 // includes reports whether the end of a peer is that of s.
 func (s *Schedule) includes(id PeerID) bool {
 	if s.Member != nil {

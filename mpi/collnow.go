@@ -1,0 +1,161 @@
+//go:build linux
+
+package mpi
+
+import (
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/coll"
+)
+
+// A blocking collective of short messages between ranks of a host is nothing but sends and receives that are complete at once, and
+// arithmetic between them. So its steps are done while the algorithm lists them, as a program would that called Send and Recv, for as long
+// as each can be done without waiting for long. From the first that cannot, steps go into the schedule, which the engine runs.
+
+// mover is the part of an engine that moves messages at once.
+type mover interface {
+	MovesNow() bool
+	SendNear(m *engine.ShortMessage) bool
+	RecvNow(r *engine.ShortReceipt) bool
+}
+
+// promptSteps are the steps of a graph that are done at once. Owned by the caller of the collective.
+type promptSteps struct {
+	on     bool // nothing has had to wait yet
+	by     mover
+	posted []promptRecv // receives, in their order: each is done when a step needs it, so that what is to be sent leaves first
+	taken  int          // so many of them are done
+	err    error        // why a step failed: then nothing else is done
+	out    engine.ShortMessage
+	in     engine.ShortReceipt
+}
+
+// promptRecv is a receive that waits until a step needs it.
+type promptRecv struct {
+	peer int
+	buf  []byte
+	step int32 // in the schedule, if it is not done when steps begin to go there
+}
+
+// A step that is done is stepDone. One that stands for posted[k] is stepPosted-k. Those of the schedule are not negative.
+const (
+	stepDone   coll.Step = -1
+	stepPosted coll.Step = -2
+)
+
+// begin lets steps be done at once from now on, if any can be.
+func (p *promptSteps) begin(by mover) {
+	if by.MovesNow() {
+		p.by, p.on = by, true
+	}
+}
+
+// endPrompt does the receives that no step has needed, and reports whether all has been done. Else the schedule has what is left.
+func (g *graph) endPrompt() (done bool) {
+	p := &g.prompt
+	if done = p.on && p.receive(g, len(p.posted)) && p.err == nil; !done {
+		g.slow()
+	}
+	clear(p.posted)
+	p.on, p.posted, p.taken, p.err = false, p.posted[:0], 0, nil
+	p.out.Buf, p.in.Buf = nil, nil
+	return done
+}
+
+// slow lets steps go to the schedule from now on. An error is its first step, which fails before any other starts.
+func (g *graph) slow() {
+	p := &g.prompt
+	if !p.on {
+		return
+	}
+	p.on = false
+	if err := p.err; err != nil {
+		g.gate = append(g.gate, g.s.Do(func() error { return err }))
+	}
+	for i := p.taken; i < len(p.posted); i++ {
+		r := &p.posted[i]
+		r.step = g.s.Recv(r.peer, r.buf, g.gate...)
+	}
+}
+
+// needs does the receives among after, and those before them. It reports false if one must wait.
+func (p *promptSteps) needs(g *graph, after []coll.Step) bool {
+	n := 0
+	for _, a := range after {
+		n = max(n, int(stepPosted-a)+1)
+	}
+	return p.receive(g, n)
+}
+
+// receive does the first n receives.
+func (p *promptSteps) receive(g *graph, n int) bool {
+	for ; p.taken < n && p.err == nil; p.taken++ {
+		r, m := &p.posted[p.taken], &p.in
+		m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[r.peer], engine.Tag(g.tag), g.ctx, r.buf
+		if !p.by.RecvNow(m) {
+			return false
+		}
+		if m.Length != len(r.buf) {
+			p.err = &engine.TruncateError{Message: m.Length, Buffer: len(r.buf)}
+		}
+	}
+	return true
+}
+
+// sendNow does a send, if it can be done.
+func (g *graph) sendNow(peer int, b []byte, after []coll.Step) bool {
+	p := &g.prompt
+	if !p.on {
+		return false
+	}
+	if p.needs(g, after) {
+		m := &p.out
+		m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, b
+		if p.err != nil || p.by.SendNear(m) {
+			return true
+		}
+	}
+	g.slow()
+	return false
+}
+
+// recvNow takes note of a receive.
+func (g *graph) recvNow(peer int, b []byte, after []coll.Step) (coll.Step, bool) {
+	p := &g.prompt
+	if !p.on {
+		return 0, false
+	}
+	if p.needs(g, after) {
+		p.posted = append(p.posted, promptRecv{peer: peer, buf: b})
+		return stepPosted - coll.Step(len(p.posted)-1), true
+	}
+	g.slow()
+	return 0, false
+}
+
+// doNow does local work.
+func (g *graph) doNow(f func() error, after []coll.Step) bool {
+	p := &g.prompt
+	if !p.on {
+		return false
+	}
+	if p.needs(g, after) {
+		if p.err == nil {
+			p.err = engine.Protect(f)
+		}
+		return true
+	}
+	g.slow()
+	return false
+}
+
+// later is where a step that others come after is in the schedule, if it is there.
+func (p *promptSteps) later(a coll.Step) (int32, bool) {
+	switch {
+	case a >= 0:
+		return int32(a), true
+	case a == stepDone:
+		return 0, false
+	}
+	k := int(stepPosted - a)
+	return p.posted[k].step, k >= p.taken
+}

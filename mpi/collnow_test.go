@@ -1,0 +1,186 @@
+//go:build linux
+
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/coll"
+)
+
+// refuser moves messages by the engine, however long that takes, but for the one that it refuses.
+type refuser struct {
+	e       *engine.Engine
+	left    int // messages until that; negative: none
+	moved   int
+	refused bool
+}
+
+func (r *refuser) MovesNow() bool { return true }
+
+func (r *refuser) SendNear(m *engine.ShortMessage) bool {
+	return r.move(&engine.MSO{Kind: engine.KindSend, Peer: m.Peer, Ctx: m.Ctx, Tag: m.Tag, Buf: m.Buf})
+}
+
+func (r *refuser) RecvNow(m *engine.ShortReceipt) bool {
+	x := &engine.MSO{Kind: engine.KindRecv, Peer: m.Peer, Ctx: m.Ctx, Tag: m.Tag, Buf: m.Buf}
+	ok := r.move(x)
+	m.Length = x.Length
+	return ok
+}
+
+func (r *refuser) move(m *engine.MSO) bool {
+	if r.left--; r.left == -1 {
+		r.refused = true
+		return false
+	}
+	r.moved++
+	r.e.Post(m)
+	r.e.Wait(m)
+	return m.Err == nil
+}
+
+// scheduler is a mover that moves nothing.
+type scheduler struct{ mover }
+
+func (scheduler) MovesNow() bool { return false }
+
+// promptCase is a collective of what a rank has; out is as long as what all have.
+type promptCase struct {
+	kind coll.Kind
+	run  func(c *Comm, in, out []int64) error
+}
+
+// leftmost does not commute: it tells whether operands met in the order of ranks.
+func leftmost(acc, in []int64) {
+	for i := range acc {
+		acc[i] = acc[i]*31 + in[i]
+	}
+}
+
+var promptCases = []promptCase{
+	{coll.KindBarrier, func(c *Comm, _, _ []int64) error { return Barrier(c) }},
+	{coll.KindBcast, func(c *Comm, in, out []int64) error {
+		n := copy(out, in)
+		return Bcast(c, out[:n], c.Size()-1)
+	}},
+	{coll.KindReduce, func(c *Comm, in, out []int64) error { return Reduce(c, in, out, Sum[int64], c.Size()-1) }},
+	{coll.KindAllreduce, func(c *Comm, in, out []int64) error { return Allreduce(c, in, out, Sum[int64]) }},
+	{coll.KindAllreduce, func(c *Comm, in, out []int64) error { return Allreduce(c, in, out, leftmost) }},
+	{coll.KindScan, func(c *Comm, in, out []int64) error { return Scan(c, in, out, leftmost) }},
+	{coll.KindExscan, func(c *Comm, in, out []int64) error { return Exscan(c, in, out, leftmost) }},
+	{coll.KindReduceScatter, func(c *Comm, in, out []int64) error {
+		return ReduceScatterBlock(c, in, out[:len(in)/c.Size()], Sum[int64])
+	}},
+	{coll.KindGather, func(c *Comm, in, out []int64) error { return Gather(c, in, out, c.Size()-1) }},
+	{coll.KindScatter, func(c *Comm, in, out []int64) error { return Scatter(c, in, out[:len(in)/c.Size()], c.Size()-1) }},
+	{coll.KindAllgather, func(c *Comm, in, out []int64) error { return Allgather(c, in, out) }},
+	{coll.KindAlltoall, func(c *Comm, in, out []int64) error { return Alltoall(c, in, out[:len(in)]) }},
+	{coll.KindAlltoall, func(c *Comm, in, out []int64) error {
+		copy(out, in)
+		return Alltoall(c, out[:len(in)], out[:len(in)])
+	}},
+}
+
+// results is what a collective by an algorithm leaves at a rank whose messages go by m.
+func (x promptCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error) {
+	in, out := make([]int64, 2*c.Size()), make([]int64, 2*c.Size()*c.Size())
+	for i := range in {
+		in[i] = int64(1000*c.rank + i + 1)
+	}
+	c.job.choice = coll.Choice{}
+	c.job.choice[x.kind] = a
+	c.job.mover = m
+	return out, x.run(c, in, out)
+}
+
+// TestCollectiveAtOnce: a collective of which some steps are done while the algorithm lists them, and the others by the engine, has the
+// result of one that the engine does as a whole: by each algorithm, wherever the first step is that cannot be done at once.
+func TestCollectiveAtOnce(t *testing.T) {
+	for n := 2; n <= 5; n++ {
+		for _, x := range promptCases {
+			for _, a := range x.kind.Algorithms() {
+				t.Run(fmt.Sprintf("%d ranks/%v by %v", n, x.kind, a), func(t *testing.T) { x.refuseEach(t, n, a) })
+			}
+		}
+	}
+}
+
+// refuseEach refuses the first, second and so on message of all ranks, then of one of them, until there are no more.
+func (x promptCase) refuseEach(t *testing.T, n int, a coll.Algorithm) {
+	var refusals atomic.Int32
+	if err := RunThreads(n, func(_ context.Context, c *Comm) error {
+		want, err := x.results(c, a, scheduler{})
+		for k, more := 0, true; more && err == nil; k++ {
+			more = false
+			for alone := -1; alone < n && err == nil; alone++ {
+				m := &refuser{e: c.job.engine, left: k}
+				if alone >= 0 && alone != c.rank {
+					m.left = -1 // none
+				}
+				var got []int64
+				if got, err = x.results(c, a, m); !slices.Equal(got, want) {
+					t.Errorf("rank %d, message %d refused to %d: %v, want %v", c.rank, k, alone, got, want)
+				}
+				if m.refused {
+					refusals.Add(1)
+				}
+				more = more || m.refused
+			}
+			c.job.mover = scheduler{}
+			all := []bool{more}
+			if err == nil {
+				err = Allreduce(c, all, all, LOr[bool])
+			}
+			more = all[0]
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	if refusals.Load() == 0 {
+		t.Error("no message was refused: the collective has none that are done at once")
+	}
+}
+
+// TestCollectiveAtOnceUnequal: who has received less than was to come is told, and does nothing else.
+func TestCollectiveAtOnceUnequal(t *testing.T) {
+	if err := RunThreads(4, func(_ context.Context, c *Comm) error {
+		c.SetErrhandler(ErrorsReturn)
+		m := &refuser{e: c.job.engine, left: -1}
+		c.job.mover, c.job.choice[coll.KindBcast] = m, coll.Binomial
+		switch c.rank {
+		case 0:
+			return Bcast(c, make([]int64, 1), 0) // to 2, which would pass it on to 3, and to 1
+		case 2:
+			if err := Bcast(c, make([]int64, 2), 0); ClassOf(err) != ErrTruncate || m.moved != 1 {
+				t.Errorf("%v after %d messages, want %v after 1", err, m.moved, ErrTruncate)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCollectiveAtOncePanic: an operation that panics is an error, whoever runs it.
+func TestCollectiveAtOncePanic(t *testing.T) {
+	if err := RunThreads(2, func(_ context.Context, c *Comm) error {
+		c.SetErrhandler(ErrorsReturn)
+		m := &refuser{e: c.job.engine, left: -1}
+		c.job.mover = m
+		err := Allreduce(c, []int64{1}, make([]int64, 1), func(_, _ []int64) { panic("boom") })
+		if err == nil || !strings.Contains(err.Error(), "panic: boom") || m.moved != 2 {
+			t.Errorf("%v after %d messages, want a panic after 2", err, m.moved)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
