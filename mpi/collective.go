@@ -181,8 +181,8 @@ func startColl(c *Comm, op string, build func(g coll.Graph), deliver func() erro
 }
 
 // start starts x on c as the operation op; if op is one of those that end in Init, it
-// makes a persistent request of it. It returns nil, which is a request that is over, if op
-// blocks and all of x could be done at once.
+// makes a persistent request of it. If op blocks it waits, and returns nil, which is a
+// request that is over, or one that has failed.
 //
 // build adds the steps. It runs once, before start returns, even if the collective is
 // persistent and starts many times: it must not look at operands, only steps and prepare may.
@@ -206,18 +206,42 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	build(g)
 	if g.endPrompt() {
 		g.release()
-		if err := x.delivered(op); err != nil {
-			return failedRequest(c, err)
-		}
-		return nil
+		return x.over(c, op)
+	}
+	g.s.Op = op
+	if isBlocking(op) {
+		return x.run(c, op, g)
 	}
 	return x.post(c, op, g)
 }
 
+// over is the request of a blocking collective that has succeeded: nil, unless its results cannot be delivered.
+func (x collective) over(c *Comm, op string) *Request {
+	if err := x.delivered(op); err != nil {
+		return failedRequest(c, err)
+	}
+	return nil
+}
+
+// run has the engine run the schedule of g, and waits for it.
+func (x collective) run(c *Comm, op string, g *graph) *Request {
+	m := &g.s.MSO
+	c.job.engine.StartBlocking(g.s)
+	ended := c.wait(m)
+	g.called.end(m)
+	if m.Err != nil {
+		g.releaseScratch()
+		return failedRequest(c, c.collError(op, m.Err))
+	}
+	if !ended {
+		g.release()
+	}
+	return x.over(c, op)
+}
+
 // post gives the schedule of g to the engine.
 func (x collective) post(c *Comm, op string, g *graph) *Request {
-	g.s.Op = op
-	r := newCollRequest(c, op)
+	r := newRequest(c, op)
 	r.m = &g.s.MSO
 	r.more().finish = func(r *Request) (Status, *Error) {
 		err := x.result(c, op, r.m)
@@ -231,12 +255,8 @@ func (x collective) post(c *Comm, op string, g *graph) *Request {
 		}
 		return emptyStatus(), err
 	}
-	if isBlocking(op) {
-		c.job.engine.StartBlocking(g.s)
-	} else {
-		callsite.Note(g.s.Origin[:])
-		c.job.engine.StartSchedule(g.s)
-	}
+	callsite.Note(g.s.Origin[:])
+	c.job.engine.StartSchedule(g.s)
 	return r
 }
 
@@ -346,29 +366,8 @@ const (
 	placeOfOut = "out is this rank's block of in"
 )
 
-// blocked recycles the requests of blocking collectives, which their users never see.
-var blocked = sync.Pool{New: func() any { return newRequest(nil, "") }}
-
-func newCollRequest(c *Comm, op string) *Request {
-	if !isBlocking(op) {
-		return newRequest(c, op)
-	}
-	r := blocked.Get().(*Request)
-	r.c, r.op, r.peer = c, op, -1
-	return r
-}
-
-// done waits for the request of a blocking collective.
+// done waits for the request of a blocking operation.
 func done(r *Request) error {
-	if r == nil {
-		return nil
-	}
 	_, err := r.wait()
-	if err == nil && r.m == nil && r.rare != nil && r.rare.finish != nil {
-		*r.rare = rare{}
-		*r.work = work{rare: r.rare}
-		*r = Request{work: r.work}
-		blocked.Put(r)
-	}
 	return err
 }
