@@ -81,7 +81,7 @@ func (e *Engine) maybeTurned(begin int64) {
 func (e *Engine) turned(begin int64) {
 	by := ByCaller
 	switch {
-	case e.visiting.Load() > 0:
+	case e.errand.Load() != nil:
 		by = ByVisitor
 	case e.drv.byWorker:
 		by = ByWorker

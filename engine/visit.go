@@ -1,25 +1,88 @@
 package engine
 
-import "github.com/fitmpi/fitmpi/internal/sys"
+import (
+	"sync"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
 
 // How a peer of this host is told that something has been put for it.
 
-// maxVisits bounds how deep visits may nest: a visit may make the peer send.
-const maxVisits = 2
+// maxVisits bounds the visits of one errand.
+const maxVisits = 64
 
 // visitJobs bounds the jobs that a visitor runs.
 const visitJobs = 16
 
+// errand is a series of visits by one thread. What one of them makes a rank of this process send is delivered by a later one: a collective
+// of ranks that wait goes from rank to rank so, and none of their threads wakes before its part is done.
+type errand struct {
+	mu   sync.Mutex
+	todo []*lane // guarded by mu: to peers that are to be visited
+	open bool    // guarded by mu: the thread looks at todo again
+}
+
+// errands recycles them.
+var errands = sync.Pool{New: func() any { return new(errand) }}
+
 // rouse sees to it that the peer, who sleeps, handles what was put for it. The
 // thread of a peer in this process need not wake for that: whoever has put it
-// delivers it.
+// delivers it, or whoever visits us just now.
 func (l *lane) rouse() {
-	if l.thread != nil && l.thread.visit(l.n) {
+	if l.thread == nil {
+		l.wake()
 		return
 	}
+	if x := l.n.e.errand.Load(); x != nil && x.add(l) {
+		return
+	}
+	x := errands.Get().(*errand)
+	x.run(l)
+	errands.Put(x)
+}
+
+// wake is rouse without a visit.
+func (l *lane) wake() {
 	if l.block.Armed.Load() != 0 && l.block.Armed.Swap(0) != 0 {
 		l.alarm()
 	}
+}
+
+// run visits the peer of l, and those for whom something is put meanwhile.
+func (x *errand) run(l *lane) {
+	x.mu.Lock()
+	x.open = true
+	x.mu.Unlock()
+	for n := 0; l != nil; n++ {
+		if n >= maxVisits || !l.thread.visit(x) {
+			l.wake()
+		}
+		l = x.next()
+	}
+}
+
+// add leaves a visit to the thread that is about x, unless it is over or has enough to do.
+func (x *errand) add(l *lane) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.open || len(x.todo) == maxVisits {
+		return false
+	}
+	x.todo = append(x.todo, l)
+	return true
+}
+
+// next is whom to visit next; nil if x is over.
+func (x *errand) next() *lane {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.todo) == 0 {
+		x.open = false
+		return nil
+	}
+	l := x.todo[0]
+	x.todo = append(x.todo[:0], x.todo[1:]...)
+	return l
 }
 
 // alarm wakes whoever makes progress at the peer.
@@ -43,19 +106,18 @@ func (l *lane) alarm() {
 	}
 }
 
-// visit lets a peer's thread deliver into this rank's queues what it has put, if
+// visit lets a peer's thread, which is about x, deliver into this rank's queues what has been put there, if
 // nobody else makes progress here. It reports whether all is done.
-func (e *Engine) visit(from *near) bool {
+func (e *Engine) visit(x *errand) bool {
 	if e.cfg.Progress == Caller {
 		return false // who sleeps there has the right; a call that failed to get it from us would sleep behind nobody
 	}
-	depth := int(from.e.visiting.Load())
-	if depth >= maxVisits || e.stopping.Load() || !e.tryRight() {
+	if e.stopping.Load() || !e.tryRight() {
 		return false
 	}
 	e.stats.visits.Add(1)
 	begin, some := e.turnBegins(), false
-	e.visiting.Store(int32(depth + 1))
+	e.errand.Store(x)
 	for moved, work := true, false; moved; {
 		if moved, work = e.near.poll(); work {
 			e.runSmallJobs()
@@ -69,7 +131,7 @@ func (e *Engine) visit(from *near) bool {
 	if e.deliver() { // the end of a peer
 		e.drv.flushAll()
 	}
-	e.visiting.Store(0)
+	e.errand.Store(nil)
 	e.releaseFlushed()
 	return true
 }
