@@ -20,6 +20,7 @@
 // # What a schedule may rely on
 //
 //   - A schedule may be run again after it completed (persistent collectives): operands are read by steps, never while building.
+//   - A Graph may do a step as soon as it is added, if those that it comes after are done: what the step uses is set before.
 //   - Messages of different lanes ([Graph.Lane]) do not match.
 //   - Temporary memory is allocated while building, from the Graph if it is a [Scratcher], and lives as long as the schedule.
 //   - in and out may be the same slice where the function says "in place"; they never overlap otherwise.

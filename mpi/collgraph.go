@@ -1,0 +1,163 @@
+//go:build linux
+
+package mpi
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/coll"
+)
+
+// graph lets the algorithms of internal/coll build a schedule of the engine. It is
+// used again once its collective has succeeded.
+type graph struct {
+	s      *engine.Schedule
+	places *coll.Places
+	tag    uint32 // of messages of lane 0
+	after  []int32
+	gate   []int32 // steps that all others wait for
+	lent   []*scratch
+	called *callCount // where the collective that runs is counted
+
+	ctx    engine.ContextID // of messages, as peers and tag are
+	peers  []engine.PeerID
+	prompt promptSteps
+}
+
+// Places implements coll.Placed.
+func (g *graph) Places() *coll.Places { return g.places }
+
+func (g *graph) deps(after []coll.Step) []int32 {
+	g.after = append(g.after[:0], g.gate...)
+	for _, a := range after {
+		if i, ok := g.prompt.later(a); ok {
+			g.after = append(g.after, i)
+		}
+	}
+	return g.after
+}
+
+func (g *graph) Send(peer int, data coll.Buf, after ...coll.Step) coll.Step {
+	if b, ok := data.Memory(); ok {
+		if g.sendNow(peer, b, after) {
+			return stepDone
+		}
+		return coll.Step(g.s.Send(peer, b, g.deps(after)...))
+	}
+	g.slow()
+	return coll.Step(g.s.SendLayout(peer, data, g.deps(after)...))
+}
+
+func (g *graph) Recv(peer int, buf coll.Buf, after ...coll.Step) coll.Step {
+	if b, ok := buf.Memory(); ok {
+		if step, ok := g.recvNow(peer, b, after); ok {
+			return step
+		}
+		return coll.Step(g.s.Recv(peer, b, g.deps(after)...))
+	}
+	g.slow()
+	return coll.Step(g.s.RecvLayout(peer, buf, g.deps(after)...))
+}
+
+func (g *graph) SendFrom(peer int, data *[]byte, after ...coll.Step) coll.Step {
+	g.slow()
+	return coll.Step(g.s.SendFrom(peer, data, g.deps(after)...))
+}
+
+func (g *graph) RecvInto(peer int, data *[]byte, after ...coll.Step) coll.Step {
+	g.slow()
+	return coll.Step(g.s.RecvInto(peer, data, g.deps(after)...))
+}
+
+// Lane implements coll.Graph.
+func (g *graph) Lane(i int) {
+	g.slow()
+	g.s.Retag(engine.Tag(g.tag + uint32(i)*laneTag))
+}
+
+func (g *graph) Do(f func() error, after ...coll.Step) coll.Step {
+	if g.doNow(f, after) {
+		return stepDone
+	}
+	return coll.Step(g.s.Do(f, g.deps(after)...))
+}
+
+// scratch is temporary memory of a collective, of a power of two.
+type scratch struct{ b []byte }
+
+// scratches recycles it, by the logarithm of its size.
+var scratches [48]sync.Pool
+
+// Scratch implements coll.Scratcher. The memory is aligned for every element
+// type: it is at least 64 bytes long.
+func (g *graph) Scratch(n int) []byte {
+	class := max(bits.Len(uint(max(n, 1)-1)), 6)
+	if class >= len(scratches) {
+		return make([]byte, n)
+	}
+	s, ok := scratches[class].Get().(*scratch)
+	if !ok {
+		s = &scratch{make([]byte, 1<<class)}
+	}
+	g.lent = append(g.lent, s)
+	return s.b[:n]
+}
+
+// graphs recycles graphs with the memory of their schedules.
+var graphs = sync.Pool{New: func() any { return &graph{s: new(engine.Schedule)} }}
+
+// persistentTag tells the tags of persistent collectives from those of others. A
+// communicator numbers either kind in the order of its calls, which is the same at
+// every rank; that of starting persistent ones need not be. laneTag is between the
+// tags of two lanes of one collective.
+const (
+	persistentTag = 1 << 30
+	laneTag       = 1 << 28
+)
+
+// newGraph is the empty graph of the next collective of c.
+func newGraph(c *comm) *graph {
+	g, number := graphs.Get().(*graph), c.collSeq.Add(1)-1
+	if !c.settles {
+		number %= laneTag
+	}
+	g.renew(c, number)
+	return g
+}
+
+// newPersistentGraph is that of the next persistent one. It is not recycled.
+func newPersistentGraph(c *comm) *graph {
+	g := &graph{s: new(engine.Schedule)}
+	g.renew(c, persistentTag+(c.persistSeq.Add(1)-1)%laneTag)
+	return g
+}
+
+// renew makes g an empty graph of all ranks that take part in collectives of c.
+func (g *graph) renew(c *comm, tag uint32) {
+	g.s.Renew(c.coll, engine.Tag(tag), c.peers)
+	g.s.Member = c.member
+	g.ctx, g.tag, g.peers = c.coll, tag, c.peers
+	g.places, g.gate = c.places, g.gate[:0]
+}
+
+// release gives back what the collective of g used, once nobody uses it.
+//
+// Preconditions:
+//   - it has succeeded, and no context may be about to end it.
+func (g *graph) release() {
+	g.releaseScratch()
+	g.s.Clear()
+	g.places, g.called, g.peers = nil, nil, nil
+	graphs.Put(g)
+}
+
+// releaseScratch gives the temporary memory back.
+func (g *graph) releaseScratch() {
+	for i, s := range g.lent {
+		scratches[bits.Len(uint(len(s.b)-1))].Put(s)
+		g.lent[i] = nil
+	}
+	g.lent = g.lent[:0]
+}
