@@ -40,7 +40,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	switch {
 	case c.job.checks:
 		g.agree(c, op)
-	case isBlocking(op):
+	case isBlocking(op) && c.ctx == nil: // what a context may end is the engine's
 		g.prompt.begin(c.job.mover)
 	}
 	if x.prepare != nil {
