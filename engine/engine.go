@@ -91,20 +91,21 @@ type Engine struct {
 	drv   *driver       // owned by the holder of the right; immutable pointer
 	near  *near         // shared memory; nil if there is none. Immutable pointer
 
-	asleep    atomic.Uint32          // where the worker, or the caller that drives, is: awake, napping, ...
-	want      atomic.Uint32          // callers that want the right from a worker that is awake
-	callers   atomic.Uint64          // times a caller took the right (assist)
-	owed      atomic.Bool            // something is outstanding that no caller attends to: the worker must (assist), or whoever drives before it stops (caller)
-	roused    atomic.Uint32          // times sleeping callers were woken
-	left      atomic.Bool            // a caller that is about to wait has left something to write or to run (assist)
-	waiting   atomic.Int32           // callers that test and yield until the worker has done their operations (worker)
-	dozing    atomic.Bool            // a caller that holds the right sleeps in the poller (assist)
-	postedAt  atomic.Int64           // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
-	errand    atomic.Pointer[errand] // of the thread that visits; nil if none does
-	firstPost atomic.Uint32          // goes with postedAt: which of the posts that was
-	prompt    atomic.Int32           // how often in a row a caller waited promptly for what it had left to the worker (assist)
-	followers atomic.Int32           // callers that sleep and could drive (caller policy)
-	lead      chan struct{}          // capacity 1: the chance to drive, for a follower
+	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ...
+	want      atomic.Uint32 // callers that want the right from a worker that is awake
+	callers   atomic.Uint64 // times a caller took the right (assist)
+	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist), or whoever drives before it stops (caller)
+	roused    atomic.Uint32 // times sleeping callers were woken
+	left      atomic.Bool   // a caller that is about to wait has left something to write or to run (assist)
+	waiting   atomic.Int32  // callers that test and yield until the worker has done their operations (worker)
+	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
+	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
+	firstPost atomic.Uint32 // goes with postedAt: which of the posts that was
+	prompt    atomic.Int32  // how often in a row a caller waited promptly for what it had left to the worker (assist)
+	followers atomic.Int32  // callers that sleep and could drive (caller policy)
+	lead      chan struct{} // capacity 1: the chance to drive, for a follower
+
+	errand atomic.Pointer[errand] // of the thread that visits, which holds the right; nil if none does; read by anyone
 
 	excused  []atomic.Bool // by peer: it may end without a goodbye
 	noticed  atomic.Bool   // there are signals, or ends of peers, to be delivered by the holder of the right

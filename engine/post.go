@@ -144,17 +144,6 @@ func (e *Engine) Bsend(b *Buffer, m *MSO) (bool, error) {
 	return true, nil
 }
 
-// MovesNow reports whether it is worth a caller's while to do what a schedule would be for by SendNear and RecvNow: it shares memory with others,
-// a core is free to wait, nobody is to see when schedules begin, and nothing has failed that could end one.
-func (e *Engine) MovesNow() bool {
-	if e.near == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.stopping.Load() {
-		return false
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.core.IsHealthy() && !e.core.SeesSchedules()
-}
-
 // Protect runs f as a local step of a schedule is run: if it panics, that is an error.
 func Protect(f func() error) error { return core.Protect(f) }
 

@@ -37,6 +37,17 @@ func (e *Engine) RecvNow(r *ShortReceipt) bool {
 	return ok
 }
 
+// MovesNow reports whether it is worth a caller's while to do what a schedule would be for by SendNear and RecvNow: it shares memory with others,
+// a core is free to wait, nobody is to see when schedules begin, and nothing has failed that could end one.
+func (e *Engine) MovesNow() bool {
+	if e.near == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.stopping.Load() {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.core.IsHealthy() && !e.core.SeesSchedules()
+}
+
 // laneTo is the lane to a peer, nil if there is none.
 func (e *Engine) laneTo(id PeerID) *lane {
 	if e.near == nil {

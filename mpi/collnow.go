@@ -101,51 +101,47 @@ func (p *promptSteps) receive(g *graph, n int) bool {
 	return true
 }
 
+// isPrompt reports whether a step that comes after others may be done now. If not, it and those that follow go to the schedule.
+func (g *graph) isPrompt(after []coll.Step) bool {
+	if g.prompt.on && !g.prompt.needs(g, after) {
+		g.slow()
+	}
+	return g.prompt.on
+}
+
 // sendNow does a send, if it can be done.
 func (g *graph) sendNow(peer int, b []byte, after []coll.Step) bool {
-	p := &g.prompt
-	if !p.on {
+	if !g.isPrompt(after) {
 		return false
 	}
-	if p.needs(g, after) {
-		m := &p.out
-		m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, b
-		if p.err != nil || p.by.SendNear(m) {
-			return true
-		}
+	p, m := &g.prompt, &g.prompt.out
+	m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, b
+	if p.err == nil && !p.by.SendNear(m) {
+		g.slow()
+		return false
 	}
-	g.slow()
-	return false
+	return true
 }
 
 // recvNow takes note of a receive.
 func (g *graph) recvNow(peer int, b []byte, after []coll.Step) (coll.Step, bool) {
-	p := &g.prompt
-	if !p.on {
+	if !g.isPrompt(after) {
 		return 0, false
 	}
-	if p.needs(g, after) {
-		p.posted = append(p.posted, promptRecv{peer: peer, buf: b})
-		return stepPosted - coll.Step(len(p.posted)-1), true
-	}
-	g.slow()
-	return 0, false
+	p := &g.prompt
+	p.posted = append(p.posted, promptRecv{peer: peer, buf: b})
+	return stepPosted - coll.Step(len(p.posted)-1), true
 }
 
 // doNow does local work.
 func (g *graph) doNow(f func() error, after []coll.Step) bool {
-	p := &g.prompt
-	if !p.on {
+	if !g.isPrompt(after) {
 		return false
 	}
-	if p.needs(g, after) {
-		if p.err == nil {
-			p.err = engine.Protect(f)
-		}
-		return true
+	if p := &g.prompt; p.err == nil {
+		p.err = engine.Protect(f)
 	}
-	g.slow()
-	return false
+	return true
 }
 
 // later is where a step that others come after is in the schedule, if it is there.
