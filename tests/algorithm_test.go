@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -76,24 +77,31 @@ func TestChoicesAreAll(t *testing.T) {
 // The cases of the suite that move data collectively hold by every algorithm.
 func TestSuiteAlgorithms(t *testing.T) {
 	cases := slices.Concat(collectiveCases, reductionCases, collectiveFormCases, persistentCollCases[2:3], layoutCollCases[:3], layoutFormCases)
-	if testing.Short() || raceEnabled {
-		cases = slices.Concat(collectiveCases[:1], reductionCases[2:], collectiveFormCases[:2])
-	}
-	suiteByChoice(t, jobSizes(), cases)
+	suiteByChoice(t, []int{1, 2, 3, 4, 5}, cases, shareOfChoices(effort.Now()))
 }
 
 // Those that combine, and random programs, hold when vectors go by many segments, too.
 func TestSuiteSegments(t *testing.T) {
 	defer coll.SegmentReductions(1500)()
-	cases, sizes := slices.Concat(reductionCases, collectiveFormCases, persistentCollCases[2:3], layoutCollCases, layoutFormCases, randomCases[:1]), []int{2, 3, 5}
-	if testing.Short() || raceEnabled {
-		cases, sizes = slices.Concat(reductionCases[2:3], layoutFormCases, randomCases[:1]), []int{3}
-	}
-	suiteByChoice(t, sizes, append(cases, randomCases[3]))
+	cases := slices.Concat(reductionCases, collectiveFormCases, persistentCollCases[2:3], layoutCollCases, layoutFormCases, randomCases[:1], randomCases[3:4])
+	suiteByChoice(t, []int{2, 3, 5}, cases, shareOfChoices(effort.Now()))
 }
 
-// suiteByChoice runs cases of the suite by ranks that are threads, by every algorithm.
-func suiteByChoice(t *testing.T, sizes []int, cases []testCase) {
+// shareOfChoices is the part of the cases that each algorithm with each number of ranks runs: one in so many.
+func shareOfChoices(level effort.Level) int {
+	switch {
+	case level == effort.Short || raceEnabled:
+		return 24
+	case level == effort.Usual:
+		return 8
+	}
+	return 1
+}
+
+// suiteByChoice runs one in share of the cases by ranks that are threads, by every algorithm with every number of ranks: each
+// takes up where the one before it has stopped.
+func suiteByChoice(t *testing.T, sizes []int, cases []testCase, share int) {
+	turn := 0
 	eachChoice(t, sizes, func(t *testing.T, n int) {
 		o, dir := newOutcomes(n), t.TempDir()
 		ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
@@ -101,7 +109,7 @@ func suiteByChoice(t *testing.T, sizes []int, cases []testCase) {
 		err := mpi.RunThreadsContext(ctx, n, func(ctx context.Context, world *mpi.Comm) error {
 			world.SetErrhandler(mpi.ErrorsReturn)
 			for i, tc := range cases {
-				if !tc.fits("world", n, n) {
+				if (i+turn)%share != 0 || !tc.fits("world", n, n) {
 					continue
 				}
 				o.begin(world.Rank(), tc.name)
@@ -114,6 +122,7 @@ func suiteByChoice(t *testing.T, sizes []int, cases []testCase) {
 			}
 			return nil
 		})
+		turn++
 		o.tell(t, err)
 	})
 }
@@ -153,7 +162,7 @@ func TestChoiceTakesEffect(t *testing.T) {
 // order. Here to the last bit, whenever ranks come, by every algorithm, in all forms, in place or not.
 func TestSameBitsEveryRun(t *testing.T) {
 	sizes := []int{3, 4, 5}
-	if testing.Short() || raceEnabled {
+	if effort.Now() < effort.Full || raceEnabled {
 		sizes = []int{5}
 	}
 	eachChoice(t, sizes, func(t *testing.T, n int) {

@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"strings"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // A job of ranks of both byte orders (MPI 4.1, section 3.3.2: "type conversion and representation
@@ -49,13 +51,14 @@ func otherOrder(t *testing.T) func(t *testing.T) string {
 	}
 }
 
-// combiningCases are those of them in which reductions may go by segments.
-const combiningCases = `^(layout|reduction|persistent collective|intercomm|random)`
+// combiningCases are the cases in which reductions may go by segments.
+var combiningCases = regexp.MustCompile(`^(layout|reduction|persistent collective|intercomm|random)`)
 
 func TestSuiteByteOrders(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the emulator knows nothing of the race detector")
 	}
+	effort.Need(t, effort.Full, "it builds these tests for an emulated machine, which runs the suite")
 	either := otherOrder(t)
 	for _, how := range []struct {
 		n     int
@@ -67,29 +70,14 @@ func TestSuiteByteOrders(t *testing.T) {
 				t.Setenv(envSegments, "1")
 			}
 			if how.short || n == 2 {
-				setAll(t, onWorldAlone()...)
+				t.Setenv(envWorld, "1")
 			}
 			defer func(was string) { *caseFlag = was }(*caseFlag)
-			switch {
-			case *caseFlag != "":
-			case how.short:
-				*caseFlag = combiningCases
-			default:
+			if *caseFlag == "" {
 				*caseFlag = mixedCases
 			}
 			dir := t.TempDir()
-			run := runBinary(t, either(t), "suite", n, "assist", dir)
-			o := newOutcomes(n)
-			for r := range n {
-				readEvents(t, o, dir, r)
-			}
-			var err error
-			if run.code != 0 {
-				err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
-			} else if s := strings.TrimSpace(run.stdout + run.stderr); s != "" {
-				t.Errorf("the job wrote:\n%s", s)
-			}
-			o.tell(t, err)
+			tellSuite(t, runRequest(t, binaryRequest(either(t), "suite", n, "assist", dir)), n, dir)
 		})
 	}
 }

@@ -5,7 +5,7 @@ package tests
 import (
 	"fmt"
 	"os"
-	"testing"
+	"regexp"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -18,41 +18,7 @@ const envCheck = "FITMPI_CHECK"
 func isChecking() bool { return os.Getenv(envCheck) == "1" }
 
 // checkedCases are the cases that run with checking: those whose messages have signatures, or might have.
-const checkedCases = `^(check|order|receive|mode|sendrecv|probe|cancel|request|persistent|object|outstanding|layout|buffer|partitioned|datatype|collective|reduction|persistcoll|form|comm|intercomm|context|group|topology|neighbour|attribute)`
-
-func TestSuiteChecked(t *testing.T) {
-	t.Setenv(envCheck, "1")
-	defer func(was string) { *caseFlag = was }(*caseFlag)
-	switch {
-	case *caseFlag != "":
-	case isHurried():
-		*caseFlag = "^(check|order|receive|mode|probe|cancel|object)"
-	default:
-		*caseFlag = checkedCases
-	}
-	for _, policy := range []string{"assist", "caller"} {
-		for _, n := range []int{2, 3} {
-			t.Run(fmt.Sprintf("%s/%d threads", policy, n), func(t *testing.T) {
-				if raceEnabled && (policy != "assist" || n > 2) {
-					t.Skip("under the race detector one of these is enough")
-				}
-				if policy != "assist" {
-					setAll(t, onWorldAlone()...)
-				}
-				suiteThreads(t, policy, n)
-			})
-		}
-	}
-	if raceEnabled {
-		return
-	}
-	setAll(t, onWorldAlone()...)
-	t.Run("processes", func(t *testing.T) { suiteProcesses(t, "assist", 2) })
-	t.Run("tcp", func(t *testing.T) {
-		t.Setenv("FITMPI_TRANSPORT", "tcp")
-		suiteProcesses(t, "assist", 2)
-	})
-}
+var checkedCases = regexp.MustCompile(`^(check|order|receive|mode|sendrecv|probe|cancel|request|persistent|object|outstanding|layout|buffer|partitioned|datatype|collective|reduction|persistcoll|form|comm|intercomm|context|group|topology|neighbour|attribute)`)
 
 var checkCases = []testCase{
 	{name: "check/kinds", section: "3.3.1",

@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -81,30 +80,33 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// runJob runs a program of this binary as n ranks.
+// runJob runs a program of this binary as n ranks, each a process.
 func runJob(t *testing.T, program string, n int, policy, dir string, set ...string) jobRun {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runBinary(t, self, program, n, policy, dir, set...)
+	return mixedJob(t, program, n, 1, policy, dir, set...)
 }
 
-// runBinary is runJob of another binary of this test, at path.
-func runBinary(t *testing.T, path, program string, n int, policy, dir string, set ...string) jobRun {
+// mixedJob is runJob with perProcess ranks in each process.
+func mixedJob(t *testing.T, program string, n, perProcess int, policy, dir string, set ...string) jobRun {
 	t.Helper()
-	job, err := launch.Plan(binaryRequest(path, program, n, policy, dir, set...))
+	r := binaryRequest(selfPath(t), program, n, policy, dir, set...)
+	r.PerProcess = perProcess
+	return runRequest(t, r)
+}
+
+func runRequest(t *testing.T, r launch.Request) jobRun {
+	t.Helper()
+	job, err := launch.Plan(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr buffer
 	began := time.Now()
-	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: true})
+	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: r.PerProcess < 2})
 	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
 }
 
-// binaryRequest asks for what runBinary runs.
+// binaryRequest asks for a job of the test binary at path.
 func binaryRequest(path, program string, n int, policy, dir string, set ...string) launch.Request {
 	return launch.Request{
 		Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy, Timeout: jobTimeout,
@@ -141,51 +143,6 @@ func suiteRank() {
 type event struct {
 	Begin  string
 	Result *result
-}
-
-func TestSuiteProcesses(t *testing.T) {
-	eachJob(t, func(t *testing.T, policy string, n int, env ...string) {
-		switch {
-		case raceEnabled && (n > 3 || policy != "assist" || len(env) > 0):
-			t.Skip("under the race detector these jobs run as threads, in TestSuiteThreads")
-		case isHurried() && n != 3:
-			t.Skip("in a hurry: threads run this number")
-		case isRepeat("processes", policy, n, len(env) > 0):
-			t.Skip("threads run this job, or assist does")
-		}
-		env = append(env, nextTurn()...)
-		t.Parallel() // each leaves a part of two cores idle
-		suiteProcesses(t, policy, n, env...)
-	})
-}
-
-// TestSuiteTLSProcesses is TestSuiteTLS by processes.
-func TestSuiteTLSProcesses(t *testing.T) {
-	if raceEnabled {
-		t.Skip("under the race detector these jobs run as threads, in TestSuiteTLS")
-	}
-	suiteProcesses(t, "assist", 3, append(onWorldAlone(), "FITMPI_TRANSPORT=tcp", "FITMPI_TLS=1")...)
-}
-
-// suiteProcesses runs the suite by ranks that are processes.
-func suiteProcesses(t *testing.T, policy string, n int, env ...string) {
-	suiteByProgram(t, "suite", policy, n, t.TempDir(), env...)
-}
-
-// suiteByProgram is suiteProcesses by a program that is, or does, what suiteRank does.
-func suiteByProgram(t *testing.T, program, policy string, n int, dir string, env ...string) {
-	run := runJob(t, program, n, policy, dir, env...)
-	o := newOutcomes(n)
-	for r := range n {
-		readEvents(t, o, dir, r)
-	}
-	var err error
-	if run.code != 0 {
-		err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
-	} else if s := strings.TrimSpace(run.stdout + run.stderr); s != "" {
-		t.Errorf("the job wrote:\n%s", s)
-	}
-	o.tell(t, err)
 }
 
 func readEvents(t *testing.T, o *outcomes, dir string, rank int) {

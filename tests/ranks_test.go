@@ -10,9 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -23,30 +21,6 @@ func init() {
 	programs["ranks"] = ranksRank
 	programs["init"] = initRank
 	programs["mixed"] = mixedRank
-}
-
-// mixedJob runs a program of this binary as n ranks, so many in a process.
-func mixedJob(t *testing.T, program string, n, perProcess int, policy, dir string, set ...string) jobRun {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	job, err := launch.Plan(launch.Request{
-		PerProcess: perProcess, Env: os.Environ(),
-		Cores: len(sys.AllowedCPUs()), CPUs: sys.AllowedCPUs(), Progress: policy, Timeout: jobTimeout,
-		Apps: []launch.App{{Ranks: n, Program: launch.Program{Path: self}, Args: []string{"rank"}, Set: append([]string{
-			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
-			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),
-		}, set...)}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr buffer
-	began := time.Now()
-	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr})
-	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
 }
 
 // begun counts the ranks of this process that have begun: a package variable belongs to them all.
@@ -219,46 +193,6 @@ func TestTransportShmRefused(t *testing.T) {
 	for _, part := range []string{"ranks 0 (pid ", " on " + host + ") and 1 (pid ", "share no memory"} {
 		if run.code != 1 || !strings.Contains(run.stderr, part) {
 			t.Errorf("code %d, want a message that says %q:\n%s", run.code, part, run.stderr)
-		}
-	}
-}
-
-// TestSuiteMixed runs the suite in jobs that mix transports: threads and shared memory; and, on a host that is taken for
-// two, threads (ranks 0 and 1), shared memory (2 and 3) and TCP.
-func TestSuiteMixed(t *testing.T) {
-	small := 4
-	if testing.Short() || raceEnabled {
-		small = 3
-	}
-	for _, policy := range policies {
-		for _, layout := range []struct {
-			name          string
-			n, perProcess int
-			cliques       string
-		}{{"near", small, 2, ""}, {"all", 4, 3, "2"}} {
-			if raceEnabled && policy != "assist" {
-				continue
-			}
-			t.Run(policy+"/"+layout.name, func(t *testing.T) {
-				env := append(nextTurn(), "FITMPI_CLIQUES="+layout.cliques)
-				if policy != "assist" {
-					env = append(env, onWorldAlone()...)
-				}
-				t.Parallel()
-				dir := t.TempDir()
-				run := mixedJob(t, "suite", layout.n, layout.perProcess, policy, dir, env...)
-				o := newOutcomes(layout.n)
-				for r := range layout.n {
-					readEvents(t, o, dir, r)
-				}
-				var err error
-				if run.code != 0 {
-					err = fmt.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
-				} else if s := strings.TrimSpace(run.stdout + run.stderr); s != "" {
-					t.Errorf("the job wrote:\n%s", s)
-				}
-				o.tell(t, err)
-			})
 		}
 	}
 }

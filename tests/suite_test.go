@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -63,50 +64,25 @@ var commKinds = []commKind{
 	{"halves", []int{3, 4, 5}, []int{3}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(w.Rank()%2, 0) }},
 }
 
+// envDear is set where the cases that take long run in all jobs.
+const envDear = "FITMPI_TESTS_DEAR"
+
 // envWorld is set where the suite runs on the world communicator alone.
 const envWorld = "FITMPI_TESTS_WORLD"
 
-// onWorldAlone is the environment of jobs that run it so: those that differ from others in something that has nothing to do with
-// communicators. FITMPI_TESTS_JOBS=all runs it on all kinds there, too.
-func onWorldAlone() []string {
-	if areAll() {
-		return nil
-	}
-	return []string{envWorld + "=1"}
-}
-
-// areAll reports whether all jobs and cases of the suite are to be run, which takes an hour.
-func areAll() bool { return os.Getenv("FITMPI_TESTS_JOBS") == "all" }
-
-// envTurn is which of the turns of the cases a job runs; all if it is not set.
-const (
-	envTurn = "FITMPI_TESTS_TURN"
-	turns   = 4
-)
-
-// jobsInTurn counts those that share the cases.
-var jobsInTurn int
-
-// nextTurn is the environment of a job that runs a part of the cases only, where that is enough: each case runs in every fourth of such jobs.
-func nextTurn() []string {
-	if !isHurried() || *caseFlag != "" {
-		return nil
-	}
-	jobsInTurn++
-	return []string{fmt.Sprintf("%s=%d", envTurn, jobsInTurn%turns)}
-}
+// envTurn is which of the turns of the cases a job runs ("2/4": of four the third); all if it is not set.
+const envTurn = "FITMPI_TESTS_TURN"
 
 func isInTurn(i int) bool {
-	turn := os.Getenv(envTurn)
-	return turn == "" || fmt.Sprint(i%turns) == turn
-}
-
-// setAll sets variables for the rest of a test.
-func setAll(t *testing.T, env ...string) {
-	for _, e := range env {
-		name, value, _ := strings.Cut(e, "=")
-		t.Setenv(name, value)
+	value := os.Getenv(envTurn)
+	if value == "" {
+		return true
 	}
+	var turn, turns int
+	if _, err := fmt.Sscanf(value, "%d/%d", &turn, &turns); err != nil {
+		panic(envTurn + "=" + value + ": " + err.Error())
+	}
+	return i%turns == turn
 }
 
 // isWorthIt reports whether the suite runs on communicators of the kind in a world of size ranks.
@@ -318,14 +294,16 @@ func groupOf(kind string, rank int) int {
 
 // affords reports whether the time that a case takes is worth it in this job.
 func (t *T) affords(tc testCase) bool {
-	return !tc.dear || t.Policy == "assist" || t.Size == 3 || areAll()
+	return !tc.dear || t.Policy == "assist" || t.Size == 3 || os.Getenv(envDear) != ""
 }
 
 func (tc testCase) fits(kind string, size, worldSize int) bool {
 	switch {
 	case size < tc.min, tc.max > 0 && size > tc.max:
 		return false
-	case tc.loose && isChecking():
+	case isChecking() && (tc.loose || !checkedCases.MatchString(tc.name)):
+		return false
+	case os.Getenv(envSegments) != "" && !combiningCases.MatchString(tc.name):
 		return false
 	case os.Getenv(envTold) != "" && strings.HasPrefix(tc.name, "fault/"): // what is of a revoked communicator is dropped at one end
 		return false
@@ -421,98 +399,34 @@ func (o *outcomes) tell(t *testing.T, jobErr error) {
 	}
 }
 
-// eachJob calls f for every policy and number of ranks, and once more over TCP, which ranks of one host use only if told to: by env, the
-// environment of the job.
-func eachJob(t *testing.T, f func(t *testing.T, policy string, n int, env ...string)) {
-	for _, policy := range policies {
-		t.Run(policy, func(t *testing.T) {
-			for _, n := range jobSizes() {
-				t.Run(fmt.Sprint(n), func(t *testing.T) { f(t, policy, n) })
-			}
-			t.Run("tcp", func(t *testing.T) {
-				env := []string{"FITMPI_TRANSPORT=tcp"}
-				if policy != "assist" {
-					env = append(env, onWorldAlone()...)
-				}
-				f(t, policy, 3, env...)
-			})
-		})
-	}
-}
-
 // jobTimeout bounds a job, which takes a twentieth of it on a machine that is idle.
 const jobTimeout = 8 * time.Minute
-
-// jobSizes are the numbers of ranks.
-func jobSizes() []int {
-	switch {
-	case testing.Short():
-		return []int{2, 3}
-	case raceEnabled:
-		return []int{1, 2, 3, 5}
-	}
-	return []int{1, 2, 3, 4, 5}
-}
-
-// otherJobs are the jobs under the policies other than assist, which has all: each number of ranks once by threads or processes.
-var otherJobs = map[string][]string{
-	"threads":   {"worker 2", "worker 5", "caller 3", "caller tcp"},
-	"processes": {"worker 3", "worker tcp", "caller 2", "caller 5"},
-}
-
-// isRepeat reports whether a job differs from others of the suite in one respect that others show. FITMPI_TESTS_JOBS=all runs it all the same.
-func isRepeat(ranks, policy string, n int, tcp bool) bool {
-	job := fmt.Sprint(policy, " ", n)
-	if tcp {
-		job = policy + " tcp"
-	}
-	return policy != "assist" && !areAll() && !slices.Contains(otherJobs[ranks], job)
-}
 
 // isHurried reports whether the tests run under the race detector in their short form.
 func isHurried() bool { return raceEnabled && testing.Short() }
 
+// TestSuiteThreads runs the suite by ranks that are threads of this process, which no launcher has started.
 func TestSuiteThreads(t *testing.T) {
-	eachJob(t, func(t *testing.T, policy string, n int, env ...string) {
-		tcp := len(env) > 0
-		switch {
-		case raceEnabled && policy != "assist" && n != 3:
-			t.Skip("under the race detector one policy has jobs of all sizes")
-		case isHurried() && (tcp != (policy == "assist") && n == 3 || tcp && policy != "assist"):
-			t.Skip("in a hurry: 2 ranks, 3 over TCP, and 3 under each of the other policies")
-		case !raceEnabled && isRepeat("threads", policy, n, tcp):
-			t.Skip("processes run this job, or assist does")
-		}
-		setAll(t, env...)
-		suiteThreads(t, policy, n)
-	})
-}
-
-// TestSuiteTLS is TestSuiteThreads over encrypted connections.
-func TestSuiteTLS(t *testing.T) {
-	for _, policy := range policies {
-		t.Run(policy, func(t *testing.T) {
-			for _, n := range []int{2, 5} {
-				if policy != "assist" && (n == 5 || raceEnabled) || n == 5 && raceEnabled {
-					continue
-				}
-				t.Run(fmt.Sprint(n), func(t *testing.T) {
-					if n == 2 {
-						setAll(t, onWorldAlone()...)
-					}
-					t.Setenv("FITMPI_TRANSPORT", "tcp")
-					t.Setenv("FITMPI_TLS", "1")
-					suiteThreads(t, policy, n)
-				})
+	for _, how := range []struct {
+		policy, transport string
+		n                 int
+	}{{"assist", "auto", 3}, {"worker", "auto", 4}, {"caller", "tcp", 2}} {
+		t.Run(fmt.Sprint(how.policy, " ", how.n), func(t *testing.T) {
+			if how.policy != "assist" && (testing.Short() || raceEnabled) {
+				t.Skip("one of them")
 			}
+			t.Setenv("FITMPI_PROGRESS", how.policy)
+			t.Setenv("FITMPI_TRANSPORT", how.transport)
+			if effort.Now() < effort.Full {
+				t.Setenv(envTurn, fmt.Sprintf("%d/6", how.n))
+			}
+			suiteThreads(t, how.policy, how.n)
 		})
 	}
 }
 
-// suiteThreads runs the suite by ranks that are threads.
+// suiteThreads runs the suite by n such ranks.
 func suiteThreads(t *testing.T, policy string, n int) {
-	t.Setenv("FITMPI_PROGRESS", policy)
-	setAll(t, nextTurn()...)
 	o := newOutcomes(n)
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)

@@ -20,66 +20,6 @@ import (
 // envTold says that a tool looks at the suite.
 const envTold = "FITMPI_TESTS_TOLD"
 
-// TestSuiteTool does so with ranks that are threads, over memory and over TCP.
-func TestSuiteTool(t *testing.T) {
-	for _, how := range []struct {
-		policy, way string
-		n           int
-	}{{"assist", "auto", 5}, {"assist", "spin", 2}, {"worker", "tcp", 3}, {"caller", "auto", 3}} {
-		t.Run(how.policy+"/"+how.way, func(t *testing.T) {
-			if raceEnabled {
-				if how.n = 3; how.way != "auto" || how.policy != "assist" {
-					t.Skip("under the race detector one way is enough")
-				}
-			}
-			if how.n != 5 {
-				setAll(t, onWorldAlone()...)
-			}
-			t.Setenv(envTold, "1")
-			switch how.way {
-			case "tcp":
-				t.Setenv("FITMPI_TRANSPORT", how.way)
-			case "spin":
-				t.Setenv("FITMPI_SPIN", "200us") // as where every rank has a core: short messages are taken from the ring at once
-			}
-			logs := make([]*messageLog, how.n)
-			remove := mpi.UseTool(func(r mpi.ToolRank) mpi.Tool {
-				logs[r.Rank] = newMessageLog(r.Rank)
-				return logs[r.Rank]
-			})
-			suiteThreads(t, how.policy, how.n)
-			remove()
-			compareLogs(t, logs)
-		})
-	}
-}
-
-// TestSuiteToolProcesses does so with ranks that are processes, whose long messages go through rings or are read by the kernel.
-func TestSuiteToolProcesses(t *testing.T) {
-	if raceEnabled {
-		t.Skip("under the race detector TestSuiteTool is enough")
-	}
-	for _, how := range []string{"ring", "read"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			const n = 3
-			dir := t.TempDir()
-			suiteByProgram(t, "told suite", "assist", n, dir, append(onWorldAlone(), "FITMPI_SHM_COPY="+how, envTold+"=1")...)
-			logs := make([]*messageLog, n)
-			for r := range logs {
-				b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("log", r)))
-				if err == nil {
-					err = json.Unmarshal(b, &logs[r])
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			compareLogs(t, logs)
-		})
-	}
-}
-
 func init() {
 	programs["told suite"] = func() {
 		mpi.UseTool(func(r mpi.ToolRank) mpi.Tool { return savedLog{newMessageLog(r.Rank)} })

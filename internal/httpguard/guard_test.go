@@ -38,6 +38,12 @@ func served(t *testing.T, g Guard, network, addr string, answering func()) net.L
 		}
 		io.WriteString(w, "served")
 	}))
+	serve(t, srv, l)
+	return l
+}
+
+// serve lets srv answer at l until the test ends.
+func serve(t *testing.T, srv *http.Server, l net.Listener) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -48,7 +54,6 @@ func served(t *testing.T, g Guard, network, addr string, answering func()) net.L
 		srv.Close()
 		wg.Wait()
 	})
-	return l
 }
 
 // say sends a request as it is and returns the status and the body.
@@ -173,8 +178,20 @@ func TestSlow(t *testing.T) {
 
 // TestIdle: a connection that has been answered gives way like others, until it asks again.
 func TestIdle(t *testing.T) {
-	l := served(t, Guard{}, "tcp", "127.0.0.1:0", nil)
-	const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := Guard{}
+	srv := guard.Server(l.Addr(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	noted, isIdle := srv.ConnState, make(chan struct{}, maxStrangersPerHost+1)
+	srv.ConnState = func(c net.Conn, state http.ConnState) {
+		noted(c, state)
+		if state == http.StateIdle {
+			isIdle <- struct{}{}
+		}
+	}
+	serve(t, srv, l)
 	var first net.Conn
 	for i := range maxStrangersPerHost + 1 {
 		c, err := net.Dial("tcp", l.Addr().String())
@@ -183,19 +200,19 @@ func TestIdle(t *testing.T) {
 		}
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(failsafe))
-		fmt.Fprint(c, request)
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Fatalf("connection %d: %v", i, err)
 		}
-		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		if i == 0 {
 			first = c
 		}
+		<-isIdle // the next one comes after it, so that this test knows which is the oldest
 	}
-	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && err == nil {
-		t.Error("the oldest idle connection is still there")
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the oldest idle connection is still there: %v", err)
 	}
 }
 

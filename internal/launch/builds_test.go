@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/agent"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // otherArch is an architecture that this machine is not.
@@ -36,6 +37,7 @@ func TestBuildWithoutGo(t *testing.T) {
 
 // A Go package is built for the architecture of a host, once; a binary is what it is.
 func TestProgramForArch(t *testing.T) {
+	effort.Need(t, effort.Full, "it builds Go's library for another architecture")
 	t.Chdir(t.TempDir())
 	t.Setenv("GOFLAGS", "-mod=mod")
 	for name, text := range map[string]string{"go.mod": "module tiny\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() { println() }\n"} {
@@ -101,9 +103,7 @@ func TestFitrunForArch(t *testing.T) {
 			t.Errorf("%v, want\n%s", err, want)
 		}
 	})
-	if testing.Short() {
-		t.Skip("building fitrun takes a while")
-	}
+	effort.Need(t, effort.Full, "it builds fitrun for another architecture")
 	if got, err := b.fitrun(t.Context(), otherArch()); err != nil || agent.ArchOfFile(got.Path) != otherArch() || filepath.Base(got.Path) != "fitrun" {
 		t.Errorf("%+v, %v", got, err)
 	}

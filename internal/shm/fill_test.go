@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // TestFill: however a piece is written, it is there as a whole, and nothing behind it is touched.
@@ -45,7 +47,7 @@ func TestStressFar(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.filler.far, w.filler.untimed = true, 1<<30
-	stress(t, w, r, 20_000)
+	stress(t, w, r, effort.Share(20_000))
 	if hasFill && !raceEnabled && w.filler.untimed == 1<<30 {
 		t.Error("nothing was written around the caches")
 	}

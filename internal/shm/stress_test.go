@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // seed varies from run to run; a failure prints it.
@@ -44,7 +46,7 @@ func stress(t *testing.T, w *Writer, r *Reader, records int) {
 func TestStressHeap(t *testing.T) {
 	for _, size := range []int{minRing, 4096, 64 << 10} {
 		w, r := newRing(t, Alloc(size))
-		stress(t, w, r, 50_000)
+		stress(t, w, r, effort.Share(50_000))
 	}
 }
 
@@ -60,7 +62,7 @@ func TestStressMappings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stress(t, w, r, 5_000)
+	stress(t, w, r, effort.Share(5_000))
 }
 
 func TestNoAllocations(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"pgregory.net/rapid"
 )
 
@@ -102,9 +103,9 @@ func (s sleeper) sleep(ready func() bool) {
 // TestSleepingSides moves records between a reader and a writer that sleep whenever they can. If one were left asleep, the
 // test would not end.
 func TestSleepingSides(t *testing.T) {
-	records := 200_000
-	if testing.Short() || raceEnabled {
-		records = 20_000
+	records := effort.Share(200_000)
+	if raceEnabled {
+		records = min(records, 20_000)
 	}
 	for _, size := range []int{minRing, 4096} {
 		w, r := newRing(t, Alloc(size))
@@ -142,9 +143,9 @@ func TestSleepingReaderOfHeaded(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("on one processor nothing is seen late")
 	}
-	records := int64(500_000)
-	if testing.Short() || raceEnabled {
-		records = 20_000
+	records := int64(effort.Share(500_000))
+	if raceEnabled {
+		records = min(records, 20_000)
 	}
 	w, r := newRing(t, Alloc(minRing))
 	var armed, rung, over atomic.Bool
