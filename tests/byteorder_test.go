@@ -77,7 +77,7 @@ func TestSuiteByteOrders(t *testing.T) {
 				*caseFlag = mixedCases
 			}
 			dir := t.TempDir()
-			tellSuite(t, runRequest(t, binaryRequest(either(t), "suite", n, "assist", dir)), n, dir)
+			tellSuite(t, runRequest(t, binaryRequest(either(t), "suite", n, "assist", dir), false), n, dir)
 		})
 	}
 }

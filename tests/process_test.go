@@ -80,21 +80,22 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// runJob runs a program of this binary as n ranks, each a process.
+// runJob runs a program of this binary as n ranks, each a process; what they write is tagged.
 func runJob(t *testing.T, program string, n int, policy, dir string, set ...string) jobRun {
 	t.Helper()
-	return mixedJob(t, program, n, 1, policy, dir, set...)
+	return runRequest(t, binaryRequest(selfPath(t), program, n, policy, dir, set...), true)
 }
 
-// mixedJob is runJob with perProcess ranks in each process.
+// mixedJob runs it with perProcess ranks in each process; what they write is as it is.
 func mixedJob(t *testing.T, program string, n, perProcess int, policy, dir string, set ...string) jobRun {
 	t.Helper()
 	r := binaryRequest(selfPath(t), program, n, policy, dir, set...)
-	r.PerProcess = perProcess
-	return runRequest(t, r)
+	r.PerProcess, r.CPUs = perProcess, sys.AllowedCPUs()
+	return runRequest(t, r, false)
 }
 
-func runRequest(t *testing.T, r launch.Request) jobRun {
+// runRequest runs a job that is asked for, with tags or without.
+func runRequest(t *testing.T, r launch.Request, tag bool) jobRun {
 	t.Helper()
 	job, err := launch.Plan(r)
 	if err != nil {
@@ -102,7 +103,7 @@ func runRequest(t *testing.T, r launch.Request) jobRun {
 	}
 	var stdout, stderr buffer
 	began := time.Now()
-	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: r.PerProcess < 2})
+	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: tag})
 	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
 }
 
