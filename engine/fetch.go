@@ -69,7 +69,9 @@ func (l *lane) read(fs []core.Fetch) {
 	for i := range fs {
 		if f := &fs[i]; f.Err == nil {
 			f.Err = parts[k].Err
-			endFetch(&l.block.Offers[uint32(f.ID)], f.ID)
+			if endFetch(&l.block.Offers[uint32(f.ID)], f.ID) {
+				f.Err = core.ErrMoving
+			}
 			k++
 		}
 	}

@@ -82,7 +82,13 @@ func (l *lane) Offer(id uint64, b []byte) bool {
 }
 
 // Renew implements core.Near.
-func (l *lane) Renew(id uint64, b []byte) bool { return l.offers().renew(id, b) }
+func (l *lane) Renew(id uint64, b []byte, must bool) bool {
+	if must {
+		l.offers().move(id, b, l.thread != nil)
+		return true
+	}
+	return l.offers().renew(id, b)
+}
 
 // Withdraw implements core.Near.
 func (l *lane) Withdraw(id uint64) { l.offers().withdraw(id, l.thread != nil) }

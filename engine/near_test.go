@@ -126,7 +126,9 @@ func TestFetchWhileRenewed(t *testing.T) {
 	for range 300_000 {
 		w, err := beginFetch(o.words, id)
 		if err == nil {
-			endFetch(w, id)
+			if endFetch(w, id) {
+				t.Error("it was moved while it was fetched")
+			}
 		} else if errors.Is(err, core.ErrMoving) {
 			moved++
 		} else {
@@ -140,5 +142,46 @@ func TestFetchWhileRenewed(t *testing.T) {
 	o.withdraw(id, true)
 	if _, err := beginFetch(o.words, id); !errors.Is(err, errNoOffer) {
 		t.Errorf("fetching what is withdrawn: %v", err)
+	}
+}
+
+// TestFetchWhileMoved: a sender that must have its memory back does not wait for a process that is fetching from it, and may have stopped. That
+// process learns that it has read in vain, and fetches again from the other place. A thread is waited for.
+func TestFetchWhileMoved(t *testing.T) {
+	const id = 1<<32 | 5
+	o := &offers{words: new([shm.NumOffers]shm.Offer)}
+	o.open(id, pattern(100, 3))
+	w, err := beginFetch(o.words, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := pattern(100, 3)
+	o.move(id, b, false)
+	if !endFetch(w, id) {
+		t.Error("the payload was moved meanwhile, and nothing is said of it")
+	}
+	if w, err = beginFetch(o.words, id); err != nil || w.Addr.Load() != addressOf(b) {
+		t.Errorf("fetched again: %v, not from its new place", err)
+	}
+	moved := make(chan struct{})
+	go func() {
+		o.move(id, pattern(100, 3), true)
+		close(moved)
+	}()
+	select {
+	case <-moved:
+		t.Error("moved under a thread that copies")
+	default:
+	}
+	if endFetch(w, id) {
+		t.Error("moved under a thread that copies")
+	}
+	<-moved
+	if w, err = beginFetch(o.words, id); err != nil {
+		t.Fatal(err)
+	}
+	o.withdraw(id, false)
+	if endFetch(w, id) {
+		t.Error("what is withdrawn is to be fetched again")
 	}
 }

@@ -15,7 +15,7 @@ import (
 //
 //	         Offer                Fetch             end of Fetch
 //	free ─────────────▶ open ───────────▶ busy ─────────────────▶ open
-//	  ▲                  │ ▲ Renew: locked and back
+//	  ▲                  │ ▲ Renew: locked and back, also from busy if it must
 //	  └──────────────────┘
 //	        Withdraw
 const (
@@ -69,10 +69,30 @@ func (o *offers) renew(id uint64, b []byte) bool {
 	if !w.State.CompareAndSwap(offerState(id, offerOpen), offerState(id, offerLocked)) {
 		return false
 	}
+	o.opened(id, b)
+	return true
+}
+
+// move is renew that does not fail. A peer of this process that is copying a part is waited for; another process, which may have stopped, is not: it
+// finds when it is done that it has read what may not be the payload any more.
+func (o *offers) move(id uint64, b []byte, threads bool) {
+	w := &o.words[uint32(id)]
+	for !w.State.CompareAndSwap(offerState(id, offerOpen), offerState(id, offerLocked)) {
+		if !threads && w.State.CompareAndSwap(offerState(id, offerBusy), offerState(id, offerLocked)) {
+			break
+		}
+		runtime.Gosched()
+	}
+	o.opened(id, b)
+}
+
+// opened says where the payload of a locked offer lies now.
+func (o *offers) opened(id uint64, b []byte) {
+	i := uint32(id)
 	o.bufs[i] = b
+	w := &o.words[i]
 	w.Addr.Store(addressOf(b))
 	w.State.Store(offerState(id, offerOpen))
-	return true
 }
 
 // withdraw ends an offer. A peer of this process that is copying a part is waited
@@ -115,7 +135,9 @@ func beginFetch(words *[shm.NumOffers]shm.Offer, id uint64) (*shm.Offer, error) 
 	return w, nil
 }
 
-// endFetch ends what beginFetch has begun, unless the owner, in another process, has withdrawn the offer meanwhile.
-func endFetch(w *shm.Offer, id uint64) {
-	w.State.CompareAndSwap(offerState(id, offerBusy), offerState(id, offerOpen))
+// endFetch ends what beginFetch has begun. moved says that the owner, in another process, has given the payload another place meanwhile, so that
+// what was read may not be it. It may have withdrawn the offer, too: then it expects nothing of us.
+func endFetch(w *shm.Offer, id uint64) (moved bool) {
+	return !w.State.CompareAndSwap(offerState(id, offerBusy), offerState(id, offerOpen)) &&
+		w.State.Load()>>offerBits == offerState(id, 0)>>offerBits
 }

@@ -127,9 +127,20 @@ func (d *signedData) front() int {
 // Len implements engine.Layout, as do Pack and Unpack.
 func (d *signedData) Len() int { return d.front() + d.p.size() }
 
-// Pack is for sends.
-func (d *signedData) Pack([]byte, int) {
-	panic("mpi: a receive is asked for what it sends: a bug of ours")
+// Pack is the reverse of Unpack, for a receive that gives its message back.
+func (d *signedData) Pack(dst []byte, off int) {
+	front := d.front()
+	if off < front {
+		n := copy(dst, d.sig[off:])
+		dst, off = dst[n:], off+n
+	}
+	switch off -= front; {
+	case len(dst) == 0:
+	case d.p.o != nil:
+		d.p.o.Pack(dst, off)
+	default:
+		copy(dst, d.p.b[off:])
+	}
 }
 
 // Unpack takes a part of the signature and the data.

@@ -35,7 +35,9 @@ func (c *Core) Abandon(m *MSO, err error, sinks func(PeerID) *Sink) {
 	}
 }
 
-// abandonSend: the message goes on from a private copy of what is left of it.
+// abandonSend lets the message go on, whole, from a private copy of what is left of it. If it cannot be called back any more, because its receiver has
+// asked for it or its payload follows unasked, that is what a standard send needs to be complete, and a synchronous one has been matched: then it
+// succeeds. Else it ends with err, and need not arrive.
 func (c *Core) abandonSend(m *MSO, err error) {
 	p := c.peers[m.Peer]
 	if p.ID == c.cfg.Self {
@@ -46,19 +48,20 @@ func (c *Core) abandonSend(m *MSO, err error) {
 		c.sendDone(m, err)
 		return
 	}
-	if m.State() == Queued {
-		c.abandonHeld(p, m, err)
+	switch m.State() {
+	case Queued: // nothing was said of it
+		c.endHeld(p, err, func(x *MSO) bool { return x == m })
 		return
+	case Moving:
+		err = nil
+	default:
 	}
 	c.privateCopy(p, m)
 	if m.id != 0 {
 		b := m.clone()
-		if !c.renew(m, b) { // the peer is fetching it, and is done soon
-			m.Err = err
-			return
-		}
+		c.renew(m, b, true)
 		d, packing := c.carrier(m, b, ownUser), m.packing
-		d.givenUp = true
+		d.givenUp = err != nil
 		c.succeed(p, m, d)
 		if packing { // it is not on the list while a chunk is being packed
 			c.dropPack(m)
@@ -125,42 +128,5 @@ func (c *Core) privateCopy(p *Peer, m *MSO) {
 		if s.mso == m || len(s.data) > 0 && within(base, len(m.Buf), &s.data[0]) {
 			s.data = slices.Clone(s.data)
 		}
-	}
-}
-
-// abandonRecv leaves the message's payload to nobody.
-func (c *Core) abandonRecv(m *MSO, err error, sink *Sink) {
-	switch {
-	case m.State() == Queued:
-		c.posted.remove(m)
-	case m.fetch && m.id != 0:
-		c.endFetch(m)
-	case m.id != 0: // a transfer: a stand-in swallows the rest
-		d := c.newMSO(KindRecv)
-		d.Source, d.moved, d.total, d.ended, d.detach = m.Source, m.moved, m.total, true, true
-		d.id, d.Length = m.id, 0
-		d.setState(Moving)
-		c.ids.slots[uint32(d.id)].m = d
-		c.stats.Detached++
-		c.begun++
-		m.id = 0
-		sink.divert(m, d)
-	case m.partner != nil: // an arrival whose payload is not complete
-		u := m.partner
-		u.partner, u.ended = nil, true
-	case sink != nil && sink.m == m:
-		sink.divert(m, nil)
-		c.peers[m.Source].filling = nil
-	default: // a job is about to complete it, or to approve its RTS
-		m.ended, m.Err = true, err
-		return
-	}
-	c.complete(m, err)
-}
-
-// divert sends the rest of the payload nowhere.
-func (s *Sink) divert(m, to *MSO) {
-	if s != nil && s.m == m {
-		s.m, s.Skip, s.Dst, s.layout, s.fit = to, s.Len(), nil, nil, 0
 	}
 }

@@ -232,6 +232,7 @@ func (c *Core) eagerPosted(p *Peer, h *wire.Header, m *MSO, n int) Sink {
 	}
 	m.Source, m.GotTag, m.Length = p.ID, Tag(h.Tag), n
 	m.GotElem, m.GotObject = h.Elem, h.Flags&wire.FlagObject != 0
+	m.seq = c.events.next()
 	m.setState(Moving)
 	if m.Alloc != nil { // at most the window: short enough for the mutex
 		m.Err = m.allocate(n, c.cfg.MaxMessage)
@@ -248,6 +249,7 @@ func (c *Core) eagerPosted(p *Peer, h *wire.Header, m *MSO, n int) Sink {
 // arrival makes the event queue's MSO of a message; number is what headArrived has said.
 func (c *Core) arrival(p *Peer, h *wire.Header, number uint64) *MSO {
 	u := c.newMSO(KindArrival)
+	u.seq = c.events.next()
 	u.Peer, u.Tag, u.Ctx, u.Elem = p.ID, Tag(h.Tag), ContextID(h.Context), h.Elem
 	u.Object = h.Flags&wire.FlagObject != 0
 	u.Length, u.remote = int(h.Length), h.ID
@@ -305,7 +307,7 @@ func (c *Core) arrived(u *MSO) {
 
 func (c *Core) onData(p *Peer, h *wire.Header) (Sink, error) {
 	m := c.ids.get(h.ID)
-	if m == nil || m.Kind != KindRecv || m.Source != p.ID || m.fetch {
+	if m == nil || !m.isFrom(p.ID) || m.fetch {
 		return Sink{}, &ProtocolError{p.ID, "Data for no receive of ours"}
 	}
 	n := int(h.Length)
@@ -316,6 +318,11 @@ func (c *Core) onData(p *Peer, h *wire.Header) (Sink, error) {
 		return Sink{Skip: n, m: m, n: n}, nil
 	}
 	return sinkOf(m, m.moved, n), nil
+}
+
+// isFrom reports whether m gets Data from a peer: a receive, or the message of one that was given up.
+func (m *MSO) isFrom(id PeerID) bool {
+	return m.Kind == KindRecv && m.Source == id || m.Kind == KindArrival && m.Peer == id
 }
 
 // OnPayload says that the payload of s is in place.
@@ -331,7 +338,7 @@ func (c *Core) OnPayload(id PeerID, s *Sink) {
 	case m == nil: // an eager payload whose receive was abandoned
 		c.returnCredit(p, s.n)
 	case m.Kind == KindArrival:
-		c.arrivalComplete(m)
+		c.arrivalGrown(m, s.n)
 	case m.Kind == KindNotice:
 		c.notices.push(m)
 	case m.id != 0: // a rendezvous transfer
@@ -342,6 +349,17 @@ func (c *Core) OnPayload(id PeerID, s *Sink) {
 		c.returnCredit(p, s.n)
 		c.recvDone(m)
 	}
+}
+
+// arrivalGrown takes note of n bytes of u: all that follow a header, or a part of what its sender was asked for.
+func (c *Core) arrivalGrown(u *MSO, n int) {
+	if u.id != 0 {
+		if u.moved += n; u.moved < u.total {
+			return
+		}
+		c.dropID(u)
+	}
+	c.arrivalComplete(u)
 }
 
 func (c *Core) arrivalComplete(u *MSO) {

@@ -80,6 +80,38 @@ var scenes = []scene{
 		program(0, xsendTo(1, 1, xLong), xop{do: xAbandon, of: 0}, xsendTo(1, 1, xEager), xop{do: xAbandon, of: 2}),
 		program(1, xrecvFrom(0, 1), xop{do: xAbandon, of: 0}, xrecvFrom(0, 1)),
 	}},
+	{name: "given up and received again", ranks: 2, split: true, parts: true, progs: []xprogram{
+		program(0, xsendTo(1, 1, xLong), xsendTo(1, 1, xEager), xsendTo(1, 2, xLong)),
+		program(1, xrecvFrom(0, 1), xop{do: xAbandon, of: 0}, xrecvFrom(0, 1), xop{do: xAbandon, of: 2}, xrecvFrom(AnyPeer, AnyTag)),
+	}},
+	{name: "given up, layouts and unknown lengths", ranks: 2, split: true, parts: true, progs: []xprogram{
+		program(0, xsendTo(1, 1, xLong).inLayout(), xsendTo(1, 1, xEager)),
+		program(1, xrecvFrom(0, 1).inAlloc(), xop{do: xAbandon, of: 0}, xrecvFrom(0, 1).inLayout(), xop{do: xAbandon, of: 2}, xrecvFrom(0, 1).inAlloc()),
+	}},
+	{name: "given up of several", ranks: 2, split: true, progs: []xprogram{
+		program(0, xsendTo(1, 1, xEager), xsendTo(1, 1, xLong)),
+		program(1, xrecvFrom(0, 1), xrecvFrom(0, 1), xop{do: xAbandon, of: 0}, xop{do: xIprobe, peer: 0, tag: 1}, xop{do: xAbandon, of: 1}, xrecvFrom(0, 1)),
+	}},
+	{name: "given up, short of room", ranks: 2, split: true, parts: true, progs: []xprogram{
+		program(0, xsendTo(1, 1, xLong), xsendTo(1, 1, xEager)),
+		program(1, xrecvFrom(0, 1).room(3), xop{do: xAbandon, of: 0}, xrecvFrom(0, 1).room(3), xop{do: xAbandon, of: 2}, xrecvFrom(0, 1)),
+	}},
+	{name: "given up after a matched probe", ranks: 2, split: true, parts: true, progs: []xprogram{
+		program(0, xsendTo(1, 1, xLong), xsendTo(1, 1, xEager)),
+		program(1, xop{do: xMprobe, peer: 0, tag: 1}, xop{do: xRecvMsg, of: 0, n: xLong}, xop{do: xAbandon, of: 1}, xrecvFrom(0, 1), xrecvFrom(0, 1)),
+	}},
+	{name: "given up, synchronous and cancelled", ranks: 2, split: true, parts: true, progs: []xprogram{
+		program(0, xsendTo(1, 1, xEager).synchronous(), xop{do: xCancel, of: 0}, xsendTo(1, 1, xLong).synchronous(), xop{do: xCancel, of: 2}),
+		program(1, xrecvFrom(0, 1), xop{do: xAbandon, of: 0}, xrecvFrom(0, 1).inAlloc(), xop{do: xAbandon, of: 2}),
+	}},
+	{name: "given up and lost", ranks: 2, split: true, parts: true, cuts: 1, progs: []xprogram{
+		program(0, xsendTo(1, 1, xEager), xsendTo(1, 2, xLong)),
+		program(1, xrecvFrom(0, 1), xop{do: xAbandon, of: 0}, xrecvFrom(0, 2).inAlloc(), xop{do: xAbandon, of: 2}, xrecvFrom(0, 1)),
+	}},
+	{name: "given up and resumed", ranks: 2, breaks: 1, progs: []xprogram{
+		program(0, xsendTo(1, 1, xLong)),
+		program(1, xrecvFrom(0, 1), xop{do: xAbandon, of: 0}, xrecvFrom(0, 1)),
+	}},
 	{name: "whole records", ranks: 2, whole: true, progs: []xprogram{
 		program(0, xsendTo(1, 1, xShort), xsendTo(1, 2, xEager), xsendTo(1, 1, xEager).synchronous(), xsendTo(1, 1, 0)),
 		program(1, xrecvFrom(0, 1).room(3), xrecvFrom(AnyPeer, AnyTag), xop{do: xIprobe, peer: 0, tag: 1}),

@@ -70,6 +70,8 @@ type xsend struct {
 	matched   bool
 	withdrawn bool
 	lost      bool
+	returned  bool // a receive that had it was given up
+	at        int  // place in the order of arrival
 }
 
 // xentry is an operation that was posted.
@@ -89,6 +91,7 @@ type xmodel struct {
 	posted     []*xentry // in order of posting
 	probes     []*xentry
 	unexpected []*xsend // in order of arrival
+	arrived    int      // messages, ever
 }
 
 // xthread is where a program is.
@@ -168,7 +171,9 @@ func (w *xworld) arrives(a, b int, h *wire.Header) {
 		w.models[b].arrive(s)
 	case wire.KindCancel:
 		o := w.models[b]
-		i := slices.IndexFunc(o.unexpected, func(s *xsend) bool { return s.from == a && s.id == h.ID })
+		i := slices.IndexFunc(o.unexpected, func(s *xsend) bool {
+			return s.from == a && s.id == h.ID && (!s.returned || w.cores[b].events.byID(key{s.ctx, PeerID(a), s.tag}, h.ID) != nil)
+		})
 		if i >= 0 {
 			o.unexpected[i].withdrawn = true
 			o.unexpected = slices.Delete(o.unexpected, i, i+1)
@@ -177,6 +182,31 @@ func (w *xworld) arrives(a, b int, h *wire.Header) {
 }
 
 func (o *xmodel) arrive(s *xsend) {
+	s.at = o.arrived
+	o.arrived++
+	o.match(s)
+}
+
+// comesBack is told of the message of a receive that was given up: that is as if it had never been posted.
+func (w *xworld) comesBack(s *xsend) {
+	s.returned, s.matched = true, false
+	if w.cores[s.to].PeerGone(PeerID(s.from)) != nil && !w.isWhole(s) {
+		s.lost = true
+		return
+	}
+	w.models[s.to].match(s)
+}
+
+// isWhole reports whether a message that was given back, and perhaps received again, is there as a whole, now that its sender is gone.
+func (w *xworld) isWhole(s *xsend) (is bool) {
+	w.cores[s.to].events.t[0].all(func(u *MSO) {
+		is = is || u.State() == Queued && bytes.Equal(u.Buf, pattern(s.n, s.seed))
+	})
+	return is
+}
+
+// match gives s to the receive or probe that it fits first; else it waits among those that arrived before and after it.
+func (o *xmodel) match(s *xsend) {
 	if i := slices.IndexFunc(o.posted, func(e *xentry) bool { return e.fits(s) }); i >= 0 {
 		e := o.posted[i]
 		e.got, e.live, s.matched = s, false, true
@@ -189,7 +219,8 @@ func (o *xmodel) arrive(s *xsend) {
 		o.probes = slices.Delete(o.probes, i, i+1)
 		return
 	}
-	o.unexpected = append(o.unexpected, s)
+	i, _ := slices.BinarySearchFunc(o.unexpected, s, func(a, b *xsend) int { return a.at - b.at })
+	o.unexpected = slices.Insert(o.unexpected, i, s)
 }
 
 // take gives e the first message that fits, if there is one.
@@ -375,14 +406,14 @@ func (w *xworld) sendIsDone(e *xentry) {
 	switch {
 	case m.Err != nil && !e.gone && !(peerGone && errors.Is(m.Err, ErrPeerFailed)):
 		w.t.Fatalf("send %d failed: %v", s.seed, m.Err)
-	case m.Cancelled && s.matched:
+	case m.Cancelled && s.matched && !s.returned:
 		w.t.Fatalf("send %d is cancelled, and was matched", s.seed)
 	case m.Cancelled && s.from != s.to && !s.withdrawn && !peerGone:
 		w.t.Fatalf("send %d is cancelled, but is not withdrawn", s.seed)
 	case m.Cancelled && s.from == s.to:
 		o := w.models[s.to]
 		o.unexpected = slices.DeleteFunc(o.unexpected, func(x *xsend) bool { return x == s })
-	case m.Err == nil && !m.Cancelled && m.Mode == Synchronous && !s.matched:
+	case m.Err == nil && !m.Cancelled && m.Mode == Synchronous && !s.matched && !s.returned:
 		w.t.Fatalf("synchronous send %d is complete, and not matched", s.seed)
 	case m.Err == nil && !m.Cancelled && s.withdrawn:
 		w.t.Fatalf("send %d is complete, and was withdrawn", s.seed)
@@ -393,12 +424,16 @@ func (w *xworld) recvIsDone(e *xentry) {
 	m, s := e.m, e.got
 	o := w.models[e.rank]
 	defer fill(bufOf(m), 0xdd)
-	if m.Cancelled || e.gone || w.isFailure(e) {
-		if e.live {
+	givenUp := e.gone && errors.Is(m.Err, errGivenUp)
+	if m.Cancelled || givenUp || w.isFailure(e) {
+		switch {
+		case e.live:
 			e.live = false
 			o.posted = slices.DeleteFunc(o.posted, func(x *xentry) bool { return x == e })
-		} else if m.Cancelled {
+		case m.Cancelled:
 			w.t.Fatalf("rank %d: a receive is cancelled that had matched %+v", e.rank, s)
+		case givenUp:
+			w.comesBack(s)
 		}
 		return
 	}
@@ -409,7 +444,11 @@ func (w *xworld) recvIsDone(e *xentry) {
 	if int(m.Source) != s.from || m.GotTag != s.tag || m.Length != s.n {
 		w.t.Fatalf("rank %d received %d bytes from %d with tag %d, the model matched %+v", e.rank, m.Length, m.Source, m.GotTag, *s)
 	}
-	if k := min(s.n, len(b)); !bytes.Equal(b[:k], pattern(s.n, s.seed)[:k]) || (k < s.n) != errors.Is(m.Err, ErrTruncated) || k == s.n && m.Err != nil {
+	if k := min(s.n, len(b)); e.gone && k < s.n { // what is there of a message that does not fit is of no use
+		if !errors.Is(m.Err, ErrTruncated) {
+			w.t.Fatalf("rank %d: message %d: error %v, want a truncation", e.rank, s.seed, m.Err)
+		}
+	} else if !bytes.Equal(b[:k], pattern(s.n, s.seed)[:k]) || (k < s.n) != errors.Is(m.Err, ErrTruncated) || k == s.n && m.Err != nil {
 		w.t.Fatalf("rank %d: message %d: received % x, error %v", e.rank, s.seed, b[:k], m.Err)
 	}
 }
@@ -444,7 +483,7 @@ func (w *xworld) probeIsDone(e *xentry) {
 func (w *xworld) lose(a, b int) {
 	o := w.models[b]
 	o.unexpected = slices.DeleteFunc(o.unexpected, func(s *xsend) bool {
-		s.lost = s.from == a && (s.rts || !s.whole)
+		s.lost = s.from == a && (s.rts || !s.whole) && !(s.returned && w.isWhole(s))
 		return s.lost
 	})
 	delete(w.filling, [2]int{a, b})

@@ -84,7 +84,25 @@ func (c *Core) failIDs(p *Peer) {
 				c.dropFetch(p, m)
 			}
 			c.complete(m, p.why())
+		case m.Kind == KindArrival && m.Peer == p.ID:
+			c.failArrival(p, m)
 		}
+	}
+}
+
+// failArrival ends a message that has not come whole; what is on the event queue failEvents does.
+func (c *Core) failArrival(p *Peer, u *MSO) {
+	if u.id != 0 {
+		c.dropID(u)
+	}
+	switch {
+	case u.partner != nil:
+		c.complete(u.partner, p.why())
+		c.dropArrival(u)
+	case u.ended: // nobody knows it any more
+		c.dropArrival(u)
+	case u.links[0].q == nil: // held by a matched probe
+		u.ended = true
 	}
 }
 
@@ -173,13 +191,8 @@ func (c *Core) failSink(p *Peer, s *Sink) {
 		c.dropNotice(m)
 	case m.Kind == KindRecv && m.id == 0:
 		c.complete(m, p.why())
-	case m.Kind == KindArrival && m.partner != nil:
-		c.complete(m.partner, p.why())
-		c.dropArrival(m)
-	case m.Kind == KindArrival && m.ended: // abandoned or withdrawn: nobody knows it any more
-		c.dropArrival(m)
-	case m.Kind == KindArrival && m.links[0].q == nil: // held by a matched probe
-		m.ended = true
+	case m.Kind == KindArrival:
+		c.failArrival(p, m)
 	}
 }
 

@@ -61,12 +61,3 @@ func (c *Core) endHeld(p *Peer, err error, concerned func(*MSO) bool) {
 	}
 	p.held = rest
 }
-
-// abandonHeld announces a copy of m, which nobody need receive.
-func (c *Core) abandonHeld(p *Peer, m *MSO, err error) {
-	d := c.carrier(m, m.clone(), ownUser)
-	d.givenUp = true
-	c.begun++
-	c.sendRTS(p, d)
-	c.endHeld(p, err, func(x *MSO) bool { return x == m })
-}

@@ -149,7 +149,7 @@ func (c *Core) Finish(j *Job) {
 		c.sendDone(j.from, nil)
 		c.recvDone(j.m)
 	case jobAlloc:
-		c.sendCTS(j.m)
+		c.allocated(j.m)
 	case jobStep:
 		c.stats.StepsRun++
 		c.localDone(j.step, j.err)

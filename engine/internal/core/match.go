@@ -74,6 +74,28 @@ func (t *table) push(k key, m *MSO) {
 	t.n++
 }
 
+// insert is push of an MSO that may stand before others: it goes where its number belongs.
+func (t *table) insert(k key, m *MSO) {
+	q := t.find(k)
+	if q == nil || q.tail.seq < m.seq {
+		t.push(k, m)
+		return
+	}
+	after := q.head
+	for after.seq < m.seq {
+		after = after.links[t.slot].next
+	}
+	l := &after.links[t.slot]
+	m.links[t.slot] = link{q: q, prev: l.prev, next: after}
+	if l.prev == nil {
+		q.head = m
+	} else {
+		l.prev.links[t.slot].next = m
+	}
+	l.prev = m
+	t.n++
+}
+
 func (t *table) newQueue(k key) *queue {
 	if t.queues == len(t.buckets) {
 		t.grow()
@@ -268,7 +290,7 @@ func first(a, b *MSO) *MSO {
 type events struct {
 	t    [4]table // exact; any peer; any tag; any peer and tag
 	wild bool
-	seq  uint64
+	seq  uint64 // of the last message that arrived
 
 	searches uint64 // by receives and probes
 }
@@ -279,19 +301,24 @@ func newEvents() events {
 
 func (e *events) len() int { return e.t[0].n }
 
-func (e *events) add(m *MSO) {
+// next numbers a message that arrives.
+func (e *events) next() uint64 {
 	e.seq++
-	m.seq = e.seq
-	e.t[0].push(key{m.Ctx, m.Peer, m.Tag}, m)
+	return e.seq
+}
+
+// add queues m, which has its number.
+func (e *events) add(m *MSO) {
+	e.t[0].insert(key{m.Ctx, m.Peer, m.Tag}, m)
 	if e.wild {
 		e.indexWild(m)
 	}
 }
 
 func (e *events) indexWild(m *MSO) {
-	e.t[1].push(key{m.Ctx, AnyPeer, m.Tag}, m)
-	e.t[2].push(key{m.Ctx, m.Peer, AnyTag}, m)
-	e.t[3].push(key{m.Ctx, AnyPeer, AnyTag}, m)
+	e.t[1].insert(key{m.Ctx, AnyPeer, m.Tag}, m)
+	e.t[2].insert(key{m.Ctx, m.Peer, AnyTag}, m)
+	e.t[3].insert(key{m.Ctx, AnyPeer, AnyTag}, m)
 }
 
 func (e *events) remove(m *MSO) {

@@ -84,7 +84,7 @@ func TestTableGrows(t *testing.T) {
 	e := newEvents()
 	var all []*MSO
 	for i := range 10_000 {
-		m := &MSO{Peer: PeerID(i % 7), Tag: Tag(i / 3), Ctx: ContextID(i % 2)}
+		m := &MSO{Peer: PeerID(i % 7), Tag: Tag(i / 3), Ctx: ContextID(i % 2), seq: e.next()}
 		e.add(m)
 		all = append(all, m)
 		if i == 5_000 && e.find(key{0, AnyPeer, AnyTag}) != all[0] {
@@ -95,6 +95,15 @@ func TestTableGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, m := range all[:5_000] { // some are received, and come back
+		e.remove(m)
+	}
+	for _, m := range all[:5_000] {
+		e.add(m)
+	}
+	if err := e.check(); err != nil || e.len() != len(all) {
+		t.Fatal(err, e.len())
+	}
 	for i, m := range all {
 		e.remove(m)
 		e.remove(m) // of what is not there: nothing
@@ -182,6 +191,7 @@ func BenchmarkUnexpected(b *testing.B) {
 				if i == n {
 					b.StopTimer()
 					for _, u := range us {
+						u.seq = e.next()
 						e.add(u)
 					}
 					b.StartTimer()

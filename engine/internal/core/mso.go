@@ -135,20 +135,21 @@ type MSO struct {
 	Message   *MSO  // of a Mprobe: the message taken off the queue
 
 	// Engine fields: guarded by the engine's mutex.
-	seq       uint64   // order of posting or arrival
+	seq       uint64   // order of posting; of what has arrived, and of a receive that has its message, order of arrival
 	id        uint64   // entry in the table of ids, 0 if none
 	remote    uint64   // the peer's id for this message
 	moved     int      // bytes handed to the stream, or received
 	total     int      // bytes that will move (approved by the receiver)
 	wants     pending  // what a send still waits for
 	asked     bool     // a cancel request is out
-	ended     bool     // abandoned by its owner: the payload is dropped
+	ended     bool     // abandoned by its owner: see abandonRecv; of an arrival: nobody knows it any more, and its payload is dropped
 	sync      bool     // arrival: the sender wants an Ack
 	refused   bool     // send: its receiver will not take it; our own Shut, or the failure that is behind it, ends it
 	offered   bool     // send: the peer may fetch Buf
 	announced bool     // send: it is counted as an announced one
 	packing   bool     // send: a job packs the next chunk of Layout
 	fetch     bool     // arrival, receive: we may fetch the payload
+	allocs    bool     // receive: a job gives it memory, and then its sender is answered
 	partner   *MSO     // receive <-> arrival while a payload is on its way; arrival -> local send
 	step      stepRef  // the schedule that this MSO is a step of
 	parts     *Parts   // the partitioned message that this MSO is a partition of, or the hello
@@ -195,7 +196,7 @@ func (m *MSO) Reset() {
 	m.GotElem, m.GotObject, m.Cancelled = 0, false, false
 	m.id, m.remote, m.moved, m.total, m.wants = 0, 0, 0, 0, 0
 	m.asked, m.ended, m.partner, m.waiter = false, false, nil, nil
-	m.fetch, m.refused, m.number = false, false, 0
+	m.fetch, m.refused, m.allocs, m.number = false, false, false, 0
 	m.state = Idle
 	if m.done.Load() != wordOpen {
 		m.done.Store(wordOpen)
@@ -271,7 +272,7 @@ func (c *Core) dropID(m *MSO) {
 		if m.detach {
 			c.peers[m.Peer].parked--
 		}
-	case m.Kind == KindRecv:
+	case m.Kind == KindRecv || m.Kind == KindArrival:
 		c.stats.RendezvousReceives--
 	}
 }

@@ -16,9 +16,9 @@ type Near interface {
 	// Offer lets the peer fetch b, the payload of message id. It reports false if
 	// that is not possible: the message goes by CTS and Data then.
 	Offer(id uint64, b []byte) bool
-	// Renew says that the payload lies in b now, a copy. It reports false while the
-	// peer is fetching.
-	Renew(id uint64, b []byte) bool
+	// Renew says that the payload lies in b now, a copy. While the peer is fetching it reports false, unless it must: then
+	// the peer, if it is another process, fetches that part again, and else is waited for.
+	Renew(id uint64, b []byte, must bool) bool
 	// Withdraw ends the offer: when it returns the peer does not read the memory any more.
 	Withdraw(id uint64)
 	// Fetch copies what fs say, and says what became of each. Called by the holder of the progress right, without the mutex.
@@ -81,9 +81,9 @@ func (c *Core) withdrawOffer(m *MSO) {
 }
 
 // renew changes the memory of a send whose owner leaves. It reports false while
-// the peer is fetching it.
-func (c *Core) renew(m *MSO, b []byte) bool {
-	return !m.offered || c.peers[m.Peer].near.Renew(m.id, b)
+// the peer is fetching it, unless it must.
+func (c *Core) renew(m *MSO, b []byte, must bool) bool {
+	return !m.offered || c.peers[m.Peer].near.Renew(m.id, b, must)
 }
 
 // Offered returns the id under which the peer may fetch m's payload, if it may. For
@@ -133,6 +133,8 @@ func (c *Core) fetchedAll(j *Job) {
 func (c *Core) fetched(f *Fetch) {
 	m := f.m
 	switch p := c.peers[m.Source]; {
+	case f.Err != nil && !errors.Is(f.Err, ErrShared) && m.ended:
+		c.returnOffer(p, m, errors.Is(f.Err, ErrMoving))
 	case errors.Is(f.Err, ErrMoving):
 		c.fetches.push(m)
 	case errors.Is(f.Err, ErrShared):
@@ -156,6 +158,9 @@ func (c *Core) fetched(f *Fetch) {
 }
 
 func (c *Core) fetchDone(p *Peer, m *MSO) {
+	if m.ended { // its owner has what it wanted to leave without
+		m.ended, m.Err = false, nil
+	}
 	c.control(p, &wire.Header{Kind: wire.KindFin, ID: m.remote, Length: uint64(m.total)})
 	c.recvDone(m)
 }

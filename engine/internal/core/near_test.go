@@ -31,12 +31,12 @@ func (f *fakeNear) Put(w wire.Words, _ []byte) bool {
 	return true
 }
 
-func (f *fakeNear) Offer(uint64, []byte) bool { return false }
-func (f *fakeNear) Renew(uint64, []byte) bool { return false }
-func (f *fakeNear) Withdraw(uint64)           {}
-func (f *fakeNear) FetchPart(int, bool) int   { return 64 << 10 }
-func (f *fakeNear) FetchTogether() int        { return f.together }
-func (f *fakeNear) EndFetch(uint64)           { f.ended++ }
+func (f *fakeNear) Offer(uint64, []byte) bool                { return false }
+func (f *fakeNear) Renew(_ uint64, _ []byte, must bool) bool { return must }
+func (f *fakeNear) Withdraw(uint64)                          {}
+func (f *fakeNear) FetchPart(int, bool) int                  { return 64 << 10 }
+func (f *fakeNear) FetchTogether() int                       { return f.together }
+func (f *fakeNear) EndFetch(uint64)                          { f.ended++ }
 
 func (f *fakeNear) Fetch(fs []Fetch) {
 	f.calls = append(f.calls, len(fs))

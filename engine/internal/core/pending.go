@@ -60,7 +60,11 @@ func (c *Core) each(f func(*MSO)) {
 	}
 	c.generals.all(g)
 	for i := range c.ids.slots {
-		g(c.ids.slots[i].m)
+		m := c.ids.slots[i].m
+		if m != nil && m.Kind == KindArrival {
+			m = m.partner
+		}
+		g(m)
 	}
 	for i := range c.jobs.Len() {
 		j := c.jobs.At(i)

@@ -62,6 +62,9 @@ func (c *Core) lost(m *MSO) *Peer {
 func (c *Core) take(m, u *MSO) (Job, bool) {
 	m.fillFrom(u, u.Length)
 	m.setState(Moving)
+	if u.via == Rendezvous {
+		m.remote = u.remote
+	}
 	if c.cfg.Observer != nil {
 		c.observeMatched(u)
 	}
@@ -98,6 +101,7 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 // ackMatch tells the sender of a synchronous message that it was matched.
 func (c *Core) ackMatch(u *MSO) {
 	if u.sync {
+		u.sync = false // once, whoever receives it in the end
 		c.control(c.peers[u.Peer], &wire.Header{Kind: wire.KindAck, ID: u.remote})
 	}
 }
@@ -109,11 +113,21 @@ func (c *Core) approve(m, u *MSO) (Job, bool) {
 	from := u.Peer
 	c.freeMSO(u)
 	m.Source = from
-	if m.Alloc != nil {
+	if m.allocs = m.Alloc != nil; m.allocs {
 		return Job{kind: jobAlloc, m: m, most: c.cfg.MaxMessage}, true
 	}
 	c.sendCTS(m)
 	return Job{}, false
+}
+
+// allocated answers the sender of a message that has its memory now.
+func (c *Core) allocated(m *MSO) {
+	m.allocs = false
+	if m.ended && m.isWhole() {
+		c.returnAnnounced(m)
+		return
+	}
+	c.sendCTS(m)
 }
 
 func (c *Core) sendCTS(m *MSO) {
@@ -122,7 +136,7 @@ func (c *Core) sendCTS(m *MSO) {
 		c.complete(m, p.why())
 		return
 	}
-	if m.total = min(m.Length, m.Size()); m.ended { // abandoned while its memory was allocated
+	if m.total = min(m.Length, m.Size()); m.ended { // a part of what was abandoned while its memory was allocated
 		m.total = 0
 	}
 	if m.fetch = m.fetch && m.total > 0 && m.Layout == nil; m.fetch {
@@ -163,9 +177,11 @@ func (c *Core) recvDone(m *MSO) {
 	c.complete(m, err)
 }
 
-// consumed gives the memory and the credit of an unexpected eager message back.
+// consumed gives the memory of an unexpected message back, and the credit if it came unasked.
 func (c *Core) consumed(u *MSO) {
-	c.returnCredit(c.peers[u.Peer], u.Length)
+	if u.via != Rendezvous {
+		c.returnCredit(c.peers[u.Peer], u.Length)
+	}
 	c.giveBack(u.Buf, u.own)
 	c.freeMSO(u)
 }

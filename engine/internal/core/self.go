@@ -18,6 +18,7 @@ func (c *Core) postSelf(m *MSO) (Job, bool) {
 		return Job{kind: jobSelf, m: r, from: m, most: c.cfg.MaxMessage}, true
 	}
 	u := c.newMSO(KindArrival)
+	u.seq = c.events.next()
 	u.Ctx, u.Peer, u.Tag, u.Elem, u.Object = m.Ctx, m.Peer, m.Tag, m.Elem, m.Object
 	u.Length, u.partner, u.number, u.via = m.Size(), m, m.number, m.via
 	u.setState(Queued)
@@ -31,5 +32,5 @@ func (c *Core) postSelf(m *MSO) (Job, bool) {
 func (m *MSO) fillFrom(u *MSO, length int) {
 	m.Source, m.GotTag, m.Length = u.Peer, u.Tag, length
 	m.GotElem, m.GotObject = u.Elem, u.Object
-	m.number, m.via = u.number, u.via
+	m.number, m.via, m.seq = u.number, u.via, u.seq
 }

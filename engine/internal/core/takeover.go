@@ -16,7 +16,7 @@ func (c *Core) TakeOver(m *MSO, block []byte) bool {
 		c.sendDone(m, nil)
 		return true
 	}
-	if !c.renew(m, block) {
+	if !c.renew(m, block, false) {
 		return false
 	}
 	p := c.peers[m.Peer]

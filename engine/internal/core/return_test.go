@@ -1,0 +1,75 @@
+package core
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/wire"
+)
+
+var errLeave = errors.New("its time is over")
+
+// TestAbandonedSendIsSent: a send that cannot be called back any more succeeds when its owner leaves: its receiver has asked for it, or its payload
+// follows unasked. What is still to be written does not depend on its memory.
+func TestAbandonedSendIsSent(t *testing.T) {
+	for name, n := range map[string]int{"announced": 300, "eager": 90} {
+		t.Run(name, func(t *testing.T) {
+			f := newNet(t, 2, Config{ShortMax: 8, EagerMax: 100, Chunk: 128})
+			f.connectAll()
+			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, n)}
+			f.post(1, in)
+			out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(n, 1)}
+			f.post(0, out)
+			for out.State() == Offered {
+				f.round()
+			}
+			f.cores[0].Abandon(out, errLeave, f.sinks(0))
+			if !out.IsDone() || out.Err != nil {
+				t.Errorf("given up: %v, %v", out.State(), out.Err)
+			}
+			clear(out.Buf)
+			f.run()
+			if !in.IsDone() || in.Err != nil || !bytes.Equal(in.Buf, pattern(n, 1)) {
+				t.Errorf("received: %v, %v", in.State(), in.Err)
+			}
+			f.wantRest("at the end")
+		})
+	}
+}
+
+// TestAbandonedFetch: what is fetched needs nothing but time, and is received though its receiver wants to leave; but what cannot be fetched now, or not
+// at all, goes back as it was announced.
+func TestAbandonedFetch(t *testing.T) {
+	src := bytes.Repeat([]byte{1, 2, 3, 4, 5}, 50_000)
+	for k := range 5 {
+		f := &fakeNear{src: src, fetches: k}
+		c := New(Config{Self: 0, Peers: 2})
+		c.SetNear(1, f, 0)
+		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 5, Buf: make([]byte, len(src))}
+		c.Post(m)
+		rts := wire.Header{Kind: wire.KindRTS, Flags: wire.FlagPull, Tag: 5, Length: uint64(len(src)), ID: 7}
+		if _, err := c.OnHeader(1, &rts); err != nil {
+			t.Fatal(err)
+		}
+		c.Abandon(m, errLeave, func(PeerID) *Sink { return nil })
+		for j, ok := c.NextJob(); ok; j, ok = c.NextJob() {
+			j.Run()
+			c.Finish(&j)
+		}
+		u := c.Iprobe(0, 1, 5)
+		if k == 4 {
+			if !m.IsDone() || m.Err != nil || !bytes.Equal(m.Buf, src) || u != nil || len(f.sent) != 1 || f.sent[0].Kind != wire.KindFin {
+				t.Errorf("fetched: %v, %v, and sent %+v", m.State(), m.Err, f.sent)
+			}
+			continue
+		}
+		if !m.IsDone() || m.Err != errLeave || u == nil || u.Length != len(src) || u.State() != Offered || len(f.sent) != 0 || f.ended != 1 {
+			t.Fatalf("after %d fetches: %v, %v, sent %+v", k, m.State(), m.Err, f.sent)
+		}
+		again := &MSO{Kind: KindRecv, Peer: 1, Tag: 5, Buf: make([]byte, len(src))}
+		if c.Post(again); len(f.sent) != 1 || f.sent[0].Kind != wire.KindCTS || f.sent[0].ID != 7 {
+			t.Errorf("after %d fetches the next receive sends %+v, want a CTS", k, f.sent)
+		}
+	}
+}
