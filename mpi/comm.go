@@ -155,11 +155,23 @@ func (c *Comm) String() string {
 
 // WithContext returns c with blocking calls bounded by ctx: when ctx ends, a
 // call that waits ends its operation and returns an error whose cause is
-// context.Cause(ctx). Its buffer then belongs to the caller again. A message
-// that was on its way may or may not arrive. Requests started through the
-// returned value end with ctx too, when somebody waits for them. Deadlines are
-// local: a collective that ends this way leaves the communicator unusable for
-// further collectives. No counterpart in MPI.
+// context.Cause(ctx). Its buffer then belongs to the caller again; what it holds
+// is undefined.
+//
+// No message is lost by that. A receive that ends is as if it had never been
+// posted, also when a part of its message has come: the next receive gets that
+// message, whole, in its order; and so it does when the receive was that of a
+// matched probe. A receive that needs nothing of its sender any more completes
+// instead, as it does when its message is longer than its buffer, with ErrTruncate.
+// A send whose message the receiver has asked for, or need not ask for, completes
+// too; of one that ends with an error the message may still arrive, and then it is
+// whole.
+//
+// Requests started through the returned value end with ctx too, when a call
+// waits for them. Deadlines are local: a collective, or a partitioned operation,
+// that ends this way leaves the communicator, or the pair of requests, unusable
+// for further ones, and drops the messages that belong to it. No counterpart in
+// MPI; MPI_Cancel treats receives alike (MPI 4.1, section 3.8.4).
 func (c *Comm) WithContext(ctx context.Context) *Comm {
 	if ctx == nil {
 		panic("mpi: WithContext needs a context, got nil")

@@ -145,12 +145,23 @@ func (r *Request) deliver(told bool) {
 	}
 }
 
-// result computes the outcome from the MSOs.
+// result computes the outcome from the MSOs. Where two belong together and the send has failed the status still says what was received, if
+// anything was: that message is in the buffer, and will not come again.
 func (r *Request) result() (Status, *Error) {
+	st, err := r.first()
+	if x := r.extra(); x != nil && x.Err != nil {
+		if err != nil {
+			st = emptyStatus()
+		}
+		err = r.c.engineError(r.op, x.Err, int(r.peer), 0, 0)
+	}
+	return st, err
+}
+
+// first is the outcome of the first MSO, of two.
+func (r *Request) first() (Status, *Error) {
 	if x := r.rare; x != nil {
 		switch {
-		case x.extra != nil && x.extra.Err != nil:
-			return emptyStatus(), r.c.engineError(r.op, x.extra.Err, int(r.peer), 0, 0)
 		case x.general != nil:
 			return x.general.result(r)
 		case x.finish != nil:
