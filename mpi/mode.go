@@ -26,10 +26,15 @@ type peerCause struct {
 }
 
 func (p *peerCause) Error() string {
-	if p.gone.Left {
-		return fmt.Sprintf("world rank %d on %s has finalized", p.world, p.host)
+	lost := ""
+	if m := p.gone.Lost; m != nil {
+		n, _ := unsigned(m.Length, m.Elem)
+		lost = fmt.Sprintf("; its message of %d bytes with tag %d was on its way, and is lost", n, m.Tag)
 	}
-	return fmt.Sprintf("world rank %d on %s failed: %v", p.world, p.host, p.gone.Cause)
+	if p.gone.Left {
+		return fmt.Sprintf("world rank %d on %s has finalized%s", p.world, p.host, lost)
+	}
+	return fmt.Sprintf("world rank %d on %s failed: %v%s", p.world, p.host, p.gone.Cause, lost)
 }
 
 func (p *peerCause) Unwrap() error { return p.gone }

@@ -175,6 +175,14 @@ type PeerError struct {
 	Peer  PeerID
 	Left  bool // it finalized, rather than failed
 	Cause error
+	Lost  *LostMessage // what an operation has lost by it; nil: no message had come
+}
+
+// LostMessage is a message that broke off when a receive had it already.
+type LostMessage struct {
+	Tag    Tag
+	Length int // bytes
+	Elem   uint8
 }
 
 func (e *PeerError) Error() string {

@@ -22,6 +22,20 @@ func (p *Peer) why() error {
 	return p.gone
 }
 
+// breakOff ends m, whose message will never be whole: its sender p is gone.
+func (c *Core) breakOff(p *Peer, m *MSO) {
+	if m.ended {
+		m.Err = nil // that its owner wanted to leave is not why
+	}
+	err := p.why()
+	if err != ErrStopped && m.isWhole() {
+		gone := *p.gone
+		gone.Lost = &LostMessage{m.GotTag, m.Length, m.GotElem}
+		err = &gone
+	}
+	c.complete(m, err)
+}
+
 // PeerGone returns why a peer is gone, nil if it is not.
 func (c *Core) PeerGone(id PeerID) *PeerError { return c.peers[id].gone }
 
@@ -83,7 +97,7 @@ func (c *Core) failIDs(p *Peer) {
 			if m.fetch {
 				c.dropFetch(p, m)
 			}
-			c.complete(m, p.why())
+			c.breakOff(p, m)
 		case m.Kind == KindArrival && m.Peer == p.ID:
 			c.failArrival(p, m)
 		}
@@ -97,7 +111,7 @@ func (c *Core) failArrival(p *Peer, u *MSO) {
 	}
 	switch {
 	case u.partner != nil:
-		c.complete(u.partner, p.why())
+		c.breakOff(p, u.partner)
 		c.dropArrival(u)
 	case u.ended: // nobody knows it any more
 		c.dropArrival(u)
@@ -190,7 +204,7 @@ func (c *Core) failSink(p *Peer, s *Sink) {
 	case m.Kind == KindNotice:
 		c.dropNotice(m)
 	case m.Kind == KindRecv && m.id == 0:
-		c.complete(m, p.why())
+		c.breakOff(p, m)
 	case m.Kind == KindArrival:
 		c.failArrival(p, m)
 	}

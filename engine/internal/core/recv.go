@@ -78,7 +78,7 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 	case u.ended: // its connection broke in the middle
 		p := c.peers[u.Peer]
 		c.dropArrival(u)
-		c.complete(m, p.why())
+		c.breakOff(p, m)
 		return Job{}, false
 	case u.State() == Offered: // an RTS
 		return c.approve(m, u)
@@ -133,7 +133,7 @@ func (c *Core) allocated(m *MSO) {
 func (c *Core) sendCTS(m *MSO) {
 	p := c.peers[m.Source]
 	if p.gone != nil {
-		c.complete(m, p.why())
+		c.breakOff(p, m)
 		return
 	}
 	if m.total = min(m.Length, m.Size()); m.ended { // a part of what was abandoned while its memory was allocated

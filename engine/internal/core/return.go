@@ -97,7 +97,7 @@ func (m *MSO) copyFront(dst []byte) {
 // returnAnnounced ends m, which has asked its sender for nothing.
 func (c *Core) returnAnnounced(m *MSO) {
 	if p := c.peers[m.Source]; p.gone != nil {
-		c.complete(m, p.why())
+		c.breakOff(p, m)
 		return
 	}
 	u := c.returned(m)

@@ -73,3 +73,53 @@ func TestAbandonedFetch(t *testing.T) {
 		}
 	}
 }
+
+// TestLostMessageIsNamed: who receives from a peer that fails learns which message was lost, if one had come in part, also if it was about to leave.
+func TestLostMessageIsNamed(t *testing.T) {
+	want := LostMessage{Tag: 1, Length: 300}
+	for name, kind := range map[string]func(f *fakeNet) *MSO{
+		"receive": func(f *fakeNet) *MSO {
+			return &MSO{Kind: KindRecv, Peer: 0, Tag: AnyTag, Buf: make([]byte, 300)}
+		},
+		"unknown length": func(f *fakeNet) *MSO {
+			return &MSO{Kind: KindRecv, Peer: AnyPeer, Tag: 1, Alloc: func(n int) []byte { return make([]byte, n) }}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newNet(t, 2, Config{ShortMax: 8, EagerMax: 100, Chunk: 128})
+			f.connectAll()
+			in := kind(f)
+			f.post(1, in)
+			f.post(0, &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(300, 1)})
+			for in.moved == 0 {
+				f.round()
+			}
+			f.cut(0, 1)
+			gone, ok := errors.AsType[*PeerError](in.Err)
+			if !ok || gone.Lost == nil || *gone.Lost != want || gone.Peer != 0 || !errors.Is(in.Err, ErrPeerFailed) {
+				t.Errorf("received in part: %+v", in.Err)
+			}
+			none := &MSO{Kind: KindRecv, Peer: 0, Tag: 2}
+			f.post(1, none)
+			if gone, ok := errors.AsType[*PeerError](none.Err); !ok || gone.Lost != nil {
+				t.Errorf("received nothing: %+v", none.Err)
+			}
+		})
+	}
+	t.Run("leaving", func(t *testing.T) {
+		f := &fakeNear{src: make([]byte, 300)}
+		c := New(Config{Self: 0, Peers: 2})
+		c.SetNear(1, f, 0)
+		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, 300)}
+		c.Post(m)
+		rts := wire.Header{Kind: wire.KindRTS, Flags: wire.FlagPull, Tag: 1, Length: 300, ID: 7}
+		if _, err := c.OnHeader(1, &rts); err != nil {
+			t.Fatal(err)
+		}
+		c.Abandon(m, errLeave, func(PeerID) *Sink { return nil })
+		c.FailPeer(1, errCut, false, nil)
+		if gone, ok := errors.AsType[*PeerError](m.Err); !ok || gone.Lost == nil || *gone.Lost != want {
+			t.Errorf("about to leave: %+v", m.Err)
+		}
+	})
+}
