@@ -81,6 +81,7 @@ func (c *Comm) accord(op string, v agree.Value, deliver func(v *agree.Value) *Er
 	c.job.accords.begin(c, m, v)
 	r := newRequest(c, op)
 	r.m = &m.mso
+	r.held = true
 	r.more().finish = func(*Request) (Status, *Error) {
 		called.end(&m.mso)
 		switch {

@@ -40,7 +40,7 @@ func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Re
 	}
 	build(g)
 	r := newRequest(c, op)
-	r.delivered = true
+	r.delivered, r.held = true, true
 	callsite.Note(g.s.Origin[:])
 	var broken error // what ended a round while its steps may have been with the engine
 	r.more().finish = func(r *Request) (Status, *Error) {

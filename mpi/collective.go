@@ -88,6 +88,7 @@ func (x collective) run(c *Comm, op string, g *graph) *Request {
 func (x collective) post(c *Comm, op string, g *graph) *Request {
 	r := newRequest(c, op)
 	r.m = &g.s.MSO
+	r.held = true
 	r.more().finish = func(r *Request) (Status, *Error) {
 		err := x.result(c, op, r.m)
 		g.called.end(r.m)

@@ -24,10 +24,11 @@ func (f *file) inTurn(op string, do func()) {
 // laterInTurn starts do on a goroutine of the file, after the collective operations that go on.
 func (f *file) laterInTurn(op string, do func(), outcome func() (Status, *Error)) *Request {
 	r := f.newRequest(op, outcome)
+	m := r.m // r may be freed meanwhile
 	f.mu.Lock()
 	f.queue = append(f.queue, func() {
 		do()
-		f.comm.job.engine.Complete(r.m, nil)
+		f.comm.job.engine.Complete(m, nil)
 	})
 	idle := !f.busy
 	f.busy = true
@@ -74,11 +75,12 @@ func (f *file) drain() {
 // later starts do, which is not collective, on a goroutine of its own.
 func (f *file) later(op string, do func(), outcome func() (Status, *Error)) *Request {
 	r := f.newRequest(op, outcome)
+	m := r.m // r may be freed meanwhile
 	f.independent.Go(func() {
 		f.slots <- struct{}{}
 		do()
 		<-f.slots
-		f.comm.job.engine.Complete(r.m, nil)
+		f.comm.job.engine.Complete(m, nil)
 	})
 	return r
 }

@@ -60,7 +60,7 @@ func (r *Request) Complete() (outcome error) {
 	case !r.rare.general.markComplete():
 		return r.c.fail(opErrorf(ErrRequest, op, "the request is complete already: Complete was called before"))
 	}
-	r.c.job.engine.Complete(r.m, nil)
+	r.c.job.engine.Complete(r.own, nil) // r.m is nil if the request was freed
 	return r.rare.general.releaseIfLet()
 }
 

@@ -143,7 +143,7 @@ func partRequest[T any](c *Comm, op, what string, t *Datatype, buf []T, partitio
 		return nil, err
 	}
 	r := newRequest(c, op)
-	r.peer, r.delivered = int32(peer), true
+	r.peer, r.delivered, r.held = int32(peer), true, true
 	r.more().parts = &parts{p: p, count: partitions}
 	callsite.Note(p.MSO.Origin[:])
 	if c.job.checks {

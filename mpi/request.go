@@ -22,7 +22,7 @@ type Request struct {
 	collected bool
 	delivered bool // the user has been told; what MPI calls a null or inactive request
 
-	made maker // immutable after the operation is started; at the end, where it needs no room
+	made maker // immutable after the operation is started, until it is freed; at the end, where it needs no room
 }
 
 // mso returns the message state object of r, taking one when r has none. It goes
@@ -284,21 +284,41 @@ func (r *Request) Cancel() (outcome error) {
 	return nil
 }
 
-// Free lets go of r: the operation completes in the background, and nobody
-// learns how; r counts as a null request then (MPI 4.1, section 3.7.3). A request need not be freed.
+// Free lets go of r: the operation completes in the background, and its outcome is not told. From then on r counts as a null
+// request, in lists of requests too, and cannot be started any more (MPI 4.1, section 3.7.3). A request need not be freed.
+// What a receive that was freed brings may stay undelivered.
+//
+// The request of a collective operation, of a partitioned message or of an operation on a window cannot be freed while it
+// is active (MPI 4.1, sections 6.12 and 12.3.5): that is an error of class [ErrRequest], and the request stays as it is. If
+// the operation could not be started, as with bad arguments, and that was not told yet, Free returns the error.
 func (r *Request) Free() (outcome error) {
 	defer r.begin("Free").endAt(&outcome)
-	if r != nil && r.generalised() != nil {
-		return r.rare.general.free()
+	if r == nil || r.made == madeFreed {
+		return nil
 	}
-	if r != nil && r.work != nil && r.own != nil && !r.isPersistent() {
+	if err := r.failure(); err != nil && !r.delivered {
 		r.letGo()
+		return err
+	}
+	if r.work != nil && r.held && !r.delivered {
+		return r.c.fail(opErrorf(ErrRequest, "Free", "the request is %s, which cannot be freed while it is active: complete it with Wait or Test first", r.maker()))
+	}
+	g := r.generalised()
+	r.letGo()
+	if g != nil {
+		return g.free()
 	}
 	return nil
 }
 
 // letGo makes r null. What is under way is the engine's alone then: r, or others of its room, may be kept, and would keep its buffers.
+// Only what the user is still to complete stays with r.
 func (r *Request) letGo() {
-	r.collected, r.delivered, r.work = true, true, nil
+	r.collected, r.delivered, r.made = true, true, madeFreed
 	r.status = emptyStatus()
+	if g := r.generalised(); g != nil && g.own == nil {
+		r.m, r.rare.err = nil, nil
+		return
+	}
+	r.work = nil
 }

@@ -23,6 +23,7 @@ type work struct {
 	rare   *rare       // nil unless there is something in it; see more
 	peer   int32       // rank argument, for errors
 	brief  bool        // it is of works
+	held   bool        // it cannot be freed while it is active
 
 	mark uint64 // owned by the goroutine that waits: the last waitFor that saw it
 }
@@ -87,7 +88,7 @@ func (r *Request) failure() error {
 
 // maker says which operation r is of, for messages.
 func (r *Request) maker() string {
-	if r.work == nil {
+	if r.work == nil || r.made == madeFreed {
 		return r.made.String()
 	}
 	return "of " + r.op
@@ -100,10 +101,11 @@ type maker uint8
 const (
 	madeIsend = maker(modeStandard) + 1
 	madeIrecv = maker(modeReady) + 2
+	madeFreed = madeIrecv + 1 // by any, and freed
 )
 
 func (m maker) String() string {
-	names := [...]string{"one that is over", "of Isend", "of Issend", "of Ibsend", "of Irsend", "of Irecv"}
+	names := [...]string{"one that is over", "of Isend", "of Issend", "of Ibsend", "of Irsend", "of Irecv", "one that was freed"}
 	return names[m]
 }
 

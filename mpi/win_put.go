@@ -124,7 +124,7 @@ func requestOf(w *Win, op string, target int, start func(out *remoteAccess) *Err
 		return failedRequest(w.comm, err)
 	}
 	r := newRequest(w.comm, op)
-	r.peer = int32(target)
+	r.peer, r.held = int32(target), true
 	if len(a.posted) == 0 {
 		return r.settled(emptyStatus(), nil)
 	}
