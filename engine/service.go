@@ -28,9 +28,9 @@ func (e *Engine) EndService(s *Service) {
 	e.unlockPosted(leaves, nil)
 }
 
-// Sync makes a turn of progress where nobody else does, and makes what whoever makes progress has done visible to the caller.
+// Sync is Poll, and makes what has been done in this rank's services visible to the caller.
 func (e *Engine) Sync() {
-	e.progressForTest()
+	e.Poll()
 	e.mu.Lock()
 	e.unlock()
 }

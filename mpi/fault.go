@@ -27,7 +27,15 @@ func (c *Comm) Revoke() (outcome error) {
 
 // IsRevoked reports whether a rank has revoked c and the calling rank knows. It is local
 // (fault tolerance as proposed to the MPI Forum, MPIX_Comm_is_revoked).
-func (c *Comm) IsRevoked() bool { return c.job.faults.has(c.family()) }
+func (c *Comm) IsRevoked() bool {
+	if c.isRevoked() {
+		return true
+	}
+	c.job.engine.Poll() // programs ask until it is
+	return c.isRevoked()
+}
+
+func (c *Comm) isRevoked() bool { return c.job.faults.has(c.family()) }
 
 // GetFailed returns the group of the ranks of c that have failed, as far as the calling rank knows, in the order in which it has learnt of them: a
 // later answer begins with the members of an earlier one. Of an intercommunicator it has ranks of both groups. Without failures it is
@@ -37,6 +45,7 @@ func (c *Comm) GetFailed() (failed *Group, outcome error) {
 	if err := c.present("GetFailed"); err != nil {
 		return nil, c.fail(err)
 	}
+	c.job.engine.Poll() // programs ask until there are some
 	if members := c.failedMembers(c.job.engine.Failed(nil)); len(members) > 0 {
 		return newGroup(c.job, c.scope, members), nil
 	}

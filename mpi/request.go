@@ -245,7 +245,7 @@ func (r *Request) getStatus() (st Status, done bool, err error) {
 
 // generalStatus asks for the status of a generalised request without completing it.
 func (r *Request) generalStatus() (Status, bool, error) {
-	if !r.isDone() {
+	if !r.isDone() && !r.c.job.engine.Test(r.m) {
 		return Status{}, false, nil
 	}
 	if r.collected {

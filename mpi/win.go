@@ -200,7 +200,7 @@ func (w *Win) Free() (outcome error) {
 	if err := w.present(op); err != nil {
 		return w.fail(err)
 	}
-	if !w.comm.IsRevoked() {
+	if !w.comm.isRevoked() {
 		if err := w.may(op, (*rma.Epochs).CanFree); err != nil {
 			return w.fail(err)
 		}
@@ -218,7 +218,7 @@ func (w *Win) Free() (outcome error) {
 
 // meetLast waits until all ranks free w, and reports whether they all do.
 func (w *Win) meetLast(op string) (freed bool, outcome error) {
-	if w.comm.IsRevoked() {
+	if w.comm.isRevoked() {
 		return false, nil
 	}
 	w.comm.SetErrhandler(func(_ *Comm, err *Error) error { return err }) // what the user's says is no word of the others

@@ -126,6 +126,7 @@ func requestOf(w *Win, op string, target int, start func(out *remoteAccess) *Err
 	r := newRequest(w.comm, op)
 	r.peer, r.held = int32(target), true
 	if len(a.posted) == 0 {
+		w.comm.job.engine.Poll() // Test and Wait find it done, and a program may spin in them
 		return r.settled(emptyStatus(), nil)
 	}
 	// The last is the last to be done, or nearly so.
