@@ -91,6 +91,9 @@ func (x collective) post(c *Comm, op string, g *graph) *Request {
 	r.held = true
 	r.more().finish = func(r *Request) (Status, *Error) {
 		err := x.result(c, op, r.m)
+		if err != nil {
+			err.begunAt(g.s.Origin[:])
+		}
 		g.called.end(r.m)
 		switch {
 		case r.m.Err != nil:

@@ -155,8 +155,8 @@ func (c *Comm) String() string {
 
 // WithContext returns c with blocking calls bounded by ctx: when ctx ends, a
 // call that waits ends its operation and returns an error whose cause is
-// context.Cause(ctx). Its buffer then belongs to the caller again; what it holds
-// is undefined.
+// context.Cause(ctx), whatever the error handler of c: it is what the caller has
+// asked for. Its buffer then belongs to the caller again; what it holds is undefined.
 //
 // No message is lost by that. A receive that ends is as if it had never been
 // posted, also when a part of its message has come: the next receive gets that

@@ -39,11 +39,10 @@ type settings struct {
 	transport string // transportAuto, transportTCP or transportShm
 	cliques   int    // FITMPI_CLIQUES; 0 if it is not set
 	coll      coll.Choice
-	checks    bool   // FITMPI_CHECK
-	ckptDir   string // FITMPI_CHECKPOINT; "" if it is not set
-	tolerant  bool   // FITMPI_FT
-	errh      Errhandler
-	errhName  string
+	checks    bool       // FITMPI_CHECK
+	ckptDir   string     // FITMPI_CHECKPOINT; "" if it is not set
+	tolerant  bool       // FITMPI_FT
+	errhName  string     // FITMPI_ERRHANDLER, or what stands for it
 	level     slog.Level // of Logger
 	net       netSettings
 	metrics   metricsSettings
@@ -54,7 +53,7 @@ type settings struct {
 // settingsOf makes a rank's parameters from what the launcher said and the
 // environment: it goes over the table of variables (package params).
 func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
-	set := settings{transport: transportAuto, errh: ErrorsAreFatal[*Comm], errhName: "fatal", level: slog.LevelWarn,
+	set := settings{transport: transportAuto, errhName: handlerFatal, level: slog.LevelWarn,
 		net: netSettings{remote: info.Net.Remote, tls: info.Net.TLS}, origins: make(map[string]string), Config: engine.Config{
 			Rank: info.Rank, Size: info.Size, Job: info.Job, Secret: info.Secret,
 			Progress: engine.Assist, Congestion: defaultCongestion,
@@ -79,6 +78,9 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 			return set, fmt.Errorf("%s=%s: %w", v.Name, value, err)
 		}
 		set.origins[v.Name] = origin
+	}
+	if info.Source == sourceThreads {
+		set.returnErrors()
 	}
 	if info.Net.TLS {
 		set.origins[nameTLS] = "--tls"

@@ -17,16 +17,17 @@ import (
 
 // Names of variables that are needed beside the table.
 const (
-	nameTransport = "FITMPI_TRANSPORT"
-	nameColl      = "FITMPI_COLL"
-	nameCliques   = "FITMPI_CLIQUES"
-	nameCheck     = "FITMPI_CHECK"
-	nameCkptDir   = "FITMPI_CHECKPOINT"
-	nameFT        = "FITMPI_FT"
-	nameIface     = "FITMPI_IFACE"
-	namePorts     = "FITMPI_PORT_RANGE"
-	nameTLS       = "FITMPI_TLS"
-	nameMetrics   = "FITMPI_METRICS"
+	nameTransport  = "FITMPI_TRANSPORT"
+	nameColl       = "FITMPI_COLL"
+	nameCliques    = "FITMPI_CLIQUES"
+	nameCheck      = "FITMPI_CHECK"
+	nameErrhandler = "FITMPI_ERRHANDLER"
+	nameCkptDir    = "FITMPI_CHECKPOINT"
+	nameFT         = "FITMPI_FT"
+	nameIface      = "FITMPI_IFACE"
+	namePorts      = "FITMPI_PORT_RANGE"
+	nameTLS        = "FITMPI_TLS"
+	nameMetrics    = "FITMPI_METRICS"
 )
 
 // taker is how a rank takes a variable of package params that it reads.
@@ -71,11 +72,11 @@ var takers = map[string]taker{
 
 	nameColl: {(*settings).takeColl, func(set *settings, _ *engine.Config) string { return set.coll.String() }},
 
-	nameFT:              {(*settings).takeFT, func(set *settings, _ *engine.Config) string { return switchText(set.tolerant) }},
-	nameCheck:           {(*settings).takeCheck, func(set *settings, _ *engine.Config) string { return switchText(set.checks) }},
-	"FITMPI_ERRHANDLER": {(*settings).takeErrhandler, func(set *settings, _ *engine.Config) string { return set.errhName }},
-	nameCkptDir:         {(*settings).takeCheckpointDir, func(set *settings, _ *engine.Config) string { return set.ckptDir }},
-	"FITMPI_LOG":        {(*settings).takeLog, func(set *settings, _ *engine.Config) string { return strings.ToLower(set.level.String()) }},
+	nameFT:         {(*settings).takeFT, func(set *settings, _ *engine.Config) string { return switchText(set.tolerant) }},
+	nameCheck:      {(*settings).takeCheck, func(set *settings, _ *engine.Config) string { return switchText(set.checks) }},
+	nameErrhandler: {(*settings).takeErrhandler, func(set *settings, _ *engine.Config) string { return set.errhName }},
+	nameCkptDir:    {(*settings).takeCheckpointDir, func(set *settings, _ *engine.Config) string { return set.ckptDir }},
+	"FITMPI_LOG":   {(*settings).takeLog, func(set *settings, _ *engine.Config) string { return strings.ToLower(set.level.String()) }},
 
 	nameMetrics:        {(*settings).takeMetrics, func(set *settings, _ *engine.Config) string { return set.metrics.addr }},
 	"FITMPI_HTTP_AUTH": {(*settings).takeHTTPAuth, func(set *settings, _ *engine.Config) string { return set.metrics.secretFile }},
@@ -225,8 +226,7 @@ func (set *settings) takeFT(s string) (err error) {
 }
 
 func (set *settings) takeErrhandler(s string) (err error) {
-	set.errhName = s
-	set.errh, err = errhandlerNamed(s)
+	set.errhName, err = handlerNamed(s)
 	return err
 }
 

@@ -160,7 +160,8 @@ func (n *Comm) settle(op string, lead engine.ContextID) (*Comm, error) {
 // that g comes from, if it comes from one. Only these
 // call it, all with the same text, which keeps creations apart that are under way at once
 // and becomes the name. info gives the hints and may be nil; errh is the error handler,
-// which gets the errors of the creation too, and nil stands for ErrorsAreFatal. The
+// which gets the errors of the creation too, and nil stands for ErrorsReturn
+// under Main and in RunThreads, else ErrorsAreFatal. The
 // calling rank must be in g (ErrGroup). Collective over g
 // (MPI 4.1, section 7.4.2, MPI_Comm_create_from_group).
 func CommCreateFromGroup(g *Group, text string, info *Info, errh Errhandler) (*Comm, error) {
@@ -175,7 +176,7 @@ func createFromGroup(op string, g *Group, text string, info *Info, errh Errhandl
 		return nil, opErrorf(ErrGroup, op, "the calling rank is not in GroupEmpty")
 	}
 	if errh == nil {
-		errh = ErrorsAreFatal
+		errh = firstHandler[*Comm](g.job)
 	}
 	n := newComm(g.job, g.scope, text, g.Rank(), slices.Clip(g.members), textContext(text))
 	n.SetErrhandler(errh)

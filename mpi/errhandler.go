@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -20,7 +22,7 @@ type Handle interface {
 	membersText() string
 }
 
-// ErrorsAreFatal ends the job with one message; the default. In a job of thread
+// ErrorsAreFatal ends the job with one message; the default after Init, where Main is not used. In a job of thread
 // ranks every pending operation ends and the error is returned
 // (MPI 4.1, section 9.3, MPI_ERRORS_ARE_FATAL).
 func ErrorsAreFatal[H Handle](h H, err *Error) error {
@@ -38,7 +40,7 @@ func ErrorsAbort[H Handle](h H, err *Error) error {
 	return err
 }
 
-// ErrorsReturn gives the error to the caller (MPI 4.1, section 9.3, MPI_ERRORS_RETURN).
+// ErrorsReturn gives the error to the caller; the default under Main and in RunThreads (MPI 4.1, section 9.3, MPI_ERRORS_RETURN).
 func ErrorsReturn[H Handle](_ H, err *Error) error { return err }
 
 // abortFor ends the job because of err.
@@ -114,22 +116,68 @@ func (c *Comm) fail(err *Error) error {
 	}
 	err.on(c.rank, c.Name())
 	err.Host = c.job.host
-	if c.quiet {
+	err.atHere()
+	if c.quiet || c.hasEnded(err) {
 		return err
 	}
 	return c.Errhandler()(c, err)
 }
 
-// errhandlerNamed is the predefined error handler of a name, ours or that which the standard's info key
+// hasEnded reports whether err is that the context which the caller gave c has ended: no fault of the job's, but what the caller has asked for.
+func (c *Comm) hasEnded(err *Error) bool {
+	return c.isBounded() && c.ctx.Err() != nil && c.job.ctx.Err() == nil && errors.Is(err, context.Cause(c.ctx))
+}
+
+// The names of the predefined error handlers, as FITMPI_ERRHANDLER has them.
+const (
+	handlerFatal  = "fatal"
+	handlerAbort  = "abort"
+	handlerReturn = "return"
+)
+
+// handlerNamed is the name of a predefined error handler for one of its names, ours or that which the standard's info key
 // mpi_initial_errhandler has for it.
-func errhandlerNamed(name string) (Errhandler, error) {
+func handlerNamed(name string) (string, error) {
 	switch name {
-	case "fatal", "mpi_errors_are_fatal":
-		return ErrorsAreFatal, nil
-	case "abort", "mpi_errors_abort":
-		return ErrorsAbort, nil
-	case "return", "mpi_errors_return":
-		return ErrorsReturn, nil
+	case handlerFatal, "mpi_errors_are_fatal":
+		return handlerFatal, nil
+	case handlerAbort, "mpi_errors_abort":
+		return handlerAbort, nil
+	case handlerReturn, "mpi_errors_return":
+		return handlerReturn, nil
 	}
-	return nil, fmt.Errorf("error handler %q: choose fatal, abort or return", name)
+	return "", fmt.Errorf("error handler %q: choose fatal, abort or return", name)
+}
+
+// returnErrors makes errors be returned if FITMPI_ERRHANDLER does not say what happens with them. That is for ranks that are a function: what it
+// returns ends the job (docs/decisions/0063).
+func (set *settings) returnErrors() {
+	if set.origins[nameErrhandler] == "" {
+		set.errhName = handlerReturn
+	}
+}
+
+// returnErrors is settings.returnErrors for a job that has begun, whose world has not been used.
+func (j *job) returnErrors() {
+	j.set.returnErrors()
+	j.setFirstHandlers()
+}
+
+// setFirstHandlers gives the communicators that every job has their first error handler (MPI 4.1, section 9.3).
+func (j *job) setFirstHandlers() {
+	first := firstHandler[*Comm](j)
+	j.world.SetErrhandler(first)
+	j.self.SetErrhandler(first)
+}
+
+// firstHandler is the error handler of what is made without one, and inherits none.
+func firstHandler[H Handle](j *job) func(H, *Error) error {
+	switch j.set.errhName {
+	case handlerReturn:
+		return ErrorsReturn[H]
+	case handlerAbort:
+		return ErrorsAbort[H]
+	default:
+		return ErrorsAreFatal[H]
+	}
 }

@@ -5,8 +5,11 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+
+	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
 // ErrorClass is the kind of an error, as the MPI standard classifies them (MPI 4.1, section 9.4). Classes are errors
@@ -197,12 +200,15 @@ type Error struct {
 	Peer  int    // the other rank concerned; -1 if there is none
 	Host  string // the caller's host; "" if unknown
 	Comm  string // the communicator's name; "" if there is none
+	At    string // file:line of the user's call that has failed; "" if it is not known
 	Cause error  // what was wrong in particular; may be nil
 }
 
 // Error describes the failure in one line, such as
 //
-//	mpi: Recv on rank 2 from rank 0 of "world": message truncated: 100 elements arrived, the buffer holds 10
+//	mpi: Recv on rank 2 from rank 0 of "world": message truncated: 100 elements arrived, the buffer holds 10 (solver.go:120)
+//
+// The file is named from the working directory if it lies below that.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("mpi: ")
@@ -215,7 +221,20 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 		b.WriteString(strings.TrimPrefix(e.Cause.Error(), "mpi: "))
 	}
+	if at := fromHere(e.At); at != "" && !strings.Contains(b.String(), at) { // the cause may be another error of the same call
+		fmt.Fprintf(&b, " (%s)", at)
+	}
 	return b.String()
+}
+
+// fromHere is a path that lies below the working directory as seen from there.
+func fromHere(path string) string {
+	if dir, err := os.Getwd(); err == nil {
+		if rest, ok := strings.CutPrefix(path, dir+"/"); ok {
+			return rest
+		}
+	}
+	return path
 }
 
 // writePlace writes operation, rank, host, peer and communicator, as far as they are known.
@@ -263,9 +282,10 @@ func (e *Error) Is(target error) bool {
 	return ok && c == e.Class
 }
 
-// opError makes the error of an operation whose place is not known yet; on and with add it.
+// opError makes the error of an operation in the user's call that the caller runs in. Its rank and communicator are not known yet: on and
+// with add them.
 func opError(class ErrorClass, op string, cause error) *Error {
-	return &Error{Class: class, Op: op, Rank: -1, Peer: -1, Cause: cause}
+	return &Error{Class: class, Op: op, Rank: -1, Peer: -1, Cause: cause, At: callsite.Here()}
 }
 
 // opErrorf is opError with a cause in words.
@@ -277,6 +297,20 @@ func opErrorf(class ErrorClass, op, format string, args ...any) *Error {
 func (e *Error) on(rank int, comm string) *Error {
 	e.Rank, e.Comm = rank, comm
 	return e
+}
+
+// atHere says which line has failed if that is not known, as of an error that was made on a goroutine of ours, or by the user.
+func (e *Error) atHere() {
+	if e.At == "" {
+		e.At = callsite.Here()
+	}
+}
+
+// begunAt says that the operation was begun where callsite.Note has noted, if that is known: a call that waits for many requests has one line.
+func (e *Error) begunAt(note []uint32) {
+	if at := callsite.OfNote(note).At; at != "" {
+		e.At = at
+	}
 }
 
 // with names the other rank, and returns e.

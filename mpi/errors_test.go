@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"testing"
 )
 
@@ -34,8 +35,30 @@ func TestErrorText(t *testing.T) {
 		{&TruncateError{Message: 1, Buffer: 0}, "1 element arrived, the buffer holds 0"},
 		{&TruncateError{Message: 9, Buffer: 8, Bytes: true}, "9 bytes arrived, the buffer holds 8"},
 	} {
+		for err := test.err; err != nil; err = errors.Unwrap(err) {
+			if e, ok := err.(*Error); ok {
+				e.At = "" // see TestErrorAt
+			}
+		}
 		if got := test.err.Error(); got != test.want {
 			t.Errorf("error says\n\t%s\nwant\n\t%s", got, test.want)
+		}
+	}
+}
+
+// The file is named from the working directory if it lies below that, and once where an error is the cause of another of the same call.
+func TestErrorTextAt(t *testing.T) {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := &Error{Class: ErrTag, Op: "Recv", Rank: -1, Peer: -1, At: dir + "/sub/main.go:12"}
+	for at, want := range map[string]string{
+		dir + "/sub/main.go:12": "mpi: WaitAll: requests failed: Recv: invalid tag (sub/main.go:12)",
+		"/elsewhere/main.go:3":  "mpi: WaitAll: requests failed: Recv: invalid tag (sub/main.go:12) (/elsewhere/main.go:3)",
+	} {
+		if got := (&Error{Class: ErrInStatus, Op: "WaitAll", Rank: -1, Peer: -1, Cause: inner, At: at}).Error(); got != want {
+			t.Errorf("error says\n\t%s\nwant\n\t%s", got, want)
 		}
 	}
 }

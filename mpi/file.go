@@ -163,6 +163,10 @@ func (f *File) fail(err *Error) error {
 	}
 	err.on(f.comm.rank, f.name)
 	err.Host = f.comm.job.host
+	err.atHere()
+	if f.comm.hasEnded(err) {
+		return err
+	}
 	return f.Errhandler()(f, err)
 }
 

@@ -48,8 +48,8 @@ func (f *File) CallErrhandler(err error) (outcome error) {
 }
 
 // SetFileErrhandler sets the error handler of files that this rank opens from now on, and of FileOpen and FileDelete when they fail:
-// what MPI sets for MPI_FILE_NULL (MPI 4.1, section 14.7). Until then it is ErrorsReturn, unlike that of
-// communicators. It is local, the same for all communicators of the job, and nil panics.
+// what MPI sets for MPI_FILE_NULL (MPI 4.1, section 14.7). Until then it is ErrorsReturn, also where that of
+// communicators is another. It is local, the same for all communicators of the job, and nil panics.
 func (c *Comm) SetFileErrhandler(h FileErrhandler) {
 	needHandler(h)
 	c.job.fileErrh.Store(&h)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,7 +135,7 @@ func (j *job) start(ctx context.Context, info boot.Info, set settings) error {
 		j.cancel(err)
 		return errors.Join(err, j.kill(), l.leave())
 	}
-	j.makeComms(info, set.errh)
+	j.makeComms(info)
 	j.joined = sys.Nanotime()
 	j.events.Go(j.watch)
 	return nil
@@ -148,16 +149,15 @@ func (j *job) setAbort(abort func(code int, message string)) {
 	}
 }
 
-// makeComms makes the communicators that every job has, with their first error handler (MPI 4.1, section 9.3).
-func (j *job) makeComms(info boot.Info, errh Errhandler) {
+// makeComms makes the communicators that every job has.
+func (j *job) makeComms(info boot.Info) {
 	peers := make([]engine.PeerID, info.Size)
 	for r := range peers {
 		peers[r] = engine.PeerID(r)
 	}
 	j.world = newComm(j, &j.worldScope, "world", info.Rank, peers, contextID(0, contextWorld))
 	j.self = newComm(j, &j.worldScope, "self", 0, peers[info.Rank:info.Rank+1:info.Rank+1], contextID(info.Rank, contextSelf))
-	j.world.SetErrhandler(errh)
-	j.self.SetErrhandler(errh)
+	j.setFirstHandlers()
 }
 
 // connect exchanges cards and fills the engine's bridge table; ifs are the interfaces of this host, if they matter.
@@ -266,6 +266,20 @@ func (j *job) end(cause error) {
 	if err := j.kill(); err != nil {
 		fmt.Fprintln(os.Stderr, "mpi:", err)
 	}
+}
+
+// endText says that the job ends, and why, if that is known. It is a text, for the cause may be an error of another
+// rank's operation, whose class is not that of those that end with the job.
+func (j *job) endText() string {
+	cause := context.Cause(j.ctx)
+	if cause == nil {
+		cause = context.Cause(j.base) // which ends ctx in this moment
+	}
+	if cause == nil || cause == context.Canceled {
+		return "the job is ending"
+	}
+	text, _, _ := strings.Cut(cause.Error(), "\n") // without the stack of a panic
+	return "the job is ending: " + text
 }
 
 // closeTimeout bounds how long a rank waits for the goodbyes of the others.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -29,15 +30,27 @@ func (c *Comm) Abort(code int, message string) {
 // abortProcess ends the job of a process rank.
 func (j *job) abortProcess(code int, message string) {
 	if j.ctx.Err() != nil {
-		// The job is ending already; whoever ended it has said why, and with which code.
+		// The job is ending already, and what ended it was said, with its code, unless that was a signal to a process that has no launcher.
+		code = cmp.Or(int(j.endCode.Load()), code)
+		if j.isRenewable() {
+			j.session.Abort(code, withCause(message, context.Cause(j.ctx)))
+		}
 		j.session.Close()
-		os.Exit(cmp.Or(int(j.endCode.Load()), code))
+		os.Exit(code)
 	}
 	if err := j.session.Abort(code, message); err != nil {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d: %s\n", j.world.rank, message)
 	}
 	j.session.Close()
 	os.Exit(code)
+}
+
+// withCause adds to a message why the job ends, if it does not say that itself.
+func withCause(message string, cause error) string {
+	if cause == nil || strings.Contains(message, cause.Error()) {
+		return message
+	}
+	return fmt.Sprintf("%s (%v)", message, cause)
 }
 
 // verdictWait is how long a rank that aborts because another is gone lets those speak first who know why.
@@ -54,9 +67,11 @@ func (j *job) awaitVerdict() {
 
 // Main runs fn as this process's rank and exits: it calls Init and Finalize,
 // turns an error or a panic of fn into the end of the whole job with one
-// message (under fitrun --with-ft into that of its own process: a panic is a death, and
+// message (a function that ends its goroutine, by runtime.Goexit, has failed too; under fitrun --with-ft into that of its own process: a panic is a death, and
 // an error a survivor's word that it has failed), and sets the exit code. ctx ends when the job is aborted or the
-// process gets SIGINT or SIGTERM; calls that wait then return errors.
+// process gets SIGINT or SIGTERM; calls that wait then return errors. Errors of
+// operations are returned to fn, unless an error handler says otherwise, so fn decides
+// what to add to them, and whether they end the job.
 //
 //	func main() {
 //		mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
@@ -102,7 +117,11 @@ func joinMain() ([]*job, error) {
 	if worldJobs.Load() != nil {
 		return nil, opErrorf(ErrOther, "Main", "called after Init, or twice")
 	}
-	return initWorld("Init", boot.FindAll)
+	jobs, err := initWorld("Init", boot.FindAll)
+	for _, j := range jobs {
+		j.returnErrors()
+	}
+	return jobs, err
 }
 
 // main is the life of one rank, but for its beginning.
@@ -119,7 +138,8 @@ func (j *job) main(fn func(ctx context.Context, world *Comm) error) {
 
 // fall ends this process because of an error: see giveUp.
 func (j *job) fall(err error) {
-	if errors.Is(err, ErrProcFailed) && !j.isTolerant() {
+	isConsequence := errors.Is(err, ErrProcFailed) || errors.Is(err, ErrProcFailedPending) || errors.Is(err, ErrRevoked)
+	if isConsequence && !j.isTolerant() {
 		j.awaitVerdict()
 	}
 	j.giveUp(fmt.Sprintf("rank %d: %v", j.world.rank, err))
@@ -142,8 +162,9 @@ func (j *job) giveUp(message string) {
 	os.Exit(code)
 }
 
-// protectMain runs fn; a panic ends the job with its stack.
-func protectMain(j *job, fn func(context.Context, *Comm) error) error {
+// protectMain runs fn. A panic ends the job with its stack, and so does fn if it ends its goroutine.
+func protectMain(j *job, fn func(context.Context, *Comm) error) (err error) {
+	returned := false
 	defer func() {
 		if r := recover(); r != nil {
 			stack := debug.Stack()
@@ -154,10 +175,18 @@ func protectMain(j *job, fn func(context.Context, *Comm) error) error {
 			}
 			j.abortProcess(2, fmt.Sprintf("rank %d panicked: %v", j.world.rank, r))
 		}
+		if !returned {
+			j.fall(errGoexit) // here: this goroutine is about to end, and nobody goes on after the call
+		}
 	}()
 	j.markMain()
-	return fn(j.ctx, j.world)
+	err = fn(j.ctx, j.world)
+	returned = true
+	return err
 }
+
+// errGoexit is what has failed in a rank whose function neither returned nor panicked.
+var errGoexit = errors.New("its function ended its goroutine instead of returning (runtime.Goexit, which Fatal, FailNow and SkipNow of a test call)")
 
 // exitGrace is how long fn may take to return after a signal, or after the end of the job.
 const exitGrace = 2 * time.Second
@@ -170,6 +199,12 @@ func onSignal(jobs []*job) {
 	go func() { // ends with the process
 		sig := <-c
 		cause := fmt.Errorf("signal: %v", sig)
+		code := 128 + int(sig.(syscall.Signal))
+		for _, j := range jobs {
+			if j.isRenewable() { // else its launcher chooses the code
+				j.endCode.Store(int32(code))
+			}
+		}
 		for _, j := range jobs {
 			j.cancel(cause) // of all, before one sees that another is gone
 		}
@@ -177,6 +212,9 @@ func onSignal(jobs []*job) {
 			j.end(cause)
 		}
 		time.Sleep(exitGrace)
-		os.Exit(128 + int(sig.(syscall.Signal)))
+		if jobs[0].isRenewable() {
+			jobs[0].session.Abort(code, fmt.Sprintf("%v, and the program has not returned in %v", cause, exitGrace))
+		}
+		os.Exit(code)
 	}()
 }

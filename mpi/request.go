@@ -130,6 +130,9 @@ func (r *Request) collect() (Status, error) {
 		r.collected = true
 		r.status = st
 		if err != nil {
+			if r.own != nil {
+				err.begunAt(r.own.Origin[:])
+			}
 			r.more().err = r.c.fail(err)
 		}
 		r.recycle()

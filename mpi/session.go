@@ -53,7 +53,8 @@ var threadLevels = []string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THR
 //
 // info may be nil. Its key thread_level asks for one of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE, of which there is always the
 // last; another value is an error of class ErrInfoValue, and other keys are ignored. errh is the error handler of the session, of its
-// groups, and of nothing else: communicators get theirs in CommCreateFromGroup. nil stands for ErrorsAreFatal. Errors of
+// groups, and of nothing else: communicators get theirs in CommCreateFromGroup. nil stands for ErrorsReturn
+// under Main and in RunThreads, else for ErrorsAreFatal. Errors of
 // SessionInit itself are returned: there is no session yet to which they could belong.
 //
 // After Finalize, in a job of several ranks in which no rank has opened a session before that, it is an error of class
@@ -65,9 +66,6 @@ func SessionInit(ctx context.Context, info *Info, errh SessionErrhandler) (*Sess
 	}
 	if level, ok := info.Get(keyThreadLevel); ok && !slices.Contains(threadLevels, level) {
 		return nil, opErrorf(ErrInfoValue, op, "%s is %q: choose one of %v", keyThreadLevel, level, threadLevels)
-	}
-	if errh == nil {
-		errh = ErrorsAreFatal
 	}
 	if j, ok := ctx.Value(rankKey{}).(*job); ok {
 		return j.openSession(errh)
@@ -91,6 +89,9 @@ func (j *job) newSession(errh SessionErrhandler) (*Session, error) {
 	number, enterErr := j.enter()
 	if enterErr != nil {
 		return nil, enterErr.on(j.engine.Rank(), "")
+	}
+	if errh == nil {
+		errh = firstHandler[*Session](j)
 	}
 	s := &Session{job: j, number: number}
 	s.scope.session = s

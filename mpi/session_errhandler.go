@@ -50,6 +50,7 @@ func (s *Session) fail(err *Error) error {
 	}
 	err.on(s.job.engine.Rank(), "")
 	err.Host = s.job.host
+	err.atHere()
 	return s.Errhandler()(s, err)
 }
 

@@ -70,9 +70,10 @@ func TestRunThreadsAbort(t *testing.T) {
 	wantText(t, err, nil, "enough", "exit code 7")
 }
 
-// ErrorsAreFatal is the default: an error ends the job, with the error's own text.
+// Where ErrorsAreFatal is chosen an error ends the job, with the error's own text.
 func TestRunThreadsFatal(t *testing.T) {
 	err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
+		c.SetErrhandler(mpi.ErrorsAreFatal)
 		if c.Rank() == 0 {
 			mpi.Send(c, []int{1}, 5, 0) // unchecked: the job ends all the same
 		}

@@ -167,7 +167,7 @@ func (e *contextError) Unwrap() error { return e.cause }
 
 // engineError translates what the engine says of a failed operation.
 func (c *Comm) engineError(op string, err error, peer int, elemSize, bufLen int) *Error {
-	if gone, ok := errors.AsType[*engine.PeerError](err); ok {
+	if gone, ok := errors.AsType[*engine.PeerError](err); ok && c.job.base.Err() == nil { // else the peer has gone because the job ends
 		return opError(ErrProcFailed, op, c.peerCause(gone)).with(c.rankOf(gone.Peer))
 	}
 	if t, ok := errors.AsType[*engine.TruncateError](err); ok {
@@ -176,8 +176,8 @@ func (c *Comm) engineError(op string, err error, peer int, elemSize, bufLen int)
 	if errors.Is(err, engine.ErrRevoked) {
 		return opError(ErrRevoked, op, err).with(peer)
 	}
-	if errors.Is(err, engine.ErrStopped) {
-		return opErrorf(ErrOther, op, "the job is ending").with(peer)
+	if errors.Is(err, engine.ErrStopped) || c.job.base.Err() != nil {
+		return opErrorf(ErrOther, op, "%s", c.job.endText()).with(peer)
 	}
 	return opError(ErrOther, op, err).with(peer)
 }

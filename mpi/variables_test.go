@@ -66,6 +66,8 @@ func TestVariablesDefaults(t *testing.T) {
 				v.Default = "8M"
 			case v.Name == "FITMPI_UNEXPECTED" && (v.Value == "1G" || strings.HasSuffix(v.Value, "M")): // by this machine's memory
 				v.Default = v.Value
+			case v.Name == "FITMPI_ERRHANDLER":
+				v.Default = "return" // of ranks that are functions
 			case v.Name == "FITMPI_CONGESTION":
 				v.Default = "cubic"
 			case v.Name == "FITMPI_SPIN" && v.Value != "":

@@ -178,7 +178,7 @@ func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, 
 	}
 	w.meetMates()
 	made := &Win{win: w}
-	made.SetErrhandler(ErrorsAreFatal)
+	made.SetErrhandler(firstHandler[*Win](c.job))
 	n.SetErrhandler(made.deal)
 	return made, nil
 }

@@ -3,7 +3,8 @@
 package mpi
 
 // WinErrhandler decides what happens with an error of an operation on a window: it may return it (or another), or end the job
-// (MPI 4.1, sections 9.3 and 12.6). [ErrorsAreFatal], which every window begins with, [ErrorsAbort] and [ErrorsReturn] fit. Errors of
+// (MPI 4.1, sections 9.3 and 12.6). [ErrorsAreFatal], [ErrorsAbort] and [ErrorsReturn] fit. A window begins with ErrorsReturn
+// under Main and in RunThreads, else with ErrorsAreFatal, whatever its communicator has. Errors of
 // the functions that make windows go to the error handler of the communicator, as there is no window yet.
 //
 // What has happened to the memory of a window, and of the calls that had not ended by a synchronisation, after an error of a call is
@@ -18,7 +19,7 @@ func (w *Win) SetErrhandler(h WinErrhandler) {
 	w.errh.Store(&h)
 }
 
-// Errhandler returns what SetErrhandler set, ErrorsAreFatal if it was not called (MPI 4.1, section 9.3.2).
+// Errhandler returns what SetErrhandler set, or what w began with (MPI 4.1, section 9.3.2).
 func (w *Win) Errhandler() WinErrhandler { return *w.errh.Load() }
 
 // CallErrhandler gives an error of the caller's own to the error handler of w, as if an operation on w had failed with it, and

@@ -3,6 +3,8 @@ package boot
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -15,7 +17,10 @@ var errExchanged = errors.New("boot: Exchange was called twice; a session exchan
 
 // single is the session of a job of one rank, with or without a launcher that says so.
 type single struct {
-	info      Info // immutable after newSingle
+	// immutable after newSingle
+	info Info
+	say  io.Writer // what a launcher would say is said there
+
 	exchanged atomic.Bool
 	events    chan Event // never sent to
 	closeOnce sync.Once
@@ -28,6 +33,7 @@ func newSingle(source string) *single {
 		host = "localhost"
 	}
 	return &single{
+		say: os.Stderr,
 		info: Info{
 			Size: 1, LocalSize: 1, Job: job, Secret: secret, Source: source, Host: host, Cores: runtime.NumCPU(),
 			ProcessRanks: 1,
@@ -49,11 +55,16 @@ func (s *single) Exchange(ctx context.Context, card []byte) ([][]byte, error) {
 }
 
 func (s *single) Finalizing(context.Context) error { return nil }
-func (s *single) Abort(int, string) error          { return nil }
 func (s *single) Answer(int, []byte) error         { return nil }
 func (s *single) Report(string, string) error      { return nil }
 func (s *single) Events() <-chan Event             { return s.events }
 func (s *single) Bell(int, func(*os.File)) error   { return errNoBell }
+
+// Abort shows the message here: a job of one rank has no launcher, or one that takes no messages.
+func (s *single) Abort(code int, text string) error {
+	_, err := fmt.Fprintf(s.say, "fitmpi: %s\n", abortText(s.info.Rank, os.Getpid(), s.info.Host, code, text))
+	return err
+}
 
 func (s *single) Close() error {
 	s.closeOnce.Do(func() { close(s.events) })

@@ -47,7 +47,7 @@ var all = []Variable{
 		Text: "messages carry their types, which receives compare; collectives compare what the ranks call. Slower, for finding errors"},
 	{Name: "FITMPI_FT", Group: Errors, Kind: Switch, Default: "0", Alike: true, Reader: Rank,
 		Text: "the job goes on without ranks that die, as far as its launcher lets it: ranks tell each other who has failed ([FAULTS.md](FAULTS.md)). Under fitrun `--with-ft` says so"},
-	{Name: "FITMPI_ERRHANDLER", Group: Errors, Kind: Choice, Values: []string{"fatal", "abort", "return", "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"}, Wanted: "fatal, abort or return", Default: "fatal", Reader: Rank, Text: "what happens first with an error of an operation"},
+	{Name: "FITMPI_ERRHANDLER", Group: Errors, Kind: Choice, Values: []string{"fatal", "abort", "return", "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"}, Wanted: "fatal, abort or return", Default: "return under mpi.Main and in RunThreads, else fatal", Auto: true, Reader: Rank, Text: "what happens first with an error of an operation"},
 	{Name: "FITMPI_CHECKPOINT", Group: Errors, Kind: Text, Wanted: "a directory", Default: ".fitmpi-checkpoint", Option: "--restart-dir", Alike: true, Reader: Rank,
 		Text: "where checkpoints are kept that name no directory of their own (mpi.FileCheckpoint); without a / in front it is below the working directory of the rank"},
 	{Name: "FITMPI_LOG", Group: Errors, Kind: Choice, Values: []string{"debug", "info", "warn", "error"}, Default: "warn", Reader: Rank, Text: "what a rank logs on standard error"},
