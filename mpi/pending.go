@@ -26,10 +26,19 @@ const (
 	mostRanks      = 4096 // of all communicators together
 )
 
-// pending is what this rank has begun and not finished.
+// pending is what this rank has begun and not finished, and the goroutines of its process.
 func (j *job) pending() *telemetry.Pending {
 	// What a timer starts after this is either seen below, or has moved something, which the next round of questions shows.
 	timer, _ := sys.IsTimerSet()
+	p := j.begun()
+	rs, whole := callsite.Routines()
+	addGoroutines(p, rs, whole)
+	j.addTimer(p, timer)
+	return p
+}
+
+// begun is what this rank has begun and not finished.
+func (j *job) begun() *telemetry.Pending {
 	from := j.engine.Pending(mostCalls, mostOperations, mostMessages)
 	p := &telemetry.Pending{
 		AllCalls: unlisted(from.AllBlocked, len(from.Blocked)), AllOperations: unlisted(from.AllOperations, len(from.Operations)),
@@ -54,21 +63,23 @@ func (j *job) pending() *telemetry.Pending {
 		p.Messages = append(p.Messages, messageOf(m))
 	}
 	j.addComms(p)
-	addGoroutines(p)
+	return p
+}
+
+// addTimer adds what else may let a rank go on, and whether a timer is set, to p, which has the goroutines.
+func (j *job) addTimer(p *telemetry.Pending, timer bool) {
 	if n := j.diskUses.Load(); n > 0 { // goroutines of ours are not listed, but these complete what the user waits for
 		p.Goroutines = append(p.Goroutines, telemetry.Goroutine{State: "input or output", Func: "a file", May: true, By: telemetry.ByItself})
 	}
 	isBusy := slices.ContainsFunc(p.Goroutines, func(g telemetry.Goroutine) bool { return g.By == telemetry.ByItself })
 	p.Timer = timer && !isBusy // else it may be one of the runtime's
-	return p
 }
 
 // addGoroutines adds those goroutines of the process that are the user's and do not wait in a call: the ones that may go on
-// first.
-func addGoroutines(p *telemetry.Pending) {
-	rs, whole := callsite.Routines()
+// first. whole says that rs are all there are.
+func addGoroutines(p *telemetry.Pending, rs []callsite.Routine, whole bool) {
 	for _, r := range rs {
-		if r.Blocked {
+		if r.Blocked || r.Test { // what lets a test go on is the end of another, whose goroutines are listed
 			continue
 		}
 		if r.Signal {

@@ -26,7 +26,9 @@ const sourceNone = "none"
 // RunThreads runs n ranks as goroutines of this process, each with a world
 // communicator of its own, and returns when all are done: a job without a
 // launcher, for tests and for programs that are parallel on one host. The error
-// joins those of the ranks; one that fails ends the job for all.
+// joins those of the ranks; one that fails ends the job for all: what the others wait
+// in returns an error that says who has failed, and why. A function that ends its goroutine
+// (runtime.Goexit, and so t.FailNow and t.Fatal of a test) has failed; see package mpitest for tests.
 //
 // Messages go straight into the receiver's queues, and long ones are copied once.
 // FITMPI_TRANSPORT=tcp sends them over TCP instead, as between hosts.
@@ -71,10 +73,11 @@ func (o Threads) Run(ctx context.Context, fn func(ctx context.Context, world *Co
 		return opError(ErrOther, "RunThreads", err)
 	}
 	defer t.cancel(nil)
+	defer t.watch()()
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	for r := range n {
-		wg.Go(func() { errs[r] = t.run(r, fn) })
+		wg.Go(func() { t.run(r, fn, &errs[r]) })
 	}
 	wg.Wait()
 	err = t.verdict(errs)
@@ -101,15 +104,17 @@ type threads struct {
 	missing int           // guarded by mu: cards not given
 	given   *sync.Cond    // on mu: all cards are there, or ctx has ended
 	jobs    []*job        // guarded by mu; nil where a rank has failed
+	gone    []bool        // guarded by mu: ranks that have finalized, by rank
 	fallen  map[int]error // guarded by mu: why ranks have failed, of a job that goes on
 	dead    atomic.Int32  // ranks that called Die
-	aborted error         // guarded by mu: what the first Abort said
+	aborted error         // guarded by mu: why the job ends; nil if it does as it should
+	first   int           // guarded by mu: the rank that has ended it so
 }
 
 // newThreads prepares a job; keepP says that there is a P for every worker to keep.
 func newThreads(ctx context.Context, o Threads, keepP bool) (*threads, error) {
 	n := o.Ranks
-	t := &threads{n: n, tolerant: o.FaultTolerant, cards: make([][]byte, n), missing: n, jobs: make([]*job, n)}
+	t := &threads{n: n, tolerant: o.FaultTolerant, cards: make([][]byte, n), missing: n, jobs: make([]*job, n), gone: make([]bool, n)}
 	t.job, t.secret = boot.NewJob()
 	t.given = sync.NewCond(&t.mu)
 	var err error
@@ -137,41 +142,50 @@ func (t *threads) info(rank int) boot.Info {
 	}
 }
 
-// run is the life of one rank.
-func (t *threads) run(rank int, fn func(context.Context, *Comm) error) (err error) {
+// run is the life of one rank. What becomes of it is in *outcome when its goroutine ends, however fn ends.
+func (t *threads) run(rank int, fn func(context.Context, *Comm) error, outcome *error) {
 	j, err := t.start(rank)
 	if err != nil {
-		t.abort(err)
-		return err
+		t.abort(rank, err)
+		*outcome = err
+		return
 	}
 	defer context.AfterFunc(t.ctx, func() { j.end(context.Cause(t.ctx)) })()
+	returned := false
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover(); {
+		case r != nil:
 			err = fmt.Errorf("rank %d panicked: %v\n%s", rank, r, debug.Stack())
+		case !returned:
+			err = fmt.Errorf("rank %d: %w", rank, errGoexit)
+		case err != nil:
+			err = fmt.Errorf("rank %d: %w", rank, err)
 		}
-		switch {
-		case j.died.Load() && !t.tolerant:
-			err = fmt.Errorf("rank %d: %w", rank, errDied)
-		case j.died.Load() || err != nil && t.tolerant && t.ctx.Err() == nil:
-			err = t.bury(rank, j, err)
-			return
-		}
-		if err != nil {
-			t.abort(err)
-			err = errors.Join(err, j.kill(), j.leave())
-			return
-		}
-		if j.worldScope.isOpen() {
-			if err = j.finalize(t.ctx, nil); err != nil {
-				t.abort(err)
-			}
-		}
+		*outcome = t.settle(rank, j, err)
 	}()
 	j.markMain()
-	if err := fn(j.ctx, j.world); err != nil {
-		return fmt.Errorf("rank %d: %w", rank, err)
+	err = fn(j.ctx, j.world)
+	returned = true
+}
+
+// settle ends a rank whose function has ended, with err if it has failed. It returns what is to be said of it.
+func (t *threads) settle(rank int, j *job, err error) error {
+	switch {
+	case j.died.Load() && !t.tolerant:
+		err = fmt.Errorf("rank %d: %w", rank, errDied)
+	case j.died.Load() || err != nil && t.tolerant && t.ctx.Err() == nil:
+		return t.bury(rank, j, err)
 	}
-	return nil
+	if err != nil {
+		t.abort(rank, err)
+		return errors.Join(err, j.kill(), j.leave())
+	}
+	if j.worldScope.isOpen() {
+		if err = j.finalize(t.ctx, nil); err != nil {
+			t.abort(rank, err)
+		}
+	}
+	return err
 }
 
 // bury ends a rank that has failed in a job that goes on, and tells the others. It returns what is to be said of it in the end: nothing of one that has died as
@@ -221,7 +235,7 @@ func (t *threads) start(rank int) (*job, error) {
 	}
 	j.setAbort(func(code int, message string) {
 		if !j.died.Load() { // what is left of a dead rank does not end the others
-			t.abort(fmt.Errorf("%s (exit code %d)", message, code))
+			t.abort(rank, abortError(rank, code, message))
 		}
 	})
 	j.mourn = func(cause error) { t.tell(rank, cause) }
@@ -235,11 +249,11 @@ func (t *threads) start(rank int) (*job, error) {
 	return j, nil
 }
 
-// abort ends the job for all ranks; the first cause counts.
-func (t *threads) abort(cause error) {
+// abort ends the job for all ranks, because of what a rank has said; the first cause counts.
+func (t *threads) abort(rank int, cause error) {
 	t.mu.Lock()
 	if t.aborted == nil {
-		t.aborted = cause
+		t.aborted, t.first = cause, rank
 	}
 	t.mu.Unlock()
 	t.cancel(cause)
@@ -253,7 +267,7 @@ func (t *threads) wakeAll() {
 	t.given.Broadcast()
 }
 
-// verdict joins what the ranks returned, the first cause first.
+// verdict is what has ended the job, else what the ranks returned.
 func (t *threads) verdict(errs []error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -263,12 +277,15 @@ func (t *threads) verdict(errs []error) error {
 		}
 		return errors.Join(errs...)
 	}
-	for _, err := range errs {
-		if err != nil && errors.Is(err, t.aborted) {
-			return err
-		}
+	if err := errs[t.first]; errors.Is(err, t.aborted) {
+		return err // and what it said besides
 	}
 	return t.aborted
+}
+
+// abortError says that a rank has called Abort, as a launcher would.
+func abortError(rank, code int, message string) error {
+	return fmt.Errorf("rank %d aborted the job with exit code %d: %s", rank, code, message)
 }
 
 // threadSession is the boot.Session of a thread rank.
@@ -302,11 +319,16 @@ func (s *threadSession) Exchange(ctx context.Context, card []byte) ([][]byte, er
 }
 
 // Finalizing implements boot.Session.
-func (s *threadSession) Finalizing(context.Context) error { return nil }
+func (s *threadSession) Finalizing(context.Context) error {
+	s.t.mu.Lock()
+	defer s.t.mu.Unlock()
+	s.t.gone[s.rank] = true
+	return nil
+}
 
 // Abort implements boot.Session.
 func (s *threadSession) Abort(code int, message string) error {
-	s.t.abort(fmt.Errorf("%s (exit code %d)", message, code))
+	s.t.abort(s.rank, abortError(s.rank, code, message))
 	return nil
 }
 

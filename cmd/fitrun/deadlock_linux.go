@@ -49,7 +49,7 @@ func (p *deadlockPart) run(ctx context.Context, v *view.View) {
 		return
 	}
 	w := rest.Watch{
-		View: v, Dir: hereDir(), Pause: p.pause,
+		View: asked{v}, Dir: hereDir(), Pause: p.pause,
 		Deadlocked: func(e *hang.Explanation) { p.deadlocked(v.Control(), e) },
 		Stalled:    v.Control().Say,
 	}

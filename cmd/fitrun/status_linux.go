@@ -89,7 +89,7 @@ func look(ctx context.Context, v *view.View) (*hang.Explanation, error) {
 	if v.Ranks() == nil {
 		return nil, errNoJob
 	}
-	return rest.Look(ctx, v, hereDir(), statusSilent), nil
+	return rest.Look(ctx, asked{v}, hereDir(), statusSilent), nil
 }
 
 // explain is look in words.

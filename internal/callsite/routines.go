@@ -13,6 +13,7 @@ type Routine struct {
 	Func    string
 	Blocked bool // it waits in a call of the library's for operations of that
 	Signal  bool // it is the standard library's, and ends the context of a signal.NotifyContext when a signal comes
+	Test    bool // it waits for a test to end, or for its turn among tests: for another goroutine
 }
 
 // routine is a goroutine as its stack tells.
@@ -97,9 +98,11 @@ func (r *routine) frame(function, at string) {
 	switch {
 	case strings.HasPrefix(function, systemCalls): // ours or the user's: who makes it is further out
 	case IsOurs(function, file):
-		r.isKnown = isCreator || !r.ours && function == module+"mpi.Main" // nobody's, or waiting for the ranks that it runs
+		r.isKnown = isCreator || !r.ours && runs[strings.TrimPrefix(function, module)] // nobody's, or waiting for the ranks that it runs
 		r.ours = true
 		r.Blocked = r.Blocked || waits[strings.TrimPrefix(function, module)]
+	case !isCreator && waitsForTests[function]:
+		r.Test = strings.HasPrefix(r.State, "chan receive")
 	case IsUsers(function):
 		r.At, r.Func = at, function
 		r.isUsers, r.isKnown = !isCreator || !r.ours, true
@@ -133,6 +136,14 @@ func (r *routine) isServing(all map[string]*routine) bool {
 	}
 	return a.isUsers
 }
+
+// waitsForTests are the functions in which a test waits for others, by a channel that those close.
+var waitsForTests = map[string]bool{
+	"testing.(*T).Run": true, "testing.(*T).Parallel": true, "testing.(*testState).waitParallel": true, "testing.(*B).Run": true, "testing.(*B).run": true, "testing.(*B).doBench": true,
+}
+
+// runs are the functions that run ranks and wait for them.
+var runs = map[string]bool{"mpi.Main": true, "mpi.Threads.Run": true}
 
 // waits are the functions in which callers wait for operations, as the engine's notes of them say.
 var waits = map[string]bool{"engine.(*Engine).wait": true, "engine.(*Engine).sendDirect": true}

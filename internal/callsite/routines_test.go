@@ -154,23 +154,67 @@ main.pause()
 	/home/u/prog/main.go:52 +0x30c
 created by main.main in goroutine 1
 	/home/u/prog/main.go:12 +0x6a
+
+goroutine 29 [chan receive]:
+testing.(*T).Run(0xc000, {0x1, 0x2}, 0x3)
+	/go/src/testing/testing.go:2005 +0x485
+testing.tRunner(0xc000, 0xc001)
+	/go/src/testing/testing.go:1934 +0xea
+testing.(*M).Run(0xc000)
+	/go/src/testing/testing.go:2252 +0x669
+main.main()
+	_testmain.go:50 +0x9b
+
+goroutine 30 [chan receive]:
+testing.(*T).Parallel(0xc000)
+	/go/src/testing/testing.go:1700 +0x20a
+example.org/prog.TestOther(0xc000)
+	/home/u/prog/prog_test.go:9 +0x1d
+testing.tRunner(0xc000, 0xc001)
+	/go/src/testing/testing.go:1934 +0xea
+created by testing.(*T).Run in goroutine 29
+	/go/src/testing/testing.go:1997 +0x465
+
+goroutine 31 [chan receive]:
+example.org/prog.TestThird(0xc000)
+	/home/u/prog/prog_test.go:20 +0x1d
+testing.tRunner(0xc000, 0xc001)
+	/go/src/testing/testing.go:1934 +0xea
+created by testing.(*T).Run in goroutine 29
+	/go/src/testing/testing.go:1997 +0x465
+
+goroutine 32 [sync.WaitGroup.Wait]:
+sync.(*WaitGroup).Wait(0xc000)
+	/go/src/sync/waitgroup.go:118 +0x48
+github.com/fitmpi/fitmpi/mpi.Threads.Run({0x2, 0x0}, {0x1, 0x2}, 0xc000)
+	/lib/mpi/threads.go:80 +0x3c5
+github.com/fitmpi/fitmpi/mpi.RunThreads(...)
+	/lib/mpi/threads.go:44
+example.org/prog.TestRanks(0xc000)
+	/home/u/prog/prog_test.go:30 +0x1d
+created by testing.(*T).Run in goroutine 29
+	/go/src/testing/testing.go:1997 +0x465
 `
 
 func TestParseTrace(t *testing.T) {
 	want := []Routine{ // the first goroutine waits for the ranks of its process
-		{"select", "/home/u/prog/step.go:33", "main.step", true, false},
-		{"chan receive (nil chan)", "/home/u/prog/pool.go:12", "main.(*pool[...]).worker", false, false},
-		{"IO wait", "/home/u/prog/main.go:9", "main.main", false, false},
-		{"select", "/go/src/os/signal/signal.go:287", "os/signal.NotifyContext", false, true},
-		{"runnable", "/go/src/os/signal/signal.go:287", "os/signal.NotifyContext", false, false}, // a signal has come
-		{"running", "/home/u/prog/op.go:5", "main.sum", false, false},
-		{"chan send", "/home/u/prog/deep.go:5", "main.deep", false, false},
-		{"runnable", "/home/u/prog/main.go:12", "main.main.func2", false, false},
+		{State: "select", At: "/home/u/prog/step.go:33", Func: "main.step", Blocked: true},
+		{State: "chan receive (nil chan)", At: "/home/u/prog/pool.go:12", Func: "main.(*pool[...]).worker"},
+		{State: "IO wait", At: "/home/u/prog/main.go:9", Func: "main.main"},
+		{State: "select", At: "/go/src/os/signal/signal.go:287", Func: "os/signal.NotifyContext", Signal: true},
+		{State: "runnable", At: "/go/src/os/signal/signal.go:287", Func: "os/signal.NotifyContext"}, // a signal has come
+		{State: "running", At: "/home/u/prog/op.go:5", Func: "main.sum"},
+		{State: "chan send", At: "/home/u/prog/deep.go:5", Func: "main.deep"},
+		{State: "runnable", At: "/home/u/prog/main.go:12", Func: "main.main.func2"},
 		// What serves the user, by whom it was started; not what serves the library, nor what nobody can wait for.
-		{"IO wait", "/go/src/net/http/httptest/server.go:312", "net/http/httptest.(*Server).goServe", false, false},
-		{"IO wait", "/go/src/net/http/server.go:3454", "net/http.(*Server).Serve", false, false},
-		{"IO wait", "/go/src/net/http/server.go:3454", "net/http.(*Server).Serve", false, false},
-		{"syscall", "/home/u/prog/main.go:52", "main.pause", false, false}, // not a rank of this process that looks for timers
+		{State: "IO wait", At: "/go/src/net/http/httptest/server.go:312", Func: "net/http/httptest.(*Server).goServe"},
+		{State: "IO wait", At: "/go/src/net/http/server.go:3454", Func: "net/http.(*Server).Serve"},
+		{State: "IO wait", At: "/go/src/net/http/server.go:3454", Func: "net/http.(*Server).Serve"},
+		{State: "syscall", At: "/home/u/prog/main.go:52", Func: "main.pause"}, // not a rank of this process that looks for timers
+		// Tests that wait for others, one of them by a channel of its own; not one that waits for the ranks which it runs.
+		{State: "chan receive", At: "_testmain.go:50", Func: "main.main", Test: true},
+		{State: "chan receive", At: "/home/u/prog/prog_test.go:9", Func: "example.org/prog.TestOther", Test: true},
+		{State: "chan receive", At: "/home/u/prog/prog_test.go:20", Func: "example.org/prog.TestThird"},
 	}
 	got := parseTrace([]byte(trace))
 	for i := range max(len(got), len(want)) {

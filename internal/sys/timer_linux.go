@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,8 +15,8 @@ import (
 const (
 	// canary is longer than any timer that is looked for, and no more than the 11 days that the runtime waits at once.
 	canary = 10 * 24 * time.Hour
-	// longTimer is more than those that are looked for.
-	longTimer = canary - 24*time.Hour
+	// LongTimer is more than those that are looked for: see NextTimer.
+	LongTimer = canary - 24*time.Hour
 	// timerPatience is after how long nobody can tell.
 	timerPatience = 5 * time.Second
 	// pollerEvents is the room for events in the runtime's epoll_pwait. No other caller in the process asks for as many.
@@ -31,6 +32,13 @@ const (
 // with much to do it may not get there for a while, so it is waited for, usually some milliseconds. After five seconds nobody can
 // tell, and a timer may be set.
 func IsTimerSet() (set, known bool) {
+	until, known := NextTimer()
+	return until < LongTimer, known
+}
+
+// NextTimer is IsTimerSet that says when the first of the timers ends: longer than nine days if none is set or that is not known, 0 if nobody can
+// tell for now.
+func NextTimer() (until time.Duration, known bool) {
 	defer time.AfterFunc(canary, func() {}).Stop()
 	wait := time.Millisecond
 	for end := Nanotime() + int64(timerPatience); Nanotime() < end; {
@@ -39,15 +47,28 @@ func IsTimerSet() (set, known bool) {
 		wait = min(2*wait, 64*time.Millisecond) // after 20 ms in a call the runtime takes our processor, which may be the only one
 		calls := callsOfThreads()
 		if len(calls) == 0 {
-			return false, false
+			return canary, false
 		}
 		for _, call := range calls {
 			if until, ok := timedPoll(call); ok {
-				return until < longTimer, true
+				return until, true
 			}
 		}
 	}
-	return true, true
+	return 0, true
+}
+
+// StirPoller lets the thread that waits for the network look at the timers anew, as it may wait for one that was stopped.
+func StirPoller() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return // NextTimer sees more timers then
+	}
+	defer r.Close()
+	var read sync.WaitGroup
+	read.Go(func() { r.Read(make([]byte, 1)) })
+	w.Close() // which the poller tells
+	read.Wait()
 }
 
 // callsOfThreads is what the threads of the process do, as the kernel shows it: the system call in which each sleeps.

@@ -8,19 +8,29 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/hang"
-	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
-	"github.com/fitmpi/fitmpi/internal/view"
 )
 
-// Viewer is what is looked at: a *view.View.
+// Rank is what is known of a rank besides its answers.
+type Rank struct {
+	Phase  hang.Phase
+	Host   string
+	PID    int       // of its process; 0 if it has none
+	Since  time.Time // of Phase
+	Pulsed time.Time // when its last answer came
+
+	// StuckAt is Pulse.Activity when it was found that the rank can never go on, see FoundStuck; 0 if it was not.
+	StuckAt uint64
+}
+
+// Viewer is what is looked at: a running job.
 type Viewer interface {
 	// Ranks returns what is known of every rank, nil before the job begins.
-	Ranks() []view.Rank
+	Ranks() []Rank
 	// Ask asks all ranks that take part, until ctx ends; an answer that does not come is nil.
 	Ask(ctx context.Context, question string) []*telemetry.Report
 	// AskSome is Ask of those ranks that which chooses.
-	AskSome(ctx context.Context, question string, which func(*view.Rank) bool) []*telemetry.Report
+	AskSome(ctx context.Context, question string, which func(rank int) bool) []*telemetry.Report
 	// FoundStuck has Ranks say that a rank in a process can never go on, with what its pulse was.
 	FoundStuck(rank, pid int, activity uint64)
 }
@@ -28,7 +38,7 @@ type Viewer interface {
 // pulses is what ranks have said in one round.
 type pulses struct {
 	begun   time.Time
-	ranks   []view.Rank
+	ranks   []Rank
 	reports []*telemetry.Report // by rank, nil of the dead
 }
 
@@ -36,7 +46,7 @@ func ask(ctx context.Context, v Viewer, question string) *pulses {
 	p := &pulses{begun: time.Now(), reports: v.Ask(ctx, question)}
 	p.ranks = v.Ranks() // after the answers: a rank that left meanwhile is seen to have left
 	for r := range p.reports {
-		if p.ranks[r].State.Dead {
+		if p.ranks[r].isDead() {
 			p.reports[r] = nil // it has died since
 		}
 	}
@@ -44,15 +54,15 @@ func ask(ctx context.Context, v Viewer, question string) *pulses {
 }
 
 // haveJoined reports whether all ranks of a job take part, but for those without which it goes on; and whether there are any.
-func haveJoined(ranks []view.Rank) bool {
-	isIn := func(r view.Rank) bool { return r.State.Phase == launch.Joined && !r.State.Dead }
-	return slices.ContainsFunc(ranks, isIn) && !slices.ContainsFunc(ranks, func(r view.Rank) bool { return !isIn(r) && !r.State.Dead })
+func haveJoined(ranks []Rank) bool {
+	isIn := func(r Rank) bool { return r.Phase == hang.Inside }
+	return slices.ContainsFunc(ranks, isIn) && !slices.ContainsFunc(ranks, func(r Rank) bool { return !isIn(r) && !r.isDead() })
 }
 
+func (r *Rank) isDead() bool { return r.Phase == hang.Dead }
+
 // isOutside reports whether a rank has not come to Init.
-func isOutside(r view.Rank) bool {
-	return !r.State.Dead && (r.State.Phase == launch.Waiting || r.State.Phase == launch.Started)
-}
+func isOutside(r Rank) bool { return r.Phase == hang.Absent || r.Phase == hang.Outside }
 
 // isWhole reports whether all ranks of the job take part and have answered, but for the dead.
 func (p *pulses) isWhole() bool {
@@ -60,7 +70,7 @@ func (p *pulses) isWhole() bool {
 		return false
 	}
 	for r := range p.ranks {
-		if p.reports[r] == nil && !p.ranks[r].State.Dead {
+		if p.reports[r] == nil && !p.ranks[r].isDead() {
 			return false
 		}
 	}
@@ -179,7 +189,7 @@ func confirm(ctx context.Context, v Viewer, e *hang.Explanation, pending *pulses
 	for _, r := range e.Stuck {
 		stuck[r] = true
 	}
-	reports := v.AskSome(ctx, telemetry.AskCollect, func(r *view.Rank) bool { return r.Rank < len(stuck) && stuck[r.Rank] })
+	reports := v.AskSome(ctx, telemetry.AskCollect, func(r int) bool { return r < len(stuck) && stuck[r] })
 	for _, r := range e.Stuck {
 		a := pending.reports[r]
 		if r >= len(reports) || reports[r] == nil || reports[r].Pulse.Activity != a.Pulse.Activity || reports[r].Functions != a.Functions {
@@ -189,7 +199,7 @@ func confirm(ctx context.Context, v Viewer, e *hang.Explanation, pending *pulses
 	}
 	if e.IsDeadlock() { // not if a signal may still set timers
 		for _, r := range e.Stuck {
-			v.FoundStuck(r, pending.ranks[r].State.PID, pending.reports[r].Pulse.Activity)
+			v.FoundStuck(r, pending.ranks[r].PID, pending.reports[r].Pulse.Activity)
 		}
 	}
 }
@@ -205,29 +215,16 @@ func jobOf(p *pulses, dir string, isSettled bool) *hang.Job {
 	now := time.Now()
 	for r := range p.ranks {
 		rank := &p.ranks[r]
-		at, ok := numbers[process{rank.Host, rank.State.PID}]
-		if !ok || rank.State.PID == 0 {
+		at, ok := numbers[process{rank.Host, rank.PID}]
+		if !ok || rank.PID == 0 {
 			at = r
-			numbers[process{rank.Host, rank.State.PID}] = r
+			numbers[process{rank.Host, rank.PID}] = r
 		}
-		h := hang.Rank{Phase: phaseOf(rank.State), Host: rank.Host, Process: at, Since: now.Sub(rank.Since)}
+		h := hang.Rank{Phase: rank.Phase, Host: rank.Host, Process: at, Since: now.Sub(rank.Since)}
 		if r < len(p.reports) {
 			h.Report = p.reports[r]
 		}
 		j.Ranks = append(j.Ranks, h)
 	}
 	return j
-}
-
-// phaseOf is how far a rank is.
-func phaseOf(s launch.State) hang.Phase {
-	if s.Dead {
-		return hang.Dead
-	}
-	return phases[s.Phase]
-}
-
-var phases = map[launch.Phase]hang.Phase{
-	launch.Waiting: hang.Absent, launch.Started: hang.Outside, launch.Joined: hang.Inside, launch.Resting: hang.Resting,
-	launch.Finalizing: hang.Gone, launch.Over: hang.Gone,
 }

@@ -14,9 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fitmpi/fitmpi/internal/hang"
-	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
-	"github.com/fitmpi/fitmpi/internal/view"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fake is a job whose ranks say what the test says. All is done on one goroutine of a bubble at a time.
 type fake struct {
 	t       *testing.T
-	ranks   []view.Rank
+	ranks   []Rank
 	reports []telemetry.Report
 	silent  []bool
 	asked   map[string]int
@@ -35,7 +33,7 @@ type fake struct {
 func newFake(t *testing.T, n int) *fake {
 	f := &fake{t: t, asked: make(map[string]int), silent: make([]bool, n)}
 	for r := range n {
-		f.ranks = append(f.ranks, view.Rank{Rank: r, Host: "a", State: launch.State{Phase: launch.Joined, PID: 100 + r}})
+		f.ranks = append(f.ranks, Rank{Host: "a", Phase: hang.Inside, PID: 100 + r})
 		f.reports = append(f.reports, telemetry.Report{
 			Pulse: telemetry.Pulse{Blocked: 1, Activity: 10, FramesIn: 3, FramesOut: 3},
 			Pending: &telemetry.Pending{
@@ -47,20 +45,20 @@ func newFake(t *testing.T, n int) *fake {
 	return f
 }
 
-func (f *fake) Ranks() []view.Rank { return slices.Clone(f.ranks) }
+func (f *fake) Ranks() []Rank { return slices.Clone(f.ranks) }
 
 func (f *fake) FoundStuck(rank, pid int, activity uint64) {
-	if f.ranks[rank].State.PID != pid {
+	if f.ranks[rank].PID != pid {
 		f.t.Errorf("rank %d is found stuck in process %d", rank, pid)
 	}
 	f.ranks[rank].StuckAt = activity
 }
 
 func (f *fake) Ask(ctx context.Context, question string) []*telemetry.Report {
-	return f.AskSome(ctx, question, func(*view.Rank) bool { return true })
+	return f.AskSome(ctx, question, func(int) bool { return true })
 }
 
-func (f *fake) AskSome(ctx context.Context, question string, which func(*view.Rank) bool) []*telemetry.Report {
+func (f *fake) AskSome(ctx context.Context, question string, which func(int) bool) []*telemetry.Report {
 	f.asked[question]++
 	if f.before != nil {
 		f.before(question)
@@ -71,10 +69,10 @@ func (f *fake) AskSome(ctx context.Context, question string, which func(*view.Ra
 	}
 	all := true
 	for r := range f.ranks {
-		if f.ranks[r].State.Dead || !which(&f.ranks[r]) {
+		if f.ranks[r].isDead() || !which(r) {
 			continue // nobody asks it
 		}
-		if f.silent[r] || f.ranks[r].State.Phase != launch.Joined {
+		if f.silent[r] || f.ranks[r].Phase != hang.Inside {
 			all = false
 			continue
 		}
@@ -207,8 +205,8 @@ func TestNoAlarm(t *testing.T) {
 		}},
 		{"one does not collect its garbage", func(f *fake) { f.before = func(q string) { f.silent[1] = q == telemetry.AskCollect } }},
 		{"one does not answer", func(f *fake) { f.silent[1] = true }},
-		{"one has not called Init", func(f *fake) { f.ranks[1].State.Phase = launch.Started }},
-		{"one has finished", func(f *fake) { f.ranks[1].State.Phase = launch.Finalizing }},
+		{"one has not called Init", func(f *fake) { f.ranks[1].Phase = hang.Outside }},
+		{"one has finished", func(f *fake) { f.ranks[1].Phase = hang.Gone }},
 		{"the job has not begun", func(f *fake) { f.ranks = nil }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -277,7 +275,7 @@ func TestSignal(t *testing.T) {
 func TestDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 4)
-		f.ranks[3].State = launch.State{Phase: launch.Over, PID: 103, Code: 137, Dead: true}
+		f.ranks[3].Phase = hang.Dead
 		f.reports[2].Pending.Operations[0].Peer = 0
 		said := f.run(time.Minute)
 		if len(said.deadlocks) != 1 || said.at[0] > 2*leastPause {
@@ -299,13 +297,13 @@ func TestDies(t *testing.T) {
 		f := newFake(t, 3)
 		f.before = func(q string) {
 			if q == telemetry.AskPending {
-				f.ranks[2].State.Dead = true
+				f.ranks[2].Phase = hang.Dead
 			}
 		}
 		if e := Look(t.Context(), f, "", time.Second); e.IsDeadlock() {
 			t.Errorf("%s", e.Text())
 		}
-		f.before, f.ranks[0].State.Dead, f.ranks[1].State.Dead = nil, true, true
+		f.before, f.ranks[0].Phase, f.ranks[1].Phase = nil, hang.Dead, hang.Dead
 		f.run(time.Minute).wantQuiet(t, "all are dead")
 	})
 }
@@ -401,12 +399,12 @@ func TestLook(t *testing.T) {
 		if e := Look(t.Context(), f, "", time.Second); e.IsDeadlock() || len(e.Stuck) != 2 {
 			t.Errorf("the garbage collector starts something: %s", e.Text())
 		}
-		f.before, f.ranks[1].State.Phase = nil, launch.Started
+		f.before, f.ranks[1].Phase = nil, hang.Outside
 		asked := f.asked[telemetry.AskPulse]
 		if e := Look(t.Context(), f, "", time.Second); !e.Ranks[0].Silent || e.Ranks[1].Phase != hang.Outside || f.asked[telemetry.AskPulse] != asked {
 			t.Errorf("a rank has not called Init: %s", e.Text())
 		}
-		f.ranks[1].State.Phase, f.silent[1] = launch.Joined, true
+		f.ranks[1].Phase, f.silent[1] = hang.Inside, true
 		began := time.Now()
 		if e := Look(t.Context(), f, "", time.Second); e.IsDeadlock() || e.Ranks[0].Silent || !e.Ranks[1].Silent || time.Since(began) > 2*time.Second {
 			t.Errorf("a rank is silent, %v: %s", time.Since(began), e.Text())
@@ -417,7 +415,7 @@ func TestLook(t *testing.T) {
 // Two ranks of one process are known as such, ranks of other hosts with the same process id are not.
 func TestProcesses(t *testing.T) {
 	f := newFake(t, 4)
-	f.ranks[1].State.PID, f.ranks[2].State.PID, f.ranks[2].Host = 100, 100, "b"
+	f.ranks[1].PID, f.ranks[2].PID, f.ranks[2].Host = 100, 100, "b"
 	j := jobOf(&pulses{ranks: f.ranks}, os.TempDir(), false)
 	var ps []int
 	for _, r := range j.Ranks {

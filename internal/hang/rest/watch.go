@@ -39,13 +39,18 @@ type Watch struct {
 	Dir  string // source files below it are named from there
 	// Pause is between two rounds; 0 is two seconds, or more in jobs of more than a hundred ranks.
 	Pause time.Duration
+	// AtOnce says that the ranks answer while they are asked, so that nothing bounds that: ranks of this process, which would take what
+	// sets a bound for a timer of the program's.
+	AtOnce bool
 	// Deadlocked is called with every deadlock, once; again if it has become another. It may be one unless a signal comes.
 	Deadlocked func(*hang.Explanation)
 	// Stalled is called, once each time, when nothing goes on although something is under way; text says what.
 	Stalled func(text string)
+
+	state state
 }
 
-// state is what Run remembers. It is owned by Run.
+// state is what a Watch remembers. It is owned by the caller of Run or Round.
 type state struct {
 	last    *pulses // whole; nil if the last round was not
 	quiet   int     // rounds without any activity
@@ -58,10 +63,21 @@ type state struct {
 
 // Run watches until ctx ends, and calls w's functions.
 func (w *Watch) Run(ctx context.Context) {
-	var s state
 	for w.pause(ctx) {
-		w.round(ctx, &s)
+		w.Round(ctx)
 	}
+}
+
+// Round is one round of Run, for callers that have a clock of their own: two that follow each other at once are enough to see that a job
+// is at rest.
+func (w *Watch) Round(ctx context.Context) { w.round(ctx, &w.state) }
+
+// bound is ctx that ends after d at the latest.
+func (w *Watch) bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if w.AtOnce {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
 }
 
 // pause waits for the next round; false if there is none.
@@ -87,7 +103,7 @@ func (w *Watch) round(ctx context.Context, s *state) {
 		s.last = nil
 		return
 	}
-	bounded, cancel := context.WithTimeout(ctx, max(w.interval(), time.Second))
+	bounded, cancel := w.bound(ctx, max(w.interval(), time.Second))
 	defer cancel()
 	p := ask(bounded, w.View, telemetry.AskPulse)
 	if ctx.Err() != nil {
@@ -123,7 +139,7 @@ func (w *Watch) isAskable(s *state) bool {
 	}
 	s.skipped++
 	for r := range ranks {
-		if !ranks[r].State.Dead && ranks[r].Pulsed.Before(s.missing) && s.skipped < lostRounds {
+		if !ranks[r].isDead() && ranks[r].Pulsed.Before(s.missing) && s.skipped < lostRounds {
 			return false
 		}
 	}
@@ -143,7 +159,7 @@ func (w *Watch) rest(ctx context.Context, s *state, last, p *pulses) {
 		return
 	}
 	s.next = s.quiet + min(s.quiet, mostRounds)
-	bounded, cancel := context.WithTimeout(ctx, max(2*w.interval(), 2*time.Second))
+	bounded, cancel := w.bound(ctx, max(2*w.interval(), 2*time.Second))
 	defer cancel()
 	e, pending := look(bounded, w.View, w.Dir, last, p)
 	if ctx.Err() != nil || !e.IsStuck() {
@@ -153,7 +169,7 @@ func (w *Watch) rest(ctx context.Context, s *state, last, p *pulses) {
 	if slices.Equal(s.told, now) {
 		return
 	}
-	patient, done := context.WithTimeout(ctx, collectTime)
+	patient, done := w.bound(ctx, collectTime)
 	defer done()
 	if confirm(patient, w.View, e, pending); e.IsStuck() && ctx.Err() == nil {
 		s.told = now

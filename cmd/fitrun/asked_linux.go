@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+
+	"github.com/fitmpi/fitmpi/internal/hang"
+	"github.com/fitmpi/fitmpi/internal/hang/rest"
+	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/telemetry"
+	"github.com/fitmpi/fitmpi/internal/view"
+)
+
+// asked is a job for package rest: the ranks as the view of it knows them.
+type asked struct{ *view.View }
+
+// Ranks implements rest.Viewer.
+func (a asked) Ranks() []rest.Rank {
+	var ranks []rest.Rank
+	for _, r := range a.View.Ranks() {
+		ranks = append(ranks, rest.Rank{
+			Phase: phaseOf(r.State), Host: r.Host, PID: r.State.PID, Since: r.Since, Pulsed: r.Pulsed, StuckAt: r.StuckAt,
+		})
+	}
+	return ranks
+}
+
+// AskSome implements rest.Viewer.
+func (a asked) AskSome(ctx context.Context, question string, which func(rank int) bool) []*telemetry.Report {
+	return a.View.AskSome(ctx, question, func(r *view.Rank) bool { return which(r.Rank) })
+}
+
+// phaseOf is how far a rank is.
+func phaseOf(s launch.State) hang.Phase {
+	if s.Dead {
+		return hang.Dead
+	}
+	return phases[s.Phase]
+}
+
+var phases = map[launch.Phase]hang.Phase{
+	launch.Waiting: hang.Absent, launch.Started: hang.Outside, launch.Joined: hang.Inside, launch.Resting: hang.Resting,
+	launch.Finalizing: hang.Gone, launch.Over: hang.Gone,
+}
