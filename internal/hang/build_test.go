@@ -28,6 +28,14 @@ func newScene(n int) *scene {
 	return s
 }
 
+// still makes the job one that is not at rest, of which only these ranks have done nothing since they were asked.
+func (s *scene) still(ranks ...int) {
+	s.Settled = false
+	for _, r := range ranks {
+		s.Ranks[r].Still = true
+	}
+}
+
 func (s *scene) pending(r int) *tm.Pending { return s.Ranks[r].Report.Pending }
 
 // op adds an operation, and returns its index.

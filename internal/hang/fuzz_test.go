@@ -28,7 +28,7 @@ func FuzzExplain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b []byte, settled bool) {
 		j := &Job{Settled: settled, Dir: "/home"}
 		for i, data := range [][]byte{a, b, a} {
-			r := Rank{Phase: Inside, Host: "h", Process: i, Since: time.Second}
+			r := Rank{Phase: Inside, Host: "h", Process: i, Since: time.Second, Still: len(data)%2 == 0}
 			if len(data)%5 == 4 {
 				r.Phase = Phase(len(data) % int(Dead+1))
 			}

@@ -89,7 +89,7 @@ func (g *graph) mayGoOn(r int) bool {
 		panic("hang: bug: unknown phase")
 	}
 	p := g.job.Ranks[r].pending()
-	if p == nil || p.AllCalls > len(p.Calls) || len(p.Calls)+len(p.Goroutines) == 0 {
+	if p == nil || !g.job.isStill(r) || p.AllCalls > len(p.Calls) || len(p.Calls)+len(p.Goroutines) == 0 {
 		return true // for all that is known
 	}
 	if p.Timer || p.Signal && g.signals {

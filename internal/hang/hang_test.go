@@ -143,11 +143,31 @@ var scenes = []struct {
 	}, upTo(3)},
 	{"same-barrier-no-deadlock", func() *scene {
 		s := newScene(2)
-		s.Settled = false
+		s.still(0, 1)
 		s.alone(0, coll("Barrier", 30, 2, 1))
 		s.alone(1, coll("Barrier", 30, 2, 0))
 		return s
 	}, upTo(2)},
+	{"part-of-a-job-that-goes-on", func() *scene {
+		s := newScene(4)
+		s.still(0, 1)
+		s.alone(0, recv(40, 1, 7))
+		s.alone(1, recv(41, 0, 8))
+		s.message(1, tm.Message{Source: 0, Tag: 9, Comm: world, Bytes: 8})
+		s.alone(2, recv(50, 3, 1))
+		s.alone(3, recv(50, 2, 1))
+		return s
+	}, upTo(2)},
+	{"asked-one-after-the-other", func() *scene {
+		s := newScene(4)
+		s.still()
+		s.alone(0, recv(40, 1, 7))
+		s.alone(1, recv(40, 0, 7))
+		s.message(1, tm.Message{Source: 0, Tag: 8, Comm: world, Bytes: 8})
+		s.alone(2, send("Ssend", 50, 0, 1, 80))
+		s.alone(3, coll("Barrier", 60, 2, 0))
+		return s
+	}, nil},
 	{"all-in-one-collective", func() *scene {
 		s := newScene(2)
 		s.alone(0, coll("Bcast", 30, 2, 1))

@@ -58,13 +58,14 @@ const (
 	mostOfRank = 64
 )
 
-// nearMisses compares what ranks wait to receive with what there is for them.
+// nearMisses compares what ranks wait to receive with what there is for them. Ranks that are not still are left out: what
+// they wait for may have come since, and what lies beside it is what they receive next.
 func nearMisses(j *Job, g *graph) []NearMiss {
 	sends := sendsTo(j)
 	var ms []NearMiss
 	for r := range j.Ranks {
 		p := j.Ranks[r].pending()
-		if p == nil {
+		if p == nil || !j.isStill(r) {
 			continue
 		}
 		wanted := blockedOn(p, telemetry.Receive, telemetry.Probe)
@@ -117,12 +118,12 @@ type sent struct {
 	op *telemetry.Operation
 }
 
-// sendsTo are the sends that are not complete, by their destination.
+// sendsTo are the sends of ranks that are still which are not complete, by their destination.
 func sendsTo(j *Job) [][]sent {
 	to := make([][]sent, len(j.Ranks))
 	for r := range j.Ranks {
 		p := j.Ranks[r].pending()
-		if p == nil {
+		if p == nil || !j.isStill(r) {
 			continue
 		}
 		for i := range p.Operations {
@@ -266,6 +267,9 @@ func (g *graph) commName(r int, comm uint64) string {
 
 // unreceived are the blocked sends that no receive of the destination nearly matches.
 func unreceived(j *Job, near []NearMiss) []Unreceived {
+	if !j.Settled {
+		return nil
+	}
 	type pair struct{ from, to int }
 	covered := make(map[pair]bool)
 	for i := range near {

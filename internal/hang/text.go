@@ -92,7 +92,8 @@ func (e *Explanation) Title() string {
 	case e.IsStuck():
 		return sprintf("%s: %s %s: what is waited for can come from nobody, and nothing is in flight", what, Ranks(e.Stuck), never)
 	case len(e.Stuck) > 0:
-		return sprintf("%s; %s: a deadlock, unless that has just changed", e.census(), Ranks(e.Stuck)+waitOnly(e.Stuck))
+		return sprintf("%s; %s, and did not go on between two looks: a deadlock, unless something is on its way there",
+			e.census(), Ranks(e.Stuck)+waitOnly(e.Stuck))
 	default:
 		return e.census() + "; no deadlock is seen"
 	}
@@ -329,7 +330,11 @@ func (t *text) collective(c *Collective) {
 	case c.Mixed:
 		t.add(3, "these are different collectives: all ranks of a communicator must call the same ones in the same order")
 	case len(c.Missing) > 0:
-		t.add(3, "missing: %s", t.whereabouts(c.Missing))
+		missing := "missing"
+		if !t.e.Settled {
+			missing = "not in it when asked" // they may have been, and have left
+		}
+		t.add(3, "%s: %s", missing, t.whereabouts(c.Missing))
 	case c.Complete && t.e.IsStuck():
 		t.add(3, "all ranks are in it: do they give the same root and sizes? fitrun --check compares them")
 	}

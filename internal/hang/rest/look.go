@@ -127,6 +127,10 @@ func (p *pulses) blocked() int {
 	return n
 }
 
+// betweenLooks is between two looks at ranks that seem to wait for each other. A message between ranks that live takes
+// less, on a busy machine too.
+const betweenLooks = 500 * time.Millisecond
+
 // Look asks the ranks what they do and explains it. For ranks that do not answer it waits twice as long as patience says, and as
 // long again for those that are to collect garbage, at most until ctx ends; then what they do is not known. Source files below dir
 // are named from there.
@@ -134,22 +138,59 @@ func Look(ctx context.Context, v Viewer, dir string, patience time.Duration) *ha
 	if ranks := v.Ranks(); slices.ContainsFunc(ranks, isOutside) {
 		return hang.Explain(jobOf(&pulses{ranks: ranks}, dir, false)) // the others are in Init, where they cannot answer
 	}
-	bounded, cancel := context.WithTimeout(ctx, patience)
-	first := ask(bounded, v, telemetry.AskPulse)
-	cancel()
-	bounded, cancel = context.WithTimeout(ctx, patience)
-	defer cancel()
-	if !first.isWhole() {
-		return hang.Explain(jobOf(ask(bounded, v, telemetry.AskPending), dir, false))
+	var first *pulses
+	if within(ctx, patience, func(ctx context.Context) { first = ask(ctx, v, telemetry.AskPulse) }); !first.isWhole() {
+		var pending *pulses
+		within(ctx, patience, func(ctx context.Context) { pending = ask(ctx, v, telemetry.AskPending) })
+		return lookAgain(ctx, v, dir, pending, patience)
 	}
-	e, pending := look(bounded, v, dir, first, first)
+	var e *hang.Explanation
+	var pending *pulses
+	within(ctx, patience, func(ctx context.Context) { e, pending = look(ctx, v, dir, first, first) })
 	if e.IsStuck() {
-		bounded, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		confirm(bounded, v, e, pending)
+		within(ctx, patience, func(ctx context.Context) { confirm(ctx, v, e, pending) })
+	}
+	if !e.Settled {
+		return lookAgain(ctx, v, dir, pending, patience)
 	}
 	return e
 }
+
+// within calls do with a context that ends after patience.
+func within(ctx context.Context, patience time.Duration, do func(context.Context)) {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	do(bounded)
+}
+
+// lookAgain explains what the ranks of a job that is not at rest have said in pending. Where that looks as if some could
+// not go on, the ranks are asked for their pulses once more, after a while, and only those count that have done nothing
+// since: one after the other, ranks that pass messages to and fro say things that make circles.
+func lookAgain(ctx context.Context, v Viewer, dir string, pending *pulses, patience time.Duration) *hang.Explanation {
+	once := jobOf(pending, dir, false)
+	suspected := *once
+	suspected.Ranks = slices.Clone(once.Ranks)
+	for r := range suspected.Ranks {
+		suspected.Ranks[r].Still = true
+	}
+	if e := hang.Explain(&suspected); len(e.Stuck)+len(e.NearMisses) == 0 {
+		return e
+	}
+	select {
+	case <-time.After(betweenLooks):
+	case <-ctx.Done():
+		return hang.Explain(once)
+	}
+	within(ctx, patience, func(ctx context.Context) {
+		pulse := v.AskSome(ctx, telemetry.AskPulse, pending.hasAnswered)
+		for r := range min(len(pulse), len(pending.reports)) {
+			once.Ranks[r].Still = pulse[r] != nil && pending.hasAnswered(r) && pulse[r].Pulse.Activity == pending.reports[r].Pulse.Activity
+		}
+	})
+	return hang.Explain(once)
+}
+
+func (p *pulses) hasAnswered(r int) bool { return r < len(p.reports) && p.reports[r] != nil }
 
 // look explains what the ranks do, and returns what they have said, after a round of pulses and another that was begun when
 // that was answered; without the first (it is the second then) the job can be at rest as well, as the last round is another.

@@ -388,8 +388,8 @@ func TestLook(t *testing.T) {
 				f.reports[0].Pulse.Activity++
 			}
 		}
-		if e := Look(t.Context(), f, "", time.Second); e.IsDeadlock() {
-			t.Errorf("a rank does something: %s", e.Text())
+		if e := Look(t.Context(), f, "", time.Second); len(e.Stuck) != 2 {
+			t.Errorf("a rank did something only before it was asked: %s", e.Text())
 		}
 		f.before = func(q string) {
 			if q == telemetry.AskCollect {
@@ -408,6 +408,44 @@ func TestLook(t *testing.T) {
 		began := time.Now()
 		if e := Look(t.Context(), f, "", time.Second); e.IsDeadlock() || e.Ranks[0].Silent || !e.Ranks[1].Silent || time.Since(began) > 2*time.Second {
 			t.Errorf("a rank is silent, %v: %s", time.Since(began), e.Text())
+		}
+	})
+}
+
+// What ranks of a job that goes on say one after the other makes no circle, nor a message beside the one that is waited for:
+// only what was so twice is told.
+func TestLookAtARunningJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 4)
+		f.reports[1].Pending.Messages = []telemetry.Message{{Source: 2, Tag: 9, Bytes: 8}}
+		moving := []int{0, 1, 2, 3}
+		f.before = func(string) {
+			for _, r := range moving {
+				f.reports[r].Pulse.Activity++
+			}
+		}
+		for _, silent := range []bool{false, true} {
+			f.silent[3] = silent
+			e := Look(t.Context(), f, "", time.Second)
+			if len(e.Stuck)+len(e.Knots)+len(e.NearMisses) > 0 || strings.Contains(e.Text(), "a deadlock") || e.Ranks[0].Stuck {
+				t.Errorf("all ranks go on: %s", e.Text())
+			}
+			if !strings.Contains(e.Text(), "no deadlock is seen\n") || !strings.Contains(e.Text(), "Recv from rank ") {
+				t.Errorf("it does not say what the ranks wait for: %s", e.Text())
+			}
+		}
+		f.silent[3], moving = false, []int{2, 3} // of which each waits for another, at times
+		f.reports[1].Pending.Operations[0].Peer, f.reports[1].Pending.Messages[0].Source = 0, 0
+		began := time.Now()
+		e := Look(t.Context(), f, "", time.Second)
+		if !slices.Equal(e.Stuck, []int{0, 1}) || e.IsStuck() || len(e.Knots) != 1 || len(e.NearMisses) != 1 || time.Since(began) != betweenLooks {
+			t.Errorf("ranks 0 and 1 do not go on, after %v: %s", time.Since(began), e.Text())
+		}
+		moving = []int{2}
+		f.reports[3].Pending.Operations[0].Peer = 2
+		e = Look(t.Context(), f, "", time.Second)
+		if !slices.Equal(e.Stuck, []int{0, 1}) {
+			t.Errorf("rank 3 waits for one that goes on: %s", e.Text())
 		}
 	})
 }
