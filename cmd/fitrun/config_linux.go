@@ -104,7 +104,7 @@ func (o *options) configuration(environ []string) configuration {
 	for _, a := range o.apps {
 		p := programConfig{Program: a.program}
 		for _, v := range params.All() {
-			if v.Reader != params.Inner {
+			if v.Reader != params.Inner && v.Reader != params.Shown {
 				p.Variables = append(p.Variables, o.value(&a, &v, environ))
 			}
 		}
@@ -197,6 +197,9 @@ func (c *configuration) print(out io.Writer) {
 		fmt.Fprintln(out, "VARIABLE, where its value comes from, and the value")
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, g := range params.Groups() {
+			if !slices.ContainsFunc(p.Variables, func(v value) bool { return v.Group == string(g) }) {
+				continue // fitrun sets them all
+			}
 			w.Flush()
 			fmt.Fprintln(out, g)
 			for _, v := range p.Variables {

@@ -11,8 +11,8 @@ import (
 // Environment variables by which a user says what a launcher does not.
 const (
 	envLauncher   = "FITMPI_LAUNCHER"           // auto, none, or the source that counts
-	envRank       = "FITMPI_RANK"               // of this process, where no launcher says it
-	envSize       = "FITMPI_SIZE"               // ranks of the job, where the launcher does not say it
+	envRank       = RankVariable                // of this process, where no launcher says it
+	envSize       = SizeVariable                // ranks of the job, where the launcher does not say it
 	envRendezvous = "FITMPI_RENDEZVOUS"         // host:port at which rank 0 waits for the others
 	envSecretFile = "FITMPI_SECRET_FILE"        // with what the ranks prove to each other that they belong together
 	envPatience   = "FITMPI_RENDEZVOUS_TIMEOUT" // how long a rank waits for the others there
@@ -119,6 +119,7 @@ func numberOf(environ []string, name string, low int) (int, error) {
 // findClaim is the claim that counts, by the rules of docs/LAUNCH.md; nil if this process is a job of one rank. told is
 // what the launcher has said that this process has dialled, nil if there is none.
 func findClaim(environ []string, wanted string, told *claim) (*claim, error) {
+	environ = withoutShown(environ)
 	var claims []*claim
 	if told != nil {
 		claims = append(claims, told)
@@ -161,12 +162,13 @@ func wantedSource(environ []string) (string, error) {
 func explainNone(environ []string, wanted string) error {
 	if wanted != "" {
 		i := slices.IndexFunc(sources, func(src source) bool { return src.name == wanted })
-		return fmt.Errorf("boot: %s=%s, but %s is not set, or not by that launcher for this process", envLauncher, wanted, sources[i].rankVar)
+		return fmt.Errorf("boot: %s=%s, but %s is not set, or not by that launcher for this process%s",
+			envLauncher, wanted, sources[i].rankVar, hintShown(environ))
 	}
 	for _, name := range []string{envRendezvous, envSize} {
 		if value, ok := lookup(environ, name); ok && !(name == envSize && value == "1") {
-			return fmt.Errorf("boot: %s=%s is set, but nothing says which rank this is: start it by a launcher, or set %s too",
-				name, clip(value, maxKey), envRank)
+			return fmt.Errorf("boot: %s=%s is set, but nothing says which rank this is: start it by a launcher, or set %s too%s",
+				name, clip(value, maxKey), envRank, hintShown(environ))
 		}
 	}
 	return nil

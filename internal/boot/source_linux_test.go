@@ -47,6 +47,17 @@ func TestClaims(t *testing.T) {
 		{"PMIX_RANK=3 FITMPI_SIZE=4", "pmix 3/4"},
 		{"FITMPI_RANK=0 FITMPI_SIZE=1", "environment 0/1"},
 
+		// What fitrun has set for reading makes no process a rank, and completes nothing that another launcher says.
+		{"FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4", "one"},
+		{"PMI_RANK=1 PMI_SIZE=3 FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4", "pmi 1/3"},
+		{"PMIX_RANK=3 FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4",
+			"boot: PMIX_RANK=3 says which rank this is, but nothing says of how many: set FITMPI_SIZE; or FITMPI_LAUNCHER=none if each process is a job of its own"},
+		{"FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4 FITMPI_RANK=0 FITMPI_SIZE=2", "environment 0/2"}, // what a user sets below it counts
+		{"FITMPI_RENDEZVOUS=h:1 FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4",
+			"boot: FITMPI_RENDEZVOUS=h:1 is set, but nothing says which rank this is: start it by a launcher, or set FITMPI_RANK too; those that fitrun sets for reading do not count: unset FITMPI_SHOWN if they are meant"},
+		{"FITMPI_LAUNCHER=environment FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4",
+			"boot: FITMPI_LAUNCHER=environment, but FITMPI_RANK is not set, or not by that launcher for this process; those that fitrun sets for reading do not count: unset FITMPI_SHOWN if they are meant"},
+
 		// Slurm says little where srun did not start the process: in a batch script, in an allocation, in an interactive step.
 		{"SLURM_JOB_ID=7 SLURM_NTASKS=4 SLURM_PROCID=0 SLURM_TASK_PID=12", "one"},
 		{"SLURM_JOB_ID=7 SLURM_NTASKS=4", "one"},
@@ -198,18 +209,19 @@ func FuzzFirstNode(f *testing.F) {
 // How many ranks this process is, by what launchers say.
 func TestRanksHere(t *testing.T) {
 	for environ, want := range map[string]int{
-		"":                                  0,
-		"FITMPI_SIZE=1":                     0,
-		"FITMPI_BOOT_FD=3":                  1,
-		"FITMPI_BOOT_FD=3,4,5":              3,
-		"PMI_RANK=1 PMI_SIZE=4":             1,
-		"PMI_PORT=h:1 PMI_ID=0":             1,
-		"FITMPI_LAUNCHER=none PMI_PORT=h:1": 0,
-		"FITMPI_LAUNCHER=none PMI_RANK=1":   0,
-		"FITMPI_LAUNCHER=slurm":             1, // wrong, as FindAll says
-		"FITMPI_LAUNCHER=fitrum":            1,
-		"OMPI_COMM_WORLD_RANK=one":          1,
-		"FITMPI_RANK=0 FITMPI_SIZE=1":       1,
+		"":                                             0,
+		"FITMPI_SIZE=1":                                0,
+		"FITMPI_BOOT_FD=3":                             1,
+		"FITMPI_BOOT_FD=3,4,5":                         3,
+		"PMI_RANK=1 PMI_SIZE=4":                        1,
+		"PMI_PORT=h:1 PMI_ID=0":                        1,
+		"FITMPI_LAUNCHER=none PMI_PORT=h:1":            0,
+		"FITMPI_LAUNCHER=none PMI_RANK=1":              0,
+		"FITMPI_LAUNCHER=slurm":                        1, // wrong, as FindAll says
+		"FITMPI_LAUNCHER=fitrum":                       1,
+		"OMPI_COMM_WORLD_RANK=one":                     1,
+		"FITMPI_RANK=0 FITMPI_SIZE=3 FITMPI_SHOWN=0/3": 0,
+		"FITMPI_RANK=0 FITMPI_SIZE=1":                  1,
 		"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4": 1,
 	} {
 		if got := RanksHere(strings.Fields(environ)); got != want {

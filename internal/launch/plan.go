@@ -158,7 +158,11 @@ func plan(r Request, sites []site) (*Job, error) {
 	if err := p.addCores(); err != nil {
 		return nil, err
 	}
-	return p.job, p.addInfos()
+	if err := p.addInfos(); err != nil {
+		return nil, err
+	}
+	p.addShown()
+	return p.job, nil
 }
 
 // planner is a plan in the making.

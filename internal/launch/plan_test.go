@@ -42,7 +42,7 @@ func TestPlan(t *testing.T) {
 		if k.Rank != r || k.Size != 3 || k.LocalRank != r || k.LocalSize != 3 || k.Cores != 2 || k.Universe != 8 || !k.MetricsRequested {
 			t.Errorf("rank %d: %+v", r, k.Info)
 		}
-		if p := job.Processes[k.proc]; !slices.Equal(p.Env, want) || !slices.Equal(p.Ranks, []int{r}) || k.Process != r || k.ProcessRanks != 1 {
+		if p := job.Processes[k.proc]; !slices.Equal(configured(p), want) || !slices.Equal(p.Ranks, []int{r}) || k.Process != r || k.ProcessRanks != 1 {
 			t.Errorf("rank %d: process %+v, want it alone there, with environment %q", r, p, want)
 		}
 		if &k.Secret[0] != &job.Ranks[0].Secret[0] || k.Job != job.Ranks[0].Job {
@@ -63,7 +63,7 @@ func TestUsersGOMAXPROCSStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := job.Processes[0].Env; !slices.Equal(got, []string{"GOMAXPROCS=7"}) {
+		if got := configured(job.Processes[0]); !slices.Equal(got, []string{"GOMAXPROCS=7"}) {
 			t.Errorf("environment %q", got)
 		}
 	}
@@ -123,7 +123,7 @@ func TestPlanOnHosts(t *testing.T) {
 	}
 	var got []string
 	for _, p := range job.Processes {
-		got = append(got, strings.TrimSpace(fmt.Sprintln(p.Ranks, p.Host, p.Path, p.Dir, p.Cores, p.Bound, p.Env)))
+		got = append(got, strings.TrimSpace(fmt.Sprintln(p.Ranks, p.Host, p.Path, p.Dir, p.Cores, p.Bound, configured(p))))
 	}
 	want := []string{
 		"[0 2] n1 /a  4 [0 1 2 3] [HOME=/1 GOMAXPROCS=6 FITMPI_TRANSPORT=tcp]",

@@ -29,6 +29,7 @@ const (
 	Rank   Reader = "rank"   // when it joins its job
 	Start  Reader = "start"  // a rank that no fitrun has started, to find its job
 	Fitrun Reader = "fitrun" // the launcher
+	Shown  Reader = "shown"  // set by fitrun for programs to read; nothing of ours reads it
 	Inner  Reader = "inner"  // set by fitrun for its ranks; not for users
 )
 
@@ -46,11 +47,12 @@ const (
 	Metrics     Group = "metrics"
 	Joining     Group = "joining a job without fitrun"
 	Launching   Group = "launching"
+	Places      Group = "where a process is"
 )
 
 // Groups returns them in order.
 func Groups() []Group {
-	return []Group{Progress, Messages, Memory, Network, Collectives, Errors, Metrics, Joining, Launching}
+	return []Group{Progress, Messages, Memory, Network, Collectives, Errors, Metrics, Joining, Launching, Places}
 }
 
 // Variable is one environment variable.

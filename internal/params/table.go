@@ -62,8 +62,8 @@ var all = []Variable{
 	{Name: "FITMPI_PUSH_JOB", Group: Metrics, Kind: Text, Default: "the program's name", Reader: Rank, Text: "its label job there"},
 
 	{Name: "FITMPI_LAUNCHER", Group: Joining, Kind: Text, Wanted: "auto, none, or a source that docs/LAUNCH.md lists", Default: "auto", Reader: Start, Text: "which launcher's word counts"},
-	{Name: "FITMPI_RANK", Group: Joining, Kind: Text, Wanted: "a number from 0", Default: "what the launcher says", Reader: Start, Text: "who this rank is, where no launcher says it"},
-	{Name: "FITMPI_SIZE", Group: Joining, Kind: Number, Default: "what the launcher says", Alike: true, Reader: Start, Text: "number of ranks, where no launcher says it"},
+	{Name: "FITMPI_RANK", Group: Joining, Kind: Text, Wanted: "a number from 0", Default: "what the launcher says", Reader: Start, Text: "who this rank is, where no launcher says it. fitrun sets it for programs to read ([who is where](DEBUGGING.md#which-rank-is-this)): such a value makes no process a rank"},
+	{Name: "FITMPI_SIZE", Group: Joining, Kind: Number, Default: "what the launcher says", Alike: true, Reader: Start, Text: "number of ranks, where no launcher says it. fitrun sets it likewise"},
 	{Name: "FITMPI_RENDEZVOUS", Group: Joining, Kind: Text, Wanted: "host:port", Default: "what the launcher says", Alike: true, Reader: Start, Text: "where rank 0 waits for the others"},
 	{Name: "FITMPI_SECRET_FILE", Group: Joining, Kind: Text, Wanted: "a file of 32 to 4096 bytes", Default: "none", Alike: true, Reader: Start, Text: "with what the ranks prove to each other that they belong together"},
 	{Name: "FITMPI_RENDEZVOUS_TIMEOUT", Group: Joining, Kind: Duration, Default: "10m", Reader: Start, Text: "how long a rank waits for the others there"},
@@ -72,4 +72,10 @@ var all = []Variable{
 	{Name: "FITMPI_SSH_ARGS", Group: Launching, Kind: Text, Wanted: "words", Default: "none", Option: "--ssh-args", Reader: Fitrun, Text: "options for it"},
 	{Name: "FITMPI_MARK", Group: Launching, Kind: Text, Wanted: "a random word", Default: "none", Reader: Inner, Text: "set by fitrun: by what it knows the processes that ranks have started, if it must end them"},
 	{Name: "FITMPI_BOOT_FD", Group: Launching, Kind: Text, Wanted: "descriptors", Default: "none", Reader: Inner, Text: "set by fitrun: by which descriptors the ranks of a process talk to it"},
+	{Name: "FITMPI_SHOWN", Group: Launching, Kind: Text, Wanted: "RANK/SIZE", Default: "none", Reader: Inner, Text: "set by fitrun: the FITMPI_RANK and FITMPI_SIZE that it has set for reading. Where they are still these no process joins a job by them"},
+
+	{Name: "FITMPI_RANKS_HERE", Group: Places, Kind: Number, Default: "none", Reader: Shown, Text: "set by fitrun: how many ranks the process holds (`--ranks-per-process`). FITMPI_RANK and FITMPI_LOCAL_RANK are those of its first"},
+	{Name: "FITMPI_LOCAL_RANK", Group: Places, Kind: Text, Wanted: "a number from 0", Default: "none", Reader: Shown, Text: "set by fitrun: which of the ranks on its host it is; those of a process follow each other"},
+	{Name: "FITMPI_LOCAL_SIZE", Group: Places, Kind: Number, Default: "none", Reader: Shown, Text: "set by fitrun: how many ranks there are on its host"},
+	{Name: "FITMPI_NODE", Group: Places, Kind: Text, Wanted: "a number from 0", Default: "none", Reader: Shown, Text: "set by fitrun: which of the hosts of the job it is on, counted in the order of the list of hosts, without those that have no ranks"},
 }
