@@ -175,7 +175,13 @@ func (r *rank) noInit() {
 func (r *rank) abort() {
 	r.init()
 	if r.Rank == r.int(1) {
-		check(r.Abort(r.int(0), "the matrix is singular"))
+		text := "the matrix is singular"
+		if len(r.args) > 2 {
+			var err error
+			text, err = strconv.Unquote(`"` + r.args[2] + `"`)
+			check(err)
+		}
+		check(r.Abort(r.int(0), text))
 	}
 	r.untilEnded()
 }

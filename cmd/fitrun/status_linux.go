@@ -19,6 +19,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/hang"
 	"github.com/fitmpi/fitmpi/internal/hang/rest"
 	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/view"
 )
 
@@ -188,7 +189,7 @@ func listJobs(ctx context.Context, stdout io.Writer, asJSON bool) error {
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PID\tRANKS\tRUNNING\tPROGRAM")
 	for _, j := range jobs {
-		fmt.Fprintf(w, "%d\t%d\t%v\t%s\n", j.PID, j.Ranks, time.Since(j.Began).Round(time.Second), hang.Printable(j.Program))
+		fmt.Fprintf(w, "%d\t%d\t%v\t%s\n", j.PID, j.Ranks, time.Since(j.Began).Round(time.Second), plain.Line(j.Program))
 	}
 	return w.Flush()
 }
@@ -200,21 +201,12 @@ func showJob(ctx context.Context, stdout io.Writer, pid int, asJSON bool) error 
 	}
 	a, err := desk.Ask(ctx, pid, want)
 	if err != nil {
-		return errors.New(printable(err.Error()))
+		return errors.New(plain.Text(err.Error()))
 	}
 	if asJSON {
 		a.Text = ""
 		return json.NewEncoder(stdout).Encode(a)
 	}
-	fmt.Fprintf(stdout, "%s, running for %v\n%s\n", hang.Printable(a.Program), time.Since(a.Began).Round(time.Second), printable(a.Text))
+	fmt.Fprintf(stdout, "%s, running for %v\n%s\n", plain.Line(a.Program), time.Since(a.Began).Round(time.Second), plain.Text(a.Text))
 	return nil
-}
-
-// printable is lines of another process, which may be another user's if we are root, without control characters.
-func printable(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = hang.Printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }

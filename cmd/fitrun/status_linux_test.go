@@ -41,7 +41,7 @@ func TestStatusIsPrintable(t *testing.T) {
 	if err := showJob(ctx, &shown, os.Getpid(), false); err != nil {
 		t.Fatal(err)
 	}
-	want := "prog\uFFFD[2J, running for 0s\n2 ranks\n  rank 0\uFFFD\uFFFD]0;title\uFFFD\n"
+	want := `prog\x1b[2J, running for 0s` + "\n2 ranks\n" + `  rank 0\r\x1b]0;title\x07` + "\n"
 	if got := regexp.MustCompile(`running for \d+s`).ReplaceAllString(shown.String(), "running for 0s"); got != want {
 		t.Errorf("shown is %q, want %q", got, want)
 	}

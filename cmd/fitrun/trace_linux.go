@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/trace"
 	"github.com/fitmpi/fitmpi/internal/view"
 )
@@ -165,7 +166,7 @@ func (t *tracer) after(v *view.View, stderr io.Writer) {
 		fmt.Fprintf(stderr, "fitrun: --trace %s: %v\n", t.path, err)
 		return
 	}
-	fmt.Fprintf(stderr, "fitrun: %s: %s\n", t.path, describe(sum, len(ranks), job.Notes))
+	fmt.Fprintf(stderr, "fitrun: %s: %s\n", t.path, plain.Text(describe(sum, len(ranks), job.Notes)))
 }
 
 // seal ends the taking, and returns what is known of the job but for its hosts.

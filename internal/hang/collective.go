@@ -113,9 +113,10 @@ func members(j *Job, c *telemetry.Comm) []int {
 }
 
 // isSame reports whether two names may be those of the same collective, perhaps of its nonblocking or persistent form.
-func isSame(a, b string) bool { return plain(a) == plain(b) }
+func isSame(a, b string) bool { return formless(a) == formless(b) }
 
-func plain(op string) string {
+// formless is the name of a collective without what says which form of it is called.
+func formless(op string) string {
 	op = strings.TrimSuffix(op, "Init")
 	if len(op) > 1 && op[0] == 'I' && op[1] >= 'a' && op[1] <= 'z' {
 		op = op[1:]

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
@@ -40,7 +41,7 @@ func FuzzExplain(f *testing.F) {
 		}
 		e := Explain(j)
 		for _, text := range []string{e.Text(), e.Title()} {
-			if flat := strings.ReplaceAll(text, "\n", ""); Printable(flat) != flat {
+			if flat := strings.ReplaceAll(text, "\n", ""); plain.Line(flat) != flat {
 				t.Fatalf("what a rank says reaches the terminal as it is: %q", text)
 			}
 		}

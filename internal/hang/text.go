@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
@@ -58,20 +58,9 @@ func (t *text) signals() {
 	}
 }
 
-// add adds a line. Names of communicators, functions and files come from ranks: what of them would move the cursor of a
-// terminal, which may be that of root who asks another user's fitrun, or would end the line, is shown as U+FFFD.
+// add adds a line. Names of communicators, functions and files come from ranks.
 func (t *text) add(depth int, format string, args ...any) {
-	t.lines = append(t.lines, strings.Repeat("  ", depth)+Printable(sprintf(format, args...)))
-}
-
-// Printable is text without control characters, in place of which it has U+FFFD.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+	t.lines = append(t.lines, strings.Repeat("  ", depth)+plain.Line(sprintf(format, args...)))
 }
 
 // Title is the explanation in one line.

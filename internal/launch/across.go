@@ -5,6 +5,7 @@ package launch
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -46,7 +47,7 @@ type across struct {
 func (a *across) say(format string, args ...any) {
 	a.sayMu.Lock()
 	defer a.sayMu.Unlock()
-	fmt.Fprintf(a.cfg.Stderr, "fitrun: "+format+"\n", args...)
+	io.WriteString(a.cfg.Stderr, message(fmt.Sprintf(format, args...)))
 }
 
 // executeAcross is executeOnce for a request that names hosts.

@@ -4,6 +4,7 @@ package launch
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
@@ -77,6 +78,6 @@ func (j *Job) showBindings(cfg Config) {
 		return
 	}
 	for _, line := range j.Bindings() {
-		fmt.Fprintf(cfg.Stderr, "fitrun: %s\n", line)
+		io.WriteString(cfg.Stderr, message(line))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
 // Observer watches a job. Its methods are called one at a time, but for Said, which anybody calls at any time; none may
@@ -68,7 +69,7 @@ var phases = [...]Phase{memberWaiting: Waiting, memberStarted: Started, memberJo
 func (x *runner) changed(rank int) {
 	if o := x.cfg.Observer; o != nil {
 		m := &x.sup.members[rank]
-		o.Changed(rank, State{phases[m.state], m.pid, m.code, m.why, m.dead})
+		o.Changed(rank, State{phases[m.state], m.pid, m.code, plain.Line(m.why), m.dead})
 	}
 }
 
@@ -80,7 +81,7 @@ func (x *runner) answered(rank, number int, data []byte) {
 
 func (x *runner) reported(rank int, key, text string) {
 	if o := x.cfg.Observer; o != nil {
-		o.Reported(rank, key, text)
+		o.Reported(rank, plain.Line(key), plain.Line(text))
 	}
 }
 

@@ -4,6 +4,8 @@ package launch
 
 import (
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -47,6 +49,42 @@ func TestAskedAcross(t *testing.T) {
 		want := []string{`[0,"how"]`, `[1,"how"]`, `[2,"how"]`}[:len(names)]
 		if code != 0 || said != "" || !slices.Equal(a.answers, want) || !a.ended {
 			t.Errorf("%q: exit code %d, answers %q, it said %q", names, code, a.answers, said)
+		}
+	}
+}
+
+// seen is an observer that keeps all texts.
+type seen struct {
+	mu    sync.Mutex
+	texts []string // guarded by mu
+}
+
+func (s *seen) add(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts = append(s.texts, text)
+}
+
+func (s *seen) Begin(*Job, Control)                 {}
+func (s *seen) Changed(_ int, to State)             { s.add(to.Why) }
+func (s *seen) Answered(int, int, []byte)           {}
+func (s *seen) Reported(_ int, key, text string)    { s.add(key + " " + text) }
+func (s *seen) Said(text string)                    { s.add(text) }
+func (s *seen) End()                                {}
+func (s *seen) has(text string) bool                { return slices.Contains(s.texts, text) }
+func (s *seen) some(is func(text string) bool) bool { return slices.ContainsFunc(s.texts, is) }
+
+// Pages and whatever else observes a job get the words of ranks as they can be seen, as the terminal does.
+func TestObserversSeePlainText(t *testing.T) {
+	for _, names := range [][]string{{"localhost"}, {"a"}} {
+		s := new(seen)
+		code, _, said := execute(t, fakeHosts(t, "paint", names...), Config{Observer: s})
+		if code != 4 || !strings.Contains(said, `aborted the job with code 4: \x1b[2Jover`+"\n  fitrun: all is well\n") {
+			t.Errorf("%q: code %d, it said %q", names, code, said)
+		}
+		if !s.has(`colour \x1b[31mred`) || !s.has(`aborted the job with code 4: \x1b[2Jover\nfitrun: all is well`) ||
+			s.some(func(text string) bool { return strings.Contains(text, "\x1b") || strings.Contains(text, "\nfitrun") }) {
+			t.Errorf("%q: observers see %q", names, s.texts)
 		}
 	}
 }

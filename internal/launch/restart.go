@@ -8,6 +8,8 @@ import (
 	"io"
 	"syscall"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
 // A job that failed is started again as a whole, up to Request.Restarts times: new processes, a new secret, and the ranks find
@@ -119,11 +121,11 @@ func (a *attempts) wait(ctx context.Context, ran time.Duration, why string) (cod
 }
 
 func (a *attempts) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := plain.Text(fmt.Sprintf(format, args...))
 	if a.observer != nil {
 		a.observer.Said(text)
 	}
-	fmt.Fprintf(a.cfg.Stderr, "fitrun: %s\n", text)
+	io.WriteString(a.cfg.Stderr, message(text))
 }
 
 // executeOnce is one attempt.
@@ -133,7 +135,7 @@ func executeOnce(ctx context.Context, r Request, cfg Config) outcome {
 	}
 	job, err := Plan(r)
 	if err != nil {
-		fmt.Fprintf(cfg.Stderr, "fitrun: %v\n", err)
+		io.WriteString(cfg.Stderr, message(err.Error()))
 		return outcome{code: ExitUsage}
 	}
 	if cfg.Verbose {

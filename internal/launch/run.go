@@ -15,6 +15,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/crew"
+	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
 // flushWait is how long fitrun waits for a reader of its output that does not read, once the user wants the end.
@@ -95,7 +96,7 @@ func runHere(ctx context.Context, job *Job, cfg Config) outcome {
 		h, err = x.newHere(0)
 	}
 	if err != nil {
-		fmt.Fprintf(x.cfg.Stderr, "fitrun: %v\n", err)
+		io.WriteString(x.cfg.Stderr, message(err.Error()))
 		return outcome{code: ExitError}
 	}
 	return x.run(ctx, []host{h})
@@ -250,13 +251,17 @@ func (x *runner) speak() {
 			x.err.drawStatus()
 			continue
 		}
-		x.err.message(x.cfg.Stderr, "fitrun: "+text+"\n")
+		x.err.message(x.cfg.Stderr, message(text))
 	}
 }
 
 // The methods below are the supervisor's hands; they are called by the loop.
 
-func (x *runner) tell(rank int, ev boot.Event) { x.hostOf(rank).Tell(rank, ev) }
+func (x *runner) tell(rank int, ev boot.Event) {
+	ev.Message = plain.Text(ev.Message) // which may have the words of another rank
+	x.hostOf(rank).Tell(rank, ev)
+}
+
 func (x *runner) deal(rank int, c *boot.Cards) { x.hostOf(rank).Deal(rank, c) }
 func (x *runner) isGone(rank int) bool         { return x.hostOf(rank).IsGone(rank) }
 func (x *runner) hostOf(rank int) host         { return x.hosts[x.job.Processes[x.job.Ranks[rank].proc].site] }
@@ -284,6 +289,7 @@ func (x *runner) census() {
 }
 
 func (x *runner) say(text string) {
+	text = plain.Text(text)
 	if o := x.cfg.Observer; o != nil {
 		o.Said(text)
 	}

@@ -8,6 +8,7 @@ package telemetry
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -230,11 +231,14 @@ const (
 	ByGoroutine Waker = "goroutine" // another goroutine only: it locks a mutex, waits for a WaitGroup, sends to a channel
 )
 
-// Decode reads an answer. The error says what is wrong with it.
+// Decode reads an answer, whose strings are made plain (package plain). The error says what is wrong with it.
 func Decode(data []byte) (*Report, error) {
 	r := new(Report)
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("telemetry: malformed report: %w", err)
+	}
+	if mayHide(data) {
+		makePlain(reflect.ValueOf(r).Elem())
 	}
 	return r, nil
 }
