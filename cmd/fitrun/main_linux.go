@@ -54,6 +54,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 // start finds the hosts and the programs, builds what must be built, and runs the job.
 func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Writer) int {
 	warnUnknown(&o, os.Environ(), stderr)
+	warnLimits(stderr)
 	m := thisMachine()
 	w, err := o.place(m)
 	if err != nil {
@@ -99,6 +100,23 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 type interruptedError struct{ signal syscall.Signal }
 
 func (e interruptedError) Error() string { return e.signal.String() }
+
+// Below these limits Go programs may not start, fitrun's own threads included; the runtime then dies with a trace that names
+// no limit. A program reserves a good part of a GiB that it does not use.
+const (
+	littleSpace  = 2 << 30
+	fewProcesses = 64
+)
+
+// warnLimits warns of limits under which fitrun or its ranks are likely to die before they can say why.
+func warnLimits(stderr io.Writer) {
+	if sys.AddressSpace.IsBelow(littleSpace) {
+		fmt.Fprintf(stderr, "fitrun: %v: programs in Go reserve much of it, and may die as they start; raise it\n", sys.AddressSpace)
+	}
+	if os.Geteuid() != 0 && sys.Processes.IsBelow(fewProcesses) {
+		fmt.Fprintf(stderr, "fitrun: %v: a rank has some ten threads, and may die as it starts; raise it\n", sys.Processes)
+	}
+}
 
 // refuse says why no job was started, and returns the exit code.
 func refuse(stderr io.Writer, err error) int {

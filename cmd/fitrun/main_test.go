@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 //	held file...          check that some process has the open file (device:inode) that the file names; with !, wait
 //	                      until none has
 //
-// The condition [cores>1] holds where fitrun may use several cores.
+// The condition [cores>1] holds where fitrun may use several cores, [race] with the race detector.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
@@ -67,10 +67,14 @@ func TestScript(t *testing.T) {
 			"await": cmdAwait, "gone": cmdGone, "dead": cmdDead, "held": cmdHeld,
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "cores>1" {
+			switch cond {
+			case "cores>1":
+				return sys.AllowedCores() > 1, nil
+			case "race":
+				return withRace, nil
+			default:
 				return false, fmt.Errorf("unknown condition %s", cond)
 			}
-			return sys.AllowedCores() > 1, nil
 		},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPATH", "GOROOT"} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/summary"
+	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 	"github.com/fitmpi/fitmpi/internal/view"
 )
@@ -127,7 +128,7 @@ func (p *summaryPart) after(v *view.View, stderr io.Writer) {
 		return
 	}
 	if err := errors.Join(p.write(s), p.file.Close()); err != nil {
-		fmt.Fprintf(stderr, "fitrun: --summary-file: %v\n", err)
+		fmt.Fprintf(stderr, "fitrun: --summary-file: %v\n", sys.ExplainLimit(err))
 	}
 }
 

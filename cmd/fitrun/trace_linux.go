@@ -19,6 +19,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/plain"
+	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/trace"
 	"github.com/fitmpi/fitmpi/internal/view"
 )
@@ -163,7 +164,7 @@ func (t *tracer) after(v *view.View, stderr io.Writer) {
 	defer stop()
 	sum, err := t.convert(ctx, job)
 	if err != nil {
-		fmt.Fprintf(stderr, "fitrun: --trace %s: %v\n", t.path, err)
+		fmt.Fprintf(stderr, "fitrun: --trace %s: %v\n", t.path, sys.ExplainLimit(err))
 		return
 	}
 	fmt.Fprintf(stderr, "fitrun: %s: %s\n", t.path, plain.Text(describe(sum, len(ranks), job.Notes)))

@@ -42,7 +42,7 @@ var prologue = strings.Join([]string{
 	`mkdir -p "$c/$sum" 2>/dev/null && chmod 700 "$c" "$c/$sum" || { t=${TMPDIR:-/tmp}/fitmpi-$(id -u); c=$(mkdir -p "$t" && cd "$t" && test -O . && chmod 700 . && pwd -P) && mkdir -p "$c/$sum" || { echo "$t cannot be used for a copy of fitrun: it must be a directory of this user" >&2; exit 1; }; }`,
 	`f=$c/$sum/fitrun; v=; h=no`,
 	`if test -x "$f"; then if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <"$f"); h=${h%% *}; else v=$sum; h=$sum; fi; fi`,
-	`if test "$h" = "$sum"; then echo HAVE; else echo NEED; t=$f.$(uname -n).$$; head -c "$size" >"$t" && test $(wc -c <"$t") -eq "$size" && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; echo fitrun could not be stored in $c >&2; exit 1; }; fi`,
+	`if test "$h" = "$sum"; then echo HAVE; else echo NEED; t=$f.$(uname -n).$$; head -c "$size" >"$t" && test $(wc -c <"$t") -eq "$size" && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; echo "fitrun could not be stored in $c (is there room? ulimit -f is $(ulimit -f))" >&2; exit 1; }; fi`,
 	`exec "$f" agent --stdio $args $v`,
 }, "; ")
 

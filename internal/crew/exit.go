@@ -17,6 +17,9 @@ type Exit struct {
 	Cause  string         // that of them by which a Go program says why it dies, "" if there is none
 }
 
+// optionOf are the options of ulimit whose limits the kernel enforces by signals.
+var optionOf = map[syscall.Signal]string{syscall.SIGXFSZ: ": ulimit -f", syscall.SIGXCPU: ": ulimit -t"}
+
 // Status is e as a shell would put it.
 func (e Exit) Status() int {
 	if e.Signal != 0 {
@@ -30,7 +33,7 @@ func (e Exit) String() string {
 	case e.Signal != 0 && e.Core:
 		return fmt.Sprintf("was killed by signal %d (%v), core dumped", int(e.Signal), e.Signal)
 	case e.Signal != 0:
-		return fmt.Sprintf("was killed by signal %d (%v)", int(e.Signal), e.Signal)
+		return fmt.Sprintf("was killed by signal %d (%v%s)", int(e.Signal), e.Signal, optionOf[e.Signal])
 	default:
 		return fmt.Sprintf("exited with code %d", e.Code)
 	}

@@ -150,6 +150,8 @@ func explainStart(err error) error {
 		return fmt.Errorf("%w; it is not a program for this machine, or a script without a #! line", err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("%w; raise the limit on open files (ulimit -n) or start fewer ranks", err)
+	case errors.Is(err, syscall.EFBIG):
+		return sys.ExplainLimit(err)
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM):
 		return fmt.Errorf("%w; this machine has no room for so many processes (ulimit -u, memory)", err)
 	default:

@@ -57,12 +57,13 @@ func (c *console) pass(l *lines, text []byte) {
 	}
 }
 
-// message writes a message of fitrun itself to w, on lines of its own and at once.
-func (c *console) message(w io.Writer, text string) {
+// message writes a message of fitrun itself to w, on lines of its own and at once. It reports false if w does not take it.
+func (c *console) message(w io.Writer, text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.breakLineLocked()
 	c.writeLocked(w, []byte(text))
+	return c.err == nil
 }
 
 // settle tells that nothing more will come of l, so that others need not wait for the rest of its line.

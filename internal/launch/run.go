@@ -251,7 +251,20 @@ func (x *runner) speak() {
 			x.err.drawStatus()
 			continue
 		}
-		x.err.message(x.cfg.Stderr, message(text))
+		if !x.err.message(x.cfg.Stderr, message(text)) {
+			x.sayElsewhere(text)
+		}
+	}
+}
+
+// sayElsewhere shows a message where stderr takes nothing: a file, say, that may not grow. A job never ends without a word
+// as long as there is somebody to hear it: on stdout, or at the terminal that is the standard input.
+func (x *runner) sayElsewhere(text string) {
+	if x.out != x.err && x.out.message(x.cfg.Stdout, message(text)) {
+		return
+	}
+	if x.cfg.Stdin != nil && isTerminal(x.cfg.Stdin) {
+		io.WriteString(x.cfg.Stdin, message(text)) // which a shell opens for both
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // Exit codes of fitrun that do not come from a rank.
@@ -211,7 +212,7 @@ func (s *supervisor) outputFailed(now time.Time, err error) {
 	if s.state != jobRunning {
 		return
 	}
-	s.do.say(fmt.Sprintf("writing the ranks' output: %v; the job was ended", err))
+	s.do.say(fmt.Sprintf("writing the ranks' output: %v; the job was ended", sys.ExplainLimit(err)))
 	s.code = ExitError
 	s.end(now, failGrace, boot.Event{Kind: boot.JobAborted, Rank: -1, Message: "fitrun cannot write output", Code: s.code})
 }
