@@ -1,6 +1,7 @@
 package mpi_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -137,12 +138,12 @@ func ExamplePackExternal() {
 // What a datatype cannot do it says by name, when it is used or asked.
 func ExampleDatatype_Err() {
 	t := mpi.Vector(2, 1, 3, mpi.Contiguous(-1, mpi.TypeOf[float64]()))
-	fmt.Println(t.Err())
+	fmt.Println(errors.Is(t.Err(), mpi.ErrCount), errors.Unwrap(t.Err()))
 	_, err := mpi.Pack(nil, []int{1, 2}, mpi.Contiguous(2, mpi.TypeOf[float64]()))
-	fmt.Println(err)
+	fmt.Println(errors.Is(err, mpi.ErrType), errors.Unwrap(err))
 	// Output:
-	// mpi: Contiguous: invalid count: the count is -1: need 0 or more
-	// mpi: Pack: invalid element type: Contiguous(2, float64) has a float64 at byte 0, where the buffer of int has an int64: use the same type, or a buffer of bytes
+	// true the count is -1: need 0 or more
+	// true Contiguous(2, float64) has a float64 at byte 0, where the buffer of int has an int64: use the same type, or a buffer of bytes
 }
 
 // A datatype tells how it was made.

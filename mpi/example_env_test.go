@@ -3,7 +3,6 @@ package mpi_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -95,12 +94,12 @@ func ExampleAddErrorCode() {
 		world.SetErrhandler(mpi.ErrorsReturn)
 		err := world.CallErrhandler(fmt.Errorf("row %d: %w", 3, singular))
 		fmt.Println(errors.Is(err, numerics), errors.Is(err, singular), errors.Is(err, mpi.ErrIO))
-		fmt.Println(err.Error()[strings.Index(err.Error(), "numerical"):])
+		fmt.Println(mpi.ErrorString(mpi.ClassOf(err)), "in", errors.Unwrap(err))
 		return nil
 	})
 	// Output:
 	// true true false
-	// numerical trouble: row 3: mpi: the matrix is singular
+	// numerical trouble in row 3: mpi: the matrix is singular
 }
 
 // With BufferAutomatic a buffered send always finds room; the flush tells when all have left.
