@@ -100,7 +100,9 @@ func wireReducer[T any](c *Comm, f Op[T], e *elem) coll.Reducer {
 			r.mem = bytesOf(b)
 			l.Unpack(0, acc[:n*wire])
 			r.Unpack(0, in[:n*wire])
-			f(a, b)
+			if err := calledBack(f, a, b); err != nil {
+				return err
+			}
 			l.Pack(acc[:n*wire], 0)
 			acc, in = acc[n*wire:], in[n*wire:]
 		}

@@ -193,13 +193,16 @@ func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool)
 
 // reducer makes an operation on elements one on bytes.
 func reducer[T any](f Op[T], e *elem) coll.Reducer {
-	return coll.Reducer{
-		ElemSize: e.size, Commutative: isCommutative(f),
-		Combine: func(acc, in []byte) error {
+	red := coll.Reducer{ElemSize: e.size, Commutative: isCommutative(f)}
+	if isPredefined(f) {
+		red.Combine = func(acc, in []byte) error {
 			f(sliceOf[T](acc), sliceOf[T](in))
 			return nil
-		},
+		}
+	} else {
+		red.Combine = func(acc, in []byte) error { return calledBack(f, sliceOf[T](acc), sliceOf[T](in)) }
 	}
+	return red
 }
 
 // reduceObjects is a reduction of values that travel serialised. The operation
@@ -227,7 +230,18 @@ type objectAccumulator[T any] struct {
 }
 
 func (a *objectAccumulator[T]) reducer() coll.ObjectReducer {
-	return coll.ObjectReducer{Encode: a.encode, CombineHigher: a.combineHigher, CombineLower: a.combineLower, Set: a.set}
+	back := func(g func(b []byte) error) func(b []byte) error {
+		return func(b []byte) error { return calledBackFor(func() error { return g(b) }) }
+	}
+	return coll.ObjectReducer{
+		Encode: func() (b []byte, _ error) {
+			return b, calledBackFor(func() (err error) {
+				b, err = a.encode()
+				return err
+			})
+		},
+		CombineHigher: back(a.combineHigher), CombineLower: back(a.combineLower), Set: back(a.set),
+	}
 }
 
 // load sets the accumulator to a copy of in.

@@ -206,11 +206,12 @@ func (c *Comm) Free() (outcome error) {
 
 // isOpen reports that c can start operations. Otherwise it may be able to: usable knows.
 func (c *Comm) isOpen() bool {
-	return c != nil && c.comm != nil && c.ctx == nil && !c.freed.Load() && c.scope.isOpen() && c.job.faults.count.Load() == 0
+	return c != nil && c.comm != nil && c.ctx == nil && !c.freed.Load() && c.scope.isOpen() && c.job.faults.count.Load() == 0 && callbacks.Load() == 0
 }
 
-// usable says why c can start no operation that communicates.
+// usable says why c can start no operation that communicates. To a function that must not start any it does not return.
 func (c *Comm) usable(op string) *Error {
+	refuseCallbacks()
 	if err := c.present(op); err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ import (
 // len(in) is at least len(acc); a call may be for no elements. Calls come from whichever goroutine drives communication,
 // never two at once for one collective of one rank, but at once for different ones.
 //
+// An Op must not communicate (MPI 4.1, section 6.9.5): its rank makes no progress until it returns. A call from it that begins an operation, or waits for
+// one, does not return; the reduction fails with an error of class [ErrOp] that names the function, the call and its line.
+//
 // The library keeps to the order of ranks unless it knows the operation to be commutative: see [Commutative].
 type Op[T any] func(acc, in []T)
 
@@ -269,6 +272,7 @@ const (
 	opOther       opKind = iota // a user's, or one that keeps to the order
 	opSum                       // commutative unless it concatenates
 	opCommutative               // commutative
+	opDeclared                  // a user's, declared to be commutative
 )
 
 // opKinds caches opKind by entry address, of which a program has finitely many. Function values cannot be compared, and a
@@ -279,19 +283,29 @@ func isCommutative[T any](op Op[T]) bool {
 	if op == nil {
 		return false
 	}
-	pc := reflect.ValueOf(op).Pointer()
-	kind, ok := opKinds.Load(pc)
-	if !ok {
-		kind, _ = opKinds.LoadOrStore(pc, kindOfFunc(runtime.FuncForPC(pc).Name()))
-	}
-	switch kind.(opKind) {
-	case opCommutative:
+	switch kindOf(op) {
+	case opCommutative, opDeclared:
 		return true
 	case opSum:
 		return reflect.TypeFor[T]().Kind() != reflect.String
 	default:
 		return false
 	}
+}
+
+// isPredefined reports whether op is known to be one of ours, which keeps to what is asked of operations.
+func isPredefined[T any](op Op[T]) bool {
+	k := kindOf(op)
+	return k == opCommutative || k == opSum
+}
+
+func kindOf[T any](op Op[T]) opKind {
+	pc := reflect.ValueOf(op).Pointer()
+	kind, ok := opKinds.Load(pc)
+	if !ok {
+		kind, _ = opKinds.LoadOrStore(pc, kindOfFunc(runtime.FuncForPC(pc).Name()))
+	}
+	return kind.(opKind)
 }
 
 var thisPackage = reflect.TypeFor[Status]().PkgPath() + "."
@@ -305,8 +319,10 @@ func kindOfFunc(name string) opKind {
 	case "Sum[...]":
 		return opSum
 	case "Prod[...]", "Max[...]", "Min[...]", "LAnd[...]", "LOr[...]", "LXor[...]", "BAnd[...]", "BOr[...]", "BXor[...]",
-		"MaxLoc[...]", "MinLoc[...]", "Commutative[...].func1":
+		"MaxLoc[...]", "MinLoc[...]":
 		return opCommutative
+	case "Commutative[...].func1":
+		return opDeclared
 	default:
 		return opOther
 	}

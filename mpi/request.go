@@ -215,6 +215,7 @@ func (r *Request) Test() (st Status, done bool, err error) {
 
 func (r *Request) test() (st Status, done bool, err error) {
 	if !r.isOver() {
+		refuseCallbacks()
 		r.c.job.engine.Test(r.pending())
 		if !r.isOver() {
 			return Status{}, false, nil

@@ -173,6 +173,9 @@ func (c *Comm) engineError(op string, err error, peer int, elemSize, bufLen int)
 	if t, ok := errors.AsType[*engine.TruncateError](err); ok {
 		return opError(ErrTruncate, op, truncation(t, elemSize, bufLen)).with(peer)
 	}
+	if _, ok := errors.AsType[*forbiddenCallError](err); ok {
+		return opError(ErrOp, op, err)
+	}
 	if errors.Is(err, engine.ErrRevoked) {
 		return opError(ErrRevoked, op, err).with(peer)
 	}

@@ -18,6 +18,7 @@ var waitRoom = sync.Pool{New: func() any { return new(make([]*engine.MSO, 0, 64)
 
 // waitFor returns when need of rs are done.
 func waitFor(need int, rs []*Request) {
+	refuseCallbacks()
 	if len(rs) > 4 {
 		room := waitRoom.Get().(*[]*engine.MSO)
 		*room = waitIn((*room)[:0], need, rs)
@@ -176,6 +177,7 @@ func TestAll(rs ...*Request) (sts []Status, done bool, err error) {
 func poke(rs []*Request) {
 	for _, r := range rs {
 		if !r.isOver() {
+			refuseCallbacks()
 			r.c.job.engine.Test(r.pending())
 			return
 		}
