@@ -8,14 +8,16 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Heartbeats: whoever makes progress shows the peers now and then that this rank lives, and looks for the same of them. Nothing is
+// Heartbeats: whoever makes progress shows the peers that have a connection now and then that this rank lives, and looks for the same of all. A
+// pacer shows it to those of other processes that share memory with us. Nothing is
 // done for a message: what it adds to counters anyway is looked at when the beat is due. Threads of this process share our fate, so
-// only peers with a connection, and those of other processes that share memory with us, are looked after.
+// nobody looks after them.
 // Why so: docs/decisions/0032-who-is-dead.md.
 
 // heart is a rank's part in it.
 type heart struct {
-	beats bool // this rank promises signs of life; immutable
+	shows bool // this rank promises signs of life to those who share memory with it; immutable
+	beats bool // and over connections; immutable
 
 	due   atomic.Int64                // when the next beat is, 0 if there is nobody to look after. Written by the holder of the progress right, read by anyone
 	held  atomic.Pointer[func() bool] // in place of a look at this process's tracer, for tests; nil otherwise
@@ -38,7 +40,8 @@ type connBeat struct {
 
 func (h *heart) init(c *Config) {
 	h.metronome = newMetronome(c.Heartbeat, c.HeartbeatTimeout)
-	h.beats = h.every > 0 && c.Heartbeat > 0 && c.Progress != Caller // under caller a rank that computes shows nothing
+	h.shows = h.every > 0 && c.Heartbeat > 0
+	h.beats = h.shows && c.Progress != Caller // under caller a rank that computes writes nothing to a connection
 }
 
 // promise is how many milliseconds lie between our heartbeats, for the handshake.
@@ -106,7 +109,7 @@ func (d *driver) beat(now int64) {
 		return // somebody was faster
 	}
 	late, somebody := h.tick(now), false
-	held := h.isHeld()
+	held := h.beats && h.isHeld()
 	for i := range d.slots {
 		if c := d.slots[i].c; c != nil && c.state == connOpen {
 			somebody = true
@@ -115,7 +118,7 @@ func (d *driver) beat(now int64) {
 			c.lookForLife(now, late)
 		}
 	}
-	if n := d.e.near; n != nil && n.beat(now, late, held) {
+	if n := d.e.near; n != nil && n.beat(now, late) {
 		somebody = true
 	}
 	h.due.Store(0)
@@ -127,7 +130,7 @@ func (d *driver) beat(now int64) {
 // isHeld reports whether a debugger may stop this process at any moment, or has.
 func (h *heart) isHeld() bool {
 	switch f := h.held.Load(); {
-	case !h.beats:
+	case !h.shows:
 		return false
 	case f != nil:
 		return (*f)()
@@ -214,8 +217,7 @@ func silentFor(quiet time.Duration) string {
 }
 
 // beat is the part of a beat that is about shared memory. It reports whether there is somebody to look after.
-func (n *near) beat(now int64, late int64, held bool) (somebody bool) {
-	n.showLife(held)
+func (n *near) beat(now int64, late int64) (somebody bool) {
 	for _, l := range n.inUse { // which judge may replace, and does not change
 		if l.thread != nil || l.ended {
 			continue
@@ -235,13 +237,19 @@ func (n *near) beat(now int64, late int64, held bool) (somebody bool) {
 // firstBeat is what the word is at first: even, and not 0, which is no promise.
 const firstBeat = 2
 
-// showLife changes the word by which processes of this host see that we live. It stays odd as long as we are held in a debugger.
-func (n *near) showLife(held bool) {
-	if !n.e.drv.heart.beats {
-		return
+// promise promises processes of this host signs of life, and begins to show them.
+func (n *near) promise() {
+	h := &n.e.drv.heart
+	if h.shows && n.e.cfg.Segment != nil {
+		n.block.Beat.Store(firstBeat)
+		n.pacer.begin(time.Duration(h.every), n.showLife)
 	}
+}
+
+// showLife changes the word by which processes of this host see that we live. It stays odd as long as we are held in a debugger.
+func (n *near) showLife() {
 	word := n.block.Beat.Load()&^1 + 2
-	if held {
+	if n.e.drv.heart.isHeld() {
 		word |= 1
 	}
 	n.block.Beat.Store(word)

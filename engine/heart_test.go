@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,10 +29,18 @@ func often(timeout time.Duration) func(*Config) {
 	return func(c *Config) { c.Heartbeat, c.HeartbeatTimeout = 5*time.Millisecond, timeout }
 }
 
-// hold stops a rank as SIGSTOP would: nobody of it makes progress until it is released.
+// hold stops a rank as SIGSTOP would: nothing of it moves until it is released.
 func hold(e *Engine) (release func()) {
+	if e.near != nil {
+		e.near.pacer.end()
+	}
 	e.takeRight()
-	return e.releaseRight
+	return func() {
+		if e.near != nil {
+			e.near.promise()
+		}
+		e.releaseRight()
+	}
 }
 
 // suspicions are what a rank would tell its launcher.
@@ -199,15 +208,16 @@ func TestHeldInDebugger(t *testing.T) {
 			c.OnSuspect = told.take
 		})
 		exchangeAll(t, es)
-		held := true
-		isHeld := func() bool { return held }
+		var held atomic.Bool
+		held.Store(true)
+		isHeld := held.Load
 		release := hold(es[1])
 		es[1].drv.heart.held.Store(&isHeld)
 		release()
 		eventually(t, "rank 1 does not say that it is held", func() bool { return saysHeld(es[0], 1) })
 		release = hold(es[1])
 		wantNoSuspicion(t, es[0])
-		held = false
+		held.Store(false)
 		release()
 		eventually(t, "rank 1 does not say that it goes on", func() bool { return !saysHeld(es[0], 1) })
 		exchangeAll(t, es)

@@ -40,6 +40,7 @@ type near struct {
 	bell         *netpoll.Bell
 	offers       offers // for threads of this process
 	offersAbroad offers // for other processes
+	pacer        pacer  // begun by newNear, ended by close
 
 	// Owned by the holder of the progress right.
 	parts   [core.MaxTogether]shm.Part // what the kernel is asked for just now
@@ -67,9 +68,6 @@ func newNear(e *Engine) (*near, error) {
 	}
 	n.offers.words, n.offersAbroad.words = new([shm.NumOffers]shm.Offer), &n.block.Offers
 	n.block.Window.Store(uint64(e.core.Config().Window))
-	if e.drv.heart.beats {
-		n.block.Beat.Store(firstBeat)
-	}
 	if e.cfg.Segment != nil {
 		shm.Join(n.block, e.cfg.Copy.mostFetched() > 0)
 	}
@@ -79,6 +77,7 @@ func newNear(e *Engine) (*near, error) {
 			return nil, err
 		}
 	}
+	n.promise()
 	return n, nil
 }
 
@@ -143,6 +142,7 @@ func (n *near) ring(l *lane, to bool) []byte {
 
 // close ends the use of shared memory: peers that have not heard a goodbye learn it so.
 func (n *near) close() error {
+	n.pacer.end()
 	n.block.Closed.Store(1)
 	var err error
 	for _, l := range n.lanes {

@@ -80,7 +80,7 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 		e.takeOffLocked(m)
 		e.posts++
 	}
-	out, nth := e.core.HasOutput() || e.core.HasJobs(), e.posts
+	out, nth := e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0, e.posts // a command: the first message to a peer takes a ring into use
 	e.unlock()
 	switch {
 	case next == waits && m.IsDone():

@@ -89,7 +89,7 @@ func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	case e.stopping.Load() || !e.core.TryShort(m):
 		e.mu.Unlock()
 		return false
-	case e.cfg.Progress == Assist && e.core.IsCalm(): // it is in the ring
+	case e.cfg.Progress == Assist && e.core.IsCalm() && len(e.cmds) == 0: // it is in the ring
 		e.unlockCalm()
 	case blocking:
 		e.unlockPosted(returns, nil)

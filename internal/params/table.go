@@ -34,7 +34,7 @@ var all = []Variable{
 	{Name: "FITMPI_RESUME_BUFFER", Group: Network, Kind: Size, Default: "16M", Reader: Rank,
 		Text: "how much may have been sent to a rank that it has not acknowledged, where connections are made again: more waits. It bounds what is kept to be sent once more"},
 	{Name: "FITMPI_HEARTBEAT", Group: Network, Kind: Duration, Wanted: "a duration: 1s; 0s shows nothing", Default: "1s", Auto: true, Option: "--heartbeat", Alike: true, Reader: Rank,
-		Text: "how often a rank shows others, over connections and in shared memory, that it lives, if they have heard nothing else; by itself every 30ms for each rank of the job where that is more than a second; more often if FITMPI_HEARTBEAT_TIMEOUT is less than four times that. Under the policy caller a rank shows nothing"},
+		Text: "how often a rank shows others, over connections and in shared memory, that it lives, if they have heard nothing else; by itself every 30ms for each rank of the job where that is more than a second; more often if FITMPI_HEARTBEAT_TIMEOUT is less than four times that. Under the policy caller a rank shows nothing over connections"},
 	{Name: "FITMPI_HEARTBEAT_TIMEOUT", Group: Network, Kind: Duration, Wanted: "a duration: 60s; 0s turns heartbeats off", Default: "60s", Option: "--heartbeat-timeout", Alike: true, Reader: Rank,
 		Text: "how long nothing may be heard of a rank before it is taken for dead ([what is found how fast](LAUNCH.md#what-ends-when-what-fails)); one that is held in a debugger is not"},
 	{Name: "FITMPI_SOCKET_BUFFER", Group: Network, Kind: Size, Default: "the system's", Reader: Rank, Text: "SO_SNDBUF and SO_RCVBUF of connections"},
