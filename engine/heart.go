@@ -203,7 +203,7 @@ func (c *conn) lookForLife(now, late int64) {
 	if f == isSilent || int64(quiet) >= h.timeout/beatsPerTimeout { // the host of one who may be silent may not
 		switch mute := c.sock.Unanswered(); { // as of when it was asked first
 		case int64(quiet) >= h.timeout && int64(mute) >= h.timeout, f == isSilent && int64(mute) >= h.timeout/2: // what it should have acknowledged was said a little later
-			f, why = isSilent, fmt.Sprintf("its host is unreachable: for %v it has acknowledged nothing", mute.Round(time.Millisecond))
+			f, why = isSilent, fmt.Sprintf("%sfor %v it has acknowledged nothing", Unreachable, mute.Round(time.Millisecond))
 		}
 	}
 	if f == isSilent {
@@ -211,6 +211,9 @@ func (c *conn) lookForLife(now, late int64) {
 	}
 	c.d.judge(c.peer, f, why)
 }
+
+// Unreachable is how it is said why a peer is held to be dead if that is its host's doing, and its process may well run.
+const Unreachable = "its host is unreachable: "
 
 func silentFor(quiet time.Duration) string {
 	return fmt.Sprintf("nothing was heard of it for %v", quiet.Round(time.Millisecond))

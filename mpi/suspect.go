@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -16,6 +17,9 @@ import (
 // suspect tells the launcher of a rank of which nothing is heard, and why that is held to mean that it is dead, or, with "", that it is
 // heard again. It reports whether the launcher finds out: then it says by boot.PeerFailed what came of it.
 func (j *job) suspect(peer engine.PeerID, why string) bool {
+	if what, ok := strings.CutPrefix(why, engine.Unreachable); ok {
+		why = boot.Unreachable + what
+	}
 	told, err := boot.Suspect(j.session, int(peer), why)
 	if err != nil {
 		j.logger.Debug("telling the launcher of a silent rank", "rank", j.engine.Rank(), "peer", peer, "err", err)

@@ -74,7 +74,8 @@ only; the others stand before the first):
   --heartbeat TIME      how often ranks show each other that they live (default 1s)
   --heartbeat-timeout TIME
                         a rank of which nothing is heard for so long is taken for dead (default 60s; 0 never); it is
-                        ended then. One that is held in a debugger is left alone
+                        ended then. One that is held in a debugger is left alone, and
+                        so is one that the kernel runs
   --transport KIND      auto (for each pair of ranks the best there is), tcp (TCP even between ranks of one machine),
                         or shm (memory: an error where two ranks cannot share any)
   --check               compare the types of sender and receiver in every message, and what ranks call together; slower

@@ -24,8 +24,9 @@ const drainWait = 250 * time.Millisecond
 // Plan is what is to run on a host. It is immutable.
 type Plan struct {
 	Processes []Process
-	Transport string // "tcp": the ranks share no memory; "shm": they must; else they do if they can
-	Trace     int64  // bytes of memory, as of trace.Size, in which each rank notes what it does; 0 if it need not
+	Transport string        // "tcp": the ranks share no memory; "shm": they must; else they do if they can
+	Looks     time.Duration // between two looks whether processes run, see vigil.go; 0: nobody looks
+	Trace     int64         // bytes of memory, as of trace.Size, in which each rank notes what it does; 0 if it need not
 }
 
 // Process is the plan of one process.
@@ -75,7 +76,7 @@ type Leader interface {
 	NotStarted(proc int, err error) // it will not run; err is nil if StopStarting asked for that
 	Noticed(rank int, n boot.Notice)
 	LinkBroken(rank int, err error) // the rank breaks the boot protocol
-	Examined(proc int, c Condition) // what Crew.Examine has found
+	Examined(proc int, c Condition) // what Crew.Examine has found, and what a look has of a process that is stopped, or was at the last one
 	Exited(proc int, e Exit)        // everything that its ranks had to say was heard
 	// Show begins to show a stream, which the leader reads and closes. What it reads it also feeds to last, if that is
 	// not nil. The result is closed at the end of the stream.
@@ -135,6 +136,9 @@ func (c *Crew) Without() error { return c.without }
 // caller's, and may be nil. Once per crew; Finish and Wait end what it begins.
 func (c *Crew) Start(stdin *os.File) {
 	c.threads.Go(func() { c.start(stdin) }) // stopped by Finish
+	if c.plan.Looks > 0 {
+		c.threads.Go(c.keepVigil) // likewise
+	}
 }
 
 func (c *Crew) start(stdin *os.File) {

@@ -3,7 +3,9 @@
 package crew
 
 import (
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -15,6 +17,7 @@ type Condition struct {
 	Stopped bool           // by a signal
 	Signal  syscall.Signal // that one, 0 if nobody knows
 	Tracer  int            // process that traces it, a debugger mostly, or 0: then it may be silent as long as that likes
+	Idle    time.Duration  // for how long, at least, it has neither run on a processor nor waited for one; 0 if nobody keeps vigil
 }
 
 // Examine looks at a process. The leader hears what was found by Examined, soon; nothing if the process was not started.
@@ -31,17 +34,41 @@ func (p *process) look() Condition {
 	if p.reaped {
 		return Condition{Gone: true}
 	}
+	return p.lookLocked(0)
+}
+
+// lookLocked is look; so much of the vigil has passed since the last one.
+func (p *process) lookLocked(passed time.Duration) Condition {
 	found := conditionOf(p.pid)
-	for i := range p.joined {
-		pid := int(p.joined[i].Load())
-		if found != (Condition{}) || pid == 0 || pid == p.pid {
-			continue
-		}
-		if group, err := syscall.Getpgid(pid); err == nil && group == p.pid { // else it may count processes in another way
+	for _, pid := range p.inPlace() {
+		if found == (Condition{}) {
 			found = conditionOf(pid)
 		}
 	}
+	found.Idle = p.vigil.look(p.runners(), passed)
 	return found
+}
+
+// inPlace returns the descendants of p that have joined the job in its place.
+func (p *process) inPlace() (pids []int) {
+	for i := range p.joined {
+		pid := int(p.joined[i].Load())
+		if pid == 0 || pid == p.pid || slices.Contains(pids, pid) {
+			continue
+		}
+		if group, err := syscall.Getpgid(pid); err == nil && group == p.pid { // else it may count processes in another way
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// runners returns the processes that have the ranks of p.
+func (p *process) runners() []int {
+	if pids := p.inPlace(); len(pids) > 0 {
+		return pids
+	}
+	return []int{p.pid}
 }
 
 func conditionOf(pid int) Condition {

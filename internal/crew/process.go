@@ -37,8 +37,9 @@ type process struct {
 	joined    []atomic.Int64 // likewise: the process that it says to be; 0 until it has joined
 
 	mu     sync.Mutex
-	reaped bool // pid may belong to somebody else; guarded by mu
-	ended  bool // it was signalled when it had not begun to exit; guarded by mu
+	reaped bool  // pid may belong to somebody else; guarded by mu
+	ended  bool  // it was signalled when it had not begun to exit; guarded by mu
+	vigil  vigil // guarded by mu
 }
 
 // startProcess starts plan, with the ranks that infos are for, and mark in its environment. Preconditions:

@@ -16,6 +16,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/hosts"
+	"github.com/fitmpi/fitmpi/internal/params"
 )
 
 // MaxRanks is the largest number of ranks that one job may have.
@@ -90,10 +91,11 @@ type Job struct {
 	Ranks     []Rank    // by rank
 	Processes []Process // in the order of their first ranks
 	Timeout   time.Duration
-	FT        bool   // Request.FT
-	Attempt   int    // Request.Attempt
-	Transport string // the FITMPI_TRANSPORT of the ranks, "auto" if they have none
-	Trace     int64  // Request.Trace
+	Silence   time.Duration // for how long ranks may be silent, 0 for ever: their FITMPI_HEARTBEAT_TIMEOUT
+	FT        bool          // Request.FT
+	Attempt   int           // Request.Attempt
+	Transport string        // the FITMPI_TRANSPORT of the ranks, "auto" if they have none
+	Trace     int64         // Request.Trace
 }
 
 // Rank is the plan of one rank: what it is told, but for the descriptors, which only the runner has.
@@ -152,7 +154,7 @@ func plan(r Request, sites []site) (*Job, error) {
 	for rank, at := range r.Place {
 		p.local[at] = append(p.local[at], rank)
 	}
-	p.job = &Job{Timeout: r.Timeout, Transport: transportOf(r), Trace: r.Trace, FT: r.FT, Attempt: r.Attempt, Ranks: make([]Rank, len(r.Place))}
+	p.job = &Job{Timeout: r.Timeout, Silence: silenceOf(r), Transport: transportOf(r), Trace: r.Trace, FT: r.FT, Attempt: r.Attempt, Ranks: make([]Rank, len(r.Place))}
 	p.crowds = p.findCrowds()
 	p.divide()
 	if err := p.addCores(); err != nil {
@@ -282,7 +284,7 @@ func (p *planner) addInfos() error {
 
 // crewPlan is the part of job that is for the crew of a site.
 func (j *Job) crewPlan(at int) crew.Plan {
-	plan := crew.Plan{Transport: j.Transport, Trace: j.Trace}
+	plan := crew.Plan{Transport: j.Transport, Trace: j.Trace, Looks: j.Silence / looksPerSilence}
 	for _, p := range j.Processes {
 		if p.site != at {
 			continue
@@ -403,6 +405,29 @@ func transportOf(r Request) string {
 		found = own
 	}
 	return cmp.Or(found, "auto")
+}
+
+// looksPerSilence is how often in the time for which a rank may be silent its crew looks whether its process runs.
+const looksPerSilence = 8
+
+// silenceOf is for how long ranks will be told that others may be silent: by the option, or by a variable that they are given; 0 is for ever. It is
+// the longest where those of several apps differ.
+func silenceOf(r Request) (longest time.Duration) {
+	for _, app := range r.Apps {
+		text := r.HeartbeatTimeout
+		for _, e := range slices.Backward(slices.Concat(r.Env, app.Set)) {
+			if v, ok := strings.CutPrefix(e, heartbeatTimeoutVariable+"="); ok && text == "" {
+				text = v
+			}
+		}
+		v, _ := params.Find(heartbeatTimeoutVariable)
+		d, err := params.ParseDuration(cmp.Or(text, v.Default))
+		if err != nil || d <= 0 { // the ranks will say what is wrong with it
+			return 0
+		}
+		longest = max(longest, d)
+	}
+	return longest
 }
 
 func hasVariable(env []string, name string) bool {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -91,6 +92,8 @@ type supervisor struct {
 
 	suspicions map[int][]suspicion // by rank: of those whose process is being looked at, in the order in which they came
 
+	halted map[int]crew.Condition // by process: of those that are stopped or in a debugger, as they were found last
+
 	code int // exit code given by timeout or interrupt, 0 if a rank's counts
 
 	stopped bool // the user wants the end, of whatever would follow too
@@ -110,7 +113,7 @@ func newSupervisor(job *Job, do hands, verbose bool, now time.Time) *supervisor 
 	s := &supervisor{
 		job: job, do: do, verbose: verbose,
 		members: make([]member, len(job.Ranks)), running: len(job.Ranks), cards: boot.NewCards(len(job.Ranks)),
-		suspicions: make(map[int][]suspicion),
+		suspicions: make(map[int][]suspicion), halted: make(map[int]crew.Condition),
 	}
 	if job.Timeout > 0 {
 		s.timeout = now.Add(job.Timeout)

@@ -13,7 +13,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// What is done about a rank of which others say that nothing is heard of it. Somebody looks at its process first, on its host. What is
+// What is done about a rank of which others say that nothing is heard of it. The crew of its host looks at its process first. What the kernel lets
+// run is alive, and is left alone, unless it is the way to it that is lost. What is
 // held in a debugger is left alone, unless another has lost it for good, in a job that goes on: it must not be dead to one and alive to others. All else is ended for good before the others are told that it failed: nobody who is held to be
 // dead goes on. A host of which nothing is heard cannot look; it is lost by another clock, see hostLost.
 
@@ -55,15 +56,34 @@ func (s *supervisor) examined(now time.Time, p int, c crew.Condition) {
 		case i < 0, c.Gone, s.state != jobRunning, !s.canFail(q): // or withdrawn meanwhile; of one that is gone more will be heard
 			continue
 		}
-		lost := slices.IndexFunc(all, func(sus suspicion) bool { return strings.HasPrefix(sus.text, boot.Lost) && s.counts(q, sus.by) })
-		switch {
-		case c.Tracer == 0:
-			s.holdDead(now, p, all[i], c)
-		case lost < 0:
-			s.heldByDebugger(q, all[i], c.Tracer)
-		default:
-			s.holdDead(now, p, all[lost], c)
+		says := func(prefix string) int {
+			return slices.IndexFunc(all, func(sus suspicion) bool { return strings.HasPrefix(sus.text, prefix) && s.counts(q, sus.by) })
 		}
+		switch lost, cutOff := says(boot.Lost), says(boot.Unreachable); {
+		case c.Tracer != 0 && lost < 0:
+			s.heldByDebugger(q, all[i], c.Tracer)
+		case c.Tracer != 0:
+			s.holdDead(now, p, all[lost], c)
+		case c.Stopped || max(lost, cutOff) < 0 && !s.runs(c):
+			s.holdDead(now, p, all[i], c)
+		case max(lost, cutOff) < 0:
+			s.busy(q, all[i])
+		default:
+			s.holdDead(now, p, all[max(lost, cutOff)], c)
+		}
+	}
+	s.noteHalt(now, p, c)
+}
+
+// runs reports whether the kernel has let a process run in the time in which it is to show several times that it lives.
+func (s *supervisor) runs(c crew.Condition) bool { return c.Idle < s.job.Silence/2 }
+
+// busy says once for each rank why it is not taken for dead.
+func (s *supervisor) busy(q int, sus suspicion) {
+	if !s.members[q].busy {
+		s.members[q].busy = true
+		s.do.say(fmt.Sprintf("%s: %s, says rank %d; its process runs, so it is not taken for dead: perhaps it is in a loop that the runtime may not interrupt "+
+			"(GODEBUG=asyncpreemptoff=1), or in a long step of a reduction", s.name(q), sus.text, sus.by))
 	}
 }
 
@@ -81,16 +101,28 @@ func (s *supervisor) heldByDebugger(q int, sus suspicion, tracer int) {
 	}
 }
 
-// holdDead ends process p, all of whose ranks have failed with it.
+// holdDead ends process p, all of whose ranks have failed with it, because of what was said of one.
 func (s *supervisor) holdDead(now time.Time, p int, sus suspicion, c crew.Condition) {
-	what := "taken for dead" // of one rank or several
+	what := fmt.Sprintf("%s: %s, says rank %d", takenForDead(c), sus.text, sus.by)
+	if !c.Stopped && !s.runs(c) && c.Idle > 0 {
+		what += fmt.Sprintf("; its host has not seen it run for %v", c.Idle.Round(time.Millisecond))
+	}
+	s.endProcess(now, p, what)
+}
+
+// takenForDead says so of one rank or several.
+func takenForDead(c crew.Condition) string {
 	switch {
 	case c.Stopped && c.Signal != 0:
-		what = fmt.Sprintf("stopped by %s and %s", signalName(c.Signal), what)
+		return fmt.Sprintf("stopped by %s and taken for dead", signalName(c.Signal))
 	case c.Stopped:
-		what = "stopped by a signal and " + what
+		return "stopped by a signal and taken for dead"
 	}
-	what = fmt.Sprintf("%s: %s, says rank %d", what, sus.text, sus.by)
+	return "taken for dead"
+}
+
+// endProcess ends process p for good: its ranks have failed of what.
+func (s *supervisor) endProcess(now time.Time, p int, what string) {
 	var ranks []int
 	for _, r := range s.job.Processes[p].Ranks {
 		if s.canFail(r) {

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -53,5 +54,25 @@ func TestThreadTime(t *testing.T) {
 	<-done
 	if d, err := ThreadTime(1 << 24); err == nil {
 		t.Errorf("a thread that does not exist has run for %v", d)
+	}
+}
+
+// TestProcessTime: what this process does counts, what another does too, and of one that is not there nothing is known.
+func TestProcessTime(t *testing.T) {
+	before, err := ProcessTime(os.Getpid())
+	if err != nil || before <= 0 {
+		t.Fatal(before, err)
+	}
+	n := 0
+	for until := time.Now().Add(time.Millisecond); time.Now().Before(until); n++ {
+	}
+	if after, err := ProcessTime(os.Getpid()); err != nil || after <= before {
+		t.Errorf("%v after %v, %v", after, before, err)
+	}
+	if d, err := ProcessTime(os.Getppid()); err != nil || d <= 0 {
+		t.Errorf("of another: %v, %v", d, err)
+	}
+	if d, err := ProcessTime(1<<22 + 1); err == nil {
+		t.Errorf("of none: %v", d)
 	}
 }

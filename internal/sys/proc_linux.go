@@ -84,8 +84,11 @@ const (
 )
 
 // readStat reads /proc/PID/stat from the field after the command's name on; false when the process is gone.
-func readStat(pid int) ([]string, bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+func readStat(pid int) ([]string, bool) { return readStatOf("/proc/" + strconv.Itoa(pid) + "/stat") }
+
+// readStatOf is readStat of a file, a thread's too.
+func readStatOf(file string) ([]string, bool) {
+	stat, err := os.ReadFile(file)
 	if err != nil {
 		return nil, false
 	}

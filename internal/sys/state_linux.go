@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -33,6 +34,21 @@ func StateOf(pid int) ProcessState {
 		}
 	}
 	return s
+}
+
+// IsHalted reports whether a process does not go on until it is told to: a signal has stopped it, or a debugger.
+func IsHalted(pid int) bool {
+	stat, ok := readStat(pid)
+	return ok && (stat[statState] == "T" || stat[statState] == "t")
+}
+
+// IsRunnable reports whether a thread of a process runs, or waits for nothing but a processor.
+func IsRunnable(pid int) bool {
+	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat") // the pattern is right
+	return slices.ContainsFunc(threads, func(file string) bool {
+		stat, ok := readStatOf(file)
+		return ok && stat[statState] == "R"
+	})
 }
 
 // Tracer is the process that traces this one, as a debugger does, 0 if there is none.

@@ -1,0 +1,162 @@
+//go:build linux
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// A rank that lives is not taken for dead, whatever its program does between two calls; and a job that is stopped for good ends.
+
+const envIdle = "FITMPI_TESTS_IDLE" // what rank 0 does between two broadcasts
+
+func init() { programs["idle"] = idleRank }
+
+// idleRank broadcasts a short message, which is all that has passed between the ranks by then, and another after a while.
+func idleRank() {
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		idle := os.Getenv(envIdle)
+		if idle == "stops" {
+			return stopTheJob(world)
+		}
+		x := []int{world.Rank()}
+		if err := mpi.Bcast(world, x, 0); err != nil {
+			return err
+		}
+		if world.Rank() == 0 {
+			if err := idles[idle](3 * timeoutInForce()); err != nil {
+				return err
+			}
+		}
+		return mpi.Bcast(world, x, 0)
+	})
+}
+
+var idles = map[string]func(d time.Duration) error{
+	"sleeps": func(d time.Duration) error {
+		time.Sleep(d)
+		return nil
+	},
+	"waits": waitForChild,
+	"loops": loopWithoutCalls,
+}
+
+// waitForChild is in a system call.
+func waitForChild(d time.Duration) error {
+	return exec.Command("sleep", fmt.Sprint(d.Seconds())).Run()
+}
+
+// loopWithoutCalls keeps its thread from the runtime, which wants to stop all of them, for as long as the steps take.
+func loopWithoutCalls(d time.Duration) error {
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	}()
+	n := 0
+	for until := time.Now().Add(d); time.Now().Before(until); {
+		for i := range 1 << 31 {
+			n ^= i
+		}
+	}
+	if n == 42 {
+		fmt.Println(n) // else the loop need not run
+	}
+	return nil
+}
+
+// stopTheJob stops all ranks for good.
+func stopTheJob(world *mpi.Comm) error {
+	pids := make([]int, world.Size())
+	if err := mpi.Allgather(world, []int{os.Getpid()}, pids); err != nil {
+		return err
+	}
+	if world.Rank() == 0 {
+		var all []string
+		for _, pid := range pids {
+			all = append(all, strconv.Itoa(pid))
+		}
+		if err := exec.Command("kill", append([]string{"-STOP"}, all...)...).Run(); err != nil {
+			return err
+		}
+	}
+	return mpi.Barrier(world)
+}
+
+// runIdle runs the program with so many ranks in a process.
+func runIdle(t *testing.T, idle, policy, transport string, ranks, perProcess int, timeout time.Duration, set ...string) jobRun {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := binaryRequest(self, "idle", ranks, policy, t.TempDir(), append(set, envIdle+"="+idle, "FITMPI_TRANSPORT="+transport, "FITMPI_HEARTBEAT_TIMEOUT="+timeout.String())...)
+	r.PerProcess = perProcess
+	job, err := launch.Plan(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr buffer
+	began := time.Now()
+	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: true})
+	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
+}
+
+// TestIdleRankLives: a rank that has sent a short message, and then waits for something outside of the job for longer than others may be silent.
+func TestIdleRankLives(t *testing.T) {
+	for _, policy := range []string{"assist", "worker", "caller"} {
+		for _, transport := range []string{"auto", "tcp"} {
+			for _, idle := range []string{"sleeps", "waits"} {
+				t.Run(fmt.Sprint(policy, " ", transport, " ", idle), func(t *testing.T) {
+					t.Parallel()
+					run := runIdle(t, idle, policy, transport, 2, 1, 400*time.Millisecond)
+					run.wantClean(t)
+				})
+			}
+		}
+	}
+}
+
+// TestUninterruptibleRankLives: where the runtime may not interrupt loops a rank in one shows nothing. The kernel runs it, so the job goes on, and it is said.
+func TestUninterruptibleRankLives(t *testing.T) {
+	for _, transport := range []string{"auto", "tcp"} {
+		for perProcess := range 2 {
+			t.Run(fmt.Sprint(transport, " ", perProcess+1), func(t *testing.T) {
+				run := runIdle(t, "loops", "assist", transport, 2*(perProcess+1), perProcess+1, 200*time.Millisecond, "GODEBUG=asyncpreemptoff=1")
+				run.wantClean(t)
+				if says := "its process runs, so it is not taken for dead"; !strings.Contains(run.stderr, says) {
+					t.Errorf("want %q:\n%s", says, run.stderr)
+				}
+			})
+		}
+	}
+}
+
+// TestStoppedJobEnds: all processes of a job are stopped, and nobody lets them go on.
+func TestStoppedJobEnds(t *testing.T) {
+	for perProcess := 1; perProcess <= 2; perProcess++ {
+		t.Run(fmt.Sprint(perProcess), func(t *testing.T) {
+			t.Parallel()
+			run := runIdle(t, "stops", "assist", "auto", 2*perProcess, perProcess, 400*time.Millisecond)
+			run.wantError(t, `stopped by SIGSTOP and taken for dead: it has not gone on for [\d.]+s, as has the rest of the job; the job was ended`)
+		})
+	}
+}
