@@ -40,8 +40,8 @@ const (
 	// maxRounds bounds the rounds over a peer that lets the handshake expire because it does not make progress (caller
 	// policy): such a peer is not given up by the clock.
 	maxRounds = 64
-	// overRounds is how often all who answer for a peer must close our connections before we believe that it is gone, to which we have only to
-	// say goodbye.
+	// overRounds is how often all who answer for a peer must refuse or close our connections before
+	// we believe that it is gone, to which we have only to say goodbye.
 	overRounds = 3
 	// maxLonger bounds how often the time for a route is doubled, under that policy.
 	maxLonger = 5
@@ -52,16 +52,19 @@ var (
 	errNewer    = errors.New("it says again that there is a newer connection, and there is none")
 )
 
-// attempt is what is known of a peer that we have begun to dial and have not reached. The routes are tried in turn, and
-// again after a pause, until one leads to the peer, the time is over, or every route was refused in one round: a peer
-// listens before the others learn where, so then it is gone.
+// attempt is what is known of a peer that we have begun to dial and have not reached. The routes
+// are tried in turn, and again after a pause, until one leads to the peer or the time is over. A
+// host that refuses says little: it may be a firewall that reloads, or a gateway that restarts.
+// That a process is dead is the launcher's to say.
 type attempt struct {
 	until      int64         // when the peer is given up
+	refusable  int64         // when it is given up if the system refuses every connection
 	route      int           // the one that is tried, or will be
 	rounds     int           // that are over, but for those that longer counts
 	longer     int           // rounds that are over in which somebody was mute; under the caller policy only
 	pause      time.Duration // before the next round
-	open       bool          // in this round a route was not plainly refused
+	open       bool          // in this round there was not somebody else at every address
+	unrefused  bool          // in this round there was an answer other than a refusal by the system, or none
 	heard      bool          // in this round somebody took a connection
 	mute       bool          // in this round somebody took one, and said nothing until the time was over
 	renumbered bool          // it was dialled once more at once, with a number beyond that of which it knew
@@ -72,11 +75,11 @@ type attempt struct {
 func (d *driver) attempt(id PeerID) *attempt {
 	a := d.attempts[id]
 	if a == nil {
-		until := deadlineIn(d.e.cfg.Connect)
+		a = &attempt{until: deadlineIn(d.e.cfg.Connect), pause: firstPause, causes: make([]error, len(d.bridge[id].Routes))}
 		if d.isBroken(id) {
-			until = d.bonds[id].until
+			a.until = d.bonds[id].until
 		}
-		a = &attempt{until: until, pause: firstPause, causes: make([]error, len(d.bridge[id].Routes))}
+		a.refusable = min(a.until, deadlineIn(d.e.cfg.Reconnect))
 		if d.attempts == nil {
 			d.attempts = make(map[PeerID]*attempt)
 		}
@@ -193,11 +196,16 @@ type refusalError string
 
 func (e refusalError) Error() string { return "handshake refused: " + string(e) }
 
-// isDefinite reports whether cause, of a try of r, says that the peer is not there, and will not be.
-func (r *Route) isDefinite(cause error) bool {
+// isTaken reports whether cause, of a try of r, says that somebody else is where the peer should
+// be.
+func (r *Route) isTaken(cause error) bool {
 	_, refused := errors.AsType[refusalError](cause)
-	return r.Preamble == nil && (refused || netpoll.IsRefused(cause))
+	return r.Preamble == nil && refused
 }
+
+// isRefused reports whether cause, of a try of r, is that the system of the peer's host, or
+// something on the way there, refuses.
+func (r *Route) isRefused(cause error) bool { return r.Preamble == nil && netpoll.IsRefused(cause) }
 
 // tryNext goes on to the next route after one has failed.
 func (d *driver) tryNext(id PeerID, cause error) {
@@ -212,7 +220,8 @@ func (d *driver) tryNext(id PeerID, cause error) {
 		cause = &filesError{sys.NoFile(), d.e.cfg.Size, cause}
 	}
 	a.causes[a.route] = cause
-	a.open = a.open || !routes[a.route].isDefinite(cause)
+	a.open = a.open || !routes[a.route].isTaken(cause)
+	a.unrefused = a.unrefused || !routes[a.route].isRefused(cause)
 	d.e.stats.failedDials.Add(1)
 	d.e.cfg.Logger.Debug("no way to a peer", "rank", d.e.cfg.Rank, "peer", id, "address", routes[a.route].Addr, "err", cause)
 	if a.route++; a.route < len(routes) {
@@ -225,18 +234,37 @@ func (d *driver) tryNext(id PeerID, cause error) {
 	} else {
 		a.rounds++
 	}
-	late := sys.Nanotime() >= a.until && !(a.heard && d.e.cfg.Progress == Caller)
-	if !a.open || late || a.rounds >= maxRounds || !a.lost && a.rounds >= overRounds && d.isOver(id) {
+	if d.isLastRound(id, a) {
 		if err := (&unreachableError{d.bridge[id].Host, routes, a.causes}); d.isBroken(id) {
 			d.unresumed(id, err)
 		} else {
-			d.failPeer(id, err)
+			d.endPeer(id, err, d.e.IsExcused(id))
 		}
 		return
 	}
-	a.open, a.heard, a.mute, a.lost = false, false, false, false
-	d.setAwait(id, min(deadlineIn(a.pause), max(a.until, sys.Nanotime()+1)))
+	until := a.until
+	if !a.unrefused {
+		until = a.refusable
+	}
+	a.open, a.unrefused, a.heard, a.mute, a.lost = false, false, false, false, false
+	d.setAwait(id, min(deadlineIn(a.pause), max(until, sys.Nanotime()+1)))
 	a.pause = min(2*a.pause, lastPause)
+}
+
+// isLastRound reports whether a peer is given up after the round over its routes that has ended.
+func (d *driver) isLastRound(id PeerID, a *attempt) bool {
+	now := sys.Nanotime()
+	switch {
+	case !a.open:
+		return true
+	case !a.unrefused && (now >= a.refusable || d.e.IsExcused(id)):
+		return true
+	case !a.lost && a.rounds >= overRounds && d.isOver(id):
+		return true
+	case a.heard && d.e.cfg.Progress == Caller: // it may compute, and the clock says nothing of it
+		return a.rounds >= maxRounds
+	}
+	return now >= a.until
 }
 
 // reached forgets how hard it was: there is a connection, or the peer wants none.

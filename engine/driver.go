@@ -60,6 +60,7 @@ type driver struct {
 	attempts map[PeerID]*attempt // to reach peers without a connection
 
 	open   atomic.Int32  // connections that are open, being made or waited for; read by anyone
+	broken atomic.Int32  // pairs whose streams wait for another connection; read by anyone
 	saying atomic.Bool   // goodbye was asked for; read by anyone
 	quiet  chan struct{} // capacity 1: isQuiet may have become true
 }

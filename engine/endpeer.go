@@ -22,7 +22,7 @@ func (d *driver) endPeer(id PeerID, cause error, left bool) {
 func (d *driver) dropPeer(id PeerID, cause error, left bool) {
 	d.reached(id)
 	if p := d.bonds[id]; p != nil {
-		p.broke = 0
+		d.setBroke(p, 0)
 	}
 	d.e.mu.Lock()
 	cut := d.e.core.Pending(id) > 0

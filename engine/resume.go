@@ -51,7 +51,7 @@ type bond struct {
 	proved uint32 // the greatest for which we have given proof
 
 	// Of a broken pair.
-	broke int64         // when; 0 unless it is broken
+	broke int64         // when; 0 unless it is broken: see setBroke
 	until int64         // when it is given up
 	cause error         // why it broke
 	pause time.Duration // before the dial, if the last connection has brought nothing
@@ -68,6 +68,17 @@ func (d *driver) bond(id PeerID) *bond {
 
 // isBroken reports whether a peer's streams wait for another connection.
 func (d *driver) isBroken(id PeerID) bool { return d.bonds[id] != nil && d.bonds[id].broke != 0 }
+
+// setBroke notes when a pair broke, or with 0 that it is not broken any more.
+func (d *driver) setBroke(p *bond, when int64) {
+	switch {
+	case p.broke == 0 && when != 0:
+		d.broken.Add(1)
+	case p.broke != 0 && when == 0:
+		d.broken.Add(-1)
+	}
+	p.broke = when
+}
 
 // mayResume reports whether we mean to go on after a connection with a peer breaks.
 func (d *driver) mayResume(id PeerID) bool {
@@ -158,13 +169,14 @@ func (d *driver) lost(id PeerID, cause error) {
 	} else {
 		p.pause = min(max(2*p.pause, firstPause), lastPause)
 	}
-	p.broke, p.cause, p.moved = now, cause, moved
+	d.setBroke(p, now)
+	p.cause, p.moved = cause, moved
 }
 
 // unresumed gives a broken pair up.
 func (d *driver) unresumed(id PeerID, why error) {
 	p := d.bonds[id]
-	if p.saidBye && p.broke != 0 { // the peer may have heard it, and have gone
+	if p.broke != 0 && (p.saidBye || d.saying.Load() || d.e.IsExcused(id)) { // the peer may have heard it, or rested, and have gone
 		d.endPeer(id, why, true)
 		return
 	}
@@ -181,12 +193,16 @@ func (d *driver) unresumed(id PeerID, why error) {
 // isOver reports whether there is nothing left to say to the peer of a broken pair but goodbye, or that again: whoever answers on its
 // behalf, and has it not, tells us that it is gone.
 func (d *driver) isOver(id PeerID) bool {
-	if !d.isBroken(id) || !d.bonds[id].saidBye {
+	if !d.isBroken(id) || !d.saying.Load() {
 		return false
+	}
+	most := 0
+	if d.bonds[id].saidBye {
+		most = wire.HeaderLen
 	}
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()
-	return d.e.core.Kept(id)+d.e.core.Pending(id) <= wire.HeaderLen
+	return d.e.core.Kept(id)+d.e.core.Pending(id) <= most
 }
 
 // judgeResuming decides about the dial of a peer when both sides resume, by the numbers of connections: of two dials the one of the greater number
@@ -270,7 +286,8 @@ func (d *driver) goOnWith(c *conn, his wire.Session, window int) bool {
 	d.e.stats.reconnects.Add(1)
 	after := time.Duration(sys.Nanotime() - p.broke).Round(time.Microsecond)
 	d.e.cfg.Logger.Info("connection resumed", "rank", d.e.cfg.Rank, "peer", id, "host", d.bridge[id].Host, "after", after, "again", again, "err", p.cause)
-	p.broke, p.cause, p.since = 0, nil, sys.Nanotime()
+	d.setBroke(p, 0)
+	p.cause, p.since = nil, sys.Nanotime()
 	return true
 }
 

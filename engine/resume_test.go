@@ -259,37 +259,47 @@ func TestResumeInClose(t *testing.T) {
 	}
 }
 
-// TestResumeNever: a connection that cannot be made again makes the peer fail, at both ends, when the time for that is over; the error says
-// what was tried.
+// TestResumeNever: a connection that cannot be made again makes the peer fail, at both ends, when
+// the time for that is over, and not before, however new ones are refused; the error says what was
+// tried.
 func TestResumeNever(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist} {
-		const most = 300 * time.Millisecond
-		es, proxies := cutJob(t, 2, p, func(c *Config) { c.Reconnect = most }, uncut)
-		exchangeAll(t, es)
-		ms := make([]*MSO, 2)
-		for r, e := range es {
-			ms[r] = &MSO{Kind: KindRecv, Peer: PeerID(1 - r), Tag: 9, Buf: make([]byte, 10)}
-			e.Post(ms[r])
+		for name, refuse := range map[string]func(p *cutter.Proxy){
+			"after they were made": func(p *cutter.Proxy) { p.Refuse(true) },
+			"by the system":        func(p *cutter.Proxy) { shut(t, true, p) },
+		} {
+			t.Run(fmt.Sprint(p, ", ", name), func(t *testing.T) { testResumeNever(t, p, refuse) })
 		}
-		for _, p := range proxies {
-			p.Refuse(true)
-		}
-		start := time.Now()
-		for _, p := range proxies {
-			p.CutAll(cutter.Cut{})
-		}
-		for r, e := range es {
-			waitDone(t, "never resumed", e, ms[r])
-			wantErr(t, "never resumed", ms[r].Err, ErrPeerFailed)
-			for _, want := range []string{"connection to host", "was not resumed in ", "connect to host", proxies[1-r].Addr().String()} {
-				if !strings.Contains(ms[r].Err.Error(), want) {
-					t.Errorf("the error %q does not say %q", ms[r].Err, want)
-				}
+	}
+}
+
+func testResumeNever(t *testing.T, p Policy, refuse func(*cutter.Proxy)) {
+	const most = 300 * time.Millisecond
+	es, proxies := cutJob(t, 2, p, func(c *Config) { c.Reconnect = most }, uncut)
+	exchangeAll(t, es)
+	ms := make([]*MSO, 2)
+	for r, e := range es {
+		ms[r] = &MSO{Kind: KindRecv, Peer: PeerID(1 - r), Tag: 9, Buf: make([]byte, 10)}
+		e.Post(ms[r])
+	}
+	for _, p := range proxies {
+		refuse(p)
+	}
+	start := time.Now()
+	for _, p := range proxies {
+		p.CutAll(cutter.Cut{})
+	}
+	for r, e := range es {
+		waitDone(t, "never resumed", e, ms[r])
+		wantErr(t, "never resumed", ms[r].Err, ErrPeerFailed)
+		for _, want := range []string{"connection to host", "was not resumed in ", "connect to host", proxies[1-r].Addr().String()} {
+			if !strings.Contains(ms[r].Err.Error(), want) {
+				t.Errorf("the error %q does not say %q", ms[r].Err, want)
 			}
 		}
-		if took := time.Since(start); took < most {
-			t.Errorf("given up after %v", took)
-		}
+	}
+	if took := time.Since(start); took < most {
+		t.Errorf("given up after %v", took)
 	}
 }
 

@@ -7,9 +7,10 @@ import (
 )
 
 // Close lets the sends that have outlived their calls finish, announces the end
-// to every connected peer and waits for theirs; all that within timeout. Then it
-// stops the worker and closes every descriptor. Operations still pending
-// complete with ErrStopped. Later calls do nothing.
+// to every connected peer and waits for theirs; all that within timeout, or, while
+// a connection that broke may still be made again, within Config.Reconnect after
+// that. Then it stops the worker and closes every descriptor. Operations still
+// pending complete with ErrStopped. Later calls do nothing.
 func (e *Engine) Close(timeout time.Duration) error {
 	if e.stopping.Load() {
 		return nil
@@ -48,9 +49,18 @@ func (e *Engine) awaitDetached(deadline time.Time) {
 // awaitByes waits until goodbye is said and every connection is closed from both sides.
 // A peer that shares memory with us may have put its goodbye and gone before the
 // launcher has given it our bell, so whoever makes progress here looks now and then.
+// What a peer has not received yet whose connection is broken would be lost with us.
 func (e *Engine) awaitByes(deadline time.Time) {
-	for time.Now().Before(deadline) && !e.drv.isQuiet() && !e.stopping.Load() {
-		e.rest(e.drv.quiet, deadline)
+	last := deadline.Add(e.cfg.Reconnect)
+	for !e.drv.isQuiet() && !e.stopping.Load() {
+		until := deadline
+		if e.drv.broken.Load() > 0 {
+			until = last
+		}
+		if !time.Now().Before(until) {
+			return
+		}
+		e.rest(e.drv.quiet, until)
 		if e.near != nil && e.near.open.Load() > 0 {
 			e.rouse()
 		}

@@ -1,13 +1,15 @@
-// Package cutter is a TCP proxy for tests that breaks the connections through it: at a given byte in either direction, or
-// all of them on demand, by a reset or by an end of file, at both ends or at one, which the other does not notice. It may change what
-// passes, too.
+// Package cutter is a TCP proxy for tests that breaks the connections through it: at a given byte
+// in either direction, or all of them on demand, by a reset or by an end of file, at both ends or
+// at one, which the other does not notice. It may change what passes, too. And it may refuse
+// connections: by itself, after they were made, or by having the system do it, as a firewall or a
+// host that nobody listens on does (Door).
 //
-// What a cut does to bytes before it is what TCP does: those of a cut by an end of file arrive, a reset may destroy what
-// its end has not read. A Proxy may be used by any goroutine. Close ends every connection and waits for every goroutine.
+// What a cut does to bytes before it is what TCP does: those of a cut by an end of file arrive, a
+// reset may destroy what its end has not read. A Proxy may be used by any goroutine. Close ends
+// every connection and waits for every goroutine.
 package cutter
 
 import (
-	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -66,7 +68,7 @@ type Stats struct {
 // A Proxy passes connections on to one target.
 type Proxy struct {
 	// Immutable after Start.
-	l      *net.TCPListener
+	door   *Door
 	target func() string
 	plan   Plan
 	wg     sync.WaitGroup
@@ -88,20 +90,20 @@ type link struct {
 // Start listens on a port of 127.0.0.1 and passes what connects there on to the address that target names when it does.
 // A nil plan cuts nothing.
 func Start(target func() string, plan Plan) (*Proxy, error) {
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)))
+	door, err := Open()
 	if err != nil {
 		return nil, err
 	}
 	if plan == nil {
 		plan = func(int, Direction) Cut { return Whole }
 	}
-	p := &Proxy{l: l, target: target, plan: plan, links: make(map[*link]bool)}
+	p := &Proxy{door: door, target: target, plan: plan, links: make(map[*link]bool)}
 	p.wg.Go(p.serve) // stopped and awaited by Close
 	return p, nil
 }
 
 // Addr is where the proxy listens.
-func (p *Proxy) Addr() netip.AddrPort { return p.l.Addr().(*net.TCPAddr).AddrPort() }
+func (p *Proxy) Addr() netip.AddrPort { return p.door.Addr() }
 
 // Stats returns what has happened so far.
 func (p *Proxy) Stats() Stats {
@@ -116,6 +118,10 @@ func (p *Proxy) Refuse(yes bool) {
 	defer p.mu.Unlock()
 	p.refuses = yes
 }
+
+// Shut says whether the system refuses connections, until it is called with false. Those that stand
+// go on.
+func (p *Proxy) Shut(yes bool) error { return p.door.Shut(yes) }
 
 // CutAll breaks every connection that lives, as c says but for After, and returns how many those were.
 func (p *Proxy) CutAll(c Cut) int {
@@ -136,7 +142,7 @@ func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	err := p.l.Close()
+	err := p.door.Close()
 	p.mu.Lock()
 	for l := range p.links {
 		l.end()
@@ -148,12 +154,9 @@ func (p *Proxy) Close() error {
 
 func (p *Proxy) serve() {
 	for {
-		c, err := p.l.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
+		c, err := p.door.Accept()
 		if err != nil {
-			continue // the one who has connected was too quick
+			return // the proxy is closed
 		}
 		p.mu.Lock()
 		number, refuses := p.stats.Connections, p.refuses || p.closed

@@ -166,3 +166,33 @@ func TestCutAllAndRefuse(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestShut: the system refuses who connects while the proxy is shut, its port stays its own, and
+// what stands goes on.
+func TestShut(t *testing.T) {
+	p, dialer, target := through(t, nil)
+	for range 3 {
+		if err := p.Shut(true); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := net.Dial("tcp", p.Addr().String()); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("while it is shut: %v, %v", c, err)
+		}
+		if l, err := net.Listen("tcp", p.Addr().String()); err == nil {
+			t.Error("its port is free while it is shut")
+			l.Close()
+		}
+		dialer.Write([]byte("x"))
+		if _, err := io.ReadFull(target, make([]byte, 1)); err != nil {
+			t.Errorf("what stands: %v", err)
+		}
+		if err := p.Shut(false); err != nil {
+			t.Fatal(err)
+		}
+		c, err := net.Dial("tcp", p.Addr().String())
+		if err != nil {
+			t.Fatalf("when it is open again: %v", err)
+		}
+		c.Close()
+	}
+}

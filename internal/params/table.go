@@ -30,7 +30,7 @@ var all = []Variable{
 	{Name: "FITMPI_RESUME", Group: Network, Kind: Choice, Values: []string{"auto", "on", "off"}, Default: "auto", Alike: true, Reader: Rank,
 		Text: "whether a connection that breaks between ranks that live is made again, without a message lost: `auto` between hosts, but not under the policy caller; `on` wherever a connection is TCP; `off`: losing a connection is the failure of the rank. What two ranks do not both want they do not do"},
 	{Name: "FITMPI_RECONNECT", Group: Network, Kind: Duration, Wanted: "a duration above 0: 10s", Default: "10s", Reader: Rank,
-		Text: "how long a connection that broke is tried to be made again before the rank at its other end counts as failed"},
+		Text: "how long a connection that broke is tried to be made again before the rank at its other end counts as failed, and a first one that the other's system refuses"},
 	{Name: "FITMPI_RESUME_BUFFER", Group: Network, Kind: Size, Default: "16M", Reader: Rank,
 		Text: "how much may have been sent to a rank that it has not acknowledged, where connections are made again: more waits. It bounds what is kept to be sent once more"},
 	{Name: "FITMPI_HEARTBEAT", Group: Network, Kind: Duration, Wanted: "a duration: 1s; 0s shows nothing", Default: "1s", Auto: true, Option: "--heartbeat", Alike: true, Reader: Rank,

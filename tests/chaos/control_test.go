@@ -83,6 +83,16 @@ func (c *control) close() {
 	c.wg.Wait()
 }
 
+// blame notes what the harness itself failed to do.
+func (c *control) blame(err error) {
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, err)
+}
+
 // serve hears one rank.
 func (c *control) serve(conn net.Conn) {
 	in, rank := json.NewDecoder(conn), -1
@@ -162,7 +172,7 @@ func (c *control) cardFor(s *rankState, card []byte) ([]byte, error) {
 	if s.proxy, err = newProxy(first); err != nil {
 		return card, err
 	}
-	fields["addrs"] = s.proxy.l.Addr().String()
+	fields["addrs"] = s.proxy.door.Addr().String()
 	return json.Marshal(fields)
 }
 

@@ -107,6 +107,29 @@ var kinds = []*kind{
 		p.refuse(f.lasts)
 		return r.breakLine(x, func() { x.reset(true, true) })
 	}},
+	{"refuse by the system and reset", breaks, true, false, func(r *run, f fault) bool {
+		p, x := r.control.line(f.rank, f.pick)
+		if x == nil || p.door.Shut(true) != nil {
+			return false
+		}
+		r.later(f.lasts, func() { r.control.blame(p.door.Shut(false)) })
+		return r.breakLine(x, func() { x.reset(true, true) })
+	}},
+	{"reset again and again", breaks, true, false, func(r *run, f fault) bool {
+		p, x := r.control.line(f.rank, f.pick)
+		if x == nil {
+			return false
+		}
+		r.later(0, func() {
+			for k := range 8 {
+				if y := p.pick(f.pick + k); y != nil {
+					y.reset(k%3 != 1, k%3 != 2) // both ends at once, or one before the other
+				}
+				time.Sleep(f.lasts / 8)
+			}
+		})
+		return r.breakLine(x, func() { x.reset(true, true) })
+	}},
 	{"damage under TLS", breaks, true, false, func(r *run, f fault) bool {
 		if !r.plan.tls {
 			return false

@@ -151,7 +151,8 @@ func (p *plan) kinds(want func(e effect) bool) []*kind {
 	var of []*kind
 	for _, k := range kinds {
 		if want(k.effect) && (!k.proxied || p.proxied()) && (!k.ofHost || p.hosts != "") &&
-			(k.name != "damage under TLS" || p.tls) && (k.name != "freeze" || p.heartbeat > 0) {
+			(k.name != "damage under TLS" || p.tls) && (k.name != "reset again and again" || p.mode.resumed()) && // which costs more than one connection
+			(k.name != "freeze" || p.heartbeat > 0) {
 			of = append(of, k)
 		}
 	}

@@ -9,12 +9,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/cutter"
 )
 
 // proxy takes connections for one rank, passes on what crosses them, and does harm to them.
 type proxy struct {
 	to    string // where the rank listens
-	l     net.Listener
+	door  *cutter.Door
 	bytes atomic.Int64
 	wg    sync.WaitGroup // of its goroutines; stopped by close
 
@@ -26,18 +28,18 @@ type proxy struct {
 
 // newProxy makes a proxy for a rank that listens at to.
 func newProxy(to string) (*proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	door, err := cutter.Open()
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{to: to, l: l}
+	p := &proxy{to: to, door: door}
 	p.wg.Go(p.accept)
 	return p, nil
 }
 
 // close ends it and all its connections.
 func (p *proxy) close() {
-	p.l.Close()
+	p.door.Close()
 	p.mu.Lock()
 	p.closed = true
 	for _, x := range p.lines {
@@ -49,11 +51,11 @@ func (p *proxy) close() {
 
 func (p *proxy) accept() {
 	for {
-		from, err := p.l.Accept()
+		from, err := p.door.Accept()
 		if err != nil {
 			return
 		}
-		p.wg.Go(func() { p.serve(from.(*net.TCPConn)) })
+		p.wg.Go(func() { p.serve(from) })
 	}
 }
 
@@ -324,7 +326,7 @@ func testProxy(t *testing.T, harm func(x *line), check func(t *testing.T, got, s
 		t.Fatal(err)
 	}
 	defer p.close()
-	c, err := net.Dial("tcp", p.l.Addr().String())
+	c, err := net.Dial("tcp", p.door.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
