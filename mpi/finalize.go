@@ -5,15 +5,25 @@ package mpi
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/fnv"
 
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// meetLast waits until all ranks have called Finalize; in a job that goes on without its dead, all that live. Whoever finds that one has failed while it waits begins again without it. That
-// ends: those who have gone are fewer each time by one at least, and in the end all that are left know of the same. The messages of different lists do not meet, as
-// the number of the barrier stands for the list.
+// meetLast waits until all ranks have called Finalize; in a job that goes on without its dead, all
+// that live. Whoever finds that one has failed while it waits begins again without it. That ends:
+// those who have gone are fewer each time by one at least, and in the end all that are left know of
+// the same. The messages of different lists do not meet, as the number of the barrier stands for
+// the list.
+//
+// In any other job there is no list but that of all ranks. A rank that has lost another, which may
+// live and be lost to nobody else, fails at once: the others do not know, and would wait for it
+// with a list that is not its own.
 func (j *job) meetLast(ctx context.Context) error {
+	if err := j.lostOne("Finalize"); err != nil {
+		return err
+	}
 	for {
 		living := j.living()
 		last := newComm(j, new(scope), "world", j.rankAmong(living), living, contextID(0, contextFinalize))
@@ -28,6 +38,24 @@ func (j *job) meetLast(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// lostOne is an error if the rank has lost another in a job that does not go on without its dead;
+// nil if not.
+func (j *job) lostOne(op string) *Error {
+	if j.faults.tolerant {
+		return nil
+	}
+	for _, p := range j.engine.Failed(nil) {
+		gone := j.engine.PeerGone(p)
+		if errors.Is(gone, engine.ErrStopped) {
+			continue // all are, as the job is ending
+		}
+		err := j.world.engineError(op, gone, int(p), 0, 0).on(j.engine.Rank(), "world")
+		err.Host = j.host
+		return err
+	}
+	return nil
 }
 
 // living are the ranks that have neither failed nor left.

@@ -107,7 +107,9 @@ func joinProcess(ctx context.Context, op string, find func([]string) ([]boot.Ses
 // Finalize waits until all ranks have called it, flushes what is buffered and
 // ends communication (MPI 4.1, section 11.2). A process that exits without it
 // counts as failed. In a process of several ranks it is an error: Main finalizes
-// each rank when its function returns.
+// each rank when its function returns. At a rank that has lost another it fails
+// with an error of class ErrProcFailed and does not wait, unless the job goes on
+// without its dead: the others may wait for this one, and Main ends the job then.
 func Finalize() error {
 	jobs := worldJobs.Load()
 	switch {

@@ -119,6 +119,9 @@ func (j *job) retire(ctx context.Context, op string) *Error {
 	case !l.isIdleLocked():
 		return nil // somebody was faster
 	}
+	if err := j.lostOne(op); err != nil {
+		return err // and it does not rest: to exit with code 0 is no success
+	}
 	if j.isRenewable() {
 		l.closed = true
 		err = errors.Join(j.part(ctx, nil), j.leave())

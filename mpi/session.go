@@ -114,7 +114,8 @@ func (s *Session) String() string {
 // operations over its communicators must be complete at the calling rank, and the communicators should be freed. It is
 // local, but waits until the messages in the session's buffers have left them; and the last Finalize of a rank that is
 // not between Init and the other Finalize waits until all that the rank has sent has reached its receivers' memory, so it may
-// need that they receive (MPI 4.1, section 11.3.1, MPI_Session_finalize). The rank may open sessions again.
+// need that they receive (MPI 4.1, section 11.3.1, MPI_Session_finalize). The rank may open sessions again. That last one fails with
+// an error of class ErrProcFailed if the rank has lost another, unless the job goes on without its dead: exit code 0 is a failure then.
 func (s *Session) Finalize() (outcome error) {
 	const op = "Session.Finalize"
 	defer s.begin("Finalize").endAt(&outcome)
