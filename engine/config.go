@@ -109,7 +109,8 @@ type Config struct {
 // PeerInfo is a line of the bridge table: where a peer is.
 type PeerInfo struct {
 	Routes []Route // ways to connect to it, the best first; for Way TCP
-	Host   string
+	Host   string  // its name, for people: several hosts may have the same
+	Remote bool    // connections to it leave this host, so they may break though both ranks live
 	Way    Way
 	Index  int // number of the rank among those of its host; for Way other than TCP
 

@@ -87,7 +87,7 @@ func (d *driver) mayResume(id PeerID) bool {
 	case p.Way != TCP:
 		return false
 	case cfg.Resume == ResumeAuto:
-		return cfg.Progress != Caller && p.Host != d.bridge[cfg.Rank].Host
+		return cfg.Progress != Caller && p.Remote
 	}
 	return cfg.Resume == ResumeOn
 }

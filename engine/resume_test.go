@@ -133,6 +133,23 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeAuto: by itself a rank goes on with the streams to peers whose connections leave its
+// host, and does not with others.
+func TestResumeAuto(t *testing.T) {
+	es, proxies := cutJob(t, 2, Assist, func(c *Config) { c.Resume = ResumeAuto }, uncut)
+	exchangeAll(t, es)
+	for _, p := range proxies {
+		p.CutAll(cutter.Cut{})
+	}
+	talk(t, es, 1)
+	wantResumed(t, es, 2)
+	d := es[0].drv
+	if id := PeerID(es[0].Rank()); d.bridge[id].Remote || d.mayResume(id) {
+		t.Error("it would go on with streams that do not leave its host")
+	}
+	closeAll(t, es)
+}
+
 // TestResumeHalfSealed: a connection breaks while a part of what was encrypted at once is gone: the peer has received what we take for
 // not written, and may have said so.
 func TestResumeHalfSealed(t *testing.T) {

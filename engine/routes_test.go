@@ -37,7 +37,7 @@ func routesJob(t *testing.T, n int, p Policy, tune func(*Config), routes func(fr
 	for i, e := range es {
 		peers := make([]PeerInfo, n)
 		for k := range peers {
-			peers[k] = PeerInfo{Host: fmt.Sprint("host", k), Routes: routes(i, k, es[k].Addrs())}
+			peers[k] = PeerInfo{Host: fmt.Sprint("host", k), Remote: k != i, Routes: routes(i, k, es[k].Addrs())}
 		}
 		if err := e.Start(peers); err != nil {
 			t.Fatal(err)

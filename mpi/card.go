@@ -27,6 +27,7 @@ type card struct {
 	Index   int    `json:"index"`             // number among the ranks of its host
 	Big     bool   `json:"big,omitempty"`     // its memory is big-endian
 	Place   string `json:"place"`             // equal for the ranks of one machine, whatever containers they are in
+	Net     string `json:"net,omitempty"`     // as sys.Network; "" if it does not know
 	Process string `json:"process,omitempty"` // equal for the ranks of one process; "" if this one wants TCP
 	Bound   bound  `json:"bound"`             // of the machine that its process is bound to
 	Segment string `json:"segment,omitempty"` // equal for ranks that share memory; "" if this one shares none
@@ -41,7 +42,7 @@ type card struct {
 func newCard(info boot.Info, set settings, l *local, addrs []netip.AddrPort) card {
 	c := card{
 		Domain: info.Net.Domain, TLS: set.net.tls, Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
-		Big: bigEndian, Place: sys.BootID(), Bound: l.bound, Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
+		Big: bigEndian, Place: sys.BootID(), Net: sys.Network(), Bound: l.bound, Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
 		App: info.AppNum,
 	}
 	for i, a := range addrs {
@@ -103,6 +104,10 @@ func wayOf(a, b *card) engine.Way {
 	}
 }
 
+// isRemote reports whether connections between two ranks leave the network stack of either. Names
+// of hosts say nothing of that: cloned machines and containers often have the same.
+func isRemote(a, b *card) bool { return a.Net == "" || a.Net != b.Net }
+
 // bridge is the bridge table of the rank me; w leads to ranks that share no memory with it.
 func bridge(cards []card, me int, w *world) ([]engine.PeerInfo, error) {
 	peers := make([]engine.PeerInfo, len(cards))
@@ -112,7 +117,7 @@ func bridge(cards []card, me int, w *world) ([]engine.PeerInfo, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
 		}
-		peers[r] = engine.PeerInfo{Routes: routes, Host: c.Host, Index: c.Index, BigEndian: c.Big}
+		peers[r] = engine.PeerInfo{Routes: routes, Host: c.Host, Remote: isRemote(&cards[me], c), Index: c.Index, BigEndian: c.Big}
 		if r != me {
 			peers[r].Way = wayOf(&cards[me], c)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/internal/relay"
 	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // The way between two ranks follows from their cards, and is the same seen from both.
@@ -72,6 +73,38 @@ func TestBridge(t *testing.T) {
 	cards[3].Addrs = "nowhere"
 	if _, err = bridge(cards, 2, new(world)); err == nil || !strings.Contains(err.Error(), "the card of rank 3") {
 		t.Errorf("a card without an address: %v", err)
+	}
+}
+
+// Which connections leave a host does not go by its name, and is the same seen from both ranks.
+func TestRemote(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		a, b card
+		want bool
+	}{
+		{"one host", card{Host: "vm", Net: "k1 n1"}, card{Host: "vm", Net: "k1 n1"}, false},
+		{"one host by two names", card{Host: "a", Net: "k1 n1"}, card{Host: "b", Net: "k1 n1"}, false},
+		{"two hosts of one name", card{Host: "vm", Net: "k1 n1"}, card{Host: "vm", Net: "k2 n1"}, true},
+		{"two containers of one host and name", card{Host: "vm", Place: "k1", Net: "k1 n1"}, card{Host: "vm", Place: "k1", Net: "k1 n2"}, true},
+		{"nobody knows", card{Host: "vm"}, card{Host: "vm"}, true},
+		{"one knows", card{Host: "vm", Net: "k1 n1"}, card{Host: "vm"}, true},
+	} {
+		for _, cards := range [][]card{{test.a, test.b}, {test.b, test.a}} {
+			for r := range cards {
+				cards[r].Addrs = oneAddr[0].String()
+			}
+			peers, err := bridge(cards, 0, new(world))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := peers[1].Remote; got != test.want {
+				t.Errorf("%s: remote %v, want %v", test.name, got, test.want)
+			}
+		}
+	}
+	if c := newCard(boot.Info{Host: "vm", Size: 1, LocalSize: 1}, settings{}, new(local), oneAddr); c.Net != sys.Network() || c.Net == "" {
+		t.Errorf("the network on a card is %q, want %q", c.Net, sys.Network())
 	}
 }
 

@@ -45,6 +45,16 @@ func Place() string {
 	return place.String()
 }
 
+// Network is the network stack of this process: the running kernel, and the namespace in it.
+// Processes of one Network reach each other without leaving it. It is "" where /proc does not tell.
+func Network() string {
+	space, err := os.Readlink("/proc/self/ns/net")
+	if err != nil || BootID() == "" {
+		return ""
+	}
+	return BootID() + " " + space
+}
+
 // NoFile is how many descriptors this process may have open, 0 if that is not known. Package os has raised it as far as it may.
 func NoFile() uint64 {
 	var lim unix.Rlimit
