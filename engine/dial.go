@@ -259,6 +259,8 @@ func (d *driver) isLastRound(id PeerID, a *attempt) bool {
 		return true
 	case !a.unrefused && (now >= a.refusable || d.e.IsExcused(id)):
 		return true
+	case !a.unrefused && a.rounds >= overRounds && d.saying.Load() && !d.isBroken(id):
+		return true // all ranks have met since: it is through, or wants no more than others have said
 	case !a.lost && a.rounds >= overRounds && d.isOver(id):
 		return true
 	case a.heard && d.e.cfg.Progress == Caller: // it may compute, and the clock says nothing of it
