@@ -85,7 +85,11 @@ type Engine struct {
 	waiters []*core.Waiter // guarded by mu: idle ones
 	taken   uint64         // guarded by mu: messages that callers took by RecvNow
 	counts  counts         // guarded by mu
-	posts   uint32         // guarded by mu: operations that callers have left to the worker, or to themselves for later; it wraps
+
+	leftover    []Unreceived // guarded by mu: see Leftover
+	allLeftover int          // guarded by mu
+
+	posts uint32 // guarded by mu: operations that callers have left to the worker, or to themselves for later; it wraps
 
 	right atomic.Uint32 // 1 while somebody holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer

@@ -20,7 +20,21 @@ func (e *Engine) Close(timeout time.Duration) error {
 	e.awaitDetached(deadline)
 	e.command(command{kind: cmdBye})
 	e.awaitByes(deadline)
+	e.mu.Lock()
+	e.leftover, e.allLeftover = e.core.Unreceived(mostLeftover)
+	e.unlock()
 	return e.Kill()
+}
+
+// mostLeftover bounds what Leftover lists.
+const mostLeftover = 64
+
+// Leftover returns the messages that nobody had received when Close had heard the goodbyes of all peers, so that no other could come. all is
+// how many there were, some of which are listed.
+func (e *Engine) Leftover() (us []Unreceived, all int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leftover, e.allLeftover
 }
 
 // withdrawGivenUp asks for the return of messages that need not arrive.

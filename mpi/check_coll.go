@@ -31,18 +31,24 @@ type calling struct {
 	op    string
 	root  int
 	elems *signature
+	class elemClass
 }
 
 // noteCall keeps what checkColl sees of a collective until it starts.
 func (c *Comm) noteCall(op string, root int) {
+	c.calling.op, c.calling.class = op, classBytes
+	if !c.job.checks {
+		return
+	}
 	if c.isInter() {
 		root = noRoot
 	}
-	c.calling = calling{op, root, anyElems}
+	c.calling.root, c.calling.elems = root, anyElems
 }
 
 // noteElem is noteCall for the elements.
 func (c *Comm) noteElem(e *elem) {
+	c.calling.class = e.class
 	if c.job.checks && c.sendType == nil && c.recvType == nil && e.err == nil {
 		c.calling.elems = elemSignature(e)
 	}
@@ -68,7 +74,7 @@ func elemSignature(e *elem) *signature {
 func (c *Comm) takeCall(op string) *call {
 	now := c.calling
 	if c.calling = (calling{}); now.op != op {
-		now = calling{op, noRoot, anyElems}
+		now = calling{op, noRoot, anyElems, classBytes}
 	}
 	var k call
 	copy(k[:callName], op)

@@ -35,6 +35,7 @@ func isPersistent(op string) bool { return strings.HasSuffix(op, "Init") }
 func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Request {
 	g := newPersistentGraph(c.everyone().comm)
 	g.s.Op = op
+	g.mark(c, op, markOf(blockingForm(op)))
 	if c.job.checks {
 		g.agree(c, op)
 	}

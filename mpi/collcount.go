@@ -46,6 +46,7 @@ type calledAs struct {
 
 type callCount struct {
 	op     string
+	mark   callMark
 	begun  atomic.Uint64
 	waited atomic.Int64 // nanoseconds
 }
@@ -134,7 +135,8 @@ func (n *commCalls) add(op string) *callCount {
 		}
 	}
 	if called.callCount == nil {
-		called.callCount = &callCount{op: blockingForm(op)}
+		form := blockingForm(op)
+		called.callCount = &callCount{op: form, mark: markOf(form)}
 	}
 	all = append(all, called)
 	n.ops.Store(&all)

@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"errors"
+
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
 	"github.com/fitmpi/fitmpi/internal/coll"
@@ -37,6 +39,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	}
 	g := newGraph(c.everyone().comm)
 	g.called = c.comm.count(op)
+	g.mark(c, op, g.called.mark)
 	switch {
 	case c.job.checks:
 		g.agree(c, op)
@@ -129,9 +132,14 @@ func (x collective) delivered(op string) *Error {
 
 // collError translates the failure of a step.
 func (c *Comm) collError(op string, err error) *Error {
+	c.job.collFailed.Store(true)
 	e := c.engineError(op, err, -1, 0, 0)
 	if e.Class == ErrTruncate {
 		e.Cause = &unequalError{cause: e.Cause}
+	}
+	if m, ok := errors.AsType[*markError](err); ok {
+		rank := c.everyone().rankOf(m.from)
+		return opErrorf(ClassOf(m), op, "%s", m.text(rank)).with(rank)
 	}
 	if e.Class == ErrOther {
 		e.Class = classOr(err, ErrOther)
@@ -143,7 +151,7 @@ func (c *Comm) collError(op string, err error) *Error {
 type unequalError struct{ cause error }
 
 func (e *unequalError) Error() string {
-	return "the ranks gave buffers of different lengths: " + e.cause.Error()
+	return "the ranks gave buffers of different lengths, or roots: " + e.cause.Error() + ": " + checkHint
 }
 func (e *unequalError) Unwrap() error { return e.cause }
 
@@ -159,9 +167,7 @@ func (c *Comm) checkColl(op string, root int) *Error {
 	if err := c.usable(op); err != nil {
 		return err
 	}
-	if c.job.checks {
-		c.noteCall(op, root)
-	}
+	c.noteCall(op, root)
 	if c.isInter() && (root == Root || root == ProcNull) {
 		return nil
 	}

@@ -94,6 +94,11 @@ func (p *promptSteps) receive(g *graph, n int) bool {
 		if !p.by.RecvNow(m) {
 			return false
 		}
+		if m.Elem != g.s.Elem && g.s.Differ != nil {
+			if p.err = g.s.Differ(g.s.Elem, m.Elem, m.Peer); p.err != nil {
+				continue
+			}
+		}
 		if m.Length != len(r.buf) {
 			p.err = &engine.TruncateError{Message: m.Length, Buffer: len(r.buf)}
 		}
@@ -115,7 +120,7 @@ func (g *graph) sendNow(peer int, b []byte, after []coll.Step) bool {
 		return false
 	}
 	p, m := &g.prompt, &g.prompt.out
-	m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, b
+	m.Peer, m.Tag, m.Ctx, m.Elem, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, g.s.Elem, b
 	if p.err == nil && !p.by.SendNear(m) {
 		g.slow()
 		return false

@@ -52,7 +52,7 @@ type comm struct {
 	partTag atomic.Uint64             // first tag that no partition sent from here has
 
 	persistSeq atomic.Uint32 // number of the next persistent collective
-	calling    calling       // with FITMPI_CHECK: of the goroutine that starts collectives
+	calling    calling       // of the goroutine that starts collectives
 
 	name  atomic.Pointer[string]
 	errh  atomic.Pointer[Errhandler]

@@ -40,6 +40,7 @@ type job struct {
 	levels  [][]int     // by which ranks are near each other, see levelsOf
 	choice  coll.Choice // of algorithms, by FITMPI_COLL
 	checks  bool        // FITMPI_CHECK: messages carry their signatures; the same at every rank
+	checker *checker    // nil unless checks
 	world   *Comm
 	self    *Comm
 	apps    []int                          // which of the job's programs each rank runs; nil if all run one
@@ -61,6 +62,7 @@ type job struct {
 	mute        atomic.Bool   // this rank has failed: others hang up on it, which is no failure of theirs, so it says and decides nothing more
 	spoken      atomic.Bool   // what it reports from now on is its last words
 
+	collFailed  atomic.Bool   // a collective has failed
 	endCode     atomic.Int32  // exit code that goes with the end of the job by somebody else; 0 if there is none
 	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
 
@@ -89,8 +91,12 @@ type job struct {
 // that fails; session is the caller's until it succeeds.
 func startJob(ctx context.Context, op string, session boot.Session, set settings, l *local) (*job, error) {
 	info := session.Info()
-	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks, set: &set, tools: attachTools(info), comms: new(commList)}
+	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks, set: &set, comms: new(commList)}
 	j.life.world = true
+	if j.checks {
+		j.checker = newChecker()
+	}
+	j.tools = attachTools(info, j.checker)
 	j.warnUnknown(info)
 	told := j.tools.newCall(op).begin()
 	err := j.start(ctx, info, set)
@@ -298,14 +304,18 @@ func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 	case open != nil:
 		left = errors.Join(left, open)
 	case end == goesOn:
-		return errors.Join(left, err)
+		return errors.Join(left, err, j.unfinished())
 	case end == rests:
+		left = errors.Join(left, j.unfinished())
 		if err := j.retire(ctx, finalizeCall); err != nil {
 			left = errors.Join(left, err)
 		}
 		return left
 	}
-	if err = j.part(ctx, err); err != nil && failed != nil {
+	if err = j.part(ctx, err); err == nil {
+		err = j.leftBehind()
+	}
+	if err != nil && failed != nil {
 		failed(err)
 	}
 	return errors.Join(left, err, j.leave())

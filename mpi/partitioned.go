@@ -205,18 +205,31 @@ func (r *Request) partsError() *Error {
 	return r.partsMismatch(r.op)
 }
 
-// partsMismatch is the error of a receive whose buffer is of other types than the message, which is as long: nil unless
-// types are checked.
+// partsMismatch is the error of a receive whose buffer is of other types than the message, which is as long: unless types are checked,
+// of another kind.
 func (r *Request) partsMismatch(op string) *Error {
 	ours, p := r.rare.parts.sig, r.rare.parts.p
-	if ours == nil || r.rare.parts.send || !p.IsKnown() || p.Total == 0 || p.GotNote() == nil {
+	if r.rare.parts.send || !p.IsKnown() || p.Total == 0 {
 		return nil
+	}
+	if ours == nil || p.GotNote() == nil {
+		return r.partsKindMismatch(op)
 	}
 	theirs := (*signature)(p.GotNote())
 	if theirs.hash() == ours.hash() || !p.Object && (theirs[sigFlags]|ours[sigFlags])&sigBytes != 0 {
 		return nil
 	}
 	return mismatch(op, Status{Source: int(r.peer), Tag: int(p.Tag)}, theirs.text(), ours.text())
+}
+
+// partsKindMismatch is partsMismatch by what the header of the hello says.
+func (r *Request) partsKindMismatch(op string) *Error {
+	p := r.rare.parts.p
+	theirs, ours := elemClass(p.GotElem()), elemClass(p.Elem)
+	if theirs == ours || !theirs.isKind() || !ours.isKind() {
+		return nil
+	}
+	return mismatch(op, Status{Source: int(r.peer), Tag: int(p.Tag)}, theirs.String(), ours.String())
 }
 
 func (c *Comm) partsError(op string, err error, peer int) *Error {

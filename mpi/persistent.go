@@ -42,6 +42,9 @@ func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) 
 			return err
 		}
 		c.sendMSO(r.mso(), mode, &p, dest, tag)
+		if x := r.rare.checked; x != nil && mode != modeBuffered {
+			x.sent = sentOf(p)
+		}
 		if mode == modeBuffered {
 			m := getMSO()
 			c.sendMSO(m, mode, &p, dest, tag)
@@ -99,6 +102,7 @@ func (r *Request) startAgain() error {
 	}
 	if !r.isPersistent() {
 		if err := r.failure(); err != nil {
+			r.heard()
 			return err
 		}
 		return r.c.fail(opErrorf(ErrRequest, "Start", "the request is %s, not persistent: make it with SendInit, RecvInit or their like", r.maker()))
@@ -109,10 +113,12 @@ func (r *Request) startAgain() error {
 	if !r.delivered {
 		return r.c.fail(opErrorf(ErrRequest, "Start", "the request of %s is active: complete it with Wait or Test first", r.op))
 	}
-	r.collected, r.delivered, r.rare.err = false, false, nil
+	r.collected, r.rare.err = false, nil
+	r.deliver(false)
 	r.status = emptyStatus()
 	if err := r.rare.start(); err != nil {
-		r.m, r.collected, r.delivered = nil, true, true
+		r.m, r.collected = nil, true
+		r.deliver(true)
 		r.rare.err = r.c.fail(err)
 		return r.rare.err
 	}

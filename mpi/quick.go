@@ -64,7 +64,8 @@ func (c *Comm) isendNow(made maker, class elemClass, b []byte, dest, tag int) *R
 	return r
 }
 
-// recvNow receives a message that is short and there, or as good as there. The status is that of a receive.
+// recvNow receives a message that is short and there, or as good as there. The status is that of a receive. Whether the message is of
+// the kind of e is the caller's to ask.
 func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
 	var r engine.ShortReceipt // as in sendNow
 	r.Peer, r.Tag, r.Ctx, r.Buf = c.peers[source], engineTag(tag), c.p2p, b
@@ -101,7 +102,16 @@ func (c *Comm) irecvNow(e *elem, b []byte, source, tag int) *Request {
 	r := c.job.shortRequest(got.Ordinal)
 	r.c, r.made, r.collected = c, madeIrecv, true
 	r.status.receive(&got, e, source)
+	if r.status.isOfOtherKind(e) {
+		r.refuse(madeIrecv.name(), e)
+	}
 	return r
+}
+
+// refuse makes r, whose message was received, fail because that is of another kind than e.
+func (r *Request) refuse(op string, e *elem) {
+	r.engage(op)
+	r.more().err = r.c.fail(mismatch(op, r.status, r.status.class.String(), e.name))
 }
 
 // receive makes st, which is zero, the status of a receive. Field by field, where it stays: as in sendNow.

@@ -15,6 +15,9 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (st Status, err error) {
 	const op = "Recv"
 	told := beginRecv(c, op, buf, source, tag)
 	if e := elemOf[T](); c.receivesQuick(e, source, tag) && c.recvNow(e, bytesOf(buf), source, tag, &st) {
+		if st.isOfOtherKind(e) {
+			return told.received(st, c.fail(mismatch(op, st, st.class.String(), e.name)))
+		}
 		if told != nil {
 			told.endReceived(st, nil)
 		}

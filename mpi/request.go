@@ -127,6 +127,9 @@ func (r *Request) collect() (Status, error) {
 	}
 	if !r.collected {
 		st, err := r.result()
+		if err == nil && r.rare != nil && r.rare.checked != nil {
+			err = r.rare.checked.changed(r.op)
+		}
 		r.collected = true
 		r.status = st
 		if err != nil {
@@ -143,8 +146,15 @@ func (r *Request) collect() (Status, error) {
 
 // deliver notes whether the user has been told, where others may look too.
 func (r *Request) deliver(told bool) {
-	if r.delivered = told; r.work != nil && r.rare != nil && r.rare.parts != nil {
+	r.delivered = told
+	if r.work == nil || r.rare == nil {
+		return
+	}
+	if r.rare.parts != nil {
 		r.rare.parts.told.Store(told)
+	}
+	if r.rare.checked != nil {
+		r.rare.checked.told(r, told)
 	}
 }
 
@@ -318,6 +328,7 @@ func (r *Request) Free() (outcome error) {
 // letGo makes r null. What is under way is the engine's alone then: r, or others of its room, may be kept, and would keep its buffers.
 // Only what the user is still to complete stays with r.
 func (r *Request) letGo() {
+	r.heard()
 	r.collected, r.delivered, r.made = true, true, madeFreed
 	r.status = emptyStatus()
 	if g := r.generalised(); g != nil && g.own == nil {

@@ -49,6 +49,7 @@ type rare struct {
 	extra   *engine.MSO                     // the send of an Isendrecv
 	general *general                        // generalised request
 	parts   *parts                          // partitioned
+	checked *checked                        // of a rank that is checked
 
 	err error // owned by the goroutine that waits: goes with status
 }
@@ -104,9 +105,19 @@ const (
 	madeFreed = madeIrecv + 1 // by any, and freed
 )
 
+// makerNames are the operations, by maker.
+var makerNames = [...]string{"", "Isend", "Issend", "Ibsend", "Irsend", "Irecv"}
+
+func (m maker) name() string { return makerNames[m] }
+
 func (m maker) String() string {
-	names := [...]string{"one that is over", "of Isend", "of Issend", "of Ibsend", "of Irsend", "of Irecv", "one that was freed"}
-	return names[m]
+	switch m {
+	case 0:
+		return "one that is over"
+	case madeFreed:
+		return "one that was freed"
+	}
+	return "of " + m.name()
 }
 
 // newRequest is a request in memory of its own, with its work.

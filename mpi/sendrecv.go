@@ -54,6 +54,9 @@ func sendFirst[S, R any](c *Comm, out []S, dest, sendTag int, _ []R, source, rec
 func recvSecond[R any](c *Comm, op string, in []R, source, tag int) (st Status, err error) {
 	e := elemOf[R]()
 	if c.recvNow(e, bytesOf(in), source, tag, &st) {
+		if st.isOfOtherKind(e) {
+			return st, c.fail(mismatch(op, st, st.class.String(), e.name))
+		}
 		return st, nil
 	}
 	m := getMSO()

@@ -127,8 +127,12 @@ func (s *Session) Finalize() (outcome error) {
 	}
 	s.scope.state.Store(scopeOver)
 	s.job.flushBuffers(&s.scope)
+	left := s.job.checker.unfinished(op, &s.scope)
 	if err := s.job.exit(); err != nil {
 		return s.fail(err)
+	}
+	if left != nil {
+		return s.fail(left)
 	}
 	return nil
 }

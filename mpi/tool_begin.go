@@ -29,6 +29,7 @@ func callSend[T any](c *Comm, op string, buf []T, dest, tag int) *Call {
 	if k != nil {
 		k.Dest, k.SendTag = dest, tag
 		k.SendCount, k.SendBytes = extentOf(c, c.sendType, buf)
+		keepSent(k, c, buf, nil)
 	}
 	return k.begin()
 }
@@ -64,6 +65,7 @@ func callSendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in [
 		k.Dest, k.SendTag, k.Source, k.RecvTag = dest, sendTag, source, recvTag
 		k.SendCount, k.SendBytes = extentOf(c, c.sendType, out)
 		k.RecvCount, k.RecvBytes = extentOf(c, c.recvType, in)
+		keepSent(k, c, out, memoryOrNone(in))
 	}
 	return k.begin()
 }
@@ -98,6 +100,9 @@ func callColl[S, R any](c *Comm, op string, in []S, out []R, root int) *Call {
 		k.Root = root
 		k.SendCount, k.SendBytes = extentOf(c, c.sendType, in)
 		k.RecvCount, k.RecvBytes = extentOf(c, c.recvType, out)
+		if k.sendsAll(c) {
+			keepSent(k, c, in, memoryOrNone(out))
+		}
 	}
 	return k.begin()
 }

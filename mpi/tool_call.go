@@ -38,6 +38,7 @@ type Call struct {
 	many   []*Request // room for Requests
 	region *trace.Region
 	noted  noted
+	sent   *sentData // what a nonblocking call of a rank that is checked sends
 }
 
 // toldJobs is how many jobs of this process have tools.
@@ -196,6 +197,9 @@ func (k *Call) started(r *Request) *Request {
 
 func (k *Call) endStarted(r *Request) {
 	k.Request = r
+	if k.tools != nil && k.tools.checks != nil {
+		k.tools.checks.started(k, r)
+	}
 	k.finish(nil)
 }
 

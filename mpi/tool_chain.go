@@ -13,7 +13,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// toolchain are the tools of one rank, and its recorder, at least one of all.
+// toolchain are the tools of one rank, its recorder and its checker, at least one of all.
 type toolchain struct {
 	// Immutable after attachTools.
 	rank     int
@@ -23,6 +23,7 @@ type toolchain struct {
 	regions  []RegionTool
 	controls []ControlTool
 	rec      *recorder // nil if what the rank does is not recorded
+	checks   *checker  // nil unless it is checked
 
 	abort  atomic.Pointer[func(code int, message string)] // nil until the rank has joined: how a panic ends the job
 	panics atomic.Pointer[string]                         // what is to be said of a panic, until abort has taken it
@@ -30,9 +31,9 @@ type toolchain struct {
 	leave  func()                                         // forgets the chain, once
 }
 
-// attachTools makes the tools of a rank; nil if it has none. Whoever gets a chain calls its leave in the end.
-func attachTools(info boot.Info) *toolchain {
-	ts := &toolchain{rank: info.Rank}
+// attachTools makes the tools of a rank, whose checker may be nil; nil if it has none. Whoever gets a chain calls its leave in the end.
+func attachTools(info boot.Info, checks *checker) *toolchain {
+	ts := &toolchain{rank: info.Rank, checks: checks}
 	who := ToolRank{Rank: info.Rank, Size: info.Size, Host: info.Host}
 	for _, m := range makers() {
 		if t := m.attach(who); t != nil {
@@ -43,7 +44,7 @@ func attachTools(info boot.Info) *toolchain {
 	if ts.rec, err = newRecorder(info); err != nil {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d is not traced: %v\n", info.Rank, err)
 	}
-	if len(ts.tools) == 0 && ts.rec == nil {
+	if len(ts.tools) == 0 && ts.rec == nil && checks == nil {
 		return nil
 	}
 	toldJobs.Add(1)

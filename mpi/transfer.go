@@ -212,11 +212,13 @@ func (c *Comm) plainResult(op string, m *engine.MSO, e *elem, bufLen int) (Statu
 	if m.GotObject {
 		return st, opErrorf(ErrType, op, "the message holds serialised objects%s, the buffer is of %s: receive it with the type that was sent", ofSent(m), e.name).with(st.Source)
 	}
+	err := kindMismatch(op, m, e, st)
 	if c.job.checks {
-		if err := c.plainMismatch(op, m, e, st); err != nil {
-			st.Count = wholeCount(st.bytes, e.wire)
-			return st, err
-		}
+		err = c.plainMismatch(op, m, e, st)
+	}
+	if err != nil {
+		st.Count = wholeCount(st.bytes, e.wire)
+		return st, err
 	}
 	if m.Err != nil {
 		return c.recvError(op, m, e.wire, bufLen)

@@ -70,7 +70,7 @@ var partitionedCases = []testCase{
 		sentence: "A layout that does not lie over the buffer, or whose data are not as long as the sender's, is an error.",
 		run:      partitionedLaidWrong},
 	{name: "partitioned/types compared", section: "3.3.1", max: 3,
-		sentence: "type matching: with checking, a receive whose partitions in all have other types than the sender's fails and names both",
+		sentence: "type matching: a receive whose partitions in all have other types than the sender's fails and names both: kinds of numbers always, layouts with checking",
 		run:      partitionedChecked},
 	{name: "partitioned/deadline", section: "FitMPI",
 		sentence: "A round that a context ends returns the cause; the request cannot be started again.",

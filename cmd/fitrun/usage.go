@@ -78,7 +78,8 @@ only; the others stand before the first):
                         so is one that the kernel runs
   --transport KIND      auto (for each pair of ranks the best there is), tcp (TCP even between ranks of one machine),
                         or shm (memory: an error where two ranks cannot share any)
-  --check               compare the types of sender and receiver in every message, and what ranks call together; slower
+  --check               compare the types of sender and receiver in every message, and what ranks call together; say at the
+                        end what was not received or completed, and at Wait which send buffers were changed; slower
  Output
   -l, --tag-output, -prepend-rank
                         put the rank before each line of output: "[3] line", or the ranks of a process: "[0-3] line"

@@ -317,7 +317,7 @@ func (t *text) collective(c *Collective) {
 	t.add(2, "%s, collective %d: %s", c.Comm, c.Number, strings.Join(parts, ", "))
 	switch {
 	case c.Mixed:
-		t.add(3, "these are different collectives: all ranks of a communicator must call the same ones in the same order")
+		t.add(3, "these are different collectives: all ranks of a communicator must call the same ones in the same order. fitrun --check stops at the first that differ")
 	case len(c.Missing) > 0:
 		missing := "missing"
 		if !t.e.Settled {

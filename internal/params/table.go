@@ -44,7 +44,7 @@ var all = []Variable{
 		Text: "for tests and experiments: algorithms of collectives; a name that does not exist is an error that lists those that do. One that a call does not allow (ring for an operation that does not commute), Gatherv, Scatterv, Alltoallv and objects stay with the library's choice"},
 
 	{Name: "FITMPI_CHECK", Group: Errors, Kind: Switch, Default: "0", Option: "--check", Alike: true, Reader: Rank,
-		Text: "messages carry their types, which receives compare; collectives compare what the ranks call. Slower, for finding errors"},
+		Text: "messages carry their types, which receives compare; collectives compare what the ranks call; Wait says when a send buffer was changed, Finalize which requests were not completed and which messages not received. Slower, for finding errors"},
 	{Name: "FITMPI_FT", Group: Errors, Kind: Switch, Default: "0", Alike: true, Reader: Rank,
 		Text: "the job goes on without ranks that die, as far as its launcher lets it: ranks tell each other who has failed ([FAULTS.md](FAULTS.md)). Under fitrun `--with-ft` says so"},
 	{Name: "FITMPI_ERRHANDLER", Group: Errors, Kind: Choice, Values: []string{"fatal", "abort", "return", "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"}, Wanted: "fatal, abort or return", Default: "return under mpi.Main and in RunThreads, else fatal", Auto: true, Reader: Rank, Text: "what happens first with an error of an operation"},

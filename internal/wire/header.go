@@ -40,7 +40,7 @@ const (
 	//
 	//	Tag, Context  the envelope
 	//	Length        bytes of payload that follow
-	//	Elem          class of the elements
+	//	Elem          class of the elements; of a step of a collective its mark, or 0
 	//	Flags         FlagSync: answer with an Ack when matched; FlagObject: the payload is a serialised object
 	//	ID            with FlagSync the sender's request id, else zero
 	KindEager Kind = 1

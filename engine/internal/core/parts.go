@@ -153,6 +153,12 @@ func (p *Parts) IsKnown() bool { return p.known.Load() }
 //   - IsKnown.
 func (p *Parts) Blocks() int { return p.blocks }
 
+// GotElem is the sender's Elem.
+//
+// Preconditions:
+//   - IsKnown.
+func (p *Parts) GotElem() uint8 { return p.hello.GotElem }
+
 // GotNote is the sender's Note, nil if there is none.
 //
 // Preconditions:

@@ -40,8 +40,9 @@ type Unreceived struct {
 	Tag       Tag
 	Ctx       ContextID
 	Bytes     int
-	Announced bool // its payload is still with the sender
-	Synced    bool // its sender waits until it is received
+	Elem      uint8 // as its sender has announced
+	Announced bool  // its payload is still with the sender
+	Synced    bool  // its sender waits until it is received
 }
 
 // each calls f for every MSO between post and Done, more than once for some. What a job is just working on is left out.
@@ -247,7 +248,7 @@ func (c *Core) Unreceived(most int) (us []Unreceived, all int) {
 	for _, m := range ms[:min(most, len(ms))] {
 		self := m.partner != nil && m.partner.Kind == KindSend
 		us = append(us, Unreceived{
-			Source: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Bytes: m.Length,
+			Source: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Bytes: m.Length, Elem: m.Elem,
 			Announced: m.state == Offered || self, Synced: m.sync || self && m.partner.Mode == Synchronous,
 		})
 	}

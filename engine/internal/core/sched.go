@@ -1,6 +1,9 @@
 package core
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // Schedule is a collective operation in progress: a graph of sends, receives
 // and local steps. A step starts when the steps it comes after are complete;
@@ -14,7 +17,11 @@ type Schedule struct {
 	MSO    MSO        // Kind is KindSched
 	Op     string     // the owner's: what it is called
 	Origin [12]uint32 // as that of an MSO; the ways to a collective are longer
-	Began  int64      // the observer's
+	Elem   uint8      // in the frame of each message, as that of an MSO; 0 = none
+	// Differ is the error of a step that has received a message whose Elem is got, not the schedule's own; nil if there is none. It is
+	// called with the mutex held, and may be nil.
+	Differ func(own, got uint8, from PeerID) error
+	Began  int64 // the observer's
 
 	ctx    ContextID
 	tag    Tag
@@ -91,7 +98,7 @@ func (s *Schedule) Clear() {
 	s.MSO.Clear()
 	s.Origin[0] = 0
 	clear(s.steps)
-	s.steps, s.used, s.preds, s.peer, s.largest, s.Member = s.steps[:0], 0, s.preds[:0], nil, 0, nil
+	s.steps, s.used, s.preds, s.peer, s.largest, s.Member, s.Elem = s.steps[:0], 0, s.preds[:0], nil, 0, nil, 0
 }
 
 // Retag makes tag that of the messages of steps that are added from now on.
@@ -111,7 +118,7 @@ func (s *Schedule) message(k Kind, rank int, b []byte) *MSO {
 	}
 	m := s.msos[s.used]
 	s.used++
-	m.Kind, m.Peer, m.Ctx, m.Tag, m.Buf = k, s.peer[rank], s.ctx, s.tag, b
+	m.Kind, m.Peer, m.Ctx, m.Tag, m.Buf, m.Elem = k, s.peer[rank], s.ctx, s.tag, b, s.Elem
 	return m
 }
 
@@ -268,6 +275,11 @@ func (c *Core) stepDone(r stepRef, err error) {
 	s := r.sched
 	st := &s.steps[r.i]
 	s.flying--
+	if st.kind == stepRecv && st.mso.GotElem != s.Elem && s.Differ != nil && (err == nil || errors.Is(err, ErrTruncated)) {
+		if differ := s.Differ(s.Elem, st.mso.GotElem, st.mso.Source); differ != nil {
+			err = differ // and that the lengths differ follows from it
+		}
+	}
 	if m := st.mso; st.kind == stepRecv && err == nil {
 		if st.from != nil {
 			*st.from = m.Buf

@@ -1,0 +1,105 @@
+//go:build linux
+
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// TestCollectivesDiffer: "all MPI processes in the group must call the same collective" (MPI 4.1, section 6.1). Where messages of different
+// ones meet, or of elements of different kinds, the receiver says so: every message has both in its header.
+func TestCollectivesDiffer(t *testing.T) {
+	f, i := func(n int) []float64 { return make([]float64, n) }, func(n int) []int64 { return make([]int64, n) }
+	for _, tc := range []struct {
+		name   string
+		sender func(c *Comm, n int) error
+		other  func(c *Comm, n int) error
+		class  ErrorClass
+		says   string
+	}{
+		{"operations", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
+			func(c *Comm, n int) error { return Scatter(c, nil, f(n), 0) }, ErrNotSame, "this rank calls Scatter, rank 0 calls Bcast"},
+		{"a barrier", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
+			func(c *Comm, _ int) error { return Barrier(c) }, ErrNotSame, "this rank calls Barrier, rank 0 calls Bcast"},
+		{"elements", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
+			func(c *Comm, n int) error { return Bcast(c, i(n), 0) }, ErrType, "the elements are int64 at this rank and float64 at rank 0"},
+		{"lengths, too", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
+			func(c *Comm, n int) error { return Bcast(c, i(n+1), 0) }, ErrType, "the elements are int64 at this rank and float64 at rank 0"},
+		{"objects", func(c *Comm, n int) error { return Bcast(c, make([]string, n), 0) },
+			func(c *Comm, n int) error { return Bcast(c, i(n), 0) }, ErrType, "the elements are int64 at this rank and object at rank 0"},
+		{"nonblocking", func(c *Comm, n int) error { return waitAllOf(Ibcast(c, f(n), 0)) },
+			func(c *Comm, n int) error { return waitAllOf(Ibcast(c, i(n), 0)) }, ErrType, "the elements are int64 at this rank and float64 at rank 0"},
+		{"a new communicator", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
+			func(c *Comm, _ int) error { _, err := c.Dup(); return err }, ErrNotSame, "this rank calls one that makes or frees a communicator, a window or a file, rank 0 calls Bcast"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			everyWay(t, func(t *testing.T) {
+				for _, n := range []int{1, 1000, 40_000} {
+					ctx, cancel := context.WithCancel(t.Context())
+					err := RunThreads(2, func(_ context.Context, c *Comm) error {
+						c.SetErrhandler(ErrorsReturn)
+						if c.Rank() == 0 {
+							_ = tc.sender(c.WithContext(ctx), n) // perhaps nobody takes it
+							return nil
+						}
+						defer cancel()
+						err := tc.other(c, n)
+						wantSaid(t, fmt.Sprint(n, " elements"), err, tc.class, tc.says)
+						wantSaid(t, "and it", err, tc.class, "fitrun --check")
+						return nil
+					})
+					cancel()
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestCollectivesSuit: kinds that match in messages match in collectives, and forms of an operation that differ at the ranks without being seen
+// in its messages are not told from each other.
+func TestCollectivesSuit(t *testing.T) {
+	type pair struct{ X, Y float64 }
+	err := RunThreads(2, func(_ context.Context, c *Comm) error {
+		mine, other := Bcast(c, []float64{1, 2}, 0), error(nil)
+		if c.Rank() == 0 {
+			other = Bcast(c, []pair{{1, 2}}, 0)
+		} else {
+			other = Bcast(c, make([]byte, 16), 0)
+		}
+		if mine != nil || other != nil {
+			return fmt.Errorf("%v, %v", mine, other)
+		}
+		d, err := c.Dup()
+		if err != nil {
+			return err
+		}
+		d.SetErrhandler(ErrorsReturn)
+		_ = Bcast(d, []chan int{nil}, 0) // fails before it begins, and leaves nothing behind
+		return waitAllOf(Iallreduce(d, []int{1}, []int{0}, Sum), Ibarrier(d))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMarksAreApart: each operation has a code, no two the same, and what has none of its own shares the first.
+func TestMarksAreApart(t *testing.T) {
+	seen := make(map[callMark]string)
+	for _, op := range markOps[2:] {
+		if op == "" {
+			continue
+		}
+		if m := markOf(op); seen[m] != "" || m.class() != 0 || m.op() != op {
+			t.Errorf("%s has the mark %#x of %s", op, m, m.op())
+		}
+		seen[markOf(op)] = op
+	}
+	if markOf("Dup") != markOf("Split") || markOf("Gatherv") != markOf("Gather") || markOf("Dup") == 0 {
+		t.Error("operations without a code have another one than they should")
+	}
+}
