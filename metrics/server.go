@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -134,7 +135,11 @@ func listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	l, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w; port 0 takes a free one", err)
+	}
+	return l, err
 }
 
 // listenUnix listens at path. Its permissions are narrowed before anybody can connect: until a socket is listened to,

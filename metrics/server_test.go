@@ -190,3 +190,15 @@ func TestCloseCutsSlowRequests(t *testing.T) {
 		t.Errorf("second Close: %v", err)
 	}
 }
+
+// TestPortInUse: the error of a port that another process has says how to get one that is free.
+func TestPortInUse(t *testing.T) {
+	first, err := listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := listen(first.Addr().String()); err == nil || !strings.Contains(err.Error(), "port 0 takes a free one") {
+		t.Errorf("a second listener at %s: %v", first.Addr(), err)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/httpguard"
@@ -66,6 +67,9 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("%w; write for example :8080", err)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w; port 0 takes a free one", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -429,3 +429,15 @@ func TestTooManyStreams(t *testing.T) {
 		}
 	}
 }
+
+// TestPortInUse: the error of a port that another process has says how to get one that is free.
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := Listen(Config{Addr: l.Addr().String()}); err == nil || !strings.Contains(err.Error(), "port 0 takes a free one") {
+		t.Errorf("a page at %s: %v", l.Addr(), err)
+	}
+}
