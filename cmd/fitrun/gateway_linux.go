@@ -148,7 +148,7 @@ func parseGateway(args []string) (gatewayOptions, error) {
 	case r.bad != nil:
 		return o, r.bad
 	case err != nil:
-		return o, explainFlagOf("fitrun gateway", err)
+		return o, explainFlagOf("fitrun gateway", err, fs)
 	case fs.NArg() > 0:
 		return o, fmt.Errorf("%q: a gateway takes options only; fitrun gateway --help lists them", fs.Arg(0))
 	case o.cfg.Domain == "", len(o.listen) == 0, o.secret == "":

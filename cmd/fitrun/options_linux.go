@@ -146,7 +146,7 @@ func (o *options) parseApp(args []string, isFirst bool) (app, error) {
 	case r.bad != nil:
 		return a, r.bad
 	case err != nil:
-		return a, explainFlag(err)
+		return a, explainFlag(err, fs)
 	}
 	a.program = fs.Args()
 	return a, nil
@@ -290,10 +290,10 @@ func (r *registrar) isFlag(name string) bool {
 }
 
 // explainFlag puts the errors of package flag our way. It knows their texts; an unknown one passes as it is.
-func explainFlag(err error) error {
+func explainFlag(err error, fs *flag.FlagSet) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
-		return fmt.Errorf("unknown option %s; fitrun --help lists the options; the program's own options go after its name", dashed(name))
+		return fmt.Errorf("unknown option %s%s; fitrun --help lists the options; the program's own options go after its name", dashed(name), meant(name, fs))
 	}
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		return fmt.Errorf("option %s needs a value; fitrun --help says which", dashed(name))
@@ -302,18 +302,18 @@ func explainFlag(err error) error {
 }
 
 // explainFlagOf is explainFlag for a command of fitrun's that starts no program.
-func explainFlagOf(command string, err error) error {
+func explainFlagOf(command string, err error, fs *flag.FlagSet) error {
 	if errors.Is(err, flag.ErrHelp) {
 		return err
 	}
-	text := strings.ReplaceAll(explainFlag(err).Error(), "fitrun --help", command+" --help")
+	text := strings.ReplaceAll(explainFlag(err, fs).Error(), "fitrun --help", command+" --help")
 	return errors.New(strings.TrimSuffix(text, "; the program's own options go after its name"))
 }
 
 // dashed writes an option the way the help does.
 func dashed(name string) string {
 	short := []string{"np", "ppn", "genv", "genvlist", "env", "envlist", "host", "hosts", "wd", "perhost", "npernode"}
-	if len(name) == 1 || slices.Contains(short, name) {
+	if bare := strings.TrimRight(name, "0123456789"); len(name) == 1 || len(bare) == 1 || slices.Contains(short, bare) { // -n4 is written so
 		return "-" + name
 	}
 	return "--" + name

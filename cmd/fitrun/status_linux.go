@@ -161,7 +161,7 @@ func parseStatus(args []string) (pid int, asJSON bool, err error) {
 	fs.SetOutput(io.Discard)
 	fs.BoolVar(&asJSON, "json", false, "")
 	if err := fs.Parse(args); err != nil {
-		return 0, false, explainFlagOf("fitrun status", err)
+		return 0, false, explainFlagOf("fitrun status", err, fs)
 	}
 	switch {
 	case fs.NArg() == 0:
