@@ -101,6 +101,11 @@ func TestShortSendLeavesNothing(t *testing.T) {
 	es := nearPair(t, Thread)
 	send(es[0], []byte{1}, 1, 3) // the ring is in use
 	recvInto(es[1], make([]byte, 1), 0, 3)
+	eventually(t, "the command that takes the ring into use is not carried out", func() bool {
+		es[0].mu.Lock()
+		defer es[0].mu.Unlock()
+		return len(es[0].cmds) == 0 && es[0].postedAt.Load() == 0
+	})
 	for range 10 {
 		if !es[0].SendNow(&ShortMessage{Peer: 1, Tag: 3, Buf: []byte{1}}, false) {
 			t.Fatal("no room for a short message")

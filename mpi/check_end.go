@@ -65,7 +65,7 @@ func (x *checked) told(r *Request, told bool) {
 
 // heard takes note that the caller knows how r has ended, or need not know.
 func (r *Request) heard() {
-	if r.rare != nil && r.rare.checked != nil {
+	if r.work != nil && r.rare != nil && r.rare.checked != nil {
 		r.rare.checked.told(r, true)
 	}
 }

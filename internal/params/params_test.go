@@ -45,7 +45,7 @@ func TestTableIsWhole(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "params" || d.Name() == ".git" || d.Name() == "testdata"):
+		case d.IsDir() && (d.Name() == "params" || d.Name() == "effort" || d.Name() == ".git" || d.Name() == "testdata"):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
