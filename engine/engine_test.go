@@ -2,8 +2,11 @@ package engine
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +22,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	// Tests that run beside others wait, all at once.
+	if flag.Parse(); flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		flag.Set("test.parallel", "32")
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -30,9 +37,9 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 	t.Helper()
 	es := make([]*Engine, n)
 	peers := make([]PeerInfo, n)
-	h := newHost(t, n)
+	h, in := newHost(t, n), around(t)
 	for i := range es {
-		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond, TLS: tlsUnderTest, Resume: resumeUnderTest}
+		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond, TLS: in.tls, Resume: in.resume}
 		h.configure(&cfg)
 		if tune != nil {
 			tune(&cfg)
@@ -41,7 +48,7 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 		if err != nil {
 			t.Fatal(err)
 		}
-		es[i], peers[i] = e, PeerInfo{Routes: Direct(e.Addr()), Host: "here", Way: wayUnderTest, Index: i}
+		es[i], peers[i] = e, PeerInfo{Routes: Direct(e.Addr()), Host: "here", Way: in.way, Index: i}
 		h.engines[i].Store(e)
 	}
 	for _, e := range es {

@@ -80,6 +80,7 @@ func isStanding(t *testing.T, port uint16) bool {
 // TestFullSocketWhileNobodyLooks: whatever a rank has written, another that computes under caller, or is held in a debugger, may take it when it
 // likes: the system does not end the connection, whether the sender looks meanwhile or not.
 func TestFullSocketWhileNobodyLooks(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	for _, p := range []Policy{Worker, Caller} {
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()

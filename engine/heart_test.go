@@ -13,14 +13,16 @@ import (
 // beating runs f for ranks that show that they live, in each way that needs it and under each policy that does it, if not in all
 // pairs of these.
 func beating(t *testing.T, f func(t *testing.T, p Policy)) {
-	defer func() { wayUnderTest, tlsUnderTest = TCP, false }()
+	t.Parallel()
 	for name, in := range map[string]struct {
 		p   Policy
 		way Way
 		tls bool
 	}{"worker-tcp": {Worker, TCP, false}, "assist-tls": {Assist, TCP, true}, "assist-shared": {Assist, Shared, false}} {
-		wayUnderTest, tlsUnderTest = in.way, in.tls
-		t.Run(name, func(t *testing.T) { f(t, in.p) })
+		t.Run(name, func(t *testing.T) {
+			beside(t, surroundings{way: in.way, tls: in.tls})
+			f(t, in.p)
+		})
 	}
 }
 
@@ -157,7 +159,7 @@ func TestIdlePeers(t *testing.T) {
 		es := job(t, 3, p, often(quietly))
 		exchangeAll(t, es)
 		wantNoSuspicion(t, es[0])
-		if s := es[1].Stats(); wayUnderTest == TCP && s.BeatsIn < 100 {
+		if s := es[1].Stats(); around(t).way == TCP && s.BeatsIn < 100 {
 			t.Errorf("%d heartbeats came", s.BeatsIn)
 		}
 		exchangeAll(t, es)
@@ -167,6 +169,7 @@ func TestIdlePeers(t *testing.T) {
 // TestNoBeatsBesideTraffic: a connection that carries messages needs no heartbeats. An exchange that takes long, as the machine has much else to
 // do, is none.
 func TestNoBeatsBesideTraffic(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	es := job(t, 2, Worker, func(c *Config) { c.Heartbeat, c.HeartbeatTimeout = time.Second, time.Minute })
 	excused := uint64(0)
 	for until := time.Now().Add(2500 * time.Millisecond); time.Now().Before(until); {
@@ -259,6 +262,7 @@ func TestEverybodyStopped(t *testing.T) {
 
 // TestStalledByAFullSocket: a peer that takes nothing is silent too, whatever waits to be written to it, and what waits are not heartbeats.
 func TestStalledByAFullSocket(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	var told suspicions
 	es := job(t, 2, Worker, func(c *Config) {
 		often(quietly / 2)(c)
@@ -287,6 +291,7 @@ func TestStalledByAFullSocket(t *testing.T) {
 
 // TestBeatsAndResuming: heartbeats have no place in a stream that goes on by another connection.
 func TestBeatsAndResuming(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	es := job(t, 2, Worker, func(c *Config) {
 		often(quietly)(c)
 		c.Resume = ResumeOn

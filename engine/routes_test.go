@@ -206,6 +206,7 @@ func TestAllRefused(t *testing.T) {
 
 // TestConnectDeadline: a peer that is not to be reached is given up when the time is over, and not before.
 func TestConnectDeadline(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	for _, p := range []Policy{Worker, Assist} {
 		for _, routes := range [][]netip.AddrPort{{silent(t)}, {silent(t), deserted(t)}} {
 			t.Run(fmt.Sprint(p, len(routes)), func(t *testing.T) {
@@ -511,6 +512,7 @@ func noTo(preamble, answer []byte) (why string, more bool) {
 
 // TestGatewayRefuses: what a gateway says is told, with where it is and whose gateway it is; and another is tried, and it again.
 func TestGatewayRefuses(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	for _, c := range []struct {
 		answer []string
 		want   string

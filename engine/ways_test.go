@@ -11,7 +11,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// wayUnderTest is how the ranks of job reach each other. Tests do not run in parallel.
+// wayUnderTest is how the ranks of job reach each other. Tests that change it do not run in parallel; see surroundings.
 var wayUnderTest = TCP
 
 // tlsUnderTest says whether connections are encrypted.
@@ -19,6 +19,32 @@ var tlsUnderTest bool
 
 // resumeUnderTest says whether streams outlive their connections.
 var resumeUnderTest = ResumeOff
+
+// surroundings are what job gives ranks.
+type surroundings struct {
+	way    Way
+	tls    bool
+	resume Resume
+}
+
+// besides has the surroundings of tests that wait for most of their time, and so run beside others when those are over that
+// change the variables.
+var besides sync.Map // of testing.TB to surroundings
+
+// around returns the surroundings of a test.
+func around(t testing.TB) surroundings {
+	if s, ok := besides.Load(t); ok {
+		return s.(surroundings)
+	}
+	return surroundings{wayUnderTest, tlsUnderTest, resumeUnderTest}
+}
+
+// beside lets t run beside others, in surroundings of its own.
+func beside(t *testing.T, s surroundings) {
+	besides.Store(t, s)
+	t.Cleanup(func() { besides.Delete(t) })
+	t.Parallel()
+}
 
 // policies runs f under each policy and each way between the ranks.
 func policies(t *testing.T, f func(t *testing.T, p Policy)) {
@@ -50,7 +76,7 @@ type host struct {
 
 func newHost(t testing.TB, n int) *host {
 	t.Helper()
-	h := &host{way: wayUnderTest, engines: make([]atomic.Pointer[Engine], n)}
+	h := &host{way: around(t).way, engines: make([]atomic.Pointer[Engine], n)}
 	switch {
 	case h.way == Thread:
 		h.process = NewProcess(n)
