@@ -241,12 +241,16 @@ func (n *near) beat(now int64, late int64) (somebody bool) {
 const firstBeat = 2
 
 // promise promises processes of this host signs of life, and begins to show them.
-func (n *near) promise() {
+func (n *near) promise() error {
 	h := &n.e.drv.heart
-	if h.shows && n.e.cfg.Segment != nil {
-		n.block.Beat.Store(firstBeat)
-		n.pacer.begin(time.Duration(h.every), n.showLife)
+	if !h.shows || n.e.cfg.Segment == nil {
+		return nil
 	}
+	if err := n.pacer.begin(time.Duration(h.every), n.showLife); err != nil {
+		return fmt.Errorf("engine: showing that rank %d lives: %w", n.e.cfg.Rank, err)
+	}
+	n.block.Beat.Store(firstBeat)
+	return nil
 }
 
 // showLife changes the word by which processes of this host see that we live. It stays odd as long as we are held in a debugger.

@@ -39,7 +39,9 @@ func hold(e *Engine) (release func()) {
 	e.takeRight()
 	return func() {
 		if e.near != nil {
-			e.near.promise()
+			if err := e.near.promise(); err != nil {
+				panic(err)
+			}
 		}
 		e.releaseRight()
 	}

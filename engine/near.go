@@ -77,7 +77,9 @@ func newNear(e *Engine) (*near, error) {
 			return nil, err
 		}
 	}
-	n.promise()
+	if err := n.promise(); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
 	return n, nil
 }
 
@@ -142,9 +144,8 @@ func (n *near) ring(l *lane, to bool) []byte {
 
 // close ends the use of shared memory: peers that have not heard a goodbye learn it so.
 func (n *near) close() error {
-	n.pacer.end()
+	err := n.pacer.end()
 	n.block.Closed.Store(1)
-	var err error
 	for _, l := range n.lanes {
 		if l == nil {
 			continue
