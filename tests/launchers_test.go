@@ -286,7 +286,7 @@ func TestFitrunInAnAllocation(t *testing.T) {
 		return []string{"salloc", "-Q", "-p", "two", "-N", "2", "-n", fmt.Sprint(n), fitrun, "--verbose", "--bind-to", "none"}, slurm(t)
 	}}
 	run := l.start(t, "exchange", 4, t.TempDir())
-	for _, want := range []string{"host fitnode1: ", "host fitnode2: ", "4 rank(s) in 4 process(es) on 2 host(s)", "0-1 by shared", "0-2 by tcp", "2-3 by shared"} {
+	for _, want := range []string{"host fitnode1: ", "host fitnode2: ", "4 ranks in 4 processes on 2 hosts", "0-1 by shared", "0-2 by tcp", "2-3 by shared"} {
 		if !strings.Contains(run.stdout+run.stderr, want) || run.code != 0 {
 			t.Errorf("code %d, want %q:\n%s%s", run.code, want, run.stdout, run.stderr)
 		}

@@ -32,7 +32,7 @@ func (r *rank) place() {
 		check(fmt.Errorf("%d ranks with %d cores each are bound to %v", r.ProcessRanks, r.Cores, r.Bound))
 	}
 	ps := runtime.GOMAXPROCS(0) // a core less for each rank that is one too many for the machine
-	fmt.Printf("rank %d: process %d with %d rank(s), bound: %v, GOMAXPROCS fits: %v, segment: %v, bell: %v\n",
+	fmt.Printf("rank %d: process %d with ranks: %d, bound: %v, GOMAXPROCS fits: %v, segment: %v, bell: %v\n",
 		r.Rank, r.Process, r.ProcessRanks, r.Bound != nil, r.ProcessRanks < ps && ps <= r.ProcessRanks*(r.Cores+1),
 		r.Segment != nil, r.Info.Bell != nil)
 }

@@ -239,7 +239,8 @@ var (
 // describe says in a line what is in a trace.
 func describe(s trace.Summary, ranks int, notes []string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "trace of %d rank(s), %d events, %d messages with both ends; ui.perfetto.dev shows it", s.Ranks, s.Events, s.Flows)
+	fmt.Fprintf(&text, "trace of %s, %s, %s with both ends; ui.perfetto.dev shows it",
+		plain.Count(s.Ranks, "rank"), plain.Count(s.Events, "event"), plain.Count(s.Flows, "message"))
 	if s.Overwritten > 0 {
 		fmt.Fprintf(&text, "; %d events before these were not kept (--trace-buffer)", s.Overwritten)
 	}
@@ -247,7 +248,7 @@ func describe(s trace.Summary, ranks int, notes []string) string {
 		fmt.Fprintf(&text, "; %d calls were not noted, as more than %d were open in a rank", s.Missed, trace.Slots)
 	}
 	if missing := ranks - s.Ranks; missing > 0 {
-		notes = append(notes, fmt.Sprintf("%d rank(s) have noted nothing", missing))
+		notes = append(notes, plain.Count(missing, "rank")+" noted nothing")
 	}
 	for _, n := range notes {
 		text.WriteString("; " + n)

@@ -98,7 +98,7 @@ func TestTracerFull(t *testing.T) {
 	if got := ranksOf(tr); len(got) != 1 || got[0] != 0 || len(job.Notes) != 1 || !strings.Contains(job.Notes[0], "some recordings were lost: write /dev/null") {
 		t.Errorf("ranks %v, notes %q", got, job.Notes)
 	}
-	if text := describe(trace.Summary{Ranks: 1}, 3, job.Notes); !strings.Contains(text, "some recordings were lost") || !strings.Contains(text, "2 rank(s) have noted nothing") {
+	if text := describe(trace.Summary{Ranks: 1}, 3, job.Notes); !strings.Contains(text, "some recordings were lost") || !strings.Contains(text, "2 ranks noted nothing") {
 		t.Error(text)
 	}
 }

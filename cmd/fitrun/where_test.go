@@ -72,7 +72,7 @@ func TestPlace(t *testing.T) {
 		{"--launcher ssh ./p", srun, "n1,n1,n2 [3] by ssh"},
 		{"-n 2 -H b ./p", srun, "b,b [2]"},
 		{"./p", map[string]string{"PBS_NODEFILE": "pbs"}, "n1,n1,n2 [3]"},
-		{"-n 5 -H a:2,b:2 ./p", nil, "hosts of -H: 5 ranks, and 4 slot(s) for them on 2 host(s); give more slots or hosts, or --oversubscribe"},
+		{"-n 5 -H a:2,b:2 ./p", nil, "hosts of -H: 5 ranks, and 4 slots for them on 2 hosts; give more slots or hosts, or --oversubscribe"},
 		{"-n 5 -H a:2,b:2 --oversubscribe ./p", nil, "a,a,a,b,b [5]"},
 		{"-f none ./p", nil, "--hostfile none: file does not exist"},
 		{"-f hf -H d ./p", nil, "-H: host d is not among the 3 of --hostfile hf"},

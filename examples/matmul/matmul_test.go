@@ -75,7 +75,7 @@ func TestTable(t *testing.T) {
 		if got := strings.Count(out, "%"); got != 2*lines {
 			t.Errorf("%d ranks: %d lines with an efficiency, want %d:\n%s", n, got, 2*lines, out)
 		}
-		if want := fmt.Sprintf("check: %d product(s) passed", 2*lines); !strings.Contains(out, want) {
+		if want := fmt.Sprintf("check: %d products passed", 2*lines); !strings.Contains(out, want) {
 			t.Errorf("output lacks %q:\n%s", want, out)
 		}
 	}

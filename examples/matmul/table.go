@@ -17,8 +17,8 @@ type table struct {
 }
 
 func newTable(w io.Writer, ranks int, o options) *table {
-	fmt.Fprintf(w, "matmul: A (rows x %d) times B (%d x %d); a master hands out blocks of %d rows; this machine has %d core(s)\n",
-		inner, inner, cols, o.block, runtime.NumCPU())
+	fmt.Fprintf(w, "matmul: A (rows x %d) times B (%d x %d); a master hands out blocks of %d rows; this machine has %s\n",
+		inner, inner, cols, o.block, plural(runtime.NumCPU(), "core"))
 	return &table{w: w, ranks: ranks}
 }
 
@@ -39,11 +39,19 @@ func (t *table) add(rows, workers int, elapsed time.Duration) {
 }
 
 func (t *table) end() {
-	fmt.Fprintf(t.w, "\ncheck: %d product(s) passed Freivalds' test\n", t.tested)
+	fmt.Fprintf(t.w, "\ncheck: %s passed Freivalds' test\n", plural(t.tested, "product"))
 	switch cores := runtime.NumCPU(); {
 	case t.ranks == 1:
 		fmt.Fprintln(t.w, "the only rank computed by itself: start more, with fitrun -n, for workers")
 	case t.ranks-1 > cores:
 		fmt.Fprintf(t.w, "more workers than cores (%d): they share them, if all are on this machine\n", cores)
 	}
+}
+
+// plural is a number with what it counts.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

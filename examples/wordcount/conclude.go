@@ -15,7 +15,7 @@ import (
 
 // conclude checks the tally and prints it.
 func conclude(w io.Writer, o options, sh share, all tally, ranks int, elapsed time.Duration) error {
-	fmt.Fprintf(w, "wordcount: %d file(s), %d bytes, in %d piece(s) for %d rank(s)\n", sh.files, sh.bytes, sh.pieces, ranks)
+	fmt.Fprintf(w, "wordcount: %s, %d bytes, in %s for %s\n", plural(sh.files, "file"), sh.bytes, plural(sh.pieces, "piece"), plural(ranks, "rank"))
 	if err := all.check(sh); err != nil {
 		return err
 	}
@@ -99,4 +99,12 @@ func (t tally) compare(want map[string]int) error {
 		}
 	}
 	return fmt.Errorf("wordcount: ranks count %d different words, serial code %d", len(t.counts), len(want))
+}
+
+// plural is a number with what it counts.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

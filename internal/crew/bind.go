@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 
+	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -22,7 +23,7 @@ func startBound(cmd *exec.Cmd, cpus []int) error {
 		err = sys.SetThreadCPUs(0, cpus)
 	}
 	if err != nil {
-		return fmt.Errorf("binding it to core(s) %s: %w; use --bind-to none", sys.FormatCPUs(cpus), err)
+		return fmt.Errorf("binding it to %s %s: %w; use --bind-to none", plain.Noun(len(cpus), "core"), sys.FormatCPUs(cpus), err)
 	}
 	defer sys.SetThreadCPUs(0, before) // they were allowed a moment ago; if not now, starting the next process says so
 	return cmd.Start()

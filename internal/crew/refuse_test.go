@@ -26,8 +26,8 @@ func TestBindRefused(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const advice = "; use --bind-to none"
-	wantRefused(t, startBound(&exec.Cmd{Path: "/nonexistent"}, []int{1 << 30}), "binding it to core(s) 1073741824: no such processor: 1073741824"+advice)
-	wantRefused(t, startBound(&exec.Cmd{Path: "/nonexistent"}, []int{}), "binding it to core(s) : sched_setaffinity: invalid argument"+advice)
+	wantRefused(t, startBound(&exec.Cmd{Path: "/nonexistent"}, []int{1 << 30}), "binding it to core 1073741824: no such processor: 1073741824"+advice)
+	wantRefused(t, startBound(&exec.Cmd{Path: "/nonexistent"}, []int{}), "binding it to cores : sched_setaffinity: invalid argument"+advice)
 }
 
 // TestStartRefused: what the kernel refuses at a start is told with what to do.

@@ -3,6 +3,8 @@ package hosts
 import (
 	"fmt"
 	"slices"
+
+	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
 // By is an order in which hosts are filled, or ranks are numbered.
@@ -121,11 +123,12 @@ func (m *mapping) mapRanks(ranks int) ([]int, error) {
 	order := m.fill(free, ranks, m.p.MapBy)
 	if left := ranks - len(order); left > 0 {
 		if !m.p.Oversubscribe {
-			return nil, fmt.Errorf("%d ranks, and %d slot(s) for them on %d host(s); give more slots or hosts, or --oversubscribe", ranks, len(order), len(m.on))
+			return nil, fmt.Errorf("%s, and %s for them on %s; give more slots or hosts, or --oversubscribe",
+				plain.Count(ranks, "rank"), plain.Count(len(order), "slot"), plain.Count(len(m.on), "host"))
 		}
 		over := m.fill(m.room(left), left, ByNode)
 		if len(over) < left {
-			return nil, fmt.Errorf("%d ranks, and the max_slots of the hosts leave room for %d", ranks, len(order)+len(over))
+			return nil, fmt.Errorf("%s, and the max_slots of the hosts leave room for %d", plain.Count(ranks, "rank"), len(order)+len(over))
 		}
 		order = append(order, over...)
 	}

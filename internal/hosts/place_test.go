@@ -77,8 +77,8 @@ func TestPlaceRefuses(t *testing.T) {
 		ranks int
 		want  string
 	}{
-		{[]Host{{Name: "a", Slots: 2}}, Policy{}, 3, "3 ranks, and 2 slot(s) for them on 1 host(s); give more slots or hosts, or --oversubscribe"},
-		{[]Host{{Name: "a"}}, Policy{PerHost: 2}, 3, "3 ranks, and 2 slot(s) for them on 1 host(s); give more slots or hosts, or --oversubscribe"},
+		{[]Host{{Name: "a", Slots: 2}}, Policy{}, 3, "3 ranks, and 2 slots for them on 1 host; give more slots or hosts, or --oversubscribe"},
+		{[]Host{{Name: "a"}}, Policy{PerHost: 2}, 3, "3 ranks, and 2 slots for them on 1 host; give more slots or hosts, or --oversubscribe"},
 		{[]Host{{Name: "a", Slots: 2, Max: 3}}, Policy{Oversubscribe: true}, 4, "4 ranks, and the max_slots of the hosts leave room for 3"},
 		{nil, Policy{}, 1, "no host is left to run ranks on"},
 	} {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/hosts"
+	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -213,7 +214,7 @@ func (a *across) agentOf(i int) *agent.Client { return a.fleet.Client(a.client[i
 // tell says with --verbose what a host is.
 func (a *across) tell(h hosts.Host, f agent.Facts) {
 	if a.cfg.Verbose {
-		a.say("host %s: %s, %s, %d core(s), %v", h, f.Hostname, f.Arch, f.Cores, f.Use)
+		a.say("host %s: %s, %s, %s, %v", h, f.Hostname, f.Arch, plain.Count(f.Cores, "core"), f.Use)
 	}
 }
 
@@ -285,7 +286,7 @@ func (a *across) warn(found map[int][]agent.Found, here string) {
 // describe says what will be run where, if it was asked for.
 func (a *across) describe(job *Job, sites []site) {
 	if a.cfg.Verbose {
-		a.say("%d rank(s) in %d process(es) on %d host(s)", len(job.Ranks), len(job.Processes), len(sites))
+		a.say("%s in %s on %s", plain.Count(len(job.Ranks), "rank"), plain.Count(len(job.Processes), "process"), plain.Count(len(sites), "host"))
 	}
 	job.showBindings(a.cfg)
 }

@@ -133,7 +133,7 @@ func TestTwoNamesOfAHost(t *testing.T) {
 	for _, line := range []string{
 		"fitrun: host alias2 is alias1 by another name: its ranks are started there, and share its cores and memory\n",
 		"fitrun: hosts alias1, b are one machine, which they see differently: their ranks share its cores, and no memory\n",
-		"fitrun: 4 rank(s) in 4 process(es) on 2 host(s)\n",
+		"fitrun: 4 ranks in 4 processes on 2 hosts\n",
 		"fitrun: host b, at the end: ", "fitrun: host alias1, at the end: ", "fitrun: host b: ",
 	} {
 		if !strings.Contains(said, line) {

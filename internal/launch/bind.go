@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -49,8 +50,8 @@ func (r *Request) isBound(s site, c crowd) (bool, error) {
 				s.name, c.odd, sys.FormatCPUs(s.cpus), sys.FormatCPUs(c.oddCPUs))
 		}
 		if need > len(s.cpus) {
-			return false, fmt.Errorf("--bind-to core: %d ranks on %s, and %d core(s) to bind them to; use --bind-to none, or at most %d ranks",
-				ranks, s.name, len(s.cpus), len(s.cpus))
+			return false, fmt.Errorf("--bind-to core: %s on %s, and %s to bind them to; use --bind-to none, or at most %s",
+				plain.Count(ranks, "rank"), s.name, plain.Count(len(s.cpus), "core"), plain.Count(len(s.cpus), "rank"))
 		}
 		return true, nil
 	default:
@@ -65,7 +66,7 @@ func (j *Job) Bindings() []string {
 		p := &j.Processes[i]
 		where := "not bound"
 		if p.Bound != nil {
-			where = "bound to core(s) " + sys.FormatCPUs(p.Bound)
+			where = "bound to " + plain.Noun(len(p.Bound), "core") + " " + sys.FormatCPUs(p.Bound)
 		}
 		lines = append(lines, fmt.Sprintf("%s on %s: %s", rankList(p.Ranks), p.Host, where))
 	}

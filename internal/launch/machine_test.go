@@ -25,7 +25,7 @@ func TestOneMachine(t *testing.T) {
 		{"one of three", bindEven, []site{{machine: "m", cpus: four}, {machine: "n", cpus: four}, {machine: "m", cpus: four}}, []int{2, 0, 1, 2, 0}, "s2 1 2, s0 1 0, s1 4 0-3, s2 1 3, s0 1 1"},
 		{"oversubscribed together", bindEven, []site{{machine: "m", cpus: four}, {machine: "m", cpus: four}}, []int{0, 0, 0, 1, 1}, "s0 1 -, s0 1 -, s0 1 -, s1 1 -, s1 1 -"},
 		{"too many to bind", BindCore, []site{{machine: "m", cpus: four}, {machine: "m", cpus: four}}, []int{0, 0, 0, 1, 1},
-			"--bind-to core: 5 ranks on s0, and 4 core(s) to bind them to; use --bind-to none, or at most 4 ranks"},
+			"--bind-to core: 5 ranks on s0, and 4 cores to bind them to; use --bind-to none, or at most 4 ranks"},
 		{"parts of one machine", bindEven, []site{{machine: "m", cpus: four}, {machine: "m", cpus: other}}, []int{0, 1, 1}, "s0 4 0-3, s1 2 4-5, s1 2 6-7"},
 		{"overlapping parts", bindEven, []site{{machine: "m", cpus: four}, {machine: "m", cpus: []int{2, 3, 4, 5}}}, []int{0, 1}, "s0 2 -, s1 2 -"},
 		{"overlapping parts, to be bound", BindCore, []site{{machine: "m", cpus: four}, {machine: "m", cpus: []int{2, 3, 4, 5}}}, []int{0, 1},
@@ -53,7 +53,8 @@ func TestOneMachine(t *testing.T) {
 			bindings := job.Bindings()
 			for r, rank := range job.Ranks {
 				_, bound, _ := strings.Cut(bindings[rank.proc], ": ")
-				if bound = strings.TrimPrefix(bound, "bound to core(s) "); bound == "not bound" {
+				bound = strings.TrimPrefix(bound, "bound to core")
+				if bound = strings.TrimPrefix(strings.TrimPrefix(bound, "s"), " "); bound == "not bound" {
 					bound = "-"
 				}
 				got = append(got, fmt.Sprintf("%s %d %s", job.Processes[rank.proc].Host, rank.Cores, bound))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/crew"
+	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
 // memberState says how far a rank is.
@@ -95,7 +96,7 @@ func (s *supervisor) started(now time.Time, p, pid int) {
 		s.setMember(r, memberStarted)
 	}
 	if s.verbose {
-		s.do.say(fmt.Sprintf("%s started with %d core(s)", s.names(proc.Ranks), proc.Cores))
+		s.do.say(fmt.Sprintf("%s started with %s", s.names(proc.Ranks), plain.Count(proc.Cores, "core")))
 	}
 	switch s.state {
 	case jobRunning:

@@ -106,7 +106,7 @@ func TestPlanOversubscribedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := job.Processes[0]; p.Cores != 2 || !slices.Contains(p.Env, "GOMAXPROCS=66") || job.Ranks[63].Cores != 1 || job.Ranks[63].Universe != 64 || p.Bound != nil {
-		t.Errorf("%+v with ranks of %d core(s)", p, job.Ranks[63].Cores)
+		t.Errorf("%+v with cores of a rank: %d", p, job.Ranks[63].Cores)
 	}
 }
 
@@ -179,11 +179,11 @@ func TestBindings(t *testing.T) {
 		fault string
 	}{
 		{"as many as cores", Request{Apps: one(2), Cores: 2, CPUs: []int{4, 6}, Bind: bindEven},
-			[]string{"rank 0: bound to core(s) 4", "rank 1: bound to core(s) 6"}, ""},
+			[]string{"rank 0: bound to core 4", "rank 1: bound to core 6"}, ""},
 		{"several cores each", Request{Apps: one(2), Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
-			[]string{"rank 0: bound to core(s) 0-1", "rank 1: bound to core(s) 2-3"}, ""},
+			[]string{"rank 0: bound to cores 0-1", "rank 1: bound to cores 2-3"}, ""},
 		{"of one process", Request{Apps: one(4), PerProcess: 3, Cores: 4, CPUs: manyCPUs(4), Bind: bindEven},
-			[]string{"ranks 0-2: bound to core(s) 0-2", "rank 3: bound to core(s) 3"}, ""},
+			[]string{"ranks 0-2: bound to cores 0-2", "rank 3: bound to core 3"}, ""},
 		{"oversubscribed", Request{Apps: one(3), Cores: 2, CPUs: manyCPUs(2), Bind: bindEven},
 			[]string{"rank 0: not bound", "rank 1: not bound", "rank 2: not bound"}, ""},
 		{"with a remainder", Request{Apps: one(2), Cores: 3, CPUs: manyCPUs(3), Bind: bindEven},
@@ -191,9 +191,9 @@ func TestBindings(t *testing.T) {
 		{"limited by a cgroup", Request{Apps: one(2), Cores: 2, CPUs: manyCPUs(64), Bind: bindEven},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
 		{"asked for, with a remainder", Request{Apps: one(2), Cores: 3, CPUs: manyCPUs(3), Bind: BindCore},
-			[]string{"rank 0: bound to core(s) 0", "rank 1: bound to core(s) 1"}, ""},
+			[]string{"rank 0: bound to core 0", "rank 1: bound to core 1"}, ""},
 		{"asked for, oversubscribed", Request{Apps: one(3), Cores: 2, CPUs: manyCPUs(2), Bind: BindCore}, nil,
-			"--bind-to core: 3 ranks on " + host + ", and 2 core(s) to bind them to; use --bind-to none, or at most 2 ranks"},
+			"--bind-to core: 3 ranks on " + host + ", and 2 cores to bind them to; use --bind-to none, or at most 2 ranks"},
 		{"not wanted", Request{Apps: one(2), Cores: 2, CPUs: manyCPUs(2), Bind: BindNone},
 			[]string{"rank 0: not bound", "rank 1: not bound"}, ""},
 	} {

@@ -139,8 +139,8 @@ func executeOnce(ctx context.Context, r Request, cfg Config) outcome {
 		return outcome{code: ExitUsage}
 	}
 	if cfg.Verbose {
-		fmt.Fprintf(cfg.Stderr, "fitrun: %d rank(s) of %s in %d process(es), %d of %d core(s) each\n",
-			len(job.Ranks), r.Apps[0].Program.Path, len(job.Processes), job.Ranks[0].Cores, r.Cores)
+		fmt.Fprintf(cfg.Stderr, "fitrun: %s of %s in %s, %d of %s each\n", plain.Count(len(job.Ranks), "rank"), r.Apps[0].Program.Path,
+			plain.Count(len(job.Processes), "process"), job.Ranks[0].Cores, plain.Count(r.Cores, "core"))
 	}
 	job.showBindings(cfg)
 	return runHere(ctx, job, cfg)

@@ -3,6 +3,8 @@
 //
 // What cannot be seen is escaped as Go writes it: \x1b, \n, \u202e, and \xff for a byte that is no UTF-8. Backslashes stay as
 // they are, so text of printable characters stays as it is, and escaping again changes nothing.
+//
+// Count puts a number and its noun into such messages.
 package plain
 
 import (
