@@ -102,6 +102,7 @@ func encodeInto[T any](op string, data *[]byte, vs []T) (err error) {
 // decodeExactly deserialises len(into) objects.
 func decodeExactly[T any](b []byte, into []T) error {
 	n, err := decodeObjects(b, into)
+	err = undecoded(err)
 	if err == nil && n != len(into) {
 		err = opErrorf(ErrCount, "", "%d objects arrived, the buffer holds %d: all ranks must give the same count", n, len(into))
 	}

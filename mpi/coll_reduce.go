@@ -253,10 +253,14 @@ func (a *objectAccumulator[T]) load(op string, in []T) error {
 	return a.set(b)
 }
 
-func (a *objectAccumulator[T]) encode() ([]byte, error) { return encodeObjects(nil, a.v) }
+func (a *objectAccumulator[T]) encode() (b []byte, err error) {
+	err = encodeInto("", &b, a.v)
+	return b, err
+}
 
 func (a *objectAccumulator[T]) decode(b []byte) ([]T, error) {
 	v, err := decodeNewObjects[T](b)
+	err = undecoded(err)
 	if err == nil && len(v) != a.n {
 		err = opErrorf(ErrCount, "", "%d objects arrived, this rank gave %d: all ranks must give the same count", len(v), a.n)
 	}

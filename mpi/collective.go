@@ -142,7 +142,7 @@ func (c *Comm) collError(op string, err error) *Error {
 		return opErrorf(ClassOf(m), op, "%s", m.text(rank)).with(rank)
 	}
 	if e.Class == ErrOther {
-		e.Class = classOr(err, ErrOther)
+		return opError(classOr(err, ErrOther), op, e.Cause)
 	}
 	return e
 }

@@ -283,9 +283,17 @@ func (e *Error) Is(target error) bool {
 }
 
 // opError makes the error of an operation in the user's call that the caller runs in. Its rank and communicator are not known yet: on and
-// with add them.
+// with add them. A cause that is an error of the same class, of a part of this operation, gives what caused it.
 func opError(class ErrorClass, op string, cause error) *Error {
+	if e, ok := cause.(*Error); ok && e.isPartOf(class, op) {
+		cause = e.Cause
+	}
 	return &Error{Class: class, Op: op, Rank: -1, Peer: -1, Cause: cause, At: callsite.Here()}
+}
+
+// isPartOf reports whether an error of that class and operation says all that e says but for e's cause.
+func (e *Error) isPartOf(class ErrorClass, op string) bool {
+	return e.Class == class && (e.Op == "" || e.Op == op) && e.Peer < 0 && e.Cause != nil
 }
 
 // opErrorf is opError with a cause in words.

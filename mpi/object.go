@@ -50,6 +50,7 @@ var (
 	errObjectShort    = errors.New("serialised message ends early")
 	errObjectTrailing = errors.New("serialised message has bytes after its last element")
 	errObjectHeader   = errors.New("not a serialised message: is the sender's element type without pointers?")
+	errObjectType     = errors.New("the sender's elements are of another type")
 	errObjectCount    = errors.New("serialised message has another number of elements than it announces")
 )
 
@@ -195,6 +196,19 @@ func registerHint(err error) error {
 	return err
 }
 
+// typeHint says in words of ours that gob found elements of another type: of a type without a name, such as a slice that
+// another process sent, gob says "received remote type " and no more. As with registerHint a test fails if gob's text changes.
+func typeHint(err error) error {
+	_, remote, ok := strings.Cut(err.Error(), ", received remote type ")
+	if !ok {
+		return err
+	}
+	if remote = strings.TrimPrefix(remote, "[]"); remote == "" { // gob carries a slice of the elements
+		return errObjectType
+	}
+	return fmt.Errorf("%w, %s", errObjectType, remote)
+}
+
 // consumeObjectHeader reads the header of a message of objects; n is the header's length, < 0 if b holds none or its count
 // cannot be true.
 func consumeObjectHeader(b []byte) (codec objectCodec, count, n int) {
@@ -253,6 +267,14 @@ func decodeNewObjects[T any](b []byte) ([]T, error) {
 	e := elemOf[T]()
 	vs := make([]T, 0, min(count, max(16, 1<<20/max(1, e.size))))
 	return decodeAppend(b, vs)
+}
+
+// undecoded gives what decodeObjects and decodeNewObjects fail with its class. nil is no error.
+func undecoded(err error) error {
+	if err == nil {
+		return nil
+	}
+	return opError(classOr(err, ErrType), "", err)
 }
 
 // decodeBody is decodeAppend into memory that is known to suffice.
@@ -366,7 +388,7 @@ func decodeGob[T any](codec objectCodec, b []byte, count int, vs []T) ([]T, erro
 	r := bytes.NewReader(b)
 	if len(b) > 0 {
 		if err := gob.NewDecoder(r).Decode(&got); err != nil {
-			return vs, registerHint(err)
+			return vs, typeHint(registerHint(err))
 		}
 	}
 	if r.Len() > 0 {
