@@ -22,6 +22,7 @@ type console struct {
 	open  *lines        // whose line is shown without its end, nil if none; guarded by mu
 	until time.Time     // when others may break that line; guarded by mu
 	freec chan struct{} // closed and replaced when open becomes nil; guarded by mu
+	shown int           // lines of output so far; guarded by mu
 	err   error         // the first failed write, after which nothing is shown; guarded by mu
 
 	status status // below the output
@@ -38,6 +39,7 @@ func (c *console) show(l *lines, text []byte, ended bool, patience time.Duration
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waitTurnLocked(l)
+	c.noteLocked(l, text)
 	c.writeLocked(l.w, l.tagged(text, c.open == l))
 	if !ended {
 		c.open, c.until = l, time.Now().Add(patience)
@@ -50,6 +52,7 @@ func (c *console) show(l *lines, text []byte, ended bool, patience time.Duration
 func (c *console) pass(l *lines, text []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.noteLocked(l, text)
 	c.writeLocked(l.w, text)
 	c.closeLineLocked()
 	if text[len(text)-1] != '\n' {

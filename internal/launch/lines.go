@@ -34,6 +34,8 @@ type lines struct {
 	now    func() time.Time // put the time before each line; nil: do not
 	file   io.Closer        // what is written, closed at the end of the stream; nil if it is fitrun's own
 
+	pos position // guarded by c.mu
+
 	buf []byte // the line so far, as far as it is not shown; no newline in it
 }
 

@@ -334,7 +334,7 @@ func (s *supervisor) failAs(now time.Time, ranks []int, text string, last []stri
 		s.bury(ranks, text, last)
 		return
 	}
-	s.do.say(withLast(text+"; the job was ended", last))
+	s.do.sayOf(s.job.Ranks[ranks[0]].proc, text+"; the job was ended", last)
 	var why []boot.Event
 	for _, r := range ranks {
 		why = append(why, boot.Event{Kind: boot.PeerFailed, Rank: r, Message: text, Code: s.members[r].code})

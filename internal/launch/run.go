@@ -49,13 +49,16 @@ type runner struct {
 	donec    chan struct{}            // closed when the loop is over: nobody listens to inbox any more
 	out      *console                 // of stdout
 	err      *console                 // of stderr; out itself if both are one file
-	voice    chan string              // messages of fitrun for its speaker; "" is to draw the line of status
+	voice    chan utterance           // messages of fitrun for its speaker
 	procs    [][]int                  // by site, and by process of it: index in job.Processes
 	hosts    []host                   // by site; set before the first process starts
 	progress *progress                // of the launch, nil if nobody is told
 	spared   []int                    // children that are no part of the job
 
 	sup *supervisor // owned by the loop
+
+	errsMu sync.Mutex
+	errs   []*lines // by process: its stderr, nil until it is read; guarded by errsMu
 
 	draining     atomic.Bool    // every process of the job is dead
 	startedRanks atomic.Int64   // how many were started
@@ -141,7 +144,7 @@ func newRunner(job *Job, cfg Config) *runner {
 	x := &runner{
 		job: job, cfg: cfg,
 		inbox: make(chan func(time.Time), 64), donec: make(chan struct{}),
-		out: newConsole(), voice: make(chan string, 64+4*len(job.Ranks)),
+		out: newConsole(), voice: make(chan utterance, 64+4*len(job.Ranks)), errs: make([]*lines, len(job.Processes)),
 	}
 	for i := range job.Processes {
 		for job.Processes[i].site >= len(x.procs) {
@@ -246,10 +249,14 @@ func (x *runner) awaitOutput(shown <-chan struct{}) {
 
 // speak shows fitrun's own messages. It is a goroutine of its own so that the loop never waits for a terminal.
 func (x *runner) speak() {
-	for text := range x.voice {
-		if text == "" {
+	for u := range x.voice {
+		if u.text == "" {
 			x.err.drawStatus()
 			continue
+		}
+		text := u.text
+		if !x.err.isInSight(u.from, len(u.last)) {
+			text = plain.Text(u.whole())
 		}
 		if !x.err.message(x.cfg.Stderr, message(text)) {
 			x.sayElsewhere(text)
@@ -301,13 +308,15 @@ func (x *runner) census() {
 	}
 }
 
-func (x *runner) say(text string) {
-	text = plain.Text(text)
+func (x *runner) say(text string) { x.utter(utterance{text: text}) }
+
+func (x *runner) utter(u utterance) {
 	if o := x.cfg.Observer; o != nil {
-		o.Said(text)
+		o.Said(plain.Text(u.whole()))
 	}
+	u.text = plain.Text(u.text)
 	select {
-	case x.voice <- text:
+	case x.voice <- u:
 	default: // nobody reads stderr, and fitrun has said more than enough
 	}
 }

@@ -28,7 +28,7 @@ func (c control) Status(line string) bool {
 	if s.asked.CompareAndSwap(false, true) {
 		c.x.post(func(time.Time) {
 			select {
-			case c.x.voice <- "":
+			case c.x.voice <- utterance{}:
 			default: // nobody reads stderr
 				s.asked.Store(false)
 			}

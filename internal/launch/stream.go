@@ -32,6 +32,7 @@ func (x *runner) linesOf(i int, s crew.Stream, last *crew.Tail) *lines {
 		// A console of its own: no line of another process is ever in the way.
 		l.c, l.w, l.file, l.prompt = &console{freec: make(chan struct{}), failc: c.failc}, f, f, false
 	}
+	x.remember(i, s, l)
 	return l
 }
 

@@ -62,15 +62,16 @@ func (s jobState) String() string {
 // hands are what the supervisor acts with. None of them blocks, and none calls back. A proc is an index in
 // Job.Processes.
 type hands interface {
-	tell(rank int, ev boot.Event)        // send a running rank an event
-	deal(rank int, c *boot.Cards)        // send a running rank all cards
-	signal(proc int, sig syscall.Signal) // to its process group, if it runs; crew.Exit.Ended says what came of it
-	census()                             // isGone will be asked; tick is to be called when more is known of other hosts
-	examine(proc int)                    // at a process of which nothing is heard; examined says what was found
-	isGone(rank int) bool                // whether it is exiting, or closed its link, though we have not heard yet; or may be
-	stopStarting()                       // processes not started yet are to be reported by notStarted
-	say(text string)                     // show one message of fitrun
-	changed(rank int)                    // its state is another
+	tell(rank int, ev boot.Event)               // send a running rank an event
+	deal(rank int, c *boot.Cards)               // send a running rank all cards
+	signal(proc int, sig syscall.Signal)        // to its process group, if it runs; crew.Exit.Ended says what came of it
+	census()                                    // isGone will be asked; tick is to be called when more is known of other hosts
+	examine(proc int)                           // at a process of which nothing is heard; examined says what was found
+	isGone(rank int) bool                       // whether it is exiting, or closed its link, though we have not heard yet; or may be
+	stopStarting()                              // processes not started yet are to be reported by notStarted
+	say(text string)                            // show one message of fitrun
+	sayOf(proc int, text string, last []string) // likewise, of a process with its last lines on stderr
+	changed(rank int)                           // its state is another
 	answered(rank, number int, data []byte)
 	reported(rank int, key, text string)
 }

@@ -78,6 +78,9 @@ func (st *stage) deal(rank int, _ *boot.Cards) { st.did("deal %d", rank) }
 func (st *stage) isGone(rank int) bool         { return st.dead[rank] }
 func (st *stage) stopStarting()                { st.did("stop starting") }
 func (st *stage) say(text string)              { st.did("say %s", text) }
+func (st *stage) sayOf(_ int, text string, last []string) {
+	st.did("say %s", utterance{text: text, last: last}.whole())
+}
 
 func (st *stage) examine(proc int)             { st.did("examine %d", proc) }
 func (st *stage) census()                      {}

@@ -4,7 +4,6 @@ package launch
 
 import (
 	"fmt"
-	"strings"
 	"syscall"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
@@ -39,7 +38,7 @@ func (s *supervisor) bury(ranks []int, text string, last []string) {
 	default:
 		shown += rankList(left) + " go on"
 	}
-	s.do.say(withLast(shown, last))
+	s.do.sayOf(s.job.Ranks[ranks[0]].proc, shown, last)
 	s.tellAll(why)
 }
 
@@ -132,14 +131,6 @@ func (s *supervisor) tellAll(evs []boot.Event) {
 			}
 		}
 	}
-}
-
-// withLast is a message with the last lines of a process.
-func withLast(text string, last []string) string {
-	if len(last) == 0 {
-		return text
-	}
-	return text + ". Its last lines on stderr:\n  " + strings.Join(last, "\n  ")
 }
 
 // saidFailed is called when rank r says that it gives up; its exit follows.
