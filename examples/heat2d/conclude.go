@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"time"
 )
 
@@ -40,9 +39,9 @@ func (sum summary) speed(w io.Writer, o options, cells int) {
 	perStep := time.Duration(o.steps * sum.ranks)
 	fmt.Fprintf(w, "communication hidden: %.1f%% (per step messages were in flight for %v, of which ranks waited %v)\n",
 		100*(1-float64(sum.wait)/float64(sum.flight)), round(sum.flight/perStep), round(sum.wait/perStep))
-	if cores := runtime.NumCPU(); sum.ranks > cores {
-		fmt.Fprintf(w, "  (with more ranks than the %s here, a rank waits mostly for neighbours that wait for a core)\n",
-			plural(cores, "core"))
+	if sum.ranks > sum.cores {
+		fmt.Fprintf(w, "  (with more ranks than the %s that they have, a rank waits mostly for neighbours that wait for a core)\n",
+			plural(sum.cores, "core"))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // summary is what rank 0 knows at the end.
 type summary struct {
 	ranks   int
+	cores   int           // that they have together
 	elapsed time.Duration // of the steps
 	before  climate
 	after   climate
@@ -20,6 +21,10 @@ type summary struct {
 // simulate deals out the plate, takes the steps and collects the plate again. What it returns is complete on rank 0 only.
 func simulate(ctx context.Context, team *mpi.Comm, o options, before plate, show *progress) (plate, summary, error) {
 	sum := summary{ranks: team.Size()}
+	var err error
+	if sum.cores, err = coresOf(team); err != nil {
+		return before, sum, err
+	}
 	s, counts, err := deal(team, before)
 	if err != nil {
 		return before, sum, err

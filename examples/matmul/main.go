@@ -52,7 +52,11 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 	case err != nil:
 		return err
 	}
-	tab := newTable(stdout, world.Size(), o)
+	cores, err := coresOf(world)
+	if err != nil {
+		return err
+	}
+	tab := newTable(stdout, world.Size(), cores, o)
 	for _, rows := range o.rows {
 		if err := scale(ctx, world, o, rows, tab); err != nil {
 			return err

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 )
 
@@ -14,12 +13,13 @@ type table struct {
 	first  time.Duration // with one worker, or none
 	tested int           // products that passed the test
 	ranks  int
+	cores  int // that they have together
 }
 
-func newTable(w io.Writer, ranks int, o options) *table {
-	fmt.Fprintf(w, "matmul: A (rows x %d) times B (%d x %d); a master hands out blocks of %d rows; this machine has %s\n",
-		inner, inner, cols, o.block, plural(runtime.NumCPU(), "core"))
-	return &table{w: w, ranks: ranks}
+func newTable(w io.Writer, ranks, cores int, o options) *table {
+	fmt.Fprintf(w, "matmul: A (rows x %d) times B (%d x %d); a master hands out blocks of %d rows; the ranks have %s\n",
+		inner, inner, cols, o.block, plural(cores, "core"))
+	return &table{w: w, ranks: ranks, cores: cores}
 }
 
 // add shows a line.
@@ -40,11 +40,11 @@ func (t *table) add(rows, workers int, elapsed time.Duration) {
 
 func (t *table) end() {
 	fmt.Fprintf(t.w, "\ncheck: %s passed Freivalds' test\n", plural(t.tested, "product"))
-	switch cores := runtime.NumCPU(); {
+	switch {
 	case t.ranks == 1:
 		fmt.Fprintln(t.w, "the only rank computed by itself: start more, with fitrun -n, for workers")
-	case t.ranks-1 > cores:
-		fmt.Fprintf(t.w, "more workers than cores (%d): they share them, if all are on this machine\n", cores)
+	case t.ranks-1 > t.cores:
+		fmt.Fprintf(t.w, "more workers than cores (%d): they share them\n", t.cores)
 	}
 }
 
