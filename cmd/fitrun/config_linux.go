@@ -77,13 +77,13 @@ func printConfig(o options, environ []string, stdout, stderr io.Writer) int {
 	for _, p := range c.Programs {
 		for _, v := range p.Variables {
 			if v.Problem != "" {
-				fmt.Fprintf(stderr, "fitrun: %s\n", v.Problem)
+				fmt.Fprintf(launch.Folded(stderr), "fitrun: %s\n", v.Problem)
 				code = launch.ExitUsage
 			}
 		}
 	}
 	for _, w := range c.Warnings {
-		fmt.Fprintf(stderr, "fitrun: %s\n", w)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: %s\n", w)
 	}
 	if o.config == configJSON {
 		e := json.NewEncoder(stdout)
@@ -176,7 +176,7 @@ func (o *options) unknown(environ []string) []string {
 // warnUnknown warns of them once for the job.
 func warnUnknown(o *options, environ []string, stderr io.Writer) {
 	for _, w := range o.unknown(environ) {
-		fmt.Fprintf(stderr, "fitrun: %s\n", w)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: %s\n", w)
 	}
 }
 

@@ -57,14 +57,14 @@ type gatewayOptions struct {
 func gatewayMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseGateway(args)
 	if err == nil && o.help {
-		io.WriteString(stdout, gatewayUsage)
+		io.WriteString(stdout, launch.HelpText(stdout, gatewayUsage))
 		return 0
 	}
 	if err == nil {
 		o.cfg.Secret, err = secure.ReadSecret(o.secret)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "fitrun gateway: %v\n", err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun gateway: %v\n", err)
 		return launch.ExitUsage
 	}
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
@@ -81,12 +81,12 @@ func runGateway(ctx context.Context, o gatewayOptions, stderr io.Writer) int {
 	o.cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	listeners, err := listenAll(o.listen)
 	if err != nil {
-		fmt.Fprintf(stderr, "fitrun gateway: %v\n", err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun gateway: %v\n", err)
 		return launch.ExitError
 	}
 	g, err := gateway.New(o.cfg)
 	if err != nil {
-		fmt.Fprintf(stderr, "fitrun gateway: %v\n", err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun gateway: %v\n", err)
 		return launch.ExitUsage
 	}
 	defer g.Close()
@@ -95,7 +95,7 @@ func runGateway(ctx context.Context, o gatewayOptions, stderr io.Writer) int {
 	failed := make(chan error, len(listeners))
 	var wg sync.WaitGroup
 	for _, l := range listeners {
-		fmt.Fprintf(stderr, "fitrun gateway: domain %s listens at %v\n", o.cfg.Domain, l.Addr())
+		fmt.Fprintf(launch.Folded(stderr), "fitrun gateway: domain %s listens at %v\n", o.cfg.Domain, l.Addr())
 		wg.Go(func() {
 			if err := g.Serve(l); err != nil {
 				failed <- fmt.Errorf("listening at %v: %w", l.Addr(), err)
@@ -108,7 +108,7 @@ func runGateway(ctx context.Context, o gatewayOptions, stderr io.Writer) int {
 	wg.Wait()
 	select {
 	case err := <-failed:
-		fmt.Fprintf(stderr, "fitrun gateway: %v\n", err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun gateway: %v\n", err)
 		return launch.ExitError
 	default:
 		return 0

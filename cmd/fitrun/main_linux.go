@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 	case err != nil:
 		return refuse(stderr, err)
 	case o.help:
-		io.WriteString(stdout, usage)
+		io.WriteString(stdout, launch.HelpText(stdout, usage))
 		return 0
 	case o.version:
 		fmt.Fprintln(stdout, versionLine())
@@ -79,7 +79,7 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 
 	guard, err := crew.StartGuard()
 	if err != nil && o.verbose {
-		fmt.Fprintf(stderr, "fitrun: %v; going on without\n", err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: %v; going on without\n", err)
 	}
 	defer guard.Close()
 	dir, err := buildAll(ctx, signals, &req, guard, stderr)
@@ -111,10 +111,10 @@ const (
 // warnLimits warns of limits under which fitrun or its ranks are likely to die before they can say why.
 func warnLimits(stderr io.Writer) {
 	if sys.AddressSpace.IsBelow(littleSpace) {
-		fmt.Fprintf(stderr, "fitrun: %v: programs in Go reserve much of it, and may die as they start; raise it\n", sys.AddressSpace)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: %v: programs in Go reserve much of it, and may die as they start; raise it\n", sys.AddressSpace)
 	}
 	if os.Geteuid() != 0 && sys.Processes.IsBelow(fewProcesses) {
-		fmt.Fprintf(stderr, "fitrun: %v: a rank has some ten threads, and may die as it starts; raise it\n", sys.Processes)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: %v: a rank has some ten threads, and may die as it starts; raise it\n", sys.Processes)
 	}
 }
 
@@ -124,10 +124,10 @@ func refuse(stderr io.Writer, err error) int {
 		return launch.ExitUsage // the go command has said everything
 	}
 	if e, ok := errors.AsType[interruptedError](err); ok {
-		fmt.Fprintf(stderr, "fitrun: %v\n", err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: %v\n", err)
 		return 128 + int(e.signal)
 	}
-	fmt.Fprintf(stderr, "fitrun: %v\n", err)
+	fmt.Fprintf(launch.Folded(stderr), "fitrun: %v\n", err)
 	return launch.ExitUsage
 }
 

@@ -138,10 +138,10 @@ func statusMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	pid, asJSON, err := parseStatus(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		io.WriteString(stdout, statusUsage)
+		io.WriteString(stdout, launch.HelpText(stdout, statusUsage))
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "fitrun status: %v\n", err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun status: %v\n", err)
 		return launch.ExitUsage
 	case pid == 0:
 		err = listJobs(ctx, stdout, asJSON)
@@ -149,7 +149,7 @@ func statusMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		err = showJob(ctx, stdout, pid, asJSON)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "fitrun status: %v\n", err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun status: %v\n", err)
 		return launch.ExitError
 	}
 	return 0

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,13 +123,13 @@ func (p *summaryPart) after(v *view.View, stderr io.Writer) {
 	start, end := v.Times()
 	s := summary.Make(v.Ranks(), end.Sub(start))
 	if p.text && len(s.Ranks) > 0 {
-		s.WriteText(stderr)
+		s.WriteText(stderr, cmp.Or(launch.Columns(stderr), summary.Width))
 	}
 	if p.file == nil {
 		return
 	}
 	if err := errors.Join(p.write(s), p.file.Close()); err != nil {
-		fmt.Fprintf(stderr, "fitrun: --summary-file: %v\n", sys.ExplainLimit(err))
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: --summary-file: %v\n", sys.ExplainLimit(err))
 	}
 }
 

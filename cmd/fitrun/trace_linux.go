@@ -164,10 +164,10 @@ func (t *tracer) after(v *view.View, stderr io.Writer) {
 	defer stop()
 	sum, err := t.convert(ctx, job)
 	if err != nil {
-		fmt.Fprintf(stderr, "fitrun: --trace %s: %v\n", t.path, sys.ExplainLimit(err))
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: --trace %s: %v\n", t.path, sys.ExplainLimit(err))
 		return
 	}
-	fmt.Fprintf(stderr, "fitrun: %s: %s\n", t.path, plain.Text(describe(sum, len(ranks), job.Notes)))
+	fmt.Fprintf(launch.Folded(stderr), "fitrun: %s: %s\n", t.path, plain.Text(describe(sum, len(ranks), job.Notes)))
 }
 
 // seal ends the taking, and returns what is known of the job but for its hosts.

@@ -58,13 +58,15 @@ only; the others stand before the first):
 * --path DIRS           where to look for a PROGRAM without a path, before PATH
 * -x NAME=VALUE, -env NAME VALUE
                         set a variable; may be repeated
-* -x NAME, -envlist A,B pass variables on as they are here (on this machine all of them are)
+* -x NAME, -envlist A,B
+                        pass variables on as they are here (on this machine all of them are)
   -genv NAME VALUE, -genvlist A,B
                         the same for all programs
   --app FILE, -configfile FILE
                         each line of the file is what could stand between two colons
  Processes
-  --ranks-per-process N ranks that are threads of one process (default 1); the last process may have fewer. The
+  --ranks-per-process N
+                        ranks that are threads of one process (default 1); the last process may have fewer. The
                         program must run its ranks by mpi.Main; they share its global variables
   --bind-to WHAT        core (a process runs on the cores of its ranks only) or none; by default core if the cores are
                         divided without remainder, else none
@@ -84,7 +86,8 @@ only; the others stand before the first):
   -l, --tag-output, -prepend-rank
                         put the rank before each line of output: "[3] line", or the ranks of a process: "[0-3] line"
   --timestamp-output    put the time before each line
-  --output-filename DIR write each process's output to DIR/rank.R/stdout and DIR/rank.R/stderr instead of showing it
+  --output-filename DIR
+                        write each process's output to DIR/rank.R/stdout and DIR/rank.R/stderr instead of showing it
   --on-deadlock WHAT    when no rank can go on, since each waits for others that wait: report (default) says who waits for
                         whom, where and why; abort ends the job as well, unless a signal may let it go on; off does not look
   --with-ft             go on when a rank dies: the others learn of it (docs/LAUNCH.md). --with-ft ulfm is the same
@@ -102,7 +105,8 @@ only; the others stand before the first):
   --http-open           or to everybody who reaches them
   --trace FILE          write what the ranks did to FILE (.json, or .json.gz), for ui.perfetto.dev: calls, messages, workers
   --trace-buffer SIZE   memory in which each rank keeps its last events, for example 64M (default 16M)
-  --trace-last DURATION leave out of the trace what was before its last 30s, or as long as that is
+  --trace-last DURATION
+                        leave out of the trace what was before its last 30s, or as long as that is
   --progress-line       one line below the output says what the job does now, if stderr is a terminal
   --summary             say at the end for how long each rank ran and waited and what it used, and what would help most
   --summary-file FILE   write that to FILE as JSON

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/fitmpi/fitmpi/internal/httpguard"
+	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/view"
 	"github.com/fitmpi/fitmpi/internal/web"
 )
@@ -38,7 +39,7 @@ func (o *options) webParts(v *view.View, stderr io.Writer) ([]part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--web %s: %w", o.web, err)
 	}
-	fmt.Fprintf(stderr, "fitrun: live page at %s\n", s.URL())
+	fmt.Fprintf(launch.Folded(stderr), "fitrun: live page at %s\n", s.URL())
 	return []part{&webPart{server: s}}, nil
 }
 
@@ -49,7 +50,7 @@ func (p *webPart) Close() error { return p.server.Close() }
 
 func (p *webPart) after(_ *view.View, stderr io.Writer) {
 	if p.err != nil {
-		fmt.Fprintf(stderr, "fitrun: the live page: %v\n", p.err)
+		fmt.Fprintf(launch.Folded(stderr), "fitrun: the live page: %v\n", p.err)
 	}
 }
 

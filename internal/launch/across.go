@@ -48,7 +48,7 @@ type across struct {
 func (a *across) say(format string, args ...any) {
 	a.sayMu.Lock()
 	defer a.sayMu.Unlock()
-	io.WriteString(a.cfg.Stderr, message(fmt.Sprintf(format, args...)))
+	io.WriteString(Folded(a.cfg.Stderr), message(fmt.Sprintf(format, args...)))
 }
 
 // executeAcross is executeOnce for a request that names hosts.

@@ -79,6 +79,6 @@ func (j *Job) showBindings(cfg Config) {
 		return
 	}
 	for _, line := range j.Bindings() {
-		io.WriteString(cfg.Stderr, message(line))
+		io.WriteString(Folded(cfg.Stderr), message(line))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
 // linePatience is how long other ranks wait for the rest of a line whose start is already shown, because it is too long
@@ -65,7 +67,7 @@ func (c *console) message(w io.Writer, text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.breakLineLocked()
-	c.writeLocked(w, []byte(text))
+	c.writeLocked(w, []byte(plain.Fold(text, Columns(w), hang)))
 	return c.err == nil
 }
 

@@ -125,7 +125,7 @@ func (a *attempts) say(format string, args ...any) {
 	if a.observer != nil {
 		a.observer.Said(text)
 	}
-	io.WriteString(a.cfg.Stderr, message(text))
+	io.WriteString(Folded(a.cfg.Stderr), message(text))
 }
 
 // executeOnce is one attempt.
@@ -135,11 +135,11 @@ func executeOnce(ctx context.Context, r Request, cfg Config) outcome {
 	}
 	job, err := Plan(r)
 	if err != nil {
-		io.WriteString(cfg.Stderr, message(err.Error()))
+		io.WriteString(Folded(cfg.Stderr), message(err.Error()))
 		return outcome{code: ExitUsage}
 	}
 	if cfg.Verbose {
-		fmt.Fprintf(cfg.Stderr, "fitrun: %s of %s in %s, %d of %s each\n", plain.Count(len(job.Ranks), "rank"), r.Apps[0].Program.Path,
+		fmt.Fprintf(Folded(cfg.Stderr), "fitrun: %s of %s in %s, %d of %s each\n", plain.Count(len(job.Ranks), "rank"), r.Apps[0].Program.Path,
 			plain.Count(len(job.Processes), "process"), job.Ranks[0].Cores, plain.Count(r.Cores, "core"))
 	}
 	job.showBindings(cfg)

@@ -99,7 +99,7 @@ func runHere(ctx context.Context, job *Job, cfg Config) outcome {
 		h, err = x.newHere(0)
 	}
 	if err != nil {
-		io.WriteString(x.cfg.Stderr, message(err.Error()))
+		io.WriteString(Folded(x.cfg.Stderr), message(err.Error()))
 		return outcome{code: ExitError}
 	}
 	return x.run(ctx, []host{h})

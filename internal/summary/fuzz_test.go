@@ -37,7 +37,7 @@ func FuzzMake(f *testing.F) {
 		if _, err := json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.WriteText(io.Discard); err != nil {
+		if err := s.WriteText(io.Discard, Width); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -231,7 +231,7 @@ func TestPictures(t *testing.T) {
 				t.Errorf("found %q, want %q", kinds, test.want)
 			}
 			var b bytes.Buffer
-			if err := s.WriteText(&b); err != nil {
+			if err := s.WriteText(&b, Width); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, filepath.Join("testdata", test.name+".txt"), b.Bytes())
@@ -275,7 +275,7 @@ func TestJSON(t *testing.T) {
 // TestNothingAtAll: the summary of no ranks is no reason to fall.
 func TestNothingAtAll(t *testing.T) {
 	var b bytes.Buffer
-	if err := Make(nil, 0).WriteText(&b); err != nil || b.Len() == 0 {
+	if err := Make(nil, 0).WriteText(&b, Width); err != nil || b.Len() == 0 {
 		t.Error(err, b.String())
 	}
 }

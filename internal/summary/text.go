@@ -15,17 +15,17 @@ const (
 	mostRows = 32
 	// extremes is how many of those who waited least, and most, have a row if not all do.
 	extremes = 4
-	// width is at most how long lines of prose are.
-	width = 118
+	// Width is at most how long lines of prose are where no terminal says otherwise.
+	Width = 118
 )
 
-// WriteText writes the summary for people: a table and what would help.
-func (s *Summary) WriteText(w io.Writer) error {
+// WriteText writes the summary for people: a table, and what would help, in lines of at most width.
+func (s *Summary) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
 	s.head(&b)
 	s.table(&b)
-	s.notes(&b)
-	s.findings(&b)
+	s.notes(&b, width)
+	s.findings(&b, width)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -178,7 +178,7 @@ func align(b *strings.Builder, lines [][]string) {
 }
 
 // notes says what the marks in the table mean.
-func (s *Summary) notes(b *strings.Builder) {
+func (s *Summary) notes(b *strings.Builder, width int) {
 	var broken, silent []int
 	for i := range s.Ranks {
 		switch r := &s.Ranks[i]; r.State {
@@ -189,10 +189,10 @@ func (s *Summary) notes(b *strings.Builder) {
 		}
 	}
 	if len(broken) > 0 {
-		prose(b, "* ", fmt.Sprintf("%s did not finish: what is said of %s is what %s told last.", names(broken), one(broken, "it", "them"), one(broken, "it", "they")))
+		prose(b, "* ", fmt.Sprintf("%s did not finish: what is said of %s is what %s told last.", names(broken), one(broken, "it", "them"), one(broken, "it", "they")), width)
 	}
 	if len(silent) > 0 && len(silent) < len(s.Ranks) {
-		prose(b, "? ", fmt.Sprintf("%s told nothing.", names(silent)))
+		prose(b, "? ", fmt.Sprintf("%s told nothing.", names(silent)), width)
 	}
 }
 
@@ -204,22 +204,25 @@ func one(ranks []int, singular, plural string) string {
 }
 
 // findings says what would help.
-func (s *Summary) findings(b *strings.Builder) {
+func (s *Summary) findings(b *strings.Builder, width int) {
 	if len(s.Findings) > 0 {
 		b.WriteString("What would help most:\n")
 	}
 	for i, f := range s.Findings {
-		prose(b, fmt.Sprintf("%d. ", i+1), fmt.Sprintf("%s, %s of the ranks' time: %s %s", f.Kind, Percent(f.Share), f.Text, f.Advice))
+		prose(b, fmt.Sprintf("%d. ", i+1), fmt.Sprintf("%s, %s of the ranks' time: %s %s", f.Kind, Percent(f.Share), f.Text, f.Advice), width)
 	}
 	if s.Note != "" {
-		b.WriteString(s.Note + "\n")
+		fold(b, "", s.Note, width)
 	}
 }
 
 // prose writes a mark and text in lines of at most width, indented by two and behind the mark.
-func prose(b *strings.Builder, mark, text string) {
-	b.WriteString("  " + mark)
-	at := 2 + len(mark)
+func prose(b *strings.Builder, mark, text string, width int) { fold(b, "  "+mark, text, width) }
+
+// fold writes text behind lead in lines of at most width.
+func fold(b *strings.Builder, lead, text string, width int) {
+	b.WriteString(lead)
+	at := len(lead)
 	indent := at
 	for i, word := range strings.Fields(text) {
 		n := len([]rune(word))
