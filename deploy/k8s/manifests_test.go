@@ -13,6 +13,7 @@ import (
 
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -44,6 +45,29 @@ type mpiJob struct {
 	} `json:"spec"`
 }
 
+// podMonitor has the fields of monitoring.coreos.com/v1 PodMonitor that the manifest may set, by the operator's documentation of
+// its interface. Its module has the whole of Kubernetes behind it.
+type podMonitor struct {
+	meta.TypeMeta   `json:",inline"`
+	meta.ObjectMeta `json:"metadata"`
+	Spec            struct {
+		JobLabel            string             `json:"jobLabel,omitempty"`
+		PodTargetLabels     []string           `json:"podTargetLabels,omitempty"`
+		Selector            meta.LabelSelector `json:"selector"`
+		PodMetricsEndpoints []struct {
+			Port          string `json:"port,omitempty"`
+			Path          string `json:"path,omitempty"`
+			Scheme        string `json:"scheme,omitempty"`
+			Interval      string `json:"interval,omitempty"`
+			ScrapeTimeout string `json:"scrapeTimeout,omitempty"`
+			Authorization *struct {
+				Type        string                  `json:"type,omitempty"`
+				Credentials *core.SecretKeySelector `json:"credentials,omitempty"`
+			} `json:"authorization,omitempty"`
+		} `json:"podMetricsEndpoints"`
+	} `json:"spec"`
+}
+
 // decode reads the documents of a manifest strictly: an unknown field, a field twice or a value of another type is an error.
 func decode(manifest []byte) (objects []any, err error) {
 	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
@@ -59,6 +83,10 @@ func decode(manifest []byte) (objects []any, err error) {
 			object = new(batch.Job)
 		case "kubeflow.org/v2beta1 MPIJob":
 			object = new(mpiJob)
+		case "monitoring.coreos.com/v1 PodMonitor":
+			object = new(podMonitor)
+		case "networking.k8s.io/v1 NetworkPolicy":
+			object = new(networking.NetworkPolicy)
 		default:
 			return nil, fmt.Errorf("%s %s: no such kind", kind.APIVersion, kind.Kind)
 		}
@@ -134,6 +162,52 @@ func TestJob(t *testing.T) {
 	want(t, "fsGroup", *pod.SecurityContext.FSGroup, *pod.SecurityContext.RunAsGroup)
 }
 
+// Those who may come to a rank come to where it listens, and know what they must.
+func TestPortsAndMetrics(t *testing.T) {
+	_, objects := read(t, "job.yaml")
+	job := objects[1].(*batch.Job)
+	pod := job.Spec.Template.Spec
+	rank := pod.Containers[0]
+	env := make(map[string]string)
+	for _, v := range rank.Env {
+		env[v.Name] = v.Value
+	}
+	ports := make(map[string]int32)
+	for _, p := range rank.Ports {
+		ports[p.Name] = p.ContainerPort
+	}
+	want(t, "FITMPI_METRICS", env["FITMPI_METRICS"], fmt.Sprintf("0.0.0.0:%d", ports["metrics"]))
+
+	_, objects = read(t, "podmonitor.yaml")
+	monitor := objects[0].(*podMonitor)
+	endpoint := monitor.Spec.PodMetricsEndpoints[0]
+	want(t, "what the monitor selects", monitor.Spec.Selector.MatchLabels[batch.JobNameLabel], job.Name)
+	want(t, "label of the job", monitor.Spec.JobLabel, batch.JobNameLabel)
+	want(t, "path", endpoint.Path, "/metrics")
+	want(t, "whether there is a port of that name", ports[endpoint.Port] != 0, true)
+	volume := pod.Volumes[0].Secret
+	token := endpoint.Authorization.Credentials
+	want(t, "secret with the token", token.Name, volume.SecretName)
+	want(t, "way of the token", endpoint.Authorization.Type, "Bearer")
+	path := ""
+	for _, item := range volume.Items {
+		if item.Key == token.Key {
+			path = filepath.Join(rank.VolumeMounts[0].MountPath, item.Path)
+		}
+	}
+	want(t, "FITMPI_HTTP_AUTH", env["FITMPI_HTTP_AUTH"], path)
+	want(t, "whether the token is the job's secret", env["FITMPI_HTTP_AUTH"] == env["FITMPI_SECRET_FILE"], false)
+
+	_, objects = read(t, "networkpolicy.yaml")
+	policy := objects[0].(*networking.NetworkPolicy).Spec
+	want(t, "what the policy selects", policy.PodSelector.MatchLabels[batch.JobNameLabel], job.Name)
+	ranks, prometheus := policy.Ingress[0], policy.Ingress[1]
+	want(t, "who comes to the ranks", ranks.From[0].PodSelector.MatchLabels[batch.JobNameLabel], job.Name)
+	want(t, "port of the rendezvous", ranks.Ports[0].Port.IntVal, ports["rendezvous"])
+	want(t, "FITMPI_PORT_RANGE", env["FITMPI_PORT_RANGE"], fmt.Sprintf("%d-%d", ranks.Ports[1].Port.IntVal, *ranks.Ports[1].EndPort))
+	want(t, "port for Prometheus", prometheus.Ports[0].Port.IntVal, ports["metrics"])
+}
+
 // fitrun as the launcher of the MPI operator.
 func TestMPIJob(t *testing.T) {
 	_, objects := read(t, "mpijob.yaml")
@@ -156,6 +230,9 @@ func TestMistakes(t *testing.T) {
 		{"job.yaml", "clusterIP: None", "clusterIP: None\n  clusterIP: None", "already set in map"},
 		{"job.yaml", "          env:", "         env:", "yaml"},
 		{"job.yaml", "batch/v1", "batch/v1beta1", "no such kind"},
+		{"podmonitor.yaml", "podMetricsEndpoints:", "endpoints:", "endpoints"},
+		{"podmonitor.yaml", "port: metrics", "port: 9100", "cannot unmarshal number"},
+		{"networkpolicy.yaml", "endPort: 40009", "lastPort: 40009", "lastPort"},
 		{"mpijob.yaml", "slotsPerWorker", "slotsPerWorkers", "slotsPerWorkers"},
 		{"mpijob.yaml", "containers:", "container:", "container"},
 	} {
@@ -172,11 +249,13 @@ func TestMistakes(t *testing.T) {
 
 // The variables in the manifests are those that ranks and fitrun read.
 func TestVariables(t *testing.T) {
-	b, err := os.ReadFile("../../internal/boot/source_linux.go")
+	b, err := os.ReadFile("../../internal/params/table.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"FITMPI_SIZE", "FITMPI_RENDEZVOUS", "FITMPI_SECRET_FILE"} {
+	_, objects := read(t, "job.yaml")
+	for _, v := range objects[1].(*batch.Job).Spec.Template.Spec.Containers[0].Env {
+		name := v.Name
 		if !bytes.Contains(b, []byte(`"`+name+`"`)) {
 			t.Errorf("ranks do not read %s", name)
 		}

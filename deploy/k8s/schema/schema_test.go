@@ -34,12 +34,14 @@ func validate(t *testing.T, manifest string) (said string, ok bool) {
 }
 
 func TestManifests(t *testing.T) {
-	for _, name := range []string{"../job.yaml", "../mpijob.yaml"} {
+	for _, name := range []string{"../job.yaml", "../networkpolicy.yaml", "../mpijob.yaml"} {
 		if said, ok := validate(t, name); !ok || !strings.Contains(said, "OK") {
 			t.Errorf("%s:\n%s", name, said)
 		}
 	}
 }
+
+// PodMonitor is no kind of Kubernetes: TestPortsAndMetrics holds its manifest.
 
 // The validator finds what is wrong.
 func TestWrongManifests(t *testing.T) {
