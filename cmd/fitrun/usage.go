@@ -146,4 +146,5 @@ Exit codes:
   111                   --on-deadlock abort ended the job
   130, 143              ended by ^C or SIGTERM (128 + the signal); the ranks get SIGTERM and 5 seconds, a second signal
                         kills them at once
+^Z (SIGTSTP) stops all ranks and fitrun, SIGCONT lets them go on
 `

@@ -104,7 +104,7 @@ func (c *Client) Start(stdin *os.File) {
 		}()
 		return
 	}
-	c.send(kindStart, start{Processes: len(c.plan.Processes), Transport: c.plan.Transport, Trace: c.plan.Trace, Size: c.size})
+	c.send(kindStart, start{Processes: len(c.plan.Processes), Transport: c.plan.Transport, Trace: c.plan.Trace, Looks: c.plan.Looks, Size: c.size})
 	if c.input != nil {
 		go c.pump(stdin, c.input) // ends with the input or the job; at worst with this process, if stdin cannot be interrupted
 	}
@@ -144,6 +144,12 @@ func (c *Client) Deal(rank int, table *boot.Cards) {
 
 // Signal sends sig to the process group of proc.
 func (c *Client) Signal(proc int, sig syscall.Signal) { c.send(kindSignal, procSignal{proc, int(sig)}) }
+
+// Pause stops all processes, and those that the host starts from now on, until Continue.
+func (c *Client) Pause() { c.send(kindHalt, nil) }
+
+// Continue lets all processes go on.
+func (c *Client) Continue() { c.send(kindContinue, nil) }
 
 // Examine asks the host to look at a process; Leader.Examined says what was found.
 func (c *Client) Examine(proc int) { c.send(kindExamine, procOnly{proc}) }

@@ -97,8 +97,11 @@ func (c *conn) read(handle func(frame) error) {
 	in := heardReader{c}
 	for {
 		f, err := readFrame(in)
-		c.paused.Store(err == nil && f.kind == kindPause)
-		if err == nil && f.kind != kindPing && f.kind != kindPause {
+		switch {
+		case err != nil, f.kind == kindPing:
+		case f.kind == kindPause, f.kind == kindResume:
+			c.paused.Store(f.kind == kindPause)
+		default:
 			c.busy.Store(true)
 			err = handle(f)
 			c.heard.Add(1)

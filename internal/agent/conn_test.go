@@ -54,7 +54,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// One that has said that it will be silent is not dead, until it says something again.
+// One that has said that it will be stopped is not dead, whatever else it sends before it is, until it says that it goes on.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, raw := pair(20 * time.Second)
@@ -63,13 +63,15 @@ func TestPause(t *testing.T) {
 		ended := make(chan error, 1)
 		a.begin(func(frame) error { return nil }, func(err error) { ended <- err })
 		raw.Write(appendFrame(nil, frame{kind: kindPause}))
+		raw.Write(appendFrame(nil, frame{kind: kindPing}))
+		raw.Write(appendFrame(nil, frame{kind: kindStop}))
 		time.Sleep(time.Hour)
 		select {
 		case err := <-ended:
 			t.Fatalf("it ended: %v", err)
 		default:
 		}
-		raw.Write(appendFrame(nil, frame{kind: kindPing}))
+		raw.Write(appendFrame(nil, frame{kind: kindResume}))
 		began := time.Now()
 		if err := <-ended; time.Since(began) > 30*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))

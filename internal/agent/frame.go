@@ -42,7 +42,7 @@ const (
 
 	// Both ways, between neighbours.
 	kindPing
-	kindPause // the sender will say nothing until it says something
+	kindPause // the sender is about to be stopped: what it says not means nothing until kindResume
 
 	// From an agent.
 	kindFacts      // Facts
@@ -64,6 +64,10 @@ const (
 
 	kindExamine  // procOnly: asks for kindExamined; from fitrun
 	kindExamined // procCondition: what was found; from an agent
+
+	kindHalt     // all processes are to be stopped, until kindContinue; from fitrun
+	kindContinue // they are to go on; from fitrun
+	kindResume   // the sender was stopped, and is not any more; between neighbours
 
 	kindEnd // no kind
 )

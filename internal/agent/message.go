@@ -92,7 +92,8 @@ type start struct {
 	Processes int
 	Transport string
 	Trace     int64
-	Size      int // ranks of the job
+	Looks     time.Duration // as of crew.Plan
+	Size      int           // ranks of the job
 }
 
 type tell struct {

@@ -190,7 +190,7 @@ func TestFrameRefused(t *testing.T) {
 	}{
 		{"agent protocol version 2 at the other end, 1 here: use a fitrun and an agent of one FitMPI version", set(4, Version+1)},
 		{"frame of unknown kind 0", set(5, 0)},
-		{"frame of unknown kind 33", set(5, byte(kindEnd))},
+		{"frame of unknown kind 36", set(5, byte(kindEnd))},
 		{"frame of unknown kind 255", set(5, 255)},
 		{"frame with reserved bytes that are not 0", set(6, 1)},
 		{"frame with reserved bytes that are not 0", set(7, 1)},

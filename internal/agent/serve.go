@@ -213,6 +213,12 @@ func (a *agent) handleRunning(f frame) error {
 			c.Examine(p.Proc)
 			return nil
 		})
+	case kindHalt:
+		c.Pause()
+		return nil
+	case kindContinue:
+		c.Continue()
+		return nil
 	case kindCensus:
 		a.send(kindGone, gone{c.Gone()})
 		return nil
@@ -266,7 +272,7 @@ func (a *agent) start(s start) error {
 		return fmt.Errorf("start of a job of %d ranks; it has 1 or more", s.Size)
 	}
 	a.started = true
-	a.plan.Transport, a.plan.Trace = s.Transport, s.Trace
+	a.plan.Transport, a.plan.Trace, a.plan.Looks = s.Transport, s.Trace, s.Looks
 	a.table = boot.NewCards(s.Size)
 	c, err := crew.New(a.plan, a, a.guard)
 	if err != nil {

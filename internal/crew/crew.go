@@ -98,8 +98,9 @@ type Crew struct {
 	stopped atomic.Bool // no further process is to be started
 	threads sync.WaitGroup
 
-	mu    sync.Mutex
-	procs []*process // in the order of the plan, nil if not started; guarded by mu
+	mu     sync.Mutex
+	procs  []*process // in the order of the plan, nil if not started; guarded by mu
+	paused bool       // since Pause, until Continue; guarded by mu
 }
 
 // place is where a rank is: which rank of which process.
@@ -163,9 +164,7 @@ func (c *Crew) start(stdin *os.File) {
 			continue
 		}
 		c.guard.Watch(p.pid)
-		c.mu.Lock()
-		c.procs[i] = p
-		c.mu.Unlock()
+		c.add(i, p)
 		c.to.Started(i, p.pid)
 		c.threads.Go(func() { c.watch(i, p) }) // ends with the process
 	}

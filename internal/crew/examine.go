@@ -14,6 +14,7 @@ import (
 // Condition is what a process was found to do when somebody looked at it because nothing is heard of its ranks.
 type Condition struct {
 	Gone    bool           // it is on its way out, or was reaped; its exit is or will be reported
+	Paused  bool           // it is stopped with all of the crew, by Crew.Pause, which says nothing of it
 	Stopped bool           // by a signal
 	Signal  syscall.Signal // that one, 0 if nobody knows
 	Tracer  int            // process that traces it, a debugger mostly, or 0: then it may be silent as long as that likes
@@ -31,8 +32,11 @@ func (c *Crew) Examine(proc int) {
 func (p *process) look() Condition {
 	p.mu.Lock()
 	defer p.mu.Unlock() // as long as it is not reaped its number, and that of its group, is its own
-	if p.reaped {
+	switch {
+	case p.reaped:
 		return Condition{Gone: true}
+	case p.paused:
+		return Condition{Paused: true}
 	}
 	return p.lookLocked(0)
 }

@@ -40,6 +40,7 @@ type process struct {
 	reaped bool  // pid may belong to somebody else; guarded by mu
 	ended  bool  // it was signalled when it had not begun to exit; guarded by mu
 	vigil  vigil // guarded by mu
+	paused bool  // with the crew; guarded by mu
 }
 
 // startProcess starts plan, with the ranks that infos are for, and mark in its environment. Preconditions:

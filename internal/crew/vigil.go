@@ -69,7 +69,7 @@ func (c *Crew) keepVigil() {
 func (p *process) lookAgain(passed time.Duration) (found Condition, isNews bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.reaped {
+	if p.reaped || p.paused {
 		return Condition{}, false
 	}
 	halted := false

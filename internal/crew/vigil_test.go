@@ -15,6 +15,7 @@ import (
 func child(t *testing.T, script string) *process {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -78,5 +79,34 @@ func TestVigilOfTheStopped(t *testing.T) {
 	}
 	if _, isNews := p.lookAgain(time.Hour); isNews {
 		t.Error("said twice")
+	}
+}
+
+// Of a process that is stopped with its crew nothing is told, and when it goes on the time counts for nothing; so also one that is started meanwhile.
+func TestVigilOfThePaused(t *testing.T) {
+	c := &Crew{procs: make([]*process, 2)}
+	early, late := child(t, "read x"), child(t, "read x")
+	c.add(0, early)
+	early.lookAgain(time.Hour)
+	c.Pause()
+	c.add(1, late)
+	for _, p := range []*process{early, late} {
+		comes(t, "it does not stop", func() bool { return sys.IsHalted(p.pid) })
+		if found, isNews := p.lookAgain(time.Hour); isNews {
+			t.Errorf("told of one that is paused: %+v", found)
+		}
+		if found := p.look(); found != (Condition{Paused: true}) {
+			t.Errorf("asked for one that is paused: %+v", found)
+		}
+	}
+	c.Continue()
+	for _, p := range []*process{early, late} {
+		comes(t, "it does not go on", func() bool { return !sys.IsHalted(p.pid) })
+		if found := p.look(); found != (Condition{}) {
+			t.Errorf("it goes on: %+v", found)
+		}
+		if p.ended {
+			t.Error("it is held to have been ended by us")
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
@@ -314,7 +313,7 @@ func (a *across) run(ctx context.Context, job *Job) outcome {
 		}
 		all = append(all, h)
 	}
-	x.spared = a.fleet.PIDs()
+	x.spared, x.fleet = a.fleet.PIDs(), a.fleet
 	x.progress = a.progress
 	x.progress.begin(x.say, func() string {
 		n := x.startedRanks.Load()
@@ -323,8 +322,6 @@ func (a *across) run(ctx context.Context, job *Job) outcome {
 		}
 		return fmt.Sprintf("%d of %d ranks started", n, len(job.Ranks))
 	})
-	stop := a.pauseWhenStopped()
-	defer stop()
 	first := a.lookAtClocks()
 	out := x.run(ctx, all)
 	a.tellUse()
@@ -344,33 +341,5 @@ func (a *across) tellUse() {
 		} else if use := a.agentOf(i).Use(); use != nil { // it has come to its end
 			a.say("host %s, at the end: %v", h, use)
 		}
-	}
-}
-
-// pauseWhenStopped makes the key that stops a job (^Z) stop fitrun, as it should, without making agents believe that it
-// is dead. The ranks run on, as those of this machine do.
-func (a *across) pauseWhenStopped() (stop func()) {
-	stops := make(chan os.Signal, 1)
-	if signal.Ignored(syscall.SIGTSTP) {
-		return func() {}
-	}
-	signal.Notify(stops, syscall.SIGTSTP)
-	var wg sync.WaitGroup
-	over := make(chan struct{})
-	wg.Go(func() {
-		for {
-			select {
-			case <-over:
-				return
-			case <-stops:
-				a.fleet.Pause()
-				syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-			}
-		}
-	})
-	return func() {
-		signal.Stop(stops)
-		close(over)
-		wg.Wait()
 	}
 }

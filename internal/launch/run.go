@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/plain"
@@ -54,6 +55,7 @@ type runner struct {
 	hosts    []host                   // by site; set before the first process starts
 	progress *progress                // of the launch, nil if nobody is told
 	spared   []int                    // children that are no part of the job
+	fleet    *agent.Fleet             // of the other hosts, nil if there are none
 
 	sup *supervisor // owned by the loop
 
@@ -75,6 +77,8 @@ type host interface {
 	Tell(rank int, ev boot.Event)        // send a rank an event
 	Deal(rank int, c *boot.Cards)        // send a rank all cards
 	Signal(proc int, sig syscall.Signal) // to its process group
+	Pause()                              // stop all processes, and those started from now on
+	Continue()                           // let them go on
 	Census()                             // IsGone will be asked of many ranks
 	Examine(proc int)                    // at a process of which nothing is heard; the ear hears what was found
 	IsGone(rank int) bool                // whether it is leaving, or whether it may be where that is not known yet
@@ -167,6 +171,8 @@ func (x *runner) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	cancelled := ctx.Done()
+	stops, ignore := terminalStops()
+	defer ignore()
 	for !x.sup.isOver() {
 		if due := x.sup.due(); due.IsZero() {
 			timer.Stop()
@@ -178,6 +184,9 @@ func (x *runner) loop(ctx context.Context) {
 			happened(time.Now())
 		case sig := <-x.cfg.Signals:
 			x.sup.interrupted(time.Now(), sig.(syscall.Signal))
+		case <-stops:
+			x.pause()
+			discard(stops)
 		case <-cancelled:
 			cancelled = nil
 			x.sup.interrupted(time.Now(), syscall.SIGTERM)

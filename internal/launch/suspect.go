@@ -53,7 +53,7 @@ func (s *supervisor) examined(now time.Time, p int, c crew.Condition) {
 		delete(s.suspicions, q)
 		i := slices.IndexFunc(all, func(sus suspicion) bool { return s.counts(q, sus.by) })
 		switch {
-		case i < 0, c.Gone, s.state != jobRunning, !s.canFail(q): // or withdrawn meanwhile; of one that is gone more will be heard
+		case i < 0, c.Gone, c.Paused, s.state != jobRunning, !s.canFail(q): // or withdrawn meanwhile; of one that is gone more will be heard
 			continue
 		}
 		says := func(prefix string) int {

@@ -1,0 +1,184 @@
+//go:build linux
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+func init() { programs["pausing"] = pausingRank }
+
+// pausingRank says which process it is, and exchanges messages until a file is there.
+func pausingRank() {
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		fmt.Println("pid", os.Getpid())
+		for over := []bool{false}; !over[0]; {
+			if world.Rank() == 0 {
+				time.Sleep(time.Millisecond)
+				_, err := os.Stat(overFile())
+				over[0] = err == nil
+			}
+			if err := mpi.Bcast(world, over, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func overFile() string { return filepath.Join(os.Getenv(envDir), "over") }
+
+// aloneSSH does what ssh does, on this machine: each host has a home of its own.
+const aloneSSH = `#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+export HOME="$FITMPI_TESTS_DIR/$2"
+mkdir -p "$HOME"
+unset XDG_CACHE_HOME
+shift 2
+exec sh -c "$*"
+`
+
+// TestTerminalStop: the key that stops a job at a terminal (^Z) stops all ranks, wherever they are, and fitrun; they go on with fitrun, and are not
+// taken for dead for having been silent meanwhile, neither by each other nor by those who look after them.
+func TestTerminalStop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ranks int
+		args  []string
+	}{
+		"here":    {2, []string{"-n", "2"}},
+		"threads": {4, []string{"-n", "4", "--ranks-per-process", "2"}},
+		"hosts":   {3, []string{"-H", "localhost:1,a:1,b:1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			terminalStop(t, tc.ranks, tc.args)
+		})
+	}
+}
+
+// TestStoppedElsewhere: a job whose processes are all stopped, but not by fitrun, is found by those who look after them, also on other hosts.
+func TestStoppedElsewhere(t *testing.T) {
+	r, _ := startPausing(t, "-H", "a:1,b:1")
+	for _, pid := range r.awaitPIDs(t, 2) {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.end(t, jobTimeout).wantError(t, `stopped by SIGSTOP and taken for dead: `)
+}
+
+// silence is what the ranks permit. The job is stopped for several times that.
+const silence = 200 * time.Millisecond
+
+func terminalStop(t *testing.T, ranks int, args []string) {
+	r, dir := startPausing(t, args...)
+	pids := r.awaitPIDs(t, ranks)
+	fitrun := r.cmd.Process.Pid
+	for round := range 2 {
+		syscall.Kill(fitrun, syscall.SIGTSTP)
+		for _, pid := range append(pids, fitrun) {
+			awaitState(t, r, pid, true)
+		}
+		time.Sleep(6 * silence) // nothing is waited for: this is how long they are silent
+		for _, pid := range pids {
+			if !sys.IsHalted(pid) {
+				t.Fatalf("process %d of a stopped job goes on, or has ended (round %d)\n%s", pid, round, r.stderr.String())
+			}
+		}
+		syscall.Kill(fitrun, syscall.SIGCONT)
+		for _, pid := range append(pids, fitrun) {
+			awaitState(t, r, pid, false)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "over"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := r.end(t, jobTimeout)
+	run.wantClean(t) // nobody was ended
+}
+
+// startPausing starts the program under a fitrun of its own. dir is where it looks for the file.
+func startPausing(t *testing.T, args ...string) (r *acrossRun, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	ssh := filepath.Join(dir, "ssh")
+	self, err := os.Executable()
+	if err == nil {
+		err = os.WriteFile(ssh, []byte(aloneSSH), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = append(args, "--heartbeat-timeout", silence.String(), self, "rank")
+	r = &acrossRun{cmd: exec.Command(fitrunPath(t), args...), endc: make(chan error), began: time.Now()}
+	r.stdout.changed, r.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
+	r.cmd.Env = append(os.Environ(), envProgram+"=pausing", envDir+"="+dir, "FITMPI_SSH="+ssh, "GORACE=atexit_sleep_ms=0")
+	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // ends with the process, which cleanup kills
+		r.cmd.Wait()
+		close(r.endc)
+	}()
+	t.Cleanup(func() {
+		r.cmd.Process.Kill()
+		<-r.endc
+	})
+	return r, dir
+}
+
+var pidLine = regexp.MustCompile(`pid (\d+)\n`)
+
+// awaitPIDs returns the processes of all ranks, once each has said which it is.
+func (r *acrossRun) awaitPIDs(t *testing.T, ranks int) (pids []int) {
+	t.Helper()
+	for until := time.Now().Add(jobTimeout); ; {
+		said := pidLine.FindAllStringSubmatch(r.stdout.String(), -1)
+		if len(said) == ranks {
+			for _, m := range said {
+				pid, err := strconv.Atoi(m[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				pids = append(pids, pid)
+			}
+			return pids
+		}
+		select {
+		case <-r.stdout.changed:
+		case <-r.endc:
+			t.Fatalf("it has ended: %s", r.stderr.String())
+		case <-time.After(time.Until(until)):
+			t.Fatalf("ranks that have begun: %q\n%s", said, r.stderr.String())
+		}
+	}
+}
+
+// awaitState waits until a process is stopped, or is not.
+func awaitState(t *testing.T, r *acrossRun, pid int, halted bool) {
+	t.Helper()
+	for until := time.Now().Add(jobTimeout); sys.IsHalted(pid) != halted; time.Sleep(time.Millisecond) {
+		select {
+		case <-r.endc:
+			t.Fatalf("the job has ended: %s", r.stderr.String())
+		default:
+		}
+		if sys.StateOf(pid).Gone || time.Now().After(until) {
+			t.Fatalf("process %d: stopped is %v, want %v\n%s", pid, !halted, halted, r.stderr.String())
+		}
+	}
+}
