@@ -9,6 +9,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/hang"
 	"github.com/fitmpi/fitmpi/internal/hang/rest"
 	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/view"
 )
 
@@ -50,8 +51,11 @@ func (p *deadlockPart) run(ctx context.Context, v *view.View) {
 	}
 	w := rest.Watch{
 		View: asked{v}, Dir: hereDir(), Pause: p.pause,
-		Deadlocked: func(e *hang.Explanation) { p.deadlocked(v.Control(), e) },
-		Stalled:    v.Control().Say,
+		Deadlocked: func(e *hang.Explanation) {
+			v.FoundKnot(plain.Text(e.Text()))
+			p.deadlocked(v.Control(), e)
+		},
+		Stalled: v.Control().Say,
 	}
 	w.Run(ctx)
 }

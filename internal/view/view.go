@@ -69,7 +69,8 @@ type View struct {
 	start    time.Time
 	end      time.Time // zero while the job runs
 	ranks    []Rank
-	restarts int // attempts before this one
+	restarts int    // attempts before this one
+	knot     string // why the job could not go on when that was found last, see Stuck; "" if it was not
 	events   []Event
 	nextEvt  int
 	number   int            // of the last question
@@ -107,7 +108,7 @@ func (v *View) Begin(job *launch.Job, to launch.Control) {
 	} else {
 		v.start = now
 	}
-	v.job, v.to = job, to
+	v.job, v.to, v.knot = job, to, ""
 	v.ranks = make([]Rank, len(job.Ranks))
 	for i := range job.Processes {
 		p := &job.Processes[i]
@@ -300,6 +301,25 @@ func (v *View) FoundStuck(rank, pid int, activity uint64) {
 	if rank < len(v.ranks) && v.ranks[rank].State.PID == pid {
 		v.ranks[rank].StuckAt = activity
 	}
+}
+
+// FoundKnot notes why the job cannot go on, once FoundStuck was called for the ranks that cannot.
+func (v *View) FoundKnot(report string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.knot = report
+}
+
+// Stuck is why the job cannot go on, "" if it can for all that is known: as long as a rank that was found stuck has done nothing since.
+func (v *View) Stuck() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.end.IsZero() && slices.ContainsFunc(v.ranks, func(r Rank) bool {
+		return r.StuckAt != 0 && r.State.Phase != launch.Over && r.Pulse != nil && r.Pulse.Activity == r.StuckAt
+	}) {
+		return v.knot
+	}
+	return ""
 }
 
 // Control is what the job can be told.

@@ -172,3 +172,26 @@ func TestNobodyToAsk(t *testing.T) {
 		t.Errorf("%v, %v", reports, context.Cause(ctx))
 	}
 }
+
+// A job is stuck as long as no rank that cannot go on does anything.
+func TestStuck(t *testing.T) {
+	s := newStand(t)
+	answered := func(activity uint64) {
+		s.v.mu.Lock()
+		defer s.v.mu.Unlock()
+		s.v.ranks[0].Pulse = &telemetry.Pulse{Activity: activity}
+	}
+	answered(7)
+	if got := s.v.Stuck(); got != "" {
+		t.Errorf("a job that is well: %q", got)
+	}
+	s.v.FoundStuck(0, 100, 7)
+	s.v.FoundKnot("circle")
+	if got := s.v.Stuck(); got != "circle" {
+		t.Errorf("%q, want the report", got)
+	}
+	answered(8)
+	if got := s.v.Stuck(); got != "" {
+		t.Errorf("it goes on: %q", got)
+	}
+}

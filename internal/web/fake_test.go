@@ -21,6 +21,7 @@ type fake struct {
 	ranks      []view.Rank // guarded by mu, as all below
 	start, end time.Time
 	events     []view.Event
+	stuck      string
 	asked      int
 	onAsk      func(f *fake) // called with mu held: what the ranks answer
 }
@@ -41,6 +42,12 @@ func (f *fake) Events(first int) []view.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.events[min(first, len(f.events)):])
+}
+
+func (f *fake) Stuck() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stuck
 }
 
 func (f *fake) Ask(_ context.Context, question string) []*telemetry.Report {

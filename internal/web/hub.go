@@ -16,6 +16,7 @@ type Source interface {
 	Ranks() []view.Rank
 	Times() (start, end time.Time)
 	Events(first int) []view.Event
+	Stuck() string // why the job cannot go on, "" if it can
 	Ask(ctx context.Context, question string) []*telemetry.Report
 }
 
@@ -67,7 +68,7 @@ func (h *hub) run(ctx context.Context, src Source) {
 
 // look makes a picture of now.
 func look(src Source, prev *picture) *picture {
-	in := input{ranks: src.Ranks(), events: src.Events(0), now: time.Now()}
+	in := input{ranks: src.Ranks(), events: src.Events(0), stuck: src.Stuck(), now: time.Now()}
 	in.start, in.end = src.Times()
 	return draw(in, prev)
 }

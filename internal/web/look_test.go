@@ -264,3 +264,22 @@ func wantPause(t *testing.T, p *webtest.Page) {
 	p.Eval(`document.getElementById("pause").click()`, nil)
 	p.Until(fmt.Sprintf(`document.getElementById("tile-messages").textContent !== %q`, before))
 }
+
+// A job that does not go on is not called running: the page says so at its top, with why, and takes that back when the job goes on.
+func TestPageOfStuckJob(t *testing.T) {
+	b := webtest.Start(t)
+	f := stencilJob(4, 2, 2, 400)
+	const report = "deadlock: no rank can go on\n  circle of 2 ranks: 0 -> 1 -> 0"
+	f.stuck = report
+	s, _ := served(t, f, "127.0.0.1:0")
+	p := b.Open(s.URL(), 1000, 800)
+	p.Until(`document.getElementById("status-text").textContent === "The job does not go on; the report says why"`)
+	want(t, p, `document.getElementById("stuck-text").textContent`, report)
+	p.Until(answered)
+	want(t, p, `document.querySelector("main").firstElementChild.id`, "stuck")
+	want(t, p, `document.getElementById("stuck").offsetHeight > 0`, true)
+	f.change(func(f *fake) { f.stuck = "" })
+	p.Until(`document.getElementById("status-text").textContent === "Running"`)
+	want(t, p, `document.getElementById("stuck").offsetHeight`, 0)
+	wantNoTrouble(t, p)
+}

@@ -60,6 +60,7 @@ type jobRow struct {
 	Elapsed int64    `json:"elapsed"` // milliseconds, until the end
 	Group   int      `json:"group"`   // ranks of one row of the matrix
 	Failure string   `json:"failure,omitempty"`
+	Stuck   string   `json:"stuck,omitempty"` // why it does not go on
 }
 
 // rankRow is what the page says of a rank. It is comparable: what has not changed is not sent.
@@ -112,6 +113,7 @@ type input struct {
 	start, end time.Time // zero if not yet
 	now        time.Time
 	events     []view.Event // all that are kept
+	stuck      string       // why the job cannot go on, "" if it can
 }
 
 // draw makes a picture. What happened between two answers of a rank follows from prev, which may be nil.
@@ -159,7 +161,7 @@ func (j *jobRow) fill(in input, programs int) {
 	}
 	j.Elapsed = until.Sub(in.start).Milliseconds()
 	j.Program, j.More = filepath.Base(in.ranks[0].Program), programs-1
-	j.Failure = failure(in.ranks)
+	j.Failure, j.Stuck = failure(in.ranks), in.stuck
 }
 
 // failure names the rank that failed first, of those whose failure ends the job.

@@ -83,9 +83,12 @@ function say(mark, text, kind) {
 
 function sayJob() {
   const j = model.job;
+  byId("stuck").hidden = !j.stuck;
+  setText(byId("stuck-text"), j.stuck ?? "");
   const over = j.phase === "over" || model.last;
   if (j.failure) say(marks.failed, `${over ? "The job has ended: " : ""}${j.failure}`, "failed");
   else if (over) say(marks.exited, j.phase === "over" ? "The job has ended; these are its last figures" : "fitrun has ended", "good");
+  else if (j.stuck) say("⚠", "The job does not go on; the report says why", "failed");
   else if (paused) say("‖", "Paused; the job goes on");
   else say(j.phase === "running" ? "▸" : "…", j.phase === "running" ? "Running" : "Being prepared");
 }
