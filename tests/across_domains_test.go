@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
@@ -105,6 +106,7 @@ func (d *domains) options(more ...string) []string {
 
 // TestAcrossDomains: a job of two domains, with the gateways that users have.
 func TestAcrossDomains(t *testing.T) {
+	effort.Need(t, effort.Full, "it runs the suite, and waits for gateways that are gone")
 	d := newDomains(t)
 	for _, tc := range []struct {
 		name string
@@ -136,7 +138,7 @@ func domainsClosed(t *testing.T, d *domains) {
 
 func domainsSuite(t *testing.T, d *domains) {
 	d.gateways(t)
-	d.suite(t, 5, acrossJob{cases: few(someCases), args: d.options()})
+	d.suite(t, 5, acrossJob{cases: few(effort.Full, someCases), args: d.options()})
 }
 
 // Everybody talks with everybody, and --verbose says who is reached by a gateway.

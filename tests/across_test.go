@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
@@ -178,8 +180,8 @@ const (
 )
 
 // few is the cases to run where all take too long.
-func few(cases string) string {
-	if testing.Short() || raceEnabled {
+func few(level effort.Level, cases string) string {
+	if level < effort.Full || raceEnabled {
 		return "^(order|collective)/"
 	}
 	return cases
@@ -187,7 +189,7 @@ func few(cases string) string {
 
 // TestAcross: several hosts in one network.
 func TestAcross(t *testing.T) {
-	l := newFitrunLab(t)
+	l, level := newFitrunLab(t), effort.Now()
 	n := l.Network()
 	for range 4 {
 		n.Host()
@@ -198,15 +200,15 @@ func TestAcross(t *testing.T) {
 		name string
 		test func(t *testing.T)
 	}{
-		{"suite", func(t *testing.T) { l.suite(t, 5, acrossJob{hosts: three, cases: few(allCases)}) }},
+		{"suite", func(t *testing.T) { l.suite(t, 5, acrossJob{hosts: three, cases: few(level, allCases)}) }},
 		{"suite by TLS", func(t *testing.T) {
-			l.suite(t, 5, acrossJob{hosts: three, cases: few(someCases), args: []string{"--tls"}})
+			l.suite(t, 5, acrossJob{hosts: three, cases: few(level, someCases), args: []string{"--tls"}})
 		}},
 		{"suite by threads", func(t *testing.T) {
-			l.suite(t, 5, acrossJob{hosts: three, cases: few(someCases), args: []string{"--ranks-per-process", "2"}})
+			l.suite(t, 5, acrossJob{hosts: three, cases: few(level, someCases), args: []string{"--ranks-per-process", "2"}})
 		}},
 		{"with this machine", func(t *testing.T) {
-			l.suite(t, 3, acrossJob{hosts: fmt.Sprintf("localhost:1,%s:2", addr(0)), cases: few(someCases)})
+			l.suite(t, 3, acrossJob{hosts: fmt.Sprintf("localhost:1,%s:2", addr(0)), cases: few(level, someCases)})
 		}},
 		{"slow", func(t *testing.T) { acrossSlow(t, l) }},
 		{"lossy", func(t *testing.T) { acrossLossy(t, l) }},
@@ -217,6 +219,9 @@ func TestAcross(t *testing.T) {
 		{"many ranks", func(t *testing.T) { acrossMany(t, l) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if !slices.Contains([]string{"with this machine", "host killed", "traced", "many ranks"}, tc.name) {
+				effort.Need(t, effort.Full, "it runs the suite, or waits for a network that is slow or gone")
+			}
 			tc.test(t)
 			l.AwaitEmpty(t, acrossBound)
 		})

@@ -111,7 +111,7 @@ var rooms = []room{
 		why: "internal/web/webtest drives a browser for tests: what the page shows is read as its users have it"},
 	{pkgs: "internal/summary", ours: []string{"engine", "internal/launch", "internal/telemetry", "internal/view"}, banned: []string{"context", "net/...", "os/...", "sync"},
 		why: "internal/summary judges a picture of a job that is over: it asks nobody and waits for nothing"},
-	{pkgs: "internal/launch", ours: []string{"internal/agent", "internal/boot", "internal/crew", "internal/hosts", "internal/plain", "internal/relay", "internal/sys", "internal/trace"},
+	{pkgs: "internal/launch", ours: []string{"internal/agent", "internal/boot", "internal/crew", "internal/hosts", "internal/params", "internal/plain", "internal/relay", "internal/sys", "internal/trace"},
 		why: "internal/launch starts any program: ranks speak to it through internal/boot, and it knows neither MPI nor the engine"},
 	{pkgs: "engine/internal/core", ours: []string{"buffer", "internal/wire"}, banned: blocking,
 		why: "the core is a state machine without goroutine, lock, clock or system call: its driver has those, golden scenarios have none"},
@@ -139,6 +139,8 @@ var rooms = []room{
 		why: "compare starts programs and reads what they print: to link one of them would measure it differently from its peers"},
 	{pkgs: "internal/cutter",
 		why: "internal/cutter is a proxy for tests that breaks connections: what runs over them is for the tests to say, and nothing else imports it"},
+	{pkgs: "internal/effort",
+		why: "internal/effort is how much of the tests a run shows: it knows none of them, and only tests import it"},
 	{pkgs: "internal/netlab", ours: []string{"internal/sys"}, others: []string{"golang.org/x/net/dns/dnsmessage"},
 		why: "internal/netlab is hosts for tests: what runs on them is for the tests to say, and nothing else imports it"},
 	{pkgs: "internal/coverage",
@@ -223,7 +225,7 @@ func unless(allowed bool, why string) string {
 // mayTest says whether tests in pkg may import ours although the code beside them may not: their own package, from
 // outside, doubles made for tests, and everything in tests.
 func mayTest(pkg, ours string) bool {
-	return pkg == ours || pkg == "tests" || pkg == "tests/chaos" || ours == "internal/pmi/pmitest" || ours == "internal/netlab" || ours == "internal/cutter" ||
+	return pkg == ours || pkg == "tests" || pkg == "tests/chaos" || ours == "internal/pmi/pmitest" || ours == "internal/effort" || ours == "internal/netlab" || ours == "internal/cutter" ||
 		ours == "internal/strangers/strangerstest" || ours == "internal/trace/tracetest" || ours == "internal/web/webtest"
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/shm"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -99,6 +100,7 @@ func residentKB(name string) (int, error) {
 // TestCrowdOfProcesses: every rank of 64 talks with every other. Each process holds of the shared memory no more than its
 // own rings and the blocks of all, and in all no more than that, its send buffer and what the program itself needs.
 func TestCrowdOfProcesses(t *testing.T) {
+	effort.Need(t, effort.Full, "it starts many processes")
 	if raceEnabled || testing.Short() {
 		t.Skip("64 processes, each with the race detector's memory, or in a hurry")
 	}
@@ -215,6 +217,7 @@ func checkSpent(t *testing.T, n int, ring, wait time.Duration) {
 
 // TestPatienceOfProcesses: ranks that wait do not spin when there are more of them than cores.
 func TestPatienceOfProcesses(t *testing.T) {
+	effort.Need(t, effort.Full, "it starts many processes")
 	const n = 16
 	for _, policy := range policies {
 		for _, transport := range []string{"shm", "tcp"} {

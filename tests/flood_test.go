@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -53,6 +54,7 @@ func floodRanks() (n int, full bool) {
 }
 
 func TestFlood(t *testing.T) {
+	effort.Need(t, effort.Full, "it fills the memory of many ranks")
 	if raceEnabled {
 		t.Skip("memory is measured, and the race detector takes most of it")
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // Jobs that hang, and jobs that only seem to, under a real fitrun with its watch for deadlocks.
@@ -174,8 +176,8 @@ func TestHang(t *testing.T) {
 		all  bool // cases
 	}{
 		{"shm", nil, true},
-		{"tcp", []string{"--transport", "tcp"}, !testing.Short() && !raceEnabled},
-		{"threads", []string{"--ranks-per-process", "2"}, !testing.Short() && !raceEnabled},
+		{"tcp", []string{"--transport", "tcp"}, effort.Now() >= effort.Full && !raceEnabled},
+		{"threads", []string{"--ranks-per-process", "2"}, effort.Now() >= effort.Full && !raceEnabled},
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			for i, tc := range hangCases {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -319,6 +320,7 @@ func TestJobMetricsMany(t *testing.T) {
 // TestJobPrometheus has a Prometheus server with native histograms scrape fitrun, and find the ranks through it: those that
 // serve their metrics themselves there, the others at fitrun. Where a secret is asked for, it has that of a file.
 func TestJobPrometheus(t *testing.T) {
+	effort.Need(t, effort.Full, "Prometheus scrapes once a second; TestPrometheus has one, too")
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Skipf("no prometheus (Debian's package of that name): %v", err)

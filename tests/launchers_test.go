@@ -150,9 +150,10 @@ func (l launcher) start(t *testing.T, program string, n int, dir string, set ...
 
 // Every rank is who it is, and reaches the others: by memory, as they are on one host.
 func TestLaunchers(t *testing.T) {
+	isFull := effort.Now() >= effort.Full
 	eachLauncher(t, func(t *testing.T, l launcher) {
 		for n := range 6 {
-			if n == 0 || testing.Short() && n != 3 {
+			if n == 0 || !isFull && n != 3 {
 				continue
 			}
 			run := l.start(t, "mixed", n, t.TempDir())
@@ -172,6 +173,7 @@ func TestLaunchers(t *testing.T) {
 
 // The conformance suite under each of them.
 func TestSuiteLaunchers(t *testing.T) {
+	effort.Need(t, effort.Full, "it runs the suite under each launcher")
 	sizes := map[string][]int{"mpiexec of MPICH": {1, 4}, "mpirun of Open MPI": {3}, "srun --mpi=pmi2": {3}, "srun": {2}}
 	if testing.Short() || raceEnabled {
 		sizes = map[string][]int{"mpiexec of MPICH": {2}}
@@ -180,9 +182,6 @@ func TestSuiteLaunchers(t *testing.T) {
 		for _, n := range sizes[l.name] {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
 				t.Setenv(envWorld, "1")
-				if effort.Now() < effort.Full {
-					t.Setenv(envTurn, fmt.Sprintf("%d/4", n-1))
-				}
 				dir := t.TempDir()
 				run := l.start(t, "suite", n, dir)
 				run.stdout, run.stderr = run.stdout+run.stderr, ""
@@ -197,6 +196,7 @@ func TestSuiteLaunchers(t *testing.T) {
 
 // A rank that fails ends the job, and somebody says why.
 func TestDeathUnderLaunchers(t *testing.T) {
+	effort.Need(t, effort.Full, "launchers take their time to end a job")
 	gone := "is gone: it exited without Finalize, or was killed"
 	for _, test := range []struct {
 		how, wait string

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -137,6 +138,7 @@ func TestIdleRankLives(t *testing.T) {
 
 // TestUninterruptibleRankLives: where the runtime may not interrupt loops a rank in one shows nothing. The kernel runs it, so the job goes on, and it is said.
 func TestUninterruptibleRankLives(t *testing.T) {
+	effort.Need(t, effort.Full, "it waits for longer than ranks may be silent")
 	for _, transport := range []string{"auto", "tcp"} {
 		for perProcess := range 2 {
 			t.Run(fmt.Sprint(transport, " ", perProcess+1), func(t *testing.T) {
