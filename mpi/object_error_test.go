@@ -13,8 +13,8 @@ import (
 
 // mute has no serialised form, deaf none that can be read.
 type (
-	mute struct{ s string }
-	deaf struct{ s string }
+	mute struct{ S string }
+	deaf struct{ S string }
 )
 
 func (mute) MarshalBinary() ([]byte, error) { return nil, errors.New("it is mute") }
@@ -23,7 +23,7 @@ func (deaf) MarshalBinary() ([]byte, error) { return []byte{1}, nil }
 func (*deaf) UnmarshalBinary([]byte) error  { return errors.New("it is deaf") }
 
 // tired is deaf when it has been read as often as reads says.
-type tired struct{ s string }
+type tired struct{ S string }
 
 var reads atomic.Int32
 

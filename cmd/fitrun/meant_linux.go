@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+
+	"github.com/fitmpi/fitmpi/internal/params"
 )
 
 // meant asks whether an option that there is was meant by a name: with a value that follows at once, as in -n4, or with up to two letters
@@ -14,7 +16,7 @@ func meant(name string, fs *flag.FlagSet) string {
 	}
 	best, least := "", min(2, (len(name)-1)/2)+1
 	fs.VisitAll(func(f *flag.Flag) {
-		if d := distance(name, f.Name); d < least {
+		if d := params.Distance(name, f.Name); d < least {
 			best, least = f.Name, d
 		}
 	})
@@ -22,25 +24,4 @@ func meant(name string, fs *flag.FlagSet) string {
 		return ""
 	}
 	return fmt.Sprintf(": did you mean %s?", dashed(best))
-}
-
-// distance is how many bytes must be changed, put in or taken out to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

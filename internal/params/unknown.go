@@ -42,7 +42,7 @@ func Nearest(name string) string {
 	best, least := "", 0
 	for _, v := range all {
 		a, b := strings.TrimPrefix(name, prefix), strings.TrimPrefix(v.Name, prefix)
-		d := distance(a, b)
+		d := Distance(a, b)
 		if n := min(len(a), len(b)); d <= max(min(n-1, 2), n/3) && (best == "" || d < least) {
 			best, least = v.Name, d
 		}
@@ -50,8 +50,8 @@ func Nearest(name string) string {
 	return best
 }
 
-// distance is how many letters must be changed, put in or left out to make b of a (Levenshtein's).
-func distance(a, b string) int {
+// Distance is how many letters must be changed, put in or left out to make b of a (Levenshtein's).
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
