@@ -274,10 +274,10 @@ func (s *spiteful) UnmarshalBinary(data []byte) error {
 }
 
 func decodeFails(t *T, c *mpi.Comm) {
-	doomed(t, c, "Bcast", mpi.ErrOther, func(c *mpi.Comm) error {
+	doomed(t, c, "Bcast", mpi.ErrType, func(c *mpi.Comm) error {
 		err := mpi.Bcast(c, []spiteful{{"x"}}, 0)
 		if err != nil && !isRelease(err) {
-			wantError(t, "Bcast", err, mpi.ErrOther, "unreadable: x")
+			wantError(t, "Bcast", err, mpi.ErrType, "unreadable: x")
 		}
 		return err
 	})

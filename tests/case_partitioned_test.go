@@ -530,10 +530,18 @@ func partitionedObjects(t *T, c *mpi.Comm) {
 			wantSlice(t, "message", in, sent)
 		}
 	}
-	bad, null := mpi.PsendInit(c, []shape{unregistered{}}, 1, right(c), 1), mpi.PrecvInit(c, make([]shape, 1), 1, left(c), 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	d := c.WithContext(ctx)
+	bad, null := mpi.PsendInit(d, []shape{unregistered{}}, 1, right(c), 1), mpi.PrecvInit(d, make([]shape, 1), 1, left(c), 1)
 	t.must(mpi.StartAll(bad, null))
 	wantError(t, "what cannot be serialised", bad.Pready(0), mpi.ErrType, "unregistered")
-	// Neither can be completed: they are left to themselves, and do not disturb others.
+	t.must(mpi.Barrier(c)) // all have found that
+	cancel()               // neither can be completed otherwise; they do not disturb others
+	for _, r := range []*mpi.Request{bad, null} {
+		if _, err := r.Wait(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Wait: error is %v, want %v", err, context.Canceled)
+		}
+	}
 }
 
 func partitionedDeadline(t *T, c *mpi.Comm) {
