@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/licensecheck"
 )
@@ -175,14 +176,14 @@ func licencesOf(m module, accepted []string) (used, error) {
 			return u, err
 		}
 		if isNotice {
-			u.texts = append(u.texts, string(text))
+			u.texts = append(u.texts, utf8Of(text))
 			continue
 		}
 		ids, err := recognise(text, accepted)
 		if err != nil {
 			return u, fmt.Errorf("%s: %w", e.Name(), err)
 		}
-		u.ids, u.texts = append(u.ids, ids...), append(u.texts, string(text))
+		u.ids, u.texts = append(u.ids, ids...), append(u.texts, utf8Of(text))
 	}
 	if len(u.ids) == 0 {
 		return u, errors.New("no licence in its root")
@@ -202,8 +203,20 @@ func (u used) choose(c choice) (used, error) {
 		return u, fmt.Errorf("LICENSE does not leave the choice any more: %q", c.says)
 	}
 	text, err := os.ReadFile(filepath.Join(u.Dir, c.file))
-	u.ids, u.texts = []string{c.id}, []string{string(offer), string(text)}
+	u.ids, u.texts = []string{c.id}, []string{utf8Of(offer), utf8Of(text)}
 	return u, err
+}
+
+// utf8Of is a text in UTF-8: one that is not is taken for Latin-1, as old licences are.
+func utf8Of(text []byte) string {
+	if utf8.Valid(text) {
+		return string(text)
+	}
+	runes := make([]rune, len(text))
+	for i, b := range text {
+		runes[i] = rune(b)
+	}
+	return string(runes)
 }
 
 // recognise names the licences that a text consists of, if all are accepted.

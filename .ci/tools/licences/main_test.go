@@ -58,3 +58,12 @@ func TestStale(t *testing.T) {
 		t.Error("a stale file passes")
 	}
 }
+
+// TestUTF8Of: an old text of Latin-1 keeps its letters, and one of UTF-8 is as it was.
+func TestUTF8Of(t *testing.T) {
+	for _, text := range []string{"copyright \xa9 1996", "copyright © 1996"} {
+		if got := utf8Of([]byte(text)); got != "copyright © 1996" {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
