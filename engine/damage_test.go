@@ -15,7 +15,6 @@ import (
 // TestDamage: whatever happens to a record of TLS, the connection breaks, is made again, and nothing is lost. Where the reader is left
 // waiting for what nobody has sent, heartbeats being all that comes, the patience with a silent peer ends that.
 func TestDamage(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	for name, tc := range map[string]struct {
 		harm  func([]byte) []byte
 		waits bool
@@ -68,7 +67,6 @@ func ofLong(dir cutter.Direction) func(cutter.Direction, int, int) bool {
 
 // TestDamageUnderCaller: ranks that show no heartbeats wait for the rest of a record no longer than others.
 func TestDamageUnderCaller(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	d := new(damager)
 	es, _, why := damagedJob(t, d, Caller)
 	talk(t, es, 1)
@@ -106,7 +104,6 @@ func TestDamagedLastWords(t *testing.T) {
 // TestSilentAmidARecord: who is silent from the middle of a record on may be stopped there, and is judged as one that is silent: somebody else
 // knows more of it. When it is heard again nothing is lost.
 func TestSilentAmidARecord(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	d := new(damager)
 	es, _, why := damagedJob(t, d, Assist)
 	exchangeAll(t, es)
@@ -135,7 +132,6 @@ func TestSilentAmidARecord(t *testing.T) {
 // TestDamageWithoutResuming: the peer has failed, for the right reason. Who promises no heartbeats is not judged by the clock: it fills the
 // record instead.
 func TestDamageWithoutResuming(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	for name, tc := range map[string]struct {
 		p    Policy
 		harm func([]byte) []byte
@@ -195,7 +191,6 @@ const handshakeRecords = 11
 // TestDamageHandshakes: a length is damaged in the handshakes of a connection that is made again, of TLS or of the ranks, or shortly behind
 // them; where both dial at once, of both connections.
 func TestDamageHandshakes(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	for dir, name := range []string{"from the dialer", "to the dialer"} {
 		for nth := range handshakeRecords {
 			t.Run(fmt.Sprintf("record %d %s", nth, name), func(t *testing.T) {
@@ -221,7 +216,6 @@ func TestDamageHandshakes(t *testing.T) {
 // TestDamageFirstHandshake: the same for the first connection of a pair, which one of them alone makes. All cases wait at once: for a dialer
 // that is not heard its acceptor waits for handshakeTimeout.
 func TestDamageFirstHandshake(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	if testing.Short() {
 		t.Skip("needs as long as a handshake may take")
 	}

@@ -22,9 +22,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// Tests that run beside others wait, all at once.
-	if flag.Parse(); flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		flag.Set("test.parallel", "32")
+	// Tests that run beside others wait, all at once; under the race detector they have much to do meanwhile.
+	if flag.Parse(); !raceEnabled && flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		flag.Set("test.parallel", "16")
 	}
 	goleak.VerifyTestMain(m)
 }

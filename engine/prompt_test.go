@@ -131,17 +131,23 @@ func TestYieldEnds(t *testing.T) {
 		e := es[0]
 		for range 3 {
 			m, _ := listen(e, 8, 1, 1)
-			before := e.callers.Load()
 			waited := make(chan struct{})
 			go func() {
 				e.Wait(m)
 				close(waited)
 			}()
+			free := 0 // looks at which a caller waited, and nobody had the right
 			eventually(t, "the caller does not sleep", func() bool {
 				if p == Caller {
 					return e.asleep.Load() == asleepIdle
 				}
-				return e.callers.Load() > before && e.right.Load() == 0
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				if e.waits.n == 0 || e.right.Load() != 0 {
+					free = 0
+				}
+				free++
+				return free > 5
 			})
 			if err := send(es[1], pattern(8, 1), 0, 1); err != nil {
 				t.Fatal(err)

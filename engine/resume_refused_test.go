@@ -47,7 +47,6 @@ func awaitRefusals(t testing.TB, es []*Engine, more uint64) {
 // TestResumeRefused: a connection breaks, and the system refuses others for a while. The streams go
 // on then.
 func TestResumeRefused(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, ends := range []cutter.Ends{cutter.Both, cutter.Dialer} {
 			t.Run(fmt.Sprint(p, ends), func(t *testing.T) {
@@ -119,7 +118,6 @@ func (s *storm) blow(t *testing.T, es []*Engine, proxies []*cutter.Proxy, rounds
 // at once, again and again. They agree on one in the end, and every message arrives, once, whole
 // and in its order.
 func TestResumeStorm(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	for _, tls := range []bool{false, true} {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprintf("TLS %v, seed %d", tls, seed), func(t *testing.T) {
@@ -148,7 +146,6 @@ func TestResumeStorm(t *testing.T) {
 // TestConnectRefused: the first connection of a pair is refused for a while, whether streams are to
 // outlive connections or not.
 func TestConnectRefused(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, r := range []Resume{ResumeOn, ResumeOff} {
 			t.Run(fmt.Sprint(p, ", resume ", r), func(t *testing.T) {
@@ -212,7 +209,6 @@ func TestCloseRefused(t *testing.T) {
 // peer has not received is not lost with it, though that takes longer than the rank would wait for
 // goodbyes.
 func TestCloseUnheard(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	for _, p := range []Policy{Worker, Assist} {
 		t.Run(p.String(), func(t *testing.T) {
 			es, proxies := cutJob(t, 2, p, nil, uncut)

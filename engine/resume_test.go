@@ -109,7 +109,6 @@ func handshakes(scale int) func(int) cutter.Plan {
 
 // TestResume: connections break all the time, wherever they are, and every message arrives, once, whole and in its order.
 func TestResume(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	pause := 2 * time.Millisecond
 	for name, plan := range map[string]func(int) cutter.Plan{
 		"both ends":         every(100_000, cutter.Cut{}),
@@ -154,7 +153,6 @@ func TestResumeAuto(t *testing.T) {
 // TestResumeHalfSealed: a connection breaks while a part of what was encrypted at once is gone: the peer has received what we take for
 // not written, and may have said so.
 func TestResumeHalfSealed(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	es, _ := cutJob(t, 2, Assist, func(c *Config) { c.TLS, c.SocketBuffer = true, 8<<10 }, every(200_000, cutter.Cut{Pause: time.Millisecond}))
 	talk(t, es, 2)
 	wantResumed(t, es, 5)

@@ -512,7 +512,6 @@ func noTo(preamble, answer []byte) (why string, more bool) {
 
 // TestGatewayRefuses: what a gateway says is told, with where it is and whose gateway it is; and another is tried, and it again.
 func TestGatewayRefuses(t *testing.T) {
-	t.Parallel() // it waits for most of its time
 	for _, c := range []struct {
 		answer []string
 		want   string
@@ -529,10 +528,9 @@ func TestGatewayRefuses(t *testing.T) {
 				continue // TLS waits for the rest of what it takes for a long record
 			}
 			t.Run(fmt.Sprint(c.answer, tls), func(t *testing.T) {
-				t.Parallel()
 				at := refusing(t, c.answer...)
 				var tries atomic.Int64
-				es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Connect = tls, 3*time.Second }, func(from, to int, addrs []netip.AddrPort) []Route {
+				es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Connect = tls, time.Second }, func(from, to int, addrs []netip.AddrPort) []Route {
 					return []Route{{Addr: at, Preamble: func() []byte { tries.Add(1); return []byte("to 1\n") }, Refusal: noTo}}
 				})
 				wantUnreachable(t, es[0], "connect to host1 (gateway "+at.String()+"): "+c.want)
