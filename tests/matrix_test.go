@@ -177,7 +177,7 @@ func jobsAt(level effort.Level) (jobs []job, turns int) {
 	case level == effort.Usual:
 		return jobs, 12
 	case level == effort.Full:
-		return jobs, 1
+		return jobs, 2
 	}
 	return nightJobs(), 1
 }
