@@ -127,7 +127,7 @@ func (l *messageLog) Message(ev mpi.MessageEvent) {
 	if before := map[mpi.MessageKind]mpi.MessageKind{
 		mpi.MessageSendDone: mpi.MessageSent, mpi.MessageMatched: mpi.MessageArrived,
 		mpi.MessageReceived: mpi.MessageMatched, mpi.MessageWithdrawn: mpi.MessageArrived,
-	}[ev.Kind]; m.Stage != before {
+	}[ev.Kind]; m.Stage != before && !(m.Stage == mpi.MessageMatched && before == mpi.MessageArrived) { // the receive has given it back
 		l.faultLocked("message %d with %d, %+v, is %v after %v", ev.Number, peer, e, ev.Kind, m.Stage)
 	}
 	if m.Envelope != e {
