@@ -35,6 +35,8 @@ func (l savedLog) End(call *mpi.Call, err error) {
 	if l.messageLog.End(call, err); call.Op != "Finalize" {
 		return
 	}
+	l.mu.Lock() // where a session is finalized, others of the process may go on
+	defer l.mu.Unlock()
 	b, jsonErr := json.Marshal(l.messageLog)
 	if jsonErr == nil {
 		jsonErr = os.WriteFile(filepath.Join(os.Getenv(envDir), fmt.Sprint("log", l.Rank)), b, 0o600)
