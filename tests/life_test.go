@@ -73,7 +73,7 @@ func loopWithoutCalls(d time.Duration) error {
 		}
 	}()
 	n := 0
-	for until := time.Now().Add(d); time.Now().Before(until); {
+	for until := time.Now().Add(10 * d); time.Now().Before(until); { // a peer that looks late forgives, and looks again
 		for i := range 1 << 31 {
 			n ^= i
 		}
@@ -144,8 +144,7 @@ func TestUninterruptibleRankLives(t *testing.T) {
 			t.Run(fmt.Sprint(transport, " ", perProcess+1), func(t *testing.T) {
 				run := runIdle(t, "loops", "assist", transport, 2*(perProcess+1), perProcess+1, 200*time.Millisecond, "GODEBUG=asyncpreemptoff=1")
 				run.wantClean(t)
-				// A machine that looks late forgives the silence, and then nothing need be said.
-				if says := "its process runs, so it is not taken for dead"; run.stderr != "" && !strings.Contains(run.stderr, says) {
+				if says := "its process runs, so it is not taken for dead"; !strings.Contains(run.stderr, says) {
 					t.Errorf("want %q:\n%s", says, run.stderr)
 				}
 			})
