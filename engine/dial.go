@@ -43,7 +43,7 @@ const (
 	// overRounds is how often all who answer for a peer must refuse or close our connections before
 	// we believe that it is gone, to which we have only to say goodbye.
 	overRounds = 3
-	// maxLonger bounds how often the time for a route is doubled, under that policy.
+	// maxLonger bounds how often the time for an answer is doubled.
 	maxLonger = 5
 )
 
@@ -60,13 +60,13 @@ type attempt struct {
 	until      int64         // when the peer is given up
 	refusable  int64         // when it is given up if the system refuses every connection
 	route      int           // the one that is tried, or will be
-	rounds     int           // that are over, but for those that longer counts
-	longer     int           // rounds that are over in which somebody was mute; under the caller policy only
+	rounds     int           // that are over; under the caller policy but for those that longer counts
+	longer     int           // rounds that are over in which a peer was mute
 	pause      time.Duration // before the next round
 	open       bool          // in this round there was not somebody else at every address
 	unrefused  bool          // in this round there was an answer other than a refusal by the system, or none
 	heard      bool          // in this round somebody took a connection
-	mute       bool          // in this round somebody took one, and said nothing until the time was over
+	mute       bool          // in this round one was taken, and nothing said until the time was over
 	renumbered bool          // it was dialled once more at once, with a number beyond that of which it knew
 	lost       bool          // in this round nothing was heard of a route until the time was over
 	causes     []error       // by route: why the last try failed
@@ -119,30 +119,25 @@ func (d *driver) patience(id PeerID, a *attempt) int64 {
 	return max(a.until, deadlineIn(firstPause))
 }
 
-// answerTime is until when whoever took a connection may say nothing. Under the caller policy a peer may compute as long as
-// it likes before it makes progress, so it is not given up; but who says nothing may be somebody else, so if there is another
-// route that is tried too, and each for longer in the next round.
-func (d *driver) answerTime(id PeerID, a *attempt) int64 {
-	switch {
-	case d.e.cfg.Progress != Caller:
-		return d.patience(id, a)
-	case len(d.bridge[id].Routes) == 1 && !d.isBroken(id):
-		return 0
+// answerTime is until when what took a connection may say nothing. That connection may be gone at
+// the other end alone, or lead to another process than the peer, so it is tried once more, and each
+// for twice as long as in the round before: a busy peer takes its time to answer.
+func (d *driver) answerTime(a *attempt) int64 {
+	until := deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
+	if d.e.cfg.Progress == Caller { // a peer may compute as long as it likes before it makes progress
+		return until
 	}
-	return deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
+	return min(until, max(a.until, deadlineIn(firstPause)))
 }
 
-// verdictTime is until when a peer that has our proof may say nothing, before a connection with it has stood. It may have accepted, and then
-// would take no other dial of ours: it may as long as it likes. One that resumes gives way to the next dial.
+// verdictTime is until when a peer that has our proof may say nothing, before a connection with it
+// has stood. It may have accepted, and then would take no other dial of ours: it may as long as it
+// likes. One that resumes gives way to the next dial.
 func (c *conn) verdictTime() int64 {
-	d, a := c.d, c.d.attempt(c.peer)
-	switch {
-	case !c.hs.PeerSession().Resume || !d.mayResume(c.peer):
-		return 0
-	case d.e.cfg.Progress == Caller:
-		return deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
+	if d := c.d; c.hs.PeerSession().Resume && d.mayResume(c.peer) {
+		return d.answerTime(d.attempt(c.peer))
 	}
-	return min(deadlineIn(d.e.cfg.Try), max(a.until, deadlineIn(firstPause)))
+	return 0
 }
 
 // connected begins to talk to whoever took our connection.
@@ -150,7 +145,7 @@ func (c *conn) connected() {
 	d := c.d
 	a := d.attempt(c.peer)
 	a.heard = true
-	c.setDeadline(d.answerTime(c.peer, a))
+	c.setDeadline(d.answerTime(a))
 	var first []byte
 	if r := &d.bridge[c.peer].Routes[a.route]; r.Preamble != nil {
 		first = r.Preamble()
@@ -229,9 +224,10 @@ func (d *driver) tryNext(id PeerID, cause error) {
 		return
 	}
 	a.route = 0
-	if a.mute && d.e.cfg.Progress == Caller {
+	if a.mute {
 		a.longer++
-	} else {
+	}
+	if !a.mute || d.e.cfg.Progress != Caller {
 		a.rounds++
 	}
 	if d.isLastRound(id, a) {

@@ -143,6 +143,31 @@ func TestResumeStorm(t *testing.T) {
 	}
 }
 
+// TestConnectMute: the first connections of a pair are gone at the acceptor's end alone, each at
+// another byte of its handshake. The dialer is told nothing, and dials again long before the time
+// for the peer is over.
+func TestConnectMute(t *testing.T) {
+	for _, p := range []Policy{Worker, Assist, Caller} {
+		for _, tls := range []bool{false, true} {
+			for _, dir := range []cutter.Direction{cutter.Up, cutter.Down} {
+				t.Run(fmt.Sprintf("%v, TLS %v, %d", p, tls, dir), func(t *testing.T) {
+					mute := func(number int, d cutter.Direction) cutter.Cut {
+						if at := []int64{0, 20, 150}; d == dir && number < len(at) {
+							return cutter.Cut{After: at[number], Ends: cutter.Target}
+						}
+						return cutter.Whole
+					}
+					es, _ := cutJob(t, 2, p, func(c *Config) {
+						c.TLS, c.Try, c.Connect = tls, 20*time.Millisecond, 2*failsafe
+					}, func(int) cutter.Plan { return mute })
+					talk(t, es, 1)
+					closeAll(t, es)
+				})
+			}
+		}
+	}
+}
+
 // TestConnectRefused: the first connection of a pair is refused for a while, whether streams are to
 // outlive connections or not.
 func TestConnectRefused(t *testing.T) {
