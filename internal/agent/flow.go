@@ -148,6 +148,14 @@ func (f *inflow) tryRead(p []byte) (n int, wait time.Duration, err error) {
 	return 0, wait, nil
 }
 
+// Ended reports whether the end of the stream has come: Read returns all that is left of it without
+// a wait.
+func (f *inflow) Ended() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
+}
+
 // SetReadDeadline makes Read fail with os.ErrDeadlineExceeded from t on if there is nothing to read.
 func (f *inflow) SetReadDeadline(t time.Time) error {
 	f.mu.Lock()

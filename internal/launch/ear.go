@@ -54,8 +54,13 @@ func (e *ear) Show(proc int, s crew.Stream, from crew.Source, last *crew.Tail) <
 	}
 	l := x.linesOf(x.procs[e.site][proc], s, last)
 	if e.draining != nil { // its host says when a stream ends
+		if f, ok := from.(interface{ Ended() bool }); ok {
+			l.ended = f.Ended
+		}
+		x.remember(x.procs[e.site][proc], s, l)
 		return x.show(from, l, e.draining)
 	}
+	x.remember(x.procs[e.site][proc], s, l)
 	x.mu.Lock()
 	x.streams = append(x.streams, from)
 	x.mu.Unlock()
@@ -79,13 +84,12 @@ func (e *ear) Lost(err error) {
 
 // show starts the reader of one stream of a process. The result is closed at the end of the stream.
 func (x *runner) show(from crew.Source, l *lines, draining *atomic.Bool) <-chan struct{} {
-	done := make(chan struct{})
 	x.readers.Go(func() { // ends with the stream, or when draining and silent
-		defer close(done)
+		defer close(l.shown)
 		defer from.Close()
 		l.copyFrom(from, draining)
 	})
-	return done
+	return l.shown
 }
 
 // tagOf is what is put before each line of process i: its rank, or the first and the last of them.

@@ -42,10 +42,14 @@ func (c *console) noteLocked(l *lines, text []byte) {
 	c.shown += n
 }
 
-// isInSight reports whether the last n lines of l can be seen on c without a look back.
+// isInSight reports whether the last n lines of l can be seen on c without a look back. If the whole
+// stream has come to this machine it waits until that is shown: the news of an exit may overtake it.
 func (c *console) isInSight(l *lines, n int) bool {
 	if l == nil || l.c != c {
 		return false
+	}
+	if l.ended != nil && l.ended() {
+		<-l.shown
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,3 +75,21 @@ type witness struct {
 }
 
 func (l *witness) Said(text string) { l.said = append(l.said, text) }
+
+// The news of an exit may overtake what the process has said, which is here but not shown yet: the message waits for it.
+func TestLastLinesOvertaken(t *testing.T) {
+	for _, isEnded := range []bool{false, true} {
+		s := newScreen()
+		l := s.rank("")
+		l.ended, l.shown = func() bool { return isEnded }, make(chan struct{})
+		seen := make(chan bool)
+		go func() { seen <- s.c.isInSight(l, 1) }() // ends when the lines are shown, below
+		if isEnded {
+			l.feed([]byte("no input\n"))
+			close(l.shown)
+		}
+		if got := <-seen; got != isEnded {
+			t.Errorf("with an end: %v: in sight: %v", isEnded, got)
+		}
+	}
+}

@@ -34,6 +34,9 @@ type lines struct {
 	now    func() time.Time // put the time before each line; nil: do not
 	file   io.Closer        // what is written, closed at the end of the stream; nil if it is fitrun's own
 
+	ended func() bool   // reports whether the whole stream is at this machine, so that shown will be closed soon; nil: it is not known
+	shown chan struct{} // closed when all is shown
+
 	pos position // guarded by c.mu
 
 	buf []byte // the line so far, as far as it is not shown; no newline in it

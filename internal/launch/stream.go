@@ -22,7 +22,7 @@ func (x *runner) linesOf(i int, s crew.Stream, last *crew.Tail) *lines {
 	l := &lines{
 		c: c, w: to, tag: x.tagOf(i), tail: last,
 		raw:    len(x.job.Processes) == 1 && !marked,
-		prompt: i == 0 && !marked && isTerminal(to),
+		prompt: i == 0 && !marked && isTerminal(to), shown: make(chan struct{}),
 	}
 	if x.cfg.Timestamp {
 		l.now = time.Now
@@ -32,7 +32,6 @@ func (x *runner) linesOf(i int, s crew.Stream, last *crew.Tail) *lines {
 		// A console of its own: no line of another process is ever in the way.
 		l.c, l.w, l.file, l.prompt = &console{freec: make(chan struct{}), failc: c.failc}, f, f, false
 	}
-	x.remember(i, s, l)
 	return l
 }
 
