@@ -26,6 +26,10 @@ func init() { programs["idle"] = idleRank }
 
 // idleRank broadcasts a short message, which is all that has passed between the ranks by then, and another after a while.
 func idleRank() {
+	if os.Getenv(envIdle) == "rests" {
+		exitOn(restBetweenSessions(context.Background()))
+		return
+	}
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		idle := os.Getenv(envIdle)
 		if idle == "stops" {
@@ -42,6 +46,24 @@ func idleRank() {
 		}
 		return mpi.Bcast(world, x, 0)
 	})
+}
+
+// restBetweenSessions has rank 0 open a session, sleep, and open another; its peers wait for it in their second one.
+func restBetweenSessions(ctx context.Context) error {
+	rank := 0
+	for k := range 2 {
+		err := inSession(ctx, mpi.PsetWorld, fmt.Sprint("tests/", k), func(_ *mpi.Session, c *mpi.Comm) error {
+			rank = c.Rank()
+			return mpi.Bcast(c, []int{rank}, 0)
+		})
+		if err != nil {
+			return err
+		}
+		if rank == 0 && k == 0 {
+			time.Sleep(3 * timeoutInForce())
+		}
+	}
+	return nil
 }
 
 var idles = map[string]func(d time.Duration) error{
@@ -121,11 +143,12 @@ func runIdle(t *testing.T, idle, policy, transport string, ranks, perProcess int
 	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
 }
 
-// TestIdleRankLives: a rank that has sent a short message, and then waits for something outside of the job for longer than others may be silent.
+// TestIdleRankLives: a rank that has sent a short message, or has finalized a session, and then waits for something outside of the
+// job for longer than others may be silent.
 func TestIdleRankLives(t *testing.T) {
 	for _, policy := range []string{"assist", "worker", "caller"} {
 		for _, transport := range []string{"auto", "tcp"} {
-			for _, idle := range []string{"sleeps", "waits"} {
+			for _, idle := range []string{"sleeps", "waits", "rests"} {
 				t.Run(fmt.Sprint(policy, " ", transport, " ", idle), func(t *testing.T) {
 					t.Parallel()
 					run := runIdle(t, idle, policy, transport, 2, 1, 400*time.Millisecond)

@@ -24,14 +24,17 @@ func init() {
 		"sessions": sessionsOnly, "sessions around": sessionsAround, "session left open": sessionLeftOpen, "sessions and death": sessionsAndDeath,
 		"sessions of apps": sessionsOfApps, "sessions, one early": sessionsOneEarly, "session after finalize": sessionAfterFinalize,
 	} {
-		programs[name] = func() {
-			if err := f(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
-		}
+		programs[name] = func() { exitOn(f()) }
 	}
 	programs["sessions in main"] = func() { mpi.Main(sessionsInMain) }
+}
+
+// exitOn ends a rank that is not in mpi.Main if there is an error.
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // inSession runs f with a communicator of all ranks in a session of its own.
