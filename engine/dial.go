@@ -121,11 +121,15 @@ func (d *driver) patience(id PeerID, a *attempt) int64 {
 
 // answerTime is until when what took a connection may say nothing. That connection may be gone at
 // the other end alone, or lead to another process than the peer, so it is tried once more, and each
-// for twice as long as in the round before: a busy peer takes its time to answer.
-func (d *driver) answerTime(a *attempt) int64 {
+// for twice as long as in the round before, as a busy peer takes its time to answer; but where an
+// outage has to end in time, for as long as any route.
+func (d *driver) answerTime(id PeerID, a *attempt) int64 {
 	until := deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
-	if d.e.cfg.Progress == Caller { // a peer may compute as long as it likes before it makes progress
+	switch {
+	case d.e.cfg.Progress == Caller: // a peer may compute as long as it likes before it makes progress
 		return until
+	case d.isBroken(id):
+		return d.patience(id, a)
 	}
 	return min(until, max(a.until, deadlineIn(firstPause)))
 }
@@ -135,7 +139,7 @@ func (d *driver) answerTime(a *attempt) int64 {
 // likes. One that resumes gives way to the next dial.
 func (c *conn) verdictTime() int64 {
 	if d := c.d; c.hs.PeerSession().Resume && d.mayResume(c.peer) {
-		return d.answerTime(d.attempt(c.peer))
+		return d.answerTime(c.peer, d.attempt(c.peer))
 	}
 	return 0
 }
@@ -145,7 +149,7 @@ func (c *conn) connected() {
 	d := c.d
 	a := d.attempt(c.peer)
 	a.heard = true
-	c.setDeadline(d.answerTime(a))
+	c.setDeadline(d.answerTime(c.peer, a))
 	var first []byte
 	if r := &d.bridge[c.peer].Routes[a.route]; r.Preamble != nil {
 		first = r.Preamble()

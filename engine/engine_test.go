@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 // failsafe ends what hangs. It is long, as a loaded machine may take its time, and no test waits for it to pass.
 const failsafe = time.Minute
 
+// outage is how long ranks wait for one of which nothing but its broken connection says that it is dead.
+const outage = 300 * time.Millisecond
+
 // job starts n engines that know each other, in this process.
 func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 	t.Helper()
@@ -39,7 +42,10 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 	peers := make([]PeerInfo, n)
 	h, in := newHost(t, n), around(t)
 	for i := range es {
-		cfg := Config{Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond, TLS: in.tls, Resume: in.resume}
+		cfg := Config{
+			Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond,
+			TLS: in.tls, Resume: in.resume, Reconnect: outage, // connections do not break here unless a rank dies: see cutJob
+		}
 		h.configure(&cfg)
 		if tune != nil {
 			tune(&cfg)
@@ -93,7 +99,7 @@ func TestPingPong(t *testing.T) {
 				var wg sync.WaitGroup
 				for r, e := range es {
 					wg.Go(func() {
-						for k := range 20 {
+						for k := range min(20, 4+16<<20/(n+1)) {
 							if r == k%2 {
 								send(e, pattern(n, k), PeerID(1-r), 3)
 								continue

@@ -186,10 +186,9 @@ func TestNoBeatsBesideTraffic(t *testing.T) {
 
 // TestCallerPromisesNothing: under the caller policy a rank that computes shows nothing, and is not suspected for it.
 func TestCallerPromisesNothing(t *testing.T) {
-	defer func() { wayUnderTest = TCP }()
 	for _, w := range []Way{TCP, Shared} {
-		wayUnderTest = w
 		t.Run(w.String(), func(t *testing.T) {
+			beside(t, surroundings{way: w})
 			es := job(t, 2, Worker, func(c *Config) {
 				often(quietly)(c)
 				if c.Rank == 1 {

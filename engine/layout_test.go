@@ -96,13 +96,16 @@ func layoutExchange(t *testing.T, from, to *Engine, n int, packed, placed bool) 
 	}
 }
 
+// groupOf is how long the groups of a message of n bytes are: longer in long ones, which are packed in no time then.
+func groupOf(n int) int { return 8 + n>>14 }
+
 func newLayoutRecv(from *Engine, n int, tag Tag, placed bool) (*MSO, *spread) {
 	m := &MSO{Kind: KindRecv, Peer: PeerID(from.cfg.Rank), Tag: tag}
 	if !placed {
 		m.Buf = make([]byte, n)
 		return m, nil
 	}
-	dst := newSpread(n, 8)
+	dst := newSpread(n, groupOf(n))
 	m.Layout = dst
 	return m, dst
 }
@@ -111,7 +114,7 @@ func newLayoutRecv(from *Engine, n int, tag Tag, placed bool) (*MSO, *spread) {
 func layoutSend(t *testing.T, from, to *Engine, b []byte, tag Tag, packed, copied bool) {
 	m := &MSO{Kind: KindSend, Peer: PeerID(to.cfg.Rank), Tag: tag, Buf: b}
 	if packed {
-		src := newSpread(len(b), 8)
+		src := newSpread(len(b), groupOf(len(b)))
 		src.Unpack(0, b)
 		m.Layout, m.Buf = src, nil
 	}

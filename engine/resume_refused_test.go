@@ -50,6 +50,7 @@ func TestResumeRefused(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, ends := range []cutter.Ends{cutter.Both, cutter.Dialer} {
 			t.Run(fmt.Sprint(p, ends), func(t *testing.T) {
+				t.Parallel() // it waits for most of its time
 				es, proxies := cutJob(t, 2, p, nil, uncut)
 				exchangeAll(t, es)
 				shut(t, true, proxies...)
@@ -121,6 +122,7 @@ func TestResumeStorm(t *testing.T) {
 	for _, tls := range []bool{false, true} {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprintf("TLS %v, seed %d", tls, seed), func(t *testing.T) {
+			t.Parallel() // it waits for most of its time
 			s := &storm{d: rand.New(rand.NewPCG(seed, 1))}
 			es, proxies := cutJob(t, 3, Assist, func(c *Config) { c.TLS = tls }, func(int) cutter.Plan { return s.plan })
 			over := make(chan struct{})
@@ -151,6 +153,7 @@ func TestConnectMute(t *testing.T) {
 		for _, tls := range []bool{false, true} {
 			for _, dir := range []cutter.Direction{cutter.Up, cutter.Down} {
 				t.Run(fmt.Sprintf("%v, TLS %v, %d", p, tls, dir), func(t *testing.T) {
+					t.Parallel() // it waits for most of its time
 					mute := func(number int, d cutter.Direction) cutter.Cut {
 						if at := []int64{0, 20, 150}; d == dir && number < len(at) {
 							return cutter.Cut{After: at[number], Ends: cutter.Target}
@@ -174,6 +177,7 @@ func TestConnectRefused(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, r := range []Resume{ResumeOn, ResumeOff} {
 			t.Run(fmt.Sprint(p, ", resume ", r), func(t *testing.T) {
+				t.Parallel() // it waits for most of its time
 				es, proxies := cutJob(t, 2, p, func(c *Config) { c.Resume = r }, uncut)
 				shut(t, true, proxies...)
 				var wg sync.WaitGroup

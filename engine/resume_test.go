@@ -124,6 +124,7 @@ func TestResume(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(name, ", TLS ", tls), func(t *testing.T) {
+				t.Parallel() // it waits for most of its time
 				es, _ := cutJob(t, 2, Assist, func(c *Config) { c.TLS = tls }, plan)
 				talk(t, es, 2)
 				wantResumed(t, es, 5)

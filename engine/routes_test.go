@@ -528,6 +528,7 @@ func TestGatewayRefuses(t *testing.T) {
 				continue // TLS waits for the rest of what it takes for a long record
 			}
 			t.Run(fmt.Sprint(c.answer, tls), func(t *testing.T) {
+				t.Parallel() // it waits for most of its time
 				at := refusing(t, c.answer...)
 				var tries atomic.Int64
 				es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Connect = tls, time.Second }, func(from, to int, addrs []netip.AddrPort) []Route {
