@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // PeerUp says that the connection to a peer stands and how much eager credit it
 // grants in all.
 func (c *Core) PeerUp(id PeerID, window int) {
@@ -34,6 +36,36 @@ func (c *Core) breakOff(p *Peer, m *MSO) {
 		err = &gone
 	}
 	c.complete(m, err)
+}
+
+// lostMessage is a message that was lost before a receive has asked for it.
+type lostMessage struct {
+	ctx ContextID
+	LostMessage
+}
+
+// maxLost bounds how many messages of a peer are known by name that are lost.
+const maxLost = 64
+
+// noteLost remembers that u, a message of p, was lost.
+func (p *Peer) noteLost(u *MSO) {
+	if len(p.lost) < maxLost {
+		p.lost = append(p.lost, lostMessage{u.Ctx, LostMessage{u.Tag, u.Length, u.Elem}})
+	}
+}
+
+// whyNot is why m gets no message of p: the first one that it would have got may be lost.
+func (p *Peer) whyNot(m *MSO) error {
+	i := slices.IndexFunc(p.lost, func(l lostMessage) bool {
+		return l.ctx == m.Ctx && (l.Tag == m.Tag || m.Tag == AnyTag)
+	})
+	if err := p.why(); i < 0 || err == ErrStopped {
+		return err
+	}
+	gone := *p.gone
+	gone.Lost = &p.lost[i].LostMessage
+	p.lost = slices.Delete(slices.Clone(p.lost), i, i+1)
+	return &gone
 }
 
 // PeerGone returns why a peer is gone, nil if it is not.
@@ -188,6 +220,7 @@ func (c *Core) failEvents(p *Peer) {
 	each(func(u *MSO, k key) {
 		if first, ok := lost[k]; ok && u.seq >= first {
 			c.events.remove(u)
+			p.noteLost(u)
 			c.dropArrival(u)
 		}
 	})

@@ -33,7 +33,7 @@ func (c *Core) postRecv(m *MSO) (Job, bool) {
 		c.posted.add(m)
 		c.stir(m)
 	default:
-		c.complete(m, p.why())
+		c.complete(m, p.whyNot(m))
 	}
 	return Job{}, false
 }

@@ -106,6 +106,29 @@ func TestLostMessageIsNamed(t *testing.T) {
 			}
 		})
 	}
+	t.Run("given back", func(t *testing.T) {
+		f := newNet(t, 2, Config{ShortMax: 8, EagerMax: 100, Chunk: 128})
+		f.connectAll()
+		in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 300)}
+		f.post(1, in)
+		f.post(0, &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(300, 1)})
+		for in.moved == 0 {
+			f.round()
+		}
+		f.cores[1].Abandon(in, errLeave, func(PeerID) *Sink { return nil })
+		f.cut(0, 1)
+		for i, expects := range []*LostMessage{nil, &want, nil} {
+			next := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 300)}
+			if i == 0 {
+				next.Tag = 2
+			}
+			f.post(1, next)
+			gone, ok := errors.AsType[*PeerError](next.Err)
+			if !ok || (gone.Lost == nil) != (expects == nil) || expects != nil && *gone.Lost != *expects {
+				t.Errorf("receive %d after a message was given back: %+v", i, next.Err)
+			}
+		}
+	})
 	t.Run("leaving", func(t *testing.T) {
 		f := &fakeNear{src: make([]byte, 300)}
 		c := New(Config{Self: 0, Peers: 2})

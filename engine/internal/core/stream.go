@@ -23,18 +23,19 @@ type segment struct {
 type Peer struct {
 	ID PeerID
 
-	gone    *PeerError // not nil once it failed or left
-	bye     bool       // our last frame is on the stream
-	up      bool       // we know how much it grants
-	near    Near       // nil unless the peer is of this host and reached by a ring
-	eager   int        // bytes up to which a payload follows without permission
-	credit  int        // eager bytes we may still send
-	spared  int        // of them, what only payloads of at most ShortMax may take
-	used    int        // eager bytes it has sent that we have not given back
-	owed    int        // eager bytes to give back by the next Credit frame
-	signals int        // bytes of its signals that are not delivered, with their headers
-	parked  int        // sends to it that are announced, and whose callers are gone
-	recvs   recvList   // partitioned receives from it that are in a round
+	gone    *PeerError    // not nil once it failed or left
+	lost    []lostMessage // once it is gone: messages that no receive had matched, at most maxLost
+	bye     bool          // our last frame is on the stream
+	up      bool          // we know how much it grants
+	near    Near          // nil unless the peer is of this host and reached by a ring
+	eager   int           // bytes up to which a payload follows without permission
+	credit  int           // eager bytes we may still send
+	spared  int           // of them, what only payloads of at most ShortMax may take
+	used    int           // eager bytes it has sent that we have not given back
+	owed    int           // eager bytes to give back by the next Credit frame
+	signals int           // bytes of its signals that are not delivered, with their headers
+	parked  int           // sends to it that are announced, and whose callers are gone
+	recvs   recvList      // partitioned receives from it that are in a round
 
 	filling *MSO // the receive, or the arrival, that an eager payload from it goes to just now; nil: none
 
