@@ -70,6 +70,7 @@ type acrossJob struct {
 	cases   string       // of the suite
 	args    []string     // options for fitrun
 	command []string     // in place of this binary as a rank: a program of the repository as seen from its root, and arguments
+	env     []string     // beside what the test's process has
 	from    *netlab.Host // where fitrun runs; nil is this machine
 }
 
@@ -104,6 +105,7 @@ func (l *fitrunLab) start(t *testing.T, j acrossJob) *acrossRun {
 	r.stdout.changed, r.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.cmd.Env = append(os.Environ(), envProgram+"="+j.program, envDir+"="+j.dir, envCase+"="+j.cases, envPolicy+"=worker",
 		envSeed+"=1", envSeeds+"=1", "GORACE=atexit_sleep_ms=0")
+	r.cmd.Env = append(r.cmd.Env, j.env...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C at the tests is ours to pass on
 	if err := r.cmd.Start(); err != nil {
@@ -189,6 +191,7 @@ func few(level effort.Level, cases string) string {
 
 // TestAcross: several hosts in one network.
 func TestAcross(t *testing.T) {
+	t.Parallel()
 	l, level := newFitrunLab(t), effort.Now()
 	n := l.Network()
 	for range 4 {

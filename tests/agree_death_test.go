@@ -118,6 +118,7 @@ func someTraffic(c *mpi.Comm, step func()) error {
 }
 
 func TestRecoverProcesses(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(4)
 	if testing.Short() || raceEnabled {
 		seeds = 1

@@ -546,6 +546,7 @@ func deathRank() {
 
 // TestDeathsOfProcesses runs them by processes, which fitrun --with-ft goes on without.
 func TestDeathsOfProcesses(t *testing.T) {
+	t.Parallel()
 	ways := []string{"auto", "tcp"}
 	if testing.Short() || raceEnabled {
 		ways = ways[:1]

@@ -323,6 +323,7 @@ func dealCards(t *testing.T, links []*boot.Link, wg *sync.WaitGroup) {
 }
 
 func TestSurvivors(t *testing.T) {
+	t.Parallel()
 	for how, d := range deaths {
 		for _, policy := range policies {
 			if policy != "assist" && how != "killed" && how != "exit 0" {
@@ -355,6 +356,7 @@ func checkSurvivors(t *testing.T, outs []string, codes []int, code int) {
 
 // TestDeathEndsJob: by default a failure ends the job, whatever the others are doing, with one message of the launcher's.
 func TestDeathEndsJob(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		how, wait string
 		code      int

@@ -148,6 +148,7 @@ func goOn(t *testing.T, death string, code int, alive int, says string, args ...
 }
 
 func TestGoOnWithoutTheDead(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		death string
 		code  int
@@ -216,6 +217,7 @@ func estrangedRank() {
 
 // Of two ranks that lose each other one dies, and the others go on with the other one.
 func TestGoOnWithOneOfTwo(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

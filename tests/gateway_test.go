@@ -120,6 +120,7 @@ func (h *hosts) gate(host int, at string) (stop func() string) {
 // TestGateways: ranks of two domains, whose addresses mean nothing in the other's, talk through a gateway, encrypted from end
 // to end; with a wrong key they do not.
 func TestGateways(t *testing.T) {
+	t.Parallel()
 	for _, good := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the key is right: %v", good), func(t *testing.T) {
 			h := newHosts(t)

@@ -76,6 +76,7 @@ const statusWant = `3 ranks: 1 busy outside of MPI, 2 in MPI calls that wait; no
 
 // TestStatus: a job that is asked says what each rank does, and goes on; by fitrun status and by SIGQUIT.
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{nil, {"--on-deadlock", "off", "--transport", "tcp"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			r, rank0, done := startComputing(t, args...)
@@ -159,6 +160,7 @@ func TestStatusOfDeadlock(t *testing.T) {
 
 // TestStopped: a rank that is stopped, as by a debugger, is no deadlock; whoever asks is told that it does not answer.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	r, rank0, done := startComputing(t, "--on-deadlock", "abort")
 	awaitStatus(t, r.cmd.Process.Pid)
 	if err := syscall.Kill(rank0, syscall.SIGSTOP); err != nil {

@@ -169,6 +169,7 @@ const linePattern = `\S*hang(_ranks|_status)_test\.go:\d+`
 
 // TestHang: what can never go on is said to be so, within seconds, and explained; over all transports.
 func TestHang(t *testing.T) {
+	t.Parallel()
 	fitrun := fitrunPath(t)
 	for _, how := range []struct {
 		name string
@@ -290,6 +291,7 @@ func TestHangUntilSignal(t *testing.T) {
 
 // TestHangOff: with --on-deadlock off nobody looks.
 func TestHangOff(t *testing.T) {
+	t.Parallel()
 	j := hangJob{fitrun: fitrunPath(t), name: "recv recv", ranks: 2, args: []string{"--on-deadlock", "off", "--timeout", "1s"}}
 	r, _ := j.start(t)
 	if run := r.end(t, jobTimeout); run.code != 110 || strings.Contains(run.stderr, "deadlock") {
@@ -299,6 +301,7 @@ func TestHangOff(t *testing.T) {
 
 // TestHangOfSurvivors: a job that goes on without the dead is looked at as any other.
 func TestHangOfSurvivors(t *testing.T) {
+	t.Parallel()
 	for _, transport := range []string{"auto", "tcp"} {
 		t.Run(transport, func(t *testing.T) {
 			j := hangJob{fitrun: fitrunPath(t), name: "survivors", ranks: 4, args: []string{"--with-ft", "--transport", transport, "--on-deadlock", "abort"}}

@@ -253,6 +253,7 @@ func outlive(c *mpi.Comm, pids []int) error {
 
 // TestStoppedRankIsOutlived: in a job that goes on without the dead, one that is held to be dead is.
 func TestStoppedRankIsOutlived(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -279,6 +280,7 @@ func goThrough(t *testing.T, ordeal, policy, transport string, timeout time.Dura
 
 // TestStoppedRank: a stopped process is found, named and ended.
 func TestStoppedRank(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"assist", "worker"} {
 		for _, transport := range []string{"tcp", "auto"} {
 			t.Run(policy+" "+transport, func(t *testing.T) {

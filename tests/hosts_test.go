@@ -324,6 +324,7 @@ func anywhere(netip.AddrPort) bool { return true }
 
 // TestHosts: ranks on two hosts find a way to each other.
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	remote := boot.Net{Remote: true}
 	within := func(s string) func(netip.AddrPort) bool {
 		return func(a netip.AddrPort) bool { return netip.MustParsePrefix(s).Contains(a.Addr()) }
@@ -380,6 +381,7 @@ func TestHosts(t *testing.T) {
 
 // TestHostsErrors: what cannot be is an error that says what was tried.
 func TestHostsErrors(t *testing.T) {
+	t.Parallel()
 	same := func(n boot.Net) [2]boot.Net { return [2]boot.Net{n, n} }
 	for _, test := range []struct {
 		name    string

@@ -237,6 +237,7 @@ func withHost(series, host string) string {
 // TestJobMetrics: fitrun shows what all ranks of a running job have done, to the byte; a rank whose process is stopped holds
 // nobody up, and keeps its figures.
 func TestJobMetrics(t *testing.T) {
+	t.Parallel()
 	j := startMetricsJob(t, "jobmetrics", 2, "--transport", "tcp")
 	host, _ := os.Hostname()
 	up := func(r int) string { return withHost(withRank("fitmpi_rank_up{}", r), host) }
@@ -301,6 +302,7 @@ func TestJobMetricsKilled(t *testing.T) {
 
 // TestJobMetricsMany: sixty-four ranks at one endpoint, and each at a path of its own.
 func TestJobMetricsMany(t *testing.T) {
+	t.Parallel()
 	const n = 64
 	j := startMetricsJob(t, "jobmetrics", n, "--ranks-per-process", "16")
 	host, _ := os.Hostname()

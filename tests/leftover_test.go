@@ -455,6 +455,7 @@ func (s scene) isSound() bool {
 
 // TestNothingIsLeft plays the quick scenes, or all of them with FITMPI_TESTS_SCENES=all.
 func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	if isHurried() {
 		t.Skip("in a hurry: fitrun and its guard are built without the detector, and the ranks do nothing")
 	}

@@ -220,6 +220,7 @@ func withRank(series string, rank int) string {
 
 // TestPrometheus has a Prometheus server scrape a running job, with the rules that we ship, and asks it for what the job did.
 func TestPrometheus(t *testing.T) {
+	t.Parallel()
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Skipf("no prometheus (Debian's package of that name): %v", err)

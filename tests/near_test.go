@@ -228,6 +228,7 @@ func digest(t *testing.T, set ...string) (exact, rounded map[string]string) {
 // TestTwoLevels: in a job whose pairs are threads, share memory, or use TCP, and whose collectives go inside each host
 // first, they give what they give over TCP alone, and the same, bit for bit, each time.
 func TestTwoLevels(t *testing.T) {
+	t.Parallel()
 	flat, _ := digest(t, "FITMPI_TRANSPORT=tcp")
 	_, once := digest(t, "FITMPI_CLIQUES=2")
 	exact, again := digest(t, "FITMPI_CLIQUES=2")

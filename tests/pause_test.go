@@ -70,6 +70,7 @@ func TestTerminalStop(t *testing.T) {
 
 // TestStoppedElsewhere: a job whose processes are all stopped, but not by fitrun, is found by those who look after them, also on other hosts.
 func TestStoppedElsewhere(t *testing.T) {
+	t.Parallel()
 	r, _ := startPausing(t, "-H", "a:1,b:1")
 	for _, pid := range r.awaitPIDs(t, 2) {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {

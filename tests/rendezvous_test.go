@@ -172,6 +172,7 @@ func (r *podRank) wantCards(t *testing.T, want string) {
 // The pods of the manifest's job, with what it says to them: the name of rank 0's is one of the service, not yet there when the others
 // start, then there while nothing listens.
 func TestRendezvousOfPods(t *testing.T) {
+	t.Parallel()
 	address, count := manifestValue(t, "FITMPI_RENDEZVOUS"), manifestValue(t, "FITMPI_SIZE")
 	name, port, err := net.SplitHostPort(address)
 	if err != nil || count != "4" {
@@ -207,6 +208,7 @@ func TestRendezvousOfPods(t *testing.T) {
 
 // The name of rank 0's pod never comes, or nobody answers: then a rank gives up when its time is over, and says which name that is.
 func TestRendezvousWithoutName(t *testing.T) {
+	t.Parallel()
 	p := newPods(t, 1)
 	p.dns.Mute("job-0.mute." + podDomain)
 	env := []string{"FITMPI_SECRET_FILE=" + podSecret(t), "FITMPI_SIZE=4", "JOB_COMPLETION_INDEX=3", "FITMPI_RENDEZVOUS_TIMEOUT=2s"}
@@ -230,6 +232,7 @@ func TestRendezvousWithoutName(t *testing.T) {
 // A name may have addresses at which nobody is any more, as that of a pod that was moved has for a while; and so many that they come
 // by TCP, as those of a large service do.
 func TestRendezvousByManyAddresses(t *testing.T) {
+	t.Parallel()
 	const name = "job.ring"
 	p := newPods(t, 4)
 	addrs := []string{"fd00::1"} // no way to it
@@ -265,6 +268,7 @@ func TestRendezvousOfPairs(t *testing.T) {
 
 // Messages go between the ranks of pods, which have each other's addresses by the rendezvous; with FITMPI_TLS encrypted.
 func TestMessagesBetweenPods(t *testing.T) {
+	t.Parallel()
 	const name = "job-0.svc"
 	p := newPods(t, 2)
 	p.publish(t, name, 0)

@@ -115,6 +115,7 @@ func restartJob(t *testing.T, args []string, kills ...string) string {
 }
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	whole := restartJob(t, []string{"-n", "3"})
 	all := [][]string{{"saved", "loading"}, {"start", "saving", "compute"}, {"compute", "cleared"}}
 	if isHurried() {

@@ -280,6 +280,7 @@ func sessionsInMain(ctx context.Context, world *mpi.Comm) error {
 
 // MPI 4.1, section 11.3: "The Sessions Model" needs no world: a program opens and finalizes sessions, many times.
 func TestSessionsOnly(t *testing.T) {
+	t.Parallel()
 	for _, how := range []struct {
 		n      int
 		policy string

@@ -238,6 +238,7 @@ func (want *sceneSummary) differs(text string, s *summary.Summary) string {
 
 // TestSummary: what is wrong with a job is named, with the ranks and the line of the program, and nothing where nothing is.
 func TestSummary(t *testing.T) {
+	t.Parallel()
 	if raceEnabled {
 		t.Skip("the race detector makes a different job of it")
 	}
@@ -299,6 +300,7 @@ func TestSummary(t *testing.T) {
 
 // TestProgressLine: on a terminal the line comes and goes, and the output of the ranks is what it is without it.
 func TestProgressLine(t *testing.T) {
+	t.Parallel()
 	fitrun := fitrunPath(t)
 	user, program, err := sys.OpenPty()
 	if err != nil {
@@ -349,6 +351,7 @@ func TestProgressLine(t *testing.T) {
 
 // TestProgressLineNowhere: without a terminal there is no line, and whoever wants to hears why.
 func TestProgressLineNowhere(t *testing.T) {
+	t.Parallel()
 	fitrun := fitrunPath(t)
 	for _, test := range []struct{ option, stderr string }{
 		{"--tag-output", ""}, {"--verbose", "--progress-line shows nothing: stderr is no terminal"},

@@ -113,6 +113,7 @@ func (r *tracedRun) rankNotes(t *testing.T) []map[string]any {
 
 // TestTrace: whoever makes progress and however ranks reach each other, what they did is there, once.
 func TestTrace(t *testing.T) {
+	t.Parallel()
 	for _, policy := range policies {
 		for _, options := range [][]string{{"-n", "3"}, {"-n", "4", "--ranks-per-process", "2"}, {"-n", "3", "--transport", "tcp"}, {"-n", "2", "-x", "FITMPI_SHM_COPY=read"}} {
 			t.Run(policy+" "+strings.Join(options, " "), func(t *testing.T) {
@@ -244,6 +245,7 @@ func TestTraceInterrupted(t *testing.T) {
 // TestTraceBounded: a buffer that is too small for all keeps the last events, and the trace says how many there were before. Of
 // the last part of a job nothing else is shown.
 func TestTraceBounded(t *testing.T) {
+	t.Parallel()
 	run := runTraced(t, "traced long", sameClock, "-n", "2", "--trace-buffer", "64K")
 	run.wantClean(t)
 	const room = 64 << 10 / 32
@@ -269,6 +271,7 @@ func TestTraceBounded(t *testing.T) {
 
 // TestTraceMany: 64 ranks.
 func TestTraceMany(t *testing.T) {
+	t.Parallel()
 	run := runTraced(t, "crowd of hosts", sameClock, "-n", "64", "--ranks-per-process", "8")
 	run.wantClean(t)
 	if len(run.trace.Processes()) != 64 || len(run.rankNotes(t)) != 64 || run.count("call", -1)["Allreduce"] != 3*64 {

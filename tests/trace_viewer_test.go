@@ -33,6 +33,7 @@ const readIntoViewer = `fetch("/out.json").then(r => r.text()).then(text => {
 
 // A viewer that others have written opens a trace, and finds in it what there is: every slice, and both ends of every arrow.
 func TestTraceInViewer(t *testing.T) {
+	t.Parallel()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -164,6 +164,7 @@ func choosePair(p *webtest.Page, from, to int) {
 // A job of four ranks, of which one waits: the page shows who waits, who sent how much to whom; and when a rank is killed,
 // who, of what, and the last figures of all.
 func TestWebOfAJobThatFails(t *testing.T) {
+	t.Parallel()
 	b := webtest.Start(t)
 	j := startWebJob(t, 4)
 	p := b.Open(j.url, 1300, 900)
@@ -219,6 +220,7 @@ func wantPids(t *testing.T, p *webtest.Page) {
 
 // A job of one rank, to its end, with a page that is open and one that is opened when nobody has looked for a while.
 func TestWebOfOneRank(t *testing.T) {
+	t.Parallel()
 	b := webtest.Start(t)
 	j := startWebJob(t, 1)
 	p := b.Open(j.url, 800, 700)
@@ -240,6 +242,7 @@ func TestWebOfOneRank(t *testing.T) {
 // An example that computes while its messages move, until somebody presses ^C: the page has figures of how much is hidden,
 // and of the last interval, and says how the job has ended.
 func TestWebOfAnExampleThatIsInterrupted(t *testing.T) {
+	t.Parallel()
 	if isHurried() {
 		t.Skip("in a hurry: fitrun and the example are built without the detector")
 	}
