@@ -79,8 +79,9 @@ func layoutExchange(t *testing.T, from, to *Engine, n int, packed, placed bool) 
 			recv(from, 0, PeerID(to.cfg.Rank), 99) // under caller the message moves in calls only
 		})
 		if !early {
-			for _, ok := to.Iprobe(0, PeerID(from.cfg.Rank), tag); !ok; _, ok = to.Iprobe(0, PeerID(from.cfg.Rank), tag) {
-			}
+			probe := &MSO{Kind: KindProbe, Peer: PeerID(from.cfg.Rank), Tag: tag}
+			to.Post(probe)
+			to.Wait(probe)
 			to.Post(m)
 		}
 		to.Wait(m)

@@ -175,7 +175,7 @@ func jobsAt(level effort.Level) (jobs []job, turns int) {
 	case level == effort.Short:
 		return jobs[:3], 12
 	case level == effort.Usual:
-		return jobs, 12
+		return jobs, 24
 	case level == effort.Full:
 		return jobs, 2
 	}
@@ -256,6 +256,11 @@ func TestJobsCoverPairs(t *testing.T) {
 				met[pair] = true
 			}
 		})
+	}
+	for _, level := range []effort.Level{effort.Usual, effort.Full, effort.Night} {
+		if jobs, turns := jobsAt(level); len(jobs) < turns && !raceEnabled {
+			t.Errorf("%v: %d jobs leave out some of %d turns", level, len(jobs), turns)
+		}
 	}
 	if n := len(allJobs()); len(jobs)*20 > n {
 		t.Errorf("%d jobs to cover the pairs of %d", len(jobs), n)
