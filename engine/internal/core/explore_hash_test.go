@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"reflect"
 	"slices"
@@ -11,7 +12,7 @@ import (
 // hasher makes a number of all that a world consists of, so that the search knows where it has been. It follows pointers,
 // which it numbers in the order in which it meets them: two states with equal numbers go on alike.
 type hasher struct {
-	h    maphash.Hash
+	b    []byte // all of it
 	seen map[place]uint64
 }
 
@@ -33,41 +34,34 @@ var unhashed = map[string]bool{
 	"xworld.sc": true, "fakeNet.t": true, "fakeNet.trace": true, "fakeNet.onHeader": true, "xentry.op": true,
 }
 
-func fingerprint(w *xworld) uint64 {
-	h := &hasher{seen: make(map[place]uint64, 256)}
-	h.h.SetSeed(hashSeed)
+func (h *hasher) fingerprint(w *xworld) uint64 {
+	if h.seen == nil {
+		h.seen = make(map[place]uint64, 256)
+	}
+	clear(h.seen)
+	h.b = h.b[:0]
 	h.value(reflect.ValueOf(w).Elem())
-	return h.h.Sum64()
+	return maphash.Bytes(hashSeed, h.b)
 }
 
-func (h *hasher) number(n uint64) {
-	var b [8]byte
-	for i := range b {
-		b[i] = byte(n >> (8 * i))
-	}
-	h.h.Write(b[:])
-}
+func (h *hasher) number(n uint64) { h.b = binary.LittleEndian.AppendUint64(h.b, n) }
 
 func (h *hasher) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
-		if v.Bool() {
-			h.h.WriteByte(1)
-		} else {
-			h.h.WriteByte(0)
-		}
+		h.b = append(h.b, byte(b2n(v.Bool())))
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		h.number(uint64(v.Int()))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		h.number(v.Uint())
 	case reflect.String:
 		h.number(uint64(v.Len()))
-		h.h.WriteString(v.String())
+		h.b = append(h.b, v.String()...)
 	case reflect.Pointer:
 		h.pointer(v)
 	case reflect.Interface:
 		if h.number(b2n(v.IsNil())); !v.IsNil() {
-			h.h.WriteString(v.Elem().Type().String())
+			h.b = append(h.b, v.Elem().Type().String()...)
 			h.value(v.Elem())
 		}
 	case reflect.Slice:
@@ -113,7 +107,7 @@ func (h *hasher) pointer(v reflect.Value) {
 func (h *hasher) slice(v reflect.Value) {
 	h.number(uint64(v.Len()))
 	if v.Type().Elem().Kind() == reflect.Uint8 {
-		h.h.Write(v.Bytes())
+		h.b = append(h.b, v.Bytes()...)
 		return
 	}
 	for i := range v.Len() {
@@ -144,42 +138,76 @@ func (h *hasher) mapping(v reflect.Value) {
 	}
 }
 
-// plans are the fields that count, by type: []int.
+// plan is what counts of a structure.
+type plan struct {
+	fields []int
+	form   form
+	at     [3]int // fields that the form needs
+}
+
+type form int
+
+const (
+	plainForm form = iota
+	tableForm      // nothing if its n is 0
+	ringForm       // n of its slots, from its head
+	peerForm       // also which segment is the newest chunk, wherever the count has begun
+)
+
+// plans are those made so far, by type: *plan.
 var plans sync.Map
 
-func planOf(t reflect.Type) []int {
+func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
-		return p.([]int)
+		return p.(*plan)
 	}
-	var p []int
+	p := &plan{}
 	for i := range t.NumField() {
 		if f := t.Field(i); !unhashed[t.Name()+"."+f.Name] && f.Name != "_" {
-			p = append(p, i)
+			p.fields = append(p.fields, i)
 		}
+	}
+	need := func(form form, names ...string) {
+		p.form = form
+		for i, name := range names {
+			f, ok := t.FieldByName(name)
+			if !ok || len(f.Index) != 1 {
+				panic("no field " + name + " of " + t.Name())
+			}
+			p.at[i] = f.Index[0]
+		}
+	}
+	switch {
+	case t == reflect.TypeFor[table]():
+		need(tableForm, "n")
+	case strings.HasPrefix(t.Name(), "Ring["):
+		need(ringForm, "slots", "head", "n")
+	case t == reflect.TypeFor[Peer]():
+		need(peerForm, "chunk", "popped")
 	}
 	plans.Store(t, p)
 	return p
 }
 
 func (h *hasher) structure(v reflect.Value) {
-	if v.Type() == reflect.TypeFor[table]() && v.FieldByName("n").Int() == 0 {
+	p := planOf(v.Type())
+	switch {
+	case p.form == ringForm:
+		h.ring(v.Field(p.at[0]), int(v.Field(p.at[1]).Int()), int(v.Field(p.at[2]).Int()))
+		return
+	case p.form == tableForm && v.Field(p.at[0]).Int() == 0:
 		h.number(0)
 		return
 	}
-	if strings.HasPrefix(v.Type().Name(), "Ring[") {
-		h.ring(v)
-		return
-	}
-	for _, i := range planOf(v.Type()) {
+	for _, i := range p.fields {
 		h.value(v.Field(i))
 	}
-	if v.Type() == reflect.TypeFor[Peer]() { // which segment is the newest chunk, wherever the count has begun
-		h.number(uint64(max(v.FieldByName("chunk").Int()-v.FieldByName("popped").Int(), 0)))
+	if p.form == peerForm {
+		h.number(uint64(max(v.Field(p.at[0]).Int()-v.Field(p.at[1]).Int(), 0)))
 	}
 }
 
-func (h *hasher) ring(v reflect.Value) {
-	slots, head, n := v.FieldByName("slots"), int(v.FieldByName("head").Int()), int(v.FieldByName("n").Int())
+func (h *hasher) ring(slots reflect.Value, head, n int) {
 	h.number(uint64(n))
 	for i := range n {
 		h.value(slots.Index((head + i) % slots.Len()))

@@ -26,6 +26,7 @@ type explorer struct {
 	ends  int
 	full  bool // seen has reached until: what is above is not known
 	rand  *rand.Rand
+	hash  hasher
 }
 
 // exploreError ends a schedule that shows a bug.
@@ -74,7 +75,7 @@ func (x *explorer) story() string {
 
 // visit plays all that may follow in w, which it uses up, and counts the ways to an end.
 func (x *explorer) visit(w *xworld) (ways float64) {
-	id := fingerprint(w)
+	id := x.hash.fingerprint(w)
 	if n, ok := x.known[id]; ok {
 		if n == 0 {
 			panic(exploreError("a circle: this may go on for ever"))
@@ -119,10 +120,14 @@ func (x *explorer) replay() *xworld {
 	return w
 }
 
-// exploreMost is how many states of each scene are looked at: FITMPI_TESTS_EXPLORE, 0 for all.
+// exploreMost is how many states of each scene are looked at: FITMPI_TESTS_EXPLORE, 0 for all; else a few thousand, in a short run a few
+// hundred.
 func exploreMost() int {
 	if n, err := strconv.Atoi(os.Getenv("FITMPI_TESTS_EXPLORE")); err == nil {
 		return n
+	}
+	if testing.Short() {
+		return 250
 	}
 	return 2500
 }

@@ -19,6 +19,7 @@ type fakeNet struct {
 	cores    []*Core
 	pipes    map[[2]int]*pipe
 	blind    bool                               // wantFound does nothing: it would be measured
+	unseen   int                                // what has happened since wantFound looked
 	trace    func(format string, args ...any)   // nil: nobody listens
 	onHeader func(from, to int, h *wire.Header) // called before the core sees it; nil: nobody listens
 	keeps    bool                               // streams outlive their connections

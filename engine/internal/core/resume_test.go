@@ -94,6 +94,9 @@ func TestResumeAtEveryByte(t *testing.T) {
 		t.Fatalf("a stream of %d bytes shows little", total)
 	}
 	for written := range total + 1 {
+		if testing.Short() && written%29 > 0 { // so of every remainder by 3 and 4 some are left
+			continue
+		}
 		for _, lost := range [][]int{{0, 33}, {1, 1 << 20}, {31, 150}, {32}}[written%4] {
 			f, sends, recvs := keptPair(t)
 			why := fmt.Sprintf("%d bytes written, %d of them lost", written, lost)
