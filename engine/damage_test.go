@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/cutter"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // TestDamage: whatever happens to a record of TLS, the connection breaks, is made again, and nothing is lost. Where the reader is left
@@ -67,6 +68,7 @@ func ofLong(dir cutter.Direction) func(cutter.Direction, int, int) bool {
 
 // TestDamageUnderCaller: ranks that show no heartbeats wait for the rest of a record no longer than others.
 func TestDamageUnderCaller(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	d := new(damager)
 	es, _, why := damagedJob(t, d, Caller)
 	talk(t, es, 1)
@@ -104,6 +106,7 @@ func TestDamagedLastWords(t *testing.T) {
 // TestSilentAmidARecord: who is silent from the middle of a record on may be stopped there, and is judged as one that is silent: somebody else
 // knows more of it. When it is heard again nothing is lost.
 func TestSilentAmidARecord(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	d := new(damager)
 	es, _, why := damagedJob(t, d, Assist)
 	exchangeAll(t, es)
@@ -132,6 +135,7 @@ func TestSilentAmidARecord(t *testing.T) {
 // TestDamageWithoutResuming: the peer has failed, for the right reason. Who promises no heartbeats is not judged by the clock: it fills the
 // record instead.
 func TestDamageWithoutResuming(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for name, tc := range map[string]struct {
 		p    Policy
 		harm func([]byte) []byte

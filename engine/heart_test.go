@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // beating runs f for ranks that show that they live, in each way that needs it and under each policy that does it, if not in all
@@ -171,6 +173,7 @@ func TestIdlePeers(t *testing.T) {
 // TestNoBeatsBesideTraffic: a connection that carries messages needs no heartbeats. An exchange that takes long, as the machine has much else to
 // do, is none.
 func TestNoBeatsBesideTraffic(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
 	es := job(t, 2, Worker, func(c *Config) { c.Heartbeat, c.HeartbeatTimeout = time.Second, time.Minute })
 	excused := uint64(0)
@@ -186,6 +189,7 @@ func TestNoBeatsBesideTraffic(t *testing.T) {
 
 // TestCallerPromisesNothing: under the caller policy a rank that computes shows nothing, and is not suspected for it.
 func TestCallerPromisesNothing(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, w := range []Way{TCP, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
 			beside(t, surroundings{way: w})
@@ -263,6 +267,7 @@ func TestEverybodyStopped(t *testing.T) {
 
 // TestStalledByAFullSocket: a peer that takes nothing is silent too, whatever waits to be written to it, and what waits are not heartbeats.
 func TestStalledByAFullSocket(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
 	var told suspicions
 	es := job(t, 2, Worker, func(c *Config) {
@@ -292,6 +297,7 @@ func TestStalledByAFullSocket(t *testing.T) {
 
 // TestBeatsAndResuming: heartbeats have no place in a stream that goes on by another connection.
 func TestBeatsAndResuming(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
 	es := job(t, 2, Worker, func(c *Config) {
 		often(quietly)(c)

@@ -1,6 +1,10 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
+)
 
 // hosted is a rank under assist whose peer shares memory with it: its worker, which sleeps without the right,
 // a caller that receives one or both of two messages, and the peer, who puts them. A step that wakes a sleeper and
@@ -463,6 +467,7 @@ func (s hosted) isOver() bool { return s.got == 2 && s.pc[hCaller] == 60 }
 // TestRingsAreHeard: whatever a peer of this host puts is handled, whether the rank's worker sleeps, naps or polls, and whether
 // its caller comes, goes or computes. Without the kick of attendSelf, which was missing once, a worker sleeps on while nobody tells it.
 func TestRingsAreHeard(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, thread := range []bool{false, true} {
 		for _, leaves := range []bool{false, true} {
 			wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, leaves, false, false), hostedWriter(thread))

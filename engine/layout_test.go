@@ -49,7 +49,7 @@ func (s *spread) message() (b []byte, clean bool) {
 // before it comes and after, to oneself as well; gaps are left alone.
 func TestLayouts(t *testing.T) {
 	sizes := []int{0, 1, 8, 4096, 5000, 100_000, 300_000, 2<<20 + 3}
-	if raceEnabled { // which looks at each element that is packed, and longer messages are only more of the same
+	if raceEnabled || testing.Short() { // the detector looks at each element that is packed, and longer messages are only more of the same
 		sizes = []int{0, 1, 8, 5000, 100_000, 300_000}
 	}
 	policies(t, func(t *testing.T, p Policy) {

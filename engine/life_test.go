@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // A rank that has promised signs of life shows them whatever its program did last and does now: it may have called nothing, may only have sent, may be
@@ -139,6 +141,7 @@ func lives(t *testing.T, f func(t *testing.T, start func() []*Engine)) {
 
 // TestLifeAfterEachCall: as the first that the program does, and as the last.
 func TestLifeAfterEachCall(t *testing.T) {
+	effort.Need(t, effort.Usual, "it makes many jobs")
 	lives(t, func(t *testing.T, start func() []*Engine) {
 		for _, d := range deeds {
 			es := start()
@@ -151,6 +154,7 @@ func TestLifeAfterEachCall(t *testing.T) {
 
 // TestLifeAfterSequences: after calls in any order.
 func TestLifeAfterSequences(t *testing.T) {
+	effort.Need(t, effort.Usual, "it makes many jobs")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // recv receives into a new buffer of n bytes.
@@ -79,6 +81,7 @@ func exchange(t *testing.T, e *Engine, tag Tag, n int) {
 // TestConnectStorm: both ranks dial at the same moment, again and again; a
 // message each way gets through and one connection is left.
 func TestConnectStorm(t *testing.T) {
+	effort.Need(t, effort.Usual, "many ranks connect at once")
 	policies(t, func(t *testing.T, p Policy) {
 		for round := range 30 {
 			es := job(t, 3, p, nil)

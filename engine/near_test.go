@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/shm"
 )
 
@@ -32,6 +33,7 @@ func within(t *testing.T, what string, f func()) {
 // processes"). Before that its user has waited by polling, so that its worker had
 // nothing to listen for.
 func TestIdleRankAnswers(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	policies(t, func(t *testing.T, p Policy) {
 		if p == Caller {
 			t.Skip("messages move inside calls only")

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // receiveNow is a blocking receive as package mpi makes it. It reports which of the two ways it took.
@@ -31,6 +33,7 @@ func nearPair(t *testing.T, w Way) []*Engine {
 // the messages that they would get if all were posted (MPI 4.1, section 3.5): each, in their
 // order, the first that is left and fits.
 func TestRecvNowMatches(t *testing.T) {
+	effort.Need(t, effort.Usual, "it tries hundreds of thousands of messages")
 	for _, w := range []Way{Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
 			es := nearPair(t, w)

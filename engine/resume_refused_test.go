@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/cutter"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // What refuses a connection may be a firewall that reloads, or a gateway that restarts: it says
@@ -47,6 +48,7 @@ func awaitRefusals(t testing.TB, es []*Engine, more uint64) {
 // TestResumeRefused: a connection breaks, and the system refuses others for a while. The streams go
 // on then.
 func TestResumeRefused(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, ends := range []cutter.Ends{cutter.Both, cutter.Dialer} {
 			t.Run(fmt.Sprint(p, ends), func(t *testing.T) {
@@ -119,6 +121,7 @@ func (s *storm) blow(t *testing.T, es []*Engine, proxies []*cutter.Proxy, rounds
 // at once, again and again. They agree on one in the end, and every message arrives, once, whole
 // and in its order.
 func TestResumeStorm(t *testing.T) {
+	effort.Need(t, effort.Usual, "connections of many ranks break all the time")
 	for _, tls := range []bool{false, true} {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprintf("TLS %v, seed %d", tls, seed), func(t *testing.T) {
@@ -149,6 +152,7 @@ func TestResumeStorm(t *testing.T) {
 // another byte of its handshake. The dialer is told nothing, and dials again long before the time
 // for the peer is over.
 func TestConnectMute(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, tls := range []bool{false, true} {
 			for _, dir := range []cutter.Direction{cutter.Up, cutter.Down} {
@@ -174,6 +178,7 @@ func TestConnectMute(t *testing.T) {
 // TestConnectRefused: the first connection of a pair is refused for a while, whether streams are to
 // outlive connections or not.
 func TestConnectRefused(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, r := range []Resume{ResumeOn, ResumeOff} {
 			t.Run(fmt.Sprint(p, ", resume ", r), func(t *testing.T) {
@@ -213,6 +218,7 @@ func TestRefusedAtRest(t *testing.T) {
 // TestCloseRefused: ranks that have nothing to say to each other but goodbye do not wait for a
 // connection that is refused.
 func TestCloseRefused(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) {
 			es, proxies := cutJob(t, 2, p, func(c *Config) { c.Reconnect = 2 * failsafe }, uncut)

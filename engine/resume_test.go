@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/cutter"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // cutJob starts engines that reach each other through a proxy in front of each, which breaks connections by the plan of that rank.
@@ -109,6 +110,7 @@ func handshakes(scale int) func(int) cutter.Plan {
 
 // TestResume: connections break all the time, wherever they are, and every message arrives, once, whole and in its order.
 func TestResume(t *testing.T) {
+	effort.Need(t, effort.Usual, "connections break thousands of times; TestResumeAll is quicker")
 	pause := 2 * time.Millisecond
 	for name, plan := range map[string]func(int) cutter.Plan{
 		"both ends":         every(100_000, cutter.Cut{}),
@@ -281,6 +283,7 @@ func TestResumeInClose(t *testing.T) {
 // the time for that is over, and not before, however new ones are refused; the error says what was
 // tried.
 func TestResumeNever(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist} {
 		for name, refuse := range map[string]func(p *cutter.Proxy){
 			"after they were made": func(p *cutter.Proxy) { p.Refuse(true) },

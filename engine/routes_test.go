@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/netif"
 )
 
@@ -107,6 +108,7 @@ func TestNextRoute(t *testing.T) {
 // TestRoutesWhileComputing: under the caller policy a peer that computes is not given up, however many rounds over its
 // routes that takes and though each ends in silence.
 func TestRoutesWhileComputing(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	wall := silent(t)
 	es := routesJob(t, 2, Caller, func(c *Config) { c.Try, c.Connect = time.Millisecond, 10*time.Millisecond }, func(from, to int, addrs []netip.AddrPort) []Route {
 		return append(Direct(wall), Direct(addrs...)...)
@@ -206,6 +208,7 @@ func TestAllRefused(t *testing.T) {
 
 // TestConnectDeadline: a peer that is not to be reached is given up when the time is over, and not before.
 func TestConnectDeadline(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
 	for _, p := range []Policy{Worker, Assist} {
 		for _, routes := range [][]netip.AddrPort{{silent(t)}, {silent(t), deserted(t)}} {
@@ -512,6 +515,7 @@ func noTo(preamble, answer []byte) (why string, more bool) {
 
 // TestGatewayRefuses: what a gateway says is told, with where it is and whose gateway it is; and another is tried, and it again.
 func TestGatewayRefuses(t *testing.T) {
+	effort.Need(t, effort.Usual, "each of its cases waits for a second")
 	for _, c := range []struct {
 		answer []string
 		want   string

@@ -49,6 +49,7 @@ func beside(t *testing.T, s surroundings) {
 // policies runs f under each policy and each way between the ranks.
 func policies(t *testing.T, f func(t *testing.T, p Policy)) {
 	defer func() { wayUnderTest, tlsUnderTest, resumeUnderTest = TCP, false, ResumeOff }()
+	f = shortlySome(f)
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		wayUnderTest, tlsUnderTest = TCP, true
 		t.Run(p.String()+"-tls", func(t *testing.T) { f(t, p) })
