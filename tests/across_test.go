@@ -192,6 +192,7 @@ func few(level effort.Level, cases string) string {
 // TestAcross: several hosts in one network.
 func TestAcross(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
 	l, level := newFitrunLab(t), effort.Now()
 	n := l.Network()
 	for range 4 {
@@ -279,7 +280,7 @@ func acrossKilled(t *testing.T, l *fitrunLab) {
 func acrossMany(t *testing.T, l *fitrunLab) {
 	var hosts []string
 	n := 64
-	if raceEnabled || testing.Short() {
+	if raceEnabled {
 		n = 16
 	}
 	for _, h := range l.Hosts()[:4] {

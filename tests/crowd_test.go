@@ -101,8 +101,8 @@ func residentKB(name string) (int, error) {
 // own rings and the blocks of all, and in all no more than that, its send buffer and what the program itself needs.
 func TestCrowdOfProcesses(t *testing.T) {
 	effort.Need(t, effort.Full, "it starts many processes")
-	if raceEnabled || testing.Short() {
-		t.Skip("64 processes, each with the race detector's memory, or in a hurry")
+	if raceEnabled {
+		t.Skip("64 processes, each with the race detector's memory")
 	}
 	run := mixedJob(t, "crowd", crowd, 1, "assist", t.TempDir(), "FITMPI_TRANSPORT=shm")
 	if run.code != 0 || run.stderr != "" {
@@ -246,6 +246,7 @@ func TestPatienceOfProcesses(t *testing.T) {
 
 // TestPatienceOfThreads: the same with 64 threads.
 func TestPatienceOfThreads(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	n := crowd
 	if raceEnabled {
 		n = 16

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -547,8 +548,9 @@ func deathRank() {
 // TestDeathsOfProcesses runs them by processes, which fitrun --with-ft goes on without.
 func TestDeathsOfProcesses(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	ways := []string{"auto", "tcp"}
-	if testing.Short() || raceEnabled {
+	if raceEnabled {
 		ways = ways[:1]
 	}
 	self, err := os.Executable()
@@ -579,8 +581,9 @@ func TestDeathsOfProcesses(t *testing.T) {
 
 // TestDeaths runs them by thread ranks.
 func TestDeaths(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	sizes := []int{2, 3, 5}
-	if testing.Short() || raceEnabled {
+	if raceEnabled {
 		sizes = []int{3}
 	}
 	for _, policy := range policies {

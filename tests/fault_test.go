@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -357,6 +358,7 @@ func checkSurvivors(t *testing.T, outs []string, codes []int, code int) {
 // TestDeathEndsJob: by default a failure ends the job, whatever the others are doing, with one message of the launcher's.
 func TestDeathEndsJob(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	for _, test := range []struct {
 		how, wait string
 		code      int

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -149,6 +150,7 @@ func goOn(t *testing.T, death string, code int, alive int, says string, args ...
 
 func TestGoOnWithoutTheDead(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	for _, tc := range []struct {
 		death string
 		code  int
@@ -218,6 +220,7 @@ func estrangedRank() {
 // Of two ranks that lose each other one dies, and the others go on with the other one.
 func TestGoOnWithOneOfTwo(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -234,6 +237,7 @@ func TestGoOnWithOneOfTwo(t *testing.T) {
 
 // All ranks of a host that is lost are dead; the others go on.
 func TestGoOnWithoutAHost(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
 	dir := t.TempDir()
 	ssh := filepath.Join(dir, "ssh")
 	// The host b is cut off when its rank kills its own agent.

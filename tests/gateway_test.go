@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/relay"
 )
 
@@ -121,6 +122,7 @@ func (h *hosts) gate(host int, at string) (stop func() string) {
 // to end; with a wrong key they do not.
 func TestGateways(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts jobs across networks")
 	for _, good := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the key is right: %v", good), func(t *testing.T) {
 			h := newHosts(t)

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // TestHangAcross: what ranks on other hosts wait for is known as well; and what a slow network carries is no deadlock.
 func TestHangAcross(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
 	l := newFitrunLab(t)
 	n := l.Network()
 	a, b := n.Host().Addr(), n.Host().Addr()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -161,6 +162,7 @@ func TestStatusOfDeadlock(t *testing.T) {
 // TestStopped: a rank that is stopped, as by a debugger, is no deadlock; whoever asks is told that it does not answer.
 func TestStopped(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	r, rank0, done := startComputing(t, "--on-deadlock", "abort")
 	awaitStatus(t, r.cmd.Process.Pid)
 	if err := syscall.Kill(rank0, syscall.SIGSTOP); err != nil {

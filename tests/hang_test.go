@@ -170,6 +170,7 @@ const linePattern = `\S*hang(_ranks|_status)_test\.go:\d+`
 // TestHang: what can never go on is said to be so, within seconds, and explained; over all transports.
 func TestHang(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	fitrun := fitrunPath(t)
 	for _, how := range []struct {
 		name string
@@ -292,6 +293,7 @@ func TestHangUntilSignal(t *testing.T) {
 // TestHangOff: with --on-deadlock off nobody looks.
 func TestHangOff(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it waits for a second")
 	j := hangJob{fitrun: fitrunPath(t), name: "recv recv", ranks: 2, args: []string{"--on-deadlock", "off", "--timeout", "1s"}}
 	r, _ := j.start(t)
 	if run := r.end(t, jobTimeout); run.code != 110 || strings.Contains(run.stderr, "deadlock") {
@@ -302,6 +304,7 @@ func TestHangOff(t *testing.T) {
 // TestHangOfSurvivors: a job that goes on without the dead is looked at as any other.
 func TestHangOfSurvivors(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	for _, transport := range []string{"auto", "tcp"} {
 		t.Run(transport, func(t *testing.T) {
 			j := hangJob{fitrun: fitrunPath(t), name: "survivors", ranks: 4, args: []string{"--with-ft", "--transport", transport, "--on-deadlock", "abort"}}

@@ -254,6 +254,7 @@ func outlive(c *mpi.Comm, pids []int) error {
 // TestStoppedRankIsOutlived: in a job that goes on without the dead, one that is held to be dead is.
 func TestStoppedRankIsOutlived(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it waits for a second")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -281,6 +282,7 @@ func goThrough(t *testing.T, ordeal, policy, transport string, timeout time.Dura
 // TestStoppedRank: a stopped process is found, named and ended.
 func TestStoppedRank(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, policy := range []string{"assist", "worker"} {
 		for _, transport := range []string{"tcp", "auto"} {
 			t.Run(policy+" "+transport, func(t *testing.T) {
@@ -297,6 +299,7 @@ func TestStoppedRank(t *testing.T) {
 
 // TestSilenceIsNotDeath: what takes long, or is let go on in time, is no death.
 func TestSilenceIsNotDeath(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, tc := range []struct {
 		ordeal, policy, transport string
 		timeout                   time.Duration

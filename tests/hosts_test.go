@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -325,6 +326,7 @@ func anywhere(netip.AddrPort) bool { return true }
 // TestHosts: ranks on two hosts find a way to each other.
 func TestHosts(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
 	remote := boot.Net{Remote: true}
 	within := func(s string) func(netip.AddrPort) bool {
 		return func(a netip.AddrPort) bool { return netip.MustParsePrefix(s).Contains(a.Addr()) }
@@ -382,6 +384,7 @@ func TestHosts(t *testing.T) {
 // TestHostsErrors: what cannot be is an error that says what was tried.
 func TestHostsErrors(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
 	same := func(n boot.Net) [2]boot.Net { return [2]boot.Net{n, n} }
 	for _, test := range []struct {
 		name    string

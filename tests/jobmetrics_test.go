@@ -238,6 +238,7 @@ func withHost(series, host string) string {
 // nobody up, and keeps its figures.
 func TestJobMetrics(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it scrapes jobs")
 	j := startMetricsJob(t, "jobmetrics", 2, "--transport", "tcp")
 	host, _ := os.Hostname()
 	up := func(r int) string { return withHost(withRank("fitmpi_rank_up{}", r), host) }
@@ -303,6 +304,7 @@ func TestJobMetricsKilled(t *testing.T) {
 // TestJobMetricsMany: sixty-four ranks at one endpoint, and each at a path of its own.
 func TestJobMetricsMany(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it scrapes a large job")
 	const n = 64
 	j := startMetricsJob(t, "jobmetrics", n, "--ranks-per-process", "16")
 	host, _ := os.Hostname()

@@ -150,6 +150,7 @@ func (l launcher) start(t *testing.T, program string, n int, dir string, set ...
 
 // Every rank is who it is, and reaches the others: by memory, as they are on one host.
 func TestLaunchers(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs by every launcher there is")
 	isFull := effort.Now() >= effort.Full
 	eachLauncher(t, func(t *testing.T, l launcher) {
 		for n := range 6 {
@@ -175,7 +176,7 @@ func TestLaunchers(t *testing.T) {
 func TestSuiteLaunchers(t *testing.T) {
 	effort.Need(t, effort.Full, "it runs the suite under each launcher")
 	sizes := map[string][]int{"mpiexec of MPICH": {1, 4}, "mpirun of Open MPI": {3}, "srun --mpi=pmi2": {3}, "srun": {2}}
-	if testing.Short() || raceEnabled {
+	if raceEnabled {
 		sizes = map[string][]int{"mpiexec of MPICH": {2}}
 	}
 	eachLauncher(t, func(t *testing.T, l launcher) {
@@ -244,6 +245,7 @@ var tolerantLaunchers = []launcher{
 
 // With FITMPI_FT the others go on when a rank dies, the one with which all have met too.
 func TestGoOnUnderLaunchers(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs by other launchers")
 	skipHurried(t)
 	for _, l := range tolerantLaunchers {
 		t.Run(l.name, func(t *testing.T) {
@@ -267,6 +269,7 @@ func TestGoOnUnderLaunchers(t *testing.T) {
 
 // Children of a rank are no ranks: a program that a rank starts is a job of one.
 func TestChildOfRankUnderLaunchers(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs by other launchers")
 	eachLauncher(t, func(t *testing.T, l launcher) {
 		run := l.start(t, "parent", 2, t.TempDir())
 		if run.code != 0 || strings.Count(run.stdout, "rank 0 of 1\n") != 2 {
@@ -277,6 +280,7 @@ func TestChildOfRankUnderLaunchers(t *testing.T) {
 
 // In an allocation of two nodes fitrun takes its hosts from Slurm and reaches them by srun.
 func TestFitrunInAnAllocation(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs by Slurm")
 	skipHurried(t)
 	if _, err := exec.LookPath("srun"); err != nil {
 		t.Skipf("not installed: %v", err)
@@ -299,6 +303,7 @@ func TestFitrunInAnAllocation(t *testing.T) {
 
 // A batch script and a shell in an allocation are no ranks, though Slurm tells them of tasks.
 func TestNoRankUnderSlurm(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs by Slurm")
 	skipHurried(t)
 	if _, err := exec.LookPath("srun"); err != nil {
 		t.Skipf("not installed: %v", err)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -456,6 +457,7 @@ func (s scene) isSound() bool {
 // TestNothingIsLeft plays the quick scenes, or all of them with FITMPI_TESTS_SCENES=all.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	if isHurried() {
 		t.Skip("in a hurry: fitrun and its guard are built without the detector, and the ranks do nothing")
 	}

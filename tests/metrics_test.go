@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -221,6 +222,7 @@ func withRank(series string, rank int) string {
 // TestPrometheus has a Prometheus server scrape a running job, with the rules that we ship, and asks it for what the job did.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "Prometheus scrapes once a second")
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Skipf("no prometheus (Debian's package of that name): %v", err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -71,6 +72,7 @@ func TestTerminalStop(t *testing.T) {
 // TestStoppedElsewhere: a job whose processes are all stopped, but not by fitrun, is found by those who look after them, also on other hosts.
 func TestStoppedElsewhere(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
 	r, _ := startPausing(t, "-H", "a:1,b:1")
 	for _, pid := range r.awaitPIDs(t, 2) {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {

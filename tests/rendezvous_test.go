@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
@@ -173,6 +174,7 @@ func (r *podRank) wantCards(t *testing.T, want string) {
 // start, then there while nothing listens.
 func TestRendezvousOfPods(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it waits for names")
 	address, count := manifestValue(t, "FITMPI_RENDEZVOUS"), manifestValue(t, "FITMPI_SIZE")
 	name, port, err := net.SplitHostPort(address)
 	if err != nil || count != "4" {
@@ -209,6 +211,7 @@ func TestRendezvousOfPods(t *testing.T) {
 // The name of rank 0's pod never comes, or nobody answers: then a rank gives up when its time is over, and says which name that is.
 func TestRendezvousWithoutName(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it waits for names")
 	p := newPods(t, 1)
 	p.dns.Mute("job-0.mute." + podDomain)
 	env := []string{"FITMPI_SECRET_FILE=" + podSecret(t), "FITMPI_SIZE=4", "JOB_COMPLETION_INDEX=3", "FITMPI_RENDEZVOUS_TIMEOUT=2s"}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -116,6 +117,7 @@ func restartJob(t *testing.T, args []string, kills ...string) string {
 
 func TestRestart(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	whole := restartJob(t, []string{"-n", "3"})
 	all := [][]string{{"saved", "loading"}, {"start", "saving", "compute"}, {"compute", "cleared"}}
 	if isHurried() {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -387,6 +388,7 @@ func TestSessionsOfApps(t *testing.T) {
 
 // Programs that use sessions only run under the launchers of others too.
 func TestSessionsUnderOtherLaunchers(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs by other launchers")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

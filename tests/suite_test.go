@@ -402,8 +402,8 @@ func (o *outcomes) tell(t *testing.T, jobErr error) {
 // jobTimeout bounds a job, which takes a twentieth of it on a machine that is idle.
 const jobTimeout = 8 * time.Minute
 
-// isHurried reports whether the tests run under the race detector in their short form.
-func isHurried() bool { return raceEnabled && testing.Short() }
+// isHurried reports whether the tests run under the race detector in their quick form.
+func isHurried() bool { return raceEnabled && os.Getenv("FITMPI_TESTS_HURRY") != "" }
 
 // TestSuiteThreads runs the suite by ranks that are threads of this process, which no launcher has started.
 func TestSuiteThreads(t *testing.T) {

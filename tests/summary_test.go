@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/summary"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -239,6 +240,7 @@ func (want *sceneSummary) differs(text string, s *summary.Summary) string {
 // TestSummary: what is wrong with a job is named, with the ranks and the line of the program, and nothing where nothing is.
 func TestSummary(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	if raceEnabled {
 		t.Skip("the race detector makes a different job of it")
 	}
@@ -352,6 +354,7 @@ func TestProgressLine(t *testing.T) {
 // TestProgressLineNowhere: without a terminal there is no line, and whoever wants to hears why.
 func TestProgressLineNowhere(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	fitrun := fitrunPath(t)
 	for _, test := range []struct{ option, stderr string }{
 		{"--tag-output", ""}, {"--verbose", "--progress-line shows nothing: stderr is no terminal"},

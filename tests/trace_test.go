@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/trace/tracetest"
 )
 
@@ -114,6 +115,7 @@ func (r *tracedRun) rankNotes(t *testing.T) []map[string]any {
 // TestTrace: whoever makes progress and however ranks reach each other, what they did is there, once.
 func TestTrace(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	for _, policy := range policies {
 		for _, options := range [][]string{{"-n", "3"}, {"-n", "4", "--ranks-per-process", "2"}, {"-n", "3", "--transport", "tcp"}, {"-n", "2", "-x", "FITMPI_SHM_COPY=read"}} {
 			t.Run(policy+" "+strings.Join(options, " "), func(t *testing.T) {
@@ -246,6 +248,7 @@ func TestTraceInterrupted(t *testing.T) {
 // the last part of a job nothing else is shown.
 func TestTraceBounded(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it records for a second")
 	run := runTraced(t, "traced long", sameClock, "-n", "2", "--trace-buffer", "64K")
 	run.wantClean(t)
 	const room = 64 << 10 / 32
@@ -272,6 +275,7 @@ func TestTraceBounded(t *testing.T) {
 // TestTraceMany: 64 ranks.
 func TestTraceMany(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it starts a large job")
 	run := runTraced(t, "crowd of hosts", sameClock, "-n", "64", "--ranks-per-process", "8")
 	run.wantClean(t)
 	if len(run.trace.Processes()) != 64 || len(run.rankNotes(t)) != 64 || run.count("call", -1)["Allreduce"] != 3*64 {
@@ -285,6 +289,7 @@ func TestTraceMany(t *testing.T) {
 // TestTraceOfHosts: the clocks of hosts are compared. Those of these hosts are one, whatever ways there are to them, so that must
 // come out; and the recordings come from there.
 func TestTraceOfHosts(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	const script = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nexport HOME=\"$XDG_CACHE_HOME\" FAKE_HOST=\"$2\"\nshift 2\nexec sh -c \"$*\"\n"
 	if err := os.WriteFile(ssh, []byte(script), 0o700); err != nil {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/web/webtest"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -165,6 +166,7 @@ func choosePair(p *webtest.Page, from, to int) {
 // who, of what, and the last figures of all.
 func TestWebOfAJobThatFails(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it needs a browser")
 	b := webtest.Start(t)
 	j := startWebJob(t, 4)
 	p := b.Open(j.url, 1300, 900)
@@ -221,6 +223,7 @@ func wantPids(t *testing.T, p *webtest.Page) {
 // A job of one rank, to its end, with a page that is open and one that is opened when nobody has looked for a while.
 func TestWebOfOneRank(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it needs a browser")
 	b := webtest.Start(t)
 	j := startWebJob(t, 1)
 	p := b.Open(j.url, 800, 700)
@@ -243,6 +246,7 @@ func TestWebOfOneRank(t *testing.T) {
 // and of the last interval, and says how the job has ended.
 func TestWebOfAnExampleThatIsInterrupted(t *testing.T) {
 	t.Parallel()
+	effort.Need(t, effort.Usual, "it builds an example, and needs a browser")
 	if isHurried() {
 		t.Skip("in a hurry: fitrun and the example are built without the detector")
 	}
