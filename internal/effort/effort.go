@@ -15,6 +15,7 @@ package effort
 import (
 	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -79,4 +80,18 @@ func Share(n int) int {
 		return max(1, n/5)
 	}
 	return max(1, n/20)
+}
+
+// Beside lets n tests that ask for t.Parallel run at once, whatever cores there are: they wait for most of their time. A TestMain calls
+// it before it runs the tests. The flag -parallel prevails.
+func Beside(n int) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if asked {
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
+		panic(err)
+	}
 }

@@ -1,12 +1,16 @@
 package effort
 
 import (
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -44,6 +48,30 @@ func TestNeed(t *testing.T) {
 			t.Errorf("at level %q a test that needs %v is skipped: %v", test.now, test.need, skipped)
 		}
 	}
+}
+
+// Tests that wait do so side by side, more of them than there are cores.
+func TestBeside(t *testing.T) {
+	if flag.Lookup("test.parallel").Value.String() != strconv.Itoa(beside) {
+		t.Skip("-parallel prevails")
+	}
+	for range beside {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			all.Done()
+			all.Wait() // for ever, if fewer run at once
+		})
+	}
+}
+
+const beside = 37
+
+var all sync.WaitGroup
+
+func TestMain(m *testing.M) {
+	all.Add(beside)
+	Beside(beside)
+	os.Exit(m.Run())
 }
 
 // .ci/full finds the tests that have more to show by their text: they ask for the level themselves, no helper does for them.
