@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // runRows is the whole program on thread ranks, with what it does before the job starts.
@@ -103,6 +104,7 @@ func TestPartitionedComputesAsLongAsToldTo(t *testing.T) {
 }
 
 func TestOverlapReportsEveryCollective(t *testing.T) {
+	effort.Need(t, effort.Usual, "all collectives under all policies; the test of one case is quick")
 	var want []string
 	add := func(name string, sizes ...int) {
 		for _, size := range sizes {
@@ -120,7 +122,7 @@ func TestOverlapReportsEveryCollective(t *testing.T) {
 		add(name, 24, 96<<10)
 	}
 	bothSizes(t, func(t *testing.T, ranks int) {
-		wantRun(t, ranks, want, "overlap", "-iterations", "2", "-warmup", "1", "-sizes", "24,96K")
+		wantRun(t, ranks, want, "overlap", "-iterations", "2", "-warmup", "0", "-sizes", "24,96K")
 	})
 }
 
@@ -146,6 +148,7 @@ func TestOverlapIsAPercentage(t *testing.T) {
 const oneBuffer = "tcp"
 
 func TestSlowdownReportsEveryCase(t *testing.T) {
+	effort.Need(t, effort.Usual, "it computes for seconds; the test of one case is quicker")
 	wantRun(t, 2, []string{
 		"compute 0 alone ms 2", "compute 0 idle ms 2", "compute 1048576 moving ms 2",
 		"memory 0 alone ms 2", "memory 0 idle ms 2", "memory 1048576 moving ms 2",
@@ -159,6 +162,7 @@ func TestSlowdownOfOneCase(t *testing.T) {
 }
 
 func TestWakeupReportsPercentiles(t *testing.T) {
+	effort.Need(t, effort.Usual, "it computes all the time")
 	bothSizes(t, func(t *testing.T, ranks int) {
 		wantRun(t, ranks, []string{" 8 p50 us 2", " 8 p90 us 2", " 8 p99 us 2"}, "wakeup", "-iterations", "2", "-warmup", "0")
 	})

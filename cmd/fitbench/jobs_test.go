@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -129,15 +130,16 @@ func TestScaleReportsFootprintAndRing(t *testing.T) {
 }
 
 func TestPenaltyReportsEveryCaseForEachSize(t *testing.T) {
+	effort.Need(t, effort.Usual, "all cases under all policies; the test of one case is quick")
 	bothSizes(t, func(t *testing.T, ranks int) {
 		for _, policy := range []string{"worker", "assist", "caller"} {
 			t.Setenv("FITMPI_PROGRESS", policy)
 			t.Setenv("FITMPI_TRANSPORT", map[bool]string{true: "tcp", false: "auto"}[ranks == 2])
-			rows := measure(t, ranks, "penalty", "-iterations", "3", "-warmup", "1", "-sizes", "8,1K")
+			rows := measure(t, ranks, "penalty", "-iterations", "2", "-warmup", "1", "-sizes", "8,1K")
 			var want []string
 			for _, size := range []string{"8", "1024"} {
 				for _, c := range penaltyCases {
-					want = append(want, c+" "+size+" half-rtt us 3")
+					want = append(want, c+" "+size+" half-rtt us 2")
 				}
 			}
 			wantRows(t, rows, "penalty", ranks, want)

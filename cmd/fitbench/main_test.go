@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // leakChecked runs the tests and then looks for goroutines left behind.
@@ -34,14 +36,16 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // else every rank takes a second to exit under -race
 	}
+	loopTime, walks, idleTime, sendEvery = time.Millisecond, 1, 20*time.Millisecond, 100*time.Microsecond // no test looks at how much is measured
 	testscript.Main(leakChecked{m}, map[string]func(){"fitbench": main})
 }
 
 // The scripts run the real fitrun, with this test binary as the fitbench that it starts.
 // A script that draws says so by [plot].
 func TestScript(t *testing.T) {
+	effort.Need(t, effort.Usual, "it builds fitrun and starts jobs")
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "fitrun"), "github.com/fitmpi/fitmpi/cmd/fitrun")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(bin, "fitrun"), "github.com/fitmpi/fitmpi/cmd/fitrun")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building fitrun: %v\n%s", err, out)
 	}
@@ -139,7 +143,7 @@ assist posted-reverse 1000 per-message ns 2
 		{"match -case posted-reverse -sizes 10 -iterations 2 -policy caller", `
 caller posted-reverse 10 per-message ns 2
 `},
-		{"alloc -iterations 2", `
+		{"alloc -iterations 2 -warmup 0", `
 assist send-recv 8 allocs 1 2
 assist isend-irecv 8 allocs 1 2
 assist persistent 8 allocs 1 2

@@ -14,14 +14,18 @@ import (
 )
 
 const (
-	loopTime    = 10 * time.Millisecond // of one loop of chain by itself
-	walks       = 8                     // in one loop of memory: some 10 ms too, longer than a time slice
 	loops       = 100
 	movingSize  = 1 << 20
 	firstWindow = 16
 	lastWindow  = 1 << 14
-	idleTime    = 2 * time.Second
 	settleTime  = 50 * time.Millisecond // until what went before has come to rest
+)
+
+// How long things take. Immutable but for the tests, which take less of everything and set it before any of them runs.
+var (
+	loopTime = 10 * time.Millisecond // of one loop of chain by itself
+	walks    = 8                     // in one loop of memory: some 10 ms too, longer than a time slice
+	idleTime = 2 * time.Second       // for which an idle rank is watched
 )
 
 // loop is work of fixed size that communicates nothing.

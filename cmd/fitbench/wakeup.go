@@ -15,10 +15,12 @@ import (
 const (
 	wakeups     = 20                     // repetitions, each of which has its own percentiles
 	perWakeup   = 200                    // messages of a repetition
-	sendEvery   = time.Millisecond       // rank 0 sends
 	testEvery   = 5 * time.Microsecond   // rank 1 looks, of computing
 	glanceEvery = 100 * time.Microsecond // the other goroutines look whether it is over
 )
+
+// sendEvery is how long rank 0 pauses between messages. Immutable but for the tests, which set it before any of them runs.
+var sendEvery = time.Millisecond
 
 // wakeup measures how long after it was sent a message is seen by a rank all of whose
 // cores compute. The ranks must be on one machine: the sender's clock is compared with
