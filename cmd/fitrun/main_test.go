@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
@@ -26,6 +28,7 @@ const failsafe = 2 * time.Minute
 type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() int {
+	effort.Beside(4) // scripts wait for fitrun, and that for ranks
 	code := l.m.Run()
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -58,9 +61,11 @@ func TestMain(m *testing.M) {
 //	held file...          check that some process has the open file (device:inode) that the file names; with !, wait
 //	                      until none has
 //
+// A short run has a few scripts only.
+//
 // The condition [cores>1] holds where fitrun may use several cores, [race] with the race detector.
 func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+	params := testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": cmdCode, "start": cmdStart, "signal": cmdSignal, "finish": cmdFinish,
@@ -77,10 +82,8 @@ func TestScript(t *testing.T) {
 			}
 		},
 		Setup: func(env *testscript.Env) error {
-			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPATH", "GOROOT"} {
-				if out, err := exec.Command("go", "env", name).Output(); err == nil {
-					env.Setenv(name, strings.TrimSpace(string(out)))
-				}
+			for name, value := range goEnv() {
+				env.Setenv(name, value)
 			}
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			host, err := os.Hostname()
@@ -90,8 +93,27 @@ func TestScript(t *testing.T) {
 		},
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
-	})
+	}
+	if testing.Short() {
+		params.Dir = ""
+		for _, name := range []string{"exchange", "failure", "output", "plain", "refusals"} {
+			params.Files = append(params.Files, filepath.Join("testdata", "script", name+".txtar"))
+		}
+	}
+	testscript.Run(t, params)
 }
+
+// goEnv is what the go command needs to know in a script that builds.
+var goEnv = sync.OnceValue(func() (values map[string]string) {
+	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPATH", "GOROOT").Output()
+	if err == nil {
+		err = json.Unmarshal(out, &values)
+	}
+	if err != nil {
+		return nil // the scripts that build will say so
+	}
+	return values
+})
 
 // exitCode is how cmd ended: its code, or the negative number of the signal that killed it.
 func exitCode(err error) (int, bool) {
