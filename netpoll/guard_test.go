@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 func mustWrite(t *testing.T, s *Socket, n int) {
@@ -44,6 +46,8 @@ func wantAlive(t *testing.T, s *Socket, look func()) {
 // TestGuardLetsProcessesBe: to a process that does not read the connection stands for as long as it likes, whatever was written, whether
 // somebody looks meanwhile or not. What the host has room for is taken without its process, so there the guard stays up.
 func TestGuardLetsProcessesBe(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
+	t.Parallel()
 	nothing := func(*Socket) func() { return func() {} }
 	again := func(s *Socket) func() { return func() { s.Guard(guardTime) } }
 	for name, tc := range map[string]struct {

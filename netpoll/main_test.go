@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // backstop counts the descriptors that the garbage collector had to close.
@@ -24,6 +26,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "netpoll: %s closed by the garbage collector, opened by\n%s\n", kind, creator)
 		}
 	}
+	effort.Beside(12)
 	before := descriptors()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		runtime.GC()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // waits are the three ways to fetch events; Poll is called until the time has passed.
@@ -365,6 +367,7 @@ func TestWakeEndsHold(t *testing.T) {
 // TestHoldLetsTheWorldStop: collections go on beside a goroutine that does nothing but wait holding, or poll, and one
 // that computes.
 func TestHoldLetsTheWorldStop(t *testing.T) {
+	effort.Need(t, effort.Usual, "it collects garbage beside goroutines that compute")
 	for _, name := range []string{"Poll", "WaitHolding"} {
 		t.Run(name, func(t *testing.T) {
 			p := newPoller(t)

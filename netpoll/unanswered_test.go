@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // fill writes until the kernel takes no more.
@@ -28,6 +30,8 @@ func fill(t *testing.T, s *Socket) {
 // TestUnansweredByAProcess: a process that does not read is no reason for Unanswered, for as long as it likes, while TCP_USER_TIMEOUT,
 // with which one could think of finding hosts that are gone, ends such a connection. Should that change, Guard can be simpler.
 func TestUnansweredByAProcess(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
+	t.Parallel()
 	for _, timeout := range []int{0, 500} {
 		s, far := pair(t, newPoller(t), Options{}, loopback4)
 		if err := s.setUserTimeout(timeout); err != nil {
@@ -53,6 +57,8 @@ func TestUnansweredByAProcess(t *testing.T) {
 // TestUnansweredWithoutMemory: a host that drops what it had offered to take, because its process reads nothing and no memory is left for
 // it, answers for all that; the pauses after which it is asked again grow beyond any timeout.
 func TestUnansweredWithoutMemory(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
+	t.Parallel()
 	s, far := pair(t, newPoller(t), Options{NoDelay: true, SendBuffer: 4 << 10}, loopback4)
 	if err := unix.SetsockoptInt(far.fd.raw, unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<10); err != nil {
 		t.Fatal(err)
