@@ -152,11 +152,15 @@ func TestIsWithin(t *testing.T) {
 	}
 }
 
-// fake is the stand-in for package mpi and its tests.
+// imitation is the stand-in for package mpi and its tests, read once as ours is.
+var imitation = sync.OnceValues(func() (*code, error) {
+	const dir = module + "/internal/coverage/testdata/fake/"
+	return load(root, dir+"mpi", dir+"tests")
+})
+
 func fake(t *testing.T) *code {
 	t.Helper()
-	const dir = module + "/internal/coverage/testdata/fake/"
-	c, err := load(root, dir+"mpi", dir+"tests")
+	c, err := imitation()
 	if err != nil {
 		t.Fatal(err)
 	}

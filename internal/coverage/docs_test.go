@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // The Go code of the documents compiles, and what a document says that a program prints is what it prints.
@@ -116,6 +118,7 @@ func goRun(t *testing.T, args ...string) {
 // TestPrograms builds the programs as packages of this module that exist only for the go command, in an overlay, and
 // runs those whose output is told.
 func TestPrograms(t *testing.T) {
+	effort.Need(t, effort.Usual, "it builds and runs programs")
 	dir := t.TempDir()
 	var ps []program
 	for name, text := range documents(t) {
@@ -129,7 +132,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	overlay := map[string]map[string]string{"Replace": {}}
-	args := []string{"build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", dir + "/", "./cmd/fitrun"}
+	args := []string{"build", "-ldflags=-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", dir + "/", "./cmd/fitrun"}
 	for i, p := range ps {
 		// The compiler's messages name the document's lines.
 		source := fmt.Sprintf("//line %s:%d\n%s", filepath.Join(abs, p.file), p.line, p.text)

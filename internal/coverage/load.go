@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 )
 
 // code is what the generator reads of the module.
@@ -33,8 +32,9 @@ type export struct {
 
 // listed is a package as go list describes it.
 type listed struct {
-	ImportPath, Dir, Export, ForTest   string
+	ImportPath, Dir, Export            string
 	GoFiles, TestGoFiles, XTestGoFiles []string
+	TestImports, XTestImports          []string
 }
 
 // checked is a package with its files and what the type checker knows about them.
@@ -85,27 +85,24 @@ func load(root, mpi, tests string) (*code, error) {
 	return c, nil
 }
 
+// newLoader lists the packages and what they and their tests import, compiled. The tests themselves are not: they are
+// checked from their source, and what go list -test compiles for them takes most of a minute.
 func newLoader(root string, paths ...string) (*loader, error) {
-	args := append([]string{"list", "-export", "-deps", "-test", "-json=ImportPath,Dir,Export,ForTest,GoFiles,TestGoFiles,XTestGoFiles"}, paths...)
-	cmd := exec.Command("go", args...)
-	cmd.Dir = root
-	out, err := cmd.Output()
-	if e, ok := errors.AsType[*exec.ExitError](err); ok {
-		return nil, fmt.Errorf("go list: %w\n%s", err, e.Stderr)
-	} else if err != nil {
+	tested, err := list(root, append([]string{"-json=TestImports,XTestImports"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,TestGoFiles,XTestGoFiles"}, paths...)
+	for _, p := range tested {
+		args = append(append(args, p.TestImports...), p.XTestImports...)
+	}
+	all, err := list(root, args...)
+	if err != nil {
 		return nil, err
 	}
 	l := &loader{fset: token.NewFileSet(), packages: map[string]listed{}}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
-		if err := dec.Decode(&p); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		if p.ForTest == "" && !strings.HasSuffix(p.ImportPath, ".test") {
-			l.packages[p.ImportPath] = p
-		}
+	for _, p := range all {
+		l.packages[p.ImportPath] = p
 	}
 	l.imports = importer.ForCompiler(l.fset, "gc", func(path string) (io.ReadCloser, error) {
 		p, ok := l.packages[path]
@@ -115,6 +112,28 @@ func newLoader(root string, paths ...string) (*loader, error) {
 		return os.Open(p.Export)
 	})
 	return l, nil
+}
+
+// list runs go list, which is to print JSON.
+func list(root string, args ...string) ([]listed, error) {
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("go list: %w\n%s", err, e.Stderr)
+	} else if err != nil {
+		return nil, err
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
 }
 
 // Import implements types.Importer.
