@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/agent"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
@@ -40,8 +41,8 @@ mute*) exec sleep 1000 ;;
 chatty*) echo "Welcome to $host!" ;;
 alias*) host=aliased SSH_CONNECTION=$host; export SSH_CONNECTION ;;
 esac
-mkdir -p "$FAKE_HOMES/$host"
-export HOME="$FAKE_HOMES/$host" FAKE_HOST="$host"
+mkdir -p "HOMES/$host"
+export HOME="HOMES/$host" FAKE_HOST="$host"
 unset XDG_CACHE_HOME
 case $host in
 leaving*) # as ssh does it closes its output first, and says why later: so much later that it is noticed
@@ -54,20 +55,26 @@ esac
 exec sh -c "$*"
 `
 
-// fleet is a request for ranks on hosts that are reached by fakeSSH.
+// fakeHosts is a request for ranks on hosts that are reached by fakeSSH.
 func fakeHosts(t *testing.T, act string, names ...string) Request {
 	t.Helper()
-	dir := t.TempDir()
-	ssh := filepath.Join(dir, "ssh")
-	if err := os.WriteFile(ssh, []byte(fakeSSH), 0o700); err != nil {
+	r, _ := fakeHostsAt(t, act, names...)
+	return r
+}
+
+// fakeHostsAt is fakeHosts, and the directory of the hosts' homes.
+func fakeHostsAt(t *testing.T, act string, names ...string) (r Request, homes string) {
+	t.Helper()
+	homes = t.TempDir()
+	ssh := filepath.Join(homes, "ssh")
+	if err := os.WriteFile(ssh, []byte(strings.ReplaceAll(fakeSSH, "HOMES", homes)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("FAKE_HOMES", dir)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Request{
+	r = Request{
 		Apps: []App{{Program: Program{Name: "self", Path: exe}, Args: []string{"rank"},
 			Set: []string{"LAUNCH_TEST_RANK=" + act, "GORACE=atexit_sleep_ms=0"}}},
 		Cores: 2, CPUs: sys.AllowedCPUs(), Env: append(os.Environ(), sshVariable+"="+ssh),
@@ -79,7 +86,7 @@ func fakeHosts(t *testing.T, act string, names ...string) Request {
 		r.Place = append(r.Place, slices.IndexFunc(r.Hosts, func(h hosts.Host) bool { return h.Name == name }))
 	}
 	r.Apps[0].Ranks = len(r.Place)
-	return r
+	return r, homes
 }
 
 // execute runs a request and returns what it said.
@@ -144,6 +151,8 @@ func TestTwoNamesOfAHost(t *testing.T) {
 
 // A failure on another host is told as one of this machine is.
 func TestAcrossFailures(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
+	t.Parallel()
 	for _, tc := range []struct {
 		act  string
 		code int
@@ -155,6 +164,7 @@ func TestAcrossFailures(t *testing.T) {
 		{"consequence", 137, `^fitrun: rank 1 \(pid \d+ on b\) was killed by signal 9 \(killed\); the job was ended\n$`},
 	} {
 		t.Run(tc.act, func(t *testing.T) {
+			t.Parallel() // one waits for seconds
 			r := fakeHosts(t, tc.act, "a", "b")
 			r.Silence = 20 * time.Second
 			if tc.act == "stop 1" {
@@ -186,6 +196,8 @@ func TestSSHHasTheLastWord(t *testing.T) {
 
 // A host that cannot be reached is named with what ssh says, and no rank runs anywhere.
 func TestHostNotReached(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
+	t.Parallel() // it waits
 	for _, tc := range []struct {
 		hosts   []string
 		timeout time.Duration // in which a is reached on a loaded machine too
@@ -217,25 +229,25 @@ func TestLaunchInterrupted(t *testing.T) {
 
 // Inside an allocation of Slurm's, its srun starts the agents. This one passes on whole lines only, as the real one does.
 func TestSrun(t *testing.T) {
-	r := fakeHosts(t, "where", "a", "b")
+	r, homes := fakeHostsAt(t, "where", "a", "b")
 	dir := t.TempDir()
 	const script = `#!/bin/sh
 for arg; do
 	shift
 	case $arg in
-	--nodelist=*) export FAKE_HOST=${arg#*=} HOME=$FAKE_HOMES/${arg#*=} ;;
+	--nodelist=*) export FAKE_HOST=${arg#*=} HOME=HOMES/${arg#*=} ;;
 	--) break ;;
 	esac
 done
 mkdir -p $HOME
-"$@" | %s
+"$@" | LINES
 `
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := filepath.Join(dir, "lines")
-	text := strings.Replace(script, "%s", lines, 1)
+	text := strings.NewReplacer("HOMES", homes, "LINES", lines).Replace(script)
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "srun"), []byte(text), 0o700), os.Symlink(exe, lines)); err != nil {
 		t.Fatal(err)
 	}
@@ -278,6 +290,7 @@ func TestSecretStaysSecret(t *testing.T) {
 
 // Hosts are reached through others where they are many; what goes wrong behind one is told as elsewhere.
 func TestTree(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many agents")
 	names := []string{"a", "b", "c", "d", "e", "f", "g"}
 	r := fakeHosts(t, "where", names...)
 	r.FanOut = 2
@@ -338,13 +351,13 @@ func TestForeignBinary(t *testing.T) {
 
 // fitrun is copied to a host once.
 func TestCopiedOnce(t *testing.T) {
-	r := fakeHosts(t, "where", "a")
+	r, homes := fakeHostsAt(t, "where", "a")
 	var first os.FileInfo
 	for range 2 {
 		if code, _, said := execute(t, r, Config{}); code != 0 {
 			t.Fatalf("exit code %d, it said %q", code, said)
 		}
-		copies, err := filepath.Glob(filepath.Join(os.Getenv("FAKE_HOMES"), "a/.cache/fitmpi/*/*"))
+		copies, err := filepath.Glob(filepath.Join(homes, "a/.cache/fitmpi/*/*"))
 		if err != nil || len(copies) != 1 || filepath.Base(copies[0]) != "fitrun" {
 			t.Fatalf("copies %q, %v; want one", copies, err)
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // screen is what the console has shown.
@@ -186,6 +188,7 @@ func TestConsoleFails(t *testing.T) {
 
 // A stream that somebody beyond our reach holds open does not hold up the end.
 func TestDrainingEndsSilentStream(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for a second")
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

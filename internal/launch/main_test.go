@@ -12,6 +12,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/crew"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // TestMain also is what the ranks of the jobs here run, and fitrun as an agent and as a guard.
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 		rankMain(os.Getenv("LAUNCH_TEST_RANK"))
 		return
 	}
+	effort.Beside(8)
 	goleak.VerifyTestMain(m)
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/hosts"
 )
 
@@ -21,16 +22,35 @@ const patience = 30 * time.Second
 
 // The real ssh and sshd, between hosts that are networks of their own.
 func TestSSH(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs by ssh")
 	l := newLab(t, 4)
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, *lab)
 	}{
 		{"output", sshOutput}, {"exit code", sshExitCode}, {"signals", sshSignals}, {"stdin", sshStdin},
-		{"refused", sshRefused}, {"no route", sshNoRoute}, {"killed fitrun", sshKilledFitrun}, {"killed agent", sshKilledAgent},
-		{"many ranks", sshManyRanks}, {"tree", sshTree}, {"program copied", sshProgramCopied}, {"stopped", sshStopped}, {"left behind", sshLeftBehind}, {"cut off", sshCutOff},
+		{"refused", sshRefused}, {"killed fitrun", sshKilledFitrun}, {"killed agent", sshKilledAgent},
+		{"many ranks", sshManyRanks}, {"tree", sshTree}, {"program copied", sshProgramCopied}, {"left behind", sshLeftBehind},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			tc.test(t, l)
+			l.AwaitEmpty(t, patience)
+		})
+	}
+}
+
+// What takes seconds of waiting, side by side, each among hosts of its own.
+func TestSSHWaits(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
+	t.Parallel()
+	for _, tc := range []struct {
+		name  string
+		hosts int
+		test  func(*testing.T, *lab)
+	}{{"no route", 1, sshNoRoute}, {"stopped", 2, sshStopped}, {"cut off", 3, sshCutOff}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, tc.hosts)
 			tc.test(t, l)
 			l.AwaitEmpty(t, patience)
 		})
@@ -93,7 +113,7 @@ func sshRefused(t *testing.T, l *lab) {
 
 // ssh itself may find out before the time is over or not; either way the host is named.
 func sshNoRoute(t *testing.T, l *lab) {
-	r := l.request(t, "where", 0, 4)
+	r := l.request(t, "where", 0, 1)
 	r.Hosts = append(r.Hosts, hosts.Host{Name: l.network.Free()})
 	r.LaunchTimeout = 5 * time.Second
 	began := time.Now()

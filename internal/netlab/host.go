@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -148,13 +149,18 @@ func (h *Host) await() {
 	}
 }
 
-// PIDs are the processes of the host.
+// PIDs are the processes of the host: those in its network namespace. It is asked often, and ip netns pids takes ten times as long.
 func (h *Host) PIDs() (pids []int) {
-	out, _ := exec.Command("ip", "netns", "pids", h.name).Output()
-	for f := range strings.FieldsSeq(string(out)) {
-		var pid int
-		fmt.Sscan(f, &pid)
-		pids = append(pids, pid)
+	var own, of syscall.Stat_t
+	if syscall.Stat("/run/netns/"+h.name, &own) != nil {
+		return nil
+	}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err == nil && syscall.Stat(fmt.Sprintf("/proc/%d/ns/net", pid), &of) == nil && of.Dev == own.Dev && of.Ino == own.Ino {
+			pids = append(pids, pid)
+		}
 	}
 	return pids
 }
