@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 func none() engine.Stats { return engine.Stats{} }
@@ -108,6 +109,7 @@ func TestUnixSocketLeft(t *testing.T) {
 
 // TestProfiles: they are served only when asked for, and only where no other machine gets at them.
 func TestProfiles(t *testing.T) {
+	effort.Need(t, effort.Usual, "a profile takes seconds")
 	for _, test := range []struct {
 		addr     string
 		profiles bool

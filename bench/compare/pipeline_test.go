@@ -20,7 +20,7 @@ func TestMeasuresFitMPI(t *testing.T) {
 		t.Skip("builds and starts programs")
 	}
 	bin, dir := t.TempDir(), t.TempDir()
-	out, err := exec.Command("go", "build", "-C", "../..", "-buildvcs=false", "-o", bin+"/", "./cmd/fitrun", "./cmd/fitbench").CombinedOutput()
+	out, err := exec.Command("go", "build", "-C", "../..", "-buildvcs=false", "-ldflags=-s -w", "-o", bin+"/", "./cmd/fitrun", "./cmd/fitbench").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/secure"
 	"github.com/fitmpi/fitmpi/internal/strangers/strangerstest"
 )
@@ -232,6 +233,7 @@ func TestLateLeader(t *testing.T) {
 
 // A rank that does not come is named, and the others are told.
 func TestMissingRank(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	said := newLines()
 	of := tcpMeeting(t, 3, said)
 	var wg sync.WaitGroup

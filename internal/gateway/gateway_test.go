@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/relay"
 	"github.com/fitmpi/fitmpi/internal/secure"
 	"github.com/fitmpi/fitmpi/internal/strangers/strangerstest"
@@ -314,6 +315,7 @@ func TestStreamDoesNotCome(t *testing.T) {
 const notProved = "relay: the request is not proved by the key of its job: give fitrun and all gateways the same --secret-file"
 
 func TestRefusesStrangers(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	west := run(t, Config{Domain: "west", Patience: 2 * time.Second})
 	for _, c := range []struct{ say, want string }{
 		{"GET / HTTP/1.1\r\n\r\n", `err="relay: this is no request to a gateway"`},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/web/webtest"
 )
@@ -66,6 +67,7 @@ const answered = `document.getElementById("tile-sent").textContent !== "–" && 
 
 // A page of 256 ranks has them all, and shows one cell of 65536 as well as of four.
 func TestPageOf256Ranks(t *testing.T) {
+	effort.Need(t, effort.Usual, "it needs a browser")
 	b := webtest.Start(t)
 	f := stencilJob(256, 16, 32, 400)
 	f.ranks[77].State = launch.State{Phase: launch.Over, PID: 4077, Code: 137, Why: "was killed by signal 9 (killed)"}
@@ -109,6 +111,7 @@ func TestPageOf256Ranks(t *testing.T) {
 
 // The page is used with a keyboard alone, and says what it shows to who does not see it.
 func TestPageIsAccessible(t *testing.T) {
+	effort.Need(t, effort.Usual, "it needs a browser")
 	b := webtest.Start(t)
 	f := stencilJob(4, 2, 2, 100)
 	s, stop := served(t, f, "127.0.0.1:0")

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 	"github.com/fitmpi/fitmpi/mpi/mpitest"
 )
@@ -138,6 +139,7 @@ func TestRunSkips(t *testing.T) {
 
 // Ranks that wait for each other end the test, and it says where.
 func TestRunDeadlock(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	f, wentOn := run(t, 2, func(_ *fakeT, c *mpi.Comm) error {
 		_, err := mpi.Recv(c, make([]int, 1), 1-c.Rank(), 0)
 		return err
