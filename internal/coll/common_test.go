@@ -50,9 +50,9 @@ func smallSegments(t *testing.T) {
 }
 
 func randomBytes(rng *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rng.Uint32())
+	b := make([]byte, n, n+7)
+	for whole := b[:n+7]; len(whole) >= 8; whole = whole[8:] {
+		binary.LittleEndian.PutUint64(whole, rng.Uint64())
 	}
 	return b
 }

@@ -53,8 +53,8 @@ type simStep struct {
 	data  Buf     // Send, Recv
 	ptr   *[]byte // SendFrom, RecvInto
 	f     func() error
-	after []Step
-	next  []int // steps that wait for this one
+	after []Step // in order, each once
+	next  []int  // steps that wait for this one, in order
 	wait  int
 	shot  []byte // what data held when the step started
 	sync  bool   // a send that completes when delivered
@@ -71,10 +71,13 @@ func newSim(seed uint64, size int) *sim {
 
 func (r *simRank) add(st *simStep, after []Step) Step {
 	st.r, st.id, st.lane, st.after = r, len(r.steps), r.lane, slices.Clone(after)
-	for _, a := range after {
+	slices.Sort(st.after)
+	st.after = slices.Compact(st.after)
+	for _, a := range st.after {
 		if a < 0 || int(a) >= st.id {
 			panic(fmt.Sprintf("rank %d step %d waits for step %d", r.rank, st.id, a))
 		}
+		r.steps[a].next = append(r.steps[a].next, st.id)
 	}
 	if st.kind != simDo && (st.peer < 0 || st.peer >= len(r.s.ranks) || st.peer == r.rank && !r.s.self) {
 		panic(fmt.Sprintf("rank %d step %d: peer %d", r.rank, st.id, st.peer))
@@ -148,16 +151,9 @@ func (r *simRank) checkOrder() error {
 // run executes all schedules from the start; they may be run again.
 func (s *sim) run() error {
 	for _, r := range s.ranks {
-		r.ready, r.running = nil, nil
+		r.ready, r.running = r.ready[:0], r.running[:0]
 		for _, st := range r.steps {
-			st.wait, st.done, st.next = 0, false, nil
-		}
-		for _, st := range r.steps {
-			deps := slices.Compact(slices.Sorted(slices.Values(st.after)))
-			st.wait = len(deps)
-			for _, a := range deps {
-				r.steps[a].next = append(r.steps[a].next, st.id)
-			}
+			st.wait, st.done = len(st.after), false
 			if st.wait == 0 {
 				r.ready = append(r.ready, st.id)
 			}
@@ -293,7 +289,6 @@ func (s *sim) finish(st *simStep) {
 		}
 	}
 	st.done = true
-	slices.Sort(st.next)
 	for _, n := range st.next {
 		if next := st.r.steps[n]; next.wait > 1 {
 			next.wait--

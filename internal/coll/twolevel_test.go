@@ -20,11 +20,16 @@ var placedSuites = map[string]func(*testing.T){
 	"reducescatterobject": TestReduceScatterObject,
 }
 
+// A short run has one layout, another each time.
 func TestOnHosts(t *testing.T) {
-	for name, l := range layouts {
-		testOnHosts(t, name, l)
+	n := 1
+	if !testing.Short() {
+		n = 2
+		for name, l := range layouts {
+			testOnHosts(t, name, l)
+		}
 	}
-	seeds(t, 2, func(seed uint64) { testOnHosts(t, fmt.Sprintf("random seed=%d", seed), shuffled(seed)) })
+	seeds(t, n, func(seed uint64) { testOnHosts(t, fmt.Sprintf("random seed=%d", seed), shuffled(seed)) })
 }
 
 func testOnHosts(t *testing.T, name string, l hostLayout) {
@@ -46,8 +51,10 @@ func TestLongOnHosts(t *testing.T) {
 		*v = low
 		t.Cleanup(func() { *v = old })
 	}
-	testOnHosts(t, "pairs", blocks(2))
-	testOnHosts(t, "round robin", roundRobin(3))
+	if !testing.Short() {
+		testOnHosts(t, "pairs", blocks(2))
+		testOnHosts(t, "round robin", roundRobin(3))
+	}
 	seeds(t, 1, func(seed uint64) { testOnHosts(t, fmt.Sprintf("random seed=%d", seed), shuffled(seed)) })
 }
 
