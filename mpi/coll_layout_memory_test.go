@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -53,6 +54,7 @@ func gappy(n int) (t *mpi.Datatype, span int) {
 // A collective that moves data moves layouts without memory as large as the message: the algorithms of long messages need
 // none, the chunks that are packed at a time are what a rank allocates.
 func TestLayoutCollectiveMemory(t *testing.T) {
+	effort.Need(t, effort.Usual, "it moves long vectors")
 	const long, limit = 64_000_000, 4 << 20
 	const part = long / memoryRanks / 1000 * 1000 // of one rank
 	each := []int{1, 1, 1}
@@ -167,11 +169,12 @@ type padded struct {
 // A reduction of a long vector takes memory for the few segments that are under way, whatever form its buffers have; those of
 // some ranks may have layouts where those of others have none.
 func TestReductionMemory(t *testing.T) {
+	effort.Need(t, effort.Usual, "it reduces long vectors in thirty ways")
 	if raceEnabled {
 		t.Skip("the race detector allocates, and takes minutes for so much arithmetic")
 	}
-	const long, limit = 64_000_000, 6 << 20
-	const part = long / memoryRanks / 1000 * 1000
+	const long, limit = 32_000_000, 6 << 20
+	const part = long / memoryRanks / 1000 * 1000 // of which none may take one either
 	reductions := map[string]struct {
 		n, in int // bytes of a value, values in the first buffer
 		run   func(c *mpi.Comm, in, out []byte) error

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // refuser moves messages by the engine, however long that takes, but for the one that it refuses.
@@ -103,6 +104,7 @@ func (x promptCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error)
 // TestCollectiveAtOnce: a collective of which some steps are done while the algorithm lists them, and the others by the engine, has the
 // result of one that the engine does as a whole: by each algorithm, wherever the first step is that cannot be done at once.
 func TestCollectiveAtOnce(t *testing.T) {
+	effort.Need(t, effort.Usual, "it tries collectives for a second")
 	for n := 2; n <= 5; n++ {
 		for _, x := range promptCases {
 			for _, a := range x.kind.Algorithms() {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // threadsOfProcess is the number of threads that the process has now.
@@ -30,6 +32,7 @@ func threadsOfProcess(t testing.TB) (n int) {
 // TestManyBlockedReceivers: a goroutine that waits for a message holds no thread, however many there are. (The Go runtime
 // ends a program that needs more than 10,000 threads.)
 func TestManyBlockedReceivers(t *testing.T) {
+	effort.Need(t, effort.Usual, "tens of thousands of goroutines wait")
 	for policy, n := range map[string]int{"worker": 20_000, "assist": 12_000, "caller": 20_000} {
 		t.Run(policy, func(t *testing.T) {
 			t.Setenv("FITMPI_PROGRESS", policy)

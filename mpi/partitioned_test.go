@@ -3,6 +3,7 @@ package mpi_test
 import (
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -15,6 +16,7 @@ func TestAllocsPartitioned(t *testing.T) {
 
 // Nor does one with layouts at both ends, which are packed and unpacked.
 func TestAllocsPartitionedLayouts(t *testing.T) {
+	effort.Need(t, effort.Usual, "long messages by layouts take seconds")
 	eachAllocation(t, func(c *mpi.Comm, n int) func() error {
 		f := mpi.TypeOf[float64]()
 		columns := mpi.Resized(mpi.Vector(n, 1, 4, f), 0, 8)
