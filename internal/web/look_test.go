@@ -270,6 +270,7 @@ func wantPause(t *testing.T, p *webtest.Page) {
 
 // A job that does not go on is not called running: the page says so at its top, with why, and takes that back when the job goes on.
 func TestPageOfStuckJob(t *testing.T) {
+	effort.Need(t, effort.Usual, "it needs a browser")
 	b := webtest.Start(t)
 	f := stencilJob(4, 2, 2, 400)
 	const report = "deadlock: no rank can go on\n  circle of 2 ranks: 0 -> 1 -> 0"

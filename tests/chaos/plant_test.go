@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // What finds nothing must be able to find something: each planted bug is found, and by its name.
@@ -75,6 +77,7 @@ func TestJudgeFindsDamageOnTheWay(t *testing.T) {
 // TestJudgeFindsWhatIsLeft: a process that a job leaves behind, and a file. The process is none of the job's, for of those
 // fitrun lets none escape.
 func TestJudgeFindsWhatIsLeft(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	p, c := quiet(5), exec.Command("sleep", "100")
 	p.faults = []fault{{kind: &kind{"leave a process", harmless, false, false, func(r *run, _ fault) bool {
@@ -89,6 +92,7 @@ func TestJudgeFindsWhatIsLeft(t *testing.T) {
 // TestJudgeFindsSilence: a job that ends well although a rank has not said that all is well, and one that ends with another
 // code than its faults allow.
 func TestJudgeFindsSilence(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	wantBad(t, quiet(6), "silent", "fitrun's exit code is 0, but rank 2 says")
 	wantBad(t, quiet(7), "exit", "fitrun's exit code is 5, want one of [0]")
@@ -96,6 +100,7 @@ func TestJudgeFindsSilence(t *testing.T) {
 
 // TestJudgeFindsHangs: a rank that waits for a message that nobody sends.
 func TestJudgeFindsHangs(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel()
 	p := quiet(8)
 	p.bound = 2 * time.Second
@@ -109,6 +114,7 @@ func unnoted(do func(r *run) bool) fault {
 
 // TestJudgeFindsLostCheckpoints: one that is removed, one with a bit changed, and one that was never there because the disk is full.
 func TestJudgeFindsLostCheckpoints(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	for bug, want := range map[string]string{
 		"forget": "goes on from version 0, but version", "spoil": "WRONG: the checkpoint of version", "pretend": "was saved",
@@ -135,6 +141,7 @@ func TestJudgeFindsLostCheckpoints(t *testing.T) {
 
 // TestJudgeFindsWhoIsMissing: a rank and a host of whose death the judge does not know, and a rank that is frozen where nothing finds it.
 func TestJudgeFindsWhoIsMissing(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	p := quiet(11)
 	p.mode = both

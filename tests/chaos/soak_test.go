@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -37,9 +38,10 @@ var soaks = []plan{
 
 // TestSoak: mixed traffic at full load, as long as the flag says, and nothing that a process holds grows.
 func TestSoak(t *testing.T) {
+	effort.Need(t, effort.Usual, "it loads the machine for seconds")
 	d := *soakFlag
 	if d == 0 {
-		d = 12 * time.Second
+		d = 6 * time.Second
 	}
 	var wg sync.WaitGroup
 	fitrunPath(t)
@@ -221,6 +223,7 @@ func TestGrowthIsFound(t *testing.T) {
 
 // TestSoakFindsGrowth: ranks with planted leaks are found out.
 func TestSoakFindsGrowth(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	for bug, want := range map[string]string{
 		"leak memory": "heap objects grow", "leak goroutines": "goroutines grow", "leak descriptors": "descriptors grow",
