@@ -245,6 +245,7 @@ func TestGoOnWithoutAHost(t *testing.T) {
 	if err := os.WriteFile(ssh, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	fitrunPath(t) // by the cache of the go command, which will be elsewhere
 	t.Setenv("FITMPI_SSH", ssh)
 	t.Setenv("XDG_CACHE_HOME", dir)
 	goOn(t, "agent", 0, 2, "ranks 0, 3 go on", "-n", "4", "-H", "localhost:1,b:2,c:1", "--iface", "127.0.0.1", "-x", envProgram, "-x", envDeath)

@@ -295,6 +295,7 @@ func TestTraceOfHosts(t *testing.T) {
 	if err := os.WriteFile(ssh, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	fitrunPath(t) // by the cache of the go command, which will be elsewhere
 	t.Setenv("FITMPI_SSH", ssh)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	run := runTraced(t, "traced", int64(time.Second), "-H", "a:1,b:2,localhost:1", "-n", "4", "--iface", "127.0.0.1", "-v")
