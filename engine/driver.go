@@ -49,6 +49,10 @@ type driver struct {
 	crowd   crowd // connections accepted that have not proved themselves
 
 	byWorker bool // the worker drives
+
+	aside        *aside // of the caller, or visitor, that runs jobs; nil before the first that is foreign
+	workersAside *aside // of the worker, until it ends; nil before the first
+
 	heart    heart
 	sockets  socketCounts
 	sent     uint64 // bytes of streams that have left, to sockets and rings
@@ -192,6 +196,7 @@ func (d *driver) runJobs() {
 		fetched += j.Fetched()
 		e.runJob(&j)
 	}
+	d.endAside()
 	out := e.core.HasOutput()
 	d.jobsLeft = e.core.HasJobs()
 	e.unlock()

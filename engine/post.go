@@ -66,9 +66,16 @@ func (e *Engine) postLocked(m *MSO) {
 }
 
 // runJob does long work without the mutex, which it expects held and leaves held.
+//
+// Preconditions:
+//   - the caller holds the progress right, if the job is foreign. One that a post returns is not.
 func (e *Engine) runJob(j *core.Job) {
 	e.unlock()
-	j.Run()
+	if j.IsForeign() {
+		e.drv.runForeign(j)
+	} else {
+		j.Run()
+	}
 	e.mu.Lock()
 	e.core.Finish(j)
 }

@@ -146,6 +146,7 @@ func (e *Engine) runSmallJobs() {
 		}
 		e.runJob(&j)
 	}
+	e.drv.endAside()
 	out := e.core.HasOutput()
 	e.unlock()
 	if out {

@@ -44,6 +44,7 @@ func (e *Engine) work() {
 	// and must not be shared with goroutines that would then sleep along.
 	runtime.LockOSThread()
 	defer e.calm()
+	defer e.drv.endWorkersAside()
 	e.urgent()
 	e.stats.worker.begin()
 	defer e.stats.worker.end()

@@ -51,6 +51,27 @@ var loners = map[string]struct {
 	"goexit": {func() {
 		mpi.Main(func(context.Context, *mpi.Comm) error { runtime.Goexit(); return nil })
 	}, 1, `^fitmpi: rank 0 .* aborted the job with code 1: rank 0: its function ended its goroutine instead of returning .*\n$`},
+	"goexit in Finalize": {func() {
+		mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+			return mpi.NewKeyval(nil, func(*mpi.Comm, int) error { runtime.Goexit(); return nil }).Set(world, 1)
+		})
+	}, 1, `^fitmpi: rank 0 .* aborted the job with code 1: rank 0: Finalize: .*alone_test.go:\d+ ended its goroutine instead of returning .*\n$`},
+	"goexit in a tool": {func() {
+		useLeavingTool("attach")
+		mpi.Main(func(context.Context, *mpi.Comm) error { return nil })
+	}, 1, `^mpi: Init.*: a tool: .*goexit_callback_test.go:\d+ ended its goroutine instead of returning .*\n$`},
+	"goexit in Message": {func() {
+		useLeavingTool("Message")
+		mpi.Main(func(_ context.Context, world *mpi.Comm) error { return mpi.Send(world, []int{1}, 0, 0) })
+	}, 2, `(?s)^rank 0: the tool mpi_test.leavingTool failed in Message: .*goexit_callback_test.go:\d+ ended its goroutine instead of returning .*\n$`},
+	"goexit in Message of threads": {func() {
+		useLeavingTool("Message")
+		mpi.RunThreads(2, everyToolCall)
+	}, 2, `(?s)^rank 0: the tool mpi_test.leavingTool failed in Message: .*goexit_callback_test.go:\d+ ended its goroutine instead of returning .*\n$`},
+	"goexit in Turn of threads": {func() {
+		useLeavingTool("Turn")
+		mpi.RunThreads(2, everyToolCall)
+	}, 2, `(?s)^rank 0: the tool mpi_test.leavingTool failed in Turn: .*goexit_callback_test.go:\d+ ended its goroutine instead of returning .*\n$`},
 	"finalize": {func() {
 		mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 			return mpi.NewKeyval(nil, func(*mpi.Comm, int) error { return errors.New("not written") }).Set(world, 1)

@@ -32,6 +32,7 @@ var badCalls = []struct {
 	}},
 	{"Ibarrier", func(world, _ *mpi.Comm, _ *mpi.Request) { mpi.Ibarrier(world) }},
 	{"Dup", func(world, _ *mpi.Comm, _ *mpi.Request) { world.Dup() }},
+	{"Die", func(world, _ *mpi.Comm, _ *mpi.Request) { world.Die() }},
 	{"Wait", func(_, _ *mpi.Comm, never *mpi.Request) { never.Wait() }},
 	{"Test", func(_, _ *mpi.Comm, never *mpi.Request) { never.Test() }},
 	{"WaitAny", func(_, _ *mpi.Comm, never *mpi.Request) { mpi.WaitAny(nil, never) }},

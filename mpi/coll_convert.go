@@ -13,7 +13,8 @@ import "github.com/fitmpi/fitmpi/internal/coll"
 type reduced struct {
 	in, out coll.Buf
 	red     coll.Reducer
-	prepare func() error // see collective
+	prepare func() error // see collective, as for foreign
+	foreign bool
 }
 
 // reducedBy is n values of the communicator's type for what is sent, laid over in, and own of that for what is received, over out:
@@ -48,7 +49,7 @@ func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own i
 			x.keep()
 		}
 	}
-	if x.red = reducer(f, e); e.wire != e.size || c.job.swaps {
+	if x.red, x.foreign = reducer(f, e); e.wire != e.size || c.job.swaps {
 		x.red = wireReducer(c, f, e)
 	}
 	return x, nil
@@ -83,7 +84,7 @@ const wireChunk = 32 << 10
 // wireReducer is reducer of elements in the form in which they travel, which they lose to be combined. It serves one schedule, whose
 // local steps run one at a time.
 func wireReducer[T any](c *Comm, f Op[T], e *elem) coll.Reducer {
-	red := reducer(f, e)
+	red, _ := reducer(f, e)
 	red.ElemSize = e.wire
 	var left, right []T
 	red.Combine = func(acc, in []byte) error {

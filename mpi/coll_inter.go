@@ -40,9 +40,11 @@ func (c *Comm) view(g coll.Graph) coll.Inter {
 
 // startInter starts a collective over an intercommunicator.
 func startInter(c *Comm, op string, build func(x coll.Inter), prepare, deliver func() error) *Request {
-	return collective{prepare: prepare, deliver: deliver}.start(c, op, func(g coll.Graph) {
-		build(c.view(g))
-	})
+	return collective{prepare: prepare, deliver: deliver}.startInter(c, op, build)
+}
+
+func (x collective) startInter(c *Comm, op string, build func(x coll.Inter)) *Request {
+	return x.start(c, op, func(g coll.Graph) { build(c.view(g)) })
 }
 
 // interIdle is the part of a rank that is neither root nor in the other group.
@@ -178,11 +180,10 @@ func interReduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Req
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, y.in, y.red) }, nil, nil)
+		return collective{foreign: y.foreign}.startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, y.in, y.red) })
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
-	return startInter(c, op, func(x coll.Inter) { x.ReduceObject(root, acc.reducer()) },
-		func() error { return acc.load(op, in) }, nil)
+	return collective{foreign: true, prepare: func() error { return acc.load(op, in) }}.startInter(c, op, func(x coll.Inter) { x.ReduceObject(root, acc.reducer()) })
 }
 
 // interRecvReduced is the root's part.
@@ -222,12 +223,15 @@ func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return startInter(c, op, func(x coll.Inter) { x.Allreduce(y.in, y.out, y.red) }, y.prepare, nil)
+		return collective{foreign: y.foreign, prepare: y.prepare}.startInter(c, op, func(x coll.Inter) { x.Allreduce(y.in, y.out, y.red) })
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	var data []byte
-	return startInter(c, op, func(x coll.Inter) { x.AllreduceObject(acc.reducer(), &data) },
-		func() error { return acc.load(op, in) }, func() error { return decodeExactly(data, out) })
+	return collective{
+		foreign: true,
+		prepare: func() error { return acc.load(op, in) },
+		deliver: func() error { return decodeExactly(data, out) },
+	}.startInter(c, op, func(x coll.Inter) { x.AllreduceObject(acc.reducer(), &data) })
 }
 
 // interReduceScatter is ReduceScatter, whose arguments have been checked.
@@ -237,10 +241,10 @@ func interReduceScatter[T any](c *Comm, op string, e *elem, in, out []T, bl bloc
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return startInter(c, op, func(x coll.Inter) {
+		return collective{foreign: y.foreign, prepare: y.prepare}.startInter(c, op, func(x coll.Inter) {
 			counts, _ := bl.bytes(y.in.Len() / max(bl.total(), 1))
 			x.ReduceScatter(y.in, y.out, counts, y.red)
-		}, y.prepare, nil)
+		})
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	split := func(whole []byte, all [][]byte) error {
@@ -251,8 +255,11 @@ func interReduceScatter[T any](c *Comm, op string, e *elem, in, out []T, bl bloc
 		return encodeBlocks(op, all, v, bl)
 	}
 	var mine []byte
-	return startInter(c, op, func(x coll.Inter) { x.ReduceScatterObject(acc.reducer(), split, &mine) },
-		func() error { return acc.load(op, in) }, func() error { return decodeExactly(mine, out) })
+	return collective{
+		foreign: true,
+		prepare: func() error { return acc.load(op, in) },
+		deliver: func() error { return decodeExactly(mine, out) },
+	}.startInter(c, op, func(x coll.Inter) { x.ReduceScatterObject(acc.reducer(), split, &mine) })
 }
 
 // interUndefined is the error of a collective that intercommunicators do not have.

@@ -34,7 +34,7 @@ func isPersistent(op string) bool { return strings.HasSuffix(op, "Init") }
 // persistent makes x a persistent request: it builds the schedule that every Start runs.
 func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Request {
 	g := newPersistentGraph(c.everyone().comm)
-	g.s.Op = op
+	g.s.Op, g.s.Foreign = op, x.foreign
 	g.mark(c, op, markOf(blockingForm(op)))
 	if c.job.checks {
 		g.agree(c, op)

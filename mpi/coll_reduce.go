@@ -173,7 +173,7 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, wants
 		return failedRequest(c, err)
 	}
 	from, to, red := x.in, x.out, x.red // captured without memory of their own
-	return collective{prepare: x.prepare}.start(c, op, func(g coll.Graph) {
+	return collective{prepare: x.prepare, foreign: x.foreign}.start(c, op, func(g coll.Graph) {
 		kind.plain(g, c.algorithm(kind.kind), c.rank, c.Size(), root, from, to, red)
 	})
 }
@@ -191,10 +191,10 @@ func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool)
 	return nil
 }
 
-// reducer makes an operation on elements one on bytes.
-func reducer[T any](f Op[T], e *elem) coll.Reducer {
-	red := coll.Reducer{ElemSize: e.size, Commutative: isCommutative(f)}
-	if isPredefined(f) {
+// reducer makes an operation on elements one on bytes. foreign says that it is one of the user's.
+func reducer[T any](f Op[T], e *elem) (red coll.Reducer, foreign bool) {
+	red = coll.Reducer{ElemSize: e.size, Commutative: isCommutative(f)}
+	if foreign = !isPredefined(f); !foreign {
 		red.Combine = func(acc, in []byte) error {
 			f(sliceOf[T](acc), sliceOf[T](in))
 			return nil
@@ -202,7 +202,7 @@ func reducer[T any](f Op[T], e *elem) coll.Reducer {
 	} else {
 		red.Combine = func(acc, in []byte) error { return calledBack(f, sliceOf[T](acc), sliceOf[T](in)) }
 	}
-	return red
+	return red, foreign
 }
 
 // reduceObjects is a reduction of values that travel serialised. The operation
@@ -210,6 +210,7 @@ func reducer[T any](f Op[T], e *elem) coll.Reducer {
 func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], root int, wantsOut bool, kind *reduction) *Request {
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	return collective{
+		foreign: true,
 		prepare: func() error { return acc.load(op, in) },
 		deliver: func() error {
 			if wantsOut {

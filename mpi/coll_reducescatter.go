@@ -85,7 +85,7 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{prepare: x.prepare}.start(c, op, func(g coll.Graph) {
+	return collective{prepare: x.prepare, foreign: x.foreign}.start(c, op, func(g coll.Graph) {
 		counts, _ := bl.bytes(x.in.Len() / max(bl.total(), 1))
 		coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), x.in, x.out, counts, x.red)
 	})
@@ -97,6 +97,7 @@ func reduceScatterObjects[T any](c *Comm, op string, in, out []T, bl blocks, f O
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	var mine []byte
 	return collective{
+		foreign: true,
 		prepare: func() error { return acc.load(op, in) },
 		deliver: func() error { return decodeExactly(mine, out) },
 	}.start(c, op, func(g coll.Graph) {

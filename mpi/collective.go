@@ -20,6 +20,8 @@ type collective struct {
 	prepare func() error
 	// deliver, if not nil, runs in the thread that waits, after each success.
 	deliver func() error
+	// foreign says that steps call functions of the user's.
+	foreign bool
 }
 
 // startColl starts a collective that needs no preparation, or makes it persistent; see collective.
@@ -38,6 +40,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 		return x.persistent(c, op, build)
 	}
 	g := newGraph(c.everyone().comm)
+	g.s.Foreign = x.foreign
 	g.called = c.comm.count(op)
 	g.mark(c, op, g.called.mark)
 	switch {

@@ -22,6 +22,7 @@ func (c *Comm) Die() {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // what could be wrong with it? The signal may take a moment
 		select {}
 	}
+	refuseCallbacks() // it would wait for the engine, which waits for the function that has called it
 	j.died.Store(true)
 	j.mute.Store(true)
 	j.mourn(errDied)

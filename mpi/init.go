@@ -5,6 +5,7 @@ package mpi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -182,7 +183,10 @@ func joinAll(ctx context.Context, cancel context.CancelCauseFunc, op string, ses
 	var wg sync.WaitGroup
 	for r, s := range sessions {
 		wg.Go(func() {
+			returned := false
+			defer ifEnded(&returned, func(ended error) { cancel(opError(ErrOther, op, fmt.Errorf("a tool: %w", ended))) })
 			j, err := joinOne(ctx, op, s, l)
+			returned = true
 			if jobs[r] = j; err != nil {
 				cancel(opError(ErrOther, op, err))
 			}

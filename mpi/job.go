@@ -96,16 +96,32 @@ func startJob(ctx context.Context, op string, session boot.Session, set settings
 	if j.checks {
 		j.checker = newChecker()
 	}
+	returned := false
+	var err error
+	defer ifEnded(&returned, func(ended error) { j.breakOff(op, err, ended) }) // by a tool
 	j.tools = attachTools(info, j.checker)
 	j.warnUnknown(info)
 	told := j.tools.newCall(op).begin()
-	err := j.start(ctx, info, set)
+	err = j.start(ctx, info, set)
 	told.endInit(j, err)
-	if err != nil {
+	if returned = true; err != nil {
 		j.tools.detach()
 		return nil, err
 	}
 	return j, nil
+}
+
+// breakOff ends what startJob has begun in the call op, and the job if the rank has joined that; failed is why start has failed, if it has, and then has left
+// nothing behind.
+func (j *job) breakOff(op string, failed, ended error) {
+	if j.world != nil {
+		_ = j.session.Abort(toolExit, fmt.Sprintf("%s: a tool: %v", op, ended)) // it is said on standard error as well
+		_ = j.leave()
+	}
+	if failed == nil {
+		_ = j.local.leave()
+	}
+	j.tools.detach()
 }
 
 // start is startJob for a new job.

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
@@ -129,11 +130,27 @@ func (j *job) main(fn func(ctx context.Context, world *Comm) error) {
 	if err := protectMain(j, fn); err != nil {
 		j.fall(err)
 	}
-	if j.worldScope.isOpen() {
-		if err := j.finalize(j.ctx, j.fall); err != nil {
-			j.fall(err)
-		}
+	if !j.worldScope.isOpen() {
+		return
 	}
+	returned := false
+	defer ifEnded(&returned, func(ended error) { j.fall(fmt.Errorf("Finalize: %w", ended)) })
+	err := j.finalize(j.ctx, j.fall)
+	if returned = true; err != nil {
+		j.fall(err)
+	}
+}
+
+// ifEnded calls then if the function that defers it has not returned, but is being ended with its goroutine, by a function of the user's that it has
+// called. A panic goes on.
+func ifEnded(returned *bool, then func(ended error)) {
+	if *returned {
+		return
+	}
+	if r := recover(); r != nil {
+		panic(r)
+	}
+	then(engine.Ended())
 }
 
 // fall ends this process because of an error: see giveUp.

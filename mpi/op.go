@@ -21,6 +21,10 @@ import (
 // An Op must not communicate (MPI 4.1, section 6.9.5): its rank makes no progress until it returns. A call from it that begins an operation, or waits for
 // one, does not return; the reduction fails with an error of class [ErrOp] that names the function, the call and its line.
 //
+// An Op that panics makes the reduction fail. So does one that ends its goroutine (runtime.Goexit, and so FailNow and Fatal of a test): whoever drives
+// communication has it run on a goroutine beside the own one. Only a blocking reduction may call it on the goroutine of its caller, which ends then.
+// An Op that locks its goroutine to the thread must unlock it before it returns.
+//
 // The library keeps to the order of ranks unless it knows the operation to be commutative: see [Commutative].
 type Op[T any] func(acc, in []T)
 

@@ -78,13 +78,15 @@ func (ts *toolchain) endRegion(name string) {
 }
 
 func (ts *toolchain) region(t RegionTool, name string, begins bool) {
+	returned := false
 	if begins {
-		defer ts.guard(t, "BeginRegion of ", name)
+		defer ts.guard(&returned, false, t, "BeginRegion of ", name)
 		t.BeginRegion(name)
-		return
+	} else {
+		defer ts.guard(&returned, false, t, "EndRegion of ", name)
+		t.EndRegion(name)
 	}
-	defer ts.guard(t, "EndRegion of ", name)
-	t.EndRegion(name)
+	returned = true
 }
 
 // Pcontrol tells the tools of the calling rank a level, and whatever they understand besides: see [ControlTool]. By convention level
@@ -104,6 +106,8 @@ func Pcontrol(c *Comm, level int, args ...any) (outcome error) {
 }
 
 func (ts *toolchain) control(t ControlTool, level int, args []any) {
-	defer ts.guard(t, "Control", "")
+	returned := false
+	defer ts.guard(&returned, false, t, "Control", "")
 	t.Control(level, args...)
+	returned = true
 }

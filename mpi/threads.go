@@ -144,13 +144,12 @@ func (t *threads) info(rank int) boot.Info {
 
 // run is the life of one rank. What becomes of it is in *outcome when its goroutine ends, however fn ends.
 func (t *threads) run(rank int, fn func(context.Context, *Comm) error, outcome *error) {
-	j, err := t.start(rank)
-	if err != nil {
-		t.abort(rank, err)
-		*outcome = err
+	j := t.join(rank, outcome)
+	if j == nil {
 		return
 	}
 	defer context.AfterFunc(t.ctx, func() { j.end(context.Cause(t.ctx)) })()
+	var err error
 	returned := false
 	defer func() {
 		switch r := recover(); {
@@ -161,10 +160,37 @@ func (t *threads) run(rank int, fn func(context.Context, *Comm) error, outcome *
 		case err != nil:
 			err = fmt.Errorf("rank %d: %w", rank, err)
 		}
-		*outcome = t.settle(rank, j, err)
+		t.depart(rank, j, err, outcome)
 	}()
 	j.markMain()
 	err = fn(j.ctx, j.world)
+	returned = true
+}
+
+// join starts a rank. If that fails the job ends, *outcome says why, and the rank is nil.
+func (t *threads) join(rank int, outcome *error) *job {
+	returned := false
+	fail := func(err error) {
+		t.abort(rank, err)
+		*outcome = err
+	}
+	defer ifEnded(&returned, func(ended error) { fail(fmt.Errorf("rank %d: a tool: %w", rank, ended)) })
+	j, err := t.start(rank)
+	if returned = true; err != nil {
+		fail(err)
+		return nil
+	}
+	return j
+}
+
+// depart settles a rank whose function has ended, with err if it has failed, and notes what is to be said of it as its outcome. Finalize calls functions of
+// the user's: if one of them ends the goroutine the rank has failed.
+func (t *threads) depart(rank int, j *job, err error, outcome *error) {
+	returned := false
+	defer ifEnded(&returned, func(ended error) {
+		*outcome = t.settle(rank, j, errors.Join(err, fmt.Errorf("rank %d: Finalize: %w", rank, ended)))
+	})
+	*outcome = t.settle(rank, j, err)
 	returned = true
 }
 

@@ -26,8 +26,8 @@ type toolchain struct {
 	checks   *checker  // nil unless it is checked
 
 	abort  atomic.Pointer[func(code int, message string)] // nil until the rank has joined: how a panic ends the job
-	panics atomic.Pointer[string]                         // what is to be said of a panic, until abort has taken it
-	failed atomic.Bool                                    // a tool has panicked: the job is ending
+	panics atomic.Pointer[string]                         // what is to be said of a panic, or a goroutine that has ended, until abort has taken it
+	failed sync.Once                                      // a tool has panicked, or ended its goroutine: that is said once, and the job is ending
 	leave  func()                                         // forgets the chain, once
 }
 
@@ -101,30 +101,47 @@ func (ts *toolchain) toolObserver() engine.Observer {
 
 // begin tells tool i that k begins.
 func (ts *toolchain) begin(i int, k *Call) {
-	defer ts.guard(ts.tools[i], "Begin of ", k.Op)
+	returned := false
+	defer ts.guard(&returned, false, ts.tools[i], "Begin of ", k.Op)
 	k.Value = nil
 	ts.tools[i].Begin(k)
-	k.values[i] = k.Value
+	k.values[i], returned = k.Value, true
 }
 
 // end tells tool i that k ends.
 func (ts *toolchain) end(i int, k *Call, err error) {
-	defer ts.guard(ts.tools[i], "End of ", k.Op)
+	returned := false
+	defer ts.guard(&returned, false, ts.tools[i], "End of ", k.Op)
 	k.Value = k.values[i]
 	ts.tools[i].End(k, err)
+	returned = true
 }
 
-// guard ends the job if the tool panics; deferred. It says in which of its methods, and about what.
-func (ts *toolchain) guard(t Tool, method, about string) {
-	r := recover()
-	if r == nil || ts.failed.Swap(true) {
+// guard ends the job if the tool has not returned, as it has panicked or ended its goroutine; deferred. It says in which of its methods, and about what.
+// After a panic the goroutine goes on. What has ended does not: where the engine stands still meanwhile, as inside says, it would do so for ever, and with it
+// other ranks of the process, so nothing is left but to end the process.
+func (ts *toolchain) guard(returned *bool, inside bool, t Tool, method, about string) {
+	if *returned {
 		return
 	}
-	text := fmt.Sprintf("rank %d: the tool %T panicked in %s%s: %v", ts.rank, t, method, about, r)
-	fmt.Fprintf(os.Stderr, "%s\n\n%s", text, debug.Stack())
-	ts.panics.Store(&text)
-	ts.maybeAbort()
+	r := recover()
+	said := fmt.Sprintf("panicked in %s%s: %v", method, about, r)
+	if r == nil {
+		said = fmt.Sprintf("failed in %s%s: %v", method, about, engine.Ended())
+	}
+	ts.failed.Do(func() {
+		text := fmt.Sprintf("rank %d: the tool %T %s", ts.rank, t, said)
+		fmt.Fprintf(os.Stderr, "%s\n\n%s", text, debug.Stack())
+		ts.panics.Store(&text)
+		ts.maybeAbort()
+	})
+	if inside && r == nil {
+		os.Exit(toolExit)
+	}
 }
+
+// toolExit is the exit code of a rank one of whose tools has failed.
+const toolExit = 2
 
 // setAbort says how a panic ends the job, which ends now if a tool has panicked while the rank joined.
 func (ts *toolchain) setAbort(abort func(code int, message string)) {
@@ -139,7 +156,7 @@ func (ts *toolchain) maybeAbort() {
 		return
 	}
 	if text := ts.panics.Swap(nil); text != nil {
-		(*abort)(2, *text)
+		(*abort)(toolExit, *text)
 	}
 }
 
@@ -155,8 +172,10 @@ func (o messageObserver) Message(e engine.MessageEvent) {
 }
 
 func (ts *toolchain) message(t MessageTool, ev MessageEvent) {
-	defer ts.guard(t, "Message", "")
+	returned := false
+	defer ts.guard(&returned, true, t, "Message", "")
 	t.Message(ev)
+	returned = true
 }
 
 // turnObserver tells tools of turns too.
@@ -171,6 +190,8 @@ func (o turnObserver) Turn(e engine.TurnEvent) {
 }
 
 func (ts *toolchain) turn(t TurnTool, ev TurnEvent) {
-	defer ts.guard(t, "Turn", "")
+	returned := false
+	defer ts.guard(&returned, true, t, "Turn", "")
 	t.Turn(ev)
+	returned = true
 }

@@ -9,7 +9,8 @@ func TestToolPanicsEarly(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		ts := &toolchain{rank: 3}
 		fail := func() {
-			defer ts.guard(nil, "Turn", "")
+			returned := false
+			defer ts.guard(&returned, true, nil, "Turn", "")
 			panic("a bug")
 		}
 		var texts []string

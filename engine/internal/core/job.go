@@ -80,6 +80,13 @@ func (j *Job) Fetched() int {
 	return n
 }
 
+// IsForeign reports whether the job may end the goroutine that runs it (runtime.Goexit, and so FailNow of a test), as it calls functions that are
+// not the library's: Protect cannot keep it from that.
+func (j *Job) IsForeign() bool { return j.kind == jobStep && j.step.sched.Foreign }
+
+// Fail takes note that the job has failed, for one that has not returned.
+func (j *Job) Fail(err error) { j.err = err }
+
 // HasJobs reports whether NextJob would return one.
 func (c *Core) HasJobs() bool { return c.jobs.Len() > 0 || c.fetches.head != nil }
 

@@ -22,6 +22,8 @@ type Schedule struct {
 	// called with the mutex held, and may be nil.
 	Differ func(own, got uint8, from PeerID) error
 	Began  int64 // the observer's
+	// Foreign says that local steps call functions that are not the library's, and may end the goroutine that runs them: see Job.IsForeign.
+	Foreign bool
 
 	ctx    ContextID
 	tag    Tag
@@ -97,6 +99,7 @@ func (s *Schedule) Clear() {
 	}
 	s.MSO.Clear()
 	s.Origin[0] = 0
+	s.Foreign = false
 	clear(s.steps)
 	s.steps, s.used, s.preds, s.peer, s.largest, s.Member, s.Elem = s.steps[:0], 0, s.preds[:0], nil, 0, nil, 0
 }
@@ -159,7 +162,7 @@ func (s *Schedule) RecvInto(rank int, data *[]byte, after ...int32) int32 {
 }
 
 // Do adds local work. It runs without the engine's mutex, on the thread of
-// whoever makes progress; it must not communicate.
+// whoever makes progress; it must not communicate. If it calls what may end its goroutine s is Foreign.
 func (s *Schedule) Do(f func() error, after ...int32) int32 {
 	return s.add(step{kind: stepDo, do: f}, after)
 }
