@@ -18,8 +18,9 @@ type fakeNet struct {
 	t        failer
 	cores    []*Core
 	pipes    map[[2]int]*pipe
-	blind    bool                               // wantFound does nothing: it would be measured
-	unseen   int                                // what has happened since wantFound looked
+	blind    bool                               // wantFoundAt does nothing: it would be measured
+	unseen   int                                // what has happened since wantFoundAt looked
+	found    map[*MSO]bool                      // memory of wantFoundAt
 	trace    func(format string, args ...any)   // nil: nobody listens
 	onHeader func(from, to int, h *wire.Header) // called before the core sees it; nil: nobody listens
 	keeps    bool                               // streams outlive their connections
@@ -69,7 +70,7 @@ func (f *fakeNet) connectAll() {
 
 // post posts m, and does the long work that it may bring, as a caller of Post must.
 func (f *fakeNet) post(rank int, m *MSO) {
-	defer f.wantFound()
+	defer f.wantFoundAt(rank)
 	c := f.cores[rank]
 	if j, ok := c.Post(m); ok {
 		f.finish(c, &j)
@@ -83,7 +84,7 @@ func (f *fakeNet) finish(c *Core, j *Job) {
 
 // write moves at most n bytes from a's core into the pipe to b and returns how many.
 func (f *fakeNet) write(a, b, n int) int {
-	defer f.wantFound()
+	defer f.wantFoundAt(a)
 	c, p := f.cores[a], f.pipes[[2]int{a, b}]
 	bufs := c.Gather(PeerID(b), make([][]byte, 0, 16))
 	if len(bufs) == 0 {
@@ -102,7 +103,7 @@ func (f *fakeNet) write(a, b, n int) int {
 // deliver gives b at most n bytes of the pipe from a, and at most frames whole
 // frames. It returns the number of bytes.
 func (f *fakeNet) deliver(a, b, n, frames int) (int, error) {
-	defer f.wantFound()
+	defer f.wantFoundAt(b)
 	p, total := f.pipes[[2]int{a, b}], 0
 	if f.keeps {
 		defer func() { f.cores[b].Acknowledge(PeerID(a), p.pos, false) }()
@@ -169,7 +170,7 @@ func (f *fakeNet) payload(p *pipe, n int) int {
 
 // jobs runs the jobs of a rank and returns how many.
 func (f *fakeNet) jobs(rank int) int {
-	defer f.wantFound()
+	defer f.wantFoundAt(rank)
 	n := 0
 	for j, ok := f.cores[rank].NextJob(); ok; j, ok = f.cores[rank].NextJob() {
 		f.finish(f.cores[rank], &j)

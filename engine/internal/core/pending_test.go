@@ -5,37 +5,44 @@ import (
 	"testing"
 )
 
-// wantFound checks that every operation between post and Done is found, each in at least one place. Every test over the fake
-// network does so after everything that happens, except while a job runs; where there are hundreds of operations or messages, and so
-// much to look at, it does so as much less often.
 func (f *fakeNet) wantFound() {
 	f.t.Helper()
-	there := 0
-	for _, c := range f.cores {
-		there += c.Active() + c.events.len()
+	for rank := range f.cores {
+		f.wantFoundAt(rank)
 	}
-	if f.unseen++; f.blind || f.unseen < there/100 {
+}
+
+// wantFoundAt checks that every operation of a rank between post and Done is found, each in at least one place. Every test over the fake
+// network does so after everything that happens to the rank, except while a job runs; where there are hundreds of operations or messages,
+// and so much to look at, it does so as much less often.
+func (f *fakeNet) wantFoundAt(rank int) {
+	c := f.cores[rank]
+	if f.unseen++; f.blind || f.unseen < (c.Active()+c.events.len())/50 {
 		return
 	}
 	f.unseen = 0
-	for rank, c := range f.cores {
-		found := make(map[*MSO]bool)
-		c.each(func(m *MSO) {
-			if !m.IsDone() && m.state != Idle && m.Kind != KindArrival {
-				found[m] = true
-			}
-		})
-		if len(found) != c.Active() {
-			f.t.Fatalf("rank %d: of %d operations %d are found: %v", rank, c.Active(), len(found), c.kinds(found))
+	if f.found == nil {
+		f.found = make(map[*MSO]bool)
+	}
+	clear(f.found)
+	c.each(func(m *MSO) {
+		if !m.IsDone() && m.state != Idle && m.Kind != KindArrival {
+			f.found[m] = true
 		}
-		ops, all := c.Operations(nil, 1<<20)
-		if len(ops) != all || all > len(found) {
-			f.t.Fatalf("rank %d: %d operations are listed, %d counted, %d found", rank, len(ops), all, len(found))
-		}
-		us, n := c.Unreceived(1 << 20)
-		if len(us) != n || n != c.events.len() {
-			f.t.Fatalf("rank %d: %d messages are listed, %d counted, %d there", rank, len(us), n, c.events.len())
-		}
+	})
+	found := len(f.found)
+	ops, all := c.Operations(nil, 1<<20)
+	us, n := c.Unreceived(1 << 20)
+	switch {
+	case found != c.Active():
+		f.t.Helper()
+		f.t.Fatalf("rank %d: of %d operations %d are found: %v", rank, c.Active(), found, c.kinds(f.found))
+	case len(ops) != all || all > found:
+		f.t.Helper()
+		f.t.Fatalf("rank %d: %d operations are listed, %d counted, %d found", rank, len(ops), all, found)
+	case len(us) != n || n != c.events.len():
+		f.t.Helper()
+		f.t.Fatalf("rank %d: %d messages are listed, %d counted, %d there", rank, len(us), n, c.events.len())
 	}
 }
 
