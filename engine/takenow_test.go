@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -218,6 +219,7 @@ func TestTakeRun(t *testing.T) {
 
 // TestShortOrdinals: messages that are sent and received at once have numbers of their own, whichever goroutine asks.
 func TestShortOrdinals(t *testing.T) {
+	effort.Need(t, effort.Usual, "goroutines send one after the other thousands of times")
 	const goroutines, each = 4, 500
 	es := nearPair(t, Thread)
 	var mu sync.Mutex

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // TestUnexpectedLimit: a rank to which more messages are announced than it may keep gives the sender up, in words that say why
@@ -70,6 +72,7 @@ func TestParkedSends(t *testing.T) {
 // TestDeepAtFirst: ten thousand short messages can be sent, by blocking sends, to a rank with which nothing was exchanged before, and which
 // receives none until its own are sent.
 func TestDeepAtFirst(t *testing.T) {
+	effort.Need(t, effort.Usual, "it sends messages by the thousand")
 	const n, ranks = 10_000, 8
 	for _, policy := range []string{"assist", "worker", "caller"} {
 		for _, transport := range []string{"auto", "tcp"} {

@@ -9,6 +9,7 @@ import (
 
 // A round of a partitioned message allocates nothing, however many partitions it has.
 func TestAllocsPartitioned(t *testing.T) {
+	effort.Need(t, effort.Usual, "it counts thousands of long messages")
 	eachAllocation(t, func(c *mpi.Comm, n int) func() error {
 		return partitionedRound(c, c, n)
 	})

@@ -130,6 +130,7 @@ func TestCrowdOfProcesses(t *testing.T) {
 // TestCrowdOfThreads: the same with threads, whose process has all that. The rings lie in Go memory, of which the
 // collector may hold as much again.
 func TestCrowdOfThreads(t *testing.T) {
+	effort.Need(t, effort.Usual, "many ranks talk with each other")
 	n := crowd
 	if raceEnabled {
 		n = 16

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // put saves version of a job of two ranks as mpi does, with data that tells the version and the rank.
@@ -109,6 +111,7 @@ func list(t *testing.T, d *Dir) (names []string) {
 
 // Whatever byte of whatever file has changed, wherever a file was cut or has grown: it is found, and the checkpoint before is read.
 func TestEveryByteCounts(t *testing.T) {
+	effort.Need(t, effort.Usual, "it damages every byte")
 	d := NewDir(t.TempDir())
 	for _, v := range []int64{1, 2} {
 		if err := put(d, v); err != nil {

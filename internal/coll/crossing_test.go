@@ -3,6 +3,8 @@ package coll
 import (
 	"math/bits"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // message is one Send of a schedule, as the tests of traffic see it.
@@ -98,6 +100,7 @@ var crossings = func() []crossing {
 
 // Short messages cross between hosts as rarely, and as few after each other, as between the leaders alone.
 func TestCrossings(t *testing.T) {
+	effort.Need(t, effort.Usual, "it builds schedules of all ranks and roots")
 	for name, l := range layouts {
 		for _, size := range append(testSizes, 32, 40) {
 			p := NewPlaces(l(size))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
 // placedSuites are the tests of the collectives that ask who shares a host. They cover every algorithm, roots, lengths, operations
@@ -43,6 +45,7 @@ func testOnHosts(t *testing.T, name string, l hostLayout) {
 
 // Both levels are right by the algorithms of long operands too, which come to talk to one peer in both levels or twice.
 func TestLongOnHosts(t *testing.T) {
+	effort.Need(t, effort.Usual, "it plays thousands of schedules")
 	for v, low := range map[*int]int{
 		&bcastScatterFrom: 16, &bcastChainFrom: 200, &bcastScatterRanks: 3, &reduceHalvingFrom: 24, &allreduceHalvingFrom: 24,
 		&allreduceRingFrom: 200, &gatherLinearFrom: 4, &gatherLinearRanks: 2, &allgatherRingFrom: 60,
@@ -51,10 +54,8 @@ func TestLongOnHosts(t *testing.T) {
 		*v = low
 		t.Cleanup(func() { *v = old })
 	}
-	if !testing.Short() {
-		testOnHosts(t, "pairs", blocks(2))
-		testOnHosts(t, "round robin", roundRobin(3))
-	}
+	testOnHosts(t, "pairs", blocks(2))
+	testOnHosts(t, "round robin", roundRobin(3))
 	seeds(t, 1, func(seed uint64) { testOnHosts(t, fmt.Sprintf("random seed=%d", seed), shuffled(seed)) })
 }
 
