@@ -33,7 +33,7 @@ var foreignReductions = []struct {
 		return mpi.Iallreduce(c, make([]int, 200000), make([]int, 200000), mpi.Commutative(opOf[int](bad)))
 	}},
 	{"Iallreduce", func(c *mpi.Comm, bad func()) *mpi.Request {
-		return mpi.Iallreduce(c, make([]gaps, 3), make([]gaps, 3), opOf[gaps](bad))
+		return mpi.Iallreduce(c, []gaps{{1, 2}, {a: 3}, {b: 4}}, make([]gaps, 3), opOf[gaps](bad))
 	}},
 	{"Iallreduce", func(c *mpi.Comm, bad func()) *mpi.Request {
 		return mpi.Iallreduce(c, []string{"a"}, make([]string, 1), opOf[string](bad))
