@@ -10,7 +10,8 @@ import (
 
 var errLeave = errors.New("its time is over")
 
-// abandonSizes are those of messages of every protocol: short, eager, announced, offered and fetched in one part and in several.
+// abandonSizes are those of messages of every protocol: short, eager, announced, offered and
+// fetched in one part and in several.
 var abandonSizes = []int{8, 1000, 20_000, 70_000, 300_000, 1 << 20}
 
 // numbered is the payload of message k of n bytes.
@@ -38,7 +39,8 @@ func (d *drawn) leave(e *Engine, m *MSO) {
 	e.Wait(m)
 }
 
-// receive posts a receive of one of all kinds that has room for n bytes, and returns what it has got, nil if it was given up.
+// receive posts a receive of one of all kinds that has room for n bytes, and returns what it has
+// got, nil if it was given up.
 func (d *drawn) receive(n int) []byte {
 	e := d.es[1]
 	m := &MSO{Kind: KindRecv, Peer: 0, Tag: 1}
@@ -78,7 +80,8 @@ func (d *drawn) receive(n int) []byte {
 	return nil
 }
 
-// TestAbandonedReceives: whatever receives are given up, and when, the messages of a sender are received in their order, each once and whole.
+// TestAbandonedReceives: whatever receives are given up, and when, the messages of a sender are
+// received in their order, each once and whole.
 func TestAbandonedReceives(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		seed := rand.Uint64()
@@ -130,8 +133,8 @@ func passWord(e *Engine, k Kind, peer PeerID) {
 	e.Wait(m)
 }
 
-// TestAbandonedSends: whatever sends are given up, and when, each message that is received is whole, and they come in their order. Those of sends that
-// succeed do come.
+// TestAbandonedSends: whatever sends are given up, and when, each message that is received is
+// whole, and they come in their order. Those of sends that succeed do come.
 func TestAbandonedSends(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		seed := rand.Uint64()

@@ -9,15 +9,19 @@ import (
 	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
-// aside is a goroutine beside that of the holder of the progress right. It runs jobs that are foreign: they call functions of the user's, which may
-// end their goroutine, and nothing can stop that. The holder cannot be that goroutine: it would leave the right, and whatever its callers are
-// about, forever as it was, and it may be the worker, or a caller of another rank, which has nothing to do with the function.
+// aside is a goroutine beside that of the holder of the progress right. It runs jobs that are
+// foreign: they call functions of the user's, which may end their goroutine, and nothing can stop
+// that. The holder cannot be that goroutine: it would leave the right, and whatever its callers are
+// about, forever as it was, and it may be the worker, or a caller of another rank, which has
+// nothing to do with the function.
 //
-// The two are coroutines: one runs while the other waits, and to change from one to the other is no matter of the scheduler's, costs some 50 ns and
-// makes no system call. A channel, and a goroutine that waits at its other end, would do both, and wake another thread where the worker's is locked.
+// The two are coroutines: one runs while the other waits, and to change from one to the other is no
+// matter of the scheduler's, costs some 50 ns and makes no system call. A channel, and a goroutine
+// that waits at its other end, would do both, and wake another thread where the worker's is locked.
 //
-// Coroutines are tied to how their maker is locked to its thread: only a goroutine that is locked as its maker was, or not locked as it was not, may
-// use one. Of callers nobody knows that, so what one of them has made is used by it only, until it ends.
+// Coroutines are tied to how their maker is locked to its thread: only a goroutine that is locked
+// as its maker was, or not locked as it was not, may use one. That is not known of callers, so what
+// one of them has made is used by it only, until it ends.
 //
 // Owned by the holder of the progress right.
 type aside struct {
@@ -53,7 +57,8 @@ func (a *aside) serve(yield func(struct{}) bool) {
 	}
 }
 
-// run runs j. It reports false if that has ended the goroutine: then j has failed, and a is of no use any more.
+// run runs j. It reports false if that has ended the goroutine: then j has failed, and a is of no
+// use any more.
 func (a *aside) run(j *core.Job) (lives bool) {
 	a.job = *j
 	defer func() {
@@ -71,14 +76,16 @@ func (a *aside) run(j *core.Job) (lives bool) {
 	return true
 }
 
-// EndedError says that a function of the user's that the library has called has ended its goroutine. It is the cause of the failure of a local step
-// of a schedule that has called such a one.
+// EndedError says that a function of the user's that the library has called has ended its
+// goroutine. It is the cause of the failure of a local step of a schedule that has called such a
+// one.
 type EndedError struct {
 	Func string // the function, as the runtime names it; "" if it is not known
 	At   string // file:line in it
 }
 
-// Ended is the error of a function that is ending its goroutine, to be called by what is deferred there.
+// Ended is the error of a function that is ending its goroutine, to be called by what is deferred
+// there.
 func Ended() *EndedError {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])

@@ -121,9 +121,9 @@ func (e *Engine) offerLead() {
 	}
 }
 
-// progressForTest gives messages a chance to move inside a call that tests
-// something, under the policy that knows no other chance. Programs spin in such calls: where nothing has moved, and cores are
-// shared, others run next, the ones that are waited for perhaps among them.
+// progressForTest gives messages a chance to move inside a call that tests something, under the
+// policy that knows no other chance. Programs spin in such calls: where nothing has moved, and
+// cores are shared, others run next, the ones that are waited for perhaps among them.
 func (e *Engine) progressForTest() {
 	if e.cfg.Progress != Caller {
 		return
@@ -141,9 +141,11 @@ func (e *Engine) progressForTest() {
 // pollsPerYield is how many polls come before a rank that has a worker lets others run.
 const pollsPerYield = 16
 
-// Poll is for calls that have found nothing to wait for, but in which programs spin until another rank has done something: to this rank's
-// memory, for instance, by which the engine is not asked. Under caller it makes a turn, so that this rank's services go on; where cores
-// are shared, others run now and then, as nothing else would make the spinning rank leave its core before its time slice is over.
+// Poll is for calls that have found nothing to wait for, but in which programs spin until another
+// rank has done something: to this rank's memory, for instance, by which the engine is not asked.
+// Under caller it makes a turn, so that this rank's services go on; where cores are shared, others
+// run now and then, as nothing else would make the spinning rank leave its core before its time
+// slice is over.
 func (e *Engine) Poll() {
 	switch {
 	case e.cfg.Progress == Caller:

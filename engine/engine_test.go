@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// Tests that run beside others wait, all at once; under the race detector they have much to do meanwhile.
+	// Tests that run beside others wait, all at once; under the race detector they have much to do
+	// meanwhile.
 	if flag.Parse(); !raceEnabled && flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		flag.Set("test.parallel", "16")
 	}
@@ -32,7 +33,8 @@ func TestMain(m *testing.M) {
 // failsafe ends what hangs. It is long, as a loaded machine may take its time, and no test waits for it to pass.
 const failsafe = time.Minute
 
-// outage is how long ranks wait for one of which nothing but its broken connection says that it is dead.
+// outage is how long ranks wait for one of which nothing but its broken connection says that it is
+// dead.
 const outage = 300 * time.Millisecond
 
 // job starts n engines that know each other, in this process.

@@ -8,11 +8,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Heartbeats: whoever makes progress shows the peers that have a connection now and then that this rank lives, and looks for the same of all. A
-// pacer shows it to those of other processes that share memory with us. Nothing is
-// done for a message: what it adds to counters anyway is looked at when the beat is due. Threads of this process share our fate, so
-// nobody looks after them.
-// Why so: docs/decisions/0032-who-is-dead.md.
+// Heartbeats: whoever makes progress shows the peers that have a connection now and then that this
+// rank lives, and looks for the same of all. A pacer shows it to those of other processes that
+// share memory with us. Nothing is done for a message: what it adds to counters anyway is looked at
+// when the beat is due. Threads of this process share our fate, so nobody looks after them. Why so:
+// docs/decisions/0032-who-is-dead.md.
 
 // heart is a rank's part in it.
 type heart struct {
@@ -212,7 +212,8 @@ func (c *conn) lookForLife(now, late int64) {
 	c.d.judge(c.peer, f, why)
 }
 
-// Unreachable is how it is said why a peer is held to be dead if that is its host's doing, and its process may well run.
+// Unreachable is how it is said why a peer is held to be dead if that is its host's doing, and its
+// process may well run.
 const Unreachable = "its host is unreachable: "
 
 func silentFor(quiet time.Duration) string {
@@ -253,7 +254,8 @@ func (n *near) promise() error {
 	return nil
 }
 
-// showLife changes the word by which processes of this host see that we live. It stays odd as long as we are held in a debugger.
+// showLife changes the word by which processes of this host see that we live. It stays odd as long
+// as we are held in a debugger.
 func (n *near) showLife() {
 	word := n.block.Beat.Load()&^1 + 2
 	if n.e.drv.heart.isHeld() {

@@ -97,7 +97,8 @@ func layoutExchange(t *testing.T, from, to *Engine, n int, packed, placed bool) 
 	}
 }
 
-// groupOf is how long the groups of a message of n bytes are: longer in long ones, which are packed in no time then.
+// groupOf is how long the groups of a message of n bytes are: longer in long ones, which are packed
+// in no time then.
 func groupOf(n int) int { return 8 + n>>14 }
 
 func newLayoutRecv(from *Engine, n int, tag Tag, placed bool) (*MSO, *spread) {

@@ -10,8 +10,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// A rank that has promised signs of life shows them whatever its program did last and does now: it may have called nothing, may only have sent, may be
-// stuck in a call. Here that is tried for sequences of calls, under each policy, by each way, and with each manner of waiting.
+// A rank that has promised signs of life shows them whatever its program did last and does now: it
+// may have called nothing, may only have sent, may be stuck in a call. Here that is tried for
+// sequences of calls, under each policy, by each way, and with each manner of waiting.
 
 // deed is something that the program of rank 0 does, with what rank 1 does at the same time.
 type deed struct {
@@ -67,7 +68,8 @@ func takeOne(n int) func(*testing.T, *Engine) {
 	return func(_ *testing.T, e *Engine) { recv(e, n, 0, lifeTag) }
 }
 
-// do does d in both ranks. Under caller, where messages move in calls only, rank 0 makes others until rank 1 has had what it waits for.
+// do does d in both ranks. Under caller, where messages move in calls only, rank 0 makes others
+// until rank 1 has had what it waits for.
 func (d deed) do(t *testing.T, es []*Engine) {
 	met := make(chan struct{})
 	go func() {
@@ -93,7 +95,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// wantLife waits until rank 1 has seen three signs of life of rank 0, if rank 0 has promised it any.
+// wantLife waits until rank 1 has seen three signs of life of rank 0, if rank 0 has promised it
+// any.
 func wantLife(t *testing.T, es []*Engine, after string) {
 	t.Helper()
 	shown := func() uint64 { return es[1].Stats().BeatsIn }
@@ -113,7 +116,8 @@ func wantLife(t *testing.T, es []*Engine, after string) {
 	}
 }
 
-// lives tries f under each policy, by each way on which life is shown, and with each manner in which callers and workers wait.
+// lives tries f under each policy, by each way on which life is shown, and with each manner in
+// which callers and workers wait.
 func lives(t *testing.T, f func(t *testing.T, start func() []*Engine)) {
 	defer func() { wayUnderTest = TCP }()
 	for _, w := range []Way{TCP, Shared} {
@@ -171,8 +175,9 @@ func TestLifeAfterSequences(t *testing.T) {
 	})
 }
 
-// TestLifeOfTheStuck: processes of one host see that a rank lives though whoever makes progress there is in a step of the program's that takes
-// long, or does not return; and also before the rank knows its peers.
+// TestLifeOfTheStuck: processes of one host see that a rank lives though whoever makes progress
+// there is in a step of the program's that takes long, or does not return; and also before the rank
+// knows its peers.
 func TestLifeOfTheStuck(t *testing.T) {
 	defer func() { wayUnderTest = TCP }()
 	wayUnderTest = Shared

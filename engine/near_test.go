@@ -147,8 +147,9 @@ func TestFetchWhileRenewed(t *testing.T) {
 	}
 }
 
-// TestFetchWhileMoved: a sender that must have its memory back does not wait for a process that is fetching from it, and may have stopped. That
-// process learns that it has read in vain, and fetches again from the other place. A thread is waited for.
+// TestFetchWhileMoved: a sender that must have its memory back does not wait for a process that is
+// fetching from it, and may have stopped. That process learns that it has read in vain, and fetches
+// again from the other place. A thread is waited for.
 func TestFetchWhileMoved(t *testing.T) {
 	const id = 1<<32 | 5
 	o := &offers{words: new([shm.NumOffers]shm.Offer)}

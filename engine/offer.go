@@ -73,8 +73,9 @@ func (o *offers) renew(id uint64, b []byte) bool {
 	return true
 }
 
-// move is renew that does not fail. A peer of this process that is copying a part is waited for; another process, which may have stopped, is not: it
-// finds when it is done that it has read what may not be the payload any more.
+// move is renew that does not fail. A peer of this process that is copying a part is waited for;
+// another process, which may have stopped, is not: it finds when it is done that it has read what
+// may not be the payload any more.
 func (o *offers) move(id uint64, b []byte, threads bool) {
 	w := &o.words[uint32(id)]
 	for !w.State.CompareAndSwap(offerState(id, offerOpen), offerState(id, offerLocked)) {
@@ -135,8 +136,9 @@ func beginFetch(words *[shm.NumOffers]shm.Offer, id uint64) (*shm.Offer, error) 
 	return w, nil
 }
 
-// endFetch ends what beginFetch has begun. moved says that the owner, in another process, has given the payload another place meanwhile, so that
-// what was read may not be it. It may have withdrawn the offer, too: then it expects nothing of us.
+// endFetch ends what beginFetch has begun. moved says that the owner, in another process, has given
+// the payload another place meanwhile, so that what was read may not be it. It may have withdrawn
+// the offer, too: then it expects nothing of us.
 func endFetch(w *shm.Offer, id uint64) (moved bool) {
 	return !w.State.CompareAndSwap(offerState(id, offerBusy), offerState(id, offerOpen)) &&
 		w.State.Load()>>offerBits == offerState(id, 0)>>offerBits

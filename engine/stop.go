@@ -29,8 +29,8 @@ func (e *Engine) Close(timeout time.Duration) error {
 // mostLeftover bounds what Leftover lists.
 const mostLeftover = 64
 
-// Leftover returns the messages that nobody had received when Close had heard the goodbyes of all peers, so that no other could come. all is
-// how many there were, some of which are listed.
+// Leftover returns the messages that nobody had received when Close had heard the goodbyes of all
+// peers, so that no other could come. all is how many there were, some of which are listed.
 func (e *Engine) Leftover() (us []Unreceived, all int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

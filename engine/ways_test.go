@@ -11,7 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// wayUnderTest is how the ranks of job reach each other. Tests that change it do not run in parallel; see surroundings.
+// wayUnderTest is how the ranks of job reach each other. Tests that change it do not run in
+// parallel; see surroundings.
 var wayUnderTest = TCP
 
 // tlsUnderTest says whether connections are encrypted.
@@ -27,8 +28,8 @@ type surroundings struct {
 	resume Resume
 }
 
-// besides has the surroundings of tests that wait for most of their time, and so run beside others when those are over that
-// change the variables.
+// besides has the surroundings of tests that wait for most of their time, and so run beside others
+// when those are over that change the variables.
 var besides sync.Map // of testing.TB to surroundings
 
 // around returns the surroundings of a test.

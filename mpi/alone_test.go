@@ -88,7 +88,8 @@ var loners = map[string]struct {
 	}, 128 + int(syscall.SIGTERM), `^fitmpi: rank 0 .*: rank 0: context canceled \(signal: terminated\)\n$`},
 }
 
-// A program that nobody has started says why it ends, as a launcher would: which rank, the operation, the cause and the line.
+// A program that nobody has started says why it ends, as a launcher would: which rank, the
+// operation, the cause and the line.
 func TestAloneSaysWhy(t *testing.T) {
 	const mark = "FITMPI_TEST_LONER"
 	if name := os.Getenv(mark); name != "" {

@@ -12,14 +12,18 @@ import (
 	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
-// Functions of the user's that the engine calls, as those of reductions, run while their rank makes no other progress, on whichever goroutine makes it. If
-// one communicated it would wait for what only its own return can bring. The standard forbids it, and here such a call is refused,
-// instead of never returning: it panics, so that the function ends there, and the operation that has called it fails.
+// Functions of the user's that the engine calls, as those of reductions, run while their rank makes
+// no other progress, on whichever goroutine makes it. If one communicated it would wait for what
+// only its own return can bring. The standard forbids it, and here such a call is refused, instead
+// of never returning: it panics, so that the function ends there, and the operation that has called
+// it fails.
 //
-// A goroutine has no name by which a call could know that it is in such a function. So while one runs, anywhere in the process, those who begin to
-// communicate look at their own stack for the function that calls them.
+// A goroutine has no name by which a call could know that it is in such a function. So while one
+// runs, anywhere in the process, those who begin to communicate look at their own stack for the
+// function that calls them.
 
-// callbacks is how many functions of the user's run so. It is one for all ranks of the process, as one may run another's function.
+// callbacks is how many functions of the user's run so. It is one for all ranks of the process, as
+// one may run another's function.
 var callbacks atomic.Int32
 
 // calledBack has f combine acc and in. Its name is what caller looks for, as that of calledBackFor.
@@ -41,7 +45,8 @@ func calledBackFor(f func() error) (err error) {
 	return f()
 }
 
-// endCallback ends what calledBack has begun. What the function has called and must not is its error; other panics go on.
+// endCallback ends what calledBack has begun. What the function has called and must not is its
+// error; other panics go on.
 func endCallback(err *error) {
 	callbacks.Add(-1)
 	switch r := recover().(type) {
@@ -89,7 +94,8 @@ func stack() []uintptr {
 	}
 }
 
-// calledBackBy reports whether calledBack, or calledBackFor, is among calls, and which function of the user's it has called.
+// calledBackBy reports whether calledBack, or calledBackFor, is among calls, and which function of
+// the user's it has called.
 func calledBackBy(pcs []uintptr) (function string, ok bool) {
 	for frames := runtime.CallersFrames(pcs); ; {
 		f, more := frames.Next()

@@ -12,7 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// badCalls are what a reduction's function must not do: each is a call that communicates, with self, which is of this rank alone, or with world.
+// badCalls are what a reduction's function must not do: each is a call that communicates, with
+// self, which is of this rank alone, or with world.
 var badCalls = []struct {
 	op   string
 	call func(world, self *mpi.Comm, never *mpi.Request)
@@ -39,7 +40,8 @@ var badCalls = []struct {
 	{"TestAll", func(_, _ *mpi.Comm, never *mpi.Request) { mpi.TestAll(never) }},
 }
 
-// reductions call an operation, each in its way: in the call, or in one of Wait; with elements in memory, laid out and serialised.
+// reductions call an operation, each in its way: in the call, or in one of Wait; with elements in
+// memory, laid out and serialised.
 var reductions = []struct {
 	op  string
 	run func(c *mpi.Comm, bad func()) error
@@ -72,8 +74,9 @@ var reductions = []struct {
 	}},
 }
 
-// "No MPI communication function may be called inside the user function" (MPI 4.1, section 6.9.5). One that is called makes the reduction fail, with
-// what was called, where, and by which function; it does not hang, whichever policy there is.
+// "No MPI communication function may be called inside the user function" (MPI 4.1, section 6.9.5).
+// One that is called makes the reduction fail, with what was called, where, and by which function;
+// it does not hang, whichever policy there is.
 func TestReductionMustNotCommunicate(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
 		for _, transport := range []string{"auto", "tcp"} {
@@ -131,7 +134,8 @@ func badReduction(t *testing.T, called, op string, call func(world, self *mpi.Co
 	}
 }
 
-// What runs beside a function of the user's that the library calls, on other goroutines, may communicate.
+// What runs beside a function of the user's that the library calls, on other goroutines, may
+// communicate.
 func TestOthersCommunicateBesideReductions(t *testing.T) {
 	err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
 		self := c.Self()
@@ -156,7 +160,8 @@ func TestOthersCommunicateBesideReductions(t *testing.T) {
 	}
 }
 
-// Functions of the user's that run in the calls of the goroutine that has made them may communicate: attributes', error handlers', generalised requests'.
+// Functions of the user's that run in the calls of the goroutine that has made them may
+// communicate: attributes', error handlers', generalised requests'.
 func TestCallbacksThatMayCommunicate(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
 		t.Run(policy, func(t *testing.T) {

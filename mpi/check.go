@@ -12,8 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/layout"
 )
 
-// Every message says of which kind its values are, if they are of one kind, and every receive compares that with its buffer's: the
-// one costs a byte of the header that is there anyway, the other a comparison.
+// Every message says of which kind its values are, if they are of one kind, and every receive
+// compares that with its buffer's: the one costs a byte of the header that is there anyway, the
+// other a comparison.
 //
 // With FITMPI_CHECK=1 the types of a message are compared at its receiver (MPI 4.1, section 3.3.1). Its sender puts a
 // signature before it and says so by a bit of the element class in the frame. Messages of Bsend have none, for
@@ -241,14 +242,15 @@ func (c *Comm) plainMismatch(op string, m *engine.MSO, e *elem, st Status) *Erro
 	}
 }
 
-// isOfOtherKind reports whether the message that s is about is of values of one kind and a buffer of elements of e of another one. Both
-// say so without --check: the one in its header, the other in e. Bytes match every kind, and of what is composite no kind is known.
+// isOfOtherKind reports whether the message that s is about is of values of one kind and a buffer
+// of elements of e of another one. Both say so without --check: the one in its header, the other in
+// e. Bytes match every kind, and of what is composite no kind is known.
 func (s *Status) isOfOtherKind(e *elem) bool {
 	return s.class != e.class && s.bytes > 0 && s.class.isKind() && e.class.isKind()
 }
 
-// kindMismatch is the error of a message whose values are of another kind than those of the buffer of e that it came into. A layout
-// makes no difference: it lies over values of its own kinds.
+// kindMismatch is the error of a message whose values are of another kind than those of the buffer
+// of e that it came into. A layout makes no difference: it lies over values of its own kinds.
 func kindMismatch(op string, m *engine.MSO, e *elem, st Status) *Error {
 	if !st.isOfOtherKind(e) || m.Err != nil && !errors.Is(m.Err, engine.ErrTruncated) {
 		return nil

@@ -75,8 +75,9 @@ var kindReceives = map[string]func(c *Comm, n, tag int) error{
 	},
 }
 
-// TestKindsDiffer: "the types of the values sent must match the types specified by the receive operation" (MPI 4.1, section 3.3.1). Kinds of numbers
-// that differ are an error of every receive, in every job: each message says of which kind it is.
+// TestKindsDiffer: "the types of the values sent must match the types specified by the receive
+// operation" (MPI 4.1, section 3.3.1). Kinds of numbers that differ are an error of every receive,
+// in every job: each message says of which kind it is.
 func TestKindsDiffer(t *testing.T) {
 	everyWay(t, func(t *testing.T) {
 		err := RunThreads(2, func(_ context.Context, c *Comm) error {
@@ -111,7 +112,8 @@ func TestKindsDiffer(t *testing.T) {
 	})
 }
 
-// TestKindsMatch: bytes match every kind, as do the values of structs and arrays, and messages without any.
+// TestKindsMatch: bytes match every kind, as do the values of structs and arrays, and messages
+// without any.
 func TestKindsMatch(t *testing.T) {
 	type pair struct{ X, Y float64 }
 	everyWay(t, func(t *testing.T) {

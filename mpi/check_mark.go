@@ -8,16 +8,18 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Every message of a collective has a mark in the byte of its header that is the element class of other messages: which operation its
-// sender is in, and of which class its elements are. The receiver compares it with its own. So ranks that call different
-// collectives, or one with different types, learn it where their messages meet, at the cost of a comparison. Where they do not meet,
-// as with different roots, or each rank would find another difference first, FITMPI_CHECK=1 says it (check_coll.go): there the marks are 0.
+// Every message of a collective has a mark in the byte of its header that is the element class of
+// other messages: which operation its sender is in, and of which class its elements are. The
+// receiver compares it with its own. So ranks that call different collectives, or one with
+// different types, learn it where their messages meet, at the cost of a comparison. Where they do
+// not meet, as with different roots, or each rank would find another difference first,
+// FITMPI_CHECK=1 says it (check_coll.go): there the marks are 0.
 
 // callMark is an operation in the upper four bits, an elemClass in the others; 0 is none.
 type callMark uint8
 
-// markOps are the operations that have a code of their own, which is their place. All that make communicators, windows and files share
-// the first. The codes are part of the wire protocol.
+// markOps are the operations that have a code of their own, which is their place. All that make
+// communicators, windows and files share the first. The codes are part of the wire protocol.
 var markOps = [16]string{
 	1: "one that makes or frees a communicator, a window or a file", 2: "Barrier", 3: "Bcast", 4: "Gather", 5: "Scatter", 6: "Allgather", 7: "Alltoall",
 	8: "Reduce", 9: "Allreduce", 10: "ReduceScatter", 11: "Scan", 12: "Exscan", 13: "NeighborAllgather", 14: "NeighborAlltoall",
@@ -54,7 +56,8 @@ func (g *graph) mark(c *Comm, op string, m callMark) {
 	g.s.Elem, g.s.Differ = uint8(m|callMark(c.takeClass(op))), differ
 }
 
-// takeClass is the class of the elements of the collective op, which is about to start; classBytes if it is not known.
+// takeClass is the class of the elements of the collective op, which is about to start; classBytes
+// if it is not known.
 func (c *comm) takeClass(op string) elemClass {
 	now := c.calling
 	c.calling.op, c.calling.class = "", classBytes
@@ -64,7 +67,8 @@ func (c *comm) takeClass(op string) elemClass {
 	return now.class
 }
 
-// differ is the error of a collective that is marked own at this rank and got at another, nil if they match.
+// differ is the error of a collective that is marked own at this rank and got at another, nil if
+// they match.
 func differ(own, got uint8, from engine.PeerID) error {
 	a, b := callMark(own), callMark(got)
 	if a.op() == "" || b.op() == "" || a.op() == b.op() && a.class().suits(b.class()) {
@@ -73,8 +77,8 @@ func differ(own, got uint8, from engine.PeerID) error {
 	return &markError{a, b, from}
 }
 
-// suits reports whether the elements of two ranks of a collective may be of classes c and d: they are of one, or both travel as memory
-// and one is bytes or composite, or one is not known.
+// suits reports whether the elements of two ranks of a collective may be of classes c and d: they
+// are of one, or both travel as memory and one is bytes or composite, or one is not known.
 func (c elemClass) suits(d elemClass) bool {
 	switch {
 	case c == d || c == classBytes || d == classBytes:
@@ -109,5 +113,6 @@ func (e *markError) Unwrap() error {
 	return ErrNotSame
 }
 
-// checkHint is what to do where ranks have been found to call different collectives, but perhaps not the first ones.
+// checkHint is what to do where ranks have been found to call different collectives, but perhaps
+// not the first ones.
 const checkHint = "run it with fitrun --check (FITMPI_CHECK=1), which compares what all ranks call before anything moves"

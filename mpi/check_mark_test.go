@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestCollectivesDiffer: "all MPI processes in the group must call the same collective" (MPI 4.1, section 6.1). Where messages of different
-// ones meet, or of elements of different kinds, the receiver says so: every message has both in its header.
+// TestCollectivesDiffer: "all MPI processes in the group must call the same collective" (MPI 4.1,
+// section 6.1). Where messages of different ones meet, or of elements of different kinds, the
+// receiver says so: every message has both in its header.
 func TestCollectivesDiffer(t *testing.T) {
 	f, i := func(n int) []float64 { return make([]float64, n) }, func(n int) []int64 { return make([]int64, n) }
 	for _, tc := range []struct {
@@ -60,8 +61,8 @@ func TestCollectivesDiffer(t *testing.T) {
 	}
 }
 
-// TestCollectivesSuit: kinds that match in messages match in collectives, and forms of an operation that differ at the ranks without being seen
-// in its messages are not told from each other.
+// TestCollectivesSuit: kinds that match in messages match in collectives, and forms of an operation
+// that differ at the ranks without being seen in its messages are not told from each other.
 func TestCollectivesSuit(t *testing.T) {
 	type pair struct{ X, Y float64 }
 	err := RunThreads(2, func(_ context.Context, c *Comm) error {
@@ -87,7 +88,8 @@ func TestCollectivesSuit(t *testing.T) {
 	}
 }
 
-// TestMarksAreApart: each operation has a code, no two the same, and what has none of its own shares the first.
+// TestMarksAreApart: each operation has a code, no two the same, and what has none of its own
+// shares the first.
 func TestMarksAreApart(t *testing.T) {
 	seen := make(map[callMark]string)
 	for _, op := range markOps[2:] {

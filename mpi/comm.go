@@ -209,7 +209,8 @@ func (c *Comm) isOpen() bool {
 	return c != nil && c.comm != nil && c.ctx == nil && !c.freed.Load() && c.scope.isOpen() && c.job.faults.count.Load() == 0 && callbacks.Load() == 0
 }
 
-// usable says why c can start no operation that communicates. To a function that must not start any it does not return.
+// usable says why c can start no operation that communicates. To a function that must not start any
+// it does not return.
 func (c *Comm) usable(op string) *Error {
 	refuseCallbacks()
 	if err := c.present(op); err != nil {

@@ -112,8 +112,9 @@ func (o *order) receive(c *mpi.Comm, r *rand.Rand) (ended int, err error) {
 	return ended, err
 }
 
-// Whatever deadlines end the calls of a receiver, it gets all messages, each once, whole, and in their order: a call that a context ends
-// is as if it had never been, as a receive is that was cancelled (MPI 4.1, section 3.8.4).
+// Whatever deadlines end the calls of a receiver, it gets all messages, each once, whole, and in
+// their order: a call that a context ends is as if it had never been, as a receive is that was
+// cancelled (MPI 4.1, section 3.8.4).
 func TestDeadlinesLoseNothing(t *testing.T) {
 	for _, transport := range []string{"auto", "tcp"} {
 		for _, policy := range []string{"worker", "assist", "caller"} {
@@ -154,7 +155,8 @@ func TestDeadlinesLoseNothing(t *testing.T) {
 	}
 }
 
-// Of a Sendrecv whose send is ended after its receive has its message the status says so: that message does not come again.
+// Of a Sendrecv whose send is ended after its receive has its message the status says so: that
+// message does not come again.
 func TestSendrecvHalfEnded(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// deadlockAlone runs f in a process of its own: goroutines and timers of other tests are none of its concern. timeout is of the tests there.
+// deadlockAlone runs f in a process of its own: goroutines and timers of other tests are none of
+// its concern. timeout is of the tests there.
 func deadlockAlone(t *testing.T, timeout string, f func()) (output string) {
 	t.Helper()
 	const mark = "FITMPI_TEST_DEADLOCK"
@@ -42,7 +43,8 @@ func recvs(_ context.Context, c *Comm) error {
 	return err
 }
 
-// Ranks of RunThreads that wait for each other are ended, in a test whose time-out is far away, and told who waits for whom and where.
+// Ranks of RunThreads that wait for each other are ended, in a test whose time-out is far away, and
+// told who waits for whom and where.
 func TestRunThreadsDeadlock(t *testing.T) {
 	for name, tc := range map[string]struct {
 		run  func(ctx context.Context, c *Comm) error
@@ -93,7 +95,8 @@ func TestRunThreadsDeadlockOfOne(t *testing.T) {
 	})
 }
 
-// What only seems to be a deadlock is none: a timer, a goroutine or a context lets the ranks go on, long after they would have been ended.
+// What only seems to be a deadlock is none: a timer, a goroutine or a context lets the ranks go on,
+// long after they would have been ended.
 func TestRunThreadsNoDeadlock(t *testing.T) {
 	const while = 20 // rounds
 	lets := func(go_ func(let func())) func(context.Context, *Comm) error {

@@ -81,24 +81,26 @@
 //
 // # Errors
 //
-// Under Main, and in RunThreads, an error of an operation is returned: an *Error that names
-// the operation, the line of the caller, the ranks and the cause, and whose class errors.Is
-// finds (ErrTruncate, ErrProcFailed, ...). What the function returns ends the job, with one message, so
+// Under Main, and in RunThreads, an error of an operation is returned: an *Error that names the
+// operation, the line of the caller, the ranks and the cause, and whose class errors.Is finds
+// (ErrTruncate, ErrProcFailed, ...). What the function returns ends the job, with one message, so
 // the words that callers add (fmt.Errorf("block 7: %w", err)) are in it, and what is deferred runs.
-// An error that nobody looks at ends nothing. After Init, without Main, there is no
-// function to return from: an error ends the job there, as MPI has it (ErrorsAreFatal).
+// An error that nobody looks at ends nothing. After Init, without Main, there is no function to
+// return from: an error ends the job there, as MPI has it (ErrorsAreFatal).
 //
 // SetErrhandler chooses another handler for a communicator, and FITMPI_ERRHANDLER the first one of
-// everything: fatal, abort or return. Files begin with ErrorsReturn in any case. Programs and libraries
-// can add classes and codes of their own (AddErrorClass, AddErrorCode) and hand errors to the handler
-// of a communicator (CallErrhandler). That a context of WithContext has ended is returned whatever the handler.
+// everything: fatal, abort or return. Files begin with ErrorsReturn in any case. Programs and
+// libraries can add classes and codes of their own (AddErrorClass, AddErrorCode) and hand errors to
+// the handler of a communicator (CallErrhandler). That a context of WithContext has ended is
+// returned whatever the handler.
 //
 // # Failures
 //
-// When a rank dies the job ends, unless it was started to go on (fitrun --with-ft, Threads.FaultTolerant) and errors are
-// returned, as under Main: then operations that need the dead rank fail with ErrProcFailed, collectives of its communicators at every rank,
-// and the survivors can say so to each other (Revoke), find out who is left (GetFailed, AckFailed) and go on without it. Die lets a
-// program try that. docs/FAULTS.md is the guide.
+// When a rank dies the job ends, unless it was started to go on (fitrun --with-ft,
+// Threads.FaultTolerant) and errors are returned, as under Main: then operations that need the dead
+// rank fail with ErrProcFailed, collectives of its communicators at every rank, and the survivors
+// can say so to each other (Revoke), find out who is left (GetFailed, AckFailed) and go on without
+// it. Die lets a program try that. docs/FAULTS.md is the guide.
 //
 // # Checking
 //

@@ -22,9 +22,9 @@ type Handle interface {
 	membersText() string
 }
 
-// ErrorsAreFatal ends the job with one message; the default after Init, where Main is not used. In a job of thread
-// ranks every pending operation ends and the error is returned
-// (MPI 4.1, section 9.3, MPI_ERRORS_ARE_FATAL).
+// ErrorsAreFatal ends the job with one message; the default after Init, where Main is not used. In
+// a job of thread ranks every pending operation ends and the error is returned (MPI 4.1, section
+// 9.3, MPI_ERRORS_ARE_FATAL).
 func ErrorsAreFatal[H Handle](h H, err *Error) error {
 	h.abortFor(err, err.Error())
 	return err
@@ -40,7 +40,8 @@ func ErrorsAbort[H Handle](h H, err *Error) error {
 	return err
 }
 
-// ErrorsReturn gives the error to the caller; the default under Main and in RunThreads (MPI 4.1, section 9.3, MPI_ERRORS_RETURN).
+// ErrorsReturn gives the error to the caller; the default under Main and in RunThreads (MPI 4.1,
+// section 9.3, MPI_ERRORS_RETURN).
 func ErrorsReturn[H Handle](_ H, err *Error) error { return err }
 
 // abortFor ends the job because of err.
@@ -123,7 +124,8 @@ func (c *Comm) fail(err *Error) error {
 	return c.Errhandler()(c, err)
 }
 
-// hasEnded reports whether err is that the context which the caller gave c has ended: no fault of the job's, but what the caller has asked for.
+// hasEnded reports whether err is that the context which the caller gave c has ended: no fault of
+// the job's, but what the caller has asked for.
 func (c *Comm) hasEnded(err *Error) bool {
 	return c.isBounded() && c.ctx.Err() != nil && c.job.ctx.Err() == nil && errors.Is(err, context.Cause(c.ctx))
 }
@@ -135,8 +137,8 @@ const (
 	handlerReturn = "return"
 )
 
-// handlerNamed is the name of a predefined error handler for one of its names, ours or that which the standard's info key
-// mpi_initial_errhandler has for it.
+// handlerNamed is the name of a predefined error handler for one of its names, ours or that which
+// the standard's info key mpi_initial_errhandler has for it.
 func handlerNamed(name string) (string, error) {
 	switch name {
 	case handlerFatal, "mpi_errors_are_fatal":
@@ -149,8 +151,8 @@ func handlerNamed(name string) (string, error) {
 	return "", fmt.Errorf("error handler %q: choose fatal, abort or return", name)
 }
 
-// returnErrors makes errors be returned if FITMPI_ERRHANDLER does not say what happens with them. That is for ranks that are a function: what it
-// returns ends the job (docs/decisions/0063).
+// returnErrors makes errors be returned if FITMPI_ERRHANDLER does not say what happens with them.
+// That is for ranks that are a function: what it returns ends the job (docs/decisions/0063).
 func (set *settings) returnErrors() {
 	if set.origins[nameErrhandler] == "" {
 		set.errhName = handlerReturn
@@ -163,7 +165,8 @@ func (j *job) returnErrors() {
 	j.setFirstHandlers()
 }
 
-// setFirstHandlers gives the communicators that every job has their first error handler (MPI 4.1, section 9.3).
+// setFirstHandlers gives the communicators that every job has their first error handler (MPI 4.1,
+// section 9.3).
 func (j *job) setFirstHandlers() {
 	first := firstHandler[*Comm](j)
 	j.world.SetErrhandler(first)

@@ -12,8 +12,8 @@ import (
 // badSend is an operation that fails at once, with a rank that does not exist.
 func badSend(c *mpi.Comm) error { return mpi.Send(c, []int{1}, 99, 0) }
 
-// TestInitialErrhandler: MPI 4.1, section 9.3: the error handler of world and self at the start can be chosen; where ranks are functions errors are
-// returned unless it is.
+// TestInitialErrhandler: MPI 4.1, section 9.3: the error handler of world and self at the start can
+// be chosen; where ranks are functions errors are returned unless it is.
 func TestInitialErrhandler(t *testing.T) {
 	for _, test := range []struct {
 		value string

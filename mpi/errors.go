@@ -282,8 +282,9 @@ func (e *Error) Is(target error) bool {
 	return ok && c == e.Class
 }
 
-// opError makes the error of an operation in the user's call that the caller runs in. Its rank and communicator are not known yet: on and
-// with add them. A cause that is an error of the same class, of a part of this operation, gives what caused it.
+// opError makes the error of an operation in the user's call that the caller runs in. Its rank and
+// communicator are not known yet: on and with add them. A cause that is an error of the same class,
+// of a part of this operation, gives what caused it.
 func opError(class ErrorClass, op string, cause error) *Error {
 	if e, ok := cause.(*Error); ok && e.isPartOf(class, op) {
 		cause = e.Cause
@@ -291,7 +292,8 @@ func opError(class ErrorClass, op string, cause error) *Error {
 	return &Error{Class: class, Op: op, Rank: -1, Peer: -1, Cause: cause, At: callsite.Here()}
 }
 
-// isPartOf reports whether an error of that class and operation says all that e says but for e's cause.
+// isPartOf reports whether an error of that class and operation says all that e says but for e's
+// cause.
 func (e *Error) isPartOf(class ErrorClass, op string) bool {
 	return e.Class == class && (e.Op == "" || e.Op == op) && e.Peer < 0 && e.Cause != nil
 }
@@ -307,14 +309,16 @@ func (e *Error) on(rank int, comm string) *Error {
 	return e
 }
 
-// atHere says which line has failed if that is not known, as of an error that was made on a goroutine of ours, or by the user.
+// atHere says which line has failed if that is not known, as of an error that was made on a
+// goroutine of ours, or by the user.
 func (e *Error) atHere() {
 	if e.At == "" {
 		e.At = callsite.Here()
 	}
 }
 
-// begunAt says that the operation was begun where callsite.Note has noted, if that is known: a call that waits for many requests has one line.
+// begunAt says that the operation was begun where callsite.Note has noted, if that is known: a call
+// that waits for many requests has one line.
 func (e *Error) begunAt(note []uint32) {
 	if at := callsite.OfNote(note).At; at != "" {
 		e.At = at

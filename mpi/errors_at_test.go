@@ -18,7 +18,8 @@ func below() string {
 	return fmt.Sprintf("%s:%d", file, line+1)
 }
 
-// failures are calls of rank 0, which is alone in its world, that fail, each with the line that its error must name.
+// failures are calls of rank 0, which is alone in its world, that fail, each with the line that its
+// error must name.
 func failures(c *mpi.Comm, dir string) map[string]func() (string, error) {
 	world, self := c, c.Self()
 	return map[string]func() (string, error){
@@ -158,7 +159,8 @@ func TestErrorAt(t *testing.T) {
 	}
 }
 
-// In the functions that are ranks errors are returned unless that is chosen otherwise: of communicators, windows and sessions.
+// In the functions that are ranks errors are returned unless that is chosen otherwise: of
+// communicators, windows and sessions.
 func TestErrorsAreReturned(t *testing.T) {
 	for _, chosen := range []string{"", "return", "fatal"} {
 		t.Run(chosen, func(t *testing.T) {
@@ -199,7 +201,8 @@ func TestErrorsAreReturned(t *testing.T) {
 	}
 }
 
-// The end of a context that the caller has given is what was asked for, and is returned whatever the error handler.
+// The end of a context that the caller has given is what was asked for, and is returned whatever
+// the error handler.
 func TestDeadlineIsReturned(t *testing.T) {
 	for name, handler := range map[string]mpi.Errhandler{
 		"fatal": mpi.ErrorsAreFatal[*mpi.Comm], "abort": mpi.ErrorsAbort[*mpi.Comm],

@@ -46,7 +46,8 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// The file is named from the working directory if it lies below that, and once where an error is the cause of another of the same call.
+// The file is named from the working directory if it lies below that, and once where an error is
+// the cause of another of the same call.
 func TestErrorTextAt(t *testing.T) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -4,7 +4,8 @@ package mpi
 
 import "time"
 
-// SetThreadsPause makes jobs of thread ranks that begin from now on be watched at another interval, until restore is called.
+// SetThreadsPause makes jobs of thread ranks that begin from now on be watched at another interval,
+// until restore is called.
 func SetThreadsPause(d time.Duration) (restore func()) {
 	before := threadsPause
 	threadsPause = d

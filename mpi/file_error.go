@@ -47,9 +47,10 @@ func (f *File) CallErrhandler(err error) (outcome error) {
 	return f.Errhandler()(f, &own)
 }
 
-// SetFileErrhandler sets the error handler of files that this rank opens from now on, and of FileOpen and FileDelete when they fail:
-// what MPI sets for MPI_FILE_NULL (MPI 4.1, section 14.7). Until then it is ErrorsReturn, also where that of
-// communicators is another. It is local, the same for all communicators of the job, and nil panics.
+// SetFileErrhandler sets the error handler of files that this rank opens from now on, and of
+// FileOpen and FileDelete when they fail: what MPI sets for MPI_FILE_NULL (MPI 4.1, section 14.7).
+// Until then it is ErrorsReturn, also where that of communicators is another. It is local, the same
+// for all communicators of the job, and nil panics.
 func (c *Comm) SetFileErrhandler(h FileErrhandler) {
 	needHandler(h)
 	c.job.fileErrh.Store(&h)

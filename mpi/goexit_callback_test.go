@@ -26,7 +26,8 @@ func (b balky) MarshalBinary() ([]byte, error) {
 
 func (b *balky) UnmarshalBinary([]byte) error { return nil }
 
-// ownCallbacks are calls that have a function of the user's called on the caller's own goroutine. All ranks make them.
+// ownCallbacks are calls that have a function of the user's called on the caller's own goroutine.
+// All ranks make them.
 var ownCallbacks = map[string]func(dir string, c *mpi.Comm, end func()) error{
 	"copying an attribute": func(_ string, c *mpi.Comm, end func()) error {
 		k := mpi.NewKeyval(func(_ *mpi.Comm, v int) (int, bool, error) { end(); return v, true, nil }, nil)
@@ -102,8 +103,9 @@ var ownCallbacks = map[string]func(dir string, c *mpi.Comm, end func()) error{
 	},
 }
 
-// A function of the user's that ends the goroutine of the call that has called it ends the rank, as the function of the rank does that ends its own: the job
-// ends, with that as its error, whichever policy there is, and others can be run after it.
+// A function of the user's that ends the goroutine of the call that has called it ends the rank, as
+// the function of the rank does that ends its own: the job ends, with that as its error, whichever
+// policy there is, and others can be run after it.
 func TestCallbackEndsGoroutine(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
 		t.Setenv("FITMPI_PROGRESS", policy)

@@ -20,8 +20,9 @@ type gaps struct {
 	b int64
 }
 
-// foreignReductions have the engine call an operation of the user's, each in its way: with elements in memory, short and long, laid out and
-// serialised, in all kinds of reductions, once and persistent.
+// foreignReductions have the engine call an operation of the user's, each in its way: with elements
+// in memory, short and long, laid out and serialised, in all kinds of reductions, once and
+// persistent.
 var foreignReductions = []struct {
 	op  string
 	run func(c *mpi.Comm, bad func()) *mpi.Request
@@ -78,8 +79,9 @@ var endBadly = []struct {
 	{"panic", func(*testing.T) { panic("boom") }, []string{"panic: boom"}},
 }
 
-// An operation that ends its goroutine makes the reduction fail, which says so, whoever makes progress; no more than one that panics does it take along the
-// goroutine that makes progress, which may be the worker, a caller with something else to do, or another rank.
+// An operation that ends its goroutine makes the reduction fail, which says so, whoever makes
+// progress; no more than one that panics does it take along the goroutine that makes progress,
+// which may be the worker, a caller with something else to do, or another rank.
 func TestReductionEndsGoroutine(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
 		for _, transport := range []string{"auto", "tcp"} {
@@ -140,7 +142,8 @@ func failingReduction(t *testing.T, op string, start func(c *mpi.Comm) *mpi.Requ
 	}
 }
 
-// Callers that are locked to their threads and others take turns at driving: what runs a function of the user's beside one of them is not used beside the other.
+// Callers that are locked to their threads and others take turns at driving: what runs a function
+// of the user's beside one of them is not used beside the other.
 func TestReductionsByLockedCallers(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
 		for _, transport := range []string{"auto", "tcp"} {

@@ -105,13 +105,13 @@ func joinProcess(ctx context.Context, op string, find func([]string) ([]boot.Ses
 	return jobs, true, nil
 }
 
-// Finalize waits until all ranks have called it, flushes what is buffered and
-// ends communication (MPI 4.1, section 11.2). With FITMPI_CHECK=1 requests that are not complete are an error of class ErrRequest, and
-// messages that were not received one of ErrOther. A process that exits without it
-// counts as failed. In a process of several ranks it is an error: Main finalizes
-// each rank when its function returns. At a rank that has lost another it fails
-// with an error of class ErrProcFailed and does not wait, unless the job goes on
-// without its dead: the others may wait for this one, and Main ends the job then.
+// Finalize waits until all ranks have called it, flushes what is buffered and ends communication
+// (MPI 4.1, section 11.2). With FITMPI_CHECK=1 requests that are not complete are an error of class
+// ErrRequest, and messages that were not received one of ErrOther. A process that exits without it
+// counts as failed. In a process of several ranks it is an error: Main finalizes each rank when its
+// function returns. At a rank that has lost another it fails with an error of class ErrProcFailed
+// and does not wait, unless the job goes on without its dead: the others may wait for this one, and
+// Main ends the job then.
 func Finalize() error {
 	jobs := worldJobs.Load()
 	switch {

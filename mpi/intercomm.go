@@ -188,14 +188,13 @@ func (c *Comm) checkMeeting(op string, peer *Comm, remoteLeader, tag int) *Error
 	return checkTag(op, tag, false)
 }
 
-// IntercommCreateFromGroups makes an intercommunicator of two groups without parents. The
-// ranks of both call it, each with its own group as local, the leader of it as localLeader,
-// and the same text, which keeps creations apart that are under way at once. remote, the
-// other group, and remoteLeader, its leader, count at the leader only. info gives the hints
-// and may be nil; errh is the error handler, which gets the errors of the creation too, and
-// nil stands for what it does in CommCreateFromGroup. What a leader finds wrong all ranks of its group get as
-// an error. Collective over both groups
-// (MPI 4.1, section 7.6.2, MPI_Intercomm_create_from_groups).
+// IntercommCreateFromGroups makes an intercommunicator of two groups without parents. The ranks of
+// both call it, each with its own group as local, the leader of it as localLeader, and the same
+// text, which keeps creations apart that are under way at once. remote, the other group, and
+// remoteLeader, its leader, count at the leader only. info gives the hints and may be nil; errh is
+// the error handler, which gets the errors of the creation too, and nil stands for what it does in
+// CommCreateFromGroup. What a leader finds wrong all ranks of its group get as an error. Collective
+// over both groups (MPI 4.1, section 7.6.2, MPI_Intercomm_create_from_groups).
 func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, remoteLeader int, text string, info *Info, errh Errhandler) (made *Comm, outcome error) {
 	const op = "IntercommCreateFromGroups"
 	defer local.begin(op).endMade(&made, &outcome)

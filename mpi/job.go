@@ -111,8 +111,8 @@ func startJob(ctx context.Context, op string, session boot.Session, set settings
 	return j, nil
 }
 
-// breakOff ends what startJob has begun in the call op, and the job if the rank has joined that; failed is why start has failed, if it has, and then has left
-// nothing behind.
+// breakOff ends what startJob has begun in the call op, and the job if the rank has joined that;
+// failed is why start has failed, if it has, and then has left nothing behind.
 func (j *job) breakOff(op string, failed, ended error) {
 	if j.world != nil {
 		_ = j.session.Abort(toolExit, fmt.Sprintf("%s: a tool: %v", op, ended)) // it is said on standard error as well
@@ -290,8 +290,8 @@ func (j *job) end(cause error) {
 	}
 }
 
-// endText says that the job ends, and why, if that is known. It is a text, for the cause may be an error of another
-// rank's operation, whose class is not that of those that end with the job.
+// endText says that the job ends, and why, if that is known. It is a text, for the cause may be an
+// error of another rank's operation, whose class is not that of those that end with the job.
 func (j *job) endText() string {
 	cause := context.Cause(j.ctx)
 	if cause == nil {

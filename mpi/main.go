@@ -31,7 +31,8 @@ func (c *Comm) Abort(code int, message string) {
 // abortProcess ends the job of a process rank.
 func (j *job) abortProcess(code int, message string) {
 	if j.ctx.Err() != nil {
-		// The job is ending already, and what ended it was said, with its code, unless that was a signal to a process that has no launcher.
+		// The job is ending already, and what ended it was said, with its code, unless that was a
+		// signal to a process that has no launcher.
 		code = cmp.Or(int(j.endCode.Load()), code)
 		if j.isRenewable() {
 			j.session.Abort(code, withCause(message, context.Cause(j.ctx)))
@@ -66,13 +67,13 @@ func (j *job) awaitVerdict() {
 	}
 }
 
-// Main runs fn as this process's rank and exits: it calls Init and Finalize,
-// turns an error or a panic of fn into the end of the whole job with one
-// message (a function that ends its goroutine, by runtime.Goexit, has failed too; under fitrun --with-ft into that of its own process: a panic is a death, and
-// an error a survivor's word that it has failed), and sets the exit code. ctx ends when the job is aborted or the
-// process gets SIGINT or SIGTERM; calls that wait then return errors. Errors of
-// operations are returned to fn, unless an error handler says otherwise, so fn decides
-// what to add to them, and whether they end the job.
+// Main runs fn as this process's rank and exits: it calls Init and Finalize, turns an error or a
+// panic of fn into the end of the whole job with one message (a function that ends its goroutine,
+// by runtime.Goexit, has failed too; under fitrun --with-ft into that of its own process: a panic
+// is a death, and an error a survivor's word that it has failed), and sets the exit code. ctx ends
+// when the job is aborted or the process gets SIGINT or SIGTERM; calls that wait then return
+// errors. Errors of operations are returned to fn, unless an error handler says otherwise, so fn
+// decides what to add to them, and whether they end the job.
 //
 //	func main() {
 //		mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
@@ -141,8 +142,8 @@ func (j *job) main(fn func(ctx context.Context, world *Comm) error) {
 	}
 }
 
-// ifEnded calls then if the function that defers it has not returned, but is being ended with its goroutine, by a function of the user's that it has
-// called. A panic goes on.
+// ifEnded calls then if the function that defers it has not returned, but is being ended with its
+// goroutine, by a function of the user's that it has called. A panic goes on.
 func ifEnded(returned *bool, then func(ended error)) {
 	if *returned {
 		return
@@ -179,7 +180,8 @@ func (j *job) giveUp(message string) {
 	os.Exit(code)
 }
 
-// protectMain runs fn. A panic ends the job with its stack, and so does fn if it ends its goroutine.
+// protectMain runs fn. A panic ends the job with its stack, and so does fn if it ends its
+// goroutine.
 func protectMain(j *job, fn func(context.Context, *Comm) error) (err error) {
 	returned := false
 	defer func() {

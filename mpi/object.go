@@ -196,8 +196,9 @@ func registerHint(err error) error {
 	return err
 }
 
-// typeHint says in words of ours that gob found elements of another type: of a type without a name, such as a slice that
-// another process sent, gob says "received remote type " and no more. As with registerHint a test fails if gob's text changes.
+// typeHint says in words of ours that gob found elements of another type: of a type without a name,
+// such as a slice that another process sent, gob says "received remote type " and no more. As with
+// registerHint a test fails if gob's text changes.
 func typeHint(err error) error {
 	_, remote, ok := strings.Cut(err.Error(), ", received remote type ")
 	if !ok {

@@ -35,7 +35,8 @@ func (*tired) UnmarshalBinary([]byte) error {
 	return nil
 }
 
-// An error of serialisation is of class ErrType in every operation and says operation, class, type and cause once each.
+// An error of serialisation is of class ErrType in every operation and says operation, class, type
+// and cause once each.
 func TestSerialisationErrorsSayThingsOnce(t *testing.T) {
 	ms, ds := []mute{{}}, []deaf{{}}
 	first := func(a, _ []mute) {}
@@ -80,8 +81,8 @@ func TestSerialisationErrorsSayThingsOnce(t *testing.T) {
 	}
 }
 
-// The same, of what a step of a collective and its end decode: a root's word that no other rank can read, and a part that
-// comes to one which could read its own.
+// The same, of what a step of a collective and its end decode: a root's word that no other rank can
+// read, and a part that comes to one which could read its own.
 func TestSerialisationErrorsOfStepsSayThingsOnce(t *testing.T) {
 	reads.Store(2) // each rank reads its own
 	RunThreads(2, func(_ context.Context, c *Comm) error {
@@ -110,8 +111,9 @@ func wantOnce(t *testing.T, op string, err error) {
 	}
 }
 
-// What another process sent is of a type that has no name here, and an error says so in whole words. The stream is that of
-// []map[string]int{{"a": 1}} from a process that had sent thousands of types before.
+// What another process sent is of a type that has no name here, and an error says so in whole
+// words. The stream is that of []map[string]int{{"a": 1}} from a process that had sent thousands of
+// types before.
 func TestStrangeTypeIsTold(t *testing.T) {
 	const strange = "\x10\xfe\x1f\xbf\x02\x01\x02\xfe\x1f\xc0\x00\x01\xfe\x1f\xbe\x00\x00\x10\xfe\x1f\xbd\x04\x01\x02\xfe\x1f\xbe\x00\x01\f\x01\x04\x00\x00\t\xfe\x1f\xc0\x00\x01\x01\x01a\x02"
 	b := binary.LittleEndian.AppendUint64([]byte{byte(codecGob)}, 1)

@@ -18,12 +18,14 @@ import (
 // len(in) is at least len(acc); a call may be for no elements. Calls come from whichever goroutine drives communication,
 // never two at once for one collective of one rank, but at once for different ones.
 //
-// An Op must not communicate (MPI 4.1, section 6.9.5): its rank makes no progress until it returns. A call from it that begins an operation, or waits for
-// one, does not return; the reduction fails with an error of class [ErrOp] that names the function, the call and its line.
+// An Op must not communicate (MPI 4.1, section 6.9.5): its rank makes no progress until it returns.
+// A call from it that begins an operation, or waits for one, does not return; the reduction fails
+// with an error of class [ErrOp] that names the function, the call and its line.
 //
-// An Op that panics makes the reduction fail. So does one that ends its goroutine (runtime.Goexit, and so FailNow and Fatal of a test): whoever drives
-// communication has it run on a goroutine beside the own one. Only a blocking reduction may call it on the goroutine of its caller, which ends then.
-// An Op that locks its goroutine to the thread must unlock it before it returns.
+// An Op that panics makes the reduction fail. So does one that ends its goroutine (runtime.Goexit,
+// and so FailNow and Fatal of a test): whoever drives communication has it run on a goroutine
+// beside the own one. Only a blocking reduction may call it on the goroutine of its caller, which
+// ends then. An Op that locks its goroutine to the thread must unlock it before it returns.
 //
 // The library keeps to the order of ranks unless it knows the operation to be commutative: see [Commutative].
 type Op[T any] func(acc, in []T)
@@ -297,7 +299,8 @@ func isCommutative[T any](op Op[T]) bool {
 	}
 }
 
-// isPredefined reports whether op is known to be one of ours, which keeps to what is asked of operations.
+// isPredefined reports whether op is known to be one of ours, which keeps to what is asked of
+// operations.
 func isPredefined[T any](op Op[T]) bool {
 	k := kindOf(op)
 	return k == opCommutative || k == opSum

@@ -205,8 +205,8 @@ func (r *Request) partsError() *Error {
 	return r.partsMismatch(r.op)
 }
 
-// partsMismatch is the error of a receive whose buffer is of other types than the message, which is as long: unless types are checked,
-// of another kind.
+// partsMismatch is the error of a receive whose buffer is of other types than the message, which is
+// as long: unless types are checked, of another kind.
 func (r *Request) partsMismatch(op string) *Error {
 	ours, p := r.rare.parts.sig, r.rare.parts.p
 	if r.rare.parts.send || !p.IsKnown() || p.Total == 0 {

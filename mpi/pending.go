@@ -66,7 +66,8 @@ func (j *job) begun() *telemetry.Pending {
 	return p
 }
 
-// addTimer adds what else may let a rank go on, and whether a timer is set, to p, which has the goroutines.
+// addTimer adds what else may let a rank go on, and whether a timer is set, to p, which has the
+// goroutines.
 func (j *job) addTimer(p *telemetry.Pending, timer bool) {
 	if n := j.diskUses.Load(); n > 0 { // goroutines of ours are not listed, but these complete what the user waits for
 		p.Goroutines = append(p.Goroutines, telemetry.Goroutine{State: "input or output", Func: "a file", May: true, By: telemetry.ByItself})

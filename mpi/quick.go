@@ -64,8 +64,8 @@ func (c *Comm) isendNow(made maker, class elemClass, b []byte, dest, tag int) *R
 	return r
 }
 
-// recvNow receives a message that is short and there, or as good as there. The status is that of a receive. Whether the message is of
-// the kind of e is the caller's to ask.
+// recvNow receives a message that is short and there, or as good as there. The status is that of a
+// receive. Whether the message is of the kind of e is the caller's to ask.
 func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
 	var r engine.ShortReceipt // as in sendNow
 	r.Peer, r.Tag, r.Ctx, r.Buf = c.peers[source], engineTag(tag), c.p2p, b

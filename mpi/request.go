@@ -158,8 +158,9 @@ func (r *Request) deliver(told bool) {
 	}
 }
 
-// result computes the outcome from the MSOs. Where two belong together and the send has failed the status still says what was received, if
-// anything was: that message is in the buffer, and will not come again.
+// result computes the outcome from the MSOs. Where two belong together and the send has failed the
+// status still says what was received, if anything was: that message is in the buffer, and will not
+// come again.
 func (r *Request) result() (Status, *Error) {
 	st, err := r.first()
 	if x := r.extra(); x != nil && x.Err != nil {
@@ -298,13 +299,15 @@ func (r *Request) Cancel() (outcome error) {
 	return nil
 }
 
-// Free lets go of r: the operation completes in the background, and its outcome is not told. From then on r counts as a null
-// request, in lists of requests too, and cannot be started any more (MPI 4.1, section 3.7.3). A request need not be freed.
-// What a receive that was freed brings may stay undelivered.
+// Free lets go of r: the operation completes in the background, and its outcome is not told. From
+// then on r counts as a null request, in lists of requests too, and cannot be started any more (MPI
+// 4.1, section 3.7.3). A request need not be freed. What a receive that was freed brings may stay
+// undelivered.
 //
-// The request of a collective operation, of a partitioned message or of an operation on a window cannot be freed while it
-// is active (MPI 4.1, sections 6.12 and 12.3.5): that is an error of class [ErrRequest], and the request stays as it is. If
-// the operation could not be started, as with bad arguments, and that was not told yet, Free returns the error.
+// The request of a collective operation, of a partitioned message or of an operation on a window
+// cannot be freed while it is active (MPI 4.1, sections 6.12 and 12.3.5): that is an error of class
+// [ErrRequest], and the request stays as it is. If the operation could not be started, as with bad
+// arguments, and that was not told yet, Free returns the error.
 func (r *Request) Free() (outcome error) {
 	defer r.begin("Free").endAt(&outcome)
 	if r == nil || r.made == madeFreed {

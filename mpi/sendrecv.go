@@ -6,10 +6,10 @@ import (
 	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
-// Sendrecv sends out to rank dest and receives from rank source into in, both at
-// once, so that a ring of them does not lock up (MPI 4.1, section 3.2.7). The
-// status is the receive's, also when only the send has failed: then the message is in in. It returns when both are done; out and in must not
-// overlap. Each may be ProcNull, and each meets plain sends and receives too.
+// Sendrecv sends out to rank dest and receives from rank source into in, both at once, so that a
+// ring of them does not lock up (MPI 4.1, section 3.2.7). The status is the receive's, also when
+// only the send has failed: then the message is in in. It returns when both are done; out and in
+// must not overlap. Each may be ProcNull, and each meets plain sends and receives too.
 func Sendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) (Status, error) {
 	const op = "Sendrecv"
 	told := beginSendrecv(c, op, out, dest, sendTag, in, source, recvTag)

@@ -51,11 +51,12 @@ var threadLevels = []string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THR
 // waits until all ranks of the job have called SessionInit, Init or Main, or until ctx ends; after that it is local. ctx
 // has no part in what the session does later. A process that exits with code 0 and an open session counts as failed.
 //
-// info may be nil. Its key thread_level asks for one of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE, of which there is always the
-// last; another value is an error of class ErrInfoValue, and other keys are ignored. errh is the error handler of the session, of its
-// groups, and of nothing else: communicators get theirs in CommCreateFromGroup. nil stands for ErrorsReturn
-// under Main and in RunThreads, else for ErrorsAreFatal. Errors of
-// SessionInit itself are returned: there is no session yet to which they could belong.
+// info may be nil. Its key thread_level asks for one of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE,
+// of which there is always the last; another value is an error of class ErrInfoValue, and other
+// keys are ignored. errh is the error handler of the session, of its groups, and of nothing else:
+// communicators get theirs in CommCreateFromGroup. nil stands for ErrorsReturn under Main and in
+// RunThreads, else for ErrorsAreFatal. Errors of SessionInit itself are returned: there is no
+// session yet to which they could belong.
 //
 // After Finalize, in a job of several ranks in which no rank has opened a session before that, it is an error of class
 // ErrSession: all connections are closed then.
@@ -110,12 +111,14 @@ func (s *Session) String() string {
 	return fmt.Sprintf("session %d of rank %d", s.number, s.job.engine.Rank())
 }
 
-// Finalize ends s: what was made of it cannot be used any more, and fails with errors of class ErrSession. Before,
-// operations over its communicators must be complete at the calling rank, and the communicators should be freed. It is
-// local, but waits until the messages in the session's buffers have left them; and the last Finalize of a rank that is
-// not between Init and the other Finalize waits until all that the rank has sent has reached its receivers' memory, so it may
-// need that they receive (MPI 4.1, section 11.3.1, MPI_Session_finalize). The rank may open sessions again. That last one fails with
-// an error of class ErrProcFailed if the rank has lost another, unless the job goes on without its dead: exit code 0 is a failure then.
+// Finalize ends s: what was made of it cannot be used any more, and fails with errors of class
+// ErrSession. Before, operations over its communicators must be complete at the calling rank, and
+// the communicators should be freed. It is local, but waits until the messages in the session's
+// buffers have left them; and the last Finalize of a rank that is not between Init and the other
+// Finalize waits until all that the rank has sent has reached its receivers' memory, so it may need
+// that they receive (MPI 4.1, section 11.3.1, MPI_Session_finalize). The rank may open sessions
+// again. That last one fails with an error of class ErrProcFailed if the rank has lost another,
+// unless the job goes on without its dead: exit code 0 is a failure then.
 func (s *Session) Finalize() (outcome error) {
 	const op = "Session.Finalize"
 	defer s.begin("Finalize").endAt(&outcome)

@@ -23,12 +23,12 @@ const sourceThreads = "threads"
 // sourceNone is that of a job of one rank without a launcher.
 const sourceNone = "none"
 
-// RunThreads runs n ranks as goroutines of this process, each with a world
-// communicator of its own, and returns when all are done: a job without a
-// launcher, for tests and for programs that are parallel on one host. The error
-// joins those of the ranks; one that fails ends the job for all: what the others wait
-// in returns an error that says who has failed, and why. A function that ends its goroutine
-// (runtime.Goexit, and so t.FailNow and t.Fatal of a test) has failed; see package mpitest for tests.
+// RunThreads runs n ranks as goroutines of this process, each with a world communicator of its own,
+// and returns when all are done: a job without a launcher, for tests and for programs that are
+// parallel on one host. The error joins those of the ranks; one that fails ends the job for all:
+// what the others wait in returns an error that says who has failed, and why. A function that ends
+// its goroutine (runtime.Goexit, and so t.FailNow and t.Fatal of a test) has failed; see package
+// mpitest for tests.
 //
 // Messages go straight into the receiver's queues, and long ones are copied once.
 // FITMPI_TRANSPORT=tcp sends them over TCP instead, as between hosts.
@@ -142,7 +142,8 @@ func (t *threads) info(rank int) boot.Info {
 	}
 }
 
-// run is the life of one rank. What becomes of it is in *outcome when its goroutine ends, however fn ends.
+// run is the life of one rank. What becomes of it is in *outcome when its goroutine ends, however
+// fn ends.
 func (t *threads) run(rank int, fn func(context.Context, *Comm) error, outcome *error) {
 	j := t.join(rank, outcome)
 	if j == nil {
@@ -183,8 +184,9 @@ func (t *threads) join(rank int, outcome *error) *job {
 	return j
 }
 
-// depart settles a rank whose function has ended, with err if it has failed, and notes what is to be said of it as its outcome. Finalize calls functions of
-// the user's: if one of them ends the goroutine the rank has failed.
+// depart settles a rank whose function has ended, with err if it has failed, and notes what is to
+// be said of it as its outcome. Finalize calls functions of the user's: if one of them ends the
+// goroutine the rank has failed.
 func (t *threads) depart(rank int, j *job, err error, outcome *error) {
 	returned := false
 	defer ifEnded(&returned, func(ended error) {
@@ -194,7 +196,8 @@ func (t *threads) depart(rank int, j *job, err error, outcome *error) {
 	returned = true
 }
 
-// settle ends a rank whose function has ended, with err if it has failed. It returns what is to be said of it.
+// settle ends a rank whose function has ended, with err if it has failed. It returns what is to be
+// said of it.
 func (t *threads) settle(rank int, j *job, err error) error {
 	switch {
 	case j.died.Load() && !t.tolerant:

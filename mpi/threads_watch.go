@@ -17,11 +17,13 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// threadsPause is between two rounds of questions to the ranks of RunThreads; one question to each takes some microseconds.
+// threadsPause is between two rounds of questions to the ranks of RunThreads; one question to each
+// takes some microseconds.
 var threadsPause = time.Second
 
-// soon is how far away a timer may be that counts as about to let ranks go on. What is set for later is, in a test, what ends all tests that take too
-// long; elsewhere the ranks are said to be deadlocked, but not ended.
+// soon is how far away a timer may be that counts as about to let ranks go on. What is set for
+// later is, in a test, what ends all tests that take too long; elsewhere the ranks are said to be
+// deadlocked, but not ended.
 const soon = time.Minute
 
 // threadsWatch notices that thread ranks can never go on, as fitrun does for its ranks.

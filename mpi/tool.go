@@ -18,9 +18,10 @@ import (
 // [Comm.WithoutTools], the counterpart of the names with PMPI_: it should. In Begin and End of "Finalize" communication is
 // still possible, and over, in this order.
 //
-// A Tool that is also a [MessageTool], a [TurnTool], a [RegionTool] or a [ControlTool] is told of that too. A panic of a tool
-// ends the job, with the tool's type in the message. So does a tool that ends its goroutine (runtime.Goexit, and so FailNow of a
-// test); in Message and Turn that ends the process, also one that has called RunThreads, as its ranks could never go on.
+// A Tool that is also a [MessageTool], a [TurnTool], a [RegionTool] or a [ControlTool] is told of
+// that too. A panic of a tool ends the job, with the tool's type in the message. So does a tool
+// that ends its goroutine (runtime.Goexit, and so FailNow of a test); in Message and Turn that ends
+// the process, also one that has called RunThreads, as its ranks could never go on.
 type Tool interface {
 	// Begin says that call begins.
 	Begin(call *Call)

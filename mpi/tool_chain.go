@@ -31,7 +31,8 @@ type toolchain struct {
 	leave  func()                                         // forgets the chain, once
 }
 
-// attachTools makes the tools of a rank, whose checker may be nil; nil if it has none. Whoever gets a chain calls its leave in the end.
+// attachTools makes the tools of a rank, whose checker may be nil; nil if it has none. Whoever gets
+// a chain calls its leave in the end.
 func attachTools(info boot.Info, checks *checker) *toolchain {
 	ts := &toolchain{rank: info.Rank, checks: checks}
 	who := ToolRank{Rank: info.Rank, Size: info.Size, Host: info.Host}
@@ -117,9 +118,10 @@ func (ts *toolchain) end(i int, k *Call, err error) {
 	returned = true
 }
 
-// guard ends the job if the tool has not returned, as it has panicked or ended its goroutine; deferred. It says in which of its methods, and about what.
-// After a panic the goroutine goes on. What has ended does not: where the engine stands still meanwhile, as inside says, it would do so for ever, and with it
-// other ranks of the process, so nothing is left but to end the process.
+// guard ends the job if the tool has not returned, as it has panicked or ended its goroutine;
+// deferred. It says in which of its methods, and about what. After a panic the goroutine goes on.
+// What has ended does not: where the engine stands still meanwhile, as inside says, it would do so
+// for ever, and with it other ranks of the process, so nothing is left but to end the process.
 func (ts *toolchain) guard(returned *bool, inside bool, t Tool, method, about string) {
 	if *returned {
 		return

@@ -29,11 +29,13 @@ type MessageEvent struct {
 // MessageKind is what happened to a message.
 type MessageKind uint8
 
-// The kinds. The sender hears MessageSent and then MessageSendDone. The receiver hears MessageArrived, then MessageMatched, at
-// once if it waits for the message, and MessageReceived; or MessageWithdrawn instead of the last two. A message of a rank to itself has
-// all of them. What fails in between has no last event. A receive that ends with its context gives its message back: then that is
-// as if it had just arrived, and is matched once more, or withdrawn. Where the receiver finalizes while the sender withdraws the message, the sender
-// may hear that the receiver has left, and the receiver that the message is withdrawn.
+// The kinds. The sender hears MessageSent and then MessageSendDone. The receiver hears
+// MessageArrived, then MessageMatched, at once if it waits for the message, and MessageReceived; or
+// MessageWithdrawn instead of the last two. A message of a rank to itself has all of them. What
+// fails in between has no last event. A receive that ends with its context gives its message back:
+// then that is as if it had just arrived, and is matched once more, or withdrawn. Where the
+// receiver finalizes while the sender withdraws the message, the sender may hear that the receiver
+// has left, and the receiver that the message is withdrawn.
 const (
 	MessageSent      MessageKind = iota // its header is on the way
 	MessageSendDone                     // the memory that it was sent from is free; a copy may still be on the way

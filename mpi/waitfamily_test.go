@@ -49,7 +49,8 @@ func (x *mixer) general() *mpi.Request {
 	return mpi.GrequestStart(x.c, mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { return mpi.Status{Tag: 1}, nil }})
 }
 
-// member is a kind of request in a list. make returns one and what is to be done about it at the end, which may be nil; x.tag is its own.
+// member is a kind of request in a list. make returns one and what is to be done about it at the
+// end, which may be nil; x.tag is its own.
 type member struct {
 	name  string
 	state int
@@ -210,8 +211,8 @@ var families = []family{
 
 var emptyOne = mpi.Status{Source: mpi.AnySource, Tag: mpi.AnyTag}
 
-// verdict says what is wrong with an outcome for a list with complete ones at these places; "" if nothing is. all is true if none is pending, and
-// none if none is active.
+// verdict says what is wrong with an outcome for a list with complete ones at these places; "" if
+// nothing is. all is true if none is pending, and none if none is active.
 func (f *family) verdict(got familyOutcome, ms []member, complete []int, all, none bool) string {
 	switch {
 	case f.all && got.done != all:
@@ -280,8 +281,9 @@ func (f *family) try(x *mixer, ms ...member) error {
 	return x.err
 }
 
-// "The list may contain null or inactive handles": to every call that takes a list they are nothing, wherever they stand, and have an empty
-// status (MPI 4.1, sections 3.7.5 and 3.7.6); a request that was freed is a null handle, whatever it was of (section 3.7.3).
+// "The list may contain null or inactive handles": to every call that takes a list they are
+// nothing, wherever they stand, and have an empty status (MPI 4.1, sections 3.7.5 and 3.7.6); a
+// request that was freed is a null handle, whatever it was of (section 3.7.3).
 func TestNullAndInactiveInLists(t *testing.T) {
 	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
 		x := &mixer{c: c}
@@ -312,7 +314,8 @@ func TestNullAndInactiveInLists(t *testing.T) {
 	}
 }
 
-// A request that was freed is null to the calls about one, too: there is nothing to wait for, to cancel, to start or to free.
+// A request that was freed is null to the calls about one, too: there is nothing to wait for, to
+// cancel, to start or to free.
 func TestFreedIsNull(t *testing.T) {
 	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
@@ -349,9 +352,10 @@ func TestFreedIsNull(t *testing.T) {
 	}
 }
 
-// "It is erroneous to call MPI_CANCEL or MPI_REQUEST_FREE for a request associated with a nonblocking collective operation" (MPI 4.1, section 6.12),
-// and the same of one-sided communication (section 12.3.5): what the request brings comes when it is waited for. Free says so, whether the operation
-// is complete or not, and the request is as it was.
+// "It is erroneous to call MPI_CANCEL or MPI_REQUEST_FREE for a request associated with a
+// nonblocking collective operation" (MPI 4.1, section 6.12), and the same of one-sided
+// communication (section 12.3.5): what the request brings comes when it is waited for. Free says
+// so, whether the operation is complete or not, and the request is as it was.
 func TestFreeOfWhatMustBeWaitedFor(t *testing.T) {
 	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
@@ -408,7 +412,8 @@ func checked(t *testing.T, r *mpi.Request, err error) *mpi.Request {
 	return r
 }
 
-// An operation that could not be started has an error that its request keeps; what frees the request tells it, if nothing has before.
+// An operation that could not be started has an error that its request keeps; what frees the
+// request tells it, if nothing has before.
 func TestFreeTellsWhatWasNotTold(t *testing.T) {
 	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)

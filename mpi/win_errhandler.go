@@ -2,10 +2,11 @@
 
 package mpi
 
-// WinErrhandler decides what happens with an error of an operation on a window: it may return it (or another), or end the job
-// (MPI 4.1, sections 9.3 and 12.6). [ErrorsAreFatal], [ErrorsAbort] and [ErrorsReturn] fit. A window begins with ErrorsReturn
-// under Main and in RunThreads, else with ErrorsAreFatal, whatever its communicator has. Errors of
-// the functions that make windows go to the error handler of the communicator, as there is no window yet.
+// WinErrhandler decides what happens with an error of an operation on a window: it may return it
+// (or another), or end the job (MPI 4.1, sections 9.3 and 12.6). [ErrorsAreFatal], [ErrorsAbort]
+// and [ErrorsReturn] fit. A window begins with ErrorsReturn under Main and in RunThreads, else with
+// ErrorsAreFatal, whatever its communicator has. Errors of the functions that make windows go to
+// the error handler of the communicator, as there is no window yet.
 //
 // What has happened to the memory of a window, and of the calls that had not ended by a synchronisation, after an error of a call is
 // undefined (MPI 4.1, section 12.6.2), but of arguments that are refused: those calls do nothing.

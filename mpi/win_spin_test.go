@@ -17,8 +17,9 @@ const spinLimit = 20 * time.Second
 
 var errSpun = errors.New("it spins for ever")
 
-// spinners are the calls that a program may call again and again until another rank has done something to its window: each is one round. A message
-// of which the tag is 9 never comes, and g is never complete.
+// spinners are the calls that a program may call again and again until another rank has done
+// something to its window: each is one round. A message of which the tag is 9 never comes, and g is
+// never complete.
 var spinners = []struct {
 	name string
 	call func(c *mpi.Comm, w *mpi.Win, never, g *mpi.Request) error
@@ -93,9 +94,10 @@ var spinners = []struct {
 	{"GetFailed", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error { return second(c.GetFailed()) }},
 }
 
-// A rank that spins in a call serves its own window, so that what it waits for can happen: operations on a window "must complete"
-// without a matching call at the target (MPI 4.1, section 12.7.3), and calls that test make progress (section 2.9). Under caller there is nothing else
-// that would; rank 0 reads its window itself, for which nothing has to move.
+// A rank that spins in a call serves its own window, so that what it waits for can happen:
+// operations on a window "must complete" without a matching call at the target (MPI 4.1, section
+// 12.7.3), and calls that test make progress (section 2.9). Under caller there is nothing else that
+// would; rank 0 reads its window itself, for which nothing has to move.
 func TestSpinningServesOneself(t *testing.T) {
 	t.Setenv("FITMPI_PROGRESS", "caller")
 	for _, transport := range []string{"auto", "tcp"} {
@@ -154,7 +156,8 @@ func spinUntilWritten(c *mpi.Comm, w *mpi.Win, spins chan<- struct{}, call func(
 	return err
 }
 
-// Locks that ranks make of CompareAndSwap and Flush are taken and given back in the end, in every policy: the owner's calls go on while the others spin.
+// Locks that ranks make of CompareAndSwap and Flush are taken and given back in the end, in every
+// policy: the owner's calls go on while the others spin.
 func TestLockBySwap(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
 		for _, transport := range []string{"auto", "tcp"} {
@@ -187,7 +190,8 @@ func TestLockBySwap(t *testing.T) {
 	}
 }
 
-// countUnderSwap adds rounds to the second value of the window of rank 0, by Get and Put, each time holding the lock that the first is: 0, or the owner.
+// countUnderSwap adds rounds to the second value of the window of rank 0, by Get and Put, each time
+// holding the lock that the first is: 0, or the owner.
 func countUnderSwap(w *mpi.Win, me int64, rounds int) error {
 	end := time.Now().Add(spinLimit)
 	for range rounds {

@@ -282,9 +282,11 @@ type flushed struct {
 	again  []*engine.MSO // of requests
 }
 
-// flush asks targets to say when all that this rank has asked of them is done, and waits for that, and for what is under way at this end. Targets of which nothing
-// was asked since are left out, unless kind is Unlock, which gives locks back as well. It returns the first failure. Who asks nobody serves its own
-// window all the same, as a program that spins here may wait for what others are to do to it.
+// flush asks targets to say when all that this rank has asked of them is done, and waits for that,
+// and for what is under way at this end. Targets of which nothing was asked since are left out,
+// unless kind is Unlock, which gives locks back as well. It returns the first failure. Who asks
+// nobody serves its own window all the same, as a program that spins here may wait for what others
+// are to do to it.
 //
 // Messages of requests belong to those who wait for these, perhaps just now: they are done, or nearly, when the target has said that it has done its part, and so it
 // is asked once more until they are.

@@ -87,7 +87,8 @@ func TestSuiteSegments(t *testing.T) {
 	suiteByChoice(t, []int{2, 3, 5}, cases, shareOfChoices(effort.Now()))
 }
 
-// shareOfChoices is the part of the cases that each algorithm with each number of ranks runs: one in so many.
+// shareOfChoices is the part of the cases that each algorithm with each number of ranks runs: one
+// in so many.
 func shareOfChoices(level effort.Level) int {
 	switch {
 	case raceEnabled:
@@ -100,8 +101,8 @@ func shareOfChoices(level effort.Level) int {
 	return 1
 }
 
-// suiteByChoice runs one in share of the cases by ranks that are threads, by every algorithm with every number of ranks: each
-// takes up where the one before it has stopped.
+// suiteByChoice runs one in share of the cases by ranks that are threads, by every algorithm with
+// every number of ranks: each takes up where the one before it has stopped.
 func suiteByChoice(t *testing.T, sizes []int, cases []testCase, share int) {
 	turn := 0
 	eachChoice(t, sizes, func(t *testing.T, n int) {

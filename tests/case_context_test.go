@@ -219,8 +219,8 @@ func contextReady(t *T, c *mpi.Comm) {
 	wantSlice(t, "message", in, ramp(9000, 1))
 }
 
-// contextHalf: ends strike at every moment of a transfer. Whichever rank was struck, each message that is
-// received is right, none that was sent is lost, and the sender's buffer is free.
+// contextHalf: ends strike at every moment of a transfer. Whichever rank was struck, each message
+// that is received is right, none that was sent is lost, and the sender's buffer is free.
 func contextHalf(t *T, c *mpi.Comm) {
 	rounds := 8
 	if t.World {

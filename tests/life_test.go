@@ -18,13 +18,15 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// A rank that lives is not taken for dead, whatever its program does between two calls; and a job that is stopped for good ends.
+// A rank that lives is not taken for dead, whatever its program does between two calls; and a job
+// that is stopped for good ends.
 
 const envIdle = "FITMPI_TESTS_IDLE" // what rank 0 does between two broadcasts
 
 func init() { programs["idle"] = idleRank }
 
-// idleRank broadcasts a short message, which is all that has passed between the ranks by then, and another after a while.
+// idleRank broadcasts a short message, which is all that has passed between the ranks by then, and
+// another after a while.
 func idleRank() {
 	if os.Getenv(envIdle) == "rests" {
 		exitOn(restBetweenSessions(context.Background()))
@@ -48,7 +50,8 @@ func idleRank() {
 	})
 }
 
-// restBetweenSessions has rank 0 open a session, sleep, and open another; its peers wait for it in their second one.
+// restBetweenSessions has rank 0 open a session, sleep, and open another; its peers wait for it in
+// their second one.
 func restBetweenSessions(ctx context.Context) error {
 	rank := 0
 	for k := range 2 {
@@ -80,7 +83,8 @@ func waitForChild(d time.Duration) error {
 	return exec.Command("sleep", fmt.Sprint(d.Seconds())).Run()
 }
 
-// loopWithoutCalls keeps its thread from the runtime, which wants to stop all of them, for as long as the steps take.
+// loopWithoutCalls keeps its thread from the runtime, which wants to stop all of them, for as long
+// as the steps take.
 func loopWithoutCalls(d time.Duration) error {
 	done := make(chan struct{})
 	defer close(done)
@@ -143,8 +147,8 @@ func runIdle(t *testing.T, idle, policy, transport string, ranks, perProcess int
 	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
 }
 
-// TestIdleRankLives: a rank that has sent a short message, or has finalized a session, and then waits for something outside of the
-// job for longer than others may be silent.
+// TestIdleRankLives: a rank that has sent a short message, or has finalized a session, and then
+// waits for something outside of the job for longer than others may be silent.
 func TestIdleRankLives(t *testing.T) {
 	for _, policy := range []string{"assist", "worker", "caller"} {
 		for _, transport := range []string{"auto", "tcp"} {
@@ -159,7 +163,8 @@ func TestIdleRankLives(t *testing.T) {
 	}
 }
 
-// TestUninterruptibleRankLives: where the runtime may not interrupt loops a rank in one shows nothing. The kernel runs it, so the job goes on, and it is said.
+// TestUninterruptibleRankLives: where the runtime may not interrupt loops a rank in one shows
+// nothing. The kernel runs it, so the job goes on, and it is said.
 func TestUninterruptibleRankLives(t *testing.T) {
 	effort.Need(t, effort.Full, "it waits for longer than ranks may be silent")
 	for _, transport := range []string{"auto", "tcp"} {

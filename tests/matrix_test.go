@@ -14,10 +14,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// The jobs of the suite: real processes, started by the launcher's library. What jobs may differ in is a table of factors. The
-// product of all would take days, so the jobs are a covering array: every value of a factor meets every value of every other
-// one in some job, if the two make sense together. Most faults need no third value to show; the product of the factors that
-// matter most is for the night.
+// The jobs of the suite: real processes, started by the launcher's library. What jobs may differ in
+// is a table of factors. The product of all would take days, so the jobs are a covering array:
+// every value of a factor meets every value of every other one in some job, if the two make sense
+// together. Most faults need no third value to show; the product of the factors that matter most is
+// for the night.
 
 // factor is one respect in which jobs differ.
 type factor struct {
@@ -57,7 +58,8 @@ func (j job) perProcess() int {
 	return map[string]int{"processes": 1, "threads": j.size(), "pairs": 2, "hosts": 3}[j[byRanks]]
 }
 
-// makesSense reports whether a job is one of its own: what has no effect in it is the first of its values.
+// makesSense reports whether a job is one of its own: what has no effect in it is the first of its
+// values.
 func (j job) makesSense() bool {
 	near := j[byNet] == "near"
 	switch {
@@ -121,7 +123,8 @@ func (j job) pairsOf(f func(pair string)) {
 	}
 }
 
-// covering chooses from jobs, one after the other that which has the most pairs of values that none before it has.
+// covering chooses from jobs, one after the other that which has the most pairs of values that none
+// before it has.
 func covering(jobs []job) (chosen []job) {
 	open := map[string]bool{}
 	pairs := make([][]string, len(jobs))
@@ -270,7 +273,8 @@ func TestJobsCoverPairs(t *testing.T) {
 	}
 }
 
-// In as many jobs as there are turns every case runs on every kind of communicator that those jobs have.
+// In as many jobs as there are turns every case runs on every kind of communicator that those jobs
+// have.
 func TestTurns(t *testing.T) {
 	for turns := 1; turns < 8; turns++ {
 		for i := range 20 {

@@ -51,8 +51,9 @@ shift 2
 exec sh -c "$*"
 `
 
-// TestTerminalStop: the key that stops a job at a terminal (^Z) stops all ranks, wherever they are, and fitrun; they go on with fitrun, and are not
-// taken for dead for having been silent meanwhile, neither by each other nor by those who look after them.
+// TestTerminalStop: the key that stops a job at a terminal (^Z) stops all ranks, wherever they are,
+// and fitrun; they go on with fitrun, and are not taken for dead for having been silent meanwhile,
+// neither by each other nor by those who look after them.
 func TestTerminalStop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ranks int
@@ -69,7 +70,8 @@ func TestTerminalStop(t *testing.T) {
 	}
 }
 
-// TestStoppedElsewhere: a job whose processes are all stopped, but not by fitrun, is found by those who look after them, also on other hosts.
+// TestStoppedElsewhere: a job whose processes are all stopped, but not by fitrun, is found by those
+// who look after them, also on other hosts.
 func TestStoppedElsewhere(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")

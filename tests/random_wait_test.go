@@ -96,5 +96,6 @@ func (x *strand) indices() []int {
 // lineOfCall is what an error says of the call that has told it.
 var lineOfCall = regexp.MustCompile(` \([a-z_]+\.go:[0-9]+\)`)
 
-// withoutLines is what an error says, but for the lines of calls: those that tell of it may be several.
+// withoutLines is what an error says, but for the lines of calls: those that tell of it may be
+// several.
 func withoutLines(err error) string { return lineOfCall.ReplaceAllString(fmt.Sprint(err), "") }

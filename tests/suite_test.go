@@ -70,7 +70,8 @@ const envDear = "FITMPI_TESTS_DEAR"
 // envWorld is set where the suite runs on the world communicator alone.
 const envWorld = "FITMPI_TESTS_WORLD"
 
-// envTurn is which of the turns of the cases a job runs ("2/4": of four the third); all if it is not set.
+// envTurn is which of the turns of the cases a job runs ("2/4": of four the third); all if it is
+// not set.
 const envTurn = "FITMPI_TESTS_TURN"
 
 func isInTurn(i int) bool {
@@ -405,7 +406,8 @@ const jobTimeout = 8 * time.Minute
 // isHurried reports whether the tests run under the race detector in their quick form.
 func isHurried() bool { return raceEnabled && os.Getenv("FITMPI_TESTS_HURRY") != "" }
 
-// TestSuiteThreads runs the suite by ranks that are threads of this process, which no launcher has started.
+// TestSuiteThreads runs the suite by ranks that are threads of this process, which no launcher has
+// started.
 func TestSuiteThreads(t *testing.T) {
 	for _, how := range []struct {
 		policy, transport string

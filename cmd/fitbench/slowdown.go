@@ -21,7 +21,8 @@ const (
 	settleTime  = 50 * time.Millisecond // until what went before has come to rest
 )
 
-// How long things take. Immutable but for the tests, which take less of everything and set it before any of them runs.
+// How long things take. Immutable but for the tests, which take less of everything and set it
+// before any of them runs.
 var (
 	loopTime = 10 * time.Millisecond // of one loop of chain by itself
 	walks    = 8                     // in one loop of memory: some 10 ms too, longer than a time slice

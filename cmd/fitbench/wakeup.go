@@ -19,7 +19,8 @@ const (
 	glanceEvery = 100 * time.Microsecond // the other goroutines look whether it is over
 )
 
-// sendEvery is how long rank 0 pauses between messages. Immutable but for the tests, which set it before any of them runs.
+// sendEvery is how long rank 0 pauses between messages. Immutable but for the tests, which set it
+// before any of them runs.
 var sendEvery = time.Millisecond
 
 // wakeup measures how long after it was sent a message is seen by a rank all of whose

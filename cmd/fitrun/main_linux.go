@@ -101,14 +101,16 @@ type interruptedError struct{ signal syscall.Signal }
 
 func (e interruptedError) Error() string { return e.signal.String() }
 
-// Below these limits Go programs may not start, fitrun's own threads included; the runtime then dies with a trace that names
-// no limit. A program reserves a good part of a GiB that it does not use.
+// Below these limits Go programs may not start, fitrun's own threads included; the runtime then
+// dies with a trace that names no limit. A program reserves a good part of a GiB that it does not
+// use.
 const (
 	littleSpace  = 2 << 30
 	fewProcesses = 64
 )
 
-// warnLimits warns of limits under which fitrun or its ranks are likely to die before they can say why.
+// warnLimits warns of limits under which fitrun or its ranks are likely to die before they can say
+// why.
 func warnLimits(stderr io.Writer) {
 	if sys.AddressSpace.IsBelow(littleSpace) {
 		fmt.Fprintf(launch.Folded(stderr), "fitrun: %v: programs in Go reserve much of it, and may die as they start; raise it\n", sys.AddressSpace)

@@ -8,8 +8,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/params"
 )
 
-// meant asks whether an option that there is was meant by a name: with a value that follows at once, as in -n4, or with up to two letters
-// that are wrong, missing or too many. It is empty if none is like it.
+// meant asks whether an option that there is was meant by a name: with a value that follows at
+// once, as in -n4, or with up to two letters that are wrong, missing or too many. It is empty if
+// none is like it.
 func meant(name string, fs *flag.FlagSet) string {
 	if letter := strings.TrimRight(name, "0123456789"); letter != name && fs.Lookup(letter) != nil {
 		return fmt.Sprintf(": did you mean %s %s?", dashed(letter), name[len(letter):])

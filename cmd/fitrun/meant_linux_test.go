@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMeant: an unknown option that is nearly one there is, or one with its value, says so; another does not.
+// TestMeant: an unknown option that is nearly one there is, or one with its value, says so; another
+// does not.
 func TestMeant(t *testing.T) {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	for _, name := range []string{"n", "np", "transport", "progress", "tls"} {

@@ -45,8 +45,8 @@ type mpiJob struct {
 	} `json:"spec"`
 }
 
-// podMonitor has the fields of monitoring.coreos.com/v1 PodMonitor that the manifest may set, by the operator's documentation of
-// its interface. Its module has the whole of Kubernetes behind it.
+// podMonitor has the fields of monitoring.coreos.com/v1 PodMonitor that the manifest may set, by
+// the operator's documentation of its interface. Its module has the whole of Kubernetes behind it.
 type podMonitor struct {
 	meta.TypeMeta   `json:",inline"`
 	meta.ObjectMeta `json:"metadata"`

@@ -14,7 +14,8 @@ import (
 	batch "k8s.io/api/batch/v1"
 )
 
-// inPod runs a command as a container would: $2 is the root, read-only, in which $3 alone can be written, and $1 the user.
+// inPod runs a command as a container would: $2 is the root, read-only, in which $3 alone can be
+// written, and $1 the user.
 const inPod = `
 user=$1 root=$2 out=$3
 shift 3

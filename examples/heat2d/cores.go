@@ -14,7 +14,8 @@ type place struct {
 	Cores int    // how many those are
 }
 
-// coresOf is how many cores the ranks of c have together. A rank that is bound to a core sees that one only.
+// coresOf is how many cores the ranks of c have together. A rank that is bound to a core sees that
+// one only.
 func coresOf(c *mpi.Comm) (int, error) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -2,7 +2,8 @@ package main
 
 import "testing"
 
-// Ranks that are bound have their cores beside each other, ranks that are not share those of their host.
+// Ranks that are bound have their cores beside each other, ranks that are not share those of their
+// host.
 func TestCoresTogether(t *testing.T) {
 	for _, tc := range []struct {
 		what string

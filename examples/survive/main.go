@@ -5,9 +5,10 @@
 //
 // # What it shows
 //
-// The way back from a failure. The work is done in rounds. At the end of each the ranks add up what they have found (Allreduce), which
-// fails at some of them if a rank dies, and at others not; so they Agree on whether all have the sum. If not, they Revoke the
-// communicator, so that nobody waits in it for ever, Shrink it to those who live, and do the round again, among fewer.
+// The way back from a failure. The work is done in rounds. At the end of each the ranks add up what
+// they have found (Allreduce), which fails at some of them if a rank dies, and at others not; so
+// they Agree on whether all have the sum. If not, they Revoke the communicator, so that nobody
+// waits in it for ever, Shrink it to those who live, and do the round again, among fewer.
 //
 // A rank must not need what only a dead one had. Here that is so by itself: a round is a function of its number. A program with state has
 // it at two ranks, or in files, see examples/checkpoint.

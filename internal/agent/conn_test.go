@@ -54,7 +54,8 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// One that has said that it will be stopped is not dead, whatever else it sends before it is, until it says that it goes on.
+// One that has said that it will be stopped is not dead, whatever else it sends before it is, until
+// it says that it goes on.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, raw := pair(20 * time.Second)

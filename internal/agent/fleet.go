@@ -25,7 +25,8 @@ type Config struct {
 	Guard  *crew.Guard // or nil
 }
 
-// Fleet is fitrun's view of all other hosts of a job. Its methods are called by one goroutine, but for Pause and Resume.
+// Fleet is fitrun's view of all other hosts of a job. Its methods are called by one goroutine, but
+// for Pause and Resume.
 type Fleet struct {
 	root    *node
 	clients map[int]*Client // by host; immutable after NewFleet
@@ -165,8 +166,8 @@ func (f *Fleet) take(fr frame) error {
 	return nil
 }
 
-// Pause tells all hosts that this process is about to be stopped: its silence means nothing until Resume. What was sent before has left it then,
-// or the host takes nothing for the moment.
+// Pause tells all hosts that this process is about to be stopped: its silence means nothing until
+// Resume. What was sent before has left it then, or the host takes nothing for the moment.
 func (f *Fleet) Pause() {
 	var all sync.WaitGroup
 	for _, b := range f.root.addressees(frame{host: everyHost}) {

@@ -11,11 +11,13 @@ const (
 	SizeVariable = "FITMPI_SIZE" // ranks of the job
 )
 
-// ShownVariable is the environment variable that has, as RANK/SIZE, what fitrun has set RankVariable and SizeVariable to.
+// ShownVariable is the environment variable that has, as RANK/SIZE, what fitrun has set
+// RankVariable and SizeVariable to.
 //
-// fitrun sets those two for programs to read: a wrapper around a rank, or one that is no rank at all. All descendants inherit
-// them, and none may take itself for the rank: a rank talks to fitrun over a descriptor. So where the two have the values
-// that fitrun gave them they are left out of what says which rank this is; where the user has set others they count.
+// fitrun sets those two for programs to read: a wrapper around a rank, or one that is no rank at
+// all. All descendants inherit them, and none may take itself for the rank: a rank talks to fitrun
+// over a descriptor. So where the two have the values that fitrun gave them they are left out of
+// what says which rank this is; where the user has set others they count.
 const ShownVariable = "FITMPI_SHOWN"
 
 // Shown is the value of ShownVariable.

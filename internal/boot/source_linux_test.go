@@ -47,7 +47,8 @@ func TestClaims(t *testing.T) {
 		{"PMIX_RANK=3 FITMPI_SIZE=4", "pmix 3/4"},
 		{"FITMPI_RANK=0 FITMPI_SIZE=1", "environment 0/1"},
 
-		// What fitrun has set for reading makes no process a rank, and completes nothing that another launcher says.
+		// What fitrun has set for reading makes no process a rank, and completes nothing that
+		// another launcher says.
 		{"FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4", "one"},
 		{"PMI_RANK=1 PMI_SIZE=3 FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4", "pmi 1/3"},
 		{"PMIX_RANK=3 FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4",

@@ -8,7 +8,8 @@ const launcherName = "fitrun"
 // Lost is how the text of a Suspect begins that is about a rank whose connection was lost for good: that cannot be withdrawn.
 const Lost = "it was lost: "
 
-// Unreachable is how the text of a Suspect begins that is about a rank whose host does not answer: its process may well run.
+// Unreachable is how the text of a Suspect begins that is about a rank whose host does not answer:
+// its process may well run.
 const Unreachable = "its host is unreachable: "
 
 // Suspect tells the launcher that a rank is held to be dead because nothing is heard of it, and why, or, with an empty text, that it is

@@ -93,8 +93,8 @@ func better(inner, outer string) string {
 // mostHere is how many calls Here looks at: those of the library, and one of the user's.
 const mostHere = 64
 
-// Here is file:line of the user's code that has called the library on this goroutine, "" if none has. It takes microseconds: it is for what has
-// failed.
+// Here is file:line of the user's code that has called the library on this goroutine, "" if none
+// has. It takes microseconds: it is for what has failed.
 func Here() string {
 	var pcs [mostHere]uintptr
 	return Of(pcs[:runtime.Callers(2, pcs[:])]).At

@@ -211,7 +211,8 @@ func TestParseTrace(t *testing.T) {
 		{State: "IO wait", At: "/go/src/net/http/server.go:3454", Func: "net/http.(*Server).Serve"},
 		{State: "IO wait", At: "/go/src/net/http/server.go:3454", Func: "net/http.(*Server).Serve"},
 		{State: "syscall", At: "/home/u/prog/main.go:52", Func: "main.pause"}, // not a rank of this process that looks for timers
-		// Tests that wait for others, one of them by a channel of its own; not one that waits for the ranks which it runs.
+		// Tests that wait for others, one of them by a channel of its own; not one that waits for
+		// the ranks which it runs.
 		{State: "chan receive", At: "_testmain.go:50", Func: "main.main", Test: true},
 		{State: "chan receive", At: "/home/u/prog/prog_test.go:9", Func: "example.org/prog.TestOther", Test: true},
 		{State: "chan receive", At: "/home/u/prog/prog_test.go:20", Func: "example.org/prog.TestThird"},

@@ -85,8 +85,9 @@ func load(root, mpi, tests string) (*code, error) {
 	return c, nil
 }
 
-// newLoader lists the packages and what they and their tests import, compiled. The tests themselves are not: they are
-// checked from their source, and what go list -test compiles for them takes most of a minute.
+// newLoader lists the packages and what they and their tests import, compiled. The tests themselves
+// are not: they are checked from their source, and what go list -test compiles for them takes most
+// of a minute.
 func newLoader(root string, paths ...string) (*loader, error) {
 	tested, err := list(root, append([]string{"-json=TestImports,XTestImports"}, paths...)...)
 	if err != nil {

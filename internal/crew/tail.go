@@ -29,7 +29,8 @@ type Tail struct {
 // causes are how the Go runtime begins its last words. (A signal it cannot handle is announced as SIGxxx.)
 var causes = []string{"panic: ", "fatal error: ", "SIGSEGV", "SIGBUS", "SIGQUIT: ", "SIGABRT: "}
 
-// limits are the limits that the Go runtime runs into before, or without, the program hearing of it, by how its lines begin.
+// limits are the limits that the Go runtime runs into before, or without, the program hearing of
+// it, by how its lines begin.
 var limits = []struct {
 	line  string
 	limit sys.Limit
@@ -81,7 +82,8 @@ func (t *Tail) endLineLocked() {
 	}
 }
 
-// Lines returns the last lines, the unfinished one included, and the cause; that names the limit that the process ran into.
+// Lines returns the last lines, the unfinished one included, and the cause; that names the limit
+// that the process ran into.
 func (t *Tail) Lines() (last []string, cause string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,7 +25,8 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// What the Go runtime says of a limit is the cause, with the limit, whatever comes after it: a trace is longer than what is kept.
+// What the Go runtime says of a limit is the cause, with the limit, whatever comes after it: a
+// trace is longer than what is kept.
 func TestTailNamesLimits(t *testing.T) {
 	trace := strings.Repeat("\n\tat some place", 20) + "\nSIGABRT: abort\n"
 	for line, want := range map[string]string{

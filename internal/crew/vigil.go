@@ -8,9 +8,10 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Whether the kernel lets a process run is what its time on processors says, which nothing in the process can hide: not a runtime that waits for a
-// loop that it may not interrupt, nor a call of C that does not return. A rank that promises heartbeats runs for some microseconds at
-// each at the least. As one look tells nothing of that, the crew looks now and then.
+// Whether the kernel lets a process run is what its time on processors says, which nothing in the
+// process can hide: not a runtime that waits for a loop that it may not interrupt, nor a call of C
+// that does not return. A rank that promises heartbeats runs for some microseconds at each at the
+// least. As one look tells nothing of that, the crew looks now and then.
 
 // vigil is what looks at a process have found.
 type vigil struct {
@@ -19,7 +20,8 @@ type vigil struct {
 	halted bool          // it was stopped, or in a debugger
 }
 
-// look notes whether the process, which consists of pids, has run since the last look, after which so much has passed. It returns for how long it has not.
+// look notes whether the process, which consists of pids, has run since the last look, after which
+// so much has passed. It returns for how long it has not.
 func (v *vigil) look(pids []int, passed time.Duration) (idle time.Duration) {
 	var used time.Duration
 	for _, pid := range pids {
@@ -42,7 +44,8 @@ func isRunnable(pids []int) bool {
 	return false
 }
 
-// keepVigil looks at all processes every so often, until Finish, and tells the leader of those that are stopped.
+// keepVigil looks at all processes every so often, until Finish, and tells the leader of those that
+// are stopped.
 func (c *Crew) keepVigil() {
 	t := time.NewTicker(c.plan.Looks)
 	defer t.Stop()

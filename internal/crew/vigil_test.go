@@ -41,7 +41,8 @@ func comes(t *testing.T, why string, is func() bool) {
 	}
 }
 
-// A process that computes has run at every look, or waits for a processor; of one that waits for something else it is counted for how long.
+// A process that computes has run at every look, or waits for a processor; of one that waits for
+// something else it is counted for how long.
 func TestVigil(t *testing.T) {
 	busy, idle := child(t, "while :; do :; done"), child(t, "read x")
 	comes(t, "who reads from nobody is never idle", func() bool {
@@ -56,7 +57,8 @@ func TestVigil(t *testing.T) {
 	}
 }
 
-// That a process is stopped is told at every look, with for how long it has not run, and once that it goes on.
+// That a process is stopped is told at every look, with for how long it has not run, and once that
+// it goes on.
 func TestVigilOfTheStopped(t *testing.T) {
 	p := child(t, "while :; do :; done")
 	if err := syscall.Kill(p.pid, syscall.SIGSTOP); err != nil {
@@ -82,7 +84,8 @@ func TestVigilOfTheStopped(t *testing.T) {
 	}
 }
 
-// Of a process that is stopped with its crew nothing is told, and when it goes on the time counts for nothing; so also one that is started meanwhile.
+// Of a process that is stopped with its crew nothing is told, and when it goes on the time counts
+// for nothing; so also one that is started meanwhile.
 func TestVigilOfThePaused(t *testing.T) {
 	c := &Crew{procs: make([]*process, 2)}
 	early, late := child(t, "read x"), child(t, "read x")

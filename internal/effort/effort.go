@@ -35,8 +35,8 @@ const (
 
 func (l Level) String() string { return [...]string{"short", "usual", "full", "night"}[l] }
 
-// Now is the level of this run: Short with the flag -short, whatever Env says. Processes that a test starts, which do not
-// parse its flags, go by Env.
+// Now is the level of this run: Short with the flag -short, whatever Env says. Processes that a
+// test starts, which do not parse its flags, go by Env.
 func Now() Level {
 	if flag.Parsed() && testing.Short() {
 		return Short
@@ -56,7 +56,8 @@ func parse(value string) Level {
 	return Usual
 }
 
-// Need skips the rest of a test in a run below the level. why says what it takes, and ends up in the test's output.
+// Need skips the rest of a test in a run below the level. why says what it takes, and ends up in
+// the test's output.
 func Need(t testing.TB, level Level, why string) {
 	t.Helper()
 	if Now() < level {
@@ -71,7 +72,8 @@ func howTo(level Level) string {
 	return Env + "=" + level.String() + " runs it"
 }
 
-// Share is n at the level Full and above, a fifth of it at Usual and a twentieth at Short: how often something is tried.
+// Share is n at the level Full and above, a fifth of it at Usual and a twentieth at Short: how
+// often something is tried.
 func Share(n int) int {
 	switch level := Now(); {
 	case level >= Full:
@@ -82,8 +84,8 @@ func Share(n int) int {
 	return max(1, n/20)
 }
 
-// Beside lets n tests that ask for t.Parallel run at once, whatever cores there are: they wait for most of their time. A TestMain calls
-// it before it runs the tests. The flag -parallel prevails.
+// Beside lets n tests that ask for t.Parallel run at once, whatever cores there are: they wait for
+// most of their time. A TestMain calls it before it runs the tests. The flag -parallel prevails.
 func Beside(n int) {
 	flag.Parse()
 	asked := false

@@ -74,7 +74,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// .ci/full finds the tests that have more to show by their text: they ask for the level themselves, no helper does for them.
+// .ci/full finds the tests that have more to show by their text: they ask for the level themselves,
+// no helper does for them.
 func TestTestsAsk(t *testing.T) {
 	fset := token.NewFileSet()
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -102,7 +103,8 @@ func TestTestsAsk(t *testing.T) {
 	}
 }
 
-// isLevel reports whether x is what .ci/full looks for, as a question: constants may be compared with what a test has got.
+// isLevel reports whether x is what .ci/full looks for, as a question: constants may be compared
+// with what a test has got.
 func isLevel(x *ast.SelectorExpr) bool {
 	from, ok := x.X.(*ast.Ident)
 	return ok && from.Name == "effort" && (x.Sel.Name == "Now" || x.Sel.Name == "Share" || x.Sel.Name == "Need")

@@ -28,7 +28,8 @@ func newScene(n int) *scene {
 	return s
 }
 
-// still makes the job one that is not at rest, of which only these ranks have done nothing since they were asked.
+// still makes the job one that is not at rest, of which only these ranks have done nothing since
+// they were asked.
 func (s *scene) still(ranks ...int) {
 	s.Settled = false
 	for _, r := range ranks {

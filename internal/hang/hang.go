@@ -15,10 +15,13 @@
 // out those that may go on until none is left to be taken out. That finds knots of wildcard receives and of calls that wait
 // for one of several, of which no single circle is the reason.
 //
-// All that is not known counts as able to go on: a rank that has not answered, or whose list of calls was too long to be
-// told. So does a rank that was asked only once, or had gone on when it was asked again: ranks answer one after the other, and of
-// a job that is well such answers show circles in which no two ranks ever waited at the same time. A signal for which a rank waits (signal.NotifyContext) may start something that nobody can see: such a rank counts as able to go on if
-// there is a knot without it; if not, the ranks are stuck unless a signal comes, and [Explanation].Signals says who waits for one.
+// All that is not known counts as able to go on: a rank that has not answered, or whose list of
+// calls was too long to be told. So does a rank that was asked only once, or had gone on when it
+// was asked again: ranks answer one after the other, and of a job that is well such answers show
+// circles in which no two ranks ever waited at the same time. A signal for which a rank waits
+// (signal.NotifyContext) may start something that nobody can see: such a rank counts as able to go
+// on if there is a knot without it; if not, the ranks are stuck unless a signal comes, and
+// [Explanation].Signals says who waits for one.
 package hang
 
 import (
@@ -74,8 +77,9 @@ type Rank struct {
 	Process int               // ranks of one process have the same number, of others another
 	Since   time.Duration     // for how long it has been in Phase
 	Report  *telemetry.Report // nil if it has not answered
-	// Still says that it was asked twice, the second time when all had answered the first, and had done nothing in between:
-	// what it said both times was true of it at one moment, the same for all such ranks. In a settled job all are still.
+	// Still says that it was asked twice, the second time when all had answered the first, and had
+	// done nothing in between: what it said both times was true of it at one moment, the same for
+	// all such ranks. In a settled job all are still.
 	Still bool
 }
 
@@ -105,8 +109,8 @@ func (j *Job) isStill(r int) bool { return j.Settled || j.Ranks[r].Still }
 
 // Explanation is why ranks wait. It does not change once made.
 type Explanation struct {
-	// Stuck are the ranks that can never go on, if the job is settled; else those that are still and wait for each other
-	// only: something may be on its way to them.
+	// Stuck are the ranks that can never go on, if the job is settled; else those that are still
+	// and wait for each other only: something may be on its way to them.
 	Stuck   []int
 	Settled bool
 	// Signals are those of the stuck ranks that wait for signals as well, if only a signal to one of them could let them go on.
@@ -115,8 +119,9 @@ type Explanation struct {
 	Knots []Knot `json:",omitempty"`
 	// NearMisses are messages that a receive nearly matches.
 	NearMisses []NearMiss `json:",omitempty"`
-	// Unreceived are blocked sends for which nobody has posted a receive, not even one that nearly matches. There are
-	// none if the job is not settled: the receive may be posted, and its message on its way.
+	// Unreceived are blocked sends for which nobody has posted a receive, not even one that nearly
+	// matches. There are none if the job is not settled: the receive may be posted, and its message
+	// on its way.
 	Unreceived []Unreceived `json:",omitempty"`
 	// Collectives are those in which ranks wait.
 	Collectives []Collective `json:",omitempty"`

@@ -58,8 +58,9 @@ const (
 	mostOfRank = 64
 )
 
-// nearMisses compares what ranks wait to receive with what there is for them. Ranks that are not still are left out: what
-// they wait for may have come since, and what lies beside it is what they receive next.
+// nearMisses compares what ranks wait to receive with what there is for them. Ranks that are not
+// still are left out: what they wait for may have come since, and what lies beside it is what they
+// receive next.
 func nearMisses(j *Job, g *graph) []NearMiss {
 	sends := sendsTo(j)
 	var ms []NearMiss

@@ -10,8 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Text for people is no narrower than fewestColumns, which leaves some words in a line, and no wider than mostColumns, beyond
-// which lines are hard to follow.
+// Text for people is no narrower than fewestColumns, which leaves some words in a line, and no
+// wider than mostColumns, beyond which lines are hard to follow.
 const (
 	fewestColumns = 40
 	mostColumns   = 100
@@ -20,7 +20,8 @@ const (
 // hang is how far the lines that a message is broken into are indented.
 const hang = 2
 
-// Columns is how wide text for people on w is to be: as the terminal, within limits; 0 if w is none.
+// Columns is how wide text for people on w is to be: as the terminal, within limits; 0 if w is
+// none.
 func Columns(w io.Writer) (columns int) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -34,8 +35,9 @@ func Columns(w io.Writer) (columns int) {
 	return columns
 }
 
-// Folded is where fitrun writes messages of its own to w, each with one Write: on a terminal their lines are broken between
-// words; a file or a pipe gets them as they are, so that what reads them finds a message in its line.
+// Folded is where fitrun writes messages of its own to w, each with one Write: on a terminal their
+// lines are broken between words; a file or a pipe gets them as they are, so that what reads them
+// finds a message in its line.
 func Folded(w io.Writer) io.Writer {
 	if columns := Columns(w); columns > 0 {
 		return folder{w, columns}

@@ -12,7 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Messages, and help, are as wide as the terminal, within limits; what is no terminal gets messages as they are.
+// Messages, and help, are as wide as the terminal, within limits; what is no terminal gets messages
+// as they are.
 func TestTextFitsTheTerminal(t *testing.T) {
 	text := "fitrun: " + strings.Repeat("some words ", 30) + "end\n"
 	for _, tc := range []struct{ terminal, want int }{{80, 80}, {60, 60}, {20, fewestColumns}, {200, mostColumns}} {

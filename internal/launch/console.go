@@ -62,7 +62,8 @@ func (c *console) pass(l *lines, text []byte) {
 	}
 }
 
-// message writes a message of fitrun itself to w, on lines of its own and at once. It reports false if w does not take it.
+// message writes a message of fitrun itself to w, on lines of its own and at once. It reports false
+// if w does not take it.
 func (c *console) message(w io.Writer, text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

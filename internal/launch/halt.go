@@ -10,17 +10,21 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// What is done about processes that are stopped and that no rank has missed: because all are stopped, or because those that run have nothing
-// to do with them yet, or look after nobody while they compute (caller). Ranks come first, as they can say who waits.
+// What is done about processes that are stopped and that no rank has missed: because all are
+// stopped, or because those that run have nothing to do with them yet, or look after nobody while
+// they compute (caller). Ranks come first, as they can say who waits.
 
 const (
-	// haltPatience is for how many times the silence that ranks permit a process may be stopped while others run.
+	// haltPatience is for how many times the silence that ranks permit a process may be stopped
+	// while others run.
 	haltPatience = 2
-	// haltPatienceForAll is the same where none runs: whoever stops a whole job for a while holds up nobody in it, and may mean to let it go on.
+	// haltPatienceForAll is the same where none runs: whoever stops a whole job for a while holds
+	// up nobody in it, and may mean to let it go on.
 	haltPatienceForAll = 4
 )
 
-// noteHalt is called when a crew has looked at process p, which it does again and again while that is stopped.
+// noteHalt is called when a crew has looked at process p, which it does again and again while that
+// is stopped.
 func (s *supervisor) noteHalt(now time.Time, p int, c crew.Condition) {
 	if c.Gone || !c.Stopped && c.Tracer == 0 {
 		delete(s.halted, p)
@@ -45,7 +49,8 @@ func (s *supervisor) noteHalt(now time.Time, p int, c crew.Condition) {
 	}
 }
 
-// isMissing reports whether the others need a process: it is in the job, or is to join one that has begun, and has not said that it is done.
+// isMissing reports whether the others need a process: it is in the job, or is to join one that has
+// begun, and has not said that it is done.
 func (s *supervisor) isMissing(p int) bool {
 	return slices.ContainsFunc(s.job.Processes[p].Ranks, func(r int) bool {
 		return s.canFail(r) && s.members[r].state <= memberJoined

@@ -15,7 +15,8 @@ func stoppedFor(d time.Duration) crew.Condition {
 	return crew.Condition{Stopped: true, Signal: syscall.SIGSTOP, Idle: d}
 }
 
-// A rank that is silent though the kernel runs its process is not taken for dead, which is said once; if that ends it is.
+// A rank that is silent though the kernel runs its process is not taken for dead, which is said
+// once; if that ends it is.
 func TestSilentRankThatRuns(t *testing.T) {
 	st := running(t, 3)
 	st.s.job.Silence = time.Minute
@@ -63,7 +64,8 @@ func TestStoppedProcessThatNobodyMisses(t *testing.T) {
 	st.want("said", "say rank 1 (pid 101 on node) stopped by SIGSTOP and taken for dead: it has not gone on for 2m0s; the job was ended")
 }
 
-// A job all of whose processes are stopped is ended too, later; with ranks that are threads, and with processes that have ended.
+// A job all of whose processes are stopped is ended too, later; with ranks that are threads, and
+// with processes that have ended.
 func TestStoppedJob(t *testing.T) {
 	for _, processes := range [][]int{{1, 1}, {2, 2}, {1, 1, 1}} {
 		st := runningOf(t, processes...)
@@ -85,7 +87,8 @@ func TestStoppedJob(t *testing.T) {
 	}
 }
 
-// Nobody is ended for being stopped where that may be: a debugger has one of all, the ranks are done, none has begun, or silence may last for ever.
+// Nobody is ended for being stopped where that may be: a debugger has one of all, the ranks are
+// done, none has begun, or silence may last for ever.
 func TestStoppedProcessThatMayBe(t *testing.T) {
 	st := running(t, 2)
 	st.s.job.Silence = time.Minute

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// lastKept is of how many lines of a stream it is known where on the console they are: as many as are ever repeated.
+	// lastKept is of how many lines of a stream it is known where on the console they are: as many
+	// as are ever repeated.
 	lastKept = 10
 	// inSight is how many lines may have been shown since a line for it to be on the screen still.
 	inSight = 20
@@ -42,8 +43,9 @@ func (c *console) noteLocked(l *lines, text []byte) {
 	c.shown += n
 }
 
-// isInSight reports whether the last n lines of l can be seen on c without a look back. If the whole
-// stream has come to this machine it waits until that is shown: the news of an exit may overtake it.
+// isInSight reports whether the last n lines of l can be seen on c without a look back. If the
+// whole stream has come to this machine it waits until that is shown: the news of an exit may
+// overtake it.
 func (c *console) isInSight(l *lines, n int) bool {
 	if l == nil || l.c != c {
 		return false
@@ -68,8 +70,8 @@ func (u utterance) whole() string {
 	return u.text + ". Its last lines on stderr:\n  " + strings.Join(u.last, "\n  ")
 }
 
-// sayOf shows a message about process p whose last lines on stderr are given. They are not repeated where they stand just
-// above: a program that ends by log.Fatal would say all it has to say twice.
+// sayOf shows a message about process p whose last lines on stderr are given. They are not repeated
+// where they stand just above: a program that ends by log.Fatal would say all it has to say twice.
 func (x *runner) sayOf(p int, text string, last []string) {
 	x.errsMu.Lock()
 	from := x.errs[p]

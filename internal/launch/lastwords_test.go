@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The last lines of a process are in sight as long as not more than a screenful has been shown since, however they came.
+// The last lines of a process are in sight as long as not more than a screenful has been shown
+// since, however they came.
 func TestLastLinesInSight(t *testing.T) {
 	for _, raw := range []bool{false, true} {
 		s := newScreen()
@@ -43,7 +44,8 @@ func TestLastLinesInSight(t *testing.T) {
 	}
 }
 
-// What stands just above is not said again, and the observers of the job, who may see no output, get the whole.
+// What stands just above is not said again, and the observers of the job, who may see no output,
+// get the whole.
 func TestLastLinesAreNotRepeated(t *testing.T) {
 	for _, others := range []int{0, 2 * inSight} {
 		s := newScreen()
@@ -76,7 +78,8 @@ type witness struct {
 
 func (l *witness) Said(text string) { l.said = append(l.said, text) }
 
-// The news of an exit may overtake what the process has said, which is here but not shown yet: the message waits for it.
+// The news of an exit may overtake what the process has said, which is here but not shown yet: the
+// message waits for it.
 func TestLastLinesOvertaken(t *testing.T) {
 	for _, isEnded := range []bool{false, true} {
 		s := newScreen()

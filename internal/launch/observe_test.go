@@ -74,7 +74,8 @@ func (s *seen) End()                                {}
 func (s *seen) has(text string) bool                { return slices.Contains(s.texts, text) }
 func (s *seen) some(is func(text string) bool) bool { return slices.ContainsFunc(s.texts, is) }
 
-// Pages and whatever else observes a job get the words of ranks as they can be seen, as the terminal does.
+// Pages and whatever else observes a job get the words of ranks as they can be seen, as the
+// terminal does.
 func TestObserversSeePlainText(t *testing.T) {
 	for _, names := range [][]string{{"localhost"}, {"a"}} {
 		s := new(seen)

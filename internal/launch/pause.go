@@ -11,10 +11,12 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// The key that stops what runs at a terminal (^Z) reaches fitrun alone: its ranks are in process groups of their own, or on other hosts. So fitrun
-// stops them, and then itself, and lets them go on when the shell lets it (fg, bg). For the job the time between is none.
+// The key that stops what runs at a terminal (^Z) reaches fitrun alone: its ranks are in process
+// groups of their own, or on other hosts. So fitrun stops them, and then itself, and lets them go
+// on when the shell lets it (fg, bg). For the job the time between is none.
 
-// terminalStops is where the key is heard, until ignore is called. It is nothing where fitrun was started so as to ignore the key.
+// terminalStops is where the key is heard, until ignore is called. It is nothing where fitrun was
+// started so as to ignore the key.
 func terminalStops() (stops chan os.Signal, ignore func()) {
 	if signal.Ignored(syscall.SIGTSTP) {
 		return nil, func() {}
@@ -51,7 +53,8 @@ func (x *runner) pause() {
 	x.sup.paused(time.Since(began))
 }
 
-// paused is called when all of the job, and fitrun, have been stopped for so long, and go on. Nothing is due earlier for that.
+// paused is called when all of the job, and fitrun, have been stopped for so long, and go on.
+// Nothing is due earlier for that.
 func (s *supervisor) paused(d time.Duration) {
 	for _, due := range []*time.Time{&s.timeout, &s.grace} {
 		if !due.IsZero() {

@@ -407,11 +407,13 @@ func transportOf(r Request) string {
 	return cmp.Or(found, "auto")
 }
 
-// looksPerSilence is how often in the time for which a rank may be silent its crew looks whether its process runs.
+// looksPerSilence is how often in the time for which a rank may be silent its crew looks whether
+// its process runs.
 const looksPerSilence = 8
 
-// silenceOf is for how long ranks will be told that others may be silent: by the option, or by a variable that they are given; 0 is for ever. It is
-// the longest where those of several apps differ.
+// silenceOf is for how long ranks will be told that others may be silent: by the option, or by a
+// variable that they are given; 0 is for ever. It is the longest where those of several apps
+// differ.
 func silenceOf(r Request) (longest time.Duration) {
 	for _, app := range r.Apps {
 		text := r.HeartbeatTimeout

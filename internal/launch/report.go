@@ -9,8 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
-// message is a message of fitrun's own as it is shown. What is in it of ranks and hosts cannot move the cursor, nor make a
-// line that looks like another message.
+// message is a message of fitrun's own as it is shown. What is in it of ranks and hosts cannot move
+// the cursor, nor make a line that looks like another message.
 func message(text string) string { return "fitrun: " + plain.Text(text) + "\n" }
 
 // name is rank r for messages.

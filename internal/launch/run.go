@@ -273,8 +273,9 @@ func (x *runner) speak() {
 	}
 }
 
-// sayElsewhere shows a message where stderr takes nothing: a file, say, that may not grow. A job never ends without a word
-// as long as there is somebody to hear it: on stdout, or at the terminal that is the standard input.
+// sayElsewhere shows a message where stderr takes nothing: a file, say, that may not grow. A job
+// never ends without a word as long as there is somebody to hear it: on stdout, or at the terminal
+// that is the standard input.
 func (x *runner) sayElsewhere(text string) {
 	if x.out != x.err && x.out.message(x.cfg.Stdout, message(text)) {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// Environment variables that say where a process is in its job, for programs to read; boot.RankVariable and
-// boot.SizeVariable are others. Nothing of ours reads them.
+// Environment variables that say where a process is in its job, for programs to read;
+// boot.RankVariable and boot.SizeVariable are others. Nothing of ours reads them.
 const (
 	ranksHereVariable = "FITMPI_RANKS_HERE" // ranks of the process
 	localRankVariable = "FITMPI_LOCAL_RANK" // among the ranks of the host
@@ -17,8 +17,8 @@ const (
 	nodeVariable      = "FITMPI_NODE" // number of the host in the job
 )
 
-// addShown adds the variables that say where a process is. What the user has given of them, or a fitrun around this one
-// has set, is overruled: the last counts.
+// addShown adds the variables that say where a process is. What the user has given of them, or a
+// fitrun around this one has set, is overruled: the last counts.
 func (p *planner) addShown() {
 	nodes := make([]int, len(p.sites)) // hosts without ranks are not counted
 	n := 0

@@ -23,8 +23,8 @@ func isShown(e string) bool {
 // configured is the environment of a process without what says where it is.
 func configured(p Process) []string { return slices.DeleteFunc(slices.Clone(p.Env), isShown) }
 
-// Every process can read where it is, whatever the user or a fitrun around this one has set. Of a process of several ranks
-// it is the first, and their number; hosts without ranks are not counted.
+// Every process can read where it is, whatever the user or a fitrun around this one has set. Of a
+// process of several ranks it is the first, and their number; hosts without ranks are not counted.
 func TestWhereAProcessIs(t *testing.T) {
 	outer := []string{"FITMPI_RANK=9", "FITMPI_NODE=7", "FITMPI_SHOWN=9/99"}
 	r := Request{Apps: []App{{Ranks: 3, Set: []string{"FITMPI_LOCAL_SIZE=8"}}, {Ranks: 2}}, Place: []int{0, 2, 0, 2, 0}, PerProcess: 2}

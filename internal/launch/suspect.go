@@ -13,10 +13,12 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// What is done about a rank of which others say that nothing is heard of it. The crew of its host looks at its process first. What the kernel lets
-// run is alive, and is left alone, unless it is the way to it that is lost. What is
-// held in a debugger is left alone, unless another has lost it for good, in a job that goes on: it must not be dead to one and alive to others. All else is ended for good before the others are told that it failed: nobody who is held to be
-// dead goes on. A host of which nothing is heard cannot look; it is lost by another clock, see hostLost.
+// What is done about a rank of which others say that nothing is heard of it. The crew of its host
+// looks at its process first. What the kernel lets run is alive, and is left alone, unless it is
+// the way to it that is lost. What is held in a debugger is left alone, unless another has lost it
+// for good, in a job that goes on: it must not be dead to one and alive to others. All else is
+// ended for good before the others are told that it failed: nobody who is held to be dead goes on.
+// A host of which nothing is heard cannot look; it is lost by another clock, see hostLost.
 
 // suspicion is that a rank is silent.
 type suspicion struct {
@@ -75,7 +77,8 @@ func (s *supervisor) examined(now time.Time, p int, c crew.Condition) {
 	s.noteHalt(now, p, c)
 }
 
-// runs reports whether the kernel has let a process run in the time in which it is to show several times that it lives.
+// runs reports whether the kernel has let a process run in the time in which it is to show several
+// times that it lives.
 func (s *supervisor) runs(c crew.Condition) bool { return c.Idle < s.job.Silence/2 }
 
 // busy says once for each rank why it is not taken for dead.

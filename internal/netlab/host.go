@@ -149,7 +149,8 @@ func (h *Host) await() {
 	}
 }
 
-// PIDs are the processes of the host: those in its network namespace. It is asked often, and ip netns pids takes ten times as long.
+// PIDs are the processes of the host: those in its network namespace. It is asked often, and ip
+// netns pids takes ten times as long.
 func (h *Host) PIDs() (pids []int) {
 	var own, of syscall.Stat_t
 	if syscall.Stat("/run/netns/"+h.name, &own) != nil {

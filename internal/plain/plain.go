@@ -1,8 +1,10 @@
-// Package plain makes text that others have written fit to stand in messages of our own: what ranks, hosts and users of them
-// say is shown on terminals, in logs and on pages, and must neither move a cursor there nor pass for a line of ours.
+// Package plain makes text that others have written fit to stand in messages of our own: what
+// ranks, hosts and users of them say is shown on terminals, in logs and on pages, and must neither
+// move a cursor there nor pass for a line of ours.
 //
-// What cannot be seen is escaped as Go writes it: \x1b, \n, \u202e, and \xff for a byte that is no UTF-8. Backslashes stay as
-// they are, so text of printable characters stays as it is, and escaping again changes nothing.
+// What cannot be seen is escaped as Go writes it: \x1b, \n, \u202e, and \xff for a byte that is no
+// UTF-8. Backslashes stay as they are, so text of printable characters stays as it is, and escaping
+// again changes nothing.
 //
 // Count puts a number and its noun into such messages.
 package plain
@@ -20,8 +22,8 @@ func Line(text string) string { return escape(text, "") }
 // indent is before all lines of a message but the first.
 const indent = "  "
 
-// Text is text that may have lines, all but the first of which are indented: those that are not yet get two blanks. It keeps
-// tabs, and loses newlines at its end.
+// Text is text that may have lines, all but the first of which are indented: those that are not yet
+// get two blanks. It keeps tabs, and loses newlines at its end.
 func Text(text string) string {
 	text = strings.TrimRight(text, "\r\n")
 	if !strings.Contains(text, "\n") {
@@ -61,8 +63,9 @@ func escape(text, keep string) string {
 	return b.String()
 }
 
-// isHidden reports whether a character does something else than to be seen: controls, marks that change the direction of
-// text or have no width, separators of lines. utf8.RuneError may stand for a byte that is no UTF-8.
+// isHidden reports whether a character does something else than to be seen: controls, marks that
+// change the direction of text or have no width, separators of lines. utf8.RuneError may stand for
+// a byte that is no UTF-8.
 func isHidden(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:

@@ -39,8 +39,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// FuzzPlain: whatever comes in, nothing that cannot be seen comes out, no line but the first begins at the margin, and doing
-// it twice is doing it once.
+// FuzzPlain: whatever comes in, nothing that cannot be seen comes out, no line but the first begins
+// at the margin, and doing it twice is doing it once.
 func FuzzPlain(f *testing.F) {
 	for _, s := range []string{"", "a\nb", "\x1b[2J", "\xff", "\u202e", "\r\n\r"} {
 		f.Add(s)

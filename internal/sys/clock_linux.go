@@ -36,7 +36,8 @@ var systemBase = sync.OnceValue(func() (base int64) {
 // ThreadID is the number of the calling thread, which must be locked to its goroutine for that to mean anything.
 func ThreadID() int { return unix.Gettid() }
 
-// As the kernel makes the clock of a process or a thread from its number (CPUCLOCK_SCHED and CPUCLOCK_PERTHREAD_MASK).
+// As the kernel makes the clock of a process or a thread from its number (CPUCLOCK_SCHED and
+// CPUCLOCK_PERTHREAD_MASK).
 const schedulerClock, perThread = 2, 4
 
 // ThreadTime is how long a thread of this process has run on a processor.
@@ -44,7 +45,8 @@ func ThreadTime(tid int) (time.Duration, error) {
 	return timeOf(^int32(tid)<<3 | perThread | schedulerClock)
 }
 
-// ProcessTime is how long all threads of a process, those that have ended too, have run on processors, to the nanosecond. Any process may be asked for.
+// ProcessTime is how long all threads of a process, those that have ended too, have run on
+// processors, to the nanosecond. Any process may be asked for.
 func ProcessTime(pid int) (time.Duration, error) { return timeOf(^int32(pid)<<3 | schedulerClock) }
 
 func timeOf(clock int32) (time.Duration, error) {

@@ -57,7 +57,8 @@ func TestThreadTime(t *testing.T) {
 	}
 }
 
-// TestProcessTime: what this process does counts, what another does too, and of one that is not there nothing is known.
+// TestProcessTime: what this process does counts, what another does too, and of one that is not
+// there nothing is known.
 func TestProcessTime(t *testing.T) {
 	before, err := ProcessTime(os.Getpid())
 	if err != nil || before <= 0 {

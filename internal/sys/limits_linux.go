@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limit is a limit that the kernel sets to what a process may have (setrlimit(2)). Processes inherit it.
+// Limit is a limit that the kernel sets to what a process may have (setrlimit(2)). Processes
+// inherit it.
 type Limit int
 
 // The limits that a job runs into.
@@ -27,7 +28,8 @@ var names = map[Limit]struct{ of, option, unit string }{
 	Data: {"data", "-d", " bytes"}, Processes: {"processes and threads of the user", "-u", ""}, CPUTime: {"processor time", "-t", " s"},
 }
 
-// String says which limit it is, how large it is for this process, and what sets it: "the limit on open files is 64 (ulimit -n)".
+// String says which limit it is, how large it is for this process, and what sets it: "the limit on
+// open files is 64 (ulimit -n)".
 func (l Limit) String() string {
 	n := names[l]
 	var lim unix.Rlimit
@@ -46,7 +48,8 @@ func (l Limit) IsBelow(much uint64) bool {
 	return unix.Getrlimit(int(l), &lim) == nil && lim.Cur < much
 }
 
-// ExplainLimit adds to an error of a system call the limit that it may come from, if this process has one, and what to do.
+// ExplainLimit adds to an error of a system call the limit that it may come from, if this process
+// has one, and what to do.
 func ExplainLimit(err error) error {
 	for _, l := range limitsOf(err) {
 		if l.isSet() {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A pause lasts as long as it is told to, and until End if that comes first; then there are no more.
+// A pause lasts as long as it is told to, and until End if that comes first; then there are no
+// more.
 func TestPauser(t *testing.T) {
 	p, err := NewPauser()
 	if err != nil {

@@ -36,7 +36,8 @@ func StateOf(pid int) ProcessState {
 	return s
 }
 
-// IsHalted reports whether a process does not go on until it is told to: a signal has stopped it, or a debugger.
+// IsHalted reports whether a process does not go on until it is told to: a signal has stopped it,
+// or a debugger.
 func IsHalted(pid int) bool {
 	stat, ok := readStat(pid)
 	return ok && (stat[statState] == "T" || stat[statState] == "t")

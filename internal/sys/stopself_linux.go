@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StopSelf stops this process as SIGSTOP does, and returns when it goes on. The signal is sent to the calling thread: sent to the process,
-// another thread could take it, after this one has returned.
+// StopSelf stops this process as SIGSTOP does, and returns when it goes on. The signal is sent to
+// the calling thread: sent to the process, another thread could take it, after this one has
+// returned.
 func StopSelf() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

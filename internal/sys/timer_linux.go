@@ -36,8 +36,8 @@ func IsTimerSet() (set, known bool) {
 	return until < LongTimer, known
 }
 
-// NextTimer is IsTimerSet that says when the first of the timers ends: longer than nine days if none is set or that is not known, 0 if nobody can
-// tell for now.
+// NextTimer is IsTimerSet that says when the first of the timers ends: longer than nine days if
+// none is set or that is not known, 0 if nobody can tell for now.
 func NextTimer() (until time.Duration, known bool) {
 	defer time.AfterFunc(canary, func() {}).Stop()
 	wait := time.Millisecond
@@ -58,7 +58,8 @@ func NextTimer() (until time.Duration, known bool) {
 	return 0, true
 }
 
-// StirPoller lets the thread that waits for the network look at the timers anew, as it may wait for one that was stopped.
+// StirPoller lets the thread that waits for the network look at the timers anew, as it may wait for
+// one that was stopped.
 func StirPoller() {
 	r, w, err := os.Pipe()
 	if err != nil {

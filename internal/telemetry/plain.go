@@ -7,14 +7,15 @@ import (
 	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
-// mayHide reports whether strings of JSON may have characters that plain.Line escapes: none that is not escaped by JSON is
-// below a blank.
+// mayHide reports whether strings of JSON may have characters that plain.Line escapes: none that is
+// not escaped by JSON is below a blank.
 func mayHide(data []byte) bool {
 	return bytes.IndexByte(data, '\\') >= 0 || bytes.ContainsFunc(data, func(r rune) bool { return r >= 0x7f })
 }
 
-// makePlain makes every string in v, which can be set, a plain line: names of communicators and functions are whatever the
-// program has called them, and what is made of a report is shown on terminals and pages.
+// makePlain makes every string in v, which can be set, a plain line: names of communicators and
+// functions are whatever the program has called them, and what is made of a report is shown on
+// terminals and pages.
 func makePlain(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -46,7 +47,8 @@ func makePlain(v reflect.Value) {
 	}
 }
 
-// hasStrings reports whether values of a type may have strings in them: most of a report are numbers.
+// hasStrings reports whether values of a type may have strings in them: most of a report are
+// numbers.
 func hasStrings(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Pointer, reflect.Slice, reflect.Array, reflect.Struct:

@@ -231,7 +231,8 @@ const (
 	ByGoroutine Waker = "goroutine" // another goroutine only: it locks a mutex, waits for a WaitGroup, sends to a channel
 )
 
-// Decode reads an answer, whose strings are made plain (package plain). The error says what is wrong with it.
+// Decode reads an answer, whose strings are made plain (package plain). The error says what is
+// wrong with it.
 func Decode(data []byte) (*Report, error) {
 	r := new(Report)
 	if err := json.Unmarshal(data, r); err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// fill gives every string in v a text, every slice an element and every pointer something to point to.
+// fill gives every string in v a text, every slice an element and every pointer something to point
+// to.
 func fill(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -38,7 +39,8 @@ func fill(v reflect.Value, text string) {
 	}
 }
 
-// Whatever a rank calls something, wherever in a report, it is plain when fitrun has it; what is plain stays as it is.
+// Whatever a rank calls something, wherever in a report, it is plain when fitrun has it; what is
+// plain stays as it is.
 func TestDecodeMakesPlain(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\x1b[2J\nfitrun: b":            `a\x1b[2J\nfitrun: b`,

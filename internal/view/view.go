@@ -310,7 +310,8 @@ func (v *View) FoundKnot(report string) {
 	v.knot = report
 }
 
-// Stuck is why the job cannot go on, "" if it can for all that is known: as long as a rank that was found stuck has done nothing since.
+// Stuck is why the job cannot go on, "" if it can for all that is known: as long as a rank that was
+// found stuck has done nothing since.
 func (v *View) Stuck() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()

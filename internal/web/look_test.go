@@ -268,7 +268,8 @@ func wantPause(t *testing.T, p *webtest.Page) {
 	p.Until(fmt.Sprintf(`document.getElementById("tile-messages").textContent !== %q`, before))
 }
 
-// A job that does not go on is not called running: the page says so at its top, with why, and takes that back when the job goes on.
+// A job that does not go on is not called running: the page says so at its top, with why, and takes
+// that back when the job goes on.
 func TestPageOfStuckJob(t *testing.T) {
 	effort.Need(t, effort.Usual, "it needs a browser")
 	b := webtest.Start(t)

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package mpitest is for tests of code that uses MPI: it runs a function on several ranks within the test, as goroutines, without a launcher.
+// Package mpitest is for tests of code that uses MPI: it runs a function on several ranks within
+// the test, as goroutines, without a launcher.
 //
 //	func TestSum(t *testing.T) {
 //		mpitest.Run(t, 4, func(ctx context.Context, world *mpi.Comm) error {
@@ -13,12 +14,15 @@
 //		})
 //	}
 //
-// A rank fails that returns an error, panics, or calls t.Fatal, t.FailNow or what ends in these, as the require packages do. The others
-// are released wherever they wait in MPI, and the test fails with what each rank has said. So it does if no rank can go on because each waits for
-// others: that is noticed in a few seconds (see mpi.RunThreads), and said with the calls, the ranks and the lines of source.
+// A rank fails that returns an error, panics, or calls t.Fatal, t.FailNow or what ends in these, as
+// the require packages do. The others are released wherever they wait in MPI, and the test fails
+// with what each rank has said. So it does if no rank can go on because each waits for others: that
+// is noticed in a few seconds (see mpi.RunThreads), and said with the calls, the ranks and the
+// lines of source.
 //
-// Within the function t may be used as in any goroutine of a test: Error, Log and Helper, and here Fatal and its like too. Several tests with ranks
-// may run in parallel, but while another test computes, or waits for a channel, no deadlock is seen.
+// Within the function t may be used as in any goroutine of a test: Error, Log and Helper, and here
+// Fatal and its like too. Several tests with ranks may run in parallel, but while another test
+// computes, or waits for a channel, no deadlock is seen.
 package mpitest
 
 import (
@@ -45,9 +49,10 @@ type TB interface {
 
 var _ TB = testing.TB(nil)
 
-// Run runs fn on n ranks that are goroutines of this process, each with its own world communicator, and returns when all have
-// ended. If a rank has failed the others are stopped, and the test ends here, with what each rank has said. A rank that
-// calls t.Skip skips the test. The context of the ranks ends with t.Context.
+// Run runs fn on n ranks that are goroutines of this process, each with its own world communicator,
+// and returns when all have ended. If a rank has failed the others are stopped, and the test ends
+// here, with what each rank has said. A rank that calls t.Skip skips the test. The context of the
+// ranks ends with t.Context.
 func Run(t TB, n int, fn func(ctx context.Context, world *mpi.Comm) error) {
 	t.Helper()
 	var s statements

@@ -111,7 +111,8 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// A test of ranks that all succeed goes on; one that a rank has marked as failed goes on too, as with Errorf elsewhere.
+// A test of ranks that all succeed goes on; one that a rank has marked as failed goes on too, as
+// with Errorf elsewhere.
 func TestRunGoesOn(t *testing.T) {
 	f, wentOn := run(t, 4, func(f *fakeT, c *mpi.Comm) error {
 		if c.Rank() == 3 {

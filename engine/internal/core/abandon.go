@@ -35,9 +35,10 @@ func (c *Core) Abandon(m *MSO, err error, sinks func(PeerID) *Sink) {
 	}
 }
 
-// abandonSend lets the message go on, whole, from a private copy of what is left of it. If it cannot be called back any more, because its receiver has
-// asked for it or its payload follows unasked, that is what a standard send needs to be complete, and a synchronous one has been matched: then it
-// succeeds. Else it ends with err, and need not arrive.
+// abandonSend lets the message go on, whole, from a private copy of what is left of it. If it
+// cannot be called back any more, because its receiver has asked for it or its payload follows
+// unasked, that is what a standard send needs to be complete, and a synchronous one has been
+// matched: then it succeeds. Else it ends with err, and need not arrive.
 func (c *Core) abandonSend(m *MSO, err error) {
 	p := c.peers[m.Peer]
 	if p.ID == c.cfg.Self {

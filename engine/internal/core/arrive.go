@@ -320,7 +320,8 @@ func (c *Core) onData(p *Peer, h *wire.Header) (Sink, error) {
 	return sinkOf(m, m.moved, n), nil
 }
 
-// isFrom reports whether m gets Data from a peer: a receive, or the message of one that was given up.
+// isFrom reports whether m gets Data from a peer: a receive, or the message of one that was given
+// up.
 func (m *MSO) isFrom(id PeerID) bool {
 	return m.Kind == KindRecv && m.Source == id || m.Kind == KindArrival && m.Peer == id
 }
@@ -351,7 +352,8 @@ func (c *Core) OnPayload(id PeerID, s *Sink) {
 	}
 }
 
-// arrivalGrown takes note of n bytes of u: all that follow a header, or a part of what its sender was asked for.
+// arrivalGrown takes note of n bytes of u: all that follow a header, or a part of what its sender
+// was asked for.
 func (c *Core) arrivalGrown(u *MSO, n int) {
 	if u.id != 0 {
 		if u.moved += n; u.moved < u.total {

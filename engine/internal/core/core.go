@@ -178,7 +178,8 @@ type PeerError struct {
 	Lost  *LostMessage // what an operation has lost by it; nil: no message had come
 }
 
-// LostMessage is a message of which a part had come, or that stood behind such a one, when its sender failed.
+// LostMessage is a message of which a part had come, or that stood behind such a one, when its
+// sender failed.
 type LostMessage struct {
 	Tag    Tag
 	Length int // bytes

@@ -120,8 +120,8 @@ func (x *explorer) replay() *xworld {
 	return w
 }
 
-// exploreMost is how many states of each scene are looked at: FITMPI_TESTS_EXPLORE, 0 for all; else a few thousand, in a short run a few
-// hundred.
+// exploreMost is how many states of each scene are looked at: FITMPI_TESTS_EXPLORE, 0 for all; else
+// a few thousand, in a short run a few hundred.
 func exploreMost() int {
 	if n, err := strconv.Atoi(os.Getenv("FITMPI_TESTS_EXPLORE")); err == nil {
 		return n

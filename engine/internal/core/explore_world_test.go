@@ -187,7 +187,8 @@ func (o *xmodel) arrive(s *xsend) {
 	o.match(s)
 }
 
-// comesBack is told of the message of a receive that was given up: that is as if it had never been posted.
+// comesBack is told of the message of a receive that was given up: that is as if it had never been
+// posted.
 func (w *xworld) comesBack(s *xsend) {
 	s.returned, s.matched = true, false
 	if w.cores[s.to].PeerGone(PeerID(s.from)) != nil && !w.isWhole(s) {
@@ -197,7 +198,8 @@ func (w *xworld) comesBack(s *xsend) {
 	w.models[s.to].match(s)
 }
 
-// isWhole reports whether a message that was given back, and perhaps received again, is there as a whole, now that its sender is gone.
+// isWhole reports whether a message that was given back, and perhaps received again, is there as a
+// whole, now that its sender is gone.
 func (w *xworld) isWhole(s *xsend) (is bool) {
 	w.cores[s.to].events.t[0].all(func(u *MSO) {
 		is = is || u.State() == Queued && bytes.Equal(u.Buf, pattern(s.n, s.seed))
@@ -205,7 +207,8 @@ func (w *xworld) isWhole(s *xsend) (is bool) {
 	return is
 }
 
-// match gives s to the receive or probe that it fits first; else it waits among those that arrived before and after it.
+// match gives s to the receive or probe that it fits first; else it waits among those that arrived
+// before and after it.
 func (o *xmodel) match(s *xsend) {
 	if i := slices.IndexFunc(o.posted, func(e *xentry) bool { return e.fits(s) }); i >= 0 {
 		e := o.posted[i]

@@ -107,7 +107,8 @@ func TestHeldEnd(t *testing.T) {
 	}
 }
 
-// TestHeldAbandoned: a sender that leaves gets its error and its memory, its message is as if it had never been, and others are as before.
+// TestHeldAbandoned: a sender that leaves gets its error and its memory, its message is as if it
+// had never been, and others are as before.
 func TestHeldAbandoned(t *testing.T) {
 	f, held := heldNet(t, Config{})
 	why := errors.New("why")

@@ -80,8 +80,9 @@ func (j *Job) Fetched() int {
 	return n
 }
 
-// IsForeign reports whether the job may end the goroutine that runs it (runtime.Goexit, and so FailNow of a test), as it calls functions that are
-// not the library's: Protect cannot keep it from that.
+// IsForeign reports whether the job may end the goroutine that runs it (runtime.Goexit, and so
+// FailNow of a test), as it calls functions that are not the library's: Protect cannot keep it from
+// that.
 func (j *Job) IsForeign() bool { return j.kind == jobStep && j.step.sched.Foreign }
 
 // Fail takes note that the job has failed, for one that has not returned.

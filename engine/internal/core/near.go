@@ -16,8 +16,9 @@ type Near interface {
 	// Offer lets the peer fetch b, the payload of message id. It reports false if
 	// that is not possible: the message goes by CTS and Data then.
 	Offer(id uint64, b []byte) bool
-	// Renew says that the payload lies in b now, a copy. While the peer is fetching it reports false, unless it must: then
-	// the peer, if it is another process, fetches that part again, and else is waited for.
+	// Renew says that the payload lies in b now, a copy. While the peer is fetching it reports
+	// false, unless it must: then the peer, if it is another process, fetches that part again, and
+	// else is waited for.
 	Renew(id uint64, b []byte, must bool) bool
 	// Withdraw ends the offer: when it returns the peer does not read the memory any more.
 	Withdraw(id uint64)

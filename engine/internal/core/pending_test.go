@@ -12,9 +12,10 @@ func (f *fakeNet) wantFound() {
 	}
 }
 
-// wantFoundAt checks that every operation of a rank between post and Done is found, each in at least one place. Every test over the fake
-// network does so after everything that happens to the rank, except while a job runs; where there are hundreds of operations or messages,
-// and so much to look at, it does so as much less often.
+// wantFoundAt checks that every operation of a rank between post and Done is found, each in at
+// least one place. Every test over the fake network does so after everything that happens to the
+// rank, except while a job runs; where there are hundreds of operations or messages, and so much to
+// look at, it does so as much less often.
 func (f *fakeNet) wantFoundAt(rank int) {
 	c := f.cores[rank]
 	if f.unseen++; f.blind || f.unseen < (c.Active()+c.events.len())/50 {

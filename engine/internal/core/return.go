@@ -1,17 +1,19 @@
 package core
 
-// A receive that its owner gives up lets its message go, which the next receive gets: as if this one had never been posted. No peer is asked,
-// for one that has stalled would answer nothing:
+// A receive that its owner gives up lets its message go, which the next receive gets: as if this
+// one had never been posted. No peer is asked, for one that has stalled would answer nothing:
 //
 //   - What its sender was not answered yet goes back to the event queue as it was announced.
 //   - What is on its way goes on into memory of the core's, with what had come of it, and stands on the event queue as a message does that arrives.
 //   - What is copied here, from another message queue or from a peer's memory, needs nothing but time: it is received after all.
 //   - What does not fit has met its end: it is truncated, and its owner is told so.
 //
-// Where the message stands among others is decided by its arrival, not by its return. Receives that were posted behind the one that is given up
-// may have got later messages already; if none has, the first of them gets this one.
+// Where the message stands among others is decided by its arrival, not by its return. Receives that
+// were posted behind the one that is given up may have got later messages already; if none has, the
+// first of them gets this one.
 //
-// The steps of a schedule, and partitions, belong to a whole that is over when one of them is: their messages are of no use to others, and are dropped.
+// The steps of a schedule, and partitions, belong to a whole that is over when one of them is:
+// their messages are of no use to others, and are dropped.
 
 // isWhole reports whether m is an operation of its own.
 func (m *MSO) isWhole() bool { return m.step.sched == nil && m.parts == nil && m.service == nil }

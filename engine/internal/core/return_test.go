@@ -10,8 +10,9 @@ import (
 
 var errLeave = errors.New("its time is over")
 
-// TestAbandonedSendIsSent: a send that cannot be called back any more succeeds when its owner leaves: its receiver has asked for it, or its payload
-// follows unasked. What is still to be written does not depend on its memory.
+// TestAbandonedSendIsSent: a send that cannot be called back any more succeeds when its owner
+// leaves: its receiver has asked for it, or its payload follows unasked. What is still to be
+// written does not depend on its memory.
 func TestAbandonedSendIsSent(t *testing.T) {
 	for name, n := range map[string]int{"announced": 300, "eager": 90} {
 		t.Run(name, func(t *testing.T) {
@@ -38,8 +39,8 @@ func TestAbandonedSendIsSent(t *testing.T) {
 	}
 }
 
-// TestAbandonedFetch: what is fetched needs nothing but time, and is received though its receiver wants to leave; but what cannot be fetched now, or not
-// at all, goes back as it was announced.
+// TestAbandonedFetch: what is fetched needs nothing but time, and is received though its receiver
+// wants to leave; but what cannot be fetched now, or not at all, goes back as it was announced.
 func TestAbandonedFetch(t *testing.T) {
 	src := bytes.Repeat([]byte{1, 2, 3, 4, 5}, 50_000)
 	for k := range 5 {
@@ -74,7 +75,8 @@ func TestAbandonedFetch(t *testing.T) {
 	}
 }
 
-// TestLostMessageIsNamed: who receives from a peer that fails learns which message was lost, if one had come in part, also if it was about to leave.
+// TestLostMessageIsNamed: who receives from a peer that fails learns which message was lost, if one
+// had come in part, also if it was about to leave.
 func TestLostMessageIsNamed(t *testing.T) {
 	want := LostMessage{Tag: 1, Length: 300}
 	for name, kind := range map[string]func(f *fakeNet) *MSO{

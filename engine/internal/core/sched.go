@@ -18,11 +18,12 @@ type Schedule struct {
 	Op     string     // the owner's: what it is called
 	Origin [12]uint32 // as that of an MSO; the ways to a collective are longer
 	Elem   uint8      // in the frame of each message, as that of an MSO; 0 = none
-	// Differ is the error of a step that has received a message whose Elem is got, not the schedule's own; nil if there is none. It is
-	// called with the mutex held, and may be nil.
+	// Differ is the error of a step that has received a message whose Elem is got, not the
+	// schedule's own; nil if there is none. It is called with the mutex held, and may be nil.
 	Differ func(own, got uint8, from PeerID) error
 	Began  int64 // the observer's
-	// Foreign says that local steps call functions that are not the library's, and may end the goroutine that runs them: see Job.IsForeign.
+	// Foreign says that local steps call functions that are not the library's, and may end the
+	// goroutine that runs them: see Job.IsForeign.
 	Foreign bool
 
 	ctx    ContextID
@@ -161,8 +162,8 @@ func (s *Schedule) RecvInto(rank int, data *[]byte, after ...int32) int32 {
 	return s.add(step{kind: stepRecv, mso: m, from: data}, after)
 }
 
-// Do adds local work. It runs without the engine's mutex, on the thread of
-// whoever makes progress; it must not communicate. If it calls what may end its goroutine s is Foreign.
+// Do adds local work. It runs without the engine's mutex, on the thread of whoever makes progress;
+// it must not communicate. If it calls what may end its goroutine s is Foreign.
 func (s *Schedule) Do(f func() error, after ...int32) int32 {
 	return s.add(step{kind: stepDo, do: f}, after)
 }

@@ -17,8 +17,9 @@
 // that has any function started, what they have said may hold no more, and they are looked at again, later. If not, there
 // is nothing left that could be started.
 //
-// Whoever asks about a job that is not at rest is told of ranks that wait for each other only if these, asked twice, have
-// done nothing in between. Nothing says then that no message is on its way to them, and that is said.
+// Whoever asks about a job that is not at rest is told of ranks that wait for each other only if
+// these, asked twice, have done nothing in between. Nothing says then that no message is on its way
+// to them, and that is said.
 //
 // So an alarm is never false as long as ranks tell the truth about which of their goroutines may go on by themselves; and
 // there is none as long as a rank does not answer, because it is stopped or held in a debugger.

@@ -19,7 +19,8 @@ type Rank struct {
 	Since  time.Time // of Phase
 	Pulsed time.Time // when its last answer came
 
-	// StuckAt is Pulse.Activity when it was found that the rank can never go on, see FoundStuck; 0 if it was not.
+	// StuckAt is Pulse.Activity when it was found that the rank can never go on, see FoundStuck; 0
+	// if it was not.
 	StuckAt uint64
 }
 
@@ -127,8 +128,8 @@ func (p *pulses) blocked() int {
 	return n
 }
 
-// betweenLooks is between two looks at ranks that seem to wait for each other. A message between ranks that live takes
-// less, on a busy machine too.
+// betweenLooks is between two looks at ranks that seem to wait for each other. A message between
+// ranks that live takes less, on a busy machine too.
 const betweenLooks = 500 * time.Millisecond
 
 // Look asks the ranks what they do and explains it. For ranks that do not answer it waits twice as long as patience says, and as
@@ -163,9 +164,10 @@ func within(ctx context.Context, patience time.Duration, do func(context.Context
 	do(bounded)
 }
 
-// lookAgain explains what the ranks of a job that is not at rest have said in pending. Where that looks as if some could
-// not go on, the ranks are asked for their pulses once more, after a while, and only those count that have done nothing
-// since: one after the other, ranks that pass messages to and fro say things that make circles.
+// lookAgain explains what the ranks of a job that is not at rest have said in pending. Where that
+// looks as if some could not go on, the ranks are asked for their pulses once more, after a while,
+// and only those count that have done nothing since: one after the other, ranks that pass messages
+// to and fro say things that make circles.
 func lookAgain(ctx context.Context, v Viewer, dir string, pending *pulses, patience time.Duration) *hang.Explanation {
 	once := jobOf(pending, dir, false)
 	suspected := *once

@@ -412,8 +412,8 @@ func TestLook(t *testing.T) {
 	})
 }
 
-// What ranks of a job that goes on say one after the other makes no circle, nor a message beside the one that is waited for:
-// only what was so twice is told.
+// What ranks of a job that goes on say one after the other makes no circle, nor a message beside
+// the one that is waited for: only what was so twice is told.
 func TestLookAtARunningJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 4)

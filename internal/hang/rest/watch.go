@@ -39,8 +39,8 @@ type Watch struct {
 	Dir  string // source files below it are named from there
 	// Pause is between two rounds; 0 is two seconds, or more in jobs of more than a hundred ranks.
 	Pause time.Duration
-	// AtOnce says that the ranks answer while they are asked, so that nothing bounds that: ranks of this process, which would take what
-	// sets a bound for a timer of the program's.
+	// AtOnce says that the ranks answer while they are asked, so that nothing bounds that: ranks of
+	// this process, which would take what sets a bound for a timer of the program's.
 	AtOnce bool
 	// Deadlocked is called with every deadlock, once; again if it has become another. It may be one unless a signal comes.
 	Deadlocked func(*hang.Explanation)
@@ -68,8 +68,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// Round is one round of Run, for callers that have a clock of their own: two that follow each other at once are enough to see that a job
-// is at rest.
+// Round is one round of Run, for callers that have a clock of their own: two that follow each other
+// at once are enough to see that a job is at rest.
 func (w *Watch) Round(ctx context.Context) { w.round(ctx, &w.state) }
 
 // bound is ctx that ends after d at the latest.
