@@ -145,7 +145,7 @@ var rooms = []room{
 		why: "internal/netlab is hosts for tests: what runs on them is for the tests to say, and nothing else imports it"},
 	{pkgs: "internal/coverage",
 		why: "internal/coverage reads the source of mpi and of its tests: what it says must not depend on what it links"},
-	{pkgs: "examples/...", ours: []string{"mpi"},
+	{pkgs: "examples/...", ours: []string{"mpi", "examples/internal/cores"},
 		why: "an example shows what a user can do, and a user has mpi and the standard library"},
 	{pkgs: "tests", why: "tests has no code but tests"},
 	{pkgs: "tests/chaos", why: "tests/chaos has no code but tests"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fitmpi/fitmpi/examples/internal/cores"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -22,7 +23,7 @@ type summary struct {
 func simulate(ctx context.Context, team *mpi.Comm, o options, before plate, show *progress) (plate, summary, error) {
 	sum := summary{ranks: team.Size()}
 	var err error
-	if sum.cores, err = coresOf(team); err != nil {
+	if sum.cores, err = cores.Of(team); err != nil {
 		return before, sum, err
 	}
 	s, counts, err := deal(team, before)

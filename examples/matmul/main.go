@@ -30,6 +30,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/fitmpi/fitmpi/examples/internal/cores"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -52,11 +53,11 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 	case err != nil:
 		return err
 	}
-	cores, err := coresOf(world)
+	count, err := cores.Of(world)
 	if err != nil {
 		return err
 	}
-	tab := newTable(stdout, world.Size(), cores, o)
+	tab := newTable(stdout, world.Size(), count, o)
 	for _, rows := range o.rows {
 		if err := scale(ctx, world, o, rows, tab); err != nil {
 			return err

@@ -1,4 +1,5 @@
-package main
+// Package cores counts the cores on which a program runs, for what examples say of their speed.
+package cores
 
 import (
 	"os"
@@ -14,9 +15,9 @@ type place struct {
 	Cores int    // how many those are
 }
 
-// coresOf is how many cores the ranks of c have together. A rank that is bound to a core sees that
+// Of is how many cores the ranks of c have together. A rank that is bound to a core sees that
 // one only.
-func coresOf(c *mpi.Comm) (int, error) {
+func Of(c *mpi.Comm) (int, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return 0, err
