@@ -80,9 +80,9 @@ func exchangeTyped[S, R any](c *Comm, op, whose string, near coll.Neighbours, in
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sendsParts(bytesOf(in), bytesOf(out), send)}.start(c, op, func(g coll.Graph) {
 		coll.Neighbor(g, near, send, recv)
-	}, nil)
+	})
 }
 
 // layAll lays each of n types over buf.

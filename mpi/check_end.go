@@ -10,17 +10,16 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
+	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
-// What is wrong without any operation failing: requests that are never completed, messages that are
-// never received, and buffers that are changed while they are sent. With FITMPI_CHECK=1 the last is
-// an error of Wait, the others are of Finalize, by when each rank must "locally complete all MPI
-// operations that it initiated and must execute matching calls needed to complete MPI
-// communications initiated by other processes" (MPI 4.1, section 11.2.2).
+// What is wrong without any operation failing: requests that are never completed, messages that are never received, and buffers that are
+// changed while they are sent. With FITMPI_CHECK=1 the last is an error of Wait, the others are of Finalize, by
+// when each rank must "locally complete all MPI operations that it initiated and must execute matching calls needed to complete
+// MPI communications initiated by other processes" (MPI 4.1, section 11.2.2).
 //
-// A message of a collective that is never received mostly says that the ranks have called different
-// ones, or with different roots: to see that at Finalize costs nothing, and every job warns of it.
-// It is no error, since a rank may have given up its part in one that failed elsewhere.
+// A message of a collective that is never received mostly says that the ranks have called different ones, or with different roots: to see that at
+// Finalize costs nothing, and every job warns of it. It is no error, since a rank may have given up its part in one that failed elsewhere.
 
 // checker remembers the requests of a rank that are to be completed.
 type checker struct {
@@ -49,6 +48,9 @@ func (c *checker) started(k *Call, r *Request) {
 		r.work = &work{op: k.Op, peer: -1}
 	}
 	x := &checked{by: c, op: k.Op, sent: k.sent}
+	if r.rare != nil && r.rare.sent != nil {
+		x.sent, r.rare.sent = r.rare.sent, nil
+	}
 	callsite.Note(x.at[:])
 	r.more().checked = x
 	x.told(r, r.delivered)
@@ -72,21 +74,26 @@ func (r *Request) heard() {
 	}
 }
 
-// sentData is memory that a request sends, and what it held at the beginning.
+// sentData is what a request sends, and what that was at the beginning.
 type sentData struct {
-	now  payload
+	now  func() []byte // a copy
 	then []byte
 }
+
+// begin takes note of what is sent by the operation, or the round, that begins.
+func (s *sentData) begin() { s.then = s.now() }
 
 func sentOf(p payload) *sentData {
 	if p.class == classObject { // what is sent is a copy
 		return nil
 	}
-	return &sentData{p, p.apart().b}
+	s := &sentData{now: func() []byte { return p.apart().b }}
+	s.begin()
+	return s
 }
 
-// keepSent keeps what buf, which a nonblocking call of a rank that is checked sends, holds now;
-// unless it shares memory with what the call receives into. Ibsend, which copies it, is complete.
+// keepSent keeps what buf, which a nonblocking call between two ranks of a rank that is checked sends, holds now; unless it shares memory with what the
+// call receives into. Ibsend, which copies it, is complete.
 func keepSent[T any](k *Call, c *Comm, buf []T, into []byte) {
 	e := elemOf[T]()
 	if k.tools == nil || k.tools.checks == nil || isBlocking(k.Op) || k.Op == "Ibsend" || !e.plain || e.err != nil || overlap(bytesOf(buf), into) {
@@ -97,6 +104,38 @@ func keepSent[T any](k *Call, c *Comm, buf []T, into []byte) {
 	}
 }
 
+// sends is what a collective sends of its operand in: nil if the rank is not checked, or if in shares memory with out, into which it receives, as then the
+// library may change it.
+func (c *Comm) sends(in, out []byte, whole coll.Buf) *sentData {
+	if !c.job.checks {
+		return nil // and without memory of its own
+	}
+	return c.sendsParts(in, out, []coll.Buf{whole})
+}
+
+// sendsParts is sends of parts of in.
+func (c *Comm) sendsParts(in, out []byte, parts []coll.Buf) *sentData {
+	if !c.job.checks || overlap(in, out) {
+		return nil
+	}
+	return &sentData{now: func() (b []byte) {
+		for _, p := range parts {
+			at := len(b)
+			b = append(b, make([]byte, p.Len())...)
+			p.Pack(b[at:], 0)
+		}
+		return b
+	}}
+}
+
+// sendsBlocks is sends of blocks of in.
+func (c *Comm) sendsBlocks(in, out []byte, x *operand) *sentData {
+	if !c.job.checks {
+		return nil
+	}
+	return c.sendsParts(in, out, x.parts())
+}
+
 // memoryOrNone is the memory of buf, none if its elements are serialised.
 func memoryOrNone[T any](buf []T) []byte {
 	if !elemOf[T]().plain {
@@ -105,29 +144,31 @@ func memoryOrNone[T any](buf []T) []byte {
 	return bytesOf(buf)
 }
 
-// sendsAll reports whether the collective k sends all of its first buffer, laid over once if it has
-// a layout: not only blocks of it that counts name, and not only where it is the root.
-func (k *Call) sendsAll(c *Comm) bool {
-	isVector := strings.HasSuffix(k.Op, "v") || strings.HasSuffix(k.Op, "w")
-	return c.sendType == nil && !c.IsInter() && !isVector && (k.Op != "Iscatter" || k.Root == c.rank)
-}
-
 // changed is the error of a request whose send buffer is not what it was.
 func (x *checked) changed(op string) *Error {
 	if x.sent == nil {
 		return nil
 	}
-	now, then := x.sent.now.apart().b, x.sent.then
+	now, then := x.sent.now(), x.sent.then
 	x.sent = nil
-	if bytes.Equal(now, then) {
+	i := differAt(now, then)
+	if i < 0 {
 		return nil
 	}
+	return opErrorf(ErrBuffer, op, "the buffer was changed, at byte %d of %d that are sent, before the request was complete: "+
+		"until Wait or Test says so it belongs to the request of %s at %s", i, len(then), x.op, x.site())
+}
+
+// differAt is where a and b, which are as long, first differ; -1 if they do not.
+func differAt(a, b []byte) int {
+	if bytes.Equal(a, b) {
+		return -1
+	}
 	i := 0
-	for now[i] == then[i] {
+	for a[i] == b[i] {
 		i++
 	}
-	return opErrorf(ErrBuffer, op, "the buffer was changed, at byte %d of %d, before the request was complete: "+
-		"until Wait or Test says so it belongs to the request of %s at %s", i, len(then), x.op, x.site())
+	return i
 }
 
 func (x *checked) site() string { return callsite.OfNote(x.at[:]).At }
@@ -167,8 +208,7 @@ func (j *job) unfinished() error {
 	return nil
 }
 
-// leftBehind is the error of a rank whose engine is closed, if it is left with what others have
-// sent, or with requests.
+// leftBehind is the error of a rank whose engine is closed, if it is left with what others have sent, or with requests.
 func (j *job) leftBehind() error {
 	const op = "Finalize"
 	if err := j.unfinished(); err != nil {

@@ -55,9 +55,9 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}.start(c, op, func(g coll.Graph) {
 		coll.Allgather(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), from, to)
-	}, nil)
+	})
 }
 
 // Allgatherv is Gatherv whose result every rank gets; all give the same counts. in may
@@ -106,9 +106,9 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}.start(c, op, func(g coll.Graph) {
 		coll.Allgatherv(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), from, to.Buf, to.counts, to.displs)
-	}, nil)
+	})
 }
 
 func allgatherObjects[T any](c *Comm, op string, in, out []T, bl blocks) *Request {

@@ -58,10 +58,10 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 		return failedRequest(c, err)
 	}
 	from, copied := c.inPlace(e, bytesOf(in), bytesOf(out), from, to, true)
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}.start(c, op, func(g coll.Graph) {
 		in, after := maybeApart(g, from, copied)
 		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), in, to, after...)
-	}, nil)
+	})
 }
 
 // copies reports whether what is sent must be copied first, or be known to be in place, because it is in the slice that results
@@ -153,10 +153,10 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 		return failedRequest(c, err)
 	}
 	sent, copied := c.inPlace(e, bytesOf(in), bytesOf(out), src.Buf, dst.Buf, slices.Equal(from.counts, to.counts) && slices.Equal(from.displs, to.displs))
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &src)}.start(c, op, func(g coll.Graph) {
 		in, after := maybeApart(g, sent, copied)
 		coll.Alltoallv(g, c.rank, c.Size(), in, src.counts, src.displs, dst.Buf, dst.counts, dst.displs, after...)
-	}, nil)
+	})
 }
 
 func alltoallObjects[T any](c *Comm, op string, in []T, from blocks, out []T, to blocks) *Request {

@@ -73,9 +73,13 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	var sent *sentData
+	if c.rank == root {
+		sent = c.sends(nil, nil, x)
+	}
+	return collective{sent: sent}.start(c, op, func(g coll.Graph) {
 		coll.Bcast(g, c.algorithm(coll.KindBcast), c.rank, c.Size(), root, x)
-	}, nil)
+	})
 }
 
 func ibcastObjects[T any](c *Comm, op string, buf []T, root int) *Request {

@@ -15,6 +15,7 @@ type reduced struct {
 	red     coll.Reducer
 	prepare func() error // see collective, as for foreign
 	foreign bool
+	sent    *sentData // see collective
 }
 
 // reducedBy is n values of the communicator's type for what is sent, laid over in, and own of that for what is received, over out:
@@ -35,6 +36,7 @@ func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own i
 	if x.out, err = reducedOf(c, op, c.recvType, out, own); err != nil {
 		return x, err
 	}
+	x.sent = c.sends(bytesOf(in), bytesOf(out), x.in)
 	need := x.in.Len() / max(n, 1) * own
 	if c.isTyped() && own > 0 {
 		if have := x.out.Len(); have < need || c.recvType != nil && have > need {

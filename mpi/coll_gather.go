@@ -53,9 +53,17 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sends(bytesOf(in), c.atRoot(root, bytesOf(out)), from)}.start(c, op, func(g coll.Graph) {
 		coll.Gather(g, c.algorithm(coll.KindGather), c.rank, c.Size(), root, from, to)
-	}, nil)
+	})
+}
+
+// atRoot is the memory out, which only the root receives into.
+func (c *Comm) atRoot(root int, out []byte) []byte {
+	if c.rank != root {
+		return nil
+	}
+	return out
 }
 
 func interGather[T any](c *Comm, op string, e *elem, in, out []T, root int) *Request {
@@ -115,9 +123,9 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sends(bytesOf(in), c.atRoot(root, bytesOf(out)), from)}.start(c, op, func(g coll.Graph) {
 		coll.Gatherv(g, c.rank, c.Size(), root, from, to.Buf, to.counts, to.displs)
-	}, nil)
+	})
 }
 
 func interGatherv[T any](c *Comm, op string, e *elem, in, out []T, counts, displs []int, root int) *Request {

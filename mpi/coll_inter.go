@@ -89,7 +89,7 @@ func interSend[T any](c *Comm, op string, e *elem, in []T, to int) *Request {
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return startInter(c, op, func(x coll.Inter) { x.SendTo(to, from) }, nil, nil)
+		return collective{sent: c.sends(nil, nil, from)}.startInter(c, op, func(x coll.Inter) { x.SendTo(to, from) })
 	}
 	var data []byte
 	return startInter(c, op, func(x coll.Inter) { x.SendObjectTo(to, &data) },
@@ -133,14 +133,14 @@ func interExchange[T any](c *Comm, op string, e *elem, in []T, from blocks, out 
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return startInter(c, op, func(x coll.Inter) {
+		return collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &src)}.startInter(c, op, func(x coll.Inter) {
 			if deals {
 				x.Deal(src.Buf, src.counts, src.displs)
 			}
 			if collects {
 				x.Collect(dst.Buf, dst.counts, dst.displs)
 			}
-		}, nil, nil)
+		})
 	}
 	send, recv := make([][]byte, len(from.counts)), make([][]byte, len(to.counts))
 	return startInter(c, op, func(x coll.Inter) {
@@ -180,7 +180,7 @@ func interReduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Req
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return collective{foreign: y.foreign}.startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, y.in, y.red) })
+		return collective{foreign: y.foreign, sent: y.sent}.startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, y.in, y.red) })
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	return collective{foreign: true, prepare: func() error { return acc.load(op, in) }}.startInter(c, op, func(x coll.Inter) { x.ReduceObject(root, acc.reducer()) })
@@ -223,7 +223,7 @@ func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return collective{foreign: y.foreign, prepare: y.prepare}.startInter(c, op, func(x coll.Inter) { x.Allreduce(y.in, y.out, y.red) })
+		return collective{foreign: y.foreign, prepare: y.prepare, sent: y.sent}.startInter(c, op, func(x coll.Inter) { x.Allreduce(y.in, y.out, y.red) })
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	var data []byte
@@ -241,7 +241,7 @@ func interReduceScatter[T any](c *Comm, op string, e *elem, in, out []T, bl bloc
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return collective{foreign: y.foreign, prepare: y.prepare}.startInter(c, op, func(x coll.Inter) {
+		return collective{foreign: y.foreign, prepare: y.prepare, sent: y.sent}.startInter(c, op, func(x coll.Inter) {
 			counts, _ := bl.bytes(y.in.Len() / max(bl.total(), 1))
 			x.ReduceScatter(y.in, y.out, counts, y.red)
 		})

@@ -59,6 +59,10 @@ func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Re
 				return opError(ClassOf(err), op, err)
 			}
 		}
+		if by := r.rare.checked; by != nil && x.sent != nil {
+			x.sent.begin()
+			by.sent = x.sent
+		}
 		r.m = &g.s.MSO
 		r.m.Reset()
 		g.called = c.comm.count(op)

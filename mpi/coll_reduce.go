@@ -173,7 +173,7 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, wants
 		return failedRequest(c, err)
 	}
 	from, to, red := x.in, x.out, x.red // captured without memory of their own
-	return collective{prepare: x.prepare, foreign: x.foreign}.start(c, op, func(g coll.Graph) {
+	return collective{prepare: x.prepare, foreign: x.foreign, sent: x.sent}.start(c, op, func(g coll.Graph) {
 		kind.plain(g, c.algorithm(kind.kind), c.rank, c.Size(), root, from, to, red)
 	})
 }

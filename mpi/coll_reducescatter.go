@@ -85,7 +85,7 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{prepare: x.prepare, foreign: x.foreign}.start(c, op, func(g coll.Graph) {
+	return collective{prepare: x.prepare, foreign: x.foreign, sent: x.sent}.start(c, op, func(g coll.Graph) {
 		counts, _ := bl.bytes(x.in.Len() / max(bl.total(), 1))
 		coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), x.in, x.out, counts, x.red)
 	})

@@ -53,9 +53,9 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}.start(c, op, func(g coll.Graph) {
 		coll.Scatter(g, c.algorithm(coll.KindScatter), c.rank, c.Size(), root, from, to)
-	}, nil)
+	})
 }
 
 func interScatter[T any](c *Comm, op string, e *elem, in, out []T, root int) *Request {
@@ -115,9 +115,9 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &from)}.start(c, op, func(g coll.Graph) {
 		coll.Scatterv(g, c.rank, c.Size(), root, from.Buf, from.counts, from.displs, to)
-	}, nil)
+	})
 }
 
 func interScatterv[T any](c *Comm, op string, e *elem, in []T, counts, displs []int, out []T, root int) *Request {

@@ -22,6 +22,8 @@ type collective struct {
 	deliver func() error
 	// foreign says that steps call functions of the user's.
 	foreign bool
+	// sent is what it sends, if that is checked.
+	sent *sentData
 }
 
 // startColl starts a collective that needs no preparation, or makes it persistent; see collective.
@@ -109,6 +111,10 @@ func (x collective) post(c *Comm, op string, g *graph) *Request {
 			g.release()
 		}
 		return emptyStatus(), err
+	}
+	if x.sent != nil {
+		x.sent.begin()
+		r.rare.sent = x.sent
 	}
 	callsite.Note(g.s.Origin[:])
 	c.job.engine.StartSchedule(g.s)

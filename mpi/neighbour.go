@@ -71,18 +71,18 @@ func exchange[T any](c *Comm, op string, e *elem, near coll.Neighbours, in []T, 
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return c.exchangeParts(op, near, src.parts(), dst.parts())
+	return c.exchangeParts(op, near, src.parts(), dst.parts(), bytesOf(in), bytesOf(out))
 }
 
-// exchangeParts is exchange of what travels.
-func (c *Comm) exchangeParts(op string, near coll.Neighbours, from, to []coll.Buf) *Request {
+// exchangeParts is exchange of what travels, of the memory in into the memory out.
+func (c *Comm) exchangeParts(op string, near coll.Neighbours, from, to []coll.Buf, in, out []byte) *Request {
 	send := make([]coll.Buf, len(near.Destinations))
 	for i := range send {
 		send[i] = from[min(i, len(from)-1)]
 	}
-	return startColl(c, op, func(g coll.Graph) {
+	return collective{sent: c.sendsParts(in, out, from)}.start(c, op, func(g coll.Graph) {
 		coll.Neighbor(g, near, send, to)
-	}, nil)
+	})
 }
 
 // exchangeEqual is exchange of equal blocks, of which in holds so many.
@@ -106,7 +106,7 @@ func exchangeEqual[T any](c *Comm, op string, e *elem, near coll.Neighbours, in 
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return c.exchangeParts(op, near, (&operand{src, from.counts, from.displs}).parts(), (&operand{dst, to.counts, to.displs}).parts())
+	return c.exchangeParts(op, near, (&operand{src, from.counts, from.displs}).parts(), (&operand{dst, to.counts, to.displs}).parts(), bytesOf(in), bytesOf(out))
 }
 
 // nearBlocks are n equal blocks of in and those of out, given the lengths of both.

@@ -20,6 +20,7 @@ type parts struct {
 	objects *incomingObjects // of a receive of objects; else nil
 	sig     *signature       // of the whole message; nil unless types are checked
 
+	kept keptParts   // of a send whose rank is checked
 	told atomic.Bool // the user has been told of the round that was last, as delivered says; for those who make partitions ready meanwhile
 }
 
@@ -67,7 +68,12 @@ func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) (started *Req
 		}
 	}
 	r.rare.start = r.startParts
-	r.rare.finish = func(r *Request) (Status, *Error) { return emptyStatus(), r.partsError() }
+	r.rare.finish = func(r *Request) (Status, *Error) {
+		if err := r.partsError(); err != nil {
+			return emptyStatus(), err
+		}
+		return emptyStatus(), r.partsChanged()
+	}
 	c.job.engine.InitParts(p)
 	return r
 }
@@ -191,6 +197,7 @@ func (r *Request) startParts() *Error {
 	if in := r.rare.parts.objects; in != nil {
 		in.reset()
 	}
+	r.rare.parts.kept.reset()
 	r.m = &r.rare.parts.p.MSO
 	r.rare.parts.told.Store(false)
 	r.c.job.engine.StartParts(r.rare.parts.p)

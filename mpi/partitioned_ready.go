@@ -56,6 +56,11 @@ func (r *Request) ready(op string, n int, at func(int) int) error {
 	if r.rare.parts.encode != nil {
 		return r.readyObjects(op, n, at)
 	}
+	if r.rare.checked != nil {
+		for k := range n {
+			r.rare.parts.kept.keep(r.rare.parts, at(k))
+		}
+	}
 	i, err := r.c.job.engine.Ready(r.rare.parts.p, n, at)
 	if err != nil {
 		return r.partFail(r.readyError(op, i, err))

@@ -50,6 +50,7 @@ type rare struct {
 	general *general                        // generalised request
 	parts   *parts                          // partitioned
 	checked *checked                        // of a rank that is checked
+	sent    *sentData                       // of a collective of such a rank, until checked has it
 
 	err error // owned by the goroutine that waits: goes with status
 }

@@ -100,9 +100,6 @@ func callColl[S, R any](c *Comm, op string, in []S, out []R, root int) *Call {
 		k.Root = root
 		k.SendCount, k.SendBytes = extentOf(c, c.sendType, in)
 		k.RecvCount, k.RecvBytes = extentOf(c, c.recvType, out)
-		if k.sendsAll(c) {
-			keepSent(k, c, in, memoryOrNone(out))
-		}
 	}
 	return k.begin()
 }
