@@ -13,13 +13,15 @@ import (
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
-// What is wrong without any operation failing: requests that are never completed, messages that are never received, and buffers that are
-// changed while they are sent. With FITMPI_CHECK=1 the last is an error of Wait, the others are of Finalize, by
-// when each rank must "locally complete all MPI operations that it initiated and must execute matching calls needed to complete
-// MPI communications initiated by other processes" (MPI 4.1, section 11.2.2).
+// What is wrong without any operation failing: requests that are never completed, messages that are
+// never received, and buffers that are changed while they are sent. With FITMPI_CHECK=1 the last is
+// an error of Wait, the others are of Finalize, by when each rank must "locally complete all MPI
+// operations that it initiated and must execute matching calls needed to complete MPI
+// communications initiated by other processes" (MPI 4.1, section 11.2.2).
 //
-// A message of a collective that is never received mostly says that the ranks have called different ones, or with different roots: to see that at
-// Finalize costs nothing, and every job warns of it. It is no error, since a rank may have given up its part in one that failed elsewhere.
+// A message of a collective that is never received mostly says that the ranks have called different
+// ones, or with different roots: to see that at Finalize costs nothing, and every job warns of it.
+// It is no error, since a rank may have given up its part in one that failed elsewhere.
 
 // checker remembers the requests of a rank that are to be completed.
 type checker struct {
@@ -92,8 +94,9 @@ func sentOf(p payload) *sentData {
 	return s
 }
 
-// keepSent keeps what buf, which a nonblocking call between two ranks of a rank that is checked sends, holds now; unless it shares memory with what the
-// call receives into. Ibsend, which copies it, is complete.
+// keepSent keeps what buf, which a nonblocking call between two ranks of a rank that is checked
+// sends, holds now; unless it shares memory with what the call receives into. Ibsend, which copies
+// it, is complete.
 func keepSent[T any](k *Call, c *Comm, buf []T, into []byte) {
 	e := elemOf[T]()
 	if k.tools == nil || k.tools.checks == nil || isBlocking(k.Op) || k.Op == "Ibsend" || !e.plain || e.err != nil || overlap(bytesOf(buf), into) {
@@ -104,8 +107,8 @@ func keepSent[T any](k *Call, c *Comm, buf []T, into []byte) {
 	}
 }
 
-// sends is what a collective sends of its operand in: nil if the rank is not checked, or if in shares memory with out, into which it receives, as then the
-// library may change it.
+// sends is what a collective sends of its operand in: nil if the rank is not checked, or if in
+// shares memory with out, into which it receives, as then the library may change it.
 func (c *Comm) sends(in, out []byte, whole coll.Buf) *sentData {
 	if !c.job.checks {
 		return nil // and without memory of its own
@@ -208,7 +211,8 @@ func (j *job) unfinished() error {
 	return nil
 }
 
-// leftBehind is the error of a rank whose engine is closed, if it is left with what others have sent, or with requests.
+// leftBehind is the error of a rank whose engine is closed, if it is left with what others have
+// sent, or with requests.
 func (j *job) leftBehind() error {
 	const op = "Finalize"
 	if err := j.unfinished(); err != nil {

@@ -17,7 +17,8 @@ func onChecked(t *testing.T, check string, n int, fn func(c *Comm) error, verdic
 	})
 }
 
-// TestFinalizeNamesRequests: each rank must "locally complete all MPI operations that it initiated" before Finalize (MPI 4.1, section
+// TestFinalizeNamesRequests: each rank must "locally complete all MPI operations that it initiated"
+// before Finalize (MPI 4.1, section
 // 11.2.2). A rank that is checked names those that are not, whatever they are of, and how far they have come.
 func TestFinalizeNamesRequests(t *testing.T) {
 	for name, start := range map[string]func(c *Comm) *Request{
@@ -68,8 +69,8 @@ func waitEnd(c *Comm, r *Request) error {
 	return err
 }
 
-// TestFinalizeOfCompleteRequests: what Wait, Test and their families have said to be complete, what was freed, and persistent requests that are
-// not active are nothing to name.
+// TestFinalizeOfCompleteRequests: what Wait, Test and their families have said to be complete, what
+// was freed, and persistent requests that are not active are nothing to name.
 func TestFinalizeOfCompleteRequests(t *testing.T) {
 	onChecked(t, "1", 2, func(c *Comm) error {
 		other := 1 - c.Rank()
@@ -126,8 +127,9 @@ func TestFinalizeOfCompleteRequests(t *testing.T) {
 	})
 }
 
-// TestFinalizeNamesMessages: each rank "must execute matching calls needed to complete MPI communications initiated by other processes"
-// (MPI 4.1, section 11.2.2). A rank that is checked names the messages that it has not received.
+// TestFinalizeNamesMessages: each rank "must execute matching calls needed to complete MPI
+// communications initiated by other processes" (MPI 4.1, section 11.2.2). A rank that is checked
+// names the messages that it has not received.
 func TestFinalizeNamesMessages(t *testing.T) {
 	send := func(c *Comm) error {
 		if c.Rank() != 0 {
@@ -148,8 +150,9 @@ func TestFinalizeNamesMessages(t *testing.T) {
 	})
 }
 
-// TestFinalizeWarnsOfRoots: a collective with different roots may end at every rank, with data that are not what they should be. Every job warns of
-// its messages that no rank takes, and says how to find the call.
+// TestFinalizeWarnsOfRoots: a collective with different roots may end at every rank, with data that
+// are not what they should be. Every job warns of its messages that no rank takes, and says how to
+// find the call.
 func TestFinalizeWarnsOfRoots(t *testing.T) {
 	everyWay(t, func(t *testing.T) {
 		log, err := os.Create(t.TempDir() + "/log")
@@ -173,8 +176,9 @@ func TestFinalizeWarnsOfRoots(t *testing.T) {
 	})
 }
 
-// TestBuffersThatChange: "the sender should not modify any part of the send buffer after a nonblocking send operation is called until the
-// send completes" (MPI 4.1, section 3.7.2). A rank that is checked says so when the request is waited for.
+// TestBuffersThatChange: "the sender should not modify any part of the send buffer after a
+// nonblocking send operation is called until the send completes" (MPI 4.1, section 3.7.2). A rank
+// that is checked says so when the request is waited for.
 func TestBuffersThatChange(t *testing.T) {
 	t.Setenv("FITMPI_CHECK", "1")
 	t.Setenv("FITMPI_PROGRESS", "caller") // else what is wrong here is a data race besides

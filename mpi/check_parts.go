@@ -4,8 +4,9 @@ package mpi
 
 import "sync"
 
-// keptParts are what the partitions of a send held when they were made ready, by a rank that is checked. From then on they "should not be modified" until the
-// request is complete (MPI 4.1, section 4.2.2); others may be.
+// keptParts are what the partitions of a send held when they were made ready, by a rank that is
+// checked. From then on they "should not be modified" until the request is complete (MPI 4.1,
+// section 4.2.2); others may be.
 type keptParts struct {
 	mu   sync.Mutex
 	then map[int][]byte // guarded by mu: of this round
@@ -18,7 +19,8 @@ func (x *keptParts) reset() {
 	clear(x.then)
 }
 
-// keep takes note of partition i of p, which is about to be made ready. One that was ready before stays as it was then.
+// keep takes note of partition i of p, which is about to be made ready. One that was ready before
+// stays as it was then.
 func (x *keptParts) keep(p *parts, i int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -42,7 +44,8 @@ func (p *parts) data(i int) []byte {
 	return b
 }
 
-// partsChanged is the error of a send one of whose partitions is not what it was when it was made ready.
+// partsChanged is the error of a send one of whose partitions is not what it was when it was made
+// ready.
 func (r *Request) partsChanged() *Error {
 	p := r.rare.parts
 	p.kept.mu.Lock()

@@ -10,13 +10,15 @@ import (
 	"testing"
 )
 
-// sending is an operation of one rank, with itself, that sends of eight elements those that used says.
+// sending is an operation of one rank, with itself, that sends of eight elements those that used
+// says.
 type sending struct {
 	used string // x is one that is sent
 	call func(c *Comm, buf, out []int64) *Request
 }
 
-// sendings are the kinds of what is checked: with counts and displacements, with a type for each rank, laid out, persistent, in partitions.
+// sendings are the kinds of what is checked: with counts and displacements, with a type for each
+// rank, laid out, persistent, in partitions.
 var sendings = map[string]sending{
 	"Igatherv":    {"xxxxxxxx", func(c *Comm, b, out []int64) *Request { return Igatherv(c, b, out, []int{8}, nil, 0) }},
 	"Iallgatherv": {"xxxxxxxx", func(c *Comm, b, out []int64) *Request { return Iallgatherv(c, b, out, []int{8}, nil) }},
@@ -67,7 +69,8 @@ var sendings = map[string]sending{
 	"PsendInit typed": {"x.x.x.x.", func(c *Comm, b, _ []int64) *Request { return PsendInit(c.WithType(everyOther(1)[0]), b, 4, 0, 1) }},
 }
 
-// everyOther is the type of n elements with gaps between them, for one rank; the next value follows behind a gap.
+// everyOther is the type of n elements with gaps between them, for one rank; the next value follows
+// behind a gap.
 func everyOther(n int) []*Datatype {
 	return []*Datatype{Resized(Vector(n, 1, 2, TypeOf[int64]()), 0, 16*n)}
 }
@@ -81,8 +84,10 @@ func ringOf(c *Comm) *Comm {
 	return ring
 }
 
-// TestEverySendIsWatched: no part of what an operation sends, whichever kind it is of, may be changed before it is complete (MPI 4.1, sections 2.8, 3.9, 4.2.2
-// and 6.12). A rank that is checked says so, and says nothing of changes to what is not sent, or between the rounds of a persistent request.
+// TestEverySendIsWatched: no part of what an operation sends, whichever kind it is of, may be
+// changed before it is complete (MPI 4.1, sections 2.8, 3.9, 4.2.2 and 6.12). A rank that is
+// checked says so, and says nothing of changes to what is not sent, or between the rounds of a
+// persistent request.
 func TestEverySendIsWatched(t *testing.T) {
 	t.Setenv("FITMPI_CHECK", "1")
 	t.Setenv("FITMPI_PROGRESS", "caller") // else what is wrong here is a data race besides

@@ -110,17 +110,20 @@
 // type that was sent. Of messages of Bsend the kind alone is compared; partitioned ones are compared as a whole. Collectives begin
 // with a comparison of operation, root and element type: a difference fails at all ranks, with ErrNotSame or ErrType.
 //
-// Wait and its family return an error of class ErrBuffer if what a nonblocking or persistent operation sends was changed
-// before it was complete: of sends between two ranks (Isendrecv included), of collectives over both kinds of communicators,
-// with counts, displacements and layouts, and over neighbours, and of partitions from Pready on. What is not sent, as between
-// blocks, is the program's. Not looked at are objects, Ibsend and BsendInit, which send copies; operands of collectives, and of
-// Isendrecv, that share memory with what the call receives into; buffers that are received into; what blocking calls send; and
-// the memory of one-sided operations and of files.
+// Wait and its family return an error of class ErrBuffer if what a nonblocking or persistent
+// operation sends was changed before it was complete: of sends between two ranks (Isendrecv
+// included), of collectives over both kinds of communicators, with counts, displacements and
+// layouts, and over neighbours, and of partitions from Pready on. What is not sent, as between
+// blocks, is the program's. Not looked at are objects, Ibsend and BsendInit, which send copies;
+// operands of collectives, and of Isendrecv, that share memory with what the call receives into;
+// buffers that are received into; what blocking calls send; and the memory of one-sided operations
+// and of files.
 //
-// Finalize tells of requests that were never completed, with ErrRequest, and of messages that were never received, with ErrOther.
+// Finalize tells of requests that were never completed, with ErrRequest, and of messages that were
+// never received, with ErrOther.
 //
-// Messages are longer and copied once more then, what is sent is copied and compared, and every collective waits for all
-// ranks: it is for finding errors, not for production.
+// Messages are longer and copied once more then, what is sent is copied and compared, and every
+// collective waits for all ranks: it is for finding errors, not for production.
 //
 // # Attributes
 //
