@@ -34,8 +34,10 @@ func discard(stops <-chan os.Signal) {
 	}
 }
 
-// pause stops all ranks and this process, and returns when that goes on, as do they.
-func (x *runner) pause() {
+// pause stops all ranks and this process, and returns when that goes on, as do they. A key that
+// comes later asks for another stop; of those that come while this process is stopped the system
+// forgets all when it lets it go on.
+func (x *runner) pause(stops <-chan os.Signal) {
 	began := time.Now()
 	for _, h := range x.hosts {
 		h.Pause()
@@ -43,6 +45,7 @@ func (x *runner) pause() {
 	if x.fleet != nil {
 		x.fleet.Pause()
 	}
+	discard(stops)
 	sys.StopSelf()
 	if x.fleet != nil {
 		x.fleet.Resume()

@@ -185,8 +185,7 @@ func (x *runner) loop(ctx context.Context) {
 		case sig := <-x.cfg.Signals:
 			x.sup.interrupted(time.Now(), sig.(syscall.Signal))
 		case <-stops:
-			x.pause()
-			discard(stops)
+			x.pause(stops)
 		case <-cancelled:
 			cancelled = nil
 			x.sup.interrupted(time.Now(), syscall.SIGTERM)
