@@ -83,7 +83,7 @@ func exchange(t *testing.T, e *Engine, tag Tag, n int) {
 func TestConnectStorm(t *testing.T) {
 	effort.Need(t, effort.Usual, "many ranks connect at once")
 	policies(t, func(t *testing.T, p Policy) {
-		for round := range 30 {
+		for round := range effort.Share(60) {
 			es := job(t, 3, p, nil)
 			start := make(chan struct{})
 			var wg sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -113,7 +114,7 @@ func TestTurns(t *testing.T) {
 				c.Doze = time.Millisecond
 			}
 		})
-		for range 20 {
+		for range effort.Share(50) {
 			exchangeAll(t, es)
 		}
 		closeAll(t, es)

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -39,6 +40,9 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(envProgram); name != "" {
 		programs[name]()
 		return
+	}
+	if !raceEnabled {
+		effort.Beside(4) // jobs that start, pages that are drawn, and pauses
 	}
 	goleak.VerifyTestMain(testMain{m})
 }

@@ -35,7 +35,7 @@ const readIntoViewer = `fetch("/out.json").then(r => r.text()).then(text => {
 // A viewer that others have written opens a trace, and finds in it what there is: every slice, and both ends of every arrow.
 func TestTraceInViewer(t *testing.T) {
 	t.Parallel()
-	effort.Need(t, effort.Usual, "it needs a browser")
+	effort.Need(t, effort.Full, "it needs a browser")
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)

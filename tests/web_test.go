@@ -246,7 +246,7 @@ func TestWebOfOneRank(t *testing.T) {
 // and of the last interval, and says how the job has ended.
 func TestWebOfAnExampleThatIsInterrupted(t *testing.T) {
 	t.Parallel()
-	effort.Need(t, effort.Usual, "it builds an example, and needs a browser")
+	effort.Need(t, effort.Full, "it builds an example, and needs a browser")
 	if isHurried() {
 		t.Skip("in a hurry: fitrun and the example are built without the detector")
 	}
