@@ -328,11 +328,18 @@ func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 		}
 		return left
 	}
-	if err = j.part(ctx, err); err == nil {
+	told := failed == nil
+	tell := func(err error) {
+		if !told {
+			told = true
+			failed(err)
+		}
+	}
+	if err = j.part(ctx, err, tell); err == nil {
 		err = j.leftBehind()
 	}
-	if err != nil && failed != nil {
-		failed(err)
+	if err != nil {
+		tell(err)
 	}
 	return errors.Join(left, err, j.leave())
 }
@@ -347,8 +354,10 @@ func (j *job) closeWorld(ctx context.Context) error {
 	return j.meetLast(ctx)
 }
 
-// part says goodbye and stops the engine, at once if there was an error before, which it returns too.
-func (j *job) part(ctx context.Context, before error) (err error) {
+// part says goodbye and stops the engine, at once if there was an error before, which it returns
+// too. It tells failed of such an error while the engine runs: others would be first to say that
+// this rank is gone, and do not know why.
+func (j *job) part(ctx context.Context, before error, failed func(error)) (err error) {
 	j.denounceAll()
 	j.finalized.Store(true)
 	if err = before; err == nil {
@@ -359,6 +368,7 @@ func (j *job) part(ctx context.Context, before error) (err error) {
 		err = j.engine.Close(closeTimeout)
 		j.pushMetrics()
 	} else {
+		failed(err)
 		err = errors.Join(err, j.kill())
 	}
 	return err

@@ -124,7 +124,7 @@ func (j *job) retire(ctx context.Context, op string) *Error {
 	}
 	if j.isRenewable() {
 		l.closed = true
-		err = errors.Join(j.part(ctx, nil), j.leave())
+		err = errors.Join(j.part(ctx, nil, func(error) {}), j.leave())
 	} else {
 		err = j.restLocked(ctx)
 	}

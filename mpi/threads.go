@@ -210,8 +210,9 @@ func (t *threads) settle(rank int, j *job, err error) error {
 		return errors.Join(err, j.kill(), j.leave())
 	}
 	if j.worldScope.isOpen() {
-		if err = j.finalize(t.ctx, nil); err != nil {
-			t.abort(rank, err)
+		abort := func(err error) { t.abort(rank, err) }
+		if err = j.finalize(t.ctx, abort); err != nil {
+			abort(err)
 		}
 	}
 	return err
