@@ -52,11 +52,29 @@ func TestSoak(t *testing.T) {
 	wg.Wait()
 }
 
+// leastSamples is of how many samples it is said whether something grows.
+const leastSamples = soakSamples / 4
+
+// enoughSamples waits until every process has taken as many, which takes a busy machine longer than
+// the time of a soak, or until the job has ended.
+func enoughSamples(r *run, _ fault) bool {
+	for until := time.Now().Add(r.plan.bound); time.Now().Before(until) && r.pause(10*time.Millisecond); {
+		enough := true
+		for q := 0; q < r.plan.ranks; q += r.plan.perProcess {
+			enough = enough && len(r.control.samplesOf(q)) >= leastSamples
+		}
+		if enough {
+			break
+		}
+	}
+	return true
+}
+
 // soakOne runs a job for a time and judges its samples.
 func soakOne(t *testing.T, p plan, d time.Duration) {
 	t.Helper()
 	p.soak = d
-	p.faults = []fault{{kind: &kind{"nothing", harmless, false, false, func(*run, fault) bool { return true }}, after: d}}
+	p.faults = []fault{{kind: &kind{"nothing", harmless, false, false, enoughSamples}, after: d}}
 	r := runPlan(t, p, *soakBugFlag, 0)
 	what := fmt.Sprintf("%s, %s, %d ranks in a process", p.transport, p.policy, p.perProcess)
 	bad := r.judge().bad
@@ -68,7 +86,7 @@ func soakOne(t *testing.T, p plan, d time.Duration) {
 		}
 		if q%p.perProcess == 0 {
 			samples := r.control.samplesOf(q)
-			if len(samples) < soakSamples/4 {
+			if len(samples) < leastSamples {
 				bad = append(bad, fmt.Sprintf("rank %d has taken %d samples", q, len(samples)))
 				continue
 			}
