@@ -19,8 +19,8 @@ func localSchedule(steps ...func() error) *Schedule {
 }
 
 // TestForeignSteps: a step that ends its goroutine fails its schedule, which says where, and
-// nothing else: whoever runs the steps goes on, waits in the same call, and the engine can be
-// closed.
+// nothing else: the goroutine that runs the steps goes on, waits in the same call, and the engine
+// can be closed.
 func TestForeignSteps(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		e := job(t, 1, p, nil)[0]

@@ -144,7 +144,7 @@ func (c *conn) verdictTime() int64 {
 	return 0
 }
 
-// connected begins to talk to whoever took our connection.
+// connected begins to talk to the process that took our connection.
 func (c *conn) connected() {
 	d := c.d
 	a := d.attempt(c.peer)

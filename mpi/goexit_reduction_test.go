@@ -79,7 +79,7 @@ var endBadly = []struct {
 	{"panic", func(*testing.T) { panic("boom") }, []string{"panic: boom"}},
 }
 
-// An operation that ends its goroutine makes the reduction fail, which says so, whoever makes
+// An operation that ends its goroutine makes the reduction fail, which says so, whatever makes
 // progress; no more than one that panics does it take along the goroutine that makes progress,
 // which may be the worker, a caller with something else to do, or another rank.
 func TestReductionEndsGoroutine(t *testing.T) {

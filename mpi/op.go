@@ -23,9 +23,10 @@ import (
 // with an error of class [ErrOp] that names the function, the call and its line.
 //
 // An Op that panics makes the reduction fail. So does one that ends its goroutine (runtime.Goexit,
-// and so FailNow and Fatal of a test): whoever drives communication has it run on a goroutine
-// beside the own one. Only a blocking reduction may call it on the goroutine of its caller, which
-// ends then. An Op that locks its goroutine to the thread must unlock it before it returns.
+// and so FailNow and Fatal of a test): the goroutine that drives communication has it run on a
+// goroutine beside the own one. Only a blocking reduction may call it on the goroutine of its
+// caller, which ends then. An Op that locks its goroutine to the thread must unlock it before it
+// returns.
 //
 // The library keeps to the order of ranks unless it knows the operation to be commutative: see [Commutative].
 type Op[T any] func(acc, in []T)

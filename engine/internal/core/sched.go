@@ -162,7 +162,7 @@ func (s *Schedule) RecvInto(rank int, data *[]byte, after ...int32) int32 {
 	return s.add(step{kind: stepRecv, mso: m, from: data}, after)
 }
 
-// Do adds local work. It runs without the engine's mutex, on the thread of whoever makes progress;
+// Do adds local work. It runs without the engine's mutex, on the thread that makes progress;
 // it must not communicate. If it calls what may end its goroutine s is Foreign.
 func (s *Schedule) Do(f func() error, after ...int32) int32 {
 	return s.add(step{kind: stepDo, do: f}, after)
