@@ -128,3 +128,47 @@ func TestDrain(t *testing.T) {
 		}
 	})
 }
+
+// TestCallBack: messages that were given up are back before the rank goes on, and for the answer of a
+// peer that rests, which may have ended, neither CallBack nor Drain waits.
+func TestCallBack(t *testing.T) {
+	policies(t, func(t *testing.T, p Policy) {
+		es := job(t, 2, p, nil)
+		exchangeAll(t, es)
+		giveUp := func(tag Tag) {
+			out := &MSO{Kind: KindSend, Peer: 1, Tag: tag, Buf: pattern(1<<20, int(tag))}
+			es[0].Post(out)
+			es[0].Abandon(out, ErrStopped)
+			waitDone(t, "abandoned", es[0], out)
+		}
+		giveUp(1)
+		giveUp(2)
+		var back atomic.Bool
+		both(t, es, func() {
+			es[0].CallBack(t.Context())
+			back.Store(true)
+		}, func() {
+			for !back.Load() {
+				es[1].Test(new(MSO)) // which makes progress under caller
+			}
+		})
+		if s, u := es[0].Stats(), es[1].Stats(); s.Detached != 0 || s.Cancelled != 2 || u.EventQueue != 0 {
+			t.Errorf("%d messages live on, %d are cancelled, %d announced", s.Detached, s.Cancelled, u.EventQueue)
+		}
+		if p != Caller {
+			return // the peer has a worker, which answers
+		}
+		giveUp(3)
+		es[0].Excuse(1, true)
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := es[0].Drain(over); err != nil {
+			t.Errorf("Drain waits for a peer that rests: %v", err)
+		}
+		es[0].CallBack(t.Context())
+		if s := es[0].Stats(); s.Detached != 1 {
+			t.Errorf("%d messages live on: the peer has answered, which makes no progress", s.Detached)
+		}
+		es[0].Excuse(1, false)
+	})
+}

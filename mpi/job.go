@@ -344,13 +344,15 @@ func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 	return errors.Join(left, err, j.leave())
 }
 
-// closeWorld ends the use of the world, and waits for all ranks.
+// closeWorld ends the use of the world, and waits for all ranks. Messages that were given up it calls
+// back before: the ranks that they are for may be gone after it.
 func (j *job) closeWorld(ctx context.Context) error {
 	j.worldScope.state.Store(scopeOver)
 	j.life.mu.Lock()
 	j.finalized.Store(j.life.sessions == 0)
 	j.life.mu.Unlock()
 	j.flushBuffers(&j.worldScope)
+	j.engine.CallBack(ctx)
 	return j.meetLast(ctx)
 }
 

@@ -30,15 +30,16 @@ func (c *Core) Heartbeat(id PeerID, paused, must bool) (said bool) {
 // Detached is the number of sends that live on after their call returned.
 func (c *Core) Detached() int { return c.stats.Detached }
 
-// IsOnlyGivenUp reports whether all of these were given up, and no receiver has asked for one.
-func (c *Core) IsOnlyGivenUp() bool {
-	n := c.stats.Detached
+// GivenUp is how many of these were given up, and have no answer yet of receivers that answers
+// reports true of.
+func (c *Core) GivenUp(answers func(PeerID) bool) int {
+	n := 0
 	for i := range c.ids.slots {
-		if m := c.ids.slots[i].m; m != nil && m.givenUp && m.state == Offered {
-			n--
+		if m := c.ids.slots[i].m; m != nil && m.givenUp && m.state == Offered && answers(m.Peer) {
+			n++
 		}
 	}
-	return n == 0
+	return n
 }
 
 // WithdrawGivenUp asks the receivers of messages that their senders have given up to forget them, unless they have asked for
