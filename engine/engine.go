@@ -86,8 +86,7 @@ type Engine struct {
 	taken   uint64         // guarded by mu: messages that callers took by RecvNow
 	counts  counts         // guarded by mu
 
-	leftover    []Unreceived // guarded by mu: see Leftover
-	allLeftover int          // guarded by mu
+	leftover []Unreceived // guarded by mu: see Unreceived
 
 	posts uint32 // guarded by mu: operations that callers have left to the worker, or to themselves for later; it wraps
 

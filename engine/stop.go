@@ -21,20 +21,25 @@ func (e *Engine) Close(timeout time.Duration) error {
 	e.command(command{kind: cmdBye})
 	e.awaitByes(deadline)
 	e.mu.Lock()
-	e.leftover, e.allLeftover = e.core.Unreceived(mostLeftover)
+	e.leftover, _ = e.core.Unreceived(mostLeftover)
 	e.unlock()
 	return e.Kill()
 }
 
-// mostLeftover bounds what Leftover lists.
+// mostLeftover bounds what Unreceived lists.
 const mostLeftover = 64
 
-// Leftover returns the messages that nobody had received when Close had heard the goodbyes of all
-// peers, so that no other could come. all is how many there were, some of which are listed.
-func (e *Engine) Leftover() (us []Unreceived, all int) {
+// Unreceived returns the messages that nothing has received, the first that have arrived. After
+// Close these are those of the moment when it had heard the goodbyes of all peers, so that no other
+// could come.
+func (e *Engine) Unreceived() []Unreceived {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.leftover, e.allLeftover
+	if e.stopping.Load() {
+		return e.leftover
+	}
+	us, _ := e.core.Unreceived(mostLeftover)
+	return us
 }
 
 // withdrawGivenUp asks for the return of messages that need not arrive.

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,7 +18,8 @@ import (
 // never received, and buffers that are changed while they are sent. With FITMPI_CHECK=1 the last is
 // an error of Wait, the others are of Finalize, by when each rank must "locally complete all MPI
 // operations that it initiated and must execute matching calls needed to complete MPI
-// communications initiated by other processes" (MPI 4.1, section 11.2.2).
+// communications initiated by other processes" (MPI 4.1, section 11.2.2). Session.Finalize says
+// of its communicators what is here.
 //
 // A message of a collective that is never received mostly says that the ranks have called different
 // ones, or with different roots: to see that at Finalize costs nothing, and every job warns of it.
@@ -26,10 +28,37 @@ import (
 // checker remembers the requests of a rank that are to be completed.
 type checker struct {
 	mu   sync.Mutex
-	open map[*Request]bool // guarded by mu
+	open map[*Request]bool           // guarded by mu
+	made map[engine.ContextID]*scope // guarded by mu: of what the communicators of these contexts are
 }
 
-func newChecker() *checker { return &checker{open: make(map[*Request]bool)} }
+func newChecker() *checker {
+	return &checker{open: make(map[*Request]bool), made: make(map[engine.ContextID]*scope)}
+}
+
+// saw takes note of a communicator. One that has yet to get its own context has that of another.
+func (c *checker) saw(x *comm) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if of := c.made[x.p2p]; of == nil || of.state.Load() == scopeOver {
+		c.made[x.p2p] = x.scope
+	}
+}
+
+// of returns the messages of communicators of a scope.
+func (c *checker) of(all []engine.Unreceived, s *scope) (us []engine.Unreceived) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range all {
+		if c.made[p2pOf(m.Ctx)] == s {
+			us = append(us, m)
+		}
+	}
+	return us
+}
 
 // checked is what a checker knows of a request.
 type checked struct {
@@ -203,7 +232,7 @@ func (c *checker) unfinished(op string, of *scope) *Error {
 		counted(n, "request was", "requests were"), listed(named, n))
 }
 
-// unfinished is the error of Finalize about requests.
+// unfinished is the error of Finalize about requests of the world's.
 func (j *job) unfinished() error {
 	if err := j.checker.unfinished("Finalize", &j.worldScope); err != nil {
 		return err.on(j.engine.Rank(), "")
@@ -214,14 +243,38 @@ func (j *job) unfinished() error {
 // leftBehind is the error of a rank whose engine is closed, if it is left with what others have
 // sent, or with requests.
 func (j *job) leftBehind() error {
-	const op = "Finalize"
 	if err := j.unfinished(); err != nil {
 		return err
 	}
+	if err := j.unreceived("Finalize", j.engine.Unreceived()); err != nil {
+		return err
+	}
+	return nil
+}
+
+// worldLeft is the error of a rank that goes on, or rests, when its world is over.
+func (j *job) worldLeft() error {
+	left := j.unfinished()
+	if err := j.leftOf("Finalize", &j.worldScope); err != nil {
+		left = errors.Join(left, err)
+	}
+	return left
+}
+
+// leftOf is the error of the end of a scope, if messages of its communicators are here that nothing
+// can receive any more. What comes after that, of a rank that has not ended its part, is not told.
+func (j *job) leftOf(op string, s *scope) *Error {
+	if !j.checks {
+		return nil
+	}
+	return j.unreceived(op, j.checker.of(j.engine.Unreceived(), s))
+}
+
+// unreceived is the error of messages that nothing has received; of those of collectives it warns.
+func (j *job) unreceived(op string, left []engine.Unreceived) *Error {
 	if j.faults.tolerant || j.collFailed.Load() { // messages to operations that have failed remain
 		return nil
 	}
-	left, _ := j.engine.Leftover()
 	var users, colls []string
 	for i := range left {
 		switch m := &left[i]; {
@@ -237,8 +290,8 @@ func (j *job) leftBehind() error {
 			counted(len(colls), "message was", "messages were"), listed(colls, len(colls)), checkHint), "rank", j.engine.Rank())
 	}
 	if len(users) > 0 && j.checks {
-		return opErrorf(ErrOther, op, "%s never received: %s: each needs a receive before Finalize",
-			counted(len(users), "message was", "messages were"), listed(users, len(users))).on(j.engine.Rank(), "")
+		return opErrorf(ErrOther, op, "%s never received: %s: each needs a receive before %s",
+			counted(len(users), "message was", "messages were"), listed(users, len(users)), op).on(j.engine.Rank(), "")
 	}
 	return nil
 }

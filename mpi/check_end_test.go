@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -149,6 +150,51 @@ func TestFinalizeNamesMessages(t *testing.T) {
 		}
 	})
 }
+
+// TestSessionNamesMessages: what Finalize says of the world's communicators, Session.Finalize says
+// of those of the session, and of no others.
+func TestSessionNamesMessages(t *testing.T) {
+	const said = "1 message was never received: 8 bytes of int64 from world rank 0 with tag 7 over left: each needs a receive before Session.Finalize"
+	program := func(ctx context.Context, world *Comm) error {
+		world.SetErrhandler(ErrorsReturn)
+		s, err := SessionInit(ctx, nil, ErrorsReturn)
+		if err != nil {
+			return err
+		}
+		other, err := SessionInit(ctx, nil, ErrorsReturn)
+		if err != nil {
+			return err
+		}
+		c, err := commOf(s, PsetWorld, "left")
+		if err != nil {
+			return err
+		}
+		c.SetName("left")
+		if c.Rank() == 0 {
+			err = errors.Join(Send(c, []int{1}, 1, 7), Send(c, []int{2}, 1, 8))
+		} else {
+			_, err = Recv(c, []int{0}, 0, 8) // so that the first is here
+		}
+		if err := errors.Join(err, other.Finalize(), Barrier(world)); err != nil {
+			return err
+		}
+		err = s.Finalize()
+		if world.Rank() == 1 && ClassOf(err) == ErrOther && strings.Contains(err.Error(), said) {
+			return errTold
+		}
+		return err
+	}
+	for check, want := range map[string]error{"1": errTold, "0": nil} {
+		everyWay(t, func(t *testing.T) {
+			t.Setenv("FITMPI_CHECK", check)
+			if err := RunThreads(2, program); !errors.Is(err, want) {
+				t.Errorf("FITMPI_CHECK=%s: %v", check, err)
+			}
+		})
+	}
+}
+
+var errTold = errors.New("Session.Finalize has told")
 
 // TestFinalizeWarnsOfRoots: a collective with different roots may end at every rank, with data that
 // are not what they should be. Every job warns of its messages that no rank takes, and says how to

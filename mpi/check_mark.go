@@ -50,7 +50,7 @@ func (m callMark) class() elemClass { return elemClass(m & 0xf) }
 
 // mark is what messages of g have in their headers: the mark of the collective op of c.
 func (g *graph) mark(c *Comm, op string, m callMark) {
-	if c.job.checks || c.isInter() { // of an intercommunicator not all ranks give buffers
+	if c.job.checks {
 		return
 	}
 	g.s.Elem, g.s.Differ = uint8(m|callMark(c.takeClass(op))), differ
@@ -95,13 +95,13 @@ type markError struct {
 	from     engine.PeerID
 }
 
-func (e *markError) Error() string { return e.text(int(e.from)) }
+func (e *markError) Error() string { return e.text(fmt.Sprint("rank ", e.from)) }
 
-// text says it of the other rank by a number.
-func (e *markError) text(rank int) string {
-	text := fmt.Sprintf("this rank calls %s, rank %d calls %s", e.own.op(), rank, e.got.op())
+// text says it of the other rank by a name.
+func (e *markError) text(other string) string {
+	text := fmt.Sprintf("this rank calls %s, %s calls %s", e.own.op(), other, e.got.op())
 	if e.own.op() == e.got.op() {
-		text = fmt.Sprintf("the elements are %s at this rank and %s at rank %d", e.own.class(), e.got.class(), rank)
+		text = fmt.Sprintf("the elements are %s at this rank and %s at %s", e.own.class(), e.got.class(), other)
 	}
 	return text + ": " + checkHint
 }

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 )
@@ -58,6 +59,86 @@ func TestCollectivesDiffer(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// between makes an intercommunicator of two ranks.
+func between(c *Comm) (*Comm, error) {
+	x, err := c.Self().IntercommCreate(0, c, 1-c.Rank(), 7)
+	if err == nil {
+		x.SetErrhandler(ErrorsReturn)
+	}
+	return x, err
+}
+
+// TestIntercommunicatorsDiffer is TestCollectivesDiffer between two groups.
+func TestIntercommunicatorsDiffer(t *testing.T) {
+	f, i := func(n int) []float64 { return make([]float64, n) }, func(n int) []int64 { return make([]int64, n) }
+	for _, tc := range []struct {
+		name   string
+		sender func(c *Comm, n int) error
+		other  func(c *Comm, n int) error
+		class  ErrorClass
+		says   string
+	}{
+		{"rooted elements", func(c *Comm, n int) error { return Bcast(c, f(n), Root) },
+			func(c *Comm, n int) error { return Bcast(c, i(n), 0) }, ErrType, "the elements are int64 at this rank and float64 at remote rank 0"},
+		{"rooted operations", func(c *Comm, n int) error { return Bcast(c, f(n), Root) },
+			func(c *Comm, n int) error { return Scatter(c, nil, f(n), 0) }, ErrNotSame, "this rank calls Scatter, remote rank 0 calls Bcast"},
+		{"elements", func(c *Comm, n int) error { return Allgather(c, f(n), f(n)) },
+			func(c *Comm, n int) error { return Allgather(c, i(n), i(n)) }, ErrType, "the elements are int64 at this rank and float64 at remote rank 0"},
+		{"operations", func(c *Comm, n int) error { return Allgather(c, f(n), f(n)) },
+			func(c *Comm, n int) error { return Alltoall(c, f(n), f(n)) }, ErrNotSame, "this rank calls Alltoall, remote rank 0 calls Allgather"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			everyWay(t, func(t *testing.T) {
+				for _, n := range []int{1, 40_000} {
+					ctx, cancel := context.WithCancel(t.Context())
+					err := RunThreads(2, func(_ context.Context, c *Comm) error {
+						x, err := between(c)
+						if err != nil {
+							return err
+						}
+						if c.Rank() == 0 {
+							_ = tc.sender(x.WithContext(ctx), n) // perhaps nothing takes it
+							return nil
+						}
+						defer cancel()
+						wantSaid(t, fmt.Sprint(n, " elements"), tc.other(x, n), tc.class, tc.says)
+						return nil
+					})
+					cancel()
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestIntercommunicatorsSuit: ranks of the root's group that give no buffer may name any type.
+func TestIntercommunicatorsSuit(t *testing.T) {
+	err := RunThreads(3, func(_ context.Context, c *Comm) error {
+		local, err := c.Split(min(c.Rank(), 1), 0) // 0 | 1, 2
+		if err != nil {
+			return err
+		}
+		x, err := local.IntercommCreate(0, c, []int{1, 0, 0}[c.Rank()], 7)
+		if err != nil {
+			return err
+		}
+		out := []float64{0}
+		switch c.Rank() {
+		case 0:
+			return errors.Join(Bcast(x, out, 0), Gather(x, out, nil, 0), Reduce(x, out, nil, Sum, 0))
+		case 1:
+			return errors.Join(Bcast(x, out, Root), Gather(x, nil, out, Root), Reduce(x, nil, out, Sum, Root))
+		}
+		return errors.Join(Bcast[string](x, nil, ProcNull), Gather[int8](x, nil, nil, ProcNull), Reduce[uint16](x, nil, nil, Sum, ProcNull))
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

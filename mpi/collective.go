@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
@@ -147,8 +148,14 @@ func (c *Comm) collError(op string, err error) *Error {
 		e.Cause = &unequalError{cause: e.Cause}
 	}
 	if m, ok := errors.AsType[*markError](err); ok {
-		rank := c.everyone().rankOf(m.from)
-		return opErrorf(ClassOf(m), op, "%s", m.text(rank)).with(rank)
+		rank, name := c.rankOf(m.from), "rank"
+		switch {
+		case c.isInter() && rank < 0:
+			rank = c.inner.rankOf(m.from)
+		case c.isInter():
+			name = "remote rank"
+		}
+		return opErrorf(ClassOf(m), op, "%s", m.text(fmt.Sprint(name, " ", rank))).with(rank)
 	}
 	if e.Class == ErrOther {
 		return opError(classOr(err, ErrOther), op, e.Cause)

@@ -68,6 +68,7 @@ func newComm(j *job, from *scope, name string, rank int, peers []engine.PeerID, 
 	c.name.Store(&name)
 	c.member, c.places = c.has, j.placesOf(peers)
 	j.comms.add(c)
+	j.checker.saw(c)
 	j.adopt(c)
 	return &Comm{comm: c}
 }

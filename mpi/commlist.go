@@ -70,12 +70,18 @@ func (l *commList) collectivesOf(p engine.PeerID) (ctxs []engine.ContextID) {
 	return ctxs
 }
 
+// p2pOf returns the context of the messages between two ranks of the communicator that ctx is of.
+func p2pOf(ctx engine.ContextID) engine.ContextID {
+	ctx &^= collectiveBit
+	if ctx&purposes == partitionedPurpose {
+		ctx &^= purposes
+	}
+	return ctx
+}
+
 // entry returns what is known of the communicator that a context is of, and the context of its messages.
 func (l *commList) entry(ctx engine.ContextID) (p2p engine.ContextID, e commEntry, ok bool) {
-	p2p = ctx &^ collectiveBit
-	if p2p&purposes == partitionedPurpose {
-		p2p &^= purposes
-	}
+	p2p = p2pOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, ok = l.live[p2p]

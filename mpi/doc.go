@@ -120,7 +120,8 @@
 // and of files.
 //
 // Finalize tells of requests that were never completed, with ErrRequest, and of messages that were
-// never received, with ErrOther.
+// never received, with ErrOther: of those over the world's communicators, and Session.Finalize of
+// those over its session's. What reaches a rank after its Session.Finalize is not told.
 //
 // Messages are longer and copied once more then, what is sent is copied and compared, and every
 // collective waits for all ranks: it is for finding errors, not for production.

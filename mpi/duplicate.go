@@ -102,6 +102,7 @@ func (c *Comm) copy(name string) *Comm {
 func (c *Comm) setContext(id engine.ContextID) {
 	c.p2p, c.coll = id, id|collectiveBit
 	c.job.comms.add(c.comm)
+	c.job.checker.saw(c.comm)
 	if c.IsInter() {
 		c.inner.setContext(id | innerPurpose)
 		c.both.setContext(id | bothPurpose)

@@ -320,13 +320,12 @@ func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 	case open != nil:
 		left = errors.Join(left, open)
 	case end == goesOn:
-		return errors.Join(left, err, j.unfinished())
+		return errors.Join(left, err, j.worldLeft())
 	case end == rests:
-		left = errors.Join(left, j.unfinished())
 		if err := j.retire(ctx, finalizeCall); err != nil {
 			left = errors.Join(left, err)
 		}
-		return left
+		return errors.Join(left, j.worldLeft())
 	}
 	told := failed == nil
 	tell := func(err error) {

@@ -113,12 +113,14 @@ func (s *Session) String() string {
 
 // Finalize ends s: what was made of it cannot be used any more, and fails with errors of class
 // ErrSession. Before, operations over its communicators must be complete at the calling rank, and
-// the communicators should be freed. It is local, but waits until the messages in the session's
-// buffers have left them; and the last Finalize of a rank that is not between Init and the other
-// Finalize waits until all that the rank has sent has reached its receivers' memory, so it may need
-// that they receive (MPI 4.1, section 11.3.1, MPI_Session_finalize). The rank may open sessions
-// again. That last one fails with an error of class ErrProcFailed if the rank has lost another,
-// unless the job goes on without its dead: exit code 0 is a failure then.
+// the communicators should be freed. With FITMPI_CHECK=1 requests that are not complete are an
+// error of class ErrRequest, and messages that are here and were not received one of ErrOther. It
+// is local, but waits until the messages in the session's buffers have left them; and the last
+// Finalize of a rank that is not between Init and the other Finalize waits until all that the rank
+// has sent has reached its receivers' memory, so it may need that they receive (MPI 4.1, section
+// 11.3.1, MPI_Session_finalize). The rank may open sessions again. That last one fails with an
+// error of class ErrProcFailed if the rank has lost another, unless the job goes on without its
+// dead: exit code 0 is a failure then.
 func (s *Session) Finalize() (outcome error) {
 	const op = "Session.Finalize"
 	defer s.begin("Finalize").endAt(&outcome)
@@ -136,6 +138,9 @@ func (s *Session) Finalize() (outcome error) {
 	}
 	if left != nil {
 		return s.fail(left)
+	}
+	if err := s.job.leftOf(op, &s.scope); err != nil {
+		return s.fail(err)
 	}
 	return nil
 }

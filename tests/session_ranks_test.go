@@ -23,7 +23,8 @@ import (
 func init() {
 	for name, f := range map[string]func() error{
 		"sessions": sessionsOnly, "sessions around": sessionsAround, "session left open": sessionLeftOpen, "sessions and death": sessionsAndDeath,
-		"sessions of apps": sessionsOfApps, "sessions, one early": sessionsOneEarly, "session after finalize": sessionAfterFinalize,
+		"session, message left": sessionMessageLeft,
+		"sessions of apps":      sessionsOfApps, "sessions, one early": sessionsOneEarly, "session after finalize": sessionAfterFinalize,
 	} {
 		programs[name] = func() { exitOn(f()) }
 	}
@@ -126,6 +127,25 @@ func sessionsAround() error {
 	}
 	fmt.Println("done")
 	return nil
+}
+
+// sessionMessageLeft leaves a message that rank 1 does not receive.
+func sessionMessageLeft() error {
+	err := inSession(context.Background(), mpi.PsetWorld, "left", func(_ *mpi.Session, c *mpi.Comm) error {
+		switch c.Rank() {
+		case 0:
+			return errors.Join(mpi.Send(c, []int32{1}, 1, 7), mpi.Send(c, []int32{2}, 1, 8))
+		case 1: // the first is here when the second is
+			_, err := mpi.Recv(c, []int32{0}, 0, 8)
+			return err
+		}
+		return nil
+	})
+	if errors.Is(err, mpi.ErrOther) {
+		fmt.Println(err)
+		return nil
+	}
+	return err
 }
 
 // sessionLeftOpen exits with code 0 and an open session, in rank 1.
@@ -320,6 +340,24 @@ func TestSessionLeftOpen(t *testing.T) {
 	run := runJob(t, "session left open", 2, "assist", t.TempDir())
 	if want := "exited with code 0 without mpi.Finalize, or with a session open"; run.code == 0 || !strings.Contains(run.stderr, want) {
 		t.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
+	}
+}
+
+// TestSessionMessageLeft: with --check the end of a rank's last session tells of messages that were
+// never received, as Finalize does, and holds up no other rank.
+func TestSessionMessageLeft(t *testing.T) {
+	t.Parallel()
+	for _, policy := range policies {
+		for _, set := range []string{"FITMPI_TRANSPORT=auto", "FITMPI_TRANSPORT=tcp"} {
+			run := runJob(t, "session, message left", 3, policy, t.TempDir(), set, "FITMPI_CHECK=1")
+			const want = "1 message was never received: 4 bytes of int32 from world rank 0 with tag 7"
+			if run.code != 0 || run.stderr != "" || strings.Count(run.stdout, want) != 1 || !strings.Contains(run.stdout, "on rank 1") {
+				t.Errorf("%s, %s: code %d\n%s%s", policy, set, run.code, run.stdout, run.stderr)
+			}
+			if run := runJob(t, "session, message left", 3, policy, t.TempDir(), set); run.code != 0 || run.stdout+run.stderr != "" {
+				t.Errorf("%s, %s, unchecked: code %d\n%s%s", policy, set, run.code, run.stdout, run.stderr)
+			}
+		}
 	}
 }
 
