@@ -270,3 +270,23 @@ func TestBuffersThatChange(t *testing.T) {
 		t.Errorf("a byte that the layout leaves out was changed: %v", err)
 	}
 }
+
+// TestFinalizeOfAStoppedRank: a rank whose engine is stopped while it comes to Finalize, as the job
+// ends, has no ranks to meet, and says that the job ends.
+func TestFinalizeOfAStoppedRank(t *testing.T) {
+	onChecked(t, "1", 2, func(c *Comm) error {
+		if c.Rank() == 1 {
+			return Barrier(c) // which fails: the other leaves without a word
+		}
+		if err := c.job.kill(); err != nil {
+			return err
+		}
+		err := c.job.meetLast(c.job.ctx)
+		wantSaid(t, "at the meeting", err, ErrOther, "the job is ending")
+		return err
+	}, func(t *testing.T, err error) {
+		if err == nil {
+			t.Error("the job succeeds without a rank of it")
+		}
+	})
+}

@@ -9,109 +9,93 @@ import (
 	"testing"
 )
 
+// difference is a collective that ranks 0 and 1 call differently, with n elements.
+type difference struct {
+	name   string
+	sender func(c *Comm, n int) error // rank 0
+	other  func(c *Comm, n int) error // rank 1
+	class  ErrorClass
+	says   string
+}
+
+// run has two ranks call it over what over makes of their world.
+func (m *difference) run(t *testing.T, over func(*Comm) (*Comm, error)) {
+	everyWay(t, func(t *testing.T) {
+		for _, n := range []int{1, 1000, 40_000} {
+			ctx, cancel := context.WithCancel(t.Context())
+			err := RunThreads(2, func(_ context.Context, world *Comm) error {
+				c, err := over(world)
+				if err != nil {
+					return err
+				}
+				c.SetErrhandler(ErrorsReturn)
+				if world.Rank() == 0 {
+					_ = m.sender(c.WithContext(ctx), n) // perhaps nothing takes it
+					return nil
+				}
+				defer cancel()
+				err = m.other(c, n)
+				wantSaid(t, fmt.Sprint(n, " elements"), err, m.class, m.says)
+				wantSaid(t, "and it", err, m.class, "fitrun --check")
+				return nil
+			})
+			cancel()
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func floats(n int) []float64 { return make([]float64, n) }
+func ints(n int) []int64     { return make([]int64, n) }
+
 // TestCollectivesDiffer: "all MPI processes in the group must call the same collective" (MPI 4.1,
 // section 6.1). Where messages of different ones meet, or of elements of different kinds, the
 // receiver says so: every message has both in its header.
 func TestCollectivesDiffer(t *testing.T) {
-	f, i := func(n int) []float64 { return make([]float64, n) }, func(n int) []int64 { return make([]int64, n) }
-	for _, tc := range []struct {
-		name   string
-		sender func(c *Comm, n int) error
-		other  func(c *Comm, n int) error
-		class  ErrorClass
-		says   string
-	}{
-		{"operations", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
-			func(c *Comm, n int) error { return Scatter(c, nil, f(n), 0) }, ErrNotSame, "this rank calls Scatter, rank 0 calls Bcast"},
-		{"a barrier", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
-			func(c *Comm, _ int) error { return Barrier(c) }, ErrNotSame, "this rank calls Barrier, rank 0 calls Bcast"},
-		{"elements", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
-			func(c *Comm, n int) error { return Bcast(c, i(n), 0) }, ErrType, "the elements are int64 at this rank and float64 at rank 0"},
-		{"lengths, too", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
-			func(c *Comm, n int) error { return Bcast(c, i(n+1), 0) }, ErrType, "the elements are int64 at this rank and float64 at rank 0"},
+	bcast := func(c *Comm, n int) error { return Bcast(c, floats(n), 0) }
+	for _, m := range []difference{
+		{"operations", bcast, func(c *Comm, n int) error { return Scatter(c, nil, floats(n), 0) }, ErrNotSame,
+			"this rank calls Scatter, rank 0 calls Bcast"},
+		{"a barrier", bcast, func(c *Comm, _ int) error { return Barrier(c) }, ErrNotSame,
+			"this rank calls Barrier, rank 0 calls Bcast"},
+		{"elements", bcast, func(c *Comm, n int) error { return Bcast(c, ints(n), 0) }, ErrType,
+			"the elements are int64 at this rank and float64 at rank 0"},
+		{"lengths, too", bcast, func(c *Comm, n int) error { return Bcast(c, ints(n+1), 0) }, ErrType,
+			"the elements are int64 at this rank and float64 at rank 0"},
 		{"objects", func(c *Comm, n int) error { return Bcast(c, make([]string, n), 0) },
-			func(c *Comm, n int) error { return Bcast(c, i(n), 0) }, ErrType, "the elements are int64 at this rank and object at rank 0"},
-		{"nonblocking", func(c *Comm, n int) error { return waitAllOf(Ibcast(c, f(n), 0)) },
-			func(c *Comm, n int) error { return waitAllOf(Ibcast(c, i(n), 0)) }, ErrType, "the elements are int64 at this rank and float64 at rank 0"},
-		{"a new communicator", func(c *Comm, n int) error { return Bcast(c, f(n), 0) },
-			func(c *Comm, _ int) error { _, err := c.Dup(); return err }, ErrNotSame, "this rank calls one that makes or frees a communicator, a window or a file, rank 0 calls Bcast"},
+			func(c *Comm, n int) error { return Bcast(c, ints(n), 0) }, ErrType,
+			"the elements are int64 at this rank and object at rank 0"},
+		{"nonblocking", func(c *Comm, n int) error { return waitAllOf(Ibcast(c, floats(n), 0)) },
+			func(c *Comm, n int) error { return waitAllOf(Ibcast(c, ints(n), 0)) }, ErrType,
+			"the elements are int64 at this rank and float64 at rank 0"},
+		{"a new communicator", bcast, func(c *Comm, _ int) error { _, err := c.Dup(); return err }, ErrNotSame,
+			"this rank calls one that makes or frees a communicator, a window or a file, rank 0 calls Bcast"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			everyWay(t, func(t *testing.T) {
-				for _, n := range []int{1, 1000, 40_000} {
-					ctx, cancel := context.WithCancel(t.Context())
-					err := RunThreads(2, func(_ context.Context, c *Comm) error {
-						c.SetErrhandler(ErrorsReturn)
-						if c.Rank() == 0 {
-							_ = tc.sender(c.WithContext(ctx), n) // perhaps nobody takes it
-							return nil
-						}
-						defer cancel()
-						err := tc.other(c, n)
-						wantSaid(t, fmt.Sprint(n, " elements"), err, tc.class, tc.says)
-						wantSaid(t, "and it", err, tc.class, "fitrun --check")
-						return nil
-					})
-					cancel()
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			})
+		t.Run(m.name, func(t *testing.T) {
+			m.run(t, func(world *Comm) (*Comm, error) { return world, nil })
 		})
 	}
 }
 
-// between makes an intercommunicator of two ranks.
-func between(c *Comm) (*Comm, error) {
-	x, err := c.Self().IntercommCreate(0, c, 1-c.Rank(), 7)
-	if err == nil {
-		x.SetErrhandler(ErrorsReturn)
-	}
-	return x, err
-}
-
 // TestIntercommunicatorsDiffer is TestCollectivesDiffer between two groups.
 func TestIntercommunicatorsDiffer(t *testing.T) {
-	f, i := func(n int) []float64 { return make([]float64, n) }, func(n int) []int64 { return make([]int64, n) }
-	for _, tc := range []struct {
-		name   string
-		sender func(c *Comm, n int) error
-		other  func(c *Comm, n int) error
-		class  ErrorClass
-		says   string
-	}{
-		{"rooted elements", func(c *Comm, n int) error { return Bcast(c, f(n), Root) },
-			func(c *Comm, n int) error { return Bcast(c, i(n), 0) }, ErrType, "the elements are int64 at this rank and float64 at remote rank 0"},
-		{"rooted operations", func(c *Comm, n int) error { return Bcast(c, f(n), Root) },
-			func(c *Comm, n int) error { return Scatter(c, nil, f(n), 0) }, ErrNotSame, "this rank calls Scatter, remote rank 0 calls Bcast"},
-		{"elements", func(c *Comm, n int) error { return Allgather(c, f(n), f(n)) },
-			func(c *Comm, n int) error { return Allgather(c, i(n), i(n)) }, ErrType, "the elements are int64 at this rank and float64 at remote rank 0"},
-		{"operations", func(c *Comm, n int) error { return Allgather(c, f(n), f(n)) },
-			func(c *Comm, n int) error { return Alltoall(c, f(n), f(n)) }, ErrNotSame, "this rank calls Alltoall, remote rank 0 calls Allgather"},
+	bcast := func(c *Comm, n int) error { return Bcast(c, floats(n), Root) }
+	gather := func(c *Comm, n int) error { return Allgather(c, floats(n), floats(n)) }
+	for _, m := range []difference{
+		{"rooted operations", bcast, func(c *Comm, n int) error { return Scatter(c, nil, floats(n), 0) }, ErrNotSame,
+			"this rank calls Scatter, remote rank 0 calls Bcast"},
+		{"rooted elements", bcast, func(c *Comm, n int) error { return Bcast(c, ints(n), 0) }, ErrType,
+			"the elements are int64 at this rank and float64 at remote rank 0"},
+		{"operations", gather, func(c *Comm, n int) error { return Alltoall(c, floats(n), floats(n)) }, ErrNotSame,
+			"this rank calls Alltoall, remote rank 0 calls Allgather"},
+		{"elements", gather, func(c *Comm, n int) error { return Allgather(c, ints(n), ints(n)) }, ErrType,
+			"the elements are int64 at this rank and float64 at remote rank 0"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			everyWay(t, func(t *testing.T) {
-				for _, n := range []int{1, 40_000} {
-					ctx, cancel := context.WithCancel(t.Context())
-					err := RunThreads(2, func(_ context.Context, c *Comm) error {
-						x, err := between(c)
-						if err != nil {
-							return err
-						}
-						if c.Rank() == 0 {
-							_ = tc.sender(x.WithContext(ctx), n) // perhaps nothing takes it
-							return nil
-						}
-						defer cancel()
-						wantSaid(t, fmt.Sprint(n, " elements"), tc.other(x, n), tc.class, tc.says)
-						return nil
-					})
-					cancel()
-					if err != nil {
-						t.Error(err)
-					}
-				}
+		t.Run(m.name, func(t *testing.T) {
+			m.run(t, func(world *Comm) (*Comm, error) {
+				return world.Self().IntercommCreate(0, world, 1-world.Rank(), 7)
 			})
 		})
 	}

@@ -26,6 +26,9 @@ func (j *job) meetLast(ctx context.Context) error {
 	}
 	for {
 		living := j.living()
+		if j.engine.PeerGone(j.me()) != nil { // the job is ending
+			return j.world.engineError("Finalize", engine.ErrStopped, -1, 0, 0).on(j.engine.Rank(), "world")
+		}
 		last := newComm(j, new(scope), "world", j.rankAmong(living), living, contextID(0, contextFinalize))
 		last.ctx = ctx
 		last.SetErrhandler(ErrorsReturn)
