@@ -68,6 +68,7 @@ func ofLong(dir cutter.Direction) func(cutter.Direction, int, int) bool {
 
 // TestDamageUnderCaller: ranks that show no heartbeats wait for the rest of a record no longer than others.
 func TestDamageUnderCaller(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	d := new(damager)
 	es, _, why := damagedJob(t, d, Caller)
@@ -85,6 +86,7 @@ func TestDamageUnderCaller(t *testing.T) {
 
 // TestDamagedLastWords: what a rank says last is damaged, and no heartbeat follows.
 func TestDamagedLastWords(t *testing.T) {
+	t.Parallel()
 	d := new(damager)
 	es, _, _ := damagedJob(t, d, Assist)
 	exchangeAll(t, es)
@@ -106,6 +108,7 @@ func TestDamagedLastWords(t *testing.T) {
 // TestSilentAmidARecord: who is silent from the middle of a record on may be stopped there, and is judged as one that is silent: somebody else
 // knows more of it. When it is heard again nothing is lost.
 func TestSilentAmidARecord(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	d := new(damager)
 	es, _, why := damagedJob(t, d, Assist)
@@ -135,6 +138,7 @@ func TestSilentAmidARecord(t *testing.T) {
 // TestDamageWithoutResuming: the peer has failed, for the right reason. Who promises no heartbeats is not judged by the clock: it fills the
 // record instead.
 func TestDamageWithoutResuming(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for name, tc := range map[string]struct {
 		p    Policy
@@ -220,6 +224,7 @@ func TestDamageHandshakes(t *testing.T) {
 // TestDamageFirstHandshake: the same for the first connection of a pair, which one of them alone makes. All cases wait at once: for a dialer
 // that is not heard its acceptor waits for handshakeTimeout.
 func TestDamageFirstHandshake(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs as long as a handshake may take")
 	}

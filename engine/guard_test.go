@@ -19,6 +19,7 @@ func shortly(c *Config) { c.Heartbeat, c.HeartbeatTimeout = 20*time.Millisecond,
 // TestDeadHostWhileNobodyLooks: a rank under caller computes when a host dies to which it has sent something. The system ends the connection,
 // and the rank's next call says so at once, though it has not looked.
 func TestDeadHostWhileNobodyLooks(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	if os.Geteuid() != 0 {
 		t.Skip("needs a network namespace")

@@ -189,6 +189,7 @@ func TestNoBeatsBesideTraffic(t *testing.T) {
 
 // TestCallerPromisesNothing: under the caller policy a rank that computes shows nothing, and is not suspected for it.
 func TestCallerPromisesNothing(t *testing.T) {
+	t.Parallel() // it waits, most of the time
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, w := range []Way{TCP, Shared} {
 		t.Run(w.String(), func(t *testing.T) {

@@ -467,6 +467,7 @@ func (s hosted) isOver() bool { return s.got == 2 && s.pc[hCaller] == 60 }
 // TestRingsAreHeard: whatever a peer of this host puts is handled, whether the rank's worker sleeps, naps or polls, and whether
 // its caller comes, goes or computes. Without the kick of attendSelf, which was missing once, a worker sleeps on while nobody tells it.
 func TestRingsAreHeard(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, thread := range []bool{false, true} {
 		for _, leaves := range []bool{false, true} {

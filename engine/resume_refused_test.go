@@ -218,6 +218,7 @@ func TestRefusedAtRest(t *testing.T) {
 // TestCloseRefused: ranks that have nothing to say to each other but goodbye do not wait for a
 // connection that is refused.
 func TestCloseRefused(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) {

@@ -118,6 +118,7 @@ func TestResumeAfterMore(t *testing.T) {
 // TestResumeEverNewer: a rank that answers every dial by saying that it knows of a newer connection is dialled with pauses, like one that is not
 // reached, and given up like that.
 func TestResumeEverNewer(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	es := job(t, 3, Assist, func(c *Config) {
 		c.Resume, c.Connect = ResumeOn, time.Second

@@ -156,6 +156,7 @@ func TestResumeAuto(t *testing.T) {
 // TestResumeHalfSealed: a connection breaks while a part of what was encrypted at once is gone: the peer has received what we take for
 // not written, and may have said so.
 func TestResumeHalfSealed(t *testing.T) {
+	t.Parallel()
 	es, _ := cutJob(t, 2, Assist, func(c *Config) { c.TLS, c.SocketBuffer = true, 8<<10 }, every(200_000, cutter.Cut{Pause: time.Millisecond}))
 	talk(t, es, 2)
 	wantResumed(t, es, 5)
@@ -283,6 +284,7 @@ func TestResumeInClose(t *testing.T) {
 // the time for that is over, and not before, however new ones are refused; the error says what was
 // tried.
 func TestResumeNever(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist} {
 		for name, refuse := range map[string]func(p *cutter.Proxy){

@@ -108,6 +108,7 @@ func TestNextRoute(t *testing.T) {
 // TestRoutesWhileComputing: under the caller policy a peer that computes is not given up, however many rounds over its
 // routes that takes and though each ends in silence.
 func TestRoutesWhileComputing(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	wall := silent(t)
 	es := routesJob(t, 2, Caller, func(c *Config) { c.Try, c.Connect = time.Millisecond, 10*time.Millisecond }, func(from, to int, addrs []netip.AddrPort) []Route {
@@ -194,6 +195,7 @@ func wantUnreachable(t *testing.T, e *Engine, says ...string) {
 // TestAllRefused: a peer all of whose addresses refuse is given up when the time for an outage is
 // over, and not before.
 func TestAllRefused(t *testing.T) {
+	t.Parallel()
 	tcpPolicies(t, func(t *testing.T, p Policy) {
 		const most = 300 * time.Millisecond
 		a, b := deserted(t), deserted(t)

@@ -320,6 +320,7 @@ func TestHangOfSurvivors(t *testing.T) {
 
 // TestNoHang: nothing is said of ranks that compute, or wait for something outside, however long the others wait.
 func TestNoHang(t *testing.T) {
+	t.Parallel()
 	fitrun := fitrunPath(t)
 	for name := range pauses {
 		for _, how := range [][]string{nil, {"--ranks-per-process", "2"}} {

@@ -299,6 +299,7 @@ func TestStoppedRank(t *testing.T) {
 
 // TestSilenceIsNotDeath: what takes long, or is let go on in time, is no death.
 func TestSilenceIsNotDeath(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, tc := range []struct {
 		ordeal, policy, transport string

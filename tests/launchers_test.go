@@ -150,6 +150,7 @@ func (l launcher) start(t *testing.T, program string, n int, dir string, set ...
 
 // Every rank is who it is, and reaches the others: by memory, as they are on one host.
 func TestLaunchers(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs by every launcher there is")
 	isFull := effort.Now() >= effort.Full
 	eachLauncher(t, func(t *testing.T, l launcher) {
@@ -245,6 +246,7 @@ var tolerantLaunchers = []launcher{
 
 // With FITMPI_FT the others go on when a rank dies, the one with which all have met too.
 func TestGoOnUnderLaunchers(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs by other launchers")
 	skipHurried(t)
 	for _, l := range tolerantLaunchers {
@@ -269,6 +271,7 @@ func TestGoOnUnderLaunchers(t *testing.T) {
 
 // Children of a rank are no ranks: a program that a rank starts is a job of one.
 func TestChildOfRankUnderLaunchers(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs by other launchers")
 	eachLauncher(t, func(t *testing.T, l launcher) {
 		run := l.start(t, "parent", 2, t.TempDir())
@@ -280,6 +283,7 @@ func TestChildOfRankUnderLaunchers(t *testing.T) {
 
 // In an allocation of two nodes fitrun takes its hosts from Slurm and reaches them by srun.
 func TestFitrunInAnAllocation(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs by Slurm")
 	skipHurried(t)
 	if _, err := exec.LookPath("srun"); err != nil {
@@ -303,6 +307,7 @@ func TestFitrunInAnAllocation(t *testing.T) {
 
 // A batch script and a shell in an allocation are no ranks, though Slurm tells them of tasks.
 func TestNoRankUnderSlurm(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs by Slurm")
 	skipHurried(t)
 	if _, err := exec.LookPath("srun"); err != nil {

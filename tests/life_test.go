@@ -150,6 +150,7 @@ func runIdle(t *testing.T, idle, policy, transport string, ranks, perProcess int
 // TestIdleRankLives: a rank that has sent a short message, or has finalized a session, and then
 // waits for something outside of the job for longer than others may be silent.
 func TestIdleRankLives(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"assist", "worker", "caller"} {
 		for _, transport := range []string{"auto", "tcp"} {
 			for _, idle := range []string{"sleeps", "waits", "rests"} {
@@ -182,6 +183,7 @@ func TestUninterruptibleRankLives(t *testing.T) {
 
 // TestStoppedJobEnds: all processes of a job are stopped, and nobody lets them go on.
 func TestStoppedJobEnds(t *testing.T) {
+	t.Parallel()
 	for perProcess := 1; perProcess <= 2; perProcess++ {
 		t.Run(fmt.Sprint(perProcess), func(t *testing.T) {
 			t.Parallel()

@@ -187,6 +187,7 @@ func jobsAt(level effort.Level) (jobs []job, turns int) {
 
 // TestSuite runs the suite in the jobs of this run.
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	jobs, turns := jobsAt(effort.Now())
 	for i, j := range jobs {
 		t.Run(j.String(), func(t *testing.T) {

@@ -55,6 +55,7 @@ exec sh -c "$*"
 // and fitrun; they go on with fitrun, and are not taken for dead for having been silent meanwhile,
 // neither by each other nor by those who look after them.
 func TestTerminalStop(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		ranks int
 		args  []string

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if !raceEnabled {
-		effort.Beside(4) // jobs that start, pages that are drawn, and pauses
+		effort.Beside(6) // jobs that start, pages that are drawn, and pauses
 	}
 	goleak.VerifyTestMain(testMain{m})
 }

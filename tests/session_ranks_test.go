@@ -426,6 +426,7 @@ func TestSessionsOfApps(t *testing.T) {
 
 // Programs that use sessions only run under the launchers of others too.
 func TestSessionsUnderOtherLaunchers(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs by other launchers")
 	self, err := os.Executable()
 	if err != nil {
