@@ -2,8 +2,9 @@ package buffer
 
 import "fmt"
 
-// Overhead is what each message takes of an attached buffer beside its own bytes (MPI_BSEND_OVERHEAD). A user who sums
-// the sizes of the messages, and Overhead for each, has a buffer large enough.
+// Overhead is what each message takes of an attached buffer beside its own bytes
+// (MPI_BSEND_OVERHEAD). A user that sums the sizes of the messages, and Overhead for each, has a
+// buffer large enough.
 const Overhead = 16
 
 // Attached allocates inside one slice that the user lent. Its bookkeeping lives outside that slice, so that a program
@@ -36,7 +37,7 @@ type span struct {
 	used       bool
 }
 
-// NewAttached makes an allocator over mem, which nobody else may touch while blocks are in use.
+// NewAttached makes an allocator over mem, which nothing else may touch while blocks are in use.
 func NewAttached(mem []byte) *Attached {
 	return &Attached{
 		mem:    mem[:len(mem):len(mem)],

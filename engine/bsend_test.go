@@ -97,7 +97,7 @@ func TestBsendBuffers(t *testing.T) {
 	})
 }
 
-// TestFlushAbandoned: who gives a flush up gets its error, and the buffer goes on.
+// TestFlushAbandoned: a caller that gives a flush up gets its error, and the buffer goes on.
 func TestFlushAbandoned(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)
@@ -122,7 +122,7 @@ func TestFlushAbandoned(t *testing.T) {
 	})
 }
 
-// TestFlushOfFailure: the peer dies; nobody waits for it for ever.
+// TestFlushOfFailure: the peer dies, and no flush waits for it for ever.
 func TestFlushOfFailure(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)

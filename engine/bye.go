@@ -22,7 +22,7 @@ func (d *driver) sayBye() {
 		}
 	}
 	if n := d.e.near; n != nil {
-		for moved := true; moved; moved, _ = n.poll() { // who has begun to write to us waits for our goodbye
+		for moved := true; moved; moved, _ = n.poll() { // a peer that has begun to write to us waits for our goodbye
 		}
 		for _, l := range n.inUse {
 			l.sayBye()

@@ -55,8 +55,8 @@ func awaitRecord(t *testing.T, l *lane) {
 	}
 }
 
-// closes fails the test unless e's goodbyes are exchanged long before Close gives up, and
-// nobody is taken for failed.
+// closes fails the test unless e's goodbyes are exchanged long before Close gives up, and no peer
+// is taken for failed.
 func closes(t *testing.T, e *Engine) {
 	t.Helper()
 	began := time.Now()

@@ -36,7 +36,7 @@ func TestPostBesideDriver(t *testing.T) {
 	})
 }
 
-// TestSendBesideDriver: a blocking send returns when its message has left, whoever drives.
+// TestSendBesideDriver: a blocking send returns when its message has left, whichever caller drives.
 func TestSendBesideDriver(t *testing.T) {
 	callers(t, func(t *testing.T) {
 		es := job(t, 2, Caller, nil)
@@ -71,9 +71,9 @@ func isPending(e *Engine, id PeerID) bool {
 	return e.core.Pending(id) > 0
 }
 
-// TestNobodyVisitsCallers: a thread that has put something for a rank without a worker does not take
-// its right. A caller that does not get the right from a visitor would sleep behind
-// nobody: the visitor goes, and knows of no one to drive.
+// TestNobodyVisitsCallers: a thread that has put something for a rank without a worker does not
+// take the rank's right. If a visitor held it, a caller that did not get it would sleep, and no
+// caller would drive: the visitor goes, and does not know of a caller that could drive.
 func TestNobodyVisitsCallers(t *testing.T) {
 	defer func() { wayUnderTest = TCP }()
 	wayUnderTest = Thread
@@ -85,8 +85,8 @@ func TestNobodyVisitsCallers(t *testing.T) {
 	}
 }
 
-// TestFollowerLeads: who sleeps behind a caller that drives is woken to drive when that one is done,
-// also when it has begun to sleep in the moment between.
+// TestFollowerLeads: a caller that sleeps behind a caller that drives is woken to drive when the
+// driver is done, also when it has begun to sleep in the moment between.
 func TestFollowerLeads(t *testing.T) {
 	callers(t, func(t *testing.T) {
 		es := job(t, 2, Caller, nil)

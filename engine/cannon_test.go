@@ -40,9 +40,10 @@ const (
 	cannonMemory  = 16 << 20 // by which the heap may be larger afterwards: send buffers that the traffic has filled are kept
 )
 
-// TestGarbageCannon: connections of all who have no business here, against ranks that exchange messages all the while: these
-// all arrive, once, in order and unchanged, ranks that have not talked before find each other in the middle of it, and in the end
-// everything that came is counted for some reason, and nothing of it is left.
+// TestGarbageCannon fires connections that have no business here at ranks that exchange messages
+// all the while. These messages all arrive, once, in order and unchanged. In the middle of it,
+// ranks that have not talked before find each other. In the end everything that came is counted for
+// some reason, and nothing of it is left.
 func TestGarbageCannon(t *testing.T) {
 	shots := cmp.Or(*cannonShots, effort.Share(8000))
 	t.Run("plain", func(t *testing.T) { fireAt(t, shots, false) })

@@ -36,7 +36,7 @@ func TestChoked(t *testing.T) {
 	}
 }
 
-// TestMayPause: who may stop in the middle of a record.
+// TestMayPause: which peers may stop in the middle of a record.
 func TestMayPause(t *testing.T) {
 	for _, tc := range []struct {
 		name                  string
@@ -62,7 +62,8 @@ func TestMayPause(t *testing.T) {
 	}
 }
 
-// TestFills: who promises no heartbeats fills records, unless the peer, under the same policy, judges by its clock and asks again.
+// TestFills: a rank that promises no heartbeats fills records, unless the peer, under the same
+// policy, judges by its clock and asks again.
 func TestFills(t *testing.T) {
 	for _, tc := range []struct {
 		name               string

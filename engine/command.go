@@ -26,13 +26,13 @@ const (
 	cmdSecure                  // the TLS handshake of conn has something to write, or is over
 )
 
-// command queues c and wakes whoever holds the right; if nobody does, the caller runs it.
+// command queues c and wakes the holder of the right. If no goroutine holds it, the caller runs c.
 func (e *Engine) command(c command) {
 	e.mu.Lock()
 	e.cmds = append(e.cmds, c)
 	e.unlock()
 	if e.cfg.Progress == Caller {
-		e.owed.Store(true) // whoever drives may be just giving the right back
+		e.owed.Store(true) // the caller that drives may be just giving the right back
 	}
 	e.rouse()
 	if e.tryRight() {

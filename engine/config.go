@@ -13,16 +13,16 @@ import (
 	"github.com/fitmpi/fitmpi/internal/shm"
 )
 
-// Policy says who makes progress.
+// Policy says which goroutines make progress.
 type Policy uint8
 
 // The policies; all give the same results.
 const (
 	// Worker: only the worker touches sockets.
 	Worker Policy = iota
-	// Assist: as Worker; a caller that blocks may poll for itself as long as a
-	// core is free for that, or sleep in the poller for a while where it is not,
-	// and a blocking send writes its own message when nobody else drives.
+	// Assist: as Worker. But a caller that blocks may poll for itself as long as a core is free for
+	// that, or sleep in the poller for a while where it is not. A blocking send writes its own
+	// message when no other goroutine drives.
 	Assist
 	// Caller: there is no worker; messages move only inside calls. The
 	// single-threaded baseline.
@@ -62,8 +62,10 @@ type Config struct {
 	Connect          time.Duration // how long a peer is tried to be reached; default 60 s
 	Heartbeat        time.Duration // how often this rank shows peers of other processes that it lives; default 1 s, more in jobs of more than 33 ranks, less than 0: never
 	HeartbeatTimeout time.Duration // how long such a peer that has promised heartbeats may be silent; default 60 s, less than 0: for ever, and this rank shows nothing
-	// OnSuspect is told of a peer that was silent for too long, and why it is held to be so, or, with "", that it was heard again. It
-	// returns whether somebody will find out and say so by FailPeer; else the peer fails at once. It must not block. nil: nobody will.
+	// OnSuspect is told of a peer that was silent for too long, and why it is held to be so, or,
+	// with "", that it was heard again. It returns whether another party, such as the launcher,
+	// will find out and say so by FailPeer; else the peer fails at once. It must not block. nil: no
+	// other party will.
 	OnSuspect func(peer PeerID, why string) bool
 	Spin      time.Duration // how long a caller polls before it sleeps; 0 = no core is free for that
 	Yield     time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
@@ -90,18 +92,21 @@ type Config struct {
 
 	// The ranks of this host that are reached without a socket; see PeerInfo.Way.
 	Process *Process        // this process's ranks; nil if this is the only one
-	Segment *shm.Segment    // memory shared with processes of this host, whose owner closes it after Kill, when nobody is inside a call; nil if there is none
+	Segment *shm.Segment    // memory shared with processes of this host, whose owner closes it after Kill, when no caller is inside a call; nil if there is none
 	Index   int             // number of this rank among those of its host
 	Bell    *os.File        // eventfd that processes of this host ring when they have put something for us; needed with Segment
 	Copy    Copying         // how long messages come between processes
 	AskBell func(index int) // asks for the bell of another; the answer is SetBell. Needed with Segment; must not block
 
-	// What peers signal, and that a peer has failed or left (err.Left). Both are called by whoever makes progress, one at a time, in order for each peer, without the
-	// engine's mutex: they may post and signal, but must not wait, nor take a lock that is held by anybody who calls the engine. payload is valid during the call. nil = nobody.
+	// OnSignal is told what peers signal, OnPeerGone that a peer has failed or left (err.Left). The
+	// goroutine that makes progress calls both, one at a time, in order for each peer, without the
+	// engine's mutex. They may post and signal. They must not wait, nor take a lock that any
+	// goroutine holds while it calls the engine. payload is valid during the call. nil: nothing is
+	// told.
 	OnSignal   func(from PeerID, ctx ContextID, payload []byte)
 	OnPeerGone func(peer PeerID, err *PeerError)
 
-	Observer Observer // of messages, and of turns if it is a TurnObserver; nil = nobody
+	Observer Observer // of messages, and of turns if it is a TurnObserver; nil = none
 
 	Logger *slog.Logger // nil is silent
 }

@@ -22,7 +22,7 @@ type conn struct {
 	d         *driver
 	sock      *netpoll.Socket
 	token     uint64
-	peer      PeerID // noPeer until it has proved who it is, or we dialled it
+	peer      PeerID // noPeer until the other end has proved which rank it is, or we dialled it
 	state     connState
 	dialled   bool
 	heard     bool         // the other end has said something

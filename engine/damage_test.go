@@ -13,8 +13,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// TestDamage: whatever happens to a record of TLS, the connection breaks, is made again, and nothing is lost. Where the reader is left
-// waiting for what nobody has sent, heartbeats being all that comes, the patience with a silent peer ends that.
+// TestDamage: whatever happens to a record of TLS, the connection breaks, is made again, and
+// nothing is lost. Where the reader is left waiting for bytes that no sender has sent, and only
+// heartbeats come, the patience with a silent peer ends that.
 func TestDamage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		harm  func([]byte) []byte
@@ -105,8 +106,9 @@ func TestDamagedLastWords(t *testing.T) {
 	wantResumed(t, es, 1)
 }
 
-// TestSilentAmidARecord: who is silent from the middle of a record on may be stopped there, and is judged as one that is silent: somebody else
-// knows more of it. When it is heard again nothing is lost.
+// TestSilentAmidARecord: a peer that is silent from the middle of a record on may be stopped there.
+// It is judged as any silent peer, as another party knows more of it. When it is heard again
+// nothing is lost.
 func TestSilentAmidARecord(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -135,8 +137,8 @@ func TestSilentAmidARecord(t *testing.T) {
 	wantResumed(t, es, 1)
 }
 
-// TestDamageWithoutResuming: the peer has failed, for the right reason. Who promises no heartbeats is not judged by the clock: it fills the
-// record instead.
+// TestDamageWithoutResuming: the peer has failed, for the right reason. A peer that promises no
+// heartbeats is not judged by the clock: it fills the record instead.
 func TestDamageWithoutResuming(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -160,7 +162,7 @@ func TestDamageWithoutResuming(t *testing.T) {
 			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
 			var waits sync.WaitGroup
 			es[0].Post(answer)
-			waits.Go(func() { es[0].Wait(answer) }) // under caller nothing comes of who makes no call
+			waits.Go(func() { es[0].Wait(answer) }) // under caller nothing comes of a rank that makes no call
 			waitLong(t, "damage", es[1], in)
 			wantErr(t, "damage", in.Err, ErrPeerFailed)
 			if in.Err != nil && !strings.Contains(in.Err.Error(), tc.why) {

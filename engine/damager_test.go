@@ -133,8 +133,9 @@ func (h *breaks) has(why string) bool {
 
 // damagedJob starts two ranks whose connections go through d.
 //
-// Nothing but isChoked may end a wait for bytes that do not come: heartbeats, of 54 bytes, would need two minutes to make 16 KiB, which is
-// twice as long as talk waits, and who seems silent on a machine that is busy is left alone.
+// Nothing but isChoked may end a wait for bytes that do not come. Heartbeats, of 54 bytes, would
+// need two minutes to make 16 KiB, which is twice as long as talk waits. A peer that seems silent
+// on a machine that is busy is left alone.
 func damagedJob(t *testing.T, d *damager, p Policy, tune ...func(*Config)) ([]*Engine, []*cutter.Proxy, *breaks) {
 	t.Helper()
 	why := new(breaks)

@@ -84,8 +84,8 @@ func (d *driver) maybeExpire(now int64) {
 	}
 }
 
-// expire drops whoever is late with its handshake, goes on where a way to a peer
-// leads nowhere, dials where a dial of the peer's did not come or a pause is over, and
+// expire drops each connection that is late with its handshake, and goes on where a way to a peer
+// leads nowhere. It dials where a dial of the peer's did not come or a pause is over, and it
 // listens again after a rest.
 func (d *driver) expire(now int64) {
 	for _, s := range d.slots {

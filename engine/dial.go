@@ -40,8 +40,8 @@ const (
 	// maxRounds bounds the rounds over a peer that lets the handshake expire because it does not make progress (caller
 	// policy): such a peer is not given up by the clock.
 	maxRounds = 64
-	// overRounds is how often all who answer for a peer must refuse or close our connections before
-	// we believe that it is gone, to which we have only to say goodbye.
+	// overRounds is how often everything that answers for a peer must refuse or close our
+	// connections before we believe that the peer is gone, if we have only to say goodbye to it.
 	overRounds = 3
 	// maxLonger bounds how often the time for an answer is doubled.
 	maxLonger = 5
@@ -63,9 +63,9 @@ type attempt struct {
 	rounds     int           // that are over; under the caller policy but for those that longer counts
 	longer     int           // rounds that are over in which a peer was mute
 	pause      time.Duration // before the next round
-	open       bool          // in this round there was not somebody else at every address
+	open       bool          // in this round not every address was taken by something other than the peer
 	unrefused  bool          // in this round there was an answer other than a refusal by the system, or none
-	heard      bool          // in this round somebody took a connection
+	heard      bool          // in this round a connection was taken
 	mute       bool          // in this round one was taken, and nothing said until the time was over
 	renumbered bool          // it was dialled once more at once, with a number beyond that of which it knew
 	lost       bool          // in this round nothing was heard of a route until the time was over
@@ -190,12 +190,12 @@ func (c *conn) dialBroken(cause error) {
 	})
 }
 
-// refusalError is that of somebody at a peer's address who is not the peer.
+// refusalError is the refusal by something at a peer's address that is not the peer.
 type refusalError string
 
 func (e refusalError) Error() string { return "handshake refused: " + string(e) }
 
-// isTaken reports whether cause, of a try of r, says that somebody else is where the peer should
+// isTaken reports whether cause, of a try of r, says that something else is where the peer should
 // be.
 func (r *Route) isTaken(cause error) bool {
 	_, refused := errors.AsType[refusalError](cause)

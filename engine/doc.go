@@ -1,11 +1,10 @@
 // Package engine moves the messages of one rank.
 //
-// An Engine has one progress right. Whoever holds it owns the sockets, parsers
-// and staging memory and may run the driver; usually that is the worker, a
-// goroutine locked to an OS thread (worker.go), and under the assist policy for
-// short times a caller that waits (wait.go; right.go says whose turn it is).
-// Everything about matching and protocol is in the core, a state machine that the
-// engine's mutex guards.
+// An Engine has one progress right. Its holder owns the sockets, parsers and staging memory and may
+// run the driver. Usually that is the worker, a goroutine locked to an OS thread (worker.go), and
+// under the assist policy for short times a caller that waits (wait.go; right.go says whose turn it
+// is). Everything about matching and protocol is in the core, a state machine that the engine's
+// mutex guards.
 //
 // # Use
 //

@@ -8,10 +8,10 @@ import (
 
 // The caller policy: there is progress in calls only. One caller drives, the others follow.
 
-// driveWait is the caller policy: the waiting caller drives if nobody else
-// does, else it sleeps until its MSOs are done or the driver's seat is free. Who
-// stops the engine wants the seat, and ends what is waited for: with one P, callers
-// that hand the seat to each other would keep it from them forever.
+// driveWait is the caller policy: the waiting caller drives if no other caller does; else it sleeps
+// until its MSOs are done or the driver's seat is free. A caller that stops the engine wants the
+// seat, and ends what the others wait for: with one P, callers that hand the seat to each other
+// would keep it from that caller forever.
 func (e *Engine) driveWait(g *goal) {
 	for !g.met() {
 		if !e.stopping.Load() && e.tryRight() {
@@ -26,8 +26,8 @@ func (e *Engine) driveWait(g *goal) {
 	}
 }
 
-// driveOnce makes a turn for what a caller leaves, or has whoever drives make it
-// before it gives the right back: nobody else ever would (caller).
+// driveOnce makes a turn for what a caller leaves, or has the caller that drives make it before
+// that gives the right back: nothing else ever would (caller).
 func (e *Engine) driveOnce() {
 	if !e.tryRight() {
 		e.owed.Store(true)
@@ -113,7 +113,7 @@ func (e *Engine) follow(g *goal) {
 	e.putWaiter(w)
 }
 
-// offerLead tells one follower that nobody drives.
+// offerLead tells one follower that no caller drives.
 func (e *Engine) offerLead() {
 	select {
 	case e.lead <- struct{}{}:

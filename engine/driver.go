@@ -23,7 +23,7 @@ const (
 // progress right, except what is marked otherwise.
 type driver struct {
 	e      *Engine
-	poller *netpoll.Poller // its own seat is the worker's, or under caller that of the caller who drives
+	poller *netpoll.Poller // its own seat is the worker's, or under caller that of the caller that drives
 	doze   *netpoll.Seat   // of the caller that dozes; nil unless callers do
 	bridge []PeerInfo      // immutable after Start: where each peer is
 

@@ -90,14 +90,14 @@ type Engine struct {
 
 	posts uint32 // guarded by mu: operations that callers have left to the worker, or to themselves for later; it wraps
 
-	right atomic.Uint32 // 1 while somebody holds the progress right
+	right atomic.Uint32 // 1 while a goroutine holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer
 	near  *near         // shared memory; nil if there is none. Immutable pointer
 
 	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ...
 	want      atomic.Uint32 // callers that want the right from a worker that is awake
 	callers   atomic.Uint64 // times a caller took the right (assist)
-	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist), or whoever drives before it stops (caller)
+	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist), or the caller that drives before it stops (caller)
 	roused    atomic.Uint32 // times sleeping callers were woken
 	left      atomic.Bool   // a caller that is about to wait has left something to write or to run (assist)
 	waiting   atomic.Int32  // callers that test and yield until the worker has done their operations (worker)
@@ -217,7 +217,8 @@ func PayloadsBigEndian(peers []PeerInfo) bool {
 // Peer returns the line of the bridge table for a peer.
 func (e *Engine) Peer(id PeerID) PeerInfo { return e.drv.bridge[id] }
 
-// unlock releases the mutex, then wakes who is due, and peers for whom something was put.
+// unlock releases the mutex, then wakes the waiters that are due, and the peers for which something
+// was put.
 func (e *Engine) unlock() {
 	if e.core.HasEnded() {
 		e.landLocked()

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Excuse says whether a peer may end without a goodbye: one that rests, and may take part again, says none. What breaks of
-// an excused peer has left, and nobody asks for signs of its life. Safe for concurrent use.
+// Excuse says whether a peer may end without a goodbye: one that rests, and may take part again,
+// says none. If a connection to an excused peer breaks, the peer has left, and no sign of its life
+// is asked for. Safe for concurrent use.
 func (e *Engine) Excuse(id PeerID, yes bool) { e.excused[id].Store(yes) }
 
 // IsExcused reports what Excuse was told last.
@@ -19,10 +20,10 @@ const (
 	withdrawTimeout = 5 * time.Second
 )
 
-// CallBack asks the receivers of messages that their senders have given up to forget them, and waits
-// for their answers: as long as ctx allows, and for a receiver that makes no progress some seconds. It
-// is for a rank whose peers are about to end, who would answer nothing then. It makes progress if
-// nothing else does.
+// CallBack asks the receivers of messages that their senders have given up to forget them. It waits
+// for their answers as long as ctx allows, and for a receiver that makes no progress some seconds.
+// It is for a rank whose peers are about to end, as they would answer nothing then. It makes
+// progress if nothing else does.
 func (e *Engine) CallBack(ctx context.Context) {
 	e.withdrawGivenUp()
 	for patience := time.Now().Add(withdrawTimeout); !e.stopping.Load() && ctx.Err() == nil; {

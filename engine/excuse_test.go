@@ -94,7 +94,8 @@ func TestDrainWithdraws(t *testing.T) {
 	})
 }
 
-// TestDrain: Drain ends at once if nothing is on its way, with its context if somebody must receive first, and when he has.
+// TestDrain: Drain ends at once if nothing is on its way. If a rank must receive first, it ends
+// with its context, or when that rank has received.
 func TestDrain(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)

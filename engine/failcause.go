@@ -12,7 +12,7 @@ type FailCause uint8
 // The causes.
 const (
 	FailBroken      FailCause = iota // its connection broke, or its shared memory was closed, without a goodbye
-	FailTold                         // somebody else says so: the launcher
+	FailTold                         // another process says so: the launcher
 	FailSilent                       // nothing was heard of it for too long
 	FailUnreachable                  // it could not be connected to
 	FailProtocol                     // it sent what it must not send
@@ -24,7 +24,7 @@ func (f FailCause) String() string {
 	return [...]string{"broken", "told", "silent", "unreachable", "protocol"}[f]
 }
 
-// toldError is what somebody else says of a peer.
+// toldError is what another process says of a peer.
 type toldError struct{ err error }
 
 func (e *toldError) Error() string { return e.err.Error() }

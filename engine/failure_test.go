@@ -114,8 +114,8 @@ func TestKilledInTransfer(t *testing.T) {
 	})
 }
 
-// TestKillEndsAll: the operations of a killed engine complete with ErrStopped,
-// and those who wait for them wake up.
+// TestKillEndsAll: the operations of a killed engine complete with ErrStopped, and the callers that
+// wait for them wake up.
 func TestKillEndsAll(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)

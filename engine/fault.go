@@ -1,7 +1,9 @@
 package engine
 
-// Revoke ends all that is under way in the contexts of the family of ctx, and refuses what is posted there, or arrives, from now on: see core.Shut.
-// Posts complete with err, which must be ErrRevoked or have it as a cause. It tells nobody else, does not wait, and may be called from everywhere.
+// Revoke ends all that is under way in the contexts of the family of ctx, and refuses what is
+// posted there, or arrives, from now on: see core.Shut. Posts complete with err, which must be
+// ErrRevoked or have it as a cause. It tells no other rank, does not wait, and may be called from
+// everywhere.
 func (e *Engine) Revoke(ctx ContextID, err error) {
 	mask := e.core.Config().Family
 	e.command(command{kind: cmdShut, ctx: ctx & mask, mask: mask, err: err})
@@ -26,8 +28,8 @@ func (e *Engine) PeerGone(id PeerID) *PeerError {
 	return e.core.PeerGone(id)
 }
 
-// Acknowledge says that the first n peers of Failed are known to whoever receives from any source in the family of ctx:
-// such receives wait for others again.
+// Acknowledge says that the callers that receive from any source in the family of ctx know of the
+// first n peers of Failed: such receives wait for others again.
 func (e *Engine) Acknowledge(ctx ContextID, n int) {
 	e.mu.Lock()
 	e.core.AckFailed(ctx, n)
@@ -41,7 +43,8 @@ func (e *Engine) Acknowledged(ctx ContextID) int {
 	return e.core.AckedFailed(ctx)
 }
 
-// Lost returns why a receive or probe by these arguments must not wait, nil if it may. member says who belongs to the communicator.
+// Lost returns why a receive or probe by these arguments must not wait, nil if it may. member says
+// which peers belong to the communicator.
 func (e *Engine) Lost(ctx ContextID, peer PeerID, member func(PeerID) bool) error {
 	e.mu.Lock()
 	defer e.unlock()

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// fetchMax is the most that a thread fetches between two looks at the sockets and rings, and that anybody does in the place of a receive.
+	// fetchMax is the most that a thread fetches between two looks at the sockets and rings, and
+	// the most that any caller fetches in the place of a receive.
 	fetchMax = 256 << 10
 	// readAlone is the most that the kernel is asked for between two such looks, readTurn the same where several payloads take turns, or are read
 	// together: a call takes a quarter of a microsecond before it copies anything. Where it copies as fast as CopyAuto wants they take 50 us and half of that.

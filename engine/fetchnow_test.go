@@ -197,7 +197,7 @@ func TestWindowsBothWays(t *testing.T) {
 		post(1, KindRecv)
 		es[1].takeRight()
 		post(0, KindSend)
-		for approved(es[1]) < window { // they have their numbers, and are not done before somebody runs jobs
+		for approved(es[1]) < window { // they have their numbers, and are not done before a goroutine runs jobs
 			es[1].near.poll()
 		}
 		post(1, KindSend)

@@ -69,8 +69,8 @@ func TestNoFileToDial(t *testing.T) {
 	}
 }
 
-// TestNoFileForAWhile: as long as a rank can open nothing more, who dials it waits, and so does what it has for others. When it
-// can, everything goes on.
+// TestNoFileForAWhile: as long as a rank can open nothing more, a rank that dials it waits, and so
+// does what it has for others. When it can, everything goes on.
 func TestNoFileForAWhile(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		overTCP(t)

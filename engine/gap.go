@@ -9,10 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-// The progress gap: how long it takes from the moment that somebody tells whoever sleeps in the poller that there is
-// something to do, until that one runs. It is told by callers of the rank, by threads of peers in the same process, and by
-// the bell that processes of the same host ring. What arrives from a socket is not in it: the kernel does not say when that
-// was. Nor is what arrives while somebody drives, which the next turn finds.
+// The progress gap: how long it takes from the moment that the sleeper in the poller is told that
+// there is something to do, until it runs. It is told by callers of the rank, by threads of peers
+// in the same process, and by the bell that processes of the same host ring. What arrives from a
+// socket is not in it: the kernel does not say when that was. Nor is what arrives while a goroutine
+// drives, which the next turn finds.
 
 // TimeClasses is how many classes of durations there are: the k-th ends at 2^(k-30) seconds.
 const TimeClasses = 40
@@ -23,7 +24,7 @@ type TimeHistogram struct {
 	Sum    time.Duration
 }
 
-// timeHistogram is one that anybody writes to: for what happens seldom.
+// timeHistogram is a TimeHistogram that any goroutine may write to: for what happens seldom.
 type timeHistogram struct {
 	counts [TimeClasses]atomic.Uint64
 	sum    atomic.Int64
@@ -67,10 +68,10 @@ func (d *driver) called(s *netpoll.Seat) *atomic.Int64 {
 	return &d.calledAt[0]
 }
 
-// calls notes that whoever sleeps in a seat is about to be woken.
+// calls notes that the sleeper of a seat is about to be woken.
 func (d *driver) calls(s *netpoll.Seat) { d.called(s).CompareAndSwap(0, sys.Nanotime()) }
 
-// woken notes that whoever slept in a seat runs.
+// woken notes that the goroutine that slept in a seat runs.
 func (d *driver) woken(s *netpoll.Seat) {
 	at := d.called(s)
 	if at.Load() == 0 {

@@ -7,8 +7,8 @@ type asked struct {
 	answer   []byte
 }
 
-// gatewayError is why a gateway does not let us through, as it says, or as somebody says in its place. It is for people:
-// whether and when the route is tried again does not depend on it.
+// gatewayError is why a gateway does not let us through, as it says, or as something in its place
+// says. It is for people: whether and when the route is tried again does not depend on it.
 type gatewayError string
 
 func (e gatewayError) Error() string { return string(e) }

@@ -7,7 +7,7 @@ type goal struct {
 	need    int
 	ms      []*MSO // without those at the end that were seen done
 	last    *MSO   // the one of them that was looked at last and was not done; nil at first
-	bounded bool   // somebody may end the operations before messages do
+	bounded bool   // something other than a message may end the operations
 }
 
 // blamed is the operation that was done last, as far as that is known, if all were needed; else nil.

@@ -45,7 +45,7 @@ func TestDeadHostWhileNobodyLooks(t *testing.T) {
 	run("ip", "link", "set", "lo", "up")
 	es := job(t, 2, Caller, shortly)
 	exchangeAll(t, es)
-	port := es[0].drv.conns[1].sock.LocalAddr().Port() // nobody drives
+	port := es[0].drv.conns[1].sock.LocalAddr().Port() // no caller drives
 	if !isStanding(t, port) {
 		t.Fatal("the connection is not found")
 	}
@@ -89,7 +89,7 @@ func TestFullSocketWhileNobodyLooks(t *testing.T) {
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
 			es := job(t, 2, Caller, func(c *Config) {
-				c.Heartbeat, c.HeartbeatTimeout = 100*time.Millisecond, time.Second // less, and who looks could take a loaded machine for a dead host
+				c.Heartbeat, c.HeartbeatTimeout = 100*time.Millisecond, time.Second // with less, a rank that looks could take a loaded machine for a dead host
 				if c.SocketBuffer = 4 << 10; c.Rank == 0 {
 					c.Progress = p
 				}

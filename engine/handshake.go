@@ -11,7 +11,7 @@ import (
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-// claim is who this rank is, for the handshake.
+// claim is what this rank says of itself in the handshake.
 func (d *driver) claim() *wire.Identity {
 	cfg := &d.e.cfg
 	return &wire.Identity{
@@ -20,7 +20,7 @@ func (d *driver) claim() *wire.Identity {
 	}
 }
 
-// claim is who we are to whom this connection may lead to.
+// claim is what we say of ourselves to the rank to which this connection may lead.
 func (c *conn) claim() *wire.Identity {
 	id := c.d.claim()
 	id.Session = c.session
@@ -206,8 +206,8 @@ func (c *conn) opened() {
 	c.write()
 }
 
-// refusedBy: the acceptor knows who we are and does not want this connection;
-// or, on the acceptor's side, has said so.
+// refusedBy: the acceptor knows which rank we are and does not want this connection; or, on the
+// acceptor's side, has said so.
 func (c *conn) refusedBy(v wire.Verdict) {
 	d := c.d
 	if !c.dialled {
@@ -248,10 +248,10 @@ func (c *conn) refusedBy(v wire.Verdict) {
 	}
 }
 
-// refuse closes a connection whose handshake failed. Where we dialled there is
-// somebody who is not the peer; unless the peer was there before, and its stream is
-// to go on: then something between us may have damaged what was said, as it broke
-// the connection, and the next try shows.
+// refuse closes a connection whose handshake failed. Where we dialled, something other than the
+// peer is there. The exception is a peer that was there before, and whose stream is to go on: then
+// something between us may have damaged what was said, as it broke the connection. The next try
+// shows which it is.
 func (c *conn) refuse(why string) {
 	switch {
 	case !c.dialled:

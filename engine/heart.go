@@ -8,20 +8,20 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Heartbeats: whoever makes progress shows the peers that have a connection now and then that this
-// rank lives, and looks for the same of all. A pacer shows it to those of other processes that
-// share memory with us. Nothing is done for a message: what it adds to counters anyway is looked at
-// when the beat is due. Threads of this process share our fate, so nobody looks after them. Why so:
-// docs/decisions/0032-who-is-dead.md.
+// Heartbeats: the goroutine that makes progress shows the peers that have a connection now and then
+// that this rank lives, and looks for the same of all. A pacer shows it to the peers of other
+// processes that share memory with us. Nothing is done for a message: what it adds to counters
+// anyway is looked at when the beat is due. Threads of this process share our fate, so no rank
+// looks after them. Why so: docs/decisions/0032-who-is-dead.md.
 
 // heart is a rank's part in it.
 type heart struct {
-	shows bool // this rank promises signs of life to those who share memory with it; immutable
+	shows bool // this rank promises signs of life to the peers that share memory with it; immutable
 	beats bool // and over connections; immutable
 
-	due   atomic.Int64                // when the next beat is, 0 if there is nobody to look after. Written by the holder of the progress right, read by anyone
+	due   atomic.Int64                // when the next beat is, 0 if there is no peer to look after. Written by the holder of the progress right, read by any goroutine
 	held  atomic.Pointer[func() bool] // in place of a look at this process's tracer, for tests; nil otherwise
-	asked atomic.Bool                 // whoever holds the right was told that it is due
+	asked atomic.Bool                 // the holder of the right was told that it is due
 
 	metronome // owned by the holder of the progress right
 }
@@ -52,7 +52,7 @@ func (h *heart) promise() uint32 {
 	return uint32(max(time.Duration(h.every).Milliseconds(), 1))
 }
 
-// lookAfter begins to beat, if it is not done yet: there is somebody to look after.
+// lookAfter begins to beat, if it is not done yet: there is a peer to look after.
 //
 // Preconditions:
 //   - the caller holds the progress right, as for all that follows unless it says otherwise.
@@ -66,7 +66,7 @@ func (d *driver) lookAfter() {
 	d.e.kick(true) // the worker may sleep for longer than that
 }
 
-// untilBeat shortens a wait to the next beat. Anybody may call it.
+// untilBeat shortens a wait to the next beat. Any goroutine may call it.
 func (h *heart) untilBeat(most time.Duration) time.Duration {
 	due := h.due.Load()
 	if due == 0 || most >= 0 && most <= holdWait {
@@ -79,7 +79,7 @@ func (h *heart) untilBeat(most time.Duration) time.Duration {
 	return most
 }
 
-// isDue reports whether a beat is due. Anybody may call it.
+// isDue reports whether a beat is due. Any goroutine may call it.
 func (h *heart) isDue(now int64) bool {
 	due := h.due.Load()
 	return due != 0 && now >= due
@@ -106,7 +106,7 @@ func (d *driver) beat(now int64) {
 	h := &d.heart
 	h.asked.Store(false)
 	if !h.isDue(now) {
-		return // somebody was faster
+		return // another goroutine was faster
 	}
 	late, somebody := h.tick(now), false
 	held := h.beats && h.isHeld()
@@ -159,8 +159,9 @@ func (c *conn) showLife(held bool) {
 	b.lastOut = b.out
 }
 
-// guard has the system find out that the peer's host is dead, for when nobody here looks: the rank computes under the policy caller, or its
-// worker does. Whoever looks comes first: fitrun can say more, and a peer that is suspected may be heard again.
+// guard has the system find out that the peer's host is dead, for when no goroutine here looks: the
+// rank computes under the policy caller, or its worker does. A look by a goroutine comes first:
+// fitrun can say more, and a peer that is suspected may be heard again.
 func (c *conn) guard() {
 	h := &c.d.heart
 	if h.every == 0 {
@@ -186,8 +187,9 @@ const resendWithin = int64(2 * time.Minute)
 
 // lookForLife looks whether the peer shows signs of life, and whether its host does.
 //
-// Who comes late has not read meanwhile. If the stream was full, our host may have dropped what it had no memory for, and gets it after a
-// pause of the peer's host that has grown with that time, whatever is read now: the peer may be silent for as long again.
+// A rank that looks late has not read meanwhile. If the stream was full, our host may have dropped
+// what it had no memory for. It gets that after a pause of the peer's host that has grown with that
+// time, whatever is read now: the peer may be silent for as long again.
 func (c *conn) lookForLife(now, late int64) {
 	b, h := &c.beat, &c.d.heart
 	excused, patience := b.promised == 0 || c.rx.paused || c.bond.saidBye || c.d.e.IsExcused(c.peer), h.patience(b.promised)
@@ -200,7 +202,7 @@ func (c *conn) lookForLife(now, late int64) {
 	}
 	b.pulse.allow(min(late, resendWithin))
 	why := silentFor(quiet)
-	if f == isSilent || int64(quiet) >= h.timeout/beatsPerTimeout { // the host of one who may be silent may not
+	if f == isSilent || int64(quiet) >= h.timeout/beatsPerTimeout { // the host of a peer that may be silent may not
 		switch mute := c.sock.Unanswered(); { // as of when it was asked first
 		case int64(quiet) >= h.timeout && int64(mute) >= h.timeout, f == isSilent && int64(mute) >= h.timeout/2: // what it should have acknowledged was said a little later
 			f, why = isSilent, fmt.Sprintf("%sfor %v it has acknowledged nothing", Unreachable, mute.Round(time.Millisecond))
@@ -220,7 +222,8 @@ func silentFor(quiet time.Duration) string {
 	return fmt.Sprintf("nothing was heard of it for %v", quiet.Round(time.Millisecond))
 }
 
-// beat is the part of a beat that is about shared memory. It reports whether there is somebody to look after.
+// beat is the part of a beat that is about shared memory. It reports whether there is a peer to
+// look after.
 func (n *near) beat(now int64, late int64) (somebody bool) {
 	for _, l := range n.inUse { // which judge may replace, and does not change
 		if l.thread != nil || l.ended {

@@ -79,7 +79,7 @@ func awaitBeats(t *testing.T, e *Engine, timeout time.Duration) {
 	t.Helper()
 	beats := uint64(5 * timeout / 4 / e.cfg.Heartbeat)
 	for before := e.Stats().BeatsOut; e.Stats().BeatsOut < before+beats; time.Sleep(time.Millisecond) {
-		if t.Failed() || e.Stats().PeersFailed > 0 { // nobody may be left to beat for
+		if t.Failed() || e.Stats().PeersFailed > 0 { // no peer may be left to beat for
 			return
 		}
 	}
@@ -119,7 +119,8 @@ func sendOrWait(e *Engine) error {
 	}
 }
 
-// TestSuspicion: where somebody else judges, silence is told, told again, and withdrawn when the peer is heard again; nothing is lost.
+// TestSuspicion: where another party judges, silence is told, told again, and withdrawn when the
+// peer is heard again; nothing is lost.
 func TestSuspicion(t *testing.T) {
 	beating(t, func(t *testing.T, p Policy) {
 		var told suspicions
@@ -144,11 +145,12 @@ func TestSuspicion(t *testing.T) {
 	})
 }
 
-// quietly is how long a peer may be silent in tests in which nobody is to be suspected. On a machine with much else to do a thread that sleeps
-// comes back a second late now and then, and a rank whose worker did so was silent.
+// quietly is how long a peer may be silent in tests in which no peer is to be suspected. On a
+// machine with much else to do a thread that sleeps comes back a second late now and then, and a
+// rank whose worker did so was silent.
 const quietly = 2 * time.Second
 
-// wantNoSuspicion lets time pass and checks that nobody is held to be dead.
+// wantNoSuspicion lets time pass and checks that no peer is held to be dead.
 func wantNoSuspicion(t *testing.T, e *Engine) {
 	t.Helper()
 	awaitBeats(t, e, quietly)
@@ -157,7 +159,7 @@ func wantNoSuspicion(t *testing.T, e *Engine) {
 	}
 }
 
-// TestIdlePeers: ranks that have nothing to say show that they live, and nobody is suspected.
+// TestIdlePeers: ranks that have nothing to say show that they live, and no rank is suspected.
 func TestIdlePeers(t *testing.T) {
 	beating(t, func(t *testing.T, p Policy) {
 		es := job(t, 3, p, often(quietly))
@@ -247,7 +249,8 @@ func saysHeld(e *Engine, id PeerID) bool {
 	return c != nil && c.rx.paused
 }
 
-// TestEverybodyStopped: if all are stopped for longer than the timeout, and go on one after the other, nobody is dead.
+// TestEverybodyStopped: if all are stopped for longer than the timeout, and go on one after the
+// other, none is held to be dead.
 func TestEverybodyStopped(t *testing.T) {
 	beating(t, func(t *testing.T, p Policy) {
 		es := job(t, 3, p, often(quietly))
@@ -340,7 +343,8 @@ func TestHeardOnly(t *testing.T) {
 	e.Wait(m)
 }
 
-// TestBeatsOff: with a timeout of less than 0 nobody is looked after, and the worker of an idle rank sleeps without an end.
+// TestBeatsOff: with a timeout of less than 0 no peer is looked after, and the worker of an idle
+// rank sleeps without an end.
 func TestBeatsOff(t *testing.T) {
 	es := job(t, 2, Worker, func(c *Config) { c.HeartbeatTimeout = -1 })
 	exchangeAll(t, es)
@@ -352,8 +356,8 @@ func TestBeatsOff(t *testing.T) {
 	}
 }
 
-// BenchmarkIdle is what ranks cost that have nothing to say to each other but that they live: the share of a core for each of four, who
-// have three peers.
+// BenchmarkIdle is what ranks cost that have nothing to say to each other but that they live: the
+// share of a core for each of four, which have three peers each.
 func BenchmarkIdle(b *testing.B) {
 	defer func() { wayUnderTest = TCP }()
 	for _, w := range []Way{TCP, Shared} {

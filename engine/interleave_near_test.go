@@ -6,16 +6,17 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// hosted is a rank under assist whose peer shares memory with it: its worker, which sleeps without the right,
-// a caller that receives one or both of two messages, and the peer, who puts them. A step that wakes a sleeper and
-// changes asleep is one, as nobody looks in between; a nap ends by its time limit, no other sleep.
+// hosted is a rank under assist whose peer shares memory with it: its worker, which sleeps without
+// the right, a caller that receives one or both of two messages, and the peer, which puts them. A
+// step that wakes a sleeper and changes asleep is one, as no goroutine looks in between; a nap ends
+// by its time limit, no other sleep.
 type hosted struct {
 	ring, got, posted         int8 // records
 	armed, bell, hears, woken bool // block.Armed; the eventfd; the seat is armed, and woken
 	right, owed               bool
 	want, callers, seen       int8
 	asleep                    uint32
-	found, moved              bool // of armNear by whoever has the right; of the worker's turn
+	found, moved              bool // of armNear by the holder of the right; of the worker's turn
 	put, round                int8 // of the writer and of the caller
 	pc                        [3]int8
 }
@@ -88,7 +89,8 @@ func (s hosted) attend(i int, p, next int8) []hosted {
 	}
 }
 
-// armNear is Engine.armNear by who does not hold the right, at pcs from p on; then next, or found where there is something.
+// armNear is Engine.armNear by an actor that does not hold the right, at pcs from p on; then next,
+// or found where there is something.
 func (s hosted) armNear(i int, p, next int8, found func(hosted) hosted) []hosted {
 	switch s.pc[i] - p {
 	case 0:
@@ -464,8 +466,9 @@ func hostedDriver(unarmed bool) actor[hosted] {
 
 func (s hosted) isOver() bool { return s.got == 2 && s.pc[hCaller] == 60 }
 
-// TestRingsAreHeard: whatever a peer of this host puts is handled, whether the rank's worker sleeps, naps or polls, and whether
-// its caller comes, goes or computes. Without the kick of attendSelf, which was missing once, a worker sleeps on while nobody tells it.
+// TestRingsAreHeard: whatever a peer of this host puts is handled, whether the rank's worker
+// sleeps, naps or polls, and whether its caller comes, goes or computes. Without the kick of
+// attendSelf, which was missing once, a worker sleeps on while nothing tells it.
 func TestRingsAreHeard(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -477,7 +480,7 @@ func TestRingsAreHeard(t *testing.T) {
 	}
 	wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(2, true, false, true), hostedWriter(false))
 	for _, thread := range []bool{false, true} {
-		start := hosted{right: true} // nobody visits: who drives has the right all the time
+		start := hosted{right: true} // no thread visits: the driver has the right all the time
 		wantNeverStuck(t, start, hosted.isOver, hostedDriver(false), hostedWriter(thread))
 		wantStuck(t, "arming last", start, hosted.isOver, hostedDriver(true), hostedWriter(thread))
 	}

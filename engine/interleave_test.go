@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// Protocols between goroutines as state machines, tried in every order of their steps. A step of a model is one
-// atomic operation of the code, or one section under the mutex; no sleep of a model ends by a time limit unless it says so. So a wake-up
-// that can be lost is a state in which nobody can go on.
+// Protocols between goroutines as state machines, tried in every order of their steps. A step of a
+// model is one atomic operation of the code, or one section under the mutex; no sleep of a model
+// ends by a time limit unless it says so. So a wake-up that can be lost is a state in which no
+// goroutine can go on.
 
 // actor is a goroutine: from a state it makes one step, to one of those returned; none: it sleeps, or is done.
 type actor[S comparable] struct {
@@ -16,8 +17,8 @@ type actor[S comparable] struct {
 	step func(s S) []S
 }
 
-// explore visits all states that can be reached and fails the test at one in which nobody can
-// go on and not all is done. It returns the way to that, or "".
+// explore visits all states that can be reached and fails the test at one in which no actor can go
+// on and not all is done. It returns the way to that, or "".
 func explore[S comparable](start S, done func(S) bool, actors ...actor[S]) (states int, stuck string) {
 	type edge struct {
 		from S
@@ -267,7 +268,7 @@ var network = actor[driven]{"network", func(s driven) (next []driven) {
 	return next
 }}
 
-// visitor takes the right for a moment and tells nobody, as a thread that visits would.
+// visitor takes the right for a moment and tells no other goroutine, as a thread that visits would.
 var visitor = actor[driven]{"visitor", func(s driven) []driven {
 	switch {
 	case s.pc[4] == 0 && !s.right:
@@ -282,9 +283,10 @@ var visitor = actor[driven]{"visitor", func(s driven) []driven {
 
 func (s driven) isOver() bool { return s.pc[0] == callerEnd && s.pc[1] == callerEnd && s.sent == 1 }
 
-// TestCallersPassTheRight: two callers that wait and one that posts always come to their ends without a worker. With a visitor, as there was
-// until it was forbidden, a caller sleeps behind nobody: that was the hang of two ranks over TCP while a thread beside
-// one of them entered Finalize. And what is posted beside a driver stays unless its poster says so.
+// TestCallersPassTheRight: two callers that wait and one that posts always come to their ends
+// without a worker. With a visitor, as there was until it was forbidden, a caller sleeps and no
+// other drives: that was the hang of two ranks over TCP while a thread beside one of them entered
+// Finalize. And what is posted beside a driver stays unless its poster says so.
 func TestCallersPassTheRight(t *testing.T) {
 	wantNeverStuck(t, driven{}, driven.isOver, waiter(0), waiter(1), poster(2, true), network)
 	wantStuck(t, "a visitor", driven{}, driven.isOver, waiter(0), waiter(1), poster(2, true), network, visitor)

@@ -17,7 +17,8 @@ const (
 	// nearEager is the bytes up to which a payload goes through the ring, copied twice,
 	// if longer ones are fetched, copied once, which costs an answer.
 	nearEager = 4 << 10
-	// inRow is how many frames one puts who may be about to wait for an answer. Where more follow each other there are more to come.
+	// inRow is how many frames a rank puts that may be about to wait for an answer. Where more
+	// follow each other there are more to come.
 	inRow = 2
 )
 
@@ -259,9 +260,9 @@ func (l *lane) peerBye() {
 	l.n.e.drv.endPeer(l.peer, nil, true)
 }
 
-// hangUp tells the peer that the lane is ended, where no goodbye of ours will: the peer
-// failed, or is closing and what waits for room in the ring, a part of a frame perhaps, is dropped.
-// It is what closing a connection is; so a rank that closes hears from everybody who still runs.
+// hangUp tells the peer that the lane is ended, where no goodbye of ours will: the peer failed, or
+// is closing and what waits for room in the ring, a part of a frame perhaps, is dropped. It is what
+// closing a connection is; so a rank that closes hears from every peer that still runs.
 func (l *lane) hangUp() {
 	if l.n.e.stopping.Load() {
 		return // near.close tells all

@@ -106,7 +106,7 @@ func wantLife(t *testing.T, es []*Engine, after string) {
 		if shown() == 0 {
 			t.Fatalf("after %s: nothing is promised", after)
 		}
-	case es[0].drv.heart.promise() == 0 || es[0].drv.open.Load() == 0 || es[1].Policy() == Caller: // one who is in no call hears nothing
+	case es[0].drv.heart.promise() == 0 || es[0].drv.open.Load() == 0 || es[1].Policy() == Caller: // a rank that is in no call hears nothing
 		return
 	}
 	last := shown()
@@ -175,9 +175,9 @@ func TestLifeAfterSequences(t *testing.T) {
 	})
 }
 
-// TestLifeOfTheStuck: processes of one host see that a rank lives though whoever makes progress
-// there is in a step of the program's that takes long, or does not return; and also before the rank
-// knows its peers.
+// TestLifeOfTheStuck: processes of one host see that a rank lives though the goroutine that makes
+// progress there is in a step of the program's that takes long, or does not return. They also see
+// it before the rank knows its peers.
 func TestLifeOfTheStuck(t *testing.T) {
 	defer func() { wayUnderTest = TCP }()
 	wayUnderTest = Shared

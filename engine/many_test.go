@@ -177,7 +177,7 @@ func TestCloseTwice(t *testing.T) {
 	})
 }
 
-// exchangeAll connects everybody with everybody.
+// exchangeAll connects every rank with every other.
 func exchangeAll(t *testing.T, es []*Engine) {
 	t.Helper()
 	var wg sync.WaitGroup

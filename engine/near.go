@@ -55,7 +55,7 @@ type near struct {
 	open atomic.Int32 // lanes in use; read by anyone
 }
 
-// newNear is a rank's part before anybody else is known.
+// newNear is a rank's part before any peer is known.
 func newNear(e *Engine) (*near, error) {
 	if e.cfg.Index < 0 || e.cfg.Index >= shm.MaxRanks {
 		return nil, fmt.Errorf("engine: rank %d is number %d of its host: memory is shared by at most %d", e.cfg.Rank, e.cfg.Index, shm.MaxRanks)
@@ -122,7 +122,7 @@ func (n *near) canFetch(id PeerID, b *shm.Block) bool {
 	err := shm.Probe(b)
 	if err != nil {
 		level := slog.LevelInfo
-		if n.e.cfg.Copy == CopyRead { // somebody has asked for it
+		if n.e.cfg.Copy == CopyRead { // the user has asked for it
 			level = slog.LevelWarn
 		}
 		n.e.cfg.Logger.Log(context.Background(), level, "long messages go through the ring", "rank", n.e.cfg.Rank, "peer", id, "why", err)
@@ -182,7 +182,7 @@ func (e *Engine) LongMessages() (fetched, piped int) {
 }
 
 // SetBell gives the engine the bell of the peer with the index, which it asked for by
-// Config.AskBell. f stays the caller's, who may close it.
+// Config.AskBell. f stays the caller's, which may close it.
 func (e *Engine) SetBell(index int, f *os.File) error {
 	n := e.near
 	if n == nil || index < 0 || index >= len(n.lanes) || n.lanes[index] == nil {

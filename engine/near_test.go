@@ -27,11 +27,10 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestIdleRankAnswers: a rank whose user calls nothing, and for whom nothing is
-// outstanding, still lets its peer withdraw a message (MPI 4.1, section 3.8.4: a wait
-// for what is marked for cancellation returns "irrespective of the activities of other
-// processes"). Before that its user has waited by polling, so that its worker had
-// nothing to listen for.
+// TestIdleRankAnswers: a rank whose user calls nothing, and for which nothing is outstanding, still
+// lets its peer withdraw a message (MPI 4.1, section 3.8.4: a wait for what is marked for
+// cancellation returns "irrespective of the activities of other processes"). Before that its user
+// has waited by polling, so that its worker had nothing to listen for.
 func TestIdleRankAnswers(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	policies(t, func(t *testing.T, p Policy) {
@@ -76,7 +75,7 @@ func TestVisitorBringsRoom(t *testing.T) {
 	wayUnderTest = Thread
 	es := job(t, 2, Assist, func(c *Config) { c.Spin = 0 })
 	exchangeAll(t, es)
-	es[1].takeRight() // nobody else reads
+	es[1].takeRight() // no other goroutine reads
 	const n = 3000    // records, more than a ring has cells
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/shm"
 )
 
-// How a rank looks after the memory that it shares: what peers have put, what there is room for again, who is gone, and who must be told.
+// How a rank looks after the memory that it shares: what peers have put, what there is room for
+// again, which peers are gone, and which must be told.
 
 // poll handles what peers have put. It reports whether there was something, and whether
 // that left something to run or to write.
@@ -36,8 +37,8 @@ func (n *near) turn() (moved bool) {
 	return n.check() || moved
 }
 
-// heard ends the ringing of our bell. Whoever rang it has disarmed us: if the worker
-// sleeps, and a caller has come before it, it must wake to arm us again.
+// heard ends the ringing of our bell. The peer that rang it has disarmed us: if the worker sleeps,
+// and a caller has come before it, the worker must wake to arm us again.
 func (n *near) heard() {
 	n.answered()
 	if n.e.cfg.Progress == Assist {
@@ -168,8 +169,8 @@ func (n *near) arm() bool {
 	return false
 }
 
-// disarm: whoever holds the right looks for itself. It reports whether peers told us
-// of what they put until now.
+// disarm: the holder of the right looks for itself. It reports whether peers told us of what they
+// put until now.
 func (n *near) disarm() bool {
 	if n.block.Armed.Load() == 0 {
 		return false
@@ -204,7 +205,7 @@ func (n *near) tell(i int, told uint64) {
 	}
 }
 
-// without is ls without l, in memory of its own: somebody may be walking over ls.
+// without is ls without l, in memory of its own: a loop may be walking over ls.
 func without(ls []*lane, l *lane) []*lane {
 	var rest []*lane
 	for _, x := range ls {

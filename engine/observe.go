@@ -7,8 +7,9 @@ import (
 
 // What an observer is told of.
 type (
-	// Observer is told of every message of a rank, in the order in which things happen, with the engine's mutex held: it must
-	// be short, must not block and must not call the engine. One that is a TurnObserver too is also told who drives.
+	// Observer is told of every message of a rank, in the order in which things happen, with the
+	// engine's mutex held: it must be short, must not block and must not call the engine. An
+	// Observer that is a TurnObserver too is also told which goroutine drives.
 	Observer = core.Observer
 	// ScheduleObserver is an Observer that is told of schedules as well.
 	ScheduleObserver = core.ScheduleObserver
@@ -34,9 +35,10 @@ const (
 	Rendezvous = core.Rendezvous
 )
 
-// TurnObserver is told when somebody drives or sleeps. Turn is called without the mutex, by whoever has driven or slept: the
-// worker, a caller, or a rank of this process that delivers here. Turns of one engine follow each other; a sleep may overlap
-// with turns of others. It must not call the engine.
+// TurnObserver is told of turns, in which a goroutine drives, and of sleeps. The goroutine that has
+// driven or slept calls Turn, without the mutex: the worker, a caller, or a rank of this process
+// that delivers here. Turns of one engine follow each other; a sleep may overlap with turns of
+// others. It must not call the engine.
 type TurnObserver interface {
 	Turn(TurnEvent)
 }
@@ -48,7 +50,7 @@ type TurnEvent struct {
 	Begin, End int64 // by sys.Nanotime
 }
 
-// Driver is who drives.
+// Driver is which goroutine drives.
 type Driver uint8
 
 // The drivers. A sleep is the worker's, or a caller's that dozes or, under Caller, drives.
@@ -60,7 +62,7 @@ const (
 
 func (d Driver) String() string { return [...]string{"worker", "caller", "visitor"}[d] }
 
-// turnBegins is the time if somebody wants to know of turns, else 0.
+// turnBegins is the time if an observer wants to know of turns, else 0.
 func (e *Engine) turnBegins() int64 {
 	if e.turns == nil {
 		return 0 // this much is inlined

@@ -7,16 +7,15 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// pacer shows those who share memory with this rank that its process lives, from the first promise
-// of that until the rank leaves.
+// pacer shows the peers that share memory with this rank that its process lives, from the first
+// promise of that until the rank leaves.
 //
-// It is a goroutine of its own, as none of the rank's others can do it: the worker may be in a step
+// It is a goroutine of its own, as none of the rank's others can do it. The worker may be in a step
 // of the program's for as long as that likes, a caller that holds the progress right may be stuck,
 // and under caller there is no worker. It needs neither the right nor the mutex. What it shows is
 // that the kernel and the runtime let this process run, which is all that a peer may ask before it
-// waits on: whether the rank gets anywhere is for those to say who look for deadlocks. They take a
-// timer that is set for something that may yet start the program's code, so the pacer waits without
-// one.
+// waits on. Whether the rank gets anywhere is a question for deadlock detectors. They take a timer
+// that is set for something that may yet start the program's code, so the pacer waits without one.
 type pacer struct {
 	pause *sys.Pauser // nil while it does not run
 	done  sync.WaitGroup

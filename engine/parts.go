@@ -64,7 +64,7 @@ func (e *Engine) Ready(p *Parts, n int, at func(int) int) (partition int, err er
 	}
 	for k := range n {
 		i := at(k)
-		if err = p.CanReady(i); err != nil { // named twice, or by somebody else meanwhile
+		if err = p.CanReady(i); err != nil { // named twice, or by another goroutine meanwhile
 			partition = i
 			break
 		}

@@ -10,7 +10,7 @@ type manner uint8
 const (
 	leaves  manner = iota // it computes: the worker must do what is to be done
 	done                  // it computes, and what it posted is complete: nothing is to be done but to write
-	returns               // it returns to a user who expects the message to have left
+	returns               // it returns to a user that expects the message to have left
 	waits                 // it waits for what it posted, and drives if it may
 )
 
@@ -31,8 +31,8 @@ func (e *Engine) post(m *MSO, next manner) {
 	e.unlockPosted(next, m)
 }
 
-// keepLocked completes a standard send to this rank that nobody receives yet, as one to another rank would be: a copy of it waits in the library
-// send buffer, if there is room.
+// keepLocked completes a standard send to this rank that no receive asks for yet, as one to another
+// rank would be: a copy of it waits in the library send buffer, if there is room.
 func (e *Engine) keepLocked(m *MSO) {
 	if m.State() != Offered || m.Mode != Standard || m.Size() > e.eagerMax {
 		return
@@ -48,7 +48,7 @@ func (e *Engine) keepLocked(m *MSO) {
 	} else {
 		m.CopyTo(block)
 	}
-	if m.State() != Offered { // somebody has received it meanwhile
+	if m.State() != Offered { // a receive has taken it meanwhile
 		e.core.Unreserve(block)
 		return
 	}
@@ -80,8 +80,8 @@ func (e *Engine) runJob(j *core.Job) {
 	e.core.Finish(j)
 }
 
-// unlockPosted releases the mutex after a post of m and sees to it that whoever is
-// to send what was posted knows. m is nil if it is not the caller's to wait for.
+// unlockPosted releases the mutex after a post of m and sees to it that the goroutine that is to
+// send what was posted knows. m is nil if it is not the caller's to wait for.
 func (e *Engine) unlockPosted(next manner, m *MSO) {
 	if next == leaves && m != nil {
 		e.takeOffLocked(m)
@@ -109,9 +109,9 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 	}
 }
 
-// postedAssist: a caller that waits drives while it does; one that returns sends its
-// message when nobody holds the right; for what another leaves there is the worker.
-// nth is the number of the post among those that callers have left.
+// postedAssist: a caller that waits drives while it does; one that returns sends its message when
+// no goroutine holds the right; for what another caller leaves there is the worker. nth is the
+// number of the post among those that callers have left.
 func (e *Engine) postedAssist(out bool, next manner, nth uint32) {
 	switch {
 	case next == waits && out:
@@ -123,7 +123,7 @@ func (e *Engine) postedAssist(out bool, next manner, nth uint32) {
 			e.drv.flushAll()
 			e.releaseFlushed()
 		} else {
-			e.summon() // to write it as soon as whoever holds the right is done
+			e.summon() // to write it as soon as the holder of the right is done
 		}
 	}
 }

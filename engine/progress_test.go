@@ -158,8 +158,8 @@ func wantStill(t testing.TB, e *Engine) {
 	}
 }
 
-// TestListenerRests: a listener that cannot accept is not polled for a while, then
-// again; meanwhile nobody spins.
+// TestListenerRests: a listener that cannot accept is not polled for a while, then again; meanwhile
+// no goroutine spins.
 func TestListenerRests(t *testing.T) {
 	es := job(t, 2, Worker, nil)
 	e := es[0]

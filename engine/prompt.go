@@ -6,14 +6,13 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Waking the worker costs its caller a system call and the core a change of
-// threads, and is for nothing when the caller is about to wait and will drive for
-// itself (assist). So callers that post and then wait at once, as those do who send
-// a window of messages, leave the worker asleep: when promptEnough times in a row a
-// caller came to wait within promptly, the next posts do not wake it. Its sleep is
-// bounded by promptWait then, and by holdWait if it had begun before. When it finds
-// something that no caller came for, the caller computes after all, and the next
-// post wakes the worker again.
+// Waking the worker costs its caller a system call and the core a change of threads. It is for
+// nothing when the caller is about to wait and will drive for itself (assist). So callers that post
+// and then wait at once, such as those that send a window of messages, leave the worker asleep.
+// When promptEnough times in a row a caller came to wait within promptly, the next posts do not
+// wake it. Its sleep is bounded by promptWait then, and by holdWait if it had begun before. When it
+// finds something that no caller came for, the caller computes after all, and the next post wakes
+// the worker again.
 const (
 	promptEnough = 4
 	promptly     = 30 * time.Microsecond
@@ -31,7 +30,7 @@ func (e *Engine) leave(output bool, nth uint32) {
 		e.postedAt.Store(sys.Nanotime())
 	}
 	if e.asleep.Load() != asleepIdle && e.isPrompt() {
-		if !e.owed.Load() { // who clears it looks after that, and a store costs as much as a lock
+		if !e.owed.Load() { // the goroutine that clears it looks after that, and a store costs as much as a lock
 			e.owed.Store(true)
 		}
 	} else {
@@ -111,7 +110,7 @@ func (e *Engine) settleLocked() {
 		return
 	}
 	if e.owed.Load() {
-		e.owed.Store(false) // who leaves something has posted it before, with the mutex
+		e.owed.Store(false) // a caller that leaves something has posted it before, with the mutex
 	}
 	if e.postedAt.Load() != 0 {
 		e.noteWaitLocked(sys.Nanotime())

@@ -137,7 +137,7 @@ func TestYieldEnds(t *testing.T) {
 				e.Wait(m)
 				close(waited)
 			}()
-			free := 0 // looks at which a caller waited, and nobody had the right
+			free := 0 // looks at which a caller waited, and no goroutine had the right
 			eventually(t, "the caller does not sleep", func() bool {
 				if p == Caller {
 					return e.asleep.Load() == asleepIdle

@@ -2,7 +2,8 @@ package engine
 
 import "time"
 
-// Signs of life, as plain values: what is known of one peer, and of the clock of those who look. The driver's part is heart.go.
+// Signs of life, as plain values: what is known of one peer, and of the clock of the rank that
+// looks. The driver's part is heart.go.
 
 const (
 	// DefaultHeartbeat is how often a rank shows that it lives, DefaultHeartbeatTimeout how long another may show nothing.
@@ -22,7 +23,8 @@ const (
 
 // metronome says when a rank looks after its peers.
 //
-// It looks at its own clock first: whoever was stopped, or did not get to run, has heard nothing, which says nothing of others.
+// It looks at its own clock first: a rank that was stopped, or did not get to run, has heard
+// nothing, which says nothing of others.
 type metronome struct {
 	// immutable
 	every   int64 // nanoseconds between two looks, 0 if there are none
@@ -43,8 +45,10 @@ func newMetronome(period, timeout time.Duration) metronome {
 	return metronome{every: int64(max(every, 1)), timeout: int64(timeout)}
 }
 
-// tick notes that somebody looks now. It returns by how much he comes so late, more than a period and a good part of the timeout, that
-// silence says nothing; 0 if he does not. Who is a little late each time, on a machine with too much to do, must still find the dead.
+// tick notes that the rank looks now. If the look is late by more than a period and a good part of
+// the timeout, silence says nothing, and tick returns by how much it is late. Otherwise it returns
+// 0. A rank that is a little late each time, on a machine with too much to do, must still find the
+// dead.
 func (m *metronome) tick(now int64) (late int64) {
 	if late = now - m.next; late <= max(m.every, m.timeout/moreOften) {
 		late = 0
@@ -64,14 +68,14 @@ type pulse struct {
 	heard     uint64 // what the peer had shown at the last look, by a count that changes as it shows more
 	heardAt   int64  // the look at which that was new, or at which we were late; 0 before the first
 	since     int64  // heardAt, or the last look at which the peer was allowed to be silent
-	suspected bool   // somebody was told that the peer is silent, and not yet that it is not
+	suspected bool   // another party was told that the peer is silent, and not yet that it is not
 }
 
 // finding is what a look says of a peer.
 type finding uint8
 
 const (
-	seemsAlive finding = iota // or nobody can tell
+	seemsAlive finding = iota // or nothing can tell
 	isSilent                  // for too long
 	isBack                    // it was silent, and is not any more
 )

@@ -59,7 +59,8 @@ func TestSignsOfLife(t *testing.T) {
 	}
 }
 
-// TestOwnLateness: who was stopped for an hour forgives everybody, once; a peer that stays silent is suspected a timeout later.
+// TestOwnLateness: a rank that was stopped for an hour forgives every peer, once; a peer that stays
+// silent is suspected a timeout later.
 func TestOwnLateness(t *testing.T) {
 	w := newWatch(t, time.Second, 10*time.Second)
 	w.want("first look", 0, 5, false, seemsAlive)
@@ -70,7 +71,7 @@ func TestOwnLateness(t *testing.T) {
 	w.want("still silent", 0, 5, false, isSilent)
 }
 
-// TestAllowance: whoever comes back may wait for longer than the timeout, once.
+// TestAllowance: a peer that comes back may wait for longer than the timeout, once.
 func TestAllowance(t *testing.T) {
 	w := newWatch(t, time.Second, 10*time.Second)
 	w.want("first look", 0, 5, false, seemsAlive)
@@ -87,7 +88,8 @@ func TestAllowance(t *testing.T) {
 	w.want("no allowance any more", 0, 6, false, isSilent)
 }
 
-// TestTick: only who is late by more than a period and a good part of the timeout is late, and is told by how much.
+// TestTick: only a look that is late by more than a period and a good part of the timeout counts as
+// late, and tick returns by how much it is late.
 func TestTick(t *testing.T) {
 	m := newMetronome(time.Second, 40*time.Second) // an eighth of the timeout are 5 s
 	m.next = 100 * second

@@ -37,8 +37,9 @@ func (e *Engine) RecvNow(r *ShortReceipt) bool {
 	return ok
 }
 
-// MovesNow reports whether it is worth a caller's while to do what a schedule would be for by SendNear and RecvNow: it shares memory with others,
-// a core is free to wait, nobody is to see when schedules begin, and nothing has failed that could end one.
+// MovesNow reports whether it is worth a caller's while to do by SendNear and RecvNow what a
+// schedule would be for. It is, if the rank shares memory with others, a core is free to wait, no
+// observer is to see when schedules begin, and nothing has failed that could end one.
 func (e *Engine) MovesNow() bool {
 	if e.near == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.stopping.Load() {
 		return false

@@ -173,7 +173,8 @@ func TestRecvNowLeaves(t *testing.T) {
 	}
 }
 
-// TestHasCome: who is about to wait for a message knows of one that lies in the event queue, and of none when that is empty again.
+// TestHasCome: a caller that is about to wait for a message knows of one that lies in the event
+// queue, and of none when that is empty again.
 func TestHasCome(t *testing.T) {
 	es := nearPair(t, Thread)
 	exchangeAll(t, es)

@@ -15,8 +15,8 @@ type Resume uint8
 
 // The modes.
 const (
-	ResumeAuto Resume = iota // with ranks of other hosts; under caller, where nobody reconnects while the user computes, with nobody
-	ResumeOn                 // with everybody who is reached by TCP
+	ResumeAuto Resume = iota // with ranks of other hosts; under caller, where nothing reconnects while the user computes, with none
+	ResumeOn                 // with every rank that is reached by TCP
 	ResumeOff
 )
 
@@ -92,7 +92,8 @@ func (d *driver) mayResume(id PeerID) bool {
 	return cfg.Resume == ResumeOn
 }
 
-// session is what we say of the pair's streams to whom this connection may lead to. It is called once.
+// session is what we say of the pair's streams to the rank to which this connection may lead. It is
+// called once.
 func (c *conn) session(peer uint32) wire.Session {
 	d, id := c.d, PeerID(peer)
 	if !d.mayResume(id) {
@@ -190,8 +191,9 @@ func (d *driver) unresumed(id PeerID, why error) {
 	d.failPeer(id, err)
 }
 
-// isOver reports whether there is nothing left to say to the peer of a broken pair but goodbye, or that again: whoever answers on its
-// behalf, and has it not, tells us that it is gone.
+// isOver reports whether there is nothing left to say to the peer of a broken pair but goodbye, or
+// that again. If something answers in the peer's place and does not have the peer, that tells us
+// that the peer is gone.
 func (d *driver) isOver(id PeerID) bool {
 	if !d.isBroken(id) || !d.saying.Load() {
 		return false
@@ -369,8 +371,8 @@ func (p *input) cut() {
 	p.headN, p.skip, p.owes = 0, 0, false
 }
 
-// pass takes from b what has come by the connection before. When all of that is said again it may be acknowledged, which nobody has done
-// by this connection.
+// pass takes from b what has come by the connection before. When all of that is said again it may
+// be acknowledged, which this rank has not done yet by this connection.
 func (p *input) pass(b []byte) []byte {
 	n := min(p.skip, uint64(len(b)))
 	p.skip -= n

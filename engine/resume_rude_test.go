@@ -46,7 +46,8 @@ func joinAs(t *testing.T, e *Engine, s wire.Session, before func(his wire.Sessio
 	}
 }
 
-// TestResumeSuddenly: a rank that resumes on one connection and not on the other is given up, and nobody else is the worse for it.
+// TestResumeSuddenly: a rank that resumes on one connection and not on the other is given up, and
+// no other rank is the worse for it.
 func TestResumeSuddenly(t *testing.T) {
 	for name, s := range map[string][2]wire.Session{
 		"not at first": {{}, {Resume: true, Connection: 1}},

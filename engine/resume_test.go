@@ -40,7 +40,8 @@ func cutJob(t *testing.T, n int, p Policy, tune func(*Config), plan func(to int)
 
 func uncut(int) cutter.Plan { return nil }
 
-// talk exchanges messages of all sizes and protocols between everybody, one more round after the other.
+// talk exchanges messages of all sizes and protocols between all ranks, one more round after the
+// other.
 func talk(t *testing.T, es []*Engine, rounds int) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -70,7 +71,7 @@ func talk(t *testing.T, es []*Engine, rounds int) {
 	}
 }
 
-// wantResumed checks that connections broke and nobody failed for that.
+// wantResumed checks that connections broke and no peer failed for that.
 func wantResumed(t *testing.T, es []*Engine, least uint64) {
 	t.Helper()
 	sum := uint64(0)
@@ -163,7 +164,7 @@ func TestResumeHalfSealed(t *testing.T) {
 	closeAll(t, es)
 }
 
-// TestResumePolicies: whoever makes progress, for more than two ranks.
+// TestResumePolicies: whichever goroutine makes progress, for more than two ranks.
 func TestResumePolicies(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) {
@@ -208,7 +209,8 @@ func waitStats(t *testing.T, why string, e *Engine, ok func(*Stats) bool) {
 	}
 }
 
-// TestResumeAtRest: a connection that breaks while nobody says anything is made again without any call.
+// TestResumeAtRest: a connection that breaks while no rank says anything is made again without any
+// call.
 func TestResumeAtRest(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist} {
 		t.Run(p.String(), func(t *testing.T) {
@@ -229,7 +231,8 @@ func TestResumeAtRest(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedAtRest: what the library keeps for a peer it has back soon after the last message, though nobody calls.
+// TestAcknowledgedAtRest: soon after the last message the library has back what it keeps for a
+// peer, though no rank is in a call.
 func TestAcknowledgedAtRest(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist} {
 		es, _ := cutJob(t, 2, p, nil, uncut)
@@ -241,8 +244,8 @@ func TestAcknowledgedAtRest(t *testing.T) {
 	}
 }
 
-// TestResumeInClose: the connection breaks when both sides, or one, are through; what was sent last arrives all the same, and nobody waits
-// for ever.
+// TestResumeInClose: the connection breaks when both sides, or one, are through. What was sent last
+// arrives all the same, and no rank waits for ever.
 func TestResumeInClose(t *testing.T) {
 	const n = 40_000
 	for _, after := range []int64{200, 300, 5000, n + 100, n + 330, n + 350, n + 364, n + 380} {

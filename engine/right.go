@@ -6,7 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// The progress right: who has it makes progress, and who gives it back sees to it that what is left finds somebody.
+// The progress right: its holder makes progress. A goroutine that gives it back sees to it that
+// another attends to what is left.
 
 func (e *Engine) tryRight() bool { return e.right.CompareAndSwap(0, 1) }
 
@@ -20,8 +21,7 @@ func (e *Engine) takeRight() {
 	}
 }
 
-// releaseRight gives the right back and makes sure that what is left to do
-// finds somebody.
+// releaseRight gives the right back and makes sure that a goroutine attends to what is left to do.
 func (e *Engine) releaseRight() {
 	if e.cfg.Progress == Caller {
 		e.passRight()
@@ -43,7 +43,7 @@ func (e *Engine) releaseToWorker(t *waitTimer, m *MSO) {
 	timed := e.drv.timed > 0 || e.drv.takeFreshAck() // the worker may sleep without knowing of a deadline that is new
 	e.right.Store(0)
 	if e.owed.Load() {
-		e.owed.Store(false) // before looking: who posts later says so again
+		e.owed.Store(false) // before looking: a caller that posts later says so again
 	}
 	now := int64(0)
 	if t != nil {
@@ -85,7 +85,7 @@ func (e *Engine) releaseLocked() {
 	if !timed && e.releaseCalmLocked() {
 		return
 	}
-	e.right.Store(0) // who posts after us finds it free, what was posted before us we see
+	e.right.Store(0) // a caller that posts after us finds it free, what was posted before us we see
 	out := e.hasOutputLocked() || timed
 	left := out || e.core.IsBusy()
 	e.unlock()
@@ -150,8 +150,8 @@ func (e *Engine) disturb() {
 	}
 }
 
-// kick wakes whoever sleeps in the poller; output says that there is something to
-// send or to run.
+// kick wakes the goroutine that sleeps in the poller; output says that there is something to send
+// or to run.
 func (e *Engine) kick(output bool) {
 	switch s := e.asleep.Load(); {
 	case s == awake || s == napping || s == asleepHolding && !output:
@@ -167,7 +167,7 @@ func (e *Engine) resume() {
 	}
 }
 
-// rouse wakes whoever makes progress, whatever it sleeps in.
+// rouse wakes the goroutine that makes progress, whatever it sleeps in.
 func (e *Engine) rouse() {
 	e.disturb()
 	e.kick(true)

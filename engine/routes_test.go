@@ -68,7 +68,7 @@ func silent(t *testing.T) netip.AddrPort {
 	return netip.MustParseAddrPort(l.Addr().String())
 }
 
-// deserted is an address where nobody listens.
+// deserted is an address where no process listens.
 func deserted(t *testing.T) netip.AddrPort {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,8 +84,8 @@ func tcpPolicies(t *testing.T, f func(t *testing.T, p Policy)) {
 	}
 }
 
-// TestNextRoute: an address that refuses, one that says nothing and one of somebody else are passed over for one that leads
-// to the peer, from both sides at once.
+// TestNextRoute: an address that refuses, one that says nothing and one of another program are
+// passed over for one that leads to the peer, from both sides at once.
 func TestNextRoute(t *testing.T) {
 	tcpPolicies(t, func(t *testing.T, p Policy) {
 		bad := []netip.AddrPort{deserted(t), silent(t), garbler(t)}
@@ -416,7 +416,7 @@ func TestListenSeveral(t *testing.T) {
 	both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
 }
 
-// freePorts is a range in which, at this moment, nobody listens.
+// freePorts is a range in which, at this moment, no process listens.
 func freePorts(t *testing.T, n int) netif.Ports {
 	for from := uint16(21000); from < 30000; from += uint16(n) {
 		ports := netif.Ports{From: from, To: from + uint16(n) - 1}

@@ -8,8 +8,8 @@ import (
 
 // How the driver is slept in, woken and polled besides in turns.
 
-// wait sleeps in a seat until something may have arrived, somebody wakes it or max
-// has passed (max < 0: for ever).
+// wait sleeps in a seat until something may have arrived, another goroutine wakes it or max has
+// passed (max < 0: for ever).
 func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
 	begin := d.e.turnBegins()
 	var err error
@@ -120,9 +120,9 @@ func (d *driver) only() *conn {
 	return nil
 }
 
-// attendSelf is called by a caller that begins to poll: the worker need not look as well.
-// But it must not sleep for good: peers tell nobody of what they put from now on, and
-// when no caller comes any more the worker, after its nap, makes them tell again.
+// attendSelf is called by a caller that begins to poll: the worker need not look as well. But the
+// worker must not sleep for good: from now on peers do not tell us of what they put. When no caller
+// comes any more the worker, after its nap, makes them tell again.
 func (e *Engine) attendSelf() {
 	if e.near != nil && !e.near.disarm() && e.drv.open.Load() == 0 {
 		return
@@ -130,8 +130,8 @@ func (e *Engine) attendSelf() {
 	e.kick(true) // each arrival would wake the worker for nothing: let it nap
 }
 
-// armNear makes peers that share memory tell us of what they put. It reports true if
-// there is something already, or somebody else is looking: then it is no time to sleep.
+// armNear makes peers that share memory tell us of what they put. It reports true if there is
+// something already, or another goroutine is looking: then it is no time to sleep.
 func (e *Engine) armNear(holding bool) bool {
 	if e.near == nil {
 		return false
@@ -139,7 +139,7 @@ func (e *Engine) armNear(holding bool) bool {
 	if holding {
 		return e.near.arm()
 	}
-	e.near.block.Armed.Store(1) // before the right is tried: who fails to get it from us finds us armed
+	e.near.block.Armed.Store(1) // before the right is tried: a goroutine that fails to get it from us finds us armed
 	if !e.tryRight() {
 		return true
 	}

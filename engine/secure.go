@@ -11,7 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-// First bytes of what somebody says: a handshake or an alert of TLS, or the magic of a rank that does not use it.
+// First bytes of what the other end says: a handshake or an alert of TLS, or the magic of a rank
+// that does not use it.
 const (
 	firstAlert     = 0x15
 	firstHandshake = 0x16
@@ -77,7 +78,7 @@ func (c *conn) receiveSecuring() bool {
 		}
 		c.heard = true
 		c.tls.Feed(b)
-		c.writeSecuring() // who feeds reads: it may be over since
+		c.writeSecuring() // the caller that feeds must read too: the handshake may be over since
 		return c.state == connSecuring || c.state == connHandshaking || c.state == connOpen
 	case err == nil, errors.Is(err, netpoll.ErrAgain):
 	case c.dialled:

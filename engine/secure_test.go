@@ -127,7 +127,8 @@ func TestSniffed(t *testing.T) {
 	}
 }
 
-// TestMixedTLS: a rank that uses TLS and one that does not tell each other what is wrong, whoever dials.
+// TestMixedTLS: a rank that uses TLS and one that does not tell each other what is wrong, whichever
+// dials.
 func TestMixedTLS(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist} {
 		for encrypted := range 2 {
@@ -169,7 +170,8 @@ func TestWrongAuthority(t *testing.T) {
 	}
 }
 
-// TestStrangersTLS: whoever does not get through TLS is dropped and counted, and so is a rank whose certificate is another's.
+// TestStrangersTLS: a dialler that does not get through TLS is dropped and counted, and so is a
+// rank whose certificate is another's.
 func TestStrangersTLS(t *testing.T) {
 	tlsUnderTest = true
 	defer func() { tlsUnderTest = false }()
@@ -290,7 +292,8 @@ func (c *blockingTLS) Read(p []byte) (int, error) {
 	}
 }
 
-// TestCutTLS: an attacker who ends a connection, or changes a byte of it, makes the peer fail, and delivers nothing.
+// TestCutTLS: an attacker that ends a connection, or changes a byte of it, makes the peer fail, and
+// delivers nothing.
 func TestCutTLS(t *testing.T) {
 	for _, how := range []string{"cut", "changed"} {
 		t.Run(how, func(t *testing.T) {

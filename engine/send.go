@@ -79,10 +79,10 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 	return false, nil
 }
 
-// SendNow sends a standard-mode message that is copied and complete at once, because it
-// is short and there is credit and room for it. It reports false if it is not, or there is an
-// error: then nothing has happened, and Send or Post is the way. blocking says that the caller
-// returns to a user who expects the message to have left; otherwise it computes.
+// SendNow sends a standard-mode message that is copied and complete at once, because it is short
+// and there is credit and room for it. It reports false if it is not, or there is an error: then
+// nothing has happened, and Send or Post is the way. blocking says that the caller returns to a
+// user that expects the message to have left; otherwise it computes.
 func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	e.mu.Lock()
 	switch {
@@ -158,8 +158,8 @@ func (e *Engine) refusalLocked(id PeerID, ctx ContextID) error {
 	return e.core.IsShut(ctx)
 }
 
-// settle keeps a blocking send of the caller policy inside the call until its
-// bytes are with the kernel: nobody else would bring them there.
+// settle keeps a blocking send of the caller policy inside the call until its bytes are with the
+// kernel: no other goroutine would bring them there.
 func (e *Engine) settle(id PeerID) {
 	if e.cfg.Progress != Caller {
 		return
@@ -174,7 +174,7 @@ func (e *Engine) settle(id PeerID) {
 		case e.tryRight():
 			e.driveUntil(settled)
 			e.releaseRight()
-		case i < settleTries: // another caller drives, who was told to write what we posted
+		case i < settleTries: // another caller drives, which was told to write what we posted
 			runtime.Gosched()
 		default:
 			time.Sleep(settlePause)

@@ -14,7 +14,7 @@ func TestSendDirect(t *testing.T) {
 		both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
 		for _, n := range []int{5000, 64 << 10, 64<<10 + 1, 1 << 20, 5 << 20} {
 			buf := pattern(n, n)
-			if err := send(es[0], buf, 1, 7); err != nil { // would hang: nobody receives
+			if err := send(es[0], buf, 1, 7); err != nil { // would hang: no caller receives
 				t.Fatal(err)
 			}
 			clear(buf)

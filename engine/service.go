@@ -8,8 +8,9 @@ type Service = core.Service
 // ServiceEvent is what a service is called for.
 type ServiceEvent = core.ServiceEvent
 
-// Serve begins s. From now on its handler is called, for one message after the other, by whoever makes progress, without the mutex and
-// perhaps with the progress right: it must not wait, and must post by the methods of s only.
+// Serve begins s. From now on the goroutine that makes progress calls its handler, for one message
+// after the other, without the mutex and perhaps with the progress right. The handler must not
+// wait, and must post by the methods of s only.
 //
 // Preconditions:
 //   - no message of its context can have arrived.

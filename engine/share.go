@@ -24,7 +24,7 @@ type share struct {
 	claim atomic.Uint64 // parts taken from the front << 32 | from the back, or shareNone
 	back  atomic.Int64  // bytes that the sender has copied
 	size  atomic.Int64  // of dst
-	dst   []byte        // written by the receiver before it publishes the first claim, read by the sender who has taken a part, who drops it with the offer
+	dst   []byte        // written by the receiver before it publishes the first claim; read by the sender that has taken a part, which drops it with the offer
 }
 
 func partsOf(n int) uint64 { return uint64(n+sharePart-1) / sharePart }
@@ -129,7 +129,7 @@ func (o *offers) endShare(i uint32) {
 	o.shared.And(^(uint64(1) << i))
 }
 
-// endFetch gives up a fetch: nobody writes to its destination any more.
+// endFetch gives up a fetch: nothing writes to its destination any more.
 func (o *offers) endFetch(id uint64) {
 	if i := uint32(id); i < uint32(len(o.shares)) && o.words[i].State.Load()>>offerBits == id&(1<<(64-offerBits)-1) {
 		o.endShare(i)

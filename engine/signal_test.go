@@ -111,8 +111,8 @@ func drive(t *testing.T, e *Engine, done func() bool) {
 	}
 }
 
-// TestSignals: signals between all ranks, and of each to itself, arrive in order while nobody is inside a call (of ranks that make
-// progress without one).
+// TestSignals: signals between all ranks, and of each to itself, arrive in order while no rank is
+// inside a call (of ranks that make progress without one).
 func TestSignals(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		const ranks, n = 3, 300

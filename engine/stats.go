@@ -110,7 +110,7 @@ type Stats struct {
 	Bells         uint64            // times a peer in another process of this host was woken
 	Visits        uint64            // times the thread of a peer in this process delivered into our queues
 	Connections   int               // open, being made or waited for
-	Lanes         int               // peers of this host with whom memory is shared and in use
+	Lanes         int               // peers of this host with which memory is shared and in use
 	CallerTurns   uint64            // times a caller took the progress right (assist)
 
 	Rejects map[string]uint64 // handshakes that failed, by reason
@@ -156,7 +156,8 @@ func (s *Stats) driver(d *driverStats) {
 	}
 }
 
-// LiveFrames are the frames from and to peers that are not gone: of the others nobody can say whether they arrived.
+// LiveFrames are the frames from and to peers that are not gone: of the frames of other peers it is
+// not known whether they arrived.
 func (s *Stats) LiveFrames() (in, out uint64) {
 	for _, w := range s.Ways {
 		in += w.FramesIn
@@ -228,8 +229,9 @@ func (e *Engine) way(id PeerID) Way {
 	return e.drv.bridge[id].Way
 }
 
-// Peers returns the traffic with each peer, by rank, the rank itself included: its row of the matrix of who sends
-// how much to whom. Waits that are not over count up to now. It may be called at any time after Start.
+// Peers returns the traffic with each peer, by rank, the rank itself included: its row of the
+// matrix of how much each rank sends to each. Waits that are not over count up to now. It may be
+// called at any time after Start.
 func (e *Engine) Peers() []PeerStats {
 	ps := make([]PeerStats, 0, e.cfg.Size)
 	for p := range e.peers {

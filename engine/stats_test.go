@@ -219,7 +219,8 @@ func TestTimeClass(t *testing.T) {
 	}
 }
 
-// TestGap: a gap is counted once, from the first call for whoever sleeps; a bell's stamp is believed within bounds.
+// TestGap: a gap is counted once, from the first call for the goroutine that sleeps; a bell's stamp
+// is believed within bounds.
 func TestGap(t *testing.T) {
 	e := job(t, 2, Caller, nil)[0] // no worker that sleeps and wakes meanwhile
 	d := e.drv

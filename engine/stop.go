@@ -65,10 +65,10 @@ func (e *Engine) awaitDetached(deadline time.Time) {
 	}
 }
 
-// awaitByes waits until goodbye is said and every connection is closed from both sides.
-// A peer that shares memory with us may have put its goodbye and gone before the
-// launcher has given it our bell, so whoever makes progress here looks now and then.
-// What a peer has not received yet whose connection is broken would be lost with us.
+// awaitByes waits until goodbye is said and every connection is closed from both sides. A peer that
+// shares memory with us may have put its goodbye and gone before the launcher has given it our
+// bell, so the goroutine that makes progress here looks now and then. If the connection to a peer
+// is broken, what the peer has not received yet would be lost with us.
 func (e *Engine) awaitByes(deadline time.Time) {
 	last := deadline.Add(e.cfg.Reconnect)
 	for !e.drv.isQuiet() && !e.stopping.Load() {
@@ -86,8 +86,8 @@ func (e *Engine) awaitByes(deadline time.Time) {
 	}
 }
 
-// rest waits for a value of c, a short time, or the deadline, making progress if
-// nobody else does. It reports whether it took the value.
+// rest waits for a value of c, a short time, or the deadline, making progress if no other goroutine
+// does. It reports whether it took the value.
 func (e *Engine) rest(c chan struct{}, deadline time.Time) bool {
 	const tick = 2 * time.Millisecond
 	if e.cfg.Progress == Caller && e.tryRight() {
@@ -118,10 +118,9 @@ func (e *Engine) leaveRoom(w *core.Waiter, taken bool) {
 	e.putWaiter(w)
 }
 
-// Kill stops the engine at once: the worker ends, descriptors are closed,
-// pending operations complete with ErrStopped. Peers see it as a failure unless
-// Close has said goodbye. The progress right is never given back, so that
-// nobody drives what is closed.
+// Kill stops the engine at once: the worker ends, descriptors are closed, pending operations
+// complete with ErrStopped. Peers see it as a failure unless Close has said goodbye. The progress
+// right is never given back, so that no goroutine drives what is closed.
 func (e *Engine) Kill() error {
 	if !e.stopping.CompareAndSwap(false, true) {
 		return nil

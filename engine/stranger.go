@@ -46,7 +46,7 @@ func (d *driver) mayGreet(now int64) bool {
 	return true
 }
 
-// greet begins the handshake with whoever has connected.
+// greet begins the handshake with the other end of a connection that has come.
 func (d *driver) greet(s *netpoll.Socket) {
 	d.makeRoom()
 	c, err := d.newConn(s, false)
@@ -71,8 +71,9 @@ func (c *conn) startGreeting() {
 	c.hs = wire.NewAcceptor(c.claim(), nonce())
 }
 
-// makeRoom drops a stranger if there are as many as there may be: one from where the most are, so that who floods us pushes
-// out its own; of those one that has not even said hello, which ranks say at once; and of those the oldest.
+// makeRoom drops a stranger if there are as many as there may be. It takes one from the place from
+// which the most are, so that a host that floods us pushes out its own. Of those it takes one that
+// has not even said hello, which ranks say at once, and of those the oldest.
 func (d *driver) makeRoom() {
 	if len(d.crowd.all) < maxStrangers+len(d.conns) {
 		return
@@ -130,7 +131,8 @@ func (c *conn) rejected(r wire.Reject) {
 	c.d.warnOfStrangers("connection dropped", "from", c.sock.RemoteAddr(), "reason", r.String())
 }
 
-// warnOfStrangers logs something that anybody can bring about as often as he likes.
+// warnOfStrangers logs something that any process that reaches us can bring about as often as it
+// likes.
 func (d *driver) warnOfStrangers(what string, args ...any) {
 	if !d.e.cfg.Logger.Enabled(context.Background(), slog.LevelWarn) {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// dialRaw connects to an engine as anybody can.
+// dialRaw connects to an engine as any process can.
 func dialRaw(t testing.TB, e *Engine) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", e.Addr().String())
@@ -81,7 +81,7 @@ func shake(t testing.TB, c net.Conn, id *wire.Identity) (h *wire.Handshake, said
 	}
 }
 
-// strangersJob is a job of ranks 0 and 1 that a third rank, whom the test plays, may join.
+// strangersJob is a job of ranks 0 and 1 that a third rank, which the test plays, may join.
 func strangersJob(t *testing.T, p Policy) []*Engine {
 	es := job(t, 3, p, func(c *Config) {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -89,7 +89,7 @@ func strangersJob(t *testing.T, p Policy) []*Engine {
 	return es[:2]
 }
 
-// TestStrangers: whoever is no rank of the job is dropped and counted, and the job goes on.
+// TestStrangers: a process that is no rank of the job is dropped and counted, and the job goes on.
 func TestStrangers(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist} {
 		t.Run(p.String(), func(t *testing.T) {

@@ -14,8 +14,9 @@ var (
 	errUnheard  = errors.New("the peer does not receive what we say")
 )
 
-// stuck returns why a connection is of no use though both its ends live, nil if it is of use. lives says that the peer was heard lately: who
-// is silent may be stopped in the middle of anything, and is judged by that.
+// stuck returns why a connection is of no use though both its ends live, nil if it is of use. lives
+// says that the peer was heard lately: a peer that is silent may be stopped in the middle of
+// anything, and is judged by its silence.
 func (c *conn) stuck(now int64, late, lives bool, patience int64) error {
 	b := &c.beat
 	if c.tls != nil && b.isChoked(now, late, c.mayPause(lives) || !c.tls.IsPartial(), patience) {
@@ -35,8 +36,9 @@ func (c *conn) stuck(now int64, late, lives bool, patience int64) error {
 	return nil
 }
 
-// mayPause reports whether the peer may stop amid a record for as long as it likes: it is held, or computes and promises no heartbeats. If its
-// stream is resumed it is asked to begin the record again: who computes answers when it is through, and under caller is waited for.
+// mayPause reports whether the peer may stop amid a record for as long as it likes: it is held, or
+// computes and promises no heartbeats. If its stream is resumed it is asked to begin the record
+// again: a peer that computes answers when it is through, and under caller is waited for.
 func (c *conn) mayPause(lives bool) bool {
 	if c.beat.promised == 0 {
 		return !c.bond.resumes || c.d.e.cfg.Progress != Caller

@@ -8,14 +8,15 @@ import (
 // takeMost bounds how many messages one TakeNow gives to receives that were posted before.
 const takeMost = 16
 
-// takeRun is after how many messages that callers have taken the next one is waited for. To post a receive, and to collect what it has
-// received, takes several times as long as to take a message: a receiver that is as fast as its sender, or waits for the first
-// message of a window, would do it over and over. Who sends more often than that may be what its peer waits for.
+// takeRun is after how many messages that callers have taken the next one is waited for. To post a
+// receive, and to collect what it has received, takes several times as long as to take a message. A
+// receiver that is as fast as its sender, or waits for the first message of a window, would do it
+// over and over. A rank that sends more often than that may be what its peer waits for.
 const takeRun = 16
 
-// TakeNow is RecvNow by a caller who does not wait: it receives a message that lies in the ring already. Those before it that
-// receives were posted for go to these. It reports false if the message is not there, or if anything else is to be considered:
-// then Post is the way.
+// TakeNow is RecvNow by a caller that does not wait: it receives a message that lies in the ring
+// already. Messages before it go to the receives that were posted for them. It reports false if the
+// message is not there, or if anything else is to be considered: then Post is the way.
 //
 // So a caller that posts receives one after the other, while a peer sends, finds most messages there, and they need no message
 // state object, no queue and no second visit.
@@ -35,7 +36,7 @@ func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
 		return ok
 	}
 	e.right.Store(0)
-	if !owed && e.owed.Load() { // somebody has found the right taken
+	if !owed && e.owed.Load() { // another goroutine has found the right taken
 		e.attend(true)
 	}
 	return false

@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// TestTakeNow: a message that lies in the ring is taken by who posts a receive for it, and one before it goes to the receive
-// that was posted for that.
+// TestTakeNow: a message that lies in the ring is taken by the caller that would post a receive for
+// it, and one before it goes to the receive that was posted for that.
 func TestTakeNow(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTakeNow(t *testing.T) {
 					for _, tag := range []Tag{3, 4, 5} {
 						send(es[1], []byte{byte(tag)}, 0, tag)
 					}
-					_, _, now := receiveNow(es[0], 3, make([]byte, 1)) // leaves the others in the ring, if nobody has come before it
+					_, _, now := receiveNow(es[0], 3, make([]byte, 1)) // leaves the others in the ring, if no other goroutine has come before it
 					first := &MSO{Kind: KindRecv, Peer: 1, Tag: 4, Buf: make([]byte, 1)}
 					es[0].Post(first)
 					waited := !first.IsDone()
@@ -97,7 +97,8 @@ func TestTakeNowGivesCredit(t *testing.T) {
 	})
 }
 
-// TestShortSendLeavesNothing: a short message that is in the ring is nobody's business any more, and the worker is not told of it.
+// TestShortSendLeavesNothing: a short message that is in the ring needs no more work here, and the
+// worker is not told of it.
 func TestShortSendLeavesNothing(t *testing.T) {
 	es := nearPair(t, Thread)
 	send(es[0], []byte{1}, 1, 3) // the ring is in use
@@ -168,7 +169,7 @@ func TestTakeRun(t *testing.T) {
 	}
 	run := func() int { n, _ := state(); return n }
 	inARow := func() {
-		for !take(takeRun) || run() < takeRun { // until nobody comes in between
+		for !take(takeRun) || run() < takeRun { // until no other goroutine comes in between
 		}
 	}
 	within(t, "a message that is sent while a receive waits for it", func() {

@@ -25,9 +25,9 @@ type errand struct {
 // errands recycles them.
 var errands = sync.Pool{New: func() any { return new(errand) }}
 
-// rouse sees to it that the peer, who sleeps, handles what was put for it. The
-// thread of a peer in this process need not wake for that: whoever has put it
-// delivers it, or whoever visits us just now.
+// rouse sees to it that the peer, which sleeps, handles what was put for it. The thread of a peer
+// in this process need not wake for that: the thread that has put it delivers it, or the one that
+// visits us just now.
 func (l *lane) rouse() {
 	if l.thread == nil {
 		l.wake()
@@ -48,7 +48,7 @@ func (l *lane) wake() {
 	}
 }
 
-// run visits the peer of l, and those for whom something is put meanwhile.
+// run visits the peer of l, and the peers for which something is put meanwhile.
 func (x *errand) run(l *lane) {
 	x.mu.Lock()
 	x.open = true
@@ -72,7 +72,7 @@ func (x *errand) add(l *lane) bool {
 	return true
 }
 
-// next is whom to visit next; nil if x is over.
+// next is the lane to the peer to visit next; nil if x is over.
 func (x *errand) next() *lane {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -85,7 +85,7 @@ func (x *errand) next() *lane {
 	return l
 }
 
-// alarm wakes whoever makes progress at the peer.
+// alarm wakes the goroutine that makes progress at the peer.
 func (l *lane) alarm() {
 	if l.thread != nil {
 		l.thread.rouse()
@@ -97,7 +97,7 @@ func (l *lane) alarm() {
 		b.Ring()
 		return
 	}
-	l.missed.Store(true) // whoever brings the bell rings it
+	l.missed.Store(true) // the goroutine that brings the bell rings it
 	if !l.asked.Swap(true) {
 		l.n.e.cfg.AskBell(l.index)
 	}
@@ -106,11 +106,11 @@ func (l *lane) alarm() {
 	}
 }
 
-// visit lets a peer's thread, which is about x, deliver into this rank's queues what has been put there, if
-// nobody else makes progress here. It reports whether all is done.
+// visit lets a peer's thread, which is about x, deliver into this rank's queues what has been put
+// there, if no other goroutine makes progress here. It reports whether all is done.
 func (e *Engine) visit(x *errand) bool {
 	if e.cfg.Progress == Caller {
-		return false // who sleeps there has the right; a call that failed to get it from us would sleep behind nobody
+		return false // a caller that sleeps there has the right; a call that failed to get it from us would sleep, and no caller would drive
 	}
 	if e.stopping.Load() || !e.tryRight() {
 		return false
@@ -136,7 +136,7 @@ func (e *Engine) visit(x *errand) bool {
 	return true
 }
 
-// runSmallJobs runs what takes no longer than waking somebody for it.
+// runSmallJobs runs what takes no longer than waking another goroutine for it.
 func (e *Engine) runSmallJobs() {
 	e.mu.Lock()
 	for range visitJobs {

@@ -23,16 +23,17 @@ func (e *Engine) WaitMany(need int, ms []*MSO) {
 	}
 }
 
-// WaitBounded is WaitMany of operations that somebody may end by Abandon, such as a context that has a deadline. The wait
-// is the same; whoever looks at it does not take it for one that only messages can end.
+// WaitBounded is WaitMany of operations that something other than a message may end by Abandon,
+// such as a context that has a deadline. The wait is the same, but a watcher of the wait does not
+// take it for one that only messages can end.
 func (e *Engine) WaitBounded(need int, ms []*MSO) {
 	if g := (goal{need: need, ms: ms, bounded: true}); !g.met() {
 		e.wait(&g)
 	}
 }
 
-// wait climbs the ladder: under assist poll while a core is free for it, then
-// sleep; under caller drive, or sleep behind somebody who does.
+// wait climbs the ladder: under assist poll while a core is free for it, then sleep; under caller
+// drive, or sleep behind a caller that does.
 func (e *Engine) wait(g *goal) {
 	t := waitTimer{e: e, kind: g.kind()}
 	if e.cfg.Progress != Assist || e.flights.up.Load() > 0 {
@@ -124,9 +125,9 @@ func (e *Engine) pollUntil(g *goal, t *waitTimer) {
 	}
 }
 
-// takeTurns polls where ranks share the cores. Whoever finds nothing lets the others
-// run, which costs less than to sleep and to be woken; when that has brought nothing
-// for a while it sleeps, and after another while leaves the rest to the worker.
+// takeTurns polls where ranks share the cores. A caller that finds nothing lets the others run,
+// which costs less than to sleep and to be woken. When that has brought nothing for a while it
+// sleeps, and after another while leaves the rest to the worker.
 func (e *Engine) takeTurns(g *goal, t *waitTimer) {
 	began := e.firstStep()
 	idle := int64(0) // since when nothing has happened; 0 if something just has
@@ -161,7 +162,7 @@ func (e *Engine) takeTurns(g *goal, t *waitTimer) {
 	}
 }
 
-// yield lets others run who share the core, other ranks of this process first.
+// yield lets others that share the core run, other ranks of this process first.
 func (e *Engine) yield() {
 	if e.near != nil && e.near.mates {
 		runtime.Gosched()
@@ -236,7 +237,7 @@ func (e *Engine) park(g *goal) {
 	e.unlock()
 }
 
-// patience is for how many ns who waits polls: more where every rank has a core.
+// patience is for how many ns a caller that waits polls: more where every rank has a core.
 func (e *Engine) patience() int64 {
 	if e.cfg.Spin > 0 {
 		return int64(e.cfg.Spin)

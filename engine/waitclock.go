@@ -40,7 +40,7 @@ func (g *goal) kind() WaitKind {
 	return kindOf(m)
 }
 
-// kindOf is what a caller waits for who waits for m.
+// kindOf is what a caller that waits for m waits for.
 func kindOf(m *MSO) WaitKind {
 	switch m.Kind {
 	case KindSend:
@@ -67,7 +67,7 @@ type waitClock struct {
 	byPeer  []PeerWait // by rank
 	sites   waitSites
 	slots   []wait  // callers that wait, in no order, and room for others
-	free    []int32 // the slots that nobody uses
+	free    []int32 // the slots that no wait uses
 }
 
 // PeerWait is for how long callers waited for messages to a peer and from it: for those alone, or for several of which

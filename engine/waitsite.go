@@ -93,7 +93,7 @@ func (s *waitSites) note(pcs *Stack, kind WaitKind, m *MSO, d time.Duration) {
 	}
 }
 
-// blameOf is what a wait of a kind was for, and for whom, if m has ended it.
+// blameOf is what a wait of a kind was for, and for which peer, if m has ended it.
 func blameOf(kind WaitKind, m *MSO) (WaitKind, PeerID) {
 	if m == nil {
 		return kind, AnyPeer
@@ -139,7 +139,7 @@ func (e *Engine) WaitSites() []WaitSite {
 	all = slices.DeleteFunc(all, func(w WaitSite) bool { return w.Count == 0 })
 	for i := range all {
 		if w := &all[i]; w.lead < w.Time/8 {
-			w.Peer = AnyPeer // nobody had a good part of it, as far as that was seen
+			w.Peer = AnyPeer // no peer had a good part of it, as far as that was seen
 		}
 	}
 	slices.SortFunc(all, func(a, b WaitSite) int { return cmp.Compare(b.Time, a.Time) })

@@ -8,7 +8,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Where whoever makes progress is: the worker, or under caller the caller that drives.
+// Where the goroutine that makes progress is: the worker, or under caller the caller that drives.
 const (
 	awake         uint32 = iota // it will look at the queues again by itself
 	napping                     // the worker, in the poller that is not armed, while callers poll: needs arming for whatever no caller attends to
@@ -158,7 +158,7 @@ func (e *Engine) nap(d time.Duration) time.Duration {
 	return min(2*d, lastPark)
 }
 
-// isOrphaned reports whether there is work that nobody attends to.
+// isOrphaned reports whether there is work that no goroutine attends to.
 func (e *Engine) isOrphaned() bool {
 	if e.right.Load() != 0 || e.want.Load() != 0 || e.isFresh() {
 		return false
@@ -171,11 +171,10 @@ func (e *Engine) isOrphaned() bool {
 	return e.core.IsOwed() || len(e.cmds) > 0 || e.core.HasNotices()
 }
 
-// sleep waits in the poller until something arrives, somebody wakes it, or d has
-// passed. While operations are outstanding, or the mode asks for it, the wait is
-// short and keeps the P: a worker that must first get a P back is late by
-// milliseconds when every P computes (DESIGN.md, section 4). With nothing
-// outstanding the wait is an ordinary system call, and costs nothing.
+// sleep waits in the poller until something arrives, another goroutine wakes it, or d has passed.
+// While operations are outstanding, or the mode asks for it, the wait is short and keeps the P: a
+// worker that must first get a P back is late by milliseconds when every P computes (DESIGN.md,
+// section 4). With nothing outstanding the wait is an ordinary system call, and costs nothing.
 func (e *Engine) sleep(mode uint32, d time.Duration) {
 	if mode == asleepIdle && e.cfg.Progress != Caller && !e.cfg.KeepP {
 		mode = asleepHolding // it waits the ordinary way, but need not be told of receives

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bell is an eventfd that processes of one host share: one rings, the other's poller hears it. It is a blocking one: the
-// mode would be every holder's, and whoever hears it silences it only when its poller says that it was rung.
+// Bell is an eventfd that processes of one host share: one rings, the other's poller hears it. It
+// is a blocking one: the mode would be every holder's, and the process that hears it silences it
+// only when its poller says that it was rung.
 type Bell struct {
 	mu sync.Mutex // guards against using a descriptor that Close has closed
 	fd descriptor // guarded by mu; only the raw number is read without, by the poller's owner
@@ -52,7 +53,7 @@ func (b *Bell) Ring() error {
 // Silence ends what was rung so far: the poller reports the bell again when it is rung again.
 //
 // Preconditions:
-//   - the poller has reported it, and nobody has silenced it since.
+//   - the poller has reported it, and it has not been silenced since.
 func (b *Bell) Silence() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -50,7 +50,8 @@ func (d *descriptor) close() error {
 	raw := d.raw
 	d.raw = -1
 	d.cleanup.Stop()
-	// Not retried on EINTR: Linux has released the descriptor by then, and its number may already be somebody else's.
+	// Not retried on EINTR: Linux has released the descriptor by then, and its number may already
+	// be another descriptor's.
 	if err := unix.Close(raw); err != nil && err != unix.EINTR {
 		return os.NewSyscallError("close", err)
 	}

@@ -18,9 +18,10 @@
 //
 // # Polling and waiting
 //
-// [Poller.Poll] fetches events and never waits. Waiting is done in a [Seat], of which a poller has one, and more on
-// demand; it fetches nothing, so that somebody else may poll meanwhile. A wait ends when somebody calls [Seat.Wake], and
-// for sockets that are ready only when the seat was armed ([Seat.Arm]), once.
+// [Poller.Poll] fetches events and never waits. Waiting is done in a [Seat], of which a poller has
+// one, and more on demand. It fetches nothing, so that another goroutine may poll meanwhile. A wait
+// ends when a goroutine calls [Seat.Wake]. For sockets that are ready it ends only when the seat
+// was armed ([Seat.Arm]), once.
 //
 // [Seat.Wait] is an ordinary blocking system call: the Go scheduler takes the P away meanwhile, which makes an idle process
 // free of cost, but a return has to find a P again, and beside goroutines that compute without pause that takes up to
@@ -32,9 +33,10 @@
 //
 // # Concurrency
 //
-// A Poller, the sockets and the listeners added to it have one owner at a time, who may hand them over by any means that
-// orders memory (a mutex, a try-lock). One goroutine at a time waits in a seat; it need not be the owner. Only [Seat.Wake]
-// and [Seat.Arm] may be called by anyone at any time.
+// A Poller, the sockets and the listeners added to it have one owner at a time, which may hand them
+// over by any means that orders memory (a mutex, a try-lock). One goroutine at a time waits in a
+// seat; it need not be the owner. Only [Seat.Wake] and [Seat.Arm] may be called by any goroutine at
+// any time.
 //
 // # Limits
 //

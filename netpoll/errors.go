@@ -17,7 +17,7 @@ func sysError(op string, errno unix.Errno) error {
 	switch errno {
 	case unix.EAGAIN:
 		return ErrAgain
-	case unix.EBADF: // closed descriptors are -1 here, so this is never somebody else's descriptor
+	case unix.EBADF: // closed descriptors are -1 here, so this is never a descriptor of another owner
 		return os.ErrClosed
 	}
 	return os.NewSyscallError(op, errno)
@@ -30,5 +30,6 @@ func IsInUse(err error) bool { return errors.Is(err, unix.EADDRINUSE) || errors.
 // IsExhausted reports whether an error says that this process, or the system, may have no more descriptors open.
 func IsExhausted(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
 
-// IsRefused reports whether an error of [Dial] or [Socket.ConnectResult] says that the host is there and nobody listens.
+// IsRefused reports whether an error of [Dial] or [Socket.ConnectResult] says that the host is
+// there and no process listens.
 func IsRefused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) }

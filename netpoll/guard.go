@@ -9,10 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Guard lets the system end the connection when the other host has acknowledged nothing for the timeout (TCP_USER_TIMEOUT), whether or not
-// anybody looks at it meanwhile. It is called again now and then, and reports whether the guard is up: it is not, and a write takes it
-// down, where more was written than the other host has said that it has room for. Then its window may close though the host is
-// well, because its process does not read, and to that the system would apply the timeout too: see Unanswered. What there is room for, the
+// Guard lets the system end the connection when the other host has acknowledged nothing for the
+// timeout (TCP_USER_TIMEOUT), whether or not any goroutine looks at it meanwhile. It is called
+// again now and then, and reports whether the guard is up. The guard is not up, and a write takes
+// it down, where more was written than the other host has said that it has room for. Then the
+// window of the other host may close though the host is well, because its process does not read,
+// and to that the system would apply the timeout too: see Unanswered. What there is room for, the
 // host takes by itself, whatever its process does.
 //
 // On a connection on which nothing is sent, the other host is asked (Options.KeepAlive) so often that several answers must be missing

@@ -32,7 +32,8 @@ func userTimeout(t *testing.T, s *Socket) int {
 
 const guardTime = 300 * time.Millisecond
 
-// wantAlive lets several timeouts pass, in which nobody reads at the other end, and calls look now and then.
+// wantAlive lets several timeouts pass, in which no process reads at the other end, and calls look
+// now and then.
 func wantAlive(t *testing.T, s *Socket, look func()) {
 	t.Helper()
 	for until := time.Now().Add(6 * guardTime); time.Now().Before(until); time.Sleep(guardTime / 10) {
@@ -43,8 +44,9 @@ func wantAlive(t *testing.T, s *Socket, look func()) {
 	}
 }
 
-// TestGuardLetsProcessesBe: to a process that does not read the connection stands for as long as it likes, whatever was written, whether
-// somebody looks meanwhile or not. What the host has room for is taken without its process, so there the guard stays up.
+// TestGuardLetsProcessesBe: to a process that does not read the connection stands for as long as it
+// likes, whatever was written, whether it is looked at meanwhile or not. What the host has room for
+// is taken without its process, so there the guard stays up.
 func TestGuardLetsProcessesBe(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel()
@@ -144,7 +146,8 @@ func TestGuardBearsLostProbes(t *testing.T) {
 	}
 }
 
-// TestGuardFindsADeadHost: nobody looks, and the system ends the connection to a host that is gone, minutes before it would by itself.
+// TestGuardFindsADeadHost: no goroutine looks, and the system ends the connection to a host that is
+// gone, minutes before it would by itself.
 func TestGuardFindsADeadHost(t *testing.T) {
 	deadHost(t, func(s *Socket, die func()) {
 		mustWrite(t, s, 1)

@@ -100,8 +100,8 @@ func (p *Poller) AddListener(l *Listener, token uint64) error {
 	return p.control(unix.EPOLL_CTL_ADD, l.fd.raw, unix.EPOLLIN, token)
 }
 
-// RemoveListener ends events about l: how an owner who has run out of descriptors stops hearing of connections that it
-// cannot accept.
+// RemoveListener ends events about l: how an owner that has run out of descriptors stops hearing of
+// connections that it cannot accept.
 func (p *Poller) RemoveListener(l *Listener) error {
 	return p.control(unix.EPOLL_CTL_DEL, l.fd.raw, 0, 0)
 }

@@ -257,7 +257,7 @@ func TestWakeCoalesces(t *testing.T) {
 	}
 }
 
-// TestWakeOutlivesPoll: somebody who polls does not take the wake from the one who waits.
+// TestWakeOutlivesPoll: a goroutine that polls does not take the wake from the one that waits.
 func TestWakeOutlivesPoll(t *testing.T) {
 	p := newPoller(t)
 	p.Wake()
@@ -307,8 +307,8 @@ func TestArm(t *testing.T) {
 	})
 }
 
-// TestWakeLosesNothing: whoever publishes work and then wakes has its work seen, whichever way the waiter waits. A lost
-// wake would leave the owner in Wait for ever.
+// TestWakeLosesNothing: a goroutine that publishes work and then wakes has its work seen, whichever
+// way the waiter waits. A lost wake would leave the owner in Wait for ever.
 func TestWakeLosesNothing(t *testing.T) {
 	for name, wait := range map[string]func(p *Poller, evs []Event) (int, error){
 		"Wait":        func(p *Poller, evs []Event) (int, error) { return waitPoll(p, evs, -1) },
@@ -397,8 +397,8 @@ func TestHoldLetsTheWorldStop(t *testing.T) {
 	}
 }
 
-// step can be stopped as it begins, where signals do not stop anybody (asyncpreemptoff, which gccheckmark implies): its stack is
-// large enough to be looked at.
+// step can be stopped as it begins, where signals do not stop any goroutine (asyncpreemptoff, which
+// gccheckmark implies): its stack is large enough to be looked at.
 //
 //go:noinline
 func step(n int) byte {

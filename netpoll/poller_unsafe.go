@@ -86,7 +86,7 @@ func ringEvent(fd int) error {
 	for {
 		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
 		switch errno {
-		case 0, unix.EAGAIN: // full: whoever is to hear it has not looked at 2^64 rings
+		case 0, unix.EAGAIN: // full: the goroutine that is to hear it has not looked at 2^64 rings
 			return nil
 		case unix.EINTR:
 			continue

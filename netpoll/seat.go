@@ -19,9 +19,10 @@ const (
 	socketsToken = 2
 )
 
-// Seat is a place from which one goroutine at a time waits for what a poller polls: an epoll instance around the poller's
-// and around an eventfd. So a wait can leave the sockets to somebody else who polls them, and yet be woken; and two who
-// wait in two seats do not take each other's wakes.
+// Seat is a place from which one goroutine at a time waits for what a poller polls: an epoll
+// instance around the poller's and around an eventfd. So a wait can leave the sockets to another
+// goroutine, which polls them, and yet be woken. And two goroutines that wait in two seats do not
+// take each other's wakes.
 type Seat struct {
 	// Immutable once open.
 	poller *Poller
@@ -32,7 +33,7 @@ type Seat struct {
 	// 100 us, and where every P computes by milliseconds. Set it before the first wait.
 	Prompt bool
 
-	// Owned by whoever waits.
+	// Owned by the waiter.
 	outer  descriptor
 	waited [2]unix.EpollEvent
 
@@ -135,8 +136,8 @@ func (s *Seat) roused(n int, errno unix.Errno) error {
 		s.mu.RLock()
 		err = drainEvent(s.wakeFD.raw)
 		s.mu.RUnlock()
-		// A swap, not a store: it reads what the wakers' swaps wrote, so what they did before Wake, even before a Wake that
-		// was elided, is visible to whoever called this wait.
+		// A swap, not a store: it reads what the wakers' swaps wrote, so what they did before Wake,
+		// even before a Wake that was elided, is visible to the caller of this wait.
 		s.woken.Swap(false)
 	}
 	return err

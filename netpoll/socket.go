@@ -193,8 +193,8 @@ func (s *Socket) ConnectResult() error {
 	case err != nil:
 		return os.NewSyscallError("connect", err)
 	case s.dialed && s.LocalAddr() == s.remote:
-		// Nobody listens on the port, the kernel chose the same number for our end, and TCP's simultaneous open did
-		// the rest: we would talk to ourselves.
+		// No process listens on the port, the kernel chose the same number for our end, and TCP's
+		// simultaneous open did the rest: we would talk to ourselves.
 		return os.NewSyscallError("connect", unix.ECONNREFUSED)
 	}
 	return nil

@@ -324,7 +324,7 @@ func TestConnectPending(t *testing.T) {
 	}
 }
 
-// TestSelfConnect: a port that nobody listens on and that happens to be ours.
+// TestSelfConnect: a port on which no process listens and that happens to be ours.
 func TestSelfConnect(t *testing.T) {
 	raw, err := newRawSocket(loopback4)
 	if err != nil {

@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// Guard says who is let in. It must not change while it is used.
+// Guard says which clients are let in. It must not change while it is used.
 type Guard struct {
 	Secret []byte   // what clients must give; nil if nothing. At a Unix socket it is not asked for
-	Open   bool     // everybody who reaches the address is let in, wherever it is; of no effect with a Secret
+	Open   bool     // every client that reaches the address is let in, wherever it is; of no effect with a Secret
 	Names  []string // by which this machine may be asked without a secret, beside numbers and localhost
 }
 
-// ExposedError says that a server would answer other machines, and nobody has said who may ask.
+// ExposedError says that a server would answer other machines, and that it was not said which
+// clients may ask.
 type ExposedError struct{ Addr net.Addr }
 
 func (e *ExposedError) Error() string {

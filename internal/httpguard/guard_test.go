@@ -75,7 +75,7 @@ func say(t *testing.T, l net.Listener, request string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// TestWho: who is let in where.
+// TestWho: which clients are let in where.
 func TestWho(t *testing.T) {
 	const secret = "0123456789abcdef0123456789abcdef"
 	with := "Authorization: Bearer " + secret + "\r\n"
@@ -136,8 +136,8 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestSlow: whoever sends its request slowly, or none, keeps nobody out and loses its connection to others; who is being
-// answered does not.
+// TestSlow: a client that sends its request slowly, or none, keeps no other out and loses its
+// connection to others; a client that is being answered does not.
 func TestSlow(t *testing.T) {
 	begun, release := make(chan struct{}, 2), make(chan struct{})
 	l := served(t, Guard{}, "tcp", "127.0.0.1:0", func() {
@@ -156,7 +156,7 @@ func TestSlow(t *testing.T) {
 	}
 	const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	welcome := dial(request)
-	<-begun // until then it is one of those who may go
+	<-begun // until then it is one of the connections that may go
 	var slow []net.Conn
 	for i := range 4 * maxStrangers {
 		slow = append(slow, dial([]string{"", "GET / HT", request[:len(request)-1]}[i%3]))

@@ -15,13 +15,13 @@ const (
 	idle      = time.Minute
 	maxHeader = 16 << 10
 
-	// Connections on which nobody who may be here is being answered: of all, and from one address.
+	// Connections on which no admitted client is being answered: of all, and from one address.
 	maxStrangers        = 64
 	maxStrangersPerHost = 32
 )
 
-// Server returns a server for the address that answers what h does, to who is let in. Its fields may be changed before it
-// serves, but for Handler, ConnState and ConnContext.
+// Server returns a server for the address that answers what h does, to the clients that are let in.
+// Its fields may be changed before it serves, but for Handler, ConnState and ConnContext.
 func (g *Guard) Server(at net.Addr, h http.Handler) *http.Server {
 	return Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, why := g.Refusal(at, r); status != 0 {
@@ -33,7 +33,8 @@ func (g *Guard) Server(at net.Addr, h http.Handler) *http.Server {
 	}))
 }
 
-// Bounded returns a server with the limits of this package, for a handler that says by Welcome whom it lets in.
+// Bounded returns a server with the limits of this package, for a handler that says by Welcome
+// which clients it lets in.
 func Bounded(h http.Handler) *http.Server {
 	set := strangers.New(maxStrangers, maxStrangersPerHost)
 	return &http.Server{
@@ -55,7 +56,8 @@ func Bounded(h http.Handler) *http.Server {
 
 type welcomeKey struct{}
 
-// Welcome says that who sent a request may be here: until it is answered, its connection gives way to no other.
+// Welcome says that the client that sent a request may be here: until it is answered, its
+// connection gives way to no other.
 func Welcome(r *http.Request) {
 	if welcome, ok := r.Context().Value(welcomeKey{}).(func()); ok {
 		welcome()

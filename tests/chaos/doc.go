@@ -1,10 +1,12 @@
 // Package chaos breaks jobs on purpose and judges how they end.
 //
-// A run is a job of fitrun whose ranks, copies of the test binary, exchange messages of every protocol as fast as they can.
-// Each payload says who sent it, to whom, as which message of its stream and how long it is, and what it must contain follows
-// from that, so a receiver notices loss, duplication, disorder and damage. The ranks reach each other through a proxy.
-// Meanwhile faults come by a schedule that is drawn from a seed: processes are killed, stopped and continued, connections are
-// reset, cut in the middle of a frame, stalled, slowed down, and lose what was written to them, disks are full, descriptors run out.
+// A run is a job of fitrun whose ranks, copies of the test binary, exchange messages of every
+// protocol as fast as they can. Each payload says which rank sent it, to which, as which message of
+// its stream and how long it is. What it must contain follows from that, so a receiver notices
+// loss, duplication, disorder and damage. The ranks reach each other through a proxy. Meanwhile
+// faults come by a schedule that is drawn from a seed. Processes are killed, stopped and continued.
+// Connections are reset, cut in the middle of a frame, stalled, slowed down, and lose what was
+// written to them. Disks are full, descriptors run out.
 //
 // The judge knows which faults a job must survive and which may end it. It wants success, or the right error at every rank and
 // from fitrun, within a stated time; and nothing left: no process, no file, no socket.

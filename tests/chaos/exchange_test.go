@@ -88,8 +88,9 @@ func (x *exchange) outcome() error {
 	return err
 }
 
-// epoch is one round of everything: each rank with each, itself included, in two streams of different forms, everybody to
-// everybody who takes what comes, and collectives. It ends with a barrier, after which nothing may be left.
+// epoch is one round of everything: each rank with each, itself included, in two streams of
+// different forms; each rank to every other, which takes what comes; and collectives. It ends with
+// a barrier, after which nothing may be left.
 func (x *exchange) epoch(cs *comms, number int) error {
 	var wg sync.WaitGroup
 	run := func(what string, f func() error) {

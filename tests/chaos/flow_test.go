@@ -199,7 +199,8 @@ func (f flow) recvProbed(c *mpi.Comm, l letter) error {
 	return f.checkStatus(b, st, l)
 }
 
-// recvAny receives the messages of several flows, from whoever is first, and checks that each flow's come in order.
+// recvAny receives the messages of several flows, from whichever rank is first, and checks that
+// each flow's come in order.
 func (x *exchange) recvAny(c *mpi.Comm, flows []flow, letters int) error {
 	next := make([]int, c.Size())
 	of := make([]*flow, c.Size())

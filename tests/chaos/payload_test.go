@@ -10,8 +10,9 @@ import (
 	"math/rand/v2"
 )
 
-// What messages contain. Everything about a message follows from who sends it to whom as which of their messages, so the
-// receiver knows each byte that must come, and a header in it tells of which other message the bytes are that came instead.
+// What messages contain. Everything about a message follows from which rank sends it to which, and
+// as which of their messages. So the receiver knows each byte that must come. If the bytes of
+// another message come instead, a header in them tells which message that is.
 
 // sealBytes is the header of a payload, of which short payloads have the beginning.
 const sealBytes = 48

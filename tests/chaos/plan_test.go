@@ -15,7 +15,7 @@ type mode int
 
 const (
 	plain    mode = iota // a rank that fails, or seems to, ends the job
-	resumes              // connections that break are made again, and nobody notices
+	resumes              // connections that break are made again, and no rank notices
 	recovers             // ranks that die are left behind, by Revoke and Shrink, under fitrun --with-ft
 	both                 // the one and the other
 	restarts             // the job is started again by fitrun --restart, and goes on from its checkpoint

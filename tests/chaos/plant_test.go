@@ -49,7 +49,8 @@ func TestJudgeFindsLostMessages(t *testing.T) {
 	wantBad(t, p, "drop", "")
 }
 
-// TestJudgeFindsMessagesThatComeTwice: the copy comes in place of another message, or is left, or nobody takes the original.
+// TestJudgeFindsMessagesThatComeTwice: the copy comes in place of another message, or is left, or
+// no receive takes the original.
 func TestJudgeFindsMessagesThatComeTwice(t *testing.T) {
 	t.Parallel()
 	p := quiet(3)
@@ -98,7 +99,7 @@ func TestJudgeFindsSilence(t *testing.T) {
 	wantBad(t, quiet(7), "exit", "fitrun's exit code is 5, want one of [0]")
 }
 
-// TestJudgeFindsHangs: a rank that waits for a message that nobody sends.
+// TestJudgeFindsHangs: a rank that waits for a message that no rank sends.
 func TestJudgeFindsHangs(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel()

@@ -22,7 +22,7 @@ type proxy struct {
 
 	mu      sync.Mutex
 	lines   []*line   // guarded by mu: that are open, the oldest first
-	refuses time.Time // guarded by mu: until then who connects is turned away
+	refuses time.Time // guarded by mu: until then new connections are turned away
 	closed  bool      // guarded by mu
 }
 
@@ -119,7 +119,7 @@ func (p *proxy) pick(n int) *line {
 	return p.lines[n%len(p.lines)]
 }
 
-// refuse turns away who connects in the next time.
+// refuse turns away the connections that come in the time d from now.
 func (p *proxy) refuse(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +128,7 @@ func (p *proxy) refuse(d time.Duration) {
 
 // line is a connection that crosses the proxy.
 type line struct {
-	ends   [2]*net.TCPConn // of who has dialled, and of the rank
+	ends   [2]*net.TCPConn // of the dialler, and of the rank
 	ways   [2]way          // from the first to the second, and back
 	overc  chan struct{}   // closed by reset
 	over   sync.Once
@@ -198,7 +198,7 @@ func (x *line) forward(w *way, b []byte) bool {
 		n, drops, cut := w.part(b)
 		if !drops {
 			if _, err := w.to.Write(b[:n]); err != nil {
-				w.from.SetLinger(0) // who wrote it must not think that it is on its way
+				w.from.SetLinger(0) // its writer must not think that it is on its way
 				w.from.Close()
 				return false
 			}

@@ -126,7 +126,7 @@ func (p *phone) say(r report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.Rank, r.PID = p.rank, os.Getpid()
-	p.out.Encode(r) // if the harness is gone nobody needs to know
+	p.out.Encode(r) // if the harness is gone nothing needs to know
 }
 
 // cardFor asks for the card to give in place of our own.

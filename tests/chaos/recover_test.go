@@ -96,7 +96,7 @@ func agree(c *mpi.Comm, says bool) (bool, error) {
 	return flag == 1, err
 }
 
-// revoke ends what anybody waits for on the communicators.
+// revoke ends everything that is waited for on the communicators.
 func (cs *comms) revoke() {
 	cs.each(func(c **mpi.Comm) error {
 		if *c != nil {

@@ -28,7 +28,7 @@ const (
 	smallSave = 2 << 10 // bytes of a rank's part of a checkpoint
 	largeSave = 2 << 20 // the same where the disk has no room for it
 	storeRoom = 1 << 20 // bytes of that disk
-	pretended = 1 << 40 // a version that nobody reaches
+	pretended = 1 << 40 // a version that no job reaches
 )
 
 // run goes on from the newest checkpoint until the harness wants the end.

@@ -208,7 +208,7 @@ func (r *run) env(orders string) []string {
 		env = append(env, "FITMPI_HEARTBEAT_TIMEOUT="+silence.String())
 	}
 	if p.starves() {
-		env = append(env, "FITMPI_CONNECT_TIMEOUT="+(p.bound/4).String()) // who has no descriptor does not answer
+		env = append(env, "FITMPI_CONNECT_TIMEOUT="+(p.bound/4).String()) // a rank that has no descriptor does not answer
 	}
 	return env
 }
