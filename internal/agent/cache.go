@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// keepFor is how long a copy stays that nobody has used.
+// keepFor is how long a copy stays that is not used.
 const keepFor = 30 * 24 * time.Hour
 
 // SumFile is the SHA-256 of a file in hexadecimal, and its size.
@@ -29,8 +29,9 @@ func SumFile(path string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// cache is the directory of an agent's host for copies of programs: one directory for each content, named for its hash.
-// It is private to the user, as whoever writes there says what runs.
+// cache is the directory of an agent's host for copies of programs: one directory for each content,
+// named for its hash. It is private to the user, as a process that can write there decides what
+// runs.
 type cache struct{ dir string }
 
 // cacheOf is the cache that the prologue has put executable in, DIR/SUM/fitrun; that of the user if it is elsewhere.
@@ -61,7 +62,7 @@ func (c cache) find(sum, name string) string {
 	return path
 }
 
-// clean removes what nobody has used for long, but for the copy that keep is.
+// clean removes the copies that were not used for long, but for the copy that keep is.
 func (c cache) clean(keep string) {
 	entries, _ := os.ReadDir(c.dir)
 	for _, e := range entries {

@@ -75,7 +75,8 @@ func (c *Client) failure(f frame) *HostError {
 	return &HostError{c.target.String(), t.Text}
 }
 
-// Plan says what is to run on the host, and to whom it is reported. size is the number of ranks of the job.
+// Plan says what is to run on the host, and to which leader it is reported. size is the number of
+// ranks of the job.
 func (c *Client) Plan(plan crew.Plan, size int, to Leader) {
 	for _, p := range plan.Processes {
 		c.send(kindProcess, p)
@@ -205,8 +206,8 @@ func (c *Client) end() {
 	close(c.done)
 }
 
-// take takes a frame of the host. It does not block. An error: the host says what nobody has asked for, so the conversation is
-// of no use.
+// take takes a frame of the host. It does not block. An error means that the host says what it was
+// not asked for, so the conversation is of no use.
 func (c *Client) take(f frame) error {
 	if f.kind == kindClock {
 		return handleAs(f, c.looks.answered)

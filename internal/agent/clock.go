@@ -16,7 +16,7 @@ type looks struct {
 	mu     sync.Mutex
 	number int               // of the last; guarded by mu
 	asked  int64             // when; guarded by mu
-	answer chan trace.Sample // of capacity 1: who waits for the last one, nil if nobody does; guarded by mu
+	answer chan trace.Sample // of capacity 1: where Look waits for the last one, nil if it does not; guarded by mu
 }
 
 // Look looks at the clock of the host a number of times, one after the other, until ctx ends. It may do so before

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// window is how many bytes of a stream may be on their way, unread by whoever wants them. So a reader that is slow, such
-// as a terminal, holds up its stream and nothing else: other frames never wait behind bytes that nobody takes.
+// window is how many bytes of a stream may be on their way and unread by the reader. So a reader
+// that is slow, such as a terminal, holds up its stream and nothing else: other frames never wait
+// behind bytes that no reader takes.
 const window = 128 << 10
 
 // errFlooded is more than the credit allowed.
@@ -68,7 +69,7 @@ type inflow struct {
 	mu       sync.Mutex
 	buf      []byte    // at most window bytes; guarded by mu
 	ended    bool      // nothing more comes; guarded by mu
-	closed   bool      // nobody reads any more; guarded by mu
+	closed   bool      // no goroutine reads any more; guarded by mu
 	deadline time.Time // of Read; guarded by mu
 	free     int       // bytes read, of which took does not know yet; guarded by mu
 }

@@ -25,7 +25,7 @@ type kind uint8
 
 const (
 	// From fitrun to an agent.
-	kindHello   kind = iota + 1 // hello: who the agent is, and which hosts it reaches
+	kindHello   kind = iota + 1 // hello: which host the agent is, and which hosts it reaches
 	kindPrepare                 // prepare: the programs of the job
 	kindFile                    // 32 bytes of hash, and a piece of the file that has it; an empty piece is its end
 	kindProcess                 // crew.Process: the plan of one process

@@ -23,7 +23,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/strangers"
 )
 
-// DefaultPort is where an agent listens, and is looked for, if nobody says otherwise.
+// DefaultPort is where an agent listens, and is looked for, if no other port is given.
 const DefaultPort = 7117
 
 const (
@@ -119,7 +119,7 @@ func serveConn(ctx context.Context, raw net.Conn, secret []byte, known func(), l
 	return err
 }
 
-// errLanguage is that of one who knows the secret and greets in another way.
+// errLanguage is the error of a client that knows the secret and greets in another way.
 var errLanguage = errors.New("it speaks another language: use a fitrun and an agent of one FitMPI version")
 
 // readGreeting reads what a client says first, and nothing of what follows it.

@@ -62,14 +62,15 @@ func TestStrangers(t *testing.T) {
 	if !isClosed(quiet[0]) {
 		t.Error("there is no limit")
 	}
-	c, err := secure.Client(dial(), secret, role) // and those that are there keep nobody out
+	c, err := secure.Client(dial(), secret, role) // and those that are there keep no client out
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
 }
 
-// TestListenUnderFire: who knows the secret is heard while all kinds of strangers come, and nothing is left of these.
+// TestListenUnderFire: a client that knows the secret is heard while all kinds of strangers come,
+// and nothing is left of these.
 func TestListenUnderFire(t *testing.T) {
 	before := strangerstest.Held()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,7 +88,7 @@ func TestListenUnderFire(t *testing.T) {
 	var flood sync.WaitGroup
 	flood.Go(func() { strangerstest.Fire(t, l.Addr().String(), 1000, []byte(marker+" 20s\n")) })
 	heard := false
-	for until := time.Now().Add(time.Minute); !heard && time.Now().Before(until); { // who comes at the wrong moment gives way, and tries again
+	for until := time.Now().Add(time.Minute); !heard && time.Now().Before(until); { // a client that comes at the wrong moment gives way, and tries again
 		raw, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)

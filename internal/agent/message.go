@@ -12,7 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// hello tells an agent who it is. It is the first frame to it, after its facts.
+// hello tells an agent which host it is. It is the first frame to the agent, after the facts that
+// the agent has sent.
 type hello struct {
 	Host    int           // index in the job
 	Silence time.Duration // a neighbour that says nothing for so long is lost

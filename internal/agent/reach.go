@@ -37,8 +37,9 @@ var prologue = strings.Join([]string{
 	`echo ` + marker + ` $(uname -s) $(uname -m)`,
 	`read -r sum size args || exit 1`,
 	`c=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/fitmpi`,
-	// In a directory that everybody may write, others may have made the one of this name, or a link. So go there first, see
-	// whose it is, and from then on call it by where it is: what is this user's nobody else can move away.
+	// In a directory that all users may write, others may have made the one of this name, or a
+	// link. So go there first, see whose it is, and from then on call it by where it is: no other
+	// user can move away a directory of this user.
 	`mkdir -p "$c/$sum" 2>/dev/null && chmod 700 "$c" "$c/$sum" || { t=${TMPDIR:-/tmp}/fitmpi-$(id -u); c=$(mkdir -p "$t" && cd "$t" && test -O . && chmod 700 . && pwd -P) && mkdir -p "$c/$sum" || { echo "$t cannot be used for a copy of fitrun: it must be a directory of this user" >&2; exit 1; }; }`,
 	`f=$c/$sum/fitrun; v=; h=no`,
 	`if test -x "$f"; then if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <"$f"); h=${h%% *}; else v=$sum; h=$sum; fi; fi`,
@@ -75,7 +76,7 @@ type branch struct {
 	end  error // how the command ended; after exited is closed
 
 	mu     sync.Mutex
-	reaped bool // the command's process group may be somebody else's; guarded by mu
+	reaped bool // the command's process group may be another's; guarded by mu
 	killed bool // by kill, before it had ended: how it ended then means nothing; guarded by mu
 }
 

@@ -66,7 +66,8 @@ func TestPrologue(t *testing.T) {
 	}
 }
 
-// Where there is no cache the prologue uses a directory in one that everybody may write: not if it is somebody else's.
+// TestPrologueInTemporary: where there is no cache the prologue uses a directory in one that all
+// users may write. It does not if that directory is another user's.
 func TestPrologueInTemporary(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -339,7 +340,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainInTime: who ends the launch, or its time, does not wait for a command that says nothing and does not end.
+// TestExplainInTime: when the launch, or its time, ends, explain does not wait for a command that
+// says nothing and does not end.
 func TestExplainInTime(t *testing.T) {
 	b := &branch{cmd: exec.Command("sh", "-c", "exec >&-; exec sleep 1000"), said: new(crew.Tail), exited: make(chan struct{}), words: time.Minute}
 	if err := b.start(); err != nil {

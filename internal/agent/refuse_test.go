@@ -153,7 +153,8 @@ func TestReachRefuses(t *testing.T) {
 	}
 }
 
-// TestGreetingRefused: who knows the secret and speaks otherwise is told that versions must be the same.
+// TestGreetingRefused: a client that knows the secret and speaks otherwise is told that versions
+// must be the same.
 func TestGreetingRefused(t *testing.T) {
 	const language = "it speaks another language: use a fitrun and an agent of one FitMPI version"
 	for text, want := range map[string]string{

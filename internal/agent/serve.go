@@ -244,7 +244,7 @@ func (a *agent) crewNow() *crew.Crew {
 	return a.crew
 }
 
-// greet learns who the agent is, and begins to reach the hosts behind it.
+// greet learns which host the agent is, and begins to reach the hosts behind it.
 func (a *agent) greet(f frame) error {
 	h, err := unpack[hello](f)
 	if err != nil {

@@ -112,7 +112,7 @@ func (a *agent) sweep(c *crew.Crew) {
 	}
 }
 
-// end ends everything: nobody is above any more.
+// end ends everything: the agent has no parent any more.
 func (a *agent) end() {
 	a.cancel()
 	c := a.crewNow()

@@ -16,7 +16,7 @@ import (
 // node is a process of the tree, fitrun or an agent, as far as it reaches others.
 type node struct {
 	// immutable after the first reach
-	up      func(f frame) error // takes a frame from below, an error ends the conversation with whom it came from; called by several goroutines
+	up      func(f frame) error // takes a frame from below, an error ends the conversation with the host that it came from; called by several goroutines
 	way     Way
 	fanOut  int
 	silence time.Duration
@@ -33,7 +33,7 @@ type node struct {
 
 // reach reaches hosts, some of them through others. Of each comes kindFacts, or kindLost. It does not wait.
 func (n *node) reach(ctx context.Context, targets []Target) {
-	var direct, others []Target // those where an agent listens are reached by who knows the secret: fitrun
+	var direct, others []Target // those where an agent listens are reached by the process that knows the secret: fitrun
 	for _, t := range targets {
 		if t.Agent {
 			direct = append(direct, t)

@@ -32,7 +32,8 @@ func (s *session) Bell(localRank int, then func(*os.File)) error {
 	return nil
 }
 
-// fetchBells gets the bells of all others of this host now: who has them may be gone when they are needed.
+// fetchBells gets the bells of all others of this host now, because the rank that has them, the
+// leader, may be gone when they are needed.
 func (s *session) fetchBells() error {
 	if s.info.Bell == nil || s.fetched.Swap(true) {
 		return nil
@@ -77,7 +78,8 @@ func (s *session) dropBells() {
 	clear(s.stored)
 }
 
-// takeBell hands a bell to whoever asked first for it. One that nobody asked for is closed.
+// takeBell hands a bell to the call of Bell that asked for it first. It closes a bell for which no
+// call has asked.
 func (s *session) takeBell(m message) error {
 	files, err := s.in.rights.claim(m.FDs, fdBell)
 	if err != nil {

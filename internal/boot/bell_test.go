@@ -32,7 +32,7 @@ func TestBellOfAnother(t *testing.T) {
 			t.Fatalf("the bell of %d did not come", r)
 		}
 	}
-	l.SendBell(1, bells[1]) // nobody asked: closed, and no harm done
+	l.SendBell(1, bells[1]) // no call asked for it: closed, and no harm done
 	l.SendEvent(Event{Kind: PeerFailed, Rank: 1})
 	wantEvent(t, s, Event{Kind: PeerFailed, Rank: 1})
 	select {

@@ -31,7 +31,7 @@ type Info struct {
 	LocalRank, LocalSize int      // the same among the ranks of this host
 	Job                  [16]byte // one per job, not secret
 	Secret               []byte   // SecretSize bytes that only ranks of this job know
-	Source               string   // who told: "fitrun", "pmi", "slurm", "kubernetes", "openmpi", "pmix", "environment", or "none" for a job of one
+	Source               string   // what told the rank this: "fitrun", "pmi", "slurm", "kubernetes", "openmpi", "pmix", "environment", or "none" for a job of one
 	Host                 string   // name of this rank's host as the launcher knows it
 	Cores                int      // cores given to this rank, at least 1
 	Universe             int      // ranks for which there is a core, those of this job included, and at least as many; 0 if unknown
@@ -47,11 +47,11 @@ type Info struct {
 	Attempt              int      // how often the job was started before this time, because it failed (fitrun --restart)
 	Net                  Net      // how this rank reaches ranks of other hosts
 	Bell                 *os.File // eventfd by which others of this host wake this rank, nil if none; the session closes it
-	Trace                *os.File // memory in which the rank is to note what it does, see internal/trace; nil if nobody wants to know. The session closes it
+	Trace                *os.File // memory in which the rank is to note what it does, see internal/trace; nil if no trace is wanted. The session closes it
 
 	Given map[string]string // by name of an environment variable that the launcher's options have set: which option; nil if there is none
 
-	near []int // the ranks of this host, ascending; nil if nobody has said
+	near []int // the ranks of this host, ascending; nil if the launcher has not said
 }
 
 // EventKind says what a launcher has to tell.
@@ -102,7 +102,7 @@ func eventKindOf(s string) (EventKind, bool) {
 // LauncherGone. Questions that come faster than they are read are dropped.
 type Event struct {
 	Kind    EventKind
-	Rank    int    // whom it is about, -1 if nobody in particular
+	Rank    int    // the rank that it is about, -1 if it is about none in particular
 	Message string // for people
 	Code    int    // exit code that goes with it
 }
@@ -122,13 +122,14 @@ type Session interface {
 	Report(key, value string) error
 	// Answer answers the question of an Asked with JSON, at most MaxAnswer bytes. It waits for room in the connection.
 	Answer(number int, data []byte) error
-	// Events delivers news; it never blocks the session if nobody reads it. Closed by Close.
+	// Events delivers news. It never blocks the session if no goroutine reads it. Close closes it.
 	Events() <-chan Event
 	// Close ends the session, waits for its goroutine, and closes Info's files. It is idempotent.
 	Close() error
-	// Bell asks the launcher for the bell of another local rank. then runs once, on the session's goroutine, owns the
-	// file, and must neither block nor close the session; it never runs if the session ends first or after an error.
-	// A bell is an eventfd that blocks: see sys.NewEventFD for why nobody may change that.
+	// Bell asks the launcher for the bell of another local rank. then runs once, on the session's
+	// goroutine. It owns the file, and must neither block nor close the session. It never runs if
+	// the session ends first, or after an error. A bell is an eventfd that blocks: see
+	// sys.NewEventFD for why no program may change that.
 	Bell(localRank int, then func(bell *os.File)) error
 }
 

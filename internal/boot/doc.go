@@ -1,4 +1,4 @@
-// Package boot is a rank's view of its launcher: who am I, and where are the others.
+// Package boot is a rank's view of its launcher: which rank this is, and where the others are.
 //
 // A rank calls [Find] once with its environment, reads [Session.Info], hands in its card with [Session.Exchange]
 // (an allgather of one opaque card per rank), announces the end of its communication with [Session.Finalizing], and
@@ -21,11 +21,12 @@
 //
 // # How a rank finds fitrun
 //
-// fitrun starts each rank with one end of a Unix stream socket pair and sets FITMPI_BOOT_FD to its descriptor number.
-// For a process of several ranks there is one socket pair per rank, and the variable holds their numbers in rank order,
-// with commas between them. Numbers are all that the environment and the command line ever carry: identity, secret and
-// cards travel over the socket, which nobody else can open. Find marks the descriptor close-on-exec and removes the
-// variable from the environment, so children of a rank inherit neither.
+// fitrun starts each rank with one end of a Unix stream socket pair and sets FITMPI_BOOT_FD to its
+// descriptor number. For a process of several ranks there is one socket pair per rank, and the
+// variable holds their numbers in rank order, with commas between them. Numbers are all that the
+// environment and the command line ever carry. Identity, secret and cards travel over the socket,
+// which no other process can open. Find marks the descriptor close-on-exec and removes the variable
+// from the environment, so children of a rank inherit neither.
 //
 // # How ranks meet
 //
@@ -105,8 +106,9 @@
 // domains are reached. A rank that was given a bell may
 // ask for that of another rank of its host, by its local rank, and the launcher answers each bell with one.
 //
-// A rank that has heard nothing of another for too long says so by suspect, and by one without a text that it is heard again. The
-// launcher looks at the other's process, and if that cannot be helped ends it, and then sends everybody the event peer-failed.
+// A rank that has heard nothing of another for too long says so by suspect. It says by a suspect
+// without a text that the other is heard again. The launcher looks at the other's process, and ends
+// it if it cannot be helped. Then the launcher sends the event peer-failed to all ranks.
 //
 // A rank whose MPI sessions are all finalized rests: it reports "rest" with the text "yes", from when exit code 0 is clean, and
 // with "no" when it takes part again. Where rank 0 is the launcher's end it tells the others the same of itself, with 1 or 0 in

@@ -14,7 +14,7 @@ const (
 	maxStrangersPerHost = 16
 )
 
-// accept takes in those who dial, until the listener is closed.
+// accept takes in the peers that dial, until the listener is closed.
 func (h *hub) accept() {
 	for {
 		conn, err := h.listener.Accept()
@@ -37,7 +37,8 @@ func (h *hub) accept() {
 	}
 }
 
-// serveStranger is the goroutine of one who has dialled. It calls known when that is no stranger any more.
+// serveStranger is the goroutine of a peer that has dialled. It calls known when the peer is no
+// stranger any more.
 func (h *hub) serveStranger(raw net.Conn, known func()) {
 	defer h.watch(raw)()
 	conn, err := h.cfg.trust(raw)
@@ -55,7 +56,8 @@ func (h *hub) serveOwn(conn net.Conn) {
 	h.serve(conn)
 }
 
-// watch closes conn when the loop is over, so that one who says nothing does not hold up the end. stop ends that, and waits.
+// watch closes conn when the loop is over, so that a peer that says nothing does not hold up the
+// end. stop ends the watch, and waits for it.
 func (h *hub) watch(conn net.Conn) (stop func()) {
 	quit := make(chan struct{})
 	var watch sync.WaitGroup
@@ -72,7 +74,7 @@ func (h *hub) watch(conn net.Conn) (stop func()) {
 	}
 }
 
-// serve takes in who is at the other end of conn, and hears it until it hangs up.
+// serve takes in the rank at the other end of conn, and hears it until it hangs up.
 func (h *hub) serve(conn net.Conn) {
 	l := newLink(conn)
 	l.join = true

@@ -19,7 +19,7 @@ const (
 	goodbye = 2 * time.Second
 	// abortPause bounds how long a rank that has aborted the job may take to hang up before the others are told.
 	abortPause = 200 * time.Millisecond
-	// progressEvery is how often somebody who waits says so.
+	// progressEvery is how often a rank that waits says so.
 	progressEvery = 5 * time.Second
 )
 
@@ -37,7 +37,7 @@ type hub struct {
 	segment   *os.File   // memory for the ranks, nil if there is none
 	bells     []*os.File // by local rank; empty if there is no memory
 	inbox     chan func()
-	donec     chan struct{}  // closed when the loop is over: nobody listens to inbox any more
+	donec     chan struct{}  // closed when the loop is over: nothing receives from inbox any more
 	stopc     chan struct{}  // closed by close: the leader is done
 	strangers *strangers.Set // connections that have proved nothing yet
 	work      sync.WaitGroup
@@ -49,7 +49,7 @@ type hub struct {
 	until   time.Time // when patience ends; zero if never
 	began   time.Time
 	asked   *Event // an abort that waits for its rank to hang up; nil if there is none
-	refused string // why somebody was sent away last
+	refused string // why a peer was sent away last
 }
 
 // hubConfig is what a hub is for.
@@ -58,7 +58,7 @@ type hubConfig struct {
 	size     int   // of the job
 	job      [16]byte
 	secret   []byte                           // of the job
-	trust    func(net.Conn) (net.Conn, error) // makes sure who has dialled; takes the connection over
+	trust    func(net.Conn) (net.Conn, error) // makes sure of the peer that has dialled; takes the connection over
 	patience time.Duration                    // how long to wait for all to come
 	shared   bool                             // all are on one host: make memory for them
 	where    string                           // for people
@@ -180,7 +180,7 @@ func (h *hub) missing() string {
 	return fmt.Sprintf("%d of %d ranks have not come (%s)", len(out), len(h.cfg.ranks), formatRanks(out))
 }
 
-// sentAway notes that somebody dialled who is no rank of this job. It does the job no harm.
+// sentAway notes that a peer dialled that is no rank of this job. That does the job no harm.
 func (h *hub) sentAway(addr net.Addr, err error) {
 	if h.state == hubGathering {
 		h.refused = fmt.Sprintf("; one who dialled from %v was sent away: %v", addr, err)
@@ -195,7 +195,8 @@ func (h *hub) end(text string) {
 	}
 }
 
-// endBy tells all that the job has ended. Nobody kills them: their calls of MPI return errors.
+// endBy tells all ranks that the job has ended. Nothing kills them: their calls of MPI return
+// errors.
 func (h *hub) endBy(ev Event) {
 	if h.state == hubGathering {
 		for _, m := range h.members {

@@ -34,7 +34,7 @@ func (h *hub) arrive(l *Link, join message) bool {
 	return true
 }
 
-// welcome tells every rank who it is, when all are here.
+// welcome tells every rank which rank it is, when all are here.
 func (h *hub) welcome() {
 	places := make([]place, len(h.cfg.ranks))
 	for i, r := range h.cfg.ranks {
@@ -147,7 +147,7 @@ func (h *hub) left(rank int, l *Link, err error) {
 	}
 	h.tell(Event{Kind: PeerFailed, Rank: rank, Message: text, Code: 1})
 	switch {
-	case !isTolerant() || !h.cfg.isAside && !h.cards.IsComplete(): // without its card nobody gets further
+	case !isTolerant() || !h.cfg.isAside && !h.cards.IsComplete(): // without its card no rank gets further
 		h.end(text)
 	case rank == h.cfg.ranks[0]: // this process is about to end
 		h.setState(hubOver)

@@ -14,8 +14,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// startHub serves those who dial listener, which it takes over, and returns the leader's own session, when all are there. It
-// gives up when ctx ends.
+// startHub serves the peers that dial listener, which it takes over. It returns the leader's own
+// session when all ranks are there. It gives up when ctx ends.
 func startHub(ctx context.Context, listener net.Listener, cfg hubConfig, me place) (*hubSession, error) {
 	h := &hub{
 		cfg: cfg, listener: listener, inbox: make(chan func()), donec: make(chan struct{}), stopc: make(chan struct{}),

@@ -87,8 +87,9 @@ type Notice struct {
 
 // Link is the launcher's end of the connection to one rank.
 //
-// Sending never blocks: lines wait in a queue for the link's writer goroutine, so that a rank that does not read
-// (stopped, or too early) holds up nobody but itself. Receiving is Next, called by one goroutine of the owner.
+// Sending never blocks: lines wait in a queue for the link's writer goroutine. So a rank that does
+// not read (stopped, or too early) holds up only itself. Receiving is Next, called by one goroutine
+// of the owner.
 type Link struct {
 	conn net.Conn      // immutable
 	r    *bufio.Reader // owned by the caller of Next
@@ -112,8 +113,9 @@ type outgoing struct {
 // inFlightWait is how long a descriptor waits for others to arrive, when the kernel carries as many as it may.
 const inFlightWait = 5 * time.Millisecond
 
-// NewLink takes over conn, greets the rank at its other end, and starts the link's writer. Close stops it. Descriptors
-// travel only if conn is a Unix socket; info's files stay the caller's, who may close them after Close.
+// NewLink takes over conn, greets the rank at its other end, and starts the link's writer. Close
+// stops it. Descriptors travel only if conn is a Unix socket. info's files stay the caller's, which
+// may close them after Close.
 func NewLink(conn net.Conn, info Info) *Link {
 	l := newLink(conn)
 	l.greet(info)
@@ -178,7 +180,7 @@ func (l *Link) SendCards(c *Cards) {
 	l.send(out...)
 }
 
-// SendBell answers a BellAsked. The bell stays the caller's, who may close it after Close.
+// SendBell answers a BellAsked. The bell stays the caller's, which may close it after Close.
 func (l *Link) SendBell(localRank int, bell *os.File) {
 	m := message{Type: typeBell, Rank: localRank, FDs: []string{fdBell}}
 	l.send(outgoing{line: appendMessage(nil, m), files: []*os.File{bell}})
@@ -226,8 +228,9 @@ func (l *Link) write() {
 	}
 }
 
-// writeOne writes one line. The kernel refuses to carry more descriptors that nobody has received yet than a process may
-// open; in a job of very many ranks the last ones wait until the first have received theirs. Close ends that.
+// writeOne writes one line. Of descriptors that are sent and not yet received, the kernel carries
+// no more than a process may open. So in a job of very many ranks the last ones wait until the
+// first ranks have received theirs. Close ends that wait.
 func (l *Link) writeOne(out outgoing) error {
 	if len(out.files) == 0 {
 		_, err := l.conn.Write(out.line)

@@ -77,8 +77,9 @@ func (m *meeting) lead(ctx context.Context) (*hubSession, error) {
 	return s, nil
 }
 
-// listen listens at the address. One that is a name may resolve to something else here (in a container: to nothing yet), so it
-// stands for every address of this host; who dials must prove who they are anyway.
+// listen listens at the address. An address that is a name may resolve to something else here (in a
+// container: to nothing yet), so it stands for every address of this host. A peer that dials must
+// prove that it is of the job anyway.
 func (m *meeting) listen() (net.Listener, error) {
 	if m.network == "unix" {
 		return listenLocal(m.address)
@@ -176,8 +177,9 @@ func (m *meeting) provide(ctx context.Context, s *session) (*session, error) {
 	return nil, errors.Join(err, s.Close())
 }
 
-// isTolerant reports whether the ranks go on without those of them that die, the leader included: then nobody ends the job for that, and each
-// can do without the leader from the moment when it has met the others.
+// isTolerant reports whether the ranks go on without those of them that die, the leader included.
+// Then no rank ends the job for that, and each can do without the leader from the moment when it
+// has met the others.
 func isTolerant() bool { return os.Getenv(envFT) == "1" }
 
 // progress says every few seconds that a rank waits, and why.

@@ -267,7 +267,8 @@ func TestMissingLeader(t *testing.T) {
 	}
 }
 
-// Those who dial and prove nothing are bounded, the oldest of them give way, and no rank is kept out.
+// TestStrangersGiveWay: the number of peers that dial and prove nothing is bounded, the oldest of
+// them give way, and no rank is kept out.
 func TestStrangersGiveWay(t *testing.T) {
 	said := newLines()
 	of := tcpMeeting(t, 2, said)
@@ -397,7 +398,7 @@ func TestMeetingLeaderRests(t *testing.T) {
 			}
 		}
 		hub := all[0].(*hubSession).hub
-		hub.post(func() { // as when the process dies: nobody says anything
+		hub.post(func() { // as when the process dies: nothing is said
 			for _, m := range hub.members {
 				m.link.conn.Close()
 			}
@@ -466,8 +467,8 @@ func TestMeetingLosesLeader(t *testing.T) {
 	all[1].Close()
 }
 
-// TestMeetingLosesLeaderAtOnce: who was welcomed, by a leader that died before it had given what is needed without it, does not wait for
-// another.
+// TestMeetingLosesLeaderAtOnce: a rank was welcomed by a leader that died before it had given what
+// the rank needs to do without it. The rank does not wait for another leader.
 func TestMeetingLosesLeaderAtOnce(t *testing.T) {
 	t.Setenv(envFT, "1")
 	m := unixMeeting(t, 2, io.Discard)(1)
@@ -519,8 +520,9 @@ func TestMeetingLosesLeaderAtOnce(t *testing.T) {
 	leading.Wait()
 }
 
-// TestMeetingGoesOn: where the job goes on without its dead, the others are told who died, the leader too, and nothing else; they need nobody for
-// bells, nor for their end.
+// TestMeetingGoesOn: where the job goes on without its dead, the other ranks are told which rank
+// died, and nothing else. The leader is told too. The others need no leader for the bells, nor for
+// their end.
 func TestMeetingGoesOn(t *testing.T) {
 	t.Setenv(envFT, "1")
 	for network, newMeeting := range map[string]func(*testing.T, int, io.Writer) func(int) *meeting{"tcp": tcpMeeting, "unix": unixMeeting} {

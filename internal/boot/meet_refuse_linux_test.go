@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Who has no part in the job is sent away, with the reason, and the job goes on.
+// TestSentAway: a peer that has no part in the job is sent away, with the reason, and the job goes
+// on.
 func TestSentAway(t *testing.T) {
 	said := newLines()
 	of := tcpMeeting(t, 2, said)
@@ -61,7 +62,8 @@ func TestSentAway(t *testing.T) {
 	finishAll(t, []Session{leader, follower})
 }
 
-// TestSentAwayFromSome: a rank that is not of those that meet, and one that says who it is when they have met, hear why.
+// TestSentAwayFromSome: a rank that is not of those that meet hears why it is sent away. So does
+// one that says which rank it is only when the others have met.
 func TestSentAwayFromSome(t *testing.T) {
 	const (
 		business = "rank 1 has no business here: ranks 0,2 meet"
@@ -83,7 +85,7 @@ func TestSentAwayFromSome(t *testing.T) {
 		}
 		leader = s
 	})
-	slow := dialUntil(t, of(2)) // and is heard when it is too late; it is accepted before those who dial later
+	slow := dialUntil(t, of(2)) // and is heard when it is too late; it is accepted before the ranks that dial later
 	_, err := of(1).follow(t.Context())
 	wantRefused(t, err, "boot: talking to rank 0: it refuses: "+business)
 	said.want(t, "fitmpi: "+business+"; it was sent away\n")
@@ -143,7 +145,7 @@ func dialAbstract(name string) (int, error) {
 	return fd, err
 }
 
-// Anybody can dial an abstract name. Another user is sent away.
+// TestAnotherUserDials: any process can dial an abstract name. One of another user is sent away.
 func TestAnotherUserDials(t *testing.T) {
 	l, err := listenLocal("fitmpi-test-user-" + strconv.Itoa(os.Getpid()))
 	if err != nil {
@@ -182,7 +184,8 @@ func TestAnotherUserDials(t *testing.T) {
 	conn.Close()
 }
 
-// Anybody can listen under an abstract name. A rank does not talk to another user.
+// TestAnotherUserListens: any process can listen under an abstract name. A rank does not talk to
+// one of another user.
 func TestAnotherUserListens(t *testing.T) {
 	m := unixMeeting(t, 2, io.Discard)(1)
 	m.patience = 100 * time.Millisecond
@@ -204,7 +207,8 @@ func TestAnotherUserListens(t *testing.T) {
 	}
 }
 
-// TestMeetingRefuses: a rank that says what nobody can make use of is out, and all hear why.
+// TestMeetingRefuses: a rank that says what the hub cannot make use of is out, and all ranks hear
+// why.
 func TestMeetingRefuses(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -21,7 +21,8 @@ const (
 	envPMIID   = "PMI_ID"   // by which the launcher knows this process, with PMI_PORT
 )
 
-// defaultPatience is how long ranks wait for each other where nobody says otherwise: pods may wait for their images.
+// defaultPatience is how long ranks wait for each other where no setting says otherwise: pods may
+// wait for their images.
 const defaultPatience = 10 * time.Minute
 
 // findOther is FindAll without fitrun.
@@ -232,7 +233,8 @@ func localName(environ []string, c *claim) (string, error) {
 	return name, nil
 }
 
-// Ports that slurmAddress chooses from: below those that Linux gives to whoever asks for any.
+// Ports that slurmAddress chooses from: below those that Linux gives to a program that asks for any
+// port.
 const (
 	firstSlurmPort = 12000
 	slurmPorts     = 16000

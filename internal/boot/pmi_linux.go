@@ -247,7 +247,7 @@ func (s *pmiSession) Abort(code int, text string) error {
 	return nil
 }
 
-// abortText says who has ended the job, and why.
+// abortText says which rank has ended the job, and why.
 func abortText(rank, pid int, host string, code int, text string) string {
 	s := fmt.Sprintf("rank %d (pid %d on %s) aborted the job with code %d", rank, pid, host, code)
 	if text = strings.TrimRight(clip(text, maxText), "\n"); text != "" {

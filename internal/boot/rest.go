@@ -65,7 +65,8 @@ func (s *session) wake() error {
 	return s.reportRest(awake)
 }
 
-// reportRest tells the other end. If that is another rank it may be gone: then nobody is left who keeps book.
+// reportRest tells the other end. If that is another rank it may be gone: then no process is left
+// that keeps a record.
 func (s *session) reportRest(text string) error {
 	if err := s.Report(RestKey, text); err != nil && s.other == launcherName {
 		return err

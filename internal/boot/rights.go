@@ -102,7 +102,7 @@ func (r *rights) claim(names []string, wanted ...string) ([]*os.File, error) {
 	return files, nil
 }
 
-// close closes what nobody claimed. r may be nil.
+// close closes the descriptors that were not claimed. r may be nil.
 func (r *rights) close() {
 	if r != nil {
 		closeFiles(r.files...)

@@ -17,8 +17,10 @@ import (
 // openTimeout bounds the wait for the launcher's welcome. A launcher writes it before the rank starts.
 const openTimeout = 30 * time.Second
 
-// MaxQuestions is how many questions wait to be read; more are dropped, and whoever has asked waits in vain. All who ask do so by way
-// of fitrun, which leaves alone a rank that has not answered sixteen (see view.View.Ask), so that is for ranks that were stopped.
+// MaxQuestions is how many questions wait to be read. More are dropped, and the caller that has
+// asked one of these waits in vain. All callers ask by way of fitrun, which leaves alone a rank
+// that has not answered sixteen questions (see view.View.Ask). So the limit is for ranks that were
+// stopped.
 const MaxQuestions = 64
 
 // sendGrace is how long a message may wait for room in the socket once its context has ended.
@@ -30,7 +32,7 @@ const sendGrace = time.Second
 type session struct {
 	// immutable after Open
 	info   Info
-	other  string // who is at the other end: "fitrun" or "rank 0"
+	other  string // what is at the other end: "fitrun" or "rank 0"
 	gone   Event  // what the end of the connection means, without words
 	conn   net.Conn
 	events chan Event    // one slot for every event that can ever come, so the reader never blocks; closed by Close
@@ -47,8 +49,8 @@ type session struct {
 	in      receiver
 
 	bellMu sync.Mutex
-	bells  map[int][]func(*os.File) // who waits for the bell of a local rank, in the order of asking; guarded by bellMu
-	stored map[int]*os.File         // bells that were fetched before anybody asked; guarded by bellMu
+	bells  map[int][]func(*os.File) // by local rank: what waits for its bell, in the order of asking; guarded by bellMu
+	stored map[int]*os.File         // bells that were fetched before any call asked; guarded by bellMu
 
 	writeMu    sync.Mutex // serialises lines on conn
 	exchanged  atomic.Bool
@@ -70,7 +72,7 @@ func Open(conn net.Conn) (Session, error) {
 
 // opening says how a session begins.
 type opening struct {
-	other string    // who is at the other end
+	other string    // what is at the other end
 	until time.Time // wait no longer for the welcome
 	join  message   // what to say first; nothing if it has no type
 	gone  Event     // what it means that the other end is gone; LauncherGone if it has no kind
@@ -317,7 +319,7 @@ func checkCard(card []byte) error {
 
 func (s *session) Finalizing(ctx context.Context) error {
 	s.finalizing.Store(true)
-	if err := s.sendWithin(ctx, message{Type: typeFinalizing}); err != nil && s.gone.Kind == LauncherGone { // else nobody is left who keeps book
+	if err := s.sendWithin(ctx, message{Type: typeFinalizing}); err != nil && s.gone.Kind == LauncherGone { // else no process is left that keeps a record
 		return fmt.Errorf("boot: telling %s of the end: %w", s.other, err)
 	}
 	return nil
@@ -381,7 +383,7 @@ func (s *session) sendWithin(ctx context.Context, m message) error {
 func (s *session) Close() error {
 	s.closeOnce.Do(func() {
 		s.closing.Store(true)
-		if err := s.conn.Close(); s.gone.Kind == LauncherGone { // else the other end may be gone, and TLS have nobody to say goodbye to
+		if err := s.conn.Close(); s.gone.Kind == LauncherGone { // else the other end may be gone, and TLS cannot say goodbye to it
 			s.closeErr = err
 		}
 		<-s.donec

@@ -287,7 +287,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// Questions that nobody reads hold up nothing: what must arrive does, and they do not end an exchange.
+// TestQuestionsInVain: questions that no goroutine reads hold up nothing. What must arrive does
+// arrive, and they do not end an exchange.
 func TestQuestionsInVain(t *testing.T) {
 	s, l := connect(t, testInfo(0, 1))
 	for i := range 10 * MaxQuestions {

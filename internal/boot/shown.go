@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Environment variables by which a launcher says who is who.
+// Environment variables by which a launcher tells a process which rank it is, of how many.
 const (
 	RankVariable = "FITMPI_RANK" // of this process
 	SizeVariable = "FITMPI_SIZE" // ranks of the job

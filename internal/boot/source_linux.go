@@ -35,7 +35,7 @@ type claim struct {
 // isWhole reports whether c says all that it must.
 func (c *claim) isWhole() bool { return c.rank != unknown && c.size != unknown }
 
-// source is a launcher that says who is who by environment variables.
+// source is a launcher that tells each process by environment variables which rank it is.
 type source struct {
 	name             string
 	rankVar, sizeVar string
@@ -70,7 +70,8 @@ func isSlurmTask(environ []string) bool {
 func addSlurm(environ []string, c *claim) {
 	nodes, _ := lookup(environ, "SLURM_STEP_NUM_NODES")
 	c.isOneHost = nodes == "1"
-	// Launchers that are started by srun, on a node each, leave its variables to their ranks, about whom they say nothing.
+	// Launchers that srun starts, one on each node, leave its variables to their ranks. The
+	// variables say nothing about those ranks.
 	pid, ok := lookup(environ, "SLURM_TASK_PID")
 	c.isOlder = ok && pid != strconv.Itoa(os.Getpid())
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Ranks of one host meet at a Unix socket with an abstract name: it has no file that could be left behind, and whoever has
-// the connection can ask the kernel who is at the other end.
+// Ranks of one host meet at a Unix socket with an abstract name. It has no file that could be left
+// behind. A process that has the connection can ask the kernel which process is at the other end.
 
 // listenLocal listens under the abstract name.
 func listenLocal(name string) (net.Listener, error) { return net.Listen("unix", "@"+name) }
@@ -32,8 +32,8 @@ func localPair() (here, there net.Conn, err error) {
 	return here, there, nil
 }
 
-// sameUser makes sure that a process of this user is at the other end of a Unix socket. It takes conn over. Anybody may
-// dial an abstract name, and may listen under one that is free.
+// sameUser makes sure that a process of this user is at the other end of a Unix socket. It takes
+// conn over. Any process may dial an abstract name, and may listen under one that is free.
 func sameUser(conn net.Conn) (net.Conn, error) {
 	cred, err := peerOf(conn)
 	if err == nil && int(cred.Uid) != os.Geteuid() {
@@ -46,7 +46,7 @@ func sameUser(conn net.Conn) (net.Conn, error) {
 	return conn, nil
 }
 
-// peerOf asks the kernel who made the other end of a Unix socket.
+// peerOf asks the kernel which process made the other end of a Unix socket.
 func peerOf(conn net.Conn) (*syscall.Ucred, error) {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {

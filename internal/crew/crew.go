@@ -25,7 +25,7 @@ const drainWait = 250 * time.Millisecond
 type Plan struct {
 	Processes []Process
 	Transport string        // "tcp": the ranks share no memory; "shm": they must; else they do if they can
-	Looks     time.Duration // between two looks whether processes run, see vigil.go; 0: nobody looks
+	Looks     time.Duration // between two looks whether processes run, see vigil.go; 0: there are none
 	Trace     int64         // bytes of memory, as of trace.Size, in which each rank notes what it does; 0 if it need not
 }
 
@@ -227,7 +227,7 @@ func (c *Crew) watch(i int, p *process) {
 	}
 	e, err := p.wait()
 	if err != nil {
-		e = Exit{Code: 1} // somebody else reaped it: our bug, but no reason to hang
+		e = Exit{Code: 1} // something else reaped it: our bug, but no reason to hang
 	}
 	c.guard.Forget(p.pid)
 	for _, l := range p.links {

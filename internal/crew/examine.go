@@ -11,14 +11,15 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Condition is what a process was found to do when somebody looked at it because nothing is heard of its ranks.
+// Condition is what a process was found to do when the crew looked at it because nothing is heard
+// of its ranks.
 type Condition struct {
 	Gone    bool           // it is on its way out, or was reaped; its exit is or will be reported
 	Paused  bool           // it is stopped with all of the crew, by Crew.Pause, which says nothing of it
 	Stopped bool           // by a signal
-	Signal  syscall.Signal // that one, 0 if nobody knows
+	Signal  syscall.Signal // that one, 0 if it is not known
 	Tracer  int            // process that traces it, a debugger mostly, or 0: then it may be silent as long as that likes
-	Idle    time.Duration  // for how long, at least, it has neither run on a processor nor waited for one; 0 if nobody keeps vigil
+	Idle    time.Duration  // for how long, at least, it has neither run on a processor nor waited for one; 0 if there is no vigil
 }
 
 // Examine looks at a process. The leader hears what was found by Examined, soon; nothing if the process was not started.

@@ -17,8 +17,9 @@ import (
 
 const envTraced = "FITMPI_TEST_TRACED"
 
-// A process whose main thread a debugger holds is traced, and so is one of which it holds another thread: who looks at it says so by whom, and
-// nothing any more when it is let go.
+// TestTracedProcess: a process is traced if a debugger holds its main thread, and also if a
+// debugger holds another thread of it. A look at it says which process traces it, and nothing any
+// more when it is let go.
 func TestTracedProcess(t *testing.T) {
 	if os.Getenv(envTraced) != "" {
 		io.Copy(io.Discard, os.Stdin)

@@ -21,7 +21,8 @@ import (
 // GuardArg is the only argument of a fitrun that is to be a guard.
 const GuardArg = "--guard"
 
-// guardName is what a guard is called in lists of processes: whoever ends all that has fitrun in its name leaves the guard.
+// guardName is what a guard is called in lists of processes. A user that ends all that has fitrun
+// in its name leaves the guard.
 const guardName = "fitmpi-guard"
 
 // tempPrefix begins the name of every temporary directory of fitrun.
@@ -54,7 +55,7 @@ type Guard struct {
 // StartGuard starts this very program as a guard.
 func StartGuard() (*Guard, error) {
 	g := &Guard{groups: make(map[int]bool)}
-	if err := g.startLocked(); err != nil { // nobody else has it yet
+	if err := g.startLocked(); err != nil { // no other goroutine has it yet
 		return nil, err
 	}
 	g.watch.Go(func() { g.keep(g.cmd) }) // stopped by Close
@@ -85,7 +86,7 @@ func (g *Guard) startLocked() error {
 	return nil
 }
 
-// pipeRoom is what a pipe takes for sure that nobody reads yet.
+// pipeRoom is how many bytes a pipe takes for sure while nothing reads them.
 const pipeRoom = 4 << 10
 
 // knownLocked is all that holds, as orders.

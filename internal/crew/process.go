@@ -24,7 +24,8 @@ import (
 // Those of the others follow.
 const firstFD = 3
 
-// process is a running process. Its parent-side descriptors are closed by whoever reads them to their end.
+// process is a running process. A goroutine that reads a parent-side descriptor of it to its end
+// closes that descriptor.
 type process struct {
 	// immutable after startProcess
 	pid            int
@@ -37,7 +38,7 @@ type process struct {
 	joined    []atomic.Int64 // likewise: the process that it says to be; 0 until it has joined
 
 	mu     sync.Mutex
-	reaped bool  // pid may belong to somebody else; guarded by mu
+	reaped bool  // pid may belong to another process; guarded by mu
 	ended  bool  // it was signalled when it had not begun to exit; guarded by mu
 	vigil  vigil // guarded by mu
 	paused bool  // with the crew; guarded by mu
@@ -178,8 +179,8 @@ func linkPair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// wait waits for the exit of the process, kills what is left of its process group, and reaps it, in this order: as long
-// as it is not reaped nobody else can have its process group.
+// wait waits for the exit of the process, kills what is left of its process group, and reaps it, in
+// this order. As long as it is not reaped no other process can have its process group.
 func (p *process) wait() (Exit, error) {
 	if err := sys.WaitExit(p.pid); err != nil {
 		return Exit{}, err

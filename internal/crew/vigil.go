@@ -56,7 +56,7 @@ func (c *Crew) keepVigil() {
 		case <-t.C:
 		}
 		now := time.Now()
-		passed := min(now.Sub(last), 2*c.plan.Looks) // who comes later was stopped too, with all of the job perhaps
+		passed := min(now.Sub(last), 2*c.plan.Looks) // a crew that looks late was stopped too, with all of the job perhaps
 		last = now
 		for i := range c.plan.Processes {
 			if p := c.process(i); p != nil {

@@ -123,7 +123,7 @@ func hasDesk(pid int) bool {
 	return err == nil && slices.Contains(pids, pid)
 }
 
-// desks are the processes that have a desk, or of which somebody has taken the name.
+// desks are the processes that have a desk, or the name of whose desk another process has taken.
 func desks() ([]int, error) {
 	space, err := namespace()
 	if err != nil {
@@ -144,7 +144,8 @@ func desks() ([]int, error) {
 	return slices.Compact(pids), nil // a connection has the name of its desk too
 }
 
-// List asks all fitruns that this user may ask who they are, each for a second at most. Those that do not answer are left out.
+// List asks all fitruns that this user may ask what they are, each for a second at most. Those that
+// do not answer are left out.
 func List(ctx context.Context) ([]*Answer, error) {
 	pids, err := desks()
 	if err != nil {

@@ -1,10 +1,12 @@
 //go:build linux
 
-// Package desk is where a running fitrun can be asked by another one, of the same user on the same machine: a Unix socket in
-// the abstract namespace, named after the process, at which one question gets one answer. There is no file that could be left
-// behind, or that somebody could put in the way: whoever asks checks by the kernel's word that the process that answers has
-// the number that was asked for and belongs to the user, or that the user is root; and whoever answers checks that of who asks.
-// Another user may take a name in advance; then that fitrun cannot be asked, and nothing else happens.
+// Package desk is where a running fitrun can be asked by another one, of the same user on the same
+// machine. It is a Unix socket in the abstract namespace, named after the process, at which one
+// question gets one answer. There is no file that could be left behind, or that another user could
+// put in the way. The asker checks by the kernel's word that the process that answers has the
+// number that was asked for. That process must belong to the asker's user, unless that user is
+// root. The process that answers checks that the asker is of its own user, or of root. Another user
+// may take a name in advance; then that fitrun cannot be asked, and nothing else happens.
 //
 // Questions and answers are one line of JSON each, of bounded length, and have to come in time.
 package desk
@@ -71,8 +73,8 @@ type Desk struct {
 	wg sync.WaitGroup // of all goroutines; ended by cancel and by closing ln
 }
 
-// Open begins to answer for this process. answer is called for each question of a user who may ask, by several goroutines
-// at a time; its context ends with the desk.
+// Open begins to answer for this process. answer is called for each question of a user that may
+// ask, by several goroutines at a time. Its context ends with the desk.
 func Open(answer func(ctx context.Context, want string) Answer) (*Desk, error) {
 	name, err := nameOf(os.Getpid())
 	if err != nil {
@@ -182,7 +184,8 @@ func (q *question) check() string {
 	}
 }
 
-// credentials are who is at the other end, as the kernel knows from when the connection was made.
+// credentials are those of the process at the other end, as the kernel knows them from when the
+// connection was made.
 func credentials(conn net.Conn) (*syscall.Ucred, error) {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {

@@ -240,7 +240,8 @@ func TestOtherUser(t *testing.T) {
 	}
 }
 
-// TestAsStranger is what TestOtherUser runs as another user: it asks without checking whom.
+// TestAsStranger is what TestOtherUser runs as another user: it asks without checking which process
+// answers.
 func TestAsStranger(t *testing.T) {
 	name := os.Getenv("FITMPI_DESK_STRANGER")
 	if name == "" {

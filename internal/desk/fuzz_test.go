@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// FuzzQuestion: whatever a process of the user asks, it gets one line that says who answers, or nothing; and the job is asked for
-// what is known only.
+// FuzzQuestion: whatever a process of the user asks, it gets one line that says which process
+// answers, or nothing. The job is asked only for what is known.
 func FuzzQuestion(f *testing.F) {
 	for _, want := range []string{Who, Text, Data, "", "more"} {
 		line, err := json.Marshal(question{version, want})
@@ -46,7 +46,8 @@ func FuzzQuestion(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever comes from a process that holds the name of a fitrun, who asks gets an answer or an error.
+// FuzzAnswer: whatever comes from a process that holds the name of a fitrun, the asker gets an
+// answer or an error.
 func FuzzAnswer(f *testing.F) {
 	for _, a := range []Answer{
 		{Version: version, PID: 7, Program: "p", Ranks: 3, Text: "all is well"}, {Version: version, PID: 7, Data: json.RawMessage(`[1]`)}, {Error: "no"},

@@ -19,8 +19,9 @@
 //
 // # Messages
 //
-// Gateways know one secret and speak over package secure, so what they say is encrypted and comes from one who knows it. A
-// message is a JSON object on one line of at most 16 KiB. The one who dials speaks first:
+// Gateways know one secret and speak over package secure, so what they say is encrypted and comes
+// from a peer that knows the secret. A message is a JSON object on one line of at most 16 KiB. The
+// gateway that dials speaks first:
 //
 //	{"type":"link","domain":"east"}                      this is a link; answered by {"type":"linked","domain":"west"}
 //	{"type":"connect","line":"FITMPI-RELAY ...","hops":3}  answered by {"type":"connected"}; then the bytes of the ranks
@@ -32,9 +33,10 @@
 //
 // Any answer may be {"type":"failed","reason":"..."}.
 //
-// # Who may ask
+// # Which requests are served
 //
-// Every request carries a MAC by the key of its job, which follows from the secret of the gateways ([relay.JobKey]); only
-// fitrun, which knows the secret, can have made it. Each gateway on the way verifies it, and takes none twice. Whoever has a
-// job's key may have a gateway dial any address of its domain that Config.Allow permits.
+// Every request carries a MAC by the key of its job, which follows from the secret of the gateways
+// ([relay.JobKey]). Only fitrun, which knows the secret, can have made the key. Each gateway on the
+// way verifies the MAC, and takes no request twice. A process that has a job's key may have a
+// gateway dial any address of its domain that Config.Allow permits.
 package gateway

@@ -40,7 +40,7 @@ type Config struct {
 
 	Patience time.Duration // for a greeting, and for finding a way; default 15 s
 	Ping     time.Duration // between signs of life on a link; default 15 s
-	Streams  int           // connections at a time of those who have proved that they may; default 4096
+	Streams  int           // connections at a time that have proved that they may; default 4096
 
 	Logger *slog.Logger // nil is silent
 }
@@ -63,7 +63,7 @@ type Gateway struct {
 	seen    relay.Seen               // requests taken
 }
 
-// New returns a gateway that has dialled nobody yet. Close ends it.
+// New returns a gateway that has dialled no peer yet. Close ends it.
 func New(cfg Config) (*Gateway, error) {
 	if err := relay.CheckDomain(cfg.Domain); err != nil {
 		return nil, err

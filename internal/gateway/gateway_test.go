@@ -242,7 +242,8 @@ func TestSilentLinkIsLost(t *testing.T) {
 	west.log.await(t, "nothing came for 30ms")
 }
 
-// TestRefuses: who is refused, what is said of it, and that nobody is dialled.
+// TestRefuses: which requests are refused, what is said of each, and that no rank is dialled for
+// it.
 func TestRefuses(t *testing.T) {
 	west := run(t, Config{Domain: "west", Patience: 2 * time.Second})
 	east := run(t, Config{Domain: "east", Peers: []string{west.addr}, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
@@ -485,7 +486,7 @@ func TestUnderFire(t *testing.T) {
 	var flood sync.WaitGroup
 	flood.Go(func() { strangerstest.Fire(t, west.addr, 600, line) })
 	heard := false
-	for until := time.Now().Add(time.Minute); !heard && time.Now().Before(until); { // who comes at the wrong moment gives way, and tries again, as ranks do
+	for until := time.Now().Add(time.Minute); !heard && time.Now().Before(until); { // a rank that comes at the wrong moment gives way, and tries again
 		req := relay.NewRequest(job, "west", []netip.AddrPort{w}, time.Now())
 		got, err := throughAs(west.addr, req, relay.JobKey(secret, job), "x")
 		if heard = got == "west hears: x"; !heard && got != "" {

@@ -18,7 +18,7 @@ const role = "gateway"
 // recordHandshake is the first byte of a TLS connection (RFC 8446, section 5.1).
 const recordHandshake = 22
 
-// greet finds out who has called, a rank or a gateway, and serves it until it is gone.
+// greet finds out what has called, a rank or a gateway, and serves it until it is gone.
 func (g *Gateway) greet(conn net.Conn, v *visit) {
 	if !g.hold(conn) {
 		return
@@ -80,7 +80,8 @@ func (g *Gateway) greetRank(s *stream, v *visit, deadline time.Time) error {
 const (
 	// refusing is how long a rank that is refused is waited for to read why.
 	refusing = 2 * time.Second
-	// maxAhead bounds what a rank that is refused has said already and nobody reads: a handshake.
+	// maxAhead bounds the bytes that are dropped because a rank that is refused has sent them
+	// already: a handshake.
 	maxAhead = 64 << 10
 )
 
@@ -147,7 +148,8 @@ func (g *Gateway) serveConnect(peer *stream, req request) error {
 	return nil
 }
 
-// serveStream hands a stream that was asked for to whoever waits for it, and stays until it is done with.
+// serveStream hands a stream that was asked for to the goroutine that waits for it, and stays until
+// that is done with it.
 func (g *Gateway) serveStream(peer *stream, id string) error {
 	done := make(chan struct{})
 	way := &stream{Conn: &handed{Conn: peer.Conn, done: done}, r: peer.r}

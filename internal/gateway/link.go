@@ -146,7 +146,7 @@ func (g *Gateway) answer(l *link, addr string, m message) {
 		return
 	}
 	g.log.Warn(g.cfg.Logger, "refused", "from", addr, "err", err)
-	l.send(failed(m.ID, err)) // if the link is gone, so is who asked
+	l.send(failed(m.ID, err)) // if the link is gone, so is the gateway that asked
 }
 
 func (g *Gateway) callBack(addr string, m message) error {
@@ -178,8 +178,9 @@ func (g *Gateway) serveLink(peer *stream, domain string) error {
 		return err
 	}
 	l := &link{peer: peer, ping: g.cfg.Ping}
-	// A domain may have several gateways, so an older link is left alone. If it is one of before the gateway's address
-	// changed, it ends when nothing comes over it, and nobody uses it until then.
+	// A domain may have several gateways, so an older link is left alone. If it is one of before
+	// the gateway's address changed, it ends when nothing comes over it, and no request uses it
+	// until then.
 	g.mu.Lock()
 	g.callers[domain] = append(g.callers[domain], l)
 	g.mu.Unlock()

@@ -126,8 +126,9 @@ func (g *Gateway) ask(l *link, req request) (*stream, error) {
 	return a.way, a.err
 }
 
-// deliver gives whoever waits for the stream id the one that has come, or the reason why none will. It happens once for each
-// id; false: it has happened before, or there is no such id.
+// deliver gives the goroutine that waits for the stream id the one that has come, or the reason why
+// none will. That happens once for each id. false means that it has happened before, or that there
+// is no such id.
 func (g *Gateway) deliver(id string, way *stream, err error) bool {
 	g.mu.Lock()
 	waiter, ok := g.awaited[id]

@@ -6,7 +6,7 @@ type Host struct {
 	User   string // for ssh; "" is its own choice
 	Port   int    // of its sshd, or of its agent if Agent; 0 is the default of either
 	Agent  bool   // it is reached by the fitrun agent that listens there, not by ssh
-	Slots  int    // ranks that it has room for, at least 1; 0 if nobody said
+	Slots  int    // ranks that it has room for, at least 1; 0 if it is not said
 	Max    int    // most ranks that it takes when slots are exceeded; 0 is no limit
 	Domain string // ranks of another domain are reached through a gateway; "" is the domain of all that have no other
 }

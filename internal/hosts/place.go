@@ -72,7 +72,7 @@ type mapping struct {
 	on    []int // the group's hosts
 }
 
-// ranksOf is the number of ranks of g: a host that nobody has said the slots of counts as one.
+// ranksOf is the number of ranks of g. A host whose slots are not said counts as one.
 func (m *mapping) ranksOf(g Group) int {
 	if g.Ranks > 0 {
 		return g.Ranks

@@ -115,7 +115,7 @@ func (s shower) process(p *telemetry.Process) {
 // ready shows for how long goroutines waited to run. The sum is not known, and not less than what is shown.
 func (s shower) ready(d *telemetry.Durations) {
 	if len(d.Counts) != len(d.Bounds)+1 {
-		return // it comes from a rank, who may say anything
+		return // it comes from a rank, which may say anything
 	}
 	buckets, upTo, sum, from := make(map[float64]uint64, len(d.Bounds)), uint64(0), 0.0, 0.0
 	for i, n := range d.Counts {

@@ -36,12 +36,12 @@ func (s *server) discover(w http.ResponseWriter, r *http.Request) {
 		groups[i] = targets{[]string{at}, labels}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(groups) // an error is the asker's, who has gone
+	json.NewEncoder(w).Encode(groups) // an error is the asker's, which has gone
 }
 
-// ownAddress is where a rank serves its metrics for one who asks us from an address, "" if he cannot reach it there: it is
-// a Unix socket, or the loopback interface of a machine where he is not. That he came over the loopback interface says that
-// he is on ours.
+// ownAddress is where a rank serves its metrics for an asker at an address. It is "" if the asker
+// cannot reach the rank there. That is so for a Unix socket, and for the loopback interface of a
+// machine where the asker is not. An asker that came over the loopback interface is on our machine.
 func ownAddress(r *view.Rank, asker string) string {
 	host, port, err := net.SplitHostPort(r.Metrics)
 	isRunning := r.State.Phase == launch.Joined || r.State.Phase == launch.Started
@@ -61,7 +61,8 @@ func ownAddress(r *view.Rank, asker string) string {
 	}
 }
 
-// loopback is the address by which the same machine reaches who listens on all interfaces; "" if ip does not mean that.
+// loopback is the address by which the same machine reaches a process that listens on all
+// interfaces; "" if ip does not mean that.
 func loopback(ip netip.Addr) string {
 	switch {
 	case !ip.IsUnspecified():

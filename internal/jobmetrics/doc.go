@@ -4,7 +4,7 @@
 //	/rank/N/metrics  those of one rank
 //	/sd              the ranks as targets, for Prometheus' HTTP service discovery
 //
-// A scrape asks each rank that it is about one question, through internal/view, and waits for the answers for a part of the time
-// that the scraper says it has. Of a rank that does not answer, or has gone, it shows what is known of it. Ranks that
-// nobody scrapes are not asked.
+// A scrape asks each rank that it is about one question, through internal/view, and waits for the
+// answers for a part of the time that the scraper says it has. Of a rank that does not answer, or
+// has gone, it shows what is known of it. Ranks that no scrape is about are not asked.
 package jobmetrics

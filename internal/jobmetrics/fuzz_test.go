@@ -58,7 +58,7 @@ func FuzzScrape(f *testing.F) {
 		for _, path := range []string{"/metrics", "/rank/1/metrics", "/sd"} {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
-			r.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "0.01") // one who answers nonsense has not answered
+			r.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "0.01") // a rank that answers nonsense has not answered
 			h.ServeHTTP(w, r)
 			if w.Code != http.StatusOK {
 				t.Fatalf("%s: %d %s", path, w.Code, w.Body)

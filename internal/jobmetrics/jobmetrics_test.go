@@ -322,7 +322,8 @@ func TestDiscovery(t *testing.T) {
 	s.wantAsked("discovery", 0, 0, 0, 0, 0, 0, 0, 0)
 }
 
-// TestManyLint: what 64 ranks show is as Prometheus wants it, and goes compressed to who takes it so.
+// TestManyLint: what 64 ranks show is as Prometheus wants it, and goes compressed to a client that
+// takes it so.
 func TestManyLint(t *testing.T) {
 	s := newStage(t, 64)
 	w := s.get("/metrics", "Accept-Encoding", "gzip")

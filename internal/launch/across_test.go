@@ -310,7 +310,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// Who does not read the output holds up those who write it, and nobody else: the failure of another rank is heard.
+// TestSlowReader: a reader that does not read the output holds up the ranks that write it, and
+// nothing else. The failure of another rank is heard.
 func TestSlowReader(t *testing.T) {
 	r := fakeHosts(t, "flood", "a", "b", "c")
 	heard := make(chan struct{})

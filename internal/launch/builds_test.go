@@ -109,7 +109,8 @@ func TestFitrunForArch(t *testing.T) {
 	}
 }
 
-// A build of fitrun ends with the context of who waits for it, and that is not taken for what is wrong with the program.
+// TestFitrunBuildGivesUp: a build of fitrun ends with the context of the caller that waits for it.
+// That end is not taken for an error of the program.
 func TestFitrunBuildGivesUp(t *testing.T) {
 	tools := t.TempDir() // with a compiler that never ends by itself
 	if err := os.WriteFile(filepath.Join(tools, "go"), []byte("#!/bin/sh\n: >"+tools+"/begun\nexec sleep 600\n"), 0o700); err != nil {

@@ -152,7 +152,7 @@ func sameFile(a, b io.Writer) bool {
 	return okA && okB && os.SameFile(stA, stB)
 }
 
-// isTerminal reports whether somebody may sit before w. A character device is near enough.
+// isTerminal reports whether a user may sit before w. A character device is near enough.
 func isTerminal(w io.Writer) bool {
 	st, ok := statOf(w)
 	return ok && st.Mode()&os.ModeCharDevice != 0

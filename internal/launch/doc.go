@@ -12,7 +12,7 @@
 //
 // What starts and watches the processes of one host is package crew.
 //
-// # Who failed
+// # Which rank failed
 //
 // A rank has failed if it exits with a code other than 0, is killed by a signal, or exits with code 0 between Init and
 // Finalize. The ranks of one process die together, and each counts as failed. The first failure ends the job: it is

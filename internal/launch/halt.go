@@ -10,16 +10,16 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// What is done about processes that are stopped and that no rank has missed: because all are
-// stopped, or because those that run have nothing to do with them yet, or look after nobody while
-// they compute (caller). Ranks come first, as they can say who waits.
+// What is done about processes that are stopped and that no rank has missed. No rank has missed
+// them because all are stopped, or because those that run have nothing to do with them yet, or do
+// not watch others while they compute (caller). Ranks come first, as they can say which rank waits.
 
 const (
 	// haltPatience is for how many times the silence that ranks permit a process may be stopped
 	// while others run.
 	haltPatience = 2
-	// haltPatienceForAll is the same where none runs: whoever stops a whole job for a while holds
-	// up nobody in it, and may mean to let it go on.
+	// haltPatienceForAll is the same where none runs. Stopping a whole job for a while holds up no
+	// process in it, and a user that does so may mean to let it go on.
 	haltPatienceForAll = 4
 )
 
@@ -39,7 +39,7 @@ func (s *supervisor) noteHalt(now time.Time, p int, c crew.Condition) {
 		patience, what = haltPatienceForAll*s.job.Silence, ", as has the rest of the job"
 		for _, other := range s.halted {
 			if other.Tracer != 0 {
-				return // somebody is at work on it
+				return // a debugger is at work on it
 			}
 			idle = min(idle, other.Idle)
 		}

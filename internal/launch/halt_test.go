@@ -87,8 +87,8 @@ func TestStoppedJob(t *testing.T) {
 	}
 }
 
-// Nobody is ended for being stopped where that may be: a debugger has one of all, the ranks are
-// done, none has begun, or silence may last for ever.
+// TestStoppedProcessThatMayBe: no process is ended for being stopped where that may be. A debugger
+// has one of all, the ranks are done, none has begun, or silence may last for ever.
 func TestStoppedProcessThatMayBe(t *testing.T) {
 	st := running(t, 2)
 	st.s.job.Silence = time.Minute

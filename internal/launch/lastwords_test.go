@@ -44,8 +44,8 @@ func TestLastLinesInSight(t *testing.T) {
 	}
 }
 
-// What stands just above is not said again, and the observers of the job, who may see no output,
-// get the whole.
+// TestLastLinesAreNotRepeated: lines that stand just above are not said again. The observers of the
+// job, which may see no output, get the whole.
 func TestLastLinesAreNotRepeated(t *testing.T) {
 	for _, others := range []int{0, 2 * inSight} {
 		s := newScreen()

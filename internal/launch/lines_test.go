@@ -186,7 +186,8 @@ func TestConsoleFails(t *testing.T) {
 	}
 }
 
-// A stream that somebody beyond our reach holds open does not hold up the end.
+// TestDrainingEndsSilentStream: a stream that a process beyond our reach holds open does not hold
+// up the end.
 func TestDrainingEndsSilentStream(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for a second")
 	r, w, err := os.Pipe()

@@ -9,9 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Several hosts of a job may be one machine: two names of it, or containers. Its cores are there once, whoever names them.
+// Several hosts of a job may be one machine: two names of it, or containers. Its cores are there
+// once, by whatever name.
 
-// crowd is who shares the cores of a site: ranks of all sites of the machine that may use the same processors.
+// crowd is what shares the cores of a site: ranks of all sites of the machine that may use the same
+// processors.
 type crowd struct {
 	ranks   int    // all of them
 	before  []int  // sites that come before this one, and have ranks among them
@@ -82,9 +84,10 @@ func (h *home) isSame(o *home) bool {
 		(h.cpus == nil || o.cpus == nil || slices.Equal(h.cpus, o.cpus)) && (h.cores == 0 || o.cores == 0 || h.cores == o.cores)
 }
 
-// homeOf is that of a used host. Who names this machine by another name, which ssh knows, wants this machine, with the
-// environment and the processors that its ranks have; but of two names of another one ssh may be told to give each variables of its own, and each
-// may be an sshd that was given a part of the processors.
+// homeOf is that of a used host. A user that names this machine by another name, which ssh knows,
+// wants this machine, with the environment and the processors that its ranks have. Two names of
+// another machine may differ: ssh may be told to give each variables of its own, and each may be an
+// sshd that was given a part of the processors.
 func (a *across) homeOf(i int) home {
 	if a.local[i] {
 		return home{machine: sys.BootID(), place: sys.Place(), dir: a.variable("HOME"), domain: a.used[i].Domain, mark: sys.Mark(), sees: sys.Marks()}

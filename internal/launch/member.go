@@ -64,7 +64,7 @@ type member struct {
 	aborted bool        // it asked for an abort
 	held    bool        // it was said that a debugger holds it
 	busy    bool        // it was said that it is silent, but runs
-	dead    bool        // the job goes on without it; it may run still, but nobody hears it
+	dead    bool        // the job goes on without it; it may run still, but is not heard
 	failed  string      // in a job that tolerates failures: why it gives up, as it said itself
 	early   bool        // it exited with code 0 without having called Init
 	code    int         // exit code of its own failure; 0 if it has not failed

@@ -87,7 +87,7 @@ func TestManyDomains(t *testing.T) {
 	}
 }
 
-// A name is not looked up for longer than anybody waits for it.
+// TestResolveGatewayGivesUp: the lookup of a name lasts no longer than the caller waits for it.
 func TestResolveGatewayGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
-// Observer watches a job. Its methods are called one at a time, but for Said, which anybody calls at any time; none may
-// block, and none may call Control's before Begin has returned.
+// Observer watches a job. Its methods are called one at a time, but for Said, which any goroutine
+// calls at any time. None may block, and none may call Control's before Begin has returned.
 type Observer interface {
 	// Begin is called before the first process starts. The job is immutable. A job that is started again begins again.
 	Begin(job *Job, to Control)
@@ -104,7 +104,7 @@ func (c control) Abort(code int, why string) {
 	c.x.post(func(now time.Time) { c.x.sup.abort(now, code, why) })
 }
 
-// abort ends the job by the word of whoever watches it.
+// abort ends the job by the word of its observer.
 func (s *supervisor) abort(now time.Time, code int, why string) {
 	if s.state != jobRunning {
 		return

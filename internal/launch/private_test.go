@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOutputIsPrivate: what ranks write is for nobody else to read, whatever the umask.
+// TestOutputIsPrivate: no other user can read what ranks write, whatever the umask.
 func TestOutputIsPrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := filepath.Join(t.TempDir(), "out")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// progress tells from time to time how a launch is doing, if somebody may look.
+// progress tells from time to time how a launch is doing, if a user may look.
 type progress struct {
 	shown bool          // immutable
 	stopc chan struct{} // nil unless a phase is under way

@@ -47,13 +47,13 @@ type runner struct {
 	job      *Job
 	cfg      Config
 	inbox    chan func(now time.Time) // what happened, for the loop to tell the supervisor
-	donec    chan struct{}            // closed when the loop is over: nobody listens to inbox any more
+	donec    chan struct{}            // closed when the loop is over: nothing receives from inbox any more
 	out      *console                 // of stdout
 	err      *console                 // of stderr; out itself if both are one file
 	voice    chan utterance           // messages of fitrun for its speaker
 	procs    [][]int                  // by site, and by process of it: index in job.Processes
 	hosts    []host                   // by site; set before the first process starts
-	progress *progress                // of the launch, nil if nobody is told
+	progress *progress                // of the launch, nil if it is not told
 	spared   []int                    // children that are no part of the job
 	fleet    *agent.Fleet             // of the other hosts, nil if there are none
 
@@ -219,7 +219,7 @@ func (x *runner) finish(speaker *sync.WaitGroup) {
 	x.hush()
 	close(x.voice)
 	shown := make(chan struct{})
-	go func() { // ends when all output is shown, or with the process if nobody takes the output
+	go func() { // ends when all output is shown, or with the process if nothing takes the output
 		defer close(shown)
 		x.readers.Wait()
 		speaker.Wait()
@@ -273,7 +273,7 @@ func (x *runner) speak() {
 }
 
 // sayElsewhere shows a message where stderr takes nothing: a file, say, that may not grow. A job
-// never ends without a word as long as there is somebody to hear it: on stdout, or at the terminal
+// never ends without a word as long as there is a place to say it: on stdout, or at the terminal
 // that is the standard input.
 func (x *runner) sayElsewhere(text string) {
 	if x.out != x.err && x.out.message(x.cfg.Stdout, message(text)) {
@@ -326,6 +326,6 @@ func (x *runner) utter(u utterance) {
 	u.text = plain.Text(u.text)
 	select {
 	case x.voice <- u:
-	default: // nobody reads stderr, and fitrun has said more than enough
+	default: // nothing reads stderr, and fitrun has said more than enough
 	}
 }

@@ -213,7 +213,8 @@ func sshProgramCopied(t *testing.T, l *lab) {
 	}
 }
 
-// A host that is cut off while the job runs ends the job, and its ranks end too, though nobody can tell them.
+// sshCutOff: a host that is cut off while the job runs ends the job. Its ranks end too, though
+// fitrun cannot tell them.
 func sshCutOff(t *testing.T, l *lab) {
 	r := l.request(t, "wait", 0, 1, 2)
 	r.Silence = 4 * time.Second

@@ -29,7 +29,7 @@ func (c control) Status(line string) bool {
 		c.x.post(func(time.Time) {
 			select {
 			case c.x.voice <- utterance{}:
-			default: // nobody reads stderr
+			default: // nothing reads stderr
 				s.asked.Store(false)
 			}
 		})

@@ -26,7 +26,7 @@ func withStatus(width *int, front *bool) *screen {
 	return s
 }
 
-// erased matches what somebody who looks at the terminal does not see any more.
+// erased matches what a user that looks at the terminal does not see any more.
 var erased = regexp.MustCompile(`(?m)^[^\n]*\r\x1b\[K`)
 
 func TestStatusLine(t *testing.T) {
@@ -68,7 +68,7 @@ func TestStatusLine(t *testing.T) {
 	step("what follows begins a line", "\n", func() { s.c.endStatus(true) })
 }
 
-// TestStatusDoesNotWait: a terminal that takes nothing stops nobody but who writes output.
+// TestStatusDoesNotWait: a terminal that takes nothing stops only a goroutine that writes output.
 func TestStatusDoesNotWait(t *testing.T) {
 	width, front := 80, true
 	s := withStatus(&width, &front)

@@ -171,7 +171,7 @@ func TestLowestRankThatFailedOnItsOwn(t *testing.T) {
 	}
 }
 
-// What ended each rank is told to whoever watches the job.
+// TestWhyRanksEnded: the observer of the job is told what ended each rank.
 func TestWhyRanksEnded(t *testing.T) {
 	st := running(t, 6)
 	st.dead[1] = true // exits after the job's end began, before our signal
@@ -429,7 +429,7 @@ func TestHostLostLate(t *testing.T) {
 // An abort waits for what other hosts know of ranks that may have died before it.
 func TestAbortWaitsForCensus(t *testing.T) {
 	st := running(t, 3)
-	st.dead[2] = true // nobody knows yet, so it may be
+	st.dead[2] = true // not known yet, so it may be
 	st.notice(0, boot.Notice{Kind: boot.AbortAsked, Code: 1, Text: "lost rank 1"})
 	st.wantIdle("waiting for the answer")
 	delete(st.dead, 2)

@@ -14,11 +14,12 @@ import (
 )
 
 // What is done about a rank of which others say that nothing is heard of it. The crew of its host
-// looks at its process first. What the kernel lets run is alive, and is left alone, unless it is
-// the way to it that is lost. What is held in a debugger is left alone, unless another has lost it
-// for good, in a job that goes on: it must not be dead to one and alive to others. All else is
-// ended for good before the others are told that it failed: nobody who is held to be dead goes on.
-// A host of which nothing is heard cannot look; it is lost by another clock, see hostLost.
+// looks at its process first. A process that the kernel lets run is alive, and is left alone,
+// unless it is the way to it that is lost. A process that is held in a debugger is left alone too.
+// The exception is one that another rank has lost for good, in a job that goes on: it must not be
+// dead to one rank and alive to others. Every other process is ended for good before the others are
+// told that it failed: no rank that is held to be dead goes on. A host of which nothing is heard
+// cannot look; it is lost by another clock, see hostLost.
 
 // suspicion is that a rank is silent.
 type suspicion struct {
@@ -37,7 +38,7 @@ func (s *supervisor) suspected(now time.Time, r int, n boot.Notice) {
 		s.suspicions[q] = others
 	case s.state != jobRunning, !s.canFail(q):
 	case s.job.Ranks[q].proc == s.job.Ranks[r].proc && !strings.HasPrefix(n.Text, boot.Lost): // busy: they live or die together
-	case len(s.suspicions[q]) > 0: // it is being looked at; who was the first to say so may be dead by then
+	case len(s.suspicions[q]) > 0: // it is being looked at; the first rank to say so may be dead by then
 		s.suspicions[q] = append(others, suspicion{r, n.Text})
 	default:
 		s.suspicions[q] = []suspicion{{r, n.Text}}
@@ -48,7 +49,7 @@ func (s *supervisor) suspected(now time.Time, r int, n boot.Notice) {
 // canFail reports whether a rank runs and has not failed.
 func (s *supervisor) canFail(r int) bool { return s.members[r].isRunning() && s.members[r].code == 0 }
 
-// examined is called when somebody has looked at process p.
+// examined is called when a crew has looked at process p.
 func (s *supervisor) examined(now time.Time, p int, c crew.Condition) {
 	for _, q := range s.job.Processes[p].Ranks {
 		all := s.suspicions[q]

@@ -17,7 +17,8 @@ func (st *stage) suspect(by, q int, text string) {
 
 func (st *stage) examined(p int, c crew.Condition) { st.s.examined(st.now, p, c) }
 
-// A rank that is silent and runs is ended for good, and then everybody is told.
+// TestSilentRankIsEnded: a rank that is silent and runs is ended for good, and then all ranks are
+// told.
 func TestSilentRankIsEnded(t *testing.T) {
 	for _, tc := range []struct {
 		c    crew.Condition
@@ -93,7 +94,8 @@ func TestSilentToEachOther(t *testing.T) {
 	st.wantIdle("the other stays")
 }
 
-// A second voice counts when the first is dead before anybody has looked; and a rank that has ended well meanwhile was right all the same.
+// TestSecondSuspicion: a second voice counts when the first is dead before the crew has looked. A
+// rank that has ended well meanwhile was right all the same.
 func TestSecondSuspicion(t *testing.T) {
 	st := running(t, 4)
 	st.s.job.FT = true
@@ -124,7 +126,8 @@ func TestSuspicionsAtTheEnd(t *testing.T) {
 	st.wantIdle("it may do what it has to do after Finalize")
 }
 
-// Who wants the end wants that of all attempts, whatever the job is ending of.
+// TestInterruptedWhileEnding: a user that wants the end wants that of all attempts, whatever the
+// job is ending of.
 func TestInterruptedWhileEnding(t *testing.T) {
 	for _, interrupted := range []bool{false, true} {
 		st := running(t, 2)

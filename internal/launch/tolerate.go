@@ -16,8 +16,8 @@ import (
 // not even begin: none of them would ever be whole.
 func (s *supervisor) isTolerant() bool { return s.job.FT && s.cards.IsComplete() }
 
-// bury tells everybody that ranks are dead, and goes on without them; text says who they are and what happened. Their codes
-// must be set already.
+// bury tells all ranks that some are dead, and goes on without those. text says which ranks they
+// are and what happened. Their codes must be set already.
 func (s *supervisor) bury(ranks []int, text string, last []string) {
 	var why []boot.Event
 	for _, r := range ranks {
@@ -42,7 +42,8 @@ func (s *supervisor) bury(ranks []int, text string, last []string) {
 	s.tellAll(why)
 }
 
-// condemn ends process p, whose ranks nobody must hear of any more, and takes them for dead at once. Preconditions:
+// condemn ends process p, of whose ranks nothing must be heard any more, and takes them for dead at
+// once. Preconditions:
 //   - isTolerant.
 func (s *supervisor) condemn(p, code int, why string) {
 	ranks := s.ranksOf(p, func(m *member) bool { return m.isRunning() && m.code == 0 })
@@ -101,7 +102,7 @@ func (s *supervisor) codeOfSurvivors() int {
 	return s.firstDeath
 }
 
-// lastWords says at the end of a job who is missing.
+// lastWords says at the end of a job which ranks are missing.
 func (s *supervisor) lastWords() {
 	var dead, well []int
 	for r := range s.members {

@@ -136,7 +136,7 @@ func TestTolerantSurvivorFails(t *testing.T) {
 	})
 }
 
-// Abort ends all, and its code counts, whoever died before.
+// TestTolerantAbort: Abort ends all, and its code counts, whichever rank died before.
 func TestTolerantAbort(t *testing.T) {
 	st := tolerant(t, 1, 1, 1)
 	st.exit(2, crew.Exit{Signal: syscall.SIGKILL})

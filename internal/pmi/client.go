@@ -29,7 +29,7 @@ const longestRequest = 1000
 // linesOfPort is how many lines answer the first request of a process that has dialled. All others are answered by one.
 const linesOfPort = 4
 
-// startTimeout bounds each of the first requests, which wait for nobody but the launcher.
+// startTimeout bounds each of the first requests, which wait for the launcher alone.
 const startTimeout = time.Minute
 
 // errLost is a request after the launcher closed its end.
@@ -50,7 +50,7 @@ type Client struct {
 	closed atomic.Bool
 
 	mu     sync.Mutex // held during a request and its answer
-	broken error      // guarded by mu: an answer that nobody waits for may come
+	broken error      // guarded by mu: an answer may come for which no request waits
 
 	writeMu sync.Mutex // held while a line is written, within mu or without it
 }
@@ -91,7 +91,7 @@ func newClient(conn net.Conn) *Client {
 	return c
 }
 
-// introduce says who dialled.
+// introduce says which process dialled.
 func (c *Client) introduce(id string) (ID, error) {
 	if id == "" || strings.ContainsFunc(id, func(r rune) bool { return r < '0' || r > '9' }) {
 		return ID{}, fmt.Errorf("the id %.30q of this process is not a number", id)
@@ -151,7 +151,8 @@ func (c *Client) greet() error {
 	return nil
 }
 
-// read is the reader goroutine. It never waits for those who ask: nothing is accepted that nobody has asked for.
+// read is the reader goroutine. It never waits for the callers that ask: it accepts no answer
+// without a request.
 func (c *Client) read() {
 	defer close(c.donec)
 	lines := bufio.NewReaderSize(c.conn, maxLine)
@@ -182,8 +183,8 @@ func readReply(lines *bufio.Reader) (reply, error) {
 	return consumeLine(string(line[:len(line)-1]))
 }
 
-// ask sends a request and waits for its answer, of this command. If ctx ends meanwhile the answer may still come, to nobody:
-// then no further request can be made.
+// ask sends a request and waits for its answer, of this command. If ctx ends meanwhile the answer
+// may still come, when no caller waits for it. Then no further request can be made.
 func (c *Client) ask(ctx context.Context, request, answer string) (reply, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,12 +3,14 @@
 //
 //	FITMPI-RELAY 1 <job, 32 hex digits> <domain> <address>[,<address>]... <nonce, 32 hex digits> <unix time> <mac, 64 hex digits>\n
 //
-// The addresses are those at which the rank listens in its domain, IP addresses with ports, the best first. The MAC is
-// the HMAC-SHA256, keyed by the job's key at that gateway, of the line before it, the last blank included. So the gateway knows
-// that a rank of the job asks, for a connection to where, and that nobody has recorded it: it accepts a nonce once, and a time only
-// within [MaxSkew] of its own. It connects to the first address that answers and then passes bytes on, in both directions. What follows
-// is the handshake of the two ranks, of which the gateway knows no secret. What is no request at all it closes without a word; where it refuses
-// one, it answers by one line and closes:
+// The addresses are those at which the rank listens in its domain, IP addresses with ports, the
+// best first. The MAC is the HMAC-SHA256, keyed by the job's key at that gateway, of the line
+// before it, the last blank included. So the gateway knows that a rank of the job asks, and to
+// where it wants a connection. It knows too that the line was not recorded and sent again: it
+// accepts a nonce once, and a time only within [MaxSkew] of its own. It connects to the first
+// address that answers and then passes bytes on, in both directions. What follows is the handshake
+// of the two ranks, of which the gateway knows no secret. What is no request at all it closes
+// without a word. Where it refuses one, it answers by one line and closes:
 //
 //	FITMPI-REFUSED 1 <mac, 64 hex digits> <why, at most 512 bytes of printable text>\n
 //

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// JobKey is the key of a job at the gateways that know secret: HMAC-SHA256, keyed by the secret, of "FITMPI1 relay", a zero byte
-// and the job's id. Whoever starts a job knows the secret and tells its ranks their key, from which the secret does not follow.
+// JobKey is the key of a job at the gateways that know secret: HMAC-SHA256, keyed by the secret, of
+// "FITMPI1 relay", a zero byte and the job's id. The process that starts a job knows the secret and
+// tells the job's ranks their key. The secret does not follow from the key.
 func JobKey(secret []byte, job [16]byte) []byte {
 	m := hmac.New(sha256.New, secret)
 	m.Write([]byte("FITMPI1 relay\x00")) // a hash never fails

@@ -22,11 +22,12 @@ const (
 // Refusal is why a gateway does not do what it was asked.
 type Refusal struct {
 	Reason string // one line of printable text, at most MaxReason bytes and never empty
-	Proved bool   // who says it knows the job's key, and answers this very request
+	Proved bool   // the sender knows the job's key, and answers this very request
 }
 
-// AppendRefusal appends the line by which a gateway answers request, the line that it has read. key is the job's, if the
-// request was proved by it; else nil: who cannot prove anything is not given a proof either.
+// AppendRefusal appends the line by which a gateway answers request, the line that it has read. key
+// is the job's, if the request was proved by it; else nil: a peer that cannot prove anything is not
+// given a proof either.
 func AppendRefusal(b, request []byte, reason string, key []byte) []byte {
 	if reason = Printable(reason); reason == "" {
 		reason = "it does not say why"

@@ -75,7 +75,8 @@ func macOf(signed, key []byte) []byte {
 	return m.Sum(nil)
 }
 
-// ErrNotProved is the error of Request.Verify for one who does not know the key. No other says that.
+// ErrNotProved is the error of Request.Verify for a sender that does not know the key. No other
+// error says that.
 var ErrNotProved = errors.New("relay: the request is not proved by the key of its job: give fitrun and all gateways the same --secret-file")
 
 var errSyntax = errors.New("relay: this is no request to a gateway")

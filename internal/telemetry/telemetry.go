@@ -51,7 +51,7 @@ type Counters struct {
 	Stats   engine.Stats
 	Elapsed time.Duration // since the rank joined the job
 	Last    bool          // it finalizes: these are its last
-	Peers   []Peer        // with whom it has exchanged messages, some at a time if they are very many
+	Peers   []Peer        // the ranks with which it has exchanged messages, some at a time if they are very many
 	Sites   []Site        `json:",omitempty"` // where it has waited longest
 	Calls   []Call        `json:",omitempty"` // that are blocked, the longest first, a few; without Need and Waits
 	Process Process       // the same for all ranks of a process
@@ -115,7 +115,7 @@ type Process struct {
 type Pending struct {
 	Calls      []Call
 	Operations []Operation
-	Messages   []Message // that have arrived and nobody has received, in order of arrival
+	Messages   []Message // that have arrived and no receive has taken, in order of arrival
 	Comms      []Comm    // of those above
 	Goroutines []Goroutine
 	// A timer of the process is set (time.AfterFunc, the deadline of a context or a connection), as far as the kernel tells:
@@ -166,8 +166,10 @@ type Operation struct {
 	Peer  int    // rank of the world, -1 for any
 	Tag   int    // -1 for any; of a collective which one it is on its communicator
 	Bytes int    // of the message, or room for one; -1 if a receive takes any length
-	// Of a collective: the ranks of the world with whom it exchanges messages now (of an agreement, of which it waits for signals), 64 of each at most. Those that Later counts
-	// begin when these are done. Of a flush, To are those who have not received a message that it waits for.
+	// Of a collective: the ranks of the world with which it exchanges messages now, 64 of each at
+	// most. Of an agreement they are the ranks for whose signals it waits. Those that Later counts
+	// begin when these are done. Of a flush, To are the ranks that have not received a message that
+	// it waits for.
 	From, To []int `json:",omitempty"`
 	Later    int   `json:",omitempty"`
 	// The library has copied the message: its sender has gone on.
@@ -199,7 +201,7 @@ type Comm struct {
 	// Collectives is the context of its collectives.
 	Collectives uint64
 	Name        string
-	Rank        int   // of who reports, in it
+	Rank        int   // of the rank that reports, in it
 	Size        int   // how many ranks are in it, of an intercommunicator in the local group
 	Ranks       []int // ranks of the world, by rank in it; nil if it is the whole world in order, or if they do not fit
 	Remote      []int `json:",omitempty"` // of an intercommunicator, the same of the remote group
@@ -227,7 +229,7 @@ type Waker string
 const (
 	ByItself    Waker = "itself"    // it runs, sleeps, or is in a system call
 	ByOutside   Waker = "outside"   // the network or a file
-	ByChannel   Waker = "channel"   // a channel: of another goroutine, or of a timer, a signal, a context; which one nobody can see. Or a sync.Cond
+	ByChannel   Waker = "channel"   // a channel: of another goroutine, or of a timer, a signal, a context; which one cannot be seen. Or a sync.Cond
 	ByGoroutine Waker = "goroutine" // another goroutine only: it locks a mutex, waits for a WaitGroup, sends to a channel
 )
 
