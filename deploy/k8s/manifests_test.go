@@ -162,7 +162,8 @@ func TestJob(t *testing.T) {
 	want(t, "fsGroup", *pod.SecurityContext.FSGroup, *pod.SecurityContext.RunAsGroup)
 }
 
-// Those who may come to a rank come to where it listens, and know what they must.
+// TestPortsAndMetrics: other ranks and Prometheus may come to a rank. They come to the ports where
+// it listens, and Prometheus has the token that it must know.
 func TestPortsAndMetrics(t *testing.T) {
 	_, objects := read(t, "job.yaml")
 	job := objects[1].(*batch.Job)

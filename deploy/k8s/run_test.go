@@ -25,7 +25,8 @@ mount -o remount,bind,ro "$root"
 if touch "$root/written" 2>/dev/null; then echo the root can be written; exit 9; fi
 chroot --userspec="$user:$user" "$root" "$@" && head -c 8 "$root$out"/heat.png`
 
-// TestJobRuns: the command of the job does its work as its user, who can write to the volume only.
+// TestJobRuns: the command of the job does its work as the user of the job. That user can write to
+// the volume only.
 func TestJobRuns(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, for a mount namespace")

@@ -25,7 +25,7 @@ type distributed struct {
 	reqs   []*mpi.Request
 }
 
-// distribute finds out who needs what of whom.
+// distribute finds out which elements of p each rank needs, and from which ranks.
 func distribute(world *mpi.Comm, rows csr) (*distributed, error) {
 	a := &distributed{world: world, size: rows.size}
 	need := a.cut(rows)

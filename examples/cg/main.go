@@ -7,12 +7,14 @@
 //
 // # What it shows
 //
-// Each rank has a block of consecutive rows and the same part of every vector; with more ranks than rows some have none.
-// For its part of a product A·p a rank needs those elements of p, the ghosts, that belong to others but stand in a column
-// where it has an entry. Who needs what is found once: Alltoall tells how many, Alltoallv which. From then on each
-// product starts persistent requests (SendInit, RecvInit, StartAll) for just those elements, computes with the entries
-// in the rank's own columns while they move, and then with the rest. Allreduce adds up the dot products.
-// A matrix from a file is read by rank 0 and dealt out by Bcast and Scatterv.
+// Each rank has a block of consecutive rows and the same part of every vector. With more ranks than
+// rows some ranks have none. For its part of a product A·p a rank needs the ghosts: those elements
+// of p that belong to other ranks but stand in a column where it has an entry. The ranks find out
+// once which elements each of them needs: Alltoall tells how many, Alltoallv which. From then on
+// each product starts persistent requests (SendInit, RecvInit, StartAll) for just those elements.
+// While they move, the rank computes with the entries in its own columns, and then with the rest.
+// Allreduce adds up the dot products. Rank 0 reads a matrix from a file, and deals it out by Bcast
+// and Scatterv.
 //
 // # How the result is checked
 //

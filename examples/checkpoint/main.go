@@ -81,7 +81,8 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 	return store.Clear(world)
 }
 
-// errDied is the death of a rank that shares its process with others, or has it for itself where nobody starts it again.
+// errDied is the death of a rank that shares its process with other ranks, or that has a process of
+// its own where nothing starts it again.
 var errDied = errors.New("died, as -die says")
 
 // maybeDie is what kill -9 would do to the rank that -die names, if this is the step and the job was not started again yet.

@@ -5,12 +5,14 @@
 //
 // # What it shows
 //
-// Each rank has a slab of consecutive x-planes, evenly dealt out; with more ranks than planes some have none. Within its
-// slab it transforms along z and y without anybody else. For x every rank needs whole lines of x, of which everybody has
-// a piece: Alltoallw exchanges them all at once and makes slabs of y of slabs of x. For each rank a Subarray says which
-// part of the one slab it gets, and another where what it sends lies in the other, so that there is nothing to pack and
-// unpack by hand. This transposition is most of the communication of a parallel FFT, and the reason why its speed
-// follows the network's. The inverse transform goes the same way back, by the same types.
+// Each rank has a slab of consecutive x-planes, evenly dealt out. With more ranks than planes some
+// ranks have none. Within its slab a rank transforms along z and y without any other rank. For x
+// every rank needs whole lines of x, of which each rank has a piece. Alltoallw exchanges the pieces
+// all at once and makes slabs of y from slabs of x. For each rank one Subarray says which part of
+// the old slab goes to that rank. Another says where in the new slab the part from that rank
+// belongs. So there is nothing to pack and unpack by hand. This transposition is most of the
+// communication of a parallel FFT, and the reason why its speed follows the network's. The inverse
+// transform goes the same way back, by the same types.
 //
 // # How the result is checked
 //

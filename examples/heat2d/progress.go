@@ -18,7 +18,8 @@ func newProgress(w io.Writer, o options) *progress {
 	return &progress{w: w, isTerminal: isTerminal(w), steps: o.steps}
 }
 
-// isTerminal reports whether somebody may sit before w. A character device is near enough.
+// isTerminal reports whether w may be a terminal with a user before it. A character device is near
+// enough.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

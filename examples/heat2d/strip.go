@@ -19,8 +19,8 @@ const (
 // next, which take turns.
 type strip struct {
 	width, rows int
-	isTop       bool // nobody is above
-	isBottom    bool // nobody is below
+	isTop       bool // no rank is above
+	isBottom    bool // no rank is below
 	field       [2][]float64
 	now         int               // index of the present step's field
 	halo        [2][]*mpi.Request // persistent; halo[i] exchanges the outer rows of field[i]

@@ -6,11 +6,13 @@
 //
 // # What it shows
 //
-// Rank 0 is the master and has A; the others are workers. All workers get B by Bcast. The master deals out A in blocks of
-// rows, on demand: whoever returns a result gets the next block, so fast workers do more. A worker always has two blocks:
-// it posts the receive of one (Irecv) and returns the product of the last (Isend) while it computes. The number of the
-// block is the tag. The master does not know who will be next, nor with which block: Probe with AnySource and AnyTag
-// tells, and then the rows are received in their place in the result. An empty message ends the work.
+// Rank 0 is the master and has A; the others are workers. All workers get B by Bcast. The master
+// deals out A in blocks of rows, on demand: a worker that returns a result gets the next block, so
+// fast workers do more. A worker always has two blocks: it posts the receive of one (Irecv) and
+// returns the product of the last (Isend) while it computes. The number of the block is the tag.
+// The master does not know which worker will be next, nor with which block. Probe with AnySource
+// and AnyTag tells it, and then it receives the rows in their place in the result. An empty message
+// ends the work.
 //
 // For the table, Split makes a communicator of the master and the first 1, 2, ... workers in turn, and the product is
 // computed anew. The time is from the start of Bcast to the last result. With one rank the master computes by itself.
@@ -90,7 +92,7 @@ func scale(ctx context.Context, world *mpi.Comm, o options, rows int, tab *table
 				return err
 			}
 		}
-		if err := mpi.Barrier(world); err != nil { // idle ranks wait, so that they disturb nobody
+		if err := mpi.Barrier(world); err != nil { // idle ranks wait, so that they disturb no other rank
 			return err
 		}
 	}

@@ -32,7 +32,8 @@ func makeItems(c *mpi.Comm, o options) []item {
 	return items
 }
 
-// digest tells collections of items apart, whatever their order and whoever has them.
+// digest tells collections of items apart. The order of the items makes no difference, nor does it
+// matter which ranks have them.
 type digest struct {
 	Count, Sum int64
 	Hash       uint64

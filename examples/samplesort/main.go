@@ -5,10 +5,12 @@
 //
 // # What it shows
 //
-// Each rank sorts its own numbers and gives a few of them, evenly spaced, as samples. Allgather collects the samples, and
-// of all of them every rank takes the same splitters: rank r is to have what lies between splitter r-1 and splitter r.
-// A number travels with its rank and index, which break ties, so that many equal numbers are spread too. Alltoall tells
-// everybody how many come from whom, Alltoallv moves them all at once, and each rank merges the sorted runs that it got.
+// Each rank sorts its own numbers and gives a few of them, evenly spaced, as samples. Allgather
+// collects the samples. From all of them every rank takes the same splitters: rank r is to have
+// what lies between splitter r-1 and splitter r. A number travels with its rank and index, which
+// break ties, so that many equal numbers are spread too. Alltoall tells every rank how many numbers
+// come from which rank. Alltoallv moves them all at once, and each rank merges the sorted runs that
+// it got.
 //
 // # How the result is checked
 //

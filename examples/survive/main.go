@@ -5,17 +5,19 @@
 //
 // # What it shows
 //
-// The way back from a failure. The work is done in rounds. At the end of each the ranks add up what
-// they have found (Allreduce), which fails at some of them if a rank dies, and at others not; so
-// they Agree on whether all have the sum. If not, they Revoke the communicator, so that nobody
-// waits in it for ever, Shrink it to those who live, and do the round again, among fewer.
+// The way back from a failure. The work is done in rounds. At the end of each round the ranks add
+// up what they have found (Allreduce). If a rank dies, that fails at some of the others, and at
+// some not. So the ranks Agree on whether all have the sum. If not, they Revoke the communicator,
+// so that no rank waits in it for ever. They Shrink it to the ranks that live, and do the round
+// again, among fewer.
 //
 // A rank must not need what only a dead one had. Here that is so by itself: a round is a function of its number. A program with state has
 // it at two ranks, or in files, see examples/checkpoint.
 //
 // # How the result is checked
 //
-// It is compared with a sieve that rank 0, or who is the first then, runs alone.
+// The count is compared with that of a sieve, which the first rank that lives runs alone: rank 0,
+// if it has not died.
 package main
 
 import (
@@ -92,7 +94,7 @@ func isDone(c *mpi.Comm, err error) (done bool, broken error) {
 	return agreed == 1, broken
 }
 
-// shrink is a communicator of those who live.
+// shrink is a communicator of the ranks that live.
 func shrink(c *mpi.Comm, round int, stdout io.Writer) (*mpi.Comm, error) {
 	if err := c.Revoke(); err != nil {
 		return nil, err

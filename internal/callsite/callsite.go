@@ -1,9 +1,10 @@
 // Package callsite remembers where a call came from at the price of a few loads, and says later which operation of the
 // library that was, and at which line of whose code.
 //
-// [Callers] and [Note] note return addresses. They follow the frame pointers, which Go keeps on amd64 and arm64, and look nothing
-// up: some nanoseconds, where runtime.Callers takes hundreds. On other architectures they note nothing, because an answer
-// that costs each message so much is not worth having. [Of] does the rest, microseconds, when somebody asks.
+// [Callers] and [Note] note return addresses. They follow the frame pointers, which Go keeps on
+// amd64 and arm64, and look nothing up. That takes some nanoseconds, where runtime.Callers takes
+// hundreds. On other architectures they note nothing, because an answer that costs each message so
+// much is not worth having. [Of] does the rest when a caller asks, and takes microseconds.
 package callsite
 
 import (
@@ -29,8 +30,9 @@ func Callers(pcs []uintptr) int {
 	return walk(&pcs[0], len(pcs))
 }
 
-// Note is Callers that leaves nobody out and keeps 32 bits of each address, which is all in which those of one program
-// differ: what millions of operations remember must be small. If there are fewer calls than room a 0 is behind the last.
+// Note is Callers, but leaves out no call and keeps 32 bits of each address. The addresses of one
+// program differ in these bits only, and what millions of operations remember must be small. If
+// there are fewer calls than room, a 0 is behind the last.
 //
 //go:noinline
 func Note(pcs []uint32) {
@@ -55,8 +57,9 @@ func whole(low []uint32) []uintptr {
 	return pcs
 }
 
-// Of says what pcs, which Callers has filled, or runtime.Callers, are: the outermost of the library's calls before the
-// first of somebody else's. What is 0 counts as not there.
+// Of says which call the addresses in pcs stand for: the outermost of the library's calls before
+// the first call of the user's code. Callers or runtime.Callers has filled pcs. An address that is
+// 0 counts as not there.
 func Of(pcs []uintptr) Site {
 	var s Site
 	n := 0
@@ -133,8 +136,9 @@ func packageOf(function string) string {
 	return dir + pkg
 }
 
-// standard are the first elements of the import paths of the standard library. Modules may have such names too, but those
-// without a dot are reserved for it, and for programs that nobody imports.
+// standard are the first elements of the import paths of the standard library. Modules may have
+// such names too. But names without a dot are reserved for the standard library, and for programs
+// that no other module imports.
 var standard = map[string]bool{}
 
 func init() {

@@ -23,11 +23,11 @@ type routine struct {
 	creator string // number of the goroutine that has started it, empty if none has
 	isUsers bool   // it runs code of the user's, and nothing of ours beyond that, or the user has started it
 	ours    bool   // a frame of ours is further in than those seen since
-	isIdle  bool   // it reads what comes over a connection of an HTTP client: who wants that waits beside it
+	isIdle  bool   // it reads an HTTP client's connection: the goroutine that wants the data waits beside it
 	isKnown bool   // nothing that follows in its stack counts
 }
 
-// systemCalls begins the names of functions that call nobody but the kernel.
+// systemCalls begins the names of functions that call only the kernel.
 const systemCalls = "golang.org/x/sys/"
 
 // maxTrace bounds the text of all stacks, in bytes: writing it stops every goroutine.
@@ -96,9 +96,9 @@ func (r *routine) frame(function, at string) {
 	}
 	file, _, _ := strings.Cut(at, ":")
 	switch {
-	case strings.HasPrefix(function, systemCalls): // ours or the user's: who makes it is further out
+	case strings.HasPrefix(function, systemCalls): // ours or the user's: its caller is further out
 	case IsOurs(function, file):
-		r.isKnown = isCreator || !r.ours && runs[strings.TrimPrefix(function, module)] // nobody's, or waiting for the ranks that it runs
+		r.isKnown = isCreator || !r.ours && runs[strings.TrimPrefix(function, module)] // not the user's, or waiting for the ranks that it runs
 		r.ours = true
 		r.Blocked = r.Blocked || waits[strings.TrimPrefix(function, module)]
 	case !isCreator && waitsForTests[function]:
@@ -116,9 +116,10 @@ func (r *routine) frame(function, at string) {
 	}
 }
 
-// isServing reports whether r, which runs nothing of the user's, waits for the network on behalf of the user: the standard
-// library has started it for the user, as httptest.NewServer does, and it may call functions of the user's. all are the
-// goroutines by number; whoever had been started by one that is gone is taken for the user's.
+// isServing reports whether r, which runs nothing of the user's, waits for the network on behalf of
+// the user. The standard library has started such a goroutine for the user, as httptest.NewServer
+// does, and it may call functions of the user's. all are the goroutines by number. A goroutine that
+// was started by one that is gone is taken for the user's.
 func (r *routine) isServing(all map[string]*routine) bool {
 	if r.isIdle || r.Func == "" || !strings.HasPrefix(r.State, "IO wait") {
 		return false

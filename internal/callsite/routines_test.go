@@ -206,7 +206,8 @@ func TestParseTrace(t *testing.T) {
 		{State: "running", At: "/home/u/prog/op.go:5", Func: "main.sum"},
 		{State: "chan send", At: "/home/u/prog/deep.go:5", Func: "main.deep"},
 		{State: "runnable", At: "/home/u/prog/main.go:12", Func: "main.main.func2"},
-		// What serves the user, by whom it was started; not what serves the library, nor what nobody can wait for.
+		// Goroutines that serve the user, as their creators show. Not those that serve the library,
+		// that read the connection of a client, or that do not wait for the network.
 		{State: "IO wait", At: "/go/src/net/http/httptest/server.go:312", Func: "net/http/httptest.(*Server).goServe"},
 		{State: "IO wait", At: "/go/src/net/http/server.go:3454", Func: "net/http.(*Server).Serve"},
 		{State: "IO wait", At: "/go/src/net/http/server.go:3454", Func: "net/http.(*Server).Serve"},

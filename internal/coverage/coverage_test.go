@@ -277,7 +277,8 @@ func TestUncommented(t *testing.T) {
 	}
 }
 
-// Whoever reads go doc finds at every exported name what it is, and at every procedure of the standard its section.
+// TestComments: readers of go doc find at every exported name what it is, and at every procedure of
+// the standard its section.
 func TestComments(t *testing.T) {
 	chapters, err := parse(procedures)
 	if err != nil {

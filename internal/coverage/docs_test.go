@@ -54,7 +54,8 @@ type program struct {
 
 var promise = regexp.MustCompile(`^\$ fitrun (.+) \.\n`)
 
-// programs returns the Go blocks of a document. Each is a whole program: a fragment would show nobody how it compiles.
+// programs returns the Go blocks of a document. Each is a whole program: a fragment would not show
+// readers how it compiles.
 func programs(all []block) []program {
 	var ps []program
 	for i, b := range all {

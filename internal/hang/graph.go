@@ -9,7 +9,7 @@ import (
 // finalizeOp is the call in which a rank waits for all others before it leaves.
 const finalizeOp = "Finalize"
 
-// graph is who waits for whom.
+// graph is which ranks wait for which ranks.
 type graph struct {
 	job   *Job
 	world []int                        // all ranks
@@ -44,7 +44,7 @@ func newGraph(j *Job, signals bool) *graph {
 	}
 	for r := range g.stuck {
 		if j.Ranks[r].hasLeft() {
-			g.stuck[r] = false // it waits for nobody; canCome knows that nothing comes from it
+			g.stuck[r] = false // it waits for no rank; canCome knows that nothing comes from it
 		}
 	}
 	return g
@@ -169,7 +169,7 @@ func (g *graph) sourceOf(r int, op *telemetry.Operation) source {
 		}
 		return source{ranks: []int{op.Peer}}
 	default:
-		return source{ranks: []int{-1}} // from who knows where
+		return source{ranks: []int{-1}} // where it comes from is not known
 	}
 }
 

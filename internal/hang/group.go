@@ -10,7 +10,7 @@ type group struct {
 	isOwn bool   // text is byOwn
 }
 
-// name is who the group is.
+// name is what the group is called: its ranks.
 func (g *group) name() string {
 	if g.isOwn {
 		return "each rank r of " + intervals(g.ranks)

@@ -1,27 +1,31 @@
-// Package hang explains why a job does not go on: from what its ranks say of themselves ([telemetry.Pending]) it finds those
-// that can never go on again, the circles in which they wait for each other, the messages that nearly match the receives
-// that miss them, and the collectives that somebody has not come to; and it puts all that into words.
+// Package hang explains why a job does not go on. From what its ranks say of themselves
+// ([telemetry.Pending]) it finds the ranks that can never go on again, and the circles in which
+// they wait for each other. It finds the messages that nearly match the receives that miss them,
+// and the collectives to which some rank has not come. It puts all that into words.
 //
-// It is pure: reports go in, an [Explanation] comes out. Who asks the ranks, when, and whether their answers are of one
-// moment of rest is for others to know (package internal/hang/rest); they say so by Job.Settled.
+// It is pure: reports go in, an [Explanation] comes out. Its callers (package internal/hang/rest)
+// ask the ranks, choose the time, and know whether the answers are of one moment of rest. They say
+// so by Job.Settled.
 //
-// # Who can never go on
+// # Ranks that can never go on
 //
-// A rank goes on if one of its goroutines does: one that computes or waits for something outside, or a call for which enough
-// of what it waits for can still come. What a call waits for comes from other ranks: a receive from a rank needs that
-// rank, one from any rank needs one of them, a collective needs all with whom it still has messages to exchange, and a call
-// that waits for several operations needs as many of them as it says. So "these ranks can never go on" is the largest set of
-// ranks in which each needs others of the set, or ranks that are gone: [Explain] begins with all ranks, and takes
-// out those that may go on until none is left to be taken out. That finds knots of wildcard receives and of calls that wait
-// for one of several, of which no single circle is the reason.
+// A rank goes on if one of its goroutines does: one that computes or waits for something outside,
+// or one in a call for which enough of what it waits for can still come. What a call waits for
+// comes from other ranks. A receive from a rank needs that rank, and one from any rank needs one of
+// them. A collective needs all ranks with which it still has messages to exchange. A call that
+// waits for several operations needs as many of them as it says. So "these ranks can never go on"
+// is the largest set of ranks in which each needs others of the set, or ranks that are gone.
+// [Explain] begins with all ranks, and takes out those that may go on until none is left to be
+// taken out. That finds knots of wildcard receives, and of calls that wait for one of several
+// operations, of which no single circle is the reason.
 //
 // All that is not known counts as able to go on: a rank that has not answered, or whose list of
 // calls was too long to be told. So does a rank that was asked only once, or had gone on when it
-// was asked again: ranks answer one after the other, and of a job that is well such answers show
-// circles in which no two ranks ever waited at the same time. A signal for which a rank waits
-// (signal.NotifyContext) may start something that nobody can see: such a rank counts as able to go
-// on if there is a knot without it; if not, the ranks are stuck unless a signal comes, and
-// [Explanation].Signals says who waits for one.
+// was asked again. For ranks answer one after the other, and such answers of a job that is well
+// show circles in which no two ranks ever waited at the same time. A signal for which a rank waits
+// (signal.NotifyContext) may start something that no report shows. Such a rank counts as able to go
+// on if there is a knot without it. If not, the ranks are stuck unless a signal comes, and
+// [Explanation].Signals says which ranks wait for one.
 package hang
 
 import (
@@ -119,7 +123,7 @@ type Explanation struct {
 	Knots []Knot `json:",omitempty"`
 	// NearMisses are messages that a receive nearly matches.
 	NearMisses []NearMiss `json:",omitempty"`
-	// Unreceived are blocked sends for which nobody has posted a receive, not even one that nearly
+	// Unreceived are blocked sends for which no receive is posted, not even one that nearly
 	// matches. There are none if the job is not settled: the receive may be posted, and its message
 	// on its way.
 	Unreceived []Unreceived `json:",omitempty"`

@@ -6,7 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// Knot is ranks that wait for each other and for nobody else that could go on; or one that is gone, for which others wait.
+// Knot is ranks that wait for each other and for no other rank that could go on; or one that is
+// gone, for which others wait.
 type Knot struct {
 	Ranks []int
 	// Circle is the shortest circle of the knot that was found: each waits for the next, and the last for the first.

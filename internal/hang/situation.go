@@ -241,7 +241,8 @@ func (s *speaker) loose(p *telemetry.Pending) []string {
 	return ls
 }
 
-// messages are those that nobody has received. Those of collectives say nothing: their rank is not in the collective yet.
+// messages are those that no receive has taken. Messages of collectives are left out, as they say
+// nothing: their rank is not in the collective yet.
 func (s *speaker) messages(p *telemetry.Pending) []string {
 	type kind struct {
 		tag, bytes int

@@ -43,7 +43,7 @@ func (e *Explanation) Text() string {
 	return strings.Join(t.lines, "\n")
 }
 
-// signals says who waits for a signal, if that matters.
+// signals says which ranks wait for a signal, if that matters.
 func (t *text) signals() {
 	who, one := Ranks(t.e.Signals), ""
 	if len(t.e.Signals) > 1 {
@@ -207,7 +207,7 @@ func isOfGroup(k telemetry.Kind) bool {
 	return k == telemetry.Collective || k == telemetry.Agreement || k == telemetry.Flush
 }
 
-// awaited is whom the wait is for.
+// awaited names the rank that the wait is for.
 func (t *text) awaited(w Wait) string {
 	switch {
 	case w.On == w.Rank:

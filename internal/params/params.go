@@ -21,7 +21,7 @@ const (
 	Text     Kind = "text"     // anything; Wanted says what makes sense
 )
 
-// Reader is who reads a variable.
+// Reader is what reads a variable.
 type Reader string
 
 // The readers.

@@ -38,7 +38,8 @@ func TestTable(t *testing.T) {
 
 var nameIn = regexp.MustCompile(`^FITMPI_[A-Z0-9_]*[A-Z0-9]`)
 
-// Every variable that the source names is in the table, and every line of it is named somewhere: who adds one must say what it is.
+// TestTableIsWhole: every variable that the source names is in the table, and every line of the
+// table is named somewhere. A developer that adds a variable must say what it is.
 func TestTableIsWhole(t *testing.T) {
 	named := map[string]string{}
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {

@@ -7,11 +7,12 @@
 //	conn, err := secure.Client(tcp, secret, "rendezvous") // at one end
 //	conn, err := secure.Server(tcp, secret, "rendezvous") // at the other
 //
-// There are no certificates to hand out. The ends speak TLS 1.3 with a certificate that the server makes for this one
-// connection, which nobody verifies: TLS gives secrecy against those who listen, and a value that only these two ends of this
-// very connection can compute (RFC 5705; RFC 9266 calls the idea channel binding). Each end then proves by an HMAC over that
-// value that it knows the secret. One who sits between the two, with a TLS connection to each, has two different values,
-// so can pass on neither proof.
+// There are no certificates to hand out. The ends speak TLS 1.3 with a certificate that the server
+// makes for this one connection, and that neither end verifies. TLS gives secrecy against
+// eavesdroppers, and a value that only these two ends of this very connection can compute (RFC
+// 5705; RFC 9266 calls the idea channel binding). Each end then proves by an HMAC over that value
+// that it knows the secret. A process that sits between the two, with a TLS connection to each, has
+// two different values, so it can pass on neither proof.
 //
 //	client                                     server
 //	  | <========== TLS 1.3 handshake ==========> |

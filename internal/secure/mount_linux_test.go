@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// As Kubernetes mounts a secret: a read-only tmpfs, the file readable by everybody.
+// TestSecretOnReadOnlyTmpfs has a secret as Kubernetes mounts it: on a read-only tmpfs, in a file
+// that all users can read.
 func TestSecretOnReadOnlyTmpfs(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("secret", dir, "tmpfs", 0, "size=64k"); err != nil {

@@ -20,10 +20,12 @@ const maxSecret = 4096
 //
 //	head -c 32 /dev/urandom | base64 >secret; chmod 600 secret
 //
-// A secret that others can read is none, so the file must belong to this user or to root, must be writable by nobody else,
-// and must not be readable by everybody. Its group may read it: that is how Kubernetes shows a secret to a process that is not
-// root (fsGroup). One exception: on a read-only tmpfs, which is how Kubernetes mounts a secret into a container, the file
-// may be readable by everybody, as it is unless the manifest says otherwise; nobody but this container sees that mount.
+// A secret that others can read is none. So the file must belong to this user or to root, must be
+// writable by no other user, and must not be readable by all users. Its group may read it: that is
+// how Kubernetes shows a secret to a process that is not root (fsGroup). There is one exception: on
+// a read-only tmpfs, which is how Kubernetes mounts a secret into a container, the file may be
+// readable by all users. It is so unless the manifest says otherwise, and no other container sees
+// that mount.
 func ReadSecret(name string) ([]byte, error) {
 	secret, err := readSecret(name)
 	if err != nil {

@@ -25,14 +25,16 @@ const MinSecret = 32
 // ErrRefused means that the other end could not prove, or did not believe, that both have the same secret and role.
 var ErrRefused = errors.New("the other end has another secret, or is not of this job")
 
-// Client makes conn, which this process has dialled, an encrypted connection to a Server with the same secret and role.
-// secret has MinSecret bytes or more; role says what the connection is for and must have no zero byte. It takes conn over:
-// after an error conn is closed. It waits for the other end, at most Timeout; whoever wants to wait less closes conn. The error
-// is ErrRefused, wrapped, if the secrets or the roles differ. The deadlines of the connection returned are clear.
+// Client makes conn, which this process has dialled, an encrypted connection to a Server with the
+// same secret and role. secret has MinSecret bytes or more. role says what the connection is for
+// and must have no zero byte. Client takes conn over: after an error conn is closed. It waits for
+// the other end, at most Timeout; a caller that wants to wait less closes conn. The error is
+// ErrRefused, wrapped, if the secrets or the roles differ. The deadlines of the connection returned
+// are clear.
 func Client(conn net.Conn, secret []byte, role string) (net.Conn, error) {
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS13,
-		// The certificate says nothing: the proofs say who the other end is.
+		// The certificate says nothing: the proofs say what the other end is.
 		InsecureSkipVerify: true,
 	}
 	return handshake(conn, tls.Client(conn, config), secret, role, clientProves)
@@ -144,7 +146,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// newCertificate makes a key pair and signs it with itself. TLS wants one; nobody looks at what it says.
+// newCertificate makes a key pair, and a certificate of it that is signed with it. TLS wants a
+// certificate; neither end looks at what it says.
 func newCertificate() (tls.Certificate, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

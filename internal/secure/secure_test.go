@@ -119,7 +119,8 @@ func wantClosed(t *testing.T, conn net.Conn) {
 	}
 }
 
-// One who speaks TLS with both ends, and passes on all that they say within it.
+// TestManInTheMiddle: a process in the middle speaks TLS with both ends, and passes on all that
+// they say within it.
 func TestManInTheMiddle(t *testing.T) {
 	client, toClient := tcpPair(t)
 	toServer, server := tcpPair(t)

@@ -12,8 +12,8 @@ const (
 	logEvery = 10 * time.Second
 )
 
-// Log bounds what is logged because of strangers, who must not fill a disk. The zero value is ready. It is safe for
-// concurrent use.
+// Log bounds what is logged because of strangers, which must not fill a disk. The zero value is
+// ready. It is safe for concurrent use.
 type Log struct {
 	mu     sync.Mutex
 	used   int       // lines of the burst; guarded by mu

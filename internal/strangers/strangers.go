@@ -1,9 +1,11 @@
-// Package strangers bounds the connections that have proved nothing yet, so that those who cannot prove anything keep nobody
-// else out, and cost no more than a few descriptors and a few lines in a log.
+// Package strangers bounds the connections that have proved nothing yet. So peers that cannot prove
+// anything keep no other peer out, and cost no more than a few descriptors and a few lines in a
+// log.
 //
-// Too many are not sent away when they come: the oldest gives way. Whoever knows the secret proves it at once, and is no
-// stranger any more when the turn would come to it; whoever only holds a connection open loses it. It is one from where the most
-// come who gives way, so that a host that floods us pushes out its own.
+// When there are too many, the newest is not sent away: the oldest gives way. A peer that knows the
+// secret proves it at once, and is no stranger any more when its turn would come. A peer that only
+// holds a connection open loses it. The connection that gives way is from the place from which the
+// most have come, so that a host that floods us pushes out its own.
 package strangers
 
 import (
@@ -27,15 +29,17 @@ type stranger struct {
 	from netip.Prefix
 }
 
-// New returns an empty set for total connections, and each from one place: an address, or of IPv6 a network of 64 bits, of
-// which whoever has one address has all. Both must be at least 1.
+// New returns an empty set for total connections, and each from one place. A place is an address,
+// or of IPv6 a network of 64 bits: a host that has one address of such a network has all of them.
+// Both limits must be at least 1.
 func New(total, each int) *Set {
 	return &Set{total: total, each: each, from: make(map[netip.Prefix]int)}
 }
 
-// Enter adds conn, which has just come, until known is called: when the other end has proved who it is, or is gone. If that
-// makes too many, Enter closes the oldest from the same place, or of that from where the most have come. known may be called
-// several times; it is Leave. Enter of one who is in the set already does nothing. Neither blocks.
+// Enter adds conn, which has just come, until known is called: when the other end has proved its
+// identity, or is gone. If that makes too many, Enter closes the oldest from the same place, or
+// that from the place from which the most have come. known may be called several times; it is
+// Leave. Enter of a connection that is in the set already does nothing. Neither blocks.
 func (s *Set) Enter(conn net.Conn) (known func()) {
 	from := Place(conn.RemoteAddr())
 	s.mu.Lock()
@@ -68,8 +72,8 @@ func (s *Set) Len() int {
 	return len(s.all)
 }
 
-// Place is from where an address counts as coming: itself, or its network of 64 bits; the zero Prefix of what is no address of
-// TCP, as of all who dial a Unix socket.
+// Place is from where an address counts as coming: itself, or its network of 64 bits. It is the
+// zero Prefix for what is no address of TCP, as for all callers that dial a Unix socket.
 func Place(a net.Addr) netip.Prefix {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -93,7 +97,8 @@ func (s *Set) indexLocked(conn net.Conn) int {
 	return slices.IndexFunc(s.all, func(other stranger) bool { return other.conn == conn })
 }
 
-// makeRoomLocked takes out who has to give way to one from there; nil if nobody has to.
+// makeRoomLocked takes out and returns the connection that has to give way to one from there; nil
+// if none has to.
 func (s *Set) makeRoomLocked(from netip.Prefix) net.Conn {
 	switch {
 	case s.from[from] >= s.each:

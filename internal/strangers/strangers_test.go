@@ -16,7 +16,8 @@ type caller struct {
 func (c *caller) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c.host), Port: 1} }
 func (c *caller) Close() error         { c.closed = true; return nil }
 
-// TestOldestGivesWay: within an address, and among all; who is known keeps its connection.
+// TestOldestGivesWay: the oldest gives way, within an address and among all. A peer that is known
+// keeps its connection.
 func TestOldestGivesWay(t *testing.T) {
 	s := New(4, 2)
 	var all []*caller
@@ -59,7 +60,8 @@ func TestOldestGivesWay(t *testing.T) {
 	}
 }
 
-// TestFloodPushesOutItsOwn: one who floods from many addresses of its network, or from one, pushes out nobody else.
+// TestFloodPushesOutItsOwn: a host that floods from many addresses of its network, or from one,
+// pushes out no other host.
 func TestFloodPushesOutItsOwn(t *testing.T) {
 	s := New(16, 16)
 	enter := func(host string) *caller {

@@ -17,8 +17,8 @@ const (
 	perMessage    = 1e-6
 	perSystemCall = 2e-6
 
-	// How long at most the wait for a message counts as what it takes, if nobody is late: more than the latency between any
-	// two ranks, with time to wake up.
+	// perWait is how long at most the wait for a message counts as what it takes, if no rank is
+	// late. It is more than the latency between any two ranks, with time to wake up.
 	perWait = 20e-6
 )
 

@@ -30,7 +30,7 @@ const (
 type Finding struct {
 	Kind    Kind
 	Ranks   []int   // whose fault it is, in order
-	Victims []int   `json:",omitempty"` // who waits for them, in order
+	Victims []int   `json:",omitempty"` // the ranks that wait for them, in order
 	Seconds float64 // lost, of all ranks together
 	Share   float64 // of the time of all ranks
 	Op      string  `json:",omitempty"` // the MPI call in which most of it is lost
@@ -46,7 +46,7 @@ const (
 	mostFindings = 3
 	// shortest is for how many seconds a job must run: before that it makes connections and warms up.
 	shortest = 0.1
-	// muchWaiting is how much the ranks must wait for it to be named although nobody is late.
+	// muchWaiting is how much the ranks must wait for it to be named although no rank is late.
 	muchWaiting = 0.3
 	// accomplice is how much must be lost for a rank, as a share of what is for the worst, for it to be named beside that one.
 	accomplice = 0.25
@@ -143,7 +143,7 @@ func numbers(ranks []*rank) []int {
 	return ns
 }
 
-// worst is those for whom most is lost, and all for whom nearly as much is.
+// worst is the ranks for which most is lost, and all for which nearly as much is.
 func (j *job) worst(lost map[int]float64) (ranks []*rank, all float64) {
 	most := 0.0
 	for _, l := range lost {

@@ -25,7 +25,7 @@ func (d direction) waitedFor(p *telemetry.Peer) float64 {
 	return p.Waited.Sending.Seconds()
 }
 
-// wait is what those do who wait.
+// wait is the kind of wait of the ranks that wait for a late one.
 func (d direction) wait() engine.WaitKind {
 	if d == sending {
 		return engine.WaitReceive
@@ -35,9 +35,10 @@ func (d direction) wait() engine.WaitKind {
 
 // late looks for ranks for which others wait, because they compute and do not send, or receive.
 //
-// A rank that itself waits for messages cannot send, so whoever waits for it loses only as much of its time as it waits more
-// than that one does. So of ranks that wait for each other in a row the one at the end is named, and nobody is where two merely
-// exchange messages as fast as they can.
+// A rank that itself waits for messages cannot send. So a rank that waits for it loses only as much
+// of its time as it waits more than that one does. Of ranks that wait for each other in a row,
+// therefore, the one at the end is named. No rank is named where two merely exchange messages as
+// fast as they can.
 func (j *job) late(d direction) *Finding {
 	lost, victims := j.lateness(d)
 	ranks, all := j.worst(lost)
@@ -59,7 +60,8 @@ func (j *job) late(d direction) *Finding {
 	return f
 }
 
-// lateness is what is lost by waiting for each rank, and for how long which others waited for those for whom something is.
+// lateness is what is lost by waiting for each rank. victims says, for each rank for which
+// something is lost, which others waited for it and for how long.
 func (j *job) lateness(d direction) (lost map[int]float64, victims map[int]map[*rank]float64) {
 	lost, victims = make(map[int]float64), make(map[int]map[*rank]float64)
 	for _, r := range j.ranks {
@@ -81,7 +83,8 @@ func (j *job) lateness(d direction) (lost map[int]float64, victims map[int]map[*
 	return lost, victims
 }
 
-// exchange is for how long ranks waited for single messages although nobody was late: what messages take.
+// exchange is for how long ranks waited for single messages although no rank was late: what
+// messages take.
 func (j *job) exchange() float64 {
 	waited := 0.0
 	for _, r := range j.ranks {
@@ -103,7 +106,8 @@ type victims struct {
 	time   float64 // of all of them
 }
 
-// newVictims finds those to whom it matters that they wait for late ones. by is by late rank, and by who waits for it.
+// newVictims finds the ranks to which it matters that they wait for late ones. by is by late rank,
+// and by the rank that waits for it.
 func newVictims(j *job, late []*rank, by map[int]map[*rank]float64) *victims {
 	v := new(victims)
 	for _, r := range j.ranks {
@@ -118,7 +122,7 @@ func newVictims(j *job, late []*rank, by map[int]map[*rank]float64) *victims {
 	return v
 }
 
-// String says who they are and how long they wait.
+// String says which ranks they are and how long they wait.
 func (v *victims) String() string {
 	whose := "its"
 	if len(v.ranks) > 1 {

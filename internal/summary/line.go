@@ -22,7 +22,7 @@ type change struct {
 	seconds           float64
 	waiting           float64
 	messages, bytes   float64
-	flights, hiddenIn float64 // seconds of requests, and those of them in which nobody waited
+	flights, hiddenIn float64 // seconds of requests, and those of them in which no caller waited
 }
 
 // Line is the line, for a job that has run for a time: how many ranks compute, wait or have exited; the part of their time

@@ -13,7 +13,7 @@ import (
 const (
 	// mostRows is up to how many ranks each have a row.
 	mostRows = 32
-	// extremes is how many of those who waited least, and most, have a row if not all do.
+	// extremes is how many of the ranks that waited least, and most, have a row if not all do.
 	extremes = 4
 	// Width is at most how long lines of prose are where no terminal says otherwise.
 	Width = 118
@@ -133,7 +133,8 @@ func line(r *Row) []string {
 	return cells
 }
 
-// condensed is the least, middle and greatest of each column, and the rows of those who waited least and most.
+// condensed is the least, middle and greatest of each column, and the rows of the ranks that waited
+// least and most.
 func (s *Summary) condensed(told []*Row) [][]string {
 	lines := [][]string{{"min"}, {"median"}, {"max"}}
 	for _, c := range columns {

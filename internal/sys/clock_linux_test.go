@@ -28,7 +28,8 @@ func TestMonotonic(t *testing.T) {
 	}
 }
 
-// TestThreadTime: a thread that works runs, whoever asks; one that does not exist is an error.
+// TestThreadTime: the time of a thread that works goes on, whichever thread asks. To ask for a
+// thread that does not exist is an error.
 func TestThreadTime(t *testing.T) {
 	tid, done := make(chan int), make(chan struct{})
 	var stop atomic.Bool

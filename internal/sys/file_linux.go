@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockRange waits until f, as it was opened, has a lock on n bytes from off on, to write or only to read, and returns what gives it
-// back. The lock keeps out everybody else who locks, threads of this process that have opened the file for themselves
-// among them, but not who uses the same f. It ends with the process.
+// LockRange waits until f, as it was opened, has a lock on n bytes from off on, to write or only to
+// read. It returns what gives the lock back. The lock keeps out every other caller that locks,
+// threads of this process that have opened the file for themselves among them. It does not keep out
+// users of the same f. It ends with the process.
 func LockRange(f *os.File, off, n int, write bool) (unlock func() error, err error) {
 	kind := int16(unix.F_RDLCK)
 	if write {

@@ -20,7 +20,8 @@ func TestAllowedCPUs(t *testing.T) {
 	}
 }
 
-// onThread runs f on a thread of its own, which ends with it: what f does to the thread harms nobody.
+// onThread runs f on a thread of its own, which ends with it: what f does to the thread harms no
+// other code.
 func onThread(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -101,7 +102,7 @@ func TestHurryThread(t *testing.T) {
 	})
 }
 
-// Package os raises the limit at start, so that nobody else has to.
+// TestNoFile: package os raises the limit at start, so that no other code has to.
 func TestNoFile(t *testing.T) {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {

@@ -18,8 +18,9 @@ const (
 	maxMarks   = 1 << 10
 )
 
-// Mark is a name by which others see that this very process is on their machine: as long as it lives it is among the Marks of all
-// processes of its network namespace, and of nobody else, whatever else two machines have in common. It is "" if none can be set.
+// Mark is a name by which others see that this very process is on their machine. As long as the
+// process lives, its mark is among the Marks of all processes of its network namespace. No other
+// process sees it there, whatever else two machines have in common. It is "" if none can be set.
 var Mark = sync.OnceValue(func() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails: it ends the program instead
@@ -32,11 +33,11 @@ var Mark = sync.OnceValue(func() string {
 		unix.Close(fd)
 		return ""
 	}
-	return name // the socket stays, and listens to nobody
+	return name // the socket stays, and never listens
 })
 
-// Marks are the marks of the processes that live in this network namespace: of fitruns and their agents. They are at most 1024, which nobody
-// has unless somebody wants to be in the way.
+// Marks are the marks of the processes that live in this network namespace: of fitruns and their
+// agents. They are at most 1024. No namespace has so many unless a user wants to be in the way.
 func Marks() (marks []string) {
 	f, err := os.Open("/proc/thread-self/net/unix")
 	if err != nil {

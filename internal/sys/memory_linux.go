@@ -33,7 +33,8 @@ func MapMemory(n int) (mem, mapping []byte, err error) {
 	return mem, mapping, nil
 }
 
-// UnmapMemory gives memory of MapMemory back; whoever touches it afterwards ends the process.
+// UnmapMemory gives memory of MapMemory back. A goroutine that touches it afterwards ends the
+// process.
 func UnmapMemory(mapping []byte) error {
 	if err := unix.Munmap(mapping); err != nil {
 		return fmt.Errorf("unmapping %d bytes: %w", len(mapping), err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What f sees is the other network, and whoever called it stays where it was.
+// TestInNetwork: what f sees is the other network, and the caller of InNetwork stays where it was.
 func TestInNetwork(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("entering a network needs root")

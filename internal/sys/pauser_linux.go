@@ -37,5 +37,5 @@ func (p *Pauser) End() { unix.Write(p.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) } // i
 // Close gives the descriptor back.
 //
 // Preconditions:
-//   - nobody is in Pause or End.
+//   - no goroutine is in Pause or End.
 func (p *Pauser) Close() error { return unix.Close(p.fd) }

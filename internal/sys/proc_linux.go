@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WaitExit blocks until the child pid has exited, and leaves it to be reaped: until then nobody else can get its pid,
-// so its process group can still be signalled safely.
+// WaitExit blocks until the child pid has exited, and leaves it to be reaped. Until then no other
+// process can get its pid, so its process group can still be signalled safely.
 func WaitExit(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -53,9 +53,10 @@ func Children() ([]int, error) {
 	return kids, nil
 }
 
-// IsExiting reports whether the process pid is on its way out or gone. It is true before any descriptor of the process is
-// closed, so whoever has seen a connection of a dying process end will find it true: the kernel marks all threads
-// (PF_EXITING) before the last of them closes the files, and closes those opened last first.
+// IsExiting reports whether the process pid is on its way out or gone. It is true before any
+// descriptor of the process is closed. So a peer that has seen a connection of a dying process end
+// will find it true: the kernel marks all threads (PF_EXITING) before the last of them closes the
+// files. The kernel closes those opened last first.
 func IsExiting(pid int) bool {
 	const pfExiting = 0x4 // include/linux/sched.h
 	stat, ok := readStat(pid)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StopSignal is the signal that has stopped the child pid, 0 if nobody knows. It leaves the news for others to be waited for, and
-// what has exited to be reaped.
+// StopSignal is the signal that has stopped the child pid, 0 if that is not known. Other callers
+// can still wait for the news, and what has exited can still be reaped.
 func StopSignal(pid int) syscall.Signal {
 	var info unix.Siginfo
 	// WNOHANG leaves info as it is if there is no news. Where the parent of the child was told before, there is none.

@@ -31,8 +31,9 @@ func TerminalWidth(fd int) (int, bool) {
 	return int(size.Col), true
 }
 
-// InForeground reports whether a shell has given the terminal fd to the process group of this process: one that was sent
-// to the background should not draw there. A terminal that does not control our session is anybody's.
+// InForeground reports whether a shell has given the terminal fd to the process group of this
+// process. A group that was sent to the background should not draw there. On a terminal that does
+// not control our session every process may draw.
 func InForeground(fd int) bool {
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()

@@ -17,27 +17,29 @@ const (
 	canary = 10 * 24 * time.Hour
 	// LongTimer is more than those that are looked for: see NextTimer.
 	LongTimer = canary - 24*time.Hour
-	// timerPatience is after how long nobody can tell.
+	// timerPatience is after how long NextTimer gives up.
 	timerPatience = 5 * time.Second
 	// pollerEvents is the room for events in the runtime's epoll_pwait. No other caller in the process asks for as many.
 	pollerEvents = 128
 )
 
-// IsTimerSet reports whether a timer of this process that ends within nine days may run: that of a time.AfterFunc, of a deadline of a
-// context or a connection, of a sleep. The runtime tells nobody, but when nothing else is to be done one of its threads waits for the
-// network until the first timer, and the kernel shows its call. So the answer counts only if the goroutines of the process
-// all wait, and known is false if the kernel does not show it.
+// IsTimerSet reports whether a timer of this process that ends within nine days may run: that of a
+// time.AfterFunc, of a deadline of a context or a connection, of a sleep. The runtime does not
+// tell. But when nothing else is to be done one of its threads waits for the network until the
+// first timer, and the kernel shows its call. So the answer counts only if the goroutines of the
+// process all wait, and known is false if the kernel does not show the call.
 //
-// A timer of our own makes that thread look at all timers anew. It waits until ours then, or until another that is earlier; on a machine
-// with much to do it may not get there for a while, so it is waited for, usually some milliseconds. After five seconds nobody can
-// tell, and a timer may be set.
+// A timer of our own makes that thread look at all timers anew. Then the thread waits until ours,
+// or until another that is earlier. On a machine with much to do it may not get there for a while,
+// so IsTimerSet waits for it, usually some milliseconds. If the thread is not there after five
+// seconds, IsTimerSet says that a timer may be set.
 func IsTimerSet() (set, known bool) {
 	until, known := NextTimer()
 	return until < LongTimer, known
 }
 
-// NextTimer is IsTimerSet that says when the first of the timers ends: longer than nine days if
-// none is set or that is not known, 0 if nobody can tell for now.
+// NextTimer is IsTimerSet, but says when the first of the timers ends: longer than nine days if
+// none is set or that is not known, 0 if it cannot be told for now.
 func NextTimer() (until time.Duration, known bool) {
 	defer time.AfterFunc(canary, func() {}).Stop()
 	wait := time.Millisecond

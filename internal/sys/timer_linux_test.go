@@ -35,7 +35,7 @@ func TestIsTimerSet(t *testing.T) {
 		t.Error("a timer of an hour is not seen")
 	}
 	alarm.Stop()
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); { // who waits for the network learns of it when it is woken, as by a question of the launcher's
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); { // the thread in the poller learns of it when it is woken, as by a question of the launcher's
 		wakePoller(t)
 		if set, _ := IsTimerSet(); !set {
 			return

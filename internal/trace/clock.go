@@ -7,7 +7,7 @@ import (
 
 // Sample is one look at the clock of another host.
 type Sample struct {
-	Asked, Answered int64 // on the clock of who asks: when it asked, and when it had the answer
+	Asked, Answered int64 // on the clock of the process that asks: when it asked, and when it had the answer
 	There           int64 // on the other clock, at some moment in between
 }
 

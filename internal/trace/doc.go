@@ -1,9 +1,10 @@
 // Package trace is a flight recorder for a rank, and what makes a picture of the recordings of a whole job.
 //
-// A [Ring] is where a rank notes what it does: calls, messages, turns of its worker, collectives and regions of its user's.
-// It lies in memory that belongs to nobody but the last process that holds it, which the launcher makes and hands to the
-// rank: so the launcher reads it however the rank has ended, and the rank need not do anything at its end. It holds the last
-// events; older ones are overwritten and counted.
+// A [Ring] is where a rank notes what it does: calls, messages, turns of its worker, collectives
+// and regions of its user's. The launcher makes its memory and hands it to the rank. The memory
+// lives as long as a process holds it. So the launcher reads it however the rank has ended, and the
+// rank need not do anything at its end. The ring holds the last events; older ones are overwritten
+// and counted.
 //
 // A [Source] is what the launcher reads of the rings of a process when that is dead, and passes on to where the trace is
 // made. There [Decode] reads it: all of it may be garbage, as the rank could write anything there. [Convert] makes a file in the

@@ -101,5 +101,5 @@ func sum(head uint32, time, a, b, round uint64) uint32 {
 	h = (h ^ h>>29 ^ time) * k
 	h = (h ^ h>>31 ^ a) * k
 	h = (h ^ h>>30 ^ b) * k
-	return uint32(h>>32) | 1 // never that of memory that nobody has written
+	return uint32(h>>32) | 1 // never that of memory that was not written
 }

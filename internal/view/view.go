@@ -1,10 +1,11 @@
 //go:build linux
 
-// Package view is fitrun's picture of a running job: what its ranks say of themselves, asked when somebody wants to know,
-// and what the launcher knows of them. The live page, the metrics of the job, the summary and the watch for deadlocks
-// read it; none of them talks to ranks itself.
+// Package view is fitrun's picture of a running job: what its ranks say of themselves, asked when a
+// caller wants to know, and what the launcher knows of them. The live page, the metrics of the job,
+// the summary and the watch for deadlocks read it. None of them talks to ranks itself.
 //
-// A View observes one job; if fitrun starts that again, the ranks that there are now. When nobody asks, ranks are not asked either.
+// A View observes one job. If fitrun starts that job again, it observes the ranks that there are
+// now. When no caller asks, ranks are not asked either.
 package view
 
 import (
@@ -125,7 +126,7 @@ func (v *View) Begin(job *launch.Job, to launch.Control) {
 	}
 }
 
-// settleLocked ends all questions: nobody answers any more.
+// settleLocked ends all questions: no rank answers them any more.
 func (v *View) settleLocked() {
 	for number := range v.rounds {
 		for r := range v.ranks {
@@ -169,8 +170,9 @@ func (v *View) Answered(rank, number int, data []byte) {
 	v.arrivedLocked(number, rank, report)
 }
 
-// addTraffic notes what a rank says of its peers in a job of so many; it may say anything, but not fill our memory with
-// peers that there are not. The map is another one: somebody may read the old.
+// addTraffic notes what a rank says of its peers in a job of so many. The rank may say anything,
+// but not fill our memory with peers that there are not. The map is another one: a caller may read
+// the old.
 func (r *Rank) addTraffic(peers []telemetry.Peer, ranks int) {
 	traffic := make(map[int]telemetry.Peer, len(r.Traffic)+len(peers))
 	maps.Copy(traffic, r.Traffic)

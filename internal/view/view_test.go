@@ -163,7 +163,7 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 }
 
-// Before the job begins nobody can be asked, and nobody waits.
+// TestNobodyToAsk: before the job begins no rank can be asked, and no caller waits.
 func TestNobodyToAsk(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := time.AfterFunc(time.Minute, func() { cancel(errors.New("Ask waits")) })

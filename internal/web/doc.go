@@ -1,5 +1,6 @@
-// Package web is the live page of a job, which fitrun --web serves: its ranks and their states, who sends how much to whom,
-// how long ranks compute and wait, what is queued, which sizes messages have and what has happened.
+// Package web is the live page of a job, which fitrun --web serves. It shows the ranks and their
+// states, how much each rank sends to which others, and how long ranks compute and wait. It shows
+// what is queued, which sizes messages have and what has happened.
 //
 // A [Server] reads internal/view and nothing else. What it shows is a picture of the job (model.go, pure), of which each
 // browser is sent what has changed since the picture that it was sent last (update.go), as server-sent events. A browser
@@ -8,7 +9,7 @@
 // Ranks are asked for their counters only while a browser looks, once a second for all browsers together, less often where that would cost fitrun more than a twentieth
 // of a core.
 //
-// # Who may look
+// # Access
 //
 // A server of the loopback interface answers every user of this machine, but no page of another site: requests must name the
 // machine itself (or a number) as their host, so that no name of a stranger's can be made to lead here. Any other server wants

@@ -56,7 +56,7 @@ func (f file) serve(w http.ResponseWriter, _ *http.Request) {
 // port to all ports of a host.
 const tokenName = "token"
 
-// guarded lets through who may look.
+// guarded lets through the requests that may see the page.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		restrict(w.Header())

@@ -20,24 +20,25 @@ type Source interface {
 	Ask(ctx context.Context, question string) []*telemetry.Report
 }
 
-// pace is how long the ranks of a job are left alone between two questions: a second, or so much longer that fitrun is busy
-// with them for a twentieth of a core at most. To read an answer and to draw what is in it takes it some 50 us, and 5 us
-// for each of its lines, of which there is one for every rank with whom the rank has ever exchanged a message (measured
-// with BenchmarkPicture and on answers of 256 lines, on a busy machine).
+// pace is how long the ranks of a job are left alone between two questions: a second, or so much
+// longer that fitrun is busy with them for a twentieth of a core at most. To read an answer and to
+// draw what is in it takes fitrun some 50 us, and 5 us for each of the lines of the answer. There
+// is one line for every rank with which the rank has ever exchanged a message. The times were
+// measured with BenchmarkPicture and on answers of 256 lines, on a busy machine.
 func pace(ranks, lines int) time.Duration {
 	return max(time.Second, 20*(time.Duration(ranks)*50*time.Microsecond+time.Duration(lines)*5*time.Microsecond))
 }
 
-// hub makes the pictures, as long as somebody looks, and hands them to all who do.
+// hub makes the pictures, as long as a browser looks, and hands them to all browsers that do.
 type hub struct {
 	mu       sync.Mutex
-	cur      *picture      // guarded by mu, as all below; nil until the first for whoever looks now
+	cur      *picture      // guarded by mu, as all below; nil until the first for the browsers that look now
 	isLast   bool          // cur is the last picture
 	changedc chan struct{} // closed and replaced when cur changes
 	watchers int
 	cache    encoded
 
-	wakec chan struct{} // somebody has begun to look; room for one
+	wakec chan struct{} // a browser has begun to look; room for one
 }
 
 // encoded is the update from one picture to another: browsers that keep up are all sent the same.
@@ -52,7 +53,7 @@ func newHub() *hub { return &hub{changedc: make(chan struct{}), wakec: make(chan
 func (h *hub) run(ctx context.Context, src Source) {
 	var prev *picture
 	for h.awaitWatcher(ctx) {
-		if !h.hasPicture() { // whoever has just come does not wait for the ranks' answers
+		if !h.hasPicture() { // a browser that has just come does not wait for the ranks' answers
 			prev = look(src, nil)
 			h.publish(prev, false)
 		}
@@ -73,7 +74,8 @@ func look(src Source, prev *picture) *picture {
 	return draw(in, prev)
 }
 
-// rest leaves the ranks alone for a while. Whoever comes when nobody has looked for a moment is given a picture at once.
+// rest leaves the ranks alone for a while. A browser that comes when none has looked for a moment
+// is given a picture at once.
 func (h *hub) rest(ctx context.Context, src Source, prev *picture) {
 	t := time.NewTimer(prev.pace)
 	defer t.Stop()
@@ -91,7 +93,7 @@ func (h *hub) rest(ctx context.Context, src Source, prev *picture) {
 	}
 }
 
-// awaitWatcher waits until somebody looks. It returns false when ctx has ended.
+// awaitWatcher waits until a browser looks. It returns false when ctx has ended.
 func (h *hub) awaitWatcher(ctx context.Context) bool {
 	for ctx.Err() == nil && !h.isWatched() {
 		select {
@@ -122,7 +124,7 @@ func (h *hub) publish(p *picture, last bool) {
 	h.changedc = make(chan struct{})
 }
 
-// join notes that somebody looks, unless limit do already.
+// join notes that a browser looks, unless limit of them do already.
 func (h *hub) join(limit int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +132,7 @@ func (h *hub) join(limit int) bool {
 		return false
 	}
 	if h.watchers == 0 && !h.isLast {
-		h.cur = nil // it is of the time when somebody last looked
+		h.cur = nil // it is of the time when a browser last looked
 	}
 	h.watchers++
 	select {
@@ -146,8 +148,8 @@ func (h *hub) leave() {
 	h.watchers--
 }
 
-// next returns the update that leads from the picture that somebody has to the newest, with that; none if there is no newer.
-// changed is closed when there is.
+// next returns the newest picture, and the update that leads to it from the picture that a browser
+// has. There is no update if there is no newer picture. changed is closed when there is one.
 func (h *hub) next(from *picture) (data []byte, cur *picture, isLast bool, changed <-chan struct{}) {
 	h.mu.Lock()
 	cur, isLast, changed = h.cur, h.isLast, h.changedc

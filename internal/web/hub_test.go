@@ -37,7 +37,8 @@ func (f *fake) timesAsked() int {
 	return f.asked
 }
 
-// "Ranks are asked only while somebody looks, once a second for all together."
+// TestAskedOnlyWhileWatched: "Ranks are asked for their counters only while a browser looks, once a
+// second for all browsers together."
 func TestAskedOnlyWhileWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(4, 4)
@@ -115,7 +116,8 @@ func TestSilentRanks(t *testing.T) {
 	})
 }
 
-// Whoever comes is shown what is known at once, also when the ranks do not answer, and when nobody has looked for an hour.
+// TestFirstPictureAtOnce: a browser that comes is shown what is known at once, also when the ranks
+// do not answer, and when no browser has looked for an hour.
 func TestFirstPictureAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(2, 2)
@@ -187,7 +189,8 @@ func TestSlowReaderSkips(t *testing.T) {
 	})
 }
 
-// When the job is over there is a last picture, of all ranks as they ended, for those who look and those who come then.
+// TestLastPicture: when the job is over there is a last picture, of all ranks as they ended. It is
+// for browsers that look, and for those that come then.
 func TestLastPicture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(2, 2)

@@ -78,7 +78,8 @@ func TestPageOf256Ranks(t *testing.T) {
 	want(t, p, `document.getElementById("about").textContent.startsWith("256 ranks on 8 hosts, ")`, true)
 	want(t, p, `document.getElementById("status-text").textContent`, "rank 77 was killed by signal 9 (killed)")
 	want(t, p, `document.querySelectorAll("#ranks tbody tr.failed").length`, 1)
-	// Rank 100's neighbour below is rank 116, to whom it sends 64 KiB in each step. The steps go on meanwhile.
+	// Rank 100's neighbour below is rank 116, to which it sends 64 KiB in each step. The steps go
+	// on meanwhile.
 	p.Eval(`document.getElementById("from").value = 100; document.getElementById("to").value = 116; document.getElementById("to").dispatchEvent(new Event("input"))`, nil)
 	p.Until(`(() => {const m = document.getElementById("matrix-out").textContent.match(/^From rank 100 to rank 116: ([\d.]+) GiB in ([\d,]+) messages since/);
 		return m && Math.abs(m[1] * 2 ** 30 / (m[2].replaceAll(",", "") * 65536) - 1) < 0.01})()`)
@@ -87,7 +88,7 @@ func TestPageOf256Ranks(t *testing.T) {
 	want(t, p, `(() => {const c = document.getElementById("matrix"), s = (c.height - 40) / 256, left = c.width - 2 - 256 * s, data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
 		const at = (from, to) => data[4 * (Math.floor(38 + (from + 0.5) * s) * c.width + Math.floor(left + (to + 0.5) * s))];
 		return [at(100, 120), at(100, 102), at(9, 25), at(25, 9)].map((red) => red > 200).join()})()`, "true,true,false,false")
-	// The filter, and the order by who waits most.
+	// The filter, and the order of ranks by how much they wait.
 	p.Eval(`document.getElementById("filter").value = "failed"; document.getElementById("filter").dispatchEvent(new Event("change"))`, nil)
 	p.Until(`document.querySelectorAll("#ranks tbody tr").length === 1`)
 	want(t, p, `document.querySelector("#ranks tbody tr").cells[1].textContent`, "✕failed: was killed by signal 9 (killed)")
@@ -109,7 +110,8 @@ func TestPageOf256Ranks(t *testing.T) {
 	wantNoTrouble(t, p)
 }
 
-// The page is used with a keyboard alone, and says what it shows to who does not see it.
+// TestPageIsAccessible: the page is used with a keyboard alone, and says what it shows to users
+// that do not see it.
 func TestPageIsAccessible(t *testing.T) {
 	effort.Need(t, effort.Usual, "it needs a browser")
 	b := webtest.Start(t)
@@ -213,7 +215,7 @@ func wantKeys(t *testing.T, p *webtest.Page) {
 	p.Until(`document.querySelector("#ranks tbody tr.chosen")?.cells[0].textContent === "2"`)
 }
 
-// wantThemes has the page dark as the system is, unless somebody chooses otherwise.
+// wantThemes has the page dark as the system is, unless the user chooses otherwise.
 func wantThemes(t *testing.T, p *webtest.Page) {
 	t.Helper()
 	const back = `getComputedStyle(document.body).backgroundColor`

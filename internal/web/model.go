@@ -98,7 +98,7 @@ type period struct {
 // queues are what is queued at a rank at the moment of its last answer.
 type queues struct {
 	Requests   int `json:"requests"` // receives that are posted and not matched
-	Events     int `json:"events"`   // messages that have arrived and nobody has asked for
+	Events     int `json:"events"`   // messages that have arrived and no receive has asked for
 	Active     int `json:"active"`   // operations that are posted and not complete
 	Rendezvous int `json:"rendezvous"`
 	Unsent     int `json:"unsent"` // bytes

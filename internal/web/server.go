@@ -50,17 +50,18 @@ type Server struct {
 type Config struct {
 	// Addr is host:port, where port 0 means any free port and no host the loopback interface.
 	Addr string
-	// Secret lets those in who give it as a bearer token or as a password, beside those who have the token of the page's
-	// address; nil is none.
+	// Secret lets those requests in that give it as a bearer token or as a password, beside those
+	// that have the token of the page's address; nil is none.
 	Secret []byte
-	// Open lets everybody in who reaches Addr. Else, unless Addr is of the loopback interface, the page's address has a
-	// token. It is of no effect with a Secret.
+	// Open lets in every request that reaches Addr. Else, unless Addr is of the loopback interface,
+	// the page's address has a token. It is of no effect with a Secret.
 	Open bool
-	// Explain says what the ranks wait for, in words. It is called when somebody wants to know, once at a time.
+	// Explain says what the ranks wait for, in words. It is called when a browser asks for that,
+	// once at a time.
 	Explain func(ctx context.Context) (string, error)
 }
 
-// Listen listens. Nobody is answered before Run.
+// Listen listens. No request is answered before Run.
 func Listen(cfg Config) (*Server, error) {
 	host, port, err := net.SplitHostPort(cfg.Addr)
 	if err != nil {
@@ -106,8 +107,8 @@ func (s *Server) URL() string {
 // Close closes a Server that will not Run.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// Run shows src until ctx ends. Then it gives those who look a last picture, for which it waits no longer than a second,
-// and returns.
+// Run shows src until ctx ends. Then it gives the browsers that look a last picture, for which it
+// waits no longer than a second, and returns.
 func (s *Server) Run(ctx context.Context, src Source) error {
 	var wg sync.WaitGroup
 	var err error

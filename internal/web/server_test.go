@@ -232,7 +232,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestSecret: with a secret the page is shown to who gives it, and to who has the address; at the loopback interface too.
+// TestSecret: with a secret the page is shown to requests that give it, and to those that have the
+// address; at the loopback interface too.
 func TestSecret(t *testing.T) {
 	const secret = "0123456789abcdef0123456789abcdef"
 	s, err := Listen(Config{Addr: "127.0.0.1:0", Explain: explain, Secret: []byte(secret), Open: true})
@@ -261,7 +262,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestOpen: everybody is let in who reaches it, if that was said.
+// TestOpen: every request that reaches the server is let in, if that was said.
 func TestOpen(t *testing.T) {
 	s, err := Listen(Config{Addr: "0.0.0.0:0", Explain: explain, Open: true})
 	if err != nil {
@@ -337,8 +338,9 @@ func (r *reader) next() bool {
 	return true
 }
 
-// The stream says how ranks fare until the job is over, then how they ended, and ends; also for one of whom nothing was
-// taken for long, and nobody waits for one that takes nothing at all.
+// TestStreamToTheEnd: the stream says how ranks fare until the job is over, then how they ended,
+// and ends. It does so also for a browser that has taken nothing for long. The server does not wait
+// for one that takes nothing at all.
 func TestStreamToTheEnd(t *testing.T) {
 	f := newFake(256, 16)
 	steps := 0

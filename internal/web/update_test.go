@@ -139,7 +139,7 @@ func TestNothingNew(t *testing.T) {
 	}
 }
 
-// Whoever was away for long is sent the last events only.
+// TestManyEvents: a browser that was away for long is sent the last events only.
 func TestManyEvents(t *testing.T) {
 	f := newFake(1, 1)
 	for i := range shownEvents + 50 {

@@ -25,12 +25,13 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed are the licences, by SPDX identifier, that ask for no more than that their text, or who wrote it, is passed on. OFL-1.1
-// is one of fonts, FTL that of FreeType; Unlicense and CC0-1.0 ask for nothing.
+// allowed are the licences, by SPDX identifier, that ask at most that their text, or the names of
+// the authors, are passed on. OFL-1.1 is a licence of fonts, and FTL that of FreeType. Unlicense
+// and CC0-1.0 ask for nothing.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC-BY-4.0", "CC0-1.0", "FTL", "ISC", "MIT", "OFL-1.1", "Unlicense", "Zlib"}
 
-// allowedInTests are those of modules that no binary of ours contains: MPL-2.0 asks that who passes on a program shows where
-// the source of such parts is.
+// allowedInTests are the licences of modules that no binary of ours contains. MPL-2.0 asks the
+// distributor of a program to show where the source of such parts is.
 var allowedInTests = append([]string{"MPL-2.0"}, allowed...)
 
 // choices are modules that leave us the choice between licences, in words that no tool knows: the file of what we choose.
@@ -43,7 +44,8 @@ type choice struct {
 	says     string // in the file LICENSE, as long as there is this choice
 }
 
-// enough is how much of a text, in percent, must be a licence that is known. The rest is who holds the copyright.
+// enough is how much of a text, in percent, must be a licence that is known. The rest names the
+// holders of the copyright.
 const enough = 75
 
 // notices is the file of the texts that go with our binaries.

@@ -84,8 +84,8 @@ func (l layout) draw(page draw.Canvas) {
 	}
 }
 
-// Texts are measured in the font that gonum carries with it. Who looks at the picture
-// may have another, so the SVG also names those of the same width.
+// Texts are measured in the font that gonum carries with it. A viewer of the picture may have
+// another font, so the SVG also names those of the same width.
 const (
 	drawnFont  = "font-family:Liberation Sans;"
 	namedFonts = "font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif;"

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package rest asks the ranks of a running job what they wait for, and has the answers explained by package hang: at once,
-// for somebody who wants to know ([Look]), and from time to time, to notice that the job can never go on ([Watch]).
+// Package rest asks the ranks of a running job what they wait for, and has package hang explain the
+// answers. It does so at once for a caller that wants to know ([Look]). It does so from time to
+// time to notice that the job can never go on ([Watch]).
 //
 // # When a job is at rest
 //
@@ -17,9 +18,9 @@
 // that has any function started, what they have said may hold no more, and they are looked at again, later. If not, there
 // is nothing left that could be started.
 //
-// Whoever asks about a job that is not at rest is told of ranks that wait for each other only if
-// these, asked twice, have done nothing in between. Nothing says then that no message is on its way
-// to them, and that is said.
+// A caller that asks about a job that is not at rest is told of ranks that wait for each other only
+// if these ranks, asked twice, have done nothing in between. Then a message may still be on its way
+// to them, and the answer says that.
 //
 // So an alarm is never false as long as ranks tell the truth about which of their goroutines may go on by themselves; and
 // there is none as long as a rank does not answer, because it is stopped or held in a debugger.

@@ -100,7 +100,8 @@ func (p *pulses) isSame(q *pulses) bool {
 	return true
 }
 
-// underWay is how many frames were sent and have not been received, and how many bytes nobody has taken yet.
+// underWay is how many frames were sent and have not been received, and how many bytes no socket or
+// ring has taken yet.
 func (p *pulses) underWay() (frames int64, unsent int) {
 	for _, r := range p.reports {
 		if r == nil {
@@ -221,9 +222,10 @@ func (p *pulses) isKnown(r int) bool {
 	return p.ranks[r].StuckAt != 0 && p.reports[r] != nil && p.reports[r].Pulse.Activity == p.ranks[r].StuckAt
 }
 
-// confirm makes sure that the stuck ranks of e do not wait for functions that the garbage collector will start: they are to collect garbage, and
-// e, which nobody else has seen yet, is settled no more if that has started any, or if a rank does not say so before ctx
-// ends. pending is what e is made of.
+// confirm makes sure that the stuck ranks of e do not wait for functions that the garbage collector
+// will start. The ranks are asked to collect garbage. e is settled no more if that has started any
+// function, or if a rank does not answer before ctx ends. No other goroutine has seen e yet.
+// pending is what e is made of.
 func confirm(ctx context.Context, v Viewer, e *hang.Explanation, pending *pulses) {
 	if !slices.ContainsFunc(e.Stuck, func(r int) bool { return !pending.isKnown(r) }) {
 		return

@@ -70,7 +70,7 @@ func (f *fake) AskSome(ctx context.Context, question string, which func(int) boo
 	all := true
 	for r := range f.ranks {
 		if f.ranks[r].isDead() || !which(r) {
-			continue // nobody asks it
+			continue // it is not asked
 		}
 		if f.silent[r] || f.ranks[r].Phase != hang.Inside {
 			all = false
@@ -235,7 +235,8 @@ func TestGarbage(t *testing.T) {
 	})
 }
 
-// Whoever can never go on has set no timer since that was found: it is the runtime's. It is not if the rank has gone on.
+// TestTimerOfTheRuntime: a rank that can never go on has set no timer since that was found, so a
+// timer there is the runtime's. It is not if the rank has gone on.
 func TestTimerOfTheRuntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 2)
@@ -251,7 +252,8 @@ func TestTimerOfTheRuntime(t *testing.T) {
 	})
 }
 
-// What a signal starts nobody can see: only such ranks are called deadlocked for certain as wait for none, nor for those that do.
+// TestSignal: no report shows what a signal starts. Only ranks that wait for no signal, and for no
+// rank that waits for one, are called deadlocked for certain.
 func TestSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 3)

@@ -57,7 +57,7 @@ type state struct {
 	next    int     // at how many of them to look
 	stalled bool    // it was said
 	told    []uint64
-	missing time.Time // when a question was asked that somebody has not answered; zero if none
+	missing time.Time // when a question was asked that a rank has not answered; zero if none
 	skipped int       // rounds since then
 }
 
@@ -127,10 +127,11 @@ func (w *Watch) round(ctx context.Context, s *state) {
 	}
 }
 
-// isAskable reports whether it makes sense to ask. Ranks that have not answered the last question are not asked again before
-// they do: they may be stopped, and would find hundreds of questions. Where a rank has not come to Init, the others
-// cannot answer; where one has finished, all have been in Finalize, and nobody waits for messages any more. The dead, without
-// whom a job goes on, are left out.
+// isAskable reports whether it makes sense to ask. Ranks that have not answered the last question
+// are not asked again before they do: they may be stopped, and would find hundreds of questions.
+// Where a rank has not come to Init, the others cannot answer. Where one has finished, all have
+// been in Finalize, and no rank waits for messages any more. Dead ranks are left out, as the job
+// goes on without them.
 func (w *Watch) isAskable(s *state) bool {
 	ranks := w.View.Ranks()
 	joined := haveJoined(ranks)

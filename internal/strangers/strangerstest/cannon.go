@@ -1,7 +1,7 @@
-// Package strangerstest fires connections of all who have no business there at a listener: for tests that show that it serves
-// those who have, and keeps nothing of the others.
+// Package strangerstest fires connections that have no business there at a listener. It is for
+// tests that show that the listener serves connections that have, and keeps nothing of the others.
 //
-//	strangerstest.Fire(t, addr, 2000) // among tests of who knows the secret
+//	strangerstest.Fire(t, addr, 2000) // among tests of peers that know the secret
 //	strangerstest.Same(t, before)     // when all is over; before is what Held said at the beginning
 package strangerstest
 
@@ -25,9 +25,10 @@ const (
 	mostHeld = 50
 )
 
-// Fire makes n connections to addr, says garbage, and closes them; some stay open for a while and say a byte now and then. Kinds
-// are what others say there too, of which bits are changed and ends cut off. It waits until all are made, or nobody listens there
-// any more, and returns how many were. The seed is logged.
+// Fire makes n connections to addr, says garbage, and closes them. Some stay open for a while and
+// say a byte now and then. kinds are what peers say there too; Fire changes bits of them and cuts
+// off ends. It waits until all connections are made, or until no listener is there any more, and
+// returns how many were made. It logs the seed.
 func Fire(t testing.TB, addr string, n int, kinds ...[]byte) int {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
