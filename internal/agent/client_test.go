@@ -15,23 +15,23 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// nobody is a leader that does not listen.
-type nobody struct{}
+// deaf is a leader that does not listen.
+type deaf struct{}
 
-func (nobody) Started(proc, pid int)                                          {}
-func (nobody) NotStarted(proc int, err error)                                 {}
-func (nobody) Noticed(rank int, n boot.Notice)                                {}
-func (nobody) Examined(int, crew.Condition)                                   {}
-func (nobody) LinkBroken(rank int, err error)                                 {}
-func (nobody) Exited(proc int, e crew.Exit)                                   {}
-func (nobody) Counted()                                                       {}
-func (nobody) Say(text string)                                                {}
-func (nobody) Lost(err error)                                                 {}
-func (nobody) Show(int, crew.Stream, crew.Source, *crew.Tail) <-chan struct{} { return nil }
+func (deaf) Started(proc, pid int)                                          {}
+func (deaf) NotStarted(proc int, err error)                                 {}
+func (deaf) Noticed(rank int, n boot.Notice)                                {}
+func (deaf) Examined(int, crew.Condition)                                   {}
+func (deaf) LinkBroken(rank int, err error)                                 {}
+func (deaf) Exited(proc int, e crew.Exit)                                   {}
+func (deaf) Counted()                                                       {}
+func (deaf) Say(text string)                                                {}
+func (deaf) Lost(err error)                                                 {}
+func (deaf) Show(int, crew.Stream, crew.Source, *crew.Tail) <-chan struct{} { return nil }
 
 // hearer writes down what it hears.
 type hearer struct {
-	nobody
+	deaf
 	log []string
 }
 
@@ -48,7 +48,7 @@ func newTestClient() *Client {
 	c := f.Client(1)
 	c.Plan(crew.Plan{Processes: []crew.Process{
 		{Ranks: []boot.Info{{Rank: 4}}}, {Ranks: []boot.Info{{Rank: 5}, {Rank: 6}}},
-	}}, 7, nobody{})
+	}}, 7, deaf{})
 	return c
 }
 

@@ -60,7 +60,7 @@ func FuzzReadFrame(f *testing.F) {
 			if _, _, _, err := unpackOutput(fr); err == nil && len(fr.payload) < outputHeader {
 				t.Fatal("output without a header")
 			}
-			newTestClient().report(nobody{}, fr)
+			newTestClient().report(deaf{}, fr)
 		}
 	})
 }

@@ -32,7 +32,7 @@ func (s *session) Bell(localRank int, then func(*os.File)) error {
 	return nil
 }
 
-// fetchBells gets the bells of all others of this host now, because the rank that has them, the
+// fetchBells gets the bells of all ranks of this host now, because the rank that has them, the
 // leader, may be gone when they are needed.
 func (s *session) fetchBells() error {
 	if s.info.Bell == nil || s.fetched.Swap(true) {

@@ -127,7 +127,7 @@ type Session interface {
 	// Close ends the session, waits for its goroutine, and closes Info's files. It is idempotent.
 	Close() error
 	// Bell asks the launcher for the bell of another local rank. then runs once, on the session's
-	// goroutine. It owns the file, and must neither block nor close the session. It never runs if
+	// goroutine, or before Bell returns if the bell is here already. It owns the file, and must neither block nor close the session. It never runs if
 	// the session ends first, or after an error. A bell is an eventfd that blocks: see
 	// sys.NewEventFD for why no program may change that.
 	Bell(localRank int, then func(bell *os.File)) error

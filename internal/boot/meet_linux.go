@@ -178,8 +178,8 @@ func (m *meeting) provide(ctx context.Context, s *session) (*session, error) {
 }
 
 // isTolerant reports whether the ranks go on without those of them that die, the leader included.
-// Then no rank ends the job for that, and each can do without the leader from the moment when it
-// has met the others.
+// Then no rank ends the job for that once all have met, and each can do without the leader from
+// the moment when it has met the others.
 func isTolerant() bool { return os.Getenv(envFT) == "1" }
 
 // progress says every few seconds that a rank waits, and why.

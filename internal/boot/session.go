@@ -32,7 +32,7 @@ const sendGrace = time.Second
 type session struct {
 	// immutable after Open
 	info   Info
-	other  string // what is at the other end: "fitrun" or "rank 0"
+	other  string // what is at the other end: "fitrun", or the rank that leads a meeting, as "rank 0"
 	gone   Event  // what the end of the connection means, without words
 	conn   net.Conn
 	events chan Event    // one slot for every event that can ever come, so the reader never blocks; closed by Close

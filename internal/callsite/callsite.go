@@ -58,8 +58,8 @@ func whole(low []uint32) []uintptr {
 }
 
 // Of says which call the addresses in pcs stand for: the outermost of the library's calls before
-// the first call of the user's code. Callers or runtime.Callers has filled pcs. An address that is
-// 0 counts as not there.
+// the first call of the user's code. Callers or runtime.Callers has filled pcs. The first
+// address that is 0 ends them.
 func Of(pcs []uintptr) Site {
 	var s Site
 	n := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Condition is what a process was found to do when the crew looked at it because nothing is heard
-// of its ranks.
+// Condition is what a process was found to do when the crew looked at it: because nothing is heard
+// of its ranks, or as a part of its vigil.
 type Condition struct {
 	Gone    bool           // it is on its way out, or was reaped; its exit is or will be reported
 	Paused  bool           // it is stopped with all of the crew, by Crew.Pause, which says nothing of it

@@ -35,11 +35,11 @@ const mostGuards = 20
 // process groups that fitrun had not finished with, and what has left them but has a mark of fitrun's in its environment. It
 // learns of them, and of the end, through a pipe:
 //
-//   - PID    the process group PID exists
-//   - PID    it is gone
-//     m MARK   processes have NAME=VALUE in their environment
-//     t PATH   this temporary directory exists
-//     .        fitrun ends, and has killed all that has its marks
+//	"+ PID"   the process group PID exists
+//	"- PID"   it is gone
+//	"m MARK"  processes have NAME=VALUE in their environment
+//	"t PATH"  this temporary directory exists
+//	"."       fitrun ends, and has killed all that has its marks
 //
 // A guard that dies is replaced. A nil Guard is valid and does nothing.
 type Guard struct {

@@ -4,8 +4,8 @@
 //
 // When there are too many, the newest is not sent away: the oldest gives way. A peer that knows the
 // secret proves it at once, and is no stranger any more when its turn would come. A peer that only
-// holds a connection open loses it. The connection that gives way is from the place from which the
-// most have come, so that a host that floods us pushes out its own.
+// holds a connection open loses it. The connection that gives way is from the place that has
+// too many, or from the one with the most, so that a host that floods us pushes out its own.
 package strangers
 
 import (

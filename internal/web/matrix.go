@@ -23,7 +23,7 @@ func (s *sizes) add(r *view.Rank) {
 	}
 }
 
-// matrix is how much each rank has sent to each other rank.
+// matrix is how much each rank has sent to each other rank; in large jobs, each group of ranks.
 type matrix struct {
 	n     int    // rows and columns
 	group int    // ranks of each row; 1 but in large jobs

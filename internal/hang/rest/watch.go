@@ -128,7 +128,8 @@ func (w *Watch) round(ctx context.Context, s *state) {
 }
 
 // isAskable reports whether it makes sense to ask. Ranks that have not answered the last question
-// are not asked again before they do: they may be stopped, and would find hundreds of questions.
+// are not asked again before they do, for lostRounds: they may be stopped, and would find hundreds
+// of questions.
 // Where a rank has not come to Init, the others cannot answer. Where one has finished, all have
 // been in Finalize, and no rank waits for messages any more. Dead ranks are left out, as the job
 // goes on without them.
