@@ -21,7 +21,8 @@ func secretFile(t *testing.T, mode os.FileMode) string {
 	return name
 }
 
-// TestExposed: a server that other machines reach wants a secret, or to be told that everybody may read.
+// TestExposed: a server that other machines reach wants a secret, or to be told that every client
+// may read.
 func TestExposed(t *testing.T) {
 	if s, err := Listen(Config{Addr: "0.0.0.0:0", Source: Source{Stats: none}}); err == nil {
 		s.Close(t.Context())

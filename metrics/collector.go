@@ -60,7 +60,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.series.Collect(ch, &st, calls)
 }
 
-// Series is the metrics of one rank, without values: for who knows the values of many ranks. It is immutable.
+// Series is the metrics of one rank, without values: for a caller that knows the values of many
+// ranks. It is immutable.
 type Series []series
 
 // series is a metric with its constant labels.

@@ -161,7 +161,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// someCalls are collectives whose numbers are nobody else's.
+// someCalls are collectives whose numbers no other metric has.
 func someCalls() []Collective {
 	return []Collective{
 		{Comm: "world", Op: "Allreduce", Count: 1 << 40, Waited: 1 << 50},

@@ -27,8 +27,10 @@
 //
 // # Limits
 //
-// An address without a host means the loopback interface, where every user of the machine may read the counters. At one that
-// other machines reach, a server must be given a file with a secret that clients must know, or be told in so many words that
-// everybody may read (Config.SecretFile, Config.Open). Profiles are served at the loopback interface or a Unix socket
-// only. There is no TLS: the secret crosses the network as it is. Linux only, as the engine is.
+// An address without a host means the loopback interface, where every user of the machine may read
+// the counters. A server at an address that other machines reach needs one of two things. Either it
+// is given a file with a secret that clients must know (Config.SecretFile), or it is told in so
+// many words that every client may read (Config.Open). Profiles are served at the loopback
+// interface or a Unix socket only. There is no TLS: the secret crosses the network as it is. Linux
+// only, as the engine is.
 package metrics

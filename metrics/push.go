@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/push"
 )
 
-// Push sends what a server would show now to a Pushgateway at url, for jobs that are over before somebody scrapes them. It
-// takes the place of what the same rank of the same job had there, under the labels job and instance, the latter "rank-"
-// and the number of the rank.
+// Push sends what a server would show now to a Pushgateway at url, for jobs that are over before
+// Prometheus scrapes them. It takes the place of what the same rank of the same job had there,
+// under the labels job and instance. The latter is "rank-" and the number of the rank.
 func Push(ctx context.Context, url, job string, src Source) error {
 	tr := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
 	defer tr.CloseIdleConnections()

@@ -43,16 +43,16 @@ type Config struct {
 	// Addr is host:port, where port 0 means any free port and no host the loopback interface, or unix: and the path of a
 	// Unix socket, which only the user may connect to. A socket that is left there by a process that is gone is replaced.
 	Addr string
-	// SecretFile names a file with a secret that clients must give: 32 bytes or more, which nobody else may read or write.
-	// They give it as a bearer token, or as the password of basic authentication with any user name. "" asks for none. At a
-	// Unix socket it is not asked for.
+	// SecretFile names a file with a secret that clients must give: 32 bytes or more, which no
+	// other user may read or write. Clients give it as a bearer token, or as the password of basic
+	// authentication with any user name. "" asks for none. At a Unix socket it is not asked for.
 	SecretFile string
-	// Open lets everybody read who reaches Addr. Without it and without SecretFile, Addr must be of the loopback interface
-	// or a Unix socket.
+	// Open lets every client read that reaches Addr. Without it and without SecretFile, Addr must
+	// be of the loopback interface or a Unix socket.
 	Open bool
 	Source
-	// Profiles serves /debug/pprof as well. Whoever reaches that sees the program's arguments and stacks and can make it
-	// slow, so Addr must be of the loopback interface or a Unix socket.
+	// Profiles serves /debug/pprof as well. A client that reaches that sees the program's arguments
+	// and stacks and can make it slow, so Addr must be of the loopback interface or a Unix socket.
 	Profiles bool
 }
 
@@ -87,7 +87,7 @@ func Listen(cfg Config) (*Server, error) {
 	return serveAt(l, mux, guard)
 }
 
-// guard says who may read.
+// guard says which clients may read.
 func (cfg *Config) guard() (g httpguard.Guard, err error) {
 	g.Open = cfg.Open
 	if name, err := os.Hostname(); err == nil {
@@ -99,8 +99,8 @@ func (cfg *Config) guard() (g httpguard.Guard, err error) {
 	return g, err
 }
 
-// ServeHandler listens at cfg.Addr and answers what h does, to whom cfg lets in, until Close. Only Addr, SecretFile and Open of
-// cfg count.
+// ServeHandler listens at cfg.Addr until Close, and answers as h does the clients that cfg lets in.
+// Only Addr, SecretFile and Open of cfg count.
 func ServeHandler(cfg Config, h http.Handler) (*Server, error) {
 	guard, err := cfg.guard()
 	if err != nil {
@@ -142,8 +142,9 @@ func listen(addr string) (net.Listener, error) {
 	return l, err
 }
 
-// listenUnix listens at path. Its permissions are narrowed before anybody can connect: until a socket is listened to,
-// connections are refused, and net binds and listens in one step, so it is made under another name.
+// listenUnix listens at path. It narrows the permissions of the socket before any client can
+// connect. Connections are refused until a socket is listened to, but net binds and listens in one
+// step. So the socket is made under another name.
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode().Type() != fs.ModeSocket {
@@ -156,7 +157,7 @@ func listenUnix(path string) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".fitmpi") // nobody else's to enter
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".fitmpi") // no other user may enter it
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// The agreements of a rank: internal/agree decides, and signals carry what its machines say. Whoever makes progress runs
-// the machines, so that agreements go on while the user computes.
+// The agreements of a rank: internal/agree decides, and signals carry what its machines say. The
+// goroutine that makes progress runs the machines, so that agreements go on while the user
+// computes.
 
 // accords are the agreements of this rank, by communicator. The mutex is held for computing only, never in a call of
 // the engine, which might run the machines of another rank of this process that speaks to this one.
@@ -126,9 +127,9 @@ func (a *accords) receive(e *engine.Engine, from engine.PeerID, ctx engine.Conte
 	s.do(e)
 }
 
-// keepLocked keeps a signal for a room that is not there yet. Nobody says more there than what it contributes to
-// the first agreement, again if a failure makes it: so the last signal of each is all that matters. ok is false if from is too
-// far ahead.
+// keepLocked keeps a signal for a room that is not there yet. No rank says more there than what it
+// contributes to the first agreement, and says it again if a failure makes it do so. So the last
+// signal of each is all that matters. ok is false if from is too far ahead.
 func (a *accords) keepLocked(from engine.PeerID, ctx engine.ContextID, payload []byte) (ok bool) {
 	if a.early == nil {
 		a.early, a.ahead = make(map[engine.ContextID][]earlySignal), make(map[engine.PeerID]int)

@@ -22,8 +22,9 @@ const (
 // ranks gave that have failed may be in it or not. It works on communicators that are revoked, and of an intercommunicator
 // over both groups.
 //
-// If a rank has failed of which not all have said that they know, by AckFailed before the call, the error is of class
-// [ErrProcFailed] at every rank; the value is agreed on none the less. So whoever gets no error knows that all know of the same failures.
+// If a rank has failed of which not all have said that they know, by AckFailed before the call, the
+// error is of class [ErrProcFailed] at every rank. The value is agreed on none the less. So a rank
+// that gets no error knows that all know of the same failures.
 //
 // It returns when all ranks that live have called it, after some two times the time of an Allreduce. Calls of Agree, Iagree,
 // Shrink and Ishrink on c are matched in their order, which must be the same at all ranks: where some agree and others shrink, the error

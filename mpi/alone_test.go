@@ -36,7 +36,7 @@ var loners = map[string]struct {
 	"fatal": {func() {
 		world, err := mpi.Init()
 		if err == nil {
-			mpi.Send(world, []int{1}, 5, 0) // of whose error nobody takes notice: it ends the process
+			mpi.Send(world, []int{1}, 5, 0) // the program ignores its error: it ends the process
 		}
 	}, 1, `^fitmpi: rank 0 .* aborted the job with code 1: mpi: Send on rank 0 .*: invalid rank: destination 5: .*\(alone_test.go:\d+\)\n$`},
 	"abort": {func() {
@@ -88,7 +88,7 @@ var loners = map[string]struct {
 	}, 128 + int(syscall.SIGTERM), `^fitmpi: rank 0 .*: rank 0: context canceled \(signal: terminated\)\n$`},
 }
 
-// A program that nobody has started says why it ends, as a launcher would: which rank, the
+// A program that no launcher has started says why it ends, as a launcher would: which rank, the
 // operation, the cause and the line.
 func TestAloneSaysWhy(t *testing.T) {
 	const mark = "FITMPI_TEST_LONER"

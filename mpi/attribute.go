@@ -171,7 +171,8 @@ func (a *attributes[O]) copyTo(o, n O, b *attributes[O]) error {
 	return nil
 }
 
-// copyAttributesTo gives n, a duplicate of c that nobody has seen, the attributes of c that their copy functions let it have.
+// copyAttributesTo gives n, a duplicate of c that the user has not seen, the attributes of c that
+// their copy functions let it have.
 func (c *Comm) copyAttributesTo(n *Comm) *Error {
 	if err := c.attrs.copyTo(c, n, &n.attrs); err != nil {
 		return opError(classOr(err, ErrOther), "Dup", &callbackError{"copying an attribute", err})

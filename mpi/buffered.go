@@ -69,9 +69,10 @@ func BufferIflush(c *Comm) (started *Request) {
 	return c.flushBuffer(op, c.job.buffer.Load())
 }
 
-// AttachBuffer gives c memory for its buffered sends, as BufferAttach does for the job; buffered sends over c use this memory
-// only (MPI 4.1, section 3.6, MPI_Comm_attach_buffer). It is this rank's affair: the others may have buffers or not. A
-// communicator made from c does not inherit it. Detach it before c is freed: after that nobody can tell when it is empty.
+// AttachBuffer gives c memory for its buffered sends, as BufferAttach does for the job. Buffered
+// sends over c use this memory only (MPI 4.1, section 3.6, MPI_Comm_attach_buffer). It is this
+// rank's affair: the others may have buffers or not. A communicator made from c does not inherit
+// it. Detach it before c is freed: after that no call can tell when it is empty.
 func (c *Comm) AttachBuffer(buf []byte) (outcome error) {
 	defer c.begin("AttachBuffer").endAt(&outcome)
 	const op = "AttachBuffer"
@@ -115,8 +116,9 @@ func (c *Comm) IflushBuffer() (started *Request) {
 // bufferSlot is where a buffer is attached; nil: none.
 type bufferSlot = atomic.Pointer[engine.Buffer]
 
-// attachedBuffers are the buffers of a job that may hold messages yet, wherever they are attached. A buffer is closed, and
-// taken out of its slot, under the mutex: who holds it finds no closed buffer there.
+// attachedBuffers are the buffers of a job that may hold messages yet, wherever they are attached.
+// A buffer is closed, and taken out of its slot, under the mutex: the holder of the mutex finds no
+// closed buffer in a slot.
 type attachedBuffers struct {
 	mu  sync.Mutex
 	all map[*engine.Buffer]*scope // guarded by mu: what they are attached to comes from

@@ -18,9 +18,9 @@ import (
 // of never returning: it panics, so that the function ends there, and the operation that has called
 // it fails.
 //
-// A goroutine has no name by which a call could know that it is in such a function. So while one
-// runs, anywhere in the process, those who begin to communicate look at their own stack for the
-// function that calls them.
+// A goroutine has no name by which a call could know that it is in such a function. So while such a
+// function runs, anywhere in the process, each call that begins to communicate looks at its own
+// stack for the function that calls it.
 
 // callbacks is how many functions of the user's run so. It is one for all ranks of the process, as
 // one may run another's function.

@@ -142,8 +142,8 @@ func checkShared(cards []card, peers []engine.PeerInfo, me int, why error) error
 	return nil
 }
 
-// nodesOf numbers the machines of the ranks in the order of their first ranks. A
-// clique counts as a machine. It is nil if there is but one: nobody needs to ask.
+// nodesOf numbers the machines of the ranks in the order of their first ranks. A clique counts as a
+// machine. It is nil if there is but one: no caller needs to ask.
 func nodesOf(cards []card) []int {
 	type place struct {
 		name   string

@@ -194,7 +194,8 @@ func TestReadCards(t *testing.T) {
 	}
 }
 
-// With FITMPI_TRANSPORT=shm a pair that has TCP only is an error that names both, whoever looks.
+// With FITMPI_TRANSPORT=shm a pair that has TCP only is an error that names both, whichever rank
+// looks.
 func TestCheckShared(t *testing.T) {
 	cards := hostOf(3, 1, 0)
 	look := func(me int, why error) error {

@@ -225,7 +225,7 @@ func (c *Comm) plainMismatch(op string, m *engine.MSO, e *elem, st Status) *Erro
 	switch sig := signatureOf(m); {
 	case isBytes(want):
 		return nil
-	case cut && d.t != nil && !one: // what would come after one value nobody has said
+	case cut && d.t != nil && !one: // nothing says what would come after one value
 		return nil
 	case sig == nil:
 		if st.class.isKind() && one && elemClass(kind) != st.class {

@@ -26,7 +26,7 @@ func TestFinalizeNamesRequests(t *testing.T) {
 		"Isend":  func(c *Comm) *Request { return Isend(c, []int{1}, ProcNull, 3) },
 		"Ibsend": func(c *Comm) *Request { return Ibsend(c, []int{1}, ProcNull, 3) },
 		"Irecv":  func(c *Comm) *Request { return Irecv(c, []int{1}, 0, 3) },
-		"Issend": func(c *Comm) *Request { return Issend(c, []int{1}, 9, 3) }, // its error is told to nobody, either
+		"Issend": func(c *Comm) *Request { return Issend(c, []int{1}, 9, 3) }, // its error is told to no caller, either
 		"IrecvNew": func(c *Comm) *Request {
 			r := IrecvNew[int](c, 0, 3)
 			return r.Request

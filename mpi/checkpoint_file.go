@@ -93,7 +93,7 @@ func (f *FileCheckpoint) saved(c *Comm, d *ckpt.Dir, order saveOrder, part ckpt.
 	const op = "Save"
 	all := make([]partReport, c.Size())
 	if err := done(igather(c, op, []partReport{{part, faultOf(c.rank, own)}}, all, 0)); err != nil {
-		return err // nobody knows whether it counts: what is there stays
+		return err // no rank knows whether it counts: what is there stays
 	}
 	outcome := make([]fault, 1)
 	if c.rank == 0 {

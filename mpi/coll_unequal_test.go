@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestAlltoallvUnequal: who expects another length than comes is told, though long blocks go in pieces of which some are equally long.
+// TestAlltoallvUnequal: a receiver that expects another length than the one that comes is told. It
+// is told although long blocks go in pieces of which some are equally long.
 func TestAlltoallvUnequal(t *testing.T) {
 	const mebi = 1 << 20
 	for _, tc := range []struct{ sent, expected int }{
@@ -18,7 +19,7 @@ func TestAlltoallvUnequal(t *testing.T) {
 			c.SetErrhandler(ErrorsReturn)
 			buf, none := make([]byte, max(tc.sent, tc.expected)), []int{0, 0}
 			if c.Rank() == 0 {
-				_ = Alltoallv(c.WithContext(ctx), buf[:tc.sent], []int{0, tc.sent}, nil, nil, none, nil) // perhaps nobody takes the rest
+				_ = Alltoallv(c.WithContext(ctx), buf[:tc.sent], []int{0, tc.sent}, nil, nil, none, nil) // perhaps no receive takes the rest
 				return nil
 			}
 			defer cancel()

@@ -82,7 +82,8 @@ func TestCollectivesCounted(t *testing.T) {
 	}
 }
 
-// TestCollectiveWaits: who waits for a collective waits on its communicator, and for what the engine says all in all.
+// TestCollectiveWaits: the time that a caller waits for a collective counts for its communicator.
+// All these times together are what the engine says of collectives.
 func TestCollectiveWaits(t *testing.T) {
 	first := make(chan *job, 1)
 	err := RunThreads(2, func(_ context.Context, c *Comm) error {

@@ -142,7 +142,7 @@ func (g *graph) renew(c *comm, tag uint32) {
 	g.places, g.gate = c.places, g.gate[:0]
 }
 
-// release gives back what the collective of g used, once nobody uses it.
+// release gives back what the collective of g used, once nothing uses it.
 //
 // Preconditions:
 //   - it has succeeded, and no context may be about to end it.

@@ -151,7 +151,8 @@ func (x promptCase) refuseEach(t *testing.T, n int, a coll.Algorithm) {
 	}
 }
 
-// TestCollectiveAtOnceUnequal: who has received less than was to come is told, and does nothing else.
+// TestCollectiveAtOnceUnequal: a rank that has received less than was to come is told, and does
+// nothing else.
 func TestCollectiveAtOnceUnequal(t *testing.T) {
 	if err := RunThreads(4, func(_ context.Context, c *Comm) error {
 		c.SetErrhandler(ErrorsReturn)
@@ -171,7 +172,7 @@ func TestCollectiveAtOnceUnequal(t *testing.T) {
 	}
 }
 
-// TestCollectiveAtOncePanic: an operation that panics is an error, whoever runs it.
+// TestCollectiveAtOncePanic: an operation that panics is an error, whichever rank runs it.
 func TestCollectiveAtOncePanic(t *testing.T) {
 	if err := RunThreads(2, func(_ context.Context, c *Comm) error {
 		c.SetErrhandler(ErrorsReturn)

@@ -36,7 +36,7 @@ type comm struct {
 	scope   *scope
 	rank    int             // in the local group
 	group   []engine.PeerID // the local group: rank -> peer of the engine
-	peers   []engine.PeerID // the bridge table of those who are addressed: the local group, in an intercommunicator the remote one
+	peers   []engine.PeerID // the bridge table of the ranks that are addressed: the local group, in an intercommunicator the remote one
 	ranks   ranking         // of peers
 	inner   *Comm           // of an intercommunicator: the local group's own communicator, for its part in collectives; else nil
 	both    *Comm           // of an intercommunicator: a communicator of both groups, for agreements; else nil
@@ -134,7 +134,7 @@ func (c *Comm) SetName(name string) (outcome error) {
 		return c.fail(err)
 	}
 	c.rename(name)
-	if c.both != nil { // their collectives are those of c, for who asks what is waited for
+	if c.both != nil { // their collectives are those of c, for readers that ask what is waited for
 		c.inner.rename(name + localGroup)
 		c.both.rename(name + bothGroups)
 	}

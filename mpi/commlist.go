@@ -11,8 +11,9 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// commList knows which communicator a context is of, for those who ask what a rank waits for. A communicator need not be
-// freed, so the list must not keep it. Nor must it be a part of anything that does: the cleanups of communicators keep the list.
+// commList knows which communicator a context is of, to answer what a rank waits for. A
+// communicator need not be freed, so the list must not keep it. Nor must the list be a part of
+// anything that keeps a communicator: the cleanups of communicators keep the list.
 type commList struct {
 	mu   sync.Mutex
 	live map[engine.ContextID]commEntry // guarded by mu; by the context of messages between two ranks
@@ -24,7 +25,7 @@ type commEntry struct {
 	coll  engine.ContextID
 	rank  int
 	group []engine.PeerID
-	peers []engine.PeerID // who is addressed: of an intercommunicator the remote group
+	peers []engine.PeerID // the ranks that are addressed: of an intercommunicator the remote group
 }
 
 // add adds c, unless its context is that of another communicator that lives: of those that agree about new ones, which are
@@ -49,7 +50,7 @@ type commKey struct {
 	c   weak.Pointer[comm]
 }
 
-// drop forgets a communicator that nobody can use any more.
+// drop forgets a communicator that no goroutine can use any more.
 func (l *commList) drop(k commKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

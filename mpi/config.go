@@ -47,7 +47,7 @@ type settings struct {
 	net       netSettings
 	metrics   metricsSettings
 
-	origins map[string]string // by name of the variable: who gave the value; by nobody those that are not there
+	origins map[string]string // by name of the variable: what gave the value; variables that are not there were given none
 }
 
 // settingsOf makes a rank's parameters from what the launcher said and the
@@ -92,7 +92,8 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 	return set, nil
 }
 
-// unexpectedFor is what announcements of messages that nobody has asked for may take at each of so many ranks of a host.
+// unexpectedFor is what announcements of messages that no receive has asked for may take at each of
+// so many ranks of a host.
 func unexpectedFor(ranks int) int {
 	return int(min(max(sys.MemoryLimit()/8/uint64(max(ranks, 1)), engine.MinUnexpected), 1<<30))
 }
@@ -109,7 +110,7 @@ func saidBy(info *boot.Info) map[string]string {
 // hasCore reports whether every rank of this process has a core to itself.
 func hasCore(info boot.Info) bool {
 	if info.Bound != nil {
-		return max(info.ProcessRanks, 1) <= len(info.Bound) // which nobody else is bound to
+		return max(info.ProcessRanks, 1) <= len(info.Bound) // which no other process is bound to
 	}
 	return info.LocalSize <= runtime.NumCPU()
 }
@@ -124,7 +125,7 @@ func hasSpareP(info boot.Info) bool {
 	return hasCore(info) && runtime.GOMAXPROCS(0) >= info.ProcessRanks*(info.Cores+1)
 }
 
-// Who gave a variable its value, for people.
+// What gave a variable its value, for users to read.
 const (
 	originDefault     = "default"
 	originAutomatic   = "automatic"

@@ -95,7 +95,8 @@ func TestEngineConfigErrors(t *testing.T) {
 	}
 }
 
-// Who polls and who keeps a P depends on whether there is a core for every rank.
+// Whether a rank polls, and whether it keeps a P, depends on whether there is a core for every
+// rank.
 func TestCores(t *testing.T) {
 	n := runtime.NumCPU()
 	for _, test := range []struct {

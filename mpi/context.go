@@ -4,18 +4,19 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/engine"
 
-// The name of a context is a number of 64 bits: what it is for (3), the world rank that
-// leads it (29), that rank's count of contexts (31) and the collective bit. A rank that
-// leads a new context takes the next count and tells the others, so names never meet,
-// whichever goroutines of whichever ranks make communicators at the same time. Who tells
-// whom needs a context too, of which both sides know without being told: those of the
-// purposes below, which go with a communicator or a text.
+// The name of a context is a number of 64 bits: what it is for (3), the world rank that leads it
+// (29), that rank's count of contexts (31) and the collective bit. A rank that leads a new context
+// takes the next count and tells the others. So names never meet, whichever goroutines of whichever
+// ranks make communicators at the same time. To tell the others needs a context too, one that both
+// sides know without being told. Those are the contexts of the purposes below, which go with a
+// communicator or a text.
 const (
 	// collectiveBit tells the collective context of a communicator from the other.
 	collectiveBit engine.ContextID = 1
 	// groupPurpose is for agreements about children of the communicator that not all of its ranks take part in.
 	groupPurpose engine.ContextID = 1 << 61
-	// leaderPurpose is for the leaders that make an intercommunicator, who meet in that communicator.
+	// leaderPurpose is for the leaders that make an intercommunicator; they meet in that
+	// communicator.
 	leaderPurpose engine.ContextID = 2 << 61
 	// innerPurpose is for the communicators of the local groups of an intercommunicator. Two have the
 	// same context, but no rank in common.

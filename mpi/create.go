@@ -47,9 +47,9 @@ type splitEntry struct {
 // that color, in the order of key, and of their rank in c for equal keys. A rank
 // whose color is Undefined gets nil.
 //
-// Of an intercommunicator it makes intercommunicators: each has the ranks of a color in
-// either group, and a rank whose color nobody in the other group gave gets nil.
-// Collective, in both groups of an intercommunicator (MPI 4.1, section 7.4.2).
+// Of an intercommunicator it makes intercommunicators: each has the ranks of a color in either
+// group. A rank gets nil if no rank of the other group gave its color. Collective, in both groups
+// of an intercommunicator (MPI 4.1, section 7.4.2).
 func (c *Comm) Split(color, key int) (made *Comm, outcome error) {
 	defer c.begin("Split").endMade(&made, &outcome)
 	const op = "Split"

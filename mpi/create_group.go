@@ -23,10 +23,10 @@ type createEntry struct {
 // give those, and each of the groups gets a communicator. g must be a subset of c's group,
 // and may be GroupEmpty (ErrGroup).
 //
-// Of an intercommunicator it makes an intercommunicator of those of the local group that
-// are in g, which all ranks of a group give alike, and of those whom the other group
-// names; nil if either is empty. Collective, in both groups of an intercommunicator
-// (MPI 4.1, section 7.4.2, MPI_Comm_create).
+// Of an intercommunicator it makes an intercommunicator. The one group has the ranks of c's local
+// group that are in g, which all ranks of a group give alike. The other has the ranks that the
+// other group of c names. It is nil if either is empty. Collective, in both groups of an
+// intercommunicator (MPI 4.1, section 7.4.2, MPI_Comm_create).
 func (c *Comm) Create(g *Group) (made *Comm, outcome error) {
 	defer c.begin("Create").endMade(&made, &outcome)
 	const op = "Create"
@@ -38,7 +38,7 @@ func (c *Comm) Create(g *Group) (made *Comm, outcome error) {
 	if err != nil {
 		return nil, err
 	}
-	concerned := g // who must have given the same group
+	concerned := g // the ranks that must have given the same group
 	if c.IsInter() {
 		concerned = c.Group()
 	}

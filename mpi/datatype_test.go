@@ -192,7 +192,7 @@ func TestDatatypeIsImmutable(t *testing.T) {
 	}
 }
 
-// TypeOf returns one Datatype for a type, whoever asks.
+// TypeOf returns one Datatype for a type, whichever goroutine asks.
 func TestTypeOfIsOne(t *testing.T) {
 	type fresh struct{ A, B int32 }
 	got := make([]*Datatype, 32)

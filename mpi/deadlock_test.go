@@ -43,8 +43,8 @@ func recvs(_ context.Context, c *Comm) error {
 	return err
 }
 
-// Ranks of RunThreads that wait for each other are ended, in a test whose time-out is far away, and
-// told who waits for whom and where.
+// Ranks of RunThreads that wait for each other are ended, in a test whose time-out is far away.
+// They are told which rank waits for which, and where.
 func TestRunThreadsDeadlock(t *testing.T) {
 	for name, tc := range map[string]struct {
 		run  func(ctx context.Context, c *Comm) error

@@ -33,10 +33,11 @@ func (t *distGraph) neighbours() (coll.Neighbours, error) {
 	return coll.Neighbours{Sources: t.sources, Destinations: t.destinations}, nil
 }
 
-// DistGraphCreateAdjacent makes a communicator of the ranks of c, between which a graph says who has to do with whom
-// (MPI 4.1, section 8.5.4). Each rank gives the edges that it is an end of: it receives from sources, of which each edge
-// has a weight, and sends to destinations. Weights, not negative, say how much; [Unweighted] if the edges have none.
-// Edges may be repeated, and may lead from a rank to itself.
+// DistGraphCreateAdjacent makes a communicator of the ranks of c. A graph says which of them have
+// to do with which (MPI 4.1, section 8.5.4). Each rank gives the edges that it is an end of: it
+// receives from sources, of which each edge has a weight, and sends to destinations. Weights, not
+// negative, say how much; [Unweighted] if the edges have none. Edges may be repeated, and may lead
+// from a rank to itself.
 //
 // Every edge must be given at both its ends, as often at one as at the other. This is checked, by a sum that all but
 // certainly differs if it is not so: the error then has class [ErrTopology], at all ranks.

@@ -76,16 +76,17 @@
 //
 // # Sessions
 //
-// A library can communicate without asking who else does: SessionInit opens a session, GroupFromPset names ranks, and
-// CommCreateFromGroup makes a communicator of them, all without Init, before it, beside Main or after Finalize, as often as one likes.
+// A library can communicate without asking what else in the program does. SessionInit opens a
+// session, GroupFromPset names ranks, and CommCreateFromGroup makes a communicator of them. All
+// that works without Init, before it, beside Main or after Finalize, as often as one likes.
 //
 // # Errors
 //
-// Under Main, and in RunThreads, an error of an operation is returned: an *Error that names the
-// operation, the line of the caller, the ranks and the cause, and whose class errors.Is finds
-// (ErrTruncate, ErrProcFailed, ...). What the function returns ends the job, with one message, so
+// Under Main, and in RunThreads, an error of an operation is returned. It is an *Error that names
+// the operation, the line of the caller, the ranks and the cause, and errors.Is finds its class
+// (ErrTruncate, ErrProcFailed, ...). What the function returns ends the job, with one message. So
 // the words that callers add (fmt.Errorf("block 7: %w", err)) are in it, and what is deferred runs.
-// An error that nobody looks at ends nothing. After Init, without Main, there is no function to
+// An error that the program ignores ends nothing. After Init, without Main, there is no function to
 // return from: an error ends the job there, as MPI has it (ErrorsAreFatal).
 //
 // SetErrhandler chooses another handler for a communicator, and FITMPI_ERRHANDLER the first one of
@@ -97,10 +98,10 @@
 // # Failures
 //
 // When a rank dies the job ends, unless it was started to go on (fitrun --with-ft,
-// Threads.FaultTolerant) and errors are returned, as under Main: then operations that need the dead
-// rank fail with ErrProcFailed, collectives of its communicators at every rank, and the survivors
-// can say so to each other (Revoke), find out who is left (GetFailed, AckFailed) and go on without
-// it. Die lets a program try that. docs/FAULTS.md is the guide.
+// Threads.FaultTolerant) and errors are returned, as under Main. Then operations that need the dead
+// rank fail with ErrProcFailed, and collectives of its communicators fail so at every rank. The
+// survivors can say so to each other (Revoke), find out which ranks are left (GetFailed, AckFailed)
+// and go on without the dead one. Die lets a program try that. docs/FAULTS.md is the guide.
 //
 // # Checking
 //
@@ -153,8 +154,8 @@
 // its function, and what is in package variables is guarded like anything that
 // goroutines share. If one rank ends the process, all its ranks end.
 //
-// A communicator belongs to the rank that got it. Goroutines of a rank may use it,
-// whoever starts them; no other rank may.
+// A communicator belongs to the rank that got it. Goroutines of a rank may use it, whichever
+// goroutine starts them; no other rank may.
 //
 // Ranks that write small things side by side in memory slow each other down, for the
 // processor moves whole lines of 64 bytes between cores. Slices of 8 bytes may lie so

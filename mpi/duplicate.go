@@ -74,7 +74,7 @@ func (c *Comm) idup(op string, info *Info) *Creation {
 	return r
 }
 
-// discard frees a communicator that nobody gets because of cause.
+// discard frees a communicator that no caller gets because of cause.
 func (c *Comm) discard(cause *Error) error {
 	c.freed.Store(true)
 	if err := c.deleteAttributes(); err != nil {
@@ -98,7 +98,7 @@ func (c *Comm) copy(name string) *Comm {
 // setContext gives a communicator its context.
 //
 // Preconditions:
-//   - nobody has used it yet.
+//   - nothing has used it yet.
 func (c *Comm) setContext(id engine.ContextID) {
 	c.p2p, c.coll = id, id|collectiveBit
 	c.job.comms.add(c.comm)

@@ -71,8 +71,9 @@ func moduleVersion(info *debug.BuildInfo) string {
 	return "(devel)"
 }
 
-// UniverseSize is the number of ranks for which the launcher has a core, those of the job included; at least the size of the
-// job (MPI 4.1, section 11.10.1, MPI_UNIVERSE_SIZE). ok is false if nobody said, as without a launcher.
+// UniverseSize is the number of ranks for which the launcher has a core, those of the job included;
+// at least the size of the job (MPI 4.1, section 11.10.1, MPI_UNIVERSE_SIZE). ok is false if no
+// launcher says it, as where there is none.
 func UniverseSize(c *Comm) (n int, ok bool) {
 	n = c.job.session.Info().Universe
 	return n, n > 0

@@ -52,7 +52,7 @@ func (c *Comm) abortFor(err *Error, message string) {
 	c.job.abort(1, message)
 }
 
-// membersText says who belongs to c.
+// membersText says which ranks belong to c.
 func (c *Comm) membersText() string {
 	if len(c.group) == len(c.job.world.group) {
 		return "all ranks"
@@ -87,9 +87,10 @@ func (c *Comm) SetErrhandler(h Errhandler) {
 // Errhandler returns what SetErrhandler set, or what c inherited (MPI 4.1, section 9.3).
 func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 
-// CallErrhandler gives an error of the caller's own to the error handler of c, as if an operation on c had failed with it,
-// and returns what the handler returns (MPI 4.1, section 9.5). An [*Error] keeps its operation and place; any other error
-// becomes the cause of one, whose class is that of err: see ClassOf. nil is no error, and nobody is called.
+// CallErrhandler gives an error of the caller's own to the error handler of c, as if an operation
+// on c had failed with it. It returns what the handler returns (MPI 4.1, section 9.5). An [*Error]
+// keeps its operation and place; any other error becomes the cause of one, whose class is that of
+// err: see ClassOf. nil is no error, and no handler is called.
 func (c *Comm) CallErrhandler(err error) (outcome error) {
 	defer c.begin("CallErrhandler").endAt(&outcome)
 	const op = "CallErrhandler"

@@ -160,7 +160,7 @@ func (u *userErrorTable) classOfLocked(number int) ErrorClass {
 	return ErrUnknown
 }
 
-// Class is the class of the code; ErrUnknown of one that nobody has added, or that was removed
+// Class is the class of the code; ErrUnknown of one that no call has added, or that was removed
 // (MPI 4.1, section 9.4, MPI_Error_class).
 func (e ErrorCode) Class() ErrorClass {
 	userErrors.mu.RLock()

@@ -191,8 +191,9 @@ func ClassOf(err error) ErrorClass {
 	return ErrUnknown
 }
 
-// Error is what a failed operation returns: which operation, of whom, with whom, and why. Ask for its class with
-// [errors.Is], for itself with [errors.AsType] (MPI 4.1, section 9.3 and 9.4).
+// Error is what a failed operation returns: which operation, of which rank, with which other rank,
+// and why. Ask for its class with [errors.Is], for itself with [errors.AsType] (MPI 4.1, section
+// 9.3 and 9.4).
 type Error struct {
 	Class ErrorClass
 	Op    string // name of the operation, such as "Recv"

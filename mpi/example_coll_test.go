@@ -43,7 +43,7 @@ func ExampleGather() {
 	// Output: [0 1 4]
 }
 
-// Rank r gives r words. Only the root needs to know how many come from whom.
+// Rank r gives r words. Only the root needs to know how many come from which rank.
 func ExampleGatherv() {
 	words := strings.Fields("never the same length")
 	run(3, func(c *mpi.Comm) error {

@@ -37,7 +37,7 @@ func ExampleRunThreadsContext() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	err := mpi.RunThreadsContext(ctx, 2, func(ctx context.Context, world *mpi.Comm) error {
-		_, err := mpi.Recv(world, make([]int, 1), 1-world.Rank(), 0) // nobody sends
+		_, err := mpi.Recv(world, make([]int, 1), 1-world.Rank(), 0) // no rank sends
 		return err
 	})
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
@@ -58,7 +58,7 @@ func ExampleSsend() {
 	// Output: are you there?
 }
 
-// A ready send is for those who know that the receive is posted: here by the barrier.
+// A ready send is for callers that know that the receive is posted: here by the barrier.
 func ExampleRsend() {
 	run(2, func(c *mpi.Comm) error {
 		in := make([]int, 1)
@@ -79,7 +79,7 @@ func ExampleRsend() {
 	// Output: 7
 }
 
-// A receive says what came: from whom, with which tag, how much.
+// A receive says what came: from which rank, with which tag, how much.
 func ExampleRecv() {
 	run(3, func(c *mpi.Comm) error {
 		if c.Rank() > 0 {
@@ -295,7 +295,7 @@ func ExampleIbcast() {
 	// Output: grid 64
 }
 
-// Everybody says that it has finished, goes on working, and learns when all have.
+// Every rank says that it has finished, goes on working, and learns when all have.
 func ExampleIbarrier() {
 	run(3, func(c *mpi.Comm) error {
 		all := mpi.Ibarrier(c)

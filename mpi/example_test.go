@@ -132,7 +132,7 @@ func ExampleSendValue() {
 	// Output: fft 1024
 }
 
-// Everybody passes a value to the right; a ring of Sendrecv does not lock up.
+// Every rank passes a value to the right; a ring of Sendrecv does not lock up.
 func ExampleSendrecv() {
 	run(4, func(c *mpi.Comm) error {
 		right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
@@ -480,7 +480,7 @@ func ExampleComm_WithContext() {
 		c.SetErrhandler(mpi.ErrorsReturn)
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		defer cancel()
-		_, err := mpi.Recv(c.WithContext(ctx), make([]int, 1), 0, 0) // nobody sends
+		_, err := mpi.Recv(c.WithContext(ctx), make([]int, 1), 0, 0) // no rank sends
 		fmt.Println(errors.Is(err, context.DeadlineExceeded))
 		return nil
 	})

@@ -30,7 +30,7 @@ func (u *usage) Begin(call *mpi.Call) {
 
 func (u *usage) End(*mpi.Call, error) {}
 
-// print collects at rank 0 what the ranks have counted. What it does itself nobody counts.
+// print collects at rank 0 what the ranks have counted. Its own calls are not counted.
 func (u *usage) print(world *mpi.Comm) {
 	counts := []map[string][2]int{{}}
 	for op, n := range u.calls {
@@ -95,7 +95,7 @@ func assemble(ctx context.Context, world *mpi.Comm) error {
 	return mpi.Barrier(world)
 }
 
-// Variables says how a rank is configured, and by whom.
+// Variables says how a rank is configured, and by what.
 func ExampleVariables() {
 	err := mpi.RunThreads(1, func(_ context.Context, world *mpi.Comm) error {
 		for _, v := range mpi.Variables(world) {

@@ -13,28 +13,33 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// How all ranks learn what one knows: that a communicator is revoked, and, in a job that goes on without its dead though its launcher does not say who they
-// are, that a rank has failed. (Where the launcher says so ranks keep to themselves what they only infer from connections: one that others
-// hold to be dead, and have hung up on, would tell the rest that those had failed.)
-// Whoever hears such a thing for the first time tells it on to the ranks that are 1, 2, 4, 8 ... places behind it in the list of those concerned that
-// live, as far as it knows. So nobody says more than log2 of them things, all know after as many steps, and whoever dies in the middle is in nobody's
-// way: its successor in the list gets it from its predecessor, once that knows of the death.
+// How all ranks learn what one of them knows. It may know that a communicator is revoked. In a job
+// that goes on without its dead, though its launcher does not say which ranks they are, it may also
+// know that a rank has failed. (Where the launcher says so, ranks keep to themselves what they only
+// infer from connections. Otherwise a rank that others hold to be dead, and have hung up on, would
+// tell the rest that those others had failed.)
+//
+// A rank that hears such a thing for the first time tells it on. It tells the ranks that are 1, 2,
+// 4, 8 ... places behind it in the list of those concerned that live, as far as it knows. So of n
+// ranks none says more than log2 n things, and all know after as many steps. A rank that dies in
+// the middle is in no other rank's way. Its successor in the list gets the news from its
+// predecessor, once that knows of the death.
 
 // faults is what a rank knows of what is broken.
 type faults struct {
 	tolerant bool // immutable after start: the job goes on without ranks that die
-	gossips  bool // immutable after start: ranks tell each other who has failed
-	worded   bool // immutable after start: the launcher says so of everybody who has, and ends who was lost although it lives
+	gossips  bool // immutable after start: ranks tell each other which ranks have failed
+	worded   bool // immutable after start: the launcher says so of every rank that has, and ends one that was lost although it lives
 
 	count   atomic.Uint32                      // of revoked; read by anyone
 	mu      sync.Mutex                         // never held in a call of the engine, which may run the handlers of this rank and of others
 	revoked map[engine.ContextID]*revocation   // guarded by mu; by family. Nothing leaves it: messages of a revoked communicator may come any time
-	strange map[engine.PeerID]int              // guarded by mu: how many in revoked are of communicators that this rank has not had, by who told; at most maxStrange
-	unknown map[engine.ContextID]engine.PeerID // guarded by mu: those, and who told
+	strange map[engine.PeerID]int              // guarded by mu: how many in revoked this rank has not had, by the rank that told; at most maxStrange
+	unknown map[engine.ContextID]engine.PeerID // guarded by mu: those, and the rank that told
 	gone    []engine.PeerID                    // guarded by mu: failed or left
 
-	words  map[engine.PeerID]bool  // guarded by mu: of whom the launcher has said that they failed
-	missed map[engine.PeerID]error // guarded by mu: who was lost, and why, of whom the launcher was not told
+	words  map[engine.PeerID]bool  // guarded by mu: ranks of which the launcher has said that they failed
+	missed map[engine.PeerID]error // guarded by mu: ranks that were lost, and why, of which the launcher was not told
 	parted bool                    // guarded by mu: this rank is through with the last meeting of all
 }
 
@@ -51,7 +56,7 @@ type revocation struct {
 
 // What a signal about the context of messages of a communicator says; its first byte.
 const (
-	saysRevoked = 1 // the communicator is revoked: by whom, and its ranks
+	saysRevoked = 1 // the communicator is revoked: by which rank, and its ranks
 	saysFailed  = 2 // a rank has failed: which, and why. It has nothing to do with the context, which is 0
 	saysNothing = 3 // see job.ask
 	saysResting = 4 // the sender rests, and wants an answer: see rest.go
@@ -115,7 +120,7 @@ func (j *job) say(out []letter) {
 	}
 }
 
-// tellLocked appends what is to be told of r to those who live and were not told.
+// tellLocked appends what is to be told of r to those successors that live and were not told.
 func (f *faults) tellLocked(family engine.ContextID, r *revocation, me engine.PeerID, out []letter) []letter {
 	var payload []byte
 	for _, p := range successors(r.group, me, f.gone) {
@@ -131,7 +136,8 @@ func (f *faults) tellLocked(family engine.ContextID, r *revocation, me engine.Pe
 	return out
 }
 
-// successors are those who are 1, 2, 4 ... places behind me among the group, which is ascending, without those that are gone.
+// successors are the ranks that are 1, 2, 4 ... places behind me among the group, which is
+// ascending, without those that are gone.
 func successors(group []engine.PeerID, me engine.PeerID, gone []engine.PeerID) (to []engine.PeerID) {
 	living := group
 	if len(gone) > 0 {
@@ -147,8 +153,9 @@ func successors(group []engine.PeerID, me engine.PeerID, gone []engine.PeerID) (
 	return to
 }
 
-// revokeSays is the signal: who has revoked, and runs of consecutive ranks, each as its first and its length. Where these are too many for a signal the ranks are left
-// out, and whoever hears it tells nobody until it has the communicator.
+// revokeSays is the signal: which rank has revoked, and runs of consecutive ranks, each as its
+// first and its length. Where these are too many for a signal the ranks are left out. Then a rank
+// that hears it tells no other rank until it has the communicator.
 func revokeSays(r *revocation) []byte {
 	b := binary.AppendUvarint([]byte{saysRevoked}, uint64(r.by))
 	short := len(b)
@@ -300,7 +307,8 @@ func (j *job) lose(peer engine.PeerID, err *engine.PeerError) {
 	}
 }
 
-// failedSaysLocked are the signals by which those who live learn that a rank of the world has failed.
+// failedSaysLocked are the signals by which the ranks that live learn that a rank of the world has
+// failed.
 func (f *faults) failedSaysLocked(size int, me, failed engine.PeerID, cause error) (out []letter) {
 	world := make([]engine.PeerID, size)
 	for r := range world {

@@ -13,7 +13,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// TestRevokeSignal: what is said of a revocation is read again, whatever the group; what nobody says is refused.
+// TestRevokeSignal: what is said of a revocation is read again, whatever the group; what no rank
+// says is refused.
 func TestRevokeSignal(t *testing.T) {
 	const size = 1 << 13
 	dice := rand.New(rand.NewPCG(1, 2))
@@ -125,8 +126,8 @@ func (w *spreadWorld) step() bool {
 	return true
 }
 
-// TestSpread: if one that lives to the end has heard, all that live hear, whoever dies when; and without deaths nobody says more
-// than log2 of the ranks things.
+// TestSpread: if a rank that lives to the end has heard, all that live hear, whichever ranks die,
+// and whenever. Without deaths none of n ranks says more than log2 n things.
 func TestSpread(t *testing.T) {
 	for seed := range uint64(3000) {
 		dice := rand.New(rand.NewPCG(seed, 7))

@@ -11,8 +11,9 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// TestStrangeRevocationsAreBounded: a rank that revokes communicators which nobody has, without end, is given up; so nobody's memory is its own.
-// What others revoke of their own communicators counts nothing, nor what this rank makes later.
+// TestStrangeRevocationsAreBounded: a rank that revokes without end communicators which no rank has
+// is given up, so it cannot fill the memory of another. What others revoke of their own
+// communicators counts nothing, nor what this rank makes later.
 func TestStrangeRevocationsAreBounded(t *testing.T) {
 	judged := make(chan struct{})
 	err := Threads{Ranks: 3, FaultTolerant: true}.Run(t.Context(), func(_ context.Context, c *Comm) error {
@@ -23,7 +24,7 @@ func TestStrangeRevocationsAreBounded(t *testing.T) {
 		}
 		if c.Rank() == 1 {
 			<-judged
-			c.Die() // else it would be dead to rank 0 alone, as nobody has a launcher's word
+			c.Die() // else it would be dead to rank 0 alone, as no rank has a launcher's word
 		}
 		j := c.job
 		says := append(binary.AppendUvarint([]byte{saysRevoked}, 1), 1, 1) // rank 1, of rank 1

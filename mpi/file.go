@@ -22,7 +22,7 @@ const (
 	ModeWronly                             // write only
 	ModeRdwr                               // read and write
 	ModeDeleteOnClose                      // delete the file when it is closed
-	ModeUniqueOpen                         // a promise: nobody else has the file open. It changes nothing here
+	ModeUniqueOpen                         // a promise: the file is open nowhere else. It changes nothing here
 	ModeExcl                               // with ModeCreate: it is an error if the file is there
 	ModeAppend                             // all file pointers begin at the end of the file
 	ModeSequential                         // the file is read or written in order, by the shared file pointer alone

@@ -30,7 +30,7 @@ type access struct {
 	etyps int           // the same in etypes
 	isOut bool          // it can take no part in what is collective
 
-	// Owned by whoever carries it out, then by who waits.
+	// Owned by the goroutine that carries it out, then by the one that waits.
 	start int    // in etypes of the view
 	n     int    // bytes that were moved
 	err   *Error // also what was wrong before
@@ -192,7 +192,7 @@ func (a *access) move() error {
 	x := a.start * a.view.etype.Size()
 	m := fileio.Access{View: a.view.View, X: x, Data: a.data, Room: int(h.Room), Sift: h.Sift != chooseNo}
 	if f.atomic.Load() {
-		f.alone.Lock() // a lock of the system's does not keep out who uses the same descriptor
+		f.alone.Lock() // a lock of the system's does not keep out users of the same descriptor
 		defer f.alone.Unlock()
 		lo, hi := m.View.Span(x, a.size)
 		unlock, err := sys.LockRange(f.disk, lo, hi-lo, isWrite)

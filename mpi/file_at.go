@@ -25,9 +25,10 @@ func FileReadAtAll[T any](f *File, offset int, buf []T) (st Status, outcome erro
 	return accessOf(f, "FileReadAtAll", fileAt|fileAll, offset, buf).wait()
 }
 
-// FileWriteAtAll is FileWriteAt of all ranks, as FileReadAtAll is FileReadAt. Where data of ranks overlap, nobody knows which remain
-// unless the file is in atomic mode; if they are put together and the disk fails, all ranks have the error
-// (MPI 4.1, section 14.4.2, MPI_File_write_at_all). Collective, blocks.
+// FileWriteAtAll is FileWriteAt of all ranks, as FileReadAtAll is FileReadAt. Where data of ranks
+// overlap, it is not known which remain unless the file is in atomic mode. If they are put together
+// and the disk fails, all ranks have the error (MPI 4.1, section 14.4.2, MPI_File_write_at_all).
+// Collective, blocks.
 func FileWriteAtAll[T any](f *File, offset int, buf []T) (st Status, outcome error) {
 	defer beginFile(f, "FileWriteAtAll", buf, true).endStatus(&st, &outcome)
 	return accessOf(f, "FileWriteAtAll", fileAt|fileAll|fileWrites, offset, buf).wait()

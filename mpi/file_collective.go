@@ -154,7 +154,7 @@ func (a *access) inPhases(plan fileio.Plan, parts []fileio.Part) {
 		a.n = a.size
 	}
 	if err := a.f.agree(a.op, diskError(a.op, p.disk)); err != nil && a.err == nil {
-		a.n, a.err = 0, err // nobody knows whose data are where
+		a.n, a.err = 0, err // no rank knows whose data are where
 	}
 }
 

@@ -73,7 +73,7 @@ func needHandler(h FileErrhandler) {
 // abortFor ends the job because of err.
 func (f *File) abortFor(err *Error, message string) { f.comm.abortFor(err, message) }
 
-// membersText says who has f open.
+// membersText says which ranks have f open.
 func (f *File) membersText() string { return f.comm.membersText() }
 
 // unopened stands for a file that is not open, for error handlers.

@@ -209,9 +209,10 @@ func (f *file) abandon(made bool) {
 	f.comm.freed.Store(true)
 }
 
-// Close closes f at all ranks: it waits for the nonblocking operations of this rank, and until what was written is on the disk, and
-// deletes the file if it was opened with ModeDeleteOnClose. Complete the requests of f before: they need no file, but nobody else
-// would say what became of them. All ranks get an error if what any has written could not be kept; f is closed all the same.
+// Close closes f at all ranks. It waits for the nonblocking operations of this rank, and until what
+// was written is on the disk. It deletes the file if it was opened with ModeDeleteOnClose. Complete
+// the requests of f before: they need no file, but nothing else would say what became of them. All
+// ranks get an error if what any has written could not be kept; f is closed all the same.
 // Collective, blocks (MPI 4.1, section 14.2.2, MPI_File_close).
 func (f *File) Close() (outcome error) {
 	defer f.begin("Close").endAt(&outcome)
@@ -254,9 +255,10 @@ func (f *file) close(op string) *Error {
 	return err
 }
 
-// FileDelete removes the file with a name (MPI 4.1, section 14.2.3, MPI_File_delete). It is local: one rank of c is enough, and c only
-// says who has an error. info may be nil, and there is nothing that it could say. That there is no such file is an error of class
-// [ErrNoSuchFile]. Who has it open keeps it.
+// FileDelete removes the file with a name (MPI 4.1, section 14.2.3, MPI_File_delete). It is local:
+// one rank of c is enough, and c only says which rank has an error. info may be nil, and there is
+// nothing that it could say. That there is no such file is an error of class [ErrNoSuchFile]. A
+// process that has the file open keeps it.
 func FileDelete(c *Comm, name string, info *Info) (outcome error) {
 	defer c.begin("FileDelete").endAt(&outcome)
 	const op = "FileDelete"

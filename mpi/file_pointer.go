@@ -175,7 +175,7 @@ func (p *sharedPointer) set(f *file, to int) *Error {
 	p.mu.Unlock()
 	if isNew {
 		if _, err := os.Lstat(p.path(f)); isGone(err) {
-			return nil // nobody has used it
+			return nil // no rank has used it
 		}
 	}
 	return pointerError("", f.onDisk(func() error {
@@ -231,7 +231,7 @@ func (p *sharedPointer) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.disk != nil {
-		_ = p.disk.Close() // nobody will read it
+		_ = p.disk.Close() // it will not be read again
 		p.disk = nil
 	}
 }

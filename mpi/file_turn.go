@@ -95,7 +95,8 @@ func (f *file) newRequest(op string, outcome func() (Status, *Error)) *Request {
 	return r
 }
 
-// onDisk does do, which uses the disk and nothing else, and says so to who asks whether this rank can go on.
+// onDisk does do, which uses the disk and nothing else. Meanwhile it says so to a goroutine that
+// asks whether this rank can go on.
 func (f *file) onDisk(do func() error) error {
 	f.comm.job.diskUses.Add(1)
 	defer f.comm.job.diskUses.Add(-1)

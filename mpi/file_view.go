@@ -84,7 +84,7 @@ func (f *file) setView(op string, disp int, etype, filetype *Datatype, rep strin
 	if f.comm.rank == 0 {
 		failed = f.pointer.set(f, 0)
 	}
-	return f.agree(op, failed) // and nobody goes on before it is done
+	return f.agree(op, failed) // and no rank goes on before it is done
 }
 
 // newView checks the arguments of SetView.

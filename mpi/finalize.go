@@ -11,15 +11,15 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// meetLast waits until all ranks have called Finalize; in a job that goes on without its dead, all
-// that live. Whoever finds that one has failed while it waits begins again without it. That ends:
-// those who have gone are fewer each time by one at least, and in the end all that are left know of
-// the same. The messages of different lists do not meet, as the number of the barrier stands for
-// the list.
+// meetLast waits until all ranks have called Finalize; in a job that goes on without its dead,
+// until all that live have. A rank that finds, while it waits, that another has failed begins again
+// without it. That comes to an end: the ranks that meet are fewer each time by one at least, and in
+// the end all that are left know of the same failures. The messages of different lists of ranks do
+// not meet, as the number of the barrier stands for the list.
 //
-// In any other job there is no list but that of all ranks. A rank that has lost another, which may
-// live and be lost to nobody else, fails at once: the others do not know, and would wait for it
-// with a list that is not its own.
+// In any other job there is no list but that of all ranks. A rank that has lost another fails at
+// once, although the other may live and be lost to no other rank. The others do not know of the
+// loss, and would wait for this rank with a list that is not its own.
 func (j *job) meetLast(ctx context.Context) error {
 	if err := j.lostOne("Finalize"); err != nil {
 		return err
@@ -85,8 +85,9 @@ func numberOf(ids []engine.PeerID) uint32 {
 	return h.Sum32() % laneTag
 }
 
-// ask says something to each rank: one that was through with an earlier barrier, and has left, is known for that by the answer, or by there being
-// none. Otherwise whoever has nothing to send to it would wait for it.
+// ask says something to each rank. The answer, or that none comes, shows whether a rank was through
+// with an earlier barrier, and has left. Otherwise a rank that has nothing to send to it would wait
+// for it.
 func (j *job) ask(ids []engine.PeerID) {
 	for _, p := range ids {
 		_ = j.engine.Signal(p, 0, []byte{saysNothing}) // that it is gone is what is to be found out

@@ -11,9 +11,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// A rank whose function ends its goroutine, as t.Fatal of a test does, has failed: the others are
-// released wherever they wait, with an error that says who has failed and why, and RunThreads says
-// it too.
+// A rank whose function ends its goroutine, as t.Fatal of a test does, has failed. The others are
+// released wherever they wait, with an error that says which rank has failed and why, and
+// RunThreads says it too.
 func TestRunThreadsGoexit(t *testing.T) {
 	var mu sync.Mutex
 	var told []error

@@ -15,8 +15,9 @@ import (
 // sends: it is never far from the next one. See docs/decisions/0054.
 const heapFloor = 12 << 20
 
-// raiseHeap sees to heapFloor, unless the user has chosen how memory is collected: a limit would count it. What it returns, and keeps, is ballast: memory that nobody
-// reads or writes, so that the system gives none for it, and that Go counts as alive.
+// raiseHeap sees to heapFloor, unless the user has chosen how memory is collected: a memory limit
+// would count the ballast. The ballast, which raiseHeap returns and keeps, is memory that no code
+// reads or writes. So the system gives no memory for it, and Go counts it as alive.
 var raiseHeap = sync.OnceValue(func() (ballast []byte) {
 	if os.Getenv("GOGC") == "" && debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		ballast = make([]byte, heapFloor)

@@ -18,8 +18,9 @@ import (
 // heapChild, in the environment, makes TestHeapFloorChild tell.
 const heapChild = "FITMPI_TEST_HEAP_CHILD"
 
-// TestHeapFloor: the heap of a process whose program keeps little may grow by heapFloor before it is collected, at no cost in memory that is there, and who
-// says how memory is to be collected is obeyed.
+// TestHeapFloor: the heap of a process whose program keeps little may grow by heapFloor before it
+// is collected, at no cost in memory that is there. A user that says how memory is to be collected
+// is obeyed.
 func TestHeapFloor(t *testing.T) {
 	least := math.MaxInt
 	for _, tc := range []struct {

@@ -47,8 +47,8 @@ func (c *Comm) SetInfo(info *Info) (outcome error) {
 	return nil
 }
 
-// Info returns the hints of c, those that nobody has set included. The result is the
-// caller's own (MPI 4.1, section 7.4.4, MPI_Comm_get_info).
+// Info returns the hints of c, those that no call has set included. The result is the caller's own
+// (MPI 4.1, section 7.4.4, MPI_Comm_get_info).
 func (c *Comm) Info() *Info {
 	info, bits := InfoCreate(), c.hints.bits.Load()
 	for i, name := range hintNames {

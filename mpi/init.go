@@ -20,7 +20,7 @@ var process atomic.Pointer[[]*job]
 // worldJobs is process once Init or Main was called.
 var worldJobs atomic.Pointer[[]*job]
 
-// processMu is held by who joins the job of this process.
+// processMu is held by a caller that joins the job of this process.
 var processMu sync.Mutex
 
 // processErr is why this process could not join its launcher's job: it cannot try again. Guarded by processMu.
@@ -160,7 +160,7 @@ func join(within context.Context, op string, sessions []boot.Session) ([]*job, e
 	addWorkers(-len(sessions))
 	for r, j := range jobs {
 		if j != nil {
-			err = errors.Join(err, j.kill(), j.leave(), j.local.leave()) // nobody has called anything
+			err = errors.Join(err, j.kill(), j.leave(), j.local.leave()) // no goroutine of the program has used it
 		} else {
 			err = errors.Join(err, sessions[r].Close())
 		}

@@ -63,7 +63,7 @@ type job struct {
 	spoken      atomic.Bool   // what it reports from now on is its last words
 
 	collFailed  atomic.Bool   // a collective has failed
-	endCode     atomic.Int32  // exit code that goes with the end of the job by somebody else; 0 if there is none
+	endCode     atomic.Int32  // exit code that goes with the end of the job from outside; 0 if there is none
 	mainRoutine atomic.Uint64 // number of the goroutine that is the rank's main thread
 
 	worldScope scope // of world, self and what comes from them
@@ -250,7 +250,7 @@ func (j *job) watch() {
 		case boot.Asked:
 			select {
 			case questions <- ev:
-			default: // as a session does with what nobody reads
+			default: // as a session does with events that nothing reads
 			}
 		case boot.PeerFailed:
 			j.faults.said(engine.PeerID(ev.Rank))
@@ -277,7 +277,7 @@ func (j *job) exitSoon() {
 	}
 }
 
-// exitAfter ends the process after d: nobody else may be there who does.
+// exitAfter ends the process after d: there may be nothing else that does.
 func (j *job) exitAfter(d time.Duration) {
 	time.AfterFunc(d, func() { os.Exit(max(1, int(j.endCode.Load()))) })
 }
@@ -381,7 +381,7 @@ func (j *job) part(ctx context.Context, before error, failed func(error)) (err e
 // sleeps. A process has one such job at most, and the mapping goes with it.
 //
 // Preconditions:
-//   - the engine is closed, or somebody is about to have killed it.
+//   - the engine is closed, or another goroutine is about to kill it.
 func (j *job) leave() (err error) {
 	if j.metrics != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

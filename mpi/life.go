@@ -15,12 +15,14 @@ import (
 // How long a rank takes part in its job. Init and Main open the world, SessionInit opens sessions, and as long as one of
 // them is open the rank takes part. Then
 //
-//   - it says goodbye to all and closes what it has, if nobody has used sessions: all ranks have called Finalize, and nothing
-//     follows; so does the only rank of a job that has no launcher, which can make another job at any time;
-//   - else it rests: its engine stays, and so do its connections, and the next session wakes it. It tells those with whom it has
-//     exchanged anything, so that its exit is no failure to them, and the launcher, to which exit code 0 is clean from then on.
+//   - it says goodbye to all and closes what it has, if no rank has used sessions: all ranks have
+//     called Finalize, and nothing follows. So does the only rank of a job that has no launcher,
+//     which can make another job at any time;
+//   - else it rests: its engine stays, and so do its connections, and the next session wakes it. It
+//     tells the ranks with which it has exchanged anything, so that its exit is no failure to them.
+//     It also tells the launcher, to which exit code 0 is clean from then on.
 //
-//	             last closed, nobody uses sessions
+//	             last closed, no rank uses sessions
 //	  ┌──────────────────────────────────────────▶ closed
 //	open ──────────────────────────────▶ resting
 //	  ▲      last closed, sessions          │
@@ -40,7 +42,7 @@ type life struct {
 	opened   int             // guarded by mu: those that there ever were
 	resting  bool            // guarded by mu
 	closed   bool            // guarded by mu: the engine is stopped, or about to be
-	told     []engine.PeerID // guarded by mu: who was told that the rank rests
+	told     []engine.PeerID // guarded by mu: ranks that were told that this rank rests
 	answers  restAnswers     // has a mutex of its own
 }
 
@@ -113,11 +115,11 @@ func (j *job) retire(ctx context.Context, op string) *Error {
 	defer l.mu.Unlock()
 	switch {
 	case l.closed && j.isRenewable():
-		return nil // somebody was faster, and stopped the engine under the drain; a rank that is alone leaves nothing behind
+		return nil // another goroutine was faster, and stopped the engine under the drain; a rank that is alone leaves nothing behind
 	case err != nil:
 		return opError(ErrOther, op, err)
 	case !l.isIdleLocked():
-		return nil // somebody was faster
+		return nil // another goroutine was faster
 	}
 	if err := j.lostOne(op); err != nil {
 		return err // and it does not rest: to exit with code 0 is no success
@@ -134,8 +136,9 @@ func (j *job) retire(ctx context.Context, op string) *Error {
 	return nil
 }
 
-// drain waits until what the rank has sent has left it. Finalize waits for a short time only: all ranks have called it, and
-// what was not received until then is not received any more. Who ends its last session may well be the first to do so.
+// drain waits until what the rank has sent has left it. Finalize waits for a short time only: all
+// ranks have called it, and what was not received until then is not received any more. A rank that
+// ends its last session may well be the first to do so.
 func (j *job) drain(ctx context.Context, op string) error {
 	if op != finalizeCall {
 		return j.engine.Drain(ctx)
@@ -180,7 +183,8 @@ func (j *job) endOf(err error) (end ending, open error) {
 	return closes, open
 }
 
-// isRenewable reports whether the process can join a job like this one again: it is alone, and nobody has started it.
+// isRenewable reports whether the process can join a job like this one again: it is alone, and no
+// launcher has started it.
 func (j *job) isRenewable() bool { return j.session.Info().Source == sourceNone }
 
 // hasRested reports whether another rank rests: it uses sessions, and may be woken by one.

@@ -75,7 +75,7 @@ func (l *local) open(info boot.Info) error {
 // leave ends the part of one rank, and of the process with the last.
 //
 // Preconditions:
-//   - the rank's engine is closed or was never made, and nobody is inside a call of it.
+//   - the rank's engine is closed or was never made, and no goroutine is inside a call of it.
 //   - called once for a rank.
 func (l *local) leave() error {
 	l.mu.Lock()

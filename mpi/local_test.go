@@ -54,7 +54,8 @@ func TestLocalLeave(t *testing.T) {
 	l.segment.Block(3)
 }
 
-// What cannot be shared is told with the reason, and is an error only with FITMPI_TRANSPORT=shm. With TCP nobody looks.
+// What cannot be shared is told with the reason, and is an error only with FITMPI_TRANSPORT=shm.
+// With TCP newLocal does not look.
 func TestLocalWithout(t *testing.T) {
 	noBell, noSegment, other, garbage := sharingInfo(t, 2, 1), sharingInfo(t, 2, 1), sharingInfo(t, 2, 1), sharingInfo(t, 2, 1)
 	noBell.Bell, noSegment.Segment, other.LocalSize = nil, nil, 3

@@ -12,9 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// TestFinalizeWithoutAPair: two ranks lose their connection to each other for good, and nobody
-// loses theirs. All return nil. The job ends all the same, and says what was lost, whether the last
-// meeting of all goes by that pair or not.
+// TestFinalizeWithoutAPair: two ranks lose their connection to each other for good, and no other
+// pair loses its own. All return nil. The job ends all the same, and says what was lost, whether
+// the last meeting of all goes by that pair or not.
 func TestFinalizeWithoutAPair(t *testing.T) {
 	for _, policy := range []string{"worker", "assist", "caller"} {
 		for _, job := range []struct{ ranks, a, b int }{{2, 0, 1}, {4, 0, 1}, {4, 1, 3}, {8, 0, 3}} {

@@ -55,11 +55,13 @@ func withCause(message string, cause error) string {
 	return fmt.Sprintf("%s (%v)", message, cause)
 }
 
-// verdictWait is how long a rank that aborts because another is gone lets those speak first who know why.
+// verdictWait is how long a rank that aborts because another is gone waits, so that those that know
+// why can speak first.
 const verdictWait = 100 * time.Millisecond
 
-// awaitVerdict waits for the end of the job by somebody else: the launcher has seen a process die, or has been told why by
-// the process itself, and says the cause; all that we could say is that it is gone.
+// awaitVerdict waits for the end of the job from elsewhere. The launcher has seen a process die, or
+// that process has told it why, and the launcher says the cause. All that this rank could say is
+// that the other is gone.
 func (j *job) awaitVerdict() {
 	select {
 	case <-j.ctx.Done():
@@ -166,8 +168,8 @@ func (j *job) fall(err error) {
 // isTolerant reports whether the job goes on when a rank dies (fitrun --with-ft).
 func (j *job) isTolerant() bool { return j.session.Info().FT }
 
-// giveUp ends this process because a rank of it cannot go on, and the whole job, unless that goes on without
-// those who die.
+// giveUp ends this process because a rank of it cannot go on. It also ends the whole job, unless
+// the job goes on without ranks that die.
 func (j *job) giveUp(message string) {
 	const code = 1
 	if !j.isTolerant() || j.ctx.Err() != nil {
@@ -195,7 +197,7 @@ func protectMain(j *job, fn func(context.Context, *Comm) error) (err error) {
 			j.abortProcess(2, fmt.Sprintf("rank %d panicked: %v", j.world.rank, r))
 		}
 		if !returned {
-			j.fall(errGoexit) // here: this goroutine is about to end, and nobody goes on after the call
+			j.fall(errGoexit) // here: this goroutine is about to end, and no caller goes on after the call
 		}
 	}()
 	j.markMain()

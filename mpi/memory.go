@@ -15,10 +15,11 @@ var allocated = struct {
 	mappings map[*byte][]byte // guarded by mu
 }{mappings: make(map[*byte][]byte)}
 
-// AllocMem returns n zeroed elements in memory of their own, outside the Go heap, that begins on a page and, from 2 MB on, on
-// a huge page, which the kernel is asked to use (MPI 4.1, section 9.2). T must be plain, without pointers: the garbage
-// collector does not look there. Free it with FreeMem: nobody else does. A negative n is an error of class [ErrArg], another
-// T one of [ErrType], and if there is no memory it is of class [ErrNoMem].
+// AllocMem returns n zeroed elements in memory of their own, outside the Go heap. The memory begins
+// on a page and, from 2 MB on, on a huge page, which the kernel is asked to use (MPI 4.1, section
+// 9.2). T must be plain, without pointers: the garbage collector does not look there. Free the
+// memory with FreeMem: nothing else frees it. A negative n is an error of class [ErrArg], another T
+// one of [ErrType], and if there is no memory it is of class [ErrNoMem].
 //
 // It is rarely needed: every operation takes any slice, and memory of make is as good for messages. What it buys is fewer
 // misses of the address cache in large arrays, and a heap that is not larger for them.
@@ -47,9 +48,10 @@ func AllocMem[T any](n int) ([]T, error) {
 	return sliceOf[T](mem), nil
 }
 
-// FreeMem gives memory of AllocMem back (MPI 4.1, section 9.2): mem must begin where that began. After it nobody may touch
-// the memory: that would end the process. Memory that is not of AllocMem, or was freed, is an error of class [ErrBase]. A
-// slice without memory is freed by doing nothing.
+// FreeMem gives memory of AllocMem back (MPI 4.1, section 9.2): mem must begin where that began.
+// After it no goroutine may touch the memory: that would end the process. Memory that is not of
+// AllocMem, or was freed, is an error of class [ErrBase]. A slice without memory is freed by doing
+// nothing.
 func FreeMem[T any](mem []T) error {
 	const op = "FreeMem"
 	if e := elemOf[T](); cap(mem) == 0 || e.size == 0 {

@@ -96,8 +96,8 @@ func TestAgreeAmongTheDying(t *testing.T) {
 	}
 }
 
-// TestShrinkToOne: rank after rank dies, each in another moment of a Shrink, until one is left; on every communicator
-// in between everything works, or says that somebody has failed.
+// TestShrinkToOne: rank after rank dies, each in another moment of a Shrink, until one is left. On
+// every communicator in between everything works, or says that a rank has failed.
 func TestShrinkToOne(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 2))

@@ -21,7 +21,7 @@ type parts struct {
 	sig     *signature       // of the whole message; nil unless types are checked
 
 	kept keptParts   // of a send whose rank is checked
-	told atomic.Bool // the user has been told of the round that was last, as delivered says; for those who make partitions ready meanwhile
+	told atomic.Bool // the user has been told of the round that was last, as delivered says; for callers that make partitions ready meanwhile
 }
 
 // partEncoder serialises one partition.

@@ -9,8 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// incomingObjects deserialises the sender's partitions of a receive of objects, each
-// once in a round, when somebody asks for it.
+// incomingObjects deserialises the sender's partitions of a receive of objects, each once in a
+// round, when a caller asks for it.
 type incomingObjects struct {
 	// Immutable.
 	p    *engine.Parts

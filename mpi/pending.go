@@ -109,7 +109,7 @@ func wakerOf(state string) telemetry.Waker {
 	case strings.HasPrefix(state, "chan receive") || strings.HasPrefix(state, "select"):
 		return telemetry.ByChannel
 	case strings.HasPrefix(state, "sync.Cond."):
-		return telemetry.ByChannel // the standard library's own goroutines signal some: who reads from HTTP/2 waits so for the network
+		return telemetry.ByChannel // the standard library's own goroutines signal some: a reader from HTTP/2 waits so for the network
 	case strings.HasPrefix(state, "IO wait"):
 		return telemetry.ByOutside
 	case strings.HasPrefix(state, "chan send") || strings.HasPrefix(state, "sync.") || strings.HasPrefix(state, "semacquire") ||

@@ -83,7 +83,7 @@ func TestPendingFits(t *testing.T) {
 	}
 }
 
-// Whoever asks while messages of all sorts fly gets an answer that makes sense, and disturbs nothing.
+// A question while messages of all sorts fly gets an answer that makes sense, and disturbs nothing.
 func TestPendingWhileMessagesFly(t *testing.T) {
 	for _, policy := range []string{"assist", "worker", "caller"} {
 		t.Run(policy, func(t *testing.T) {
@@ -176,7 +176,8 @@ func traffic(ctx context.Context, w *Comm) error {
 	return nil
 }
 
-// A job that is over, with its engine and its world, is nobody's any more: programs may run threads again and again.
+// Nothing refers to a job that is over, with its engine and its world: programs may run threads
+// again and again.
 func TestJobIsForgotten(t *testing.T) {
 	var jobs [2]weak.Pointer[job]
 	err := RunThreads(len(jobs), func(_ context.Context, w *Comm) error {
@@ -193,7 +194,8 @@ func TestJobIsForgotten(t *testing.T) {
 	}
 }
 
-// A communicator that nobody can use any more leaves the list of those that live, freed or not.
+// A communicator that no goroutine can use any more leaves the list of those that live, freed or
+// not.
 func TestCommListForgets(t *testing.T) {
 	err := RunThreads(2, func(_ context.Context, w *Comm) error {
 		const n = 50

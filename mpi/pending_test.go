@@ -49,7 +49,7 @@ type situation struct {
 	name  string
 	ranks int
 	run   func(w *Comm, l *lines)
-	want  []string // of each rank: its calls, then its operations that nobody waits for, then its messages
+	want  []string // of each rank: its calls, then its operations that no call waits for, then its messages
 	ends  bool     // the rank's function returns when run does, instead of waiting for the end
 }
 

@@ -31,8 +31,8 @@ type recorder struct {
 	turnAt uint64      // its number
 }
 
-// newRecorder makes the recorder of a rank, nil if nobody wants to know what it does. The memory stays mapped for as long as the process
-// lives: its goroutines may be inside a call still when the job is left.
+// newRecorder makes the recorder of a rank, nil if no trace is wanted. The memory stays mapped for
+// as long as the process lives: its goroutines may be inside a call still when the job is left.
 func newRecorder(info boot.Info) (*recorder, error) {
 	if info.Trace == nil {
 		return nil, nil

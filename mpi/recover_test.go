@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestRecover: ranks die at random points of mixed traffic, and of the recovery itself. Whoever sees an error revokes; all that live
-// shrink and go on with the next communicator, until a whole round of everything works at all of them.
+// TestRecover: ranks die at random points of mixed traffic, and of the recovery itself. A rank that
+// sees an error revokes. All that live shrink and go on with the next communicator, until a whole
+// round of everything works at all of them.
 func TestRecover(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {

@@ -6,11 +6,10 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Recv receives a message from rank source of c into buf and returns when it
-// is there (MPI 4.1, section 3.2.4). source may be AnySource or ProcNull, tag
-// may be AnyTag. A message longer than buf is an error of class ErrTruncate
-// that names both lengths; a shorter one fills the front of buf. The status says
-// who sent, with which tag, and how many elements.
+// Recv receives a message from rank source of c into buf and returns when it is there (MPI 4.1,
+// section 3.2.4). source may be AnySource or ProcNull, tag may be AnyTag. A message longer than buf
+// is an error of class ErrTruncate that names both lengths; a shorter one fills the front of buf.
+// The status says which rank sent, with which tag, and how many elements.
 func Recv[T any](c *Comm, buf []T, source, tag int) (st Status, err error) {
 	const op = "Recv"
 	told := beginRecv(c, op, buf, source, tag)

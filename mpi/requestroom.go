@@ -175,7 +175,7 @@ func overRequest(c *Comm, made maker) *Request {
 	return r
 }
 
-// takeRequest returns a Request that nobody has had, for any goroutine.
+// takeRequest returns a Request that no caller has had, for any goroutine.
 func (j *job) takeRequest() *Request {
 	if room := j.requests.Load(); room != nil {
 		if i := room.taken.Add(1) - 1; i < uint32(len(room.rs)) {
@@ -188,8 +188,9 @@ func (j *job) takeRequest() *Request {
 	return &room.rs[0]
 }
 
-// shortRoom is a requestRoom for messages that are over when their calls return. The engine has numbered those while it had
-// its mutex, so that who takes a request here needs no locked instruction, of which a short message has few.
+// shortRoom is a requestRoom for messages that are over when their calls return. The engine has
+// numbered those while it had its mutex. So a goroutine that takes a request here needs no locked
+// instruction, of which a short message has few.
 type shortRoom struct {
 	first uint64 // the ordinal of the message that has rs[0]
 	rs    [15]Request
@@ -202,7 +203,7 @@ func (j *job) shortRequest(ordinal uint64) *Request {
 			return &room.rs[i]
 		}
 	}
-	room := &shortRoom{first: ordinal} // of two that goroutines make at once, one has some that nobody uses
+	room := &shortRoom{first: ordinal} // of two that goroutines make at once, one has some that are never used
 	j.shorts.Store(room)
 	return &room.rs[0]
 }

@@ -75,7 +75,7 @@ func TestRequestsKept(t *testing.T) {
 				rs[i] = Irecv(c, in[i:i+1], 0, i)
 			}
 		}
-		for range 2 { // again: nobody else has had it in between
+		for range 2 { // again: no other operation has had it in between
 			for i, r := range rs {
 				st, err := r.Wait()
 				if err != nil {

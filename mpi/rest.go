@@ -12,15 +12,16 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// A rank that rests tells its partners so and waits for their answers. Signals and messages of a pair arrive in order, so
-// whoever answers has all that the rank has sent. One that rests itself need not answer: nothing of what it got matters to it
-// any more; under the policy caller it could not.
+// A rank that rests tells its partners so and waits for their answers. Signals and messages of a
+// pair arrive in order, so a partner that answers has all that the rank has sent. A partner that
+// rests itself need not answer: nothing of what it got matters to it any more. Under the policy
+// caller it could not answer.
 
-// restAnswers knows who has yet to answer.
+// restAnswers knows which partners have yet to answer.
 type restAnswers struct {
 	mu      sync.Mutex
 	missing []engine.PeerID // guarded by mu
-	all     *engine.MSO     // guarded by mu: ends when nobody is missing; nil if nobody waits
+	all     *engine.MSO     // guarded by mu: ends when no answer is missing; nil if no goroutine waits
 }
 
 // restLocked puts the rank to rest.
@@ -67,7 +68,7 @@ func (j *job) awaitAnswers(from []engine.PeerID, ask func()) {
 	stop()
 }
 
-// answers notes that a peer has answered, or is gone; nobody if it is negative.
+// answers notes that a peer has answered, or is gone; none if p is negative.
 func (j *job) answers(p engine.PeerID) {
 	a := &j.life.answers
 	a.mu.Lock()
@@ -79,7 +80,7 @@ func (j *job) answers(p engine.PeerID) {
 	}
 }
 
-// endWait ends the wait for answers, if somebody waits.
+// endWait ends the wait for answers, if a goroutine waits.
 func (j *job) endWait() {
 	a := &j.life.answers
 	a.mu.Lock()
@@ -132,7 +133,8 @@ func (j *job) hearRest(from engine.PeerID, payload []byte) bool {
 	return true
 }
 
-// unpart takes back that what is lost from now on is lost because everybody goes.
+// unpart takes back what denounceAll has noted: that ranks lost from now on are lost because all
+// ranks go.
 func (f *faults) unpart() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -82,7 +82,8 @@ func (w *world) routes(c *card) ([]engine.Route, error) {
 	return engine.Direct(addrs...), nil
 }
 
-// refusalText is what a gateway's refusal means to people, "" if it is none. What nobody has proved may be anybody's word.
+// refusalText is what a gateway's refusal means to users, "" if it is none. A refusal without a
+// proof may come from any machine.
 func refusalText(r relay.Refusal) string {
 	switch {
 	case r.Reason == "":

@@ -31,8 +31,8 @@ func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
 	return send(c, "Bsend", modeBuffered, buf, dest, tag)
 }
 
-// Rsend is a Send by a caller who knows that the receive is posted
-// (MPI 4.1, section 3.4). Here that makes no difference.
+// Rsend is a Send by a caller that knows that the receive is posted (MPI 4.1, section 3.4). Here
+// that makes no difference.
 func Rsend[T any](c *Comm, buf []T, dest, tag int) error {
 	return send(c, "Rsend", modeReady, buf, dest, tag)
 }

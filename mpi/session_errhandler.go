@@ -57,7 +57,7 @@ func (s *Session) fail(err *Error) error {
 // abortFor ends the job because of err.
 func (s *Session) abortFor(err *Error, message string) { s.own.abortFor(err, message) }
 
-// membersText says whom an error of s concerns: nobody but the rank is in it.
+// membersText says which ranks an error of s concerns: only the calling rank is in it.
 func (s *Session) membersText() string {
 	return fmt.Sprintf("world rank %d, and with it the job", s.job.engine.Rank())
 }

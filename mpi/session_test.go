@@ -90,7 +90,8 @@ func TestSessionsAloneSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
-// Of two who find at once that they were the last to use the rank, one closes it, perhaps before the other has looked whether all is sent.
+// Of two calls that find at once that they were the last to use the rank, one closes it. It may do
+// so before the other has looked whether all is sent.
 func TestRetireTwice(t *testing.T) {
 	t.Setenv("FITMPI_LAUNCHER", "none")
 	s := sessionOf(context.Background(), t)

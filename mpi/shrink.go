@@ -7,14 +7,15 @@ import (
 	"github.com/fitmpi/fitmpi/internal/agree"
 )
 
-// Shrink makes a communicator of the ranks of c that live, in their order: all ranks agree on who that is, whatever fails before and
-// meanwhile, in the time of one Agree. It works on communicators that are revoked. The new one is as any other, with c's error
-// handler and nothing else of c: no attributes, topology or hints. A rank that fails too late for this agreement is still in it: its
-// operations say so, and it can be shrunk in turn.
+// Shrink makes a communicator of the ranks of c that live, in their order. All ranks agree on which
+// these are, whatever fails before and meanwhile, in the time of one Agree. It works on
+// communicators that are revoked. The new one is as any other, with c's error handler and nothing
+// else of c: no attributes, topology or hints. A rank that fails too late for this agreement is
+// still in the new one: its operations say so, and it can be shrunk in turn.
 //
-// Of an intercommunicator it makes an intercommunicator; nil if nobody is left of one of the groups.
-// It returns when all ranks that live have called it, or Ishrink; see [Comm.Agree] for what it is matched with. Collective
-// (fault tolerance as proposed to the MPI Forum, MPIX_Comm_shrink).
+// Of an intercommunicator it makes an intercommunicator; nil if no rank is left of one of the
+// groups. It returns when all ranks that live have called it, or Ishrink; see [Comm.Agree] for what
+// it is matched with. Collective (fault tolerance as proposed to the MPI Forum, MPIX_Comm_shrink).
 func (c *Comm) Shrink() (*Comm, error) {
 	told := c.begin("Shrink")
 	r := c.shrink("Shrink")

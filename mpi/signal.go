@@ -4,8 +4,8 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/engine"
 
-// What engines tell each other beside messages, by what the context is for. Whoever makes progress calls these, so they
-// must not wait.
+// What engines tell each other beside messages, by what the context is for. The goroutine that
+// makes progress calls these functions, so they must not wait.
 
 // onSignal takes a signal of another rank.
 func (j *job) onSignal(from engine.PeerID, ctx engine.ContextID, payload []byte) {
@@ -29,7 +29,7 @@ func (j *job) onPeerGone(peer engine.PeerID, err *engine.PeerError) {
 	j.lose(peer, err)
 	j.lost(peer, err)
 	if err.Left && j.finalized.Load() {
-		return // everybody goes: nothing is left to agree on
+		return // all ranks go: nothing is left to agree on
 	}
 	if j.faults.awaitsWord(err) {
 		return // watch hears it

@@ -33,8 +33,9 @@ type launchersWord struct{ text string }
 
 func (w *launchersWord) Error() string { return w.text }
 
-// awaitsWord reports whether a failure counts for agreements only when the launcher has said that it is one. Of two ranks that have lost each
-// other one stays, and which is the launcher's to say: if both were left out by those who had heard of either from the other, these
+// awaitsWord reports whether a failure counts for agreements only when the launcher has said that
+// it is one. Of two ranks that have lost each other one stays, and the launcher says which. Other
+// ranks may hear of the failure of either from the other of the two. If they left out both, they
 // would decide without the one that stays, and without telling it.
 func (f *faults) awaitsWord(err *engine.PeerError) bool {
 	if !f.worded || err.Left || errors.Is(err, engine.ErrStopped) {
@@ -47,8 +48,9 @@ func (f *faults) awaitsWord(err *engine.PeerError) bool {
 // lostWait is how long the launcher has to say by itself why a connection broke: mostly because a process died.
 const lostWait = time.Second
 
-// lost sees to it that a peer which has failed for this rank fails for all: in a job that goes on without the dead nobody may be dead to
-// some and alive to others. If the launcher does not say so soon, it is told.
+// lost sees to it that a peer which has failed for this rank fails for all. In a job that goes on
+// without the dead no rank may be dead to some and alive to others. If the launcher does not soon
+// say that the peer has failed, this rank tells the launcher.
 func (j *job) lost(peer engine.PeerID, err *engine.PeerError) {
 	if !j.faults.tolerant || err.Left || errors.Is(err, engine.ErrStopped) {
 		return
@@ -69,8 +71,9 @@ func (j *job) denounce(peer engine.PeerID) {
 	}
 }
 
-// denounceAll is for the end of this rank: those that it has lost, and gone without, may live, or be stopped, and nobody else may be left
-// who finds that. What is lost from now on is that because everybody goes.
+// denounceAll is for the end of this rank. The ranks that it has lost, and gone without, may live,
+// or be stopped, and no other rank may be left that finds that. What is lost from now on is lost
+// because all ranks go.
 func (j *job) denounceAll() {
 	f := &j.faults
 	f.mu.Lock()

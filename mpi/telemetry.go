@@ -23,7 +23,8 @@ func (j *job) answer(q boot.Event) {
 	}
 }
 
-// lastWords gives the counts of the whole job, if somebody watches it: nobody can ask a rank that has gone.
+// lastWords gives the counts of the whole job, if the job is watched: a rank that has gone cannot
+// be asked.
 func (j *job) lastWords() {
 	if j.session.Info().Watched {
 		j.spoken.Store(true)
@@ -31,7 +32,7 @@ func (j *job) lastWords() {
 	}
 }
 
-// countOut gives the counts of now, if somebody watches the job: who rests is not asked.
+// countOut gives the counts of now, if the job is watched: a rank that rests is not asked.
 func (j *job) countOut() {
 	if j.session.Info().Watched {
 		j.answer(boot.Event{Message: telemetry.AskCounters})

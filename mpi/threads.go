@@ -24,11 +24,11 @@ const sourceThreads = "threads"
 const sourceNone = "none"
 
 // RunThreads runs n ranks as goroutines of this process, each with a world communicator of its own,
-// and returns when all are done: a job without a launcher, for tests and for programs that are
-// parallel on one host. The error joins those of the ranks; one that fails ends the job for all:
-// what the others wait in returns an error that says who has failed, and why. A function that ends
-// its goroutine (runtime.Goexit, and so t.FailNow and t.Fatal of a test) has failed; see package
-// mpitest for tests.
+// and returns when all are done. That is a job without a launcher, for tests and for programs that
+// are parallel on one host. The error joins those of the ranks. A rank that fails ends the job for
+// all: what the others wait in returns an error that says which rank has failed, and why. A
+// function that ends its goroutine (runtime.Goexit, and so t.FailNow and t.Fatal of a test) has
+// failed; see package mpitest for tests.
 //
 // Messages go straight into the receiver's queues, and long ones are copied once.
 // FITMPI_TRANSPORT=tcp sends them over TCP instead, as between hosts.
@@ -289,8 +289,8 @@ func (t *threads) abort(rank int, cause error) {
 	t.cancel(cause)
 }
 
-// wakeAll wakes whoever waits for cards. The mutex makes sure that nobody is
-// between looking at ctx and waiting.
+// wakeAll wakes the ranks that wait for cards. The mutex makes sure that no rank is between looking
+// at ctx and waiting.
 func (t *threads) wakeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -362,7 +362,7 @@ func (s *threadSession) Abort(code int, message string) error {
 	return nil
 }
 
-// Answer implements boot.Session: nobody asks.
+// Answer implements boot.Session: no launcher asks.
 func (s *threadSession) Answer(int, []byte) error { return nil }
 
 // Report implements boot.Session.

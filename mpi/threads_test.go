@@ -187,7 +187,8 @@ func TestRunThreadsManyJobs(t *testing.T) {
 	}
 }
 
-// Messages that nobody has received when the ranks return do not hold up the end, nor do requests that nobody waits for.
+// Messages that no rank has received when the ranks return do not hold up the end, nor do requests
+// that no call waits for.
 func TestRunThreadsLeftovers(t *testing.T) {
 	for _, policy := range []string{"worker", "assist", "caller"} {
 		t.Run(policy, func(t *testing.T) {

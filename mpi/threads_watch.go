@@ -67,7 +67,7 @@ func (w *threadsWatch) run() {
 	}
 }
 
-// deadlocked ends the job, unless what nobody can see may let it go on.
+// deadlocked ends the job, unless something that the watch cannot see may let it go on.
 func (w *threadsWatch) deadlocked(e *hang.Explanation) {
 	var may string
 	switch {

@@ -41,8 +41,9 @@ type MessageTool interface {
 	Message(ev MessageEvent)
 }
 
-// TurnTool is a [Tool] that is told who moved its rank's messages, and who slept in wait for them; for tracers. Turn is called
-// when a turn is over, or a sleep, under the rules of [MessageTool], except that sleeps are told beside turns.
+// TurnTool is a [Tool] that is told what moved its rank's messages, and what slept in wait for
+// them; for tracers. Turn is called when a turn is over, or a sleep, under the rules of
+// [MessageTool], except that sleeps are told beside turns.
 type TurnTool interface {
 	Tool
 	Turn(ev TurnEvent)
@@ -71,7 +72,7 @@ type ToolRank struct {
 // TurnEvent is a turn of progress that moved something and has just ended, or a sleep.
 type TurnEvent struct {
 	Slept bool
-	By    string        // who: "worker", "caller" (blocked in a call) or "visitor" (a thread rank that delivers)
+	By    string        // which goroutine: "worker", "caller" (blocked in a call) or "visitor" (a thread rank that delivers)
 	Took  time.Duration // it has just ended
 }
 
@@ -108,9 +109,10 @@ func makers() []*toolMaker {
 	return registered.tools
 }
 
-// WithoutTools returns c so that no [Tool] is told of calls that are made through it, nor through the requests that they
-// return: for tools, whose own calls are nobody's business (MPI 4.1, section 15.2: the names that begin with PMPI_). Communicators
-// that are made through it are as any other.
+// WithoutTools returns c so that no [Tool] is told of calls that are made through it, nor through
+// the requests that they return. It is for tools, whose own calls are of no concern to any tool
+// (MPI 4.1, section 15.2: the names that begin with PMPI_). Communicators that are made through it
+// are as any other.
 func (c *Comm) WithoutTools() *Comm {
 	n := *c
 	n.untold = true

@@ -2,9 +2,9 @@
 
 package mpi
 
-// How the functions of this package tell tools that they begin. Each of these returns nil if nobody wants to know, which is
-// decided in line; the rest is not in line, so that generic functions stay small. TestEveryCallIsTold finds functions that do
-// not tell.
+// How the functions of this package tell tools that they begin. Each of these returns nil if
+// nothing wants to know, which is decided in line. The rest is not in line, so that generic
+// functions stay small. TestEveryCallIsTold finds functions that do not tell.
 
 // begin begins the call of an operation that has no data, or none of its own.
 func (c *Comm) begin(op string) *Call {
@@ -176,7 +176,7 @@ func callRequests(op string, rs []*Request) *Call {
 		if r != nil && r.c != nil {
 			k := r.c.newCall(op)
 			if k != nil {
-				k.many = append(k.many[:0], rs...) // a copy, so that the caller's slice need not be on the heap when nobody is told
+				k.many = append(k.many[:0], rs...) // a copy, so that the caller's slice need not be on the heap when no tool is told
 				k.Requests = k.many
 			}
 			return k.begin()

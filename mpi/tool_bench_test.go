@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// BenchmarkCall is what a call costs that does nothing else: without anybody to tell, and with a tool that does nothing.
+// BenchmarkCall is what a call costs that does nothing else: without a tool to tell, and with a
+// tool that does nothing.
 func BenchmarkCall(b *testing.B) {
 	for _, test := range []struct {
 		name   string

@@ -50,7 +50,7 @@ var calls = sync.Pool{New: func() any { return new(Call) }}
 // isTold reports whether a call may concern a tool, or the execution tracer: all that it costs if not.
 func isTold() bool { return toldJobs.Load() != 0 || trace.IsEnabled() }
 
-// newCall is the call of an operation on c; nil if nobody wants to know.
+// newCall is the call of an operation on c; nil if nothing wants to know.
 func (c *Comm) newCall(op string) *Call {
 	if c == nil || c.comm == nil || c.untold {
 		return nil

@@ -31,8 +31,8 @@ type toolchain struct {
 	leave  func()                                         // forgets the chain, once
 }
 
-// attachTools makes the tools of a rank, whose checker may be nil; nil if it has none. Whoever gets
-// a chain calls its leave in the end.
+// attachTools makes the tools of a rank, whose checker may be nil; nil if it has none. A caller
+// that gets a chain calls its leave in the end.
 func attachTools(info boot.Info, checks *checker) *toolchain {
 	ts := &toolchain{rank: info.Rank, checks: checks}
 	who := ToolRank{Rank: info.Rank, Size: info.Size, Host: info.Host}
@@ -76,7 +76,7 @@ func (ts *toolchain) detach() {
 	}
 }
 
-// observer is what the engine tells, nil if nobody wants to know.
+// observer is what the engine tells, nil if nothing wants to know.
 func (ts *toolchain) observer() engine.Observer {
 	switch o := ts.toolObserver(); {
 	case ts == nil || ts.rec == nil:

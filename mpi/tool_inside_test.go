@@ -17,7 +17,8 @@ import (
 	"testing"
 )
 
-// Inside the package nobody calls an exported function that tells tools: the library's own calls are not the user's.
+// Inside the package no function calls an exported function that tells tools: the library's own
+// calls are not the user's.
 func TestLibraryCallsAreNotTold(t *testing.T) {
 	fset, files, info := typeCheck(t)
 	told := map[*types.Func]bool{}

@@ -22,7 +22,7 @@ type MessageEvent struct {
 	Protocol string // "short", "eager" or "rendezvous"; a receiver sees short messages as eager ones
 
 	Unexpected bool  // MessageArrived: no receive waited for it
-	Cancelled  bool  // MessageSendDone: by its sender, and nobody has received it
+	Cancelled  bool  // MessageSendDone: by its sender, and no receive has got it
 	Err        error // MessageSendDone, MessageReceived: why it failed
 }
 

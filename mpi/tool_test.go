@@ -175,7 +175,8 @@ func TestToolsNest(t *testing.T) {
 		a< Finalize`)
 }
 
-// Calls through WithoutTools, and on what they return, are told to nobody; what is removed hears of nothing.
+// Calls through WithoutTools, and on what they return, are told to no tool; a tool that is removed
+// hears of nothing.
 func TestWithoutTools(t *testing.T) {
 	got := written(t, 1, []string{""}, func(_ context.Context, c *mpi.Comm) error {
 		quiet := c.WithoutTools()

@@ -59,7 +59,8 @@ func (j *job) transports(peers []engine.PeerInfo) string {
 	return s
 }
 
-// isRelayed reports whether a rank is reached by a gateway: a rank listens without being told for whom.
+// isRelayed reports whether a rank is reached by a gateway. A connection straight to a rank needs
+// no preamble that says which rank it is for.
 func isRelayed(routes []engine.Route) bool {
 	return slices.ContainsFunc(routes, func(r engine.Route) bool { return r.Preamble != nil })
 }

@@ -50,7 +50,8 @@ func everyWay(c *mpi.Comm) error {
 	return mpi.Barrier(c)
 }
 
-// Thread ranks reach each other in memory, unless they are told otherwise, and all agree on who reaches whom how.
+// Thread ranks reach each other in memory, unless they are told otherwise, and all agree on which
+// ranks reach which, and how.
 func TestRunThreadsTransports(t *testing.T) {
 	for _, test := range []struct {
 		transport, cliques string

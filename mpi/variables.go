@@ -12,8 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/params"
 )
 
-// Variable is one parameter of a rank: what MPI calls a control variable (MPI 4.1, section 15.3.6). It is set by an environment variable,
-// by an option of fitrun, or by nobody, and does not change once the rank has joined its job.
+// Variable is one parameter of a rank: what MPI calls a control variable (MPI 4.1, section 15.3.6).
+// It is set by an environment variable, by an option of fitrun, or by nothing, and does not change
+// once the rank has joined its job.
 type Variable struct {
 	Name    string // of the environment variable, such as "FITMPI_EAGER_MAX"
 	Group   string // what it is about, such as "messages"; MPI's category
@@ -24,7 +25,7 @@ type Variable struct {
 	Alike   bool   // all ranks of a job need the same
 
 	Value  string // in force at this rank, as it could be written into the environment; "" if Default, in words, is all that can be said
-	Origin string // who has chosen it: "default", "automatic" (by the machine and the job), "environment", "launcher", or fitrun's option for it
+	Origin string // what has chosen it: "default", "automatic" (by the machine and the job), "environment", "launcher", or fitrun's option for it
 }
 
 // Variables returns all parameters of the calling rank, with the values that are in force at it and where these come from, in the order of

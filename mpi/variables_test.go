@@ -28,7 +28,8 @@ func TestTakers(t *testing.T) {
 	}
 }
 
-// What a rank says of a variable is what it was told, in a form that it would take again, and who told it.
+// What a rank says of a variable is what it was told, in a form that it would take again, and where
+// that came from.
 func TestVariables(t *testing.T) {
 	told := map[string]string{
 		"FITMPI_PROGRESS": "worker", "FITMPI_SPIN": "70us", "FITMPI_SEND_BUFFER": "32M", "FITMPI_SHORT_MAX": "2K", "FITMPI_EAGER_MAX": "32K",
@@ -55,7 +56,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// Without anybody's word the values are the defaults that the table shows.
+// If nothing sets them the values are the defaults that the table shows.
 func TestVariablesDefaults(t *testing.T) {
 	err := RunThreads(1, func(_ context.Context, world *Comm) error {
 		for _, v := range Variables(world) {
@@ -103,7 +104,7 @@ func TestVariablesOrigins(t *testing.T) {
 	}
 }
 
-// Rank 0 warns if profiles were asked for that nobody can get at.
+// Rank 0 warns if profiles were asked for that no client can get at.
 func TestProfilesNowhere(t *testing.T) {
 	var out bytes.Buffer
 	j := &job{logger: slog.New(slog.NewTextHandler(&out, nil)), set: new(settings)}

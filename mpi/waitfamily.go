@@ -37,7 +37,7 @@ func waitIn(room []*engine.MSO, need int, rs []*Request) []*engine.MSO {
 		round := waits.Add(1)
 		for _, r := range rs {
 			switch open := r.open(need == len(rs), ms); {
-			case len(open) == len(ms): // done by now: nobody will wake us for it
+			case len(open) == len(ms): // done by now: nothing will wake the caller for it
 				done++
 			case r.mark == round: // the same request may stand there twice
 			default:

@@ -16,9 +16,10 @@ import (
 // Win is a window: memory of each rank of a communicator that the others may read and change without its doing
 // (MPI 4.1, chapter 12).
 //
-// What concerns a rank's memory is done by whoever makes progress at that rank, while its program computes: nobody has to call anything there
-// (under the policy caller there is no such helper, and it is done inside calls of any kind). Elements travel as their memory: a T with pointers is
-// an error of class [ErrType].
+// What concerns a rank's memory is done by the goroutine that makes progress at that rank, while
+// its program computes: the program need not call anything there. (Under the policy caller there is
+// no such helper, and it is done inside calls of any kind.) Elements travel as their memory: a T
+// with pointers is an error of class [ErrType].
 //
 // Operations must stand within an epoch: between two calls of Fence, between Start and Complete, or between Lock or LockAll and its counterpart.
 // An operation outside is an error of class [ErrRMASync]. A program may read and write its own memory as it likes while no epoch of others concerns it; the
@@ -157,7 +158,8 @@ type winEntry struct {
 	Size, Unit int64
 }
 
-// makeWin makes a window of mem, in whose units displacements count. Two rounds: who leaves the second knows that all serve.
+// makeWin makes a window of mem, in whose units displacements count. Two rounds: a rank that leaves
+// the second knows that all serve.
 func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, error) {
 	n := c.derive(c.Name()+"+win", c.rank, c.group, 0)
 	entries, err := gatherEntries(c, op, winEntry{uint64(c.job.leadContext()), int64(len(mem)), int64(unit)})

@@ -20,7 +20,8 @@ type winTarget struct {
 	open   []*engine.MSO // messages not known to be done; those of requests have a User
 }
 
-// ofRequest marks a message that a Request waits for: nobody else may, and its memory is the Request's.
+// ofRequest marks a message that a Request waits for: no other waiter may, and its memory is the
+// Request's.
 type ofRequest struct{}
 
 // remoteAccess is an operation of this rank on the memory of a target: which bytes, and what travels.

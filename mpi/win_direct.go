@@ -9,9 +9,12 @@ import (
 	"github.com/fitmpi/fitmpi/internal/rma"
 )
 
-// How an origin reads and writes the memory of a target itself, where it has that: of the ranks of its process, whose windows it knows, and of those with
-// which it shares the window's memory. Epochs are begun and ended by messages as ever; when one has begun nobody is asked for more. What changes values in one step
-// needs the target's mutex, which a rank of another process has not: accumulates go to it by message, so that all that meet there are its service's.
+// How an origin reads and writes the memory of a target itself, where it has that memory. It has
+// that of the ranks of its process, whose windows it knows, and of those with which it shares the
+// window's memory. Epochs are begun and ended by messages as ever; when one has begun no rank is
+// asked for more. What changes values in one step needs the target's mutex, which a rank of another
+// process does not have. So accumulates go to such a target by message, and all that meet there are
+// its service's.
 
 // mate is a target whose memory this rank has.
 type mate struct {
@@ -22,11 +25,11 @@ type mate struct {
 
 // guard keeps memory in its place while a rank reads or writes it.
 type guard struct {
-	mu     sync.RWMutex // held for reading by who touches the memory
+	mu     sync.RWMutex // held for reading by a goroutine that touches the memory
 	closed bool         // guarded by mu: it is the caller's of Free, or gone
 }
 
-// close returns when nobody touches the memory any more, and nobody will.
+// close returns when no goroutine touches the memory any more, and none will.
 func (g *guard) close() {
 	g.mu.Lock()
 	g.closed = true
@@ -222,7 +225,8 @@ func (a *remoteAccess) swapDirectly(x *winOperand, data []byte) bool {
 	return true
 }
 
-// lostMate is the error of operations that were done directly in the memory of one of targets, if that has failed since: nobody may have what they did.
+// lostMate is the error of operations that were done directly in the memory of one of targets, if
+// that target has failed since: perhaps no rank has what they did.
 func (w *win) lostMate(op string, targets []int) *Error {
 	for _, t := range targets {
 		w.mu.Lock()

@@ -23,9 +23,10 @@ func (w *Win) SetErrhandler(h WinErrhandler) {
 // Errhandler returns what SetErrhandler set, or what w began with (MPI 4.1, section 9.3.2).
 func (w *Win) Errhandler() WinErrhandler { return *w.errh.Load() }
 
-// CallErrhandler gives an error of the caller's own to the error handler of w, as if an operation on w had failed with it, and
-// returns what the handler returns (MPI 4.1, section 9.5). An [*Error] keeps its operation and place; any other error becomes the
-// cause of one, whose class is that of err: see ClassOf. nil is no error, and nobody is called.
+// CallErrhandler gives an error of the caller's own to the error handler of w, as if an operation
+// on w had failed with it. It returns what the handler returns (MPI 4.1, section 9.5). An [*Error]
+// keeps its operation and place; any other error becomes the cause of one, whose class is that of
+// err: see ClassOf. nil is no error, and no handler is called.
 func (w *Win) CallErrhandler(err error) (outcome error) {
 	defer w.begin("CallErrhandler").endAt(&outcome)
 	const op = "CallErrhandler"
@@ -52,5 +53,5 @@ func (w *Win) deal(_ *Comm, err *Error) error { return w.Errhandler()(w, err) }
 // abortFor ends the job because of err.
 func (w *Win) abortFor(err *Error, message string) { w.comm.abortFor(err, message) }
 
-// membersText says who belongs to w.
+// membersText says which ranks belong to w.
 func (w *Win) membersText() string { return w.comm.membersText() }

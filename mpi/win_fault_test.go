@@ -49,13 +49,13 @@ func TestWinDeath(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			tolerant(t, 3, func(c *Comm) error {
-				w, _, err := WinAllocate[int64](c, c.Size()) // a place for each, as who is served at once writes at once
+				w, _, err := WinAllocate[int64](c, c.Size()) // a place for each, as a rank that is served at once writes at once
 				if err != nil {
 					return err
 				}
 				w.SetErrhandler(ErrorsReturn)
 				const dead = 2
-				if c.Rank() == dead { // so that nobody else gets the lock
+				if c.Rank() == dead { // so that no other rank gets the lock
 					if err := w.Lock(LockExclusive, dead, 0); err != nil {
 						return err
 					}
@@ -77,7 +77,8 @@ func TestWinDeath(t *testing.T) {
 	}
 }
 
-// TestWinDeathOfHolder: who waits for a lock whose holder dies is told so, and then the lock can be had.
+// TestWinDeathOfHolder: a rank that waits for a lock whose holder dies is told so, and then the
+// lock can be had.
 func TestWinDeathOfHolder(t *testing.T) {
 	for _, long := range []bool{false, true} {
 		t.Run(fmt.Sprint("long put ", long), func(t *testing.T) {

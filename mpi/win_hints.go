@@ -56,7 +56,8 @@ func (h *winHints) put(name, value string) {
 	h.values[name] = value
 }
 
-// Info returns the hints of w, those that nobody has set included. The result is the caller's own (MPI 4.1, section 12.2.8, MPI_Win_get_info).
+// Info returns the hints of w, those that no call has set included. The result is the caller's own
+// (MPI 4.1, section 12.2.8, MPI_Win_get_info).
 func (w *Win) Info() *Info {
 	info := InfoCreate()
 	for _, h := range winHintNames {

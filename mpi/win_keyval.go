@@ -12,7 +12,7 @@ type WinKeyval[T any] struct{ key *attributeKey[*Win] }
 // before anything of that is undone, the newest value first. An error makes the call fail that caused it, and the value stays.
 // nil: nothing is to do (MPI_WIN_NULL_DELETE_FN).
 //
-// There is no copy function: windows are not duplicated, so nobody would call it.
+// There is no copy function: windows are not duplicated, so nothing would call it.
 func NewWinKeyval[T any](delete func(w *Win, v T) error) *WinKeyval[T] {
 	k := &attributeKey[*Win]{}
 	if delete != nil {

@@ -9,9 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/rma"
 )
 
-// Lock begins an epoch of operations with target, whose program need not know (MPI 4.1, section 12.5.3). It waits while another rank holds the lock of
-// this target in a way that does not go with t; who waits gets it in turn. A rank may lock itself. assert may be NoCheck, which
-// takes no lock. If a rank fails that holds the lock, those that wait get an error of class [ErrProcFailed], and after that it can be had again.
+// Lock begins an epoch of operations with target, whose program need not know (MPI 4.1, section
+// 12.5.3). It waits while another rank holds the lock of this target in a way that does not go with
+// t; ranks that wait get it in turn. A rank may lock itself. assert may be NoCheck, which takes no
+// lock. If a rank fails that holds the lock, those that wait get an error of class [ErrProcFailed].
+// After that the lock can be had again.
 func (w *Win) Lock(t LockType, target int, assert Assert) (outcome error) {
 	defer w.beginAccess("Lock", target).endAt(&outcome)
 	const op = "Lock"

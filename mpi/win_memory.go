@@ -45,8 +45,9 @@ func (l *local) share(id engine.ContextID, open func() (mem []byte, mapped bool,
 	return m, nil
 }
 
-// unshare says that a rank of this process uses the memory of the window id no more. idle says that nothing else does on its behalf: then a mapping
-// ends with its last user. Otherwise it stays, as whoever touched it would end the process.
+// unshare says that a rank of this process uses the memory of the window id no more. idle says that
+// nothing else does on its behalf: then a mapping ends with its last user. Otherwise it stays, as a
+// goroutine that touched it would end the process.
 func (l *local) unshare(id engine.ContextID, idle bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -85,7 +85,8 @@ func TestSharedWithTheDead(t *testing.T) {
 	}
 }
 
-// TestSharedGivesUp: memory that nobody has is an error of class ErrNoMem, not the end of the program.
+// TestSharedGivesUp: memory that the machine does not have is an error of class ErrNoMem, not the
+// end of the program.
 func TestSharedGivesUp(t *testing.T) {
 	err := RunThreads(2, func(_ context.Context, world *Comm) error {
 		world.SetErrhandler(ErrorsReturn)

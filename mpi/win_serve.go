@@ -65,7 +65,7 @@ func (w *win) serve(mem []byte) {
 	w.comm.job.engine.Serve(&w.service)
 }
 
-// handle does what an event of the service calls for. It runs on the thread of whoever makes progress.
+// handle does what an event of the service calls for. It runs on the thread that makes progress.
 func (w *win) handle(s *engine.Service, ev *engine.ServiceEvent) {
 	from := w.comm.rankOf(ev.From)
 	switch {

@@ -30,8 +30,8 @@ type sharedPart struct {
 // wait for the first, such as a Barrier; or at once if they are those of sync/atomic. What two goroutines of one process touch
 // otherwise, without synchronisation, is a data race as ever.
 //
-// Between threads of one process the memory is of Go's heap. Between processes it is not: after Free nobody may touch it, which
-// would end the process, as with FreeMem.
+// Between threads of one process the memory is of Go's heap. Between processes it is not: after
+// Free no goroutine may touch it, which would end the process, as with FreeMem.
 //
 // Collective. A window has the synchronisation and the operations of any other.
 func WinAllocateShared[T any](c *Comm, n int) (w *Win, mem []T, outcome error) {

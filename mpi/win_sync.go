@@ -16,9 +16,9 @@ type Assert int
 
 // The promises. 0 promises nothing.
 const (
-	NoCheck   Assert = 1 << iota // of Post and Start together: Post was called before; of Lock: nobody holds a conflicting lock
+	NoCheck   Assert = 1 << iota // of Post and Start together: Post was called before; of Lock: no rank holds a conflicting lock
 	NoStore                      // the caller has not written to its own memory since the last call
-	NoPut                        // nobody will put to, or accumulate at, the caller's memory
+	NoPut                        // no rank will put to, or accumulate at, the caller's memory
 	NoPrecede                    // of Fence, at all ranks: no operations were started since the last one
 	NoSucceed                    // of Fence, at all ranks: none will be started before the next one
 )
@@ -167,7 +167,8 @@ func (w *Win) Post(g *Group, assert Assert) (outcome error) {
 	return nil
 }
 
-// tell sends each rank a message without data. It does not wait, not even for this rank's own receive, and nobody learns whether it arrives.
+// tell sends each rank a message without data. It does not wait, not even for this rank's own
+// receive, and no caller learns whether it arrives.
 func (w *win) tell(ranks []int, tag engine.Tag) {
 	c := w.comm
 	for _, r := range ranks {
@@ -282,13 +283,14 @@ type flushed struct {
 	again  []*engine.MSO // of requests
 }
 
-// flush asks targets to say when all that this rank has asked of them is done, and waits for that,
-// and for what is under way at this end. Targets of which nothing was asked since are left out,
-// unless kind is Unlock, which gives locks back as well. It returns the first failure. Who asks
-// nobody serves its own window all the same, as a program that spins here may wait for what others
-// are to do to it.
+// flush asks targets to say when all that this rank has asked of them is done. It waits for that,
+// and for what is under way at this end. It leaves out targets of which nothing was asked since,
+// unless kind is Unlock, which gives locks back as well. It returns the first failure. A caller
+// that asks no target serves its own window all the same, as a program that spins here may wait for
+// what others are to do to it.
 //
-// Messages of requests belong to those who wait for these, perhaps just now: they are done, or nearly, when the target has said that it has done its part, and so it
+// Messages of requests belong to the goroutines that wait for these requests, perhaps just now. The
+// messages are done, or nearly, when the target has said that it has done its part. So the target
 // is asked once more until they are.
 func (w *win) flush(op string, kind rma.Kind, targets []int) (failed *Error) {
 	failed = w.lostMate(op, targets)

@@ -12,14 +12,14 @@ type instance struct {
 	mine     uint64 // own Token
 	some     bool   // gathered has any
 	gave     Set    // members that have sent Gather
-	covered  Set    // once begun: members that have contributed, through whomever, or were dead to those who said so
-	gatherTo int    // parent that Gather was sent to; -1 for nobody
+	covered  Set    // once begun: members that have contributed, by any path, or were dead to a member that said so
+	gatherTo int    // parent that Gather was sent to; -1 for none
 
 	ballot   int   // of the accepted proposal, -1 if there is none
 	value    Value // proposed, or decided
-	accepted Set   // members that have accepted that ballot, or were dead to those who said so
-	told     Set   // children to whom the proposal was forwarded
-	ackTo    int   // parent that Ack was sent to; -1 for nobody
+	accepted Set   // members that have accepted that ballot, or were dead to a member that said so
+	told     Set   // children that the proposal was forwarded to
+	ackTo    int   // parent that Ack was sent to; -1 for none
 
 	know Set // members that know the decision: they have said so, or were told
 }
@@ -112,7 +112,8 @@ func (x *instance) lead(m *Machine) {
 	}
 }
 
-// report is the part of whoever has a parent: it says what is true of its whole subtree, again if it gets another parent.
+// report is the part of a member that has a parent. It tells the parent what is true of its whole
+// subtree, and says it again if it gets another parent.
 func (x *instance) report(m *Machine) {
 	p := x.tree.parent(m.self, m.failed)
 	if p < 0 {
@@ -167,7 +168,7 @@ func (x *instance) accept(m *Machine, ballot int, v Value) {
 	x.accepted.Add(ballot)
 	x.told = append(x.told[:0], make(Set, len(x.told))...)
 	x.ackTo = -1
-	if x.all(x.accepted, m.failed) { // nobody else is left who could decide anything else
+	if x.all(x.accepted, m.failed) { // no other member is left that could decide anything else
 		x.decide(m, v)
 	}
 }

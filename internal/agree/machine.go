@@ -23,7 +23,7 @@ type Machine struct {
 	tree    tree       // of those that are not in left; made when it is needed
 	started uint64     // agreements begun here; number of the next one
 	waiting []Value    // contributions to agreements that begin when those before are decided
-	open    []instance // by number: those that somebody may still ask about, and one that others have begun
+	open    []instance // by number: those that a member may still ask about, and one that others have begun
 
 	letters   []Letter
 	decisions []Decision
@@ -120,9 +120,11 @@ func (m *Machine) startNext() {
 	m.settle()
 }
 
-// settle forgets agreements that nobody can ask about any more, and begins the next one if its time has come.
+// settle forgets agreements that no member can ask about any more, and begins the next one if its
+// time has come.
 //
-// What is proposed, or decided, in an agreement was contributed to by all that live, who had decided the one before.
+// All members that live have contributed to what is proposed, or decided, in an agreement, and they
+// had decided the one before.
 func (m *Machine) settle() {
 	over := 0
 	for i := range m.open {
@@ -146,8 +148,9 @@ func (m *Machine) currentTree() tree {
 
 func (m *Machine) send(to int, msg Message) { m.letters = append(m.letters, Letter{to, msg}) }
 
-// Awaited appends the members of whom something must come before the agreement that was begun here and is not decided goes on:
-// of all of them. It appends nobody if there is no such agreement.
+// Awaited appends the members that the current agreement waits for: the one that was begun here and
+// is not decided. Something must come from each of them before it goes on. It appends none if there
+// is no such agreement.
 func (m *Machine) Awaited(list []int) []int {
 	if m.started == 0 {
 		return list

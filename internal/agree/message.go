@@ -11,7 +11,7 @@ type Value struct {
 	Kinds  uint8  // bitwise OR: which operations the members mean; more than one bit is an error of theirs
 	Token  uint64 // the contribution of one member, the one that has made the proposal
 	Failed Set    // union: members known to have failed, among them all whose contribution is missing
-	Known  Set    // intersection: failed members of which everybody has said that it knows
+	Known  Set    // intersection: failed members of which every member has said that it knows
 }
 
 // merge adds what another contributes.

@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// The model check: all interleavings of a small group, its starts, messages, crashes and notices of failures. A state is
-// the machines' states, what is under way, who lives and what was decided. Machines' states and messages are numbered as
-// they are met, and what an event does to a machine is computed once, so that a state is a few numbers.
+// The model check: all interleavings of a small group, its starts, messages, crashes and notices of
+// failures. A state consists of the machines' states, what is under way, which members live and
+// what was decided. The machines' states and the messages are numbered as they are met. What an
+// event does to a machine is computed once, so that a state is a few numbers.
 
 // model is what is explored.
 type model struct {
@@ -77,7 +78,8 @@ func newModel(n, rounds, crashes int) *model {
 	}
 }
 
-// contribution of a member: its flag lacks its own bit, so that a decision shows who has contributed.
+// contribution of a member: its flag lacks its own bit, so that a decision shows which members have
+// contributed.
 func contribution(r int, number uint64) Value {
 	return Value{Flag: ^(uint64(1) << r), Kinds: 1, Token: number<<8 | uint64(r)}
 }
@@ -293,7 +295,7 @@ func (x *model) atEnd(w *world) string {
 	return ""
 }
 
-// deepMost bounds the events of one run: nobody talks for ever.
+// deepMost bounds the events of one run: no member sends messages for ever.
 const deepMost = 300
 
 // explore visits every world that can come from w, and returns the way to one in which something is wrong.

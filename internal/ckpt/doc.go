@@ -1,5 +1,5 @@
-// Package ckpt keeps the checkpoints of a job in plain files of a directory. It knows nothing of MPI: who calls it, the
-// ranks of a job, agree among themselves on the order.
+// Package ckpt keeps the checkpoints of a job in plain files of a directory. It knows nothing of
+// MPI: its callers, the ranks of a job, agree among themselves on the order.
 //
 // A checkpoint has a version, a number that grows. It consists of one part of each rank and of a mark:
 //
@@ -15,9 +15,10 @@
 //
 // # What is found
 //
-// A mark holds the checksums (CRC-64, ECMA) of the parts, and each save has a random number in all of its files: any byte that
-// has changed, a part that was cut, has grown, or is another save's or another rank's, is an error when it is read. A checksum is no
-// signature: it finds what disks do, not what people do who may write the files.
+// A mark holds the checksums (CRC-64, ECMA) of the parts, and each save has a random number in all
+// of its files. Any byte that has changed is an error when it is read. So is a part that was cut,
+// has grown, or is another save's or another rank's. A checksum is no signature: it finds what
+// disks do, but not what users do that may write the files.
 //
 // Files are the user's alone (0600), and so is a directory that had to be made (0700).
 package ckpt

@@ -109,8 +109,9 @@ func (d *Dir) CheckPart(s Save, rank int, want Part) error {
 	return d.ReadPart(s, rank, want, func(io.Reader) error { return nil })
 }
 
-// ReadPart gives the data of a part to read, which need not read all. It fails, perhaps after read was called, if the part is not
-// what was saved; so who must not see wrong data calls CheckPart before.
+// ReadPart gives the data of a part to the function read, which need not read all. It fails,
+// perhaps after read was called, if the part is not what was saved. So a caller that must not see
+// wrong data calls CheckPart before.
 func (d *Dir) ReadPart(s Save, rank int, want Part, read func(io.Reader) error) error {
 	path := filepath.Join(d.path, partName(s.Version, rank))
 	f, err := os.Open(path)

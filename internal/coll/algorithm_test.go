@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A choice is one that its collective can carry out, whoever shares a host.
+// A choice is one that its collective can carry out, whichever ranks share a host.
 func TestChoose(t *testing.T) {
 	for size := 1; size <= 70; size += 1 + size/20 {
 		for _, p := range []*Places{nil, NewPlaces(blocks(3)(size)), NewPlaces(roundRobin(3)(size))} {

@@ -6,8 +6,8 @@ package coll
 //   - RecursiveDoubling: partners exchange all they have. lg p rounds, m(p-1) bytes for blocks of m; only if p is a power of two.
 //   - Bruck (Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997): in round k
 //     a rank sends the 2^k blocks it has to the rank 2^k behind. lg p rounds, m(p-1) bytes, and a copy of out.
-//   - Ring: p-1 rounds, m(p-1) bytes, between neighbours only, nothing copied. It takes the ranks host by host if it is known who
-//     shares a host: N messages between N hosts per round.
+//   - Ring: p-1 rounds, m(p-1) bytes, between neighbours only, nothing copied. It takes the ranks
+//     host by host if it is known which ranks share a host: N messages between N hosts per round.
 //   - TwoLevel: Gather inside each host, Allgather between leaders, Bcast inside. lg N rounds between N hosts while blocks are short.
 func Allgather(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Step) []Step {
 	if in.Len() == 0 {

@@ -13,7 +13,8 @@ package coll
 //   - TwoLevel: Reduce inside each host, Allreduce between leaders, Bcast inside. Each part as Auto; lg N rounds between N hosts while
 //     vectors are short. Only if the operation commutes or the ranks of every host are contiguous.
 //
-// If it is known who shares a host and the operation commutes, the flat algorithms take the ranks host by host.
+// If it is known which ranks share a host and the operation commutes, the flat algorithms take the
+// ranks host by host.
 func Allreduce(g Graph, alg Algorithm, rank, size int, in, out Buf, red Reducer, after ...Step) []Step {
 	if in.Len() == 0 {
 		return after

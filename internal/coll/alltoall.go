@@ -128,8 +128,10 @@ func inPieces(g Graph, done []Step, b Buf, after []Step, move func(piece Buf, af
 	return append(done, slices.Concat(lanes[:]...)...)
 }
 
-// pieceEnd is where the piece of a block of n bytes ends that begins at lo. The first of several is shorter by a notch for each other one,
-// within limits: so who expects a block of another length than comes finds a piece of another length, where whole pieces would match.
+// pieceEnd is the end of the piece that begins at lo, in a block of n bytes. The first of several
+// pieces is shorter by a notch for each other one, within limits. So a receiver that expects a
+// block of another length than the one that comes finds a piece of another length, where whole
+// pieces would match.
 func pieceEnd(lo, n int) int {
 	hi := lo + exchangePiece
 	if lo == 0 {

@@ -11,8 +11,8 @@ import "slices"
 //     (lg p + p-1 rounds), 2n(p-1)/p bytes. What a rank kept from the scatter for its subtree is not sent to it again.
 //   - TwoLevel: between leaders, then inside each host. Each part as Auto; N-1 messages between N hosts while they are short.
 //
-// If it is known who shares a host, the flat algorithms take the ranks host by host from the root on: a Chain passes from host to
-// host N-1 times.
+// If it is known which ranks share a host, the flat algorithms take the ranks host by host from the
+// root on: a Chain passes from host to host N-1 times.
 func Bcast(g Graph, alg Algorithm, rank, size, root int, buf Buf, after ...Step) []Step {
 	if size == 1 || buf.Len() == 0 {
 		return after
@@ -124,7 +124,7 @@ func bcastScatter(g Graph, t tree, buf Buf, ring bool, after []Step) []Step {
 		mine, other := t.v&^(m-1), t.v^m
 		theirs := other &^ (m - 1)
 		var next []Step
-		// Who leads both groups of a round holds both from the scatter.
+		// A rank that leads both groups of a round holds both from the scatter.
 		if other&(2*m-1) != 0 && part(mine, m).Len() > 0 {
 			s := g.Send(t.rank(other), part(mine, m), after...)
 			next, done = append(next, s), with(done, s)

@@ -44,7 +44,7 @@ var (
 
 func isPowerOfTwo(n int) bool { return n&(n-1) == 0 }
 
-// The Choose functions choose for size ranks, of which p, if it is not nil, says who shares a host.
+// The Choose functions choose for size ranks. If p is not nil it says which of them share a host.
 
 // ChooseBarrier chooses for a barrier.
 func ChooseBarrier(p *Places) Algorithm {

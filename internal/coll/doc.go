@@ -1,6 +1,7 @@
-// Package coll holds the collective algorithms of MPI (MPI 4.1, chapter 6). An algorithm does not communicate: it appends the
-// sends, receives and local steps of one rank to a [Graph], which whoever implements Graph executes. So one algorithm serves the
-// blocking, nonblocking and persistent form of a collective, and the arithmetic of a reduction advances without its caller.
+// Package coll holds the collective algorithms of MPI (MPI 4.1, chapter 6). An algorithm does not
+// communicate: it appends the sends, receives and local steps of one rank to a [Graph], and the
+// implementation of Graph executes them. So one algorithm serves the blocking, nonblocking and
+// persistent form of a collective, and the arithmetic of a reduction advances without its caller.
 //
 // # Use
 //

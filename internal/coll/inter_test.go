@@ -55,7 +55,8 @@ func eachSides(t *testing.T, f func(rng *rand.Rand, s sides, seed uint64)) {
 	}
 }
 
-// roots picks a root and says who knows it: from is the root's rank in its group at the ranks of the other group, none elsewhere.
+// roots picks a root and says which ranks know it: from is the root's rank in its group at the
+// ranks of the other group, none elsewhere.
 func (s sides) roots(rng *rand.Rand) (root int, from func(rank int) int) {
 	root = rng.IntN(len(s.side))
 	return root, func(rank int) int {

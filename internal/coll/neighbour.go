@@ -1,7 +1,8 @@
 package coll
 
-// Neighbours are the ranks that one rank receives from and sends to in neighbourhood collectives (MPI 4.1, 8.6). A rank may occur
-// many times, this rank too. A negative rank is nobody: its block is not touched. Immutable.
+// Neighbours are the ranks that one rank receives from and sends to in neighbourhood collectives
+// (MPI 4.1, 8.6). A rank may occur many times, this rank too. A negative rank stands for no rank:
+// its block is not touched. Immutable.
 type Neighbours struct {
 	Sources, Destinations []int
 

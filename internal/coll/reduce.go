@@ -13,7 +13,8 @@ import "math/bits"
 //   - TwoLevel: inside each host, then between leaders. Each part as Auto; N-1 messages between N hosts while they are short. Only if
 //     the operation commutes or the ranks of every host are contiguous.
 //
-// If it is known who shares a host and the operation commutes, the flat algorithms take the ranks host by host.
+// If it is known which ranks share a host and the operation commutes, the flat algorithms take the
+// ranks host by host.
 func Reduce(g Graph, alg Algorithm, rank, size, root int, in, out Buf, red Reducer, after ...Step) []Step {
 	if rank != root {
 		out = Buf{}

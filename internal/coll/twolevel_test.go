@@ -8,8 +8,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// placedSuites are the tests of the collectives that ask who shares a host. They cover every algorithm, roots, lengths, operations
-// that commute or not, operands in place, schedules that run again, and the order of messages.
+// placedSuites are the tests of the collectives that ask which ranks share a host. They cover every
+// algorithm, roots, lengths, operations that commute or not, operands in place, schedules that run
+// again, and the order of messages.
 var placedSuites = map[string]func(*testing.T){
 	"barrier":             TestBarrier,
 	"bcast":               TestBcast,

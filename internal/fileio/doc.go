@@ -1,6 +1,7 @@
-// Package fileio is what package mpi does to files, as far as one rank can do it alone: where the bytes of a view lie in a file
-// ([View]), how an access moves them ([Access]), and who does what in a collective access, which is planned here and carried
-// out by the ranks ([Plan], [Runs], [Cover]).
+// Package fileio is what package mpi does to files, as far as one rank can do it alone. It says
+// where the bytes of a view lie in a file ([View]) and how an access moves them ([Access]). It also
+// plans which rank does what in a collective access; the ranks carry out that plan ([Plan], [Runs],
+// [Cover]).
 //
 // A collective access has two phases. The part of the file that it touches is divided among some of the ranks, the
 // aggregators, in contiguous domains. The ranks send each aggregator what of their data lies in its domain, behind a list of where

@@ -373,7 +373,7 @@ func (d made) checkBytes(g *generator, count int, all naive) {
 	}
 	for _, swapped := range []bool{false, true} {
 		at := all.places(swapped)
-		// The memory is no larger than it must be, so that whoever reaches beyond panics.
+		// The memory is no larger than it must be, so that an access beyond it panics.
 		mem := make([]byte, hi-lo)
 		for i := range mem {
 			mem[i] = byte(i*7 + 1)

@@ -1,7 +1,8 @@
 package rma
 
-// Locks is the lock of one target's window: any number of ranks hold it shared, or one holds it exclusively. Whoever has to wait waits in the
-// order of asking, readers behind a writer too, so that nobody waits for ever. The zero value is a lock that is free.
+// Locks is the lock of one target's window: any number of ranks hold it shared, or one holds it
+// exclusively. Ranks that have to wait do so in the order of asking, readers behind a writer too,
+// so that no rank waits for ever. The zero value is a lock that is free.
 type Locks struct {
 	holders   map[int]int // how often each rank holds it
 	exclusive bool        // the one holder does
@@ -15,13 +16,14 @@ type Waiter struct {
 	Exclusive bool
 }
 
-// Acquire asks for the lock. It returns who gets it now: w, or nobody.
+// Acquire asks for the lock. It returns the waiters that get it now: w, or none.
 func (l *Locks) Acquire(w Waiter) []Waiter {
 	l.queue = append(l.queue, w)
 	return l.grant()
 }
 
-// Release gives back what rank holds, once. It returns who gets the lock now; ok is false if rank does not hold it.
+// Release gives back what rank holds, once. It returns the waiters that get the lock now; ok is
+// false if rank does not hold it.
 func (l *Locks) Release(rank int) (granted []Waiter, ok bool) {
 	if l.holders[rank] == 0 {
 		return nil, false
@@ -33,8 +35,9 @@ func (l *Locks) Release(rank int) (granted []Waiter, ok bool) {
 	return l.grant(), true
 }
 
-// Drop forgets a rank that is gone. If it held the lock, refused are all that wait: what it was doing to the window they cannot know. Then the lock is free
-// of it, and granted are those who get it now.
+// Drop forgets a rank that is gone. If it held the lock, refused are all that wait: they cannot
+// know what it was doing to the window. Then the lock is free of it, and granted are the waiters
+// that get it now.
 func (l *Locks) Drop(rank int) (refused, granted []Waiter) {
 	kept := l.queue[:0]
 	for _, w := range l.queue {
@@ -54,7 +57,7 @@ func (l *Locks) Drop(rank int) (refused, granted []Waiter) {
 // IsHeldBy reports whether rank holds the lock.
 func (l *Locks) IsHeldBy(rank int) bool { return l.holders[rank] > 0 }
 
-// grant gives the lock to those who wait, from the first on, as long as they may have it.
+// grant gives the lock to the ranks that wait, from the first on, as long as they may have it.
 func (l *Locks) grant() (granted []Waiter) {
 	for len(l.queue) > 0 {
 		w := l.queue[0]

@@ -153,7 +153,7 @@ const (
 // Answer is the reply to a Flush, a Lock or an Unlock.
 type Answer struct {
 	Verdict Verdict // of the first request since the last answer that went wrong
-	Rank    int     // HolderDied: who has
+	Rank    int     // HolderDied: the rank that has failed
 	At, End int     // OutOfRange: what was meant, in bytes
 }
 

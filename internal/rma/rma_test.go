@@ -115,7 +115,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// TestLocks: a random use of a lock by ranks, some of which die. At no time do two hold it that must not, and nobody waits for what is free.
+// TestLocks: a random use of a lock by ranks, some of which die. At no time do two hold it that
+// must not, and no rank waits for a lock that is free.
 func TestLocks(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))

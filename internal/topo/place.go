@@ -181,8 +181,9 @@ func (d domains) fill(order []int) []int {
 	return part
 }
 
-// grow fills one domain after the other with places that hang together: next always comes the place with the strongest
-// edges to those that the domain has, and of equal ones that with the weakest to those that nobody has yet.
+// grow fills one domain after the other with places that hang together. The next place is always
+// the one with the strongest edges to the places that the domain has. Of equal ones it is the one
+// with the weakest edges to places that no domain has yet.
 func (d domains) grow(g *Graph) []int {
 	part := slices.Repeat([]int{None}, g.size)
 	left := g.size
@@ -203,8 +204,8 @@ func (d domains) grow(g *Graph) []int {
 	return part
 }
 
-// choose is the place that grow takes next: one of edge, or, if there is none, the one that has least to do with places
-// that nobody has yet.
+// choose is the place that grow takes next: one of edge, or, if there is none, the one that has
+// least to do with places that no domain has yet.
 func choose(g *Graph, part []int, p int, edge []int) int {
 	best, gain, loose := None, 0, 0
 	consider := func(v int) {

@@ -193,7 +193,7 @@ func TestPlaceNearOptimum(t *testing.T) {
 	}
 }
 
-// Everybody computes the same, and large grids take no longer than making the communicator is worth.
+// All ranks compute the same, and large grids take no longer than making the communicator is worth.
 func TestPlaceLarge(t *testing.T) {
 	g := Grid{[]int{32, 32, 4}, []bool{true, false, true}}
 	levels := Nest(blocksOf(g.Size(), 48), blocksOf(g.Size(), 24), blocksOf(g.Size(), 6)) // which do not divide the grid
