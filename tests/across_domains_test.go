@@ -15,8 +15,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
-// Two domains as they are in life: east is behind a router that hides its hosts (NAT) and lets nobody in, so east's
-// gateway dials west's; fitrun is in west's network and reaches east's hosts by ssh over the router.
+// Two domains as they are in life: east is behind a router that hides its hosts (NAT) and lets no
+// connection in, so east's gateway dials west's. fitrun is in west's network and reaches east's
+// hosts by ssh over the router.
 
 const gatewayPort = ":7100"
 
@@ -141,7 +142,8 @@ func domainsSuite(t *testing.T, d *domains) {
 	d.suite(t, 5, acrossJob{cases: few(effort.Full, someCases), args: d.options()})
 }
 
-// Everybody talks with everybody, and --verbose says who is reached by a gateway.
+// domainsBothWays: every rank talks with every rank, and --verbose says which ranks are reached by
+// a gateway.
 func domainsBothWays(t *testing.T, d *domains) {
 	d.gateways(t)
 	run := d.run(t, acrossJob{program: "exchange", args: d.options("--verbose")})
@@ -237,7 +239,8 @@ func domainsDelay(t *testing.T, d *domains) {
 	t.Logf("\n%s", run.stdout)
 }
 
-// Connections that are reset in the middle of a message are the end of the job, and it says between whom.
+// domainsReset: connections that are reset in the middle of a message are the end of the job, and
+// the error says between which ranks.
 func domainsReset(t *testing.T, d *domains) {
 	p := d.viaProxy(t, 0)
 	r := d.start(t, acrossJob{program: "rounds", args: d.options()})

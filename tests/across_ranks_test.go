@@ -117,7 +117,7 @@ func crowdOfHostsRank() {
 	})
 }
 
-// marker is what nobody must read who listens on the way.
+// marker is what a listener on the way must not be able to read.
 const marker = "here is what nobody must read"
 
 // markerRank: the first half of the ranks sends the marker to the second half, and gets it back.

@@ -33,8 +33,9 @@ func acrossRanksCutOff(t *testing.T, l *fitrunLab) {
 	}
 }
 
-// While the ranks of two jobs exchange messages one host of either is lost, and nobody can say so: one is cut off, the other loses its power,
-// and nothing of it runs. Both at once, for the time that it takes.
+// acrossLost: while the ranks of two jobs exchange messages each job loses a host, and nothing can
+// say so. One host is cut off; the other loses its power, and nothing of it runs. Both are lost at
+// once, to save time.
 func acrossLost(t *testing.T, l *fitrunLab) {
 	if testing.Short() {
 		t.Skip("a host is given up after 20 seconds")

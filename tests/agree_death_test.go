@@ -16,8 +16,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Processes that are killed at random points of messages, collectives and of the recovery, under the launcher: whoever lives shrinks and goes
-// on, and all that live say the same of every agreement. Package mpi does the same with more traffic between thread ranks.
+// Processes that are killed at random points of messages, collectives and of the recovery, under
+// the launcher: the ranks that live shrink and go on, and all that live say the same of every
+// agreement. Package mpi does the same with more traffic between thread ranks.
 
 func init() { programs["recover"] = recoverRank }
 

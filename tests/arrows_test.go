@@ -18,9 +18,9 @@ import (
 
 const module = "github.com/fitmpi/fitmpi"
 
-// The rule of docs/ARCHITECTURE.md: who may import whom. Patterns are import paths, ours without the module's; one that
-// ends in /... means the path and all below it. What is not allowed is forbidden, but for the standard library, of
-// which everything is allowed that is not banned.
+// The rule of docs/ARCHITECTURE.md: which package may import which. Patterns are import paths, ours
+// without the module's; one that ends in /... means the path and all below it. What is not allowed
+// is forbidden, but for the standard library, of which everything is allowed that is not banned.
 
 // room is what one package, or all below one directory, may import.
 type room struct {

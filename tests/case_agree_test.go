@@ -10,8 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Agreement and shrinking where nobody fails, or all are done with a communicator that was revoked. What happens when ranks die is
-// in mortal_test.go, and in package mpi.
+// Agreement and shrinking where no rank fails, or all are done with a communicator that was
+// revoked. What happens when ranks die is in mortal_test.go, and in package mpi.
 
 const (
 	agreeAnd = "MPIX_COMM_AGREE performs a bitwise AND of the input values of all processes that have not failed; " +

@@ -106,7 +106,7 @@ func bufferNeverOther(t *T, c *mpi.Comm) {
 	wantError(t, "a second one", err, mpi.ErrBuffer)
 	want(t, "the cause", cause(err), fmt.Sprintf("no room for %d bytes (and %d of overhead) in a buffer of %d bytes, attached to the communicator: "+
 		"attach a larger one with Comm.AttachBuffer, or flush it", 8*bigMessage, mpi.BsendOverhead, len(own)))
-	t.must(mpi.Barrier(c)) // everybody has seen that there is no room: some may be made
+	t.must(mpi.Barrier(c)) // every rank has seen that there is no room: some may be made
 	wantNext(t, d, bigMessage, 0, 0)
 	detachFrom(t, d, own)
 	detach(t, c, job)
@@ -177,7 +177,7 @@ func bufferIflush(t *T, c *mpi.Comm) {
 		want(t, x.what+": the flush of an empty buffer is complete", done, true)
 		t.must(mpi.Bsend(x.over, ramp(bigMessage, 0), right(d), 0))
 		r := x.flush()
-		t.must(mpi.Barrier(d)) // everybody has sent, nobody has received
+		t.must(mpi.Barrier(d)) // every rank has sent, no rank has received
 		_, done, err = r.Test()
 		t.must(err)
 		want(t, x.what+": complete before the message has left", done, false)

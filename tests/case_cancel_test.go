@@ -52,7 +52,7 @@ func cancelReceive(t *T, c *mpi.Comm) {
 	want(t, "data", n.Data() == nil, true)
 }
 
-// cancelSend: everybody withdraws what nobody has received; then nothing is there.
+// cancelSend: every rank withdraws a message that no rank has received; then nothing is there.
 func cancelSend(t *T, c *mpi.Comm) {
 	for k, n := range append([]int{0}, lengths...) {
 		s := mpi.Issend(c, ramp(n, k), right(c), 3)

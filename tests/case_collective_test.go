@@ -349,7 +349,7 @@ var collectiveCases = []testCase{
 		}},
 }
 
-// barrier: nobody leaves before everybody has come. Ranks say by a file that they have come.
+// barrier: no rank leaves before every rank has come. Ranks say by a file that they have come.
 func barrier(t *T, c *mpi.Comm) {
 	for k := range 4 {
 		t.leave(fmt.Sprint("come", k, c.Rank()))

@@ -363,7 +363,7 @@ func createByMembersAgain(t *T, c *mpi.Comm) {
 		groups = groups[:3]
 	}
 	var made []*mpi.Comm
-	for k := range 4 * len(groups) { // nobody waits for anybody else between them
+	for k := range 4 * len(groups) { // no rank waits for another between them
 		d, err := c.CreateGroup(incl(t, c, groups[k%len(groups)]...), 7)
 		t.must(err)
 		made = append(made, d)

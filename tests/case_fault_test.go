@@ -44,7 +44,7 @@ func (t *T) dup(c *mpi.Comm) *mpi.Comm {
 	return d
 }
 
-// pendings are operations between neighbours that nobody will complete.
+// pendings are operations between neighbours that no rank will complete.
 func pendings(c *mpi.Comm) map[string]*mpi.Request {
 	big := make([]int64, 1<<17)
 	s := mpi.SsendInit(c, big[:3], right(c), 12)
@@ -175,7 +175,8 @@ func revokeLocal(t *T, c *mpi.Comm) {
 	t.must(mpi.Barrier(c))
 }
 
-// revokeMessages: messages of all kinds that nobody has received, before and after the receiver learns; the parent's credit and order are as ever.
+// revokeMessages: messages of all kinds that no receive has taken, before and after the receiver
+// learns. The parent's credit and order are as ever.
 func revokeMessages(t *T, c *mpi.Comm) {
 	for round := range 3 {
 		d := t.dup(c)
@@ -205,7 +206,7 @@ func revokeMessages(t *T, c *mpi.Comm) {
 	}
 }
 
-// revokeAll: everybody revokes, twice.
+// revokeAll: every rank revokes, twice.
 func revokeAll(t *T, c *mpi.Comm) {
 	d := t.dup(c)
 	e := t.dup(c)

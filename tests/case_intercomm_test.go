@@ -74,7 +74,8 @@ func joinHalves(t *T, c *mpi.Comm) *mpi.Comm {
 // far is the rank in c of the remote rank r of what joinHalves made.
 func far(c *mpi.Comm, r int) int { return 2*r + 1 - c.Rank()%2 }
 
-// crossAround sends a message from each rank to each remote rank, with a tag that nobody uses next, and says what does not arrive.
+// crossAround sends a message from each rank to each remote rank, with a tag that no call uses
+// next, and says what does not arrive.
 func crossAround(t *T, c, inter *mpi.Comm, tag int) {
 	var rs []*mpi.Request
 	for r := range inter.RemoteSize() {

@@ -244,7 +244,7 @@ func haloByTypes(t *T, c *mpi.Comm) {
 	for j := 1; j < w-1; j++ {
 		want(t, "from above", grid[j], int32(100*up+30+j))
 		want(t, "from below", grid[4*w+j], int32(100*down+10+j))
-		want(t, "beside", grid[j*w], 0) // nobody
+		want(t, "beside", grid[j*w], 0) // no neighbour
 	}
 }
 

@@ -59,7 +59,7 @@ func hear(t *T, c *mpi.Comm, from int) {
 func synchronous(t *T, c *mpi.Comm) {
 	for k, n := range append([]int{0}, lengths...) {
 		out := mpi.Issend(c, ramp(n, k), right(c), tagData)
-		t.must(mpi.Barrier(c)) // everybody has sent, nobody has received
+		t.must(mpi.Barrier(c)) // every rank has sent, no rank has received
 		if _, done, err := out.Test(); done {
 			t.Errorf("a synchronous send of %d elements is done before its receive: %v", n, err)
 		}
@@ -127,12 +127,12 @@ func standardSelf(t *T, c *mpi.Comm) {
 
 func standardLocal(t *T, c *mpi.Comm) {
 	if t.Policy == "caller" {
-		return // nobody would send what is left in the buffer
+		return // no goroutine would send what is left in the buffer
 	}
 	b := make([]int64, 1<<17)
 	for k, n := range append([]int{len(b)}, lengths...) {
 		copy(b, ramp(n, k))
-		t.must(mpi.Send(c, b[:n], right(c), 100+k)) // nobody receives yet
+		t.must(mpi.Send(c, b[:n], right(c), 100+k)) // no rank receives yet
 		clear(b)
 	}
 	t.must(mpi.Barrier(c))
@@ -235,7 +235,7 @@ func bufferedOverflow(t *T, c *mpi.Comm) {
 	wantError(t, "a third", mpi.Bsend(c, ramp(n, 2), right(c), 0), mpi.ErrBuffer, "320000 bytes")
 	_, err := mpi.Ibsend(c, ramp(n, 2), right(c), 0).Wait()
 	wantError(t, "a third by Ibsend", err, mpi.ErrBuffer)
-	t.must(mpi.Barrier(c)) // everybody has seen the overflow: room may be made
+	t.must(mpi.Barrier(c)) // every rank has seen the overflow: room may be made
 	for k := range 2 {
 		got, _, err := mpi.RecvNew[int64](c, left(c), 0)
 		t.must(err)
@@ -252,7 +252,7 @@ func bufferedOverflow(t *T, c *mpi.Comm) {
 	detach(t, c, nil)
 }
 
-// detachWaits: a message that nobody receives yet keeps the buffer.
+// detachWaits: a message that no rank receives yet keeps the buffer.
 func detachWaits(t *T, c *mpi.Comm) {
 	const n = 40000
 	mem := attach(t, c, 1, n)

@@ -100,7 +100,8 @@ func onNeighbours(t *T, g *mpi.Comm, thorough bool, what string) {
 // block is a block of a rank: of what it sends to its i-th destination.
 type block struct{ rank, i int }
 
-// neighbourhood is what the topology says, and the reference: which block of whom comes from each source.
+// neighbourhood is what the topology says, and the reference: which block of which rank comes from
+// each source.
 type neighbourhood struct {
 	destinations []int
 	from         []block // of each source; rank is ProcNull if there is none
@@ -222,7 +223,7 @@ func (o of[V]) neighborAllgather(t *T, g *mpi.Comm, near neighbourhood, n int) f
 		}}
 }
 
-// expect is what must come from a source: nothing from nobody.
+// expect is what must come from a source: nothing from ProcNull.
 func (o of[V]) expect(b block, round, n int) []V {
 	if b.rank == mpi.ProcNull {
 		return make([]V, n)
@@ -348,7 +349,7 @@ func shortPeriods(t *T, c *mpi.Comm) {
 		100*other + 6, 100*other + 7, 100*other + 8, 100*other + 9, 100*other + 3, 100*other + 4, 100*other + 5})
 }
 
-// neighbourNull: the blocks of nobody keep what they hold, values and objects alike.
+// neighbourNull: the blocks of ProcNull keep what they hold, values and objects alike.
 func neighbourNull(t *T, c *mpi.Comm) {
 	g := cartOf(t, c, []int{c.Size()}, []bool{false})
 	first, last := c.Rank() == 0, c.Rank() == c.Size()-1
@@ -375,7 +376,7 @@ func neighbourNull(t *T, c *mpi.Comm) {
 	}
 }
 
-// oneWay: rank 0 sends to all, itself not among them; nobody sends to it.
+// oneWay: rank 0 sends to all, itself not among them; no rank sends to it.
 func oneWay(t *T, c *mpi.Comm) {
 	var sources, destinations []int
 	if c.Rank() == 0 {

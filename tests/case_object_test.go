@@ -372,7 +372,7 @@ func objectCrowd(t *T, c *mpi.Comm) {
 	}
 }
 
-// receiveParcels receives a message from anybody by one of the ways.
+// receiveParcels receives a message from any rank by one of the ways.
 func receiveParcels(c *mpi.Comm, way int) ([]parcel, mpi.Status, error) {
 	switch way % 3 {
 	case 0:

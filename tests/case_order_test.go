@@ -59,7 +59,8 @@ var orderCases = []testCase{
 		run:      tagsSelect},
 }
 
-// orderOfMany: everybody sends its right neighbour messages of many tags before it receives those of its left, the last first.
+// orderOfMany: every rank sends its right neighbour messages of many tags before it receives those
+// of its left, the last first.
 func orderOfMany(t *T, c *mpi.Comm) {
 	const n = 10_000
 	buf := make([]int64, 1)
@@ -73,7 +74,7 @@ func orderOfMany(t *T, c *mpi.Comm) {
 	}
 }
 
-// orderOfMessages: everybody sends its right neighbour messages of one tag, all lengths mixed.
+// orderOfMessages: every rank sends its right neighbour messages of one tag, all lengths mixed.
 func orderOfMessages(t *T, c *mpi.Comm, anySource, anyTag bool) {
 	const n = 48
 	source, tag := left(c), 5
@@ -144,7 +145,8 @@ func orderOfModes(t *T, c *mpi.Comm) {
 	t.must(err)
 }
 
-// progressBesideOthers: messages that nobody wants yet, large and small, do not hold up the one that is wanted.
+// progressBesideOthers: messages that no receive wants yet, large and small, do not hold up the one
+// that is wanted.
 func progressBesideOthers(t *T, c *mpi.Comm) {
 	const n = 60
 	var rs []*mpi.Request

@@ -132,7 +132,8 @@ func collectivesBesideMessages(t *T, c *mpi.Comm) {
 	wantSlice(t, "message", in, ramp(5000, 1))
 }
 
-// notABarrier: the root of a small Bcast returns though nobody else has come (unless messages move only in calls).
+// notABarrier: the root of a small Bcast returns though no other rank has come (unless messages
+// move only in calls).
 func notABarrier(t *T, c *mpi.Comm) {
 	b := ramp(10, 1)
 	if c.Rank() == 0 {

@@ -121,7 +121,7 @@ func partitionedRanges(t *T, c *mpi.Comm) {
 	t.must(mpi.StartAll(r, s))
 	each := to.parts / from.parts
 	for k, i := range []int{2, 0, 3, 1} {
-		t.must(mpi.Barrier(c)) // nobody goes ahead
+		t.must(mpi.Barrier(c)) // no rank goes ahead
 		t.must(s.Pready(i))
 		for j := i * each; j < (i+1)*each; j++ {
 			arrives(t, r, j)

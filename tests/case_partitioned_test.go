@@ -174,7 +174,7 @@ func partitionedEarly(t *T, c *mpi.Comm) {
 				_, done, err := s.Test()
 				t.must(err)
 				want(t, "the send is done", done, false)
-				t.must(mpi.Barrier(c)) // nobody goes ahead
+				t.must(mpi.Barrier(c)) // no rank goes ahead
 				t.must(s.Pready(cut[0] - 1 - i))
 				ready++
 				for j := range cut[1] { // what must be there by now

@@ -140,7 +140,8 @@ func counts(t *T, c *mpi.Comm) {
 	t.must(err)
 }
 
-// wildcards: everybody sends to rank 0, which takes whatever comes; each sender's messages come in order, and all of them.
+// wildcards: every rank sends to rank 0, which takes whatever comes. Each sender's messages come in
+// order, and all of them.
 func wildcards(t *T, c *mpi.Comm) {
 	const n = 30
 	for _, mode := range []int{0, 1, 2} { // both, source, tag
@@ -286,7 +287,7 @@ func receiveValue(t *T, c *mpi.Comm) {
 		})
 }
 
-// procNull: every operation with nobody.
+// procNull: every operation with ProcNull.
 func procNull(t *T, c *mpi.Comm) {
 	const p = mpi.ProcNull
 	b := []int{1, 2}

@@ -162,7 +162,7 @@ func sessionsMixed(t *T, c *mpi.Comm) {
 	wantError(t, "Create", err, mpi.ErrGroup, "must not be mixed")
 	_, err = a.CreateGroup(h, 1)
 	wantError(t, "CreateGroup", err, mpi.ErrGroup, "must not be mixed")
-	if c.Size() > 1 && c.Rank() == 0 { // the leader finds it, and tells nobody: the others do not call
+	if c.Size() > 1 && c.Rank() == 0 { // the leader finds it, and tells no rank: the others do not call
 		alone, err := mpi.CommCreateFromGroup(must(g.Incl(0)), "alone", nil, mpi.ErrorsReturn)
 		t.must(err, "CommCreateFromGroup")
 		_, err = alone.IntercommCreate(0, b, 1, 5)

@@ -39,7 +39,8 @@ func threadsOwnTags(t *T, c *mpi.Comm) {
 	})
 }
 
-// threadsOneTag: senders and receivers share a tag; each message arrives once, whoever gets it.
+// threadsOneTag: senders and receivers share a tag; each message arrives once, whichever goroutine
+// gets it.
 func threadsOneTag(t *T, c *mpi.Comm) {
 	const goroutines, rounds = 6, 8
 	var sum atomic.Int64

@@ -561,7 +561,7 @@ func distGraphs(t *T, c *mpi.Comm, create func(c *mpi.Comm, edges []graphEdge, w
 func distGraphArguments(t *T, c *mpi.Comm) {
 	me, n := c.Rank(), c.Size()
 	last := me == n-1
-	only := func(class mpi.ErrorClass) mpi.ErrorClass { // at the last rank; the others learn that somebody was wrong
+	only := func(class mpi.ErrorClass) mpi.ErrorClass { // at the last rank; the others learn that a rank was wrong
 		if last {
 			return class
 		}

@@ -202,7 +202,8 @@ func queryError[E any](w *mpi.Win, rank int) error {
 	return err
 }
 
-// sharedFlag: a token goes round by stores alone. Ranks may be more than cores, so who waits lets others run.
+// sharedFlag: a token goes round by stores alone. Ranks may be more than cores, so a rank that
+// waits lets others run.
 func sharedFlag(t *T, c *mpi.Comm) {
 	s := shared(t, c)
 	w, _ := sharedWin[int64](t, s, 1)
@@ -224,8 +225,8 @@ func sharedFlag(t *T, c *mpi.Comm) {
 	t.must(s.Free())
 }
 
-// wantNoMappings looks for mappings of windows that this process still has, when no rank of the job has a window. Beside other
-// communicators nobody knows when that is.
+// wantNoMappings looks for mappings of windows that this process still has, when no rank of the job
+// has a window. Beside other communicators no rank knows when that is.
 func wantNoMappings(t *T, c *mpi.Comm) {
 	if !t.World {
 		return

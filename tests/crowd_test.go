@@ -18,7 +18,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Many more ranks than cores: they stay within the memory that is documented, and who waits leaves the cores to others.
+// Many more ranks than cores: they stay within the memory that is documented, and a rank that waits
+// leaves the cores to others.
 
 func init() {
 	programs["crowd"] = crowdRank
@@ -177,7 +178,7 @@ func ringAround(c *mpi.Comm, rounds int) error {
 	return nil
 }
 
-// spent tells what the ring and the wait for rank 0, who sleeps, cost this process.
+// spent tells what the ring and the wait for rank 0, which sleeps, cost this process.
 func spent(c *mpi.Comm) (ring, wait time.Duration, err error) {
 	if err := mpi.Barrier(c); err != nil {
 		return 0, 0, err

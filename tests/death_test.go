@@ -213,7 +213,7 @@ func deathAnySource(t *T, c *mpi.Comm, victim int) {
 	_, done, err = r.Test()
 	t.must(err)
 	want(t, "done", done, false)
-	// A ring of those who live.
+	// A ring of the ranks that live.
 	to, err := live.Group().TranslateRanks([]int{right(live)}, c.Group())
 	t.must(err)
 	t.must(mpi.Barrier(live))
@@ -315,7 +315,8 @@ func collectivesBeside(c *mpi.Comm, root int) map[string]func() error {
 	}
 }
 
-// deathCollectives: the victim dies instead of taking part. Whoever is through without it may be.
+// deathCollectives: the victim dies instead of taking part. A rank may complete a collective that
+// needs nothing of the victim.
 func deathCollectives(t *T, c *mpi.Comm, victim int) {
 	var ds []*mpi.Comm
 	fs := collectivesBeside(c, 0)
@@ -523,7 +524,7 @@ func deathStorm(t *T, c *mpi.Comm, victim int) {
 
 const (
 	envDeathCase = "FITMPI_TESTS_DEATH_CASE" // which case a rank runs
-	envVictim    = "FITMPI_TESTS_VICTIM"     // who dies in it
+	envVictim    = "FITMPI_TESTS_VICTIM"     // which rank dies in it
 )
 
 func init() { programs["death"] = deathRank }

@@ -53,7 +53,7 @@ var deaths = map[string]struct {
 // deadline is how soon survivors must know: before heartbeats would tell them, which take a minute, however busy the machine is.
 const deadline = 30 * time.Second
 
-// surviveRank: everybody waits for the victim in every call there is, at once, in goroutines.
+// surviveRank: every rank waits for the victim in every call there is, at once, in goroutines.
 func surviveRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
@@ -61,7 +61,8 @@ func surviveRank() {
 		if err != nil {
 			return err
 		}
-		// Posted before the failure; what anybody might answer fails too, for the dead one can not.
+		// Posted before the failure. What any rank might answer fails too, for the dead rank
+		// cannot.
 		wild := mpi.Irecv(d, make([]int, 1), mpi.AnySource, mpi.AnyTag)
 		if err := mpi.Barrier(c); err != nil {
 			return err
@@ -141,7 +142,7 @@ func waitingCalls(c *mpi.Comm) map[string]func() error {
 	}
 }
 
-// meetSurvivors: everybody left sends everybody left a message.
+// meetSurvivors: every survivor sends every survivor a message.
 func meetSurvivors(c *mpi.Comm) error {
 	const tag = 99
 	var rs []*mpi.Request

@@ -175,7 +175,8 @@ func TestGoOnWithoutTheDead(t *testing.T) {
 	goOn(t, "stopped", 0, 3, "ranks 0, 2-3 go on", "-n", "4", "--heartbeat", "100ms", "--heartbeat-timeout", "1s")
 }
 
-// estrangedRank: ranks 1 and 3 lose each other, and nobody else is lost to anybody. Which of them stays is the launcher's to say.
+// estrangedRank: ranks 1 and 3 lose each other, and no other two ranks lose each other. Which of
+// the two stays is the launcher's to say.
 func estrangedRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)

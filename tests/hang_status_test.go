@@ -159,7 +159,8 @@ func TestStatusOfDeadlock(t *testing.T) {
 	wantMatch(t, out, `\ndeadlock: no rank can go on: .*\n  circle of 2 ranks: 0 -> 1 -> 0\n`)
 }
 
-// TestStopped: a rank that is stopped, as by a debugger, is no deadlock; whoever asks is told that it does not answer.
+// TestStopped: a rank that is stopped, as by a debugger, is no deadlock; a user that asks is told
+// that it does not answer.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")

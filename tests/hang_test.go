@@ -290,7 +290,7 @@ func TestHangUntilSignal(t *testing.T) {
 	}
 }
 
-// TestHangOff: with --on-deadlock off nobody looks.
+// TestHangOff: with --on-deadlock off nothing looks for deadlocks.
 func TestHangOff(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for a second")

@@ -24,8 +24,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Who is dead, and who is not: jobs of processes one of which is stopped, held in a debugger, busy, or short of everything. A rank that
-// shows nothing for the timeout is found, named and ended, over connections and in shared memory; nobody else is.
+// Which ranks are dead, and which are not: jobs of processes one of which is stopped, held in a
+// debugger, busy, or short of everything. A rank that shows nothing for the timeout is found, named
+// and ended, over connections and in shared memory; no other rank is.
 
 const envOrdeal = "FITMPI_TESTS_ORDEAL" // what the ranks go through
 
@@ -64,7 +65,8 @@ func timeoutInForce() time.Duration {
 	return d
 }
 
-// ordealRank lets all ranks go through an ordeal, and then everybody exchange messages with everybody.
+// ordealRank lets all ranks go through an ordeal, and then exchange messages, every rank with every
+// rank.
 func ordealRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		pids := make([]int, c.Size())
@@ -81,7 +83,7 @@ func ordealRank() {
 	})
 }
 
-// exchangeAround sends everybody something, and checks what comes.
+// exchangeAround sends every rank something, and checks what comes.
 func exchangeAround(c *mpi.Comm) error {
 	out, in := make([]int, c.Size()), make([]int, c.Size())
 	for r := range out {

@@ -60,7 +60,7 @@ func hostsRank() {
 		if err := os.WriteFile(filepath.Join(os.Getenv(envDir), fmt.Sprint("sockets", c.Rank())), []byte(text), 0o600); err != nil {
 			return err
 		}
-		return mpi.Barrier(c) // nobody closes before the other has looked
+		return mpi.Barrier(c) // no rank closes before the other has looked
 	})
 }
 

@@ -65,7 +65,7 @@ func (o of[V]) interBcast(t *T, g groups, n int) form {
 		func() *mpi.Request { return mpi.BcastInit(g.c, buf, g.root) },
 		func(k int) { copy(buf, o.operand(k, g.me, n)) },
 		func(what string, k int) {
-			from := g.me // nobody but the other group gets anything
+			from := g.me // no group but the other gets anything
 			if g.away() {
 				from = g.from
 			}

@@ -28,7 +28,7 @@ func init() {
 	programs["jobmetricslate"] = jobMetricsLate
 }
 
-// jobMetricsRank works, then stands still until somebody writes to its pipe.
+// jobMetricsRank works, then stands still until the test writes to its pipe.
 func jobMetricsRank() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if err := jobMetricsWork(world); err != nil {
@@ -45,7 +45,7 @@ func jobMetricsRank() {
 	})
 }
 
-// jobMetricsLate works, and finalizes; rank 0 then stands still, when nobody can ask it any more.
+// jobMetricsLate works, and finalizes; rank 0 then stands still, when it can no longer be asked.
 func jobMetricsLate() {
 	world, err := mpi.Init()
 	if err == nil {
@@ -234,8 +234,8 @@ func withHost(series, host string) string {
 	return name + "{" + strings.Join(ls, ",") + "}"
 }
 
-// TestJobMetrics: fitrun shows what all ranks of a running job have done, to the byte; a rank whose process is stopped holds
-// nobody up, and keeps its figures.
+// TestJobMetrics: fitrun shows what all ranks of a running job have done, to the byte. A rank whose
+// process is stopped holds up no other, and keeps its figures.
 func TestJobMetrics(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it scrapes jobs")
@@ -279,7 +279,8 @@ func (j *fitrunJob) pid(rank int) int {
 	return pid
 }
 
-// TestJobMetricsGone: the last figures of ranks that nobody can ask any more remain, of those that have exited too.
+// TestJobMetricsGone: the last figures of ranks that can no longer be asked remain, of those that
+// have exited too.
 func TestJobMetricsGone(t *testing.T) {
 	j := startMetricsJob(t, "jobmetricslate", 2, "--transport", "tcp")
 	want := jobWant("tcp")
@@ -377,7 +378,7 @@ scrape_configs:
 	}
 }
 
-// statusOf is how a server answers one who gives no secret.
+// statusOf is how a server answers a client that gives no secret.
 func statusOf(t *testing.T, url string) int {
 	t.Helper()
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: jobTimeout}

@@ -148,7 +148,8 @@ func (l launcher) start(t *testing.T, program string, n int, dir string, set ...
 	return run
 }
 
-// Every rank is who it is, and reaches the others: by memory, as they are on one host.
+// TestLaunchers: every rank is the rank that it should be, and reaches the others: by memory, as
+// they are on one host.
 func TestLaunchers(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs by every launcher there is")
@@ -196,7 +197,7 @@ func TestSuiteLaunchers(t *testing.T) {
 	})
 }
 
-// A rank that fails ends the job, and somebody says why.
+// TestDeathUnderLaunchers: a rank that fails ends the job, and the output says why.
 func TestDeathUnderLaunchers(t *testing.T) {
 	effort.Need(t, effort.Full, "launchers take their time to end a job")
 	gone := "is gone: it exited without Finalize, or was killed"

@@ -23,9 +23,11 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Whoever dies first, and whenever: nothing is left of a job. Each scene is a job of real processes that is brought to a stage, and then
-// something is done to it; afterwards no process, socket, memory or file of it may be there. Processes are found by a mark in
-// their environment, which the test gives to fitrun, so that they cannot get out of sight by sessions or parents of their own.
+// Whichever process dies first, and whenever: nothing is left of a job. Each scene is a job of real
+// processes that is brought to a stage, and then something is done to it. Afterwards no process,
+// socket, memory or file of it may be there. Processes are found by a mark in their environment,
+// which the test gives to fitrun, so that they cannot get out of sight by sessions or parents of
+// their own.
 
 func init() { programs["leftover"] = leftoverRank }
 
@@ -438,9 +440,10 @@ func deedNames() (names []string) {
 	return names
 }
 
-// isSound reports whether a scene makes sense, and whether nothing is to be left of it. If fitrun and its guard are killed at one
-// moment, the kernel ends the ranks, or the end of their connection does; nobody is there who could end processes that the ranks
-// have started, nor ranks whose parent is a shell and that have not called Init (docs/LAUNCH.md says so).
+// isSound reports whether a scene makes sense, and whether nothing is to be left of it. If fitrun
+// and its guard are killed at one moment, the kernel ends the ranks, or the end of their connection
+// does. No process is there that could end processes that the ranks have started, nor ranks whose
+// parent is a shell and that have not called Init (docs/LAUNCH.md says so).
 func (s scene) isSound() bool {
 	hasStarted := s.stage != "start"
 	switch s.deed {

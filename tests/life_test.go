@@ -181,7 +181,7 @@ func TestUninterruptibleRankLives(t *testing.T) {
 	}
 }
 
-// TestStoppedJobEnds: all processes of a job are stopped, and nobody lets them go on.
+// TestStoppedJobEnds: all processes of a job are stopped, and nothing lets them go on.
 func TestStoppedJobEnds(t *testing.T) {
 	t.Parallel()
 	for perProcess := 1; perProcess <= 2; perProcess++ {

@@ -31,8 +31,8 @@ import (
 
 func init() { programs["metrics"] = metricsRank }
 
-// metricsRank sends what metricsWant says, then stands still until somebody writes to its pipe: the figures of a job that
-// runs.
+// metricsRank sends what metricsWant says, then stands still until the test writes to its pipe: the
+// figures of a job that runs.
 func metricsRank() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if err := exchangeCounted(world); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// What holds for ranks of one host beyond what they say to each other: what a killed process leaves, and that
-// collectives do not depend on who is near whom.
+// What holds for ranks of one host beyond what they say to each other: what a killed process
+// leaves, and that collectives do not depend on which ranks are near which.
 
 func init() {
 	programs["stream"] = streamRank

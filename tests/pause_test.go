@@ -52,8 +52,8 @@ exec sh -c "$*"
 `
 
 // TestTerminalStop: the key that stops a job at a terminal (^Z) stops all ranks, wherever they are,
-// and fitrun; they go on with fitrun, and are not taken for dead for having been silent meanwhile,
-// neither by each other nor by those who look after them.
+// and fitrun. They go on with fitrun, and are not taken for dead for having been silent meanwhile,
+// neither by each other nor by the processes that look after them.
 func TestTerminalStop(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -71,8 +71,8 @@ func TestTerminalStop(t *testing.T) {
 	}
 }
 
-// TestStoppedElsewhere: a job whose processes are all stopped, but not by fitrun, is found by those
-// who look after them, also on other hosts.
+// TestStoppedElsewhere: a job whose processes are all stopped, but not by fitrun, is found by the
+// processes that look after them, also on other hosts.
 func TestStoppedElsewhere(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
@@ -112,7 +112,7 @@ func terminalStop(t *testing.T, ranks int, args []string) {
 		t.Fatal(err)
 	}
 	run := r.end(t, jobTimeout)
-	run.wantClean(t) // nobody was ended
+	run.wantClean(t) // no rank was ended
 }
 
 // startPausing starts the program under a fitrun of its own. dir is where it looks for the file.

@@ -132,7 +132,8 @@ func TestReorderedByCore(t *testing.T) {
 	}
 }
 
-// boundRank says whether it is bound to a core, with whom it is there, and that a reordered ring of all is one.
+// boundRank says whether it is bound to a core, with how many ranks it is there, and that a
+// reordered ring of all is one.
 func boundRank() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		isBound, _ := mpi.GetHWResourceInfo().Get("core")

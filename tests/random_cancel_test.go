@@ -31,7 +31,7 @@ func severalOf(draw []func(d *dice) (string, func(x *strand))) func(d *dice) (st
 	}
 }
 
-// cancelledReceivers draw a receive that nobody sends to.
+// cancelledReceivers draw a receive that no rank sends to.
 var cancelledReceivers = []func(d *dice) (string, func(x *strand)){
 	cancelledReceiver(&randomInts), cancelledReceiver(&randomPairs), cancelledReceiver(&randomStrings),
 }
@@ -174,7 +174,7 @@ func (k *cancelled[T]) receives(x *strand) {
 			})
 		}
 	default:
-		if k.hear(x, k.from) { // nobody sends again before it is told to
+		if k.hear(x, k.from) { // no rank sends again before it is told to
 			if st, found, err := mpi.Iprobe(x.c, k.from, k.tag); found || err != nil {
 				x.failf("a message that was cancelled is there: %+v, %v", st, err)
 			}

@@ -47,7 +47,7 @@ func (m *sequential[T]) fold(n int) []T {
 	return acc
 }
 
-// place puts pieces where l says; between them nobody writes.
+// place puts pieces where l says; between them nothing is written.
 func (m *sequential[T]) place(l blockLayout, piece func(r int) []T) []T {
 	out := make([]T, l.len)
 	for i := range out {

@@ -9,7 +9,7 @@ import (
 )
 
 // randomElem is an element type of random programs. An element is made from a code, which tells
-// where it should be; what nobody writes to holds the element of noCode.
+// where it should be. What is not written to holds the element of noCode.
 type randomElem[T any] struct {
 	name string
 	most int // elements of a message that are worth their time
@@ -40,7 +40,7 @@ func (e *randomElem[T]) vector(n int, first int64) []T {
 	return v
 }
 
-// blank is n elements that nobody has written to.
+// blank is n elements that were not written to.
 func (e *randomElem[T]) blank(n int) []T {
 	v := make([]T, n)
 	for i := range v {

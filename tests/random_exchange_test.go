@@ -30,8 +30,9 @@ func exchanges[T any]() []exchangeForm[T] {
 	}
 }
 
-// exchangesOf makes operations of the table for one element type: rank r sends to r+shift and receives from r-shift, around
-// the ring, or, where that is drawn, nobody beyond its ends.
+// exchangesOf makes operations of the table for one element type: rank r sends to r+shift and
+// receives from r-shift, around the ring. Where that is drawn, the peers beyond its ends are
+// ProcNull.
 func exchangesOf[T any](e *randomElem[T]) (ops []randomOp) {
 	for _, f := range exchanges[T]() {
 		ops = append(ops, randomOp{name: f.name + " of " + e.name, draw: func(d *dice) (string, func(*strand)) {

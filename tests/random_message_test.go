@@ -43,7 +43,7 @@ func sendForms[T any]() []sendForm[T] {
 func started[T any](init func(c *mpi.Comm, b []T, peer, tag int) *mpi.Request) func(*mpi.Comm, []T, int, int) *mpi.Request {
 	return func(c *mpi.Comm, b []T, peer, tag int) *mpi.Request {
 		r := init(c, b, peer, tag)
-		r.Start() // an error shows when somebody waits
+		r.Start() // an error shows when a caller waits
 		return r
 	}
 }
@@ -275,9 +275,10 @@ type addressed struct {
 	source, wanted int // wildcards, where no other message fits
 }
 
-// drawLetters draws messages of tags of their own. A receive may leave out the source, as nobody else uses the tag; or
-// the tag: messages from one rank to another match in the order in which they were sent, which is that of the receives,
-// and those before it have receives of their own.
+// drawLetters draws messages of tags of their own. A receive may leave out the source, as no other
+// message has the tag. Or it may leave out the tag: messages from one rank to another match in the
+// order in which they were sent, which is that of the receives, and those before it have receives
+// of their own.
 func drawLetters(d *dice, makers []letterMaker, blocking bool, between func() (from, to int)) (ls []addressed, what string) {
 	pairs := make([][2]int, 1+d.IntN(2*d.size)) // few, so that often several messages go the same way
 	for i := range pairs {
@@ -315,8 +316,8 @@ func (x *strand) interleave(a, b []func()) {
 	}
 }
 
-// drawFanIn: everybody sends some messages of one tag to one rank, who takes them as they come; those of one sender
-// come in its order.
+// drawFanIn: every rank sends some messages of one tag to one rank, which takes them as they come.
+// Those of one sender come in the order in which it sent them.
 func drawFanIn(d *dice) (string, func(*strand)) {
 	counts, root, tag, id := make([]int, d.size), d.rank(), d.newTag(), d.number()
 	for r := range counts {
@@ -351,8 +352,8 @@ func (x *strand) takeAll(counts []int, id, source, tag int) {
 	}
 }
 
-// drawWild: everybody sends everybody some messages, which are received without saying whose or what tag. The barrier
-// keeps those of later steps away.
+// drawWild: every rank sends every rank some messages, which are received without saying whose or
+// what tag. The barrier keeps those of later steps away.
 func drawWild(d *dice) (string, func(*strand)) {
 	counts, id, tag := make([][]int, d.size), d.number(), d.newTag() // by receiver, by sender
 	for to := range counts {

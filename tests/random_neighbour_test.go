@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Topologies and neighbourhood collectives of random programs. The model knows nothing of the library's inquiries: all ranks
-// draw who is whose neighbour.
+// Topologies and neighbourhood collectives of random programs. The model knows nothing of the
+// library's inquiries: all ranks draw which ranks are whose neighbours.
 
 // randomTopology is the neighbours of each rank of a communicator with a topology, by its rank there.
 type randomTopology struct {
@@ -20,7 +20,8 @@ type randomTopology struct {
 	make                  func(c *mpi.Comm) (*mpi.Comm, error)
 }
 
-// from is the block that a rank gets from its j-th source: of whom, and which of those that it sends.
+// from is the block that a rank gets from its j-th source: of which rank, and which of those that
+// it sends.
 func (p *randomTopology) from(rank, j int) block {
 	switch s := p.sources[rank][j]; {
 	case s == mpi.ProcNull:
@@ -208,7 +209,7 @@ func drawNeighbourBlocks(d *dice, p *randomTopology, n int, vary, same bool) *ne
 	for r, list := range p.sources {
 		var counts []int
 		for j := range list {
-			n := length(-1) // of nobody any length will do
+			n := length(-1) // of ProcNull any length will do
 			if f := p.from(r, j); f.rank != mpi.ProcNull {
 				n = b.sends[f.rank].counts[f.i]
 			}

@@ -11,13 +11,15 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Random programs. A program has one to three strands, which run side by side, each on a communicator and in a goroutine of
-// its own. A strand is a list of steps that all ranks of its communicator derive from the seed: which operations, of whom with whom,
-// of what. A rank draws for itself, from another generator, only what the others need not know: in which order it starts what
-// may be started in any, and when and how it waits.
+// Random programs. A program has one to three strands, which run side by side, each on a
+// communicator and in a goroutine of its own. A strand is a list of steps that all ranks of its
+// communicator derive from the seed: which operations, of which ranks with which, of what. A rank
+// draws for itself, from another generator, only what the others need not know: in which order it
+// starts what may be started in any, and when and how it waits.
 //
-// No program locks up. A rank waits only for operations of steps that it has come to, and inside a step operations that block are called
-// by all ranks in the order in which they were drawn; so of those that wait, whoever is furthest behind can go on.
+// No program locks up. A rank waits only for operations of steps that it has come to. Inside a
+// step, all ranks call operations that block in the order in which they were drawn. So of those
+// that wait, the rank that is furthest behind can go on.
 
 // randomOp is what a step may be: an entry of one of the tables. draw knows nothing of ranks, so all draw the same; what it
 // returns runs on each rank, and what describes it.

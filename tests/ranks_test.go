@@ -158,7 +158,8 @@ func mixedRank() {
 	})
 }
 
-// Who reaches whom how depends on what both have: the transport may be chosen rank by rank.
+// TestTransports: how two ranks reach each other depends on what both have. The transport may be
+// chosen rank by rank.
 func TestTransports(t *testing.T) {
 	for _, test := range []struct {
 		name       string

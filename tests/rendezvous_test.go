@@ -208,7 +208,8 @@ func TestRendezvousOfPods(t *testing.T) {
 	}
 }
 
-// The name of rank 0's pod never comes, or nobody answers: then a rank gives up when its time is over, and says which name that is.
+// TestRendezvousWithoutName: the name of rank 0's pod never comes, or the server of names does not
+// answer. Then a rank gives up when its time is over, and says which name that is.
 func TestRendezvousWithoutName(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for names")
@@ -232,15 +233,16 @@ func TestRendezvousWithoutName(t *testing.T) {
 	}
 }
 
-// A name may have addresses at which nobody is any more, as that of a pod that was moved has for a while; and so many that they come
-// by TCP, as those of a large service do.
+// TestRendezvousByManyAddresses: a name may have addresses at which nothing is any more, as that of
+// a pod that was moved has for a while. It may have so many that they come by TCP, as those of a
+// large service do.
 func TestRendezvousByManyAddresses(t *testing.T) {
 	t.Parallel()
 	const name = "job.ring"
 	p := newPods(t, 4)
 	addrs := []string{"fd00::1"} // no way to it
 	for range 100 {
-		addrs = append(addrs, p.pods[1].Addr()) // nobody listens there
+		addrs = append(addrs, p.pods[1].Addr()) // nothing listens there
 	}
 	p.dns.Publish(t, name+"."+podDomain, append(addrs, p.pods[0].Addr())...)
 	env := []string{"FITMPI_RENDEZVOUS=" + name + ":7077", "FITMPI_SECRET_FILE=" + podSecret(t), "FITMPI_SIZE=4"}

@@ -75,7 +75,7 @@ func sessionsOnly() error {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
 	}
-	for range rank + 1 { // nobody else needs to do the same
+	for range rank + 1 { // no other rank needs to do the same
 		err := inSession(ctx, mpi.PsetSelf, "alone", func(_ *mpi.Session, c *mpi.Comm) error { return exchangeAll(c) })
 		if err != nil {
 			return fmt.Errorf("alone: %w", err)
@@ -173,7 +173,7 @@ func sessionsAndDeath() error {
 			return err
 		}
 		_, err := mpi.Recv(c, []int{0}, 1, 0)
-		if !errors.Is(err, mpi.ErrProcFailed) && !errors.Is(err, mpi.ErrRevoked) { // by who was faster
+		if !errors.Is(err, mpi.ErrProcFailed) && !errors.Is(err, mpi.ErrRevoked) { // by which rank was faster
 			return fmt.Errorf("receive from a dead rank: %v", err)
 		}
 		if err := c.Revoke(); err != nil {
@@ -261,7 +261,7 @@ func sessionsOfApps() error {
 	})
 }
 
-// sessionAfterFinalize opens a session though nobody has used one before Finalize.
+// sessionAfterFinalize opens a session though the rank has used none before Finalize.
 func sessionAfterFinalize() error {
 	if _, err := mpi.Init(); err != nil {
 		return err
@@ -323,7 +323,8 @@ func TestSessionsOnly(t *testing.T) {
 	}
 }
 
-// A rank that finalizes its last session may exit: what it has sent is there, and nobody takes its end for a failure.
+// TestSessionsOneEarly: a rank that finalizes its last session may exit. What it has sent is there,
+// and nothing takes its end for a failure.
 func TestSessionsOneEarly(t *testing.T) {
 	for _, policy := range policies {
 		for _, set := range []string{"FITMPI_TRANSPORT=auto", "FITMPI_TRANSPORT=tcp"} {
@@ -378,7 +379,7 @@ func TestSessionsInMain(t *testing.T) {
 	}
 }
 
-// Who lives goes on in sessions when a rank dies.
+// TestSessionsAndDeath: the ranks that live go on in sessions when a rank dies.
 func TestSessionsAndDeath(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -212,8 +212,9 @@ func endDaemons() {
 	}
 }
 
-// freePorts are ports of this host that nobody listens at now. They are below those that the kernel gives to whoever asks for any: until
-// they are used nobody gets one of them by chance.
+// freePorts are ports of this host at which nothing listens now. They are below those that the
+// kernel gives to a process that asks for any: until they are used no process gets one of them by
+// chance.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for tries := 0; len(ports) < n; tries++ {

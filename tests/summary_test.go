@@ -59,7 +59,7 @@ var scenes = map[string]func(c *mpi.Comm) error{
 		}
 		return nil
 	},
-	// Rank 3 computes before each of its receives; rank 0 waits for it, the others for nobody.
+	// Rank 3 computes before each of its receives; rank 0 waits for it, the others for no rank.
 	"late receiver": func(c *mpi.Comm) error {
 		buf := make([]int64, 100_000)
 		for range 4 {
@@ -315,7 +315,7 @@ func TestProgressLine(t *testing.T) {
 	}
 	var raw bytes.Buffer
 	var reader sync.WaitGroup
-	reader.Go(func() { io.Copy(&raw, user) })                                          // until nobody has the other end
+	reader.Go(func() { io.Copy(&raw, user) })                                          // until the other end is closed
 	cmd := sceneOf(t, fitrun, "lines", "--progress-line", "--summary", "--tag-output") // with tags nothing is taken for a prompt, however slow
 	cmd.Stdout, cmd.Stderr = program, program
 	if err := cmd.Run(); err != nil {
@@ -351,7 +351,8 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestProgressLineNowhere: without a terminal there is no line, and whoever wants to hears why.
+// TestProgressLineNowhere: without a terminal there is no line, and a user that asks by --verbose
+// hears why.
 func TestProgressLineNowhere(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")

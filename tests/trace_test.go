@@ -112,7 +112,8 @@ func (r *tracedRun) rankNotes(t *testing.T) []map[string]any {
 	return notes
 }
 
-// TestTrace: whoever makes progress and however ranks reach each other, what they did is there, once.
+// TestTrace: whichever goroutine makes progress and however ranks reach each other, what they did
+// is there, once.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts many jobs")

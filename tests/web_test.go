@@ -23,8 +23,9 @@ import (
 
 func init() { programs["web"] = webRank }
 
-// webRank sends r+1 messages of 1000 bytes to the right and then stands still until somebody writes to its pipe: rank 0 in a
-// receive from the last rank, which sends it when it is told to, the others outside MPI. A rank that is told to die does.
+// webRank sends r+1 messages of 1000 bytes to the right and then stands still. Rank 0 stands in a
+// receive from the last rank. The others stand outside MPI until the test writes to their pipes:
+// the last rank then sends to rank 0, and a rank that is told to die does.
 func webRank() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		n, r := world.Size(), world.Rank()
@@ -162,8 +163,9 @@ func choosePair(p *webtest.Page, from, to int) {
 	}
 }
 
-// A job of four ranks, of which one waits: the page shows who waits, who sent how much to whom; and when a rank is killed,
-// who, of what, and the last figures of all.
+// TestWebOfAJobThatFails: in a job of four ranks, of which one waits, the page shows which rank
+// waits, and which sent how much to which. When a rank is killed, it shows which one, of what, and
+// the last figures of all.
 func TestWebOfAJobThatFails(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it needs a browser")
@@ -220,7 +222,8 @@ func wantPids(t *testing.T, p *webtest.Page) {
 	}
 }
 
-// A job of one rank, to its end, with a page that is open and one that is opened when nobody has looked for a while.
+// TestWebOfOneRank: a job of one rank, to its end, with a page that is open and one that is opened
+// when no page has looked for a while.
 func TestWebOfOneRank(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it needs a browser")
@@ -242,8 +245,9 @@ func TestWebOfOneRank(t *testing.T) {
 	wantNoTrouble(t, p)
 }
 
-// An example that computes while its messages move, until somebody presses ^C: the page has figures of how much is hidden,
-// and of the last interval, and says how the job has ended.
+// TestWebOfAnExampleThatIsInterrupted: an example computes while its messages move, until a user
+// presses ^C. The page has figures of how much is hidden, and of the last interval, and says how
+// the job has ended.
 func TestWebOfAnExampleThatIsInterrupted(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Full, "it builds an example, and needs a browser")

@@ -23,8 +23,8 @@ func execute(ctx context.Context, line, env []string, limit time.Duration) (stri
 	defer cancel()
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), env...)
-	// A launcher that gets SIGTERM ends its ranks; it and they are one process group, of
-	// which nobody may outlive the run, or the next one would be disturbed.
+	// A launcher that gets SIGTERM ends its ranks. It and they are one process group. No process of
+	// it may outlive the run, or it would disturb the next one.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
@@ -33,7 +33,7 @@ func execute(ctx context.Context, line, env []string, limit time.Duration) (stri
 	cmd.Stdout, cmd.Stderr = &stdout, stderr
 	err := cmd.Run()
 	if cmd.Process != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if nobody is left, as it should be
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if no process is left, as it should be
 	}
 	switch {
 	case err == nil:
@@ -83,7 +83,7 @@ func (r run) perform(ctx context.Context, s setting) (rows []bench.Row, note str
 		return nil, "", err
 	}
 	defer os.RemoveAll(s.places)
-	// One that knows no way to a link would run over loopback, and nobody would see it.
+	// A contender that knows no way to a link would run over loopback, and nothing would show it.
 	if r.experiment.network != loopback && !r.contender.placeRanks && r.contender.onLink == nil {
 		return nil, "", fmt.Errorf("cannot put ranks of %s at the two ends of a link", r.contender.peer)
 	}

@@ -36,7 +36,7 @@ func (s stat) of(x bench.Summary) float64 {
 	panic("compare: bug: no such stat")
 }
 
-// figure names what one contender is asked for: a row of METHOD.md without who measured it.
+// figure names what one contender is asked for: a row of METHOD.md without the contender.
 type figure struct {
 	test    string
 	kase    string

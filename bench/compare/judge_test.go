@@ -106,8 +106,9 @@ func TestRatioIsToTheBestPeerOfTheLine(t *testing.T) {
 	}
 }
 
-// A criterion, a section or an experiment that names a contender that is not there, or
-// a figure that no experiment gives, would be a hole in the document that nobody sees.
+// TestDataFitsTogether: a contender that a criterion, a section or an experiment names must be
+// there, and some experiment must give each figure. Otherwise the document would have a hole that
+// no reader sees.
 func TestDataFitsTogether(t *testing.T) {
 	all := byName(contenders())
 	if len(all) != len(contenders()) {

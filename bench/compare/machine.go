@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// machine is what a reader must know of the machine to judge figures. It has no name:
-// that would tell nobody anything.
+// machine is what a reader must know of the machine to judge figures. It has no name: that would
+// tell a reader nothing.
 type machine struct {
 	Cores         int    `json:"cores"`
 	CPU           string `json:"cpu"`

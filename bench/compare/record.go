@@ -86,7 +86,7 @@ func load(file string) (*record, error) {
 	return r, json.Unmarshal(run, r)
 }
 
-// replace writes a file in one step, so that nobody finds half of it.
+// replace writes a file in one step, so that no reader finds half of it.
 func replace(file string, data []byte) error {
 	if err := os.WriteFile(file+".new", data, 0o666); err != nil {
 		return err

@@ -28,9 +28,9 @@ func chosen(opt *options) []*experiment {
 	return list
 }
 
-// schedule is the order of all runs: for each repeat, for each experiment, each
-// contender in turn. Odd repeats go through the contenders forwards and even ones
-// backwards, so that nobody always runs after the same neighbour.
+// schedule is the order of all runs: for each repeat, for each experiment, each contender in turn.
+// Odd repeats go through the contenders forwards and even ones backwards, so that no contender
+// always runs after the same neighbour.
 func schedule(list []*experiment, all map[string]*contender, repeats int) []run {
 	var runs []run
 	for repeat := 1; repeat <= repeats; repeat++ {

@@ -60,7 +60,7 @@ func build(ctx context.Context, log io.Writer, root, bin, peers string) error {
 	return ctx.Err()
 }
 
-// loud runs a command whose output everybody may see.
+// loud runs a command whose output every user may see.
 func loud(ctx context.Context, log io.Writer, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")

@@ -30,9 +30,8 @@ var lateCases = []lateCase{
 // touch the library's buffers, they need not last.
 const warmLate = time.Millisecond
 
-// lateSend measures what one rank waits for when the other is late: in Send for the
-// receiver, in Recv for the sender, and in Recv for a sender who started in time and
-// computes.
+// lateSend measures what one rank waits for when the other is late: in Send for the receiver, in
+// Recv for the sender, and in Recv for a sender that started in time and computes.
 func lateSend(e *env) error {
 	cases, err := choose(e, lateCases, func(c lateCase) string { return c.name })
 	if err != nil || e.rank > 1 {

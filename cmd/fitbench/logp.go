@@ -20,11 +20,12 @@ import (
 // of which the worker pays os and or; the computing thread pays osb to hand the message
 // over and orb to get it. The parameters, each as it is measured here:
 //
-//   - os, or: the host's overhead to bring a message into the network, and to take it out. Measured where
-//     nobody else can do that work: on a pair of engines of policy caller, beside the job. Rank 0 sends, computes until the
-//     answer of rank 1 lies in its kernel, and receives it. os is its time in Send, which returns when the kernel
-//     has every byte, or its time in Recv. Up to hostMax bytes only: more do not fit into the
-//     kernel's buffers, and Send would wait for the receiver.
+//   - os, or: the host's overhead to bring a message into the network, and to take it out. It is
+//     measured where no other thread can do that work: on a pair of engines of policy caller,
+//     beside the job. Rank 0 sends, computes until the answer of rank 1 lies in its kernel, and
+//     receives it. os is its time in Send, which returns when the kernel has every byte; or is its
+//     time in Recv. Up to hostMax bytes only: more do not fit into the kernel's buffers, and Send
+//     would wait for the receiver.
 //   - L: the latency, half a round trip of the smallest message over the same pair, less os and or. Over loopback it
 //     is nearly nothing, and may come out negative: the sender's system call carries the message to the
 //     receiver's socket and goes on after the receiver can see it.

@@ -8,9 +8,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// match measures how long it takes to find a message among many: among those that
-// nobody has asked for yet, or among the receives that wait for one. It communicates
-// in a communicator of its own, so that its many tags meet no others.
+// match measures how long it takes to find a message among many: among those that no receive has
+// asked for yet, or among the receives that wait for one. It communicates in a communicator of its
+// own, so that its many tags meet no others.
 func match(e *env) error {
 	cases, err := e.cases("unexpected-inorder", "unexpected-reverse", "posted-inorder", "posted-reverse")
 	if err != nil {

@@ -119,8 +119,8 @@ func (opt *options) check(name string) error {
 	)
 }
 
-// usualTransport is the transport of a test if nobody chooses one: those that measure
-// engines beside the job do that over TCP.
+// usualTransport is the transport of a test if the user chooses none: tests that measure engines
+// beside the job do that over TCP.
 func usualTransport(test string) string {
 	if test == "penalty" || test == "logp" {
 		return "tcp"

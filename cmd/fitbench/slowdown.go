@@ -150,9 +150,9 @@ func (e *env) slowdownOf(l loop) error {
 	return nil
 }
 
-// moving times the loop while messages arrive. Nobody calls the library in a loop, so
-// receives for all that may arrive meanwhile are posted before it; if they turn out to
-// be too few, the loop does not count and there are twice as many in the next.
+// moving times the loop while messages arrive. The loop does not call the library, so receives for
+// all that may arrive meanwhile are posted before it. If they turn out to be too few, the loop does
+// not count and there are twice as many in the next.
 func (e *env) moving(l loop, n, warmup int) ([]float64, error) {
 	in := buffer(movingSize)
 	xs := make([]float64, 0, n)

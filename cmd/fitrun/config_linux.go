@@ -52,8 +52,8 @@ type value struct {
 	Default string `json:"default"`
 	Option  string `json:"option,omitempty"`
 	Alike   bool   `json:"alike,omitempty"`   // all ranks need the same
-	Reader  string `json:"reader"`            // who reads it: rank, start (a rank without fitrun), fitrun
-	Value   string `json:"value"`             // "" if nobody has chosen one: Default says what holds
+	Reader  string `json:"reader"`            // what reads it: rank, start (a rank without fitrun), fitrun
+	Value   string `json:"value"`             // "" if none was chosen: Default says what holds
 	Origin  string `json:"origin"`            // default, automatic, environment, or an option
 	Problem string `json:"problem,omitempty"` // what is wrong with the value
 }

@@ -57,7 +57,7 @@ type options struct {
 	version    bool
 	help       bool
 
-	// Who looks at the job, and how.
+	// What looks at the job, and how.
 	onDeadlock   string // "" is report
 	metrics      string // where fitrun serves the job's
 	ownMetrics   string // where ranks serve their own
@@ -219,7 +219,7 @@ func (a *app) options(r *registrar) {
 type registrar struct {
 	fs      *flag.FlagSet
 	isFirst bool           // options of the whole job may stand here
-	given   *[]givenOption // what was given is noted here; nil if nobody wants to know
+	given   *[]givenOption // what was given is noted here, unless it is nil
 	bad     error          // why a value was refused, without the words that package flag puts around it
 }
 

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFilesArePrivate: what fitrun writes of a job is for nobody else to read, whatever the umask.
+// TestFilesArePrivate: what fitrun writes of a job is not for other users to read, whatever the
+// umask.
 func TestFilesArePrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/view"
 )
 
-// TestStatusTooEarly: who asks before the job has begun is told so.
+// TestStatusTooEarly: a user that asks before the job has begun is told so.
 func TestStatusTooEarly(t *testing.T) {
 	const want = "the job has not begun: fitrun reaches its hosts, or copies the program there; ask again soon"
 	p := &statusPart{program: "prog"}
@@ -26,7 +26,8 @@ func TestStatusTooEarly(t *testing.T) {
 	}
 }
 
-// TestStatusIsPrintable: a process that takes itself for a fitrun cannot move the cursor of who asks it.
+// TestStatusIsPrintable: a process that pretends to be a fitrun cannot move the cursor in the
+// terminal of a user that asks it.
 func TestStatusIsPrintable(t *testing.T) {
 	d, err := desk.Open(func(context.Context, string) desk.Answer {
 		return desk.Answer{Program: "prog\x1b[2J", Began: time.Now(), Text: "2 ranks\n  rank 0\r\x1b]0;title\a"}

@@ -63,7 +63,7 @@ const (
 func (p *summaryPart) run(ctx context.Context, v *view.View) {
 	for pause := firstAsk; sleep(ctx, pause); {
 		ranks := v.Ranks()
-		isAsked := areFresh(ranks, pause/2) // by somebody else: this part did before it slept
+		isAsked := areFresh(ranks, pause/2) // by another part: this one did before it slept
 		pause = min(2*pause, max(lastAsk, time.Duration(len(ranks))*askPerRank))
 		if !isAsked {
 			ask(ctx, v, pause)

@@ -78,8 +78,8 @@ func (o *options) setHTTPAuth(name, value string) (err error) {
 	return err
 }
 
-// httpGuard says who may ask fitrun's servers: the file of a secret that they must know, "" for none, and whether everybody
-// may, by the options or by the variables that ranks read.
+// httpGuard says which clients may ask fitrun's servers: the file of a secret that they must know,
+// "" for none, and whether every client may, by the options or by the variables that ranks read.
 func (o *options) httpGuard() (file string, open bool) {
 	return cmp.Or(o.httpAuth, os.Getenv("FITMPI_HTTP_AUTH")), o.httpOpen || os.Getenv("FITMPI_HTTP_OPEN") == "1"
 }

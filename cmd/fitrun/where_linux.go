@@ -16,11 +16,11 @@ import (
 
 // where is on which hosts which ranks run.
 type where struct {
-	hosts    []hosts.Host // nil: this machine, and nobody has said how many ranks it takes
+	hosts    []hosts.Host // nil: this machine, and nothing says how many ranks it takes
 	place    []int        // by rank: index in hosts; nil with no hosts
 	counts   []int        // by app: its ranks
 	launcher string       // "" or ssh, or srun
-	source   string       // who named the hosts, for messages
+	source   string       // what named the hosts, for messages
 }
 
 // machine is what must be known of this machine to find the hosts.

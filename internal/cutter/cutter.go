@@ -1,8 +1,8 @@
 // Package cutter is a TCP proxy for tests that breaks the connections through it: at a given byte
-// in either direction, or all of them on demand, by a reset or by an end of file, at both ends or
-// at one, which the other does not notice. It may change what passes, too. And it may refuse
-// connections: by itself, after they were made, or by having the system do it, as a firewall or a
-// host that nobody listens on does (Door).
+// in either direction, or all of them on demand. It breaks them by a reset or by an end of file, at
+// both ends or at one, which the other does not notice. It may change what passes, too. And it may
+// refuse connections: by itself, after they were made, or by having the system do it (Door), as a
+// firewall does or a host on which nothing listens.
 //
 // What a cut does to bytes before it is what TCP does: those of a cut by an end of file arrive, a
 // reset may destroy what its end has not read. A Proxy may be used by any goroutine. Close ends
@@ -21,7 +21,7 @@ import (
 type Direction int
 
 const (
-	// Up is from who has connected to the proxy's target.
+	// Up is from the end that has connected to the proxy, to the proxy's target.
 	Up Direction = iota
 	// Down is from the target.
 	Down
@@ -34,9 +34,9 @@ type Ends int
 const (
 	// Both ends notice.
 	Both Ends = iota
-	// Dialer is who has connected to the proxy.
+	// Dialer is the end that has connected to the proxy.
 	Dialer
-	// Target is whom the proxy has connected to.
+	// Target is the end that the proxy has connected to.
 	Target
 )
 
@@ -80,7 +80,8 @@ type Proxy struct {
 	stats   Stats          // guarded by mu
 }
 
-// link is one connection through the proxy: ends[Up] reads from who has connected, ends[Down] from the target.
+// link is one connection through the proxy: ends[Up] reads from the dialer, ends[Down] from the
+// target.
 type link struct {
 	ends [2]*net.TCPConn
 	once sync.Once

@@ -167,8 +167,8 @@ func TestCutAllAndRefuse(t *testing.T) {
 	}
 }
 
-// TestShut: the system refuses who connects while the proxy is shut, its port stays its own, and
-// what stands goes on.
+// TestShut: the system refuses connections while the proxy is shut. Its port stays its own, and
+// connections that stand go on.
 func TestShut(t *testing.T) {
 	p, dialer, target := through(t, nil)
 	for range 3 {

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// A Door is a listener on a port of 127.0.0.1 that is its own from Open to Close, and can be shut
-// meanwhile: then the system answers who connects by a reset, as where nobody listens. It may be
-// used by any goroutine.
+// A Door is a listener on a port of 127.0.0.1 that is its own from Open to Close. It can be shut
+// meanwhile: then the system answers a dialer by a reset, as where nothing listens. Any goroutine
+// may use a Door.
 type Door struct {
 	addr  netip.AddrPort // immutable after Open
-	guard int            // a socket that is bound to addr, and does not listen: so the port is nobody else's while the door is shut
+	guard int            // a socket bound to addr that does not listen: it keeps the port while the door is shut
 
 	mu      sync.Mutex
 	changed *sync.Cond       // on mu: l or closed is another
@@ -102,7 +102,7 @@ func (d *Door) Accept() (*net.TCPConn, error) {
 		}
 		if c, err := l.AcceptTCP(); err == nil {
 			return c, nil
-		} // the door was shut or closed, or the one who has connected was too quick
+		} // the door was shut or closed, or the dialer was too quick
 	}
 }
 

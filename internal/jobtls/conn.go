@@ -52,7 +52,7 @@ type Conn struct {
 	overrun  bool       // guarded by mu: more came than a handshake has
 	ready    bool       // guarded by mu: the handshake has succeeded
 	err      error      // guarded by mu: why it has not
-	peerRank int        // guarded by mu: who has proved itself, -1 if nobody
+	peerRank int        // guarded by mu: the rank that has proved itself, -1 if none has
 }
 
 // Dial begins a connection to the rank peer. first goes out before everything else. run starts a goroutine, and its owner

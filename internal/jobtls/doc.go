@@ -1,5 +1,5 @@
-// Package jobtls encrypts the connections between the ranks of a job: TLS 1.3 for whoever moves bytes by nonblocking
-// sockets of his own.
+// Package jobtls encrypts the connections between the ranks of a job. It is TLS 1.3 for a caller
+// that moves bytes by nonblocking sockets of its own.
 //
 // An [Identity] is a rank's; it needs nothing but the job's secret. From that every rank derives the same certificate
 // authority, an Ed25519 key made by HKDF-SHA256 of the secret and the job's id, and signs its own certificate by it, with
@@ -18,13 +18,14 @@
 //	n, err := c.Read(p)                  // ErrAgain: feed more
 //	n, err := c.Send(bufs, socket.Write) // ErrAgain: the socket is full
 //
-// The handshake runs in a goroutine, which waits for what Feed brings: its arithmetic takes a millisecond, which is too long
-// for whoever drives sockets. It ends by Close at the latest. When it is over there is none, and nothing blocks.
+// The handshake runs in a goroutine, which waits for what Feed brings: its arithmetic takes a
+// millisecond, which is too long for a goroutine that drives sockets. The goroutine ends by Close
+// at the latest. When the handshake is over there is no goroutine, and nothing blocks.
 //
 // # Concurrency
 //
-// A Conn has one owner at a time, who calls its methods. wake is called by the goroutine of the handshake, with no lock
-// held; it must not call Close and wait.
+// A Conn has one owner at a time, which calls its methods. The goroutine of the handshake calls
+// wake, with no lock held; wake must not call Close and wait.
 //
 // # Limits
 //

@@ -71,7 +71,7 @@ func NewIdentity(job [16]byte, secret []byte, rank, size int) (*Identity, error)
 	return id, nil
 }
 
-// authority is the job's certificate authority, the same for whoever knows the secret.
+// authority is the job's certificate authority, the same for every process that knows the secret.
 func authority(job [16]byte, secret []byte) (*x509.Certificate, crypto.Signer, error) {
 	if len(secret) < minSecret {
 		return nil, nil, fmt.Errorf("secure: a secret of %d bytes; %d or more are needed", len(secret), minSecret)

@@ -232,7 +232,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestStrangers: whoever does not know the secret, is of another job, or is not the rank that was meant, is refused.
+// TestStrangers: a peer that does not know the secret, is of another job, or is not the rank that
+// was meant, is refused.
 func TestStrangers(t *testing.T) {
 	dialer := identity(t, testJob, testSecret, 0, 4)
 	otherSecret := bytes.Repeat([]byte{6}, 32)
@@ -319,7 +320,7 @@ func shakeOnce(t *testing.T, a, b *end) {
 	}
 }
 
-// TestOverrun: somebody who talks without end during the handshake is cut off.
+// TestOverrun: a peer that talks without end during the handshake is cut off.
 func TestOverrun(t *testing.T) {
 	e := acceptEnd(t, identity(t, testJob, testSecret, 0, 2))
 	for range 100 {
@@ -365,8 +366,8 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// FuzzStranger: whatever somebody says in the place of a handshake, and then in that of a stream, nothing panics, nothing
-// hangs, and nothing is delivered.
+// FuzzStranger: whatever a peer says in the place of a handshake, and then in that of a stream,
+// nothing panics, nothing hangs, and nothing is delivered.
 func FuzzStranger(f *testing.F) {
 	id, err := NewIdentity(testJob, testSecret, 1, 2)
 	if err != nil {

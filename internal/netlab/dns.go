@@ -35,7 +35,7 @@ type DNS struct {
 	conns  map[net.Conn]bool       // by TCP; guarded by mu; nil when the server is closed
 }
 
-// dnsTTL is for how long an answer is true. Nobody who asks here keeps answers.
+// dnsTTL is for how long an answer is true. No host that asks here keeps answers.
 const dnsTTL = 5
 
 // DNS adds a host to the network on which a server of names runs. Hosts that are added after it ask this one only, by their
@@ -260,8 +260,8 @@ func record(name dnsmessage.Name, a netip.Addr) dnsmessage.Resource {
 	return r
 }
 
-// limitOf is how long an answer by UDP may be: 512 bytes, unless who asks says more (RFC 6891). The parser is behind the first
-// question.
+// limitOf is how long an answer by UDP may be: 512 bytes, unless the query says more (RFC 6891).
+// The parser is behind the first question.
 func limitOf(p *dnsmessage.Parser) int {
 	const least = 512
 	for _, skip := range []func() error{p.SkipAllQuestions, p.SkipAllAnswers, p.SkipAllAuthorities} {

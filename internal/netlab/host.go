@@ -207,8 +207,9 @@ func (h *Host) Join() {
 	must(h.lab.t, h.outside("ip", "link", "set", h.Link(), "up")...)
 }
 
-// CutOffTCP drops what comes to the host and what it sends by TCP, but for ssh, until the function that it returns is called: so a
-// launcher reaches what ranks do not. Nobody is told: there are no resets.
+// CutOffTCP drops what comes to the host and what it sends by TCP, but for ssh, until the function
+// that it returns is called: so a launcher reaches what ranks do not. No end of a connection is
+// told: there are no resets.
 func (h *Host) CutOffTCP() (restore func()) {
 	t := h.lab.t
 	t.Helper()

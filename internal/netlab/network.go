@@ -35,8 +35,9 @@ func (l *Lab) Network() *Network {
 	return n
 }
 
-// Behind makes a network whose hosts reach that of the router, which answers as if the router had asked; nobody there
-// reaches them, but by ssh from this machine, which jumps over the router. It skips the test without nftables.
+// Behind makes a network whose hosts reach the router's network, which answers as if the router had
+// asked. The hosts of the router's network do not reach them. Only ssh from this machine does: it
+// jumps over the router. Behind skips the test without nftables.
 func (l *Lab) Behind(router *Host) *Network {
 	l.t.Helper()
 	n := &Network{lab: l, prefix: takeRange(l.t), bridge: "br0", in: router}
@@ -77,8 +78,8 @@ func (n *Network) Ours() string { return n.prefix + ".254" }
 // Free is an address of the network that no host has.
 func (n *Network) Free() string { return n.prefix + ".99" }
 
-// takeRange returns the first three bytes of 256 addresses that nobody else uses until the test ends. Abstract Unix sockets
-// are the locks: the kernel drops them with the process.
+// takeRange returns the first three bytes of 256 addresses that no other lab uses until the test
+// ends. Abstract Unix sockets are the locks: the kernel drops them with the process.
 func takeRange(t testing.TB) string {
 	t.Helper()
 	const all = 256 * len(ranges)
@@ -86,7 +87,7 @@ func takeRange(t testing.TB) string {
 		k := (os.Getpid() + i) % all
 		prefix := fmt.Sprintf("198.%d.%d", ranges[k/256], k%256)
 		if isOurs(prefix) {
-			continue // of somebody who takes no locks
+			continue // of a program that takes no locks
 		}
 		lock, err := lockRange(prefix)
 		if err == nil {

@@ -14,8 +14,8 @@ import (
 // ownName is the name of something that a lab has made, with the process whose test that was, and the third byte of its addresses.
 var ownName = regexp.MustCompile(`\bf[nb](\d+)-(\d+)[0-9-]*`)
 
-// sweep removes the namespaces and bridges that tests have left which were killed: they live until somebody deletes them. Links go
-// with the namespaces.
+// sweep removes the namespaces and bridges of tests that were killed: they live until they are
+// deleted. Links go with the namespaces.
 func sweep() {
 	for _, kind := range []struct{ list, del []string }{
 		{[]string{"netns", "list"}, []string{"netns", "del"}},

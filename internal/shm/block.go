@@ -17,7 +17,8 @@ const NumOffers = 256
 type Block struct {
 	_ structs.HostLayout
 
-	// Armed is 1 while the owner sleeps, or is about to: whoever has put something for it swaps it to 0, and rings if it was 1.
+	// Armed is 1 while the owner sleeps, or is about to. A peer that has put something for the
+	// owner swaps it to 0, and rings if it was 1.
 	Armed atomic.Uint32
 	_     [4]byte
 	Rung  atomic.Uint64 // when the owner's bell was rung last, by sys.Monotonic; 0 once the owner has seen it
@@ -38,8 +39,9 @@ type Block struct {
 	Offers [NumOffers]Offer             // of the owner, for ReadProcess; a line each
 }
 
-// Offer is one payload that the owner of a Block lets others fetch. What State means is theirs to agree on; who changes it by
-// compare-and-swap owns the offer's other words until the next change.
+// Offer is one payload that the owner of a Block lets others fetch. What State means is for the
+// owner and the others to agree on. The side that changes State by compare-and-swap owns the
+// offer's other words until the next change.
 type Offer struct {
 	_     structs.HostLayout
 	State atomic.Uint64

@@ -9,11 +9,12 @@
 //
 // # Trust
 //
-// The other side of a ring may be a process that has crashed, or that writes anything anywhere in the shared memory at
-// any time. Neither side keeps in shared memory what it relies on: a Reader takes a record's length from the control word
-// once and checks it, a Writer checks what the reader says it consumed. What cannot be is reported by Err as ErrCorrupt,
-// and nothing outside the ring is ever read or written. The bytes of a record may still change while they are looked at:
-// who decodes them copies each field once.
+// The other side of a ring may be a process that has crashed, or that writes anything anywhere in
+// the shared memory at any time. Neither side keeps in shared memory what it relies on: a Reader
+// takes a record's length from the control word once and checks it, a Writer checks what the reader
+// says it consumed. What cannot be is reported by Err as ErrCorrupt, and nothing outside the ring
+// is ever read or written. The bytes of a record may still change while they are looked at: its
+// decoder copies each field once.
 //
 // # Concurrency
 //
@@ -22,11 +23,12 @@
 //
 // # Sleeping
 //
-// A reader that wants to sleep sets Block.Armed, then looks at its rings once more; a writer that has put a record looks at
-// Armed, and wakes the reader if its Swap(0) finds it set. A writer without room calls Block, and sleeps if that says no;
-// the reader's Release says when to wake it. Both pairs order "note, then look" on one side against "publish, then look" on
-// the other by sequentially consistent atomics, so nobody sleeps while there is something to do. A record of PutHeaded is
-// published by a plain store: its writer releases a mutex before it looks.
+// A reader that wants to sleep sets Block.Armed, then looks at its rings once more; a writer that
+// has put a record looks at Armed, and wakes the reader if its Swap(0) finds it set. A writer
+// without room calls Block, and sleeps if that says no; the reader's Release says when to wake it.
+// Both pairs order "note, then look" on one side against "publish, then look" on the other by
+// sequentially consistent atomics. So neither side sleeps while there is something to do. A record
+// of PutHeaded is published by a plain store: its writer releases a mutex before it looks.
 //
 // # Limits
 //

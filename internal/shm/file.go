@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CreateFile makes a memfd of size zero bytes, of which only what is touched takes memory, and seals its length. name is
-// for people who look into /proc. The caller closes the file.
+// CreateFile makes a memfd of size zero bytes, of which only what is touched takes memory, and
+// seals its length. name is for users that look into /proc. The caller closes the file.
 func CreateFile(name string, size int64) (*os.File, error) {
 	f, err := createMemfd(name)
 	if err != nil {
@@ -41,7 +41,7 @@ func MapFile(f *os.File) ([]byte, error) {
 	return mem, nil
 }
 
-// UnmapFile ends a mapping of MapFile's. Preconditions: nobody uses the memory any more.
+// UnmapFile ends a mapping of MapFile's. Preconditions: no goroutine uses the memory any more.
 func UnmapFile(mem []byte) error { return os.NewSyscallError("munmap", unix.Munmap(mem)) }
 
 // checkSeals makes sure that f is a memfd whose length cannot change under us.

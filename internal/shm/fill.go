@@ -8,7 +8,7 @@ import "time"
 const (
 	fillMin  = 4 << 10 // shorter pieces are just copied
 	fillStep = 4 << 10
-	farRate  = 4  // bytes in a ns: a writer who is slower than this is far from its reader
+	farRate  = 4  // bytes in a ns: a writer that is slower than this is far from its reader
 	nearFor  = 15 // after a piece that is timed so many are not, if the reader is near
 	farFor   = 64 // and so many go around the caches if it is far: the scheduler may move either side
 	slowMost = 2  // so many that are slow, one timed after the other, say that the reader is far: one may have been interrupted
@@ -26,7 +26,7 @@ type filler struct {
 
 // fill copies src to dst, which begins on a line and is no shorter. isNew says that the memory is: nothing can be learnt from it.
 func (f *filler) fill(dst, src []byte, isNew bool) {
-	if len(src) < fillMin || !hasFill || raceEnabled { // the race detector is to see who reads src
+	if len(src) < fillMin || !hasFill || raceEnabled { // the race detector is to see what reads src
 		copy(dst, src)
 		return
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// hostile drives both sides of a ring whose memory somebody else writes too, as prog says. Neither may panic, touch anything
-// outside the ring, show a record that lies outside, or work on after Err. Memory beside the ring is not accessible, so that
-// to touch it ends the test.
+// hostile drives both sides of a ring, and writes to the ring's memory besides, as prog says.
+// Neither side may panic, touch anything outside the ring, show a record that lies outside, or work
+// on after Err. Memory beside the ring is not accessible, so that to touch it ends the test.
 type hostile struct {
 	t   testing.TB
 	mem []byte

@@ -18,8 +18,8 @@ type Loan struct {
 	Name    string // that no other file of this host has
 }
 
-// Lend makes a file as CreateFile does, which processes of the same user may open by Borrow as long as the caller keeps it open. kind
-// begins its name, which is for people who look into /proc.
+// Lend makes a file as CreateFile does, which processes of the same user may open by Borrow as long
+// as the caller keeps it open. kind begins its name, which is for users that look into /proc.
 func Lend(kind string, size int64) (*os.File, Loan, error) {
 	name := kind + "-" + rand.Text()
 	f, err := CreateFile(name, size)

@@ -32,7 +32,7 @@ type Reader struct {
 	err error // owned by the reader; sticky
 }
 
-// none is a cell that never holds a record. Nobody writes it.
+// none is a cell that never holds a record. Nothing writes it.
 var none cell
 
 // NewReader is the reading side of the ring in mem. It touches no memory.

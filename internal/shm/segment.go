@@ -72,8 +72,9 @@ func Size(ranks int) int64 {
 	return int64(ringsAt(ranks)) + int64(ranks)*int64(ranks-1)*int64(ringSize(ranks))
 }
 
-// Create makes an empty segment in a memfd, which has no name that another process could guess, and seals its length: nobody
-// who has the descriptor can make the others touch memory that is not there. The caller closes the file.
+// Create makes an empty segment in a memfd, which has no name that another process could guess. It
+// seals the segment's length: no process that has the descriptor can make the others touch memory
+// that is not there. The caller closes the file.
 func Create(ranks int) (*os.File, error) {
 	if ranks < 2 || ranks > MaxRanks {
 		return nil, fmt.Errorf("shared memory segment for %d ranks: it takes between 2 and %d", ranks, MaxRanks)
@@ -168,7 +169,7 @@ func check(f *os.File) (*Segment, error) {
 	return &Segment{id: [16]byte(h[idAt:]), ranks: int(ranks)}, nil
 }
 
-// ID is the segment's random identity: who has the same shares memory.
+// ID is the segment's random identity: ranks with the same ID share memory.
 func (s *Segment) ID() [16]byte { return s.id }
 
 // Ranks is how many ranks share the segment.

@@ -17,9 +17,11 @@ const (
 	slowRead   = 4 // times as long as a plain copy is slow
 )
 
-// ReadsFast reports whether ReadProcess takes less than four times as long as a plain copy. What it costs beyond the copy is the kernel's work for each
-// page, in which processors differ: a page of 4 KiB takes 0.16 us in all on an Intel Xeon, and took 0.5 to 0.7 on AMD EPYC processors, both under hypervisors.
-// It is measured once in a process, with the process's own memory, in 0.1 to 0.2 ms; the best of several tries counts, so that others who want the core do not.
+// ReadsFast reports whether ReadProcess takes less than four times as long as a plain copy. What it
+// costs beyond the copy is the kernel's work for each page, in which processors differ. A page of 4
+// KiB takes 0.16 us in all on an Intel Xeon, and took 0.5 to 0.7 on AMD EPYC processors, both under
+// hypervisors. It is measured once in a process, with the process's own memory, in 0.1 to 0.2 ms.
+// The best of several tries counts, so that tries that lost the core to other threads do not.
 var ReadsFast = sync.OnceValue(func() bool {
 	return readsFast(func(dst []byte, addr uint64) error {
 		_, err := ReadProcess(os.Getpid(), dst, addr)

@@ -10,8 +10,9 @@
 //
 // # Handshake
 //
-// [NewDialer] and [NewAcceptor] make the two ends of a [Handshake]. Whoever owns the socket writes what [Handshake.Output] returns, feeds what it reads
-// to [Handshake.Input], and looks at [Handshake.State]:
+// [NewDialer] and [NewAcceptor] make the two ends of a [Handshake]. The owner of the socket writes
+// what [Handshake.Output] returns, feeds what it reads to [Handshake.Input], and looks at
+// [Handshake.State]:
 //
 //	h := wire.NewAcceptor(self, nonce)
 //	for h.State() == wire.StateAwaitHello || h.State() == wire.StateAwaitProof {
@@ -34,7 +35,8 @@
 //
 // # Limits
 //
-// The handshake proves to each side that the other knows the secret of the job at that moment. The ranks of a job share it, and are trusted not to lie
-// about their number. It does not protect what follows:
-// whoever can alter packets of an established connection can alter frames. Networks where that is to be feared need TLS below this protocol.
+// The handshake proves to each side that the other knows the secret of the job at that moment. The
+// ranks of a job share it, and are trusted not to lie about their number. It does not protect what
+// follows: an attacker that can alter packets of an established connection can alter frames.
+// Networks where that is to be feared need TLS below this protocol.
 package wire

@@ -9,7 +9,8 @@ import (
 // NoRank stands for a peer that is not known.
 const NoRank = ^uint32(0)
 
-// An Identity is who a rank is. It must not change while a Handshake uses it.
+// An Identity says which rank of which job a rank is, and what it tells its peers of itself. It
+// must not change while a Handshake uses it.
 type Identity struct {
 	Job       [16]byte // tells jobs apart; no secret
 	Secret    []byte   // known to the ranks of the job alone; 32 random bytes or more
@@ -40,9 +41,11 @@ func (id *Identity) session(peer uint32) (s Session) {
 
 // A Handshake is one end of the mutual proof that opens a connection. Its states and their diagram are at State.
 //
-// Each side sends 32 fresh random bytes and gives proofs: an HMAC-SHA256, keyed by the secret of the job, over a label of the proof's purpose and every
-// byte exchanged before it. A recorded proof therefore fits no later handshake, one role's proof is none for the other role, and a changed bit anywhere fails.
-// The claims in HELLO and CHALLENGE are used to find out early that somebody is at the wrong door; none is reported as true before its proof.
+// Each side sends 32 fresh random bytes and gives proofs: an HMAC-SHA256, keyed by the secret of
+// the job, over a label of the proof's purpose and every byte exchanged before it. A recorded proof
+// therefore fits no later handshake, one role's proof is none for the other role, and a changed bit
+// anywhere fails. The claims in HELLO and CHALLENGE serve to find out early that a peer has come to
+// the wrong rank or job. No claim is reported as true before its proof.
 type Handshake struct {
 	// Immutable after NewDialer and NewAcceptor.
 	self   *Identity
@@ -84,7 +87,7 @@ func NewDialer(self *Identity, to uint32, nonce [32]byte) *Handshake {
 	return h
 }
 
-// NewAcceptor returns the end of a handshake on a connection that somebody made to this rank.
+// NewAcceptor returns the end of a handshake on a connection that a peer made to this rank.
 //
 // Preconditions: those of NewDialer on self and nonce.
 func NewAcceptor(self *Identity, nonce [32]byte) *Handshake {
@@ -110,9 +113,10 @@ func (h *Handshake) Output() []byte {
 	return b
 }
 
-// Input takes bytes that the peer sent and returns how many of them belonged to the handshake; the rest are frames, or nobody's if r says so.
-// r is not RejectNone exactly when the state is Failed: then the connection is to be closed without another word.
-// Input takes nothing in Proven and in the final states. How a stream is cut into calls makes no difference.
+// Input takes bytes that the peer sent and returns how many of them belonged to the handshake. The
+// rest are frames, or mean nothing if r says so. r is not RejectNone exactly when the state is
+// Failed: then the connection is to be closed without another word. Input takes nothing in Proven
+// and in the final states. How a stream is cut into calls makes no difference.
 func (h *Handshake) Input(b []byte) (n int, r Reject) {
 	for {
 		want := h.want()
@@ -129,8 +133,9 @@ func (h *Handshake) Input(b []byte) (n int, r Reject) {
 	}
 }
 
-// want returns how many bytes must be in h.in before something can be said about them, 0 if none are read in this state.
-// The prefix is judged alone, so that whoever speaks another protocol, and may wait for an answer, is dropped at once.
+// want returns how many bytes must be in h.in before something can be said about them, 0 if none
+// are read in this state. The prefix is judged alone, so that a peer that speaks another protocol,
+// and may wait for an answer, is dropped at once.
 func (h *Handshake) want() int {
 	k := h.state.expects()
 	if k != msgNone && h.inLen < prefixLen {

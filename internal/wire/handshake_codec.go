@@ -80,7 +80,7 @@ const (
 	claimFlags = claimResume // all that there are
 )
 
-// A claim is what a side says of itself and of whom it means to speak to.
+// A claim is what a side says of itself and of the rank that it means to speak to.
 type claim struct {
 	from, to uint32 // ranks
 	size     uint32 // ranks in the job

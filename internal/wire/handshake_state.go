@@ -26,7 +26,7 @@ const (
 	StateEstablished
 	// StateRefused: the acceptor gave another Verdict. Both sides close once Output is written. Final.
 	StateRefused
-	// StateFailed: there is no telling who the peer is. Close without another word. Final.
+	// StateFailed: there is no telling what the peer is. Close without another word. Final.
 	StateFailed
 )
 
@@ -111,9 +111,9 @@ const (
 	RejectStranger          // claims a rank that the job does not have, or this very rank
 	RejectBadProof          // does not know the job's secret, or repeats what it overheard
 	RejectByteOrder         // genuine, but its payloads have the other byte order
-	RejectTimeout           // too slow: given to Abort by whoever has the clock
-	RejectHangup            // closed early: given to Abort by whoever has the socket
-	RejectPlain             // does not use TLS where this rank does: counted by whoever has the socket
+	RejectTimeout           // too slow: given to Abort by the owner of the clock
+	RejectHangup            // closed early: given to Abort by the owner of the socket
+	RejectPlain             // does not use TLS where this rank does: counted by the socket's owner
 	RejectEncrypted         // uses TLS where this rank does not: likewise
 	RejectCrowded           // gave way to another, when too many had proved nothing: likewise
 

@@ -378,13 +378,14 @@ func TestHandshakeReflection(t *testing.T) {
 	wantReject(t, "PROOF played back as VERDICT", p.d, RejectBadProof)
 }
 
-// A man in the middle who knows no secret lets the rank he was dialled by answer the challenge for him: he dials that rank's own acceptor with the
-// dialer's nonce, and offers the CHALLENGE that he gets there as his own.
+// TestHandshakeReflectionThroughAcceptor: an attacker in the middle that knows no secret lets the
+// rank that dialled it answer the challenge. The attacker dials that rank's own acceptor with the
+// dialer's nonce. It then offers the CHALLENGE that it gets there as its own.
 func TestHandshakeReflectionThroughAcceptor(t *testing.T) {
 	d, _ := identities()
 	dialer, acceptor := NewDialer(d, 5, nonceOf(1)), NewAcceptor(d, nonceOf(2))
 	hello := dialer.Output()
-	copy(hello[24:], []byte{5, 0, 0, 0, 3, 0, 0, 0}) // he claims to be 5 and asks for 3
+	copy(hello[24:], []byte{5, 0, 0, 0, 3, 0, 0, 0}) // the attacker claims to be 5 and asks for 3
 	acceptor.Input(hello)
 	challenge := acceptor.Output()
 	if len(challenge) != challengeLen {
@@ -475,7 +476,8 @@ func TestHandshakeTruncated(t *testing.T) {
 	}
 }
 
-// Whoever speaks another protocol is dropped at the eighth byte, not when a HELLO's worth has come or time is up.
+// TestHandshakeGarbage: a peer that speaks another protocol is dropped at the eighth byte, not when
+// a HELLO's worth has come or time is up.
 func TestHandshakeGarbage(t *testing.T) {
 	_, a := identities()
 	h := NewAcceptor(a, nonceOf(2))
@@ -609,7 +611,8 @@ func TestHandshakeSplits(t *testing.T) {
 	})
 }
 
-// fuzzInput feeds b to a fresh handshake, whole and byte by byte. Nobody without the secret gets anywhere.
+// fuzzInput feeds b to a fresh handshake, whole and byte by byte. A peer without the secret gets
+// nowhere.
 func fuzzInput(t *testing.T, fresh func() *Handshake, most int, b []byte) {
 	whole, slow := fresh(), fresh()
 	n, r := whole.Input(b)

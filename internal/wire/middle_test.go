@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// middle is one who sits between two ranks and does with their bytes what a script says.
+// middle is an attacker between two ranks that does with their bytes what a script says.
 type middle struct {
 	t    testing.TB
 	ends [2]*Handshake // the dialer, the acceptor
@@ -35,14 +35,14 @@ func (m *middle) give(i, n int) {
 		m.t.Fatalf("end %d took %d of %d bytes: %v, %v", i, took, n, r, m.ends[i])
 	}
 	m.got[i] = append(m.got[i], m.held[i][:took]...)
-	m.held[i] = slices.Clone(m.held[i][n:]) // who fails, or is done, hears no more
+	m.held[i] = slices.Clone(m.held[i][n:]) // an end that fails, or is done, hears no more
 	if m.ends[i].State() == StateProven {
 		m.ends[i].Decide(VerdictAccept)
 	}
 	m.listen()
 }
 
-// obey does one step of a script: op says what, to whom and where, arg how.
+// obey does one step of a script: op says what, to which end and where, arg how.
 func (m *middle) obey(op, arg byte) {
 	i := int(op & 1)
 	h := m.held[i]

@@ -46,8 +46,9 @@ func (w Words) Put(b []byte) {
 	binary.LittleEndian.PutUint64(b[24:], w.ID)
 }
 
-// ConsumeEager is ConsumeHeader for who asks only for Eager frames without FlagSync, and leaves the header in registers. Without ok
-// there is another frame at the front of b, or none: ConsumeHeader says which.
+// ConsumeEager is ConsumeHeader for a caller that asks only for Eager frames without FlagSync, and
+// leaves the header in registers. Without ok there is another frame at the front of b, or none:
+// ConsumeHeader says which.
 func ConsumeEager(b []byte) (w Words, ok bool) {
 	if len(b) < HeaderLen {
 		return Words{}, false
@@ -60,8 +61,8 @@ func ConsumeEager(b []byte) (w Words, ok bool) {
 	return w, w.IsEager()
 }
 
-// IsEager reports whether w is the header of an Eager frame without FlagSync. Who has read it where a peer may write looks at w,
-// not there again.
+// IsEager reports whether w is the header of an Eager frame without FlagSync. A caller that has
+// read w where a peer may write looks at w, not there again.
 func (w Words) IsEager() bool {
 	return (w.First^eagerFixed)&eagerZero|w.ID == 0 && w.Length <= MaxLength
 }

@@ -7,8 +7,8 @@ import "slices"
 // is just working on it leaves to that job, which ends soon. sinks gives the
 // payload that the driver is reading from a peer, if any; it may be redirected.
 //
-// Only the holder of the progress right may call it: nobody else is between
-// Gather and Wrote, or between OnHeader and OnPayload, of this MSO.
+// Only the holder of the progress right may call it: no other goroutine is between Gather and
+// Wrote, or between OnHeader and OnPayload, of this MSO.
 func (c *Core) Abandon(m *MSO, err error, sinks func(PeerID) *Sink) {
 	switch m.State() {
 	case Idle, Done:
@@ -95,7 +95,7 @@ func (m *MSO) clone() []byte {
 	return b
 }
 
-// replace puts d, or nobody, where m was in the stream and among the transfers.
+// replace puts d, or nothing if d is nil, where m was in the stream and among the transfers.
 func (c *Core) replace(p *Peer, m, d *MSO) {
 	for i := range p.out.Len() {
 		s := p.out.At(i)

@@ -13,7 +13,7 @@ type Sink struct {
 	layout Layout // instead of Dst; nil if there is Dst
 	at     int    // of the message is the first byte that goes there
 	fit    int    // bytes that go there
-	m      *MSO   // who gets it; nil = nobody, or no payload
+	m      *MSO   // what gets it; nil = nothing, or no payload
 	n      int    // bytes of payload
 }
 

@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// block is the message of one of the sender's partitions, at either end, while it is under
-// way. Before that a partition is two bits. A receive is not posted for it: who sends it finds
-// the round by the range of its tags (recvList), and takes a block then. So a hello, which
-// says how many partitions there are, costs its receiver little, and what a message costs
-// it has sent something for.
+// block is the message of one of the sender's partitions, at either end, while it is under way.
+// Before that a partition is two bits. No receive is posted for it: when the message comes, its
+// receiver finds the round by the range of its tags (recvList), and takes a block only then. So a
+// hello, which says how many partitions there are, costs its receiver little. Whatever a message
+// costs its receiver, the sender has sent something for.
 type block struct {
 	m    MSO    // User is the block
 	part partOf // m.Layout, if it has one
@@ -99,8 +99,8 @@ const (
 	blockFailed                    // Parts.bad says why
 )
 
-// blockStates is two bits for each partition. The engine's mutex guards who writes; anybody
-// may read.
+// blockStates is two bits for each partition. Only a holder of the engine's mutex writes them; any
+// goroutine may read them.
 type blockStates []atomic.Uint32
 
 const statesInWord = 16

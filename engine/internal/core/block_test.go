@@ -160,8 +160,8 @@ func TestPartsOtherLength(t *testing.T) {
 	}
 }
 
-// TestPartsTwice: a peer that sends a partition twice in a round has sent the next round's, and one that sends a tag
-// beyond its partitions' a message that nobody takes.
+// TestPartsTwice: if a peer sends a partition twice in a round, the second is the next round's. If
+// it sends a tag beyond those of its partitions, no receive takes that message.
 func TestPartsTwice(t *testing.T) {
 	p := newPartPair(t, 2, 1, 4, 0, 3)
 	p.cores[1].InitParts(p.r)

@@ -13,9 +13,9 @@ type Attached struct {
 	mem []byte
 
 	// Guarded by the engine's mutex.
-	space  *buffer.Attached // who uses which part of mem; nil: every message gets memory of its own
+	space  *buffer.Attached // parts of mem in use; nil: every message gets memory of its own
 	oldest *batch           // the batches whose messages have not all left, in a list that ends with newest
-	newest *batch           // takes new messages; nobody flushes it yet
+	newest *batch           // takes new messages; no flush waits for it yet
 	closed bool             // it takes no more messages
 }
 

@@ -34,7 +34,7 @@ type Config struct {
 
 	Family ContextID // bits of a context that all contexts of a communicator share; 0 = all
 
-	Observer Observer // told of every message; nil = nobody
+	Observer Observer // told of every message; nil = none
 }
 
 // Defaults of Config: see docs/decisions/ for the curves they come from.
@@ -142,8 +142,9 @@ func (c *Core) Active() int { return int(c.begun - c.done) }
 // bytes are not with the kernel.
 func (c *Core) IsBusy() bool { return c.begun != c.done || c.unsent > 0 }
 
-// IsCalm reports that nothing is left of what was posted before, or has come, but operations that wait for peers: nothing to write, to run or to
-// deliver, nobody to wake. It is what mostly is to be asked after a short message.
+// IsCalm reports that nothing but operations that wait for peers is left of what was posted before,
+// or has come. Then there is nothing to write, to run or to deliver, and no waiter to wake. After a
+// short message this is mostly the question.
 func (c *Core) IsCalm() bool {
 	return c.dirty.head == nil && c.jobs.Len() == 0 && c.fetches.head == nil && c.unsent == 0 && c.stats.Detached == 0 &&
 		c.woken == nil && c.ended == nil && c.notices.head == nil

@@ -33,7 +33,7 @@ const (
 	xRecvMsg // receives what the probe of step `of` took, once it has
 	xCancel
 	xAbandon  // as a caller whose context has ended: with the progress right
-	xTakeOver // as the caller of a blocking send who returns
+	xTakeOver // as the caller of a blocking send that returns
 	xWait     // until step `of` is done
 )
 
@@ -510,7 +510,8 @@ func (w *xworld) end() {
 	w.drain()
 }
 
-// drain receives what nobody has received, cancels what is posted, and looks that nothing remains.
+// drain receives the messages that no receive has taken, cancels what is posted, and checks that
+// nothing remains.
 func (w *xworld) drain() {
 	for r, o := range w.models {
 		for _, e := range slices.Concat(o.posted, o.probes) {

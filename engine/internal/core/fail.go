@@ -145,7 +145,7 @@ func (c *Core) failArrival(p *Peer, u *MSO) {
 	case u.partner != nil:
 		c.breakOff(p, u.partner)
 		c.dropArrival(u)
-	case u.ended: // nobody knows it any more
+	case u.ended: // no receive gets it any more
 		c.dropArrival(u)
 	case u.links[0].q == nil: // held by a matched probe
 		u.ended = true

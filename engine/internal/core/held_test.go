@@ -33,7 +33,8 @@ func heldNet(t *testing.T, cfg Config) (f *fakeNet, held []*MSO) {
 	return f, held
 }
 
-// receive receives all messages, of whom the last are to be whole.
+// receive receives all messages, and checks that the last of them, which have the tags lasts, are
+// whole.
 func (f *fakeNet) receive(lasts ...Tag) {
 	f.t.Helper()
 	f.run()
@@ -66,7 +67,8 @@ func TestHeldFollowUnasked(t *testing.T) {
 	f.receive(1, 2, 3)
 }
 
-// TestHeldAreParked: who grants the least window only has what was held announced, and callers go as far as they may be parked.
+// TestHeldAreParked: messages held for a peer that turns out to grant only the least window are
+// announced to it. As many of their callers go on as may be parked.
 func TestHeldAreParked(t *testing.T) {
 	f, held := heldNet(t, Config{Window: MinWindow, Parked: 2})
 	f.connect(0, 1)

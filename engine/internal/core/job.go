@@ -2,10 +2,9 @@ package core
 
 import "fmt"
 
-// Job is work that is too long for the mutex: a large copy, an allocation, a
-// step of a schedule. Run does it without the mutex; Finish, with the mutex,
-// takes note. Who runs it: the poster when Post returns it, else the holder of
-// the progress right.
+// Job is work that is too long for the mutex: a large copy, an allocation, a step of a schedule.
+// Run does it without the mutex; Finish, with the mutex, takes note. The poster runs a job that
+// Post returns; the holder of the progress right runs the others.
 type Job struct {
 	kind    jobKind
 	m       *MSO // the receive
@@ -49,8 +48,8 @@ func (c *Core) NextJob() (Job, bool) {
 // smallJob bounds, in bytes, what a small job copies or combines.
 const smallJob = 8 << 10
 
-// NextSmallJob is NextJob of a job that takes no longer than waking somebody for it.
-// It leaves the first that is not small, and all behind it.
+// NextSmallJob is NextJob of a job that takes no longer than it takes to wake another goroutine for
+// it. It leaves the first that is not small, and all behind it.
 func (c *Core) NextSmallJob() (Job, bool) {
 	if c.jobs.Len() == 0 || !c.jobs.At(0).isSmall() {
 		return Job{}, false

@@ -87,8 +87,8 @@ func (c *Core) packDone(j *Job) {
 	c.append(p, s)
 }
 
-// dropPack calls off the packing of a chunk of m, which nobody has begun: whoever runs jobs
-// holds the progress right, and so does whoever ends m.
+// dropPack calls off the packing of a chunk of m, which has not begun: the goroutine that runs jobs
+// holds the progress right, and so does the goroutine that ends m.
 func (c *Core) dropPack(m *MSO) {
 	m.packing = false
 	p := c.peers[m.Peer]

@@ -70,7 +70,7 @@ func (e *UnexpectedError) Error() string {
 		"Post receives sooner, wait for sends now and then, or raise FITMPI_UNEXPECTED", e.Messages, e.Bytes>>20, e.OfMost, e.Most)
 }
 
-// tooMany says who is to blame for the announcements that wait here.
+// tooMany says how many announcements wait here, and which peer has the most of them.
 func (c *Core) tooMany() error {
 	of := make([]int, len(c.peers))
 	c.events.t[0].all(func(u *MSO) {

@@ -10,8 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// TestAnnouncedLimit: announcements are counted as long as they wait, whatever ends that, and one too many is refused in words
-// that say who is to blame.
+// TestAnnouncedLimit: announcements are counted as long as they wait, whatever ends that. One too
+// many is refused in words that say which peer is to blame.
 func TestAnnouncedLimit(t *testing.T) {
 	const most = 4
 	f := newNet(t, 3, Config{EagerMax: 10, Announced: most})

@@ -129,7 +129,7 @@ type MSO struct {
 	GotObject bool
 	Cancelled bool
 	own       owner // of Buf. It and detach are the core's, and have room here
-	detach    bool  // standard send from the library buffer: nobody waits for it
+	detach    bool  // standard send from the library buffer: no caller waits for it
 	givenUp   bool  // goes with detach: its owner has given it up, and it need not arrive
 	Waited    int64 // of a collective: for how long callers waited for it, in nanoseconds, where the engine timed that
 	Message   *MSO  // of a Mprobe: the message taken off the queue
@@ -142,7 +142,7 @@ type MSO struct {
 	total     int      // bytes that will move (approved by the receiver)
 	wants     pending  // what a send still waits for
 	asked     bool     // a cancel request is out
-	ended     bool     // abandoned by its owner: see abandonRecv; of an arrival: nobody knows it any more, and its payload is dropped
+	ended     bool     // abandoned by its owner: see abandonRecv; of an arrival: no receive gets it any more, and its payload is dropped
 	sync      bool     // arrival: the sender wants an Ack
 	refused   bool     // send: its receiver will not take it; our own Shut, or the failure that is behind it, ends it
 	offered   bool     // send: the peer may fetch Buf
@@ -154,7 +154,7 @@ type MSO struct {
 	step      stepRef  // the schedule that this MSO is a step of
 	parts     *Parts   // the partitioned message that this MSO is a partition of, or the hello
 	service   *Service // whose receive it is, or whose handler has posted it
-	waiter    *Waiter  // who to tell when done
+	waiter    *Waiter  // is told when it is done
 	watch     *Watch   // goes along
 	batch     *batch   // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
 	links     [4]link  // in the queues of match.go

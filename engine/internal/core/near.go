@@ -29,7 +29,7 @@ type Near interface {
 	FetchPart(total int, alone bool) int
 	// FetchTogether is how many bytes of several payloads, each as a whole, one Fetch may be asked for; 0 if that gains nothing.
 	FetchTogether() int
-	// EndFetch gives up: when it returns nobody writes to dst any more.
+	// EndFetch gives up: when it returns nothing writes to dst any more.
 	EndFetch(id uint64)
 }
 
@@ -87,8 +87,8 @@ func (c *Core) renew(m *MSO, b []byte, must bool) bool {
 	return !m.offered || c.peers[m.Peer].near.Renew(m.id, b, must)
 }
 
-// Offered returns the id under which the peer may fetch m's payload, if it may. For
-// the holder of the progress right, who is waiting for m.
+// Offered returns the id under which the peer may fetch m's payload, if it may. Only for the holder
+// of the progress right, while it waits for m.
 func (m *MSO) Offered() (id uint64, ok bool) { return m.id, m.offered }
 
 // startFetch puts a receive whose payload we may fetch on the list.

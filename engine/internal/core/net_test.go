@@ -21,8 +21,8 @@ type fakeNet struct {
 	blind    bool                               // wantFoundAt does nothing: it would be measured
 	unseen   int                                // what has happened since wantFoundAt looked
 	found    map[*MSO]bool                      // memory of wantFoundAt
-	trace    func(format string, args ...any)   // nil: nobody listens
-	onHeader func(from, to int, h *wire.Header) // called before the core sees it; nil: nobody listens
+	trace    func(format string, args ...any)   // may be nil
+	onHeader func(from, to int, h *wire.Header) // called before the core sees it; may be nil
 	keeps    bool                               // streams outlive their connections
 }
 

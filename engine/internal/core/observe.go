@@ -2,8 +2,9 @@ package core
 
 import "github.com/fitmpi/fitmpi/internal/wire"
 
-// Observer is told of every message. Its method is called with the engine's mutex held, in the order in which things happen:
-// it must be short, must not block, and must not call the engine. The core has no clock: who wants a time reads one.
+// Observer is told of every message. Its method is called with the engine's mutex held, in the
+// order in which things happen. The method must be short, must not block, and must not call the
+// engine. The core has no clock: an observer that wants a time reads one.
 type Observer interface {
 	Message(MessageEvent)
 }
@@ -14,7 +15,7 @@ type MessageEvent struct {
 	Protocol   Protocol // to itself Short; for what arrives without an announcement Eager, for its receiver does not see more
 	Unexpected bool     // Arrived: no receive waits for it
 	Prompt     bool     // it follows the event before it of this message at once: no time has passed that would be worth a look at the clock
-	Cancelled  bool     // SendDone: by its sender, and nobody has received it
+	Cancelled  bool     // SendDone: by its sender, and no receive has got it
 	Object     bool     // the payload is a serialised object
 	Peer       PeerID   // the other end
 	Tag        Tag

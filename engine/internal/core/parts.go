@@ -31,7 +31,7 @@ type Parts struct {
 
 	// Request fields: immutable after InitParts.
 	Send   bool
-	Null   bool // to nobody: what is ready is done
+	Null   bool // to no rank: what is ready is done
 	Object bool // partitions are serialised objects
 	Elem   uint8
 	Peer   PeerID
@@ -109,9 +109,9 @@ func (e *endedError) Error() string {
 }
 func (e *endedError) Unwrap() error { return e.cause }
 
-// Arrived reports whether the i-th of the receiver's partitions is in place, which it
-// is when all of the sender's that overlap it are. It takes no lock: anybody may ask.
-// A request that is not active has nothing to wait for.
+// Arrived reports whether the i-th of the receiver's partitions is in place, which it is when all
+// of the sender's that overlap it are. It takes no lock: any goroutine may ask. A request that is
+// not active has nothing to wait for.
 func (p *Parts) Arrived(i int) (bool, error) {
 	switch {
 	case !p.begun.Load():

@@ -272,7 +272,7 @@ func oneParts(t *testing.T, each int, gap [2]int, at int, do func(*partPair), re
 	if ok, err := p.r.Arrived(1); ok && err == nil {
 		t.Fatalf("event before step %d: what was not sent has arrived", at)
 	}
-	copy(p.in, pattern(len(p.in), 99)) // nobody writes there any more
+	copy(p.in, pattern(len(p.in), 99)) // nothing writes there any more
 	for p.little() {
 	}
 	if !bytes.Equal(p.in, pattern(len(p.in), 99)) {

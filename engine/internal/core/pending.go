@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// What is pending, for somebody who asks why nothing moves. Nobody keeps a list of all operations: each stands in the queue,
-// the table or the stream that moves it on, and there they are found.
+// What is pending, for a caller that asks why nothing moves. There is no list of all operations:
+// each stands in the queue, the table or the stream that moves it on, and is found there.
 
 // Origin is where an operation was begun, see callsite.Note. The core does not look.
 type Origin [6]uint32
@@ -24,8 +24,9 @@ type Operation struct {
 	Synced   bool // a send that waits for its receive although its payload may have left
 	Origin   []uint32
 
-	// Of a schedule: with whom it exchanges messages now, but for those whose payload is being moved, and how many are to
-	// follow. Of a flush To are those who have not received a message that it waits for, likewise.
+	// Of a schedule: the peers with which it exchanges messages now, without those whose payload is
+	// being moved, and how many exchanges are to follow. Of a flush To are the peers that have not
+	// received a message that it waits for, again without those whose payload is being moved.
 	From, To []PeerID
 	Later    int
 	Flush    bool // of a buffer that a user has lent
@@ -123,7 +124,7 @@ func (c *Core) Operations(first []*MSO, most int) (ops []Operation, all int) {
 		}
 		m.mark = c.round
 		if m.detach && m.Kind == KindRecv {
-			return // a stand-in, which swallows what nobody wants
+			return // a stand-in, which swallows what no receive wants
 		}
 		if all++; len(ops) < most {
 			ops = append(ops, c.describe(m))
@@ -141,7 +142,8 @@ func (c *Core) Operations(first []*MSO, most int) (ops []Operation, all int) {
 	return ops, all
 }
 
-// receiversOf are those for whom messages lie in a batch or in an older one; but for messages whose payload is being moved.
+// receiversOf returns the peers for which messages lie in a batch or in an older one, without
+// messages whose payload is being moved.
 func (c *Core) receiversOf(last *batch) []PeerID {
 	to := make(map[PeerID]bool)
 	c.each(func(m *MSO) {

@@ -140,7 +140,8 @@ func TestUnreceived(t *testing.T) {
 	}
 }
 
-// A generalised request, for which nobody waits, is known as long as it is not complete.
+// TestOperationsGeneral: a generalised request, for which no caller waits, is known as long as it
+// is not complete.
 func TestOperationsGeneral(t *testing.T) {
 	f := newNet(t, 1, Config{})
 	c, m := f.cores[0], &MSO{Kind: KindGeneral}

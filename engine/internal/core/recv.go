@@ -101,7 +101,7 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 // ackMatch tells the sender of a synchronous message that it was matched.
 func (c *Core) ackMatch(u *MSO) {
 	if u.sync {
-		u.sync = false // once, whoever receives it in the end
+		u.sync = false // once, whichever receive gets it in the end
 		c.control(c.peers[u.Peer], &wire.Header{Kind: wire.KindAck, ID: u.remote})
 	}
 }

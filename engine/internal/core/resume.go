@@ -25,7 +25,7 @@ type kept struct {
 	resent  int    // bytes that were written more than once, less those of loose segments that never left: for BytesOut
 
 	told  uint64 // position in the peer's stream that we have acknowledged
-	hurry bool   // somebody may wait for our acknowledgement
+	hurry bool   // the peer may wait for our acknowledgement
 
 	note   [wire.HeaderLen]byte // our last acknowledgement
 	noting bool                 // note is on the stream, not all written
@@ -103,8 +103,9 @@ func (c *Core) wroteKept(p *Peer, n int) {
 	c.release(p)
 }
 
-// Sealed says that of what Gather gave for a peer, n bytes from the front may have been written or not: they are encrypted, and whoever
-// has written a part of that cannot tell how much the peer makes of it. Wrote says when all are written.
+// Sealed says that n bytes from the front of what Gather gave for a peer may have been written or
+// not. They are encrypted, and a driver that has written a part of them cannot tell how much the
+// peer makes of that part. Wrote says when all are written.
 func (c *Core) Sealed(id PeerID, n int) {
 	p := c.peers[id]
 	k := p.kept
@@ -184,12 +185,13 @@ func (c *Core) acked(p *Peer, total uint64) {
 	}
 }
 
-// Resume goes on with a stream on a new connection, of whose other end it is known that it has received total bytes of it
-// and that we have told it of told bytes of its own. It returns how many bytes are sent again.
+// Resume goes on with a stream on a new connection. The other end is known to have received total
+// bytes of the stream, and to know that we have received told bytes of its own. Resume returns how
+// many bytes are sent again.
 //
 // Preconditions:
 //   - Keep was called, and CanResume says nil.
-//   - nobody is between Gather and Wrote.
+//   - no goroutine is between Gather and Wrote.
 func (c *Core) Resume(id PeerID, total, told uint64) (again int) {
 	p := c.peers[id]
 	k := p.kept

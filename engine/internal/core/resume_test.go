@@ -246,7 +246,8 @@ func TestAsideIsNotKept(t *testing.T) {
 	f.wantRest("two messages, no heartbeats")
 }
 
-// Whoever claims to have received what was never sent, or less than it has said before, is not the peer we know.
+// TestResumeRefused: a peer that claims to have received what was never sent, or less than it has
+// said before, is not the peer that we know.
 func TestResumeRefused(t *testing.T) {
 	f := newNet(t, 2, Config{ShortMax: 30})
 	f.keep()

@@ -135,7 +135,7 @@ func (c *Core) requeue(u *MSO) {
 	}
 }
 
-// abandonPart ends a receive whose message nobody else can use.
+// abandonPart ends a receive whose message no other receive can use.
 func (c *Core) abandonPart(m *MSO, err error, sink *Sink) {
 	switch {
 	case m.fetch && m.id != 0:

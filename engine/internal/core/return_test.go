@@ -75,8 +75,8 @@ func TestAbandonedFetch(t *testing.T) {
 	}
 }
 
-// TestLostMessageIsNamed: who receives from a peer that fails learns which message was lost, if one
-// had come in part, also if it was about to leave.
+// TestLostMessageIsNamed: a receive from a peer that fails says which message was lost, if one had
+// come in part, even if the owner of the receive was about to leave.
 func TestLostMessageIsNamed(t *testing.T) {
 	want := LostMessage{Tag: 1, Length: 300}
 	for name, kind := range map[string]func(f *fakeNet) *MSO{

@@ -107,7 +107,7 @@ func (c *Core) dropShut(u *MSO) {
 	}
 }
 
-// refuse tells a sender that waits for an answer to its message that nobody will take it.
+// refuse tells a sender that waits for an answer to its message that no receive will take it.
 func (c *Core) refuse(p *Peer, id uint64) {
 	c.control(p, &wire.Header{Kind: wire.KindCancelReply, Flags: wire.FlagDone, ID: id})
 }
@@ -128,8 +128,9 @@ func (c *Core) shutParts(err error, in func(ContextID) bool) {
 	}
 }
 
-// refused handles the answer of a peer whose context is shut to a message of ours. Why that is we shall hear, and then m ends with the right error; a message of
-// which nobody waits for the end is over.
+// refused handles the answer to m, a message of ours, of a peer whose context is shut. We shall
+// hear later why it is shut, and then m ends with the right error. A message whose end no caller
+// waits for is over now.
 func (c *Core) refused(m *MSO) {
 	c.withdrawOffer(m)
 	if m.refused = true; m.detach {
@@ -165,8 +166,9 @@ func (c *Core) discarded(p *Peer, h *wire.Header, by Protocol) {
 	c.cfg.Observer.Message(ev)
 }
 
-// A wildcard receive that no failure ends (MSO.Patient) stays on the request queue when a member fails, but nobody waits for it any more until the failure
-// is acknowledged: its word says stirred, which waiters take for done.
+// A wildcard receive that no failure ends (MSO.Patient) stays on the request queue when a member
+// fails. But no caller waits for it any more until the failure is acknowledged: its word says
+// stirred, which waiters take for done.
 
 // Words of MSO.done.
 const (
@@ -181,7 +183,7 @@ func (m *MSO) IsStirred() bool { return m.done.Load() == wordStirred }
 // IsOver reports whether there is no point in waiting for m: it is done, or stirred. One load, for anyone.
 func (m *MSO) IsOver() bool { return m.done.Load() != wordOpen }
 
-// stir lets go of those who wait for m, which stays as it is.
+// stir releases the callers that wait for m, which stays as it is.
 func (c *Core) stir(m *MSO) {
 	if m.done.Load() != wordOpen {
 		return
@@ -210,8 +212,9 @@ func (c *Core) Failed(ids []PeerID) []PeerID {
 	return ids
 }
 
-// AckFailed says that the first n of the peers that failed are known to whoever receives from any source in the contexts of the
-// family of ctx: such receives go on waiting for others. It never takes back what was acknowledged before.
+// AckFailed says that the first n of the peers that failed are known to the callers that receive
+// from any source, in the contexts of the family of ctx. Such receives go on waiting for other
+// peers. AckFailed never takes back what was acknowledged before.
 func (c *Core) AckFailed(ctx ContextID, n int) {
 	id := ctx & c.cfg.Family
 	if n = min(n, len(c.failed)); n <= c.ackedFailed[id] {

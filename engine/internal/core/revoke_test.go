@@ -144,8 +144,8 @@ func exchange(f *fakeNet, ctx ContextID, n int) (ss []*Schedule) {
 	return ss
 }
 
-// TestScheduleOfTheDead: the failure of a member ends collectives that do not wait for it, and those that begin later, but not
-// those of others; and who has left has not failed.
+// TestScheduleOfTheDead: the failure of a member ends collectives that do not wait for it, and
+// those that begin later, but not those of others. A rank that has left has not failed.
 func TestScheduleOfTheDead(t *testing.T) {
 	f := newNet(t, 4, Config{})
 	f.connectAll()
@@ -175,8 +175,8 @@ func TestScheduleOfTheDead(t *testing.T) {
 	}
 }
 
-// TestStirred: a wildcard receive that is patient stays posted beside a failure. Nobody waits for it any more until the failure is
-// acknowledged; a message completes it, before and after.
+// TestStirred: a wildcard receive that is patient stays posted beside a failure. No caller waits
+// for it any more until the failure is acknowledged; a message completes it, before and after.
 func TestStirred(t *testing.T) {
 	f := newNet(t, 3, family)
 	f.connectAll()

@@ -29,7 +29,7 @@ type Schedule struct {
 	ctx    ContextID
 	tag    Tag
 	peer   []PeerID          // of each rank of the communicator
-	Member func(PeerID) bool // whose failure ends it; nil = that of everybody among peer
+	Member func(PeerID) bool // whose failure ends it; nil = that of any of peer
 	at     int               // its place in Core.running
 
 	steps   []step

@@ -2,8 +2,8 @@ package core
 
 import "slices"
 
-// A collective of a communicator one of whose members has failed does not go on, whether this rank waits for that member or for others, who may have
-// given up because of it. Nor does it begin.
+// A collective does not go on when a member of its communicator has failed, whether this rank waits
+// for that member or for others, which may have given up because of it. Nor does it begin.
 
 // failScheds ends the schedules that peer p takes part in.
 func (c *Core) failScheds(p *Peer) {

@@ -6,13 +6,15 @@ import (
 	"github.com/fitmpi/fitmpi/buffer"
 )
 
-// Service takes the messages of one context, whatever their source and tag, and has them handled by whoever makes progress here: nobody has to
-// receive them. The windows of one-sided communication are served so.
+// Service takes the messages of one context, whatever their source and tag. The goroutine that
+// makes progress here has them handled: no caller has to receive them. The windows of one-sided
+// communication are served so.
 //
 // Messages are handled one at a time, in the order in which they arrived. One that arrives meanwhile waits where unexpected messages do, at the
 // cost of its sender's credit. So do other events: the end of operations that the handler has posted, and of peers.
 //
-// A service is no operation: it keeps nobody awake, nobody waits for it, and what it waits for is nothing that a rank is said to lack.
+// A service is no operation: it keeps no goroutine awake, and no caller waits for it. What it waits
+// for is nothing that a rank is said to lack.
 type Service struct {
 	// Immutable after Serve.
 	Ctx    ContextID
@@ -63,7 +65,8 @@ func (s *Service) Post(m *MSO) {
 	s.posts = append(s.posts, m)
 }
 
-// Answer sends payload, which the core keeps. Nobody learns whether it arrives. Only for the handler.
+// Answer sends payload, which the core keeps. The handler does not learn whether it arrives. Only
+// for the handler.
 func (s *Service) Answer(to PeerID, ctx ContextID, tag Tag, payload []byte) {
 	s.answers = append(s.answers, answer{to, ctx, tag, payload})
 }

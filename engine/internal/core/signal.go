@@ -94,7 +94,7 @@ func (c *Core) onSignal(p *Peer, h *wire.Header) (Sink, error) {
 // noticeGone tells the owner that p is gone, behind the signals of p's that have come.
 func (c *Core) noticeGone(p *Peer) {
 	if p.gone.Cause == ErrStopped {
-		return // it is us who go
+		return // it is this rank that goes
 	}
 	m := c.newMSO(KindNotice)
 	m.Peer, m.Err = p.ID, p.gone

@@ -119,8 +119,8 @@ func (p *Peer) countReceived(how, n int) {
 	t.Bytes += uint64(n)
 }
 
-// Watch goes along with an operation, for somebody who wants to know how long it took. The core only
-// notes that it is over.
+// Watch goes along with an operation, for a caller that wants to know how long it took. The core
+// only notes that it is over.
 type Watch struct {
 	Since, Waited, Weight int64 // the owner's
 

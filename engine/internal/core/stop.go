@@ -42,8 +42,9 @@ func (c *Core) GivenUp(answers func(PeerID) bool) int {
 	return n
 }
 
-// WithdrawGivenUp asks the receivers of messages that their senders have given up to forget them, unless they have asked for
-// them: nobody need ever receive one. Those that are withdrawn are Detached no longer.
+// WithdrawGivenUp asks receivers to forget the messages that their senders have given up, unless
+// the receivers have asked for them: no receive need ever take such a message. Those that are
+// withdrawn are Detached no longer.
 func (c *Core) WithdrawGivenUp() {
 	if c.stats.Detached == 0 {
 		return
@@ -68,12 +69,11 @@ func (c *Core) Complete(m *MSO, err error) {
 	}
 }
 
-// Stop ends every operation that is still pending with ErrStopped, except
-// general requests, which are their owners', and what a job that somebody is
-// just running will complete.
+// Stop ends every operation that is still pending with ErrStopped. It leaves general requests,
+// which are their owners', and operations that a job which is just running will complete.
 //
 // Preconditions:
-//   - FailPeer was called for every peer of whom a payload is being received.
+//   - FailPeer was called for every peer from which a payload is being received.
 func (c *Core) Stop() {
 	for _, p := range c.peers {
 		if p.ID != c.cfg.Self {
@@ -90,7 +90,7 @@ func (c *Core) Stop() {
 	c.FreeNotices(c.TakeNotices())
 }
 
-// stopSelf ends the sends to self that nobody has received.
+// stopSelf ends the sends to self that no receive has taken.
 func (c *Core) stopSelf(self *Peer) {
 	for i := range c.ids.slots {
 		s := c.ids.slots[i].m
@@ -108,7 +108,7 @@ func (c *Core) stopSelf(self *Peer) {
 	}
 }
 
-// stopJobs ends what waits for a job that nobody will run.
+// stopJobs ends what waits for a job that will not be run.
 func (c *Core) stopJobs() {
 	for j, ok := c.NextJob(); ok; j, ok = c.NextJob() {
 		switch j.kind {
@@ -122,7 +122,7 @@ func (c *Core) stopJobs() {
 			c.complete(j.m, ErrStopped)
 		case jobStep:
 			c.localDone(j.step, ErrStopped)
-		case jobVoid, jobServe: // its send is done; nobody is served any more
+		case jobVoid, jobServe: // its send is done; nothing is served any more
 		default:
 			panic("core: no job on the list: a bug of ours")
 		}

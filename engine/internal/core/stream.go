@@ -152,8 +152,8 @@ func (c *Core) reserve(p *Peer, n int) []byte {
 		s.data = s.data[:end+n]
 		return d
 	}
-	// Somebody's memory stands behind it. The rest of the chunk goes on behind
-	// that, and the block with it: it is free when its last bytes are written.
+	// Memory that append was given stands behind it. The rest of the chunk goes on behind that, and
+	// the block with it: it is free when its last bytes are written.
 	next := segment{data: d, block: s.block, own: s.own}
 	s.data, s.block, s.own = s.data[:end:end], nil, ownUser
 	p.pushChunk(next)
@@ -188,7 +188,7 @@ func (c *Core) popSegment(p *Peer) *MSO {
 	return s.mso
 }
 
-// append puts a span of somebody's memory on p's stream.
+// append puts a span of memory that is in no chunk of p's, such as a user's, on p's stream.
 func (c *Core) append(p *Peer, s segment) {
 	c.grow(p, len(s.data))
 	p.spans += uint64(len(s.data))

@@ -5,8 +5,8 @@ package core
 // that Reserve gave. m is done when it returns true; false means that the peer is
 // fetching the payload just now, and nothing has changed.
 //
-// Only the holder of the progress right may call it, unless m is to self: nobody else is between
-// Gather and Wrote.
+// Only the holder of the progress right may call it, unless m is to self: no other goroutine is
+// between Gather and Wrote.
 //
 // Preconditions:
 //   - m is a standard send, posted and not done; one to self is offered.
@@ -61,5 +61,5 @@ func (c *Core) rebase(p *Peer, m *MSO, block []byte) {
 	}
 }
 
-// Unreserve gives back a block that Reserve gave and nobody needs.
+// Unreserve gives back a block that Reserve gave and that is not needed.
 func (c *Core) Unreserve(block []byte) { c.giveBack(block, ownPool) }
