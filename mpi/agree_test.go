@@ -54,8 +54,8 @@ func TestAgreeMany(t *testing.T) {
 	}
 }
 
-// TestAgreePending: a report on an agreement says which ranks it waits for: here those that have
-// not called it, and not those that have.
+// TestAgreePending: a report on an agreement says which ranks it waits for: those that have not
+// called it, and those through which their answers come.
 func TestAgreePending(t *testing.T) {
 	want := map[int][]int{0: {1, 3}, 1: {3}, 2: {0}}
 	err := RunThreads(4, func(_ context.Context, c *Comm) error {

@@ -13,7 +13,7 @@ import (
 
 // TestStrangeRevocationsAreBounded: a rank that revokes without end communicators which no rank has
 // is given up, so it cannot fill the memory of another. What others revoke of their own
-// communicators counts nothing, nor what this rank makes later.
+// communicators does not count against it, nor what this rank makes later.
 func TestStrangeRevocationsAreBounded(t *testing.T) {
 	judged := make(chan struct{})
 	err := Threads{Ranks: 3, FaultTolerant: true}.Run(t.Context(), func(_ context.Context, c *Comm) error {

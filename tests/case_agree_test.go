@@ -11,7 +11,7 @@ import (
 )
 
 // Agreement and shrinking where no rank fails, or all are done with a communicator that was
-// revoked. What happens when ranks die is in mortal_test.go, and in package mpi.
+// revoked. What happens when ranks die is in mortal_test.go of package mpi.
 
 const (
 	agreeAnd = "MPIX_COMM_AGREE performs a bitwise AND of the input values of all processes that have not failed; " +

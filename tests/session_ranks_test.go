@@ -261,7 +261,7 @@ func sessionsOfApps() error {
 	})
 }
 
-// sessionAfterFinalize opens a session though the rank has used none before Finalize.
+// sessionAfterFinalize tries to open a session though the rank has used none before Finalize.
 func sessionAfterFinalize() error {
 	if _, err := mpi.Init(); err != nil {
 		return err

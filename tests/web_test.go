@@ -222,8 +222,8 @@ func wantPids(t *testing.T, p *webtest.Page) {
 	}
 }
 
-// TestWebOfOneRank: a job of one rank, to its end, with a page that is open and one that is opened
-// when no page has looked for a while.
+// TestWebOfOneRank: a job of one rank, to its end, with a page that is opened when none has looked
+// for a while.
 func TestWebOfOneRank(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it needs a browser")

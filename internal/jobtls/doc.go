@@ -12,7 +12,7 @@
 // A [Conn] has no socket. What has been read from one goes in by [Conn.Feed], what is to be written comes out by
 // [Conn.Flush]:
 //
-//	c := id.Dial(3, run, wake)
+//	c := id.Dial(3, nil, run, wake)
 //	... socket readable: c.Feed(b); socket writable, or wake was called: c.Flush(socket.Write)
 //	... wake was called: c.Ready() or c.Err()
 //	n, err := c.Read(p)                  // ErrAgain: feed more

@@ -129,7 +129,7 @@ type MSO struct {
 	GotObject bool
 	Cancelled bool
 	own       owner // of Buf. It and detach are the core's, and have room here
-	detach    bool  // standard send from the library buffer: no caller waits for it
+	detach    bool  // no caller waits for it: a send from the library buffer, or a receive that swallows a payload
 	givenUp   bool  // goes with detach: its owner has given it up, and it need not arrive
 	Waited    int64 // of a collective: for how long callers waited for it, in nanoseconds, where the engine timed that
 	Message   *MSO  // of a Mprobe: the message taken off the queue
@@ -142,7 +142,7 @@ type MSO struct {
 	total     int      // bytes that will move (approved by the receiver)
 	wants     pending  // what a send still waits for
 	asked     bool     // a cancel request is out
-	ended     bool     // abandoned by its owner: see abandonRecv; of an arrival: no receive gets it any more, and its payload is dropped
+	ended     bool     // abandoned by its owner: see abandonRecv; of an arrival: no receive gets it any more, or its connection broke while a matched probe held it; its payload is dropped
 	sync      bool     // arrival: the sender wants an Ack
 	refused   bool     // send: its receiver will not take it; our own Shut, or the failure that is behind it, ends it
 	offered   bool     // send: the peer may fetch Buf
