@@ -7,15 +7,17 @@ import "fmt"
 // buffer large enough.
 const Overhead = 16
 
-// Attached allocates inside one slice that the user lent. Its bookkeeping lives outside that slice, so that a program
-// that scribbles over its attached buffer damages its messages and nothing else.
+// Attached allocates inside one slice that the user lent. Its bookkeeping lives outside that slice,
+// so that a program that scribbles over its attached buffer damages its messages and nothing else.
 //
-// Placement. MPI 4.1, section 3.6: "MPI must provide as much buffering for outgoing messages as if outgoing message data
-// were buffered by the sending process, in the specified buffer space, using a circular, contiguous-space allocation
-// policy." Plain first fit breaks that promise: it may put a small message into the hole that a later one needs. So an
-// allocation goes exactly where the circular policy would put it, right behind the previous one or, if that is too close to
-// the end, at the beginning; only where that policy would give up is any hole taken that fits. An empty buffer starts at its
-// beginning again, where any messages fit whose sizes add up to no more than the buffer.
+// Placement. MPI 4.1, section 3.6: "MPI must provide as much buffering for outgoing messages as if
+// outgoing message data were buffered by the sending process, in the specified buffer space, using
+// a circular, contiguous-space allocation policy." Plain first fit breaks that promise: it may put
+// a small message into the hole that a later one needs. So an allocation goes exactly where the
+// circular policy would put it, right behind the previous one or, if that is too close to the end,
+// at the beginning; only where that policy would give up is any hole taken that fits. An empty
+// buffer starts at its beginning again, where any messages fit whose sizes add up to no more than
+// the buffer.
 type Attached struct {
 	mem   []byte
 	spans []span        // slots of the list below, and of unused
@@ -29,8 +31,8 @@ type Attached struct {
 	blocks int
 }
 
-// span is a part of mem: spans form a circular list in the order of their offsets and cover mem. Two holes are never
-// neighbours, except across the wrap from the last to the first.
+// span is a part of mem: spans form a circular list in the order of their offsets and cover mem.
+// Two holes are never neighbours, except across the wrap from the last to the first.
 type span struct {
 	off, size  int
 	prev, next int32
@@ -66,7 +68,8 @@ func (a *Attached) Alloc(n int) ([]byte, bool) {
 	a.tail, a.tailAt = a.spans[sp.next].off, sp.next
 	a.inUse += sp.size
 	a.blocks++
-	// The capacity runs to the end of mem: that is how Free knows the offset without pointer arithmetic.
+	// The capacity runs to the end of mem: that is how Free knows the offset without pointer
+	// arithmetic.
 	return a.mem[sp.off : sp.off+n], true
 }
 
@@ -107,8 +110,8 @@ func (a *Attached) find(size int) (int32, bool) {
 		if a.tail == sp.off {
 			return first, true
 		}
-		// What was in front of tail has been freed and joined this hole. The circular policy does not use that
-		// space yet, see Attached.
+		// What was in front of tail has been freed and joined this hole. The circular policy does
+		// not use that space yet, see Attached.
 		a.cut(first, a.tail-sp.off)
 		return a.spans[first].next, true
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 func TestAttachedFillsBySum(t *testing.T) {
-	// MPI 4.1, section 3.6: the sizes of the messages plus the overhead for each are enough, also the second time.
+	// MPI 4.1, section 3.6: the sizes of the messages plus the overhead for each are enough, also
+	// the second time.
 	sizes := []int{0, 1, 100, 8, 1000, 0}
 	total := 0
 	for _, n := range sizes {
@@ -65,8 +66,8 @@ func TestAttachedOdd(t *testing.T) {
 	wantPanic(t, "free in an empty buffer", func() { NewAttached(nil).Free(nil) })
 }
 
-// circular is the model implementation of MPI 4.1, section 3.6.1, literally: a queue of pending message entries in
-// the order of their allocation, completed ones leaving only at its head.
+// circular is the model implementation of MPI 4.1, section 3.6.1, literally: a queue of pending
+// message entries in the order of their allocation, completed ones leaving only at its head.
 type circular struct {
 	size  int
 	queue []*entry
@@ -100,8 +101,9 @@ func (c *circular) alloc(n int) (*entry, bool) {
 	return e, true
 }
 
-// TestAttachedModel checks the allocator's own invariants all the time, and MPI's promise (see Attached) until the first
-// time that MPI's model runs out of space: up to there, our allocator must not.
+// TestAttachedModel checks the allocator's own invariants all the time, and MPI's promise (see
+// Attached) until the first time that MPI's model runs out of space: up to there, our allocator
+// must not.
 func TestAttachedModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(0, 600).Draw(t, "size")

@@ -2,8 +2,8 @@ package buffer
 
 import "math/bits"
 
-// Blocks come in sizes of four steps per doubling: 256, 320, 384, 448, 512, 640, ... A block is at most a quarter larger
-// than what was asked for, above the smallest size.
+// Blocks come in sizes of four steps per doubling: 256, 320, 384, 448, 512, 640, ... A block is at
+// most a quarter larger than what was asked for, above the smallest size.
 const (
 	minShift   = 8
 	minBlock   = 1 << minShift

@@ -2,10 +2,11 @@ package buffer
 
 import "fmt"
 
-// Pool hands out blocks and keeps those that come back, so that steady traffic allocates nothing. The blocks handed out,
-// counted by their size class, stay within a budget, except for what [Pool.Force] takes. Blocks kept for reuse fill at
-// most what the budget leaves; when a size is asked for that is not there, kept blocks of other sizes are dropped
-// to make room, and the garbage collector has them.
+// Pool hands out blocks and keeps those that come back, so that steady traffic allocates nothing.
+// The blocks handed out, counted by their size class, stay within a budget, except for what
+// [Pool.Force] takes. Blocks kept for reuse fill at most what the budget leaves; when a size is
+// asked for that is not there, kept blocks of other sizes are dropped to make room, and the garbage
+// collector has them.
 type Pool struct {
 	budget int // immutable after NewPool
 
@@ -27,8 +28,8 @@ func NewPool(budget int) *Pool {
 	return &Pool{budget: budget}
 }
 
-// Get hands out a block of length n, with the capacity of its size class and any contents. It returns false when that
-// would exceed the budget: wait until something is Put.
+// Get hands out a block of length n, with the capacity of its size class and any contents. It
+// returns false when that would exceed the budget: wait until something is Put.
 func (p *Pool) Get(n int) (b []byte, ok bool) {
 	checkSize(n)
 	if n > p.budget {
@@ -43,15 +44,16 @@ func (p *Pool) Get(n int) (b []byte, ok bool) {
 	return p.take(class, size, n), true
 }
 
-// Force hands out a block even beyond the budget. It is for what must move so that memory is freed at all, such as
-// control frames.
+// Force hands out a block even beyond the budget. It is for what must move so that memory is freed
+// at all, such as control frames.
 func (p *Pool) Force(n int) []byte {
 	checkSize(n)
 	class, size := classFor(n)
 	return p.take(class, size, n)
 }
 
-// Put takes back a block: what Get or Force returned, at any length, with the same start and capacity.
+// Put takes back a block: what Get or Force returned, at any length, with the same start and
+// capacity.
 func (p *Pool) Put(b []byte) {
 	if cap(b) < minBlock || cap(b) > maxBlock {
 		panic(fmt.Sprintf("buffer: bug: put of a foreign block, capacity %d", cap(b)))
@@ -114,8 +116,8 @@ func (p *Pool) recycle(class int, b []byte) {
 	p.kept += cap(b)
 }
 
-// makeRoom drops kept blocks, the largest first because that drops the fewest, until size more bytes fit the budget or
-// none are left.
+// makeRoom drops kept blocks, the largest first because that drops the fewest, until size more
+// bytes fit the budget or none are left.
 func (p *Pool) makeRoom(size int) {
 	for class := numClasses - 1; p.kept > 0 && p.used+p.kept+size > p.budget; {
 		top := len(p.free[class]) - 1

@@ -1,6 +1,7 @@
 package buffer
 
-// Ring is a queue in a circular array that doubles when it is full and never shrinks. The zero value is empty and ready.
+// Ring is a queue in a circular array that doubles when it is full and never shrinks. The zero
+// value is empty and ready.
 type Ring[T any] struct {
 	slots []T // length zero or a power of two; slots outside the queue are zero
 	head  int // index of the front, below len(slots)
@@ -26,7 +27,8 @@ func (r *Ring[T]) grow() {
 	r.slots, r.head = slots, 0
 }
 
-// At points to the i-th element, the front being 0. It is valid until the next Push, or until the element is popped.
+// At points to the i-th element, the front being 0. It is valid until the next Push, or until the
+// element is popped.
 func (r *Ring[T]) At(i int) *T {
 	if i < 0 || i >= r.n {
 		panic("buffer: bug: ring index out of range")
@@ -37,7 +39,8 @@ func (r *Ring[T]) At(i int) *T {
 // Front is At(0).
 func (r *Ring[T]) Front() *T { return r.At(0) }
 
-// PopFront removes the front, clears its slot, so that nothing stays reachable by it, and returns what it held.
+// PopFront removes the front, clears its slot, so that nothing stays reachable by it, and returns
+// what it held.
 func (r *Ring[T]) PopFront() T {
 	slot := r.At(0)
 	v := *slot

@@ -8,7 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-// maxAccepts bounds the connections accepted at a listener in one turn: peers are served before there are more.
+// maxAccepts bounds the connections accepted at a listener in one turn: peers are served before
+// there are more.
 const maxAccepts = 16
 
 // accept takes the connections that wait at the listeners.
@@ -44,7 +45,8 @@ func (d *driver) acceptAt(l *netpoll.Listener) bool {
 	return true
 }
 
-// refuse notes that a connection cannot be accepted. It waits where it is, and is asked for again soon.
+// refuse notes that a connection cannot be accepted. It waits where it is, and is asked for again
+// soon.
 func (d *driver) refuse(err error) {
 	if netpoll.IsExhausted(err) {
 		err = &filesError{sys.NoFile(), d.e.cfg.Size, err}
@@ -67,5 +69,6 @@ func (e *filesError) Error() string {
 
 func (e *filesError) Unwrap() error { return e.cause }
 
-// ownFiles is more than a rank has open beside its connections: its pollers and listeners, the launcher's, its memory, its files.
+// ownFiles is more than a rank has open beside its connections: its pollers and listeners, the
+// launcher's, its memory, its files.
 const ownFiles = 32

@@ -11,7 +11,8 @@ func again(e *Engine, m *MSO) {
 	e.Post(m)
 }
 
-// silently is for tests that count what the process allocates: now and then a beat does, whatever the ranks say.
+// silently is for tests that count what the process allocates: now and then a beat does, whatever
+// the ranks say.
 func silently(c *Config) { c.HeartbeatTimeout = -1 }
 
 // echo answers n messages of the length of b and ends.

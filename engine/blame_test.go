@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 )
 
-// TestBlame: a wait is noted with the peer whose message ended it; one that any of several may end is not.
+// TestBlame: a wait is noted with the peer whose message ended it; one that any of several may end
+// is not.
 func TestBlame(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		for name, test := range map[string]struct {
@@ -53,8 +54,8 @@ func TestBlame(t *testing.T) {
 	})
 }
 
-// TestBlameOfSeveral: of several that are all needed the one is blamed that was seen not to be done last, whichever was
-// posted first.
+// TestBlameOfSeveral: of several that are all needed the one is blamed that was seen not to be done
+// last, whichever was posted first.
 func TestBlameOfSeveral(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {1, 0, 2}} {
 		e, ms := job(t, 1, Assist, nil)[0], make([]*MSO, 3)
@@ -75,7 +76,8 @@ func TestBlameOfSeveral(t *testing.T) {
 	}
 }
 
-// TestSleeperBlames: a caller that sleeps learns which of its operations woke it, not which it looked at last.
+// TestSleeperBlames: a caller that sleeps learns which of its operations woke it, not which it
+// looked at last.
 func TestSleeperBlames(t *testing.T) {
 	e, ms := job(t, 1, Assist, nil)[0], receives(0, 0)
 	for _, m := range ms {

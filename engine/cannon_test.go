@@ -34,7 +34,8 @@ var (
 
 const (
 	cannonRanks = 4 // beside one that the test plays
-	// cannonHeld is how many connections stay open and say a byte now and then: more than a rank holds of strangers.
+	// cannonHeld is how many connections stay open and say a byte now and then: more than a rank
+	// holds of strangers.
 	cannonHeld    = 12 * (maxStrangers + cannonRanks + 1)
 	cannonGunners = 8
 	cannonMemory  = 16 << 20 // by which the heap may be larger afterwards: send buffers that the traffic has filled are kept
@@ -128,11 +129,12 @@ func (s *stock) rejected() (n uint64) {
 	return n
 }
 
-// meant is how many connections of ranks with each other the job has after meetAcross, seen from both ends, more than before.
+// meant is how many connections of ranks with each other the job has after meetAcross, seen from
+// both ends, more than before.
 const meant = 2 * 2
 
-// waitForCount waits until everything that was accepted since before is counted as rejected or as a connection of ranks, and
-// as many descriptors and goroutines are there as before.
+// waitForCount waits until everything that was accepted since before is counted as rejected or as a
+// connection of ranks, and as many descriptors and goroutines are there as before.
 func waitForCount(t *testing.T, es []*Engine, before stock) (s stock) {
 	t.Helper()
 	for until := time.Now().Add(2*handshakeTimeout + failsafe); ; time.Sleep(20 * time.Millisecond) {
@@ -215,7 +217,8 @@ func (c *cannon) waitFor(left int) {
 	}
 }
 
-// fire makes one connection after the other, from many addresses of the loopback network, so that there are ports enough.
+// fire makes one connection after the other, from many addresses of the loopback network, so that
+// there are ports enough.
 func (c *cannon) fire(rnd *rand.Rand) {
 	for c.next() {
 		e := c.es[rnd.IntN(len(c.es))]
@@ -252,8 +255,8 @@ func (c *cannon) hold(conn net.Conn, rnd *rand.Rand) {
 	}
 }
 
-// crowd makes connections that say nothing until e has rejected one of many: how many of the others are there at once depends on how
-// fast they are made.
+// crowd makes connections that say nothing until e has rejected one of many: how many of the others
+// are there at once depends on how fast they are made.
 func (c *cannon) crowd(e *Engine) {
 	crowded := func() uint64 { return e.Stats().Rejects[wire.RejectCrowded.String()] }
 	before := crowded()
@@ -464,7 +467,8 @@ func meetAcross(t *testing.T, es []*Engine) {
 	both(t, es, func() { exchangeTwo(t, es[1], 3) }, func() { exchangeTwo(t, es[3], 1) })
 }
 
-// ringTraffic is messages around a ring, each with its number, whether it is the last, and a checksum.
+// ringTraffic is messages around a ring, each with its number, whether it is the last, and a
+// checksum.
 type ringTraffic struct {
 	t     *testing.T
 	es    []*Engine

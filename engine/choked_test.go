@@ -7,8 +7,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/jobtls"
 )
 
-// TestChoked: a connection on which a record of TLS is not whole for as long as the patience, and none before it, is of no use; one on which
-// nothing comes, or records come now and then, or whose peer may stop amid them, is not judged by that.
+// TestChoked: a connection on which a record of TLS is not whole for as long as the patience, and
+// none before it, is of no use; one on which nothing comes, or records come now and then, or whose
+// peer may stop amid them, is not judged by that.
 func TestChoked(t *testing.T) {
 	const patience = int64(10 * time.Second)
 	for _, tc := range []struct {
@@ -88,7 +89,8 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// TestShare: as many beats as fit into the timeout bring all, and none brings much more than its part.
+// TestShare: as many beats as fit into the timeout bring all, and none brings much more than its
+// part.
 func TestShare(t *testing.T) {
 	for _, tc := range [][2]time.Duration{{time.Second, time.Minute}, {200 * time.Millisecond, time.Second}, {-1, time.Minute}, {7 * time.Second, 11 * time.Second}} {
 		m := newMetronome(tc[0], tc[1])

@@ -43,7 +43,8 @@ func ParsePolicy(s string) (Policy, error) {
 	return 0, fmt.Errorf("progress policy %q: choose worker, assist or caller", s)
 }
 
-// MinUnexpected is the least that makes sense as Config.Unexpected: more than senders may leave at a receiver without waiting.
+// MinUnexpected is the least that makes sense as Config.Unexpected: more than senders may leave at
+// a receiver without waiting.
 const MinUnexpected = core.MinUnexpected
 
 // minSecret is the least number of bytes of a job's secret.
@@ -159,7 +160,8 @@ func (c *Config) core() core.Config {
 	}
 }
 
-// InForce is the configuration with the defaults filled in, as far as it is about how the engine works: no addresses, no secret.
+// InForce is the configuration with the defaults filled in, as far as it is about how the engine
+// works: no addresses, no secret.
 func (e *Engine) InForce() Config {
 	c, k := e.cfg, e.core.Config()
 	return Config{

@@ -16,8 +16,9 @@ const (
 	CopyRead                // the receiver's kernel reads them from the sender's memory, if it permits that: copied once
 )
 
-// autoFetch is the bytes up to which the kernel's copy beats the ring, where it is fast. What is longer leaves the caches of the core that
-// copies, and two cores, which pipe it through the ring, are faster.
+// autoFetch is the bytes up to which the kernel's copy beats the ring, where it is fast. What is
+// longer leaves the caches of the core that copies, and two cores, which pipe it through the ring,
+// are faster.
 const autoFetch = 1536 << 10
 
 func (c Copying) String() string { return [...]string{"auto", "ring", "read"}[c] }
@@ -32,7 +33,8 @@ func ParseCopying(s string) (c Copying, ok bool) {
 	return 0, false
 }
 
-// mostFetched is the bytes up to which processes of this host fetch what we send; 0 if they are not to.
+// mostFetched is the bytes up to which processes of this host fetch what we send; 0 if they are not
+// to.
 func (c Copying) mostFetched() int {
 	switch {
 	case c == CopyRead:

@@ -30,7 +30,8 @@ func TestCopying(t *testing.T) {
 	}
 }
 
-// TestFetchBound: between processes a message as long as the bound is offered, and one byte more goes through the ring, whole.
+// TestFetchBound: between processes a message as long as the bound is offered, and one byte more
+// goes through the ring, whole.
 func TestFetchBound(t *testing.T) {
 	const bound = 100_000
 	wayUnderTest = Shared

@@ -67,7 +67,8 @@ func ofLong(dir cutter.Direction) func(cutter.Direction, int, int) bool {
 	return func(way cutter.Direction, _, size int) bool { return way == dir && size > 5000 && size < 8000 }
 }
 
-// TestDamageUnderCaller: ranks that show no heartbeats wait for the rest of a record no longer than others.
+// TestDamageUnderCaller: ranks that show no heartbeats wait for the rest of a record no longer than
+// others.
 func TestDamageUnderCaller(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -195,11 +196,12 @@ func TestDamagedLastWordsWithoutResuming(t *testing.T) {
 	}
 }
 
-// handshakeRecords is more than a handshake has records in a direction: seven or eight, of TLS and of the ranks.
+// handshakeRecords is more than a handshake has records in a direction: seven or eight, of TLS and
+// of the ranks.
 const handshakeRecords = 11
 
-// TestDamageHandshakes: a length is damaged in the handshakes of a connection that is made again, of TLS or of the ranks, or shortly behind
-// them; where both dial at once, of both connections.
+// TestDamageHandshakes: a length is damaged in the handshakes of a connection that is made again,
+// of TLS or of the ranks, or shortly behind them; where both dial at once, of both connections.
 func TestDamageHandshakes(t *testing.T) {
 	for dir, name := range []string{"from the dialer", "to the dialer"} {
 		for nth := range handshakeRecords {
@@ -223,8 +225,9 @@ func TestDamageHandshakes(t *testing.T) {
 	}
 }
 
-// TestDamageFirstHandshake: the same for the first connection of a pair, which one of them alone makes. All cases wait at once: for a dialer
-// that is not heard its acceptor waits for handshakeTimeout.
+// TestDamageFirstHandshake: the same for the first connection of a pair, which one of them alone
+// makes. All cases wait at once: for a dialer that is not heard its acceptor waits for
+// handshakeTimeout.
 func TestDamageFirstHandshake(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

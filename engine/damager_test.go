@@ -13,7 +13,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/cutter"
 )
 
-// recordHead is the length of what stands before each record of TLS: its type, two bytes of version, two of length.
+// recordHead is the length of what stands before each record of TLS: its type, two bytes of
+// version, two of length.
 const recordHead = 5
 
 // damager harms records of TLS on their way through proxies.

@@ -38,8 +38,8 @@ func (d *driver) setTimer(t *int64, when int64) {
 
 func (c *conn) setDeadline(when int64) { c.d.setTimer(&c.deadline, when) }
 
-// setAwait says until when we do not dial a peer though we have something for it; 0 ends that. A rank that closes waits
-// for it as for a connection.
+// setAwait says until when we do not dial a peer though we have something for it; 0 ends that. A
+// rank that closes waits for it as for a connection.
 func (d *driver) setAwait(id PeerID, when int64) {
 	was := d.await[id]
 	d.setTimer(&d.await[id], when)
@@ -60,8 +60,8 @@ func (d *driver) endAwait(id PeerID) {
 	})
 }
 
-// goOn runs f, which ends one try to reach a peer and begins another: a rank that closes must not think, between the
-// two, that all is done.
+// goOn runs f, which ends one try to reach a peer and begins another: a rank that closes must not
+// think, between the two, that all is done.
 func (d *driver) goOn(f func()) {
 	d.open.Add(1)
 	f()

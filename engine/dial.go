@@ -16,11 +16,13 @@ import (
 // Route is one way to connect to a peer.
 type Route struct {
 	Addr netip.AddrPort
-	// Preamble makes the bytes that go before everything else, anew for each try: what a gateway at Addr asks for. nil
-	// if the peer itself is there.
+	// Preamble makes the bytes that go before everything else, anew for each try: what a gateway at
+	// Addr asks for. nil if the peer itself is there.
 	Preamble func() []byte
-	// Refusal reads what comes back first on a connection that began with a preamble: why the gateway refuses, if it says so; and, with "", whether
-	// more must come before that is known. What it says is shown and decides nothing: it may be a stranger's. nil if gateways say nothing.
+	// Refusal reads what comes back first on a connection that began with a preamble: why the
+	// gateway refuses, if it says so; and, with "", whether more must come before that is known.
+	// What it says is shown and decides nothing: it may be a stranger's. nil if gateways say
+	// nothing.
 	Refusal func(preamble, answer []byte) (why string, more bool)
 }
 
@@ -37,8 +39,8 @@ const (
 	// firstPause and lastPause bound the time between two rounds over the routes of a peer.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
-	// maxRounds bounds the rounds over a peer that lets the handshake expire because it does not make progress (caller
-	// policy): such a peer is not given up by the clock.
+	// maxRounds bounds the rounds over a peer that lets the handshake expire because it does not
+	// make progress (caller policy): such a peer is not given up by the clock.
 	maxRounds = 64
 	// overRounds is how often everything that answers for a peer must refuse or close our
 	// connections before we believe that the peer is gone, if we have only to say goodbye to it.
@@ -111,7 +113,8 @@ func (d *driver) dial(id PeerID) {
 	c.setDeadline(d.patience(id, a))
 }
 
-// patience is until when a route is tried: not for long if there is another, or the same one has led to the peer before.
+// patience is until when a route is tried: not for long if there is another, or the same one has
+// led to the peer before.
 func (d *driver) patience(id PeerID, a *attempt) int64 {
 	if len(d.bridge[id].Routes) > 1 || d.isBroken(id) {
 		return min(deadlineIn(d.e.cfg.Try), max(a.until, deadlineIn(firstPause)))

@@ -184,7 +184,8 @@ func (d *driver) handle(evs []netpoll.Event) {
 	}
 }
 
-// runJobs does the long work that arrivals left, as much as one turn is to, and sends what came of it.
+// runJobs does the long work that arrivals left, as much as one turn is to, and sends what came of
+// it.
 func (d *driver) runJobs() {
 	e := d.e
 	e.mu.Lock()

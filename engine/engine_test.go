@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// failsafe ends what hangs. It is long, as a loaded machine may take its time, and no test waits for it to pass.
+// failsafe ends what hangs. It is long, as a loaded machine may take its time, and no test waits
+// for it to pass.
 const failsafe = time.Minute
 
 // outage is how long ranks wait for one of which nothing but its broken connection says that it is

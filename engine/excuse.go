@@ -16,7 +16,8 @@ func (e *Engine) IsExcused(id PeerID) bool { return e.excused[id].Load() }
 const (
 	// drainTick bounds how long Drain takes to see that its context has ended.
 	drainTick = 2 * time.Millisecond
-	// withdrawTimeout bounds how long Drain and CallBack wait for the answers of receivers whose messages are withdrawn.
+	// withdrawTimeout bounds how long Drain and CallBack wait for the answers of receivers whose
+	// messages are withdrawn.
 	withdrawTimeout = 5 * time.Second
 )
 
@@ -42,10 +43,11 @@ func (e *Engine) CallBack(ctx context.Context) {
 func (e *Engine) answers(id PeerID) bool { return !e.IsExcused(id) }
 
 // Drain waits until the messages that have outlived their calls have left this rank: those in the
-// library buffer and in the attached buffers. Those that their senders have given up are withdrawn if
-// nothing has received them; for the answer of a receiver that makes no progress it waits for some
-// seconds only, and for that of an excused one not at all. It makes progress if nothing else does. It
-// fails with the cause of ctx when that ends first, and with ErrStopped when the engine stops.
+// library buffer and in the attached buffers. Those that their senders have given up are withdrawn
+// if nothing has received them; for the answer of a receiver that makes no progress it waits for
+// some seconds only, and for that of an excused one not at all. It makes progress if nothing else
+// does. It fails with the cause of ctx when that ends first, and with ErrStopped when the engine
+// stops.
 func (e *Engine) Drain(ctx context.Context) error {
 	e.withdrawGivenUp()
 	for patience := time.Now().Add(withdrawTimeout); ; {
@@ -61,8 +63,8 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 }
 
-// isDrained reports whether nothing is left but what is withdrawn from receivers that do not answer,
-// or with late from any.
+// isDrained reports whether nothing is left but what is withdrawn from receivers that do not
+// answer, or with late from any.
 func (e *Engine) isDrained(late bool) bool {
 	e.mu.Lock()
 	defer e.unlock()
@@ -70,7 +72,8 @@ func (e *Engine) isDrained(late bool) bool {
 	return left == 0 || left == e.core.GivenUp(func(id PeerID) bool { return late || !e.answers(id) })
 }
 
-// Partners are the peers that are not gone with which this rank has exchanged anything, without itself.
+// Partners are the peers that are not gone with which this rank has exchanged anything, without
+// itself.
 func (e *Engine) Partners() []PeerID {
 	var ids []PeerID
 	for p := range e.peers {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestExcusedPeerLeaves: a peer that is excused has left when it ends without a goodbye; another has failed.
+// TestExcusedPeerLeaves: a peer that is excused has left when it ends without a goodbye; another
+// has failed.
 func TestExcusedPeerLeaves(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		for _, excused := range []bool{true, false} {
@@ -46,8 +47,8 @@ func TestExcusedPeerLeaves(t *testing.T) {
 	})
 }
 
-// TestDrainWithdraws: messages that their senders have given up are withdrawn when the rank is to have nothing left, but for one that
-// a receive has asked for meanwhile.
+// TestDrainWithdraws: messages that their senders have given up are withdrawn when the rank is to
+// have nothing left, but for one that a receive has asked for meanwhile.
 func TestDrainWithdraws(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)
@@ -130,8 +131,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestCallBack: messages that were given up are back before the rank goes on, and for the answer of a
-// peer that rests, which may have ended, neither CallBack nor Drain waits.
+// TestCallBack: messages that were given up are back before the rank goes on, and for the answer of
+// a peer that rests, which may have ended, neither CallBack nor Drain waits.
 func TestCallBack(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)

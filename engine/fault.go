@@ -14,7 +14,8 @@ func (e *Engine) Shut(ctx ContextID, err error) {
 	e.command(command{kind: cmdShut, ctx: ctx, mask: ^ContextID(0), err: err})
 }
 
-// Failed appends the peers that have failed to ids, in the order in which this rank has learnt of it.
+// Failed appends the peers that have failed to ids, in the order in which this rank has learnt of
+// it.
 func (e *Engine) Failed(ids []PeerID) []PeerID {
 	e.mu.Lock()
 	defer e.unlock()

@@ -12,13 +12,16 @@ const (
 	// fetchMax is the most that a thread fetches between two looks at the sockets and rings, and
 	// the most that any caller fetches in the place of a receive.
 	fetchMax = 256 << 10
-	// readAlone is the most that the kernel is asked for between two such looks, readTurn the same where several payloads take turns, or are read
-	// together: a call takes a quarter of a microsecond before it copies anything. Where it copies as fast as CopyAuto wants they take 50 us and half of that.
+	// readAlone is the most that the kernel is asked for between two such looks, readTurn the same
+	// where several payloads take turns, or are read together: a call takes a quarter of a
+	// microsecond before it copies anything. Where it copies as fast as CopyAuto wants they take 50
+	// us and half of that.
 	readAlone, readTurn = 1 << 20, 512 << 10
 )
 
-// FetchPart implements core.Near. A thread fetches so little that its sender may do some parts. Of a call of the kernel, which costs as much as
-// the copy of several KiB, there is one for a message if that does not take too long.
+// FetchPart implements core.Near. A thread fetches so little that its sender may do some parts. Of
+// a call of the kernel, which costs as much as the copy of several KiB, there is one for a message
+// if that does not take too long.
 func (l *lane) FetchPart(total int, alone bool) int {
 	switch {
 	case l.thread == nil && alone:

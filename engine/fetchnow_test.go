@@ -9,7 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// offered is two ranks, the first of which holds its progress right, and a send of the second whose offer lies in the ring between them.
+// offered is two ranks, the first of which holds its progress right, and a send of the second whose
+// offer lies in the ring between them.
 func offered(t *testing.T, w Way, m *MSO) (es []*Engine, l *lane) {
 	t.Helper()
 	es = nearPair(t, w)
@@ -33,7 +34,8 @@ func take(l *lane, r *ShortReceipt) bool {
 	return l.takeLocked(r) || l.fetchLocked(r)
 }
 
-// TestFetchNow: a message that is offered is fetched in the place of its receive, counts as one of its kind, and its sender is done.
+// TestFetchNow: a message that is offered is fetched in the place of its receive, counts as one of
+// its kind, and its sender is done.
 func TestFetchNow(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		for _, n := range []int{nearEager + 1, 100_000, fetchMax} {
@@ -55,7 +57,8 @@ func TestFetchNow(t *testing.T) {
 	}
 }
 
-// spoil puts the offer of m, a send of e, into another state, if that is not 0, until the function that it returns is called.
+// spoil puts the offer of m, a send of e, into another state, if that is not 0, until the function
+// that it returns is called.
 func spoil(e *Engine, m *MSO, state uint64) (restore func()) {
 	e.mu.Lock()
 	id, ok := m.Offered()
@@ -78,7 +81,8 @@ func receivedOffers(e *Engine) (t core.Traffic, fetched uint64) {
 	return e.core.PeerStats(1).Received[core.Announced], e.core.Stats().FetchedBytes
 }
 
-// TestFetchNowLeaves: an offer that is not for the receive, or cannot be fetched, stays where it is, for a receive that is posted.
+// TestFetchNowLeaves: an offer that is not for the receive, or cannot be fetched, stays where it
+// is, for a receive that is posted.
 func TestFetchNowLeaves(t *testing.T) {
 	const n = 50_000
 	for what, c := range map[string]struct {
@@ -121,7 +125,8 @@ func TestFetchNowLeaves(t *testing.T) {
 	}
 }
 
-// TestFetchNowLeavesStream: an offer with the beginning of another frame behind it in its record, as a stream may be cut, is not taken alone.
+// TestFetchNowLeavesStream: an offer with the beginning of another frame behind it in its record,
+// as a stream may be cut, is not taken alone.
 func TestFetchNowLeavesStream(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		m := &MSO{Buf: pattern(50_000, 4)}
@@ -148,7 +153,8 @@ func TestFetchNowLeavesStream(t *testing.T) {
 	}
 }
 
-// TestFinEndsTurn: what follows a Fin stays in the ring until the next look, for the caller whose send the Fin has ended.
+// TestFinEndsTurn: what follows a Fin stays in the ring until the next look, for the caller whose
+// send the Fin has ended.
 func TestFinEndsTurn(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		m := &MSO{Buf: pattern(100_000, 2)}
@@ -176,7 +182,8 @@ func approved(e *Engine) int {
 	return e.core.Stats().RendezvousReceives
 }
 
-// TestWindowsBothWays: none of 64 messages each way goes through the ring, though receives that are under way have numbers too.
+// TestWindowsBothWays: none of 64 messages each way goes through the ring, though receives that are
+// under way have numbers too.
 func TestWindowsBothWays(t *testing.T) {
 	const window, n = 64, 20_000
 	for _, w := range []Way{Thread, Shared} {
@@ -223,7 +230,8 @@ func TestWindowsBothWays(t *testing.T) {
 	}
 }
 
-// TestStepGoesOn: a caller that polls goes on with what one turn was too short for, though nothing more arrives.
+// TestStepGoesOn: a caller that polls goes on with what one turn was too short for, though nothing
+// more arrives.
 func TestStepGoesOn(t *testing.T) {
 	const messages = 3
 	for _, w := range []Way{Thread, Shared} {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// leaveFiles lets this process open so many descriptors more, and no more. The function that it returns undoes that.
+// leaveFiles lets this process open so many descriptors more, and no more. The function that it
+// returns undoes that.
 //
 // Preconditions:
 //   - no other test runs beside this one.
@@ -54,8 +55,8 @@ func overTCP(t *testing.T) {
 	}
 }
 
-// TestNoFileToDial: a rank that may open nothing more tries again for as long as it tries to reach a peer, and says then how many
-// descriptors it needs.
+// TestNoFileToDial: a rank that may open nothing more tries again for as long as it tries to reach
+// a peer, and says then how many descriptors it needs.
 func TestNoFileToDial(t *testing.T) {
 	overTCP(t)
 	es := job(t, 2, Assist, func(c *Config) { c.Connect = 300 * time.Millisecond })

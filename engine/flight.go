@@ -10,14 +10,15 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// How long nonblocking operations are in flight, from the post to completion, and for how much of that no caller of the
-// rank waited: the communication that is hidden behind computation. Two readings of the clock for each would be a good part
-// of what a short message costs, so of the short ones one in shortSample is measured, chosen at random, and stands for as
-// many; collectives, and messages beyond the limit for short ones, are all measured. Operations that are complete when the
-// call that posts them returns were never in flight.
+// How long nonblocking operations are in flight, from the post to completion, and for how much of
+// that no caller of the rank waited: the communication that is hidden behind computation. Two
+// readings of the clock for each would be a good part of what a short message costs, so of the
+// short ones one in shortSample is measured, chosen at random, and stands for as many; collectives,
+// and messages beyond the limit for short ones, are all measured. Operations that are complete when
+// the call that posts them returns were never in flight.
 
-// shortSample is how many short messages one that is measured stands for.
-// At 64 a window of 64 short receives had one each, whose clocks, with that of the wait for it, cost 2 % of the rate.
+// shortSample is how many short messages one that is measured stands for. At 64 a window of 64
+// short receives had one each, whose clocks, with that of the wait for it, cost 2 % of the rate.
 const shortSample = 512
 
 // flights are the operations that are measured.
@@ -36,7 +37,8 @@ type FlightStats struct {
 	Hidden time.Duration // the part of it in which no caller waited
 }
 
-// takeOffLocked begins to measure m, which was just posted, unless it is done, or short and not chosen.
+// takeOffLocked begins to measure m, which was just posted, unless it is done, or short and not
+// chosen.
 func (e *Engine) takeOffLocked(m *MSO) {
 	f := &e.flights
 	weight := int64(1)
@@ -70,8 +72,9 @@ func (f *flights) watch() *core.Watch {
 	return w
 }
 
-// gap is how many short operations are not measured before the next one that is. Each is measured with the same chance,
-// whatever happened to those before it, so that no rhythm of the program's meets that of the measurement.
+// gap is how many short operations are not measured before the next one that is. Each is measured
+// with the same chance, whatever happened to those before it, so that no rhythm of the program's
+// meets that of the measurement.
 func (f *flights) gap() uint32 {
 	dice := f.dice
 	if dice == nil {

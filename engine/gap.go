@@ -60,7 +60,8 @@ func (h *timeHistogram) read() (r TimeHistogram) {
 // maxGap is more than any gap that is believed: when a bell was rung is a peer's word.
 const maxGap = time.Hour
 
-// called is when the sleeper of a seat was told first of what it has not looked for yet; 0 if it was not.
+// called is when the sleeper of a seat was told first of what it has not looked for yet; 0 if it
+// was not.
 func (d *driver) called(s *netpoll.Seat) *atomic.Int64 {
 	if s == d.doze {
 		return &d.calledAt[1]

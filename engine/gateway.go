@@ -1,6 +1,7 @@
 package engine
 
-// asked is what a dial has said to a gateway, and what has come back as long as that may be the gateway's own answer.
+// asked is what a dial has said to a gateway, and what has come back as long as that may be the
+// gateway's own answer.
 type asked struct {
 	preamble []byte
 	refusal  func(preamble, answer []byte) (why string, more bool) // Route.Refusal
@@ -13,8 +14,9 @@ type gatewayError string
 
 func (e gatewayError) Error() string { return string(e) }
 
-// pastGateway is what of b, which a dial has read, is the peer's: all of it, unless a gateway is asked and may not have
-// answered yet. Then there is nothing at first, and asked stays; if the gateway refuses, that ends the dial and asked.
+// pastGateway is what of b, which a dial has read, is the peer's: all of it, unless a gateway is
+// asked and may not have answered yet. Then there is nothing at first, and asked stays; if the
+// gateway refuses, that ends the dial and asked.
 func (c *conn) pastGateway(b []byte) []byte {
 	a := c.asked
 	if a == nil {

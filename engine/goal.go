@@ -10,7 +10,8 @@ type goal struct {
 	bounded bool   // something other than a message may end the operations
 }
 
-// blamed is the operation that was done last, as far as that is known, if all were needed; else nil.
+// blamed is the operation that was done last, as far as that is known, if all were needed; else
+// nil.
 func (g *goal) blamed() *MSO {
 	if g.need != len(g.ms) {
 		return nil

@@ -16,8 +16,9 @@ import (
 // shortly makes the system end connections to dead hosts after 400 ms.
 func shortly(c *Config) { c.Heartbeat, c.HeartbeatTimeout = 20*time.Millisecond, 200*time.Millisecond }
 
-// TestDeadHostWhileNobodyLooks: a rank under caller computes when a host dies to which it has sent something. The system ends the connection,
-// and the rank's next call says so at once, though it has not looked.
+// TestDeadHostWhileNobodyLooks: a rank under caller computes when a host dies to which it has sent
+// something. The system ends the connection, and the rank's next call says so at once, though it
+// has not looked.
 func TestDeadHostWhileNobodyLooks(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -81,8 +82,9 @@ func isStanding(t *testing.T, port uint16) bool {
 	return false
 }
 
-// TestFullSocketWhileNobodyLooks: whatever a rank has written, another that computes under caller, or is held in a debugger, may take it when it
-// likes: the system does not end the connection, whether the sender looks meanwhile or not.
+// TestFullSocketWhileNobodyLooks: whatever a rank has written, another that computes under caller,
+// or is held in a debugger, may take it when it likes: the system does not end the connection,
+// whether the sender looks meanwhile or not.
 func TestFullSocketWhileNobodyLooks(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	for _, p := range []Policy{Worker, Caller} {

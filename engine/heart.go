@@ -26,7 +26,8 @@ type heart struct {
 	metronome // owned by the holder of the progress right
 }
 
-// connBeat is what a connection knows of the signs of life of both sides. It belongs to the holder of the progress right.
+// connBeat is what a connection knows of the signs of life of both sides. It belongs to the holder
+// of the progress right.
 type connBeat struct {
 	in, out  uint64 // bytes that have come and gone
 	opened   uint64 // bytes that were in whole records of TLS
@@ -138,9 +139,10 @@ func (h *heart) isHeld() bool {
 	return sys.Tracer() != 0
 }
 
-// showLife sends a heartbeat, unless the peer has heard of us since the last one. Whether we are held in a debugger, and
-// so may be silent at any moment from now on, is said whatever it has heard. On a stream that is full nothing is added: it is full because the
-// peer has not read, and as soon as it does it finds bytes, which are as good a sign.
+// showLife sends a heartbeat, unless the peer has heard of us since the last one. Whether we are
+// held in a debugger, and so may be silent at any moment from now on, is said whatever it has
+// heard. On a stream that is full nothing is added: it is full because the peer has not read, and
+// as soon as it does it finds bytes, which are as good a sign.
 func (c *conn) showLife(held bool) {
 	b, d := &c.beat, c.d
 	news := held != b.paused
@@ -175,14 +177,16 @@ func (c *conn) guard() {
 }
 
 const (
-	// guardTimeouts is after how many times the patience that ranks have with a peer the system ends the connection.
+	// guardTimeouts is after how many times the patience that ranks have with a peer the system
+	// ends the connection.
 	guardTimeouts = 2
-	// judging is how much later it does so where a launcher is told of suspects: more than the 20 s after which that gives up a host of
-	// which it hears nothing, and names it.
+	// judging is how much later it does so where a launcher is told of suspects: more than the 20 s
+	// after which that gives up a host of which it hears nothing, and names it.
 	judging = 30 * time.Second
 )
 
-// resendWithin is after how long at most a host sends again what was not acknowledged (TCP_RTO_MAX of Linux).
+// resendWithin is after how long at most a host sends again what was not acknowledged (TCP_RTO_MAX
+// of Linux).
 const resendWithin = int64(2 * time.Minute)
 
 // lookForLife looks whether the peer shows signs of life, and whether its host does.
@@ -268,8 +272,8 @@ func (n *near) showLife() {
 	n.e.stats.beatsOut.Add(1)
 }
 
-// judge acts on what was found of a peer. Where there is a launcher that can say more of it, and can make sure that it is dead, that
-// is asked; its answer comes by FailPeer.
+// judge acts on what was found of a peer. Where there is a launcher that can say more of it, and
+// can make sure that it is dead, that is asked; its answer comes by FailPeer.
 func (d *driver) judge(id PeerID, f finding, why string) {
 	e := d.e
 	switch f {
@@ -288,7 +292,8 @@ func (d *driver) judge(id PeerID, f finding, why string) {
 	}
 }
 
-// SilentError is the cause of a PeerError when the peer was held to be dead because nothing was heard of it.
+// SilentError is the cause of a PeerError when the peer was held to be dead because nothing was
+// heard of it.
 type SilentError struct {
 	Host string
 	Why  string // what was found, a sentence without its end

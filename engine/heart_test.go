@@ -12,8 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// beating runs f for ranks that show that they live, in each way that needs it and under each policy that does it, if not in all
-// pairs of these.
+// beating runs f for ranks that show that they live, in each way that needs it and under each
+// policy that does it, if not in all pairs of these.
 func beating(t *testing.T, f func(t *testing.T, p Policy)) {
 	t.Parallel()
 	for name, in := range map[string]struct {
@@ -74,7 +74,8 @@ func (s *suspicions) has(withdrawn bool) bool {
 	return false
 }
 
-// awaitBeats waits until e has beaten so often that a peer that shows nothing would have been found.
+// awaitBeats waits until e has beaten so often that a peer that shows nothing would have been
+// found.
 func awaitBeats(t *testing.T, e *Engine, timeout time.Duration) {
 	t.Helper()
 	beats := uint64(5 * timeout / 4 / e.cfg.Heartbeat)
@@ -85,7 +86,8 @@ func awaitBeats(t *testing.T, e *Engine, timeout time.Duration) {
 	}
 }
 
-// TestSilentPeer: without a launcher a rank that shows nothing for the timeout has failed, its operations end, and it is not let in again.
+// TestSilentPeer: without a launcher a rank that shows nothing for the timeout has failed, its
+// operations end, and it is not let in again.
 func TestSilentPeer(t *testing.T) {
 	beating(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, often(quietly/2))
@@ -172,8 +174,8 @@ func TestIdlePeers(t *testing.T) {
 	})
 }
 
-// TestNoBeatsBesideTraffic: a connection that carries messages needs no heartbeats. An exchange that takes long, as the machine has much else to
-// do, is none.
+// TestNoBeatsBesideTraffic: a connection that carries messages needs no heartbeats. An exchange
+// that takes long, as the machine has much else to do, is none.
 func TestNoBeatsBesideTraffic(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
@@ -189,7 +191,8 @@ func TestNoBeatsBesideTraffic(t *testing.T) {
 	}
 }
 
-// TestCallerPromisesNothing: under the caller policy a rank that computes shows nothing, and is not suspected for it.
+// TestCallerPromisesNothing: under the caller policy a rank that computes shows nothing, and is not
+// suspected for it.
 func TestCallerPromisesNothing(t *testing.T) {
 	t.Parallel() // it waits, most of the time
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -209,8 +212,8 @@ func TestCallerPromisesNothing(t *testing.T) {
 	}
 }
 
-// TestHeldInDebugger: a rank that has said that a debugger holds it may be silent for as long as it likes; when it is let go and
-// then is silent, that is found.
+// TestHeldInDebugger: a rank that has said that a debugger holds it may be silent for as long as it
+// likes; when it is let go and then is silent, that is found.
 func TestHeldInDebugger(t *testing.T) {
 	beating(t, func(t *testing.T, p Policy) {
 		var told suspicions
@@ -269,7 +272,8 @@ func TestEverybodyStopped(t *testing.T) {
 	})
 }
 
-// TestStalledByAFullSocket: a peer that takes nothing is silent too, whatever waits to be written to it, and what waits are not heartbeats.
+// TestStalledByAFullSocket: a peer that takes nothing is silent too, whatever waits to be written
+// to it, and what waits are not heartbeats.
 func TestStalledByAFullSocket(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
@@ -320,7 +324,8 @@ func TestBeatsAndResuming(t *testing.T) {
 	}
 }
 
-// TestHeardOnly: after a heartbeat nothing is expected to follow, unless an operation is outstanding.
+// TestHeardOnly: after a heartbeat nothing is expected to follow, unless an operation is
+// outstanding.
 func TestHeardOnly(t *testing.T) {
 	es := job(t, 2, Worker, func(c *Config) { c.HeartbeatTimeout = -1 })
 	e := es[0]

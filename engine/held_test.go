@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestManySendsAtFirst: blocking sends that a rank makes before it knows how much the receiver grants go on as soon as it does, though nothing
-// is received. The receiver makes no progress before.
+// TestManySendsAtFirst: blocking sends that a rank makes before it knows how much the receiver
+// grants go on as soon as it does, though nothing is received. The receiver makes no progress
+// before.
 func TestManySendsAtFirst(t *testing.T) {
 	overTCP(t)
 	const n = 10_000

@@ -7,7 +7,8 @@ import (
 	"weak"
 )
 
-// TestHoldsNothing: memory of users that operations which are over had read or written is garbage, in whatever way it went.
+// TestHoldsNothing: memory of users that operations which are over had read or written is garbage,
+// in whatever way it went.
 func TestHoldsNothing(t *testing.T) {
 	for _, w := range []Way{TCP, Shared, Thread} {
 		t.Run(w.String(), func(t *testing.T) {

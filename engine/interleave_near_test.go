@@ -215,9 +215,10 @@ var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
 	}
 }}
 
-// hostedCaller receives some messages, one after the other: by blocking calls, or, if it leaves them, posts them and computes
-// until they are there. deaf leaves out what attendSelf does for the worker. dozes lets it sleep once, where it shares a core:
-// for a while at most, and then it looks again.
+// hostedCaller receives some messages, one after the other: by blocking calls, or, if it leaves
+// them, posts them and computes until they are there. deaf leaves out what attendSelf does for the
+// worker. dozes lets it sleep once, where it shares a core: for a while at most, and then it looks
+// again.
 func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
 	const (
 		post, claim, wish, unwish, count, poll, self, off, call, again = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
@@ -407,8 +408,8 @@ func hostedWriter(thread bool) actor[hosted] {
 	}}
 }
 
-// hostedDriver is driveUntil of a caller that has the right, with sleep; unarmed leaves out that it looks at the
-// rings once more after it has armed them.
+// hostedDriver is driveUntil of a caller that has the right, with sleep; unarmed leaves out that it
+// looks at the rings once more after it has armed them.
 func hostedDriver(unarmed bool) actor[hosted] {
 	const begin, turn, epoll, decide, sleep, arm, input, seat, wait, woke, disarm, end = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 60
 	const i = hCaller

@@ -11,7 +11,8 @@ import (
 // ends by a time limit unless it says so. So a wake-up that can be lost is a state in which no
 // goroutine can go on.
 
-// actor is a goroutine: from a state it makes one step, to one of those returned; none: it sleeps, or is done.
+// actor is a goroutine: from a state it makes one step, to one of those returned; none: it sleeps,
+// or is done.
 type actor[S comparable] struct {
 	name string
 	step func(s S) []S
@@ -65,8 +66,9 @@ func wantStuck[S comparable](t *testing.T, why string, start S, done func(S) boo
 	}
 }
 
-// driven is a rank under caller: two callers that wait for a message each, one that posts, and the network.
-// A seat's wake and the sockets are one thing here, woken; sockets stay ready until they are read.
+// driven is a rank under caller: two callers that wait for a message each, one that posts, and the
+// network. A seat's wake and the sockets are one thing here, woken; sockets stay ready until they
+// are read.
 type driven struct {
 	right, owed, lead, asleep, woken bool
 	followers                        int8
@@ -216,7 +218,8 @@ func waiter(i int) actor[driven] {
 	}}
 }
 
-// poster posts a message that is complete at once: unlockPosted, and driveOnce as it is, or without the word that it leaves.
+// poster posts a message that is complete at once: unlockPosted, and driveOnce as it is, or without
+// the word that it leaves.
 func poster(i int, says bool) actor[driven] {
 	const post, try, owe, again, kick, wake, turn, pass, end = 0, 1, 2, 3, 4, 5, 6, 10, 20
 	return actor[driven]{"poster", func(s driven) []driven {

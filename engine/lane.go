@@ -276,7 +276,8 @@ func (l *lane) hangUp() {
 // hasOpened reports whether the peer has begun to write.
 func (l *lane) hasOpened() bool { return l.n.block.Opened[l.index/64].Load()>>(l.index%64)&1 != 0 }
 
-// isHungUp reports whether the peer uses the rings no more; what it has put before may not be handled yet.
+// isHungUp reports whether the peer uses the rings no more; what it has put before may not be
+// handled yet.
 func (l *lane) isHungUp() bool {
 	return l.block.Closed.Load() != 0 || l.n.block.Ended[l.index/64].Load()>>(l.index%64)&1 != 0
 }

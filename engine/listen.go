@@ -13,8 +13,8 @@ import (
 // backlog is how many connections may wait at a listener.
 const backlog = 1024
 
-// openListeners listens at every address of the configuration. One that cannot be listened at, such as an IPv6 address
-// that the kernel is still probing for, is passed over if there is another.
+// openListeners listens at every address of the configuration. One that cannot be listened at, such
+// as an IPv6 address that the kernel is still probing for, is passed over if there is another.
 func (d *driver) openListeners() error {
 	var failed error
 	for _, a := range d.e.cfg.Listen {
@@ -34,8 +34,8 @@ func (d *driver) openListeners() error {
 	return nil
 }
 
-// listenAt listens at one address, at any port or at one of a range: the ranks of a host share it, so each begins
-// somewhere else.
+// listenAt listens at one address, at any port or at one of a range: the ranks of a host share it,
+// so each begins somewhere else.
 func listenAt(a netip.Addr, ports netif.Ports) (*netpoll.Listener, error) {
 	if !ports.IsSet() {
 		l, err := netpoll.Listen(netip.AddrPortFrom(a, 0), backlog)

@@ -163,8 +163,9 @@ func (n *near) close() error {
 	return err
 }
 
-// LongMessages is how many processes of this host that we share memory with have their
-// long messages fetched by the kernel, up to the length that Config.Copy implies, and how many through the ring.
+// LongMessages is how many processes of this host that we share memory with have their long
+// messages fetched by the kernel, up to the length that Config.Copy implies, and how many through
+// the ring.
 func (e *Engine) LongMessages() (fetched, piped int) {
 	if e.near == nil {
 		return 0, 0

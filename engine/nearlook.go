@@ -195,8 +195,8 @@ func (n *near) takeTold() (told [shm.MaxRanks / 64]uint64) {
 	return told
 }
 
-// tell wakes or serves those peers of word i of the set that sleep. No mutex is held; that it was released orders what was put
-// before this look: see shm.Writer.PutHeaded.
+// tell wakes or serves those peers of word i of the set that sleep. No mutex is held; that it was
+// released orders what was put before this look: see shm.Writer.PutHeaded.
 func (n *near) tell(i int, told uint64) {
 	for ; told != 0; told &= told - 1 {
 		if l := n.lanes[i*64+bits.TrailingZeros64(told)]; l.block.Armed.Load() != 0 {

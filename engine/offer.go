@@ -120,7 +120,8 @@ func (o *offers) isBusy(id uint64) bool {
 	return i < shm.NumOffers && o.words[i].State.Load() == offerState(id, offerBusy)
 }
 
-// beginFetch begins to copy a part of the payload of the message id, one of the offers of words. Without an error endFetch ends it.
+// beginFetch begins to copy a part of the payload of the message id, one of the offers of words.
+// Without an error endFetch ends it.
 func beginFetch(words *[shm.NumOffers]shm.Offer, id uint64) (*shm.Offer, error) {
 	i := uint32(id)
 	if i >= shm.NumOffers {

@@ -44,8 +44,8 @@ type Pending struct {
 	AllBlocked, AllOperations, AllMessages int
 }
 
-// Pending says what the rank waits for. Of each list it returns so many at most. It may be called at any time, and holds
-// the mutex for as long as it takes to look at all that is pending.
+// Pending says what the rank waits for. Of each list it returns so many at most. It may be called
+// at any time, and holds the mutex for as long as it takes to look at all that is pending.
 func (e *Engine) Pending(blocked, operations, messages int) Pending {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,8 +69,8 @@ func (e *Engine) Pending(blocked, operations, messages int) Pending {
 	return p
 }
 
-// Callers says which callers wait, the one that has waited longest first, n at most, without what they wait for. However
-// much is pending, that costs little.
+// Callers says which callers wait, the one that has waited longest first, n at most, without what
+// they wait for. However much is pending, that costs little.
 func (e *Engine) Callers(n int) []Blocked {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -71,7 +71,8 @@ func (e *Engine) freshFor() time.Duration {
 	return 0
 }
 
-// soonLocked is how many ns after the first of the posts that it has left to the worker a caller is expected.
+// soonLocked is how many ns after the first of the posts that it has left to the worker a caller is
+// expected.
 func (e *Engine) soonLocked() int64 {
 	return int64(e.promptly) + int64(e.posts-e.firstPost.Load())*int64(promptlyEach)
 }

@@ -105,7 +105,8 @@ func testDoze(t *testing.T) {
 	})
 }
 
-// TestTurns: ranks that share cores hear each other while they yield, doze or are parked, each in another way.
+// TestTurns: ranks that share cores hear each other while they yield, doze or are parked, each in
+// another way.
 func TestTurns(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 4, p, func(c *Config) {
@@ -121,7 +122,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestYieldEnds: a rank that waits for a message that does not come yields no more after a while, and hears it when it does.
+// TestYieldEnds: a rank that waits for a message that does not come yields no more after a while,
+// and hears it when it does.
 func TestYieldEnds(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		if p == Worker || wayUnderTest == Thread {
@@ -158,7 +160,8 @@ func TestYieldEnds(t *testing.T) {
 	})
 }
 
-// TestThreadsDoNotYield: where all ranks are threads of one process Go's scheduler changes from one to the other.
+// TestThreadsDoNotYield: where all ranks are threads of one process Go's scheduler changes from one
+// to the other.
 func TestThreadsDoNotYield(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		e := job(t, 2, p, func(c *Config) { c.Spin, c.Yield = 0, time.Millisecond })[0]

@@ -6,18 +6,21 @@ import "time"
 // looks. The driver's part is heart.go.
 
 const (
-	// DefaultHeartbeat is how often a rank shows that it lives, DefaultHeartbeatTimeout how long another may show nothing.
+	// DefaultHeartbeat is how often a rank shows that it lives, DefaultHeartbeatTimeout how long
+	// another may show nothing.
 	DefaultHeartbeat        = time.Second
 	DefaultHeartbeatTimeout = 60 * time.Second
 
-	// beatShare is the time between two heartbeats for each rank of the job, if the user has not chosen another: a heartbeat sent and one
-	// received cost some 30 us together, so an idle rank costs less than a thousandth of a core however many there are.
+	// beatShare is the time between two heartbeats for each rank of the job, if the user has not
+	// chosen another: a heartbeat sent and one received cost some 30 us together, so an idle rank
+	// costs less than a thousandth of a core however many there are.
 	beatShare = 30 * time.Millisecond
 
-	// beatsPerTimeout is how many beats there are at least in the time after which a peer is suspected.
+	// beatsPerTimeout is how many beats there are at least in the time after which a peer is
+	// suspected.
 	beatsPerTimeout = 4
-	// moreOften is how often at least a rank that sends no beats looks for those of others, in that time. A look that is late by one such
-	// part of it forgives.
+	// moreOften is how often at least a rank that sends no beats looks for those of others, in that
+	// time. A look that is late by one such part of it forgives.
 	moreOften = 8
 )
 
@@ -33,7 +36,8 @@ type metronome struct {
 	next int64 // when the next look is due
 }
 
-// newMetronome is for a rank that shows a sign of life every period, if that is above 0, and wants one within timeout.
+// newMetronome is for a rank that shows a sign of life every period, if that is above 0, and wants
+// one within timeout.
 func newMetronome(period, timeout time.Duration) metronome {
 	if timeout <= 0 {
 		return metronome{}
@@ -80,8 +84,9 @@ const (
 	isBack                    // it was silent, and is not any more
 )
 
-// look compares what the peer has shown with the last look. With late, silence says nothing this time, and is counted anew; with
-// excused it may be as long as it likes. quiet is how long nothing was heard.
+// look compares what the peer has shown with the last look. With late, silence says nothing this
+// time, and is counted anew; with excused it may be as long as it likes. quiet is how long nothing
+// was heard.
 func (p *pulse) look(now int64, heard uint64, late, excused bool, patience int64) (f finding, quiet time.Duration) {
 	switch first := p.heardAt == 0; {
 	case first || heard != p.heard:

@@ -34,7 +34,8 @@ func (w *watch) want(why string, late time.Duration, heard uint64, paused bool, 
 	}
 }
 
-// TestSilence: a peer is suspected when it has shown nothing for the timeout, not sooner, and again after as long.
+// TestSilence: a peer is suspected when it has shown nothing for the timeout, not sooner, and again
+// after as long.
 func TestSilence(t *testing.T) {
 	w := newWatch(t, time.Second, 10*time.Second)
 	w.want("first look", 0, 5, false, seemsAlive)
@@ -110,7 +111,8 @@ func TestALittleLate(t *testing.T) {
 	w.want("more than ten seconds", 900*time.Millisecond, 5, false, isSilent)
 }
 
-// TestPause: silence of a peer that has said that it is held in a debugger is none; when it goes on it has all the time again.
+// TestPause: silence of a peer that has said that it is held in a debugger is none; when it goes on
+// it has all the time again.
 func TestPause(t *testing.T) {
 	w := newWatch(t, time.Second, 10*time.Second)
 	w.want("first look", 0, 5, true, seemsAlive)
@@ -123,7 +125,8 @@ func TestPause(t *testing.T) {
 	w.want("silent", 0, 5, false, isSilent)
 }
 
-// TestMetronome: a short timeout makes the looks come sooner, a peer that promises few beats has longer.
+// TestMetronome: a short timeout makes the looks come sooner, a peer that promises few beats has
+// longer.
 func TestMetronome(t *testing.T) {
 	for _, tc := range []struct {
 		period, timeout, every time.Duration

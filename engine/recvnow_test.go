@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// receiveNow is a blocking receive as package mpi makes it. It reports which of the two ways it took.
+// receiveNow is a blocking receive as package mpi makes it. It reports which of the two ways it
+// took.
 func receiveNow(e *Engine, tag Tag, buf []byte) (n int, got Tag, now bool) {
 	r := ShortReceipt{Peer: 1, Tag: tag, Buf: buf}
 	if e.RecvNow(&r) {
@@ -29,9 +30,9 @@ func nearPair(t *testing.T, w Way) []*Engine {
 	return job(t, 2, Assist, func(c *Config) { c.KeepP, c.Spin, c.Copy = true, 20*time.Millisecond, CopyRead })
 }
 
-// TestRecvNowMatches: receives that wait in the caller, those that only look, posted ones, and wildcards among all get
-// the messages that they would get if all were posted (MPI 4.1, section 3.5): each, in their
-// order, the first that is left and fits.
+// TestRecvNowMatches: receives that wait in the caller, those that only look, posted ones, and
+// wildcards among all get the messages that they would get if all were posted (MPI 4.1, section
+// 3.5): each, in their order, the first that is left and fits.
 func TestRecvNowMatches(t *testing.T) {
 	effort.Need(t, effort.Usual, "it tries hundreds of thousands of messages")
 	for _, w := range []Way{Thread, Shared} {
@@ -70,7 +71,8 @@ func recvInto(e *Engine, b []byte, from PeerID, tag Tag) {
 	e.Wait(m)
 }
 
-// recvNowRound sends numbered messages with two tags, some long enough to be offered, and receives them in one way or the other.
+// recvNowRound sends numbered messages with two tags, some long enough to be offered, and receives
+// them in one way or the other.
 func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 	const n = 60
 	tags, messages := make([]Tag, n), make([][]byte, n)

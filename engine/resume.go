@@ -9,8 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// Resume says between which ranks streams outlive their connections: one that breaks is made again, and both go on where the other
-// has received them to. It takes both sides.
+// Resume says between which ranks streams outlive their connections: one that breaks is made again,
+// and both go on where the other has received them to. It takes both sides.
 type Resume uint8
 
 // The modes.
@@ -34,7 +34,8 @@ func ParseResume(s string) (Resume, error) {
 	return 0, fmt.Errorf("resuming %q: choose auto, on or off", s)
 }
 
-// bond is what there is of a peer beyond one connection to it. It belongs to the holder of the progress right.
+// bond is what there is of a peer beyond one connection to it. It belongs to the holder of the
+// progress right.
 //
 //	          first stands            breaks              another stands
 //	(not up) ─────────────▶ standing ────────▶ broken ──────────────────▶ standing ...
@@ -115,8 +116,9 @@ func (c *conn) session(peer uint32) wire.Session {
 	return s
 }
 
-// isResumable reports whether an open connection that breaks is to be made again. What a peer has said that it must not say is said for
-// good, and a stream that has come to its end, goodbye included, needs no connection.
+// isResumable reports whether an open connection that breaks is to be made again. What a peer has
+// said that it must not say is said for good, and a stream that has come to its end, goodbye
+// included, needs no connection.
 func (c *conn) isResumable(cause error) bool {
 	d, p := c.d, c.bond
 	if !p.resumes || d.e.stopping.Load() || d.e.IsExcused(c.peer) {
@@ -156,7 +158,8 @@ func (c *conn) interrupted(cause error) {
 // steadyTime is how long a connection stands that is worth something though nothing came by it.
 const steadyTime = time.Second
 
-// lost notes that the connection of a pair is gone. A pair whose connections bring nothing is given up as one that gets none.
+// lost notes that the connection of a pair is gone. A pair whose connections bring nothing is given
+// up as one that gets none.
 func (d *driver) lost(id PeerID, cause error) {
 	p := d.bonds[id]
 	p.rx.cut()
@@ -207,9 +210,11 @@ func (d *driver) isOver(id PeerID) bool {
 	return d.e.core.Kept(id)+d.e.core.Pending(id) <= most
 }
 
-// judgeResuming decides about the dial of a peer when both sides resume, by the numbers of connections: of two dials the one of the greater number
-// wins, of equal ones the lower rank's. We must not take one that is not beyond what we have given proof of: the peer may yet see that
-// proof, and would take an old dial of ours, which knows nothing of what has come since, for a new one.
+// judgeResuming decides about the dial of a peer when both sides resume, by the numbers of
+// connections: of two dials the one of the greater number wins, of equal ones the lower rank's. We
+// must not take one that is not beyond what we have given proof of: the peer may yet see that
+// proof, and would take an old dial of ours, which knows nothing of what has come since, for a new
+// one.
 func (c *conn) judgeResuming(id PeerID, his wire.Session) wire.Verdict {
 	d, p, n := c.d, c.d.bond(id), his.Connection
 	if n <= p.stood || n < p.proved || n == p.proved && !wire.DialWins(uint32(id), uint32(d.e.cfg.Rank)) {
@@ -259,7 +264,8 @@ func (d *driver) canResume(id PeerID, his wire.Session) error {
 	return d.e.core.CanResume(id, his.Received)
 }
 
-// goOnWith lets the streams of a pair begin, or go on, with a connection that stands. It reports false if that ends the connection.
+// goOnWith lets the streams of a pair begin, or go on, with a connection that stands. It reports
+// false if that ends the connection.
 //
 // Preconditions:
 //   - c is the pair's connection, and open.
@@ -293,8 +299,8 @@ func (d *driver) goOnWith(c *conn, his wire.Session, window int) bool {
 	return true
 }
 
-// ackTime is how long what has come of a peer's stream may be unacknowledged when nothing more comes. The deadlines are looked at
-// every tick, so it may be as much longer.
+// ackTime is how long what has come of a peer's stream may be unacknowledged when nothing more
+// comes. The deadlines are looked at every tick, so it may be as much longer.
 const ackTime = 50 * time.Millisecond
 
 // oweAck sees to it that the peer hears soon how far it was received.
@@ -335,8 +341,8 @@ func (d *driver) takeFreshAck() bool {
 	return fresh
 }
 
-// sayReceived acknowledges the peer's goodbye: its last word, to which it may wait for an answer. It is best effort; a peer that
-// does not hear it dials, and is told that we are through.
+// sayReceived acknowledges the peer's goodbye: its last word, to which it may wait for an answer.
+// It is best effort; a peer that does not hear it dials, and is told that we are through.
 func (c *conn) sayReceived() {
 	if !c.bond.resumes {
 		return
@@ -351,7 +357,8 @@ func (c *conn) sayReceived() {
 	}
 }
 
-// noteSealed says that of what TLS has encrypted and could not write at once a part may have been written.
+// noteSealed says that of what TLS has encrypted and could not write at once a part may have been
+// written.
 func (c *conn) noteSealed() {
 	if c.tls == nil || !c.bond.resumes {
 		return

@@ -23,7 +23,8 @@ func resumingJob(t *testing.T) []*Engine {
 	})[:2]
 }
 
-// joinAs is a handshake of rank 2 with e. before is called when the proof is about to be given; nil if there is nothing to do.
+// joinAs is a handshake of rank 2 with e. before is called when the proof is about to be given; nil
+// if there is nothing to do.
 func joinAs(t *testing.T, e *Engine, s wire.Session, before func(his wire.Session)) (net.Conn, *wire.Handshake) {
 	t.Helper()
 	c, id := dialRaw(t, e), testIdentity(2)
@@ -66,7 +67,8 @@ func TestResumeSuddenly(t *testing.T) {
 	}
 }
 
-// TestResumeWildNumber: a rank that speaks of more connections of a pair than there can be is given up: ours must go on to count.
+// TestResumeWildNumber: a rank that speaks of more connections of a pair than there can be is given
+// up: ours must go on to count.
 func TestResumeWildNumber(t *testing.T) {
 	es := resumingJob(t)
 	if _, h := joinAs(t, es[0], wire.Session{Resume: true, Connection: math.MaxUint32}, nil); h.State() != wire.StateRefused {
@@ -75,8 +77,9 @@ func TestResumeWildNumber(t *testing.T) {
 	both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
 }
 
-// TestResumeAfterMore: between what we say that we have received and the end of the connection before, more came by that one. The peer
-// says it again, which is dropped, and hears that it is there.
+// TestResumeAfterMore: between what we say that we have received and the end of the connection
+// before, more came by that one. The peer says it again, which is dropped, and hears that it is
+// there.
 func TestResumeAfterMore(t *testing.T) {
 	es := resumingJob(t)
 	first, h := joinAs(t, es[0], wire.Session{Resume: true, Connection: 1}, nil)
@@ -116,8 +119,8 @@ func TestResumeAfterMore(t *testing.T) {
 	}
 }
 
-// TestResumeEverNewer: a rank that answers every dial by saying that it knows of a newer connection is dialled with pauses, like one that is not
-// reached, and given up like that.
+// TestResumeEverNewer: a rank that answers every dial by saying that it knows of a newer connection
+// is dialled with pauses, like one that is not reached, and given up like that.
 func TestResumeEverNewer(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -157,7 +160,8 @@ func TestResumeEverNewer(t *testing.T) {
 	both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
 }
 
-// refuseAsOld answers a dial as rank 2, which says that it knows of the connection with the number last.
+// refuseAsOld answers a dial as rank 2, which says that it knows of the connection with the number
+// last.
 func refuseAsOld(c net.Conn, last uint32) {
 	id := testIdentity(2)
 	id.Session = func(uint32) wire.Session { return wire.Session{Resume: true, Connection: last} }

@@ -14,7 +14,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// cutJob starts engines that reach each other through a proxy in front of each, which breaks connections by the plan of that rank.
+// cutJob starts engines that reach each other through a proxy in front of each, which breaks
+// connections by the plan of that rank.
 func cutJob(t *testing.T, n int, p Policy, tune func(*Config), plan func(to int) cutter.Plan) ([]*Engine, []*cutter.Proxy) {
 	t.Helper()
 	proxies, targets := make([]*cutter.Proxy, n), make([]atomic.Pointer[string], n)
@@ -97,7 +98,8 @@ func every(bytes int64, c cutter.Cut) func(int) cutter.Plan {
 	}
 }
 
-// handshakes is a plan that cuts most connections within their handshakes, at every byte of them in turn.
+// handshakes is a plan that cuts most connections within their handshakes, at every byte of them in
+// turn.
 func handshakes(scale int) func(int) cutter.Plan {
 	return func(int) cutter.Plan {
 		return func(number int, dir cutter.Direction) cutter.Cut {
@@ -109,7 +111,8 @@ func handshakes(scale int) func(int) cutter.Plan {
 	}
 }
 
-// TestResume: connections break all the time, wherever they are, and every message arrives, once, whole and in its order.
+// TestResume: connections break all the time, wherever they are, and every message arrives, once,
+// whole and in its order.
 func TestResume(t *testing.T) {
 	effort.Need(t, effort.Usual, "connections break thousands of times; TestResumeAll is quicker")
 	pause := 2 * time.Millisecond
@@ -154,8 +157,8 @@ func TestResumeAuto(t *testing.T) {
 	closeAll(t, es)
 }
 
-// TestResumeHalfSealed: a connection breaks while a part of what was encrypted at once is gone: the peer has received what we take for
-// not written, and may have said so.
+// TestResumeHalfSealed: a connection breaks while a part of what was encrypted at once is gone: the
+// peer has received what we take for not written, and may have said so.
 func TestResumeHalfSealed(t *testing.T) {
 	t.Parallel()
 	es, _ := cutJob(t, 2, Assist, func(c *Config) { c.TLS, c.SocketBuffer = true, 8<<10 }, every(200_000, cutter.Cut{Pause: time.Millisecond}))
@@ -176,7 +179,8 @@ func TestResumePolicies(t *testing.T) {
 	}
 }
 
-// TestResumeAll: every connection of the job breaks at one moment, again and again, at both ends or at one.
+// TestResumeAll: every connection of the job breaks at one moment, again and again, at both ends or
+// at one.
 func TestResumeAll(t *testing.T) {
 	es, proxies := cutJob(t, 3, Assist, nil, uncut)
 	exchangeAll(t, es)
@@ -329,7 +333,8 @@ func testResumeNever(t *testing.T, p Policy, refuse func(*cutter.Proxy)) {
 	}
 }
 
-// TestResumeForgotten: a rank that was started anew in the place of one that we knew is none that we can go on with.
+// TestResumeForgotten: a rank that was started anew in the place of one that we knew is none that
+// we can go on with.
 func TestResumeForgotten(t *testing.T) {
 	es, proxies := cutJob(t, 2, Assist, nil, uncut)
 	exchangeAll(t, es)

@@ -38,7 +38,8 @@ func (e *Engine) releaseTimed(t *waitTimer, g *goal) {
 	e.releaseToWorker(t, g.blamed())
 }
 
-// releaseToWorker is releaseRight where there is a worker; t, if it is not nil, is stopped: m has ended that wait.
+// releaseToWorker is releaseRight where there is a worker; t, if it is not nil, is stopped: m has
+// ended that wait.
 func (e *Engine) releaseToWorker(t *waitTimer, m *MSO) {
 	timed := e.drv.timed > 0 || e.drv.takeFreshAck() // the worker may sleep without knowing of a deadline that is new
 	e.right.Store(0)
@@ -94,8 +95,8 @@ func (e *Engine) releaseLocked() {
 	}
 }
 
-// releaseCalmLocked gives back the right and the mutex if nothing is left to do and nothing is under way, as mostly after a short message. Else it
-// reports false, and nothing has happened.
+// releaseCalmLocked gives back the right and the mutex if nothing is left to do and nothing is
+// under way, as mostly after a short message. Else it reports false, and nothing has happened.
 func (e *Engine) releaseCalmLocked() bool {
 	if !e.core.IsCalm() || len(e.cmds) > 0 || e.core.IsBusy() {
 		return false

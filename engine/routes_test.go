@@ -105,8 +105,8 @@ func TestNextRoute(t *testing.T) {
 	})
 }
 
-// TestRoutesWhileComputing: under the caller policy a peer that computes is not given up, however many rounds over its
-// routes that takes and though each ends in silence.
+// TestRoutesWhileComputing: under the caller policy a peer that computes is not given up, however
+// many rounds over its routes that takes and though each ends in silence.
 func TestRoutesWhileComputing(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -159,8 +159,8 @@ func garbler(t *testing.T) netip.AddrPort {
 	return netip.MustParseAddrPort(l.Addr().String())
 }
 
-// TestAnotherRank: an address that leads to another rank of the job, as that of a bridge which every host has, is none
-// of the peer's.
+// TestAnotherRank: an address that leads to another rank of the job, as that of a bridge which
+// every host has, is none of the peer's.
 func TestAnotherRank(t *testing.T) {
 	var mu sync.Mutex
 	first := map[int]netip.AddrPort{}
@@ -208,7 +208,8 @@ func TestAllRefused(t *testing.T) {
 	})
 }
 
-// TestConnectDeadline: a peer that is not to be reached is given up when the time is over, and not before.
+// TestConnectDeadline: a peer that is not to be reached is given up when the time is over, and not
+// before.
 func TestConnectDeadline(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
@@ -233,8 +234,8 @@ func TestConnectDeadline(t *testing.T) {
 	}
 }
 
-// TestOneWay: where only one of two ranks can reach the other there is a connection all the same, whichever it is, though
-// both dial.
+// TestOneWay: where only one of two ranks can reach the other there is a connection all the same,
+// whichever it is, though both dial.
 func TestOneWay(t *testing.T) {
 	tcpPolicies(t, func(t *testing.T, p Policy) {
 		for blind := range 2 {
@@ -252,7 +253,8 @@ func TestOneWay(t *testing.T) {
 	})
 }
 
-// TestLateListener: a gateway that is not there yet is tried again; what is left to a rank that closes meanwhile arrives.
+// TestLateListener: a gateway that is not there yet is tried again; what is left to a rank that
+// closes meanwhile arrives.
 func TestLateListener(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist} {
 		t.Run(p.String(), func(t *testing.T) {
@@ -515,7 +517,8 @@ func noTo(preamble, answer []byte) (why string, more bool) {
 	return string(bytes.TrimSpace(preamble)) + " " + line, false
 }
 
-// TestGatewayRefuses: what a gateway says is told, with where it is and whose gateway it is; and another is tried, and it again.
+// TestGatewayRefuses: what a gateway says is told, with where it is and whose gateway it is; and
+// another is tried, and it again.
 func TestGatewayRefuses(t *testing.T) {
 	effort.Need(t, effort.Usual, "each of its cases waits for a second")
 	for _, c := range []struct {
@@ -549,8 +552,8 @@ func TestGatewayRefuses(t *testing.T) {
 	}
 }
 
-// TestGatewayHesitates: a gateway that refuses one after the other, and lets through then, is a way; what the peer says first is
-// not taken for the gateway's.
+// TestGatewayHesitates: a gateway that refuses one after the other, and lets through then, is a
+// way; what the peer says first is not taken for the gateway's.
 func TestGatewayHesitates(t *testing.T) {
 	for _, tls := range []bool{false, true} {
 		at := deserted(t)

@@ -22,8 +22,8 @@ const (
 // plainSize is the most that one record of TLS carries.
 const plainSize = 16 << 10
 
-// notMyProtocol is what an acceptor says to a dialer that uses TLS where it does not, or the other way round: an alert of
-// TLS, "protocol version". A TLS end of ours never says it otherwise.
+// notMyProtocol is what an acceptor says to a dialer that uses TLS where it does not, or the other
+// way round: an alert of TLS, "protocol version". A TLS end of ours never says it otherwise.
 var notMyProtocol = []byte{firstAlert, 3, 3, 0, 2, 2, 70}
 
 // startSecuring begins the handshake of TLS; first is what goes out before.
@@ -106,7 +106,8 @@ func (c *conn) isPlain(b []byte) bool {
 	return true
 }
 
-// isEncrypted drops a connection whose other end uses TLS while we do not, as its first bytes b show.
+// isEncrypted drops a connection whose other end uses TLS while we do not, as its first bytes b
+// show.
 func (c *conn) isEncrypted(b []byte) bool {
 	switch {
 	case c.heard || c.tls != nil:
@@ -191,7 +192,8 @@ func (c *conn) cutSecure(err error) {
 	c.broken(fmt.Errorf("TLS: %w", err))
 }
 
-// receiveSecure makes one system call for an open connection; want is how much it could have brought.
+// receiveSecure makes one system call for an open connection; want is how much it could have
+// brought.
 func (c *conn) receiveSecure() (n, want int, err error) {
 	n, err = c.sock.Read(c.d.staging)
 	if n > 0 {
@@ -202,6 +204,6 @@ func (c *conn) receiveSecure() (n, want int, err error) {
 	return n, len(c.d.staging), err
 }
 
-// wrongCertificate reports whether the rank that a connection proved itself to be in the job's handshake is another than
-// that of its certificate.
+// wrongCertificate reports whether the rank that a connection proved itself to be in the job's
+// handshake is another than that of its certificate.
 func (c *conn) wrongCertificate() bool { return c.tls != nil && c.tls.Peer() != int(c.hs.Peer()) }

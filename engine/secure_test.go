@@ -79,8 +79,8 @@ func (s *sniffer) stop() {
 	s.wg.Wait()
 }
 
-// TestSniffed: with TLS nothing of a message is on the wire, in short and long ones, both ways; without, it all is, which
-// shows that the test looks in the right place.
+// TestSniffed: with TLS nothing of a message is on the wire, in short and long ones, both ways;
+// without, it all is, which shows that the test looks in the right place.
 func TestSniffed(t *testing.T) {
 	marker := []byte("a marker in the payload")
 	for _, encrypted := range []bool{false, true} {
@@ -156,7 +156,8 @@ func TestMixedTLS(t *testing.T) {
 	}
 }
 
-// TestWrongAuthority: a rank of another job, or one that has only guessed the secret, is refused by its certificate.
+// TestWrongAuthority: a rank of another job, or one that has only guessed the secret, is refused by
+// its certificate.
 func TestWrongAuthority(t *testing.T) {
 	es := routesJob(t, 2, Assist, func(c *Config) {
 		c.TLS = true
@@ -359,7 +360,8 @@ func meddle(t *testing.T, target netip.AddrPort, after int64, change bool) *medd
 	return &meddler{netip.MustParseAddrPort(l.Addr().String())}
 }
 
-// TestGatewayTLS: the line to a gateway goes before TLS, in the clear, and all behind it is encrypted.
+// TestGatewayTLS: the line to a gateway goes before TLS, in the clear, and all behind it is
+// encrypted.
 func TestGatewayTLS(t *testing.T) {
 	at := deserted(t)
 	es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Resume = true, ResumeOff }, func(from, to int, addrs []netip.AddrPort) []Route {

@@ -21,7 +21,8 @@ const (
 	answerPatience = 30 * time.Microsecond
 	// nearPatience is the least of that where the receiver shares memory.
 	nearPatience = time.Microsecond
-	// settleTries is how often a send beside a caller that drives yields before it sleeps for settlePause at a time.
+	// settleTries is how often a send beside a caller that drives yields before it sleeps for
+	// settlePause at a time.
 	settleTries = 100
 	settlePause = 100 * time.Microsecond
 )
@@ -100,13 +101,14 @@ func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	return true
 }
 
-// SendNear is SendNow by a caller that blocks, of a message to a rank that shares memory; to others it sends nothing.
+// SendNear is SendNow by a caller that blocks, of a message to a rank that shares memory; to others
+// it sends nothing.
 func (e *Engine) SendNear(m *ShortMessage) bool { return e.laneTo(m.Peer) != nil && e.SendNow(m, true) }
 
 // SendLayout is Send of a message whose payload is m.Layout: it is packed into the library send
-// buffer, if there is room, and the call is complete. Of what is not blocking only as much as may follow without permission
-// is packed so; a longer payload is packed chunk by chunk while it leaves, as one is that finds no
-// room. blocking is as in SendNow.
+// buffer, if there is room, and the call is complete. Of what is not blocking only as much as may
+// follow without permission is packed so; a longer payload is packed chunk by chunk while it
+// leaves, as one is that finds no room. blocking is as in SendNow.
 func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
 	next := leaves
 	if blocking {
@@ -182,9 +184,10 @@ func (e *Engine) settle(id PeerID) {
 	}
 }
 
-// isDirect reports whether a caller may try to send m from its own memory. Without
-// a core for polling it does so only when the answer of the receiver is not needed. Where the stream is kept until it is acknowledged
-// the memory would be lent for a round trip, and the copy of a short one costs less. It is called with the mutex held.
+// isDirect reports whether a caller may try to send m from its own memory. Without a core for
+// polling it does so only when the answer of the receiver is not needed. Where the stream is kept
+// until it is acknowledged the memory would be lent for a round trip, and the copy of a short one
+// costs less. It is called with the mutex held.
 func (e *Engine) isDirect(m *MSO) bool {
 	n := len(m.Buf)
 	return e.cfg.Progress == Assist && n > 0 && int(m.Peer) != e.cfg.Rank && (e.cfg.Spin > 0 || n <= e.eagerMax) &&

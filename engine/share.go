@@ -11,7 +11,8 @@ import (
 // sharePart is the unit of what two threads share, in bytes; lane.FetchPart is whole units.
 const sharePart = 32 << 10
 
-// maxShares is how many payloads a rank may be asked to help with at a time: those of the first offers.
+// maxShares is how many payloads a rank may be asked to help with at a time: those of the first
+// offers.
 const maxShares = 64
 
 // shareNone is the claim of a share without parts.
@@ -109,7 +110,8 @@ func (o *offers) fetch(id uint64, dst []byte, off, n int) error {
 	return nil
 }
 
-// fetchShared copies those of n bytes that the sender has not taken; shared says that it has taken some, and that all is copied.
+// fetchShared copies those of n bytes that the sender has not taken; shared says that it has taken
+// some, and that all is copied.
 func (o *offers) fetchShared(i uint32, dst []byte, off, n int) (shared bool) {
 	s := &o.shares[i]
 	if off == 0 {

@@ -15,12 +15,15 @@ var (
 	ErrSignalFlood   = core.ErrSignalFlood
 )
 
-// Signal sends a small message to the engine of a peer, which may be this one, whose owner gets it by Config.OnSignal, whatever that rank is
-// doing (under the policy caller: inside its next call). ctx says what it is about; it need not be known there. Signals to one peer arrive in
-// order, and so do signals and messages. It never blocks and keeps nothing of payload, which has MaxSignal bytes at most.
+// Signal sends a small message to the engine of a peer, which may be this one, whose owner gets it
+// by Config.OnSignal, whatever that rank is doing (under the policy caller: inside its next call).
+// ctx says what it is about; it need not be known there. Signals to one peer arrive in order, and
+// so do signals and messages. It never blocks and keeps nothing of payload, which has MaxSignal
+// bytes at most.
 //
-// It fails if the peer is gone, by what Config.OnPeerGone was told or is about to be, and with ErrStopped once goodbye is said. That it
-// does not fail means no more than that the peer was not known to be gone. A rank that has 1 MiB of signals to itself waiting gets ErrSignalFlood.
+// It fails if the peer is gone, by what Config.OnPeerGone was told or is about to be, and with
+// ErrStopped once goodbye is said. That it does not fail means no more than that the peer was not
+// known to be gone. A rank that has 1 MiB of signals to itself waiting gets ErrSignalFlood.
 func (e *Engine) Signal(peer PeerID, ctx ContextID, payload []byte) error {
 	if peer < 0 || int(peer) >= e.cfg.Size {
 		return fmt.Errorf("engine: signal to rank %d of %d", peer, e.cfg.Size)

@@ -66,7 +66,8 @@ func (x *ear) endOf(peer PeerID) *PeerError {
 	return x.gone[peer]
 }
 
-// check looks for what must not have happened, and that the n signals from each of the ranks came in order.
+// check looks for what must not have happened, and that the n signals from each of the ranks came
+// in order.
 func (x *ear) check(t *testing.T, rank, ranks, n int) {
 	t.Helper()
 	if w := x.wrong.Load(); w != nil {
@@ -157,8 +158,8 @@ func wantNoSignals(t *testing.T, e *Engine) {
 	drive(t, e, func() bool { return e.Stats().SlabsUsed == 0 })
 }
 
-// TestSignalsAnswer: a handler signals back and posts, and a caller that is blocked hears of it; signals and messages of one rank
-// come in the order in which they were sent.
+// TestSignalsAnswer: a handler signals back and posts, and a caller that is blocked hears of it;
+// signals and messages of one rank come in the order in which they were sent.
 func TestSignalsAnswer(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		const n = 200
@@ -272,7 +273,8 @@ func TestSignalLeft(t *testing.T) {
 	})
 }
 
-// TestSignalFlood: a rank that signals as fast as it can costs its peer no more than what one read brings.
+// TestSignalFlood: a rank that signals as fast as it can costs its peer no more than what one read
+// brings.
 func TestSignalFlood(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		const n = 4000

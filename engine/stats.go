@@ -17,9 +17,9 @@ type counts struct {
 	sockets  socketCounts
 }
 
-// socketCounts are what the driver counts of its sockets, in plain numbers of its own: additions to memory
-// that others read cost more than one in a hundred short messages. Whenever it has the mutex anyway,
-// it copies them to where others find them.
+// socketCounts are what the driver counts of its sockets, in plain numbers of its own: additions to
+// memory that others read cost more than one in a hundred short messages. Whenever it has the mutex
+// anyway, it copies them to where others find them.
 type socketCounts struct {
 	reads, writes uint64 // system calls
 	in            uint64 // bytes
@@ -48,7 +48,8 @@ func (s *driverStats) reject(r wire.Reject) { s.rejects[r].Add(1) }
 // Traffic is a number of messages, and of the bytes of their payloads.
 type Traffic = core.Traffic
 
-// SizeCounts counts messages by their size: class k ends at 4^k bytes. Those without payload are in the last.
+// SizeCounts counts messages by their size: class k ends at 4^k bytes. Those without payload are in
+// the last.
 type SizeCounts = core.SizeCounts
 
 // PeerStats is the traffic with one peer.
@@ -70,7 +71,8 @@ type WayStats struct {
 	FramesOut uint64     // that were put into streams
 }
 
-// Stats are the counters of an engine at one moment; messages with peers may be of a moment a little later than the rest.
+// Stats are the counters of an engine at one moment; messages with peers may be of a moment a
+// little later than the rest.
 type Stats struct {
 	core.Stats
 
@@ -116,7 +118,8 @@ type Stats struct {
 	Rejects map[string]uint64 // handshakes that failed, by reason
 }
 
-// Stats returns the counters of now. It may be called at any time, in a rank of many peers a few times a second.
+// Stats returns the counters of now. It may be called at any time, in a rank of many peers a few
+// times a second.
 func (e *Engine) Stats() Stats {
 	var s Stats
 	e.mu.Lock()

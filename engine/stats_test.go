@@ -63,7 +63,8 @@ func TestTraffic(t *testing.T) {
 	})
 }
 
-// wantFlow checks that what one has written is what the other has read; under caller a frame may lie there until a call.
+// wantFlow checks that what one has written is what the other has read; under caller a frame may
+// lie there until a call.
 func wantFlow(t *testing.T, es []*Engine, way Way) {
 	t.Helper()
 	eventually(t, "frames and bytes differ between writer and reader", func() bool {
@@ -86,7 +87,8 @@ func TestSelfTraffic(t *testing.T) {
 	}
 }
 
-// TestRendezvousOutstanding: an announced message is outstanding until it is received, or its peer fails.
+// TestRendezvousOutstanding: an announced message is outstanding until it is received, or its peer
+// fails.
 func TestRendezvousOutstanding(t *testing.T) {
 	es := job(t, 2, Assist, nil)
 	m := &MSO{Kind: KindSend, Peer: 1, Tag: 4, Buf: make([]byte, 1<<20)}
@@ -104,7 +106,8 @@ func TestRendezvousOutstanding(t *testing.T) {
 
 const longEnough = 5 * time.Millisecond
 
-// TestWaits: a wait for a late message is as long as it is late, and counts from the beginning, not only when it is over.
+// TestWaits: a wait for a late message is as long as it is late, and counts from the beginning, not
+// only when it is over.
 func TestWaits(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)
@@ -270,7 +273,8 @@ func TestWorkerTime(t *testing.T) {
 	}
 }
 
-// TestFramesWhole: a frame has arrived when its last byte has, however it is cut. What is not counted yet is under way.
+// TestFramesWhole: a frame has arrived when its last byte has, however it is cut. What is not
+// counted yet is under way.
 func TestFramesWhole(t *testing.T) {
 	e := job(t, 2, Caller, nil)[0]
 	var stream []byte

@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// maxStrangers bounds, beyond one for each rank, the connections that have not proved themselves: one gives way to a
-	// new one.
+	// maxStrangers bounds, beyond one for each rank, the connections that have not proved
+	// themselves: one gives way to a new one.
 	maxStrangers = 128
-	// maxGreetings bounds, beyond one for each rank, the connections accepted in greetTime. More wait at the listener: a
-	// handshake takes some 50 µs of the thread that serves the peers.
+	// maxGreetings bounds, beyond one for each rank, the connections accepted in greetTime. More
+	// wait at the listener: a handshake takes some 50 µs of the thread that serves the peers.
 	maxGreetings = 256
 	greetTime    = deafTime
 	// handshakeTimeout bounds how long a stranger may hold a descriptor.
 	handshakeTimeout = 10 * time.Second
 )
 
-// crowd is the accepted connections that have not proved themselves. It belongs to the holder of the progress right.
+// crowd is the accepted connections that have not proved themselves. It belongs to the holder of
+// the progress right.
 type crowd struct {
 	all   []*conn              // the oldest first
 	from  map[netip.Prefix]int // how many of all are from there, as strangers.PlaceOf has it

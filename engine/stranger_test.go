@@ -248,7 +248,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestWhoGivesWay: of strangers the oldest of the place with the most, of these one that has said nothing first.
+// TestWhoGivesWay: of strangers the oldest of the place with the most, of these one that has said
+// nothing first.
 func TestWhoGivesWay(t *testing.T) {
 	at := func(s string) netip.Prefix { return strangers.PlaceOf(netip.MustParseAddr(s)) }
 	silent := func() *wire.Handshake { return wire.NewAcceptor(testIdentity(0), nonce()) }
@@ -272,7 +273,8 @@ func TestWhoGivesWay(t *testing.T) {
 	}
 }
 
-// TestGreetings: more connections than that wait at the listener for a while, and then have their turn.
+// TestGreetings: more connections than that wait at the listener for a while, and then have their
+// turn.
 func TestGreetings(t *testing.T) {
 	d := &driver{conns: make([]*conn, 3)}
 	taken := func(now int64) (n int) {

@@ -59,7 +59,8 @@ type heard struct {
 	frames uint64
 }
 
-// hear gives the parser b in pieces, as the driver does: what is long enough straight to where it belongs.
+// hear gives the parser b in pieces, as the driver does: what is long enough straight to where it
+// belongs.
 func (h *hearer) hear(b []byte, piece func(n int) int) (r heard) {
 	var err error
 	for len(b) > 0 && err == nil && !r.bye {
@@ -101,8 +102,9 @@ func (h *hearer) end(t testing.TB) {
 	}
 }
 
-// FuzzStream: whatever a peer with the secret sends, however it is cut, the parser and the core behind it do not panic, and
-// allocate no message longer than the limit. How it is cut makes no difference.
+// FuzzStream: whatever a peer with the secret sends, however it is cut, the parser and the core
+// behind it do not panic, and allocate no message longer than the limit. How it is cut makes no
+// difference.
 func FuzzStream(f *testing.F) {
 	add := func(cut byte, hs ...wire.Header) {
 		var b []byte

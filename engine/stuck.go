@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// What is found of a connection that stands, whose ends both live, and that is of no use all the same.
+// What is found of a connection that stands, whose ends both live, and that is of no use all the
+// same.
 
 var (
 	errNoRecord = errors.New("TLS: what comes makes no whole record")
@@ -25,7 +26,8 @@ func (c *conn) stuck(now int64, late, lives bool, patience int64) error {
 	if !c.bond.saidBye || !c.bond.resumes {
 		return nil
 	}
-	// We show no life any more, so a peer that waits for the rest of what we have said takes us for dead before long.
+	// We show no life any more, so a peer that waits for the rest of what we have said takes us for
+	// dead before long.
 	c.d.e.mu.Lock()
 	acked, _ := c.d.e.core.Acked(c.peer)
 	kept := c.d.e.core.Kept(c.peer)
@@ -46,20 +48,23 @@ func (c *conn) mayPause(lives bool) bool {
 	return c.rx.paused || !lives
 }
 
-// isChoked reports whether for as long as the patience a record of TLS was not whole: its length was damaged on its way, and all that
-// comes, heartbeats at the least, is taken for its rest. It is up to 16 KiB, which would take them many minutes.
+// isChoked reports whether for as long as the patience a record of TLS was not whole: its length
+// was damaged on its way, and all that comes, heartbeats at the least, is taken for its rest. It is
+// up to 16 KiB, which would take them many minutes.
 func (b *connBeat) isChoked(now int64, late, excused bool, patience int64) bool {
 	f, _ := b.records.look(now, b.opened, late, excused, patience)
 	return f == isSilent
 }
 
-// fills reports whether the peer cannot tell by its clock that a record of ours is not whole, because we promise no heartbeats: see mayPause.
+// fills reports whether the peer cannot tell by its clock that a record of ours is not whole,
+// because we promise no heartbeats: see mayPause.
 func (c *conn) fills() bool {
 	return c.tls != nil && !c.d.heart.beats && (!c.bond.resumes || c.d.e.cfg.Progress != Caller)
 }
 
-// fill writes so much at each beat that within the timeout a record is whole that the peer waits for in vain, however long it was made: it does
-// not open, and that ends the connection. A rank that computes under caller comes to no beat, and may be in the middle of a record then.
+// fill writes so much at each beat that within the timeout a record is whole that the peer waits
+// for in vain, however long it was made: it does not open, and that ends the connection. A rank
+// that computes under caller comes to no beat, and may be in the middle of a record then.
 func (c *conn) fill() {
 	b, e := &c.beat, c.d.e
 	want := c.d.heart.share(jobtls.MaxRecord)
@@ -74,8 +79,8 @@ func (c *conn) fill() {
 	}
 }
 
-// lastWords ends our direction once all is written and goodbye is said, where no heartbeat may follow and the peer would have no other sign
-// that what it waits for does not come.
+// lastWords ends our direction once all is written and goodbye is said, where no heartbeat may
+// follow and the peer would have no other sign that what it waits for does not come.
 func (c *conn) lastWords() {
 	if c.tls != nil && c.bond.saidBye && !c.bond.resumes {
 		if err := c.sock.CloseWrite(); err != nil {

@@ -18,8 +18,8 @@ const takeRun = 16
 // already. Messages before it go to the receives that were posted for them. It reports false if the
 // message is not there, or if anything else is to be considered: then Post is the way.
 //
-// So a caller that posts receives one after the other, while a peer sends, finds most messages there, and they need no message
-// state object, no queue and no second visit.
+// So a caller that posts receives one after the other, while a peer sends, finds most messages
+// there, and they need no message state object, no queue and no second visit.
 func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
 	l := e.laneTo(r.Peer)
 	if l == nil || e.cfg.Progress != Assist || e.near.block.Armed.Load() != 0 {
@@ -48,8 +48,8 @@ func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
 //   - the caller holds the progress right, as for what follows.
 func (l *lane) isShowing() bool { return l.r != nil && l.r.Ready() && !l.rx.in && l.rx.headN == 0 }
 
-// isComing reports whether a record lies in the ring, or comes where messages come one after the other: it is waited for as long as a peer
-// takes to answer, if a core is free for that.
+// isComing reports whether a record lies in the ring, or comes where messages come one after the
+// other: it is waited for as long as a peer takes to answer, if a core is free for that.
 func (l *lane) isComing(r *ShortReceipt) bool {
 	if l.isShowing() {
 		return true
@@ -67,7 +67,8 @@ func (l *lane) isComing(r *ShortReceipt) bool {
 	return false
 }
 
-// takeBehindLocked takes the message that r asks for, and gives those that lie before it to receives that are posted.
+// takeBehindLocked takes the message that r asks for, and gives those that lie before it to
+// receives that are posted.
 func (l *lane) takeBehindLocked(r *ShortReceipt) bool {
 	for i := 0; !l.takeLocked(r); i++ {
 		if i == takeMost || !l.passLocked() {
@@ -95,9 +96,10 @@ func (l *lane) passLocked() bool {
 	return true
 }
 
-// releaseTakenLocked gives back the right, and releases the mutex, after messages were taken. What is to be written for them, credit, is
-// written first. Operations that are outstanding are not the caller's business, as in releaseFlushed; owed says whether they were the
-// worker's when the caller took the right.
+// releaseTakenLocked gives back the right, and releases the mutex, after messages were taken. What
+// is to be written for them, credit, is written first. Operations that are outstanding are not the
+// caller's business, as in releaseFlushed; owed says whether they were the worker's when the caller
+// took the right.
 func (e *Engine) releaseTakenLocked(owed bool) {
 	if e.core.IsCalm() && len(e.cmds) == 0 {
 		e.right.Store(0)

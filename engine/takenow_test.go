@@ -119,7 +119,8 @@ func TestShortSendLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSettle: what callers have done themselves is not left to the worker any more; what is pending is.
+// TestSettle: what callers have done themselves is not left to the worker any more; what is pending
+// is.
 func TestSettle(t *testing.T) {
 	e := job(t, 1, Assist, func(c *Config) { c.KeepP = true })[0]
 	settle := func() (owed bool, prompt int32) {
@@ -146,7 +147,8 @@ func TestSettle(t *testing.T) {
 	e.Wait(m)
 }
 
-// TestTakeRun: a receive that finds nothing waits for a message only where some have been taken before it without a message the other way, and once.
+// TestTakeRun: a receive that finds nothing waits for a message only where some have been taken
+// before it without a message the other way, and once.
 func TestTakeRun(t *testing.T) {
 	es := nearPair(t, Thread)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // a P for each worker
@@ -218,7 +220,8 @@ func TestTakeRun(t *testing.T) {
 	}
 }
 
-// TestShortOrdinals: messages that are sent and received at once have numbers of their own, whichever goroutine asks.
+// TestShortOrdinals: messages that are sent and received at once have numbers of their own,
+// whichever goroutine asks.
 func TestShortOrdinals(t *testing.T) {
 	effort.Need(t, effort.Usual, "goroutines send one after the other thousands of times")
 	const goroutines, each = 4, 500

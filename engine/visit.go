@@ -14,8 +14,9 @@ const maxVisits = 64
 // visitJobs bounds the jobs that a visitor runs.
 const visitJobs = 16
 
-// errand is a series of visits by one thread. What one of them makes a rank of this process send is delivered by a later one: a collective
-// of ranks that wait goes from rank to rank so, and none of their threads wakes before its part is done.
+// errand is a series of visits by one thread. What one of them makes a rank of this process send is
+// delivered by a later one: a collective of ranks that wait goes from rank to rank so, and none of
+// their threads wakes before its part is done.
 type errand struct {
 	mu   sync.Mutex
 	todo []*lane // guarded by mu: to peers that are to be visited

@@ -7,8 +7,9 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 )
 
-// TestErrand: what a visit makes a rank send is delivered by the thread that visits, however many ranks it goes through. A worker that
-// happens to be awake may be first in some rounds; in all it never is.
+// TestErrand: what a visit makes a rank send is delivered by the thread that visits, however many
+// ranks it goes through. A worker that happens to be awake may be first in some rounds; in all it
+// never is.
 func TestErrand(t *testing.T) {
 	defer func() { wayUnderTest = TCP }()
 	wayUnderTest = Thread
@@ -21,7 +22,8 @@ func TestErrand(t *testing.T) {
 	t.Error("no message went through all ranks while it was sent")
 }
 
-// passOn sends a message from the first rank through all others, which sleep, and reports whether it was with the last when the call returned.
+// passOn sends a message from the first rank through all others, which sleep, and reports whether
+// it was with the last when the call returned.
 func passOn(t *testing.T, es []*Engine, tag Tag) bool {
 	peers := make([]PeerID, len(es))
 	for i := range peers {

@@ -24,8 +24,8 @@ func (k WaitKind) String() string {
 	return [...]string{"send", "receive", "probe", "collective", "other"}[k]
 }
 
-// WaitStats is how often, and for how long all in all, callers waited. Waits that were over within two looks are not
-// among them: to read a clock for those would cost more than they last.
+// WaitStats is how often, and for how long all in all, callers waited. Waits that were over within
+// two looks are not among them: to read a clock for those would cost more than they last.
 type WaitStats struct {
 	Count uint64
 	Time  time.Duration
@@ -56,8 +56,8 @@ func kindOf(m *MSO) WaitKind {
 	}
 }
 
-// waitClock knows how long callers have waited. The engine's mutex guards it, which a caller that ends its wait takes
-// anyway: a lock of its own was a third of what all this cost a round trip.
+// waitClock knows how long callers have waited. The engine's mutex guards it, which a caller that
+// ends its wait takes anyway: a lock of its own was a third of what all this cost a round trip.
 type waitClock struct {
 	n       int           // callers that wait
 	bounded int           // those of them whose wait something else may end than messages
@@ -70,8 +70,8 @@ type waitClock struct {
 	free    []int32 // the slots that no wait uses
 }
 
-// PeerWait is for how long callers waited for messages to a peer and from it: for those alone, or for several of which
-// they were the last. Receives from any source are not in it.
+// PeerWait is for how long callers waited for messages to a peer and from it: for those alone, or
+// for several of which they were the last. Receives from any source are not in it.
 type PeerWait struct {
 	Sending, Receiving time.Duration
 }
@@ -87,7 +87,8 @@ func (w *PeerWait) add(m *MSO, d time.Duration) {
 }
 
 const (
-	// callDepth is how many calls above begin are noted: more than there are between a call of the user's and it.
+	// callDepth is how many calls above begin are noted: more than there are between a call of the
+	// user's and it.
 	callDepth = 20
 	// notedMSOs is how many operations are noted of those that a caller waits for.
 	notedMSOs = 256
@@ -123,7 +124,8 @@ func (c *waitClock) enterLocked(since int64, g *goal) int32 {
 	return i
 }
 
-// blamed is the operation that the caller waits for now, as far as that is known, if all are needed; else nil.
+// blamed is the operation that the caller waits for now, as far as that is known, if all are
+// needed; else nil.
 func (w *wait) blamed() *MSO {
 	if w.need != len(w.ms)+w.more {
 		return nil
@@ -163,7 +165,8 @@ type waitTimer struct {
 	since int64 // 0: not begun, or stopped
 }
 
-// begin starts the clock, unless it runs. The goal is the caller's: to keep it in t would move it to the heap.
+// begin starts the clock, unless it runs. The goal is the caller's: to keep it in t would move it
+// to the heap.
 func (t *waitTimer) begin(g *goal) {
 	if t.since != 0 {
 		return
@@ -210,8 +213,9 @@ func (t *waitTimer) stopLocked(now int64, m *MSO) {
 	t.since = 0
 }
 
-// Waiting is how many callers wait until messages end their wait, and how many for operations that may end otherwise: see
-// WaitBounded. Those are left out whose wait is over within two looks. It may be called at any time.
+// Waiting is how many callers wait until messages end their wait, and how many for operations that
+// may end otherwise: see WaitBounded. Those are left out whose wait is over within two looks. It
+// may be called at any time.
 func (e *Engine) Waiting() (blocked, bounded int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Where callers wait, by call stack. The addresses are there (see wait); what costs is to find the stack's place among
-// others, some ten nanoseconds, which is a few percent of the shortest waits. So of those one in siteSample is noted,
-// chosen at random, and counts as many times.
+// Where callers wait, by call stack. The addresses are there (see wait); what costs is to find the
+// stack's place among others, some ten nanoseconds, which is a few percent of the shortest waits.
+// So of those one in siteSample is noted, chosen at random, and counts as many times.
 
 const (
 	// siteSample is how many short waits one that is noted stands for.
@@ -25,7 +25,8 @@ const (
 // Stack is where a call came from, as callsite.Callers gives it; what is 0 ends it.
 type Stack = [callDepth]uintptr
 
-// WaitSite is how often, and for how long all in all, callers waited with one call stack and for one kind of thing.
+// WaitSite is how often, and for how long all in all, callers waited with one call stack and for
+// one kind of thing.
 type WaitSite struct {
 	WaitStats
 	Kind WaitKind      // of what ended the waits
@@ -41,7 +42,8 @@ type waitSites struct {
 	skip uint32            // short waits until the next that is noted
 }
 
-// siteKey stands for a stack and a kind: a hash, of which two alike are not expected in the life of a job.
+// siteKey stands for a stack and a kind: a hash, of which two alike are not expected in the life of
+// a job.
 type siteKey uint64
 
 func keyOf(pcs *Stack, kind WaitKind) siteKey {
@@ -124,8 +126,9 @@ func (s *waitSites) find(pcs *Stack, kind WaitKind) *WaitSite {
 	return &s.all[len(s.all)-1]
 }
 
-// WaitSites returns where callers have waited, the longest first. Waits of less than shortWait are estimated from some of
-// them; those that are not over count up to now, each as a site of its own. It may be called at any time.
+// WaitSites returns where callers have waited, the longest first. Waits of less than shortWait are
+// estimated from some of them; those that are not over count up to now, each as a site of its own.
+// It may be called at any time.
 func (e *Engine) WaitSites() []WaitSite {
 	e.mu.Lock()
 	all := slices.Clone(e.waits.sites.all)

@@ -91,7 +91,8 @@ func TestManySites(t *testing.T) {
 	}
 }
 
-// TestShortWaitsAreSampled: short waits count as many times as there were, about, and not with those of other stacks.
+// TestShortWaitsAreSampled: short waits count as many times as there were, about, and not with
+// those of other stacks.
 func TestShortWaitsAreSampled(t *testing.T) {
 	var e Engine
 	const n = 1 << 16

@@ -99,8 +99,9 @@ func (e *Engine) work() {
 	}
 }
 
-// heardOnly reports whether a peer has shown that it lives since beats heartbeats had come, and nothing is outstanding: then nothing is
-// expected to follow. To linger after each would cost an idle rank ten times as much as the heartbeats do.
+// heardOnly reports whether a peer has shown that it lives since beats heartbeats had come, and
+// nothing is outstanding: then nothing is expected to follow. To linger after each would cost an
+// idle rank ten times as much as the heartbeats do.
 func (e *Engine) heardOnly(beats uint64) bool {
 	if e.stats.beatsIn.Load() == beats {
 		return false
@@ -131,8 +132,8 @@ func (e *Engine) urgent() {
 	}
 }
 
-// calm undoes urgent, for threads and processes that the thread begets in its next life inherit what it is. If that fails it has none: it
-// ends with its goroutine.
+// calm undoes urgent, for threads and processes that the thread begets in its next life inherit
+// what it is. If that fails it has none: it ends with its goroutine.
 func (e *Engine) calm() {
 	err := sys.SetThreadSlice(0)
 	if e.cfg.Progress == Assist {

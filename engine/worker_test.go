@@ -12,8 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// TestWorkersThreadIsAsBefore: the thread of a worker, which goes on to other goroutines, and threads and processes that it begets are
-// scheduled like any other.
+// TestWorkersThreadIsAsBefore: the thread of a worker, which goes on to other goroutines, and
+// threads and processes that it begets are scheduled like any other.
 func TestWorkersThreadIsAsBefore(t *testing.T) {
 	e := job(t, 1, Assist, nil)[0]
 	e.Close(time.Minute)

@@ -46,7 +46,8 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestSecret: it opens as a bearer token and as a password, and nothing else does, at the loopback interface too.
+// TestSecret: it opens as a bearer token and as a password, and nothing else does, at the loopback
+// interface too.
 func TestSecret(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", "127.0.0.1:0"} {
 		s := listenAt(t, Config{Addr: addr, SecretFile: secretFile(t, 0o600), Profiles: addr == "127.0.0.1:0"})

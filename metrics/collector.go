@@ -18,7 +18,8 @@ import (
 // Collector is what NewCollector returns, and any registry takes.
 type Collector = prometheus.Collector
 
-// Registerer is where collectors are registered: a registry of Prometheus' client, or prometheus.DefaultRegisterer.
+// Registerer is where collectors are registered: a registry of Prometheus' client, or
+// prometheus.DefaultRegisterer.
 type Registerer = prometheus.Registerer
 
 // Collective is what is counted of one collective operation on the communicators of one name.
@@ -28,7 +29,8 @@ type Collective = telemetry.Calls
 type Source struct {
 	Rank  int
 	Stats func() engine.Stats
-	// Collectives returns what is counted of collectives, each communicator and operation once; nil if nothing is.
+	// Collectives returns what is counted of collectives, each communicator and operation once; nil
+	// if nothing is.
 	Collectives func() []Collective
 }
 
@@ -137,8 +139,8 @@ func seconds(name, help string, get func(*engine.Stats) time.Duration) metric {
 	}}
 }
 
-// The values of the label protocol, by index of engine.WayStats.Sent and Received. A receiver does not see whether the
-// sender has copied a message that came unannounced.
+// The values of the label protocol, by index of engine.WayStats.Sent and Received. A receiver does
+// not see whether the sender has copied a message that came unannounced.
 var (
 	sentBy     = [...]string{"short", "eager", "rendezvous"}
 	receivedBy = [...]string{"eager", "rendezvous"}

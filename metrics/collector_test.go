@@ -100,7 +100,8 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// TestHistograms: each class of a histogram of engine.Stats is in the buckets from the one that ends where it does.
+// TestHistograms: each class of a histogram of engine.Stats is in the buckets from the one that
+// ends where it does.
 func TestHistograms(t *testing.T) {
 	var s engine.Stats
 	s.Sizes[0], s.Sizes[2], s.Sizes[15], s.Sizes[16] = 1, 10, 100, 1000 // to 1 byte, to 16, to 1 GiB, more

@@ -39,7 +39,8 @@ func shownNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// jobNames are the names that only fitrun shows, as internal/jobmetrics, which tests itself, has them.
+// jobNames are the names that only fitrun shows, as internal/jobmetrics, which tests itself, has
+// them.
 func jobNames(t *testing.T) (names []string) {
 	t.Helper()
 	source, err := os.ReadFile("../internal/jobmetrics/collect.go")
@@ -61,8 +62,8 @@ var (
 	recording  = regexp.MustCompile(`(?m)^\s*- record: (\S+)$`)
 )
 
-// TestDeployNames holds what is shipped for Prometheus and Grafana, and what is documented, to the names that exist, and
-// the documentation to all of ours.
+// TestDeployNames holds what is shipped for Prometheus and Grafana, and what is documented, to the
+// names that exist, and the documentation to all of ours.
 func TestDeployNames(t *testing.T) {
 	shown, recorded := shownNames(t), map[string]bool{}
 	rules, err := os.ReadFile(filepath.Join(deploy, "prometheus", "fitmpi.rules.yml"))
@@ -120,7 +121,8 @@ func TestDeployNames(t *testing.T) {
 	}
 }
 
-// TestDashboard: the dashboard is one that Grafana can import: every panel has a place of its own and a query.
+// TestDashboard: the dashboard is one that Grafana can import: every panel has a place of its own
+// and a query.
 func TestDashboard(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(deploy, "grafana", "fitmpi.json"))
 	if err != nil {
@@ -169,7 +171,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestRules has promtool read the rules and the example of a configuration, and run the rules' tests.
+// TestRules has promtool read the rules and the example of a configuration, and run the rules'
+// tests.
 func TestRules(t *testing.T) {
 	program, err := exec.LookPath("promtool")
 	if err != nil {

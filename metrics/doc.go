@@ -6,24 +6,27 @@
 //
 //	reg.MustRegister(metrics.NewCollector(metrics.Source{Rank: rank, Stats: e.Stats}))
 //
-// One that has none serves the rank's metrics, with those of the Go runtime and of the process, by itself:
+// One that has none serves the rank's metrics, with those of the Go runtime and of the process, by
+// itself:
 //
 //	s, err := metrics.Serve("127.0.0.1:0", metrics.Source{Rank: rank, Stats: e.Stats}) // port 0: any free one, see s.Addr
 //	...
 //	err = s.Close(ctx)
 //
-// Listen also serves at a Unix socket, and profiles. Push leaves the metrics of a short job with a Pushgateway.
+// Listen also serves at a Unix socket, and profiles. Push leaves the metrics of a short job with a
+// Pushgateway.
 //
 // # Names
 //
-// Every name starts with fitmpi_. Counters end in _total and never decrease; the others are gauges, but for two
-// histograms, which have native buckets as well. Sizes are in bytes and, unless the help text says otherwise, of payload without headers; times are in seconds.
-// Every metric carries the constant label rank. docs/METRICS.md says what each means and what to look for.
+// Every name starts with fitmpi_. Counters end in _total and never decrease; the others are gauges,
+// but for two histograms, which have native buckets as well. Sizes are in bytes and, unless the
+// help text says otherwise, of payload without headers; times are in seconds. Every metric carries
+// the constant label rank. docs/METRICS.md says what each means and what to look for.
 //
 // # Concurrency
 //
-// Collectors and servers are safe for concurrent use, and call the given function from any goroutine. A scrape calls it
-// once, so that the values of a scrape are of one moment.
+// Collectors and servers are safe for concurrent use, and call the given function from any
+// goroutine. A scrape calls it once, so that the values of a scrape are of one moment.
 //
 // # Limits
 //

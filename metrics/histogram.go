@@ -13,8 +13,9 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// shape is what a histogram shows: class k of counts holds what is more than base^(k+first-1) and at most base^(k+first).
-// Classes go by powers of 2 or 4, as native buckets do, so that those are had from the same counts.
+// shape is what a histogram shows: class k of counts holds what is more than base^(k+first-1) and
+// at most base^(k+first). Classes go by powers of 2 or 4, as native buckets do, so that those are
+// had from the same counts.
 type shape struct {
 	base   float64
 	first  int    // the exponent at which class 0 ends
@@ -49,8 +50,8 @@ func (h *shape) metric(desc *prometheus.Desc) prometheus.Metric {
 	}
 }
 
-// histogram is one that has buckets of its own and native ones, which Prometheus takes if it is told to. The client makes
-// metrics of one kind or the other.
+// histogram is one that has buckets of its own and native ones, which Prometheus takes if it is
+// told to. The client makes metrics of one kind or the other.
 type histogram struct {
 	prometheus.Metric // with buckets of its own
 	native            prometheus.Metric

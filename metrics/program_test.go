@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// start runs a program that listens at the address of an option, until the test ends. It returns the address.
+// start runs a program that listens at the address of an option, until the test ends. It returns
+// the address.
 func start(t *testing.T, program, listen string, args ...string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -40,8 +40,9 @@ type Server struct {
 
 // Config says what a server shows, and where.
 type Config struct {
-	// Addr is host:port, where port 0 means any free port and no host the loopback interface, or unix: and the path of a
-	// Unix socket, which only the user may connect to. A socket that is left there by a process that is gone is replaced.
+	// Addr is host:port, where port 0 means any free port and no host the loopback interface, or
+	// unix: and the path of a Unix socket, which only the user may connect to. A socket that is
+	// left there by a process that is gone is replaced.
 	Addr string
 	// SecretFile names a file with a secret that clients must give: 32 bytes or more, which no
 	// other user may read or write. Clients give it as a bearer token, or as the password of basic
@@ -61,8 +62,8 @@ func Serve(addr string, src Source) (*Server, error) {
 	return Listen(Config{Addr: addr, Source: src})
 }
 
-// Listen listens and answers GET /metrics until Close. Beside the rank's counters it shows those of the Go runtime and of
-// the process.
+// Listen listens and answers GET /metrics until Close. Beside the rank's counters it shows those of
+// the Go runtime and of the process.
 func Listen(cfg Config) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry(cfg.Source), promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
@@ -195,8 +196,8 @@ func (l *unixListener) Close() (err error) {
 	return err
 }
 
-// latencies are those metrics of the Go runtime, beside its counters of memory and goroutines, that tell why a rank is
-// late: how long goroutines waited to run, and how long the world was stopped.
+// latencies are those metrics of the Go runtime, beside its counters of memory and goroutines, that
+// tell why a rank is late: how long goroutines waited to run, and how long the world was stopped.
 var latencies = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/sched/(latencies|pauses/total/gc):seconds$`)}
 
 func registry(src Source) *prometheus.Registry {
@@ -225,8 +226,9 @@ func (s *Server) Name() string {
 	return s.Addr().String()
 }
 
-// Close stops the server and waits until it has. Requests that are being answered may finish until ctx is done; then
-// their connections are cut, and Close returns ctx's error. It may be called more than once.
+// Close stops the server and waits until it has. Requests that are being answered may finish until
+// ctx is done; then their connections are cut, and Close returns ctx's error. It may be called more
+// than once.
 func (s *Server) Close(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 // goroutine that makes progress runs the machines, so that agreements go on while the user
 // computes.
 
-// accords are the agreements of this rank, by communicator. The mutex is held for computing only, never in a call of
-// the engine, which might run the machines of another rank of this process that speaks to this one.
+// accords are the agreements of this rank, by communicator. The mutex is held for computing only,
+// never in a call of the engine, which might run the machines of another rank of this process that
+// speaks to this one.
 type accords struct {
 	mu    sync.Mutex
 	rooms map[engine.ContextID]*room         // guarded by mu
@@ -27,11 +28,12 @@ type accords struct {
 	over  bool                               // guarded by mu: nothing is decided any more
 }
 
-// maxAhead is on how many communicators a rank may have begun to agree before this one begins there: 4 MiB of signals at most.
+// maxAhead is on how many communicators a rank may have begun to agree before this one begins
+// there: 4 MiB of signals at most.
 const maxAhead = 1024
 
-// room is where the ranks of one communicator agree. It is kept when the communicator is freed: others may still ask what
-// was decided last.
+// room is where the ranks of one communicator agree. It is kept when the communicator is freed:
+// others may still ask what was decided last.
 type room struct {
 	ctx     engine.ContextID
 	members []engine.PeerID // of both groups of an intercommunicator, the low one first
@@ -220,7 +222,8 @@ func (s *said) do(e *engine.Engine) {
 	}
 }
 
-// describe says of an operation of KindGeneral that it is an agreement, if it is one, and for which ranks it waits.
+// describe says of an operation of KindGeneral that it is an agreement, if it is one, and for which
+// ranks it waits.
 func (a *accords) describe(o *engine.Operation, t *telemetry.Operation) {
 	if o.Ctx&purposes != agreePurpose {
 		return

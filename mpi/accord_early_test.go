@@ -8,7 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// A rank keeps of each other the last signal for each of so many communicators on which it has not begun to agree itself.
+// A rank keeps of each other the last signal for each of so many communicators on which it has not
+// begun to agree itself.
 func TestEarlySignalsAreBounded(t *testing.T) {
 	var a accords
 	for from := range engine.PeerID(2) {

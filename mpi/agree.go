@@ -17,29 +17,31 @@ const (
 	forShrink uint8 = 2
 )
 
-// Agree returns the bitwise AND of what all ranks of c give that live, whatever fails before and meanwhile: the same value,
-// or the same class of error, at every rank that gets one at all, those that fail afterwards included. What
-// ranks gave that have failed may be in it or not. It works on communicators that are revoked, and of an intercommunicator
-// over both groups.
+// Agree returns the bitwise AND of what all ranks of c give that live, whatever fails before and
+// meanwhile: the same value, or the same class of error, at every rank that gets one at all, those
+// that fail afterwards included. What ranks gave that have failed may be in it or not. It works on
+// communicators that are revoked, and of an intercommunicator over both groups.
 //
 // If a rank has failed of which not all have said that they know, by AckFailed before the call, the
 // error is of class [ErrProcFailed] at every rank. The value is agreed on none the less. So a rank
 // that gets no error knows that all know of the same failures.
 //
-// It returns when all ranks that live have called it, after some two times the time of an Allreduce. Calls of Agree, Iagree,
-// Shrink and Ishrink on c are matched in their order, which must be the same at all ranks: where some agree and others shrink, the error
-// is of class [ErrNotSame] for all. The assumption is that a rank which is held to have failed is dead, or
-// soon ended by the launcher, as under fitrun. Collective
-// (fault tolerance as proposed to the MPI Forum, MPIX_Comm_agree).
+// It returns when all ranks that live have called it, after some two times the time of an
+// Allreduce. Calls of Agree, Iagree, Shrink and Ishrink on c are matched in their order, which must
+// be the same at all ranks: where some agree and others shrink, the error is of class [ErrNotSame]
+// for all. The assumption is that a rank which is held to have failed is dead, or soon ended by the
+// launcher, as under fitrun. Collective (fault tolerance as proposed to the MPI Forum,
+// MPIX_Comm_agree).
 func (c *Comm) Agree(flag int) (agreed int, outcome error) {
 	defer c.begin("Agree").endAt(&outcome)
 	_, err := c.agreeOn("Agree", &flag).wait()
 	return flag, err
 }
 
-// Iagree starts an Agree and returns. flag holds what the caller gives, which is taken at once, and gets the agreed value when the
-// request is completed; until then it is the library's. It goes on while the caller computes. Collective
-// (fault tolerance as proposed to the MPI Forum, MPIX_Comm_iagree).
+// Iagree starts an Agree and returns. flag holds what the caller gives, which is taken at once, and
+// gets the agreed value when the request is completed; until then it is the library's. It goes on
+// while the caller computes. Collective (fault tolerance as proposed to the MPI Forum,
+// MPIX_Comm_iagree).
 func (c *Comm) Iagree(flag *int) (started *Request) {
 	defer c.begin("Iagree").startedAt(&started)
 	return c.agreeOn("Iagree", flag)
@@ -72,7 +74,8 @@ func (c *Comm) tolerant(op string) *Error {
 	return nil
 }
 
-// accord starts an agreement to which the calling rank gives v; deliver gets what is agreed, in the thread that waits.
+// accord starts an agreement to which the calling rank gives v; deliver gets what is agreed, in the
+// thread that waits.
 func (c *Comm) accord(op string, v agree.Value, deliver func(v *agree.Value) *Error) *Request {
 	for _, p := range c.acknowledged() {
 		v.Known.Add(c.everyone().rankOf(p))

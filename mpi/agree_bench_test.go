@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkAgree compares an agreement with an Allreduce of one number and a Barrier, in turn, so that what disturbs one disturbs all.
+// BenchmarkAgree compares an agreement with an Allreduce of one number and a Barrier, in turn, so
+// that what disturbs one disturbs all.
 func BenchmarkAgree(b *testing.B) {
 	for _, n := range []int{2, 3, 4, 8, 16, 32, 64} {
 		b.Run(fmt.Sprint("ranks=", n), func(b *testing.B) {

@@ -14,7 +14,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// TestAgreeMany: agreements of many thread ranks, several outstanding, on two communicators at once.
+// TestAgreeMany: agreements of many thread ranks, several outstanding, on two communicators at
+// once.
 func TestAgreeMany(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 8, 16} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 // Nothing allocates on the path of a message, once pools have filled.
 
-// allocations runs round on two thread ranks, first to warm up, then counted, and returns the allocations of the whole
-// process per round.
+// allocations runs round on two thread ranks, first to warm up, then counted, and returns the
+// allocations of the whole process per round.
 func allocations(t *testing.T, rounds int, program func(c *mpi.Comm) (round func() error)) float64 {
 	t.Helper()
 	defer mpi.SetThreadsPause(time.Hour)() // the watch for deadlocks allocates, some dozens of objects a second

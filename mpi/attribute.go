@@ -8,11 +8,12 @@ import (
 	"sync"
 )
 
-// attributes are what users and libraries have cached on one object (MPI 4.1, section 7.7). O is what the callbacks get to see
-// of the object: *Comm for a communicator; data types and windows have attributes of their own kind.
+// attributes are what users and libraries have cached on one object (MPI 4.1, section 7.7). O is
+// what the callbacks get to see of the object: *Comm for a communicator; data types and windows
+// have attributes of their own kind.
 //
-// The callbacks run without the mutex: they may use the object and its attributes. An attribute whose delete function runs is
-// off the list meanwhile, so that no value is deleted twice.
+// The callbacks run without the mutex: they may use the object and its attributes. An attribute
+// whose delete function runs is off the list meanwhile, so that no value is deleted twice.
 type attributes[O any] struct {
 	mu   sync.Mutex
 	list []attribute[O] // in the order in which they were set; guarded by mu
@@ -61,7 +62,8 @@ func (a *attributes[O]) get(k *attributeKey[O]) (any, bool) {
 	return a.list[i].value, true
 }
 
-// set deletes the value under k, if there is one, and makes v the newest value. If the delete function fails the old value stays.
+// set deletes the value under k, if there is one, and makes v the newest value. If the delete
+// function fails the old value stays.
 func (a *attributes[O]) set(o O, k *attributeKey[O], v any) error {
 	for {
 		a.mu.Lock()
@@ -77,7 +79,8 @@ func (a *attributes[O]) set(o O, k *attributeKey[O], v any) error {
 	}
 }
 
-// take takes the value under k off the list, where it was at index i; i is negative if there was none.
+// take takes the value under k off the list, where it was at index i; i is negative if there was
+// none.
 func (a *attributes[O]) take(k *attributeKey[O]) (x attribute[O], i int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +99,8 @@ func (x attribute[O]) callDelete(o O) error {
 	return x.key.delete(o, x.value)
 }
 
-// remove deletes the value under k and reports whether there was one. If its delete function fails it stays.
+// remove deletes the value under k and reports whether there was one. If its delete function fails
+// it stays.
 func (a *attributes[O]) remove(o O, k *attributeKey[O]) (found bool, err error) {
 	x, i := a.take(k)
 	if i < 0 {
@@ -150,8 +154,9 @@ func (a *attributes[O]) purge(o O) (errs []error) {
 	return errs
 }
 
-// copyTo gives b, of a new duplicate n of o, what the copy functions make of the values, in the order in which they were set.
-// If one fails b is cleared, so that nothing copied by then is lost without its delete function.
+// copyTo gives b, of a new duplicate n of o, what the copy functions make of the values, in the
+// order in which they were set. If one fails b is cleared, so that nothing copied by then is lost
+// without its delete function.
 func (a *attributes[O]) copyTo(o, n O, b *attributes[O]) error {
 	a.mu.Lock()
 	list := slices.Clone(a.list)
@@ -188,9 +193,9 @@ func (c *Comm) deleteAttributes() *Error {
 	return nil
 }
 
-// deleteAttributes deletes those of self, then those of world. MPI 4.1, section 11.2.4: Finalize begins with that, and the
-// attributes of self go in the reverse of the order in which they were set, before anything else of MPI is affected. A
-// function that fails keeps no other from running.
+// deleteAttributes deletes those of self, then those of world. MPI 4.1, section 11.2.4: Finalize
+// begins with that, and the attributes of self go in the reverse of the order in which they were
+// set, before anything else of MPI is affected. A function that fails keeps no other from running.
 func (j *job) deleteAttributes() error {
 	var errs []error
 	for _, c := range []*Comm{j.self, j.world} {

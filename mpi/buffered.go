@@ -10,22 +10,26 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// A buffered send goes through the buffer of its communicator, if one is attached there, else through that of the job
-// (MPI 4.1, section 3.6); between the two comes that of the communicator's session. It never takes the one because the other is full.
+// A buffered send goes through the buffer of its communicator, if one is attached there, else
+// through that of the job (MPI 4.1, section 3.6); between the two comes that of the communicator's
+// session. It never takes the one because the other is full.
 
 // BsendOverhead is what a buffered message occupies beyond its bytes
 // (MPI 4.1, section 3.6, MPI_BSEND_OVERHEAD).
 const BsendOverhead = engine.BsendOverhead
 
-// BufferAutomatic, attached in place of a buffer, makes the library take the memory of each buffered message from the heap:
-// there is always room (MPI 4.1, section 3.6, MPI_BUFFER_AUTOMATIC). Detaching returns it. What lies in it means nothing.
+// BufferAutomatic, attached in place of a buffer, makes the library take the memory of each
+// buffered message from the heap: there is always room (MPI 4.1, section 3.6,
+// MPI_BUFFER_AUTOMATIC). Detaching returns it. What lies in it means nothing.
 var BufferAutomatic = make([]byte, 1)
 
 var automatic = &BufferAutomatic[0]
 
-// BufferAttach gives the job of c the memory for its buffered sends, over all communicators that have no buffer of their own,
-// nor their session, if they come from one; it belongs to the library until BufferDetach (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
-// BufferAutomatic has room for all. The job has one buffer at a time: a second one is an error of class ErrBuffer.
+// BufferAttach gives the job of c the memory for its buffered sends, over all communicators that
+// have no buffer of their own, nor their session, if they come from one; it belongs to the library
+// until BufferDetach (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
+// BufferAutomatic has room for all. The job has one buffer at a time: a second one is an error of
+// class ErrBuffer.
 func BufferAttach(c *Comm, buf []byte) (outcome error) {
 	defer c.begin("BufferAttach").endAt(&outcome)
 	const op = "BufferAttach"
@@ -35,8 +39,9 @@ func BufferAttach(c *Comm, buf []byte) (outcome error) {
 	return c.attachBuffer(op, &c.job.buffer, &c.job.worldScope, buf)
 }
 
-// BufferDetach waits until every message in the job's buffer has left it and returns the buffer; nil if there was none
-// (MPI 4.1, section 3.6). If the context of c ends first, the buffer stays attached.
+// BufferDetach waits until every message in the job's buffer has left it and returns the buffer;
+// nil if there was none (MPI 4.1, section 3.6). If the context of c ends first, the buffer stays
+// attached.
 func BufferDetach(c *Comm) (_ []byte, outcome error) {
 	defer c.begin("BufferDetach").endAt(&outcome)
 	const op = "BufferDetach"
@@ -46,8 +51,9 @@ func BufferDetach(c *Comm) (_ []byte, outcome error) {
 	return c.detachBuffer(op, &c.job.buffer)
 }
 
-// BufferFlush waits until every message that lies in the job's buffer now has left it; it need not wait for those that other
-// goroutines send meanwhile. Without a buffer it does nothing (MPI 4.1, section 3.6).
+// BufferFlush waits until every message that lies in the job's buffer now has left it; it need not
+// wait for those that other goroutines send meanwhile. Without a buffer it does nothing (MPI 4.1,
+// section 3.6).
 func BufferFlush(c *Comm) (outcome error) {
 	defer c.begin("BufferFlush").endAt(&outcome)
 	const op = "BufferFlush"
@@ -58,8 +64,8 @@ func BufferFlush(c *Comm) (outcome error) {
 	return err
 }
 
-// BufferIflush starts a BufferFlush: its request is done when every message that lies in the job's buffer now has left it
-// (MPI 4.1, section 3.6). The buffer may be used meanwhile.
+// BufferIflush starts a BufferFlush: its request is done when every message that lies in the job's
+// buffer now has left it (MPI 4.1, section 3.6). The buffer may be used meanwhile.
 func BufferIflush(c *Comm) (started *Request) {
 	defer c.begin("BufferIflush").startedAt(&started)
 	const op = "BufferIflush"
@@ -133,8 +139,8 @@ func (a *attachedBuffers) add(b *engine.Buffer, of *scope) {
 	a.all[b] = of
 }
 
-// detach takes b, closed, out of its slot, if no message lies in it, and reports whether it is out; mine says that it was this
-// call that took it.
+// detach takes b, closed, out of its slot, if no message lies in it, and reports whether it is out;
+// mine says that it was this call that took it.
 func (a *attachedBuffers) detach(e *engine.Engine, at *bufferSlot, b *engine.Buffer) (out, mine bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -207,8 +213,8 @@ func (c *Comm) flushBuffer(op string, b *engine.Buffer) *Request {
 	return r
 }
 
-// leaveBuffer lets go of the buffer of a communicator that is being freed. Messages that lie in it are on their way still:
-// Finalize waits for them.
+// leaveBuffer lets go of the buffer of a communicator that is being freed. Messages that lie in it
+// are on their way still: Finalize waits for them.
 func (c *Comm) leaveBuffer() {
 	b := c.buffer.Load()
 	if b == nil {

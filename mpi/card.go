@@ -156,7 +156,8 @@ func nodesOf(cards []card) []int {
 	return nodes
 }
 
-// numbered gives the ranks whose cards have the same of something the same number, from 0 in the order of their first ranks.
+// numbered gives the ranks whose cards have the same of something the same number, from 0 in the
+// order of their first ranks.
 func numbered[K comparable](cards []card, of func(c *card) K) []int {
 	number := make(map[K]int)
 	numbers := make([]int, len(cards))

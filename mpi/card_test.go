@@ -222,7 +222,8 @@ func TestCheckShared(t *testing.T) {
 	}
 }
 
-// The card of a rank that shares memory names it, and that of one that has chosen TCP names neither memory nor process.
+// The card of a rank that shares memory names it, and that of one that has chosen TCP names neither
+// memory nor process.
 func TestNewCard(t *testing.T) {
 	info := sharingInfo(t, 2, 1)
 	for _, test := range []struct {
@@ -255,8 +256,8 @@ func TestCardSize(t *testing.T) {
 	}
 }
 
-// The way to a rank of another domain is its gateway, with a request that is new each time; to one of the own domain it
-// is its addresses, those of a common network first.
+// The way to a rank of another domain is its gateway, with a request that is new each time; to one
+// of the own domain it is its addresses, those of a common network first.
 func TestRoutes(t *testing.T) {
 	key := make([]byte, 32)
 	w := &world{

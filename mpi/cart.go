@@ -24,10 +24,11 @@ func newCartesian(grid topo.Grid, rank int) *cartesian {
 		if r == topo.None {
 			near[i] = ProcNull
 		}
-		// A rank's neighbour at -1 has that rank at +1, and sends to it by the second of its destinations in the
-		// dimension. Where both neighbours are one rank, in a periodic dimension of size 1 or 2, this decides which
-		// message is for which block: what is sent from block 2d arrives in block 2d+1 and the other way round
-		// (MPI 4.1, section 8.6, example 8.10).
+		// A rank's neighbour at -1 has that rank at +1, and sends to it by the second of its
+		// destinations in the dimension. Where both neighbours are one rank, in a periodic
+		// dimension of size 1 or 2, this decides which message is for which block: what is sent
+		// from block 2d arrives in block 2d+1 and the other way round (MPI 4.1, section 8.6,
+		// example 8.10).
 		arrival[i] = i ^ 1
 	}
 	return &cartesian{grid: grid, coords: grid.Coords(rank), near: coll.Neighbours{Sources: near, Destinations: near, Arrival: arrival}}
@@ -37,19 +38,21 @@ func (t *cartesian) kind() Topology { return Cart }
 
 func (t *cartesian) neighbours() (coll.Neighbours, error) { return t.near, nil }
 
-// CartCreate makes a communicator whose ranks are arranged in a grid of dims[0] x dims[1] x ... places
-// (MPI 4.1, section 8.5.1). Ranks run row by row: the last coordinate fastest. periods says of each dimension whether
-// its ends are neighbours; nil: of none. Ranks of c beyond the size of the grid get nil. A grid without dimensions has
-// one place.
+// CartCreate makes a communicator whose ranks are arranged in a grid of dims[0] x dims[1] x ...
+// places (MPI 4.1, section 8.5.1). Ranks run row by row: the last coordinate fastest. periods says
+// of each dimension whether its ends are neighbours; nil: of none. Ranks of c beyond the size of
+// the grid get nil. A grid without dimensions has one place.
 //
-// With reorder, ranks may get other numbers than in c, so that neighbours are near each other: those of one host are put into a
-// block of the grid, if fewer neighbours are then on different hosts than in the order of c; inside it those that share
-// memory, then those whose processes are bound to one package, NUMA node, third-level cache and core (as fitrun
-// --bind-to core does), and last the threads of one process are put together in the same way. What a process is bound to
-// counts as it was when the job began. Without reorder, or where every order is as good, ranks keep the order of c.
+// With reorder, ranks may get other numbers than in c, so that neighbours are near each other:
+// those of one host are put into a block of the grid, if fewer neighbours are then on different
+// hosts than in the order of c; inside it those that share memory, then those whose processes are
+// bound to one package, NUMA node, third-level cache and core (as fitrun --bind-to core does), and
+// last the threads of one process are put together in the same way. What a process is bound to
+// counts as it was when the job began. Without reorder, or where every order is as good, ranks keep
+// the order of c.
 //
-// All ranks of c give the same arguments. Dimensions that are not positive, or a grid of more places than c has ranks,
-// are errors of class [ErrDims]. Collective: it waits for all ranks of c.
+// All ranks of c give the same arguments. Dimensions that are not positive, or a grid of more
+// places than c has ranks, are errors of class [ErrDims]. Collective: it waits for all ranks of c.
 func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (made *Comm, outcome error) {
 	defer c.begin("CartCreate").endMade(&made, &outcome)
 	const op = "CartCreate"
@@ -64,8 +67,8 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (made *Comm,
 	return c.arrange("+cart", id, c.placeGrid(grid, reorder), func(r int) topology { return newCartesian(grid, r) }), nil
 }
 
-// CartMap is the rank that this rank would have in the communicator of CartCreate with these arguments and reorder, or
-// [Undefined] if it would have none (MPI 4.1, section 8.5.8). Local.
+// CartMap is the rank that this rank would have in the communicator of CartCreate with these
+// arguments and reorder, or [Undefined] if it would have none (MPI 4.1, section 8.5.8). Local.
 func (c *Comm) CartMap(dims []int, periods []bool) (_ int, outcome error) {
 	defer c.begin("CartMap").endAt(&outcome)
 	grid, err := c.newGrid("CartMap", dims, periods)
@@ -102,9 +105,10 @@ func (c *Comm) placeGrid(grid topo.Grid, reorder bool) []int {
 	return c.place(grid.Size(), c.levels(reorder), grid.Graph, grid.Orders)
 }
 
-// CartSub divides a Cartesian communicator into grids of the dimensions for which remain is true: each has the ranks
-// that agree in the other coordinates (MPI 4.1, section 8.5.7). The caller gets the one that it belongs to. If
-// no dimension remains, that is a grid without dimensions, of the caller alone.
+// CartSub divides a Cartesian communicator into grids of the dimensions for which remain is true:
+// each has the ranks that agree in the other coordinates (MPI 4.1, section 8.5.7). The caller gets
+// the one that it belongs to. If no dimension remains, that is a grid without dimensions, of the
+// caller alone.
 //
 // All ranks give the same remain. Collective: it waits for all ranks of c.
 func (c *Comm) CartSub(remain []bool) (made *Comm, outcome error) {

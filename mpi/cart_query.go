@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/topo"
 )
 
-// What one may ask about a Cartesian communicator. All of it is local, and fails with ErrTopology if the communicator
-// has no Cartesian topology.
+// What one may ask about a Cartesian communicator. All of it is local, and fails with ErrTopology
+// if the communicator has no Cartesian topology.
 
 // CartdimGet is the number of dimensions of a Cartesian communicator (MPI 4.1, section 8.5.5).
 func (c *Comm) CartdimGet() (int, error) {
@@ -20,8 +20,8 @@ func (c *Comm) CartdimGet() (int, error) {
 	return len(t.coords), nil
 }
 
-// CartGet returns the dimensions of a Cartesian communicator, which of them are periodic, and the coordinates of the
-// caller, in new slices (MPI 4.1, section 8.5.5).
+// CartGet returns the dimensions of a Cartesian communicator, which of them are periodic, and the
+// coordinates of the caller, in new slices (MPI 4.1, section 8.5.5).
 func (c *Comm) CartGet() (dims []int, periods []bool, coords []int, err error) {
 	t, bad := topologyOf[*cartesian](c, "CartGet", Cart)
 	if bad != nil {
@@ -30,8 +30,9 @@ func (c *Comm) CartGet() (dims []int, periods []bool, coords []int, err error) {
 	return slices.Clone(t.grid.Dims), slices.Clone(t.grid.Periodic), slices.Clone(t.coords), nil
 }
 
-// CartRank is the rank at coords in a Cartesian communicator (MPI 4.1, section 8.5.5). In a periodic dimension a
-// coordinate outside the grid is moved into it; in another it is an error of class [ErrArg].
+// CartRank is the rank at coords in a Cartesian communicator (MPI 4.1, section 8.5.5). In a
+// periodic dimension a coordinate outside the grid is moved into it; in another it is an error of
+// class [ErrArg].
 func (c *Comm) CartRank(coords []int) (int, error) {
 	const op = "CartRank"
 	t, err := topologyOf[*cartesian](c, op, Cart)
@@ -69,12 +70,13 @@ func (c *Comm) checkMember(op string, rank int) *Error {
 	return nil
 }
 
-// CartShift is for a shift along a dimension of a Cartesian communicator: dest is the rank disp further than the
-// caller, source the one whose dest is the caller (MPI 4.1, section 8.5.6). Where a dimension that is not periodic ends they
-// are [ProcNull], so that both may be given to Sendrecv as they are. disp may be negative.
+// CartShift is for a shift along a dimension of a Cartesian communicator: dest is the rank disp
+// further than the caller, source the one whose dest is the caller (MPI 4.1, section 8.5.6). Where
+// a dimension that is not periodic ends they are [ProcNull], so that both may be given to Sendrecv
+// as they are. disp may be negative.
 //
-// dim is 0 to the number of dimensions less one, else the error has class [ErrDims]; a grid without dimensions has none
-// to shift along.
+// dim is 0 to the number of dimensions less one, else the error has class [ErrDims]; a grid without
+// dimensions has none to shift along.
 func (c *Comm) CartShift(dim, disp int) (source, dest int, err error) {
 	const op = "CartShift"
 	t, bad := topologyOf[*cartesian](c, op, Cart)

@@ -16,19 +16,21 @@ import (
 // compares that with its buffer's: the one costs a byte of the header that is there anyway, the
 // other a comparison.
 //
-// With FITMPI_CHECK=1 the types of a message are compared at its receiver (MPI 4.1, section 3.3.1). Its sender puts a
-// signature before it and says so by a bit of the element class in the frame. Messages of Bsend have none, for
-// users measure the room in attached buffers by the lengths of their messages: of these the class alone is compared, which
-// every message has. A partitioned message has one for all its rounds, in its hello.
+// With FITMPI_CHECK=1 the types of a message are compared at its receiver (MPI 4.1, section 3.3.1).
+// Its sender puts a signature before it and says so by a bit of the element class in the frame.
+// Messages of Bsend have none, for users measure the room in attached buffers by the lengths of
+// their messages: of these the class alone is compared, which every message has. A partitioned
+// message has one for all its rounds, in its hello.
 
 const (
-	// signatureLen is the bytes of a signature: 8 of the hash, little-endian, one of flags, of objects the codec, and the type
-	// in words.
+	// signatureLen is the bytes of a signature: 8 of the hash, little-endian, one of flags, of
+	// objects the codec, and the type in words.
 	signatureLen = engine.NoteLen
 	sigFlags     = 8
 	sigText      = 9
 
-	// sigBytes in the flags says that all values are bytes, which match all others, as MPI_BYTE and MPI_PACKED do.
+	// sigBytes in the flags says that all values are bytes, which match all others, as MPI_BYTE and
+	// MPI_PACKED do.
 	sigBytes = 1
 
 	// signedBit of the element class of a message says that a signature comes first.
@@ -97,8 +99,8 @@ func typeText(e *elem, t *Datatype) string {
 	return name + " (" + kinds + ")"
 }
 
-// sign makes m send p behind its signature, in memory of its own: a layout would do without the copy, but a Send of it would
-// not return before a long message has left.
+// sign makes m send p behind its signature, in memory of its own: a layout would do without the
+// copy, but a Send of it would not return before a long message has left.
 func (p *payload) sign(m *engine.MSO) {
 	b := make([]byte, signatureLen+p.size())
 	data := b[copy(b, p.sig[:]):]
@@ -111,8 +113,8 @@ func (p *payload) sign(m *engine.MSO) {
 	m.Elem |= signedBit
 }
 
-// signedData is where a receive puts a message that a signature may precede. The results of the receive say whether one does
-// before any data come.
+// signedData is where a receive puts a message that a signature may precede. The results of the
+// receive say whether one does before any data come.
 type signedData struct {
 	sig signature // that has come
 	p   payload   // the buffer
@@ -212,8 +214,8 @@ func ofSent(m *engine.MSO) string {
 	return ""
 }
 
-// plainMismatch is the error of a message of plain data whose type is not that of the buffer of e that it came into. Messages
-// without data match every buffer.
+// plainMismatch is the error of a message of plain data whose type is not that of the buffer of e
+// that it came into. Messages without data match every buffer.
 func (c *Comm) plainMismatch(op string, m *engine.MSO, e *elem, st Status) *Error {
 	d, ok := m.Layout.(*signedData)
 	cut := errors.Is(m.Err, engine.ErrTruncated)

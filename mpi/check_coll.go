@@ -10,12 +10,13 @@ import (
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
-// With FITMPI_CHECK=1 every collective begins with a comparison: each rank tells rank 0 what it calls, rank 0 tells each what
-// it found, and nothing else moves before that. So a difference is an error at all ranks, and the communicator goes on. It
-// takes two messages for each rank, one after the other at rank 0, and every collective waits for all ranks.
+// With FITMPI_CHECK=1 every collective begins with a comparison: each rank tells rank 0 what it
+// calls, rank 0 tells each what it found, and nothing else moves before that. So a difference is an
+// error at all ranks, and the communicator goes on. It takes two messages for each rank, one after
+// the other at rank 0, and every collective waits for all ranks.
 
-// call is what a rank calls: callName bytes of the operation's name, eight of the root, little-endian, and the signature of the
-// elements, whatever their number.
+// call is what a rank calls: callName bytes of the operation's name, eight of the root,
+// little-endian, and the signature of the elements, whatever their number.
 type call [callName + 8 + signatureLen]byte
 
 const callName = 32
@@ -23,7 +24,8 @@ const callName = 32
 // noRoot stands for the root of an operation that has none that all ranks name alike.
 const noRoot = -1
 
-// anyElems is the signature of an operation without elements, or with such as are not known. It matches all.
+// anyElems is the signature of an operation without elements, or with such as are not known. It
+// matches all.
 var anyElems = newSignature(0, sigBytes, "anything")
 
 // calling is what the arguments of the collective that is about to start say.
@@ -54,8 +56,9 @@ func (c *Comm) noteElem(e *elem) {
 	}
 }
 
-// elemSignature tells elements of one kind from those of others, and from structs of several kinds, but not these from each
-// other: how many of them make the same sequence of kinds depends on their number.
+// elemSignature tells elements of one kind from those of others, and from structs of several kinds,
+// but not these from each other: how many of them make the same sequence of kinds depends on their
+// number.
 func elemSignature(e *elem) *signature {
 	if !e.plain {
 		return objectSignature(e)
@@ -87,7 +90,8 @@ func (k *call) op() string            { return string(bytes.TrimRight(k[:callNam
 func (k *call) root() int             { return int(binary.LittleEndian.Uint64(k[callName:])) }
 func (k *call) signature() *signature { return (*signature)(k[callName+8:]) }
 
-// verdict is what rank 0 found: the class of the error, little-endian, and its text. It is zero if there is none.
+// verdict is what rank 0 found: the class of the error, little-endian, and its text. It is zero if
+// there is none.
 type verdict [8 + 184]byte
 
 func (v *verdict) set(class ErrorClass, format string, args ...any) {

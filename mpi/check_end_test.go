@@ -19,8 +19,8 @@ func onChecked(t *testing.T, check string, n int, fn func(c *Comm) error, verdic
 }
 
 // TestFinalizeNamesRequests: each rank must "locally complete all MPI operations that it initiated"
-// before Finalize (MPI 4.1, section
-// 11.2.2). A rank that is checked names those that are not, whatever they are of, and how far they have come.
+// before Finalize (MPI 4.1, section 11.2.2). A rank that is checked names those that are not,
+// whatever they are of, and how far they have come.
 func TestFinalizeNamesRequests(t *testing.T) {
 	for name, start := range map[string]func(c *Comm) *Request{
 		"Isend":  func(c *Comm) *Request { return Isend(c, []int{1}, ProcNull, 3) },

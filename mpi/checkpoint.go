@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// Checkpoint is a place where a job keeps what it must know to go on after it was started again: after fitrun --restart has
-// done so because a rank died, or by hand. MPI 4.1 leaves checkpoints to programs.
+// Checkpoint is a place where a job keeps what it must know to go on after it was started again:
+// after fitrun --restart has done so because a rank died, or by hand. MPI 4.1 leaves checkpoints to
+// programs.
 //
 //	store := &mpi.FileCheckpoint{}
 //	step, found, err := store.Load(world, func(step int64, r io.Reader) error { return state.read(r) })
@@ -27,18 +28,21 @@ import (
 //	}
 //	err = store.Clear(world)
 //
-// The methods are collective over c, an intracommunicator of any size, and block until all its ranks have called them and the
-// work is done. All ranks return an error, or none does: one of the ranks on which something failed, as the error says; only an
-// error of the communication itself may come to some of them alone. As with files of MPI (MPI 4.1, section 14.7), an error of
-// the place is returned whatever the error handler of c; errors of communication go to that handler.
+// The methods are collective over c, an intracommunicator of any size, and block until all its
+// ranks have called them and the work is done. All ranks return an error, or none does: one of the
+// ranks on which something failed, as the error says; only an error of the communication itself may
+// come to some of them alone. As with files of MPI (MPI 4.1, section 14.7), an error of the place
+// is returned whatever the error handler of c; errors of communication go to that handler.
 type Checkpoint interface {
-	// Save makes what each rank's write writes the checkpoint with this version, which must be greater than any that there is:
-	// the number of a time step, for example. When it returns nil the checkpoint is there for good. If it fails, or the job dies within
-	// it, the one before is there still, whole.
+	// Save makes what each rank's write writes the checkpoint with this version, which must be
+	// greater than any that there is: the number of a time step, for example. When it returns nil
+	// the checkpoint is there for good. If it fails, or the job dies within it, the one before is
+	// there still, whole.
 	Save(c *Comm, version int64, write func(w io.Writer) error) error
-	// Load gives each rank what it has saved of the newest checkpoint to read, and returns its version. read need not read to the end;
-	// it is called once, or not at all if there is no checkpoint: then ok is false. That a checkpoint is of another number of ranks, or
-	// of another Cartesian arrangement of them, is an error of class [ErrTopology].
+	// Load gives each rank what it has saved of the newest checkpoint to read, and returns its
+	// version. read need not read to the end; it is called once, or not at all if there is no
+	// checkpoint: then ok is false. That a checkpoint is of another number of ranks, or of another
+	// Cartesian arrangement of them, is an error of class [ErrTopology].
 	Load(c *Comm, read func(version int64, r io.Reader) error) (version int64, ok bool, err error)
 	// Clear removes all checkpoints: the job has its result.
 	Clear(c *Comm) error

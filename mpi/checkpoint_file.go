@@ -12,22 +12,27 @@ import (
 	"github.com/fitmpi/fitmpi/internal/ckpt"
 )
 
-// FileCheckpoint is a [Checkpoint] in plain files, one of each rank, in a directory of a file system that all hosts of the job
-// share; or on the disk of each host, if a job that is started again has its ranks where they were. The zero value is ready for use.
+// FileCheckpoint is a [Checkpoint] in plain files, one of each rank, in a directory of a file
+// system that all hosts of the job share; or on the disk of each host, if a job that is started
+// again has its ranks where they were. The zero value is ready for use.
 //
-// A checkpoint counts when every rank has its file on the disk, and rank 0 has written there that it is complete; files are written
-// under another name, synchronised and renamed. So whatever dies at whatever moment, machines included, the newest complete
-// checkpoint is whole; what is torn is ignored, and removed by the next Load. Each file is checksummed: any change of what was written,
-// and a file of another rank, save or job, is an error of class [ErrIO] of Load, or makes it take the checkpoint before, if Keep is
-// more than 1. Files can be read by their user only.
+// A checkpoint counts when every rank has its file on the disk, and rank 0 has written there that
+// it is complete; files are written under another name, synchronised and renamed. So whatever dies
+// at whatever moment, machines included, the newest complete checkpoint is whole; what is torn is
+// ignored, and removed by the next Load. Each file is checksummed: any change of what was written,
+// and a file of another rank, save or job, is an error of class [ErrIO] of Load, or makes it take
+// the checkpoint before, if Keep is more than 1. Files can be read by their user only.
 //
-// Save writes each rank's data once, and waits for the disk; Load reads them twice, first to see that they are whole at every rank.
-// One directory serves one job at a time, and one communicator of it.
+// Save writes each rank's data once, and waits for the disk; Load reads them twice, first to see
+// that they are whole at every rank. One directory serves one job at a time, and one communicator
+// of it.
 type FileCheckpoint struct {
-	// Dir is the directory, which Save makes if it is not there. "" is FITMPI_CHECKPOINT, which fitrun --restart-dir sets, or
-	// .fitmpi-checkpoint in the working directory. All ranks need the same.
+	// Dir is the directory, which Save makes if it is not there. "" is FITMPI_CHECKPOINT, which
+	// fitrun --restart-dir sets, or .fitmpi-checkpoint in the working directory. All ranks need the
+	// same.
 	Dir string
-	// Keep is how many complete checkpoints are kept; 0 is 1. The old one goes when the new one is complete.
+	// Keep is how many complete checkpoints are kept; 0 is 1. The old one goes when the new one is
+	// complete.
 	Keep int
 }
 
@@ -42,7 +47,8 @@ type saveOrder struct {
 	IsLast   bool // no other candidate follows
 }
 
-// Save implements [Checkpoint]. It needs a version that is greater than that of every checkpoint in the directory, and not negative.
+// Save implements [Checkpoint]. It needs a version that is greater than that of every checkpoint in
+// the directory, and not negative.
 func (f *FileCheckpoint) Save(c *Comm, version int64, write func(w io.Writer) error) (err error) {
 	const op = "Save"
 	defer c.begin(op).endAt(&err)
@@ -88,7 +94,8 @@ type partReport struct {
 	Fault fault
 }
 
-// saved makes the checkpoint count when all ranks have written their parts, or removes what they have written.
+// saved makes the checkpoint count when all ranks have written their parts, or removes what they
+// have written.
 func (f *FileCheckpoint) saved(c *Comm, d *ckpt.Dir, order saveOrder, part ckpt.Part, own error) error {
 	const op = "Save"
 	all := make([]partReport, c.Size())
@@ -167,8 +174,8 @@ func (f *FileCheckpoint) Load(c *Comm, read func(version int64, r io.Reader) err
 	}
 }
 
-// candidates are the checkpoints that rank 0 finds, the newest first, the versions of all that are complete, readable or not, and why
-// there can be no candidate.
+// candidates are the checkpoints that rank 0 finds, the newest first, the versions of all that are
+// complete, readable or not, and why there can be no candidate.
 func (f *FileCheckpoint) candidates(c *Comm, d *ckpt.Dir) (marks []ckpt.Mark, complete []int64, err error) {
 	if c.rank != 0 {
 		return nil, nil, nil

@@ -162,7 +162,8 @@ func TestCheckpointFails(t *testing.T) {
 	})
 }
 
-// Torn files are ignored and removed; a damaged part is an error at every rank, or leads to the checkpoint before.
+// Torn files are ignored and removed; a damaged part is an error at every rank, or leads to the
+// checkpoint before.
 func TestCheckpointDamaged(t *testing.T) {
 	dir := t.TempDir()
 	store := &mpi.FileCheckpoint{Dir: dir, Keep: 2}

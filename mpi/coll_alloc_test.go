@@ -6,8 +6,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// A collective of a short buffer without layouts allocates what its steps capture, and no request, and no more for it that there are
-// collectives with layouts. These are kinds in which no rank gets ahead of another.
+// A collective of a short buffer without layouts allocates what its steps capture, and no request,
+// and no more for it that there are collectives with layouts. These are kinds in which no rank gets
+// ahead of another.
 func TestAllocsCollective(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

@@ -64,14 +64,15 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	})
 }
 
-// copies reports whether what is sent must be copied first, or be known to be in place, because it is in the slice that results
-// arrive in and its layout hides that from the algorithms.
+// copies reports whether what is sent must be copied first, or be known to be in place, because it
+// is in the slice that results arrive in and its layout hides that from the algorithms.
 func (c *Comm) copies(e *elem, in, out []byte) bool {
 	return !(c.isMemory(c.sendType, e) && c.isMemory(c.recvType, e)) &&
 		len(in) > 0 && len(out) > 0 && &in[0] == &out[0]
 }
 
-// inPlace is the same for an exchange: what is sent is to, as the algorithms can see, if both have the same blocks.
+// inPlace is the same for an exchange: what is sent is to, as the algorithms can see, if both have
+// the same blocks.
 func (c *Comm) inPlace(e *elem, in, out []byte, from, to coll.Buf, sameBlocks bool) (sent coll.Buf, copied bool) {
 	switch {
 	case !c.copies(e, in, out):

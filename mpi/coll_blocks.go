@@ -14,7 +14,8 @@ func equalBlocks(size, n int) blocks {
 	return bl
 }
 
-// newBlocksOf checks counts and displacements against the buffer of length have. The blocks are those of what whose says: ranks, sources.
+// newBlocksOf checks counts and displacements against the buffer of length have. The blocks are
+// those of what whose says: ranks, sources.
 func newBlocksOf(whose, op, what string, size, have int, counts, displs []int) (blocks, *Error) {
 	if len(counts) != size {
 		return blocks{}, opErrorf(ErrCount, op, "%d counts for %d %ss: need one for each", len(counts), size, whose)
@@ -89,8 +90,9 @@ func checkOwn(op, what, unit string, have, need int) *Error {
 	return nil
 }
 
-// blocksAtRoot is typedBlocks of a buffer that counts at the root only, where the root's own block is as long as its other buffer,
-// own, unless there are layouts: their lengths are compared when they are laid over the buffers.
+// blocksAtRoot is typedBlocks of a buffer that counts at the root only, where the root's own block
+// is as long as its other buffer, own, unless there are layouts: their lengths are compared when
+// they are laid over the buffers.
 func (c *Comm) blocksAtRoot(op, what string, root int, t *Datatype, have int, counts, displs []int, own string, ownLen int) (blocks, *Error) {
 	if c.rank != root {
 		return blocks{}, nil

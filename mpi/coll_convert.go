@@ -4,9 +4,10 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/internal/coll"
 
-// Reductions combine elements without gaps between them, in the byte order of this rank. Buffers that do not travel as the memory
-// that they are, because the communicator has a layout for them (WithType), because their elements have padding, or because
-// this rank's byte order is not the job's, are packed and unpacked segment by segment as the reduction goes on (coll.Reducer): what
+// Reductions combine elements without gaps between them, in the byte order of this rank. Buffers
+// that do not travel as the memory that they are, because the communicator has a layout for them
+// (WithType), because their elements have padding, or because this rank's byte order is not the
+// job's, are packed and unpacked segment by segment as the reduction goes on (coll.Reducer): what
 // that needs does not grow with the buffers.
 
 // reduced is what a reduction combines, at one rank.
@@ -18,8 +19,9 @@ type reduced struct {
 	sent    *sentData // see collective
 }
 
-// reducedBy is n values of the communicator's type for what is sent, laid over in, and own of that for what is received, over out:
-// none if this rank gets no result. The result is as long as own of the n. Without types the buffers are as long as they need to be.
+// reducedBy is n values of the communicator's type for what is sent, laid over in, and own of that
+// for what is received, over out: none if this rank gets no result. The result is as long as own of
+// the n. Without types the buffers are as long as they need to be.
 func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own int) (x reduced, err *Error) {
 	e := elemOf[T]()
 	if own == 0 {
@@ -57,7 +59,8 @@ func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own i
 	return x, nil
 }
 
-// keep lets the reduction work on a copy of the operand: results may arrive where other parts of it are.
+// keep lets the reduction work on a copy of the operand: results may arrive where other parts of it
+// are.
 func (x *reduced) keep() {
 	from, kept := x.in, make([]byte, x.in.Len())
 	x.in = coll.Memory(kept)
@@ -83,8 +86,8 @@ func reducedOf[T any](c *Comm, op string, t *Datatype, buf []T, n int) (coll.Buf
 // wireChunk is how many bytes of elements are brought into their own form at a time.
 const wireChunk = 32 << 10
 
-// wireReducer is reducer of elements in the form in which they travel, which they lose to be combined. It serves one schedule, whose
-// local steps run one at a time.
+// wireReducer is reducer of elements in the form in which they travel, which they lose to be
+// combined. It serves one schedule, whose local steps run one at a time.
 func wireReducer[T any](c *Comm, f Op[T], e *elem) coll.Reducer {
 	red, _ := reducer(f, e)
 	red.ElemSize = e.wire

@@ -52,7 +52,8 @@ func interIdle(c *Comm, op string) *Request {
 	return startInter(c, op, func(coll.Inter) {}, nil, nil)
 }
 
-// interBlocks are equal blocks of a buffer of n elements for the ranks of the other group, or one value of t for each.
+// interBlocks are equal blocks of a buffer of n elements for the ranks of the other group, or one
+// value of t for each.
 func (c *Comm) interBlocks(op, what string, t *Datatype, n int) (blocks, *Error) {
 	if t != nil {
 		return equalBlocks(c.RemoteSize(), 1), nil

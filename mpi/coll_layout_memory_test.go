@@ -15,7 +15,8 @@ import (
 // memoryRanks is the number of ranks of the tests below, of one process.
 const memoryRanks = 3
 
-// allocated runs op at all ranks and returns how much memory their process allocates in it, for each of them.
+// allocated runs op at all ranks and returns how much memory their process allocates in it, for
+// each of them.
 func allocated(t *testing.T, prepare func(c *mpi.Comm) (op func() error)) uint64 {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -44,15 +45,16 @@ func allocated(t *testing.T, prepare func(c *mpi.Comm) (op func() error)) uint64
 	return (after.TotalAlloc - before.TotalAlloc) / memoryRanks
 }
 
-// gappy is a layout of n bytes in runs of 1000 with gaps, which ends where a next one may begin, and the bytes that it spans.
+// gappy is a layout of n bytes in runs of 1000 with gaps, which ends where a next one may begin,
+// and the bytes that it spans.
 func gappy(n int) (t *mpi.Datatype, span int) {
 	const run, stride = 1000, 1024
 	span = n / run * stride
 	return mpi.Resized(mpi.Vector(n/run, run, stride, mpi.TypeOf[byte]()), 0, span), span
 }
 
-// A collective that moves data moves layouts without memory as large as the message: the algorithms of long messages need
-// none, the chunks that are packed at a time are what a rank allocates.
+// A collective that moves data moves layouts without memory as large as the message: the algorithms
+// of long messages need none, the chunks that are packed at a time are what a rank allocates.
 func TestLayoutCollectiveMemory(t *testing.T) {
 	effort.Need(t, effort.Usual, "it moves long vectors")
 	const long, limit = 64_000_000, 4 << 20
@@ -105,7 +107,8 @@ func TestLayoutCollectiveMemory(t *testing.T) {
 	}
 }
 
-// Nor is a copy made of long blocks without layouts that are exchanged in place, and they come where they belong.
+// Nor is a copy made of long blocks without layouts that are exchanged in place, and they come
+// where they belong.
 func TestAlltoallInPlaceMemory(t *testing.T) {
 	const block, limit = 16 << 20, 4 << 20
 	for name, run := range map[string]func(c *mpi.Comm, buf []byte) error{
@@ -166,8 +169,8 @@ type padded struct {
 	B uint64
 }
 
-// A reduction of a long vector takes memory for the few segments that are under way, whatever form its buffers have; those of
-// some ranks may have layouts where those of others have none.
+// A reduction of a long vector takes memory for the few segments that are under way, whatever form
+// its buffers have; those of some ranks may have layouts where those of others have none.
 func TestReductionMemory(t *testing.T) {
 	effort.Need(t, effort.Usual, "it reduces long vectors in thirty ways")
 	if raceEnabled {

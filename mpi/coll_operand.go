@@ -9,11 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
-// Buffers of plain elements as collectives that move data see them: a vector of the bytes that travel. It is the
-// memory of the buffer, unless the communicator has a layout for it (WithType), its elements have padding, or this
-// rank's byte order is not the job's. Then each message of the collective is packed and unpacked where the values
-// lie, a chunk at a time. The algorithms see lengths only, so they are the same at all ranks, whatever the form of
-// the buffers of each.
+// Buffers of plain elements as collectives that move data see them: a vector of the bytes that
+// travel. It is the memory of the buffer, unless the communicator has a layout for it (WithType),
+// its elements have padding, or this rank's byte order is not the job's. Then each message of the
+// collective is packed and unpacked where the values lie, a chunk at a time. The algorithms see
+// lengths only, so they are the same at all ranks, whatever the form of the buffers of each.
 
 // operand is such a vector, and where in it the blocks of ranks or neighbours are.
 type operand struct {
@@ -25,8 +25,8 @@ type operand struct {
 // lengths, says nothing yet of what travels. c may be nil.
 func (c *Comm) isTyped() bool { return c != nil && (c.sendType != nil || c.recvType != nil) }
 
-// serialises reports whether elements of e travel serialised; if buffers have layouts, that is an error which comes
-// when one is laid over them.
+// serialises reports whether elements of e travel serialised; if buffers have layouts, that is an
+// error which comes when one is laid over them.
 func (c *Comm) serialises(e *elem) bool { return !e.plain && !c.isTyped() }
 
 // isMemory reports whether a buffer of e under t travels as the memory that it is.
@@ -34,7 +34,8 @@ func (c *Comm) isMemory(t *Datatype, e *elem) bool {
 	return t == nil && e.whole && !c.job.swaps
 }
 
-// wholeOf is so many values of t, one after the other, laid over buf; of a nil t it is all elements of buf.
+// wholeOf is so many values of t, one after the other, laid over buf; of a nil t it is all elements
+// of buf.
 func wholeOf[T any](c *Comm, op string, t *Datatype, buf []T, values int) (coll.Buf, *Error) {
 	if c.isMemory(t, elemOf[T]()) {
 		return coll.Memory(bytesOf(buf)), nil
@@ -49,7 +50,8 @@ func wholeOf[T any](c *Comm, op string, t *Datatype, buf []T, values int) (coll.
 	return coll.LaidOut(l), nil
 }
 
-// equalOf is wholeOf for a buffer with a block of so many bytes for each rank: exactly if t says how long it is.
+// equalOf is wholeOf for a buffer with a block of so many bytes for each rank: exactly if t says
+// how long it is.
 func equalOf[T any](c *Comm, op, what string, t *Datatype, buf []T, block int) (coll.Buf, *Error) {
 	x, err := wholeOf(c, op, t, buf, c.Size())
 	if err != nil {
@@ -62,8 +64,8 @@ func equalOf[T any](c *Comm, op, what string, t *Datatype, buf []T, block int) (
 	return x.Part(0, need), nil
 }
 
-// blocksOf is the blocks of buf, in values of t laid over it, or in elements if t is nil. Those of memory stay where
-// they are, others follow each other in the vector.
+// blocksOf is the blocks of buf, in values of t laid over it, or in elements if t is nil. Those of
+// memory stay where they are, others follow each other in the vector.
 func blocksOf[T any](c *Comm, op string, t *Datatype, buf []T, bl blocks) (operand, *Error) {
 	if e := elemOf[T](); c.isMemory(t, e) {
 		counts, displs := bl.bytes(e.size)
@@ -138,8 +140,8 @@ func (l *laid) Len() int {
 	return l.ends[len(l.ends)-1]
 }
 
-// piece says where n bytes of the vector from off on are, as far as they are in one block: k bytes, from at on in the
-// data of count values, the first of which has its origin at mem[origin].
+// piece says where n bytes of the vector from off on are, as far as they are in one block: k bytes,
+// from at on in the data of count values, the first of which has its origin at mem[origin].
 func (l *laid) piece(off, n int) (origin, count, at, k int) {
 	b, _ := slices.BinarySearch(l.ends, off+1)
 	start := l.ends[b] - l.bl.counts[b]*l.o.m.Size()
@@ -185,8 +187,8 @@ func (l *laid) Run(lo, hi int) ([]byte, bool) {
 	return l.o.mem[at : at+k : at+k], true
 }
 
-// typedBlocks are the blocks of ranks, whose counts and displacements are in values of t, if it is not nil. Whether
-// the buffer reaches so far then shows when t is laid over it.
+// typedBlocks are the blocks of ranks, whose counts and displacements are in values of t, if it is
+// not nil. Whether the buffer reaches so far then shows when t is laid over it.
 func typedBlocks(op, what string, size int, t *Datatype, have int, counts, displs []int) (blocks, *Error) {
 	return typedBlocksOf("rank", op, what, size, t, have, counts, displs)
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// A round of a persistent collective allocates nothing: its schedule and memory are its own. These are kinds in which no
-// rank gets ahead of another: what it sends too early needs memory at the receiver.
+// A round of a persistent collective allocates nothing: its schedule and memory are its own. These
+// are kinds in which no rank gets ahead of another: what it sends too early needs memory at the
+// receiver.
 func TestAllocsPersistentCollective(t *testing.T) {
 	effort.Need(t, effort.Usual, "it counts hundreds of thousands of collectives")
 	kinds := map[string]func(c *mpi.Comm, in, out []float64) *mpi.Request{

@@ -11,8 +11,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// A context that ends in the middle of a reduction of many segments ends it at all ranks that have the context, wherever each of them
-// is. Nothing is written to its buffers after that, and other communicators go on.
+// A context that ends in the middle of a reduction of many segments ends it at all ranks that have
+// the context, wherever each of them is. Nothing is written to its buffers after that, and other
+// communicators go on.
 func TestEndedBetweenSegments(t *testing.T) {
 	const n = 1 << 20 // of 8 bytes: many segments
 	layout := mpi.Vector(n, 1, 2, mpi.TypeOf[int64]())
@@ -29,7 +30,8 @@ func TestEndedBetweenSegments(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// A rank may be done before it learns of the end. That this is so each time would be a fault.
+			// A rank may be done before it learns of the end. That this is so each time would be a
+			// fault.
 			for tries := 1; endedBetween(t, n, layout, start) == 0; tries++ {
 				if tries == 20 {
 					t.Fatalf("in %d tries no reduction was ended by its context", tries)
@@ -39,7 +41,8 @@ func TestEndedBetweenSegments(t *testing.T) {
 	}
 }
 
-// endedBetween ends the context of a reduction of two ranks in its middle, and returns at how many of them that ended it.
+// endedBetween ends the context of a reduction of two ranks in its middle, and returns at how many
+// of them that ended it.
 func endedBetween(t *testing.T, n int, layout *mpi.Datatype, start func(c *mpi.Comm, in, out []int64, op mpi.Op[int64]) *mpi.Request) int {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

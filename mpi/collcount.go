@@ -16,9 +16,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// Collectives are counted by operation and by the name of their communicator: of the first mostCounted names with which a
-// rank calls collectives, all others together as otherComms, so that a program that makes communicators without end does
-// not make series without end.
+// Collectives are counted by operation and by the name of their communicator: of the first
+// mostCounted names with which a rank calls collectives, all others together as otherComms, so that
+// a program that makes communicators without end does not make series without end.
 
 const (
 	mostCounted  = 32
@@ -63,8 +63,9 @@ func (c *comm) count(op string) *callCount {
 	return n
 }
 
-// end notes that callers have waited for a collective whose MSO is m. The engine has timed that, where it was worth it: to
-// read clocks here would be a tenth of what a short collective of threads costs.
+// end notes that callers have waited for a collective whose MSO is m. The engine has timed that,
+// where it was worth it: to read clocks here would be a tenth of what a short collective of threads
+// costs.
 func (n *callCount) end(m *engine.MSO) {
 	if m.Waited > 0 {
 		n.waited.Add(m.Waited)
@@ -88,7 +89,8 @@ func (t *callTable) of(name string) *commCalls {
 	return t.byName[label]
 }
 
-// labelOf is the name of a communicator as the value of a label: of bounded length, valid UTF-8 and on one line.
+// labelOf is the name of a communicator as the value of a label: of bounded length, valid UTF-8 and
+// on one line.
 func labelOf(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

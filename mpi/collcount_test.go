@@ -27,8 +27,8 @@ func called(j *job) map[string]uint64 {
 	return n
 }
 
-// TestCollectivesCounted: every form of a collective is counted once for each time that it begins, under the name that its
-// communicator has then.
+// TestCollectivesCounted: every form of a collective is counted once for each time that it begins,
+// under the name that its communicator has then.
 func TestCollectivesCounted(t *testing.T) {
 	err := RunThreads(2, func(_ context.Context, c *Comm) error {
 		c.SetErrhandler(ErrorsReturn)
@@ -227,7 +227,8 @@ func TestMostCalled(t *testing.T) {
 	}
 }
 
-// TestDecades: merged buckets end at bounds of the runtime's, a factor of ten apart, and nothing is lost.
+// TestDecades: merged buckets end at bounds of the runtime's, a factor of ten apart, and nothing is
+// lost.
 func TestDecades(t *testing.T) {
 	h := &metrics.Float64Histogram{Buckets: []float64{0, 1e-9, 5e-9, 2e-8, 3e-7, 0.5, 2, 30}, Counts: []uint64{1, 2, 4, 8, 16, 32, 64}}
 	d := decades(h)

@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// quietCollections is how many collections in a row must have found nothing that has a function to be started. One is not enough:
-	// what a sync.Pool holds becomes garbage in the second.
+	// quietCollections is how many collections in a row must have found nothing that has a function
+	// to be started. One is not enough: what a sync.Pool holds becomes garbage in the second.
 	quietCollections = 2
-	// mostCollections is how many there are at most. Each of a chain of objects with finalizers needs one, and a finalizer
-	// that sets itself again is started by every one.
+	// mostCollections is how many there are at most. Each of a chain of objects with finalizers
+	// needs one, and a finalizer that sets itself again is started by every one.
 	mostCollections = 16
-	// mostLooks is how often, with lookPause between, functions that are to be started are looked for until all have returned.
-	// Those that do not return wait, which the list of goroutines shows, and those behind wait for them.
+	// mostLooks is how often, with lookPause between, functions that are to be started are looked
+	// for until all have returned. Those that do not return wait, which the list of goroutines
+	// shows, and those behind wait for them.
 	mostLooks = 100
 	lookPause = time.Millisecond
 )
@@ -30,9 +31,10 @@ var collecting struct {
 	begun int64 // guarded by mu: by sys.Nanotime when the last began; 0 if none has
 }
 
-// collectGarbage collects garbage until that has no more functions started (runtime.AddCleanup, runtime.SetFinalizer), and
-// those have returned, or wait. It gives the memory back to the system at once, because the runtime would do that bit by
-// bit, by a timer, which for seconds or minutes could not be told from one of the program's.
+// collectGarbage collects garbage until that has no more functions started (runtime.AddCleanup,
+// runtime.SetFinalizer), and those have returned, or wait. It gives the memory back to the system
+// at once, because the runtime would do that bit by bit, by a timer, which for seconds or minutes
+// could not be told from one of the program's.
 func collectGarbage() {
 	asked := sys.Nanotime()
 	collecting.mu.Lock()
@@ -52,8 +54,8 @@ func collectGarbage() {
 	}
 }
 
-// awaitFunctions waits until the functions that the garbage collector is to have started have returned, and returns
-// functionsOf then. Nothing tells of that, so it looks from time to time.
+// awaitFunctions waits until the functions that the garbage collector is to have started have
+// returned, and returns functionsOf then. Nothing tells of that, so it looks from time to time.
 func awaitFunctions() uint64 {
 	for range mostLooks {
 		if queued, executed := readFunctions(); queued == executed {
@@ -70,7 +72,8 @@ func functionsOf() uint64 {
 	return queued + executed
 }
 
-// readFunctions returns how many functions the garbage collector has got to start so far, and how many have returned.
+// readFunctions returns how many functions the garbage collector has got to start so far, and how
+// many have returned.
 func readFunctions() (queued, executed uint64) {
 	counts := [...]metrics.Sample{
 		{Name: "/gc/cleanups/executed:cleanups"}, {Name: "/gc/finalizers/executed:finalizers"},

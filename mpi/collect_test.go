@@ -20,7 +20,8 @@ type garbage struct {
 	_     [64]byte // large enough to be allocated alone
 }
 
-// chain makes garbage that holds garbage, and so on, n of them, each with a finalizer that calls ended.
+// chain makes garbage that holds garbage, and so on, n of them, each with a finalizer that calls
+// ended.
 func chain(n int, ended func()) {
 	var last *garbage
 	for range n {
@@ -38,7 +39,8 @@ func pool(ended func()) {
 	pooled.Put(g)
 }
 
-// One call has all functions started, also those of what becomes garbage when others have run, or when a pool forgets it.
+// One call has all functions started, also those of what becomes garbage when others have run, or
+// when a pool forgets it.
 func TestCollectGarbage(t *testing.T) {
 	const links = 4
 	var all sync.WaitGroup

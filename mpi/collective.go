@@ -69,7 +69,8 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	return x.post(c, op, g)
 }
 
-// over is the request of a blocking collective that has succeeded: nil, unless its results cannot be delivered.
+// over is the request of a blocking collective that has succeeded: nil, unless its results cannot
+// be delivered.
 func (x collective) over(c *Comm, op string) *Request {
 	if err := x.delivered(op); err != nil {
 		return failedRequest(c, err)
@@ -218,8 +219,9 @@ func checkLen(op, what string, have, need int) *Error {
 	return nil
 }
 
-// checkApart says what is wrong if block and all, buffers without layouts, share memory and block does not begin where its place in all is,
-// at elements from the beginning: results would arrive where operands are still to be read. place says in words where it may be.
+// checkApart says what is wrong if block and all, buffers without layouts, share memory and block
+// does not begin where its place in all is, at elements from the beginning: results would arrive
+// where operands are still to be read. place says in words where it may be.
 //
 // Preconditions:
 //   - T is plain.

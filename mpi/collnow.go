@@ -7,9 +7,10 @@ import (
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
-// A blocking collective of short messages between ranks of a host is nothing but sends and receives that are complete at once, and
-// arithmetic between them. So its steps are done while the algorithm lists them, as a program would that called Send and Recv, for as long
-// as each can be done without waiting for long. From the first that cannot, steps go into the schedule, which the engine runs.
+// A blocking collective of short messages between ranks of a host is nothing but sends and receives
+// that are complete at once, and arithmetic between them. So its steps are done while the algorithm
+// lists them, as a program would that called Send and Recv, for as long as each can be done without
+// waiting for long. From the first that cannot, steps go into the schedule, which the engine runs.
 
 // mover is the part of an engine that moves messages at once.
 type mover interface {
@@ -18,7 +19,8 @@ type mover interface {
 	RecvNow(r *engine.ShortReceipt) bool
 }
 
-// promptSteps are the steps of a graph that are done at once. Owned by the caller of the collective.
+// promptSteps are the steps of a graph that are done at once. Owned by the caller of the
+// collective.
 type promptSteps struct {
 	on     bool // nothing has had to wait yet
 	by     mover
@@ -36,7 +38,8 @@ type promptRecv struct {
 	step int32 // in the schedule, if it is not done when steps begin to go there
 }
 
-// A step that is done is stepDone. One that stands for posted[k] is stepPosted-k. Those of the schedule are not negative.
+// A step that is done is stepDone. One that stands for posted[k] is stepPosted-k. Those of the
+// schedule are not negative.
 const (
 	stepDone   coll.Step = -1
 	stepPosted coll.Step = -2
@@ -49,7 +52,8 @@ func (p *promptSteps) begin(by mover) {
 	}
 }
 
-// endPrompt does the receives that no step has needed, and reports whether all has been done. Else the schedule has what is left.
+// endPrompt does the receives that no step has needed, and reports whether all has been done. Else
+// the schedule has what is left.
 func (g *graph) endPrompt() (done bool) {
 	p := &g.prompt
 	if done = p.on && p.receive(g, len(p.posted)) && p.err == nil; !done {
@@ -61,7 +65,8 @@ func (g *graph) endPrompt() (done bool) {
 	return done
 }
 
-// slow lets steps go to the schedule from now on. An error is its first step, which fails before any other starts.
+// slow lets steps go to the schedule from now on. An error is its first step, which fails before
+// any other starts.
 func (g *graph) slow() {
 	p := &g.prompt
 	if !p.on {
@@ -106,7 +111,8 @@ func (p *promptSteps) receive(g *graph, n int) bool {
 	return true
 }
 
-// isPrompt reports whether a step that comes after others may be done now. If not, it and those that follow go to the schedule.
+// isPrompt reports whether a step that comes after others may be done now. If not, it and those
+// that follow go to the schedule.
 func (g *graph) isPrompt(after []coll.Step) bool {
 	if g.prompt.on && !g.prompt.needs(g, after) {
 		g.slow()

@@ -101,8 +101,9 @@ func (x promptCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error)
 	return out, x.run(c, in, out)
 }
 
-// TestCollectiveAtOnce: a collective of which some steps are done while the algorithm lists them, and the others by the engine, has the
-// result of one that the engine does as a whole: by each algorithm, wherever the first step is that cannot be done at once.
+// TestCollectiveAtOnce: a collective of which some steps are done while the algorithm lists them,
+// and the others by the engine, has the result of one that the engine does as a whole: by each
+// algorithm, wherever the first step is that cannot be done at once.
 func TestCollectiveAtOnce(t *testing.T) {
 	effort.Need(t, effort.Usual, "it tries collectives for a second")
 	for n := 2; n <= 5; n++ {
@@ -114,7 +115,8 @@ func TestCollectiveAtOnce(t *testing.T) {
 	}
 }
 
-// refuseEach refuses the first, second and so on message of all ranks, then of one of them, until there are no more.
+// refuseEach refuses the first, second and so on message of all ranks, then of one of them, until
+// there are no more.
 func (x promptCase) refuseEach(t *testing.T, n int, a coll.Algorithm) {
 	var refusals atomic.Int32
 	if err := RunThreads(n, func(_ context.Context, c *Comm) error {

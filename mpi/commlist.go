@@ -28,8 +28,9 @@ type commEntry struct {
 	peers []engine.PeerID // the ranks that are addressed: of an intercommunicator the remote group
 }
 
-// add adds c, unless its context is that of another communicator that lives: of those that agree about new ones, which are
-// short-lived, several may have the same, and one that has yet to get its own has that of the world.
+// add adds c, unless its context is that of another communicator that lives: of those that agree
+// about new ones, which are short-lived, several may have the same, and one that has yet to get its
+// own has that of the world.
 func (l *commList) add(c *comm) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +81,8 @@ func p2pOf(ctx engine.ContextID) engine.ContextID {
 	return ctx
 }
 
-// entry returns what is known of the communicator that a context is of, and the context of its messages.
+// entry returns what is known of the communicator that a context is of, and the context of its
+// messages.
 func (l *commList) entry(ctx engine.ContextID) (p2p engine.ContextID, e commEntry, ok bool) {
 	p2p = p2pOf(ctx)
 	l.mu.Lock()

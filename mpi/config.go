@@ -98,7 +98,8 @@ func unexpectedFor(ranks int) int {
 	return int(min(max(sys.MemoryLimit()/8/uint64(max(ranks, 1)), engine.MinUnexpected), 1<<30))
 }
 
-// saidBy is what the launcher says of variables in another way than by the environment, in which it counts before that.
+// saidBy is what the launcher says of variables in another way than by the environment, in which it
+// counts before that.
 func saidBy(info *boot.Info) map[string]string {
 	said := map[string]string{nameIface: info.Net.Interface, namePorts: info.Net.Ports}
 	if info.MetricsRequested {

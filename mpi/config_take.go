@@ -34,7 +34,8 @@ const (
 type taker struct {
 	// set takes a value that is not empty; its error says what is wrong with it, without the name.
 	set func(set *settings, value string) error
-	// get is the value in force, by what the engine has made of it; "" if there is none, and the table's default says what holds.
+	// get is the value in force, by what the engine has made of it; "" if there is none, and the
+	// table's default says what holds.
 	get func(set *settings, e *engine.Config) string
 }
 

@@ -144,7 +144,8 @@ func TestAddWorkers(t *testing.T) {
 	}
 }
 
-// For interfaces and ports the launcher's word comes before the environment's; either may turn TLS on, none off.
+// For interfaces and ports the launcher's word comes before the environment's; either may turn TLS
+// on, none off.
 func TestNetSettings(t *testing.T) {
 	said := boot.Net{Interface: "eth1", Ports: "7-9"}
 	for _, test := range []struct {

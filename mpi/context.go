@@ -13,22 +13,25 @@ import "github.com/fitmpi/fitmpi/engine"
 const (
 	// collectiveBit tells the collective context of a communicator from the other.
 	collectiveBit engine.ContextID = 1
-	// groupPurpose is for agreements about children of the communicator that not all of its ranks take part in.
+	// groupPurpose is for agreements about children of the communicator that not all of its ranks
+	// take part in.
 	groupPurpose engine.ContextID = 1 << 61
 	// leaderPurpose is for the leaders that make an intercommunicator; they meet in that
 	// communicator.
 	leaderPurpose engine.ContextID = 2 << 61
-	// innerPurpose is for the communicators of the local groups of an intercommunicator. Two have the
-	// same context, but no rank in common.
+	// innerPurpose is for the communicators of the local groups of an intercommunicator. Two have
+	// the same context, but no rank in common.
 	innerPurpose engine.ContextID = 3 << 61
 	// bothPurpose is for the communicator of both groups of an intercommunicator.
 	bothPurpose engine.ContextID = 4 << 61
-	// textPurpose is for agreements about communicators without a parent; the other bits stand for a text.
+	// textPurpose is for agreements about communicators without a parent; the other bits stand for
+	// a text.
 	textPurpose engine.ContextID = 5 << 61
-	// partitionedPurpose is for partitioned messages over the communicator: their hellos and, with the collective
-	// bit, their partitions.
+	// partitionedPurpose is for partitioned messages over the communicator: their hellos and, with
+	// the collective bit, their partitions.
 	partitionedPurpose engine.ContextID = 6 << 61
-	// agreePurpose is for the signals of agreements about the communicator; nothing is received there.
+	// agreePurpose is for the signals of agreements about the communicator; nothing is received
+	// there.
 	agreePurpose engine.ContextID = 7 << 61
 	// contextFamily are the bits that all contexts of a communicator share.
 	contextFamily = ^(purposes | collectiveBit)

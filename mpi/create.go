@@ -97,8 +97,8 @@ func pick(peers []engine.PeerID, ranks []int) []engine.PeerID {
 	return picked
 }
 
-// World is the communicator of all ranks of the job that c belongs to: what
-// Main gave (MPI 4.1, section 7.2.4, MPI_COMM_WORLD). In a program that has sessions only, and calls neither Init nor
+// World is the communicator of all ranks of the job that c belongs to: what Main gave (MPI 4.1,
+// section 7.2.4, MPI_COMM_WORLD). In a program that has sessions only, and calls neither Init nor
 // Main, its operations fail (ErrComm), and so do those of Self.
 func (c *Comm) World() *Comm { return c.job.world }
 

@@ -31,20 +31,23 @@ func (o Order) String() string {
 	}
 }
 
-// Distribution is how a dimension of an array is dealt out to the processes of a dimension of a grid
-// (MPI 4.1, section 5.1.4).
+// Distribution is how a dimension of an array is dealt out to the processes of a dimension of a
+// grid (MPI 4.1, section 5.1.4).
 type Distribution uint8
 
 const (
-	// DistributeBlock gives each process one block, of equal length but for the last: MPI_DISTRIBUTE_BLOCK.
+	// DistributeBlock gives each process one block, of equal length but for the last:
+	// MPI_DISTRIBUTE_BLOCK.
 	DistributeBlock Distribution = iota
-	// DistributeCyclic deals blocks out in turn, of one element unless Darray's dargs say otherwise: MPI_DISTRIBUTE_CYCLIC.
+	// DistributeCyclic deals blocks out in turn, of one element unless Darray's dargs say
+	// otherwise: MPI_DISTRIBUTE_CYCLIC.
 	DistributeCyclic
 	// DistributeNone leaves the dimension whole: MPI_DISTRIBUTE_NONE.
 	DistributeNone
 )
 
-// DistributeDfltDarg as an argument of a distribution lets the distribution choose: MPI_DISTRIBUTE_DFLT_DARG.
+// DistributeDfltDarg as an argument of a distribution lets the distribution choose:
+// MPI_DISTRIBUTE_DFLT_DARG.
 const DistributeDfltDarg = 0
 
 var distributionNames = [...]string{"DistributeBlock", "DistributeCyclic", "DistributeNone"}
@@ -57,9 +60,10 @@ func (d Distribution) String() string {
 	return fmt.Sprintf("Distribution(%d)", uint8(d))
 }
 
-// Subarray is a part of an array of values of t: of each dimension d with sizes[d] elements, the subsizes[d] elements from
-// starts[d] on (MPI 4.1, section 5.1.3, MPI_Type_create_subarray). Its origin and extent are those of the whole array, so
-// Contiguous gives the same part of several arrays. Errors are of class [ErrArg]; the slices are copied.
+// Subarray is a part of an array of values of t: of each dimension d with sizes[d] elements, the
+// subsizes[d] elements from starts[d] on (MPI 4.1, section 5.1.3, MPI_Type_create_subarray). Its
+// origin and extent are those of the whole array, so Contiguous gives the same part of several
+// arrays. Errors are of class [ErrArg]; the slices are copied.
 func Subarray(sizes, subsizes, starts []int, order Order, t *Datatype) *Datatype {
 	d := derived(Contents{
 		Combiner: CombinerSubarray, Sizes: slices.Clone(sizes), Subsizes: slices.Clone(subsizes), Starts: slices.Clone(starts),
@@ -82,15 +86,18 @@ func Subarray(sizes, subsizes, starts []int, order Order, t *Datatype) *Datatype
 	})
 }
 
-// Darray is what one process has of an array of values of t that is distributed over a grid of processes
-// (MPI 4.1, section 5.1.4, MPI_Type_create_darray).
+// Darray is what one process has of an array of values of t that is distributed over a grid of
+// processes (MPI 4.1, section 5.1.4, MPI_Type_create_darray).
 //
-// The grid has size processes, psizes[d] in dimension d; rank is one of them, the last coordinate moving fastest whatever
-// the order. Of the array, dimension d has gsizes[d] elements, which distribs[d] deals out in blocks of dargs[d]: at least
-// gsizes[d]/psizes[d] of them for DistributeBlock, any number for DistributeCyclic. [DistributeDfltDarg], which is all that
-// DistributeNone takes, chooses: equal blocks, or blocks of one; a nil dargs chooses so for all dimensions.
+// The grid has size processes, psizes[d] in dimension d; rank is one of them, the last coordinate
+// moving fastest whatever the order. Of the array, dimension d has gsizes[d] elements, which
+// distribs[d] deals out in blocks of dargs[d]: at least gsizes[d]/psizes[d] of them for
+// DistributeBlock, any number for DistributeCyclic. [DistributeDfltDarg], which is all that
+// DistributeNone takes, chooses: equal blocks, or blocks of one; a nil dargs chooses so for all
+// dimensions.
 //
-// Its origin and extent are those of the whole array. Errors are of class [ErrArg]; the slices are copied.
+// Its origin and extent are those of the whole array. Errors are of class [ErrArg]; the slices are
+// copied.
 func Darray(size, rank int, gsizes []int, distribs []Distribution, dargs, psizes []int, order Order, t *Datatype) *Datatype {
 	if dargs == nil {
 		dargs = make([]int, len(gsizes))
@@ -118,8 +125,8 @@ func Darray(size, rank int, gsizes []int, distribs []Distribution, dargs, psizes
 func (t *Datatype) shares() []layout.Share {
 	c := &t.contents
 	shares := make([]layout.Share, len(c.Sizes))
-	// For both orders "the ordering of processes in the process grid is assumed to be row-major" (MPI 4.1, section 5.1.4):
-	// the last dimension moves fastest.
+	// For both orders "the ordering of processes in the process grid is assumed to be row-major"
+	// (MPI 4.1, section 5.1.4): the last dimension moves fastest.
 	ranks, rest := c.Rank, c.Size
 	for i := len(shares) - 1; i >= 0; i-- {
 		p := c.Psizes[i]

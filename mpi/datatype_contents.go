@@ -41,8 +41,8 @@ func (c Combiner) String() string {
 	return fmt.Sprintf("Combiner(%d)", uint8(c))
 }
 
-// Contents is how a Datatype was made: the constructor and its arguments (MPI 4.1, section 5.1.13, MPI_Type_get_contents).
-// What the constructor does not take is zero.
+// Contents is how a Datatype was made: the constructor and its arguments (MPI 4.1, section 5.1.13,
+// MPI_Type_get_contents). What the constructor does not take is zero.
 type Contents struct {
 	Combiner Combiner
 	GoType   reflect.Type // of TypeOf
@@ -69,7 +69,8 @@ type Contents struct {
 // Combiner is the constructor that made t (MPI 4.1, section 5.1.13, MPI_Type_get_envelope).
 func (t *Datatype) Combiner() Combiner { return t.contents.Combiner }
 
-// Contents is how t was made (MPI 4.1, section 5.1.13, MPI_Type_get_contents). Its slices are the caller's.
+// Contents is how t was made (MPI 4.1, section 5.1.13, MPI_Type_get_contents). Its slices are the
+// caller's.
 func (t *Datatype) Contents() Contents {
 	c := t.contents
 	c.Types, c.BlockLens, c.Displs = slices.Clone(c.Types), slices.Clone(c.BlockLens), slices.Clone(c.Displs)

@@ -8,17 +8,17 @@ import (
 	"github.com/fitmpi/fitmpi/internal/layout"
 )
 
-// Contiguous is n values of t, each at the extent of the one before (MPI 4.1, section 5.1.2, MPI_Type_contiguous).
-// The error, if n is negative, is of class [ErrCount].
+// Contiguous is n values of t, each at the extent of the one before (MPI 4.1, section 5.1.2,
+// MPI_Type_contiguous). The error, if n is negative, is of class [ErrCount].
 func Contiguous(n int, t *Datatype) *Datatype {
 	d := derived(Contents{Combiner: CombinerContiguous, Count: n, Types: []*Datatype{t}})
 	d.notNegative("count", n)
 	return d.lay(func() (*layout.Map, error) { return layout.Contiguous(t.m, n) })
 }
 
-// Vector is count blocks of blockLen values of t, the beginning of each stride extents of t after that of the one before
-// (MPI 4.1, section 5.1.2, MPI_Type_vector). stride may be negative. The error, if a number of values is negative, is of
-// class [ErrCount].
+// Vector is count blocks of blockLen values of t, the beginning of each stride extents of t after
+// that of the one before (MPI 4.1, section 5.1.2, MPI_Type_vector). stride may be negative. The
+// error, if a number of values is negative, is of class [ErrCount].
 func Vector(count, blockLen, stride int, t *Datatype) *Datatype {
 	d := derived(Contents{Combiner: CombinerVector, Count: count, BlockLen: blockLen, Stride: stride, Types: []*Datatype{t}})
 	d.notNegative("count", count)
@@ -35,37 +35,41 @@ func Hvector(count, blockLen, stride int, t *Datatype) *Datatype {
 }
 
 // Indexed is blocks of values of t: blockLens[i] of them, displs[i] extents of t from the origin
-// (MPI 4.1, section 5.1.2, MPI_Type_indexed). The error is of class [ErrArg] if the slices differ in length, of class
-// [ErrCount] if a block has a negative one. The slices are copied.
+// (MPI 4.1, section 5.1.2, MPI_Type_indexed). The error is of class [ErrArg] if the slices differ
+// in length, of class [ErrCount] if a block has a negative one. The slices are copied.
 func Indexed(blockLens, displs []int, t *Datatype) *Datatype {
 	d := derivedOfBlocks(CombinerIndexed, blockLens, displs, []*Datatype{t})
 	return d.lay(func() (*layout.Map, error) { return layout.Indexed(t.m, blockLens, displs) })
 }
 
-// Hindexed is Indexed with displacements in bytes (MPI 4.1, section 5.1.2, MPI_Type_create_hindexed).
+// Hindexed is Indexed with displacements in bytes (MPI 4.1, section 5.1.2,
+// MPI_Type_create_hindexed).
 func Hindexed(blockLens, displs []int, t *Datatype) *Datatype {
 	d := derivedOfBlocks(CombinerHindexed, blockLens, displs, []*Datatype{t})
 	return d.lay(func() (*layout.Map, error) { return layout.Hindexed(t.m, blockLens, displs) })
 }
 
-// IndexedBlock is Indexed with blocks of one length (MPI 4.1, section 5.1.2, MPI_Type_create_indexed_block).
+// IndexedBlock is Indexed with blocks of one length (MPI 4.1, section 5.1.2,
+// MPI_Type_create_indexed_block).
 func IndexedBlock(blockLen int, displs []int, t *Datatype) *Datatype {
 	d := derived(Contents{Combiner: CombinerIndexedBlock, BlockLen: blockLen, Displs: slices.Clone(displs), Types: []*Datatype{t}})
 	d.notNegative("block length", blockLen)
 	return d.lay(func() (*layout.Map, error) { return layout.IndexedBlock(t.m, blockLen, displs) })
 }
 
-// HindexedBlock is IndexedBlock with displacements in bytes (MPI 4.1, section 5.1.2, MPI_Type_create_hindexed_block).
+// HindexedBlock is IndexedBlock with displacements in bytes (MPI 4.1, section 5.1.2,
+// MPI_Type_create_hindexed_block).
 func HindexedBlock(blockLen int, displs []int, t *Datatype) *Datatype {
 	d := derived(Contents{Combiner: CombinerHindexedBlock, BlockLen: blockLen, Displs: slices.Clone(displs), Types: []*Datatype{t}})
 	d.notNegative("block length", blockLen)
 	return d.lay(func() (*layout.Map, error) { return layout.HindexedBlock(t.m, blockLen, displs) })
 }
 
-// Struct is blocks of values of several types: blockLens[i] of types[i], displs[i] bytes from the origin
-// (MPI 4.1, section 5.1.2, MPI_Type_create_struct). reflect and unsafe know the offsets of fields; for a whole Go struct there
-// is TypeOf. The extent is rounded up to the strictest alignment of the values. The error is of class [ErrArg]
-// if the slices differ in length, of class [ErrCount] if a block has a negative one. The slices are copied.
+// Struct is blocks of values of several types: blockLens[i] of types[i], displs[i] bytes from the
+// origin (MPI 4.1, section 5.1.2, MPI_Type_create_struct). reflect and unsafe know the offsets of
+// fields; for a whole Go struct there is TypeOf. The extent is rounded up to the strictest
+// alignment of the values. The error is of class [ErrArg] if the slices differ in length, of class
+// [ErrCount] if a block has a negative one. The slices are copied.
 func Struct(blockLens, displs []int, types []*Datatype) *Datatype {
 	d := derivedOfBlocks(CombinerStruct, blockLens, displs, slices.Clone(types))
 	d.need(len(types) == len(blockLens), ErrArg, "%d types for %d blocks", len(types), len(blockLens))
@@ -78,8 +82,9 @@ func Struct(blockLens, displs []int, types []*Datatype) *Datatype {
 	})
 }
 
-// Resized is t with another lower bound and extent, in bytes (MPI 4.1, section 5.1.7, MPI_Type_create_resized). These bounds
-// also are those of what is made from it, whatever other types without such bounds are in there.
+// Resized is t with another lower bound and extent, in bytes (MPI 4.1, section 5.1.7,
+// MPI_Type_create_resized). These bounds also are those of what is made from it, whatever other
+// types without such bounds are in there.
 func Resized(t *Datatype, lb, extent int) *Datatype {
 	d := derived(Contents{Combiner: CombinerResized, LB: lb, Extent: extent, Types: []*Datatype{t}})
 	return d.lay(func() (*layout.Map, error) { return layout.Resized(t.m, lb, extent) })

@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/layout"
 )
 
-// overlay is values of a Datatype laid over the memory of a buffer, which has been found to have room for their data and
-// values of the same kinds under them.
+// overlay is values of a Datatype laid over the memory of a buffer, which has been found to have
+// room for their data and values of the same kinds under them.
 type overlay struct {
 	mem   []byte      // the buffer, in the machine's byte order; the origin is its first byte
 	m     *layout.Map // of one value
@@ -24,7 +24,8 @@ type fit struct {
 	count  int
 }
 
-// over lays count values of t over buf. A nil t is the Datatype of T, and as many values as buf has elements.
+// over lays count values of t over buf. A nil t is the Datatype of T, and as many values as buf has
+// elements.
 func over[T any](op string, t *Datatype, buf []T, count int) (overlay, *Error) {
 	e := elemOf[T]()
 	if !e.plain {

@@ -9,12 +9,13 @@ import (
 	"github.com/fitmpi/fitmpi/internal/coll"
 )
 
-// Weights of a distributed graph. That an edge has no weight is said for all edges of the graph, at all ranks.
+// Weights of a distributed graph. That an edge has no weight is said for all edges of the graph, at
+// all ranks.
 var (
 	// Unweighted in place of weights says that the edges have none. It is nil.
 	Unweighted []int
-	// WeightsEmpty is for a rank that has no edges in a graph whose edges have weights. A rank without edges
-	// may give Unweighted as well.
+	// WeightsEmpty is for a rank that has no edges in a graph whose edges have weights. A rank
+	// without edges may give Unweighted as well.
 	WeightsEmpty = []int{}
 )
 
@@ -39,12 +40,14 @@ func (t *distGraph) neighbours() (coll.Neighbours, error) {
 // negative, say how much; [Unweighted] if the edges have none. Edges may be repeated, and may lead
 // from a rank to itself.
 //
-// Every edge must be given at both its ends, as often at one as at the other. This is checked, by a sum that all but
-// certainly differs if it is not so: the error then has class [ErrTopology], at all ranks.
+// Every edge must be given at both its ends, as often at one as at the other. This is checked, by a
+// sum that all but certainly differs if it is not so: the error then has class [ErrTopology], at
+// all ranks.
 //
-// With reorder, which all ranks must give alike, ranks may get other numbers than in c, if less weight then goes between
-// hosts, or as much and less between what is near inside them, as for CartCreate: a rank takes over the edges that were given for its new number. Every rank then learns the whole graph for a
-// moment. (The standard's argument info has no use here.)
+// With reorder, which all ranks must give alike, ranks may get other numbers than in c, if less
+// weight then goes between hosts, or as much and less between what is near inside them, as for
+// CartCreate: a rank takes over the edges that were given for its new number. Every rank then
+// learns the whole graph for a moment. (The standard's argument info has no use here.)
 //
 // Arguments that are wrong at one rank are errors at all. Collective: it waits for all ranks of c.
 func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, destWeights []int, reorder bool) (made *Comm, outcome error) {
@@ -69,11 +72,13 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, des
 	return c.newDistGraph(op, sum, edges, reorder)
 }
 
-// DistGraphCreate is DistGraphCreateAdjacent of edges that any rank may give: from sources[i] to each of the next
-// degrees[i] of destinations, with the weights of the same places; [Unweighted] if the edges have none. Ranks may give
-// none, and several may give an edge between the same two ranks: then there are that many (MPI 4.1, section 8.5.4).
+// DistGraphCreate is DistGraphCreateAdjacent of edges that any rank may give: from sources[i] to
+// each of the next degrees[i] of destinations, with the weights of the same places; [Unweighted] if
+// the edges have none. Ranks may give none, and several may give an edge between the same two
+// ranks: then there are that many (MPI 4.1, section 8.5.4).
 //
-// The neighbours of a rank are in the order of the ranks that gave the edges, then in the order in which they gave them.
+// The neighbours of a rank are in the order of the ranks that gave the edges, then in the order in
+// which they gave them.
 func (c *Comm) DistGraphCreate(sources, degrees, destinations, weights []int, reorder bool) (made *Comm, outcome error) {
 	defer c.begin("DistGraphCreate").endMade(&made, &outcome)
 	const op = "DistGraphCreate"
@@ -141,8 +146,8 @@ func orOnes(weights []int, n int) []int {
 	return slices.Clone(weights)
 }
 
-// DistGraphNeighborsCount is the number of sources and of destinations of this rank in a distributed graph, and whether
-// the edges have weights (MPI 4.1, section 8.5.5). Local.
+// DistGraphNeighborsCount is the number of sources and of destinations of this rank in a
+// distributed graph, and whether the edges have weights (MPI 4.1, section 8.5.5). Local.
 func (c *Comm) DistGraphNeighborsCount() (sources, destinations int, weighted bool, err error) {
 	t, bad := topologyOf[*distGraph](c, "DistGraphNeighborsCount", DistGraph)
 	if bad != nil {
@@ -151,9 +156,10 @@ func (c *Comm) DistGraphNeighborsCount() (sources, destinations int, weighted bo
 	return len(t.sources), len(t.destinations), t.weighted, nil
 }
 
-// DistGraphNeighbors are the sources and destinations of this rank in a distributed graph, with the weights of their edges,
-// in new slices (MPI 4.1, section 8.5.5). Weights are [Unweighted] if the edges have none. The order is always the same,
-// and that of the blocks of neighbourhood collectives. Local.
+// DistGraphNeighbors are the sources and destinations of this rank in a distributed graph, with the
+// weights of their edges, in new slices (MPI 4.1, section 8.5.5). Weights are [Unweighted] if the
+// edges have none. The order is always the same, and that of the blocks of neighbourhood
+// collectives. Local.
 func (c *Comm) DistGraphNeighbors() (sources, sourceWeights, destinations, destWeights []int, err error) {
 	t, bad := topologyOf[*distGraph](c, "DistGraphNeighbors", DistGraph)
 	if bad != nil {

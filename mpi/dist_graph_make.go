@@ -11,7 +11,8 @@ import (
 
 // How ranks that each know a part of a graph make a communicator of it.
 
-// agreement is what each rank says before a distributed graph is made, and the sum of that over all ranks.
+// agreement is what each rank says before a distributed graph is made, and the sum of that over all
+// ranks.
 type agreement struct {
 	Context            uint64 // of the new communicator: from rank 0
 	Edges              uint64 // of the edges out of a rank, less those into it: 0 in sum if each is given at both ends
@@ -51,8 +52,8 @@ func (a *agreement) countWeights(n int, weights []int) {
 	}
 }
 
-// edgeSum adds up the edges from rank, and takes away those to it: as sums of mixed numbers, so that an edge is
-// made up for by the same one only.
+// edgeSum adds up the edges from rank, and takes away those to it: as sums of mixed numbers, so
+// that an edge is made up for by the same one only.
 func edgeSum(rank int, sources, destinations []int) (sum uint64) {
 	for _, d := range destinations {
 		sum += mixEdge(rank, d)
@@ -102,8 +103,8 @@ func (c *Comm) agree(op string, mine agreement, bad *Error) (agreement, error) {
 // givenEdge is an edge on its way to its ends.
 type givenEdge struct{ Source, Destination, Weight int64 }
 
-// spread tells both ends of every edge of it, and returns those that this rank is an end of. The edges between two
-// ranks come in the same order at both.
+// spread tells both ends of every edge of it, and returns those that this rank is an end of. The
+// edges between two ranks come in the same order at both.
 func (c *Comm) spread(op string, sources, degrees, destinations, weights []int) (nodeEdges, error) {
 	to, at := make([][]givenEdge, c.Size()), 0
 	for i, s := range sources {
@@ -144,7 +145,8 @@ func (c *Comm) spread(op string, sources, degrees, destinations, weights []int) 
 	return n, nil
 }
 
-// newDistGraph makes the communicator of a graph of which edges are those of the node of this rank's number.
+// newDistGraph makes the communicator of a graph of which edges are those of the node of this
+// rank's number.
 func (c *Comm) newDistGraph(op string, sum agreement, edges nodeEdges, reorder bool) (*Comm, error) {
 	nodes, ranks := []nodeEdges(nil), c.place(c.Size(), nil, nil, nil)
 	if levels := c.levels(reorder); levels != nil {

@@ -69,10 +69,11 @@
 //
 // # Files
 //
-// FileOpen opens a file for all ranks of a communicator. File.SetView says what a rank sees of it, by a
-// Datatype; FileReadAt, FileWriteAll and their like move a buffer between it and memory: at an offset, or at the
-// rank's file pointer or the one that all share; by each rank alone or by all together, with a Request or without.
-// Errors of files are returned, unless a handler of the file says otherwise.
+// FileOpen opens a file for all ranks of a communicator. File.SetView says what a rank sees of it,
+// by a Datatype; FileReadAt, FileWriteAll and their like move a buffer between it and memory: at an
+// offset, or at the rank's file pointer or the one that all share; by each rank alone or by all
+// together, with a Request or without. Errors of files are returned, unless a handler of the file
+// says otherwise.
 //
 // # Sessions
 //
@@ -105,11 +106,13 @@
 //
 // # Checking
 //
-// With FITMPI_CHECK=1 (fitrun --check), the same at all ranks, a receive whose buffer is of other types than the
-// message fails with ErrType and names both (MPI 4.1, section 3.3.1). The kinds of all values are compared, in their
-// order, so that structs and layouts match where MPI says so; bytes match every plain type, and objects need the Go
-// type that was sent. Of messages of Bsend the kind alone is compared; partitioned ones are compared as a whole. Collectives begin
-// with a comparison of operation, root and element type: a difference fails at all ranks, with ErrNotSame or ErrType.
+// With FITMPI_CHECK=1 (fitrun --check), the same at all ranks, a receive whose buffer is of other
+// types than the message fails with ErrType and names both (MPI 4.1, section 3.3.1). The kinds of
+// all values are compared, in their order, so that structs and layouts match where MPI says so;
+// bytes match every plain type, and objects need the Go type that was sent. Of messages of Bsend
+// the kind alone is compared; partitioned ones are compared as a whole. Collectives begin with a
+// comparison of operation, root and element type: a difference fails at all ranks, with ErrNotSame
+// or ErrType.
 //
 // Wait and its family return an error of class ErrBuffer if what a nonblocking or persistent
 // operation sends was changed before it was complete: of sends between two ranks (Isendrecv
@@ -178,9 +181,10 @@
 //
 // # One-sided communication
 //
-// A window (WinCreate, WinAllocate, WinCreateDynamic) is memory that other ranks read and change by Put, Get, Accumulate and their like, in
-// epochs: between two calls of Fence, between Start and Complete for targets that called Post, or between Lock and Unlock. What
-// a target has to do is done by its worker, while its program computes. See Win.
+// A window (WinCreate, WinAllocate, WinCreateDynamic) is memory that other ranks read and change by
+// Put, Get, Accumulate and their like, in epochs: between two calls of Fence, between Start and
+// Complete for targets that called Post, or between Lock and Unlock. What a target has to do is
+// done by its worker, while its program computes. See Win.
 //
 // # Time and cancellation
 //

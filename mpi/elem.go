@@ -13,8 +13,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/layout"
 )
 
-// elemClass is the kind of a message's elements as the frame header carries it: enough for a receiver to tell memory from
-// serialised objects, and to name the kinds where they are compared.
+// elemClass is the kind of a message's elements as the frame header carries it: enough for a
+// receiver to tell memory from serialised objects, and to name the kinds where they are compared.
 // The codes are part of the wire protocol; never renumber them.
 type elemClass uint8
 
@@ -49,12 +49,15 @@ func (c elemClass) String() string {
 	return fmt.Sprintf("element class %d", uint8(c))
 }
 
-// elem is what the library knows of an element type: derived once by reflection, then shared. Immutable.
+// elem is what the library knows of an element type: derived once by reflection, then shared.
+// Immutable.
 //
 // A type travels in one of three ways:
-//   - plain: without pointers anywhere inside. It travels as its memory, but for padding, even if it has a MarshalBinary
-//     of its own: the memory is the whole value, and a copy is what an MPI datatype means.
-//   - object: with pointers (strings, slices, maps, interfaces count as such). It is serialised, as codec says.
+//   - plain: without pointers anywhere inside. It travels as its memory, but for padding, even if
+//     it has a MarshalBinary of its own: the memory is the whole value, and a copy is what an MPI
+//     datatype means.
+//   - object: with pointers (strings, slices, maps, interfaces count as such). It is serialised, as
+//     codec says.
 //   - neither: err says why and what to do instead.
 type elem struct {
 	typ   reflect.Type
@@ -70,8 +73,8 @@ type elem struct {
 	err   error       // why the type cannot travel; nil if it can
 }
 
-// elemCache is a direct-mapped cache before elems: two types that share a slot evict each other and still find their way
-// through the map. A hit costs 6 ns, the map alone 14.
+// elemCache is a direct-mapped cache before elems: two types that share a slot evict each other and
+// still find their way through the map. A hit costs 6 ns, the map alone 14.
 var (
 	elemCache [256]atomic.Pointer[elem]
 	elems     sync.Map // reflect.Type -> *elem
@@ -222,7 +225,8 @@ var (
 	gobDecoder        = reflect.TypeFor[gob.GobDecoder]()
 )
 
-// chooseCodec picks how objects of type t are serialised. A type's own binary form wins if it can be read back too.
+// chooseCodec picks how objects of type t are serialised. A type's own binary form wins if it can
+// be read back too.
 func chooseCodec(t reflect.Type) objectCodec {
 	switch {
 	case t.Kind() != reflect.Interface && has(t, binaryUnmarshaler) && (has(t, binaryAppender) || has(t, binaryMarshaler)):
@@ -236,8 +240,8 @@ func chooseCodec(t reflect.Type) objectCodec {
 	}
 }
 
-// hasText reports whether t has a text form that can be read back. It is the last resort, of types that gob cannot carry:
-// of others it is often a rounded or shortened form for people.
+// hasText reports whether t has a text form that can be read back. It is the last resort, of types
+// that gob cannot carry: of others it is often a rounded or shortened form for people.
 func hasText(t reflect.Type) bool {
 	return t.Kind() != reflect.Interface && has(t, textUnmarshaler) && (has(t, textAppender) || has(t, textMarshaler))
 }
@@ -252,9 +256,9 @@ func encodesItself(t reflect.Type) bool {
 	return has(t, gobEncoder) && has(t, gobDecoder) || has(t, binaryMarshaler) && has(t, binaryUnmarshaler)
 }
 
-// checkGob reports why gob cannot carry t whole, found beforehand by type, so that a user learns it at the first call and
-// with the field's name. gob itself would drop channels and functions in silence.
-// path names the part of the element that t is; seen breaks the cycles of recursive types.
+// checkGob reports why gob cannot carry t whole, found beforehand by type, so that a user learns it
+// at the first call and with the field's name. gob itself would drop channels and functions in
+// silence. path names the part of the element that t is; seen breaks the cycles of recursive types.
 func checkGob(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	if seen[t] || encodesItself(t) {
 		return nil

@@ -8,15 +8,16 @@ import (
 	"unsafe"
 )
 
-// typeID is the address of the descriptor of *T, which is unique to the type and never moves. To compare two costs a fraction of
-// what it costs to compare interfaces; that of T itself lies one load further away.
+// typeID is the address of the descriptor of *T, which is unique to the type and never moves. To
+// compare two costs a fraction of what it costs to compare interfaces; that of T itself lies one
+// load further away.
 func typeID[T any]() uintptr {
 	t := reflect.TypeOf(any((*T)(nil)))         // TypeFor would look two loads further
 	return (*[2]uintptr)(unsafe.Pointer(&t))[1] // a reflect.Type is an interface holding *rtype
 }
 
-// bytesOf views the memory of s, in the machine's byte order: len(s) elements of T, none if T has no size.
-// The view keeps s's array alive.
+// bytesOf views the memory of s, in the machine's byte order: len(s) elements of T, none if T has
+// no size. The view keeps s's array alive.
 //
 // Preconditions:
 //   - T is plain.
@@ -38,7 +39,8 @@ func overlap(a, b []byte) bool {
 //
 // Preconditions:
 //   - T is plain.
-//   - b is aligned for T: it is the start of memory allocated for T, or a whole number of elements into it.
+//   - b is aligned for T: it is the start of memory allocated for T, or a whole number of elements
+//     into it.
 func sliceOf[T any](b []byte) []T {
 	var zero T
 	size := unsafe.Sizeof(zero)

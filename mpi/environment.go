@@ -28,8 +28,9 @@ func Wtime() float64 { return time.Since(timeBase).Seconds() }
 // Wtick is the resolution of Wtime in seconds (MPI 4.1, section 9.6).
 func Wtick() float64 { return 1e-9 }
 
-// WtimeIsGlobal reports whether Wtime tells all ranks of the job the same time (MPI 4.1, section 9.1.2,
-// MPI_WTIME_IS_GLOBAL): it counts from the start of the process, so it does if all are in this one.
+// WtimeIsGlobal reports whether Wtime tells all ranks of the job the same time (MPI 4.1, section
+// 9.1.2, MPI_WTIME_IS_GLOBAL): it counts from the start of the process, so it does if all are in
+// this one.
 func WtimeIsGlobal(c *Comm) bool {
 	info := c.job.session.Info()
 	return info.ProcessRanks == info.Size
@@ -41,14 +42,14 @@ const (
 	standardSubversion = 1
 )
 
-// Version is the version of the MPI standard that this package follows, such as 4 and 1 (MPI 4.1, section 9.1.1). What is
-// missing of it is in the package's documents.
+// Version is the version of the MPI standard that this package follows, such as 4 and 1 (MPI 4.1,
+// section 9.1.1). What is missing of it is in the package's documents.
 func Version() (version, subversion int) { return standardVersion, standardSubversion }
 
 const modulePath = "github.com/fitmpi/fitmpi"
 
-// LibraryVersion names this library, its module's version and the Go release and system that it was compiled for
-// (MPI 4.1, section 9.1.1). A version (devel) was built from a checkout.
+// LibraryVersion names this library, its module's version and the Go release and system that it was
+// compiled for (MPI 4.1, section 9.1.1). A version (devel) was built from a checkout.
 func LibraryVersion() string {
 	version := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -79,29 +80,33 @@ func UniverseSize(c *Comm) (n int, ok bool) {
 	return n, n > 0
 }
 
-// AppNum is the number of the program that the calling rank of c runs, among those that its job was started with
-// (MPI 4.1, section 11.10.3, MPI_APPNUM), from 0. ok is false without a launcher, as among the ranks of RunThreads.
+// AppNum is the number of the program that the calling rank of c runs, among those that its job was
+// started with (MPI 4.1, section 11.10.3, MPI_APPNUM), from 0. ok is false without a launcher, as
+// among the ranks of RunThreads.
 func AppNum(c *Comm) (n int, ok bool) {
 	info := c.job.session.Info()
 	return info.AppNum, info.Source != "none" && info.Source != sourceThreads
 }
 
-// Restarts is how often fitrun has started the job of c anew because it failed (fitrun --restart): 0 the first time, and
-// without fitrun. It is not of MPI 4.1.
+// Restarts is how often fitrun has started the job of c anew because it failed (fitrun --restart):
+// 0 the first time, and without fitrun. It is not of MPI 4.1.
 func Restarts(c *Comm) int { return c.job.session.Info().Attempt }
 
-// HostRank is the rank of the host process in world, ProcNull if there is none, as is always so here
-// (MPI 4.1, section 9.1.2, MPI_HOST, which is deprecated).
+// HostRank is the rank of the host process in world, ProcNull if there is none, as is always so
+// here (MPI 4.1, section 9.1.2, MPI_HOST, which is deprecated).
 func HostRank(*Comm) int { return ProcNull }
 
-// IORank is a rank in world that can do input and output as the language has it: AnySource, as every rank can
-// (MPI 4.1, section 9.1.2, MPI_IO). fitrun gives its own standard input to the process of rank 0 only.
+// IORank is a rank in world that can do input and output as the language has it: AnySource, as
+// every rank can (MPI 4.1, section 9.1.2, MPI_IO). fitrun gives its own standard input to the
+// process of rank 0 only.
 func IORank(*Comm) int { return AnySource }
 
-// ThreadLevel is what the threads of a rank may do (MPI 4.1, section 11.6). Each level includes those before it.
+// ThreadLevel is what the threads of a rank may do (MPI 4.1, section 11.6). Each level includes
+// those before it.
 type ThreadLevel int
 
-// The thread levels of MPI 4.1, section 11.6, in the order of what they allow. For threads read goroutines.
+// The thread levels of MPI 4.1, section 11.6, in the order of what they allow. For threads read
+// goroutines.
 const (
 	ThreadSingle     ThreadLevel = iota // there is one thread
 	ThreadFunneled                      // only the main thread communicates
@@ -117,8 +122,9 @@ func (l ThreadLevel) String() string {
 	return [...]string{"single", "funneled", "serialized", "multiple"}[l]
 }
 
-// InitThread is Init that asks for a thread level and says which one there is: always ThreadMultiple, which includes the
-// others (MPI 4.1, section 11.6). A level that does not exist is an error of class [ErrArg].
+// InitThread is Init that asks for a thread level and says which one there is: always
+// ThreadMultiple, which includes the others (MPI 4.1, section 11.6). A level that does not exist is
+// an error of class [ErrArg].
 func InitThread(required ThreadLevel) (world *Comm, provided ThreadLevel, err error) {
 	if required < ThreadSingle || required > ThreadMultiple {
 		return nil, ThreadMultiple, opErrorf(ErrArg, "InitThread", "thread level %d: need ThreadSingle to ThreadMultiple, %d to %d", int(required), ThreadSingle, ThreadMultiple)
@@ -130,16 +136,17 @@ func InitThread(required ThreadLevel) (world *Comm, provided ThreadLevel, err er
 // QueryThread is the thread level of every rank: ThreadMultiple (MPI 4.1, section 11.6).
 func QueryThread() ThreadLevel { return ThreadMultiple }
 
-// IsThreadMain reports whether the caller is the main goroutine of the rank of c: the one that called Init, or on which Main or
-// RunThreads runs the rank's function (MPI 4.1, section 11.6). Since every goroutine may communicate, only code that is
-// written for a lower level asks. It takes a microsecond or two.
+// IsThreadMain reports whether the caller is the main goroutine of the rank of c: the one that
+// called Init, or on which Main or RunThreads runs the rank's function (MPI 4.1, section 11.6).
+// Since every goroutine may communicate, only code that is written for a lower level asks. It takes
+// a microsecond or two.
 func IsThreadMain(c *Comm) bool { return c.job.mainRoutine.Load() == goroutineID() }
 
 // markMain says that the calling goroutine is the main one of the rank.
 func (j *job) markMain() { j.mainRoutine.Store(goroutineID()) }
 
-// goroutineID is the number of the calling goroutine. The one place that tells it is the first line of its stack trace,
-// "goroutine 7 [running]:".
+// goroutineID is the number of the calling goroutine. The one place that tells it is the first line
+// of its stack trace, "goroutine 7 [running]:".
 func goroutineID() uint64 {
 	var b [64]byte
 	trace := string(b[:runtime.Stack(b[:], false)])

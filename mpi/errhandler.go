@@ -14,7 +14,8 @@ import (
 // it takes: there is nothing to create or to free.
 type Errhandler func(c *Comm, err *Error) error
 
-// Handle is what has an error handler: a communicator, a file, a session or a window. The predefined handlers fit each kind; Go infers which is meant.
+// Handle is what has an error handler: a communicator, a file, a session or a window. The
+// predefined handlers fit each kind; Go infers which is meant.
 type Handle interface {
 	*Comm | *File | *Session | *Win
 

@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// ErrorCode is a particular error of a user's or a library's own, of some class (MPI 4.1, section 9.5). It is an error
-// itself, which functions can return, wrap, or give to CallErrhandler: errors.Is finds the code and its class,
-// errors.AsType the code.
+// ErrorCode is a particular error of a user's or a library's own, of some class (MPI 4.1, section
+// 9.5). It is an error itself, which functions can return, wrap, or give to CallErrhandler:
+// errors.Is finds the code and its class, errors.AsType the code.
 //
 // Classes and codes are numbers of one kind, as in MPI: each class is a code too.
 type ErrorCode int
 
-// userErrors are the classes and codes that were added, of all ranks of this process: they are numbers of the process, as
-// package variables are, and may differ between processes.
+// userErrors are the classes and codes that were added, of all ranks of this process: they are
+// numbers of the process, as package variables are, and may differ between processes.
 var userErrors = userErrorTable{
 	last: int(ErrLastcode), class: make(map[int]ErrorClass), text: make(map[int]string), counts: make(map[ErrorClass]int),
 }
@@ -30,8 +30,8 @@ type userErrorTable struct {
 	counts map[ErrorClass]int // guarded by mu: codes in use, beside the class itself
 }
 
-// AddErrorClass makes a new error class, beyond ErrLastcode (MPI 4.1, section 9.5). It is local to the process, whose ranks
-// share it.
+// AddErrorClass makes a new error class, beyond ErrLastcode (MPI 4.1, section 9.5). It is local to
+// the process, whose ranks share it.
 func AddErrorClass() ErrorClass {
 	u := &userErrors
 	u.mu.Lock()
@@ -41,8 +41,9 @@ func AddErrorClass() ErrorClass {
 	return ErrorClass(u.last)
 }
 
-// RemoveErrorClass takes back a class of AddErrorClass, whose codes and text must have been removed before; else it is an
-// error of class [ErrArg] (MPI 4.1, section 9.5). Its number is not given again.
+// RemoveErrorClass takes back a class of AddErrorClass, whose codes and text must have been removed
+// before; else it is an error of class [ErrArg] (MPI 4.1, section 9.5). Its number is not given
+// again.
 func RemoveErrorClass(class ErrorClass) error {
 	const op = "RemoveErrorClass"
 	u := &userErrors
@@ -57,8 +58,8 @@ func RemoveErrorClass(class ErrorClass) error {
 	return u.dropLocked(op, int(class))
 }
 
-// AddErrorCode makes a new error code of a class, a predefined or an added one (MPI 4.1, section 9.5). Another class is an
-// error of class [ErrArg].
+// AddErrorCode makes a new error code of a class, a predefined or an added one (MPI 4.1, section
+// 9.5). Another class is an error of class [ErrArg].
 func AddErrorCode(class ErrorClass) (ErrorCode, error) {
 	u := &userErrors
 	u.mu.Lock()
@@ -72,8 +73,9 @@ func AddErrorCode(class ErrorClass) (ErrorCode, error) {
 	return ErrorCode(u.last), nil
 }
 
-// RemoveErrorCode takes back a code of AddErrorCode, whose text must have been removed before; else it is an error of class
-// [ErrArg] (MPI 4.1, section 9.5). Errors that carry it are of class ErrUnknown from now on.
+// RemoveErrorCode takes back a code of AddErrorCode, whose text must have been removed before; else
+// it is an error of class [ErrArg] (MPI 4.1, section 9.5). Errors that carry it are of class
+// ErrUnknown from now on.
 func RemoveErrorCode(code ErrorCode) error {
 	const op = "RemoveErrorCode"
 	u := &userErrors
@@ -90,8 +92,8 @@ func RemoveErrorCode(code ErrorCode) error {
 	return nil
 }
 
-// AddErrorString gives an added class or code its text, in place of an earlier one (MPI 4.1, section 9.5). For a predefined
-// class it is an error of class [ErrArg].
+// AddErrorString gives an added class or code its text, in place of an earlier one (MPI 4.1,
+// section 9.5). For a predefined class it is an error of class [ErrArg].
 func AddErrorString[C ErrorClass | ErrorCode](c C, text string) error {
 	u := &userErrors
 	u.mu.Lock()
@@ -103,8 +105,8 @@ func AddErrorString[C ErrorClass | ErrorCode](c C, text string) error {
 	return nil
 }
 
-// RemoveErrorString takes back the text of AddErrorString; without one it is an error of class [ErrArg]
-// (MPI 4.1, section 9.5).
+// RemoveErrorString takes back the text of AddErrorString; without one it is an error of class
+// [ErrArg] (MPI 4.1, section 9.5).
 func RemoveErrorString[C ErrorClass | ErrorCode](c C) error {
 	u := &userErrors
 	u.mu.Lock()
@@ -116,7 +118,8 @@ func RemoveErrorString[C ErrorClass | ErrorCode](c C) error {
 	return nil
 }
 
-// ErrorString is the text of a class or code; "" for an added one that has none (MPI 4.1, sections 9.4 and 9.5).
+// ErrorString is the text of a class or code; "" for an added one that has none (MPI 4.1, sections
+// 9.4 and 9.5).
 func ErrorString[C ErrorClass | ErrorCode](c C) string {
 	if int(c) >= 0 && int(c) < len(errorClassTexts) {
 		return errorClassTexts[int(c)]
@@ -127,8 +130,8 @@ func ErrorString[C ErrorClass | ErrorCode](c C) string {
 	return u.text[int(c)]
 }
 
-// LastUsedCode is the largest error code in use in this process, at least ErrLastcode; not every number below it is one
-// (MPI 4.1, section 9.5, MPI_LASTUSEDCODE).
+// LastUsedCode is the largest error code in use in this process, at least ErrLastcode; not every
+// number below it is one (MPI 4.1, section 9.5, MPI_LASTUSEDCODE).
 func LastUsedCode() ErrorCode {
 	u := &userErrors
 	u.mu.RLock()

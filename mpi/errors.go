@@ -12,15 +12,16 @@ import (
 	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
-// ErrorClass is the kind of an error, as the MPI standard classifies them (MPI 4.1, section 9.4). Classes are errors
-// themselves, so that a program can ask for one:
+// ErrorClass is the kind of an error, as the MPI standard classifies them (MPI 4.1, section 9.4).
+// Classes are errors themselves, so that a program can ask for one:
 //
 //	if errors.Is(err, mpi.ErrTruncate) { ... }
 //
 // An operation returns an [*Error], which carries its class.
 type ErrorClass int
 
-// The error classes of MPI 4.1, section 9.4, in the order of its table, then those of fault tolerance (ULFM).
+// The error classes of MPI 4.1, section 9.4, in the order of its table, then those of fault
+// tolerance (ULFM).
 const (
 	Success                 ErrorClass = iota // no error
 	ErrBuffer                                 // invalid buffer
@@ -170,8 +171,8 @@ func (c ErrorClass) String() string {
 // Error returns the class's text behind the library's name.
 func (c ErrorClass) Error() string { return "mpi: " + c.String() }
 
-// ClassOf returns the class of err: [Success] for nil, that of an [ErrorCode], [ErrUnknown] for an error that is not ours
-// (MPI 4.1, section 9.4, MPI_Error_class).
+// ClassOf returns the class of err: [Success] for nil, that of an [ErrorCode], [ErrUnknown] for an
+// error that is not ours (MPI 4.1, section 9.4, MPI_Error_class).
 func ClassOf(err error) ErrorClass {
 	if err == nil {
 		return Success
@@ -332,9 +333,10 @@ func (e *Error) with(peer int) *Error {
 	return e
 }
 
-// TruncateError is the cause of an error of class [ErrTruncate]: a message longer than the buffer it was received into
-// (MPI 4.1, section 3.2.4: "The length of the received message must be less than or equal to the length of the receive
-// buffer"). Both lengths are in elements of the receive, or both in bytes.
+// TruncateError is the cause of an error of class [ErrTruncate]: a message longer than the buffer
+// it was received into (MPI 4.1, section 3.2.4: "The length of the received message must be less
+// than or equal to the length of the receive buffer"). Both lengths are in elements of the receive,
+// or both in bytes.
 type TruncateError struct {
 	Message int  // length of the message
 	Buffer  int  // length of the receive buffer

@@ -111,7 +111,8 @@ func ExampleComm_Idup() {
 	// Output: the copy is congruent
 }
 
-// An intercommunicator joins two groups, here one that asks and one that answers; ranks are those of the other group.
+// An intercommunicator joins two groups, here one that asks and one that answers; ranks are those
+// of the other group.
 func ExampleComm_IntercommCreate() {
 	run(4, func(c *mpi.Comm) error {
 		asks := c.Rank() < 3 // and rank 3 answers

@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// A column of a matrix is a block of one value in each row. The slice that it is laid over begins at the column's first
-// value.
+// A column of a matrix is a block of one value in each row. The slice that it is laid over begins
+// at the column's first value.
 func ExampleVector() {
 	const rows, cols = 3, 4
 	matrix := []float64{
@@ -29,7 +29,8 @@ func ExampleVector() {
 	// Output: [2 12 22] <nil>
 }
 
-// Several columns are columns again, each one value after the one before: that is what Resized is for.
+// Several columns are columns again, each one value after the one before: that is what Resized is
+// for.
 func ExampleResized() {
 	matrix := []int32{
 		0, 1, 2, 3,

@@ -7,8 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// A library keeps what it needs with the communicator that its user gives it: here a duplicate, so that its messages never
-// meet its user's, and a number of calls.
+// A library keeps what it needs with the communicator that its user gives it: here a duplicate, so
+// that its messages never meet its user's, and a number of calls.
 func ExampleKeyval() {
 	type state struct {
 		private *mpi.Comm
@@ -78,7 +78,8 @@ func ExampleNewKeyval() {
 	// generation 2 of ocean
 }
 
-// A library defines errors of its own, and hands them to the error handler of its user's communicator.
+// A library defines errors of its own, and hands them to the error handler of its user's
+// communicator.
 func ExampleAddErrorCode() {
 	numerics := mpi.AddErrorClass()
 	singular, err := mpi.AddErrorCode(numerics)

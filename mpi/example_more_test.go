@@ -119,7 +119,8 @@ func ExampleIrecvNew() {
 	// Output: [a b c]
 }
 
-// What is sent to ProcNull goes nowhere, and nothing comes from it: the ends of a line need no special case.
+// What is sent to ProcNull goes nowhere, and nothing comes from it: the ends of a line need no
+// special case.
 func ExampleSendrecvReplace() {
 	run(3, func(c *mpi.Comm) error {
 		left, right := c.Rank()-1, c.Rank()+1

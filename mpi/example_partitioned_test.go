@@ -89,7 +89,8 @@ func ExampleRequest_Parrived() {
 	// partition 1 is there
 }
 
-// A partition may be a column of a matrix: then it is a datatype, of which the next begins one value further.
+// A partition may be a column of a matrix: then it is a datatype, of which the next begins one
+// value further.
 func ExamplePsendInit_columns() {
 	err := mpi.RunThreads(2, func(_ context.Context, world *mpi.Comm) error {
 		const rows, cols = 3, 2

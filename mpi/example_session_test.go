@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// A library that communicates apart from everything else opens a session of its own. It needs neither Init nor Main; a program
-// whose process is one rank gives context.Background().
+// A library that communicates apart from everything else opens a session of its own. It needs
+// neither Init nor Main; a program whose process is one rank gives context.Background().
 func ExampleSessionInit() {
 	err := mpi.RunThreads(3, func(ctx context.Context, _ *mpi.Comm) error {
 		s, err := mpi.SessionInit(ctx, nil, mpi.ErrorsReturn)

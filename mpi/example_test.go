@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// run runs an example as n ranks of this process. A program of its own calls mpi.Main and is started by fitrun.
+// run runs an example as n ranks of this process. A program of its own calls mpi.Main and is
+// started by fitrun.
 func run(n int, fn func(c *mpi.Comm) error) {
 	err := mpi.RunThreads(n, func(_ context.Context, world *mpi.Comm) error { return fn(world) })
 	if err != nil {
@@ -241,7 +242,8 @@ func ExampleSendInit() {
 	// 4
 }
 
-// Bsend returns at once, whatever the receiver does: the program says how much memory that may take.
+// Bsend returns at once, whatever the receiver does: the program says how much memory that may
+// take.
 func ExampleBsend() {
 	run(2, func(c *mpi.Comm) error {
 		if c.Rank() == 1 {

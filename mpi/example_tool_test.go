@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// usage is a tool that counts calls and bytes of each operation, and prints what all ranks have counted when they finalize.
+// usage is a tool that counts calls and bytes of each operation, and prints what all ranks have
+// counted when they finalize.
 type usage struct {
 	mu    sync.Mutex // calls may come from several goroutines
 	calls map[string]int
@@ -51,8 +52,8 @@ func (u *usage) print(world *mpi.Comm) {
 	}
 }
 
-// A tool sees every call of a program that knows nothing of it. In a program of its own, UseTool stands in main before
-// [mpi.Main], or in the init function of a package that is imported for it.
+// A tool sees every call of a program that knows nothing of it. In a program of its own, UseTool
+// stands in main before [mpi.Main], or in the init function of a package that is imported for it.
 func ExampleUseTool() {
 	remove := mpi.UseTool(func(mpi.ToolRank) mpi.Tool {
 		return &usage{calls: map[string]int{}, bytes: map[string]int{}}

@@ -9,13 +9,15 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Revoke says that c is of no use any more: pending operations on c end with an error of class [ErrRevoked], at all ranks, and so does
-// everything that is started on it from now on, except Agree and Shrink, what is local (GetFailed, AckFailed, IsRevoked, names, attributes), and Free.
-// A rank that has found out that c is broken calls it to free the others from operations that wait for what will never come.
-// Not collective: one rank is enough, and it does not wait for the others. All that live learn of it, even if the caller dies
-// in the middle. Operations that were almost over may end without an error, and messages on their way are dropped.
-// Communicators made from c are not revoked. For a c that is revoked it does nothing.
-// (fault tolerance as proposed to the MPI Forum, MPIX_Comm_revoke).
+// Revoke says that c is of no use any more: pending operations on c end with an error of class
+// [ErrRevoked], at all ranks, and so does everything that is started on it from now on, except
+// Agree and Shrink, what is local (GetFailed, AckFailed, IsRevoked, names, attributes), and Free. A
+// rank that has found out that c is broken calls it to free the others from operations that wait
+// for what will never come. Not collective: one rank is enough, and it does not wait for the
+// others. All that live learn of it, even if the caller dies in the middle. Operations that were
+// almost over may end without an error, and messages on their way are dropped. Communicators made
+// from c are not revoked. For a c that is revoked it does nothing. (fault tolerance as proposed to
+// the MPI Forum, MPIX_Comm_revoke).
 func (c *Comm) Revoke() (outcome error) {
 	defer c.begin("Revoke").endAt(&outcome)
 	if err := c.present("Revoke"); err != nil {
@@ -37,9 +39,11 @@ func (c *Comm) IsRevoked() bool {
 
 func (c *Comm) isRevoked() bool { return c.job.faults.has(c.family()) }
 
-// GetFailed returns the group of the ranks of c that have failed, as far as the calling rank knows, in the order in which it has learnt of them: a
-// later answer begins with the members of an earlier one. Of an intercommunicator it has ranks of both groups. Without failures it is
-// GroupEmpty. It works on a communicator that is revoked. It is local (fault tolerance as proposed to the MPI Forum, MPIX_Comm_get_failed).
+// GetFailed returns the group of the ranks of c that have failed, as far as the calling rank knows,
+// in the order in which it has learnt of them: a later answer begins with the members of an earlier
+// one. Of an intercommunicator it has ranks of both groups. Without failures it is GroupEmpty. It
+// works on a communicator that is revoked. It is local (fault tolerance as proposed to the MPI
+// Forum, MPIX_Comm_get_failed).
 func (c *Comm) GetFailed() (failed *Group, outcome error) {
 	defer c.begin("GetFailed").endAt(&outcome)
 	if err := c.present("GetFailed"); err != nil {
@@ -52,13 +56,15 @@ func (c *Comm) GetFailed() (failed *Group, outcome error) {
 	return GroupEmpty, nil
 }
 
-// AckFailed acknowledges the first n members of the group that GetFailed returns, or all if there are fewer, and returns how many are acknowledged
-// now, which may be more: nothing is taken back. So AckFailed(0) asks.
-// A receive from AnySource may wait beside failures that are acknowledged: until then it might be the failed rank's message
-// that it waits for, which never comes, so a Recv or a Probe that would wait fails with an error of class [ErrProcFailed], and Wait or Test of a
-// request, and Iprobe, with [ErrProcFailedPending]: the request stays active then, can be completed by a message of another rank, and
-// is waited for again after AckFailed. Agree fails until all ranks have acknowledged all failures.
-// It is local (fault tolerance as proposed to the MPI Forum, MPIX_Comm_ack_failed).
+// AckFailed acknowledges the first n members of the group that GetFailed returns, or all if there
+// are fewer, and returns how many are acknowledged now, which may be more: nothing is taken back.
+// So AckFailed(0) asks. A receive from AnySource may wait beside failures that are acknowledged:
+// until then it might be the failed rank's message that it waits for, which never comes, so a Recv
+// or a Probe that would wait fails with an error of class [ErrProcFailed], and Wait or Test of a
+// request, and Iprobe, with [ErrProcFailedPending]: the request stays active then, can be completed
+// by a message of another rank, and is waited for again after AckFailed. Agree fails until all
+// ranks have acknowledged all failures. It is local (fault tolerance as proposed to the MPI Forum,
+// MPIX_Comm_ack_failed).
 func (c *Comm) AckFailed(n int) (acked int, outcome error) {
 	defer c.begin("AckFailed").endAt(&outcome)
 	const op = "AckFailed"
@@ -88,7 +94,8 @@ func (c *comm) prefix(failed []engine.PeerID, n int) int {
 	return len(failed)
 }
 
-// acknowledged are the ranks of c that have failed and are acknowledged at the calling rank, in the order of GetFailed.
+// acknowledged are the ranks of c that have failed and are acknowledged at the calling rank, in the
+// order of GetFailed.
 func (c *comm) acknowledged() []engine.PeerID {
 	failed := c.job.engine.Failed(nil)
 	return c.failedMembers(failed[:min(c.job.engine.Acknowledged(c.p2p), len(failed))])

@@ -43,8 +43,9 @@ type faults struct {
 	parted bool                    // guarded by mu: this rank is through with the last meeting of all
 }
 
-// maxStrange is of how many communicators that this rank does not have, because it has freed them, or has not made them yet, another may say that they
-// are revoked; those that it makes later do not count. Each is kept for the life of the job, with its list of ranks.
+// maxStrange is of how many communicators that this rank does not have, because it has freed them,
+// or has not made them yet, another may say that they are revoked; those that it makes later do not
+// count. Each is kept for the life of the job, with its list of ranks.
 const maxStrange = 4096
 
 // revocation is a communicator that was revoked.
@@ -79,7 +80,8 @@ func (f *faults) find(family engine.ContextID) *revocation {
 	return f.revoked[family]
 }
 
-// revoke revokes what has the family of contexts, if that is new, and tells the others. group may be nil: not known.
+// revoke revokes what has the family of contexts, if that is new, and tells the others. group may
+// be nil: not known.
 func (j *job) revoke(family engine.ContextID, by engine.PeerID, group []engine.PeerID) {
 	f := &j.faults
 	f.mu.Lock()
@@ -201,8 +203,8 @@ func readRevoke(b []byte, size int) (by engine.PeerID, group []engine.PeerID, ok
 
 var errTooManyRevoked = fmt.Errorf("it has revoked more than %d communicators that this rank does not have: its memory is corrupt, or the job revokes communicators that others have freed, over and over", maxStrange)
 
-// countStrange counts one more communicator, if it is news, of which from says that it is revoked, and that this rank does not have. It reports false if
-// there are too many.
+// countStrange counts one more communicator, if it is news, of which from says that it is revoked,
+// and that this rank does not have. It reports false if there are too many.
 func (f *faults) countStrange(from engine.PeerID, family engine.ContextID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -326,8 +328,9 @@ func (f *faults) failedSaysLocked(size int, me, failed engine.PeerID, cause erro
 	return out
 }
 
-// shutCollectives ends the contexts of the collectives of all communicators that peer belongs to: none of them can be completed any more, nor
-// begun, so what comes of them is dropped. The agreements of CreateGroup have contexts that other groups use again.
+// shutCollectives ends the contexts of the collectives of all communicators that peer belongs to:
+// none of them can be completed any more, nor begun, so what comes of them is dropped. The
+// agreements of CreateGroup have contexts that other groups use again.
 func (j *job) shutCollectives(peer engine.PeerID, err *engine.PeerError) {
 	for _, ctx := range j.comms.collectivesOf(peer) {
 		switch ctx & purposes {

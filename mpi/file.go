@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/fileio"
 )
 
-// FileMode says how a file is opened: one of ModeRdonly, ModeWronly and ModeRdwr, with any of the others
-// (MPI 4.1, section 14.2.1).
+// FileMode says how a file is opened: one of ModeRdonly, ModeWronly and ModeRdwr, with any of the
+// others (MPI 4.1, section 14.2.1).
 type FileMode uint
 
 // The access modes of files (MPI 4.1, section 14.2.1).
@@ -48,20 +48,24 @@ func (m FileMode) String() string {
 
 // File is a file that the ranks of a communicator have open together (MPI 4.1, chapter 14).
 //
-// What a rank sees of it is its view: at first all bytes, then what [File.SetView] says. Offsets and positions count the
-// elementary values of the view, its etype. Each rank has a file pointer of its own, and all have a shared one.
+// What a rank sees of it is its view: at first all bytes, then what [File.SetView] says. Offsets
+// and positions count the elementary values of the view, its etype. Each rank has a file pointer of
+// its own, and all have a shared one.
 //
-// Buffers are slices of a T without pointers, and hold what [File.WithType] says, if that is used, else all their elements.
-// As many bytes travel as they have, which must be a whole number of etypes, and values of the same kinds unless
-// either are bytes. Reading stops at the end of the file: that is no error, Status.Count says how many elements came.
+// Buffers are slices of a T without pointers, and hold what [File.WithType] says, if that is used,
+// else all their elements. As many bytes travel as they have, which must be a whole number of
+// etypes, and values of the same kinds unless either are bytes. Reading stops at the end of the
+// file: that is no error, Status.Count says how many elements came.
 //
-// Errors go to the error handler of the file, which returns them unless another is set: see [FileErrhandler].
-// They are of the classes from [ErrFile] to [ErrIO], name file, rank and host, and wrap the system's.
+// Errors go to the error handler of the file, which returns them unless another is set: see
+// [FileErrhandler]. They are of the classes from [ErrFile] to [ErrIO], name file, rank and host,
+// and wrap the system's.
 //
-// A File is safe for concurrent use, except that collective operations must be started in the same order at all its
-// ranks, so by one goroutine at a time. Nonblocking ones may go on beside it. What one rank writes others see at once, if
-// they are on its host; else, and after a crash, what they may rely on is what sections 14.6.1 and 14.6.10 say: [File.Sync], a
-// barrier, and Sync again. With [File.SetAtomicity] conflicting accesses happen one after the other.
+// A File is safe for concurrent use, except that collective operations must be started in the same
+// order at all its ranks, so by one goroutine at a time. Nonblocking ones may go on beside it. What
+// one rank writes others see at once, if they are on its host; else, and after a crash, what they
+// may rely on is what sections 14.6.1 and 14.6.10 say: [File.Sync], a barrier, and Sync again. With
+// [File.SetAtomicity] conflicting accesses happen one after the other.
 type File struct {
 	*file
 	t *Datatype // of buffers; nil: they are whole
@@ -110,9 +114,10 @@ var byteView = &fileView{View: fileio.Plain, etype: TypeOf[byte](), filetype: Ty
 // most nonblocking accesses of a file that use the disk at once.
 const mostAtOnce = 8
 
-// WithType returns f with buffers laid out by t: what an access reads or writes is one value of t, laid over the buffer
-// (MPI 4.1, section 14.4). For n of them take Contiguous(n, t). A nil t takes the layout away again.
-// It is as [Comm.WithType] is for messages, and has nothing to do with the view.
+// WithType returns f with buffers laid out by t: what an access reads or writes is one value of t,
+// laid over the buffer (MPI 4.1, section 14.4). For n of them take Contiguous(n, t). A nil t takes
+// the layout away again. It is as [Comm.WithType] is for messages, and has nothing to do with the
+// view.
 func (f *File) WithType(t *Datatype) *File { return &File{file: f.file, t: t} }
 
 // Group is the group of the ranks that have opened f (MPI 4.1, section 14.2.7, MPI_File_get_group).

@@ -8,7 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/fileio"
 )
 
-// together carries a collective access out. A rank whose arguments are wrong takes part without data, as the others wait for it.
+// together carries a collective access out. A rank whose arguments are wrong takes part without
+// data, as the others wait for it.
 func (a *access) together() {
 	f := a.f.file
 	if a.kind&fileShared != 0 {
@@ -30,8 +31,9 @@ func (a *access) together() {
 	a.alone()
 }
 
-// pays reports whether two phases are better than that each rank moves its own data. Ranks that read from one host share what the
-// system has read, and take their pieces from that faster than from each other's messages.
+// pays reports whether two phases are better than that each rank moves its own data. Ranks that
+// read from one host share what the system has read, and take their pieces from that faster than
+// from each other's messages.
 func (a *access) pays(parts []fileio.Part) bool {
 	f := a.f.file
 	h := f.hints.Load()
@@ -65,7 +67,8 @@ func (a *access) tellParts() ([]fileio.Part, *Error) {
 	return all, a.f.rankError(a.op, err)
 }
 
-// findOrdered finds the place of each rank's data behind those of the ranks before it (MPI 4.1, section 14.4.4).
+// findOrdered finds the place of each rank's data behind those of the ranks before it (MPI 4.1,
+// section 14.4.4).
 func (a *access) findOrdered() *Error {
 	f := a.f.file
 	mine := 0
@@ -218,7 +221,8 @@ func (p *phases) waitAll() error {
 	return first
 }
 
-// memory is n bytes of the data from off on: themselves if they are in one piece, else room for them.
+// memory is n bytes of the data from off on: themselves if they are in one piece, else room for
+// them.
 func (p *phases) memory(i, off, n int) (b []byte, isData bool) {
 	if b, ok := p.data.(fileio.Bytes); ok {
 		return b[off : off+n], true
@@ -275,7 +279,8 @@ func (p *phases) prepare(n int) {
 	p.cover.Reset(n)
 }
 
-// writeWindow puts the data of all ranks in their places, those of higher ranks over those of lower ones, and writes what is covered.
+// writeWindow puts the data of all ranks in their places, those of higher ranks over those of lower
+// ones, and writes what is covered.
 func (p *phases) writeWindow(lo, hi int) error {
 	p.prepare(hi - lo)
 	for r := range p.parts {

@@ -9,13 +9,14 @@ import (
 	"syscall"
 )
 
-// FileErrhandler decides what happens with an error of an operation on a file, as [Errhandler] does for communicators
-// (MPI 4.1, section 9.3.3). ErrorsReturn, ErrorsAreFatal and ErrorsAbort fit. A function is all that it
-// takes: there is nothing to create or to free. f is not open if that is what has failed.
+// FileErrhandler decides what happens with an error of an operation on a file, as [Errhandler] does
+// for communicators (MPI 4.1, section 9.3.3). ErrorsReturn, ErrorsAreFatal and ErrorsAbort fit. A
+// function is all that it takes: there is nothing to create or to free. f is not open if that is
+// what has failed.
 type FileErrhandler func(f *File, err *Error) error
 
-// SetErrhandler sets what happens with errors of operations on f, at this rank (MPI 4.1, section 9.3.3, MPI_File_set_errhandler).
-// nil panics.
+// SetErrhandler sets what happens with errors of operations on f, at this rank (MPI 4.1, section
+// 9.3.3, MPI_File_set_errhandler). nil panics.
 func (f *File) SetErrhandler(h FileErrhandler) {
 	needHandler(h)
 	f.errh.Store(&h)
@@ -25,8 +26,9 @@ func (f *File) SetErrhandler(h FileErrhandler) {
 // (MPI 4.1, section 9.3.3, MPI_File_get_errhandler).
 func (f *File) Errhandler() FileErrhandler { return *f.errh.Load() }
 
-// CallErrhandler gives an error of the caller's own to the error handler of f, as if an operation on f had failed with it, and
-// returns what the handler returns (MPI 4.1, section 9.5, MPI_File_call_errhandler). It is as [Comm.CallErrhandler].
+// CallErrhandler gives an error of the caller's own to the error handler of f, as if an operation
+// on f had failed with it, and returns what the handler returns (MPI 4.1, section 9.5,
+// MPI_File_call_errhandler). It is as [Comm.CallErrhandler].
 func (f *File) CallErrhandler(err error) (outcome error) {
 	defer f.begin("CallErrhandler").endAt(&outcome)
 	const op = "CallErrhandler"
@@ -122,8 +124,8 @@ func (f *file) breakOff() {
 	f.comm.job.revoke(f.comm.family(), f.comm.job.me(), f.comm.group)
 }
 
-// rankError is the error of op for one of communication among the ranks of f. If one has failed no other operation can
-// follow that needs all of them, and those that wait in one are told.
+// rankError is the error of op for one of communication among the ranks of f. If one has failed no
+// other operation can follow that needs all of them, and those that wait in one are told.
 func (f *file) rankError(op string, err error) *Error {
 	if err == nil {
 		return nil

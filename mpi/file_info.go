@@ -46,8 +46,8 @@ var hintTable = []hint{
 	{"romio_ds_read", func(h *fileHints) *int64 { return &h.Sift }, 0, 0},
 }
 
-// defaultHints are those of a file of c: an aggregator for each host, as the ranks of one share its way to the disk, but some if there is
-// one host only, where their copying is what takes time.
+// defaultHints are those of a file of c: an aggregator for each host, as the ranks of one share its
+// way to the disk, but some if there is one host only, where their copying is what takes time.
 func defaultHints(c *Comm) fileHints {
 	hosts := map[int]bool{}
 	for _, h := range c.job.hostsOf(c.group) {
@@ -97,9 +97,9 @@ func (k *hint) set(h *fileHints, text string) error {
 	return nil
 }
 
-// SetInfo gives f what info says, as FileOpen does; what it does not say stays as it is. That of rank 0 holds. An error
-// is of class [ErrInfo] if info is nil, [ErrInfoValue] if a value is none. Collective, blocks
-// (MPI 4.1, section 14.2.8, MPI_File_set_info).
+// SetInfo gives f what info says, as FileOpen does; what it does not say stays as it is. That of
+// rank 0 holds. An error is of class [ErrInfo] if info is nil, [ErrInfoValue] if a value is none.
+// Collective, blocks (MPI 4.1, section 14.2.8, MPI_File_set_info).
 func (f *File) SetInfo(info *Info) (outcome error) {
 	defer f.begin("SetInfo").endAt(&outcome)
 	const op = "SetInfo"
@@ -133,15 +133,18 @@ func (f *file) setHints(op string, h fileHints, own *Error) *Error {
 	return nil
 }
 
-// Info returns what holds for f (MPI 4.1, section 14.2.8, MPI_File_get_info). The result is the caller's own. Its keys, which FileOpen,
-// SetInfo and SetView take:
+// Info returns what holds for f (MPI 4.1, section 14.2.8, MPI_File_get_info). The result is the
+// caller's own. Its keys, which FileOpen, SetInfo and SetView take:
 //
-//   - cb_nodes, cb_buffer_size: how many ranks move the data of a collective access in two phases, and how many bytes each moves at
-//     once. It is the memory that they need for that, once or twice.
-//   - romio_cb_read, romio_cb_write: automatic (the default: where the data of ranks interleave in short pieces, reading only if they are
-//     on several hosts), enable or disable. The standard's collective_buffering sets both, to enable if it is true.
+//   - cb_nodes, cb_buffer_size: how many ranks move the data of a collective access in two phases,
+//     and how many bytes each moves at once. It is the memory that they need for that, once or
+//     twice.
+//   - romio_cb_read, romio_cb_write: automatic (the default: where the data of ranks interleave in
+//     short pieces, reading only if they are on several hosts), enable or disable. The standard's
+//     collective_buffering sets both, to enable if it is true.
 //   - ind_rd_buffer_size: bytes through which data go that are not in one piece.
-//   - romio_ds_read: whether reading takes in what lies between short pieces: automatic, enable (the same) or disable.
+//   - romio_ds_read: whether reading takes in what lies between short pieces: automatic, enable
+//     (the same) or disable.
 //   - file_perm: the permissions of a file that FileOpen makes, in octal, less the umask.
 //
 // filename, which is not taken, is the name of the file.

@@ -13,13 +13,15 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// FileOpen opens the file with a name for all ranks of c, an intracommunicator (MPI 4.1, section 14.2.1, MPI_File_open).
-// The name is a path, which must lead to one file at all ranks: on several hosts, to a file system that they share. amode
-// must be the same everywhere. info may be nil; see [File.Info] for what it may say.
+// FileOpen opens the file with a name for all ranks of c, an intracommunicator (MPI 4.1, section
+// 14.2.1, MPI_File_open). The name is a path, which must lead to one file at all ranks: on several
+// hosts, to a file system that they share. amode must be the same everywhere. info may be nil; see
+// [File.Info] for what it may say.
 //
-// All ranks get the file, or all get an error: of class [ErrAmode] for modes that do not go together, [ErrNotSame] if ranks differ,
-// and of what the system says. The file handler of [Comm.SetFileErrhandler] has it, not that of c.
-// Close what you open. Collective, and it blocks until all ranks have opened the file.
+// All ranks get the file, or all get an error: of class [ErrAmode] for modes that do not go
+// together, [ErrNotSame] if ranks differ, and of what the system says. The file handler of
+// [Comm.SetFileErrhandler] has it, not that of c. Close what you open. Collective, and it blocks
+// until all ranks have opened the file.
 func FileOpen(c *Comm, name string, amode FileMode, info *Info) (opened *File, outcome error) {
 	defer c.begin("FileOpen").endAt(&outcome)
 	const op = "FileOpen"
@@ -127,8 +129,8 @@ func newFile(c *Comm, name string, amode FileMode, id engine.ContextID) *File {
 	return &File{file: f}
 }
 
-// openAll opens the file at rank 0, which makes it if it is to be made, and then at the others. made says that it has been made
-// here.
+// openAll opens the file at rank 0, which makes it if it is to be made, and then at the others.
+// made says that it has been made here.
 func (f *file) openAll(op string, hints fileHints) (made bool, _ *Error) {
 	var own *Error
 	order := []openOrder{{ID: rand.Uint64(), Hints: hints}}
@@ -159,7 +161,8 @@ func (f *file) openAll(op string, hints fileHints) (made bool, _ *Error) {
 	return made, f.agree(op, own)
 }
 
-// openHere opens the file; made is set if it was not there before, and is nil at ranks that only follow.
+// openHere opens the file; made is set if it was not there before, and is nil at ranks that only
+// follow.
 func (f *file) openHere(op string, perm int, made *bool) *Error {
 	flags := os.O_RDONLY
 	switch {

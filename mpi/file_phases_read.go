@@ -17,7 +17,8 @@ type expected struct {
 	isData bool // b is where they belong
 }
 
-// readRound tells the aggregators what this rank wants of their windows, reads its own window for all, and takes what they send.
+// readRound tells the aggregators what this rank wants of their windows, reads its own window for
+// all, and takes what they send.
 func (p *phases) readRound(round int) error {
 	var want []expected
 	for i := range p.aggs {

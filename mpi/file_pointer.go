@@ -21,9 +21,10 @@ const (
 	SeekEnd = io.SeekEnd     // from the first etype of the view behind the end of the file
 )
 
-// Seek moves the file pointer of this rank to offset etypes of the view from whence: SeekSet, SeekCur or SeekEnd
-// (MPI 4.1, section 14.4.3, MPI_File_seek). It may go beyond the end of the file, but not before the beginning of the view: then the
-// error is of class [ErrArg], and the pointer stays. It is local.
+// Seek moves the file pointer of this rank to offset etypes of the view from whence: SeekSet,
+// SeekCur or SeekEnd (MPI 4.1, section 14.4.3, MPI_File_seek). It may go beyond the end of the
+// file, but not before the beginning of the view: then the error is of class [ErrArg], and the
+// pointer stays. It is local.
 func (f *File) Seek(offset, whence int) (outcome error) {
 	defer f.begin("Seek").endAt(&outcome)
 	const op = "Seek"
@@ -65,7 +66,8 @@ func (f *file) target(op string, offset, whence, now int) (int, *Error) {
 	return base + offset, nil
 }
 
-// Position is where the file pointer of this rank is, in etypes of the view (MPI 4.1, section 14.4.3, MPI_File_get_position). It is local.
+// Position is where the file pointer of this rank is, in etypes of the view (MPI 4.1, section
+// 14.4.3, MPI_File_get_position). It is local.
 func (f *File) Position() (int, error) {
 	if err := f.usable("Position", 0, ModeSequential); err != nil {
 		return 0, f.fail(err)
@@ -75,8 +77,9 @@ func (f *File) Position() (int, error) {
 	return f.pos, nil
 }
 
-// SeekShared moves the shared file pointer, as Seek does that of a rank. All ranks must give the same (ErrNotSame), and have
-// the same view. Collective, blocks (MPI 4.1, section 14.4.4, MPI_File_seek_shared).
+// SeekShared moves the shared file pointer, as Seek does that of a rank. All ranks must give the
+// same (ErrNotSame), and have the same view. Collective, blocks (MPI 4.1, section 14.4.4,
+// MPI_File_seek_shared).
 func (f *File) SeekShared(offset, whence int) (outcome error) {
 	defer f.begin("SeekShared").endAt(&outcome)
 	const op = "SeekShared"
@@ -108,7 +111,8 @@ func (f *file) seekShared(op string, offset, whence int) *Error {
 	return f.agree(op, failed)
 }
 
-// usableShared is usable for what sets or asks for the shared file pointer; within SeekShared f may be about to be closed.
+// usableShared is usable for what sets or asks for the shared file pointer; within SeekShared f may
+// be about to be closed.
 func (f *File) usableShared(op string) *Error {
 	if f.amode&ModeSequential != 0 {
 		return f.usable(op, 0, ModeSequential)
@@ -116,8 +120,8 @@ func (f *File) usableShared(op string) *Error {
 	return nil
 }
 
-// PositionShared is where the shared file pointer is, in etypes of the view (MPI 4.1, section 14.4.4, MPI_File_get_position_shared).
-// It is local.
+// PositionShared is where the shared file pointer is, in etypes of the view (MPI 4.1, section
+// 14.4.4, MPI_File_get_position_shared). It is local.
 func (f *File) PositionShared() (position int, outcome error) {
 	defer f.begin("PositionShared").endAt(&outcome)
 	const op = "PositionShared"
@@ -128,9 +132,10 @@ func (f *File) PositionShared() (position int, outcome error) {
 	return at, f.outcome(err)
 }
 
-// sharedPointer is the shared file pointer: a number in a hidden file beside the file itself, which is all that the ranks surely have in common
-// while they compute. It is made when it is first used, and changed under a lock, which ends with the process that has it.
-// Until it is made, the pointer is where it began.
+// sharedPointer is the shared file pointer: a number in a hidden file beside the file itself, which
+// is all that the ranks surely have in common while they compute. It is made when it is first used,
+// and changed under a lock, which ends with the process that has it. Until it is made, the pointer
+// is where it began.
 type sharedPointer struct {
 	mu    sync.Mutex
 	disk  *os.File // guarded by mu: nil until this rank uses it

@@ -9,7 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// GetSize is the size of f in bytes, as the file system says now (MPI 4.1, section 14.2.6, MPI_File_get_size). It is local.
+// GetSize is the size of f in bytes, as the file system says now (MPI 4.1, section 14.2.6,
+// MPI_File_get_size). It is local.
 func (f *File) GetSize() (size int, outcome error) {
 	defer f.begin("GetSize").endAt(&outcome)
 	const op = "GetSize"
@@ -28,17 +29,19 @@ func (f *file) size(op string) (int64, *Error) {
 	return st.Size(), nil
 }
 
-// SetSize makes f end at so many bytes: what is beyond is lost, and what is new is zero (MPI 4.1, section 14.2.4,
-// MPI_File_set_size). File pointers stay where they are. size must be the same at all ranks (ErrNotSame), and not negative
-// (ErrArg). All ranks have an error, or none. Collective, blocks.
+// SetSize makes f end at so many bytes: what is beyond is lost, and what is new is zero (MPI 4.1,
+// section 14.2.4, MPI_File_set_size). File pointers stay where they are. size must be the same at
+// all ranks (ErrNotSame), and not negative (ErrArg). All ranks have an error, or none. Collective,
+// blocks.
 func (f *File) SetSize(size int) (outcome error) {
 	defer f.begin("SetSize").endAt(&outcome)
 	return f.resize("SetSize", size, func(now int64) error { return f.disk.Truncate(int64(size)) })
 }
 
-// Preallocate makes sure that there is room on the disk for the first size bytes of f, which is at least as long then
-// (MPI 4.1, section 14.2.5, MPI_File_preallocate). It is otherwise as SetSize; a file system that cannot do that gives an error of class
-// [ErrUnsupportedOperation], a full one [ErrNoSpace].
+// Preallocate makes sure that there is room on the disk for the first size bytes of f, which is at
+// least as long then (MPI 4.1, section 14.2.5, MPI_File_preallocate). It is otherwise as SetSize; a
+// file system that cannot do that gives an error of class [ErrUnsupportedOperation], a full one
+// [ErrNoSpace].
 func (f *File) Preallocate(size int) (outcome error) {
 	defer f.begin("Preallocate").endAt(&outcome)
 	return f.resize("Preallocate", size, func(int64) error {
@@ -86,9 +89,9 @@ func (f *file) same(op, what string, value int, own *Error) *Error {
 	return f.agree(op, own)
 }
 
-// Sync waits until what all ranks have written is on the disk, and what others have written to it can be read
-// (MPI 4.1, section 14.6.1, MPI_File_sync). That it could not be kept is an error at all ranks.
-// Complete nonblocking writes before. Collective, blocks.
+// Sync waits until what all ranks have written is on the disk, and what others have written to it
+// can be read (MPI 4.1, section 14.6.1, MPI_File_sync). That it could not be kept is an error at
+// all ranks. Complete nonblocking writes before. Collective, blocks.
 func (f *File) Sync() (outcome error) {
 	defer f.begin("Sync").endAt(&outcome)
 	const op = "Sync"
@@ -116,9 +119,10 @@ func (f *file) synchronise() error {
 	return err
 }
 
-// SetAtomicity says whether accesses that conflict happen one after the other, as seen by all ranks, at the price of a lock each
-// (MPI 4.1, section 14.6.1, MPI_File_set_atomicity). At first they need not. It holds among those that have the file open in
-// this mode, on any host that the file system's locks reach. It must be the same at all ranks (ErrNotSame). Collective, blocks.
+// SetAtomicity says whether accesses that conflict happen one after the other, as seen by all
+// ranks, at the price of a lock each (MPI 4.1, section 14.6.1, MPI_File_set_atomicity). At first
+// they need not. It holds among those that have the file open in this mode, on any host that the
+// file system's locks reach. It must be the same at all ranks (ErrNotSame). Collective, blocks.
 func (f *File) SetAtomicity(atomic bool) (outcome error) {
 	defer f.begin("SetAtomicity").endAt(&outcome)
 	const op = "SetAtomicity"

@@ -2,8 +2,8 @@
 
 package mpi
 
-// A split collective access begins in one call and ends in another (MPI 4.1, section 14.4.5). A file has one at a time, and both calls
-// are collective.
+// A split collective access begins in one call and ends in another (MPI 4.1, section 14.4.5). A
+// file has one at a time, and both calls are collective.
 
 // splitAccess is one that has begun.
 type splitAccess struct {
@@ -66,91 +66,97 @@ func (f *File) splitEnd(op string, at place) (Status, error) {
 	return s.r.wait()
 }
 
-// FileReadAtAllBegin starts a FileReadAtAll that FileReadAtAllEnd ends. buf must not be used in between. Other collective accesses of the file must wait
-// until then; an error of class [ErrOther] says that a split one has begun before. Errors of the access itself are those of the end. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_read_at_all_begin).
+// FileReadAtAllBegin starts a FileReadAtAll that FileReadAtAllEnd ends. buf must not be used in
+// between. Other collective accesses of the file must wait until then; an error of class [ErrOther]
+// says that a split one has begun before. Errors of the access itself are those of the end.
+// Collective (MPI 4.1, section 14.4.5, MPI_File_read_at_all_begin).
 func FileReadAtAllBegin[T any](f *File, offset int, buf []T) (outcome error) {
 	defer beginFile(f, "FileReadAtAllBegin", buf, false).endAt(&outcome)
 	return f.splitBegin("FileReadAtAllBegin", placeOf(buf), func() *access { return accessOf(f, "FileReadAtAllBegin", fileAt|fileAll, offset, buf) })
 }
 
-// FileReadAtAllEnd blocks until what FileReadAtAllBegin has started with the same buffer is done, and returns its outcome. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_read_at_all_end).
+// FileReadAtAllEnd blocks until what FileReadAtAllBegin has started with the same buffer is done,
+// and returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_read_at_all_end).
 func FileReadAtAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
 	defer beginFile(f, "FileReadAtAllEnd", buf, false).endStatus(&st, &outcome)
 	return f.splitEnd("FileReadAtAll", placeOf(buf))
 }
 
-// FileWriteAtAllBegin starts a FileWriteAtAll that FileWriteAtAllEnd ends. buf must not be used in between. Other collective accesses of the file must wait
-// until then; an error of class [ErrOther] says that a split one has begun before. Errors of the access itself are those of the end. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_write_at_all_begin).
+// FileWriteAtAllBegin starts a FileWriteAtAll that FileWriteAtAllEnd ends. buf must not be used in
+// between. Other collective accesses of the file must wait until then; an error of class [ErrOther]
+// says that a split one has begun before. Errors of the access itself are those of the end.
+// Collective (MPI 4.1, section 14.4.5, MPI_File_write_at_all_begin).
 func FileWriteAtAllBegin[T any](f *File, offset int, buf []T) (outcome error) {
 	defer beginFile(f, "FileWriteAtAllBegin", buf, true).endAt(&outcome)
 	return f.splitBegin("FileWriteAtAllBegin", placeOf(buf), func() *access { return accessOf(f, "FileWriteAtAllBegin", fileAt|fileAll|fileWrites, offset, buf) })
 }
 
-// FileWriteAtAllEnd blocks until what FileWriteAtAllBegin has started with the same buffer is done, and returns its outcome. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_write_at_all_end).
+// FileWriteAtAllEnd blocks until what FileWriteAtAllBegin has started with the same buffer is done,
+// and returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_write_at_all_end).
 func FileWriteAtAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
 	defer beginFile(f, "FileWriteAtAllEnd", buf, true).endStatus(&st, &outcome)
 	return f.splitEnd("FileWriteAtAll", placeOf(buf))
 }
 
-// FileReadAllBegin starts a FileReadAll that FileReadAllEnd ends. buf must not be used in between. Other collective accesses of the file must wait
-// until then; an error of class [ErrOther] says that a split one has begun before. Errors of the access itself are those of the end. Collective
+// FileReadAllBegin starts a FileReadAll that FileReadAllEnd ends. buf must not be used in between.
+// Other collective accesses of the file must wait until then; an error of class [ErrOther] says
+// that a split one has begun before. Errors of the access itself are those of the end. Collective
 // (MPI 4.1, section 14.4.5, MPI_File_read_all_begin).
 func FileReadAllBegin[T any](f *File, buf []T) (outcome error) {
 	defer beginFile(f, "FileReadAllBegin", buf, false).endAt(&outcome)
 	return f.splitBegin("FileReadAllBegin", placeOf(buf), func() *access { return accessOf(f, "FileReadAllBegin", fileAll, 0, buf) })
 }
 
-// FileReadAllEnd blocks until what FileReadAllBegin has started with the same buffer is done, and returns its outcome. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_read_all_end).
+// FileReadAllEnd blocks until what FileReadAllBegin has started with the same buffer is done, and
+// returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_read_all_end).
 func FileReadAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
 	defer beginFile(f, "FileReadAllEnd", buf, false).endStatus(&st, &outcome)
 	return f.splitEnd("FileReadAll", placeOf(buf))
 }
 
-// FileWriteAllBegin starts a FileWriteAll that FileWriteAllEnd ends. buf must not be used in between. Other collective accesses of the file must wait
-// until then; an error of class [ErrOther] says that a split one has begun before. Errors of the access itself are those of the end. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_write_all_begin).
+// FileWriteAllBegin starts a FileWriteAll that FileWriteAllEnd ends. buf must not be used in
+// between. Other collective accesses of the file must wait until then; an error of class [ErrOther]
+// says that a split one has begun before. Errors of the access itself are those of the end.
+// Collective (MPI 4.1, section 14.4.5, MPI_File_write_all_begin).
 func FileWriteAllBegin[T any](f *File, buf []T) (outcome error) {
 	defer beginFile(f, "FileWriteAllBegin", buf, true).endAt(&outcome)
 	return f.splitBegin("FileWriteAllBegin", placeOf(buf), func() *access { return accessOf(f, "FileWriteAllBegin", fileAll|fileWrites, 0, buf) })
 }
 
-// FileWriteAllEnd blocks until what FileWriteAllBegin has started with the same buffer is done, and returns its outcome. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_write_all_end).
+// FileWriteAllEnd blocks until what FileWriteAllBegin has started with the same buffer is done, and
+// returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_write_all_end).
 func FileWriteAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
 	defer beginFile(f, "FileWriteAllEnd", buf, true).endStatus(&st, &outcome)
 	return f.splitEnd("FileWriteAll", placeOf(buf))
 }
 
-// FileReadOrderedBegin starts a FileReadOrdered that FileReadOrderedEnd ends. buf must not be used in between. Other collective accesses of the file must wait
-// until then; an error of class [ErrOther] says that a split one has begun before. Errors of the access itself are those of the end. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_read_ordered_begin).
+// FileReadOrderedBegin starts a FileReadOrdered that FileReadOrderedEnd ends. buf must not be used
+// in between. Other collective accesses of the file must wait until then; an error of class
+// [ErrOther] says that a split one has begun before. Errors of the access itself are those of the
+// end. Collective (MPI 4.1, section 14.4.5, MPI_File_read_ordered_begin).
 func FileReadOrderedBegin[T any](f *File, buf []T) (outcome error) {
 	defer beginFile(f, "FileReadOrderedBegin", buf, false).endAt(&outcome)
 	return f.splitBegin("FileReadOrderedBegin", placeOf(buf), func() *access { return accessOf(f, "FileReadOrderedBegin", fileShared|fileAll, 0, buf) })
 }
 
-// FileReadOrderedEnd blocks until what FileReadOrderedBegin has started with the same buffer is done, and returns its outcome. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_read_ordered_end).
+// FileReadOrderedEnd blocks until what FileReadOrderedBegin has started with the same buffer is
+// done, and returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_read_ordered_end).
 func FileReadOrderedEnd[T any](f *File, buf []T) (st Status, outcome error) {
 	defer beginFile(f, "FileReadOrderedEnd", buf, false).endStatus(&st, &outcome)
 	return f.splitEnd("FileReadOrdered", placeOf(buf))
 }
 
-// FileWriteOrderedBegin starts a FileWriteOrdered that FileWriteOrderedEnd ends. buf must not be used in between. Other collective accesses of the file must wait
-// until then; an error of class [ErrOther] says that a split one has begun before. Errors of the access itself are those of the end. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_write_ordered_begin).
+// FileWriteOrderedBegin starts a FileWriteOrdered that FileWriteOrderedEnd ends. buf must not be
+// used in between. Other collective accesses of the file must wait until then; an error of class
+// [ErrOther] says that a split one has begun before. Errors of the access itself are those of the
+// end. Collective (MPI 4.1, section 14.4.5, MPI_File_write_ordered_begin).
 func FileWriteOrderedBegin[T any](f *File, buf []T) (outcome error) {
 	defer beginFile(f, "FileWriteOrderedBegin", buf, true).endAt(&outcome)
 	return f.splitBegin("FileWriteOrderedBegin", placeOf(buf), func() *access { return accessOf(f, "FileWriteOrderedBegin", fileShared|fileAll|fileWrites, 0, buf) })
 }
 
-// FileWriteOrderedEnd blocks until what FileWriteOrderedBegin has started with the same buffer is done, and returns its outcome. Collective
-// (MPI 4.1, section 14.4.5, MPI_File_write_ordered_end).
+// FileWriteOrderedEnd blocks until what FileWriteOrderedBegin has started with the same buffer is
+// done, and returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_write_ordered_end).
 func FileWriteOrderedEnd[T any](f *File, buf []T) (st Status, outcome error) {
 	defer beginFile(f, "FileWriteOrderedEnd", buf, true).endStatus(&st, &outcome)
 	return f.splitEnd("FileWriteOrdered", placeOf(buf))

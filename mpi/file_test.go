@@ -26,7 +26,8 @@ func fileHintsOf(nodes, window int) *Info {
 	return info
 }
 
-// Ranks that take turns in a file, of more numbers than the suite has, through any number of aggregators and windows, leave what they wrote.
+// Ranks that take turns in a file, of more numbers than the suite has, through any number of
+// aggregators and windows, leave what they wrote.
 func TestFileTurns(t *testing.T) {
 	for n := 6; n <= 9; n++ {
 		for _, nodes := range []int{1, 4, n + 3} {

@@ -4,10 +4,12 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/engine"
 
-// Collective operations of a file take place in the order in which they are called, at every rank: a nonblocking one on a goroutine of the
-// file, and what is called while it goes on behind it. Those of the communicator below are in the same order then.
+// Collective operations of a file take place in the order in which they are called, at every rank:
+// a nonblocking one on a goroutine of the file, and what is called while it goes on behind it.
+// Those of the communicator below are in the same order then.
 
-// inTurn does do in the caller's goroutine, or, if other collective operations of f go on, waits until it has been done after them.
+// inTurn does do in the caller's goroutine, or, if other collective operations of f go on, waits
+// until it has been done after them.
 func (f *file) inTurn(op string, do func()) {
 	f.mu.Lock()
 	if !f.busy {
@@ -50,7 +52,8 @@ func (f *file) next() {
 	f.nonblockingFileAccess()
 }
 
-// nonblockingFileAccess starts a goroutine that works through the queue. It is what reports of hangs call what goes on there.
+// nonblockingFileAccess starts a goroutine that works through the queue. It is what reports of
+// hangs call what goes on there.
 func (f *file) nonblockingFileAccess() {
 	f.work.Go(func() { f.drain() })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/fileio"
 )
 
-// DisplacementCurrent as the displacement of SetView is where the shared file pointer is, in a file that was opened with ModeSequential, and
-// has no other (MPI 4.1, section 14.3).
+// DisplacementCurrent as the displacement of SetView is where the shared file pointer is, in a file
+// that was opened with ModeSequential, and has no other (MPI 4.1, section 14.3).
 const DisplacementCurrent = -6
 
 // datarep is how values lie in a file.
@@ -28,15 +28,17 @@ func (r datarep) swaps() bool {
 	return r == repInternal && bigEndian || r == repExternal && !bigEndian
 }
 
-// SetView says what this rank sees of f: the data of values of filetype that follow each other without end from disp bytes on
-// (MPI 4.1, section 14.3, MPI_File_set_view). filetype is made of values of etype, or is etype; offsets and
-// positions count these. Its data must be in ascending order and must not overlap, nor those of the next value with them, and none may lie
-// before its origin. The file pointers return to the beginning.
+// SetView says what this rank sees of f: the data of values of filetype that follow each other
+// without end from disp bytes on (MPI 4.1, section 14.3, MPI_File_set_view). filetype is made of
+// values of etype, or is etype; offsets and positions count these. Its data must be in ascending
+// order and must not overlap, nor those of the next value with them, and none may lie before its
+// origin. The file pointers return to the beginning.
 //
-// datarep is "native" (as in memory), "internal" (little-endian on all machines) or "external32" (big-endian). It must be
-// the same at all ranks, and so must the size and extent of etype: else the error is of class [ErrNotSame].
-// Other errors are of class [ErrType], [ErrArg] for displacements that are none, [ErrUnsupportedDatarep], or [ErrInfoValue] for info,
-// which may be nil. All ranks have an error, or none: then the views are as they were. Collective, blocks.
+// datarep is "native" (as in memory), "internal" (little-endian on all machines) or "external32"
+// (big-endian). It must be the same at all ranks, and so must the size and extent of etype: else
+// the error is of class [ErrNotSame]. Other errors are of class [ErrType], [ErrArg] for
+// displacements that are none, [ErrUnsupportedDatarep], or [ErrInfoValue] for info, which may be
+// nil. All ranks have an error, or none: then the views are as they were. Collective, blocks.
 func (f *File) SetView(disp int, etype, filetype *Datatype, datarep string, info *Info) (outcome error) {
 	defer f.begin("SetView").endAt(&outcome)
 	const op = "SetView"
@@ -130,15 +132,16 @@ func (f *file) newView(op string, disp int, etype, filetype *Datatype, rep strin
 	return v, nil
 }
 
-// View returns what SetView has set: at first the view of all bytes (MPI 4.1, section 14.3, MPI_File_get_view).
+// View returns what SetView has set: at first the view of all bytes (MPI 4.1, section 14.3,
+// MPI_File_get_view).
 func (f *File) View() (disp int, etype, filetype *Datatype, datarep string) {
 	v := f.view.Load()
 	return v.Disp, v.etype, v.filetype, repNames[v.rep]
 }
 
-// TypeExtent is the extent of t in f, in bytes: how far apart values of t lie in a filetype that is made for f
-// (MPI 4.1, section 14.5.1, MPI_File_get_type_extent). All representations have the sizes of memory, so it is that
-// of t. It is 0 if t has an error, which is returned. It is local.
+// TypeExtent is the extent of t in f, in bytes: how far apart values of t lie in a filetype that is
+// made for f (MPI 4.1, section 14.5.1, MPI_File_get_type_extent). All representations have the
+// sizes of memory, so it is that of t. It is 0 if t has an error, which is returned. It is local.
 func (f *File) TypeExtent(t *Datatype) (int, error) {
 	const op = "TypeExtent"
 	if err := f.present(op); err != nil {
@@ -151,9 +154,9 @@ func (f *File) TypeExtent(t *Datatype) (int, error) {
 	return extent, nil
 }
 
-// ByteOffset is where in the file the etype with an offset in the view lies, in bytes
-// (MPI 4.1, section 14.4.3, MPI_File_get_byte_offset). An offset that is negative, or too large for a file, is an error of class [ErrArg].
-// It is local.
+// ByteOffset is where in the file the etype with an offset in the view lies, in bytes (MPI 4.1,
+// section 14.4.3, MPI_File_get_byte_offset). An offset that is negative, or too large for a file,
+// is an error of class [ErrArg]. It is local.
 func (f *File) ByteOffset(offset int) (int, error) {
 	const op = "ByteOffset"
 	if err := f.usable(op, 0, ModeSequential); err != nil {

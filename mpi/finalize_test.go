@@ -12,8 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// TestFinalizeDeletesAttributes: MPI 4.1, section 11.2.4: Finalize begins with the delete functions of the attributes of self,
-// in the reverse of the order in which they were set; nothing else of MPI is affected by then.
+// TestFinalizeDeletesAttributes: MPI 4.1, section 11.2.4: Finalize begins with the delete functions
+// of the attributes of self, in the reverse of the order in which they were set; nothing else of
+// MPI is affected by then.
 func TestFinalizeDeletesAttributes(t *testing.T) {
 	const n = 3
 	var mu sync.Mutex
@@ -58,7 +59,8 @@ func TestFinalizeDeletesAttributes(t *testing.T) {
 	}
 }
 
-// TestFinalizeDeleteFails: a delete function that fails keeps no other from running, nor the ranks from finalizing.
+// TestFinalizeDeleteFails: a delete function that fails keeps no other from running, nor the ranks
+// from finalizing.
 func TestFinalizeDeleteFails(t *testing.T) {
 	broken := errors.New("broken")
 	var mu sync.Mutex
@@ -81,7 +83,8 @@ func TestFinalizeDeleteFails(t *testing.T) {
 	}
 }
 
-// TestFinalizeFlushes: what lies in the buffer of a communicator, freed or not, leaves before the job ends.
+// TestFinalizeFlushes: what lies in the buffer of a communicator, freed or not, leaves before the
+// job ends.
 func TestFinalizeFlushes(t *testing.T) {
 	const n = 40_000
 	got := make([]int64, n)

@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// FuzzCards: whatever a rank has written on its card, the others make a table of it or say what is wrong with it.
+// FuzzCards: whatever a rank has written on its card, the others make a table of it or say what is
+// wrong with it.
 func FuzzCards(f *testing.F) {
 	for _, c := range append(hostOf(4, 2, 2), hostOf(2, 1, 0)...) {
 		b, err := json.Marshal(c)
@@ -42,8 +43,8 @@ func FuzzCards(f *testing.F) {
 	})
 }
 
-// FuzzUnpack: whatever bytes a program got from somewhere, Unpack takes what fits, leaves what follows and touches nothing
-// else; and packed again they are the same.
+// FuzzUnpack: whatever bytes a program got from somewhere, Unpack takes what fits, leaves what
+// follows and touches nothing else; and packed again they are the same.
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{}, uint8(0), uint8(1))
 	f.Add(bytes.Repeat([]byte{1, 2, 3}, 40), uint8(3), uint8(2))

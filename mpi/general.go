@@ -11,10 +11,11 @@ import (
 // GeneralCallbacks are the functions of a generalised request
 // (MPI 4.1, section 13.2). Each may be nil.
 type GeneralCallbacks struct {
-	// Query gives the status and outcome, once complete: for Wait, Test and their family, and GetStatus.
+	// Query gives the status and outcome, once complete: for Wait, Test and their family, and
+	// GetStatus.
 	Query func() (Status, error)
-	// Free is called once: by what completes the request, after Query, or, if it is freed, by Free or Complete,
-	// whichever comes last.
+	// Free is called once: by what completes the request, after Query, or, if it is freed, by Free
+	// or Complete, whichever comes last.
 	Free func() error
 	// Cancel is called by Request.Cancel, complete saying whether Complete was called.
 	Cancel func(complete bool) error

@@ -58,17 +58,20 @@ func (t *graphTopology) isSymmetric() bool {
 }
 
 // GraphCreate makes a communicator whose ranks are the nodes of a graph that all ranks give whole
-// (MPI 4.1, section 8.5.3): the neighbours of rank r are edges[index[r-1]:index[r]], with 0 for index[-1]. Repeated edges
-// and edges to oneself are allowed. Ranks of c beyond the number of nodes, len(index), get nil; all do if that is 0.
+// (MPI 4.1, section 8.5.3): the neighbours of rank r are edges[index[r-1]:index[r]], with 0 for
+// index[-1]. Repeated edges and edges to oneself are allowed. Ranks of c beyond the number of
+// nodes, len(index), get nil; all do if that is 0.
 //
-// With reorder, ranks may get other numbers than in c, if fewer edges then go between hosts, or as many and fewer between
-// what is near inside them, as for CartCreate.
+// With reorder, ranks may get other numbers than in c, if fewer edges then go between hosts, or as
+// many and fewer between what is near inside them, as for CartCreate.
 //
-// The graph need not be symmetric, but neighbourhood collectives on it need as many edges from a to b as from b to a. For large
-// graphs use DistGraphCreateAdjacent, where no rank needs to know the whole.
+// The graph need not be symmetric, but neighbourhood collectives on it need as many edges from a to
+// b as from b to a. For large graphs use DistGraphCreateAdjacent, where no rank needs to know the
+// whole.
 //
-// An index that falls, or does not end at len(edges), and more nodes than c has ranks, are errors of class
-// [ErrTopology]; edges to ranks outside the graph have class [ErrRank]. Collective: it waits for all ranks of c.
+// An index that falls, or does not end at len(edges), and more nodes than c has ranks, are errors
+// of class [ErrTopology]; edges to ranks outside the graph have class [ErrRank]. Collective: it
+// waits for all ranks of c.
 func (c *Comm) GraphCreate(index, edges []int, reorder bool) (made *Comm, outcome error) {
 	defer c.begin("GraphCreate").endMade(&made, &outcome)
 	const op = "GraphCreate"
@@ -87,8 +90,8 @@ func (c *Comm) GraphCreate(index, edges []int, reorder bool) (made *Comm, outcom
 	}), nil
 }
 
-// GraphMap is the rank that this rank would have in the communicator of GraphCreate with these arguments and reorder, or
-// [Undefined] if it would have none (MPI 4.1, section 8.5.8). Local.
+// GraphMap is the rank that this rank would have in the communicator of GraphCreate with these
+// arguments and reorder, or [Undefined] if it would have none (MPI 4.1, section 8.5.8). Local.
 func (c *Comm) GraphMap(index, edges []int) (_ int, outcome error) {
 	defer c.begin("GraphMap").endAt(&outcome)
 	if err := c.checkGraph("GraphMap", index, edges); err != nil {
@@ -134,7 +137,8 @@ func (c *Comm) placeGraph(t *graphTopology, reorder bool) []int {
 	}, nil)
 }
 
-// GraphdimsGet is the number of nodes and of edges of a graph communicator (MPI 4.1, section 8.5.5). Local.
+// GraphdimsGet is the number of nodes and of edges of a graph communicator (MPI 4.1, section
+// 8.5.5). Local.
 func (c *Comm) GraphdimsGet() (nodes, edges int, err error) {
 	t, bad := topologyOf[*graphTopology](c, "GraphdimsGet", Graph)
 	if bad != nil {
@@ -153,7 +157,8 @@ func (c *Comm) GraphGet() (index, edges []int, err error) {
 	return slices.Clone(t.index), slices.Clone(t.edges), nil
 }
 
-// GraphNeighborsCount is the number of neighbours of a rank of a graph communicator (MPI 4.1, section 8.5.5). Local.
+// GraphNeighborsCount is the number of neighbours of a rank of a graph communicator (MPI 4.1,
+// section 8.5.5). Local.
 func (c *Comm) GraphNeighborsCount(rank int) (int, error) {
 	near, err := c.graphNeighbors("GraphNeighborsCount", rank)
 	if err != nil {
@@ -162,8 +167,8 @@ func (c *Comm) GraphNeighborsCount(rank int) (int, error) {
 	return len(near), nil
 }
 
-// GraphNeighbors are the neighbours of a rank of a graph communicator, in the order of GraphCreate, in a new slice
-// (MPI 4.1, section 8.5.5). Local.
+// GraphNeighbors are the neighbours of a rank of a graph communicator, in the order of GraphCreate,
+// in a new slice (MPI 4.1, section 8.5.5). Local.
 func (c *Comm) GraphNeighbors(rank int) ([]int, error) {
 	near, err := c.graphNeighbors("GraphNeighbors", rank)
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Group is an ordered set of ranks of a job, each with a number in the group, its rank
-// (MPI 4.1, section 7.2.1). It is immutable, so it needs no freeing, and goroutines of the
-// rank that made it may share it. Operations on groups are local and do not block; their
-// errors go to the error handler of Self, or of the session that the group comes from, as MPI 4.1, section 9.3 says. Groups
-// of different sessions must not be mixed, nor one of a session and one that comes from the world (ErrGroup).
+// Group is an ordered set of ranks of a job, each with a number in the group, its rank (MPI 4.1,
+// section 7.2.1). It is immutable, so it needs no freeing, and goroutines of the rank that made it
+// may share it. Operations on groups are local and do not block; their errors go to the error
+// handler of Self, or of the session that the group comes from, as MPI 4.1, section 9.3 says.
+// Groups of different sessions must not be mixed, nor one of a session and one that comes from the
+// world (ErrGroup).
 type Group struct {
 	// Immutable.
 	job     *job            // of the rank that made it; nil in GroupEmpty
@@ -153,7 +154,8 @@ func (g *Group) usableWith(op string, h *Group) *Error {
 	return nil
 }
 
-// fail gives err to the error handler of the session that g comes from, else to that of Self, if g belongs to a job.
+// fail gives err to the error handler of the session that g comes from, else to that of Self, if g
+// belongs to a job.
 func (g *Group) fail(err *Error) error {
 	if g == nil || g.job == nil {
 		return err

@@ -58,7 +58,8 @@ func TestHeapFloor(t *testing.T) {
 	}
 }
 
-// TestHeapFloorChild tells, in a process of its own, how much the heap may grow, and by how much the resident set has grown, by a job.
+// TestHeapFloorChild tells, in a process of its own, how much the heap may grow, and by how much
+// the resident set has grown, by a job.
 func TestHeapFloorChild(t *testing.T) {
 	if os.Getenv(heapChild) == "" {
 		return // it is TestHeapFloor's

@@ -23,14 +23,15 @@ var worldJobs atomic.Pointer[[]*job]
 // processMu is held by a caller that joins the job of this process.
 var processMu sync.Mutex
 
-// processErr is why this process could not join its launcher's job: it cannot try again. Guarded by processMu.
+// processErr is why this process could not join its launcher's job: it cannot try again. Guarded by
+// processMu.
 var processErr error
 
-// Init joins the parallel job that the launcher of this process started (fitrun, or
-// another that docs/LAUNCH.md names), or a job of one rank without a launcher, and returns the world communicator, of all
-// its ranks (MPI 4.1, section 11.2). It waits for the slowest rank. Most programs
-// use Main instead. It may be called once, and not in a process of several ranks:
-// which of them would it be? Sessions may be open already.
+// Init joins the parallel job that the launcher of this process started (fitrun, or another that
+// docs/LAUNCH.md names), or a job of one rank without a launcher, and returns the world
+// communicator, of all its ranks (MPI 4.1, section 11.2). It waits for the slowest rank. Most
+// programs use Main instead. It may be called once, and not in a process of several ranks: which of
+// them would it be? Sessions may be open already.
 func Init() (*Comm, error) {
 	processMu.Lock()
 	defer processMu.Unlock()
@@ -77,7 +78,8 @@ func initWorld(op string, find func([]string) ([]boot.Session, error)) ([]*job, 
 	return jobs, nil
 }
 
-// joinProcess makes the process join its job, unless it has. If it had, the first of its ranks is held: call release.
+// joinProcess makes the process join its job, unless it has. If it had, the first of its ranks is
+// held: call release.
 //
 // Preconditions:
 //   - processMu is held.
@@ -142,8 +144,9 @@ func Finalized() bool {
 	return true
 }
 
-// join joins the job that the sessions of the ranks of this process lead to, in the call op. It takes
-// the sessions over. All join or none does; the error is the first. If within ends before, none does.
+// join joins the job that the sessions of the ranks of this process lead to, in the call op. It
+// takes the sessions over. All join or none does; the error is the first. If within ends before,
+// none does.
 func join(within context.Context, op string, sessions []boot.Session) ([]*job, error) {
 	addWorkers(len(sessions))
 	raiseHeap()

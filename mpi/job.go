@@ -87,8 +87,8 @@ type job struct {
 	events sync.WaitGroup // waits for watch
 }
 
-// startJob joins the job that session leads to, in the call op, by which tools know it. l is left when the job is, or here if
-// that fails; session is the caller's until it succeeds.
+// startJob joins the job that session leads to, in the call op, by which tools know it. l is left
+// when the job is, or here if that fails; session is the caller's until it succeeds.
 func startJob(ctx context.Context, op string, session boot.Session, set settings, l *local) (*job, error) {
 	info := session.Info()
 	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks, set: &set, comms: new(commList)}
@@ -182,7 +182,8 @@ func (j *job) makeComms(info boot.Info) {
 	j.setFirstHandlers()
 }
 
-// connect exchanges cards and fills the engine's bridge table; ifs are the interfaces of this host, if they matter.
+// connect exchanges cards and fills the engine's bridge table; ifs are the interfaces of this host,
+// if they matter.
 func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []netif.Interface) error {
 	mine, err := json.Marshal(newCard(info, set, j.local, j.engine.Addrs()))
 	if err != nil {
@@ -269,8 +270,8 @@ func (j *job) watch() {
 	}
 }
 
-// exitSoon ends the process if the program does not return soon from a job that has ended. fitrun does that for its ranks,
-// but under other launchers one that only computes would go on.
+// exitSoon ends the process if the program does not return soon from a job that has ended. fitrun
+// does that for its ranks, but under other launchers one that only computes would go on.
 func (j *job) exitSoon() {
 	if j.session.Info().Source != "fitrun" {
 		j.exitAfter(exitGrace)
@@ -307,8 +308,8 @@ func (j *job) endText() string {
 // closeTimeout bounds how long a rank waits for the goodbyes of the others.
 const closeTimeout = 5 * time.Second
 
-// finalize ends this rank's part of the job. What fails is first told to failed, if that is not nil: the launcher can still be reached then,
-// and the job is not at an end for this rank.
+// finalize ends this rank's part of the job. What fails is first told to failed, if that is not
+// nil: the launcher can still be reached then, and the job is not at an end for this rank.
 func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 	if !j.finalizing.CompareAndSwap(false, true) {
 		return opErrorf(ErrOther, "Finalize", "called twice")
@@ -343,8 +344,8 @@ func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 	return errors.Join(left, err, j.leave())
 }
 
-// closeWorld ends the use of the world, and waits for all ranks. Messages that were given up it calls
-// back before: the ranks that they are for may be gone after it.
+// closeWorld ends the use of the world, and waits for all ranks. Messages that were given up it
+// calls back before: the ranks that they are for may be gone after it.
 func (j *job) closeWorld(ctx context.Context) error {
 	j.worldScope.state.Store(scopeOver)
 	j.life.mu.Lock()

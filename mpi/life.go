@@ -12,8 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// How long a rank takes part in its job. Init and Main open the world, SessionInit opens sessions, and as long as one of
-// them is open the rank takes part. Then
+// How long a rank takes part in its job. Init and Main open the world, SessionInit opens sessions,
+// and as long as one of them is open the rank takes part. Then
 //
 //   - it says goodbye to all and closes what it has, if no rank has used sessions: all ranks have
 //     called Finalize, and nothing follows. So does the only rank of a job that has no launcher,
@@ -74,7 +74,8 @@ func (j *job) openWorld(op string) *Error {
 	return nil
 }
 
-// hold keeps the rank from going until release is called. It fails if the rank has left a job that it can make anew.
+// hold keeps the rank from going until release is called. It fails if the rank has left a job that
+// it can make anew.
 func (j *job) hold() bool {
 	l := &j.life
 	l.mu.Lock()
@@ -163,8 +164,9 @@ const (
 	closes               // for good
 )
 
-// endOf decides what the rank does now that the meeting of Finalize has ended, with err if that is not nil. open is an error if
-// sessions should not be open any more: the ranks of RunThreads end with their functions.
+// endOf decides what the rank does now that the meeting of Finalize has ended, with err if that is
+// not nil. open is an error if sessions should not be open any more: the ranks of RunThreads end
+// with their functions.
 func (j *job) endOf(err error) (end ending, open error) {
 	l := &j.life
 	l.mu.Lock()

@@ -29,8 +29,8 @@ func threadsOfProcess(t testing.TB) (n int) {
 	return n
 }
 
-// TestManyBlockedReceivers: a goroutine that waits for a message holds no thread, however many there are. (The Go runtime
-// ends a program that needs more than 10,000 threads.)
+// TestManyBlockedReceivers: a goroutine that waits for a message holds no thread, however many
+// there are. (The Go runtime ends a program that needs more than 10,000 threads.)
 func TestManyBlockedReceivers(t *testing.T) {
 	effort.Need(t, effort.Usual, "tens of thousands of goroutines wait")
 	for policy, n := range map[string]int{"worker": 20_000, "assist": 12_000, "caller": 20_000} {

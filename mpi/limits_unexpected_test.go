@@ -12,8 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// TestUnexpectedLimit: a rank to which more messages are announced than it may keep gives the sender up, in words that say why
-// and what to do, instead of taking all memory.
+// TestUnexpectedLimit: a rank to which more messages are announced than it may keep gives the
+// sender up, in words that say why and what to do, instead of taking all memory.
 func TestUnexpectedLimit(t *testing.T) {
 	for _, transport := range []string{"auto", "tcp"} {
 		t.Run(transport, func(t *testing.T) {
@@ -42,7 +42,8 @@ func TestUnexpectedLimit(t *testing.T) {
 	}
 }
 
-// TestParkedSends: blocking sends beyond what a receiver keeps wait for it, so that a flood does not reach the limit.
+// TestParkedSends: blocking sends beyond what a receiver keeps wait for it, so that a flood does
+// not reach the limit.
 func TestParkedSends(t *testing.T) {
 	t.Setenv("FITMPI_UNEXPECTED", "1M")
 	t.Setenv("FITMPI_WINDOW", "1M")
@@ -69,8 +70,8 @@ func TestParkedSends(t *testing.T) {
 	}
 }
 
-// TestDeepAtFirst: ten thousand short messages can be sent, by blocking sends, to a rank with which nothing was exchanged before, and which
-// receives none until its own are sent.
+// TestDeepAtFirst: ten thousand short messages can be sent, by blocking sends, to a rank with which
+// nothing was exchanged before, and which receives none until its own are sent.
 func TestDeepAtFirst(t *testing.T) {
 	effort.Need(t, effort.Usual, "it sends messages by the thousand")
 	const n, ranks = 10_000, 8

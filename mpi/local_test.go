@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// sharingInfo is what the launcher says to the last of n ranks of a host that share memory, so many in its process.
+// sharingInfo is what the launcher says to the last of n ranks of a host that share memory, so many
+// in its process.
 func sharingInfo(t *testing.T, n, inProcess int) boot.Info {
 	t.Helper()
 	segment, err := shm.Create(n)

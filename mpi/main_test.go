@@ -9,7 +9,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain fails the run if something is left of the jobs that the tests ran: goroutines or descriptors.
+// TestMain fails the run if something is left of the jobs that the tests ran: goroutines or
+// descriptors.
 func TestMain(m *testing.M) {
 	before := descriptors()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {

@@ -9,7 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// allocated are the blocks of AllocMem that FreeMem has not freed, of all ranks of this process, by their first byte.
+// allocated are the blocks of AllocMem that FreeMem has not freed, of all ranks of this process, by
+// their first byte.
 var allocated = struct {
 	mu       sync.Mutex
 	mappings map[*byte][]byte // guarded by mu
@@ -21,8 +22,9 @@ var allocated = struct {
 // memory with FreeMem: nothing else frees it. A negative n is an error of class [ErrArg], another T
 // one of [ErrType], and if there is no memory it is of class [ErrNoMem].
 //
-// It is rarely needed: every operation takes any slice, and memory of make is as good for messages. What it buys is fewer
-// misses of the address cache in large arrays, and a heap that is not larger for them.
+// It is rarely needed: every operation takes any slice, and memory of make is as good for messages.
+// What it buys is fewer misses of the address cache in large arrays, and a heap that is not larger
+// for them.
 func AllocMem[T any](n int) ([]T, error) {
 	const op = "AllocMem"
 	e := elemOf[T]()

@@ -16,22 +16,23 @@ import (
 	"github.com/fitmpi/fitmpi/metrics"
 )
 
-// MetricsCollector returns a Prometheus collector of the counters of the calling rank, for a program that has a registry
-// or an HTTP server of its own:
+// MetricsCollector returns a Prometheus collector of the counters of the calling rank, for a
+// program that has a registry or an HTTP server of its own:
 //
 //	reg.MustRegister(mpi.MetricsCollector(world))
 //
-// Its metrics begin with fitmpi_ and have the constant label rank, so the collectors of several ranks of a process go into
-// one registry. They are those of the rank, whatever communicator of it c is, and may be collected by any goroutine, after
-// Finalize too. docs/METRICS.md says what they mean. They are what MPI calls performance variables
-// (MPI 4.1, section 15.3.7, MPI_T_pvar_get_info and MPI_T_pvar_read).
+// Its metrics begin with fitmpi_ and have the constant label rank, so the collectors of several
+// ranks of a process go into one registry. They are those of the rank, whatever communicator of it
+// c is, and may be collected by any goroutine, after Finalize too. docs/METRICS.md says what they
+// mean. They are what MPI calls performance variables (MPI 4.1, section 15.3.7, MPI_T_pvar_get_info
+// and MPI_T_pvar_read).
 func MetricsCollector(c *Comm) metrics.Collector {
 	return metrics.NewCollector(c.job.counted())
 }
 
-// WithRegisterer registers the collector of MetricsCollector with reg, a registry that exists already, such as
-// prometheus.DefaultRegisterer. The error is the registry's: the same rank is registered with it already, for example.
-// No counterpart in MPI.
+// WithRegisterer registers the collector of MetricsCollector with reg, a registry that exists
+// already, such as prometheus.DefaultRegisterer. The error is the registry's: the same rank is
+// registered with it already, for example. No counterpart in MPI.
 func WithRegisterer(c *Comm, reg metrics.Registerer) error {
 	const op = "WithRegisterer"
 	if err := c.present(op); err != nil {
@@ -83,15 +84,16 @@ func (j *job) serveMetrics() error {
 	return j.session.Report(boot.MetricsKey, s.Name())
 }
 
-// warnProfiles says, in rank 0, that profiles were asked for and are served nowhere: a rank serves them beside its metrics.
+// warnProfiles says, in rank 0, that profiles were asked for and are served nowhere: a rank serves
+// them beside its metrics.
 func (j *job) warnProfiles(rank int) {
 	if j.set.metrics.profiles && rank == 0 {
 		j.logger.Warn("FITMPI_PPROF=1 has no effect: ranks serve /debug/pprof beside their own metrics; give --rank-metrics 127.0.0.1:0 or FITMPI_METRICS")
 	}
 }
 
-// pushMetrics pushes what the rank has counted, if it is to. The job is over by then, and its results do not depend on it:
-// an error is logged.
+// pushMetrics pushes what the rank has counted, if it is to. The job is over by then, and its
+// results do not depend on it: an error is logged.
 func (j *job) pushMetrics() {
 	if j.push.url == "" {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// TestMetricsCollector: the ranks of a process go into one registry of the program's, and can be read there during the job
-// and after it.
+// TestMetricsCollector: the ranks of a process go into one registry of the program's, and can be
+// read there during the job and after it.
 func TestMetricsCollector(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	sent := func() map[string]float64 {

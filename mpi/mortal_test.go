@@ -44,7 +44,8 @@ func (l *ledger) note(what, said string) error {
 	return nil
 }
 
-// TestAgreeAmongTheDying: ranks die before, between and during agreements, some of them having been told the outcome.
+// TestAgreeAmongTheDying: ranks die before, between and during agreements, some of them having been
+// told the outcome.
 func TestAgreeAmongTheDying(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 1))

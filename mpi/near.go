@@ -10,14 +10,14 @@ import (
 	"github.com/fitmpi/fitmpi/internal/topo"
 )
 
-// Which ranks of a host are how near to each other. That threads of one core share more than those of two is the last
-// that counts: two on one thread of it have no more in common, but take turns.
+// Which ranks of a host are how near to each other. That threads of one core share more than those
+// of two is the last that counts: two on one thread of it have no more in common, but take turns.
 
 // nearParts are the parts of a machine inside which ranks are near each other, from large to small.
 var nearParts = [...]sys.Part{sys.Package, sys.NUMANode, sys.L3Cache, sys.Core}
 
-// bound are the instances of nearParts to which a process is bound, as sys.PartOf numbers them: -1 if it is bound to no
-// single one, or the kernel does not say.
+// bound are the instances of nearParts to which a process is bound, as sys.PartOf numbers them: -1
+// if it is bound to no single one, or the kernel does not say.
 type bound [len(nearParts)]int
 
 // boundTo are the parts that all of cpus are in.
@@ -28,10 +28,11 @@ func boundTo(cpus []int) (b bound) {
 	return b
 }
 
-// levelsOf are the levels by which ranks are near each other, for topo.Place: those of one host, of those the ones that share
-// memory, then those bound to one package, NUMA node, cache and core, and last threads of one process. A
-// process comes last because it is bound as a whole: its ranks are in the same parts. Ranks that are bound to no single
-// instance of a part are together: nothing is known that would tell them apart. Those that use TCP only share no process.
+// levelsOf are the levels by which ranks are near each other, for topo.Place: those of one host, of
+// those the ones that share memory, then those bound to one package, NUMA node, cache and core, and
+// last threads of one process. A process comes last because it is bound as a whole: its ranks are
+// in the same parts. Ranks that are bound to no single instance of a part are together: nothing is
+// known that would tell them apart. Those that use TCP only share no process.
 func levelsOf(cards []card, nodes []int) [][]int {
 	var facts [][]int
 	if nodes != nil {
@@ -45,7 +46,8 @@ func levelsOf(cards []card, nodes []int) [][]int {
 	return topo.Nest(facts...)
 }
 
-// levelsAmong are the levels of j for the ranks of a communicator; nil if every placement is as good as any other.
+// levelsAmong are the levels of j for the ranks of a communicator; nil if every placement is as
+// good as any other.
 func (j *job) levelsAmong(peers []engine.PeerID) [][]int {
 	facts := make([][]int, len(j.levels))
 	for i, level := range j.levels {

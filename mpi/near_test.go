@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// numaHosts is the cards of hosts of two packages, each a NUMA node with cores of its own and one cache, and a process on each core.
+// numaHosts is the cards of hosts of two packages, each a NUMA node with cores of its own and one
+// cache, and a process on each core.
 func numaHosts(hosts, cores int) (cards []card) {
 	for h := range hosts {
 		for n := range 2 {
@@ -26,7 +27,8 @@ func numaHosts(hosts, cores int) (cards []card) {
 	return cards
 }
 
-// Ranks are near each other by host, memory, the parts of the machine that they are bound to, and process; what makes no difference is not there.
+// Ranks are near each other by host, memory, the parts of the machine that they are bound to, and
+// process; what makes no difference is not there.
 func TestLevelsOf(t *testing.T) {
 	two := numaHosts(2, 2)
 	two[3].Bound = bound{-1, -1, -1, -1} // alone on its host in being bound to nothing

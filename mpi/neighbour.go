@@ -4,20 +4,23 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/internal/coll"
 
-// Neighbourhood collectives (MPI 4.1, section 8.6): each rank of a communicator with a topology exchanges messages with its
-// neighbours only. All ranks of the communicator call them, in the same order as its other collectives.
+// Neighbourhood collectives (MPI 4.1, section 8.6): each rank of a communicator with a topology
+// exchanges messages with its neighbours only. All ranks of the communicator call them, in the same
+// order as its other collectives.
 //
-//   - On a grid (CartCreate) there are two neighbours in each dimension, first the one at -1, then the one at +1, sources
-//     and destinations alike. Where the grid ends the neighbour is ProcNull: its blocks are there, and are not touched.
-//     What is sent towards -1 arrives from +1, and the other way round, also where both neighbours are the same rank.
-//   - On a graph (GraphCreate) they are the neighbours of the graph, sources and destinations alike.
+//   - On a grid (CartCreate) there are two neighbours in each dimension, first the one at -1, then
+//     the one at +1, sources and destinations alike. Where the grid ends the neighbour is ProcNull:
+//     its blocks are there, and are not touched. What is sent towards -1 arrives from +1, and the
+//     other way round, also where both neighbours are the same rank.
+//   - On a graph (GraphCreate) they are the neighbours of the graph, sources and destinations
+//     alike.
 //   - On a distributed graph they are the sources and destinations of DistGraphNeighbors.
 //
-// Of several edges from one rank to another the first among the sender's destinations is the first among the receiver's
-// sources, and so on. A rank may be a neighbour of itself.
+// Of several edges from one rank to another the first among the sender's destinations is the first
+// among the receiver's sources, and so on. A rank may be a neighbour of itself.
 //
-// in and out must not overlap. A communicator without a topology is an error of class ErrTopology. If the lengths at
-// both ends of an edge differ, the receiver's error has class ErrTruncate.
+// in and out must not overlap. A communicator without a topology is an error of class ErrTopology.
+// If the lengths at both ends of an edge differ, the receiver's error has class ErrTruncate.
 
 // neighbourElem is collElem for a neighbourhood collective, with the neighbours.
 func neighbourElem[T any](c *Comm, op string) (*elem, coll.Neighbours, *Error) {
@@ -44,8 +47,8 @@ func checkMultiple(op, what string, have, size int, whose string) *Error {
 	return nil
 }
 
-// sourceBlocks are the equal parts of out for each source: of n elements, what this rank sends to each of its
-// destinations; if it has none, as out says.
+// sourceBlocks are the equal parts of out for each source: of n elements, what this rank sends to
+// each of its destinations; if it has none, as out says.
 func sourceBlocks(op string, near coll.Neighbours, n, out int) (blocks, *Error) {
 	size := len(near.Sources)
 	if len(near.Destinations) == 0 {
@@ -57,8 +60,8 @@ func sourceBlocks(op string, near coll.Neighbours, n, out int) (blocks, *Error) 
 	return equalBlocks(size, n), checkLen(op, "out", out, size*n)
 }
 
-// exchange sends a block of in to each destination and receives a block of out from each source. from has one block for
-// each destination, or one for all.
+// exchange sends a block of in to each destination and receives a block of out from each source.
+// from has one block for each destination, or one for all.
 func exchange[T any](c *Comm, op string, e *elem, near coll.Neighbours, in []T, from blocks, out []T, to blocks) *Request {
 	if c.serialises(e) {
 		return exchangeObjects(c, op, near, in, from, out, to)

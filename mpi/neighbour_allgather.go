@@ -2,9 +2,10 @@
 
 package mpi
 
-// NeighborAllgather sends in to all neighbours of this rank and receives as many elements from each: those from the j-th
-// source are the j-th block of out (MPI 4.1, section 8.6.1). out holds as many blocks of len(in) as there are
-// sources. A rank without destinations gives no in, and out as long as what it receives.
+// NeighborAllgather sends in to all neighbours of this rank and receives as many elements from
+// each: those from the j-th source are the j-th block of out (MPI 4.1, section 8.6.1). out holds as
+// many blocks of len(in) as there are sources. A rank without destinations gives no in, and out as
+// long as what it receives.
 func NeighborAllgather[T any](c *Comm, in, out []T) error {
 	return beginColl(c, "NeighborAllgather", in, out, Undefined).end(done(ineighborAllgather(c, "NeighborAllgather", in, out)))
 }
@@ -27,9 +28,9 @@ func ineighborAllgather[T any](c *Comm, op string, in, out []T) *Request {
 	return exchangeEqual(c, op, e, near, in, 1, out)
 }
 
-// NeighborAllgatherv is NeighborAllgather of blocks of different lengths: counts[j] elements come from the j-th source and
-// go to out[displs[j]:], while in goes to every destination. displs nil packs them without gaps
-// (MPI 4.1, section 8.6.1).
+// NeighborAllgatherv is NeighborAllgather of blocks of different lengths: counts[j] elements come
+// from the j-th source and go to out[displs[j]:], while in goes to every destination. displs nil
+// packs them without gaps (MPI 4.1, section 8.6.1).
 func NeighborAllgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
 	return beginColl(c, "NeighborAllgatherv", in, out, Undefined).end(done(ineighborAllgatherv(c, "NeighborAllgatherv", in, out, counts, displs)))
 }

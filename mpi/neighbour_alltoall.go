@@ -2,9 +2,10 @@
 
 package mpi
 
-// NeighborAlltoall sends the i-th block of in to the i-th destination of this rank, and receives the j-th block of out from
-// its j-th source (MPI 4.1, section 8.6.2). All blocks are equal: in holds as many as there are destinations, out as many
-// as there are sources. A rank without destinations gives out as long as what it receives.
+// NeighborAlltoall sends the i-th block of in to the i-th destination of this rank, and receives
+// the j-th block of out from its j-th source (MPI 4.1, section 8.6.2). All blocks are equal: in
+// holds as many as there are destinations, out as many as there are sources. A rank without
+// destinations gives out as long as what it receives.
 func NeighborAlltoall[T any](c *Comm, in, out []T) error {
 	return beginColl(c, "NeighborAlltoall", in, out, Undefined).end(done(ineighborAlltoall(c, "NeighborAlltoall", in, out)))
 }
@@ -27,9 +28,9 @@ func ineighborAlltoall[T any](c *Comm, op string, in, out []T) *Request {
 	return exchangeEqual(c, op, e, near, in, len(near.Destinations), out)
 }
 
-// NeighborAlltoallv is NeighborAlltoall of blocks of different lengths: sendCounts[i] elements of in[sendDispls[i]:] go to
-// the i-th destination, recvCounts[j] come from the j-th source to out[recvDispls[j]:]. Displacements nil mean without
-// gaps (MPI 4.1, section 8.6.2).
+// NeighborAlltoallv is NeighborAlltoall of blocks of different lengths: sendCounts[i] elements of
+// in[sendDispls[i]:] go to the i-th destination, recvCounts[j] come from the j-th source to
+// out[recvDispls[j]:]. Displacements nil mean without gaps (MPI 4.1, section 8.6.2).
 func NeighborAlltoallv[T any](c *Comm, in []T, sendCounts, sendDispls []int, out []T, recvCounts, recvDispls []int) error {
 	return beginColl(c, "NeighborAlltoallv", in, out, Undefined).end(done(ineighborAlltoallv(c, "NeighborAlltoallv", in, sendCounts, sendDispls, out, recvCounts, recvDispls)))
 }

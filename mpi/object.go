@@ -20,18 +20,22 @@ import (
 //	count  8 bytes  number of elements, little-endian
 //	body            as the codec says
 //
-// Both ends must agree on the codec, as they agree on T: a type that has a binary form on one end only is refused.
+// Both ends must agree on the codec, as they agree on T: a type that has a binary form on one end
+// only is refused.
 //
-// Except under gob, the body is count elements, each a length as a uvarint and then so many bytes; where an element can be
-// nil the length is one more, and 0 says nil. Under gob the body is one gob stream holding a []T. gob cannot say nil for an element, so
-// codecGobNil precedes the stream by a bitmap, bit i%8 of byte i/8 set if element i is present, and leaves the others out.
+// Except under gob, the body is count elements, each a length as a uvarint and then so many bytes;
+// where an element can be nil the length is one more, and 0 says nil. Under gob the body is one gob
+// stream holding a []T. gob cannot say nil for an element, so codecGobNil precedes the stream by a
+// bitmap, bit i%8 of byte i/8 set if element i is present, and leaves the others out.
 //
 // An element's text form counts only where it has no binary form and gob cannot carry its type.
 //
-// gob sends exported fields only, and flattens pointers: a pointer to zero inside a struct arrives as nil. It checks its
-// own lengths against the message, so what a message can make us allocate is in proportion to its length.
+// gob sends exported fields only, and flattens pointers: a pointer to zero inside a struct arrives
+// as nil. It checks its own lengths against the message, so what a message can make us allocate is
+// in proportion to its length.
 
-// objectCodec says how the elements of a message of objects are serialised. On the wire: never renumber.
+// objectCodec says how the elements of a message of objects are serialised. On the wire: never
+// renumber.
 type objectCodec uint8
 
 const (
@@ -54,7 +58,8 @@ var (
 	errObjectCount    = errors.New("serialised message has another number of elements than it announces")
 )
 
-// encodeObjects appends the serialised elements to dst and returns the extended slice, or dst unchanged and an error.
+// encodeObjects appends the serialised elements to dst and returns the extended slice, or dst
+// unchanged and an error.
 //
 // Preconditions:
 //   - elemOf[T]().class is classObject.
@@ -187,8 +192,8 @@ func appendGob[T any](b []byte, start int, vs []T) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// registerHint says what to do about a value in an interface whose type gob does not know. gob has no error type to tell
-// it by; if its text changes, the hint is missing and a test fails.
+// registerHint says what to do about a value in an interface whose type gob does not know. gob has
+// no error type to tell it by; if its text changes, the hint is missing and a test fails.
 func registerHint(err error) error {
 	if strings.Contains(err.Error(), "not registered for interface") {
 		return fmt.Errorf("%w: every rank must give gob.Register a value of each type that travels in an interface", err)
@@ -210,8 +215,8 @@ func typeHint(err error) error {
 	return fmt.Errorf("%w, %s", errObjectType, remote)
 }
 
-// consumeObjectHeader reads the header of a message of objects; n is the header's length, < 0 if b holds none or its count
-// cannot be true.
+// consumeObjectHeader reads the header of a message of objects; n is the header's length, < 0 if b
+// holds none or its count cannot be true.
 func consumeObjectHeader(b []byte) (codec objectCodec, count, n int) {
 	if len(b) < objectHeaderLen {
 		return 0, 0, -1
@@ -242,10 +247,10 @@ func objectCount(b []byte) (int, error) {
 	return count, nil
 }
 
-// decodeObjects decodes a serialised message into the first elements of into, and returns how many those are.
-// What it stores is new: nothing of an element's former value remains in it, and nothing of it aliases b.
-// A message of more elements than into holds gives a *TruncateError and leaves into alone; after any other
-// error into's contents are undefined.
+// decodeObjects decodes a serialised message into the first elements of into, and returns how many
+// those are. What it stores is new: nothing of an element's former value remains in it, and nothing
+// of it aliases b. A message of more elements than into holds gives a *TruncateError and leaves
+// into alone; after any other error into's contents are undefined.
 func decodeObjects[T any](b []byte, into []T) (n int, err error) {
 	count, err := objectCount(b)
 	if err != nil {
@@ -257,14 +262,16 @@ func decodeObjects[T any](b []byte, into []T) (n int, err error) {
 	return decodeBody(b, into[:0:count])
 }
 
-// decodeNewObjects decodes a serialised message into a new slice as long as the message; never nil without an error.
+// decodeNewObjects decodes a serialised message into a new slice as long as the message; never nil
+// without an error.
 func decodeNewObjects[T any](b []byte) ([]T, error) {
 	count, err := objectCount(b)
 	if err != nil {
 		return nil, err
 	}
-	// The count is still the sender's word, and an element in memory may be far larger than its byte on the wire: trust
-	// it for a megabyte, and beyond that grow as elements turn out to be there.
+	// The count is still the sender's word, and an element in memory may be far larger than its
+	// byte on the wire: trust it for a megabyte, and beyond that grow as elements turn out to be
+	// there.
 	e := elemOf[T]()
 	vs := make([]T, 0, min(count, max(16, 1<<20/max(1, e.size))))
 	return decodeAppend(b, vs)
@@ -294,7 +301,8 @@ func decodeAppend[T any](b []byte, vs []T) (out []T, err error) {
 		return vs, e.err
 	}
 	defer func() {
-		// Peer input never panics: gob and the user's UnmarshalBinary may, on bytes that no peer of ours would send.
+		// Peer input never panics: gob and the user's UnmarshalBinary may, on bytes that no peer of
+		// ours would send.
 		if r := recover(); r != nil {
 			out, err = vs, fmt.Errorf("cannot decode %s: panic: %v", e.name, r)
 		}
@@ -357,8 +365,8 @@ func decodeEach[T any](codec objectCodec, b []byte, count int, vs []T) ([]T, err
 	return vs, nil
 }
 
-// unmarshalOwn sets *v, which is zero, from its own form. Data is valid only during the call, by the contracts of
-// encoding.BinaryUnmarshaler and encoding.TextUnmarshaler.
+// unmarshalOwn sets *v, which is zero, from its own form. Data is valid only during the call, by
+// the contracts of encoding.BinaryUnmarshaler and encoding.TextUnmarshaler.
 func unmarshalOwn[T any](codec objectCodec, v *T, data []byte) error {
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Pointer {
 		p := reflect.New(t.Elem())

@@ -17,7 +17,8 @@ import (
 // binaryText has a binary form of its own, by AppendBinary.
 type binaryText struct{ s string }
 
-// ownText has a text form only, by AppendText; textAndFields has fields that gob sends, textAndBinary a binary form.
+// ownText has a text form only, by AppendText; textAndFields has fields that gob sends,
+// textAndBinary a binary form.
 type (
 	ownText       struct{ s *string }
 	textAndFields struct {

@@ -10,13 +10,14 @@ import (
 	"sync"
 )
 
-// Op is a reduction: acc[i] = acc[i] ∘ in[i] for every i, acc holding the result so far, from the lower ranks
-// (MPI 4.1, section 6.9). Any function will do that is associative, does not keep or change in, and
-// works on each index alone: the library may call it on parts of a buffer. Of a T with pointers it should put new values in
-// acc rather than change what acc's points at.
+// Op is a reduction: acc[i] = acc[i] ∘ in[i] for every i, acc holding the result so far, from the
+// lower ranks (MPI 4.1, section 6.9). Any function will do that is associative, does not keep or
+// change in, and works on each index alone: the library may call it on parts of a buffer. Of a T
+// with pointers it should put new values in acc rather than change what acc's points at.
 //
-// len(in) is at least len(acc); a call may be for no elements. Calls come from whichever goroutine drives communication,
-// never two at once for one collective of one rank, but at once for different ones.
+// len(in) is at least len(acc); a call may be for no elements. Calls come from whichever goroutine
+// drives communication, never two at once for one collective of one rank, but at once for different
+// ones.
 //
 // An Op must not communicate (MPI 4.1, section 6.9.5): its rank makes no progress until it returns.
 // A call from it that begins an operation, or waits for one, does not return; the reduction fails
@@ -28,11 +29,12 @@ import (
 // caller, which ends then. An Op that locks its goroutine to the thread must unlock it before it
 // returns.
 //
-// The library keeps to the order of ranks unless it knows the operation to be commutative: see [Commutative].
+// The library keeps to the order of ranks unless it knows the operation to be commutative: see
+// [Commutative].
 type Op[T any] func(acc, in []T)
 
-// Constraints on the element types of the predefined operations (MPI 4.1, section 6.9.2). uintptr is left out: it does not
-// travel.
+// Constraints on the element types of the predefined operations (MPI 4.1, section 6.9.2). uintptr
+// is left out: it does not travel.
 type (
 	// Signed is the signed integers.
 	Signed interface {
@@ -54,16 +56,17 @@ type (
 	Logical interface{ ~bool | Integer }
 )
 
-// The predefined operations must not be inlined: commutativity is found by the name of the function at an Op's entry, which
-// would be ours for a user's function that begins with one of ours.
+// The predefined operations must not be inlined: commutativity is found by the name of the function
+// at an Op's entry, which would be ours for a user's function that begins with one of ours.
 
 // Sum adds: MPI_SUM (MPI 4.1, section 6.9.2). Strings are concatenated in the order of ranks.
 //
 //go:noinline
 func Sum[T Number | ~string](acc, in []T) {
 	in = in[:len(acc)]
-	// Sums are what large reductions spend their arithmetic on, and the compiler does not unroll. Eight at a time add float64
-	// half again as fast as the plain loop, smaller types up to a fifth faster: see the "plain Sum" benchmarks.
+	// Sums are what large reductions spend their arithmetic on, and the compiler does not unroll.
+	// Eight at a time add float64 half again as fast as the plain loop, smaller types up to a fifth
+	// faster: see the "plain Sum" benchmarks.
 	for len(acc) >= 8 && len(in) >= 8 {
 		a, b := (*[8]T)(acc), (*[8]T)(in)
 		a[0] += b[0]
@@ -91,8 +94,8 @@ func Prod[T Number](acc, in []T) {
 	}
 }
 
-// Max keeps the greater: MPI_MAX (MPI 4.1, section 6.9.2). As with Go's max a NaN on any rank gives NaN, and -0 is less
-// than 0, so the result does not depend on the order of ranks.
+// Max keeps the greater: MPI_MAX (MPI 4.1, section 6.9.2). As with Go's max a NaN on any rank gives
+// NaN, and -0 is less than 0, so the result does not depend on the order of ranks.
 //
 //go:noinline
 func Max[T cmp.Ordered](acc, in []T) {
@@ -102,8 +105,8 @@ func Max[T cmp.Ordered](acc, in []T) {
 	}
 }
 
-// Min keeps the lesser: MPI_MIN (MPI 4.1, section 6.9.2). As with Go's min a NaN on any rank gives NaN, and -0 is less
-// than 0, so the result does not depend on the order of ranks.
+// Min keeps the lesser: MPI_MIN (MPI 4.1, section 6.9.2). As with Go's min a NaN on any rank gives
+// NaN, and -0 is less than 0, so the result does not depend on the order of ranks.
 //
 //go:noinline
 func Min[T cmp.Ordered](acc, in []T) {
@@ -113,7 +116,8 @@ func Min[T cmp.Ordered](acc, in []T) {
 	}
 }
 
-// LAnd is the logical and: MPI_LAND (MPI 4.1, section 6.9.2). The result is true or false, for integers 1 or 0.
+// LAnd is the logical and: MPI_LAND (MPI 4.1, section 6.9.2). The result is true or false, for
+// integers 1 or 0.
 //
 //go:noinline
 func LAnd[T Logical](acc, in []T) {
@@ -129,7 +133,8 @@ func LAnd[T Logical](acc, in []T) {
 	}
 }
 
-// LOr is the logical or: MPI_LOR (MPI 4.1, section 6.9.2). The result is true or false, for integers 1 or 0.
+// LOr is the logical or: MPI_LOR (MPI 4.1, section 6.9.2). The result is true or false, for
+// integers 1 or 0.
 //
 //go:noinline
 func LOr[T Logical](acc, in []T) {
@@ -145,7 +150,8 @@ func LOr[T Logical](acc, in []T) {
 	}
 }
 
-// LXor is the logical exclusive or: MPI_LXOR (MPI 4.1, section 6.9.2). The result is true or false, for integers 1 or 0.
+// LXor is the logical exclusive or: MPI_LXOR (MPI 4.1, section 6.9.2). The result is true or false,
+// for integers 1 or 0.
 //
 //go:noinline
 func LXor[T Logical](acc, in []T) {
@@ -198,8 +204,8 @@ type Loc[T cmp.Ordered] struct {
 	Index int64
 }
 
-// MaxLoc keeps the greater value with its index, of equal values the lowest index: MPI_MAXLOC (MPI 4.1, section 6.9.4).
-// A NaN counts as greater than every number.
+// MaxLoc keeps the greater value with its index, of equal values the lowest index: MPI_MAXLOC (MPI
+// 4.1, section 6.9.4). A NaN counts as greater than every number.
 //
 //go:noinline
 func MaxLoc[T cmp.Ordered](acc, in []Loc[T]) {
@@ -216,8 +222,8 @@ func MaxLoc[T cmp.Ordered](acc, in []Loc[T]) {
 	}
 }
 
-// MinLoc keeps the lesser value with its index, of equal values the lowest index: MPI_MINLOC (MPI 4.1, section 6.9.4).
-// A NaN counts as less than every number.
+// MinLoc keeps the lesser value with its index, of equal values the lowest index: MPI_MINLOC (MPI
+// 4.1, section 6.9.4). A NaN counts as less than every number.
 //
 //go:noinline
 func MinLoc[T cmp.Ordered](acc, in []Loc[T]) {
@@ -252,8 +258,9 @@ func Replace[T any](acc, in []T) { copy(acc, in) }
 //go:noinline
 func NoOp[T any](acc, in []T) {}
 
-// Commutative declares that a∘b = b∘a for all values, so that collectives may combine contributions in any order
-// (MPI 4.1, section 6.9.5, the argument commute of MPI_Op_create). The predefined operations need no declaration.
+// Commutative declares that a∘b = b∘a for all values, so that collectives may combine contributions
+// in any order (MPI 4.1, section 6.9.5, the argument commute of MPI_Op_create). The predefined
+// operations need no declaration.
 //
 // Its closure is recognised by name, so it must not be inlined into a function of another name.
 //
@@ -265,11 +272,11 @@ func Commutative[T any](op Op[T]) Op[T] {
 	return func(acc, in []T) { op(acc, in) }
 }
 
-// IsCommutative reports whether op is known to be commutative: a predefined one that is, or declared by
-// [Commutative] (MPI 4.1, section 6.9.7, MPI_Op_commutative).
-// A predefined operation that a generic function instantiates with its own type parameter, as in mpi.Sum[T], is not
-// recognised: results are right all the same, and mpi.Commutative(mpi.Sum[T]) gets the speed back. All ranks of one
-// reduction must pass the same operation in the same way.
+// IsCommutative reports whether op is known to be commutative: a predefined one that is, or
+// declared by [Commutative] (MPI 4.1, section 6.9.7, MPI_Op_commutative). A predefined operation
+// that a generic function instantiates with its own type parameter, as in mpi.Sum[T], is not
+// recognised: results are right all the same, and mpi.Commutative(mpi.Sum[T]) gets the speed back.
+// All ranks of one reduction must pass the same operation in the same way.
 func IsCommutative[T any](op Op[T]) bool { return isCommutative(op) }
 
 // opKind is what an Op's function name says.
@@ -282,8 +289,8 @@ const (
 	opDeclared                  // a user's, declared to be commutative
 )
 
-// opKinds caches opKind by entry address, of which a program has finitely many. Function values cannot be compared, and a
-// generic function has no single address, but a name.
+// opKinds caches opKind by entry address, of which a program has finitely many. Function values
+// cannot be compared, and a generic function has no single address, but a name.
 var opKinds sync.Map // uintptr -> opKind
 
 func isCommutative[T any](op Op[T]) bool {
@@ -336,9 +343,9 @@ func kindOfFunc(name string) opKind {
 	}
 }
 
-// ReduceLocal combines two buffers of this rank: inout[i] = in[i] ∘ inout[i], in coming from the lower rank
-// (MPI 4.1, section 6.9.7, MPI_Reduce_local). Both must have the same length, or the error is of class [ErrCount]; a nil
-// op gives [ErrOp].
+// ReduceLocal combines two buffers of this rank: inout[i] = in[i] ∘ inout[i], in coming from the
+// lower rank (MPI 4.1, section 6.9.7, MPI_Reduce_local). Both must have the same length, or the
+// error is of class [ErrCount]; a nil op gives [ErrOp].
 func ReduceLocal[T any](in, inout []T, op Op[T]) error {
 	if op == nil {
 		return opErrorf(ErrOp, "ReduceLocal", "the operation is nil: give a function such as mpi.Sum")

@@ -12,10 +12,12 @@ type (
 	flag    bool
 )
 
-// reduceLike has the shape of a collective: the test is also that an operation's type argument is inferred.
+// reduceLike has the shape of a collective: the test is also that an operation's type argument is
+// inferred.
 func reduceLike[T any](_ []T, op mpi.Op[T]) bool { return mpi.IsCommutative(op) }
 
-// throughGeneric instantiates Sum with a type parameter, whose dictionary is known only at run time.
+// throughGeneric instantiates Sum with a type parameter, whose dictionary is known only at run
+// time.
 func throughGeneric[T mpi.Number](v []T) bool { return reduceLike(v, mpi.Sum[T]) }
 
 func throughGenericDeclared[T mpi.Number](v []T) bool {

@@ -121,8 +121,8 @@ func PrecvInit[T any](c *Comm, buf []T, partitions, source, tag int) (started *R
 	return r
 }
 
-// partRequest checks the arguments of an initialisation and makes the request, with t laid over buf for each partition,
-// or if it is nil none.
+// partRequest checks the arguments of an initialisation and makes the request, with t laid over buf
+// for each partition, or if it is nil none.
 func partRequest[T any](c *Comm, op, what string, t *Datatype, buf []T, partitions, peer, tag int) (*Request, *Error) {
 	if err := c.usableWith(op, peer); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestPreadyBesideWait: goroutines make partitions ready while another waits, and all hear of it when the receiver dies: the race detector
-// looks on.
+// TestPreadyBesideWait: goroutines make partitions ready while another waits, and all hear of it
+// when the receiver dies: the race detector looks on.
 func TestPreadyBesideWait(t *testing.T) {
 	err := Threads{Ranks: 2, FaultTolerant: true}.Run(t.Context(), func(_ context.Context, c *Comm) error {
 		c.SetErrhandler(ErrorsReturn)

@@ -26,7 +26,8 @@ func TestAllocsPartitionedLayouts(t *testing.T) {
 	})
 }
 
-// partitionedRound is a round each way between two ranks, of four partitions of n values and half as many.
+// partitionedRound is a round each way between two ranks, of four partitions of n values and half
+// as many.
 func partitionedRound(sc, rc *mpi.Comm, n int) func() error {
 	const parts = 4
 	in, out, other := make([]float64, parts*n), make([]float64, parts*n), 1-sc.Rank()

@@ -28,7 +28,8 @@ const (
 
 // pending is what this rank has begun and not finished, and the goroutines of its process.
 func (j *job) pending() *telemetry.Pending {
-	// What a timer starts after this is either seen below, or has moved something, which the next round of questions shows.
+	// What a timer starts after this is either seen below, or has moved something, which the next
+	// round of questions shows.
 	timer, _ := sys.IsTimerSet()
 	p := j.begun()
 	rs, whole := callsite.Routines()
@@ -76,8 +77,8 @@ func (j *job) addTimer(p *telemetry.Pending, timer bool) {
 	p.Timer = timer && !isBusy // else it may be one of the runtime's
 }
 
-// addGoroutines adds those goroutines of the process that are the user's and do not wait in a call: the ones that may go on
-// first. whole says that rs are all there are.
+// addGoroutines adds those goroutines of the process that are the user's and do not wait in a call:
+// the ones that may go on first. whole says that rs are all there are.
 func addGoroutines(p *telemetry.Pending, rs []callsite.Routine, whole bool) {
 	for _, r := range rs {
 		if r.Blocked || r.Test { // what lets a test go on is the end of another, whose goroutines are listed
@@ -101,7 +102,8 @@ func addGoroutines(p *telemetry.Pending, rs []callsite.Routine, whole bool) {
 
 var likely = map[telemetry.Waker]int{telemetry.ByItself: 3, telemetry.ByOutside: 2, telemetry.ByChannel: 1}
 
-// wakerOf is what lets a goroutine go on that is in a state, which may have an addition in parentheses.
+// wakerOf is what lets a goroutine go on that is in a state, which may have an addition in
+// parentheses.
 func wakerOf(state string) telemetry.Waker {
 	switch {
 	case strings.HasSuffix(state, "(nil chan)") || strings.HasSuffix(state, "(no cases)"):
@@ -169,8 +171,8 @@ func messageOf(m engine.Unreceived) telemetry.Message {
 	}
 }
 
-// addComms adds the communicators of what p lists, and makes what p lists name them: a communicator has contexts of its own
-// for collectives and for partitioned messages.
+// addComms adds the communicators of what p lists, and makes what p lists name them: a communicator
+// has contexts of its own for collectives and for partitioned messages.
 func (j *job) addComms(p *telemetry.Pending) {
 	known := make(map[engine.ContextID]bool)
 	room := mostRanks
@@ -205,8 +207,8 @@ func (j *job) addComms(p *telemetry.Pending) {
 	slices.SortFunc(p.Comms, func(a, b telemetry.Comm) int { return cmp.Compare(a.Context, b.Context) })
 }
 
-// ranksOf are the world ranks of peers, nil if that is the world of size ranks, or if there is no room for them; left is the
-// room then.
+// ranksOf are the world ranks of peers, nil if that is the world of size ranks, or if there is no
+// room for them; left is the room then.
 func ranksOf(peers []engine.PeerID, size, room int) (ranks []int, left int) {
 	whole := len(peers) == size
 	for r, id := range peers {
@@ -231,7 +233,8 @@ func encode(r *telemetry.Report) ([]byte, error) {
 	}
 }
 
-// shrink leaves out half of each list of r, the last half; it reports false if there is nothing to leave out.
+// shrink leaves out half of each list of r, the last half; it reports false if there is nothing to
+// leave out.
 func shrink(r *telemetry.Report) bool {
 	left := 0
 	if c := r.Counters; c != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// However much is pending, the answer fits; what is left out is counted, and what callers wait for is not left out.
+// However much is pending, the answer fits; what is left out is counted, and what callers wait for
+// is not left out.
 func TestPendingFits(t *testing.T) {
 	const many = 700
 	var late *Comm
@@ -134,7 +135,8 @@ func checkPending(t *testing.T, p *telemetry.Pending) {
 	}
 }
 
-// traffic is messages of many kinds and sizes between three ranks, and communicators that come and go.
+// traffic is messages of many kinds and sizes between three ranks, and communicators that come and
+// go.
 func traffic(ctx context.Context, w *Comm) error {
 	next, last := (w.Rank()+1)%3, (w.Rank()+2)%3
 	ctx, cancel := context.WithCancel(ctx)

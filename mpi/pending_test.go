@@ -23,7 +23,8 @@ type lines struct {
 	names map[string]string // guarded by mu; of file:line
 }
 
-// at names the line where it is called and returns v, so that it may stand among the arguments of what is to be found there.
+// at names the line where it is called and returns v, so that it may stand among the arguments of
+// what is to be found there.
 func at[T any](l *lines, name string, v T) T {
 	_, file, line, _ := runtime.Caller(1)
 	l.mu.Lock()
@@ -55,7 +56,8 @@ type situation struct {
 
 var errSeen = errors.New("seen")
 
-// play runs s until all ranks say what is wanted, or for a while, and returns what they have said last.
+// play runs s until all ranks say what is wanted, or for a while, and returns what they have said
+// last.
 func (s *situation) play(t *testing.T) []string {
 	t.Helper()
 	l := &lines{names: make(map[string]string)}

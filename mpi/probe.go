@@ -82,7 +82,8 @@ func Improbe(c *Comm, source, tag int) (msg *Message, st Status, err error) {
 	return &Message{c: c, m: m}, c.envelopeStatus(env), nil
 }
 
-// lost is the error of a probe that has found nothing and, of failures, may never find anything; nil if it may.
+// lost is the error of a probe that has found nothing and, of failures, may never find anything;
+// nil if it may.
 func (c *Comm) lost(op string, source int) error {
 	err := c.job.engine.Lost(c.p2p, c.peerOf(source), c.member)
 	if err == nil {

@@ -4,8 +4,9 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/engine"
 
-// Most messages are short, of plain memory, between two ranks of which nothing is to be considered. For these the calls that send and
-// receive ask one question and have one call of the engine to make. Where the answer is no they begin anew, with everything that there may be to consider.
+// Most messages are short, of plain memory, between two ranks of which nothing is to be considered.
+// For these the calls that send and receive ask one question and have one call of the engine to
+// make. Where the answer is no they begin anew, with everything that there may be to consider.
 
 // sendsQuick reports whether a message of elements of e from c to dest is such a one.
 func (c *Comm) sendsQuick(e *elem, dest, tag int) bool {
@@ -42,7 +43,8 @@ func (c *Comm) isendQuick(op string, e *elem, b []byte, dest, tag int) *Request 
 	return r
 }
 
-// sendNow sends a message that is short enough to be complete at once. blocking is as in engine.SendNow.
+// sendNow sends a message that is short enough to be complete at once. blocking is as in
+// engine.SendNow.
 func (c *Comm) sendNow(class elemClass, b []byte, dest, tag int, blocking bool) bool {
 	var m engine.ShortMessage // filled in where it is: a literal is made elsewhere and copied, and the processor waits for its parts
 	m.Peer, m.Tag, m.Ctx = c.peers[dest], engine.Tag(tag), c.p2p
@@ -92,7 +94,8 @@ func (c *Comm) irecvQuick(op string, e *elem, b []byte, n, source, tag int) *Req
 	return r
 }
 
-// irecvNow receives a message that is short and there, and returns the request of that; nil if there is none.
+// irecvNow receives a message that is short and there, and returns the request of that; nil if
+// there is none.
 func (c *Comm) irecvNow(e *elem, b []byte, source, tag int) *Request {
 	var got engine.ShortReceipt // as in sendNow
 	got.Peer, got.Tag, got.Ctx, got.Buf = c.peers[source], engineTag(tag), c.p2p, b
@@ -114,7 +117,8 @@ func (r *Request) refuse(op string, e *elem) {
 	r.more().err = r.c.fail(mismatch(op, r.status, r.status.class.String(), e.name))
 }
 
-// receive makes st, which is zero, the status of a receive. Field by field, where it stays: as in sendNow.
+// receive makes st, which is zero, the status of a receive. Field by field, where it stays: as in
+// sendNow.
 func (st *Status) receive(r *engine.ShortReceipt, e *elem, source int) {
 	st.Source, st.Tag, st.Count = source, int(r.GotTag), wholeCount(r.Length, e.size)
 	st.bytes, st.class = r.Length, elemClass(r.Elem)

@@ -12,8 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/trace"
 )
 
-// recorder notes what a rank does in the memory that the launcher has given it for that. It goes along with the tools of
-// the rank, and observes the engine.
+// recorder notes what a rank does in the memory that the launcher has given it for that. It goes
+// along with the tools of the rank, and observes the engine.
 type recorder struct {
 	// immutable after newRecorder
 	ring *trace.Ring
@@ -74,7 +74,8 @@ func (r *recorder) end(k *Call) {
 	r.ring.End(k.noted.open, k.noted.name, k.noted.peer, int64(bytes))
 }
 
-// worldPeer is the rank of the world that k sends to or receives from, or else the root, trace.NoPeer if there is none.
+// worldPeer is the rank of the world that k sends to or receives from, or else the root,
+// trace.NoPeer if there is none.
 func (k *Call) worldPeer() int {
 	for _, rank := range []int{k.Dest, k.Source, k.Root} {
 		if p := k.Comm.worldRank(rank); p != trace.NoPeer {
@@ -132,8 +133,8 @@ func (r *recorder) note(kind trace.Kind, m *engine.MessageEvent, now int64, flag
 	r.at = r.ring.Note(&r.last)
 }
 
-// complete notes that a message is complete, which began with an event of the kind begin: in that, if it is complete at once, as
-// most short ones are. So they take half the room, and half the time.
+// complete notes that a message is complete, which began with an event of the kind begin: in that,
+// if it is complete at once, as most short ones are. So they take half the room, and half the time.
 func (r *recorder) complete(begin, kind trace.Kind, m *engine.MessageEvent) {
 	l := &r.last
 	if m.Prompt && l.Kind == begin && l.Seq == uint32(m.Number) && l.Peer == int(m.Peer) && m.Err == nil {
@@ -201,7 +202,8 @@ func (r *recorder) Schedule(s *engine.Schedule, ended bool) {
 	r.ring.Note(&trace.Event{Kind: trace.Collective, Name: r.ring.Name(s.Op), Time: s.Began, Span: now - s.Began, Peer: trace.NoPeer})
 }
 
-// noteRegion notes in the recording that a phase of the program begins; what it returns notes the end. ts may be nil.
+// noteRegion notes in the recording that a phase of the program begins; what it returns notes the
+// end. ts may be nil.
 func (ts *toolchain) noteRegion(name string) (end func()) {
 	if ts == nil || ts.rec == nil {
 		return func() {}

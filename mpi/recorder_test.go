@@ -95,7 +95,8 @@ func TestRecorderMessages(t *testing.T) {
 	}
 }
 
-// Turns of the worker that follow each other closely are one; those of others are part of their calls.
+// Turns of the worker that follow each other closely are one; those of others are part of their
+// calls.
 func TestRecorderTurns(t *testing.T) {
 	r, read := newTestRecorder(t)
 	for _, e := range []engine.TurnEvent{

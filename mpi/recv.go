@@ -60,7 +60,8 @@ func finishRecv[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (st 
 	return st, nil
 }
 
-// receiveInto makes m receive into buf, whose elements are e's, and returns how many elements that has room for.
+// receiveInto makes m receive into buf, whose elements are e's, and returns how many elements that
+// has room for.
 func receiveInto[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (room int, _ *Error) {
 	if c.isMemory(c.recvType, e) && !c.job.checks {
 		m.Buf = bytesOf(buf)

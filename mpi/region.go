@@ -12,8 +12,8 @@ import (
 // rankKey is the key of a rank's job in the context of its function.
 type rankKey struct{}
 
-// jobOf is the rank that ctx belongs to: that to whose function Main or RunThreads gave it, or the only one that this process
-// has by Init; nil if there is none.
+// jobOf is the rank that ctx belongs to: that to whose function Main or RunThreads gave it, or the
+// only one that this process has by Init; nil if there is none.
 func jobOf(ctx context.Context) *job {
 	if j, ok := ctx.Value(rankKey{}).(*job); ok {
 		return j
@@ -24,19 +24,22 @@ func jobOf(ctx context.Context) *job {
 	return nil
 }
 
-// Region marks what the calling goroutine does from now on, until it calls end, as a phase of the program with the name:
+// Region marks what the calling goroutine does from now on, until it calls end, as a phase of the
+// program with the name:
 //
 //	ctx, end := mpi.Region(ctx, "assemble")
 //	defer end()
 //
-// CPU profiles have the name as the label fitmpi_region, and the rank in world as fitmpi_rank, so that go tool pprof tells the phases
-// apart (-tagfocus, or -tagroot for a flame graph of each); goroutines that are started inside inherit both. Execution traces
-// (runtime/trace) have a region of the name. Tools hear of it: see [RegionTool].
+// CPU profiles have the name as the label fitmpi_region, and the rank in world as fitmpi_rank, so
+// that go tool pprof tells the phases apart (-tagfocus, or -tagroot for a flame graph of each);
+// goroutines that are started inside inherit both. Execution traces (runtime/trace) have a region
+// of the name. Tools hear of it: see [RegionTool].
 //
-// ctx is the one that Main or RunThreads gave to the rank's function, or derived from it, and says which rank it is; where the
-// process has one rank, by Init, any will do. With a context of no rank there is no label of a rank, and no tool hears of it.
-// Regions nest: begin the inner one with the context that the outer one has returned, or the label of the outer one is lost when the
-// inner one ends. Region does not block. No counterpart in MPI.
+// ctx is the one that Main or RunThreads gave to the rank's function, or derived from it, and says
+// which rank it is; where the process has one rank, by Init, any will do. With a context of no rank
+// there is no label of a rank, and no tool hears of it. Regions nest: begin the inner one with the
+// context that the outer one has returned, or the label of the outer one is lost when the inner one
+// ends. Region does not block. No counterpart in MPI.
 func Region(ctx context.Context, name string) (inner context.Context, end func()) {
 	labels := []string{"fitmpi_region", name}
 	var tools *toolchain
@@ -89,9 +92,10 @@ func (ts *toolchain) region(t RegionTool, name string, begins bool) {
 	returned = true
 }
 
-// Pcontrol tells the tools of the calling rank a level, and whatever they understand besides: see [ControlTool]. By convention level
-// 0 switches them off, 1 is what they do by default, 2 makes them write out what they have; the library itself does nothing. c is any
-// communicator of the rank. It does not block (MPI 4.1, section 15.2.4).
+// Pcontrol tells the tools of the calling rank a level, and whatever they understand besides: see
+// [ControlTool]. By convention level 0 switches them off, 1 is what they do by default, 2 makes
+// them write out what they have; the library itself does nothing. c is any communicator of the
+// rank. It does not block (MPI 4.1, section 15.2.4).
 func Pcontrol(c *Comm, level int, args ...any) (outcome error) {
 	defer c.begin("Pcontrol").endAt(&outcome)
 	if err := c.present("Pcontrol"); err != nil {

@@ -90,11 +90,12 @@ func (r *Request) isOver() bool {
 	return r == nil || r.work == nil || (r.m == nil || r.m.IsOver()) && (r.extra() == nil || r.extra().IsOver())
 }
 
-// isStirred reports whether there is no point in waiting for r although it is not complete: see pendingError.
+// isStirred reports whether there is no point in waiting for r although it is not complete: see
+// pendingError.
 func (r *Request) isStirred() bool { return r != nil && r.work != nil && r.m != nil && r.m.IsStirred() }
 
-// pendingError is the error of a receive from any source that waits beside a failure which is not acknowledged; nil if that
-// has just been done, or the request completed. The request stays active.
+// pendingError is the error of a receive from any source that waits beside a failure which is not
+// acknowledged; nil if that has just been done, or the request completed. The request stays active.
 func (r *Request) pendingError() error {
 	err := r.c.job.engine.Lost(r.m.Ctx, engine.AnyPeer, r.m.Member)
 	if err == nil || !r.isStirred() {
@@ -328,8 +329,8 @@ func (r *Request) Free() (outcome error) {
 	return nil
 }
 
-// letGo makes r null. What is under way is the engine's alone then: r, or others of its room, may be kept, and would keep its buffers.
-// Only what the user is still to complete stays with r.
+// letGo makes r null. What is under way is the engine's alone then: r, or others of its room, may
+// be kept, and would keep its buffers. Only what the user is still to complete stays with r.
 func (r *Request) letGo() {
 	r.heard()
 	r.collected, r.delivered, r.made = true, true, madeFreed

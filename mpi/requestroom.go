@@ -10,9 +10,10 @@ import (
 	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
-// work is what a request is about while that is under way. A user may keep a Request, so each is new memory; most need
-// their work no longer when their results are collected, and then it serves another. So a Request is small: programs make millions of them,
-// and what is allocated for them leaves the processor's caches before it is collected.
+// work is what a request is about while that is under way. A user may keep a Request, so each is
+// new memory; most need their work no longer when their results are collected, and then it serves
+// another. So a Request is small: programs make millions of them, and what is allocated for them
+// leaves the processor's caches before it is collected.
 type work struct {
 	// Immutable after the operation is started.
 	op     string
@@ -31,7 +32,8 @@ type work struct {
 // works recycles work, each with a message state object.
 var works = sync.Pool{New: func() any { return &work{own: new(engine.MSO), brief: true} }}
 
-// putWork gives w back, which waits for nothing. What it still says of the last operation keeps nothing of the user's.
+// putWork gives w back, which waits for nothing. What it still says of the last operation keeps
+// nothing of the user's.
 //
 // Preconditions:
 //   - w is brief, and has no rare.
@@ -96,7 +98,8 @@ func (r *Request) maker() string {
 	return "of " + r.op
 }
 
-// maker is which of the operations that make brief requests made one, so that its messages can say that when its work is gone.
+// maker is which of the operations that make brief requests made one, so that its messages can say
+// that when its work is gone.
 type maker uint8
 
 // Those of sends are their mode and 1; 0 is none of these.
@@ -131,22 +134,24 @@ func newRequest(c *Comm, op string) *Request {
 	return &x.r
 }
 
-// requestRoom is memory for some requests, so that one allocation serves them all. Each is used once: a user may keep
-// it, and then keeps the others.
+// requestRoom is memory for some requests, so that one allocation serves them all. Each is used
+// once: a user may keep it, and then keeps the others.
 type requestRoom struct {
 	taken atomic.Uint32
 	rs    [15]Request
 }
 
-// briefRequest is newRequest of an operation whose request most users do not keep, and which holds on to nothing when its results are
-// collected; but for one that a context may end, see recycle, which gets memory of its own.
+// briefRequest is newRequest of an operation whose request most users do not keep, and which holds
+// on to nothing when its results are collected; but for one that a context may end, see recycle,
+// which gets memory of its own.
 func briefRequest(c *Comm, op string, made maker) *Request {
 	r := freshRequest(c, op, made)
 	r.engage(op)
 	return r
 }
 
-// freshRequest is briefRequest without its work, unless it has memory of its own: the operation may be over before it needs any.
+// freshRequest is briefRequest without its work, unless it has memory of its own: the operation may
+// be over before it needs any.
 func freshRequest(c *Comm, op string, made maker) *Request {
 	if c.mayEnd() {
 		return newRequest(c, op)

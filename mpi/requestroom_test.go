@@ -15,7 +15,8 @@ import (
 	"weak"
 )
 
-// TestRequestRoom: goroutines that take requests at once get each one once, whether the requests are of messages that have ordinals or not.
+// TestRequestRoom: goroutines that take requests at once get each one once, whether the requests
+// are of messages that have ordinals or not.
 func TestRequestRoom(t *testing.T) {
 	var j job
 	t.Run("any", func(t *testing.T) { takeAtOnce(t, j.takeRequest) })
@@ -62,7 +63,8 @@ func TestRequestSize(t *testing.T) {
 	}
 }
 
-// TestRequestsKept: of requests out of one room some are kept, and say the same when others are long gone.
+// TestRequestsKept: of requests out of one room some are kept, and say the same when others are
+// long gone.
 func TestRequestsKept(t *testing.T) {
 	err := RunThreads(2, func(_ context.Context, c *Comm) error {
 		const n = 100
@@ -93,7 +95,8 @@ func TestRequestsKept(t *testing.T) {
 	}
 }
 
-// TestRoomHoldsNoBuffers: the room that requests are cut from keeps alive no buffer of those that are complete.
+// TestRoomHoldsNoBuffers: the room that requests are cut from keeps alive no buffer of those that
+// are complete.
 func TestRoomHoldsNoBuffers(t *testing.T) {
 	err := RunThreads(1, func(ctx context.Context, c *Comm) error {
 		ctx, cancel := context.WithCancel(ctx)

@@ -49,8 +49,9 @@ func (j *job) restLocked(ctx context.Context) error {
 	return err
 }
 
-// awaitAnswers runs ask, and waits until all have answered or are gone, for closeTimeout at most: what a rank has sent whose
-// partner is busy for longer, and makes progress inside calls only, is with that partner's kernel by then.
+// awaitAnswers runs ask, and waits until all have answered or are gone, for closeTimeout at most:
+// what a rank has sent whose partner is busy for longer, and makes progress inside calls only, is
+// with that partner's kernel by then.
 func (j *job) awaitAnswers(from []engine.PeerID, ask func()) {
 	a := &j.life.answers
 	var all engine.MSO

@@ -14,11 +14,12 @@ import (
 	"github.com/fitmpi/fitmpi/internal/relay"
 )
 
-// maxAddrs bounds the addresses of a rank; containers and virtual machines can give a host hundreds.
+// maxAddrs bounds the addresses of a rank; containers and virtual machines can give a host
+// hundreds.
 const maxAddrs = 32
 
-// listen puts into cfg where the rank accepts peers, and returns the interfaces of this host if it looked: a job on one
-// host of which nothing else was asked stays on the loopback interface.
+// listen puts into cfg where the rank accepts peers, and returns the interfaces of this host if it
+// looked: a job on one host of which nothing else was asked stays on the loopback interface.
 func (n *netSettings) listen(cfg *engine.Config) ([]netif.Interface, error) {
 	cfg.Ports, cfg.TLS = n.ports, n.tls
 	if !n.remote && !n.choice.IsSet() {

@@ -4,8 +4,9 @@ package mpi
 
 import "sync/atomic"
 
-// scope is what a communicator or a group comes from: the world model, which Init and Main open and Finalize closes, or a
-// session. What comes from different scopes must not meet in one operation (MPI 4.1, section 11.3).
+// scope is what a communicator or a group comes from: the world model, which Init and Main open and
+// Finalize closes, or a session. What comes from different scopes must not meet in one operation
+// (MPI 4.1, section 11.3).
 type scope struct {
 	state   atomic.Uint32 // one of those below
 	session *Session      // immutable; nil: the world model's

@@ -25,9 +25,10 @@ func Isendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, re
 	return told.started(isendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag, false))
 }
 
-// SendrecvReplace is Sendrecv with one buffer: what is received replaces what
-// is sent (MPI 4.1, section 3.2.7). A message that cannot leave at once is copied first, without the gaps of a layout: source may
-// wait for its message to be received before it receives, and then both messages are to be kept.
+// SendrecvReplace is Sendrecv with one buffer: what is received replaces what is sent (MPI 4.1,
+// section 3.2.7). A message that cannot leave at once is copied first, without the gaps of a
+// layout: source may wait for its message to be received before it receives, and then both messages
+// are to be kept.
 func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) (Status, error) {
 	const op = "SendrecvReplace"
 	told := beginSendrecv(c, op, buf, dest, sendTag, buf, source, recvTag)
@@ -43,8 +44,8 @@ func IsendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag in
 	return told.started(isendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag, true))
 }
 
-// sendFirst sends out, if both messages may be of those of which nothing is to be considered, and this one can leave at once. Then what
-// is left to do is to receive.
+// sendFirst sends out, if both messages may be of those of which nothing is to be considered, and
+// this one can leave at once. Then what is left to do is to receive.
 func sendFirst[S, R any](c *Comm, out []S, dest, sendTag int, _ []R, source, recvTag int) bool {
 	e := elemOf[S]()
 	return c.sendsQuick(e, dest, sendTag) && c.receivesQuick(elemOf[R](), source, recvTag) && c.sendNow(e.class, bytesOf(out), dest, sendTag, true)

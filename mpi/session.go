@@ -11,9 +11,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// Session is one use of MPI by a part of a program, such as a library, apart from all others: it names process sets,
-// groups and communicators are made of these, and they end with it. It needs neither Init nor Main, nor that other parts
-// of the program know of it (MPI 4.1, section 11.3).
+// Session is one use of MPI by a part of a program, such as a library, apart from all others: it
+// names process sets, groups and communicators are made of these, and they end with it. It needs
+// neither Init nor Main, nor that other parts of the program know of it (MPI 4.1, section 11.3).
 //
 //	s, err := mpi.SessionInit(ctx, nil, mpi.ErrorsReturn)
 //	...
@@ -41,15 +41,18 @@ const keyThreadLevel = "thread_level"
 // threadLevels are the values of keyThreadLevel.
 var threadLevels = []string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"}
 
-// SessionInit opens a session. It may be called any number of times, by any goroutine, before Init and after Finalize,
-// beside Main, and again after all sessions were finalized (MPI 4.1, section 11.3.1, MPI_Session_init).
+// SessionInit opens a session. It may be called any number of times, by any goroutine, before Init
+// and after Finalize, beside Main, and again after all sessions were finalized (MPI 4.1, section
+// 11.3.1, MPI_Session_init).
 //
-// ctx says which rank the session is of: give the context that Main or RunThreads gives to the rank's function, or one that derives from it.
-// In a process of one rank any context will do, such as context.Background().
+// ctx says which rank the session is of: give the context that Main or RunThreads gives to the
+// rank's function, or one that derives from it. In a process of one rank any context will do, such
+// as context.Background().
 //
-// Where neither Init nor Main was called nor another session opened, the process joins its job as by Init: the call
-// waits until all ranks of the job have called SessionInit, Init or Main, or until ctx ends; after that it is local. ctx
-// has no part in what the session does later. A process that exits with code 0 and an open session counts as failed.
+// Where neither Init nor Main was called nor another session opened, the process joins its job as
+// by Init: the call waits until all ranks of the job have called SessionInit, Init or Main, or
+// until ctx ends; after that it is local. ctx has no part in what the session does later. A process
+// that exits with code 0 and an open session counts as failed.
 //
 // info may be nil. Its key thread_level asks for one of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE,
 // of which there is always the last; another value is an error of class ErrInfoValue, and other
@@ -58,8 +61,8 @@ var threadLevels = []string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THR
 // RunThreads, else for ErrorsAreFatal. Errors of SessionInit itself are returned: there is no
 // session yet to which they could belong.
 //
-// After Finalize, in a job of several ranks in which no rank has opened a session before that, it is an error of class
-// ErrSession: all connections are closed then.
+// After Finalize, in a job of several ranks in which no rank has opened a session before that, it
+// is an error of class ErrSession: all connections are closed then.
 func SessionInit(ctx context.Context, info *Info, errh SessionErrhandler) (*Session, error) {
 	const op = sessionInit
 	if ctx == nil {
@@ -145,8 +148,8 @@ func (s *Session) Finalize() (outcome error) {
 	return nil
 }
 
-// Info returns what is known of s: thread_level, which is MPI_THREAD_MULTIPLE. The result is the caller's own
-// (MPI 4.1, section 11.3.3, MPI_Session_get_info).
+// Info returns what is known of s: thread_level, which is MPI_THREAD_MULTIPLE. The result is the
+// caller's own (MPI 4.1, section 11.3.3, MPI_Session_get_info).
 func (s *Session) Info() (*Info, error) {
 	if err := s.present("Session.Info"); err != nil {
 		return nil, s.fail(err)

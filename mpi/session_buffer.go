@@ -2,9 +2,10 @@
 
 package mpi
 
-// AttachBuffer gives s memory for the buffered sends over its communicators that have no buffer of their own, as
-// BufferAttach does for the job (MPI 4.1, section 3.6, MPI_Session_attach_buffer). It belongs to the library until DetachBuffer; BufferAutomatic has
-// room for all. A second one is an error of class ErrBuffer.
+// AttachBuffer gives s memory for the buffered sends over its communicators that have no buffer of
+// their own, as BufferAttach does for the job (MPI 4.1, section 3.6, MPI_Session_attach_buffer). It
+// belongs to the library until DetachBuffer; BufferAutomatic has room for all. A second one is an
+// error of class ErrBuffer.
 func (s *Session) AttachBuffer(buf []byte) (outcome error) {
 	defer s.begin("AttachBuffer").endAt(&outcome)
 	const op = "Session.AttachBuffer"
@@ -14,8 +15,8 @@ func (s *Session) AttachBuffer(buf []byte) (outcome error) {
 	return s.own.attachBuffer(op, &s.buffer, &s.scope, buf)
 }
 
-// DetachBuffer waits until every message in the buffer of s has left it and returns the buffer; nil if there was none
-// (MPI 4.1, section 3.6, MPI_Session_detach_buffer).
+// DetachBuffer waits until every message in the buffer of s has left it and returns the buffer; nil
+// if there was none (MPI 4.1, section 3.6, MPI_Session_detach_buffer).
 func (s *Session) DetachBuffer() (_ []byte, outcome error) {
 	defer s.begin("DetachBuffer").endAt(&outcome)
 	const op = "Session.DetachBuffer"
@@ -25,8 +26,8 @@ func (s *Session) DetachBuffer() (_ []byte, outcome error) {
 	return s.own.detachBuffer(op, &s.buffer)
 }
 
-// FlushBuffer waits until every message that lies in the buffer of s now has left it. Without a buffer it does nothing
-// (MPI 4.1, section 3.6, MPI_Session_flush_buffer).
+// FlushBuffer waits until every message that lies in the buffer of s now has left it. Without a
+// buffer it does nothing (MPI 4.1, section 3.6, MPI_Session_flush_buffer).
 func (s *Session) FlushBuffer() (outcome error) {
 	defer s.begin("FlushBuffer").endAt(&outcome)
 	const op = "Session.FlushBuffer"
@@ -37,8 +38,9 @@ func (s *Session) FlushBuffer() (outcome error) {
 	return err
 }
 
-// IflushBuffer starts a FlushBuffer: its request is done when every message that lies in the buffer of s now has left it
-// (MPI 4.1, section 3.6, MPI_Session_iflush_buffer). The buffer may be used meanwhile.
+// IflushBuffer starts a FlushBuffer: its request is done when every message that lies in the buffer
+// of s now has left it (MPI 4.1, section 3.6, MPI_Session_iflush_buffer). The buffer may be used
+// meanwhile.
 func (s *Session) IflushBuffer() (started *Request) {
 	defer s.begin("IflushBuffer").startedAt(&started)
 	const op = "Session.IflushBuffer"

@@ -4,13 +4,13 @@ package mpi
 
 import "fmt"
 
-// SessionErrhandler is the Errhandler of a session: ErrorsAreFatal, ErrorsAbort, ErrorsReturn, or a function of the
-// user's. It gets the errors of the session's own calls and of its groups (MPI 4.1, section 9.3.4,
-// MPI_Session_create_errhandler).
+// SessionErrhandler is the Errhandler of a session: ErrorsAreFatal, ErrorsAbort, ErrorsReturn, or a
+// function of the user's. It gets the errors of the session's own calls and of its groups (MPI 4.1,
+// section 9.3.4, MPI_Session_create_errhandler).
 type SessionErrhandler func(s *Session, err *Error) error
 
-// SetErrhandler sets what happens with errors of s and its groups, not of communicators that come from them
-// (MPI 4.1, section 9.3.4, MPI_Session_set_errhandler). nil panics. It is local.
+// SetErrhandler sets what happens with errors of s and its groups, not of communicators that come
+// from them (MPI 4.1, section 9.3.4, MPI_Session_set_errhandler). nil panics. It is local.
 func (s *Session) SetErrhandler(h SessionErrhandler) {
 	if h == nil {
 		panic("mpi: SetErrhandler needs a handler, got nil: ErrorsReturn gives errors to the caller")
@@ -18,11 +18,12 @@ func (s *Session) SetErrhandler(h SessionErrhandler) {
 	s.errh.Store(&h)
 }
 
-// Errhandler returns what SetErrhandler or SessionInit has set (MPI 4.1, section 9.3.4, MPI_Session_get_errhandler).
+// Errhandler returns what SetErrhandler or SessionInit has set (MPI 4.1, section 9.3.4,
+// MPI_Session_get_errhandler).
 func (s *Session) Errhandler() SessionErrhandler { return *s.errh.Load() }
 
-// CallErrhandler gives an error of the caller's own to the error handler of s, and returns what that returns: see
-// Comm.CallErrhandler (MPI 4.1, section 9.5, MPI_Session_call_errhandler).
+// CallErrhandler gives an error of the caller's own to the error handler of s, and returns what
+// that returns: see Comm.CallErrhandler (MPI 4.1, section 9.5, MPI_Session_call_errhandler).
 func (s *Session) CallErrhandler(err error) (outcome error) {
 	defer s.begin("CallErrhandler").endAt(&outcome)
 	const op = "Session.CallErrhandler"

@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// The names of process sets. Those that begin with mpi:// are the standard's (MPI 4.1, section 11.3.2).
+// The names of process sets. Those that begin with mpi:// are the standard's (MPI 4.1, section
+// 11.3.2).
 const (
 	// PsetWorld is the set of all ranks of the job.
 	PsetWorld = "mpi://WORLD"
@@ -31,8 +32,8 @@ func (j *job) psets() []string {
 	return names
 }
 
-// psetMembers are the ranks of the process set, in the order of their numbers in the world; nil if the calling rank
-// belongs to no such set.
+// psetMembers are the ranks of the process set, in the order of their numbers in the world; nil if
+// the calling rank belongs to no such set.
 func (j *job) psetMembers(name string) []engine.PeerID {
 	if !slices.Contains(j.psets(), name) {
 		return nil
@@ -73,9 +74,10 @@ func appsOf(cards []card) []int {
 	return apps
 }
 
-// NumPsets is how many process sets the calling rank belongs to: PsetWorld, PsetSelf, PsetHost, and, in a job of
-// several programs (fitrun -n 2 a : -n 2 b), fitmpi://app/0 for the ranks of the first, and so on. It is the same as long as
-// the job lasts. It is local (MPI 4.1, section 11.3.3, MPI_Session_get_num_psets).
+// NumPsets is how many process sets the calling rank belongs to: PsetWorld, PsetSelf, PsetHost,
+// and, in a job of several programs (fitrun -n 2 a : -n 2 b), fitmpi://app/0 for the ranks of the
+// first, and so on. It is the same as long as the job lasts. It is local (MPI 4.1, section 11.3.3,
+// MPI_Session_get_num_psets).
 func (s *Session) NumPsets() (n int, outcome error) {
 	defer s.begin("NumPsets").endAt(&outcome)
 	if err := s.present("Session.NumPsets"); err != nil {
@@ -84,8 +86,8 @@ func (s *Session) NumPsets() (n int, outcome error) {
 	return len(s.job.psets()), nil
 }
 
-// NthPset is the name of the n-th process set that the calling rank belongs to, from 0. Another n is an error of class
-// ErrArg. It is local (MPI 4.1, section 11.3.3, MPI_Session_get_nth_pset).
+// NthPset is the name of the n-th process set that the calling rank belongs to, from 0. Another n
+// is an error of class ErrArg. It is local (MPI 4.1, section 11.3.3, MPI_Session_get_nth_pset).
 func (s *Session) NthPset(n int) (name string, outcome error) {
 	defer s.begin("NthPset").endAt(&outcome)
 	const op = "Session.NthPset"
@@ -99,9 +101,9 @@ func (s *Session) NthPset(n int) (name string, outcome error) {
 	return names[n], nil
 }
 
-// PsetInfo says of a process set, one that the calling rank belongs to, how many ranks it has, under the key mpi_size.
-// The result is the caller's own. Another name is an error of class ErrArg. It is local
-// (MPI 4.1, section 11.3.3, MPI_Session_get_pset_info).
+// PsetInfo says of a process set, one that the calling rank belongs to, how many ranks it has,
+// under the key mpi_size. The result is the caller's own. Another name is an error of class ErrArg.
+// It is local (MPI 4.1, section 11.3.3, MPI_Session_get_pset_info).
 func (s *Session) PsetInfo(name string) (_ *Info, outcome error) {
 	defer s.begin("PsetInfo").endAt(&outcome)
 	members, err := s.membersOf("Session.PsetInfo", name)
@@ -113,9 +115,9 @@ func (s *Session) PsetInfo(name string) (_ *Info, outcome error) {
 	return info, nil
 }
 
-// GroupFromPset returns the group of the ranks of a process set, one that the calling rank belongs to, in the order of
-// their numbers in the job, for CommCreateFromGroup. Another name is an error of class ErrArg. It is local
-// (MPI 4.1, section 7.3.2, MPI_Group_from_session_pset).
+// GroupFromPset returns the group of the ranks of a process set, one that the calling rank belongs
+// to, in the order of their numbers in the job, for CommCreateFromGroup. Another name is an error
+// of class ErrArg. It is local (MPI 4.1, section 7.3.2, MPI_Group_from_session_pset).
 func (s *Session) GroupFromPset(name string) (_ *Group, outcome error) {
 	defer s.begin("GroupFromPset").endAt(&outcome)
 	members, err := s.membersOf("Session.GroupFromPset", name)

@@ -32,8 +32,8 @@ func commOf(s *Session, pset, text string) (*Comm, error) {
 	return CommCreateFromGroup(g, text, nil, ErrorsReturn)
 }
 
-// A process without a launcher opens and finalizes sessions as often as it likes, and leaves nothing behind, before Init
-// and after Finalize too.
+// A process without a launcher opens and finalizes sessions as often as it likes, and leaves
+// nothing behind, before Init and after Finalize too.
 func TestSessionsAlone(t *testing.T) {
 	t.Setenv("FITMPI_LAUNCHER", "none")
 	for round := range 3 {

@@ -23,8 +23,9 @@ func (c *Comm) Shrink() (*Comm, error) {
 	return told.made(r.comm, err)
 }
 
-// Ishrink starts a Shrink and returns. Comm gives the new communicator after Wait. It goes on while the caller computes.
-// Collective (fault tolerance as proposed to the MPI Forum, MPIX_Comm_ishrink).
+// Ishrink starts a Shrink and returns. Comm gives the new communicator after Wait. It goes on while
+// the caller computes. Collective (fault tolerance as proposed to the MPI Forum,
+// MPIX_Comm_ishrink).
 func (c *Comm) Ishrink() *Creation { return c.begin("Ishrink").creates(c.shrink("Ishrink")) }
 
 func (c *Comm) shrink(op string) *Creation {
@@ -42,8 +43,8 @@ func (c *Comm) shrink(op string) *Creation {
 	return r
 }
 
-// without makes a communicator of c's ranks that are not in failed, by their ranks in everyone; nil if a group of an
-// intercommunicator has none.
+// without makes a communicator of c's ranks that are not in failed, by their ranks in everyone; nil
+// if a group of an intercommunicator has none.
 func (c *Comm) without(failed agree.Set, id engine.ContextID) *Comm {
 	all := c.everyone()
 	living := func(from []engine.PeerID) (left []engine.PeerID, self int) {

@@ -14,19 +14,21 @@ import (
 type SplitKind int
 
 const (
-	// SplitShared puts together ranks that reach each other through memory: ranks of one process, and
-	// processes of a host that share the launcher's segment (MPI_COMM_TYPE_SHARED). FITMPI_TRANSPORT=tcp
-	// leaves each rank alone.
+	// SplitShared puts together ranks that reach each other through memory: ranks of one process,
+	// and processes of a host that share the launcher's segment (MPI_COMM_TYPE_SHARED).
+	// FITMPI_TRANSPORT=tcp leaves each rank alone.
 	SplitShared SplitKind = iota
-	// SplitHWGuided puts together ranks that are bound to one instance of the hardware resource that the
-	// key mpi_hw_resource_type of the info names: host, package, numanode, l3cache, core, hwthread, or
-	// mpi_shared_memory for the same as SplitShared (MPI_COMM_TYPE_HW_GUIDED).
+	// SplitHWGuided puts together ranks that are bound to one instance of the hardware resource
+	// that the key mpi_hw_resource_type of the info names: host, package, numanode, l3cache, core,
+	// hwthread, or mpi_shared_memory for the same as SplitShared (MPI_COMM_TYPE_HW_GUIDED).
 	SplitHWGuided
-	// SplitHWUnguided takes the largest of these resources that does split the communicator, and sets
-	// mpi_hw_resource_type of the info, if there is one, to its name (MPI_COMM_TYPE_HW_UNGUIDED).
+	// SplitHWUnguided takes the largest of these resources that does split the communicator, and
+	// sets mpi_hw_resource_type of the info, if there is one, to its name
+	// (MPI_COMM_TYPE_HW_UNGUIDED).
 	SplitHWUnguided
-	// SplitResourceGuided is SplitHWGuided, or, if the info has the key mpi_pset_name, puts together ranks
-	// of the process set that it names: PsetWorld, PsetSelf, PsetHost, and what Session.NthPset tells (MPI_COMM_TYPE_RESOURCE_GUIDED).
+	// SplitResourceGuided is SplitHWGuided, or, if the info has the key mpi_pset_name, puts
+	// together ranks of the process set that it names: PsetWorld, PsetSelf, PsetHost, and what
+	// Session.NthPset tells (MPI_COMM_TYPE_RESOURCE_GUIDED).
 	SplitResourceGuided
 )
 
@@ -170,9 +172,10 @@ func dividing(all []int64, n int) int {
 	return -1
 }
 
-// GetHWResourceInfo says which hardware resources there are, and to which of them the calling process is bound: for each
-// kind that SplitType knows its name as key, and "true" as value if the process is bound to a single
-// instance of it, else "false" (MPI 4.1, section 9.1, MPI_Get_hw_resource_info). It is local.
+// GetHWResourceInfo says which hardware resources there are, and to which of them the calling
+// process is bound: for each kind that SplitType knows its name as key, and "true" as value if the
+// process is bound to a single instance of it, else "false" (MPI 4.1, section 9.1,
+// MPI_Get_hw_resource_info). It is local.
 func GetHWResourceInfo() *Info {
 	info := InfoCreate()
 	cpus := sys.AllowedCPUs()

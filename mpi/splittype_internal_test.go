@@ -4,7 +4,8 @@ package mpi
 
 import "testing"
 
-// The first resource counts that divides the ranks; those that are bound to none of it do not hide it.
+// The first resource counts that divides the ranks; those that are bound to none of it do not hide
+// it.
 func TestDividing(t *testing.T) {
 	const none = Undefined
 	for _, test := range []struct {

@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// together says which ranks of c the calling rank is with after a split, "nil" if it is in no communicator.
+// together says which ranks of c the calling rank is with after a split, "nil" if it is in no
+// communicator.
 func together(c *mpi.Comm, kind mpi.SplitKind, info *mpi.Info) (string, error) {
 	d, err := c.SplitType(kind, 0, info)
 	if err != nil || d == nil {
@@ -29,7 +30,8 @@ func resource(name string) *mpi.Info {
 	return info
 }
 
-// Ranks share memory as Transport says; ranks are on one host as FITMPI_CLIQUES says, whatever the transport.
+// Ranks share memory as Transport says; ranks are on one host as FITMPI_CLIQUES says, whatever the
+// transport.
 func TestSplitType(t *testing.T) {
 	for _, test := range []struct {
 		transport, cliques     string
@@ -76,8 +78,8 @@ func TestSplitType(t *testing.T) {
 	}
 }
 
-// Ranks that are threads have the affinity of their process: they are all in a part of the machine, or none is, unless
-// they play ranks of different hosts.
+// Ranks that are threads have the affinity of their process: they are all in a part of the machine,
+// or none is, unless they play ranks of different hosts.
 func TestSplitTypeByParts(t *testing.T) {
 	t.Setenv("FITMPI_CLIQUES", "2")
 	for _, part := range sys.Parts {

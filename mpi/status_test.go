@@ -12,12 +12,14 @@ func TestGetCount(t *testing.T) {
 		got, want int
 	}{
 		{"float64 in 24 bytes", GetCount[float64](plain(24)), 3},
-		// "If the amount of data is not an integral multiple of the size of datatype, MPI_UNDEFINED" (section 3.2.5).
+		// "If the amount of data is not an integral multiple of the size of datatype,
+		// MPI_UNDEFINED" (section 3.2.5).
 		{"float64 in 25 bytes", GetCount[float64](plain(25)), Undefined},
 		{"bytes in 25 bytes", GetCount[byte](plain(25)), 25},
 		{"points in 48 bytes", GetCount[point](plain(48)), 3},
 		{"float64 in nothing", GetCount[float64](plain(0)), 0},
-		// "for a datatype of length zero where zero bytes have been transferred is zero" (section 3.2.5).
+		// "for a datatype of length zero where zero bytes have been transferred is zero" (section
+		// 3.2.5).
 		{"struct{} in nothing", GetCount[struct{}](plain(0)), 0},
 		{"struct{} in a byte", GetCount[struct{}](plain(1)), Undefined},
 		{"strings in nothing", GetCount[string](procNullStatus()), 0},

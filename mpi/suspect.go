@@ -14,8 +14,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// suspect tells the launcher of a rank of which nothing is heard, and why that is held to mean that it is dead, or, with "", that it is
-// heard again. It reports whether the launcher finds out: then it says by boot.PeerFailed what came of it.
+// suspect tells the launcher of a rank of which nothing is heard, and why that is held to mean that
+// it is dead, or, with "", that it is heard again. It reports whether the launcher finds out: then
+// it says by boot.PeerFailed what came of it.
 func (j *job) suspect(peer engine.PeerID, why string) bool {
 	if what, ok := strings.CutPrefix(why, engine.Unreachable); ok {
 		why = boot.Unreachable + what
@@ -28,7 +29,8 @@ func (j *job) suspect(peer engine.PeerID, why string) bool {
 	return told
 }
 
-// launchersWord is the cause of the failure of a rank of which the launcher has said that it failed.
+// launchersWord is the cause of the failure of a rank of which the launcher has said that it
+// failed.
 type launchersWord struct{ text string }
 
 func (w *launchersWord) Error() string { return w.text }
@@ -45,7 +47,8 @@ func (f *faults) awaitsWord(err *engine.PeerError) bool {
 	return !said
 }
 
-// lostWait is how long the launcher has to say by itself why a connection broke: mostly because a process died.
+// lostWait is how long the launcher has to say by itself why a connection broke: mostly because a
+// process died.
 const lostWait = time.Second
 
 // lost sees to it that a peer which has failed for this rank fails for all. In a job that goes on
@@ -64,7 +67,8 @@ func (j *job) lost(peer engine.PeerID, err *engine.PeerError) {
 	time.AfterFunc(lostWait, func() { j.denounce(peer) })
 }
 
-// denounce tells the launcher of a rank that was lost, if it has neither said nor been told that by now.
+// denounce tells the launcher of a rank that was lost, if it has neither said nor been told that by
+// now.
 func (j *job) denounce(peer engine.PeerID) {
 	if cause, isNews := j.faults.claimMissed(peer); isNews && j.ctx.Err() == nil {
 		j.suspect(peer, fmt.Sprint(boot.Lost, cause))

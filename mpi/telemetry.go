@@ -63,7 +63,8 @@ func (j *job) report(question string) *telemetry.Report {
 	return r
 }
 
-// longestCalls are the calls that have waited longest, a few of them, and nothing of what they wait for.
+// longestCalls are the calls that have waited longest, a few of them, and nothing of what they wait
+// for.
 func (j *job) longestCalls() []telemetry.Call {
 	const most = 4
 	var cs []telemetry.Call
@@ -99,8 +100,9 @@ func (j *job) pulse(s *engine.Stats) telemetry.Pulse {
 // mostPeers is how many peers one report has room for.
 const mostPeers = 400
 
-// traffic is the traffic with peers, at most so many: where there are more, those behind the ones of
-// the last report, so that in some reports all are told. It is called by one goroutine at a time, or finalizing.
+// traffic is the traffic with peers, at most so many: where there are more, those behind the ones
+// of the last report, so that in some reports all are told. It is called by one goroutine at a
+// time, or finalizing.
 func (j *job) traffic(most int) []telemetry.Peer {
 	all := j.engine.Peers()
 	first := int(j.toldPeers.Load()) % len(all)

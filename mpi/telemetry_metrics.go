@@ -27,8 +27,8 @@ func mostCalled(all []telemetry.Calls) []telemetry.Calls {
 	return slices.DeleteFunc(all, func(c telemetry.Calls) bool { return c.Count < least })[:mostCollectives]
 }
 
-// readyTimes is for how long goroutines of the process were ready before they ran, in the buckets in which Prometheus'
-// client shows it, a factor of ten apart.
+// readyTimes is for how long goroutines of the process were ready before they ran, in the buckets
+// in which Prometheus' client shows it, a factor of ten apart.
 func readyTimes() *telemetry.Durations {
 	s := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
 	metrics.Read(s)
@@ -38,8 +38,8 @@ func readyTimes() *telemetry.Durations {
 	return decades(s[0].Value.Float64Histogram())
 }
 
-// decades merges the buckets of h: those that are left end at bounds of its own that are a factor of ten apart, up to a
-// second.
+// decades merges the buckets of h: those that are left end at bounds of its own that are a factor
+// of ten apart, up to a second.
 func decades(h *metrics.Float64Histogram) *telemetry.Durations {
 	var d telemetry.Durations
 	next, n := 0.0, uint64(0)

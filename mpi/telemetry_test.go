@@ -27,7 +27,8 @@ func (s *asking) Answer(number int, _ []byte) error {
 	return nil
 }
 
-// Several may ask at once, the watch for deadlocks and fitrun status for instance: all are answered, however late the first is.
+// Several may ask at once, the watch for deadlocks and fitrun status for instance: all are
+// answered, however late the first is.
 func TestAllQuestionsAreAnswered(t *testing.T) {
 	err := RunThreads(1, func(_ context.Context, c *Comm) error {
 		s := &asking{c.job.session, make(chan boot.Event), make(chan struct{}), make(chan int, boot.MaxQuestions)}

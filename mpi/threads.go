@@ -50,13 +50,15 @@ func RunThreadsContext(ctx context.Context, n int, fn func(ctx context.Context, 
 type Threads struct {
 	Ranks int // number of ranks, at least 1
 
-	// FaultTolerant says that the job goes on when a rank dies, as under fitrun --with-ft: a rank whose function returns an
-	// error or panics, or that calls Die, has failed, and the others learn it. So does FITMPI_FT=1.
+	// FaultTolerant says that the job goes on when a rank dies, as under fitrun --with-ft: a rank
+	// whose function returns an error or panics, or that calls Die, has failed, and the others
+	// learn it. So does FITMPI_FT=1.
 	FaultTolerant bool
 }
 
-// Run runs the job: see RunThreadsContext. Of a job that is fault tolerant the error joins what the functions of ranks have returned that did not
-// call Die; if all have called it, it is an error of class ErrProcFailed. Abort, and an error handler that aborts, end it as ever.
+// Run runs the job: see RunThreadsContext. Of a job that is fault tolerant the error joins what the
+// functions of ranks have returned that did not call Die; if all have called it, it is an error of
+// class ErrProcFailed. Abort, and an error handler that aborts, end it as ever.
 func (o Threads) Run(ctx context.Context, fn func(ctx context.Context, world *Comm) error) error {
 	n := o.Ranks
 	if n < 1 {
@@ -218,8 +220,8 @@ func (t *threads) settle(rank int, j *job, err error) error {
 	return err
 }
 
-// bury ends a rank that has failed in a job that goes on, and tells the others. It returns what is to be said of it in the end: nothing of one that has died as
-// it wanted to.
+// bury ends a rank that has failed in a job that goes on, and tells the others. It returns what is
+// to be said of it in the end: nothing of one that has died as it wanted to.
 func (t *threads) bury(rank int, j *job, err error) error {
 	cause := err
 	if j.died.Load() {

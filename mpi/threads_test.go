@@ -82,7 +82,8 @@ func TestRunThreadsFatal(t *testing.T) {
 	wantText(t, err, nil, "Send on rank 0", "destination 5: need 0 to 1, or ProcNull")
 }
 
-// MPI 4.1, section 9.3: MPI_ERRORS_RETURN "has no effect other than returning the error code to the user".
+// MPI 4.1, section 9.3: MPI_ERRORS_RETURN "has no effect other than returning the error code to the
+// user".
 func TestRunThreadsErrorsReturn(t *testing.T) {
 	err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
@@ -136,7 +137,8 @@ func TestRunThreadsContext(t *testing.T) {
 	}
 }
 
-// MPI 4.1, section 11.2: "Once MPI_FINALIZE returns, no MPI routine may be called": an error, not a crash.
+// MPI 4.1, section 11.2: "Once MPI_FINALIZE returns, no MPI routine may be called": an error, not a
+// crash.
 func TestAfterTheJob(t *testing.T) {
 	var c *mpi.Comm
 	var r *mpi.Request

@@ -8,15 +8,17 @@ import (
 	"time"
 )
 
-// Tool sees every call that a rank makes of this package, as a profiling library sees those of an MPI program (MPI 4.1,
-// section 15.2). [UseTool] registers it; every rank of the process has a Tool of its own.
+// Tool sees every call that a rank makes of this package, as a profiling library sees those of an
+// MPI program (MPI 4.1, section 15.2). [UseTool] registers it; every rank of the process has a Tool
+// of its own.
 //
-// Begin is called first thing in a call and End last, on the goroutine that calls, so by several goroutines at once if several
-// call. Only the user's calls are told, not those that the library makes of itself. What a tool does takes the caller's time.
+// Begin is called first thing in a call and End last, on the goroutine that calls, so by several
+// goroutines at once if several call. Only the user's calls are told, not those that the library
+// makes of itself. What a tool does takes the caller's time.
 //
-// A tool may call this package in Begin and End. What it does is told to tools too, to itself first, unless it does it through
-// [Comm.WithoutTools], the counterpart of the names with PMPI_: it should. In Begin and End of "Finalize" communication is
-// still possible, and over, in this order.
+// A tool may call this package in Begin and End. What it does is told to tools too, to itself
+// first, unless it does it through [Comm.WithoutTools], the counterpart of the names with PMPI_: it
+// should. In Begin and End of "Finalize" communication is still possible, and over, in this order.
 //
 // A Tool that is also a [MessageTool], a [TurnTool], a [RegionTool] or a [ControlTool] is told of
 // that too. A panic of a tool ends the job, with the tool's type in the message. So does a tool
@@ -25,17 +27,18 @@ import (
 type Tool interface {
 	// Begin says that call begins.
 	Begin(call *Call)
-	// End says that it ends, with what it returns: err is the error that the caller gets, nil if there is none, or if it is
-	// a request's and comes with its completion.
+	// End says that it ends, with what it returns: err is the error that the caller gets, nil if
+	// there is none, or if it is a request's and comes with its completion.
 	End(call *Call, err error)
 }
 
-// MessageTool is a [Tool] that is told of every message of its rank, those between the ranks of collective and other
-// operations among them.
+// MessageTool is a [Tool] that is told of every message of its rank, those between the ranks of
+// collective and other operations among them.
 //
-// Message is called in the order in which things happen, one call at a time, beside Begin and End, by whichever goroutine makes
-// progress, while the engine of the rank stands still. It must be short, must not wait, and must not call this package at all:
-// the rank would wait for itself for ever.
+// Message is called in the order in which things happen, one call at a time, beside Begin and End,
+// by whichever goroutine makes progress, while the engine of the rank stands still. It must be
+// short, must not wait, and must not call this package at all: the rank would wait for itself for
+// ever.
 type MessageTool interface {
 	Tool
 	Message(ev MessageEvent)
@@ -49,8 +52,8 @@ type TurnTool interface {
 	Turn(ev TurnEvent)
 }
 
-// RegionTool is a [Tool] that is told of the phases that the program marks by [Region]. They are told on the goroutine that
-// marks them; of one goroutine, they are nested.
+// RegionTool is a [Tool] that is told of the phases that the program marks by [Region]. They are
+// told on the goroutine that marks them; of one goroutine, they are nested.
 type RegionTool interface {
 	Tool
 	BeginRegion(name string)
@@ -84,12 +87,14 @@ var registered struct {
 
 type toolMaker struct{ attach func(ToolRank) Tool }
 
-// UseTool registers a tool for every rank of this process that joins a job from now on, by Init, Main or RunThreads: attach is
-// called once for each, before it communicates, and returns its tool, nil if the rank needs none. It may be called for several
-// ranks at once. Of several tools the first to be registered is the first to hear of a beginning and the last to hear of an
-// end. remove takes the registration back, for ranks that join later. It does not block.
+// UseTool registers a tool for every rank of this process that joins a job from now on, by Init,
+// Main or RunThreads: attach is called once for each, before it communicates, and returns its tool,
+// nil if the rank needs none. It may be called for several ranks at once. Of several tools the
+// first to be registered is the first to hear of a beginning and the last to hear of an end. remove
+// takes the registration back, for ranks that join later. It does not block.
 //
-// Packages may register tools in their init functions: a program gets one by importing it. (MPI 4.1, section 15.2.)
+// Packages may register tools in their init functions: a program gets one by importing it. (MPI
+// 4.1, section 15.2.)
 func UseTool(attach func(rank ToolRank) Tool) (remove func()) {
 	m := &toolMaker{attach}
 	registered.mu.Lock()
@@ -119,6 +124,7 @@ func (c *Comm) WithoutTools() *Comm {
 	return &n
 }
 
-// ContextID is a number that tells the messages of c from those of all other communicators of the job; the same at all of its
-// ranks. It is for tools: a [MessageEvent] has it, and has not the communicator. No counterpart in MPI.
+// ContextID is a number that tells the messages of c from those of all other communicators of the
+// job; the same at all of its ranks. It is for tools: a [MessageEvent] has it, and has not the
+// communicator. No counterpart in MPI.
 func (c *Comm) ContextID() uint64 { return uint64(c.p2p) }

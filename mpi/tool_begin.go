@@ -86,7 +86,8 @@ func (c *Comm) callProbe(op string, source, tag int) *Call {
 	return k.begin()
 }
 
-// beginColl begins a collective operation that sends in and receives into out; root is Undefined if it has none.
+// beginColl begins a collective operation that sends in and receives into out; root is Undefined if
+// it has none.
 func beginColl[S, R any](c *Comm, op string, in []S, out []R, root int) *Call {
 	if !isTold() {
 		return nil
@@ -104,7 +105,8 @@ func callColl[S, R any](c *Comm, op string, in []S, out []R, root int) *Call {
 	return k.begin()
 }
 
-// beginBcast is beginColl of an operation with one buffer, which the root sends and the others receive into.
+// beginBcast is beginColl of an operation with one buffer, which the root sends and the others
+// receive into.
 func beginBcast[T any](c *Comm, op string, buf []T, root int) *Call {
 	if !isTold() {
 		return nil
@@ -185,7 +187,8 @@ func callRequests(op string, rs []*Request) *Call {
 	return nil
 }
 
-// extentOf is how many elements buf has, and how many bytes of them travel with the layout t, which may be nil.
+// extentOf is how many elements buf has, and how many bytes of them travel with the layout t, which
+// may be nil.
 func extentOf[T any](c *Comm, t *Datatype, buf []T) (count, bytes int) {
 	e := elemOf[T]()
 	if !e.plain || e.err != nil {

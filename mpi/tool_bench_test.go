@@ -36,7 +36,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkSelf is a short message of a rank to itself, there and taken: two calls and five events of messages.
+// BenchmarkSelf is a short message of a rank to itself, there and taken: two calls and five events
+// of messages.
 func BenchmarkSelf(b *testing.B) {
 	for _, test := range []struct {
 		name   string

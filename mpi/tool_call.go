@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Call is one call of this package by the user, for a [Tool]. It is valid until End returns, and must not be changed but for
-// Value. A rank or tag that the call does not have is [Undefined].
+// Call is one call of this package by the user, for a [Tool]. It is valid until End returns, and
+// must not be changed but for Value. A rank or tag that the call does not have is [Undefined].
 type Call struct {
 	Op   string // the name of the function or method, such as "Irecv" or "Split"
 	Comm *Comm  // as the caller gave it, the first request's of a Wait of several; nil if there is none. Use Comm.WithoutTools
@@ -47,7 +47,8 @@ var toldJobs atomic.Int32
 // calls recycles Calls.
 var calls = sync.Pool{New: func() any { return new(Call) }}
 
-// isTold reports whether a call may concern a tool, or the execution tracer: all that it costs if not.
+// isTold reports whether a call may concern a tool, or the execution tracer: all that it costs if
+// not.
 func isTold() bool { return toldJobs.Load() != 0 || trace.IsEnabled() }
 
 // newCall is the call of an operation on c; nil if nothing wants to know.
@@ -118,7 +119,8 @@ func (k *Call) finish(err error) {
 	calls.Put(k)
 }
 
-// end tells that k, if it is not nil, ends with err, which it returns; so do all that follow, with what their operations return.
+// end tells that k, if it is not nil, ends with err, which it returns; so do all that follow, with
+// what their operations return.
 func (k *Call) end(err error) error {
 	if k != nil {
 		k.finish(err)

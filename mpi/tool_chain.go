@@ -145,7 +145,8 @@ func (ts *toolchain) guard(returned *bool, inside bool, t Tool, method, about st
 // toolExit is the exit code of a rank one of whose tools has failed.
 const toolExit = 2
 
-// setAbort says how a panic ends the job, which ends now if a tool has panicked while the rank joined.
+// setAbort says how a panic ends the job, which ends now if a tool has panicked while the rank
+// joined.
 func (ts *toolchain) setAbort(abort func(code int, message string)) {
 	ts.abort.Store(&abort)
 	ts.maybeAbort()

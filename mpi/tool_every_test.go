@@ -58,7 +58,8 @@ var untoldNames = map[string]string{
 	"LAnd": "arith", "LOr": "arith", "LXor": "arith", "BAnd": "arith", "BOr": "arith", "BXor": "arith", "Replace": "arith", "NoOp": "arith",
 }
 
-// begins reports whether the body calls one of the functions of tool_begin.go, and with which name as the operation.
+// begins reports whether the body calls one of the functions of tool_begin.go, and with which name
+// as the operation.
 func begins(body *ast.BlockStmt) (op string, ok bool) {
 	constant := ""
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -166,8 +167,9 @@ func delegates(d *ast.FuncDecl) string {
 	return ""
 }
 
-// Every exported function and method tells tools that it is called, under its own name, or stands in the list of those that do
-// not. What is behind them tells nothing: the library's own calls are not the user's.
+// Every exported function and method tells tools that it is called, under its own name, or stands
+// in the list of those that do not. What is behind them tells nothing: the library's own calls are
+// not the user's.
 func TestEveryCallIsTold(t *testing.T) {
 	all := functions(t)
 	told := 0

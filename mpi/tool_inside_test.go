@@ -66,7 +66,8 @@ func calledBy(info *types.Info, c *ast.CallExpr) *types.Func {
 	return callee
 }
 
-// typeCheck checks the types of the package, without its tests, against the export data of what it imports.
+// typeCheck checks the types of the package, without its tests, against the export data of what it
+// imports.
 func typeCheck(t *testing.T) (*token.FileSet, []*ast.File, *types.Info) {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export,GoFiles,DepOnly", ".").Output()

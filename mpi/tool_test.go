@@ -97,7 +97,8 @@ func wantLines(t *testing.T, got []string, want string) {
 	}
 }
 
-// A tool hears of what the user calls, with arguments and results, and of nothing that the library calls for it.
+// A tool hears of what the user calls, with arguments and results, and of nothing that the library
+// calls for it.
 func TestToolCalls(t *testing.T) {
 	got := written(t, 2, []string{""}, func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
@@ -157,7 +158,8 @@ func TestToolCalls(t *testing.T) {
 		< Finalize`)
 }
 
-// Several tools are told in order of registration of a beginning, and in the opposite order of an end.
+// Several tools are told in order of registration of a beginning, and in the opposite order of an
+// end.
 func TestToolsNest(t *testing.T) {
 	got := written(t, 1, []string{"a", "b"}, func(_ context.Context, c *mpi.Comm) error { return mpi.Barrier(c) })
 	wantLines(t, got, `
@@ -200,7 +202,8 @@ func TestWithoutTools(t *testing.T) {
 	}
 }
 
-// barrierCounter is a tool that sums up over all ranks, while they finalize, how often each has called Barrier.
+// barrierCounter is a tool that sums up over all ranks, while they finalize, how often each has
+// called Barrier.
 type barrierCounter struct {
 	calls []int64
 	sum   *int64
@@ -303,7 +306,8 @@ func (d control) BeginRegion(name string)        { d.write("begin %s", name) }
 func (d control) EndRegion(name string)          { d.write("end %s", name) }
 func (d control) Control(level int, args ...any) { d.write("control %d %v", level, args) }
 
-// Regions label the goroutine, and with it those that it starts, and are told to tools, as is Pcontrol.
+// Regions label the goroutine, and with it those that it starts, and are told to tools, as is
+// Pcontrol.
 func TestRegion(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string

@@ -11,12 +11,14 @@ import (
 	"github.com/fitmpi/fitmpi/internal/topo"
 )
 
-// Topology is the kind of a communicator's process topology (MPI 4.1, section 8.5.5); [Undefined] if it has none.
+// Topology is the kind of a communicator's process topology (MPI 4.1, section 8.5.5); [Undefined]
+// if it has none.
 //
-// A topology belongs to a communicator: CartCreate, GraphCreate, DistGraphCreate and DistGraphCreateAdjacent make one
-// that has it, and what one asks about it are methods of [Comm]. There is no type for each kind, so that such a communicator goes
-// where any other does, and keeps its topology through Dup and WithContext. A method that needs another topology
-// fails with [ErrTopology].
+// A topology belongs to a communicator: CartCreate, GraphCreate, DistGraphCreate and
+// DistGraphCreateAdjacent make one that has it, and what one asks about it are methods of [Comm].
+// There is no type for each kind, so that such a communicator goes where any other does, and keeps
+// its topology through Dup and WithContext. A method that needs another topology fails with
+// [ErrTopology].
 type Topology int
 
 // The kinds of topologies.
@@ -83,8 +85,8 @@ func (c *Comm) checkTopology(op string) *Error {
 	return nil
 }
 
-// levels are those by which the ranks of c are near each other, if they may be reordered; nil if they may not, or if it
-// makes no difference. All ranks get the same without communication.
+// levels are those by which the ranks of c are near each other, if they may be reordered; nil if
+// they may not, or if it makes no difference. All ranks get the same without communication.
 func (c *Comm) levels(reorder bool) [][]int {
 	if !reorder {
 		return nil
@@ -92,9 +94,10 @@ func (c *Comm) levels(reorder bool) [][]int {
 	return c.job.levelsAmong(c.peers)
 }
 
-// place chooses the ranks of c for the places of a topology: the rank for each place. g makes the graph of the
-// places, and orders, which may be nil, orders of them that topo.Place may try. Without levels every rank has the
-// place of its number. All ranks get the same without communication.
+// place chooses the ranks of c for the places of a topology: the rank for each place. g makes the
+// graph of the places, and orders, which may be nil, orders of them that topo.Place may try.
+// Without levels every rank has the place of its number. All ranks get the same without
+// communication.
 func (c *Comm) place(size int, levels [][]int, g func() *topo.Graph, orders func(levels [][]int) [][]int) []int {
 	if levels == nil {
 		ranks := make([]int, size)
@@ -118,8 +121,8 @@ func (c *Comm) placeOf(ranks []int) int {
 	return Undefined
 }
 
-// arrange makes the communicator of the ranks that place has chosen, in the context that rank 0 of c leads; nil at
-// the other ranks. topo gives the topology as rank r of it sees it.
+// arrange makes the communicator of the ranks that place has chosen, in the context that rank 0 of
+// c leads; nil at the other ranks. topo gives the topology as rank r of it sees it.
 func (c *Comm) arrange(suffix string, id engine.ContextID, ranks []int, topo func(r int) topology) *Comm {
 	rank := c.placeOf(ranks)
 	if rank == Undefined {

@@ -21,7 +21,8 @@ func onHosts(t *testing.T, ranks, hosts int, fn func(c *mpi.Comm) error) {
 	}
 }
 
-// cutOf is how many of the edges of g go between hosts: each rank's neighbours tell it the host that they are on.
+// cutOf is how many of the edges of g go between hosts: each rank's neighbours tell it the host
+// that they are on.
 func cutOf(g *mpi.Comm, perHost int) (int, error) {
 	world := g.World().Rank()
 	sources, err := sourcesOf(g)
@@ -58,8 +59,9 @@ func sourcesOf(g *mpi.Comm) (sources []int, err error) {
 	return sources, err
 }
 
-// MPI 4.1, section 8.5.1: with reorder the ranks may be placed to suit the machine. Here each host gets a block of the
-// grid, so that fewer neighbours are on different hosts. Each edge is counted at both its ends.
+// MPI 4.1, section 8.5.1: with reorder the ranks may be placed to suit the machine. Here each host
+// gets a block of the grid, so that fewer neighbours are on different hosts. Each edge is counted
+// at both its ends.
 func TestCartReorder(t *testing.T) {
 	for _, test := range []struct {
 		ranks, hosts  int
@@ -108,7 +110,8 @@ func checkCart(t *testing.T, c *mpi.Comm, dims []int, reorder bool, perHost, wan
 	return err
 }
 
-// MPI 4.1, section 8.5.4: after reordering, a rank has the neighbours that were given for its new number.
+// MPI 4.1, section 8.5.4: after reordering, a rank has the neighbours that were given for its new
+// number.
 func TestDistGraphReorder(t *testing.T) {
 	onHosts(t, 8, 2, func(c *mpi.Comm) error {
 		if err := checkDistGraph(t, c, false, 8+2); err != nil {
@@ -118,8 +121,8 @@ func TestDistGraphReorder(t *testing.T) {
 	})
 }
 
-// checkDistGraph: rank r of eight has much to do with the one four further, which is on the other host, and little with
-// the next.
+// checkDistGraph: rank r of eight has much to do with the one four further, which is on the other
+// host, and little with the next.
 func checkDistGraph(t *testing.T, c *mpi.Comm, reorder bool, want int) error {
 	sourcesOf := func(r int) []int { return []int{(r + 4) % 8, (r + 7) % 8} }
 	destinationsOf := func(r int) []int { return []int{(r + 4) % 8, (r + 1) % 8} }
@@ -151,7 +154,8 @@ func checkDistGraph(t *testing.T, c *mpi.Comm, reorder bool, want int) error {
 	return err
 }
 
-// GraphCreate reorders by the same rule: pairs that the order of ranks has on two hosts come together.
+// GraphCreate reorders by the same rule: pairs that the order of ranks has on two hosts come
+// together.
 func TestGraphReorder(t *testing.T) {
 	onHosts(t, 8, 2, func(c *mpi.Comm) error {
 		var index, edges []int

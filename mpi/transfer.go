@@ -55,7 +55,8 @@ func (p *payload) size() int {
 	return len(p.b)
 }
 
-// isBytes reports whether p, which is to be sent in a mode, needs no more of the engine than that it is copied.
+// isBytes reports whether p, which is to be sent in a mode, needs no more of the engine than that
+// it is copied.
 func (p *payload) isBytes(mode sendMode) bool {
 	return (mode == modeStandard || mode == modeReady) && p.o == nil && p.sig == nil
 }
@@ -227,8 +228,8 @@ func (c *Comm) plainResult(op string, m *engine.MSO, e *elem, bufLen int) (Statu
 	return st, nil
 }
 
-// recvError is the outcome of a receive that failed. Only a truncation has met a message; else the rank in the error is the
-// one that was asked for.
+// recvError is the outcome of a receive that failed. Only a truncation has met a message; else the
+// rank in the error is the one that was asked for.
 func (c *Comm) recvError(op string, m *engine.MSO, size, bufLen int) (Status, *Error) {
 	if errors.Is(m.Err, engine.ErrTruncated) {
 		st := c.statusOf(m)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestPieces: a part of a layout that is said to be one piece of memory is what Pack makes of it, and what can be one is.
+// TestPieces: a part of a layout that is said to be one piece of memory is what Pack makes of it,
+// and what can be one is.
 func TestPieces(t *testing.T) {
 	b := TypeOf[byte]()
 	for _, tc := range []struct {

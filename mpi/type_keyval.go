@@ -2,16 +2,17 @@
 
 package mpi
 
-// TypeKeyval is a key under which a value of type T can be cached on each Datatype (MPI 4.1, section 7.7.4). It is to
-// datatypes what [Keyval] is to communicators.
+// TypeKeyval is a key under which a value of type T can be cached on each Datatype (MPI 4.1,
+// section 7.7.4). It is to datatypes what [Keyval] is to communicators.
 type TypeKeyval[T any] struct{ key *attributeKey[*Datatype] }
 
 // NewTypeKeyval makes a key (MPI 4.1, section 7.7.4, MPI_Type_create_keyval).
 //
-// copy is called when a Datatype that has a value v is duplicated by Dup: it returns the value of the duplicate, and whether
-// it gets one; an error makes a duplicate with that error. nil: the duplicate gets none (MPI_TYPE_NULL_COPY_FN).
-// delete is called with a value that is about to go, because Set replaces it or Delete deletes it; an error makes that call
-// fail, and the value stays. A Datatype is never freed, so nothing else calls it. nil: nothing is to do.
+// copy is called when a Datatype that has a value v is duplicated by Dup: it returns the value of
+// the duplicate, and whether it gets one; an error makes a duplicate with that error. nil: the
+// duplicate gets none (MPI_TYPE_NULL_COPY_FN). delete is called with a value that is about to go,
+// because Set replaces it or Delete deletes it; an error makes that call fail, and the value stays.
+// A Datatype is never freed, so nothing else calls it. nil: nothing is to do.
 func NewTypeKeyval[T any](copy func(old *Datatype, v T) (T, bool, error), delete func(t *Datatype, v T) error) *TypeKeyval[T] {
 	k := &attributeKey[*Datatype]{}
 	if copy != nil {
@@ -23,9 +24,10 @@ func NewTypeKeyval[T any](copy func(old *Datatype, v T) (T, bool, error), delete
 	return &TypeKeyval[T]{k}
 }
 
-// Set caches v on t (MPI 4.1, section 7.7.4, MPI_Type_set_attr). A value that was there is deleted first; if that fails it
-// stays, and Set returns its error. What TypeOf returns belongs to all the program and takes no values: an error of class
-// [ErrType] says so. Cache on its Dup. After Free it is an error of class [ErrKeyval].
+// Set caches v on t (MPI 4.1, section 7.7.4, MPI_Type_set_attr). A value that was there is deleted
+// first; if that fails it stays, and Set returns its error. What TypeOf returns belongs to all the
+// program and takes no values: an error of class [ErrType] says so. Cache on its Dup. After Free it
+// is an error of class [ErrKeyval].
 func (k *TypeKeyval[T]) Set(t *Datatype, v T) error {
 	const op = "TypeKeyval.Set"
 	if err := k.usable(op, t); err != nil {
@@ -54,7 +56,8 @@ func (k *TypeKeyval[T]) usable(op string, t *Datatype) error {
 	return nil
 }
 
-// Get returns the value cached on t under k, and whether there is one (MPI 4.1, section 7.7.4, MPI_Type_get_attr).
+// Get returns the value cached on t under k, and whether there is one (MPI 4.1, section 7.7.4,
+// MPI_Type_get_attr).
 func (k *TypeKeyval[T]) Get(t *Datatype) (v T, ok bool) {
 	if k.usable("TypeKeyval.Get", t) != nil {
 		return v, false
@@ -63,8 +66,9 @@ func (k *TypeKeyval[T]) Get(t *Datatype) (v T, ok bool) {
 	return valueAs[T](x), ok
 }
 
-// Delete deletes the value cached on t under k (MPI 4.1, section 7.7.4, MPI_Type_delete_attr). If there is none it is an
-// error of class [ErrKeyval]. If the delete function fails the value stays, and Delete returns its error.
+// Delete deletes the value cached on t under k (MPI 4.1, section 7.7.4, MPI_Type_delete_attr). If
+// there is none it is an error of class [ErrKeyval]. If the delete function fails the value stays,
+// and Delete returns its error.
 func (k *TypeKeyval[T]) Delete(t *Datatype) error {
 	const op = "TypeKeyval.Delete"
 	if err := k.usable(op, t); err != nil {
@@ -80,15 +84,16 @@ func (k *TypeKeyval[T]) Delete(t *Datatype) error {
 	return nil
 }
 
-// Free says that no value will be set under k any more (MPI 4.1, section 7.7.4, MPI_Type_free_keyval). Values that are
-// there stay, with their functions.
+// Free says that no value will be set under k any more (MPI 4.1, section 7.7.4,
+// MPI_Type_free_keyval). Values that are there stay, with their functions.
 func (k *TypeKeyval[T]) Free() {
 	if k != nil && k.key != nil {
 		k.key.free()
 	}
 }
 
-// copyAttributesTo gives d, a new duplicate of t, the attributes that their copy functions let it have.
+// copyAttributesTo gives d, a new duplicate of t, the attributes that their copy functions let it
+// have.
 func (t *Datatype) copyAttributesTo(d *Datatype) {
 	if err := t.attrs.copyTo(t, d, &d.attrs); err != nil && d.err == nil {
 		d.m, d.err = nil, opError(classOr(err, ErrOther), "Dup", &callbackError{"copying an attribute", err})

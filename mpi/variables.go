@@ -28,9 +28,11 @@ type Variable struct {
 	Origin string // what has chosen it: "default", "automatic" (by the machine and the job), "environment", "launcher", or fitrun's option for it
 }
 
-// Variables returns all parameters of the calling rank, with the values that are in force at it and where these come from, in the order of
-// docs/CONFIG.md, which explains them. c is any communicator of the rank. It is what fitrun --print-config says before a job, seen from
-// inside one. It does not block, and may be called after Finalize (MPI 4.1, section 15.3.6, MPI_T_cvar_get_info and MPI_T_cvar_read).
+// Variables returns all parameters of the calling rank, with the values that are in force at it and
+// where these come from, in the order of docs/CONFIG.md, which explains them. c is any communicator
+// of the rank. It is what fitrun --print-config says before a job, seen from inside one. It does
+// not block, and may be called after Finalize (MPI 4.1, section 15.3.6, MPI_T_cvar_get_info and
+// MPI_T_cvar_read).
 func Variables(c *Comm) []Variable {
 	e := c.job.engine.InForce()
 	var all []Variable
@@ -54,7 +56,8 @@ func (set *settings) variable(p *params.Variable, e *engine.Config) Variable {
 // warned are the warnings that this process has given: by text.
 var warned sync.Map
 
-// warnUnknown warns once in a job of variables that look like ours and are none. Of a job of fitrun's, fitrun has done so.
+// warnUnknown warns once in a job of variables that look like ours and are none. Of a job of
+// fitrun's, fitrun has done so.
 func (j *job) warnUnknown(info boot.Info) {
 	if info.Rank != 0 || info.Source == "fitrun" {
 		return

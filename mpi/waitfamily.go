@@ -76,7 +76,8 @@ func least(all bool, n int) int {
 	return 1
 }
 
-// open appends what r still waits for: of two operations the second only when both are wanted, or the first is done.
+// open appends what r still waits for: of two operations the second only when both are wanted, or
+// the first is done.
 func (r *Request) open(both bool, ms []*engine.MSO) []*engine.MSO {
 	if r == nil || r.work == nil {
 		return ms
@@ -130,7 +131,8 @@ func WaitAll(rs ...*Request) (_ []Status, outcome error) {
 	return sts, outcome
 }
 
-// collectOver collects the first of rs, as many as are over and hold no more than their status, and returns how many.
+// collectOver collects the first of rs, as many as are over and hold no more than their status, and
+// returns how many.
 func collectOver(sts []Status, rs []*Request) int {
 	sts = sts[:len(rs)]
 	for i, r := range rs {
@@ -236,7 +238,8 @@ func TestAny(rs ...*Request) (index int, st Status, done bool, err error) {
 	return index, st, !isStirred(rs, index), err
 }
 
-// isStirred reports whether the request at an index, which may be Undefined, has said no more than why it is not complete.
+// isStirred reports whether the request at an index, which may be Undefined, has said no more than
+// why it is not complete.
 func isStirred(rs []*Request, index int) bool { return index >= 0 && rs[index].isStirred() }
 
 // pendingErrors joins what is said by requests that wait beside failures.

@@ -15,11 +15,12 @@ import (
 // mostSites is how many places one report names.
 const mostSites = 20
 
-// mostSiteNames is how many call stacks are remembered: there are new ones without end where a recursive function waits.
+// mostSiteNames is how many call stacks are remembered: there are new ones without end where a
+// recursive function waits.
 const mostSiteNames = 1024
 
-// siteNames remembers what call stacks are: to find out takes microseconds for each, and reports are asked for again and
-// again. The zero value knows none.
+// siteNames remembers what call stacks are: to find out takes microseconds for each, and reports
+// are asked for again and again. The zero value knows none.
 type siteNames struct {
 	mu sync.Mutex
 	of map[engine.Stack]callsite.Site // guarded by mu
@@ -39,7 +40,8 @@ func (n *siteNames) name(pcs *engine.Stack) callsite.Site {
 	return s
 }
 
-// sites is where the rank has waited longest. Stacks that differ outside the user's call are one place.
+// sites is where the rank has waited longest. Stacks that differ outside the user's call are one
+// place.
 func (j *job) sites() []telemetry.Site {
 	type place struct {
 		callsite.Site

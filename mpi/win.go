@@ -13,19 +13,22 @@ import (
 	"github.com/fitmpi/fitmpi/internal/rma"
 )
 
-// Win is a window: memory of each rank of a communicator that the others may read and change without its doing
-// (MPI 4.1, chapter 12).
+// Win is a window: memory of each rank of a communicator that the others may read and change
+// without its doing (MPI 4.1, chapter 12).
 //
 // What concerns a rank's memory is done by the goroutine that makes progress at that rank, while
 // its program computes: the program need not call anything there. (Under the policy caller there is
 // no such helper, and it is done inside calls of any kind.) Elements travel as their memory: a T
 // with pointers is an error of class [ErrType].
 //
-// Operations must stand within an epoch: between two calls of Fence, between Start and Complete, or between Lock or LockAll and its counterpart.
-// An operation outside is an error of class [ErrRMASync]. A program may read and write its own memory as it likes while no epoch of others concerns it; the
-// calls that end an epoch, at either end, make what was done visible, in the sense of Go's memory model too.
+// Operations must stand within an epoch: between two calls of Fence, between Start and Complete, or
+// between Lock or LockAll and its counterpart. An operation outside is an error of class
+// [ErrRMASync]. A program may read and write its own memory as it likes while no epoch of others
+// concerns it; the calls that end an epoch, at either end, make what was done visible, in the sense
+// of Go's memory model too.
 //
-// A Win is safe for concurrent use, except that collective operations must be started in the same order at all its ranks.
+// A Win is safe for concurrent use, except that collective operations must be started in the same
+// order at all its ranks.
 type Win struct {
 	*win
 	// Layouts of operations made through this value; nil = buffers are whole.
@@ -88,9 +91,11 @@ func (f WinFlavor) String() string {
 	return fmt.Sprintf("flavor %d", uint8(f))
 }
 
-// WinCreate makes a window of mem, memory of the caller's, which may be nil or of another length at each rank (MPI 4.1, section 12.2.1). Displacements
-// count elements of T. Until Free the memory belongs to the window as well: the garbage collector leaves it where it is, and others change it in their
-// epochs. Collective over c, which must be an intracommunicator; it has c's context, and an error handler of its own: see [WinErrhandler].
+// WinCreate makes a window of mem, memory of the caller's, which may be nil or of another length at
+// each rank (MPI 4.1, section 12.2.1). Displacements count elements of T. Until Free the memory
+// belongs to the window as well: the garbage collector leaves it where it is, and others change it
+// in their epochs. Collective over c, which must be an intracommunicator; it has c's context, and
+// an error handler of its own: see [WinErrhandler].
 //
 // In a job with ranks of both byte orders it is an error of class [ErrUnsupportedOperation].
 func WinCreate[T any](c *Comm, mem []T) (made *Win, outcome error) {
@@ -98,8 +103,8 @@ func WinCreate[T any](c *Comm, mem []T) (made *Win, outcome error) {
 	return winOver(c, "WinCreate", FlavorCreate, mem)
 }
 
-// WinAllocate makes a window of n elements of T that it allocates, all zero, and returns them (MPI 4.1, section 12.2.2). n may differ between ranks. It is
-// WinCreate otherwise. Collective.
+// WinAllocate makes a window of n elements of T that it allocates, all zero, and returns them (MPI
+// 4.1, section 12.2.2). n may differ between ranks. It is WinCreate otherwise. Collective.
 func WinAllocate[T any](c *Comm, n int) (made *Win, mem []T, outcome error) {
 	defer c.begin("WinAllocate").endAt(&outcome)
 	if n < 0 {
@@ -194,8 +199,10 @@ func (w *win) end() {
 	w.comm.freed.Store(true)
 }
 
-// Free ends the window, when all its ranks have called it; from then on its memory is the caller's alone. An epoch that is open at the calling rank is an
-// error of class [ErrRMASync]. Its attributes are deleted first; if that fails, so does Free, and the window stays. If a rank has failed the window ends all the same, and the error says so. Collective (MPI 4.1, section 12.2.5).
+// Free ends the window, when all its ranks have called it; from then on its memory is the caller's
+// alone. An epoch that is open at the calling rank is an error of class [ErrRMASync]. Its
+// attributes are deleted first; if that fails, so does Free, and the window stays. If a rank has
+// failed the window ends all the same, and the error says so. Collective (MPI 4.1, section 12.2.5).
 func (w *Win) Free() (outcome error) {
 	defer w.begin("Free").endAt(&outcome)
 	const op = "Free"
@@ -232,17 +239,19 @@ func (w *Win) meetLast(op string) (freed bool, outcome error) {
 	return err == nil, err
 }
 
-// Size is the bytes of the calling rank's memory in w; 0 of a dynamic window, which has no more than what is attached (MPI 4.1, section 12.2.6, MPI_WIN_SIZE).
+// Size is the bytes of the calling rank's memory in w; 0 of a dynamic window, which has no more
+// than what is attached (MPI 4.1, section 12.2.6, MPI_WIN_SIZE).
 func (w *Win) Size() int { return w.size }
 
-// DispUnit is the bytes that displacements at the calling rank count: those of an element that the window was made with
-// (MPI 4.1, section 12.2.6, MPI_WIN_DISP_UNIT).
+// DispUnit is the bytes that displacements at the calling rank count: those of an element that the
+// window was made with (MPI 4.1, section 12.2.6, MPI_WIN_DISP_UNIT).
 func (w *Win) DispUnit() int { return w.unit }
 
 // Flavor says how w was made (MPI 4.1, section 12.2.6, MPI_WIN_CREATE_FLAVOR).
 func (w *Win) Flavor() WinFlavor { return w.flavor }
 
-// Model is the memory model of w, which is ModelUnified always (MPI 4.1, section 12.2.6, MPI_WIN_MODEL).
+// Model is the memory model of w, which is ModelUnified always (MPI 4.1, section 12.2.6,
+// MPI_WIN_MODEL).
 func (w *Win) Model() WinModel { return ModelUnified }
 
 // WinModel is a memory model (MPI 4.1, section 12.4).
@@ -265,7 +274,8 @@ func (m WinModel) String() string {
 // Group is the group of the ranks of w (MPI 4.1, section 12.2.7, MPI_Win_get_group).
 func (w *Win) Group() *Group { return w.comm.Group() }
 
-// Name is the name of w, for messages to people (MPI 4.1, section 7.8). Until SetName gives another it says where w comes from.
+// Name is the name of w, for messages to people (MPI 4.1, section 7.8). Until SetName gives another
+// it says where w comes from.
 func (w *Win) Name() string { return w.comm.Name() }
 
 // SetName names w at the calling rank, for messages to people (MPI 4.1, section 7.8). It is local.
@@ -283,9 +293,11 @@ func (w *Win) String() string {
 	return fmt.Sprintf("%s (rank %d of %d, %s)", w.Name(), w.comm.rank, w.comm.Size(), w.flavor)
 }
 
-// WithTypes returns w with layouts for what operations made through the returned value read and write at the origin, and at the target (MPI 4.1,
-// section 12.3, origin_datatype and target_datatype). An operation is then one value of each, which must hold the same data. The target's layout has its origin
-// at the displacement that the operation is given. A nil type stands for the buffer as it is: at the target, for as many bytes in a row.
+// WithTypes returns w with layouts for what operations made through the returned value read and
+// write at the origin, and at the target (MPI 4.1, section 12.3, origin_datatype and
+// target_datatype). An operation is then one value of each, which must hold the same data. The
+// target's layout has its origin at the displacement that the operation is given. A nil type stands
+// for the buffer as it is: at the target, for as many bytes in a row.
 func (w *Win) WithTypes(origin, target *Datatype) *Win {
 	n := *w
 	n.originType, n.targetType = origin, target
@@ -295,8 +307,9 @@ func (w *Win) WithTypes(origin, target *Datatype) *Win {
 // WithType is WithTypes of the same layout at both ends.
 func (w *Win) WithType(t *Datatype) *Win { return w.WithTypes(t, t) }
 
-// Revoke is Comm.Revoke of the window: operations that wait, at all ranks, end with an error of class [ErrRevoked], and so do all that follow, except Free,
-// which is local then (fault tolerance as proposed to the MPI Forum, MPIX_Win_revoke).
+// Revoke is Comm.Revoke of the window: operations that wait, at all ranks, end with an error of
+// class [ErrRevoked], and so do all that follow, except Free, which is local then (fault tolerance
+// as proposed to the MPI Forum, MPIX_Win_revoke).
 func (w *Win) Revoke() (outcome error) {
 	defer w.begin("Revoke").endAt(&outcome)
 	if err := w.present("Revoke"); err != nil {

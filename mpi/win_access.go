@@ -24,7 +24,8 @@ type winTarget struct {
 // Request's.
 type ofRequest struct{}
 
-// remoteAccess is an operation of this rank on the memory of a target: which bytes, and what travels.
+// remoteAccess is an operation of this rank on the memory of a target: which bytes, and what
+// travels.
 type remoteAccess struct {
 	w      *win
 	op     string
@@ -97,7 +98,8 @@ func winOperandOf[T any](w *Win, op string, buf []T) (winOperand, *Error) {
 	return winOperand{b, o}, err
 }
 
-// remoteAccessOf checks the arguments of an operation on n bytes of target at disp, of elements of T, and notes that it begins. a is nil if there is nothing to do.
+// remoteAccessOf checks the arguments of an operation on n bytes of target at disp, of elements of
+// T, and notes that it begins. a is nil if there is nothing to do.
 func remoteAccessOf[T any](w *Win, op string, n, target, disp int) (a *remoteAccess, _ *Error) {
 	if err := w.usable(op); err != nil {
 		return nil, err
@@ -167,8 +169,8 @@ func (a *remoteAccess) lay(t *Datatype, at int) *Error {
 // requestMemory recycles memory in which requests are written.
 var requestMemory = sync.Pool{New: func() any { return new([rma.MaxMessage]byte) }}
 
-// ask sends a request with data: behind it is nothing that the caller would have to keep. Where it has to wait for the target it is in the list of
-// those that are under way.
+// ask sends a request with data: behind it is nothing that the caller would have to keep. Where it
+// has to wait for the target it is in the list of those that are under way.
 func (w *win) ask(target int, r *rma.Request, data *winOperand, off, n int) {
 	room := requestMemory.Get().(*[rma.MaxMessage]byte)
 	defer requestMemory.Put(room)
@@ -243,7 +245,8 @@ func (a *remoteAccess) newMSO() *engine.MSO {
 	return getMSO()
 }
 
-// expect posts the receive of what a request with the tag brings, into the n bytes of x from off on.
+// expect posts the receive of what a request with the tag brings, into the n bytes of x from off
+// on.
 func (a *remoteAccess) expect(tag uint32, x *winOperand, off, n int) {
 	a.post(engine.KindRecv, wireTag(tag, tagAnswer), x, off, n)
 }
@@ -262,7 +265,8 @@ func (a *remoteAccess) post(kind engine.Kind, tag engine.Tag, x *winOperand, off
 	c.job.engine.Post(m)
 }
 
-// each calls f for the pieces of the access of which a request may consist, with size bytes of data each at most.
+// each calls f for the pieces of the access of which a request may consist, with size bytes of data
+// each at most.
 func (a *remoteAccess) each(size int, f func(r *rma.Request, off, n int)) {
 	off := 0
 	for rest := a.blocks; len(rest) > 0; {

@@ -7,46 +7,51 @@ import (
 	"github.com/fitmpi/fitmpi/internal/rma"
 )
 
-// Accumulate combines origin with memory of the window of target, from displacement disp on: there, each value becomes value∘origin's
-// (MPI 4.1, section 12.3.4). op is one of the predefined operations, such as mpi.Sum, [Replace] and [NoOp] among them; a function of the program's is an error
-// of class [ErrOp].
+// Accumulate combines origin with memory of the window of target, from displacement disp on: there,
+// each value becomes value∘origin's (MPI 4.1, section 12.3.4). op is one of the predefined
+// operations, such as mpi.Sum, [Replace] and [NoOp] among them; a function of the program's is an
+// error of class [ErrOp].
 //
-// Accumulate, GetAccumulate, FetchAndOp, CompareAndSwap and their like may meet at one place, from any ranks and in any order: each value is changed in
-// one step, and those of one rank are applied in the order of its calls. It is as Put otherwise.
+// Accumulate, GetAccumulate, FetchAndOp, CompareAndSwap and their like may meet at one place, from
+// any ranks and in any order: each value is changed in one step, and those of one rank are applied
+// in the order of its calls. It is as Put otherwise.
 func Accumulate[T any](w *Win, origin []T, target, disp int, op Op[T]) error {
 	return w.beginAccess("Accumulate", target).end(w.outcome(startAccumulate(w, "Accumulate", origin, nil, target, disp, op, nil)))
 }
 
-// Raccumulate is Accumulate with a request, which is done when origin may be reused; that says nothing of the target. Only in an epoch of Lock or LockAll
-// (MPI 4.1, section 12.3.5).
+// Raccumulate is Accumulate with a request, which is done when origin may be reused; that says
+// nothing of the target. Only in an epoch of Lock or LockAll (MPI 4.1, section 12.3.5).
 func Raccumulate[T any](w *Win, origin []T, target, disp int, op Op[T]) *Request {
 	return w.beginAccess("Raccumulate", target).started(requestOf(w, "Raccumulate", target, func(out *remoteAccess) *Error {
 		return startAccumulate(w, "Raccumulate", origin, nil, target, disp, op, out)
 	}))
 }
 
-// GetAccumulate is Accumulate that copies what the values were before to result, in the same step (MPI 4.1, section 12.3.4). result has as many
-// elements as origin, and the same layout; it belongs to the operation until a call that completes it. With [NoOp] it is a Get that may meet accumulates, and origin may
-// be nil.
+// GetAccumulate is Accumulate that copies what the values were before to result, in the same step
+// (MPI 4.1, section 12.3.4). result has as many elements as origin, and the same layout; it belongs
+// to the operation until a call that completes it. With [NoOp] it is a Get that may meet
+// accumulates, and origin may be nil.
 func GetAccumulate[T any](w *Win, origin, result []T, target, disp int, op Op[T]) error {
 	return w.beginAccess("GetAccumulate", target).end(w.outcome(startGetAccumulate(w, "GetAccumulate", origin, result, target, disp, op, nil)))
 }
 
-// RgetAccumulate is GetAccumulate with a request, which is done when the data are in result. Only in an epoch of Lock or LockAll
-// (MPI 4.1, section 12.3.5).
+// RgetAccumulate is GetAccumulate with a request, which is done when the data are in result. Only
+// in an epoch of Lock or LockAll (MPI 4.1, section 12.3.5).
 func RgetAccumulate[T any](w *Win, origin, result []T, target, disp int, op Op[T]) *Request {
 	return w.beginAccess("RgetAccumulate", target).started(requestOf(w, "RgetAccumulate", target, func(out *remoteAccess) *Error {
 		return startGetAccumulate(w, "RgetAccumulate", origin, result, target, disp, op, out)
 	}))
 }
 
-// FetchAndOp is GetAccumulate of one element (MPI 4.1, section 12.3.4). result belongs to the operation until a call that completes it.
+// FetchAndOp is GetAccumulate of one element (MPI 4.1, section 12.3.4). result belongs to the
+// operation until a call that completes it.
 func FetchAndOp[T any](w *Win, origin T, result *T, target, disp int, op Op[T]) error {
 	return w.beginAccess("FetchAndOp", target).end(w.outcome(startFetch(w, origin, result, target, disp, op)))
 }
 
-// CompareAndSwap copies an element of the window of target to result and, if it equals compare, replaces it by origin, in one step
-// (MPI 4.1, section 12.3.4). T is an integer or a truth value. result belongs to the operation until a call that completes it.
+// CompareAndSwap copies an element of the window of target to result and, if it equals compare,
+// replaces it by origin, in one step (MPI 4.1, section 12.3.4). T is an integer or a truth value.
+// result belongs to the operation until a call that completes it.
 func CompareAndSwap[T any](w *Win, origin, compare T, result *T, target, disp int) error {
 	return w.beginAccess("CompareAndSwap", target).end(w.outcome(startSwap(w, origin, compare, result, target, disp)))
 }
@@ -95,7 +100,8 @@ func checkedOperand[T any](w *Win, op string, buf []T) (winOperand, *Error) {
 	return winOperandOf(w, op, buf)
 }
 
-// startAccumulate starts an accumulate, which gets what was there before into result unless that is nil.
+// startAccumulate starts an accumulate, which gets what was there before into result unless that is
+// nil.
 func startAccumulate[T any](w *Win, name string, origin []T, result *winOperand, target, disp int, op Op[T], out *remoteAccess) *Error {
 	code, kind, grain, err := opKindOf(name, op, elemOf[T]())
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkWin is what an operation costs between two threads of a process, or at a rank's own window, directly and by messages: a Put or Get with what
-// completes it, a Flush.
+// BenchmarkWin is what an operation costs between two threads of a process, or at a rank's own
+// window, directly and by messages: a Put or Get with what completes it, a Flush.
 func BenchmarkWin(b *testing.B) {
 	for _, way := range []string{"direct", "messages"} {
 		for _, n := range []int{8, 1 << 20} {

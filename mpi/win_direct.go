@@ -94,7 +94,8 @@ func (w *win) meetShared() {
 	}
 }
 
-// enter begins to touch the memory of the target, which must be left. It is nil if that takes messages.
+// enter begins to touch the memory of the target, which must be left. It is nil if that takes
+// messages.
 func (a *remoteAccess) enter() *mate {
 	m := &a.w.mates[a.target]
 	if m.mem == nil {
@@ -177,8 +178,9 @@ func (a *remoteAccess) getDirectly(x *winOperand, out *remoteAccess) bool {
 	return true
 }
 
-// accumulateDirectly is an accumulate of x, whose old values result gets unless it is nil, if the target is of this process. It goes by the
-// pieces that requests have, as each is a step of its own there too.
+// accumulateDirectly is an accumulate of x, whose old values result gets unless it is nil, if the
+// target is of this process. It goes by the pieces that requests have, as each is a step of its own
+// there too.
 func (a *remoteAccess) accumulateDirectly(x, result *winOperand, out *remoteAccess) bool {
 	m := a.enterWin()
 	if m == nil {
@@ -212,7 +214,8 @@ func (a *remoteAccess) enterWin() *mate {
 	return a.enter()
 }
 
-// swapDirectly is a CompareAndSwap, if the target is of this process. data is what to compare with, and the new value.
+// swapDirectly is a CompareAndSwap, if the target is of this process. data is what to compare with,
+// and the new value.
 func (a *remoteAccess) swapDirectly(x *winOperand, data []byte) bool {
 	m := a.enterWin()
 	if m == nil {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// onDirect runs fn on n thread ranks with a window of size elements each, whose errors are returned.
+// onDirect runs fn on n thread ranks with a window of size elements each, whose errors are
+// returned.
 func onDirect(t *testing.T, o Threads, size int, fn func(world *Comm, w *Win, mem []int64) error) {
 	t.Helper()
 	err := o.Run(t.Context(), func(_ context.Context, world *Comm) error {
@@ -26,7 +27,8 @@ func onDirect(t *testing.T, o Threads, size int, fn func(world *Comm, w *Win, me
 	}
 }
 
-// TestDirectAndMessages: steps that one rank takes itself and those that another asks for by message do not lose each other: each old value is had once.
+// TestDirectAndMessages: steps that one rank takes itself and those that another asks for by
+// message do not lose each other: each old value is had once.
 func TestDirectAndMessages(t *testing.T) {
 	const rounds = 500
 	onDirect(t, Threads{Ranks: 3}, 2, func(world *Comm, w *Win, mem []int64) error {
@@ -70,7 +72,8 @@ func TestDirectAndMessages(t *testing.T) {
 	})
 }
 
-// TestDirectToTheDead: what was done in the memory of a rank that has failed is an error of the call that completes it.
+// TestDirectToTheDead: what was done in the memory of a rank that has failed is an error of the
+// call that completes it.
 func TestDirectToTheDead(t *testing.T) {
 	onDirect(t, Threads{Ranks: 2, FaultTolerant: true}, 2, func(world *Comm, w *Win, mem []int64) error {
 		if world.Rank() == 1 {

@@ -4,8 +4,9 @@ package mpi
 
 import "slices"
 
-// WinCreateDynamic makes a window without memory, which each rank gives it, and takes back, by WinAttach and WinDetach (MPI 4.1, section 12.2.4).
-// Displacements count bytes, from those that WinAttach returns. Collective; see WinCreate.
+// WinCreateDynamic makes a window without memory, which each rank gives it, and takes back, by
+// WinAttach and WinDetach (MPI 4.1, section 12.2.4). Displacements count bytes, from those that
+// WinAttach returns. Collective; see WinCreate.
 func WinCreateDynamic(c *Comm) (made *Win, outcome error) {
 	defer c.begin("WinCreateDynamic").endAt(&outcome)
 	const op = "WinCreateDynamic"
@@ -15,12 +16,15 @@ func WinCreateDynamic(c *Comm) (made *Win, outcome error) {
 	return makeWin(c, op, FlavorDynamic, nil, 1)
 }
 
-// regionGap is a distance between the regions of a dynamic window, in bytes, so that what runs out of one is in none.
+// regionGap is a distance between the regions of a dynamic window, in bytes, so that what runs out
+// of one is in none.
 const regionGap = 1 << 20
 
-// WinAttach gives the window memory of the caller's, which others may use from now on, until WinDetach or Free: at disp is its first byte, and they have
-// to be told so (MPI 4.1, section 12.2.4). It takes the place of MPI_Get_address. Memory may be attached once only; else, or if w is not dynamic, the error is of class
-// [ErrRMAAttach] or [ErrRMAFlavor]. What an operation means must lie in one such piece of memory. It is local.
+// WinAttach gives the window memory of the caller's, which others may use from now on, until
+// WinDetach or Free: at disp is its first byte, and they have to be told so (MPI 4.1, section
+// 12.2.4). It takes the place of MPI_Get_address. Memory may be attached once only; else, or if w
+// is not dynamic, the error is of class [ErrRMAAttach] or [ErrRMAFlavor]. What an operation means
+// must lie in one such piece of memory. It is local.
 func WinAttach[T any](w *Win, mem []T) (disp int, outcome error) {
 	defer w.begin("WinAttach").endAt(&outcome)
 	const op = "WinAttach"
@@ -34,8 +38,9 @@ func WinAttach[T any](w *Win, mem []T) (disp int, outcome error) {
 	return disp, nil
 }
 
-// WinDetach takes memory back that was given to WinAttach (MPI 4.1, section 12.2.4). Operations that concern it must be complete. Memory that is not attached is an
-// error of class [ErrRMAAttach]. It is local.
+// WinDetach takes memory back that was given to WinAttach (MPI 4.1, section 12.2.4). Operations
+// that concern it must be complete. Memory that is not attached is an error of class
+// [ErrRMAAttach]. It is local.
 func WinDetach[T any](w *Win, mem []T) (outcome error) {
 	defer w.begin("WinDetach").endAt(&outcome)
 	const op = "WinDetach"

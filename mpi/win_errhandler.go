@@ -8,11 +8,13 @@ package mpi
 // ErrorsAreFatal, whatever its communicator has. Errors of the functions that make windows go to
 // the error handler of the communicator, as there is no window yet.
 //
-// What has happened to the memory of a window, and of the calls that had not ended by a synchronisation, after an error of a call is
-// undefined (MPI 4.1, section 12.6.2), but of arguments that are refused: those calls do nothing.
+// What has happened to the memory of a window, and of the calls that had not ended by a
+// synchronisation, after an error of a call is undefined (MPI 4.1, section 12.6.2), but of
+// arguments that are refused: those calls do nothing.
 type WinErrhandler func(w *Win, err *Error) error
 
-// SetErrhandler sets what happens with errors of operations on w, at this rank (MPI 4.1, section 9.3.2). nil panics.
+// SetErrhandler sets what happens with errors of operations on w, at this rank (MPI 4.1, section
+// 9.3.2). nil panics.
 func (w *Win) SetErrhandler(h WinErrhandler) {
 	if h == nil {
 		panic("mpi: SetErrhandler needs a handler, got nil: ErrorsReturn gives errors to the caller")
@@ -47,7 +49,8 @@ func (w *Win) CallErrhandler(err error) (outcome error) {
 	return w.Errhandler()(w, &own)
 }
 
-// deal gives an error that is complete to the error handler. The communicator of w has it as its own.
+// deal gives an error that is complete to the error handler. The communicator of w has it as its
+// own.
 func (w *Win) deal(_ *Comm, err *Error) error { return w.Errhandler()(w, err) }
 
 // abortFor ends the job because of err.

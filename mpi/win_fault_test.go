@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestWinDeath: a rank dies that others need for a window, at which they wait in each of the ways there are.
+// TestWinDeath: a rank dies that others need for a window, at which they wait in each of the ways
+// there are.
 func TestWinDeath(t *testing.T) {
 	ways := map[string]func(w *Win, dead int) error{
 		"fence": func(w *Win, _ int) error { return w.Fence(0) },
@@ -110,7 +111,8 @@ func TestWinDeathOfHolder(t *testing.T) {
 				if c.Rank() == 0 {
 					return nil
 				}
-				// Asked before the death is known, or after it: the one is told, the other gets the lock.
+				// Asked before the death is known, or after it: the one is told, the other gets the
+				// lock.
 				if err := w.Lock(LockExclusive, 0, 0); err == nil {
 					return w.Unlock(0)
 				} else if ClassOf(err) != ErrProcFailed {

@@ -4,7 +4,8 @@ package mpi
 
 import "sync"
 
-// winHintNames are the hints of windows that the standard defines, with what holds until they are set (MPI 4.1, section 12.2.8 and section 12.2.1).
+// winHintNames are the hints of windows that the standard defines, with what holds until they are
+// set (MPI 4.1, section 12.2.8 and section 12.2.1).
 var winHintNames = [...]struct{ name, value string }{
 	{"no_locks", "false"},
 	{"accumulate_ordering", "rar,raw,war,waw"},
@@ -21,9 +22,11 @@ type winHints struct {
 	values map[string]string // guarded by mu: those that were set
 }
 
-// SetInfo gives w the hints of info; keys that are not known are ignored. They are promises by the program; only no_locks is looked at: with it, Lock and
-// LockAll are errors of class [ErrRMASync]. Accumulates are ordered and atomic whatever is promised. A nil info is an error of class [ErrInfo]. All ranks of w
-// must give the same; it does not wait for them (MPI 4.1, section 12.2.8, MPI_Win_set_info).
+// SetInfo gives w the hints of info; keys that are not known are ignored. They are promises by the
+// program; only no_locks is looked at: with it, Lock and LockAll are errors of class [ErrRMASync].
+// Accumulates are ordered and atomic whatever is promised. A nil info is an error of class
+// [ErrInfo]. All ranks of w must give the same; it does not wait for them (MPI 4.1, section 12.2.8,
+// MPI_Win_set_info).
 func (w *Win) SetInfo(info *Info) (outcome error) {
 	defer w.begin("SetInfo").endAt(&outcome)
 	const op = "SetInfo"

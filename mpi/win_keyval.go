@@ -2,15 +2,16 @@
 
 package mpi
 
-// WinKeyval is a key under which a value of type T can be cached on each window (MPI 4.1, section 7.7.3). It is to windows what
-// [Keyval] is to communicators. Its methods are local.
+// WinKeyval is a key under which a value of type T can be cached on each window (MPI 4.1, section
+// 7.7.3). It is to windows what [Keyval] is to communicators. Its methods are local.
 type WinKeyval[T any] struct{ key *attributeKey[*Win] }
 
 // NewWinKeyval makes a key (MPI 4.1, section 7.7.3, MPI_Win_create_keyval).
 //
-// delete is called with a value that is about to go: when Set replaces it, when Delete deletes it, and when Free frees its window,
-// before anything of that is undone, the newest value first. An error makes the call fail that caused it, and the value stays.
-// nil: nothing is to do (MPI_WIN_NULL_DELETE_FN).
+// delete is called with a value that is about to go: when Set replaces it, when Delete deletes it,
+// and when Free frees its window, before anything of that is undone, the newest value first. An
+// error makes the call fail that caused it, and the value stays. nil: nothing is to do
+// (MPI_WIN_NULL_DELETE_FN).
 //
 // There is no copy function: windows are not duplicated, so nothing would call it.
 func NewWinKeyval[T any](delete func(w *Win, v T) error) *WinKeyval[T] {
@@ -21,8 +22,9 @@ func NewWinKeyval[T any](delete func(w *Win, v T) error) *WinKeyval[T] {
 	return &WinKeyval[T]{k}
 }
 
-// Set caches v on w (MPI 4.1, section 7.7.3, MPI_Win_set_attr). A value that was there is deleted first; if that fails it stays,
-// and Set returns its error. After Free of the key it is an error of class [ErrKeyval].
+// Set caches v on w (MPI 4.1, section 7.7.3, MPI_Win_set_attr). A value that was there is deleted
+// first; if that fails it stays, and Set returns its error. After Free of the key it is an error of
+// class [ErrKeyval].
 func (k *WinKeyval[T]) Set(w *Win, v T) error {
 	const op = "WinKeyval.Set"
 	if err := k.usable(op, w); err != nil {
@@ -48,9 +50,10 @@ func (k *WinKeyval[T]) usable(op string, w *Win) *Error {
 	return nil
 }
 
-// Get returns the value cached on w under k, and whether there is one (MPI 4.1, section 7.7.3, MPI_Win_get_attr). A nil window, or
-// one that was freed, has none. What the standard has as predefined attributes are methods of [Win]: Size, DispUnit, Flavor and
-// Model, and the function [WinBase].
+// Get returns the value cached on w under k, and whether there is one (MPI 4.1, section 7.7.3,
+// MPI_Win_get_attr). A nil window, or one that was freed, has none. What the standard has as
+// predefined attributes are methods of [Win]: Size, DispUnit, Flavor and Model, and the function
+// [WinBase].
 func (k *WinKeyval[T]) Get(w *Win) (v T, ok bool) {
 	if w == nil || w.win == nil || k == nil || k.key == nil {
 		return v, false
@@ -59,8 +62,9 @@ func (k *WinKeyval[T]) Get(w *Win) (v T, ok bool) {
 	return valueAs[T](x), ok
 }
 
-// Delete deletes the value cached on w under k (MPI 4.1, section 7.7.3, MPI_Win_delete_attr). If there is none it is an error of
-// class [ErrKeyval]. If the delete function fails the value stays, and Delete returns its error.
+// Delete deletes the value cached on w under k (MPI 4.1, section 7.7.3, MPI_Win_delete_attr). If
+// there is none it is an error of class [ErrKeyval]. If the delete function fails the value stays,
+// and Delete returns its error.
 func (k *WinKeyval[T]) Delete(w *Win) error {
 	const op = "WinKeyval.Delete"
 	if err := k.usable(op, w); err != nil {
@@ -76,8 +80,9 @@ func (k *WinKeyval[T]) Delete(w *Win) error {
 	return nil
 }
 
-// Free says that no value will be set under k any more (MPI 4.1, section 7.7.3, MPI_Win_free_keyval). Values that are there
-// stay, with their function, until they are deleted with Delete or with their windows.
+// Free says that no value will be set under k any more (MPI 4.1, section 7.7.3,
+// MPI_Win_free_keyval). Values that are there stay, with their function, until they are deleted
+// with Delete or with their windows.
 func (k *WinKeyval[T]) Free() {
 	if k != nil && k.key != nil {
 		k.key.free()

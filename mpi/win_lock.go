@@ -100,8 +100,8 @@ func (w *win) lockAnswer(op string, target int, m *engine.MSO) *Error {
 	return w.answered(op, target, m)
 }
 
-// Unlock ends the epoch that Lock has begun for target: operations that were started are complete, at the target too, when it returns
-// (MPI 4.1, section 12.5.3).
+// Unlock ends the epoch that Lock has begun for target: operations that were started are complete,
+// at the target too, when it returns (MPI 4.1, section 12.5.3).
 func (w *Win) Unlock(target int) (outcome error) {
 	defer w.beginAccess("Unlock", target).endAt(&outcome)
 	const op = "Unlock"
@@ -130,8 +130,8 @@ func (w *win) unlock(op string, which int, targets []int) *Error {
 	return failed
 }
 
-// LockAll begins an epoch of operations with all ranks, which it locks as Lock does, all shared (MPI 4.1, section 12.5.3). It is not collective. assert may be
-// NoCheck.
+// LockAll begins an epoch of operations with all ranks, which it locks as Lock does, all shared
+// (MPI 4.1, section 12.5.3). It is not collective. assert may be NoCheck.
 func (w *Win) LockAll(assert Assert) (outcome error) {
 	defer w.begin("LockAll").endAt(&outcome)
 	const op = "LockAll"
@@ -160,8 +160,9 @@ func (w *Win) UnlockAll() (outcome error) {
 	return w.outcome(w.unlock(op, -1, w.all()))
 }
 
-// Flush returns when all operations that the caller has started with target are complete, at the target too: they are visible there, results are in place,
-// and buffers may be used again. Only in an epoch of Lock or LockAll (MPI 4.1, section 12.5.4).
+// Flush returns when all operations that the caller has started with target are complete, at the
+// target too: they are visible there, results are in place, and buffers may be used again. Only in
+// an epoch of Lock or LockAll (MPI 4.1, section 12.5.4).
 func (w *Win) Flush(target int) (outcome error) {
 	defer w.beginAccess("Flush", target).endAt(&outcome)
 	return w.flushOne("Flush", target)
@@ -173,8 +174,9 @@ func (w *Win) FlushAll() (outcome error) {
 	return w.flushEvery("FlushAll")
 }
 
-// FlushLocal returns when the buffers of all operations that the caller has started with target may be used again, and results are in place
-// (MPI 4.1, section 12.5.4). Here it is Flush: it costs no more than the way there and back.
+// FlushLocal returns when the buffers of all operations that the caller has started with target may
+// be used again, and results are in place (MPI 4.1, section 12.5.4). Here it is Flush: it costs no
+// more than the way there and back.
 func (w *Win) FlushLocal(target int) (outcome error) {
 	defer w.beginAccess("FlushLocal", target).endAt(&outcome)
 	return w.flushOne("FlushLocal", target)
@@ -206,9 +208,11 @@ func (w *Win) flushEvery(op string) error {
 	return w.outcome(w.flush(op, rma.Flush, w.all()))
 }
 
-// Sync makes what others have done to the caller's memory visible to the caller, and what it has done to them, as far as a processor or a compiler
-// might have kept that back; operations it completes none (MPI 4.1, section 12.5.4). It does not wait. To wait for a value that another rank puts, a loop
-// reads it by FetchAndOp with NoOp, or by an atomic load: a plain one beside the write is a data race to Go.
+// Sync makes what others have done to the caller's memory visible to the caller, and what it has
+// done to them, as far as a processor or a compiler might have kept that back; operations it
+// completes none (MPI 4.1, section 12.5.4). It does not wait. To wait for a value that another rank
+// puts, a loop reads it by FetchAndOp with NoOp, or by an atomic load: a plain one beside the write
+// is a data race to Go.
 func (w *Win) Sync() (outcome error) {
 	defer w.begin("Sync").endAt(&outcome)
 	if err := w.usable("Sync"); err != nil {

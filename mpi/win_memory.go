@@ -14,8 +14,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Memory that the ranks of a window have in common: Go memory between threads of one process, else a memfd that rank 0 lends and every
-// process maps once. Decision 0046 says why they hand it to each other so.
+// Memory that the ranks of a window have in common: Go memory between threads of one process, else
+// a memfd that rank 0 lends and every process maps once. Decision 0046 says why they hand it to
+// each other so.
 
 // commonMemory is such memory, in this process. It is guarded by the mutex of its local.
 type commonMemory struct {
@@ -25,7 +26,8 @@ type commonMemory struct {
 	busy   bool   // a rank has left it that may have something under way there
 }
 
-// share is the memory of the window id, for one more rank of this process. The first has to make it, by open.
+// share is the memory of the window id, for one more rank of this process. The first has to make
+// it, by open.
 func (l *local) share(id engine.ContextID, open func() (mem []byte, mapped bool, err error)) (*commonMemory, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +74,8 @@ type partEntry struct {
 	Wrong        bool // its arguments are no good, and it takes part only so that the others learn it
 }
 
-// apart is between the beginnings of parts that lie apart: a page of most machines, so that each can lie where its rank is.
+// apart is between the beginnings of parts that lie apart: a page of most machines, so that each
+// can lie where its rank is.
 const apart = 4096
 
 // memoryParts is where the parts of the ranks lie in common memory.
@@ -124,7 +127,8 @@ func (p *memoryParts) first() int {
 	return slices.IndexFunc(p.all, func(e partEntry) bool { return e.Bytes > 0 })
 }
 
-// keyNoncontig is the key of the info that lets the parts of a window's memory lie apart (MPI 4.1, section 12.2.3).
+// keyNoncontig is the key of the info that lets the parts of a window's memory lie apart (MPI 4.1,
+// section 12.2.3).
 const keyNoncontig = "alloc_shared_noncontig"
 
 // memoryOffer is what rank 0 tells the others of common memory that it has made. Gob carries it.
@@ -134,7 +138,8 @@ type memoryOffer struct {
 	Failed bool // there is none
 }
 
-// isNear reports whether this rank reaches all others of c through memory, and whether all are ranks of its process.
+// isNear reports whether this rank reaches all others of c through memory, and whether all are
+// ranks of its process.
 func (c *Comm) isNear() (near, threads bool) {
 	near, threads = true, true
 	for _, p := range c.peers {
@@ -147,8 +152,8 @@ func (c *Comm) isNear() (near, threads bool) {
 	return near, threads
 }
 
-// shareMemory gives the ranks of c so many bytes of common memory, zeroed, under the name id. It is collective, and all ranks
-// find the same outcome, unless one fails meanwhile.
+// shareMemory gives the ranks of c so many bytes of common memory, zeroed, under the name id. It is
+// collective, and all ranks find the same outcome, unless one fails meanwhile.
 func (c *Comm) shareMemory(op string, id engine.ContextID, bytes int) (*commonMemory, error) {
 	var lent *os.File
 	defer func() {
@@ -197,7 +202,8 @@ func (c *Comm) lendMemory(op string, id engine.ContextID, bytes int, offer *memo
 	return m, lent, nil
 }
 
-// heapMemory is memory of Go's, or an error where make would end the program: the kernel is asked first whether it has as much.
+// heapMemory is memory of Go's, or an error where make would end the program: the kernel is asked
+// first whether it has as much.
 func heapMemory(n int) ([]byte, error) {
 	_, mapping, err := sys.MapMemory(n)
 	if err != nil {
@@ -209,7 +215,8 @@ func heapMemory(n int) ([]byte, error) {
 	return shm.Alloc(n), nil
 }
 
-// borrowMemory finds the memory that rank 0 has made; nil if there is none, which rank 0 says to all.
+// borrowMemory finds the memory that rank 0 has made; nil if there is none, which rank 0 says to
+// all.
 func (c *Comm) borrowMemory(op string, id engine.ContextID, bytes int, offer *memoryOffer) (*commonMemory, *Error) {
 	if offer.Failed {
 		return nil, nil
@@ -241,7 +248,8 @@ type outcomeEntry struct {
 	Text  string // "" if all is well
 }
 
-// haveMemory tells all ranks of c whether one of them has failed to get the memory, and why. It is the same error at all.
+// haveMemory tells all ranks of c whether one of them has failed to get the memory, and why. It is
+// the same error at all.
 func (c *Comm) haveMemory(op string, failed *Error) error {
 	var mine outcomeEntry
 	if failed != nil {

@@ -52,7 +52,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestSharedWithTheDead: a rank that has failed is an error of the others, which do not wait for it, and leave nothing behind.
+// TestSharedWithTheDead: a rank that has failed is an error of the others, which do not wait for
+// it, and leave nothing behind.
 func TestSharedWithTheDead(t *testing.T) {
 	for _, victim := range []int{0, 2} {
 		err := Threads{Ranks: 3, FaultTolerant: true}.Run(t.Context(), func(_ context.Context, world *Comm) error {
@@ -102,7 +103,8 @@ func TestSharedGivesUp(t *testing.T) {
 	}
 }
 
-// TestUnshare: a mapping ends with its last user, unless one of them may have something under way there.
+// TestUnshare: a mapping ends with its last user, unless one of them may have something under way
+// there.
 func TestUnshare(t *testing.T) {
 	for _, idle := range []bool{true, false} {
 		f, loan, err := shm.Lend("fitmpi-window-test", 100)

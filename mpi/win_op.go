@@ -14,8 +14,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/rma"
 )
 
-// The predefined operations, as they are applied to the memory of a target, whose program may not even have been compiled with the type that the
-// origin has: it knows operation and kind of values by number.
+// The predefined operations, as they are applied to the memory of a target, whose program may not
+// even have been compiled with the type that the origin has: it knows operation and kind of values
+// by number.
 
 // rmaOps caches the operations of function values, as opKinds does; a negative one is none.
 var rmaOps sync.Map // uintptr -> int
@@ -46,7 +47,8 @@ func rmaOpOf[T any](op Op[T]) (rma.Op, bool) {
 	return rma.Op(max(k, 0)), k >= 0
 }
 
-// combine is a predefined operation on values of one kind: it changes acc, and neither is cut or torn.
+// combine is a predefined operation on values of one kind: it changes acc, and neither is cut or
+// torn.
 type combine func(acc, in []byte)
 
 func combineOf[T any](op Op[T]) combine {
@@ -95,7 +97,8 @@ func integers[T Integer](k layout.Kind) {
 	combines[rma.OpBAnd][k], combines[rma.OpBOr][k], combines[rma.OpBXor][k] = combineOf[T](BAnd[T]), combineOf[T](BOr[T]), combineOf[T](BXor[T])
 }
 
-// grainOf is the length of a value of a kind under an operation, in bytes; 0 if there is no such operation.
+// grainOf is the length of a value of a kind under an operation, in bytes; 0 if there is no such
+// operation.
 func grainOf(op rma.Op, kind uint8) int {
 	switch {
 	case int(kind) >= len(combines[op]) || combines[op][kind] == nil:
@@ -147,7 +150,8 @@ func (w *win) accumulateLocked(region *rma.Region, r *rma.Request, data []byte) 
 	return true
 }
 
-// aligned is b, or, if b is not aligned, a copy of it in the room from off on. Values are aligned for every type.
+// aligned is b, or, if b is not aligned, a copy of it in the room from off on. Values are aligned
+// for every type.
 func (x *exposure) aligned(b []byte, off int) []byte {
 	if isAligned(b) {
 		return b
@@ -159,7 +163,8 @@ func (x *exposure) aligned(b []byte, off int) []byte {
 	return x.room[off : off+n]
 }
 
-// swap copies what lies in region to old and, if that equals the first half of data, changes it to the second.
+// swap copies what lies in region to old and, if that equals the first half of data, changes it to
+// the second.
 func (w *win) swap(region *rma.Region, old, data []byte) {
 	w.served.atomic.Lock()
 	defer w.served.atomic.Unlock()
@@ -169,7 +174,8 @@ func (w *win) swap(region *rma.Region, old, data []byte) {
 	}
 }
 
-// opKindOf is the number of op, the kind of the values of e that it combines, and their length in bytes.
+// opKindOf is the number of op, the kind of the values of e that it combines, and their length in
+// bytes.
 func opKindOf[T any](name string, op Op[T], e *elem) (code rma.Op, kind uint8, grain int, _ *Error) {
 	code, ok := rmaOpOf(op)
 	switch {

@@ -7,30 +7,34 @@ import (
 	"github.com/fitmpi/fitmpi/internal/rma"
 )
 
-// Put copies origin to the window of target, from displacement disp on, which counts elements of the target's window (MPI 4.1, section 12.3.1). It returns
-// at once; origin must not be changed before a call that completes the operation: Fence, Complete, Unlock, UnlockAll, or a Flush. Memory that is meant must lie
-// in the target's window, or the error is of class [ErrRMARange]. target may be ProcNull: nothing happens then. Layouts: [Win.WithTypes].
+// Put copies origin to the window of target, from displacement disp on, which counts elements of
+// the target's window (MPI 4.1, section 12.3.1). It returns at once; origin must not be changed
+// before a call that completes the operation: Fence, Complete, Unlock, UnlockAll, or a Flush.
+// Memory that is meant must lie in the target's window, or the error is of class [ErrRMARange].
+// target may be ProcNull: nothing happens then. Layouts: [Win.WithTypes].
 //
 // T need not be that of the window.
 func Put[T any](w *Win, origin []T, target, disp int) error {
 	return w.beginAccess("Put", target).end(w.outcome(startPut(w, "Put", origin, target, disp, nil)))
 }
 
-// Rput is Put with a request, which is done when origin may be reused; that says nothing of the target. Only in an epoch of Lock or LockAll
-// (MPI 4.1, section 12.3.5).
+// Rput is Put with a request, which is done when origin may be reused; that says nothing of the
+// target. Only in an epoch of Lock or LockAll (MPI 4.1, section 12.3.5).
 func Rput[T any](w *Win, origin []T, target, disp int) *Request {
 	return w.beginAccess("Rput", target).started(requestOf(w, "Rput", target, func(out *remoteAccess) *Error {
 		return startPut(w, "Rput", origin, target, disp, out)
 	}))
 }
 
-// Get copies memory of the window of target, from displacement disp on, to result (MPI 4.1, section 12.3.2). It returns at once; result belongs to the
-// operation until a call that completes it: Fence, Complete, Unlock, UnlockAll, or a Flush. It is as Put otherwise.
+// Get copies memory of the window of target, from displacement disp on, to result (MPI 4.1, section
+// 12.3.2). It returns at once; result belongs to the operation until a call that completes it:
+// Fence, Complete, Unlock, UnlockAll, or a Flush. It is as Put otherwise.
 func Get[T any](w *Win, result []T, target, disp int) error {
 	return w.beginAccess("Get", target).end(w.outcome(startGet(w, "Get", result, target, disp, nil)))
 }
 
-// Rget is Get with a request, which is done when the data are in result. Only in an epoch of Lock or LockAll (MPI 4.1, section 12.3.5).
+// Rget is Get with a request, which is done when the data are in result. Only in an epoch of Lock
+// or LockAll (MPI 4.1, section 12.3.5).
 func Rget[T any](w *Win, result []T, target, disp int) *Request {
 	return w.beginAccess("Rget", target).started(requestOf(w, "Rget", target, func(out *remoteAccess) *Error {
 		return startGet(w, "Rget", result, target, disp, out)

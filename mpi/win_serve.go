@@ -9,9 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/rma"
 )
 
-// What a window does for others, as its service has it done. docs/PROTOCOL.md says what ranks say to each other.
+// What a window does for others, as its service has it done. docs/PROTOCOL.md says what ranks say
+// to each other.
 
-// The low bits of the tags of messages between two ranks of a window, in the context of messages between two ranks; the others are the tag of the request.
+// The low bits of the tags of messages between two ranks of a window, in the context of messages
+// between two ranks; the others are the tag of the request.
 const (
 	tagData     = 0 // the data of a PutLong
 	tagAnswer   = 1 // what a request asks for

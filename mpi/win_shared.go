@@ -10,25 +10,30 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// sharedPart is what a window of WinAllocateShared has of the memory that its ranks have in common. Immutable.
+// sharedPart is what a window of WinAllocateShared has of the memory that its ranks have in common.
+// Immutable.
 type sharedPart struct {
 	id     engine.ContextID // by which this process has it
 	common *commonMemory
 	parts  *memoryParts
 }
 
-// WinAllocateShared makes a window of n elements of T at the calling rank, in memory that all ranks of c may read and write as their
-// own, and returns that part of it; [WinSharedQuery] returns those of others (MPI 4.1, section 12.2.3, MPI_Win_allocate_shared). The
-// memory is zeroed. The parts follow each other in the order of ranks: [WinSharedAll] is all of them.
+// WinAllocateShared makes a window of n elements of T at the calling rank, in memory that all ranks
+// of c may read and write as their own, and returns that part of it; [WinSharedQuery] returns those
+// of others (MPI 4.1, section 12.2.3, MPI_Win_allocate_shared). The memory is zeroed. The parts
+// follow each other in the order of ranks: [WinSharedAll] is all of them.
 //
-// The ranks of c must share memory: make c with SplitType(SplitShared, ...). Otherwise it is an error of class [ErrRMAShared] at all
-// ranks, as it is if a process is not let to open the memory of another (docs/LIMITS.md), and of class [ErrNoMem] if there is none.
-// n may differ between ranks and may be 0; less is an error of class [ErrSize]. T must be plain, without pointers, else it is an error
-// of class [ErrType]. Of what one rank gets wrong the others hear by an error of class [ErrRMAShared].
+// The ranks of c must share memory: make c with SplitType(SplitShared, ...). Otherwise it is an
+// error of class [ErrRMAShared] at all ranks, as it is if a process is not let to open the memory
+// of another (docs/LIMITS.md), and of class [ErrNoMem] if there is none. n may differ between ranks
+// and may be 0; less is an error of class [ErrSize]. T must be plain, without pointers, else it is
+// an error of class [ErrType]. Of what one rank gets wrong the others hear by an error of class
+// [ErrRMAShared].
 //
-// Loads and stores of one rank are seen by another after both have called [Win.Sync], with something in between that makes the second
-// wait for the first, such as a Barrier; or at once if they are those of sync/atomic. What two goroutines of one process touch
-// otherwise, without synchronisation, is a data race as ever.
+// Loads and stores of one rank are seen by another after both have called [Win.Sync], with
+// something in between that makes the second wait for the first, such as a Barrier; or at once if
+// they are those of sync/atomic. What two goroutines of one process touch otherwise, without
+// synchronisation, is a data race as ever.
 //
 // Between threads of one process the memory is of Go's heap. Between processes it is not: after
 // Free no goroutine may touch it, which would end the process, as with FreeMem.
@@ -39,9 +44,10 @@ func WinAllocateShared[T any](c *Comm, n int) (w *Win, mem []T, outcome error) {
 	return winAllocateShared[T](c, "WinAllocateShared", n, nil)
 }
 
-// WinAllocateSharedWithInfo is WinAllocateShared with hints, which may be nil: "alloc_shared_noncontig", if it is "true" at all
-// ranks, lets the parts lie apart, each on pages of its own, which the kernel takes from the memory that is near to the rank that
-// first writes there (MPI 4.1, section 12.2.3). Collective.
+// WinAllocateSharedWithInfo is WinAllocateShared with hints, which may be nil:
+// "alloc_shared_noncontig", if it is "true" at all ranks, lets the parts lie apart, each on pages
+// of its own, which the kernel takes from the memory that is near to the rank that first writes
+// there (MPI 4.1, section 12.2.3). Collective.
 func WinAllocateSharedWithInfo[T any](c *Comm, n int, info *Info) (w *Win, mem []T, outcome error) {
 	defer c.begin("WinAllocateSharedWithInfo").endAt(&outcome)
 	return winAllocateShared[T](c, "WinAllocateSharedWithInfo", n, info)
@@ -73,7 +79,8 @@ func checkLength(op string, e *elem, n int) *Error {
 	return nil
 }
 
-// allocateShared is WinAllocateShared of n elements of e; wrong is what is wrong with these, if anything, which the others are to hear of.
+// allocateShared is WinAllocateShared of n elements of e; wrong is what is wrong with these, if
+// anything, which the others are to hear of.
 func (c *Comm) allocateShared(op string, e *elem, n int, wrong *Error, info *Info) (*Win, error) {
 	near, _ := c.isNear()
 	noncontig, _ := info.Get(keyNoncontig)
@@ -108,8 +115,8 @@ func (c *Comm) allocateShared(op string, e *elem, n int, wrong *Error, info *Inf
 	return w, nil
 }
 
-// unshare lets go of the memory of w that its ranks have in common, if there is any. Unless all ranks have freed w it stays where it is: what they
-// have begun may still read or write it.
+// unshare lets go of the memory of w that its ranks have in common, if there is any. Unless all
+// ranks have freed w it stays where it is: what they have begun may still read or write it.
 func (w *win) unshare(freed bool) error {
 	if w.shared == nil {
 		return nil
@@ -117,12 +124,13 @@ func (w *win) unshare(freed bool) error {
 	return w.comm.job.local.unshare(w.shared.id, freed)
 }
 
-// WinSharedQuery returns the memory of a rank in a window, which the caller may read and write as its own (MPI 4.1, section 12.2.3,
-// MPI_Win_shared_query). Of ProcNull it is that of the lowest rank that has any, nil if none has. T need not be the type that the
-// memory was allocated with: it is an error of class [ErrType] if T has pointers, or the memory is no whole number of T.
+// WinSharedQuery returns the memory of a rank in a window, which the caller may read and write as
+// its own (MPI 4.1, section 12.2.3, MPI_Win_shared_query). Of ProcNull it is that of the lowest
+// rank that has any, nil if none has. T need not be the type that the memory was allocated with: it
+// is an error of class [ErrType] if T has pointers, or the memory is no whole number of T.
 //
-// Of windows that [WinAllocateShared] did not make the caller's own memory is found, and that of other ranks is nil, which is no error.
-// It is local.
+// Of windows that [WinAllocateShared] did not make the caller's own memory is found, and that of
+// other ranks is nil, which is no error. It is local.
 func WinSharedQuery[T any](w *Win, rank int) (mem []T, outcome error) {
 	defer w.begin("WinSharedQuery").endAt(&outcome)
 	const op = "WinSharedQuery"
@@ -133,9 +141,10 @@ func WinSharedQuery[T any](w *Win, rank int) (mem []T, outcome error) {
 	return viewOf[T](w, op, b)
 }
 
-// WinSharedAll returns the memory of all ranks of a window of [WinAllocateShared], that of rank 0 first: what a C program reaches by
-// going on from the base of rank 0. If the parts lie apart, or the window is another, it is an error of class [ErrRMAFlavor]; T is as
-// for [WinSharedQuery]. It is local. No counterpart in MPI.
+// WinSharedAll returns the memory of all ranks of a window of [WinAllocateShared], that of rank 0
+// first: what a C program reaches by going on from the base of rank 0. If the parts lie apart, or
+// the window is another, it is an error of class [ErrRMAFlavor]; T is as for [WinSharedQuery]. It
+// is local. No counterpart in MPI.
 func WinSharedAll[T any](w *Win) (mem []T, outcome error) {
 	defer w.begin("WinSharedAll").endAt(&outcome)
 	const op = "WinSharedAll"
@@ -189,8 +198,9 @@ func viewOf[T any](w *Win, op string, b []byte) ([]T, error) {
 	return sliceOf[T](b), nil
 }
 
-// WinBase returns the calling rank's own memory of w (MPI 4.1, section 12.2.6, MPI_WIN_BASE): what WinCreate was given, or what
-// WinAllocate or WinAllocateShared returned. T is as for [WinSharedQuery]. A dynamic window has none, and it is nil. It is local.
+// WinBase returns the calling rank's own memory of w (MPI 4.1, section 12.2.6, MPI_WIN_BASE): what
+// WinCreate was given, or what WinAllocate or WinAllocateShared returned. T is as for
+// [WinSharedQuery]. A dynamic window has none, and it is nil. It is local.
 func WinBase[T any](w *Win) ([]T, error) {
 	const op = "WinBase"
 	if err := w.present(op); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/rma"
 )
 
-// Assert is what a program promises of a call that begins or ends an epoch; promises are joined by | (MPI 4.1, section 12.5.5). What is promised and not
-// kept is an error that may not be found.
+// Assert is what a program promises of a call that begins or ends an epoch; promises are joined by
+// | (MPI 4.1, section 12.5.5). What is promised and not kept is an error that may not be found.
 type Assert int
 
 // The promises. 0 promises nothing.
@@ -39,7 +39,8 @@ func (w *Win) checkAssert(op string, a, allowed Assert) *Error {
 	return nil
 }
 
-// ready is the check that every call begins with that begins or ends an epoch: can says whether it may.
+// ready is the check that every call begins with that begins or ends an epoch: can says whether it
+// may.
 func (w *Win) ready(op string, a, allowed Assert, can func(*rma.Epochs) error) *Error {
 	if err := w.usable(op); err != nil {
 		return err
@@ -66,8 +67,9 @@ func (w *win) note(f func(*rma.Epochs)) {
 	w.mu.Unlock()
 }
 
-// Fence ends the epoch that the last Fence has begun and begins another, unless assert has NoSucceed: operations that were started
-// are complete, at their targets too, when it returns, and those of others at the caller's memory as well. It returns when all ranks have called it.
+// Fence ends the epoch that the last Fence has begun and begins another, unless assert has
+// NoSucceed: operations that were started are complete, at their targets too, when it returns, and
+// those of others at the caller's memory as well. It returns when all ranks have called it.
 // Collective (MPI 4.1, section 12.5.1).
 func (w *Win) Fence(assert Assert) (outcome error) {
 	defer w.begin("Fence").endAt(&outcome)
@@ -92,8 +94,8 @@ func (w *win) all() []int {
 	return rs
 }
 
-// Start begins an epoch of operations with the ranks of g. It waits until each has called Post, unless assert is NoCheck
-// (MPI 4.1, section 12.5.2).
+// Start begins an epoch of operations with the ranks of g. It waits until each has called Post,
+// unless assert is NoCheck (MPI 4.1, section 12.5.2).
 func (w *Win) Start(g *Group, assert Assert) (outcome error) {
 	defer w.begin("Start").endAt(&outcome)
 	const op = "Start"
@@ -124,8 +126,9 @@ func (w *Win) startable(op string, g *Group, assert Assert) ([]int, *Error) {
 	return w.ranksOf(op, g)
 }
 
-// Complete ends the epoch that Start has begun: operations that were started are complete, at their targets too, when it returns. It does not wait
-// for the targets' calls of Wait (MPI 4.1, section 12.5.2).
+// Complete ends the epoch that Start has begun: operations that were started are complete, at their
+// targets too, when it returns. It does not wait for the targets' calls of Wait (MPI 4.1, section
+// 12.5.2).
 func (w *Win) Complete() (outcome error) {
 	defer w.begin("Complete").endAt(&outcome)
 	const op = "Complete"
@@ -141,8 +144,8 @@ func (w *Win) Complete() (outcome error) {
 	return w.outcome(failed)
 }
 
-// Post begins an epoch in which the ranks of g, which call Start, may use the caller's memory. It does not wait
-// (MPI 4.1, section 12.5.2).
+// Post begins an epoch in which the ranks of g, which call Start, may use the caller's memory. It
+// does not wait (MPI 4.1, section 12.5.2).
 func (w *Win) Post(g *Group, assert Assert) (outcome error) {
 	defer w.begin("Post").endAt(&outcome)
 	const op = "Post"
@@ -181,8 +184,8 @@ func (w *win) tell(ranks []int, tag engine.Tag) {
 	}
 }
 
-// Wait ends the epoch that Post has begun: it returns when all ranks of its group have called Complete, and then what they did is in the caller's memory
-// (MPI 4.1, section 12.5.2).
+// Wait ends the epoch that Post has begun: it returns when all ranks of its group have called
+// Complete, and then what they did is in the caller's memory (MPI 4.1, section 12.5.2).
 func (w *Win) Wait() (outcome error) {
 	defer w.begin("Wait").endAt(&outcome)
 	const op = "Wait"
@@ -251,7 +254,8 @@ func (w *win) tokenFailure(op string, ranks []int, ms []*engine.MSO) *Error {
 	return nil
 }
 
-// await waits for ms. If the context of the window ends first, so do they; ended reports that this may still be under way.
+// await waits for ms. If the context of the window ends first, so do they; ended reports that this
+// may still be under way.
 func (w *win) await(ms []*engine.MSO) (ended bool) {
 	c := w.comm
 	if c.ctx == nil || c.ctx.Done() == nil {
@@ -339,7 +343,8 @@ func (w *win) askAll(kind rma.Kind, targets []int) (fs []flushed, ms []*engine.M
 	return fs, ms
 }
 
-// takeOpen takes what is under way to or from target. some says whether there is anything to be asked.
+// takeOpen takes what is under way to or from target. some says whether there is anything to be
+// asked.
 func (w *win) takeOpen(target int) (f flushed, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// onWindow runs fn on n thread ranks with a window of size elements each, whose errors are returned.
+// onWindow runs fn on n thread ranks with a window of size elements each, whose errors are
+// returned.
 func onWindow(t *testing.T, n, size int, fn func(world *mpi.Comm, w *mpi.Win, mem []int64) error) {
 	t.Helper()
 	err := mpi.RunThreads(n, func(_ context.Context, world *mpi.Comm) error {

@@ -39,8 +39,9 @@ func NewBell(f *os.File) (*Bell, error) {
 	return b, nil
 }
 
-// Ring makes the bell's hearer find it readable. What happened before Ring is to be published by the caller's own means:
-// another process sees no memory of ours but what it shares. Any goroutine may call it, also beside Close.
+// Ring makes the bell's hearer find it readable. What happened before Ring is to be published by
+// the caller's own means: another process sees no memory of ours but what it shares. Any goroutine
+// may call it, also beside Close.
 func (b *Bell) Ring() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +71,8 @@ func (b *Bell) Close() error {
 	return b.fd.close()
 }
 
-// AddBell reports b as readable under token when it has been rung, until it is silenced. Closing b removes it.
+// AddBell reports b as readable under token when it has been rung, until it is silenced. Closing b
+// removes it.
 func (p *Poller) AddBell(b *Bell, token uint64) error {
 	return p.control(unix.EPOLL_CTL_ADD, b.fd.raw, unix.EPOLLIN, token)
 }

@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptor owns one file descriptor. It is embedded by value in the type that uses it, and the cleanup hangs on
-// that whole object: an object that becomes unreachable unclosed gets its descriptor closed by the garbage collector.
-// That is a backstop, not a way to close things; tests fail when it fires.
+// descriptor owns one file descriptor. It is embedded by value in the type that uses it, and the
+// cleanup hangs on that whole object: an object that becomes unreachable unclosed gets its
+// descriptor closed by the garbage collector. That is a backstop, not a way to close things; tests
+// fail when it fires.
 type descriptor struct {
 	raw     int // -1 once closed
 	cleanup runtime.Cleanup

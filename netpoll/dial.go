@@ -15,18 +15,19 @@ type Options struct {
 	NoDelay       bool // send small segments at once (TCP_NODELAY)
 	SendBuffer    int  // bytes, before the kernel doubles it; 0 leaves the kernel's autotuning on
 	ReceiveBuffer int  // likewise
-	// Congestion names a congestion control ("cubic"). One that the system does not have, or does not allow, is passed
-	// over in silence: it is a matter of speed only. "" leaves the system's.
+	// Congestion names a congestion control ("cubic"). One that the system does not have, or does
+	// not allow, is passed over in silence: it is a matter of speed only. "" leaves the system's.
 	Congestion string
 	KeepAlive  bool // find out by probes, after 15 s of silence, or less under [Socket.Guard], that the other host is gone
 }
 
-// keepAliveSeconds is both the silence before the first probe and the time between probes. The system's first probe
-// comes after two hours.
+// keepAliveSeconds is both the silence before the first probe and the time between probes. The
+// system's first probe comes after two hours.
 const keepAliveSeconds = 15
 
-// Dial starts a connection and returns without waiting for it. Add the socket with writable set: it becomes writable
-// when the connection stands or has failed, and [Socket.ConnectResult] says which. A refusal may also come at once.
+// Dial starts a connection and returns without waiting for it. Add the socket with writable set: it
+// becomes writable when the connection stands or has failed, and [Socket.ConnectResult] says which.
+// A refusal may also come at once.
 func Dial(addr netip.AddrPort, o Options) (*Socket, error) {
 	addr = unmap(addr)
 	raw, err := newRawSocket(addr)
@@ -123,7 +124,8 @@ func fromSockaddr(sa unix.Sockaddr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// zoneID resolves the zone of a link-local address: an interface's number or name. Any socket can be asked.
+// zoneID resolves the zone of a link-local address: an interface's number or name. Any socket can
+// be asked.
 func zoneID(raw int, zone string) (uint32, error) {
 	if zone == "" {
 		return 0, nil

@@ -1,11 +1,13 @@
-// Package netpoll is what the engine needs of the kernel's networking: an epoll instance that can be woken, and
-// nonblocking TCP sockets that read and write without allocating. It knows nothing of messages.
+// Package netpoll is what the engine needs of the kernel's networking: an epoll instance that can
+// be woken, and nonblocking TCP sockets that read and write without allocating. It knows nothing of
+// messages.
 //
 // # Use
 //
-// Make a [Poller], [Dial] or [Listen] sockets, and add them under a 64-bit token. The poller hands tokens back in
-// [Event]s; it never looks inside them. A token should name a slot and the slot's generation, so that an event which
-// was fetched before its socket was replaced can be told from one of the new socket:
+// Make a [Poller], [Dial] or [Listen] sockets, and add them under a 64-bit token. The poller hands
+// tokens back in [Event]s; it never looks inside them. A token should name a slot and the slot's
+// generation, so that an event which was fetched before its socket was replaced can be told from
+// one of the new socket:
 //
 //	n, err := p.Poll(evs)
 //	for _, ev := range evs[:n] {
@@ -23,13 +25,16 @@
 // ends when a goroutine calls [Seat.Wake]. For sockets that are ready it ends only when the seat
 // was armed ([Seat.Arm]), once.
 //
-// [Seat.Wait] is an ordinary blocking system call: the Go scheduler takes the P away meanwhile, which makes an idle process
-// free of cost, but a return has to find a P again, and beside goroutines that compute without pause that takes up to
-// 10 ms. [Seat.WaitHolding] keeps the P: it returns within microseconds of an event, and in exchange holds up everything
-// that needs all Ps, so it is bounded by [MaxHold]. Use Wait when nothing is outstanding and WaitHolding when something is.
+// [Seat.Wait] is an ordinary blocking system call: the Go scheduler takes the P away meanwhile,
+// which makes an idle process free of cost, but a return has to find a P again, and beside
+// goroutines that compute without pause that takes up to 10 ms. [Seat.WaitHolding] keeps the P: it
+// returns within microseconds of an event, and in exchange holds up everything that needs all Ps,
+// so it is bounded by [MaxHold]. Use Wait when nothing is outstanding and WaitHolding when
+// something is.
 //
-// The other calls that touch sockets keep the P too. They never block; a transfer is cut after 1 MiB, so that no call
-// of this package delays the garbage collector's stop-the-world by much more than [MaxHold].
+// The other calls that touch sockets keep the P too. They never block; a transfer is cut after 1
+// MiB, so that no call of this package delays the garbage collector's stop-the-world by much more
+// than [MaxHold].
 //
 // # Concurrency
 //
@@ -40,6 +45,6 @@
 //
 // # Limits
 //
-// Linux, TCP over IPv4 and IPv6. A vectored call takes at most [MaxVec] slices; longer lists are cut. There are no
-// deadlines and no contexts here: nothing blocks but Wait, and Wake ends that.
+// Linux, TCP over IPv4 and IPv6. A vectored call takes at most [MaxVec] slices; longer lists are
+// cut. There are no deadlines and no contexts here: nothing blocks but Wait, and Wake ends that.
 package netpoll

@@ -17,8 +17,9 @@ import (
 // and to that the system would apply the timeout too: see Unanswered. What there is room for, the
 // host takes by itself, whatever its process does.
 //
-// On a connection on which nothing is sent, the other host is asked (Options.KeepAlive) so often that several answers must be missing
-// before it is taken for dead, if the timeout has a few seconds.
+// On a connection on which nothing is sent, the other host is asked (Options.KeepAlive) so often
+// that several answers must be missing before it is taken for dead, if the timeout has a few
+// seconds.
 //
 // After a failed write the guard may be up or not. A timeout of 0 takes it down.
 func (s *Socket) Guard(timeout time.Duration) bool {
@@ -44,11 +45,13 @@ func (s *Socket) unguard() {
 	}
 }
 
-// guardProbes is how many probes go unanswered, if whole seconds allow it, before a silent connection is ended.
+// guardProbes is how many probes go unanswered, if whole seconds allow it, before a silent
+// connection is ended.
 const guardProbes = 6
 
-// setProbes sets how often a silent host is asked. Under a guard the system goes by its timeout and not by the number of probes: with
-// more time between two of them than that, one that is lost would end the connection.
+// setProbes sets how often a silent host is asked. Under a guard the system goes by its timeout and
+// not by the number of probes: with more time between two of them than that, one that is lost would
+// end the connection.
 func (s *Socket) setProbes(ms int) error {
 	every := min(max(ms/1000/guardProbes, 1), keepAliveSeconds)
 	if s.probes == every {
@@ -70,8 +73,9 @@ func (s *Socket) setUserTimeout(ms int) error {
 	return err
 }
 
-// roomThere is how many bytes may be written that the other host has promised to take, less than 0 if there are already more. Hosts do
-// not take such a promise back (RFC 9293, section 3.8.6), but for Linux that has no memory left.
+// roomThere is how many bytes may be written that the other host has promised to take, less than 0
+// if there are already more. Hosts do not take such a promise back (RFC 9293, section 3.8.6), but
+// for Linux that has no memory left.
 func (s *Socket) roomThere() int {
 	defer runtime.KeepAlive(s)
 	queued, err := unix.IoctlGetInt(s.fd.raw, unix.SIOCOUTQ) // first: what is acknowledged before the other question makes less room of it, not more

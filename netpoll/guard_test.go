@@ -102,7 +102,8 @@ func fillVec(t *testing.T, s *Socket) {
 	}
 }
 
-// TestGuardUpAgain: when the process has read, the next look puts the guard up again; 0 takes it down.
+// TestGuardUpAgain: when the process has read, the next look puts the guard up again; 0 takes it
+// down.
 func TestGuardUpAgain(t *testing.T) {
 	s, far := pair(t, newPoller(t), Options{}, loopback4)
 	s.Guard(time.Minute)
@@ -127,8 +128,8 @@ func TestGuardUpAgain(t *testing.T) {
 	}
 }
 
-// TestGuardBearsLostProbes: within the timeout a silent host is asked several times, as the system ends the connection at the first answer that
-// is missing when the time is over.
+// TestGuardBearsLostProbes: within the timeout a silent host is asked several times, as the system
+// ends the connection at the first answer that is missing when the time is over.
 func TestGuardBearsLostProbes(t *testing.T) {
 	s, _ := pair(t, newPoller(t), Options{KeepAlive: true}, loopback4)
 	for _, c := range []struct {

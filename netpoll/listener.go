@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listener accepts connections, without blocking. It belongs to the owner of the poller it is added to.
+// Listener accepts connections, without blocking. It belongs to the owner of the poller it is added
+// to.
 type Listener struct {
 	fd   descriptor
 	addr netip.AddrPort // immutable after Listen
 }
 
-// Listen listens on addr; port 0 lets the system choose, see [Listener.Addr]. The address :: accepts IPv4 too. A
-// backlog of 0 or less is as long as the system allows.
+// Listen listens on addr; port 0 lets the system choose, see [Listener.Addr]. The address ::
+// accepts IPv4 too. A backlog of 0 or less is as long as the system allows.
 func Listen(addr netip.AddrPort, backlog int) (*Listener, error) {
 	addr = unmap(addr)
 	raw, err := newRawSocket(addr)
@@ -56,9 +57,10 @@ func startListen(raw int, addr netip.AddrPort, backlog int) error {
 	return os.NewSyscallError("listen", unix.Listen(raw, backlog))
 }
 
-// Accept returns the next connection, or [ErrAgain] when none waits. Connections that died in the queue are passed over.
-// EMFILE and ENFILE come back as they are: the connection stays in the queue and the listener stays readable, so the
-// owner should stop polling it ([Poller.RemoveListener]) until descriptors are free.
+// Accept returns the next connection, or [ErrAgain] when none waits. Connections that died in the
+// queue are passed over. EMFILE and ENFILE come back as they are: the connection stays in the queue
+// and the listener stays readable, so the owner should stop polling it ([Poller.RemoveListener])
+// until descriptors are free.
 func (l *Listener) Accept(o Options) (*Socket, error) {
 	for {
 		raw, sa, err := unix.Accept4(l.fd.raw, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
@@ -72,7 +74,8 @@ func (l *Listener) Accept(o Options) (*Socket, error) {
 			}
 			return s, nil
 		case unix.EINTR, unix.ECONNABORTED,
-			// accept(2): Linux passes pending network errors of the new socket on; treat them like EAGAIN by retrying.
+			// accept(2): Linux passes pending network errors of the new socket on; treat them like
+			// EAGAIN by retrying.
 			unix.ENETDOWN, unix.EPROTO, unix.ENOPROTOOPT, unix.EHOSTDOWN, unix.ENONET, unix.EHOSTUNREACH, unix.ENETUNREACH:
 			continue
 		}

@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// descriptors counts this process's open descriptors. The first use of package os's poller opens some that stay, so it
-// counts after such a use.
+// descriptors counts this process's open descriptors. The first use of package os's poller opens
+// some that stay, so it counts after such a use.
 func descriptors() int {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -59,7 +59,8 @@ func descriptors() int {
 	return len(ents)
 }
 
-// failsafe ends what hangs. It is long, as a loaded machine may take its time, and no test waits for it to pass.
+// failsafe ends what hangs. It is long, as a loaded machine may take its time, and no test waits
+// for it to pass.
 const failsafe = time.Minute
 
 var loopback4 = netip.MustParseAddrPort("127.0.0.1:0")

@@ -23,8 +23,9 @@ type Event struct {
 	Token    uint64
 	Readable bool
 	Writable bool
-	// Hangup: the connection is broken, or both directions are shut down. Readable and Writable are then set too, so
-	// that whichever operation its owner was waiting for is tried, and reports what is wrong.
+	// Hangup: the connection is broken, or both directions are shut down. Readable and Writable are
+	// then set too, so that whichever operation its owner was waiting for is tried, and reports
+	// what is wrong.
 	Hangup bool
 }
 
@@ -52,12 +53,12 @@ func NewPoller() (*Poller, error) {
 	return p, nil
 }
 
-// Close releases the poller and its own seat. Sockets stay open. It is idempotent; a Wake that comes later returns
-// [os.ErrClosed].
+// Close releases the poller and its own seat. Sockets stay open. It is idempotent; a Wake that
+// comes later returns [os.ErrClosed].
 func (p *Poller) Close() error { return errors.Join(p.Seat.Close(), p.ep.close()) }
 
-// Add reports s under token from now on: when it is readable, and if writable is set when it can be written to.
-// A connecting socket becomes writable when its fate is known.
+// Add reports s under token from now on: when it is readable, and if writable is set when it can be
+// written to. A connecting socket becomes writable when its fate is known.
 //
 // Preconditions:
 //   - s is not added to any poller.
@@ -70,7 +71,8 @@ func (p *Poller) Add(s *Socket, token uint64, writable bool) error {
 	return nil
 }
 
-// SetWritable switches events about writability on or off, and sets the token. A call that changes nothing is free.
+// SetWritable switches events about writability on or off, and sets the token. A call that changes
+// nothing is free.
 //
 // Preconditions:
 //   - s is added to p.
@@ -86,7 +88,8 @@ func (p *Poller) SetWritable(s *Socket, token uint64, on bool) error {
 	return nil
 }
 
-// Remove ends events about s. Events already fetched may still name its token. Closing a socket removes it too.
+// Remove ends events about s. Events already fetched may still name its token. Closing a socket
+// removes it too.
 func (p *Poller) Remove(s *Socket) error {
 	if s.interest == 0 {
 		return nil
@@ -95,7 +98,8 @@ func (p *Poller) Remove(s *Socket) error {
 	return p.control(unix.EPOLL_CTL_DEL, s.fd.raw, 0, 0)
 }
 
-// AddListener reports l as readable under token while connections wait to be accepted. Closing l removes it.
+// AddListener reports l as readable under token while connections wait to be accepted. Closing l
+// removes it.
 func (p *Poller) AddListener(l *Listener, token uint64) error {
 	return p.control(unix.EPOLL_CTL_ADD, l.fd.raw, unix.EPOLLIN, token)
 }
@@ -133,7 +137,8 @@ func control(ep, op, fd int, events uint32, token uint64) error {
 	}
 }
 
-// Poll fetches what is ready now. It never blocks, keeps the P and returns 0 when a signal interrupted it.
+// Poll fetches what is ready now. It never blocks, keeps the P and returns 0 when a signal
+// interrupted it.
 //
 // Not inlined for the reason given at [Seat.WaitHolding]: it is made to be called in a loop.
 //

@@ -139,8 +139,8 @@ func wantReadable(t testing.TB, s *Socket) {
 	q.Remove(s)
 }
 
-// TestStaleToken: an event fetched for a slot's old socket carries the old generation, an event of the new socket the
-// new one.
+// TestStaleToken: an event fetched for a slot's old socket carries the old generation, an event of
+// the new socket the new one.
 func TestStaleToken(t *testing.T) {
 	p := newPoller(t)
 	a, b := pair(t, p, Options{}, loopback4)
@@ -364,8 +364,8 @@ func TestWakeEndsHold(t *testing.T) {
 	t.Error("no hold ended before its time")
 }
 
-// TestHoldLetsTheWorldStop: collections go on beside a goroutine that does nothing but wait holding, or poll, and one
-// that computes.
+// TestHoldLetsTheWorldStop: collections go on beside a goroutine that does nothing but wait
+// holding, or poll, and one that computes.
 func TestHoldLetsTheWorldStop(t *testing.T) {
 	effort.Need(t, effort.Usual, "it collects garbage beside goroutines that compute")
 	for _, name := range []string{"Poll", "WaitHolding"} {

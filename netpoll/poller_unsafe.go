@@ -11,16 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waits go through epoll_pwait2 or epoll_pwait with a nil signal mask, because epoll_wait does not exist on arm64 and
-// riscv64. Only Poll, which is called the most, has its own choice: sysPoll.
+// Waits go through epoll_pwait2 or epoll_pwait with a nil signal mask, because epoll_wait does not
+// exist on arm64 and riscv64. Only Poll, which is called the most, has its own choice: sysPoll.
 
 // kernelTimespec is the kernel's struct __kernel_timespec, 64 bits wide on every architecture.
 type kernelTimespec struct {
 	sec, nsec int64
 }
 
-// kernelHasPwait2 asks once whether this kernel (5.11 and later) has epoll_pwait2. A sandbox may answer EPERM instead
-// of ENOSYS, so only the answer of the real call, that -1 is no descriptor, counts as a yes.
+// kernelHasPwait2 asks once whether this kernel (5.11 and later) has epoll_pwait2. A sandbox may
+// answer EPERM instead of ENOSYS, so only the answer of the real call, that -1 is no descriptor,
+// counts as a yes.
 var kernelHasPwait2 = sync.OnceValue(func() bool {
 	var ev unix.EpollEvent
 	var ts kernelTimespec
@@ -59,7 +60,8 @@ func (s *Seat) waitBlocking(d time.Duration) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// millis rounds up, so that a short wait does not become a spin. It is the system call's int: -1 is for ever.
+// millis rounds up, so that a short wait does not become a spin. It is the system call's int: -1 is
+// for ever.
 func millis(d time.Duration) uintptr {
 	if d < 0 {
 		return ^uintptr(0)

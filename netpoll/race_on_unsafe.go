@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// The kernel's reads and writes of our memory are invisible to the race detector, and so is the order that a message
-// through a socket creates between two goroutines of one process. These calls make both known, as package syscall does.
+// The kernel's reads and writes of our memory are invisible to the race detector, and so is the
+// order that a message through a socket creates between two goroutines of one process. These calls
+// make both known, as package syscall does.
 
 const raceEnabled = true
 

@@ -28,17 +28,18 @@ type Seat struct {
 	poller *Poller
 	pwait2 bool // the kernel has epoll_pwait2: waits are exact to the timer slack, not to the millisecond
 
-	// Prompt lets a waiter that takes the core from its waker, in the middle of Wake, go on at once. Without it the waiter
-	// stumbles over the waker's mutex, parks and gives its P away: its waker is back sooner, but the waiter is late by
-	// 100 us, and where every P computes by milliseconds. Set it before the first wait.
+	// Prompt lets a waiter that takes the core from its waker, in the middle of Wake, go on at
+	// once. Without it the waiter stumbles over the waker's mutex, parks and gives its P away: its
+	// waker is back sooner, but the waiter is late by 100 us, and where every P computes by
+	// milliseconds. Set it before the first wait.
 	Prompt bool
 
 	// Owned by the waiter.
 	outer  descriptor
 	waited [2]unix.EpollEvent
 
-	// woken is set by Wake and cleared by the wait that it ends. It elides writes: while it is set, the wait in progress
-	// or the next one returns at once.
+	// woken is set by Wake and cleared by the wait that it ends. It elides writes: while it is set,
+	// the wait in progress or the next one returns at once.
 	woken atomic.Bool
 
 	// armed is set by Arm and cleared by the wait that the sockets end.
@@ -76,15 +77,17 @@ func (s *Seat) open(p *Poller) error {
 	)
 }
 
-// Close releases the seat. It is idempotent; a Wake or an Arm that comes later returns [os.ErrClosed].
+// Close releases the seat. It is idempotent; a Wake or an Arm that comes later returns
+// [os.ErrClosed].
 func (s *Seat) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.wakeFD.close(), s.outer.close())
 }
 
-// Arm makes the wait in progress, or the next one, return when something is ready, or is by now. That happens once: a
-// wait that ends for it must be armed again. Any goroutine may call it; when the poller is armed it costs nothing.
+// Arm makes the wait in progress, or the next one, return when something is ready, or is by now.
+// That happens once: a wait that ends for it must be armed again. Any goroutine may call it; when
+// the poller is armed it costs nothing.
 func (s *Seat) Arm() error {
 	if s.armed.Swap(true) {
 		return nil
@@ -97,18 +100,21 @@ func (s *Seat) Arm() error {
 	return control(s.outer.raw, unix.EPOLL_CTL_MOD, s.poller.ep.raw, unix.EPOLLIN|unix.EPOLLONESHOT, socketsToken)
 }
 
-// WaitHolding waits until something is ready and the poller is armed, a Wake, or d (at most [MaxHold]) has passed, and
-// keeps its P all that time. A signal may end it early. It fetches nothing: call Poll. Others may poll meanwhile.
+// WaitHolding waits until something is ready and the poller is armed, a Wake, or d (at most
+// [MaxHold]) has passed, and keeps its P all that time. A signal may end it early. It fetches
+// nothing: call Poll. Others may poll meanwhile.
 //
-// The Go scheduler does not know that this goroutine waits: it looks as if it computed. That is the point (see the package
-// documentation), and it brings three rules:
+// The Go scheduler does not know that this goroutine waits: it looks as if it computed. That is the
+// point (see the package documentation), and it brings three rules:
 //
 //   - The wait is bounded. Stop-the-world, and goroutines that only this P could run, wait for it.
-//   - It is not inlined. The scheduler stops a goroutine either at a function's entry or, by a signal, at an
-//     asynchronous safe point, and there is none inside a raw system call. A loop around an inlined wait would spend
-//     all its time where it cannot be stopped: stop-the-world hung for ever when we tried. A real call tests for
-//     preemption at entry. The signal is still useful: it ends the wait early with EINTR.
-//   - It is for times when work is outstanding. An idle process must use [Seat.Wait], which costs nothing.
+//   - It is not inlined. The scheduler stops a goroutine either at a function's entry or, by a
+//     signal, at an asynchronous safe point, and there is none inside a raw system call. A loop
+//     around an inlined wait would spend all its time where it cannot be stopped: stop-the-world
+//     hung for ever when we tried. A real call tests for preemption at entry. The signal is still
+//     useful: it ends the wait early with EINTR.
+//   - It is for times when work is outstanding. An idle process must use [Seat.Wait], which costs
+//     nothing.
 //
 //go:noinline
 func (s *Seat) WaitHolding(d time.Duration) error {
@@ -116,9 +122,9 @@ func (s *Seat) WaitHolding(d time.Duration) error {
 	return s.roused(n, errno)
 }
 
-// Wait waits until something is ready and the poller is armed, a Wake, or d has passed (d < 0: for ever). It is an
-// ordinary blocking system call: the scheduler gives the P to others. A signal may end it early. It fetches nothing:
-// call Poll. Others may poll meanwhile.
+// Wait waits until something is ready and the poller is armed, a Wake, or d has passed (d < 0: for
+// ever). It is an ordinary blocking system call: the scheduler gives the P to others. A signal may
+// end it early. It fetches nothing: call Poll. Others may poll meanwhile.
 func (s *Seat) Wait(d time.Duration) error {
 	n, errno := s.waitBlocking(d)
 	return s.roused(n, errno)
@@ -143,9 +149,10 @@ func (s *Seat) roused(n int, errno unix.Errno) error {
 	return err
 }
 
-// Wake makes the wait in progress return, or the next one if there is none. What happened before Wake is visible to the
-// owner after that return. Wakes that come before it are one wake: call it after publishing work, and look for all work
-// after each wait. Any goroutine may call it, also beside Close.
+// Wake makes the wait in progress return, or the next one if there is none. What happened before
+// Wake is visible to the owner after that return. Wakes that come before it are one wake: call it
+// after publishing work, and look for all work after each wait. Any goroutine may call it, also
+// beside Close.
 func (s *Seat) Wake() error {
 	if s.woken.Swap(true) {
 		return nil

@@ -12,19 +12,21 @@ import (
 )
 
 const (
-	// MaxVec is the number of slices that one Readv or Writev takes (IOV_MAX); the rest of a longer list is ignored.
+	// MaxVec is the number of slices that one Readv or Writev takes (IOV_MAX); the rest of a longer
+	// list is ignored.
 	MaxVec = 1024
 
-	// maxTransfer bounds the bytes of one call, because the call keeps the P while the kernel copies: 1 MiB takes
-	// 0.1-0.3 ms. The next call takes the rest.
+	// maxTransfer bounds the bytes of one call, because the call keeps the P while the kernel
+	// copies: 1 MiB takes 0.1-0.3 ms. The next call takes the rest.
 	maxTransfer = 1 << 20
 )
 
 // Socket is a nonblocking TCP socket. It belongs to the owner of the poller it is added to.
 //
-// Read, Readv, Write and Writev are raw system calls: the P is kept and the scheduler is not told. They cannot block;
-// what they take is a bounded copy. Telling the scheduler costs 40 ns a call, and once such a call takes longer than 20 us
-// the P may be retaken, after which the owner queues for a P behind goroutines that compute.
+// Read, Readv, Write and Writev are raw system calls: the P is kept and the scheduler is not told.
+// They cannot block; what they take is a bounded copy. Telling the scheduler costs 40 ns a call,
+// and once such a call takes longer than 20 us the P may be retaken, after which the owner queues
+// for a P behind goroutines that compute.
 type Socket struct {
 	fd     descriptor
 	remote netip.AddrPort // immutable after Dial or Accept
@@ -49,8 +51,8 @@ func newSocket(raw int, remote netip.AddrPort, dialed bool) *Socket {
 	return s
 }
 
-// Read reads what has arrived, at most 1 MiB of it, into b. It returns [ErrAgain] when nothing has, and [io.EOF] after
-// the peer's last byte. An empty b reads nothing and reports nothing.
+// Read reads what has arrived, at most 1 MiB of it, into b. It returns [ErrAgain] when nothing has,
+// and [io.EOF] after the peer's last byte. An empty b reads nothing and reports nothing.
 func (s *Socket) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -91,8 +93,9 @@ func (s *Socket) afterRead(op string, n int, errno unix.Errno) (int, error) {
 	return n, nil
 }
 
-// Write hands bytes of b to the kernel and returns how many it took: fewer than len(b), or more than 1 MiB was offered, is
-// no error. It returns [ErrAgain] when the kernel takes none. Writing to a broken connection is an error, never a signal.
+// Write hands bytes of b to the kernel and returns how many it took: fewer than len(b), or more
+// than 1 MiB was offered, is no error. It returns [ErrAgain] when the kernel takes none. Writing to
+// a broken connection is an error, never a signal.
 func (s *Socket) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -138,9 +141,10 @@ func (s *Socket) afterWrite(op string, n int, errno unix.Errno) (int, error) {
 	return n, nil
 }
 
-// gather fills s.iov with at most MaxVec non-empty slices and maxTransfer bytes of bufs, and returns the bytes.
-// The entries are typed pointers, so the garbage collector sees what the kernel is given. Slices come from one list, so a
-// vectored call of one peer's small messages grows the array once and keeps it.
+// gather fills s.iov with at most MaxVec non-empty slices and maxTransfer bytes of bufs, and
+// returns the bytes. The entries are typed pointers, so the garbage collector sees what the kernel
+// is given. Slices come from one list, so a vectored call of one peer's small messages grows the
+// array once and keeps it.
 func (s *Socket) gather(bufs [][]byte) int {
 	s.iov = s.iov[:0]
 	total := 0
@@ -173,8 +177,8 @@ func (s *Socket) scatterDone(bufs [][]byte, n int, errno unix.Errno) {
 	}
 }
 
-// ConnectResult says how the connect that Dial started ended: nil means connected. Call it when the socket is reported
-// writable; before that it returns [ErrAgain].
+// ConnectResult says how the connect that Dial started ended: nil means connected. Call it when the
+// socket is reported writable; before that it returns [ErrAgain].
 func (s *Socket) ConnectResult() error {
 	soErr, err := unix.GetsockoptInt(s.fd.raw, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && soErr != 0 {
@@ -219,8 +223,8 @@ func (s *Socket) CloseWrite() error {
 	return os.NewSyscallError("shutdown", err)
 }
 
-// Close closes the socket and thereby removes it from its poller. It is idempotent. Bytes that the kernel has taken are
-// still sent, unless unread input makes the kernel reset the connection.
+// Close closes the socket and thereby removes it from its poller. It is idempotent. Bytes that the
+// kernel has taken are still sent, unless unread input makes the kernel reset the connection.
 func (s *Socket) Close() error {
 	s.interest = 0
 	return s.fd.close()

@@ -115,8 +115,8 @@ func TestVectorLimits(t *testing.T) {
 	}
 }
 
-// TestStream moves random bytes both ways through small kernel buffers, so that every kind of partial transfer
-// happens.
+// TestStream moves random bytes both ways through small kernel buffers, so that every kind of
+// partial transfer happens.
 func TestStream(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		for _, small := range []bool{true, false} {
@@ -524,7 +524,8 @@ func BenchmarkReadvNothing(b *testing.B) {
 	}
 }
 
-// BenchmarkPingPong is both ends of an 8-byte ping-pong by one goroutine: the system calls' own time.
+// BenchmarkPingPong is both ends of an 8-byte ping-pong by one goroutine: the system calls' own
+// time.
 func BenchmarkPingPong(b *testing.B) {
 	p := newPoller(b)
 	x, y := pair(b, p, Options{NoDelay: true}, loopback4)

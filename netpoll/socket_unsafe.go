@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The four transfers. Preconditions of all: the descriptor is nonblocking, and there is at least one byte to move.
+// The four transfers. Preconditions of all: the descriptor is nonblocking, and there is at least
+// one byte to move.
 
 func readRaw(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
@@ -37,7 +38,8 @@ func sendRaw(fd int, b []byte) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// sendmsgRaw is writev with flags: SIGPIPE is the one thing that writev cannot be told to leave alone.
+// sendmsgRaw is writev with flags: SIGPIPE is the one thing that writev cannot be told to leave
+// alone.
 func sendmsgRaw(fd int, iov []unix.Iovec) (int, unix.Errno) {
 	raceRelease()
 	msg := unix.Msghdr{Iov: &iov[0]}

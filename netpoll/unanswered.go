@@ -9,14 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unanswered is for how long the other host has acknowledged nothing although it should, as far as calls of this method have seen: 0 if
-// its last answer is newer than what it was sent last. A process there that does not read is no reason: its host answers for it. So this,
-// not TCP_USER_TIMEOUT alone, tells a host that cannot be reached from a process that is slow: the system's timeout also ends connections
-// to processes that have not read for so long (it is applied to probes of a closed window, answered or not), such as one that is held in a
-// debugger. See Guard.
+// Unanswered is for how long the other host has acknowledged nothing although it should, as far as
+// calls of this method have seen: 0 if its last answer is newer than what it was sent last. A
+// process there that does not read is no reason: its host answers for it. So this, not
+// TCP_USER_TIMEOUT alone, tells a host that cannot be reached from a process that is slow: the
+// system's timeout also ends connections to processes that have not read for so long (it is applied
+// to probes of a closed window, answered or not), such as one that is held in a debugger. See
+// Guard.
 //
-// Nor is it a reason that something waits for its acknowledgement, and nothing has come for long: a host without memory for what it had
-// offered to take drops that and says so, and is asked again after pauses that grow to two minutes.
+// Nor is it a reason that something waits for its acknowledgement, and nothing has come for long: a
+// host without memory for what it had offered to take drops that and says so, and is asked again
+// after pauses that grow to two minutes.
 func (s *Socket) Unanswered() time.Duration {
 	info, err := unix.GetsockoptTCPInfo(s.fd.raw, unix.IPPROTO_TCP, unix.TCP_INFO)
 	runtime.KeepAlive(s)
@@ -37,7 +40,8 @@ type mute struct {
 	since time.Time // when it was sent something first, of what was seen; zero if it has answered
 }
 
-// look is told when the host was sent something last, when it answered last, and whether anything still waits for an answer.
+// look is told when the host was sent something last, when it answered last, and whether anything
+// still waits for an answer.
 func (m *mute) look(now, sent, answered time.Time, waits bool) time.Duration {
 	switch {
 	case !waits || !sent.After(answered):

@@ -27,8 +27,9 @@ func fill(t *testing.T, s *Socket) {
 	}
 }
 
-// TestUnansweredByAProcess: a process that does not read is no reason for Unanswered, for as long as it likes, while TCP_USER_TIMEOUT,
-// with which one could think of finding hosts that are gone, ends such a connection. Should that change, Guard can be simpler.
+// TestUnansweredByAProcess: a process that does not read is no reason for Unanswered, for as long
+// as it likes, while TCP_USER_TIMEOUT, with which one could think of finding hosts that are gone,
+// ends such a connection. Should that change, Guard can be simpler.
 func TestUnansweredByAProcess(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel()
@@ -54,8 +55,9 @@ func TestUnansweredByAProcess(t *testing.T) {
 	}
 }
 
-// TestUnansweredWithoutMemory: a host that drops what it had offered to take, because its process reads nothing and no memory is left for
-// it, answers for all that; the pauses after which it is asked again grow beyond any timeout.
+// TestUnansweredWithoutMemory: a host that drops what it had offered to take, because its process
+// reads nothing and no memory is left for it, answers for all that; the pauses after which it is
+// asked again grow beyond any timeout.
 func TestUnansweredWithoutMemory(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel()
@@ -112,7 +114,8 @@ func TestMute(t *testing.T) {
 	}
 }
 
-// deadHost runs f with a connection to a host that answers, and a function after which it does not any more, in a network of its own.
+// deadHost runs f with a connection to a host that answers, and a function after which it does not
+// any more, in a network of its own.
 func deadHost(t *testing.T, f func(s *Socket, die func())) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs a network namespace")
@@ -145,7 +148,8 @@ func deadHost(t *testing.T, f func(s *Socket, die func())) {
 	runtime.KeepAlive(far)
 }
 
-// TestUnansweredByAHost: a host to which nothing goes any more answers nothing; the system tells so long before it gives up.
+// TestUnansweredByAHost: a host to which nothing goes any more answers nothing; the system tells so
+// long before it gives up.
 func TestUnansweredByAHost(t *testing.T) {
 	deadHost(t, func(s *Socket, die func()) {
 		mustWrite(t, s, 1)

@@ -181,7 +181,8 @@ func domainsKilled(t *testing.T, d *domains) {
 	run.wantError(t, `rank \d+ .*aborted the job.*rank \d+.*\(gateway `)
 }
 
-// A gateway that does not know the secret gets no link, and is told of; nor does a job get anywhere.
+// A gateway that does not know the secret gets no link, and is told of; nor does a job get
+// anywhere.
 func domainsAnotherSecret(t *testing.T, d *domains) {
 	west := d.gateway(t, d.west, "west", d.secret)
 	other := d.newSecret(t)
@@ -205,7 +206,8 @@ func domainsAnotherSecret(t *testing.T, d *domains) {
 func domainsInClear(t *testing.T, d *domains) { domainsWatched(t, d, true) }
 func domainsTLS(t *testing.T, d *domains)     { domainsWatched(t, d, false, "--tls") }
 
-// domainsWatched runs a job whose ranks send the marker between domains only, and looks at the links.
+// domainsWatched runs a job whose ranks send the marker between domains only, and looks at the
+// links.
 func domainsWatched(t *testing.T, d *domains, inClear bool, more ...string) {
 	d.gateways(t)
 	atRouter, atRank := d.router.Watch(marker), d.west2.Watch(marker)

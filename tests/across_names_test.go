@@ -10,8 +10,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// Hosts by the names that a cluster's DNS has for them, from a host that knows them by these only: as the launcher pod of the MPI
-// operator and its workers. ssh looks the names up, and the ranks have each other's addresses from fitrun.
+// Hosts by the names that a cluster's DNS has for them, from a host that knows them by these only:
+// as the launcher pod of the MPI operator and its workers. ssh looks the names up, and the ranks
+// have each other's addresses from fitrun.
 func TestAcrossNames(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")

@@ -21,7 +21,8 @@ func init() {
 	programs["marker"] = markerRank
 }
 
-// exchangeRank: each pair of ranks sends large and small messages both ways; rank 0 tells how fast its own were.
+// exchangeRank: each pair of ranks sends large and small messages both ways; rank 0 tells how fast
+// its own were.
 func exchangeRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		for a := range c.Size() {

@@ -11,8 +11,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
-// The ranks of two hosts do not reach each other any more, while fitrun reaches both: a cable is pulled, and the hosts have another
-// network for ssh. The packets are dropped without a word. The ranks find it out.
+// The ranks of two hosts do not reach each other any more, while fitrun reaches both: a cable is
+// pulled, and the hosts have another network for ssh. The packets are dropped without a word. The
+// ranks find it out.
 func acrossRanksCutOff(t *testing.T, l *fitrunLab) {
 	h := l.Hosts()[1]
 	for _, program := range []string{"rounds", "ordeal"} { // bytes are on their way; or all is silent, but for heartbeats

@@ -18,10 +18,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
-// Jobs across hosts, as a user runs them: the built fitrun reaches hosts by ssh, and starts the ranks there. The hosts are
-// network namespaces, see package netlab.
+// Jobs across hosts, as a user runs them: the built fitrun reaches hosts by ssh, and starts the
+// ranks there. The hosts are network namespaces, see package netlab.
 
-// acrossBound is how soon a job must end once it cannot go on, on a busy machine. A host that is cut off is given up after 20 seconds.
+// acrossBound is how soon a job must end once it cannot go on, on a busy machine. A host that is
+// cut off is given up after 20 seconds.
 const acrossBound = 90 * time.Second
 
 // fitrunLab is hosts, and a fitrun for them.
@@ -175,7 +176,8 @@ func (l *fitrunLab) suite(t *testing.T, n int, j acrossJob) {
 	t.Logf("%d ranks, %v", n, run.took.Round(time.Millisecond))
 }
 
-// Cases of the suite that are run across hosts. Random programs are left out: they are for their own time limits.
+// Cases of the suite that are run across hosts. Random programs are left out: they are for their
+// own time limits.
 const (
 	allCases  = "^([^r]|re)"
 	someCases = "^(order|mode|probe|collective|object)/"
@@ -242,7 +244,8 @@ func acrossSlow(t *testing.T, l *fitrunLab) {
 	l.suite(t, 3, acrossJob{hosts: fmt.Sprintf("%s:2,%s:1", l.Hosts()[0].Addr(), h.Addr()), cases: "^collective/(blocks|vectors)"})
 }
 
-// Two in a hundred packets are lost on their way to either host, also those of the launch. No message is.
+// Two in a hundred packets are lost on their way to either host, also those of the launch. No
+// message is.
 func acrossLossy(t *testing.T, l *fitrunLab) {
 	var dropped []func() int
 	for _, h := range l.Hosts()[:2] {

@@ -41,7 +41,8 @@ func choices() []string {
 	}
 }
 
-// eachChoice calls f for every choice, over n ranks of one host and, for the algorithms that ask, of two.
+// eachChoice calls f for every choice, over n ranks of one host and, for the algorithms that ask,
+// of two.
 func eachChoice(t *testing.T, sizes []int, f func(t *testing.T, n int)) {
 	for i, choice := range choices() {
 		t.Run(fmt.Sprint("choice ", i), func(t *testing.T) {
@@ -130,7 +131,8 @@ func suiteByChoice(t *testing.T, sizes []int, cases []testCase, share int) {
 	})
 }
 
-// What is chosen is what runs: an operation that shows in which order it was applied, though it is declared to commute.
+// What is chosen is what runs: an operation that shows in which order it was applied, though it is
+// declared to commute.
 func TestChoiceTakesEffect(t *testing.T) {
 	digits := mpi.Commutative(func(acc, in []int64) {
 		for i := range acc {
@@ -161,8 +163,9 @@ func TestChoiceTakesEffect(t *testing.T) {
 	}
 }
 
-// MPI 4.1, 6.9.1: the same result is obtained whenever the function is applied on the same arguments, appearing in the same
-// order. Here to the last bit, whenever ranks come, by every algorithm, in all forms, in place or not.
+// MPI 4.1, 6.9.1: the same result is obtained whenever the function is applied on the same
+// arguments, appearing in the same order. Here to the last bit, whenever ranks come, by every
+// algorithm, in all forms, in place or not.
 func TestSameBitsEveryRun(t *testing.T) {
 	sizes := []int{3, 4, 5}
 	if effort.Now() < effort.Full || raceEnabled {
@@ -318,7 +321,8 @@ func carryOut(form int, r sumOf, in, out []float64) error {
 	}
 }
 
-// A choice that cannot be is an error before the job starts, one that differs between ranks too (mpi/card_test.go).
+// A choice that cannot be is an error before the job starts, one that differs between ranks too
+// (mpi/card_test.go).
 func TestChoiceErrors(t *testing.T) {
 	t.Setenv("FITMPI_COLL", "allreduce=chain")
 	err := mpi.RunThreads(2, func(context.Context, *mpi.Comm) error { return nil })

@@ -222,8 +222,8 @@ func unless(allowed bool, why string) string {
 	return why
 }
 
-// mayTest says whether tests in pkg may import ours although the code beside them may not: their own package, from
-// outside, doubles made for tests, and everything in tests.
+// mayTest says whether tests in pkg may import ours although the code beside them may not: their
+// own package, from outside, doubles made for tests, and everything in tests.
 func mayTest(pkg, ours string) bool {
 	return pkg == ours || pkg == "tests" || pkg == "tests/chaos" || ours == "internal/pmi/pmitest" || ours == "internal/effort" || ours == "internal/netlab" || ours == "internal/cutter" ||
 		ours == "internal/strangers/strangerstest" || ours == "internal/trace/tracetest" || ours == "internal/web/webtest"
@@ -258,7 +258,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// sources returns every Go file of the module, also those that other platforms and build tags would choose.
+// sources returns every Go file of the module, also those that other platforms and build tags would
+// choose.
 func sources(t *testing.T) []file {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-e",
@@ -306,8 +307,8 @@ func imports(t *testing.T, path string) []string {
 	return paths
 }
 
-// TestEngineOfOS: of package os the engine knows files, which it is given, and their errors. The environment, arguments and
-// standard streams are for those above it.
+// TestEngineOfOS: of package os the engine knows files, which it is given, and their errors. The
+// environment, arguments and standard streams are for those above it.
 func TestEngineOfOS(t *testing.T) {
 	paths, err := filepath.Glob("../engine/*.go")
 	if err != nil || len(paths) < 10 {
@@ -334,7 +335,8 @@ func TestEngineOfOS(t *testing.T) {
 	}
 }
 
-// TestForbidden shows made-up files to the rule: it lets the lawful pass and gives the right reason for the others.
+// TestForbidden shows made-up files to the rule: it lets the lawful pass and gives the right reason
+// for the others.
 func TestForbidden(t *testing.T) {
 	const (
 		unix       = "golang.org/x/sys/unix"

@@ -24,8 +24,8 @@ const qemu = "qemu-s390x-static"
 // under emulation and show nothing that depends on the order of bytes.
 const mixedCases = `^(receive|sendrecv|object|layout|datatype|collective|reduction|persistent collective|comm|intercomm|neighbour|outstanding|random|partitioned)`
 
-// otherOrder builds this test for s390x, and returns what makes programs that are it in the first process
-// of a job and this machine's in the others.
+// otherOrder builds this test for s390x, and returns what makes programs that are it in the first
+// process of a job and this machine's in the others.
 func otherOrder(t *testing.T) func(t *testing.T) string {
 	t.Helper()
 	emulator, err := exec.LookPath(qemu)

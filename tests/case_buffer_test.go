@@ -9,7 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// What a buffered send does with one buffer is in case_mode_test.go; here are several, and what waits for them.
+// What a buffered send does with one buffer is in case_mode_test.go; here are several, and what
+// waits for them.
 var bufferCases = []testCase{
 	{name: "buffer/of the communicator", section: "3.6",
 		sentence: "A buffered send over a communicator that has a buffer uses that one, and the buffer of the job if it has none.",

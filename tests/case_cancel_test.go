@@ -79,7 +79,8 @@ func cancelSend(t *T, c *mpi.Comm) {
 	t.must(err)
 }
 
-// cancelRace: senders withdraw while receivers receive. The sender tells the receiver what came of it; that must be true.
+// cancelRace: senders withdraw while receivers receive. The sender tells the receiver what came of
+// it; that must be true.
 func cancelRace(t *T, c *mpi.Comm) {
 	for k := range 40 {
 		n := mixed(k)
@@ -131,7 +132,8 @@ func cancelDone(t *T, c *mpi.Comm) {
 	t.must(none.Cancel())
 }
 
-// cancelMany: receives of every kind of wildcard, and of both parts of a Sendrecv, are withdrawn in any order.
+// cancelMany: receives of every kind of wildcard, and of both parts of a Sendrecv, are withdrawn in
+// any order.
 func cancelMany(t *T, c *mpi.Comm) {
 	var rs []*mpi.Request
 	for k := range 30 {

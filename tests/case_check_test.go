@@ -10,14 +10,15 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// What a job finds whose ranks have FITMPI_CHECK=1: the cases here, which join the suite then, and that the cases of
-// point-to-point communication and of collectives see no difference.
+// What a job finds whose ranks have FITMPI_CHECK=1: the cases here, which join the suite then, and
+// that the cases of point-to-point communication and of collectives see no difference.
 
 const envCheck = "FITMPI_CHECK"
 
 func isChecking() bool { return os.Getenv(envCheck) == "1" }
 
-// checkedCases are the cases that run with checking: those whose messages have signatures, or might have.
+// checkedCases are the cases that run with checking: those whose messages have signatures, or might
+// have.
 var checkedCases = regexp.MustCompile(`^(check|order|receive|mode|sendrecv|probe|cancel|request|persistent|object|outstanding|layout|buffer|partitioned|datatype|collective|reduction|persistcoll|form|comm|intercomm|context|group|topology|neighbour|attribute)`)
 
 var checkCases = []testCase{

@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// The reference of every collective is naive: each rank computes what all ranks gave, and from that what it must get.
+// The reference of every collective is naive: each rank computes what all ranks gave, and from that
+// what it must get.
 
 // sizes of blocks: around the borders of algorithms and protocols.
 var sizes = []int{0, 1, 7, 8, 1023, 1024}
@@ -25,7 +26,8 @@ type elements interface {
 	reduce(t *T, c *mpi.Comm, n int)  // Reduce, Allreduce, Scan, Exscan
 }
 
-// of makes elements of T: at gives rank r's element i, add combines, sum is the operation under test.
+// of makes elements of T: at gives rank r's element i, add combines, sum is the operation under
+// test.
 type of[V any] struct {
 	at  func(r, i int) V
 	add func(a, b V) V
@@ -201,7 +203,8 @@ func (o of[V]) move(t *T, c *mpi.Comm, n int) {
 	o.check(t, "the input", n, mine, o.fill(me, n))
 }
 
-// vectors: rank r's block has n+r elements (none for rank 1), and gaps of two elements between blocks.
+// vectors: rank r's block has n+r elements (none for rank 1), and gaps of two elements between
+// blocks.
 func (o of[V]) vectors(t *T, c *mpi.Comm, n int) {
 	p, me := c.Size(), c.Rank()
 	count := func(r int) int {
@@ -263,7 +266,8 @@ func (o of[V]) vectors(t *T, c *mpi.Comm, n int) {
 		func(what string) { o.check(t, what, n, recv, wanted) }, func() { clear(recv) })
 }
 
-// reduce compares with the fold in the order of ranks; that is what the library promises for every operation.
+// reduce compares with the fold in the order of ranks; that is what the library promises for every
+// operation.
 func (o of[V]) reduce(t *T, c *mpi.Comm, n int) {
 	p, me := c.Size(), c.Rank()
 	fold := func(ranks int) []V {
@@ -304,7 +308,8 @@ func (o of[V]) reduce(t *T, c *mpi.Comm, n int) {
 		}, clean)
 	o.check(t, "the input", n, mine, o.fill(me, n))
 
-	// In place: the same slice for both. "The MPI_IN_PLACE option": input is taken from the output buffer.
+	// In place: the same slice for both. "The MPI_IN_PLACE option": input is taken from the output
+	// buffer.
 	same := o.fill(me, n)
 	t.must(mpi.Allreduce(c, same, same, o.op))
 	o.check(t, "Allreduce in place", n, same, total)

@@ -29,7 +29,8 @@ var contextCases = []testCase{
 
 var errEnough = errors.New("we have waited long enough")
 
-// cut runs f on c bounded by a context that ends while f waits, and checks what f returns, and when.
+// cut runs f on c bounded by a context that ends while f waits, and checks what f returns, and
+// when.
 func cut(t *T, c *mpi.Comm, what string, f func(c *mpi.Comm) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	timer := time.AfterFunc(3*time.Millisecond, func() { cancel(errEnough) })
@@ -77,8 +78,8 @@ func ended() context.Context {
 	return ctx
 }
 
-// contextSends: sends that wait are those that are synchronous, or larger than what is buffered. The message may arrive
-// all the same, so the receiver takes what is there.
+// contextSends: sends that wait are those that are synchronous, or larger than what is buffered.
+// The message may arrive all the same, so the receiver takes what is there.
 func contextSends(t *T, c *mpi.Comm) {
 	for _, n := range []int{1, 4000, 40000} {
 		cut(t, c, "Ssend", func(c *mpi.Comm) error { return mpi.Ssend(c, ramp(n, 1), right(c), 1) })
@@ -152,7 +153,8 @@ func contextRequests(t *T, c *mpi.Comm) {
 	takeLeftovers(t, c, 1)
 }
 
-// contextCollectives: one rank does not come; the others give up. The communicator is of no use then, its parent is.
+// contextCollectives: one rank does not come; the others give up. The communicator is of no use
+// then, its parent is.
 func contextCollectives(t *T, c *mpi.Comm) {
 	in, out := make([]int64, 6*c.Size()), make([]int64, 6*c.Size()*c.Size())
 	for _, x := range []struct {

@@ -70,7 +70,8 @@ var datatypeCases = []testCase{
 // spot is a basic value in a type map: its size and displacement.
 type spot struct{ size, disp int }
 
-// wantMap compares the type map of d, as packing shows it, with spots. Displacements may go down to -64.
+// wantMap compares the type map of d, as packing shows it, with spots. Displacements may go down to
+// -64.
 func wantMap(t *T, what string, d *mpi.Datatype, spots ...spot) {
 	t.must(d.Err(), what)
 	places := make([]byte, 256)
@@ -191,7 +192,8 @@ func typeDarray(t *T, c *mpi.Comm) {
 			func(i []int) int { return i[0] % 3 }},
 		{"blocks in turn", []int{11}, []mpi.Distribution{cyclic}, []int{2}, []int{3}, 3, mpi.OrderC,
 			func(i []int) int { return i[0] / 2 % 3 }},
-		// The example of section 5.1.4, smaller: <oldtype> FILEARRAY(10, 20, 30), PROCESSORS(2, 3), (CYCLIC(10), BLOCK, *).
+		// The example of section 5.1.4, smaller: <oldtype> FILEARRAY(10, 20, 30), PROCESSORS(2, 3),
+		// (CYCLIC(10), BLOCK, *).
 		{"HPF", []int{5, 3, 4}, []mpi.Distribution{cyclic, block, none}, []int{2, 0, 0}, []int{2, 3, 1}, 6, mpi.OrderFortran,
 			func(i []int) int { return i[0]/2%2*3 + i[1] }},
 		{"by rows", []int{5, 3, 4}, []mpi.Distribution{cyclic, none, block}, []int{2, 0, 3}, []int{2, 1, 2}, 4, mpi.OrderC,

@@ -104,7 +104,8 @@ func revokePending(t *T, c *mpi.Comm) {
 	want(t, "the parent revoked", c.IsRevoked(), false)
 }
 
-// revokeCollective: one rank revokes instead of taking part; collectives of all kinds are under way.
+// revokeCollective: one rank revokes instead of taking part; collectives of all kinds are under
+// way.
 func revokeCollective(t *T, c *mpi.Comm) {
 	d := t.dup(c)
 	if c.Rank() == 0 {
@@ -218,7 +219,8 @@ func revokeAll(t *T, c *mpi.Comm) {
 	t.must(e.Free())
 }
 
-// revokeNew: rank 0 revokes as soon as it has the communicator; others learn of it while they make it.
+// revokeNew: rank 0 revokes as soon as it has the communicator; others learn of it while they make
+// it.
 func revokeNew(t *T, c *mpi.Comm) {
 	for range 5 {
 		d := t.dup(c)

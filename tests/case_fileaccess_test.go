@@ -26,7 +26,8 @@ var fileAccessCases = []testCase{
 	{name: "file/full disk", section: "FitMPI", sentence: "What the disk has no room for is an error of class ErrNoSpace, at all ranks if they wrote together.", run: fileFullDisk},
 }
 
-// putTogether are hints that choose one of the ways of collective accesses, with windows so small that there are several.
+// putTogether are hints that choose one of the ways of collective accesses, with windows so small
+// that there are several.
 func putTogether(t *T, how string) *mpi.Info {
 	info := mpi.InfoCreate()
 	t.must(info.Set("romio_cb_read", how))
@@ -399,7 +400,8 @@ func fileSplit(t *T, c *mpi.Comm) {
 	t.must(f.Close())
 }
 
-// fileAtomic has every rank add one to the same counters, and write and read records that all ranks write.
+// fileAtomic has every rank add one to the same counters, and write and read records that all ranks
+// write.
 func fileAtomic(t *T, c *mpi.Comm) {
 	f := openNew(t, c)
 	want(t, "atomicity at first", f.Atomicity(), false)

@@ -11,7 +11,8 @@ var fileRandomCases = []testCase{
 	{name: "file/random", section: "14.6.1", sentence: "What was written, by whatever operation, through whatever view, is read by all that follow in time.", run: fileRandom},
 }
 
-// fileWay is one of the ways to read or write at an offset of the view; each is called by all ranks.
+// fileWay is one of the ways to read or write at an offset of the view; each is called by all
+// ranks.
 type fileWay struct {
 	name string
 	do   func(t *T, f *mpi.File, offset int, buf []int16) (mpi.Status, error)
@@ -86,7 +87,8 @@ func (m *fileModel) set(at int, v int16) {
 	m.end = max(m.end, at+1)
 }
 
-// turn is how ranks take turns in the file: of each period rank r has lens[r] values from starts[r] on.
+// turn is how ranks take turns in the file: of each period rank r has lens[r] values from starts[r]
+// on.
 type turn struct {
 	first, period int // in values
 	lens, starts  []int
@@ -177,7 +179,8 @@ func randomFileProgram(t *T, c *mpi.Comm, seed uint64) {
 	t.must(f.Close())
 }
 
-// spaced is a buffer that holds values with gaps, and the file with the layout of that, or both as they are.
+// spaced is a buffer that holds values with gaps, and the file with the layout of that, or both as
+// they are.
 func spaced(f *mpi.File, gaps bool, values []int16) ([]int16, *mpi.File) {
 	if !gaps || len(values) == 0 {
 		return values, f

@@ -39,8 +39,8 @@ func numbered(rows, cols, seed int) []float64 {
 	return m
 }
 
-// layoutMessages sends columns to the neighbour, as columns, rows, and blocks, of lengths for every protocol, and
-// looks that what lies between is left alone.
+// layoutMessages sends columns to the neighbour, as columns, rows, and blocks, of lengths for every
+// protocol, and looks that what lies between is left alone.
 func layoutMessages(t *T, c *mpi.Comm) {
 	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
 	for _, rows := range []int{0, 1, 3, 100, 2000, 50_000} {
@@ -179,7 +179,8 @@ type padded struct {
 	}
 }
 
-// layoutPadding: what lies in the padding of the receiver's memory stays, whatever lay in the sender's.
+// layoutPadding: what lies in the padding of the receiver's memory stays, whatever lay in the
+// sender's.
 func layoutPadding(t *T, c *mpi.Comm) {
 	rng := rand.New(rand.NewPCG(1, uint64(c.Rank())))
 	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()

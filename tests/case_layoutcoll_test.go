@@ -59,7 +59,8 @@ func reverseByTypes(t *T, c *mpi.Comm) {
 func layoutCollectives(t *T, c *mpi.Comm) {
 	const rows, cols = 4, 3
 	n, me := c.Size(), c.Rank()
-	// A column that is resized to one element: the next one is the next column, as MPI programs do it.
+	// A column that is resized to one element: the next one is the next column, as MPI programs do
+	// it.
 	column := mpi.Resized(mpi.Vector(rows, 1, n, mpi.TypeOf[int32]()), 0, 4)
 	block := mpi.Contiguous(rows, mpi.TypeOf[int32]())
 	tc := c.WithTypes(column, block)

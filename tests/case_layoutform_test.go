@@ -16,8 +16,9 @@ var layoutFormCases = []testCase{
 		run:      interLayoutForms},
 }
 
-// mover is a collective in two forms, over buffers of so many blocks. Without layouts a block is unit elements, one after the other; with
-// them it is a value of a type, unit is 1, and what the collective takes as a whole is one value of that many blocks.
+// mover is a collective in two forms, over buffers of so many blocks. Without layouts a block is
+// unit elements, one after the other; with them it is a value of a type, unit is 1, and what the
+// collective takes as a whole is one value of that many blocks.
 type mover struct {
 	name        string
 	in, out     int // blocks of the buffers
@@ -27,7 +28,8 @@ type mover struct {
 	kept        int // blocks of the first buffer that are the caller's afterwards; 0: all
 }
 
-// spacing is the layout of one block of n elements: every second element, and a gap to the next block.
+// spacing is the layout of one block of n elements: every second element, and a gap to the next
+// block.
 type spacing struct {
 	n int
 	t *mpi.Datatype
@@ -70,7 +72,8 @@ func (b spacing) check(t *T, what string, got, want []int32) {
 	}
 }
 
-// layoutForms runs each collective with layouts in all forms and compares with the same collective without.
+// layoutForms runs each collective with layouts in all forms and compares with the same collective
+// without.
 func layoutForms(t *T, c *mpi.Comm) {
 	ring, err := c.CartCreate([]int{c.Size()}, []bool{true}, false)
 	t.must(err)
@@ -165,8 +168,8 @@ func uneven(p int) (counts, displs []int, total int) {
 	return counts, displs, total + 1
 }
 
-// movers are the collectives that move data between p ranks; over an intercommunicator these are the remote ones, whose numbers are
-// those of every second rank.
+// movers are the collectives that move data between p ranks; over an intercommunicator these are
+// the remote ones, whose numbers are those of every second rank.
 func movers(p, me, root int, inter bool) []mover {
 	counts, displs, total := uneven(p)
 	mine := 1 + me%3
@@ -239,7 +242,8 @@ func ownPart(b []int32, me, p int) []int32 {
 	return b[me*n : (me+1)*n]
 }
 
-// inOrder is an operation that does not commute, and is not associative either: its result shows which operands met when.
+// inOrder is an operation that does not commute, and is not associative either: its result shows
+// which operands met when.
 func inOrder(acc, in []int32) {
 	for i := range acc {
 		acc[i] = 31*acc[i] ^ in[i]
@@ -305,7 +309,8 @@ func combiners(p, me int) []mover {
 	return ms
 }
 
-// interCombiners are the reductions over an intercommunicator. all is a number of blocks that both groups can share out.
+// interCombiners are the reductions over an intercommunicator. all is a number of blocks that both
+// groups can share out.
 func interCombiners(all, local, root int) []mover {
 	all *= local * (all - local)
 	each := slices.Repeat([]int{all / local}, local)

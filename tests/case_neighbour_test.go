@@ -78,8 +78,8 @@ type neighbourly interface {
 	neighbours(t *T, g *mpi.Comm, near neighbourhood, n int, what string)
 }
 
-// onNeighbours runs all neighbourhood collectives over element types and sizes, many of them if it is to be thorough; g is
-// nil where there is no rank.
+// onNeighbours runs all neighbourhood collectives over element types and sizes, many of them if it
+// is to be thorough; g is nil where there is no rank.
 func onNeighbours(t *T, g *mpi.Comm, thorough bool, what string) {
 	if g == nil {
 		return
@@ -107,7 +107,8 @@ type neighbourhood struct {
 	from         []block // of each source; rank is ProcNull if there is none
 }
 
-// neighbourhoodOf asks for the neighbours in the way of each topology, and all ranks for their destinations.
+// neighbourhoodOf asks for the neighbours in the way of each topology, and all ranks for their
+// destinations.
 func neighbourhoodOf(t *T, g *mpi.Comm) (near neighbourhood) {
 	sources := neighboursOf(t, g, &near)
 	counts := make([]int, g.Size())
@@ -178,7 +179,8 @@ func (o of[V]) block(b block, round, n int) []V {
 	return o.fill(b.rank+10*b.i+100*round, n)
 }
 
-// runForms runs a collective in its blocking form, its nonblocking form, and three times in its persistent form.
+// runForms runs a collective in its blocking form, its nonblocking form, and three times in its
+// persistent form.
 func runForms(t *T, f form, what string) {
 	what = f.name + " on " + what
 	round := 0
@@ -280,7 +282,8 @@ func (o of[V]) neighborAlltoall(t *T, g *mpi.Comm, near neighbourhood, n int) fo
 		}}
 }
 
-// neighborAlltoallv: block i of rank r has n+(r+2i)%3 elements, or none; what is sent is packed, what is received apart.
+// neighborAlltoallv: block i of rank r has n+(r+2i)%3 elements, or none; what is sent is packed,
+// what is received apart.
 func (o of[V]) neighborAlltoallv(t *T, g *mpi.Comm, near neighbourhood, n int) form {
 	count := func(b block) int {
 		if (b.rank+b.i)%4 == 3 {
@@ -400,7 +403,8 @@ func oneWay(t *T, c *mpi.Comm) {
 	wantSlice(t, "what came", words, []string{"", ""})
 }
 
-// neighboursAtOnce: eight collectives of all kinds are started in one order and completed in another.
+// neighboursAtOnce: eight collectives of all kinds are started in one order and completed in
+// another.
 func neighboursAtOnce(t *T, c *mpi.Comm) {
 	g := cartOf(t, c, []int{c.Size(), 1}, []bool{true, true})
 	near := neighbourhoodOf(t, g)
@@ -447,7 +451,8 @@ func neighbourArguments(t *T, c *mpi.Comm) {
 	wantError(t, "a block", mpi.NeighborAlltoallv(g, b, []int{-1, 1}, nil, b, two, nil), mpi.ErrCount, "the count of destination 0 is -1")
 	wantError(t, "a type", mpi.NeighborAllgather(g, []chan int{nil}, make([]chan int, 2)), mpi.ErrType, "chan int")
 
-	// A rank that is not its own neighbour, in a graph that is not symmetric: an error, where messages would be waited for.
+	// A rank that is not its own neighbour, in a graph that is not symmetric: an error, where
+	// messages would be waited for.
 	if c.Size() > 1 {
 		index := slices.Repeat([]int{1}, c.Size())
 		d, err := c.GraphCreate(index, []int{1}, false)
@@ -461,7 +466,8 @@ func neighbourArguments(t *T, c *mpi.Comm) {
 	t.must(mpi.Barrier(c), "the communicator works afterwards")
 }
 
-// TestNeighboursOfNine runs the cases of topologies on nine ranks, which make grids of three by three.
+// TestNeighboursOfNine runs the cases of topologies on nine ranks, which make grids of three by
+// three.
 func TestNeighboursOfNine(t *testing.T) {
 	dir := t.TempDir()
 	o := newOutcomes(9)

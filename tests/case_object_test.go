@@ -319,8 +319,8 @@ func newParcels(from, tag, number int) []parcel {
 	return ps
 }
 
-// objectCrowd: senders goroutines of each rank send to every rank, receivers of each take what comes, by every call that
-// receives what it does not know the size of.
+// objectCrowd: senders goroutines of each rank send to every rank, receivers of each take what
+// comes, by every call that receives what it does not know the size of.
 func objectCrowd(t *T, c *mpi.Comm) {
 	const senders, receivers, each = 3, 6, 14
 	var (

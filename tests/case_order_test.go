@@ -167,7 +167,8 @@ func progressBesideOthers(t *T, c *mpi.Comm) {
 	t.must(err)
 }
 
-// progressWithoutCalls: rank 0 computes, without a call, until it sees from outside that the others have the message.
+// progressWithoutCalls: rank 0 computes, without a call, until it sees from outside that the others
+// have the message.
 func progressWithoutCalls(t *T, c *mpi.Comm) {
 	if t.Policy == "caller" {
 		return // messages move only inside calls: that is what it is for
@@ -230,7 +231,8 @@ func computeUntil(t *T, file string) {
 	}
 }
 
-// tagsSelect: receives by tag in another order than that of sending, the least and the greatest tag among them.
+// tagsSelect: receives by tag in another order than that of sending, the least and the greatest tag
+// among them.
 func tagsSelect(t *T, c *mpi.Comm) {
 	tags := []int{0, 1, 7, 1 << 20, mpi.TagUB}
 	var rs []*mpi.Request

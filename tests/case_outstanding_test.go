@@ -84,8 +84,8 @@ func outstanding(t *T, c *mpi.Comm) {
 	}
 }
 
-// outstandingKinds keeps every collective of plain memory and of objects pending at once, in place and not, and completes
-// them in an order of each rank's own.
+// outstandingKinds keeps every collective of plain memory and of objects pending at once, in place
+// and not, and completes them in an order of each rank's own.
 func outstandingKinds(t *T, c *mpi.Comm) {
 	var fs []form
 	for root := range min(c.Size(), 2) {
@@ -149,7 +149,8 @@ func notABarrier(t *T, c *mpi.Comm) {
 	wantSlice(t, "Bcast", b, ramp(10, 1))
 }
 
-// collectiveWithoutCalls: rank 0 starts an Iallreduce and computes until the others have the result.
+// collectiveWithoutCalls: rank 0 starts an Iallreduce and computes until the others have the
+// result.
 func collectiveWithoutCalls(t *T, c *mpi.Comm) {
 	if t.Policy == "caller" {
 		return
@@ -186,7 +187,8 @@ var collErrorCases = []testCase{
 		run: cancelCollective},
 }
 
-// doomed runs f, which must fail on at least one rank, on a communicator of its own, which it spoils.
+// doomed runs f, which must fail on at least one rank, on a communicator of its own, which it
+// spoils.
 func doomed(t *T, c *mpi.Comm, what string, class mpi.ErrorClass, f func(c *mpi.Comm) error) {
 	d, err := c.Dup()
 	t.must(err)

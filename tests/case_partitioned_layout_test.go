@@ -8,7 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Cases of partitioned messages whose partitions are laid out in memory; they are in the table partitionedCases.
+// Cases of partitioned messages whose partitions are laid out in memory; they are in the table
+// partitionedCases.
 
 // laid is a message of partitions that are laid out somehow in memory of float64.
 type laid struct {
@@ -109,7 +110,8 @@ func laidExchange(t *T, c *mpi.Comm, from, to laid, seed int) {
 	}
 }
 
-// partitionedRanges: what is between a partition's beginning and its end in the stream arrives with it, and nothing else.
+// partitionedRanges: what is between a partition's beginning and its end in the stream arrives with
+// it, and nothing else.
 func partitionedRanges(t *T, c *mpi.Comm) {
 	const n = 24 * 50
 	all := lays(n)
@@ -183,7 +185,8 @@ func partitionedPadding(t *T, c *mpi.Comm) {
 	}
 }
 
-// partitionedStructs: the fields of structs and columns of other memory match, if their values are the same in order.
+// partitionedStructs: the fields of structs and columns of other memory match, if their values are
+// the same in order.
 func partitionedStructs(t *T, c *mpi.Comm) {
 	type particle struct {
 		ID  int32
@@ -277,8 +280,8 @@ func partitionedLaidWrong(t *T, c *mpi.Comm) {
 	}
 }
 
-// partitionedChecked: types are compared when FITMPI_CHECK=1, over the whole message. Without it the case shows what
-// matches nevertheless: as many bytes.
+// partitionedChecked: types are compared when FITMPI_CHECK=1, over the whole message. Without it
+// the case shows what matches nevertheless: as many bytes.
 func partitionedChecked(t *T, c *mpi.Comm) {
 	const n = 24
 	values := valuesOf(n, 1)

@@ -77,7 +77,8 @@ var partitionedCases = []testCase{
 		run:      partitionedDeadline},
 }
 
-// cuts are numbers of partitions at the sender and at the receiver of a message of a multiple of 24 elements.
+// cuts are numbers of partitions at the sender and at the receiver of a message of a multiple of 24
+// elements.
 var cuts = [][2]int{{1, 1}, {4, 4}, {4, 3}, {2, 12}, {24, 1}, {1, 8}, {6, 4}}
 
 // makeReady makes all of n partitions ready, in one of several ways.

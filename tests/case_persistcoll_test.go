@@ -69,8 +69,8 @@ func persistentRoundsOf(t *T, c *mpi.Comm, inPlace bool) {
 	}
 }
 
-// persistentCollOrder keeps all kinds active at once, started in an order of each rank's own, between collectives of the
-// other kinds.
+// persistentCollOrder keeps all kinds active at once, started in an order of each rank's own,
+// between collectives of the other kinds.
 func persistentCollOrder(t *T, c *mpi.Comm) {
 	var fs []form
 	for _, name := range []string{"float64", "string", "matrix"} {
@@ -112,7 +112,8 @@ func persistentCollOrder(t *T, c *mpi.Comm) {
 	}
 }
 
-// persistentCollEarly: rank 0 has made, started and completed what only needs it before the others make theirs.
+// persistentCollEarly: rank 0 has made, started and completed what only needs it before the others
+// make theirs.
 func persistentCollEarly(t *T, c *mpi.Comm) {
 	b := ramp(10, 1)
 	if c.Rank() > 0 {

@@ -14,7 +14,8 @@ const (
 	envSeeds = "FITMPI_TESTS_SEEDS"
 )
 
-// The seeds are the same each time, so that a failure of the suite is one that comes again; for a longer run:
+// The seeds are the same each time, so that a failure of the suite is one that comes again; for a
+// longer run:
 //
 //	go test ./tests -run TestSuite -case random -seed 1000 -seeds 100
 var (

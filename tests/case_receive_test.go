@@ -52,7 +52,8 @@ var receiveCases = []testCase{
 		min:      2, max: 2, world: true, run: large},
 }
 
-// truncates: in every protocol the error names both lengths, the memory behind the buffer and the next message are intact.
+// truncates: in every protocol the error names both lengths, the memory behind the buffer and the
+// next message are intact.
 func truncates(t *T, c *mpi.Comm, posted bool) {
 	for k, n := range lengths[1:] {
 		room := n / 2

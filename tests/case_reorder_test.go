@@ -7,8 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// topologyReorder makes topologies of each kind with and without reordering, over whatever mix of threads, processes and
-// hosts the ranks are.
+// topologyReorder makes topologies of each kind with and without reordering, over whatever mix of
+// threads, processes and hosts the ranks are.
 func topologyReorder(t *T, c *mpi.Comm) {
 	eachGrid(c.Size(), func(dims []int, periods []bool) {
 		checkReorder(t, c, fmt.Sprint("grid ", dims, periods), product(dims), func(reorder bool) (*mpi.Comm, error) {
@@ -39,7 +39,8 @@ func topologyReorder(t *T, c *mpi.Comm) {
 	})
 }
 
-// checkReorder makes a topology of size places without and with reordering; near are the sources of a rank of it.
+// checkReorder makes a topology of size places without and with reordering; near are the sources of
+// a rank of it.
 func checkReorder(t *T, c *mpi.Comm, what string, size int, create func(reorder bool) (*mpi.Comm, error), near func(r int) []int) {
 	far := []int{0, 0} // edges between hosts, without and with
 	for i, reorder := range []bool{false, true} {
@@ -60,7 +61,8 @@ func checkReorder(t *T, c *mpi.Comm, what string, size int, create func(reorder 
 	}
 }
 
-// checkMembers: the ranks of g are members of c, each once, and g's group says the same as its messages.
+// checkMembers: the ranks of g are members of c, each once, and g's group says the same as its
+// messages.
 func checkMembers(t *T, c, g *mpi.Comm, what string, size int) {
 	want(t, what+": its size", g.Size(), size)
 	old := make([]int, size)
@@ -72,7 +74,8 @@ func checkMembers(t *T, c, g *mpi.Comm, what string, size int) {
 	wantSlice(t, what+": the members by their group", translated, old)
 }
 
-// checkNear: what comes from neighbours comes from those of the new numbers. It returns how many are on other hosts.
+// checkNear: what comes from neighbours comes from those of the new numbers. It returns how many
+// are on other hosts.
 func checkNear(t *T, c, g *mpi.Comm, what string, sources []int) (far int) {
 	members, err := g.Group().TranslateRanks(ranksBelow(g.Size()), c.Group())
 	t.must(err, what)

@@ -72,8 +72,9 @@ func waits(t *T, c *mpi.Comm) {
 	wantEmpty(t, "a nil request", st)
 }
 
-// wantEmpty: "a status which is set to return tag = MPI_ANY_TAG, source = MPI_ANY_SOURCE, error = MPI_SUCCESS, and is also
-// internally configured so that calls to MPI_GET_COUNT return count = 0 and MPI_TEST_CANCELLED returns false" (3.7.3).
+// wantEmpty: "a status which is set to return tag = MPI_ANY_TAG, source = MPI_ANY_SOURCE, error =
+// MPI_SUCCESS, and is also internally configured so that calls to MPI_GET_COUNT return count = 0
+// and MPI_TEST_CANCELLED returns false" (3.7.3).
 func wantEmpty(t *T, what string, st mpi.Status) {
 	want(t, what+": source", st.Source, mpi.AnySource)
 	want(t, what+": tag", st.Tag, mpi.AnyTag)
@@ -106,7 +107,8 @@ func tests(t *T, c *mpi.Comm) {
 	wantEmpty(t, "a nil request", st)
 }
 
-// fan starts receives of n messages, a nil request and one completed among them, and sends the messages.
+// fan starts receives of n messages, a nil request and one completed among them, and sends the
+// messages.
 func fan(t *T, c *mpi.Comm, n int) (rs []*mpi.Request, bufs [][]int64, finish func()) {
 	bufs = make([][]int64, n)
 	for k := range n {

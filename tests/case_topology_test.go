@@ -232,7 +232,8 @@ func cartArguments(t *T, c *mpi.Comm) {
 	wantError(t, "CartShift after Free", err, mpi.ErrComm, "freed")
 }
 
-// cartShift sends ranks along every dimension, by every displacement that is of interest, and compares with coordinates.
+// cartShift sends ranks along every dimension, by every displacement that is of interest, and
+// compares with coordinates.
 func cartShift(t *T, c *mpi.Comm) {
 	eachGrid(c.Size(), func(dims []int, periods []bool) {
 		g := cartOf(t, c, dims, periods)
@@ -328,7 +329,8 @@ func not(b []bool) []bool {
 	return n
 }
 
-// topologyMaps: what the map functions say is what the create functions do; every place is taken once.
+// topologyMaps: what the map functions say is what the create functions do; every place is taken
+// once.
 func topologyMaps(t *T, c *mpi.Comm) {
 	check := func(what string, size, mapped int, g *mpi.Comm) {
 		at := mpi.Undefined
@@ -490,7 +492,8 @@ func listsOf(edges []graphEdge, rank int) (sources, sw, destinations, dw []int) 
 	return sources, sw, destinations, dw
 }
 
-// adjacent makes a graph of which each rank gives its own edges, scattered one of which ranks give any.
+// adjacent makes a graph of which each rank gives its own edges, scattered one of which ranks give
+// any.
 func adjacent(c *mpi.Comm, edges []graphEdge, weighted, reorder bool) (*mpi.Comm, error) {
 	sources, sw, destinations, dw := listsOf(edges, c.Rank())
 	if !weighted {

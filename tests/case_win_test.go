@@ -701,7 +701,8 @@ type winOp struct {
 
 type winProgram struct{ ops []winOp }
 
-// newWinProgram draws operations of which no two conflict: the cells of a target are for puts of one operation each, for gets, or for sums.
+// newWinProgram draws operations of which no two conflict: the cells of a target are for puts of
+// one operation each, for gets, or for sums.
 func newWinProgram(rng *rand.Rand, size, cells int) *winProgram {
 	p := &winProgram{}
 	for target := range size {

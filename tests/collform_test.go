@@ -6,7 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// form is one collective over one element type and size, in all its forms, with the operands of any number of rounds.
+// form is one collective over one element type and size, in all its forms, with the operands of any
+// number of rounds.
 type form struct {
 	name  string
 	block func() error
@@ -53,7 +54,8 @@ func (o of[V]) foldOf(round int, ranks []int, n int) []V {
 	return acc
 }
 
-// layout is a v form's: rank r has n+r elements, rank 1 none, and gaps of two elements lie before each block.
+// layout is a v form's: rank r has n+r elements, rank 1 none, and gaps of two elements lie before
+// each block.
 func layout(p, n int) (counts, displs []int, total int) {
 	counts, displs = make([]int, p), make([]int, p)
 	for r := range p {
@@ -75,8 +77,8 @@ func even(p, n int) (counts, displs []int, total int) {
 	return counts, displs, p * n
 }
 
-// forms is every collective with blocks of n elements, rooted at root. In place, in and out are the same slice where the
-// standard allows MPI_IN_PLACE.
+// forms is every collective with blocks of n elements, rooted at root. In place, in and out are the
+// same slice where the standard allows MPI_IN_PLACE.
 func (o of[V]) forms(t *T, c *mpi.Comm, n, root int, inPlace bool) []form {
 	fs := []form{
 		{"Barrier", func() error { return mpi.Barrier(c) }, func() *mpi.Request { return mpi.Ibarrier(c) },
@@ -190,7 +192,8 @@ func (o of[V]) allgatherForm(t *T, c *mpi.Comm, n int, v, inPlace bool) form {
 	return f
 }
 
-// alltoallForm: from rank r to s goes what rank r+10*s gives; in the v form n+r+s elements, none if r+s is 1.
+// alltoallForm: from rank r to s goes what rank r+10*s gives; in the v form n+r+s elements, none if
+// r+s is 1.
 func (o of[V]) alltoallForm(t *T, c *mpi.Comm, n int, v, inPlace bool) form {
 	p, me := c.Size(), c.Rank()
 	counts, displs, total := even(p, n)

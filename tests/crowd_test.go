@@ -38,7 +38,8 @@ const (
 	crowdSlab = 8 * crowdLong * crowd     // messages that come before their receive is posted: one of each rank
 )
 
-// crowdAll exchanges short and long messages with every rank, in posts of all at once, and checks each.
+// crowdAll exchanges short and long messages with every rank, in posts of all at once, and checks
+// each.
 func crowdAll(c *mpi.Comm) error {
 	out, in := make([]int64, crowdLong*c.Size()), make([]int64, crowdLong*c.Size())
 	for round := range 3 {
@@ -98,8 +99,9 @@ func residentKB(name string) (int, error) {
 	return strconv.Atoi(string(m[1]))
 }
 
-// TestCrowdOfProcesses: every rank of 64 talks with every other. Each process holds of the shared memory no more than its
-// own rings and the blocks of all, and in all no more than that, its send buffer and what the program itself needs.
+// TestCrowdOfProcesses: every rank of 64 talks with every other. Each process holds of the shared
+// memory no more than its own rings and the blocks of all, and in all no more than that, its send
+// buffer and what the program itself needs.
 func TestCrowdOfProcesses(t *testing.T) {
 	effort.Need(t, effort.Full, "it starts many processes")
 	if raceEnabled {
@@ -128,8 +130,8 @@ func TestCrowdOfProcesses(t *testing.T) {
 	}
 }
 
-// TestCrowdOfThreads: the same with threads, whose process has all that. The rings lie in Go memory, of which the
-// collector may hold as much again.
+// TestCrowdOfThreads: the same with threads, whose process has all that. The rings lie in Go
+// memory, of which the collector may hold as much again.
 func TestCrowdOfThreads(t *testing.T) {
 	effort.Need(t, effort.Usual, "many ranks talk with each other")
 	n := crowd
@@ -155,8 +157,8 @@ func TestCrowdOfThreads(t *testing.T) {
 	}
 }
 
-// beat bounds the processor time of one message of a crowd, and patience that of all ranks together while they wait one
-// second for one of them. A rank that spins takes a second for itself.
+// beat bounds the processor time of one message of a crowd, and patience that of all ranks together
+// while they wait one second for one of them. A rank that spins takes a second for itself.
 const (
 	beats    = 2000
 	beat     = 200 * time.Microsecond

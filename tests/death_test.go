@@ -20,8 +20,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// What the survivors of a job that goes on see when ranks die. Each case is a job of its own, over all policies and ways between the ranks; the
-// dead are the first rank or the last.
+// What the survivors of a job that goes on see when ranks die. Each case is a job of its own, over
+// all policies and ways between the ranks; the dead are the first rank or the last.
 
 // deathCase is one sentence and the program that shows it.
 type deathCase struct {
@@ -55,7 +55,8 @@ func (t *T) part(c *mpi.Comm, victim int) {
 	}
 }
 
-// meet makes the victim wait until all others have come here. (Of a barrier some might not be through when they learn of the death.)
+// meet makes the victim wait until all others have come here. (Of a barrier some might not be
+// through when they learn of the death.)
 func (t *T) meet(c *mpi.Comm, victim int) {
 	const tag = 99
 	if c.Rank() != victim {
@@ -137,7 +138,8 @@ func deathNamed(t *T, c *mpi.Comm, victim int) {
 	}
 }
 
-// deathArrived: the victim dies when its messages are with the others, which they know from an answer.
+// deathArrived: the victim dies when its messages are with the others, which they know from an
+// answer.
 func deathArrived(t *T, c *mpi.Comm, victim int) {
 	if c.Rank() == victim {
 		for r := range c.Size() {
@@ -487,8 +489,8 @@ func deathOrder(t *T, c *mpi.Comm, victim int) {
 	want(t, "acknowledged", n, 2)
 }
 
-// deathStorm: a stream of messages and collectives, in which the victim dies at a moment of its own. The survivors make a communicator without
-// it and go on.
+// deathStorm: a stream of messages and collectives, in which the victim dies at a moment of its
+// own. The survivors make a communicator without it and go on.
 func deathStorm(t *T, c *mpi.Comm, victim int) {
 	d := t.dup(c)
 	data := make([]int64, 3000)

@@ -47,8 +47,8 @@ func environment() error {
 	return nil
 }
 
-// TestEnvironmentOfProcesses: MPI 4.1, sections 11.2.4 and 11.6: what a process that calls InitThread and Finalize itself
-// learns, and what it may do in between.
+// TestEnvironmentOfProcesses: MPI 4.1, sections 11.2.4 and 11.6: what a process that calls
+// InitThread and Finalize itself learns, and what it may do in between.
 func TestEnvironmentOfProcesses(t *testing.T) {
 	t.Setenv("FITMPI_ERRHANDLER", "return")
 	run := runJob(t, "environment", 2, "assist", t.TempDir())

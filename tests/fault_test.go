@@ -21,8 +21,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// What happens to the others when a rank dies: with ErrorsReturn they learn of it, promptly and in every call that needs
-// the dead rank; by default the job ends, with one message.
+// What happens to the others when a rank dies: with ErrorsReturn they learn of it, promptly and in
+// every call that needs the dead rank; by default the job ends, with one message.
 
 const (
 	envDeath = "FITMPI_TESTS_DEATH" // how the victim dies
@@ -50,7 +50,8 @@ var deaths = map[string]struct {
 	"crashed": {func(*mpi.Comm) { go panic("in a goroutine"); select {} }, 2},
 }
 
-// deadline is how soon survivors must know: before heartbeats would tell them, which take a minute, however busy the machine is.
+// deadline is how soon survivors must know: before heartbeats would tell them, which take a minute,
+// however busy the machine is.
 const deadline = 30 * time.Second
 
 // surviveRank: every rank waits for the victim in every call there is, at once, in goroutines.
@@ -85,7 +86,8 @@ func surviveRank() {
 	})
 }
 
-// expectFailure runs all calls at once; those that still wait after half of the deadline end the rank.
+// expectFailure runs all calls at once; those that still wait after half of the deadline end the
+// rank.
 func expectFailure(when string, calls map[string]func() error) {
 	var wg sync.WaitGroup
 	for what, f := range calls {
@@ -154,7 +156,8 @@ func meetSurvivors(c *mpi.Comm) error {
 	return second(mpi.WaitAll(rs...))
 }
 
-// collectRank: two ranks in a collective, one of which dies: before it, or in the middle of a long reduction.
+// collectRank: two ranks in a collective, one of which dies: before it, or in the middle of a long
+// reduction.
 func collectRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
@@ -237,7 +240,8 @@ func victimRank() {
 	})
 }
 
-// tolerantJob starts ranks as a launcher does that lets survivors live, and returns what each wrote, and its exit code.
+// tolerantJob starts ranks as a launcher does that lets survivors live, and returns what each
+// wrote, and its exit code.
 func tolerantJob(t *testing.T, program string, n int, policy string, set ...string) (outs []string, codes []int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -356,7 +360,8 @@ func checkSurvivors(t *testing.T, outs []string, codes []int, code int) {
 	}
 }
 
-// TestDeathEndsJob: by default a failure ends the job, whatever the others are doing, with one message of the launcher's.
+// TestDeathEndsJob: by default a failure ends the job, whatever the others are doing, with one
+// message of the launcher's.
 func TestDeathEndsJob(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts many jobs")

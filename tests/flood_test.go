@@ -18,8 +18,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Floods: all ranks send to rank 0, which comes late, as fast as they can. Nothing is lost, and no rank takes more memory than
-// docs/LIMITS.md says.
+// Floods: all ranks send to rank 0, which comes late, as fast as they can. Nothing is lost, and no
+// rank takes more memory than docs/LIMITS.md says.
 
 // envFlood says what a flood sends: bytes of a message, and how many from each rank.
 const envFlood = "FITMPI_TESTS_FLOOD"
@@ -45,7 +45,8 @@ var floods = []flood{
 	{name: "64 MiB", bytes: 64 << 20, count: 1, full: true},
 }
 
-// floodRanks is the number of ranks: 8, or FITMPI_TESTS_FLOOD_RANKS, with which the long floods run too.
+// floodRanks is the number of ranks: 8, or FITMPI_TESTS_FLOOD_RANKS, with which the long floods run
+// too.
 func floodRanks() (n int, full bool) {
 	if n, err := strconv.Atoi(os.Getenv("FITMPI_TESTS_FLOOD_RANKS")); err == nil {
 		return n, true
@@ -111,8 +112,9 @@ func (f *flood) judge(t *testing.T, dir string, n int, took time.Duration) {
 
 type floodBound struct{ receiver, sender int }
 
-// most is what docs/LIMITS.md says for n ranks with a window of 1 MiB and else the default parameters, in bytes beyond what a rank takes before. Go's
-// heap grows to twice of what lives in it; a rank has it mapped, and its part of the rings of both directions.
+// most is what docs/LIMITS.md says for n ranks with a window of 1 MiB and else the default
+// parameters, in bytes beyond what a rank takes before. Go's heap grows to twice of what lives in
+// it; a rank has it mapped, and its part of the rings of both directions.
 func (f *flood) most(n int) floodBound {
 	const window, parked, entry, library, slack = 1 << 20, 1024, 700, 16 << 20, 24 << 20
 	rings := (n - 1) * (2 << 20)
@@ -200,7 +202,8 @@ func (f *flood) fill(b []byte, rank, i int) {
 	}
 }
 
-// receive takes all messages of all ranks, in any order of ranks, and checks that those of each are whole and in order.
+// receive takes all messages of all ranks, in any order of ranks, and checks that those of each are
+// whole and in order.
 func (f *flood) receive(world *mpi.Comm) error {
 	next := make([]int, world.Size())
 	b, want := make([]byte, f.bytes), make([]byte, f.bytes)

@@ -16,8 +16,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
-// A host that is another machine: an s390x, whose order of bytes is the other one, reached by ssh as any host. Everything that runs
-// there is built for it: fitrun's agent and the ranks. See netlab.Foreign.
+// A host that is another machine: an s390x, whose order of bytes is the other one, reached by ssh
+// as any host. Everything that runs there is built for it: fitrun's agent and the ranks. See
+// netlab.Foreign.
 func TestForeignHost(t *testing.T) {
 	switch {
 	case runtime.GOARCH == "s390x":
@@ -61,8 +62,9 @@ func (l *fitrunLab) foreignJob(t *testing.T, h *netlab.Host, command ...string) 
 	return l.run(t, acrossJob{hosts: fmt.Sprintf("localhost:2,%s:2", h.Addr()), args: args, command: command})
 }
 
-// A Go package is built for each of two architectures, and the ranks understand each other: samplesort moves numbers by Alltoallv
-// and checks their count, order, sum and hash, on each rank and over all.
+// A Go package is built for each of two architectures, and the ranks understand each other:
+// samplesort moves numbers by Alltoallv and checks their count, order, sum and hash, on each rank
+// and over all.
 func foreignPackage(t *testing.T, l *fitrunLab, h *netlab.Host) {
 	run := l.foreignJob(t, h, "./examples/samplesort", "-n", "20000")
 	run.wantClean(t)

@@ -19,7 +19,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Jobs under fitrun --with-ft: a rank dies, in each way there is, and the others shrink their communicator, go on, and end well.
+// Jobs under fitrun --with-ft: a rank dies, in each way there is, and the others shrink their
+// communicator, go on, and end well.
 
 func init() {
 	programs["go on"] = goOnRank
@@ -96,7 +97,8 @@ func goOnRank() {
 	})
 }
 
-// stopHere stops this process, and this goroutine at once: its thread may run on until another has taken the signal.
+// stopHere stops this process, and this goroutine at once: its thread may run on until another has
+// taken the signal.
 func stopHere() {
 	syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	select {}

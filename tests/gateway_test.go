@@ -30,7 +30,8 @@ func init() {
 // gateKey is that of any job at a gateway of these tests.
 var gateKey = bytes.Repeat([]byte{11}, 32)
 
-// gateMain is a gateway: as little of one as shows that what ranks say to it is enough. It ends when it is killed.
+// gateMain is a gateway: as little of one as shows that what ranks say to it is enough. It ends
+// when it is killed.
 func gateMain() {
 	l, err := net.Listen("tcp", os.Getenv(envGate))
 	if err != nil {
@@ -118,8 +119,8 @@ func (h *hosts) gate(host int, at string) (stop func() string) {
 	}
 }
 
-// TestGateways: ranks of two domains, whose addresses mean nothing in the other's, talk through a gateway, encrypted from end
-// to end; with a wrong key they do not.
+// TestGateways: ranks of two domains, whose addresses mean nothing in the other's, talk through a
+// gateway, encrypted from end to end; with a wrong key they do not.
 func TestGateways(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs across networks")

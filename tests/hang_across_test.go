@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// TestHangAcross: what ranks on other hosts wait for is known as well; and what a slow network carries is no deadlock.
+// TestHangAcross: what ranks on other hosts wait for is known as well; and what a slow network
+// carries is no deadlock.
 func TestHangAcross(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")

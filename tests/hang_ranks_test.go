@@ -23,15 +23,16 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// What ranks do that hang, or only seem to. The names are those of the cases of TestHang and TestNoHang.
+// What ranks do that hang, or only seem to. The names are those of the cases of TestHang and
+// TestNoHang.
 
 func init() {
 	programs["hang"] = hangRank
 	programs["later"] = laterProcess
 }
 
-// lateCase is the program one of whose ranks, whichever is first, comes to Init late, waitingCase that in which it comes there
-// when the test has made a file.
+// lateCase is the program one of whose ranks, whichever is first, comes to Init late, waitingCase
+// that in which it comes there when the test has made a file.
 const (
 	lateCase    = "Init comes late"
 	waitingCase = "Init waits"
@@ -66,8 +67,8 @@ type rubbish struct {
 	_     [64]byte // large enough to be allocated alone
 }
 
-// collected makes a program in which rank 0 waits for a message that rank 1 has the garbage collector send: prepare makes the rubbish with
-// which send is to be called.
+// collected makes a program in which rank 0 waits for a message that rank 1 has the garbage
+// collector send: prepare makes the rubbish with which send is to be called.
 func collected(prepare func(send func())) func(c *mpi.Comm) error {
 	return func(c *mpi.Comm) error {
 		if c.Rank() == 1 {
@@ -93,7 +94,8 @@ func awaitGo() {
 	}
 }
 
-// few8 and many are buffers of messages that are short, and that no rank sends before they are received.
+// few8 and many are buffers of messages that are short, and that no rank sends before they are
+// received.
 func few8() []int32 { return make([]int32, 2) }
 func many() []int32 { return make([]int32, 16<<20) }
 
@@ -383,8 +385,9 @@ func oneOnly(f func(c *mpi.Comm) error) func(c *mpi.Comm) error {
 	}
 }
 
-// startLater starts a process that ends after a pause, as something outside of the job: nothing in the rank tells of it. out is
-// its standard output; it asks for a page before it ends unless url is empty. The caller waits for it.
+// startLater starts a process that ends after a pause, as something outside of the job: nothing in
+// the rank tells of it. out is its standard output; it asks for a page before it ends unless url is
+// empty. The caller waits for it.
 func startLater(out *os.File, url string) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), envProgram+"=later", envCase+"="+url)
@@ -444,7 +447,8 @@ var pauses = map[string]func(c *mpi.Comm) error{
 		if err != nil {
 			return fmt.Errorf("accept: %w", err)
 		}
-		// What is not read when the connection is closed resets it, and the answer may be lost with it.
+		// What is not read when the connection is closed resets it, and the answer may be lost with
+		// it.
 		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
 			return fmt.Errorf("request: %w", err)
 		}

@@ -52,7 +52,8 @@ func status(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
-// startComputing starts a job of statusJob that computes; rank0 is the process of rank 0, done lets it end.
+// startComputing starts a job of statusJob that computes; rank0 is the process of rank 0, done lets
+// it end.
 func startComputing(t *testing.T, args ...string) (r *acrossRun, rank0 int, done func()) {
 	t.Helper()
 	j := hangJob{fitrun: fitrunPath(t), name: "status", ranks: 3, dir: t.TempDir(), args: args}
@@ -75,7 +76,8 @@ func makeGo(t *testing.T, dir string) {
 const statusWant = `3 ranks: 1 busy outside of MPI, 2 in MPI calls that wait; no deadlock is seen\n` +
 	`  ranks:\n    rank 0: .*at \S+\.go:\d+ in .*\n    ranks 1-2: Recv from rank 0, tag 7, room for 8 B, world, at L, for `
 
-// TestStatus: a job that is asked says what each rank does, and goes on; by fitrun status and by SIGQUIT.
+// TestStatus: a job that is asked says what each rank does, and goes on; by fitrun status and by
+// SIGQUIT.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--on-deadlock", "off", "--transport", "tcp"}} {
@@ -132,7 +134,8 @@ func awaitStatus(t *testing.T, pid int) {
 	}
 }
 
-// untilStatus asks a job until the answer matches, as wantMatch has it: the ranks are on their way there. It has to while the job runs.
+// untilStatus asks a job until the answer matches, as wantMatch has it: the ranks are on their way
+// there. It has to while the job runs.
 func untilStatus(t *testing.T, r *acrossRun, want string) {
 	t.Helper()
 	re := regexp.MustCompile(withLines(want))
@@ -179,7 +182,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestStatusInInit: a rank that has not called Init is named, and so are those that wait for it there.
+// TestStatusInInit: a rank that has not called Init is named, and so are those that wait for it
+// there.
 func TestStatusInInit(t *testing.T) {
 	j := hangJob{fitrun: fitrunPath(t), name: waitingCase, ranks: 3, dir: t.TempDir(), args: []string{"--on-deadlock", "abort"}}
 	r, _ := j.start(t)

@@ -35,7 +35,8 @@ type hangJob struct {
 	pause  string   // of the watch; "" is hangPause
 }
 
-// start starts it; what comes is in the result's buffers. stdin stays open until the test closes it, or ends.
+// start starts it; what comes is in the result's buffers. stdin stays open until the test closes
+// it, or ends.
 func (j *hangJob) start(t *testing.T) (r *acrossRun, stdin io.Closer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -71,7 +72,8 @@ func (j *hangJob) start(t *testing.T) (r *acrossRun, stdin io.Closer) {
 	return r, in
 }
 
-// hangCases are the programs that hang, and what is said of them: regular expressions. A line of source is written L.
+// hangCases are the programs that hang, and what is said of them: regular expressions. A line of
+// source is written L.
 var hangCases = []struct {
 	name  string
 	ranks int
@@ -167,7 +169,8 @@ var hangCases = []struct {
 // linePattern is a line of the ranks' programs.
 const linePattern = `\S*hang(_ranks|_status)_test\.go:\d+`
 
-// TestHang: what can never go on is said to be so, within seconds, and explained; over all transports.
+// TestHang: what can never go on is said to be so, within seconds, and explained; over all
+// transports.
 func TestHang(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts many jobs")
@@ -206,7 +209,8 @@ func (r jobRun) wantDeadlock(t *testing.T, want ...string) {
 	wantLines(t, r.stderr)
 }
 
-// wantMatch checks that a text matches regular expressions, in which L is a line of the ranks' programs.
+// wantMatch checks that a text matches regular expressions, in which L is a line of the ranks'
+// programs.
 func wantMatch(t *testing.T, text string, want ...string) {
 	t.Helper()
 	ok := true
@@ -266,7 +270,8 @@ func TestHangGoesOn(t *testing.T) {
 	}
 }
 
-// TestHangUntilSignal: a job that a signal may let go on is said to be one, and goes on when the signal comes.
+// TestHangUntilSignal: a job that a signal may let go on is said to be one, and goes on when the
+// signal comes.
 func TestHangUntilSignal(t *testing.T) {
 	for _, what := range []string{"report", "abort"} {
 		t.Run(what, func(t *testing.T) {
@@ -318,7 +323,8 @@ func TestHangOfSurvivors(t *testing.T) {
 	}
 }
 
-// TestNoHang: nothing is said of ranks that compute, or wait for something outside, however long the others wait.
+// TestNoHang: nothing is said of ranks that compute, or wait for something outside, however long
+// the others wait.
 func TestNoHang(t *testing.T) {
 	t.Parallel()
 	fitrun := fitrunPath(t)

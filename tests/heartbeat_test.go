@@ -129,8 +129,9 @@ func stopAll(timeout time.Duration, pids []int) error {
 	return exec.Command("sh", "-c", fmt.Sprintf("kill -STOP %s; sleep %g; kill -CONT %s", ps, 2*timeout.Seconds(), ps)).Run()
 }
 
-// holdInDebugger attaches to all threads of the victim, as a debugger does, between two of its beats, and lets go of it after several
-// timeouts. A thread that is made meanwhile is of one that was not stopped yet, so the next round finds it.
+// holdInDebugger attaches to all threads of the victim, as a debugger does, between two of its
+// beats, and lets go of it after several timeouts. A thread that is made meanwhile is of one that
+// was not stopped yet, so the next round finds it.
 func holdInDebugger(timeout time.Duration, pids []int) error {
 	runtime.LockOSThread() // a tracer is a thread
 	defer runtime.UnlockOSThread()
@@ -230,7 +231,8 @@ func waitForEver(c *mpi.Comm, _ []int) error {
 	return second(mpi.Recv(c, make([]int, 1), mpi.AnySource, 1))
 }
 
-// outlive: the victim is stopped, the others learn that it has failed and go on without it; and it never does.
+// outlive: the victim is stopped, the others learn that it has failed and go on without it; and it
+// never does.
 func outlive(c *mpi.Comm, pids []int) error {
 	c.SetErrhandler(mpi.ErrorsReturn)
 	if c.Rank() == 0 {
@@ -253,7 +255,8 @@ func outlive(c *mpi.Comm, pids []int) error {
 	return nil
 }
 
-// TestStoppedRankIsOutlived: in a job that goes on without the dead, one that is held to be dead is.
+// TestStoppedRankIsOutlived: in a job that goes on without the dead, one that is held to be dead
+// is.
 func TestStoppedRankIsOutlived(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for a second")

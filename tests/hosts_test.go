@@ -24,15 +24,16 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Ranks on several hosts. The hosts are network namespaces with a veth pair for each link between them, so that a test can
-// break what breaks between hosts. The test is the launcher: a boot.Link for each rank over a socket pair, whose other
-// end `ip netns exec` passes on. It needs root.
+// Ranks on several hosts. The hosts are network namespaces with a veth pair for each link between
+// them, so that a test can break what breaks between hosts. The test is the launcher: a boot.Link
+// for each rank over a socket pair, whose other end `ip netns exec` passes on. It needs root.
 
 func init() {
 	programs["hosts"] = hostsRank
 }
 
-// hostsRank exchanges messages with the other rank and writes down its sockets: "listen ADDR" and "peer ADDR".
+// hostsRank exchanges messages with the other rank and writes down its sockets: "listen ADDR" and
+// "peer ADDR".
 func hostsRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
@@ -96,8 +97,8 @@ func hexAddr(s string) netip.AddrPort {
 	return netip.AddrPortFrom(a.Unmap(), uint16(p))
 }
 
-// hosts are two network namespaces, a and b, with two links: 10.77.1.0/24 by the interfaces la1 and lb1, and 10.77.2.0/24
-// and fd77:2::/64 by la2 and lb2. The numbers of their addresses are 1 and 2.
+// hosts are two network namespaces, a and b, with two links: 10.77.1.0/24 by the interfaces la1 and
+// lb1, and 10.77.2.0/24 and fd77:2::/64 by la2 and lb2. The numbers of their addresses are 1 and 2.
 type hosts struct {
 	t     *testing.T
 	names [2]string
@@ -156,7 +157,8 @@ func (h *hosts) ip(host int, args ...string) {
 	}
 }
 
-// dropFirst has both hosts drop what comes over the first link, as a firewall does that does not answer.
+// dropFirst has both hosts drop what comes over the first link, as a firewall does that does not
+// answer.
 func (h *hosts) dropFirst() {
 	h.t.Helper()
 	for i, dev := range []string{"la1", "lb1"} {
@@ -286,8 +288,8 @@ func readLines(path string) (lines []string) {
 	return lines
 }
 
-// wantTalk checks that the ranks have talked over the network net, and listened at such addresses and ports only as
-// ok allows.
+// wantTalk checks that the ranks have talked over the network net, and listened at such addresses
+// and ports only as ok allows.
 func (r *hostsRun) wantTalk(t *testing.T, net string, ok func(netip.AddrPort) bool) {
 	t.Helper()
 	for rank := range 2 {

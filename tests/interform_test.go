@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// groups is what a rank knows of an intercommunicator that joinHalves made of the even and the odd ranks of a communicator.
+// groups is what a rank knows of an intercommunicator that joinHalves made of the even and the odd
+// ranks of a communicator.
 type groups struct {
 	c     *mpi.Comm
 	me    int   // rank in the communicator below, which names operands
@@ -170,8 +171,8 @@ func (o of[V]) interAllgather(t *T, g groups, n int, v bool) form {
 	return f
 }
 
-// interAlltoall: from rank r to s goes what rank r+10*s gives; the blocks of the second group are longer by two. In the v form
-// each pair has a length of its own.
+// interAlltoall: from rank r to s goes what rank r+10*s gives; the blocks of the second group are
+// longer by two. In the v form each pair has a length of its own.
 func (o of[V]) interAlltoall(t *T, g groups, n int, v bool) form {
 	between := func(sender int) (counts []int, total int) {
 		for _, r := range g.there {
@@ -279,7 +280,8 @@ func (o of[V]) interReduceScatter(t *T, g groups, n int, v bool) form {
 	return f
 }
 
-// eachInterForm runs f for collectives of several element types and sizes with roots in both groups.
+// eachInterForm runs f for collectives of several element types and sizes with roots in both
+// groups.
 func eachInterForm(t *T, c, inter *mpi.Comm, f func(form)) {
 	names := []string{"matrix", "string"}
 	if t.World {
@@ -320,8 +322,8 @@ func interPersistent(t *T, c *mpi.Comm) {
 	})
 }
 
-// interOutstanding keeps every nonblocking collective between the groups pending at once, beside others of the communicators
-// around, and completes them in an order of each rank's own.
+// interOutstanding keeps every nonblocking collective between the groups pending at once, beside
+// others of the communicators around, and completes them in an order of each rank's own.
 func interOutstanding(t *T, c *mpi.Comm) {
 	inter := joinHalves(t, c)
 	var fs []form

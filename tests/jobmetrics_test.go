@@ -71,7 +71,8 @@ func standStill(rank int) error {
 	return f.Close()
 }
 
-// jobMetricsWork sends what metricsWant says and calls some collectives on a communicator with a name of its own.
+// jobMetricsWork sends what metricsWant says and calls some collectives on a communicator with a
+// name of its own.
 func jobMetricsWork(world *mpi.Comm) error {
 	if world.Rank() < 2 {
 		if err := exchangeCounted(world); err != nil {
@@ -104,7 +105,8 @@ type fitrunJob struct {
 	n      int
 }
 
-// startMetricsJob starts fitrun --metrics with more arguments for n ranks of a program, which end when the test does.
+// startMetricsJob starts fitrun --metrics with more arguments for n ranks of a program, which end
+// when the test does.
 func startMetricsJob(t *testing.T, program string, n int, args ...string) *fitrunJob {
 	t.Helper()
 	self, err := os.Executable()
@@ -288,7 +290,8 @@ func TestJobMetricsGone(t *testing.T) {
 	j.awaitSamples("/metrics", want)
 }
 
-// TestJobMetricsKilled: so do those of a rank that a signal has ended, in a job that goes on without it.
+// TestJobMetricsKilled: so do those of a rank that a signal has ended, in a job that goes on
+// without it.
 func TestJobMetricsKilled(t *testing.T) {
 	j := startMetricsJob(t, "jobmetrics", 2, "--with-ft", "--transport", "tcp")
 	host, _ := os.Hostname()
@@ -322,8 +325,9 @@ func TestJobMetricsMany(t *testing.T) {
 	}
 }
 
-// TestJobPrometheus has a Prometheus server with native histograms scrape fitrun, and find the ranks through it: those that
-// serve their metrics themselves there, the others at fitrun. Where a secret is asked for, it has that of a file.
+// TestJobPrometheus has a Prometheus server with native histograms scrape fitrun, and find the
+// ranks through it: those that serve their metrics themselves there, the others at fitrun. Where a
+// secret is asked for, it has that of a file.
 func TestJobPrometheus(t *testing.T) {
 	effort.Need(t, effort.Full, "Prometheus scrapes once a second; TestPrometheus has one, too")
 	program, err := exec.LookPath("prometheus")

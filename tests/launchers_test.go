@@ -18,7 +18,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// The same binary under the launchers of others: each starts this test's ranks as it starts any program.
+// The same binary under the launchers of others: each starts this test's ranks as it starts any
+// program.
 
 func init() {
 	programs["parent"] = parentRank
@@ -118,7 +119,8 @@ func skipHurried(t *testing.T) {
 	}
 }
 
-// start runs a program of this binary as n ranks. It ends the launcher, and with it the ranks, after a time that no job needs.
+// start runs a program of this binary as n ranks. It ends the launcher, and with it the ranks,
+// after a time that no job needs.
 func (l launcher) start(t *testing.T, program string, n int, dir string, set ...string) jobRun {
 	t.Helper()
 	self := selfPath(t)
@@ -233,7 +235,8 @@ func TestDeathUnderLaunchers(t *testing.T) {
 
 // tolerantLaunchers leave the survivors alone.
 var tolerantLaunchers = []launcher{
-	// Hydra kills all processes of a host when one of them is ended by a signal, and sends the others SIGUSR1 in any case.
+	// Hydra kills all processes of a host when one of them is ended by a signal, and sends the
+	// others SIGUSR1 in any case.
 	{"mpiexec of MPICH", "mpiexec.hydra", func(_ *testing.T, n int) ([]string, []string) {
 		return []string{"mpiexec.hydra", "-disable-auto-cleanup", "-n", fmt.Sprint(n), "sh", "-c", `trap "" USR1; "$0"; exit $?`}, nil
 	}},

@@ -280,7 +280,8 @@ func (j *leftoverJob) kill(sig syscall.Signal, pids ...int) {
 	}
 }
 
-// named are the processes of the job by what they are: "guard", "agent", "cat", or "fitrun", which is all that has the word in its command.
+// named are the processes of the job by what they are: "guard", "agent", "cat", or "fitrun", which
+// is all that has the word in its command.
 func (j *leftoverJob) named(what string) (pids []int) {
 	for _, pid := range sys.ProcessesWith([]string{j.mark}) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -307,7 +308,8 @@ func (j *leftoverJob) guardFirst() {
 		now := j.named("guard")
 		return len(now) > 0 && !slices.Contains(now, old[0])
 	})
-	// The other guard knows what there is when its pipe is empty, which only itself can say; what it does not know yet is in the pipe.
+	// The other guard knows what there is when its pipe is empty, which only itself can say; what
+	// it does not know yet is in the pipe.
 	j.kill(syscall.SIGKILL, j.cmd.Process.Pid)
 }
 

@@ -46,7 +46,8 @@ func metricsRank() {
 	})
 }
 
-// exchangeCounted sends ten messages of 8 bytes, three of 5000 and two of 1 MiB from rank 0 to rank 1.
+// exchangeCounted sends ten messages of 8 bytes, three of 5000 and two of 1 MiB from rank 0 to rank
+// 1.
 func exchangeCounted(world *mpi.Comm) error {
 	for tag, n := range []int{8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 5000, 5000, 5000, 1 << 20, 1 << 20} {
 		b := make([]byte, n)
@@ -61,8 +62,9 @@ func exchangeCounted(world *mpi.Comm) error {
 	return nil
 }
 
-// metricsWant are the figures that follow from exchangeCounted, by series without the label rank. Whether a message comes before
-// its receive, and how many frames give credit back, is not among them.
+// metricsWant are the figures that follow from exchangeCounted, by series without the label rank.
+// Whether a message comes before its receive, and how many frames give credit back, is not among
+// them.
 func metricsWant(transport string) (of [2]map[string]string) {
 	series := func(name, protocol string) string {
 		return fmt.Sprintf("fitmpi_%s_total{protocol=%q,transport=%q}", name, protocol, transport)
@@ -125,7 +127,8 @@ func metricsJob(t *testing.T, transport, metrics string, then func(dir string, s
 	then(dir, &stderr)
 }
 
-// letGo ends the ranks of metricsJob. Opening for reading and writing does not wait for a reader that will not come.
+// letGo ends the ranks of metricsJob. Opening for reading and writing does not wait for a reader
+// that will not come.
 func letGo(t *testing.T, dir string) {
 	for r := range 2 {
 		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprint("go", r)), os.O_RDWR, 0)
@@ -219,7 +222,8 @@ func withRank(series string, rank int) string {
 	return name + "{" + strings.Join(ls, ",") + "}"
 }
 
-// TestPrometheus has a Prometheus server scrape a running job, with the rules that we ship, and asks it for what the job did.
+// TestPrometheus has a Prometheus server scrape a running job, with the rules that we ship, and
+// asks it for what the job did.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "Prometheus scrapes once a second")
@@ -281,8 +285,8 @@ func startPrometheus(t *testing.T, program, dir string, targets []string) func(q
 	return runPrometheus(t, program, dir, config)
 }
 
-// runPrometheus runs a server with a configuration and more options, until the test ends. It returns how to ask it for the one
-// value that a query has.
+// runPrometheus runs a server with a configuration and more options, until the test ends. It
+// returns how to ask it for the one value that a query has.
 func runPrometheus(t *testing.T, program, dir, config string, options ...string) func(query string) string {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
@@ -346,8 +350,8 @@ func pushRank() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error { return exchangeCounted(world) })
 }
 
-// TestPushAtExit: a short job leaves its figures with a Pushgateway, under a name of its own; one that cannot be reached
-// does not make the job fail.
+// TestPushAtExit: a short job leaves its figures with a Pushgateway, under a name of its own; one
+// that cannot be reached does not make the job fail.
 func TestPushAtExit(t *testing.T) {
 	var mu sync.Mutex
 	pushed := map[string]string{}

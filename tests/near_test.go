@@ -26,7 +26,8 @@ func init() {
 	programs["digest"] = digestRank
 }
 
-// streamRank: long messages go round both ways without a pause; the victim dies between two of them, or in the midst of one.
+// streamRank: long messages go round both ways without a pause; the victim dies between two of
+// them, or in the midst of one.
 func streamRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		const n = 2 << 20 // elements: 16 MiB, which takes milliseconds
@@ -64,8 +65,8 @@ func TestKilledMidTransferTLS(t *testing.T) {
 	}
 }
 
-// TestKilledMidTransfer: a process that is killed while long messages flow ends the job with one message, and nothing of
-// the job is left.
+// TestKilledMidTransfer: a process that is killed while long messages flow ends the job with one
+// message, and nothing of the job is left.
 func TestKilledMidTransfer(t *testing.T) {
 	for _, test := range []struct {
 		n, perProcess int
@@ -125,8 +126,8 @@ func processesOf(t *testing.T, dir string) (pids []string) {
 	return pids
 }
 
-// digestRank says what the collectives give: exact, of integers and of floats whose sums are exact, and rounded, of
-// floats whose sum depends on the order.
+// digestRank says what the collectives give: exact, of integers and of floats whose sums are exact,
+// and rounded, of floats whose sum depends on the order.
 func digestRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		for _, n := range []int{1, 7, 500, 40_000} {
@@ -225,8 +226,9 @@ func digest(t *testing.T, set ...string) (exact, rounded map[string]string) {
 	return exact, rounded
 }
 
-// TestTwoLevels: in a job whose pairs are threads, share memory, or use TCP, and whose collectives go inside each host
-// first, they give what they give over TCP alone, and the same, bit for bit, each time.
+// TestTwoLevels: in a job whose pairs are threads, share memory, or use TCP, and whose collectives
+// go inside each host first, they give what they give over TCP alone, and the same, bit for bit,
+// each time.
 func TestTwoLevels(t *testing.T) {
 	t.Parallel()
 	flat, _ := digest(t, "FITMPI_TRANSPORT=tcp")

@@ -16,9 +16,11 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Reordered topologies in real jobs: ranks that share a host, a core or a process become neighbours.
+// Reordered topologies in real jobs: ranks that share a host, a core or a process become
+// neighbours.
 
-// envCores lists the cores that the processes of a job bind themselves to: more to a core than the launcher would.
+// envCores lists the cores that the processes of a job bind themselves to: more to a core than the
+// launcher would.
 const envCores = "FITMPI_TESTS_CORES"
 
 func init() {
@@ -26,8 +28,8 @@ func init() {
 	programs["bound"] = boundRank
 }
 
-// placeRank arranges eight ranks in a grid of two rows and says how many ends of its edges lead to other
-// hosts, cores and processes, before and after.
+// placeRank arranges eight ranks in a grid of two rows and says how many ends of its edges lead to
+// other hosts, cores and processes, before and after.
 func placeRank() {
 	core := -1
 	if cores := os.Getenv(envCores); cores != "" {
@@ -46,7 +48,8 @@ func placeRank() {
 	})
 }
 
-// takeCore binds this process to one of the cores: as many processes to each, in the order in which they happen to come.
+// takeCore binds this process to one of the cores: as many processes to each, in the order in which
+// they happen to come.
 func takeCore(list string) int {
 	cores, err := sys.ParseCPUs(list)
 	for slot := 0; err == nil; slot++ {
@@ -61,7 +64,8 @@ func takeCore(list string) int {
 	panic(err)
 }
 
-// farEnds counts over all ranks of a grid the neighbours on other hosts, on other cores, and in other processes.
+// farEnds counts over all ranks of a grid the neighbours on other hosts, on other cores, and in
+// other processes.
 func farEnds(world *mpi.Comm, core int, reorder bool) ([]int, error) {
 	g, err := world.CartCreate([]int{2, world.Size() / 2}, nil, reorder)
 	if err != nil {
@@ -92,8 +96,9 @@ func farEnds(world *mpi.Comm, core int, reorder bool) ([]int, error) {
 	return sum, err
 }
 
-// MPI 4.1, section 8.5.1: with reorder the ranks may be numbered to suit the machine. Rows of four become blocks of 2 x 2 in
-// one process, on one host and on one core; each edge counts at both ends.
+// MPI 4.1, section 8.5.1: with reorder the ranks may be numbered to suit the machine. Rows of four
+// become blocks of 2 x 2 in one process, on one host and on one core; each edge counts at both
+// ends.
 func TestReorderedJobs(t *testing.T) {
 	for _, test := range []struct {
 		name       string
@@ -117,7 +122,8 @@ func TestReorderedJobs(t *testing.T) {
 	}
 }
 
-// Ranks that are bound to two cores, whichever rank to which, get a block each: two edges go between the cores.
+// Ranks that are bound to two cores, whichever rank to which, get a block each: two edges go
+// between the cores.
 func TestReorderedByCore(t *testing.T) {
 	cpus := sys.AllowedCPUs()
 	if len(cpus) < 2 || sys.PartOf(cpus[:1], sys.Core) < 0 || sys.PartOf(cpus[:2], sys.Core) >= 0 {

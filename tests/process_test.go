@@ -25,7 +25,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Jobs of real processes: the test binary runs itself as the ranks, started by the launcher's library.
+// Jobs of real processes: the test binary runs itself as the ranks, started by the launcher's
+// library.
 
 const (
 	envProgram  = "FITMPI_TESTS_PROGRAM" // which of programs a rank runs
@@ -122,8 +123,8 @@ func binaryRequest(path, program string, n int, policy, dir string, set ...strin
 	}
 }
 
-// suiteRank is main of a rank of the suite. It writes what happens to a file of its own, line by line, so that the test
-// knows how far it came.
+// suiteRank is main of a rank of the suite. It writes what happens to a file of its own, line by
+// line, so that the test knows how far it came.
 func suiteRank() {
 	*caseFlag = os.Getenv(envCase)
 	if os.Getenv(envSegments) != "" {

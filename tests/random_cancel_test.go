@@ -6,8 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Cancellation in random programs: what is cancelled is either withdrawn or delivered, and both ends agree (MPI 4.1,
-// section 3.8.4).
+// Cancellation in random programs: what is cancelled is either withdrawn or delivered, and both
+// ends agree (MPI 4.1, section 3.8.4).
 
 var cancelOps = []randomOp{
 	{name: "receives cancelled", draw: severalOf(cancelledReceivers)},
@@ -52,7 +52,8 @@ func cancelledReceiver[T any](e *randomElem[T]) func(d *dice) (string, func(x *s
 	}
 }
 
-// withdraw cancels a receive that nothing will match, and returns what to do when it is complete: its buffer must stay as it is.
+// withdraw cancels a receive that nothing will match, and returns what to do when it is complete:
+// its buffer must stay as it is.
 func withdraw[T any](x *strand, e *randomElem[T], f *recvForm[T], n int, r *mpi.Request, data func() []T) func(mpi.Status) {
 	x.must(r.Cancel())
 	return func(st mpi.Status) {
@@ -85,7 +86,8 @@ var cancelledSenders = []func(d *dice) (string, func(x *strand)){
 	cancelledSender(&randomInts), cancelledSender(&randomBytes), cancelledSender(&randomStrings), cancelledSender(&randomRecords),
 }
 
-// cancelled is one send that is cancelled, with a tag of its own and another for what the two ends tell each other.
+// cancelled is one send that is cancelled, with a tag of its own and another for what the two ends
+// tell each other.
 type cancelled[T any] struct {
 	e                      *randomElem[T]
 	send                   sendForm[T]
@@ -117,7 +119,8 @@ func cancelledSender[T any](e *randomElem[T]) func(d *dice) (string, func(x *str
 	}
 }
 
-// sends sends, cancels and tells the receiver what came of it. A persistent request then sends once more.
+// sends sends, cancels and tells the receiver what came of it. A persistent request then sends once
+// more.
 func (k *cancelled[T]) sends(x *strand) {
 	b := k.e.vector(k.n, k.code)
 	r := k.send.start(x.c, b, k.to, k.tag)
@@ -144,7 +147,8 @@ func (k *cancelled[T]) sends(x *strand) {
 	x.leave(r, func(mpi.Status) { x.free(r, true) })
 }
 
-// again says whether the request is persistent and sends once more, when the receiver has done with the first message.
+// again says whether the request is persistent and sends once more, when the receiver has done with
+// the first message.
 func (k *cancelled[T]) again() bool { return k.send.init && k.from != k.to }
 
 // receives receives, if there is something, as the sender says.

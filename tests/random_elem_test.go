@@ -16,7 +16,8 @@ type randomElem[T any] struct {
 	at   func(code int64) T
 	same func(a, b T) bool
 	ops  []randomReduction[T]
-	// Datatypes of one element, with the same basic values and no bounds that were set; nil for objects.
+	// Datatypes of one element, with the same basic values and no bounds that were set; nil for
+	// objects.
 	leaves []*mpi.Datatype
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Errors in random programs: the model says of which class the answer is, and what goes on beside is not disturbed.
+// Errors in random programs: the model says of which class the answer is, and what goes on beside
+// is not disturbed.
 
 var errorOps = []randomOp{
 	{name: "messages that do not fit", draw: severalOf([]func(d *dice) (string, func(x *strand)){
@@ -57,7 +58,8 @@ func shortForms[T any]() []shortForm[T] {
 	}
 }
 
-// truncated is a message that is longer than the buffer: an error that names both, and nothing is written behind the buffer.
+// truncated is a message that is longer than the buffer: an error that names both, and nothing is
+// written behind the buffer.
 func truncated[T any](e *randomElem[T]) func(d *dice) (string, func(x *strand)) {
 	return func(d *dice) (string, func(x *strand)) {
 		from, to, tag := d.rank(), d.rank(), d.newTag()
@@ -110,8 +112,8 @@ func post[T any](x *strand, e *randomElem[T], s sendForm[T], n int, code int64, 
 	x.leave(r, func(mpi.Status) { x.free(r, s.init) })
 }
 
-// mistyped is a message of elements of S that is received as some of R. Unless it always fails it does so if types are
-// checked, which they are not in buffered messages.
+// mistyped is a message of elements of S that is received as some of R. Unless it always fails it
+// does so if types are checked, which they are not in buffered messages.
 func mistyped[S, R any](sent *randomElem[S], wanted *randomElem[R], always bool) func(d *dice) (string, func(x *strand)) {
 	return func(d *dice) (string, func(x *strand)) {
 		from, to, tag, code := d.rank(), d.rank(), d.newTag(), codeOf(d.number(), 0)
@@ -140,7 +142,8 @@ func mistyped[S, R any](sent *randomElem[S], wanted *randomElem[R], always bool)
 	}
 }
 
-// misaddressed is a send or a receive with a rank or a tag that does not exist, which one rank calls.
+// misaddressed is a send or a receive with a rank or a tag that does not exist, which one rank
+// calls.
 func misaddressed[T any](e *randomElem[T]) func(d *dice) (string, func(x *strand)) {
 	return func(d *dice) (string, func(x *strand)) {
 		at, n, peer, tag, class := d.rank(), d.length(e.most/8), d.rank(), d.newTag(), mpi.ErrTag

@@ -9,7 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Communicators of random programs: made of others in any way, and used at once, with the same tags.
+// Communicators of random programs: made of others in any way, and used at once, with the same
+// tags.
 
 // kin is communicators that one call makes, of different ranks each: a split makes several.
 type kin struct {
@@ -25,7 +26,8 @@ func (k *kin) memberOf(rank int) int {
 	return slices.IndexFunc(k.of, func(members []int) bool { return slices.Contains(members, rank) })
 }
 
-// waysToMake make communicators of those of a parent; what they return lacks the number of the parent.
+// waysToMake make communicators of those of a parent; what they return lacks the number of the
+// parent.
 var waysToMake = []func(d *dice, parent *kin) *kin{makeDup, makeSplit, makeSplit, makeOfGroup, makeOfGroup}
 
 func makeDup(d *dice, parent *kin) *kin {
@@ -66,8 +68,8 @@ func makeSplit(d *dice, parent *kin) *kin {
 	return k
 }
 
-// makeOfGroup takes some ranks in some order, by one of the functions that make a communicator of a group; all but Create are
-// called by these only.
+// makeOfGroup takes some ranks in some order, by one of the functions that make a communicator of a
+// group; all but Create are called by these only.
 func makeOfGroup(d *dice, parent *kin) *kin {
 	k := &kin{}
 	for _, members := range parent.of {
@@ -109,7 +111,8 @@ func makeOfGroup(d *dice, parent *kin) *kin {
 	return k
 }
 
-// inner draws a step for another communicator, of so many ranks; tag is the last that was drawn there.
+// inner draws a step for another communicator, of so many ranks; tag is the last that was drawn
+// there.
 func (d *dice) inner(size int, tag *int) randomStep {
 	in := &dice{Rand: d.Rand, size: size, n: d.n, tag: *tag}
 	s := drawStep(in, plainTables)
@@ -117,8 +120,8 @@ func (d *dice) inner(size int, tag *int) randomStep {
 	return s
 }
 
-// familyOps make communicators of each other, take turns with what goes on in them, and free them in any order; what is not
-// complete then completes later.
+// familyOps make communicators of each other, take turns with what goes on in them, and free them
+// in any order; what is not complete then completes later.
 var familyOps = []randomOp{{name: "communicators", draw: func(d *dice) (string, func(*strand)) {
 	own := make([]int, d.size)
 	for r := range own {
@@ -189,7 +192,8 @@ func drawBundles(d *dice, kins []*kin) (bundles []bundle) {
 	return bundles
 }
 
-// startBundles starts the messages of all communicators in an order of this rank's own: only those of one have an order.
+// startBundles starts the messages of all communicators in an order of this rank's own: only those
+// of one have an order.
 func (x *strand) startBundles(bundles []bundle, cs []*mpi.Comm) {
 	var lists [][]func()
 	for _, w := range bundles {
@@ -219,7 +223,8 @@ func (x *strand) startBundles(bundles []bundle, cs []*mpi.Comm) {
 	}
 }
 
-// makeAll makes the communicators, of which this rank gets nil where it is in none, and looks at each.
+// makeAll makes the communicators, of which this rank gets nil where it is in none, and looks at
+// each.
 func (x *strand) makeAll(kins []*kin) []*mpi.Comm {
 	me := x.c.Rank()
 	cs := []*mpi.Comm{x.c}

@@ -4,11 +4,12 @@ import "github.com/fitmpi/fitmpi/mpi"
 
 // Collectives of random programs in all their forms, whatever communicator they are of.
 
-// drawWay is how a collective runs: 0 says that it blocks, 1 that it does not; else it is persistent and runs once less.
+// drawWay is how a collective runs: 0 says that it blocks, 1 that it does not; else it is
+// persistent and runs once less.
 func drawWay(d *dice) int { return d.IntN(4) }
 
-// runForm runs a collective in a way that all ranks have drawn. What does not block is left open, and of what is persistent
-// the last round.
+// runForm runs a collective in a way that all ranks have drawn. What does not block is left open,
+// and of what is persistent the last round.
 func (x *strand) runForm(f form, way int) {
 	switch f.set(0); way {
 	case 0:

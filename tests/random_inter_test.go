@@ -10,7 +10,8 @@ import (
 
 // Intercommunicators of random programs: messages and collectives between any two groups.
 
-// randomGroups are the two groups of an intercommunicator, by ranks of the communicator below, in their order.
+// randomGroups are the two groups of an intercommunicator, by ranks of the communicator below, in
+// their order.
 type randomGroups struct {
 	of   [2][]int
 	side []int // of each rank: whose group it is in
@@ -64,7 +65,8 @@ var waysToJoin = []struct {
 	}},
 }
 
-// interOps make an intercommunicator, use it and what is merged of it; what is not complete when it is freed completes later.
+// interOps make an intercommunicator, use it and what is merged of it; what is not complete when it
+// is freed completes later.
 var interOps = []randomOp{{name: "an intercommunicator", min: 2, draw: func(d *dice) (string, func(*strand)) {
 	g, way, dup, tag := drawGroups(d), waysToJoin[d.IntN(len(waysToJoin))], d.chance(4), d.newTag()
 	leaders := [2]int{d.IntN(len(g.of[0])), d.IntN(len(g.of[1]))}
@@ -113,7 +115,8 @@ func (x *strand) checkGroups(inter *mpi.Comm, g *randomGroups) {
 	}
 }
 
-// checkMerged: the group that says that it is high comes last; if both say the same one of them does.
+// checkMerged: the group that says that it is high comes last; if both say the same one of them
+// does.
 func (x *strand) checkMerged(merged *mpi.Comm, g *randomGroups, high [2]bool) {
 	got := make([]int, x.c.Size())
 	x.must(mpi.Allgather(merged, []int{x.c.Rank()}, got))
@@ -132,7 +135,8 @@ var interMakers = []interMaker{
 	interMakerOf(&randomStrings), interMakerOf(&randomRecords),
 }
 
-// interLetters are messages between the groups: from and to are ranks in these, and the side says whose is the sender.
+// interLetters are messages between the groups: from and to are ranks in these, and the side says
+// whose is the sender.
 func interLetters(d *dice, g *randomGroups) (string, func(*strand)) {
 	type way struct {
 		ls   []addressed

@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Collectives of random programs over intercommunicators: what each group gets is what the other one gives.
+// Collectives of random programs over intercommunicators: what each group gets is what the other
+// one gives.
 
 // interShape is the lengths of a collective and its root.
 type interShape struct {
@@ -129,7 +130,8 @@ func (p *interPart[T]) rooted(root, others func() pieces[T]) pieces[T] {
 	}
 }
 
-// interColl is a collective, with what a rank gives and gets; bind is nil for the one that takes datatypes.
+// interColl is a collective, with what a rank gives and gets; bind is nil for the one that takes
+// datatypes.
 type interColl[T any] struct {
 	name          string
 	vary, reduces bool

@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Buffers with layouts in random programs: both ends of a message have the same signature, and each a layout of its own.
+// Buffers with layouts in random programs: both ends of a message have the same signature, and each
+// a layout of its own.
 
 // mapLevels is how deep datatypes nest.
 const mapLevels = 3
@@ -96,7 +97,8 @@ func put[T any](b []T, m *randomMap, size int, elems []T) {
 	}
 }
 
-// layBlocks draws a map for each block, one after the other: the types are shifted to where they are in a buffer of n elements.
+// layBlocks draws a map for each block, one after the other: the types are shifted to where they
+// are in a buffer of n elements.
 func layBlocks(x *strand, g *mapper, counts []int) (types []*mpi.Datatype, maps []randomMap, n int) {
 	for _, k := range counts {
 		m := g.draw(k, mapLevels-1)
@@ -110,7 +112,8 @@ func layBlocks(x *strand, g *mapper, counts []int) (types []*mpi.Datatype, maps 
 	return types, maps, n
 }
 
-// laidCollectivesOf makes operations of the collectives that take layouts. Each block is a number of values, of n elements.
+// laidCollectivesOf makes operations of the collectives that take layouts. Each block is a number
+// of values, of n elements.
 func laidCollectivesOf[T any](e *randomElem[T]) (ops []randomOp) {
 	models := randomColls[int64]()
 	for i, k := range randomColls[T]() {
@@ -127,7 +130,8 @@ func laidCollectivesOf[T any](e *randomElem[T]) (ops []randomOp) {
 	return ops
 }
 
-// performLaid is perform where elements are values of datatypes, of n elements each. The model moves the codes of values.
+// performLaid is perform where elements are values of datatypes, of n elements each. The model
+// moves the codes of values.
 func performLaid[T any](x *strand, e *randomElem[T], k *randomColl[T], model *randomColl[int64], s *randomShape, n, id int, blocking bool, seed uint64) {
 	me := x.c.Rank()
 	m := &sequential[int64]{randomShape: s, rank: me, at: randomInts.at}
@@ -220,7 +224,8 @@ func (s *randomShape) times(n int) *randomShape {
 	return &randomShape{size: s.size, n: s.n * n, root: s.root, even: scale(s.even), uneven: scale(s.uneven)}
 }
 
-// spreadOut is a buffer of values of n elements each, which follow each other at the extent of their map.
+// spreadOut is a buffer of values of n elements each, which follow each other at the extent of
+// their map.
 func spreadOut[T any](e *randomElem[T], g *mapper, m *randomMap, n int, elems []T) []T {
 	if n == 0 {
 		return nil
@@ -232,8 +237,8 @@ func spreadOut[T any](e *randomElem[T], g *mapper, m *randomMap, n int, elems []
 	return b
 }
 
-// values is a buffer of values of n elements each, which follow each other at the extent of their map: one for each code, which
-// is noCode where nothing is.
+// values is a buffer of values of n elements each, which follow each other at the extent of their
+// map: one for each code, which is noCode where nothing is.
 func values[T any](e *randomElem[T], g *mapper, m *randomMap, n int, codes []int64) []T {
 	const count = 1<<32 - 1 // the part of a code that counts elements
 	b := e.blank(m.elements(g.size, len(codes)))

@@ -8,7 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Random datatypes, with a model of what MPI 4.1, chapter 5, says of each: where its elements lie, and its bounds.
+// Random datatypes, with a model of what MPI 4.1, chapter 5, says of each: where its elements lie,
+// and its bounds.
 
 // randomMap is a Datatype, and what it should be.
 type randomMap struct {
@@ -33,7 +34,8 @@ func mapperOf[T any](e *randomElem[T], seed uint64, rank int) *mapper {
 	return &mapper{Rand: rand.New(rand.NewPCG(seed, uint64(rank))), size: int(reflect.TypeFor[T]().Size()), leaves: e.leaves}
 }
 
-// makers make a map of k values of another one. Those that need the bounds of that to begin at 0 say so.
+// makers make a map of k values of another one. Those that need the bounds of that to begin at 0
+// say so.
 var makers = []struct {
 	make func(g *mapper, k int, u randomMap) randomMap
 	zero bool
@@ -212,8 +214,8 @@ func (g *mapper) structOf(n, levels int) randomMap {
 	return g.joined(mpi.Struct(lens, displs, types), blocks)
 }
 
-// joined is a struct of blocks. If some of these have bounds that were set, the others have no influence on its bounds
-// (MPI 4.1, section 5.1.6): then it gets new ones, around all.
+// joined is a struct of blocks. If some of these have bounds that were set, the others have no
+// influence on its bounds (MPI 4.1, section 5.1.6): then it gets new ones, around all.
 func (g *mapper) joined(t *mpi.Datatype, blocks []randomMap) randomMap {
 	bounds := func(of func(randomMap) bool) (m randomMap) {
 		for _, u := range blocks {
@@ -298,7 +300,8 @@ func (g *mapper) darray(k int, u randomMap) randomMap {
 	return m
 }
 
-// columns are some of a matrix, one after the other: values that begin before the one before them ends.
+// columns are some of a matrix, one after the other: values that begin before the one before them
+// ends.
 func (g *mapper) columns(k int, u randomMap) randomMap {
 	cols := g.divisor(k)
 	rows, width := k/cols, cols+g.IntN(3)

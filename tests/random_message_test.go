@@ -144,7 +144,8 @@ type letter struct {
 	recv func(x *strand, source, tag int)
 }
 
-// letterMaker draws the forms and the elements of a message; blocking says that forms that block may be drawn.
+// letterMaker draws the forms and the elements of a message; blocking says that forms that block
+// may be drawn.
 type letterMaker func(d *dice, l *letter, blocking bool)
 
 var letterMakers = []letterMaker{
@@ -153,7 +154,8 @@ var letterMakers = []letterMaker{
 
 func letterOf[T any](e *randomElem[T]) letterMaker { return letterMakerOf(e, false) }
 
-// letterMakerOf makes messages of one element type, of buffers that may have layouts, or of whole buffers.
+// letterMakerOf makes messages of one element type, of buffers that may have layouts, or of whole
+// buffers.
 func letterMakerOf[T any](e *randomElem[T], laid bool) letterMaker {
 	return func(d *dice, l *letter, blocking bool) {
 		rs := recvForms[T]()
@@ -240,7 +242,8 @@ func lettersOf(makers []letterMaker) []randomOp {
 	}
 }
 
-// exchange sends and receives messages: all in their order, or what this rank sends and what it receives interleaved.
+// exchange sends and receives messages: all in their order, or what this rank sends and what it
+// receives interleaved.
 func (x *strand) exchange(ls []addressed, ordered bool, sends, receives func(addressed) bool) {
 	var out, in []func()
 	do := func(later *[]func(), f func()) {

@@ -11,7 +11,8 @@ import (
 // Topologies and neighbourhood collectives of random programs. The model knows nothing of the
 // library's inquiries: all ranks draw which ranks are whose neighbours.
 
-// randomTopology is the neighbours of each rank of a communicator with a topology, by its rank there.
+// randomTopology is the neighbours of each rank of a communicator with a topology, by its rank
+// there.
 type randomTopology struct {
 	what                  string
 	grid                  bool

@@ -9,9 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Partitioned messages of random programs. They are matched in the order in which both ends make them, so few tags do for many.
+// Partitioned messages of random programs. They are matched in the order in which both ends make
+// them, so few tags do for many.
 
-// partLetter is a partitioned message, round after round, whatever its elements are. Its ends make their requests.
+// partLetter is a partitioned message, round after round, whatever its elements are. Its ends make
+// their requests.
 type partLetter struct {
 	from, to   int
 	what       string
@@ -108,7 +110,8 @@ var partitionOps = []randomOp{{name: "partitioned messages", draw: func(d *dice)
 	}
 }}}
 
-// partRound starts all requests in some order, makes everything ready and looks at what arrives. The last round is left open.
+// partRound starts all requests in some order, makes everything ready and looks at what arrives.
+// The last round is left open.
 func (x *strand) partRound(sends, recvs []*partEnd, round int, last bool) {
 	all := slices.Concat(sends, recvs)
 	x.own.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -153,7 +156,8 @@ func (x *strand) finishRound(all []*partEnd, rs []*mpi.Request, round int) {
 	}
 }
 
-// readying is functions of some goroutines that make all partitions of p ready, each those of a part of a random order.
+// readying is functions of some goroutines that make all partitions of p ready, each those of a
+// part of a random order.
 func (x *strand) readying(p *partEnd, round int) (work []func()) {
 	for order := x.own.Perm(p.parts); len(order) > 0; {
 		k := 1 + x.own.IntN(len(order))

@@ -21,15 +21,16 @@ import (
 // step, all ranks call operations that block in the order in which they were drawn. So of those
 // that wait, the rank that is furthest behind can go on.
 
-// randomOp is what a step may be: an entry of one of the tables. draw knows nothing of ranks, so all draw the same; what it
-// returns runs on each rank, and what describes it.
+// randomOp is what a step may be: an entry of one of the tables. draw knows nothing of ranks, so
+// all draw the same; what it returns runs on each rank, and what describes it.
 type randomOp struct {
 	name string
 	min  int // ranks that it needs
 	draw func(d *dice) (what string, run func(x *strand))
 }
 
-// plainTables are operations on the communicator that a strand has: one of the tables is drawn first, then an entry.
+// plainTables are operations on the communicator that a strand has: one of the tables is drawn
+// first, then an entry.
 var plainTables = [][]randomOp{
 	letterOps, letterOps, // twice, for what can go wrong with them is the most
 	patternOps,
@@ -40,10 +41,12 @@ var plainTables = [][]randomOp{
 	layoutOps, partitionOps, cancelOps, errorOps,
 }
 
-// randomTables are all operations: those that make communicators too, and do what is in plainTables on them.
+// randomTables are all operations: those that make communicators too, and do what is in plainTables
+// on them.
 var randomTables = slices.Concat(plainTables, [][]randomOp{neighbourOps, interOps, familyOps, familyOps})
 
-// mostly are the tables of programs of one family, beside messages that any number of ranks can exchange.
+// mostly are the tables of programs of one family, beside messages that any number of ranks can
+// exchange.
 func mostly(ops []randomOp) [][]randomOp { return [][]randomOp{ops, ops, ops, letterOps} }
 
 // dice draws what all ranks of a communicator must know.
@@ -192,7 +195,8 @@ func (x *strand) run(steps []randomStep) {
 	x.complete(0)
 }
 
-// complete waits for open operations, in an order and in ways of this rank's own, until only keep are left.
+// complete waits for open operations, in an order and in ways of this rank's own, until only keep
+// are left.
 func (x *strand) complete(keep int) {
 	for len(x.open) > keep {
 		way := waysToWait[x.own.IntN(len(waysToWait))]
@@ -213,7 +217,8 @@ func (x *strand) complete(keep int) {
 	}
 }
 
-// checkAnswers compares the errors of the open operations that have completed with those that they should give.
+// checkAnswers compares the errors of the open operations that have completed with those that they
+// should give.
 func (x *strand) checkAnswers(way string, indices []int, err error) {
 	got := []error{err}
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
@@ -251,7 +256,8 @@ func ownDice(seed uint64, strand, rank int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, uint64(1)<<32|uint64(strand)<<16|uint64(rank)))
 }
 
-// strandComm is how a strand gets its communicator. Ranks of different colors run different programs.
+// strandComm is how a strand gets its communicator. Ranks of different colors run different
+// programs.
 type strandComm struct {
 	name string
 	make func(d *dice, c *mpi.Comm) (own *mpi.Comm, color int, err error)
@@ -276,7 +282,8 @@ var strandComms = []strandComm{
 	}},
 }
 
-// runProgram runs the program of a seed on one rank of c, of the operations of some tables. Name is the case that replays it.
+// runProgram runs the program of a seed on one rank of c, of the operations of some tables. Name is
+// the case that replays it.
 func runProgram(t *T, c *mpi.Comm, name string, tables [][]randomOp, seed uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), programLimit)
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// wrongCall is a call that fails where it is made, before anything is sent: no other rank learns of it.
+// wrongCall is a call that fails where it is made, before anything is sent: no other rank learns of
+// it.
 type wrongCall struct {
 	name  string
 	class mpi.ErrorClass

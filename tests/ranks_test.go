@@ -117,7 +117,8 @@ func TestInitOfRanks(t *testing.T) {
 	}
 }
 
-// A rank that fails ends the job, and the message says which rank it was, however many its process has.
+// A rank that fails ends the job, and the message says which rank it was, however many its process
+// has.
 func TestDeathOfRanks(t *testing.T) {
 	for _, test := range []struct {
 		how, wait string
@@ -187,7 +188,8 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// With --transport shm it is an error, which names two ranks and their hosts, if ranks share no memory.
+// With --transport shm it is an error, which names two ranks and their hosts, if ranks share no
+// memory.
 func TestTransportShmRefused(t *testing.T) {
 	run := mixedJob(t, "mixed", 2, 1, "assist", t.TempDir(), "FITMPI_TRANSPORT=shm", "FITMPI_CLIQUES=2")
 	host := sys.Hostname()

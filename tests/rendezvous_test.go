@@ -20,8 +20,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netlab"
 )
 
-// Ranks find each other as the pods of a Kubernetes Job do: each in a network of its own, at a name of the cluster's DNS that is not
-// known yet when the first of them start.
+// Ranks find each other as the pods of a Kubernetes Job do: each in a network of its own, at a name
+// of the cluster's DNS that is not known yet when the first of them start.
 
 func init() { programs["discover"] = discoverRank }
 
@@ -61,8 +61,9 @@ func stringsOf(cards [][]byte) []string {
 	return out
 }
 
-// pods are hosts in a network with a server of names of their own, as the pods of a cluster are: a pod has a name when that is
-// published, as that of a headless service does when the pod has an address, and until then there is no such name.
+// pods are hosts in a network with a server of names of their own, as the pods of a cluster are: a
+// pod has a name when that is published, as that of a headless service does when the pod has an
+// address, and until then there is no such name.
 type pods struct {
 	*netlab.Lab
 	dns  *netlab.DNS
@@ -170,8 +171,8 @@ func (r *podRank) wantCards(t *testing.T, want string) {
 	}
 }
 
-// The pods of the manifest's job, with what it says to them: the name of rank 0's is one of the service, not yet there when the others
-// start, then there while nothing listens.
+// The pods of the manifest's job, with what it says to them: the name of rank 0's is one of the
+// service, not yet there when the others start, then there while nothing listens.
 func TestRendezvousOfPods(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for names")
@@ -271,7 +272,8 @@ func TestRendezvousOfPairs(t *testing.T) {
 	}
 }
 
-// Messages go between the ranks of pods, which have each other's addresses by the rendezvous; with FITMPI_TLS encrypted.
+// Messages go between the ranks of pods, which have each other's addresses by the rendezvous; with
+// FITMPI_TLS encrypted.
 func TestMessagesBetweenPods(t *testing.T) {
 	t.Parallel()
 	const name = "job-0.svc"

@@ -18,8 +18,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Jobs that fitrun --restart starts again, and that go on from their checkpoints: rank 1 is killed at a point, in each of the first
-// attempts at another, and the result is that of a job that nothing happened to.
+// Jobs that fitrun --restart starts again, and that go on from their checkpoints: rank 1 is killed
+// at a point, in each of the first attempts at another, and the result is that of a job that
+// nothing happened to.
 
 func init() { programs["restart"] = restartRank }
 
@@ -28,7 +29,8 @@ const envKills = "FITMPI_TESTS_KILLS" // by attempt, with commas between them: t
 // restartSteps and restartEvery are how long the job computes, and how often it saves.
 const restartSteps, restartEvery = 12, 3
 
-// restartRank: each step every rank adds what its left neighbour has, times three, so that every bit of the past counts.
+// restartRank: each step every rank adds what its left neighbour has, times three, so that every
+// bit of the past counts.
 func restartRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		kills := strings.Split(os.Getenv(envKills), ",")

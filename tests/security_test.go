@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSecurityClaims: the tests that docs/SECURITY.md names for its claims exist, so that none is renamed or removed without
-// a look at what then holds.
+// TestSecurityClaims: the tests that docs/SECURITY.md names for its claims exist, so that none is
+// renamed or removed without a look at what then holds.
 func TestSecurityClaims(t *testing.T) {
 	text, err := os.ReadFile("../docs/SECURITY.md")
 	if err != nil {

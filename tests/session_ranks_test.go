@@ -59,7 +59,8 @@ func inSession(ctx context.Context, pset, text string, f func(s *mpi.Session, c 
 	return s.Finalize()
 }
 
-// sessionsOnly is a program that knows neither Init nor Main, whose ranks rest and wake, each as often as it likes.
+// sessionsOnly is a program that knows neither Init nor Main, whose ranks rest and wake, each as
+// often as it likes.
 func sessionsOnly() error {
 	ctx := context.Background()
 	if mpi.Initialized() {
@@ -92,7 +93,8 @@ func sessionsOnly() error {
 	return nil
 }
 
-// sessionsAround has a session before Init, one that is open while the world comes and goes, and one after Finalize.
+// sessionsAround has a session before Init, one that is open while the world comes and goes, and
+// one after Finalize.
 func sessionsAround() error {
 	ctx := context.Background()
 	exchange := func(_ *mpi.Session, c *mpi.Comm) error { return exchangeAll(c) }
@@ -191,7 +193,8 @@ func sessionsAndDeath() error {
 	return err
 }
 
-// sessionsOneEarly: rank 0 finalizes its session, and exits, before rank 1 has received what it has sent.
+// sessionsOneEarly: rank 0 finalizes its session, and exits, before rank 1 has received what it has
+// sent.
 func sessionsOneEarly() error {
 	const long = 50_000
 	return inSession(context.Background(), mpi.PsetWorld, "early", func(s *mpi.Session, c *mpi.Comm) error {
@@ -299,7 +302,8 @@ func sessionsInMain(ctx context.Context, world *mpi.Comm) error {
 	return nil
 }
 
-// MPI 4.1, section 11.3: "The Sessions Model" needs no world: a program opens and finalizes sessions, many times.
+// MPI 4.1, section 11.3: "The Sessions Model" needs no world: a program opens and finalizes
+// sessions, many times.
 func TestSessionsOnly(t *testing.T) {
 	t.Parallel()
 	for _, how := range []struct {

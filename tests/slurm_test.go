@@ -22,7 +22,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// A Slurm cluster of this machine alone, which is a node, and, under other names, the two nodes of a second partition: its daemons, started by the first test that needs them, in a directory of
+// A Slurm cluster of this machine alone, which is a node, and, under other names, the two nodes of
+// a second partition: its daemons, started by the first test that needs them, in a directory of
 // their own, and ended by TestMain.
 
 // cluster is the running one.
@@ -80,8 +81,9 @@ PartitionName=two Nodes=fitnode[1-2] MaxTime=INFINITE State=UP OverSubscribe=FOR
 PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 `
 
-// startCluster starts the daemons and waits for the node. The kernel ends them when the thread that has started them ends,
-// so that not even a test that is killed leaves one behind; the thread is a goroutine's own until stopCluster.
+// startCluster starts the daemons and waits for the node. The kernel ends them when the thread that
+// has started them ends, so that not even a test that is killed leaves one behind; the thread is a
+// goroutine's own until stopCluster.
 func startCluster() {
 	if os.Geteuid() != 0 {
 		cluster.why = "starting Slurm's daemons needs root"
@@ -176,7 +178,8 @@ func awaitFile(name string) error {
 	}
 }
 
-// awaitNodes waits until the nodes of both partitions take jobs; sinfo has a line for each state that a node is in.
+// awaitNodes waits until the nodes of both partitions take jobs; sinfo has a line for each state
+// that a node is in.
 func awaitNodes() error {
 	for until := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), deadline)

@@ -19,9 +19,10 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// The conformance suite: a table of cases, each a sentence of the MPI standard (or of our own documentation) and a
-// program of all ranks that shows it. One table is run over every progress policy, every kind of communicator and one to
-// five ranks, by thread ranks (here), by real processes (process_test.go) and by both mixed (ranks_test.go).
+// The conformance suite: a table of cases, each a sentence of the MPI standard (or of our own
+// documentation) and a program of all ranks that shows it. One table is run over every progress
+// policy, every kind of communicator and one to five ranks, by thread ranks (here), by real
+// processes (process_test.go) and by both mixed (ranks_test.go).
 
 // testCase is one sentence and the program that shows it.
 type testCase struct {
@@ -239,8 +240,8 @@ type result struct {
 	Millis     int64
 }
 
-// runSuite is the program of a rank: all cases on all kinds of communicators. It tells report each outcome, and begin
-// what it is about to do.
+// runSuite is the program of a rank: all cases on all kinds of communicators. It tells report each
+// outcome, and begin what it is about to do.
 func runSuite(t *T, world *mpi.Comm, begin func(string), report func(result)) error {
 	world.SetErrhandler(mpi.ErrorsReturn)
 	world.Self().SetErrhandler(mpi.ErrorsReturn)
@@ -316,7 +317,8 @@ func (tc testCase) fits(kind string, size, worldSize int) bool {
 	return true
 }
 
-// runCase runs one case on one rank and then looks for what it left behind; false if the ranks can no longer go on together.
+// runCase runs one case on one rank and then looks for what it left behind; false if the ranks can
+// no longer go on together.
 func (t *T) runCase(tc testCase, c *mpi.Comm) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -441,7 +443,8 @@ func suiteThreads(t *testing.T, policy string, n int) {
 	o.tell(t, err)
 }
 
-// TestSuiteTable looks at the table itself: every case has a name of its own and says what it shows.
+// TestSuiteTable looks at the table itself: every case has a name of its own and says what it
+// shows.
 func TestSuiteTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, tc := range suite() {

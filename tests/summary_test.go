@@ -36,7 +36,8 @@ func init() {
 
 const envScene = "FITMPI_TESTS_SCENE"
 
-// While a rank sleeps it computes, as far as MPI knows; it is long against all that a busy machine adds.
+// While a rank sleeps it computes, as far as MPI knows; it is long against all that a busy machine
+// adds.
 const computes = 300 * time.Millisecond
 
 var scenes = map[string]func(c *mpi.Comm) error{
@@ -91,8 +92,8 @@ var scenes = map[string]func(c *mpi.Comm) error{
 		}
 		return nil
 	},
-	// Even ranks send odd ones messages of one number, for some time and each as many: rank 0 tells rank 2 when it is enough, as the
-	// machine may give one of them more time than the other.
+	// Even ranks send odd ones messages of one number, for some time and each as many: rank 0 tells
+	// rank 2 when it is enough, as the machine may give one of them more time than the other.
 	"tiny messages": func(c *mpi.Comm) error {
 		buf := make([]int64, 1)
 		if c.Rank()%2 == 1 {
@@ -237,7 +238,8 @@ func (want *sceneSummary) differs(text string, s *summary.Summary) string {
 	return ""
 }
 
-// TestSummary: what is wrong with a job is named, with the ranks and the line of the program, and nothing where nothing is.
+// TestSummary: what is wrong with a job is named, with the ranks and the line of the program, and
+// nothing where nothing is.
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it starts many jobs")
@@ -300,7 +302,8 @@ func TestSummary(t *testing.T) {
 	})
 }
 
-// TestProgressLine: on a terminal the line comes and goes, and the output of the ranks is what it is without it.
+// TestProgressLine: on a terminal the line comes and goes, and the output of the ranks is what it
+// is without it.
 func TestProgressLine(t *testing.T) {
 	t.Parallel()
 	fitrun := fitrunPath(t)

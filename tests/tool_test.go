@@ -14,8 +14,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// The suite once more, looked at by a tool: whatever ranks do, both ends of a pair number its messages alike, every message
-// goes through the stages that MessageKind promises, and every call that begins ends.
+// The suite once more, looked at by a tool: whatever ranks do, both ends of a pair number its
+// messages alike, every message goes through the stages that MessageKind promises, and every call
+// that begins ends.
 
 // envTold says that a tool looks at the suite.
 const envTold = "FITMPI_TESTS_TOLD"

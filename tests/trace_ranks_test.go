@@ -97,7 +97,8 @@ func tracedMessages(ctx context.Context, c *mpi.Comm) error {
 	return <-synced
 }
 
-// killedRank: rank 1 has sent a message, and dies in a region and in a receive: a tool kills it when the call has begun.
+// killedRank: rank 1 has sent a message, and dies in a region and in a receive: a tool kills it
+// when the call has begun.
 func killedRank() {
 	mpi.UseTool(func(r mpi.ToolRank) mpi.Tool {
 		if r.Rank == 1 {

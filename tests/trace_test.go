@@ -19,7 +19,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/trace/tracetest"
 )
 
-// fitrun --trace: jobs of a known pattern, and what the trace must say of them. The built fitrun runs this binary as the ranks.
+// fitrun --trace: jobs of a known pattern, and what the trace must say of them. The built fitrun
+// runs this binary as the ranks.
 
 // tracedRun is a fitrun --trace that has ended.
 type tracedRun struct {
@@ -28,8 +29,9 @@ type tracedRun struct {
 	flows []tracetest.Flow
 }
 
-// sameClock is how much earlier than it was sent a message may seem to arrive between ranks of one host, in nanoseconds: each reads
-// the clock through a base that is exact to the time of reading it twice.
+// sameClock is how much earlier than it was sent a message may seem to arrive between ranks of one
+// host, in nanoseconds: each reads the clock through a base that is exact to the time of reading it
+// twice.
 const sameClock = 1000
 
 // startTraced starts a program of this binary under fitrun with options, traced into file.
@@ -245,8 +247,8 @@ func TestTraceInterrupted(t *testing.T) {
 	}
 }
 
-// TestTraceBounded: a buffer that is too small for all keeps the last events, and the trace says how many there were before. Of
-// the last part of a job nothing else is shown.
+// TestTraceBounded: a buffer that is too small for all keeps the last events, and the trace says
+// how many there were before. Of the last part of a job nothing else is shown.
 func TestTraceBounded(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it records for a second")
@@ -287,8 +289,8 @@ func TestTraceMany(t *testing.T) {
 	}
 }
 
-// TestTraceOfHosts: the clocks of hosts are compared. Those of these hosts are one, whatever ways there are to them, so that must
-// come out; and the recordings come from there.
+// TestTraceOfHosts: the clocks of hosts are compared. Those of these hosts are one, whatever ways
+// there are to them, so that must come out; and the recordings come from there.
 func TestTraceOfHosts(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
 	ssh := filepath.Join(t.TempDir(), "ssh")
@@ -343,8 +345,8 @@ func TestTraceRefused(t *testing.T) {
 	}
 }
 
-// acrossTraced: one of two hosts is reached by a slow link, and its clock is known less well for that, but rightly; one that is
-// lost leaves the recordings of the others.
+// acrossTraced: one of two hosts is reached by a slow link, and its clock is known less well for
+// that, but rightly; one that is lost leaves the recordings of the others.
 func acrossTraced(t *testing.T, l *fitrunLab) {
 	h := l.Hosts()
 	defer h[1].Slow("20mbit")()

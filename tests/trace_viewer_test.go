@@ -15,11 +15,13 @@ import (
 	"github.com/fitmpi/fitmpi/internal/web/webtest"
 )
 
-// viewerPage loads the trace viewer that comes with Go, which is that of Chrome's tracing page, as the go command's own pages do.
+// viewerPage loads the trace viewer that comes with Go, which is that of Chrome's tracing page, as
+// the go command's own pages do.
 const viewerPage = `<!DOCTYPE html><html><head><title>viewer</title><script src="/static/webcomponents.min.js"></script>
 <link rel="import" href="/static/trace_viewer_full.html"></head><body></body></html>`
 
-// readIntoViewer reads /out.json as the viewer does when a user opens it, and says what it has understood.
+// readIntoViewer reads /out.json as the viewer does when a user opens it, and says what it has
+// understood.
 const readIntoViewer = `fetch("/out.json").then(r => r.text()).then(text => {
 	const model = new tr.Model(), options = new tr.importer.ImportOptions();
 	options.showImportWarnings = false;
@@ -32,7 +34,8 @@ const readIntoViewer = `fetch("/out.json").then(r => r.text()).then(text => {
 	};
 })`
 
-// A viewer that others have written opens a trace, and finds in it what there is: every slice, and both ends of every arrow.
+// A viewer that others have written opens a trace, and finds in it what there is: every slice, and
+// both ends of every arrow.
 func TestTraceInViewer(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Full, "it needs a browser")

@@ -86,8 +86,8 @@ func startWebJob(t *testing.T, n int) *webJob {
 	return startFitrunWeb(t, "", dir, "-n", fmt.Sprint(n), self)
 }
 
-// startFitrunWeb starts fitrun --web with a working directory, "" for this one, and returns when it has said where its page
-// is. The ranks meet the test in dir.
+// startFitrunWeb starts fitrun --web with a working directory, "" for this one, and returns when it
+// has said where its page is. The ranks meet the test in dir.
 func startFitrunWeb(t *testing.T, wd, dir string, args ...string) *webJob {
 	t.Helper()
 	j := &webJob{t: t, dir: dir}
@@ -283,7 +283,8 @@ func TestWebOfAnExampleThatIsInterrupted(t *testing.T) {
 	wantNoTrouble(t, p)
 }
 
-// keepShot writes a picture of the page where FITMPI_WEB_SHOTS says, for people to look at and for docs/web.
+// keepShot writes a picture of the page where FITMPI_WEB_SHOTS says, for people to look at and for
+// docs/web.
 func keepShot(t *testing.T, p *webtest.Page, name string) {
 	t.Helper()
 	dir := os.Getenv("FITMPI_WEB_SHOTS")

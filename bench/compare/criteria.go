@@ -164,8 +164,9 @@ func memoryCriteria() []criterion {
 	rate := figure{test: "rate", measure: "rate", size: 8}
 	exchange := figure{test: "overlap", kase: "exchange", measure: "overlap", stat: median}
 	openmpi := peersShm[:1]
-	// The design names microseconds and messages a second as they were where Open MPI took 0.10 us and reached 26.7 M/s. Where it is slower, so is the machine: what
-	// is named is held to as it is, and beside Open MPI.
+	// The design names microseconds and messages a second as they were where Open MPI took 0.10 us
+	// and reached 26.7 M/s. Where it is slower, so is the machine: what is named is held to as it
+	// is, and beside Open MPI.
 	return []criterion{
 		{inside, "ping-pong between thread ranks, half round trip", "<= 0.10 us", pingpong.at(8), nil, "threads", peersShm, targets(atMost(0.10))},
 		{inside, "... beside Open MPI, of which the design has 0.10 us too", "<= 1 x", pingpong.at(8), nil, "threads", openmpi, targets(timesAtMost(1, bestPeer))},

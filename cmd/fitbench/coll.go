@@ -16,8 +16,8 @@ type collective struct {
 	prepare func(e *env, size int) func() error
 }
 
-// collectiveCases are all blocking collectives. The root is rank 0; sums are of float64s;
-// the forms with counts (gatherv and so on) get equal ones, so that they compare with those without.
+// collectiveCases are all blocking collectives. The root is rank 0; sums are of float64s; the forms
+// with counts (gatherv and so on) get equal ones, so that they compare with those without.
 func collectiveCases() []collective {
 	return []collective{
 		{"barrier", prepareBarrier},

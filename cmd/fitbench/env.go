@@ -203,13 +203,13 @@ func (e *env) series(size, share int) (n, warmup int) {
 
 const pageSize = 4096
 
-// apart is how many bytes what different ranks write must be apart when they are threads of one process: the processor moves lines of 64
-// bytes between cores, and fetches them in pairs.
+// apart is how many bytes what different ranks write must be apart when they are threads of one
+// process: the processor moves lines of 64 bytes between cores, and fetches them in pairs.
 const apart = 128
 
-// buffer makes a buffer of n bytes, every byte written, that starts at a page if it is
-// as long as one, and shares no line with another. The allocator aligns what is as long as a power of two to that
-// length, and what is long to pages.
+// buffer makes a buffer of n bytes, every byte written, that starts at a page if it is as long as
+// one, and shares no line with another. The allocator aligns what is as long as a power of two to
+// that length, and what is long to pages.
 func buffer(n int) []byte {
 	room := max(n, apart)
 	if n >= pageSize && n < 16*pageSize {

@@ -89,8 +89,8 @@ func TestPartitionedReportsBothWays(t *testing.T) {
 	}
 }
 
-// Both ways compute, and for so long that a message of 8 bytes does not matter beside it. The bound is far below what was
-// asked for: the pace of computing is measured beside other tests.
+// Both ways compute, and for so long that a message of 8 bytes does not matter beside it. The bound
+// is far below what was asked for: the pace of computing is measured beside other tests.
 func TestPartitionedComputesAsLongAsToldTo(t *testing.T) {
 	rows, err := runRows(t, "assist", "partitioned", "-iterations", "2", "-warmup", "0", "-sizes", "8", "-partitions", "8", "-goroutines", "2", "-compute", "16ms")
 	if err != nil {

@@ -26,19 +26,22 @@ import (
 //     receives it. os is its time in Send, which returns when the kernel has every byte; or is its
 //     time in Recv. Up to hostMax bytes only: more do not fit into the kernel's buffers, and Send
 //     would wait for the receiver.
-//   - L: the latency, half a round trip of the smallest message over the same pair, less os and or. Over loopback it
-//     is nearly nothing, and may come out negative: the sender's system call carries the message to the
-//     receiver's socket and goes on after the receiver can see it.
-//   - osb, orb: the overhead of a buffered message, in mpi.Send and mpi.Recv of the job. Both ranks sync; rank 0 sends; rank 1
-//     computes until the message has arrived, and receives it. osb is the time in Send: the copy to
-//     the library buffer; under assist also the system call, if the worker sleeps and the caller writes for itself;
-//     under caller it is os. orb is the time in Recv: the copy out of the buffer, if the worker has received the
-//     message; beyond FITMPI_EAGER_MAX none is sent before its receive is posted, so orb has its transfer in it.
-//   - gs, gr: the gap, the time per message of a stream of small ones, at the sender (until it may reuse the memory)
-//     and at the receiver (until it has them all). Messages that leave together share their overheads: gs may be less than os.
+//   - L: the latency, half a round trip of the smallest message over the same pair, less os and or.
+//     Over loopback it is nearly nothing, and may come out negative: the sender's system call
+//     carries the message to the receiver's socket and goes on after the receiver can see it.
+//   - osb, orb: the overhead of a buffered message, in mpi.Send and mpi.Recv of the job. Both ranks
+//     sync; rank 0 sends; rank 1 computes until the message has arrived, and receives it. osb is
+//     the time in Send: the copy to the library buffer; under assist also the system call, if the
+//     worker sleeps and the caller writes for itself; under caller it is os. orb is the time in
+//     Recv: the copy out of the buffer, if the worker has received the message; beyond
+//     FITMPI_EAGER_MAX none is sent before its receive is posted, so orb has its transfer in it.
+//   - gs, gr: the gap, the time per message of a stream of small ones, at the sender (until it may
+//     reuse the memory) and at the receiver (until it has them all). Messages that leave together
+//     share their overheads: gs may be less than os.
 //   - G: the gap per byte, the time per byte of a stream of large messages, at the receiver.
 //
-// How long a rank computes is found with ping-pongs: twice the usual round trip, and at least hostDelay or jobDelay.
+// How long a rank computes is found with ping-pongs: twice the usual round trip, and at least
+// hostDelay or jobDelay.
 
 const (
 	hostMax    = 64 << 10 // bytes up to which the kernel surely buffers a message

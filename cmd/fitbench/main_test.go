@@ -114,7 +114,8 @@ assist  65536 half-rtt us 3
 worker  8 exchange us 3
 worker  1048576 exchange us 3
 `},
-		// The messages of a window have one buffer, which two threads may write at once if there are several.
+		// The messages of a window have one buffer, which two threads may write at once if there
+		// are several.
 		{"-sizes 8,1M bw -iterations 2 -warmup 1 -window 1", `
 assist  8 bandwidth MB/s 2
 assist  1048576 bandwidth MB/s 2

@@ -16,8 +16,9 @@ func bibw(e *env) error {
 	})
 }
 
-// rate measures how many messages a second go from rank 0 to rank 1. The windows are as many as single messages are repeated elsewhere: of fewer
-// most are of the first milliseconds, in which a program's heap grows for the first time.
+// rate measures how many messages a second go from rank 0 to rank 1. The windows are as many as
+// single messages are repeated elsewhere: of fewer most are of the first milliseconds, in which a
+// program's heap grows for the first time.
 func rate(e *env) error {
 	return e.streams(1, (*stream).oneWay, "rate", "1/s", func(s *stream, ns float64) float64 {
 		return float64(s.window) / (ns / 1e9)
@@ -30,8 +31,8 @@ func bandwidth(s *stream, ns float64) float64 {
 	return float64(s.window) * float64(len(s.out)) / (ns / 1e3)
 }
 
-// streams measures a way to move a window of messages, for every size, as often as one message is repeated divided by share; figure makes
-// of the nanoseconds that a window took what is reported.
+// streams measures a way to move a window of messages, for every size, as often as one message is
+// repeated divided by share; figure makes of the nanoseconds that a window took what is reported.
 func (e *env) streams(share int, move func(s *stream) error, measure, unit string, figure func(s *stream, ns float64) float64) error {
 	for _, size := range e.sizes() {
 		s := newStream(e, size)

@@ -59,7 +59,8 @@ func readApps(name string) ([][]string, error) {
 	return all, nil
 }
 
-// splitWords splits a line as a shell does that knows words, quotes ("..." and '...'), backslashes and comments only.
+// splitWords splits a line as a shell does that knows words, quotes ("..." and '...'), backslashes
+// and comments only.
 func splitWords(line string) (words []string, err error) {
 	var word strings.Builder
 	inWord := false
@@ -103,8 +104,8 @@ func splitWords(line string) (words []string, err error) {
 // pairs are options of Hydra's whose value is two words.
 var pairs = []string{"genv", "env"}
 
-// joinPairs writes -genv NAME VALUE as -genv=NAME=VALUE, so that every option has one value. It looks at options only:
-// isFlag says of a name whether it is an option without value.
+// joinPairs writes -genv NAME VALUE as -genv=NAME=VALUE, so that every option has one value. It
+// looks at options only: isFlag says of a name whether it is an option without value.
 func joinPairs(args []string, isFlag func(name string) bool) ([]string, error) {
 	var out []string
 	for i := 0; i < len(args); i++ {

@@ -70,7 +70,8 @@ type programConfig struct {
 	Variables []value  `json:"variables"`
 }
 
-// printConfig prints the configuration with the options o in the environment, and returns the exit code.
+// printConfig prints the configuration with the options o in the environment, and returns the exit
+// code.
 func printConfig(o options, environ []string, stdout, stderr io.Writer) int {
 	c := o.configuration(environ)
 	code := 0
@@ -154,7 +155,8 @@ func (o *options) said(option string) string {
 	}[option]
 }
 
-// last is the value of a variable in an environment, of which the last counts. One that is empty counts as none.
+// last is the value of a variable in an environment, of which the last counts. One that is empty
+// counts as none.
 func last(environ []string, name string) (string, bool) {
 	for _, e := range slices.Backward(environ) {
 		if v, ok := strings.CutPrefix(e, name+"="); ok {

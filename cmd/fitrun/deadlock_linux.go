@@ -29,8 +29,8 @@ type deadlockPart struct {
 	pause time.Duration // 0 is the watch's own choice
 }
 
-// hangParts are the parts that say what ranks wait for: when they are asked, and, unless --on-deadlock is off, when the
-// job can never go on.
+// hangParts are the parts that say what ranks wait for: when they are asked, and, unless
+// --on-deadlock is off, when the job can never go on.
 func (o *options) hangParts(*view.View, io.Writer) ([]part, error) {
 	parts := []part{newStatusPart(o)}
 	if o.onDeadlock == deadlockOff {
@@ -75,11 +75,12 @@ func (p *deadlockPart) deadlocked(to launch.Control, e *hang.Explanation) {
 
 func (p *deadlockPart) after(*view.View, io.Writer) {}
 
-// asksOnly says that the part has no use for what ranks say when they leave: see watch.wantsLastWords.
+// asksOnly says that the part has no use for what ranks say when they leave: see
+// watch.wantsLastWords.
 func (p *deadlockPart) asksOnly() {}
 
-// wantsLastWords reports whether ranks shall say what they have counted when they leave. It costs each a message, so it is not
-// done for parts that look at running ranks only.
+// wantsLastWords reports whether ranks shall say what they have counted when they leave. It costs
+// each a message, so it is not done for parts that look at running ranks only.
 func (w *watch) wantsLastWords() bool {
 	for _, p := range w.parts {
 		if _, ok := p.(interface{ asksOnly() }); !ok {

@@ -101,8 +101,8 @@ func findProgram(a app) (launch.Program, error) {
 	return launch.FindProgram(name)
 }
 
-// buildAll builds the packages among the programs of r, each once, unless a signal comes. The directory that it makes for
-// them, if any, is the caller's to remove.
+// buildAll builds the packages among the programs of r, each once, unless a signal comes. The
+// directory that it makes for them, if any, is the caller's to remove.
 func buildAll(ctx context.Context, signals <-chan os.Signal, r *launch.Request, guard *crew.Guard, stderr io.Writer) (dir string, err error) {
 	built := make(map[launch.Program]string)
 	for i := range r.Apps {

@@ -133,7 +133,8 @@ func refuse(stderr io.Writer, err error) int {
 	return launch.ExitUsage
 }
 
-// stopSignals are the signals that end a job. One that our parent ignores, as nohup does, stays ignored.
+// stopSignals are the signals that end a job. One that our parent ignores, as nohup does, stays
+// ignored.
 func stopSignals() []os.Signal {
 	var sigs []os.Signal
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {

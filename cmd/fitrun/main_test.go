@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// The scripts run the real fitrun, and ranks that are this test binary under the name rankprog. Beside testscript's
-// own commands there are:
+// The scripts run the real fitrun, and ranks that are this test binary under the name rankprog.
+// Beside testscript's own commands there are:
 //
 //	code N prog args...   run prog to its end and check its exit code
 //	start prog args...    start prog with a standard input that never ends
@@ -266,7 +266,8 @@ func isHeld(id string) bool {
 	return err != nil
 }
 
-// isGone also holds for a zombie that its parent does not reap: an orphan's new parent is not ours to mend.
+// isGone also holds for a zombie that its parent does not reap: an orphan's new parent is not ours
+// to mend.
 func isGone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -34,7 +34,8 @@ func (o *options) metricsParts(v *view.View, _ io.Writer) ([]part, error) {
 	return []part{&jobMetrics{o.metrics, s}}, nil
 }
 
-// name is the name of the job in metrics: what ranks call it too when they push theirs, else the first program's.
+// name is the name of the job in metrics: what ranks call it too when they push theirs, else the
+// first program's.
 func (o *options) name() string {
 	path, err := filepath.Abs(o.apps[0].program[0])
 	if err != nil {

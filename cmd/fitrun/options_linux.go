@@ -289,7 +289,8 @@ func (r *registrar) isFlag(name string) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// explainFlag puts the errors of package flag our way. It knows their texts; an unknown one passes as it is.
+// explainFlag puts the errors of package flag our way. It knows their texts; an unknown one passes
+// as it is.
 func explainFlag(err error, fs *flag.FlagSet) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {

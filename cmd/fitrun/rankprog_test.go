@@ -33,8 +33,8 @@ type rank struct {
 	args []string
 }
 
-// rankprog is main of the ranks in the scripts. Its first argument names what to do; in a process of several ranks all
-// do it at the same time.
+// rankprog is main of the ranks in the scripts. Its first argument names what to do; in a process
+// of several ranks all do it at the same time.
 func rankprog() {
 	sessions, err := boot.FindAll(os.Environ())
 	check(err)
@@ -186,7 +186,8 @@ func (r *rank) abort() {
 	r.untilEnded()
 }
 
-// consequence: rank 1 dies, and rank 0 aborts because it saw that through a socket of its own, as mpi would.
+// consequence: rank 1 dies, and rank 0 aborts because it saw that through a socket of its own, as
+// mpi would.
 func (r *rank) consequence() {
 	fifo := filepath.Join(os.Getenv("WORK"), "between")
 	if r.Rank == 1 {
@@ -259,7 +260,8 @@ func (r *rank) cat() {
 	}
 }
 
-// secret looks for the job's secret wherever others could see it, and for the descriptor in a child.
+// secret looks for the job's secret wherever others could see it, and for the descriptor in a
+// child.
 func (r *rank) secret() {
 	r.init()
 	for _, file := range []string{"cmdline", "environ"} {
@@ -305,8 +307,9 @@ func (r *rank) garbage() {
 	r.untilEnded()
 }
 
-// outlive HOW RANK [CODE]: that rank dies, by a signal's number, an exit code behind "exit", or nonsense; the others hear of it, and end
-// well, but for the lowest of them, which ends with the code if there is one.
+// outlive HOW RANK [CODE]: that rank dies, by a signal's number, an exit code behind "exit", or
+// nonsense; the others hear of it, and end well, but for the lowest of them, which ends with the
+// code if there is one.
 func (r *rank) outlive() {
 	r.init()
 	if r.Rank == r.int(1) {
@@ -341,7 +344,8 @@ func (r *rank) outlive() {
 	}
 }
 
-// again TIMES HOW: the first so many times that the job is started rank 1 dies, the last of them by itself: "exit", "abort" or "signal".
+// again TIMES HOW: the first so many times that the job is started rank 1 dies, the last of them by
+// itself: "exit", "abort" or "signal".
 func (r *rank) again() {
 	r.init()
 	in, err := io.ReadAll(os.Stdin)

@@ -12,8 +12,9 @@ const maxRestarts = 1000
 // withFT is the option for jobs that go on without the dead.
 const withFT = "with-ft"
 
-// ftKinds are the values that Open MPI's mpirun has for it and that mean the same here. They may stand behind the option as
-// a word of their own, so a program of such a name is to be called by a path.
+// ftKinds are the values that Open MPI's mpirun has for it and that mean the same here. They may
+// stand behind the option as a word of their own, so a program of such a name is to be called by a
+// path.
 var ftKinds = []string{"ulfm", "mpi"}
 
 // faultTolerance registers --with-ft, which may have a value behind "=".

@@ -47,8 +47,9 @@ func (r *rank) fds() {
 	r.finalize()
 }
 
-// checkFDs looks at all descriptors but the standard streams. What fitrun itself inherited is passed on, as any program
-// does, and not counted; nor are the files by which the Go runtime learns of its cgroup's limit.
+// checkFDs looks at all descriptors but the standard streams. What fitrun itself inherited is
+// passed on, as any program does, and not counted; nor are the files by which the Go runtime learns
+// of its cgroup's limit.
 func (r *rank) checkFDs() error {
 	const ofRuntime = 1 // its poller, and the eventfd that wakes it
 	want := map[string]int{
@@ -75,7 +76,8 @@ func (r *rank) checkFDs() error {
 	return nil
 }
 
-// openFiles is what the descriptors of a process lead to. A link that cannot be read was that of the directory.
+// openFiles is what the descriptors of a process lead to. A link that cannot be read was that of
+// the directory.
 func openFiles(pid int) map[int]string {
 	dir := fmt.Sprintf("/proc/%d/fd/", pid)
 	entries, err := os.ReadDir(dir)

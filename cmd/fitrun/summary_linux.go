@@ -17,8 +17,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/view"
 )
 
-// summaryPart says at the end what the job has done. Ranks tell it when they finalize; as those that fail do not, all are
-// asked from time to time as well.
+// summaryPart says at the end what the job has done. Ranks tell it when they finalize; as those
+// that fail do not, all are asked from time to time as well.
 type summaryPart struct {
 	text bool     // on stderr
 	file *os.File // as JSON, nil if not asked for

@@ -24,11 +24,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/view"
 )
 
-// tracer makes the file of --trace. It is a part that looks at the job when that is over, and the launch.Tracer that is given
-// what the ranks have noted.
+// tracer makes the file of --trace. It is a part that looks at the job when that is over, and the
+// launch.Tracer that is given what the ranks have noted.
 //
-// What comes is put into a spool, a file without a name beside the trace, so that neither memory nor the hosts of the job hold
-// it until all is there.
+// What comes is put into a spool, a file without a name beside the trace, so that neither memory
+// nor the hosts of the job hold it until all is there.
 type tracer struct {
 	// immutable after newTracer
 	path  string
@@ -86,7 +86,8 @@ func createBeside(path string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// Close implements io.Closer: it removes what was opened and has not become the trace. It may be called again.
+// Close implements io.Closer: it removes what was opened and has not become the trace. It may be
+// called again.
 func (t *tracer) Close() error {
 	var err error
 	if t.out != nil {
@@ -116,7 +117,8 @@ func (t *tracer) Take(proc int, from io.Reader) {
 	t.mu.Unlock()
 }
 
-// keep puts the next bytes of a stream into the spool, and reports whether there is a use in reading on.
+// keep puts the next bytes of a stream into the spool, and reports whether there is a use in
+// reading on.
 func (t *tracer) keep(proc int, b []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,7 +207,8 @@ func (t *tracer) convert(ctx context.Context, job trace.Job) (trace.Summary, err
 	return sum, err
 }
 
-// recordings goes through all that is in the spool. What is no recording ends the stream that it is in.
+// recordings goes through all that is in the spool. What is no recording ends the stream that it is
+// in.
 func (t *tracer) recordings(yield func(*trace.Recording) bool) {
 	procs := make([]int, 0, len(t.pieces))
 	for p := range t.pieces {
@@ -277,7 +280,8 @@ func (o *options) setTraceBuffer(name, value string) error {
 	return nil
 }
 
-// parseSize reads a number of bytes, perhaps with K, M or G behind it for 1024, its square and its cube.
+// parseSize reads a number of bytes, perhaps with K, M or G behind it for 1024, its square and its
+// cube.
 func parseSize(s string) (n int64, ok bool) {
 	shift := 0
 	if i := strings.IndexAny(s, "kKmMgG"); i >= 0 && i == len(s)-1 {

@@ -57,7 +57,8 @@ func ranksOf(tr *tracer) (ranks []int) {
 	return ranks
 }
 
-// TestTracerTakes: streams that come at the same time, in pieces, are told apart; what is cut off, or garbage, ends its own only.
+// TestTracerTakes: streams that come at the same time, in pieces, are told apart; what is cut off,
+// or garbage, ends its own only.
 func TestTracerTakes(t *testing.T) {
 	tr := newTestTracer(t)
 	one, two, three := stream(t, 1), stream(t, 2), stream(t, 3)
@@ -79,8 +80,8 @@ func TestTracerTakes(t *testing.T) {
 	}
 }
 
-// TestTracerFull: without room for recordings the trace has what there was room for, and says what is missing; the streams are
-// read no further, which is their sender's business.
+// TestTracerFull: without room for recordings the trace has what there was room for, and says what
+// is missing; the streams are read no further, which is their sender's business.
 func TestTracerFull(t *testing.T) {
 	tr := newTestTracer(t)
 	tr.Take(0, bytes.NewReader(stream(t, 0)))
@@ -128,7 +129,8 @@ func TestTracerSealed(t *testing.T) {
 	}
 }
 
-// TestTraceFileFails: a trace that cannot be written leaves what had its name before, and nothing else.
+// TestTraceFileFails: a trace that cannot be written leaves what had its name before, and nothing
+// else.
 func TestTraceFileFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.json")
@@ -174,7 +176,8 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// TestTraceReplacesNoLink: what a link leads to may be a file, as that of /dev/stdout, and still the link is to stay.
+// TestTraceReplacesNoLink: what a link leads to may be a file, as that of /dev/stdout, and still
+// the link is to stay.
 func TestTraceReplacesNoLink(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")

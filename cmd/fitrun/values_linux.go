@@ -14,7 +14,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netif"
 )
 
-// What the value of an option must look like. Each function takes the option's name as the user writes it, for messages.
+// What the value of an option must look like. Each function takes the option's name as the user
+// writes it, for messages.
 
 // setter takes a value of the option with this name.
 type setter func(name, value string) error

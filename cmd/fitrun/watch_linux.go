@@ -24,8 +24,8 @@ type watch struct {
 	parts []part
 }
 
-// watch makes what o asks for. What must listen does so now, so that an address that cannot be had is an error before any
-// rank is started.
+// watch makes what o asks for. What must listen does so now, so that an address that cannot be had
+// is an error before any rank is started.
 func (o *options) watch(stderr io.Writer) (*watch, error) {
 	w, v := new(watch), view.New()
 	for _, make := range []func(*view.View, io.Writer) ([]part, error){o.hangParts, o.metricsParts, o.webParts, o.traceParts, o.summaryParts} {

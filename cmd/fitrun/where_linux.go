@@ -36,8 +36,8 @@ func thisMachine() machine {
 	return machine{getenv: os.Getenv, open: open, lookUp: exec.LookPath, names: ownNames}
 }
 
-// place finds the hosts, from the options or from the resource manager that has given them to this job, and divides the
-// ranks among them.
+// place finds the hosts, from the options or from the resource manager that has given them to this
+// job, and divides the ranks among them.
 func (o *options) place(m machine) (w where, err error) {
 	w.launcher = o.launcher
 	if w.hosts, w.source, err = o.named(m); err != nil {
@@ -122,7 +122,8 @@ func (o *options) named(m machine) (all []hosts.Host, source string, err error) 
 	return all, "-H", nil
 }
 
-// groups is what each app asks for. The -H of an app chooses from the hosts, and may say their slots.
+// groups is what each app asks for. The -H of an app chooses from the hosts, and may say their
+// slots.
 func (o *options) groups(w *where, m machine) ([]hosts.Group, error) {
 	far, err := o.far(w.hosts, m)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// mpiJob has the fields of kubeflow.org/v2beta1 MPIJob that a user may set. The operator's own module has the whole
-// of Kubernetes behind it.
+// mpiJob has the fields of kubeflow.org/v2beta1 MPIJob that a user may set. The operator's own
+// module has the whole of Kubernetes behind it.
 type mpiJob struct {
 	meta.TypeMeta   `json:",inline"`
 	meta.ObjectMeta `json:"metadata"`
@@ -68,7 +68,8 @@ type podMonitor struct {
 	} `json:"spec"`
 }
 
-// decode reads the documents of a manifest strictly: an unknown field, a field twice or a value of another type is an error.
+// decode reads the documents of a manifest strictly: an unknown field, a field twice or a value of
+// another type is an error.
 func decode(manifest []byte) (objects []any, err error) {
 	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
 		var kind meta.TypeMeta
@@ -222,7 +223,8 @@ func TestMPIJob(t *testing.T) {
 	want(t, "cores of a worker", cores.Value(), int64(*spec.SlotsPerWorker))
 }
 
-// A manifest that the API server would not take, or of which it would ignore a part, is refused here too.
+// A manifest that the API server would not take, or of which it would ignore a part, is refused
+// here too.
 func TestMistakes(t *testing.T) {
 	for _, tc := range []struct{ file, old, new, want string }{
 		{"job.yaml", "completionMode:", "completionmode:", "completionmode"},

@@ -63,8 +63,8 @@ func TestMoreRanksThanRows(t *testing.T) {
 	}
 }
 
-// The distributed product is that of the whole matrix, for vectors and a matrix without any symmetry that could hide
-// a mistake.
+// The distributed product is that of the whole matrix, for vectors and a matrix without any
+// symmetry that could hide a mistake.
 func TestProduct(t *testing.T) {
 	const size = 23
 	var es []entry

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// csr is consecutive rows of a sparse matrix. Row r has the entries val[ptr[r]:ptr[r+1]], in the columns of col.
+// csr is consecutive rows of a sparse matrix. Row r has the entries val[ptr[r]:ptr[r+1]], in the
+// columns of col.
 type csr struct {
 	size  int // rows and columns of the whole matrix
 	first int // number of the first row in the whole matrix
@@ -78,8 +79,8 @@ func (a csr) checkSymmetric() error {
 	return nil
 }
 
-// poisson makes rows from to to of Poisson's equation on n x n x n points with the value 0 around them: 6 on the
-// diagonal, -1 for each of up to six neighbours.
+// poisson makes rows from to to of Poisson's equation on n x n x n points with the value 0 around
+// them: 6 on the diagonal, -1 for each of up to six neighbours.
 func poisson(n, from, to int) csr {
 	a := csr{size: n * n * n, first: from, ptr: make([]int, 1, to-from+1)}
 	add := func(is bool, col int, v float64) {

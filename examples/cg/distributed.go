@@ -11,8 +11,8 @@ import (
 // tagGhosts is the tag of vector elements on their way to a rank that needs them.
 const tagGhosts = 1
 
-// distributed is a matrix of which every rank has a block of rows, ready for products with a vector p that is dealt out
-// in the same way.
+// distributed is a matrix of which every rank has a block of rows, ready for products with a vector
+// p that is dealt out in the same way.
 type distributed struct {
 	world *mpi.Comm
 	size  int // of the whole matrix

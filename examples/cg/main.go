@@ -1,5 +1,6 @@
-// Command cg solves a system of linear equations by conjugate gradients. The matrix is sparse, symmetric and positive
-// definite: one from a Matrix Market file, or that of a three-dimensional Poisson problem.
+// Command cg solves a system of linear equations by conjugate gradients. The matrix is sparse,
+// symmetric and positive definite: one from a Matrix Market file, or that of a three-dimensional
+// Poisson problem.
 //
 //	fitrun -n 4 ./examples/cg                           Poisson on a grid of 48 x 48 x 48 points
 //	fitrun -n 4 ./examples/cg -grid 100 -tol 1e-10
@@ -18,10 +19,11 @@
 //
 // # How the result is checked
 //
-// The right-hand side is made for a solution that is known. It is computed row by row from the matrix alone, without any
-// communication, so a wrong exchange of ghosts cannot make up for itself. At the end the residual ‖b − A·x‖ / ‖b‖ is
-// computed afresh, not taken from the recurrence of the method, and compared with -tol; if it is too large the method
-// starts again from where it is, and gives up when that no longer helps.
+// The right-hand side is made for a solution that is known. It is computed row by row from the
+// matrix alone, without any communication, so a wrong exchange of ghosts cannot make up for itself.
+// At the end the residual ‖b − A·x‖ / ‖b‖ is computed afresh, not taken from the recurrence of the
+// method, and compared with -tol; if it is too large the method starts again from where it is, and
+// gives up when that no longer helps.
 package main
 
 import (

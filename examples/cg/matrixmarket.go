@@ -13,7 +13,8 @@ import (
 // maxLine is the longest line that a Matrix Market file may have, in bytes; the format says 1024.
 const maxLine = 64 << 10
 
-// marketReader reads a matrix in the Matrix Market coordinate format (https://math.nist.gov/MatrixMarket/formats.html).
+// marketReader reads a matrix in the Matrix Market coordinate format
+// (https://math.nist.gov/MatrixMarket/formats.html).
 type marketReader struct {
 	lines       *bufio.Scanner
 	line        int // number of the present line, from 1
@@ -42,7 +43,8 @@ func parseMatrixMarket(r io.Reader) (csr, error) {
 	return fromEntries(m.size, es), nil
 }
 
-// next returns the fields of the next line that is neither blank nor a comment; io.EOF if there is none.
+// next returns the fields of the next line that is neither blank nor a comment; io.EOF if there is
+// none.
 func (m *marketReader) next() ([]string, error) {
 	for m.lines.Scan() {
 		m.line++

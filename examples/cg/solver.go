@@ -73,7 +73,8 @@ func (s *solver) restart(b, x []float64) (r []float64, err error) {
 	return r, err
 }
 
-// iterate improves x until the residual, by the recurrence, is small enough. r is the residual of x.
+// iterate improves x until the residual, by the recurrence, is small enough. r is the residual of
+// x.
 func (s *solver) iterate(x, r []float64) error {
 	p, q := append([]float64(nil), r...), make([]float64, len(r))
 	rr, err := s.a.dot(r, r)
@@ -144,7 +145,8 @@ func (s *solver) report(x []float64) error {
 	if err := mpi.Allreduce(s.a.world, off, off, mpi.Max); err != nil {
 		return err
 	}
-	// A product takes 2 operations an entry; an iteration beside it two dot products and three updates, 2 a row each.
+	// A product takes 2 operations an entry; an iteration beside it two dot products and three
+	// updates, 2 a row each.
 	flop := 2*float64(entries)*float64(s.products) + 10*float64(s.a.size)*float64(s.iterations)
 	fmt.Fprintf(s.out, "%d iterations in %v: %v per iteration, %.3g GFlop/s\n", s.iterations, round(s.elapsed),
 		round(s.elapsed/time.Duration(max(s.iterations, 1))), flop/s.elapsed.Seconds()/1e9)

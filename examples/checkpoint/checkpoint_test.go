@@ -25,7 +25,8 @@ func rod(n int, args ...string) (string, error) {
 
 var sum = regexp.MustCompile(`checksum [0-9a-f]{8}`)
 
-// Wherever a rank dies, the job goes on from the last checkpoint, and every bit of the result is that of a job that nothing happened to.
+// Wherever a rank dies, the job goes on from the last checkpoint, and every bit of the result is
+// that of a job that nothing happened to.
 func TestGoesOn(t *testing.T) {
 	whole, err := rod(1, "-dir", filepath.Join(t.TempDir(), "c"), "-cells", "50", "-steps", "60")
 	if err != nil {

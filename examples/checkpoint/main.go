@@ -1,5 +1,5 @@
-// Command checkpoint lets heat flow along a rod, and survives the death of a rank: it saves its state from time to time, and
-// when fitrun starts it again it goes on from there.
+// Command checkpoint lets heat flow along a rod, and survives the death of a rank: it saves its
+// state from time to time, and when fitrun starts it again it goes on from there.
 //
 //	fitrun -n 4 --restart 3 ./examples/checkpoint                   then kill -9 one of its processes
 //	fitrun -n 4 --restart 3 ./examples/checkpoint -die 2@750        rank 2 kills itself in step 750, the first time
@@ -7,14 +7,16 @@
 //
 // # What it shows
 //
-// FileCheckpoint: Load at the start, which finds nothing the first time; Save every so many steps, of what the rest of the
-// computation depends on, and of that only; Clear at the end. The version is the number of the step. Restarts says whether the job was
-// started before; a program need not ask, as Load says all that it must know.
+// FileCheckpoint: Load at the start, which finds nothing the first time; Save every so many steps,
+// of what the rest of the computation depends on, and of that only; Clear at the end. The version
+// is the number of the step. Restarts says whether the job was started before; a program need not
+// ask, as Load says all that it must know.
 //
 // # How the result is checked
 //
-// Each cell is computed from its neighbours in one order only, so the result depends neither on the number of ranks nor on how
-// often the job was interrupted: it is compared with serial code to the last bit.
+// Each cell is computed from its neighbours in one order only, so the result depends neither on the
+// number of ranks nor on how often the job was interrupted: it is compared with serial code to the
+// last bit.
 package main
 
 import (
@@ -85,7 +87,8 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 // its own where nothing starts it again.
 var errDied = errors.New("died, as -die says")
 
-// maybeDie is what kill -9 would do to the rank that -die names, if this is the step and the job was not started again yet.
+// maybeDie is what kill -9 would do to the rank that -die names, if this is the step and the job
+// was not started again yet.
 func (o *options) maybeDie(world *mpi.Comm, step int64) error {
 	if world.Rank() != o.dieRank || step != o.dieStep || mpi.Restarts(world) > 0 {
 		return nil

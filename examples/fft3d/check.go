@@ -9,7 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// value is the input at a point: numbers without any order, so that a misplaced one is noticed, and known to every rank.
+// value is the input at a point: numbers without any order, so that a misplaced one is noticed, and
+// known to every rank.
 func value(x, y, z int) complex128 {
 	h := uint64(x)<<40 | uint64(y)<<20 | uint64(z)
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
@@ -47,8 +48,8 @@ func (c *cube) frequencies() [][3]int {
 	return fs
 }
 
-// define computes frequencies from the definition, each rank from its slab of the input. Lines are added up by themselves
-// first, as adding up small sums rounds less.
+// define computes frequencies from the definition, each rank from its slab of the input. Lines are
+// added up by themselves first, as adding up small sums rounds less.
 func (c *cube) define(input []complex128, fs [][3]int) ([]complex128, error) {
 	sums, n := make([]complex128, len(fs)), c.n
 	for k, f := range fs {

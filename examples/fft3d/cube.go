@@ -7,9 +7,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// cube is a cube of n x n x n points [x][y][z] of which each rank has a slab: the planes x in [first, end) before it is
-// turned, the planes y in [first, end) after. Element (x, y, z) is at ((x-first)*n+y)*n+z of the one slab and at
-// (x*(end-first)+y-first)*n+z of the other.
+// cube is a cube of n x n x n points [x][y][z] of which each rank has a slab: the planes x in
+// [first, end) before it is turned, the planes y in [first, end) after. Element (x, y, z) is at
+// ((x-first)*n+y)*n+z of the one slab and at (x*(end-first)+y-first)*n+z of the other.
 type cube struct {
 	comm       *mpi.Comm
 	n          int
@@ -56,7 +56,8 @@ func (c *cube) forward(in []complex128) ([]complex128, error) {
 	return turned, nil
 }
 
-// backward returns what forward has made its argument of: the transform of the conjugate, conjugated and divided by n³.
+// backward returns what forward has made its argument of: the transform of the conjugate,
+// conjugated and divided by n³.
 func (c *cube) backward(in []complex128) ([]complex128, error) {
 	s := append(c.slab()[:0], in...)
 	conjugate(s, 1)
@@ -86,8 +87,9 @@ func (c *cube) transformPlanes(s []complex128) {
 	}
 }
 
-// turn makes a slab by y of one by x, or the other way round: every element moves from the rank that has its plane of the
-// one kind to that which has its plane of the other. The types say where that is in either slab, so nothing is packed here.
+// turn makes a slab by y of one by x, or the other way round: every element moves from the rank
+// that has its plane of the one kind to that which has its plane of the other. The types say where
+// that is in either slab, so nothing is packed here.
 func (c *cube) turn(from []complex128, parts []*mpi.Datatype, to []complex128, places []*mpi.Datatype) error {
 	began := time.Now()
 	err := mpi.Alltoallw(c.comm, from, parts, to, places)

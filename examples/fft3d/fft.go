@@ -33,8 +33,9 @@ func (l *lines) rows(s []complex128) iter.Seq[[]complex128] {
 	}
 }
 
-// together is how many columns are taken out at a time: neighbours share cache lines, and rows that are a power of two
-// apart would drive each other's out of the cache before their next element is read.
+// together is how many columns are taken out at a time: neighbours share cache lines, and rows that
+// are a power of two apart would drive each other's out of the cache before their next element is
+// read.
 const together = 8
 
 // transformColumns transforms each column of a matrix of n rows.
@@ -59,7 +60,8 @@ func (l *lines) transformColumns(m []complex128) {
 	}
 }
 
-// transform replaces x by its discrete Fourier transform: Cooley and Tukey's algorithm with radix 2, in place.
+// transform replaces x by its discrete Fourier transform: Cooley and Tukey's algorithm with radix
+// 2, in place.
 func (l *lines) transform(x []complex128) {
 	shift := 65 - bits.Len(uint(l.n))
 	for i := range x {

@@ -25,7 +25,8 @@ func fft3d(t *testing.T, n int, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// Cubes of all frequencies and larger ones, slabs of equal and unequal thickness, ranks without a plane.
+// Cubes of all frequencies and larger ones, slabs of equal and unequal thickness, ranks without a
+// plane.
 func TestTransforms(t *testing.T) {
 	for ranks := 1; ranks <= 5; ranks++ {
 		for _, n := range []int{1, 2, 4, 8, 32} {

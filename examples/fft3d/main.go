@@ -1,4 +1,5 @@
-// Command fft3d transforms a cube of complex numbers by the discrete Fourier transform in three dimensions, forth and back.
+// Command fft3d transforms a cube of complex numbers by the discrete Fourier transform in three
+// dimensions, forth and back.
 //
 //	fitrun -n 4 ./examples/fft3d                 a cube of 64 x 64 x 64
 //	fitrun -n 4 ./examples/fft3d -n 128 -repeat 5
@@ -16,9 +17,9 @@
 //
 // # How the result is checked
 //
-// Some frequencies (all of them if the cube has 8 or fewer points a side) are computed from their definition, each rank
-// adding up its slab, and Allreduce the ranks. Forth and back must give the input again. Both differences are printed
-// and must be about as small as rounding makes them.
+// Some frequencies (all of them if the cube has 8 or fewer points a side) are computed from their
+// definition, each rank adding up its slab, and Allreduce the ranks. Forth and back must give the
+// input again. Both differences are printed and must be about as small as rounding makes them.
 package main
 
 import (

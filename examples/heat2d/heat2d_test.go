@@ -38,7 +38,8 @@ func wantOutput(t *testing.T, out string, parts ...string) {
 	}
 }
 
-// Results agree with serial code to the last bit for any number of ranks, also more ranks than rows.
+// Results agree with serial code to the last bit for any number of ranks, also more ranks than
+// rows.
 func TestEqualsSerial(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5} {
 		for _, size := range []string{"1", "3", "4", "57"} {
@@ -53,7 +54,8 @@ func TestEqualsSerial(t *testing.T) {
 	}
 }
 
-// The checksum, which -check compares with serial code above, does not depend on the number of ranks.
+// The checksum, which -check compares with serial code above, does not depend on the number of
+// ranks.
 func TestChecksum(t *testing.T) {
 	p := serial(letters(40), 100)
 	for n := 1; n <= 5; n++ {
@@ -65,7 +67,8 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// A cosine that fits between insulated edges is an eigenvector of the scheme: each step scales it by a known factor.
+// A cosine that fits between insulated edges is an eigenvector of the scheme: each step scales it
+// by a known factor.
 func TestKnownSolution(t *testing.T) {
 	const n, steps, mode = 32, 50, 3
 	p := plate{width: n, height: n, t: make([]float64, n*n)}

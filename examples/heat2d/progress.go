@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// progress shows how far the computation is: on a terminal by one line that changes, elsewhere by many.
+// progress shows how far the computation is: on a terminal by one line that changes, elsewhere by
+// many.
 type progress struct {
 	w          io.Writer
 	isTerminal bool

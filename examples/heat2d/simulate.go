@@ -19,7 +19,8 @@ type summary struct {
 	wait    time.Duration // of that, ranks spent in WaitAll
 }
 
-// simulate deals out the plate, takes the steps and collects the plate again. What it returns is complete on rank 0 only.
+// simulate deals out the plate, takes the steps and collects the plate again. What it returns is
+// complete on rank 0 only.
 func simulate(ctx context.Context, team *mpi.Comm, o options, before plate, show *progress) (plate, summary, error) {
 	sum := summary{ranks: team.Size()}
 	var err error

@@ -6,7 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// conductivity is the time step times the diffusivity over the cell size squared; the scheme is stable up to 0.25.
+// conductivity is the time step times the diffusivity over the cell size squared; the scheme is
+// stable up to 0.25.
 const conductivity = 0.2
 
 const (
@@ -14,9 +15,9 @@ const (
 	tagDown = 2 // a row for the rank below
 )
 
-// strip is the part of the plate that one rank has: its rows between one row of the neighbour above and one of the
-// neighbour below, each with one cell more on the left and on the right. There are two copies, the present step and the
-// next, which take turns.
+// strip is the part of the plate that one rank has: its rows between one row of the neighbour above
+// and one of the neighbour below, each with one cell more on the left and on the right. There are
+// two copies, the present step and the next, which take turns.
 type strip struct {
 	width, rows int
 	isTop       bool // no rank is above
@@ -77,8 +78,8 @@ func (s *strip) cells() []float64 {
 	return t
 }
 
-// step computes the next temperatures. The inner rows need nothing of the neighbours: they are computed while the outer
-// rows are on their way.
+// step computes the next temperatures. The inner rows need nothing of the neighbours: they are
+// computed while the outer rows are on their way.
 func (s *strip) step() error {
 	halo := s.halo[s.now]
 	started := time.Now()

@@ -6,8 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// cluster is the computation of one rank. It returns what all ranks have found, and how long this one has waited for
-// sums after it had nothing more to compute.
+// cluster is the computation of one rank. It returns what all ranks have found, and how long this
+// one has waited for sums after it had nothing more to compute.
 func cluster(world *mpi.Comm, o options) (r *result, waited time.Duration, err error) {
 	rank, ranks := world.Rank(), world.Size()
 	b := newBlock(o, rank*o.points/ranks, (rank+1)*o.points/ranks)

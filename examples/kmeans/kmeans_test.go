@@ -23,7 +23,8 @@ func kmeans(n int, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// Every number of ranks and batches finds what serial code finds: also ranks and batches without a point.
+// Every number of ranks and batches finds what serial code finds: also ranks and batches without a
+// point.
 func TestEqualsSerial(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		for _, points := range []int{3, 4, 1000} {
@@ -38,8 +39,8 @@ func TestEqualsSerial(t *testing.T) {
 	}
 }
 
-// At the end every centre is the mean of the points that it is nearest to: another iteration changes nothing. The points
-// are in no order that would give that at once.
+// At the end every centre is the mean of the points that it is nearest to: another iteration
+// changes nothing. The points are in no order that would give that at once.
 func TestEndsAtRest(t *testing.T) {
 	o := options{points: 6000, dims: 8, clusters: 6, iterations: 1000, seed: 1}
 	r := serial(o)

@@ -1,20 +1,22 @@
-// Command kmeans divides points into clusters by Lloyd's algorithm, and adds up the ranks' parts while it computes.
+// Command kmeans divides points into clusters by Lloyd's algorithm, and adds up the ranks' parts
+// while it computes.
 //
 //	fitrun -n 4 ./examples/kmeans
 //	fitrun -n 4 ./examples/kmeans -points 4000000 -clusters 32 -batches 8
 //
 // # What it shows
 //
-// Every rank has a block of the points. In each iteration it finds the nearest centre of each of them; the new centres
-// are the means of the points of all ranks, which takes a sum over all ranks. The rank goes through its block in batches:
-// when one is done it starts the sum of that batch (Iallreduce) and goes on with the next, so all sums but the last are
-// made beside the computation. What is left to wait for at the end of the iterations is printed.
+// Every rank has a block of the points. In each iteration it finds the nearest centre of each of
+// them; the new centres are the means of the points of all ranks, which takes a sum over all ranks.
+// The rank goes through its block in batches: when one is done it starts the sum of that batch
+// (Iallreduce) and goes on with the next, so all sums but the last are made beside the computation.
+// What is left to wait for at the end of the iterations is printed.
 //
 // # How the result is checked
 //
-// Coordinates are whole numbers, so sums are exact, whatever their order, and every rank computes the same centres. Up to
-// 200,000 points rank 0 does the same by itself, in serial code, and compares: every centre to the last bit, the number of
-// iterations and the size of every cluster.
+// Coordinates are whole numbers, so sums are exact, whatever their order, and every rank computes
+// the same centres. Up to 200,000 points rank 0 does the same by itself, in serial code, and
+// compares: every centre to the last bit, the number of iterations and the size of every cluster.
 package main
 
 import (

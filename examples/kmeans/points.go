@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// coordinates gives the point of a number: whole numbers about one of as many places as there are clusters. A point
-// depends on nothing but its number, so every rank makes its own.
+// coordinates gives the point of a number: whole numbers about one of as many places as there are
+// clusters. A point depends on nothing but its number, so every rank makes its own.
 func (o options) coordinates(number int, x []float64) {
 	place := rand.New(rand.NewPCG(o.seed, uint64(number%o.clusters)))
 	noise := rand.New(rand.NewPCG(^o.seed, uint64(number)))
@@ -42,11 +42,13 @@ func newBlock(o options, first, end int) *block {
 	return b
 }
 
-// A tally is what some points contribute to the next centres: for each cluster the sums of their coordinates, exact
-// in a float64, then their number; behind all the number of points that have changed their cluster.
+// A tally is what some points contribute to the next centres: for each cluster the sums of their
+// coordinates, exact in a float64, then their number; behind all the number of points that have
+// changed their cluster.
 func (o options) newTally() []float64 { return make([]float64, o.clusters*(o.dims+1)+1) }
 
-// assign puts the points from first to before end into the clusters of the nearest centres, and their tally into t.
+// assign puts the points from first to before end into the clusters of the nearest centres, and
+// their tally into t.
 func (b *block) assign(first, end int, centres, t []float64) {
 	clear(t)
 	for i := first; i < end; i++ {
@@ -86,8 +88,8 @@ type result struct {
 	iterations int
 }
 
-// move makes the centres the means of their points, by the tally of all points, and reports whether that was the last time.
-// A centre without points stays.
+// move makes the centres the means of their points, by the tally of all points, and reports whether
+// that was the last time. A centre without points stays.
 func (r *result) move(o options, t []float64) (over bool) {
 	r.iterations++
 	for k := range o.clusters {

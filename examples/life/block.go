@@ -2,8 +2,8 @@ package main
 
 import "github.com/fitmpi/fitmpi/mpi"
 
-// block is the part of the world that one rank has, with one cell more all around it. There are two copies, the present
-// generation and the next, which take turns.
+// block is the part of the world that one rank has, with one cell more all around it. There are two
+// copies, the present generation and the next, which take turns.
 type block struct {
 	area
 	cells [2][]uint8 // (rows+2) by (cols+2): 1 lives, 0 is dead
@@ -12,8 +12,9 @@ type block struct {
 	columns, lines halo
 }
 
-// halo is what one persistent NeighborAlltoall exchanges: out[0] goes to the neighbour at -1 and out[1] to the one at +1,
-// in[0] comes from the first and in[1] from the second. What would come from ProcNull stays dead.
+// halo is what one persistent NeighborAlltoall exchanges: out[0] goes to the neighbour at -1 and
+// out[1] to the one at +1, in[0] comes from the first and in[1] from the second. What would come
+// from ProcNull stays dead.
 type halo struct {
 	request *mpi.Request
 	out, in [2][]uint8
@@ -55,14 +56,15 @@ func newBlock(grid *mpi.Comm, o options) (*block, error) {
 	return b, nil
 }
 
-// line is a line of a generation with the cells left and right of it; lines 1 to rows are the block's own.
+// line is a line of a generation with the cells left and right of it; lines 1 to rows are the
+// block's own.
 func (b *block) line(i, y int) []uint8 {
 	n := b.cols + 2
 	return b.cells[i][y*n : (y+1)*n]
 }
 
-// step computes the next generation. Inner cells need no neighbour: half of them are computed while columns
-// move, half while lines do.
+// step computes the next generation. Inner cells need no neighbour: half of them are computed while
+// columns move, half while lines do.
 func (b *block) step() error {
 	b.packColumns()
 	if err := b.columns.request.Start(); err != nil {
@@ -109,7 +111,8 @@ func (b *block) unpackColumns() {
 	}
 }
 
-// live computes the cells of the next generation in lines top to bottom, left to right, all included.
+// live computes the cells of the next generation in lines top to bottom, left to right, all
+// included.
 func (b *block) live(top, bottom, left, right int) {
 	for y := top; y <= bottom; y++ {
 		above, here, below := b.line(b.now, y-1), b.line(b.now, y), b.line(b.now, y+1)
@@ -121,7 +124,8 @@ func (b *block) live(top, bottom, left, right int) {
 	}
 }
 
-// rule is Conway's: a cell lives on with two or three living neighbours, and comes to life with three.
+// rule is Conway's: a cell lives on with two or three living neighbours, and comes to life with
+// three.
 func rule(alive, neighbours uint8) uint8 {
 	if neighbours == 3 || neighbours == 2 && alive == 1 {
 		return 1

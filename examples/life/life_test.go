@@ -24,8 +24,9 @@ func life(t *testing.T, n int, args ...string) (string, error) {
 	return all.String(), err
 }
 
-// Ranks compute what serial code computes, in worlds that are cut evenly and not, down to blocks of one cell, with and
-// without edges. One and two ranks are their own neighbours, or have one on both sides.
+// Ranks compute what serial code computes, in worlds that are cut evenly and not, down to blocks of
+// one cell, with and without edges. One and two ranks are their own neighbours, or have one on both
+// sides.
 func TestEqualsSerial(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		for _, size := range [][2]int{{24, 17}, {17, 24}, {7, 6}, {6, 3}} {
@@ -43,7 +44,8 @@ func TestEqualsSerial(t *testing.T) {
 	}
 }
 
-// A glider moves by one cell right and down in four generations, over the borders of blocks and of the world.
+// A glider moves by one cell right and down in four generations, over the borders of blocks and of
+// the world.
 func TestGlider(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		out, err := life(t, n, "-start", "glider", "-width", "8", "-height", "6", "-steps", "24", "-show")

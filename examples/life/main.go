@@ -6,20 +6,22 @@
 //
 // # What it shows
 //
-// DimsCreate chooses a grid of blocks that are about as wide as high, CartCreate arranges the ranks in it, those of one host or
-// process beside each other where that helps, and CartSub makes a communicator of each row and of each column of blocks. A cell
-// lives or dies by its eight neighbours, so a block needs the cells around it: first the columns left and right of it, by a
-// persistent NeighborAlltoall in its row, then the rows above and below, those cells of the corners included that came with
-// the columns, by another in its column. Inner cells are computed while messages move.
+// DimsCreate chooses a grid of blocks that are about as wide as high, CartCreate arranges the ranks
+// in it, those of one host or process beside each other where that helps, and CartSub makes a
+// communicator of each row and of each column of blocks. A cell lives or dies by its eight
+// neighbours, so a block needs the cells around it: first the columns left and right of it, by a
+// persistent NeighborAlltoall in its row, then the rows above and below, those cells of the corners
+// included that came with the columns, by another in its column. Inner cells are computed while
+// messages move.
 //
-// The world is a torus, so the grid is periodic; with -bounded it ends, the outer blocks have ProcNull for a neighbour, and
-// what is outside stays dead, because nothing is ever received there.
+// The world is a torus, so the grid is periodic; with -bounded it ends, the outer blocks have
+// ProcNull for a neighbour, and what is outside stays dead, because nothing is ever received there.
 //
 // # How the result is checked
 //
-// The first generation is a function of the cell and -seed, so the result does not depend on the number of ranks. Small worlds
-// (and all with -check) are computed again by serial code, cell by cell, and compared; of others the population and a checksum
-// are printed.
+// The first generation is a function of the cell and -seed, so the result does not depend on the
+// number of ranks. Small worlds (and all with -check) are computed again by serial code, cell by
+// cell, and compared; of others the population and a checksum are printed.
 package main
 
 import (

@@ -30,7 +30,8 @@ type options struct {
 	bounded, show, check bool
 }
 
-// checkUpTo is the number of cell generations that serial code computes again unasked: half a second's work.
+// checkUpTo is the number of cell generations that serial code computes again unasked: half a
+// second's work.
 const checkUpTo = 50_000_000
 
 // parse reads the arguments. The error is flag.ErrHelp if they ask for help.

@@ -1,5 +1,5 @@
-// Command matmul multiplies matrices by a master that hands out work, and shows how the time falls with more workers:
-// A (-rows x 1200) times B (1200 x 500), the benchmark of the PMPI paper.
+// Command matmul multiplies matrices by a master that hands out work, and shows how the time falls
+// with more workers: A (-rows x 1200) times B (1200 x 500), the benchmark of the PMPI paper.
 //
 //	fitrun -n 4 ./examples/matmul                            2400 rows on 1, 2 and 3 workers
 //	fitrun -n 7 ./examples/matmul -rows 2400,4800,9600,19200 the sizes of the paper
@@ -14,15 +14,16 @@
 // and AnyTag tells it, and then it receives the rows in their place in the result. An empty message
 // ends the work.
 //
-// For the table, Split makes a communicator of the master and the first 1, 2, ... workers in turn, and the product is
-// computed anew. The time is from the start of Bcast to the last result. With one rank the master computes by itself.
+// For the table, Split makes a communicator of the master and the first 1, 2, ... workers in turn,
+// and the product is computed anew. The time is from the start of Bcast to the last result. With
+// one rank the master computes by itself.
 //
 // # How the result is checked
 //
-// The elements of A and B are small whole numbers, so floating-point sums are exact, whatever their order. Freivalds'
-// algorithm compares A·(B·x) with C·x for random vectors x of whole numbers below 65536, at the cost of a few
-// matrix-vector products: a wrong C passes one such test with a probability of at most 1/65536. Each product is tested
-// twice.
+// The elements of A and B are small whole numbers, so floating-point sums are exact, whatever their
+// order. Freivalds' algorithm compares A·(B·x) with C·x for random vectors x of whole numbers below
+// 65536, at the cost of a few matrix-vector products: a wrong C passes one such test with a
+// probability of at most 1/65536. Each product is tested twice.
 package main
 
 import (

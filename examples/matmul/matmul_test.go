@@ -37,8 +37,8 @@ func plain(p problem) []float64 {
 	return c
 }
 
-// Every number of workers computes what serial code computes, exactly: also more workers than blocks, and a last block
-// that is shorter.
+// Every number of workers computes what serial code computes, exactly: also more workers than
+// blocks, and a last block that is shorter.
 func TestEqualsSerial(t *testing.T) {
 	for _, rows := range []int{1, 23} {
 		want := plain(newProblem(rows))

@@ -16,7 +16,8 @@ type problem struct {
 	a, b, c []float64
 }
 
-// newProblem makes matrices of whole numbers from -8 to 8, the same ones for the same number of rows.
+// newProblem makes matrices of whole numbers from -8 to 8, the same ones for the same number of
+// rows.
 func newProblem(rows int) problem {
 	rng := rand.New(rand.NewPCG(uint64(rows), 1))
 	return problem{
@@ -32,7 +33,8 @@ func wholeNumbers(rng *rand.Rand, n int) []float64 {
 	return v
 }
 
-// multiply computes c = a·b for some rows of a. Four rows of b at a time save loads and stores of c.
+// multiply computes c = a·b for some rows of a. Four rows of b at a time save loads and stores of
+// c.
 func multiply(c, a, b []float64) {
 	clear(c)
 	for ; len(a) > 0; a, c = a[inner:], c[cols:] {

@@ -9,7 +9,8 @@ import (
 // ahead is how many blocks a worker has: one to compute, the others on their way.
 const ahead = 2
 
-// measure computes the product with the ranks of team, of which rank 0 is the master, checks it and shows the time.
+// measure computes the product with the ranks of team, of which rank 0 is the master, checks it and
+// shows the time.
 func measure(team *mpi.Comm, o options, p problem, tab *table) error {
 	if team.Rank() == 0 {
 		clear(p.c) // of the last product
@@ -84,8 +85,8 @@ func (m *master) run() error {
 	return err
 }
 
-// handOut starts sending the next block to worker w: an empty one if there are no more, which a worker gets once for
-// each block that it might have had on its way.
+// handOut starts sending the next block to worker w: an empty one if there are no more, which a
+// worker gets once for each block that it might have had on its way.
 func (m *master) handOut(w int) {
 	if m.next >= m.blocks() {
 		m.sends = append(m.sends, mpi.Isend(m.team, []float64(nil), w, 0))
@@ -114,8 +115,9 @@ type slot struct {
 	send *mpi.Request // of c; nil before the first
 }
 
-// worker computes what the master sends, until each of its slots has got an empty block. Messages of one sender come in
-// the order in which they were sent (MPI 4.1, section 3.5), so empty blocks come last and slots take turns to the end.
+// worker computes what the master sends, until each of its slots has got an empty block. Messages
+// of one sender come in the order in which they were sent (MPI 4.1, section 3.5), so empty blocks
+// come last and slots take turns to the end.
 func worker(team *mpi.Comm, block int, b []float64) error {
 	var slots [ahead]slot
 	for i := range slots {
@@ -135,7 +137,8 @@ func worker(team *mpi.Comm, block int, b []float64) error {
 	return nil
 }
 
-// turn waits for the slot's block, computes it, starts to return the product, and starts to receive the next block.
+// turn waits for the slot's block, computes it, starts to return the product, and starts to receive
+// the next block.
 func (s *slot) turn(team *mpi.Comm, b []float64) (isLast bool, err error) {
 	st, err := s.recv.Wait()
 	if err != nil {

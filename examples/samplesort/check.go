@@ -63,7 +63,8 @@ func digestOf(c *mpi.Comm, items []item) (digest, error) {
 	return all[0], err
 }
 
-// check says what is wrong with the result, if anything, and how much the rank with the largest share has.
+// check says what is wrong with the result, if anything, and how much the rank with the largest
+// share has.
 func check(c *mpi.Comm, sorted []item, before digest) (largest int, err error) {
 	after, err := digestOf(c, sorted)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Command samplesort sorts numbers that are spread over the ranks: by samples, as large data are sorted in parallel.
+// Command samplesort sorts numbers that are spread over the ranks: by samples, as large data are
+// sorted in parallel.
 //
 //	fitrun -n 4 ./examples/samplesort                      a million numbers
 //	fitrun -n 4 ./examples/samplesort -n 20000000 -input skewed
@@ -14,9 +15,10 @@
 //
 // # How the result is checked
 //
-// Every rank looks at its own order and, by Exscan, at the last number of the ranks before it. The count, the sum and a
-// hash that does not depend on the order, added up by Allreduce, are the same before and after. Regular sampling bounds
-// the share of a rank by about twice the mean, however the numbers are distributed: that is checked too.
+// Every rank looks at its own order and, by Exscan, at the last number of the ranks before it. The
+// count, the sum and a hash that does not depend on the order, added up by Allreduce, are the same
+// before and after. Regular sampling bounds the share of a rank by about twice the mean, however
+// the numbers are distributed: that is checked too.
 package main
 
 import (

@@ -19,8 +19,8 @@ func compare(a, b item) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Index, b.Index))
 }
 
-// samplesort returns this rank's part of the numbers of all ranks in order: all that it returns comes before what rank+1
-// returns. It sorts mine in place.
+// samplesort returns this rank's part of the numbers of all ranks in order: all that it returns
+// comes before what rank+1 returns. It sorts mine in place.
 func samplesort(c *mpi.Comm, mine []item) ([]item, error) {
 	slices.SortFunc(mine, compare)
 	splitters, err := choose(c, mine)
@@ -68,8 +68,8 @@ func choose(c *mpi.Comm, sorted []item) ([]item, error) {
 	return splitters, nil
 }
 
-// share tells how many of the sorted items go to each rank: to rank r those from splitter r-1 on and before splitter r.
-// Without splitters there are no items.
+// share tells how many of the sorted items go to each rank: to rank r those from splitter r-1 on
+// and before splitter r. Without splitters there are no items.
 func share(sorted, splitters []item, ranks int) []int {
 	counts := make([]int, ranks)
 	from := 0

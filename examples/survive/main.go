@@ -11,8 +11,8 @@
 // so that no rank waits in it for ever. They Shrink it to the ranks that live, and do the round
 // again, among fewer.
 //
-// A rank must not need what only a dead one had. Here that is so by itself: a round is a function of its number. A program with state has
-// it at two ranks, or in files, see examples/checkpoint.
+// A rank must not need what only a dead one had. Here that is so by itself: a round is a function
+// of its number. A program with state has it at two ranks, or in files, see examples/checkpoint.
 //
 // # How the result is checked
 //
@@ -84,7 +84,8 @@ func count(c *mpi.Comm, o options, round int, inTheMiddle func()) (int64, error)
 	return sum[0], err
 }
 
-// isDone reports whether all ranks of c that live have come through a round: the same to all of them. broken says that one has died.
+// isDone reports whether all ranks of c that live have come through a round: the same to all of
+// them. broken says that one has died.
 func isDone(c *mpi.Comm, err error) (done bool, broken error) {
 	flag := 1
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// survive runs the program on n ranks, none of which dies: they share a process. The package tests has those that do.
+// survive runs the program on n ranks, none of which dies: they share a process. The package tests
+// has those that do.
 func survive(n int, args ...string) (string, error) {
 	var out bytes.Buffer // only rank 0 writes
 	err := mpi.RunThreads(n, func(ctx context.Context, world *mpi.Comm) error {

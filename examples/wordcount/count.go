@@ -54,8 +54,9 @@ func isPart(c rune) bool { return unicode.IsLetter(c) || unicode.IsMark(c) || un
 
 func isApostrophe(c rune) bool { return c == '\'' || c == '’' }
 
-// add counts the words of p, of which r gives the bytes from p.From on, and returns the number of bytes that were p's:
-// from the first white space at or after From (or the start of the file) to the first at or after To (or the end).
+// add counts the words of p, of which r gives the bytes from p.From on, and returns the number of
+// bytes that were p's: from the first white space at or after From (or the start of the file) to
+// the first at or after To (or the end).
 func (t *tally) add(r *bufio.Reader, p piece) (bytes int64, err error) {
 	var w word
 	begun := p.From == 0

@@ -17,8 +17,8 @@ const (
 	minPiece      = 64 << 10 // bytes; smaller ones are not worth a file to open
 )
 
-// piece is a part of a file: the words that begin in [From, To), give or take what lies between both and the next white
-// space. Its fields are exported because it travels between ranks.
+// piece is a part of a file: the words that begin in [From, To), give or take what lies between
+// both and the next white space. Its fields are exported because it travels between ranks.
 type piece struct {
 	File     string
 	From, To int64

@@ -5,23 +5,25 @@
 //
 // # What it shows
 //
-// Rank 0 looks at the files, cuts large ones into pieces and deals the pieces out so that all ranks get about the same
-// number of bytes; SendValue and RecvValue carry a slice of structs with strings in them, as they carry any Go value.
-// Each rank counts the words of its pieces in a map. Reduce combines the maps of all ranks by an operation of our own:
-// an element of the reduction may be of any type, here map[string]int, and an operation is any function that combines
-// two slices of them. Totals are reduced as plain numbers.
+// Rank 0 looks at the files, cuts large ones into pieces and deals the pieces out so that all ranks
+// get about the same number of bytes; SendValue and RecvValue carry a slice of structs with strings
+// in them, as they carry any Go value. Each rank counts the words of its pieces in a map. Reduce
+// combines the maps of all ranks by an operation of our own: an element of the reduction may be of
+// any type, here map[string]int, and an operation is any function that combines two slices of them.
+// Totals are reduced as plain numbers.
 //
 // # Words
 //
-// A word is a run of letters, marks and numbers, as Unicode classifies them, in lower case; an apostrophe between two of
-// them belongs to the word and is written '. Text is UTF-8, not normalised; other bytes separate words. A piece begins and
-// ends at ASCII white space, which is no part of a word nor of a longer UTF-8 sequence, so pieces are counted without a
-// look at their neighbours.
+// A word is a run of letters, marks and numbers, as Unicode classifies them, in lower case; an
+// apostrophe between two of them belongs to the word and is written '. Text is UTF-8, not
+// normalised; other bytes separate words. A piece begins and ends at ASCII white space, which is no
+// part of a word nor of a longer UTF-8 sequence, so pieces are counted without a look at their
+// neighbours.
 //
 // # How the result is checked
 //
-// Every run compares the bytes read with the sizes of the files, and the sum of the counts with the words that ranks have
-// seen. With -check rank 0 counts everything again, by a regular expression.
+// Every run compares the bytes read with the sizes of the files, and the sum of the counts with the
+// words that ranks have seen. With -check rank 0 counts everything again, by a regular expression.
 //
 // Ranks on several hosts need the files under the same names.
 package main

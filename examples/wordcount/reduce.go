@@ -6,7 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// merge is the operation (mpi.Op) that combines counts. It makes new maps: what acc holds is not its own to change.
+// merge is the operation (mpi.Op) that combines counts. It makes new maps: what acc holds is not
+// its own to change.
 func merge(acc, in []map[string]int) {
 	for i := range acc {
 		sum := make(map[string]int, len(acc[i])+len(in[i]))

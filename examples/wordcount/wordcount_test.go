@@ -36,8 +36,8 @@ func wantOutput(t *testing.T, out string, parts ...string) {
 	}
 }
 
-// texts are hard to cut: words of several bytes a letter, combining marks, no white space, no words, bytes that are no
-// UTF-8, and some of that twice.
+// texts are hard to cut: words of several bytes a letter, combining marks, no white space, no
+// words, bytes that are no UTF-8, and some of that twice.
 var texts = []string{
 	"The cat, the dog and THE bird don't care; 'tis the dogs' day. Don’t!\n",
 	"Größe größe GRÖSSE ÄÖÜ; Ελλάδα ελλάδα Москва москва — 東京 東京タワー, na\u00efve nai\u0308ve \U0001D7D8 x²\n",
@@ -141,8 +141,8 @@ func TestMergeKeepsItsArguments(t *testing.T) {
 	}
 }
 
-// Whatever the bytes and wherever the cuts, the pieces together are the whole, and it is what the regular expression
-// counts.
+// Whatever the bytes and wherever the cuts, the pieces together are the whole, and it is what the
+// regular expression counts.
 func FuzzPieces(f *testing.F) {
 	for _, text := range texts {
 		f.Add([]byte(text), uint8(3))

@@ -7,7 +7,8 @@ import (
 	"encoding/binary"
 )
 
-// ArchOf is the GOARCH of a machine as uname -m calls it; what it does not know it returns as it is.
+// ArchOf is the GOARCH of a machine as uname -m calls it; what it does not know it returns as it
+// is.
 func ArchOf(machine string) string {
 	switch machine {
 	case "x86_64":
@@ -27,8 +28,8 @@ func ArchOf(machine string) string {
 	}
 }
 
-// ArchOfFile is the GOARCH that the program at path is built for, "" if it is a script, or something else that every
-// architecture may run.
+// ArchOfFile is the GOARCH that the program at path is built for, "" if it is a script, or
+// something else that every architecture may run.
 func ArchOfFile(path string) string {
 	f, err := elf.Open(path)
 	if err != nil {

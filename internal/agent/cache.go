@@ -34,7 +34,8 @@ func SumFile(path string) (sum string, size int64, err error) {
 // runs.
 type cache struct{ dir string }
 
-// cacheOf is the cache that the prologue has put executable in, DIR/SUM/fitrun; that of the user if it is elsewhere.
+// cacheOf is the cache that the prologue has put executable in, DIR/SUM/fitrun; that of the user if
+// it is elsewhere.
 func cacheOf(executable string) (cache, error) {
 	sum := filepath.Base(filepath.Dir(executable))
 	if _, err := hex.DecodeString(sum); err == nil && len(sum) == hex.EncodedLen(sumSize) {

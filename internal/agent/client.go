@@ -23,7 +23,8 @@ type Leader interface {
 	Lost(err error)  // the host has failed; nothing more comes from it. Once, and not after Client.Wait has returned
 }
 
-// Client is fitrun's view of the crew on another host. Its methods do not block, but for Wait; what they ask for is sent.
+// Client is fitrun's view of the crew on another host. Its methods do not block, but for Wait; what
+// they ask for is sent.
 type Client struct {
 	fleet  *Fleet
 	target Target
@@ -56,7 +57,8 @@ func newClient(f *Fleet, t Target) *Client {
 // Facts are those of the host, once it is reached.
 func (c *Client) Facts() Facts { return *c.facts }
 
-// Use is how busy the host was when nothing of the job was left there, nil if it has not come to that.
+// Use is how busy the host was when nothing of the job was left there, nil if it has not come to
+// that.
 func (c *Client) Use() *Use {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +94,8 @@ func (c *Client) Plan(plan crew.Plan, size int, to Leader) {
 
 func (c *Client) send(k kind, v any) { c.fleet.root.down(pack(k, c.target.Host, v), false) }
 
-// Start starts the planned processes. stdin is read if one of them is to read the standard input; nil is an empty one.
+// Start starts the planned processes. stdin is read if one of them is to read the standard input;
+// nil is an empty one.
 func (c *Client) Start(stdin *os.File) {
 	c.mu.Lock()
 	to, lost := c.to, c.lost
@@ -165,14 +168,16 @@ func (c *Client) Census() {
 	}
 }
 
-// IsGone reports whether a rank has left the job or is on its way out, or may be, as long as a census is not complete.
+// IsGone reports whether a rank has left the job or is on its way out, or may be, as long as a
+// census is not complete.
 func (c *Client) IsGone(rank int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.asked && (c.counted == nil && !c.over || c.counted[rank])
 }
 
-// Finish makes the host end what processes have left behind. To be called when all have exited, or will not.
+// Finish makes the host end what processes have left behind. To be called when all have exited, or
+// will not.
 func (c *Client) Finish() {
 	c.mu.Lock()
 	stdin := c.stdin

@@ -176,7 +176,8 @@ func TestInflow(t *testing.T) {
 	})
 }
 
-// TestEarlyFrames: a host that says more than was asked before the job is started is lost, and not unheard; others have room.
+// TestEarlyFrames: a host that says more than was asked before the job is started is lost, and not
+// unheard; others have room.
 func TestEarlyFrames(t *testing.T) {
 	f := NewFleet([]Target{{Host: 1, Name: "b"}, {Host: 2, Name: "c"}}, Config{Silence: time.Second})
 	for i := range maxEarly {

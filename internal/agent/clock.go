@@ -19,9 +19,9 @@ type looks struct {
 	answer chan trace.Sample // of capacity 1: where Look waits for the last one, nil if it does not; guarded by mu
 }
 
-// Look looks at the clock of the host a number of times, one after the other, until ctx ends. It may do so before
-// the job and after it.
-// The agent answers as soon as it reads the question, so the shortest way there and back says most.
+// Look looks at the clock of the host a number of times, one after the other, until ctx ends. It
+// may do so before the job and after it. The agent answers as soon as it reads the question, so the
+// shortest way there and back says most.
 func (c *Client) Look(ctx context.Context, times int) []trace.Sample {
 	var samples []trace.Sample
 	for range times {

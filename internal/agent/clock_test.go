@@ -12,7 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/trace"
 )
 
-// answering answers the looks of c as a host would whose clock shows so much more, on the way for back of them.
+// answering answers the looks of c as a host would whose clock shows so much more, on the way for
+// back of them.
 func answering(c *Client, ahead int64, answer func(number int) bool) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() { // ends by stop
@@ -38,7 +39,8 @@ func answering(c *Client, ahead int64, answer func(number int) bool) (stop func(
 	}
 }
 
-// A clock is looked at through whatever lies between; what is found is right within what is said, before the job and after it.
+// A clock is looked at through whatever lies between; what is found is right within what is said,
+// before the job and after it.
 func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ahead = int64(3 * time.Hour)
@@ -57,7 +59,8 @@ func TestLook(t *testing.T) {
 	})
 }
 
-// A host that does not answer, answers late, or is lost does not hold up the job; one that answers what was not asked is of no use.
+// A host that does not answer, answers late, or is lost does not hold up the job; one that answers
+// what was not asked is of no use.
 func TestLookInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewFleet([]Target{{Host: 1, Name: "b"}}, Config{Silence: time.Second}).Client(1)

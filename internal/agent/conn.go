@@ -17,8 +17,8 @@ const maxQueued = 4 << 20
 
 // conn is a conversation with a neighbour in the tree: fitrun or an agent.
 //
-// send never blocks: frames wait for the conn's writer. Two more goroutines read frames, and watch that the neighbour is
-// alive. close ends all three; wait waits for them.
+// send never blocks: frames wait for the conn's writer. Two more goroutines read frames, and watch
+// that the neighbour is alive. close ends all three; wait waits for them.
 type conn struct {
 	// immutable after newConn
 	r       *bufio.Reader
@@ -45,7 +45,8 @@ type conn struct {
 	why    error      // the first reason for the end; guarded by mu
 }
 
-// newConn makes a conversation over r and w. cut must make reads and writes that are under way fail.
+// newConn makes a conversation over r and w. cut must make reads and writes that are under way
+// fail.
 func newConn(r *bufio.Reader, w io.WriteCloser, silence time.Duration, cut func(why error)) *conn {
 	c := &conn{
 		r: r, w: w, silence: silence, cut: cut,
@@ -55,7 +56,8 @@ func newConn(r *bufio.Reader, w io.WriteCloser, silence time.Duration, cut func(
 	return c
 }
 
-// begin starts the conversation: handle is called for each frame, by one goroutine, and onEnd after the last.
+// begin starts the conversation: handle is called for each frame, by one goroutine, and onEnd after
+// the last.
 func (c *conn) begin(handle func(frame) error, onEnd func(error)) {
 	c.onEnd = onEnd
 	c.threads.Go(func() { c.read(handle) })
@@ -70,7 +72,8 @@ func (c *conn) send(f frame) {
 	c.mu.Unlock()
 }
 
-// push is send that waits while much is queued. It is for what is long, and for what comes from elsewhere.
+// push is send that waits while much is queued. It is for what is long, and for what comes from
+// elsewhere.
 func (c *conn) push(f frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,8 +171,8 @@ func (c *conn) wrote(n int) {
 	c.mu.Unlock()
 }
 
-// watch sends signs of life and looks for those of the neighbour. It counts its own turns, not the time: if this process
-// was stopped, the neighbour was not silent for that.
+// watch sends signs of life and looks for those of the neighbour. It counts its own turns, not the
+// time: if this process was stopped, the neighbour was not silent for that.
 func (c *conn) watch() {
 	tick := time.NewTicker(c.silence / beats)
 	defer tick.Stop()
@@ -197,7 +200,8 @@ func (c *conn) watch() {
 // beats is how many signs of life there are in the time after which a neighbour is lost.
 const beats = 4
 
-// pause tells the neighbour that this process is about to be stopped, and waits for a moment until that is on its way.
+// pause tells the neighbour that this process is about to be stopped, and waits for a moment until
+// that is on its way.
 func (c *conn) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package agent is ranks on other hosts: how a host is reached, what fitrun says to it, and the process that leads a
-// crew there.
+// Package agent is ranks on other hosts: how a host is reached, what fitrun says to it, and the
+// process that leads a crew there.
 //
 //	way.go, reach.go         the command that reaches a host, and how fitrun's binary gets there
 //	listen.go                hosts that are reached without such a command
@@ -13,14 +13,14 @@
 //
 // # Concurrency
 //
-// Each conversation has a reader, a writer and a watch. Readers handle frames and may call a leader or queue frames for
-// others; none of them waits for a reader of output, as the credit of a stream bounds what is under way, so a frame is
-// never stuck behind output. A reader may wait for room toward the hosts below it, never toward those above: so no two
-// wait for each other.
+// Each conversation has a reader, a writer and a watch. Readers handle frames and may call a leader
+// or queue frames for others; none of them waits for a reader of output, as the credit of a stream
+// bounds what is under way, so a frame is never stuck behind output. A reader may wait for room
+// toward the hosts below it, never toward those above: so no two wait for each other.
 //
 // # The end
 //
-// An agent ends everything when its input ends, whatever the reason. The command that reaches a host dies with the process
-// that started it, and its end is the end of the agent's input; where the network is gone, each side finds out by the
-// other's silence.
+// An agent ends everything when its input ends, whatever the reason. The command that reaches a
+// host dies with the process that started it, and its end is the end of the agent's input; where
+// the network is gone, each side finds out by the other's silence.
 package agent

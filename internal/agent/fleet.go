@@ -19,8 +19,8 @@ type Config struct {
 	Way     Way
 	FanOut  int           // most hosts that fitrun and each agent reach themselves, at least 1
 	Silence time.Duration // a host that says nothing for so long is lost
-	// Binary is the build of fitrun for an architecture. Its error says everything. It is called by several goroutines,
-	// and must return soon when ctx ends.
+	// Binary is the build of fitrun for an architecture. Its error says everything. It is called by
+	// several goroutines, and must return soon when ctx ends.
 	Binary func(ctx context.Context, arch string) (Binary, error)
 	Guard  *crew.Guard // or nil
 }
@@ -63,13 +63,13 @@ func NewFleet(targets []Target, cfg Config) *Fleet {
 const (
 	// maxPrograms is how many programs a job may have on one host.
 	maxPrograms = 64
-	// maxEarly is how many frames a host may send before the job is started, beside that of its loss: facts and prepared,
-	// and stored for each program.
+	// maxEarly is how many frames a host may send before the job is started, beside that of its
+	// loss: facts and prepared, and stored for each program.
 	maxEarly = 2 + maxPrograms
 )
 
-// Reach reaches all hosts within timeout, or fails: the error names a host and says why, or all that were not reached in
-// time. reached is called as they are, with their number.
+// Reach reaches all hosts within timeout, or fails: the error names a host and says why, or all
+// that were not reached in time. reached is called as they are, with their number.
 func (f *Fleet) Reach(ctx context.Context, timeout time.Duration, reached func(n int)) error {
 	all, cancelAll := context.WithCancel(ctx)
 	f.cancel = cancelAll
@@ -79,7 +79,8 @@ func (f *Fleet) Reach(ctx context.Context, timeout time.Duration, reached func(n
 		<-limited.Done()
 		cancel()
 	})
-	// The reaching itself ends at the same moment, and says what it knows; but a host behind one that hangs says nothing.
+	// The reaching itself ends at the same moment, and says what it knows; but a host behind one
+	// that hangs says nothing.
 	patience := time.NewTimer(timeout + 2*exitGrace)
 	defer patience.Stop()
 	late := make(map[int]string) // why, by host
@@ -182,7 +183,8 @@ func (f *Fleet) Resume() { f.root.down(frame{kindResume, everyHost, nil}, false)
 // PIDs are the processes by which hosts are reached.
 func (f *Fleet) PIDs() []int { return f.root.pids() }
 
-// Close ends the fleet: agents that still run end what they have started. It waits, but not for a host that is cut off.
+// Close ends the fleet: agents that still run end what they have started. It waits, but not for a
+// host that is cut off.
 func (f *Fleet) Close() {
 	f.cancel()
 	f.root.close()

@@ -32,7 +32,8 @@ func newOutflow(credit int) *outflow {
 	return f
 }
 
-// take waits for credit, and takes at most n of it: what it does not use its caller gives back. 0: the flow is closed.
+// take waits for credit, and takes at most n of it: what it does not use its caller gives back. 0:
+// the flow is closed.
 func (f *outflow) take(n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +62,8 @@ func (f *outflow) close() {
 	f.more.Broadcast()
 }
 
-// inflow is a stream at its receiver: one goroutine puts what comes, another reads. It is a crew.Source.
+// inflow is a stream at its receiver: one goroutine puts what comes, another reads. It is a
+// crew.Source.
 type inflow struct {
 	took func(n int)   // called by Read: so much room is free again
 	kick chan struct{} // capacity 1: something has changed
@@ -157,7 +159,8 @@ func (f *inflow) Ended() bool {
 	return f.ended
 }
 
-// SetReadDeadline makes Read fail with os.ErrDeadlineExceeded from t on if there is nothing to read.
+// SetReadDeadline makes Read fail with os.ErrDeadlineExceeded from t on if there is nothing to
+// read.
 func (f *inflow) SetReadDeadline(t time.Time) error {
 	f.mu.Lock()
 	f.deadline = t

@@ -83,8 +83,8 @@ const (
 //	12          payload
 //	       1    newline
 //
-// All integers are little-endian. The newline is for what carries the frames: srun passes on what it hears by lines, so a
-// frame without one at its end could wait for the next.
+// All integers are little-endian. The newline is for what carries the frames: srun passes on what
+// it hears by lines, so a frame without one at its end could wait for the next.
 type frame struct {
 	kind    kind
 	host    uint32
@@ -102,7 +102,8 @@ func appendFrame(b []byte, f frame) []byte {
 // trailer is the end of every frame.
 const trailer = '\n'
 
-// consumeHeader decodes headerSize bytes. The result has no payload yet; size is that of what follows.
+// consumeHeader decodes headerSize bytes. The result has no payload yet; size is that of what
+// follows.
 func consumeHeader(b []byte) (f frame, size int, err error) {
 	n := binary.LittleEndian.Uint32(b)
 	f = frame{kind: kind(b[5]), host: binary.LittleEndian.Uint32(b[8:])}

@@ -41,7 +41,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Whatever comes is a frame that is written as it came, or an error; and no message makes its handler panic.
+// Whatever comes is a frame that is written as it came, or an error; and no message makes its
+// handler panic.
 func FuzzReadFrame(f *testing.F) {
 	f.Add(bytesOf(pack(kindHello, 1, hello{Host: 1, Below: []Target{{Host: 2, Name: "b"}}})))
 	f.Add(bytesOf(packOutput(1, 2, crew.Stdout, []byte("text")), frame{kind: kindPing}))

@@ -29,16 +29,18 @@ const DefaultPort = 7117
 const (
 	// role is that of the connections, for package secure.
 	role = "agent"
-	// maxStrangers is how many connections may be without proof of the secret; the oldest give way to more.
+	// maxStrangers is how many connections may be without proof of the secret; the oldest give way
+	// to more.
 	maxStrangers = 512
 	// maxStrangersPerHost is how many of them may come from one address.
 	maxStrangersPerHost = 16
-	// maxGreeting is the length of what a client says before frames begin: the marker and the silence.
+	// maxGreeting is the length of what a client says before frames begin: the marker and the
+	// silence.
 	maxGreeting = 64
 )
 
-// Listen serves every fitrun that connects to l and knows secret, each by an agent that is a process of its own, until
-// ctx ends or l fails. Then it ends them and waits.
+// Listen serves every fitrun that connects to l and knows secret, each by an agent that is a
+// process of its own, until ctx ends or l fails. Then it ends them and waits.
 func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger) error {
 	var conns sync.WaitGroup
 	defer conns.Wait()
@@ -78,8 +80,8 @@ func isPassing(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }
 
-// serveConn serves one fitrun, by an agent with its standard streams on the connection. It calls known when the other end
-// is no stranger, or gone.
+// serveConn serves one fitrun, by an agent with its standard streams on the connection. It calls
+// known when the other end is no stranger, or gone.
 func serveConn(ctx context.Context, raw net.Conn, secret []byte, known func(), log *slog.Logger) error {
 	defer raw.Close()
 	cut := context.AfterFunc(ctx, func() { raw.Close() })

@@ -16,7 +16,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/strangers/strangerstest"
 )
 
-// Strangers that say nothing do not keep out more than their own address, and what they say is not obeyed.
+// Strangers that say nothing do not keep out more than their own address, and what they say is not
+// obeyed.
 func TestStrangers(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

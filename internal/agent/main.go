@@ -124,7 +124,8 @@ func serveArgs(args []string) error {
 	return Serve(in, out, silence, exe)
 }
 
-// minSilence is the least time after which a host may be taken for lost: signs of life come a few times in it.
+// minSilence is the least time after which a host may be taken for lost: signs of life come a few
+// times in it.
 const minSilence = time.Second
 
 // parseSilence reads how long a neighbour may say nothing.

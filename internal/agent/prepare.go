@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// Prepare makes the programs of the job be on each host, by copying where they are not. want is by host; a Program's file
-// is that of files, by its hash. The result is by host.
+// Prepare makes the programs of the job be on each host, by copying where they are not. want is by
+// host; a Program's file is that of files, by its hash. The result is by host.
 func (f *Fleet) Prepare(ctx context.Context, want map[int][]Program, files map[string]string) (map[int][]Found, error) {
 	for host, programs := range want {
 		if len(programs) > maxPrograms {
@@ -93,8 +93,8 @@ func (f *Fleet) copiesFor(want map[int][]Program, found map[int][]Found) copies 
 	return c
 }
 
-// copyAll sends each file once over each conversation that leads to hosts that wait for it, and waits until all is in
-// place.
+// copyAll sends each file once over each conversation that leads to hosts that wait for it, and
+// waits until all is in place.
 func (f *Fleet) copyAll(ctx context.Context, c copies, files map[string]string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var sending sync.WaitGroup

@@ -28,10 +28,10 @@ type Binary struct {
 	Size int64
 }
 
-// prologue is what runs on a host before an agent does: it says which machine it is, is told which binary it shall run,
-// and asks for that if it does not have it. It is one line, because a login shell that is no relative of sh passes that on
-// unchanged, and it has no single quotes. head reads no more than it is to, as nothing follows the binary until the agent
-// has spoken.
+// prologue is what runs on a host before an agent does: it says which machine it is, is told which
+// binary it shall run, and asks for that if it does not have it. It is one line, because a login
+// shell that is no relative of sh passes that on unchanged, and it has no single quotes. head reads
+// no more than it is to, as nothing follows the binary until the agent has spoken.
 var prologue = strings.Join([]string{
 	`umask 077`,
 	`echo ` + marker + ` $(uname -s) $(uname -m)`,
@@ -48,14 +48,16 @@ var prologue = strings.Join([]string{
 }, "; ")
 
 const (
-	// marker begins the line that the prologue says first; a login shell may have said other things before.
+	// marker begins the line that the prologue says first; a login shell may have said other things
+	// before.
 	marker = "FITMPI-AGENT-1"
 	// maxNoise is how many bytes of other things there may be.
 	maxNoise = 64 << 10
 	// exitGrace is how long the command that reaches a host may take to end by itself.
 	exitGrace = 2 * time.Second
-	// lastWords is how long one may take that has closed its output, and so has something to say before it ends: ssh says
-	// why a connection broke when it has cleaned up, which on a loaded machine may be seconds later.
+	// lastWords is how long one may take that has closed its output, and so has something to say
+	// before it ends: ssh says why a connection broke when it has cleaned up, which on a loaded
+	// machine may be seconds later.
 	lastWords = 5 * time.Second
 )
 
@@ -109,7 +111,8 @@ func open(ctx context.Context, t Target, w Way, binary func(ctx context.Context,
 	return b, r, facts, nil
 }
 
-// start starts the command. It ends with this process, by the kernel's doing if need be: its thread stays.
+// start starts the command. It ends with this process, by the kernel's doing if need be: its thread
+// stays.
 func (b *branch) start() error {
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -148,7 +151,8 @@ func (b *branch) start() error {
 	return nil
 }
 
-// reap waits for the end of the command, and ends what it has left of its process group before that can be another's.
+// reap waits for the end of the command, and ends what it has left of its process group before that
+// can be another's.
 func (b *branch) reap() {
 	pid := b.cmd.Process.Pid
 	err := sys.WaitExit(pid)
@@ -198,7 +202,8 @@ func (b *branch) greet(ctx context.Context, r *bufio.Reader, binary func(ctx con
 	return readFacts(r)
 }
 
-// binaryError is that there is no build of fitrun for a host. It says everything, also of a build that was not done in time.
+// binaryError is that there is no build of fitrun for a host. It says everything, also of a build
+// that was not done in time.
 type binaryError struct{ error }
 
 // readFacts hears an agent's first frame.
@@ -235,8 +240,8 @@ func readMarker(r *bufio.Reader) (system, machine string, err error) {
 	return "", "", fmt.Errorf("its login shell says more than %d bytes, and not what it was asked", maxNoise)
 }
 
-// explain is why the host was not reached, or lost: what the command said last, if err is no more than the end of the
-// conversation. ctx is that of reaching, one that never ends when that is over.
+// explain is why the host was not reached, or lost: what the command said last, if err is no more
+// than the end of the conversation. ctx is that of reaching, one that never ends when that is over.
 func (b *branch) explain(ctx context.Context, err error) error {
 	if none, ok := errors.AsType[binaryError](err); ok {
 		return none.error
@@ -274,7 +279,8 @@ func (b *branch) explain(ctx context.Context, err error) error {
 	return errors.New("the connection ended")
 }
 
-// awaitLastWords waits until the command has ended, but not for long, nor beyond ctx; false says that it has not.
+// awaitLastWords waits until the command has ended, but not for long, nor beyond ctx; false says
+// that it has not.
 func (b *branch) awaitLastWords(ctx context.Context) bool {
 	t := time.NewTimer(b.words)
 	defer t.Stop()
@@ -314,7 +320,8 @@ func (b *branch) lastSaid() string {
 	return ""
 }
 
-// cut ends the command after the end of the conversation. One that has ended that itself is about to say why.
+// cut ends the command after the end of the conversation. One that has ended that itself is about
+// to say why.
 func (b *branch) cut(why error) {
 	if b.cmd != nil && isEnd(why) && b.awaitLastWords(context.Background()) {
 		return

@@ -307,8 +307,8 @@ func TestCacheNowhere(t *testing.T) {
 	}
 }
 
-// TestExplain: a host that is lost is named with what the command said that reaches it, if that says something, however
-// late; and how the command ended is told only if that was its own doing.
+// TestExplain: a host that is lost is named with what the command said that reaches it, if that
+// says something, however late; and how the command ended is told only if that was its own doing.
 func TestExplain(t *testing.T) {
 	for _, tc := range []struct {
 		script string

@@ -177,7 +177,8 @@ func TestGreetingRefused(t *testing.T) {
 	}
 }
 
-// TestFrameRefused: what no agent of this version says ends the conversation with a word of what it was.
+// TestFrameRefused: what no agent of this version says ends the conversation with a word of what it
+// was.
 func TestFrameRefused(t *testing.T) {
 	set := func(at int, to byte) func(b []byte) []byte {
 		return func(b []byte) []byte {

@@ -22,8 +22,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// agent is what runs on a host for a fitrun on another one. Its conn's reader is the only goroutine that handles frames
-// from above.
+// agent is what runs on a host for a fitrun on another one. Its conn's reader is the only goroutine
+// that handles frames from above.
 type agent struct {
 	// immutable after Serve has begun
 	parent *conn
@@ -60,8 +60,9 @@ type streamID struct {
 	stream crew.Stream
 }
 
-// Serve is the agent: it serves the fitrun, or the agent, at the other end of in and out, until in ends. Then it ends all
-// that it has started. A neighbour that says nothing for silence is taken for dead. executable is the agent's own binary.
+// Serve is the agent: it serves the fitrun, or the agent, at the other end of in and out, until in
+// ends. Then it ends all that it has started. A neighbour that says nothing for silence is taken
+// for dead. executable is the agent's own binary.
 func Serve(in io.Reader, out io.WriteCloser, silence time.Duration, executable string) error {
 	sys.AdoptOrphans() // where that cannot be, as under some emulators, only process groups are cleaned up
 	guard, err := crew.StartGuard()

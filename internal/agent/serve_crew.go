@@ -11,7 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// drainIdle ends the reading of a stream that a process beyond our reach holds open when the job is over.
+// drainIdle ends the reading of a stream that a process beyond our reach holds open when the job is
+// over.
 const drainIdle = time.Second
 
 // maxPiece is how much of a stream goes into one frame.

@@ -11,7 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// TestAgentRefuses: what fitrun does not say, or not now, ends the conversation with a word of what it was.
+// TestAgentRefuses: what fitrun does not say, or not now, ends the conversation with a word of what
+// it was.
 func TestAgentRefuses(t *testing.T) {
 	greeting := pack(kindHello, 1, hello{Host: 1, Timeout: time.Minute})
 	start := pack(kindStart, 1, start{Size: 2})

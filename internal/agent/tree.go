@@ -31,7 +31,8 @@ type node struct {
 	closing  bool            // no branch is added any more
 }
 
-// reach reaches hosts, some of them through others. Of each comes kindFacts, or kindLost. It does not wait.
+// reach reaches hosts, some of them through others. Of each comes kindFacts, or kindLost. It does
+// not wait.
 func (n *node) reach(ctx context.Context, targets []Target) {
 	var direct, others []Target // those where an agent listens are reached by the process that knows the secret: fitrun
 	for _, t := range targets {
@@ -50,8 +51,8 @@ func (n *node) reach(ctx context.Context, targets []Target) {
 	}
 }
 
-// split divides hosts into at most k groups of neighbours. The first of each is to be reached directly, the others
-// through it.
+// split divides hosts into at most k groups of neighbours. The first of each is to be reached
+// directly, the others through it.
 func split(targets []Target, k int) [][]Target {
 	k = min(max(k, 1), len(targets))
 	var groups [][]Target
@@ -86,7 +87,8 @@ func (n *node) reachGroup(ctx context.Context, group []Target) error {
 	return nil
 }
 
-// open reaches t: when it returns, an agent runs there and has said its facts, in a frame that is returned.
+// open reaches t: when it returns, an agent runs there and has said its facts, in a frame that is
+// returned.
 func (n *node) open(ctx context.Context, t Target) (*branch, *bufio.Reader, frame, error) {
 	if t.Agent {
 		return dial(ctx, t, n.way.Secret, n.silence)
@@ -130,7 +132,8 @@ func (n *node) lost(b *branch, err error) {
 	}
 }
 
-// down passes a frame to its addressee below, if there is one; wait says whether to wait while much is on its way.
+// down passes a frame to its addressee below, if there is one; wait says whether to wait while much
+// is on its way.
 func (n *node) down(f frame, wait bool) {
 	for _, b := range n.addressees(f) {
 		if wait {
@@ -166,7 +169,8 @@ func (n *node) pids() []int {
 	return pids
 }
 
-// close ends all conversations, each when everything is written, but after a moment in any case, and waits. Preconditions:
+// close ends all conversations, each when everything is written, but after a moment in any case,
+// and waits. Preconditions:
 //   - The context of reach has ended, or all hosts are reached.
 func (n *node) close() {
 	n.mu.Lock()

@@ -45,9 +45,9 @@ func (w Way) command(t Target, script string, timeout time.Duration) (*exec.Cmd,
 			argv = []string{"ssh"}
 		}
 		argv = append(argv, w.Args...)
-		// The first value of an option counts, so the user's come first. Nothing may ask: no terminal is at hand. A master
-		// connection that is there is used, but none is left behind. The user's forwardings are not for us. ssh is to give up
-		// before we do, as it knows why.
+		// The first value of an option counts, so the user's come first. Nothing may ask: no
+		// terminal is at hand. A master connection that is there is used, but none is left behind.
+		// The user's forwardings are not for us. ssh is to give up before we do, as it knows why.
 		argv = append(argv, "-T", "-x", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes",
 			"-o", "RemoteCommand=none", "-o", "ConnectTimeout="+strconv.Itoa(max(1, int(timeout.Seconds()*3/4))))
 		if t.Port != 0 {

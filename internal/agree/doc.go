@@ -1,16 +1,18 @@
-// Package agree decides one value among members of which any number may fail, at any time: the agreement behind
-// Agree and Shrink of package mpi (ULFM).
+// Package agree decides one value among members of which any number may fail, at any time: the
+// agreement behind Agree and Shrink of package mpi (ULFM).
 //
 // # What it guarantees
 //
-// Every member that lives contributes a [Value] to each agreement; agreements of one group are numbered from 0 and come in
-// that order at every member.
+// Every member that lives contributes a [Value] to each agreement; agreements of one group are
+// numbered from 0 and come in that order at every member.
 //
 //   - Agreement, uniform: all members that decide reach the same decision, those that fail
 //     afterwards included.
-//   - Validity: the decision combines the contributions of all members that live when it is made, perhaps those of some
-//     that have failed, and nothing else. Members whose contribution is missing are in its set of failed ones.
-//   - Termination: every member that lives, and has contributed, decides, if all that live contribute.
+//   - Validity: the decision combines the contributions of all members that live when it is made,
+//     perhaps those of some that have failed, and nothing else. Members whose contribution is
+//     missing are in its set of failed ones.
+//   - Termination: every member that lives, and has contributed, decides, if all that live
+//     contribute.
 //
 // # What it assumes
 //
@@ -23,8 +25,9 @@
 //
 // # How it works
 //
-// The members that were not agreed to have failed before form a binary tree, in their order, each below a lower one. The
-// coordinator is the lowest member that lives, as far as each knows. A round has four sweeps, each of n-1 messages:
+// The members that were not agreed to have failed before form a binary tree, in their order, each
+// below a lower one. The coordinator is the lowest member that lives, as far as each knows. A round
+// has four sweeps, each of n-1 messages:
 //
 //	Gather   up    what a subtree contributes, once it is complete
 //	Propose  down  the value that the coordinator makes of it; each member that gets it accepts it
@@ -54,6 +57,7 @@
 // neighbours by later failures, until the next agreement's proposal says that all members have
 // decided this one.
 //
-// A [Machine] is one member. It is a pure state machine: no goroutine, lock, clock or system call. Messages and notices of
-// failures go in, [Letter]s and [Decision]s come out. It is checked by exhaustive exploration in the package's tests.
+// A [Machine] is one member. It is a pure state machine: no goroutine, lock, clock or system call.
+// Messages and notices of failures go in, [Letter]s and [Decision]s come out. It is checked by
+// exhaustive exploration in the package's tests.
 package agree

@@ -46,7 +46,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelFindsBugs plants a fault in the machines and sees that the exploration says what is wrong.
+// TestModelFindsBugs plants a fault in the machines and sees that the exploration says what is
+// wrong.
 func TestModelFindsBugs(t *testing.T) {
 	undecided := func(m *Machine) *instance {
 		if m.started == 0 || len(m.open) == 0 {

@@ -1,7 +1,7 @@
 package agree
 
-// instance is one agreement at one member. It goes from gathering to having accepted (ballot >= 0) to decided; a
-// member that becomes coordinator, or gets a proposal of a later one, accepts again.
+// instance is one agreement at one member. It goes from gathering to having accepted (ballot >= 0)
+// to decided; a member that becomes coordinator, or gets a proposal of a later one, accepts again.
 type instance struct {
 	number  uint64
 	begun   bool // the member has contributed

@@ -38,15 +38,15 @@ func New(self, n int) *Machine {
 	return &Machine{self: self, n: n}
 }
 
-// Start contributes v to the next agreement. v.Failed and v.Known are the caller's own part; what the machine has been
-// told of failures it adds. It takes over v.
+// Start contributes v to the next agreement. v.Failed and v.Known are the caller's own part; what
+// the machine has been told of failures it adds. It takes over v.
 func (m *Machine) Start(v Value) {
 	m.waiting = append(m.waiting, v)
 	m.startNext()
 }
 
-// Receive takes a message of another member, which it may keep. It reports false, and does nothing, if no correct member
-// would have sent it.
+// Receive takes a message of another member, which it may keep. It reports false, and does nothing,
+// if no correct member would have sent it.
 func (m *Machine) Receive(from int, msg *Message) bool {
 	if from < 0 || from >= m.n || from == m.self || msg.Number > m.started {
 		return false
@@ -76,8 +76,8 @@ func (m *Machine) IsBusy() bool {
 	return len(m.waiting) > 0 || m.started > 0 && len(m.open) > 0 && !m.open[m.at(m.started-1)].decided
 }
 
-// Take returns what is to be sent and what was decided since the last call, in order. Both are valid until the next
-// call of any method.
+// Take returns what is to be sent and what was decided since the last call, in order. Both are
+// valid until the next call of any method.
 func (m *Machine) Take() ([]Letter, []Decision) {
 	letters, decisions := m.letters, m.decisions
 	m.letters, m.decisions = m.letters[:0], m.decisions[:0]
@@ -87,7 +87,8 @@ func (m *Machine) Take() ([]Letter, []Decision) {
 // at is the place of an open agreement.
 func (m *Machine) at(number uint64) int { return int(number - m.open[0].number) }
 
-// instance is the agreement with the number, which is at most the next one; nil if it is over at all members.
+// instance is the agreement with the number, which is at most the next one; nil if it is over at
+// all members.
 func (m *Machine) instance(number uint64) *instance {
 	if len(m.open) == 0 {
 		if number < m.started {
@@ -104,7 +105,8 @@ func (m *Machine) instance(number uint64) *instance {
 	return &m.open[m.at(number)]
 }
 
-// startNext begins the next agreement if there is something to contribute and the one before is decided.
+// startNext begins the next agreement if there is something to contribute and the one before is
+// decided.
 func (m *Machine) startNext() {
 	if len(m.waiting) == 0 || m.started > 0 && !m.open[m.at(m.started-1)].decided {
 		return

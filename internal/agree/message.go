@@ -63,9 +63,9 @@ const (
 //	token   8 bytes, little-endian
 //	failed, known   sets
 //
-// A set is the uvarint 2k and k members, each as the uvarint of its distance from the one before, less one (the first from
-// -1); or, where that is shorter, the uvarint 2k+1 and k bytes of bits, the lowest member in the lowest bit of the first,
-// the last of them not zero.
+// A set is the uvarint 2k and k members, each as the uvarint of its distance from the one before,
+// less one (the first from -1); or, where that is shorter, the uvarint 2k+1 and k bytes of bits,
+// the lowest member in the lowest bit of the first, the last of them not zero.
 func (m *Message) Append(b []byte) []byte {
 	b = append(b, byte(m.Kind))
 	b = binary.AppendUvarint(b, m.Number)

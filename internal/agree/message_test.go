@@ -77,7 +77,8 @@ func TestMessageLength(t *testing.T) {
 	}
 }
 
-// FuzzConsume: any bytes are refused or are a message that is written and read again alike, of members of the group only.
+// FuzzConsume: any bytes are refused or are a message that is written and read again alike, of
+// members of the group only.
 func FuzzConsume(f *testing.F) {
 	for _, m := range []Message{
 		{Kind: Gather, Number: 300, Value: Value{Flag: 7, Kinds: 1, Failed: Set{5}}}, {Kind: Ack, Number: 5, Ballot: 128},

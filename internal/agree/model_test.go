@@ -42,7 +42,8 @@ type flight struct {
 	Letter
 }
 
-// step is an event at a machine in some state: a letter, the notice of a failure (-1-r), or the start of the next agreement.
+// step is an event at a machine in some state: a letter, the notice of a failure (-1-r), or the
+// start of the next agreement.
 type step struct {
 	machine int32
 	event   int32
@@ -64,8 +65,8 @@ type world struct {
 	decided  [2]int32
 }
 
-// bug changes what a machine does, to see that the check finds it: before is called before an event, after with what was
-// sent. Either may be nil.
+// bug changes what a machine does, to see that the check finds it: before is called before an
+// event, after with what was sent. Either may be nil.
 type bug struct {
 	before func(m *Machine, event int32, msg *Message)
 	after  func(m *Machine, event int32, letters []Letter) []Letter
@@ -298,7 +299,8 @@ func (x *model) atEnd(w *world) string {
 // deepMost bounds the events of one run: no member sends messages for ever.
 const deepMost = 300
 
-// explore visits every world that can come from w, and returns the way to one in which something is wrong.
+// explore visits every world that can come from w, and returns the way to one in which something is
+// wrong.
 func (x *model) explore(w world, depth int) (string, []event) {
 	h := maphash.Bytes(x.seed, w.append(nil, x.n))
 	if _, ok := x.seen[h]; ok {

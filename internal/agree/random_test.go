@@ -31,8 +31,8 @@ func TestModelRandom(t *testing.T) {
 	t.Logf("%d runs of 5 to 9 members, %d events", runs, events)
 }
 
-// walk lets things happen at random until nothing is left to happen. How likely crashes, notices and messages are differs from
-// run to run.
+// walk lets things happen at random until nothing is left to happen. How likely crashes, notices
+// and messages are differs from run to run.
 func (x *model) walk(rng *rand.Rand) (wrong string, events int) {
 	w := x.begin()
 	dies, slow := math.Pow(rng.Float64(), 3), rng.Float64()
@@ -52,8 +52,9 @@ func (x *model) walk(rng *rand.Rand) (wrong string, events int) {
 	return "no end", events
 }
 
-// TestMessages counts: without failures an agreement takes 4(n-1) messages, 3 between two, of which no member sends more than
-// it has neighbours in the tree, twice, and the longest chain is four times the height of the tree.
+// TestMessages counts: without failures an agreement takes 4(n-1) messages, 3 between two, of which
+// no member sends more than it has neighbours in the tree, twice, and the longest chain is four
+// times the height of the tree.
 func TestMessages(t *testing.T) {
 	sizes := []int{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024} // where the height changes
 	for n := 1; n <= 300; n += 1 + n/10 {
@@ -77,8 +78,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesAfterFailures: the next agreement after any failures is as cheap as among the survivors alone, and every one that
-// mends itself costs no more than a few times that.
+// TestMessagesAfterFailures: the next agreement after any failures is as cheap as among the
+// survivors alone, and every one that mends itself costs no more than a few times that.
 func TestMessagesAfterFailures(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 3))

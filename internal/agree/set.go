@@ -2,8 +2,8 @@ package agree
 
 import "math/bits"
 
-// Set is a set of members, a bit for each. The zero value is empty; sets that are compared or combined may have
-// different lengths.
+// Set is a set of members, a bit for each. The zero value is empty; sets that are compared or
+// combined may have different lengths.
 type Set []uint64
 
 // Add makes r an element.

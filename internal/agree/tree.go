@@ -1,7 +1,8 @@
 package agree
 
-// tree is the binary tree of members, in which a child is always higher than its parent: a heap of those that were not
-// agreed to have failed when the agreement began, the same at every member. Immutable.
+// tree is the binary tree of members, in which a child is always higher than its parent: a heap of
+// those that were not agreed to have failed when the agreement began, the same at every member.
+// Immutable.
 type tree struct {
 	members []int // by place, ascending
 	places  []int // by member; -1 for those that are left out
@@ -44,7 +45,8 @@ func (t *tree) coordinator(failed Set) int {
 	return -1
 }
 
-// parent is the nearest ancestor of r that is not known to have failed, or else the coordinator; -1 if that is r.
+// parent is the nearest ancestor of r that is not known to have failed, or else the coordinator; -1
+// if that is r.
 func (t *tree) parent(r int, failed Set) int {
 	for i := t.places[r]; i > 0; {
 		i = (i - 1) / 2
@@ -69,7 +71,8 @@ func (t *tree) children(list []int, r int, failed Set) []int {
 	return list
 }
 
-// nearest appends the living members, at place i and below, that have no living ancestor from there on, without r.
+// nearest appends the living members, at place i and below, that have no living ancestor from there
+// on, without r.
 func (t *tree) nearest(list []int, i, r int, failed Set) []int {
 	switch {
 	case i >= len(t.members) || t.members[i] == r:

@@ -25,7 +25,8 @@ func (s *session) Bell(localRank int, then func(*os.File)) error {
 	}
 	s.bells[localRank] = append(s.bells[localRank], then)
 	s.bellMu.Unlock()
-	// After an error then stays where it is, and is never called: nothing more gets through to the launcher.
+	// After an error then stays where it is, and is never called: nothing more gets through to the
+	// launcher.
 	if err := s.send(message{Type: typeBell, Rank: localRank}); err != nil {
 		return fmt.Errorf("boot: asking %s for the bell of local rank %d: %w", s.other, localRank, err)
 	}

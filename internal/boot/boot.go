@@ -12,8 +12,8 @@ import (
 // FDVariable is the environment variable that names the descriptor of the launcher's socket.
 const FDVariable = "FITMPI_BOOT_FD"
 
-// MarkVariable is the environment variable by which fitrun knows all processes that its ranks have started, wherever they went. Its
-// value is random.
+// MarkVariable is the environment variable by which fitrun knows all processes that its ranks have
+// started, wherever they went. Its value is random.
 const MarkVariable = "FITMPI_MARK"
 
 // TransportKey is the key under which a rank reports by which transports it reaches the others.
@@ -22,7 +22,8 @@ const TransportKey = "transport"
 // MetricsKey is the key under which a rank reports the address at which it serves its metrics.
 const MetricsKey = "metrics"
 
-// FailedKey is the key under which a rank of a job that goes on without those that die says why it gives up. Its exit follows.
+// FailedKey is the key under which a rank of a job that goes on without those that die says why it
+// gives up. Its exit follows.
 const FailedKey = "failed"
 
 // Info is what a launcher tells a rank about itself.
@@ -60,14 +61,16 @@ type EventKind uint8
 const (
 	// PeerFailed: the rank in Event.Rank is dead; nothing more will come from it.
 	PeerFailed EventKind = iota + 1
-	// JobAborted: the job is being ended; Rank asked for it, or -1 when the launcher itself did (timeout, interrupt).
+	// JobAborted: the job is being ended; Rank asked for it, or -1 when the launcher itself did
+	// (timeout, interrupt).
 	JobAborted
 	// LauncherGone: the launcher closed its end or died. The last event of a session.
 	LauncherGone
-	// leaderRests: rank 0, at which the ranks meet, rests (Code 1), or takes part again (0). Its exit is no news while it rests.
-	// A session keeps it to itself.
+	// leaderRests: rank 0, at which the ranks meet, rests (Code 1), or takes part again (0). Its
+	// exit is no news while it rests. A session keeps it to itself.
 	leaderRests
-	// Asked: the launcher asks what Message says, a question of internal/telemetry; Code is its number, for Answer.
+	// Asked: the launcher asks what Message says, a question of internal/telemetry; Code is its
+	// number, for Answer.
 	Asked
 )
 
@@ -98,8 +101,8 @@ func eventKindOf(s string) (EventKind, bool) {
 	return 0, false
 }
 
-// Event is news about the job, or a question. A session delivers at most one PeerFailed per rank, one JobAborted and one
-// LauncherGone. Questions that come faster than they are read are dropped.
+// Event is news about the job, or a question. A session delivers at most one PeerFailed per rank,
+// one JobAborted and one LauncherGone. Questions that come faster than they are read are dropped.
 type Event struct {
 	Kind    EventKind
 	Rank    int    // the rank that it is about, -1 if it is about none in particular
@@ -111,32 +114,38 @@ type Event struct {
 type Session interface {
 	// Info returns what the launcher said at the start. The caller must not change Secret.
 	Info() Info
-	// Exchange hands in this rank's card, at most MaxCard bytes, and returns the cards of all ranks in rank order.
-	// It waits for the slowest rank, and fails when the job cannot complete the exchange any more. Once per session.
+	// Exchange hands in this rank's card, at most MaxCard bytes, and returns the cards of all ranks
+	// in rank order. It waits for the slowest rank, and fails when the job cannot complete the
+	// exchange any more. Once per session.
 	Exchange(ctx context.Context, card []byte) ([][]byte, error)
-	// Finalizing tells the launcher that this rank is done with the others: from now on exit code 0 is a clean end.
+	// Finalizing tells the launcher that this rank is done with the others: from now on exit code 0
+	// is a clean end.
 	Finalizing(ctx context.Context) error
-	// Abort asks the launcher to end the job with code, and to show message once. It does not wait for the end.
+	// Abort asks the launcher to end the job with code, and to show message once. It does not wait
+	// for the end.
 	Abort(code int, message string) error
 	// Report tells the launcher a fact about this rank, such as MetricsKey and an address.
 	Report(key, value string) error
-	// Answer answers the question of an Asked with JSON, at most MaxAnswer bytes. It waits for room in the connection.
+	// Answer answers the question of an Asked with JSON, at most MaxAnswer bytes. It waits for room
+	// in the connection.
 	Answer(number int, data []byte) error
 	// Events delivers news. It never blocks the session if no goroutine reads it. Close closes it.
 	Events() <-chan Event
 	// Close ends the session, waits for its goroutine, and closes Info's files. It is idempotent.
 	Close() error
 	// Bell asks the launcher for the bell of another local rank. then runs once, on the session's
-	// goroutine, or before Bell returns if the bell is here already. It owns the file, and must neither block nor close the session. It never runs if
-	// the session ends first, or after an error. A bell is an eventfd that blocks: see
-	// sys.NewEventFD for why no program may change that.
+	// goroutine, or before Bell returns if the bell is here already. It owns the file, and must
+	// neither block nor close the session. It never runs if the session ends first, or after an
+	// error. A bell is an eventfd that blocks: see sys.NewEventFD for why no program may change
+	// that.
 	Bell(localRank int, then func(bell *os.File)) error
 }
 
-// Find returns the session of this process, by environ (as of os.Environ): with fitrun if it names fitrun's descriptor,
-// else by what another launcher says there, else that of a job of one rank. It takes a descriptor over and changes the
-// process's environment so that a child does not take itself for this rank; so it finds a launcher once. Where the ranks
-// meet by themselves it waits for all of them, up to a limit, and says on standard error what it waits for. In a process of
+// Find returns the session of this process, by environ (as of os.Environ): with fitrun if it names
+// fitrun's descriptor, else by what another launcher says there, else that of a job of one rank. It
+// takes a descriptor over and changes the process's environment so that a child does not take
+// itself for this rank; so it finds a launcher once. Where the ranks meet by themselves it waits
+// for all of them, up to a limit, and says on standard error what it waits for. In a process of
 // several ranks it is an error: see FindAll.
 func Find(environ []string) (Session, error) {
 	if value, _ := lookup(environ, FDVariable); strings.Contains(value, ",") {
@@ -150,7 +159,8 @@ func Find(environ []string) (Session, error) {
 	return all[0], nil
 }
 
-// FindAll is Find for a process of any number of ranks. It returns their sessions in rank order, at least one.
+// FindAll is Find for a process of any number of ranks. It returns their sessions in rank order, at
+// least one.
 func FindAll(environ []string) ([]Session, error) {
 	value, ok := lookup(environ, FDVariable)
 	if !ok {
@@ -177,9 +187,9 @@ func FindAll(environ []string) ([]Session, error) {
 	return all, nil
 }
 
-// RanksHere is how many ranks of a launcher's job this process is, by environ; 0 if no launcher has started it. It opens
-// nothing and changes nothing. To be asked before FindAll, which makes the process forget. Where the environment makes no
-// sense it is 1: FindAll says what is wrong.
+// RanksHere is how many ranks of a launcher's job this process is, by environ; 0 if no launcher has
+// started it. It opens nothing and changes nothing. To be asked before FindAll, which makes the
+// process forget. Where the environment makes no sense it is 1: FindAll says what is wrong.
 func RanksHere(environ []string) int {
 	if value, ok := lookup(environ, FDVariable); ok {
 		return 1 + strings.Count(value, ",")

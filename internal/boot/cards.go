@@ -62,7 +62,8 @@ func (c *Cards) lines() [][]byte {
 	return c.encoded
 }
 
-// fitting is the number of cards from first on that fit on one line; at least 1, because MaxCard fits.
+// fitting is the number of cards from first on that fit on one line; at least 1, because MaxCard
+// fits.
 func (c *Cards) fitting(first int) int {
 	room := maxLine - 256 // for the rest of the message
 	for i, card := range c.table[first:] {

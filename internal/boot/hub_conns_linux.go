@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// maxStrangers is how many connections, beyond one for each rank, may have proved nothing yet: of all, and from one address.
+// maxStrangers is how many connections, beyond one for each rank, may have proved nothing yet: of
+// all, and from one address.
 const (
 	maxStrangers        = 128
 	maxStrangersPerHost = 16
@@ -103,7 +104,8 @@ func (h *hub) serve(conn net.Conn) {
 	}
 }
 
-// post hands the loop something that happened, and returns when the loop has dealt with it, or is over.
+// post hands the loop something that happened, and returns when the loop has dealt with it, or is
+// over.
 func (h *hub) post(happened func()) {
 	dealt := make(chan struct{})
 	select {

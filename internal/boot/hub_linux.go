@@ -15,17 +15,19 @@ import (
 const (
 	// farewell bounds how long rank 0, when it is done, waits for the others to say that they are.
 	farewell = 30 * time.Second
-	// goodbye bounds how long rank 0, when the job was ended, waits for the others to have heard of it.
+	// goodbye bounds how long rank 0, when the job was ended, waits for the others to have heard of
+	// it.
 	goodbye = 2 * time.Second
-	// abortPause bounds how long a rank that has aborted the job may take to hang up before the others are told.
+	// abortPause bounds how long a rank that has aborted the job may take to hang up before the
+	// others are told.
 	abortPause = 200 * time.Millisecond
 	// progressEvery is how often a rank that waits says so.
 	progressEvery = 5 * time.Second
 )
 
-// hub is the launcher's part where there is none: one rank, the leader, serves all that meet at its address, itself
-// included, over a [Link] each, as fitrun serves the ranks that it has started. It owns a goroutine, its loop, and one per
-// link; close stops them and waits.
+// hub is the launcher's part where there is none: one rank, the leader, serves all that meet at its
+// address, itself included, over a [Link] each, as fitrun serves the ranks that it has started. It
+// owns a goroutine, its loop, and one per link; close stops them and waits.
 //
 //	Gathering --all are here--> Running --a rank is gone, or aborts--> Ending
 //	    |                          |                                      |

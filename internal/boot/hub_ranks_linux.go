@@ -94,8 +94,9 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 	}
 }
 
-// abortAsked is called when a rank wants the job to end. The others hear of it when that rank has hung up, or soon: some
-// launchers take the exit code of the first process that exits for that of the job.
+// abortAsked is called when a rank wants the job to end. The others hear of it when that rank has
+// hung up, or soon: some launchers take the exit code of the first process that exits for that of
+// the job.
 func (h *hub) abortAsked(rank int, m *member, n Notice) {
 	if h.asked != nil || h.state != hubRunning {
 		return

@@ -49,7 +49,8 @@ func joinOf(rank, size int, at place) message {
 	return message{Type: typeJoin, Version: Version, Rank: rank, Size: size, PID: at.PID, Place: &at}
 }
 
-// share makes memory for the ranks, as fitrun does for its. Without it they use TCP, and say so where that matters.
+// share makes memory for the ranks, as fitrun does for its. Without it they use TCP, and say so
+// where that matters.
 func (h *hub) share() {
 	n := len(h.cfg.ranks)
 	if n < 2 || n > shm.MaxRanks || os.Getenv(envTransport) == "tcp" {
@@ -77,8 +78,8 @@ func (h *hub) say(format string, args ...any) {
 	fmt.Fprintf(h.cfg.say, "fitmpi: "+format+"\n", args...)
 }
 
-// close ends the hub when the leader's session is closed: if that was clean, when all the others are done too. It is to be
-// called once.
+// close ends the hub when the leader's session is closed: if that was clean, when all the others
+// are done too. It is to be called once.
 func (h *hub) close() {
 	close(h.stopc)
 	<-h.donec

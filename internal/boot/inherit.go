@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// inherit takes over the descriptor with the number in value, which must be a stream socket that launcher left open.
-// It looks before it touches: a stale number may belong to the Go runtime or to the user by now.
+// inherit takes over the descriptor with the number in value, which must be a stream socket that
+// launcher left open. It looks before it touches: a stale number may belong to the Go runtime or to
+// the user by now.
 func inherit(value, launcher string) (net.Conn, error) {
 	fd, err := strconv.Atoi(value)
 	if err != nil || fd < 3 {

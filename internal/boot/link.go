@@ -36,7 +36,8 @@ const (
 	BellAsked
 	// Answered: the rank answers the question with this Number by Data.
 	Answered
-	// Suspected: the rank holds rank Suspect to be dead, as Text says, or, if that is empty, not any more.
+	// Suspected: the rank holds rank Suspect to be dead, as Text says, or, if that is empty, not
+	// any more.
 	Suspected
 	// arrived: the rank has dialled, and says which it is in join; Greet is the answer.
 	arrived
@@ -110,7 +111,8 @@ type outgoing struct {
 	done  chan<- struct{} // if not nil there is no line: closed when all before is written
 }
 
-// inFlightWait is how long a descriptor waits for others to arrive, when the kernel carries as many as it may.
+// inFlightWait is how long a descriptor waits for others to arrive, when the kernel carries as many
+// as it may.
 const inFlightWait = 5 * time.Millisecond
 
 // NewLink takes over conn, greets the rank at its other end, and starts the link's writer. Close
@@ -208,7 +210,8 @@ func (l *Link) send(out ...outgoing) {
 	}
 }
 
-// write is the writer goroutine. A write error is not reported: Next sees the end of the connection too.
+// write is the writer goroutine. A write error is not reported: Next sees the end of the connection
+// too.
 func (l *Link) write() {
 	defer close(l.donec)
 	for range l.kick {
@@ -263,8 +266,8 @@ func (l *Link) take() (queue []outgoing, closed bool) {
 	return queue, l.closed
 }
 
-// Next waits for the rank's next notice. io.EOF means that the rank closed its end or died, or that Drain was called and
-// nothing is left; any other error means that the rank broke the protocol.
+// Next waits for the rank's next notice. io.EOF means that the rank closed its end or died, or that
+// Drain was called and nothing is left; any other error means that the rank broke the protocol.
 func (l *Link) Next() (Notice, error) {
 	line, err := readLine(l.r)
 	switch {
@@ -305,8 +308,8 @@ func (l *Link) Next() (Notice, error) {
 	}
 }
 
-// Drain makes Next deliver what the rank has written so far, and then io.EOF, even if a stray child of the rank still
-// holds the rank's end open. To be called when the rank's process is dead.
+// Drain makes Next deliver what the rank has written so far, and then io.EOF, even if a stray child
+// of the rank still holds the rank's end open. To be called when the rank's process is dead.
 func (l *Link) Drain() error {
 	if c, ok := l.conn.(interface{ CloseRead() error }); ok {
 		return c.CloseRead()
@@ -314,7 +317,8 @@ func (l *Link) Drain() error {
 	return l.conn.Close()
 }
 
-// Close ends the link and waits for its writer; what the rank has not read of the queue may be lost. It is idempotent.
+// Close ends the link and waits for its writer; what the rank has not read of the queue may be
+// lost. It is idempotent.
 func (l *Link) Close() error {
 	l.mu.Lock()
 	l.closed = true

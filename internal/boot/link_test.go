@@ -25,7 +25,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// What a rank wrote before its end is read, and then the end, even while another process still holds the socket.
+// What a rank wrote before its end is read, and then the end, even while another process still
+// holds the socket.
 func TestDrain(t *testing.T) {
 	s, l := connect(t, testInfo(0, 1))
 	if err := s.Finalizing(t.Context()); err != nil {

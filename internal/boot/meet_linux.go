@@ -21,7 +21,8 @@ const (
 	dialTime   = 5 * time.Second // of one try: a packet that is lost on the way to a host that is starting is not answered
 )
 
-// meeting is where the ranks of a job, or those of one host, find each other: the first of them serves, the others dial.
+// meeting is where the ranks of a job, or those of one host, find each other: the first of them
+// serves, the others dial.
 type meeting struct {
 	rank, size int   // of the job
 	ranks      []int // that meet, ascending, this one included
@@ -159,8 +160,8 @@ func (m *meeting) try(ctx context.Context, until time.Time, p *progress) (*sessi
 	return open(conn, how)
 }
 
-// provide gives a session what the rank needs to do without the leader, if it may have to. A leader that dies meanwhile is not dialled
-// again: it had welcomed all.
+// provide gives a session what the rank needs to do without the leader, if it may have to. A leader
+// that dies meanwhile is not dialled again: it had welcomed all.
 func (m *meeting) provide(ctx context.Context, s *session) (*session, error) {
 	if !isTolerant() {
 		return s, nil

@@ -379,8 +379,8 @@ func TestMeetingAborted(t *testing.T) {
 	}
 }
 
-// A rank 0 that rests may be gone: the others go on, with the bells that they have fetched, and hear of it only if it had
-// taken part again.
+// A rank 0 that rests may be gone: the others go on, with the bells that they have fetched, and
+// hear of it only if it had taken part again.
 func TestMeetingLeaderRests(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		all := attendAll(t, 3, tcpMeeting(t, 3, newLines()))
@@ -570,7 +570,8 @@ func TestMeetingGoesOn(t *testing.T) {
 	}
 }
 
-// TestMeetingUnderFire: ranks find each other at rank 0 while all kinds of strangers come there, and nothing is left of these.
+// TestMeetingUnderFire: ranks find each other at rank 0 while all kinds of strangers come there,
+// and nothing is left of these.
 func TestMeetingUnderFire(t *testing.T) {
 	before := strangerstest.Held()
 	said := newLines()

@@ -16,8 +16,8 @@ import (
 // Version is the version of the protocol that this package speaks.
 const Version = 1
 
-// Limits of the protocol. They fit together: the largest text, each byte escaped to six, and the largest card in
-// base64 stay below maxLine.
+// Limits of the protocol. They fit together: the largest text, each byte escaped to six, and the
+// largest card in base64 stay below maxLine.
 const (
 	maxLine  = 64 << 10 // bytes of one message, newline included
 	maxText  = 8 << 10  // bytes of an abort's or event's text; longer ones are cut by the sender
@@ -105,7 +105,8 @@ func appendMessage(b []byte, m message) []byte {
 }
 
 // readLine returns the next line of r without its newline. The slice is valid until the next read.
-// r must have been made with a buffer of maxLine bytes. A last line without newline is io.ErrUnexpectedEOF.
+// r must have been made with a buffer of maxLine bytes. A last line without newline is
+// io.ErrUnexpectedEOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	switch {

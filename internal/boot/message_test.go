@@ -197,7 +197,8 @@ func wantStable(t *testing.T, m message, consume func([]byte) (message, error)) 
 	}
 }
 
-// normal forgets the difference between an absent and an empty byte string, which omitempty does not keep.
+// normal forgets the difference between an absent and an empty byte string, which omitempty does
+// not keep.
 func normal(m message) message {
 	if len(m.Card) == 0 {
 		m.Card = nil

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// neighbours is a session with a second one beside it: with a hub of the ranks of this host, which has memory for them and
-// their bells, and notices at once when one of them dies. It owns two goroutines, which forward events; Close stops them and
-// waits.
+// neighbours is a session with a second one beside it: with a hub of the ranks of this host, which
+// has memory for them and their bells, and notices at once when one of them dies. It owns two
+// goroutines, which forward events; Close stops them and waits.
 type neighbours struct {
 	Session         // of the whole job
 	aside   Session // of this host
@@ -28,8 +28,8 @@ type neighbours struct {
 	closeErr  error // guarded by closeOnce
 }
 
-// withNeighbours adds to s, which it takes over, what the ranks of this host have in common, if there are several. It
-// waits for them.
+// withNeighbours adds to s, which it takes over, what the ranks of this host have in common, if
+// there are several. It waits for them.
 func withNeighbours(s Session, say io.Writer, patience time.Duration) (Session, error) {
 	info := s.Info()
 	if info.LocalSize == 1 || len(info.near) != info.LocalSize || info.Segment != nil {
@@ -55,8 +55,9 @@ func withNeighbours(s Session, say io.Writer, patience time.Duration) (Session, 
 	return n, nil
 }
 
-// publish forwards events until they end. What both sessions tell is told once, which keeps the count within the channel's
-// capacity. While the ranks meet and exchange addresses, an event says that some will not come.
+// publish forwards events until they end. What both sessions tell is told once, which keeps the
+// count within the channel's capacity. While the ranks meet and exchange addresses, an event says
+// that some will not come.
 func (n *neighbours) publish(events <-chan Event) {
 	for ev := range events {
 		n.giveUp(errors.New(ev.Message))

@@ -106,8 +106,8 @@ func openOther(environ []string, wanted string) (Session, error) {
 	}
 }
 
-// inheritPMI begins the conversation over the socket in PMI_FD; nil if there is none: some launchers set PMI_RANK and
-// PMI_SIZE, and no more.
+// inheritPMI begins the conversation over the socket in PMI_FD; nil if there is none: some
+// launchers set PMI_RANK and PMI_SIZE, and no more.
 func inheritPMI(environ []string) (*pmi.Client, error) {
 	number, ok := lookup(environ, envPMIFD)
 	if !ok {
@@ -124,7 +124,8 @@ func inheritPMI(environ []string) (*pmi.Client, error) {
 	return client, nil
 }
 
-// dialPMI begins the conversation with the launcher at PMI_PORT, which tells rank and size; nil if there is none.
+// dialPMI begins the conversation with the launcher at PMI_PORT, which tells rank and size; nil if
+// there is none.
 func dialPMI(environ []string, wanted string) (*pmi.Client, *claim, error) {
 	address, ok := lookup(environ, envPMIPort)
 	if _, hasFD := lookup(environ, envPMIFD); !ok || hasFD || wanted != "" && wanted != "pmi" {
@@ -201,7 +202,8 @@ func rendezvousSecret(environ []string, address string) ([]byte, error) {
 	return secret, nil
 }
 
-// maxLocalName is how many bytes an abstract name may have, without its @: sun_path of unix(7) less the first.
+// maxLocalName is how many bytes an abstract name may have, without its @: sun_path of unix(7) less
+// the first.
 const maxLocalName = 107
 
 // localName is the abstract name at which the ranks of a job of one host meet.
@@ -240,7 +242,8 @@ const (
 	slurmPorts     = 16000
 )
 
-// slurmAddress is the first node of the step, and a port that another step of that node is unlikely to have.
+// slurmAddress is the first node of the step, and a port that another step of that node is unlikely
+// to have.
 func slurmAddress(environ []string) (string, error) {
 	list, _ := lookup(environ, "SLURM_STEP_NODELIST")
 	host, err := firstNode(list)
@@ -260,7 +263,8 @@ func slurmAddress(environ []string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// firstNode is the first of Slurm's list of nodes, such as n1 of "n1", of "n1,n2", and n08 of "n[08-12,20],m1".
+// firstNode is the first of Slurm's list of nodes, such as n1 of "n1", of "n1,n2", and n08 of
+// "n[08-12,20],m1".
 func firstNode(list string) (string, error) {
 	prefix, rest, hasRange := strings.Cut(list, "[")
 	if comma := strings.IndexByte(prefix, ','); comma >= 0 {

@@ -26,8 +26,9 @@ func (p *place) check() error {
 	return err
 }
 
-// arrange says to each rank what its place means for it among all: its local rank, its cores, whether there are other hosts.
-// Ranks of a host are numbered in the order of their ranks in the job.
+// arrange says to each rank what its place means for it among all: its local rank, its cores,
+// whether there are other hosts. Ranks of a host are numbered in the order of their ranks in the
+// job.
 func arrange(places []place) []Info {
 	infos := make([]Info, len(places))
 	hosts := hostsOf(places)
@@ -46,8 +47,9 @@ func arrange(places []place) []Info {
 	return infos
 }
 
-// hostsOf lists the ranks of each host, in the order of their first ranks. Containers of one machine with networks of their
-// own are hosts of their own, as nothing is known of how they share it.
+// hostsOf lists the ranks of each host, in the order of their first ranks. Containers of one
+// machine with networks of their own are hosts of their own, as nothing is known of how they share
+// it.
 func hostsOf(places []place) [][]int {
 	type host struct{ machine, net string }
 	index := make(map[host]int)
@@ -65,8 +67,8 @@ func hostsOf(places []place) [][]int {
 	return hosts
 }
 
-// coresOf is how many processors rank me may count on, among the ranks of its host, and which if they are its own alone.
-// Of processors that several ranks may run on each gets its part.
+// coresOf is how many processors rank me may count on, among the ranks of its host, and which if
+// they are its own alone. Of processors that several ranks may run on each gets its part.
 func coresOf(places []place, ranks []int, me int) (cores int, bound []int) {
 	mine, _ := sys.ParseCPUs(places[me].CPUs) // checked
 	if len(mine) == 0 || len(ranks) == 1 {

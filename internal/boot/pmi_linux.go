@@ -17,8 +17,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Keys in the launcher's key-value space. Values are in base64 without padding, in pieces: the first begins with the
-// number of pieces and a dot. The others are under the key with "-1", "-2" and so on.
+// Keys in the launcher's key-value space. Values are in base64 without padding, in pieces: the
+// first begins with the number of pieces and a dot. The others are under the key with "-1", "-2"
+// and so on.
 const (
 	keyJob    = "fitmpi-job"    // id of the job, by rank 0
 	keySecret = "fitmpi-secret" // by rank 0
@@ -26,15 +27,18 @@ const (
 	keyCard   = "fitmpi-card-"  // and the rank
 )
 
-// maxPieces bounds what a rank believes; the longest card or place has fewer at the least length of values that pmi accepts.
+// maxPieces bounds what a rank believes; the longest card or place has fewer at the least length of
+// values that pmi accepts.
 const maxPieces = 1 << 10
 
-// lastWords bounds how long an abort waits for the launcher to read the message: Hydra, once it is to end the job, does not.
+// lastWords bounds how long an abort waits for the launcher to read the message: Hydra, once it is
+// to end the job, does not.
 const lastWords = 250 * time.Millisecond
 
-// pmiSession is a session over a launcher that speaks PMI: what fitrun tells each rank, the ranks tell each other through
-// its key-value space. It owns one goroutine, which waits for the launcher's end; Close stops it and waits. PMI has no way to
-// tell of the death of a rank: its launchers end the job then.
+// pmiSession is a session over a launcher that speaks PMI: what fitrun tells each rank, the ranks
+// tell each other through its key-value space. It owns one goroutine, which waits for the
+// launcher's end; Close stops it and waits. PMI has no way to tell of the death of a rank: its
+// launchers end the job then.
 type pmiSession struct {
 	// immutable after openPMI
 	info   Info
@@ -49,7 +53,8 @@ type pmiSession struct {
 	closeErr   error // guarded by closeOnce
 }
 
-// openPMI starts a session over client, which it takes over, also when it fails, and meets the other ranks of this host.
+// openPMI starts a session over client, which it takes over, also when it fails, and meets the
+// other ranks of this host.
 func openPMI(client *pmi.Client, c *claim, say *os.File) (Session, error) {
 	s := &pmiSession{client: client, say: say, events: make(chan Event, 1)}
 	if err := s.learn(context.Background(), c); err != nil {
@@ -60,7 +65,8 @@ func openPMI(client *pmi.Client, c *claim, say *os.File) (Session, error) {
 	return withNeighbours(s, say, defaultPatience)
 }
 
-// learn fills info: rank 0 makes what the job has in common, and each says where it is. It waits for all ranks.
+// learn fills info: rank 0 makes what the job has in common, and each says where it is. It waits
+// for all ranks.
 func (s *pmiSession) learn(ctx context.Context, c *claim) error {
 	if c.rank == 0 {
 		job, secret := NewJob()

@@ -2,8 +2,9 @@ package boot
 
 import "context"
 
-// RestKey is the key under which a rank reports, with the texts below, that it rests: that it takes no part in the job for
-// now, but may again, because all its MPI sessions are finalized. Exit code 0 is clean meanwhile.
+// RestKey is the key under which a rank reports, with the texts below, that it rests: that it takes
+// no part in the job for now, but may again, because all its MPI sessions are finalized. Exit code
+// 0 is clean meanwhile.
 const RestKey = "rest"
 
 // The texts that go with RestKey.
@@ -15,8 +16,8 @@ const (
 // IsResting reports whether the text of a report with RestKey says that the rank rests from now on.
 func IsResting(text string) bool { return text == resting }
 
-// Rest tells the launcher that the rank of s rests. A launcher that knows nothing of rest is told that the rank is done with the others,
-// the first time: it can say nothing of failures after that.
+// Rest tells the launcher that the rank of s rests. A launcher that knows nothing of rest is told
+// that the rank is done with the others, the first time: it can say nothing of failures after that.
 func Rest(ctx context.Context, s Session) error {
 	if r, ok := s.(rester); ok {
 		return r.rest(ctx)
@@ -39,8 +40,9 @@ type rester interface {
 	useSessions() error
 }
 
-// UseSessions prepares s for a rank that may rest: a rank 0 at which the ranks meet may be gone before the others, so they
-// fetch what they will need of it. To be called before the first Rest of any rank: before Exchange is best.
+// UseSessions prepares s for a rank that may rest: a rank 0 at which the ranks meet may be gone
+// before the others, so they fetch what they will need of it. To be called before the first Rest of
+// any rank: before Exchange is best.
 func UseSessions(s Session) error {
 	if r, ok := s.(rester); ok {
 		return r.useSessions()

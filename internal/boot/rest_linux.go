@@ -15,7 +15,8 @@ func (s *hubSession) wake() error {
 	return err
 }
 
-// announce tells all ranks but the leader that it rests, code 1, or that it does not, code 0, and waits until that is written.
+// announce tells all ranks but the leader that it rests, code 1, or that it does not, code 0, and
+// waits until that is written.
 func (h *hub) announce(ctx context.Context, code int) {
 	ctx, cancel := context.WithTimeout(ctx, goodbye)
 	defer cancel()

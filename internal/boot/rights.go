@@ -24,7 +24,8 @@ const (
 	fdTrace   = "trace"
 )
 
-// receiver reads lines, and the descriptors that come with them. It is owned by one goroutine at a time.
+// receiver reads lines, and the descriptors that come with them. It is owned by one goroutine at a
+// time.
 type receiver struct {
 	lines  *bufio.Reader
 	rights *rights // nil where the connection cannot carry descriptors
@@ -38,8 +39,9 @@ func newReceiver(conn net.Conn) receiver {
 	return receiver{lines: bufio.NewReaderSize(conn, maxLine)}
 }
 
-// rights reads a Unix socket and keeps the descriptors that come with its bytes (SCM_RIGHTS). The kernel hands them out
-// with the first byte that they were sent with, so those of a line are here when the line is.
+// rights reads a Unix socket and keeps the descriptors that come with its bytes (SCM_RIGHTS). The
+// kernel hands them out with the first byte that they were sent with, so those of a line are here
+// when the line is.
 type rights struct {
 	conn  *net.UnixConn
 	oob   []byte
@@ -81,8 +83,8 @@ func (r *rights) keep(oob []byte) error {
 	return nil
 }
 
-// claim takes the descriptors that a line names, and returns those that are wanted, nil for each that is not named. What
-// is named and not wanted is closed. r may be nil.
+// claim takes the descriptors that a line names, and returns those that are wanted, nil for each
+// that is not named. What is named and not wanted is closed. r may be nil.
 func (r *rights) claim(names []string, wanted ...string) ([]*os.File, error) {
 	files := make([]*os.File, len(wanted))
 	if len(names) == 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// openFDs counts the descriptors of this process that are open to anything but the runtime's own poller.
+// openFDs counts the descriptors of this process that are open to anything but the runtime's own
+// poller.
 func openFDs(t *testing.T) int {
 	t.Helper()
 	fds, err := os.ReadDir("/proc/self/fd")
@@ -63,7 +64,8 @@ func newSegment(t *testing.T, text string) *os.File {
 	return f
 }
 
-// wantSame checks that two descriptors are one open eventfd: what is written to one is read from the other.
+// wantSame checks that two descriptors are one open eventfd: what is written to one is read from
+// the other.
 func wantSame(t *testing.T, here, there *os.File) {
 	t.Helper()
 	one := make([]byte, 8)

@@ -14,7 +14,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// openTimeout bounds the wait for the launcher's welcome. A launcher writes it before the rank starts.
+// openTimeout bounds the wait for the launcher's welcome. A launcher writes it before the rank
+// starts.
 const openTimeout = 30 * time.Second
 
 // MaxQuestions is how many questions wait to be read. More are dropped, and the caller that has
@@ -28,7 +29,8 @@ const sendGrace = time.Second
 
 // session is the rank's end of a connection to a launcher.
 //
-// Its reader goroutine owns the receiving side. Close is the reader's stopper: it closes conn, which ends the read.
+// Its reader goroutine owns the receiving side. Close is the reader's stopper: it closes conn,
+// which ends the read.
 type session struct {
 	// immutable after Open
 	info   Info
@@ -61,7 +63,8 @@ type session struct {
 	closeErr   error // result of Close, guarded by closeOnce
 }
 
-// Open starts a session over conn, an open connection to a launcher, and takes conn over, also when it fails.
+// Open starts a session over conn, an open connection to a launcher, and takes conn over, also when
+// it fails.
 func Open(conn net.Conn) (Session, error) {
 	s, err := open(conn, opening{other: launcherName, until: time.Now().Add(openTimeout)})
 	if err != nil {
@@ -243,7 +246,8 @@ func (s *session) takeEvent(m message) error {
 	return nil
 }
 
-// publish queues ev unless its like was delivered before; that keeps the count within the channel's capacity.
+// publish queues ev unless its like was delivered before; that keeps the count within the channel's
+// capacity.
 func (s *session) publish(ev Event) {
 	like := Event{Kind: ev.Kind}
 	if ev.Kind == PeerFailed {
@@ -358,8 +362,8 @@ func (s *session) send(m message) error {
 	return err
 }
 
-// sendWithin is send that gives up soon after ctx has ended, if the launcher has no room for the message. It does try
-// when ctx has ended before: the message is often the one that says so.
+// sendWithin is send that gives up soon after ctx has ended, if the launcher has no room for the
+// message. It does try when ctx has ended before: the message is often the one that says so.
 func (s *session) sendWithin(ctx context.Context, m message) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -374,7 +378,8 @@ func (s *session) sendWithin(ctx context.Context, m message) error {
 	}
 	<-cut
 	if err != nil {
-		// The line may be cut in half; with the deadline left in the past no later message can follow the half.
+		// The line may be cut in half; with the deadline left in the past no later message can
+		// follow the half.
 		return errors.Join(context.Cause(ctx), err)
 	}
 	return s.conn.SetWriteDeadline(time.Time{})

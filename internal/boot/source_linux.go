@@ -53,13 +53,13 @@ var sources = []source{
 	{name: "pmix", rankVar: "PMIX_RANK", sizeVar: envSize},
 }
 
-// firstSpecialStep is the least of the step ids that Slurm gives to what is no step of tasks: batch scripts, interactive
-// shells, external ones.
+// firstSpecialStep is the least of the step ids that Slurm gives to what is no step of tasks: batch
+// scripts, interactive shells, external ones.
 const firstSpecialStep = 0xfffffff0
 
-// isSlurmTask reports whether srun started this process, or an ancestor of it. In a batch script SLURM_PROCID is 0 and
-// SLURM_NTASKS the number of tasks asked for, though there is but one process; only srun says which step it is and how many
-// tasks that has.
+// isSlurmTask reports whether srun started this process, or an ancestor of it. In a batch script
+// SLURM_PROCID is 0 and SLURM_NTASKS the number of tasks asked for, though there is but one
+// process; only srun says which step it is and how many tasks that has.
 func isSlurmTask(environ []string) bool {
 	step, _ := lookup(environ, "SLURM_STEP_ID")
 	id, err := strconv.ParseUint(step, 10, 32)
@@ -117,8 +117,9 @@ func numberOf(environ []string, name string, low int) (int, error) {
 	return n, nil
 }
 
-// findClaim is the claim that counts, by the rules of docs/LAUNCH.md; nil if this process is a job of one rank. told is
-// what the launcher has said that this process has dialled, nil if there is none.
+// findClaim is the claim that counts, by the rules of docs/LAUNCH.md; nil if this process is a job
+// of one rank. told is what the launcher has said that this process has dialled, nil if there is
+// none.
 func findClaim(environ []string, wanted string, told *claim) (*claim, error) {
 	environ = withoutShown(environ)
 	var claims []*claim
@@ -159,7 +160,8 @@ func wantedSource(environ []string) (string, error) {
 	return name, nil
 }
 
-// explainNone says what is wrong if nothing says which rank this is, nil if that is as it should be.
+// explainNone says what is wrong if nothing says which rank this is, nil if that is as it should
+// be.
 func explainNone(environ []string, wanted string) error {
 	if wanted != "" {
 		i := slices.IndexFunc(sources, func(src source) bool { return src.name == wanted })

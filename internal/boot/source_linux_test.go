@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// claimed is what a launcher's environment leads to: "source rank/size", "one" for a job of one rank, or the error.
+// claimed is what a launcher's environment leads to: "source rank/size", "one" for a job of one
+// rank, or the error.
 func claimed(environ []string) string {
 	wanted, err := wantedSource(environ)
 	if err != nil {
@@ -59,7 +60,8 @@ func TestClaims(t *testing.T) {
 		{"FITMPI_LAUNCHER=environment FITMPI_RANK=2 FITMPI_SIZE=4 FITMPI_SHOWN=2/4",
 			"boot: FITMPI_LAUNCHER=environment, but FITMPI_RANK is not set, or not by that launcher for this process; those that fitrun sets for reading do not count: unset FITMPI_SHOWN if they are meant"},
 
-		// Slurm says little where srun did not start the process: in a batch script, in an allocation, in an interactive step.
+		// Slurm says little where srun did not start the process: in a batch script, in an
+		// allocation, in an interactive step.
 		{"SLURM_JOB_ID=7 SLURM_NTASKS=4 SLURM_PROCID=0 SLURM_TASK_PID=12", "one"},
 		{"SLURM_JOB_ID=7 SLURM_NTASKS=4", "one"},
 		{"SLURM_JOB_ID=7 SLURM_NTASKS=4 SLURM_PROCID=0 SLURM_STEP_ID=4294967291 SLURM_STEP_NUM_TASKS=1", "one"},
@@ -87,7 +89,8 @@ func TestClaims(t *testing.T) {
 		{"FITMPI_SIZE=3 FITMPI_RANK=1 " + ompi,
 			"boot: FITMPI_SIZE=3 and OMPI_COMM_WORLD_SIZE=4 contradict each other: set FITMPI_LAUNCHER to say which counts, environment or openmpi"},
 
-		// A launcher that srun has started on each node, and that has started this process: Slurm speaks of the launcher.
+		// A launcher that srun has started on each node, and that has started this process: Slurm
+		// speaks of the launcher.
 		{step + " SLURM_TASK_PID=1 " + ompi, "openmpi 1/4 on one host"},
 		{step + " SLURM_TASK_PID=1 PMI_RANK=5 PMI_SIZE=8", "pmi 5/8"},
 		{step + " SLURM_TASK_PID=1", "slurm 2/4"}, // a script of the user's between them

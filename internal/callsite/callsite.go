@@ -1,5 +1,5 @@
-// Package callsite remembers where a call came from at the price of a few loads, and says later which operation of the
-// library that was, and at which line of whose code.
+// Package callsite remembers where a call came from at the price of a few loads, and says later
+// which operation of the library that was, and at which line of whose code.
 //
 // [Callers] and [Note] note return addresses. They follow the frame pointers, which Go keeps on
 // amd64 and arm64, and look nothing up. That takes some nanoseconds, where runtime.Callers takes
@@ -21,8 +21,9 @@ type Site struct {
 	Func string // the caller
 }
 
-// Callers fills pcs with the return addresses of the calls on this goroutine's stack, the innermost first, and returns how
-// many there are. It may leave out the function that calls it. The last is needed to understand the one before, so give room for one more than are wanted.
+// Callers fills pcs with the return addresses of the calls on this goroutine's stack, the innermost
+// first, and returns how many there are. It may leave out the function that calls it. The last is
+// needed to understand the one before, so give room for one more than are wanted.
 func Callers(pcs []uintptr) int {
 	if len(pcs) == 0 {
 		return 0
@@ -108,7 +109,8 @@ const module = "github.com/fitmpi/fitmpi/"
 // ours are the packages of the library, as parts of module.
 var ours = []string{"mpi", "engine", "buffer", "netpoll", "metrics", "internal"}
 
-// IsOurs reports whether a function, which stands in a file, is the library's: not a program, an example or a test.
+// IsOurs reports whether a function, which stands in a file, is the library's: not a program, an
+// example or a test.
 func IsOurs(function, file string) bool {
 	rest, ok := strings.CutPrefix(function, module)
 	if !ok || strings.HasSuffix(file, "_test.go") {
@@ -122,7 +124,8 @@ func IsOurs(function, file string) bool {
 	return false
 }
 
-// IsUsers reports whether a function that is not the library's is not the standard library's either.
+// IsUsers reports whether a function that is not the library's is not the standard library's
+// either.
 func IsUsers(function string) bool {
 	pkg := packageOf(function)
 	first, _, _ := strings.Cut(pkg, "/")
@@ -151,8 +154,8 @@ func init() {
 
 func isStandard(first string) bool { return standard[first] }
 
-// Operation is the name of a function of the library as its users know it: Recv of mpi.Recv[...], Wait of
-// (*Request).Wait, and Main of a function literal in Main.
+// Operation is the name of a function of the library as its users know it: Recv of mpi.Recv[...],
+// Wait of (*Request).Wait, and Main of a function literal in Main.
 func Operation(function string) string {
 	_, name, _ := strings.Cut(path.Base(withoutTypes(function)), ".")
 	if rest, ok := strings.CutPrefix(name, "("); ok {
@@ -168,7 +171,8 @@ func Operation(function string) string {
 	return name
 }
 
-// isLiteral reports whether part of a function's name is that of a function literal, or of what the compiler makes for one.
+// isLiteral reports whether part of a function's name is that of a function literal, or of what the
+// compiler makes for one.
 func isLiteral(part string) bool {
 	return strings.HasPrefix(part, "func") || strings.HasPrefix(part, "gowrap") || part[0] >= '0' && part[0] <= '9' || part[0] == '-'
 }

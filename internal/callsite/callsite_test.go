@@ -25,8 +25,8 @@ func needWalk(t testing.TB) {
 	}
 }
 
-// frames are the functions and lines of pcs, by CallersFrames alone, without those of which Callers, or the runtime, may leave
-// some out.
+// frames are the functions and lines of pcs, by CallersFrames alone, without those of which
+// Callers, or the runtime, may leave some out.
 func frames(pcs []uintptr) []string {
 	var out []string
 	fs := runtime.CallersFrames(pcs)

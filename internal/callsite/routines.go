@@ -33,8 +33,9 @@ const systemCalls = "golang.org/x/sys/"
 // maxTrace bounds the text of all stacks, in bytes: writing it stops every goroutine.
 const maxTrace = 16 << 20
 
-// Routines returns the goroutines of this process that run code of the user's, that the user has started, or that wait for a signal. whole is false
-// if they are too many to look at all of them. It stops all goroutines for as long as it takes to write down their stacks.
+// Routines returns the goroutines of this process that run code of the user's, that the user has
+// started, or that wait for a signal. whole is false if they are too many to look at all of them.
+// It stops all goroutines for as long as it takes to write down their stacks.
 func Routines() (rs []Routine, whole bool) {
 	for n := 64 << 10; ; n *= 4 {
 		b := make([]byte, min(n, maxTrace))
@@ -64,8 +65,8 @@ func parseTrace(b []byte) (rs []Routine) {
 	return rs
 }
 
-// parseRoutine reads the stack of one goroutine: a line that says how it is, then two lines for each frame, the innermost
-// first, and for the statement that started it.
+// parseRoutine reads the stack of one goroutine: a line that says how it is, then two lines for
+// each frame, the innermost first, and for the statement that started it.
 func parseRoutine(text string) (r *routine, ok bool) {
 	head, rest, _ := strings.Cut(text, "\n")
 	number, head, ok := strings.Cut(head, " [")

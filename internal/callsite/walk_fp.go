@@ -2,7 +2,8 @@
 
 package callsite
 
-// walk writes up to n return addresses from pcs on, the first of which is its caller's. It stays inside the goroutine's stack, whatever the chain says.
+// walk writes up to n return addresses from pcs on, the first of which is its caller's. It stays
+// inside the goroutine's stack, whatever the chain says.
 //
 //go:noescape
 func walk(pcs *uintptr, n int) int

@@ -16,7 +16,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// put saves version of a job of two ranks as mpi does, with data that tells the version and the rank.
+// put saves version of a job of two ranks as mpi does, with data that tells the version and the
+// rank.
 func put(d *Dir, version int64) error {
 	s := Save{version, rand.Uint64(), 2}
 	m := Mark{Save: s, Geometry: "2 ranks"}
@@ -37,7 +38,8 @@ func dataOf(version int64, rank int) []byte {
 	return []byte(strings.Repeat(fmt.Sprintf("version %d of rank %d;", version, rank), 5))
 }
 
-// get is the newest checkpoint that is whole, and fails the test if its data are not what was saved.
+// get is the newest checkpoint that is whole, and fails the test if its data are not what was
+// saved.
 func get(t *testing.T, d *Dir) (version int64, errs []error) {
 	t.Helper()
 	marks, bad, err := d.Marks()
@@ -109,7 +111,8 @@ func list(t *testing.T, d *Dir) (names []string) {
 	return names
 }
 
-// Whatever byte of whatever file has changed, wherever a file was cut or has grown: it is found, and the checkpoint before is read.
+// Whatever byte of whatever file has changed, wherever a file was cut or has grown: it is found,
+// and the checkpoint before is read.
 func TestEveryByteCounts(t *testing.T) {
 	effort.Need(t, effort.Usual, "it damages every byte")
 	d := NewDir(t.TempDir())
@@ -163,7 +166,8 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-// failing is a file system of which the call with a number fails, or all from it on; a write that fails has written half.
+// failing is a file system of which the call with a number fails, or all from it on; a write that
+// fails has written half.
 type failing struct {
 	disk
 	at, n  int
@@ -240,7 +244,8 @@ func (f *failingFile) Close() error {
 	return err
 }
 
-// Whichever call of the system fails, once or from then on: it is said, the checkpoint before stays, and the next save succeeds.
+// Whichever call of the system fails, once or from then on: it is said, the checkpoint before
+// stays, and the next save succeeds.
 func TestDiskFails(t *testing.T) {
 	for _, always := range []bool{false, true} {
 		for at := 1; ; at++ {

@@ -116,7 +116,8 @@ type name struct {
 	isNew   bool
 }
 
-// parseName is the inverse of partName and markName, perhaps with unfinished behind. It takes those names only.
+// parseName is the inverse of partName and markName, perhaps with unfinished behind. It takes those
+// names only.
 func parseName(s string) (n name, ok bool) {
 	full := s
 	if cut := len(s) - len(unfinished); cut > 0 && s[cut:] == unfinished {

@@ -14,8 +14,8 @@ import (
 	"slices"
 )
 
-// Mark says that a checkpoint is complete, and what it consists of. Its file is one line of JSON, and one with the CRC-64 of that
-// in 16 hexadecimal digits.
+// Mark says that a checkpoint is complete, and what it consists of. Its file is one line of JSON,
+// and one with the CRC-64 of that in 16 hexadecimal digits.
 type Mark struct {
 	Format int
 	Save
@@ -47,8 +47,8 @@ func appendMark(line []byte) []byte {
 	return fmt.Appendf(nil, "%s\n%016x\n", line, crc64.Checksum(line, sums))
 }
 
-// Marks are those of all checkpoints that count, the newest first, and what is wrong with marks that cannot be read, by version. A
-// directory that is not there has none.
+// Marks are those of all checkpoints that count, the newest first, and what is wrong with marks
+// that cannot be read, by version. A directory that is not there has none.
 func (d *Dir) Marks() (marks []Mark, bad map[int64]error, err error) {
 	names, err := d.names()
 	bad = make(map[int64]error)
@@ -123,8 +123,9 @@ func parseMark(text []byte) (Mark, error) {
 	return m, nil
 }
 
-// Clean removes, of the files of a rank, those of versions that keep does not want, and what was not finished. Rank 0 also removes
-// marks, and the parts of ranks that a job of so many ranks has not. It goes on after an error.
+// Clean removes, of the files of a rank, those of versions that keep does not want, and what was
+// not finished. Rank 0 also removes marks, and the parts of ranks that a job of so many ranks has
+// not. It goes on after an error.
 func (d *Dir) Clean(rank, ranks int, keep func(version int64) bool) error {
 	names, err := d.names()
 	errs := []error{err}
@@ -148,7 +149,8 @@ func (d *Dir) Clean(rank, ranks int, keep func(version int64) bool) error {
 // Remove removes the directory, if nothing is in it any more.
 func (d *Dir) Remove() { d.fs.remove(d.path) }
 
-// names are the files of ours, marks first: what is removed in this order is never a mark without its parts.
+// names are the files of ours, marks first: what is removed in this order is never a mark without
+// its parts.
 func (d *Dir) names() ([]name, error) {
 	entries, err := os.ReadDir(d.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,8 @@ const (
 
 var sums = crc64.MakeTable(crc64.ECMA)
 
-// Save names one saving of one version; its number is random, so that files of two attempts to save a version are told apart.
+// Save names one saving of one version; its number is random, so that files of two attempts to save
+// a version are told apart.
 type Save struct {
 	Version int64 // not negative
 	Number  uint64
@@ -63,7 +64,8 @@ func (s *summing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Dir is a directory of checkpoints. Its methods may be called by several processes, each for a rank of its own.
+// Dir is a directory of checkpoints. Its methods may be called by several processes, each for a
+// rank of its own.
 type Dir struct {
 	path string
 	fs   files
@@ -75,7 +77,8 @@ func NewDir(path string) *Dir { return &Dir{path, disk{}} }
 // String is the directory's path.
 func (d *Dir) String() string { return d.path }
 
-// WritePart saves what write writes as the part of a rank. An error leaves nothing of it. It returns when the part is on the disk.
+// WritePart saves what write writes as the part of a rank. An error leaves nothing of it. It
+// returns when the part is on the disk.
 func (d *Dir) WritePart(s Save, rank int, write func(io.Writer) error) (Part, error) {
 	if err := d.fs.makeDir(d.path); err != nil {
 		return Part{}, err

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Algorithm names a way to carry out a collective. Not every collective has every algorithm; see [Kind.Algorithms].
+// Algorithm names a way to carry out a collective. Not every collective has every algorithm; see
+// [Kind.Algorithms].
 type Algorithm uint8
 
 const (
@@ -48,7 +49,8 @@ func ParseAlgorithm(name string) (Algorithm, error) {
 	return Algorithm(i), nil
 }
 
-// Kind names a collective for the choice of its algorithm. A v-form shares the kind of its plain form.
+// Kind names a collective for the choice of its algorithm. A v-form shares the kind of its plain
+// form.
 type Kind uint8
 
 const (

@@ -1,14 +1,17 @@
 package coll
 
-// Allgather collects in of rank r as block r, in.Len() bytes, of out at every rank (MPI 4.1, 6.7). In place: in may be block rank of
-// out.
+// Allgather collects in of rank r as block r, in.Len() bytes, of out at every rank (MPI 4.1, 6.7).
+// In place: in may be block rank of out.
 //
-//   - RecursiveDoubling: partners exchange all they have. lg p rounds, m(p-1) bytes for blocks of m; only if p is a power of two.
-//   - Bruck (Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997): in round k
-//     a rank sends the 2^k blocks it has to the rank 2^k behind. lg p rounds, m(p-1) bytes, and a copy of out.
+//   - RecursiveDoubling: partners exchange all they have. lg p rounds, m(p-1) bytes for blocks of
+//     m; only if p is a power of two.
+//   - Bruck (Bruck et al., "Efficient algorithms for all-to-all communications in multiport
+//     message-passing systems", 1997): in round k a rank sends the 2^k blocks it has to the rank
+//     2^k behind. lg p rounds, m(p-1) bytes, and a copy of out.
 //   - Ring: p-1 rounds, m(p-1) bytes, between neighbours only, nothing copied. It takes the ranks
 //     host by host if it is known which ranks share a host: N messages between N hosts per round.
-//   - TwoLevel: Gather inside each host, Allgather between leaders, Bcast inside. lg N rounds between N hosts while blocks are short.
+//   - TwoLevel: Gather inside each host, Allgather between leaders, Bcast inside. lg N rounds
+//     between N hosts while blocks are short.
 func Allgather(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Step) []Step {
 	if in.Len() == 0 {
 		return after
@@ -24,8 +27,9 @@ func Allgather(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Ste
 	return Allgatherv(g, alg, rank, size, in, out, counts, displs, after...)
 }
 
-// Allgatherv collects in of rank r as the counts[r] bytes at displs[r] of out at every rank (MPI 4.1, 6.7). In place: in may be this
-// rank's block of out. By Bruck, Ring or TwoLevel; see [Allgather]. Bruck and Ring do not send empty blocks.
+// Allgatherv collects in of rank r as the counts[r] bytes at displs[r] of out at every rank (MPI
+// 4.1, 6.7). In place: in may be this rank's block of out. By Bruck, Ring or TwoLevel; see
+// [Allgather]. Bruck and Ring do not send empty blocks.
 func Allgatherv(g Graph, alg Algorithm, rank, size int, in, out Buf, counts, displs []int, after ...Step) []Step {
 	p := placesOf(g, size)
 	if alg != Bruck && alg != Ring && (alg != TwoLevel || p == nil) {
@@ -86,7 +90,8 @@ func allgatherDoubling(g Graph, rank, size int, in, out Buf, after []Step) []Ste
 	return with(sent, after...)
 }
 
-// allgatherBruck collects blocks in the order rank, rank+1, ... in temporary memory, then puts them in place.
+// allgatherBruck collects blocks in the order rank, rank+1, ... in temporary memory, then puts them
+// in place.
 func allgatherBruck(g Graph, rank, size int, in, out Buf, counts, displs []int, after []Step) []Step {
 	at := make([]int, size+1) // block of rank+i is work[at[i]:at[i+1]]
 	for i := range size {

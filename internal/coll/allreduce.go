@@ -1,17 +1,20 @@
 package coll
 
-// Allreduce combines in of all ranks, in the order of ranks, into out of every rank (MPI 4.1, 6.9.6). All ranks get the same bits.
-// In place: in and out may be the same.
+// Allreduce combines in of all ranks, in the order of ranks, into out of every rank (MPI 4.1,
+// 6.9.6). All ranks get the same bits. In place: in and out may be the same.
 //
-//   - RecursiveDoubling: lg p rounds, n lg p bytes. If p is no power of two, neighbours are combined before and informed after: two
-//     rounds and 2n bytes more.
-//   - Rabenseifner (see [Reduce]): reduce-scatter by recursive halving, then allgather by recursive doubling. 2 lg p rounds,
-//     2n(p-1)/p bytes; two rounds and 2n bytes more if p is no power of two.
-//   - Ring (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009): reduce-scatter and
-//     allgather round a ring. 2(p-1) rounds, 2n(p-1)/p bytes for every p. Combines block b in the order of ranks b+1, b+2, ..., b, so
-//     only if the operation commutes; each block is combined once, so that all ranks get the same bits.
-//   - TwoLevel: Reduce inside each host, Allreduce between leaders, Bcast inside. Each part as Auto; lg N rounds between N hosts while
-//     vectors are short. Only if the operation commutes or the ranks of every host are contiguous.
+//   - RecursiveDoubling: lg p rounds, n lg p bytes. If p is no power of two, neighbours are
+//     combined before and informed after: two rounds and 2n bytes more.
+//   - Rabenseifner (see [Reduce]): reduce-scatter by recursive halving, then allgather by recursive
+//     doubling. 2 lg p rounds, 2n(p-1)/p bytes; two rounds and 2n bytes more if p is no power of
+//     two.
+//   - Ring (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+//     workstations", 2009): reduce-scatter and allgather round a ring. 2(p-1) rounds, 2n(p-1)/p
+//     bytes for every p. Combines block b in the order of ranks b+1, b+2, ..., b, so only if the
+//     operation commutes; each block is combined once, so that all ranks get the same bits.
+//   - TwoLevel: Reduce inside each host, Allreduce between leaders, Bcast inside. Each part as
+//     Auto; lg N rounds between N hosts while vectors are short. Only if the operation commutes or
+//     the ranks of every host are contiguous.
 //
 // If it is known which ranks share a host and the operation commutes, the flat algorithms take the
 // ranks host by host.

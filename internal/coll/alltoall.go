@@ -2,13 +2,13 @@ package coll
 
 import "slices"
 
-// Alltoall sends block r of in to rank r, which has it as block rank of out; a block is in.Len()/size bytes (MPI 4.1, 6.8). In place:
-// in and out may be the same.
+// Alltoall sends block r of in to rank r, which has it as block rank of out; a block is
+// in.Len()/size bytes (MPI 4.1, 6.8). In place: in and out may be the same.
 //
-//   - Bruck (see [Allgather]): round k moves, packed in one message, all blocks whose distance has bit k. lg p rounds, (m/2) p lg p
-//     bytes for blocks of m, and copies.
-//   - Pairwise: in each round a rank sends to one that is so far on and receives from the one that is as far behind. p-1 rounds,
-//     m(p-1) bytes, a few messages under way at a time.
+//   - Bruck (see [Allgather]): round k moves, packed in one message, all blocks whose distance has
+//     bit k. lg p rounds, (m/2) p lg p bytes for blocks of m, and copies.
+//   - Pairwise: in each round a rank sends to one that is so far on and receives from the one that
+//     is as far behind. p-1 rounds, m(p-1) bytes, a few messages under way at a time.
 //   - Linear: the same messages, many at a time.
 //
 // In place the latter two swap long blocks piece by piece.
@@ -35,18 +35,21 @@ func Alltoall(g Graph, alg Algorithm, rank, size int, in, out Buf, after ...Step
 	}
 }
 
-// Alltoallv sends the sendCounts[r] bytes at sendDispls[r] of in to rank r, and receives recvCounts[r] bytes from it at recvDispls[r]
-// of out (MPI 4.1, 6.8). Linear; empty blocks are not sent, so that a sparse pattern costs what it moves. In place: in and out may be
-// the same; what is sent is copied then, unless long blocks can be swapped as by [Alltoall].
+// Alltoallv sends the sendCounts[r] bytes at sendDispls[r] of in to rank r, and receives
+// recvCounts[r] bytes from it at recvDispls[r] of out (MPI 4.1, 6.8). Linear; empty blocks are not
+// sent, so that a sparse pattern costs what it moves. In place: in and out may be the same; what is
+// sent is copied then, unless long blocks can be swapped as by [Alltoall].
 func Alltoallv(g Graph, rank, size int, in Buf, sendCounts, sendDispls []int,
 	out Buf, recvCounts, recvDispls []int, after ...Step) []Step {
 	x := exchange{in, out, sendCounts, sendDispls, recvCounts, recvDispls}
 	return x.run(g, rank, size, linearWindow, after)
 }
 
-// exchange is a personal message from every rank to every rank. Rounds 0 to size-2 are of one distance each, and a rank sends that far
-// on and receives from that far behind. All ranks take rounds in one order, in which those of opposite distances, by which two ranks
-// exchange their blocks, follow each other. Long blocks go in pieces, in two lanes by turns, as both ends of a block know its length.
+// exchange is a personal message from every rank to every rank. Rounds 0 to size-2 are of one
+// distance each, and a rank sends that far on and receives from that far behind. All ranks take
+// rounds in one order, in which those of opposite distances, by which two ranks exchange their
+// blocks, follow each other. Long blocks go in pieces, in two lanes by turns, as both ends of a
+// block know its length.
 type exchange struct {
 	in, out                Buf
 	sendCounts, sendDispls []int
@@ -71,8 +74,9 @@ func distance(i, size int) int {
 	return size - i/2 - 1
 }
 
-// run exchanges, at most window rounds at a time: a round starts when the one window before it is complete. The earliest round that is
-// not complete anywhere is under way at all ranks, so this cannot deadlock; nor can it beside ranks that swap, if window is 2 at least.
+// run exchanges, at most window rounds at a time: a round starts when the one window before it is
+// complete. The earliest round that is not complete anywhere is under way at all ranks, so this
+// cannot deadlock; nor can it beside ranks that swap, if window is 2 at least.
 func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
 	if x.in.is(x.out) {
 		if x.swaps() {
@@ -140,8 +144,8 @@ func pieceEnd(lo, n int) int {
 	return min(hi, n)
 }
 
-// swaps says whether an exchange in place swaps blocks: each lies where the one that comes from the rank it goes to belongs, and all
-// together are too long for a copy.
+// swaps says whether an exchange in place swaps blocks: each lies where the one that comes from the
+// rank it goes to belongs, and all together are too long for a copy.
 func (x exchange) swaps() bool {
 	n := 0
 	for r, k := range x.sendCounts {
@@ -153,7 +157,8 @@ func (x exchange) swaps() bool {
 	return n > exchangeApart
 }
 
-// swap exchanges in place, with the two ranks of opposite rounds at a time. It needs memory for a piece of what it sends to each.
+// swap exchanges in place, with the two ranks of opposite rounds at a time. It needs memory for a
+// piece of what it sends to each.
 func (x exchange) swap(g Graph, rank, size int, after []Step) []Step {
 	longest := 0
 	for r, n := range x.sendCounts {

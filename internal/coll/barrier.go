@@ -7,9 +7,9 @@ func Barrier(g Graph, rank, size int, after ...Step) []Step {
 
 // BarrierBy is [Barrier] by an algorithm.
 //
-//   - Dissemination (Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", 1988): in round k a rank signals the
-//     one 2^k further on and waits for the one 2^k behind. lg p rounds, no data; each pair exchanges one message at most per
-//     direction.
+//   - Dissemination (Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization",
+//     1988): in round k a rank signals the one 2^k further on and waits for the one 2^k behind. lg
+//     p rounds, no data; each pair exchanges one message at most per direction.
 //   - TwoLevel: the ranks of each host meet at its leader, leaders meet by Dissemination.
 func BarrierBy(g Graph, alg Algorithm, rank, size int, after ...Step) []Step {
 	p := placesOf(g, size)

@@ -5,11 +5,14 @@ import "slices"
 // Bcast copies buf of rank root to buf of every rank (MPI 4.1, 6.4).
 //
 //   - Binomial: lg p rounds, n lg p bytes out of the root.
-//   - Chain: segments of size s pass through all ranks. p-2+n/s rounds, n bytes: the best bandwidth once n/s is well above p.
-//   - ScatterAllgather, ScatterRing: van de Geijn's way for long messages (Barnett et al., "Interprocessor collective
-//     communication library", 1994): a binomial scatter, then an allgather by recursive doubling (2 lg p rounds) or by a ring
-//     (lg p + p-1 rounds), 2n(p-1)/p bytes. What a rank kept from the scatter for its subtree is not sent to it again.
-//   - TwoLevel: between leaders, then inside each host. Each part as Auto; N-1 messages between N hosts while they are short.
+//   - Chain: segments of size s pass through all ranks. p-2+n/s rounds, n bytes: the best bandwidth
+//     once n/s is well above p.
+//   - ScatterAllgather, ScatterRing: van de Geijn's way for long messages (Barnett et al.,
+//     "Interprocessor collective communication library", 1994): a binomial scatter, then an
+//     allgather by recursive doubling (2 lg p rounds) or by a ring (lg p + p-1 rounds), 2n(p-1)/p
+//     bytes. What a rank kept from the scatter for its subtree is not sent to it again.
+//   - TwoLevel: between leaders, then inside each host. Each part as Auto; N-1 messages between N
+//     hosts while they are short.
 //
 // If it is known which ranks share a host, the flat algorithms take the ranks host by host from the
 // root on: a Chain passes from host to host N-1 times.
@@ -42,8 +45,9 @@ func Bcast(g Graph, alg Algorithm, rank, size, root int, buf Buf, after ...Step)
 	}
 }
 
-// tree is a rank's place in the binomial tree over ranks renumbered from the root: the parent of v is v without its lowest bit,
-// its children are v with a bit below that set, and its subtree is the range [v, v+extent).
+// tree is a rank's place in the binomial tree over ranks renumbered from the root: the parent of v
+// is v without its lowest bit, its children are v with a bit below that set, and its subtree is the
+// range [v, v+extent).
 type tree struct {
 	size, root int
 	v          int // this rank's number, 0 at the root

@@ -1,7 +1,8 @@
 package coll
 
-// Layout makes one vector of bytes of values that do not lie as one piece in memory, or in another form than they travel in. Its
-// methods run in the steps of a schedule. An implementation is a pointer: where two are equal they are one.
+// Layout makes one vector of bytes of values that do not lie as one piece in memory, or in another
+// form than they travel in. Its methods run in the steps of a schedule. An implementation is a
+// pointer: where two are equal they are one.
 type Layout interface {
 	// Len is the length of the vector.
 	Len() int
@@ -9,12 +10,14 @@ type Layout interface {
 	Pack(dst []byte, off int)
 	// Unpack puts src where bytes [off, off+len(src)) of the vector belong.
 	Unpack(off int, src []byte)
-	// Run is the memory that bytes [lo, hi) of the vector are, if they are one piece of it. It may be asked while a schedule is built.
+	// Run is the memory that bytes [lo, hi) of the vector are, if they are one piece of it. It may
+	// be asked while a schedule is built.
 	Run(lo, hi int) (mem []byte, ok bool)
 }
 
-// Buf is an operand or a result of a collective: memory, or a part of the vector of a [Layout]. To the algorithms it
-// is so many bytes either way: ranks whose messages match may have the one and the other. The zero value is empty. Immutable.
+// Buf is an operand or a result of a collective: memory, or a part of the vector of a [Layout]. To
+// the algorithms it is so many bytes either way: ranks whose messages match may have the one and
+// the other. The zero value is empty. Immutable.
 type Buf struct {
 	mem    []byte
 	layout Layout // nil: the bytes are mem
@@ -74,7 +77,8 @@ func (b Buf) Unpack(off int, src []byte) {
 // block is block i under the given counts and displacements.
 func (b Buf) block(counts, displs []int, i int) Buf { return b.Part(displs[i], displs[i]+counts[i]) }
 
-// is says whether a and b are the same bytes. Buffers that overlap otherwise are a misuse that it does not see.
+// is says whether a and b are the same bytes. Buffers that overlap otherwise are a misuse that it
+// does not see.
 func (b Buf) is(a Buf) bool {
 	if b.layout != nil {
 		return a.layout == b.layout && a.lo == b.lo

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// spread is a Layout of every third byte of its memory, backwards, each with its bits reversed: no algorithm gets anywhere by
-// looking at the memory.
+// spread is a Layout of every third byte of its memory, backwards, each with its bits reversed: no
+// algorithm gets anywhere by looking at the memory.
 type spread struct{ b []byte }
 
 func (s *spread) at(i int) *byte { return &s.b[len(s.b)-1-3*i] }
@@ -42,8 +42,8 @@ func (w *windowed) Run(lo, hi int) ([]byte, bool) {
 	return w.b[lo:hi:hi], true
 }
 
-// forms gives each rank's operands a form of its own, which follows from the seed: memory, or a layout of it. Equal operands of one
-// rank are equal buffers.
+// forms gives each rank's operands a form of its own, which follows from the seed: memory, or a
+// layout of it. Equal operands of one rank are equal buffers.
 type forms struct {
 	seed  uint64
 	known map[*byte]*windowed

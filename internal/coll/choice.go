@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Choice says by which algorithm each collective is carried out. Every rank needs the same. The zero value leaves all to [Auto].
+// Choice says by which algorithm each collective is carried out. Every rank needs the same. The
+// zero value leaves all to [Auto].
 type Choice [numKinds]Algorithm
 
 // Of is the algorithm of a collective.
@@ -22,8 +23,8 @@ func (c Choice) String() string {
 	return strings.Join(parts, ",")
 }
 
-// ParseChoice reads a list such as "allreduce=ring,bcast=chain". A collective that it does not name is left to [Auto], which may be
-// given by name too. An error lists what could have been there.
+// ParseChoice reads a list such as "allreduce=ring,bcast=chain". A collective that it does not name
+// is left to [Auto], which may be given by name too. An error lists what could have been there.
 func ParseChoice(s string) (Choice, error) {
 	var c Choice
 	var named [numKinds]bool

@@ -1,8 +1,9 @@
 package coll
 
-// Where one algorithm hands over to the next, in bytes: measured with 4 ranks on two cores over shared memory and TCP, 8 bytes to
-// 4 MB (docs/decisions/0019). Numbers of ranks, and what depends on more of them than that, are from the literature (Thakur,
-// Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005). Every rank must use the same values.
+// Where one algorithm hands over to the next, in bytes: measured with 4 ranks on two cores over
+// shared memory and TCP, 8 bytes to 4 MB (docs/decisions/0019). Numbers of ranks, and what depends
+// on more of them than that, are from the literature (Thakur, Rabenseifner and Gropp, "Optimization
+// of collective communication operations in MPICH", 2005). Every rank must use the same values.
 var (
 	bcastScatterFrom     = 128 << 10 // whole message: binomial below
 	bcastChainFrom       = 16 << 20  // whole message: scatter-allgather below
@@ -20,14 +21,16 @@ var (
 	alltoallPairwiseFrom = 32 << 10  // one block: linear below
 )
 
-// Up to where leaders speak for their hosts, in bytes unless said. Reasoned from the costs: between hosts of one machine (FITMPI_CLIQUES) a message costs too little more to show them. A message
-// inside a host costs a small part of one between hosts, so while messages are short what counts is how many of them follow each
-// other between hosts, and how many each host has to take.
+// Up to where leaders speak for their hosts, in bytes unless said. Reasoned from the costs: between
+// hosts of one machine (FITMPI_CLIQUES) a message costs too little more to show them. A message
+// inside a host costs a small part of one between hosts, so while messages are short what counts is
+// how many of them follow each other between hosts, and how many each host has to take.
 //
-// Long ones are another matter. A leader alone then holds up its host: it combines, sends and receives for all, and its
-// host waits for the whole message before the first byte goes on. Flat algorithms that take the ranks host by host send as
-// little between hosts: a chain or a ring crosses once per host and is a pipeline besides, and recursive halving exchanges the long
-// halves inside and shares what crosses, and the arithmetic, among all ranks of the host.
+// Long ones are another matter. A leader alone then holds up its host: it combines, sends and
+// receives for all, and its host waits for the whole message before the first byte goes on. Flat
+// algorithms that take the ranks host by host send as little between hosts: a chain or a ring
+// crosses once per host and is a pipeline besides, and recursive halving exchanges the long halves
+// inside and shares what crosses, and the arithmetic, among all ranks of the host.
 var (
 	bcastTwoLevelTo     = 1 << 20  // whole message: Chain from here on
 	reduceTwoLevelTo    = 32 << 10 // whole vector: the flat choice from here on

@@ -81,7 +81,8 @@ func layout(rng *rand.Rand, size int) (counts, displs []int, total int) {
 	return counts, displs, total
 }
 
-// affine composes maps x -> ax+b over integers modulo 2^32, one per 8 bytes: associative, not commutative.
+// affine composes maps x -> ax+b over integers modulo 2^32, one per 8 bytes: associative, not
+// commutative.
 func affine(acc, in []byte) error {
 	if len(acc) != len(in) || len(acc)%8 != 0 || len(acc) == 0 {
 		return fmt.Errorf("combine %d bytes with %d", len(acc), len(in))

@@ -53,7 +53,8 @@ func doublings(n int) int {
 	return pow*ceilLg(pow) + 2*(n-pow)
 }
 
-// crossing is a collective of short operands and the messages and rounds between hosts that it may cost.
+// crossing is a collective of short operands and the messages and rounds between hosts that it may
+// cost.
 type crossing struct {
 	name         string
 	build        func(g Graph, alg Algorithm, rank, size, root int)
@@ -98,7 +99,8 @@ var crossings = func() []crossing {
 	}
 }()
 
-// Short messages cross between hosts as rarely, and as few after each other, as between the leaders alone.
+// Short messages cross between hosts as rarely, and as few after each other, as between the leaders
+// alone.
 func TestCrossings(t *testing.T) {
 	effort.Need(t, effort.Usual, "it builds schedules of all ranks and roots")
 	for name, l := range layouts {
@@ -171,7 +173,8 @@ func roundsBetween(size int, p *Places, build func(g Graph, rank int)) int {
 	return most
 }
 
-// Long messages take no more than their way from host to host: a chain crosses N-1 times, a ring N times per round.
+// Long messages take no more than their way from host to host: a chain crosses N-1 times, a ring N
+// times per round.
 func TestLongCrossings(t *testing.T) {
 	const block = 8 << 10
 	for name, l := range layouts {

@@ -1,10 +1,12 @@
 package coll
 
-// Gather collects in of rank r as block r, in.Len() bytes, of out at rank root (MPI 4.1, 6.5). out of the others is not used and may
-// be empty. In place at the root: in may be block root of out.
+// Gather collects in of rank r as block r, in.Len() bytes, of out at rank root (MPI 4.1, 6.5). out
+// of the others is not used and may be empty. In place at the root: in may be block root of out.
 //
-//   - Binomial: subtrees collect their blocks first. lg p rounds, m(p-1) bytes into the root for blocks of m.
-//   - Linear: every rank sends to the root. p-1 messages into the root, m(p-1) bytes; nothing is copied on the way.
+//   - Binomial: subtrees collect their blocks first. lg p rounds, m(p-1) bytes into the root for
+//     blocks of m.
+//   - Linear: every rank sends to the root. p-1 messages into the root, m(p-1) bytes; nothing is
+//     copied on the way.
 //   - TwoLevel: inside each host, then from the leaders to the root. N-1 messages between N hosts.
 func Gather(g Graph, alg Algorithm, rank, size, root int, in, out Buf, after ...Step) []Step {
 	m := in.Len()
@@ -28,11 +30,12 @@ func Gather(g Graph, alg Algorithm, rank, size, root int, in, out Buf, after ...
 	}
 }
 
-// Gatherv collects in of rank r as the counts[r] bytes at displs[r] of out at rank root (MPI 4.1, 6.5). out, counts and displs of the
-// others are not used. In place at the root: in may be its block of out.
+// Gatherv collects in of rank r as the counts[r] bytes at displs[r] of out at rank root (MPI 4.1,
+// 6.5). out, counts and displs of the others are not used. In place at the root: in may be its
+// block of out.
 //
-// Linear, because only the root knows the counts. An empty block is a message too, so that a rank and a root that do not agree get an
-// error, not a hang.
+// Linear, because only the root knows the counts. An empty block is a message too, so that a rank
+// and a root that do not agree get an error, not a hang.
 func Gatherv(g Graph, rank, size, root int, in, out Buf, counts, displs []int, after ...Step) []Step {
 	if rank != root {
 		return []Step{g.Send(root, in, after...)}
@@ -45,8 +48,8 @@ func Gatherv(g Graph, rank, size, root int, in, out Buf, counts, displs []int, a
 	return join(g, with(done, moveBuf(g, out.block(counts, displs, root), in, after)...))
 }
 
-// gatherBinomial collects the blocks of a subtree in the order of the tree's numbers. The root takes a subtree straight into out
-// unless its ranks wrap round.
+// gatherBinomial collects the blocks of a subtree in the order of the tree's numbers. The root
+// takes a subtree straight into out unless its ranks wrap round.
 func gatherBinomial(g Graph, t tree, in, out Buf, after []Step) []Step {
 	m, n := in.Len(), t.extent(t.v)
 	if n == 1 && t.v != 0 {

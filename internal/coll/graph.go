@@ -3,13 +3,16 @@ package coll
 // Step is the index of a step in its schedule. Other steps name it as a dependency.
 type Step int32
 
-// Graph takes the steps of one rank's part of a collective. A step starts when every step of its after is complete; steps that
-// become ready at the same time start in the order of their creation. after is copied.
+// Graph takes the steps of one rank's part of a collective. A step starts when every step of its
+// after is complete; steps that become ready at the same time start in the order of their creation.
+// after is copied.
 type Graph interface {
-	// Send sends data to rank peer of the communicator. data must not change until the step is complete.
+	// Send sends data to rank peer of the communicator. data must not change until the step is
+	// complete.
 	Send(peer int, data Buf, after ...Step) Step
 
-	// Recv receives exactly buf.Len() bytes from rank peer; another length is an error of the schedule.
+	// Recv receives exactly buf.Len() bytes from rank peer; another length is an error of the
+	// schedule.
 	Recv(peer int, buf Buf, after ...Step) Step
 
 	// SendFrom is Send of *data as it is when the step starts.
@@ -18,16 +21,18 @@ type Graph interface {
 	// RecvInto sets *data to new memory, as long as the message that arrived.
 	RecvInto(peer int, data *[]byte, after ...Step) Step
 
-	// Lane says that messages of the steps which are added from now on are of lane i, at first 0: they match with those of the same lane
-	// only. There are reduceLanes of them.
+	// Lane says that messages of the steps which are added from now on are of lane i, at first 0:
+	// they match with those of the same lane only. There are reduceLanes of them.
 	Lane(i int)
 
-	// Do runs f: local work. Two Do steps of one schedule never run at once. An error ends the schedule.
+	// Do runs f: local work. Two Do steps of one schedule never run at once. An error ends the
+	// schedule.
 	Do(f func() error, after ...Step) Step
 }
 
-// Scratcher is a Graph that lends memory for the lifetime of its schedule. New memory for every call costs more than a large
-// collective itself: 1 MiB took 150 us and more to allocate and clear, as long as an Allreduce of that size between two processes.
+// Scratcher is a Graph that lends memory for the lifetime of its schedule. New memory for every
+// call costs more than a large collective itself: 1 MiB took 150 us and more to allocate and clear,
+// as long as an Allreduce of that size between two processes.
 type Scratcher interface {
 	// Scratch returns n bytes of any content.
 	Scratch(n int) []byte

@@ -2,8 +2,8 @@ package coll
 
 import "slices"
 
-// group is a Graph over some ranks of another one, numbered from 0. It is not Placed, so an algorithm over a group is a flat one.
-// Immutable.
+// group is a Graph over some ranks of another one, numbered from 0. It is not Placed, so an
+// algorithm over a group is a flat one. Immutable.
 type group struct {
 	g     Graph
 	ranks []int // the rank of each member
@@ -70,8 +70,9 @@ func (p *Places) levels(g Graph, rank, root int) levels {
 // leads says whether this rank speaks for its host.
 func (l levels) leads() bool { return l.between != nil }
 
-// hostOrder renumbers the ranks host by host, for a flat algorithm to which their order does not matter. Then neighbours and the
-// partners of the first rounds of recursive doubling or halving, whose messages are the longest, share a host as far as can be.
+// hostOrder renumbers the ranks host by host, for a flat algorithm to which their order does not
+// matter. Then neighbours and the partners of the first rounds of recursive doubling or halving,
+// whose messages are the longest, share a host as far as can be.
 func (p *Places) hostOrder(g Graph, rank, root int) (renumbered Graph, newRank, newRoot int) {
 	if p == nil || p.ordered {
 		return g, rank, root

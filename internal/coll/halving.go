@@ -2,8 +2,9 @@ package coll
 
 import "math/bits"
 
-// shrink maps size ranks to a power of two of them by combining neighbours: of ranks 2i and 2i+1 below 2*rem one survives and stands
-// for both. Survivors stand for contiguous ranges in order, so order is kept.
+// shrink maps size ranks to a power of two of them by combining neighbours: of ranks 2i and 2i+1
+// below 2*rem one survives and stands for both. Survivors stand for contiguous ranges in order, so
+// order is kept.
 type shrink struct {
 	pow  int // number of survivors, the largest power of two up to size
 	rem  int // number of pairs
@@ -42,7 +43,8 @@ func (s shrink) virtual(rank int) int {
 // paired says whether rank has a neighbour rank^1 that it is combined with.
 func (s shrink) paired(rank int) bool { return rank < 2*s.rem }
 
-// rounds appends to room the round that combines rank with its neighbour, if there is one; those of the survivors follow.
+// rounds appends to room the round that combines rank with its neighbour, if there is one; those of
+// the survivors follow.
 func (s shrink) rounds(room []round, rank int, all span) []round {
 	switch other := rank ^ 1; {
 	case !s.paired(rank):
@@ -54,9 +56,9 @@ func (s shrink) rounds(room []round, rank int, all span) []round {
 	}
 }
 
-// halving is a rank's part in a reduce-scatter by recursive halving of the vector with doubling of the distance: survivors that
-// combine stand for adjacent ranges, so order is kept. Survivor v ends with the block at position reverse(v), v with its bits
-// reversed.
+// halving is a rank's part in a reduce-scatter by recursive halving of the vector with doubling of
+// the distance: survivors that combine stand for adjacent ranges, so order is kept. Survivor v ends
+// with the block at position reverse(v), v with its bits reversed.
 type halving struct {
 	v      int     // number among the survivors, or none
 	cut    []int   // position i is bytes [cut[i], cut[i+1])
@@ -87,7 +89,8 @@ func newHalving(s shrink, rank int, cut []int) *halving {
 
 func (h *halving) bytes(lo, hi int) span { return span{h.cut[lo], h.cut[hi]} }
 
-// beside gives the positions that the partner at distance m holds when this rank holds [lo, hi) on the way back.
+// beside gives the positions that the partner at distance m holds when this rank holds [lo, hi) on
+// the way back.
 func (h *halving) beside(m int) (lo, hi int) {
 	if n := h.hi - h.lo; h.v&m == 0 {
 		return h.hi, h.hi + n

@@ -1,15 +1,17 @@
 package coll
 
-// Inter is one rank's view of two groups, for collectives over an intercommunicator: each group gets what the other one gives
-// (MPI 4.1, 6.2.3). Ranks are numbered inside each group; the graph below has those of both. Messages between the groups go straight to
-// their receivers where each is for one rank only, and between the ranks 0 of both groups, their leaders, where a group combines
+// Inter is one rank's view of two groups, for collectives over an intercommunicator: each group
+// gets what the other one gives (MPI 4.1, 6.2.3). Ranks are numbered inside each group; the graph
+// below has those of both. Messages between the groups go straight to their receivers where each is
+// for one rank only, and between the ranks 0 of both groups, their leaders, where a group combines
 // operands or all of a group get the same. Immutable.
 type Inter struct {
 	local  *group // the group of this rank, led by its rank 0
 	remote *group // the other group, as receivers and senders of messages only
 }
 
-// NewInter gives the view of the rank of that number in the local group. local and remote are the ranks of g in each group.
+// NewInter gives the view of the rank of that number in the local group. local and remote are the
+// ranks of g in each group.
 func NewInter(g Graph, rank int, local, remote []int) Inter {
 	return Inter{newGroup(g, local, rank, 0), newGroup(g, remote, none, none)}
 }
@@ -69,7 +71,8 @@ func (x Inter) CollectObject(all [][]byte) []Step {
 	return done
 }
 
-// Bcast gives buf of the remote rank root, which sends it to rank 0 of this group, to buf of every rank of this group (MPI 4.1, 6.4).
+// Bcast gives buf of the remote rank root, which sends it to rank 0 of this group, to buf of every
+// rank of this group (MPI 4.1, 6.4).
 func (x Inter) Bcast(alg Algorithm, root int, buf Buf) []Step {
 	var after []Step
 	if x.leads() {
@@ -94,7 +97,8 @@ func (x Inter) over(g Graph) Inter {
 	return Inter{&local, &remote}
 }
 
-// inSegments lets run append the steps of each segment of a vector of n bytes, which is bytes s of it.
+// inSegments lets run append the steps of each segment of a vector of n bytes, which is bytes s of
+// it.
 func (x Inter) inSegments(n, elem int, serial bool, run func(x Inter, s span, after []Step) []Step) []Step {
 	if n == 0 {
 		return nil
@@ -123,8 +127,8 @@ func (x Inter) combine(alg Algorithm, in Buf, red Reducer, after []Step) (part [
 	return part, reduceFlat(x.local, alg, from, part, red, after)
 }
 
-// Reduce combines in of all ranks of this group, in the order of ranks, and sends the result to the remote rank root
-// (MPI 4.1, 6.9.1), which calls RecvReduced.
+// Reduce combines in of all ranks of this group, in the order of ranks, and sends the result to the
+// remote rank root (MPI 4.1, 6.9.1), which calls RecvReduced.
 func (x Inter) Reduce(alg Algorithm, root int, in Buf, red Reducer) []Step {
 	return x.inSegments(in.Len(), red.ElemSize, false, func(x Inter, s span, after []Step) []Step {
 		part, done := x.combine(alg, s.part(in), red, after)
@@ -135,15 +139,16 @@ func (x Inter) Reduce(alg Algorithm, root int, in Buf, red Reducer) []Step {
 	})
 }
 
-// RecvReduced receives what a Reduce of the other group, of elements of that size, makes this rank's.
+// RecvReduced receives what a Reduce of the other group, of elements of that size, makes this
+// rank's.
 func (x Inter) RecvReduced(out Buf, elemSize int) []Step {
 	return x.inSegments(out.Len(), elemSize, false, func(x Inter, s span, after []Step) []Step {
 		return []Step{x.remote.Recv(0, s.part(out), after...)}
 	})
 }
 
-// swap combines in of each group at its leader, and sends the leaders each other's result. It is in got of the leader when ready is
-// complete; sent is what else this rank does.
+// swap combines in of each group at its leader, and sends the leaders each other's result. It is in
+// got of the leader when ready is complete; sent is what else this rank does.
 func (x Inter) swap(in, got Buf, red Reducer, after []Step) (ready, sent []Step) {
 	part, done := x.combine(Auto, in, red, after)
 	if !x.leads() {
@@ -153,8 +158,8 @@ func (x Inter) swap(in, got Buf, red Reducer, after []Step) (ready, sent []Step)
 	return []Step{x.remote.Recv(0, got, done...)}, sent
 }
 
-// Allreduce leaves the combination of in of all remote ranks, in their order, in out of every rank of this group (MPI 4.1, 6.9.6). in
-// and out may be the same.
+// Allreduce leaves the combination of in of all remote ranks, in their order, in out of every rank
+// of this group (MPI 4.1, 6.9.6). in and out may be the same.
 func (x Inter) Allreduce(in, out Buf, red Reducer) []Step {
 	return x.inSegments(in.Len(), red.ElemSize, false, func(x Inter, s span, after []Step) []Step {
 		to := s.part(out)
@@ -163,12 +168,14 @@ func (x Inter) Allreduce(in, out Buf, red Reducer) []Step {
 	})
 }
 
-// ReduceScatter combines in of all remote ranks, in their order, and leaves block r, counts[r] bytes, in out of rank r of this group
-// (MPI 4.1, 6.10.2). The counts of either group have the same sum, the length of in. in and out may start at the same place.
+// ReduceScatter combines in of all remote ranks, in their order, and leaves block r, counts[r]
+// bytes, in out of rank r of this group (MPI 4.1, 6.10.2). The counts of either group have the same
+// sum, the length of in. in and out may start at the same place.
 func (x Inter) ReduceScatter(in, out Buf, counts []int, red Reducer) []Step {
 	displs, total := packed(counts)
 	mine := displs[x.local.rank]
-	// In place a segment's result is put where operands of this segment or of earlier ones were: they must have been used.
+	// In place a segment's result is put where operands of this segment or of earlier ones were:
+	// they must have been used.
 	return x.inSegments(total, red.ElemSize, out.begins(in), func(x Inter, s span, after []Step) []Step {
 		// What of the segment is of each block, which may be nothing.
 		lens, at := make([]int, len(counts)), make([]int, len(counts))
@@ -190,7 +197,8 @@ func (x Inter) ReduceScatter(in, out Buf, counts []int, red Reducer) []Step {
 	})
 }
 
-// combineObject sets *data of the leader to the serialised combination of the accumulators of this group.
+// combineObject sets *data of the leader to the serialised combination of the accumulators of this
+// group.
 func (x Inter) combineObject(red ObjectReducer, data *[]byte) []Step {
 	done := ReduceObject(x.local, x.local.rank, x.local.size(), 0, red)
 	if x.leads() {
@@ -220,15 +228,16 @@ func (x Inter) swapObject(red ObjectReducer, got *[]byte) (ready, sent []Step) {
 	return []Step{x.remote.RecvInto(0, got, done...)}, sent
 }
 
-// AllreduceObject sets *got of every rank of this group to the serialised combination of the remote ranks' accumulators. Those are
-// scratch afterwards.
+// AllreduceObject sets *got of every rank of this group to the serialised combination of the remote
+// ranks' accumulators. Those are scratch afterwards.
 func (x Inter) AllreduceObject(red ObjectReducer, got *[]byte) []Step {
 	ready, sent := x.swapObject(red, got)
 	return with(sent, BcastObject(x.local, x.local.rank, x.local.size(), 0, got, ready...)...)
 }
 
-// ReduceScatterObject is [Inter.ReduceScatter] of accumulators: split cuts the serialised combination of those of the other group into
-// one value for each rank of this group, which becomes its *mine.
+// ReduceScatterObject is [Inter.ReduceScatter] of accumulators: split cuts the serialised
+// combination of those of the other group into one value for each rank of this group, which becomes
+// its *mine.
 func (x Inter) ReduceScatterObject(red ObjectReducer, split func(whole []byte, all [][]byte) error, mine *[]byte) []Step {
 	all, whole := make([][]byte, x.local.size()), new([]byte)
 	ready, sent := x.swapObject(red, whole)

@@ -104,7 +104,8 @@ func TestInterBcast(t *testing.T) {
 	})
 }
 
-// Blocks go from every rank to every remote rank: what Alltoall, Allgather, Gather and Scatter are made of.
+// Blocks go from every rank to every remote rank: what Alltoall, Allgather, Gather and Scatter are
+// made of.
 func TestInterBlocks(t *testing.T) {
 	eachSides(t, func(rng *rand.Rand, s sides, seed uint64) {
 		size := len(s.side)
@@ -215,8 +216,8 @@ func TestInterReductions(t *testing.T) {
 	})
 }
 
-// after is a Graph whose steps all wait for some others. A test builds one collective after the other so; in package mpi each has a
-// schedule of its own.
+// after is a Graph whose steps all wait for some others. A test builds one collective after the
+// other so; in package mpi each has a schedule of its own.
 type after struct {
 	Graph
 	steps []Step

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// MPI 4.1, 6.3: "The call returns at any MPI process only after all group members have entered the call."
+// MPI 4.1, 6.3: "The call returns at any MPI process only after all group members have entered the
+// call."
 func TestBarrier(t *testing.T) {
 	for _, size := range sizes() {
 		seeds(t, 20, func(seed uint64) {
@@ -296,7 +297,8 @@ func testAlltoallvs(t *testing.T) {
 	}
 }
 
-// In place with blocks that can be swapped, as those of MPI_IN_PLACE; beside ranks that do not work in place.
+// In place with blocks that can be swapped, as those of MPI_IN_PLACE; beside ranks that do not work
+// in place.
 func TestAlltoallvSwap(t *testing.T) {
 	smallPieces(t)
 	old := linearWindow

@@ -7,14 +7,16 @@ import (
 	"testing"
 )
 
-// testEdge is an edge of a random graph: what goes along it, and where its ends are in the lists of both ranks.
+// testEdge is an edge of a random graph: what goes along it, and where its ends are in the lists of
+// both ranks.
 type testEdge struct {
 	from, to, out, in int
 	data              []byte
 }
 
-// randomNeighbours gives random lists with repeated edges, edges of a rank to itself and nobodies. The k-th edge between two ranks comes
-// in the order of edges at the sender and at the receiver; the receiver's list is in another order, which Arrival mends.
+// randomNeighbours gives random lists with repeated edges, edges of a rank to itself and nobodies.
+// The k-th edge between two ranks comes in the order of edges at the sender and at the receiver;
+// the receiver's list is in another order, which Arrival mends.
 func randomNeighbours(rng *rand.Rand, size int) (lists []Neighbours, edges []*testEdge) {
 	lists = make([]Neighbours, size)
 	for range rng.IntN(4 * size) {

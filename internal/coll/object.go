@@ -1,10 +1,12 @@
 package coll
 
-// Collectives over serialised values, whose sizes differ and are not known while the schedule is built. A value is a *[]byte that is
-// read when the schedule sends it; a result is new memory. An empty value is a message like any other.
+// Collectives over serialised values, whose sizes differ and are not known while the schedule is
+// built. A value is a *[]byte that is read when the schedule sends it; a result is new memory. An
+// empty value is a message like any other.
 
-// BcastObject gives *data of rank root to *data of every rank (MPI 4.1, 6.4): a binomial tree, lg p rounds, or one between leaders
-// and one inside each host. Its size is not known to the receivers, so there is no choice by size.
+// BcastObject gives *data of rank root to *data of every rank (MPI 4.1, 6.4): a binomial tree, lg p
+// rounds, or one between leaders and one inside each host. Its size is not known to the receivers,
+// so there is no choice by size.
 func BcastObject(g Graph, rank, size, root int, data *[]byte, after ...Step) []Step {
 	ready, sent := bcastObject(g, rank, size, root, data, after)
 	return join(g, with(ready, sent...))
@@ -35,8 +37,8 @@ func bcastObjectTree(g Graph, t tree, data *[]byte, after []Step) (ready, sent [
 	return ready, sent
 }
 
-// GatherObject sets all[r] of rank root to *mine of rank r (MPI 4.1, 6.5): every rank sends to the root. all of the others is not
-// used.
+// GatherObject sets all[r] of rank root to *mine of rank r (MPI 4.1, 6.5): every rank sends to the
+// root. all of the others is not used.
 func GatherObject(g Graph, rank, size, root int, mine *[]byte, all [][]byte, after ...Step) []Step {
 	if rank != root {
 		return []Step{g.SendFrom(root, mine, after...)}
@@ -49,8 +51,8 @@ func GatherObject(g Graph, rank, size, root int, mine *[]byte, all [][]byte, aft
 	return join(g, done)
 }
 
-// ScatterObject sets *mine of rank r to all[r] of rank root (MPI 4.1, 6.6): the root sends to every rank. all of the others is not
-// used.
+// ScatterObject sets *mine of rank r to all[r] of rank root (MPI 4.1, 6.6): the root sends to every
+// rank. all of the others is not used.
 func ScatterObject(g Graph, rank, size, root int, all [][]byte, mine *[]byte, after ...Step) []Step {
 	if rank != root {
 		return []Step{g.RecvInto(root, mine, after...)}
@@ -80,7 +82,8 @@ func AllgatherObject(g Graph, rank, size int, mine *[]byte, all [][]byte, after 
 	return join(g, with(in.all(), sent...))
 }
 
-// AlltoallObject sets out[r] of every rank to in[rank] of rank r (MPI 4.1, 6.8): p-1 messages each way, many at a time.
+// AlltoallObject sets out[r] of every rank to in[rank] of rank r (MPI 4.1, 6.8): p-1 messages each
+// way, many at a time.
 func AlltoallObject(g Graph, rank, size int, in, out [][]byte, after ...Step) []Step {
 	done := []Step{assign(g, &out[rank], &in[rank], after)}
 	slots := make([][]Step, min(linearWindow, size))

@@ -5,13 +5,15 @@ import (
 	"slices"
 )
 
-// Placed is a Graph that knows which ranks share a host. All ranks of the communicator must know the same.
+// Placed is a Graph that knows which ranks share a host. All ranks of the communicator must know
+// the same.
 type Placed interface {
 	// Places is nil if there is nothing to gain from knowing.
 	Places() *Places
 }
 
-// Places says which ranks of a communicator share a host. It is immutable, so ranks of one process may share one.
+// Places says which ranks of a communicator share a host. It is immutable, so ranks of one process
+// may share one.
 type Places struct {
 	host    []int   // the host of each rank; hosts are numbered by their lowest ranks
 	members [][]int // the ranks of each host, in their order
@@ -21,9 +23,10 @@ type Places struct {
 	ordered bool    // order is 0, 1, 2, ...: the ranks of every host are contiguous
 }
 
-// NewPlaces describes a communicator whose rank r is on host node[r]. Only whether two values are equal matters, so every rank gets
-// the same description if all agree on that. It is nil if all ranks are on one host or all are on different ones: every
-// algorithm is then the same as without it.
+// NewPlaces describes a communicator whose rank r is on host node[r]. Only whether two values are
+// equal matters, so every rank gets the same description if all agree on that. It is nil if all
+// ranks are on one host or all are on different ones: every algorithm is then the same as without
+// it.
 func NewPlaces(node []int) *Places {
 	number := make(map[int]int)
 	p := &Places{host: make([]int, len(node)), pos: make([]int, len(node))}
@@ -62,10 +65,12 @@ func placesOf(g Graph, size int) *Places {
 	return p
 }
 
-// canReduce says whether a reduction may combine the ranks of each host first: always if it commutes, else only if they are contiguous.
+// canReduce says whether a reduction may combine the ranks of each host first: always if it
+// commutes, else only if they are contiguous.
 func (p *Places) canReduce(commutative bool) bool { return p != nil && (commutative || p.ordered) }
 
-// leadersFor lists the rank of each host that speaks for it: the root on its own host, the lowest elsewhere. root may be none.
+// leadersFor lists the rank of each host that speaks for it: the root on its own host, the lowest
+// elsewhere. root may be none.
 func (p *Places) leadersFor(root int) []int {
 	if root == none || p.leaders[p.host[root]] == root {
 		return p.leaders

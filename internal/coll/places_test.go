@@ -137,7 +137,8 @@ func TestPlacesAgree(t *testing.T) {
 	})
 }
 
-// The root speaks for its host, the lowest rank for every other one; seen from the root, hosts follow each other.
+// The root speaks for its host, the lowest rank for every other one; seen from the root, hosts
+// follow each other.
 func TestLeadersAndOrder(t *testing.T) {
 	for name, l := range layouts {
 		for _, size := range testSizes {

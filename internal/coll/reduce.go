@@ -2,16 +2,19 @@ package coll
 
 import "math/bits"
 
-// Reduce combines in of all ranks, in the order of ranks, into out of rank root (MPI 4.1, 6.9.1). out of the others is not used and
-// may be nil. In place at the root: in and out may be the same.
+// Reduce combines in of all ranks, in the order of ranks, into out of rank root (MPI 4.1, 6.9.1).
+// out of the others is not used and may be nil. In place at the root: in and out may be the same.
 //
-//   - Binomial: a binomial tree whose owner of every aligned block of ranks is the root if it is among them, the lowest otherwise.
-//     So ranks are combined in order whatever the root is, with the same result for every root, and without the extra message that
-//     reducing to rank 0 first would cost. lg p rounds, n lg p bytes into the root.
-//   - Rabenseifner (Rabenseifner, "Optimization of collective reduction operations", 2004): reduce-scatter by recursive halving, then
-//     a gather. 2 lg p rounds, 2n(p-1)/p bytes; one round and n bytes more if p is no power of two.
-//   - TwoLevel: inside each host, then between leaders. Each part as Auto; N-1 messages between N hosts while they are short. Only if
-//     the operation commutes or the ranks of every host are contiguous.
+//   - Binomial: a binomial tree whose owner of every aligned block of ranks is the root if it is
+//     among them, the lowest otherwise. So ranks are combined in order whatever the root is, with
+//     the same result for every root, and without the extra message that reducing to rank 0 first
+//     would cost. lg p rounds, n lg p bytes into the root.
+//   - Rabenseifner (Rabenseifner, "Optimization of collective reduction operations", 2004):
+//     reduce-scatter by recursive halving, then a gather. 2 lg p rounds, 2n(p-1)/p bytes; one round
+//     and n bytes more if p is no power of two.
+//   - TwoLevel: inside each host, then between leaders. Each part as Auto; N-1 messages between N
+//     hosts while they are short. Only if the operation commutes or the ranks of every host are
+//     contiguous.
 //
 // If it is known which ranks share a host and the operation commutes, the flat algorithms take the
 // ranks host by host.

@@ -1,7 +1,8 @@
 package coll
 
-// ObjectReducer is an operation on values without a fixed size, such as maps and strings. It works on an accumulator of the caller,
-// which holds this rank's operand when the schedule starts and is changed by it. Operands are combined in the order of ranks.
+// ObjectReducer is an operation on values without a fixed size, such as maps and strings. It works
+// on an accumulator of the caller, which holds this rank's operand when the schedule starts and is
+// changed by it. Operands are combined in the order of ranks.
 type ObjectReducer struct {
 	Encode        func() ([]byte, error) // serialises the accumulator, in new memory
 	CombineHigher func(in []byte) error  // acc = acc op in
@@ -9,9 +10,9 @@ type ObjectReducer struct {
 	Set           func(in []byte) error  // acc = in
 }
 
-// ReduceObject leaves the combination of all ranks' accumulators in that of rank root (MPI 4.1, 6.9.1); those of the others are
-// scratch. The ordered binomial tree of [Reduce]: lg p rounds; one inside each host, then one between leaders, if the ranks of every
-// host are contiguous.
+// ReduceObject leaves the combination of all ranks' accumulators in that of rank root (MPI 4.1,
+// 6.9.1); those of the others are scratch. The ordered binomial tree of [Reduce]: lg p rounds; one
+// inside each host, then one between leaders, if the ranks of every host are contiguous.
 func ReduceObject(g Graph, rank, size, root int, red ObjectReducer, after ...Step) []Step {
 	if p := placesOf(g, size); p.canReduce(false) {
 		l := p.levels(g, rank, root)
@@ -24,8 +25,9 @@ func ReduceObject(g Graph, rank, size, root int, red ObjectReducer, after ...Ste
 	return foldObject(g, red, treeRounds(rank, size, root, span{0, 1}), after)
 }
 
-// AllreduceObject leaves the combination of all ranks' accumulators in every accumulator (MPI 4.1, 6.9.6): [ReduceObject] to rank 0,
-// then [BcastObject]. 2 lg p rounds; each operand is serialised and combined once, so that all ranks get the same value.
+// AllreduceObject leaves the combination of all ranks' accumulators in every accumulator (MPI 4.1,
+// 6.9.6): [ReduceObject] to rank 0, then [BcastObject]. 2 lg p rounds; each operand is serialised
+// and combined once, so that all ranks get the same value.
 func AllreduceObject(g Graph, rank, size int, red ObjectReducer, after ...Step) []Step {
 	if size == 1 {
 		return after
@@ -39,8 +41,9 @@ func AllreduceObject(g Graph, rank, size int, red ObjectReducer, after ...Step) 
 	return join(g, with(sent, g.Do(func() error { return red.Set(*data) }, ready...)))
 }
 
-// ReduceScatterObject combines the accumulators of all ranks in that of rank 0 ([ReduceObject]), where split then cuts it into one
-// value for each rank, which becomes *mine of that rank ([ScatterObject]) (MPI 4.1, 6.10). Accumulators are scratch afterwards.
+// ReduceScatterObject combines the accumulators of all ranks in that of rank 0 ([ReduceObject]),
+// where split then cuts it into one value for each rank, which becomes *mine of that rank
+// ([ScatterObject]) (MPI 4.1, 6.10). Accumulators are scratch afterwards.
 func ReduceScatterObject(g Graph, rank, size int, red ObjectReducer, split func(all [][]byte) error, mine *[]byte, after ...Step) []Step {
 	all := make([][]byte, size)
 	after = ReduceObject(g, rank, size, 0, red, after...)
@@ -50,14 +53,14 @@ func ReduceScatterObject(g Graph, rank, size int, red ObjectReducer, split func(
 	return ScatterObject(g, rank, size, 0, all, mine, after...)
 }
 
-// ScanObject leaves the combination of the accumulators of ranks 0 to r in that of rank r (MPI 4.1, 6.11.1). RecursiveDoubling as
-// in [Scan]: lg p rounds.
+// ScanObject leaves the combination of the accumulators of ranks 0 to r in that of rank r (MPI 4.1,
+// 6.11.1). RecursiveDoubling as in [Scan]: lg p rounds.
 func ScanObject(g Graph, rank, size int, red ObjectReducer, after ...Step) []Step {
 	return foldObject(g, red, scanRounds(rank, 0, size, span{0, 1}), after)
 }
 
-// ExscanObject leaves the combination of the accumulators of ranks 0 to r-1 in that of rank r (MPI 4.1, 6.11.2); that of rank 0 is
-// left as it is. See [Exscan].
+// ExscanObject leaves the combination of the accumulators of ranks 0 to r-1 in that of rank r (MPI
+// 4.1, 6.11.2); that of rank 0 is left as it is. See [Exscan].
 func ExscanObject(g Graph, rank, size int, red ObjectReducer, after ...Step) []Step {
 	var sent []Step
 	if rank < size-1 {

@@ -1,10 +1,12 @@
 package coll
 
-// ReduceScatter combines in of all ranks, in the order of ranks, and leaves block r, counts[r] bytes, in out of rank r (MPI 4.1,
-// 6.10). Blocks lie in in one after the other and hold whole elements. in and out may start at the same place.
+// ReduceScatter combines in of all ranks, in the order of ranks, and leaves block r, counts[r]
+// bytes, in out of rank r (MPI 4.1, 6.10). Blocks lie in in one after the other and hold whole
+// elements. in and out may start at the same place.
 //
-//   - RecursiveHalving: lg p rounds, n(p-1)/p bytes (two rounds and about 2n bytes more if p is no power of two). Blocks are put
-//     in the order of reversed bits first, so that partners can stand for adjacent ranges and order is kept.
+//   - RecursiveHalving: lg p rounds, n(p-1)/p bytes (two rounds and about 2n bytes more if p is no
+//     power of two). Blocks are put in the order of reversed bits first, so that partners can stand
+//     for adjacent ranges and order is kept.
 //   - Ring: p-1 rounds, n(p-1)/p bytes; only if the operation commutes.
 func ReduceScatter(g Graph, alg Algorithm, rank, size int, in, out Buf, counts []int, red Reducer, after ...Step) []Step {
 	displs, total := packed(counts)
@@ -21,7 +23,8 @@ func ReduceScatter(g Graph, alg Algorithm, rank, size int, in, out Buf, counts [
 	n := segmentsOf(total, size)
 	own := out
 	if n > 1 && out.begins(in) {
-		// What a segment leaves here must not be where another has operands yet: those of this rank's block are of the same segment.
+		// What a segment leaves here must not be where another has operands yet: those of this
+		// rank's block are of the same segment.
 		own = in.block(counts, displs, rank)
 	}
 	done := lanesOf(g, n, false, after, func(g Graph, k int, after []Step) []Step {
@@ -132,8 +135,9 @@ func isOnePiece(spans []span) bool {
 	return true
 }
 
-// reversedBlocks lays out blocks for recursive halving: position q is for survivor reverse(q), with the block of the rank that it stands
-// for behind its own. from is where the blocks are in the operand in that order, cut where the positions are among them.
+// reversedBlocks lays out blocks for recursive halving: position q is for survivor reverse(q), with
+// the block of the rank that it stands for behind its own. from is where the blocks are in the
+// operand in that order, cut where the positions are among them.
 func (x *scattering) reversedBlocks(s shrink) (cut []int, from []span) {
 	cut, from = make([]int, s.pow+1), make([]span, 0, x.size)
 	for q := range s.pow {

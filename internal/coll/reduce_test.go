@@ -70,7 +70,8 @@ func TestReductions(t *testing.T) {
 	}
 }
 
-// testReduction runs one reduction with an operation that does not commute, or with one that does; in place or not.
+// testReduction runs one reduction with an operation that does not commute, or with one that does;
+// in place or not.
 func testReduction(t *testing.T, c reduction, alg Algorithm, size, n int, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	red := Reducer{ElemSize: 8, Combine: affine}
@@ -114,9 +115,10 @@ func testReduction(t *testing.T, c reduction, alg Algorithm, size, n int, seed u
 	})
 }
 
-// All ranks of Allreduce hold the same bits, and Reduce gives them at every root, in every run, even if the operation is not quite
-// associative, as with floating point. MPI 4.1, 6.9.1: "the same result be obtained whenever the function is applied on the same
-// arguments, appearing in the same order".
+// All ranks of Allreduce hold the same bits, and Reduce gives them at every root, in every run,
+// even if the operation is not quite associative, as with floating point. MPI 4.1, 6.9.1: "the same
+// result be obtained whenever the function is applied on the same arguments, appearing in the same
+// order".
 func TestSameBits(t *testing.T) {
 	smallSegments(t)
 	const n = 19
@@ -136,7 +138,8 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// sameBits runs c once and returns its result, which must be want if that is not nil. One root in two works in place.
+// sameBits runs c once and returns its result, which must be want if that is not nil. One root in
+// two works in place.
 func sameBits(t *testing.T, c reduction, alg Algorithm, root int, orig [][]byte, red Reducer, want []byte, seed uint64) []byte {
 	size := len(orig)
 	in, out := make([][]byte, size), make([][]byte, size)
@@ -173,7 +176,8 @@ func sameBits(t *testing.T, c reduction, alg Algorithm, root int, orig [][]byte,
 	return want
 }
 
-// Every rank gets the same bits in every run of every reduction: what differs between ranks by nature may not differ between runs.
+// Every rank gets the same bits in every run of every reduction: what differs between ranks by
+// nature may not differ between runs.
 func TestSameBitsEachRank(t *testing.T) {
 	smallSegments(t)
 	scatters := reduction{kind: KindReduceScatter, build: func(g Graph, alg Algorithm, rank, size, _ int, in, out Buf, red Reducer) []Step {
@@ -197,7 +201,8 @@ func TestSameBitsEachRank(t *testing.T) {
 	}
 }
 
-// sameBitsEachRank runs c twice and compares the results with want, which the first run sets. Runs of even seeds are in place.
+// sameBitsEachRank runs c twice and compares the results with want, which the first run sets. Runs
+// of even seeds are in place.
 func sameBitsEachRank(t *testing.T, c reduction, alg Algorithm, orig [][]byte, red Reducer, want [][]byte, seed uint64) {
 	size := len(orig)
 	in, out := make([][]byte, size), make([][]byte, size)

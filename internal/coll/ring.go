@@ -1,8 +1,9 @@
 package coll
 
-// ringAllgather lets every rank v have every block: in round s it sends block v-s to v+1 and receives block v-s-1 from v-1. A block
-// that held(v, b) says v needs not to receive (its own, an empty one) is not sent to it. Ranks are numbered round the ring;
-// peer gives the rank of a number. Blocks that this rank holds are complete after after.
+// ringAllgather lets every rank v have every block: in round s it sends block v-s to v+1 and
+// receives block v-s-1 from v-1. A block that held(v, b) says v needs not to receive (its own, an
+// empty one) is not sent to it. Ranks are numbered round the ring; peer gives the rank of a number.
+// Blocks that this rank holds are complete after after.
 func ringAllgather(g Graph, v, size int, peer func(int) int, held func(v, b int) bool, part func(b int) Buf, after []Step) []Step {
 	next, prev := mod(v+1, size), mod(v-1, size)
 	in := line{base: after}
@@ -18,9 +19,10 @@ func ringAllgather(g Graph, v, size int, peer func(int) int, held func(v, b int)
 	return join(g, with(in.all(), sent...))
 }
 
-// ringReduceScatter combines block b of all ranks into acc(b) of rank b: in round s rank v sends block v-s-1 to v+1 and combines block
-// v-s-2 from v-1 with its own. acc(b) and in(b) may be the same; acc of other blocks is scratch. Operands arrive in two
-// buffers by turns, so that one is received while the other is combined. ready: acc(rank) is complete; sent: so are the sends.
+// ringReduceScatter combines block b of all ranks into acc(b) of rank b: in round s rank v sends
+// block v-s-1 to v+1 and combines block v-s-2 from v-1 with its own. acc(b) and in(b) may be the
+// same; acc of other blocks is scratch. Operands arrive in two buffers by turns, so that one is
+// received while the other is combined. ready: acc(rank) is complete; sent: so are the sends.
 func ringReduceScatter(g Graph, rank, size int, red Reducer, in, acc func(b int) []byte, after []Step) (ready, sent []Step) {
 	next, prev := mod(rank+1, size), mod(rank-1, size)
 	longest := 0
@@ -43,7 +45,8 @@ func ringReduceScatter(g Graph, rank, size int, red Reducer, in, acc func(b int)
 		if len(in(b)) == 0 {
 			continue
 		}
-		// Combining waits for the one before, so each receive waits for all but the last of those before it.
+		// Combining waits for the one before, so each receive waits for all but the last of those
+		// before it.
 		op := spare[turn][:len(in(b))]
 		recv := g.Recv(prev, Memory(op), combined[turn]...)
 		ready = []Step{g.Do(combineInto(red, acc(b), in(b), op), with(ready, recv)...)}

@@ -5,17 +5,18 @@ type Reducer struct {
 	// ElemSize is the size of an element in bytes. Vectors are cut between elements only.
 	ElemSize int
 
-	// Commutative permits algorithms that combine ranks in another order. All are assumed associative (MPI 4.1, 6.9.1).
+	// Commutative permits algorithms that combine ranks in another order. All are assumed
+	// associative (MPI 4.1, 6.9.1).
 	Commutative bool
 
-	// Combine sets acc[i] = acc[i] op in[i]; acc holds the result of the lower ranks. The vectors have one length, never zero, and
-	// do not overlap. in must not change.
+	// Combine sets acc[i] = acc[i] op in[i]; acc holds the result of the lower ranks. The vectors
+	// have one length, never zero, and do not overlap. in must not change.
 	Combine func(acc, in []byte) error
 }
 
-// round is one step of a reduction at one rank, in this order: what acc holds under out goes to rank to, an operand from rank from
-// is combined with what acc holds under in. to or from is none, and its span empty, if nothing is sent or received. An empty span
-// is not sent.
+// round is one step of a reduction at one rank, in this order: what acc holds under out goes to
+// rank to, an operand from rank from is combined with what acc holds under in. to or from is none,
+// and its span empty, if nothing is sent or received. An empty span is not sent.
 type round struct {
 	to    int
 	out   span
@@ -28,8 +29,9 @@ const none = -1
 
 func (r round) receives() bool { return r.from != none && r.in.len() > 0 }
 
-// folder carries out rounds with two buffers. An operand arrives in spare. One from higher ranks is combined into acc; one from
-// lower ranks is itself the left side, so the result is built in spare and the two change roles: no round copies.
+// folder carries out rounds with two buffers. An operand arrives in spare. One from higher ranks is
+// combined into acc; one from lower ranks is itself the left side, so the result is built in spare
+// and the two change roles: no round copies.
 type folder struct {
 	g      Graph
 	red    Reducer
@@ -39,8 +41,9 @@ type folder struct {
 	ready  []Step // acc is valid, spare is free
 }
 
-// fold carries out rounds on in and returns where the result is: out, where possible, if out is not nil. in and out may be the
-// same; in is unchanged otherwise. Without a round that receives, the result is in itself.
+// fold carries out rounds on in and returns where the result is: out, where possible, if out is not
+// nil. in and out may be the same; in is unchanged otherwise. Without a round that receives, the
+// result is in itself.
 func fold(g Graph, red Reducer, in, out []byte, rounds []round, after []Step) (acc []byte, done []Step) {
 	f := folder{g: g, red: red, acc: in, ready: after}
 	f.place(out, rounds)
@@ -50,8 +53,8 @@ func fold(g Graph, red Reducer, in, out []byte, rounds []round, after []Step) (a
 	return f.acc, f.ready
 }
 
-// place chooses the buffers so that the last result falls into out, which only an exchange of roles at the first operand of a
-// reduction in place can prevent.
+// place chooses the buffers so that the last result falls into out, which only an exchange of roles
+// at the first operand of a reduction in place can prevent.
 func (f *folder) place(out []byte, rounds []round) {
 	first, flips := none, 0
 	for i, r := range rounds {

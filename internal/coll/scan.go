@@ -2,10 +2,12 @@ package coll
 
 import "math/bits"
 
-// Scan combines in of ranks 0 to r, in their order, into out of rank r (MPI 4.1, 6.11.1). In place: in and out may be the same.
+// Scan combines in of ranks 0 to r, in their order, into out of rank r (MPI 4.1, 6.11.1). In place:
+// in and out may be the same.
 //
-//   - RecursiveDoubling (Hillis and Steele, "Data parallel algorithms", 1986): in round k the result so far, of up to 2^k ranks, goes to
-//     the rank 2^k further on. lg p rounds, n lg p bytes, one combination per round.
+//   - RecursiveDoubling (Hillis and Steele, "Data parallel algorithms", 1986): in round k the
+//     result so far, of up to 2^k ranks, goes to the rank 2^k further on. lg p rounds, n lg p
+//     bytes, one combination per round.
 //   - Chain: segments of size s pass from rank to rank. p-1+n/s rounds, n bytes.
 func Scan(g Graph, alg Algorithm, rank, size int, in, out Buf, red Reducer, after ...Step) []Step {
 	if in.Len() == 0 {
@@ -34,10 +36,11 @@ func scanBy(g Graph, alg Algorithm, rank, size int, in, out []byte, red Reducer,
 	}
 }
 
-// Exscan combines in of ranks 0 to r-1, in their order, into out of rank r (MPI 4.1, 6.11.2). out of rank 0 is left as it is. In
-// place: in and out may be the same.
+// Exscan combines in of ranks 0 to r-1, in their order, into out of rank r (MPI 4.1, 6.11.2). out
+// of rank 0 is left as it is. In place: in and out may be the same.
 //
-// RecursiveDoubling: every rank but the last hands in to its successor, then ranks 1 to p-1 do a [Scan]. 1 + lg(p-1) rounds.
+// RecursiveDoubling: every rank but the last hands in to its successor, then ranks 1 to p-1 do a
+// [Scan]. 1 + lg(p-1) rounds.
 func Exscan(g Graph, _ Algorithm, rank, size int, in, out Buf, red Reducer, after ...Step) []Step {
 	if in.Len() == 0 || size == 1 {
 		return after

@@ -1,10 +1,12 @@
 package coll
 
-// Scatter sends block r, out.Len() bytes, of in at rank root to out of rank r (MPI 4.1, 6.6). in of the others is not used and may be
-// empty. In place at the root: out may be block root of in.
+// Scatter sends block r, out.Len() bytes, of in at rank root to out of rank r (MPI 4.1, 6.6). in of
+// the others is not used and may be empty. In place at the root: out may be block root of in.
 //
-//   - Binomial: the root sends to subtrees, which pass on. lg p rounds, m(p-1) bytes out of the root for blocks of m.
-//   - Linear: the root sends to every rank. p-1 messages out of the root, m(p-1) bytes; nothing is copied on the way.
+//   - Binomial: the root sends to subtrees, which pass on. lg p rounds, m(p-1) bytes out of the
+//     root for blocks of m.
+//   - Linear: the root sends to every rank. p-1 messages out of the root, m(p-1) bytes; nothing is
+//     copied on the way.
 //   - TwoLevel: from the root to the leaders, then inside each host. N-1 messages between N hosts.
 func Scatter(g Graph, alg Algorithm, rank, size, root int, in, out Buf, after ...Step) []Step {
 	m := out.Len()
@@ -28,8 +30,9 @@ func Scatter(g Graph, alg Algorithm, rank, size, root int, in, out Buf, after ..
 	}
 }
 
-// Scatterv sends the counts[r] bytes at displs[r] of in at rank root to out of rank r (MPI 4.1, 6.6). in, counts and displs of the
-// others are not used. In place at the root: out may be its block of in.
+// Scatterv sends the counts[r] bytes at displs[r] of in at rank root to out of rank r (MPI 4.1,
+// 6.6). in, counts and displs of the others are not used. In place at the root: out may be its
+// block of in.
 //
 // Linear, because only the root knows the counts. An empty block is a message too; see [Gatherv].
 func Scatterv(g Graph, rank, size, root int, in Buf, counts, displs []int, out Buf, after ...Step) []Step {
@@ -44,8 +47,8 @@ func Scatterv(g Graph, rank, size, root int, in Buf, counts, displs []int, out B
 	return join(g, with(done, moveBuf(g, out, in.block(counts, displs, root), after)...))
 }
 
-// scatterBinomial hands each subtree its blocks in the order of the tree's numbers. The root sends straight from in unless the ranks
-// of a subtree wrap round.
+// scatterBinomial hands each subtree its blocks in the order of the tree's numbers. The root sends
+// straight from in unless the ranks of a subtree wrap round.
 func scatterBinomial(g Graph, t tree, in, out Buf, after []Step) []Step {
 	m, n := out.Len(), t.extent(t.v)
 	if n == 1 && t.v != 0 {

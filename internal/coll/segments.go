@@ -1,9 +1,10 @@
 package coll
 
-// Reductions of long vectors go by segments: each is a reduction of its own, and a few of them are under way at a time. So the
-// memory for operands that arrive, and for what layouts are packed into, is that of those few, however long the vector is, and what
-// one pass leaves in the cache is there for the next. All ranks cut alike, because they know the length: what form the
-// buffers of others have they need not know.
+// Reductions of long vectors go by segments: each is a reduction of its own, and a few of them are
+// under way at a time. So the memory for operands that arrive, and for what layouts are packed
+// into, is that of those few, however long the vector is, and what one pass leaves in the cache is
+// there for the next. All ranks cut alike, because they know the length: what form the buffers of
+// others have they need not know.
 
 // Sizes of segments, measured (docs/decisions/0030).
 var (
@@ -14,8 +15,9 @@ var (
 // reduceLanes is how many segments are under way at once: while one combines, others move.
 const reduceLanes = 3
 
-// SegmentReductions makes segments of reductions so many bytes at most, as far as elements allow, until restore is called. It is for
-// tests: no collective may be under way, and all ranks need the same.
+// SegmentReductions makes segments of reductions so many bytes at most, as far as elements allow,
+// until restore is called. It is for tests: no collective may be under way, and all ranks need the
+// same.
 func SegmentReductions(bytes int) (restore func()) {
 	segment, share := reduceSegmentBytes, reduceShareBytes
 	reduceSegmentBytes, reduceShareBytes = bytes, 1
@@ -36,8 +38,8 @@ type lane struct {
 	done []Step   // the last segment is complete
 }
 
-// Scratch implements Scratcher. The segments of a lane ask for the same, or for less, unless a part of an algorithm that is made of
-// several goes another way because its segment is shorter.
+// Scratch implements Scratcher. The segments of a lane ask for the same, or for less, unless a part
+// of an algorithm that is made of several goes another way because its segment is shorter.
 func (l *lane) Scratch(n int) []byte {
 	if l.used == len(l.lent) {
 		l.lent = append(l.lent, nil)
@@ -50,8 +52,9 @@ func (l *lane) Scratch(n int) []byte {
 	return (*b)[:n]
 }
 
-// lanesOf lets run append the steps of each of n segments, the longest of which come first. Their messages keep apart, and
-// reduceLanes of them are under way at once; only one if serial, which is this rank's business alone.
+// lanesOf lets run append the steps of each of n segments, the longest of which come first. Their
+// messages keep apart, and reduceLanes of them are under way at once; only one if serial, which is
+// this rank's business alone.
 func lanesOf(g Graph, n int, serial bool, after []Step, run func(g Graph, segment int, after []Step) []Step) []Step {
 	if n == 1 {
 		return run(g, 0, after)
@@ -78,7 +81,8 @@ func lanesOf(g Graph, n int, serial bool, after []Step, run func(g Graph, segmen
 	return join(g, done)
 }
 
-// inSegments carries out a reduction of in by run, which takes memory. out is empty at a rank that has no result.
+// inSegments carries out a reduction of in by run, which takes memory. out is empty at a rank that
+// has no result.
 func inSegments(g Graph, size int, in, out Buf, red Reducer, after []Step, run func(g Graph, in, out []byte, after []Step) []Step) []Step {
 	n := segmentsOf(in.Len(), size)
 	return lanesOf(g, n, false, after, func(g Graph, k int, after []Step) []Step {
@@ -93,8 +97,8 @@ func inSegments(g Graph, size int, in, out Buf, red Reducer, after []Step, run f
 	})
 }
 
-// inMemory lets run work on memory: in and out themselves, or copies of what has layouts. What must be packed goes to where the result
-// is to be, and run works in place.
+// inMemory lets run work on memory: in and out themselves, or copies of what has layouts. What must
+// be packed goes to where the result is to be, and run works in place.
 func inMemory(g Graph, in, out Buf, after []Step, run func(g Graph, in, out []byte, after []Step) []Step) []Step {
 	from, plain := in.Memory()
 	to, lands := out.Memory()

@@ -11,9 +11,10 @@ import (
 
 var seedFlag = flag.Uint64("coll.seed", 0, "replay the run with this seed")
 
-// sim executes the schedules of all ranks in one random interleaving. It holds an engine's worst habits: sends complete late or only
-// when matched, matched messages arrive in any order, receive buffers hold garbage until they complete. It reports deadlock,
-// lengths that differ, messages left over, and memory that changes while the engine owns it.
+// sim executes the schedules of all ranks in one random interleaving. It holds an engine's worst
+// habits: sends complete late or only when matched, matched messages arrive in any order, receive
+// buffers hold garbage until they complete. It reports deadlock, lengths that differ, messages left
+// over, and memory that changes while the engine owns it.
 type sim struct {
 	rng   *rand.Rand
 	ranks []*simRank
@@ -116,8 +117,8 @@ func (r *simRank) Lane(i int) {
 // Scratch lends memory full of garbage.
 func (r *simRank) Scratch(n int) []byte { return randomBytes(r.s.rng, n) }
 
-// checkOrder checks the rule of the package about messages: of two steps with one peer and direction, the second waits for the first or
-// for all that the first waits for.
+// checkOrder checks the rule of the package about messages: of two steps with one peer and
+// direction, the second waits for the first or for all that the first waits for.
 func (r *simRank) checkOrder() error {
 	words := (len(r.steps) + 63) / 64
 	anc := make([][]uint64, len(r.steps)) // ancestors of each step, as bits
@@ -305,8 +306,9 @@ func (s *sim) fail(format string, args ...any) {
 	}
 }
 
-// simulate builds the schedule of every rank by build, runs them all twice, and calls check after each run. reset, if not nil, brings
-// the operands back before each run: a schedule must not depend on what they held while it was built.
+// simulate builds the schedule of every rank by build, runs them all twice, and calls check after
+// each run. reset, if not nil, brings the operands back before each run: a schedule must not depend
+// on what they held while it was built.
 func simulate(t *testing.T, seed uint64, size int, build func(rank int, g Graph) []Step, reset func(), check func() error) {
 	t.Helper()
 	newSim(seed, size).simulate(t, seed, build, reset, check)
@@ -337,7 +339,8 @@ func (s *sim) simulate(t *testing.T, seed uint64, build func(rank int, g Graph) 
 	}
 }
 
-// wantComplete is a rank's last step: the steps that a collective returned are complete only if all of the rank's are.
+// wantComplete is a rank's last step: the steps that a collective returned are complete only if all
+// of the rank's are.
 func (r *simRank) wantComplete() error {
 	for _, st := range r.steps[:len(r.steps)-1] {
 		if !st.done {

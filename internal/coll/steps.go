@@ -2,7 +2,8 @@ package coll
 
 import "slices"
 
-// joinAbove is the number of dependencies from which one joining step is cheaper than naming them all in every later step.
+// joinAbove is the number of dependencies from which one joining step is cheaper than naming them
+// all in every later step.
 const joinAbove = 8
 
 // span is the part [lo, hi) of a vector, in bytes.
@@ -23,7 +24,8 @@ func mod(a, n int) int {
 // with is a and b in new memory.
 func with(a []Step, b ...Step) []Step { return append(slices.Clip(a), b...) }
 
-// same says whether a and b are the same memory. Slices that overlap otherwise are a misuse that it does not see.
+// same says whether a and b are the same memory. Slices that overlap otherwise are a misuse that it
+// does not see.
 func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
 // nothing is the work of a step that only joins others.
@@ -51,10 +53,12 @@ func segment(elem int) int {
 	return max(segmentBytes/elem, 1) * elem
 }
 
-// piece is the part of s from lo on, of n bytes at most. Both ends of a message cut it alike, because they know its length.
+// piece is the part of s from lo on, of n bytes at most. Both ends of a message cut it alike,
+// because they know its length.
 func (s span) piece(lo, n int) span { return span{lo, min(lo+n, s.hi)} }
 
-// cuts divides n bytes of elements into parts blocks that differ by one element at most: block i is [c[i], c[i+1]).
+// cuts divides n bytes of elements into parts blocks that differ by one element at most: block i is
+// [c[i], c[i+1]).
 func cuts(n, elem, parts int) []int {
 	c := make([]int, parts+1)
 	for i := range c {
@@ -87,8 +91,9 @@ func block(b []byte, counts, displs []int, i int) []byte {
 	return b[displs[i] : displs[i]+counts[i] : displs[i]+counts[i]]
 }
 
-// line is a sequence of receives from one peer of which at most two are posted at a time, so that the next one is ready while one
-// arrives. Receive k waits for k-2 and k-3; by induction it waits for all up to k-2, and the rule of the package about order holds.
+// line is a sequence of receives from one peer of which at most two are posted at a time, so that
+// the next one is ready while one arrives. Receive k waits for k-2 and k-3; by induction it waits
+// for all up to k-2, and the rule of the package about order holds.
 type line struct {
 	base  []Step // the line starts after these
 	steps []Step // the receives so far
@@ -106,7 +111,8 @@ func (l *line) next() []Step {
 	}
 }
 
-// all gives the dependencies of a step that needs every receive so far. Sends that depend on it are ordered among themselves.
+// all gives the dependencies of a step that needs every receive so far. Sends that depend on it are
+// ordered among themselves.
 func (l *line) all() []Step {
 	if len(l.steps) == 0 {
 		return l.base

@@ -10,8 +10,8 @@ func packed(counts []int) (displs []int, total int) {
 	return displs, total
 }
 
-// hostBlocks is the layout of the hosts' parts in a buffer that holds the blocks of all ranks, host by host. count gives the size of
-// a rank's block.
+// hostBlocks is the layout of the hosts' parts in a buffer that holds the blocks of all ranks, host
+// by host. count gives the size of a rank's block.
 func (p *Places) hostBlocks(count func(rank int) int) (counts, displs []int, total int) {
 	counts = make([]int, len(p.members))
 	for r, h := range p.host {
@@ -21,8 +21,9 @@ func (p *Places) hostBlocks(count func(rank int) int) (counts, displs []int, tot
 	return counts, displs, total
 }
 
-// gatherTwoLevel collects the blocks of each host at its leader, then those of the leaders, straight, at the root. The root puts them
-// in the order of ranks unless the ranks of every host are contiguous.
+// gatherTwoLevel collects the blocks of each host at its leader, then those of the leaders,
+// straight, at the root. The root puts them in the order of ranks unless the ranks of every host
+// are contiguous.
 func gatherTwoLevel(g Graph, p *Places, rank, root int, in, out Buf, after []Step) []Step {
 	l, m := p.levels(g, rank, root), in.Len()
 	s, b := l.inside, l.between
@@ -56,8 +57,8 @@ func gatherTwoLevel(g Graph, p *Places, rank, root int, in, out Buf, after []Ste
 	}, done...)}
 }
 
-// scatterTwoLevel sends each leader the blocks of its host, straight, and lets it pass them on. The root puts them in the order of
-// hosts first unless the ranks of every host are contiguous.
+// scatterTwoLevel sends each leader the blocks of its host, straight, and lets it pass them on. The
+// root puts them in the order of hosts first unless the ranks of every host are contiguous.
 func scatterTwoLevel(g Graph, p *Places, rank, root int, in, out Buf, after []Step) []Step {
 	l, m := p.levels(g, rank, root), out.Len()
 	s, b := l.inside, l.between
@@ -89,8 +90,9 @@ func scatterTwoLevel(g Graph, p *Places, rank, root int, in, out Buf, after []St
 	return join(g, with(done, Scatter(s, Auto, s.rank, s.size(), s.root, own, out, after...)...))
 }
 
-// allgatherTwoLevel collects the blocks of each host at its leader, then those of all hosts at every leader, which gives them to its
-// host. Where blocks do not lie in out host by host without gaps, they are collected in temporary memory and put in place.
+// allgatherTwoLevel collects the blocks of each host at its leader, then those of all hosts at
+// every leader, which gives them to its host. Where blocks do not lie in out host by host without
+// gaps, they are collected in temporary memory and put in place.
 func allgatherTwoLevel(g Graph, p *Places, rank int, in, out Buf, counts, displs []int, after []Step) []Step {
 	l := p.levels(g, rank, none)
 	s, b := l.inside, l.between

@@ -44,7 +44,8 @@ func testOnHosts(t *testing.T, name string, l hostLayout) {
 	})
 }
 
-// Both levels are right by the algorithms of long operands too, which come to talk to one peer in both levels or twice.
+// Both levels are right by the algorithms of long operands too, which come to talk to one peer in
+// both levels or twice.
 func TestLongOnHosts(t *testing.T) {
 	effort.Need(t, effort.Usual, "it plays thousands of schedules")
 	for v, low := range map[*int]int{

@@ -9,8 +9,8 @@ import (
 
 var citation = regexp.MustCompile(`MPI\s+4\.1,\s+(section|chapter|annex)|fault\s+tolerance\s+as\s+proposed`)
 
-// uncommented returns a sentence for each exported name whose comment is missing or does not begin with it, and for each
-// function and method that is a procedure's whose comment cites no section.
+// uncommented returns a sentence for each exported name whose comment is missing or does not begin
+// with it, and for each function and method that is a procedure's whose comment cites no section.
 func uncommented(chapters []chapter, c *code) []string {
 	procedureOf := map[string]string{}
 	for _, j := range judge(chapters, c) {

@@ -17,7 +17,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/effort"
 )
 
-// The Go code of the documents compiles, and what a document says that a program prints is what it prints.
+// The Go code of the documents compiles, and what a document says that a program prints is what it
+// prints.
 
 // block is a fenced block of a document.
 type block struct {
@@ -116,8 +117,8 @@ func goRun(t *testing.T, args ...string) {
 	}
 }
 
-// TestPrograms builds the programs as packages of this module that exist only for the go command, in an overlay, and
-// runs those whose output is told.
+// TestPrograms builds the programs as packages of this module that exist only for the go command,
+// in an overlay, and runs those whose output is told.
 func TestPrograms(t *testing.T) {
 	effort.Need(t, effort.Usual, "it builds and runs programs")
 	dir := t.TempDir()
@@ -288,7 +289,8 @@ func faults(t *testing.T, cs []call) []string {
 	return found
 }
 
-// TestCalls: what docs/FROM-MPI.md puts beside C compiles, but for names that the list of procedures plans.
+// TestCalls: what docs/FROM-MPI.md puts beside C compiles, but for names that the list of
+// procedures plans.
 func TestCalls(t *testing.T) {
 	const page = "docs/FROM-MPI.md"
 	cs := calls(documents(t)[page])

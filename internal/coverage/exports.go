@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// namer gives the names of package mpi their place in the table: F for a function, T.M for a method or field.
+// namer gives the names of package mpi their place in the table: F for a function, T.M for a method
+// or field.
 type namer struct {
 	fset   *token.FileSet
 	pkg    *types.Package
@@ -126,7 +127,8 @@ func members(all map[string]export, name string, o *types.TypeName) {
 	}
 }
 
-// comments adds the comments of functions, methods and types. go/doc changes the syntax it is given, so it gets its own.
+// comments adds the comments of functions, methods and types. go/doc changes the syntax it is
+// given, so it gets its own.
 func comments(all map[string]export, path string, l listed) error {
 	fset := token.NewFileSet()
 	var files []*ast.File

@@ -1,13 +1,14 @@
-// Command coverage writes docs/COVERAGE.md: which procedure of the MPI standard has which name in package mpi, and which
-// test shows that it does what the standard says.
+// Command coverage writes docs/COVERAGE.md: which procedure of the MPI standard has which name in
+// package mpi, and which test shows that it does what the standard says.
 //
 //	go run ./internal/coverage
 //	go run ./internal/coverage -print    shows it instead
 //
-// The procedures are listed in procedures.txt; everything else is found in the code. The exported names are those of
-// package mpi as it type-checks, so methods, promoted ones and fields count too. What a test calls is found by type as
-// well, and through the functions of the tests that it calls: a case of the suite (a testCase with a name and a function),
-// a test or an example proves a name if it reaches a use of it. There is no list of proofs to keep.
+// The procedures are listed in procedures.txt; everything else is found in the code. The exported
+// names are those of package mpi as it type-checks, so methods, promoted ones and fields count too.
+// What a test calls is found by type as well, and through the functions of the tests that it calls:
+// a case of the suite (a testCase with a name and a function), a test or an example proves a name
+// if it reaches a use of it. There is no list of proofs to keep.
 //
 // The test beside it fails if the document is stale.
 package main

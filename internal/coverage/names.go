@@ -11,7 +11,8 @@ var handles = map[string]string{
 	"File": "File", "Session": "Session", "Errhandler": "Errhandler", "Op": "Op", "Status": "Status",
 }
 
-// camel joins words of a procedure's name as Go does: Ireduce_scatter_block becomes IreduceScatterBlock.
+// camel joins words of a procedure's name as Go does: Ireduce_scatter_block becomes
+// IreduceScatterBlock.
 func camel(words []string) string {
 	var b strings.Builder
 	for _, w := range words {
@@ -22,11 +23,13 @@ func camel(words []string) string {
 	return b.String()
 }
 
-// goNames lists the Go names that a procedure may have, best first. "*.M" stands for a method M of any type. By the rule
+// goNames lists the Go names that a procedure may have, best first. "*.M" stands for a method M of
+// any type. By the rule
 //
 //   - Ireduce_scatter_block is the function IreduceScatterBlock, or a method of that name;
 //   - Comm_split_type is the method SplitType of Comm, and Comm_get_name may also be Name;
-//   - Type_create_hvector is the function Hvector too, as nothing is gained by saying that it creates a type.
+//   - Type_create_hvector is the function Hvector too, as nothing is gained by saying that it
+//     creates a type.
 func goNames(p procedure) []string {
 	if p.gos != nil {
 		return p.gos

@@ -221,7 +221,8 @@ func beyond(b *bytes.Buffer, all []judged, c *code) {
 	}
 }
 
-// isConvention reports whether a method is there for the standard library, which calls it: nothing of MPI.
+// isConvention reports whether a method is there for the standard library, which calls it: nothing
+// of MPI.
 func isConvention(name string) bool {
 	_, method, _ := strings.Cut(name, ".")
 	return slices.Contains([]string{"Error", "Is", "String", "Unwrap"}, method)

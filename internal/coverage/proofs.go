@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// proof is a test and the names of package mpi that it uses, by itself and by the functions of the tests that it calls.
+// proof is a test and the names of package mpi that it uses, by itself and by the functions of the
+// tests that it calls.
 type proof struct {
 	name    string // of the test, example or case
 	kind    kind
@@ -142,8 +143,8 @@ func (s *scanner) declare(d ast.Decl) {
 	}
 }
 
-// scan collects what a piece of syntax mentions, and the cases in it, which are no part of it: what runs them all proves
-// nothing in particular.
+// scan collects what a piece of syntax mentions, and the cases in it, which are no part of it: what
+// runs them all proves nothing in particular.
 func (s *scanner) scan(root ast.Node) *node {
 	n := &node{names: map[string]bool{}, refs: map[types.Object]bool{}}
 	ast.Inspect(root, func(x ast.Node) bool {
@@ -213,8 +214,8 @@ func (s *scanner) text(e ast.Expr) string {
 	return ""
 }
 
-// closure returns the names that n uses (true), and those of what it calls (false). What n is the name of alone, as a case
-// is of its function, counts as n itself.
+// closure returns the names that n uses (true), and those of what it calls (false). What n is the
+// name of alone, as a case is of its function, counts as n itself.
 func (s *scanner) closure(n *node) map[string]bool {
 	uses := map[string]bool{}
 	for name := range n.names {
@@ -247,7 +248,8 @@ func (s *scanner) closure(n *node) map[string]bool {
 	return uses
 }
 
-// targets are what calling o may call: o, or if it is a method of an interface, all methods of its name.
+// targets are what calling o may call: o, or if it is a method of an interface, all methods of its
+// name.
 func (s *scanner) targets(o types.Object) []types.Object {
 	f, ok := o.(*types.Func)
 	if !ok || f.Signature().Recv() == nil || !types.IsInterface(f.Signature().Recv().Type()) {
@@ -262,9 +264,10 @@ func (s *scanner) targets(o types.Object) []types.Object {
 	return all
 }
 
-// best returns the proof of a name that says most, nil if there is none: a case or test that is called like it, else a case,
-// a test, an example; of those one that is not about wrong arguments; of those one of the chapter's sections; of those one
-// that uses it itself; of those the one that uses the fewest other names.
+// best returns the proof of a name that says most, nil if there is none: a case or test that is
+// called like it, else a case, a test, an example; of those one that is not about wrong arguments;
+// of those one of the chapter's sections; of those one that uses it itself; of those the one that
+// uses the fewest other names.
 func best(proofs []proof, name, sections string) *proof {
 	var found *proof
 	for i := range proofs {
@@ -296,8 +299,8 @@ func isAboutMisuse(name string) bool {
 	})
 }
 
-// isWithin reports whether a section such as 6.12.3, or a part of it, is in a list such as "6.3 to 6.11, 6.13". Of several
-// ("6.5-6.8") the first counts.
+// isWithin reports whether a section such as 6.12.3, or a part of it, is in a list such as "6.3 to
+// 6.11, 6.13". Of several ("6.5-6.8") the first counts.
 func isWithin(section, list string) bool {
 	section, _, _ = strings.Cut(strings.ReplaceAll(section, ",", "-"), "-")
 	s := numbers(section)
@@ -340,7 +343,8 @@ func choose(cond bool, yes, no int) int {
 	return no
 }
 
-// isCalled reports whether words of a test's name are the Go name: "request/get status" is called Request.GetStatus.
+// isCalled reports whether words of a test's name are the Go name: "request/get status" is called
+// Request.GetStatus.
 func isCalled(test, name string) bool {
 	if _, member, ok := strings.Cut(name, "."); ok {
 		name = member

@@ -8,11 +8,13 @@ import (
 	"testing"
 )
 
-// docs/NAMES.md has the names of C, mpi4py and Go side by side, and says of each procedure what docs/COVERAGE.md says.
+// docs/NAMES.md has the names of C, mpi4py and Go side by side, and says of each procedure what
+// docs/COVERAGE.md says.
 
 const namesPage = "docs/NAMES.md"
 
-// receivers are the variables by which the page writes methods and fields, as it explains at its top.
+// receivers are the variables by which the page writes methods and fields, as it explains at its
+// top.
 var receivers = map[string]string{
 	"c": "Comm", "r": "Request", "st": "Status", "t": "Datatype", "g": "Group", "info": "Info",
 	"s": "Session", "k": "Keyval", "tk": "TypeKeyval", "w": "Win", "wk": "WinKeyval", "v": "Variable", "f": "File",
@@ -62,7 +64,8 @@ func spans(cell string) []string {
 	return all
 }
 
-// goName is what COVERAGE.md calls a name that the page writes as mpi.F, or as x.M with one of the receivers.
+// goName is what COVERAGE.md calls a name that the page writes as mpi.F, or as x.M with one of the
+// receivers.
 func goName(written string) string {
 	x, name, isQualified := strings.Cut(written, ".")
 	switch {

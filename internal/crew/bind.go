@@ -10,10 +10,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// startBound starts cmd on cpus only, or where the caller may run if cpus is nil. The new process inherits the affinity
-// of the thread that starts it; there is no moment at which it runs elsewhere. Preconditions:
-//   - The caller is locked to its thread. Threads that the Go runtime starts meanwhile do not inherit the affinity: it
-//     never makes them from a locked one.
+// startBound starts cmd on cpus only, or where the caller may run if cpus is nil. The new process
+// inherits the affinity of the thread that starts it; there is no moment at which it runs
+// elsewhere. Preconditions:
+//   - The caller is locked to its thread. Threads that the Go runtime starts meanwhile do not
+//     inherit the affinity: it never makes them from a locked one.
 func startBound(cmd *exec.Cmd, cpus []int) error {
 	if cpus == nil {
 		return cmd.Start()

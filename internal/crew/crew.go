@@ -18,7 +18,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/trace"
 )
 
-// drainWait is how long the exit of a process waits for the end of its output, which then is part of the report.
+// drainWait is how long the exit of a process waits for the end of its output, which then is part
+// of the report.
 const drainWait = 250 * time.Millisecond
 
 // Plan is what is to run on a host. It is immutable.
@@ -48,7 +49,8 @@ const (
 	Stdout Stream = 1
 	// Stderr is standard error.
 	Stderr Stream = 2
-	// Trace is what its ranks have noted, if Plan.Trace asks for that: what a trace.Source gives, when the process is dead.
+	// Trace is what its ranks have noted, if Plan.Trace asks for that: what a trace.Source gives,
+	// when the process is dead.
 	Trace Stream = 3
 )
 
@@ -69,8 +71,9 @@ type Source interface {
 	SetReadDeadline(t time.Time) error
 }
 
-// Leader hears what happens in a crew. Its methods are called by goroutines of the crew's, for one process in the order of
-// what happens to it. They may block, but for a moment only. A proc is an index in Plan.Processes, a rank that of the job.
+// Leader hears what happens in a crew. Its methods are called by goroutines of the crew's, for one
+// process in the order of what happens to it. They may block, but for a moment only. A proc is an
+// index in Plan.Processes, a rank that of the job.
 type Leader interface {
 	Started(proc, pid int)
 	NotStarted(proc int, err error) // it will not run; err is nil if StopStarting asked for that
@@ -78,8 +81,8 @@ type Leader interface {
 	LinkBroken(rank int, err error) // the rank breaks the boot protocol
 	Examined(proc int, c Condition) // what Crew.Examine has found, and what a look has of a process that is stopped, or was at the last one
 	Exited(proc int, e Exit)        // everything that its ranks had to say was heard
-	// Show begins to show a stream, which the leader reads and closes. What it reads it also feeds to last, if that is
-	// not nil. The result is closed at the end of the stream.
+	// Show begins to show a stream, which the leader reads and closes. What it reads it also feeds
+	// to last, if that is not nil. The result is closed at the end of the stream.
 	Show(proc int, s Stream, from Source, last *Tail) <-chan struct{}
 }
 
@@ -106,7 +109,8 @@ type Crew struct {
 // place is where a rank is: which rank of which process.
 type place struct{ proc, k int }
 
-// New makes a crew for plan. That its ranks cannot share memory is an error only if the plan insists on it.
+// New makes a crew for plan. That its ranks cannot share memory is an error only if the plan
+// insists on it.
 func New(plan Plan, to Leader, guard *Guard) (*Crew, error) {
 	c := &Crew{
 		plan: plan, to: to, guard: guard, at: make(map[int]place), release: make(chan struct{}),
@@ -133,8 +137,9 @@ func New(plan Plan, to Leader, guard *Guard) (*Crew, error) {
 // Without is why the ranks share no memory although they might, nil if there is no such reason.
 func (c *Crew) Without() error { return c.without }
 
-// Start starts all processes, one after the other, each with stdin if it is to read the standard input. stdin stays the
-// caller's, and may be nil. Once per crew; Finish and Wait end what it begins.
+// Start starts all processes, one after the other, each with stdin if it is to read the standard
+// input. stdin stays the caller's, and may be nil. Once per crew; Finish and Wait end what it
+// begins.
 func (c *Crew) Start(stdin *os.File) {
 	c.threads.Go(func() { c.start(stdin) }) // stopped by Finish
 	if c.plan.Looks > 0 {
@@ -143,8 +148,8 @@ func (c *Crew) Start(stdin *os.File) {
 }
 
 func (c *Crew) start(stdin *os.File) {
-	// The kernel kills a process when the thread that started it ends (see startProcess); so this goroutine keeps its
-	// thread until no rank is left. startBound needs the thread too.
+	// The kernel kills a process when the thread that started it ends (see startProcess); so this
+	// goroutine keeps its thread until no rank is left. startBound needs the thread too.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for i := range c.plan.Processes {
@@ -197,8 +202,8 @@ func (c *Crew) infos(plan *Process) []boot.Info {
 	return infos
 }
 
-// makeTraces makes the memory in which the ranks of a process are to note what they do, and tells them. The source is
-// empty if they need not.
+// makeTraces makes the memory in which the ranks of a process are to note what they do, and tells
+// them. The source is empty if they need not.
 func (c *Crew) makeTraces(infos []boot.Info) (*trace.Source, error) {
 	var files []*os.File
 	for i := range infos {
@@ -216,7 +221,8 @@ func (c *Crew) makeTraces(infos []boot.Info) (*trace.Source, error) {
 	return trace.NewSource(files), nil
 }
 
-// watch follows process i until it has exited, and tells the leader when everything its ranks had to say was heard.
+// watch follows process i until it has exited, and tells the leader when everything its ranks had
+// to say was heard.
 func (c *Crew) watch(i int, p *process) {
 	last := new(Tail)
 	outDone := c.to.Show(i, Stdout, p.stdout, nil)
@@ -310,7 +316,8 @@ func (c *Crew) Signal(proc int, sig syscall.Signal) {
 	}
 }
 
-// IsGone reports whether a rank that runs, for all that the leader has heard, has left the job or is on its way out.
+// IsGone reports whether a rank that runs, for all that the leader has heard, has left the job or
+// is on its way out.
 func (c *Crew) IsGone(rank int) bool {
 	p := c.process(c.at[rank].proc)
 	return p != nil && p.isGone(c.at[rank].k)
@@ -337,7 +344,8 @@ func (c *Crew) Kill() {
 	}
 }
 
-// Finish lets go of what the crew needs as long as a process runs. To be called when all have exited, or will not.
+// Finish lets go of what the crew needs as long as a process runs. To be called when all have
+// exited, or will not.
 func (c *Crew) Finish() { close(c.release) }
 
 // Wait waits, after Finish, until every process has exited and nothing of the crew is left.

@@ -22,14 +22,16 @@ type Condition struct {
 	Idle    time.Duration  // for how long, at least, it has neither run on a processor nor waited for one; 0 if there is no vigil
 }
 
-// Examine looks at a process. The leader hears what was found by Examined, soon; nothing if the process was not started.
+// Examine looks at a process. The leader hears what was found by Examined, soon; nothing if the
+// process was not started.
 func (c *Crew) Examine(proc int) {
 	if p := c.process(proc); p != nil {
 		c.threads.Go(func() { c.to.Examined(proc, p.look()) }) // ends at once
 	}
 }
 
-// look finds out what the process does, and what those of its descendants do that have joined the job in its place.
+// look finds out what the process does, and what those of its descendants do that have joined the
+// job in its place.
 func (p *process) look() Condition {
 	p.mu.Lock()
 	defer p.mu.Unlock() // as long as it is not reaped its number, and that of its group, is its own

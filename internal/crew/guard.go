@@ -31,9 +31,9 @@ const tempPrefix = "fitrun-"
 // mostGuards is how many guards a process has after each other, if they are killed.
 const mostGuards = 20
 
-// Guard is fitrun's side of its guard: a process that waits for fitrun's end, however it comes, and then kills the
-// process groups that fitrun had not finished with, and what has left them but has a mark of fitrun's in its environment. It
-// learns of them, and of the end, through a pipe:
+// Guard is fitrun's side of its guard: a process that waits for fitrun's end, however it comes, and
+// then kills the process groups that fitrun had not finished with, and what has left them but has a
+// mark of fitrun's in its environment. It learns of them, and of the end, through a pipe:
 //
 //	"+ PID"   the process group PID exists
 //	"- PID"   it is gone
@@ -140,7 +140,8 @@ func (g *Guard) Temp(dir string) { g.tellForEver("t " + dir) }
 
 func (g *Guard) tellForEver(line string) { g.tell(line, func() { g.others = append(g.others, line) }) }
 
-// tell ignores errors: without a guard the job runs as well. note remembers what was told, with mu held.
+// tell ignores errors: without a guard the job runs as well. note remembers what was told, with mu
+// held.
 func (g *Guard) tell(line string, note func()) {
 	if g == nil {
 		return
@@ -167,7 +168,8 @@ func (g *Guard) PID() int {
 	return g.cmd.Process.Pid
 }
 
-// Close ends the guard and waits for it: everything that fitrun has started is gone. It is idempotent.
+// Close ends the guard and waits for it: everything that fitrun has started is gone. It is
+// idempotent.
 func (g *Guard) Close() error {
 	if g == nil {
 		return nil
@@ -193,7 +195,8 @@ type orders struct {
 	clean  bool // nothing has a mark any more
 }
 
-// GuardMain is the guard: it reads orders until fitrun closes the pipe or dies, then kills and removes what is left.
+// GuardMain is the guard: it reads orders until fitrun closes the pipe or dies, then kills and
+// removes what is left.
 func GuardMain(from io.Reader) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	o := readOrders(from)

@@ -20,8 +20,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/trace"
 )
 
-// firstFD is the descriptor at which the first rank of a process finds its launcher: the first of exec.Cmd.ExtraFiles.
-// Those of the others follow.
+// firstFD is the descriptor at which the first rank of a process finds its launcher: the first of
+// exec.Cmd.ExtraFiles. Those of the others follow.
 const firstFD = 3
 
 // process is a running process. A goroutine that reads a parent-side descriptor of it to its end
@@ -44,9 +44,11 @@ type process struct {
 	paused bool  // with the crew; guarded by mu
 }
 
-// startProcess starts plan, with the ranks that infos are for, and mark in its environment. Preconditions:
-//   - The caller is locked to its thread and stays on it until the process has exited: the parent death signal is sent
-//     when the thread that started the process ends, not the process (prctl(2), PR_SET_PDEATHSIG).
+// startProcess starts plan, with the ranks that infos are for, and mark in its environment.
+// Preconditions:
+//   - The caller is locked to its thread and stays on it until the process has exited: the parent
+//     death signal is sent when the thread that started the process ends, not the process
+//     (prctl(2), PR_SET_PDEATHSIG).
 func startProcess(plan *Process, mark string, infos []boot.Info, stdin *os.File) (p *process, err error) {
 	e := &ends{}
 	defer func() {
@@ -93,10 +95,11 @@ func startProcess(plan *Process, mark string, infos []boot.Info, stdin *os.File)
 // leaveTerminal gives up fitrun's controlling terminal, once.
 var leaveTerminal = sync.OnceValue(sys.LeaveTerminal)
 
-// apart makes a process the leader of a group of its own, so that signals from the terminal reach fitrun alone; and rank 0
-// may read the terminal, which is not the controlling one of either. A session of its own would do both, and does where
-// fitrun leads one with a terminal. But the kernel may give each session a share of the core, and a thread that yields
-// yields to its own session only (autogroups, see sched(7)): ranks that share a core could not yield it to each other.
+// apart makes a process the leader of a group of its own, so that signals from the terminal reach
+// fitrun alone; and rank 0 may read the terminal, which is not the controlling one of either. A
+// session of its own would do both, and does where fitrun leads one with a terminal. But the kernel
+// may give each session a share of the core, and a thread that yields yields to its own session
+// only (autogroups, see sched(7)): ranks that share a core could not yield it to each other.
 func apart() *syscall.SysProcAttr {
 	joined := leaveTerminal()
 	return &syscall.SysProcAttr{Setpgid: joined, Setsid: !joined, Pdeathsig: syscall.SIGKILL}
@@ -212,7 +215,8 @@ func (p *process) signal(sig syscall.Signal) {
 	p.ended = p.ended || err == nil && !own
 }
 
-// isGone reports whether the i-th rank of the process has left the job or is on its way out, heard of or not.
+// isGone reports whether the i-th rank of the process has left the job or is on its way out, heard
+// of or not.
 func (p *process) isGone(i int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

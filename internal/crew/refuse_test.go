@@ -21,7 +21,8 @@ func wantRefused(t *testing.T, err error, want string) {
 	}
 }
 
-// TestBindRefused: a core that is none ends a start with a word of what to do, and the thread stays where it was.
+// TestBindRefused: a core that is none ends a start with a word of what to do, and the thread stays
+// where it was.
 func TestBindRefused(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -10,15 +10,17 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// shared is what the ranks of this host have in common: memory, and one bell per rank. It has no name anywhere: the
-// kernel frees it when the last process that holds it is dead, so not even kill -9 of fitrun and all ranks leaves
-// anything behind. It is owned by the crew; ranks are sent copies of the descriptors over their links.
+// shared is what the ranks of this host have in common: memory, and one bell per rank. It has no
+// name anywhere: the kernel frees it when the last process that holds it is dead, so not even kill
+// -9 of fitrun and all ranks leaves anything behind. It is owned by the crew; ranks are sent copies
+// of the descriptors over their links.
 type shared struct {
 	segment *os.File   // nil if the ranks share no memory
 	bells   []*os.File // by local rank; empty if segment is nil
 }
 
-// share makes what the ranks of plan have in common, which is nothing where they are of one process or want TCP.
+// share makes what the ranks of plan have in common, which is nothing where they are of one process
+// or want TCP.
 func share(plan Plan) (s shared, err error) {
 	ranks := 0
 	for _, p := range plan.Processes {

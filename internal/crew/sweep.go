@@ -15,8 +15,8 @@ const (
 	sweepPause = 1 * time.Millisecond // between rounds
 )
 
-// SweepOrphans kills and reaps every child of this process but those excepted, until none is left. With
-// sys.AdoptOrphans the children of each killed child come to us in the next round.
+// SweepOrphans kills and reaps every child of this process but those excepted, until none is left.
+// With sys.AdoptOrphans the children of each killed child come to us in the next round.
 func SweepOrphans(except ...int) {
 	for end := time.Now().Add(sweepFor); time.Now().Before(end); time.Sleep(sweepPause) {
 		kids, err := sys.Children()
@@ -31,8 +31,9 @@ func SweepOrphans(except ...int) {
 	}
 }
 
-// sweepMarked kills every process whose environment holds one of marks, NAME=VALUE each, until none is left. It finds those that
-// have left their group and their parents; not those that have cleared their environment.
+// sweepMarked kills every process whose environment holds one of marks, NAME=VALUE each, until none
+// is left. It finds those that have left their group and their parents; not those that have cleared
+// their environment.
 func sweepMarked(marks []string) {
 	for end := time.Now().Add(sweepFor); time.Now().Before(end); time.Sleep(sweepPause) {
 		pids := sys.ProcessesWith(marks)

@@ -27,8 +27,8 @@ const (
 	Down
 )
 
-// Ends says which ends of a connection notice that it breaks. The other one is left with a connection on which nothing
-// comes any more, until it closes that itself, or the proxy is closed.
+// Ends says which ends of a connection notice that it breaks. The other one is left with a
+// connection on which nothing comes any more, until it closes that itself, or the proxy is closed.
 type Ends int
 
 const (
@@ -40,21 +40,23 @@ const (
 	Target
 )
 
-// A Cut says how one direction of one connection ends. The zero Cut is a reset at both ends before the first byte.
+// A Cut says how one direction of one connection ends. The zero Cut is a reset at both ends before
+// the first byte.
 type Cut struct {
 	After  int64         // bytes of this direction that pass; negative: it is not cut
 	Ends   Ends          // that notice
 	Gently bool          // by an end of file instead of a reset
 	Pause  time.Duration // how long the proxy holds its breath before it cuts: with it, what has passed can be read before a reset
-	// Harm takes what passes in this direction, and writes to the given end what is to arrive. nil: the same.
+	// Harm takes what passes in this direction, and writes to the given end what is to arrive. nil:
+	// the same.
 	Harm func(to io.Writer) io.Writer
 }
 
 // Whole is the Cut of a direction that is not cut.
 var Whole = Cut{After: -1}
 
-// A Plan gives the cuts of the connections, numbered from 0 in the order in which they were accepted. It is called from
-// several goroutines, once for each direction of a connection.
+// A Plan gives the cuts of the connections, numbered from 0 in the order in which they were
+// accepted. It is called from several goroutines, once for each direction of a connection.
 type Plan func(number int, dir Direction) Cut
 
 // Stats is what a Proxy has done so far.
@@ -88,8 +90,8 @@ type link struct {
 	left chan struct{} // closed when the link is broken
 }
 
-// Start listens on a port of 127.0.0.1 and passes what connects there on to the address that target names when it does.
-// A nil plan cuts nothing.
+// Start listens on a port of 127.0.0.1 and passes what connects there on to the address that target
+// names when it does. A nil plan cuts nothing.
 func Start(target func() string, plan Plan) (*Proxy, error) {
 	door, err := Open()
 	if err != nil {
@@ -113,7 +115,8 @@ func (p *Proxy) Stats() Stats {
 	return p.stats
 }
 
-// Refuse says whether connections are reset as soon as they are accepted, until it is called with false.
+// Refuse says whether connections are reset as soon as they are accepted, until it is called with
+// false.
 func (p *Proxy) Refuse(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +127,8 @@ func (p *Proxy) Refuse(yes bool) {
 // go on.
 func (p *Proxy) Shut(yes bool) error { return p.door.Shut(yes) }
 
-// CutAll breaks every connection that lives, as c says but for After, and returns how many those were.
+// CutAll breaks every connection that lives, as c says but for After, and returns how many those
+// were.
 func (p *Proxy) CutAll(c Cut) int {
 	p.mu.Lock()
 	ls := make([]*link, 0, len(p.links))

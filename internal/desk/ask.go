@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// Ask asks the fitrun with a process id. It waits until ctx ends at most. The error says what that process is instead.
+// Ask asks the fitrun with a process id. It waits until ctx ends at most. The error says what that
+// process is instead.
 func Ask(ctx context.Context, pid int, want string) (*Answer, error) {
 	name, err := nameOf(pid)
 	if err != nil {
@@ -65,7 +66,8 @@ func converse(conn net.Conn, want string) (*Answer, error) {
 	return a, nil
 }
 
-// checkServer checks that the process at the other end is the one asked for, and this user's unless that is root.
+// checkServer checks that the process at the other end is the one asked for, and this user's unless
+// that is root.
 func checkServer(conn net.Conn, pid int) error {
 	peer, err := credentials(conn)
 	if err != nil {

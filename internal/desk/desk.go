@@ -100,8 +100,8 @@ func (d *Desk) Close() {
 // prefix begins the name of every desk.
 const prefix = "fitmpi/fitrun/"
 
-// nameOf is the socket's name of a process. A process has a number in each namespace of processes, and the
-// namespace of networks, in which names live, may have several of those.
+// nameOf is the socket's name of a process. A process has a number in each namespace of processes,
+// and the namespace of networks, in which names live, may have several of those.
 func nameOf(pid int) (string, error) {
 	space, err := namespace()
 	if err != nil {

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve answers until its standard input ends. As "child" it only waits; as "parent" it has such a child.
+// serve answers until its standard input ends. As "child" it only waits; as "parent" it has such a
+// child.
 func serve(what string) {
 	if what != "child" {
 		d, err := Open(func(ctx context.Context, want string) Answer {
@@ -157,7 +158,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A fitrun that takes its time is waited for as long as the context says; and it ends although it is asked.
+// A fitrun that takes its time is waited for as long as the context says; and it ends although it
+// is asked.
 func TestSlow(t *testing.T) {
 	pid := start(t, "slow", nil)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // in which it is asked on a loaded machine too

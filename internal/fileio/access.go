@@ -33,8 +33,8 @@ type Access struct {
 	Sift bool // read what lies between runs that are near each other, rather than each by itself
 }
 
-// Write writes the data, each run of the view by itself, since what lies between belongs to others. n is how many bytes of the stream
-// were written, in order.
+// Write writes the data, each run of the view by itself, since what lies between belongs to others.
+// n is how many bytes of the stream were written, in order.
 //
 // Preconditions:
 //   - View.Check is nil of the data.
@@ -90,7 +90,8 @@ func (a *Access) Read(f io.ReaderAt) (n int, err error) {
 	return n, nil
 }
 
-// When sifting is worth it: a run of this length costs as much to read as to copy it and what lies between.
+// When sifting is worth it: a run of this length costs as much to read as to copy it and what lies
+// between.
 const (
 	siftBelow = 16 << 10 // mean length of a run
 	siftWaste = 16       // bytes read for one that is wanted, at most

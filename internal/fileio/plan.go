@@ -24,7 +24,8 @@ const (
 	grain   = 4 << 10  // a window and a domain begin at a multiple of it, if they are long: two ranks do not touch one page
 )
 
-// IsSparse reports whether the parts touch too little of what lies between them for two phases, which look at all of it.
+// IsSparse reports whether the parts touch too little of what lies between them for two phases,
+// which look at all of it.
 func IsSparse(parts []Part) bool {
 	p, ok := NewPlan(parts, 1, 1)
 	bytes := 0
@@ -34,7 +35,8 @@ func IsSparse(parts []Part) bool {
 	return ok && bytes < (p.Hi-p.Lo)/sparse
 }
 
-// IsWorthIt reports whether ranks should put their data together: if they interleave, in pieces that are short.
+// IsWorthIt reports whether ranks should put their data together: if they interleave, in pieces
+// that are short.
 func IsWorthIt(parts []Part) bool {
 	full := slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Bytes == 0 })
 	slices.SortFunc(full, func(a, b Part) int { return a.Lo - b.Lo })
@@ -47,7 +49,8 @@ func IsWorthIt(parts []Part) bool {
 	return interleave && short && !IsSparse(parts)
 }
 
-// NewPlan divides what the parts touch among so many aggregators; ok is false if they touch nothing.
+// NewPlan divides what the parts touch among so many aggregators; ok is false if they touch
+// nothing.
 //
 // Preconditions:
 //   - aggregators > 0, window > 0.
@@ -90,8 +93,9 @@ func (p *Plan) Of(aggregator, round int) (lo, hi int) {
 	return from + done, from + min(done+p.Window, size)
 }
 
-// Aggregators chooses n ranks of those on hosts, host[r] being that of rank r, or nil if there is one: one of each host before a
-// second of any, and spread over the ranks of a host. They are in ascending order.
+// Aggregators chooses n ranks of those on hosts, host[r] being that of rank r, or nil if there is
+// one: one of each host before a second of any, and spread over the ranks of a host. They are in
+// ascending order.
 //
 // Preconditions:
 //   - 0 < n <= ranks.

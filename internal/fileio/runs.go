@@ -6,11 +6,12 @@ import (
 	"math"
 )
 
-// Runs is a list of runs of a file in ascending order, as it travels. Runs at one distance from each other that have one
-// length, as those of a matrix's column, take a few bytes together.
+// Runs is a list of runs of a file in ascending order, as it travels. Runs at one distance from
+// each other that have one length, as those of a matrix's column, take a few bytes together.
 //
-// It is a sequence of entries of three numbers, each an unsigned varint: how many bytes lie between the end of the run before, or
-// the base, and this one; how long it is; how many more such follow, with such a gap before each.
+// It is a sequence of entries of three numbers, each an unsigned varint: how many bytes lie between
+// the end of the run before, or the base, and this one; how long it is; how many more such follow,
+// with such a gap before each.
 type Runs struct {
 	b    []byte
 	end  int // of the last run
@@ -55,8 +56,8 @@ func (r *Runs) Bytes() []byte {
 // errRuns says that a list is none.
 var errRuns = errors.New("a list of runs of a file that makes no sense")
 
-// WalkRuns visits the runs of a list that has come from another rank: all lie in ascending order between base and end, and are not
-// empty. It returns how many bytes they have together.
+// WalkRuns visits the runs of a list that has come from another rank: all lie in ascending order
+// between base and end, and are not empty. It returns how many bytes they have together.
 func WalkRuns(b []byte, base, end int, visit func(offset, size int)) (total int, err error) {
 	at := base
 	for len(b) > 0 {

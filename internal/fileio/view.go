@@ -13,8 +13,9 @@ var ErrTooFar = errors.New("it reaches beyond the largest offset of a file")
 // farthest is less than what an int can be, so that offsets can be rounded up.
 const farthest = math.MaxInt - 1<<30
 
-// View is which bytes of a file are visible, in which order (MPI 4.1, section 14.3): the data of elements of a map that follow each
-// other without end. The n-th visible byte is meant where these comments say stream. Immutable.
+// View is which bytes of a file are visible, in which order (MPI 4.1, section 14.3): the data of
+// elements of a map that follow each other without end. The n-th visible byte is meant where these
+// comments say stream. Immutable.
 type View struct {
 	Disp int         // where the first element has its origin; >= 0
 	Map  *layout.Map // ascending, with data, none before the origin
@@ -46,8 +47,8 @@ func (v View) Check(x, n int) error {
 	return nil
 }
 
-// Walk visits where n bytes from x on of the stream lie, as runs of size bytes at an offset of the file that do not touch. It stops when
-// visit returns false, and reports whether it did not.
+// Walk visits where n bytes from x on of the stream lie, as runs of size bytes at an offset of the
+// file that do not touch. It stops when visit returns false, and reports whether it did not.
 //
 // Preconditions:
 //   - Check(x, n) is nil.

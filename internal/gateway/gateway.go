@@ -25,8 +25,8 @@ const (
 	maxHops         = 4
 	defaultStreams  = 4096
 
-	// Connections that have proved nothing yet, beside the others: of all, and from one address. All ranks of a host, or
-	// of a whole domain behind one address, may call at the same time.
+	// Connections that have proved nothing yet, beside the others: of all, and from one address.
+	// All ranks of a host, or of a whole domain behind one address, may call at the same time.
 	maxStrangers        = 1024
 	maxStrangersPerHost = 512
 )
@@ -128,15 +128,17 @@ func (g *Gateway) Serve(l net.Listener) error {
 	}
 }
 
-// visit is how a connection counts: as that of a stranger until it has proved that it may be here, and then as one of those
-// that Config.Streams bounds. It is used by the goroutine of the connection.
+// visit is how a connection counts: as that of a stranger until it has proved that it may be here,
+// and then as one of those that Config.Streams bounds. It is used by the goroutine of the
+// connection.
 type visit struct {
 	g       *Gateway
 	known   func()
 	hasSlot bool
 }
 
-// proved is called once, when the other end is no stranger any more. An error: there are too many like it.
+// proved is called once, when the other end is no stranger any more. An error: there are too many
+// like it.
 func (v *visit) proved() error {
 	v.known()
 	select {
@@ -171,7 +173,8 @@ func (g *Gateway) pause(d time.Duration) {
 	}
 }
 
-// Close ends all connections and waits until nothing of the gateway runs any more. It is idempotent.
+// Close ends all connections and waits until nothing of the gateway runs any more. It is
+// idempotent.
 func (g *Gateway) Close() {
 	g.cancel()
 	g.mu.Lock()
@@ -214,7 +217,8 @@ func (g *Gateway) drop(conn net.Conn) {
 	g.mu.Unlock()
 }
 
-// replace notes conn, which is made of raw, instead of it. False: the gateway is closed, and so are they.
+// replace notes conn, which is made of raw, instead of it. False: the gateway is closed, and so are
+// they.
 func (g *Gateway) replace(raw, conn net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -106,7 +106,8 @@ func run(t *testing.T, cfg Config) running {
 	return running{g, l.Addr().String(), log}
 }
 
-// rank listens as a rank does: it answers what it hears with a greeting and an echo, until the other end has finished.
+// rank listens as a rank does: it answers what it hears with a greeting and an echo, until the
+// other end has finished.
 func rank(t *testing.T, name string) netip.AddrPort {
 	t.Helper()
 	l := listen(t)
@@ -129,8 +130,8 @@ func rank(t *testing.T, name string) netip.AddrPort {
 	return netip.MustParseAddrPort(l.Addr().String())
 }
 
-// through says text to the rank at target, through the gateway at addr, and returns the answer. The end of what it says is
-// passed on by itself, and the answer's end comes back.
+// through says text to the rank at target, through the gateway at addr, and returns the answer. The
+// end of what it says is passed on by itself, and the answer's end comes back.
 func through(addr, domain string, target netip.AddrPort, text string) (string, error) {
 	return throughAs(addr, relay.NewRequest(job, domain, []netip.AddrPort{target}, time.Now()), relay.JobKey(secret, job), text)
 }
@@ -343,7 +344,8 @@ func TestRefusesStrangers(t *testing.T) {
 	}
 }
 
-// TestStrangersKeepNobodyOut: connections that prove nothing take no room from those that do, and the oldest give way.
+// TestStrangersKeepNobodyOut: connections that prove nothing take no room from those that do, and
+// the oldest give way.
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	const streams = 2
 	west := run(t, Config{Domain: "west", Streams: streams, Patience: failsafe})
@@ -474,7 +476,8 @@ func FuzzReadMessage(f *testing.F) {
 	})
 }
 
-// TestUnderFire: a rank gets through while all kinds of strangers come, and nothing is left of these.
+// TestUnderFire: a rank gets through while all kinds of strangers come, and nothing is left of
+// these.
 func TestUnderFire(t *testing.T) {
 	w := rank(t, "west")
 	before := strangerstest.Held()

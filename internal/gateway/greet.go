@@ -85,8 +85,9 @@ const (
 	maxAhead = 64 << 10
 )
 
-// refuse tells a rank why it is not served; key is nil if it has proved nothing. What the rank has sent meanwhile is read: the kernel
-// would answer it by a reset at the close, which may overtake the reason.
+// refuse tells a rank why it is not served; key is nil if it has proved nothing. What the rank has
+// sent meanwhile is read: the kernel would answer it by a reset at the close, which may overtake
+// the reason.
 func (s *stream) refuse(req request, key []byte, why error, deadline time.Time) {
 	if s.SetDeadline(deadline) != nil {
 		return
@@ -166,7 +167,8 @@ type request struct {
 	hops int    // how often it may be passed on
 }
 
-// check verifies the request. With an error r is nil if it is none at all, and key is nil unless it was proved by this key.
+// check verifies the request. With an error r is nil if it is none at all, and key is nil unless it
+// was proved by this key.
 func (g *Gateway) check(req request) (r *relay.Request, key []byte, err error) {
 	if r, err = relay.ReadRequest([]byte(req.line)); err != nil {
 		return nil, nil, err

@@ -26,7 +26,8 @@ func (l *link) send(m message) error {
 	return l.peer.send(m, time.Now().Add(lostAfter*l.ping))
 }
 
-// serve reads what comes over the link until it ends, and sends signs of life meanwhile. handle must not block.
+// serve reads what comes over the link until it ends, and sends signs of life meanwhile. handle
+// must not block.
 func (g *Gateway) serve(l *link, handle func(message)) error {
 	done := make(chan struct{})
 	var pings sync.WaitGroup
@@ -81,7 +82,8 @@ func (g *Gateway) keepLink(addr string) {
 	}
 }
 
-// dialLink makes a link to the gateway at addr and serves it to its end. domain is "" if none was made.
+// dialLink makes a link to the gateway at addr and serves it to its end. domain is "" if none was
+// made.
 func (g *Gateway) dialLink(addr string) (domain string, err error) {
 	peer, err := g.dialGateway(addr)
 	if err != nil {
@@ -107,7 +109,8 @@ func (g *Gateway) dialLink(addr string) (domain string, err error) {
 	})
 }
 
-// setDialled notes that a gateway of domain can be dialled at addr, or with "" that none can any more.
+// setDialled notes that a gateway of domain can be dialled at addr, or with "" that none can any
+// more.
 func (g *Gateway) setDialled(addr, domain string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

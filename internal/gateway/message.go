@@ -11,7 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/relay"
 )
 
-// maxMessage is the size in bytes of the longest message, its newline included: a request of relay.MaxLine, escaped.
+// maxMessage is the size in bytes of the longest message, its newline included: a request of
+// relay.MaxLine, escaped.
 const maxMessage = 16 << 10
 
 // maxID is the size in bytes of the longest id of a stream.
@@ -73,7 +74,8 @@ func readMessage(line []byte) (message, error) {
 	return m, nil
 }
 
-// stream is a connection whose first lines are messages. What the reader has in advance belongs to what follows them.
+// stream is a connection whose first lines are messages. What the reader has in advance belongs to
+// what follows them.
 type stream struct {
 	net.Conn
 	r *bufio.Reader

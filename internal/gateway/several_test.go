@@ -25,7 +25,8 @@ func (g running) awaitState(t *testing.T, holds func() bool) {
 	}
 }
 
-// TestTwoGatewaysDialOne: two gateways of a domain do not drive each other away, and each serves when the other is gone.
+// TestTwoGatewaysDialOne: two gateways of a domain do not drive each other away, and each serves
+// when the other is gone.
 func TestTwoGatewaysDialOne(t *testing.T) {
 	for _, gone := range []int{0, 1} {
 		west := run(t, Config{Domain: "west"})
@@ -57,7 +58,8 @@ func TestOneDialsTwoGateways(t *testing.T) {
 	}
 }
 
-// TestLongReason: a reason that is cut in the middle of a character is a message that the other end takes.
+// TestLongReason: a reason that is cut in the middle of a character is a message that the other end
+// takes.
 func TestLongReason(t *testing.T) {
 	for n := range 4 {
 		m := failed("", errors.New(strings.Repeat("x", relay.MaxReason-n)+"éé"))

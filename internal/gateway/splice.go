@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// splice passes bytes on between a and b, in both directions, until both directions have ended or one has failed. The end of
-// one direction is passed on too, so a rank that says goodbye and closes is seen to do just that.
+// splice passes bytes on between a and b, in both directions, until both directions have ended or
+// one has failed. The end of one direction is passed on too, so a rank that says goodbye and closes
+// is seen to do just that.
 func splice(a, b *stream) {
 	var wg sync.WaitGroup
 	for _, d := range [2][2]*stream{{a, b}, {b, a}} {

@@ -12,8 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/relay"
 )
 
-// find verifies req and makes a connection on which the rank that it names, or the next gateway on the way, listens. The
-// caller drops it.
+// find verifies req and makes a connection on which the rank that it names, or the next gateway on
+// the way, listens. The caller drops it.
 func (g *Gateway) find(req request) (*stream, error) {
 	r, _, err := g.check(req)
 	if err != nil {
@@ -40,8 +40,8 @@ func (g *Gateway) reach(r *relay.Request, req request) (*stream, error) {
 	}
 }
 
-// neighbour is the address at which a gateway of domain can be dialled, "" if there is none, and the newest link that one
-// has made, nil if there is none.
+// neighbour is the address at which a gateway of domain can be dialled, "" if there is none, and
+// the newest link that one has made, nil if there is none.
 func (g *Gateway) neighbour(domain string) (addr string, caller *link) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

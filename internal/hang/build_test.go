@@ -17,7 +17,8 @@ const (
 // scene is a job in the making.
 type scene struct{ Job }
 
-// newScene is a settled job of n ranks, one per process, all in the same host, of which nothing is pending.
+// newScene is a settled job of n ranks, one per process, all in the same host, of which nothing is
+// pending.
 func newScene(n int) *scene {
 	s := &scene{Job{Settled: true, Dir: "/home/u"}}
 	for r := range n {

@@ -15,7 +15,8 @@ type Collective struct {
 	In     []Part // the ranks that are in it, by what they call it there
 	// Missing are ranks for which others in it wait, and that have not come to it.
 	Missing []int `json:",omitempty"`
-	// Mixed says that the ranks are in different collectives, which are each other's by their order.
+	// Mixed says that the ranks are in different collectives, which are each other's by their
+	// order.
 	Mixed bool `json:",omitempty"`
 	// Complete says that all ranks of the communicator are in it.
 	Complete bool `json:",omitempty"`
@@ -41,7 +42,8 @@ type joined struct {
 	comm *telemetry.Comm // nil if it does not say
 }
 
-// collectives are those in which ranks wait, by communicator and number. Finalize is none of them: it has its own words.
+// collectives are those in which ranks wait, by communicator and number. Finalize is none of them:
+// it has its own words.
 func collectives(j *Job) []Collective {
 	in := make(map[instance][]joined)
 	for r := range j.Ranks {
@@ -112,7 +114,8 @@ func members(j *Job, c *telemetry.Comm) []int {
 	return all
 }
 
-// isSame reports whether two names may be those of the same collective, perhaps of its nonblocking or persistent form.
+// isSame reports whether two names may be those of the same collective, perhaps of its nonblocking
+// or persistent form.
 func isSame(a, b string) bool { return formless(a) == formless(b) }
 
 // formless is the name of a collective without what says which form of it is called.

@@ -50,7 +50,8 @@ func newGraph(j *Job, signals bool) *graph {
 	return g
 }
 
-// commsOf is what a rank says of its communicators, by the contexts that operations and messages name.
+// commsOf is what a rank says of its communicators, by the contexts that operations and messages
+// name.
 func commsOf(p *telemetry.Pending) map[uint64]*telemetry.Comm {
 	m := make(map[uint64]*telemetry.Comm)
 	if p != nil {
@@ -173,7 +174,8 @@ func (g *graph) sourceOf(r int, op *telemetry.Operation) source {
 	}
 }
 
-// members are the ranks of the world with which rank r exchanges messages in a communicator, as far as it says.
+// members are the ranks of the world with which rank r exchanges messages in a communicator, as far
+// as it says.
 func (g *graph) members(r int, comm uint64) []int {
 	if ranks := addressed(g.comms[r][comm]); ranks != nil {
 		return ranks
@@ -181,8 +183,9 @@ func (g *graph) members(r int, comm uint64) []int {
 	return g.world
 }
 
-// addressed are the ranks of the world that a communicator's numbers of sources and destinations mean, nil if that is not
-// said: all of the world, or some of it. Of an intercommunicator they are those of the remote group.
+// addressed are the ranks of the world that a communicator's numbers of sources and destinations
+// mean, nil if that is not said: all of the world, or some of it. Of an intercommunicator they are
+// those of the remote group.
 func addressed(c *telemetry.Comm) []int {
 	switch {
 	case c == nil:
@@ -208,7 +211,8 @@ type edge struct {
 	op   int // index in Operations, -1 likewise
 }
 
-// edges are the ranks that a stuck rank waits for: those that are stuck as well, or gone. Each is named once.
+// edges are the ranks that a stuck rank waits for: those that are stuck as well, or gone. Each is
+// named once.
 func (g *graph) edges(r int) []edge {
 	p := g.job.Ranks[r].pending()
 	var es []edge

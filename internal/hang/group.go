@@ -41,8 +41,8 @@ func (gs *groups) add(rank int, text, byOwn string) {
 	}
 }
 
-// merged are the groups. If they are more than so many, those of one rank that say the same with peers named from
-// themselves are put together.
+// merged are the groups. If they are more than so many, those of one rank that say the same with
+// peers named from themselves are put together.
 func (gs *groups) merged(most int) []group {
 	if len(gs.list) <= most {
 		return gs.list

@@ -101,8 +101,9 @@ func (r *Rank) pending() *telemetry.Pending {
 // Job is what is known of a job.
 type Job struct {
 	Ranks []Rank
-	// Settled says that the reports are of one moment of rest: nothing was in flight, and no rank has done
-	// anything between its report and that moment; nor is anything left that the garbage collector would start. Only then can ranks be said to be deadlocked.
+	// Settled says that the reports are of one moment of rest: nothing was in flight, and no rank
+	// has done anything between its report and that moment; nor is anything left that the garbage
+	// collector would start. Only then can ranks be said to be deadlocked.
 	Settled bool
 	// Dir is a directory; source files below it are named from there. "" if none.
 	Dir string
@@ -117,7 +118,8 @@ type Explanation struct {
 	// and wait for each other only: something may be on its way to them.
 	Stuck   []int
 	Settled bool
-	// Signals are those of the stuck ranks that wait for signals as well, if only a signal to one of them could let them go on.
+	// Signals are those of the stuck ranks that wait for signals as well, if only a signal to one
+	// of them could let them go on.
 	Signals []int `json:",omitempty"`
 	// Knots are the ends of the chains in which stuck ranks wait for each other: the reasons.
 	Knots []Knot `json:",omitempty"`
@@ -147,7 +149,8 @@ type Situation struct {
 // IsDeadlock reports whether some ranks can never go on, for certain.
 func (e *Explanation) IsDeadlock() bool { return e.IsStuck() && len(e.Signals) == 0 }
 
-// IsStuck reports whether some ranks can never go on, for certain, unless a signal comes to one of Signals.
+// IsStuck reports whether some ranks can never go on, for certain, unless a signal comes to one of
+// Signals.
 func (e *Explanation) IsStuck() bool { return e.Settled && len(e.Stuck) > 0 }
 
 // Explain says why the ranks of j wait. Neither j nor the reports in it may be changed afterwards.

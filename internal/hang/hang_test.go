@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the files of testdata anew")
 
-// scenes are jobs, and the ranks of them that can never go on. What is said of each stands in testdata/NAME.txt.
+// scenes are jobs, and the ranks of them that can never go on. What is said of each stands in
+// testdata/NAME.txt.
 var scenes = []struct {
 	name  string
 	make  func() *scene
@@ -502,8 +503,8 @@ func TestLargeJob(t *testing.T) {
 	}
 }
 
-// TestNearMissesAreBounded: many receives beside many messages with other tags are not all paired; that some sends nearly
-// match is known of all of them.
+// TestNearMissesAreBounded: many receives beside many messages with other tags are not all paired;
+// that some sends nearly match is known of all of them.
 func TestNearMissesAreBounded(t *testing.T) {
 	s := newScene(12)
 	var ops []int
@@ -526,8 +527,8 @@ func TestNearMissesAreBounded(t *testing.T) {
 	}
 }
 
-// TestTextIsPrintable: whatever ranks call their communicators and functions, nothing of it reaches a terminal that moves
-// its cursor, and no line becomes two.
+// TestTextIsPrintable: whatever ranks call their communicators and functions, nothing of it reaches
+// a terminal that moves its cursor, and no line becomes two.
 func TestTextIsPrintable(t *testing.T) {
 	const bad = "x\x1b]0;title\a\r\n\u009b2Jy"
 	s := newScene(2)

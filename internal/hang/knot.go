@@ -10,8 +10,8 @@ import (
 // gone, for which others wait.
 type Knot struct {
 	Ranks []int
-	// Circle is the shortest circle of the knot that was found: each waits for the next, and the last for the first.
-	// It is empty if no rank of the knot waits for one.
+	// Circle is the shortest circle of the knot that was found: each waits for the next, and the
+	// last for the first. It is empty if no rank of the knot waits for one.
 	Circle []Wait `json:",omitempty"`
 	// Gone says that the rank has finished or died, and For are some of those that wait for it.
 	Gone bool   `json:",omitempty"`
@@ -27,8 +27,8 @@ type Wait struct {
 	Op       *telemetry.Operation `json:",omitempty"` // of the call
 }
 
-// knots are the ends of all chains of waiting: the strongly connected components of the graph of stuck and gone ranks
-// that nothing leads out of.
+// knots are the ends of all chains of waiting: the strongly connected components of the graph of
+// stuck and gone ranks that nothing leads out of.
 func (g *graph) knots() []Knot {
 	t := tarjan{edges: make([][]edge, len(g.stuck)), index: make([]int, len(g.stuck)), low: make([]int, len(g.stuck)), of: make([]int, len(g.stuck))}
 	for r, is := range g.stuck {
@@ -52,8 +52,8 @@ func (g *graph) knots() []Knot {
 	return ks
 }
 
-// tarjan finds strongly connected components, by Tarjan's algorithm with a stack of its own: a chain of waiting may be as
-// long as the job is large.
+// tarjan finds strongly connected components, by Tarjan's algorithm with a stack of its own: a
+// chain of waiting may be as long as the job is large.
 type tarjan struct {
 	edges [][]edge // by rank
 	index []int    // order of the first visit, from 1; 0 is none

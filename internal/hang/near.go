@@ -17,7 +17,8 @@ const (
 	Communicator Difference = "communicator"
 )
 
-// NearMiss is a blocked receive or probe and a message that differs from what it wants in one thing.
+// NearMiss is a blocked receive or probe and a message that differs from what it wants in one
+// thing.
 type NearMiss struct {
 	Rank    int // that receives
 	Receive telemetry.Operation
@@ -53,8 +54,9 @@ type envelope struct {
 const (
 	// mostMessages is how many different messages are compared with the receives of a rank.
 	mostMessages = 256
-	// mostOfRank is how many near misses of a rank are kept, and one more from each further source: a rank that waits for
-	// hundreds of receives beside a hundred messages with other tags has tens of thousands.
+	// mostOfRank is how many near misses of a rank are kept, and one more from each further source:
+	// a rank that waits for hundreds of receives beside a hundred messages with other tags has tens
+	// of thousands.
 	mostOfRank = 64
 )
 
@@ -136,8 +138,8 @@ func sendsTo(j *Job) [][]sent {
 	return to
 }
 
-// messagesFor are what has arrived at a rank, and what others want to send it. A send whose announcement has arrived is one
-// with it; equal ones are counted.
+// messagesFor are what has arrived at a rank, and what others want to send it. A send whose
+// announcement has arrived is one with it; equal ones are counted.
 func messagesFor(p *telemetry.Pending, sends []sent) []envelope {
 	var es []envelope
 	add := func(e envelope) {
@@ -175,8 +177,8 @@ func messagesFor(p *telemetry.Pending, sends []sent) []envelope {
 	return es
 }
 
-// compare makes a near miss of a receive of rank r and a message if they differ in one thing; or in two, where the program
-// has named the source by its number in the wrong communicator.
+// compare makes a near miss of a receive of rank r and a message if they differ in one thing; or in
+// two, where the program has named the source by its number in the wrong communicator.
 func (g *graph) compare(r int, op *telemetry.Operation, m envelope) (NearMiss, bool) {
 	var differ []Difference
 	if op.Tag >= 0 && op.Tag != m.tag {
@@ -226,7 +228,8 @@ func (g *graph) messageComm(r int, m envelope) string {
 	return g.commName(r, m.comm)
 }
 
-// number is the rank in a communicator of a rank of the world, by what rank r says; -1 if it is not in it.
+// number is the rank in a communicator of a rank of the world, by what rank r says; -1 if it is not
+// in it.
 func (g *graph) number(r int, comm uint64, world int) int {
 	if r < 0 || r >= len(g.comms) {
 		return -1
@@ -242,7 +245,8 @@ func (g *graph) number(r int, comm uint64, world int) int {
 	return world
 }
 
-// confusion says whether the program may have named the source of a receive by its number in another communicator.
+// confusion says whether the program may have named the source of a receive by its number in
+// another communicator.
 func (g *graph) confusion(r int, op *telemetry.Operation, source int) string {
 	wanted := g.number(r, op.Comm, op.Peer)
 	if wanted == source && wanted != op.Peer {

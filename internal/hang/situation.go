@@ -50,8 +50,8 @@ func howMany(c *telemetry.Call) string {
 	return sprintf("all of %d", waitsFor(c))
 }
 
-// ops names the operations that a call waits for; those that differ in their rank only are named together. c is nil if no
-// call waits for them.
+// ops names the operations that a call waits for; those that differ in their rank only are named
+// together. c is nil if no call waits for them.
 func (s *speaker) ops(c *telemetry.Call, comms map[uint64]*telemetry.Comm, ops []*telemetry.Operation) string {
 	var kinds []*telemetry.Operation
 	var with [][]int

@@ -24,7 +24,8 @@ type text struct {
 	speaker
 }
 
-// Text is the explanation for people: a title, and lines below it that are indented. It does not end in a newline.
+// Text is the explanation for people: a title, and lines below it that are indented. It does not
+// end in a newline.
 func (e *Explanation) Text() string {
 	t := &text{e: e, speaker: speaker{dir: e.job.Dir, self: -1}}
 	t.add(0, "%s", e.Title())

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Expand returns the names that one name in Slurm's grammar stands for: n[001-003,7]-ib is n001-ib, n002-ib, n003-ib and
-// n7-ib; several brackets are every combination, the last one fastest. A name without brackets stands for itself.
+// Expand returns the names that one name in Slurm's grammar stands for: n[001-003,7]-ib is n001-ib,
+// n002-ib, n003-ib and n7-ib; several brackets are every combination, the last one fastest. A name
+// without brackets stands for itself.
 func Expand(name string) ([]string, error) {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return []string{name}, nil
@@ -44,7 +45,8 @@ func Expand(name string) ([]string, error) {
 	return names, nil
 }
 
-// expandRanges returns the numbers of a list such as 001-003,7, each as wide as its range is written.
+// expandRanges returns the numbers of a list such as 001-003,7, each as wide as its range is
+// written.
 func expandRanges(list string) ([]string, error) {
 	var numbers []string
 	for item := range strings.SplitSeq(list, ",") {

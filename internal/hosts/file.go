@@ -9,15 +9,17 @@ import (
 	"strings"
 )
 
-// ReadFile reads a host file; name is for messages. Each line is one host, in the form of Open MPI or of Hydra:
+// ReadFile reads a host file; name is for messages. Each line is one host, in the form of Open MPI
+// or of Hydra:
 //
 //	node1 slots=4 max_slots=8
 //	node2:4
 //	alice@node3 port=2222 domain=west
 //	node4 agent=7000            reached by the fitrun agent that listens there
 //
-// What follows # is a comment. Besides those shown it takes max-slots, cpus and count (as slots), user and username, and
-// passes over what Hydra and Open MPI use for binding (binding, ifname, sockets_per_node).
+// What follows # is a comment. Besides those shown it takes max-slots, cpus and count (as slots),
+// user and username, and passes over what Hydra and Open MPI use for binding (binding, ifname,
+// sockets_per_node).
 func ReadFile(name string, r io.Reader) ([]Host, error) {
 	var all merged
 	sc := bufio.NewScanner(r)

@@ -14,8 +14,9 @@ type Allocation struct {
 	Hosts   []Host // each with its slots
 }
 
-// Allocated returns the hosts that Slurm or PBS has allocated, as the environment says (SLURM_JOB_NODELIST, PBS_NODEFILE),
-// or nil outside of an allocation. open opens the file that PBS names.
+// Allocated returns the hosts that Slurm or PBS has allocated, as the environment says
+// (SLURM_JOB_NODELIST, PBS_NODEFILE), or nil outside of an allocation. open opens the file that PBS
+// names.
 func Allocated(getenv func(string) string, open func(string) (io.ReadCloser, error)) (*Allocation, error) {
 	for _, name := range []string{"SLURM_JOB_NODELIST", "SLURM_NODELIST"} {
 		if list := getenv(name); list != "" {
@@ -36,7 +37,8 @@ func Allocated(getenv func(string) string, open func(string) (io.ReadCloser, err
 	return &Allocation{"PBS", "PBS_NODEFILE", hosts}, err
 }
 
-// fromSlurm reads a list of nodes and, by node, the tasks that Slurm was asked for, else the processors it has given.
+// fromSlurm reads a list of nodes and, by node, the tasks that Slurm was asked for, else the
+// processors it has given.
 func fromSlurm(name, list string, getenv func(string) string) ([]Host, error) {
 	hosts, err := Parse(list)
 	if err != nil {

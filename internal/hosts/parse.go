@@ -10,9 +10,9 @@ import (
 // MaxHosts is the most hosts that any list may name.
 const MaxHosts = 1 << 16
 
-// Parse reads the value of the option -H: hosts with commas between them, each NAME or NAME:SLOTS, perhaps with USER@
-// before it, and in the form of Slurm also names with brackets (n[1-3,7]). A host named twice has the slots of both;
-// where neither says how many, one for each time.
+// Parse reads the value of the option -H: hosts with commas between them, each NAME or NAME:SLOTS,
+// perhaps with USER@ before it, and in the form of Slurm also names with brackets (n[1-3,7]). A
+// host named twice has the slots of both; where neither says how many, one for each time.
 func Parse(list string) ([]Host, error) {
 	var all merged
 	for _, item := range splitOutside(list) {
@@ -81,7 +81,8 @@ func parseSlots(s string) (int, error) {
 // maxSlots is far beyond any machine; it keeps sums small.
 const maxSlots = 1 << 20
 
-// check refuses what no host is called: above all a name that a program would take for one of its options.
+// check refuses what no host is called: above all a name that a program would take for one of its
+// options.
 func (h Host) check() error {
 	for _, s := range []string{h.Name, h.User, h.Domain} {
 		if strings.HasPrefix(s, "-") {

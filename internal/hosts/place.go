@@ -31,11 +31,11 @@ type Group struct {
 	On    []int // the hosts that it may use, by index, ascending; nil is all
 }
 
-// Place divides the ranks of groups among hosts: the result is the index of its host for each rank, group after group,
-// and the number of ranks of each group.
+// Place divides the ranks of groups among hosts: the result is the index of its host for each rank,
+// group after group, and the number of ranks of each group.
 //
-// A host without slots has an even share of the ranks that are left for such hosts. A group that comes later finds the
-// slots that those before it have left.
+// A host without slots has an even share of the ranks that are left for such hosts. A group that
+// comes later finds the slots that those before it have left.
 func Place(hosts []Host, p Policy, groups []Group) (place []int, counts []int, err error) {
 	used := make([]int, len(hosts))
 	for _, g := range groups {

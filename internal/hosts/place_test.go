@@ -88,7 +88,8 @@ func TestPlaceRefuses(t *testing.T) {
 	}
 }
 
-// TestPlaceProperties: every rank has a host of its group, no host more than it takes, and the orders are what they say.
+// TestPlaceProperties: every rank has a host of its group, no host more than it takes, and the
+// orders are what they say.
 func TestPlaceProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Host {

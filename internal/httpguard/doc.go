@@ -16,9 +16,10 @@
 // other users of the machine too. Admit refuses every other address, unless the server is Open,
 // which is to be said in so many words.
 //
-// A web page of a stranger can have a browser ask a server on its machine, and read the answer if it makes its own name
-// mean that machine (DNS rebinding). So what asks without a secret at the loopback interface must ask by a number, or by a name that cannot
-// be bent: localhost, or one of Names.
+// A web page of a stranger can have a browser ask a server on its machine, and read the answer if
+// it makes its own name mean that machine (DNS rebinding). So what asks without a secret at the
+// loopback interface must ask by a number, or by a name that cannot be bent: localhost, or one of
+// Names.
 //
 // HTTP here is plain: a process that can listen on the way reads the secret too. Across networks
 // that are not trusted, put a server that does TLS before it, or use ssh -L.

@@ -26,7 +26,8 @@ func (e *ExposedError) Error() string {
 		"or say that everybody may ask (--http-open, FITMPI_HTTP_OPEN=1)", e.Addr)
 }
 
-// Admit returns l if a server may listen there. Else it closes l, and the error is an *ExposedError.
+// Admit returns l if a server may listen there. Else it closes l, and the error is an
+// *ExposedError.
 func (g *Guard) Admit(l net.Listener) (net.Listener, error) {
 	if g.Open || len(g.Secret) > 0 || !IsExposed(l.Addr()) {
 		return l, nil
@@ -35,7 +36,8 @@ func (g *Guard) Admit(l net.Listener) (net.Listener, error) {
 	return nil, &ExposedError{l.Addr()}
 }
 
-// IsExposed reports whether other machines may reach an address: it is neither a Unix socket nor of the loopback interface.
+// IsExposed reports whether other machines may reach an address: it is neither a Unix socket nor of
+// the loopback interface.
 func IsExposed(a net.Addr) bool {
 	switch a := a.(type) {
 	case *net.UnixAddr:
@@ -87,9 +89,9 @@ func Equal(got, want string) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// IsHere reports whether a browser that asked for this host cannot have been led here by a stranger's name: it is a number, a
-// name that always means the browser's own machine, or one of names. The port does not matter: ssh may have brought the
-// request from another.
+// IsHere reports whether a browser that asked for this host cannot have been led here by a
+// stranger's name: it is a number, a name that always means the browser's own machine, or one of
+// names. The port does not matter: ssh may have brought the request from another.
 func IsHere(asked string, names ...string) bool {
 	host := asked
 	if h, _, err := net.SplitHostPort(asked); err == nil {

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // failsafe ends a test that hangs; no test waits for it to pass.
 const failsafe = 30 * time.Second
 
-// served runs a server until the test ends. It calls answering, if that is not nil, before each answer.
+// served runs a server until the test ends. It calls answering, if that is not nil, before each
+// answer.
 func served(t *testing.T, g Guard, network, addr string, answering func()) net.Listener {
 	t.Helper()
 	l, err := net.Listen(network, addr)

@@ -7,9 +7,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/secure"
 )
 
-// ReadSecret reads the secret in a file by the rules of secure.ReadSecret. What clients are to give is text in a header, of which
-// they and the protocol cut off blanks at the ends, so these do not count here either, and others than printable ASCII
-// are an error.
+// ReadSecret reads the secret in a file by the rules of secure.ReadSecret. What clients are to give
+// is text in a header, of which they and the protocol cut off blanks at the ends, so these do not
+// count here either, and others than printable ASCII are an error.
 func ReadSecret(file string) ([]byte, error) {
 	b, err := secure.ReadSecret(file)
 	if err != nil {

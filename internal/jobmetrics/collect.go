@@ -15,8 +15,8 @@ import (
 	"github.com/fitmpi/fitmpi/metrics"
 )
 
-// labelled is the series of each rank, made when they are shown first: a rank has some hundred, whose names and labels do not
-// change.
+// labelled is the series of each rank, made when they are shown first: a rank has some hundred,
+// whose names and labels do not change.
 type labelled struct {
 	mu     sync.Mutex
 	byRank map[int]metrics.Series // guarded by mu
@@ -34,8 +34,8 @@ func (l *labelled) of(rank int, labels prometheus.Labels) metrics.Series {
 	return l.byRank[rank]
 }
 
-// rankCollector collects what is known of ranks. It does not say beforehand what it will show: there are no ranks before the
-// job begins.
+// rankCollector collects what is known of ranks. It does not say beforehand what it will show:
+// there are no ranks before the job begins.
 type rankCollector struct {
 	*server
 	which func(*view.Rank) bool
@@ -92,8 +92,8 @@ func (s shower) counter(name, help string, v float64) {
 	s.ch <- prometheus.MustNewConstMetric(s.desc(name, help), prometheus.CounterValue, v)
 }
 
-// process shows what the rank's process uses, by the names that Prometheus' client gives to those figures at a rank's own
-// endpoint, if it has them.
+// process shows what the rank's process uses, by the names that Prometheus' client gives to those
+// figures at a rank's own endpoint, if it has them.
 func (s shower) process(p *telemetry.Process) {
 	if p.RSS > 0 {
 		s.gauge("process_resident_memory_bytes", "Resident memory size in bytes.", float64(p.RSS))
@@ -112,7 +112,8 @@ func (s shower) process(p *telemetry.Process) {
 		p.GCs, p.GCPause.Seconds(), nil)
 }
 
-// ready shows for how long goroutines waited to run. The sum is not known, and not less than what is shown.
+// ready shows for how long goroutines waited to run. The sum is not known, and not less than what
+// is shown.
 func (s shower) ready(d *telemetry.Durations) {
 	if len(d.Counts) != len(d.Bounds)+1 {
 		return // it comes from a rank, which may say anything

@@ -22,8 +22,9 @@ type targets struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// discover tells Prometheus where each rank is scraped: at an address of its own if the rank serves its metrics where the
-// asker can reach it, else here, at the address by which the asker has reached us.
+// discover tells Prometheus where each rank is scraped: at an address of its own if the rank serves
+// its metrics where the asker can reach it, else here, at the address by which the asker has
+// reached us.
 func (s *server) discover(w http.ResponseWriter, r *http.Request) {
 	ranks := s.view.Ranks()
 	groups := make([]targets, len(ranks)) // not nil: Prometheus wants a list

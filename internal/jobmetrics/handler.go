@@ -18,14 +18,15 @@ import (
 const (
 	// longestWait is how long a scrape waits for ranks, if the scraper has time enough.
 	longestWait = 2 * time.Second
-	// fresh is the age up to which an answer is not asked for again: scrapers that come at once, or one by one for each
-	// rank, cost a rank one question.
+	// fresh is the age up to which an answer is not asked for again: scrapers that come at once, or
+	// one by one for each rank, cost a rank one question.
 	fresh = 100 * time.Millisecond
 	// mostScrapes is how many scrapes go on at once; more are told to come again.
 	mostScrapes = 8
 )
 
-// Handler serves the metrics of a job, of which v is the picture. Name is the value of the label job of its targets.
+// Handler serves the metrics of a job, of which v is the picture. Name is the value of the label
+// job of its targets.
 func Handler(v *view.View, name string) http.Handler {
 	s := &server{view: v, name: name, room: make(chan struct{}, mostScrapes)}
 	mux := http.NewServeMux()

@@ -37,7 +37,8 @@ type stage struct {
 	mute  map[int]bool // ranks that do not answer; guarded by mu
 }
 
-// newStage begins a job of n ranks, all of which take part; those from the second half on are on another machine.
+// newStage begins a job of n ranks, all of which take part; those from the second half on are on
+// another machine.
 func newStage(t *testing.T, n int) *stage {
 	s := &stage{t: t, view: view.New(), asked: make([]int, n), mute: map[int]bool{}}
 	s.h = Handler(s.view, "solver")
@@ -186,8 +187,9 @@ func TestOne(t *testing.T) {
 	}
 }
 
-// TestSilent: a rank that does not answer holds a scrape up for half the scraper's time and no longer, and keeps its figures. After
-// many questions it is not waited for any more, until it answers.
+// TestSilent: a rank that does not answer holds a scrape up for half the scraper's time and no
+// longer, and keeps its figures. After many questions it is not waited for any more, until it
+// answers.
 func TestSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 2)
@@ -254,7 +256,8 @@ func TestDead(t *testing.T) {
 	})
 }
 
-// TestBeforeAndAfter: there is something to scrape, if little, before the job begins, and when it is over.
+// TestBeforeAndAfter: there is something to scrape, if little, before the job begins, and when it
+// is over.
 func TestBeforeAndAfter(t *testing.T) {
 	v := view.New()
 	s := &stage{t: t, view: v, h: Handler(v, "x")}
@@ -281,7 +284,8 @@ func TestSilly(t *testing.T) {
 	})
 }
 
-// TestDiscovery: a rank that serves its metrics where the asker can reach it is a target of its own, the others are here.
+// TestDiscovery: a rank that serves its metrics where the asker can reach it is a target of its
+// own, the others are here.
 func TestDiscovery(t *testing.T) {
 	s := newStage(t, 8) // 0-3 here, 4-7 on another machine
 	for r, at := range []string{
@@ -352,7 +356,8 @@ func TestManyLint(t *testing.T) {
 	t.Logf("%d bytes, %d compressed", len(body), size)
 }
 
-// TestCrowd: more scrapes than there is room for are told so, and those that go on are not disturbed.
+// TestCrowd: more scrapes than there is room for are told so, and those that go on are not
+// disturbed.
 func TestCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 1)

@@ -9,10 +9,12 @@ import (
 	"time"
 )
 
-// ErrAgain says that there is nothing to read, or that the socket takes no more. It is compared with ==.
+// ErrAgain says that there is nothing to read, or that the socket takes no more. It is compared
+// with ==.
 var ErrAgain error = again{}
 
-// again is the error by which a tls.Conn keeps a record that has arrived in part: it makes every other one permanent.
+// again is the error by which a tls.Conn keeps a record that has arrived in part: it makes every
+// other one permanent.
 type again struct{}
 
 func (again) Error() string   { return "secure: would block" }
@@ -55,8 +57,9 @@ type Conn struct {
 	peerRank int        // guarded by mu: the rank that has proved itself, -1 if none has
 }
 
-// Dial begins a connection to the rank peer. first goes out before everything else. run starts a goroutine, and its owner
-// waits for it after Close; wake is called by that goroutine when there is something to Flush, and at its end.
+// Dial begins a connection to the rank peer. first goes out before everything else. run starts a
+// goroutine, and its owner waits for it after Close; wake is called by that goroutine when there is
+// something to Flush, and at its end.
 func (id *Identity) Dial(peer int, first []byte, run func(func()), wake func()) *Conn {
 	c := newConn(wake)
 	c.out = append(c.out, first...)
@@ -118,8 +121,8 @@ func (c *Conn) Peer() int {
 	return c.peerRank
 }
 
-// Feed takes what the socket brought. After the handshake b belongs to c until Read returns ErrAgain, which is before
-// the next Feed; during it, b is copied.
+// Feed takes what the socket brought. After the handshake b belongs to c until Read returns
+// ErrAgain, which is before the next Feed; during it, b is copied.
 func (c *Conn) Feed(b []byte) {
 	c.frames.take(b)
 	c.mu.Lock()
@@ -135,10 +138,12 @@ func (c *Conn) Feed(b []byte) {
 	c.arrived.Signal()
 }
 
-// IsPartial reports whether what was fed ends within a record, as its beginning has said how long it is.
+// IsPartial reports whether what was fed ends within a record, as its beginning has said how long
+// it is.
 func (c *Conn) IsPartial() bool { return c.frames.isPartial() }
 
-// Read decrypts into p what has arrived, a record at most. It returns ErrAgain when there is no whole record.
+// Read decrypts into p what has arrived, a record at most. It returns ErrAgain when there is no
+// whole record.
 //
 // Preconditions:
 //   - c is ready.
@@ -162,8 +167,9 @@ func (c *Conn) Flush(write func([]byte) (int, error)) error {
 	}
 }
 
-// Send encrypts bytes from the front of bufs and writes them. It returns how many of bufs are written: they are all with the
-// socket then. With an error, which is write's, none are; but what is encrypted stays so, and the next call must begin with the same bytes.
+// Send encrypts bytes from the front of bufs and writes them. It returns how many of bufs are
+// written: they are all with the socket then. With an error, which is write's, none are; but what
+// is encrypted stays so, and the next call must begin with the same bytes.
 //
 // Preconditions:
 //   - c is ready.
@@ -182,7 +188,8 @@ func (c *Conn) Send(bufs [][]byte, write func([]byte) (int, error)) (int, error)
 	return n, nil
 }
 
-// Sealed is how many bytes of what Send was given last are encrypted and not all written. The other end may have received a part of them.
+// Sealed is how many bytes of what Send was given last are encrypted and not all written. The other
+// end may have received a part of them.
 func (c *Conn) Sealed() int { return c.sealed }
 
 // seal encrypts spans into full records, as far as there is enough.
@@ -223,8 +230,8 @@ func (c *Conn) Write(b []byte) error {
 	return err
 }
 
-// Close ends the goroutine of the handshake, soon. It is idempotent. The connection says nothing more: its streams end by a
-// goodbye of their own.
+// Close ends the goroutine of the handshake, soon. It is idempotent. The connection says nothing
+// more: its streams end by a goodbye of their own.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

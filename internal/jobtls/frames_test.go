@@ -2,7 +2,8 @@ package jobtls
 
 import "testing"
 
-// TestFrames: however a stream comes in pieces, it is known after each of them whether a record is whole.
+// TestFrames: however a stream comes in pieces, it is known after each of them whether a record is
+// whole.
 func TestFrames(t *testing.T) {
 	var stream []byte
 	ends := map[int]bool{0: true}

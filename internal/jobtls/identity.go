@@ -26,7 +26,8 @@ const (
 	minSecret = 16 // bytes
 )
 
-// Certificates are good at any time: they live as long as their job, and the clocks of hosts differ.
+// Certificates are good at any time: they live as long as their job, and the clocks of hosts
+// differ.
 var (
 	notBefore = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	someTime  = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -94,7 +95,8 @@ func authority(job [16]byte, secret []byte) (*x509.Certificate, crypto.Signer, e
 	return cert, key, err
 }
 
-// config is for one connection; verified hears the rank that has proved itself. want is that rank, or -1 for any.
+// config is for one connection; verified hears the rank that has proved itself. want is that rank,
+// or -1 for any.
 func (id *Identity) config(want int, verified func(rank int)) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.leaf},

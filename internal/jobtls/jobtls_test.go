@@ -395,7 +395,8 @@ func FuzzStranger(f *testing.F) {
 	})
 }
 
-// FuzzCut: a stream that was changed is found out where it was, and what is delivered before is genuine.
+// FuzzCut: a stream that was changed is found out where it was, and what is delivered before is
+// genuine.
 func FuzzCut(f *testing.F) {
 	f.Add(uint16(100), byte(1), uint16(7))
 	f.Add(uint16(3), byte(0x80), uint16(1))

@@ -18,8 +18,9 @@ type abortRequest struct {
 	until time.Time // wait no longer
 }
 
-// abortAsked is called when rank r wants the job to end. Often the reason is that another rank died, and its exit is
-// still on its way to us: then that exit is the news, and the abort a consequence.
+// abortAsked is called when rank r wants the job to end. Often the reason is that another rank
+// died, and its exit is still on its way to us: then that exit is the news, and the abort a
+// consequence.
 func (s *supervisor) abortAsked(now time.Time, r int, n boot.Notice) {
 	s.members[r].aborted = true // whatever it does now, the abort explains it
 	if s.state != jobRunning || s.asked != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// progressAfter is how long reaching hosts and starting ranks may take in silence, and how often it is told from then on.
+// progressAfter is how long reaching hosts and starting ranks may take in silence, and how often it
+// is told from then on.
 const progressAfter = time.Second
 
 // sshVariable names the environment variable with the command that reaches hosts, in place of ssh.
@@ -112,7 +113,8 @@ func (a *across) command() []string {
 	return nil
 }
 
-// onlyUsed leaves out the hosts without ranks, and takes several names of this machine for one: its cores are there once.
+// onlyUsed leaves out the hosts without ranks, and takes several names of this machine for one: its
+// cores are there once.
 func onlyUsed(r Request) (Request, []hosts.Host) {
 	var used []hosts.Host
 	index := make(map[int]int)   // in used, by index in r.Hosts
@@ -329,8 +331,8 @@ func (a *across) run(ctx context.Context, job *Job) outcome {
 	return out
 }
 
-// tellUse says with --verbose how busy each host is when nothing of the job is left there: beside what tell has said, what
-// others do on it shows, and what a job has left in its memory.
+// tellUse says with --verbose how busy each host is when nothing of the job is left there: beside
+// what tell has said, what others do on it shows, and what a job has left in its memory.
 func (a *across) tellUse() {
 	if !a.cfg.Verbose {
 		return

@@ -23,8 +23,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// fakeSSH is a command that does what ssh does, on this machine: each host has a home of its own, and those whose names
-// begin with "down" cannot be reached. It is for what needs no network; the tests in cmd/fitrun have the real one.
+// fakeSSH is a command that does what ssh does, on this machine: each host has a home of its own,
+// and those whose names begin with "down" cannot be reached. It is for what needs no network; the
+// tests in cmd/fitrun have the real one.
 const fakeSSH = `#!/bin/sh
 while :; do
 	case $1 in
@@ -227,7 +228,8 @@ func TestLaunchInterrupted(t *testing.T) {
 	}
 }
 
-// Inside an allocation of Slurm's, its srun starts the agents. This one passes on whole lines only, as the real one does.
+// Inside an allocation of Slurm's, its srun starts the agents. This one passes on whole lines only,
+// as the real one does.
 func TestSrun(t *testing.T) {
 	r, homes := fakeHostsAt(t, "where", "a", "b")
 	dir := t.TempDir()
@@ -288,7 +290,8 @@ func TestSecretStaysSecret(t *testing.T) {
 	}
 }
 
-// Hosts are reached through others where they are many; what goes wrong behind one is told as elsewhere.
+// Hosts are reached through others where they are many; what goes wrong behind one is told as
+// elsewhere.
 func TestTree(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many agents")
 	names := []string{"a", "b", "c", "d", "e", "f", "g"}
@@ -373,7 +376,8 @@ func TestCopiedOnce(t *testing.T) {
 	}
 }
 
-// TestOtherThere: a program or a directory that is not the same on other hosts is said, with what would help.
+// TestOtherThere: a program or a directory that is not the same on other hosts is said, with what
+// would help.
 func TestOtherThere(t *testing.T) {
 	var said strings.Builder
 	a := &across{r: Request{Apps: []App{{Program: Program{Path: "/bin/prog"}}}}, used: []hosts.Host{{Name: "a"}, {Name: "b"}, {Name: "c", User: "u"}},

@@ -21,17 +21,19 @@ const (
 	// BindNone binds no process.
 	BindNone Binding = "none"
 
-	// bindEven is BindCore where the cores are divided without remainder, and none is limited in time; else BindNone. So
-	// a job with more ranks than cores is never bound, nor is one that would leave a core idle, or lock itself to a few
-	// of the many cores that a container shares with others.
+	// bindEven is BindCore where the cores are divided without remainder, and none is limited in
+	// time; else BindNone. So a job with more ranks than cores is never bound, nor is one that
+	// would leave a core idle, or lock itself to a few of the many cores that a container shares
+	// with others.
 	bindEven Binding = "even"
 )
 
 // defaultBinding is what BindDefault means: bindEven or BindNone.
 const defaultBinding = bindEven
 
-// isBound says whether the processes of r on s are bound, whose cores so many ranks share. A process gets all of their share
-// of its cores: its workers never have fewer cores to run on than its ranks were given.
+// isBound says whether the processes of r on s are bound, whose cores so many ranks share. A
+// process gets all of their share of its cores: its workers never have fewer cores to run on than
+// its ranks were given.
 func (r *Request) isBound(s site, c crowd) (bool, error) {
 	ranks := c.ranks
 	bind := r.Bind

@@ -21,7 +21,8 @@ const slowBuild = time.Second
 // ErrBuild is a build that failed; the go command has already said why.
 var ErrBuild = errors.New("the program does not build")
 
-// Build builds package p into dir and returns the path of the binary. What the go command says goes to stderr.
+// Build builds package p into dir and returns the path of the binary. What the go command says goes
+// to stderr.
 func Build(ctx context.Context, p Program, dir string, stderr io.Writer) (string, error) {
 	return buildFor(ctx, p, "", dir, stderr)
 }
@@ -58,7 +59,8 @@ func buildFor(ctx context.Context, p Program, arch, dir string, stderr io.Writer
 	return "", ErrBuild
 }
 
-// announce says that a build is running if it takes long. The caller calls the result when it is over.
+// announce says that a build is running if it takes long. The caller calls the result when it is
+// over.
 func announce(name string, stderr io.Writer) (done func()) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
@@ -98,7 +100,8 @@ func checkBuilt(p Program, out string) error {
 	return nil
 }
 
-// isUnknownPackage reports whether go build failed because a name that may have been meant as a path is no package.
+// isUnknownPackage reports whether go build failed because a name that may have been meant as a
+// path is no package.
 func isUnknownPackage(p Program, said string) bool {
 	if p.Dir != "" || strings.HasPrefix(p.Package, ".") || strings.HasSuffix(p.Package, ".go") {
 		return false

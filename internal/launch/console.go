@@ -11,14 +11,16 @@ import (
 	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
-// linePatience is how long other ranks wait for the rest of a line whose start is already shown, because it is too long
-// to be held back. Then the line is broken, so that a rank that stalls within a line cannot stall the job.
+// linePatience is how long other ranks wait for the rest of a line whose start is already shown,
+// because it is too long to be held back. Then the line is broken, so that a rank that stalls
+// within a line cannot stall the job.
 const linePatience = 2 * time.Second
 
-// console shows the output of all ranks and keeps whole lines apart. It may serve two streams that are one terminal.
+// console shows the output of all ranks and keeps whole lines apart. It may serve two streams that
+// are one terminal.
 //
-// Mostly it is given whole lines. If it must show the start of a line, it remembers whose: others wait for the rest, or
-// break the line with a newline first. So two ranks never share a line.
+// Mostly it is given whole lines. If it must show the start of a line, it remembers whose: others
+// wait for the rest, or break the line with a newline first. So two ranks never share a line.
 type console struct {
 	mu    sync.Mutex
 	open  *lines        // whose line is shown without its end, nil if none; guarded by mu
@@ -36,7 +38,8 @@ func newConsole() *console {
 	return &console{freec: make(chan struct{}), failc: make(chan error, 1)}
 }
 
-// show writes text of l. ended says whether text ends a line; if it does not, others wait patience for the rest.
+// show writes text of l. ended says whether text ends a line; if it does not, others wait patience
+// for the rest.
 func (c *console) show(l *lines, text []byte, ended bool, patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +75,8 @@ func (c *console) message(w io.Writer, text string) bool {
 	return c.err == nil
 }
 
-// settle tells that nothing more will come of l, so that others need not wait for the rest of its line.
+// settle tells that nothing more will come of l, so that others need not wait for the rest of its
+// line.
 func (c *console) settle(l *lines) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

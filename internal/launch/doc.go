@@ -1,4 +1,5 @@
-// Package launch is fitrun's working parts: it plans a job, starts its ranks, watches them, and ends them.
+// Package launch is fitrun's working parts: it plans a job, starts its ranks, watches them, and
+// ends them.
 //
 // The way of a job, one file each:
 //
@@ -14,8 +15,9 @@
 //
 // # Which rank failed
 //
-// A rank has failed if it exits with a code other than 0, is killed by a signal, or exits with code 0 between Init and
-// Finalize. The ranks of one process die together, and each counts as failed. The first failure ends the job: it is
-// reported once, the others are told, then sent SIGTERM, then SIGKILL. The job's exit code is that of the lowest rank
-// that failed on its own: one that exited before fitrun signalled it.
+// A rank has failed if it exits with a code other than 0, is killed by a signal, or exits with code
+// 0 between Init and Finalize. The ranks of one process die together, and each counts as failed.
+// The first failure ends the job: it is reported once, the others are told, then sent SIGTERM, then
+// SIGKILL. The job's exit code is that of the lowest rank that failed on its own: one that exited
+// before fitrun signalled it.
 package launch

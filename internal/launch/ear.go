@@ -11,7 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/crew"
 )
 
-// ear hears what happens on one site and passes it to the loop. It is the leader of the site's crew.
+// ear hears what happens on one site and passes it to the loop. It is the leader of the site's
+// crew.
 type ear struct {
 	x        *runner
 	site     int

@@ -18,11 +18,13 @@ const (
 	maxHeld = 64 << 10
 	// idleAfter is how long a prompt waits for its newline before it is shown without.
 	idleAfter = 50 * time.Millisecond
-	// drainIdle ends the reading of a stream that a process beyond our reach holds open when the job is over.
+	// drainIdle ends the reading of a stream that a process beyond our reach holds open when the
+	// job is over.
 	drainIdle = time.Second
 )
 
-// lines cuts one stream of one rank into lines for the console. It is owned by the goroutine that reads the stream.
+// lines cuts one stream of one rank into lines for the console. It is owned by the goroutine that
+// reads the stream.
 type lines struct {
 	// immutable after construction
 	c      *console
@@ -63,7 +65,8 @@ func (l *lines) feed(p []byte) {
 	}
 }
 
-// idle is called when the rank has written nothing for idleAfter: it shows a prompt that others may push aside.
+// idle is called when the rank has written nothing for idleAfter: it shows a prompt that others may
+// push aside.
 func (l *lines) idle() {
 	if len(l.buf) > 0 {
 		l.c.show(l, l.buf, false, 0)
@@ -71,7 +74,8 @@ func (l *lines) idle() {
 	}
 }
 
-// finish is called at the end of the stream. A last line without newline gets one only if lines are tagged.
+// finish is called at the end of the stream. A last line without newline gets one only if lines are
+// tagged.
 func (l *lines) finish() {
 	if len(l.buf) > 0 {
 		l.c.show(l, l.buf, false, 0)
@@ -85,7 +89,8 @@ func (l *lines) finish() {
 	}
 }
 
-// tagged returns text with the tag before each line; continuing says that text goes on in a line already shown.
+// tagged returns text with the tag before each line; continuing says that text goes on in a line
+// already shown.
 func (l *lines) tagged(text []byte, continuing bool) []byte {
 	mark := l.mark()
 	if mark == "" {
@@ -106,7 +111,8 @@ func (l *lines) tagged(text []byte, continuing bool) []byte {
 	return out
 }
 
-// mark is what goes before each line now: the time in this machine's zone, to the microsecond, and the tag.
+// mark is what goes before each line now: the time in this machine's zone, to the microsecond, and
+// the tag.
 func (l *lines) mark() string {
 	if l.now == nil {
 		return l.tag
@@ -114,8 +120,8 @@ func (l *lines) mark() string {
 	return l.now().Format("2006-01-02 15:04:05.000000 ") + l.tag
 }
 
-// copyFrom reads f to its end. draining is set when the job is over and every process that should hold the other end
-// of f is dead; then silence ends it too.
+// copyFrom reads f to its end. draining is set when the job is over and every process that should
+// hold the other end of f is dead; then silence ends it too.
 func (l *lines) copyFrom(f crew.Source, draining *atomic.Bool) {
 	defer l.finish()
 	chunk := make([]byte, 32<<10)

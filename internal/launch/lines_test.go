@@ -137,7 +137,8 @@ func TestOnlyRankPassesThrough(t *testing.T) {
 	s.want(t, "messages have their own line", "10%\r!20%\nfitrun: x\n")
 }
 
-// However ranks cut what they write, the lines of each come out whole and in order, with nothing between.
+// However ranks cut what they write, the lines of each come out whole and in order, with nothing
+// between.
 func TestLinesNeverMix(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newScreen()

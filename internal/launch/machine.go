@@ -75,8 +75,8 @@ type home struct {
 	cores                       int      // so many of them; 0 is any
 }
 
-// isSame reports whether ranks of h could as well be of o. That the one sees the other is asked for because virtual machines that were made of the
-// memory of one have all else in common.
+// isSame reports whether ranks of h could as well be of o. That the one sees the other is asked for
+// because virtual machines that were made of the memory of one have all else in common.
 func (h *home) isSame(o *home) bool {
 	return h.machine != "" && h.place != "" && h.machine == o.machine && h.place == o.place && h.dir == o.dir && h.domain == o.domain &&
 		(h.mark != "" && slices.Contains(o.sees, h.mark) || o.mark != "" && slices.Contains(h.sees, o.mark)) &&
@@ -106,8 +106,9 @@ func lasting(env []string) []string {
 	return kept
 }
 
-// mergeNames makes the ranks of hosts that are one, under several names, those of one name, this machine's if it is
-// among them: then one agent, or fitrun itself, starts them all, and they share memory as ranks of one host do. Agents of the other names are idle.
+// mergeNames makes the ranks of hosts that are one, under several names, those of one name, this
+// machine's if it is among them: then one agent, or fitrun itself, starts them all, and they share
+// memory as ranks of one host do. Agents of the other names are idle.
 func (a *across) mergeNames() {
 	order := make([]int, 0, len(a.used)) // this machine first
 	for i := range a.used {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestOneMachine: whatever hosts are one machine, no two ranks of the job are bound to one core, and each is told its share.
+// TestOneMachine: whatever hosts are one machine, no two ranks of the job are bound to one core,
+// and each is told its share.
 func TestOneMachine(t *testing.T) {
 	four, other := manyCPUs(4), []int{4, 5, 6, 7}
 	for _, c := range []struct {

@@ -26,7 +26,8 @@ type memberState uint8
 const (
 	// memberWaiting: not started yet.
 	memberWaiting memberState = iota
-	// memberStarted: its process runs, and has not called Init. Exit code 0 is clean unless others wait in Init.
+	// memberStarted: its process runs, and has not called Init. Exit code 0 is clean unless others
+	// wait in Init.
 	memberStarted
 	// memberJoined: it gave its card. Exit code 0 is a failure.
 	memberJoined
@@ -57,7 +58,8 @@ func (s memberState) String() string {
 	}
 }
 
-// member is the supervisor's view of one rank. Ranks of one process start, are signalled and end together.
+// member is the supervisor's view of one rank. Ranks of one process start, are signalled and end
+// together.
 type member struct {
 	state   memberState // changed by supervisor.setMember only
 	pid     int         // of its process; 0 until started
@@ -109,7 +111,8 @@ func (s *supervisor) started(now time.Time, p, pid int) {
 	}
 }
 
-// notStarted is called when process p will not run: err says why, or nil if stopStarting asked for it.
+// notStarted is called when process p will not run: err says why, or nil if stopStarting asked for
+// it.
 func (s *supervisor) notStarted(now time.Time, p int, err error) {
 	ranks := s.job.Processes[p].Ranks
 	for _, r := range ranks {
@@ -251,7 +254,8 @@ func (s *supervisor) exited(now time.Time, p int, e crew.Exit) {
 	s.maybeOver(now)
 }
 
-// judge decides whether an exit that we did not cause is a failure of the process's ranks, or of some of them.
+// judge decides whether an exit that we did not cause is a failure of the process's ranks, or of
+// some of them.
 func (s *supervisor) judge(now time.Time, p int, before map[memberState][]int, e crew.Exit) {
 	switch joined, early := before[memberJoined], before[memberStarted]; {
 	case e.Status() != 0:
@@ -315,8 +319,8 @@ func (s *supervisor) hostLost(now time.Time, procs []int, why string) {
 	s.maybeOver(now)
 }
 
-// fail ends the job because of ranks, all of one process, or goes on without them. Only the first failure that ends the job
-// is reported; their code must be set already.
+// fail ends the job because of ranks, all of one process, or goes on without them. Only the first
+// failure that ends the job is reported; their code must be set already.
 func (s *supervisor) fail(now time.Time, ranks []int, what string, last []string) {
 	if s.state != jobRunning {
 		return

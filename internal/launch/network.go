@@ -33,8 +33,8 @@ type Gateway struct {
 // lookupTimeout bounds how long the name of a gateway may take to be looked up.
 const lookupTimeout = 10 * time.Second
 
-// ResolveGateway finds the addresses of the gateway of domain at HOST:PORT. It waits for the host's resolver if HOST is a name,
-// until ctx ends, and not for long.
+// ResolveGateway finds the addresses of the gateway of domain at HOST:PORT. It waits for the host's
+// resolver if HOST is a name, until ctx ends, and not for long.
 func ResolveGateway(ctx context.Context, domain, addr string) (Gateway, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -106,8 +106,8 @@ func domainOf(h hosts.Host) string {
 	return h.Domain
 }
 
-// between is the addresses by which ranks of domain from reach those of domain to: at the gateway of their own domain, else
-// at that of the other.
+// between is the addresses by which ranks of domain from reach those of domain to: at the gateway
+// of their own domain, else at that of the other.
 func (d *Domains) between(from, to string) []string {
 	for _, domain := range []string{from, to} {
 		for _, g := range d.Gateways {

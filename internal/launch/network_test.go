@@ -62,7 +62,8 @@ func shownNet(n boot.Net) string {
 	return n.Domain + "/" + strings.Join(gateways, ",")
 }
 
-// TestManyDomains: ranks believe all that they are told, however many domains and addresses there are; more are refused.
+// TestManyDomains: ranks believe all that they are told, however many domains and addresses there
+// are; more are refused.
 func TestManyDomains(t *testing.T) {
 	d := Domains{Secret: []byte("sixteen bytes or more")}
 	addrs := strings.Split(strings.Repeat("10.1.0.1:7 ", 9)+"10.1.0.1:7", " ")

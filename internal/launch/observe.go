@@ -13,11 +13,13 @@ import (
 // Observer watches a job. Its methods are called one at a time, but for Said, which any goroutine
 // calls at any time. None may block, and none may call Control's before Begin has returned.
 type Observer interface {
-	// Begin is called before the first process starts. The job is immutable. A job that is started again begins again.
+	// Begin is called before the first process starts. The job is immutable. A job that is started
+	// again begins again.
 	Begin(job *Job, to Control)
 	// Changed says that a rank is in another state.
 	Changed(rank int, to State)
-	// Answered is a rank's answer, JSON, to the question with a number. Whether it is sound is for the observer to check.
+	// Answered is a rank's answer, JSON, to the question with a number. Whether it is sound is for
+	// the observer to check.
 	Answered(rank, number int, data []byte)
 	// Reported is a fact that a rank tells of itself, such as boot.MetricsKey and an address.
 	Reported(rank int, key, text string)
@@ -27,8 +29,9 @@ type Observer interface {
 	End()
 }
 
-// Control is what an observer may do. Its methods may be called by any goroutine. They wait for the loop of the job at
-// most, so they must not be called by the methods of the observer; when the job is over they do nothing.
+// Control is what an observer may do. Its methods may be called by any goroutine. They wait for the
+// loop of the job at most, so they must not be called by the methods of the observer; when the job
+// is over they do nothing.
 type Control interface {
 	// Ask asks ranks a question; those that do not run, or have not joined the job, are left out.
 	Ask(ranks []int, number int, question string)
@@ -56,7 +59,8 @@ type State struct {
 	Phase Phase
 	PID   int // of its process; 0 until started
 	Code  int // exit code of its own failure; 0 if it has not failed
-	// Why says what it failed of, or that it was ended with the job: "was killed by signal 9 (killed)". Else "".
+	// Why says what it failed of, or that it was ended with the job: "was killed by signal 9
+	// (killed)". Else "".
 	Why string
 	// Dead says that the job goes on without it: see Request.FT.
 	Dead bool

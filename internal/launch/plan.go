@@ -98,7 +98,8 @@ type Job struct {
 	Trace     int64         // Request.Trace
 }
 
-// Rank is the plan of one rank: what it is told, but for the descriptors, which only the runner has.
+// Rank is the plan of one rank: what it is told, but for the descriptors, which only the runner
+// has.
 type Rank struct {
 	boot.Info
 	proc int // index in Job.Processes
@@ -135,9 +136,10 @@ type site struct {
 // Plan lays out the ranks of r on this machine. Preconditions:
 //   - r names no hosts.
 //
-// The rule for cores: the C cores of the machine are divided evenly, so each of N ranks is given max(1, floor(C/N)), and
-// a process those of its ranks, but no more than there are; bind.go says when it is bound to them. GOMAXPROCS of a process is set to its cores plus
-// its ranks, unless the user set it: a rank's worker needs a P of its own, or it waits up to 10 ms for the scheduler when
+// The rule for cores: the C cores of the machine are divided evenly, so each of N ranks is given
+// max(1, floor(C/N)), and a process those of its ranks, but no more than there are; bind.go says
+// when it is bound to them. GOMAXPROCS of a process is set to its cores plus its ranks, unless the
+// user set it: a rank's worker needs a P of its own, or it waits up to 10 ms for the scheduler when
 // goroutines compute on all the others.
 func Plan(r Request) (*Job, error) {
 	name, err := os.Hostname()
@@ -148,7 +150,8 @@ func Plan(r Request) (*Job, error) {
 	return plan(r, []site{{name: name, host: name, cores: r.Cores, cpus: r.CPUs, env: r.Env}})
 }
 
-// plan lays out the ranks of r, which r.Place puts on sites. The rule for cores is that of Plan, on each.
+// plan lays out the ranks of r, which r.Place puts on sites. The rule for cores is that of Plan, on
+// each.
 func plan(r Request, sites []site) (*Job, error) {
 	p := planner{r: r, sites: sites, local: make([][]int, len(sites)), procs: make([]int, len(sites))}
 	for rank, at := range r.Place {
@@ -230,8 +233,9 @@ func (p *planner) addCores() error {
 	return nil
 }
 
-// firstCore is the index of the first core that a process is bound to: behind those of other ranks that share the cores, of which hosts with
-// fewer cores (a limit of their cgroup) give each rank fewer.
+// firstCore is the index of the first core that a process is bound to: behind those of other ranks
+// that share the cores, of which hosts with fewer cores (a limit of their cgroup) give each rank
+// fewer.
 func (p *planner) firstCore(proc *Process) int {
 	before, _ := slices.BinarySearch(p.local[proc.site], proc.Ranks[0])
 	first := before * p.share(proc.site)
@@ -339,7 +343,8 @@ func processEnv(r Request, p *Process, env []string) []string {
 	return env
 }
 
-// given are the variables of FitMPI's that options have set for the ranks of an app, with the options; nil if there is none.
+// given are the variables of FitMPI's that options have set for the ranks of an app, with the
+// options; nil if there is none.
 func given(r *Request, app int) map[string]string {
 	by := make(map[string]string)
 	for _, e := range r.Apps[app].Set {
@@ -387,8 +392,8 @@ const (
 	checkpointVariable       = "FITMPI_CHECKPOINT"
 )
 
-// transportOf is the transport that the ranks will be told: by the option, or by a variable that they are given. It is
-// "auto" where those of several apps differ.
+// transportOf is the transport that the ranks will be told: by the option, or by a variable that
+// they are given. It is "auto" where those of several apps differ.
 func transportOf(r Request) string {
 	found := ""
 	for _, app := range r.Apps {

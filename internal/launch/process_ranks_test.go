@@ -61,7 +61,8 @@ func TestProcessOfRanksWithoutInit(t *testing.T) {
 	st.want("it is missed", "say rank 0 (pid 100 on node) exited with code 0 without mpi.Init, in which other ranks wait for it; the job was ended")
 }
 
-// The process is signalled once, not once per rank, and what it does then is no failure of any of its ranks.
+// The process is signalled once, not once per rank, and what it does then is no failure of any of
+// its ranks.
 func TestProcessOfRanksIsEndedOnce(t *testing.T) {
 	st := runningOf(t, 1, 3)
 	st.exit(0, crew.Exit{Code: 4})
@@ -75,7 +76,8 @@ func TestProcessOfRanksIsEndedOnce(t *testing.T) {
 	st.wantOver(4)
 }
 
-// The death of the rank's own process, which mpi ends when it aborts, does not hold up an abort; that of another does.
+// The death of the rank's own process, which mpi ends when it aborts, does not hold up an abort;
+// that of another does.
 func TestAbortInProcessOfRanks(t *testing.T) {
 	abort := boot.Notice{Kind: boot.AbortAsked, Code: 3, Text: "why"}
 	t.Run("own process", func(t *testing.T) {

@@ -43,7 +43,8 @@ func FindProgram(name string) (Program, error) {
 	}
 }
 
-// findBare finds a name without a slash: a command in PATH, else a directory here; st is nil if there is nothing here.
+// findBare finds a name without a slash: a command in PATH, else a directory here; st is nil if
+// there is nothing here.
 func findBare(name string, st fs.FileInfo) (Program, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {

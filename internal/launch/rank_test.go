@@ -19,7 +19,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// rankMain is a rank of the jobs in these tests. act is what it does, and for which rank: "exit" or "exit 1".
+// rankMain is a rank of the jobs in these tests. act is what it does, and for which rank: "exit" or
+// "exit 1".
 func rankMain(act string) {
 	s, err := boot.Find(os.Environ())
 	if err == nil && act != "silent" {
@@ -108,7 +109,8 @@ func untilEnded(s boot.Session) error {
 	return nil
 }
 
-// consequence: rank 1 dies, and rank 0 aborts because it saw that through a file of its own, as mpi would.
+// consequence: rank 1 dies, and rank 0 aborts because it saw that through a file of its own, as mpi
+// would.
 func consequence(s boot.Session) error {
 	fifo := os.Getenv("LAUNCH_TEST_FIFO")
 	if s.Info().Rank == 1 {

@@ -12,8 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
-// A job that failed is started again as a whole, up to Request.Restarts times: new processes, a new secret, and the ranks find
-// what they have saved (mpi.Checkpoint). Between attempts fitrun waits, the longer the sooner they failed.
+// A job that failed is started again as a whole, up to Request.Restarts times: new processes, a new
+// secret, and the ranks find what they have saved (mpi.Checkpoint). Between attempts fitrun waits,
+// the longer the sooner they failed.
 
 const (
 	firstPause = 250 * time.Millisecond // before the second attempt
@@ -39,8 +40,8 @@ type attempts struct {
 	first    string // why the first attempt failed
 }
 
-// Execute runs the job that r asks for, on this machine or on hosts, and returns its exit code: that of the last attempt, if there
-// are several.
+// Execute runs the job that r asks for, on this machine or on hosts, and returns its exit code:
+// that of the last attempt, if there are several.
 func Execute(ctx context.Context, r Request, cfg Config) int {
 	if cfg.Stderr == nil {
 		cfg.Stderr = io.Discard
@@ -87,7 +88,8 @@ func (a *attempts) run(ctx context.Context) int {
 	}
 }
 
-// wait waits before the next attempt, unless the user, or the time, wants the end; then it returns the exit code.
+// wait waits before the next attempt, unless the user, or the time, wants the end; then it returns
+// the exit code.
 func (a *attempts) wait(ctx context.Context, ran time.Duration, why string) (code int, stopped bool) {
 	if ran >= soundRun {
 		a.pause = firstPause

@@ -19,10 +19,12 @@ import (
 	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
-// flushWait is how long fitrun waits for a reader of its output that does not read, once the user wants the end.
+// flushWait is how long fitrun waits for a reader of its output that does not read, once the user
+// wants the end.
 const flushWait = time.Second
 
-// Config is the surroundings of a job. The zero value runs a job that shows nothing and reads nothing.
+// Config is the surroundings of a job. The zero value runs a job that shows nothing and reads
+// nothing.
 type Config struct {
 	Stdin          *os.File         // given to the process of rank 0; nil is /dev/null
 	Stdout, Stderr io.Writer        // nil discards
@@ -36,8 +38,8 @@ type Config struct {
 	Observer       Observer    // hears what happens; or nil
 	Afterword      bool        // something is said on Stderr when the job is over: it is to begin a line
 	Tracer         Tracer      // is given what the ranks have noted, if Job.Trace asks for that
-	// AdoptedOrphans says that sys.AdoptOrphans was called, so every child of this process is part of the job and is
-	// killed at its end.
+	// AdoptedOrphans says that sys.AdoptOrphans was called, so every child of this process is part
+	// of the job and is killed at its end.
 	AdoptedOrphans bool
 }
 
@@ -70,7 +72,8 @@ type runner struct {
 	streams []crew.Source // the output of ranks of this machine; guarded by mu
 }
 
-// host is the ranks of one host, wherever that is. No method but Wait blocks. Procs are counted in each host.
+// host is the ranks of one host, wherever that is. No method but Wait blocks. Procs are counted in
+// each host.
 type host interface {
 	Start(stdin *os.File)                // all processes, one after the other
 	StopStarting()                       // those not started yet are to be reported so
@@ -92,7 +95,8 @@ type here struct{ *crew.Crew }
 // Census does nothing: IsGone looks.
 func (here) Census() {}
 
-// Run runs job, all of it on this machine, to its end and returns its exit code. The end of ctx is like SIGTERM.
+// Run runs job, all of it on this machine, to its end and returns its exit code. The end of ctx is
+// like SIGTERM.
 func Run(ctx context.Context, job *Job, cfg Config) int { return runHere(ctx, job, cfg).code }
 
 func runHere(ctx context.Context, job *Job, cfg Config) outcome {
@@ -207,7 +211,8 @@ func (x *runner) post(happened func(now time.Time)) {
 	}
 }
 
-// finish ends what is left when no rank runs any more: stray processes, output not yet shown, goroutines.
+// finish ends what is left when no rank runs any more: stray processes, output not yet shown,
+// goroutines.
 func (x *runner) finish(speaker *sync.WaitGroup) {
 	x.progress.stop()
 	for _, h := range x.hosts {
@@ -231,7 +236,8 @@ func (x *runner) finish(speaker *sync.WaitGroup) {
 	x.awaitOutput(shown)
 }
 
-// hush makes silence end every stream of this machine: all processes that should hold the other end are dead.
+// hush makes silence end every stream of this machine: all processes that should hold the other end
+// are dead.
 func (x *runner) hush() {
 	x.draining.Store(true)
 	x.mu.Lock()
@@ -255,7 +261,8 @@ func (x *runner) awaitOutput(shown <-chan struct{}) {
 	}
 }
 
-// speak shows fitrun's own messages. It is a goroutine of its own so that the loop never waits for a terminal.
+// speak shows fitrun's own messages. It is a goroutine of its own so that the loop never waits for
+// a terminal.
 func (x *runner) speak() {
 	for u := range x.voice {
 		if u.text == "" {

@@ -29,7 +29,8 @@ func selfJob(t *testing.T, ranks int, act string) *Job {
 	return job
 }
 
-// goleak in TestMain and the count of descriptors here say that a job leaves nothing behind in this process.
+// goleak in TestMain and the count of descriptors here say that a job leaves nothing behind in this
+// process.
 func TestRunLeavesNothing(t *testing.T) {
 	before := openFiles(t)
 	for range 3 {

@@ -12,7 +12,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// A job that insists on shared memory does not start without, and 2000 ranks are more than a segment has room for.
+// A job that insists on shared memory does not start without, and 2000 ranks are more than a
+// segment has room for.
 func TestRunWithoutSharedMemory(t *testing.T) {
 	job := selfJob(t, 1, "end")
 	job.Transport = "shm"

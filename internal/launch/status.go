@@ -13,13 +13,15 @@ import (
 
 // StatusLine is what the Control of a job is too: it has a line at the bottom of the terminal.
 type StatusLine interface {
-	// Status shows a line below the output of the ranks, in place of the one before; "" takes it away, which the end of the
-	// job does as well. What does not fit the terminal's width is cut off. It does not wait for a terminal that takes
-	// nothing at the moment. It reports false if there is no terminal on stderr that can show it.
+	// Status shows a line below the output of the ranks, in place of the one before; "" takes it
+	// away, which the end of the job does as well. What does not fit the terminal's width is cut
+	// off. It does not wait for a terminal that takes nothing at the moment. It reports false if
+	// there is no terminal on stderr that can show it.
 	Status(line string) bool
 }
 
-// Status implements StatusLine. The speaker draws the line: the end of the job does not wait for that one for ever.
+// Status implements StatusLine. The speaker draws the line: the end of the job does not wait for
+// that one for ever.
 func (c control) Status(line string) bool {
 	s := &c.x.err.status
 	if !s.set(line) {
@@ -37,8 +39,9 @@ func (c control) Status(line string) bool {
 	return true
 }
 
-// status is the line of a console that is not output: it is drawn below the last line of that, if that has ended, taken
-// away before anything else is written, and drawn again behind that. So no byte of it is ever within a line of a rank.
+// status is the line of a console that is not output: it is drawn below the last line of that, if
+// that has ended, taken away before anything else is written, and drawn again behind that. So no
+// byte of it is ever within a line of a rank.
 type status struct {
 	w     io.Writer // the terminal; nil if there is none. Immutable after open
 	width func() int
@@ -94,8 +97,8 @@ func (c *console) drawStatus() {
 	c.writeLocked(c.status.w, nil)
 }
 
-// endStatus takes the line away for good. It may wait for the terminal. What follows the job, if something does, begins a
-// line.
+// endStatus takes the line away for good. It may wait for the terminal. What follows the job, if
+// something does, begins a line.
 func (c *console) endStatus(follows bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,8 +135,8 @@ func (s *status) around(text []byte) []byte {
 	return out
 }
 
-// line is what shall be on the terminal now, cut to its width. The last column stays free: a terminal that has written to
-// it may be on the next line, or not.
+// line is what shall be on the terminal now, cut to its width. The last column stays free: a
+// terminal that has written to it may be on the next line, or not.
 func (s *status) line() string {
 	text := s.text.Load()
 	if s.over || text == nil || *text == "" || !s.front() {

@@ -40,7 +40,8 @@ func (x *runner) outputFile(i int, s crew.Stream) string {
 	return filepath.Join(x.cfg.OutputDir, fmt.Sprintf("rank.%d", x.job.Processes[i].Ranks[0]), s.String())
 }
 
-// makeOutputDirs makes the directories of all output files, so that what cannot be written is said before a rank runs.
+// makeOutputDirs makes the directories of all output files, so that what cannot be written is said
+// before a rank runs.
 func (x *runner) makeOutputDirs() error {
 	if x.cfg.OutputDir == "" {
 		return nil
@@ -65,8 +66,9 @@ func (x *runner) makeOutputDirs() error {
 	return nil
 }
 
-// lateFile is a file of output that is open from its first byte to its end: a job of many ranks may have more files
-// than it may open at once, and most ranks write to one of them. It is owned by the reader of its crew.Stream.
+// lateFile is a file of output that is open from its first byte to its end: a job of many ranks may
+// have more files than it may open at once, and most ranks write to one of them. It is owned by the
+// reader of its crew.Stream.
 type lateFile struct {
 	path string
 	f    *os.File

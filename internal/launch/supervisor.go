@@ -59,8 +59,8 @@ func (s jobState) String() string {
 	}
 }
 
-// hands are what the supervisor acts with. None of them blocks, and none calls back. A proc is an index in
-// Job.Processes.
+// hands are what the supervisor acts with. None of them blocks, and none calls back. A proc is an
+// index in Job.Processes.
 type hands interface {
 	tell(rank int, ev boot.Event)               // send a running rank an event
 	deal(rank int, c *boot.Cards)               // send a running rank all cards
@@ -76,8 +76,9 @@ type hands interface {
 	reported(rank int, key, text string)
 }
 
-// supervisor is the state machine of a job. It holds no goroutine, lock or clock: its loop calls a method for
-// everything that happens, with the time, and tick when the time returned by due has come.
+// supervisor is the state machine of a job. It holds no goroutine, lock or clock: its loop calls a
+// method for everything that happens, with the time, and tick when the time returned by due has
+// come.
 type supervisor struct {
 	// immutable after newSupervisor
 	job     *Job
@@ -253,8 +254,9 @@ func (s *supervisor) maybeOver(now time.Time) {
 	}
 }
 
-// exitCode is the job's, when it is over: that of the interrupt or timeout that ended it, else that of the lowest rank
-// that failed on its own, else 0. A job that tolerates failures has a rule of its own.
+// exitCode is the job's, when it is over: that of the interrupt or timeout that ended it, else that
+// of the lowest rank that failed on its own, else 0. A job that tolerates failures has a rule of
+// its own.
 func (s *supervisor) exitCode() int {
 	if s.code != 0 {
 		return s.code

@@ -91,8 +91,8 @@ func (s *supervisor) busy(q int, sus suspicion) {
 	}
 }
 
-// counts reports whether it matters that rank by holds q to be dead. It does not if by has failed: of two that lost each other the first to
-// say so stays. Nor if both are done with the others.
+// counts reports whether it matters that rank by holds q to be dead. It does not if by has failed:
+// of two that lost each other the first to say so stays. Nor if both are done with the others.
 func (s *supervisor) counts(q, by int) bool {
 	return s.members[by].code == 0 && (s.members[q].state < memberFinalizing || s.members[by].state < memberFinalizing)
 }

@@ -41,7 +41,8 @@ func TestSilentRankIsEnded(t *testing.T) {
 	}
 }
 
-// What says by itself why it is silent is left alone: it dies already, a debugger holds it, or it was heard again meanwhile.
+// What says by itself why it is silent is left alone: it dies already, a debugger holds it, or it
+// was heard again meanwhile.
 func TestSilentRankIsLeftAlone(t *testing.T) {
 	st := running(t, 3)
 	st.suspect(0, 1, "nothing was heard of it for 1m0s")
@@ -66,8 +67,8 @@ func TestSilentRankIsLeftAlone(t *testing.T) {
 	st.wantIdle("it was heard")
 }
 
-// A rank that another has lost for good is ended though a debugger holds it: what was lost cannot be withdrawn, and it would be dead to one and alive
-// to others.
+// A rank that another has lost for good is ended though a debugger holds it: what was lost cannot
+// be withdrawn, and it would be dead to one and alive to others.
 func TestTracedRankThatWasLost(t *testing.T) {
 	st := running(t, 4)
 	st.s.job.FT = true
@@ -79,7 +80,8 @@ func TestTracedRankThatWasLost(t *testing.T) {
 	st.want("said", "say rank 1 (pid 101 on node) stopped by SIGSTOP and taken for dead: it was lost: connection reset, says rank 2; ranks 0, 2-3 go on")
 }
 
-// Of two ranks that suspect each other the one stays of which the word came first: what the dead have said counts no more.
+// Of two ranks that suspect each other the one stays of which the word came first: what the dead
+// have said counts no more.
 func TestSilentToEachOther(t *testing.T) {
 	st := running(t, 3)
 	st.s.job.FT = true
@@ -157,7 +159,8 @@ func TestSilentProcess(t *testing.T) {
 	}
 }
 
-// A rank that names no rank breaks the protocol; one that suspects the dead, or does so when the job ends, is late.
+// A rank that names no rank breaks the protocol; one that suspects the dead, or does so when the
+// job ends, is late.
 func TestIdleSuspicions(t *testing.T) {
 	st := running(t, 3)
 	st.exit(1, crew.Exit{Signal: syscall.SIGKILL})
@@ -171,7 +174,8 @@ func TestIdleSuspicions(t *testing.T) {
 	st.want("a bug there", "say rank 0 (pid 100 on node) broke the boot protocol: it suspects rank 7 of 2; was it built with the FitMPI of this fitrun?; the job was ended")
 }
 
-// A rank that another of its own process has lost is ended too, with the other one: agreements wait for a word on it, and would do so for ever.
+// A rank that another of its own process has lost is ended too, with the other one: agreements wait
+// for a word on it, and would do so for ever.
 func TestLostInOneProcess(t *testing.T) {
 	st := tolerant(t, 2, 1)
 	st.suspect(0, 1, "nothing was heard of it for 1m0s")

@@ -12,8 +12,8 @@ import (
 
 // What a job does that tolerates failures ([Request.FT]): it goes on without a rank that dies.
 
-// isTolerant reports whether the death of a rank ends nothing now. Until every rank has the cards of all the others could
-// not even begin: none of them would ever be whole.
+// isTolerant reports whether the death of a rank ends nothing now. Until every rank has the cards
+// of all the others could not even begin: none of them would ever be whole.
 func (s *supervisor) isTolerant() bool { return s.job.FT && s.cards.IsComplete() }
 
 // bury tells all ranks that some are dead, and goes on without those. text says which ranks they
@@ -77,8 +77,9 @@ func (s *supervisor) ranksAlive() []int {
 	return ranks
 }
 
-// noteSurvivor notes the exit code of a process that could have ended well: its ranks were done with the others, or one of
-// them has said that it has failed, which is another thing than to die. Preconditions:
+// noteSurvivor notes the exit code of a process that could have ended well: its ranks were done
+// with the others, or one of them has said that it has failed, which is another thing than to die.
+// Preconditions:
 //   - before is as of exited.
 func (s *supervisor) noteSurvivor(p int, before map[memberState][]int, e crew.Exit) {
 	isDone := e.Signal == 0 && len(before[memberFinalizing])+len(before[memberResting]) == len(s.job.Processes[p].Ranks)
@@ -88,8 +89,9 @@ func (s *supervisor) noteSurvivor(p int, before map[memberState][]int, e crew.Ex
 	}
 }
 
-// codeOfSurvivors is the exit code of a job that tolerates failures: that of the first survivor that failed, or of the
-// abort that ended all; 0 if some rank ended well; else that of the first that died.
+// codeOfSurvivors is the exit code of a job that tolerates failures: that of the first survivor
+// that failed, or of the abort that ended all; 0 if some rank ended well; else that of the first
+// that died.
 func (s *supervisor) codeOfSurvivors() int {
 	if s.verdict != 0 {
 		return s.verdict

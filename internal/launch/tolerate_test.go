@@ -112,7 +112,8 @@ func TestTolerantNobodyIsLeft(t *testing.T) {
 	st.wantOver(3) // the first that died
 }
 
-// A survivor that says that it has failed, or that fails when it was done with the others, fails the job.
+// A survivor that says that it has failed, or that fails when it was done with the others, fails
+// the job.
 func TestTolerantSurvivorFails(t *testing.T) {
 	t.Run("says so", func(t *testing.T) {
 		st := tolerant(t, 1, 1, 1)

@@ -12,11 +12,14 @@ import (
 	"github.com/fitmpi/fitmpi/internal/trace"
 )
 
-// Tracer is given what the ranks of a job have noted. Its methods may be called by several goroutines.
+// Tracer is given what the ranks of a job have noted. Its methods may be called by several
+// goroutines.
 type Tracer interface {
-	// Take reads what a trace.Source of process proc gives, which begins when that is dead, to its end. It may block.
+	// Take reads what a trace.Source of process proc gives, which begins when that is dead, to its
+	// end. It may block.
 	Take(proc int, from io.Reader)
-	// Clock says how the clock of another host relates to that of this one, if that is known. It is called when the job is over.
+	// Clock says how the clock of another host relates to that of this one, if that is known. It is
+	// called when the job is over.
 	Clock(c trace.Clock, known bool)
 }
 
@@ -57,7 +60,8 @@ func (a *across) lookAtClocks() [][]trace.Sample {
 	return samples
 }
 
-// fitClocks tells what the looks at the clocks of the other hosts, before and after the job, have shown.
+// fitClocks tells what the looks at the clocks of the other hosts, before and after the job, have
+// shown.
 func (a *across) fitClocks(first, last [][]trace.Sample) {
 	for i := range first {
 		if a.local[i] {

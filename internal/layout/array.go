@@ -17,11 +17,12 @@ func (o Order) dim(i, ndims int) int {
 	return i
 }
 
-// Subarray is a part of an array of several dimensions: subsizes[d] of the sizes[d] elements of dimension d, from starts[d]
-// on. Its bounds are those of the whole array (MPI 4.1, section 5.1.3).
+// Subarray is a part of an array of several dimensions: subsizes[d] of the sizes[d] elements of
+// dimension d, from starts[d] on. Its bounds are those of the whole array (MPI 4.1, section 5.1.3).
 //
 // Preconditions:
-//   - all slices have one length, and 0 <= starts[d], 0 <= subsizes[d], starts[d]+subsizes[d] <= sizes[d].
+//   - all slices have one length, and 0 <= starts[d], 0 <= subsizes[d], starts[d]+subsizes[d] <=
+//     sizes[d].
 func Subarray(m *Map, sizes, subsizes, starts []int, order Order) (*Map, error) {
 	return array(m, sizes, order, func(m *Map, d int) (*Map, error) {
 		var c checked
@@ -33,15 +34,17 @@ func Subarray(m *Map, sizes, subsizes, starts []int, order Order) (*Map, error) 
 	})
 }
 
-// Share is the part of one dimension that one process has: of its blocks of Block elements, every Of-th from the Index-th
-// on. The last block may be shorter.
+// Share is the part of one dimension that one process has: of its blocks of Block elements, every
+// Of-th from the Index-th on. The last block may be shorter.
 type Share struct{ Block, Of, Index int }
 
-// Darray is the part that one process has of an array that is distributed over a grid: the product of its shares of all
-// dimensions. Its bounds are those of the whole array (MPI 4.1, section 5.1.4).
+// Darray is the part that one process has of an array that is distributed over a grid: the product
+// of its shares of all dimensions. Its bounds are those of the whole array (MPI 4.1, section
+// 5.1.4).
 //
 // Preconditions:
-//   - sizes and shares have one length, no size is negative, and of each share 1 <= Block, 0 <= Index < Of.
+//   - sizes and shares have one length, no size is negative, and of each share 1 <= Block, 0 <=
+//     Index < Of.
 func Darray(m *Map, sizes []int, shares []Share, order Order) (*Map, error) {
 	return array(m, sizes, order, func(m *Map, d int) (*Map, error) {
 		return shares[d].of(m, sizes[d])
@@ -60,7 +63,8 @@ func (s Share) of(m *Map, size int) (*Map, error) {
 		round = size
 	}
 	block := min(s.Block, size)
-	// Of the elements from first on, whole rounds begin with a whole block of ours; then comes what is left of one.
+	// Of the elements from first on, whole rounds begin with a whole block of ours; then comes what
+	// is left of one.
 	whole, rest := (size-first)/round, (size-first)%round
 	if rest >= block {
 		whole, rest = whole+1, 0
@@ -73,7 +77,8 @@ func (s Share) of(m *Map, size int) (*Map, error) {
 	return Struct([]int{1, rest}, []int{at, at + whole*round*m.extent}, []*Map{blocks, m})
 }
 
-// array composes what part takes of each dimension, from the fastest on, and gives it the bounds of the whole array.
+// array composes what part takes of each dimension, from the fastest on, and gives it the bounds of
+// the whole array.
 func array(m *Map, sizes []int, order Order, part func(m *Map, d int) (*Map, error)) (*Map, error) {
 	extent := m.extent
 	for i := range sizes {

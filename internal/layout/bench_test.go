@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkColumn packs and unpacks one column of a matrix of float64, beside a loop by hand over the same memory.
+// BenchmarkColumn packs and unpacks one column of a matrix of float64, beside a loop by hand over
+// the same memory.
 func BenchmarkColumn(b *testing.B) {
 	const rows, cols = 1000, 64
 	matrix := make([]float64, rows*cols)
@@ -94,8 +95,8 @@ func BenchmarkBlocks(b *testing.B) {
 	}
 }
 
-// BenchmarkStart packs one value from the middle: what it costs to begin anywhere, in a long column and in a long list of
-// irregular blocks.
+// BenchmarkStart packs one value from the middle: what it costs to begin anywhere, in a long column
+// and in a long list of irregular blocks.
 func BenchmarkStart(b *testing.B) {
 	displs := make([]int, 1<<16)
 	for i := range displs {

@@ -17,7 +17,8 @@ var basics = func() (maps [kinds]*Map) {
 //   - n >= 0.
 func Contiguous(m *Map, n int) (*Map, error) { return Hvector(m, n, 1, m.extent) }
 
-// Hvector is count blocks of blockLen elements of m, stride bytes from one to the next (MPI 4.1, section 5.1.2).
+// Hvector is count blocks of blockLen elements of m, stride bytes from one to the next (MPI 4.1,
+// section 5.1.2).
 //
 // Preconditions:
 //   - count >= 0, blockLen >= 0.
@@ -45,7 +46,8 @@ func Vector(m *Map, count, blockLen, stride int) (*Map, error) {
 	return Hvector(m, count, blockLen, bytes)
 }
 
-// Hindexed is blocks of elements of m: blockLens[i] of them at displs[i] bytes (MPI 4.1, section 5.1.2).
+// Hindexed is blocks of elements of m: blockLens[i] of them at displs[i] bytes (MPI 4.1, section
+// 5.1.2).
 //
 // Preconditions:
 //   - both slices have one length, and no block has a negative one.
@@ -97,7 +99,8 @@ func (m *Map) inBytes(displs []int) ([]int, error) {
 	return bytes, c.err()
 }
 
-// Struct is blocks of elements of several maps: blockLens[i] of maps[i] at displs[i] bytes (MPI 4.1, section 5.1.2).
+// Struct is blocks of elements of several maps: blockLens[i] of maps[i] at displs[i] bytes (MPI
+// 4.1, section 5.1.2).
 //
 // Preconditions:
 //   - all slices have one length, and no block has a negative one.

@@ -9,8 +9,8 @@ import (
 // ErrTooLarge says that a layout, or so many elements of it, reach further than memory can.
 var ErrTooLarge = errors.New("the layout reaches further than memory can")
 
-// limit bounds sizes and the magnitude of displacements. Differences of two numbers within it do not overflow, so that
-// arithmetic within a finished Map need not be checked.
+// limit bounds sizes and the magnitude of displacements. Differences of two numbers within it do
+// not overflow, so that arithmetic within a finished Map need not be checked.
 const limit = math.MaxInt / 2
 
 // checked does arithmetic and remembers whether a result was beyond limit.

@@ -2,8 +2,8 @@ package layout
 
 import "sort"
 
-// BasicsIn is the number of values in the first size bytes of the data of some elements. whole is false if those bytes end
-// within a value, which is not counted.
+// BasicsIn is the number of values in the first size bytes of the data of some elements. whole is
+// false if those bytes end within a value, which is not counted.
 //
 // Preconditions:
 //   - size >= 0, and 0 if the map has no data.
@@ -35,7 +35,8 @@ func (n *node) basicsIn(off int) (basics int, whole bool) {
 	}
 }
 
-// SizeOf is the number of bytes of the first n values of as many elements as have so many: the reverse of BasicsIn.
+// SizeOf is the number of bytes of the first n values of as many elements as have so many: the
+// reverse of BasicsIn.
 //
 // Preconditions:
 //   - n >= 0, and 0 if the map has no data.

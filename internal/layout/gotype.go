@@ -9,9 +9,10 @@ import (
 // known holds what Of has made: reflect.Type -> *Map.
 var known sync.Map
 
-// Of is the map of a Go type that has no pointers: a basic type, or arrays and structs of such. Its extent is the type's
-// size. Padding is no part of it, and neither are blank fields, which no Go program can read: they are padding that has
-// been given a name. Of a type with pointers, or with a uintptr, it returns an error that names the part.
+// Of is the map of a Go type that has no pointers: a basic type, or arrays and structs of such. Its
+// extent is the type's size. Padding is no part of it, and neither are blank fields, which no Go
+// program can read: they are padding that has been given a name. Of a type with pointers, or with a
+// uintptr, it returns an error that names the part.
 func Of(t reflect.Type) (*Map, error) {
 	if m, ok := known.Load(t); ok {
 		return m.(*Map), nil
@@ -45,7 +46,8 @@ func ofType(t reflect.Type) (*Map, error) {
 	}
 }
 
-// nothing is the map of a type that has no size: no entry, so that it leaves the bounds of what it is part of alone.
+// nothing is the map of a type that has no size: no entry, so that it leaves the bounds of what it
+// is part of alone.
 var nothing = &Map{void: true, align: 1}
 
 func ofStruct(t reflect.Type) (*Map, error) {

@@ -2,8 +2,9 @@ package layout
 
 import "math/bits"
 
-// The hash of a sequence of kinds is a polynomial in hashBase modulo the prime 2^61-1, so that it depends on the sequence
-// alone: that of two sequences one after the other follows from the two, however each was composed.
+// The hash of a sequence of kinds is a polynomial in hashBase modulo the prime 2^61-1, so that it
+// depends on the sequence alone: that of two sequences one after the other follows from the two,
+// however each was composed.
 
 const (
 	hashPrime = 1<<61 - 1

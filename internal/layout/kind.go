@@ -2,7 +2,8 @@ package layout
 
 import "reflect"
 
-// Kind is a kind of basic value. The numbers are those of the element classes in frame headers: never renumber them.
+// Kind is a kind of basic value. The numbers are those of the element classes in frame headers:
+// never renumber them.
 type Kind uint8
 
 // The kinds. int and uint are those of their size.

@@ -279,8 +279,8 @@ func (e exactBounds) fits() bool {
 	return true
 }
 
-// fitsTwice reports whether there is room for intermediate results too: strides and displacements that another term takes
-// back.
+// fitsTwice reports whether there is room for intermediate results too: strides and displacements
+// that another term takes back.
 func (e exactBounds) fitsTwice() bool {
 	for _, b := range []*big.Int{e.lb, e.ub, e.trueLB, e.trueUB} {
 		if b.CmpAbs(big.NewInt(limit/8)) > 0 {

@@ -1,6 +1,7 @@
 package layout
 
-// Map is where the values of one element lie in memory, and in which order they travel. Immutable; safe for concurrent use.
+// Map is where the values of one element lie in memory, and in which order they travel. Immutable;
+// safe for concurrent use.
 type Map struct {
 	root ref // the data; zero if there are none
 
@@ -21,7 +22,8 @@ type frame struct {
 
 func newFrame() frame { return frame{m: Map{void: true, align: 1}} }
 
-// add places n elements of m, the displacements of whose origins lie between first and last, and reach both.
+// add places n elements of m, the displacements of whose origins lie between first and last, and
+// reach both.
 func (f *frame) add(m *Map, n, first, last int) {
 	if n == 0 || m.void {
 		return
@@ -29,7 +31,8 @@ func (f *frame) add(m *Map, n, first, last int) {
 	lb, ub := f.c.add(first, m.lb), f.c.add(last, m.ub)
 	switch {
 	case f.m.void || m.marked && !f.m.marked:
-		// The bounds are those of the markers, if there are any (MPI 4.1, section 5.1.6): they outweigh what is not marked.
+		// The bounds are those of the markers, if there are any (MPI 4.1, section 5.1.6): they
+		// outweigh what is not marked.
 		f.m.lb, f.m.ub, f.m.marked = lb, ub, m.marked
 	case m.marked == f.m.marked:
 		f.m.lb, f.m.ub = min(f.m.lb, lb), max(f.m.ub, ub)
@@ -75,8 +78,8 @@ func (m *Map) Size() int {
 	return m.root.n.size
 }
 
-// Extent is the lower bound, and the distance from the lower to the upper bound, which is that from one element to the next
-// (MPI 4.1, section 5.1.7).
+// Extent is the lower bound, and the distance from the lower to the upper bound, which is that from
+// one element to the next (MPI 4.1, section 5.1.7).
 func (m *Map) Extent() (lb, extent int) { return m.lb, m.extent }
 
 // TrueExtent is like Extent for the data alone (MPI 4.1, section 5.1.8).
@@ -90,7 +93,8 @@ func (m *Map) Basics() int {
 	return m.root.n.basics
 }
 
-// Runs is the number of contiguous runs that the data of one element are, in the order in which they travel.
+// Runs is the number of contiguous runs that the data of one element are, in the order in which
+// they travel.
 func (m *Map) Runs() int {
 	if m.root.n == nil {
 		return 0
@@ -98,8 +102,9 @@ func (m *Map) Runs() int {
 	return m.root.n.runs
 }
 
-// IsContiguous reports whether the data of any number of elements are one run without gaps, in order: memory that can
-// travel as it is, from the true lower bound on. Of the map of a Go type it says that the type has no padding.
+// IsContiguous reports whether the data of any number of elements are one run without gaps, in
+// order: memory that can travel as it is, from the true lower bound on. Of the map of a Go type it
+// says that the type has no padding.
 func (m *Map) IsContiguous() bool { return m.Size() == m.extent && m.Runs() <= 1 }
 
 // PackedSize is the number of bytes of data of count elements.
@@ -112,8 +117,8 @@ func (m *Map) PackedSize(count int) (int, error) {
 	return n, c.err()
 }
 
-// Bounds says between which bytes the data of count elements lie, as displacements from the origin of the first. Both are 0
-// if there are no data.
+// Bounds says between which bytes the data of count elements lie, as displacements from the origin
+// of the first. Both are 0 if there are no data.
 //
 // Preconditions:
 //   - count >= 0.
@@ -128,8 +133,8 @@ func (m *Map) Bounds(count int) (lo, hi int, err error) {
 	return lo, hi, c.err()
 }
 
-// EachRun calls f for every contiguous run of the data of one element, in the order in which they travel: where it lies, as a displacement from the
-// origin, and how long it is, in bytes.
+// EachRun calls f for every contiguous run of the data of one element, in the order in which they
+// travel: where it lies, as a displacement from the origin, and how long it is, in bytes.
 func (m *Map) EachRun(f func(disp, n int)) {
 	if m.root.n != nil {
 		m.root.n.eachRun(m.root.disp, f)

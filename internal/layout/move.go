@@ -10,8 +10,9 @@ const (
 	swap                   // reversing the bytes of every value
 )
 
-// Pack copies a part of the data of count elements, in the order in which they travel, to dst: len(dst) bytes from offset
-// off on. The first element has its origin at mem[origin]. It allocates nothing.
+// Pack copies a part of the data of count elements, in the order in which they travel, to dst:
+// len(dst) bytes from offset off on. The first element has its origin at mem[origin]. It allocates
+// nothing.
 //
 // Preconditions:
 //   - Bounds(count) has no error, and the data lie within mem.
@@ -21,16 +22,16 @@ func (m *Map) Pack(dst, mem []byte, origin, count, off int) {
 	m.move(0, dst, mem, origin, count, off)
 }
 
-// Unpack is the reverse of Pack: it copies src to where the bytes of the data from off on lie in mem. Other bytes of mem
-// stay as they are. If data overlap each other the last to travel remain.
+// Unpack is the reverse of Pack: it copies src to where the bytes of the data from off on lie in
+// mem. Other bytes of mem stay as they are. If data overlap each other the last to travel remain.
 //
 // Preconditions are those of Pack.
 func (m *Map) Unpack(mem []byte, origin, count, off int, src []byte) {
 	m.move(unpack, src, mem, origin, count, off)
 }
 
-// PackSwapped is Pack to the other byte order: the bytes of every value, or of both halves of a complex one, are reversed.
-// off may be within a value.
+// PackSwapped is Pack to the other byte order: the bytes of every value, or of both halves of a
+// complex one, are reversed. off may be within a value.
 func (m *Map) PackSwapped(dst, mem []byte, origin, count, off int) {
 	m.move(swap, dst, mem, origin, count, off)
 }
@@ -107,8 +108,9 @@ func moveLoop(w way, p, mem []byte, at, off int, child *node, stride int) {
 // isFlat reports whether n is a sequence of parts that move as they lie in memory.
 func (n *node) isFlat(w way) bool { return n.op == opSeq && n.flat && w&swap == 0 }
 
-// moveFlat moves whole parts of such a sequence: the fields of a struct, mostly, or many blocks. It returns what is left of
-// p, and how many of the parts were moved: all, or all before the first that p does not hold whole.
+// moveFlat moves whole parts of such a sequence: the fields of a struct, mostly, or many blocks. It
+// returns what is left of p, and how many of the parts were moved: all, or all before the first
+// that p does not hold whole.
 func moveFlat(w way, p, mem []byte, at int, parts []part) (rest []byte, n int) {
 	for i := range parts {
 		c := &parts[i]

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// naive is a type map as the standard has it: a list of all entries (MPI 4.1, section 5.1). What Map does is compared with
-// what it does, which is by the definitions, one value at a time.
+// naive is a type map as the standard has it: a list of all entries (MPI 4.1, section 5.1). What
+// Map does is compared with what it does, which is by the definitions, one value at a time.
 type naive struct {
 	entries []entry
 	align   int
@@ -57,8 +57,9 @@ func (n naive) times(count, stride int) naive {
 	return all
 }
 
-// bounds is by the definition (MPI 4.1, section 5.1.6): the lower bound is the least displacement if there is no marker, else
-// the least marker; the upper bound alike, rounded up so that the extent is a multiple of the alignment.
+// bounds is by the definition (MPI 4.1, section 5.1.6): the lower bound is the least displacement
+// if there is no marker, else the least marker; the upper bound alike, rounded up so that the
+// extent is a multiple of the alignment.
 func (n naive) bounds() (lb, extent int) {
 	var lbs, ubs, begins, ends []int
 	for _, e := range n.entries {

@@ -9,8 +9,9 @@ const (
 	opSeq            // parts, each a child at a displacement of its own
 )
 
-// node is a part of a program: data in the order in which they travel. Immutable, and shared by the maps made from it.
-// Its origin is the first byte that travels, so that nodes which differ only in their place are equal.
+// node is a part of a program: data in the order in which they travel. Immutable, and shared by the
+// maps made from it. Its origin is the first byte that travels, so that nodes which differ only in
+// their place are equal.
 type node struct {
 	op    op
 	kind  Kind // of all values; mixed if they differ

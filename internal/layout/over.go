@@ -8,14 +8,15 @@ type Mismatch struct {
 	None   bool // no value of the memory begins there
 }
 
-// Over reports whether every value of count elements of m lies over a value of the same kind, where memory is elements of
-// tile, one after the other, before and after the origin. Bytes lie over all kinds, and all kinds over bytes. If not, at is
-// a value that does not.
+// Over reports whether every value of count elements of m lies over a value of the same kind, where
+// memory is elements of tile, one after the other, before and after the origin. Bytes lie over all
+// kinds, and all kinds over bytes. If not, at is a value that does not.
 //
 // It takes time in proportion to m's program, not to its data, if tile is values of one kind.
 //
 // Preconditions:
-//   - tile is the map of a Go type: its values do not overlap, and their order is that of their addresses.
+//   - tile is the map of a Go type: its values do not overlap, and their order is that of their
+//     addresses.
 //   - Bounds(count) has no error.
 func (m *Map) Over(tile *Map, count int) (at Mismatch, ok bool) {
 	n := m.root.n
@@ -109,7 +110,8 @@ func (o *over) check(n *node, disp int) bool {
 	return true
 }
 
-// isWithinRun reports, quickly, that all of n's values lie over one run of the memory. If not they may still be all right.
+// isWithinRun reports, quickly, that all of n's values lie over one run of the memory. If not they
+// may still be all right.
 func (o *over) isWithinRun(n *node, in int) bool {
 	start, run := o.tile.n.runAt(in - o.tile.disp)
 	if run == nil || run.kind != n.kind && n.kind != Byte {
@@ -142,7 +144,8 @@ func (o *over) one(k Kind, disp int) bool {
 	return true
 }
 
-// runAt is the run that has the byte at displacement x, and where that begins; nil if there is none.
+// runAt is the run that has the byte at displacement x, and where that begins; nil if there is
+// none.
 //
 // Preconditions:
 //   - n is from the map of a Go type, or nil.

@@ -51,7 +51,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// misfits lists the values of n that are not over one of the same kind in the memory that tile is repeated in.
+// misfits lists the values of n that are not over one of the same kind in the memory that tile is
+// repeated in.
 func misfits(n, tile naive) map[Mismatch]bool {
 	bad := map[Mismatch]bool{}
 	period := tile.extent()

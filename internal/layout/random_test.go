@@ -213,7 +213,8 @@ func (g *generator) structure(old made, depth int) made {
 
 func (g *generator) order() Order { return Order(g.intn(2)) }
 
-// indexes calls f with all indexes of an array, in the order in which they lie in memory, and where that is.
+// indexes calls f with all indexes of an array, in the order in which they lie in memory, and where
+// that is.
 func indexes(sizes []int, order Order, f func(index []int, at int)) {
 	total := 1
 	for _, s := range sizes {

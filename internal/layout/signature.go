@@ -9,10 +9,10 @@ import (
 // signatureRuns is the number of groups beyond which a signature is cut short.
 const signatureRuns = 12
 
-// Signature is the kinds of the values of one element in the order in which they travel, which must be the same at both
-// ends of a message (MPI 4.1, section 3.3.1): "3*float64 int32". A long one is cut short, and ends in the number of values
-// and a hash of their kinds. Maps have one signature if and only if their kinds are the same, but for chance collisions of
-// the hash.
+// Signature is the kinds of the values of one element in the order in which they travel, which must
+// be the same at both ends of a message (MPI 4.1, section 3.3.1): "3*float64 int32". A long one is
+// cut short, and ends in the number of values and a hash of their kinds. Maps have one signature if
+// and only if their kinds are the same, but for chance collisions of the hash.
 func (m *Map) Signature() string {
 	if m.root.n == nil {
 		return "no data"
@@ -27,7 +27,8 @@ func (m *Map) Signature() string {
 	return s.text.String()
 }
 
-// Hash is a hash of the kinds of the values of count elements, in their order. It does not depend on how the map was made.
+// Hash is a hash of the kinds of the values of count elements, in their order. It does not depend
+// on how the map was made.
 //
 // Preconditions:
 //   - PackedSize(count) has no error.
@@ -38,8 +39,8 @@ func (m *Map) Hash(count int) uint64 {
 	return m.root.n.digest.times(count).hash
 }
 
-// HashBytes is Hash of as many elements as n bytes of data are, the last of which need not be whole. ok is false if the
-// bytes end within a value, or if there are some and the map has no data.
+// HashBytes is Hash of as many elements as n bytes of data are, the last of which need not be
+// whole. ok is false if the bytes end within a value, or if there are some and the map has no data.
 //
 // Preconditions:
 //   - n >= 0.
@@ -59,7 +60,8 @@ func (m *Map) OneKind() (k Kind, ok bool) {
 	return m.root.n.kind, true
 }
 
-// front is the digest of the values in the first size bytes of n's data, over and over; ok is false if they end within one.
+// front is the digest of the values in the first size bytes of n's data, over and over; ok is false
+// if they end within one.
 func (n *node) front(size int) (d digest, ok bool) {
 	d, size = n.digest.times(size/n.size), size%n.size
 	switch {
@@ -91,8 +93,8 @@ type signer struct {
 	more   bool
 }
 
-// walk adds n's kinds, and reports whether there was room. It visits no more than the groups need: a node of several kinds
-// ends a group at least.
+// walk adds n's kinds, and reports whether there was room. It visits no more than the groups need:
+// a node of several kinds ends a group at least.
 func (s *signer) walk(n *node) bool {
 	switch {
 	case n.kind != mixed:

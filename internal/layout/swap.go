@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// swapRun moves bytes of values of one width that lie one after the other from mem[at] on, reversing each: as many as p
-// has, from offset off of the stream on. The ends may be within a value.
+// swapRun moves bytes of values of one width that lie one after the other from mem[at] on,
+// reversing each: as many as p has, from offset off of the stream on. The ends may be within a
+// value.
 func swapRun(w way, p, mem []byte, at, off, width int) {
 	if in := off & (width - 1); in > 0 { // a width is a power of two
 		k := min(width-in, len(p))
@@ -25,7 +26,8 @@ func swapRun(w way, p, mem []byte, at, off, width int) {
 	}
 }
 
-// swapPartly moves a part of the value at mem[0], which is reversed in the stream, from its byte in on.
+// swapPartly moves a part of the value at mem[0], which is reversed in the stream, from its byte in
+// on.
 func swapPartly(w way, p, mem []byte, in, width int) {
 	for i := range p {
 		m := &mem[width-1-in-i]

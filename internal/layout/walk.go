@@ -2,9 +2,10 @@ package layout
 
 import "sort"
 
-// Walk visits where the data of elements lie that follow each other without end, the first with its origin at 0: n bytes from
-// off on, in the order in which they travel, as runs of size bytes at a displacement. Runs that touch may come apart.
-// It stops when visit returns false, and reports whether it did not.
+// Walk visits where the data of elements lie that follow each other without end, the first with its
+// origin at 0: n bytes from off on, in the order in which they travel, as runs of size bytes at a
+// displacement. Runs that touch may come apart. It stops when visit returns false, and reports
+// whether it did not.
 //
 // Preconditions:
 //   - the map has data, off >= 0, n >= 0, and the displacements are no larger than an int.
@@ -51,8 +52,8 @@ func (n *node) walk(at, off, size int, visit func(at, size int) bool) bool {
 	return true
 }
 
-// At is the displacement of the byte at off of the data of elements that follow each other without end, the first with its
-// origin at 0.
+// At is the displacement of the byte at off of the data of elements that follow each other without
+// end, the first with its origin at 0.
 //
 // Preconditions:
 //   - the map has data, off >= 0, and the displacement is no larger than an int.
@@ -72,7 +73,8 @@ func (m *Map) At(off int) int {
 	return at + off
 }
 
-// Before is how many bytes of the data of elements that follow each other without end lie before the displacement at.
+// Before is how many bytes of the data of elements that follow each other without end lie before
+// the displacement at.
 //
 // Preconditions:
 //   - the map has data and is ascending.
@@ -87,8 +89,8 @@ func (m *Map) Before(at int) int {
 	return full*n.size + sort.Search(n.size, func(off int) bool { return m.At(off)-m.root.disp >= in })
 }
 
-// IsAscending reports whether each byte of the data of elements that follow each other lies behind the one that travels before it.
-// No two overlap then.
+// IsAscending reports whether each byte of the data of elements that follow each other lies behind
+// the one that travels before it. No two overlap then.
 func (m *Map) IsAscending() bool {
 	n := m.root.n
 	return n == nil || n.isAscending() && n.hi <= m.extent

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// plainOf lists the displacements of the first n bytes of the data of elements that follow each other, by Pack.
+// plainOf lists the displacements of the first n bytes of the data of elements that follow each
+// other, by Pack.
 func plainOf(m *Map, n int) (at []int) {
 	count := n/m.Size() + 1
 	lo, hi, err := m.Bounds(count)

@@ -24,8 +24,8 @@ type item struct {
 	net  netip.Prefix // the zero Prefix for the others
 }
 
-// ParseChoice reads a comma list of names of interfaces, of IP addresses (of link-local ones with the zone, as in
-// fe80::1%eth0) and of networks (10.0.0.0/8). "" chooses nothing.
+// ParseChoice reads a comma list of names of interfaces, of IP addresses (of link-local ones with
+// the zone, as in fe80::1%eth0) and of networks (10.0.0.0/8). "" chooses nothing.
 func ParseChoice(s string) (Choice, error) {
 	var c Choice
 	if s == "" {
@@ -61,7 +61,8 @@ func parseItem(text string) (item, error) {
 	return item{text: text, name: text}, nil
 }
 
-// isName reports whether the kernel would take s as the name of an interface. What has a colon was meant as an address.
+// isName reports whether the kernel would take s as the name of an interface. What has a colon was
+// meant as an address.
 func isName(s string) bool {
 	return s != "" && len(s) <= 15 && s != "." && s != ".." && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == ':' || r == '/'
@@ -91,9 +92,10 @@ type Address struct {
 // IP is the address alone.
 func (a Address) IP() netip.Addr { return a.Addr().WithZone(a.Zone) }
 
-// Pick returns the addresses of the host with the interfaces ifs that c chooses, in the order in which others should try
-// them: that of c's items, or without a choice real interfaces first. It is an error if there is none. An item that
-// fits nothing is passed over if another fits, so that one choice serves hosts that differ.
+// Pick returns the addresses of the host with the interfaces ifs that c chooses, in the order in
+// which others should try them: that of c's items, or without a choice real interfaces first. It is
+// an error if there is none. An item that fits nothing is passed over if another fits, so that one
+// choice serves hosts that differ.
 func (c Choice) Pick(ifs []Interface) ([]Address, error) {
 	if !c.IsSet() {
 		return pickAny(ifs)
@@ -177,8 +179,9 @@ func describe(ifs []Interface) string {
 	return b.String()
 }
 
-// Order sorts addresses of another host, in place and stably, by how likely they lead there from a host that has mine:
-// first those in a network that this host is in, by a real interface; last those that this host has itself.
+// Order sorts addresses of another host, in place and stably, by how likely they lead there from a
+// host that has mine: first those in a network that this host is in, by a real interface; last
+// those that this host has itself.
 func Order(theirs []netip.AddrPort, mine []Address) {
 	rank := func(a netip.AddrPort) int {
 		place := 1

@@ -15,7 +15,8 @@ type Interface struct {
 	Addrs    []netip.Prefix // the addresses with the length of their networks, not masked
 }
 
-// virtualNames begin the names of interfaces behind which there are containers and virtual machines of this host only.
+// virtualNames begin the names of interfaces behind which there are containers and virtual machines
+// of this host only.
 var virtualNames = []string{"docker", "br-", "virbr", "veth", "vnet", "cni", "podman", "lxcbr", "lxdbr", "cali", "flannel", "vmnet", "vboxnet"}
 
 func (f *Interface) isVirtual() bool {
@@ -49,8 +50,8 @@ func All(ifs []Interface) (as []Address) {
 	return as
 }
 
-// Interfaces reads the interfaces of this host, in the kernel's order. Where only their addresses can be read, as under qemu's
-// emulation of another machine, they have no names.
+// Interfaces reads the interfaces of this host, in the kernel's order. Where only their addresses
+// can be read, as under qemu's emulation of another machine, they have no names.
 func Interfaces() ([]Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -76,7 +77,8 @@ func Interfaces() ([]Interface, error) {
 	return ifs, nil
 }
 
-// unnamed takes each address for that of an interface that is up, but those of one link only, which mean nothing without its name.
+// unnamed takes each address for that of an interface that is up, but those of one link only, which
+// mean nothing without its name.
 func unnamed(addrs []net.Addr) (ifs []Interface) {
 	for _, a := range addrs {
 		p, err := netip.ParsePrefix(a.String())

@@ -122,8 +122,8 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// Addresses of a network that we are in come first, our own last, others keep their order; a bridge for containers is
-// no network that two hosts are in.
+// Addresses of a network that we are in come first, our own last, others keep their order; a bridge
+// for containers is no network that two hosts are in.
 func TestOrder(t *testing.T) {
 	var theirs []netip.AddrPort
 	for _, s := range []string{"172.17.0.1:1", "172.17.0.9:1", "8.8.8.8:2", "[fd00:1::7]:3", "10.1.9.9:4", "9.9.9.9:5"} {
@@ -149,7 +149,8 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// Addresses without interfaces are chosen from by address and by network, and those that others can reach come first.
+// Addresses without interfaces are chosen from by address and by network, and those that others can
+// reach come first.
 func TestUnnamed(t *testing.T) {
 	var addrs []net.Addr
 	for _, s := range []string{"127.0.0.1/8", "10.1.2.3/16", "::1/128", "fd00:1::3/64", "fe80::3/64"} {

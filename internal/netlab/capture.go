@@ -22,7 +22,8 @@ type Capture struct {
 	wg      sync.WaitGroup // of the reader; stopped by stopped
 }
 
-// Watch begins to look for bytes in what crosses the host's link, both ways. The host is not behind a router.
+// Watch begins to look for bytes in what crosses the host's link, both ways. The host is not behind
+// a router.
 func (h *Host) Watch(want string) *Capture {
 	t := h.lab.t
 	t.Helper()
@@ -73,7 +74,8 @@ func (c *Capture) close() {
 	}
 }
 
-// Stop ends the capture and checks whether the bytes were seen. A capture that saw almost nothing shows nothing.
+// Stop ends the capture and checks whether the bytes were seen. A capture that saw almost nothing
+// shows nothing.
 func (c *Capture) Stop(t testing.TB, where string, want bool) {
 	t.Helper()
 	c.close()

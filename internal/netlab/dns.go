@@ -20,8 +20,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// DNS is a server of names, by UDP and TCP, as the one of a cluster is: a name is there when it is published, and until then the
-// answer is that there is none.
+// DNS is a server of names, by UDP and TCP, as the one of a cluster is: a name is there when it is
+// published, and until then the answer is that there is none.
 type DNS struct {
 	addr string // of its host
 	udp  net.PacketConn
@@ -38,9 +38,9 @@ type DNS struct {
 // dnsTTL is for how long an answer is true. No host that asks here keeps answers.
 const dnsTTL = 5
 
-// DNS adds a host to the network on which a server of names runs. Hosts that are added after it ask this one only, by their
-// /etc/resolv.conf; search is the domains in which they look for names, as in a pod: a name with fewer than five dots is looked
-// for in each of these first.
+// DNS adds a host to the network on which a server of names runs. Hosts that are added after it ask
+// this one only, by their /etc/resolv.conf; search is the domains in which they look for names, as
+// in a pod: a name with fewer than five dots is looked for in each of these first.
 func (n *Network) DNS(search ...string) *DNS {
 	t := n.lab.t
 	t.Helper()
@@ -116,7 +116,8 @@ func (d *DNS) Publish(t testing.TB, name string, addrs ...string) {
 	d.names[canonical(name)] = list
 }
 
-// Mute has the server say nothing more when it is asked about a name, as if question or answer were lost.
+// Mute has the server say nothing more when it is asked about a name, as if question or answer were
+// lost.
 func (d *DNS) Mute(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,7 +194,8 @@ func (d *DNS) serveTCP(c net.Conn) {
 	}
 }
 
-// answer is what is said to a question, nil for nothing. By UDP an answer that is too long says only that it is.
+// answer is what is said to a question, nil for nothing. By UDP an answer that is too long says
+// only that it is.
 func (d *DNS) answer(question []byte, byTCP bool) []byte {
 	var p dnsmessage.Parser
 	head, err := p.Start(question)

@@ -13,9 +13,10 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// foreign is what makes a host a machine of another architecture. It has a user namespace of its own, in which it is root as outside,
-// because the kernel has for each of them another list of what runs programs that are not its own (binfmt_misc, since
-// Linux 6.7). So no other program of this machine gets to see the emulator.
+// foreign is what makes a host a machine of another architecture. It has a user namespace of its
+// own, in which it is root as outside, because the kernel has for each of them another list of what
+// runs programs that are not its own (binfmt_misc, since Linux 6.7). So no other program of this
+// machine gets to see the emulator.
 type foreign struct {
 	host  *Host
 	uname string // a program of the architecture that says it
@@ -28,7 +29,8 @@ const (
 	uname     = "/usr/bin/uname"
 )
 
-// unameText is a program that says what machine it runs on, whatever it is asked, as uname -m does; but what system, if asked -s.
+// unameText is a program that says what machine it runs on, whatever it is asked, as uname -m does;
+// but what system, if asked -s.
 const unameText = `package main
 
 import (
@@ -62,8 +64,9 @@ func main() {
 }
 `
 
-// Foreign adds a host that is an s390x, which has the other byte order: what ssh runs there may be programs for that, and uname says
-// that it is one. Its other programs are still this machine's. It skips the test where that cannot be.
+// Foreign adds a host that is an s390x, which has the other byte order: what ssh runs there may be
+// programs for that, and uname says that it is one. Its other programs are still this machine's. It
+// skips the test where that cannot be.
 func (n *Network) Foreign() *Host {
 	t := n.lab.t
 	t.Helper()

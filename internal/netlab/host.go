@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Host is a network namespace, with an sshd unless it is bare. What ssh runs there has FAKE_HOST=host0, host1, ... in its environment.
+// Host is a network namespace, with an sshd unless it is bare. What ssh runs there has
+// FAKE_HOST=host0, host1, ... in its environment.
 type Host struct {
 	lab     *Lab
 	index   int // in the lab
@@ -80,12 +81,14 @@ func (h *Host) Link() string {
 	return fmt.Sprintf("fv%d-%02x%02x", os.Getpid(), net, host) // an interface's name has at most 15 bytes
 }
 
-// Command is a command that runs on the host; on one of another machine it is this machine's all the same, see Foreign.
+// Command is a command that runs on the host; on one of another machine it is this machine's all
+// the same, see Foreign.
 func (h *Host) Command(argv ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", h.name}, h.mounted(argv)...)...)
 }
 
-// mounted is a command behind one that puts the host's own files in place. ip netns exec gives what it runs its own view of mounts.
+// mounted is a command behind one that puts the host's own files in place. ip netns exec gives what
+// it runs its own view of mounts.
 func (h *Host) mounted(argv []string) []string {
 	if len(h.over) == 0 {
 		return argv
@@ -177,7 +180,8 @@ func (h *Host) Work() (pids []int) {
 	return pids
 }
 
-// commandLine is how a process was started, with zero bytes between words; "" if it is gone or dead.
+// commandLine is how a process was started, with zero bytes between words; "" if it is gone or
+// dead.
 func commandLine(pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
@@ -228,8 +232,8 @@ func (h *Host) CutOffTCP() (restore func()) {
 	}
 }
 
-// Slow limits what comes to the host and what it sends to a rate as tc writes it, such as 20mbit, until the function that it
-// returns is called. It skips the test where the kernel cannot.
+// Slow limits what comes to the host and what it sends to a rate as tc writes it, such as 20mbit,
+// until the function that it returns is called. It skips the test where the kernel cannot.
 func (h *Host) Slow(rate string) (restore func()) {
 	t := h.lab.t
 	t.Helper()
@@ -247,8 +251,8 @@ func (h *Host) Slow(rate string) (restore func()) {
 	}
 }
 
-// Lossy drops so many percent of the packets that come to the host, at random, until the function that it returns is called;
-// that says how many were dropped.
+// Lossy drops so many percent of the packets that come to the host, at random, until the function
+// that it returns is called; that says how many were dropped.
 func (h *Host) Lossy(percent int) (restore func() (dropped int)) {
 	t := h.lab.t
 	t.Helper()

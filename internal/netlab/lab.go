@@ -1,12 +1,14 @@
 //go:build linux
 
-// Package netlab makes hosts out of this machine, for tests: network namespaces with a network between them and an sshd in
-// each, names for them by a server of names, and ways to slow, cut off, watch and kill them. The hosts share the machine's kernel
-// and files; one may be a machine of another architecture, by an emulator. Only tests import it. It needs root and iproute2,
-// for ssh OpenSSH, and for routers nftables; where one is missing, tests are skipped.
+// Package netlab makes hosts out of this machine, for tests: network namespaces with a network
+// between them and an sshd in each, names for them by a server of names, and ways to slow, cut off,
+// watch and kill them. The hosts share the machine's kernel and files; one may be a machine of
+// another architecture, by an emulator. Only tests import it. It needs root and iproute2, for ssh
+// OpenSSH, and for routers nftables; where one is missing, tests are skipped.
 //
-// Networks have addresses in 198.18.0.0/15, which is for tests of networks (RFC 2544). Each test binary takes ranges that
-// no other one has, and puts its process id into names, so that several may run at the same time.
+// Networks have addresses in 198.18.0.0/15, which is for tests of networks (RFC 2544). Each test
+// binary takes ranges that no other one has, and puts its process id into names, so that several
+// may run at the same time.
 package netlab
 
 import (
@@ -48,7 +50,8 @@ func (l *Lab) Dir() string { return l.dir }
 // Hidden is a directory that is another, empty one on each host.
 func (l *Lab) Hidden() string { return filepath.Join(l.dir, "hidden") }
 
-// Caches is a pattern of the directories in which the hosts keep copies: XDG_CACHE_HOME is another on each.
+// Caches is a pattern of the directories in which the hosts keep copies: XDG_CACHE_HOME is another
+// on each.
 func (l *Lab) Caches() string { return filepath.Join(l.dir, "cache*") }
 
 // SSHArgs are the arguments by which ssh reaches the hosts.
@@ -97,7 +100,8 @@ func (l *Lab) jump(n *Network, by *Host) {
 	}
 }
 
-// AwaitEmpty waits until nothing but sshd runs on any host, and fails the test with what does if that takes too long.
+// AwaitEmpty waits until nothing but sshd runs on any host, and fails the test with what does if
+// that takes too long.
 func (l *Lab) AwaitEmpty(t testing.TB, within time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {

@@ -23,7 +23,8 @@ type Proxy struct {
 	conns map[net.Conn]bool // guarded by mu; nil when the proxy is closed
 }
 
-// Proxy makes a proxy on this machine, in the network, that passes on to an address what comes, each byte after a delay.
+// Proxy makes a proxy on this machine, in the network, that passes on to an address what comes,
+// each byte after a delay.
 func (n *Network) Proxy(t testing.TB, to string, delay time.Duration) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", n.Ours()+":0")

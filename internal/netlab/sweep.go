@@ -11,7 +11,8 @@ import (
 	"regexp"
 )
 
-// ownName is the name of something that a lab has made, with the process whose test that was, and the third byte of its addresses.
+// ownName is the name of something that a lab has made, with the process whose test that was, and
+// the third byte of its addresses.
 var ownName = regexp.MustCompile(`\bf[nb](\d+)-(\d+)[0-9-]*`)
 
 // sweep removes the namespaces and bridges of tests that were killed: they live until they are
@@ -33,8 +34,8 @@ func sweep() {
 	}
 }
 
-// ifFree calls f unless a test that runs has addresses with that third byte, whose process may be in a container of its own, and so not be
-// seen.
+// ifFree calls f unless a test that runs has addresses with that third byte, whose process may be
+// in a container of its own, and so not be seen.
 func ifFree(third string, f func()) {
 	for _, second := range ranges {
 		lock, err := lockRange(fmt.Sprintf("198.%d.%s", second, third))

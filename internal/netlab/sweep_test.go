@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestSweep: what a test has left that is gone is removed, and nothing of one that runs, though its process is not seen from here.
+// TestSweep: what a test has left that is gone is removed, and nothing of one that runs, though its
+// process is not seen from here.
 func TestSweep(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a bridge needs root")

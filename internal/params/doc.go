@@ -4,5 +4,6 @@
 // ./internal/params -update). Ranks and fitrun warn of variables that look like ours and are not in
 // the table.
 //
-// A new variable is a line of [All]. For one that ranks read, package mpi must also say how it is taken: a test says so.
+// A new variable is a line of [All]. For one that ranks read, package mpi must also say how it is
+// taken: a test says so.
 package params

@@ -116,7 +116,8 @@ func words(values []string) string {
 	return strings.Join(values[:n-1], ", ") + " or " + values[n-1]
 }
 
-// Check says what is wrong with a value as far as its kind tells; what only its reader can see it leaves to that.
+// Check says what is wrong with a value as far as its kind tells; what only its reader can see it
+// leaves to that.
 func (v *Variable) Check(value string) error {
 	var err error
 	switch v.Kind {

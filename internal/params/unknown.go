@@ -12,8 +12,8 @@ const prefix = "FITMPI_"
 // foreign begins names that are no configuration: those by which our tests talk to themselves.
 const foreign = "FITMPI_TEST"
 
-// Unknown warns of the variables of an environment, as of os.Environ, that look like ours and are none: a sentence for each, in the
-// order of their names.
+// Unknown warns of the variables of an environment, as of os.Environ, that look like ours and are
+// none: a sentence for each, in the order of their names.
 func Unknown(environ []string) []string {
 	var names []string
 	for _, e := range environ {
@@ -37,7 +37,8 @@ func hint(name string) string {
 	return "; fitrun --print-config lists those that are"
 }
 
-// Nearest is the name of the table that the given one is most likely to stand for, "" if none is like it.
+// Nearest is the name of the table that the given one is most likely to stand for, "" if none is
+// like it.
 func Nearest(name string) string {
 	best, least := "", 0
 	for _, v := range all {

@@ -26,7 +26,8 @@ const (
 // longestRequest is how long a request may be, newline included: Slurm reads one into 1024 bytes.
 const longestRequest = 1000
 
-// linesOfPort is how many lines answer the first request of a process that has dialled. All others are answered by one.
+// linesOfPort is how many lines answer the first request of a process that has dialled. All others
+// are answered by one.
 const linesOfPort = 4
 
 // startTimeout bounds each of the first requests, which wait for the launcher alone.
@@ -58,14 +59,15 @@ type Client struct {
 // ID says which process of the job this is.
 type ID struct{ Rank, Size int }
 
-// Start begins the conversation over conn, which this process has inherited, and takes it over, also when it fails.
+// Start begins the conversation over conn, which this process has inherited, and takes it over,
+// also when it fails.
 func Start(conn net.Conn) (*Client, error) {
 	c := newClient(conn)
 	return c.started(c.greet())
 }
 
-// StartPort is Start over conn, which this process has dialled, for the process that the launcher calls id. It returns
-// what the launcher says about that.
+// StartPort is Start over conn, which this process has dialled, for the process that the launcher
+// calls id. It returns what the launcher says about that.
 func StartPort(conn net.Conn, id string) (*Client, ID, error) {
 	c := newClient(conn)
 	who, err := c.introduce(id)
@@ -145,7 +147,8 @@ func (c *Client) greet() error {
 	if c.kvs = r.fields["kvsname"]; c.kvs == "" || len(c.kvs) > 256 {
 		return fmt.Errorf("the name of the key-value space has %d bytes, want 1 to 256", len(c.kvs))
 	}
-	// Both lengths count a byte at the end of a C string. The rest of a request is here at its longest.
+	// Both lengths count a byte at the end of a C string. The rest of a request is here at its
+	// longest.
 	c.keyMax--
 	c.valueMax = min(c.valueMax-1, longestRequest-len("cmd=put kvsname= key= value=\n")-len(c.kvs)-min(c.keyMax, 64))
 	return nil
@@ -234,8 +237,8 @@ func (c *Client) write(line string) error {
 // MaxValue is how many bytes a value of Put may have.
 func (c *Client) MaxValue() int { return c.valueMax }
 
-// Put stores value under key. Others see it after a barrier. A key is put once in a job. Neither may be empty or have spaces or
-// control characters.
+// Put stores value under key. Others see it after a barrier. A key is put once in a job. Neither
+// may be empty or have spaces or control characters.
 func (c *Client) Put(ctx context.Context, key, value string) error {
 	switch {
 	case !isWord(key) || !isWord(value):
@@ -255,7 +258,8 @@ func isWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-// Get returns the value that some process has put under key, before a barrier that this one has passed.
+// Get returns the value that some process has put under key, before a barrier that this one has
+// passed.
 func (c *Client) Get(ctx context.Context, key string) (string, error) {
 	r, err := c.ask(ctx, "cmd=get kvsname="+c.kvs+" key="+key, "get_result")
 	if err != nil {
@@ -306,8 +310,8 @@ func (c *Client) Finalize(ctx context.Context) error {
 	return nil
 }
 
-// Abort asks the launcher to end the job with this exit code. It does not wait for the end, nor for a request that another
-// goroutine waits for.
+// Abort asks the launcher to end the job with this exit code. It does not wait for the end, nor for
+// a request that another goroutine waits for.
 func (c *Client) Abort(code int) error {
 	if err := c.write(fmt.Sprintf("cmd=abort exitcode=%d", code)); err != nil {
 		return fmt.Errorf("pmi: asking for the end of the job: %w", err)
@@ -315,7 +319,8 @@ func (c *Client) Abort(code int) error {
 	return nil
 }
 
-// Lost is closed when the launcher has closed its end, or what it said was no PMI; Err then says why. Close closes it too.
+// Lost is closed when the launcher has closed its end, or what it said was no PMI; Err then says
+// why. Close closes it too.
 func (c *Client) Lost() <-chan struct{} { return c.donec }
 
 // Err is why the connection ended, [os.ErrClosed] if by Close.
@@ -329,8 +334,8 @@ func (c *Client) Err() error {
 	return c.err
 }
 
-// Close ends the connection and waits for its goroutine. Under most launchers a process that has not finalized has
-// failed then. It is idempotent.
+// Close ends the connection and waits for its goroutine. Under most launchers a process that has
+// not finalized has failed then. It is idempotent.
 func (c *Client) Close() error {
 	if c.closed.Swap(true) {
 		<-c.donec

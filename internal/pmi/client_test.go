@@ -180,7 +180,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A request that was given up leaves an answer behind, which must not become that of the next request.
+// A request that was given up leaves an answer behind, which must not become that of the next
+// request.
 func TestGivenUp(t *testing.T) {
 	here, there := net.Pipe()
 	asked := make(chan string, 8)

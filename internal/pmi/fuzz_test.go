@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzLauncher: whatever a launcher answers, one line for each request, a process that it has started begins, or gets an error,
-// and believes no number that could not be.
+// FuzzLauncher: whatever a launcher answers, one line for each request, a process that it has
+// started begins, or gets an error, and believes no number that could not be.
 func FuzzLauncher(f *testing.F) {
 	const begin = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\ncmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\ncmd=my_kvsname kvsname=kvs_1\n"
 	const rest = "cmd=universe_size size=4\ncmd=appnum appnum=0\ncmd=put_result rc=0 msg=success\ncmd=barrier_out\ncmd=get_result rc=0 msg=success value=v\ncmd=finalize_ack\n"

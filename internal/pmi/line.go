@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// maxLine bounds a line, newline included. The longest that a launcher sends has a value of vallen_max bytes.
+// maxLine bounds a line, newline included. The longest that a launcher sends has a value of
+// vallen_max bytes.
 const maxLine = 16 << 10
 
 // reply is a line of the launcher, taken apart.

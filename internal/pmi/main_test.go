@@ -22,7 +22,8 @@ func failsafe(t *testing.T) context.Context {
 	return ctx
 }
 
-// script is a launcher that reads a line, which must be as expected ("" takes any), and answers; it hangs up behind an answer without a newline.
+// script is a launcher that reads a line, which must be as expected ("" takes any), and answers; it
+// hangs up behind an answer without a newline.
 type script []struct{ want, answer string }
 
 // play runs the script, and closes the connection at its end.

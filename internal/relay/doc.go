@@ -1,5 +1,5 @@
-// Package relay is what a rank says to a gateway: the line that comes before everything else on a connection to a rank
-// of another domain.
+// Package relay is what a rank says to a gateway: the line that comes before everything else on a
+// connection to a rank of another domain.
 //
 //	FITMPI-RELAY 1 <job, 32 hex digits> <domain> <address>[,<address>]... <nonce, 32 hex digits> <unix time> <mac, 64 hex digits>\n
 //
@@ -14,10 +14,12 @@
 //
 //	FITMPI-REFUSED 1 <mac, 64 hex digits> <why, at most 512 bytes of printable text>\n
 //
-// The MAC is the HMAC-SHA256, keyed by the same key, of "FITMPI1 refused", a zero byte, the line of the request, its newline included, and the
-// reason. In place of it there is a hyphen if the request was not proved. Either way it is for people to read: a rank goes on trying.
+// The MAC is the HMAC-SHA256, keyed by the same key, of "FITMPI1 refused", a zero byte, the line of
+// the request, its newline included, and the reason. In place of it there is a hyphen if the
+// request was not proved. Either way it is for people to read: a rank goes on trying.
 //
-// The package is pure: no clock, no sockets. A gateway reads a line of at most [MaxLine] bytes, and then:
+// The package is pure: no clock, no sockets. A gateway reads a line of at most [MaxLine] bytes, and
+// then:
 //
 //	req, err := relay.ReadRequest(line)
 //	key := keys[req.Job]                        // none: refuse

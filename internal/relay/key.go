@@ -17,7 +17,8 @@ func JobKey(secret []byte, job [16]byte) []byte {
 	return m.Sum(nil)
 }
 
-// CheckDomain says what is wrong with s as the name of a domain: 1 to 64 letters, digits, hyphens, dots and underscores.
+// CheckDomain says what is wrong with s as the name of a domain: 1 to 64 letters, digits, hyphens,
+// dots and underscores.
 func CheckDomain(s string) error {
 	isOdd := func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_'

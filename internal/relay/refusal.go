@@ -50,8 +50,9 @@ func refusalMAC(request []byte, reason string, key []byte) []byte {
 	return m.Sum(nil)
 }
 
-// ReadRefusal reads what has come in answer to request, which was made with key. If that is a refusal, it has a Reason; more says that it
-// may be one, and is not whole yet. Otherwise it is what the rank behind the gateway says.
+// ReadRefusal reads what has come in answer to request, which was made with key. If that is a
+// refusal, it has a Reason; more says that it may be one, and is not whole yet. Otherwise it is
+// what the rank behind the gateway says.
 func ReadRefusal(answer, request, key []byte) (r Refusal, more bool) {
 	head := min(len(answer), len(refusalMagic))
 	if string(answer[:head]) != refusalMagic[:head] || head == 0 {
@@ -73,8 +74,8 @@ func ReadRefusal(answer, request, key []byte) (r Refusal, more bool) {
 	return r, false
 }
 
-// Printable makes one line of text that a stranger may have written: what cannot be shown becomes U+FFFD, lines are
-// joined by semicolons, and what is beyond MaxReason bytes is cut off.
+// Printable makes one line of text that a stranger may have written: what cannot be shown becomes
+// U+FFFD, lines are joined by semicolons, and what is beyond MaxReason bytes is cut off.
 func Printable(text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
 	text = strings.Map(func(c rune) rune {

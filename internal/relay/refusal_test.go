@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestRefusal: what a gateway says arrives, however it is cut on the way, and is known to be its own word on this request.
+// TestRefusal: what a gateway says arrives, however it is cut on the way, and is known to be its
+// own word on this request.
 func TestRefusal(t *testing.T) {
 	request := AppendRequest(nil, sample(), key)
 	for _, c := range []struct {

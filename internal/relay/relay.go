@@ -20,7 +20,8 @@ const (
 
 	// MaxLine is the size in bytes of the longest request, its newline included.
 	MaxLine = 4 << 10
-	// MaxTargets is the number of addresses that a request names at most; AppendRequest leaves out more.
+	// MaxTargets is the number of addresses that a request names at most; AppendRequest leaves out
+	// more.
 	MaxTargets = 32
 	// MaxSkew is how far the clocks of a rank and a gateway may differ.
 	MaxSkew = 5 * time.Minute
@@ -145,8 +146,8 @@ func readTargets(s string) ([]netip.AddrPort, error) {
 	return ts, nil
 }
 
-// Verify judges a request that ReadRequest returned: whether it was made with key, not long before or after now, and is
-// not in seen, where it is noted if it is good.
+// Verify judges a request that ReadRequest returned: whether it was made with key, not long before
+// or after now, and is not in seen, where it is noted if it is good.
 func (r *Request) Verify(key []byte, now time.Time, seen *Seen) error {
 	if len(key) == 0 || !hmac.Equal(r.mac[:], macOf(r.signed, key)) {
 		return ErrNotProved
@@ -170,7 +171,8 @@ type nonceOf struct {
 	nonce [16]byte
 }
 
-// Seen remembers requests for as long as they would be good. The zero value is empty. It is not safe for concurrent use.
+// Seen remembers requests for as long as they would be good. The zero value is empty. It is not
+// safe for concurrent use.
 type Seen struct {
 	when  map[nonceOf]int64 // the time in the request
 	sweep int64             // when those too old are forgotten next

@@ -2,8 +2,8 @@ package rma
 
 import "math"
 
-// Block is a part of a target's window: Count runs of Len bytes each, the first at Off, each further one Stride bytes behind the one before.
-// Their bytes travel in this order.
+// Block is a part of a target's window: Count runs of Len bytes each, the first at Off, each
+// further one Stride bytes behind the one before. Their bytes travel in this order.
 type Block struct{ Off, Len, Stride, Count int }
 
 // Contiguous is the block of n bytes at off.
@@ -38,7 +38,8 @@ func (b Block) isSane() bool {
 	return far == 0 || b.Count-1 <= limit/far
 }
 
-// Bounds are the first byte of bs in the window, and the one behind the last. Both are 0 if there are no bytes.
+// Bounds are the first byte of bs in the window, and the one behind the last. Both are 0 if there
+// are no bytes.
 //
 // Preconditions:
 //   - the numbers are sane: they come from ConsumeRequest, or from the memory of a buffer.
@@ -54,7 +55,8 @@ func Bounds(bs []Block) (lo, hi int) {
 	return lo, hi
 }
 
-// Append adds a run of n bytes at off to bs: what goes on at the distance of those before it makes no block of its own.
+// Append adds a run of n bytes at off to bs: what goes on at the distance of those before it makes
+// no block of its own.
 func Append(bs []Block, off, n int) []Block {
 	if n == 0 {
 		return bs
@@ -76,7 +78,8 @@ func Append(bs []Block, off, n int) []Block {
 	return bs
 }
 
-// Cut takes as much off the front of bs as makes blocks blocks and size bytes at most; no value of grain bytes is cut, so it takes one at least.
+// Cut takes as much off the front of bs as makes blocks blocks and size bytes at most; no value of
+// grain bytes is cut, so it takes one at least.
 //
 // Preconditions:
 //   - every run of bs is a multiple of grain bytes long; blocks > 0, size >= grain.
@@ -128,7 +131,8 @@ func (r *Region) Unpack(off int, src []byte) {
 	r.each(off, len(src), func(at, from, n int) { copy(r.Mem[at:at+n], src[from:from+n]) })
 }
 
-// Each calls f for the runs in their order: n bytes of memory at at, which are those from from on of what travels.
+// Each calls f for the runs in their order: n bytes of memory at at, which are those from from on
+// of what travels.
 func (r *Region) Each(f func(at, from, n int)) { r.each(0, r.Size, f) }
 
 // each calls f for the parts of runs that hold bytes [off, off+n), from counting from off.

@@ -22,8 +22,9 @@ var (
 	ErrNoLocks      = errors.New("the window was given the hint no_locks")
 )
 
-// Epochs says which epochs are open at one rank of a window (MPI 4.1, section 12.5). The zero value has none. Each method that begins or ends one
-// returns an error, and changes nothing, if that must not be now.
+// Epochs says which epochs are open at one rank of a window (MPI 4.1, section 12.5). The zero value
+// has none. Each method that begins or ends one returns an error, and changes nothing, if that must
+// not be now.
 type Epochs struct {
 	fenced bool // Fence was called last, without the word that nothing succeeds
 	used   bool // operations since then
@@ -150,7 +151,8 @@ func (e *Epochs) CanLock(target int) error {
 	return nil
 }
 
-// Lock says that target is locked; with target < 0 that all are. unchecked says that no lock was asked for.
+// Lock says that target is locked; with target < 0 that all are. unchecked says that no lock was
+// asked for.
 func (e *Epochs) Lock(target int, unchecked bool) {
 	e.fenced = false
 	if target < 0 {

@@ -74,8 +74,8 @@ func Room(blocks int) int { return MaxMessage - headerLen - blocks*blockLen }
 
 // AppendRequest appends the message of r without data, which are to follow it.
 //
-// Layout, little-endian: kind, op, elem, number of blocks (1 byte each); tag (4); grain (4); 0 (4); of each block offset, length, stride and
-// count (8 each).
+// Layout, little-endian: kind, op, elem, number of blocks (1 byte each); tag (4); grain (4); 0 (4);
+// of each block offset, length, stride and count (8 each).
 func AppendRequest(b []byte, r *Request) []byte {
 	b = append(b, byte(r.Kind), byte(r.Op), r.Elem, byte(len(r.Blocks)))
 	b = binary.LittleEndian.AppendUint32(b, r.Tag)
@@ -89,7 +89,8 @@ func AppendRequest(b []byte, r *Request) []byte {
 	return b
 }
 
-// ConsumeRequest reads a message into r, whose blocks it uses again, and returns the data behind it. ok is false if it is none that a window sends.
+// ConsumeRequest reads a message into r, whose blocks it uses again, and returns the data behind
+// it. ok is false if it is none that a window sends.
 func ConsumeRequest(b []byte, r *Request) (data []byte, ok bool) {
 	if len(b) < headerLen {
 		return nil, false
@@ -160,7 +161,8 @@ type Answer struct {
 // AnswerLen is the length of an Answer, in bytes.
 const AnswerLen = 24
 
-// AppendAnswer appends the message of a: verdict (1 byte), 0 (3), rank (4), at and end (8 each), little-endian.
+// AppendAnswer appends the message of a: verdict (1 byte), 0 (3), rank (4), at and end (8 each),
+// little-endian.
 func AppendAnswer(b []byte, a Answer) []byte {
 	b = append(b, byte(a.Verdict), 0, 0, 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(a.Rank))

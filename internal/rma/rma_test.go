@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBlocks: however runs are gathered into blocks and these cut into requests, the same bytes come in the same order.
+// TestBlocks: however runs are gathered into blocks and these cut into requests, the same bytes
+// come in the same order.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grain := rapid.SampledFrom([]int{1, 2, 8}).Draw(t, "grain")
@@ -180,7 +181,8 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// TestEpochs: which call may follow which. Each line is a way to get there, a call, and what it says.
+// TestEpochs: which call may follow which. Each line is a way to get there, a call, and what it
+// says.
 func TestEpochs(t *testing.T) {
 	fence := func(e *Epochs) { e.Fence(false) }
 	used := func(e *Epochs) { e.Fence(false); _ = e.Access(1) }

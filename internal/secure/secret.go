@@ -12,11 +12,12 @@ import (
 	"syscall"
 )
 
-// maxSecret is the greatest number of bytes of a secret in a file. It keeps a wrong file from being read whole.
+// maxSecret is the greatest number of bytes of a secret in a file. It keeps a wrong file from being
+// read whole.
 const maxSecret = 4096
 
-// ReadSecret reads the secret in the file with this name: MinSecret to 4096 bytes, of which newlines at the end do not count.
-// Any bytes will do, such as the output of
+// ReadSecret reads the secret in the file with this name: MinSecret to 4096 bytes, of which
+// newlines at the end do not count. Any bytes will do, such as the output of
 //
 //	head -c 32 /dev/urandom | base64 >secret; chmod 600 secret
 //
@@ -79,8 +80,8 @@ func checkFile(f *os.File) error {
 	return checkRights(st.Mode().Perm(), int(sys.Uid), os.Geteuid(), isPrivateMount(f))
 }
 
-// checkRights refuses a file with these permissions that owner owns, for a process of user. isPrivate says that the mount
-// itself keeps others out.
+// checkRights refuses a file with these permissions that owner owns, for a process of user.
+// isPrivate says that the mount itself keeps others out.
 func checkRights(mode fs.FileMode, owner, user int, isPrivate bool) error {
 	switch {
 	case owner != user && owner != 0:

@@ -16,13 +16,16 @@ import (
 	"time"
 )
 
-// Timeout bounds a handshake: the other end is a process of the same job, which has nothing else to do.
+// Timeout bounds a handshake: the other end is a process of the same job, which has nothing else to
+// do.
 const Timeout = 20 * time.Second
 
-// MinSecret is the least number of bytes of a secret: 256 bits if they are random, and of 32 random letters in base64 192.
+// MinSecret is the least number of bytes of a secret: 256 bits if they are random, and of 32 random
+// letters in base64 192.
 const MinSecret = 32
 
-// ErrRefused means that the other end could not prove, or did not believe, that both have the same secret and role.
+// ErrRefused means that the other end could not prove, or did not believe, that both have the same
+// secret and role.
 var ErrRefused = errors.New("the other end has another secret, or is not of this job")
 
 // Client makes conn, which this process has dialled, an encrypted connection to a Server with the
@@ -126,7 +129,8 @@ func serverProves(conn io.ReadWriter, p proofs) error {
 	return err
 }
 
-// wantProof reads a proof and compares it. An end that does not believe ours hangs up instead of answering.
+// wantProof reads a proof and compares it. An end that does not believe ours hangs up instead of
+// answering.
 func wantProof(conn io.Reader, want []byte) error {
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(conn, got); err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// spin waits for a record, as a rank that has a core for itself does. On a machine with one it must let the other run.
+// spin waits for a record, as a rank that has a core for itself does. On a machine with one it must
+// let the other run.
 func spin(r *Reader) (head, rest []byte) {
 	for i := 1; !r.Ready(); i++ {
 		if i%1000 == 0 {
@@ -18,7 +19,8 @@ func spin(r *Reader) (head, rest []byte) {
 	return head, rest
 }
 
-// BenchmarkPutTake is both sides in one goroutine: what the instructions cost, without the cache line's way.
+// BenchmarkPutTake is both sides in one goroutine: what the instructions cost, without the cache
+// line's way.
 func BenchmarkPutTake(b *testing.B) {
 	for _, c := range []struct {
 		name       string
@@ -50,7 +52,8 @@ func BenchmarkPoll(b *testing.B) {
 	}
 }
 
-// BenchmarkPingPong is one way, in ns: half of a round trip of 40 bytes between two goroutines that spin.
+// BenchmarkPingPong is one way, in ns: half of a round trip of 40 bytes between two goroutines that
+// spin.
 func BenchmarkPingPong(b *testing.B) {
 	there, here := newSides(b)
 	done := make(chan struct{})
@@ -132,7 +135,8 @@ func BenchmarkRate40(b *testing.B)       { stream(b, 32, 8) }
 func BenchmarkBandwidth4K(b *testing.B)  { stream(b, 32, 4096) }
 func BenchmarkBandwidth16K(b *testing.B) { stream(b, 32, 16384) }
 
-// BenchmarkWrite256K is a long payload through the ring: Write on one side, copies out of it on the other.
+// BenchmarkWrite256K is a long payload through the ring: Write on one side, copies out of it on the
+// other.
 func BenchmarkWrite256K(b *testing.B) {
 	w, r := newRing(b, Alloc(512<<10))
 	payload := make([]byte, 256<<10)

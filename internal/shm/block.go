@@ -8,12 +8,14 @@ import (
 // MaxRanks is how many ranks one segment can have.
 const MaxRanks = 1024
 
-// NumOffers is how many payloads a rank can offer at a time. Receives take their numbers from the same ids: 64 places did for half
-// of a window of 64 messages each way, and the others went through the ring at a third of the bandwidth.
+// NumOffers is how many payloads a rank can offer at a time. Receives take their numbers from the
+// same ids: 64 places did for half of a window of 64 messages each way, and the others went through
+// the ring at a third of the bandwidth.
 const NumOffers = 256
 
-// Block is what a rank, its owner, shows to the ranks that it shares memory with. Every field may hold anything if one of them
-// is hostile. What others write often lies on other lines than what they read often.
+// Block is what a rank, its owner, shows to the ranks that it shares memory with. Every field may
+// hold anything if one of them is hostile. What others write often lies on other lines than what
+// they read often.
 type Block struct {
 	_ structs.HostLayout
 

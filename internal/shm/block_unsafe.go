@@ -15,5 +15,6 @@ var (
 // NewBlock is a Block in Go memory, on lines of its own.
 func NewBlock() *Block { return blockAt(Alloc(blockSize)) }
 
-// blockAt is the block at the beginning of mem. Preconditions: len(mem) >= blockSize, and mem is aligned.
+// blockAt is the block at the beginning of mem. Preconditions: len(mem) >= blockSize, and mem is
+// aligned.
 func blockAt(mem []byte) *Block { return (*Block)(unsafe.Pointer(&mem[:blockSize][0])) }

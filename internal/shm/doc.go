@@ -1,11 +1,12 @@
-// Package shm carries records of bytes between two parties that share memory, and lays out the memory that the processes
-// of one host share. It knows nothing of messages.
+// Package shm carries records of bytes between two parties that share memory, and lays out the
+// memory that the processes of one host share. It knows nothing of messages.
 //
-// A ring has one Writer and one Reader. In one process its memory is Alloc's; between processes it is part of a Segment: a
-// memfd that one process makes with Create, hands to the others over a Unix socket, and that each maps with Open.
-// Beside a ring for each ordered pair of ranks the segment holds a Block for each rank, which says whether the rank sleeps
-// and offers long payloads; ReadProcess fetches those straight from the memory of the process that offers them,
-// and ReadsFast says whether that is worth it on this machine.
+// A ring has one Writer and one Reader. In one process its memory is Alloc's; between processes it
+// is part of a Segment: a memfd that one process makes with Create, hands to the others over a Unix
+// socket, and that each maps with Open. Beside a ring for each ordered pair of ranks the segment
+// holds a Block for each rank, which says whether the rank sleeps and offers long payloads;
+// ReadProcess fetches those straight from the memory of the process that offers them, and ReadsFast
+// says whether that is worth it on this machine.
 //
 // # Trust
 //
@@ -18,8 +19,9 @@
 //
 // # Concurrency
 //
-// A Writer and a Reader each belong to one goroutine at a time; the two need no lock between them. The fields of a Block are
-// atomics and belong to all. A Segment is immutable until Close, which nothing that was taken from it survives.
+// A Writer and a Reader each belong to one goroutine at a time; the two need no lock between them.
+// The fields of a Block are atomics and belong to all. A Segment is immutable until Close, which
+// nothing that was taken from it survives.
 //
 // # Sleeping
 //
@@ -32,7 +34,8 @@
 //
 // # Limits
 //
-// Linux, 64-bit, up to MaxRanks ranks, byte order and layout of one host. Size bounds the memory of a segment; pages
-// that no ring has touched take none. They are taken when first touched: on a host or in a container without any left, that
-// ends the process that touches, like any use of memory there.
+// Linux, 64-bit, up to MaxRanks ranks, byte order and layout of one host. Size bounds the memory of
+// a segment; pages that no ring has touched take none. They are taken when first touched: on a host
+// or in a container without any left, that ends the process that touches, like any use of memory
+// there.
 package shm

@@ -2,9 +2,10 @@ package shm
 
 import "time"
 
-// How the writer fills the data area. Its lines are in the reader's caches, from the lap before, so each store of a plain copy waits for one. To
-// ask for the lines of a step first, all at once, makes a payload of 64 KiB a tenth faster. Where the two cores share no cache
-// a line comes so slowly that it is better to write around the caches, and have the reader fetch from memory.
+// How the writer fills the data area. Its lines are in the reader's caches, from the lap before, so
+// each store of a plain copy waits for one. To ask for the lines of a step first, all at once,
+// makes a payload of 64 KiB a tenth faster. Where the two cores share no cache a line comes so
+// slowly that it is better to write around the caches, and have the reader fetch from memory.
 const (
 	fillMin  = 4 << 10 // shorter pieces are just copied
 	fillStep = 4 << 10
@@ -24,7 +25,8 @@ type filler struct {
 	slow    int  // how many of the last that were timed were slow, slowMost at most
 }
 
-// fill copies src to dst, which begins on a line and is no shorter. isNew says that the memory is: nothing can be learnt from it.
+// fill copies src to dst, which begins on a line and is no shorter. isNew says that the memory is:
+// nothing can be learnt from it.
 func (f *filler) fill(dst, src []byte, isNew bool) {
 	if len(src) < fillMin || !hasFill || raceEnabled { // the race detector is to see what reads src
 		copy(dst, src)
@@ -55,8 +57,9 @@ func (f *filler) learn(n int, took time.Duration) {
 	}
 }
 
-// copyThrough is copy through the caches. What is longer than the ring comes from memory, or from caches far away: to ask for the lines of the ring
-// would take from it what can be under way at once.
+// copyThrough is copy through the caches. What is longer than the ring comes from memory, or from
+// caches far away: to ask for the lines of the ring would take from it what can be under way at
+// once.
 func (f *filler) copyThrough(dst, src []byte) {
 	if f.long {
 		copy(dst, src)

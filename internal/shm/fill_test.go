@@ -34,7 +34,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestStressFar: the reader sees what was written around the caches, as a whole, once it sees the record.
+// TestStressFar: the reader sees what was written around the caches, as a whole, once it sees the
+// record.
 func TestStressFar(t *testing.T) {
 	one, f := newSegment(t, 2)
 	other := openSegment(t, f)
@@ -53,7 +54,8 @@ func TestStressFar(t *testing.T) {
 	}
 }
 
-// TestFarEnds: after so many pieces the writer tries the caches again, and looks how long that takes.
+// TestFarEnds: after so many pieces the writer tries the caches again, and looks how long that
+// takes.
 func TestFarEnds(t *testing.T) {
 	if !hasFill || raceEnabled {
 		t.Skip("pieces are just copied")
@@ -84,7 +86,8 @@ func TestFarEnds(t *testing.T) {
 	}
 }
 
-// TestLearn: two pieces in a row that are slow say that the reader is far, and one that is not says that it is near.
+// TestLearn: two pieces in a row that are slow say that the reader is far, and one that is not says
+// that it is near.
 func TestLearn(t *testing.T) {
 	var f filler
 	for i, step := range []struct {
@@ -109,7 +112,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestLongPayloads: a payload is long until its end, though it takes several Writes, and the next is not.
+// TestLongPayloads: a payload is long until its end, though it takes several Writes, and the next
+// is not.
 func TestLongPayloads(t *testing.T) {
 	w, r := newRing(t, Alloc(512<<10))
 	drain := func() {

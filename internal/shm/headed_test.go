@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPutHeaded: a record put with a head is the one that Put makes of the same bytes, for all lengths, at all places of a small ring,
-// until it is full, and after that.
+// TestPutHeaded: a record put with a head is the one that Put makes of the same bytes, for all
+// lengths, at all places of a small ring, until it is full, and after that.
 func TestPutHeaded(t *testing.T) {
 	h := Head{0x0706050403020100, 0x0f0e0d0c0b0a0908, 0x1716151413121110, 0x1f1e1d1c1b1a1918}
 	want := make([]byte, 0, 4096)

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Loan says where a process of this host finds a file that another has made with Lend, and how it knows that it is that one.
+// Loan says where a process of this host finds a file that another has made with Lend, and how it
+// knows that it is that one.
 type Loan struct {
 	PID, FD int    // of the lender, as it knows them
 	Name    string // that no other file of this host has
@@ -29,9 +30,10 @@ func Lend(kind string, size int64) (*os.File, Loan, error) {
 	return f, Loan{os.Getpid(), int(f.Fd()), name}, nil
 }
 
-// Borrow opens what another process lends. The kernel lets processes of one user do so (proc(5), /proc/pid/fd; Yama has no say in
-// it). The name is looked at before the file is opened, and after: in another PID namespace the lender's number means another
-// process, or none, and the number of a descriptor may have passed on to another file. The caller closes the file.
+// Borrow opens what another process lends. The kernel lets processes of one user do so (proc(5),
+// /proc/pid/fd; Yama has no say in it). The name is looked at before the file is opened, and after:
+// in another PID namespace the lender's number means another process, or none, and the number of a
+// descriptor may have passed on to another file. The caller closes the file.
 func Borrow(l Loan) (*os.File, error) {
 	path := "/proc/" + strconv.Itoa(l.PID) + "/fd/" + strconv.Itoa(l.FD)
 	if err := l.isAt(path); err != nil {

@@ -17,7 +17,8 @@ const (
 	mark     = 77 // what the borrower leaves in the last byte
 )
 
-// lend is a process that lends a file, and is content if the borrower has left its mark there when its input ends.
+// lend is a process that lends a file, and is content if the borrower has left its mark there when
+// its input ends.
 func lend() error {
 	f, l, err := Lend("test", lent)
 	if err != nil {
@@ -76,7 +77,8 @@ func TestBorrow(t *testing.T) {
 	}
 }
 
-// TestBorrowKnowsItsFile: what is at the place that a loan names and is not its file is not even opened.
+// TestBorrowKnowsItsFile: what is at the place that a loan names and is not its file is not even
+// opened.
 func TestBorrowKnowsItsFile(t *testing.T) {
 	mine, l, err := Lend("test", lent)
 	if err != nil {

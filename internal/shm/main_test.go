@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// descriptors counts this process's open descriptors. The first use of package os's poller opens some that stay, so it
-// counts after such a use.
+// descriptors counts this process's open descriptors. The first use of package os's poller opens
+// some that stay, so it counts after such a use.
 func descriptors() int {
 	r, w, err := os.Pipe()
 	if err != nil {

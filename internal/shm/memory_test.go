@@ -15,7 +15,8 @@ func within(mem, b []byte) bool {
 	return len(b) == 0 || at < uint64(len(mem)) && uint64(len(b)) <= uint64(len(mem))-at
 }
 
-// guarded is zeroed memory between two pages that must not be touched, one byte beyond its end included.
+// guarded is zeroed memory between two pages that must not be touched, one byte beyond its end
+// included.
 func guarded(t testing.TB, n int) []byte {
 	t.Helper()
 	page := os.Getpagesize()

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestReadParts: every part is copied but those that cannot be, whichever they are, and more than one call of the kernel takes.
+// TestReadParts: every part is copied but those that cannot be, whichever they are, and more than
+// one call of the kernel takes.
 func TestReadParts(t *testing.T) {
 	needReads(t)
 	s, f := newSegment(t, 3)

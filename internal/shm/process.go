@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Join fills in what Probe and ReadProcess need, and, if others are to read this process's memory, permits its relatives
-// to where the Yama security module asks for that: the parent, which is the launcher, and its descendants, which are the
-// peers. Where a shell lies between the launcher and this process the permission does not reach the peers, and Probe tells
-// them so.
+// Join fills in what Probe and ReadProcess need, and, if others are to read this process's memory,
+// permits its relatives to where the Yama security module asks for that: the parent, which is the
+// launcher, and its descendants, which are the peers. Where a shell lies between the launcher and
+// this process the permission does not reach the peers, and Probe tells them so.
 func Join(b *Block, permit bool) {
 	if permit {
 		// Without Yama this fails, and nothing needs to be permitted.
@@ -27,8 +27,8 @@ func Join(b *Block, permit bool) {
 	b.PID.Store(int32(os.Getpid()))
 }
 
-// Probe is nil if ReadProcess works on the process of b's owner. It reads the owner's cookie: in another PID namespace the
-// owner's number may mean another process, or none.
+// Probe is nil if ReadProcess works on the process of b's owner. It reads the owner's cookie: in
+// another PID namespace the owner's number may mean another process, or none.
 func Probe(b *Block) error {
 	pid := int(b.PID.Load())
 	if pid == 0 {
@@ -61,7 +61,8 @@ func explain(pid int, err error) error {
 // ownCookie is the address and the value of this process's cookie.
 var ownCookie = sync.OnceValues(newCookie)
 
-// mostRead is the most that one process_vm_readv is asked for: meanwhile the collector cannot stop the caller.
+// mostRead is the most that one process_vm_readv is asked for: meanwhile the collector cannot stop
+// the caller.
 const mostRead = 1 << 20
 
 // Part is a piece of another process's memory that is to be copied.
@@ -74,9 +75,9 @@ type Part struct {
 // maxParts is how many parts one process_vm_readv is asked for.
 const maxParts = 16
 
-// ReadParts copies parts of the memory of process pid, and says what became of each. There is one call of the kernel for maxParts of them,
-// which costs as much as to copy several KiB, and one more for each that fails.
-// Preconditions: maxParts of them are at most mostRead bytes together.
+// ReadParts copies parts of the memory of process pid, and says what became of each. There is one
+// call of the kernel for maxParts of them, which costs as much as to copy several KiB, and one more
+// for each that fails. Preconditions: maxParts of them are at most mostRead bytes together.
 func ReadParts(pid int, parts []Part) {
 	for len(parts) > 0 {
 		n := readWhole(pid, parts[:min(len(parts), maxParts)])
@@ -103,8 +104,8 @@ func readWhole(pid int, parts []Part) (n int) {
 	return n
 }
 
-// ReadProcess copies len(dst) bytes at addr of process pid to dst. On an error it says how many bytes it has copied; others
-// of dst may have changed too. It does not allocate unless it fails.
+// ReadProcess copies len(dst) bytes at addr of process pid to dst. On an error it says how many
+// bytes it has copied; others of dst may have changed too. It does not allocate unless it fails.
 func ReadProcess(pid int, dst []byte, addr uint64) (int, error) {
 	done := 0
 	for done < len(dst) {

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is a rank of the segment in descriptor 3. It ends when its standard input does, unless its mode ends it before.
+// child is a rank of the segment in descriptor 3. It ends when its standard input does, unless its
+// mode ends it before.
 func child(mode string) error {
 	s, err := Open(os.NewFile(3, "segment"))
 	if err != nil {
@@ -109,7 +110,8 @@ func fetch(b *Block) error {
 	return nil
 }
 
-// start runs this binary as another process, which has the segment. wait ends its input and waits for it.
+// start runs this binary as another process, which has the segment. wait ends its input and waits
+// for it.
 func start(t *testing.T, mode string, segment *os.File) (stdout io.Reader, wait func() error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -23,8 +23,9 @@ func cookieOf(b [8]byte) uint64 { return binary.NativeEndian.Uint64(b[:]) }
 // addressOf is where b, which lies on the heap, is, for ReadProcess.
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// processRead is process_vm_readv(2) of memory in one piece. It keeps the P: the runtime's monitor takes that from a call it knows of which lasts
-// 20 us, and wakes a thread to use it, on a core that a rank needs.
+// processRead is process_vm_readv(2) of memory in one piece. It keeps the P: the runtime's monitor
+// takes that from a call it knows of which lasts 20 us, and wakes a thread to use it, on a core
+// that a rank needs.
 //
 // Preconditions:
 //   - len(dst) > 0.
@@ -39,7 +40,8 @@ func processRead(pid int, dst []byte, addr uintptr) (n int, errno unix.Errno) {
 	return int(r), 0
 }
 
-// processReadParts is processRead of several pieces: how many bytes of them, in their order, were copied.
+// processReadParts is processRead of several pieces: how many bytes of them, in their order, were
+// copied.
 //
 // Preconditions:
 //   - len(parts) <= maxParts.

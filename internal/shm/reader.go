@@ -49,12 +49,14 @@ func NewReader(mem []byte) (*Reader, error) {
 	}, nil
 }
 
-// Ready says whether Next has a record to show, or an error to find. It is one load of one cache line.
+// Ready says whether Next has a record to show, or an error to find. It is one load of one cache
+// line.
 func (r *Reader) Ready() bool { return uint32(r.cell.word.Load()>>32) == r.want }
 
-// Next shows the next record: its first Inline bytes and what is left of it, both in the ring's memory and valid until
-// Release. The writer may still change them if it is hostile: copy a field before checking it. Called again before Release
-// it shows the same record. Without ok there is no record, or Err is set.
+// Next shows the next record: its first Inline bytes and what is left of it, both in the ring's
+// memory and valid until Release. The writer may still change them if it is hostile: copy a field
+// before checking it. Called again before Release it shows the same record. Without ok there is no
+// record, or Err is set.
 func (r *Reader) Next() (head, rest []byte, ok bool) {
 	word := r.cell.word.Load()
 	if uint32(word>>32) != r.want {
@@ -73,8 +75,9 @@ func (r *Reader) Next() (head, rest []byte, ok bool) {
 	return r.cell.data[:], rest, true
 }
 
-// Headed is Next of a record that lies in its cell as a whole and begins with a head, as PutHeaded puts short ones: the head, which is
-// passed in registers, and what follows it. Without ok Next has the record to show, or there is none, or Err is set.
+// Headed is Next of a record that lies in its cell as a whole and begins with a head, as PutHeaded
+// puts short ones: the head, which is passed in registers, and what follows it. Without ok Next has
+// the record to show, or there is none, or Err is set.
 func (r *Reader) Headed() (h Head, rest []byte, ok bool) {
 	c := r.cell
 	word := c.word.Load()
@@ -125,8 +128,9 @@ func (r *Reader) fail(err error) {
 	r.held, r.next = false, 0
 }
 
-// Release gives back the record that Next has shown. Now and then, when a quarter of the ring has been given back, it tells
-// the writer; true says that the writer waits for that, and is to be woken. Without a record it does nothing.
+// Release gives back the record that Next has shown. Now and then, when a quarter of the ring has
+// been given back, it tells the writer; true says that the writer waits for that, and is to be
+// woken. Without a record it does nothing.
 func (r *Reader) Release() (unblocked bool) {
 	if !r.held {
 		return false
@@ -153,6 +157,6 @@ func (r *Reader) publish() (unblocked bool) {
 	return r.waiting.flag.Load() != 0 && r.waiting.flag.Swap(0) != 0
 }
 
-// Err is not nil, and wraps ErrCorrupt, once the writer has left a control word that no writer stores. The ring shows no
-// record any more.
+// Err is not nil, and wraps ErrCorrupt, once the writer has left a control word that no writer
+// stores. The ring shows no record any more.
 func (r *Reader) Err() error { return r.err }

@@ -15,24 +15,28 @@ import (
 //	 256  cells, a power of two of them
 //	   .  data, to the end
 //
-// A record takes one cell and, for what goes beyond Inline bytes, a contiguous piece of the data area that starts on a line
-// of its own. A piece that does not fit before the end of the area starts at its beginning, and the rest of the area is
-// skipped; both sides compute that from the lengths alone.
+// A record takes one cell and, for what goes beyond Inline bytes, a contiguous piece of the data
+// area that starts on a line of its own. A piece that does not fit before the end of the area
+// starts at its beginning, and the rest of the area is skipped; both sides compute that from the
+// lengths alone.
 //
-// A cell belongs to the writer until it stores the control word, which says by its sequence that the record with that
-// ordinal is there. From then on the cell and its piece belong to the reader, until it publishes an ordinal beyond it in
-// consumed. A sequence is the low half of the ordinal plus one, so neither zeroed memory nor the word that the cell held
-// one lap ago is taken for it.
+// A cell belongs to the writer until it stores the control word, which says by its sequence that
+// the record with that ordinal is there. From then on the cell and its piece belong to the reader,
+// until it publishes an ordinal beyond it in consumed. A sequence is the low half of the ordinal
+// plus one, so neither zeroed memory nor the word that the cell held one lap ago is taken for it.
 
-// Inline is how many bytes of a record lie in its cell: a record of so many bytes costs one cache line.
+// Inline is how many bytes of a record lie in its cell: a record of so many bytes costs one cache
+// line.
 const Inline = 56
 
-// ErrCorrupt says that the other side of a ring, or a segment's maker, has left what no correct one writes.
+// ErrCorrupt says that the other side of a ring, or a segment's maker, has left what no correct one
+// writes.
 var ErrCorrupt = errors.New("shared memory is corrupt")
 
 const (
 	lineSize = 64
-	// apart keeps lines of different writers from being fetched together: x86 prefetches lines in pairs.
+	// apart keeps lines of different writers from being fetched together: x86 prefetches lines in
+	// pairs.
 	apart = 2 * lineSize
 
 	waitingAt = apart
@@ -41,8 +45,9 @@ const (
 	minRing  = 1 << 10
 	maxRing  = 1 << 30
 	minCells = 8
-	// maxCells take 32 KiB, which a stream of short records sweeps: more would leave the first-level caches, and 128 make
-	// such a stream a fifth slower, because the two sides meet at the consumed line more often.
+	// maxCells take 32 KiB, which a stream of short records sweeps: more would leave the
+	// first-level caches, and 128 make such a stream a fifth slower, because the two sides meet at
+	// the consumed line more often.
 	maxCells = 512
 )
 
@@ -75,9 +80,10 @@ type geometry struct {
 	max   int    // longest record
 }
 
-// geometryOf. The longest record is chosen for this: with a quarter of the data area consumed but not yet published, and the
-// most of it skipped, the longest record still finds room in an otherwise empty ring. A writer that finds none therefore
-// knows that the reader is still to publish, and waits for that.
+// geometryOf. The longest record is chosen for this: with a quarter of the data area consumed but
+// not yet published, and the most of it skipped, the longest record still finds room in an
+// otherwise empty ring. A writer that finds none therefore knows that the reader is still to
+// publish, and waits for that.
 func geometryOf(n int) geometry {
 	cells := min(max(uint64(1)<<(bits.Len(uint(n/4/lineSize))-1), minCells), maxCells)
 	size := (uint64(n) - cellsAt - cells*lineSize) &^ (lineSize - 1)

@@ -28,7 +28,8 @@ func wantRecord(t testing.TB, why string, r *Reader, want []byte) (unblocked boo
 	return r.Release()
 }
 
-// wantHeaded holds Headed to Next: it shows the records that lie in their cells and are long enough for a head, and no others.
+// wantHeaded holds Headed to Next: it shows the records that lie in their cells and are long enough
+// for a head, and no others.
 func wantHeaded(t testing.TB, why string, r *Reader, want []byte) {
 	t.Helper()
 	h, rest, ok := r.Headed()
@@ -108,8 +109,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestEveryLength puts records of all lengths, cut at all places, through a small ring: through each cell, and over each end of
-// the data area.
+// TestEveryLength puts records of all lengths, cut at all places, through a small ring: through
+// each cell, and over each end of the data area.
 func TestEveryLength(t *testing.T) {
 	for _, size := range []int{MinRing(), MinRing() + 192, 4096} {
 		w, r := newRing(t, Alloc(size))
@@ -160,7 +161,8 @@ func TestPutRefusesOurBugs(t *testing.T) {
 	}
 }
 
-// TestFull fills a ring until it takes no more, for each kind of record, and finds every record in it.
+// TestFull fills a ring until it takes no more, for each kind of record, and finds every record in
+// it.
 func TestFull(t *testing.T) {
 	for _, n := range []int{1, Inline, Inline + 1, 200, 1000} {
 		w, r := newRing(t, Alloc(16<<10))
@@ -212,7 +214,8 @@ func TestSequenceWraps(t *testing.T) {
 	}
 }
 
-// TestWrite sends a stream through rings of several sizes; no byte is lost, and a long stream makes no crumbs.
+// TestWrite sends a stream through rings of several sizes; no byte is lost, and a long stream makes
+// no crumbs.
 func TestWrite(t *testing.T) {
 	for _, size := range []int{MinRing(), 4096, 64 << 10, 512 << 10} {
 		w, r := newRing(t, Alloc(size))
@@ -285,7 +288,8 @@ func TestErrCorruptWraps(t *testing.T) {
 	}
 }
 
-// TestExpect: cells that are asked for ahead of their records, at the end of the ring and with records in them, stay as they are.
+// TestExpect: cells that are asked for ahead of their records, at the end of the ring and with
+// records in them, stay as they are.
 func TestExpect(t *testing.T) {
 	mem := Alloc(minRing)
 	w, err := NewWriter(mem)

@@ -54,8 +54,8 @@ func putHead(dst *[Inline]byte, a []byte) {
 	copy(dst[:], a)
 }
 
-// CopyShort copies src, of which mostly there are 8 to 32 bytes, to the beginning of dst: then without a call.
-// Preconditions: len(src) <= len(dst).
+// CopyShort copies src, of which mostly there are 8 to 32 bytes, to the beginning of dst: then
+// without a call. Preconditions: len(src) <= len(dst).
 func CopyShort(dst, src []byte) {
 	n := len(src)
 	if n < 8 || n > 32 {
@@ -76,8 +76,8 @@ func copyMoves(to, from unsafe.Pointer, n int) {
 	*(*[16]byte)(unsafe.Add(to, n-16)) = *(*[16]byte)(unsafe.Add(from, n-16))
 }
 
-// putTail copies b behind the first at bytes of dst; payloads of 8 to 32 bytes likewise without a call.
-// Preconditions: at+len(b) <= len(dst).
+// putTail copies b behind the first at bytes of dst; payloads of 8 to 32 bytes likewise without a
+// call. Preconditions: at+len(b) <= len(dst).
 func putTail(dst *[Inline]byte, at int, b []byte) {
 	n := len(b)
 	switch {

@@ -14,14 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Segment is the memory that the ranks of one host share: a header, a block for each rank, a ring for each ordered pair.
+// Segment is the memory that the ranks of one host share: a header, a block for each rank, a ring
+// for each ordered pair.
 //
 //	header  a page: magic, version, ranks, identity, in native byte order
 //	blocks  one after the other
 //	rings   from the next page on; those to rank 0 first, then those to rank 1, and so on
 //
-// Unlike what owns a descriptor, a Segment is not closed by the garbage collector: rings and blocks lie in the mapping and
-// do not keep the Segment alive, so a backstop could unmap memory in use. One that is lost costs address space.
+// Unlike what owns a descriptor, a Segment is not closed by the garbage collector: rings and blocks
+// lie in the mapping and do not keep the Segment alive, so a backstop could unmap memory in use.
+// One that is lost costs address space.
 type Segment struct {
 	id    [16]byte // immutable after Open
 	ranks int      // immutable after Open
@@ -64,10 +66,10 @@ func ringsAt(ranks int) int {
 	return (pageSize + ranks*blockSize + pageSize - 1) &^ (pageSize - 1)
 }
 
-// Size is the length of a segment for so many ranks, and bounds its memory: for the rings 64 MiB at most up to 128 ranks,
-// beyond that 4 KiB for each ordered pair; and 16.5 KiB for each rank. Only what has been touched takes memory: of 1024 ranks
-// in one ring, each with two neighbours, 8 MiB and the blocks.
-// Preconditions: 2 <= ranks <= MaxRanks.
+// Size is the length of a segment for so many ranks, and bounds its memory: for the rings 64 MiB at
+// most up to 128 ranks, beyond that 4 KiB for each ordered pair; and 16.5 KiB for each rank. Only
+// what has been touched takes memory: of 1024 ranks in one ring, each with two neighbours, 8 MiB
+// and the blocks. Preconditions: 2 <= ranks <= MaxRanks.
 func Size(ranks int) int64 {
 	return int64(ringsAt(ranks)) + int64(ranks)*int64(ranks-1)*int64(ringSize(ranks))
 }
@@ -183,8 +185,8 @@ func (s *Segment) Block(i int) *Block {
 	return blockAt(s.mem[pageSize+i*blockSize:])
 }
 
-// Ring is the memory of the ring from one rank to another. Preconditions: both are different ranks of the segment, and Close
-// has not been called.
+// Ring is the memory of the ring from one rank to another. Preconditions: both are different ranks
+// of the segment, and Close has not been called.
 func (s *Segment) Ring(from, to int) []byte {
 	if from == to || min(from, to) < 0 || max(from, to) >= s.ranks {
 		panic(fmt.Sprintf("shm: our bug: ring from %d to %d of %d ranks", from, to, s.ranks))
@@ -198,7 +200,8 @@ func (s *Segment) Ring(from, to int) []byte {
 	return s.mem[at : at+size : at+size]
 }
 
-// Close unmaps the segment. It is idempotent. Preconditions: nothing that came from Block or Ring is used any more.
+// Close unmaps the segment. It is idempotent. Preconditions: nothing that came from Block or Ring
+// is used any more.
 func (s *Segment) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,8 @@ func TestReadsFast(t *testing.T) {
 	}
 }
 
-// TestIsFast: of 64 KiB, an Intel Xeon's read beside its copy; sixteen pages at what EPYC took for one; and the bound.
+// TestIsFast: of 64 KiB, an Intel Xeon's read beside its copy; sixteen pages at what EPYC took for
+// one; and the bound.
 func TestIsFast(t *testing.T) {
 	for _, test := range []struct {
 		reading, plain time.Duration

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNobodyWaitsForNothing is a model of waiting for room: after a Block that found none, giving back all records wakes the
-// writer at least once, and then there is room for the longest record.
+// TestNobodyWaitsForNothing is a model of waiting for room: after a Block that found none, giving
+// back all records wakes the writer at least once, and then there is room for the longest record.
 func TestNobodyWaitsForNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mem := Alloc(rapid.SampledFrom([]int{minRing, minRing + 320, 4096, 16 << 10}).Draw(t, "size"))
@@ -100,8 +100,8 @@ func (s sleeper) sleep(ready func() bool) {
 	s.armed.Armed.Store(0)
 }
 
-// TestSleepingSides moves records between a reader and a writer that sleep whenever they can. If one were left asleep, the
-// test would not end.
+// TestSleepingSides moves records between a reader and a writer that sleep whenever they can. If
+// one were left asleep, the test would not end.
 func TestSleepingSides(t *testing.T) {
 	records := effort.Share(200_000)
 	if raceEnabled {
@@ -137,8 +137,8 @@ func TestSleepingSides(t *testing.T) {
 	}
 }
 
-// TestSleepingReaderOfHeaded: a reader that goes to sleep at the moment at which a record of PutHeaded comes sees that, or is seen to
-// sleep, if the writer releases a mutex before it looks.
+// TestSleepingReaderOfHeaded: a reader that goes to sleep at the moment at which a record of
+// PutHeaded comes sees that, or is seen to sleep, if the writer releases a mutex before it looks.
 func TestSleepingReaderOfHeaded(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("on one processor nothing is seen late")

@@ -42,14 +42,16 @@ func NewWriter(mem []byte) (*Writer, error) {
 	}, nil
 }
 
-// Bounds of chunkOf. 256 KiB through a ring of 512 KiB take half again as long in chunks of 2 KiB as in chunks of 16.
+// Bounds of chunkOf. 256 KiB through a ring of 512 KiB take half again as long in chunks of 2 KiB
+// as in chunks of 16.
 const (
 	minChunk = 1<<10 - 64 + Inline
 	maxChunk = 16<<10 + Inline
 )
 
-// chunkOf is how long the records of a long stream are: an eighth of the ring, so that the reader takes one while the writer
-// makes the next, but neither so short that records cost more than bytes, nor so long that a chunk leaves the caches.
+// chunkOf is how long the records of a long stream are: an eighth of the ring, so that the reader
+// takes one while the writer makes the next, but neither so short that records cost more than
+// bytes, nor so long that a chunk leaves the caches.
 func chunkOf(g geometry) int {
 	return min(max(int(g.size/8&^(lineSize-1))+Inline, minChunk), maxChunk, g.max)
 }
@@ -57,9 +59,9 @@ func chunkOf(g geometry) int {
 // MaxRecord is the longest record, in bytes.
 func (w *Writer) MaxRecord() int { return w.max }
 
-// Put appends the record that is a followed by b, all or nothing; false says that there is no room, or that Err is set. It
-// neither allocates nor enters the kernel.
-// Preconditions: 1 <= len(a)+len(b) <= MaxRecord.
+// Put appends the record that is a followed by b, all or nothing; false says that there is no room,
+// or that Err is set. It neither allocates nor enters the kernel. Preconditions: 1 <= len(a)+len(b)
+// <= MaxRecord.
 func (w *Writer) Put(a, b []byte) bool {
 	n := len(a) + len(b)
 	if uint(n-1) >= Inline {
@@ -76,14 +78,15 @@ func (w *Writer) Put(a, b []byte) bool {
 	return true
 }
 
-// Head is what most records begin with: the words of a header, each stored little-endian. It is passed in registers.
+// Head is what most records begin with: the words of a header, each stored little-endian. It is
+// passed in registers.
 type Head struct{ A, B, C, D uint64 }
 
 const headLen = 32
 
-// PutHeaded is Put of a record that is h followed by b. Others may see it a moment later than what the caller loads next: before looking
-// at Block.Armed the caller releases a mutex, or does what else takes a locked instruction.
-// Preconditions: headLen+len(b) <= MaxRecord.
+// PutHeaded is Put of a record that is h followed by b. Others may see it a moment later than what
+// the caller loads next: before looking at Block.Armed the caller releases a mutex, or does what
+// else takes a locked instruction. Preconditions: headLen+len(b) <= MaxRecord.
 func (w *Writer) PutHeaded(h Head, b []byte) bool {
 	n := headLen + len(b)
 	if n > Inline {
@@ -112,9 +115,10 @@ func (h Head) put(b *[headLen]byte) {
 // ahead is how many records before its own Expect asks for the line of a cell.
 const ahead = 8
 
-// Expect says that more records follow at once: the processor is asked for the line of a cell further on, which the reader's core
-// has from the lap before, and to get which takes longer than to make a record. A reader that waits for the
-// next record looks at its cell all the time, and must get the line back: say nothing where it is going to answer first.
+// Expect says that more records follow at once: the processor is asked for the line of a cell
+// further on, which the reader's core has from the lap before, and to get which takes longer than
+// to make a record. A reader that waits for the next record looks at its cell all the time, and
+// must get the line back: say nothing where it is going to answer first.
 func (w *Writer) Expect() { prefetchWrite(cellAt(w.cells, (w.next+ahead)&w.mask)) }
 
 func (w *Writer) putLong(a, b []byte) bool {
@@ -179,8 +183,9 @@ func (w *Writer) fail(err error) {
 	w.cellLimit = w.next
 }
 
-// Write puts the beginning of p into the ring, as much as there is room for, in records of a good length, and says how much.
-// It prefers to leave a little room unused to making short records of a long p.
+// Write puts the beginning of p into the ring, as much as there is room for, in records of a good
+// length, and says how much. It prefers to leave a little room unused to making short records of a
+// long p.
 func (w *Writer) Write(p []byte) (n int) {
 	w.filler.long = uint64(len(p)) > w.size || w.filler.long && len(p) == w.left
 	for n < len(p) {
@@ -214,9 +219,10 @@ func (w *Writer) cut(left int) int {
 // fit is the longest record that fits without a skip, as far as known.
 func (w *Writer) fit() int { return int(min(w.size-w.off, w.dataLimit-w.head)) + Inline }
 
-// Block notes that the writer waits for room, for as much as MaxRecord needs: the reader's Release will say so once it has
-// made some, though perhaps not enough, and then the writer looks again. True says that there is room already, and nothing is
-// noted. False may also mean that Err is set: look there before waiting.
+// Block notes that the writer waits for room, for as much as MaxRecord needs: the reader's Release
+// will say so once it has made some, though perhaps not enough, and then the writer looks again.
+// True says that there is room already, and nothing is noted. False may also mean that Err is set:
+// look there before waiting.
 func (w *Writer) Block() (room bool) {
 	need := uint64(w.max - Inline)
 	if w.refresh() && w.hasRoom(need) {
@@ -230,6 +236,6 @@ func (w *Writer) Block() (room bool) {
 	return false
 }
 
-// Err is not nil, and wraps ErrCorrupt, once the reader's counts went back or beyond what was put. The ring takes no record
-// any more.
+// Err is not nil, and wraps ErrCorrupt, once the reader's counts went back or beyond what was put.
+// The ring takes no record any more.
 func (w *Writer) Err() error { return w.err }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Limits of what is logged of strangers: so many lines at once, and then one in so long. A day of them is 8,640 lines, 2 MB.
+// Limits of what is logged of strangers: so many lines at once, and then one in so long. A day of
+// them is 8,640 lines, 2 MB.
 const (
 	logBurst = 20
 	logEvery = 10 * time.Second
@@ -21,7 +22,8 @@ type Log struct {
 	missed int       // lines that were not written since the last that was; guarded by mu
 }
 
-// May reports whether a line may be written now, and how many were not since the last one: they belong in it.
+// May reports whether a line may be written now, and how many were not since the last one: they
+// belong in it.
 func (l *Log) May(now time.Time) (ok bool, missed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,8 +42,8 @@ func (l *Log) May(now time.Time) (ok bool, missed int) {
 	return true, missed
 }
 
-// Warn logs something that strangers can bring about as often as they like, if it may now. "others" is how many such lines
-// were left out since the last one.
+// Warn logs something that strangers can bring about as often as they like, if it may now. "others"
+// is how many such lines were left out since the last one.
 func (l *Log) Warn(to *slog.Logger, what string, args ...any) {
 	ok, missed := l.May(time.Now())
 	if !ok {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestLog: a burst is written, of a flood one line in a while, which counts the others; after a rest a burst again.
+// TestLog: a burst is written, of a flood one line in a while, which counts the others; after a
+// rest a burst again.
 func TestLog(t *testing.T) {
 	var l Log
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -15,7 +15,8 @@ import (
 	"sync"
 )
 
-// Set is the connections of a listener that have proved nothing yet. All its methods are safe for concurrent use.
+// Set is the connections of a listener that have proved nothing yet. All its methods are safe for
+// concurrent use.
 type Set struct {
 	total, each int // limits, of all and of those from one place; immutable
 
@@ -113,7 +114,8 @@ func (s *Set) makeRoomLocked(from netip.Prefix) net.Conn {
 	return conn
 }
 
-// busiestLocked is from where the most have come; of several the one from where the oldest of all is.
+// busiestLocked is from where the most have come; of several the one from where the oldest of all
+// is.
 func (s *Set) busiestLocked() (busiest netip.Prefix) {
 	most := 0
 	for _, other := range s.all {

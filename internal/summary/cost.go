@@ -13,7 +13,8 @@ const (
 	tinyClasses = 4 // of engine.SizeCounts: up to 64 bytes
 	tinyShare   = 0.8
 
-	// What it takes to send and to receive a message, in seconds, beside its bytes: an estimate for a machine of today.
+	// What it takes to send and to receive a message, in seconds, beside its bytes: an estimate for
+	// a machine of today.
 	perMessage    = 1e-6
 	perSystemCall = 2e-6
 
@@ -57,8 +58,8 @@ func (j *job) tinyMessages() *Finding {
 	return f
 }
 
-// longGap is the first class of engine.TimeHistogram of which all are longer than a millisecond: no sleeper that finds a
-// core takes so long to wake up.
+// longGap is the first class of engine.TimeHistogram of which all are longer than a millisecond: no
+// sleeper that finds a core takes so long to wake up.
 const longGap = 21
 
 // tooFewCores looks for messages that wait until a thread that would move them gets a core.
@@ -88,8 +89,8 @@ func (j *job) tooFewCores() *Finding {
 	return f
 }
 
-// fullBuffer looks for senders that wait for room in the send buffer. Whether those are slow that receive is not known:
-// if they are, that is a late receiver.
+// fullBuffer looks for senders that wait for room in the send buffer. Whether those are slow that
+// receive is not known: if they are, that is a late receiver.
 func (j *job) fullBuffer() *Finding {
 	if f := j.late(receiving); f != nil && f.Share >= notable {
 		return nil

@@ -44,11 +44,13 @@ const (
 	notable = 0.05
 	// mostFindings is how many are named.
 	mostFindings = 3
-	// shortest is for how many seconds a job must run: before that it makes connections and warms up.
+	// shortest is for how many seconds a job must run: before that it makes connections and warms
+	// up.
 	shortest = 0.1
 	// muchWaiting is how much the ranks must wait for it to be named although no rank is late.
 	muchWaiting = 0.3
-	// accomplice is how much must be lost for a rank, as a share of what is for the worst, for it to be named beside that one.
+	// accomplice is how much must be lost for a rank, as a share of what is for the worst, for it
+	// to be named beside that one.
 	accomplice = 0.25
 )
 

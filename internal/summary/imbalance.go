@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// imbalance looks for ranks for which the others wait in collectives. What the rank that waits least in them waits is
-// what they take; what the others wait longer is lost.
+// imbalance looks for ranks for which the others wait in collectives. What the rank that waits
+// least in them waits is what they take; what the others wait longer is lost.
 func (j *job) imbalance() *Finding {
 	if len(j.ranks) < 2 {
 		return nil

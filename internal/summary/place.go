@@ -23,7 +23,8 @@ func place(f *Finding) string {
 	}
 }
 
-// longest is the place where ranks waited longest, of those that the first filter takes that takes any.
+// longest is the place where ranks waited longest, of those that the first filter takes that takes
+// any.
 func longest(ranks []*rank, filters ...func(*telemetry.Site) bool) (op, at string) {
 	type spot struct{ op, at string }
 	for _, is := range filters {

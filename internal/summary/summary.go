@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package summary says what a job has done and what would make it faster: a row for each rank, and the improvements that
-// are likeliest to help, each with its evidence and the line of the program where it shows. It reads the picture of the
-// job (internal/view) when the job is over; what it says is a function of that picture.
+// Package summary says what a job has done and what would make it faster: a row for each rank, and
+// the improvements that are likeliest to help, each with its evidence and the line of the program
+// where it shows. It reads the picture of the job (internal/view) when the job is over; what it
+// says is a function of that picture.
 package summary
 
 import (
@@ -105,7 +106,8 @@ func rowOf(r *view.Rank, first map[process]int) Row {
 	return row
 }
 
-// isWhole reports whether the counters of a rank are its last words: it gives them when all ranks finalize.
+// isWhole reports whether the counters of a rank are its last words: it gives them when all ranks
+// finalize.
 func isWhole(r *view.Rank) bool {
 	return r.State.Code == 0 && r.Counters.Last
 }

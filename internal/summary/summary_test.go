@@ -56,7 +56,8 @@ func sends(ranks []view.Rank, from, to int, n, size uint64) {
 	ranks[from].Traffic[to] = p
 }
 
-// waits notes that a rank waited for another, -1 for none that could be named, in a line of the program.
+// waits notes that a rank waited for another, -1 for none that could be named, in a line of the
+// program.
 func waits(ranks []view.Rank, r, peer int, kind engine.WaitKind, op string, line int, d time.Duration) {
 	c := ranks[r].Counters
 	c.Stats.Waited += d

@@ -17,9 +17,9 @@ const (
 	maxCPUs  = 1 << 16                   // give up asking with ever larger masks
 )
 
-// AllowedCPUs lists, in order, the processors that this process may run on: those of its main thread, whatever the
-// calling thread was pinned to. Their number is what a rank may use. It is never empty: should the kernel refuse to say, it is
-// what the Go runtime counted.
+// AllowedCPUs lists, in order, the processors that this process may run on: those of its main
+// thread, whatever the calling thread was pinned to. Their number is what a rank may use. It is
+// never empty: should the kernel refuse to say, it is what the Go runtime counted.
 func AllowedCPUs() []int {
 	if list, err := ThreadCPUs(os.Getpid()); err == nil && len(list) > 0 {
 		return list
@@ -31,8 +31,8 @@ func AllowedCPUs() []int {
 	return list
 }
 
-// ThreadCPUs lists the processors that thread tid (0: the caller's) may run on. The mask has no fixed size: the kernel
-// answers EINVAL as long as it is shorter than its own.
+// ThreadCPUs lists the processors that thread tid (0: the caller's) may run on. The mask has no
+// fixed size: the kernel answers EINVAL as long as it is shorter than its own.
 func ThreadCPUs(tid int) ([]int, error) {
 	for cpus := 1024; cpus <= maxCPUs; cpus *= 4 {
 		mask := make([]uintptr, cpus/wordBits)
@@ -60,8 +60,8 @@ func cpuList(mask []uintptr) []int {
 	return list
 }
 
-// SetThreadCPUs lets thread tid (0: the caller's, which must then be locked to its goroutine) run on cpus only.
-// Processes and threads that it starts inherit that.
+// SetThreadCPUs lets thread tid (0: the caller's, which must then be locked to its goroutine) run
+// on cpus only. Processes and threads that it starts inherit that.
 func SetThreadCPUs(tid int, cpus []int) error {
 	top := 0
 	for _, c := range cpus {
@@ -80,9 +80,10 @@ func SetThreadCPUs(tid int, cpus []int) error {
 	return nil
 }
 
-// SetThreadSlice asks for a scheduling slice of d for the calling thread, which must be locked to its goroutine: a shorter
-// slice lets it run sooner after it wakes beside threads that compute. Kernels before 6.12 ignore it; it needs no privilege.
-// The kernel clamps d to 0.1-100 ms. Best effort: callers may ignore the error.
+// SetThreadSlice asks for a scheduling slice of d for the calling thread, which must be locked to
+// its goroutine: a shorter slice lets it run sooner after it wakes beside threads that compute.
+// Kernels before 6.12 ignore it; it needs no privilege. The kernel clamps d to 0.1-100 ms. Best
+// effort: callers may ignore the error.
 func SetThreadSlice(d time.Duration) error {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
@@ -92,14 +93,15 @@ func SetThreadSlice(d time.Duration) error {
 	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(0, attr, 0))
 }
 
-// HurryThread gives the calling thread, which must be locked to its goroutine, a nice value that is less than that of the process by d, so
-// that a process whose user asked for little (nice) stays modest. It needs privilege. Best effort: callers may ignore the error.
+// HurryThread gives the calling thread, which must be locked to its goroutine, a nice value that is
+// less than that of the process by d, so that a process whose user asked for little (nice) stays
+// modest. It needs privilege. Best effort: callers may ignore the error.
 func HurryThread(d int) error {
 	return os.NewSyscallError("setpriority", unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), processNice()-d))
 }
 
-// processNice is the nice value that the process had before HurryThread changed that of a thread, which may have been its first. If it cannot
-// be told it is 0, which is usual.
+// processNice is the nice value that the process had before HurryThread changed that of a thread,
+// which may have been its first. If it cannot be told it is 0, which is usual.
 var processNice = sync.OnceValue(func() int {
 	nice, _ := niceOf(unix.Getpid())
 	return nice

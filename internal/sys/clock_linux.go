@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Monotonic is the clock of Nanotime, since some moment of the machine's start: processes of one machine, and of one time
-// namespace, see the same, within the tenth of a microsecond that it takes to read the clock. 0 if the system does not tell.
+// Monotonic is the clock of Nanotime, since some moment of the machine's start: processes of one
+// machine, and of one time namespace, see the same, within the tenth of a microsecond that it takes
+// to read the clock. 0 if the system does not tell.
 func Monotonic() int64 {
 	if at := MonotonicBase(); at != 0 {
 		return at + Nanotime()
@@ -20,8 +21,9 @@ func Monotonic() int64 {
 // MonotonicBase is Monotonic when Nanotime was 0: the difference of the two.
 func MonotonicBase() int64 { return systemBase() }
 
-// systemBase is the system's monotonic clock when Nanotime was 0. Both are one clock, read after each other: the less time
-// has passed in between, the greater the difference, so the greatest of some is the best.
+// systemBase is the system's monotonic clock when Nanotime was 0. Both are one clock, read after
+// each other: the less time has passed in between, the greater the difference, so the greatest of
+// some is the best.
 var systemBase = sync.OnceValue(func() (base int64) {
 	for range 16 {
 		var t unix.Timespec
@@ -33,7 +35,8 @@ var systemBase = sync.OnceValue(func() (base int64) {
 	return base
 })
 
-// ThreadID is the number of the calling thread, which must be locked to its goroutine for that to mean anything.
+// ThreadID is the number of the calling thread, which must be locked to its goroutine for that to
+// mean anything.
 func ThreadID() int { return unix.Gettid() }
 
 // As the kernel makes the clock of a process or a thread from its number (CPUCLOCK_SCHED and

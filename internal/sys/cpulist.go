@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// maxListed is how many processors ParseCPUs takes; the largest machines that Linux knows have fewer.
+// maxListed is how many processors ParseCPUs takes; the largest machines that Linux knows have
+// fewer.
 const maxListed = 1 << 16
 
 // FormatCPUs puts ascending processor numbers as the kernel lists them: "0-3,8".
@@ -30,7 +31,8 @@ func FormatCPUs(cpus []int) string {
 	return b.String()
 }
 
-// ParseCPUs is the inverse of FormatCPUs: numbers and ranges in ascending order. The empty list is nil.
+// ParseCPUs is the inverse of FormatCPUs: numbers and ranges in ascending order. The empty list is
+// nil.
 func ParseCPUs(s string) ([]int, error) {
 	if s == "" {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package sys is the part of Linux that the engine and the launcher need beside sockets: the set of processors,
-// the clock, and attributes of threads and processes. It knows nothing of messages.
+// Package sys is the part of Linux that the engine and the launcher need beside sockets: the set of
+// processors, the clock, and attributes of threads and processes. It knows nothing of messages.
 //
 // All functions are safe for concurrent use.
 package sys

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// ProcessesWith returns the processes, but for this one, whose environment held one of variables, NAME=VALUE each, when they were
-// started, as far as we may look. Those that have exited are not among them.
+// ProcessesWith returns the processes, but for this one, whose environment held one of variables,
+// NAME=VALUE each, when they were started, as far as we may look. Those that have exited are not
+// among them.
 func ProcessesWith(variables []string) []int {
 	procs, err := os.ReadDir("/proc")
 	if err != nil {

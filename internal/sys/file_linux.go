@@ -30,12 +30,14 @@ func setLock(f *os.File, kind int16, off, n int) error {
 	})
 }
 
-// Allocate makes sure that there is room on the disk for the first n bytes of f, and that f has as many.
+// Allocate makes sure that there is room on the disk for the first n bytes of f, and that f has as
+// many.
 func Allocate(f *os.File, n int) error {
 	return onFile(f, "allocate", func(fd int) error { return unix.Fallocate(fd, 0, 0, int64(n)) })
 }
 
-// onFile calls do with the descriptor of f, again after each signal, and says which file an error is of.
+// onFile calls do with the descriptor of f, again after each signal, and says which file an error
+// is of.
 func onFile(f *os.File, op string, do func(fd int) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -20,8 +20,8 @@ func Hostname() string {
 	return name
 }
 
-// BootID identifies the running kernel: two processes with the same BootID share a machine, though containers may give
-// them different host names. It is "" where /proc is hidden.
+// BootID identifies the running kernel: two processes with the same BootID share a machine, though
+// containers may give them different host names. It is "" where /proc is hidden.
 var BootID = sync.OnceValue(func() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -30,8 +30,9 @@ var BootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
-// Place is the namespaces in which this process sees the machine, and its user: two processes of one BootID and one Place
-// see the same files, processes and networks, and may share memory. It is "" where /proc does not tell.
+// Place is the namespaces in which this process sees the machine, and its user: two processes of
+// one BootID and one Place see the same files, processes and networks, and may share memory. It is
+// "" where /proc does not tell.
 func Place() string {
 	var place strings.Builder
 	place.WriteString(strconv.Itoa(os.Geteuid()))
@@ -55,7 +56,8 @@ func Network() string {
 	return BootID() + " " + space
 }
 
-// NoFile is how many descriptors this process may have open, 0 if that is not known. Package os has raised it as far as it may.
+// NoFile is how many descriptors this process may have open, 0 if that is not known. Package os has
+// raised it as far as it may.
 func NoFile() uint64 {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {

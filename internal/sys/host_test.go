@@ -81,7 +81,8 @@ func TestSetThreadSlice(t *testing.T) {
 	})
 }
 
-// TestHurryThread: it is relative to the process, wherever the thread itself was, and asking again changes nothing.
+// TestHurryThread: it is relative to the process, wherever the thread itself was, and asking again
+// changes nothing.
 func TestHurryThread(t *testing.T) {
 	process := processNice()
 	onThread(func() {

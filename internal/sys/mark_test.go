@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestMark: a process sees its own mark, and that of another of its network as long as that lives; none of another network.
+// TestMark: a process sees its own mark, and that of another of its network as long as that lives;
+// none of another network.
 func TestMark(t *testing.T) {
 	if os.Getenv("FITMPI_TEST_MARK") != "" {
 		os.Stdout.WriteString(Mark() + "\n" + strings.Join(Marks(), " ") + "\n")

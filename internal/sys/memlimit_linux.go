@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MemoryLimit is how many bytes of memory this process may use together with those that share its limit: the machine's, or what
-// its control group allows, whichever is less. It is 0 if neither can be found out.
+// MemoryLimit is how many bytes of memory this process may use together with those that share its
+// limit: the machine's, or what its control group allows, whichever is less. It is 0 if neither can
+// be found out.
 var MemoryLimit = sync.OnceValue(func() uint64 {
 	var info unix.Sysinfo_t
 	total := uint64(0)
@@ -24,7 +25,8 @@ var MemoryLimit = sync.OnceValue(func() uint64 {
 	})
 })
 
-// memoryLimit is the least of total and what the files of control groups say, of version 2 or 1. read returns a file's content, "" if there is none.
+// memoryLimit is the least of total and what the files of control groups say, of version 2 or 1.
+// read returns a file's content, "" if there is none.
 func memoryLimit(total uint64, read func(name string) string) uint64 {
 	least := total
 	for line := range strings.Lines(read("/proc/self/cgroup")) {

@@ -9,9 +9,9 @@ import (
 // hugePage is the size of a huge page, or of several, on the systems that we run on.
 const hugePage = 2 << 20
 
-// MapMemory returns n zeroed bytes, n > 0, of memory outside the Go heap that begin on a page. From hugePage bytes on they
-// begin on a huge page and the kernel is asked to use such pages; it may not. The garbage collector does not look inside:
-// no pointers there. mapping is for UnmapMemory.
+// MapMemory returns n zeroed bytes, n > 0, of memory outside the Go heap that begin on a page. From
+// hugePage bytes on they begin on a huge page and the kernel is asked to use such pages; it may
+// not. The garbage collector does not look inside: no pointers there. mapping is for UnmapMemory.
 func MapMemory(n int) (mem, mapping []byte, err error) {
 	extra := 0
 	if n >= hugePage {

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InNetwork calls f on a thread that is in another network: that of the file, such as /run/netns/NAME. Sockets that f opens stay
-// in it, and processes that f starts begin in it. f must not leave its goroutine. Tests have hosts by it. It needs root.
+// InNetwork calls f on a thread that is in another network: that of the file, such as
+// /run/netns/NAME. Sockets that f opens stay in it, and processes that f starts begin in it. f must
+// not leave its goroutine. Tests have hosts by it. It needs root.
 func InNetwork(file string, f func() error) error {
 	ns, err := os.Open(file)
 	if err != nil {
@@ -23,8 +24,8 @@ func InNetwork(file string, f func() error) error {
 	return err
 }
 
-// inNetwork goes there and back. A thread that cannot go back ends with the goroutine; all others must go back, as the first
-// thread of a process never ends, and stands for the process.
+// inNetwork goes there and back. A thread that cannot go back ends with the goroutine; all others
+// must go back, as the first thread of a process never ends, and stands for the process.
 func inNetwork(ns *os.File, f func() error) error {
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/net")

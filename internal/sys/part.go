@@ -13,7 +13,8 @@ import (
 // Part is a kind of part of a machine, of which it may have several.
 type Part string
 
-// The parts that Linux tells of, from large to small. On some machines a package is part of a NUMA node.
+// The parts that Linux tells of, from large to small. On some machines a package is part of a NUMA
+// node.
 const (
 	Package  Part = "package"  // a physical processor
 	NUMANode Part = "numanode" // processors that are equally near to some memory
@@ -25,8 +26,9 @@ const (
 // Parts lists all kinds, from large to small.
 var Parts = []Part{Package, NUMANode, L3Cache, Core, HWThread}
 
-// PartOf returns the part of the kind that all of cpus are in, by its lowest processor, so that two sets get equal numbers
-// if they are in the same part. It is -1 if they are in several, or if the kernel does not say.
+// PartOf returns the part of the kind that all of cpus are in, by its lowest processor, so that two
+// sets get equal numbers if they are in the same part. It is -1 if they are in several, or if the
+// kernel does not say.
 func PartOf(cpus []int, kind Part) int { return partOf(os.DirFS("/sys/devices/system"), cpus, kind) }
 
 func partOf(system fs.FS, cpus []int, kind Part) int {

@@ -5,8 +5,9 @@ import (
 	"testing/fstest"
 )
 
-// machine has two packages of two cores of two threads, numbered as Intel's firmware does, and one NUMA node in each.
-// Processor 1 tells by the old names, and has a cache of the second level as its first.
+// machine has two packages of two cores of two threads, numbered as Intel's firmware does, and one
+// NUMA node in each. Processor 1 tells by the old names, and has a cache of the second level as its
+// first.
 var machine = fstest.MapFS{
 	"cpu/cpu0/topology/package_cpus_list":    {Data: []byte("0-1,4-5\n")},
 	"cpu/cpu0/topology/core_cpus_list":       {Data: []byte("0,4\n")},

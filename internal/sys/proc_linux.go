@@ -24,8 +24,8 @@ func WaitExit(pid int) error {
 	}
 }
 
-// AdoptOrphans makes this process the parent of those of its descendants whose own parent dies, instead of init, so
-// that Children finds them.
+// AdoptOrphans makes this process the parent of those of its descendants whose own parent dies,
+// instead of init, so that Children finds them.
 func AdoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming the reaper of orphans: %w", err)
@@ -84,7 +84,8 @@ const (
 	statFlags  = 6
 )
 
-// readStat reads /proc/PID/stat from the field after the command's name on; false when the process is gone.
+// readStat reads /proc/PID/stat from the field after the command's name on; false when the process
+// is gone.
 func readStat(pid int) ([]string, bool) { return readStatOf("/proc/" + strconv.Itoa(pid) + "/stat") }
 
 // readStatOf is readStat of a file, a thread's too.

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenPty makes a terminal: what is written to the one end comes out of the other, the way a user sees it. Tests look at
-// programs through it.
+// OpenPty makes a terminal: what is written to the one end comes out of the other, the way a user
+// sees it. Tests look at programs through it.
 func OpenPty() (user, program *os.File, err error) {
 	m, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

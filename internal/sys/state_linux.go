@@ -55,8 +55,8 @@ func IsRunnable(pid int) bool {
 // Tracer is the process that traces this one, as a debugger does, 0 if there is none.
 func Tracer() int { return tracerIn("/proc/self/status") }
 
-// tracerIn reads a status file; what cannot be read has no tracer. The kernel names the thread that traces, and people know the
-// process that it is of.
+// tracerIn reads a status file; what cannot be read has no tracer. The kernel names the thread that
+// traces, and people know the process that it is of.
 func tracerIn(file string) int {
 	thread := numberIn(file, "TracerPid")
 	if thread == 0 {

@@ -14,7 +14,8 @@ import (
 // can still wait for the news, and what has exited can still be reaped.
 func StopSignal(pid int) syscall.Signal {
 	var info unix.Siginfo
-	// WNOHANG leaves info as it is if there is no news. Where the parent of the child was told before, there is none.
+	// WNOHANG leaves info as it is if there is no news. Where the parent of the child was told
+	// before, there is none.
 	if err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOWAIT|unix.WNOHANG, nil); err != nil || info.Signo == 0 {
 		return 0
 	}

@@ -13,11 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalRole is the environment variable that makes TestTerminalRoles one of the processes of TestLeaveTerminal.
+// terminalRole is the environment variable that makes TestTerminalRoles one of the processes of
+// TestLeaveTerminal.
 const terminalRole = "FITMPI_TEST_TERMINAL_ROLE"
 
-// TestLeaveTerminal: a process that leaves its terminal has none, nor have its children, and reads it although it is of
-// another process group than the one in the foreground. The session's leader keeps its terminal.
+// TestLeaveTerminal: a process that leaves its terminal has none, nor have its children, and reads
+// it although it is of another process group than the one in the foreground. The session's leader
+// keeps its terminal.
 func TestLeaveTerminal(t *testing.T) {
 	master, slave := openTerminal(t)
 	cmd := roleCommand("leader")

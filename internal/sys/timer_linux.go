@@ -13,13 +13,15 @@ import (
 )
 
 const (
-	// canary is longer than any timer that is looked for, and no more than the 11 days that the runtime waits at once.
+	// canary is longer than any timer that is looked for, and no more than the 11 days that the
+	// runtime waits at once.
 	canary = 10 * 24 * time.Hour
 	// LongTimer is more than those that are looked for: see NextTimer.
 	LongTimer = canary - 24*time.Hour
 	// timerPatience is after how long NextTimer gives up.
 	timerPatience = 5 * time.Second
-	// pollerEvents is the room for events in the runtime's epoll_pwait. No other caller in the process asks for as many.
+	// pollerEvents is the room for events in the runtime's epoll_pwait. No other caller in the
+	// process asks for as many.
 	pollerEvents = 128
 )
 
@@ -74,7 +76,8 @@ func StirPoller() {
 	read.Wait()
 }
 
-// callsOfThreads is what the threads of the process do, as the kernel shows it: the system call in which each sleeps.
+// callsOfThreads is what the threads of the process do, as the kernel shows it: the system call in
+// which each sleeps.
 func callsOfThreads() (calls []string) {
 	names, err := filepath.Glob("/proc/self/task/*/syscall")
 	if err != nil {
@@ -88,8 +91,8 @@ func callsOfThreads() (calls []string) {
 	return calls
 }
 
-// timedPoll reports whether a system call, as the kernel shows it, is the runtime's wait for the network with an end, and how long it
-// waits at most.
+// timedPoll reports whether a system call, as the kernel shows it, is the runtime's wait for the
+// network with an end, and how long it waits at most.
 func timedPoll(call string) (until time.Duration, ok bool) {
 	f := strings.Fields(call)
 	if len(f) < 5 || f[0] != strconv.Itoa(unix.SYS_EPOLL_PWAIT) || f[3] != fmt.Sprintf("%#x", pollerEvents) {

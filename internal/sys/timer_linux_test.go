@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestIsTimerSet runs in a process of its own, as a test that may be ended by the clock has a timer.
+// TestIsTimerSet runs in a process of its own, as a test that may be ended by the clock has a
+// timer.
 func TestIsTimerSet(t *testing.T) {
 	const mark = "FITMPI_TEST_TIMER"
 	if os.Getenv(mark) == "" {

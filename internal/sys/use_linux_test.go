@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestProcessUse: memory that was used and given back stays in the peak, and processor time grows with work.
+// TestProcessUse: memory that was used and given back stays in the peak, and processor time grows
+// with work.
 func TestProcessUse(t *testing.T) {
 	before := ProcessUse()
 	const n = 64 << 20

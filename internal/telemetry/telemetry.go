@@ -1,8 +1,9 @@
-// Package telemetry is what a rank says of itself to its launcher when it is asked: is it alive and does it wait, what has
-// it counted, and what does it wait for. Package mpi answers, internal/view asks and keeps the answers.
+// Package telemetry is what a rank says of itself to its launcher when it is asked: is it alive and
+// does it wait, what has it counted, and what does it wait for. Package mpi answers, internal/view
+// asks and keeps the answers.
 //
-// A question is one of the names below. The answer is a [Report] as JSON, of at most boot.MaxAnswer bytes: what does not
-// fit is left out, and what was left out is counted.
+// A question is one of the names below. The answer is a [Report] as JSON, of at most boot.MaxAnswer
+// bytes: what does not fit is left out, and what was left out is counted.
 package telemetry
 
 import (
@@ -19,8 +20,9 @@ const (
 	AskPulse    = "pulse"    // Report.Pulse: some microseconds of the rank's time
 	AskCounters = "counters" // Report.Counters as well: some tens of microseconds
 	AskPending  = "pending"  // Report.Pending as well: stops all goroutines of the rank for a moment
-	// AskCollect has the rank collect garbage until that starts no more functions of the program, which may take seconds, and
-	// then say its Report.Pulse and Report.Functions. Other questions are answered meanwhile.
+	// AskCollect has the rank collect garbage until that starts no more functions of the program,
+	// which may take seconds, and then say its Report.Pulse and Report.Functions. Other questions
+	// are answered meanwhile.
 	AskCollect = "collect"
 )
 
@@ -29,13 +31,15 @@ type Report struct {
 	Pulse    Pulse
 	Counters *Counters `json:",omitempty"`
 	Pending  *Pending  `json:",omitempty"`
-	// Functions is another number whenever the garbage collector has got a function to start (runtime.AddCleanup,
-	// runtime.SetFinalizer), or one has returned: as it was before Pending, or after collecting. Else it is 0.
+	// Functions is another number whenever the garbage collector has got a function to start
+	// (runtime.AddCleanup, runtime.SetFinalizer), or one has returned: as it was before Pending, or
+	// after collecting. Else it is 0.
 	Functions uint64 `json:",omitempty"`
 }
 
-// Pulse says whether a rank lives, and whether it waits. A job is at rest if every rank that takes part is blocked, none
-// has become active between two pulses, what all have sent all have received, and nothing is unsent.
+// Pulse says whether a rank lives, and whether it waits. A job is at rest if every rank that takes
+// part is blocked, none has become active between two pulses, what all have sent all have received,
+// and nothing is unsent.
 type Pulse struct {
 	At        int64  // on the monotonic clock of its host, in nanoseconds
 	Blocked   int    // callers in MPI calls that only messages can end
@@ -69,8 +73,8 @@ type Calls struct {
 	Waited time.Duration // by callers, for those that are complete
 }
 
-// Durations is a histogram: Counts[i] is of durations from Bounds[i-1], of the first from 0, to below Bounds[i], in
-// seconds; of the last, which has no bound, of longer ones.
+// Durations is a histogram: Counts[i] is of durations from Bounds[i-1], of the first from 0, to
+// below Bounds[i], in seconds; of the last, which has no bound, of longer ones.
 type Durations struct {
 	Bounds []float64
 	Counts []uint64
@@ -118,10 +122,12 @@ type Pending struct {
 	Messages   []Message // that have arrived and no receive has taken, in order of arrival
 	Comms      []Comm    // of those above
 	Goroutines []Goroutine
-	// A timer of the process is set (time.AfterFunc, the deadline of a context or a connection), as far as the kernel tells:
-	// what it starts may let the rank go on. Asked for before everything else here.
+	// A timer of the process is set (time.AfterFunc, the deadline of a context or a connection), as
+	// far as the kernel tells: what it starts may let the rank go on. Asked for before everything
+	// else here.
 	Timer bool `json:",omitempty"`
-	// Something in the process waits for a signal (signal.NotifyContext): what that starts may let the rank go on.
+	// Something in the process waits for a signal (signal.NotifyContext): what that starts may let
+	// the rank go on.
 	Signal bool `json:",omitempty"`
 	// How many there were of each, if not all are listed; else 0.
 	AllCalls, AllOperations, AllMessages, AllGoroutines int `json:",omitempty"`
@@ -174,10 +180,11 @@ type Operation struct {
 	Later    int   `json:",omitempty"`
 	// The library has copied the message: its sender has gone on.
 	Detached bool `json:",omitempty"`
-	// A synchronous send, which is not complete before the message is received, however short it is.
+	// A synchronous send, which is not complete before the message is received, however short it
+	// is.
 	Synchronous bool `json:",omitempty"`
-	// Of a partitioned message: that this is the sender, how many partitions are not done, and how many of those the sender
-	// has not made ready yet.
+	// Of a partitioned message: that this is the sender, how many partitions are not done, and how
+	// many of those the sender has not made ready yet.
 	Sends          bool `json:",omitempty"`
 	Left, NotReady int  `json:",omitempty"`
 }
@@ -191,7 +198,8 @@ type Message struct {
 	Announced bool `json:",omitempty"` // its payload is still with the sender
 	// Its sender waits until it is received.
 	Synchronous bool `json:",omitempty"`
-	// It is of a collective, of a partitioned message, or of the making of a communicator: no receive of the user's takes it.
+	// It is of a collective, of a partitioned message, or of the making of a communicator: no
+	// receive of the user's takes it.
 	Internal bool `json:",omitempty"`
 }
 
@@ -207,17 +215,19 @@ type Comm struct {
 	Remote      []int `json:",omitempty"` // of an intercommunicator, the same of the remote group
 }
 
-// Goroutine is one of the user's that does not wait in an MPI call. They are those of the process: several ranks of one
-// process name the same, and one that waits in a call of another of them is none. A goroutine is the user's if it has a
-// frame of the user's code, be it a function that the library calls, or if the user has started it in the standard library
-// (go http.ListenAndServe), or it waits for the network and the standard library has started it for the user
-// (httptest.NewServer). So what the standard library starts for itself, for signals and contexts, is not.
+// Goroutine is one of the user's that does not wait in an MPI call. They are those of the process:
+// several ranks of one process name the same, and one that waits in a call of another of them is
+// none. A goroutine is the user's if it has a frame of the user's code, be it a function that the
+// library calls, or if the user has started it in the standard library (go http.ListenAndServe), or
+// it waits for the network and the standard library has started it for the user
+// (httptest.NewServer). So what the standard library starts for itself, for signals and contexts,
+// is not.
 type Goroutine struct {
 	State string // as the Go runtime names it: running, chan receive, IO wait, sleep
 	At    string // file:line of the innermost frame of the user's code, or of the go statement
 	Func  string
-	// May says that it may go on by itself: it runs, or waits for something that is neither a message nor certain to need
-	// another goroutine: By is not ByGoroutine.
+	// May says that it may go on by itself: it runs, or waits for something that is neither a
+	// message nor certain to need another goroutine: By is not ByGoroutine.
 	May bool
 	By  Waker
 }

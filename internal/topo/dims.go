@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// Dims divides n ranks among the dimensions of a grid (MPI 4.1, section 8.5.2). Positive entries of dims are kept,
-// zeros are replaced, in a new slice, so that the product is n: by numbers that do not increase from one to the next
-// and are as close to each other as possible. That is: the difference of the largest and the smallest is the least,
-// and of several such choices the largest is the least, then the second, and so on.
+// Dims divides n ranks among the dimensions of a grid (MPI 4.1, section 8.5.2). Positive entries of
+// dims are kept, zeros are replaced, in a new slice, so that the product is n: by numbers that do
+// not increase from one to the next and are as close to each other as possible. That is: the
+// difference of the largest and the smallest is the least, and of several such choices the largest
+// is the least, then the second, and so on.
 //
 // n below 1, negative entries, and entries that do not divide n are errors.
 func Dims(n int, dims []int) ([]int, error) {
@@ -66,7 +67,8 @@ func divisors(n int) func(yield func(int) bool) {
 	}
 }
 
-// balancer searches the products of factors that do not increase, by depth, the smaller factors first.
+// balancer searches the products of factors that do not increase, by depth, the smaller factors
+// first.
 type balancer struct {
 	divisors []int // of the number to divide, rising
 	factors  []int // chosen so far
@@ -74,8 +76,8 @@ type balancer struct {
 	spread   int // of best: its first less its last
 }
 
-// search completes the factors chosen so far by k more, with the product n, none above most. Sequences come in
-// lexicographic order, so that the first of one spread is the one that is wanted.
+// search completes the factors chosen so far by k more, with the product n, none above most.
+// Sequences come in lexicographic order, so that the first of one spread is the one that is wanted.
 func (s *balancer) search(n, k, most int) {
 	if k == 0 {
 		if spread := s.current(); n == 1 && spread < s.spread {
@@ -105,8 +107,9 @@ func (s *balancer) current() int {
 	return s.factors[0] - s.factors[len(s.factors)-1]
 }
 
-// couldWin says whether k more factors with the product n may give a smaller spread than the best: the smallest of them
-// is their geometric mean at most, so it is too small if the smallest that would do has a greater power.
+// couldWin says whether k more factors with the product n may give a smaller spread than the best:
+// the smallest of them is their geometric mean at most, so it is too small if the smallest that
+// would do has a greater power.
 func (s *balancer) couldWin(n, k int) bool {
 	if k == 0 || s.best == nil {
 		return true

@@ -45,7 +45,8 @@ func bruteSequences(n, k, most int, begun []int, visit func([]int)) {
 
 func spread(s []int) int { return slices.Max(s) - slices.Min(s) }
 
-// TestDims compares with brute force for every number of ranks up to 600, in 1 to 4 dimensions, and with one dimension given.
+// TestDims compares with brute force for every number of ranks up to 600, in 1 to 4 dimensions, and
+// with one dimension given.
 func TestDims(t *testing.T) {
 	most := 600
 	if testing.Short() {

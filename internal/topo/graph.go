@@ -11,7 +11,8 @@ type Edge struct{ A, B, Weight int }
 // maxWeight is the weight that counts at most, so that sums cannot overflow.
 const maxWeight = 1 << 31
 
-// Graph is an undirected graph of ranks: edges between the same two are one, edges to oneself are none. Immutable.
+// Graph is an undirected graph of ranks: edges between the same two are one, edges to oneself are
+// none. Immutable.
 type Graph struct {
 	size  int
 	first []int // the edges of rank r are to[first[r]:first[r+1]]

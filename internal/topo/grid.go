@@ -5,8 +5,8 @@ import "slices"
 // None stands for a place outside a grid.
 const None = -1
 
-// Grid is a Cartesian grid. Ranks are numbered row by row: the last coordinate runs fastest (MPI 4.1, section 8.2). A
-// grid without dimensions has one place. Immutable.
+// Grid is a Cartesian grid. Ranks are numbered row by row: the last coordinate runs fastest (MPI
+// 4.1, section 8.2). A grid without dimensions has one place. Immutable.
 type Grid struct {
 	Dims     []int  // positive
 	Periodic []bool // of each dimension: its ends are neighbours
@@ -39,8 +39,8 @@ func (g Grid) Coords(rank int) []int {
 	return c
 }
 
-// Rank is the inverse of Coords. Coordinates outside the grid are moved into it in a periodic dimension, and give None
-// in another.
+// Rank is the inverse of Coords. Coordinates outside the grid are moved into it in a periodic
+// dimension, and give None in another.
 func (g Grid) Rank(coords []int) int {
 	rank := 0
 	for i, d := range g.Dims {
@@ -74,8 +74,8 @@ func (g Grid) Shift(rank, dim, disp int) int {
 	return g.Rank(c)
 }
 
-// Neighbours are the neighbours of rank in the order of the standard, for each dimension the one at -1 and the one at +1;
-// None where there is none.
+// Neighbours are the neighbours of rank in the order of the standard, for each dimension the one at
+// -1 and the one at +1; None where there is none.
 func (g Grid) Neighbours(rank int) []int {
 	n := make([]int, 0, 2*len(g.Dims))
 	for dim := range g.Dims {

@@ -18,7 +18,8 @@ func grids(f func(g Grid)) {
 	}
 }
 
-// Coords and Rank are inverse, rows run last coordinate first, and a shift there and back is none unless it leaves the grid.
+// Coords and Rank are inverse, rows run last coordinate first, and a shift there and back is none
+// unless it leaves the grid.
 func TestGrid(t *testing.T) {
 	grids(func(g Grid) {
 		for r := range g.Size() {
@@ -60,7 +61,8 @@ func checkShift(t *testing.T, g Grid, r, dim, disp int) {
 	}
 }
 
-// Neighbourhood is mutual: if a rank's neighbour at -1 is another one, that one's neighbour at +1 is the rank.
+// Neighbourhood is mutual: if a rank's neighbour at -1 is another one, that one's neighbour at +1
+// is the rank.
 func TestNeighbours(t *testing.T) {
 	grids(func(g Grid) {
 		for r := range g.Size() {

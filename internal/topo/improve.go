@@ -2,7 +2,8 @@ package topo
 
 import "slices"
 
-// effort bounds how many pairs of places improve looks at, in all domains of a level: some tenths of a second.
+// effort bounds how many pairs of places improve looks at, in all domains of a level: some tenths
+// of a second.
 const effort = 4_000_000
 
 // swapper improves a division of places among domains.
@@ -14,8 +15,8 @@ type swapper struct {
 	effort  int     // pairs that may still be looked at
 }
 
-// improve moves places to where their neighbours are, into a gap or in exchange for another, as long as the cut falls, and
-// effort is left: it is how many pairs may be looked at.
+// improve moves places to where their neighbours are, into a gap or in exchange for another, as
+// long as the cut falls, and effort is left: it is how many pairs may be looked at.
 func (d domains) improve(g *Graph, part []int, effort int) []int {
 	s := &swapper{g: g, part: part, members: make([][]int, len(d.room)), slack: slices.Clone(d.room), effort: effort}
 	for v, p := range part {
@@ -61,7 +62,8 @@ func (s *swapper) moved(v int) bool {
 	return true
 }
 
-// exchange finds the place of domain p that is best moved to v's domain as v moves to p, and what its move gains.
+// exchange finds the place of domain p that is best moved to v's domain as v moves to p, and what
+// its move gains.
 func (s *swapper) exchange(v, p int) (best, gain int) {
 	best = None
 	for _, u := range s.members[p] {

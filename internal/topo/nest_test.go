@@ -35,7 +35,8 @@ func TestNest(t *testing.T) {
 	}
 }
 
-// machines are 16 ranks on 2 hosts of 2 NUMA nodes of 4 cores, where rank r has the core with the number that slot gives.
+// machines are 16 ranks on 2 hosts of 2 NUMA nodes of 4 cores, where rank r has the core with the
+// number that slot gives.
 func machines(slot func(r int) int) [][]int {
 	facts := [][]int{make([]int, 16), make([]int, 16), make([]int, 16)}
 	for r := range 16 {
@@ -45,8 +46,9 @@ func machines(slot func(r int) int) [][]int {
 	return Nest(facts...)
 }
 
-// A grid on two hosts of two NUMA nodes of four cores: each host has a half of it and each node a block of 2 x 2, whatever
-// order the ranks come in; on rings, where blocks are no better than rows, nothing is worse. The best costs are known.
+// A grid on two hosts of two NUMA nodes of four cores: each host has a half of it and each node a
+// block of 2 x 2, whatever order the ranks come in; on rings, where blocks are no better than rows,
+// nothing is worse. The best costs are known.
 func TestPlaceHierarchy(t *testing.T) {
 	shuffled := rand.New(rand.NewPCG(3, 3)).Perm(16)
 	for _, order := range []struct {

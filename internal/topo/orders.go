@@ -10,9 +10,10 @@ const (
 	maxStrip  = 8  // widest strip that it tries
 )
 
-// Orders are orders of the places of g for [Place], for ranks in the domains of levels: cut into pieces, each as large as
-// a domain, they give blocks that are about as long as wide. Two kinds are tried: blocks of as many places as a domain has ranks,
-// in all shapes, which are exact if they divide the grid; and strips of some width, which bend for domains of any size.
+// Orders are orders of the places of g for [Place], for ranks in the domains of levels: cut into
+// pieces, each as large as a domain, they give blocks that are about as long as wide. Two kinds are
+// tried: blocks of as many places as a domain has ranks, in all shapes, which are exact if they
+// divide the grid; and strips of some width, which bend for domains of any size.
 func (g Grid) Orders(levels [][]int) [][]int {
 	var orders [][]int
 	var room []int

@@ -2,11 +2,13 @@ package topo
 
 import "slices"
 
-// Nest makes levels of domains from facts about ranks, which come from the most important to the least: facts[i][r] is what
-// the i-th says of rank r, such as the number of its host, and only whether two values are equal matters. At a level, two
-// ranks are in one domain if all facts up to its own say the same of both, so that the domains of a level are within
-// those of the level before. Facts that divide nothing further make no level, nor do those that leave
-// every rank alone: they are the same to every placement. Nothing is left, nil, if every placement is as good as any other.
+// Nest makes levels of domains from facts about ranks, which come from the most important to the
+// least: facts[i][r] is what the i-th says of rank r, such as the number of its host, and only
+// whether two values are equal matters. At a level, two ranks are in one domain if all facts up to
+// its own say the same of both, so that the domains of a level are within those of the level
+// before. Facts that divide nothing further make no level, nor do those that leave every rank
+// alone: they are the same to every placement. Nothing is left, nil, if every placement is as good
+// as any other.
 func Nest(facts ...[]int) (levels [][]int) {
 	domains := 1
 	for _, fact := range facts {
@@ -41,16 +43,17 @@ func within(levels [][]int, fact []int) (level []int, domains int) {
 	return level, len(number)
 }
 
-// Place chooses which rank of a communicator takes which place in a topology. The places are those of g; levels, made by
-// [Nest], say which ranks are near each other; there are at least as many ranks as places. The result is the rank
-// for each place, no rank twice. orders are orders of the places in which neighbours are close, if some are known,
-// such as those of [Grid.Orders].
+// Place chooses which rank of a communicator takes which place in a topology. The places are those
+// of g; levels, made by [Nest], say which ranks are near each other; there are at least as many
+// ranks as places. The result is the rank for each place, no rank twice. orders are orders of the
+// places in which neighbours are close, if some are known, such as those of [Grid.Orders].
 //
-// First the places are divided among the domains of the first level, then those of each domain among the domains inside it, and
-// so on. A division starts from several: the orders cut into pieces, and pieces that grow along
-// the edges. The best is improved by exchanging pairs of places as long as that helps. (Finding the least cut is
-// NP-hard.) What counts is the cut at the first level, of equal ones that at the second, and so on; by this measure the
-// result is never worse than the identity, which is the result unless another is better.
+// First the places are divided among the domains of the first level, then those of each domain
+// among the domains inside it, and so on. A division starts from several: the orders cut into
+// pieces, and pieces that grow along the edges. The best is improved by exchanging pairs of places
+// as long as that helps. (Finding the least cut is NP-hard.) What counts is the cut at the first
+// level, of equal ones that at the second, and so on; by this measure the result is never worse
+// than the identity, which is the result unless another is better.
 func Place(g *Graph, levels [][]int, orders ...[]int) []int {
 	ranks := make([]int, g.size)
 	if len(levels) > 0 {
@@ -95,7 +98,8 @@ func (p placing) place() []int {
 	return taken
 }
 
-// split makes a part of the work of each domain, to which belong the places for which part has its number.
+// split makes a part of the work of each domain, to which belong the places for which part has its
+// number.
 func (p placing) split(d domains, part []int) (places [][]int, parts []placing) {
 	places, parts = make([][]int, len(d.room)), make([]placing, len(d.room))
 	at := make([]int, len(part)) // the number of each place in its domain
@@ -139,7 +143,8 @@ func newDomains(names []int) domains {
 	return d
 }
 
-// divide chooses the domain for each place of p: that of the rank with its number, unless another division cuts less.
+// divide chooses the domain for each place of p: that of the rank with its number, unless another
+// division cuts less.
 func (d domains) divide(p placing) []int {
 	identity := d.of[:p.g.size]
 	best, least := []int(nil), p.g.Cut(identity) // nil: the identity

@@ -19,7 +19,8 @@ func newRand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// costOf is the cut at each level when the place v is taken by rank ranks[v]; what Place makes least, the first first.
+// costOf is the cut at each level when the place v is taken by rank ranks[v]; what Place makes
+// least, the first first.
 func costOf(g *Graph, levels [][]int, ranks []int) []int {
 	cost := []int{}
 	for _, level := range levels {
@@ -40,8 +41,8 @@ func identity(n int) []int {
 	return s
 }
 
-// checkPlace places and checks what always holds: no rank twice, and never worse than the identity. It returns the
-// costs after and before.
+// checkPlace places and checks what always holds: no rank twice, and never worse than the identity.
+// It returns the costs after and before.
 func checkPlace(t *testing.T, g *Graph, levels [][]int, orders ...[]int) (cost, before []int) {
 	t.Helper()
 	ranks := Place(g, levels, orders...)
@@ -173,7 +174,8 @@ func bruteCut(g *Graph, host []int) int {
 	return best
 }
 
-// Over many small graphs the cut is near the least there is. The seed is fixed: a bound on quality is no property of every graph.
+// Over many small graphs the cut is near the least there is. The seed is fixed: a bound on quality
+// is no property of every graph.
 func TestPlaceNearOptimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	sum, least, before := 0, 0, 0

@@ -27,7 +27,8 @@ func Best(samples []Sample) (best Sample, ok bool) {
 	return best, ok
 }
 
-// Clock is how the clock of a host relates to that of the launcher. The zero value is that of the launcher's own host.
+// Clock is how the clock of a host relates to that of the launcher. The zero value is that of the
+// launcher's own host.
 type Clock struct {
 	Host        string
 	At          int64         // on the other clock: the moment for which the rest is said
@@ -38,8 +39,8 @@ type Clock struct {
 	DriftKnown  bool          // it was looked at twice, else Drift is 0
 }
 
-// Fit makes a clock of the best looks at it at the begin and at the end. Without the last it is taken to run as the
-// launcher's.
+// Fit makes a clock of the best looks at it at the begin and at the end. Without the last it is
+// taken to run as the launcher's.
 func Fit(host string, first, last []Sample) (Clock, bool) {
 	a, ok := Best(first)
 	b, again := Best(last)

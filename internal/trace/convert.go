@@ -38,8 +38,9 @@ type Summary struct {
 	Missed      uint64
 }
 
-// Convert writes the recordings of a job to w in the Trace Event format, as JSON. all is gone through twice, and only one
-// recording is looked at at a time. When ctx ends it stops early, but what it has written is whole.
+// Convert writes the recordings of a job to w in the Trace Event format, as JSON. all is gone
+// through twice, and only one recording is looked at at a time. When ctx ends it stops early, but
+// what it has written is whole.
 func Convert(ctx context.Context, w io.Writer, job Job, all iter.Seq[*Recording]) (Summary, error) {
 	c := &converter{w: bufio.NewWriterSize(w, 1<<16), job: job, pairs: make(map[pair]*flows), zero: math.MaxInt64}
 	if job.Last > 0 {
@@ -274,8 +275,9 @@ type span struct {
 	id         uint64 // of the flow
 }
 
-// lanes writes spans to as many tracks as are needed for none to overlap another, but for one that lies within another if
-// nests is set. There are at most trackRoom of them; what would need more is written without its length to a last one.
+// lanes writes spans to as many tracks as are needed for none to overlap another, but for one that
+// lies within another if nests is set. There are at most trackRoom of them; what would need more is
+// written without its length to a last one.
 func (c *converter) lanes(spans []span, first int, title, category string, nests bool) {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end), cmp.Compare(a.name, b.name))

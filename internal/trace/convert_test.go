@@ -82,7 +82,8 @@ func TestOneMessage(t *testing.T) {
 	}
 }
 
-// TestHalfAMessage: a flow is there only if both ends are; what had not ended goes on to the end, and says so.
+// TestHalfAMessage: a flow is there only if both ends are; what had not ended goes on to the end,
+// and says so.
 func TestHalfAMessage(t *testing.T) {
 	a := recording(0,
 		Event{Kind: Posted, Time: 2000, Seq: 5, Peer: 1},
@@ -105,8 +106,8 @@ func TestHalfAMessage(t *testing.T) {
 	}
 }
 
-// TestLanes: slices that overlap are on tracks of their own, as many as there are; beyond that they lose their length, and
-// regions within regions are on one.
+// TestLanes: slices that overlap are on tracks of their own, as many as there are; beyond that they
+// lose their length, and regions within regions are on one.
 func TestLanes(t *testing.T) {
 	var many []Event
 	for i := range trackRoom + 3 {
@@ -145,7 +146,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestStopped: a conversion that is stopped, or has nothing, leaves a whole file; one that cannot write says so.
+// TestStopped: a conversion that is stopped, or has nothing, leaves a whole file; one that cannot
+// write says so.
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var b bytes.Buffer
@@ -180,8 +182,8 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// TestClocks: with clocks that differ by seconds and run apart, what they show is put right within the uncertainty that is said,
-// and so no message arrives before it was sent by more than that.
+// TestClocks: with clocks that differ by seconds and run apart, what they show is put right within
+// the uncertainty that is said, and so no message arrives before it was sent by more than that.
 func TestClocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 200 {

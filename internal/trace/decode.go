@@ -28,8 +28,8 @@ func (r *Recording) Name(id uint16) string {
 	return ""
 }
 
-// Decode reads the next ring of what a Source has given. io.EOF means that there is none. Any other error means
-// that what is there is no recording, or was cut off.
+// Decode reads the next ring of what a Source has given. io.EOF means that there is none. Any other
+// error means that what is there is no recording, or was cut off.
 func Decode(from io.Reader) (*Recording, error) {
 	var head [pieceSize]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -68,7 +68,8 @@ func readAll(from io.Reader, n int) ([]byte, error) {
 	return b, nil
 }
 
-// decode makes a recording of the parts of a ring with so many slots, of which the used ones are given.
+// decode makes a recording of the parts of a ring with so many slots, of which the used ones are
+// given.
 func decode(header, names, slots []byte, all uint64) (*Recording, error) {
 	o, ok := orderOf(header)
 	if !ok {

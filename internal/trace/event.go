@@ -80,7 +80,8 @@ func (e *Event) words() (head uint32, time, a, b uint64) {
 // partner is the last word.
 func partner(peer int, bytes int64) uint64 { return uint64(bytes)<<20 | uint64(uint32(peer)&NoPeer) }
 
-// eventOf is the inverse of words. It reports whether that can be an event of a rank of a job of so many.
+// eventOf is the inverse of words. It reports whether that can be an event of a rank of a job of so
+// many.
 func eventOf(head uint32, time, a, b uint64, ranks int) (e Event, ok bool) {
 	e = Event{Kind: Kind(head), Track: uint8(head >> 8), Name: uint16(head >> 16), Time: int64(time), Peer: int(b & NoPeer), Bytes: int64(b >> 20)}
 	if e.Kind.hasSpan() {

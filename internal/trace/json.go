@@ -22,8 +22,8 @@ const (
 // pid is the rank's number among processes, which begin at 1: some viewers take 0 for the idle one.
 func (c *converter) pid() int { return c.rec.Rank + 1 }
 
-// tid is the number of a track. It is the only one of that number in the trace: viewers differ in whether threads of two
-// processes may have the same.
+// tid is the number of a track. It is the only one of that number in the trace: viewers differ in
+// whether threads of two processes may have the same.
 func (c *converter) tid(track int) int { return c.pid()*tracks + track }
 
 // describe writes the names of the rank.
@@ -50,7 +50,8 @@ func (c *converter) slice(track int, category, name string, begin, length int64,
 		category, quoted(name), c.pid(), c.tid(track), micros(from-c.zero), micros(max(to-from, 1)), args)
 }
 
-// flow writes the begin ('s') or the end ('f') of the flow of a message, within the slice that was written last.
+// flow writes the begin ('s') or the end ('f') of the flow of a message, within the slice that was
+// written last.
 func (c *converter) flow(track int, phase byte, id uint64, at int64) {
 	binding := ""
 	if phase == 'f' {

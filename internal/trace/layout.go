@@ -47,7 +47,8 @@ const (
 	MaxBuffer = 4 << 30
 )
 
-// Size is how much memory a ring takes that keeps at most so many bytes of events: they are rounded down to a power of two.
+// Size is how much memory a ring takes that keeps at most so many bytes of events: they are rounded
+// down to a power of two.
 func Size(buffer int64) int64 {
 	buffer = min(max(buffer, MinBuffer), MaxBuffer)
 	return eventsAt + int64(1)<<(bits.Len64(uint64(buffer))-1)

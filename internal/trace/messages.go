@@ -8,9 +8,10 @@ type messageKey struct {
 	seq  uint32
 }
 
-// messages writes the messages that the rank has sent and received. A message is a slice at both ends: at its sender's from
-// the call that posted it until its memory was free again, at its receiver's from its arrival, or that of its announcement, until it was
-// received. The flow between them is the way of its header.
+// messages writes the messages that the rank has sent and received. A message is a slice at both
+// ends: at its sender's from the call that posted it until its memory was free again, at its
+// receiver's from its arrival, or that of its announcement, until it was received. The flow between
+// them is the way of its header.
 func (c *converter) messages(last int64) {
 	sends := c.ends(Posted, Sent, last)
 	arrivals := c.ends(Arrived, Received, last)
@@ -89,7 +90,8 @@ func (c *converter) messageSpan(e *Event, last int64) span {
 // flowID is that of a message among all of the job.
 func flowID(p pair, seq uint32) uint64 { return uint64(p.from)<<48 | uint64(p.to)<<32 | uint64(seq) }
 
-// numbers is a set of numbers that lie near each other, as those of messages that follow each other do.
+// numbers is a set of numbers that lie near each other, as those of messages that follow each other
+// do.
 type numbers struct {
 	first uint32 // of bits
 	bits  []uint64
@@ -97,8 +99,8 @@ type numbers struct {
 	far   map[uint32]bool // what does not lie near them
 }
 
-// room is how many words of bits there may be: what a rank has written may be anything, and is to take no more memory than
-// it has written.
+// room is how many words of bits there may be: what a rank has written may be anything, and is to
+// take no more memory than it has written.
 func (n *numbers) room() uint32 { return uint32(64 + n.count) }
 
 func (n *numbers) add(v uint32) {

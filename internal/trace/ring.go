@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Ring is where a rank notes what it does. Its methods may be called by any goroutine, and take no lock but for a name that
-// is new.
+// Ring is where a rank notes what it does. Its methods may be called by any goroutine, and take no
+// lock but for a name that is new.
 type Ring struct {
 	// immutable after Open
 	mem    []byte
@@ -58,7 +58,8 @@ func (r *Ring) Note(e *Event) uint64 {
 	return i
 }
 
-// Amend changes event number i, which only its caller may do, and reports whether it was recent enough for that.
+// Amend changes event number i, which only its caller may do, and reports whether it was recent
+// enough for that.
 func (r *Ring) Amend(i uint64, e *Event) bool {
 	if r.next.Load()-i > r.mask/2 {
 		return false // others may be about to write there
@@ -77,7 +78,8 @@ func (r *Ring) put(i uint64, e *Event) {
 // otherName is the name of what has none because there are too many.
 const otherName = 1
 
-// Name is the number by which events name a string; the first part of a string that is very long stands for it.
+// Name is the number by which events name a string; the first part of a string that is very long
+// stands for it.
 func (r *Ring) Name(s string) uint16 {
 	if id, ok := (*r.names.Load())[s]; ok {
 		return id
@@ -121,7 +123,8 @@ type OpenCall struct {
 	since int64
 }
 
-// Begin notes that a call has begun; if the rank dies in it, that is known. peer is NoPeer if it is of none.
+// Begin notes that a call has begun; if the rank dies in it, that is known. peer is NoPeer if it is
+// of none.
 func (r *Ring) Begin(name uint16, peer int, bytes int64) OpenCall {
 	c := OpenCall{slot: r.takeSlot(), since: r.Now()}
 	if c.slot < 0 {

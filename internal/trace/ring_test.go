@@ -116,7 +116,8 @@ func TestRoundTheRing(t *testing.T) {
 	}
 }
 
-// TestTorn: an event that was not written to its end is left out and counted, whatever was in its place before.
+// TestTorn: an event that was not written to its end is left out and counted, whatever was in its
+// place before.
 func TestTorn(t *testing.T) {
 	for _, before := range []int{0, slotsOfSmallest} {
 		for torn := range 4 { // words written: of 1, 2, 3 and then 0
@@ -139,7 +140,8 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestManyWriters: what many goroutines note at once is all there, as long as there is room, and whole.
+// TestManyWriters: what many goroutines note at once is all there, as long as there is room, and
+// whole.
 func TestManyWriters(t *testing.T) {
 	ring, mem := openRing(t, 0, 1)
 	const writers, each = 8, slotsOfSmallest / 8
@@ -165,7 +167,8 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// TestOpenCalls: a call that has not ended is known, one that has is noted; calls at once have slots of their own.
+// TestOpenCalls: a call that has not ended is known, one that has is noted; calls at once have
+// slots of their own.
 func TestOpenCalls(t *testing.T) {
 	ring, mem := openRing(t, 1, 4)
 	a := ring.Begin(ring.Name("Recv"), 2, 8)

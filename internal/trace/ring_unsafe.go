@@ -13,7 +13,8 @@ func slotAt(events *byte, i uint64) *slot {
 	return (*slot)(unsafe.Add(unsafe.Pointer(events), i*eventSize))
 }
 
-// wordAt is a word of the header. Preconditions: off is a multiple of 8 within it, and mem begins on a page.
+// wordAt is a word of the header. Preconditions: off is a multiple of 8 within it, and mem begins
+// on a page.
 func wordAt(mem []byte, off int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&mem[:headerSize][off]))
 }

@@ -22,16 +22,19 @@ const (
 	pieceSize  = 32
 )
 
-// Source reads what is to be passed on of the rings of a process, one behind the other. It is a crew.Source.
+// Source reads what is to be passed on of the rings of a process, one behind the other. It is a
+// crew.Source.
 type Source struct {
 	files []*os.File
 	now   io.Reader
 }
 
-// NewSource makes a source of files, which it takes over. The process that writes them must be dead.
+// NewSource makes a source of files, which it takes over. The process that writes them must be
+// dead.
 func NewSource(files []*os.File) *Source { return &Source{files: files} }
 
-// Read implements io.Reader. A ring that nothing was noted in, as its process was no rank, is left out.
+// Read implements io.Reader. A ring that nothing was noted in, as its process was no rank, is left
+// out.
 func (s *Source) Read(p []byte) (int, error) {
 	for {
 		if s.now != nil {

@@ -40,8 +40,8 @@ type Rank struct {
 	Wrong    error  // why its last answer was not understood
 	Metrics  string // where it serves its own metrics, as it reported; "" if it does not
 
-	// StuckAt is Pulse.Activity when it was found that the rank can never go on; 0 if it was not. As long as it has done
-	// nothing since, that is so still.
+	// StuckAt is Pulse.Activity when it was found that the rank can never go on; 0 if it was not.
+	// As long as it has done nothing since, that is so still.
 	StuckAt uint64
 
 	owes int       // questions since its last answer
@@ -233,11 +233,12 @@ func (v *View) End() {
 	close(v.over)
 }
 
-// Ask asks all ranks that take part in the job a question and waits for their answers, for those that do not come until
-// ctx ends. The reports are by rank, nil where there is none; there are none at all before the job begins.
+// Ask asks all ranks that take part in the job a question and waits for their answers, for those
+// that do not come until ctx ends. The reports are by rank, nil where there is none; there are none
+// at all before the job begins.
 //
-// A rank that has left many questions unanswered is asked now and then only, and not waited for in between: questions
-// that a stopped process does not read are kept for it.
+// A rank that has left many questions unanswered is asked now and then only, and not waited for in
+// between: questions that a stopped process does not read are kept for it.
 func (v *View) Ask(ctx context.Context, question string) []*telemetry.Report {
 	return v.AskSome(ctx, question, func(*Rank) bool { return true })
 }
@@ -259,7 +260,8 @@ func (v *View) AskSome(ctx context.Context, question string, which func(*Rank) b
 	return slices.Clone(q.reports)
 }
 
-// mostOwed is how many questions a rank may leave unanswered before it is asked every askAgain only.
+// mostOwed is how many questions a rank may leave unanswered before it is asked every askAgain
+// only.
 const (
 	mostOwed = 16
 	askAgain = 10 * time.Second
@@ -296,7 +298,8 @@ func (v *View) control() launch.Control {
 	return v.to
 }
 
-// FoundStuck notes that a rank can never go on, if it still is in the process pid: see Rank.StuckAt.
+// FoundStuck notes that a rank can never go on, if it still is in the process pid: see
+// Rank.StuckAt.
 func (v *View) FoundStuck(rank, pid int, activity uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -331,8 +334,8 @@ func (v *View) Stuck() string {
 //   - Begun is closed.
 func (v *View) Control() launch.Control { return v.control() }
 
-// Ranks returns what is known of every rank now, nil before the job begins. The caller may change the slice, not what is
-// in it.
+// Ranks returns what is known of every rank now, nil before the job begins. The caller may change
+// the slice, not what is in it.
 func (v *View) Ranks() []Rank {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -111,7 +111,8 @@ func TestWhoLeavesKeepsItsFigures(t *testing.T) {
 	}
 }
 
-// A rank that does not answer is waited for until the context ends; its answer counts nevertheless when it comes.
+// A rank that does not answer is waited for until the context ends; its answer counts nevertheless
+// when it comes.
 func TestALateAnswer(t *testing.T) {
 	s := newStand(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -99,8 +99,8 @@ func (f *fake) answer(r int, at time.Duration, blocked int, s engine.Stats, peer
 	}
 }
 
-// stencil lets all ranks exchange halos with their neighbours in a grid, of so many columns, for so many steps; how much
-// they wait differs.
+// stencil lets all ranks exchange halos with their neighbours in a grid, of so many columns, for so
+// many steps; how much they wait differs.
 func (f *fake) stencil(columns, steps int) {
 	rows := len(f.ranks) / columns
 	for r := range f.ranks {

@@ -13,8 +13,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/view"
 )
 
-// FuzzPicture: whatever ranks say of themselves, there is a picture of the job, of bounded size, and what browsers are sent of it is
-// one event.
+// FuzzPicture: whatever ranks say of themselves, there is a picture of the job, of bounded size,
+// and what browsers are sent of it is one event.
 func FuzzPicture(f *testing.F) {
 	stencil := newFake(2, 1)
 	stencil.stencil(2, 3)

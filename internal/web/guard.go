@@ -52,8 +52,8 @@ func (f file) serve(w http.ResponseWriter, _ *http.Request) {
 	w.Write(f.data)
 }
 
-// tokenName is what the token is called in the address. The cookie's name has the port as well: browsers give cookies of one
-// port to all ports of a host.
+// tokenName is what the token is called in the address. The cookie's name has the port as well:
+// browsers give cookies of one port to all ports of a host.
 const tokenName = "token"
 
 // guarded lets through the requests that may see the page.

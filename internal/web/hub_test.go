@@ -96,7 +96,8 @@ func (s silent) Ask(ctx context.Context, question string) []*telemetry.Report {
 	return nil
 }
 
-// Ranks that do not answer hold up nothing: the picture is as new without them, and the end comes at once.
+// Ranks that do not answer hold up nothing: the picture is as new without them, and the end comes
+// at once.
 func TestSilentRanks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(2, 2)
@@ -145,8 +146,8 @@ func TestFirstPictureAtOnce(t *testing.T) {
 	})
 }
 
-// A browser that is slow is sent the newest picture when it is ready, not those between; those that keep up share one
-// encoding.
+// A browser that is slow is sent the newest picture when it is ready, not those between; those that
+// keep up share one encoding.
 func TestSlowReaderSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(2, 2)

@@ -17,7 +17,8 @@ import (
 
 // The page in a browser, of jobs that are made up; tests/web_test.go has real ones.
 
-// keep writes a picture of the page where FITMPI_WEB_SHOTS says, for people to look at and for docs/web.
+// keep writes a picture of the page where FITMPI_WEB_SHOTS says, for people to look at and for
+// docs/web.
 func keep(t *testing.T, p *webtest.Page, name string, all bool) {
 	t.Helper()
 	dir := os.Getenv("FITMPI_WEB_SHOTS")
@@ -46,7 +47,8 @@ func wantNoTrouble(t *testing.T, p *webtest.Page) {
 	}
 }
 
-// stencilJob is a job of n ranks in a grid that exchange halos, so many steps from one answer to the next.
+// stencilJob is a job of n ranks in a grid that exchange halos, so many steps from one answer to
+// the next.
 func stencilJob(n, columns, perHost, steps int) *fake {
 	f := newFake(n, perHost)
 	done := 40000
@@ -239,7 +241,8 @@ func wantThemes(t *testing.T, p *webtest.Page) {
 	want(t, p, contrast, "")
 }
 
-// contrast is the first text whose contrast with what is behind it is less than WCAG 2.2 asks for (4.5), "" if there is none.
+// contrast is the first text whose contrast with what is behind it is less than WCAG 2.2 asks for
+// (4.5), "" if there is none.
 const contrast = `(() => {
 	const parse = (c) => c.match(/[\d.]+/g).map(Number);
 	const light = (c) => [0.2126, 0.7152, 0.0722].reduce((s, w, i) => {const x = c[i] / 255; return s + w * (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)}, 0);

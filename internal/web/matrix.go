@@ -32,11 +32,12 @@ type matrix struct {
 
 type cell struct{ bytes, messages uint64 }
 
-// matrixSize is how many rows the matrix has at most: what a screen shows, and what is sent to it, is bounded by that.
+// matrixSize is how many rows the matrix has at most: what a screen shows, and what is sent to it,
+// is bounded by that.
 const matrixSize = 256
 
-// drawMatrix takes the larger of what the sender and the receiver say: whichever of them was asked last, or has not died,
-// knows more.
+// drawMatrix takes the larger of what the sender and the receiver say: whichever of them was asked
+// last, or has not died, knows more.
 func drawMatrix(ranks []view.Rank) matrix {
 	m := matrix{group: max(1, (len(ranks)+matrixSize-1)/matrixSize)}
 	m.n = (len(ranks) + m.group - 1) / m.group

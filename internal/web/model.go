@@ -13,8 +13,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/view"
 )
 
-// picture is the job as the page shows it at one moment. It is immutable once made: browsers of different speed compare
-// different pictures.
+// picture is the job as the page shows it at one moment. It is immutable once made: browsers of
+// different speed compare different pictures.
 type picture struct {
 	job    jobRow
 	ranks  []rankRow // by rank, at most shownRanks
@@ -25,7 +25,8 @@ type picture struct {
 	pace   time.Duration  // for how long the ranks are left alone now
 }
 
-// shownRanks is how many ranks have rows of their own. What is shown of more is their number by state, and the matrix.
+// shownRanks is how many ranks have rows of their own. What is shown of more is their number by
+// state, and the matrix.
 const shownRanks = 1024
 
 // The states of a rank on the page.
@@ -116,7 +117,8 @@ type input struct {
 	stuck      string       // why the job cannot go on, "" if it can
 }
 
-// draw makes a picture. What happened between two answers of a rank follows from prev, which may be nil.
+// draw makes a picture. What happened between two answers of a rank follows from prev, which may be
+// nil.
 func draw(in input, prev *picture) *picture {
 	lines := 0
 	for i := range in.ranks {
@@ -233,7 +235,8 @@ func working(r *view.Rank) (state, why string) {
 	return stateComputing, ""
 }
 
-// where names the call that has waited longest, if it is known: "Recv at main.go:40 for 12 s and 2 more".
+// where names the call that has waited longest, if it is known: "Recv at main.go:40 for 12 s and 2
+// more".
 func where(c *telemetry.Counters) string {
 	if c == nil || len(c.Calls) == 0 || c.Calls[0].Op == "" {
 		return ""

@@ -155,7 +155,8 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// A rank that does not answer, because it is stopped for example, is said to be silent; one that has exited is not.
+// A rank that does not answer, because it is stopped for example, is said to be silent; one that
+// has exited is not.
 func TestSilence(t *testing.T) {
 	f := newFake(2, 2)
 	for r := range 2 {

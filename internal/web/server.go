@@ -23,7 +23,8 @@ import (
 const (
 	// patience is how long a browser may take to take what it is sent.
 	patience = httpguard.Patience
-	// lastPatience is how long browsers may take for the last picture, all together: fitrun waits for that.
+	// lastPatience is how long browsers may take for the last picture, all together: fitrun waits
+	// for that.
 	lastPatience = time.Second
 	// maxStreams is how many pages may be open at a time.
 	maxStreams = 64
@@ -122,8 +123,8 @@ func (s *Server) Run(ctx context.Context, src Source) error {
 	return err
 }
 
-// stop ends all connections: those with a page when it has the last picture, which the hub has by now. The error is that of
-// having cut some because it took too long.
+// stop ends all connections: those with a page when it has the last picture, which the hub has by
+// now. The error is that of having cut some because it took too long.
 func (s *Server) stop() error {
 	s.mu.Lock()
 	s.stopping = true
@@ -164,7 +165,8 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// stream sends one browser a picture, and what changes, until it goes away, is too slow or the last picture is sent.
+// stream sends one browser a picture, and what changes, until it goes away, is too slow or the last
+// picture is sent.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	if !s.hub.join(maxStreams) {
 		w.Header().Set("Retry-After", "10")

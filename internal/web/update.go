@@ -18,7 +18,8 @@ type update struct {
 	Job    jobRow         `json:"job"`
 	States map[string]int `json:"states"`
 	Ranks  []rankRow      `json:"ranks,omitempty"` // those that changed
-	// Cells of the matrix that changed: index (row times columns plus column), and by how much bytes and messages grew.
+	// Cells of the matrix that changed: index (row times columns plus column), and by how much
+	// bytes and messages grew.
 	Cells  []uint64   `json:"cells,omitempty"`
 	Sizes  sizes      `json:"sizes,omitempty"`
 	Events []eventRow `json:"events,omitempty"`
@@ -31,7 +32,8 @@ type eventRow struct {
 	Text string `json:"text"`
 }
 
-// shownEvents is how many events one update has at most, the last ones: also a browser that was away for long gets no more.
+// shownEvents is how many events one update has at most, the last ones: also a browser that was
+// away for long gets no more.
 const shownEvents = 300
 
 // changes is the update that makes prev, nil at first, into cur.
@@ -100,7 +102,8 @@ func eventText(e *view.Event) string {
 	return e.Text
 }
 
-// appendEvent appends the update as a server-sent event. JSON has no line ends, so one data line holds it.
+// appendEvent appends the update as a server-sent event. JSON has no line ends, so one data line
+// holds it.
 func (u *update) appendEvent(b []byte) []byte {
 	data, err := json.Marshal(u)
 	if err != nil {

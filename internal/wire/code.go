@@ -2,10 +2,12 @@ package wire
 
 import "strconv"
 
-// A Code says why bytes are no header. ConsumeHeader returns it in place of a length; it is not an error, so that it cannot leak out to users.
+// A Code says why bytes are no header. ConsumeHeader returns it in place of a length; it is not an
+// error, so that it cannot leak out to users.
 type Code int
 
-// The codes are negative, so that none is a length. When several apply the first of this list is reported.
+// The codes are negative, so that none is a length. When several apply the first of this list is
+// reported.
 const (
 	CodeBadVersion  Code = -1 - iota // another version of the protocol
 	CodeUnknownKind                  // a kind this version does not have

@@ -1,12 +1,15 @@
-// Package wire is what two ranks say to each other on a connection: the handshake that opens it and the header of every frame after it.
+// Package wire is what two ranks say to each other on a connection: the handshake that opens it and
+// the header of every frame after it.
 //
-// Both are pure: bytes in, bytes out. The package does no input or output, keeps no clock, starts no goroutine and takes no lock, and it knows
-// nothing of requests or matching. docs/PROTOCOL.md is the specification; what a frame means, and in which order frames may come, is there.
+// Both are pure: bytes in, bytes out. The package does no input or output, keeps no clock, starts
+// no goroutine and takes no lock, and it knows nothing of requests or matching. docs/PROTOCOL.md is
+// the specification; what a frame means, and in which order frames may come, is there.
 //
 // # Frames
 //
-// [PutHeader] and [AppendHeader] write a [Header]; [ConsumeHeader] reads one and refuses what no sender may send. The codec sees one header at a time:
-// that an id names a living request, or that a transfer stays inside its buffer, is for the caller to check. None of them allocates.
+// [PutHeader] and [AppendHeader] write a [Header]; [ConsumeHeader] reads one and refuses what no
+// sender may send. The codec sees one header at a time: that an id names a living request, or that
+// a transfer stays inside its buffer, is for the caller to check. None of them allocates.
 //
 // # Handshake
 //
@@ -30,8 +33,9 @@
 //	}
 //	// StateEstablished: what Input left of b are frames. StateRefused: Output is written, close.
 //
-// A Handshake is not safe for concurrent use. It holds at most one message of input and two of output, whatever the peer sends. It cannot know that
-// the peer is slow; the caller has the clock and gives up with [Handshake.Abort].
+// A Handshake is not safe for concurrent use. It holds at most one message of input and two of
+// output, whatever the peer sends. It cannot know that the peer is slow; the caller has the clock
+// and gives up with [Handshake.Abort].
 //
 // # Limits
 //

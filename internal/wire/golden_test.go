@@ -11,8 +11,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files of testdata from what the code does; review the difference")
 
-// golden compares text with a file of testdata. Those files are the test vectors that docs/PROTOCOL.md points to: a difference means that
-// this release and the one before it cannot talk to each other.
+// golden compares text with a file of testdata. Those files are the test vectors that
+// docs/PROTOCOL.md points to: a difference means that this release and the one before it cannot
+// talk to each other.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	name = "testdata/" + name

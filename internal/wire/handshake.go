@@ -20,8 +20,8 @@ type Identity struct {
 	BigEndian bool   // byte order of this rank's payloads
 	Beat      uint32 // milliseconds between the heartbeats that this rank promises, 0 if it promises none
 
-	// Session returns what to say to a peer about the streams that the two have had already; nil is a zero Session for every peer.
-	// An acceptor asks before the peer has proved itself.
+	// Session returns what to say to a peer about the streams that the two have had already; nil is
+	// a zero Session for every peer. An acceptor asks before the peer has proved itself.
 	Session func(peer uint32) Session
 }
 
@@ -39,7 +39,8 @@ func (id *Identity) session(peer uint32) (s Session) {
 	return s
 }
 
-// A Handshake is one end of the mutual proof that opens a connection. Its states and their diagram are at State.
+// A Handshake is one end of the mutual proof that opens a connection. Its states and their diagram
+// are at State.
 //
 // Each side sends 32 fresh random bytes and gives proofs: an HMAC-SHA256, keyed by the secret of
 // the job, over a label of the proof's purpose and every byte exchanged before it. A recorded proof
@@ -68,7 +69,8 @@ type Handshake struct {
 	transcript []byte              // every message so far, nil in a final state
 }
 
-// NewDialer returns the end of a handshake that connects to the rank `to`. Its HELLO is ready in Output.
+// NewDialer returns the end of a handshake that connects to the rank `to`. Its HELLO is ready in
+// Output.
 //
 // Preconditions:
 //   - self has a secret, and self.Rank < self.Size.
@@ -174,7 +176,8 @@ func (h *Handshake) read(m []byte) {
 	}
 }
 
-// onHello answers a HELLO. Everything in it is a claim; a wrong one is dropped unanswered, which tells strangers nothing and spares the HMAC.
+// onHello answers a HELLO. Everything in it is a claim; a wrong one is dropped unanswered, which
+// tells strangers nothing and spares the HMAC.
 func (h *Handshake) onHello(m []byte) Reject {
 	job, c := [jobLen]byte(m[prefixLen:]), consumeClaim(m[prefixLen+jobLen:])
 	switch {
@@ -200,7 +203,8 @@ func (h *Handshake) onHello(m []byte) Reject {
 	return RejectNone
 }
 
-// onChallenge answers a CHALLENGE. Its proof comes first: what a stranger claims is not even worth a reason.
+// onChallenge answers a CHALLENGE. Its proof comes first: what a stranger claims is not even worth
+// a reason.
 func (h *Handshake) onChallenge(m []byte) Reject {
 	claims := m[:challengeLen-proofLen]
 	if !hmac.Equal(m[len(claims):], h.proof(labelAcceptor, claims)) {
@@ -224,7 +228,8 @@ func (h *Handshake) onChallenge(m []byte) Reject {
 	return RejectNone
 }
 
-// onProof judges a PROOF. The byte order waited until here so that a genuine rank is told, and is believed, about it.
+// onProof judges a PROOF. The byte order waited until here so that a genuine rank is told, and is
+// believed, about it.
 func (h *Handshake) onProof(m []byte) Reject {
 	if !hmac.Equal(m[prefixLen:], h.proof(labelDialer, m[:prefixLen])) {
 		return RejectBadProof
@@ -256,7 +261,8 @@ func (h *Handshake) onVerdict(m []byte) Reject {
 	return RejectNone
 }
 
-// Decide gives the acceptor's verdict on the peer, whose proof is in. It is ready in Output; after VerdictAccept frames may follow it at once.
+// Decide gives the acceptor's verdict on the peer, whose proof is in. It is ready in Output; after
+// VerdictAccept frames may follow it at once.
 //
 // Preconditions:
 //   - The state is StateProven.
@@ -270,7 +276,8 @@ func (h *Handshake) Decide(v Verdict) {
 	h.conclude(v)
 }
 
-// Abort gives the handshake up for a reason that it cannot see for itself, such as RejectTimeout. It does nothing in a final state.
+// Abort gives the handshake up for a reason that it cannot see for itself, such as RejectTimeout.
+// It does nothing in a final state.
 //
 // Preconditions:
 //   - r is one of the named reasons and not RejectNone.
@@ -292,7 +299,8 @@ func (h *Handshake) Reject() Reject { return h.reject }
 // Verdict returns the acceptor's verdict. It means something in StateEstablished and StateRefused.
 func (h *Handshake) Verdict() Verdict { return h.verdict }
 
-// Peer returns the rank of the peer: for a dialer the one it dials, for an acceptor the one that has proved itself, NoRank until then.
+// Peer returns the rank of the peer: for a dialer the one it dials, for an acceptor the one that
+// has proved itself, NoRank until then.
 func (h *Handshake) Peer() uint32 {
 	if h.dialer || h.state.isAuthenticated() {
 		return h.peer
@@ -300,7 +308,8 @@ func (h *Handshake) Peer() uint32 {
 	return NoRank
 }
 
-// PeerWindow returns the eager credit that the peer grants to this rank, in bytes; 0 until the peer has proved itself.
+// PeerWindow returns the eager credit that the peer grants to this rank, in bytes; 0 until the peer
+// has proved itself.
 func (h *Handshake) PeerWindow() uint64 {
 	if h.state.isAuthenticated() {
 		return h.window
@@ -308,7 +317,8 @@ func (h *Handshake) PeerWindow() uint64 {
 	return 0
 }
 
-// PeerSession returns what the peer says of the streams of the pair; zero until it has proved itself.
+// PeerSession returns what the peer says of the streams of the pair; zero until it has proved
+// itself.
 func (h *Handshake) PeerSession() Session {
 	if h.state.isAuthenticated() {
 		return h.session
@@ -316,7 +326,8 @@ func (h *Handshake) PeerSession() Session {
 	return Session{}
 }
 
-// PeerBeat returns how many milliseconds lie between the heartbeats that the peer promises, 0 if it promises none, or has not proved itself.
+// PeerBeat returns how many milliseconds lie between the heartbeats that the peer promises, 0 if it
+// promises none, or has not proved itself.
 func (h *Handshake) PeerBeat() uint32 {
 	if h.state.isAuthenticated() {
 		return h.beat
@@ -354,7 +365,8 @@ func (h *Handshake) claim() *claim {
 	return c
 }
 
-// learn notes the peer's claims that HELLO and CHALLENGE share and judges their ranges. Both ends refuse the same ones.
+// learn notes the peer's claims that HELLO and CHALLENGE share and judges their ranges. Both ends
+// refuse the same ones.
 func (h *Handshake) learn(c *claim) Reject {
 	if c.flags&^claimFlags != 0 || c.window < MinWindow || c.window > MaxLength || h.param != orderLittle && h.param != orderBig {
 		return RejectBadMessage
@@ -373,7 +385,8 @@ func (h *Handshake) say(m []byte) {
 	h.transcript = append(h.transcript, m...)
 }
 
-// proof returns the HMAC over the label, the transcript and the part of the message at hand that stands before its proof.
+// proof returns the HMAC over the label, the transcript and the part of the message at hand that
+// stands before its proof.
 func (h *Handshake) proof(label string, rest []byte) []byte {
 	mac := hmac.New(sha256.New, h.self.Secret)
 	mac.Write([]byte(label))
@@ -397,7 +410,8 @@ func (h *Handshake) fail(r Reject) {
 	h.setState(StateFailed)
 }
 
-// setState moves the handshake. In a final state it forgets what no proof will need; in Failed also what it wanted to say.
+// setState moves the handshake. In a final state it forgets what no proof will need; in Failed also
+// what it wanted to say.
 func (h *Handshake) setState(s State) {
 	if h.state.isFinal() {
 		panic("wire: handshake leaves " + h.state.String() + " for " + s.String())

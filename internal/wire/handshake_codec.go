@@ -25,8 +25,8 @@ const (
 	maxMessageLen = challengeLen
 )
 
-// What a proof is for. It is over its label and then every byte of the handshake before the proof itself.
-// No label is a prefix of another, so no proof can stand for another.
+// What a proof is for. It is over its label and then every byte of the handshake before the proof
+// itself. No label is a prefix of another, so no proof can stand for another.
 const (
 	labelAcceptor = "FITMPI2 acceptor"
 	labelDialer   = "FITMPI2 dialer"

@@ -12,19 +12,24 @@ import "fmt"
 type State uint8
 
 const (
-	// StateAwaitChallenge: a dialer that has said HELLO and knows nothing of the peer. A proven CHALLENGE moves it on.
+	// StateAwaitChallenge: a dialer that has said HELLO and knows nothing of the peer. A proven
+	// CHALLENGE moves it on.
 	StateAwaitChallenge State = iota + 1
-	// StateAwaitVerdict: a dialer that knows its peer for genuine and has given its own proof. A proven VERDICT moves it on.
+	// StateAwaitVerdict: a dialer that knows its peer for genuine and has given its own proof. A
+	// proven VERDICT moves it on.
 	StateAwaitVerdict
 	// StateAwaitHello: an acceptor that knows nothing. A HELLO meant for this rank moves it on.
 	StateAwaitHello
 	// StateAwaitProof: an acceptor that has a claim and has answered it. A valid PROOF moves it on.
 	StateAwaitProof
-	// StateProven: an acceptor that knows its peer for genuine. It reads nothing more; Decide moves it on.
+	// StateProven: an acceptor that knows its peer for genuine. It reads nothing more; Decide moves
+	// it on.
 	StateProven
-	// StateEstablished: both sides are genuine and the acceptor accepts; what follows on the connection are frames. Final.
+	// StateEstablished: both sides are genuine and the acceptor accepts; what follows on the
+	// connection are frames. Final.
 	StateEstablished
-	// StateRefused: the acceptor gave another Verdict. Both sides close once Output is written. Final.
+	// StateRefused: the acceptor gave another Verdict. Both sides close once Output is written.
+	// Final.
 	StateRefused
 	// StateFailed: there is no telling what the peer is. Close without another word. Final.
 	StateFailed
@@ -65,7 +70,8 @@ func (s State) isFinal() bool {
 	return s == StateEstablished || s == StateRefused || s == StateFailed
 }
 
-// isAuthenticated says that a handshake in state s has seen the peer's proof, and no later message that breaks it.
+// isAuthenticated says that a handshake in state s has seen the peer's proof, and no later message
+// that breaks it.
 func (s State) isAuthenticated() bool {
 	return s == StateAwaitVerdict || s == StateProven || s == StateEstablished || s == StateRefused
 }
@@ -76,12 +82,14 @@ type Verdict uint8
 const (
 	// VerdictAccept opens the connection to frames.
 	VerdictAccept Verdict = iota
-	// VerdictDuplicate: the acceptor's own dial, or a connection that stands already, is used in place of this one. The dialer closes its socket and
-	// waits for the other connection.
+	// VerdictDuplicate: the acceptor's own dial, or a connection that stands already, is used in
+	// place of this one. The dialer closes its socket and waits for the other connection.
 	VerdictDuplicate
-	// VerdictClosed: the acceptor takes part in nothing more with this rank: it is finalizing, or holds the rank to have failed.
+	// VerdictClosed: the acceptor takes part in nothing more with this rank: it is finalizing, or
+	// holds the rank to have failed.
 	VerdictClosed
-	// VerdictByteOrder: the two sides mean to use different byte orders for the payloads of the job. Handshake gives this verdict by itself.
+	// VerdictByteOrder: the two sides mean to use different byte orders for the payloads of the
+	// job. Handshake gives this verdict by itself.
 	VerdictByteOrder
 
 	maxVerdict = VerdictByteOrder

@@ -275,7 +275,8 @@ func forge(secret []byte, label string, parts ...[]byte) []byte {
 	return mac.Sum(nil)
 }
 
-// The proofs are what the specification says: an implementation from the document alone would get in.
+// The proofs are what the specification says: an implementation from the document alone would get
+// in.
 func TestHandshakeProofs(t *testing.T) {
 	p := newPair(t)
 	secret := p.d.self.Secret
@@ -304,7 +305,8 @@ func messages(t testing.TB, v Verdict) (m [4][]byte) {
 	return m
 }
 
-// No bit of the handshake can be changed on the way: the side that reads it fails, or the other one does at its next message.
+// No bit of the handshake can be changed on the way: the side that reads it fails, or the other one
+// does at its next message.
 func TestHandshakeEveryBit(t *testing.T) {
 	for which, m := range messages(t, VerdictAccept) {
 		for bit := range len(m) * 8 {
@@ -345,7 +347,8 @@ func TestHandshakeForgedVerdict(t *testing.T) {
 	p.d.Input(b)
 	wantReject(t, "accept turned into duplicate", p.d, RejectBadProof)
 
-	// One with a proof, but of a kind unknown here, comes from a genuine acceptor of another release.
+	// One with a proof, but of a kind unknown here, comes from a genuine acceptor of another
+	// release.
 	p = newPair(t)
 	hello, challenge, proof := p.toAcceptor(), p.toDialer(), p.toAcceptor()
 	verdict := appendPrefix(nil, msgVerdict, byte(maxVerdict+1))
@@ -431,7 +434,8 @@ func TestHandshakeReplay(t *testing.T) {
 	wantReject(t, "verdict replayed", p.d, RejectBadProof)
 }
 
-// A proven CHALLENGE with wrong claims can only come from a rank of the job that is mistaken; it is refused all the same.
+// A proven CHALLENGE with wrong claims can only come from a rank of the job that is mistaken; it is
+// refused all the same.
 func TestHandshakeMistakenChallenge(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -547,7 +551,8 @@ func TestHandshakePreconditions(t *testing.T) {
 	wantPanic("aborts for nothing", func() { NewAcceptor(a, nonceOf(1)).Abort(RejectNone) })
 }
 
-// However the two streams are cut, and however often the sides are asked for output, the outcome is the same, be the handshake fair or broken.
+// However the two streams are cut, and however often the sides are asked for output, the outcome is
+// the same, be the handshake fair or broken.
 func TestHandshakeSplits(t *testing.T) {
 	type outcome struct {
 		d, a   State

@@ -11,11 +11,12 @@ const Version = 2
 // HeaderLen is the length of every frame header.
 const HeaderLen = 32
 
-// MinWindow is the least eager credit that a side grants the other. So much may be queued for a peer before the handshake says what it grants.
+// MinWindow is the least eager credit that a side grants the other. So much may be queued for a
+// peer before the handshake says what it grants.
 const MinWindow = 64 << 10
 
-// EagerCost is what an Eager frame costs of the sender's credit beside its payload: what the receiver keeps for a message that
-// waits there, which is much more than the header.
+// EagerCost is what an Eager frame costs of the sender's credit beside its payload: what the
+// receiver keeps for a message that waits there, which is much more than the header.
 const EagerCost = 512
 
 // MaxLength bounds the length of a message, the offset in one and the window of credit: 64 TiB.
@@ -25,13 +26,15 @@ const MaxLength = 1 << 46
 // MaxSignal bounds the payload of a signal.
 const MaxSignal = 4 << 10
 
-// MaxStream bounds the length of a pair's stream in one direction: sums of positions in it do not overflow either.
+// MaxStream bounds the length of a pair's stream in one direction: sums of positions in it do not
+// overflow either.
 const MaxStream = 1 << 62
 
 // Lengths are ints in the engine: a 32-bit rank could not hold what the header may announce.
 var _ int = MaxLength
 
-// Kind says what a frame is. The comment of each lists the fields that it uses; every other field is zero, and a receiver refuses it otherwise.
+// Kind says what a frame is. The comment of each lists the fields that it uses; every other field
+// is zero, and a receiver refuses it otherwise.
 type Kind uint8
 
 const (
@@ -45,7 +48,8 @@ const (
 	//	ID            with FlagSync the sender's request id, else zero
 	KindEager Kind = 1
 
-	// KindRTS announces a message and asks where to put it. It matches as an Eager frame in its place would. No payload follows.
+	// KindRTS announces a message and asks where to put it. It matches as an Eager frame in its
+	// place would. No payload follows.
 	//
 	//	Tag, Context  the envelope
 	//	Length        bytes of the whole message
@@ -63,7 +67,8 @@ const (
 	//	         Zero completes the send: no Data frame follows
 	KindCTS Kind = 3
 
-	// KindData carries approved bytes, in order and without gaps; other frames may stand between two of them. Its payload follows the header.
+	// KindData carries approved bytes, in order and without gaps; other frames may stand between
+	// two of them. Its payload follows the header.
 	//
 	//	ID       the receiver's transfer id
 	//	Context  offset in the message of the first byte
@@ -80,7 +85,8 @@ const (
 	//	Length  bytes returned, at least one
 	KindCredit Kind = 6
 
-	// KindCancel asks for a message back that was sent as an RTS or as a synchronous Eager. A CancelReply answers it.
+	// KindCancel asks for a message back that was sent as an RTS or as a synchronous Eager. A
+	// CancelReply answers it.
 	//
 	//	Tag, Context  the envelope, by which the receiver finds it
 	//	ID            the sender's request id
@@ -92,7 +98,8 @@ const (
 	//	ID     the sender's request id
 	KindCancelReply Kind = 8
 
-	// KindBye closes this direction: no frame follows. End of file without it means that the peer failed.
+	// KindBye closes this direction: no frame follows. End of file without it means that the peer
+	// failed.
 	KindBye Kind = 9
 
 	// KindHeartbeat says nothing but that the sender lives.
@@ -100,20 +107,22 @@ const (
 	//	Flags  FlagPaused: silence is no sign of death until the next Heartbeat, as the sender is held in a debugger
 	KindHeartbeat Kind = 10
 
-	// KindFin says that the receiver has fetched the payload of an RTS with FlagPull itself. It completes the send.
+	// KindFin says that the receiver has fetched the payload of an RTS with FlagPull itself. It
+	// completes the send.
 	//
 	//	ID      the sender's request id
 	//	Length  bytes fetched: the length of the message, less if the receiver truncates it
 	KindFin Kind = 11
 
-	// KindSignal is a small message between the engines themselves, which no receive matches. Its payload follows the header.
+	// KindSignal is a small message between the engines themselves, which no receive matches. Its
+	// payload follows the header.
 	//
 	//	Tag, Context, ID  what it is about, by its purpose
 	//	Length            bytes of payload that follow, at most MaxSignal
 	KindSignal Kind = 12
 
-	// KindReceived acknowledges the peer's stream: so much of it need not be sent again. It exists where both sides resume.
-	// It is itself no part of the stream that positions number.
+	// KindReceived acknowledges the peer's stream: so much of it need not be sent again. It exists
+	// where both sides resume. It is itself no part of the stream that positions number.
 	//
 	//	Length  bytes of the peer's stream received so far, on all connections of the pair together, at most MaxStream
 	KindReceived Kind = 13
@@ -167,9 +176,9 @@ func AppendHeader(b []byte, h *Header) []byte {
 	return b
 }
 
-// ConsumeHeader reads the header at the front of b into h.
-// It returns HeaderLen if there is a valid one, 0 if b holds less than a header, and a negative n if the bytes are no header that a sender may send:
-// Code(n) says why, and the stream is lost. With n <= 0 it leaves h alone.
+// ConsumeHeader reads the header at the front of b into h. It returns HeaderLen if there is a valid
+// one, 0 if b holds less than a header, and a negative n if the bytes are no header that a sender
+// may send: Code(n) says why, and the stream is lost. With n <= 0 it leaves h alone.
 func ConsumeHeader(b []byte, h *Header) (n int) {
 	if len(b) < HeaderLen {
 		return 0
@@ -203,7 +212,8 @@ const (
 	allBits     uint64 = 1<<64 - 1
 )
 
-// A shape says what the valid headers of one kind look like: which bits are fixed or zero, so that a few ands judge a whole header.
+// A shape says what the valid headers of one kind look like: which bits are fixed or zero, so that
+// a few ands judge a whole header.
 type shape struct {
 	fixed     uint64    // fixed bits of the first word: version, kind, and FlagSync where the slot has it
 	zero      [4]uint64 // bits that must be zero; of the first word, after xor with fixed
@@ -211,14 +221,16 @@ type shape struct {
 	span      uint64    // from there to the greatest
 }
 
-// The slot of a shape is made of the low bits of the kind and of FlagSync, on which the meaning of the id depends.
+// The slot of a shape is made of the low bits of the kind and of FlagSync, on which the meaning of
+// the id depends.
 const (
 	kindSlots  = 0x0f
 	syncSlot   = 0x10
 	shapeSlots = 0x20
 )
 
-// shapes has no gaps: a slot without a kind holds a shape that no header found by that slot can satisfy.
+// shapes has no gaps: a slot without a kind holds a shape that no header found by that slot can
+// satisfy.
 var shapes = func() (t [shapeSlots]shape) {
 	for i := range t {
 		k := Kind(i & kindSlots)

@@ -37,7 +37,8 @@ func (f Flags) String() string {
 	return strings.Join(names, "+")
 }
 
-// String is for logs and tests: the kind, then what the kind uses under the names that the fields have there.
+// String is for logs and tests: the kind, then what the kind uses under the names that the fields
+// have there.
 func (h Header) String() string {
 	var b strings.Builder
 	b.WriteString(h.Kind.String())

@@ -227,7 +227,8 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// What ConsumeHeader accepts, AppendHeader writes back byte for byte; what it refuses, it refuses with a known reason.
+// What ConsumeHeader accepts, AppendHeader writes back byte for byte; what it refuses, it refuses
+// with a known reason.
 func FuzzConsumeHeader(f *testing.F) {
 	for _, h := range goldenHeaders {
 		f.Add(AppendHeader(nil, &h))

@@ -136,8 +136,9 @@ func TestFairMiddle(t *testing.T) {
 	}
 }
 
-// FuzzHandshake: whatever one in the middle does with the bytes of two ranks, neither panics, and an end that holds the other
-// for genuine has heard what that said, and has been heard, without the change of a bit.
+// FuzzHandshake: whatever one in the middle does with the bytes of two ranks, neither panics, and
+// an end that holds the other for genuine has heard what that said, and has been heard, without the
+// change of a bit.
 func FuzzHandshake(f *testing.F) {
 	const dialer, acceptor = 0, 1
 	give := func(to byte) byte { return to }

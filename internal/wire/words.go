@@ -2,9 +2,9 @@ package wire
 
 import "encoding/binary"
 
-// Words is a header as it lies on the wire: its words, each to be stored little-endian. A struct of four words is passed in
-// registers. One that is passed in memory is stored field by field and loaded 16 bytes at a time, for which the
-// processor waits until the stores have reached the cache.
+// Words is a header as it lies on the wire: its words, each to be stored little-endian. A struct of
+// four words is passed in registers. One that is passed in memory is stored field by field and
+// loaded 16 bytes at a time, for which the processor waits until the stores have reached the cache.
 type Words struct{ First, Context, Length, ID uint64 }
 
 // EagerWords is the header of an Eager frame without FlagSync, as it lies on the wire.
@@ -29,7 +29,8 @@ func (w Words) Header() Header {
 // Words is h as it lies on the wire.
 //
 // Preconditions:
-//   - h is one that ConsumeHeader accepts. Words does not look: headers of our own making are right or are a bug that the peer's refusal shows.
+//   - h is one that ConsumeHeader accepts. Words does not look: headers of our own making are right
+//     or are a bug that the peer's refusal shows.
 func (h *Header) Words() Words {
 	return Words{Version | uint64(h.Kind)<<8 | uint64(h.Flags)<<16 | uint64(h.Elem)<<24 | uint64(uint32(h.Tag))<<32, h.Context, h.Length, h.ID}
 }
@@ -67,13 +68,15 @@ func (w Words) IsEager() bool {
 	return (w.First^eagerFixed)&eagerZero|w.ID == 0 && w.Length <= MaxLength
 }
 
-// eagerFixed and eagerZero are the first word's in the shape of Eager frames without FlagSync, which TestConsumeEager compares.
+// eagerFixed and eagerZero are the first word's in the shape of Eager frames without FlagSync,
+// which TestConsumeEager compares.
 const (
 	eagerFixed = Version | uint64(KindEager)<<8
 	eagerZero  = versionBits | kindBits | flagBits&^(uint64(FlagObject)<<16) | tagSign
 )
 
-// IsOffer reports whether w is the header of an RTS frame with FlagPull, and of no other flag but FlagObject.
+// IsOffer reports whether w is the header of an RTS frame with FlagPull, and of no other flag but
+// FlagObject.
 func (w Words) IsOffer() bool {
 	return (w.First^offerFixed)&eagerZero == 0 && w.Length <= MaxLength
 }
@@ -81,7 +84,8 @@ func (w Words) IsOffer() bool {
 // offerFixed is the first word's in the shape of such a frame.
 const offerFixed = Version | uint64(KindRTS)<<8 | uint64(FlagPull)<<16
 
-// KindOf is the kind of the frame whose header is at the front of b, if it is a header; 0 if b is too short for one.
+// KindOf is the kind of the frame whose header is at the front of b, if it is a header; 0 if b is
+// too short for one.
 func KindOf(b []byte) Kind {
 	if len(b) < HeaderLen {
 		return 0

@@ -2,7 +2,8 @@ package wire
 
 import "testing"
 
-// agreeOnEager holds ConsumeEager to ConsumeHeader: it takes the Eager frames without FlagSync that the other takes, and no others.
+// agreeOnEager holds ConsumeEager to ConsumeHeader: it takes the Eager frames without FlagSync that
+// the other takes, and no others.
 func agreeOnEager(t *testing.T, b []byte) {
 	t.Helper()
 	var h Header
@@ -59,7 +60,8 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// TestConsumeEager looks at all headers there are and at those that differ from them by a bit, whole and cut.
+// TestConsumeEager looks at all headers there are and at those that differ from them by a bit,
+// whole and cut.
 func TestConsumeEager(t *testing.T) {
 	eager := 0
 	for _, h := range goldenHeaders {

@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// churn makes and frees what the load of the epochs does not: communicators, requests that are cancelled or ended by a context,
-// persistent and partitioned operations. All ranks of c call it.
+// churn makes and frees what the load of the epochs does not: communicators, requests that are
+// cancelled or ended by a context, persistent and partitioned operations. All ranks of c call it.
 func (x *exchange) churn(c *mpi.Comm, epoch int) error {
 	for _, f := range []func(c *mpi.Comm, epoch int) error{churnComms, churnCancelled, churnPersistent, churnPartitioned} {
 		if err := f(c, epoch); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// collectives calls n collective operations over c, drawn from the seed of the epoch, and checks what they give.
+// collectives calls n collective operations over c, drawn from the seed of the epoch, and checks
+// what they give.
 func (x *exchange) collectives(c *mpi.Comm, epoch, n int) error {
 	for k := range n {
 		f := flow{seed: x.seed, epoch: epoch, strand: 200}

@@ -148,7 +148,8 @@ func (c *control) heard(conn net.Conn, r report) {
 	}
 }
 
-// born is the state of a rank that calls for the first time, and has taken the place of old unless that is nil.
+// born is the state of a rank that calls for the first time, and has taken the place of old unless
+// that is nil.
 func (c *control) born(old *rankState, conn net.Conn) *rankState {
 	s := &rankState{conn: conn, out: json.NewEncoder(conn)}
 	if old != nil {
@@ -188,7 +189,8 @@ func (c *control) stop() {
 	}
 }
 
-// awaitLife waits until n ranks are at work that were started so often before, or for a time, or for the end of fitrun.
+// awaitLife waits until n ranks are at work that were started so often before, or for a time, or
+// for the end of fitrun.
 func (c *control) awaitLife(n, life int, d time.Duration) {
 	c.await(d, func() bool {
 		count := 0
@@ -201,7 +203,8 @@ func (c *control) awaitLife(n, life int, d time.Duration) {
 	})
 }
 
-// await waits until cond, which is called with mu held, is true, or for a time. It says whether it was.
+// await waits until cond, which is called with mu held, is true, or for a time. It says whether it
+// was.
 func (c *control) await(d time.Duration, cond func() bool) bool {
 	late := false
 	timer := time.AfterFunc(d, func() {
@@ -219,7 +222,8 @@ func (c *control) await(d time.Duration, cond func() bool) bool {
 	return cond()
 }
 
-// awaitRunning waits until n ranks are at work, and says whether they are. It gives up when one is gone, or fitrun.
+// awaitRunning waits until n ranks are at work, and says whether they are. It gives up when one is
+// gone, or fitrun.
 func (c *control) awaitRunning(n int, d time.Duration) bool {
 	count := 0
 	c.await(d, func() bool {

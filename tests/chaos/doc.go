@@ -8,14 +8,15 @@
 // Connections are reset, cut in the middle of a frame, stalled, slowed down, and lose what was
 // written to them. Disks are full, descriptors run out.
 //
-// The judge knows which faults a job must survive and which may end it. It wants success, or the right error at every rank and
-// from fitrun, within a stated time; and nothing left: no process, no file, no socket.
+// The judge knows which faults a job must survive and which may end it. It wants success, or the
+// right error at every rank and from fitrun, within a stated time; and nothing left: no process, no
+// file, no socket.
 //
 //	go test ./tests/chaos                                               a few schedules of fixed seeds
 //	go test ./tests/chaos -run 'TestChaos$' -chaos.for 20m              drawn schedules for 20 minutes, and a table
 //	go test ./tests/chaos -run 'TestChaos$' -chaos.seed 77 -chaos.runs 1 -v   the schedule of a seed once more
 //	go test ./tests/chaos -run 'TestSoak$' -soak.for 1h                 no faults, everything at once, and nothing may grow
 //
-// The same seed gives the same job and the same faults in the same order; when exactly they strike depends on the machine.
-// docs/RELIABILITY.md has what was found.
+// The same seed gives the same job and the same faults in the same order; when exactly they strike
+// depends on the machine. docs/RELIABILITY.md has what was found.
 package chaos

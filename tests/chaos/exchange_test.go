@@ -57,7 +57,8 @@ func (cs *comms) free() error {
 	})
 }
 
-// strikes reports whether the planted bug of a name is to happen to this message: once, after some that went well.
+// strikes reports whether the planted bug of a name is to happen to this message: once, after some
+// that went well.
 func (x *exchange) strikes(bug string, l letter) bool {
 	return x.bug == bug && l.seq > x.scale/3 && l.n >= sealBytes && x.struck.CompareAndSwap(false, true)
 }

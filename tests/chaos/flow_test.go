@@ -76,7 +76,8 @@ func (x *exchange) sendOne(c *mpi.Comm, f flow, l letter) (*mpi.Request, error) 
 	}
 }
 
-// drain is how a stream ends: after an error what is still open ends too, so that nothing of it is in use any more.
+// drain is how a stream ends: after an error what is still open ends too, so that nothing of it is
+// in use any more.
 func (x *exchange) drain(err error, open []*mpi.Request) error {
 	if err != nil {
 		x.failed(err)
@@ -104,7 +105,8 @@ func (x *exchange) recvAll(c *mpi.Comm, f flow, letters int) error {
 	return nil
 }
 
-// recvSome posts receives for messages from k on, as many as are bytes, and checks what they receive.
+// recvSome posts receives for messages from k on, as many as are bytes, and checks what they
+// receive.
 func (x *exchange) recvSome(c *mpi.Comm, f flow, k, letters int) (int, error) {
 	var open []*mpi.Request
 	var bufs [][]byte
@@ -227,7 +229,8 @@ func (x *exchange) recvAny(c *mpi.Comm, flows []flow, letters int) error {
 	return nil
 }
 
-// wild is message seq of a flow whose receiver takes what comes: bytes, not too long, sent in a plain way.
+// wild is message seq of a flow whose receiver takes what comes: bytes, not too long, sent in a
+// plain way.
 func (f flow) wild(seq int) letter {
 	l := f.letter(seq)
 	l.record, l.n = false, min(l.n, 300<<10)

@@ -17,16 +17,19 @@ import (
 	"testing"
 )
 
-// What stands for hosts: this machine under two names, with an agent for each, which fitrun reaches by something that looks
-// like ssh, or by TCP. Ranks of different hosts share no memory then, and what fitrun knows of them it hears from agents.
+// What stands for hosts: this machine under two names, with an agent for each, which fitrun reaches
+// by something that looks like ssh, or by TCP. Ranks of different hosts share no memory then, and
+// what fitrun knows of them it hears from agents.
 
-// sshScript runs the command that it is to run on a host. Its first and last processes are the connection.
+// sshScript runs the command that it is to run on a host. Its first and last processes are the
+// connection.
 const sshScript = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\ncat | sh -c \"$*\" | cat\n"
 
 // firstHost is how many ranks are on the first of two hosts.
 func (p *plan) firstHost() int { return (p.ranks + 1) / 2 }
 
-// hostArgs makes the hosts of a run, and returns the options of fitrun for them. All variables of env that are ours go along.
+// hostArgs makes the hosts of a run, and returns the options of fitrun for them. All variables of
+// env that are ours go along.
 func (r *run) hostArgs(t *testing.T, env []string) (args, more []string) {
 	t.Helper()
 	first, second := r.plan.firstHost(), r.plan.ranks-r.plan.firstHost()
@@ -109,7 +112,8 @@ func (r *run) Write(b []byte) (int, error) {
 // agentOf is the process that has started a rank on its host, 0 if there is none.
 func (r *run) agentOf(rank int) int { return parentOf(r.control.pid(rank)) }
 
-// loseHost kills the agent of a rank's host, or what connects fitrun with that, and all ranks there are dead.
+// loseHost kills the agent of a rank's host, or what connects fitrun with that, and all ranks there
+// are dead.
 func (r *run) loseHost(rank int, what string) bool {
 	pid := r.agentOf(rank)
 	if pid == 0 {

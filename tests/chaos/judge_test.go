@@ -76,7 +76,8 @@ func (r *run) judgeEnd(v *verdict, ends []*report) {
 	}
 }
 
-// endedByNeighbour reports whether another rank of the same process has said that it ends with an error, which ends all of them.
+// endedByNeighbour reports whether another rank of the same process has said that it ends with an
+// error, which ends all of them.
 func (r *run) endedByNeighbour(rank int, ends []*report) bool {
 	for q, e := range ends {
 		if q != rank && q/r.plan.perProcess == rank/r.plan.perProcess && e != nil && e.Error != "" {
@@ -86,7 +87,8 @@ func (r *run) endedByNeighbour(rank int, ends []*report) bool {
 	return false
 }
 
-// rightErrors are the classes of errors with which ranks learn of the failure of others, and of the end of the job.
+// rightErrors are the classes of errors with which ranks learn of the failure of others, and of the
+// end of the job.
 var rightErrors = []string{"ErrProcFailed", "ErrProcFailedPending", "ErrRevoked", "ErrProcAborted", "ending"}
 
 // codes are the exit codes that fitrun may have.
@@ -109,8 +111,8 @@ func (r *run) codes() []int {
 	}
 }
 
-// judgeSuccess: every rank that was not killed says that all is well, and as much was received as was sent. Of each connection
-// that is cut in a job that leaves others behind one end may be lost.
+// judgeSuccess: every rank that was not killed says that all is well, and as much was received as
+// was sent. Of each connection that is cut in a job that leaves others behind one end may be lost.
 func (r *run) judgeSuccess(v *verdict, ends []*report) {
 	var sent, received uint64
 	lost, most := 0, 0

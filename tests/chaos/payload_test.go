@@ -125,7 +125,8 @@ func wrongf(format string, args ...any) error { return wrongError(fmt.Sprintf(fo
 // form is how a message is sent or received.
 type form int
 
-// sendForms and recvForms of a message that is bytes; records, which are objects, go by SendValue and RecvValue.
+// sendForms and recvForms of a message that is bytes; records, which are objects, go by SendValue
+// and RecvValue.
 const (
 	sendPlain form = iota
 	sendStarted

@@ -23,7 +23,8 @@ const (
 
 func (m mode) String() string { return [...]string{"plain", "resume", "recover", "both", "restart"}[m] }
 
-// resumed and recovered report whether connections are made again, and whether ranks go on without those that die.
+// resumed and recovered report whether connections are made again, and whether ranks go on without
+// those that die.
 func (m mode) resumed() bool   { return m == resumes || m == both }
 func (m mode) recovered() bool { return m == recovers || m == both }
 
@@ -88,7 +89,8 @@ func newPlan(seed uint64, m mode, count int) plan {
 	return p
 }
 
-// drawFaults draws the schedule: many faults that the job survives, and in jobs that are to fail one at the end that it does not.
+// drawFaults draws the schedule: many faults that the job survives, and in jobs that are to fail
+// one at the end that it does not.
 func (p *plan) drawFaults(d *rand.Rand, count int) {
 	const gap = 25 * time.Millisecond
 	survives := p.kinds(func(e effect) bool { return e == harmless || e == breaks && p.mode.resumed() })
@@ -97,7 +99,8 @@ func (p *plan) drawFaults(d *rand.Rand, count int) {
 	}
 	switch {
 	case p.mode.recovered():
-		// One after the other, and some at once; one rank lives. In the middle of the others, so that there is work to recover in.
+		// One after the other, and some at once; one rank lives. In the middle of the others, so
+		// that there is work to recover in.
 		victims, cuts := d.Perm(p.ranks)[:1+d.IntN(p.ranks-1)], p.kinds(func(e effect) bool { return e == breaks })
 		if p.mode == recovers && d.IntN(2) == 0 && len(cuts) > 0 { // one of the ends of a connection that is cut is dead, too
 			p.insert(drawFault(d, p.ranks, cuts, 4*gap), d.IntN(len(p.faults)))
@@ -140,8 +143,8 @@ func (p *plan) drawRestarts(d *rand.Rand) {
 // deaths are the kinds of which ranks die.
 func (p *plan) deaths() []*kind {
 	return slices.DeleteFunc(p.kinds(func(e effect) bool { return e == deadly }), func(k *kind) bool {
-		// Where ranks must go on, the rank beside the one that is named is none's to kill, nor is its host.
-		// An agent that listened is not there when the job is started again.
+		// Where ranks must go on, the rank beside the one that is named is none's to kill, nor is
+		// its host. An agent that listened is not there when the job is started again.
 		return k.name == "freeze, then kill another" || p.mode.recovered() && k.ofHost || k.name == "cut off a host" && p.mode == restarts && p.hosts == "agent"
 	})
 }
@@ -174,7 +177,8 @@ func (p *plan) starve(d *rand.Rand) {
 	}
 }
 
-// silence is plan.heartbeat where there is one: longer than any rank is stopped for a time, or waits for a core of a busy machine.
+// silence is plan.heartbeat where there is one: longer than any rank is stopped for a time, or
+// waits for a core of a busy machine.
 const silence = 6 * time.Second
 
 // starves reports whether something is refused to the job.

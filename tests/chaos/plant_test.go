@@ -41,7 +41,8 @@ func TestJudgeFindsWrongPayloads(t *testing.T) {
 	wantBad(t, quiet(1), "flip", "WRONG: message", "the first wrong one is byte")
 }
 
-// TestJudgeFindsLostMessages: another message comes in place of the one that is lost, or in the end none.
+// TestJudgeFindsLostMessages: another message comes in place of the one that is lost, or in the end
+// none.
 func TestJudgeFindsLostMessages(t *testing.T) {
 	t.Parallel()
 	p := quiet(2)
@@ -58,8 +59,8 @@ func TestJudgeFindsMessagesThatComeTwice(t *testing.T) {
 	wantBad(t, p, "twice", "")
 }
 
-// TestJudgeFindsDamageOnTheWay: a bit that a proxy changes in the middle of the bytes of a connection without TLS, which
-// mostly is one of a payload.
+// TestJudgeFindsDamageOnTheWay: a bit that a proxy changes in the middle of the bytes of a
+// connection without TLS, which mostly is one of a payload.
 func TestJudgeFindsDamageOnTheWay(t *testing.T) {
 	t.Parallel()
 	p := quiet(4)
@@ -75,8 +76,8 @@ func TestJudgeFindsDamageOnTheWay(t *testing.T) {
 	}
 }
 
-// TestJudgeFindsWhatIsLeft: a process that a job leaves behind, and a file. The process is none of the job's, for of those
-// fitrun lets none escape.
+// TestJudgeFindsWhatIsLeft: a process that a job leaves behind, and a file. The process is none of
+// the job's, for of those fitrun lets none escape.
 func TestJudgeFindsWhatIsLeft(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
@@ -90,8 +91,8 @@ func TestJudgeFindsWhatIsLeft(t *testing.T) {
 	c.Wait()
 }
 
-// TestJudgeFindsSilence: a job that ends well although a rank has not said that all is well, and one that ends with another
-// code than its faults allow.
+// TestJudgeFindsSilence: a job that ends well although a rank has not said that all is well, and
+// one that ends with another code than its faults allow.
 func TestJudgeFindsSilence(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
@@ -113,7 +114,8 @@ func unnoted(do func(r *run) bool) fault {
 	return fault{kind: &kind{"something", harmless, false, false, func(r *run, _ fault) bool { return do(r) }}}
 }
 
-// TestJudgeFindsLostCheckpoints: one that is removed, one with a bit changed, and one that was never there because the disk is full.
+// TestJudgeFindsLostCheckpoints: one that is removed, one with a bit changed, and one that was
+// never there because the disk is full.
 func TestJudgeFindsLostCheckpoints(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
@@ -140,7 +142,8 @@ func TestJudgeFindsLostCheckpoints(t *testing.T) {
 	}
 }
 
-// TestJudgeFindsWhoIsMissing: a rank and a host of whose death the judge does not know, and a rank that is frozen where nothing finds it.
+// TestJudgeFindsWhoIsMissing: a rank and a host of whose death the judge does not know, and a rank
+// that is frozen where nothing finds it.
 func TestJudgeFindsWhoIsMissing(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()

@@ -313,7 +313,8 @@ func TestProxyDamages(t *testing.T) {
 	})
 }
 
-// testProxy sends bytes through a proxy, with harm done to the line before the first, and checks what comes.
+// testProxy sends bytes through a proxy, with harm done to the line before the first, and checks
+// what comes.
 func testProxy(t *testing.T, harm func(x *line), check func(t *testing.T, got, sent []byte)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

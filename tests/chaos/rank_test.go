@@ -244,5 +244,6 @@ func classOf(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// patience is how long the harness waits for what must come soon on a machine that has other things to do.
+// patience is how long the harness waits for what must come soon on a machine that has other things
+// to do.
 const patience = 30 * time.Second

@@ -8,8 +8,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// recovery is the life of a rank in a job that goes on without those that die: generations, each with one communicator of all
-// that live, which is shrunk after a failure. What ranks do next they decide by Agree alone, so all that live do the same.
+// recovery is the life of a rank in a job that goes on without those that die: generations, each
+// with one communicator of all that live, which is shrunk after a failure. What ranks do next they
+// decide by Agree alone, so all that live do the same.
 type recovery struct {
 	o   *orders
 	x   *exchange
@@ -40,8 +41,8 @@ func (v *recovery) run(world *mpi.Comm) (report, error) {
 	return v.end, err
 }
 
-// generation runs epochs until the end or a failure, and says which, as all ranks of base that live have agreed. An error is
-// one that no failure excuses.
+// generation runs epochs until the end or a failure, and says which, as all ranks of base that live
+// have agreed. An error is one that no failure excuses.
 func (v *recovery) generation(base *mpi.Comm, number int) (over bool, err error) {
 	cs, failure := newComms(base)
 	if failure != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// life is that of a rank in one attempt of a job that is started again: epochs from the one that its checkpoint is of. What a
-// checkpoint must contain follows from its version, so a rank sees at once whether it is another's, an older one, or torn.
+// life is that of a rank in one attempt of a job that is started again: epochs from the one that
+// its checkpoint is of. What a checkpoint must contain follows from its version, so a rank sees at
+// once whether it is another's, an older one, or torn.
 type life struct {
 	o     *orders
 	x     *exchange
@@ -64,7 +65,8 @@ func (l *life) run(world *mpi.Comm) (report, error) {
 	return l.end, err
 }
 
-// save saves a version, and tells the harness when it is there for good. On a disk that is full the rank goes on without.
+// save saves a version, and tells the harness when it is there for good. On a disk that is full the
+// rank goes on without.
 func (l *life) save(world *mpi.Comm, version int64) error {
 	err := l.store.Save(world, version, func(w io.Writer) error {
 		b := l.state(version)

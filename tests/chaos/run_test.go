@@ -87,7 +87,8 @@ func runPlan(t *testing.T, p plan, bug string, epochs int) *run {
 	return r
 }
 
-// awaitNextLife waits until a job that was ended by a fault is at work again. A connection that is cut later may not end it yet.
+// awaitNextLife waits until a job that was ended by a fault is at work again. A connection that is
+// cut later may not end it yet.
 func (r *run) awaitNextLife(f fault) {
 	if r.plan.mode == restarts && f.kind.effect != harmless {
 		r.lives++
@@ -158,7 +159,8 @@ func (r *run) args(t *testing.T, hosts []string) []string {
 	return append(args, "--", self)
 }
 
-// start starts fitrun. What all processes write goes into a file, so that nothing waits for a process that is left behind.
+// start starts fitrun. What all processes write goes into a file, so that nothing waits for a
+// process that is left behind.
 func (r *run) start(t *testing.T, epochs int) {
 	t.Helper()
 	p := &r.plan
@@ -336,7 +338,8 @@ func (r *run) stop(pid int, d time.Duration) bool {
 	return true
 }
 
-// breakLine does something to a connection after which its ends do not hear each other any more, at once or later.
+// breakLine does something to a connection after which its ends do not hear each other any more, at
+// once or later.
 func (r *run) breakLine(x *line, do func()) bool {
 	if x.broken.Swap(true) {
 		return false

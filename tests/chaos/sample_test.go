@@ -29,8 +29,8 @@ type sample struct {
 	Operations float64 // that the library knows: posted, under way, unexpected
 }
 
-// quantities of a sample that may not grow, by how much they may seem to over a whole soak, and over one that is so short that
-// lists of things for reuse still grow.
+// quantities of a sample that may not grow, by how much they may seem to over a whole soak, and
+// over one that is so short that lists of things for reuse still grow.
 var quantities = []struct {
 	name         string
 	bound, short float64
@@ -49,8 +49,9 @@ var quantities = []struct {
 // shortSoak is how long they may.
 const shortSoak = 50 * time.Second
 
-// grows is by how much a quantity grows over a list of samples: the median slope between any two of them (Theil and Sen),
-// which a few odd ones do not move, times the time. The first quarter does not count: caches fill then.
+// grows is by how much a quantity grows over a list of samples: the median slope between any two of
+// them (Theil and Sen), which a few odd ones do not move, times the time. The first quarter does
+// not count: caches fill then.
 func grows(samples []sample, of func(s *sample) float64) float64 {
 	rest := samples[len(samples)/4:]
 	var slopes []float64

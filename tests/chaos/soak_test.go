@@ -26,7 +26,8 @@ const (
 	keptBound   = (16 + 3) << 20 // bytes that the pools of a rank may keep: the send buffer and a window for each of three
 )
 
-// soaks are the jobs that run side by side in a soak: every transport, with the worker alone and with callers that help.
+// soaks are the jobs that run side by side in a soak: every transport, with the worker alone and
+// with callers that help.
 var soaks = []plan{
 	{transport: "tcp", policy: "assist", perProcess: 1},
 	{transport: "tcp", policy: "worker", perProcess: 1},
@@ -36,7 +37,8 @@ var soaks = []plan{
 	{transport: "auto", policy: "worker", perProcess: 2}, // some near, some not
 }
 
-// TestSoak: mixed traffic at full load, as long as the flag says, and nothing that a process holds grows.
+// TestSoak: mixed traffic at full load, as long as the flag says, and nothing that a process holds
+// grows.
 func TestSoak(t *testing.T) {
 	effort.Need(t, effort.Usual, "it loads the machine for seconds")
 	d := *soakFlag
@@ -209,7 +211,8 @@ func (o *orders) rest(cs *comms, s *sampler, p *phone, epoch int) error {
 	return mpi.Barrier(cs.all)
 }
 
-// TestGrowthIsFound: a line with noise that grows, one that does not, and one that has only grown at its beginning.
+// TestGrowthIsFound: a line with noise that grows, one that does not, and one that has only grown
+// at its beginning.
 func TestGrowthIsFound(t *testing.T) {
 	heap := func(of func(i int) float64) func(i int) sample {
 		return func(i int) sample { return sample{Heap: of(i)} }

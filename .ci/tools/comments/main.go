@@ -105,8 +105,8 @@ func isOutput(text string) bool {
 // isAlone reports whether a part of a comment is all that its line has.
 func isAlone(line, part string) bool { return strings.TrimSpace(line) == strings.TrimSpace(part) }
 
-// breaks reports whether a line that is too wide has a space at which it could be broken. Directives
-// have none after their slashes.
+// breaks reports whether a line that is too wide has a space at which it could be broken.
+// Directives have none after their slashes.
 func breaks(line string) bool {
 	line = strings.TrimSpace(line)
 	return !strings.HasPrefix(line, "//go:") && strings.Contains(strings.TrimPrefix(line, "// "), " ")

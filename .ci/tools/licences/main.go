@@ -1,11 +1,11 @@
-// Command licences says under which licences the modules are that FitMPI is linked with, and fails if one has none that we
-// know and can pass on. It is run in the root of the repository:
+// Command licences says under which licences the modules are that FitMPI is linked with, and fails
+// if one has none that we know and can pass on. It is run in the root of the repository:
 //
 //	go run -C .ci/tools ./licences -root "$PWD"           # check, and compare with THIRD-PARTY.md
 //	go run -C .ci/tools ./licences -root "$PWD" -update   # write THIRD-PARTY.md
 //
-// Modules that only tests and tools are built with are checked as well; THIRD-PARTY.md, which goes with every binary, holds the
-// texts of the others.
+// Modules that only tests and tools are built with are checked as well; THIRD-PARTY.md, which goes
+// with every binary, holds the texts of the others.
 package main
 
 import (
@@ -34,7 +34,8 @@ var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC-BY-4.0"
 // distributor of a program to show where the source of such parts is.
 var allowedInTests = append([]string{"MPL-2.0"}, allowed...)
 
-// choices are modules that leave us the choice between licences, in words that no tool knows: the file of what we choose.
+// choices are modules that leave us the choice between licences, in words that no tool knows: the
+// file of what we choose.
 var choices = map[string]choice{
 	"github.com/golang/freetype": {file: "licenses/ftl.txt", id: "FTL", says: "your choice of exactly one of the following two licenses"},
 }
@@ -148,8 +149,8 @@ func modulesOf(root string, args ...string) ([]module, error) {
 	return mods, nil
 }
 
-// isLicence reports whether a file of this name, in the root of a module, holds terms. svgo's link names those of its LICENSE
-// once more.
+// isLicence reports whether a file of this name, in the root of a module, holds terms. svgo's link
+// names those of its LICENSE once more.
 func isLicence(name string) bool {
 	if name == "LICENSE-link.txt" {
 		return false

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestRecognise: terms that we accept pass; others, a mixture with others, and no terms at all do not.
+// TestRecognise: terms that we accept pass; others, a mixture with others, and no terms at all do
+// not.
 func TestRecognise(t *testing.T) {
 	bsd, err := os.ReadFile("../../../LICENSE")
 	if err != nil {

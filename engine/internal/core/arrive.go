@@ -138,7 +138,8 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 	return nil
 }
 
-// ShortReceipt is a receive that has not been posted, of a short message or one that is fetched at once, and what it received.
+// ShortReceipt is a receive that has not been posted, of a short message or one that is fetched at
+// once, and what it received.
 type ShortReceipt struct {
 	// The request.
 	Peer PeerID // no wildcard
@@ -153,9 +154,10 @@ type ShortReceipt struct {
 	Ordinal uint64 // as in ShortMessage
 }
 
-// Take is OnWhole for a receive that is about to be posted: if the message whose header is w
-// is plain, fits, and is the one that the receive would get, it is done with, but for the payload, which the caller copies before
-// it releases the mutex. Else it reports false, and nothing has happened.
+// Take is OnWhole for a receive that is about to be posted: if the message whose header is w is
+// plain, fits, and is the one that the receive would get, it is done with, but for the payload,
+// which the caller copies before it releases the mutex. Else it reports false, and nothing has
+// happened.
 //
 // Preconditions:
 //   - w is the header of an Eager frame without FlagSync, of which the payload is at hand.
@@ -174,7 +176,8 @@ func (c *Core) Take(r *ShortReceipt, w wire.Words) bool {
 	return true
 }
 
-// isFor reports whether the message whose header is w is plain, fits, and is the one that r would get if it were posted now.
+// isFor reports whether the message whose header is w is plain, fits, and is the one that r would
+// get if it were posted now.
 func (c *Core) isFor(r *ShortReceipt, w wire.Words) bool {
 	tag := Tag(w.Tag())
 	if ContextID(w.Context) != r.Ctx || tag != r.Tag && r.Tag != AnyTag {

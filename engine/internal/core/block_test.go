@@ -20,8 +20,9 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// TestPartsHelloMemory: the longest hello makes the receiver allocate two bits for each partition that it names, whether
-// it fits or not, and a round no more until something comes; what comes is paid for by its sender, message by message.
+// TestPartsHelloMemory: the longest hello makes the receiver allocate two bits for each partition
+// that it names, whether it fits or not, and a round no more until something comes; what comes is
+// paid for by its sender, message by message.
 func TestPartsHelloMemory(t *testing.T) {
 	const most = MaxPartitions/4 + 8<<10 // some for what else a message costs
 	for _, tc := range []struct {
@@ -96,7 +97,8 @@ func TestPartsMemory(t *testing.T) {
 	}
 }
 
-// TestPartsPackedInTurn: of many partitions with a layout that have all been asked for, a chunk's worth is packed at a time.
+// TestPartsPackedInTurn: of many partitions with a layout that have all been asked for, a chunk's
+// worth is packed at a time.
 func TestPartsPackedInTurn(t *testing.T) {
 	const parts, most = 500, 128 + 128 + 8*outChunk // a chunk, and what it is exceeded by; headers
 	p := newPartPair(t, parts, 1, 120, 7, 0)
@@ -124,7 +126,8 @@ func TestPartsPackedInTurn(t *testing.T) {
 	}
 }
 
-// TestPartsOtherLength: a partition that is not as long as the hello says fails the round, and writes nowhere else.
+// TestPartsOtherLength: a partition that is not as long as the hello says fails the round, and
+// writes nowhere else.
 func TestPartsOtherLength(t *testing.T) {
 	for _, n := range []int{0, 3, 7, 9, 90} {
 		for _, gap := range []int{0, 3} {
@@ -190,7 +193,8 @@ func TestPartsTwice(t *testing.T) {
 	}
 }
 
-// TestPartsCopying: while a job copies a partition that came before its round, the next round's does not get in its way.
+// TestPartsCopying: while a job copies a partition that came before its round, the next round's
+// does not get in its way.
 func TestPartsCopying(t *testing.T) {
 	p := newPartPair(t, 2, 1, 2*copyHeld, 0, 7)
 	p.fakeNet = newNet(t, 2, Config{EagerMax: 4 * copyHeld})
@@ -258,7 +262,8 @@ func TestRecvList(t *testing.T) {
 	}
 }
 
-// TestRecvListOverlaps: a peer that gives tags to two messages gets one of them, and both can be taken out.
+// TestRecvListOverlaps: a peer that gives tags to two messages gets one of them, and both can be
+// taken out.
 func TestRecvListOverlaps(t *testing.T) {
 	a, b, c := &Parts{first: 5, blocks: 4}, &Parts{first: 5, blocks: 2}, &Parts{first: 6, blocks: 1}
 	for _, order := range [][]*Parts{{a, b, c}, {c, b, a}, {b, a, c}} {
@@ -298,8 +303,8 @@ func TestBlockStates(t *testing.T) {
 	}
 }
 
-// FuzzParts runs rounds of partitioned messages as a script says: how both ends are cut and laid out, in which
-// order partitions are ready, when the receiver starts and how the bytes come.
+// FuzzParts runs rounds of partitioned messages as a script says: how both ends are cut and laid
+// out, in which order partitions are ready, when the receiver starts and how the bytes come.
 func FuzzParts(f *testing.F) {
 	for _, s := range []string{"", "\x03\x02\x08\x00\x00aXbYcZdefgh", "\x04\x06\x05\x03\x07 !\"#$%&'()*+,-./0123456789", strings.Repeat("\x05\x03\x60\x02\x40~}|{zyxw", 4)} {
 		f.Add([]byte(s))
@@ -389,7 +394,8 @@ func TestPartsFrames(t *testing.T) {
 	}
 }
 
-// BenchmarkParts is a round of many short partitions, without the network: what both cores do for each.
+// BenchmarkParts is a round of many short partitions, without the network: what both cores do for
+// each.
 func BenchmarkParts(b *testing.B) {
 	const parts = 1024
 	p := newPartPair(b, parts, 1, 8, 0, 0)

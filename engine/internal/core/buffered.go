@@ -6,8 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/buffer"
 )
 
-// Attached is memory that a user has lent for buffered sends (MPI 4.1, section 3.6). There may be several at once; which
-// of them a message goes through is for the caller to choose.
+// Attached is memory that a user has lent for buffered sends (MPI 4.1, section 3.6). There may be
+// several at once; which of them a message goes through is for the caller to choose.
 type Attached struct {
 	// Immutable after NewAttached.
 	mem []byte
@@ -19,8 +19,9 @@ type Attached struct {
 	closed bool             // it takes no more messages
 }
 
-// batch are the messages that came to an attached buffer between two flushes of it: a flush is about the messages that are
-// there when it starts, and must not wait for those that others send meanwhile.
+// batch are the messages that came to an attached buffer between two flushes of it: a flush is
+// about the messages that are there when it starts, and must not wait for those that others send
+// meanwhile.
 type batch struct {
 	of      *Attached
 	blocks  int    // messages that have not left
@@ -34,8 +35,8 @@ type Block struct {
 	batch *batch
 }
 
-// NewAttached makes mem the memory of buffered sends. With automatic set, mem is a name only: room is taken from the
-// process's memory as it is needed.
+// NewAttached makes mem the memory of buffered sends. With automatic set, mem is a name only: room
+// is taken from the process's memory as it is needed.
 func NewAttached(mem []byte, automatic bool) *Attached {
 	a := &Attached{mem: mem}
 	if !automatic {
@@ -78,7 +79,8 @@ func (c *Core) ReserveAttached(a *Attached, n int) (Block, bool) {
 	return b, true
 }
 
-// PostAttached sends the block, which ReserveAttached gave and the caller filled, with the envelope of m.
+// PostAttached sends the block, which ReserveAttached gave and the caller filled, with the envelope
+// of m.
 func (c *Core) PostAttached(m *MSO, b Block) (Job, bool) {
 	d := c.carrier(m, b.Mem, ownAttach)
 	d.batch = b.batch

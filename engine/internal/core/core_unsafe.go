@@ -2,7 +2,8 @@ package core
 
 import "unsafe"
 
-// entrySize is what a message that waits for its receive takes beside its payload, in bytes; with a tag of its own.
+// entrySize is what a message that waits for its receive takes beside its payload, in bytes; with a
+// tag of its own.
 const entrySize = int(unsafe.Sizeof(MSO{}) + unsafe.Sizeof(queue{}))
 
 // within reports whether p points into the n bytes at base.

@@ -146,7 +146,8 @@ func (l *life) step() bool {
 	return moved > 0 || l.acknowledge()
 }
 
-// acknowledge is what a driver does for streams that are kept when nothing moves any more. It reports whether there was something to say.
+// acknowledge is what a driver does for streams that are kept when nothing moves any more. It
+// reports whether there was something to say.
 func (l *life) acknowledge() (said bool) {
 	for a := range 2 {
 		if p := l.pipes[[2]int{1 - a, a}]; l.keeps && !p.cut && l.cores[a].PeerGone(PeerID(1-a)) == nil {

@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// hasher makes a number of all that a world consists of, so that the search knows where it has been. It follows pointers,
-// which it numbers in the order in which it meets them: two states with equal numbers go on alike.
+// hasher makes a number of all that a world consists of, so that the search knows where it has
+// been. It follows pointers, which it numbers in the order in which it meets them: two states with
+// equal numbers go on alike.
 type hasher struct {
 	b    []byte // all of it
 	seen map[place]uint64
@@ -115,8 +116,8 @@ func (h *hasher) slice(v reflect.Value) {
 	}
 }
 
-// mapping adds up the entries, which have no order. Keys are numbers and arrays of them; pointers in values are numbered
-// in the order of the keys.
+// mapping adds up the entries, which have no order. Keys are numbers and arrays of them; pointers
+// in values are numbered in the order of the keys.
 func (h *hasher) mapping(v reflect.Value) {
 	type entry struct{ key, value reflect.Value }
 	var all []entry

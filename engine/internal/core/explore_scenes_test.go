@@ -1,7 +1,7 @@
 package core
 
-// Messages of the scenes: 5 bytes are copied behind their header, 20 follow it from where they lie, 50 are announced and
-// go in two parts.
+// Messages of the scenes: 5 bytes are copied behind their header, 20 follow it from where they lie,
+// 50 are announced and go in two parts.
 const (
 	xShort = 5
 	xEager = 20

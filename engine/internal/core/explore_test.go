@@ -13,8 +13,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// explorer plays every schedule of a scene. Where two schedules lead to the same state what follows is played once. A
-// state cannot be copied, so each branch is reached by playing its moves again from the beginning.
+// explorer plays every schedule of a scene. Where two schedules lead to the same state what follows
+// is played once. A state cannot be copied, so each branch is reached by playing its moves again
+// from the beginning.
 type explorer struct {
 	sc    *scene
 	most  int                // states to look at, 0 = all
@@ -132,9 +133,10 @@ func exploreMost() int {
 	return 2500
 }
 
-// TestExplore is a model check of the protocols: every order in which a few operations, writes, arrivals, jobs and
-// losses of connections may happen, with a model of matching beside it. Each message is received once, by the receive
-// that MPI's order gives it to, whole and unchanged; whatever must complete does; no credit, memory or id is lost.
+// TestExplore is a model check of the protocols: every order in which a few operations, writes,
+// arrivals, jobs and losses of connections may happen, with a model of matching beside it. Each
+// message is received once, by the receive that MPI's order gives it to, whole and unchanged;
+// whatever must complete does; no credit, memory or id is lost.
 func TestExplore(t *testing.T) {
 	for i := range scenes {
 		sc := &scenes[i]
@@ -155,7 +157,8 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// TestExploreSees: the search finds what it is there for. Where frames of one kind are lost something waits for ever, or is kept.
+// TestExploreSees: the search finds what it is there for. Where frames of one kind are lost
+// something waits for ever, or is kept.
 func TestExploreSees(t *testing.T) {
 	for kind, sc := range map[wire.Kind]scene{
 		wire.KindAck:         {progs: []xprogram{program(0, xsendTo(1, 1, xEager).synchronous()), program(1, xrecvFrom(0, 1))}},

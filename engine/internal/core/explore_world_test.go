@@ -384,7 +384,8 @@ func (w *xworld) iprobe(e *xentry) {
 	}
 }
 
-// look compares all that has become done with the model, and scribbles over memory that is the owner's again.
+// look compares all that has become done with the model, and scribbles over memory that is the
+// owner's again.
 func (w *xworld) look() {
 	for _, e := range w.entries {
 		if e.m == nil || e.over || !e.m.IsDone() {
@@ -492,7 +493,8 @@ func (w *xworld) lose(a, b int) {
 	delete(w.filling, [2]int{a, b})
 }
 
-// end is called when nothing is left that could happen: all that must be complete is, and nothing is kept.
+// end is called when nothing is left that could happen: all that must be complete is, and nothing
+// is kept.
 func (w *xworld) end() {
 	for i := range w.threads {
 		if th := &w.threads[i]; th.pc < len(w.sc.progs[i].ops) {

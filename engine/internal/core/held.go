@@ -2,12 +2,14 @@ package core
 
 import "github.com/fitmpi/fitmpi/internal/wire"
 
-// Until a connection stands a rank knows only of the least window of its peer (MinWindow). A blocking send of a short message for which that is
-// not enough is held: it waits for the connection, which no act of the receiver's user can delay, and then follows unasked or is
-// announced, as if it were posted then. Announced at once it would cost its receiver an answer, and after Config.Parked of them
-// wait for its receive.
+// Until a connection stands a rank knows only of the least window of its peer (MinWindow). A
+// blocking send of a short message for which that is not enough is held: it waits for the
+// connection, which no act of the receiver's user can delay, and then follows unasked or is
+// announced, as if it were posted then. Announced at once it would cost its receiver an answer, and
+// after Config.Parked of them wait for its receive.
 
-// CanHold reports whether a standard send of n bytes to id would be announced only for want of knowing how much id grants.
+// CanHold reports whether a standard send of n bytes to id would be announced only for want of
+// knowing how much id grants.
 func (c *Core) CanHold(id PeerID, n int) bool {
 	p := c.peers[id]
 	return !p.up && n <= c.cfg.ShortMax && p.credit < n+wire.EagerCost && id != c.cfg.Self && p.gone == nil && !p.bye
@@ -16,7 +18,8 @@ func (c *Core) CanHold(id PeerID, n int) bool {
 // Hold posts m, for which CanHold is true.
 //
 // Preconditions:
-//   - m is Idle, its request fields are filled in, its payload is m.Buf, and its caller waits for it.
+//   - m is Idle, its request fields are filled in, its payload is m.Buf, and its caller waits for
+//     it.
 func (c *Core) Hold(m *MSO) {
 	c.begun++
 	m.setState(Queued)

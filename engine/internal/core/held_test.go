@@ -7,8 +7,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// heldNet is two ranks that are not connected. Rank 0 has sent 1 as much as it may by the least window, and holds three messages of
-// 100 bytes and tags 1 to 3.
+// heldNet is two ranks that are not connected. Rank 0 has sent 1 as much as it may by the least
+// window, and holds three messages of 100 bytes and tags 1 to 3.
 func heldNet(t *testing.T, cfg Config) (f *fakeNet, held []*MSO) {
 	t.Helper()
 	f = newNet(t, 2, cfg)

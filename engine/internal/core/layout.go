@@ -15,8 +15,8 @@ type Layout interface {
 	Unpack(off int, src []byte)
 }
 
-// packChunk is how many bytes of a layout are packed at a time, and so the most that it takes of the
-// library send buffer beyond what is on the stream.
+// packChunk is how many bytes of a layout are packed at a time, and so the most that it takes of
+// the library send buffer beyond what is on the stream.
 const packChunk = 64 << 10
 
 // Size is the number of bytes of the message, of a receive the most that it takes.
@@ -49,7 +49,8 @@ func (m *MSO) fill(off int, src []byte) {
 	}
 }
 
-// payload returns the payload of a short message in one piece, which is valid while the mutex is held.
+// payload returns the payload of a short message in one piece, which is valid while the mutex is
+// held.
 func (c *Core) payload(m *MSO) []byte {
 	if m.Layout == nil {
 		return m.Buf

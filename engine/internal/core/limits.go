@@ -6,12 +6,13 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// What a rank keeps of messages that no receive has asked for is bounded in three ways. Payloads that came without permission, and
-// their entries, are paid for by credit: at most the window of each peer. Beyond that a message is announced, and an announcement is
-// an entry of EntrySize bytes. A sender whose caller has returned may have Parked of them at a receiver, then its callers
-// wait: that is the backpressure. Those of nonblocking sends take memory of the sender's users too; what bounds them
-// is Announced, at which the peer that sends one more is given up, because order and progress forbid to hold a
-// header back: a receive for it may be posted at any time.
+// What a rank keeps of messages that no receive has asked for is bounded in three ways. Payloads
+// that came without permission, and their entries, are paid for by credit: at most the window of
+// each peer. Beyond that a message is announced, and an announcement is an entry of EntrySize
+// bytes. A sender whose caller has returned may have Parked of them at a receiver, then its callers
+// wait: that is the backpressure. Those of nonblocking sends take memory of the sender's users too;
+// what bounds them is Announced, at which the peer that sends one more is given up, because order
+// and progress forbid to hold a header back: a receive for it may be posted at any time.
 const (
 	// EntrySize is what a message that waits for its receive takes beside its payload, in bytes.
 	EntrySize = entrySize
@@ -37,9 +38,10 @@ func defaultWindow(peers int) int {
 	return min(DefaultWindow, max(allWindows/max(peers-1, 1), MinWindow))
 }
 
-// spared is how much of a window payloads of more than ShortMax leave to shorter ones. Those are worth it: to announce one costs its
-// receiver as much as to copy a hundred, and programs that send many thousands before they are received are not rare. A long one is copied
-// twice when it comes unasked, and once when it is announced.
+// spared is how much of a window payloads of more than ShortMax leave to shorter ones. Those are
+// worth it: to announce one costs its receiver as much as to copy a hundred, and programs that send
+// many thousands before they are received are not rare. A long one is copied twice when it comes
+// unasked, and once when it is announced.
 func spared(window int) int {
 	return min(max(window-longWindow, 0), DefaultWindow-longWindow)
 }

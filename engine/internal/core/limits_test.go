@@ -67,7 +67,8 @@ func TestAnnouncedLimit(t *testing.T) {
 	}
 }
 
-// TestParked: callers may leave a stated number of messages with a receiver that does not receive; then they wait.
+// TestParked: callers may leave a stated number of messages with a receiver that does not receive;
+// then they wait.
 func TestParked(t *testing.T) {
 	const most = 3
 	f := newNet(t, 3, Config{EagerMax: 10, Parked: most})
@@ -113,7 +114,8 @@ func TestParked(t *testing.T) {
 	f.wantRest("in the end")
 }
 
-// TestDefaultsOfManyPeers: what all peers together may leave at a rank does not grow with their number, as long as each keeps the least.
+// TestDefaultsOfManyPeers: what all peers together may leave at a rank does not grow with their
+// number, as long as each keeps the least.
 func TestDefaultsOfManyPeers(t *testing.T) {
 	for _, test := range []struct{ peers, window, parked int }{
 		{1, 8 << 20, 1024}, {2, 8 << 20, 1024}, {9, 8 << 20, 1024}, {17, 4 << 20, 1024}, {65, 1 << 20, 1024}, {129, 512 << 10, 512}, {1025, 64 << 10, 64}, {5000, 64 << 10, 64},
@@ -128,8 +130,9 @@ func TestDefaultsOfManyPeers(t *testing.T) {
 	}
 }
 
-// TestSpared: payloads that wait unreceived follow their headers for 1 MiB of the default window if they are long, and for all of it if
-// they are short, and credit comes back as often as from a small window.
+// TestSpared: payloads that wait unreceived follow their headers for 1 MiB of the default window if
+// they are long, and for all of it if they are short, and credit comes back as often as from a
+// small window.
 func TestSpared(t *testing.T) {
 	f := newNet(t, 2, Config{})
 	f.connectAll()
@@ -170,7 +173,8 @@ func TestSpared(t *testing.T) {
 	}
 }
 
-// TestKeptSlabs: of a window full of short messages that were received, a rank keeps for later what long ones may take, and no more.
+// TestKeptSlabs: of a window full of short messages that were received, a rank keeps for later what
+// long ones may take, and no more.
 func TestKeptSlabs(t *testing.T) {
 	f := newNet(t, 2, Config{})
 	f.connectAll()
@@ -193,7 +197,8 @@ func TestKeptSlabs(t *testing.T) {
 	}
 }
 
-// TestUnexpectedMemory: messages that fill the window of a peer take what docs/LIMITS.md says: at most 1.7 times the window.
+// TestUnexpectedMemory: messages that fill the window of a peer take what docs/LIMITS.md says: at
+// most 1.7 times the window.
 func TestUnexpectedMemory(t *testing.T) {
 	for _, n := range []int{0, 8, 200, 1000, 1025, 5000, 70_000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -261,7 +261,8 @@ func (c *Core) complete(m *MSO, err error) {
 	}
 }
 
-// dropID takes m out of the table of ids, and off the count of those that are there for a rendezvous.
+// dropID takes m out of the table of ids, and off the count of those that are there for a
+// rendezvous.
 func (c *Core) dropID(m *MSO) {
 	c.ids.drop(m.id)
 	m.id = 0

@@ -22,19 +22,22 @@ type Near interface {
 	Renew(id uint64, b []byte, must bool) bool
 	// Withdraw ends the offer: when it returns the peer does not read the memory any more.
 	Withdraw(id uint64)
-	// Fetch copies what fs say, and says what became of each. Called by the holder of the progress right, without the mutex.
+	// Fetch copies what fs say, and says what became of each. Called by the holder of the progress
+	// right, without the mutex.
 	Fetch(fs []Fetch)
-	// FetchPart is how many bytes of a payload of total one Fetch is to copy, the last perhaps less: in between
-	// the sockets and rings are looked at, and other payloads, unless this one is alone, have their turn.
+	// FetchPart is how many bytes of a payload of total one Fetch is to copy, the last perhaps
+	// less: in between the sockets and rings are looked at, and other payloads, unless this one is
+	// alone, have their turn.
 	FetchPart(total int, alone bool) int
-	// FetchTogether is how many bytes of several payloads, each as a whole, one Fetch may be asked for; 0 if that gains nothing.
+	// FetchTogether is how many bytes of several payloads, each as a whole, one Fetch may be asked
+	// for; 0 if that gains nothing.
 	FetchTogether() int
 	// EndFetch gives up: when it returns nothing writes to dst any more.
 	EndFetch(id uint64)
 }
 
-// Fetch is a part of a payload to be fetched: bytes [Off, Off+N) of the peer's message ID, which go to the same place in Dst, where all of the
-// message goes that is wanted.
+// Fetch is a part of a payload to be fetched: bytes [Off, Off+N) of the peer's message ID, which go
+// to the same place in Dst, where all of the message goes that is wanted.
 type Fetch struct {
 	ID     uint64
 	Dst    []byte
@@ -166,8 +169,9 @@ func (c *Core) fetchDone(p *Peer, m *MSO) {
 	c.recvDone(m)
 }
 
-// MayTake reports whether the message whose header is w is the one that r would get if it were posted now, and may be fetched at once. What the
-// caller then has fetched it tells Took; until then nothing has happened.
+// MayTake reports whether the message whose header is w is the one that r would get if it were
+// posted now, and may be fetched at once. What the caller then has fetched it tells Took; until
+// then nothing has happened.
 //
 // Preconditions:
 //   - w is the header of an offer, as for Took.

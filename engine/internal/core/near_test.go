@@ -84,8 +84,8 @@ func TestFetchRefusedMidway(t *testing.T) {
 	}
 }
 
-// TestFetchTogether: payloads of one peer are fetched by one call as long as they fit, in their order; one that cannot be is asked for, and
-// the others are received.
+// TestFetchTogether: payloads of one peer are fetched by one call as long as they fit, in their
+// order; one that cannot be is asked for, and the others are received.
 func TestFetchTogether(t *testing.T) {
 	const n = 100
 	near := [3]*fakeNear{1: {src: bytes.Repeat([]byte{1}, n), together: 4 * n}, 2: {src: bytes.Repeat([]byte{2}, n), together: 4 * n}}
@@ -136,7 +136,8 @@ func TestFetchTogether(t *testing.T) {
 	}
 }
 
-// TestEmptyMessageWithoutBuffer: a message without payload is sent when its header is, though the send buffer is full.
+// TestEmptyMessageWithoutBuffer: a message without payload is sent when its header is, though the
+// send buffer is full.
 func TestEmptyMessageWithoutBuffer(t *testing.T) {
 	c := New(Config{Self: 0, Peers: 2})
 	f := &fakeNear{}

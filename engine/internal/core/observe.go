@@ -9,7 +9,8 @@ type Observer interface {
 	Message(MessageEvent)
 }
 
-// MessageEvent is something that happened to a message. (By value: a pointer behind an interface would put each on the heap.)
+// MessageEvent is something that happened to a message. (By value: a pointer behind an interface
+// would put each on the heap.)
 type MessageEvent struct {
 	Kind       EventKind
 	Protocol   Protocol // to itself Short; for what arrives without an announcement Eager, for its receiver does not see more
@@ -28,8 +29,9 @@ type MessageEvent struct {
 // EventKind is what happened.
 type EventKind uint8
 
-// The kinds. At the sender a message is Sent and then SendDone; at the receiver it has Arrived, is Matched by a receive, at
-// once or later, and Received; or it is Withdrawn before anything matches it. A message that breaks off has no last event.
+// The kinds. At the sender a message is Sent and then SendDone; at the receiver it has Arrived, is
+// Matched by a receive, at once or later, and Received; or it is Withdrawn before anything matches
+// it. A message that breaks off has no last event.
 const (
 	EventSent      EventKind = iota // its header is on the way
 	EventSendDone                   // the sender's memory is free again; a message that was copied may still be on its way
@@ -44,7 +46,8 @@ func (p *Peer) sentTo() uint64 {
 	return p.sent[Short].Messages + p.sent[Eager].Messages + p.sent[Rendezvous].Messages
 }
 
-// observeSent tells of the message that countSend has just counted; m, if not nil, is the send whose end sendDone will tell.
+// observeSent tells of the message that countSend has just counted; m, if not nil, is the send
+// whose end sendDone will tell.
 //
 // Preconditions:
 //   - there is an observer, as for all that follow.
@@ -61,7 +64,8 @@ func (c *Core) observeSend(p *Peer, m *MSO, by Protocol) {
 	c.observeSent(p, m, m.event(by))
 }
 
-// observeShort is observeSent of a short message with the header h. Without a send it is done at once.
+// observeShort is observeSent of a short message with the header h. Without a send it is done at
+// once.
 func (c *Core) observeShort(p *Peer, m *MSO, h *wire.Header) {
 	ev := headerEvent(p, h, Short)
 	c.observeSent(p, m, ev)
@@ -99,8 +103,8 @@ func (c *Core) observeSendDone(m *MSO, err error) {
 	c.cfg.Observer.Message(ev)
 }
 
-// headArrived tells of a message of p whose header has just arrived, and returns its number; m is the receive that waits for
-// it, or nil. Without an observer the number is 0.
+// headArrived tells of a message of p whose header has just arrived, and returns its number; m is
+// the receive that waits for it, or nil. Without an observer the number is 0.
 func (c *Core) headArrived(p *Peer, h *wire.Header, by Protocol, m *MSO) uint64 {
 	if c.cfg.Observer == nil {
 		return 0 // this much is inlined
@@ -124,7 +128,8 @@ func (c *Core) observeTaken(p *Peer, h *wire.Header) {
 	c.cfg.Observer.Message(ev)
 }
 
-// observeArrived numbers the message of p that has just arrived, and tells of it; matched says that a receive waits for it.
+// observeArrived numbers the message of p that has just arrived, and tells of it; matched says that
+// a receive waits for it.
 func (c *Core) observeArrived(p *Peer, ev MessageEvent, matched bool) (number uint64) {
 	p.heads++
 	ev.Kind, ev.Peer, ev.Number, ev.Unexpected = EventArrived, p.ID, p.heads, !matched

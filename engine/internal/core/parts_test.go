@@ -15,7 +15,8 @@ type partPair struct {
 	out, in []byte // memory, of which a comb has more than the message
 }
 
-// newPartPair makes both ends; of a gap that is not 0 their memory is a comb with groups of so many bytes.
+// newPartPair makes both ends; of a gap that is not 0 their memory is a comb with groups of so many
+// bytes.
 func newPartPair(t failer, theirs, ours, each, outGap, inGap int) *partPair {
 	p := &partPair{fakeNet: newNet(t, 2, Config{ShortMax: 8, EagerMax: 100, Chunk: 128})}
 	p.connectAll()
@@ -150,8 +151,8 @@ func (p *partPair) little() bool {
 	return moved > 0
 }
 
-// TestPartsArrive starts both ends before and after the hello, makes partitions ready one by one, and looks at what has
-// arrived after each.
+// TestPartsArrive starts both ends before and after the hello, makes partitions ready one by one,
+// and looks at what has arrived after each.
 func TestPartsArrive(t *testing.T) {
 	for _, cut := range [][2]int{{1, 1}, {3, 3}, {4, 3}, {3, 4}, {1, 5}, {6, 1}, {6, 2}} {
 		for _, each := range []int{0, 1, 8, 90} { // empty, short, eager, rendezvous
@@ -247,7 +248,8 @@ func TestPartsEvents(t *testing.T) {
 	}
 }
 
-// oneParts makes some partitions ready, lets do happen before step at, and reports whether the round lasted so long.
+// oneParts makes some partitions ready, lets do happen before step at, and reports whether the
+// round lasted so long.
 func oneParts(t *testing.T, each int, gap [2]int, at int, do func(*partPair), rest bool) bool {
 	p := newPartPair(t, 4, 2, each, gap[0], gap[1])
 	p.cores[1].InitParts(p.r)

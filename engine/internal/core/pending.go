@@ -30,7 +30,8 @@ type Operation struct {
 	From, To []PeerID
 	Later    int
 	Flush    bool // of a buffer that a user has lent
-	// Of a partitioned message: partitions that are not done, and of a send those that are not ready.
+	// Of a partitioned message: partitions that are not done, and of a send those that are not
+	// ready.
 	Left, NotReady int
 	Send           bool
 }
@@ -46,7 +47,8 @@ type Unreceived struct {
 	Synced    bool  // its sender waits until it is received
 }
 
-// each calls f for every MSO between post and Done, more than once for some. What a job is just working on is left out.
+// each calls f for every MSO between post and Done, more than once for some. What a job is just
+// working on is left out.
 func (c *Core) each(f func(*MSO)) {
 	g := func(m *MSO) {
 		if m == nil {
@@ -113,9 +115,9 @@ func (p *Parts) each(f func(*MSO)) {
 	}
 }
 
-// Operations returns the operations of users that are posted and not done: first those of first, in their order, then at most
-// as many others as make most of all. Operations that a schedule or a partitioned message consists of are not listed, but it
-// is. all is how many there are.
+// Operations returns the operations of users that are posted and not done: first those of first, in
+// their order, then at most as many others as make most of all. Operations that a schedule or a
+// partitioned message consists of are not listed, but it is. all is how many there are.
 func (c *Core) Operations(first []*MSO, most int) (ops []Operation, all int) {
 	c.round++
 	add := func(m *MSO) {
@@ -200,7 +202,8 @@ func (c *Core) describe(m *MSO) Operation {
 	return o
 }
 
-// room is how many bytes a receive takes, or is getting. A job may be about to give it memory, so that is not looked at.
+// room is how many bytes a receive takes, or is getting. A job may be about to give it memory, so
+// that is not looked at.
 func (m *MSO) room() int {
 	switch {
 	case m.state != Queued:
@@ -237,7 +240,8 @@ func (p *Parts) describe(o *Operation) {
 	}
 }
 
-// Unreceived returns the messages on the event queue, the first that have arrived, at most most. all is how many there are.
+// Unreceived returns the messages on the event queue, the first that have arrived, at most most.
+// all is how many there are.
 func (c *Core) Unreceived(most int) (us []Unreceived, all int) {
 	const looks = 1 << 14 // a queue that is longer than this is not sorted with the mutex held
 	ms := make([]*MSO, 0, min(looks, c.events.len()))

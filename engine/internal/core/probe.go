@@ -9,7 +9,8 @@ func (c *Core) Iprobe(ctx ContextID, peer PeerID, tag Tag) *MSO {
 // HasArrivals reports whether messages are queued that no receive has asked for.
 func (c *Core) HasArrivals() bool { return c.events.len() > 0 }
 
-// HasCome reports whether Iprobe would find a message. It is no search that counts: a receive follows that makes one.
+// HasCome reports whether Iprobe would find a message. It is no search that counts: a receive
+// follows that makes one.
 func (c *Core) HasCome(ctx ContextID, peer PeerID, tag Tag) bool {
 	return c.HasArrivals() && c.events.search(key{ctx, peer, tag}) != nil
 }

@@ -186,8 +186,8 @@ func (c *Core) consumed(u *MSO) {
 	c.freeMSO(u)
 }
 
-// returnCredit tells the peer, a quarter of the window at a time, or of what long payloads may take of it, that
-// eager bytes no longer occupy this rank.
+// returnCredit tells the peer, a quarter of the window at a time, or of what long payloads may take
+// of it, that eager bytes no longer occupy this rank.
 func (c *Core) returnCredit(p *Peer, payload int) {
 	if p.ID == c.cfg.Self {
 		return

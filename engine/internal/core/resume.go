@@ -6,16 +6,17 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// kept is what a stream needs to outlive its connections: see docs/PROTOCOL.md, Resuming. Positions count the bytes of
-// frames from the stream's beginning, but not those of frames that belong to one connection: the loose segments.
+// kept is what a stream needs to outlive its connections: see docs/PROTOCOL.md, Resuming. Positions
+// count the bytes of frames from the stream's beginning, but not those of frames that belong to one
+// connection: the loose segments.
 //
 // The segments of Peer.out are then, from its front,
 //
 //	kept, acknowledged in part | kept | being written | to be written
 //	base                         acked           written
 //
-// and Peer.cur is the index of the one being written. That is the last one, written whole, when there is nothing to write:
-// so it may grow.
+// and Peer.cur is the index of the one being written. That is the last one, written whole, when
+// there is nothing to write: so it may grow.
 type kept struct {
 	base    uint64 // position of the first byte of Peer.out
 	acked   uint64 // the peer has received what is before
@@ -38,11 +39,13 @@ func (k *kept) isNote(b []byte) bool { return len(b) > 0 && &b[0] == &k.note[0] 
 const (
 	// ackEvery is how much of a peer's stream is acknowledged at the latest.
 	ackEvery = 64 << 10
-	// hurryMin is the least payload of an eager message that a sender may have sent from memory that is not its own to keep.
+	// hurryMin is the least payload of an eager message that a sender may have sent from memory
+	// that is not its own to keep.
 	hurryMin = 4 << 10
 )
 
-// Keep says that the stream to a peer outlives its connections: what is written stays until it is acknowledged.
+// Keep says that the stream to a peer outlives its connections: what is written stays until it is
+// acknowledged.
 //
 // Preconditions:
 //   - nothing was written to it.
@@ -67,7 +70,8 @@ func (c *Core) Acked(id PeerID) (acked, written uint64) {
 	return 0, 0
 }
 
-// isFull reports whether nothing more may be written to p until it has acknowledged something, but for acknowledgements: see Gather.
+// isFull reports whether nothing more may be written to p until it has acknowledged something, but
+// for acknowledgements: see Gather.
 func (c *Core) isFull(p *Peer) bool {
 	return p.kept != nil && p.kept.written-p.kept.acked >= uint64(c.cfg.Unacked)
 }
@@ -128,7 +132,8 @@ func (c *Core) Sealed(id PeerID, n int) {
 	}
 }
 
-// dropLoose forgets a loose segment: it is never sent again. Its place on the stream remains, empty.
+// dropLoose forgets a loose segment: it is never sent again. Its place on the stream remains,
+// empty.
 func (c *Core) dropLoose(p *Peer, s *segment) {
 	if p.kept.isNote(s.data) {
 		p.kept.noting = false
@@ -253,7 +258,8 @@ func (c *Core) cutLoose(p *Peer) {
 	}
 }
 
-// aside puts a frame on p's stream that belongs to the connection: it has no position, and is not sent again on another one.
+// aside puts a frame on p's stream that belongs to the connection: it has no position, and is not
+// sent again on another one.
 func (c *Core) aside(p *Peer, h *wire.Header) {
 	if p.kept == nil {
 		c.control(p, h)
@@ -273,8 +279,8 @@ func (c *Core) pushLoose(p *Peer, b []byte) {
 // Broken says that the connection to a peer is gone, and what belongs to it.
 func (c *Core) Broken(id PeerID) { c.cutLoose(c.peers[id]) }
 
-// Acknowledge says that so much of the peer's stream has come. It puts an acknowledgement on ours if it is time, or now is set, and
-// reports whether one is still owed.
+// Acknowledge says that so much of the peer's stream has come. It puts an acknowledgement on ours
+// if it is time, or now is set, and reports whether one is still owed.
 func (c *Core) Acknowledge(id PeerID, total uint64, now bool) (owed bool) {
 	p := c.peers[id]
 	k := p.kept

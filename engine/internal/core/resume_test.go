@@ -21,7 +21,8 @@ func (f *fakeNet) keep() {
 	}
 }
 
-// reconnect loses what is on its way between a and b, and goes on with both streams on a new connection.
+// reconnect loses what is on its way between a and b, and goes on with both streams on a new
+// connection.
 func (f *fakeNet) reconnect(a, b int) {
 	f.t.Helper()
 	defer f.wantFound()
@@ -40,7 +41,8 @@ func (f *fakeNet) reconnect(a, b int) {
 	}
 }
 
-// keptPair is two ranks whose streams outlive their connections, with messages of all sorts from 0 to 1 under way.
+// keptPair is two ranks whose streams outlive their connections, with messages of all sorts from 0
+// to 1 under way.
 func keptPair(t *testing.T) (f *fakeNet, sends, recvs []*MSO) {
 	f = newNet(t, 2, Config{ShortMax: 30, EagerMax: 200, Chunk: 150, SendBuffer: 1 << 20})
 	f.keep()
@@ -80,8 +82,8 @@ func wantAll(t *testing.T, why string, f *fakeNet, sends, recvs []*MSO) {
 	f.wantRest(why)
 }
 
-// The connection breaks when exactly so many bytes are written and so many of them have arrived, for each such pair; all
-// goes on as if nothing had happened.
+// The connection breaks when exactly so many bytes are written and so many of them have arrived,
+// for each such pair; all goes on as if nothing had happened.
 func TestResumeAtEveryByte(t *testing.T) {
 	total := 0
 	f, sends, recvs := keptPair(t)
@@ -273,7 +275,8 @@ func TestResumeRefused(t *testing.T) {
 	}
 }
 
-// Both ends have written as much as they may before either has heard anything: what they have to say of that is let through.
+// Both ends have written as much as they may before either has heard anything: what they have to
+// say of that is let through.
 func TestFullAtBothEnds(t *testing.T) {
 	f := newNet(t, 2, Config{Unacked: 1, ShortMax: 1000, Window: 1 << 24, SendBuffer: 1 << 24})
 	f.keep()
@@ -301,7 +304,8 @@ func TestFullAtBothEnds(t *testing.T) {
 	f.wantRest("all received")
 }
 
-// A part of what was encrypted at once has been written: the peer may have it, and say so, before we take it for written.
+// A part of what was encrypted at once has been written: the peer may have it, and say so, before
+// we take it for written.
 func TestSealed(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		f := newNet(t, 2, Config{ShortMax: 30})
@@ -370,7 +374,8 @@ func TestSealedNote(t *testing.T) {
 	}
 }
 
-// A long message goes on when the peer has acknowledged enough, though nothing waits on the stream just then.
+// A long message goes on when the peer has acknowledged enough, though nothing waits on the stream
+// just then.
 func TestFullBetweenChunks(t *testing.T) {
 	const chunk = 2 * ackEvery
 	f := newNet(t, 2, Config{Unacked: chunk, Chunk: chunk})
@@ -391,7 +396,8 @@ func wantDoneBoth(t *testing.T, s, r *MSO) {
 	}
 }
 
-// Two sends of the same memory to one peer, which is allowed: what takes over one of them leaves the other where it lies.
+// Two sends of the same memory to one peer, which is allowed: what takes over one of them leaves
+// the other where it lies.
 func TestTakeOverOfSharedMemory(t *testing.T) {
 	for _, n := range []int{100, 1000} {
 		f := newNet(t, 2, Config{ShortMax: 30, EagerMax: 200, Chunk: 600, SendBuffer: 1 << 20})

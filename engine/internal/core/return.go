@@ -4,8 +4,10 @@ package core
 // one had never been posted. No peer is asked, for one that has stalled would answer nothing:
 //
 //   - What its sender was not answered yet goes back to the event queue as it was announced.
-//   - What is on its way goes on into memory of the core's, with what had come of it, and stands on the event queue as a message does that arrives.
-//   - What is copied here, from another message queue or from a peer's memory, needs nothing but time: it is received after all.
+//   - What is on its way goes on into memory of the core's, with what had come of it, and stands on
+//     the event queue as a message does that arrives.
+//   - What is copied here, from another message queue or from a peer's memory, needs nothing but
+//     time: it is received after all.
 //   - What does not fit has met its end: it is truncated, and its owner is told so.
 //
 // Where the message stands among others is decided by its arrival, not by its return. Receives that

@@ -6,13 +6,15 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// What becomes of a communicator that is used no more by its own wish (revoked) or because a member has failed.
+// What becomes of a communicator that is used no more by its own wish (revoked) or because a member
+// has failed.
 
 // ErrRevoked completes what belongs to a context that was revoked, here or at the other end.
 var ErrRevoked = errors.New("the communicator was revoked")
 
-// Shut ends all that is under way in the contexts x with x&mask == id, and refuses what is posted there, or arrives, from now on: posts complete
-// with err, messages are dropped, their credit returned, and senders that wait for an answer told so. What a peer is just sending or receiving
+// Shut ends all that is under way in the contexts x with x&mask == id, and refuses what is posted
+// there, or arrives, from now on: posts complete with err, messages are dropped, their credit
+// returned, and senders that wait for an answer told so. What a peer is just sending or receiving
 // goes on to its end. The first Shut of a context counts; mask is all ones, or Config.Family.
 //
 // Only the holder of the progress right may call it, as Abandon.
@@ -43,7 +45,8 @@ func (c *Core) IsShut(ctx ContextID) error {
 	return c.shut[ctx&c.cfg.Family]
 }
 
-// shutSends ends the sends that wait for an answer. Those that outlive their calls wait on: their receivers refuse them.
+// shutSends ends the sends that wait for an answer. Those that outlive their calls wait on: their
+// receivers refuse them.
 func (c *Core) shutSends(err error, in func(ContextID) bool, sinks func(PeerID) *Sink) {
 	for _, p := range c.peers {
 		c.endHeld(p, err, func(m *MSO) bool { return in(m.Ctx) })
@@ -79,7 +82,8 @@ func (c *Core) shutEvents(in func(ContextID) bool) {
 	}
 }
 
-// dropShut drops a message that is off the event queue. What is still coming of it is dropped when it is there.
+// dropShut drops a message that is off the event queue. What is still coming of it is dropped when
+// it is there.
 func (c *Core) dropShut(u *MSO) {
 	if c.cfg.Observer != nil {
 		c.observeWithdrawn(u)
@@ -138,7 +142,8 @@ func (c *Core) refused(m *MSO) {
 	}
 }
 
-// discard answers the header of a message of a context that is shut, and says what becomes of its payload.
+// discard answers the header of a message of a context that is shut, and says what becomes of its
+// payload.
 func (c *Core) discard(p *Peer, h *wire.Header) Sink {
 	if h.Kind == wire.KindRTS {
 		c.discarded(p, h, Rendezvous)
@@ -177,10 +182,12 @@ const (
 	wordStirred
 )
 
-// IsStirred reports whether a receive that is posted waits beside a failure that was not acknowledged: one load, for anyone.
+// IsStirred reports whether a receive that is posted waits beside a failure that was not
+// acknowledged: one load, for anyone.
 func (m *MSO) IsStirred() bool { return m.done.Load() == wordStirred }
 
-// IsOver reports whether there is no point in waiting for m: it is done, or stirred. One load, for anyone.
+// IsOver reports whether there is no point in waiting for m: it is done, or stirred. One load, for
+// anyone.
 func (m *MSO) IsOver() bool { return m.done.Load() != wordOpen }
 
 // stir releases the callers that wait for m, which stays as it is.
@@ -234,7 +241,8 @@ func (c *Core) AckFailed(ctx ContextID, n int) {
 // AckedFailed is how many of the peers that failed are acknowledged for the family of ctx.
 func (c *Core) AckedFailed(ctx ContextID) int { return c.ackedFailed[ctx&c.cfg.Family] }
 
-// Lost returns why a receive or a probe by these arguments must not wait, nil if it may; member is as MSO.Member.
+// Lost returns why a receive or a probe by these arguments must not wait, nil if it may; member is
+// as MSO.Member.
 func (c *Core) Lost(ctx ContextID, peer PeerID, member func(PeerID) bool) error {
 	if err := c.IsShut(ctx); err != nil {
 		return err

@@ -20,7 +20,8 @@ func (l *life) shut(rank int) {
 // family is the Config of tests whose communicators have two contexts each.
 var family = Config{Family: ^ContextID(1)}
 
-// TestShutFamily: what is of the family ends, what is not goes on; posts are refused, messages that come dropped.
+// TestShutFamily: what is of the family ends, what is not goes on; posts are refused, messages that
+// come dropped.
 func TestShutFamily(t *testing.T) {
 	f := newNet(t, 2, family)
 	f.connectAll()
@@ -92,7 +93,8 @@ func TestShutSelf(t *testing.T) {
 	}
 }
 
-// TestShutSchedules: collectives under way end at all ranks that are told, whatever they wait for, and new ones do not begin.
+// TestShutSchedules: collectives under way end at all ranks that are told, whatever they wait for,
+// and new ones do not begin.
 func TestShutSchedules(t *testing.T) {
 	for steps := range 12 {
 		f := newNet(t, 2, family)
@@ -131,7 +133,8 @@ func TestShutSchedules(t *testing.T) {
 	}
 }
 
-// exchange starts a collective in which both ranks send and receive n bytes of data, with a local step before and after.
+// exchange starts a collective in which both ranks send and receive n bytes of data, with a local
+// step before and after.
 func exchange(f *fakeNet, ctx ContextID, n int) (ss []*Schedule) {
 	for a, c := range f.cores {
 		s := NewSchedule(ctx, 0, []PeerID{0, 1})

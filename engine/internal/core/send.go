@@ -62,7 +62,8 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 		m.setState(Offered)
 	}
 	n := m.Size()
-	// A message without payload is all header: nothing would be written for an empty span on the stream.
+	// A message without payload is all header: nothing would be written for an empty span on the
+	// stream.
 	if n == 0 || m.Layout != nil || n <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
 		c.countSend(p, Short, n)
 		if c.cfg.Observer != nil {
@@ -146,11 +147,13 @@ type ShortMessage struct {
 	Object bool
 	Buf    []byte
 
-	// Ordinal is set when the message is sent: no other short message of this rank's, sent or received, has the same.
+	// Ordinal is set when the message is sent: no other short message of this rank's, sent or
+	// received, has the same.
 	Ordinal uint64
 }
 
-// TryShort is SendShort if CanShort is true and nothing refuses the message; else it reports false, and nothing has happened.
+// TryShort is SendShort if CanShort is true and nothing refuses the message; else it reports false,
+// and nothing has happened.
 func (c *Core) TryShort(m *ShortMessage) bool {
 	if p := c.peers[m.Peer]; p.gone != nil || p.bye || !c.CanShort(m.Peer, len(m.Buf)) || c.IsShut(m.Ctx) != nil {
 		return false
@@ -178,8 +181,8 @@ func (c *Core) SendShort(m *ShortMessage) {
 	c.putShort(p, w, m.Buf)
 }
 
-// putShort puts a frame that has been counted, and its payload, into the ring, or copies them to the stream. Its arguments just fit
-// the registers.
+// putShort puts a frame that has been counted, and its payload, into the ring, or copies them to
+// the stream. Its arguments just fit the registers.
 func (c *Core) putShort(p *Peer, w wire.Words, payload []byte) {
 	if p.putNow(w, payload) {
 		return

@@ -10,8 +10,9 @@ import (
 // makes progress here has them handled: no caller has to receive them. The windows of one-sided
 // communication are served so.
 //
-// Messages are handled one at a time, in the order in which they arrived. One that arrives meanwhile waits where unexpected messages do, at the
-// cost of its sender's credit. So do other events: the end of operations that the handler has posted, and of peers.
+// Messages are handled one at a time, in the order in which they arrived. One that arrives
+// meanwhile waits where unexpected messages do, at the cost of its sender's credit. So do other
+// events: the end of operations that the handler has posted, and of peers.
 //
 // A service is no operation: it keeps no goroutine awake, and no caller waits for it. What it waits
 // for is nothing that a rank is said to lack.
@@ -59,7 +60,8 @@ type answer struct {
 	payload []byte // the core's
 }
 
-// Post posts m, which must not be one that a caller waits for: the handler is called again when it is done. Only for the handler.
+// Post posts m, which must not be one that a caller waits for: the handler is called again when it
+// is done. Only for the handler.
 func (s *Service) Post(m *MSO) {
 	m.service = s
 	s.posts = append(s.posts, m)
@@ -85,7 +87,8 @@ func (c *Core) Serve(s *Service) {
 	c.rearm(s)
 }
 
-// EndService ends s: its handler is called no more, unless it just runs. Messages that arrive from now on are as those of any context.
+// EndService ends s: its handler is called no more, unless it just runs. Messages that arrive from
+// now on are as those of any context.
 func (c *Core) EndService(s *Service) {
 	if s.over {
 		return

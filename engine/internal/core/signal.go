@@ -6,15 +6,17 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// A signal is a small message from engine to engine: no receive is posted for it, and no context has to be known. It waits in library memory
-// until the holder of the progress right hands it to the engine's owner, with the mutex released. Signals of one peer, and the news of its end,
-// stay in order.
+// A signal is a small message from engine to engine: no receive is posted for it, and no context
+// has to be known. It waits in library memory until the holder of the progress right hands it to
+// the engine's owner, with the mutex released. Signals of one peer, and the news of its end, stay
+// in order.
 
 // MaxSignal is the longest payload of a signal, in bytes.
 const MaxSignal = wire.MaxSignal
 
-// SignalWindow bounds the signals of one peer that wait to be delivered, in bytes, each counting as a frame. The driver delivers after
-// every read, which brings less, so only a rank that floods itself comes near it.
+// SignalWindow bounds the signals of one peer that wait to be delivered, in bytes, each counting as
+// a frame. The driver delivers after every read, which brings less, so only a rank that floods
+// itself comes near it.
 const SignalWindow = 1 << 20
 
 // Errors of Signal.
@@ -23,11 +25,12 @@ var (
 	ErrSignalFlood   = errors.New("too many signals of this rank to itself")
 )
 
-// Notices are signals and news of the end of peers on their way to the engine's owner, in the order in which they came.
+// Notices are signals and news of the end of peers on their way to the engine's owner, in the order
+// in which they came.
 type Notices struct{ fifo fifo[MSO, *MSO] }
 
-// Signal puts a signal on the stream to peer id, or on the list of those to be delivered if that is this rank.
-// It fails if the peer is gone. It keeps nothing of payload.
+// Signal puts a signal on the stream to peer id, or on the list of those to be delivered if that is
+// this rank. It fails if the peer is gone. It keeps nothing of payload.
 func (c *Core) Signal(id PeerID, ctx ContextID, payload []byte) error {
 	p := c.peers[id]
 	switch {

@@ -28,7 +28,8 @@ func take(c *Core) (ns []notice) {
 	return ns
 }
 
-// TestSignalOrder: signals come in order, among messages and before the end of their sender; one that broke off does not come.
+// TestSignalOrder: signals come in order, among messages and before the end of their sender; one
+// that broke off does not come.
 func TestSignalOrder(t *testing.T) {
 	f := newNet(t, 2, Config{})
 	f.connectAll()

@@ -6,7 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
-// Stats counts what the core did; plain numbers, read under the mutex. What belongs to a peer is in PeerStats.
+// Stats counts what the core did; plain numbers, read under the mutex. What belongs to a peer is in
+// PeerStats.
 type Stats struct {
 	Unexpected     uint64 // messages that arrived before their receive
 	CreditStalls   uint64 // sends that became rendezvous for want of credit
@@ -44,7 +45,8 @@ type PeerStats struct {
 	Gone      bool   // it failed or left
 }
 
-// The indices of PeerStats.Received: a receiver does not see whether the sender copied a message that follows its header.
+// The indices of PeerStats.Received: a receiver does not see whether the sender copied a message
+// that follows its header.
 const (
 	Unannounced = iota
 	Announced
@@ -68,8 +70,8 @@ type SizeCounts [SizeClasses]uint64
 // SizeClasses is the number of classes.
 const SizeClasses = 33
 
-// SizeClass is the class of a message of n bytes: class k ends at 4^k bytes. Messages without payload are in the last, so
-// that none needs a branch.
+// SizeClass is the class of a message of n bytes: class k ends at 4^k bytes. Messages without
+// payload are in the last, so that none needs a branch.
 func SizeClass(n int) int { return (bits.Len64(uint64(n)-1) + 1) >> 1 }
 
 // Stats returns a copy of the counters and the gauges of now.

@@ -12,8 +12,9 @@ func (c *Core) Bye(id PeerID) {
 	p.bye = true
 }
 
-// Heartbeat says to a peer that we live, and with paused that from now on silence is no sign of the contrary. Where something
-// waits to be written that says as much, unless must is set. It belongs to the connection: it has no position in a stream that outlives it.
+// Heartbeat says to a peer that we live, and with paused that from now on silence is no sign of the
+// contrary. Where something waits to be written that says as much, unless must is set. It belongs
+// to the connection: it has no position in a stream that outlives it.
 func (c *Core) Heartbeat(id PeerID, paused, must bool) (said bool) {
 	p := c.peers[id]
 	if p.gone != nil || p.bye || p.queued > 0 && !must {

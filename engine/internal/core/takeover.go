@@ -48,7 +48,8 @@ func (c *Core) succeed(p *Peer, m, d *MSO) {
 	c.replace(p, m, d)
 }
 
-// rebase makes the segments of m lie in block, its copy. Those of another send of the same memory stay where they are: they may outlive the block.
+// rebase makes the segments of m lie in block, its copy. Those of another send of the same memory
+// stay where they are: they may outlive the block.
 func (c *Core) rebase(p *Peer, m *MSO, block []byte) {
 	base := &m.Buf[:1][0]
 	for i := range p.out.Len() {

@@ -54,7 +54,8 @@ func ask(ctx context.Context, v Viewer, question string) *pulses {
 	return p
 }
 
-// haveJoined reports whether all ranks of a job take part, but for those without which it goes on; and whether there are any.
+// haveJoined reports whether all ranks of a job take part, but for those without which it goes on;
+// and whether there are any.
 func haveJoined(ranks []Rank) bool {
 	isIn := func(r Rank) bool { return r.Phase == hang.Inside }
 	return slices.ContainsFunc(ranks, isIn) && !slices.ContainsFunc(ranks, func(r Rank) bool { return !isIn(r) && !r.isDead() })
@@ -89,7 +90,8 @@ func (p *pulses) alive() int {
 	return n
 }
 
-// isSame reports whether no rank has done anything between its answers in p and in q, of which both are whole.
+// isSame reports whether no rank has done anything between its answers in p and in q, of which both
+// are whole.
 func (p *pulses) isSame(q *pulses) bool {
 	for r := range p.reports {
 		a, b := p.reports[r], q.reports[r]
@@ -133,9 +135,9 @@ func (p *pulses) blocked() int {
 // ranks that live takes less, on a busy machine too.
 const betweenLooks = 500 * time.Millisecond
 
-// Look asks the ranks what they do and explains it. For ranks that do not answer it waits twice as long as patience says, and as
-// long again for those that are to collect garbage, at most until ctx ends; then what they do is not known. Source files below dir
-// are named from there.
+// Look asks the ranks what they do and explains it. For ranks that do not answer it waits twice as
+// long as patience says, and as long again for those that are to collect garbage, at most until ctx
+// ends; then what they do is not known. Source files below dir are named from there.
 func Look(ctx context.Context, v Viewer, dir string, patience time.Duration) *hang.Explanation {
 	if ranks := v.Ranks(); slices.ContainsFunc(ranks, isOutside) {
 		return hang.Explain(jobOf(&pulses{ranks: ranks}, dir, false)) // the others are in Init, where they cannot answer
@@ -195,9 +197,10 @@ func lookAgain(ctx context.Context, v Viewer, dir string, pending *pulses, patie
 
 func (p *pulses) hasAnswered(r int) bool { return r < len(p.reports) && p.reports[r] != nil }
 
-// look explains what the ranks do, and returns what they have said, after a round of pulses and another that was begun when
-// that was answered; without the first (it is the second then) the job can be at rest as well, as the last round is another.
-// What it calls stuck may still wait for the garbage collector: see confirm.
+// look explains what the ranks do, and returns what they have said, after a round of pulses and
+// another that was begun when that was answered; without the first (it is the second then) the job
+// can be at rest as well, as the last round is another. What it calls stuck may still wait for the
+// garbage collector: see confirm.
 func look(ctx context.Context, v Viewer, dir string, first, second *pulses) (e *hang.Explanation, pending *pulses) {
 	pending = ask(ctx, v, telemetry.AskPending)
 	pending.leaveOutTimers()
@@ -207,8 +210,8 @@ func look(ctx context.Context, v Viewer, dir string, first, second *pulses) (e *
 	return hang.Explain(jobOf(pending, dir, isSettled)), pending
 }
 
-// leaveOutTimers leaves out the timers of ranks of which it is known that they can never go on: the runtime has set those,
-// to give back the memory of the garbage that was collected then.
+// leaveOutTimers leaves out the timers of ranks of which it is known that they can never go on: the
+// runtime has set those, to give back the memory of the garbage that was collected then.
 func (p *pulses) leaveOutTimers() {
 	for r, a := range p.reports {
 		if a != nil && a.Pending != nil && p.isKnown(r) {

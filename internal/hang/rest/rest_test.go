@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a job whose ranks say what the test says. All is done on one goroutine of a bubble at a time.
+// fake is a job whose ranks say what the test says. All is done on one goroutine of a bubble at a
+// time.
 type fake struct {
 	t       *testing.T
 	ranks   []Rank
@@ -273,7 +274,8 @@ func TestSignal(t *testing.T) {
 	})
 }
 
-// A job goes on without the dead, and so does the watch: what they had sent, or what was sent to them, does not count.
+// A job goes on without the dead, and so does the watch: what they had sent, or what was sent to
+// them, does not count.
 func TestDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 4)
@@ -357,7 +359,8 @@ func TestOutsideOfCalls(t *testing.T) {
 	})
 }
 
-// A deadlock that a rank comes out of, such as of a context that ends, and into again is another one.
+// A deadlock that a rank comes out of, such as of a context that ends, and into again is another
+// one.
 func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 2)
@@ -452,7 +455,8 @@ func TestLookAtARunningJob(t *testing.T) {
 	})
 }
 
-// Two ranks of one process are known as such, ranks of other hosts with the same process id are not.
+// Two ranks of one process are known as such, ranks of other hosts with the same process id are
+// not.
 func TestProcesses(t *testing.T) {
 	f := newFake(t, 4)
 	f.ranks[1].PID, f.ranks[2].PID, f.ranks[2].Host = 100, 100, "b"

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// leastPause is between two rounds of pulses, and rankPause for each rank if that is more: a rank is asked in some
-	// microseconds, and fitrun in some more.
+	// leastPause is between two rounds of pulses, and rankPause for each rank if that is more: a
+	// rank is asked in some microseconds, and fitrun in some more.
 	leastPause = 2 * time.Second
 	rankPause  = 20 * time.Millisecond
-	// stallRounds is how many rounds what is under way may stay so without a byte moving before that is worth a word. At the
-	// least pause they take ten seconds.
+	// stallRounds is how many rounds what is under way may stay so without a byte moving before
+	// that is worth a word. At the least pause they take ten seconds.
 	stallRounds = 5
-	// busyRounds is after how many rounds without any sign of it a job is looked into of which some ranks wait in no MPI
-	// call: most likely they compute.
+	// busyRounds is after how many rounds without any sign of it a job is looked into of which some
+	// ranks wait in no MPI call: most likely they compute.
 	busyRounds = 10
-	// mostRounds is between two looks into a job that is at rest, and not deadlocked as far as is seen. They become rarer
-	// from one to the next.
+	// mostRounds is between two looks into a job that is at rest, and not deadlocked as far as is
+	// seen. They become rarer from one to the next.
 	mostRounds = 32
 	// lostRounds is after how many rounds a rank that has not answered is asked again.
 	lostRounds = 15
@@ -32,8 +32,8 @@ const (
 	collectTime = 30 * time.Second
 )
 
-// Watch notices that a job can never go on. It asks the ranks every now and then for their pulses, which
-// costs them microseconds, and only if the job seems to be at rest what they wait for.
+// Watch notices that a job can never go on. It asks the ranks every now and then for their pulses,
+// which costs them microseconds, and only if the job seems to be at rest what they wait for.
 type Watch struct {
 	View Viewer
 	Dir  string // source files below it are named from there
@@ -42,9 +42,11 @@ type Watch struct {
 	// AtOnce says that the ranks answer while they are asked, so that nothing bounds that: ranks of
 	// this process, which would take what sets a bound for a timer of the program's.
 	AtOnce bool
-	// Deadlocked is called with every deadlock, once; again if it has become another. It may be one unless a signal comes.
+	// Deadlocked is called with every deadlock, once; again if it has become another. It may be one
+	// unless a signal comes.
 	Deadlocked func(*hang.Explanation)
-	// Stalled is called, once each time, when nothing goes on although something is under way; text says what.
+	// Stalled is called, once each time, when nothing goes on although something is under way; text
+	// says what.
 	Stalled func(text string)
 
 	state state

@@ -1,4 +1,5 @@
-// Package pmitest is a launcher that speaks PMI version 1, for tests: it keeps what processes put, and starts none.
+// Package pmitest is a launcher that speaks PMI version 1, for tests: it keeps what processes put,
+// and starts none.
 package pmitest
 
 import (
@@ -43,7 +44,8 @@ func (s *Space) Set(key, value string) {
 // Aborts delivers the words of the requests to abort, one of each process at most.
 func (s *Space) Aborts() <-chan string { return s.aborts }
 
-// Serve answers one process until it hangs up, and closes conn. The error is a request that no launcher would take.
+// Serve answers one process until it hangs up, and closes conn. The error is a request that no
+// launcher would take.
 func (s *Space) Serve(conn net.Conn) error {
 	defer conn.Close()
 	lines := bufio.NewReader(conn)

@@ -132,7 +132,8 @@ func Held() Stock {
 // growth is by how much the heap may be larger than before.
 const growth = 8 << 20
 
-// Same waits until this process holds no more than before, but for some memory, and fails the test if that does not come about.
+// Same waits until this process holds no more than before, but for some memory, and fails the test
+// if that does not come about.
 func Same(t testing.TB, before Stock) {
 	t.Helper()
 	for until := time.Now().Add(2 * failsafe); ; time.Sleep(10 * time.Millisecond) {

@@ -1,4 +1,5 @@
-// Package tracetest reads a trace as its viewers do and checks it by the rules of the Trace Event format: for tests.
+// Package tracetest reads a trace as its viewers do and checks it by the rules of the Trace Event
+// format: for tests.
 package tracetest
 
 import (
@@ -117,8 +118,8 @@ func (t *Trace) Processes() map[int]string {
 	return names
 }
 
-// Check checks every event, that slices of a track nest, and that flows are whole. slack is how much earlier a message may
-// arrive than it was sent, in nanoseconds. It returns the flows.
+// Check checks every event, that slices of a track nest, and that flows are whole. slack is how
+// much earlier a message may arrive than it was sent, in nanoseconds. It returns the flows.
 func (t *Trace) Check(slack int64) ([]Flow, error) {
 	c := checker{t: t, threads: make(map[[2]int]bool)}
 	for i := range t.Events {

@@ -142,7 +142,8 @@ func (b *Browser) heard(data []byte) {
 	}
 }
 
-// call has the browser, or a page of it, do something, and decodes the answer into result, unless that is nil.
+// call has the browser, or a page of it, do something, and decodes the answer into result, unless
+// that is nil.
 func (b *Browser) call(session, method string, params map[string]any, result any) error {
 	b.mu.Lock()
 	if b.gone {

@@ -44,8 +44,8 @@ func (b *Browser) Open(url string, width, height int) *Page {
 	return p
 }
 
-// changed is what Chromium says of what it was loading when an interface of this machine came or went, as those do that tests of other
-// packages make: it begins nothing of that again.
+// changed is what Chromium says of what it was loading when an interface of this machine came or
+// went, as those do that tests of other packages make: it begins nothing of that again.
 const changed = "net::ERR_NETWORK_CHANGED"
 
 // maybeReload loads a page again of which something did not load for that. It had not begun yet.
@@ -102,7 +102,8 @@ func (p *Page) happenedLocked(method string, data json.RawMessage) {
 	}
 }
 
-// Trouble returns the errors and warnings of the page so far: exceptions, files that did not load, breaches of its policy.
+// Trouble returns the errors and warnings of the page so far: exceptions, files that did not load,
+// breaches of its policy.
 func (p *Page) Trouble() []string {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
