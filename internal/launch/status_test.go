@@ -131,8 +131,9 @@ func terminal(t *testing.T) (user, program *os.File, read func() string) {
 	}
 }
 
-// TestStatusAmongOutput: however much ranks write, and however often the line changes, the terminal has each line of theirs
-// whole and nothing else in the end; no more of the line than fits was ever drawn.
+// TestStatusAmongOutput: however much ranks write, and however often the line changes, the terminal
+// has each line of theirs whole and nothing else in the end; no more of the line than fits was ever
+// drawn.
 func TestStatusAmongOutput(t *testing.T) {
 	user, program, read := terminal(t)
 	c := newConsole()

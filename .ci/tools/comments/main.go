@@ -4,8 +4,8 @@
 //	go build -C .ci/tools -o /tmp/comments ./comments
 //	find . -name '*.go' -not -path '*/testdata/*' -exec /tmp/comments {} +
 //
-// What an example prints, directives and words that no space breaks may be as wide as they are, and
-// so may comments at the end of a line of code.
+// What an example prints, preformatted text, directives and words that no space breaks may be as
+// wide as they are, and so may comments at the end of a line of code.
 package main
 
 import (
@@ -105,11 +105,11 @@ func isOutput(text string) bool {
 // isAlone reports whether a part of a comment is all that its line has.
 func isAlone(line, part string) bool { return strings.TrimSpace(line) == strings.TrimSpace(part) }
 
-// breaks reports whether a line that is too wide has a space at which it could be broken.
-// Directives have none after their slashes.
+// breaks reports whether a line that is too wide is text that has a space at which it could be
+// broken. Directives have none after their slashes, preformatted text has a tab.
 func breaks(line string) bool {
-	line = strings.TrimSpace(line)
-	return !strings.HasPrefix(line, "//go:") && strings.Contains(strings.TrimPrefix(line, "// "), " ")
+	text := strings.TrimPrefix(strings.TrimSpace(line), "//")
+	return !strings.HasPrefix(text, "go:") && !strings.HasPrefix(text, "\t") && strings.Contains(strings.TrimSpace(text), " ")
 }
 
 func columns(line string) int {

@@ -19,6 +19,7 @@ func TestCheck(t *testing.T) {
 		"a tab counts four":  {"package p\n\nfunc f() {\n\t// " + strings.Repeat("x ", 46) + "xx\n}\n", []int{4}},
 		"at the end of code": {"package p\n\nvar x int // " + wide + "\n", nil},
 		"a word":             {"package p\n\n// https://" + strings.Repeat("x", 100) + "\nvar x int\n", nil},
+		"preformatted":       {"package p\n\n// f is called so:\n//\n//\t" + wide + "\nfunc f() {}\n", nil},
 		"a directive":        {"package p\n\n//go:generate " + wide + "\n", nil},
 		"output": {"package p\n\nfunc Example() {\n\t// Output:\n\t// " + wide + "\n\t// " + wide + "\n}\n\n// " + wide + "\n",
 			[]int{9}},
