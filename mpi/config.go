@@ -30,7 +30,7 @@ const (
 
 // defaultCongestion is the congestion control asked for, where the system has it.
 // Between the ranks of a host and in a LAN it is faster than BBR, which some
-// systems choose and which paces: see docs/decisions/0007-cubic.md.
+// systems choose and which paces: see docs/decisions/0007-cubic-unless-told-otherwise.md.
 const defaultCongestion = "cubic"
 
 // settings are the parameters of a rank.
