@@ -95,11 +95,11 @@ var table = []metric{
 		func(s *engine.Stats) time.Duration { return s.Flights.Hidden }),
 
 	// Progress.
-	times("progress_gap_seconds", "From the moment that whoever makes progress, asleep, was told of something to do until it ran.",
+	times("progress_gap_seconds", "From the moment that what makes progress, asleep, was told of something to do until it ran.",
 		func(s *engine.Stats) *engine.TimeHistogram { return &s.Gaps }),
 	seconds("worker_cpu_seconds_total", "Processor time of the worker's thread.",
 		func(s *engine.Stats) time.Duration { return s.Worker }),
-	counter("driver_turns_total", "Rounds of the driver, by whoever held the progress right.",
+	counter("driver_turns_total", "Rounds of the driver, whichever goroutine held the progress right.",
 		func(s *engine.Stats) uint64 { return s.Turns }),
 	counter("caller_turns_total", "Times a blocked caller took the progress right to drive for itself.",
 		func(s *engine.Stats) uint64 { return s.CallerTurns }),

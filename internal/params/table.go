@@ -3,7 +3,7 @@ package params
 // all is the table. Within a group a variable that matters to more users comes first.
 var all = []Variable{
 	{Name: "FITMPI_PROGRESS", Group: Progress, Kind: Choice, Values: []string{"worker", "assist", "caller"}, Default: "assist", Option: "--progress", Reader: Rank,
-		Text: "who moves messages: worker (a thread per rank), assist (the worker, and callers that wait), caller (no worker: messages move only inside calls)"},
+		Text: "what moves messages: worker (a thread per rank), assist (the worker, and callers that wait), caller (no worker: messages move only inside calls)"},
 	{Name: "FITMPI_SPIN", Group: Progress, Kind: Duration, Wanted: "a duration: 200us; 0s does not poll", Default: "200us if every rank has a core; else it polls and yields for 50us, then dozes for 2ms", Auto: true, Reader: Rank,
 		Text: "how long a blocked caller polls before it sleeps"},
 
@@ -46,7 +46,7 @@ var all = []Variable{
 	{Name: "FITMPI_CHECK", Group: Errors, Kind: Switch, Default: "0", Option: "--check", Alike: true, Reader: Rank,
 		Text: "messages carry their types, which receives compare; collectives compare what the ranks call; Wait says when a send buffer was changed, Finalize which requests were not completed and which messages not received. Slower, for finding errors"},
 	{Name: "FITMPI_FT", Group: Errors, Kind: Switch, Default: "0", Alike: true, Reader: Rank,
-		Text: "the job goes on without ranks that die, as far as its launcher lets it: ranks tell each other who has failed ([FAULTS.md](FAULTS.md)). Under fitrun `--with-ft` says so"},
+		Text: "the job goes on without ranks that die, as far as its launcher lets it: ranks tell each other which have failed ([FAULTS.md](FAULTS.md)). Under fitrun `--with-ft` says so"},
 	{Name: "FITMPI_ERRHANDLER", Group: Errors, Kind: Choice, Values: []string{"fatal", "abort", "return", "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"}, Wanted: "fatal, abort or return", Default: "return under mpi.Main and in RunThreads, else fatal", Auto: true, Reader: Rank, Text: "what happens first with an error of an operation"},
 	{Name: "FITMPI_CHECKPOINT", Group: Errors, Kind: Text, Wanted: "a directory", Default: ".fitmpi-checkpoint", Option: "--restart-dir", Alike: true, Reader: Rank,
 		Text: "where checkpoints are kept that name no directory of their own (mpi.FileCheckpoint); without a / in front it is below the working directory of the rank"},
@@ -56,13 +56,13 @@ var all = []Variable{
 		Text: "where the rank serves Prometheus metrics at /metrics; the option counts before it, and gives rank r port+r"},
 	{Name: "FITMPI_HTTP_AUTH", Group: Metrics, Kind: Text, Wanted: "a file of 32 to 4096 bytes", Default: "none", Option: "--http-auth", Reader: Rank,
 		Text: "the secret that clients of /metrics must give, as a bearer token or a password; needed where other machines reach the address. fitrun's own servers ask for it too"},
-	{Name: "FITMPI_HTTP_OPEN", Group: Metrics, Kind: Switch, Default: "0", Option: "--http-open", Reader: Rank, Text: "or everybody who reaches the address may read"},
+	{Name: "FITMPI_HTTP_OPEN", Group: Metrics, Kind: Switch, Default: "0", Option: "--http-open", Reader: Rank, Text: "or all that reach the address may read"},
 	{Name: "FITMPI_PPROF", Group: Metrics, Kind: Switch, Default: "0", Reader: Rank, Text: "/debug/pprof there too, on the loopback interface or a Unix socket only"},
 	{Name: "FITMPI_PUSH", Group: Metrics, Kind: Text, Wanted: "a URL", Default: "none", Reader: Rank, Text: "Pushgateway that gets the metrics when the rank finalizes"},
 	{Name: "FITMPI_PUSH_JOB", Group: Metrics, Kind: Text, Default: "the program's name", Reader: Rank, Text: "its label job there"},
 
 	{Name: "FITMPI_LAUNCHER", Group: Joining, Kind: Text, Wanted: "auto, none, or a source that docs/LAUNCH.md lists", Default: "auto", Reader: Start, Text: "which launcher's word counts"},
-	{Name: "FITMPI_RANK", Group: Joining, Kind: Text, Wanted: "a number from 0", Default: "what the launcher says", Reader: Start, Text: "who this rank is, where no launcher says it. fitrun sets it for programs to read ([who is where](DEBUGGING.md#which-rank-is-this)): such a value makes no process a rank"},
+	{Name: "FITMPI_RANK", Group: Joining, Kind: Text, Wanted: "a number from 0", Default: "what the launcher says", Reader: Start, Text: "the number of this rank, where no launcher says it. fitrun sets it for programs to read ([who is where](DEBUGGING.md#which-rank-is-this)): such a value makes no process a rank"},
 	{Name: "FITMPI_SIZE", Group: Joining, Kind: Number, Default: "what the launcher says", Alike: true, Reader: Start, Text: "number of ranks, where no launcher says it. fitrun sets it likewise"},
 	{Name: "FITMPI_RENDEZVOUS", Group: Joining, Kind: Text, Wanted: "host:port", Default: "what the launcher says", Alike: true, Reader: Start, Text: "where rank 0 waits for the others"},
 	{Name: "FITMPI_SECRET_FILE", Group: Joining, Kind: Text, Wanted: "a file of 32 to 4096 bytes", Default: "none", Alike: true, Reader: Start, Text: "with what the ranks prove to each other that they belong together"},
