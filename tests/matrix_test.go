@@ -173,6 +173,8 @@ func nightJobs() []job {
 func jobsAt(level effort.Level) (jobs []job, turns int) {
 	jobs = covering(allJobs())
 	switch {
+	case isHurried():
+		return jobs[:4], 4
 	case raceEnabled:
 		return jobs[:8], 4
 	case level == effort.Short:
@@ -180,7 +182,7 @@ func jobsAt(level effort.Level) (jobs []job, turns int) {
 	case level == effort.Usual:
 		return jobs, 24
 	case level == effort.Full:
-		return jobs, 2
+		return jobs, 4
 	}
 	return nightJobs(), 1
 }
