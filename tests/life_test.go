@@ -4,9 +4,11 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -83,9 +85,16 @@ func waitForChild(d time.Duration) error {
 	return exec.Command("sleep", fmt.Sprint(d.Seconds())).Run()
 }
 
+// livesText is what fitrun says of a process that is silent, and runs.
+const livesText = "its process runs, so it is not taken for dead"
+
+// saidFile is in the directory of a job of which fitrun has said livesText.
+const saidFile = "said"
+
 // loopWithoutCalls keeps its thread from the runtime, which wants to stop all of them, for as long
-// as the steps take.
-func loopWithoutCalls(d time.Duration) error {
+// as the steps take, until it is said that its process lives: a peer that looks late, as the machine
+// is busy, forgives, and looks again.
+func loopWithoutCalls(time.Duration) error {
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -99,7 +108,8 @@ func loopWithoutCalls(d time.Duration) error {
 		}
 	}()
 	n := 0
-	for until := time.Now().Add(10 * d); time.Now().Before(until); { // a peer that looks late forgives, and looks again
+	said := filepath.Join(os.Getenv(envDir), saidFile)
+	for _, err := os.Stat(said); err != nil; _, err = os.Stat(said) {
 		for i := range 1 << 31 {
 			n ^= i
 		}
@@ -135,17 +145,31 @@ func runIdle(t *testing.T, idle, policy, transport string, ranks, perProcess int
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := binaryRequest(self, "idle", ranks, policy, t.TempDir(), append(set, envIdle+"="+idle, "FITMPI_TRANSPORT="+transport, "FITMPI_HEARTBEAT_TIMEOUT="+timeout.String())...)
+	dir := t.TempDir()
+	r := binaryRequest(self, "idle", ranks, policy, dir, append(set, envIdle+"="+idle, "FITMPI_TRANSPORT="+transport, "FITMPI_HEARTBEAT_TIMEOUT="+timeout.String())...)
 	r.PerProcess = perProcess
 	job, err := launch.Plan(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr buffer
+	said := writerFunc(func(b []byte) (int, error) {
+		n, err := stderr.Write(b)
+		if strings.Contains(stderr.String(), livesText) {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, saidFile), nil, 0o600))
+		}
+		return n, err
+	})
 	began := time.Now()
-	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: true})
+	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: said, Tag: true})
 	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
 }
+
+// writerFunc is an io.Writer.
+type writerFunc func([]byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // TestIdleRankLives: a rank that has sent a short message, or has finalized a session, and then
 // waits for something outside of the job for longer than others may be silent.
@@ -173,8 +197,8 @@ func TestUninterruptibleRankLives(t *testing.T) {
 			t.Run(fmt.Sprint(transport, " ", perProcess+1), func(t *testing.T) {
 				run := runIdle(t, "loops", "assist", transport, 2*(perProcess+1), perProcess+1, 200*time.Millisecond, "GODEBUG=asyncpreemptoff=1")
 				run.wantClean(t)
-				if says := "its process runs, so it is not taken for dead"; !strings.Contains(run.stderr, says) {
-					t.Errorf("want %q:\n%s", says, run.stderr)
+				if !strings.Contains(run.stderr, livesText) {
+					t.Errorf("want %q:\n%s", livesText, run.stderr)
 				}
 			})
 		}
