@@ -39,8 +39,9 @@ const (
 	// firstPause and lastPause bound the time between two rounds over the routes of a peer.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
-	// maxRounds bounds the rounds over a peer that lets the handshake expire because it does not
-	// make progress (caller policy): such a peer is not given up by the clock.
+	// maxRounds bounds, under the caller policy, the rounds over a peer that takes connections of
+	// which none comes to stand: it is not given up by the clock. Those in which it was mute do not
+	// count, as it may compute.
 	maxRounds = 64
 	// overRounds is how often everything that answers for a peer must refuse or close our
 	// connections before we believe that the peer is gone, if we have only to say goodbye to it.

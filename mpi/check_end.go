@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -29,7 +30,7 @@ import (
 type checker struct {
 	mu   sync.Mutex
 	open map[*Request]bool           // guarded by mu
-	made map[engine.ContextID]*scope // guarded by mu: of what the communicators of these contexts are
+	made map[engine.ContextID]*scope // guarded by mu: the open scope of the communicator of each context
 }
 
 func newChecker() *checker {
@@ -43,12 +44,12 @@ func (c *checker) saw(x *comm) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of := c.made[x.p2p]; of == nil || of.state.Load() == scopeOver {
+	if c.made[x.p2p] == nil {
 		c.made[x.p2p] = x.scope
 	}
 }
 
-// of returns the messages of communicators of a scope.
+// of returns the messages of communicators of a scope, which is over: it is asked once of each.
 func (c *checker) of(all []engine.Unreceived, s *scope) (us []engine.Unreceived) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,6 +58,7 @@ func (c *checker) of(all []engine.Unreceived, s *scope) (us []engine.Unreceived)
 			us = append(us, m)
 		}
 	}
+	maps.DeleteFunc(c.made, func(_ engine.ContextID, of *scope) bool { return of == s })
 	return us
 }
 

@@ -26,9 +26,7 @@ const (
 
 // persons are words for human beings. A goroutine, process or rank is a holder, caller, worker,
 // sender, receiver or peer. Names of files, with hyphens, may have them.
-var persons = regexp.MustCompile(`(?i)(?:^|[^-\w])(` + strings.Join([]string{
-	"wh" + "o", "wh" + "oever", "wh" + "om", "some" + "body", "no" + "body", "every" + "body", "any" + "body",
-}, "|") + `)(?:$|[^-\w])`)
+var persons = regexp.MustCompile(`(?i)(?:^|[^-\w])(who|whoever|whom|somebody|nobody|everybody|anybody)(?:$|[^-\w])`)
 
 func main() {
 	n, err := run(os.Args[1:], os.Stdout)

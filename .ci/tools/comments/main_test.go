@@ -23,11 +23,11 @@ func TestCheck(t *testing.T) {
 		"a directive":        {"package p\n\n//go:generate " + wide + "\n", nil},
 		"output": {"package p\n\nfunc Example() {\n\t// Output:\n\t// " + wide + "\n\t// " + wide + "\n}\n\n// " + wide + "\n",
 			[]int{9}},
-		"a person":        {"package p\n\n// f is for " + "Who" + "ever waits.\nfunc f() {}\n", []int{3}},
-		"a person behind": {"package p\n\nvar x int // no" + "body\n", []int{3}},
-		"a string":        {"package p\n\nvar x = \"no" + "body // knows\"\n", nil},
+		"a person":        {"package p\n\n// f is for Whoever waits.\nfunc f() {}\n", []int{3}},
+		"a person behind": {"package p\n\nvar x int // nobody\n", []int{3}},
+		"a string":        {"package p\n\nvar x = \"nobody // knows\"\n", nil},
 		"whole words":     {"package p\n\n// whole, whose, 0032-who-is-dead.md\n", nil},
-		"a block":         {"package p\n\n/*\nwide " + wide + "\nno" + "body\n*/\n", []int{4, 5}},
+		"a block":         {"package p\n\n/*\nwide " + wide + "\nnobody\n*/\n", []int{4, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []int
@@ -49,7 +49,7 @@ func TestCheck(t *testing.T) {
 // TestRun: files are named with their lines, and what cannot be read is an error.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.go")
-	if err := os.WriteFile(file, []byte("// no"+"body\npackage p\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("// nobody\npackage p\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
