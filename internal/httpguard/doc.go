@@ -2,9 +2,9 @@
 // show counters and pictures of a job and change nothing, but what a job does is its users'
 // business, and a server that is flooded must cost the job nothing.
 //
-//	g := httpguard.Guard{Secret: secret}            // or Open: true, or neither
-//	l, err := g.Admit(l)                            // a server that may not listen there without a secret is told so
-//	srv := g.Server(l.Addr(), handler)              // with limits of time, of headers and of connections
+//	g := httpguard.Guard{Secret: secret} // or Open: true, or neither
+//	l, err := g.Admit(l)                 // an error if it needs a secret there and has none
+//	srv := g.Server(l.Addr(), handler)   // with limits of time, of headers and of connections
 //	err = srv.Serve(l)
 //
 // # Which clients are let in
