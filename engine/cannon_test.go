@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // Of the nightly run: go test ./engine -run TestGarbageCannon -cannon 1000000 -timeout 60m -v

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/jobtls"
+	"github.com/fitmpi/fitmpi/engine/internal/jobtls"
 )
 
 // TestChoked: a connection on which a record of TLS is not whole for as long as the patience, and

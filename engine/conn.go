@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/netip"
 
-	"github.com/fitmpi/fitmpi/internal/jobtls"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/jobtls"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/cutter"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // TestDamage: whatever happens to a record of TLS, the connection breaks, is made again, and
@@ -46,7 +46,7 @@ func TestDamage(t *testing.T) {
 			d := new(damager)
 			es, _, why := damagedJob(t, d, []Policy{Worker, Assist}[len(name)%2])
 			talk(t, es, 1)
-			for k, dir := range []cutter.Direction{cutter.Up, cutter.Down} {
+			for k, dir := range []faultproxy.Direction{faultproxy.Up, faultproxy.Down} {
 				d.next(1, ofLong(dir), tc.harm)
 				talk(t, es, 1)
 				if n := d.count(); n != k+1 {
@@ -63,8 +63,8 @@ func TestDamage(t *testing.T) {
 }
 
 // ofLong is for damager.next: the record of the message of 5000 bytes that goes this way.
-func ofLong(dir cutter.Direction) func(cutter.Direction, int, int) bool {
-	return func(way cutter.Direction, _, size int) bool { return way == dir && size > 5000 && size < 8000 }
+func ofLong(dir faultproxy.Direction) func(faultproxy.Direction, int, int) bool {
+	return func(way faultproxy.Direction, _, size int) bool { return way == dir && size > 5000 && size < 8000 }
 }
 
 // TestDamageUnderCaller: ranks that show no heartbeats wait for the rest of a record no longer than
@@ -75,7 +75,7 @@ func TestDamageUnderCaller(t *testing.T) {
 	d := new(damager)
 	es, _, why := damagedJob(t, d, Caller)
 	talk(t, es, 1)
-	for _, dir := range []cutter.Direction{cutter.Up, cutter.Down} {
+	for _, dir := range []faultproxy.Direction{faultproxy.Up, faultproxy.Down} {
 		d.next(1, ofLong(dir), resize(16<<10))
 		talk(t, es, 1)
 	}
@@ -92,7 +92,7 @@ func TestDamagedLastWords(t *testing.T) {
 	d := new(damager)
 	es, _, _ := damagedJob(t, d, Assist)
 	exchangeAll(t, es)
-	d.next(1, func(_ cutter.Direction, _, size int) bool { return size > 5000 }, resize(16<<10))
+	d.next(1, func(_ faultproxy.Direction, _, size int) bool { return size > 5000 }, resize(16<<10))
 	in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
 	es[1].Post(in)
 	es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
@@ -116,8 +116,8 @@ func TestSilentAmidARecord(t *testing.T) {
 	d := new(damager)
 	es, _, why := damagedJob(t, d, Assist)
 	exchangeAll(t, es)
-	from := cutter.Direction(-1)
-	d.next(math.MaxInt, func(way cutter.Direction, _, size int) bool {
+	from := faultproxy.Direction(-1)
+	d.next(math.MaxInt, func(way faultproxy.Direction, _, size int) bool {
 		if from < 0 && size > 5000 {
 			from = way
 		}
@@ -157,7 +157,7 @@ func TestDamageWithoutResuming(t *testing.T) {
 			d := new(damager)
 			es, _, _ := damagedJob(t, d, tc.p, func(c *Config) { c.Resume = ResumeOff })
 			exchangeAll(t, es)
-			d.next(1, func(_ cutter.Direction, _, size int) bool { return size > 5000 }, tc.harm)
+			d.next(1, func(_ faultproxy.Direction, _, size int) bool { return size > 5000 }, tc.harm)
 			in, answer := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}, &MSO{Kind: KindRecv, Peer: 1, Tag: 2}
 			es[1].Post(in)
 			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
@@ -182,7 +182,7 @@ func TestDamagedLastWordsWithoutResuming(t *testing.T) {
 			d := new(damager)
 			es, _, _ := damagedJob(t, d, p, func(c *Config) { c.Resume = ResumeOff })
 			exchangeAll(t, es)
-			d.next(1, func(_ cutter.Direction, _, size int) bool { return size > 5000 }, resize(16<<10))
+			d.next(1, func(_ faultproxy.Direction, _, size int) bool { return size > 5000 }, resize(16<<10))
 			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
 			es[1].Post(in)
 			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
@@ -210,9 +210,9 @@ func TestDamageHandshakes(t *testing.T) {
 				d := new(damager)
 				es, proxies, _ := damagedJob(t, d, Assist)
 				talk(t, es, 1)
-				d.next(2, func(way cutter.Direction, n, _ int) bool { return way == cutter.Direction(dir) && n == nth }, resize(16<<10))
+				d.next(2, func(way faultproxy.Direction, n, _ int) bool { return way == faultproxy.Direction(dir) && n == nth }, resize(16<<10))
 				for _, p := range proxies {
-					p.CutAll(cutter.Cut{})
+					p.CutAll(faultproxy.Cut{})
 				}
 				talk(t, es, 1)
 				if d.count() == 0 {
@@ -237,7 +237,7 @@ func TestDamageFirstHandshake(t *testing.T) {
 	for dir, name := range []string{"from the dialer", "to the dialer"} {
 		for nth := range handshakeRecords {
 			d := new(damager)
-			d.next(1, func(way cutter.Direction, n, _ int) bool { return way == cutter.Direction(dir) && n == nth }, resize(16<<10))
+			d.next(1, func(way faultproxy.Direction, n, _ int) bool { return way == faultproxy.Direction(dir) && n == nth }, resize(16<<10))
 			es, _, _ := damagedJob(t, d, Assist)
 			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
 			es[1].Post(in)

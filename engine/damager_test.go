@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/cutter"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // recordHead is the length of what stands before each record of TLS: its type, two bytes of
@@ -20,23 +20,23 @@ const recordHead = 5
 // damager harms records of TLS on their way through proxies.
 type damager struct {
 	mu   sync.Mutex
-	hit  func(dir cutter.Direction, nth, size int) bool // guarded by mu: which record, the nth of a connection and direction
-	left int                                            // guarded by mu: how many of these
-	harm func(record []byte) []byte                     // guarded by mu: what becomes of it
-	done int                                            // guarded by mu: how many were harmed
+	hit  func(dir faultproxy.Direction, nth, size int) bool // guarded by mu: which record, the nth of a connection and direction
+	left int                                                // guarded by mu: how many of these
+	harm func(record []byte) []byte                         // guarded by mu: what becomes of it
+	done int                                                // guarded by mu: how many were harmed
 }
 
 // plan is that of a proxy that cuts nothing and passes everything through d.
-func (d *damager) plan(int) cutter.Plan {
-	return func(_ int, dir cutter.Direction) cutter.Cut {
-		return cutter.Cut{After: -1, Harm: func(to io.Writer) io.Writer {
+func (d *damager) plan(int) faultproxy.Plan {
+	return func(_ int, dir faultproxy.Direction) faultproxy.Cut {
+		return faultproxy.Cut{After: -1, Harm: func(to io.Writer) io.Writer {
 			return &records{d: d, to: to, dir: dir}
 		}}
 	}
 }
 
 // next has the next so many records that hit wants harmed.
-func (d *damager) next(times int, hit func(dir cutter.Direction, nth, size int) bool, harm func([]byte) []byte) {
+func (d *damager) next(times int, hit func(dir faultproxy.Direction, nth, size int) bool, harm func([]byte) []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.left, d.hit, d.harm = times, hit, harm
@@ -64,7 +64,7 @@ func (d *damager) pass(r *records, record []byte) []byte {
 type records struct {
 	d    *damager
 	to   io.Writer
-	dir  cutter.Direction
+	dir  faultproxy.Direction
 	nth  int
 	part []byte // of a record that is not whole yet
 }
@@ -137,7 +137,7 @@ func (h *breaks) has(why string) bool {
 // Nothing but isChoked may end a wait for bytes that do not come. Heartbeats, of 54 bytes, would
 // need two minutes to make 16 KiB, which is twice as long as talk waits. A peer that seems silent
 // on a machine that is busy is left alone.
-func damagedJob(t *testing.T, d *damager, p Policy, tune ...func(*Config)) ([]*Engine, []*cutter.Proxy, *breaks) {
+func damagedJob(t *testing.T, d *damager, p Policy, tune ...func(*Config)) ([]*Engine, []*faultproxy.Proxy, *breaks) {
 	t.Helper()
 	why := new(breaks)
 	es, proxies := cutJob(t, 2, p, func(c *Config) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/sys"
-	"github.com/fitmpi/fitmpi/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 

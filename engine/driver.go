@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
-	"github.com/fitmpi/fitmpi/internal/jobtls"
+	"github.com/fitmpi/fitmpi/engine/internal/jobtls"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/netpoll"
 )

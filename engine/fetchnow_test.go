@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/shm"
-	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 // offered is two ranks, the first of which holds its progress right, and a send of the second whose

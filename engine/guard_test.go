@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // shortly makes the system end connections to dead hosts after 400 ms.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 

@@ -3,7 +3,7 @@ package engine
 import (
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // hosted is a rank under assist whose peer shares memory with it: its worker, which sleeps without

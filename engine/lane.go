@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/shm"
-	"github.com/fitmpi/fitmpi/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // spread is a message of which every group of bytes is followed by a gap of as many.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // A rank that has promised signs of life shows them whatever its program did last and does now: it

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // recv receives into a new buffer of n bytes.

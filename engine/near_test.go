@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
-	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // within fails the test unless f returns.

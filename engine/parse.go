@@ -2,7 +2,7 @@ package engine
 
 import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 const (

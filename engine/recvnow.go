@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/shm"
-	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 // takeLooks is how often RecvNow looks at the ring: for about as long as a short message

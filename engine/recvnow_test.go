@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // receiveNow is a blocking receive as package mpi makes it. It reports which of the two ways it

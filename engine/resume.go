@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/sys"
-	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 // Resume says between which ranks streams outlive their connections: one that breaks is made again,

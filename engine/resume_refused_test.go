@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/cutter"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // What refuses a connection may be a firewall that reloads, or a gateway that restarts: it says
 // nothing of the peer.
 
 // shut has the system refuse connections through proxies, or let them through again.
-func shut(t testing.TB, yes bool, ps ...*cutter.Proxy) {
+func shut(t testing.TB, yes bool, ps ...*faultproxy.Proxy) {
 	t.Helper()
 	for _, p := range ps {
 		if err := p.Shut(yes); err != nil {
@@ -50,14 +50,14 @@ func awaitRefusals(t testing.TB, es []*Engine, more uint64) {
 func TestResumeRefused(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
-		for _, ends := range []cutter.Ends{cutter.Both, cutter.Dialer} {
+		for _, ends := range []faultproxy.Ends{faultproxy.Both, faultproxy.Dialer} {
 			t.Run(fmt.Sprint(p, ends), func(t *testing.T) {
 				t.Parallel() // it waits for most of its time
 				es, proxies := cutJob(t, 2, p, nil, uncut)
 				exchangeAll(t, es)
 				shut(t, true, proxies...)
 				for _, p := range proxies {
-					p.CutAll(cutter.Cut{Ends: ends})
+					p.CutAll(faultproxy.Cut{Ends: ends})
 				}
 				var wg sync.WaitGroup
 				wg.Go(func() {
@@ -86,11 +86,11 @@ func (s *storm) draw(n int) int {
 	return s.d.IntN(n)
 }
 
-func (s *storm) plan(int, cutter.Direction) cutter.Cut {
-	c := cutter.Cut{Ends: cutter.Ends(s.draw(3)), Gently: s.draw(4) == 0}
+func (s *storm) plan(int, faultproxy.Direction) faultproxy.Cut {
+	c := faultproxy.Cut{Ends: faultproxy.Ends(s.draw(3)), Gently: s.draw(4) == 0}
 	switch s.draw(4) {
 	case 0:
-		return cutter.Whole
+		return faultproxy.Whole
 	case 1:
 		c.After = int64(s.draw(300)) // in its handshake
 	default:
@@ -100,7 +100,7 @@ func (s *storm) plan(int, cutter.Direction) cutter.Cut {
 }
 
 // blow lets the storm blow for some rounds.
-func (s *storm) blow(t *testing.T, es []*Engine, proxies []*cutter.Proxy, rounds int) {
+func (s *storm) blow(t *testing.T, es []*Engine, proxies []*faultproxy.Proxy, rounds int) {
 	for range rounds {
 		refuses := s.draw(2) == 0
 		if refuses {
@@ -108,7 +108,7 @@ func (s *storm) blow(t *testing.T, es []*Engine, proxies []*cutter.Proxy, rounds
 		}
 		cut := 0
 		for _, p := range proxies {
-			cut += p.CutAll(cutter.Cut{Ends: cutter.Ends(s.draw(3))})
+			cut += p.CutAll(faultproxy.Cut{Ends: faultproxy.Ends(s.draw(3))})
 		}
 		if refuses && cut > 0 {
 			awaitRefusals(t, es, uint64(1+s.draw(3)))
@@ -127,7 +127,7 @@ func TestResumeStorm(t *testing.T) {
 		t.Run(fmt.Sprintf("TLS %v, seed %d", tls, seed), func(t *testing.T) {
 			t.Parallel() // it waits for most of its time
 			s := &storm{d: rand.New(rand.NewPCG(seed, 1))}
-			es, proxies := cutJob(t, 3, Assist, func(c *Config) { c.TLS = tls }, func(int) cutter.Plan { return s.plan })
+			es, proxies := cutJob(t, 3, Assist, func(c *Config) { c.TLS = tls }, func(int) faultproxy.Plan { return s.plan })
 			over := make(chan struct{})
 			go func() {
 				defer close(over)
@@ -155,18 +155,18 @@ func TestConnectMute(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, tls := range []bool{false, true} {
-			for _, dir := range []cutter.Direction{cutter.Up, cutter.Down} {
+			for _, dir := range []faultproxy.Direction{faultproxy.Up, faultproxy.Down} {
 				t.Run(fmt.Sprintf("%v, TLS %v, %d", p, tls, dir), func(t *testing.T) {
 					t.Parallel() // it waits for most of its time
-					mute := func(number int, d cutter.Direction) cutter.Cut {
+					mute := func(number int, d faultproxy.Direction) faultproxy.Cut {
 						if at := []int64{0, 20, 150}; d == dir && number < len(at) {
-							return cutter.Cut{After: at[number], Ends: cutter.Target}
+							return faultproxy.Cut{After: at[number], Ends: faultproxy.Target}
 						}
-						return cutter.Whole
+						return faultproxy.Whole
 					}
 					es, _ := cutJob(t, 2, p, func(c *Config) {
 						c.TLS, c.Try, c.Connect = tls, 20*time.Millisecond, 2*failsafe
-					}, func(int) cutter.Plan { return mute })
+					}, func(int) faultproxy.Plan { return mute })
 					talk(t, es, 1)
 					closeAll(t, es)
 				})
@@ -234,7 +234,7 @@ func TestCloseRefused(t *testing.T) {
 			})
 			shut(t, true, proxies...)
 			for _, p := range proxies {
-				p.CutAll(cutter.Cut{})
+				p.CutAll(faultproxy.Cut{})
 			}
 			closeAll(t, es)
 		})
@@ -251,7 +251,7 @@ func TestCloseUnheard(t *testing.T) {
 			exchangeAll(t, es)
 			shut(t, true, proxies...)
 			for _, p := range proxies {
-				p.CutAll(cutter.Cut{})
+				p.CutAll(faultproxy.Cut{})
 			}
 			eventually(t, "nobody has noticed", func() bool { return es[0].drv.broken.Load() == 1 })
 			if err := send(es[0], pattern(50, 1), 1, 3); err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // resumingJob is strangersJob whose streams outlive their connections.

@@ -10,18 +10,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/cutter"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // cutJob starts engines that reach each other through a proxy in front of each, which breaks
 // connections by the plan of that rank.
-func cutJob(t *testing.T, n int, p Policy, tune func(*Config), plan func(to int) cutter.Plan) ([]*Engine, []*cutter.Proxy) {
+func cutJob(t *testing.T, n int, p Policy, tune func(*Config), plan func(to int) faultproxy.Plan) ([]*Engine, []*faultproxy.Proxy) {
 	t.Helper()
-	proxies, targets := make([]*cutter.Proxy, n), make([]atomic.Pointer[string], n)
+	proxies, targets := make([]*faultproxy.Proxy, n), make([]atomic.Pointer[string], n)
 	for i := range n {
 		var err error
-		if proxies[i], err = cutter.Start(func() string { return *targets[i].Load() }, plan(i)); err != nil {
+		if proxies[i], err = faultproxy.Start(func() string { return *targets[i].Load() }, plan(i)); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { proxies[i].Close() })
@@ -39,7 +39,7 @@ func cutJob(t *testing.T, n int, p Policy, tune func(*Config), plan func(to int)
 	return es, proxies
 }
 
-func uncut(int) cutter.Plan { return nil }
+func uncut(int) faultproxy.Plan { return nil }
 
 // talk exchanges messages of all sizes and protocols between all ranks, one more round after the
 // other.
@@ -88,9 +88,9 @@ func wantResumed(t *testing.T, es []*Engine, least uint64) {
 }
 
 // every is a plan that cuts both directions of every connection, each at another byte.
-func every(bytes int64, c cutter.Cut) func(int) cutter.Plan {
-	return func(int) cutter.Plan {
-		return func(number int, dir cutter.Direction) cutter.Cut {
+func every(bytes int64, c faultproxy.Cut) func(int) faultproxy.Plan {
+	return func(int) faultproxy.Plan {
+		return func(number int, dir faultproxy.Direction) faultproxy.Cut {
 			c := c
 			c.After = bytes + int64(number*317+int(dir)*1013)%bytes
 			return c
@@ -100,13 +100,13 @@ func every(bytes int64, c cutter.Cut) func(int) cutter.Plan {
 
 // handshakes is a plan that cuts most connections within their handshakes, at every byte of them in
 // turn.
-func handshakes(scale int) func(int) cutter.Plan {
-	return func(int) cutter.Plan {
-		return func(number int, dir cutter.Direction) cutter.Cut {
+func handshakes(scale int) func(int) faultproxy.Plan {
+	return func(int) faultproxy.Plan {
+		return func(number int, dir faultproxy.Direction) faultproxy.Cut {
 			if number%3 == 2 { // so that something gets on
-				return cutter.Cut{After: 50_000 + int64(number)*101, Pause: 2 * time.Millisecond}
+				return faultproxy.Cut{After: 50_000 + int64(number)*101, Pause: 2 * time.Millisecond}
 			}
-			return cutter.Cut{After: int64(number*(13+int(dir)*10)*scale) % (300 * int64(scale)), Gently: number%2 == 0}
+			return faultproxy.Cut{After: int64(number*(13+int(dir)*10)*scale) % (300 * int64(scale)), Gently: number%2 == 0}
 		}
 	}
 }
@@ -116,12 +116,12 @@ func handshakes(scale int) func(int) cutter.Plan {
 func TestResume(t *testing.T) {
 	effort.Need(t, effort.Usual, "connections break thousands of times; TestResumeAll is quicker")
 	pause := 2 * time.Millisecond
-	for name, plan := range map[string]func(int) cutter.Plan{
-		"both ends":         every(100_000, cutter.Cut{}),
-		"read out":          every(50_000, cutter.Cut{Pause: pause}),
-		"gently":            every(40_000, cutter.Cut{Gently: true}),
-		"dialer":            every(30_000, cutter.Cut{Ends: cutter.Dialer, Pause: pause}),
-		"target":            every(30_000, cutter.Cut{Ends: cutter.Target, Pause: pause}),
+	for name, plan := range map[string]func(int) faultproxy.Plan{
+		"both ends":         every(100_000, faultproxy.Cut{}),
+		"read out":          every(50_000, faultproxy.Cut{Pause: pause}),
+		"gently":            every(40_000, faultproxy.Cut{Gently: true}),
+		"dialer":            every(30_000, faultproxy.Cut{Ends: faultproxy.Dialer, Pause: pause}),
+		"target":            every(30_000, faultproxy.Cut{Ends: faultproxy.Target, Pause: pause}),
 		"handshakes":        handshakes(1),
 		"handshakes of TLS": handshakes(10),
 	} {
@@ -146,7 +146,7 @@ func TestResumeAuto(t *testing.T) {
 	es, proxies := cutJob(t, 2, Assist, func(c *Config) { c.Resume = ResumeAuto }, uncut)
 	exchangeAll(t, es)
 	for _, p := range proxies {
-		p.CutAll(cutter.Cut{})
+		p.CutAll(faultproxy.Cut{})
 	}
 	talk(t, es, 1)
 	wantResumed(t, es, 2)
@@ -161,7 +161,7 @@ func TestResumeAuto(t *testing.T) {
 // peer has received what we take for not written, and may have said so.
 func TestResumeHalfSealed(t *testing.T) {
 	t.Parallel()
-	es, _ := cutJob(t, 2, Assist, func(c *Config) { c.TLS, c.SocketBuffer = true, 8<<10 }, every(200_000, cutter.Cut{Pause: time.Millisecond}))
+	es, _ := cutJob(t, 2, Assist, func(c *Config) { c.TLS, c.SocketBuffer = true, 8<<10 }, every(200_000, faultproxy.Cut{Pause: time.Millisecond}))
 	talk(t, es, 2)
 	wantResumed(t, es, 5)
 	closeAll(t, es)
@@ -171,7 +171,7 @@ func TestResumeHalfSealed(t *testing.T) {
 func TestResumePolicies(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) {
-			es, _ := cutJob(t, 3, p, nil, every(60_000, cutter.Cut{Pause: time.Millisecond}))
+			es, _ := cutJob(t, 3, p, nil, every(60_000, faultproxy.Cut{Pause: time.Millisecond}))
 			talk(t, es, 1)
 			wantResumed(t, es, 3)
 			closeAll(t, es)
@@ -189,7 +189,7 @@ func TestResumeAll(t *testing.T) {
 		wg.Go(func() {
 			time.Sleep(time.Duration(i) * time.Millisecond)
 			for _, p := range proxies {
-				p.CutAll(cutter.Cut{Gently: i%2 == 0, Ends: cutter.Ends(i % 3)})
+				p.CutAll(faultproxy.Cut{Gently: i%2 == 0, Ends: faultproxy.Ends(i % 3)})
 			}
 		})
 		talk(t, es, 1)
@@ -222,7 +222,7 @@ func TestResumeAtRest(t *testing.T) {
 			exchangeAll(t, es)
 			for k := range uint64(3) {
 				for _, p := range proxies {
-					p.CutAll(cutter.Cut{})
+					p.CutAll(faultproxy.Cut{})
 				}
 				for _, e := range es {
 					waitStats(t, "resumed", e, func(s *Stats) bool { return s.Reconnects > k })
@@ -253,15 +253,15 @@ func TestAcknowledgedAtRest(t *testing.T) {
 func TestResumeInClose(t *testing.T) {
 	const n = 40_000
 	for _, after := range []int64{200, 300, 5000, n + 100, n + 330, n + 350, n + 364, n + 380} {
-		for _, dir := range []cutter.Direction{cutter.Up, cutter.Down} {
+		for _, dir := range []faultproxy.Direction{faultproxy.Up, faultproxy.Down} {
 			for _, gently := range []bool{false, true} {
 				t.Run(fmt.Sprint(after, dir, gently), func(t *testing.T) {
-					es, _ := cutJob(t, 2, Assist, nil, func(int) cutter.Plan {
-						return func(number int, d cutter.Direction) cutter.Cut {
+					es, _ := cutJob(t, 2, Assist, nil, func(int) faultproxy.Plan {
+						return func(number int, d faultproxy.Direction) faultproxy.Cut {
 							if number > 0 || d != dir {
-								return cutter.Whole
+								return faultproxy.Whole
 							}
-							return cutter.Cut{After: after, Gently: gently}
+							return faultproxy.Cut{After: after, Gently: gently}
 						}
 					})
 					in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, n)}
@@ -294,16 +294,16 @@ func TestResumeNever(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist} {
-		for name, refuse := range map[string]func(p *cutter.Proxy){
-			"after they were made": func(p *cutter.Proxy) { p.Refuse(true) },
-			"by the system":        func(p *cutter.Proxy) { shut(t, true, p) },
+		for name, refuse := range map[string]func(p *faultproxy.Proxy){
+			"after they were made": func(p *faultproxy.Proxy) { p.Refuse(true) },
+			"by the system":        func(p *faultproxy.Proxy) { shut(t, true, p) },
 		} {
 			t.Run(fmt.Sprint(p, ", ", name), func(t *testing.T) { testResumeNever(t, p, refuse) })
 		}
 	}
 }
 
-func testResumeNever(t *testing.T, p Policy, refuse func(*cutter.Proxy)) {
+func testResumeNever(t *testing.T, p Policy, refuse func(*faultproxy.Proxy)) {
 	const most = 300 * time.Millisecond
 	es, proxies := cutJob(t, 2, p, func(c *Config) { c.Reconnect = most }, uncut)
 	exchangeAll(t, es)
@@ -317,7 +317,7 @@ func testResumeNever(t *testing.T, p Policy, refuse func(*cutter.Proxy)) {
 	}
 	start := time.Now()
 	for _, p := range proxies {
-		p.CutAll(cutter.Cut{})
+		p.CutAll(faultproxy.Cut{})
 	}
 	for r, e := range es {
 		waitDone(t, "never resumed", e, ms[r])

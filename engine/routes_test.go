@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/netif"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // routesJob starts engines whose ways to each other the test chooses.

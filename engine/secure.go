@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/fitmpi/fitmpi/internal/jobtls"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/jobtls"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 

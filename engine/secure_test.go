@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/jobtls"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/jobtls"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // sniffer passes connections on to target and keeps what it sees.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // ear notes what one rank hears.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/sys"
-	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 // counts are plain numbers, because the mutex is held anyway where they grow.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/sys"
-	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 func traffic(messages, bytes uint64) Traffic { return Traffic{Messages: messages, Bytes: bytes} }

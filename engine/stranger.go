@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/strangers"
-	"github.com/fitmpi/fitmpi/internal/wire"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 

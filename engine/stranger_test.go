@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/strangers"
-	"github.com/fitmpi/fitmpi/internal/wire"
 )
 
 // dialRaw connects to an engine as any process can.

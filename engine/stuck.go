@@ -3,8 +3,8 @@ package engine
 import (
 	"errors"
 
-	"github.com/fitmpi/fitmpi/internal/jobtls"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/jobtls"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // What is found of a connection that stands, whose ends both live, and that is of no use all the

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // TestTakeNow: a message that lies in the ring is taken by the caller that would post a receive for

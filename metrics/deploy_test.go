@@ -39,11 +39,11 @@ func shownNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// jobNames are the names that only fitrun shows, as internal/jobmetrics, which tests itself, has
-// them.
+// jobNames are the names that only fitrun shows, as cmd/fitrun/internal/jobmetrics, which tests
+// itself, has them.
 func jobNames(t *testing.T) (names []string) {
 	t.Helper()
-	source, err := os.ReadFile("../internal/jobmetrics/collect.go")
+	source, err := os.ReadFile("../cmd/fitrun/internal/jobmetrics/collect.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func jobNames(t *testing.T) (names []string) {
 		names = append(names, m[1])
 	}
 	if len(names) < 5 {
-		t.Fatalf("the names of internal/jobmetrics were not found: %q", names)
+		t.Fatalf("the names of cmd/fitrun/internal/jobmetrics were not found: %q", names)
 	}
 	return names
 }

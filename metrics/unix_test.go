@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 func none() engine.Stats { return engine.Stats{} }

@@ -8,12 +8,12 @@ import (
 	"sync"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/agree"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
+	"github.com/fitmpi/fitmpi/mpi/internal/agree"
 )
 
-// The agreements of a rank: internal/agree decides, and signals carry what its machines say. The
-// goroutine that makes progress runs the machines, so that agreements go on while the user
+// The agreements of a rank: mpi/internal/agree decides, and signals carry what its machines say.
+// The goroutine that makes progress runs the machines, so that agreements go on while the user
 // computes.
 
 // accords are the agreements of this rank, by communicator. The mutex is held for computing only,

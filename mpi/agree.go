@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/agree"
 	"github.com/fitmpi/fitmpi/internal/callsite"
+	"github.com/fitmpi/fitmpi/mpi/internal/agree"
 )
 
 // What ranks of an agreement are in for. They must all mean the same.

@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
 // Alltoallw is Alltoall of blocks that each have a layout of their own: one value of sendTypes[r],
 // laid over in, goes to rank r, and what comes from rank r is one value of recvTypes[r], laid over

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/coll"
-	"github.com/fitmpi/fitmpi/internal/topo"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/topo"
 )
 
 // cartesian is a Cartesian topology as one rank sees it. Immutable.

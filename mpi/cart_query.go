@@ -5,7 +5,7 @@ package mpi
 import (
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/topo"
+	"github.com/fitmpi/fitmpi/mpi/internal/topo"
 )
 
 // What one may ask about a Cartesian communicator. All of it is local, and fails with ErrTopology

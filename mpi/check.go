@@ -9,7 +9,7 @@ import (
 	"hash/fnv"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/layout"
+	"github.com/fitmpi/fitmpi/mpi/internal/layout"
 )
 
 // Every message says of which kind its values are, if they are of one kind, and every receive

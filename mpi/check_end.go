@@ -12,7 +12,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // What is wrong without any operation failing: requests that are never completed, messages that are

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/ckpt"
+	"github.com/fitmpi/fitmpi/mpi/internal/ckpt"
 )
 
 // FileCheckpoint is a [Checkpoint] in plain files, one of each rank, in a directory of a file

@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
 // Allgather is Gather whose result every rank gets; in may be the part of out that it
 // goes to. Over an intercommunicator each group gets what the other gives, in equal

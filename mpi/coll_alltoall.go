@@ -5,7 +5,7 @@ package mpi
 import (
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // Alltoall sends the r-th block of in to rank r and receives the r-th block of

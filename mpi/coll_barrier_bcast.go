@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
 // Barrier returns when every rank of c, in both groups of an intercommunicator, has
 // called it (MPI 4.1, section 6.3).

@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
 // Reductions combine elements without gaps between them, in the byte order of this rank. Buffers
 // that do not travel as the memory that they are, because the communicator has a layout for them
@@ -56,6 +56,7 @@ func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own i
 	if x.red, x.foreign = reducer(f, e); e.wire != e.size || c.job.swaps {
 		x.red = wireReducer(c, f, e)
 	}
+	x.red.Segment = c.job.choice.Segment
 	return x, nil
 }
 

@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
 // Gather collects in of every rank, all of the same length, in out of rank root,
 // in the order of the ranks; out is ignored elsewhere. At the root in may be the part of

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // Buffers of plain elements as collectives that move data see them: a vector of the bytes that

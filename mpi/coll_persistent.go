@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fitmpi/fitmpi/internal/callsite"
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // The persistent form of a collective is its name with Init behind it

@@ -3,7 +3,7 @@
 package mpi
 
 import (
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // Reduce combines in of all ranks, element by element and in the order of the

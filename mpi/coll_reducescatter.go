@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
 // ReduceScatter combines in of all ranks, element by element and in the order of the
 // ranks, and deals the result out: rank r gets counts[r] elements of it in out, those

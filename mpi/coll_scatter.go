@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
 // Scatter deals in of rank root out to the ranks in equal blocks of len(out)
 // elements; in is ignored elsewhere. At the root out may be the part of in that it gets.

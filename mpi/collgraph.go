@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
-// graph lets the algorithms of internal/coll build a schedule of the engine. It is
+// graph lets the algorithms of mpi/internal/coll build a schedule of the engine. It is
 // used again once its collective has succeeded.
 type graph struct {
 	s      *engine.Schedule

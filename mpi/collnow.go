@@ -4,7 +4,7 @@ package mpi
 
 import (
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // A blocking collective of short messages between ranks of a host is nothing but sends and receives

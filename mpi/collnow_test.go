@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/coll"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // refuser moves messages by the engine, however long that takes, but for the one that it refuses.
@@ -95,8 +95,7 @@ func (x promptCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error)
 	for i := range in {
 		in[i] = int64(1000*c.rank + i + 1)
 	}
-	c.job.choice = coll.Choice{}
-	c.job.choice[x.kind] = a
+	c.job.choice = coll.By(x.kind, a)
 	c.job.mover = m
 	return out, x.run(c, in, out)
 }
@@ -159,7 +158,7 @@ func TestCollectiveAtOnceUnequal(t *testing.T) {
 	if err := RunThreads(4, func(_ context.Context, c *Comm) error {
 		c.SetErrhandler(ErrorsReturn)
 		m := &refuser{e: c.job.engine, left: -1}
-		c.job.mover, c.job.choice[coll.KindBcast] = m, coll.Binomial
+		c.job.mover, c.job.choice = m, coll.By(coll.KindBcast, coll.Binomial)
 		switch c.rank {
 		case 0:
 			return Bcast(c, make([]int64, 1), 0) // to 2, which would pass it on to 3, and to 1

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // Comm is a communicator: a group of ranks and a context that keeps its

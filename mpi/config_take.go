@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/coll"
 	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/internal/params"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // Names of variables that are needed beside the table.

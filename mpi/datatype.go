@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/fitmpi/fitmpi/internal/layout"
+	"github.com/fitmpi/fitmpi/mpi/internal/layout"
 )
 
 // Datatype says which values of a buffer a message consists of, where they lie and in which order

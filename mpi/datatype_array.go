@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/layout"
+	"github.com/fitmpi/fitmpi/mpi/internal/layout"
 )
 
 // Order is how an array of several dimensions lies in memory (MPI 4.1, section 5.1.3).

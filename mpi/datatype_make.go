@@ -5,7 +5,7 @@ package mpi
 import (
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/layout"
+	"github.com/fitmpi/fitmpi/mpi/internal/layout"
 )
 
 // Contiguous is n values of t, each at the extent of the one before (MPI 4.1, section 5.1.2,

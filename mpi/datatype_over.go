@@ -5,7 +5,7 @@ package mpi
 import (
 	"reflect"
 
-	"github.com/fitmpi/fitmpi/internal/layout"
+	"github.com/fitmpi/fitmpi/mpi/internal/layout"
 )
 
 // overlay is values of a Datatype laid over the memory of a buffer, which has been found to have

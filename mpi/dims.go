@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/topo"
+import "github.com/fitmpi/fitmpi/mpi/internal/topo"
 
 // DimsCreate divides n ranks among the dimensions of a grid (MPI 4.1, section 8.5.2). Entries of
 // dims that are positive are kept, those that are 0 are chosen so that the product is n: as close

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // Weights of a distributed graph. That an edge has no weight is said for all edges of the graph, at

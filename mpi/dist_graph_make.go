@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/topo"
+	"github.com/fitmpi/fitmpi/mpi/internal/topo"
 )
 
 // How ranks that each know a part of a graph make a communicator of it.

@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // Dup makes a communicator of the same ranks with a context of its own, so that

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/fitmpi/fitmpi/internal/layout"
+	"github.com/fitmpi/fitmpi/mpi/internal/layout"
 )
 
 // elemClass is the kind of a message's elements as the frame header carries it: enough for a

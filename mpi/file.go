@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/fitmpi/fitmpi/internal/fileio"
+	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
 )
 
 // FileMode says how a file is opened: one of ModeRdonly, ModeWronly and ModeRdwr, with any of the

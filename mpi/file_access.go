@@ -3,8 +3,8 @@
 package mpi
 
 import (
-	"github.com/fitmpi/fitmpi/internal/fileio"
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
 )
 
 // accessKind says what an access is, a set of bits.

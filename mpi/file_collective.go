@@ -5,7 +5,7 @@ package mpi
 import (
 	"errors"
 
-	"github.com/fitmpi/fitmpi/internal/fileio"
+	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
 )
 
 // together carries a collective access out. A rank whose arguments are wrong takes part without

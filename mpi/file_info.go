@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/fitmpi/fitmpi/internal/fileio"
+	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
 )
 
 // fileHints are what an Info can say of a file. Those of rank 0 hold.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/fitmpi/fitmpi/internal/fileio"
+	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
 )
 
 // expected is a piece of this rank's data that an aggregator is to send.

@@ -5,7 +5,7 @@ package mpi
 import (
 	"strings"
 
-	"github.com/fitmpi/fitmpi/internal/fileio"
+	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
 )
 
 // DisplacementCurrent as the displacement of SetView is where the shared file pointer is, in a file

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/fitmpi/fitmpi/internal/coll"
-	"github.com/fitmpi/fitmpi/internal/topo"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/topo"
 )
 
 // graphTopology is a graph that all ranks know whole, as one rank sees it. Immutable.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
-	"github.com/fitmpi/fitmpi/internal/coll"
 	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 	"github.com/fitmpi/fitmpi/metrics"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
 // job is one rank's part in a parallel job.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // TestUnexpectedLimit: a rank to which more messages are announced than it may keep gives the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/sys"
-	"github.com/fitmpi/fitmpi/internal/topo"
+	"github.com/fitmpi/fitmpi/mpi/internal/topo"
 )
 
 // Which ranks of a host are how near to each other. That threads of one core share more than those

@@ -2,7 +2,7 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/internal/coll"
+import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
 // Neighbourhood collectives (MPI 4.1, section 8.6): each rank of a communicator with a topology
 // exchanges messages with its neighbours only. All ranks of the communicator call them, in the same

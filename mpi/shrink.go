@@ -4,7 +4,7 @@ package mpi
 
 import (
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/agree"
+	"github.com/fitmpi/fitmpi/mpi/internal/agree"
 )
 
 // Shrink makes a communicator of the ranks of c that live, in their order. All ranks agree on which

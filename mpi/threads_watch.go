@@ -12,7 +12,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/callsite"
 	"github.com/fitmpi/fitmpi/internal/hang"
-	"github.com/fitmpi/fitmpi/internal/hang/rest"
+	"github.com/fitmpi/fitmpi/internal/hang/quiesce"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
@@ -29,14 +29,14 @@ const soon = time.Minute
 // threadsWatch notices that thread ranks can never go on, as fitrun does for its ranks.
 type threadsWatch struct {
 	t     *threads
-	watch rest.Watch
+	watch quiesce.Watch
 	pause *sys.Pauser
 	done  chan struct{} // closed when the goroutine has ended
 
 	// Owned by the goroutine.
-	known []rest.Rank // what Ranks adds to: when ranks have answered, and what they were found
-	later bool        // a timer was set, for later, when the ranks were asked last
-	test  bool        // this process runs tests, likewise
+	known []quiesce.Rank // what Ranks adds to: when ranks have answered, and what they were found
+	later bool           // a timer was set, for later, when the ranks were asked last
+	test  bool           // this process runs tests, likewise
 }
 
 // watch begins to watch the ranks of t until stop is called.
@@ -46,12 +46,12 @@ func (t *threads) watch() (stop func()) {
 		t.set.Logger.Warn("nobody watches the ranks for deadlocks", "err", err)
 		return func() {}
 	}
-	w := &threadsWatch{t: t, pause: pause, done: make(chan struct{}), known: make([]rest.Rank, t.n)}
+	w := &threadsWatch{t: t, pause: pause, done: make(chan struct{}), known: make([]quiesce.Rank, t.n)}
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "" // source files are named in full
 	}
-	w.watch = rest.Watch{View: w, Dir: dir, AtOnce: true, Pause: threadsPause, Deadlocked: w.deadlocked, Stalled: func(string) {}}
+	w.watch = quiesce.Watch{View: w, Dir: dir, AtOnce: true, Pause: threadsPause, Deadlocked: w.deadlocked, Stalled: func(string) {}}
 	go w.run() // ended by stop
 	return func() {
 		pause.End()
@@ -82,8 +82,8 @@ func (w *threadsWatch) deadlocked(e *hang.Explanation) {
 	fmt.Fprintf(os.Stderr, "mpi: RunThreads: %s\n  The job is left as it is: %s may let it go on.\n", e.Text(), may)
 }
 
-// Ranks implements rest.Viewer.
-func (w *threadsWatch) Ranks() []rest.Rank {
+// Ranks implements quiesce.Viewer.
+func (w *threadsWatch) Ranks() []quiesce.Rank {
 	t := w.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,15 +105,15 @@ func (w *threadsWatch) Ranks() []rest.Rank {
 	return slices.Clone(w.known)
 }
 
-// FoundStuck implements rest.Viewer.
+// FoundStuck implements quiesce.Viewer.
 func (w *threadsWatch) FoundStuck(rank, _ int, activity uint64) { w.known[rank].StuckAt = activity }
 
-// Ask implements rest.Viewer.
+// Ask implements quiesce.Viewer.
 func (w *threadsWatch) Ask(ctx context.Context, question string) []*telemetry.Report {
 	return w.AskSome(ctx, question, func(int) bool { return true })
 }
 
-// AskSome implements rest.Viewer.
+// AskSome implements quiesce.Viewer.
 func (w *threadsWatch) AskSome(_ context.Context, question string, which func(rank int) bool) []*telemetry.Report {
 	reports := make([]*telemetry.Report, w.t.n)
 	timer := false

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/coll"
-	"github.com/fitmpi/fitmpi/internal/topo"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
+	"github.com/fitmpi/fitmpi/mpi/internal/topo"
 )
 
 // Topology is the kind of a communicator's process topology (MPI 4.1, section 8.5.5); [Undefined]

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // Win is a window: memory of each rank of a communicator that the others may read and change

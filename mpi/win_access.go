@@ -8,7 +8,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // How an origin asks a target to do something with its memory.

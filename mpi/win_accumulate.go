@@ -3,8 +3,8 @@
 package mpi
 
 import (
-	"github.com/fitmpi/fitmpi/internal/layout"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/layout"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // Accumulate combines origin with memory of the window of target, from displacement disp on: there,

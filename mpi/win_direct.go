@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // How an origin reads and writes the memory of a target itself, where it has that memory. It has

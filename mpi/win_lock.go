@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // Lock begins an epoch of operations with target, whose program need not know (MPI 4.1, section

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fitmpi/fitmpi/internal/layout"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/layout"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // The predefined operations, as they are applied to the memory of a target, whose program may not

@@ -4,7 +4,7 @@ package mpi
 
 import (
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // Put copies origin to the window of target, from displacement disp on, which counts elements of

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/fitmpi/fitmpi/engine"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // What a window does for others, as its service has it done. docs/PROTOCOL.md says what ranks say

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
-	"github.com/fitmpi/fitmpi/internal/rma"
+	"github.com/fitmpi/fitmpi/mpi/internal/rma"
 )
 
 // Assert is what a program promises of a call that begins or ends an epoch; promises are joined by

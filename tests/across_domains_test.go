@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/netlab"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/netlab"
 )
 
 // Two domains as they are in life: east is behind a router that hides its hosts (NAT) and lets no

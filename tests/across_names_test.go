@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // Hosts by the names that a cluster's DNS has for them, from a host that knows them by these only:

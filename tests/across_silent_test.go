@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/netlab"
+	"github.com/fitmpi/fitmpi/internal/testutil/netlab"
 )
 
 // The ranks of two hosts do not reach each other any more, while fitrun reaches both: a cable is

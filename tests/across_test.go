@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/netlab"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/netlab"
 )
 
 // Jobs across hosts, as a user runs them: the built fitrun reaches hosts by ssh, and starts the

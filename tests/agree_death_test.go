@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -140,13 +139,7 @@ func recoverJob(t *testing.T, policy, way string, seed uint64) {
 	}
 	dir, n := t.TempDir(), 3+int(seed%3)
 	r := binaryRequest(self, "recover", n, policy, dir, fmt.Sprint(envSeedOfDeaths, "=", seed), "FITMPI_TRANSPORT="+way)
-	r.FT = true
-	job, err := launch.Plan(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr buffer
-	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: true})
+	run := r.with("--with-ft", "-l").run(t, nil)
 	stories := map[string][]int{}
 	for r := range n {
 		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("story", r)))
@@ -154,8 +147,8 @@ func recoverJob(t *testing.T, policy, way string, seed uint64) {
 			stories[string(b)] = append(stories[string(b)], r)
 		}
 	}
-	if code != 0 || len(stories) != 1 {
-		t.Errorf("ranks die at %v; the code is %d, and the survivors tell %d stories: %v\n%s", deathsOf(seed, n), code, len(stories), stories, stderr.String())
+	if run.code != 0 || len(stories) != 1 {
+		t.Errorf("ranks die at %v; the code is %d, and the survivors tell %d stories: %v\n%s", deathsOf(seed, n), run.code, len(stories), stories, run.stderr)
 	}
 	for r, at := range deathsOf(seed, n) {
 		if _, err := os.Stat(filepath.Join(dir, fmt.Sprint("story", r))); at < 0 && err != nil {

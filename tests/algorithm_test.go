@@ -16,12 +16,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/coll"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
 // The collectives by each of their algorithms, which FITMPI_COLL forces.
+
+// algorithms are those that FITMPI_COLL knows, by collective.
+var algorithms = []struct{ kind, names string }{
+	{"barrier", "dissemination, two-level"},
+	{"bcast", "binomial, chain, scatter-allgather, scatter-ring, two-level"},
+	{"reduce", "binomial, rabenseifner, two-level"},
+	{"allreduce", "recursive-doubling, rabenseifner, ring, two-level"},
+	{"scan", "recursive-doubling, chain"},
+	{"exscan", "recursive-doubling"},
+	{"reduce-scatter", "recursive-halving, ring"},
+	{"gather", "binomial, linear, two-level"},
+	{"scatter", "binomial, linear, two-level"},
+	{"allgather", "recursive-doubling, bruck, ring, two-level"},
+	{"alltoall", "bruck, pairwise, linear"},
+}
 
 // choices are values of FITMPI_COLL that together force every algorithm of every collective.
 func choices() []string {
@@ -29,9 +43,9 @@ func choices() []string {
 	for i := 0; ; i++ {
 		var pairs []string
 		more := false
-		for _, k := range coll.Kinds() {
-			algs := k.Algorithms()
-			pairs = append(pairs, fmt.Sprintf("%v=%v", k, algs[i%len(algs)]))
+		for _, k := range algorithms {
+			algs := strings.Split(k.names, ", ")
+			pairs = append(pairs, k.kind+"="+algs[i%len(algs)])
 			more = more || i < len(algs)
 		}
 		if !more {
@@ -41,13 +55,13 @@ func choices() []string {
 	}
 }
 
-// eachChoice calls f for every choice, over n ranks of one host and, for the algorithms that ask,
-// of two.
-func eachChoice(t *testing.T, sizes []int, f func(t *testing.T, n int)) {
+// eachChoice calls f for every choice, and what is to stand behind each, over n ranks of one host
+// and, for the algorithms that ask, of two.
+func eachChoice(t *testing.T, and string, sizes []int, f func(t *testing.T, n int)) {
 	for i, choice := range choices() {
 		t.Run(fmt.Sprint("choice ", i), func(t *testing.T) {
-			t.Logf("FITMPI_COLL=%s", choice)
-			t.Setenv("FITMPI_COLL", choice)
+			t.Logf("FITMPI_COLL=%s", choice+and)
+			t.Setenv("FITMPI_COLL", choice+and)
 			for _, n := range sizes {
 				t.Run(fmt.Sprint(n), func(t *testing.T) { f(t, n) })
 				if n == 3 || n == 5 {
@@ -63,29 +77,43 @@ func eachChoice(t *testing.T, sizes []int, f func(t *testing.T, n int)) {
 
 func TestChoicesAreAll(t *testing.T) {
 	all := strings.Join(choices(), ",") + ","
-	for _, k := range coll.Kinds() {
-		for _, a := range k.Algorithms() {
-			if !strings.Contains(all, fmt.Sprintf("%v=%v,", k, a)) {
-				t.Errorf("nothing forces %v by %v", k, a)
+	var kinds []string
+	for _, k := range algorithms {
+		kinds = append(kinds, k.kind)
+		for a := range strings.SplitSeq(k.names, ", ") {
+			if !strings.Contains(all, k.kind+"="+a+",") {
+				t.Errorf("nothing forces %s by %s", k.kind, a)
 			}
 		}
+		wantRefusal(t, k.kind+"=none", "want one of auto, "+k.names)
 	}
-	if !strings.Contains(all, "alltoall=linear,") {
-		t.Errorf("the choices end early: %s", all)
+	wantRefusal(t, "none=ring", "want one of "+strings.Join(append(kinds, "segment"), ", "))
+}
+
+// wantRefusal sees to it that a value of FITMPI_COLL is refused with a list of what there is; the
+// line of the call follows it.
+func wantRefusal(t *testing.T, choice, list string) {
+	t.Helper()
+	t.Setenv("FITMPI_COLL", choice)
+	err := mpi.RunThreads(1, func(context.Context, *mpi.Comm) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), list+" (") {
+		t.Errorf("FITMPI_COLL=%s: %v, want an error that lists %q, and nothing more", choice, err, list)
 	}
 }
 
 // The cases of the suite that move data collectively hold by every algorithm.
 func TestSuiteAlgorithms(t *testing.T) {
 	cases := slices.Concat(collectiveCases, reductionCases, collectiveFormCases, persistentCollCases[2:3], layoutCollCases[:3], layoutFormCases)
-	suiteByChoice(t, []int{1, 2, 3, 4, 5}, cases, shareOfChoices(effort.Now()))
+	suiteByChoice(t, "", []int{1, 2, 3, 4, 5}, cases, shareOfChoices(effort.Now()))
 }
+
+// shortSegments is what FITMPI_COLL ends in where reductions go by many segments.
+const shortSegments = ",segment=1500"
 
 // Those that combine, and random programs, hold when vectors go by many segments, too.
 func TestSuiteSegments(t *testing.T) {
-	defer coll.SegmentReductions(1500)()
 	cases := slices.Concat(reductionCases, collectiveFormCases, persistentCollCases[2:3], layoutCollCases, layoutFormCases, randomCases[:1], randomCases[3:4])
-	suiteByChoice(t, []int{2, 3, 5}, cases, shareOfChoices(effort.Now()))
+	suiteByChoice(t, shortSegments, []int{2, 3, 5}, cases, shareOfChoices(effort.Now()))
 }
 
 // shareOfChoices is the part of the cases that each algorithm with each number of ranks runs: one
@@ -104,9 +132,9 @@ func shareOfChoices(level effort.Level) int {
 
 // suiteByChoice runs one in share of the cases by ranks that are threads, by every algorithm with
 // every number of ranks: each takes up where the one before it has stopped.
-func suiteByChoice(t *testing.T, sizes []int, cases []testCase, share int) {
+func suiteByChoice(t *testing.T, and string, sizes []int, cases []testCase, share int) {
 	turn := 0
-	eachChoice(t, sizes, func(t *testing.T, n int) {
+	eachChoice(t, and, sizes, func(t *testing.T, n int) {
 		o, dir := newOutcomes(n), t.TempDir()
 		ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 		defer cancel()
@@ -171,7 +199,7 @@ func TestSameBitsEveryRun(t *testing.T) {
 	if effort.Now() < effort.Full || raceEnabled {
 		sizes = []int{5}
 	}
-	eachChoice(t, sizes, func(t *testing.T, n int) {
+	eachChoice(t, "", sizes, func(t *testing.T, n int) {
 		b := newBits()
 		for range 2 {
 			err := mpi.RunThreads(n, func(_ context.Context, c *mpi.Comm) error {

@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // A job of ranks of both byte orders (MPI 4.1, section 3.3.2: "type conversion and representation
@@ -68,6 +68,7 @@ func TestSuiteByteOrders(t *testing.T) {
 		t.Run(fmt.Sprint(n, how.short), func(t *testing.T) {
 			if how.short {
 				t.Setenv(envSegments, "1")
+				t.Setenv("FITMPI_COLL", shortSegments[1:])
 			}
 			if how.short || n == 2 {
 				t.Setenv(envWorld, "1")
@@ -77,7 +78,7 @@ func TestSuiteByteOrders(t *testing.T) {
 				*caseFlag = mixedCases
 			}
 			dir := t.TempDir()
-			tellSuite(t, runRequest(t, binaryRequest(either(t), "suite", n, "assist", dir), false), n, dir)
+			tellSuite(t, binaryRequest(either(t), "suite", n, "assist", dir).run(t, nil), n, dir)
 		})
 	}
 }

@@ -15,8 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -567,15 +566,9 @@ func TestDeathsOfProcesses(t *testing.T) {
 				const n = 4
 				victim := i % 2 * (n - 1)
 				r := binaryRequest(self, "death", n, policy, t.TempDir(), envDeathCase+"="+dc.name, envVictim+"="+strconv.Itoa(victim), "FITMPI_TRANSPORT="+way)
-				r.FT = true
-				job, err := launch.Plan(r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var stdout, stderr buffer
-				code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: true})
-				if code != 0 || stdout.String() != "" {
-					t.Errorf("code %d\n%s\n%s", code, stdout.String(), stderr.String())
+				run := r.with("--with-ft", "-l").run(t, nil)
+				if run.code != 0 || run.stdout != "" {
+					t.Errorf("code %d\n%s\n%s", run.code, run.stdout, run.stderr)
 				}
 			})
 		}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 

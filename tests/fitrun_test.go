@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -13,6 +14,9 @@ import (
 
 var fitrunDir string // where builtFitrun has put it, "" if it has not
 
+// raceFlags build fitrun as this test is built.
+var raceFlags = map[bool][]string{true: {"-race"}}[raceEnabled]
+
 var builtFitrun = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "fitmpi-tests-")
 	if err != nil {
@@ -20,7 +24,7 @@ var builtFitrun = sync.OnceValues(func() (string, error) {
 	}
 	fitrunDir = dir
 	path := filepath.Join(dir, "fitrun")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, module+"/cmd/fitrun").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", slices.Concat([]string{"build", "-buildvcs=false"}, raceFlags, []string{"-o", path, module + "/cmd/fitrun"})...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building fitrun: %w\n%s", err, out)
 	}
 	return path, nil

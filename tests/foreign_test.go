@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/netlab"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/netlab"
 )
 
 // A host that is another machine: an s390x, whose order of bytes is the other one, reached by ssh

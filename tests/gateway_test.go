@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
-	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/relay"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 const envGate = "FITMPI_TESTS_GATE" // where a gateway of these tests listens

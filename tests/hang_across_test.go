@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // TestHangAcross: what ranks on other hosts wait for is known as well; and what a slow network

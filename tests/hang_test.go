@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // Jobs that hang, and jobs that only seem to, under a real fitrun with its watch for deadlocks.

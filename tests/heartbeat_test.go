@@ -18,9 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -265,15 +264,9 @@ func TestStoppedRankIsOutlived(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := binaryRequest(self, "ordeal", 4, "assist", t.TempDir(), envOrdeal+"=survived", "FITMPI_HEARTBEAT_TIMEOUT=1s")
-	r.FT = true
-	job, err := launch.Plan(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr buffer
-	launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: true})
-	if says := "stopped by SIGSTOP and taken for dead"; !strings.Contains(stderr.String(), says) || strings.Contains(stderr.String(), "goes on:") {
-		t.Errorf("want %q:\n%s%s", says, stdout.String(), stderr.String())
+	run := r.with("--with-ft", "-l").run(t, nil)
+	if says := "stopped by SIGSTOP and taken for dead"; !strings.Contains(run.stderr, says) || strings.Contains(run.stderr, "goes on:") {
+		t.Errorf("want %q:\n%s%s", says, run.stdout, run.stderr)
 	}
 }
 

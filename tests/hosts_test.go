@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 

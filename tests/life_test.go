@@ -15,8 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -147,12 +146,7 @@ func runIdle(t *testing.T, idle, policy, transport string, ranks, perProcess int
 	}
 	dir := t.TempDir()
 	r := binaryRequest(self, "idle", ranks, policy, dir, append(set, envIdle+"="+idle, "FITMPI_TRANSPORT="+transport, "FITMPI_HEARTBEAT_TIMEOUT="+timeout.String())...)
-	r.PerProcess = perProcess
-	job, err := launch.Plan(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr buffer
+	var stderr buffer
 	said := writerFunc(func(b []byte) (int, error) {
 		n, err := stderr.Write(b)
 		if strings.Contains(stderr.String(), livesText) {
@@ -160,9 +154,7 @@ func runIdle(t *testing.T, idle, policy, transport string, ranks, perProcess int
 		}
 		return n, err
 	})
-	began := time.Now()
-	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: said, Tag: true})
-	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
+	return r.with("--ranks-per-process", strconv.Itoa(perProcess), "-l").run(t, said)
 }
 
 // writerFunc is an io.Writer.

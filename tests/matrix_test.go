@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // The jobs of the suite: real processes, started by the launcher's library. What jobs may differ in
@@ -90,7 +90,7 @@ func (j job) env() []string {
 	case "told":
 		env = append(env, envTold+"=1")
 	case "segments":
-		env = append(env, envSegments+"=1")
+		env = append(env, envSegments+"=1", "FITMPI_COLL="+shortSegments[1:])
 	}
 	if j[byPatience] == "spin" {
 		env = append(env, "FITMPI_SPIN=200us")

@@ -24,8 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -108,19 +107,17 @@ func metricsJob(t *testing.T, transport, metrics string, then func(dir string, s
 	if strings.HasPrefix(metrics, "unix:") {
 		set = append(set, "FITMPI_METRICS="+metrics)
 	} else {
-		req.Metrics = metrics
+		req = req.with("--rank-metrics", metrics)
 	}
-	req.Apps[0].Set = append(req.Apps[0].Set, set...)
-	job, err := launch.Plan(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req.set = append(req.set, set...)
+	cmd := req.command(t)
 	var stderr buffer
+	cmd.Stderr = &stderr
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		if code := launch.Run(t.Context(), job, launch.Config{Stdout: io.Discard, Stderr: &stderr}); code != 0 {
-			t.Errorf("code %d\n%s", code, stderr.String())
+		if err := cmd.Run(); err != nil {
+			t.Errorf("%v\n%s", err, stderr.String())
 		}
 	})
 	defer letGo(t, dir)

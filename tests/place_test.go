@@ -6,12 +6,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -180,23 +181,32 @@ func TestBoundToCore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		bind launch.Binding
-		want string
-	}{{launch.BindCore, "on one core true, of 1 ranks"}, {launch.BindNone, "on one core false, of 0 ranks"}} {
-		job, err := launch.Plan(launch.Request{
-			Bind: test.bind, Env: os.Environ(), Cores: 2, CPUs: cpus[:2], Timeout: jobTimeout,
-			Apps: []launch.App{{Ranks: 2, Program: launch.Program{Path: self}, Args: []string{"rank"}, Set: []string{envProgram + "=bound"}}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		bind, want string
+	}{{"core", "on one core true, of 1 ranks"}, {"none", "on one core false, of 0 ranks"}} {
 		var stdout, stderr buffer
-		code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr})
+		cmd := exec.CommandContext(t.Context(), fitrunPath(t), "-n", "2", "--bind-to", test.bind, "--timeout", jobTimeout.String(), "-x", envProgram+"=bound", self, "rank")
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err := runOn(cmd, cpus[:2])
 		for r := range 2 {
 			want := fmt.Sprintf("rank %d: %s, ring of [0 1]\n", r, test.want)
-			if code != 0 || !strings.Contains(stdout.String(), want) {
-				t.Errorf("bound to %s: code %d, want %q:\n%s%s", test.bind, code, want, stdout.String(), stderr.String())
+			if err != nil || !strings.Contains(stdout.String(), want) {
+				t.Errorf("bound to %s: %v, want %q:\n%s%s", test.bind, err, want, stdout.String(), stderr.String())
 			}
 		}
 	}
+}
+
+// runOn runs a command on some of the cores of this machine.
+func runOn(cmd *exec.Cmd, cpus []int) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, err := sys.ThreadCPUs(0)
+	if err != nil {
+		return err
+	}
+	if err := sys.SetThreadCPUs(0, cpus); err != nil {
+		return err
+	}
+	defer sys.SetThreadCPUs(0, before)
+	return cmd.Run() // it inherits the cores of the thread that starts it
 }

@@ -11,29 +11,29 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"github.com/fitmpi/fitmpi/internal/coll"
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/launch"
-	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Jobs of real processes: the test binary runs itself as the ranks, started by the launcher's
-// library.
+// Jobs of real processes: the test binary runs itself as the ranks, started by fitrun.
 
 const (
 	envProgram  = "FITMPI_TESTS_PROGRAM" // which of programs a rank runs
 	envDir      = "FITMPI_TESTS_DIR"     // shared by the ranks of a job
 	envPolicy   = "FITMPI_TESTS_POLICY"
 	envCase     = "FITMPI_TESTS_CASE"
-	envSegments = "FITMPI_TESTS_SEGMENTS" // not empty: reductions go by short segments
+	envSegments = "FITMPI_TESTS_SEGMENTS" // not empty: only what combines, as reductions go by short segments
 	envOther    = "FITMPI_TESTS_OTHER"    // not empty: another launcher than fitrun has started the rank
 )
 
@@ -85,41 +85,79 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
+// request asks fitrun for a job of a test binary.
+type request struct {
+	path    string
+	n       int
+	set     []string // variables of the ranks
+	options []string // of fitrun
+	binds   bool     // to cores, where they divide; else to none
+}
+
+// with adds options of fitrun.
+func (r request) with(options ...string) request {
+	r.options = slices.Concat(r.options, options)
+	return r
+}
+
+// command is fitrun with what is asked for. It ends with the test.
+func (r request) command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	args := slices.Clone(r.options)
+	args = append(args, "-n", strconv.Itoa(r.n))
+	if !r.binds {
+		args = append(args, "--bind-to", "none")
+	}
+	for _, v := range r.set {
+		args = append(args, "-x", v)
+	}
+	cmd := exec.CommandContext(t.Context(), fitrunPath(t), append(args, r.path, "rank")...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = jobTimeout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// run runs the job. What it writes on standard error goes to also as well, if that is not nil.
+func (r request) run(t *testing.T, also io.Writer) jobRun {
+	t.Helper()
+	var stdout, stderr buffer
+	cmd := r.command(t)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if also != nil {
+		cmd.Stderr = io.MultiWriter(&stderr, also)
+	}
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		if _, ok := errors.AsType[*exec.ExitError](err); !ok {
+			t.Fatal(err)
+		}
+	}
+	return jobRun{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(began)}
+}
+
 // runJob runs a program of this binary as n ranks, each a process; what they write is tagged.
 func runJob(t *testing.T, program string, n int, policy, dir string, set ...string) jobRun {
 	t.Helper()
-	return runRequest(t, binaryRequest(selfPath(t), program, n, policy, dir, set...), true)
+	return binaryRequest(selfPath(t), program, n, policy, dir, set...).with("-l").run(t, nil)
 }
 
 // mixedJob runs it with perProcess ranks in each process; what they write is as it is.
 func mixedJob(t *testing.T, program string, n, perProcess int, policy, dir string, set ...string) jobRun {
 	t.Helper()
 	r := binaryRequest(selfPath(t), program, n, policy, dir, set...)
-	r.PerProcess, r.CPUs = perProcess, sys.AllowedCPUs()
-	return runRequest(t, r, false)
-}
-
-// runRequest runs a job that is asked for, with tags or without.
-func runRequest(t *testing.T, r launch.Request, tag bool) jobRun {
-	t.Helper()
-	job, err := launch.Plan(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr buffer
-	began := time.Now()
-	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr, Tag: tag})
-	return jobRun{code, stdout.String(), stderr.String(), time.Since(began)}
+	r.binds = true
+	return r.with("--ranks-per-process", strconv.Itoa(perProcess)).run(t, nil)
 }
 
 // binaryRequest asks for a job of the test binary at path.
-func binaryRequest(path, program string, n int, policy, dir string, set ...string) launch.Request {
-	return launch.Request{
-		Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Progress: policy, Timeout: jobTimeout,
-		Apps: []launch.App{{Ranks: n, Program: launch.Program{Path: path}, Args: []string{"rank"}, Set: append([]string{
+func binaryRequest(path, program string, n int, policy, dir string, set ...string) request {
+	return request{path: path, n: n,
+		set: append([]string{
 			envProgram + "=" + program, envDir + "=" + dir, envPolicy + "=" + policy, envCase + "=" + *caseFlag,
 			fmt.Sprintf("%s=%d", envSeed, *seedFlag), fmt.Sprintf("%s=%d", envSeeds, *seedsFlag),
-		}, set...)}},
+		}, set...),
+		options: []string{"--progress", policy, "--timeout", jobTimeout.String(), "--on-deadlock", "off"},
 	}
 }
 
@@ -127,9 +165,6 @@ func binaryRequest(path, program string, n int, policy, dir string, set ...strin
 // line, so that the test knows how far it came.
 func suiteRank() {
 	*caseFlag = os.Getenv(envCase)
-	if os.Getenv(envSegments) != "" {
-		coll.SegmentReductions(1500) // for as long as the process lives
-	}
 	mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
 		dir := os.Getenv(envDir)
 		f, err := os.Create(filepath.Join(dir, fmt.Sprint("rank", world.Rank())))

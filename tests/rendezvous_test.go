@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/netlab"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/netlab"
 )
 
 // Ranks find each other as the pods of a Kubernetes Job do: each in a network of its own, at a name

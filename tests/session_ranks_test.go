@@ -9,12 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/launch"
-	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -390,16 +389,9 @@ func TestSessionsAndDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, policy := range policies {
-		req := binaryRequest(self, "sessions and death", 3, policy, t.TempDir())
-		req.FT = true
-		job, err := launch.Plan(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var stdout, stderr buffer
-		code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr})
-		if code != 0 || strings.Count(stdout.String(), "survived\n") != 2 {
-			t.Errorf("%s: code %d\n%s%s", policy, code, stdout.String(), stderr.String())
+		run := binaryRequest(self, "sessions and death", 3, policy, t.TempDir()).with("--with-ft").run(t, nil)
+		if run.code != 0 || strings.Count(run.stdout, "survived\n") != 2 {
+			t.Errorf("%s: code %d\n%s%s", policy, run.code, run.stdout, run.stderr)
 		}
 	}
 }
@@ -410,21 +402,19 @@ func TestSessionsOfApps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app := func(n int, name string) launch.App {
-		return launch.App{Ranks: n, Program: launch.Program{Path: self}, Args: []string{"rank"}, Set: []string{envProgram + "=sessions of apps", "FITMPI_TESTS_APP=" + name}}
-	}
-	job, err := launch.Plan(launch.Request{Env: os.Environ(), Cores: len(sys.AllowedCPUs()), Timeout: jobTimeout, Apps: []launch.App{app(1, "0"), app(2, "1")}})
-	if err != nil {
-		t.Fatal(err)
+	app := func(n, name string) []string {
+		return []string{"-n", n, "-x", envProgram + "=sessions of apps", "-x", "FITMPI_TESTS_APP=" + name, self, "rank"}
 	}
 	var stdout, stderr buffer
-	code := launch.Run(t.Context(), job, launch.Config{Stdout: &stdout, Stderr: &stderr})
+	cmd := exec.CommandContext(t.Context(), fitrunPath(t), slices.Concat([]string{"--timeout", jobTimeout.String()}, app("1", "0"), []string{":"}, app("2", "1"))...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
 	for _, want := range []string{
 		"fitmpi://app/0: rank 0 of 1, in the world 0, split 1\n", "fitmpi://app/1: rank 0 of 2, in the world 1, split 2\n",
 		"fitmpi://app/1: rank 1 of 2, in the world 2, split 2\n",
 	} {
-		if code != 0 || strings.Count(stdout.String(), want) != 1 {
-			t.Errorf("code %d, want %q in:\n%s%s", code, want, stdout.String(), stderr.String())
+		if err != nil || strings.Count(stdout.String(), want) != 1 {
+			t.Errorf("%v, want %q in:\n%s%s", err, want, stdout.String(), stderr.String())
 		}
 	}
 }

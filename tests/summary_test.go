@@ -20,9 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/summary"
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -189,8 +188,26 @@ func sceneOf(t *testing.T, fitrun, scene string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// jobSummary is what fitrun --summary-file writes, as far as these tests look at it.
+type jobSummary struct {
+	Ranks []struct {
+		State              string
+		Code               int
+		Seconds            float64
+		Messages, Received uint64
+		PeakMemory         uint64
+	}
+	Findings []finding
+}
+
+type finding struct {
+	Kind  string
+	Ranks []int
+	Op    string
+}
+
 // summarised runs a scene and returns its summary, in both forms, and its exit code.
-func summarised(t *testing.T, fitrun, scene string, args ...string) (string, *summary.Summary, int) {
+func summarised(t *testing.T, fitrun, scene string, args ...string) (string, *jobSummary, int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "summary.json")
 	cmd := sceneOf(t, fitrun, scene, append([]string{"--summary", "--summary-file", file}, args...)...)
@@ -205,7 +222,7 @@ func summarised(t *testing.T, fitrun, scene string, args ...string) (string, *su
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := new(summary.Summary)
+	s := new(jobSummary)
 	if err := json.Unmarshal(data, s); err != nil {
 		t.Fatal(err)
 	}
@@ -214,14 +231,14 @@ func summarised(t *testing.T, fitrun, scene string, args ...string) (string, *su
 
 // sceneSummary is what is to be said of a scene.
 type sceneSummary struct {
-	kind  summary.Kind
+	kind  string
 	ranks []int // whose fault it is
 	op    string
 	says  string // on stderr, as a pattern
 }
 
 // differs says what is said in its place, "" if nothing is.
-func (want *sceneSummary) differs(text string, s *summary.Summary) string {
+func (want *sceneSummary) differs(text string, s *jobSummary) string {
 	if plain := strings.Join(strings.Fields(text), " "); !regexp.MustCompile(want.says).MatchString(plain) {
 		return fmt.Sprintf("no %q in:\n%s", want.says, text)
 	}
@@ -231,7 +248,7 @@ func (want *sceneSummary) differs(text string, s *summary.Summary) string {
 		}
 		return ""
 	}
-	i := slices.IndexFunc(s.Findings, func(f summary.Finding) bool { return f.Kind == want.kind })
+	i := slices.IndexFunc(s.Findings, func(f finding) bool { return f.Kind == want.kind })
 	if i < 0 || !slices.Equal(s.Findings[i].Ranks, want.ranks) || s.Findings[i].Op != want.op {
 		return fmt.Sprintf("want %q of ranks %v in %s: %+v", want.kind, want.ranks, want.op, s.Findings)
 	}
@@ -250,13 +267,13 @@ func TestSummary(t *testing.T) {
 	for _, how := range [][]string{{"--transport", "shm"}, {"--transport", "tcp"}, {"--ranks-per-process", "2"}} {
 		t.Run(how[1], func(t *testing.T) {
 			for scene, want := range map[string]sceneSummary{
-				"late sender": {summary.LateSender, []int{2}, "Recv",
+				"late sender": {"late sender", []int{2}, "Recv",
 					`late sender, \d+% of the ranks' time: ranks 0, 1 and 3 waited .* of their time\) in Recv at summary_test\.go:%d for rank 2, which computed\.`},
-				"late receiver": {summary.LateReceiver, []int{3}, "Ssend",
+				"late receiver": {"late receiver", []int{3}, "Ssend",
 					`late receiver, \d+% of the ranks' time: rank 0 waited .* of its time\) in Ssend at summary_test\.go:%d until rank 3 received, which computed \(4 messages of 781 KiB on average`},
-				"imbalance": {summary.Imbalance, []int{1}, "Allreduce",
+				"imbalance": {"imbalance", []int{1}, "Allreduce",
 					`imbalance, \d+% of the ranks' time: rank 1 waited .* in Allreduce at summary_test\.go:%d: it has more to do\.`},
-				"tiny messages": {summary.TinyMessages, []int{0, 2}, "",
+				"tiny messages": {"tiny messages", []int{0, 2}, "",
 					`tiny messages, \d+% of the ranks' time: .* messages of at most 64 bytes were 100% of all, most sent by ranks 0 and 2:`},
 				"clean": {says: `Nothing stands out: \d+% computing\.`},
 			} {
@@ -274,7 +291,7 @@ func TestSummary(t *testing.T) {
 							t.Fatalf("code %d, %d ranks:\n%s", code, len(s.Ranks), text)
 						}
 						for _, r := range s.Ranks {
-							if r.State != summary.Whole || r.Seconds < computes.Seconds() || r.Messages == 0 && r.Received == 0 || r.PeakMemory == 0 {
+							if r.State != "whole" || r.Seconds < computes.Seconds() || r.Messages == 0 && r.Received == 0 || r.PeakMemory == 0 {
 								t.Errorf("%+v", r)
 							}
 						}
@@ -293,10 +310,10 @@ func TestSummary(t *testing.T) {
 		if code != 3 || !strings.Contains(text, " 1*  ") || !strings.Contains(text, "did not finish") {
 			t.Errorf("code %d:\n%s", code, text)
 		}
-		if r := s.Ranks[1]; r.State != summary.Broken || r.Code != 3 || r.Seconds <= 0 {
+		if r := s.Ranks[1]; r.State != "broken" || r.Code != 3 || r.Seconds <= 0 {
 			t.Errorf("%+v", r)
 		}
-		if len(s.Findings) == 0 || s.Findings[0].Kind != summary.LateSender || !slices.Equal(s.Findings[0].Ranks, []int{1}) || s.Findings[0].Op != "Recv" {
+		if len(s.Findings) == 0 || s.Findings[0].Kind != "late sender" || !slices.Equal(s.Findings[0].Ranks, []int{1}) || s.Findings[0].Op != "Recv" {
 			t.Errorf("the others waited for it, and that is not said: %+v", s.Findings)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/web/webtest"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/webtest"
 )
 
 // viewerPage loads the trace viewer that comes with Go, which is that of Chrome's tracing page, as

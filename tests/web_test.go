@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
-	"github.com/fitmpi/fitmpi/internal/web/webtest"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/webtest"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // runRows is the whole program on thread ranks, with what it does before the job starts.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 

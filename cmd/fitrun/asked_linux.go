@@ -3,28 +3,28 @@ package main
 import (
 	"context"
 
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 	"github.com/fitmpi/fitmpi/internal/hang"
-	"github.com/fitmpi/fitmpi/internal/hang/rest"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/hang/quiesce"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
-	"github.com/fitmpi/fitmpi/internal/view"
 )
 
-// asked is a job for package rest: the ranks as the view of it knows them.
+// asked is a job for package quiesce: the ranks as the view of it knows them.
 type asked struct{ *view.View }
 
-// Ranks implements rest.Viewer.
-func (a asked) Ranks() []rest.Rank {
-	var ranks []rest.Rank
+// Ranks implements quiesce.Viewer.
+func (a asked) Ranks() []quiesce.Rank {
+	var ranks []quiesce.Rank
 	for _, r := range a.View.Ranks() {
-		ranks = append(ranks, rest.Rank{
+		ranks = append(ranks, quiesce.Rank{
 			Phase: phaseOf(r.State), Host: r.Host, PID: r.State.PID, Since: r.Since, Pulsed: r.Pulsed, StuckAt: r.StuckAt,
 		})
 	}
 	return ranks
 }
 
-// AskSome implements rest.Viewer.
+// AskSome implements quiesce.Viewer.
 func (a asked) AskSome(ctx context.Context, question string, which func(rank int) bool) []*telemetry.Report {
 	return a.View.AskSome(ctx, question, func(r *view.Rank) bool { return which(r.Rank) })
 }

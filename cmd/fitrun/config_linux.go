@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/params"
 )
 

@@ -6,11 +6,11 @@ import (
 	"os"
 	"time"
 
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 	"github.com/fitmpi/fitmpi/internal/hang"
-	"github.com/fitmpi/fitmpi/internal/hang/rest"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/hang/quiesce"
 	"github.com/fitmpi/fitmpi/internal/plain"
-	"github.com/fitmpi/fitmpi/internal/view"
 )
 
 // What --on-deadlock does.
@@ -49,7 +49,7 @@ func (p *deadlockPart) run(ctx context.Context, v *view.View) {
 	case <-ctx.Done():
 		return
 	}
-	w := rest.Watch{
+	w := quiesce.Watch{
 		View: asked{v}, Dir: hereDir(), Pause: p.pause,
 		Deadlocked: func(e *hang.Explanation) {
 			v.FoundKnot(plain.Text(e.Text()))

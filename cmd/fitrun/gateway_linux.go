@@ -13,8 +13,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fitmpi/fitmpi/internal/gateway"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/gateway"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/secure"
 )
 

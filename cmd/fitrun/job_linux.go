@@ -10,10 +10,10 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/crew"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/hosts"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/boot"
-	"github.com/fitmpi/fitmpi/internal/crew"
-	"github.com/fitmpi/fitmpi/internal/hosts"
-	"github.com/fitmpi/fitmpi/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/secure"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )

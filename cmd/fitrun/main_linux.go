@@ -9,9 +9,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/fitmpi/fitmpi/internal/agent"
-	"github.com/fitmpi/fitmpi/internal/crew"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/agent"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/crew"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 )

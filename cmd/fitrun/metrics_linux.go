@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/jobmetrics"
-	"github.com/fitmpi/fitmpi/internal/view"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/jobmetrics"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 	"github.com/fitmpi/fitmpi/metrics"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/hosts"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/hosts"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/trace"
 )
 

@@ -5,9 +5,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
-	"github.com/fitmpi/fitmpi/internal/summary"
-	"github.com/fitmpi/fitmpi/internal/view"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/summary"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 )
 
 // progressLine shows below the output what the job does now.

@@ -15,12 +15,12 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/desk"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/control"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 	"github.com/fitmpi/fitmpi/internal/hang"
-	"github.com/fitmpi/fitmpi/internal/hang/rest"
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/internal/hang/quiesce"
 	"github.com/fitmpi/fitmpi/internal/plain"
-	"github.com/fitmpi/fitmpi/internal/view"
 )
 
 const statusUsage = `fitrun status says what a running job does: for each rank the calls that it waits in, with peer, tag, communicator, size
@@ -39,7 +39,7 @@ Exit codes: 0 answered, 1 not, 2 wrong use.
 // statusWait is how long fitrun status waits; ranks that do not answer are waited for half as long.
 const (
 	statusWait   = 15 * time.Second
-	statusSilent = 2 * time.Second // twice that at most: see rest.Look
+	statusSilent = 2 * time.Second // twice that at most: see quiesce.Look
 )
 
 // statusPart answers fitrun status and SIGQUIT.
@@ -59,7 +59,7 @@ func (p *statusPart) run(ctx context.Context, v *view.View) {
 		signal.Notify(quit, syscall.SIGQUIT)
 		defer signal.Stop(quit)
 	}
-	d, err := desk.Open(func(ctx context.Context, want string) desk.Answer { return p.answer(ctx, v, want) })
+	d, err := control.Open(func(ctx context.Context, want string) control.Answer { return p.answer(ctx, v, want) })
 	if err == nil {
 		defer d.Close()
 	} else if p.verbose {
@@ -90,7 +90,7 @@ func look(ctx context.Context, v *view.View) (*hang.Explanation, error) {
 	if v.Ranks() == nil {
 		return nil, errNoJob
 	}
-	return rest.Look(ctx, asked{v}, hereDir(), statusSilent), nil
+	return quiesce.Look(ctx, asked{v}, hereDir(), statusSilent), nil
 }
 
 // explain is look in words.
@@ -105,12 +105,12 @@ func explain(ctx context.Context, v *view.View) (string, error) {
 var errNoJob = errors.New("the job has not begun: fitrun reaches its hosts, or copies the program there; ask again soon")
 
 // answer is what fitrun status is told.
-func (p *statusPart) answer(ctx context.Context, v *view.View, want string) desk.Answer {
-	a := desk.Answer{Program: p.program, Ranks: len(v.Ranks()), Began: p.began}
+func (p *statusPart) answer(ctx context.Context, v *view.View, want string) control.Answer {
+	a := control.Answer{Program: p.program, Ranks: len(v.Ranks()), Began: p.began}
 	if start, _ := v.Times(); !start.IsZero() {
 		a.Began = start
 	}
-	if want == desk.Who {
+	if want == control.Who {
 		return a
 	}
 	e, err := look(ctx, v)
@@ -119,7 +119,7 @@ func (p *statusPart) answer(ctx context.Context, v *view.View, want string) desk
 		return a
 	}
 	a.Text = e.Text()
-	if want == desk.Data {
+	if want == control.Data {
 		if a.Data, err = json.Marshal(e); err != nil {
 			a.Error = err.Error()
 		}
@@ -176,7 +176,7 @@ func parseStatus(args []string) (pid int, asJSON bool, err error) {
 }
 
 func listJobs(ctx context.Context, stdout io.Writer, asJSON bool) error {
-	jobs, err := desk.List(ctx)
+	jobs, err := control.List(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -195,11 +195,11 @@ func listJobs(ctx context.Context, stdout io.Writer, asJSON bool) error {
 }
 
 func showJob(ctx context.Context, stdout io.Writer, pid int, asJSON bool) error {
-	want := desk.Text
+	want := control.Text
 	if asJSON {
-		want = desk.Data
+		want = control.Data
 	}
-	a, err := desk.Ask(ctx, pid, want)
+	a, err := control.Ask(ctx, pid, want)
 	if err != nil {
 		return errors.New(plain.Text(err.Error()))
 	}

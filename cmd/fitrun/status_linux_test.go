@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/desk"
-	"github.com/fitmpi/fitmpi/internal/view"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/control"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 )
 
 // TestStatusTooEarly: a user that asks before the job has begun is told so.
 func TestStatusTooEarly(t *testing.T) {
 	const want = "the job has not begun: fitrun reaches its hosts, or copies the program there; ask again soon"
 	p := &statusPart{program: "prog"}
-	for _, what := range []string{desk.Text, desk.Data} {
+	for _, what := range []string{control.Text, control.Data} {
 		if a := p.answer(t.Context(), view.New(), what); a.Error != want || a.Text != "" || a.Data != nil {
 			t.Errorf("%s: %+v, want %s", what, a, want)
 		}
@@ -29,8 +29,8 @@ func TestStatusTooEarly(t *testing.T) {
 // TestStatusIsPrintable: a process that pretends to be a fitrun cannot move the cursor in the
 // terminal of a user that asks it.
 func TestStatusIsPrintable(t *testing.T) {
-	d, err := desk.Open(func(context.Context, string) desk.Answer {
-		return desk.Answer{Program: "prog\x1b[2J", Began: time.Now(), Text: "2 ranks\n  rank 0\r\x1b]0;title\a"}
+	d, err := control.Open(func(context.Context, string) control.Answer {
+		return control.Answer{Program: "prog\x1b[2J", Began: time.Now(), Text: "2 ranks\n  rank 0\r\x1b]0;title\a"}
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
-	"github.com/fitmpi/fitmpi/internal/summary"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/summary"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
-	"github.com/fitmpi/fitmpi/internal/view"
 )
 
 // summaryPart says at the end what the job has done. Ranks tell it when they finalize; as those

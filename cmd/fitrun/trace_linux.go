@@ -17,11 +17,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 	"github.com/fitmpi/fitmpi/internal/plain"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/trace"
-	"github.com/fitmpi/fitmpi/internal/view"
 )
 
 // tracer makes the file of --trace. It is a part that looks at the job when that is over, and the

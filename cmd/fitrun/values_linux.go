@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
 	"github.com/fitmpi/fitmpi/internal/netif"
 )
 

@@ -6,8 +6,8 @@ import (
 	"os/signal"
 	"sync"
 
-	"github.com/fitmpi/fitmpi/internal/launch"
-	"github.com/fitmpi/fitmpi/internal/view"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 )
 
 // part looks at the job in one way while it runs.

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/web"
 	"github.com/fitmpi/fitmpi/internal/httpguard"
-	"github.com/fitmpi/fitmpi/internal/launch"
-	"github.com/fitmpi/fitmpi/internal/view"
-	"github.com/fitmpi/fitmpi/internal/web"
 )
 
 // webPart is the live page of --web.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fitmpi/fitmpi/internal/hosts"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/hosts"
 )
 
 // where is on which hosts which ranks run.

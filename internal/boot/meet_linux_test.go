@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
 	"github.com/fitmpi/fitmpi/internal/secure"
 	"github.com/fitmpi/fitmpi/internal/strangers/strangerstest"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // lines is standard error of the ranks.

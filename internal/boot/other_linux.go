@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/pmi"
+	"github.com/fitmpi/fitmpi/internal/boot/internal/pmi"
 	"github.com/fitmpi/fitmpi/internal/secure"
 )
 

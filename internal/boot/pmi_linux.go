@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/pmi"
+	"github.com/fitmpi/fitmpi/internal/boot/internal/pmi"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 

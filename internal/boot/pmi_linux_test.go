@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/pmi"
-	"github.com/fitmpi/fitmpi/internal/pmi/pmitest"
+	"github.com/fitmpi/fitmpi/internal/boot/internal/pmi"
+	"github.com/fitmpi/fitmpi/internal/boot/internal/pmi/pmitest"
 )
 
 // devNull takes what ranks say that a test does not look at.

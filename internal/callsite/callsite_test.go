@@ -212,7 +212,7 @@ func TestNames(t *testing.T) {
 		{lib + "mpi.(*job).finalize", "/x/mpi/job.go", true, false, "Finalize"},
 		{lib + "engine.(*Engine).wait", "/x/engine/wait.go", true, false, "wait"},
 		{lib + "engine/internal/core.(*Core).Post", "/x/engine/internal/core/send.go", true, false, "Post"},
-		{lib + "internal/coll.Bcast", "/x/internal/coll/bcast.go", true, false, "Bcast"},
+		{lib + "mpi/internal/coll.Bcast", "/x/mpi/internal/coll/bcast.go", true, false, "Bcast"},
 		{lib + "mpi.TestPending", "/x/mpi/pending_test.go", false, true, ""},
 		{lib + "mpi_test.TestTool.func1", "/x/mpi/tool_test.go", false, true, ""},
 		{lib + "cmd/fitbench.run", "/x/cmd/fitbench/main.go", false, true, ""},

@@ -3,9 +3,9 @@
 // they wait for each other. It finds the messages that nearly match the receives that miss them,
 // and the collectives to which some rank has not come. It puts all that into words.
 //
-// It is pure: reports go in, an [Explanation] comes out. Its callers (package internal/hang/rest)
-// ask the ranks, choose the time, and know whether the answers are of one moment of rest. They say
-// so by Job.Settled.
+// It is pure: reports go in, an [Explanation] comes out. Its callers (package
+// internal/hang/quiesce) ask the ranks, choose the time, and know whether the answers are of one
+// moment of rest. They say so by Job.Settled.
 //
 // # Ranks that can never go on
 //

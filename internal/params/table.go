@@ -41,7 +41,7 @@ var all = []Variable{
 	{Name: "FITMPI_CONGESTION", Group: Network, Kind: Text, Wanted: "a name: cubic; system leaves the system's", Default: "cubic, where there is", Auto: true, Reader: Rank, Text: "TCP congestion control"},
 
 	{Name: "FITMPI_COLL", Group: Collectives, Kind: Text, Wanted: "allreduce=ring,bcast=chain", Default: "by size and number of ranks", Alike: true, Auto: true, Reader: Rank,
-		Text: "for tests and experiments: algorithms of collectives; a name that does not exist is an error that lists those that do. One that a call does not allow (ring for an operation that does not commute), Gatherv, Scatterv, Alltoallv and objects stay with the library's choice"},
+		Text: "for tests and experiments: algorithms of collectives; a name that does not exist is an error that lists those that do. `segment=65536` cuts the vectors of reductions into parts of so many bytes. One that a call does not allow (ring for an operation that does not commute), Gatherv, Scatterv, Alltoallv and objects stay with the library's choice"},
 
 	{Name: "FITMPI_CHECK", Group: Errors, Kind: Switch, Default: "0", Option: "--check", Alike: true, Reader: Rank,
 		Text: "messages carry their types, which receives compare; collectives compare what the ranks call; Wait says when a send buffer was changed, Finalize which requests were not completed and which messages not received. Slower, for finding errors"},

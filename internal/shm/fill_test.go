@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // TestFill: however a piece is written, it is there as a whole, and nothing behind it is touched.

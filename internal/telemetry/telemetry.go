@@ -1,6 +1,6 @@
 // Package telemetry is what a rank says of itself to its launcher when it is asked: is it alive and
-// does it wait, what has it counted, and what does it wait for. Package mpi answers, internal/view
-// asks and keeps the answers.
+// does it wait, what has it counted, and what does it wait for. Package mpi answers,
+// cmd/fitrun/internal/view asks and keeps the answers.
 //
 // A question is one of the names below. The answer is a [Report] as JSON, of at most boot.MaxAnswer
 // bytes: what does not fit is left out, and what was left out is counted.

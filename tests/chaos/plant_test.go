@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // What finds nothing must be able to find something: each planted bug is found, and by its name.

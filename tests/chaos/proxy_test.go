@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/cutter"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // proxy takes connections for one rank, passes on what crosses them, and does harm to them.
 type proxy struct {
 	to    string // where the rank listens
-	door  *cutter.Door
+	door  *faultproxy.Door
 	bytes atomic.Int64
 	wg    sync.WaitGroup // of its goroutines; stopped by close
 
@@ -28,7 +28,7 @@ type proxy struct {
 
 // newProxy makes a proxy for a rank that listens at to.
 func newProxy(to string) (*proxy, error) {
-	door, err := cutter.Open()
+	door, err := faultproxy.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 package core
 
 import (
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // Sink says where the payload behind a header goes: the first Fit bytes to where

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // allocated is how many bytes f allocates.

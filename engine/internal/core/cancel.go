@@ -1,6 +1,6 @@
 package core
 
-import "github.com/fitmpi/fitmpi/internal/wire"
+import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // Cancel asks for m to be withdrawn. Either the cancel succeeds and m completes
 // as cancelled, or the communication completes as if nothing had been asked

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/fitmpi/fitmpi/buffer"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // MinWindow is the eager credit, in bytes, that every rank grants every peer:

@@ -3,7 +3,7 @@ package core
 import (
 	"fmt"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // move is something that happens next in an [xworld].

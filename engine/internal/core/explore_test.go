@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // explorer plays every schedule of a scene. Where two schedules lead to the same state what follows

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // hostile is a core with something of every kind going on, and a peer, rank 0,

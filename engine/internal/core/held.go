@@ -1,6 +1,6 @@
 package core
 
-import "github.com/fitmpi/fitmpi/internal/wire"
+import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // Until a connection stands a rank knows only of the least window of its peer (MinWindow). A
 // blocking send of a short message for which that is not enough is held: it waits for the

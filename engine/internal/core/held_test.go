@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // heldNet is two ranks that are not connected. Rank 0 has sent 1 as much as it may by the least

@@ -1,6 +1,6 @@
 package core
 
-import "github.com/fitmpi/fitmpi/internal/wire"
+import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // Layout is a payload that is not one piece of memory: the elements of a column, the fields of
 // structures without what is between them. Its bytes are those of the message, in their

@@ -3,7 +3,7 @@ package core
 import (
 	"fmt"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // What a rank keeps of messages that no receive has asked for is bounded in three ways. Payloads

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // TestAnnouncedLimit: announcements are counted as long as they wait, whatever ends that. One too

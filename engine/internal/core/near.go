@@ -3,7 +3,7 @@ package core
 import (
 	"errors"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // Near is what a peer of this host offers beyond the stream of frames: a ring into

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // fakeNear is a way to a peer whose memory can be fetched a few times only.

@@ -3,7 +3,7 @@ package core
 import (
 	"fmt"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // failer is what tests and random tests have in common.

@@ -1,6 +1,6 @@
 package core
 
-import "github.com/fitmpi/fitmpi/internal/wire"
+import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // Observer is told of every message. Its method is called with the engine's mutex held, in the
 // order in which things happen. The method must be short, must not block, and must not call the

@@ -1,6 +1,6 @@
 package core
 
-import "github.com/fitmpi/fitmpi/internal/wire"
+import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // copyHeld is how many bytes are copied with the mutex held: less than it costs to
 // release and take it.

@@ -3,7 +3,7 @@ package core
 import (
 	"fmt"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // kept is what a stream needs to outlive its connections: see docs/PROTOCOL.md, Resuming. Positions

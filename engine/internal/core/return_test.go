@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 var errLeave = errors.New("its time is over")

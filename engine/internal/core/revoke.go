@@ -3,7 +3,7 @@ package core
 import (
 	"errors"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // What becomes of a communicator that is used no more by its own wish (revoked) or because a member

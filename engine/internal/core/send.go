@@ -1,6 +1,6 @@
 package core
 
-import "github.com/fitmpi/fitmpi/internal/wire"
+import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // Post gives m to the engine. A job that it returns is long work that the
 // caller must do at once: Run it without the mutex, then Finish it with.

@@ -3,7 +3,7 @@ package core
 import (
 	"errors"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // A signal is a small message from engine to engine: no receive is posted for it, and no context

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // notice is what Each tells.

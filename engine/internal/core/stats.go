@@ -3,7 +3,7 @@ package core
 import (
 	"math/bits"
 
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // Stats counts what the core did; plain numbers, read under the mutex. What belongs to a peer is in

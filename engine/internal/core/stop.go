@@ -1,6 +1,6 @@
 package core
 
-import "github.com/fitmpi/fitmpi/internal/wire"
+import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // Bye ends our side of the stream to a peer: no frame follows.
 //

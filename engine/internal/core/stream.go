@@ -2,7 +2,7 @@ package core
 
 import (
 	"github.com/fitmpi/fitmpi/buffer"
-	"github.com/fitmpi/fitmpi/internal/wire"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // outChunk is the size of the chunks in which headers and short messages are

@@ -1,0 +1,112 @@
+package coll
+
+// Reductions of long vectors go by segments: each is a reduction of its own, and a few of them are
+// under way at a time. So the memory for operands that arrive, and for what layouts are packed
+// into, is that of those few, however long the vector is, and what one pass leaves in the cache is
+// there for the next. All ranks cut alike, because they know the length: what form the buffers of
+// others have they need not know.
+
+// Sizes of segments, measured (docs/decisions/0030).
+var (
+	reduceSegmentBytes = 512 << 10 // a segment, as far as few ranks share it
+	reduceShareBytes   = 64 << 10  // a rank's share of a segment, as far as many do
+)
+
+// reduceLanes is how many segments are under way at once: while one combines, others move.
+const reduceLanes = 3
+
+// segmentsOf is in how many segments a vector of n bytes is combined by size ranks. Each has at
+// most so many bytes as elements allow; most is 0 for the measured choice.
+func segmentsOf(most, n, size int) int {
+	if most == 0 {
+		most = max(reduceSegmentBytes, size*reduceShareBytes)
+	}
+	return (n + most - 1) / most
+}
+
+// lane is a Graph of one segment after the other, which has temporary memory for one of them.
+type lane struct {
+	Graph
+	lent [][]byte // in the order in which a segment asks
+	used int      // by the segment that is being built
+	done []Step   // the last segment is complete
+}
+
+// Scratch implements Scratcher. The segments of a lane ask for the same, or for less, unless a part
+// of an algorithm that is made of several goes another way because its segment is shorter.
+func (l *lane) Scratch(n int) []byte {
+	if l.used == len(l.lent) {
+		l.lent = append(l.lent, nil)
+	}
+	b := &l.lent[l.used]
+	if len(*b) < n {
+		*b = scratch(l.Graph, n)
+	}
+	l.used++
+	return (*b)[:n]
+}
+
+// lanesOf lets run append the steps of each of n segments, the longest of which come first. Their
+// messages keep apart, and reduceLanes of them are under way at once; only one if serial, which is
+// this rank's business alone.
+func lanesOf(g Graph, n int, serial bool, after []Step, run func(g Graph, segment int, after []Step) []Step) []Step {
+	if n == 1 {
+		return run(g, 0, after)
+	}
+	var lanes [reduceLanes]lane
+	for i := range lanes {
+		lanes[i] = lane{Graph: g, done: after}
+	}
+	for k := range n {
+		l := &lanes[k%reduceLanes]
+		g.Lane(k % reduceLanes)
+		ready := l.done
+		if serial && k > 0 {
+			ready = lanes[(k-1)%reduceLanes].done
+		}
+		l.used = 0
+		l.done = join(g, run(l, k, ready))
+	}
+	g.Lane(0)
+	var done []Step
+	for i := range min(n, reduceLanes) {
+		done = with(done, lanes[i].done...)
+	}
+	return join(g, done)
+}
+
+// inSegments carries out a reduction of in by run, which takes memory. out is empty at a rank that
+// has no result.
+func inSegments(g Graph, size int, in, out Buf, red Reducer, after []Step, run func(g Graph, in, out []byte, after []Step) []Step) []Step {
+	n := segmentsOf(red.Segment, in.Len(), size)
+	return lanesOf(g, n, false, after, func(g Graph, k int, after []Step) []Step {
+		from, to := in, out
+		if n > 1 {
+			lo, hi := cut(in.Len(), red.ElemSize, n, k), cut(in.Len(), red.ElemSize, n, k+1)
+			if from = in.Part(lo, hi); out.Len() > 0 {
+				to = out.Part(lo, hi)
+			}
+		}
+		return inMemory(g, from, to, after, run)
+	})
+}
+
+// inMemory lets run work on memory: in and out themselves, or copies of what has layouts. What must
+// be packed goes to where the result is to be, and run works in place.
+func inMemory(g Graph, in, out Buf, after []Step, run func(g Graph, in, out []byte, after []Step) []Step) []Step {
+	from, plain := in.Memory()
+	to, lands := out.Memory()
+	if !plain {
+		if from = to; len(from) == 0 {
+			from = scratch(g, in.Len())
+		}
+		after = moveBuf(g, Memory(from), in, after)
+	}
+	if lands {
+		return run(g, from, to, after)
+	}
+	if to = from; plain {
+		to = scratch(g, out.Len())
+	}
+	return moveBuf(g, out, Memory(to), run(g, from, to, after))
+}
