@@ -23,6 +23,12 @@
 // help text says otherwise, of payload without headers; times are in seconds. Every metric carries
 // the constant label rank. docs/METRICS.md says what each means and what to look for.
 //
+// # What it needs
+//
+// A Source is functions that give counters, so this package serves any program that has an engine,
+// with or without package mpi. It imports engine and package telemetry for the types of counters,
+// package httpguard for its server, and the client library of Prometheus.
+//
 // # Concurrency
 //
 // Collectors and servers are safe for concurrent use, and call the given function from any

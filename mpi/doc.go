@@ -189,4 +189,43 @@
 // # Time and cancellation
 //
 // Comm.WithContext bounds the blocking calls made through the value it returns.
+//
+// # Source
+//
+// For readers of the source: a program needs none of this. docs/ARCHITECTURE.md shows the way of a
+// message.
+//
+//	send.go, recv.go, quick.go, transfer.go   messages between two ranks
+//	card.go, route.go, local.go               cards, and how ranks reach each other
+//	travel.go, coll_operand.go                layouts of buffers
+//	coll*.go                                  collectives, by the algorithms of package coll
+//	win*.go                                   one-sided communication: package rma says how an operation goes
+//	fault*.go, agree.go, shrink.go            ranks that fail
+//	pending.go, collect.go, commlist.go       what a rank waits for: see package telemetry
+//	tool*.go                                  tools
+//
+// How two ranks reach each other follows from the cards of both, so both find the same. A rank
+// listens at the loopback interface if its job is on one host and nothing else is asked, else at
+// addresses that package netif picks. Cards also say which ranks share a host, and how near its
+// ranks are. A topology that may reorder places ranks by such levels: hosts first; inside each
+// those that share memory; then the package, NUMA node, cache and core that their processes are
+// bound to; threads of one process last.
+//
+// An algorithm of package coll lists steps. It moves parts of a coll.Buf, which is memory or a
+// layout (docs/decisions/0020). A blocking collective between ranks that share memory does what it
+// can while its algorithm lists the steps. The rest is a schedule, which the engine runs.
+//
+// Functions of the user's run on the goroutine of the call that has them called, without the
+// engine's mutex and without its progress right. There are two exceptions. Those that are steps of
+// a collective run beside the goroutine that makes progress (docs/decisions/0064). The methods
+// Message and Turn of tools are called where the engine has something to report. A tool that ends
+// its goroutine there ends the process.
+//
+// A rank that learns that another has failed ends the collectives of all communicators that the
+// other belongs to, and informs ranks that may not know (docs/decisions/0033). What the function of
+// Main returns aborts the job through the launcher, which ends every rank.
+//
+// The mutex of a window (win.mu) is not held while something is posted, nor that of what is known
+// of failures (faults.mu) in any call of the engine. Such a call may make progress, and so run
+// handlers of this rank.
 package mpi

@@ -4,6 +4,32 @@
 //
 // A question is one of the names below. The answer is a [Report] as JSON, of at most boot.MaxAnswer
 // bytes: what does not fit is left out, and what was left out is counted.
+//
+// # What a rank waits for
+//
+// The answer to AskPending has, all of one moment but for the goroutines:
+//
+//   - Calls. A wait that is not over at once takes a slot in the engine, with the return addresses
+//     of its callers, its operations and how many of them it needs. A call whose operations a
+//     context may end counts as bounded.
+//   - Operations. They are found where they stand: in the queues, the table of ids and the streams.
+//     Steps of a schedule, and partitions, stand for the whole of which they are parts. A schedule
+//     names the peers of the messages that are under way, not of those that come after them. An
+//     operation that outlives its call has a note of where it was begun. One of a blocking call
+//     takes the place of that call.
+//   - Messages that have arrived and that no receive has asked for. One that a matched probe has
+//     taken is the program's, and not listed.
+//   - Communicators of these. Peers are ranks of the world.
+//   - Goroutines of the process that are the user's and do not wait in a call, from their stacks, a
+//     moment later, with what may wake them. A rank may go on by itself as long as one of them may.
+//     A caller that is in the library but waits for no operation is among them: one whose bytes the
+//     network does not take (policy caller), or one that is closing.
+//
+// AskCollect has the rank collect garbage until that starts no more functions of the program's,
+// which may be what others wait for.
+//
+// All that is noted for this costs a message some nanoseconds (docs/decisions/0024). Asking stops
+// all goroutines of the process for as long as their stacks are written.
 package telemetry
 
 import (

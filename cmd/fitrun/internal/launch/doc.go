@@ -13,6 +13,31 @@
 //
 // What starts and watches the processes of one host is package crew.
 //
+// # Hosts
+//
+//	fitrun: supervisor -- runner -+- crew of this machine ------------------ ranks
+//	                              +- client --- frames over ssh --- agent: crew --- ranks
+//	                              +- client --- ... --- agent (relay) --- agent: crew --- ranks
+//
+// The supervisor is one state machine for the whole job, in fitrun. It acts on hosts. A host is the
+// crew of this machine, or a client of an agent: fitrun on another host, which leads a crew there
+// and passes on what it hears (package agent). What is of one host stays there: the shared segment,
+// bells, binding, process groups, the guard.
+//
+// Nothing that the supervisor does waits for an answer. It asks which ranks are gone (a census),
+// and what a silent process does (examine). Both are answered by events.
+//
+// Ranks are planned when all hosts have said what they are, and started only then. So when a host
+// cannot be reached, no rank was started anywhere. Hosts beyond a fan-out are reached through
+// others, which pass frames on. docs/LAUNCH.md says what users see of it, docs/PROTOCOL.md what is
+// said.
+//
+// # Silent ranks
+//
+// Ranks say which others are silent (suspect.go). The crew of the host looks at the process first.
+// A process that is held to be dead is ended for good before the other ranks hear that it has
+// failed (docs/decisions/0032).
+//
 // # Which rank failed
 //
 // A rank has failed if it exits with a code other than 0, is killed by a signal, or exits with code
