@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -41,7 +42,9 @@ func TestRecvNowMatches(t *testing.T) {
 			for seed := range uint64(40) {
 				recvNowRound(t, es, rand.New(rand.NewPCG(seed, 7)))
 			}
-			receiveInCaller(t, es)
+			if runtime.GOMAXPROCS(0) > 1 { // on one core nothing comes while a caller polls
+				receiveInCaller(t, es)
+			}
 		})
 	}
 }

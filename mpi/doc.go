@@ -195,14 +195,15 @@
 // For readers of the source: a program needs none of this. docs/ARCHITECTURE.md shows the way of a
 // message.
 //
-//	send.go, recv.go, quick.go, transfer.go   messages between two ranks
-//	card.go, route.go, local.go               cards, and how ranks reach each other
-//	travel.go, coll_operand.go                layouts of buffers
-//	coll*.go                                  collectives, by the algorithms of package coll
-//	win*.go                                   one-sided communication: package rma says how an operation goes
-//	fault*.go, agree.go, shrink.go            ranks that fail
-//	pending.go, collect.go, commlist.go       what a rank waits for: see package telemetry
-//	tool*.go                                  tools
+//	p2p_*    messages between two ranks, requests, buffers of Bsend
+//	coll*    collectives, by the algorithms of package coll
+//	comm*    groups, communicators, topologies, attributes
+//	type_*   element types, datatypes, serialisation
+//	win*     one-sided communication: package rma says how an operation goes
+//	file*    files: package fileio says where bytes lie
+//	fault*   ranks that fail, agreement, checkpoints
+//	job*     the life of a job: joining, cards, configuration, errors, sessions, threads
+//	tool*    tools, checks, metrics, traces, and what a rank waits for (package telemetry)
 //
 // How two ranks reach each other follows from the cards of both, so both find the same. A rank
 // listens at the loopback interface if its job is on one host and nothing else is asked, else at

@@ -60,7 +60,7 @@ const (
 	saysRevoked = 1 // the communicator is revoked: by which rank, and its ranks
 	saysFailed  = 2 // a rank has failed: which, and why. It has nothing to do with the context, which is 0
 	saysNothing = 3 // see job.ask
-	saysResting = 4 // the sender rests, and wants an answer: see rest.go
+	saysResting = 4 // the sender rests, and wants an answer: see job_idle.go
 	saysRested  = 5 // the answer
 	saysAwake   = 6 // it takes part again
 )

@@ -15,15 +15,19 @@ import (
 // is given up, so it cannot fill the memory of another. What others revoke of their own
 // communicators does not count against it, nor what this rank makes later.
 func TestStrangeRevocationsAreBounded(t *testing.T) {
-	judged := make(chan struct{})
+	judged, duplicated := make(chan struct{}), make(chan struct{})
 	err := Threads{Ranks: 3, FaultTolerant: true}.Run(t.Context(), func(_ context.Context, c *Comm) error {
 		c.SetErrhandler(ErrorsReturn)
 		own, err := c.Dup()
+		if c.Rank() == 2 {
+			close(duplicated)
+		}
 		if err != nil {
 			return err
 		}
 		if c.Rank() == 1 {
 			<-judged
+			<-duplicated // rank 2 may need this one for that
 			c.Die() // else it would be dead to rank 0 alone, as no rank has a launcher's word
 		}
 		j := c.job

@@ -350,7 +350,7 @@ func carryOut(form int, r sumOf, in, out []float64) error {
 }
 
 // A choice that cannot be is an error before the job starts, one that differs between ranks too
-// (mpi/card_test.go).
+// (mpi/job_card_test.go).
 func TestChoiceErrors(t *testing.T) {
 	t.Setenv("FITMPI_COLL", "allreduce=chain")
 	err := mpi.RunThreads(2, func(context.Context, *mpi.Comm) error { return nil })

@@ -71,7 +71,7 @@ func startRaw(e *env, eng *engine.Engine, way engine.Way) error {
 }
 
 // rawConfig is the configuration that package mpi gives the engine of the job, of which
-// mpi/config.go is the original, but for the policy.
+// mpi/job_config.go is the original, but for the policy.
 func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error) {
 	cfg := engine.Config{Rank: e.rank, Size: 2, Index: e.rank, Progress: policy, Congestion: os.Getenv("FITMPI_CONGESTION")}
 	if hasCore {

@@ -14,7 +14,7 @@ sync.runtime_SemacquireWaitGroup(0x0?, 0x0?)
 sync.(*WaitGroup).Wait(0xc0000140a0)
 	/go/src/sync/waitgroup.go:118 +0x48
 github.com/fitmpi/fitmpi/mpi.Main(0x5d0b28)
-	/lib/mpi/main.go:86 +0x1d1
+	/lib/mpi/job_main.go:86 +0x1d1
 main.main()
 	/home/u/prog/main.go:14 +0x1d
 
@@ -26,15 +26,15 @@ github.com/fitmpi/fitmpi/engine.(*Engine).wait(0xc000194008, {0x1, 0x2})
 github.com/fitmpi/fitmpi/engine.(*Engine).Wait(...)
 	/lib/engine/wait.go:16
 github.com/fitmpi/fitmpi/mpi.Recv[...](0xc000012345, {0xc00001, 0x1, 0x1}, 0x1, 0x7)
-	/lib/mpi/recv.go:40 +0x51
+	/lib/mpi/p2p_recv.go:40 +0x51
 main.step(...)
 	/home/u/prog/step.go:33
 main.run({0x5e, 0x5e}, 0x1)
 	/home/u/prog/main.go:20 +0x1d
 github.com/fitmpi/fitmpi/mpi.(*job).call(0x0)
-	/lib/mpi/main.go:99 +0x1d
+	/lib/mpi/job_main.go:99 +0x1d
 created by github.com/fitmpi/fitmpi/mpi.Main in goroutine 1
-	/lib/mpi/main.go:80 +0x85
+	/lib/mpi/job_main.go:80 +0x85
 
 goroutine 8 [chan receive (nil chan)]:
 main.(*pool[...]).worker(0xc000012345)
@@ -74,7 +74,7 @@ goroutine 12 [running]:
 main.sum({0xc000, 0x3, 0x3}, {0xc001, 0x3, 0x3})
 	/home/u/prog/op.go:5 +0x1d
 github.com/fitmpi/fitmpi/mpi.OpCreate[...].func1(0xc000)
-	/lib/mpi/op.go:50 +0x1d
+	/lib/mpi/coll_op.go:50 +0x1d
 github.com/fitmpi/fitmpi/engine.(*Engine).work(0xc000194008)
 	/lib/engine/worker.go:20 +0x9c
 created by sync.(*WaitGroup).Go in goroutine 1
@@ -187,9 +187,9 @@ goroutine 32 [sync.WaitGroup.Wait]:
 sync.(*WaitGroup).Wait(0xc000)
 	/go/src/sync/waitgroup.go:118 +0x48
 github.com/fitmpi/fitmpi/mpi.Threads.Run({0x2, 0x0}, {0x1, 0x2}, 0xc000)
-	/lib/mpi/threads.go:80 +0x3c5
+	/lib/mpi/job_threads.go:80 +0x3c5
 github.com/fitmpi/fitmpi/mpi.RunThreads(...)
-	/lib/mpi/threads.go:44
+	/lib/mpi/job_threads.go:44
 example.org/prog.TestRanks(0xc000)
 	/home/u/prog/prog_test.go:30 +0x1d
 created by testing.(*T).Run in goroutine 29

@@ -1,0 +1,310 @@
+//go:build linux
+
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/callsite"
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
+)
+
+// algorithm is the one that FITMPI_COLL has chosen for collectives of a kind, coll.Auto
+// if none. Where a call does not allow it, every rank finds so and does what Auto would.
+func (c *comm) algorithm(k coll.Kind) coll.Algorithm { return c.job.choice.Of(k) }
+
+// collective is what one collective operation does at this rank beside moving messages.
+type collective struct {
+	// prepare, if not nil, serialises the operands, in the thread that starts.
+	prepare func() error
+	// deliver, if not nil, runs in the thread that waits, after each success.
+	deliver func() error
+	// foreign says that steps call functions of the user's.
+	foreign bool
+	// sent is what it sends, if that is checked.
+	sent *sentData
+}
+
+// startColl starts a collective that needs no preparation, or makes it persistent; see collective.
+func startColl(c *Comm, op string, build func(g coll.Graph), deliver func() error) *Request {
+	return collective{deliver: deliver}.start(c, op, build)
+}
+
+// start starts x on c as the operation op; if op is one of those that end in Init, it
+// makes a persistent request of it. If op blocks it waits, and returns nil, which is a
+// request that is over, or one that has failed.
+//
+// build adds the steps. It runs once, before start returns, even if the collective is
+// persistent and starts many times: it must not look at operands, only steps and prepare may.
+func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request {
+	if isPersistent(op) {
+		return x.persistent(c, op, build)
+	}
+	g := newGraph(c.everyone().comm)
+	g.s.Foreign = x.foreign
+	g.called = c.comm.count(op)
+	g.mark(c, op, g.called.mark)
+	switch {
+	case c.job.checks:
+		g.agree(c, op)
+	case isBlocking(op) && c.ctx == nil: // what a context may end is the engine's
+		g.prompt.begin(c.job.mover)
+	}
+	if x.prepare != nil {
+		if err := x.prepare(); err != nil {
+			return failedRequest(c, opError(ClassOf(err), op, err))
+		}
+	}
+	build(g)
+	if g.endPrompt() {
+		g.release()
+		return x.over(c, op)
+	}
+	g.s.Op = op
+	if isBlocking(op) {
+		return x.run(c, op, g)
+	}
+	return x.post(c, op, g)
+}
+
+// over is the request of a blocking collective that has succeeded: nil, unless its results cannot
+// be delivered.
+func (x collective) over(c *Comm, op string) *Request {
+	if err := x.delivered(op); err != nil {
+		return failedRequest(c, err)
+	}
+	return nil
+}
+
+// run has the engine run the schedule of g, and waits for it.
+func (x collective) run(c *Comm, op string, g *graph) *Request {
+	m := &g.s.MSO
+	c.job.engine.StartBlocking(g.s)
+	ended := c.wait(m)
+	g.called.end(m)
+	if m.Err != nil {
+		g.releaseScratch()
+		return failedRequest(c, c.collError(op, m.Err))
+	}
+	if !ended {
+		g.release()
+	}
+	return x.over(c, op)
+}
+
+// post gives the schedule of g to the engine.
+func (x collective) post(c *Comm, op string, g *graph) *Request {
+	r := newRequest(c, op)
+	r.m = &g.s.MSO
+	r.held = true
+	r.more().finish = func(r *Request) (Status, *Error) {
+		err := x.result(c, op, r.m)
+		if err != nil {
+			err.begunAt(g.s.Origin[:])
+		}
+		g.called.end(r.m)
+		switch {
+		case r.m.Err != nil:
+			g.releaseScratch()
+		case err == nil && (c.ctx == nil || c.ctx.Done() == nil):
+			r.m = nil
+			g.release()
+		}
+		return emptyStatus(), err
+	}
+	if x.sent != nil {
+		x.sent.begin()
+		r.rare.sent = x.sent
+	}
+	callsite.Note(g.s.Origin[:])
+	c.job.engine.StartSchedule(g.s)
+	return r
+}
+
+// result delivers what the schedule of m, which is done, has brought.
+func (x collective) result(c *Comm, op string, m *engine.MSO) *Error {
+	if m.Err != nil {
+		return c.collError(op, m.Err)
+	}
+	return x.delivered(op)
+}
+
+// delivered delivers the results of a success.
+func (x collective) delivered(op string) *Error {
+	if x.deliver != nil {
+		if err := x.deliver(); err != nil {
+			return opError(classOr(err, ErrOther), op, err)
+		}
+	}
+	return nil
+}
+
+// collError translates the failure of a step.
+func (c *Comm) collError(op string, err error) *Error {
+	c.job.collFailed.Store(true)
+	e := c.engineError(op, err, -1, 0, 0)
+	if e.Class == ErrTruncate {
+		e.Cause = &unequalError{cause: e.Cause}
+	}
+	if m, ok := errors.AsType[*markError](err); ok {
+		rank, name := c.rankOf(m.from), "rank"
+		switch {
+		case c.isInter() && rank < 0:
+			rank = c.inner.rankOf(m.from)
+		case c.isInter():
+			name = "remote rank"
+		}
+		return opErrorf(ClassOf(m), op, "%s", m.text(fmt.Sprint(name, " ", rank))).with(rank)
+	}
+	if e.Class == ErrOther {
+		return opError(classOr(err, ErrOther), op, e.Cause)
+	}
+	return e
+}
+
+// unequalError explains a truncation inside a collective.
+type unequalError struct{ cause error }
+
+func (e *unequalError) Error() string {
+	return "the ranks gave buffers of different lengths, or roots: " + e.cause.Error() + ": " + checkHint
+}
+func (e *unequalError) Unwrap() error { return e.cause }
+
+func classOr(err error, otherwise ErrorClass) ErrorClass {
+	if c := ClassOf(err); c != ErrUnknown {
+		return c
+	}
+	return otherwise
+}
+
+// checkColl is the check that every collective starts with.
+func (c *Comm) checkColl(op string, root int) *Error {
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	c.noteCall(op, root)
+	if c.isInter() && (root == Root || root == ProcNull) {
+		return nil
+	}
+	if root < 0 || root >= len(c.peers) {
+		if c.isInter() {
+			return opErrorf(ErrRoot, op, "root %d: need the root's rank, 0 to %d, if it is in the other group; "+
+				"in its own, Root at the root and ProcNull elsewhere", root, len(c.peers)-1)
+		}
+		return opErrorf(ErrRoot, op, "root %d: need 0 to %d", root, len(c.peers)-1)
+	}
+	return nil
+}
+
+// collElem is checkColl of a collective over elements of T, whose description it returns.
+func collElem[T any](c *Comm, op string, root int) (*elem, *Error) {
+	if err := c.checkColl(op, root); err != nil {
+		return nil, err
+	}
+	e := elemOf[T]()
+	if e.err != nil {
+		return nil, opError(ErrType, op, e.err)
+	}
+	c.noteElem(e)
+	return e, nil
+}
+
+// checkLen says that a buffer is too short.
+func checkLen(op, what string, have, need int) *Error {
+	if have < need {
+		return opErrorf(ErrCount, op, "%s holds %d elements, need %d", what, have, need)
+	}
+	return nil
+}
+
+// checkApart says what is wrong if block and all, buffers without layouts, share memory and block
+// does not begin where its place in all is, at elements from the beginning: results would arrive
+// where operands are still to be read. place says in words where it may be.
+//
+// Preconditions:
+//   - T is plain.
+func checkApart[T any](op string, block, all []T, at int, place string) *Error {
+	if !overlap(bytesOf(block), bytesOf(all)) || at < len(all) && &block[0] == &all[at] {
+		return nil
+	}
+	return opErrorf(ErrBuffer, op, "in and out overlap: they may share memory only if %s", place)
+}
+
+// Where buffers of one call may share memory, in words.
+const (
+	placeSame  = "they begin at the same place"
+	placeOfIn  = "in is this rank's block of out"
+	placeOfOut = "out is this rank's block of in"
+)
+
+// done waits for the request of a blocking operation.
+func done(r *Request) error {
+	_, err := r.wait()
+	return err
+}
+
+// The persistent form of a collective is its name with Init behind it
+// (MPI 4.1, section 6.13). All of them work alike:
+//
+//   - Making the request is a collective operation as far as its order goes: all ranks
+//     make their persistent collectives of one communicator in the same order. No rank
+//     waits for another to make one.
+//   - The request is inactive at first. Start and StartAll start a round of it, which
+//     all ranks must start, Wait, Test and their like complete it. Rounds of different
+//     requests may be started in any order, which need not be the same everywhere, and
+//     beside any other collectives.
+//   - The operands are the slices given when the request was made, with what they hold
+//     when a round starts. Until it is complete they belong to the library. Counts,
+//     displacements and the operation must not change as long as the request is used.
+//   - A round that fails while messages move leaves the communicator unusable for
+//     collectives, as any other would, and the request cannot be started again.
+//
+// The schedule of a persistent collective is built once and keeps its memory, so that
+// a round over plain memory allocates nothing.
+
+// isPersistent reports whether op makes a persistent request: by its name, as for isBlocking.
+func isPersistent(op string) bool { return strings.HasSuffix(op, "Init") }
+
+// persistent makes x a persistent request: it builds the schedule that every Start runs.
+func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Request {
+	g := newPersistentGraph(c.everyone().comm)
+	g.s.Op, g.s.Foreign = op, x.foreign
+	g.mark(c, op, markOf(blockingForm(op)))
+	if c.job.checks {
+		g.agree(c, op)
+	}
+	build(g)
+	r := newRequest(c, op)
+	r.delivered, r.held = true, true
+	callsite.Note(g.s.Origin[:])
+	var broken error // what ended a round while its steps may have been with the engine
+	r.more().finish = func(r *Request) (Status, *Error) {
+		broken = r.m.Err
+		g.called.end(r.m)
+		return emptyStatus(), x.result(c, op, r.m)
+	}
+	r.more().start = func() *Error {
+		if broken != nil {
+			return opErrorf(ErrRequest, op, "an earlier round failed (%w): the ranks no longer agree where they are, "+
+				"make a communicator and requests anew", broken)
+		}
+		if x.prepare != nil {
+			if err := x.prepare(); err != nil {
+				return opError(ClassOf(err), op, err)
+			}
+		}
+		if by := r.rare.checked; by != nil && x.sent != nil {
+			x.sent.begin()
+			by.sent = x.sent
+		}
+		r.m = &g.s.MSO
+		r.m.Reset()
+		g.called = c.comm.count(op)
+		c.job.engine.StartSchedule(g.s)
+		return nil
+	}
+	return r
+}
