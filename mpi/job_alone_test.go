@@ -32,13 +32,13 @@ var loners = map[string]struct {
 			}
 			return nil
 		})
-	}, 1, `^deferred\nfitmpi: rank 0 .*: block 7: mpi: Send on rank 0 .*: invalid rank: destination 5: .*\(alone_test.go:\d+\)\n$`},
+	}, 1, `^deferred\nfitmpi: rank 0 .*: block 7: mpi: Send on rank 0 .*: invalid rank: destination 5: .*\(job_alone_test.go:\d+\)\n$`},
 	"fatal": {func() {
 		world, err := mpi.Init()
 		if err == nil {
 			mpi.Send(world, []int{1}, 5, 0) // the program ignores its error: it ends the process
 		}
-	}, 1, `^fitmpi: rank 0 .* aborted the job with code 1: mpi: Send on rank 0 .*: invalid rank: destination 5: .*\(alone_test.go:\d+\)\n$`},
+	}, 1, `^fitmpi: rank 0 .* aborted the job with code 1: mpi: Send on rank 0 .*: invalid rank: destination 5: .*\(job_alone_test.go:\d+\)\n$`},
 	"abort": {func() {
 		mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 			world.Abort(7, "diverged")
