@@ -75,7 +75,7 @@
 // parts from the other end (share.go). Between processes the kernel copies payloads of a medium
 // length, where that was measured to be fast and is permitted (copying.go, fetch.go). Several
 // payloads of a peer are then read by one call. All others go through the ring, at which both sides
-// copy at once (docs/decisions/0012, 0013).
+// copy at once (docs/decisions/0012, 0055).
 //
 // SendNow, RecvNow and TakeNow are shorter ways for short messages. Each asks whether there is
 // anything to be considered. If there is, it reports false, and the caller begins anew by Send or

@@ -86,7 +86,7 @@ func FreeMem[T any](mem []T) error {
 // but for the first 4 MiB. A rank that keeps little and sends many short messages makes 4 MiB of
 // requests and statuses within 600 windows of 64, 4 ms, and a collection of that takes 1 to 5 ms,
 // as it shares the rank's core with the caller that sends: it is never far from the next one. See
-// docs/decisions/0054.
+// docs/decisions/0048.
 const heapFloor = 12 << 20
 
 // raiseHeap sees to heapFloor, unless the user has chosen how memory is collected: a memory limit
