@@ -16,7 +16,7 @@ const maxAccepts = 16
 func (d *driver) accept() {
 	for _, l := range d.listeners {
 		if !d.acceptAt(l) {
-			d.rest()
+			d.pauseListening()
 			return
 		}
 	}

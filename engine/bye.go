@@ -21,7 +21,7 @@ func (d *driver) sayBye() {
 			d.setAwait(PeerID(id), 0)
 		}
 	}
-	if n := d.e.near; n != nil {
+	if n := d.e.local; n != nil {
 		for moved := true; moved; moved, _ = n.poll() { // a peer that has begun to write to us waits for our goodbye
 		}
 		for _, l := range n.inUse {
@@ -54,7 +54,7 @@ func (d *driver) pending(id PeerID) bool {
 
 // isQuiet reports whether goodbye is said and no connection is left. Safe for any goroutine.
 func (d *driver) isQuiet() bool {
-	return d.saying.Load() && d.open.Load() == 0 && (d.e.near == nil || d.e.near.open.Load() == 0)
+	return d.saying.Load() && d.open.Load() == 0 && (d.e.local == nil || d.e.local.open.Load() == 0)
 }
 
 func (d *driver) maybeQuiet() {
@@ -68,10 +68,10 @@ func (d *driver) maybeQuiet() {
 
 // sayBye queues the frame that ends our side.
 func (c *conn) sayBye() {
-	if c.bond.saidBye {
+	if c.session.saidBye {
 		return
 	}
-	c.bond.saidBye = true
+	c.session.saidBye = true
 	e := c.d.e
 	e.mu.Lock()
 	e.core.Bye(c.peer)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// nearWays runs f under each policy over the ways that are lanes.
-func nearWays(t *testing.T, f func(t *testing.T, p Policy)) {
+// localWays runs f under each policy over the ways that are lanes.
+func localWays(t *testing.T, f func(t *testing.T, p Policy)) {
 	policies(t, func(t *testing.T, p Policy) {
 		if wayUnderTest == TCP {
 			t.Skip("a connection that is closed tells the peer")
@@ -25,7 +25,7 @@ func cutFrame(t *testing.T, a, b *Engine) (from, to *lane) {
 	b.takeRight()
 	from, to = a.laneTo(PeerID(b.Rank())), b.laneTo(PeerID(a.Rank()))
 	a.mu.Lock()
-	a.core.SetNear(from.peer, from, 8_000) // longer ones are offered else, and short ones lie in the ring as a whole
+	a.core.SetLocal(from.peer, from, 8_000) // longer ones are offered else, and short ones lie in the ring as a whole
 	a.mu.Unlock()
 	for i := 0; !from.blocked; i++ {
 		if i == 1000 {
@@ -37,7 +37,7 @@ func cutFrame(t *testing.T, a, b *Engine) (from, to *lane) {
 		a.drv.flushAll()
 	}
 	for moved := true; moved; {
-		moved, _ = b.near.poll()
+		moved, _ = b.local.poll()
 	}
 	if !to.rx.in || a.core.Pending(from.peer) == 0 {
 		t.Fatal("no frame is cut")
@@ -74,7 +74,7 @@ func closes(t *testing.T, e *Engine) {
 // TestGoodbyeToHalfAFrame: a rank that closes hears from a peer that lives on and has a
 // frame to it written in part: it will not be finished.
 func TestGoodbyeToHalfAFrame(t *testing.T) {
-	nearWays(t, func(t *testing.T, p Policy) {
+	localWays(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)
 		exchangeAll(t, es)
 		_, to := cutFrame(t, es[0], es[1])
@@ -99,7 +99,7 @@ func TestGoodbyeToHalfAFrame(t *testing.T) {
 
 // TestGoodbyeIntoFullRing is TestGoodbyeToHalfAFrame with no room for a goodbye.
 func TestGoodbyeIntoFullRing(t *testing.T) {
-	nearWays(t, func(t *testing.T, p Policy) {
+	localWays(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)
 		exchangeAll(t, es)
 		from, _ := cutFrame(t, es[0], es[1])
@@ -109,7 +109,7 @@ func TestGoodbyeIntoFullRing(t *testing.T) {
 			es[0].unlock()
 		}
 		es[1].drv.sayBye()
-		es[0].near.unblock()
+		es[0].local.unblock()
 		if !from.blocked {
 			t.Fatal("the ring is not full")
 		}
@@ -123,7 +123,7 @@ func TestGoodbyeIntoFullRing(t *testing.T) {
 // TestGoodbyeBehindHalfAFrame: two ranks close, one with a frame to the other written in part, and
 // its goodbye behind it. The other need not wait until it has ended, which here a third delays.
 func TestGoodbyeBehindHalfAFrame(t *testing.T) {
-	nearWays(t, func(t *testing.T, p Policy) {
+	localWays(t, func(t *testing.T, p Policy) {
 		es := job(t, 3, p, nil)
 		exchangeAll(t, es)
 		cutFrame(t, es[0], es[1])
@@ -141,7 +141,7 @@ func TestGoodbyeBehindHalfAFrame(t *testing.T) {
 		l := es[1].laneTo(0)
 		within(t, "hearing that the peer will say no more", func() {
 			for !isEnded(es[1], l) {
-				es[1].rest(nil, time.Now().Add(time.Second))
+				es[1].pause(nil, time.Now().Add(time.Second))
 			}
 		})
 		es[2].releaseRight()
@@ -159,7 +159,7 @@ func isEnded(e *Engine, l *lane) bool {
 // TestDroppedPeerLearns: a rank that holds a peer to have failed uses its rings no more, and the
 // peer, which may be well, learns that it is given up instead of waiting for room.
 func TestDroppedPeerLearns(t *testing.T) {
-	nearWays(t, func(t *testing.T, p Policy) {
+	localWays(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)
 		exchangeAll(t, es)
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 8, Buf: make([]byte, 1)}

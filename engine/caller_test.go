@@ -80,7 +80,7 @@ func TestNobodyVisitsCallers(t *testing.T) {
 	es := job(t, 2, Caller, nil)
 	exchangeAll(t, es)
 	visits := es[0].Stats().Visits
-	if es[0].visit(new(errand)) || es[0].Stats().Visits != visits {
+	if es[0].visit(new(delegated)) || es[0].Stats().Visits != visits {
 		t.Error("a rank without a worker was visited")
 	}
 }

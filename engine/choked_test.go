@@ -55,7 +55,7 @@ func TestMayPause(t *testing.T) {
 	} {
 		c := conn{
 			d: &driver{e: &Engine{cfg: Config{Progress: tc.policy}}}, rx: &input{paused: tc.paused},
-			bond: &bond{resumes: tc.resume}, beat: connBeat{promised: tc.promised},
+			session: &peerSession{resumes: tc.resume}, beat: connBeat{promised: tc.promised},
 		}
 		if got := c.mayPause(tc.lives); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
@@ -78,7 +78,7 @@ func TestFills(t *testing.T) {
 		{"the same, and the record is sent again", Caller, true, false, true, false},
 		{"no records", Caller, false, false, false, false},
 	} {
-		c := conn{d: &driver{e: &Engine{cfg: Config{Progress: tc.policy}}}, bond: &bond{resumes: tc.resume}}
+		c := conn{d: &driver{e: &Engine{cfg: Config{Progress: tc.policy}}}, session: &peerSession{resumes: tc.resume}}
 		c.d.heart.beats = tc.beats
 		if tc.tls {
 			c.tls = new(jobtls.Conn)

@@ -70,12 +70,12 @@ func (e *Engine) run(c command) {
 		e.unlock()
 	case cmdFailPeer:
 		if id := c.peer; id >= 0 && int(id) < e.cfg.Size && int(id) != e.cfg.Rank {
-			e.drv.failPeer(id, &toldError{c.err})
+			e.drv.failPeer(id, &reportedError{c.err})
 		}
 	case cmdBye:
 		e.drv.sayBye()
 	case cmdUseLane:
-		e.near.use(c.lane)
+		e.local.use(c.lane)
 		if e.drv.saying.Load() {
 			c.lane.sayBye() // a signal was on its way while goodbye was said
 		}

@@ -35,7 +35,7 @@ type conn struct {
 	hs        *wire.Handshake
 	writeSock func([]byte) (int, error) // the way to the socket, of an encrypted connection
 	deadline  int64                     // of what comes before connOpen, 0 if none
-	bond      *bond                     // nil until open
+	session   *peerSession              // nil until open
 	rx        *input                    // the pair's
 	number    uint32                    // of this connection of the pair, 0 if not known
 	said      uint64                    // position in the peer's stream that we have named in the handshake
@@ -149,7 +149,7 @@ func (c *conn) writeGathered(bufs [][]byte) {
 		}
 		e.unlock()
 		if !more {
-			c.lastWords()
+			c.finalReport()
 			return
 		}
 	}
@@ -274,7 +274,7 @@ func (c *conn) broken(cause error) {
 		panic("engine: two open connections to a peer: a bug of ours")
 	case c.state == connOpen && c.isResumable(cause):
 		c.interrupted(cause)
-	case c.state == connOpen && (c.bond.saidBye || d.e.IsExcused(c.peer)):
+	case c.state == connOpen && (c.session.saidBye || d.e.IsExcused(c.peer)):
 		d.endPeer(c.peer, cause, true)
 	case c.state == connOpen:
 		d.e.cfg.Logger.Info("peer failed", "rank", d.e.cfg.Rank, "peer", c.peer, "host", d.bridge[c.peer].Host, "err", cause)

@@ -86,8 +86,8 @@ func TestDamageUnderCaller(t *testing.T) {
 	closeAll(t, es)
 }
 
-// TestDamagedLastWords: what a rank says last is damaged, and no heartbeat follows.
-func TestDamagedLastWords(t *testing.T) {
+// TestDamagedFinalReport: what a rank says last is damaged, and no heartbeat follows.
+func TestDamagedFinalReport(t *testing.T) {
 	t.Parallel()
 	d := new(damager)
 	es, _, _ := damagedJob(t, d, Assist)
@@ -175,8 +175,8 @@ func TestDamageWithoutResuming(t *testing.T) {
 	}
 }
 
-// TestDamagedLastWordsWithoutResuming: nothing follows them, and the end of the stream tells.
-func TestDamagedLastWordsWithoutResuming(t *testing.T) {
+// TestDamagedFinalReportWithoutResuming: nothing follows them, and the end of the stream tells.
+func TestDamagedFinalReportWithoutResuming(t *testing.T) {
 	for _, p := range []Policy{Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) {
 			d := new(damager)

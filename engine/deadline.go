@@ -107,7 +107,7 @@ func (d *driver) expire(now int64) {
 }
 
 // rest stops polling the listener for a while.
-func (d *driver) rest() {
+func (d *driver) pauseListening() {
 	for _, l := range d.listeners {
 		if err := d.poller.RemoveListener(l); err != nil {
 			d.e.cfg.Logger.Error("resting the listener", "rank", d.e.cfg.Rank, "err", err)

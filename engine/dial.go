@@ -80,7 +80,7 @@ func (d *driver) attempt(id PeerID) *attempt {
 	if a == nil {
 		a = &attempt{until: deadlineIn(d.e.cfg.Connect), pause: firstPause, causes: make([]error, len(d.bridge[id].Routes))}
 		if d.isBroken(id) {
-			a.until = d.bonds[id].until
+			a.until = d.sessions[id].until
 		}
 		a.refusable = min(a.until, deadlineIn(d.e.cfg.Reconnect))
 		if d.attempts == nil {

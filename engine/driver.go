@@ -24,7 +24,7 @@ const (
 type driver struct {
 	e      *Engine
 	poller *netpoll.Poller // its own seat is the worker's, or under caller that of the caller that drives
-	doze   *netpoll.Seat   // of the caller that dozes; nil unless callers do
+	doze   *netpoll.Waiter // of the caller that dozes; nil unless callers do
 	bridge []PeerInfo      // immutable after Start: where each peer is
 
 	listeners []*netpoll.Listener // immutable after newDriver; at least one
@@ -34,19 +34,19 @@ type driver struct {
 
 	bigEndian bool // immutable after Start: the byte order of all payloads
 
-	conns   []*conn // by peer: the connection in use or being made, nil if none
-	bonds   []*bond // by peer: what outlives a connection; nil until there is something
-	slots   []slot  // by token: every connection, strangers included
-	free    []uint32
-	await   []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
-	staging []byte
-	bufs    [][]byte
-	events  []netpoll.Event
-	timed   int   // deadlines: of connections, of await, of deaf
-	acks    int   // deadlines of acknowledgements
-	looked  int64 // when the deadlines were looked at
-	deaf    int64 // until when the listener is not polled, for want of descriptors; 0 if it is
-	crowd   crowd // connections accepted that have not proved themselves
+	conns    []*conn        // by peer: the connection in use or being made, nil if none
+	sessions []*peerSession // by peer: what outlives a connection; nil until there is something
+	slots    []slot         // by token: every connection, strangers included
+	free     []uint32
+	await    []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
+	staging  []byte
+	bufs     [][]byte
+	events   []netpoll.Event
+	timed    int   // deadlines: of connections, of await, of deaf
+	acks     int   // deadlines of acknowledgements
+	looked   int64 // when the deadlines were looked at
+	deaf     int64 // until when the listener is not polled, for want of descriptors; 0 if it is
+	crowd    crowd // connections accepted that have not proved themselves
 
 	byWorker bool // the worker drives
 
@@ -83,7 +83,7 @@ const (
 
 func newDriver(e *Engine) (*driver, error) {
 	d := &driver{
-		e: e, conns: make([]*conn, e.cfg.Size), bonds: make([]*bond, e.cfg.Size), await: make([]int64, e.cfg.Size),
+		e: e, conns: make([]*conn, e.cfg.Size), sessions: make([]*peerSession, e.cfg.Size), await: make([]int64, e.cfg.Size),
 		staging: make([]byte, stagingSize), bufs: make([][]byte, 0, maxBufs),
 		events: make([]netpoll.Event, 64), quiet: make(chan struct{}, 1), crowd: crowd{from: make(map[netip.Prefix]int)},
 	}
@@ -97,9 +97,9 @@ func newDriver(e *Engine) (*driver, error) {
 	if d.poller, err = netpoll.NewPoller(); err != nil {
 		return nil, err
 	}
-	d.poller.Prompt = e.cfg.Progress == Worker
+	d.poller.Brisk = e.cfg.Progress == Worker
 	if e.cfg.Progress == Assist && e.cfg.Doze > 0 {
-		if d.doze, err = d.poller.NewSeat(); err != nil {
+		if d.doze, err = d.poller.NewWaiter(); err != nil {
 			return nil, errors.Join(err, d.poller.Close())
 		}
 	}
@@ -137,7 +137,7 @@ func (e *Engine) round(sockets bool) bool {
 	if out {
 		d.flushAll()
 	}
-	near := e.near != nil && e.near.turn()
+	near := e.local != nil && e.local.turn()
 	n := 0
 	if sockets {
 		n = d.poll()
@@ -170,7 +170,7 @@ func (d *driver) handle(evs []netpoll.Event) {
 			continue
 		}
 		if ev.Token == bellToken {
-			d.e.near.heard()
+			d.e.local.heard()
 			continue
 		}
 		s := &d.slots[uint32(ev.Token)]
@@ -294,7 +294,7 @@ func (d *driver) forget(c *conn) {
 
 // sink is the payload that is being received from a peer, nil if there is no connection.
 func (d *driver) sink(id PeerID) *core.Sink {
-	if p := d.bonds[id]; p != nil {
+	if p := d.sessions[id]; p != nil {
 		return &p.rx.sink
 	}
 	if l := d.e.laneTo(id); l != nil {

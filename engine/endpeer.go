@@ -21,7 +21,7 @@ func (d *driver) endPeer(id PeerID, cause error, left bool) {
 
 func (d *driver) dropPeer(id PeerID, cause error, left bool) {
 	d.reached(id)
-	if p := d.bonds[id]; p != nil {
+	if p := d.sessions[id]; p != nil {
 		d.setBroke(p, 0)
 	}
 	d.e.mu.Lock()
@@ -32,7 +32,7 @@ func (d *driver) dropPeer(id PeerID, cause error, left bool) {
 		d.forget(c)
 	}
 	if l := d.e.laneTo(id); l != nil && !l.ended {
-		d.e.near.drop(l)
+		d.e.local.drop(l)
 		if cut || !l.saidBye {
 			l.hangUp()
 		}
@@ -46,13 +46,13 @@ func (d *driver) abandonPeers() {
 			d.dropPeer(PeerID(id), core.ErrStopped, false)
 		}
 	}
-	for id := range d.bonds {
+	for id := range d.sessions {
 		if d.isBroken(PeerID(id)) {
 			d.dropPeer(PeerID(id), core.ErrStopped, false)
 		}
 	}
-	if d.e.near != nil {
-		for _, l := range d.e.near.inUse {
+	if d.e.local != nil {
+		for _, l := range d.e.local.inUse {
 			d.dropPeer(l.peer, core.ErrStopped, false)
 		}
 	}
@@ -69,8 +69,8 @@ func (d *driver) close() error {
 		d.setAwait(PeerID(id), 0)
 	}
 	var err error
-	if d.e.near != nil {
-		err = d.e.near.close()
+	if d.e.local != nil {
+		err = d.e.local.close()
 	}
 	return errors.Join(err, d.closeListeners(), d.closePoller())
 }

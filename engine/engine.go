@@ -75,7 +75,7 @@ type Engine struct {
 	// Immutable after Listen.
 	eagerMax int           // cfg.EagerMax in force
 	shortMax int           // cfg.ShortMax in force
-	promptly time.Duration // how soon a caller waits that posts and then waits at once
+	within   time.Duration // how soon a caller waits that posts and then waits at once
 	turns    TurnObserver  // cfg.Observer, if it is one; else nil
 	yieldFor time.Duration // cfg.Yield in force; immutable after Start
 
@@ -92,7 +92,7 @@ type Engine struct {
 
 	right atomic.Uint32 // 1 while a goroutine holds the progress right
 	drv   *driver       // owned by the holder of the right; immutable pointer
-	near  *near         // shared memory; nil if there is none. Immutable pointer
+	local *local        // shared memory; nil if there is none. Immutable pointer
 
 	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ...
 	want      atomic.Uint32 // callers that want the right from a worker that is awake
@@ -104,12 +104,12 @@ type Engine struct {
 	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
 	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
 	firstPost atomic.Uint32 // goes with postedAt: which of the posts that was
-	prompt    atomic.Int32  // how often in a row a caller waited promptly for what it had left to the worker (assist)
+	habit     atomic.Int32  // how often in a row a caller waited promptly for what it had left to the worker (assist)
 	polls     atomic.Uint32 // times of Poll where ranks share cores and have workers; it wraps
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
 	lead      chan struct{} // capacity 1: the chance to drive, for a follower
 
-	errand atomic.Pointer[errand] // of the thread that visits, which holds the right; nil if none does; read by anyone
+	delegated atomic.Pointer[delegated] // of the thread that visits, which holds the right; nil if none does; read by anyone
 
 	excused  []atomic.Bool // by peer: it may end without a goodbye
 	noticed  atomic.Bool   // there are signals, or ends of peers, to be delivered by the holder of the right
@@ -132,9 +132,9 @@ func Listen(cfg Config) (*Engine, error) {
 	e.excused = make([]atomic.Bool, cfg.Size)
 	e.flights.skip = e.flights.gap()
 	e.turns, _ = cfg.Observer.(TurnObserver)
-	e.eagerMax, e.shortMax, e.promptly = e.core.Config().EagerMax, e.core.Config().ShortMax, promptly
+	e.eagerMax, e.shortMax, e.within = e.core.Config().EagerMax, e.core.Config().ShortMax, habitWithin
 	if cfg.Spin == 0 {
-		e.promptly = promptlyShared
+		e.within = withinShared
 	}
 	drv, err := newDriver(e)
 	if err != nil {
@@ -151,11 +151,11 @@ func Listen(cfg Config) (*Engine, error) {
 
 // joinHost begins to share memory with ranks of this host.
 func (e *Engine) joinHost() (err error) {
-	if e.near, err = newNear(e); err != nil {
+	if e.local, err = newLocal(e); err != nil {
 		return err
 	}
-	if e.near.bell != nil {
-		if err := e.drv.poller.AddBell(e.near.bell, bellToken); err != nil {
+	if e.local.bell != nil {
+		if err := e.drv.poller.AddBell(e.local.bell, bellToken); err != nil {
 			return err
 		}
 	}
@@ -182,13 +182,13 @@ func (e *Engine) Start(peers []PeerInfo) error {
 	}
 	e.drv.bridge = peers
 	e.drv.bigEndian = PayloadsBigEndian(peers)
-	if e.near != nil {
-		e.near.byPeer = make([]*lane, len(peers))
+	if e.local != nil {
+		e.local.byPeer = make([]*lane, len(peers))
 	}
 	threads, mates := true, false
 	for id, p := range peers {
 		if p.Way != TCP && id != e.cfg.Rank {
-			if err := e.near.meet(PeerID(id), p); err != nil {
+			if err := e.local.meet(PeerID(id), p); err != nil {
 				return err
 			}
 		}
@@ -196,8 +196,8 @@ func (e *Engine) Start(peers []PeerInfo) error {
 		mates = mates || p.Way == Thread
 	}
 	e.yieldFor = e.cfg.Yield
-	if e.near != nil {
-		e.near.threads, e.near.mates = threads, mates
+	if e.local != nil {
+		e.local.threads, e.local.mates = threads, mates
 		if threads {
 			e.yieldFor = 0 // Go changes from one to the next for less
 		}
@@ -227,21 +227,21 @@ func (e *Engine) unlock() {
 		e.noticed.Store(true)
 	}
 	w := e.core.TakeWoken()
-	n := e.near
-	if n == nil || !n.anyTold {
+	n := e.local
+	if n == nil || !n.anyNotified {
 		e.mu.Unlock()
 		e.wakeAll(w)
 		return
 	}
 	if n.words == 1 {
 		told := n.told[0]
-		n.told[0], n.anyTold = 0, false
+		n.told[0], n.anyNotified = 0, false
 		e.mu.Unlock()
 		e.wakeAll(w)
 		n.tell(0, told)
 		return
 	}
-	told := n.takeTold()
+	told := n.takeNotified()
 	e.mu.Unlock()
 	e.wakeAll(w)
 	for i := range n.words {
@@ -249,18 +249,18 @@ func (e *Engine) unlock() {
 	}
 }
 
-// unlockCalm is unlock after a short message.
+// unlockIdle is unlock after a short message.
 //
 // Preconditions:
-//   - core.IsCalm.
-func (e *Engine) unlockCalm() {
-	n := e.near
+//   - core.IsIdle.
+func (e *Engine) unlockIdle() {
+	n := e.local
 	if n == nil || n.words > 1 {
 		e.unlock()
 		return
 	}
 	told := n.told[0]
-	n.told[0], n.anyTold = 0, false
+	n.told[0], n.anyNotified = 0, false
 	e.mu.Unlock()
 	if told != 0 {
 		n.tell(0, told)

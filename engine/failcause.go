@@ -12,7 +12,7 @@ type FailCause uint8
 // The causes.
 const (
 	FailBroken      FailCause = iota // its connection broke, or its shared memory was closed, without a goodbye
-	FailTold                         // another process says so: the launcher
+	FailReported                     // another process says so: the launcher
 	FailSilent                       // nothing was heard of it for too long
 	FailUnreachable                  // it could not be connected to
 	FailProtocol                     // it sent what it must not send
@@ -24,15 +24,15 @@ func (f FailCause) String() string {
 	return [...]string{"broken", "told", "silent", "unreachable", "protocol"}[f]
 }
 
-// toldError is what another process says of a peer.
-type toldError struct{ err error }
+// reportedError is what another process says of a peer.
+type reportedError struct{ err error }
 
-func (e *toldError) Error() string { return e.err.Error() }
-func (e *toldError) Unwrap() error { return e.err }
+func (e *reportedError) Error() string { return e.err.Error() }
+func (e *reportedError) Unwrap() error { return e.err }
 
 func failCauseOf(err error) FailCause {
-	if _, ok := errors.AsType[*toldError](err); ok {
-		return FailTold
+	if _, ok := errors.AsType[*reportedError](err); ok {
+		return FailReported
 	}
 	if _, ok := errors.AsType[*SilentError](err); ok {
 		return FailSilent

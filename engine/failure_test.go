@@ -156,8 +156,8 @@ func TestKillEndsAll(t *testing.T) {
 	})
 }
 
-// TestToldOfFailure: someone else says that a peer is dead; twice is once.
-func TestToldOfFailure(t *testing.T) {
+// TestReportedFailure: someone else says that a peer is dead; twice is once.
+func TestReportedFailure(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)
 		exchangeAll(t, es)

@@ -48,7 +48,7 @@ func (l *lane) Fetch(fs []core.Fetch) {
 	}
 	for i := range fs {
 		f := &fs[i]
-		f.Err = l.thread.near.offers.fetch(f.ID, f.Dst, f.Off, f.N)
+		f.Err = l.thread.local.offers.fetch(f.ID, f.Dst, f.Off, f.N)
 	}
 }
 
@@ -85,7 +85,7 @@ func (l *lane) read(fs []core.Fetch) {
 // EndFetch implements core.Near.
 func (l *lane) EndFetch(id uint64) {
 	if l.thread != nil {
-		l.thread.near.offers.endFetch(id)
+		l.thread.local.offers.endFetch(id)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // offer lies in the ring between them.
 func offered(t *testing.T, w Way, m *MSO) (es []*Engine, l *lane) {
 	t.Helper()
-	es = nearPair(t, w)
+	es = localPair(t, w)
 	exchangeAll(t, es) // both rings are in use
 	es[0].takeRight()
 	for es[0].turn() {
@@ -38,7 +38,7 @@ func take(l *lane, r *ShortReceipt) bool {
 // its kind, and its sender is done.
 func TestFetchNow(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
-		for _, n := range []int{nearEager + 1, 100_000, fetchMax} {
+		for _, n := range []int{ringMax + 1, 100_000, fetchMax} {
 			m := &MSO{Buf: pattern(n, 9), Elem: 4}
 			es, l := offered(t, w, m)
 			before, fetched := receivedOffers(es[0])
@@ -166,7 +166,7 @@ func TestFinEndsTurn(t *testing.T) {
 		if answer := (ShortMessage{Peer: 1, Tag: 5, Buf: []byte("answer")}); !ok || !es[0].SendNow(&answer, true) {
 			t.Fatal("no answer was sent")
 		}
-		es[1].near.poll()
+		es[1].local.poll()
 		if back := es[1].laneTo(0); !m.IsDone() || !back.isShowing() {
 			t.Errorf("%v: the send is done: %v; the answer is in the ring: %v", w, m.IsDone(), back.isShowing())
 		}
@@ -187,7 +187,7 @@ func approved(e *Engine) int {
 func TestWindowsBothWays(t *testing.T) {
 	const window, n = 64, 20_000
 	for _, w := range []Way{Thread, Shared} {
-		es := nearPair(t, w)
+		es := localPair(t, w)
 		exchangeAll(t, es)
 		ms := make([][]*MSO, 2)
 		post := func(rank int, kind Kind) {
@@ -205,7 +205,7 @@ func TestWindowsBothWays(t *testing.T) {
 		es[1].takeRight()
 		post(0, KindSend)
 		for approved(es[1]) < window { // they have their numbers, and are not done before a goroutine runs jobs
-			es[1].near.poll()
+			es[1].local.poll()
 		}
 		post(1, KindSend)
 		es[1].releaseRight()
@@ -235,7 +235,7 @@ func TestWindowsBothWays(t *testing.T) {
 func TestStepGoesOn(t *testing.T) {
 	const messages = 3
 	for _, w := range []Way{Thread, Shared} {
-		es := nearPair(t, w)
+		es := localPair(t, w)
 		exchangeAll(t, es)
 		var in, out []*MSO
 		for i := range messages {

@@ -62,7 +62,7 @@ const maxGap = time.Hour
 
 // called is when the sleeper of a seat was told first of what it has not looked for yet; 0 if it
 // was not.
-func (d *driver) called(s *netpoll.Seat) *atomic.Int64 {
+func (d *driver) called(s *netpoll.Waiter) *atomic.Int64 {
 	if s == d.doze {
 		return &d.calledAt[1]
 	}
@@ -70,10 +70,10 @@ func (d *driver) called(s *netpoll.Seat) *atomic.Int64 {
 }
 
 // calls notes that the sleeper of a seat is about to be woken.
-func (d *driver) calls(s *netpoll.Seat) { d.called(s).CompareAndSwap(0, sys.Nanotime()) }
+func (d *driver) calls(s *netpoll.Waiter) { d.called(s).CompareAndSwap(0, sys.Nanotime()) }
 
 // woken notes that the goroutine that slept in a seat runs.
-func (d *driver) woken(s *netpoll.Seat) {
+func (d *driver) woken(s *netpoll.Waiter) {
 	at := d.called(s)
 	if at.Load() == 0 {
 		return
@@ -84,7 +84,7 @@ func (d *driver) woken(s *netpoll.Seat) {
 }
 
 // answered notes that we run after our bell was rung.
-func (n *near) answered() {
+func (n *local) answered() {
 	t := n.block.Rung.Swap(0)
 	if d := time.Duration(sys.Monotonic() - int64(t)); t != 0 && d > -time.Millisecond && d < maxGap {
 		n.e.stats.gaps.observe(d)

@@ -23,7 +23,7 @@ func (d *driver) claim() *wire.Identity {
 // claim is what we say of ourselves to the rank to which this connection may lead.
 func (c *conn) claim() *wire.Identity {
 	id := c.d.claim()
-	id.Session = c.session
+	id.Session = c.wireSession
 	return id
 }
 
@@ -123,7 +123,7 @@ func (c *conn) takeHandshake(b []byte) bool {
 		c.setDeadline(c.verdictTime())
 	}
 	if c.hs.State() == wire.StateProven {
-		c.hs.Decide(c.judge(PeerID(c.hs.Peer())))
+		c.hs.Decide(c.decide(PeerID(c.hs.Peer())))
 	}
 	rest := append([]byte(nil), b[n:]...)
 	c.writeHandshake()
@@ -136,16 +136,16 @@ func (c *conn) takeHandshake(b []byte) bool {
 // judge decides about a peer that has proved itself: two ranks that dial each
 // other at the same time keep the lower one's connection, unless that is not so far
 // yet that it has given its proof: it may be on a way that leads nowhere.
-func (c *conn) judge(id PeerID) wire.Verdict {
+func (c *conn) decide(id PeerID) wire.Verdict {
 	d := c.d
-	old, p, his := d.conns[id], d.bonds[id], c.hs.PeerSession()
+	old, p, his := d.conns[id], d.sessions[id], c.hs.PeerSession()
 	c.number = his.Connection
 	again := p != nil && p.resumes
 	switch {
 	case d.e.gone(id), !again && d.saying.Load() && !d.pending(id):
 		return wire.VerdictClosed
 	case again || his.Resume && d.mayResume(id):
-		return c.judgeResuming(id, his)
+		return c.decideResuming(id, his)
 	case old == nil:
 	case old.state != connOpen && (!old.hasProved() || wire.DialWins(uint32(id), uint32(d.e.cfg.Rank))):
 		d.forget(old)
@@ -178,7 +178,7 @@ func (c *conn) settle() {
 
 func (c *conn) opened() {
 	d, id := c.d, PeerID(c.hs.Peer())
-	p := d.bond(id)
+	p := d.sessionOf(id)
 	if c.number < p.stood { // the peer has dialled once more since
 		d.forget(c)
 		return
@@ -189,7 +189,7 @@ func (c *conn) opened() {
 	c.setDeadline(0)
 	c.known()
 	d.reached(id)
-	c.peer, c.state, c.bond, c.rx = id, connOpen, p, &p.rx
+	c.peer, c.state, c.session, c.rx = id, connOpen, p, &p.rx
 	d.conns[id] = c
 	c.rx.paused = false // that is said by each connection
 	his, window := c.hs.PeerSession(), int(c.hs.PeerWindow())
@@ -218,7 +218,7 @@ func (c *conn) refusedBy(v wire.Verdict) {
 	switch v {
 	case wire.VerdictDuplicate:
 		if last := c.hs.PeerSession().Connection; last >= c.number && last > 0 && last < maxConnection && d.conns[c.peer] == c { // it knows of connections that we do not
-			d.bond(c.peer).number = last
+			d.sessionOf(c.peer).number = last
 			a := d.attempt(c.peer)
 			if a.renumbered { // it should know no more than that
 				c.dialBroken(errNewer)

@@ -119,7 +119,7 @@ func (d *driver) beat(now int64) {
 			c.lookForLife(now, late)
 		}
 	}
-	if n := d.e.near; n != nil && n.beat(now, late) {
+	if n := d.e.local; n != nil && n.beat(now, late) {
 		somebody = true
 	}
 	h.due.Store(0)
@@ -146,7 +146,7 @@ func (h *heart) isHeld() bool {
 func (c *conn) showLife(held bool) {
 	b, d := &c.beat, c.d
 	news := held != b.paused
-	if d.heart.beats && !c.bond.saidBye && (news || b.out == b.lastOut) {
+	if d.heart.beats && !c.session.saidBye && (news || b.out == b.lastOut) {
 		d.e.mu.Lock()
 		said := d.e.core.Heartbeat(c.peer, held, news)
 		d.e.unlock()
@@ -196,7 +196,7 @@ const resendWithin = int64(2 * time.Minute)
 // time, whatever is read now: the peer may be silent for as long again.
 func (c *conn) lookForLife(now, late int64) {
 	b, h := &c.beat, &c.d.heart
-	excused, patience := b.promised == 0 || c.rx.paused || c.bond.saidBye || c.d.e.IsExcused(c.peer), h.patience(b.promised)
+	excused, patience := b.promised == 0 || c.rx.paused || c.session.saidBye || c.d.e.IsExcused(c.peer), h.patience(b.promised)
 	f, quiet := b.pulse.look(now, b.in, late > 0, excused, patience)
 	if f == seemsAlive {
 		if why := c.stuck(now, late > 0, int64(quiet) < patience/4*3, patience); why != nil {
@@ -215,7 +215,7 @@ func (c *conn) lookForLife(now, late int64) {
 	if f == isSilent {
 		b.pulse.suspect(now)
 	}
-	c.d.judge(c.peer, f, why)
+	c.d.declare(c.peer, f, why)
 }
 
 // Unreachable is how it is said why a peer is held to be dead if that is its host's doing, and its
@@ -228,7 +228,7 @@ func silentFor(quiet time.Duration) string {
 
 // beat is the part of a beat that is about shared memory. It reports whether there is a peer to
 // look after.
-func (n *near) beat(now int64, late int64) (somebody bool) {
+func (n *local) beat(now int64, late int64) (somebody bool) {
 	for _, l := range n.inUse { // which judge may replace, and does not change
 		if l.thread != nil || l.ended {
 			continue
@@ -240,7 +240,7 @@ func (n *near) beat(now int64, late int64) (somebody bool) {
 		if f == isSilent {
 			l.pulse.suspect(now)
 		}
-		n.e.drv.judge(l.peer, f, silentFor(quiet))
+		n.e.drv.declare(l.peer, f, silentFor(quiet))
 	}
 	return somebody
 }
@@ -249,7 +249,7 @@ func (n *near) beat(now int64, late int64) (somebody bool) {
 const firstBeat = 2
 
 // promise promises processes of this host signs of life, and begins to show them.
-func (n *near) promise() error {
+func (n *local) promise() error {
 	h := &n.e.drv.heart
 	if !h.shows || n.e.cfg.Segment == nil {
 		return nil
@@ -263,7 +263,7 @@ func (n *near) promise() error {
 
 // showLife changes the word by which processes of this host see that we live. It stays odd as long
 // as we are held in a debugger.
-func (n *near) showLife() {
+func (n *local) showLife() {
 	word := n.block.Beat.Load()&^1 + 2
 	if n.e.drv.heart.isHeld() {
 		word |= 1
@@ -274,7 +274,7 @@ func (n *near) showLife() {
 
 // judge acts on what was found of a peer. Where there is a launcher that can say more of it, and
 // can make sure that it is dead, that is asked; its answer comes by FailPeer.
-func (d *driver) judge(id PeerID, f finding, why string) {
+func (d *driver) declare(id PeerID, f finding, why string) {
 	e := d.e
 	switch f {
 	case seemsAlive:

@@ -35,13 +35,13 @@ func often(timeout time.Duration) func(*Config) {
 
 // hold stops a rank as SIGSTOP would: nothing of it moves until it is released.
 func hold(e *Engine) (release func()) {
-	if e.near != nil {
-		e.near.pacer.end()
+	if e.local != nil {
+		e.local.pacer.end()
 	}
 	e.takeRight()
 	return func() {
-		if e.near != nil {
-			if err := e.near.promise(); err != nil {
+		if e.local != nil {
+			if err := e.local.promise(); err != nil {
 				panic(err)
 			}
 		}

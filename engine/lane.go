@@ -14,9 +14,9 @@ import (
 const (
 	// laneRecords is how many records of one peer are handled with the mutex held, and in one turn.
 	laneRecords = 64
-	// nearEager is the bytes up to which a payload goes through the ring, copied twice,
+	// ringMax is the bytes up to which a payload goes through the ring, copied twice,
 	// if longer ones are fetched, copied once, which costs an answer.
-	nearEager = 4 << 10
+	ringMax = 4 << 10
 	// inRow is how many frames a rank puts that may be about to wait for an answer. Where more
 	// follow each other there are more to come.
 	inRow = 2
@@ -28,12 +28,12 @@ const (
 //
 // A ring is in use from the first frame that its writer puts, and until both have said goodbye.
 type lane struct {
-	n      *near      // ours; immutable
+	n      *local     // ours; immutable
 	peer   PeerID     // immutable
 	index  int        // of the peer among the ranks of its host; immutable
 	thread *Engine    // the peer's, if it is a thread of this process; immutable
 	block  *shm.Block // the peer's; immutable
-	most   int        // bytes up to which payloads beyond nearEager are offered, to be fetched; 0: none is; immutable after Start
+	most   int        // bytes up to which payloads beyond ringMax are offered, to be fetched; 0: none is; immutable after Start
 
 	// Guarded by the engine's mutex. While the stream to the peer is not empty the
 	// writer belongs to the holder of the progress right, without the mutex.
@@ -291,4 +291,4 @@ func (l *lane) hungUp() {
 	}
 }
 
-var _ core.Near = (*lane)(nil)
+var _ core.Local = (*lane)(nil)

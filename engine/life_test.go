@@ -102,7 +102,7 @@ func wantLife(t *testing.T, es []*Engine, after string) {
 	shown := func() uint64 { return es[1].Stats().BeatsIn }
 	switch {
 	case wayUnderTest == Shared:
-		shown = es[0].near.block.Beat.Load
+		shown = es[0].local.block.Beat.Load
 		if shown() == 0 {
 			t.Fatalf("after %s: nothing is promised", after)
 		}

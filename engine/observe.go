@@ -83,7 +83,7 @@ func (e *Engine) maybeTurned(begin int64) {
 func (e *Engine) turned(begin int64) {
 	by := ByCaller
 	switch {
-	case e.errand.Load() != nil:
+	case e.delegated.Load() != nil:
 		by = ByVisitor
 	case e.drv.byWorker:
 		by = ByWorker

@@ -16,9 +16,9 @@ type (
 
 // States of operations.
 const (
-	Queued  = core.Queued
-	Offered = core.Offered
-	Moving  = core.Moving
+	Queued   = core.Queued
+	Awaiting = core.Awaiting
+	Moving   = core.Moving
 
 	KindSched = core.KindSched
 	KindParts = core.KindParts

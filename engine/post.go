@@ -34,7 +34,7 @@ func (e *Engine) post(m *MSO, next manner) {
 // keepLocked completes a standard send to this rank that no receive asks for yet, as one to another
 // rank would be: a copy of it waits in the library send buffer, if there is room.
 func (e *Engine) keepLocked(m *MSO) {
-	if m.State() != Offered || m.Mode != Standard || m.Size() > e.eagerMax {
+	if m.State() != Awaiting || m.Mode != Standard || m.Size() > e.eagerMax {
 		return
 	}
 	block, ok := e.core.Reserve(m.Peer, m.Size())
@@ -48,7 +48,7 @@ func (e *Engine) keepLocked(m *MSO) {
 	} else {
 		m.CopyTo(block)
 	}
-	if m.State() != Offered { // a receive has taken it meanwhile
+	if m.State() != Awaiting { // a receive has taken it meanwhile
 		e.core.Unreserve(block)
 		return
 	}

@@ -165,7 +165,7 @@ func TestListenerRests(t *testing.T) {
 	e := es[0]
 	wantStill(t, e) // the worker sleeps without a deadline, and must learn of one
 	e.takeRight()
-	e.drv.rest()
+	e.drv.pauseListening()
 	e.releaseRight()
 	before := e.Stats()
 	out := &MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: pattern(10, 1)}

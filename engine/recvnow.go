@@ -19,13 +19,13 @@ const takeLooks = 1 << 10
 // arrives while the caller holds the progress right.
 func (e *Engine) RecvNow(r *ShortReceipt) bool {
 	l := e.laneTo(r.Peer)
-	if l == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.left.Load() || e.near.block.Armed.Load() != 0 || !e.tryRight() {
+	if l == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.left.Load() || e.local.block.Armed.Load() != 0 || !e.tryRight() {
 		return false
 	}
 	if e.postedAt.Load() != 0 {
 		e.noteWait()
 	}
-	if !l.awaitFor(r) || e.stopping.Load() || e.near.offers.shared.Load() != 0 {
+	if !l.awaitFor(r) || e.stopping.Load() || e.local.offers.shared.Load() != 0 {
 		e.releaseFlushed()
 		return false
 	}
@@ -38,11 +38,11 @@ func (e *Engine) RecvNow(r *ShortReceipt) bool {
 	return ok
 }
 
-// MovesNow reports whether it is worth a caller's while to do by SendNear and RecvNow what a
+// MovesNow reports whether it is worth a caller's while to do by SendLocal and RecvNow what a
 // schedule would be for. It is, if the rank shares memory with others, a core is free to wait, no
 // observer is to see when schedules begin, and nothing has failed that could end one.
 func (e *Engine) MovesNow() bool {
-	if e.near == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.stopping.Load() {
+	if e.local == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.stopping.Load() {
 		return false
 	}
 	e.mu.Lock()
@@ -52,10 +52,10 @@ func (e *Engine) MovesNow() bool {
 
 // laneTo is the lane to a peer, nil if there is none.
 func (e *Engine) laneTo(id PeerID) *lane {
-	if e.near == nil {
+	if e.local == nil {
 		return nil
 	}
-	return e.near.byPeer[id]
+	return e.local.byPeer[id]
 }
 
 // awaitFor looks for a record for a while, unless the message that r asks for has come already.

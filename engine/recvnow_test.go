@@ -24,8 +24,8 @@ func receiveNow(e *Engine, tag Tag, buf []byte) (n int, got Tag, now bool) {
 	return m.Length, m.GotTag, false
 }
 
-// nearPair is two thread ranks whose callers poll for long.
-func nearPair(t *testing.T, w Way) []*Engine {
+// localPair is two thread ranks whose callers poll for long.
+func localPair(t *testing.T, w Way) []*Engine {
 	wayUnderTest = w
 	t.Cleanup(func() { wayUnderTest = TCP })
 	return job(t, 2, Assist, func(c *Config) { c.KeepP, c.Spin, c.Copy = true, 20*time.Millisecond, CopyRead })
@@ -38,7 +38,7 @@ func TestRecvNowMatches(t *testing.T) {
 	effort.Need(t, effort.Usual, "it tries hundreds of thousands of messages")
 	for _, w := range []Way{Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
-			es := nearPair(t, w)
+			es := localPair(t, w)
 			for seed := range uint64(40) {
 				recvNowRound(t, es, rand.New(rand.NewPCG(seed, 7)))
 			}
@@ -80,7 +80,7 @@ func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 	const n = 60
 	tags, messages := make([]Tag, n), make([][]byte, n)
 	for i := range tags {
-		tags[i], messages[i] = Tag(1+rng.IntN(2)), pattern(1+rng.IntN(2)*(nearEager+rng.IntN(100)), i)
+		tags[i], messages[i] = Tag(1+rng.IntN(2)), pattern(1+rng.IntN(2)*(ringMax+rng.IntN(100)), i)
 		messages[i][0] = byte(i)
 	}
 	var wg sync.WaitGroup
@@ -146,7 +146,7 @@ func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 
 // TestRecvNowLeaves: what RecvNow is not for stays where it is, for a receive that is.
 func TestRecvNowLeaves(t *testing.T) {
-	es := nearPair(t, Thread)
+	es := localPair(t, Thread)
 	send := func(m ShortMessage) {
 		m.Peer, m.Tag = 0, 3
 		if !es[1].SendNow(&m, true) {
@@ -181,7 +181,7 @@ func TestRecvNowLeaves(t *testing.T) {
 // TestHasCome: a caller that is about to wait for a message knows of one that lies in the event
 // queue, and of none when that is empty again.
 func TestHasCome(t *testing.T) {
-	es := nearPair(t, Thread)
+	es := localPair(t, Thread)
 	exchangeAll(t, es)
 	l := es[0].laneTo(1)
 	es[0].takeRight()
@@ -189,7 +189,7 @@ func TestHasCome(t *testing.T) {
 	if !es[1].SendNow(&m, true) {
 		t.Fatal("no room for a short message")
 	}
-	es[0].near.poll()
+	es[0].local.poll()
 	for tag, want := range map[Tag]bool{3: true, 4: false, AnyTag: true} {
 		if r := (ShortReceipt{Peer: 1, Tag: tag}); !l.queued || l.hasCome(&r) != want || !l.queued {
 			t.Errorf("tag %d: has come: %v; messages are queued: %v", tag, !want, l.queued)

@@ -41,7 +41,7 @@ func ParseResume(s string) (Resume, error) {
 //	(not up) ─────────────▶ standing ────────▶ broken ──────────────────▶ standing ...
 //
 // Only if both sides resume there is a broken one; else the peer has failed then, or left.
-type bond struct {
+type peerSession struct {
 	up      bool  // a connection has stood
 	resumes bool  // both sides resume; known when it is up
 	saidBye bool  // our goodbye is on the stream
@@ -60,18 +60,18 @@ type bond struct {
 	since int64         // when the last connection stood
 }
 
-func (d *driver) bond(id PeerID) *bond {
-	if d.bonds[id] == nil {
-		d.bonds[id] = new(bond)
+func (d *driver) sessionOf(id PeerID) *peerSession {
+	if d.sessions[id] == nil {
+		d.sessions[id] = new(peerSession)
 	}
-	return d.bonds[id]
+	return d.sessions[id]
 }
 
 // isBroken reports whether a peer's streams wait for another connection.
-func (d *driver) isBroken(id PeerID) bool { return d.bonds[id] != nil && d.bonds[id].broke != 0 }
+func (d *driver) isBroken(id PeerID) bool { return d.sessions[id] != nil && d.sessions[id].broke != 0 }
 
 // setBroke notes when a pair broke, or with 0 that it is not broken any more.
-func (d *driver) setBroke(p *bond, when int64) {
+func (d *driver) setBroke(p *peerSession, when int64) {
 	switch {
 	case p.broke == 0 && when != 0:
 		d.broken.Add(1)
@@ -95,21 +95,21 @@ func (d *driver) mayResume(id PeerID) bool {
 
 // session is what we say of the pair's streams to the rank to which this connection may lead. It is
 // called once.
-func (c *conn) session(peer uint32) wire.Session {
+func (c *conn) wireSession(peer uint32) wire.Session {
 	d, id := c.d, PeerID(peer)
 	if !d.mayResume(id) {
 		return wire.Session{}
 	}
 	if c.dialled {
-		p := d.bond(id)
+		p := d.sessionOf(id)
 		p.number++
 		c.number, c.said = p.number, p.rx.received()
 		return wire.Session{Resume: true, Received: c.said, Connection: c.number}
 	}
 	s := wire.Session{Resume: true}
-	if p := d.bonds[id]; p != nil {
+	if p := d.sessions[id]; p != nil {
 		c.said = p.rx.received()
-		if s.Received, s.Connection = c.said, p.stood; d.conns[id] == nil || d.conns[id].bond != nil {
+		if s.Received, s.Connection = c.said, p.stood; d.conns[id] == nil || d.conns[id].session != nil {
 			s.Connection = max(p.stood, p.proved) // no dial of ours is under way that would be given up for a greater one
 		}
 	}
@@ -120,7 +120,7 @@ func (c *conn) session(peer uint32) wire.Session {
 // said that it must not say is said for good, and a stream that has come to its end, goodbye
 // included, needs no connection.
 func (c *conn) isResumable(cause error) bool {
-	d, p := c.d, c.bond
+	d, p := c.d, c.session
 	if !p.resumes || d.e.stopping.Load() || d.e.IsExcused(c.peer) {
 		return false
 	}
@@ -139,7 +139,7 @@ func (d *driver) isUnheard(id PeerID) bool {
 
 // interrupted: an open connection broke; we dial, and so may the peer.
 func (c *conn) interrupted(cause error) {
-	d, id, p := c.d, c.peer, c.bond
+	d, id, p := c.d, c.peer, c.session
 	d.e.cfg.Logger.Info("connection broken", "rank", d.e.cfg.Rank, "peer", id, "host", d.bridge[id].Host, "err", cause)
 	cause = fmt.Errorf("connection to %s (%s): %w", d.bridge[id].Host, c.from(), cause)
 	d.goOn(func() {
@@ -161,7 +161,7 @@ const steadyTime = time.Second
 // lost notes that the connection of a pair is gone. A pair whose connections bring nothing is given
 // up as one that gets none.
 func (d *driver) lost(id PeerID, cause error) {
-	p := d.bonds[id]
+	p := d.sessions[id]
 	p.rx.cut()
 	d.e.mu.Lock()
 	d.e.core.Broken(id)
@@ -179,7 +179,7 @@ func (d *driver) lost(id PeerID, cause error) {
 
 // unresumed gives a broken pair up.
 func (d *driver) unresumed(id PeerID, why error) {
-	p := d.bonds[id]
+	p := d.sessions[id]
 	if p.broke != 0 && (p.saidBye || d.saying.Load() || d.e.IsExcused(id)) { // the peer may have heard it, or rested, and have gone
 		d.endPeer(id, why, true)
 		return
@@ -202,7 +202,7 @@ func (d *driver) isOver(id PeerID) bool {
 		return false
 	}
 	most := 0
-	if d.bonds[id].saidBye {
+	if d.sessions[id].saidBye {
 		most = wire.HeaderLen
 	}
 	d.e.mu.Lock()
@@ -210,13 +210,13 @@ func (d *driver) isOver(id PeerID) bool {
 	return d.e.core.Kept(id)+d.e.core.Pending(id) <= most
 }
 
-// judgeResuming decides about the dial of a peer when both sides resume, by the numbers of
+// decideResuming decides about the dial of a peer when both sides resume, by the numbers of
 // connections: of two dials the one of the greater number wins, of equal ones the lower rank's. We
 // must not take one that is not beyond what we have given proof of: the peer may yet see that
 // proof, and would take an old dial of ours, which knows nothing of what has come since, for a new
 // one.
-func (c *conn) judgeResuming(id PeerID, his wire.Session) wire.Verdict {
-	d, p, n := c.d, c.d.bond(id), his.Connection
+func (c *conn) decideResuming(id PeerID, his wire.Session) wire.Verdict {
+	d, p, n := c.d, c.d.sessionOf(id), his.Connection
 	if n <= p.stood || n < p.proved || n == p.proved && !wire.DialWins(uint32(id), uint32(d.e.cfg.Rank)) {
 		return wire.VerdictDuplicate
 	}
@@ -230,7 +230,7 @@ func (c *conn) judgeResuming(id PeerID, his wire.Session) wire.Verdict {
 			return
 		}
 		d.forget(old)
-		if old.bond != nil { // it stood: the peer has noticed before us that it does not any more
+		if old.session != nil { // it stood: the peer has noticed before us that it does not any more
 			d.lost(id, errors.New("the peer has dialled again"))
 		}
 	})
@@ -246,7 +246,7 @@ const maxConnection = 1 << 31
 
 // canResume returns why we cannot go on with a peer that says this, nil if we can.
 func (d *driver) canResume(id PeerID, his wire.Session) error {
-	p := d.bond(id)
+	p := d.sessionOf(id)
 	switch {
 	case his.Connection > maxConnection:
 		return fmt.Errorf("it speaks of %d connections of this pair", his.Connection)
@@ -270,7 +270,7 @@ func (d *driver) canResume(id PeerID, his wire.Session) error {
 // Preconditions:
 //   - c is the pair's connection, and open.
 func (d *driver) goOnWith(c *conn, his wire.Session, window int) bool {
-	id, p := c.peer, c.bond
+	id, p := c.peer, c.session
 	if err := d.canResume(id, his); err != nil {
 		d.unresumed(id, err)
 		return false
@@ -344,7 +344,7 @@ func (d *driver) takeFreshAck() bool {
 // sayReceived acknowledges the peer's goodbye: its last word, to which it may wait for an answer.
 // It is best effort; a peer that does not hear it dials, and is told that we are through.
 func (c *conn) sayReceived() {
-	if !c.bond.resumes {
+	if !c.session.resumes {
 		return
 	}
 	e := c.d.e
@@ -360,7 +360,7 @@ func (c *conn) sayReceived() {
 // noteSealed says that of what TLS has encrypted and could not write at once a part may have been
 // written.
 func (c *conn) noteSealed() {
-	if c.tls == nil || !c.bond.resumes {
+	if c.tls == nil || !c.session.resumes {
 		return
 	}
 	e := c.d.e
@@ -393,7 +393,7 @@ func (p *input) noted(e *Engine) { p.owes = e.core.Acknowledge(p.peer, p.receive
 // proved notes that this dial has given its proof.
 func (c *conn) proved() {
 	if c.dialled && c.number > 0 {
-		p := c.d.bond(c.peer)
+		p := c.d.sessionOf(c.peer)
 		p.proved = max(p.proved, c.number)
 	}
 }

@@ -83,7 +83,7 @@ func (e *Engine) releaseFlushed() {
 // releaseLocked is releaseRight by a caller that holds the mutex, and releases it.
 func (e *Engine) releaseLocked() {
 	timed := e.drv.timed > 0
-	if !timed && e.releaseCalmLocked() {
+	if !timed && e.releaseIdleLocked() {
 		return
 	}
 	e.right.Store(0) // a caller that posts after us finds it free, what was posted before us we see
@@ -95,14 +95,14 @@ func (e *Engine) releaseLocked() {
 	}
 }
 
-// releaseCalmLocked gives back the right and the mutex if nothing is left to do and nothing is
+// releaseIdleLocked gives back the right and the mutex if nothing is left to do and nothing is
 // under way, as mostly after a short message. Else it reports false, and nothing has happened.
-func (e *Engine) releaseCalmLocked() bool {
-	if !e.core.IsCalm() || len(e.cmds) > 0 || e.core.IsBusy() {
+func (e *Engine) releaseIdleLocked() bool {
+	if !e.core.IsIdle() || len(e.cmds) > 0 || e.core.IsBusy() {
 		return false
 	}
 	e.right.Store(0)
-	e.unlockCalm()
+	e.unlockIdle()
 	return true
 }
 
@@ -125,10 +125,10 @@ func (e *Engine) attend(output bool) {
 	case napping:
 		switch {
 		case e.right.Load() != 0:
-		case output || e.near != nil: // it must look at the rings before it sleeps
+		case output || e.local != nil: // it must look at the rings before it sleeps
 			e.resume()
 		default:
-			e.drv.arm(&e.drv.poller.Seat)
+			e.drv.arm(&e.drv.poller.Waiter)
 		}
 	default:
 		e.kick(output)
@@ -157,14 +157,14 @@ func (e *Engine) kick(output bool) {
 	switch s := e.asleep.Load(); {
 	case s == awake || s == napping || s == asleepHolding && !output:
 	case e.asleep.CompareAndSwap(s, awake):
-		e.drv.wake(&e.drv.poller.Seat)
+		e.drv.wake(&e.drv.poller.Waiter)
 	}
 }
 
 // resume ends the worker's nap.
 func (e *Engine) resume() {
 	if e.asleep.CompareAndSwap(napping, awake) {
-		e.drv.wake(&e.drv.poller.Seat)
+		e.drv.wake(&e.drv.poller.Waiter)
 	}
 }
 

@@ -19,8 +19,8 @@ const (
 	// answerPatience bounds how long it waits for the receiver's answer before it
 	// begins to copy; less for a payload that is copied in less time.
 	answerPatience = 30 * time.Microsecond
-	// nearPatience is the least of that where the receiver shares memory.
-	nearPatience = time.Microsecond
+	// localPatience is the least of that where the receiver shares memory.
+	localPatience = time.Microsecond
 	// settleTries is how often a send beside a caller that drives yields before it sleeps for
 	// settlePause at a time.
 	settleTries = 100
@@ -90,8 +90,8 @@ func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	case e.stopping.Load() || !e.core.TryShort(m):
 		e.mu.Unlock()
 		return false
-	case e.cfg.Progress == Assist && e.core.IsCalm() && len(e.cmds) == 0: // it is in the ring
-		e.unlockCalm()
+	case e.cfg.Progress == Assist && e.core.IsIdle() && len(e.cmds) == 0: // it is in the ring
+		e.unlockIdle()
 	case blocking:
 		e.unlockPosted(returns, nil)
 		e.settle(m.Peer)
@@ -101,9 +101,11 @@ func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	return true
 }
 
-// SendNear is SendNow by a caller that blocks, of a message to a rank that shares memory; to others
-// it sends nothing.
-func (e *Engine) SendNear(m *ShortMessage) bool { return e.laneTo(m.Peer) != nil && e.SendNow(m, true) }
+// SendLocal is SendNow by a caller that blocks, of a message to a rank that shares memory; to
+// others it sends nothing.
+func (e *Engine) SendLocal(m *ShortMessage) bool {
+	return e.laneTo(m.Peer) != nil && e.SendNow(m, true)
+}
 
 // SendLayout is Send of a message whose payload is m.Layout: it is packed into the library send
 // buffer, if there is room, and the call is complete. Of what is not blocking only as much as may
@@ -243,8 +245,8 @@ type lull struct {
 
 func newLull(e *Engine, m *MSO) lull {
 	first := min(int64(len(m.Buf)>>7), int64(answerPatience))
-	if e.near != nil {
-		first = max(first, int64(nearPatience))
+	if e.local != nil {
+		first = max(first, int64(localPatience))
 	}
 	return lull{e: e, m: m, until: sys.Nanotime() + first}
 }
@@ -256,7 +258,7 @@ func (l *lull) over(underWay bool) bool {
 	if b := l.e.drv.sent; underWay && b != l.bytes {
 		l.bytes, l.until = b, now+int64(firstPatience)
 	}
-	if l.e.near != nil && l.e.near.isFetching(l.m) {
+	if l.e.local != nil && l.e.local.isFetching(l.m) {
 		l.until = now + int64(firstPatience)
 		return false
 	}

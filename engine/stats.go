@@ -134,8 +134,8 @@ func (e *Engine) Stats() Stats {
 	}
 	s.driver(&e.stats)
 	s.Connections, s.CallerTurns = int(e.drv.open.Load()), e.callers.Load()
-	if e.near != nil {
-		s.Lanes = int(e.near.open.Load())
+	if e.local != nil {
+		s.Lanes = int(e.local.open.Load())
 	}
 	return s
 }

@@ -233,31 +233,31 @@ func TestGap(t *testing.T) {
 		}
 		return n
 	}
-	d.woken(&d.poller.Seat)
+	d.woken(&d.poller.Waiter)
 	if total() != 0 {
 		t.Error("a gap that nobody was called in")
 	}
-	d.calls(&d.poller.Seat)
-	d.calls(&d.poller.Seat)
-	d.woken(&d.poller.Seat)
-	d.woken(&d.poller.Seat)
+	d.calls(&d.poller.Waiter)
+	d.calls(&d.poller.Waiter)
+	d.woken(&d.poller.Waiter)
+	d.woken(&d.poller.Waiter)
 	if total() != 1 {
 		t.Errorf("%d gaps, want 1", total())
 	}
-	if e.near == nil {
+	if e.local == nil {
 		return
 	}
 	now := sys.Monotonic()
 	for _, rung := range []int64{now - int64(2*maxGap), now + int64(time.Hour), 0} {
-		e.near.block.Rung.Store(uint64(rung))
-		e.near.answered()
+		e.local.block.Rung.Store(uint64(rung))
+		e.local.answered()
 	}
 	if total() != 1 {
 		t.Error("a gap that cannot be was believed")
 	}
-	e.near.block.Rung.Store(uint64(now - int64(longEnough)))
-	e.near.answered()
-	e.near.answered()
+	e.local.block.Rung.Store(uint64(now - int64(longEnough)))
+	e.local.answered()
+	e.local.answered()
 	if s := e.Stats().Gaps; total() != 2 || s.Sum < longEnough {
 		t.Errorf("%d gaps of %v, want 2 of %v at least", total(), s.Sum, longEnough)
 	}

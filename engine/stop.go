@@ -61,7 +61,7 @@ func (e *Engine) awaitDetached(deadline time.Time) {
 		w := e.getWaiterLocked()
 		e.core.WaitRoom(w)
 		e.unlock()
-		e.leaveRoom(w, e.rest(w.C, deadline))
+		e.leaveRoom(w, e.pause(w.C, deadline))
 	}
 }
 
@@ -79,8 +79,8 @@ func (e *Engine) awaitByes(deadline time.Time) {
 		if !time.Now().Before(until) {
 			return
 		}
-		e.rest(e.drv.quiet, until)
-		if e.near != nil && e.near.open.Load() > 0 {
+		e.pause(e.drv.quiet, until)
+		if e.local != nil && e.local.open.Load() > 0 {
 			e.rouse()
 		}
 	}
@@ -88,7 +88,7 @@ func (e *Engine) awaitByes(deadline time.Time) {
 
 // rest waits for a value of c, a short time, or the deadline, making progress if no other goroutine
 // does. It reports whether it took the value.
-func (e *Engine) rest(c chan struct{}, deadline time.Time) bool {
+func (e *Engine) pause(c chan struct{}, deadline time.Time) bool {
 	const tick = 2 * time.Millisecond
 	if e.cfg.Progress == Caller && e.tryRight() {
 		if !e.turn() {

@@ -23,7 +23,7 @@ func (c *conn) stuck(now int64, late, lives bool, patience int64) error {
 	if c.tls != nil && b.isChoked(now, late, c.mayPause(lives) || !c.tls.IsPartial(), patience) {
 		return errNoRecord
 	}
-	if !c.bond.saidBye || !c.bond.resumes {
+	if !c.session.saidBye || !c.session.resumes {
 		return nil
 	}
 	// We show no life any more, so a peer that waits for the rest of what we have said takes us for
@@ -43,7 +43,7 @@ func (c *conn) stuck(now int64, late, lives bool, patience int64) error {
 // again: a peer that computes answers when it is through, and under caller is waited for.
 func (c *conn) mayPause(lives bool) bool {
 	if c.beat.promised == 0 {
-		return !c.bond.resumes || c.d.e.cfg.Progress != Caller
+		return !c.session.resumes || c.d.e.cfg.Progress != Caller
 	}
 	return c.rx.paused || !lives
 }
@@ -59,7 +59,7 @@ func (b *connBeat) isChoked(now int64, late, excused bool, patience int64) bool 
 // fills reports whether the peer cannot tell by its clock that a record of ours is not whole,
 // because we promise no heartbeats: see mayPause.
 func (c *conn) fills() bool {
-	return c.tls != nil && !c.d.heart.beats && (!c.bond.resumes || c.d.e.cfg.Progress != Caller)
+	return c.tls != nil && !c.d.heart.beats && (!c.session.resumes || c.d.e.cfg.Progress != Caller)
 }
 
 // fill writes so much at each beat that within the timeout a record is whole that the peer waits
@@ -68,7 +68,7 @@ func (c *conn) fills() bool {
 func (c *conn) fill() {
 	b, e := &c.beat, c.d.e
 	want := c.d.heart.share(jobtls.MaxRecord)
-	if c.bond.saidBye || b.out-b.lastOut >= uint64(want) {
+	if c.session.saidBye || b.out-b.lastOut >= uint64(want) {
 		return
 	}
 	e.mu.Lock()
@@ -81,8 +81,8 @@ func (c *conn) fill() {
 
 // lastWords ends our direction once all is written and goodbye is said, where no heartbeat may
 // follow and the peer would have no other sign that what it waits for does not come.
-func (c *conn) lastWords() {
-	if c.tls != nil && c.bond.saidBye && !c.bond.resumes {
+func (c *conn) finalReport() {
+	if c.tls != nil && c.session.saidBye && !c.session.resumes {
 		if err := c.sock.CloseWrite(); err != nil {
 			c.d.e.cfg.Logger.Debug("the end of a stream is not told", "rank", c.d.e.cfg.Rank, "peer", c.peer, "err", err)
 		}

@@ -22,14 +22,14 @@ const takeRun = 16
 // there, and they need no message state object, no queue and no second visit.
 func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
 	l := e.laneTo(r.Peer)
-	if l == nil || e.cfg.Progress != Assist || e.near.block.Armed.Load() != 0 {
+	if l == nil || e.cfg.Progress != Assist || e.local.block.Armed.Load() != 0 {
 		return false
 	}
 	owed := e.owed.Load()
 	if !e.tryRight() {
 		return false
 	}
-	if l.isComing(r) && !e.stopping.Load() && e.near.offers.shared.Load() == 0 {
+	if l.isComing(r) && !e.stopping.Load() && e.local.offers.shared.Load() == 0 {
 		e.mu.Lock()
 		ok = l.takeBehindLocked(r)
 		e.releaseTakenLocked(owed)
@@ -101,12 +101,12 @@ func (l *lane) passLocked() bool {
 // caller's business, as in releaseFlushed; owed says whether they were the worker's when the caller
 // took the right.
 func (e *Engine) releaseTakenLocked(owed bool) {
-	if e.core.IsCalm() && len(e.cmds) == 0 {
+	if e.core.IsIdle() && len(e.cmds) == 0 {
 		e.right.Store(0)
 		if e.owed.Load() || e.postedAt.Load() != 0 {
 			e.settleLocked()
 		}
-		e.unlockCalm()
+		e.unlockIdle()
 		if !owed && e.owed.Load() {
 			e.attend(false)
 		}

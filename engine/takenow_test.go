@@ -16,7 +16,7 @@ import (
 func TestTakeNow(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
-			es := nearPair(t, w)
+			es := localPair(t, w)
 			es[0].want.Add(1) // its worker stays away, so that what is in the ring is the caller's
 			defer es[0].want.Add(^uint32(0))
 			within(t, "a message that is taken, behind one that was posted for", func() {
@@ -50,7 +50,7 @@ func TestTakeNow(t *testing.T) {
 
 // TestTakeNowLeaves: what TakeNow is not for stays where it is.
 func TestTakeNowLeaves(t *testing.T) {
-	es := nearPair(t, Thread)
+	es := localPair(t, Thread)
 	refuses := func(what string, r ShortReceipt) {
 		t.Helper()
 		r.Peer = 1
@@ -79,7 +79,7 @@ func TestTakeNowLeaves(t *testing.T) {
 // TestTakeNowGivesCredit: any number of messages can be taken: their credit goes back.
 func TestTakeNowGivesCredit(t *testing.T) {
 	const n = 20_000 // several times the credit
-	es := nearPair(t, Shared)
+	es := localPair(t, Shared)
 	both(t, es, func() {
 		taken, buf := 0, make([]byte, 8)
 		for range n {
@@ -100,7 +100,7 @@ func TestTakeNowGivesCredit(t *testing.T) {
 // TestShortSendLeavesNothing: a short message that is in the ring needs no more work here, and the
 // worker is not told of it.
 func TestShortSendLeavesNothing(t *testing.T) {
-	es := nearPair(t, Thread)
+	es := localPair(t, Thread)
 	send(es[0], []byte{1}, 1, 3) // the ring is in use
 	recvInto(es[1], make([]byte, 1), 0, 3)
 	eventually(t, "the command that takes the ring into use is not carried out", func() bool {
@@ -133,7 +133,7 @@ func TestSettle(t *testing.T) {
 		e.mu.Unlock()
 		e.postedAt.Store(0)
 		e.right.Store(0)
-		return owed, e.prompt.Load()
+		return owed, e.habit.Load()
 	}
 	if owed, prompt := settle(); owed || prompt != 1 {
 		t.Errorf("nothing is pending: owed %t, %d prompt waits", owed, prompt)
@@ -150,7 +150,7 @@ func TestSettle(t *testing.T) {
 // TestTakeRun: a receive that finds nothing waits for a message only where some have been taken
 // before it without a message the other way, and once.
 func TestTakeRun(t *testing.T) {
-	es := nearPair(t, Thread)
+	es := localPair(t, Thread)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // a P for each worker
 	es[0].want.Add(1)                               // its worker stays away, as in TestTakeNow
 	defer es[0].want.Add(^uint32(0))
@@ -225,7 +225,7 @@ func TestTakeRun(t *testing.T) {
 func TestShortOrdinals(t *testing.T) {
 	effort.Need(t, effort.Usual, "goroutines send one after the other thousands of times")
 	const goroutines, each = 4, 500
-	es := nearPair(t, Thread)
+	es := localPair(t, Thread)
 	var mu sync.Mutex
 	seen := make(map[uint64]bool)
 	note := func(n uint64) {

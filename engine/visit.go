@@ -17,14 +17,14 @@ const visitJobs = 16
 // errand is a series of visits by one thread. What one of them makes a rank of this process send is
 // delivered by a later one: a collective of ranks that wait goes from rank to rank so, and none of
 // their threads wakes before its part is done.
-type errand struct {
+type delegated struct {
 	mu   sync.Mutex
 	todo []*lane // guarded by mu: to peers that are to be visited
 	open bool    // guarded by mu: the thread looks at todo again
 }
 
 // errands recycles them.
-var errands = sync.Pool{New: func() any { return new(errand) }}
+var delegations = sync.Pool{New: func() any { return new(delegated) }}
 
 // rouse sees to it that the peer, which sleeps, handles what was put for it. The thread of a peer
 // in this process need not wake for that: the thread that has put it delivers it, or the one that
@@ -34,12 +34,12 @@ func (l *lane) rouse() {
 		l.wake()
 		return
 	}
-	if x := l.n.e.errand.Load(); x != nil && x.add(l) {
+	if x := l.n.e.delegated.Load(); x != nil && x.add(l) {
 		return
 	}
-	x := errands.Get().(*errand)
+	x := delegations.Get().(*delegated)
 	x.run(l)
-	errands.Put(x)
+	delegations.Put(x)
 }
 
 // wake is rouse without a visit.
@@ -50,7 +50,7 @@ func (l *lane) wake() {
 }
 
 // run visits the peer of l, and the peers for which something is put meanwhile.
-func (x *errand) run(l *lane) {
+func (x *delegated) run(l *lane) {
 	x.mu.Lock()
 	x.open = true
 	x.mu.Unlock()
@@ -63,7 +63,7 @@ func (x *errand) run(l *lane) {
 }
 
 // add leaves a visit to the thread that is about x, unless it is over or has enough to do.
-func (x *errand) add(l *lane) bool {
+func (x *delegated) add(l *lane) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.open || len(x.todo) == maxVisits {
@@ -74,7 +74,7 @@ func (x *errand) add(l *lane) bool {
 }
 
 // next is the lane to the peer to visit next; nil if x is over.
-func (x *errand) next() *lane {
+func (x *delegated) next() *lane {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.todo) == 0 {
@@ -109,7 +109,7 @@ func (l *lane) alarm() {
 
 // visit lets a peer's thread, which is about x, deliver into this rank's queues what has been put
 // there, if no other goroutine makes progress here. It reports whether all is done.
-func (e *Engine) visit(x *errand) bool {
+func (e *Engine) visit(x *delegated) bool {
 	if e.cfg.Progress == Caller {
 		return false // a caller that sleeps there has the right; a call that failed to get it from us would sleep, and no caller would drive
 	}
@@ -118,12 +118,12 @@ func (e *Engine) visit(x *errand) bool {
 	}
 	e.stats.visits.Add(1)
 	begin, some := e.turnBegins(), false
-	e.errand.Store(x)
+	e.delegated.Store(x)
 	for moved, work := true, false; moved; {
-		if moved, work = e.near.poll(); work {
+		if moved, work = e.local.poll(); work {
 			e.runSmallJobs()
 		}
-		moved = e.near.unblock() || moved // the visitor may have come to say that there is room
+		moved = e.local.unblock() || moved // the visitor may have come to say that there is room
 		some = some || moved
 	}
 	if some {
@@ -132,7 +132,7 @@ func (e *Engine) visit(x *errand) bool {
 	if e.deliver() { // the end of a peer
 		e.drv.flushAll()
 	}
-	e.errand.Store(nil)
+	e.delegated.Store(nil)
 	e.releaseFlushed()
 	return true
 }
@@ -159,13 +159,13 @@ func (e *Engine) runSmallJobs() {
 // core is free for polling: what can be done now it does, and for what comes later
 // the threads of its peers will visit. It reports false if the worker is needed.
 func (e *Engine) leaveToVisitors() bool {
-	if e.near == nil || !e.near.threads || e.cfg.Spin != 0 || !e.tryRight() {
+	if e.local == nil || !e.local.threads || e.cfg.Spin != 0 || !e.tryRight() {
 		return false
 	}
 	e.callers.Add(1)
 	for e.turn() {
 	}
-	found := e.near.arm()
+	found := e.local.arm()
 	e.releaseFlushed()
 	return !found
 }

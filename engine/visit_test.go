@@ -7,10 +7,10 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 )
 
-// TestErrand: what a visit makes a rank send is delivered by the thread that visits, however many
-// ranks it goes through. A worker that happens to be awake may be first in some rounds; in all it
-// never is.
-func TestErrand(t *testing.T) {
+// TestDelegated: what a visit makes a rank send is delivered by the thread that visits, however
+// many ranks it goes through. A worker that happens to be awake may be first in some rounds; in all
+// it never is.
+func TestDelegated(t *testing.T) {
 	defer func() { wayUnderTest = TCP }()
 	wayUnderTest = Thread
 	es := job(t, 8, Assist, func(c *Config) { c.Spin = 0 })
@@ -54,16 +54,16 @@ func passOn(t *testing.T, es []*Engine, tag Tag) bool {
 
 func anyAwake(es []*Engine) bool {
 	for _, e := range es {
-		if e.right.Load() != 0 || e.asleep.Load() == awake || e.near.block.Armed.Load() == 0 {
+		if e.right.Load() != 0 || e.asleep.Load() == awake || e.local.block.Armed.Load() == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// TestErrandEnds: an errand takes no more than it may have to do, and nothing once it is over.
-func TestErrandEnds(t *testing.T) {
-	x := new(errand)
+// TestDelegatedEnds: an errand takes no more than it may have to do, and nothing once it is over.
+func TestDelegatedEnds(t *testing.T) {
+	x := new(delegated)
 	if x.add(new(lane)) {
 		t.Error("an errand that has not begun was given a visit")
 	}
@@ -86,14 +86,14 @@ func TestErrandEnds(t *testing.T) {
 	}
 }
 
-// TestErrandIsLong: visits beyond those that one errand may make are left to workers.
-func TestErrandIsLong(t *testing.T) {
+// TestDelegatedIsLong: visits beyond those that one errand may make are left to workers.
+func TestDelegatedIsLong(t *testing.T) {
 	defer func() { wayUnderTest = TCP }()
 	wayUnderTest = Thread
 	es := job(t, 2, Assist, func(c *Config) { c.Spin = 0 })
 	exchangeAll(t, es)
 	before := es[1].Stats().Visits
-	l, x := es[0].laneTo(1), new(errand)
+	l, x := es[0].laneTo(1), new(delegated)
 	for range 2 * maxVisits {
 		x.todo = append(x.todo, l)
 	}

@@ -164,7 +164,7 @@ func (e *Engine) takeTurns(g *goal, t *waitTimer) {
 
 // yield lets others that share the core run, other ranks of this process first.
 func (e *Engine) yield() {
-	if e.near != nil && e.near.mates {
+	if e.local != nil && e.local.mates {
 		runtime.Gosched()
 	}
 	sys.Yield()
@@ -177,13 +177,13 @@ func (e *Engine) doze() {
 	e.mu.Lock()
 	busy := e.hasOutputLocked()
 	e.mu.Unlock()
-	if !busy && !e.stopping.Load() && !e.armNear(true) {
+	if !busy && !e.stopping.Load() && !e.armLocal(true) {
 		e.drv.arm(e.drv.doze)
 		e.drv.wait(e.drv.doze, holdWait, true)
 	}
 	e.dozing.Store(false)
-	if e.near != nil {
-		e.near.disarm() // it looks for itself again
+	if e.local != nil {
+		e.local.disarm() // it looks for itself again
 	}
 }
 

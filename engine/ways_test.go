@@ -133,7 +133,7 @@ func TestCloseWithoutBells(t *testing.T) {
 	es := job(t, 3, Assist, nil)
 	exchangeAll(t, es)
 	for _, e := range es {
-		for _, l := range e.near.lanes {
+		for _, l := range e.local.lanes {
 			if l == nil {
 				continue
 			}

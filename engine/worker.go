@@ -43,7 +43,7 @@ func (e *Engine) work() {
 	// The thread is locked because it sleeps in system calls with the P kept
 	// and must not be shared with goroutines that would then sleep along.
 	runtime.LockOSThread()
-	defer e.calm()
+	defer e.restoreNice()
 	defer e.drv.endWorkersAside()
 	e.urgent()
 	e.stats.worker.begin()
@@ -134,7 +134,7 @@ func (e *Engine) urgent() {
 
 // calm undoes urgent, for threads and processes that the thread begets in its next life inherit
 // what it is. If that fails it has none: it ends with its goroutine.
-func (e *Engine) calm() {
+func (e *Engine) restoreNice() {
 	err := sys.SetThreadSlice(0)
 	if e.cfg.Progress == Assist {
 		err = errors.Join(err, sys.HurryThread(0))
@@ -153,7 +153,7 @@ func (e *Engine) nap(d time.Duration) time.Duration {
 	}
 	e.asleep.Store(napping)
 	if !e.stopping.Load() && !e.isOrphaned() {
-		e.drv.wait(&e.drv.poller.Seat, long, e.cfg.KeepP)
+		e.drv.wait(&e.drv.poller.Waiter, long, e.cfg.KeepP)
 	}
 	e.asleep.Store(awake)
 	return min(2*d, lastPark)
@@ -194,14 +194,14 @@ func (e *Engine) sleep(mode uint32, d time.Duration) {
 		}
 		mode, d = asleepHolding, e.hold()
 	}
-	if e.armNear(e.cfg.Progress == Caller) {
+	if e.armLocal(e.cfg.Progress == Caller) {
 		e.asleep.Store(awake)
 		return
 	}
-	e.drv.arm(&e.drv.poller.Seat)
-	e.drv.wait(&e.drv.poller.Seat, e.drv.heart.untilBeat(d), mode == asleepHolding && e.cfg.KeepP)
+	e.drv.arm(&e.drv.poller.Waiter)
+	e.drv.wait(&e.drv.poller.Waiter, e.drv.heart.untilBeat(d), mode == asleepHolding && e.cfg.KeepP)
 	e.asleep.Store(awake)
-	if e.near != nil {
-		e.near.disarm()
+	if e.local != nil {
+		e.local.disarm()
 	}
 }

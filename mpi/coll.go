@@ -51,7 +51,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	case c.job.checks:
 		g.agree(c, op)
 	case isBlocking(op) && c.ctx == nil: // what a context may end is the engine's
-		g.prompt.begin(c.job.mover)
+		g.direct.begin(c.job.mover)
 	}
 	if x.prepare != nil {
 		if err := x.prepare(); err != nil {
@@ -59,7 +59,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 		}
 	}
 	build(g)
-	if g.endPrompt() {
+	if g.endDirect() {
 		g.release()
 		return x.over(c, op)
 	}

@@ -15,24 +15,24 @@ import (
 // mover is the part of an engine that moves messages at once.
 type mover interface {
 	MovesNow() bool
-	SendNear(m *engine.ShortMessage) bool
+	SendLocal(m *engine.ShortMessage) bool
 	RecvNow(r *engine.ShortReceipt) bool
 }
 
-// promptSteps are the steps of a graph that are done at once. Owned by the caller of the
+// directSteps are the steps of a graph that are done at once. Owned by the caller of the
 // collective.
-type promptSteps struct {
+type directSteps struct {
 	on     bool // nothing has had to wait yet
 	by     mover
-	posted []promptRecv // receives, in their order: each is done when a step needs it, so that what is to be sent leaves first
+	posted []directRecv // receives, in their order: each is done when a step needs it, so that what is to be sent leaves first
 	taken  int          // so many of them are done
 	err    error        // why a step failed: then nothing else is done
 	out    engine.ShortMessage
 	in     engine.ShortReceipt
 }
 
-// promptRecv is a receive that waits until a step needs it.
-type promptRecv struct {
+// directRecv is a receive that waits until a step needs it.
+type directRecv struct {
 	peer int
 	buf  []byte
 	step int32 // in the schedule, if it is not done when steps begin to go there
@@ -46,16 +46,16 @@ const (
 )
 
 // begin lets steps be done at once from now on, if any can be.
-func (p *promptSteps) begin(by mover) {
+func (p *directSteps) begin(by mover) {
 	if by.MovesNow() {
 		p.by, p.on = by, true
 	}
 }
 
-// endPrompt does the receives that no step has needed, and reports whether all has been done. Else
+// endDirect does the receives that no step has needed, and reports whether all has been done. Else
 // the schedule has what is left.
-func (g *graph) endPrompt() (done bool) {
-	p := &g.prompt
+func (g *graph) endDirect() (done bool) {
+	p := &g.direct
 	if done = p.on && p.receive(g, len(p.posted)) && p.err == nil; !done {
 		g.slow()
 	}
@@ -68,7 +68,7 @@ func (g *graph) endPrompt() (done bool) {
 // slow lets steps go to the schedule from now on. An error is its first step, which fails before
 // any other starts.
 func (g *graph) slow() {
-	p := &g.prompt
+	p := &g.direct
 	if !p.on {
 		return
 	}
@@ -83,7 +83,7 @@ func (g *graph) slow() {
 }
 
 // needs does the receives among after, and those before them. It reports false if one must wait.
-func (p *promptSteps) needs(g *graph, after []coll.Step) bool {
+func (p *directSteps) needs(g *graph, after []coll.Step) bool {
 	n := 0
 	for _, a := range after {
 		n = max(n, int(stepPosted-a)+1)
@@ -92,7 +92,7 @@ func (p *promptSteps) needs(g *graph, after []coll.Step) bool {
 }
 
 // receive does the first n receives.
-func (p *promptSteps) receive(g *graph, n int) bool {
+func (p *directSteps) receive(g *graph, n int) bool {
 	for ; p.taken < n && p.err == nil; p.taken++ {
 		r, m := &p.posted[p.taken], &p.in
 		m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[r.peer], engine.Tag(g.tag), g.ctx, r.buf
@@ -113,21 +113,21 @@ func (p *promptSteps) receive(g *graph, n int) bool {
 
 // isPrompt reports whether a step that comes after others may be done now. If not, it and those
 // that follow go to the schedule.
-func (g *graph) isPrompt(after []coll.Step) bool {
-	if g.prompt.on && !g.prompt.needs(g, after) {
+func (g *graph) isDirect(after []coll.Step) bool {
+	if g.direct.on && !g.direct.needs(g, after) {
 		g.slow()
 	}
-	return g.prompt.on
+	return g.direct.on
 }
 
 // sendNow does a send, if it can be done.
 func (g *graph) sendNow(peer int, b []byte, after []coll.Step) bool {
-	if !g.isPrompt(after) {
+	if !g.isDirect(after) {
 		return false
 	}
-	p, m := &g.prompt, &g.prompt.out
+	p, m := &g.direct, &g.direct.out
 	m.Peer, m.Tag, m.Ctx, m.Elem, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, g.s.Elem, b
-	if p.err == nil && !p.by.SendNear(m) {
+	if p.err == nil && !p.by.SendLocal(m) {
 		g.slow()
 		return false
 	}
@@ -136,27 +136,27 @@ func (g *graph) sendNow(peer int, b []byte, after []coll.Step) bool {
 
 // recvNow takes note of a receive.
 func (g *graph) recvNow(peer int, b []byte, after []coll.Step) (coll.Step, bool) {
-	if !g.isPrompt(after) {
+	if !g.isDirect(after) {
 		return 0, false
 	}
-	p := &g.prompt
-	p.posted = append(p.posted, promptRecv{peer: peer, buf: b})
+	p := &g.direct
+	p.posted = append(p.posted, directRecv{peer: peer, buf: b})
 	return stepPosted - coll.Step(len(p.posted)-1), true
 }
 
 // doNow does local work.
 func (g *graph) doNow(f func() error, after []coll.Step) bool {
-	if !g.isPrompt(after) {
+	if !g.isDirect(after) {
 		return false
 	}
-	if p := &g.prompt; p.err == nil {
+	if p := &g.direct; p.err == nil {
 		p.err = engine.Protect(f)
 	}
 	return true
 }
 
 // later is where a step that others come after is in the schedule, if it is there.
-func (p *promptSteps) later(a coll.Step) (int32, bool) {
+func (p *directSteps) later(a coll.Step) (int32, bool) {
 	switch {
 	case a >= 0:
 		return int32(a), true

@@ -25,7 +25,7 @@ type refuser struct {
 
 func (r *refuser) MovesNow() bool { return true }
 
-func (r *refuser) SendNear(m *engine.ShortMessage) bool {
+func (r *refuser) SendLocal(m *engine.ShortMessage) bool {
 	return r.move(&engine.MSO{Kind: engine.KindSend, Peer: m.Peer, Ctx: m.Ctx, Tag: m.Tag, Buf: m.Buf})
 }
 
@@ -52,8 +52,8 @@ type scheduler struct{ mover }
 
 func (scheduler) MovesNow() bool { return false }
 
-// promptCase is a collective of what a rank has; out is as long as what all have.
-type promptCase struct {
+// directCase is a collective of what a rank has; out is as long as what all have.
+type directCase struct {
 	kind coll.Kind
 	run  func(c *Comm, in, out []int64) error
 }
@@ -65,7 +65,7 @@ func leftmost(acc, in []int64) {
 	}
 }
 
-var promptCases = []promptCase{
+var directCases = []directCase{
 	{coll.KindBarrier, func(c *Comm, _, _ []int64) error { return Barrier(c) }},
 	{coll.KindBcast, func(c *Comm, in, out []int64) error {
 		n := copy(out, in)
@@ -90,7 +90,7 @@ var promptCases = []promptCase{
 }
 
 // results is what a collective by an algorithm leaves at a rank whose messages go by m.
-func (x promptCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error) {
+func (x directCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error) {
 	in, out := make([]int64, 2*c.Size()), make([]int64, 2*c.Size()*c.Size())
 	for i := range in {
 		in[i] = int64(1000*c.rank + i + 1)
@@ -106,7 +106,7 @@ func (x promptCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error)
 func TestCollectiveAtOnce(t *testing.T) {
 	effort.Need(t, effort.Usual, "it tries collectives for a second")
 	for n := 2; n <= 5; n++ {
-		for _, x := range promptCases {
+		for _, x := range directCases {
 			for _, a := range x.kind.Algorithms() {
 				t.Run(fmt.Sprintf("%d ranks/%v by %v", n, x.kind, a), func(t *testing.T) { x.refuseEach(t, n, a) })
 			}
@@ -116,7 +116,7 @@ func TestCollectiveAtOnce(t *testing.T) {
 
 // refuseEach refuses the first, second and so on message of all ranks, then of one of them, until
 // there are no more.
-func (x promptCase) refuseEach(t *testing.T, n int, a coll.Algorithm) {
+func (x directCase) refuseEach(t *testing.T, n int, a coll.Algorithm) {
 	var refusals atomic.Int32
 	if err := RunThreads(n, func(_ context.Context, c *Comm) error {
 		want, err := x.results(c, a, scheduler{})

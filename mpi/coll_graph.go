@@ -23,7 +23,7 @@ type graph struct {
 
 	ctx    engine.ContextID // of messages, as peers and tag are
 	peers  []engine.PeerID
-	prompt promptSteps
+	direct directSteps
 }
 
 // Places implements coll.Placed.
@@ -32,7 +32,7 @@ func (g *graph) Places() *coll.Places { return g.places }
 func (g *graph) deps(after []coll.Step) []int32 {
 	g.after = append(g.after[:0], g.gate...)
 	for _, a := range after {
-		if i, ok := g.prompt.later(a); ok {
+		if i, ok := g.direct.later(a); ok {
 			g.after = append(g.after, i)
 		}
 	}
@@ -72,9 +72,9 @@ func (g *graph) RecvInto(peer int, data *[]byte, after ...coll.Step) coll.Step {
 }
 
 // Lane implements coll.Graph.
-func (g *graph) Lane(i int) {
+func (g *graph) Stream(i int) {
 	g.slow()
-	g.s.Retag(engine.Tag(g.tag + uint32(i)*laneTag))
+	g.s.Retag(engine.Tag(g.tag + uint32(i)*streamTag))
 }
 
 func (g *graph) Do(f func() error, after ...coll.Step) coll.Step {
@@ -110,18 +110,18 @@ var graphs = sync.Pool{New: func() any { return &graph{s: new(engine.Schedule)} 
 
 // persistentTag tells the tags of persistent collectives from those of others. A
 // communicator numbers either kind in the order of its calls, which is the same at
-// every rank; that of starting persistent ones need not be. laneTag is between the
+// every rank; that of starting persistent ones need not be. streamTag is between the
 // tags of two lanes of one collective.
 const (
 	persistentTag = 1 << 30
-	laneTag       = 1 << 28
+	streamTag     = 1 << 28
 )
 
 // newGraph is the empty graph of the next collective of c.
 func newGraph(c *comm) *graph {
 	g, number := graphs.Get().(*graph), c.collSeq.Add(1)-1
 	if !c.settles {
-		number %= laneTag
+		number %= streamTag
 	}
 	g.renew(c, number)
 	return g
@@ -130,7 +130,7 @@ func newGraph(c *comm) *graph {
 // newPersistentGraph is that of the next persistent one. It is not recycled.
 func newPersistentGraph(c *comm) *graph {
 	g := &graph{s: new(engine.Schedule)}
-	g.renew(c, persistentTag+(c.persistSeq.Add(1)-1)%laneTag)
+	g.renew(c, persistentTag+(c.persistSeq.Add(1)-1)%streamTag)
 	return g
 }
 

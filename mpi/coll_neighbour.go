@@ -3,7 +3,6 @@
 package mpi
 
 import (
-
 	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
@@ -94,7 +93,7 @@ func (c *Comm) exchangeParts(op string, near coll.Neighbours, from, to []coll.Bu
 // exchangeEqual is exchange of equal blocks, of which in holds so many.
 func exchangeEqual[T any](c *Comm, op string, e *elem, near coll.Neighbours, in []T, n int, out []T) *Request {
 	if !c.isTyped() {
-		from, to, err := nearBlocks(op, near, n, len(in), len(out))
+		from, to, err := neighbourBlocks(op, near, n, len(in), len(out))
 		if err != nil {
 			return failedRequest(c, err)
 		}
@@ -108,15 +107,15 @@ func exchangeEqual[T any](c *Comm, op string, e *elem, near coll.Neighbours, in 
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	from, to, err := nearBlocks(op, near, n, src.Len(), dst.Len())
+	from, to, err := neighbourBlocks(op, near, n, src.Len(), dst.Len())
 	if err != nil {
 		return failedRequest(c, err)
 	}
 	return c.exchangeParts(op, near, (&operand{src, from.counts, from.displs}).parts(), (&operand{dst, to.counts, to.displs}).parts(), bytesOf(in), bytesOf(out))
 }
 
-// nearBlocks are n equal blocks of in and those of out, given the lengths of both.
-func nearBlocks(op string, near coll.Neighbours, n, in, out int) (from, to blocks, err *Error) {
+// neighbourBlocks are n equal blocks of in and those of out, given the lengths of both.
+func neighbourBlocks(op string, near coll.Neighbours, n, in, out int) (from, to blocks, err *Error) {
 	if err = checkMultiple(op, "in", in, n, "destinations"); err == nil {
 		from = equalBlocks(n, in/max(n, 1))
 		to, err = sourceBlocks(op, near, in/max(n, 1), out)

@@ -25,8 +25,8 @@ type Comm struct {
 	// Layouts of buffers of operations made through this value; nil = buffers are whole.
 	sendType, recvType *Datatype
 
-	untold bool // no tool is told of calls through this value
-	quiet  bool // errors of operations through this value go to no handler
+	unobserved bool // no tool is told of calls through this value
+	quiet      bool // errors of operations through this value go to no handler
 }
 
 // comm is what all values of one communicator share.

@@ -27,7 +27,7 @@ func (c *Comm) everyone() *Comm {
 	if !c.IsInter() {
 		return c
 	}
-	return &Comm{comm: c.both.comm, ctx: c.ctx, untold: c.untold}
+	return &Comm{comm: c.both.comm, ctx: c.ctx, unobserved: c.unobserved}
 }
 
 // gatherEntries tells all ranks of c, of both groups in an intercommunicator, what each says.

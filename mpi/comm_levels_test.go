@@ -110,7 +110,7 @@ func TestCardIsBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCard(info, settings{}, l, oneAddr)
-	for i, kind := range nearParts {
+	for i, kind := range levelParts {
 		if want := sys.PartOf(sys.AllowedCPUs(), kind); c.Bound[i] != want {
 			t.Errorf("bound to %s %d, the card says %d", kind, want, c.Bound[i])
 		}

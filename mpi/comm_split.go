@@ -191,16 +191,17 @@ func GetHWResourceInfo() *Info {
 // Which ranks of a host are how near to each other. That threads of one core share more than those
 // of two is the last that counts: two on one thread of it have no more in common, but take turns.
 
-// nearParts are the parts of a machine inside which ranks are near each other, from large to small.
-var nearParts = [...]sys.Part{sys.Package, sys.NUMANode, sys.L3Cache, sys.Core}
+// levelParts are the parts of a machine inside which ranks are near each other, from large to
+// small.
+var levelParts = [...]sys.Part{sys.Package, sys.NUMANode, sys.L3Cache, sys.Core}
 
-// bound are the instances of nearParts to which a process is bound, as sys.PartOf numbers them: -1
+// bound are the instances of levelParts to which a process is bound, as sys.PartOf numbers them: -1
 // if it is bound to no single one, or the kernel does not say.
-type bound [len(nearParts)]int
+type bound [len(levelParts)]int
 
 // boundTo are the parts that all of cpus are in.
 func boundTo(cpus []int) (b bound) {
-	for i, kind := range nearParts {
+	for i, kind := range levelParts {
 		b[i] = sys.PartOf(cpus, kind)
 	}
 	return b
@@ -217,7 +218,7 @@ func levelsOf(cards []card, nodes []int) [][]int {
 		facts = append(facts, nodes)
 	}
 	facts = append(facts, numbered(cards, func(c *card) string { return cmp.Or(c.Segment, c.Process) }))
-	for i := range nearParts {
+	for i := range levelParts {
 		facts = append(facts, numbered(cards, func(c *card) int { return c.Bound[i] }))
 	}
 	facts = append(facts, numbered(cards, func(c *card) string { return cmp.Or(c.Process, c.Addrs) }))

@@ -146,7 +146,7 @@ func (c *Comm) Die() {
 	refuseCallbacks() // it would wait for the engine, which waits for the function that has called it
 	j.died.Store(true)
 	j.mute.Store(true)
-	j.mourn(errDied)
+	j.onFailure(errDied)
 	_ = j.kill() // descriptors of an engine that is cut off: nothing is left to hear of an error
 	runtime.Goexit()
 }

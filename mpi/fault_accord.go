@@ -20,12 +20,12 @@ import (
 // never in a call of the engine, which might run the machines of another rank of this process that
 // speaks to this one.
 type accords struct {
-	mu    sync.Mutex
-	rooms map[engine.ContextID]*room         // guarded by mu
-	early map[engine.ContextID][]earlySignal // guarded by mu: for communicators on which this rank has begun nothing
-	ahead map[engine.PeerID]int              // guarded by mu: in early, by sender; at most maxAhead
-	gone  []engine.PeerID                    // guarded by mu: failed or left
-	over  bool                               // guarded by mu: nothing is decided any more
+	mu        sync.Mutex
+	instances map[engine.ContextID]*instance     // guarded by mu
+	early     map[engine.ContextID][]earlySignal // guarded by mu: for communicators on which this rank has begun nothing
+	ahead     map[engine.PeerID]int              // guarded by mu: in early, by sender; at most maxAhead
+	gone      []engine.PeerID                    // guarded by mu: failed or left
+	over      bool                               // guarded by mu: nothing is decided any more
 }
 
 // maxAhead is on how many communicators a rank may have begun to agree before this one begins
@@ -34,7 +34,7 @@ const maxAhead = 1024
 
 // room is where the ranks of one communicator agree. It is kept when the communicator is freed:
 // others may still ask what was decided last.
-type room struct {
+type instance struct {
 	ctx     engine.ContextID
 	members []engine.PeerID // of both groups of an intercommunicator, the low one first
 	ranks   ranking         // of members
@@ -56,14 +56,8 @@ type earlySignal struct {
 
 // said is what is to be done for machines once the mutex is released.
 type said struct {
-	signals []outgoing
+	signals []outSignal
 	decided []*accord
-}
-
-type outgoing struct {
-	to      engine.PeerID
-	ctx     engine.ContextID
-	payload []byte
 }
 
 // begin contributes v to the next agreement of c's ranks.
@@ -78,7 +72,7 @@ func (a *accords) begin(c *Comm, m *accord, v agree.Value) {
 		e.Complete(&m.mso, engine.ErrStopped)
 		return
 	}
-	r := a.roomLocked(c, &s)
+	r := a.instanceLocked(c, &s)
 	r.begun = append(r.begun, m)
 	r.machine.Start(v)
 	r.take(&s)
@@ -86,18 +80,18 @@ func (a *accords) begin(c *Comm, m *accord, v agree.Value) {
 	s.do(e)
 }
 
-// roomLocked is the room of c's ranks. A new one hears at once what was said before.
-func (a *accords) roomLocked(c *Comm, s *said) *room {
+// instanceLocked is the room of c's ranks. A new one hears at once what was said before.
+func (a *accords) instanceLocked(c *Comm, s *said) *instance {
 	ctx := c.p2p | agreePurpose
-	if r := a.rooms[ctx]; r != nil {
+	if r := a.instances[ctx]; r != nil {
 		return r
 	}
 	all := c.everyone()
-	r := &room{ctx: ctx, members: all.group, ranks: all.ranks, machine: agree.New(all.rank, len(all.group))}
-	if a.rooms == nil {
-		a.rooms = make(map[engine.ContextID]*room)
+	r := &instance{ctx: ctx, members: all.group, ranks: all.ranks, machine: agree.New(all.rank, len(all.group))}
+	if a.instances == nil {
+		a.instances = make(map[engine.ContextID]*instance)
 	}
-	a.rooms[ctx] = r
+	a.instances[ctx] = r
 	early := a.early[ctx]
 	delete(a.early, ctx)
 	for _, e := range early {
@@ -117,7 +111,7 @@ func (a *accords) receive(e *engine.Engine, from engine.PeerID, ctx engine.Conte
 	var s said
 	a.mu.Lock()
 	ok := true
-	if r := a.rooms[ctx]; r != nil {
+	if r := a.instances[ctx]; r != nil {
 		ok = r.hear(from, payload, &s)
 	} else {
 		ok = a.keepLocked(from, ctx, payload)
@@ -152,7 +146,7 @@ func (a *accords) keepLocked(from engine.PeerID, ctx engine.ContextID, payload [
 }
 
 // lose learns that a rank is gone, perhaps once more.
-func (a *accords) lose(e *engine.Engine, peer engine.PeerID) {
+func (a *accords) memberFailed(e *engine.Engine, peer engine.PeerID) {
 	var s said
 	a.mu.Lock()
 	if slices.Contains(a.gone, peer) {
@@ -160,7 +154,7 @@ func (a *accords) lose(e *engine.Engine, peer engine.PeerID) {
 		return
 	}
 	a.gone = append(a.gone, peer)
-	for _, r := range a.rooms {
+	for _, r := range a.instances {
 		if i := r.ranks.of(peer); i >= 0 {
 			r.machine.Fail(i)
 			r.take(&s)
@@ -175,7 +169,7 @@ func (a *accords) stop(e *engine.Engine) {
 	var undecided []*accord
 	a.mu.Lock()
 	a.over = true
-	for _, r := range a.rooms {
+	for _, r := range a.instances {
 		undecided = append(undecided, r.begun...)
 		r.begun = nil
 	}
@@ -186,7 +180,7 @@ func (a *accords) stop(e *engine.Engine) {
 }
 
 // hear gives a signal to the machine. It reports whether the signal is one.
-func (r *room) hear(from engine.PeerID, payload []byte, s *said) bool {
+func (r *instance) hear(from engine.PeerID, payload []byte, s *said) bool {
 	m, ok := agree.Consume(payload, len(r.members))
 	if !ok || !r.machine.Receive(r.ranks.of(from), &m) {
 		return false
@@ -196,11 +190,11 @@ func (r *room) hear(from engine.PeerID, payload []byte, s *said) bool {
 }
 
 // take moves what the machine has to say to s.
-func (r *room) take(s *said) {
+func (r *instance) take(s *said) {
 	letters, decisions := r.machine.Take()
 	for i := range letters {
 		l := &letters[i]
-		s.signals = append(s.signals, outgoing{r.members[l.To], r.ctx, l.Append(nil)})
+		s.signals = append(s.signals, outSignal{r.members[l.To], r.ctx, l.Append(nil)})
 	}
 	for _, d := range decisions {
 		if len(r.begun) > 0 { // else all was stopped
@@ -231,7 +225,7 @@ func (a *accords) describe(o *engine.Operation, t *telemetry.Operation) {
 	t.Kind, t.Comm = telemetry.Agreement, uint64(o.Ctx&^purposes)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if r := a.rooms[o.Ctx]; r != nil {
+	if r := a.instances[o.Ctx]; r != nil {
 		var from []engine.PeerID
 		for _, i := range r.machine.Awaited(nil) {
 			from = append(from, r.members[i])

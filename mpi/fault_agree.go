@@ -48,7 +48,7 @@ func (c *Comm) Iagree(flag *int) (started *Request) {
 }
 
 func (c *Comm) agreeOn(op string, flag *int) *Request {
-	if err := c.tolerant(op); err != nil {
+	if err := c.requireFT(op); err != nil {
 		return failedRequest(c, err)
 	}
 	if flag == nil {
@@ -64,7 +64,7 @@ func (c *Comm) agreeOn(op string, flag *int) *Request {
 }
 
 // tolerant says why c cannot even agree. That it is revoked is no reason.
-func (c *Comm) tolerant(op string) *Error {
+func (c *Comm) requireFT(op string) *Error {
 	if err := c.present(op); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (c *Comm) Shrink() (*Comm, error) {
 func (c *Comm) Ishrink() *Creation { return c.begin("Ishrink").creates(c.shrink("Ishrink")) }
 
 func (c *Comm) shrink(op string) *Creation {
-	if err := c.tolerant(op); err != nil {
+	if err := c.requireFT(op); err != nil {
 		return &Creation{Request: failedRequest(c, err)}
 	}
 	r := &Creation{}
@@ -215,13 +215,13 @@ func (j *job) onPeerGone(peer engine.PeerID, err *engine.PeerError) {
 		return
 	}
 	j.answers(peer)
-	j.lose(peer, err)
-	j.lost(peer, err)
+	j.spreadFailure(peer, err)
+	j.reportLost(peer, err)
 	if err.Left && j.finalized.Load() {
 		return // all ranks go: nothing is left to agree on
 	}
 	if j.faults.awaitsWord(err) {
 		return // watch hears it
 	}
-	j.accords.lose(j.engine, peer)
+	j.accords.memberFailed(j.engine, peer)
 }

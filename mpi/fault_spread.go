@@ -27,9 +27,9 @@ import (
 
 // faults is what a rank knows of what is broken.
 type faults struct {
-	tolerant bool // immutable after start: the job goes on without ranks that die
-	gossips  bool // immutable after start: ranks tell each other which ranks have failed
-	worded   bool // immutable after start: the launcher says so of every rank that has, and ends one that was lost although it lives
+	hasFT   bool // immutable after start: the job goes on without ranks that die
+	gossips bool // immutable after start: ranks tell each other which ranks have failed
+	worded  bool // immutable after start: the launcher says so of every rank that has, and ends one that was lost although it lives
 
 	count   atomic.Uint32                      // of revoked; read by anyone
 	mu      sync.Mutex                         // never held in a call of the engine, which may run the handlers of this rank and of others
@@ -61,7 +61,7 @@ const (
 	saysFailed  = 2 // a rank has failed: which, and why. It has nothing to do with the context, which is 0
 	saysNothing = 3 // see job.ask
 	saysResting = 4 // the sender rests, and wants an answer: see job_idle.go
-	saysRested  = 5 // the answer
+	saysIdled   = 5 // the answer
 	saysAwake   = 6 // it takes part again
 )
 
@@ -109,21 +109,21 @@ func (j *job) revoke(family engine.ContextID, by engine.PeerID, group []engine.P
 // me is the calling rank's number in the world.
 func (j *job) me() engine.PeerID { return engine.PeerID(j.engine.Rank()) }
 
-// letter is a signal to be sent when no mutex is held.
-type letter struct {
+// outSignal is a signal to be sent when no mutex is held.
+type outSignal struct {
 	to      engine.PeerID
 	ctx     engine.ContextID
 	payload []byte
 }
 
-func (j *job) say(out []letter) {
+func (j *job) say(out []outSignal) {
 	for _, l := range out {
 		_ = j.engine.Signal(l.to, l.ctx, l.payload) // to a rank that is gone, of which we hear
 	}
 }
 
 // tellLocked appends what is to be told of r to those successors that live and were not told.
-func (f *faults) tellLocked(family engine.ContextID, r *revocation, me engine.PeerID, out []letter) []letter {
+func (f *faults) tellLocked(family engine.ContextID, r *revocation, me engine.PeerID, out []outSignal) []outSignal {
 	var payload []byte
 	for _, p := range successors(r.group, me, f.gone) {
 		if r.told[p] {
@@ -133,7 +133,7 @@ func (f *faults) tellLocked(family engine.ContextID, r *revocation, me engine.Pe
 			payload = revokeSays(r)
 		}
 		r.told[p] = true
-		out = append(out, letter{p, family, payload})
+		out = append(out, outSignal{p, family, payload})
 	}
 	return out
 }
@@ -289,11 +289,11 @@ func (j *job) adopt(c *comm) {
 }
 
 // lose learns that a rank has failed, or left.
-func (j *job) lose(peer engine.PeerID, err *engine.PeerError) {
+func (j *job) spreadFailure(peer engine.PeerID, err *engine.PeerError) {
 	f := &j.faults
 	f.mu.Lock()
 	f.gone = append(f.gone, peer)
-	var out []letter
+	var out []outSignal
 	for family, r := range f.revoked {
 		if _, in := slices.BinarySearch(r.group, peer); in {
 			out = f.tellLocked(family, r, j.me(), out)
@@ -311,7 +311,7 @@ func (j *job) lose(peer engine.PeerID, err *engine.PeerError) {
 
 // failedSaysLocked are the signals by which the ranks that live learn that a rank of the world has
 // failed.
-func (f *faults) failedSaysLocked(size int, me, failed engine.PeerID, cause error) (out []letter) {
+func (f *faults) failedSaysLocked(size int, me, failed engine.PeerID, cause error) (out []outSignal) {
 	world := make([]engine.PeerID, size)
 	for r := range world {
 		world[r] = engine.PeerID(r)
@@ -323,7 +323,7 @@ func (f *faults) failedSaysLocked(size int, me, failed engine.PeerID, cause erro
 	}
 	b = append(b, text[:min(len(text), maxCause)]...)
 	for _, p := range successors(world, me, f.gone) {
-		out = append(out, letter{p, 0, b})
+		out = append(out, outSignal{p, 0, b})
 	}
 	return out
 }

@@ -83,7 +83,7 @@ func (w *spreadWorld) hear(p engine.PeerID) {
 	w.say(p, f.tellLocked(2, f.revoked[2], p, nil))
 }
 
-func (w *spreadWorld) say(from engine.PeerID, out []letter) {
+func (w *spreadWorld) say(from engine.PeerID, out []outSignal) {
 	w.said[from] += len(out)
 	for _, l := range out {
 		w.flying = append(w.flying, flight{from, l.to})

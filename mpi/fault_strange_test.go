@@ -28,7 +28,7 @@ func TestStrangeRevocationsAreBounded(t *testing.T) {
 		if c.Rank() == 1 {
 			<-judged
 			<-duplicated // rank 2 may need this one for that
-			c.Die() // else it would be dead to rank 0 alone, as no rank has a launcher's word
+			c.Die()      // else it would be dead to rank 0 alone, as no rank has a launcher's word
 		}
 		j := c.job
 		says := append(binary.AppendUvarint([]byte{saysRevoked}, 1), 1, 1) // rank 1, of rank 1

@@ -54,8 +54,8 @@ const lostWait = time.Second
 // lost sees to it that a peer which has failed for this rank fails for all. In a job that goes on
 // without the dead no rank may be dead to some and alive to others. If the launcher does not soon
 // say that the peer has failed, this rank tells the launcher.
-func (j *job) lost(peer engine.PeerID, err *engine.PeerError) {
-	if !j.faults.tolerant || err.Left || errors.Is(err, engine.ErrStopped) {
+func (j *job) reportLost(peer engine.PeerID, err *engine.PeerError) {
+	if !j.faults.hasFT || err.Left || errors.Is(err, engine.ErrStopped) {
 		return
 	}
 	if _, ok := errors.AsType[*launchersWord](err.Cause); ok {
@@ -64,28 +64,28 @@ func (j *job) lost(peer engine.PeerID, err *engine.PeerError) {
 	if !j.faults.miss(peer, err.Cause) {
 		return
 	}
-	time.AfterFunc(lostWait, func() { j.denounce(peer) })
+	time.AfterFunc(lostWait, func() { j.reportLoss(peer) })
 }
 
 // denounce tells the launcher of a rank that was lost, if it has neither said nor been told that by
 // now.
-func (j *job) denounce(peer engine.PeerID) {
+func (j *job) reportLoss(peer engine.PeerID) {
 	if cause, isNews := j.faults.claimMissed(peer); isNews && j.ctx.Err() == nil {
 		j.suspect(peer, fmt.Sprint(boot.Lost, cause))
 	}
 }
 
-// denounceAll is for the end of this rank. The ranks that it has lost, and gone without, may live,
+// reportLosses is for the end of this rank. The ranks that it has lost, and gone without, may live,
 // or be stopped, and no other rank may be left that finds that. What is lost from now on is lost
 // because all ranks go.
-func (j *job) denounceAll() {
+func (j *job) reportLosses() {
 	f := &j.faults
 	f.mu.Lock()
 	f.parted = true
 	missed := slices.Sorted(maps.Keys(f.missed))
 	f.mu.Unlock()
 	for _, peer := range missed {
-		j.denounce(peer)
+		j.reportLoss(peer)
 	}
 }
 

@@ -3,7 +3,6 @@
 package mpi
 
 import (
-
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
 )
@@ -215,7 +214,7 @@ func (a *access) move() error {
 
 // beginFile begins a call that reads or writes buf.
 func beginFile[T any](f *File, op string, buf []T, writes bool) *Call {
-	if !isTold() || f == nil || f.file == nil {
+	if !isObserved() || f == nil || f.file == nil {
 		return nil
 	}
 	return callFile(f, op, buf, writes)
@@ -243,7 +242,7 @@ func callFile[T any](f *File, op string, buf []T, writes bool) *Call {
 
 // begin begins the call of an operation on f that has no data.
 func (f *File) begin(op string) *Call {
-	if !isTold() || f == nil || f.file == nil {
+	if !isObserved() || f == nil || f.file == nil {
 		return nil
 	}
 	return f.comm.call(op)

@@ -145,8 +145,8 @@ func (f *file) rankError(op string, err error) *Error {
 	return &own
 }
 
-// toldError is f as the error of op at a rank whose own error, if that is what f is, was own.
-func (f fault) toldError(c *Comm, op string, own *Error) *Error {
+// reportedError is f as the error of op at a rank whose own error, if that is what f is, was own.
+func (f fault) reportedError(c *Comm, op string, own *Error) *Error {
 	switch {
 	case f.Text == "":
 		return nil
@@ -187,5 +187,5 @@ func (f *file) agree(op string, own *Error) *Error {
 	if err != nil {
 		return f.rankError(op, err)
 	}
-	return first.toldError(f.comm, op, own)
+	return first.reportedError(f.comm, op, own)
 }

@@ -56,7 +56,7 @@ type openOrder struct {
 
 func openFile(c *Comm, name string, amode FileMode, info *Info) (*File, *Error) {
 	const op = "FileOpen"
-	quiet := &Comm{comm: c.comm, ctx: c.ctx, quiet: true, untold: true}
+	quiet := &Comm{comm: c.comm, ctx: c.ctx, quiet: true, unobserved: true}
 	own := checkAmode(op, amode)
 	if own == nil && name == "" {
 		own = opErrorf(ErrBadFile, op, "the name is empty")
@@ -121,7 +121,7 @@ func checkAmode(op string, m FileMode) *Error {
 // newFile makes a file with a communicator of the ranks of c, which has the given context.
 func newFile(c *Comm, name string, amode FileMode, id engine.ContextID) *File {
 	own := newComm(c.job, c.scope, name, c.rank, c.group, id)
-	f := &file{comm: own, quiet: &Comm{comm: own.comm, quiet: true, untold: true}, name: name, amode: amode, slots: make(chan struct{}, mostAtOnce)}
+	f := &file{comm: own, quiet: &Comm{comm: own.comm, quiet: true, unobserved: true}, name: name, amode: amode, slots: make(chan struct{}, mostAtOnce)}
 	h := c.FileErrhandler()
 	f.errh.Store(&h)
 	f.view.Store(byteView)
@@ -143,7 +143,7 @@ func (f *file) openAll(op string, hints fileHints) (made bool, _ *Error) {
 		return made, f.rankError(op, err)
 	}
 	o := &order[0]
-	if err := o.Fault.toldError(f.comm, op, own); err != nil {
+	if err := o.Fault.reportedError(f.comm, op, own); err != nil {
 		return made, err
 	}
 	if f.comm.rank != 0 {

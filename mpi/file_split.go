@@ -3,7 +3,6 @@
 package mpi
 
 import (
-
 	"github.com/fitmpi/fitmpi/engine"
 )
 

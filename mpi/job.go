@@ -26,41 +26,41 @@ import (
 // job is one rank's part in a parallel job.
 type job struct {
 	// Immutable after startJob.
-	engine  *engine.Engine
-	mover   mover // the engine
-	session boot.Session
-	local   *local       // what it has in common with the other ranks of its process
-	kill    func() error // stops the engine at once; returns when it has stopped
-	logger  *slog.Logger
-	host    string
-	joined  int64       // when it took part, by sys.Nanotime
-	swaps   bool        // this rank's byte order is not that in which the job's messages travel
-	formal  bool        // plain memory does not travel as it is: swaps or checks
-	nodes   []int       // number of the machine of each rank; nil if all are on one
-	levels  [][]int     // by which ranks are near each other, see levelsOf
-	choice  coll.Choice // of algorithms, by FITMPI_COLL
-	checks  bool        // FITMPI_CHECK: messages carry their signatures; the same at every rank
-	checker *checker    // nil unless checks
-	world   *Comm
-	self    *Comm
-	apps    []int                          // which of the job's programs each rank runs; nil if all run one
-	abort   func(code int, message string) // ends the whole job; may not return
-	mourn   func(cause error)              // of a thread rank: tells the others that it has failed
-	metrics *metrics.Server                // nil if not asked for
-	push    pushing
-	set     *settings
-	tools   *toolchain // nil if the rank has none
+	engine    *engine.Engine
+	mover     mover // the engine
+	session   boot.Session
+	local     *local       // what it has in common with the other ranks of its process
+	kill      func() error // stops the engine at once; returns when it has stopped
+	logger    *slog.Logger
+	host      string
+	joined    int64       // when it took part, by sys.Nanotime
+	swaps     bool        // this rank's byte order is not that in which the job's messages travel
+	formal    bool        // plain memory does not travel as it is: swaps or checks
+	nodes     []int       // number of the machine of each rank; nil if all are on one
+	levels    [][]int     // by which ranks are near each other, see levelsOf
+	choice    coll.Choice // of algorithms, by FITMPI_COLL
+	checks    bool        // FITMPI_CHECK: messages carry their signatures; the same at every rank
+	checker   *checker    // nil unless checks
+	world     *Comm
+	self      *Comm
+	apps      []int                          // which of the job's programs each rank runs; nil if all run one
+	abort     func(code int, message string) // ends the whole job; may not return
+	onFailure func(cause error)              // of a thread rank: tells the others that it has failed
+	metrics   *metrics.Server                // nil if not asked for
+	push      pushing
+	set       *settings
+	tools     *toolchain // nil if the rank has none
 
 	calls     callTable // of collectives
 	siteNames siteNames
 
-	toldPeers   atomic.Int64  // the first peer of the next report, if a report has no room for all
-	nextContext atomic.Uint32 // how many contexts this rank has led
-	finalizing  atomic.Bool   // Finalize was called
-	finalized   atomic.Bool   // communication has ended for the user, for good or, while the rank rests, for now
-	died        atomic.Bool   // Die was called
-	mute        atomic.Bool   // this rank has failed: others hang up on it, which is no failure of theirs, so it says and decides nothing more
-	spoken      atomic.Bool   // what it reports from now on is its last words
+	reportedPeers atomic.Int64  // the first peer of the next report, if a report has no room for all
+	nextContext   atomic.Uint32 // how many contexts this rank has led
+	finalizing    atomic.Bool   // Finalize was called
+	finalized     atomic.Bool   // communication has ended for the user, for good or, while the rank rests, for now
+	died          atomic.Bool   // Die was called
+	mute          atomic.Bool   // this rank has failed: others hang up on it, which is no failure of theirs, so it says and decides nothing more
+	spoken        atomic.Bool   // what it reports from now on is its last words
 
 	collFailed  atomic.Bool   // a collective has failed
 	endCode     atomic.Int32  // exit code that goes with the end of the job from outside; 0 if there is none
@@ -69,8 +69,8 @@ type job struct {
 	worldScope scope // of world, self and what comes from them
 	life       life
 
-	requests atomic.Pointer[requestRoom] // for requests that are to be made
-	shorts   atomic.Pointer[shortRoom]   // for those of short messages
+	requests atomic.Pointer[requestSlab] // for requests that are to be made
+	shorts   atomic.Pointer[shortSlab]   // for those of short messages
 
 	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
 	buffers attachedBuffers
@@ -130,9 +130,9 @@ func (j *job) start(ctx context.Context, info boot.Info, set settings) error {
 	cfg := set.Config
 	cfg.Observer = j.tools.observer()
 	cfg.OnSignal, cfg.OnPeerGone, cfg.Family = j.onSignal, j.onPeerGone, contextFamily
-	j.faults.tolerant = info.FT || set.tolerant
-	j.faults.worded = j.faults.tolerant && info.Source == "fitrun"
-	j.faults.gossips = j.faults.tolerant && !j.faults.worded && info.Source != sourceThreads
+	j.faults.hasFT = info.FT || set.hasFT
+	j.faults.worded = j.faults.hasFT && info.Source == "fitrun"
+	j.faults.gossips = j.faults.hasFT && !j.faults.worded && info.Source != sourceThreads
 	cfg.Process, cfg.Segment, cfg.Index = l.process, l.segment, info.LocalRank
 	if l.segment != nil {
 		cfg.Bell, cfg.AskBell = info.Bell, j.askBell
@@ -256,7 +256,7 @@ func (j *job) watch() {
 		case boot.PeerFailed:
 			j.faults.said(engine.PeerID(ev.Rank))
 			j.engine.FailPeer(engine.PeerID(ev.Rank), &launchersWord{ev.Message})
-			j.accords.lose(j.engine, engine.PeerID(ev.Rank)) // which does not know of one that was lost before
+			j.accords.memberFailed(j.engine, engine.PeerID(ev.Rank)) // which does not know of one that was lost before
 		case boot.JobAborted:
 			j.endCode.Store(int32(ev.Code & 0xff))
 			j.exitSoon()
@@ -322,7 +322,7 @@ func (j *job) finalize(ctx context.Context, failed func(error)) (err error) {
 		left = errors.Join(left, open)
 	case end == goesOn:
 		return errors.Join(left, err, j.worldLeft())
-	case end == rests:
+	case end == idles:
 		if err := j.retire(ctx, finalizeCall); err != nil {
 			left = errors.Join(left, err)
 		}
@@ -360,10 +360,10 @@ func (j *job) closeWorld(ctx context.Context) error {
 // too. It tells failed of such an error while the engine runs: others would be first to say that
 // this rank is gone, and do not know why.
 func (j *job) part(ctx context.Context, before error, failed func(error)) (err error) {
-	j.denounceAll()
+	j.reportLosses()
 	j.finalized.Store(true)
 	if err = before; err == nil {
-		j.lastWords()
+		j.finalReport()
 		err = j.session.Finalizing(ctx)
 	}
 	if err == nil {

@@ -42,7 +42,7 @@ type settings struct {
 	coll      coll.Choice
 	checks    bool       // FITMPI_CHECK
 	ckptDir   string     // FITMPI_CHECKPOINT; "" if it is not set
-	tolerant  bool       // FITMPI_FT
+	hasFT     bool       // FITMPI_FT
 	errhName  string     // FITMPI_ERRHANDLER, or what stands for it
 	level     slog.Level // of Logger
 	net       netSettings

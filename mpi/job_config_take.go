@@ -73,7 +73,7 @@ var takers = map[string]taker{
 
 	nameColl: {(*settings).takeColl, func(set *settings, _ *engine.Config) string { return set.coll.String() }},
 
-	nameFT:         {(*settings).takeFT, func(set *settings, _ *engine.Config) string { return switchText(set.tolerant) }},
+	nameFT:         {(*settings).takeFT, func(set *settings, _ *engine.Config) string { return switchText(set.hasFT) }},
 	nameCheck:      {(*settings).takeCheck, func(set *settings, _ *engine.Config) string { return switchText(set.checks) }},
 	nameErrhandler: {(*settings).takeErrhandler, func(set *settings, _ *engine.Config) string { return set.errhName }},
 	nameCkptDir:    {(*settings).takeCheckpointDir, func(set *settings, _ *engine.Config) string { return set.ckptDir }},
@@ -222,7 +222,7 @@ func (set *settings) takeCheck(s string) (err error) {
 }
 
 func (set *settings) takeFT(s string) (err error) {
-	set.tolerant, err = parseSwitch(s, "1 goes on without ranks that die, 0 does not")
+	set.hasFT, err = parseSwitch(s, "1 goes on without ranks that die, 0 does not")
 	return err
 }
 

@@ -37,7 +37,7 @@ func (j *job) meetLast(ctx context.Context) error {
 			j.ask(living)
 		}
 		_, err := startBarrier(last, "Finalize").wait()
-		if err == nil || !j.faults.tolerant || ClassOf(err) != ErrProcFailed {
+		if err == nil || !j.faults.hasFT || ClassOf(err) != ErrProcFailed {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (j *job) meetLast(ctx context.Context) error {
 // lostOne is an error if the rank has lost another in a job that does not go on without its dead;
 // nil if not.
 func (j *job) lostOne(op string) *Error {
-	if j.faults.tolerant {
+	if j.faults.hasFT {
 		return nil
 	}
 	for _, p := range j.engine.Failed(nil) {
@@ -82,7 +82,7 @@ func numberOf(ids []engine.PeerID) uint32 {
 	for _, p := range ids {
 		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(p)))
 	}
-	return h.Sum32() % laneTag
+	return h.Sum32() % streamTag
 }
 
 // ask says something to each rank. The answer, or that none comes, shows whether a rank was through

@@ -17,21 +17,21 @@ import (
 // rests itself need not answer: nothing of what it got matters to it any more. Under the policy
 // caller it could not answer.
 
-// restAnswers knows which partners have yet to answer.
-type restAnswers struct {
+// idleAnswers knows which partners have yet to answer.
+type idleAnswers struct {
 	mu      sync.Mutex
 	missing []engine.PeerID // guarded by mu
 	all     *engine.MSO     // guarded by mu: ends when no answer is missing; nil if no goroutine waits
 }
 
-// restLocked puts the rank to rest.
+// idleLocked puts the rank to rest.
 //
 // Preconditions:
 //   - j.life.mu is held, and nothing is open.
 //   - what the rank has sent has left it.
-func (j *job) restLocked(ctx context.Context) error {
+func (j *job) idleLocked(ctx context.Context) error {
 	l := &j.life
-	l.resting = true
+	l.idle = true
 	j.finalized.Store(true)
 	l.told = j.engine.Partners()
 	awaited := slices.DeleteFunc(slices.Clone(l.told), j.engine.IsExcused)
@@ -42,9 +42,9 @@ func (j *job) restLocked(ctx context.Context) error {
 			}
 		}
 	})
-	j.denounceAll()
+	j.reportLosses()
 	j.countOut()
-	err := boot.Rest(ctx, j.session)
+	err := boot.Idle(ctx, j.session)
 	j.pushMetrics()
 	return err
 }
@@ -99,10 +99,10 @@ func (j *job) endWait() {
 //   - j.life.mu is held.
 func (j *job) wakeLocked() {
 	l := &j.life
-	if !l.resting {
+	if !l.idle {
 		return
 	}
-	l.resting = false
+	l.idle = false
 	j.finalized.Store(false)
 	j.faults.unpart()
 	for _, p := range l.told {
@@ -123,8 +123,8 @@ func (j *job) hearRest(from engine.PeerID, payload []byte) bool {
 	case saysResting:
 		j.engine.Excuse(from, true)
 		j.answers(from)
-		_ = j.engine.Signal(from, 0, []byte{saysRested}) // to a rank that is gone, of which we hear
-	case saysRested:
+		_ = j.engine.Signal(from, 0, []byte{saysIdled}) // to a rank that is gone, of which we hear
+	case saysIdled:
 		j.answers(from)
 	case saysAwake:
 		j.engine.Excuse(from, false)
@@ -134,7 +134,7 @@ func (j *job) hearRest(from engine.PeerID, payload []byte) bool {
 	return true
 }
 
-// unpart takes back what denounceAll has noted: that ranks lost from now on are lost because all
+// unpart takes back what reportLosses has noted: that ranks lost from now on are lost because all
 // ranks go.
 func (f *faults) unpart() {
 	f.mu.Lock()

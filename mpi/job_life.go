@@ -40,10 +40,10 @@ type life struct {
 	world    bool            // guarded by mu: the world is open
 	sessions int             // guarded by mu: those that are open, and holds
 	opened   int             // guarded by mu: those that there ever were
-	resting  bool            // guarded by mu
+	idle     bool            // guarded by mu
 	closed   bool            // guarded by mu: the engine is stopped, or about to be
 	told     []engine.PeerID // guarded by mu: ranks that were told that this rank rests
-	answers  restAnswers     // has a mutex of its own
+	answers  idleAnswers     // has a mutex of its own
 }
 
 // enter opens one more session, and returns its number.
@@ -129,7 +129,7 @@ func (j *job) retire(ctx context.Context, op string) *Error {
 		l.closed = true
 		err = errors.Join(j.part(ctx, nil, func(error) {}), j.leave())
 	} else {
-		err = j.restLocked(ctx)
+		err = j.idleLocked(ctx)
 	}
 	if err != nil {
 		return opError(ErrOther, op, err)
@@ -153,14 +153,14 @@ func (j *job) drain(ctx context.Context, op string) error {
 }
 
 // isIdleLocked reports whether the rank takes part and nothing needs that.
-func (l *life) isIdleLocked() bool { return !l.world && l.sessions == 0 && !l.resting && !l.closed }
+func (l *life) isIdleLocked() bool { return !l.world && l.sessions == 0 && !l.idle && !l.closed }
 
 // ending says what a rank does that has finalized its world.
 type ending uint8
 
 const (
 	goesOn ending = iota // sessions are open
-	rests                // see life
+	idles                // see life
 	closes               // for good
 )
 
@@ -178,8 +178,8 @@ func (j *job) endOf(err error) (end ending, open error) {
 		return goesOn, nil
 	case l.sessions > 0:
 		open = opErrorf(ErrSession, "Finalize", "%d sessions are open: call Session.Finalize before the rank's function returns", l.sessions).on(j.engine.Rank(), "")
-	case err == nil && !threads && !j.isRenewable() && (l.opened > 0 || j.hasRested()):
-		return rests, nil
+	case err == nil && !threads && !j.isRenewable() && (l.opened > 0 || j.hasIdled()):
+		return idles, nil
 	}
 	l.closed = true
 	return closes, open
@@ -189,8 +189,8 @@ func (j *job) endOf(err error) (end ending, open error) {
 // launcher has started it.
 func (j *job) isRenewable() bool { return j.session.Info().Source == sourceNone }
 
-// hasRested reports whether another rank rests: it uses sessions, and may be woken by one.
-func (j *job) hasRested() bool {
+// hasIdled reports whether another rank rests: it uses sessions, and may be woken by one.
+func (j *job) hasIdled() bool {
 	for r := range j.engine.Size() {
 		if j.engine.IsExcused(engine.PeerID(r)) {
 			return true

@@ -160,20 +160,20 @@ func ifEnded(returned *bool, then func(ended error)) {
 // fall ends this process because of an error: see giveUp.
 func (j *job) fall(err error) {
 	isConsequence := errors.Is(err, ErrProcFailed) || errors.Is(err, ErrProcFailedPending) || errors.Is(err, ErrRevoked)
-	if isConsequence && !j.isTolerant() {
+	if isConsequence && !j.launcherHasFT() {
 		j.awaitVerdict()
 	}
 	j.giveUp(fmt.Sprintf("rank %d: %v", j.world.rank, err))
 }
 
 // isTolerant reports whether the job goes on when a rank dies (fitrun --with-ft).
-func (j *job) isTolerant() bool { return j.session.Info().FT }
+func (j *job) launcherHasFT() bool { return j.session.Info().FT }
 
 // giveUp ends this process because a rank of it cannot go on. It also ends the whole job, unless
 // the job goes on without ranks that die.
 func (j *job) giveUp(message string) {
 	const code = 1
-	if !j.isTolerant() || j.ctx.Err() != nil {
+	if !j.launcherHasFT() || j.ctx.Err() != nil {
 		j.abortProcess(code, message)
 	}
 	if err := j.session.Report(boot.FailedKey, message); err != nil {
@@ -191,7 +191,7 @@ func protectMain(j *job, fn func(context.Context, *Comm) error) (err error) {
 		if r := recover(); r != nil {
 			stack := debug.Stack()
 			fmt.Fprintf(os.Stderr, "panic on rank %d: %v\n\n%s", j.world.rank, r, stack)
-			if j.isTolerant() && j.ctx.Err() == nil { // a death like others
+			if j.launcherHasFT() && j.ctx.Err() == nil { // a death like others
 				j.session.Close()
 				os.Exit(2)
 			}

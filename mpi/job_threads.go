@@ -92,14 +92,14 @@ func (o Threads) Run(ctx context.Context, fn func(ctx context.Context, world *Co
 // threads is a job whose ranks are goroutines.
 type threads struct {
 	// Immutable after newThreads.
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	job      [16]byte
-	secret   []byte
-	n        int
-	tolerant bool     // the job goes on without ranks that die
-	set      settings // of every rank, but for its number
-	local    *local
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	job    [16]byte
+	secret []byte
+	n      int
+	hasFT  bool     // the job goes on without ranks that die
+	set    settings // of every rank, but for its number
+	local  *local
 
 	mu      sync.Mutex
 	cards   [][]byte      // guarded by mu: by rank
@@ -107,7 +107,7 @@ type threads struct {
 	given   *sync.Cond    // on mu: all cards are there, or ctx has ended
 	jobs    []*job        // guarded by mu; nil where a rank has failed
 	gone    []bool        // guarded by mu: ranks that have finalized, by rank
-	fallen  map[int]error // guarded by mu: why ranks have failed, of a job that goes on
+	failed  map[int]error // guarded by mu: why ranks have failed, of a job that goes on
 	dead    atomic.Int32  // ranks that called Die
 	aborted error         // guarded by mu: why the job ends; nil if it does as it should
 	first   int           // guarded by mu: the rank that has ended it so
@@ -116,14 +116,14 @@ type threads struct {
 // newThreads prepares a job; keepP says that there is a P for every worker to keep.
 func newThreads(ctx context.Context, o Threads, keepP bool) (*threads, error) {
 	n := o.Ranks
-	t := &threads{n: n, tolerant: o.FaultTolerant, cards: make([][]byte, n), missing: n, jobs: make([]*job, n), gone: make([]bool, n)}
+	t := &threads{n: n, hasFT: o.FaultTolerant, cards: make([][]byte, n), missing: n, jobs: make([]*job, n), gone: make([]bool, n)}
 	t.job, t.secret = boot.NewJob()
 	t.given = sync.NewCond(&t.mu)
 	var err error
 	if t.set, err = settingsOf(t.info(0), os.Getenv); err != nil {
 		return nil, err
 	}
-	t.tolerant = t.tolerant || t.set.tolerant
+	t.hasFT = t.hasFT || t.set.hasFT
 	t.set.KeepP = keepP
 	t.set.Doze = 0 // it would keep a P for every rank
 	if t.local, err = newLocal(t.info(0), t.set.transport); err != nil {
@@ -140,7 +140,7 @@ func newThreads(ctx context.Context, o Threads, keepP bool) (*threads, error) {
 func (t *threads) info(rank int) boot.Info {
 	return boot.Info{
 		Rank: rank, Size: t.n, LocalRank: rank, LocalSize: t.n, Job: t.job, Secret: t.secret,
-		Source: sourceThreads, Host: hostname(), Cores: 1, ProcessRanks: t.n, FT: t.tolerant,
+		Source: sourceThreads, Host: hostname(), Cores: 1, ProcessRanks: t.n, FT: t.hasFT,
 	}
 }
 
@@ -202,10 +202,10 @@ func (t *threads) depart(rank int, j *job, err error, outcome *error) {
 // said of it.
 func (t *threads) settle(rank int, j *job, err error) error {
 	switch {
-	case j.died.Load() && !t.tolerant:
+	case j.died.Load() && !t.hasFT:
 		err = fmt.Errorf("rank %d: %w", rank, errDied)
-	case j.died.Load() || err != nil && t.tolerant && t.ctx.Err() == nil:
-		return t.bury(rank, j, err)
+	case j.died.Load() || err != nil && t.hasFT && t.ctx.Err() == nil:
+		return t.markFailed(rank, j, err)
 	}
 	if err != nil {
 		t.abort(rank, err)
@@ -222,20 +222,20 @@ func (t *threads) settle(rank int, j *job, err error) error {
 
 // bury ends a rank that has failed in a job that goes on, and tells the others. It returns what is
 // to be said of it in the end: nothing of one that has died as it wanted to.
-func (t *threads) bury(rank int, j *job, err error) error {
+func (t *threads) markFailed(rank int, j *job, err error) error {
 	cause := err
 	if j.died.Load() {
 		cause, err = errDied, nil
 		t.dead.Add(1)
 	}
 	j.mute.Store(true)
-	j.mourn(cause)
+	j.onFailure(cause)
 	return errors.Join(err, j.kill(), j.leave())
 }
 
 // tell tells all ranks that live that another has failed.
 func (t *threads) tell(rank int, cause error) {
-	if !t.tolerant {
+	if !t.hasFT {
 		return // the job ends
 	}
 	for _, other := range t.without(rank, cause) {
@@ -249,10 +249,10 @@ func (t *threads) tell(rank int, cause error) {
 func (t *threads) without(rank int, cause error) []*job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.fallen == nil {
-		t.fallen = make(map[int]error)
+	if t.failed == nil {
+		t.failed = make(map[int]error)
 	}
-	t.fallen[rank] = cause
+	t.failed[rank] = cause
 	t.jobs[rank] = nil
 	return slices.Clone(t.jobs)
 }
@@ -270,10 +270,10 @@ func (t *threads) start(rank int) (*job, error) {
 			t.abort(rank, abortError(rank, code, message))
 		}
 	})
-	j.mourn = func(cause error) { t.tell(rank, cause) }
+	j.onFailure = func(cause error) { t.tell(rank, cause) }
 	t.mu.Lock()
 	t.jobs[rank] = j
-	fallen := maps.Clone(t.fallen)
+	fallen := maps.Clone(t.failed)
 	t.mu.Unlock()
 	for r, cause := range fallen { // while this one was on its way
 		j.engine.FailPeer(engine.PeerID(r), cause)

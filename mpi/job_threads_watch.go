@@ -91,7 +91,7 @@ func (w *threadsWatch) Ranks() []quiesce.Rank {
 		k := &w.known[r]
 		phase := hang.Absent
 		switch {
-		case t.fallen[r] != nil:
+		case t.failed[r] != nil:
 			phase = hang.Dead
 		case t.gone[r]:
 			phase = hang.Gone

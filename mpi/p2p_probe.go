@@ -64,7 +64,7 @@ func Iprobe(c *Comm, source, tag int) (st Status, ok bool, err error) {
 	}
 	env, ok := c.job.engine.Iprobe(c.p2p, c.peerOf(source), engineTag(tag))
 	if !ok {
-		return emptyStatus(), false, c.lost("Iprobe", source)
+		return emptyStatus(), false, c.reportLost("Iprobe", source)
 	}
 	return c.envelopeStatus(env), true, nil
 }
@@ -81,14 +81,14 @@ func Improbe(c *Comm, source, tag int) (msg *Message, st Status, err error) {
 	}
 	m, env := c.job.engine.Improbe(c.p2p, c.peerOf(source), engineTag(tag))
 	if m == nil {
-		return nil, emptyStatus(), c.lost("Improbe", source)
+		return nil, emptyStatus(), c.reportLost("Improbe", source)
 	}
 	return &Message{c: c, m: m}, c.envelopeStatus(env), nil
 }
 
 // lost is the error of a probe that has found nothing and, of failures, may never find anything;
 // nil if it may.
-func (c *Comm) lost(op string, source int) error {
+func (c *Comm) reportLost(op string, source int) error {
 	err := c.job.engine.Lost(c.p2p, c.peerOf(source), c.member)
 	if err == nil {
 		return nil

@@ -134,9 +134,9 @@ func newRequest(c *Comm, op string) *Request {
 	return &x.r
 }
 
-// requestRoom is memory for some requests, so that one allocation serves them all. Each is used
+// requestSlab is memory for some requests, so that one allocation serves them all. Each is used
 // once: a user may keep it, and then keeps the others.
-type requestRoom struct {
+type requestSlab struct {
 	taken atomic.Uint32
 	rs    [15]Request
 }
@@ -187,16 +187,16 @@ func (j *job) takeRequest() *Request {
 			return &room.rs[i]
 		}
 	}
-	room := new(requestRoom) // if another goroutine makes one too, the rest of one of them is given up
+	room := new(requestSlab) // if another goroutine makes one too, the rest of one of them is given up
 	room.taken.Store(1)
 	j.requests.Store(room)
 	return &room.rs[0]
 }
 
-// shortRoom is a requestRoom for messages that are over when their calls return. The engine has
+// shortSlab is a requestSlab for messages that are over when their calls return. The engine has
 // numbered those while it had its mutex. So a goroutine that takes a request here needs no locked
 // instruction, of which a short message has few.
-type shortRoom struct {
+type shortSlab struct {
 	first uint64 // the ordinal of the message that has rs[0]
 	rs    [15]Request
 }
@@ -208,7 +208,7 @@ func (j *job) shortRequest(ordinal uint64) *Request {
 			return &room.rs[i]
 		}
 	}
-	room := &shortRoom{first: ordinal} // of two that goroutines make at once, one has some that are never used
+	room := &shortSlab{first: ordinal} // of two that goroutines make at once, one has some that are never used
 	j.shorts.Store(room)
 	return &room.rs[0]
 }

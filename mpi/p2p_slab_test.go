@@ -15,9 +15,9 @@ import (
 	"weak"
 )
 
-// TestRequestRoom: goroutines that take requests at once get each one once, whether the requests
+// TestRequestSlab: goroutines that take requests at once get each one once, whether the requests
 // are of messages that have ordinals or not.
-func TestRequestRoom(t *testing.T) {
+func TestRequestSlab(t *testing.T) {
 	var j job
 	t.Run("any", func(t *testing.T) { takeAtOnce(t, j.takeRequest) })
 	var last atomic.Uint64
@@ -56,7 +56,7 @@ func takeAtOnce(t *testing.T, take func() *Request) {
 // TestRequestSize: a room with what the allocator puts before it fills a size class of 1 KiB.
 func TestRequestSize(t *testing.T) {
 	const header = 8
-	for _, room := range []reflect.Type{reflect.TypeFor[requestRoom](), reflect.TypeFor[shortRoom]()} {
+	for _, room := range []reflect.Type{reflect.TypeFor[requestSlab](), reflect.TypeFor[shortSlab]()} {
 		if n := room.Size() + header; bits.UintSize == 64 && n > 1024 {
 			t.Errorf("a %v takes %d bytes, want at most 1024: what few requests have belongs in rare", room, n)
 		}

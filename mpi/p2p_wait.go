@@ -13,17 +13,17 @@ import (
 // waits numbers the rounds of waitFor.
 var waits atomic.Uint64
 
-// waitRoom recycles the lists of waits for many requests.
-var waitRoom = sync.Pool{New: func() any { return new(make([]*engine.MSO, 0, 64)) }}
+// waitLists recycles the lists of waits for many requests.
+var waitLists = sync.Pool{New: func() any { return new(make([]*engine.MSO, 0, 64)) }}
 
 // waitFor returns when need of rs are done.
 func waitFor(need int, rs []*Request) {
 	refuseCallbacks()
 	if len(rs) > 4 {
-		room := waitRoom.Get().(*[]*engine.MSO)
+		room := waitLists.Get().(*[]*engine.MSO)
 		*room = waitIn((*room)[:0], need, rs)
 		clear((*room)[:cap(*room)])
-		waitRoom.Put(room)
+		waitLists.Put(room)
 		return
 	}
 	var room [8]*engine.MSO

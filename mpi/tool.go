@@ -126,7 +126,7 @@ func makers() []*toolMaker {
 // are as any other.
 func (c *Comm) WithoutTools() *Comm {
 	n := *c
-	n.untold = true
+	n.unobserved = true
 	return &n
 }
 

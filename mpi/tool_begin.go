@@ -4,11 +4,11 @@ package mpi
 
 // How the functions of this package tell tools that they begin. Each of these returns nil if
 // nothing wants to know, which is decided in line. The rest is not in line, so that generic
-// functions stay small. TestEveryCallIsTold finds functions that do not tell.
+// functions stay small. TestEveryCallIsObserved finds functions that do not tell.
 
 // begin begins the call of an operation that has no data, or none of its own.
 func (c *Comm) begin(op string) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return c.call(op)
@@ -18,7 +18,7 @@ func (c *Comm) call(op string) *Call { return c.newCall(op).begin() }
 
 // beginSend begins a call that sends buf.
 func beginSend[T any](c *Comm, op string, buf []T, dest, tag int) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return callSend(c, op, buf, dest, tag)
@@ -36,7 +36,7 @@ func callSend[T any](c *Comm, op string, buf []T, dest, tag int) *Call {
 
 // beginRecv begins a call that receives into buf.
 func beginRecv[T any](c *Comm, op string, buf []T, source, tag int) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return callRecv(c, op, buf, source, tag)
@@ -53,7 +53,7 @@ func callRecv[T any](c *Comm, op string, buf []T, source, tag int) *Call {
 
 // beginSendrecv begins a call that does both.
 func beginSendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R, source, recvTag int) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return callSendrecv(c, op, out, dest, sendTag, in, source, recvTag)
@@ -72,7 +72,7 @@ func callSendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in [
 
 // beginProbe begins a call that looks for a message, or receives one of any length.
 func (c *Comm) beginProbe(op string, source, tag int) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return c.callProbe(op, source, tag)
@@ -89,7 +89,7 @@ func (c *Comm) callProbe(op string, source, tag int) *Call {
 // beginColl begins a collective operation that sends in and receives into out; root is Undefined if
 // it has none.
 func beginColl[S, R any](c *Comm, op string, in []S, out []R, root int) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return callColl(c, op, in, out, root)
@@ -108,7 +108,7 @@ func callColl[S, R any](c *Comm, op string, in []S, out []R, root int) *Call {
 // beginBcast is beginColl of an operation with one buffer, which the root sends and the others
 // receive into.
 func beginBcast[T any](c *Comm, op string, buf []T, root int) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return callBcast(c, op, buf, root)
@@ -123,7 +123,7 @@ func callBcast[T any](c *Comm, op string, buf []T, root int) *Call {
 
 // beginMessage begins a call that receives a message which a matched probe took into buf.
 func beginMessage[T any](msg *Message, op string, buf []T) *Call {
-	if !isTold() || msg == nil || msg.c == nil {
+	if !isObserved() || msg == nil || msg.c == nil {
 		return nil
 	}
 	return callRecv(msg.c, op, buf, AnySource, AnyTag)
@@ -131,7 +131,7 @@ func beginMessage[T any](msg *Message, op string, buf []T) *Call {
 
 // begin begins the call of an operation on g that has no communicator.
 func (g *Group) begin(op string) *Call {
-	if !isTold() || g == nil || g.job == nil {
+	if !isObserved() || g == nil || g.job == nil {
 		return nil
 	}
 	return g.job.tools.newCall(op).begin()
@@ -139,7 +139,7 @@ func (g *Group) begin(op string) *Call {
 
 // begin begins the call of an operation on s.
 func (s *Session) begin(op string) *Call {
-	if !isTold() || s == nil || s.job == nil {
+	if !isObserved() || s == nil || s.job == nil {
 		return nil
 	}
 	return s.job.tools.newCall(op).begin()
@@ -147,7 +147,7 @@ func (s *Session) begin(op string) *Call {
 
 // begin begins a call about r.
 func (r *Request) begin(op string) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return r.call(op)
@@ -167,7 +167,7 @@ func (r *Request) call(op string) *Call {
 
 // beginRequests begins a call about rs.
 func beginRequests(op string, rs []*Request) *Call {
-	if !isTold() {
+	if !isObserved() {
 		return nil
 	}
 	return callRequests(op, rs)

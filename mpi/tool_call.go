@@ -41,19 +41,19 @@ type Call struct {
 	sent   *sentData // what a nonblocking call of a rank that is checked sends
 }
 
-// toldJobs is how many jobs of this process have tools.
-var toldJobs atomic.Int32
+// observedJobs is how many jobs of this process have tools.
+var observedJobs atomic.Int32
 
 // calls recycles Calls.
 var calls = sync.Pool{New: func() any { return new(Call) }}
 
-// isTold reports whether a call may concern a tool, or the execution tracer: all that it costs if
-// not.
-func isTold() bool { return toldJobs.Load() != 0 || trace.IsEnabled() }
+// isObserved reports whether a call may concern a tool, or the execution tracer: all that it costs
+// if not.
+func isObserved() bool { return observedJobs.Load() != 0 || trace.IsEnabled() }
 
 // newCall is the call of an operation on c; nil if nothing wants to know.
 func (c *Comm) newCall(op string) *Call {
-	if c == nil || c.comm == nil || c.untold {
+	if c == nil || c.comm == nil || c.unobserved {
 		return nil
 	}
 	k := c.job.tools.newCall(op)

@@ -49,8 +49,8 @@ func attachTools(info boot.Info, checks *checker) *toolchain {
 	if len(ts.tools) == 0 && ts.rec == nil && checks == nil {
 		return nil
 	}
-	toldJobs.Add(1)
-	ts.leave = sync.OnceFunc(func() { toldJobs.Add(-1) })
+	observedJobs.Add(1)
+	ts.leave = sync.OnceFunc(func() { observedJobs.Add(-1) })
 	return ts
 }
 

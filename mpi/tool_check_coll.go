@@ -118,7 +118,7 @@ func (e *differentCalls) Error() string { return e.text }
 func (e *differentCalls) Unwrap() error { return e.class }
 
 // judge compares the calls of all ranks with that of rank 0.
-func judge(calls []call) (v verdict) {
+func classify(calls []call) (v verdict) {
 	first := &calls[0]
 	for r := 1; r < len(calls); r++ {
 		k := &calls[r]
@@ -157,7 +157,7 @@ func (g *graph) agree(c *Comm, op string) {
 			heard = append(heard, g.Recv(r, coll.Memory(calls[r][:])))
 		}
 		judged := g.Do(func() error {
-			*v = judge(calls)
+			*v = classify(calls)
 			return nil
 		}, heard...)
 		for r := 1; r < len(calls); r++ {

@@ -274,7 +274,7 @@ func (j *job) leftOf(op string, s *scope) *Error {
 
 // unreceived is the error of messages that nothing has received; of those of collectives it warns.
 func (j *job) unreceived(op string, left []engine.Unreceived) *Error {
-	if j.faults.tolerant || j.collFailed.Load() { // messages to operations that have failed remain
+	if j.faults.hasFT || j.collFailed.Load() { // messages to operations that have failed remain
 		return nil
 	}
 	var users, colls []string

@@ -180,11 +180,11 @@ func TestSessionNamesMessages(t *testing.T) {
 		}
 		err = s.Finalize()
 		if world.Rank() == 1 && ClassOf(err) == ErrOther && strings.Contains(err.Error(), said) {
-			return errTold
+			return errReported
 		}
 		return err
 	}
-	for check, want := range map[string]error{"1": errTold, "0": nil} {
+	for check, want := range map[string]error{"1": errReported, "0": nil} {
 		everyWay(t, func(t *testing.T) {
 			t.Setenv("FITMPI_CHECK", check)
 			if err := RunThreads(2, program); !errors.Is(err, want) {
@@ -194,7 +194,7 @@ func TestSessionNamesMessages(t *testing.T) {
 	}
 }
 
-var errTold = errors.New("Session.Finalize has told")
+var errReported = errors.New("Session.Finalize has told")
 
 // TestFinalizeWarnsOfRoots: a collective with different roots may end at every rank, with data that
 // are not what they should be. Every job warns of its messages that no rank takes, and says how to

@@ -13,7 +13,7 @@ import (
 )
 
 // untold are the exported functions and methods that tell tools nothing, by why.
-var untold = map[string]string{
+var unobserved = map[string]string{
 	"asks":    "a question about what this rank knows, that nobody else hears of",
 	"value":   "makes or changes a value of this rank",
 	"arith":   "computes on memory",
@@ -22,7 +22,7 @@ var untold = map[string]string{
 	"handler": "runs inside the call that has failed",
 }
 
-var untoldNames = map[string]string{
+var unobservedNames = map[string]string{
 	// communicators and groups
 	"Comm.Rank": "asks", "Comm.Size": "asks", "Comm.Name": "asks", "Comm.String": "asks", "Comm.World": "asks", "Comm.Self": "asks",
 	"Comm.Group": "asks", "Comm.IsRevoked": "asks", "Comm.Die": "rank", "Comm.Info": "asks", "Comm.IsInter": "asks", "Comm.RemoteSize": "asks", "Comm.RemoteGroup": "asks",
@@ -170,16 +170,16 @@ func delegates(d *ast.FuncDecl) string {
 // Every exported function and method tells tools that it is called, under its own name, or stands
 // in the list of those that do not. What is behind them tells nothing: the library's own calls are
 // not the user's.
-func TestEveryCallIsTold(t *testing.T) {
+func TestEveryCallIsObserved(t *testing.T) {
 	all := functions(t)
 	told := 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		d := all[name]
 		op, ok := begins(d.Body)
 		whose, _, _ := strings.Cut(name, ".")
-		why, excepted := untoldNames[name]
-		if _, all := untoldNames[whose+".*"]; all {
-			excepted, why = true, untoldNames[whose+".*"]
+		why, excepted := unobservedNames[name]
+		if _, all := unobservedNames[whose+".*"]; all {
+			excepted, why = true, unobservedNames[whose+".*"]
 		}
 		switch {
 		case !isExported(name):
@@ -194,11 +194,11 @@ func TestEveryCallIsTold(t *testing.T) {
 			told++
 		case !excepted:
 			t.Errorf("%s tells tools nothing: begin it with one of the functions of tool_begin.go, or list it in untoldNames with a reason", name)
-		case untold[why] == "":
+		case unobserved[why] == "":
 			t.Errorf("%s is listed without a reason", name)
 		}
 	}
-	for name := range untoldNames {
+	for name := range unobservedNames {
 		if all[name] == nil && !strings.HasSuffix(name, ".*") {
 			t.Errorf("%s is listed, and does not exist", name)
 		}

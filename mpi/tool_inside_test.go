@@ -19,7 +19,7 @@ import (
 
 // Inside the package no function calls an exported function that tells tools: the library's own
 // calls are not the user's.
-func TestLibraryCallsAreNotTold(t *testing.T) {
+func TestLibraryCallsAreNotObserved(t *testing.T) {
 	fset, files, info := typeCheck(t)
 	told := map[*types.Func]bool{}
 	for _, f := range files {

@@ -137,7 +137,7 @@ func (r *recorder) note(kind trace.Kind, m *engine.MessageEvent, now int64, flag
 // if it is complete at once, as most short ones are. So they take half the room, and half the time.
 func (r *recorder) complete(begin, kind trace.Kind, m *engine.MessageEvent) {
 	l := &r.last
-	if m.Prompt && l.Kind == begin && l.Seq == uint32(m.Number) && l.Peer == int(m.Peer) && m.Err == nil {
+	if m.Whole && l.Kind == begin && l.Seq == uint32(m.Number) && l.Peer == int(m.Peer) && m.Err == nil {
 		l.Track |= trace.Whole
 		if r.ring.Amend(r.at, l) {
 			return

@@ -67,16 +67,16 @@ func TestRecorderMessages(t *testing.T) {
 	r, read := newTestRecorder(t)
 	for _, m := range []engine.MessageEvent{
 		{Kind: engine.EventSent, Protocol: engine.Short, Peer: 2, Number: 1, Bytes: 8},
-		{Kind: engine.EventSendDone, Protocol: engine.Short, Peer: 2, Number: 1, Bytes: 8, Prompt: true},
+		{Kind: engine.EventSendDone, Protocol: engine.Short, Peer: 2, Number: 1, Bytes: 8, Whole: true},
 		{Kind: engine.EventSent, Protocol: engine.Rendezvous, Peer: 2, Number: 2},
 		{Kind: engine.EventArrived, Protocol: engine.Eager, Peer: 3, Number: 1, Ctx: collectiveBit},
-		{Kind: engine.EventMatched, Protocol: engine.Eager, Peer: 3, Number: 1, Ctx: collectiveBit, Prompt: true},
-		{Kind: engine.EventReceived, Protocol: engine.Eager, Peer: 3, Number: 1, Ctx: collectiveBit, Prompt: true},
+		{Kind: engine.EventMatched, Protocol: engine.Eager, Peer: 3, Number: 1, Ctx: collectiveBit, Whole: true},
+		{Kind: engine.EventReceived, Protocol: engine.Eager, Peer: 3, Number: 1, Ctx: collectiveBit, Whole: true},
 		{Kind: engine.EventArrived, Protocol: engine.Rendezvous, Unexpected: true, Peer: 3, Number: 2},
-		{Kind: engine.EventSendDone, Protocol: engine.Rendezvous, Peer: 2, Number: 2, Prompt: true}, // another came between
+		{Kind: engine.EventSendDone, Protocol: engine.Rendezvous, Peer: 2, Number: 2, Whole: true}, // another came between
 		{Kind: engine.EventWithdrawn, Protocol: engine.Rendezvous, Peer: 3, Number: 2},
 		{Kind: engine.EventArrived, Protocol: engine.Eager, Peer: 0, Number: 1},
-		{Kind: engine.EventReceived, Protocol: engine.Eager, Peer: 0, Number: 1, Err: errors.New("too long"), Prompt: true},
+		{Kind: engine.EventReceived, Protocol: engine.Eager, Peer: 0, Number: 1, Err: errors.New("too long"), Whole: true},
 	} {
 		r.Message(m)
 	}

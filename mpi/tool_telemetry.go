@@ -29,7 +29,7 @@ func (j *job) answer(q boot.Event) {
 
 // lastWords gives the counts of the whole job, if the job is watched: a rank that has gone cannot
 // be asked.
-func (j *job) lastWords() {
+func (j *job) finalReport() {
 	if j.session.Info().Watched {
 		j.spoken.Store(true)
 		j.countOut()
@@ -109,13 +109,13 @@ const mostPeers = 400
 // time, or finalizing.
 func (j *job) traffic(most int) []telemetry.Peer {
 	all := j.engine.Peers()
-	first := int(j.toldPeers.Load()) % len(all)
+	first := int(j.reportedPeers.Load()) % len(all)
 	var ps []telemetry.Peer
 	for i := range all {
 		p := &all[(first+i)%len(all)]
 		if t := trafficWith(p); t.Sent.Messages+t.Received.Messages > 0 || t.Waited != (telemetry.Waited{}) {
 			if len(ps) == most {
-				j.toldPeers.Store(int64(p.Peer))
+				j.reportedPeers.Store(int64(p.Peer))
 				return ps
 			}
 			ps = append(ps, t)

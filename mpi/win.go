@@ -324,7 +324,7 @@ func (w *Win) IsRevoked() bool { return w.comm.IsRevoked() }
 
 // begin begins the call of an operation on w.
 func (w *Win) begin(op string) *Call {
-	if !isTold() || w == nil || w.win == nil {
+	if !isObserved() || w == nil || w.win == nil {
 		return nil
 	}
 	return w.comm.call(op)
@@ -332,7 +332,7 @@ func (w *Win) begin(op string) *Call {
 
 // beginAccess begins the call of an operation on w that concerns a target.
 func (w *Win) beginAccess(op string, target int) *Call {
-	if !isTold() || w == nil || w.win == nil {
+	if !isObserved() || w == nil || w.win == nil {
 		return nil
 	}
 	k := w.comm.newCall(op)

@@ -138,9 +138,9 @@ type memoryOffer struct {
 	Failed bool // there is none
 }
 
-// isNear reports whether this rank reaches all others of c through memory, and whether all are
+// isLocal reports whether this rank reaches all others of c through memory, and whether all are
 // ranks of its process.
-func (c *Comm) isNear() (near, threads bool) {
+func (c *Comm) isLocal() (near, threads bool) {
 	near, threads = true, true
 	for _, p := range c.peers {
 		if int(p) == c.job.engine.Rank() {
@@ -183,7 +183,7 @@ func (c *Comm) shareMemory(op string, id engine.ContextID, bytes int) (*commonMe
 // lendMemory makes the memory at rank 0. The file is to stay open until all others have opened it.
 func (c *Comm) lendMemory(op string, id engine.ContextID, bytes int, offer *memoryOffer) (*commonMemory, *os.File, *Error) {
 	var lent *os.File
-	_, offer.Heap = c.isNear()
+	_, offer.Heap = c.isLocal()
 	m, err := c.job.local.share(id, func() (mem []byte, mapped bool, err error) {
 		if offer.Heap {
 			mem, err = heapMemory(max(bytes, 1))

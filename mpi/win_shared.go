@@ -83,7 +83,7 @@ func checkLength(op string, e *elem, n int) *Error {
 // allocateShared is WinAllocateShared of n elements of e; wrong is what is wrong with these, if
 // anything, which the others are to hear of.
 func (c *Comm) allocateShared(op string, e *elem, n int, wrong *Error, info *Info) (*Win, error) {
-	near, _ := c.isNear()
+	near, _ := c.isLocal()
 	noncontig, _ := info.Get(keyNoncontig)
 	mine := partEntry{Context: uint64(c.job.leadContext()), Far: !near, Apart: noncontig == "true", Wrong: wrong != nil, Align: 1}
 	if wrong == nil {

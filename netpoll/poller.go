@@ -35,7 +35,7 @@ type Poller struct {
 	ep  descriptor
 	raw [maxEvents]unix.EpollEvent
 
-	Seat
+	Waiter
 }
 
 // NewPoller makes a poller with nothing added.
@@ -46,7 +46,7 @@ func NewPoller() (*Poller, error) {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	p.ep.open(ep, "epoll")
-	if err := p.Seat.open(p); err != nil {
+	if err := p.Waiter.open(p); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func NewPoller() (*Poller, error) {
 
 // Close releases the poller and its own seat. Sockets stay open. It is idempotent; a Wake that
 // comes later returns [os.ErrClosed].
-func (p *Poller) Close() error { return errors.Join(p.Seat.Close(), p.ep.close()) }
+func (p *Poller) Close() error { return errors.Join(p.Waiter.Close(), p.ep.close()) }
 
 // Add reports s under token from now on: when it is readable, and if writable is set when it can be
 // written to. A connecting socket becomes writable when its fate is known.

@@ -37,7 +37,7 @@ func (p *Poller) pollRaw(most int) (int, unix.Errno) {
 }
 
 // waitRaw keeps the P. Preconditions: 0 <= d <= MaxHold.
-func (s *Seat) waitRaw(d time.Duration) (int, unix.Errno) {
+func (s *Waiter) waitRaw(d time.Duration) (int, unix.Errno) {
 	if !s.pwait2 {
 		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.outer.raw), uintptr(unsafe.Pointer(&s.waited[0])), uintptr(len(s.waited)), millis(d), 0, 0)
 		return int(n), errno
@@ -49,7 +49,7 @@ func (s *Seat) waitRaw(d time.Duration) (int, unix.Errno) {
 }
 
 // waitBlocking tells the scheduler. d < 0 is for ever.
-func (s *Seat) waitBlocking(d time.Duration) (int, unix.Errno) {
+func (s *Waiter) waitBlocking(d time.Duration) (int, unix.Errno) {
 	if d < 0 || !s.pwait2 {
 		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.outer.raw), uintptr(unsafe.Pointer(&s.waited[0])), uintptr(len(s.waited)), millis(d), 0, 0)
 		return int(n), errno

@@ -23,7 +23,7 @@ const module = "github.com/fitmpi/fitmpi"
 // is forbidden, but for the standard library, of which everything is allowed that is not banned.
 
 // room is what one package, or all below one directory, may import.
-type room struct {
+type rule struct {
 	pkgs   string
 	ours   []string // packages of ours
 	others []string // packages of other modules
@@ -34,7 +34,7 @@ type room struct {
 // blocking is what a pure state machine has no use for.
 var blocking = []string{"context", "log/...", "net/...", "os/...", "sync", "syscall", "time"}
 
-var rooms = []room{
+var rules = []rule{
 	{pkgs: "buffer", why: "buffer is a leaf: memory, and nothing of MPI"},
 	{pkgs: "netpoll", others: []string{"golang.org/x/sys/unix"},
 		why: "netpoll is a leaf: the kernel's networking, and nothing of MPI"},
@@ -179,13 +179,13 @@ func (f file) mayUnsafe() bool {
 
 // forbidden returns a sentence for each import of f that breaks the rule.
 func forbidden(f file) []string {
-	i := slices.IndexFunc(rooms, func(r room) bool { return match(r.pkgs, f.pkg) })
+	i := slices.IndexFunc(rules, func(r rule) bool { return match(r.pkgs, f.pkg) })
 	if i < 0 {
 		return []string{fmt.Sprintf("package %s has no row in the rule: say there what it may import, and in docs/ARCHITECTURE.md what it is", f.pkg)}
 	}
 	var broken []string
 	for _, imp := range f.imports {
-		if why := forbids(rooms[i], f, imp); why != "" {
+		if why := forbids(rules[i], f, imp); why != "" {
 			broken = append(broken, fmt.Sprintf("%s/%s imports %s, which is forbidden because %s", f.pkg, f.name, imp, why))
 		}
 	}
@@ -193,7 +193,7 @@ func forbidden(f file) []string {
 }
 
 // forbids returns why the import is forbidden, "" if it is not.
-func forbids(r room, f file, imp string) string {
+func forbids(r rule, f file, imp string) string {
 	ours, isOurs := strings.CutPrefix(imp, module+"/")
 	switch {
 	case imp == "C":
@@ -208,7 +208,7 @@ func forbids(r room, f file, imp string) string {
 		return ""
 	case strings.HasPrefix(imp, "golang.org/x/sys/"):
 		return whyUnix
-	case slices.ContainsFunc(rooms, func(r room) bool { return anyMatch(r.others, imp) }):
+	case slices.ContainsFunc(rules, func(r rule) bool { return anyMatch(r.others, imp) }):
 		return r.why
 	default:
 		return whyOthers

@@ -38,6 +38,6 @@ func phaseOf(s launch.State) hang.Phase {
 }
 
 var phases = map[launch.Phase]hang.Phase{
-	launch.Waiting: hang.Absent, launch.Started: hang.Outside, launch.Joined: hang.Inside, launch.Resting: hang.Resting,
+	launch.Waiting: hang.Absent, launch.Started: hang.Outside, launch.Joined: hang.Inside, launch.Idle: hang.Idle,
 	launch.Finalizing: hang.Gone, launch.Over: hang.Gone,
 }

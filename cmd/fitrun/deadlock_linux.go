@@ -76,12 +76,12 @@ func (p *deadlockPart) deadlocked(to launch.Control, e *hang.Explanation) {
 func (p *deadlockPart) after(*view.View, io.Writer) {}
 
 // asksOnly says that the part has no use for what ranks say when they leave: see
-// watch.wantsLastWords.
+// watch.wantsFinalReports.
 func (p *deadlockPart) asksOnly() {}
 
-// wantsLastWords reports whether ranks shall say what they have counted when they leave. It costs
-// each a message, so it is not done for parts that look at running ranks only.
-func (w *watch) wantsLastWords() bool {
+// wantsFinalReports reports whether ranks shall say what they have counted when they leave. It
+// costs each a message, so it is not done for parts that look at running ranks only.
+func (w *watch) wantsFinalReports() bool {
 	for _, p := range w.parts {
 		if _, ok := p.(interface{ asksOnly() }); !ok {
 			return true

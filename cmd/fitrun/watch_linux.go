@@ -56,7 +56,7 @@ func (w *watch) execute(ctx context.Context, r launch.Request, cfg launch.Config
 	if w.view == nil {
 		return launch.Execute(ctx, r, cfg)
 	}
-	r.Watched, cfg.Observer = w.wantsLastWords(), w.view
+	r.Watched, cfg.Observer = w.wantsFinalReports(), w.view
 	cfg.Afterword = w.hasAfterword()
 	running, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

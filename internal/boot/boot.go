@@ -52,7 +52,7 @@ type Info struct {
 
 	Given map[string]string // by name of an environment variable that the launcher's options have set: which option; nil if there is none
 
-	near []int // the ranks of this host, ascending; nil if the launcher has not said
+	local []int // the ranks of this host, ascending; nil if the launcher has not said
 }
 
 // EventKind says what a launcher has to tell.
@@ -66,9 +66,9 @@ const (
 	JobAborted
 	// LauncherGone: the launcher closed its end or died. The last event of a session.
 	LauncherGone
-	// leaderRests: rank 0, at which the ranks meet, rests (Code 1), or takes part again (0). Its
+	// leaderIdles: rank 0, at which the ranks meet, rests (Code 1), or takes part again (0). Its
 	// exit is no news while it rests. A session keeps it to itself.
-	leaderRests
+	leaderIdles
 	// Asked: the launcher asks what Message says, a question of internal/telemetry; Code is its
 	// number, for Answer.
 	Asked
@@ -82,7 +82,7 @@ func (k EventKind) String() string {
 		return "job-aborted"
 	case LauncherGone:
 		return "launcher-gone"
-	case leaderRests:
+	case leaderIdles:
 		return "leader-rests"
 	case Asked:
 		return "asked"
@@ -93,7 +93,7 @@ func (k EventKind) String() string {
 
 // eventKindOf is the inverse of String for the events that travel.
 func eventKindOf(s string) (EventKind, bool) {
-	for _, k := range []EventKind{PeerFailed, JobAborted, leaderRests, Asked} {
+	for _, k := range []EventKind{PeerFailed, JobAborted, leaderIdles, Asked} {
 		if s == k.String() {
 			return k, true
 		}

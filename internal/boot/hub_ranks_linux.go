@@ -42,8 +42,8 @@ func (h *hub) welcome() {
 	}
 	for i, info := range arrange(places) {
 		info.Rank, info.Size = h.cfg.ranks[i], h.cfg.size
-		for j, k := range info.near { // of places
-			info.near[j] = h.cfg.ranks[k]
+		for j, k := range info.local { // of places
+			info.local[j] = h.cfg.ranks[k]
 		}
 		info.Job, info.Secret = h.cfg.job, h.cfg.secret
 		if !info.Net.Remote && h.segment != nil {
@@ -73,7 +73,7 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 		switch n.Key {
 		case MetricsKey:
 			h.say("rank %d serves metrics at http://%s/metrics", rank, n.Text)
-		case RestKey:
+		case IdleKey:
 			m.finalizing = IsResting(n.Text)
 		}
 	case Suspected:
@@ -148,7 +148,7 @@ func (h *hub) left(rank int, l *Link, err error) {
 	}
 	h.tell(Event{Kind: PeerFailed, Rank: rank, Message: text, Code: 1})
 	switch {
-	case !isTolerant() || !h.cfg.isAside && !h.cards.IsComplete(): // without its card no rank gets further
+	case !hasFT() || !h.cfg.isAside && !h.cards.IsComplete(): // without its card no rank gets further
 		h.end(text)
 	case rank == h.cfg.ranks[0]: // this process is about to end
 		h.setState(hubOver)

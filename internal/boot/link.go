@@ -155,8 +155,8 @@ func (l *Link) welcome(info Info) outgoing {
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound
 	}
-	if near := formatRanks(info.near); len(near) <= maxList && slices.Max(append(info.near, 0)) < maxNear {
-		m.Near = near
+	if near := formatRanks(info.local); len(near) <= maxList && slices.Max(append(info.local, 0)) < maxLocal {
+		m.Local = near
 	}
 	var files []*os.File
 	if _, ok := l.conn.(*net.UnixConn); ok {

@@ -153,7 +153,7 @@ func (m *meeting) try(ctx context.Context, until time.Time, p *progress) (*sessi
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	how := opening{other: fmt.Sprint("rank ", m.ranks[0]), until: until.Add(goodbye), join: joinOf(m.rank, m.size, here())}
-	if !isTolerant() {
+	if !hasFT() {
 		return open(conn, how)
 	}
 	how.gone = Event{Kind: PeerFailed, Rank: m.ranks[0]}
@@ -163,7 +163,7 @@ func (m *meeting) try(ctx context.Context, until time.Time, p *progress) (*sessi
 // provide gives a session what the rank needs to do without the leader, if it may have to. A leader
 // that dies meanwhile is not dialled again: it had welcomed all.
 func (m *meeting) provide(ctx context.Context, s *session) (*session, error) {
-	if !isTolerant() {
+	if !hasFT() {
 		return s, nil
 	}
 	stop := context.AfterFunc(ctx, func() { s.conn.Close() })
@@ -181,7 +181,7 @@ func (m *meeting) provide(ctx context.Context, s *session) (*session, error) {
 // isTolerant reports whether the ranks go on without those of them that die, the leader included.
 // Then no rank ends the job for that once all have met, and each can do without the leader from
 // the moment when it has met the others.
-func isTolerant() bool { return os.Getenv(envFT) == "1" }
+func hasFT() bool { return os.Getenv(envFT) == "1" }
 
 // progress says every few seconds that a rank waits, and why.
 type progress struct {

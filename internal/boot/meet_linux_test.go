@@ -381,7 +381,7 @@ func TestMeetingAborted(t *testing.T) {
 
 // A rank 0 that rests may be gone: the others go on, with the bells that they have fetched, and
 // hear of it only if it had taken part again.
-func TestMeetingLeaderRests(t *testing.T) {
+func TestMeetingLeaderIdles(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		all := attendAll(t, 3, tcpMeeting(t, 3, newLines()))
 		for _, s := range all {
@@ -389,7 +389,7 @@ func TestMeetingLeaderRests(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := Rest(t.Context(), all[0]); err != nil {
+		if err := Idle(t.Context(), all[0]); err != nil {
 			t.Fatal(err)
 		}
 		if again {
@@ -411,7 +411,7 @@ func TestMeetingLeaderRests(t *testing.T) {
 			} else if n := len(member.events); n > 0 {
 				t.Errorf("rank %d has %d events", s.Info().Rank, n)
 			}
-			if err := Rest(t.Context(), s); err != nil {
+			if err := Idle(t.Context(), s); err != nil {
 				t.Error(err)
 			}
 		}

@@ -25,7 +25,7 @@ const (
 	maxValue = 1 << 10  // bytes of a report's value
 	maxBound = 16 << 10 // bytes of a list of processors; a longer one is left out
 	maxSize  = 1 << 20  // ranks of one job
-	maxNear  = 1 << 16  // ranks that can be listed; a list with others is left out
+	maxLocal = 1 << 16  // ranks that can be listed; a list with others is left out
 	maxList  = 4 << 10  // bytes of a list of ranks; a longer one is left out
 
 	// MaxCard is the size in bytes of the largest card that Exchange accepts.
@@ -89,7 +89,7 @@ type message struct {
 	Code        int               `json:"code,omitempty"`
 	Key         string            `json:"key,omitempty"`
 	Text        string            `json:"text,omitempty"`
-	Near        string            `json:"near,omitempty"`
+	Local       string            `json:"near,omitempty"`
 	Number      int               `json:"number,omitempty"`
 	Data        json.RawMessage   `json:"data,omitempty"`
 	Place       *place            `json:"place,omitempty"`
@@ -229,8 +229,8 @@ func (m message) checkWelcome() error {
 	if _, err := sys.ParseCPUs(m.Bound); err != nil {
 		return err
 	}
-	if near, err := parseRanks(m.Near); err != nil || len(m.Near) > maxList || near != nil && (len(near) != m.LocalSize || near[m.LocalRank] != m.Rank) {
-		return fmt.Errorf("ranks %.40q on the host of rank %d, which is local rank %d of %d", m.Near, m.Rank, m.LocalRank, m.LocalSize)
+	if near, err := parseRanks(m.Local); err != nil || len(m.Local) > maxList || near != nil && (len(near) != m.LocalSize || near[m.LocalRank] != m.Rank) {
+		return fmt.Errorf("ranks %.40q on the host of rank %d, which is local rank %d of %d", m.Local, m.Rank, m.LocalRank, m.LocalSize)
 	}
 	if _, err := decodeJob(m.Job); err != nil {
 		return err

@@ -122,7 +122,7 @@ func TestNetFits(t *testing.T) {
 		n.Gateways = append(n.Gateways, Gateway{strings.Repeat("d", relay.MaxDomain), strings.Repeat("1", maxGateAddr), make([]byte, maxGateKey)})
 	}
 	m := message{Type: typeWelcome, Secret: make([]byte, SecretSize), Host: strings.Repeat("\x01", maxValue), MetricsAddr: strings.Repeat("\x01", maxValue),
-		Bound: strings.Repeat("1", maxBound), Near: strings.Repeat("1", maxList), Net: n.message()}
+		Bound: strings.Repeat("1", maxBound), Local: strings.Repeat("1", maxList), Net: n.message()}
 	if line := appendMessage(nil, m); len(line) > maxLine-4096 {
 		t.Errorf("a welcome has %d bytes", len(line))
 	}

@@ -32,11 +32,11 @@ type neighbours struct {
 // there are several. It waits for them.
 func withNeighbours(s Session, say io.Writer, patience time.Duration) (Session, error) {
 	info := s.Info()
-	if info.LocalSize == 1 || len(info.near) != info.LocalSize || info.Segment != nil {
+	if info.LocalSize == 1 || len(info.local) != info.LocalSize || info.Segment != nil {
 		return s, nil
 	}
 	m := &meeting{
-		rank: info.Rank, size: info.Size, ranks: info.near, source: info.Source,
+		rank: info.Rank, size: info.Size, ranks: info.local, source: info.Source,
 		network: "unix", address: "fitmpi-job-" + hex.EncodeToString(info.Job[:]), patience: patience,
 		isAside: true, say: say, every: progressEvery, id: info.Job,
 	}
@@ -95,8 +95,8 @@ func (n *neighbours) Finalizing(ctx context.Context) error {
 	return errors.Join(n.aside.Finalizing(ctx), n.Session.Finalizing(ctx))
 }
 
-func (n *neighbours) rest(ctx context.Context) error {
-	return errors.Join(Rest(ctx, n.aside), Rest(ctx, n.Session))
+func (n *neighbours) idle(ctx context.Context) error {
+	return errors.Join(Idle(ctx, n.aside), Idle(ctx, n.Session))
 }
 
 func (n *neighbours) wake() error { return errors.Join(Wake(n.aside), Wake(n.Session)) }
@@ -125,8 +125,8 @@ func (n *neighbours) Close() error {
 	return n.closeErr
 }
 
-// attendNear is attend, and then the same with the ranks of this host.
-func (m *meeting) attendNear() (Session, error) {
+// attendLocal is attend, and then the same with the ranks of this host.
+func (m *meeting) attendLocal() (Session, error) {
 	s, err := m.attend(context.Background())
 	if err != nil {
 		return nil, err

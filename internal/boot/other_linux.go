@@ -102,7 +102,7 @@ func openOther(environ []string, wanted string) (Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		return m.attendNear()
+		return m.attendLocal()
 	}
 }
 

@@ -40,7 +40,7 @@ func arrange(places []place) []Info {
 			info.Process, info.ProcessRanks = local, 1
 			info.Host = places[r].Host
 			info.Net.Remote = len(hosts) > 1
-			info.near = slices.Clone(ranks)
+			info.local = slices.Clone(ranks)
 			info.Cores, info.Bound = coresOf(places, ranks, r)
 		}
 	}

@@ -16,11 +16,11 @@ func TestArrange(t *testing.T) {
 	}
 	got := arrange(places)
 	for r, want := range []Info{
-		{LocalRank: 0, LocalSize: 3, Cores: 2, near: []int{0, 2, 3}},
-		{LocalRank: 0, LocalSize: 1, Cores: 8, near: []int{1}},
-		{LocalRank: 1, LocalSize: 3, Cores: 2, near: []int{0, 2, 3}},
-		{LocalRank: 2, LocalSize: 3, Cores: 2, near: []int{0, 2, 3}, Bound: []int{6, 7}},
-		{LocalRank: 0, LocalSize: 1, Cores: 1, near: []int{4}},
+		{LocalRank: 0, LocalSize: 3, Cores: 2, local: []int{0, 2, 3}},
+		{LocalRank: 0, LocalSize: 1, Cores: 8, local: []int{1}},
+		{LocalRank: 1, LocalSize: 3, Cores: 2, local: []int{0, 2, 3}},
+		{LocalRank: 2, LocalSize: 3, Cores: 2, local: []int{0, 2, 3}, Bound: []int{6, 7}},
+		{LocalRank: 0, LocalSize: 1, Cores: 1, local: []int{4}},
 	} {
 		want.Rank, want.Size, want.Host = r, len(places), places[r].Host
 		want.Process, want.ProcessRanks, want.Net.Remote = want.LocalRank, 1, true

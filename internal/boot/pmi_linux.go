@@ -33,7 +33,7 @@ const maxPieces = 1 << 10
 
 // lastWords bounds how long an abort waits for the launcher to read the message: Hydra, once it is
 // to end the job, does not.
-const lastWords = 250 * time.Millisecond
+const finalReport = 250 * time.Millisecond
 
 // pmiSession is a session over a launcher that speaks PMI: what fitrun tells each rank, the ranks
 // tell each other through its key-value space. It owns one goroutine, which waits for the
@@ -246,7 +246,7 @@ func (s *pmiSession) Finalizing(ctx context.Context) error {
 // Abort shows the message here: the launcher takes a code, and no more.
 func (s *pmiSession) Abort(code int, text string) error {
 	fmt.Fprintf(s.say, "fitmpi: %s\n", abortText(s.info.Rank, os.Getpid(), s.info.Host, code, text))
-	sys.AwaitRead(s.say, lastWords)
+	sys.AwaitRead(s.say, finalReport)
 	if err := s.client.Abort(code); err != nil {
 		return fmt.Errorf("boot: asking the launcher to abort the job: %w", err)
 	}

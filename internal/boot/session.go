@@ -157,7 +157,7 @@ func readWelcome(in receiver) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	near, err := parseRanks(m.Near)
+	near, err := parseRanks(m.Local)
 	if err != nil {
 		return Info{}, err
 	}
@@ -170,7 +170,7 @@ func readWelcome(in receiver) (Info, error) {
 		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores, Universe: m.Universe,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
 		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Watched: m.Watched, FT: m.FT, Attempt: m.Attempt, Given: m.Given, Bound: bound, Net: m.Net.net(), Segment: files[0], Bell: files[1], Trace: files[2],
-		near: near,
+		local: near,
 	}, nil
 }
 
@@ -237,7 +237,7 @@ func (s *session) takeEvent(m message) error {
 		}
 		return nil
 	}
-	if kind == leaderRests {
+	if kind == leaderIdles {
 		s.excused = m.Code != 0
 		return nil
 	}

@@ -81,7 +81,7 @@ func (g *graph) waitForSignals() []int {
 // mayGoOn reports whether a rank can go on as long as those that are not stuck can.
 func (g *graph) mayGoOn(r int) bool {
 	switch g.job.Ranks[r].Phase {
-	case Absent, Outside, Resting:
+	case Absent, Outside, Idle:
 		return true
 	case Gone, Dead:
 		return false

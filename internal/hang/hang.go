@@ -45,7 +45,7 @@ const (
 	// Inside: it takes part in the job.
 	Inside
 	// Resting: all its sessions are finalized. It may open others.
-	Resting
+	Idle
 	// Gone: it has finalized or exited, so that nothing more comes from it.
 	Gone
 	// Dead: it has died, and the job goes on without it.
@@ -60,7 +60,7 @@ func (p Phase) String() string {
 		return "has not called mpi.Init"
 	case Inside:
 		return "takes part"
-	case Resting:
+	case Idle:
 		return "rests"
 	case Gone:
 		return "finished"
@@ -123,8 +123,8 @@ type Explanation struct {
 	Signals []int `json:",omitempty"`
 	// Knots are the ends of the chains in which stuck ranks wait for each other: the reasons.
 	Knots []Knot `json:",omitempty"`
-	// NearMisses are messages that a receive nearly matches.
-	NearMisses []NearMiss `json:",omitempty"`
+	// Mismatches are messages that a receive nearly matches.
+	Mismatches []Mismatch `json:",omitempty"`
 	// Unreceived are blocked sends for which no receive is posted, not even one that nearly
 	// matches. There are none if the job is not settled: the receive may be posted, and its message
 	// on its way.
@@ -163,8 +163,8 @@ func Explain(j *Job) *Explanation {
 	}
 	e.Knots = g.knots()
 	e.Collectives = collectives(j)
-	e.NearMisses = nearMisses(j, g)
-	e.Unreceived = unreceived(j, e.NearMisses)
+	e.Mismatches = mismatches(j, g)
+	e.Unreceived = unreceived(j, e.Mismatches)
 	for r := range j.Ranks {
 		rank := &j.Ranks[r]
 		e.Ranks = append(e.Ranks, Situation{

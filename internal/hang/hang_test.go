@@ -503,9 +503,9 @@ func TestLargeJob(t *testing.T) {
 	}
 }
 
-// TestNearMissesAreBounded: many receives beside many messages with other tags are not all paired;
+// TestMismatchesAreBounded: many receives beside many messages with other tags are not all paired;
 // that some sends nearly match is known of all of them.
-func TestNearMissesAreBounded(t *testing.T) {
+func TestMismatchesAreBounded(t *testing.T) {
 	s := newScene(12)
 	var ops []int
 	for tag := range 200 {
@@ -519,7 +519,7 @@ func TestNearMissesAreBounded(t *testing.T) {
 		s.alone(r, send("Ssend", 10, 0, 7, 8)) // nearly what is received from rank 1
 	}
 	e := Explain(&s.Job)
-	if n := len(e.NearMisses); n < mostOfRank || n > mostOfRank+12 {
+	if n := len(e.Mismatches); n < mostOfRank || n > mostOfRank+12 {
 		t.Errorf("%d near misses", n)
 	}
 	if len(e.Unreceived) > 0 {

@@ -14,7 +14,7 @@ const (
 )
 
 // call is a call that waits, with what it waits for.
-func (s *speaker) call(p *telemetry.Pending, comms map[uint64]*telemetry.Comm, c *telemetry.Call) string {
+func (s *wording) call(p *telemetry.Pending, comms map[uint64]*telemetry.Comm, c *telemetry.Call) string {
 	if c.Op == finalizeOp {
 		return sprintf("Finalize%s: it is done, and waits for the others", s.at(c.At))
 	}
@@ -52,7 +52,7 @@ func howMany(c *telemetry.Call) string {
 
 // ops names the operations that a call waits for; those that differ in their rank only are named
 // together. c is nil if no call waits for them.
-func (s *speaker) ops(c *telemetry.Call, comms map[uint64]*telemetry.Comm, ops []*telemetry.Operation) string {
+func (s *wording) ops(c *telemetry.Call, comms map[uint64]*telemetry.Comm, ops []*telemetry.Operation) string {
 	var kinds []*telemetry.Operation
 	var with [][]int
 	for _, o := range ops {
@@ -75,7 +75,7 @@ func (s *speaker) ops(c *telemetry.Call, comms map[uint64]*telemetry.Comm, ops [
 }
 
 // alike names operations that are like o, with these ranks.
-func (s *speaker) alike(c *telemetry.Call, comms map[uint64]*telemetry.Comm, o *telemetry.Operation, ranks []int) string {
+func (s *wording) alike(c *telemetry.Call, comms map[uint64]*telemetry.Comm, o *telemetry.Operation, ranks []int) string {
 	name, at := o.Op, ""
 	if c != nil && o.Op == c.Op {
 		name = kindName(o.Kind)
@@ -107,13 +107,13 @@ type picture struct {
 func (p picture) key() string { return strings.Join(append([]string{p.head}, p.more...), "\n") }
 
 // picture puts a situation into words. late are the ranks that have not called Init.
-func (s *speaker) picture(w *Situation, late []int) picture {
+func (s *wording) picture(w *Situation, late []int) picture {
 	switch {
 	case w.Phase == Absent:
 		return picture{head: "its process is not started yet"}
 	case w.Phase == Outside:
 		return picture{head: "has not called mpi.Init"}
-	case w.Phase == Resting:
+	case w.Phase == Idle:
 		return picture{head: "rests: all its sessions are finalized"}
 	case w.Phase == Gone:
 		return picture{head: "has finished"}
@@ -162,7 +162,7 @@ func (t *tally) lines(most int, many func(n int, text string) string) []string {
 	return ls
 }
 
-func (s *speaker) calls(p *telemetry.Pending) []string {
+func (s *wording) calls(p *telemetry.Pending) []string {
 	comms := commsOf(p)
 	var t tally
 	for i := range p.Calls {
@@ -180,7 +180,7 @@ func (s *speaker) calls(p *telemetry.Pending) []string {
 }
 
 // goroutines are those outside of calls, those first that may go on.
-func (s *speaker) goroutines(p *telemetry.Pending) []string {
+func (s *wording) goroutines(p *telemetry.Pending) []string {
 	var t tally
 	for _, may := range []bool{true, false} {
 		for i := range p.Goroutines {
@@ -196,7 +196,7 @@ func (s *speaker) goroutines(p *telemetry.Pending) []string {
 	return ls
 }
 
-func (s *speaker) goroutine(g *telemetry.Goroutine) string {
+func (s *wording) goroutine(g *telemetry.Goroutine) string {
 	at := s.at(g.At)
 	if g.Func != "" {
 		at += " in " + g.Func
@@ -214,7 +214,7 @@ func (s *speaker) goroutine(g *telemetry.Goroutine) string {
 }
 
 // loose are the operations that no call waits for.
-func (s *speaker) loose(p *telemetry.Pending) []string {
+func (s *wording) loose(p *telemetry.Pending) []string {
 	waited := make(map[int]bool)
 	for i := range p.Calls {
 		for _, w := range p.Calls[i].Waits {
@@ -243,7 +243,7 @@ func (s *speaker) loose(p *telemetry.Pending) []string {
 
 // messages are those that no receive has taken. Messages of collectives are left out, as they say
 // nothing: their rank is not in the collective yet.
-func (s *speaker) messages(p *telemetry.Pending) []string {
+func (s *wording) messages(p *telemetry.Pending) []string {
 	type kind struct {
 		tag, bytes int
 		comm       uint64

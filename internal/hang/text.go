@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	mostKnots    = 4  // knots that are shown whole
-	mostLinks    = 8  // of a circle
-	mostNear     = 12 // lines of near misses, and of sends without receive
-	mostGroups   = 24 // of ranks in the same situation
-	groupsTillBy = 8  // groups until ranks are also grouped by where their peers are from them
+	mostKnots      = 4  // knots that are shown whole
+	mostLinks      = 8  // of a circle
+	mostMismatches = 12 // lines of near misses, and of sends without receive
+	mostGroups     = 24 // of ranks in the same situation
+	groupsTillBy   = 8  // groups until ranks are also grouped by where their peers are from them
 )
 
 // text is a report in the making.
 type text struct {
 	e     *Explanation
 	lines []string
-	speaker
+	wording
 }
 
 // Text is the explanation for people: a title, and lines below it that are indented. It does not
 // end in a newline.
 func (e *Explanation) Text() string {
-	t := &text{e: e, speaker: speaker{dir: e.job.Dir, self: -1}}
+	t := &text{e: e, wording: wording{dir: e.job.Dir, self: -1}}
 	t.add(0, "%s", e.Title())
 	t.signals()
 	for i := range e.Knots {
@@ -37,7 +37,7 @@ func (e *Explanation) Text() string {
 		}
 		t.knot(&e.Knots[i])
 	}
-	t.nearMisses()
+	t.mismatches()
 	t.unreceived()
 	t.collectives()
 	t.ranks()
@@ -119,7 +119,7 @@ func (w *Situation) brief() string {
 		return "not started"
 	case w.Phase == Outside:
 		return "outside of mpi.Init"
-	case w.Phase == Resting:
+	case w.Phase == Idle:
 		return "resting, without a session"
 	case w.Phase == Gone:
 		return "finished"
@@ -227,18 +227,18 @@ func (t *text) callFor(p *telemetry.Pending, w Wait) string {
 	return sprintf("%s%s for %s operations, one of them %s", w.Call.Op, t.at(w.Call.At), howMany(w.Call), t.ops(w.Call, commsOf(p), []*telemetry.Operation{w.Op}))
 }
 
-// nearMisses are grouped if they differ in the rank only.
-func (t *text) nearMisses() {
+// mismatches are grouped if they differ in the rank only.
+func (t *text) mismatches() {
 	var by groups
-	for i := range t.e.NearMisses {
-		m := &t.e.NearMisses[i]
-		by.add(m.Rank, t.nearMiss(m), m.relative(t))
+	for i := range t.e.Mismatches {
+		m := &t.e.Mismatches[i]
+		by.add(m.Rank, t.mismatch(m), m.relative(t))
 	}
-	t.grouped("messages that nearly match:", by.merged(mostNear/2), mostNear)
+	t.grouped("messages that nearly match:", by.merged(mostMismatches/2), mostMismatches)
 }
 
-// nearMiss is one in words, without the receiving rank.
-func (t *text) nearMiss(m *NearMiss) string {
+// mismatch is one in words, without the receiving rank.
+func (t *text) mismatch(m *Mismatch) string {
 	want := t.op(m.Receive.Op, &m.Receive, m.Comm, []int{m.Receive.Peer}) + comma(t.at(m.Receive.At))
 	text := sprintf("%s; but ", want)
 	message := sprintf("from %s, tag %d, %s, %s", t.peers([]int{m.Source}), m.Tag, bytesText(m.Bytes), m.MessageComm)
@@ -260,9 +260,9 @@ func (t *text) nearMiss(m *NearMiss) string {
 	return text
 }
 
-func (m *NearMiss) relative(t *text) string {
-	near := text{speaker: speaker{dir: t.dir, self: m.Rank}}
-	return near.nearMiss(m)
+func (m *Mismatch) relative(t *text) string {
+	near := text{wording: wording{dir: t.dir, self: m.Rank}}
+	return near.mismatch(m)
 }
 
 // unreceived are grouped likewise.
@@ -270,12 +270,12 @@ func (t *text) unreceived() {
 	var by groups
 	for i := range t.e.Unreceived {
 		u := &t.e.Unreceived[i]
-		say := func(s *speaker) string {
+		say := func(s *wording) string {
 			return s.op(u.Send.Op, &u.Send, u.Comm, []int{u.Send.Peer}) + comma(s.at(u.Send.At))
 		}
-		by.add(u.Rank, say(&t.speaker), say(&speaker{dir: t.dir, self: u.Rank}))
+		by.add(u.Rank, say(&t.wording), say(&wording{dir: t.dir, self: u.Rank}))
 	}
-	t.grouped("sends for which no receive is posted:", by.merged(mostNear/2), mostNear)
+	t.grouped("sends for which no receive is posted:", by.merged(mostMismatches/2), mostMismatches)
 }
 
 // grouped shows groups under a heading.
@@ -299,7 +299,7 @@ func (t *text) collectives() {
 	}
 	t.add(1, "collectives:")
 	for i := range t.e.Collectives {
-		if i == mostNear {
+		if i == mostMismatches {
 			t.add(2, "and %d more", len(t.e.Collectives)-i)
 			return
 		}
@@ -365,7 +365,7 @@ func (t *text) ranks() {
 	late := t.late()
 	for i := range t.e.Ranks {
 		w := &t.e.Ranks[i]
-		near := speaker{dir: t.dir, self: i}
+		near := wording{dir: t.dir, self: i}
 		by.add(i, t.picture(w, late).key(), near.picture(w, late).key())
 	}
 	gs := by.merged(groupsTillBy)

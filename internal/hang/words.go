@@ -91,13 +91,13 @@ func span(least, most time.Duration) string {
 }
 
 // speaker puts what ranks do into words.
-type speaker struct {
+type wording struct {
 	dir  string // of Job
 	self int    // the rank spoken of, if peers are named by where they are from it; else -1
 }
 
 // at names the line of a call, to follow its name or what is said of it.
-func (s *speaker) at(line string) string {
+func (s *wording) at(line string) string {
 	if line == "" {
 		return ""
 	}
@@ -105,7 +105,7 @@ func (s *speaker) at(line string) string {
 }
 
 // aside names the line where an operation was begun that is waited for elsewhere.
-func (s *speaker) aside(line string) string {
+func (s *wording) aside(line string) string {
 	if line == "" {
 		return ""
 	}
@@ -120,7 +120,7 @@ func comma(text string) string {
 	return "," + text
 }
 
-func (s *speaker) line(line string) string {
+func (s *wording) line(line string) string {
 	if s.dir != "" {
 		if rel, err := filepath.Rel(s.dir, line); err == nil && !strings.HasPrefix(rel, "..") {
 			return rel
@@ -130,7 +130,7 @@ func (s *speaker) line(line string) string {
 }
 
 // peers names other ranks.
-func (s *speaker) peers(ranks []int) string {
+func (s *wording) peers(ranks []int) string {
 	if len(ranks) == 1 && ranks[0] < 0 {
 		return "any rank"
 	}
@@ -148,7 +148,7 @@ func (s *speaker) peers(ranks []int) string {
 }
 
 // op is an operation with some ranks, which are many if many operations are alike but for that.
-func (s *speaker) op(name string, o *telemetry.Operation, comm string, ranks []int) string {
+func (s *wording) op(name string, o *telemetry.Operation, comm string, ranks []int) string {
 	tag := "any tag"
 	if o.Tag >= 0 {
 		tag = sprintf("tag %d", o.Tag)

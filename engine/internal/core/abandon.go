@@ -13,7 +13,7 @@ func (c *Core) Abandon(m *MSO, err error, sinks func(PeerID) *Sink) {
 	switch m.State() {
 	case Idle, Done:
 		return
-	case Queued, Offered, Moving:
+	case Queued, Awaiting, Moving:
 	}
 	switch m.Kind {
 	case KindSend:

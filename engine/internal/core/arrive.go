@@ -132,9 +132,9 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 		copy(m.Buf[k:], b)
 	}
 	c.returnCredit(p, n)
-	c.prompt = true
+	c.whole = true
 	c.recvDone(m)
-	c.prompt = false
+	c.whole = false
 	return nil
 }
 
@@ -266,7 +266,7 @@ func (c *Core) arrival(p *Peer, h *wire.Header, number uint64) *MSO {
 }
 
 func (c *Core) onRTS(p *Peer, h *wire.Header) error {
-	if h.Flags&wire.FlagPull != 0 && p.near == nil {
+	if h.Flags&wire.FlagPull != 0 && p.local == nil {
 		return &ProtocolError{p.ID, "an offer of memory that is not of this host"}
 	}
 	if c.IsShut(ContextID(h.Context)) != nil {
@@ -290,7 +290,7 @@ func (c *Core) onRTS(p *Peer, h *wire.Header) error {
 	c.stats.Unexpected++
 	c.announced++
 	u := c.arrival(p, h, number)
-	u.setState(Offered)
+	u.setState(Awaiting)
 	c.arrived(u)
 	return nil
 }

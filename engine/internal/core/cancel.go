@@ -13,7 +13,7 @@ func (c *Core) Cancel(m *MSO) {
 		if m.Kind == KindRecv || m.Kind == KindProbe || m.Kind == KindMprobe {
 			c.withdraw(m)
 		}
-	case Offered:
+	case Awaiting:
 		c.cancelSend(m)
 	}
 }
@@ -73,7 +73,7 @@ func (c *Core) onCancel(p *Peer, h *wire.Header) error {
 			c.observeWithdrawn(u)
 		}
 		switch u.State() {
-		case Offered:
+		case Awaiting:
 			c.freeMSO(u)
 		case Moving: // its payload still comes, and goes nowhere
 			u.ended = true
@@ -92,7 +92,7 @@ func (e *events) byID(k key, id uint64) *MSO {
 		return nil
 	}
 	for u := q.head; u != nil; u = u.links[0].next {
-		if u.remote == id && (u.sync || u.State() == Offered) {
+		if u.remote == id && (u.sync || u.State() == Awaiting) {
 			return u
 		}
 	}
@@ -110,7 +110,7 @@ func (c *Core) onCancelReply(p *Peer, h *wire.Header) error {
 	if h.Flags&wire.FlagDone == 0 {
 		return nil // the CTS or Ack came before; the message goes on
 	}
-	if m.State() != Offered {
+	if m.State() != Awaiting {
 		return &ProtocolError{p.ID, "CancelReply withdraws what was matched"}
 	}
 	if m.wants&wantWrite != 0 { // a synchronous eager payload that is not all written yet

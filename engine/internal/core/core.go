@@ -104,7 +104,7 @@ type Core struct {
 	unsent      int                // bytes on all streams
 	sizes       SizeCounts         // of messages sent, those to Self among them
 	stats       Stats
-	prompt      bool             // the receive that is done next got a whole message, which has just arrived; for the observer
+	whole       bool             // the receive that is done next got a whole message, which has just arrived; for the observer
 	scheds      ScheduleObserver // cfg.Observer, if it is one; immutable
 }
 
@@ -142,10 +142,10 @@ func (c *Core) Active() int { return int(c.begun - c.done) }
 // bytes are not with the kernel.
 func (c *Core) IsBusy() bool { return c.begun != c.done || c.unsent > 0 }
 
-// IsCalm reports that nothing but operations that wait for peers is left of what was posted before,
+// IsIdle reports that nothing but operations that wait for peers is left of what was posted before,
 // or has come. Then there is nothing to write, to run or to deliver, and no waiter to wake. After a
 // short message this is mostly the question.
-func (c *Core) IsCalm() bool {
+func (c *Core) IsIdle() bool {
 	return c.dirty.head == nil && c.jobs.Len() == 0 && c.fetches.head == nil && c.unsent == 0 && c.stats.Detached == 0 &&
 		c.woken == nil && c.ended == nil && c.notices.head == nil
 }

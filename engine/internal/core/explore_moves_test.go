@@ -119,7 +119,7 @@ func (w *xworld) breakMoves(ms []move, p, r int) []move {
 	case !down && w.breaks > 0:
 		ms = append(ms, move{moveBreak, int8(p), int8(r)})
 	}
-	if !w.isDown(p, r) && w.pipes[[2]int{p, r}].pos != w.cores[r].peers[p].kept.told {
+	if !w.isDown(p, r) && w.pipes[[2]int{p, r}].pos != w.cores[r].peers[p].kept.ackSent {
 		ms = append(ms, move{moveAck, int8(p), int8(r)})
 	}
 	return ms

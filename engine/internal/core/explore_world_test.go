@@ -504,7 +504,7 @@ func (w *xworld) end() {
 	for k, e := range w.entries {
 		switch {
 		case e.m == nil || e.over || e.live:
-		case e.op.do == xSend && !e.send.matched && e.m.State() == Offered:
+		case e.op.do == xSend && !e.send.matched && e.m.State() == Awaiting:
 		default:
 			w.t.Fatalf("operation %d (%v) is %v at the end, and nothing can happen any more", k, e, e.m.State())
 		}

@@ -13,7 +13,7 @@ type Job struct {
 	step    stepRef
 	service *Service
 	do      func() error
-	near    Near    // of what is fetched
+	local   Local   // of what is fetched
 	fetches []Fetch // in the core's memory
 	at      int     // offset of the chunk, in bytes
 	n       int     // bytes of it
@@ -108,7 +108,7 @@ func (j *Job) Run() {
 		j.service.Handle(j.service, &j.service.now)
 	case jobVoid:
 	case jobFetch:
-		j.near.Fetch(j.fetches)
+		j.local.Fetch(j.fetches)
 	default:
 		panic("core: Run of no job: a bug of ours")
 	}

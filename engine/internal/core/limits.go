@@ -76,13 +76,13 @@ func (e *UnexpectedError) Error() string {
 func (c *Core) tooMany() error {
 	of := make([]int, len(c.peers))
 	c.events.t[0].all(func(u *MSO) {
-		if u.State() == Offered {
+		if u.State() == Awaiting {
 			of[u.Peer]++
 		}
 	})
 	for _, s := range c.services {
 		for u := s.waiting.head; u != nil; u = u.next {
-			if u.State() == Offered {
+			if u.State() == Awaiting {
 				of[u.Peer]++
 			}
 		}

@@ -58,11 +58,11 @@ type State uint32
 
 // The states. Only the core moves an MSO from one to the next, with the mutex held.
 const (
-	Idle    State = iota // with its owner: never posted, or fetched after Done
-	Queued               // a receive or probe on the request queue; an arrival complete on the event queue
-	Offered              // a send whose RTS or synchronous Eager frame is out: CTS, Ack or cancel moves it on; an arrival known by its RTS
-	Moving               // its payload is being written or received
-	Done                 // the engine has let go of it: results and buffer are the owner's
+	Idle     State = iota // with its owner: never posted, or fetched after Done
+	Queued                // a receive or probe on the request queue; an arrival complete on the event queue
+	Awaiting              // a send whose RTS or synchronous Eager frame is out: CTS, Ack or cancel moves it on; an arrival known by its RTS
+	Moving                // its payload is being written or received
+	Done                  // the engine has let go of it: results and buffer are the owner's
 )
 
 func (s State) String() string {
@@ -71,7 +71,7 @@ func (s State) String() string {
 		return "idle"
 	case Queued:
 		return "queued"
-	case Offered:
+	case Awaiting:
 		return "offered"
 	case Moving:
 		return "moving"
@@ -293,7 +293,7 @@ func (c *Core) newMSO(k Kind) *MSO {
 
 // freeMSO puts m back, holding on to nothing. After a flood most go to the garbage collector.
 func (c *Core) freeMSO(m *MSO) {
-	if m.Kind == KindArrival && m.state == Offered {
+	if m.Kind == KindArrival && m.state == Awaiting {
 		c.announced--
 	}
 	if c.spare >= maxSpare {

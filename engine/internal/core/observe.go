@@ -15,7 +15,7 @@ type MessageEvent struct {
 	Kind       EventKind
 	Protocol   Protocol // to itself Short; for what arrives without an announcement Eager, for its receiver does not see more
 	Unexpected bool     // Arrived: no receive waits for it
-	Prompt     bool     // it follows the event before it of this message at once: no time has passed that would be worth a look at the clock
+	Whole      bool     // it follows the event before it of this message at once: no time has passed that would be worth a look at the clock
 	Cancelled  bool     // SendDone: by its sender, and no receive has got it
 	Object     bool     // the payload is a serialised object
 	Peer       PeerID   // the other end
@@ -70,7 +70,7 @@ func (c *Core) observeShort(p *Peer, m *MSO, h *wire.Header) {
 	ev := headerEvent(p, h, Short)
 	c.observeSent(p, m, ev)
 	if m == nil {
-		ev.Kind, ev.Number, ev.Prompt = EventSendDone, p.sentTo(), true
+		ev.Kind, ev.Number, ev.Whole = EventSendDone, p.sentTo(), true
 		c.cfg.Observer.Message(ev)
 	}
 }
@@ -124,7 +124,7 @@ func (c *Core) observeHead(p *Peer, h *wire.Header, by Protocol, m *MSO) uint64 
 func (c *Core) observeTaken(p *Peer, h *wire.Header) {
 	ev := headerEvent(p, h, Eager)
 	ev.Number = c.observeArrived(p, ev, true)
-	ev.Kind, ev.Prompt = EventReceived, true
+	ev.Kind, ev.Whole = EventReceived, true
 	c.cfg.Observer.Message(ev)
 }
 
@@ -135,7 +135,7 @@ func (c *Core) observeArrived(p *Peer, ev MessageEvent, matched bool) (number ui
 	ev.Kind, ev.Peer, ev.Number, ev.Unexpected = EventArrived, p.ID, p.heads, !matched
 	c.cfg.Observer.Message(ev)
 	if matched {
-		ev.Kind, ev.Prompt = EventMatched, true
+		ev.Kind, ev.Whole = EventMatched, true
 		c.cfg.Observer.Message(ev)
 	}
 	return ev.Number
@@ -157,7 +157,7 @@ func (c *Core) observeReceived(m *MSO, err error) {
 	if m.Err != nil {
 		ev.Err = m.Err
 	}
-	ev.Prompt, c.prompt = c.prompt, false
+	ev.Whole, c.whole = c.whole, false
 	m.number = 0
 	c.cfg.Observer.Message(ev)
 }

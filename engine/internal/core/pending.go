@@ -255,7 +255,7 @@ func (c *Core) Unreceived(most int) (us []Unreceived, all int) {
 		self := m.partner != nil && m.partner.Kind == KindSend
 		us = append(us, Unreceived{
 			Source: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Bytes: m.Length, Elem: m.Elem,
-			Announced: m.state == Offered || self, Synced: m.sync || self && m.partner.Mode == Synchronous,
+			Announced: m.state == Awaiting || self, Synced: m.sync || self && m.partner.Mode == Synchronous,
 		})
 	}
 	return us, c.events.len()

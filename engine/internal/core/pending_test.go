@@ -135,7 +135,7 @@ func TestUnreceived(t *testing.T) {
 		t.Errorf("with room for two: %+v of %d", got, all)
 	}
 	ops := pendingOf(f.cores[1])
-	if len(ops) != 2 || ops[0].State != Offered || ops[0].Bytes != 500 || ops[1].Bytes != 1 || !ops[1].Synced {
+	if len(ops) != 2 || ops[0].State != Awaiting || ops[0].Bytes != 500 || ops[1].Bytes != 1 || !ops[1].Synced {
 		t.Errorf("the sender waits for %+v", ops)
 	}
 }

@@ -80,7 +80,7 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 		c.dropArrival(u)
 		c.breakOff(p, m)
 		return Job{}, false
-	case u.State() == Offered: // an RTS
+	case u.State() == Awaiting: // an RTS
 		return c.approve(m, u)
 	case u.State() == Moving: // the rest of its payload is still on its way
 		c.ackMatch(u)

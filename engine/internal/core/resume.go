@@ -25,8 +25,8 @@ type kept struct {
 	early   uint64 // what it has acknowledged beyond written; 0 if nothing
 	resent  int    // bytes that were written more than once, less those of loose segments that never left: for BytesOut
 
-	told  uint64 // position in the peer's stream that we have acknowledged
-	hurry bool   // the peer may wait for our acknowledgement
+	ackSent uint64 // position in the peer's stream that we have acknowledged
+	hurry   bool   // the peer may wait for our acknowledgement
 
 	note   [wire.HeaderLen]byte // our last acknowledgement
 	noting bool                 // note is on the stream, not all written
@@ -209,7 +209,7 @@ func (c *Core) Resume(id PeerID, total, told uint64) (again int) {
 	k.sealed, k.early, k.fixed = 0, 0, false
 	c.acked(p, total)
 	again = int(k.written - total)
-	k.written, k.resent, k.told = total, k.resent+again, told
+	k.written, k.resent, k.ackSent = total, k.resent+again, told
 	c.stats.Resent += uint64(again)
 	p.queued += again
 	c.unsent += again
@@ -284,10 +284,10 @@ func (c *Core) Broken(id PeerID) { c.cutLoose(c.peers[id]) }
 func (c *Core) Acknowledge(id PeerID, total uint64, now bool) (owed bool) {
 	p := c.peers[id]
 	k := p.kept
-	if k == nil || p.gone != nil || total == k.told {
+	if k == nil || p.gone != nil || total == k.ackSent {
 		return false
 	}
-	if !now && !k.hurry && total-k.told < ackEvery {
+	if !now && !k.hurry && total-k.ackSent < ackEvery {
 		return true
 	}
 	if k.noting { // unless it is being written, it can say more
@@ -295,7 +295,7 @@ func (c *Core) Acknowledge(id PeerID, total uint64, now bool) (owed bool) {
 			return true
 		}
 	}
-	k.told, k.hurry = total, false
+	k.ackSent, k.hurry = total, false
 	wire.PutHeader(k.note[:], &wire.Header{Kind: wire.KindReceived, Length: total})
 	if !k.noting {
 		k.noting = true

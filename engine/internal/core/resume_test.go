@@ -369,7 +369,7 @@ func TestSealedNote(t *testing.T) {
 		t.Error("nothing is owed beside an acknowledgement that says less")
 	}
 	c.Wrote(1, wire.HeaderLen)
-	if c.Acknowledge(1, 20, true) || c.peers[1].kept.told != 20 {
+	if c.Acknowledge(1, 20, true) || c.peers[1].kept.ackSent != 20 {
 		t.Error("the next acknowledgement is not on the stream")
 	}
 }

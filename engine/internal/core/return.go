@@ -106,7 +106,7 @@ func (c *Core) returnAnnounced(m *MSO) {
 	}
 	u := c.returned(m)
 	u.remote, u.fetch, u.via = m.remote, m.fetch, Rendezvous
-	u.setState(Offered)
+	u.setState(Awaiting)
 	c.announced++
 	c.complete(m, nil)
 	c.requeue(u)
@@ -114,7 +114,7 @@ func (c *Core) returnAnnounced(m *MSO) {
 
 // returnOffer ends m, whose payload cannot be fetched now, or with again unset not at all.
 func (c *Core) returnOffer(p *Peer, m *MSO, again bool) {
-	p.near.EndFetch(m.remote)
+	p.local.EndFetch(m.remote)
 	c.dropID(m)
 	m.fetch = again
 	c.returnAnnounced(m)

@@ -22,7 +22,7 @@ func TestAbandonedSendIsSent(t *testing.T) {
 			f.post(1, in)
 			out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(n, 1)}
 			f.post(0, out)
-			for out.State() == Offered {
+			for out.State() == Awaiting {
 				f.round()
 			}
 			f.cores[0].Abandon(out, errLeave, f.sinks(0))
@@ -44,9 +44,9 @@ func TestAbandonedSendIsSent(t *testing.T) {
 func TestAbandonedFetch(t *testing.T) {
 	src := bytes.Repeat([]byte{1, 2, 3, 4, 5}, 50_000)
 	for k := range 5 {
-		f := &fakeNear{src: src, fetches: k}
+		f := &fakeLocal{src: src, fetches: k}
 		c := New(Config{Self: 0, Peers: 2})
-		c.SetNear(1, f, 0)
+		c.SetLocal(1, f, 0)
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 5, Buf: make([]byte, len(src))}
 		c.Post(m)
 		rts := wire.Header{Kind: wire.KindRTS, Flags: wire.FlagPull, Tag: 5, Length: uint64(len(src)), ID: 7}
@@ -65,7 +65,7 @@ func TestAbandonedFetch(t *testing.T) {
 			}
 			continue
 		}
-		if !m.IsDone() || m.Err != errLeave || u == nil || u.Length != len(src) || u.State() != Offered || len(f.sent) != 0 || f.ended != 1 {
+		if !m.IsDone() || m.Err != errLeave || u == nil || u.Length != len(src) || u.State() != Awaiting || len(f.sent) != 0 || f.ended != 1 {
 			t.Fatalf("after %d fetches: %v, %v, sent %+v", k, m.State(), m.Err, f.sent)
 		}
 		again := &MSO{Kind: KindRecv, Peer: 1, Tag: 5, Buf: make([]byte, len(src))}
@@ -132,9 +132,9 @@ func TestLostMessageIsNamed(t *testing.T) {
 		}
 	})
 	t.Run("leaving", func(t *testing.T) {
-		f := &fakeNear{src: make([]byte, 300)}
+		f := &fakeLocal{src: make([]byte, 300)}
 		c := New(Config{Self: 0, Peers: 2})
-		c.SetNear(1, f, 0)
+		c.SetLocal(1, f, 0)
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, 300)}
 		c.Post(m)
 		rts := wire.Header{Kind: wire.KindRTS, Flags: wire.FlagPull, Tag: 1, Length: 300, ID: 7}

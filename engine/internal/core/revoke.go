@@ -53,7 +53,7 @@ func (c *Core) shutSends(err error, in func(ContextID) bool, sinks func(PeerID) 
 	}
 	for i := range c.ids.slots {
 		m := c.ids.slots[i].m
-		if m == nil || m.Kind != KindSend || m.State() != Offered || m.detach || !in(m.Ctx) {
+		if m == nil || m.Kind != KindSend || m.State() != Awaiting || m.detach || !in(m.Ctx) {
 			continue
 		}
 		if u := m.partner; u == nil {
@@ -94,7 +94,7 @@ func (c *Core) dropShut(u *MSO) {
 		u.partner, s.partner = nil, nil
 		c.freeMSO(u)
 		c.sendDone(s, ErrRevoked)
-	case u.State() == Offered:
+	case u.State() == Awaiting:
 		c.refuse(c.peers[u.Peer], u.remote)
 		c.freeMSO(u)
 	case u.ended: // its connection broke in the middle

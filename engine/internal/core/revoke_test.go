@@ -12,7 +12,7 @@ func (l *life) shut(rank int) {
 	if m := l.recv; rank == 1 && m != nil && m.State() == Queued {
 		l.t.Fatalf("shut, and a receive is %v", m.State())
 	}
-	if m := l.send; rank == 0 && m != nil && m.State() == Offered {
+	if m := l.send; rank == 0 && m != nil && m.State() == Awaiting {
 		l.t.Fatalf("shut, and a send is %v", m.State())
 	}
 }

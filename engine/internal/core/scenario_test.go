@@ -74,10 +74,10 @@ type play struct {
 
 // actor is an MSO, or a schedule, with a name.
 type actor struct {
-	rank int
-	m    *MSO
-	s    *Schedule
-	told string // what was last said of it
+	rank    int
+	m       *MSO
+	s       *Schedule
+	ackSent string // what was last said of it
 }
 
 func (p *play) block(commands string) string {
@@ -100,8 +100,8 @@ func (p *play) say(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n"
 func (p *play) changes() {
 	for _, name := range p.order {
 		a := p.named[name]
-		if s := describe(a.m); s != a.told {
-			a.told = s
+		if s := describe(a.m); s != a.ackSent {
+			a.ackSent = s
 			p.say("  %s: %s", name, s)
 		}
 	}
@@ -170,7 +170,7 @@ func (a args) route() (left, right int) {
 }
 
 func (p *play) add(name string, a *actor) {
-	a.told = Idle.String()
+	a.ackSent = Idle.String()
 	p.named[name] = a
 	p.order = append(p.order, name)
 }

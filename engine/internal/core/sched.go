@@ -323,7 +323,7 @@ func (c *Core) failSched(s *Schedule, err error) {
 		case m == nil:
 		case m.Kind == KindRecv && m.State() == Queued:
 			c.withdraw(m)
-		case m.Kind == KindSend && m.State() == Offered && m.wants == 0: // nothing but an RTS is on the stream
+		case m.Kind == KindSend && m.State() == Awaiting && m.wants == 0: // nothing but an RTS is on the stream
 			c.abandonSend(m, err)
 		}
 	}

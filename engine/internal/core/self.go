@@ -23,7 +23,7 @@ func (c *Core) postSelf(m *MSO) (Job, bool) {
 	u.Length, u.partner, u.number, u.via = m.Size(), m, m.number, m.via
 	u.setState(Queued)
 	m.partner, m.id = u, c.ids.add(m)
-	m.setState(Offered)
+	m.setState(Awaiting)
 	c.arrived(u)
 	return Job{}, false
 }

@@ -59,7 +59,7 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 		m.wants |= wantAck
 		m.id = c.ids.add(m)
 		h.ID = m.id
-		m.setState(Offered)
+		m.setState(Awaiting)
 	}
 	n := m.Size()
 	// A message without payload is all header: nothing would be written for an empty span on the
@@ -100,7 +100,7 @@ func (c *Core) sendRTS(p *Peer, m *MSO) {
 	}
 	h := m.header(wire.KindRTS)
 	h.ID = m.id
-	m.setState(Offered)
+	m.setState(Awaiting)
 	c.offer(p, m, &h)
 	c.control(p, &h)
 }
@@ -195,7 +195,7 @@ func (c *Core) putShort(p *Peer, w wire.Words, payload []byte) {
 // onCTS: the receiver matched an RTS and approved h.Length bytes.
 func (c *Core) onCTS(p *Peer, h *wire.Header) error {
 	m := c.ids.get(h.ID)
-	if m == nil || m.Peer != p.ID || m.State() != Offered || m.wants != 0 {
+	if m == nil || m.Peer != p.ID || m.State() != Awaiting || m.wants != 0 {
 		return &ProtocolError{p.ID, "CTS for no message of ours"}
 	}
 	if h.Length > uint64(m.Size()) {

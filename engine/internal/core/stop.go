@@ -36,7 +36,7 @@ func (c *Core) Detached() int { return c.stats.Detached }
 func (c *Core) GivenUp(answers func(PeerID) bool) int {
 	n := 0
 	for i := range c.ids.slots {
-		if m := c.ids.slots[i].m; m != nil && m.givenUp && m.state == Offered && answers(m.Peer) {
+		if m := c.ids.slots[i].m; m != nil && m.givenUp && m.state == Awaiting && answers(m.Peer) {
 			n++
 		}
 	}
@@ -51,7 +51,7 @@ func (c *Core) WithdrawGivenUp() {
 		return
 	}
 	for i := range c.ids.slots {
-		if m := c.ids.slots[i].m; m != nil && m.givenUp && m.state == Offered {
+		if m := c.ids.slots[i].m; m != nil && m.givenUp && m.state == Awaiting {
 			c.Cancel(m)
 		}
 	}

@@ -27,7 +27,7 @@ type Peer struct {
 	lost    []lostMessage // once it is gone: messages that no receive had matched, at most maxLost
 	bye     bool          // our last frame is on the stream
 	up      bool          // we know how much it grants
-	near    Near          // nil unless the peer is of this host and reached by a ring
+	local   Local         // nil unless the peer is of this host and reached by a ring
 	eager   int           // bytes up to which a payload follows without permission
 	credit  int           // eager bytes we may still send
 	spared  int           // of them, what only payloads of at most ShortMax may take

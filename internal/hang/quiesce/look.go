@@ -178,7 +178,7 @@ func lookAgain(ctx context.Context, v Viewer, dir string, pending *pulses, patie
 	for r := range suspected.Ranks {
 		suspected.Ranks[r].Still = true
 	}
-	if e := hang.Explain(&suspected); len(e.Stuck)+len(e.NearMisses) == 0 {
+	if e := hang.Explain(&suspected); len(e.Stuck)+len(e.Mismatches) == 0 {
 		return e
 	}
 	select {

@@ -432,7 +432,7 @@ func TestLookAtARunningJob(t *testing.T) {
 		for _, silent := range []bool{false, true} {
 			f.silent[3] = silent
 			e := Look(t.Context(), f, "", time.Second)
-			if len(e.Stuck)+len(e.Knots)+len(e.NearMisses) > 0 || strings.Contains(e.Text(), "a deadlock") || e.Ranks[0].Stuck {
+			if len(e.Stuck)+len(e.Knots)+len(e.Mismatches) > 0 || strings.Contains(e.Text(), "a deadlock") || e.Ranks[0].Stuck {
 				t.Errorf("all ranks go on: %s", e.Text())
 			}
 			if !strings.Contains(e.Text(), "no deadlock is seen\n") || !strings.Contains(e.Text(), "Recv from rank ") {
@@ -443,7 +443,7 @@ func TestLookAtARunningJob(t *testing.T) {
 		f.reports[1].Pending.Operations[0].Peer, f.reports[1].Pending.Messages[0].Source = 0, 0
 		began := time.Now()
 		e := Look(t.Context(), f, "", time.Second)
-		if !slices.Equal(e.Stuck, []int{0, 1}) || e.IsStuck() || len(e.Knots) != 1 || len(e.NearMisses) != 1 || time.Since(began) != betweenLooks {
+		if !slices.Equal(e.Stuck, []int{0, 1}) || e.IsStuck() || len(e.Knots) != 1 || len(e.Mismatches) != 1 || time.Since(began) != betweenLooks {
 			t.Errorf("ranks 0 and 1 do not go on, after %v: %s", time.Since(began), e.Text())
 		}
 		moving = []int{2}

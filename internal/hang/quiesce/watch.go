@@ -54,13 +54,13 @@ type Watch struct {
 
 // state is what a Watch remembers. It is owned by the caller of Run or Round.
 type state struct {
-	last    *pulses // whole; nil if the last round was not
-	quiet   int     // rounds without any activity
-	next    int     // at how many of them to look
-	stalled bool    // it was said
-	told    []uint64
-	missing time.Time // when a question was asked that a rank has not answered; zero if none
-	skipped int       // rounds since then
+	last     *pulses // whole; nil if the last round was not
+	quiet    int     // rounds without any activity
+	next     int     // at how many of them to look
+	stalled  bool    // it was said
+	reported []uint64
+	missing  time.Time // when a question was asked that a rank has not answered; zero if none
+	skipped  int       // rounds since then
 }
 
 // Run watches until ctx ends, and calls w's functions.
@@ -123,7 +123,7 @@ func (w *Watch) round(ctx context.Context, s *state) {
 	}
 	s.quiet++
 	if p.isNothingUnderWay() {
-		w.rest(ctx, s, last, p)
+		w.lookQuiescent(ctx, s, last, p)
 	} else {
 		w.stall(s, p)
 	}
@@ -152,7 +152,7 @@ func (w *Watch) isAskable(s *state) bool {
 }
 
 // rest looks into a job in which nothing moves.
-func (w *Watch) rest(ctx context.Context, s *state, last, p *pulses) {
+func (w *Watch) lookQuiescent(ctx context.Context, s *state, last, p *pulses) {
 	if s.next == 0 {
 		s.next = 1
 		if p.blocked() < p.alive() {
@@ -170,13 +170,13 @@ func (w *Watch) rest(ctx context.Context, s *state, last, p *pulses) {
 		return
 	}
 	now := situation(e, p)
-	if slices.Equal(s.told, now) {
+	if slices.Equal(s.reported, now) {
 		return
 	}
 	patient, done := w.bound(ctx, collectTime)
 	defer done()
 	if confirm(patient, w.View, e, pending); e.IsStuck() && ctx.Err() == nil {
-		s.told = now
+		s.reported = now
 		w.Deadlocked(e)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	gunners  = 4
+	senders  = 4
 	failsafe = 30 * time.Second
 	// mostHeld is how many connections of each gunner stay open meanwhile.
 	mostHeld = 50
@@ -36,8 +36,8 @@ func Fire(t testing.TB, addr string, n int, kinds ...[]byte) int {
 	kinds = append(kinds, nil, clientHello(t), []byte("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"), []byte(strings.Repeat("x", 5000)), []byte("SSH-2.0-scanner\r\n"))
 	var all sync.WaitGroup
 	var made atomic.Int64
-	for i := range gunners {
-		all.Go(func() { made.Add(int64(fire(addr, n/gunners, kinds, rand.New(rand.NewPCG(seed, uint64(i)))))) })
+	for i := range senders {
+		all.Go(func() { made.Add(int64(fire(addr, n/senders, kinds, rand.New(rand.NewPCG(seed, uint64(i)))))) })
 	}
 	all.Wait()
 	return int(made.Load())

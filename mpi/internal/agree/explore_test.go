@@ -64,7 +64,7 @@ func TestModelFindsBugs(t *testing.T) {
 		says       string
 	}{
 		"decides what is proposed": {n: 3, crashes: 2, says: "somebody else has decided", bug: bug{
-			after: func(m *Machine, _ int32, letters []Letter) []Letter {
+			after: func(m *Machine, _ int32, letters []Outgoing) []Outgoing {
 				if x := undecided(m); x != nil && x.ballot >= 0 {
 					x.decide(m, x.value)
 				}
@@ -86,7 +86,7 @@ func TestModelFindsBugs(t *testing.T) {
 			},
 		}},
 		"nobody mends the tree": {n: 3, crashes: 1, says: "waits for ever", bug: bug{
-			after: func(_ *Machine, event int32, letters []Letter) []Letter {
+			after: func(_ *Machine, event int32, letters []Outgoing) []Outgoing {
 				if event < 0 && event != startEvent {
 					return nil
 				}

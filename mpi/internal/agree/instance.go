@@ -18,7 +18,7 @@ type instance struct {
 	ballot   int   // of the accepted proposal, -1 if there is none
 	value    Value // proposed, or decided
 	accepted Set   // members that have accepted that ballot, or were dead to a member that said so
-	told     Set   // children that the proposal was forwarded to
+	informed Set   // children that the proposal was forwarded to
 	ackTo    int   // parent that Ack was sent to; -1 for none
 
 	know Set // members that know the decision: they have said so, or were told
@@ -135,8 +135,8 @@ func (x *instance) report(m *Machine) {
 func (x *instance) forward(m *Machine) {
 	m.near = x.tree.children(m.near[:0], m.self, m.failed)
 	for _, r := range m.near {
-		if !x.told.Has(r) {
-			x.told.Add(r)
+		if !x.informed.Has(r) {
+			x.informed.Add(r)
 			m.send(r, Message{Kind: Propose, Number: x.number, Ballot: x.ballot, Value: x.value})
 		}
 	}
@@ -166,7 +166,7 @@ func (x *instance) accept(m *Machine, ballot int, v Value) {
 	x.accepted = append(x.accepted[:0], make(Set, len(x.accepted))...)
 	x.accepted.Add(m.self)
 	x.accepted.Add(ballot)
-	x.told = append(x.told[:0], make(Set, len(x.told))...)
+	x.informed = append(x.informed[:0], make(Set, len(x.informed))...)
 	x.ackTo = -1
 	if x.all(x.accepted, m.failed) { // no other member is left that could decide anything else
 		x.decide(m, v)

@@ -3,7 +3,7 @@ package agree
 import "fmt"
 
 // Letter is a message to be sent.
-type Letter struct {
+type Outgoing struct {
 	To int
 	Message
 }
@@ -25,7 +25,7 @@ type Machine struct {
 	waiting []Value    // contributions to agreements that begin when those before are decided
 	open    []instance // by number: those that a member may still ask about, and one that others have begun
 
-	letters   []Letter
+	sends     []Outgoing
 	decisions []Decision
 	near      []int // scratch
 }
@@ -78,9 +78,9 @@ func (m *Machine) IsBusy() bool {
 
 // Take returns what is to be sent and what was decided since the last call, in order. Both are
 // valid until the next call of any method.
-func (m *Machine) Take() ([]Letter, []Decision) {
-	letters, decisions := m.letters, m.decisions
-	m.letters, m.decisions = m.letters[:0], m.decisions[:0]
+func (m *Machine) Take() ([]Outgoing, []Decision) {
+	letters, decisions := m.sends, m.decisions
+	m.sends, m.decisions = m.sends[:0], m.decisions[:0]
 	return letters, decisions
 }
 
@@ -148,7 +148,7 @@ func (m *Machine) currentTree() tree {
 	return m.tree
 }
 
-func (m *Machine) send(to int, msg Message) { m.letters = append(m.letters, Letter{to, msg}) }
+func (m *Machine) send(to int, msg Message) { m.sends = append(m.sends, Outgoing{to, msg}) }
 
 // Awaited appends the members that the current agreement waits for: the one that was begun here and
 // is not decided. Something must come from each of them before it goes on. It appends none if there

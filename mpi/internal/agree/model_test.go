@@ -25,8 +25,8 @@ type model struct {
 	bug     bug  // planted
 	machine map[string]int32
 	states  []*Machine
-	letter  map[string]int32
-	letters []flight
+	send    map[string]int32
+	sends   []flight
 	value   map[string]int32
 	values  []Decision
 	steps   map[step]effect
@@ -39,7 +39,7 @@ type model struct {
 // flight is a message under way.
 type flight struct {
 	from int
-	Letter
+	Outgoing
 }
 
 // step is an event at a machine in some state: a letter, the notice of a failure (-1-r), or the
@@ -53,7 +53,7 @@ const startEvent = int32(-1 << 20)
 
 type effect struct {
 	machine int32
-	letters []int32
+	sends   []int32
 	decided []int32
 }
 
@@ -69,13 +69,13 @@ type world struct {
 // event, after with what was sent. Either may be nil.
 type bug struct {
 	before func(m *Machine, event int32, msg *Message)
-	after  func(m *Machine, event int32, letters []Letter) []Letter
+	after  func(m *Machine, event int32, letters []Outgoing) []Outgoing
 }
 
 func newModel(n, rounds, crashes int) *model {
 	return &model{
 		n: n, rounds: rounds, crashes: crashes, seed: maphash.MakeSeed(),
-		machine: map[string]int32{}, letter: map[string]int32{}, value: map[string]int32{}, steps: map[step]effect{}, seen: map[uint64]struct{}{},
+		machine: map[string]int32{}, send: map[string]int32{}, value: map[string]int32{}, steps: map[step]effect{}, seen: map[uint64]struct{}{},
 	}
 }
 
@@ -107,8 +107,8 @@ func (x *model) apply(w world, r int, event int32) (world, string) {
 		i, _ := slices.BinarySearch(w.flights, event)
 		w.flights = slices.Delete(w.flights, i, i+1)
 	}
-	for _, l := range e.letters {
-		if w.dead>>x.letters[l].To&1 == 0 {
+	for _, l := range e.sends {
+		if w.dead>>x.sends[l].To&1 == 0 {
 			i, _ := slices.BinarySearch(w.flights, l)
 			w.flights = slices.Insert(w.flights, i, l)
 		}
@@ -118,7 +118,7 @@ func (x *model) apply(w world, r int, event int32) (world, string) {
 		switch {
 		case w.decided[d.Number] < 0:
 			w.decided[d.Number] = id
-			if wrong := x.judge(&w, d); wrong != "" {
+			if wrong := x.check(&w, d); wrong != "" {
 				return w, wrong
 			}
 		case w.decided[d.Number] != id:
@@ -129,7 +129,7 @@ func (x *model) apply(w world, r int, event int32) (world, string) {
 }
 
 // judge checks a decision when it is made first.
-func (x *model) judge(w *world, d *Decision) string {
+func (x *model) check(w *world, d *Decision) string {
 	for r := range x.n {
 		contributed, failed, dead := d.Value.Flag>>r&1 == 0, d.Value.Failed.Has(r), w.dead>>r&1 != 0
 		switch {
@@ -156,7 +156,7 @@ func (x *model) effect(r int, machine, event int32) effect {
 	if x.bug.before != nil {
 		var msg *Message
 		if event >= 0 {
-			msg = &x.letters[event].Message
+			msg = &x.sends[event].Message
 		}
 		x.bug.before(m, event, msg)
 	}
@@ -166,23 +166,23 @@ func (x *model) effect(r int, machine, event int32) effect {
 	case event < 0:
 		m.Fail(int(-1 - event))
 	default:
-		f := x.letters[event]
+		f := x.sends[event]
 		if !m.Receive(f.from, &f.Message) {
 			panic(fmt.Sprintf("member %d refuses %v of %d", r, f.Message, f.from))
 		}
 	}
 	if x.bug.after != nil {
-		m.letters = x.bug.after(m, event, m.letters)
+		m.sends = x.bug.after(m, event, m.sends)
 	}
 	letters, decisions := m.Take()
 	e := effect{machine: -1}
 	for _, l := range letters {
-		e.letters = append(e.letters, x.letterID(flight{r, l}))
+		e.sends = append(e.sends, x.outgoingID(flight{r, l}))
 	}
 	for _, d := range decisions {
 		e.decided = append(e.decided, x.valueID(d))
 	}
-	m.letters, m.decisions = nil, nil
+	m.sends, m.decisions = nil, nil
 	e.machine = x.machineID(m)
 	x.steps[key] = e
 	return e
@@ -192,8 +192,8 @@ func (x *model) machineID(m *Machine) int32 {
 	return intern(x.machine, &x.states, string(m.appendState(nil)), m)
 }
 
-func (x *model) letterID(f flight) int32 {
-	return intern(x.letter, &x.letters, string(f.Message.Append([]byte{byte(f.from), byte(f.To)})), f)
+func (x *model) outgoingID(f flight) int32 {
+	return intern(x.send, &x.sends, string(f.Message.Append([]byte{byte(f.from), byte(f.To)})), f)
 }
 
 func (x *model) valueID(d Decision) int32 {
@@ -230,7 +230,7 @@ func (e event) String() string {
 
 func (x *model) describe(e event) string {
 	if e.what >= 0 {
-		f := x.letters[e.what]
+		f := x.sends[e.what]
 		return fmt.Sprintf("%d gets of %d: kind %d, number %d, ballot %d, %+v", f.To, f.from, f.Kind, f.Number, f.Ballot, f.Value)
 	}
 	return e.String()
@@ -242,7 +242,7 @@ func (x *model) events(w *world) (list []event, moves int) {
 		if i > 0 && l == w.flights[i-1] {
 			continue
 		}
-		list = append(list, event{x.letters[l].To, l})
+		list = append(list, event{x.sends[l].To, l})
 	}
 	for r := range x.n {
 		if w.dead>>r&1 != 0 {
@@ -273,11 +273,11 @@ func (x *model) happen(w world, e event) (world, string) {
 	switch {
 	case e.what == crashEvent:
 		w.dead |= 1 << e.member
-		w.flights = slices.DeleteFunc(slices.Clone(w.flights), func(l int32) bool { return x.letters[l].To == e.member })
+		w.flights = slices.DeleteFunc(slices.Clone(w.flights), func(l int32) bool { return x.sends[l].To == e.member })
 		return w, ""
 	case e.what < 0 && e.what != startEvent && !x.late:
 		dead := int(-1 - e.what)
-		w.flights = slices.DeleteFunc(slices.Clone(w.flights), func(l int32) bool { return x.letters[l].from == dead && x.letters[l].To == e.member })
+		w.flights = slices.DeleteFunc(slices.Clone(w.flights), func(l int32) bool { return x.sends[l].from == dead && x.sends[l].To == e.member })
 	}
 	return x.apply(w, e.member, e.what)
 }
@@ -359,6 +359,6 @@ func (x *model) run(t *testing.T) (wrong string) {
 		wrong += b.String()
 	}
 	t.Logf("%d members, %d agreements, up to %d failures: %d states, %d ends, %d states of machines, %d messages, at most %d events",
-		x.n, x.rounds, x.crashes, len(x.seen), x.ends, len(x.states), len(x.letters), x.deepest)
+		x.n, x.rounds, x.crashes, len(x.seen), x.ends, len(x.states), len(x.sends), x.deepest)
 	return wrong
 }

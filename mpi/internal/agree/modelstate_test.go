@@ -10,11 +10,11 @@ func (m *Machine) clone() *Machine {
 	c.failed, c.left = m.failed.Clone(), m.left.Clone()
 	c.waiting = slices.Clone(m.waiting)
 	c.open = slices.Clone(m.open)
-	c.letters, c.decisions, c.near = nil, nil, nil
+	c.sends, c.decisions, c.near = nil, nil, nil
 	for i := range c.open {
 		x := &c.open[i]
 		x.gathered, x.value = x.gathered.clone(), x.value.clone()
-		for _, s := range []*Set{&x.gave, &x.covered, &x.accepted, &x.told, &x.know} {
+		for _, s := range []*Set{&x.gave, &x.covered, &x.accepted, &x.informed, &x.know} {
 			*s = s.Clone()
 		}
 	}
@@ -49,7 +49,7 @@ func (m *Machine) appendState(b []byte) []byte {
 		flag(x.begun)
 		flag(x.decided)
 		flag(x.some)
-		for _, s := range []Set{x.gave, x.covered, x.accepted, x.told, x.know} {
+		for _, s := range []Set{x.gave, x.covered, x.accepted, x.informed, x.know} {
 			set(s)
 		}
 		put(uint64(x.gatherTo + 1))

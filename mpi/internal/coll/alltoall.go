@@ -63,8 +63,8 @@ var (
 	exchangeApart = 1 << 20 // up to so many bytes are copied before an exchange in place
 )
 
-// exchangeLanes is how many pieces of a block are under way at once.
-const exchangeLanes = 2
+// exchangeStreams is how many pieces of a block are under way at once.
+const exchangeStreams = 2
 
 // distance is how far round i sends: 1, size-1, 2, size-2 and so on.
 func distance(i, size int) int {
@@ -118,17 +118,17 @@ func inPieces(g Graph, done []Step, b Buf, after []Step, move func(piece Buf, af
 	case n <= exchangePiece:
 		return append(done, move(b, after))
 	}
-	var lanes [exchangeLanes][]Step
+	var lanes [exchangeStreams][]Step
 	for k, lo, hi := 0, 0, 0; lo < n; k, lo = k+1, hi {
 		hi = pieceEnd(lo, n)
-		lane := &lanes[k%exchangeLanes]
+		lane := &lanes[k%exchangeStreams]
 		if *lane == nil {
 			*lane = after
 		}
-		g.Lane(k % exchangeLanes)
+		g.Stream(k % exchangeStreams)
 		*lane = []Step{move(b.Part(lo, hi), *lane)}
 	}
-	g.Lane(0)
+	g.Stream(0)
 	return append(done, slices.Concat(lanes[:]...)...)
 }
 
@@ -188,9 +188,9 @@ func (x exchange) swapWith(g Graph, peer int, room []byte, after []Step) []Step 
 		piece := b.Part(lo, hi)
 		leaves := Memory(room[:piece.Len()])
 		copied := moveBuf(g, leaves, piece, after)
-		g.Lane(k % exchangeLanes)
+		g.Stream(k % exchangeStreams)
 		after = []Step{g.Send(peer, leaves, copied...), g.Recv(peer, piece, copied...)}
-		g.Lane(0)
+		g.Stream(0)
 	}
 	return after
 }

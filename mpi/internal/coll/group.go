@@ -40,7 +40,7 @@ func (s *group) RecvInto(peer int, data *[]byte, after ...Step) Step {
 
 func (s *group) Do(f func() error, after ...Step) Step { return s.g.Do(f, after...) }
 
-func (s *group) Lane(i int) { s.g.Lane(i) }
+func (s *group) Stream(i int) { s.g.Stream(i) }
 
 // Scratch implements Scratcher, whether the graph below does or not.
 func (s *group) Scratch(n int) []byte { return scratch(s.g, n) }

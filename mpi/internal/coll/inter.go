@@ -107,7 +107,7 @@ func (x Inter) inSegments(n, elem, most int, serial bool, run func(x Inter, s sp
 	if parts == 1 {
 		return run(x, span{0, n}, nil)
 	}
-	return lanesOf(x.local.g, parts, serial, nil, func(g Graph, k int, after []Step) []Step {
+	return streamsOf(x.local.g, parts, serial, nil, func(g Graph, k int, after []Step) []Step {
 		return run(x.over(g), span{cut(n, elem, parts, k), cut(n, elem, parts, k+1)}, after)
 	})
 }

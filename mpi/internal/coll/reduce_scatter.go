@@ -27,7 +27,7 @@ func ReduceScatter(g Graph, alg Algorithm, rank, size int, in, out Buf, counts [
 		// rank's block are of the same segment.
 		own = in.block(counts, displs, rank)
 	}
-	done := lanesOf(g, n, false, after, func(g Graph, k int, after []Step) []Step {
+	done := streamsOf(g, n, false, after, func(g Graph, k int, after []Step) []Step {
 		// A part of every block, so that all ranks have the same to do in each segment.
 		lens, from, at := make([]int, size), make([]int, size), 0
 		for r, c := range counts {

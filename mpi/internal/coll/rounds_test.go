@@ -16,7 +16,7 @@ func (c *counter) Send(int, Buf, ...Step) Step         { return c.add() }
 func (c *counter) Recv(int, Buf, ...Step) Step         { return c.add() }
 func (c *counter) SendFrom(int, *[]byte, ...Step) Step { return c.add() }
 func (c *counter) RecvInto(int, *[]byte, ...Step) Step { return c.add() }
-func (c *counter) Lane(int)                            {}
+func (c *counter) Stream(int)                          {}
 func (c *counter) Do(_ func() error, _ ...Step) Step   { return c.add() }
 
 // plain is a Graph without Scratch.

@@ -12,8 +12,8 @@ var (
 	reduceShareBytes   = 64 << 10  // a rank's share of a segment, as far as many do
 )
 
-// reduceLanes is how many segments are under way at once: while one combines, others move.
-const reduceLanes = 3
+// reduceStreams is how many segments are under way at once: while one combines, others move.
+const reduceStreams = 3
 
 // segmentsOf is in how many segments a vector of n bytes is combined by size ranks. Each has at
 // most so many bytes as elements allow; most is 0 for the measured choice.
@@ -25,7 +25,7 @@ func segmentsOf(most, n, size int) int {
 }
 
 // lane is a Graph of one segment after the other, which has temporary memory for one of them.
-type lane struct {
+type stream struct {
 	Graph
 	lent [][]byte // in the order in which a segment asks
 	used int      // by the segment that is being built
@@ -34,7 +34,7 @@ type lane struct {
 
 // Scratch implements Scratcher. The segments of a lane ask for the same, or for less, unless a part
 // of an algorithm that is made of several goes another way because its segment is shorter.
-func (l *lane) Scratch(n int) []byte {
+func (l *stream) Scratch(n int) []byte {
 	if l.used == len(l.lent) {
 		l.lent = append(l.lent, nil)
 	}
@@ -46,30 +46,30 @@ func (l *lane) Scratch(n int) []byte {
 	return (*b)[:n]
 }
 
-// lanesOf lets run append the steps of each of n segments, the longest of which come first. Their
-// messages keep apart, and reduceLanes of them are under way at once; only one if serial, which is
-// this rank's business alone.
-func lanesOf(g Graph, n int, serial bool, after []Step, run func(g Graph, segment int, after []Step) []Step) []Step {
+// streamsOf lets run append the steps of each of n segments, the longest of which come first. Their
+// messages keep apart, and reduceStreams of them are under way at once; only one if serial, which
+// is this rank's business alone.
+func streamsOf(g Graph, n int, serial bool, after []Step, run func(g Graph, segment int, after []Step) []Step) []Step {
 	if n == 1 {
 		return run(g, 0, after)
 	}
-	var lanes [reduceLanes]lane
+	var lanes [reduceStreams]stream
 	for i := range lanes {
-		lanes[i] = lane{Graph: g, done: after}
+		lanes[i] = stream{Graph: g, done: after}
 	}
 	for k := range n {
-		l := &lanes[k%reduceLanes]
-		g.Lane(k % reduceLanes)
+		l := &lanes[k%reduceStreams]
+		g.Stream(k % reduceStreams)
 		ready := l.done
 		if serial && k > 0 {
-			ready = lanes[(k-1)%reduceLanes].done
+			ready = lanes[(k-1)%reduceStreams].done
 		}
 		l.used = 0
 		l.done = join(g, run(l, k, ready))
 	}
-	g.Lane(0)
+	g.Stream(0)
 	var done []Step
-	for i := range min(n, reduceLanes) {
+	for i := range min(n, reduceStreams) {
 		done = with(done, lanes[i].done...)
 	}
 	return join(g, done)
@@ -79,7 +79,7 @@ func lanesOf(g Graph, n int, serial bool, after []Step, run func(g Graph, segmen
 // has no result.
 func inSegments(g Graph, size int, in, out Buf, red Reducer, after []Step, run func(g Graph, in, out []byte, after []Step) []Step) []Step {
 	n := segmentsOf(red.Segment, in.Len(), size)
-	return lanesOf(g, n, false, after, func(g Graph, k int, after []Step) []Step {
+	return streamsOf(g, n, false, after, func(g Graph, k int, after []Step) []Step {
 		from, to := in, out
 		if n > 1 {
 			lo, hi := cut(in.Len(), red.ElemSize, n, k), cut(in.Len(), red.ElemSize, n, k+1)

@@ -29,10 +29,10 @@ type simPair struct{ sends, recvs []*simStep }
 type simMatch struct{ send, recv *simStep }
 
 type simRank struct {
-	s     *sim
-	rank  int
-	lane  int // of the steps that are added
-	steps []*simStep
+	s      *sim
+	rank   int
+	stream int // of the steps that are added
+	steps  []*simStep
 	// ready steps and started local or eager steps, by index
 	ready, running []int
 }
@@ -46,20 +46,20 @@ const (
 )
 
 type simStep struct {
-	kind  simKind
-	r     *simRank
-	id    int
-	peer  int
-	lane  int
-	data  Buf     // Send, Recv
-	ptr   *[]byte // SendFrom, RecvInto
-	f     func() error
-	after []Step // in order, each once
-	next  []int  // steps that wait for this one, in order
-	wait  int
-	shot  []byte // what data held when the step started
-	sync  bool   // a send that completes when delivered
-	done  bool
+	kind   simKind
+	r      *simRank
+	id     int
+	peer   int
+	stream int
+	data   Buf     // Send, Recv
+	ptr    *[]byte // SendFrom, RecvInto
+	f      func() error
+	after  []Step // in order, each once
+	next   []int  // steps that wait for this one, in order
+	wait   int
+	shot   []byte // what data held when the step started
+	sync   bool   // a send that completes when delivered
+	done   bool
 }
 
 func newSim(seed uint64, size int) *sim {
@@ -71,7 +71,7 @@ func newSim(seed uint64, size int) *sim {
 }
 
 func (r *simRank) add(st *simStep, after []Step) Step {
-	st.r, st.id, st.lane, st.after = r, len(r.steps), r.lane, slices.Clone(after)
+	st.r, st.id, st.stream, st.after = r, len(r.steps), r.stream, slices.Clone(after)
 	slices.Sort(st.after)
 	st.after = slices.Compact(st.after)
 	for _, a := range st.after {
@@ -107,11 +107,11 @@ func (r *simRank) Do(f func() error, after ...Step) Step {
 	return r.add(&simStep{kind: simDo, f: f}, after)
 }
 
-func (r *simRank) Lane(i int) {
-	if i < 0 || i >= reduceLanes {
+func (r *simRank) Stream(i int) {
+	if i < 0 || i >= reduceStreams {
 		panic(fmt.Sprintf("rank %d: there is no lane %d", r.rank, i))
 	}
-	r.lane = i
+	r.stream = i
 }
 
 // Scratch lends memory full of garbage.
@@ -134,7 +134,7 @@ func (r *simRank) checkOrder() error {
 		if st.kind == simDo {
 			continue
 		}
-		key := [3]int{int(st.kind), st.peer, st.lane}
+		key := [3]int{int(st.kind), st.peer, st.stream}
 		p, ok := last[key]
 		last[key] = i
 		if !ok || anc[i][p/64]&(1<<(p%64)) != 0 {
@@ -223,14 +223,14 @@ func (r *simRank) start(st *simStep) {
 		if st.sync = s.rng.IntN(2) == 0; !st.sync {
 			r.running = append(r.running, st.id)
 		}
-		p := s.pair(r.rank, st.peer, st.lane)
+		p := s.pair(r.rank, st.peer, st.stream)
 		p.sends = append(p.sends, st)
 	case simRecv:
 		if st.ptr == nil {
 			st.shot = randomBytes(s.rng, st.data.Len())
 			st.data.Unpack(0, st.shot)
 		}
-		p := s.pair(st.peer, r.rank, st.lane)
+		p := s.pair(st.peer, r.rank, st.stream)
 		p.recvs = append(p.recvs, st)
 	}
 	s.match(st)
@@ -250,7 +250,7 @@ func (s *sim) match(st *simStep) {
 	if st.kind == simRecv {
 		from, to = to, from
 	}
-	p := s.pair(from, to, st.lane)
+	p := s.pair(from, to, st.stream)
 	if len(p.sends) > 0 && len(p.recvs) > 0 {
 		s.live = append(s.live, &simMatch{p.sends[0], p.recvs[0]})
 		p.sends, p.recvs = p.sends[1:], p.recvs[1:]

@@ -13,7 +13,7 @@ var citation = regexp.MustCompile(`MPI\s+4\.1,\s+(section|chapter|annex)|fault\s
 // with it, and for each function and method that is a procedure's whose comment cites no section.
 func uncommented(chapters []chapter, c *code) []string {
 	procedureOf := map[string]string{}
-	for _, j := range judge(chapters, c) {
+	for _, j := range classify(chapters, c) {
 		for _, v := range j.verdicts {
 			if v.goName != "" && !j.isNames {
 				procedureOf[v.goName] = v.name

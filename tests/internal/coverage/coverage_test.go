@@ -25,7 +25,7 @@ func TestDocumentIsFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := page(judge(chapters, code), code)
+	want := page(classify(chapters, code), code)
 	got, err := os.ReadFile(filepath.Join(root, target))
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := fake(t)
-	text := string(page(judge(chapters, c), c))
+	text := string(page(classify(chapters, c), c))
 	for _, want := range []string{
 		"| 1 | [Some](#1-some) | 6 | 3 | 1 | 1 | 1 |\n",
 		"\n## 1. Some\n\nMPI 4.1, section 6.3, 6.4. Not yet there: 1. The plan: later.\n\n| MPI |",

@@ -70,5 +70,5 @@ func generate(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page(judge(chapters, code), code), nil
+	return page(classify(chapters, code), code), nil
 }

@@ -28,12 +28,12 @@ type verdict struct {
 }
 
 // judged is a chapter with the verdicts on its procedures.
-type judged struct {
+type classified struct {
 	chapter
 	verdicts []verdict
 }
 
-func (j judged) count(s status) int {
+func (j classified) count(s status) int {
 	n := 0
 	for _, v := range j.verdicts {
 		if v.status == s {
@@ -44,10 +44,10 @@ func (j judged) count(s status) int {
 }
 
 // judge looks every procedure up in the code.
-func judge(chapters []chapter, c *code) []judged {
-	var all []judged
+func classify(chapters []chapter, c *code) []classified {
+	var all []classified
 	for _, ch := range chapters {
-		j := judged{chapter: ch}
+		j := classified{chapter: ch}
 		for _, p := range ch.procedures {
 			v := verdict{procedure: p, goName: find(goNames(p), c.exported)}
 			if v.goName != "" {
@@ -90,7 +90,7 @@ beside those of mpi4py.
 const core = 21
 
 // page renders the document.
-func page(all []judged, c *code) []byte {
+func page(all []classified, c *code) []byte {
 	var b bytes.Buffer
 	b.WriteString(head)
 	summary(&b, all)
@@ -102,7 +102,7 @@ func page(all []judged, c *code) []byte {
 }
 
 // summary is the table of counts.
-func summary(b *bytes.Buffer, all []judged) {
+func summary(b *bytes.Buffer, all []classified) {
 	b.WriteString("| # | chapter | procedures | proven | untested | not needed in Go | not yet |\n|---:|---|---:|---:|---:|---:|---:|\n")
 	var sum [5]int
 	for i, j := range all {
@@ -146,7 +146,7 @@ func anchor(heading string) string {
 }
 
 // section is the table of one chapter.
-func section(b *bytes.Buffer, j judged) {
+func section(b *bytes.Buffer, j classified) {
 	fmt.Fprintf(b, "\n## %s\n\n", j.heading())
 	switch {
 	case j.isNames:
@@ -199,7 +199,7 @@ func (v verdict) proofCell() string {
 }
 
 // beyond lists the functions and methods that are no procedure's.
-func beyond(b *bytes.Buffer, all []judged, c *code) {
+func beyond(b *bytes.Buffer, all []classified, c *code) {
 	taken := map[string]bool{}
 	for _, j := range all {
 		for _, v := range j.verdicts {

@@ -119,7 +119,7 @@ func (v verdict) counterpart() string {
 var firstName = regexp.MustCompile(`^\w+`)
 
 // expected maps the names of C, with their prefix, to what is said about them.
-func expected(all []judged) map[string]verdict {
+func expected(all []classified) map[string]verdict {
 	m := map[string]verdict{}
 	for _, j := range all {
 		prefix := "MPI_"
@@ -136,7 +136,7 @@ func expected(all []judged) map[string]verdict {
 var mention = regexp.MustCompile(`\b(\w+)\.([A-Z]\w*)`)
 
 // namesFaults returns a sentence for each place where the page and the verdicts differ.
-func namesFaults(text string, all []judged, exported map[string]export) []string {
+func namesFaults(text string, all []classified, exported map[string]export) []string {
 	var faults []string
 	fault := func(line int, format string, args ...any) {
 		faults = append(faults, fmt.Sprintf("%s:%d: ", namesPage, line)+fmt.Sprintf(format, args...))
@@ -192,7 +192,7 @@ func TestNamesPage(t *testing.T) {
 	if n := len(nameRows(text)); n < 150 {
 		t.Errorf("found only %d rows in %s", n, namesPage)
 	}
-	for _, fault := range namesFaults(text, judge(chapters, c), c.exported) {
+	for _, fault := range namesFaults(text, classify(chapters, c), c.exported) {
 		t.Error(fault)
 	}
 }
@@ -220,7 +220,7 @@ Comm_shrink = Comm.Free
 		t.Fatal(err)
 	}
 	c := fake(t)
-	all := judge(chapters, c)
+	all := classify(chapters, c)
 	const right = "| C | mpi4py | FitMPI | what differs |\n|---|---|---|---|\n" +
 		"| `MPI_Send`, `MPI_Recv` | `comm.Send`, `comm.Recv` | `mpi.Send`, `mpi.Recv` | see `mpi.Bare(c.Free)`, `errors.Is` |\n" +
 		"| `MPI_Bcast` | `comm.Bcast` | `mpi.Bcast` | |\n" +

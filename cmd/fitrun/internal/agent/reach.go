@@ -58,7 +58,7 @@ const (
 	// lastWords is how long one may take that has closed its output, and so has something to say
 	// before it ends: ssh says why a connection broke when it has cleaned up, which on a loaded
 	// machine may be seconds later.
-	lastWords = 5 * time.Second
+	finalReports = 5 * time.Second
 )
 
 // branch is a host that this process reaches itself, and the hosts behind it.
@@ -92,7 +92,7 @@ func open(ctx context.Context, t Target, w Way, binary func(ctx context.Context,
 	if err != nil {
 		return nil, nil, frame{}, err
 	}
-	b := &branch{target: t, cmd: cmd, said: new(crew.Tail), exited: make(chan struct{}), guard: guard, words: lastWords}
+	b := &branch{target: t, cmd: cmd, said: new(crew.Tail), exited: make(chan struct{}), guard: guard, words: finalReports}
 	if err := b.start(); err != nil {
 		return nil, nil, frame{}, err
 	}
@@ -251,7 +251,7 @@ func (b *branch) explain(ctx context.Context, err error) error {
 		return err
 	}
 	if !isLate && b.cmd != nil { // the command has closed its output, so it is about to end, and then has said everything
-		b.awaitLastWords(ctx)
+		b.awaitFinalReports(ctx)
 	}
 	last := b.lastSaid()
 	switch {
@@ -279,9 +279,9 @@ func (b *branch) explain(ctx context.Context, err error) error {
 	return errors.New("the connection ended")
 }
 
-// awaitLastWords waits until the command has ended, but not for long, nor beyond ctx; false says
+// awaitFinalReports waits until the command has ended, but not for long, nor beyond ctx; false says
 // that it has not.
-func (b *branch) awaitLastWords(ctx context.Context) bool {
+func (b *branch) awaitFinalReports(ctx context.Context) bool {
 	t := time.NewTimer(b.words)
 	defer t.Stop()
 	select {
@@ -323,7 +323,7 @@ func (b *branch) lastSaid() string {
 // cut ends the command after the end of the conversation. One that has ended that itself is about
 // to say why.
 func (b *branch) cut(why error) {
-	if b.cmd != nil && isEnd(why) && b.awaitLastWords(context.Background()) {
+	if b.cmd != nil && isEnd(why) && b.awaitFinalReports(context.Background()) {
 		return
 	}
 	b.kill()

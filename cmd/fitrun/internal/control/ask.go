@@ -97,7 +97,7 @@ func explain(pid int, dialErr error) error {
 	}
 	comm, _ := os.ReadFile(dir + "/comm")
 	name := strings.TrimSpace(string(comm))
-	if parent := parentOf(dir); parent > 1 && hasDesk(parent) {
+	if parent := parentOf(dir); parent > 1 && hasServer(parent) {
 		return fmt.Errorf("process %d (%s) is not a fitrun, but was started by one: ask fitrun status %d", pid, name, parent)
 	}
 	if name == "fitrun" {
@@ -120,13 +120,13 @@ func parentOf(dir string) int {
 	return pid
 }
 
-func hasDesk(pid int) bool {
-	pids, err := desks()
+func hasServer(pid int) bool {
+	pids, err := servers()
 	return err == nil && slices.Contains(pids, pid)
 }
 
 // desks are the processes that have a desk, or the name of whose desk another process has taken.
-func desks() ([]int, error) {
+func servers() ([]int, error) {
 	space, err := namespace()
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func desks() ([]int, error) {
 // List asks all fitruns that this user may ask what they are, each for a second at most. Those that
 // do not answer are left out.
 func List(ctx context.Context) ([]*Answer, error) {
-	pids, err := desks()
+	pids, err := servers()
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func FuzzQuestion(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var asked []string
-		d := &Desk{ctx: t.Context(), answer: func(_ context.Context, want string) Answer {
+		d := &Server{ctx: t.Context(), answer: func(_ context.Context, want string) Answer {
 			asked = append(asked, want)
 			return Answer{Program: "p", Ranks: 2, Data: json.RawMessage(`{}`)}
 		}}

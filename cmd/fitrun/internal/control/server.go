@@ -63,7 +63,7 @@ type Answer struct {
 }
 
 // Desk answers questions until Close.
-type Desk struct {
+type Server struct {
 	// immutable after Open
 	ln     net.Listener
 	answer func(ctx context.Context, want string) Answer
@@ -75,7 +75,7 @@ type Desk struct {
 
 // Open begins to answer for this process. answer is called for each question of a user that may
 // ask, by several goroutines at a time. Its context ends with the desk.
-func Open(answer func(ctx context.Context, want string) Answer) (*Desk, error) {
+func Open(answer func(ctx context.Context, want string) Answer) (*Server, error) {
 	name, err := nameOf(os.Getpid())
 	if err != nil {
 		return nil, err
@@ -85,13 +85,13 @@ func Open(answer func(ctx context.Context, want string) Answer) (*Desk, error) {
 		return nil, fmt.Errorf("listening for fitrun status: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &Desk{ln: ln, answer: answer, ctx: ctx, cancel: cancel}
+	d := &Server{ln: ln, answer: answer, ctx: ctx, cancel: cancel}
 	d.wg.Go(d.serve) // stopped by Close
 	return d, nil
 }
 
 // Close ends all conversations and waits for that.
-func (d *Desk) Close() {
+func (d *Server) Close() {
 	d.cancel()
 	d.ln.Close()
 	d.wg.Wait()
@@ -119,7 +119,7 @@ func namespace() (string, error) {
 	return prefix + strings.Trim(strings.TrimPrefix(link, "pid:"), "[]") + "/", nil
 }
 
-func (d *Desk) serve() {
+func (d *Server) serve() {
 	slots := make(chan struct{}, mostClients)
 	for {
 		slots <- struct{}{}
@@ -138,7 +138,7 @@ func (d *Desk) serve() {
 }
 
 // converse answers one question.
-func (d *Desk) converse(conn net.Conn) {
+func (d *Server) converse(conn net.Conn) {
 	peer, err := credentials(conn)
 	if err != nil || peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
 		return
@@ -155,7 +155,7 @@ func (d *Desk) converse(conn net.Conn) {
 }
 
 // answerTo is the line that answers a line, nil if that is no question.
-func (d *Desk) answerTo(line []byte) []byte {
+func (d *Server) answerTo(line []byte) []byte {
 	var q question
 	if json.Unmarshal(line, &q) != nil {
 		return nil

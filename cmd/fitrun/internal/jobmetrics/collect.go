@@ -158,7 +158,7 @@ func (c *jobCollector) Collect(ch chan<- prometheus.Metric) {
 			failed++
 		}
 	}
-	for _, p := range []launch.Phase{launch.Waiting, launch.Started, launch.Joined, launch.Resting, launch.Finalizing, launch.Over} {
+	for _, p := range []launch.Phase{launch.Waiting, launch.Started, launch.Joined, launch.Idle, launch.Finalizing, launch.Over} {
 		ch <- prometheus.MustNewConstMetric(ranksDesc, prometheus.GaugeValue, float64(in[p]), string(p))
 	}
 	ch <- prometheus.MustNewConstMetric(failedDesc, prometheus.GaugeValue, float64(failed))

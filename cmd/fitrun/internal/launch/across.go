@@ -304,7 +304,7 @@ func (a *across) run(ctx context.Context, job *Job) outcome {
 		if !a.local[i] {
 			c := a.agentOf(i)
 			plan := job.crewPlan(i)
-			c.Plan(plan, len(job.Ranks), &ear{x: x, site: i, draining: new(atomic.Bool)})
+			c.Plan(plan, len(job.Ranks), &events{x: x, site: i, draining: new(atomic.Bool)})
 			all = append(all, c)
 			continue
 		}

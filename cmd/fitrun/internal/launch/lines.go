@@ -27,14 +27,14 @@ const (
 // reads the stream.
 type lines struct {
 	// immutable after construction
-	c      *console
-	w      io.Writer        // where the console shows them
-	tag    string           // put before each line; "" for none
-	raw    bool             // pass everything through at once: the only rank, untagged
-	prompt bool             // show an unfinished line after idleAfter: rank 0 before a terminal
-	tail   *crew.Tail       // remembers the last lines, or nil
-	now    func() time.Time // put the time before each line; nil: do not
-	file   io.Closer        // what is written, closed at the end of the stream; nil if it is fitrun's own
+	c       *console
+	w       io.Writer        // where the console shows them
+	tag     string           // put before each line; "" for none
+	raw     bool             // pass everything through at once: the only rank, untagged
+	partial bool             // show an unfinished line after idleAfter: rank 0 before a terminal
+	tail    *crew.Tail       // remembers the last lines, or nil
+	now     func() time.Time // put the time before each line; nil: do not
+	file    io.Closer        // what is written, closed at the end of the stream; nil if it is fitrun's own
 
 	ended func() bool   // reports whether the whole stream is at this machine, so that shown will be closed soon; nil: it is not known
 	shown chan struct{} // closed when all is shown
@@ -130,7 +130,7 @@ func (l *lines) copyFrom(f crew.Source, draining *atomic.Bool) {
 		switch {
 		case last:
 			f.SetReadDeadline(time.Now().Add(drainIdle))
-		case l.prompt && len(l.buf) > 0:
+		case l.partial && len(l.buf) > 0:
 			f.SetReadDeadline(time.Now().Add(idleAfter))
 		}
 		n, err := f.Read(chunk)

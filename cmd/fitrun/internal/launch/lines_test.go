@@ -112,7 +112,7 @@ func TestOthersDoNotWaitForEver(t *testing.T) {
 	})
 }
 
-func TestPrompt(t *testing.T) {
+func TestPartialLine(t *testing.T) {
 	s := newScreen()
 	a, b := s.rank(""), s.rank("")
 	a.feed([]byte("name? "))

@@ -190,8 +190,8 @@ func (s *supervisor) reported(r int, n boot.Notice) {
 		s.saidFailed(r, n.Text)
 		return
 	}
-	if n.Key == boot.RestKey {
-		s.rested(r, boot.IsResting(n.Text))
+	if n.Key == boot.IdleKey {
+		s.idled(r, boot.IsResting(n.Text))
 		return
 	}
 	s.do.reported(r, n.Key, n.Text)
@@ -207,7 +207,7 @@ func (s *supervisor) reported(r int, n boot.Notice) {
 }
 
 // rested is called when rank r says that it rests, or that it does not any more.
-func (s *supervisor) rested(r int, rests bool) {
+func (s *supervisor) idled(r int, rests bool) {
 	switch m := &s.members[r]; {
 	case rests && m.state == memberJoined:
 		s.setMember(r, memberResting)
@@ -222,8 +222,8 @@ func (s *supervisor) linkBroken(now time.Time, r int, err error) {
 		return
 	}
 	why := fmt.Sprintf("broke the boot protocol: %v; was it built with the FitMPI of this fitrun?", err)
-	if s.isTolerant() {
-		s.condemn(s.job.Ranks[r].proc, ExitError, why)
+	if s.hasFT() {
+		s.kill(s.job.Ranks[r].proc, ExitError, why)
 		return
 	}
 	s.setCode([]int{r}, ExitError, why)
@@ -248,7 +248,7 @@ func (s *supervisor) exited(now time.Time, p int, e crew.Exit) {
 		s.do.say(fmt.Sprintf("%s %v", s.names(ranks), e))
 	}
 	if !isExplained {
-		s.judge(now, p, before, e)
+		s.classifyExit(now, p, before, e)
 	}
 	s.settleAbort(now)
 	s.maybeOver(now)
@@ -256,7 +256,7 @@ func (s *supervisor) exited(now time.Time, p int, e crew.Exit) {
 
 // judge decides whether an exit that we did not cause is a failure of the process's ranks, or of
 // some of them.
-func (s *supervisor) judge(now time.Time, p int, before map[memberState][]int, e crew.Exit) {
+func (s *supervisor) classifyExit(now time.Time, p int, before map[memberState][]int, e crew.Exit) {
 	switch joined, early := before[memberJoined], before[memberStarted]; {
 	case e.Status() != 0:
 		ranks := s.job.Processes[p].Ranks
@@ -334,8 +334,8 @@ func (s *supervisor) failAs(now time.Time, ranks []int, text string, last []stri
 		return
 	}
 	s.failedOf(text)
-	if s.isTolerant() {
-		s.bury(ranks, text, last)
+	if s.hasFT() {
+		s.markFailed(ranks, text, last)
 		return
 	}
 	s.do.sayOf(s.job.Ranks[ranks[0]].proc, text+"; the job was ended", last)

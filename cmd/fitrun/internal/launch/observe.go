@@ -49,7 +49,7 @@ const (
 	Waiting    Phase = "waiting"    // its process is not started yet
 	Started    Phase = "started"    // its process runs, and has not joined the job
 	Joined     Phase = "joined"     // it takes part
-	Resting    Phase = "resting"    // it takes no part for now: all its sessions are finalized. It may take part again
+	Idle       Phase = "resting"    // it takes no part for now: all its sessions are finalized. It may take part again
 	Finalizing Phase = "finalizing" // it is done with the others
 	Over       Phase = "over"       // it has exited, or was never started
 )
@@ -66,7 +66,7 @@ type State struct {
 	Dead bool
 }
 
-var phases = [...]Phase{memberWaiting: Waiting, memberStarted: Started, memberJoined: Joined, memberResting: Resting, memberFinalizing: Finalizing, memberOver: Over}
+var phases = [...]Phase{memberWaiting: Waiting, memberStarted: Started, memberJoined: Joined, memberResting: Idle, memberFinalizing: Finalizing, memberOver: Over}
 
 // changed, answered and reported are hands of the supervisor.
 

@@ -52,7 +52,7 @@ type runner struct {
 	donec    chan struct{}            // closed when the loop is over: nothing receives from inbox any more
 	out      *console                 // of stdout
 	err      *console                 // of stderr; out itself if both are one file
-	voice    chan utterance           // messages of fitrun for its speaker
+	messages chan utterance           // messages of fitrun for its speaker
 	procs    [][]int                  // by site, and by process of it: index in job.Processes
 	hosts    []host                   // by site; set before the first process starts
 	progress *progress                // of the launch, nil if it is not told
@@ -115,7 +115,7 @@ func runHere(ctx context.Context, job *Job, cfg Config) outcome {
 
 // newHere makes the crew of the site that is this machine.
 func (x *runner) newHere(at int) (host, error) {
-	c, err := crew.New(x.job.crewPlan(at), &ear{x: x, site: at}, x.cfg.Guard)
+	c, err := crew.New(x.job.crewPlan(at), &events{x: x, site: at}, x.cfg.Guard)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func newRunner(job *Job, cfg Config) *runner {
 	x := &runner{
 		job: job, cfg: cfg,
 		inbox: make(chan func(time.Time), 64), donec: make(chan struct{}),
-		out: newConsole(), voice: make(chan utterance, 64+4*len(job.Ranks)), errs: make([]*lines, len(job.Processes)),
+		out: newConsole(), messages: make(chan utterance, 64+4*len(job.Ranks)), errs: make([]*lines, len(job.Processes)),
 	}
 	for i := range job.Processes {
 		for job.Processes[i].site >= len(x.procs) {
@@ -222,7 +222,7 @@ func (x *runner) finish(speaker *sync.WaitGroup) {
 		crew.SweepOrphans(append(x.spared, x.cfg.Guard.PID())...)
 	}
 	x.hush()
-	close(x.voice)
+	close(x.messages)
 	shown := make(chan struct{})
 	go func() { // ends when all output is shown, or with the process if nothing takes the output
 		defer close(shown)
@@ -264,7 +264,7 @@ func (x *runner) awaitOutput(shown <-chan struct{}) {
 // speak shows fitrun's own messages. It is a goroutine of its own so that the loop never waits for
 // a terminal.
 func (x *runner) speak() {
-	for u := range x.voice {
+	for u := range x.messages {
 		if u.text == "" {
 			x.err.drawStatus()
 			continue
@@ -332,7 +332,7 @@ func (x *runner) utter(u utterance) {
 	}
 	u.text = plain.Text(u.text)
 	select {
-	case x.voice <- u:
+	case x.messages <- u:
 	default: // nothing reads stderr, and fitrun has said more than enough
 	}
 }

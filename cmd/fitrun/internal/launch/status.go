@@ -30,7 +30,7 @@ func (c control) Status(line string) bool {
 	if s.asked.CompareAndSwap(false, true) {
 		c.x.post(func(time.Time) {
 			select {
-			case c.x.voice <- utterance{}:
+			case c.x.messages <- utterance{}:
 			default: // nothing reads stderr
 				s.asked.Store(false)
 			}

@@ -72,7 +72,7 @@ func TestStatusLine(t *testing.T) {
 func TestStatusDoesNotWait(t *testing.T) {
 	width, front := 80, true
 	s := withStatus(&width, &front)
-	x := &runner{err: s.c, voice: make(chan utterance, 1), inbox: make(chan func(time.Time), 2), donec: make(chan struct{})}
+	x := &runner{err: s.c, messages: make(chan utterance, 1), inbox: make(chan func(time.Time), 2), donec: make(chan struct{})}
 	for _, line := range []string{"zero", "one"} {
 		if !(control{x}).Status(line) {
 			t.Error("a terminal is none")
@@ -83,7 +83,7 @@ func TestStatusDoesNotWait(t *testing.T) {
 	}
 	(<-x.inbox)(time.Now())
 	s.want(t, "not written by who changes it", "")
-	if u := <-x.voice; u.text != "" {
+	if u := <-x.messages; u.text != "" {
 		t.Errorf("the speaker is to say %q", u.text)
 	}
 	s.rank("").feed([]byte("out\n"))

@@ -21,8 +21,8 @@ func (x *runner) linesOf(i int, s crew.Stream, last *crew.Tail) *lines {
 	marked := x.cfg.Tag || x.cfg.Timestamp
 	l := &lines{
 		c: c, w: to, tag: x.tagOf(i), tail: last,
-		raw:    len(x.job.Processes) == 1 && !marked,
-		prompt: i == 0 && !marked && isTerminal(to), shown: make(chan struct{}),
+		raw:     len(x.job.Processes) == 1 && !marked,
+		partial: i == 0 && !marked && isTerminal(to), shown: make(chan struct{}),
 	}
 	if x.cfg.Timestamp {
 		l.now = time.Now
@@ -30,7 +30,7 @@ func (x *runner) linesOf(i int, s crew.Stream, last *crew.Tail) *lines {
 	if x.cfg.OutputDir != "" {
 		f := &lateFile{path: x.outputFile(i, s)}
 		// A console of its own: no line of another process is ever in the way.
-		l.c, l.w, l.file, l.prompt = &console{freec: make(chan struct{}), failc: c.failc}, f, f, false
+		l.c, l.w, l.file, l.partial = &console{freec: make(chan struct{}), failc: c.failc}, f, f, false
 	}
 	return l
 }

@@ -249,7 +249,7 @@ func (s *supervisor) giveUp(now time.Time) {
 
 func (s *supervisor) maybeOver(now time.Time) {
 	if s.running == 0 && s.state != jobOver {
-		s.lastWords()
+		s.finalReports()
 		s.setState(jobOver, now, 0)
 	}
 }
@@ -261,7 +261,7 @@ func (s *supervisor) exitCode() int {
 	if s.code != 0 {
 		return s.code
 	}
-	if s.isTolerant() {
+	if s.hasFT() {
 		return s.codeOfSurvivors()
 	}
 	for r := range s.members {

@@ -14,11 +14,11 @@ import (
 
 // isTolerant reports whether the death of a rank ends nothing now. Until every rank has the cards
 // of all the others could not even begin: none of them would ever be whole.
-func (s *supervisor) isTolerant() bool { return s.job.FT && s.cards.IsComplete() }
+func (s *supervisor) hasFT() bool { return s.job.FT && s.cards.IsComplete() }
 
 // bury tells all ranks that some are dead, and goes on without those. text says which ranks they
 // are and what happened. Their codes must be set already.
-func (s *supervisor) bury(ranks []int, text string, last []string) {
+func (s *supervisor) markFailed(ranks []int, text string, last []string) {
 	var why []boot.Event
 	for _, r := range ranks {
 		m := &s.members[r]
@@ -45,14 +45,14 @@ func (s *supervisor) bury(ranks []int, text string, last []string) {
 // condemn ends process p, of whose ranks nothing must be heard any more, and takes them for dead at
 // once. Preconditions:
 //   - isTolerant.
-func (s *supervisor) condemn(p, code int, why string) {
+func (s *supervisor) kill(p, code int, why string) {
 	ranks := s.ranksOf(p, func(m *member) bool { return m.isRunning() && m.code == 0 })
 	if len(ranks) == 0 {
 		return
 	}
 	s.setCode(ranks, code, why)
 	s.signalOne(p, syscall.SIGKILL)
-	s.bury(ranks, s.names(ranks)+" "+why, nil)
+	s.markFailed(ranks, s.names(ranks)+" "+why, nil)
 }
 
 // ranksOf are the ranks of process p that are as is says.
@@ -105,7 +105,7 @@ func (s *supervisor) codeOfSurvivors() int {
 }
 
 // lastWords says at the end of a job which ranks are missing.
-func (s *supervisor) lastWords() {
+func (s *supervisor) finalReports() {
 	var dead, well []int
 	for r := range s.members {
 		switch m := &s.members[r]; {
@@ -138,7 +138,7 @@ func (s *supervisor) tellAll(evs []boot.Event) {
 
 // saidFailed is called when rank r says that it gives up; its exit follows.
 func (s *supervisor) saidFailed(r int, text string) {
-	if s.isTolerant() {
+	if s.hasFT() {
 		s.members[r].failed = text
 	}
 }

@@ -145,7 +145,7 @@ func (v *View) Changed(rank int, to launch.State) {
 		v.noteLocked(rank, string(to.Phase))
 	}
 	r.State = to
-	if to.Phase == launch.Over || to.Phase == launch.Finalizing || to.Phase == launch.Resting {
+	if to.Phase == launch.Over || to.Phase == launch.Finalizing || to.Phase == launch.Idle {
 		for number := range v.rounds {
 			v.arrivedLocked(number, rank, nil)
 		}

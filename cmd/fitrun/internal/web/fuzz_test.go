@@ -29,7 +29,7 @@ func FuzzPicture(f *testing.F) {
 	f.Add([]byte(`{}`), []byte(`null`), "over", 137, int64(-1))
 	f.Fuzz(func(t *testing.T, first, second []byte, phase string, code int, later int64) {
 		switch launch.Phase(phase) {
-		case launch.Waiting, launch.Started, launch.Joined, launch.Resting, launch.Finalizing, launch.Over:
+		case launch.Waiting, launch.Started, launch.Joined, launch.Idle, launch.Finalizing, launch.Over:
 		default:
 			return // not what a rank says
 		}

@@ -205,7 +205,7 @@ func stateOf(r *view.Rank) (state, why string) {
 		return stateStarted, ""
 	case launch.Joined:
 		return working(r)
-	case launch.Resting:
+	case launch.Idle:
 		return stateResting, ""
 	case launch.Finalizing:
 		return stateFinalizing, ""

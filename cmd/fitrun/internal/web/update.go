@@ -91,7 +91,7 @@ func eventText(e *view.Event) string {
 			return "process started"
 		case launch.Joined:
 			return "takes part in the job"
-		case launch.Resting:
+		case launch.Idle:
 			return "rests"
 		case launch.Finalizing:
 			return "finalizes"

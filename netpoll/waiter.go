@@ -23,7 +23,7 @@ const (
 // instance around the poller's and around an eventfd. So a wait can leave the sockets to another
 // goroutine, which polls them, and yet be woken. And two goroutines that wait in two seats do not
 // take each other's wakes.
-type Seat struct {
+type Waiter struct {
 	// Immutable once open.
 	poller *Poller
 	pwait2 bool // the kernel has epoll_pwait2: waits are exact to the timer slack, not to the millisecond
@@ -32,7 +32,7 @@ type Seat struct {
 	// once. Without it the waiter stumbles over the waker's mutex, parks and gives its P away: its
 	// waker is back sooner, but the waiter is late by 100 us, and where every P computes by
 	// milliseconds. Set it before the first wait.
-	Prompt bool
+	Brisk bool
 
 	// Owned by the waiter.
 	outer  descriptor
@@ -49,16 +49,16 @@ type Seat struct {
 	wakeFD descriptor   // guarded by mu
 }
 
-// NewSeat makes another seat at p, not armed. Close it before p.
-func (p *Poller) NewSeat() (*Seat, error) {
-	s := &Seat{}
+// NewWaiter makes another seat at p, not armed. Close it before p.
+func (p *Poller) NewWaiter() (*Waiter, error) {
+	s := &Waiter{}
 	if err := s.open(p); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Seat) open(p *Poller) error {
+func (s *Waiter) open(p *Poller) error {
 	s.poller, s.pwait2 = p, kernelHasPwait2()
 	s.outer.raw, s.wakeFD.raw = -1, -1
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
@@ -79,7 +79,7 @@ func (s *Seat) open(p *Poller) error {
 
 // Close releases the seat. It is idempotent; a Wake or an Arm that comes later returns
 // [os.ErrClosed].
-func (s *Seat) Close() error {
+func (s *Waiter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.wakeFD.close(), s.outer.close())
@@ -88,7 +88,7 @@ func (s *Seat) Close() error {
 // Arm makes the wait in progress, or the next one, return when something is ready, or is by now.
 // That happens once: a wait that ends for it must be armed again. Any goroutine may call it; when
 // the poller is armed it costs nothing.
-func (s *Seat) Arm() error {
+func (s *Waiter) Arm() error {
 	if s.armed.Swap(true) {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (s *Seat) Arm() error {
 //     nothing.
 //
 //go:noinline
-func (s *Seat) WaitHolding(d time.Duration) error {
+func (s *Waiter) WaitHolding(d time.Duration) error {
 	n, errno := s.waitRaw(min(max(d, 0), MaxHold))
 	return s.roused(n, errno)
 }
@@ -125,13 +125,13 @@ func (s *Seat) WaitHolding(d time.Duration) error {
 // Wait waits until something is ready and the poller is armed, a Wake, or d has passed (d < 0: for
 // ever). It is an ordinary blocking system call: the scheduler gives the P to others. A signal may
 // end it early. It fetches nothing: call Poll. Others may poll meanwhile.
-func (s *Seat) Wait(d time.Duration) error {
+func (s *Waiter) Wait(d time.Duration) error {
 	n, errno := s.waitBlocking(d)
 	return s.roused(n, errno)
 }
 
 // roused ends a wait: it consumes the wakes so far.
-func (s *Seat) roused(n int, errno unix.Errno) error {
+func (s *Waiter) roused(n int, errno unix.Errno) error {
 	runtime.KeepAlive(s.poller) // the backstop must not close the epoll instance under the wait
 	err := pollError(errno)
 	for i := range max(n, 0) {
@@ -153,11 +153,11 @@ func (s *Seat) roused(n int, errno unix.Errno) error {
 // Wake is visible to the owner after that return. Wakes that come before it are one wake: call it
 // after publishing work, and look for all work after each wait. Any goroutine may call it, also
 // beside Close.
-func (s *Seat) Wake() error {
+func (s *Waiter) Wake() error {
 	if s.woken.Swap(true) {
 		return nil
 	}
-	if s.Prompt {
+	if s.Brisk {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 	} else {

@@ -13,42 +13,42 @@ import (
 
 // ear hears what happens on one site and passes it to the loop. It is the leader of the site's
 // crew.
-type ear struct {
+type events struct {
 	x        *runner
 	site     int
 	draining *atomic.Bool // as of lines.copyFrom; nil is the runner's, which is for streams of this machine
 }
 
-func (e *ear) Started(proc, pid int) {
+func (e *events) Started(proc, pid int) {
 	i := e.x.procs[e.site][proc]
 	e.x.startedRanks.Add(int64(len(e.x.job.Processes[i].Ranks)))
 	e.x.post(func(now time.Time) { e.x.sup.started(now, i, pid) })
 }
 
-func (e *ear) NotStarted(proc int, err error) {
+func (e *events) NotStarted(proc int, err error) {
 	i := e.x.procs[e.site][proc]
 	e.x.post(func(now time.Time) { e.x.sup.notStarted(now, i, err) })
 }
 
-func (e *ear) Noticed(rank int, n boot.Notice) {
+func (e *events) Noticed(rank int, n boot.Notice) {
 	e.x.post(func(now time.Time) { e.x.sup.noticed(now, rank, n) })
 }
 
-func (e *ear) LinkBroken(rank int, err error) {
+func (e *events) LinkBroken(rank int, err error) {
 	e.x.post(func(now time.Time) { e.x.sup.linkBroken(now, rank, err) })
 }
 
-func (e *ear) Examined(proc int, c crew.Condition) {
+func (e *events) Examined(proc int, c crew.Condition) {
 	i := e.x.procs[e.site][proc]
 	e.x.post(func(now time.Time) { e.x.sup.examined(now, i, c) })
 }
 
-func (e *ear) Exited(proc int, exit crew.Exit) {
+func (e *events) Exited(proc int, exit crew.Exit) {
 	i := e.x.procs[e.site][proc]
 	e.x.post(func(now time.Time) { e.x.sup.exited(now, i, exit) })
 }
 
-func (e *ear) Show(proc int, s crew.Stream, from crew.Source, last *crew.Tail) <-chan struct{} {
+func (e *events) Show(proc int, s crew.Stream, from crew.Source, last *crew.Tail) <-chan struct{} {
 	x := e.x
 	if s == crew.Trace {
 		return x.takeTrace(x.procs[e.site][proc], from)
@@ -69,17 +69,17 @@ func (e *ear) Show(proc int, s crew.Stream, from crew.Source, last *crew.Tail) <
 }
 
 // Counted implements agent.Leader.
-func (e *ear) Counted() { e.x.post(func(now time.Time) { e.x.sup.tick(now) }) }
+func (e *events) Counted() { e.x.post(func(now time.Time) { e.x.sup.tick(now) }) }
 
 // Say implements agent.Leader.
-func (e *ear) Say(text string) {
+func (e *events) Say(text string) {
 	if e.x.cfg.Verbose {
 		e.x.post(func(time.Time) { e.x.say(text) })
 	}
 }
 
 // Lost implements agent.Leader.
-func (e *ear) Lost(err error) {
+func (e *events) Lost(err error) {
 	e.x.post(func(now time.Time) { e.x.sup.hostLost(now, e.x.procs[e.site], err.Error()) })
 }
 

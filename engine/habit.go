@@ -9,18 +9,18 @@ import (
 // Waking the worker costs its caller a system call and the core a change of threads. It is for
 // nothing when the caller is about to wait and will drive for itself (assist). So callers that post
 // and then wait at once, such as those that send a window of messages, leave the worker asleep.
-// When promptEnough times in a row a caller came to wait within promptly, the next posts do not
-// wake it. Its sleep is bounded by promptWait then, and by holdWait if it had begun before. When it
+// When habitEnough times in a row a caller came to wait within promptly, the next posts do not
+// wake it. Its sleep is bounded by habitWait then, and by holdWait if it had begun before. When it
 // finds something that no caller came for, the caller computes after all, and the next post wakes
 // the worker again.
 const (
-	promptEnough = 4
-	promptly     = 30 * time.Microsecond
-	promptlyEach = time.Microsecond // and as much more for each post: a caller that posts many comes later
-	promptWait   = time.Millisecond
-	// promptlyShared is promptly on a core that several ranks share: the caller may
+	habitEnough = 4
+	habitWithin = 30 * time.Microsecond
+	withinEach  = time.Microsecond // and as much more for each post: a caller that posts many comes later
+	habitWait   = time.Millisecond
+	// withinShared is promptly on a core that several ranks share: the caller may
 	// be interrupted by them.
-	promptlyShared = time.Millisecond
+	withinShared = time.Millisecond
 )
 
 // leave sees to it that what a caller posted gets done while the caller computes.
@@ -29,7 +29,7 @@ func (e *Engine) leave(output bool, nth uint32) {
 		e.firstPost.Store(nth)
 		e.postedAt.Store(sys.Nanotime())
 	}
-	if e.asleep.Load() != asleepIdle && e.isPrompt() {
+	if e.asleep.Load() != asleepIdle && e.waitsSoon() {
 		if !e.owed.Load() { // the goroutine that clears it looks after that, and a store costs as much as a lock
 			e.owed.Store(true)
 		}
@@ -40,12 +40,12 @@ func (e *Engine) leave(output bool, nth uint32) {
 
 // isPrompt reports whether a caller that leaves something to the worker is expected
 // to wait for it at once.
-func (e *Engine) isPrompt() bool { return e.cfg.KeepP && e.prompt.Load() >= promptEnough }
+func (e *Engine) waitsSoon() bool { return e.cfg.KeepP && e.habit.Load() >= habitEnough }
 
 // hold is how long the worker may sleep while operations are outstanding.
 func (e *Engine) hold() time.Duration {
-	if e.isPrompt() {
-		return promptWait
+	if e.waitsSoon() {
+		return habitWait
 	}
 	return holdWait
 }
@@ -58,7 +58,7 @@ func (e *Engine) isFresh() bool { return e.freshFor() > 0 }
 // freshFor is for how long its caller is still expected; 0 if it is not.
 func (e *Engine) freshFor() time.Duration {
 	t := e.postedAt.Load()
-	if t == 0 || e.prompt.Load() < promptEnough {
+	if t == 0 || e.habit.Load() < habitEnough {
 		return 0
 	}
 	e.mu.Lock()
@@ -67,14 +67,14 @@ func (e *Engine) freshFor() time.Duration {
 	if left := end - sys.Nanotime(); left > 0 {
 		return time.Duration(left)
 	}
-	e.prompt.Store(0)
+	e.habit.Store(0)
 	return 0
 }
 
 // soonLocked is how many ns after the first of the posts that it has left to the worker a caller is
 // expected.
 func (e *Engine) soonLocked() int64 {
-	return int64(e.promptly) + int64(e.posts-e.firstPost.Load())*int64(promptlyEach)
+	return int64(e.within) + int64(e.posts-e.firstPost.Load())*int64(withinEach)
 }
 
 // noteWait notes that a caller is about to wait and will drive.
@@ -94,11 +94,11 @@ func (e *Engine) noteWaitLocked(now int64) {
 		return
 	}
 	e.postedAt.Store(0)
-	switch p := e.prompt.Load(); {
+	switch p := e.habit.Load(); {
 	case now-t > e.soonLocked():
-		e.prompt.Store(0)
-	case p < promptEnough:
-		e.prompt.Store(p + 1)
+		e.habit.Store(0)
+	case p < habitEnough:
+		e.habit.Store(p + 1)
 	}
 }
 

@@ -51,11 +51,11 @@ func TestLastLinesAreNotRepeated(t *testing.T) {
 		s := newScreen()
 		l := s.rank("")
 		seen := new(witness)
-		x := &runner{err: s.c, cfg: Config{Stderr: &s.b, Observer: seen}, voice: make(chan utterance, 1), errs: []*lines{l}}
+		x := &runner{err: s.c, cfg: Config{Stderr: &s.b, Observer: seen}, messages: make(chan utterance, 1), errs: []*lines{l}}
 		l.feed([]byte("no input\n"))
 		s.rank("").feed([]byte(strings.Repeat("other\n", others)))
 		x.sayOf(0, "rank 0 exited with code 1", []string{"no input"})
-		close(x.voice)
+		close(x.messages)
 		x.speak()
 		want := 1
 		if others > 0 {

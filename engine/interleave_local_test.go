@@ -16,7 +16,7 @@ type hosted struct {
 	right, owed               bool
 	want, callers, seen       int8
 	asleep                    uint32
-	found, moved              bool // of armNear by the holder of the right; of the worker's turn
+	found, moved              bool // of armLocal by the holder of the right; of the worker's turn
 	put, round                int8 // of the writer and of the caller
 	pc                        [3]int8
 }
@@ -85,13 +85,13 @@ func (s hosted) attend(i int, p, next int8) []hosted {
 		}
 		return []hosted{s.at(i, p+5)}
 	default:
-		return s.armNear(i, p+5, next, func(s hosted) hosted { return s.kick(true).at(i, next) })
+		return s.armLocal(i, p+5, next, func(s hosted) hosted { return s.kick(true).at(i, next) })
 	}
 }
 
-// armNear is Engine.armNear by an actor that does not hold the right, at pcs from p on; then next,
-// or found where there is something.
-func (s hosted) armNear(i int, p, next int8, found func(hosted) hosted) []hosted {
+// armLocal is Engine.armLocal by an actor that does not hold the right, at pcs from p on; then
+// next, or found where there is something.
+func (s hosted) armLocal(i int, p, next int8, found func(hosted) hosted) []hosted {
 	switch s.pc[i] - p {
 	case 0:
 		s.armed = true
@@ -208,7 +208,7 @@ var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
 		s.asleep = awake
 		return []hosted{s.at(i, look)}
 	default:
-		return s.armNear(i, arm, seat, func(s hosted) hosted {
+		return s.armLocal(i, arm, seat, func(s hosted) hosted {
 			s.asleep = awake
 			return s.at(i, after)
 		})

@@ -17,9 +17,9 @@ const (
 	Communicator Difference = "communicator"
 )
 
-// NearMiss is a blocked receive or probe and a message that differs from what it wants in one
+// Mismatch is a blocked receive or probe and a message that differs from what it wants in one
 // thing.
-type NearMiss struct {
+type Mismatch struct {
 	Rank    int // that receives
 	Receive telemetry.Operation
 	Comm    string // of the receive
@@ -60,12 +60,12 @@ const (
 	mostOfRank = 64
 )
 
-// nearMisses compares what ranks wait to receive with what there is for them. Ranks that are not
+// mismatches compares what ranks wait to receive with what there is for them. Ranks that are not
 // still are left out: what they wait for may have come since, and what lies beside it is what they
 // receive next.
-func nearMisses(j *Job, g *graph) []NearMiss {
+func mismatches(j *Job, g *graph) []Mismatch {
 	sends := sendsTo(j)
-	var ms []NearMiss
+	var ms []Mismatch
 	for r := range j.Ranks {
 		p := j.Ranks[r].pending()
 		if p == nil || !j.isStill(r) {
@@ -75,13 +75,13 @@ func nearMisses(j *Job, g *graph) []NearMiss {
 		if len(wanted) == 0 {
 			continue
 		}
-		ms = append(ms, g.nearMissesOf(r, wanted, messagesFor(p, sends[r]))...)
+		ms = append(ms, g.mismatchesOf(r, wanted, messagesFor(p, sends[r]))...)
 	}
 	return ms
 }
 
-// nearMissesOf compares what one rank wants with what there is for it.
-func (g *graph) nearMissesOf(r int, wanted []*telemetry.Operation, there []envelope) (ms []NearMiss) {
+// mismatchesOf compares what one rank wants with what there is for it.
+func (g *graph) mismatchesOf(r int, wanted []*telemetry.Operation, there []envelope) (ms []Mismatch) {
 	from := make(map[int]bool)
 	for _, m := range there {
 		for _, op := range wanted {
@@ -179,7 +179,7 @@ func messagesFor(p *telemetry.Pending, sends []sent) []envelope {
 
 // compare makes a near miss of a receive of rank r and a message if they differ in one thing; or in
 // two, where the program has named the source by its number in the wrong communicator.
-func (g *graph) compare(r int, op *telemetry.Operation, m envelope) (NearMiss, bool) {
+func (g *graph) compare(r int, op *telemetry.Operation, m envelope) (Mismatch, bool) {
 	var differ []Difference
 	if op.Tag >= 0 && op.Tag != m.tag {
 		differ = append(differ, Tag)
@@ -190,7 +190,7 @@ func (g *graph) compare(r int, op *telemetry.Operation, m envelope) (NearMiss, b
 	if op.Comm != m.comm {
 		differ = append(differ, Communicator)
 	}
-	n := NearMiss{
+	n := Mismatch{
 		Rank: r, Receive: *op, Comm: g.commName(r, op.Comm), MessageComm: g.messageComm(r, m),
 		Source: m.source, Tag: m.tag, Bytes: m.bytes, Count: m.count, Arrived: m.arrived, Send: m.send,
 	}
@@ -202,7 +202,7 @@ func (g *graph) compare(r int, op *telemetry.Operation, m envelope) (NearMiss, b
 		n.Confused = confusedComms(g.number(r, op.Comm, op.Peer), n.Comm, op.Peer, n.MessageComm, m.source)
 		differ = differ[1:]
 	default:
-		return NearMiss{}, false
+		return Mismatch{}, false
 	}
 	n.Differ = differ[0]
 	return n, true
@@ -271,7 +271,7 @@ func (g *graph) commName(r int, comm uint64) string {
 }
 
 // unreceived are the blocked sends that no receive of the destination nearly matches.
-func unreceived(j *Job, near []NearMiss) []Unreceived {
+func unreceived(j *Job, near []Mismatch) []Unreceived {
 	if !j.Settled {
 		return nil
 	}

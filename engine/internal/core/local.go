@@ -9,7 +9,7 @@ import (
 // Near is what a peer of this host offers beyond the stream of frames: a ring into
 // which a frame is put at once, and memory that its receiver may fetch for itself.
 // Offers are made, changed and withdrawn with the mutex held.
-type Near interface {
+type Local interface {
 	// Put sends a frame if there is room for it. Called with the mutex held. (In
 	// words: a pointer behind an interface would put every header on the heap.)
 	Put(h wire.Words, payload []byte) bool
@@ -56,21 +56,21 @@ var (
 // MaxTogether is how many payloads are fetched together at most.
 const MaxTogether = 16
 
-// SetNear says that a peer is reached by n, and that payloads up to eager bytes go
+// SetLocal says that a peer is reached by n, and that payloads up to eager bytes go
 // there without permission.
-func (c *Core) SetNear(id PeerID, n Near, eager int) {
+func (c *Core) SetLocal(id PeerID, n Local, eager int) {
 	p := c.peers[id]
-	p.near, p.eager = n, max(min(eager, c.cfg.EagerMax), c.cfg.ShortMax)
+	p.local, p.eager = n, max(min(eager, c.cfg.EagerMax), c.cfg.ShortMax)
 }
 
 // putNow sends a frame past the stream, which must be empty for that.
 func (p *Peer) putNow(h wire.Words, payload []byte) bool {
-	return p.near != nil && p.queued == 0 && p.near.Put(h, payload)
+	return p.local != nil && p.queued == 0 && p.local.Put(h, payload)
 }
 
 // offer lets the peer fetch the payload of m, if it can.
 func (c *Core) offer(p *Peer, m *MSO, h *wire.Header) {
-	if p.near != nil && m.Layout == nil && p.near.Offer(m.id, m.Buf) {
+	if p.local != nil && m.Layout == nil && p.local.Offer(m.id, m.Buf) {
 		m.offered = true
 		h.Flags |= wire.FlagPull
 	}
@@ -80,14 +80,14 @@ func (c *Core) offer(p *Peer, m *MSO, h *wire.Header) {
 func (c *Core) withdrawOffer(m *MSO) {
 	if m.offered {
 		m.offered = false
-		c.peers[m.Peer].near.Withdraw(m.id)
+		c.peers[m.Peer].local.Withdraw(m.id)
 	}
 }
 
 // renew changes the memory of a send whose owner leaves. It reports false while
 // the peer is fetching it, unless it must.
 func (c *Core) renew(m *MSO, b []byte, must bool) bool {
-	return !m.offered || c.peers[m.Peer].near.Renew(m.id, b, must)
+	return !m.offered || c.peers[m.Peer].local.Renew(m.id, b, must)
 }
 
 // Offered returns the id under which the peer may fetch m's payload, if it may. Only for the holder
@@ -107,18 +107,18 @@ func (c *Core) nextFetch() (Job, bool) {
 	if m == nil {
 		return Job{}, false
 	}
-	near := c.peers[m.Source].near
+	near := c.peers[m.Source].local
 	n := min(near.FetchPart(m.total, c.fetches.head == nil), m.total-m.moved)
 	fs := append(c.fetching[:0], m.fetchPart(n))
 	for most := near.FetchTogether() - m.total; len(fs) < MaxTogether; most -= n {
-		if m = c.fetches.head; m == nil || m.total > most || m.moved > 0 || c.peers[m.Source].near != near {
+		if m = c.fetches.head; m == nil || m.total > most || m.moved > 0 || c.peers[m.Source].local != near {
 			break
 		}
 		c.fetches.pop()
 		n = m.total
 		fs = append(fs, m.fetchPart(n))
 	}
-	return Job{kind: jobFetch, near: near, fetches: fs}, true
+	return Job{kind: jobFetch, local: near, fetches: fs}, true
 }
 
 func (m *MSO) fetchPart(n int) Fetch {
@@ -147,7 +147,7 @@ func (c *Core) fetched(f *Fetch) {
 		c.fetchDone(p, m)
 	case f.Err != nil:
 		c.stats.FetchesRefused++
-		p.near.EndFetch(m.remote)
+		p.local.EndFetch(m.remote)
 		c.dropID(m)
 		m.fetch, m.moved = false, 0
 		c.sendCTS(m)
@@ -192,7 +192,7 @@ func (c *Core) Took(r *ShortReceipt, w wire.Words) {
 // dropFetch takes m off the list because its peer is gone.
 func (c *Core) dropFetch(p *Peer, m *MSO) {
 	c.fetches.remove(m)
-	p.near.EndFetch(m.remote)
+	p.local.EndFetch(m.remote)
 }
 
 // endFetch takes m off the list and lets its sender go.

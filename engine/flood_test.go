@@ -26,41 +26,41 @@ import (
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
-// Of the nightly run: go test ./engine -run TestGarbageCannon -cannon 1000000 -timeout 60m -v
+// Of the nightly run: go test ./engine -run TestGarbageFlood -cannon 1000000 -timeout 60m -v
 var (
-	cannonShots = flag.Int("cannon", 0, "connections of garbage that TestGarbageCannon makes; 0 is as many as the level of the tests asks for")
-	cannonSeed  = flag.Uint64("cannon-seed", 0, "seed of what it says; 0 is any")
+	floodShots = flag.Int("cannon", 0, "connections of garbage that TestGarbageCannon makes; 0 is as many as the level of the tests asks for")
+	floodSeed  = flag.Uint64("cannon-seed", 0, "seed of what it says; 0 is any")
 )
 
 const (
-	cannonRanks = 4 // beside one that the test plays
-	// cannonHeld is how many connections stay open and say a byte now and then: more than a rank
+	floodRanks = 4 // beside one that the test plays
+	// floodHeld is how many connections stay open and say a byte now and then: more than a rank
 	// holds of strangers.
-	cannonHeld    = 12 * (maxStrangers + cannonRanks + 1)
-	cannonGunners = 8
-	cannonMemory  = 16 << 20 // by which the heap may be larger afterwards: send buffers that the traffic has filled are kept
+	floodHeld    = 12 * (maxStrangers + floodRanks + 1)
+	floodSenders = 8
+	floodMemory  = 16 << 20 // by which the heap may be larger afterwards: send buffers that the traffic has filled are kept
 )
 
-// TestGarbageCannon fires connections that have no business here at ranks that exchange messages
+// TestGarbageFlood fires connections that have no business here at ranks that exchange messages
 // all the while. These messages all arrive, once, in order and unchanged. In the middle of it,
 // ranks that have not talked before find each other. In the end everything that came is counted for
 // some reason, and nothing of it is left.
-func TestGarbageCannon(t *testing.T) {
-	shots := cmp.Or(*cannonShots, effort.Share(8000))
+func TestGarbageFlood(t *testing.T) {
+	shots := cmp.Or(*floodShots, effort.Share(8000))
 	t.Run("plain", func(t *testing.T) { fireAt(t, shots, false) })
 	t.Run("TLS", func(t *testing.T) { fireAt(t, shots/8, true) })
 }
 
 // fireAt is the test, of a job with TLS or without.
 func fireAt(t *testing.T, shots int, encrypted bool) {
-	seed := *cannonSeed
+	seed := *floodSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-cannon-seed %d", seed)
-	es := job(t, cannonRanks+1, Assist, func(c *Config) {
+	es := job(t, floodRanks+1, Assist, func(c *Config) {
 		c.Logger, c.TLS = slog.New(slog.DiscardHandler), encrypted
-	})[:cannonRanks]
+	})[:floodRanks]
 	a := newArsenal(t, es, encrypted)
 	warm := startTraffic(t, es)
 	warm.wait(2000)
@@ -70,10 +70,10 @@ func fireAt(t *testing.T, shots int, encrypted bool) {
 	traffic.wait(100)
 	before := takeStock(es)
 	before.heap = heap
-	c := &cannon{arsenal: a, es: es, left: shots, traffic: traffic}
+	c := &flooder{arsenal: a, es: es, left: shots, traffic: traffic}
 	began := time.Now()
 	var gunners sync.WaitGroup
-	for i := range cannonGunners {
+	for i := range floodSenders {
 		gunners.Go(func() { c.fire(rand.New(rand.NewPCG(seed, uint64(i)))) })
 	}
 	c.waitFor(shots / 2)
@@ -149,7 +149,7 @@ func waitForCount(t *testing.T, es []*Engine, before stock) (s stock) {
 	}
 }
 
-func report(t *testing.T, c *cannon, before, after stock, took time.Duration, messages uint64) {
+func report(t *testing.T, c *flooder, before, after stock, took time.Duration, messages uint64) {
 	t.Helper()
 	reasons := make(map[string]uint64)
 	for r, n := range after.rejects {
@@ -167,7 +167,7 @@ func report(t *testing.T, c *cannon, before, after stock, took time.Duration, me
 	if after.failed != 0 {
 		t.Errorf("%d peers failed", after.failed)
 	}
-	if after.heap > before.heap+cannonMemory {
+	if after.heap > before.heap+floodMemory {
 		t.Errorf("the heap has grown from %d to %d bytes", before.heap, after.heap)
 	}
 	if got := after.accepts - before.accepts; got > uint64(c.shot.Load())+meant || got < uint64(c.shot.Load())*8/10 {
@@ -185,7 +185,7 @@ func report(t *testing.T, c *cannon, before, after stock, took time.Duration, me
 }
 
 // cannon makes connections until none is left.
-type cannon struct {
+type flooder struct {
 	arsenal *arsenal
 	es      []*Engine
 	traffic *ringTraffic
@@ -197,7 +197,7 @@ type cannon struct {
 	held []net.Conn // the oldest first; guarded by mu
 }
 
-func (c *cannon) next() bool {
+func (c *flooder) next() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left--
@@ -205,7 +205,7 @@ func (c *cannon) next() bool {
 }
 
 // waitFor waits until about so many are left.
-func (c *cannon) waitFor(left int) {
+func (c *flooder) waitFor(left int) {
 	for {
 		c.mu.Lock()
 		n := c.left
@@ -219,7 +219,7 @@ func (c *cannon) waitFor(left int) {
 
 // fire makes one connection after the other, from many addresses of the loopback network, so that
 // there are ports enough.
-func (c *cannon) fire(rnd *rand.Rand) {
+func (c *flooder) fire(rnd *rand.Rand) {
 	for c.next() {
 		e := c.es[rnd.IntN(len(c.es))]
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(rnd.IntN(16)), byte(1+rnd.IntN(250)))}, Timeout: 20 * time.Second}
@@ -240,7 +240,7 @@ func (c *cannon) fire(rnd *rand.Rand) {
 }
 
 // hold keeps conn open, closes the oldest instead, and has some say a byte.
-func (c *cannon) hold(conn net.Conn, rnd *rand.Rand) {
+func (c *flooder) hold(conn net.Conn, rnd *rand.Rand) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held = append(c.held, conn)
@@ -249,7 +249,7 @@ func (c *cannon) hold(conn net.Conn, rnd *rand.Rand) {
 		other.SetWriteDeadline(time.Now().Add(time.Millisecond))
 		other.Write([]byte{"FITM\x02\x00\x01\x01"[rnd.IntN(8)]})
 	}
-	if len(c.held) > cannonHeld {
+	if len(c.held) > floodHeld {
 		c.held[0].Close()
 		c.held = slices.Delete(c.held, 0, 1)
 	}
@@ -257,7 +257,7 @@ func (c *cannon) hold(conn net.Conn, rnd *rand.Rand) {
 
 // crowd makes connections that say nothing until e has rejected one of many: how many of the others
 // are there at once depends on how fast they are made.
-func (c *cannon) crowd(e *Engine) {
+func (c *flooder) crowd(e *Engine) {
 	crowded := func() uint64 { return e.Stats().Rejects[wire.RejectCrowded.String()] }
 	before := crowded()
 	for n := 0; n < 20*maxStrangers && crowded() == before; n++ {
@@ -273,7 +273,7 @@ func (c *cannon) crowd(e *Engine) {
 	}
 }
 
-func (c *cannon) holdNone() {
+func (c *flooder) holdNone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.held {
@@ -303,14 +303,14 @@ func newArsenal(t *testing.T, es []*Engine, encrypted bool) *arsenal {
 
 func identityOf(rank int) *wire.Identity {
 	id := testIdentity(rank)
-	id.Size = cannonRanks + 1
+	id.Size = floodRanks + 1
 	return id
 }
 
 // recordRank plays the last rank, from its HELLO to its goodbye, and returns what it said.
 func recordRank(t *testing.T, e *Engine) []byte {
 	c := dialRaw(t, e)
-	h, said := shake(t, c, identityOf(cannonRanks))
+	h, said := shake(t, c, identityOf(floodRanks))
 	if h.State() != wire.StateEstablished {
 		t.Fatalf("a genuine rank was not let in: %v", h)
 	}
@@ -342,7 +342,7 @@ func hello(from, to int) []byte {
 
 // stranger is a rank of the job that is not `to`.
 func stranger(rnd *rand.Rand, to int) int {
-	return (to + 1 + rnd.IntN(cannonRanks)) % (cannonRanks + 1)
+	return (to + 1 + rnd.IntN(floodRanks)) % (floodRanks + 1)
 }
 
 func (a *arsenal) noise(c *net.TCPConn, rnd *rand.Rand, _ int) bool {
@@ -415,7 +415,7 @@ func (a *arsenal) others(c *net.TCPConn, rnd *rand.Rand, to int) bool {
 	case 0:
 		id.Job[rnd.IntN(16)]++
 	case 1:
-		target = (int(id.Rank) + 1) % (cannonRanks + 1)
+		target = (int(id.Rank) + 1) % (floodRanks + 1)
 	case 2:
 		id.Size += 1 + uint32(rnd.IntN(100))
 	case 3:

@@ -10,7 +10,7 @@ import (
 
 // wait sleeps in a seat until something may have arrived, another goroutine wakes it or max has
 // passed (max < 0: for ever).
-func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
+func (d *driver) wait(s *netpoll.Waiter, max time.Duration, hold bool) {
 	begin := d.e.turnBegins()
 	var err error
 	if hold {
@@ -21,7 +21,7 @@ func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
 		err = s.Wait(max)
 	}
 	if begin != 0 {
-		d.e.slept(begin, s == &d.poller.Seat)
+		d.e.slept(begin, s == &d.poller.Waiter)
 	}
 	d.woken(s)
 	if err != nil {
@@ -30,13 +30,13 @@ func (d *driver) wait(s *netpoll.Seat, max time.Duration, hold bool) {
 }
 
 // arm makes the wait in a seat, or the next one, return when something arrives.
-func (d *driver) arm(s *netpoll.Seat) {
+func (d *driver) arm(s *netpoll.Waiter) {
 	if err := s.Arm(); err != nil {
 		d.e.cfg.Logger.Error("arming the poller", "rank", d.e.cfg.Rank, "err", err)
 	}
 }
 
-func (d *driver) wake(s *netpoll.Seat) {
+func (d *driver) wake(s *netpoll.Waiter) {
 	d.calls(s)
 	if err := s.Wake(); err == nil {
 		d.e.stats.wakes.Add(1)
@@ -55,16 +55,16 @@ const socketTurns = 32
 //   - the caller holds the progress right.
 func (e *Engine) step(i int) (moved bool) {
 	if e.cfg.Spin == 0 {
-		return e.round(e.near == nil || e.drv.open.Load() != 0 || e.drv.timed > 0 || i%socketTurns == 0)
+		return e.round(e.local == nil || e.drv.open.Load() != 0 || e.drv.timed > 0 || i%socketTurns == 0)
 	}
 	every, begin := 8, e.turnBegins()
-	if e.near != nil {
-		moved, work := e.near.poll()
+	if e.local != nil {
+		moved, work := e.local.poll()
 		if work || e.drv.jobsLeft {
 			e.drv.runJobs()
 			moved = true
 		}
-		if moved || e.near.offers.help() { // what others fetch from us comes after what we fetch
+		if moved || e.local.offers.help() { // what others fetch from us comes after what we fetch
 			e.maybeTurned(begin)
 			return true
 		}
@@ -78,13 +78,13 @@ func (e *Engine) step(i int) (moved bool) {
 	if c := e.drv.only(); c != nil {
 		return e.peek(c)
 	}
-	return e.near == nil && e.turn()
+	return e.local == nil && e.turn()
 }
 
 // firstStep is the number of the first step of a caller that waits: a whole turn, unless
 // its peers are of this host and nothing is to be written or run.
 func (e *Engine) firstStep() int {
-	if e.near == nil || e.drv.open.Load() != 0 {
+	if e.local == nil || e.drv.open.Load() != 0 {
 		return 0
 	}
 	if e.cfg.Spin > 0 && e.left.Load() {
@@ -124,33 +124,33 @@ func (d *driver) only() *conn {
 // worker must not sleep for good: from now on peers do not tell us of what they put. When no caller
 // comes any more the worker, after its nap, makes them tell again.
 func (e *Engine) attendSelf() {
-	if e.near != nil && !e.near.disarm() && e.drv.open.Load() == 0 {
+	if e.local != nil && !e.local.disarm() && e.drv.open.Load() == 0 {
 		return
 	}
 	e.kick(true) // each arrival would wake the worker for nothing: let it nap
 }
 
-// armNear makes peers that share memory tell us of what they put. It reports true if there is
+// armLocal makes peers that share memory tell us of what they put. It reports true if there is
 // something already, or another goroutine is looking: then it is no time to sleep.
-func (e *Engine) armNear(holding bool) bool {
-	if e.near == nil {
+func (e *Engine) armLocal(holding bool) bool {
+	if e.local == nil {
 		return false
 	}
 	if holding {
-		return e.near.arm()
+		return e.local.arm()
 	}
-	e.near.block.Armed.Store(1) // before the right is tried: a goroutine that fails to get it from us finds us armed
+	e.local.block.Armed.Store(1) // before the right is tried: a goroutine that fails to get it from us finds us armed
 	if !e.tryRight() {
 		return true
 	}
-	found := e.near.arm()
+	found := e.local.arm()
 	e.right.Store(0)
 	return found
 }
 
-// rearm is armNear for a worker that sleeps, on behalf of a caller that leaves.
+// rearm is armLocal for a worker that sleeps, on behalf of a caller that leaves.
 func (e *Engine) rearm() {
-	if e.near != nil && e.near.block.Armed.Load() == 0 && e.armNear(false) {
+	if e.local != nil && e.local.block.Armed.Load() == 0 && e.armLocal(false) {
 		e.kick(true)
 	}
 }

@@ -28,7 +28,7 @@ const (
 func (w Way) String() string { return [...]string{"tcp", "thread", "shared"}[w] }
 
 // near is a rank's part in the memory that it shares with ranks of its host.
-type near struct {
+type local struct {
 	e            *Engine
 	index        int        // ours; immutable
 	block        *shm.Block // ours; immutable
@@ -40,7 +40,7 @@ type near struct {
 	bell         *netpoll.Bell
 	offers       offers // for threads of this process
 	offersAbroad offers // for other processes
-	pacer        pacer  // begun by newNear, ended by close
+	pacer        pacer  // begun by newLocal, ended by close
 
 	// Owned by the holder of the progress right.
 	parts   [core.MaxTogether]shm.Part // what the kernel is asked for just now
@@ -49,18 +49,18 @@ type near struct {
 	seen    [shm.MaxRanks / 64]uint64  // of block.Opened: noticed
 	blocked int                        // lanes that are full
 
-	told    [shm.MaxRanks / 64]uint64 // guarded by the engine's mutex: lanes whose peer is to be told when the mutex is released
-	anyTold bool                      // guarded by the engine's mutex
+	told        [shm.MaxRanks / 64]uint64 // guarded by the engine's mutex: lanes whose peer is to be told when the mutex is released
+	anyNotified bool                      // guarded by the engine's mutex
 
 	open atomic.Int32 // lanes in use; read by anyone
 }
 
-// newNear is a rank's part before any peer is known.
-func newNear(e *Engine) (*near, error) {
+// newLocal is a rank's part before any peer is known.
+func newLocal(e *Engine) (*local, error) {
 	if e.cfg.Index < 0 || e.cfg.Index >= shm.MaxRanks {
 		return nil, fmt.Errorf("engine: rank %d is number %d of its host: memory is shared by at most %d", e.cfg.Rank, e.cfg.Index, shm.MaxRanks)
 	}
-	n := &near{e: e, index: e.cfg.Index}
+	n := &local{e: e, index: e.cfg.Index}
 	if e.cfg.Segment != nil {
 		n.block = e.cfg.Segment.Block(n.index)
 	} else {
@@ -84,17 +84,17 @@ func newNear(e *Engine) (*near, error) {
 }
 
 // meet makes the lane to a peer.
-func (n *near) meet(id PeerID, info PeerInfo) error {
+func (n *local) meet(id PeerID, info PeerInfo) error {
 	if info.Index < 0 || info.Index >= shm.MaxRanks || info.Index == n.index {
 		return fmt.Errorf("engine: rank %d is number %d of its host, as we are %d", id, info.Index, n.index)
 	}
 	l := &lane{n: n, peer: id, index: info.Index}
-	eager := nearEager
+	eager := ringMax
 	if info.Way == Thread {
-		if l.thread = n.e.cfg.Process.engine(id); l.thread == nil || l.thread.near == nil {
+		if l.thread = n.e.cfg.Process.engine(id); l.thread == nil || l.thread.local == nil {
 			return fmt.Errorf("engine: rank %d is no thread of this process", id)
 		}
-		l.block, l.most = l.thread.near.block, math.MaxInt
+		l.block, l.most = l.thread.local.block, math.MaxInt
 	} else {
 		l.block = n.e.cfg.Segment.Block(info.Index)
 		if most := n.e.cfg.Copy.mostFetched(); most > 0 && n.canFetch(id, l.block) {
@@ -111,14 +111,14 @@ func (n *near) meet(id PeerID, info PeerInfo) error {
 	}
 	n.lanes[info.Index], n.byPeer[id] = l, l
 	n.words = (len(n.lanes) + 63) / 64
-	n.e.core.SetNear(id, l, eager)
+	n.e.core.SetLocal(id, l, eager)
 	n.e.core.PeerUp(id, int(min(l.block.Window.Load(), 1<<40)))
 	return nil
 }
 
 // canFetch reports whether the kernel lets us read a peer's memory; if so, we take it
 // that it may read ours.
-func (n *near) canFetch(id PeerID, b *shm.Block) bool {
+func (n *local) canFetch(id PeerID, b *shm.Block) bool {
 	err := shm.Probe(b)
 	if err != nil {
 		level := slog.LevelInfo
@@ -131,7 +131,7 @@ func (n *near) canFetch(id PeerID, b *shm.Block) bool {
 }
 
 // ring is the memory of the ring to a lane's peer, or of that from it.
-func (n *near) ring(l *lane, to bool) []byte {
+func (n *local) ring(l *lane, to bool) []byte {
 	from, at := n.index, l.index
 	if !to {
 		from, at = at, from
@@ -143,7 +143,7 @@ func (n *near) ring(l *lane, to bool) []byte {
 }
 
 // close ends the use of shared memory: peers that have not heard a goodbye learn it so.
-func (n *near) close() error {
+func (n *local) close() error {
 	err := n.pacer.end()
 	n.block.Closed.Store(1)
 	for _, l := range n.lanes {
@@ -167,10 +167,10 @@ func (n *near) close() error {
 // messages fetched by the kernel, up to the length that Config.Copy implies, and how many through
 // the ring.
 func (e *Engine) LongMessages() (fetched, piped int) {
-	if e.near == nil {
+	if e.local == nil {
 		return 0, 0
 	}
-	for _, l := range e.near.lanes {
+	for _, l := range e.local.lanes {
 		switch {
 		case l == nil || l.thread != nil:
 		case l.most > 0:
@@ -185,7 +185,7 @@ func (e *Engine) LongMessages() (fetched, piped int) {
 // SetBell gives the engine the bell of the peer with the index, which it asked for by
 // Config.AskBell. f stays the caller's, which may close it.
 func (e *Engine) SetBell(index int, f *os.File) error {
-	n := e.near
+	n := e.local
 	if n == nil || index < 0 || index >= len(n.lanes) || n.lanes[index] == nil {
 		return fmt.Errorf("engine: a bell of number %d, who is no peer", index)
 	}

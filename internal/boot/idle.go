@@ -2,40 +2,40 @@ package boot
 
 import "context"
 
-// RestKey is the key under which a rank reports, with the texts below, that it rests: that it takes
+// IdleKey is the key under which a rank reports, with the texts below, that it rests: that it takes
 // no part in the job for now, but may again, because all its MPI sessions are finalized. Exit code
 // 0 is clean meanwhile.
-const RestKey = "rest"
+const IdleKey = "rest"
 
-// The texts that go with RestKey.
+// The texts that go with IdleKey.
 const (
-	resting = "yes"
-	awake   = "no"
+	idle  = "yes"
+	awake = "no"
 )
 
-// IsResting reports whether the text of a report with RestKey says that the rank rests from now on.
-func IsResting(text string) bool { return text == resting }
+// IsResting reports whether the text of a report with IdleKey says that the rank rests from now on.
+func IsResting(text string) bool { return text == idle }
 
 // Rest tells the launcher that the rank of s rests. A launcher that knows nothing of rest is told
 // that the rank is done with the others, the first time: it can say nothing of failures after that.
-func Rest(ctx context.Context, s Session) error {
-	if r, ok := s.(rester); ok {
-		return r.rest(ctx)
+func Idle(ctx context.Context, s Session) error {
+	if r, ok := s.(idler); ok {
+		return r.idle(ctx)
 	}
 	return s.Finalizing(ctx)
 }
 
 // Wake takes back what Rest has said, as far as that is possible.
 func Wake(s Session) error {
-	if r, ok := s.(rester); ok {
+	if r, ok := s.(idler); ok {
 		return r.wake()
 	}
 	return nil
 }
 
 // rester is a session whose other end knows of rest.
-type rester interface {
-	rest(ctx context.Context) error
+type idler interface {
+	idle(ctx context.Context) error
 	wake() error
 	useSessions() error
 }
@@ -44,7 +44,7 @@ type rester interface {
 // before the others, so they fetch what they will need of it. To be called before the first Rest of
 // any rank: before Exchange is best.
 func UseSessions(s Session) error {
-	if r, ok := s.(rester); ok {
+	if r, ok := s.(idler); ok {
 		return r.useSessions()
 	}
 	return nil
@@ -57,9 +57,9 @@ func (s *session) useSessions() error {
 	return s.fetchBells()
 }
 
-func (s *session) rest(context.Context) error {
+func (s *session) idle(context.Context) error {
 	s.finalizing.Store(true)
-	return s.reportRest(resting)
+	return s.reportRest(idle)
 }
 
 func (s *session) wake() error {
@@ -70,7 +70,7 @@ func (s *session) wake() error {
 // reportRest tells the other end. If that is another rank it may be gone: then no process is left
 // that keeps a record.
 func (s *session) reportRest(text string) error {
-	if err := s.Report(RestKey, text); err != nil && s.other == launcherName {
+	if err := s.Report(IdleKey, text); err != nil && s.other == launcherName {
 		return err
 	}
 	return nil

@@ -14,12 +14,12 @@ func noteWaitAt(e *Engine, now int64) {
 	e.mu.Unlock()
 }
 
-// TestPromptCallers: callers that wait promptly stop waking the worker; one that
+// TestHabits: callers that wait promptly stop waking the worker; one that
 // does not is found by it, and its next posts wake the worker again.
-func TestPromptCallers(t *testing.T) {
+func TestHabits(t *testing.T) {
 	e := job(t, 1, Assist, func(c *Config) { c.KeepP = true })[0]
 	now := sys.Nanotime()
-	for i := range promptEnough {
+	for i := range habitEnough {
 		e.postedAt.Store(now)
 		if e.isFresh() {
 			t.Errorf("expected after %d prompt waits", i)
@@ -27,41 +27,41 @@ func TestPromptCallers(t *testing.T) {
 		noteWaitAt(e, now+1)
 	}
 	e.postedAt.Store(sys.Nanotime())
-	if !e.isPrompt() || !e.isFresh() {
+	if !e.waitsSoon() || !e.isFresh() {
 		t.Error("a caller that always waits promptly is not expected to")
 	}
-	e.postedAt.Store(sys.Nanotime() - int64(2*e.promptly))
+	e.postedAt.Store(sys.Nanotime() - int64(2*e.within))
 	if e.isFresh() {
 		t.Error("a caller is expected that has not come")
 	}
-	if e.isPrompt() {
+	if e.waitsSoon() {
 		t.Error("and so is the next")
 	}
-	e.prompt.Store(promptEnough)
+	e.habit.Store(habitEnough)
 	e.postedAt.Store(now)
-	noteWaitAt(e, now+int64(e.promptly)+1)
-	if e.isPrompt() {
+	noteWaitAt(e, now+int64(e.within)+1)
+	if e.waitsSoon() {
 		t.Error("a caller that came late is expected promptly")
 	}
 	e.posts += 100
-	for range promptEnough {
+	for range habitEnough {
 		e.postedAt.Store(now)
-		noteWaitAt(e, now+int64(e.promptly)+100*int64(promptlyEach))
+		noteWaitAt(e, now+int64(e.within)+100*int64(withinEach))
 	}
-	if !e.isPrompt() {
+	if !e.waitsSoon() {
 		t.Error("a caller that posted a hundred times is to come as soon as one that posted once")
 	}
 }
 
-// TestPromptCallerComputes: the message of a caller that waited promptly before and
+// TestHabitOfComputing: the message of a caller that waited promptly before and
 // now computes moves all the same.
-func TestPromptCallerComputes(t *testing.T) {
+func TestHabitOfComputing(t *testing.T) {
 	es := job(t, 2, Assist, func(c *Config) { c.KeepP = true })
 	both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
 	withProcs(4, func() {
 		for range 20 {
-			es[0].prompt.Store(promptEnough)
-			es[1].prompt.Store(promptEnough)
+			es[0].habit.Store(habitEnough)
+			es[1].habit.Store(habitEnough)
 			in, _ := listen(es[1], 100_000, 0, 5)
 			out := &MSO{Kind: KindSend, Peer: 1, Tag: 5, Buf: pattern(100_000, 1)}
 			es[0].Post(out)

@@ -3,8 +3,8 @@ package boot
 import "context"
 
 // rest is that of the leader, whose process may be gone when it returns: the others know then.
-func (s *hubSession) rest(ctx context.Context) error {
-	err := s.session.rest(ctx)
+func (s *hubSession) idle(ctx context.Context) error {
+	err := s.session.idle(ctx)
 	s.hub.announce(ctx, 1)
 	return err
 }
@@ -24,7 +24,7 @@ func (h *hub) announce(ctx context.Context, code int) {
 	h.post(func() {
 		for r, m := range h.members {
 			if h.state == hubRunning && !m.gone && r != h.cfg.ranks[0] {
-				m.link.SendEvent(Event{Kind: leaderRests, Rank: h.cfg.ranks[0], Code: code})
+				m.link.SendEvent(Event{Kind: leaderIdles, Rank: h.cfg.ranks[0], Code: code})
 				links = append(links, m.link)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
-// fakeNear is a way to a peer whose memory can be fetched a few times only.
-type fakeNear struct {
+// fakeLocal is a way to a peer whose memory can be fetched a few times only.
+type fakeLocal struct {
 	src      []byte
 	fetches  int            // that still succeed
 	bad      map[uint64]int // messages that cannot be fetched
@@ -20,7 +20,7 @@ type fakeNear struct {
 	sent     []wire.Header
 }
 
-func (f *fakeNear) Put(w wire.Words, _ []byte) bool {
+func (f *fakeLocal) Put(w wire.Words, _ []byte) bool {
 	var h wire.Header
 	b := make([]byte, wire.HeaderLen)
 	w.Put(b)
@@ -31,14 +31,14 @@ func (f *fakeNear) Put(w wire.Words, _ []byte) bool {
 	return true
 }
 
-func (f *fakeNear) Offer(uint64, []byte) bool                { return false }
-func (f *fakeNear) Renew(_ uint64, _ []byte, must bool) bool { return must }
-func (f *fakeNear) Withdraw(uint64)                          {}
-func (f *fakeNear) FetchPart(int, bool) int                  { return 64 << 10 }
-func (f *fakeNear) FetchTogether() int                       { return f.together }
-func (f *fakeNear) EndFetch(uint64)                          { f.ended++ }
+func (f *fakeLocal) Offer(uint64, []byte) bool                { return false }
+func (f *fakeLocal) Renew(_ uint64, _ []byte, must bool) bool { return must }
+func (f *fakeLocal) Withdraw(uint64)                          {}
+func (f *fakeLocal) FetchPart(int, bool) int                  { return 64 << 10 }
+func (f *fakeLocal) FetchTogether() int                       { return f.together }
+func (f *fakeLocal) EndFetch(uint64)                          { f.ended++ }
 
-func (f *fakeNear) Fetch(fs []Fetch) {
+func (f *fakeLocal) Fetch(fs []Fetch) {
 	f.calls = append(f.calls, len(fs))
 	for i := range fs {
 		d := &fs[i]
@@ -55,9 +55,9 @@ func (f *fakeNear) Fetch(fs []Fetch) {
 func TestFetchRefusedMidway(t *testing.T) {
 	src := bytes.Repeat([]byte{1, 2, 3, 4, 5}, 50_000)
 	for k := range 4 {
-		f := &fakeNear{src: src, fetches: k}
+		f := &fakeLocal{src: src, fetches: k}
 		c := New(Config{Self: 0, Peers: 2})
-		c.SetNear(1, f, 0)
+		c.SetLocal(1, f, 0)
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 5, Buf: make([]byte, len(src))}
 		c.Post(m)
 		rts := wire.Header{Kind: wire.KindRTS, Flags: wire.FlagPull, Tag: 5, Length: uint64(len(src)), ID: 7}
@@ -88,13 +88,13 @@ func TestFetchRefusedMidway(t *testing.T) {
 // order; one that cannot be is asked for, and the others are received.
 func TestFetchTogether(t *testing.T) {
 	const n = 100
-	near := [3]*fakeNear{1: {src: bytes.Repeat([]byte{1}, n), together: 4 * n}, 2: {src: bytes.Repeat([]byte{2}, n), together: 4 * n}}
+	near := [3]*fakeLocal{1: {src: bytes.Repeat([]byte{1}, n), together: 4 * n}, 2: {src: bytes.Repeat([]byte{2}, n), together: 4 * n}}
 	c := New(Config{Self: 0, Peers: 3})
 	var ms []*MSO
 	for i, from := range []PeerID{1, 1, 1, 1, 1, 1, 2, 1, 2, 2} {
 		f := near[from]
 		f.fetches, f.bad = 1000, map[uint64]int{3: 1}
-		c.SetNear(from, f, 0)
+		c.SetLocal(from, f, 0)
 		m := &MSO{Kind: KindRecv, Peer: from, Tag: Tag(i), Buf: make([]byte, n)}
 		c.Post(m)
 		ms = append(ms, m)
@@ -140,8 +140,8 @@ func TestFetchTogether(t *testing.T) {
 // send buffer is full.
 func TestEmptyMessageWithoutBuffer(t *testing.T) {
 	c := New(Config{Self: 0, Peers: 2})
-	f := &fakeNear{}
-	c.SetNear(1, f, 0)
+	f := &fakeLocal{}
+	c.SetLocal(1, f, 0)
 	c.PeerUp(1, 1<<20)
 	for {
 		if _, ok := c.Reserve(1, 1<<20); !ok {

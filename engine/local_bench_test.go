@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// BenchmarkNear is the half round trip between two ranks of a host that poll, as
+// BenchmarkLocal is the half round trip between two ranks of a host that poll, as
 // launchers configure them: a P for each worker, and time to spin.
-func BenchmarkNear(b *testing.B) {
+func BenchmarkLocal(b *testing.B) {
 	defer func() { wayUnderTest = TCP }()
 	for _, w := range []Way{Thread, Shared} {
 		for _, n := range []int{8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, 16 << 20} {

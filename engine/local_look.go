@@ -15,7 +15,7 @@ import (
 //
 // Preconditions:
 //   - the caller holds the progress right, as for all that follows but tell.
-func (n *near) poll() (moved, work bool) {
+func (n *local) poll() (moved, work bool) {
 	for i := range n.words {
 		if o := n.block.Opened[i].Load(); o != n.seen[i] {
 			n.attach(i, o)
@@ -32,14 +32,14 @@ func (n *near) poll() (moved, work bool) {
 }
 
 // turn is the part of a turn that is about shared memory.
-func (n *near) turn() (moved bool) {
+func (n *local) turn() (moved bool) {
 	moved, _ = n.poll()
 	return n.check() || moved
 }
 
 // heard ends the ringing of our bell. The peer that rang it has disarmed us: if the worker sleeps,
 // and a caller has come before it, the worker must wake to arm us again.
-func (n *near) heard() {
+func (n *local) heard() {
 	n.answered()
 	if n.e.cfg.Progress == Assist {
 		n.e.kick(true)
@@ -53,13 +53,13 @@ func (n *near) heard() {
 //
 // Preconditions:
 //   - the caller holds the progress right, and waits for m.
-func (n *near) isFetching(m *MSO) bool {
+func (n *local) isFetching(m *MSO) bool {
 	id, ok := m.Offered()
 	return ok && (n.offers.isBusy(id) || n.offersAbroad.isBusy(id))
 }
 
 // attach takes note of the peers that have begun to write.
-func (n *near) attach(i int, opened uint64) {
+func (n *local) attach(i int, opened uint64) {
 	fresh := opened &^ n.seen[i]
 	n.seen[i] |= opened
 	for ; fresh != 0; fresh &= fresh - 1 {
@@ -74,7 +74,7 @@ func (n *near) attach(i int, opened uint64) {
 }
 
 // use puts a lane on the lists of those in use.
-func (n *near) use(l *lane) {
+func (n *local) use(l *lane) {
 	if l.ended {
 		return
 	}
@@ -92,7 +92,7 @@ func (n *near) use(l *lane) {
 }
 
 // drop takes a lane off the lists for good: the peer is gone.
-func (n *near) drop(l *lane) {
+func (n *local) drop(l *lane) {
 	if l.ended {
 		return
 	}
@@ -109,7 +109,7 @@ func (n *near) drop(l *lane) {
 }
 
 // unblock goes on with lanes that were full.
-func (n *near) unblock() (moved bool) {
+func (n *local) unblock() (moved bool) {
 	if n.blocked == 0 {
 		return false
 	}
@@ -122,7 +122,7 @@ func (n *near) unblock() (moved bool) {
 }
 
 // check is unblock, and finds peers that ended without a goodbye.
-func (n *near) check() (moved bool) {
+func (n *local) check() (moved bool) {
 	moved = n.unblock()
 	for _, l := range n.inUse {
 		if l.isHungUp() && n.isSilent(l) {
@@ -134,13 +134,13 @@ func (n *near) check() (moved bool) {
 }
 
 // isSilent reports whether all that the peer has put is handled.
-func (n *near) isSilent(l *lane) bool {
+func (n *local) isSilent(l *lane) bool {
 	i, bit := l.index/64, uint64(1)<<(l.index%64)
 	return n.block.Opened[i].Load()&bit == n.seen[i]&bit && (l.r == nil || !l.r.Ready())
 }
 
 // hasInput reports whether poll or check would find something.
-func (n *near) hasInput() bool {
+func (n *local) hasInput() bool {
 	for i := range n.words {
 		if n.block.Opened[i].Load() != n.seen[i] {
 			return true
@@ -156,7 +156,7 @@ func (n *near) hasInput() bool {
 
 // arm makes peers tell us of what they put from now on. It reports whether there is
 // something already.
-func (n *near) arm() bool {
+func (n *local) arm() bool {
 	n.block.Armed.Store(1)
 	if n.hasInput() {
 		return true
@@ -171,7 +171,7 @@ func (n *near) arm() bool {
 
 // disarm: the holder of the right looks for itself. It reports whether peers told us of what they
 // put until now.
-func (n *near) disarm() bool {
+func (n *local) disarm() bool {
 	if n.block.Armed.Load() == 0 {
 		return false
 	}
@@ -181,23 +181,23 @@ func (n *near) disarm() bool {
 
 // tellLocked notes that a peer is to be told, when the mutex is released, that there is
 // something for it.
-func (n *near) tellLocked(l *lane) {
+func (n *local) tellLocked(l *lane) {
 	n.told[l.index/64] |= 1 << (l.index % 64)
-	n.anyTold = true
+	n.anyNotified = true
 }
 
-// takeTold returns the lanes to tell: the words of the set that are in use.
-func (n *near) takeTold() (told [shm.MaxRanks / 64]uint64) {
+// takeNotified returns the lanes to tell: the words of the set that are in use.
+func (n *local) takeNotified() (told [shm.MaxRanks / 64]uint64) {
 	for i := range n.words {
 		told[i], n.told[i] = n.told[i], 0
 	}
-	n.anyTold = false
+	n.anyNotified = false
 	return told
 }
 
 // tell wakes or serves those peers of word i of the set that sleep. No mutex is held; that it was
 // released orders what was put before this look: see shm.Writer.PutHeaded.
-func (n *near) tell(i int, told uint64) {
+func (n *local) tell(i int, told uint64) {
 	for ; told != 0; told &= told - 1 {
 		if l := n.lanes[i*64+bits.TrailingZeros64(told)]; l.block.Armed.Load() != 0 {
 			l.rouse()
