@@ -52,7 +52,7 @@ func (p *process) lookLocked(passed time.Duration) Condition {
 			found = conditionOf(pid)
 		}
 	}
-	found.Idle = p.vigil.look(p.runners(), passed)
+	found.Idle = p.vigil.Look(p.runners(), passed)
 	return found
 }
 

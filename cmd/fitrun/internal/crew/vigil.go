@@ -8,40 +8,14 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Whether the kernel lets a process run is what its time on processors says, which nothing in the
-// process can hide: not a runtime that waits for a loop that it may not interrupt, nor a call of C
-// that does not return. A rank that promises heartbeats runs for some microseconds at each at the
-// least. As one look tells nothing of that, the crew looks now and then.
+// Whether the kernel lets a process run is what sys.Vigil finds. A rank that promises heartbeats
+// runs for some microseconds at each at the least. As one look tells nothing of that, the crew
+// looks now and then.
 
 // vigil is what looks at a process have found.
 type vigil struct {
-	used   time.Duration // on processors, at the last look
-	idle   time.Duration // for how long that has not changed
-	halted bool          // it was stopped, or in a debugger
-}
-
-// look notes whether the process, which consists of pids, has run since the last look, after which
-// so much has passed. It returns for how long it has not.
-func (v *vigil) look(pids []int, passed time.Duration) (idle time.Duration) {
-	var used time.Duration
-	for _, pid := range pids {
-		t, _ := sys.ProcessTime(pid) // of one that is gone it is none
-		used += t
-	}
-	v.idle += passed
-	if used != v.used || isRunnable(pids) {
-		v.used, v.idle = used, 0
-	}
-	return v.idle
-}
-
-func isRunnable(pids []int) bool {
-	for _, pid := range pids {
-		if !sys.IsHalted(pid) && sys.IsRunnable(pid) {
-			return true
-		}
-	}
-	return false
+	sys.Vigil
+	halted bool // it was stopped, or in a debugger
 }
 
 // keepVigil looks at all processes every so often, until Finish, and tells the leader of those that
@@ -84,6 +58,6 @@ func (p *process) lookAgain(passed time.Duration) (found Condition, isNews bool)
 	if isNews {
 		return p.lookLocked(passed), true
 	}
-	p.vigil.look(p.runners(), passed)
+	p.vigil.Look(p.runners(), passed)
 	return Condition{}, false
 }
