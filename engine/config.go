@@ -64,9 +64,9 @@ type Config struct {
 	Heartbeat        time.Duration // how often this rank shows peers of other processes that it lives; default 1 s, more in jobs of more than 33 ranks, less than 0: never
 	HeartbeatTimeout time.Duration // how long such a peer that has promised heartbeats may be silent; default 60 s, less than 0: for ever, and this rank shows nothing
 	// OnSuspect is told of a peer that was silent for too long, and why it is held to be so, or,
-	// with "", that it was heard again. It returns whether another party, such as the launcher,
-	// will find out and say so by FailPeer; else the peer fails at once. It must not block. nil: no
-	// other party will.
+	// with "", that it was heard again. The text may begin with Unreachable, or end with Answers.
+	// It returns whether another party, such as the launcher, will find out and say so by FailPeer;
+	// else the peer fails at once. It must not block. nil: no other party will.
 	OnSuspect func(peer PeerID, why string) bool
 	Spin      time.Duration // how long a caller polls before it sleeps; 0 = no core is free for that
 	Yield     time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process

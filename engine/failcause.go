@@ -31,11 +31,11 @@ func (e *reportedError) Error() string { return e.err.Error() }
 func (e *reportedError) Unwrap() error { return e.err }
 
 func failCauseOf(err error) FailCause {
+	if _, ok := errors.AsType[*SilentError](err); ok { // whichever party has said so
+		return FailSilent
+	}
 	if _, ok := errors.AsType[*reportedError](err); ok {
 		return FailReported
-	}
-	if _, ok := errors.AsType[*SilentError](err); ok {
-		return FailSilent
 	}
 	if _, ok := errors.AsType[*core.ProtocolError](err); ok {
 		return FailProtocol

@@ -210,6 +210,8 @@ func (c *conn) lookForLife(now, late int64) {
 		switch mute := c.sock.Unanswered(); { // as of when it was asked first
 		case int64(quiet) >= h.timeout && int64(mute) >= h.timeout, f == isSilent && int64(mute) >= h.timeout/2: // what it should have acknowledged was said a little later
 			f, why = isSilent, fmt.Sprintf("%sfor %v it has acknowledged nothing", Unreachable, mute.Round(time.Millisecond))
+		case h.beats && int64(mute) < h.timeout/beatsPerTimeout: // it was sent a beat lately at the least
+			why += Answers
 		}
 	}
 	if f == isSilent {
@@ -221,6 +223,9 @@ func (c *conn) lookForLife(now, late int64) {
 // Unreachable is how it is said why a peer is held to be dead if that is its host's doing, and its
 // process may well run.
 const Unreachable = "its host is unreachable: "
+
+// Answers is how it ends why a peer is held to be dead if its host answers for it.
+const Answers = ", but its host acknowledges what it is sent"
 
 func silentFor(quiet time.Duration) string {
 	return fmt.Sprintf("nothing was heard of it for %v", quiet.Round(time.Millisecond))

@@ -14,19 +14,30 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// suspect tells the launcher of a rank of which nothing is heard, and why that is held to mean that
-// it is dead, or, with "", that it is heard again. It reports whether the launcher finds out: then
-// it says by boot.PeerFailed what came of it.
+// suspect is told of a rank of which nothing is heard, and why that is held to mean that it is
+// dead, or, with "", that it is heard again. It tells the launcher, or asks the kernel where there
+// is none that could help. It reports whether either finds out.
 func (j *job) suspect(peer engine.PeerID, why string) bool {
+	why, answers := strings.CutSuffix(why, engine.Answers) // of no use to a launcher, which looks itself
+	told, err := j.tellSuspect(peer, why)
+	if told || err != nil {
+		return told
+	}
+	return j.inquire(peer, why, answers)
+}
+
+// tellSuspect tells the launcher of a rank of which nothing is heard. If told, the launcher finds
+// out, and says by boot.PeerFailed what came of it. It is not told if there is no launcher that
+// could.
+func (j *job) tellSuspect(peer engine.PeerID, why string) (told bool, err error) {
 	if what, ok := strings.CutPrefix(why, engine.Unreachable); ok {
 		why = boot.Unreachable + what
 	}
-	told, err := boot.Suspect(j.session, int(peer), why)
+	told, err = boot.Suspect(j.session, int(peer), why)
 	if err != nil {
 		j.logger.Debug("telling the launcher of a silent rank", "rank", j.engine.Rank(), "peer", peer, "err", err)
-		return false
 	}
-	return told
+	return told, err
 }
 
 // launchersWord is the cause of the failure of a rank of which the launcher has said that it
@@ -71,7 +82,7 @@ func (j *job) reportLost(peer engine.PeerID, err *engine.PeerError) {
 // now.
 func (j *job) reportLoss(peer engine.PeerID) {
 	if cause, isNews := j.faults.claimMissed(peer); isNews && j.ctx.Err() == nil {
-		j.suspect(peer, fmt.Sprint(boot.Lost, cause))
+		_, _ = j.tellSuspect(peer, fmt.Sprint(boot.Lost, cause)) // an error is logged
 	}
 }
 

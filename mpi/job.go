@@ -77,6 +77,7 @@ type job struct {
 	comms   *commList // that live
 	accords accords   // in which it takes part
 	faults  faults
+	asked   inquiries
 
 	fileErrh atomic.Pointer[FileErrhandler] // of files that are to be opened; nil until it is set
 	diskUses atomic.Int32                   // goroutines of the library that use a file at the moment
@@ -84,7 +85,7 @@ type job struct {
 	ctx    context.Context // ends when the job does
 	base   context.Context // that ctx comes from, and Finalize is bounded by
 	cancel context.CancelCauseFunc
-	events sync.WaitGroup // waits for watch
+	events sync.WaitGroup // waits for watch and inquiries
 }
 
 // startJob joins the job that session leads to, in the call op, by which tools know it. l is left
@@ -205,6 +206,9 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []n
 		if err := checkShared(cards, peers, info.Rank, j.local.why); err != nil {
 			return err
 		}
+	}
+	if info.Source != "fitrun" {
+		j.asked.procs = procsOf(cards, info.Rank)
 	}
 	j.nodes = nodesOf(cards)
 	j.levels = levelsOf(cards, j.nodes)
@@ -390,6 +394,7 @@ func (j *job) leave() (err error) {
 		err = j.metrics.Close(ctx)
 	}
 	err = errors.Join(err, j.kill(), j.session.Close())
+	j.asked.end()
 	j.events.Wait()
 	j.cancel(nil)
 	j.tools.detach()

@@ -24,10 +24,12 @@ type card struct {
 	TLS     bool   `json:"tls,omitempty"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
+	Began   string `json:"began,omitempty"`   // as sys.StartOf; "" if it does not know
 	Index   int    `json:"index"`             // number among the ranks of its host
 	Big     bool   `json:"big,omitempty"`     // its memory is big-endian
 	Place   string `json:"place"`             // equal for the ranks of one machine, whatever containers they are in
 	Net     string `json:"net,omitempty"`     // as sys.Network; "" if it does not know
+	PIDs    string `json:"pids,omitempty"`    // as sys.PIDSpace; "" if it does not know
 	Process string `json:"process,omitempty"` // equal for the ranks of one process; "" if this one wants TCP
 	Bound   bound  `json:"bound"`             // of the machine that its process is bound to
 	Segment string `json:"segment,omitempty"` // equal for ranks that share memory; "" if this one shares none
@@ -41,8 +43,8 @@ type card struct {
 // newCard is the card of a rank that accepts peers at addrs.
 func newCard(info boot.Info, set settings, l *local, addrs []netip.AddrPort) card {
 	c := card{
-		Domain: info.Net.Domain, TLS: set.net.tls, Host: info.Host, PID: os.Getpid(), Index: info.LocalRank,
-		Big: bigEndian, Place: sys.BootID(), Net: sys.Network(), Bound: l.bound, Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
+		Domain: info.Net.Domain, TLS: set.net.tls, Host: info.Host, PID: os.Getpid(), Began: sys.StartOf(os.Getpid()), Index: info.LocalRank,
+		Big: bigEndian, Place: sys.BootID(), Net: sys.Network(), PIDs: sys.PIDSpace(), Bound: l.bound, Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
 		App: info.AppNum,
 	}
 	for i, a := range addrs {

@@ -56,6 +56,20 @@ func Network() string {
 	return BootID() + " " + space
 }
 
+// PIDSpace is the space in which processes are numbered for this one: processes of one BootID and
+// one PIDSpace give the same process the same number. It is "" where /proc does not tell, or
+// numbers them in another way.
+func PIDSpace() string {
+	space, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil || BootID() == "" {
+		return ""
+	}
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return ""
+	}
+	return space
+}
+
 // NoFile is how many descriptors this process may have open, 0 if that is not known. Package os has
 // raised it as far as it may.
 func NoFile() uint64 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,9 @@ func TestHost(t *testing.T) {
 	}
 	if id := BootID(); len(id) != 36 && id != "" || id != BootID() {
 		t.Errorf("boot id %q", id)
+	}
+	if space := PIDSpace(); !strings.HasPrefix(space, "pid:[") && space != "" || space != PIDSpace() {
+		t.Errorf("processes are numbered in %q", space)
 	}
 }
 

@@ -82,7 +82,17 @@ const (
 	statState  = 0
 	statParent = 1
 	statFlags  = 6
+	statStart  = 19
 )
+
+// StartOf is when the process pid began, as the kernel counts that: a process that gets the number
+// of one that is gone has another. It is "" if the system does not tell.
+func StartOf(pid int) string {
+	if stat, ok := readStat(pid); ok && len(stat) > statStart {
+		return stat[statStart]
+	}
+	return ""
+}
 
 // readStat reads /proc/PID/stat from the field after the command's name on; false when the process
 // is gone.
