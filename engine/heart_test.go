@@ -103,7 +103,7 @@ func TestSilentPeer(t *testing.T) {
 			t.Errorf("error %v, want a SilentError", m.Err)
 		} else if se.Host != "here" {
 			t.Errorf("host %q", se.Host)
-		} else if why := strings.TrimSuffix(se.Why, Answers); !strings.HasPrefix(why, "nothing was heard of it for ") || es[0].near != nil && why != se.Why {
+		} else if why := strings.TrimSuffix(se.Why, Answers); !strings.HasPrefix(why, "nothing was heard of it for ") || es[0].local != nil && why != se.Why {
 			t.Errorf("why %q", se.Why)
 		}
 		if s := es[0].Stats(); s.FailedBy["silent"] != 1 || s.PeersFailed != 1 || s.Suspicions != 1 {
