@@ -26,13 +26,13 @@ type refuser struct {
 func (r *refuser) MovesNow() bool { return true }
 
 func (r *refuser) SendLocal(m *engine.ShortMessage) bool {
-	return r.move(&engine.MSO{Kind: engine.KindSend, Peer: m.Peer, Ctx: m.Ctx, Tag: m.Tag, Buf: m.Buf})
+	return r.move(&engine.MSO{Kind: engine.KindSend, Peer: m.Peer, Ctx: m.Ctx, Tag: m.Tag, Elem: m.Elem, Buf: m.Buf})
 }
 
 func (r *refuser) RecvNow(m *engine.ShortReceipt) bool {
 	x := &engine.MSO{Kind: engine.KindRecv, Peer: m.Peer, Ctx: m.Ctx, Tag: m.Tag, Buf: m.Buf}
 	ok := r.move(x)
-	m.Length = x.Length
+	m.Length, m.Elem = x.Length, x.GotElem
 	return ok
 }
 
