@@ -22,7 +22,7 @@ func (d *driver) accept() {
 	}
 }
 
-// acceptAt takes the connections that wait at one listener; false if it is to rest.
+// acceptAt takes the connections that wait at one listener; false if listening is to pause.
 func (d *driver) acceptAt(l *netpoll.Listener) bool {
 	now := sys.Nanotime()
 	for range maxAccepts {

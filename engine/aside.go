@@ -11,17 +11,18 @@ import (
 
 // aside is a goroutine beside that of the holder of the progress right. It runs jobs that are
 // foreign: they call functions of the user's, which may end their goroutine, and nothing can stop
-// that. The holder cannot be that goroutine: it would leave the right, and whatever its callers are
-// about, forever as it was, and it may be the worker, or a caller of another rank, which has
+// that. The holder cannot be that goroutine. It would leave the right, and whatever its callers are
+// about, forever as it was. And it may be the worker, or a caller of another rank, which has
 // nothing to do with the function.
 //
-// The two are coroutines: one runs while the other waits, and to change from one to the other is no
-// matter of the scheduler's, costs some 50 ns and makes no system call. A channel, and a goroutine
-// that waits at its other end, would do both, and wake another thread where the worker's is locked.
+// The two are coroutines: one runs while the other waits. A change from one to the other bypasses
+// the scheduler, costs some 50 ns and makes no system call. A channel, with a goroutine that waits
+// at its other end, would go through the scheduler and make system calls, and would wake another
+// thread where the worker's is locked.
 //
-// Coroutines are tied to how their maker is locked to its thread: only a goroutine that is locked
-// as its maker was, or not locked as it was not, may use one. That is not known of callers, so what
-// one of them has made is used by it only, until it ends.
+// Coroutines are tied to how their maker is locked to its thread. A goroutine may use one only if
+// it is locked as the maker was, or if neither is locked. That is not known of callers, so what a
+// caller has made only that caller uses, until it ends.
 //
 // Owned by the holder of the progress right.
 type aside struct {

@@ -8,8 +8,8 @@ import (
 )
 
 // TestChoked: a connection on which a record of TLS is not whole for as long as the patience, and
-// none before it, is of no use; one on which nothing comes, or records come now and then, or whose
-// peer may stop amid them, is not judged by that.
+// none before it, is of no use. That verdict is not passed on a connection on which nothing comes,
+// or records come now and then, or whose peer may stop amid them.
 func TestChoked(t *testing.T) {
 	const patience = int64(10 * time.Second)
 	for _, tc := range []struct {
@@ -64,7 +64,7 @@ func TestMayPause(t *testing.T) {
 }
 
 // TestFills: a rank that promises no heartbeats fills records, unless the peer, under the same
-// policy, judges by its clock and asks again.
+// policy, decides by its clock and asks again.
 func TestFills(t *testing.T) {
 	for _, tc := range []struct {
 		name               string

@@ -63,9 +63,9 @@ type Config struct {
 	Connect          time.Duration // how long a peer is tried to be reached; default 60 s
 	Heartbeat        time.Duration // how often this rank shows peers of other processes that it lives; default 1 s, more in jobs of more than 33 ranks, less than 0: never
 	HeartbeatTimeout time.Duration // how long such a peer that has promised heartbeats may be silent; default 60 s, less than 0: for ever, and this rank shows nothing
-	// OnSuspect is told of a peer that was silent for too long, and why it is held to be so, or,
-	// with "", that it was heard again. The text may begin with Unreachable, or end with Answers.
-	// It returns whether another party, such as the launcher, will find out and say so by FailPeer;
+	// OnSuspect gets a report of a peer that was silent for too long, with the reason, or, with "",
+	// of one that was heard again. The text may begin with Unreachable, or end with Answers. It
+	// returns whether another party, such as the launcher, will find out and say so by FailPeer;
 	// else the peer fails at once. It must not block. nil: no other party will.
 	OnSuspect func(peer PeerID, why string) bool
 	Spin      time.Duration // how long a caller polls before it sleeps; 0 = no core is free for that
@@ -99,11 +99,11 @@ type Config struct {
 	Copy    Copying         // how long messages come between processes
 	AskBell func(index int) // asks for the bell of another; the answer is SetBell. Needed with Segment; must not block
 
-	// OnSignal is told what peers signal, OnPeerGone that a peer has failed or left (err.Left). The
-	// goroutine that makes progress calls both, one at a time, in order for each peer, without the
-	// engine's mutex. They may post and signal. They must not wait, nor take a lock that any
-	// goroutine holds while it calls the engine. payload is valid during the call. nil: nothing is
-	// told.
+	// OnSignal gets what peers signal; OnPeerGone gets the end of a peer, which has failed or left
+	// (err.Left). The goroutine that makes progress calls both, one at a time, in order for each
+	// peer, without the engine's mutex. They may post and signal. They must not wait, nor take a
+	// lock that any goroutine holds while it calls the engine. payload is valid during the call.
+	// nil: nothing is reported.
 	OnSignal   func(from PeerID, ctx ContextID, payload []byte)
 	OnPeerGone func(peer PeerID, err *PeerError)
 

@@ -108,7 +108,7 @@ func TestDamagedFinalReport(t *testing.T) {
 }
 
 // TestSilentAmidARecord: a peer that is silent from the middle of a record on may be stopped there.
-// It is judged as any silent peer, as another party knows more of it. When it is heard again
+// It is treated as any silent peer, as another party knows more of it. When it is heard again
 // nothing is lost.
 func TestSilentAmidARecord(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestSilentAmidARecord(t *testing.T) {
 }
 
 // TestDamageWithoutResuming: the peer has failed, for the right reason. A peer that promises no
-// heartbeats is not judged by the clock: it fills the record instead.
+// heartbeats is not declared dead by the clock: it fills the record instead.
 func TestDamageWithoutResuming(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -175,7 +175,8 @@ func TestDamageWithoutResuming(t *testing.T) {
 	}
 }
 
-// TestDamagedFinalReportWithoutResuming: nothing follows them, and the end of the stream tells.
+// TestDamagedFinalReportWithoutResuming: nothing follows the final report, and the end of the
+// stream ends the wait.
 func TestDamagedFinalReportWithoutResuming(t *testing.T) {
 	for _, p := range []Policy{Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) {

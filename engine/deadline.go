@@ -9,8 +9,8 @@ import (
 const (
 	// tick is how often the deadlines are looked at while there are any.
 	tick = 100 * time.Millisecond
-	// deafTime is how long the listener rests when there is no descriptor for one
-	// more connection: it would stay readable, and the poller never sleep.
+	// deafTime is how long listening pauses when there is no descriptor for one more connection: it
+	// would stay readable, and the poller never sleep.
 	deafTime = tick
 	// awaitTime bounds the wait for a dial that our own gave way to.
 	awaitTime = 5 * time.Second
@@ -86,7 +86,7 @@ func (d *driver) maybeExpire(now int64) {
 
 // expire drops each connection that is late with its handshake, and goes on where a way to a peer
 // leads nowhere. It dials where a dial of the peer's did not come or a pause is over, and it
-// listens again after a rest.
+// listens again after a pause.
 func (d *driver) expire(now int64) {
 	for _, s := range d.slots {
 		if c := s.c; c != nil && c.deadline != 0 && now > c.deadline {
@@ -106,7 +106,7 @@ func (d *driver) expire(now int64) {
 	}
 }
 
-// rest stops polling the listener for a while.
+// pauseListening stops polling the listeners for a while.
 func (d *driver) pauseListening() {
 	for _, l := range d.listeners {
 		if err := d.poller.RemoveListener(l); err != nil {

@@ -124,9 +124,9 @@ func (d *driver) patience(id PeerID, a *attempt) int64 {
 }
 
 // answerTime is until when what took a connection may say nothing. That connection may be gone at
-// the other end alone, or lead to another process than the peer, so it is tried once more, and each
-// for twice as long as in the round before, as a busy peer takes its time to answer; but where an
-// outage has to end in time, for as long as any route.
+// the other end alone, or lead to another process than the peer, so it is tried once more. Each try
+// lasts twice as long as in the round before, as a busy peer takes its time to answer. Where an
+// outage has to end in time, a try lasts as long as that of any route.
 func (d *driver) answerTime(id PeerID, a *attempt) int64 {
 	until := deadlineIn(d.e.cfg.Try << min(a.longer, maxLonger))
 	switch {

@@ -18,7 +18,7 @@
 //	e.Wait(m)                         // or poll m.IsDone
 //	err = e.Close(timeout)
 //
-// # Who drives
+// # Drivers
 //
 // A turn is one bounded round: commands, output, rings, sockets, jobs, output. Only the holder of
 // the right takes turns. Config.Progress says which goroutines may hold it:
@@ -56,7 +56,7 @@
 //
 // # Ranks of one host
 //
-// [Way] says how a peer is reached, and both ranks of a pair must be told the same. A peer of this
+// [Way] says how a peer is reached, and both ranks of a pair must be given the same. A peer of this
 // host is reached by a lane (lane.go): a ring each way, in the memory of the process if the peer is
 // a thread of it, else in the segment that the launcher has made. The rings carry the same stream
 // of frames as a connection. A frame that finds the stream empty is put into the ring by its

@@ -8,10 +8,10 @@ import (
 
 // The caller policy: there is progress in calls only. One caller drives, the others follow.
 
-// driveWait is the caller policy: the waiting caller drives if no other caller does; else it sleeps
-// until its MSOs are done or the driver's seat is free. A caller that stops the engine wants the
-// seat, and ends what the others wait for: with one P, callers that hand the seat to each other
-// would keep it from that caller forever.
+// driveWait is the caller policy: the waiting caller drives if no other caller does. Else it sleeps
+// until its MSOs are done or the right is free. A caller that stops the engine wants the right, and
+// ends what the others wait for. With one P, callers that hand the right to each other would keep
+// it from that caller forever.
 func (e *Engine) driveWait(g *goal) {
 	for !g.met() {
 		if !e.stopping.Load() && e.tryRight() {
@@ -113,7 +113,7 @@ func (e *Engine) follow(g *goal) {
 	e.putWaiter(w)
 }
 
-// offerLead tells one follower that no caller drives.
+// offerLead wakes one follower, as no caller drives.
 func (e *Engine) offerLead() {
 	select {
 	case e.lead <- struct{}{}:

@@ -23,7 +23,7 @@ const (
 // progress right, except what is marked otherwise.
 type driver struct {
 	e      *Engine
-	poller *netpoll.Poller // its own seat is the worker's, or under caller that of the caller that drives
+	poller *netpoll.Poller // its own waiter is the worker's, or under caller that of the caller that drives
 	doze   *netpoll.Waiter // of the caller that dozes; nil unless callers do
 	bridge []PeerInfo      // immutable after Start: where each peer is
 
@@ -59,7 +59,7 @@ type driver struct {
 	jobsLeft bool   // the last runJobs has left some
 	freshAck bool   // there is a deadline of an acknowledgement that a sleeping worker may not know
 
-	calledAt [2]atomic.Int64 // of the poller's own seat and of doze; see called. Written by anyone
+	calledAt [2]atomic.Int64 // of the poller's own waiter and of doze; see called. Written by anyone
 
 	attempts map[PeerID]*attempt // to reach peers without a connection
 
@@ -123,7 +123,7 @@ func (d *driver) options() netpoll.Options {
 //   - the caller holds the progress right.
 func (e *Engine) turn() bool { return e.round(true) }
 
-// round is turn; without sockets it leaves out what only the poller tells.
+// round is turn; without sockets it leaves out what only the poller finds.
 func (e *Engine) round(sockets bool) bool {
 	d, begin := e.drv, e.turnBegins()
 	e.mu.Lock()
@@ -152,7 +152,7 @@ func (e *Engine) round(sockets bool) bool {
 	return moved
 }
 
-// poll handles what the poller tells, and reports how much that was.
+// poll handles what the poller finds, and reports how much that was.
 func (d *driver) poll() (n int) {
 	n, err := d.poller.Poll(d.events)
 	if err != nil {

@@ -104,7 +104,7 @@ type Engine struct {
 	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
 	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
 	firstPost atomic.Uint32 // goes with postedAt: which of the posts that was
-	habit     atomic.Int32  // how often in a row a caller waited promptly for what it had left to the worker (assist)
+	habit     atomic.Int32  // how often in a row a caller waited soon for what it had left to the worker (assist); up to habitEnough
 	polls     atomic.Uint32 // times of Poll where ranks share cores and have workers; it wraps
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
 	lead      chan struct{} // capacity 1: the chance to drive, for a follower

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Excuse says whether a peer may end without a goodbye: one that rests, and may take part again,
+// Excuse says whether a peer may end without a goodbye: an idle rank, which may take part again,
 // says none. If a connection to an excused peer breaks, the peer has left, and no sign of its life
 // is asked for. Safe for concurrent use.
 func (e *Engine) Excuse(id PeerID, yes bool) { e.excused[id].Store(yes) }
 
-// IsExcused reports what Excuse was told last.
+// IsExcused reports what the last Excuse said.
 func (e *Engine) IsExcused(id PeerID) bool { return e.excused[id].Load() }
 
 const (
@@ -38,7 +38,7 @@ func (e *Engine) CallBack(ctx context.Context) {
 	}
 }
 
-// answers reports whether a peer will answer that a message is withdrawn: one that rests may have
+// answers reports whether a peer will answer that a message is withdrawn: an idle rank may have
 // ended.
 func (e *Engine) answers(id PeerID) bool { return !e.IsExcused(id) }
 

@@ -132,7 +132,7 @@ func TestDrain(t *testing.T) {
 }
 
 // TestCallBack: messages that were given up are back before the rank goes on, and for the answer of
-// a peer that rests, which may have ended, neither CallBack nor Drain waits.
+// an idle rank, which may have ended, neither CallBack nor Drain waits.
 func TestCallBack(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)

@@ -2,7 +2,7 @@ package engine
 
 // Revoke ends all that is under way in the contexts of the family of ctx, and refuses what is
 // posted there, or arrives, from now on: see core.Shut. Posts complete with err, which must be
-// ErrRevoked or have it as a cause. It tells no other rank, does not wait, and may be called from
+// ErrRevoked or have it as a cause. It informs no other rank, does not wait, and may be called from
 // everywhere.
 func (e *Engine) Revoke(ctx ContextID, err error) {
 	mask := e.core.Config().Family

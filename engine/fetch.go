@@ -19,7 +19,7 @@ const (
 	readAlone, readTurn = 1 << 20, 512 << 10
 )
 
-// FetchPart implements core.Near. A thread fetches so little that its sender may do some parts. Of
+// FetchPart implements core.Local. A thread fetches so little that its sender may do some parts. Of
 // a call of the kernel, which costs as much as the copy of several KiB, there is one for a message
 // if that does not take too long.
 func (l *lane) FetchPart(total int, alone bool) int {
@@ -32,7 +32,7 @@ func (l *lane) FetchPart(total int, alone bool) int {
 	return min(max(total/8&^(sharePart-1), sharePart), fetchMax)
 }
 
-// FetchTogether implements core.Near.
+// FetchTogether implements core.Local.
 func (l *lane) FetchTogether() int {
 	if l.thread != nil {
 		return 0
@@ -40,7 +40,7 @@ func (l *lane) FetchTogether() int {
 	return readTurn
 }
 
-// Fetch implements core.Near.
+// Fetch implements core.Local.
 func (l *lane) Fetch(fs []core.Fetch) {
 	if l.thread == nil {
 		l.read(fs)
@@ -82,7 +82,7 @@ func (l *lane) read(fs []core.Fetch) {
 	clear(parts) // they are the users'
 }
 
-// EndFetch implements core.Near.
+// EndFetch implements core.Local.
 func (l *lane) EndFetch(id uint64) {
 	if l.thread != nil {
 		l.thread.local.offers.endFetch(id)

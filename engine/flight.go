@@ -12,8 +12,8 @@ import (
 
 // How long nonblocking operations are in flight, from the post to completion, and for how much of
 // that no caller of the rank waited: the communication that is hidden behind computation. Two
-// readings of the clock for each would be a good part of what a short message costs, so of the
-// short ones one in shortSample is measured, chosen at random, and stands for as many; collectives,
+// readings of the clock for each would be a good part of what a short message costs. So of the
+// short ones one in shortSample is measured, chosen at random, and stands for as many. Collectives,
 // and messages beyond the limit for short ones, are all measured. Operations that are complete when
 // the call that posts them returns were never in flight.
 

@@ -184,7 +184,7 @@ func report(t *testing.T, c *flooder, before, after stock, took time.Duration, m
 	}
 }
 
-// cannon makes connections until none is left.
+// flooder makes connections until none is left.
 type flooder struct {
 	arsenal *arsenal
 	es      []*Engine
@@ -515,7 +515,7 @@ func (f *ringTraffic) send(e *Engine, to PeerID) {
 		if isLast {
 			return
 		}
-		time.Sleep(200 * time.Microsecond) // leave the processors to the cannon too
+		time.Sleep(200 * time.Microsecond) // leave the processors to the flooder too
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-// The progress gap: how long it takes from the moment that the sleeper in the poller is told that
-// there is something to do, until it runs. It is told by callers of the rank, by threads of peers
-// in the same process, and by the bell that processes of the same host ring. What arrives from a
-// socket is not in it: the kernel does not say when that was. Nor is what arrives while a goroutine
-// drives, which the next turn finds.
+// The progress gap: how long it takes from the moment that the sleeper in the poller is notified of
+// something to do, until it runs. It is notified by callers of the rank, by threads of peers in the
+// same process, and by the bell that processes of the same host ring. What arrives from a socket is
+// not in it: the kernel does not say when that was. Nor is what arrives while a goroutine drives,
+// which the next turn finds.
 
 // TimeClasses is how many classes of durations there are: the k-th ends at 2^(k-30) seconds.
 const TimeClasses = 40
@@ -60,8 +60,8 @@ func (h *timeHistogram) read() (r TimeHistogram) {
 // maxGap is more than any gap that is believed: when a bell was rung is a peer's word.
 const maxGap = time.Hour
 
-// called is when the sleeper of a seat was told first of what it has not looked for yet; 0 if it
-// was not.
+// called is when the sleeper of a waiter was first notified of what it has not looked for yet; 0 if
+// it was not.
 func (d *driver) called(s *netpoll.Waiter) *atomic.Int64 {
 	if s == d.doze {
 		return &d.calledAt[1]
@@ -69,10 +69,10 @@ func (d *driver) called(s *netpoll.Waiter) *atomic.Int64 {
 	return &d.calledAt[0]
 }
 
-// calls notes that the sleeper of a seat is about to be woken.
+// calls notes that the sleeper of a waiter is about to be woken.
 func (d *driver) calls(s *netpoll.Waiter) { d.called(s).CompareAndSwap(0, sys.Nanotime()) }
 
-// woken notes that the goroutine that slept in a seat runs.
+// woken notes that the goroutine that slept in a waiter runs.
 func (d *driver) woken(s *netpoll.Waiter) {
 	at := d.called(s)
 	if at.Load() == 0 {

@@ -6,20 +6,20 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Waking the worker costs its caller a system call and the core a change of threads. It is for
-// nothing when the caller is about to wait and will drive for itself (assist). So callers that post
+// To wake the worker costs its caller a system call and the core a change of threads. That is
+// wasted when the caller is about to wait and will drive for itself (assist). So callers that post
 // and then wait at once, such as those that send a window of messages, leave the worker asleep.
-// When habitEnough times in a row a caller came to wait within promptly, the next posts do not
-// wake it. Its sleep is bounded by habitWait then, and by holdWait if it had begun before. When it
-// finds something that no caller came for, the caller computes after all, and the next post wakes
-// the worker again.
+// After habitEnough posts in a row whose caller came to wait within habitWithin, the next posts do
+// not wake the worker. Its sleep is bounded by habitWait then, and by holdWait if it had begun
+// before. When the worker finds something that no caller came for, the caller computes after all,
+// and the next post wakes the worker again.
 const (
 	habitEnough = 4
 	habitWithin = 30 * time.Microsecond
 	withinEach  = time.Microsecond // and as much more for each post: a caller that posts many comes later
 	habitWait   = time.Millisecond
-	// withinShared is promptly on a core that several ranks share: the caller may
-	// be interrupted by them.
+	// withinShared stands in for habitWithin on a core that several ranks share: they may interrupt
+	// the caller.
 	withinShared = time.Millisecond
 )
 
@@ -38,8 +38,8 @@ func (e *Engine) leave(output bool, nth uint32) {
 	}
 }
 
-// isPrompt reports whether a caller that leaves something to the worker is expected
-// to wait for it at once.
+// waitsSoon reports whether a caller that leaves something to the worker is expected to wait for it
+// soon, by its habit.
 func (e *Engine) waitsSoon() bool { return e.cfg.KeepP && e.habit.Load() >= habitEnough }
 
 // hold is how long the worker may sleep while operations are outstanding.

@@ -14,8 +14,8 @@ func noteWaitAt(e *Engine, now int64) {
 	e.mu.Unlock()
 }
 
-// TestHabits: callers that wait promptly stop waking the worker; one that
-// does not is found by it, and its next posts wake the worker again.
+// TestHabits: callers that wait soon stop waking the worker; one that does not is found by it, and
+// its next posts wake the worker again.
 func TestHabits(t *testing.T) {
 	e := job(t, 1, Assist, func(c *Config) { c.KeepP = true })[0]
 	now := sys.Nanotime()
@@ -53,8 +53,8 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// TestHabitOfComputing: the message of a caller that waited promptly before and
-// now computes moves all the same.
+// TestHabitOfComputing: the message of a caller that waited soon before and now computes moves all
+// the same.
 func TestHabitOfComputing(t *testing.T) {
 	es := job(t, 2, Assist, func(c *Config) { c.KeepP = true })
 	both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })

@@ -133,9 +133,9 @@ func (c *conn) takeHandshake(b []byte) bool {
 	return c.state == connHandshaking || c.state == connOpen
 }
 
-// judge decides about a peer that has proved itself: two ranks that dial each
-// other at the same time keep the lower one's connection, unless that is not so far
-// yet that it has given its proof: it may be on a way that leads nowhere.
+// decide returns the verdict on a peer that has proved itself. Two ranks that dial each other at
+// the same time keep the lower one's connection. The exception is one on which no proof has been
+// given yet: it may be on a way that leads nowhere.
 func (c *conn) decide(id PeerID) wire.Verdict {
 	d := c.d
 	old, p, his := d.conns[id], d.sessions[id], c.hs.PeerSession()

@@ -21,7 +21,7 @@ type heart struct {
 
 	due   atomic.Int64                // when the next beat is, 0 if there is no peer to look after. Written by the holder of the progress right, read by any goroutine
 	held  atomic.Pointer[func() bool] // in place of a look at this process's tracer, for tests; nil otherwise
-	asked atomic.Bool                 // the holder of the right was told that it is due
+	asked atomic.Bool                 // the holder of the right was notified that it is due
 
 	metronome // owned by the holder of the progress right
 }
@@ -180,8 +180,8 @@ const (
 	// guardTimeouts is after how many times the patience that ranks have with a peer the system
 	// ends the connection.
 	guardTimeouts = 2
-	// judging is how much later it does so where a launcher is told of suspects: more than the 20 s
-	// after which that gives up a host of which it hears nothing, and names it.
+	// judging is how much later it does so where suspects are reported to a launcher: more than the
+	// 20 s after which the launcher gives up a host of which it hears nothing, and names it.
 	judging = 30 * time.Second
 )
 
@@ -234,7 +234,7 @@ func silentFor(quiet time.Duration) string {
 // beat is the part of a beat that is about shared memory. It reports whether there is a peer to
 // look after.
 func (n *local) beat(now int64, late int64) (somebody bool) {
-	for _, l := range n.inUse { // which judge may replace, and does not change
+	for _, l := range n.inUse { // which declare may replace, and does not change
 		if l.thread != nil || l.ended {
 			continue
 		}
@@ -277,8 +277,8 @@ func (n *local) showLife() {
 	n.e.stats.beatsOut.Add(1)
 }
 
-// judge acts on what was found of a peer. Where there is a launcher that can say more of it, and
-// can make sure that it is dead, that is asked; its answer comes by FailPeer.
+// declare acts on what was found of a peer. A launcher can find out more, and can make sure that
+// the peer is dead. Where there is one it is asked, and its answer comes by FailPeer.
 func (d *driver) declare(id PeerID, f finding, why string) {
 	e := d.e
 	switch f {

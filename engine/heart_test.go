@@ -50,7 +50,7 @@ func hold(e *Engine) (release func()) {
 	}
 }
 
-// suspicions are what a rank would tell its launcher.
+// suspicions are what a rank would report to its launcher.
 type suspicions struct {
 	mu   sync.Mutex
 	told []string // guarded by mu
@@ -124,8 +124,8 @@ func sendOrWait(e *Engine) error {
 	}
 }
 
-// TestSuspicion: where another party judges, silence is told, told again, and withdrawn when the
-// peer is heard again; nothing is lost.
+// TestSuspicion: where another party decides, silence is reported, reported again, and withdrawn
+// when the peer is heard again; nothing is lost.
 func TestSuspicion(t *testing.T) {
 	beating(t, func(t *testing.T, p Policy) {
 		var told suspicions

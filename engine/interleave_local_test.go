@@ -12,7 +12,7 @@ import (
 // by its time limit, no other sleep.
 type hosted struct {
 	ring, got, posted         int8 // records
-	armed, bell, hears, woken bool // block.Armed; the eventfd; the seat is armed, and woken
+	armed, bell, hears, woken bool // block.Armed; the eventfd; the waiter is armed, and woken
 	right, owed               bool
 	want, callers, seen       int8
 	asleep                    uint32
@@ -28,7 +28,7 @@ func (s hosted) at(i int, pc int8) hosted {
 	return s
 }
 
-// poll is near.poll.
+// poll is local.poll.
 func (s hosted) poll() hosted {
 	s.got, s.ring = s.got+s.ring, 0
 	return s
@@ -351,7 +351,7 @@ func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
 	}}
 }
 
-// hostedWriter puts two messages and tells the rank: a process by the bell, a thread by a visit.
+// hostedWriter puts two messages and notifies the rank: a process by the bell, a thread by a visit.
 func hostedWriter(thread bool) actor[hosted] {
 	const put, look, swap, ring, wake, visit, deliver, leave, asked, attend, end = 0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 40
 	const i = hWriter
@@ -469,7 +469,7 @@ func (s hosted) isOver() bool { return s.got == 2 && s.pc[hCaller] == 60 }
 
 // TestRingsAreHeard: whatever a peer of this host puts is handled, whether the rank's worker
 // sleeps, naps or polls, and whether its caller comes, goes or computes. Without the kick of
-// attendSelf, which was missing once, a worker sleeps on while nothing tells it.
+// attendSelf, which was missing once, a worker sleeps on while nothing notifies it.
 func TestRingsAreHeard(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")

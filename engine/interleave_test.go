@@ -67,7 +67,7 @@ func wantStuck[S comparable](t *testing.T, why string, start S, done func(S) boo
 }
 
 // driven is a rank under caller: two callers that wait for a message each, one that posts, and the
-// network. A seat's wake and the sockets are one thing here, woken; sockets stay ready until they
+// network. A waiter's wake and the sockets are one thing here, woken; sockets stay ready until they
 // are read.
 type driven struct {
 	right, owed, lead, asleep, woken bool
@@ -271,7 +271,8 @@ var network = actor[driven]{"network", func(s driven) (next []driven) {
 	return next
 }}
 
-// visitor takes the right for a moment and tells no other goroutine, as a thread that visits would.
+// visitor takes the right for a moment and notifies no other goroutine, as a thread that visits
+// would.
 var visitor = actor[driven]{"visitor", func(s driven) []driven {
 	switch {
 	case s.pc[4] == 0 && !s.right:

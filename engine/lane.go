@@ -58,7 +58,7 @@ type lane struct {
 	missed atomic.Bool                  // it was to be rung before it had come
 }
 
-// Put implements core.Near.
+// Put implements core.Local.
 func (l *lane) Put(h wire.Words, payload []byte) bool {
 	if l.w == nil && !l.openLocked() {
 		return false
@@ -77,12 +77,12 @@ func (l *lane) Put(h wire.Words, payload []byte) bool {
 	return true
 }
 
-// Offer implements core.Near.
+// Offer implements core.Local.
 func (l *lane) Offer(id uint64, b []byte) bool {
 	return len(b) <= l.most && l.offers().open(id, b)
 }
 
-// Renew implements core.Near.
+// Renew implements core.Local.
 func (l *lane) Renew(id uint64, b []byte, must bool) bool {
 	if must {
 		l.offers().move(id, b, l.thread != nil)
@@ -91,7 +91,7 @@ func (l *lane) Renew(id uint64, b []byte, must bool) bool {
 	return l.offers().renew(id, b)
 }
 
-// Withdraw implements core.Near.
+// Withdraw implements core.Local.
 func (l *lane) Withdraw(id uint64) { l.offers().withdraw(id, l.thread != nil) }
 
 // offers are those of ours that the peer may fetch.
@@ -260,12 +260,12 @@ func (l *lane) peerBye() {
 	l.n.e.drv.endPeer(l.peer, nil, true)
 }
 
-// hangUp tells the peer that the lane is ended, where no goodbye of ours will: the peer failed, or
-// is closing and what waits for room in the ring, a part of a frame perhaps, is dropped. It is what
-// closing a connection is; so a rank that closes hears from every peer that still runs.
+// hangUp notifies the peer that the lane is ended, where no goodbye of ours will: the peer failed,
+// or is closing and what waits for room in the ring, a part of a frame perhaps, is dropped. It is
+// what closing a connection is; so a rank that closes hears from every peer that still runs.
 func (l *lane) hangUp() {
 	if l.n.e.stopping.Load() {
-		return // near.close tells all
+		return // local.close notifies all
 	}
 	l.block.Ended[l.n.index/64].Or(1 << (l.n.index % 64))
 	if l.used || l.hasOpened() {

@@ -17,7 +17,7 @@ import (
 // Way is how a peer is reached.
 type Way uint8
 
-// The ways. Both ranks of a pair must be told the same.
+// The ways. Both ranks of a pair must be given the same.
 const (
 	TCP    Way = iota // a connection
 	Thread            // the peer is a thread of this process: Config.Process knows it
@@ -27,7 +27,7 @@ const (
 
 func (w Way) String() string { return [...]string{"tcp", "thread", "shared"}[w] }
 
-// near is a rank's part in the memory that it shares with ranks of its host.
+// local is a rank's part in the memory that it shares with ranks of its host.
 type local struct {
 	e            *Engine
 	index        int        // ours; immutable
@@ -49,7 +49,7 @@ type local struct {
 	seen    [shm.MaxRanks / 64]uint64  // of block.Opened: noticed
 	blocked int                        // lanes that are full
 
-	told        [shm.MaxRanks / 64]uint64 // guarded by the engine's mutex: lanes whose peer is to be told when the mutex is released
+	told        [shm.MaxRanks / 64]uint64 // guarded by the engine's mutex: lanes whose peer is to be notified when the mutex is released
 	anyNotified bool                      // guarded by the engine's mutex
 
 	open atomic.Int32 // lanes in use; read by anyone

@@ -8,7 +8,7 @@ import (
 )
 
 // How a rank looks after the memory that it shares: what peers have put, what there is room for
-// again, which peers are gone, and which must be told.
+// again, which peers are gone, and which must be notified.
 
 // poll handles what peers have put. It reports whether there was something, and whether
 // that left something to run or to write.
@@ -154,8 +154,8 @@ func (n *local) hasInput() bool {
 	return false
 }
 
-// arm makes peers tell us of what they put from now on. It reports whether there is
-// something already.
+// arm makes peers notify us of what they put from now on. It reports whether there is something
+// already.
 func (n *local) arm() bool {
 	n.block.Armed.Store(1)
 	if n.hasInput() {
@@ -169,8 +169,8 @@ func (n *local) arm() bool {
 	return false
 }
 
-// disarm: the holder of the right looks for itself. It reports whether peers told us of what they
-// put until now.
+// disarm: the holder of the right looks for itself. It reports whether peers notified us of what
+// they put until now.
 func (n *local) disarm() bool {
 	if n.block.Armed.Load() == 0 {
 		return false
@@ -179,14 +179,15 @@ func (n *local) disarm() bool {
 	return true
 }
 
-// tellLocked notes that a peer is to be told, when the mutex is released, that there is
+// tellLocked notes that a peer is to be notified, when the mutex is released, that there is
 // something for it.
 func (n *local) tellLocked(l *lane) {
 	n.told[l.index/64] |= 1 << (l.index % 64)
 	n.anyNotified = true
 }
 
-// takeNotified returns the lanes to tell: the words of the set that are in use.
+// takeNotified returns the lanes whose peers are to be notified: the words of the set that are in
+// use. It empties the set.
 func (n *local) takeNotified() (told [shm.MaxRanks / 64]uint64) {
 	for i := range n.words {
 		told[i], n.told[i] = n.told[i], 0

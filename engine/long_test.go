@@ -7,7 +7,7 @@ import (
 )
 
 // TestManyLong: more long messages at once than may be offered, and than a ring holds, round three
-// ranks, which all wait: the goroutine that makes room must see to it that it is used.
+// ranks, which all wait: the goroutine that makes room must see to it that the room is used.
 func TestManyLong(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		const ranks, count, n = 3, 100, 300_000

@@ -5,13 +5,13 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// What an observer is told of.
+// What an observer sees.
 type (
-	// Observer is told of every message of a rank, in the order in which things happen, with the
-	// engine's mutex held: it must be short, must not block and must not call the engine. An
-	// Observer that is a TurnObserver too is also told which goroutine drives.
+	// Observer sees every message of a rank, in the order in which things happen. It is called with
+	// the engine's mutex held: it must be short, must not block and must not call the engine. An
+	// Observer that is a TurnObserver too also sees which goroutine drives.
 	Observer = core.Observer
-	// ScheduleObserver is an Observer that is told of schedules as well.
+	// ScheduleObserver is an Observer that sees schedules as well.
 	ScheduleObserver = core.ScheduleObserver
 	// MessageEvent is something that happened to a message.
 	MessageEvent = core.MessageEvent
@@ -35,10 +35,10 @@ const (
 	Rendezvous = core.Rendezvous
 )
 
-// TurnObserver is told of turns, in which a goroutine drives, and of sleeps. The goroutine that has
-// driven or slept calls Turn, without the mutex: the worker, a caller, or a rank of this process
-// that delivers here. Turns of one engine follow each other; a sleep may overlap with turns of
-// others. It must not call the engine.
+// TurnObserver sees turns, in which a goroutine drives, and sleeps. The goroutine that has driven
+// or slept calls Turn, without the mutex: the worker, a caller, or a rank of this process that
+// delivers here. Turns of one engine follow each other; a sleep may overlap with turns of others.
+// It must not call the engine.
 type TurnObserver interface {
 	Turn(TurnEvent)
 }
@@ -70,7 +70,7 @@ func (e *Engine) turnBegins() int64 {
 	return sys.Nanotime()
 }
 
-// maybeTurned tells of a turn that moved something, and began when turnBegins says.
+// maybeTurned has the observer see a turn that moved something, and began when turnBegins says.
 //
 // Preconditions:
 //   - the caller holds the progress right.
@@ -91,7 +91,8 @@ func (e *Engine) turned(begin int64) {
 	e.turns.Turn(TurnEvent{By: by, Begin: begin, End: sys.Nanotime()})
 }
 
-// slept tells of a sleep, in the poller's own seat or in that of the caller that dozes.
+// slept has the observer see a sleep, in the poller's own waiter or in that of the caller that
+// dozes.
 func (e *Engine) slept(begin int64, own bool) {
 	by := ByCaller
 	if own && e.cfg.Progress != Caller {

@@ -222,7 +222,7 @@ func (e *Engine) Abandon(m *MSO, err error) {
 	e.command(command{kind: cmdAbandon, mso: m, err: err})
 }
 
-// FailPeer tells the engine that a peer is dead, by someone else's word.
+// FailPeer fails a peer that another process has reported dead.
 func (e *Engine) FailPeer(id PeerID, cause error) {
 	e.command(command{kind: cmdFailPeer, peer: id, err: cause})
 }

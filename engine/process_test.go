@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A benchmark's rank 1 is this test binary again, told so by the environment: two
-// ranks in one process share their Ps, and their figures say little.
+// A benchmark's rank 1 is this test binary again, as the environment says: two ranks in one process
+// share their Ps, and their figures say little.
 const peerEnv = "ENGINE_TEST_PEER"
 
 func processConfig(rank int, p Policy) Config {

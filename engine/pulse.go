@@ -12,8 +12,8 @@ const (
 	DefaultHeartbeatTimeout = 60 * time.Second
 
 	// beatShare is the time between two heartbeats for each rank of the job, if the user has not
-	// chosen another: a heartbeat sent and one received cost some 30 us together, so an idle rank
-	// costs less than a thousandth of a core however many there are.
+	// chosen another. A heartbeat sent and one received cost some 30 us together. So an idle rank
+	// costs less than a thousandth of a core, however many ranks there are.
 	beatShare = 30 * time.Millisecond
 
 	// beatsPerTimeout is how many beats there are at least in the time after which a peer is
@@ -72,7 +72,7 @@ type pulse struct {
 	heard     uint64 // what the peer had shown at the last look, by a count that changes as it shows more
 	heardAt   int64  // the look at which that was new, or at which we were late; 0 before the first
 	since     int64  // heardAt, or the last look at which the peer was allowed to be silent
-	suspected bool   // another party was told that the peer is silent, and not yet that it is not
+	suspected bool   // it was reported to another party that the peer is silent, and not yet that it is not
 }
 
 // finding is what a look says of a peer.
@@ -107,7 +107,8 @@ func (p *pulse) look(now int64, heard uint64, late, excused bool, patience int64
 // allow lets the peer be silent for so much longer than the patience, once.
 func (p *pulse) allow(more int64) { p.since += more }
 
-// suspect notes that silence was told of. If nothing comes of that, it is told again after as long.
+// suspect notes that silence was reported. If nothing comes of that, it is reported again after as
+// long.
 func (p *pulse) suspect(now int64) {
 	p.suspected = true
 	p.since, p.heardAt = now, now

@@ -9,11 +9,11 @@ import (
 // takes there and back, so that a receive that has to wait loses nothing.
 const takeLooks = 1 << 10
 
-// RecvNow receives a message of plain memory that lies in the ring from its sender, or arrives
-// there in the next microsecond, without a message state object: a short one, or one of up to
-// fetchMax bytes that is offered, which it fetches. It reports false if there is none, or if
-// anything else is to be considered: then nothing has happened, but that r.Buf may have changed,
-// and PostBlocking is the way.
+// RecvNow receives, without a message state object, a message of plain memory that lies in the ring
+// from its sender, or arrives there in the next microsecond. It takes a short one, or fetches an
+// offered one of up to fetchMax bytes. It reports false if there is none, or if anything else is to
+// be considered. Then nothing has happened, except that r.Buf may have changed, and PostBlocking is
+// the way.
 //
 // A receive that has not been posted meets no other message in between: nothing
 // arrives while the caller holds the progress right.

@@ -32,8 +32,8 @@ func localPair(t *testing.T, w Way) []*Engine {
 }
 
 // TestRecvNowMatches: receives that wait in the caller, those that only look, posted ones, and
-// wildcards among all get the messages that they would get if all were posted (MPI 4.1, section
-// 3.5): each, in their order, the first that is left and fits.
+// wildcards among all, get the messages that they would get if all were posted (MPI 4.1, section
+// 3.5). Each, in their order, gets the first that is left and fits.
 func TestRecvNowMatches(t *testing.T) {
 	effort.Need(t, effort.Usual, "it tries hundreds of thousands of messages")
 	for _, w := range []Way{Thread, Shared} {

@@ -34,8 +34,8 @@ func ParseResume(s string) (Resume, error) {
 	return 0, fmt.Errorf("resuming %q: choose auto, on or off", s)
 }
 
-// bond is what there is of a peer beyond one connection to it. It belongs to the holder of the
-// progress right.
+// peerSession is what there is of a peer beyond one connection to it. It belongs to the holder of
+// the progress right.
 //
 //	          first stands            breaks              another stands
 //	(not up) ─────────────▶ standing ────────▶ broken ──────────────────▶ standing ...
@@ -48,7 +48,7 @@ type peerSession struct {
 	rx      input // what comes, wherever a connection breaks off
 
 	number uint32 // the greatest that a connection was given, by us or by the peer
-	stood  uint32 // that of the last connection that stood, or that the peer was told to use
+	stood  uint32 // that of the last connection that stood, or that a verdict let the peer use
 	proved uint32 // the greatest for which we have given proof
 
 	// Of a broken pair.
@@ -93,8 +93,8 @@ func (d *driver) mayResume(id PeerID) bool {
 	return cfg.Resume == ResumeOn
 }
 
-// session is what we say of the pair's streams to the rank to which this connection may lead. It is
-// called once.
+// wireSession is what we say of the pair's streams to the rank to which this connection may lead.
+// It is called once.
 func (c *conn) wireSession(peer uint32) wire.Session {
 	d, id := c.d, PeerID(peer)
 	if !d.mayResume(id) {
@@ -180,7 +180,7 @@ func (d *driver) lost(id PeerID, cause error) {
 // unresumed gives a broken pair up.
 func (d *driver) unresumed(id PeerID, why error) {
 	p := d.sessions[id]
-	if p.broke != 0 && (p.saidBye || d.saying.Load() || d.e.IsExcused(id)) { // the peer may have heard it, or rested, and have gone
+	if p.broke != 0 && (p.saidBye || d.saying.Load() || d.e.IsExcused(id)) { // the peer may have heard it, or been idle, and have gone
 		d.endPeer(id, why, true)
 		return
 	}
@@ -212,8 +212,8 @@ func (d *driver) isOver(id PeerID) bool {
 
 // decideResuming decides about the dial of a peer when both sides resume, by the numbers of
 // connections: of two dials the one of the greater number wins, of equal ones the lower rank's. We
-// must not take one that is not beyond what we have given proof of: the peer may yet see that
-// proof, and would take an old dial of ours, which knows nothing of what has come since, for a new
+// must not take one that is not beyond what we have given proof of. The peer may yet see that
+// proof. It would take that old dial of ours, which knows nothing of what has come since, for a new
 // one.
 func (c *conn) decideResuming(id PeerID, his wire.Session) wire.Verdict {
 	d, p, n := c.d, c.d.sessionOf(id), his.Connection
@@ -319,7 +319,7 @@ func (c *conn) dropAck() {
 	}
 }
 
-// acknowledge tells the peer now how far it was received.
+// acknowledge sends the peer now the position up to which it was received.
 func (c *conn) acknowledge() {
 	c.dropAck()
 	e := c.d.e
@@ -341,8 +341,9 @@ func (d *driver) takeFreshAck() bool {
 	return fresh
 }
 
-// sayReceived acknowledges the peer's goodbye: its last word, to which it may wait for an answer.
-// It is best effort; a peer that does not hear it dials, and is told that we are through.
+// sayReceived acknowledges the peer's goodbye: the end of its stream, for whose acknowledgement it
+// may wait. It is best effort; a peer that does not hear it dials, and gets the verdict that we are
+// through.
 func (c *conn) sayReceived() {
 	if !c.session.resumes {
 		return

@@ -149,7 +149,7 @@ func TestResumeStorm(t *testing.T) {
 }
 
 // TestConnectMute: the first connections of a pair are gone at the acceptor's end alone, each at
-// another byte of its handshake. The dialer is told nothing, and dials again long before the time
+// another byte of its handshake. The dialer gets no answer, and dials again long before the time
 // for the peer is over.
 func TestConnectMute(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
@@ -199,8 +199,7 @@ func TestConnectRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedAtRest: a rank that rests may have gone without a word, and what refuses then is
-// believed.
+// TestRefusedAtRest: an idle rank may have gone without a word, and what refuses then is believed.
 func TestRefusedAtRest(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) {

@@ -112,9 +112,9 @@ func (e *Engine) hasOutputLocked() bool {
 	return e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0 || e.core.HasNotices()
 }
 
-// attend sees to it that the worker drives, now or when the holder of the right
-// gives it back; output says that there is something to send or to run, without
-// which it is enough that the worker hears what arrives.
+// attend sees to it that the worker drives, now or when the holder of the right gives it back.
+// output says that there is something to send or to run. Without it, it is enough that the worker
+// hears what arrives.
 func (e *Engine) attend(output bool) {
 	e.owed.Store(true)
 	if output {

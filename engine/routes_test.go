@@ -517,8 +517,8 @@ func noTo(preamble, answer []byte) (why string, more bool) {
 	return string(bytes.TrimSpace(preamble)) + " " + line, false
 }
 
-// TestGatewayRefuses: what a gateway says is told, with where it is and whose gateway it is; and
-// another is tried, and it again.
+// TestGatewayRefuses: what a gateway says is reported, with where it is and whose gateway it is;
+// and another is tried, and it again.
 func TestGatewayRefuses(t *testing.T) {
 	effort.Need(t, effort.Usual, "each of its cases waits for a second")
 	for _, c := range []struct {

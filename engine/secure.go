@@ -146,7 +146,7 @@ func (c *conn) secured() {
 		c.startGreeting()
 	}
 	if c.state == connHandshaking {
-		c.readSecure() // what came behind the last words of TLS is here already
+		c.readSecure() // what came behind the last bytes of TLS is here already
 	}
 }
 

@@ -11,9 +11,9 @@ const (
 	// copyStep is how much of a payload a direct send copies between two looks at
 	// the sockets.
 	copyStep = 32 << 10
-	// firstPatience is how long a direct send whose payload is on its way waits for
-	// the socket to take more before it begins to copy; patience is the same
-	// between two steps: a slow network does not keep the caller for long.
+	// firstPatience is how long a direct send whose payload is on its way waits for the socket to
+	// take more before it begins to copy. patience is the same between two steps, so that a slow
+	// network does not keep the caller for long.
 	firstPatience = 100 * time.Microsecond
 	patience      = 20 * time.Microsecond
 	// answerPatience bounds how long it waits for the receiver's answer before it
@@ -178,7 +178,7 @@ func (e *Engine) settle(id PeerID) {
 		case e.tryRight():
 			e.driveUntil(settled)
 			e.releaseRight()
-		case i < settleTries: // another caller drives, which was told to write what we posted
+		case i < settleTries: // another caller drives, which is asked to write what we posted
 			runtime.Gosched()
 		default:
 			time.Sleep(settlePause)
@@ -196,12 +196,11 @@ func (e *Engine) isDirect(m *MSO) bool {
 		!(n <= e.eagerMax && e.core.Keeps(m.Peer))
 }
 
-// sendDirect drives until m, which is posted, is with the kernel. Whenever there
-// is nothing to send, because the receiver is late or the network slow, it copies
-// a step of the payload to the library buffer instead; when all of it lies there
-// the message goes on from there and the caller may go. So a late receiver costs
-// the copy, and one that is there costs none: what was copied while its answer was
-// on the way was copied in time that was lost anyway.
+// sendDirect drives until m, which is posted, is with the kernel. Whenever there is nothing to
+// send, because the receiver is late or the network slow, it copies a step of the payload to the
+// library buffer instead. When all of it lies there the message goes on from there and the caller
+// may go. So a late receiver costs the copy, and one that is there costs none: what is copied while
+// its answer is on the way is copied in time that is lost anyway.
 //
 // Preconditions:
 //   - the caller holds the progress right; it is given back.

@@ -18,9 +18,8 @@ const maxShares = 64
 // shareNone is the claim of a share without parts.
 const shareNone = ^uint64(0)
 
-// share lets the sender of a long message to a thread of its process copy some of its parts:
-// the receiver takes them from the front, and a sender that has nothing better to do
-// than to wait takes them from the back.
+// share lets the sender of a long message to a thread of its process copy some of its parts. The
+// receiver takes parts from the front. A sender that would only wait takes them from the back.
 type share struct {
 	claim atomic.Uint64 // parts taken from the front << 32 | from the back, or shareNone
 	back  atomic.Int64  // bytes that the sender has copied

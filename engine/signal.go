@@ -21,7 +21,7 @@ var (
 // so do signals and messages. It never blocks and keeps nothing of payload, which has MaxSignal
 // bytes at most.
 //
-// It fails if the peer is gone, by what Config.OnPeerGone was told or is about to be, and with
+// It fails if the peer is gone, by what Config.OnPeerGone got or is about to get, and with
 // ErrStopped once goodbye is said. That it does not fail means no more than that the peer was not
 // known to be gone. A rank that has 1 MiB of signals to itself waiting gets ErrSignalFlood.
 func (e *Engine) Signal(peer PeerID, ctx ContextID, payload []byte) error {

@@ -205,7 +205,7 @@ func TestSignalsAnswer(t *testing.T) {
 	})
 }
 
-// TestSignalGone: the end of a peer is told once, behind its signals; signals to it return why.
+// TestSignalGone: the end of a peer is reported once, behind its signals; signals to it return why.
 func TestSignalGone(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		x := newEar()
@@ -245,7 +245,7 @@ func TestSignalGone(t *testing.T) {
 	})
 }
 
-// TestSignalLeft: a peer that has finalized is told as one that left.
+// TestSignalLeft: a peer that has finalized is reported as one that left.
 func TestSignalLeft(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		x := newEar()

@@ -86,7 +86,7 @@ type Stats struct {
 	Waits   [numWaits]WaitStats // of callers, by WaitKind
 	Waited  time.Duration       // for how long at least one caller waited
 	Flights FlightStats         // of operations that callers did not wait for at once
-	Gaps    TimeHistogram       // from being told of something to do, asleep, to running
+	Gaps    TimeHistogram       // from being notified, asleep, of something to do, to running
 	Worker  time.Duration       // that the worker's thread has run
 
 	Turns         uint64 // rounds of the driver

@@ -8,7 +8,7 @@ import (
 
 // How the driver is slept in, woken and polled besides in turns.
 
-// wait sleeps in a seat until something may have arrived, another goroutine wakes it or max has
+// wait sleeps in a waiter until something may have arrived, another goroutine wakes it or max has
 // passed (max < 0: for ever).
 func (d *driver) wait(s *netpoll.Waiter, max time.Duration, hold bool) {
 	begin := d.e.turnBegins()
@@ -29,7 +29,7 @@ func (d *driver) wait(s *netpoll.Waiter, max time.Duration, hold bool) {
 	}
 }
 
-// arm makes the wait in a seat, or the next one, return when something arrives.
+// arm makes the wait in a waiter, or the next one, return when something arrives.
 func (d *driver) arm(s *netpoll.Waiter) {
 	if err := s.Arm(); err != nil {
 		d.e.cfg.Logger.Error("arming the poller", "rank", d.e.cfg.Rank, "err", err)
@@ -121,8 +121,8 @@ func (d *driver) only() *conn {
 }
 
 // attendSelf is called by a caller that begins to poll: the worker need not look as well. But the
-// worker must not sleep for good: from now on peers do not tell us of what they put. When no caller
-// comes any more the worker, after its nap, makes them tell again.
+// worker must not sleep for good: from now on peers do not notify us of what they put. When no
+// caller comes any more the worker, after its nap, makes them notify us again.
 func (e *Engine) attendSelf() {
 	if e.local != nil && !e.local.disarm() && e.drv.open.Load() == 0 {
 		return
@@ -130,7 +130,7 @@ func (e *Engine) attendSelf() {
 	e.kick(true) // each arrival would wake the worker for nothing: let it nap
 }
 
-// armLocal makes peers that share memory tell us of what they put. It reports true if there is
+// armLocal makes peers that share memory notify us of what they put. It reports true if there is
 // something already, or another goroutine is looking: then it is no time to sleep.
 func (e *Engine) armLocal(holding bool) bool {
 	if e.local == nil {

@@ -86,8 +86,8 @@ func (e *Engine) awaitByes(deadline time.Time) {
 	}
 }
 
-// rest waits for a value of c, a short time, or the deadline, making progress if no other goroutine
-// does. It reports whether it took the value.
+// pause waits for a value of c, a short time, or the deadline, making progress if no other
+// goroutine does. It reports whether it took the value.
 func (e *Engine) pause(c chan struct{}, deadline time.Time) bool {
 	const tick = 2 * time.Millisecond
 	if e.cfg.Progress == Caller && e.tryRight() {

@@ -8,7 +8,7 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
-// listener is an engine whose sockets are not used: the test gives it the bytes of rank 0.
+// hearer is an engine whose sockets are not used: the test gives it the bytes of rank 0.
 type hearer struct {
 	e   *Engine
 	in  input

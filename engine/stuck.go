@@ -17,7 +17,7 @@ var (
 
 // stuck returns why a connection is of no use though both its ends live, nil if it is of use. lives
 // says that the peer was heard lately: a peer that is silent may be stopped in the middle of
-// anything, and is judged by its silence.
+// anything, and its silence decides.
 func (c *conn) stuck(now int64, late, lives bool, patience int64) error {
 	b := &c.beat
 	if c.tls != nil && b.isChoked(now, late, c.mayPause(lives) || !c.tls.IsPartial(), patience) {
@@ -56,7 +56,7 @@ func (b *connBeat) isChoked(now int64, late, excused bool, patience int64) bool 
 	return f == isSilent
 }
 
-// fills reports whether the peer cannot tell by its clock that a record of ours is not whole,
+// fills reports whether the peer cannot find by its clock that a record of ours is not whole,
 // because we promise no heartbeats: see mayPause.
 func (c *conn) fills() bool {
 	return c.tls != nil && !c.d.heart.beats && (!c.session.resumes || c.d.e.cfg.Progress != Caller)
@@ -79,8 +79,8 @@ func (c *conn) fill() {
 	}
 }
 
-// lastWords ends our direction once all is written and goodbye is said, where no heartbeat may
-// follow and the peer would have no other sign that what it waits for does not come.
+// finalReport ends our direction once all is written and goodbye is said. It does so where no
+// heartbeat may follow, and the peer would have no other sign that what it waits for does not come.
 func (c *conn) finalReport() {
 	if c.tls != nil && c.session.saidBye && !c.session.resumes {
 		if err := c.sock.CloseWrite(); err != nil {

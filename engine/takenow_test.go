@@ -98,7 +98,7 @@ func TestTakeNowGivesCredit(t *testing.T) {
 }
 
 // TestShortSendLeavesNothing: a short message that is in the ring needs no more work here, and the
-// worker is not told of it.
+// worker is not notified of it.
 func TestShortSendLeavesNothing(t *testing.T) {
 	es := localPair(t, Thread)
 	send(es[0], []byte{1}, 1, 3) // the ring is in use

@@ -6,24 +6,24 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// How a peer of this host is told that something has been put for it.
+// How a peer of this host is notified that something has been put for it.
 
-// maxVisits bounds the visits of one errand.
+// maxVisits bounds the visits of one delegated.
 const maxVisits = 64
 
 // visitJobs bounds the jobs that a visitor runs.
 const visitJobs = 16
 
-// errand is a series of visits by one thread. What one of them makes a rank of this process send is
-// delivered by a later one: a collective of ranks that wait goes from rank to rank so, and none of
-// their threads wakes before its part is done.
+// delegated is a series of delegated visits: one thread makes them all. What one of them makes a
+// rank of this process send, a later one delivers. So a collective of ranks that wait goes from
+// rank to rank, and none of their threads wakes before its part is done.
 type delegated struct {
 	mu   sync.Mutex
 	todo []*lane // guarded by mu: to peers that are to be visited
 	open bool    // guarded by mu: the thread looks at todo again
 }
 
-// errands recycles them.
+// delegations recycles them.
 var delegations = sync.Pool{New: func() any { return new(delegated) }}
 
 // rouse sees to it that the peer, which sleeps, handles what was put for it. The thread of a peer

@@ -61,7 +61,8 @@ func anyAwake(es []*Engine) bool {
 	return false
 }
 
-// TestDelegatedEnds: an errand takes no more than it may have to do, and nothing once it is over.
+// TestDelegatedEnds: a series of delegated visits takes no more visits than its bound, and none
+// once it is over.
 func TestDelegatedEnds(t *testing.T) {
 	x := new(delegated)
 	if x.add(new(lane)) {
@@ -86,7 +87,7 @@ func TestDelegatedEnds(t *testing.T) {
 	}
 }
 
-// TestDelegatedIsLong: visits beyond those that one errand may make are left to workers.
+// TestDelegatedIsLong: visits beyond those that one series may make are left to workers.
 func TestDelegatedIsLong(t *testing.T) {
 	defer func() { wayUnderTest = TCP }()
 	wayUnderTest = Thread

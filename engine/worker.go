@@ -132,8 +132,8 @@ func (e *Engine) urgent() {
 	}
 }
 
-// calm undoes urgent, for threads and processes that the thread begets in its next life inherit
-// what it is. If that fails it has none: it ends with its goroutine.
+// restoreNice undoes urgent, so that threads and processes that the thread starts later do not
+// inherit its priority. If that fails the thread stays locked, and ends with its goroutine.
 func (e *Engine) restoreNice() {
 	err := sys.SetThreadSlice(0)
 	if e.cfg.Progress == Assist {
@@ -174,11 +174,11 @@ func (e *Engine) isOrphaned() bool {
 
 // sleep waits in the poller until something arrives, another goroutine wakes it, or d has passed.
 // While operations are outstanding, or the mode asks for it, the wait is short and keeps the P: a
-// worker that must first get a P back is late by milliseconds when every P computes (DESIGN.md,
-// section 4). With nothing outstanding the wait is an ordinary system call, and costs nothing.
+// worker that must first get a P back is late by milliseconds when every P computes. With nothing
+// outstanding the wait is an ordinary system call, and costs nothing.
 func (e *Engine) sleep(mode uint32, d time.Duration) {
 	if mode == asleepIdle && e.cfg.Progress != Caller && !e.cfg.KeepP {
-		mode = asleepHolding // it waits the ordinary way, but need not be told of receives
+		mode = asleepHolding // it waits the ordinary way, but need not be notified of receives
 	}
 	for {
 		e.asleep.Store(mode)

@@ -20,17 +20,16 @@
 //
 // # Polling and waiting
 //
-// [Poller.Poll] fetches events and never waits. Waiting is done in a [Seat], of which a poller has
-// one, and more on demand. It fetches nothing, so that another goroutine may poll meanwhile. A wait
-// ends when a goroutine calls [Seat.Wake]. For sockets that are ready it ends only when the seat
-// was armed ([Seat.Arm]), once.
+// [Poller.Poll] fetches events and never waits. Waiting is done in a [Waiter], of which a poller
+// has one, and more on demand. It fetches nothing, so that another goroutine may poll meanwhile. A
+// wait ends when a goroutine calls [Waiter.Wake]. For sockets that are ready it ends only when the
+// waiter was armed ([Waiter.Arm]), once.
 //
-// [Seat.Wait] is an ordinary blocking system call: the Go scheduler takes the P away meanwhile,
-// which makes an idle process free of cost, but a return has to find a P again, and beside
-// goroutines that compute without pause that takes up to 10 ms. [Seat.WaitHolding] keeps the P: it
-// returns within microseconds of an event, and in exchange holds up everything that needs all Ps,
-// so it is bounded by [MaxHold]. Use Wait when nothing is outstanding and WaitHolding when
-// something is.
+// [Waiter.Wait] is an ordinary blocking system call: the Go scheduler takes the P away meanwhile.
+// That makes an idle process free of cost, but a return has to find a P again. Beside goroutines
+// that compute without pause that takes up to 10 ms. [Waiter.WaitHolding] keeps the P: it returns
+// within microseconds of an event, and in exchange holds up everything that needs all Ps, so it is
+// bounded by [MaxHold]. Use Wait when nothing is outstanding and WaitHolding when something is.
 //
 // The other calls that touch sockets keep the P too. They never block; a transfer is cut after 1
 // MiB, so that no call of this package delays the garbage collector's stop-the-world by much more
@@ -40,8 +39,8 @@
 //
 // A Poller, the sockets and the listeners added to it have one owner at a time, which may hand them
 // over by any means that orders memory (a mutex, a try-lock). One goroutine at a time waits in a
-// seat; it need not be the owner. Only [Seat.Wake] and [Seat.Arm] may be called by any goroutine at
-// any time.
+// waiter; it need not be the owner. Only [Waiter.Wake] and [Waiter.Arm] may be called by any
+// goroutine at any time.
 //
 // # Limits
 //

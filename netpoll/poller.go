@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// MaxHold is the longest that [Seat.WaitHolding] keeps its P.
+	// MaxHold is the longest that [Waiter.WaitHolding] keeps its P.
 	MaxHold = 5 * time.Millisecond
 
 	maxEvents = 128 // fetched by one system call at most; level triggering brings the rest next time
@@ -29,7 +29,7 @@ type Event struct {
 	Hangup bool
 }
 
-// Poller is an epoll instance. Its own [Seat] is where its owner waits.
+// Poller is an epoll instance. Its own [Waiter] is where its owner waits.
 type Poller struct {
 	// Owned by the poller's owner.
 	ep  descriptor
@@ -53,7 +53,7 @@ func NewPoller() (*Poller, error) {
 	return p, nil
 }
 
-// Close releases the poller and its own seat. Sockets stay open. It is idempotent; a Wake that
+// Close releases the poller and its own waiter. Sockets stay open. It is idempotent; a Wake that
 // comes later returns [os.ErrClosed].
 func (p *Poller) Close() error { return errors.Join(p.Waiter.Close(), p.ep.close()) }
 
@@ -140,7 +140,7 @@ func control(ep, op, fd int, events uint32, token uint64) error {
 // Poll fetches what is ready now. It never blocks, keeps the P and returns 0 when a signal
 // interrupted it.
 //
-// Not inlined for the reason given at [Seat.WaitHolding]: it is made to be called in a loop.
+// Not inlined for the reason given at [Waiter.WaitHolding]: it is made to be called in a loop.
 //
 //go:noinline
 func (p *Poller) Poll(evs []Event) (int, error) {

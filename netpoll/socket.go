@@ -23,16 +23,16 @@ const (
 
 // Socket is a nonblocking TCP socket. It belongs to the owner of the poller it is added to.
 //
-// Read, Readv, Write and Writev are raw system calls: the P is kept and the scheduler is not told.
-// They cannot block; what they take is a bounded copy. Telling the scheduler costs 40 ns a call,
-// and once such a call takes longer than 20 us the P may be retaken, after which the owner queues
-// for a P behind goroutines that compute.
+// Read, Readv, Write and Writev are raw system calls: the P is kept and the scheduler is not
+// involved. They cannot block; what they take is a bounded copy. Telling the scheduler costs 40 ns
+// a call, and once such a call takes longer than 20 us the P may be retaken, after which the owner
+// queues for a P behind goroutines that compute.
 type Socket struct {
 	fd     descriptor
 	remote netip.AddrPort // immutable after Dial or Accept
 	dialed bool           // immutable; a dialed socket is checked for being connected to itself
 
-	// What epoll was last told, so that telling it again is elided.
+	// What epoll was last given, so that the same is not given to it again.
 	interest uint32 // 0: not added
 	token    uint64
 

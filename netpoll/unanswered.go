@@ -40,7 +40,7 @@ type mute struct {
 	since time.Time // when it was sent something first, of what was seen; zero if it has answered
 }
 
-// look is told when the host was sent something last, when it answered last, and whether anything
+// look is given when the host was sent something last, when it answered last, and whether anything
 // still waits for an answer.
 func (m *mute) look(now, sent, answered time.Time, waits bool) time.Duration {
 	switch {

@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tokens of a seat's epoll instance.
+// Tokens of a waiter's epoll instance.
 const (
 	wakeToken    = 1
 	socketsToken = 2
 )
 
-// Seat is a place from which one goroutine at a time waits for what a poller polls: an epoll
-// instance around the poller's and around an eventfd. So a wait can leave the sockets to another
-// goroutine, which polls them, and yet be woken. And two goroutines that wait in two seats do not
-// take each other's wakes.
+// Waiter is where one goroutine at a time waits for what a poller polls: an epoll instance around
+// the poller's and around an eventfd. So a wait can leave the sockets to another goroutine, which
+// polls them, and yet be woken. And two goroutines that wait in two Waiters do not take each
+// other's wakes.
 type Waiter struct {
 	// Immutable once open.
 	poller *Poller
 	pwait2 bool // the kernel has epoll_pwait2: waits are exact to the timer slack, not to the millisecond
 
-	// Prompt lets a waiter that takes the core from its waker, in the middle of Wake, go on at
-	// once. Without it the waiter stumbles over the waker's mutex, parks and gives its P away: its
-	// waker is back sooner, but the waiter is late by 100 us, and where every P computes by
-	// milliseconds. Set it before the first wait.
+	// Brisk lets a waiting goroutine that takes the core from its waker, in the middle of Wake, go
+	// on at once. Without it that goroutine meets the waker's mutex, parks and gives its P away.
+	// The waker is back sooner then, but the waiting goroutine is late by 100 us, and where every P
+	// computes by milliseconds. Set it before the first wait.
 	Brisk bool
 
-	// Owned by the waiter.
+	// Owned by the goroutine that waits.
 	outer  descriptor
 	waited [2]unix.EpollEvent
 
@@ -49,7 +49,7 @@ type Waiter struct {
 	wakeFD descriptor   // guarded by mu
 }
 
-// NewWaiter makes another seat at p, not armed. Close it before p.
+// NewWaiter makes another waiter at p, not armed. Close it before p.
 func (p *Poller) NewWaiter() (*Waiter, error) {
 	s := &Waiter{}
 	if err := s.open(p); err != nil {
@@ -77,7 +77,7 @@ func (s *Waiter) open(p *Poller) error {
 	)
 }
 
-// Close releases the seat. It is idempotent; a Wake or an Arm that comes later returns
+// Close releases the waiter. It is idempotent; a Wake or an Arm that comes later returns
 // [os.ErrClosed].
 func (s *Waiter) Close() error {
 	s.mu.Lock()
@@ -113,7 +113,7 @@ func (s *Waiter) Arm() error {
 //     around an inlined wait would spend all its time where it cannot be stopped: stop-the-world
 //     hung for ever when we tried. A real call tests for preemption at entry. The signal is still
 //     useful: it ends the wait early with EINTR.
-//   - It is for times when work is outstanding. An idle process must use [Seat.Wait], which costs
+//   - It is for times when work is outstanding. An idle process must use [Waiter.Wait], which costs
 //     nothing.
 //
 //go:noinline

@@ -15,7 +15,7 @@ import (
 // Join fills in what Probe and ReadProcess need, and, if others are to read this process's memory,
 // permits its relatives to where the Yama security module asks for that: the parent, which is the
 // launcher, and its descendants, which are the peers. Where a shell lies between the launcher and
-// this process the permission does not reach the peers, and Probe tells them so.
+// this process the permission does not reach the peers, and their Probe fails.
 func Join(b *Block, permit bool) {
 	if permit {
 		// Without Yama this fails, and nothing needs to be permitted.

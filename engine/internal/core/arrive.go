@@ -154,9 +154,9 @@ type ShortReceipt struct {
 	Ordinal uint64 // as in ShortMessage
 }
 
-// Take is OnWhole for a receive that is about to be posted: if the message whose header is w is
-// plain, fits, and is the one that the receive would get, it is done with, but for the payload,
-// which the caller copies before it releases the mutex. Else it reports false, and nothing has
+// Take is OnWhole for a receive that is about to be posted. The message whose header is w must be
+// plain, fit, and be the one that the receive would get. Then Take does all but copy the payload:
+// the caller does that before it releases the mutex. Else Take reports false, and nothing has
 // happened.
 //
 // Preconditions:

@@ -34,7 +34,7 @@ type Config struct {
 
 	Family ContextID // bits of a context that all contexts of a communicator share; 0 = all
 
-	Observer Observer // told of every message; nil = none
+	Observer Observer // sees every message; nil = none
 }
 
 // Defaults of Config: see docs/decisions/ for the curves they come from.

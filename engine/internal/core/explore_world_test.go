@@ -154,7 +154,7 @@ func (e *xentry) fits(s *xsend) bool {
 	return e.op.ctx == s.ctx && (e.op.peer == AnyPeer || int(e.op.peer) == s.from) && (e.op.tag == AnyTag || e.op.tag == s.tag)
 }
 
-// arrives is told of each header before the core is.
+// arrives gets each header before the core does.
 func (w *xworld) arrives(a, b int, h *wire.Header) {
 	switch h.Kind {
 	case wire.KindEager, wire.KindRTS:
@@ -187,7 +187,7 @@ func (o *xmodel) arrive(s *xsend) {
 	o.match(s)
 }
 
-// comesBack is told of the message of a receive that was given up: that is as if it had never been
+// comesBack gets the message of a receive that was given up: that is as if it had never been
 // posted.
 func (w *xworld) comesBack(s *xsend) {
 	s.returned, s.matched = true, false
@@ -483,7 +483,7 @@ func (w *xworld) probeIsDone(e *xentry) {
 	}
 }
 
-// lose tells the model that rank b has lost rank a.
+// lose informs the model that rank b has lost rank a.
 func (w *xworld) lose(a, b int) {
 	o := w.models[b]
 	o.unexpected = slices.DeleteFunc(o.unexpected, func(s *xsend) bool {

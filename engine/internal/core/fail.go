@@ -202,8 +202,8 @@ func (m *MSO) concerns(id PeerID, left bool) bool {
 }
 
 // failEvents drops the messages of p that will never be whole, and those of the same envelope
-// behind them: the receive that is to fail would get one of these in their place, and messages must
-// not overtake each other (MPI 4.1, section 3.5).
+// behind them. Otherwise the receive that is to fail would get one of the latter in their place,
+// and messages must not overtake each other (MPI 4.1, section 3.5).
 func (c *Core) failEvents(p *Peer) {
 	lost := make(map[key]uint64) // of each envelope the first
 	each := func(f func(u *MSO, k key)) {

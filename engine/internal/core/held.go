@@ -4,7 +4,7 @@ import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // Until a connection stands a rank knows only of the least window of its peer (MinWindow). A
 // blocking send of a short message for which that is not enough is held: it waits for the
-// connection, which no act of the receiver's user can delay, and then follows unasked or is
+// connection, which no act of the receiver's user can delay. Then it follows unasked or is
 // announced, as if it were posted then. Announced at once it would cost its receiver an answer, and
 // after Config.Parked of them wait for its receive.
 

@@ -10,9 +10,9 @@ import (
 // that came without permission, and their entries, are paid for by credit: at most the window of
 // each peer. Beyond that a message is announced, and an announcement is an entry of EntrySize
 // bytes. A sender whose caller has returned may have Parked of them at a receiver, then its callers
-// wait: that is the backpressure. Those of nonblocking sends take memory of the sender's users too;
-// what bounds them is Announced, at which the peer that sends one more is given up, because order
-// and progress forbid to hold a header back: a receive for it may be posted at any time.
+// wait: that is the backpressure. Those of nonblocking sends take memory of the sender's users too.
+// What bounds them is Announced: a peer that sends one more than that is given up. Order and
+// progress forbid to hold a header back, as a receive for it may be posted at any time.
 const (
 	// EntrySize is what a message that waits for its receive takes beside its payload, in bytes.
 	EntrySize = entrySize

@@ -6,9 +6,9 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
-// Near is what a peer of this host offers beyond the stream of frames: a ring into
-// which a frame is put at once, and memory that its receiver may fetch for itself.
-// Offers are made, changed and withdrawn with the mutex held.
+// Local is what a peer of this host offers beyond the stream of frames: a ring into which a frame
+// is put at once, and memory that its receiver may fetch for itself. Offers are made, changed and
+// withdrawn with the mutex held.
 type Local interface {
 	// Put sends a frame if there is room for it. Called with the mutex held. (In
 	// words: a pointer behind an interface would put every header on the heap.)
@@ -47,7 +47,7 @@ type Fetch struct {
 	m *MSO
 }
 
-// Errors of a Fetch that are none.
+// Outcomes of a Fetch other than success.
 var (
 	ErrMoving = errors.New("the sender is moving the payload")
 	ErrShared = errors.New("the sender has copied the rest") // all from Off on: it had nothing better to do
@@ -76,7 +76,7 @@ func (c *Core) offer(p *Peer, m *MSO, h *wire.Header) {
 	}
 }
 
-// withdraw ends the offer of a send, if there is one.
+// withdrawOffer ends the offer of a send, if there is one.
 func (c *Core) withdrawOffer(m *MSO) {
 	if m.offered {
 		m.offered = false
@@ -170,7 +170,7 @@ func (c *Core) fetchDone(p *Peer, m *MSO) {
 }
 
 // MayTake reports whether the message whose header is w is the one that r would get if it were
-// posted now, and may be fetched at once. What the caller then has fetched it tells Took; until
+// posted now, and may be fetched at once. When the caller has then fetched it, it calls Took; until
 // then nothing has happened.
 //
 // Preconditions:

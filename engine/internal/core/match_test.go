@@ -172,8 +172,8 @@ func TestMatchAllocs(t *testing.T) {
 	}
 }
 
-// BenchmarkUnexpected receives one of 10,000 queued messages by its tag: what
-// DESIGN calls reverse tags must cost what tags in order cost.
+// BenchmarkUnexpected receives one of 10,000 queued messages by its tag: tags in reverse order must
+// cost what tags in order cost.
 func BenchmarkUnexpected(b *testing.B) {
 	const n = 10_000
 	for name, tag := range map[string]func(i int) int{

@@ -52,7 +52,7 @@ const (
 //	        post            match, CTS, Ack
 //	Idle ────────▶ Queued ────────────────▶ Moving ────▶ Done ──▶ Idle (restart)
 //	                 │                         ▲           ▲
-//	                 └──▶ Offered ─────────────┘           │
+//	                 └──▶ Awaiting ────────────┘           │
 //	                        └── cancelled, withdrawn ──────┘
 type State uint32
 
@@ -154,13 +154,13 @@ type MSO struct {
 	step      stepRef  // the schedule that this MSO is a step of
 	parts     *Parts   // the partitioned message that this MSO is a partition of, or the hello
 	service   *Service // whose receive it is, or whose handler has posted it
-	waiter    *Waiter  // is told when it is done
+	waiter    *Waiter  // is woken when it is done
 	watch     *Watch   // goes along
 	batch     *batch   // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
 	links     [4]link  // in the queues of match.go
 	next      *MSO     // free list, transfer list
 
-	number uint64   // of the message, for the observer; 0 if there is none, or the last that is to be told was told
+	number uint64   // of the message, for the observer; 0 if there is none, or it has seen the last event
 	via    Protocol // goes with number
 }
 

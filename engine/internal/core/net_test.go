@@ -54,7 +54,7 @@ func (f *fakeNet) log(format string, args ...any) {
 	}
 }
 
-// connect tells both ends that they are connected.
+// connect reports to both ends that they are connected.
 func (f *fakeNet) connect(a, b int) {
 	f.cores[a].PeerUp(PeerID(b), f.cores[b].cfg.Window)
 	f.cores[b].PeerUp(PeerID(a), f.cores[a].cfg.Window)
@@ -224,7 +224,7 @@ func (f *fakeNet) round() (moved int) {
 	return moved
 }
 
-// sinks is what rank's driver would tell about payloads being received.
+// sinks is what rank's driver would say about payloads being received.
 func (f *fakeNet) sinks(rank int) func(PeerID) *Sink {
 	return func(id PeerID) *Sink { return &f.pipes[[2]int{int(id), rank}].sink }
 }
@@ -272,7 +272,7 @@ func (f *fakeNet) wantRest(why string) {
 	f.wantCredit(why)
 }
 
-// wantCredit checks that no credit was lost between two connected ranks at rest.
+// wantCredit checks that no credit was lost between two connected ranks when nothing is under way.
 func (f *fakeNet) wantCredit(why string) {
 	f.t.Helper()
 	for i, c := range f.cores {

@@ -2,9 +2,9 @@ package core
 
 import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
-// Observer is told of every message. Its method is called with the engine's mutex held, in the
-// order in which things happen. The method must be short, must not block, and must not call the
-// engine. The core has no clock: an observer that wants a time reads one.
+// Observer sees every message. Its method is called with the engine's mutex held, in the order in
+// which things happen. The method must be short, must not block, and must not call the engine. The
+// core has no clock: an observer that wants a time reads one.
 type Observer interface {
 	Message(MessageEvent)
 }
@@ -46,8 +46,8 @@ func (p *Peer) sentTo() uint64 {
 	return p.sent[Short].Messages + p.sent[Eager].Messages + p.sent[Rendezvous].Messages
 }
 
-// observeSent tells of the message that countSend has just counted; m, if not nil, is the send
-// whose end sendDone will tell.
+// observeSent has the observer see the message that countSend has just counted; m, if not nil, is
+// the send whose end sendDone will have it see.
 //
 // Preconditions:
 //   - there is an observer, as for all that follow.
@@ -89,7 +89,7 @@ func (m *MSO) event(by Protocol) MessageEvent {
 	return MessageEvent{Protocol: by, Object: m.Object, Peer: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Bytes: n, Number: m.number}
 }
 
-// observeSendDone tells once that send m is done, if its header was ever sent.
+// observeSendDone has the observer see, once, that send m is done, if its header was ever sent.
 func (c *Core) observeSendDone(m *MSO, err error) {
 	if m.number == 0 {
 		return
@@ -103,8 +103,8 @@ func (c *Core) observeSendDone(m *MSO, err error) {
 	c.cfg.Observer.Message(ev)
 }
 
-// headArrived tells of a message of p whose header has just arrived, and returns its number; m is
-// the receive that waits for it, or nil. Without an observer the number is 0.
+// headArrived has the observer see a message of p whose header has just arrived, and returns its
+// number; m is the receive that waits for it, or nil. Without an observer the number is 0.
 func (c *Core) headArrived(p *Peer, h *wire.Header, by Protocol, m *MSO) uint64 {
 	if c.cfg.Observer == nil {
 		return 0 // this much is inlined
@@ -120,7 +120,7 @@ func (c *Core) observeHead(p *Peer, h *wire.Header, by Protocol, m *MSO) uint64 
 	return n
 }
 
-// observeTaken tells of a message that came and was received at once.
+// observeTaken has the observer see a message that came and was received at once.
 func (c *Core) observeTaken(p *Peer, h *wire.Header) {
 	ev := headerEvent(p, h, Eager)
 	ev.Number = c.observeArrived(p, ev, true)
@@ -128,8 +128,8 @@ func (c *Core) observeTaken(p *Peer, h *wire.Header) {
 	c.cfg.Observer.Message(ev)
 }
 
-// observeArrived numbers the message of p that has just arrived, and tells of it; matched says that
-// a receive waits for it.
+// observeArrived numbers the message of p that has just arrived, and has the observer see it;
+// matched says that a receive waits for it.
 func (c *Core) observeArrived(p *Peer, ev MessageEvent, matched bool) (number uint64) {
 	p.heads++
 	ev.Kind, ev.Peer, ev.Number, ev.Unexpected = EventArrived, p.ID, p.heads, !matched
@@ -141,14 +141,14 @@ func (c *Core) observeArrived(p *Peer, ev MessageEvent, matched bool) (number ui
 	return ev.Number
 }
 
-// observeMatched tells that a receive takes u, which arrived before it.
+// observeMatched has the observer see that a receive takes u, which arrived before it.
 func (c *Core) observeMatched(u *MSO) {
 	ev := u.event(u.via)
 	ev.Kind = EventMatched
 	c.cfg.Observer.Message(ev)
 }
 
-// observeReceived tells that receive m has its message.
+// observeReceived has the observer see that receive m has its message.
 func (c *Core) observeReceived(m *MSO, err error) {
 	if m.number == 0 {
 		return // a stand-in for a receive that was abandoned
@@ -162,7 +162,7 @@ func (c *Core) observeReceived(m *MSO, err error) {
 	c.cfg.Observer.Message(ev)
 }
 
-// observeWithdrawn tells that u is withdrawn.
+// observeWithdrawn has the observer see that u is withdrawn.
 func (c *Core) observeWithdrawn(u *MSO) {
 	ev := u.event(u.via)
 	ev.Kind = EventWithdrawn

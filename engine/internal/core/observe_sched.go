@@ -1,6 +1,6 @@
 package core
 
-// ScheduleObserver is an Observer that is told of schedules as well, under the same rules: when one
+// ScheduleObserver is an Observer that sees schedules as well, under the same rules: when one
 // starts, and when it is done.
 type ScheduleObserver interface {
 	Schedule(s *Schedule, ended bool)

@@ -14,8 +14,8 @@ func (f *fakeNet) wantFound() {
 
 // wantFoundAt checks that every operation of a rank between post and Done is found, each in at
 // least one place. Every test over the fake network does so after everything that happens to the
-// rank, except while a job runs; where there are hundreds of operations or messages, and so much to
-// look at, it does so as much less often.
+// rank, except while a job runs. With hundreds of operations or messages, and so much to look at,
+// it does so as much less often.
 func (f *fakeNet) wantFoundAt(rank int) {
 	c := f.cores[rank]
 	if f.unseen++; f.blind || f.unseen < (c.Active()+c.events.len())/50 {
@@ -55,7 +55,8 @@ func (c *Core) kinds(found map[*MSO]bool) (out []string) {
 	return out
 }
 
-// pendingOf is what a rank says, without what tells operations of one test from those of another.
+// pendingOf is what a rank says, without what distinguishes operations of one test from those of
+// another.
 func pendingOf(c *Core, first ...*MSO) []Operation {
 	ops, _ := c.Operations(first, 100)
 	for i := range ops {
@@ -112,7 +113,7 @@ func TestOperationsOfSchedule(t *testing.T) {
 	}
 }
 
-// Messages are told in order of arrival, with what is still with their senders.
+// Messages are listed in order of arrival, with what is still with their senders.
 func TestUnreceived(t *testing.T) {
 	f := newNet(t, 2, Config{EagerMax: 100})
 	f.connectAll()

@@ -191,8 +191,8 @@ func (c *Core) acked(p *Peer, total uint64) {
 }
 
 // Resume goes on with a stream on a new connection. The other end is known to have received total
-// bytes of the stream, and to know that we have received told bytes of its own. Resume returns how
-// many bytes are sent again.
+// bytes of the stream, and has heard that we have received told bytes of its own. Resume returns
+// how many bytes are sent again.
 //
 // Preconditions:
 //   - Keep was called, and CanResume says nil.

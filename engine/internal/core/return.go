@@ -8,7 +8,7 @@ package core
 //     the event queue as a message does that arrives.
 //   - What is copied here, from another message queue or from a peer's memory, needs nothing but
 //     time: it is received after all.
-//   - What does not fit has met its end: it is truncated, and its owner is told so.
+//   - What does not fit has met its end: it is truncated, which its owner finds in its result.
 //
 // Where the message stands among others is decided by its arrival, not by its return. Receives that
 // were posted behind the one that is given up may have got later messages already; if none has, the

@@ -13,9 +13,10 @@ import (
 var ErrRevoked = errors.New("the communicator was revoked")
 
 // Shut ends all that is under way in the contexts x with x&mask == id, and refuses what is posted
-// there, or arrives, from now on: posts complete with err, messages are dropped, their credit
-// returned, and senders that wait for an answer told so. What a peer is just sending or receiving
-// goes on to its end. The first Shut of a context counts; mask is all ones, or Config.Family.
+// there, or arrives, from now on. Posts complete with err. Messages are dropped, their credit is
+// returned, and senders that wait for an answer get a refusal. What a peer is just sending or
+// receiving goes on to its end. The first Shut of a context counts; mask is all ones, or
+// Config.Family.
 //
 // Only the holder of the progress right may call it, as Abandon.
 func (c *Core) Shut(id, mask ContextID, err error, sinks func(PeerID) *Sink) {
@@ -111,7 +112,7 @@ func (c *Core) dropShut(u *MSO) {
 	}
 }
 
-// refuse tells a sender that waits for an answer to its message that no receive will take it.
+// refuse answers a sender that waits for an answer to its message: no receive will take it.
 func (c *Core) refuse(p *Peer, id uint64) {
 	c.control(p, &wire.Header{Kind: wire.KindCancelReply, Flags: wire.FlagDone, ID: id})
 }
@@ -161,7 +162,7 @@ func (c *Core) discard(p *Peer, h *wire.Header) Sink {
 	return Sink{Skip: n, n: n}
 }
 
-// discarded tells an observer of a message that is dropped as it arrives.
+// discarded has an observer see a message that is dropped as it arrives.
 func (c *Core) discarded(p *Peer, h *wire.Header, by Protocol) {
 	if c.cfg.Observer == nil {
 		return
@@ -202,7 +203,7 @@ func (c *Core) stir(m *MSO) {
 	}
 }
 
-// met1 tells w that one of its MSOs is over.
+// met1 counts down w, as one of its MSOs is over.
 func (c *Core) met1(w *Waiter, m *MSO) {
 	if w.need--; w.need == 0 {
 		w.fired, w.last, w.next, c.woken = true, m, c.woken, w

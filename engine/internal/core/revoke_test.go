@@ -93,8 +93,8 @@ func TestShutSelf(t *testing.T) {
 	}
 }
 
-// TestShutSchedules: collectives under way end at all ranks that are told, whatever they wait for,
-// and new ones do not begin.
+// TestShutSchedules: collectives under way end at all ranks that are informed, whatever they wait
+// for, and new ones do not begin.
 func TestShutSchedules(t *testing.T) {
 	for steps := range 12 {
 		f := newNet(t, 2, family)

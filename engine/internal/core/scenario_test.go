@@ -96,7 +96,7 @@ func (p *play) block(commands string) string {
 
 func (p *play) say(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n", args...) }
 
-// changes tells of every named MSO whose state is not what it was.
+// changes reports every named MSO whose state is not what it was.
 func (p *play) changes() {
 	for _, name := range p.order {
 		a := p.named[name]

@@ -138,7 +138,7 @@ func (c *Core) served(s *Service, m *MSO) {
 	c.pumpService(s)
 }
 
-// tellServices tells all services that p is gone.
+// tellServices notifies all services that p is gone.
 func (c *Core) tellServices(p *Peer) {
 	for _, s := range c.services {
 		s.events.Push(serviceNews{gone: p.ID})

@@ -16,7 +16,7 @@ const MaxSignal = wire.MaxSignal
 
 // SignalWindow bounds the signals of one peer that wait to be delivered, in bytes, each counting as
 // a frame. The driver delivers after every read, which brings less, so only a rank that floods
-// itself comes near it.
+// itself comes close to it.
 const SignalWindow = 1 << 20
 
 // Errors of Signal.
@@ -94,7 +94,7 @@ func (c *Core) onSignal(p *Peer, h *wire.Header) (Sink, error) {
 	return Sink{Dst: m.Buf, m: m, n: n}, nil
 }
 
-// noticeGone tells the owner that p is gone, behind the signals of p's that have come.
+// noticeGone notifies the owner that p is gone, behind the signals of p's that have come.
 func (c *Core) noticeGone(p *Peer) {
 	if p.gone.Cause == ErrStopped {
 		return // it is this rank that goes

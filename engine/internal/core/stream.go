@@ -15,7 +15,7 @@ type segment struct {
 	block []byte // memory to give back when the span is written
 	own   owner  // where block goes
 	of    *MSO   // the send whose memory the span is, nil if it is not a send's
-	mso   *MSO   // told when the span is written, or if the stream is kept when it is acknowledged
+	mso   *MSO   // notified when the span is written, or if the stream is kept when it is acknowledged
 	loose bool   // it belongs to the connection, not to the stream that is kept
 }
 

@@ -116,7 +116,7 @@ func (id *Identity) config(want int, verified func(rank int)) *tls.Config {
 	}
 }
 
-// verify judges the certificates of a peer and returns its rank.
+// verify checks the certificates of a peer and returns its rank.
 func (id *Identity) verify(certs []*x509.Certificate) (rank int, err error) {
 	leaf := certs[0] // there is one: crypto/tls refuses a server without, and, as config asks it to, a client
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: id.ca, CurrentTime: someTime, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {

@@ -136,7 +136,7 @@ func (h *Handshake) Input(b []byte) (n int, r Reject) {
 }
 
 // want returns how many bytes must be in h.in before something can be said about them, 0 if none
-// are read in this state. The prefix is judged alone, so that a peer that speaks another protocol,
+// are read in this state. The prefix is checked alone, so that a peer that speaks another protocol,
 // and may wait for an answer, is dropped at once.
 func (h *Handshake) want() int {
 	k := h.state.expects()
@@ -228,7 +228,7 @@ func (h *Handshake) onChallenge(m []byte) Reject {
 	return RejectNone
 }
 
-// onProof judges a PROOF. The byte order waited until here so that a genuine rank is told, and is
+// onProof checks a PROOF. The byte order waited until here so that a genuine rank is told, and is
 // believed, about it.
 func (h *Handshake) onProof(m []byte) Reject {
 	if !hmac.Equal(m[prefixLen:], h.proof(labelDialer, m[:prefixLen])) {
@@ -365,7 +365,7 @@ func (h *Handshake) claim() *claim {
 	return c
 }
 
-// learn notes the peer's claims that HELLO and CHALLENGE share and judges their ranges. Both ends
+// learn notes the peer's claims that HELLO and CHALLENGE share and checks their ranges. Both ends
 // refuse the same ones.
 func (h *Handshake) learn(c *claim) Reject {
 	if c.flags&^claimFlags != 0 || c.window < MinWindow || c.window > MaxLength || h.param != orderLittle && h.param != orderBig {

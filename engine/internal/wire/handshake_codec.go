@@ -109,7 +109,7 @@ func appendClaim(b []byte, c *claim) []byte {
 	return append(b, c.nonce[:]...)
 }
 
-// consumePrefix judges the first prefixLen bytes of a message that should be a k.
+// consumePrefix checks the first prefixLen bytes of a message that should be a k.
 func consumePrefix(b []byte, k msgKind) (param uint8, r Reject) {
 	switch {
 	case string(b[:4]) != magic:
@@ -122,7 +122,7 @@ func consumePrefix(b []byte, k msgKind) (param uint8, r Reject) {
 	return b[7], RejectNone
 }
 
-// consumeClaim reads a claim. It judges nothing; len(b) is claimLen.
+// consumeClaim reads a claim. It checks nothing; len(b) is claimLen.
 func consumeClaim(b []byte) claim {
 	_ = b[claimLen-1]
 	c := claim{

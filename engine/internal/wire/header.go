@@ -213,7 +213,7 @@ const (
 )
 
 // A shape says what the valid headers of one kind look like: which bits are fixed or zero, so that
-// a few ands judge a whole header.
+// a few ands check a whole header.
 type shape struct {
 	fixed     uint64    // fixed bits of the first word: version, kind, and FlagSync where the slot has it
 	zero      [4]uint64 // bits that must be zero; of the first word, after xor with fixed
