@@ -1,8 +1,7 @@
 package engine
 
-// sayBye ends our side towards every peer. What is still to be sent goes first:
-// to a peer without a connection that takes a dial, and the goodbye follows when
-// it stands.
+// sayBye ends our side towards every peer. What is still to be sent goes first. A peer without a
+// connection is dialled for that, and the goodbye follows when the connection stands.
 func (d *driver) sayBye() {
 	d.flushAll()
 	d.saying.Store(true)

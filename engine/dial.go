@@ -40,8 +40,8 @@ const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 	// maxRounds bounds, under the caller policy, the rounds over a peer that takes connections of
-	// which none comes to stand: it is not given up by the clock. Those in which it was mute do not
-	// count, as it may compute.
+	// which none comes to stand: the clock does not give up such a peer. Rounds in which it was
+	// mute do not count, as it may compute.
 	maxRounds = 64
 	// overRounds is how often everything that answers for a peer must refuse or close our
 	// connections before we believe that the peer is gone, if we have only to say goodbye to it.
@@ -139,8 +139,8 @@ func (d *driver) answerTime(id PeerID, a *attempt) int64 {
 }
 
 // verdictTime is until when a peer that has our proof may say nothing, before a connection with it
-// has stood. It may have accepted, and then would take no other dial of ours: it may as long as it
-// likes. One that resumes gives way to the next dial.
+// has stood. The peer may have accepted, and would take no other dial of ours then, so it may be
+// silent for as long as it likes. A connection that resumes gives way to the next dial.
 func (c *conn) verdictTime() int64 {
 	if d := c.d; c.hs.PeerSession().Resume && d.mayResume(c.peer) {
 		return d.answerTime(c.peer, d.attempt(c.peer))

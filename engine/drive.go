@@ -121,9 +121,9 @@ func (e *Engine) offerLead() {
 	}
 }
 
-// progressForTest gives messages a chance to move inside a call that tests something, under the
-// policy that knows no other chance. Programs spin in such calls: where nothing has moved, and
-// cores are shared, others run next, the ones that are waited for perhaps among them.
+// progressForTest lets messages move inside a call that tests something, under caller, which has no
+// other occasion for that. Programs spin in such calls. So where nothing has moved, and cores are
+// shared, others run next: those that are waited for may be among them.
 func (e *Engine) progressForTest() {
 	if e.cfg.Progress != Caller {
 		return
@@ -142,10 +142,10 @@ func (e *Engine) progressForTest() {
 const pollsPerYield = 16
 
 // Poll is for calls that have found nothing to wait for, but in which programs spin until another
-// rank has done something: to this rank's memory, for instance, by which the engine is not asked.
-// Under caller it makes a turn, so that this rank's services go on; where cores are shared, others
-// run now and then, as nothing else would make the spinning rank leave its core before its time
-// slice is over.
+// rank has done something. That may be a change of this rank's memory, for which the engine is not
+// asked. Under caller Poll makes a turn, so that this rank's services go on. Where cores are
+// shared, others run now and then: nothing else makes the spinning rank leave its core before its
+// time slice is over.
 func (e *Engine) Poll() {
 	switch {
 	case e.cfg.Progress == Caller:

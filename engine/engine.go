@@ -75,7 +75,7 @@ type Engine struct {
 	// Immutable after Listen.
 	eagerMax int           // cfg.EagerMax in force
 	shortMax int           // cfg.ShortMax in force
-	within   time.Duration // how soon a caller waits that posts and then waits at once
+	within   time.Duration // how soon after a post a caller with the habit waits: habitWithin or withinShared
 	turns    TurnObserver  // cfg.Observer, if it is one; else nil
 	yieldFor time.Duration // cfg.Yield in force; immutable after Start
 

@@ -19,9 +19,9 @@ const (
 	readAlone, readTurn = 1 << 20, 512 << 10
 )
 
-// FetchPart implements core.Local. A thread fetches so little that its sender may do some parts. Of
-// a call of the kernel, which costs as much as the copy of several KiB, there is one for a message
-// if that does not take too long.
+// FetchPart implements core.Local. A thread fetches little at a time, so that its sender may copy
+// some parts. A call of the kernel costs as much as the copy of several KiB, so there is one for a
+// message, if that does not take too long.
 func (l *lane) FetchPart(total int, alone bool) int {
 	switch {
 	case l.thread == nil && alone:

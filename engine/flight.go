@@ -17,8 +17,8 @@ import (
 // and messages beyond the limit for short ones, are all measured. Operations that are complete when
 // the call that posts them returns were never in flight.
 
-// shortSample is how many short messages one that is measured stands for. At 64 a window of 64
-// short receives had one each, whose clocks, with that of the wait for it, cost 2 % of the rate.
+// shortSample is how many short messages a measured one stands for. At 64 each window of 64 short
+// receives had a measured one, whose clocks, with that of the wait for it, cost 2 % of the rate.
 const shortSample = 512
 
 // flights are the operations that are measured.

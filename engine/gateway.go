@@ -14,9 +14,9 @@ type gatewayError string
 
 func (e gatewayError) Error() string { return string(e) }
 
-// pastGateway is what of b, which a dial has read, is the peer's: all of it, unless a gateway is
-// asked and may not have answered yet. Then there is nothing at first, and asked stays; if the
-// gateway refuses, that ends the dial and asked.
+// pastGateway is the part of b, which a dial has read, that is the peer's. That is all of it,
+// unless a gateway is asked and may not have answered yet. Then there is nothing at first, and
+// asked stays. If the gateway refuses, that ends the dial and asked.
 func (c *conn) pastGateway(b []byte) []byte {
 	a := c.asked
 	if a == nil {

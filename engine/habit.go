@@ -9,10 +9,10 @@ import (
 // To wake the worker costs its caller a system call and the core a change of threads. That is
 // wasted when the caller is about to wait and will drive for itself (assist). So callers that post
 // and then wait at once, such as those that send a window of messages, leave the worker asleep.
-// After habitEnough posts in a row whose caller came to wait within habitWithin, the next posts do
-// not wake the worker. Its sleep is bounded by habitWait then, and by holdWait if it had begun
-// before. When the worker finds something that no caller came for, the caller computes after all,
-// and the next post wakes the worker again.
+// When a caller came to wait within habitWithin of its posts, habitEnough times in a row, the next
+// posts do not wake the worker. Its sleep is bounded by habitWait then, and by holdWait if it had
+// begun before. When the worker finds something that no caller came for, the caller computes after
+// all, and the next post wakes the worker again.
 const (
 	habitEnough = 4
 	habitWithin = 30 * time.Microsecond
@@ -71,8 +71,8 @@ func (e *Engine) freshFor() time.Duration {
 	return 0
 }
 
-// soonLocked is how many ns after the first of the posts that it has left to the worker a caller is
-// expected.
+// soonLocked is within how many ns a caller is expected, counted from the first of the posts that
+// it has left to the worker.
 func (e *Engine) soonLocked() int64 {
 	return int64(e.within) + int64(e.posts-e.firstPost.Load())*int64(withinEach)
 }

@@ -134,8 +134,8 @@ func (c *conn) takeHandshake(b []byte) bool {
 }
 
 // decide returns the verdict on a peer that has proved itself. Two ranks that dial each other at
-// the same time keep the lower one's connection. The exception is one on which no proof has been
-// given yet: it may be on a way that leads nowhere.
+// the same time keep the lower one's connection. The exception is a connection of ours on which we
+// have not given our proof yet: it may be on a way that leads nowhere.
 func (c *conn) decide(id PeerID) wire.Verdict {
 	d := c.d
 	old, p, his := d.conns[id], d.sessions[id], c.hs.PeerSession()

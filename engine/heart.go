@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Heartbeats: the goroutine that makes progress shows the peers that have a connection now and then
-// that this rank lives, and looks for the same of all. A pacer shows it to the peers of other
+// Heartbeats: now and then the goroutine that makes progress shows the peers that have a connection
+// that this rank lives, and looks for the same of all peers. A pacer shows it to the peers of other
 // processes that share memory with us. Nothing is done for a message: what it adds to counters
 // anyway is looked at when the beat is due. Threads of this process share our fate, so no rank
 // looks after them. Why so: docs/decisions/0032-who-is-dead.md.
@@ -192,8 +192,8 @@ const resendWithin = int64(2 * time.Minute)
 // lookForLife looks whether the peer shows signs of life, and whether its host does.
 //
 // A rank that looks late has not read meanwhile. If the stream was full, our host may have dropped
-// what it had no memory for. It gets that after a pause of the peer's host that has grown with that
-// time, whatever is read now: the peer may be silent for as long again.
+// what it had no memory for. The peer's host sends that again after a pause, which has grown with
+// that time, whatever is read now. So the peer may be silent for as long again.
 func (c *conn) lookForLife(now, late int64) {
 	b, h := &c.beat, &c.d.heart
 	excused, patience := b.promised == 0 || c.rx.paused || c.session.saidBye || c.d.e.IsExcused(c.peer), h.patience(b.promised)
@@ -220,11 +220,11 @@ func (c *conn) lookForLife(now, late int64) {
 	c.d.declare(c.peer, f, why)
 }
 
-// Unreachable is how it is said why a peer is held to be dead if that is its host's doing, and its
+// Unreachable begins the reason why a peer is held to be dead if its host is the cause, and its
 // process may well run.
 const Unreachable = "its host is unreachable: "
 
-// Answers is how it ends why a peer is held to be dead if its host answers for it.
+// Answers ends the reason why a peer is held to be dead if its host answers for it.
 const Answers = ", but its host acknowledges what it is sent"
 
 func silentFor(quiet time.Duration) string {

@@ -14,8 +14,8 @@ import (
 const (
 	// laneRecords is how many records of one peer are handled with the mutex held, and in one turn.
 	laneRecords = 64
-	// ringMax is the bytes up to which a payload goes through the ring, copied twice,
-	// if longer ones are fetched, copied once, which costs an answer.
+	// ringMax is the bytes up to which a payload goes through the ring where longer ones are
+	// fetched. The ring copies it twice. A fetch copies it once, and costs an answer.
 	ringMax = 4 << 10
 	// inRow is how many frames a rank puts that may be about to wait for an answer. Where more
 	// follow each other there are more to come.
@@ -260,9 +260,10 @@ func (l *lane) peerBye() {
 	l.n.e.drv.endPeer(l.peer, nil, true)
 }
 
-// hangUp notifies the peer that the lane is ended, where no goodbye of ours will: the peer failed,
-// or is closing and what waits for room in the ring, a part of a frame perhaps, is dropped. It is
-// what closing a connection is; so a rank that closes hears from every peer that still runs.
+// hangUp notifies the peer that the lane is ended, where no goodbye of ours will. Either the peer
+// failed, or it is closing, and what waits for room in the ring, a part of a frame perhaps, is
+// dropped. hangUp is what closing a connection is elsewhere, so a rank that closes hears from every
+// peer that still runs.
 func (l *lane) hangUp() {
 	if l.n.e.stopping.Load() {
 		return // local.close notifies all

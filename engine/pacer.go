@@ -14,8 +14,9 @@ import (
 // of the program's for as long as that likes, a caller that holds the progress right may be stuck,
 // and under caller there is no worker. It needs neither the right nor the mutex. What it shows is
 // that the kernel and the runtime let this process run, which is all that a peer may ask before it
-// waits on. Whether the rank gets anywhere is a question for deadlock detectors. They take a timer
-// that is set for something that may yet start the program's code, so the pacer waits without one.
+// waits on. Whether the rank gets anywhere is a question for deadlock detectors. They take any
+// timer that is set for something that may yet start the program's code. So the pacer waits without
+// a timer.
 type pacer struct {
 	pause *sys.Pauser // nil while it does not run
 	done  sync.WaitGroup

@@ -117,8 +117,8 @@ func (c *conn) wireSession(peer uint32) wire.Session {
 }
 
 // isResumable reports whether an open connection that breaks is to be made again. What a peer has
-// said that it must not say is said for good, and a stream that has come to its end, goodbye
-// included, needs no connection.
+// sent that it must not send stays sent, on any connection. A stream that has come to its end,
+// goodbye included, needs no connection.
 func (c *conn) isResumable(cause error) bool {
 	d, p := c.d, c.session
 	if !p.resumes || d.e.stopping.Load() || d.e.IsExcused(c.peer) {
@@ -155,7 +155,7 @@ func (c *conn) interrupted(cause error) {
 	})
 }
 
-// steadyTime is how long a connection stands that is worth something though nothing came by it.
+// steadyTime is how long a connection must stand to be worth something though nothing came by it.
 const steadyTime = time.Second
 
 // lost notes that the connection of a pair is gone. A pair whose connections bring nothing is given
@@ -194,9 +194,9 @@ func (d *driver) unresumed(id PeerID, why error) {
 	d.failPeer(id, err)
 }
 
-// isOver reports whether there is nothing left to say to the peer of a broken pair but goodbye, or
-// that again. If something answers in the peer's place and does not have the peer, that tells us
-// that the peer is gone.
+// isOver reports whether there is nothing left to say to the peer of a broken pair but goodbye, for
+// the first time or again. If something then answers in the peer's place and does not have the
+// peer, the peer is gone.
 func (d *driver) isOver(id PeerID) bool {
 	if !d.isBroken(id) || !d.saying.Load() {
 		return false
@@ -379,7 +379,7 @@ func (p *input) cut() {
 	p.headN, p.skip, p.owes = 0, 0, false
 }
 
-// pass takes from b what has come by the connection before. When all of that is said again it may
+// pass takes off b what had come by the connection before. When all of that has come again it may
 // be acknowledged, which this rank has not done yet by this connection.
 func (p *input) pass(b []byte) []byte {
 	n := min(p.skip, uint64(len(b)))

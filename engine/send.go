@@ -108,9 +108,9 @@ func (e *Engine) SendLocal(m *ShortMessage) bool {
 }
 
 // SendLayout is Send of a message whose payload is m.Layout: it is packed into the library send
-// buffer, if there is room, and the call is complete. Of what is not blocking only as much as may
-// follow without permission is packed so; a longer payload is packed chunk by chunk while it
-// leaves, as one is that finds no room. blocking is as in SendNow.
+// buffer, if there is room, and the call is complete. Where the call is not blocking, only a
+// payload that may follow without permission is packed so. A longer one is packed chunk by chunk
+// while it leaves, and so is one that finds no room. blocking is as in SendNow.
 func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
 	next := leaves
 	if blocking {

@@ -6,11 +6,10 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 )
 
-// Close lets the sends that have outlived their calls finish, announces the end
-// to every connected peer and waits for theirs; all that within timeout, or, while
-// a connection that broke may still be made again, within Config.Reconnect after
-// that. Then it stops the worker and closes every descriptor. Operations still
-// pending complete with ErrStopped. Later calls do nothing.
+// Close lets the sends that have outlived their calls finish, announces the end to every connected
+// peer and waits for theirs. It does all that within timeout. While a connection that broke may
+// still be made again, it takes up to Config.Reconnect longer. Then it stops the worker and closes
+// every descriptor. Operations still pending complete with ErrStopped. Later calls do nothing.
 func (e *Engine) Close(timeout time.Duration) error {
 	if e.stopping.Load() {
 		return nil

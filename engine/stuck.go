@@ -48,9 +48,9 @@ func (c *conn) mayPause(lives bool) bool {
 	return c.rx.paused || !lives
 }
 
-// isChoked reports whether for as long as the patience a record of TLS was not whole: its length
-// was damaged on its way, and all that comes, heartbeats at the least, is taken for its rest. It is
-// up to 16 KiB, which would take them many minutes.
+// isChoked reports whether a record of TLS was not whole for as long as the patience. Then its
+// length was damaged on its way, and all that comes, heartbeats at the least, is taken for the rest
+// of it. That is up to 16 KiB, for which heartbeats alone would take many minutes.
 func (b *connBeat) isChoked(now int64, late, excused bool, patience int64) bool {
 	f, _ := b.records.look(now, b.opened, late, excused, patience)
 	return f == isSilent
@@ -62,9 +62,10 @@ func (c *conn) fills() bool {
 	return c.tls != nil && !c.d.heart.beats && (!c.session.resumes || c.d.e.cfg.Progress != Caller)
 }
 
-// fill writes so much at each beat that within the timeout a record is whole that the peer waits
-// for in vain, however long it was made: it does not open, and that ends the connection. A rank
-// that computes under caller comes to no beat, and may be in the middle of a record then.
+// fill writes enough at each beat to make whole, within the timeout, a record that the peer waits
+// for in vain, however long damage has made it. The record does not open, and that ends the
+// connection. A rank that computes under caller comes to no beat, and may be in the middle of a
+// record then.
 func (c *conn) fill() {
 	b, e := &c.beat, c.d.e
 	want := c.d.heart.share(jobtls.MaxRecord)

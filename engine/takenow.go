@@ -8,10 +8,11 @@ import (
 // takeMost bounds how many messages one TakeNow gives to receives that were posted before.
 const takeMost = 16
 
-// takeRun is after how many messages that callers have taken the next one is waited for. To post a
-// receive, and to collect what it has received, takes several times as long as to take a message. A
-// receiver that is as fast as its sender, or waits for the first message of a window, would do it
-// over and over. A rank that sends more often than that may be what its peer waits for.
+// takeRun is the number of messages that callers take in a row before TakeNow waits briefly for the
+// next one. To post a receive, and to collect what it has received, takes several times as long as
+// to take a message. Without that wait, a receiver that is as fast as its sender, or waits for the
+// first message of a window, would do both over and over. A rank that sends more often than that
+// may be what its peer waits for.
 const takeRun = 16
 
 // TakeNow is RecvNow by a caller that does not wait: it receives a message that lies in the ring

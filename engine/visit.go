@@ -8,7 +8,7 @@ import (
 
 // How a peer of this host is notified that something has been put for it.
 
-// maxVisits bounds the visits of one delegated.
+// maxVisits bounds the visits of one series; see delegated.
 const maxVisits = 64
 
 // visitJobs bounds the jobs that a visitor runs.

@@ -42,8 +42,8 @@ type waitSites struct {
 	skip uint32            // short waits until the next that is noted
 }
 
-// siteKey stands for a stack and a kind: a hash, of which two alike are not expected in the life of
-// a job.
+// siteKey stands for a stack and a kind. It is a hash: no two alike are expected in the life of a
+// job.
 type siteKey uint64
 
 func keyOf(pcs *Stack, kind WaitKind) siteKey {

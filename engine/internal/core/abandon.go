@@ -2,10 +2,10 @@ package core
 
 import "slices"
 
-// Abandon ends m with err though its message is under way, because its owner
-// wants to leave: from here on the engine does not touch m's memory. What a job
-// is just working on it leaves to that job, which ends soon. sinks gives the
-// payload that the driver is reading from a peer, if any; it may be redirected.
+// Abandon ends m with err though its message is under way, because its owner wants to leave: from
+// here on the engine does not touch m's memory. What a job is just working on is left to that job,
+// which ends soon. sinks gives the payload that the driver is reading from a peer, if any; it may
+// be redirected.
 //
 // Only the holder of the progress right may call it: no other goroutine is between Gather and
 // Wrote, or between OnHeader and OnPayload, of this MSO.
@@ -35,10 +35,10 @@ func (c *Core) Abandon(m *MSO, err error, sinks func(PeerID) *Sink) {
 	}
 }
 
-// abandonSend lets the message go on, whole, from a private copy of what is left of it. If it
-// cannot be called back any more, because its receiver has asked for it or its payload follows
-// unasked, that is what a standard send needs to be complete, and a synchronous one has been
-// matched: then it succeeds. Else it ends with err, and need not arrive.
+// abandonSend lets the message go on, whole, from a private copy of what is left of it. The send
+// succeeds if it cannot be called back any more, because its receiver has asked for it or its
+// payload follows unasked. A standard send needs no more to be complete, and a synchronous one has
+// been matched. Else the send ends with err, and the message need not arrive.
 func (c *Core) abandonSend(m *MSO, err error) {
 	p := c.peers[m.Peer]
 	if p.ID == c.cfg.Self {

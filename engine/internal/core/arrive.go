@@ -4,8 +4,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
-// Sink says where the payload behind a header goes: the first Fit bytes to where
-// Put puts them, which is Dst unless that is empty, the Skip bytes after them nowhere.
+// Sink says where the payload behind a header goes. The first Fit bytes go where Put puts them,
+// which is Dst unless that is empty. The Skip bytes after them go nowhere.
 type Sink struct {
 	Dst  []byte
 	Skip int

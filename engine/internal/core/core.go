@@ -142,9 +142,9 @@ func (c *Core) Active() int { return int(c.begun - c.done) }
 // bytes are not with the kernel.
 func (c *Core) IsBusy() bool { return c.begun != c.done || c.unsent > 0 }
 
-// IsIdle reports that nothing but operations that wait for peers is left of what was posted before,
-// or has come. Then there is nothing to write, to run or to deliver, and no waiter to wake. After a
-// short message this is mostly the question.
+// IsIdle reports that of all that was posted, or has come, nothing is left but operations that wait
+// for peers. Then there is nothing to write, to run or to deliver, and no waiter to wake. That is
+// the usual case after a short message.
 func (c *Core) IsIdle() bool {
 	return c.dirty.head == nil && c.jobs.Len() == 0 && c.fetches.head == nil && c.unsent == 0 && c.stats.Detached == 0 &&
 		c.woken == nil && c.ended == nil && c.notices.head == nil

@@ -17,17 +17,17 @@ type Local interface {
 	// that is not possible: the message goes by CTS and Data then.
 	Offer(id uint64, b []byte) bool
 	// Renew says that the payload lies in b now, a copy. While the peer is fetching it reports
-	// false, unless it must: then the peer, if it is another process, fetches that part again, and
-	// else is waited for.
+	// false, unless must is set. Then a peer in another process fetches that part again, and a peer
+	// of this process is waited for.
 	Renew(id uint64, b []byte, must bool) bool
 	// Withdraw ends the offer: when it returns the peer does not read the memory any more.
 	Withdraw(id uint64)
 	// Fetch copies what fs say, and says what became of each. Called by the holder of the progress
 	// right, without the mutex.
 	Fetch(fs []Fetch)
-	// FetchPart is how many bytes of a payload of total one Fetch is to copy, the last perhaps
-	// less: in between the sockets and rings are looked at, and other payloads, unless this one is
-	// alone, have their turn.
+	// FetchPart is how many bytes one Fetch is to copy of a payload of total bytes; the last may
+	// copy less. In between the sockets and rings are looked at, and other payloads have their
+	// turn, unless this one is alone.
 	FetchPart(total int, alone bool) int
 	// FetchTogether is how many bytes of several payloads, each as a whole, one Fetch may be asked
 	// for; 0 if that gains nothing.
@@ -36,8 +36,8 @@ type Local interface {
 	EndFetch(id uint64)
 }
 
-// Fetch is a part of a payload to be fetched: bytes [Off, Off+N) of the peer's message ID, which go
-// to the same place in Dst, where all of the message goes that is wanted.
+// Fetch is a part of a payload to be fetched: bytes [Off, Off+N) of the peer's message ID. They go
+// to the same place in Dst, which is for all of the message that is wanted.
 type Fetch struct {
 	ID     uint64
 	Dst    []byte

@@ -116,8 +116,8 @@ func (p *Parts) each(f func(*MSO)) {
 }
 
 // Operations returns the operations of users that are posted and not done: first those of first, in
-// their order, then at most as many others as make most of all. Operations that a schedule or a
-// partitioned message consists of are not listed, but it is. all is how many there are.
+// their order, then at most as many others as make most of all. A schedule or a partitioned message
+// is listed, but not the operations that it consists of. all is how many there are.
 func (c *Core) Operations(first []*MSO, most int) (ops []Operation, all int) {
 	c.round++
 	add := func(m *MSO) {

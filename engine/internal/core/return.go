@@ -3,12 +3,13 @@ package core
 // A receive that its owner gives up lets its message go, which the next receive gets: as if this
 // one had never been posted. No peer is asked, for one that has stalled would answer nothing:
 //
-//   - What its sender was not answered yet goes back to the event queue as it was announced.
-//   - What is on its way goes on into memory of the core's, with what had come of it, and stands on
-//     the event queue as a message does that arrives.
-//   - What is copied here, from another message queue or from a peer's memory, needs nothing but
-//     time: it is received after all.
-//   - What does not fit has met its end: it is truncated, which its owner finds in its result.
+//   - A message whose sender was not answered yet goes back to the event queue as it was announced.
+//   - A message that is on its way goes on into memory of the core's, with what had come of it. It
+//     stands on the event queue as a message does that arrives.
+//   - A message that is copied here, from another message queue or from a peer's memory, needs
+//     nothing but time: it is received after all.
+//   - A message that does not fit ends there: it is truncated, which the owner of the receive finds
+//     in its result.
 //
 // Where the message stands among others is decided by its arrival, not by its return. Receives that
 // were posted behind the one that is given up may have got later messages already; if none has, the

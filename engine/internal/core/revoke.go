@@ -6,8 +6,8 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
-// What becomes of a communicator that is used no more by its own wish (revoked) or because a member
-// has failed.
+// What becomes of a communicator that is used no more, because it was revoked or a member has
+// failed.
 
 // ErrRevoked completes what belongs to a context that was revoked, here or at the other end.
 var ErrRevoked = errors.New("the communicator was revoked")

@@ -15,7 +15,7 @@ import (
 // events: the end of operations that the handler has posted, and of peers.
 //
 // A service is no operation: it keeps no goroutine awake, and no caller waits for it. What it waits
-// for is nothing that a rank is said to lack.
+// for is not among what is pending.
 type Service struct {
 	// Immutable after Serve.
 	Ctx    ContextID

@@ -13,8 +13,9 @@ func (c *Core) Bye(id PeerID) {
 }
 
 // Heartbeat says to a peer that we live, and with paused that from now on silence is no sign of the
-// contrary. Where something waits to be written that says as much, unless must is set. It belongs
-// to the connection: it has no position in a stream that outlives it.
+// contrary. Where something waits to be written, that says as much, and no heartbeat follows unless
+// must is set. A heartbeat belongs to the connection: it has no position in a stream that outlives
+// it.
 func (c *Core) Heartbeat(id PeerID, paused, must bool) (said bool) {
 	p := c.peers[id]
 	if p.gone != nil || p.bye || p.queued > 0 && !must {
@@ -31,8 +32,8 @@ func (c *Core) Heartbeat(id PeerID, paused, must bool) (said bool) {
 // Detached is the number of sends that live on after their call returned.
 func (c *Core) Detached() int { return c.stats.Detached }
 
-// GivenUp is how many of these were given up, and have no answer yet of receivers that answers
-// reports true of.
+// GivenUp is how many of the Detached sends were given up, and have no answer yet. It counts only
+// those to receivers for which answers reports true.
 func (c *Core) GivenUp(answers func(PeerID) bool) int {
 	n := 0
 	for i := range c.ids.slots {

@@ -195,12 +195,11 @@ func (c *Core) append(p *Peer, s segment) {
 	p.out.Push(s)
 }
 
-// Gather appends to bufs what should be written to p now, in order. To a peer that
-// must acknowledge something first that is nothing, but for our own acknowledgement and
-// what stands before it, all of which is in memory anyway: the peer may wait for
-// it just as well. The slices
-// stay valid until the next call of Wrote for p, mutex or not: what the core
-// appends meanwhile goes behind them.
+// Gather appends to bufs what should be written to p now, in order. To a peer that must acknowledge
+// something first nothing is to be written, except our own acknowledgement and what stands before
+// it. The peer may wait for that just as well, and all of it is in memory anyway. The slices stay
+// valid until the next call of Wrote for p, mutex or not: what the core appends meanwhile goes
+// behind them.
 func (c *Core) Gather(id PeerID, bufs [][]byte) [][]byte {
 	p := c.peers[id]
 	full := c.isFull(p)

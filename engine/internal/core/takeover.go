@@ -9,7 +9,7 @@ package core
 // between Gather and Wrote.
 //
 // Preconditions:
-//   - m is a standard send, posted and not done; one to self is offered.
+//   - m is a standard send, posted and not done; one to self is Awaiting.
 func (c *Core) TakeOver(m *MSO, block []byte) bool {
 	if m.refused {
 		c.Unreserve(block)

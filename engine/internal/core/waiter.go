@@ -11,7 +11,7 @@ type Waiter struct {
 	next  *Waiter
 }
 
-// Wake tells the waiter; called without the mutex.
+// Wake wakes the waiter; called without the mutex.
 func (w *Waiter) Wake() { w.C <- struct{}{} }
 
 // Attach makes w fire when need of the MSOs that are not done yet complete. It

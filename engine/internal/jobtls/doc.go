@@ -2,9 +2,9 @@
 // that moves bytes by nonblocking sockets of its own.
 //
 // An [Identity] is a rank's; it needs nothing but the job's secret. From that every rank derives
-// the same certificate authority, an Ed25519 key made by HKDF-SHA256 of the secret and the job's
-// id, and signs its own certificate by it, with a key of its own that it forgets at the end. A
-// certificate says the job and the rank. Both sides of a connection verify the other's, so each
+// the same certificate authority: an Ed25519 key made by HKDF-SHA256 of the secret and the job's
+// id. With it the rank signs its own certificate, for a key of its own that it forgets at the end.
+// A certificate says the job and the rank. Both sides of a connection verify the other's, so each
 // knows at the end that it speaks to a rank of the job; the dialer also that it is the rank that it
 // meant. Ranks trust one another not to lie about their number, as in the handshake that then goes
 // on inside (engine/internal/wire).
