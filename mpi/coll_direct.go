@@ -111,7 +111,7 @@ func (p *directSteps) receive(g *graph, n int) bool {
 	return true
 }
 
-// isPrompt reports whether a step that comes after others may be done now. If not, it and those
+// isDirect reports whether a step that comes after others may be done now. If not, it and those
 // that follow go to the schedule.
 func (g *graph) isDirect(after []coll.Step) bool {
 	if g.direct.on && !g.direct.needs(g, after) {

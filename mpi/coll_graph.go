@@ -15,7 +15,7 @@ import (
 type graph struct {
 	s      *engine.Schedule
 	places *coll.Places
-	tag    uint32 // of messages of lane 0
+	tag    uint32 // of messages of stream 0
 	after  []int32
 	gate   []int32 // steps that all others wait for
 	lent   []*scratch
@@ -71,7 +71,7 @@ func (g *graph) RecvInto(peer int, data *[]byte, after ...coll.Step) coll.Step {
 	return coll.Step(g.s.RecvInto(peer, data, g.deps(after)...))
 }
 
-// Lane implements coll.Graph.
+// Stream implements coll.Graph.
 func (g *graph) Stream(i int) {
 	g.slow()
 	g.s.Retag(engine.Tag(g.tag + uint32(i)*streamTag))
@@ -111,7 +111,7 @@ var graphs = sync.Pool{New: func() any { return &graph{s: new(engine.Schedule)} 
 // persistentTag tells the tags of persistent collectives from those of others. A
 // communicator numbers either kind in the order of its calls, which is the same at
 // every rank; that of starting persistent ones need not be. streamTag is between the
-// tags of two lanes of one collective.
+// tags of two streams of one collective.
 const (
 	persistentTag = 1 << 30
 	streamTag     = 1 << 28

@@ -60,7 +60,7 @@ const (
 	saysRevoked = 1 // the communicator is revoked: by which rank, and its ranks
 	saysFailed  = 2 // a rank has failed: which, and why. It has nothing to do with the context, which is 0
 	saysNothing = 3 // see job.ask
-	saysResting = 4 // the sender rests, and wants an answer: see job_idle.go
+	saysIdle    = 4 // the sender is idle, and wants an answer: see job_idle.go
 	saysIdled   = 5 // the answer
 	saysAwake   = 6 // it takes part again
 )
@@ -253,7 +253,7 @@ func (j *job) hear(from engine.PeerID, ctx engine.ContextID, payload []byte) {
 		}
 		j.revoke(ctx&contextFamily, by, told)
 		return
-	case len(payload) == 1 && payload[0] == saysNothing, j.hearRest(from, payload):
+	case len(payload) == 1 && payload[0] == saysNothing, j.hearIdle(from, payload):
 		return
 	case len(payload) > 0 && payload[0] == saysFailed:
 		if rank, n := binary.Uvarint(payload[1:]); n > 0 && rank < uint64(size) {

@@ -57,10 +57,10 @@ type job struct {
 	reportedPeers atomic.Int64  // the first peer of the next report, if a report has no room for all
 	nextContext   atomic.Uint32 // how many contexts this rank has led
 	finalizing    atomic.Bool   // Finalize was called
-	finalized     atomic.Bool   // communication has ended for the user, for good or, while the rank rests, for now
+	finalized     atomic.Bool   // communication has ended for the user, for good or, while the rank is idle, for now
 	died          atomic.Bool   // Die was called
 	mute          atomic.Bool   // this rank has failed: others hang up on it, which is no failure of theirs, so it says and decides nothing more
-	spoken        atomic.Bool   // what it reports from now on is its last words
+	spoken        atomic.Bool   // what it reports from now on is its final report
 
 	collFailed  atomic.Bool   // a collective has failed
 	endCode     atomic.Int32  // exit code that goes with the end of the job from outside; 0 if there is none

@@ -12,10 +12,10 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// A rank that rests tells its partners so and waits for their answers. Signals and messages of a
-// pair arrive in order, so a partner that answers has all that the rank has sent. A partner that
-// rests itself need not answer: nothing of what it got matters to it any more. Under the policy
-// caller it could not answer.
+// A rank without open sessions is idle. It tells its partners so and waits for their answers.
+// Signals and messages of a pair arrive in order, so a partner that answers has all that the rank
+// has sent. A partner that is idle itself need not answer: nothing of what it got matters to it any
+// more. Under the policy caller it could not answer.
 
 // idleAnswers knows which partners have yet to answer.
 type idleAnswers struct {
@@ -24,7 +24,7 @@ type idleAnswers struct {
 	all     *engine.MSO     // guarded by mu: ends when no answer is missing; nil if no goroutine waits
 }
 
-// idleLocked puts the rank to rest.
+// idleLocked makes the rank idle.
 //
 // Preconditions:
 //   - j.life.mu is held, and nothing is open.
@@ -37,7 +37,7 @@ func (j *job) idleLocked(ctx context.Context) error {
 	awaited := slices.DeleteFunc(slices.Clone(l.told), j.engine.IsExcused)
 	j.awaitAnswers(awaited, func() {
 		for _, p := range l.told {
-			if err := j.engine.Signal(p, 0, []byte{saysResting}); err != nil {
+			if err := j.engine.Signal(p, 0, []byte{saysIdle}); err != nil {
 				j.answers(p)
 			}
 		}
@@ -93,7 +93,7 @@ func (j *job) endWait() {
 	}
 }
 
-// wakeLocked makes a rank that rests take part again.
+// wakeLocked makes an idle rank take part again.
 //
 // Preconditions:
 //   - j.life.mu is held.
@@ -114,13 +114,13 @@ func (j *job) wakeLocked() {
 	}
 }
 
-// hearRest takes a signal about rest. It reports whether it was one.
-func (j *job) hearRest(from engine.PeerID, payload []byte) bool {
+// hearIdle takes a signal about idle ranks. It reports whether it was one.
+func (j *job) hearIdle(from engine.PeerID, payload []byte) bool {
 	if len(payload) != 1 {
 		return false
 	}
 	switch payload[0] {
-	case saysResting:
+	case saysIdle:
 		j.engine.Excuse(from, true)
 		j.answers(from)
 		_ = j.engine.Signal(from, 0, []byte{saysIdled}) // to a rank that is gone, of which we hear

@@ -18,13 +18,13 @@ import (
 //   - it says goodbye to all and closes what it has, if no rank has used sessions: all ranks have
 //     called Finalize, and nothing follows. So does the only rank of a job that has no launcher,
 //     which can make another job at any time;
-//   - else it rests: its engine stays, and so do its connections, and the next session wakes it. It
+//   - else it is idle: its engine stays, and so do its connections, and the next session wakes it. It
 //     tells the ranks with which it has exchanged anything, so that its exit is no failure to them.
 //     It also tells the launcher, to which exit code 0 is clean from then on.
 //
 //	             last closed, no rank uses sessions
 //	  ┌──────────────────────────────────────────▶ closed
-//	open ──────────────────────────────▶ resting
+//	open ──────────────────────────────▶ idle
 //	  ▲      last closed, sessions          │
 //	  └─────────────────────────────────────┘ SessionInit, Init, Main
 
@@ -36,13 +36,13 @@ const (
 
 // life is the state of that.
 type life struct {
-	mu       sync.Mutex      // held while the rank goes to rest: a few moments, or up to closeTimeout
+	mu       sync.Mutex      // held while the rank becomes idle: a few moments, or up to closeTimeout
 	world    bool            // guarded by mu: the world is open
 	sessions int             // guarded by mu: those that are open, and holds
 	opened   int             // guarded by mu: those that there ever were
 	idle     bool            // guarded by mu
 	closed   bool            // guarded by mu: the engine is stopped, or about to be
-	told     []engine.PeerID // guarded by mu: ranks that were told that this rank rests
+	told     []engine.PeerID // guarded by mu: ranks that know that this rank is idle
 	answers  idleAnswers     // has a mutex of its own
 }
 
@@ -123,7 +123,7 @@ func (j *job) retire(ctx context.Context, op string) *Error {
 		return nil // another goroutine was faster
 	}
 	if err := j.lostOne(op); err != nil {
-		return err // and it does not rest: to exit with code 0 is no success
+		return err // and it does not become idle: to exit with code 0 is no success
 	}
 	if j.isRenewable() {
 		l.closed = true
@@ -189,7 +189,7 @@ func (j *job) endOf(err error) (end ending, open error) {
 // launcher has started it.
 func (j *job) isRenewable() bool { return j.session.Info().Source == sourceNone }
 
-// hasIdled reports whether another rank rests: it uses sessions, and may be woken by one.
+// hasIdled reports whether another rank is idle: it uses sessions, and may be woken by one.
 func (j *job) hasIdled() bool {
 	for r := range j.engine.Size() {
 		if j.engine.IsExcused(engine.PeerID(r)) {

@@ -220,7 +220,7 @@ func (t *threads) settle(rank int, j *job, err error) error {
 	return err
 }
 
-// bury ends a rank that has failed in a job that goes on, and tells the others. It returns what is
+// markFailed ends a rank that has failed in a job that goes on, and tells the others. It returns what is
 // to be said of it in the end: nothing of one that has died as it wanted to.
 func (t *threads) markFailed(rank int, j *job, err error) error {
 	cause := err

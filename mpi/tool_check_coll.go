@@ -117,7 +117,7 @@ type differentCalls struct {
 func (e *differentCalls) Error() string { return e.text }
 func (e *differentCalls) Unwrap() error { return e.class }
 
-// judge compares the calls of all ranks with that of rank 0.
+// classify compares the calls of all ranks with that of rank 0.
 func classify(calls []call) (v verdict) {
 	first := &calls[0]
 	for r := 1; r < len(calls); r++ {

@@ -254,7 +254,7 @@ func (j *job) leftBehind() error {
 	return nil
 }
 
-// worldLeft is the error of a rank that goes on, or rests, when its world is over.
+// worldLeft is the error of a rank that goes on, or is idle, when its world is over.
 func (j *job) worldLeft() error {
 	left := j.unfinished()
 	if err := j.leftOf("Finalize", &j.worldScope); err != nil {

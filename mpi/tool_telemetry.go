@@ -36,7 +36,7 @@ func (j *job) finalReport() {
 	}
 }
 
-// countOut gives the counts of now, if the job is watched: a rank that rests is not asked.
+// countOut gives the counts of now, if the job is watched: an idle rank is not asked.
 func (j *job) countOut() {
 	if j.session.Info().Watched {
 		j.answer(boot.Event{Message: telemetry.AskCounters})
