@@ -3,6 +3,8 @@
 package metrics
 
 import (
+	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -25,17 +27,26 @@ type Registerer = prometheus.Registerer
 // Collective is what is counted of one collective operation on the communicators of one name.
 type Collective = telemetry.Calls
 
-// Source is a rank whose counters are shown.
-type Source struct {
-	Rank  int
-	Stats func() engine.Stats
-	// Collectives returns what is counted of collectives, each communicator and operation once; nil
-	// if nothing is.
-	Collectives func() []Collective
-}
+// Source is a rank whose counters are shown: its number in the world, Rank, and functions that give
+// its counters, Stats, and what is counted of collectives, Collectives, which may be nil. The method
+// Counters of a communicator of package mpi returns the Source of the calling rank.
+type Source = telemetry.Source
 
 // NewCollector returns a collector of what src counts, as of its rank.
 func NewCollector(src Source) Collector { return &collector{src, NewSeries(rankLabel(src.Rank))} }
+
+// Register registers the collector of src with reg, a registry that exists already, such as
+// prometheus.DefaultRegisterer. The error is the registry's: the same rank is registered with it
+// already, for example.
+func Register(src Source, reg Registerer) error {
+	if reg == nil {
+		return errors.New("metrics: the registerer is nil: give a registry, such as prometheus.DefaultRegisterer")
+	}
+	if err := reg.Register(NewCollector(src)); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}
 
 func rankLabel(rank int) prometheus.Labels { return prometheus.Labels{"rank": strconv.Itoa(rank)} }
 

@@ -2,12 +2,18 @@
 //
 // # Use
 //
+// Ranks of a program that imports this package serve their metrics, and push them, if the launcher
+// or the environment asks (fitrun --rank-metrics, FITMPI_METRICS, FITMPI_PUSH). Programs that do
+// not import it do not link its dependencies:
+//
+//	import _ "github.com/fitmpi/fitmpi/metrics"
+//
 // A program that has an HTTP server of its own registers a collector with its registry:
 //
-//	reg.MustRegister(metrics.NewCollector(metrics.Source{Rank: rank, Stats: e.Stats}))
+//	err := metrics.Register(world.Counters(), prometheus.DefaultRegisterer)
 //
-// One that has none serves the rank's metrics, with those of the Go runtime and of the process, by
-// itself:
+// One that has an engine without package mpi serves its metrics, with those of the Go runtime and
+// of the process, by itself:
 //
 //	s, err := metrics.Serve("127.0.0.1:0", metrics.Source{Rank: rank, Stats: e.Stats}) // port 0: any free one, see s.Addr
 //	...
@@ -27,7 +33,8 @@
 //
 // A Source is functions that give counters, so this package serves any program that has an engine,
 // with or without package mpi. It imports engine and package telemetry for the types of counters,
-// package httpguard for its server, and the client library of Prometheus.
+// package httpguard for its server, and the client library of Prometheus. Package mpi does not
+// import it: it registers itself with package telemetry, where ranks look for it.
 //
 // # Concurrency
 //

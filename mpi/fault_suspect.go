@@ -78,8 +78,8 @@ func (j *job) reportLost(peer engine.PeerID, err *engine.PeerError) {
 	time.AfterFunc(lostWait, func() { j.reportLoss(peer) })
 }
 
-// reportLoss tells the launcher of a rank that was lost, if it has neither said nor been told that by
-// now.
+// reportLoss tells the launcher of a rank that was lost, if it has neither said nor been told that
+// by now.
 func (j *job) reportLoss(peer engine.PeerID) {
 	if cause, isNews := j.faults.claimMissed(peer); isNews && j.ctx.Err() == nil {
 		_, _ = j.tellSuspect(peer, fmt.Sprint(boot.Lost, cause)) // an error is logged

@@ -19,7 +19,6 @@ import (
 	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
-	"github.com/fitmpi/fitmpi/metrics"
 	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
@@ -46,7 +45,7 @@ type job struct {
 	apps      []int                          // which of the job's programs each rank runs; nil if all run one
 	abort     func(code int, message string) // ends the whole job; may not return
 	onFailure func(cause error)              // of a thread rank: tells the others that it has failed
-	metrics   *metrics.Server                // nil if not asked for
+	metrics   telemetry.Server               // nil if not asked for
 	push      pushing
 	set       *settings
 	tools     *toolchain // nil if the rank has none

@@ -18,9 +18,9 @@ import (
 //   - it says goodbye to all and closes what it has, if no rank has used sessions: all ranks have
 //     called Finalize, and nothing follows. So does the only rank of a job that has no launcher,
 //     which can make another job at any time;
-//   - else it is idle: its engine stays, and so do its connections, and the next session wakes it. It
-//     tells the ranks with which it has exchanged anything, so that its exit is no failure to them.
-//     It also tells the launcher, to which exit code 0 is clean from then on.
+//   - else it is idle: its engine stays, and so do its connections, and the next session wakes it.
+//     It tells the ranks with which it has exchanged anything, so that its exit is no failure to
+//     them. It also tells the launcher, to which exit code 0 is clean from then on.
 //
 //	             last closed, no rank uses sessions
 //	  ┌──────────────────────────────────────────▶ closed

@@ -220,8 +220,8 @@ func (t *threads) settle(rank int, j *job, err error) error {
 	return err
 }
 
-// markFailed ends a rank that has failed in a job that goes on, and tells the others. It returns what is
-// to be said of it in the end: nothing of one that has died as it wanted to.
+// markFailed ends a rank that has failed in a job that goes on, and tells the others. It returns
+// what is to be said of it in the end: nothing of one that has died as it wanted to.
 func (t *threads) markFailed(rank int, j *job, err error) error {
 	cause := err
 	if j.died.Load() {

@@ -46,7 +46,7 @@ var unobservedNames = map[string]string{
 	"ProcessorName": "asks", "Wtime": "asks", "Wtick": "asks", "WtimeIsGlobal": "asks", "Version": "asks", "LibraryVersion": "asks", "UniverseSize": "asks",
 	"AppNum": "asks", "Restarts": "asks", "HostRank": "asks", "IORank": "asks", "QueryThread": "asks", "IsThreadMain": "asks", "Initialized": "asks", "Finalized": "asks",
 	"RanksHere": "asks", "GetCount": "asks", "GetHWResourceInfo": "asks", "InfoEnv": "asks", "InfoCreate": "value", "InfoCreateEnv": "value",
-	"MetricsCollector": "asks", "WithRegisterer": "asks", "Variables": "asks", "DimsCreate": "arith", "AllocMem": "value", "FreeMem": "value", "ErrorsAreFatal": "handler", "ErrorsAbort": "handler", "ErrorsReturn": "handler",
+	"Comm.Counters": "asks", "Variables": "asks", "DimsCreate": "arith", "AllocMem": "value", "FreeMem": "value", "ErrorsAreFatal": "handler", "ErrorsAbort": "handler", "ErrorsReturn": "handler",
 	"AddErrorClass": "value", "AddErrorCode": "value", "AddErrorString": "value", "RemoveErrorClass": "value", "RemoveErrorCode": "value", "RemoveErrorString": "value",
 	"ErrorString": "asks", "ClassOf": "asks", "LastUsedCode": "asks", "NewKeyval": "value", "NewTypeKeyval": "value", "CopyAttribute": "value",
 	"Init": "rank", "InitThread": "rank", "Finalize": "rank", "Main": "rank", "RunThreads": "rank", "Threads.Run": "rank", "RunThreadsContext": "rank", "UseTool": "tool", "Region": "tool",

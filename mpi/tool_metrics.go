@@ -13,43 +13,25 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot"
-	"github.com/fitmpi/fitmpi/metrics"
+	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// MetricsCollector returns a Prometheus collector of the counters of the calling rank, for a
-// program that has a registry or an HTTP server of its own:
-//
-//	reg.MustRegister(mpi.MetricsCollector(world))
-//
-// Its metrics begin with fitmpi_ and have the constant label rank, so the collectors of several
-// ranks of a process go into one registry. They are those of the rank, whatever communicator of it
-// c is, and may be collected by any goroutine, after Finalize too. docs/METRICS.md says what they
-// mean. They are what MPI calls performance variables (MPI 4.1, section 15.3.7, MPI_T_pvar_get_info
-// and MPI_T_pvar_read).
-func MetricsCollector(c *Comm) metrics.Collector {
-	return metrics.NewCollector(c.job.counted())
-}
+// Counters are what a rank counts, to be read as often as wanted: by any goroutine, and after
+// Finalize too. Rank is its number in the world. Stats() are the engine's counters. Collectives()
+// are those of collectives, by the name of the communicator (Comm) and the operation (Op).
+type Counters = telemetry.Source
 
-// WithRegisterer registers the collector of MetricsCollector with reg, a registry that exists
-// already, such as prometheus.DefaultRegisterer. The error is the registry's: the same rank is
-// registered with it already, for example. No counterpart in MPI.
-func WithRegisterer(c *Comm, reg metrics.Registerer) error {
-	const op = "WithRegisterer"
-	if err := c.present(op); err != nil {
-		return c.fail(err)
-	}
-	if reg == nil {
-		return c.fail(opErrorf(ErrArg, op, "the registerer is nil: give a registry, such as prometheus.DefaultRegisterer"))
-	}
-	if err := reg.Register(MetricsCollector(c)); err != nil {
-		return c.fail(opError(ErrOther, op, err))
-	}
-	return nil
-}
+// Counters returns the counters of the calling rank. They are those of the rank, whatever
+// communicator of it c is, and they always count. Package metrics shows them to Prometheus:
+//
+//	err := metrics.Register(world.Counters(), prometheus.DefaultRegisterer)
+//
+// docs/METRICS.md says what they mean. They are what MPI calls performance variables (MPI 4.1,
+// section 15.3.7, MPI_T_pvar_get_info and MPI_T_pvar_read).
+func (c *Comm) Counters() Counters { return c.job.counted() }
 
-// counted is what metrics show of the rank.
-func (j *job) counted() metrics.Source {
-	return metrics.Source{Rank: j.engine.Rank(), Stats: j.engine.Stats, Collectives: j.calls.read}
+func (j *job) counted() Counters {
+	return Counters{Rank: j.engine.Rank(), Stats: j.engine.Stats, Collectives: j.calls.read}
 }
 
 // metricsSettings say where a rank's metrics go.
@@ -71,17 +53,37 @@ const pushTimeout = 5 * time.Second
 func (j *job) serveMetrics() error {
 	set := &j.set.metrics
 	j.push = pushing{set.push.url, cmp.Or(set.push.job, filepath.Base(os.Args[0]))}
+	exports := telemetry.Exports()
+	if j.push.url != "" && exports == nil {
+		j.push.url = ""
+		j.warnPush(j.engine.Rank())
+	}
 	if set.addr == "" {
 		j.warnProfiles(j.engine.Rank())
 		return nil
 	}
 	addr := strings.ReplaceAll(set.addr, "{rank}", strconv.Itoa(j.engine.Rank()))
-	s, err := metrics.Listen(metrics.Config{Addr: addr, SecretFile: set.secretFile, Open: set.open, Source: j.counted(), Profiles: set.profiles})
+	if exports == nil {
+		return fmt.Errorf("metrics at %s: %s; fitrun --metrics shows the ranks of any program", addr, noExporter)
+	}
+	s, err := exports.Serve(telemetry.Endpoint{Addr: addr, SecretFile: set.secretFile, Open: set.open, Profiles: set.profiles}, j.counted())
 	if err != nil {
 		return fmt.Errorf("metrics at %s: %w", addr, err)
 	}
 	j.metrics = s
 	return j.session.Report(boot.MetricsKey, s.Name())
+}
+
+// noExporter says that the program has been asked for what only package metrics does (decision
+// 0065).
+const noExporter = "the program does not import github.com/fitmpi/fitmpi/metrics (import _ is enough)"
+
+// warnPush says, in rank 0, that a push was asked for and there will be none. The job goes on, as
+// it does when the gateway cannot be reached.
+func (j *job) warnPush(rank int) {
+	if rank == 0 {
+		j.logger.Warn("FITMPI_PUSH has no effect: " + noExporter)
+	}
 }
 
 // warnProfiles says, in rank 0, that profiles were asked for and are served nowhere: a rank serves
@@ -100,7 +102,7 @@ func (j *job) pushMetrics() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
 	defer cancel()
-	if err := metrics.Push(ctx, j.push.url, j.push.job, j.counted()); err != nil {
+	if err := telemetry.Exports().Push(ctx, j.push.url, j.push.job, j.counted()); err != nil {
 		j.logger.Warn("metrics are lost", "rank", j.engine.Rank(), "err", err)
 	}
 }

@@ -1,102 +1,95 @@
 package mpi_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"sync"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// TestMetricsCollector: the ranks of a process go into one registry of the program's, and can be
-// read there during the job and after it.
-func TestMetricsCollector(t *testing.T) {
-	reg := prometheus.NewPedanticRegistry()
-	sent := func() map[string]float64 {
-		families, err := reg.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := map[string]float64{}
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				if f.GetName() == "fitmpi_sent_messages_total" {
-					for _, l := range m.GetLabel() {
-						if l.GetName() == "rank" {
-							n[l.GetValue()] += m.GetCounter().GetValue()
-						}
-					}
-				}
-			}
-		}
-		return n
-	}
-	var registered sync.WaitGroup
-	registered.Add(2)
+// TestCounters: they are those of the calling rank, whichever communicator is asked, and can be
+// read after the job.
+func TestCounters(t *testing.T) {
+	var kept [2]mpi.Counters
 	err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
-		err := reg.Register(mpi.MetricsCollector(c))
-		registered.Done()
-		if err != nil {
+		kept[c.Rank()] = c.Counters()
+		self := c.Self().Counters()
+		if self.Rank != c.Rank() {
+			return fmt.Errorf("rank %d is %d to its Self", c.Rank(), self.Rank)
+		}
+		if err := mpi.Barrier(c); err != nil {
 			return err
 		}
-		registered.Wait()
-		if c.Rank() == 0 {
-			if got := sent(); len(got) != 2 || got["0"] != 0 {
-				return fmt.Errorf("before anything is sent: %v", got)
+		for _, calls := range self.Collectives() {
+			if calls.Op == "Barrier" && calls.Count == 1 {
+				return nil
 			}
-			return mpi.Send(c, []int64{1, 2}, 1, 0)
 		}
-		_, err = mpi.Recv(c, make([]int64, 2), 0, 0)
-		return err
+		return errors.New("the barrier is not counted")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := sent(); got["0"] < 1 {
-		t.Errorf("after a message: %v", got)
+	for r, of := range kept {
+		if st := of.Stats(); of.Rank != r || st.Turns == 0 {
+			t.Errorf("after the job rank %d is %d, and its driver made %d turns", r, of.Rank, st.Turns)
+		}
 	}
 }
 
-// A program with a registry of its own shows the counters of its rank there.
-func ExampleMetricsCollector() {
+// Counters only grow: a program that wants those of a phase subtracts two readings.
+func ExampleComm_Counters() {
 	err := mpi.RunThreads(1, func(_ context.Context, world *mpi.Comm) error {
-		reg := prometheus.NewRegistry() // or prometheus.DefaultRegisterer
-		if err := reg.Register(mpi.MetricsCollector(world)); err != nil {
+		counters := world.Counters()
+		before := counters.Stats()
+		if err := mpi.Send(world, []int{7}, 0, 0); err != nil {
 			return err
 		}
-		families, err := reg.Gather()
-		fmt.Println(len(families) > 40)
-		return err
+		if _, err := mpi.Recv(world, make([]int, 1), 0, 0); err != nil {
+			return err
+		}
+		after := counters.Stats()
+		fmt.Println("messages to itself:", after.SelfReceived.Messages-before.SelfReceived.Messages)
+		return nil
 	})
 	if err != nil {
 		fmt.Println(err)
 	}
-	// Output: true
+	// Output: messages to itself: 1
 }
 
-// TestWithRegisterer: the name says what it does, and a registry's error is an error of the call.
-func TestWithRegisterer(t *testing.T) {
-	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
-		reg := prometheus.NewPedanticRegistry()
-		c.SetErrhandler(mpi.ErrorsReturn)
-		if err := mpi.WithRegisterer(c, reg); err != nil {
-			return err
+// TestMetricsNotLinked: a program without package metrics, as that of these tests is, says what to
+// import if it is to serve its metrics. If it is to push them it says so too, and runs.
+func TestMetricsNotLinked(t *testing.T) {
+	const mark = "FITMPI_TEST_UNLINKED"
+	if os.Getenv(mark) != "" {
+		mpi.Main(func(context.Context, *mpi.Comm) error { fmt.Println("runs"); return nil })
+		os.Exit(0)
+	}
+	for _, test := range []struct {
+		set, want string
+		code      int
+	}{
+		{"FITMPI_METRICS=127.0.0.1:0", "metrics at 127.0.0.1:0: the program does not import", 1},
+		{"FITMPI_PUSH=http://127.0.0.1:1", "FITMPI_PUSH has no effect: the program does not import", 0},
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMetricsNotLinked$")
+		cmd.Env = append(os.Environ(), mark+"=1", test.set, "FITMPI_LAUNCHER=none", "GOCOVERDIR="+t.TempDir())
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		cmd.Run()
+		said := stderr.String()
+		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(said, test.want) || !strings.Contains(said, "github.com/fitmpi/fitmpi/metrics") {
+			t.Errorf("%s: exit code %d, want %d, and it says\n%s", test.set, code, test.code, said)
 		}
-		if families, err := reg.Gather(); err != nil || len(families) < 40 {
-			return fmt.Errorf("%d metrics: %v", len(families), err)
+		if runs := strings.Contains(stdout.String(), "runs"); runs != (test.code == 0) {
+			t.Errorf("%s: the program runs: %v", test.set, runs)
 		}
-		if err := mpi.WithRegisterer(c, reg); mpi.ClassOf(err) != mpi.ErrOther {
-			return fmt.Errorf("twice: %v", err)
-		}
-		if err := mpi.WithRegisterer(c, nil); mpi.ClassOf(err) != mpi.ErrArg {
-			return fmt.Errorf("no registry: %v", err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }

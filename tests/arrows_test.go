@@ -120,9 +120,9 @@ var rules = []rule{
 		why:    "the engine takes a Config and gives Stats: flags, the environment and monitoring are for those above it"},
 	{pkgs: "metrics", ours: []string{"engine", "internal/httpguard", "internal/telemetry"}, others: []string{"github.com/prometheus/client_golang/...", "github.com/prometheus/client_model/go"},
 		why: "metrics reads the engine's counters and serves any program that has an engine, with or without mpi"},
-	{pkgs: "mpi", ours: []string{"engine", "mpi/internal/agree", "internal/callsite", "mpi/internal/ckpt", "mpi/internal/coll", "mpi/internal/fileio", "internal/hang", "internal/hang/quiesce", "mpi/internal/layout", "mpi/internal/topo", "internal/boot", "internal/netif", "internal/params", "internal/relay", "mpi/internal/rma", "internal/shm", "internal/sys", "internal/telemetry", "internal/trace", "metrics"},
-		banned: []string{"flag"},
-		why:    "mpi is the public API: it neither sees sockets and frames nor takes a program's flags"},
+	{pkgs: "mpi", ours: []string{"engine", "mpi/internal/agree", "internal/callsite", "mpi/internal/ckpt", "mpi/internal/coll", "mpi/internal/fileio", "internal/hang", "internal/hang/quiesce", "mpi/internal/layout", "mpi/internal/topo", "internal/boot", "internal/netif", "internal/params", "internal/relay", "mpi/internal/rma", "internal/shm", "internal/sys", "internal/telemetry", "internal/trace"},
+		banned: []string{"flag", "net/http/..."},
+		why:    "mpi is the public API: it neither sees sockets and frames nor takes a program's flags, and shows metrics only if the program imports metrics"},
 	{pkgs: "mpi/mpitest", ours: []string{"mpi"},
 		why: "mpi/mpitest is for users' tests: it does with mpi what they could do themselves"},
 	{pkgs: "cmd/fitrun", ours: []string{"cmd/fitrun/internal/agent", "cmd/fitrun/internal/crew", "cmd/fitrun/internal/launch", "internal/boot", "cmd/fitrun/internal/gateway", "cmd/fitrun/internal/hosts", "internal/httpguard", "internal/netif", "internal/params", "internal/plain", "internal/secure", "internal/sys", "cmd/fitrun/internal/view", "internal/telemetry", "cmd/fitrun/internal/control", "internal/hang", "internal/hang/quiesce", "cmd/fitrun/internal/jobmetrics", "metrics", "cmd/fitrun/internal/web", "cmd/fitrun/internal/summary", "internal/trace"},
@@ -145,8 +145,8 @@ var rules = []rule{
 		why: "internal/testutil/netlab is hosts for tests: what runs on them is for the tests to say, and nothing else imports it"},
 	{pkgs: "tests/internal/coverage",
 		why: "tests/internal/coverage reads the source of mpi and of its tests: what it says must not depend on what it links"},
-	{pkgs: "examples/...", ours: []string{"mpi", "examples/internal/cores"},
-		why: "an example shows what a user can do, and a user has mpi and the standard library"},
+	{pkgs: "examples/...", ours: []string{"mpi", "metrics", "examples/internal/cores"},
+		why: "an example shows what a user can do, and a user has mpi, metrics and the standard library"},
 	{pkgs: "tests", why: "tests has no code but tests"},
 	{pkgs: "tests/chaos", why: "tests/chaos has no code but tests"},
 }
@@ -154,7 +154,7 @@ var rules = []rule{
 // What tests may import of other modules, anywhere.
 var testOthers = []string{
 	"go.uber.org/goleak", "pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript",
-	"github.com/prometheus/client_golang/prometheus", // what mpi.MetricsCollector is for
+	"github.com/prometheus/client_golang/prometheus", // what metrics.Register is for
 }
 
 const (
@@ -225,7 +225,7 @@ func unless(allowed bool, why string) string {
 // mayTest says whether tests in pkg may import ours although the code beside them may not: their
 // own package, from outside, doubles made for tests, and everything in tests.
 func mayTest(pkg, ours string) bool {
-	return pkg == ours || pkg == "tests" || pkg == "tests/chaos" || ours == "internal/boot/internal/pmi/pmitest" || ours == "internal/testutil/effort" || ours == "internal/testutil/netlab" || ours == "internal/testutil/faultproxy" ||
+	return pkg == ours || pkg == "metrics" && ours == "mpi" || pkg == "tests" || pkg == "tests/chaos" || ours == "internal/boot/internal/pmi/pmitest" || ours == "internal/testutil/effort" || ours == "internal/testutil/netlab" || ours == "internal/testutil/faultproxy" ||
 		ours == "internal/strangers/strangerstest" || ours == "internal/trace/tracetest" || ours == "internal/testutil/webtest"
 }
 
@@ -285,6 +285,24 @@ func sources(t *testing.T) []file {
 		pkg := strings.TrimPrefix(p.ImportPath, module+"/")
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
 			files = append(files, file{pkg, name, imports(t, filepath.Join(p.Dir, name))})
+		}
+	}
+}
+
+// TestLinksNoMetrics: a program that sends one int links neither the Prometheus client nor an HTTP
+// server, through whatever package of ours or of others (decision 0065).
+func TestLinksNoMetrics(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", module+"/mpi").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, module+"/engine") {
+		t.Fatalf("%d packages without the engine", len(deps))
+	}
+	for _, dep := range deps {
+		if !isStandard(dep) && !strings.HasPrefix(dep, module+"/") && dep != "golang.org/x/sys/unix" || match("net/http/...", dep) {
+			t.Errorf("every program that imports mpi links %s: what few programs need, they ask for by an import of their own", dep)
 		}
 	}
 }
@@ -401,7 +419,12 @@ func TestForbidden(t *testing.T) {
 		{"mpi", "comm.go", ours + "netpoll", "sockets and frames"},
 		{"mpi", "comm.go", ours + "engine/internal/core", "sockets and frames"},
 		{"mpi", "comm.go", ours + "cmd/fitrun/internal/launch", "sockets and frames"},
-		{"mpi", "comm.go", prometheus, "sockets and frames"},
+		{"mpi", "comm.go", prometheus, "only if the program imports metrics"},
+		{"mpi", "tool_metrics.go", ours + "metrics", "only if the program imports metrics"},
+		{"mpi", "tool_metrics_test.go", ours + "metrics", "only if the program imports metrics"},
+		{"mpi", "tool_metrics.go", "net/http", "only if the program imports metrics"},
+		{"metrics", "exporter.go", ours + "mpi", "with or without mpi"},
+		{"metrics", "example_test.go", ours + "mpi", ""},
 		{"mpi", "comm_test.go", ours + "mpi", ""},
 		{"mpi", "comm.go", ours + "mpi", "sockets and frames"},
 		{"cmd/fitrun", "main.go", ours + "cmd/fitrun/internal/launch", ""},

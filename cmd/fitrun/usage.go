@@ -97,7 +97,8 @@ only; the others stand before the first):
   --metrics ADDR        serve Prometheus metrics of all ranks, at [HOST]:PORT or unix:PATH: /metrics, /rank/N/metrics, and
                         /sd for HTTP service discovery; without HOST on the loopback interface; port 0 is any, which is shown
   --rank-metrics HOST:PORT
-                        ranks serve their own, rank r at PORT+r; with port 0 each picks a port, which is shown
+                        ranks serve their own, rank r at PORT+r; with port 0 each picks a port, which is shown. The
+                        program must import github.com/fitmpi/fitmpi/metrics
   --web HOST:PORT       show the job in a browser while it runs: ranks, who sends how much to whom, waiting, queues, events;
                         without HOST on this machine only, else with a token; with port 0 a free one. The address is shown
   --http-auth FILE      these three are shown to who gives the secret in FILE (32 bytes or more, mode 600), as a bearer

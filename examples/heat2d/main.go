@@ -39,6 +39,7 @@ import (
 	"io"
 	"os"
 
+	_ "github.com/fitmpi/fitmpi/metrics" // serves them if asked, as deploy/k8s does
 	"github.com/fitmpi/fitmpi/mpi"
 )
 

@@ -53,12 +53,12 @@ var all = []Variable{
 	{Name: "FITMPI_LOG", Group: Errors, Kind: Choice, Values: []string{"debug", "info", "warn", "error"}, Default: "warn", Reader: Rank, Text: "what a rank logs on standard error"},
 
 	{Name: "FITMPI_METRICS", Group: Metrics, Kind: Text, Wanted: "host:port or unix:path, {rank} in it is replaced", Default: "none", Option: "--rank-metrics", Reader: Rank,
-		Text: "where the rank serves Prometheus metrics at /metrics; the option counts before it, and gives rank r port+r"},
+		Text: "where the rank serves Prometheus metrics at /metrics, if its program imports package metrics, else joining fails; the option counts before it, and gives rank r port+r"},
 	{Name: "FITMPI_HTTP_AUTH", Group: Metrics, Kind: Text, Wanted: "a file of 32 to 4096 bytes", Default: "none", Option: "--http-auth", Reader: Rank,
 		Text: "the secret that clients of /metrics must give, as a bearer token or a password; needed where other machines reach the address. fitrun's own servers ask for it too"},
 	{Name: "FITMPI_HTTP_OPEN", Group: Metrics, Kind: Switch, Default: "0", Option: "--http-open", Reader: Rank, Text: "or all that reach the address may read"},
 	{Name: "FITMPI_PPROF", Group: Metrics, Kind: Switch, Default: "0", Reader: Rank, Text: "/debug/pprof there too, on the loopback interface or a Unix socket only"},
-	{Name: "FITMPI_PUSH", Group: Metrics, Kind: Text, Wanted: "a URL", Default: "none", Reader: Rank, Text: "Pushgateway that gets the metrics when the rank finalizes"},
+	{Name: "FITMPI_PUSH", Group: Metrics, Kind: Text, Wanted: "a URL", Default: "none", Reader: Rank, Text: "Pushgateway that gets the metrics when the rank finalizes, if its program imports package metrics"},
 	{Name: "FITMPI_PUSH_JOB", Group: Metrics, Kind: Text, Default: "the program's name", Reader: Rank, Text: "its label job there"},
 
 	{Name: "FITMPI_LAUNCHER", Group: Joining, Kind: Text, Wanted: "auto, none, or a source that docs/LAUNCH.md lists", Default: "auto", Reader: Start, Text: "which launcher's word counts"},

@@ -30,6 +30,11 @@
 //
 // All that is noted for this costs a message some nanoseconds (docs/decisions/0024). Asking stops
 // all goroutines of the process for as long as their stacks are written.
+//
+// # What shows a rank's counters elsewhere
+//
+// An [Exporter] serves and pushes the counters of a rank without its launcher. Package mpi uses the
+// one that the program has linked, if any (docs/decisions/0065).
 package telemetry
 
 import (

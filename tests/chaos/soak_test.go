@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/metrics"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -129,7 +130,7 @@ func told(samples []sample) string {
 // soak is the load of a soak: the epochs, and churn between them.
 func (o *orders) soak(world *mpi.Comm, cs *comms, x *exchange, p *phone) (end report, err error) {
 	var s *sampler
-	if err := mpi.WithRegisterer(world, registry); err != nil {
+	if err := metrics.Register(world.Counters(), registry); err != nil {
 		return end, err
 	}
 	if world.Rank()%o.PerProcess == 0 {
