@@ -28,8 +28,8 @@ type Registerer = prometheus.Registerer
 type Collective = telemetry.Calls
 
 // Source is a rank whose counters are shown: its number in the world, Rank, and functions that give
-// its counters, Stats, and what is counted of collectives, Collectives, which may be nil. The method
-// Counters of a communicator of package mpi returns the Source of the calling rank.
+// its counters, Stats, and what is counted of collectives, Collectives, which may be nil. The
+// method Counters of a communicator of package mpi returns the Source of the calling rank.
 type Source = telemetry.Source
 
 // NewCollector returns a collector of what src counts, as of its rank.
