@@ -128,8 +128,8 @@ func (c *Comm) Name() string { return *c.name.Load() }
 
 // SetName names c at the calling rank, for messages to people (MPI 4.1, section 7.8).
 // It is local; communicators made from c before keep their names.
-func (c *Comm) SetName(name string) (outcome error) {
-	defer c.begin("SetName").endAt(&outcome)
+func (c *Comm) SetName(name string) (err error) {
+	defer c.begin("SetName").endAt(&err)
 	if err := c.present("SetName"); err != nil {
 		return c.fail(err)
 	}
@@ -189,8 +189,8 @@ func (c *Comm) mayEnd() bool { return c.ctx != nil && c.ctx.Done() != nil }
 // fail from now on. Pending ones complete. If the delete callback of an attribute fails, so
 // does Free, and c stays as it is. The world and Self cannot be freed (ErrComm). It is
 // local. Memory needs no freeing (MPI 4.1, section 7.4.3).
-func (c *Comm) Free() (outcome error) {
-	defer c.begin("Free").endAt(&outcome)
+func (c *Comm) Free() (err error) {
+	defer c.begin("Free").endAt(&err)
 	if err := c.present("Free"); err != nil {
 		return c.fail(err)
 	}

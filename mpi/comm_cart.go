@@ -53,8 +53,8 @@ func (t *cartesian) neighbours() (coll.Neighbours, error) { return t.near, nil }
 //
 // All ranks of c give the same arguments. Dimensions that are not positive, or a grid of more
 // places than c has ranks, are errors of class [ErrDims]. Collective: it waits for all ranks of c.
-func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (made *Comm, outcome error) {
-	defer c.begin("CartCreate").endMade(&made, &outcome)
+func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (newcomm *Comm, err error) {
+	defer c.begin("CartCreate").endMade(&newcomm, &err)
 	const op = "CartCreate"
 	grid, bad := c.newGrid(op, dims, periods)
 	if bad != nil {
@@ -69,11 +69,11 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (made *Comm,
 
 // CartMap is the rank that this rank would have in the communicator of CartCreate with these
 // arguments and reorder, or [Undefined] if it would have none (MPI 4.1, section 8.5.8). Local.
-func (c *Comm) CartMap(dims []int, periods []bool) (_ int, outcome error) {
-	defer c.begin("CartMap").endAt(&outcome)
-	grid, err := c.newGrid("CartMap", dims, periods)
-	if err != nil {
-		return Undefined, c.fail(err)
+func (c *Comm) CartMap(dims []int, periods []bool) (rank int, err error) {
+	defer c.begin("CartMap").endAt(&err)
+	grid, opErr := c.newGrid("CartMap", dims, periods)
+	if opErr != nil {
+		return Undefined, c.fail(opErr)
 	}
 	return c.placeOf(c.placeGrid(grid, true)), nil
 }
@@ -111,8 +111,8 @@ func (c *Comm) placeGrid(grid topo.Grid, reorder bool) []int {
 // caller alone.
 //
 // All ranks give the same remain. Collective: it waits for all ranks of c.
-func (c *Comm) CartSub(remain []bool) (made *Comm, outcome error) {
-	defer c.begin("CartSub").endMade(&made, &outcome)
+func (c *Comm) CartSub(remain []bool) (newcomm *Comm, err error) {
+	defer c.begin("CartSub").endMade(&newcomm, &err)
 	t, bad := topologyOf[*cartesian](c, "CartSub", Cart)
 	if bad == nil && len(remain) != len(t.coords) {
 		bad = opErrorf(ErrDims, "CartSub", "remain has %d entries for %d dimensions", len(remain), len(t.coords))

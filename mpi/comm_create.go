@@ -53,8 +53,8 @@ type splitEntry struct {
 // Of an intercommunicator it makes intercommunicators: each has the ranks of a color in either
 // group. A rank gets nil if no rank of the other group gave its color. Collective, in both groups
 // of an intercommunicator (MPI 4.1, section 7.4.2).
-func (c *Comm) Split(color, key int) (made *Comm, outcome error) {
-	defer c.begin("Split").endMade(&made, &outcome)
+func (c *Comm) Split(color, key int) (newcomm *Comm, err error) {
+	defer c.begin("Split").endMade(&newcomm, &err)
 	const op = "Split"
 	if err := c.usable(op); err != nil {
 		return nil, c.fail(err)
@@ -124,8 +124,8 @@ type createEntry struct {
 // group that are in g, which all ranks of a group give alike. The other has the ranks that the
 // other group of c names. It is nil if either is empty. Collective, in both groups of an
 // intercommunicator (MPI 4.1, section 7.4.2, MPI_Comm_create).
-func (c *Comm) Create(g *Group) (made *Comm, outcome error) {
-	defer c.begin("Create").endMade(&made, &outcome)
+func (c *Comm) Create(g *Group) (newcomm *Comm, err error) {
+	defer c.begin("Create").endMade(&newcomm, &err)
 	const op = "Create"
 	if err := c.checkSubset(op, g); err != nil {
 		return nil, c.fail(err)
@@ -215,8 +215,8 @@ func sumOf(peers []engine.PeerID) uint64 {
 //
 // g must be a subset of c's group (ErrGroup), and c no intercommunicator (ErrComm).
 // Collective over g (MPI 4.1, section 7.4.2, MPI_Comm_create_group).
-func (c *Comm) CreateGroup(g *Group, tag int) (made *Comm, outcome error) {
-	defer c.begin("CreateGroup").endMade(&made, &outcome)
+func (c *Comm) CreateGroup(g *Group, tag int) (newcomm *Comm, err error) {
+	defer c.begin("CreateGroup").endMade(&newcomm, &err)
 	const op = "CreateGroup"
 	if err := c.checkSubset(op, g); err != nil {
 		return nil, c.fail(err)

@@ -50,8 +50,8 @@ func (t *distGraph) neighbours() (coll.Neighbours, error) {
 // learns the whole graph for a moment. (The standard's argument info has no use here.)
 //
 // Arguments that are wrong at one rank are errors at all. Collective: it waits for all ranks of c.
-func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, destWeights []int, reorder bool) (made *Comm, outcome error) {
-	defer c.begin("DistGraphCreateAdjacent").endMade(&made, &outcome)
+func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, destWeights []int, reorder bool) (newcomm *Comm, err error) {
+	defer c.begin("DistGraphCreateAdjacent").endMade(&newcomm, &err)
 	const op = "DistGraphCreateAdjacent"
 	if err := c.checkTopology(op); err != nil {
 		return nil, c.fail(err)
@@ -79,8 +79,8 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, des
 //
 // The neighbours of a rank are in the order of the ranks that gave the edges, then in the order in
 // which they gave them.
-func (c *Comm) DistGraphCreate(sources, degrees, destinations, weights []int, reorder bool) (made *Comm, outcome error) {
-	defer c.begin("DistGraphCreate").endMade(&made, &outcome)
+func (c *Comm) DistGraphCreate(sources, degrees, destinations, weights []int, reorder bool) (newcomm *Comm, err error) {
+	defer c.begin("DistGraphCreate").endMade(&newcomm, &err)
 	const op = "DistGraphCreate"
 	if err := c.checkTopology(op); err != nil {
 		return nil, c.fail(err)

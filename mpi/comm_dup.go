@@ -141,8 +141,8 @@ func (h *hints) set(info *Info) {
 // keys and values that are not known are ignored. It is local, though all ranks of c must
 // give the same. A nil info is an error of class ErrInfo
 // (MPI 4.1, section 7.4.4, MPI_Comm_set_info).
-func (c *Comm) SetInfo(info *Info) (outcome error) {
-	defer c.begin("SetInfo").endAt(&outcome)
+func (c *Comm) SetInfo(info *Info) (err error) {
+	defer c.begin("SetInfo").endAt(&err)
 	const op = "SetInfo"
 	if err := c.present(op); err != nil {
 		return c.fail(err)

@@ -72,8 +72,8 @@ func (t *graphTopology) isSymmetric() bool {
 // An index that falls, or does not end at len(edges), and more nodes than c has ranks, are errors
 // of class [ErrTopology]; edges to ranks outside the graph have class [ErrRank]. Collective: it
 // waits for all ranks of c.
-func (c *Comm) GraphCreate(index, edges []int, reorder bool) (made *Comm, outcome error) {
-	defer c.begin("GraphCreate").endMade(&made, &outcome)
+func (c *Comm) GraphCreate(index, edges []int, reorder bool) (newcomm *Comm, err error) {
+	defer c.begin("GraphCreate").endMade(&newcomm, &err)
 	const op = "GraphCreate"
 	if err := c.checkGraph(op, index, edges); err != nil {
 		return nil, c.fail(err)
@@ -92,8 +92,8 @@ func (c *Comm) GraphCreate(index, edges []int, reorder bool) (made *Comm, outcom
 
 // GraphMap is the rank that this rank would have in the communicator of GraphCreate with these
 // arguments and reorder, or [Undefined] if it would have none (MPI 4.1, section 8.5.8). Local.
-func (c *Comm) GraphMap(index, edges []int) (_ int, outcome error) {
-	defer c.begin("GraphMap").endAt(&outcome)
+func (c *Comm) GraphMap(index, edges []int) (rank int, err error) {
+	defer c.begin("GraphMap").endAt(&err)
 	if err := c.checkGraph("GraphMap", index, edges); err != nil {
 		return Undefined, c.fail(err)
 	}

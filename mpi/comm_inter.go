@@ -92,8 +92,8 @@ type plan struct {
 // The groups must have no rank in common (ErrComm). What a leader finds wrong all ranks of
 // its group get as an error. It waits for all ranks of c and for the other leader.
 // Collective over both groups (MPI 4.1, section 7.6.2).
-func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (made *Comm, outcome error) {
-	defer c.begin("IntercommCreate").endMade(&made, &outcome)
+func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (newcomm *Comm, err error) {
+	defer c.begin("IntercommCreate").endMade(&newcomm, &err)
 	const op = "IntercommCreate"
 	if err := c.checkLocal(op, localLeader); err != nil {
 		return nil, c.fail(err)
@@ -195,9 +195,9 @@ func (c *Comm) checkMeeting(op string, peer *Comm, remoteLeader, tag int) *Error
 // the error handler, which gets the errors of the creation too, and nil stands for what it does in
 // CommCreateFromGroup. What a leader finds wrong all ranks of its group get as an error. Collective
 // over both groups (MPI 4.1, section 7.6.2, MPI_Intercomm_create_from_groups).
-func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, remoteLeader int, text string, info *Info, errh Errhandler) (made *Comm, outcome error) {
+func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, remoteLeader int, text string, info *Info, errh Errhandler) (newcomm *Comm, err error) {
 	const op = "IntercommCreateFromGroups"
-	defer local.begin(op).endMade(&made, &outcome)
+	defer local.begin(op).endMade(&newcomm, &err)
 	c, err := createFromGroup(op, local, text, nil, errh)
 	if err != nil {
 		return nil, err
@@ -255,8 +255,8 @@ func (c *Comm) splitInter(name string, all []splitEntry, color int64) *Comm {
 // group that gives high come after the others; all ranks of a group give the same
 // (ErrArg). If both groups give the same, one of them comes first, for all ranks the same.
 // Collective over both groups (MPI 4.1, section 7.6.2, MPI_Intercomm_merge).
-func (c *Comm) Merge(high bool) (made *Comm, outcome error) {
-	defer c.begin("Merge").endMade(&made, &outcome)
+func (c *Comm) Merge(high bool) (newcomm *Comm, err error) {
+	defer c.begin("Merge").endMade(&newcomm, &err)
 	const op = "Merge"
 	if err := c.usable(op); err != nil {
 		return nil, c.fail(err)

@@ -62,8 +62,8 @@ var resources = func() []string {
 // Of an intercommunicator it makes intercommunicators, as Split does. A kind that is none
 // is an error of class ErrArg. Collective, in both groups of an intercommunicator
 // (MPI 4.1, section 7.4.2, MPI_Comm_split_type).
-func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (made *Comm, outcome error) {
-	defer c.begin("SplitType").endMade(&made, &outcome)
+func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (newcomm *Comm, err error) {
+	defer c.begin("SplitType").endMade(&newcomm, &err)
 	const op = "SplitType"
 	if err := c.usable(op); err != nil {
 		return nil, c.fail(err)

@@ -22,8 +22,8 @@ import (
 // almost over may end without an error, and messages on their way are dropped. Communicators made
 // from c are not revoked. For a c that is revoked it does nothing. (fault tolerance as proposed to
 // the MPI Forum, MPIX_Comm_revoke).
-func (c *Comm) Revoke() (outcome error) {
-	defer c.begin("Revoke").endAt(&outcome)
+func (c *Comm) Revoke() (err error) {
+	defer c.begin("Revoke").endAt(&err)
 	if err := c.present("Revoke"); err != nil {
 		return c.fail(err)
 	}
@@ -48,8 +48,8 @@ func (c *Comm) isRevoked() bool { return c.job.faults.has(c.family()) }
 // one. Of an intercommunicator it has ranks of both groups. Without failures it is GroupEmpty. It
 // works on a communicator that is revoked. It is local (fault tolerance as proposed to the MPI
 // Forum, MPIX_Comm_get_failed).
-func (c *Comm) GetFailed() (failed *Group, outcome error) {
-	defer c.begin("GetFailed").endAt(&outcome)
+func (c *Comm) GetFailed() (failed *Group, err error) {
+	defer c.begin("GetFailed").endAt(&err)
 	if err := c.present("GetFailed"); err != nil {
 		return nil, c.fail(err)
 	}
@@ -69,8 +69,8 @@ func (c *Comm) GetFailed() (failed *Group, outcome error) {
 // by a message of another rank, and is waited for again after AckFailed. Agree fails until all
 // ranks have acknowledged all failures. It is local (fault tolerance as proposed to the MPI Forum,
 // MPIX_Comm_ack_failed).
-func (c *Comm) AckFailed(n int) (acked int, outcome error) {
-	defer c.begin("AckFailed").endAt(&outcome)
+func (c *Comm) AckFailed(n int) (acked int, err error) {
+	defer c.begin("AckFailed").endAt(&err)
 	const op = "AckFailed"
 	if err := c.present(op); err != nil {
 		return 0, c.fail(err)

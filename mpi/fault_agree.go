@@ -32,9 +32,9 @@ const (
 // for all. The assumption is that a rank which is held to have failed is dead, or soon ended by the
 // launcher, as under fitrun. Collective (fault tolerance as proposed to the MPI Forum,
 // MPIX_Comm_agree).
-func (c *Comm) Agree(flag int) (agreed int, outcome error) {
-	defer c.begin("Agree").endAt(&outcome)
-	_, err := c.agreeOn("Agree", &flag).wait()
+func (c *Comm) Agree(flag int) (agreed int, err error) {
+	defer c.begin("Agree").endAt(&err)
+	_, err = c.agreeOn("Agree", &flag).wait()
 	return flag, err
 }
 
@@ -42,9 +42,8 @@ func (c *Comm) Agree(flag int) (agreed int, outcome error) {
 // gets the agreed value when the request is completed; until then it is the library's. It goes on
 // while the caller computes. Collective (fault tolerance as proposed to the MPI Forum,
 // MPIX_Comm_iagree).
-func (c *Comm) Iagree(flag *int) (started *Request) {
-	defer c.begin("Iagree").startedAt(&started)
-	return c.agreeOn("Iagree", flag)
+func (c *Comm) Iagree(flag *int) *Request {
+	return c.begin("Iagree").started(c.agreeOn("Iagree", flag))
 }
 
 func (c *Comm) agreeOn(op string, flag *int) *Request {

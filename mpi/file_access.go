@@ -254,8 +254,8 @@ var _ fileio.Memory = (*overlay)(nil)
 // blocks until that is done. At the end of the file it reads less: Status.Count is how many
 // elements it has read (MPI 4.1, section 14.4.2, MPI_File_read_at). See [File] for what a buffer
 // may be. An offset that is negative is an error of class [ErrArg].
-func FileReadAt[T any](f *File, offset int, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileReadAt", buf, false).endStatus(&st, &outcome)
+func FileReadAt[T any](f *File, offset int, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileReadAt", buf, false).endStatus(&st, &err)
 	return accessOf(f, "FileReadAt", fileAt, offset, buf).wait()
 }
 
@@ -263,16 +263,16 @@ func FileReadAt[T any](f *File, offset int, buf []T) (st Status, outcome error) 
 // again: the file may be written to the disk later, by Sync or Close. The file grows as needed. If
 // it fails Status.Count is how many elements were written before (MPI 4.1, section 14.4.2,
 // MPI_File_write_at).
-func FileWriteAt[T any](f *File, offset int, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWriteAt", buf, true).endStatus(&st, &outcome)
+func FileWriteAt[T any](f *File, offset int, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWriteAt", buf, true).endStatus(&st, &err)
 	return accessOf(f, "FileWriteAt", fileAt|fileWrites, offset, buf).wait()
 }
 
 // FileReadAtAll is FileReadAt of all ranks, each with an offset and a buffer of its own, or an
 // empty one. Where their data interleave in the file, they are read in long pieces by some ranks
 // for all. Collective, blocks (MPI 4.1, section 14.4.2, MPI_File_read_at_all).
-func FileReadAtAll[T any](f *File, offset int, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileReadAtAll", buf, false).endStatus(&st, &outcome)
+func FileReadAtAll[T any](f *File, offset int, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileReadAtAll", buf, false).endStatus(&st, &err)
 	return accessOf(f, "FileReadAtAll", fileAt|fileAll, offset, buf).wait()
 }
 
@@ -280,8 +280,8 @@ func FileReadAtAll[T any](f *File, offset int, buf []T) (st Status, outcome erro
 // overlap, it is not known which remain unless the file is in atomic mode. If they are put together
 // and the disk fails, all ranks have the error (MPI 4.1, section 14.4.2, MPI_File_write_at_all).
 // Collective, blocks.
-func FileWriteAtAll[T any](f *File, offset int, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWriteAtAll", buf, true).endStatus(&st, &outcome)
+func FileWriteAtAll[T any](f *File, offset int, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWriteAtAll", buf, true).endStatus(&st, &err)
 	return accessOf(f, "FileWriteAtAll", fileAt|fileAll|fileWrites, offset, buf).wait()
 }
 
@@ -312,29 +312,29 @@ func FileIwriteAtAll[T any](f *File, offset int, buf []T) *Request {
 // FileRead reads buf from the file pointer of this rank on, and moves that behind what it has read.
 // It blocks until that is done. At the end of the file it reads less: Status.Count is how many
 // elements it has read (MPI 4.1, section 14.4.3, MPI_File_read).
-func FileRead[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileRead", buf, false).endStatus(&st, &outcome)
+func FileRead[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileRead", buf, false).endStatus(&st, &err)
 	return accessOf(f, "FileRead", 0, 0, buf).wait()
 }
 
 // FileWrite writes buf from the file pointer of this rank on, and moves that behind it. It blocks
 // until buf may be used again (MPI 4.1, section 14.4.3, MPI_File_write).
-func FileWrite[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWrite", buf, true).endStatus(&st, &outcome)
+func FileWrite[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWrite", buf, true).endStatus(&st, &err)
 	return accessOf(f, "FileWrite", fileWrites, 0, buf).wait()
 }
 
 // FileReadAll is FileRead of all ranks, each from its own file pointer on; else as FileReadAtAll.
 // Collective, blocks (MPI 4.1, section 14.4.3, MPI_File_read_all).
-func FileReadAll[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileReadAll", buf, false).endStatus(&st, &outcome)
+func FileReadAll[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileReadAll", buf, false).endStatus(&st, &err)
 	return accessOf(f, "FileReadAll", fileAll, 0, buf).wait()
 }
 
 // FileWriteAll is FileWrite of all ranks, each from its own file pointer on; else as
 // FileWriteAtAll. Collective, blocks (MPI 4.1, section 14.4.3, MPI_File_write_all).
-func FileWriteAll[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWriteAll", buf, true).endStatus(&st, &outcome)
+func FileWriteAll[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWriteAll", buf, true).endStatus(&st, &err)
 	return accessOf(f, "FileWriteAll", fileAll|fileWrites, 0, buf).wait()
 }
 

@@ -379,16 +379,16 @@ func (p *phases) recv(b []byte, from int) *Request {
 //
 // The pointer is kept in a hidden file beside the file, until Close: the directory must be
 // writable, and its file system have locks.
-func FileReadShared[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileReadShared", buf, false).endStatus(&st, &outcome)
+func FileReadShared[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileReadShared", buf, false).endStatus(&st, &err)
 	return accessOf(f, "FileReadShared", fileShared, 0, buf).wait()
 }
 
 // FileWriteShared writes buf from the shared file pointer on, as FileReadShared reads. What ranks
 // write so lies in the file in some order, without gaps (MPI 4.1, section 14.4.4,
 // MPI_File_write_shared).
-func FileWriteShared[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWriteShared", buf, true).endStatus(&st, &outcome)
+func FileWriteShared[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWriteShared", buf, true).endStatus(&st, &err)
 	return accessOf(f, "FileWriteShared", fileShared|fileWrites, 0, buf).wait()
 }
 
@@ -407,15 +407,15 @@ func FileIwriteShared[T any](f *File, buf []T) *Request {
 // FileReadOrdered is FileReadShared of all ranks, in the order of their ranks: each reads behind
 // what the ranks before it read. Collective, blocks (MPI 4.1, section 14.4.4,
 // MPI_File_read_ordered).
-func FileReadOrdered[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileReadOrdered", buf, false).endStatus(&st, &outcome)
+func FileReadOrdered[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileReadOrdered", buf, false).endStatus(&st, &err)
 	return accessOf(f, "FileReadOrdered", fileShared|fileAll, 0, buf).wait()
 }
 
 // FileWriteOrdered is FileWriteShared of all ranks, in the order of their ranks: each writes behind
 // what the ranks before it write. Collective, blocks (MPI 4.1, section 14.4.4,
 // MPI_File_write_ordered).
-func FileWriteOrdered[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWriteOrdered", buf, true).endStatus(&st, &outcome)
+func FileWriteOrdered[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWriteOrdered", buf, true).endStatus(&st, &err)
 	return accessOf(f, "FileWriteOrdered", fileShared|fileAll|fileWrites, 0, buf).wait()
 }

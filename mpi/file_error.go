@@ -29,18 +29,18 @@ func (f *File) Errhandler() FileErrhandler { return *f.errh.Load() }
 // CallErrhandler gives an error of the caller's own to the error handler of f, as if an operation
 // on f had failed with it, and returns what the handler returns (MPI 4.1, section 9.5,
 // MPI_File_call_errhandler). It is as [Comm.CallErrhandler].
-func (f *File) CallErrhandler(err error) (outcome error) {
-	defer f.begin("CallErrhandler").endAt(&outcome)
+func (f *File) CallErrhandler(cause error) (err error) {
+	defer f.begin("CallErrhandler").endAt(&err)
 	const op = "CallErrhandler"
 	if e := f.present(op); e != nil {
 		return f.fail(e)
 	}
-	if err == nil {
+	if cause == nil {
 		return nil
 	}
-	e, ok := err.(*Error)
+	e, ok := cause.(*Error)
 	if !ok {
-		return f.fail(opError(ClassOf(err), op, err))
+		return f.fail(opError(ClassOf(cause), op, cause))
 	}
 	own := *e // the handler may keep it, and may change it
 	if own.Comm == "" {

@@ -100,21 +100,21 @@ func (k *hint) set(h *fileHints, text string) error {
 // SetInfo gives f what info says, as FileOpen does; what it does not say stays as it is. That of
 // rank 0 holds. An error is of class [ErrInfo] if info is nil, [ErrInfoValue] if a value is none.
 // Collective, blocks (MPI 4.1, section 14.2.8, MPI_File_set_info).
-func (f *File) SetInfo(info *Info) (outcome error) {
-	defer f.begin("SetInfo").endAt(&outcome)
+func (f *File) SetInfo(info *Info) (err error) {
+	defer f.begin("SetInfo").endAt(&err)
 	const op = "SetInfo"
 	if err := f.present(op); err != nil {
 		return f.fail(err)
 	}
-	var err *Error
+	var opErr *Error
 	f.inTurn(op, func() {
 		h, own := hintsOf(*f.hints.Load(), info)
 		if info == nil {
 			own = opErrorf(ErrInfo, op, "the info is nil: make one with InfoCreate")
 		}
-		err = f.setHints(op, h, own)
+		opErr = f.setHints(op, h, own)
 	})
-	return f.outcome(err)
+	return f.outcome(opErr)
 }
 
 // setHints makes the hints of rank 0 those of all, unless a rank has an error. Collective.

@@ -22,8 +22,8 @@ import (
 // together, [ErrNotSame] if ranks differ, and of what the system says. The file handler of
 // [Comm.SetFileErrhandler] has it, not that of c. Close what you open. Collective, and it blocks
 // until all ranks have opened the file.
-func FileOpen(c *Comm, name string, amode FileMode, info *Info) (opened *File, outcome error) {
-	defer c.begin("FileOpen").endAt(&outcome)
+func FileOpen(c *Comm, name string, amode FileMode, info *Info) (f *File, err error) {
+	defer c.begin("FileOpen").endAt(&err)
 	const op = "FileOpen"
 	switch err := c.usable(op); {
 	case err != nil:
@@ -31,9 +31,9 @@ func FileOpen(c *Comm, name string, amode FileMode, info *Info) (opened *File, o
 	case c.IsInter():
 		return nil, unopened(c, name).fail(opErrorf(ErrComm, op, "%s is an intercommunicator: take one of its groups, or merge them", c.Name()))
 	}
-	f, err := openFile(c, name, amode, info)
-	if err != nil {
-		return nil, unopened(c, name).fail(err)
+	f, opErr := openFile(c, name, amode, info)
+	if opErr != nil {
+		return nil, unopened(c, name).fail(opErr)
 	}
 	return f, nil
 }
@@ -217,18 +217,18 @@ func (f *file) abandon(made bool) {
 // the requests of f before: they need no file, but nothing else would say what became of them. All
 // ranks get an error if what any has written could not be kept; f is closed all the same.
 // Collective, blocks (MPI 4.1, section 14.2.2, MPI_File_close).
-func (f *File) Close() (outcome error) {
-	defer f.begin("Close").endAt(&outcome)
+func (f *File) Close() (err error) {
+	defer f.begin("Close").endAt(&err)
 	const op = "Close"
 	if err := f.present(op); err != nil {
 		return f.fail(err)
 	}
 	f.closed.Store(true)
-	var err *Error
-	f.inTurn(op, func() { err = f.close(op) })
+	var opErr *Error
+	f.inTurn(op, func() { opErr = f.close(op) })
 	f.work.Wait()
 	f.comm.freed.Store(true)
-	return f.outcome(err)
+	return f.outcome(opErr)
 }
 
 func (f *file) close(op string) *Error {
@@ -262,8 +262,8 @@ func (f *file) close(op string) *Error {
 // one rank of c is enough, and c only says which rank has an error. info may be nil, and there is
 // nothing that it could say. That there is no such file is an error of class [ErrNoSuchFile]. A
 // process that has the file open keeps it.
-func FileDelete(c *Comm, name string, info *Info) (outcome error) {
-	defer c.begin("FileDelete").endAt(&outcome)
+func FileDelete(c *Comm, name string, info *Info) (err error) {
+	defer c.begin("FileDelete").endAt(&err)
 	const op = "FileDelete"
 	if err := c.present(op); err != nil {
 		return c.fail(err)

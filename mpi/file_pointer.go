@@ -25,8 +25,8 @@ const (
 // SeekCur or SeekEnd (MPI 4.1, section 14.4.3, MPI_File_seek). It may go beyond the end of the
 // file, but not before the beginning of the view: then the error is of class [ErrArg], and the
 // pointer stays. It is local.
-func (f *File) Seek(offset, whence int) (outcome error) {
-	defer f.begin("Seek").endAt(&outcome)
+func (f *File) Seek(offset, whence int) (err error) {
+	defer f.begin("Seek").endAt(&err)
 	const op = "Seek"
 	if err := f.usable(op, 0, ModeSequential); err != nil {
 		return f.fail(err)
@@ -34,9 +34,9 @@ func (f *File) Seek(offset, whence int) (outcome error) {
 	f.mu.Lock()
 	now := f.pos
 	f.mu.Unlock()
-	to, err := f.target(op, offset, whence, now)
-	if err != nil {
-		return f.fail(err)
+	to, opErr := f.target(op, offset, whence, now)
+	if opErr != nil {
+		return f.fail(opErr)
 	}
 	f.mu.Lock()
 	f.pos = to
@@ -80,15 +80,15 @@ func (f *File) Position() (int, error) {
 // SeekShared moves the shared file pointer, as Seek does that of a rank. All ranks must give the
 // same (ErrNotSame), and have the same view. Collective, blocks (MPI 4.1, section 14.4.4,
 // MPI_File_seek_shared).
-func (f *File) SeekShared(offset, whence int) (outcome error) {
-	defer f.begin("SeekShared").endAt(&outcome)
+func (f *File) SeekShared(offset, whence int) (err error) {
+	defer f.begin("SeekShared").endAt(&err)
 	const op = "SeekShared"
 	if err := f.present(op); err != nil {
 		return f.fail(err)
 	}
-	var err *Error
-	f.inTurn(op, func() { err = f.seekShared(op, offset, whence) })
-	return f.outcome(err)
+	var opErr *Error
+	f.inTurn(op, func() { opErr = f.seekShared(op, offset, whence) })
+	return f.outcome(opErr)
 }
 
 func (f *file) seekShared(op string, offset, whence int) *Error {
@@ -122,14 +122,14 @@ func (f *File) usableShared(op string) *Error {
 
 // PositionShared is where the shared file pointer is, in etypes of the view (MPI 4.1, section
 // 14.4.4, MPI_File_get_position_shared). It is local.
-func (f *File) PositionShared() (position int, outcome error) {
-	defer f.begin("PositionShared").endAt(&outcome)
+func (f *File) PositionShared() (position int, err error) {
+	defer f.begin("PositionShared").endAt(&err)
 	const op = "PositionShared"
 	if err := f.usable(op, 0, ModeSequential); err != nil {
 		return 0, f.fail(err)
 	}
-	at, err := f.pointer.add(f.file, op, 0)
-	return at, f.outcome(err)
+	at, opErr := f.pointer.add(f.file, op, 0)
+	return at, f.outcome(opErr)
 }
 
 // sharedPointer is the shared file pointer: a number in a hidden file beside the file itself, which

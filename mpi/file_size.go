@@ -11,14 +11,14 @@ import (
 
 // GetSize is the size of f in bytes, as the file system says now (MPI 4.1, section 14.2.6,
 // MPI_File_get_size). It is local.
-func (f *File) GetSize() (size int, outcome error) {
-	defer f.begin("GetSize").endAt(&outcome)
+func (f *File) GetSize() (size int, err error) {
+	defer f.begin("GetSize").endAt(&err)
 	const op = "GetSize"
 	if err := f.present(op); err != nil {
 		return 0, f.fail(err)
 	}
-	n, err := f.size(op)
-	return int(n), f.outcome(err)
+	n, opErr := f.size(op)
+	return int(n), f.outcome(opErr)
 }
 
 func (f *file) size(op string) (int64, *Error) {
@@ -33,8 +33,8 @@ func (f *file) size(op string) (int64, *Error) {
 // section 14.2.4, MPI_File_set_size). File pointers stay where they are. size must be the same at
 // all ranks (ErrNotSame), and not negative (ErrArg). All ranks have an error, or none. Collective,
 // blocks.
-func (f *File) SetSize(size int) (outcome error) {
-	defer f.begin("SetSize").endAt(&outcome)
+func (f *File) SetSize(size int) (err error) {
+	defer f.begin("SetSize").endAt(&err)
 	return f.resize("SetSize", size, func(now int64) error { return f.disk.Truncate(int64(size)) })
 }
 
@@ -42,8 +42,8 @@ func (f *File) SetSize(size int) (outcome error) {
 // least as long then (MPI 4.1, section 14.2.5, MPI_File_preallocate). It is otherwise as SetSize; a
 // file system that cannot do that gives an error of class [ErrUnsupportedOperation], a full one
 // [ErrNoSpace].
-func (f *File) Preallocate(size int) (outcome error) {
-	defer f.begin("Preallocate").endAt(&outcome)
+func (f *File) Preallocate(size int) (err error) {
+	defer f.begin("Preallocate").endAt(&err)
 	return f.resize("Preallocate", size, func(int64) error {
 		if size == 0 {
 			return nil
@@ -92,21 +92,21 @@ func (f *file) same(op, what string, value int, own *Error) *Error {
 // Sync waits until what all ranks have written is on the disk, and what others have written to it
 // can be read (MPI 4.1, section 14.6.1, MPI_File_sync). That it could not be kept is an error at
 // all ranks. Complete nonblocking writes before. Collective, blocks.
-func (f *File) Sync() (outcome error) {
-	defer f.begin("Sync").endAt(&outcome)
+func (f *File) Sync() (err error) {
+	defer f.begin("Sync").endAt(&err)
 	const op = "Sync"
 	if err := f.present(op); err != nil {
 		return f.fail(err)
 	}
-	var err *Error
+	var opErr *Error
 	f.inTurn(op, func() {
 		var own error
 		if f.dirty.Load() {
 			own = f.synchronise()
 		}
-		err = f.agree(op, diskError(op, own))
+		opErr = f.agree(op, diskError(op, own))
 	})
-	return f.outcome(err)
+	return f.outcome(opErr)
 }
 
 // synchronise waits for the disk. What cannot be synchronised, as a device, has no need of it.
@@ -123,8 +123,8 @@ func (f *file) synchronise() error {
 // ranks, at the price of a lock each (MPI 4.1, section 14.6.1, MPI_File_set_atomicity). At first
 // they need not. It holds among those that have the file open in this mode, on any host that the
 // file system's locks reach. It must be the same at all ranks (ErrNotSame). Collective, blocks.
-func (f *File) SetAtomicity(atomic bool) (outcome error) {
-	defer f.begin("SetAtomicity").endAt(&outcome)
+func (f *File) SetAtomicity(atomic bool) (err error) {
+	defer f.begin("SetAtomicity").endAt(&err)
 	const op = "SetAtomicity"
 	if err := f.present(op); err != nil {
 		return f.fail(err)
@@ -133,13 +133,13 @@ func (f *File) SetAtomicity(atomic bool) (outcome error) {
 	if atomic {
 		value = 1
 	}
-	var err *Error
+	var opErr *Error
 	f.inTurn(op, func() {
-		if err = f.same(op, "atomicity", value, nil); err == nil {
+		if opErr = f.same(op, "atomicity", value, nil); opErr == nil {
 			f.atomic.Store(atomic)
 		}
 	})
-	return f.outcome(err)
+	return f.outcome(opErr)
 }
 
 // Atomicity is what SetAtomicity has set (MPI 4.1, section 14.6.1, MPI_File_get_atomicity).

@@ -74,15 +74,15 @@ func (f *File) splitEnd(op string, at place) (Status, error) {
 // between. Other collective accesses of the file must wait until then; an error of class [ErrOther]
 // says that a split one has begun before. Errors of the access itself are those of the end.
 // Collective (MPI 4.1, section 14.4.5, MPI_File_read_at_all_begin).
-func FileReadAtAllBegin[T any](f *File, offset int, buf []T) (outcome error) {
-	defer beginFile(f, "FileReadAtAllBegin", buf, false).endAt(&outcome)
+func FileReadAtAllBegin[T any](f *File, offset int, buf []T) (err error) {
+	defer beginFile(f, "FileReadAtAllBegin", buf, false).endAt(&err)
 	return f.splitBegin("FileReadAtAllBegin", placeOf(buf), func() *access { return accessOf(f, "FileReadAtAllBegin", fileAt|fileAll, offset, buf) })
 }
 
 // FileReadAtAllEnd blocks until what FileReadAtAllBegin has started with the same buffer is done,
 // and returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_read_at_all_end).
-func FileReadAtAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileReadAtAllEnd", buf, false).endStatus(&st, &outcome)
+func FileReadAtAllEnd[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileReadAtAllEnd", buf, false).endStatus(&st, &err)
 	return f.splitEnd("FileReadAtAll", placeOf(buf))
 }
 
@@ -90,15 +90,15 @@ func FileReadAtAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
 // between. Other collective accesses of the file must wait until then; an error of class [ErrOther]
 // says that a split one has begun before. Errors of the access itself are those of the end.
 // Collective (MPI 4.1, section 14.4.5, MPI_File_write_at_all_begin).
-func FileWriteAtAllBegin[T any](f *File, offset int, buf []T) (outcome error) {
-	defer beginFile(f, "FileWriteAtAllBegin", buf, true).endAt(&outcome)
+func FileWriteAtAllBegin[T any](f *File, offset int, buf []T) (err error) {
+	defer beginFile(f, "FileWriteAtAllBegin", buf, true).endAt(&err)
 	return f.splitBegin("FileWriteAtAllBegin", placeOf(buf), func() *access { return accessOf(f, "FileWriteAtAllBegin", fileAt|fileAll|fileWrites, offset, buf) })
 }
 
 // FileWriteAtAllEnd blocks until what FileWriteAtAllBegin has started with the same buffer is done,
 // and returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_write_at_all_end).
-func FileWriteAtAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWriteAtAllEnd", buf, true).endStatus(&st, &outcome)
+func FileWriteAtAllEnd[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWriteAtAllEnd", buf, true).endStatus(&st, &err)
 	return f.splitEnd("FileWriteAtAll", placeOf(buf))
 }
 
@@ -106,15 +106,15 @@ func FileWriteAtAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
 // Other collective accesses of the file must wait until then; an error of class [ErrOther] says
 // that a split one has begun before. Errors of the access itself are those of the end. Collective
 // (MPI 4.1, section 14.4.5, MPI_File_read_all_begin).
-func FileReadAllBegin[T any](f *File, buf []T) (outcome error) {
-	defer beginFile(f, "FileReadAllBegin", buf, false).endAt(&outcome)
+func FileReadAllBegin[T any](f *File, buf []T) (err error) {
+	defer beginFile(f, "FileReadAllBegin", buf, false).endAt(&err)
 	return f.splitBegin("FileReadAllBegin", placeOf(buf), func() *access { return accessOf(f, "FileReadAllBegin", fileAll, 0, buf) })
 }
 
 // FileReadAllEnd blocks until what FileReadAllBegin has started with the same buffer is done, and
 // returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_read_all_end).
-func FileReadAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileReadAllEnd", buf, false).endStatus(&st, &outcome)
+func FileReadAllEnd[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileReadAllEnd", buf, false).endStatus(&st, &err)
 	return f.splitEnd("FileReadAll", placeOf(buf))
 }
 
@@ -122,15 +122,15 @@ func FileReadAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
 // between. Other collective accesses of the file must wait until then; an error of class [ErrOther]
 // says that a split one has begun before. Errors of the access itself are those of the end.
 // Collective (MPI 4.1, section 14.4.5, MPI_File_write_all_begin).
-func FileWriteAllBegin[T any](f *File, buf []T) (outcome error) {
-	defer beginFile(f, "FileWriteAllBegin", buf, true).endAt(&outcome)
+func FileWriteAllBegin[T any](f *File, buf []T) (err error) {
+	defer beginFile(f, "FileWriteAllBegin", buf, true).endAt(&err)
 	return f.splitBegin("FileWriteAllBegin", placeOf(buf), func() *access { return accessOf(f, "FileWriteAllBegin", fileAll|fileWrites, 0, buf) })
 }
 
 // FileWriteAllEnd blocks until what FileWriteAllBegin has started with the same buffer is done, and
 // returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_write_all_end).
-func FileWriteAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWriteAllEnd", buf, true).endStatus(&st, &outcome)
+func FileWriteAllEnd[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWriteAllEnd", buf, true).endStatus(&st, &err)
 	return f.splitEnd("FileWriteAll", placeOf(buf))
 }
 
@@ -138,15 +138,15 @@ func FileWriteAllEnd[T any](f *File, buf []T) (st Status, outcome error) {
 // in between. Other collective accesses of the file must wait until then; an error of class
 // [ErrOther] says that a split one has begun before. Errors of the access itself are those of the
 // end. Collective (MPI 4.1, section 14.4.5, MPI_File_read_ordered_begin).
-func FileReadOrderedBegin[T any](f *File, buf []T) (outcome error) {
-	defer beginFile(f, "FileReadOrderedBegin", buf, false).endAt(&outcome)
+func FileReadOrderedBegin[T any](f *File, buf []T) (err error) {
+	defer beginFile(f, "FileReadOrderedBegin", buf, false).endAt(&err)
 	return f.splitBegin("FileReadOrderedBegin", placeOf(buf), func() *access { return accessOf(f, "FileReadOrderedBegin", fileShared|fileAll, 0, buf) })
 }
 
 // FileReadOrderedEnd blocks until what FileReadOrderedBegin has started with the same buffer is
 // done, and returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_read_ordered_end).
-func FileReadOrderedEnd[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileReadOrderedEnd", buf, false).endStatus(&st, &outcome)
+func FileReadOrderedEnd[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileReadOrderedEnd", buf, false).endStatus(&st, &err)
 	return f.splitEnd("FileReadOrdered", placeOf(buf))
 }
 
@@ -154,15 +154,15 @@ func FileReadOrderedEnd[T any](f *File, buf []T) (st Status, outcome error) {
 // used in between. Other collective accesses of the file must wait until then; an error of class
 // [ErrOther] says that a split one has begun before. Errors of the access itself are those of the
 // end. Collective (MPI 4.1, section 14.4.5, MPI_File_write_ordered_begin).
-func FileWriteOrderedBegin[T any](f *File, buf []T) (outcome error) {
-	defer beginFile(f, "FileWriteOrderedBegin", buf, true).endAt(&outcome)
+func FileWriteOrderedBegin[T any](f *File, buf []T) (err error) {
+	defer beginFile(f, "FileWriteOrderedBegin", buf, true).endAt(&err)
 	return f.splitBegin("FileWriteOrderedBegin", placeOf(buf), func() *access { return accessOf(f, "FileWriteOrderedBegin", fileShared|fileAll|fileWrites, 0, buf) })
 }
 
 // FileWriteOrderedEnd blocks until what FileWriteOrderedBegin has started with the same buffer is
 // done, and returns its outcome. Collective (MPI 4.1, section 14.4.5, MPI_File_write_ordered_end).
-func FileWriteOrderedEnd[T any](f *File, buf []T) (st Status, outcome error) {
-	defer beginFile(f, "FileWriteOrderedEnd", buf, true).endStatus(&st, &outcome)
+func FileWriteOrderedEnd[T any](f *File, buf []T) (st Status, err error) {
+	defer beginFile(f, "FileWriteOrderedEnd", buf, true).endStatus(&st, &err)
 	return f.splitEnd("FileWriteOrdered", placeOf(buf))
 }
 

@@ -39,15 +39,15 @@ func (r datarep) swaps() bool {
 // the error is of class [ErrNotSame]. Other errors are of class [ErrType], [ErrArg] for
 // displacements that are none, [ErrUnsupportedDatarep], or [ErrInfoValue] for info, which may be
 // nil. All ranks have an error, or none: then the views are as they were. Collective, blocks.
-func (f *File) SetView(disp int, etype, filetype *Datatype, datarep string, info *Info) (outcome error) {
-	defer f.begin("SetView").endAt(&outcome)
+func (f *File) SetView(disp int, etype, filetype *Datatype, datarep string, info *Info) (err error) {
+	defer f.begin("SetView").endAt(&err)
 	const op = "SetView"
 	if err := f.present(op); err != nil {
 		return f.fail(err)
 	}
-	var err *Error
-	f.inTurn(op, func() { err = f.setView(op, disp, etype, filetype, datarep, info) })
-	return f.outcome(err)
+	var opErr *Error
+	f.inTurn(op, func() { opErr = f.setView(op, disp, etype, filetype, datarep, info) })
+	return f.outcome(opErr)
 }
 
 // viewEntry is what must be the same at all ranks.

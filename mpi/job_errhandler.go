@@ -91,19 +91,19 @@ func (c *Comm) Errhandler() Errhandler { return *c.errh.Load() }
 // CallErrhandler gives an error of the caller's own to the error handler of c, as if an operation
 // on c had failed with it. It returns what the handler returns (MPI 4.1, section 9.5). An [*Error]
 // keeps its operation and place; any other error becomes the cause of one, whose class is that of
-// err: see ClassOf. nil is no error, and no handler is called.
-func (c *Comm) CallErrhandler(err error) (outcome error) {
-	defer c.begin("CallErrhandler").endAt(&outcome)
+// cause: see ClassOf. nil is no error, and no handler is called.
+func (c *Comm) CallErrhandler(cause error) (err error) {
+	defer c.begin("CallErrhandler").endAt(&err)
 	const op = "CallErrhandler"
 	switch {
 	case c == nil || c.comm == nil || c.freed.Load():
 		return c.fail(c.present(op))
-	case err == nil:
+	case cause == nil:
 		return nil
 	}
-	e, ok := err.(*Error)
+	e, ok := cause.(*Error)
 	if !ok {
-		return c.fail(opError(ClassOf(err), op, err))
+		return c.fail(opError(ClassOf(cause), op, cause))
 	}
 	own := *e // the handler may keep it, and may change it
 	if own.Comm == "" {

@@ -124,9 +124,9 @@ func (s *Session) String() string {
 // 11.3.1, MPI_Session_finalize). The rank may open sessions again. That last one fails with an
 // error of class ErrProcFailed if the rank has lost another, unless the job goes on without its
 // dead: exit code 0 is a failure then.
-func (s *Session) Finalize() (outcome error) {
+func (s *Session) Finalize() (err error) {
 	const op = "Session.Finalize"
-	defer s.begin("Finalize").endAt(&outcome)
+	defer s.begin("Finalize").endAt(&err)
 	if err := s.present(op); err != nil {
 		return s.fail(err)
 	}
@@ -187,18 +187,18 @@ func (s *Session) Errhandler() SessionErrhandler { return *s.errh.Load() }
 
 // CallErrhandler gives an error of the caller's own to the error handler of s, and returns what
 // that returns: see Comm.CallErrhandler (MPI 4.1, section 9.5, MPI_Session_call_errhandler).
-func (s *Session) CallErrhandler(err error) (outcome error) {
-	defer s.begin("CallErrhandler").endAt(&outcome)
+func (s *Session) CallErrhandler(cause error) (err error) {
+	defer s.begin("CallErrhandler").endAt(&err)
 	const op = "Session.CallErrhandler"
 	if wrong := s.present(op); wrong != nil {
 		return s.fail(wrong)
 	}
-	if err == nil {
+	if cause == nil {
 		return nil
 	}
-	e, ok := err.(*Error)
+	e, ok := cause.(*Error)
 	if !ok {
-		return s.fail(opError(ClassOf(err), op, err))
+		return s.fail(opError(ClassOf(cause), op, cause))
 	}
 	own := *e // the handler may keep it, and may change it
 	if own.Rank < 0 {

@@ -78,8 +78,8 @@ func appsOf(cards []card) []int {
 // and, in a job of several programs (fitrun -n 2 a : -n 2 b), fitmpi://app/0 for the ranks of the
 // first, and so on. It is the same as long as the job lasts. It is local (MPI 4.1, section 11.3.3,
 // MPI_Session_get_num_psets).
-func (s *Session) NumPsets() (n int, outcome error) {
-	defer s.begin("NumPsets").endAt(&outcome)
+func (s *Session) NumPsets() (n int, err error) {
+	defer s.begin("NumPsets").endAt(&err)
 	if err := s.present("Session.NumPsets"); err != nil {
 		return 0, s.fail(err)
 	}
@@ -88,8 +88,8 @@ func (s *Session) NumPsets() (n int, outcome error) {
 
 // NthPset is the name of the n-th process set that the calling rank belongs to, from 0. Another n
 // is an error of class ErrArg. It is local (MPI 4.1, section 11.3.3, MPI_Session_get_nth_pset).
-func (s *Session) NthPset(n int) (name string, outcome error) {
-	defer s.begin("NthPset").endAt(&outcome)
+func (s *Session) NthPset(n int) (name string, err error) {
+	defer s.begin("NthPset").endAt(&err)
 	const op = "Session.NthPset"
 	if err := s.present(op); err != nil {
 		return "", s.fail(err)
@@ -104,13 +104,13 @@ func (s *Session) NthPset(n int) (name string, outcome error) {
 // PsetInfo says of a process set, one that the calling rank belongs to, how many ranks it has,
 // under the key mpi_size. The result is the caller's own. Another name is an error of class ErrArg.
 // It is local (MPI 4.1, section 11.3.3, MPI_Session_get_pset_info).
-func (s *Session) PsetInfo(name string) (_ *Info, outcome error) {
-	defer s.begin("PsetInfo").endAt(&outcome)
-	members, err := s.membersOf("Session.PsetInfo", name)
-	if err != nil {
-		return nil, s.fail(err)
+func (s *Session) PsetInfo(name string) (info *Info, err error) {
+	defer s.begin("PsetInfo").endAt(&err)
+	members, opErr := s.membersOf("Session.PsetInfo", name)
+	if opErr != nil {
+		return nil, s.fail(opErr)
 	}
-	info := InfoCreate()
+	info = InfoCreate()
 	info.setKnown("mpi_size", strconv.Itoa(len(members)))
 	return info, nil
 }
@@ -118,11 +118,11 @@ func (s *Session) PsetInfo(name string) (_ *Info, outcome error) {
 // GroupFromPset returns the group of the ranks of a process set, one that the calling rank belongs
 // to, in the order of their numbers in the job, for CommCreateFromGroup. Another name is an error
 // of class ErrArg. It is local (MPI 4.1, section 7.3.2, MPI_Group_from_session_pset).
-func (s *Session) GroupFromPset(name string) (_ *Group, outcome error) {
-	defer s.begin("GroupFromPset").endAt(&outcome)
-	members, err := s.membersOf("Session.GroupFromPset", name)
-	if err != nil {
-		return nil, s.fail(err)
+func (s *Session) GroupFromPset(name string) (g *Group, err error) {
+	defer s.begin("GroupFromPset").endAt(&err)
+	members, opErr := s.membersOf("Session.GroupFromPset", name)
+	if opErr != nil {
+		return nil, s.fail(opErr)
 	}
 	return newGroup(s.job, &s.scope, members), nil
 }

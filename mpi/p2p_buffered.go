@@ -30,8 +30,8 @@ var automatic = &BufferAutomatic[0]
 // until BufferDetach (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
 // BufferAutomatic has room for all. The job has one buffer at a time: a second one is an error of
 // class ErrBuffer.
-func BufferAttach(c *Comm, buf []byte) (outcome error) {
-	defer c.begin("BufferAttach").endAt(&outcome)
+func BufferAttach(c *Comm, buf []byte) (err error) {
+	defer c.begin("BufferAttach").endAt(&err)
 	const op = "BufferAttach"
 	if err := c.present(op); err != nil {
 		return c.fail(err)
@@ -42,8 +42,8 @@ func BufferAttach(c *Comm, buf []byte) (outcome error) {
 // BufferDetach waits until every message in the job's buffer has left it and returns the buffer;
 // nil if there was none (MPI 4.1, section 3.6). If the context of c ends first, the buffer stays
 // attached.
-func BufferDetach(c *Comm) (_ []byte, outcome error) {
-	defer c.begin("BufferDetach").endAt(&outcome)
+func BufferDetach(c *Comm) (buf []byte, err error) {
+	defer c.begin("BufferDetach").endAt(&err)
 	const op = "BufferDetach"
 	if err := c.present(op); err != nil {
 		return nil, c.fail(err)
@@ -54,20 +54,23 @@ func BufferDetach(c *Comm) (_ []byte, outcome error) {
 // BufferFlush waits until every message that lies in the job's buffer now has left it; it need not
 // wait for those that other goroutines send meanwhile. Without a buffer it does nothing (MPI 4.1,
 // section 3.6).
-func BufferFlush(c *Comm) (outcome error) {
-	defer c.begin("BufferFlush").endAt(&outcome)
+func BufferFlush(c *Comm) (err error) {
+	defer c.begin("BufferFlush").endAt(&err)
 	const op = "BufferFlush"
 	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
-	_, err := c.flushBuffer(op, c.job.buffer.Load()).wait()
+	_, err = c.flushBuffer(op, c.job.buffer.Load()).wait()
 	return err
 }
 
 // BufferIflush starts a BufferFlush: its request is done when every message that lies in the job's
 // buffer now has left it (MPI 4.1, section 3.6). The buffer may be used meanwhile.
-func BufferIflush(c *Comm) (started *Request) {
-	defer c.begin("BufferIflush").startedAt(&started)
+func BufferIflush(c *Comm) *Request {
+	return c.begin("BufferIflush").started(bufferIflush(c))
+}
+
+func bufferIflush(c *Comm) *Request {
 	const op = "BufferIflush"
 	if err := c.present(op); err != nil {
 		return failedRequest(c, err)
@@ -79,8 +82,8 @@ func BufferIflush(c *Comm) (started *Request) {
 // sends over c use this memory only (MPI 4.1, section 3.6, MPI_Comm_attach_buffer). It is this
 // rank's affair: the others may have buffers or not. A communicator made from c does not inherit
 // it. Detach it before c is freed: after that no call can tell when it is empty.
-func (c *Comm) AttachBuffer(buf []byte) (outcome error) {
-	defer c.begin("AttachBuffer").endAt(&outcome)
+func (c *Comm) AttachBuffer(buf []byte) (err error) {
+	defer c.begin("AttachBuffer").endAt(&err)
 	const op = "AttachBuffer"
 	if err := c.present(op); err != nil {
 		return c.fail(err)
@@ -89,8 +92,8 @@ func (c *Comm) AttachBuffer(buf []byte) (outcome error) {
 }
 
 // DetachBuffer is BufferDetach of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_detach_buffer).
-func (c *Comm) DetachBuffer() (_ []byte, outcome error) {
-	defer c.begin("DetachBuffer").endAt(&outcome)
+func (c *Comm) DetachBuffer() (buf []byte, err error) {
+	defer c.begin("DetachBuffer").endAt(&err)
 	const op = "DetachBuffer"
 	if err := c.present(op); err != nil {
 		return nil, c.fail(err)
@@ -99,19 +102,22 @@ func (c *Comm) DetachBuffer() (_ []byte, outcome error) {
 }
 
 // FlushBuffer is BufferFlush of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_flush_buffer).
-func (c *Comm) FlushBuffer() (outcome error) {
-	defer c.begin("FlushBuffer").endAt(&outcome)
+func (c *Comm) FlushBuffer() (err error) {
+	defer c.begin("FlushBuffer").endAt(&err)
 	const op = "FlushBuffer"
 	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
-	_, err := c.flushBuffer(op, c.buffer.Load()).wait()
+	_, err = c.flushBuffer(op, c.buffer.Load()).wait()
 	return err
 }
 
 // IflushBuffer is BufferIflush of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_iflush_buffer).
-func (c *Comm) IflushBuffer() (started *Request) {
-	defer c.begin("IflushBuffer").startedAt(&started)
+func (c *Comm) IflushBuffer() *Request {
+	return c.begin("IflushBuffer").started(c.iflushBuffer())
+}
+
+func (c *Comm) iflushBuffer() *Request {
 	const op = "IflushBuffer"
 	if err := c.present(op); err != nil {
 		return failedRequest(c, err)
@@ -279,8 +285,8 @@ func bufferText(b *engine.Buffer) string {
 // their own, as BufferAttach does for the job (MPI 4.1, section 3.6, MPI_Session_attach_buffer). It
 // belongs to the library until DetachBuffer; BufferAutomatic has room for all. A second one is an
 // error of class ErrBuffer.
-func (s *Session) AttachBuffer(buf []byte) (outcome error) {
-	defer s.begin("AttachBuffer").endAt(&outcome)
+func (s *Session) AttachBuffer(buf []byte) (err error) {
+	defer s.begin("AttachBuffer").endAt(&err)
 	const op = "Session.AttachBuffer"
 	if err := s.present(op); err != nil {
 		return s.fail(err)
@@ -290,8 +296,8 @@ func (s *Session) AttachBuffer(buf []byte) (outcome error) {
 
 // DetachBuffer waits until every message in the buffer of s has left it and returns the buffer; nil
 // if there was none (MPI 4.1, section 3.6, MPI_Session_detach_buffer).
-func (s *Session) DetachBuffer() (_ []byte, outcome error) {
-	defer s.begin("DetachBuffer").endAt(&outcome)
+func (s *Session) DetachBuffer() (buf []byte, err error) {
+	defer s.begin("DetachBuffer").endAt(&err)
 	const op = "Session.DetachBuffer"
 	if err := s.present(op); err != nil {
 		return nil, s.fail(err)
@@ -301,21 +307,24 @@ func (s *Session) DetachBuffer() (_ []byte, outcome error) {
 
 // FlushBuffer waits until every message that lies in the buffer of s now has left it. Without a
 // buffer it does nothing (MPI 4.1, section 3.6, MPI_Session_flush_buffer).
-func (s *Session) FlushBuffer() (outcome error) {
-	defer s.begin("FlushBuffer").endAt(&outcome)
+func (s *Session) FlushBuffer() (err error) {
+	defer s.begin("FlushBuffer").endAt(&err)
 	const op = "Session.FlushBuffer"
 	if err := s.present(op); err != nil {
 		return s.fail(err)
 	}
-	_, err := s.own.flushBuffer(op, s.buffer.Load()).wait()
+	_, err = s.own.flushBuffer(op, s.buffer.Load()).wait()
 	return err
 }
 
 // IflushBuffer starts a FlushBuffer: its request is done when every message that lies in the buffer
 // of s now has left it (MPI 4.1, section 3.6, MPI_Session_iflush_buffer). The buffer may be used
 // meanwhile.
-func (s *Session) IflushBuffer() (started *Request) {
-	defer s.begin("IflushBuffer").startedAt(&started)
+func (s *Session) IflushBuffer() *Request {
+	return s.begin("IflushBuffer").started(s.iflushBuffer())
+}
+
+func (s *Session) iflushBuffer() *Request {
 	const op = "Session.IflushBuffer"
 	if s == nil || s.job == nil {
 		return failedRequest(nil, s.present(op))

@@ -35,8 +35,11 @@ type general struct {
 // GrequestStart makes a request that the user completes with Complete, so that
 // an operation of the user's can be waited for beside those of the library
 // (MPI 4.1, section 13.2).
-func GrequestStart(c *Comm, f GeneralCallbacks) (started *Request) {
-	defer c.begin("GrequestStart").startedAt(&started)
+func GrequestStart(c *Comm, f GeneralCallbacks) *Request {
+	return c.begin("GrequestStart").started(grequestStart(c, f))
+}
+
+func grequestStart(c *Comm, f GeneralCallbacks) *Request {
 	if err := c.present("GrequestStart"); err != nil {
 		return failedRequest(c, err)
 	}
@@ -50,8 +53,8 @@ func GrequestStart(c *Comm, f GeneralCallbacks) (started *Request) {
 
 // Complete says that the operation of a generalised request is done
 // (MPI 4.1, section 13.2).
-func (r *Request) Complete() (outcome error) {
-	defer r.begin("Complete").endAt(&outcome)
+func (r *Request) Complete() (err error) {
+	defer r.begin("Complete").endAt(&err)
 	const op = "Complete"
 	switch {
 	case r == nil:

@@ -44,8 +44,11 @@ type partEncoder func(partition int) ([]byte, *Error)
 // are matched once, in the order in which both ranks make them, and never with other
 // sends and receives. PsendInit does not wait; dest may be ProcNull. Bad arguments give a
 // request that has already failed: Wait and Start tell.
-func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) (started *Request) {
-	defer beginSend(c, "PsendInit", buf, dest, tag).startedAt(&started)
+func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) *Request {
+	return beginSend(c, "PsendInit", buf, dest, tag).started(psendInit(c, buf, partitions, dest, tag))
+}
+
+func psendInit[T any](c *Comm, buf []T, partitions, dest, tag int) *Request {
 	const op = "PsendInit"
 	r, err := partRequest(c, op, "destination", c.sendType, buf, partitions, dest, tag)
 	if err != nil {
@@ -85,8 +88,11 @@ func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) (started *Req
 // Neither AnySource nor AnyTag is possible; source may be ProcNull. A sender whose
 // partitions do not have as many data in all makes Wait return an error of class ErrCount.
 // PrecvInit does not wait.
-func PrecvInit[T any](c *Comm, buf []T, partitions, source, tag int) (started *Request) {
-	defer beginRecv(c, "PrecvInit", buf, source, tag).startedAt(&started)
+func PrecvInit[T any](c *Comm, buf []T, partitions, source, tag int) *Request {
+	return beginRecv(c, "PrecvInit", buf, source, tag).started(precvInit(c, buf, partitions, source, tag))
+}
+
+func precvInit[T any](c *Comm, buf []T, partitions, source, tag int) *Request {
 	const op = "PrecvInit"
 	r, err := partRequest(c, op, "source", c.recvType, buf, partitions, source, tag)
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 // Wait. Pready does not wait; goroutines may make different partitions ready at once,
 // also while another waits for the request. It is an error if the request is not
 // active, or the partition ready already.
-func (r *Request) Pready(partition int) (outcome error) {
-	defer r.begin("Pready").endAt(&outcome)
+func (r *Request) Pready(partition int) (err error) {
+	defer r.begin("Pready").endAt(&err)
 	const op = "Pready"
 	return r.preadyRange(op, partition, partition)
 }
 
 // PreadyRange is Pready of the partitions from low to high, both included
 // (MPI 4.1, section 4.2.2), at less cost.
-func (r *Request) PreadyRange(low, high int) (outcome error) {
-	defer r.begin("PreadyRange").endAt(&outcome)
+func (r *Request) PreadyRange(low, high int) (err error) {
+	defer r.begin("PreadyRange").endAt(&err)
 	const op = "PreadyRange"
 	if low > high {
 		return r.partFail(opErrorf(ErrArg, op, "partitions %d to %d: the first is after the last", low, high))
@@ -41,8 +41,8 @@ func (r *Request) preadyRange(op string, low, high int) error {
 
 // PreadyList is Pready of each partition in the list (MPI 4.1, section 4.2.2), at less
 // cost.
-func (r *Request) PreadyList(partitions ...int) (outcome error) {
-	defer r.begin("PreadyList").endAt(&outcome)
+func (r *Request) PreadyList(partitions ...int) (err error) {
+	defer r.begin("PreadyList").endAt(&err)
 	const op = "PreadyList"
 	for _, i := range partitions {
 		if err := r.checkPart(op, true, i, i); err != nil {
@@ -99,8 +99,8 @@ func (r *Request) readyError(op string, partition int, err error) *Error {
 // Start. It does not wait and does not complete the request; goroutines may ask at
 // once. Of a request that is not active every partition is there. An error says that
 // the partition will not come.
-func (r *Request) Parrived(partition int) (here bool, outcome error) {
-	defer r.begin("Parrived").endFound(&here, &outcome)
+func (r *Request) Parrived(partition int) (here bool, err error) {
+	defer r.begin("Parrived").endFound(&here, &err)
 	const op = "Parrived"
 	if err := r.checkPart(op, false, partition, partition); err != nil {
 		return false, r.partFail(err)

@@ -57,8 +57,11 @@ func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) 
 }
 
 // RecvInit makes a persistent receive into buf (MPI 4.1, section 3.9).
-func RecvInit[T any](c *Comm, buf []T, source, tag int) (started *Request) {
-	defer beginRecv(c, "RecvInit", buf, source, tag).startedAt(&started)
+func RecvInit[T any](c *Comm, buf []T, source, tag int) *Request {
+	return beginRecv(c, "RecvInit", buf, source, tag).started(recvInit(c, buf, source, tag))
+}
+
+func recvInit[T any](c *Comm, buf []T, source, tag int) *Request {
 	const op = "RecvInit"
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return failedRequest(c, err)
@@ -91,8 +94,8 @@ func (r *Request) post() {
 
 // Start starts a persistent request, which must not be active
 // (MPI 4.1, section 3.9).
-func (r *Request) Start() (outcome error) {
-	defer r.begin("Start").endAt(&outcome)
+func (r *Request) Start() (err error) {
+	defer r.begin("Start").endAt(&err)
 	return r.startAgain()
 }
 
@@ -126,8 +129,8 @@ func (r *Request) startAgain() error {
 }
 
 // StartAll starts persistent requests (MPI 4.1, section 3.9).
-func StartAll(rs ...*Request) (outcome error) {
-	defer beginRequests("StartAll", rs).endAt(&outcome)
+func StartAll(rs ...*Request) (err error) {
+	defer beginRequests("StartAll", rs).endAt(&err)
 	var errs []error
 	for _, r := range rs {
 		if err := r.startAgain(); err != nil {

@@ -11,9 +11,9 @@ import (
 // Probe waits for a message that a Recv with the same arguments would receive
 // and says what it is, leaving it there (MPI 4.1, section 3.8.1). Count is in
 // bytes; GetCount gives elements. With several goroutines use Mprobe.
-func Probe(c *Comm, source, tag int) (st Status, outcome error) {
-	defer c.beginProbe("Probe", source, tag).endStatus(&st, &outcome)
-	_, st, err := c.probe("Probe", engine.KindProbe, source, tag)
+func Probe(c *Comm, source, tag int) (st Status, err error) {
+	defer c.beginProbe("Probe", source, tag).endStatus(&st, &err)
+	_, st, err = c.probe("Probe", engine.KindProbe, source, tag)
 	return st, err
 }
 
@@ -151,9 +151,9 @@ func imrecv[T any](msg *Message, op string, buf []T) *Request {
 
 // MrecvNew receives a message that a matched probe took into a new slice, as
 // RecvNew does (MPI 4.1, section 3.8.3).
-func MrecvNew[T any](msg *Message) (_ []T, st Status, outcome error) {
+func MrecvNew[T any](msg *Message) (data []T, st Status, err error) {
 	const op = "MrecvNew"
-	defer beginMessage(msg, op, []T(nil)).endStatus(&st, &outcome)
+	defer beginMessage(msg, op, []T(nil)).endStatus(&st, &err)
 	if r := msg.unusable(op); r != nil {
 		st, err := r.wait()
 		return nil, st, err
@@ -163,7 +163,7 @@ func MrecvNew[T any](msg *Message) (_ []T, st Status, outcome error) {
 		return nil, emptyStatus(), msg.c.fail(err)
 	}
 	msg.take(r.Request)
-	st, err := r.wait()
+	st, err = r.wait()
 	return r.Data(), st, err
 }
 

@@ -288,8 +288,8 @@ func (r *Request) pending() *engine.MSO {
 // Cancel asks for the operation to be withdrawn: either it is, and the status
 // has Cancelled set, or it completes as usual (MPI 4.1, section 3.8.4). It does
 // not wait: complete the request as always.
-func (r *Request) Cancel() (outcome error) {
-	defer r.begin("Cancel").endAt(&outcome)
+func (r *Request) Cancel() (err error) {
+	defer r.begin("Cancel").endAt(&err)
 	switch {
 	case r == nil || r.isDone():
 	case r.generalised() != nil:
@@ -309,8 +309,8 @@ func (r *Request) Cancel() (outcome error) {
 // cannot be freed while it is active (MPI 4.1, sections 6.12 and 12.3.5): that is an error of class
 // [ErrRequest], and the request stays as it is. If the operation could not be started, as with bad
 // arguments, and that was not told yet, Free returns the error.
-func (r *Request) Free() (outcome error) {
-	defer r.begin("Free").endAt(&outcome)
+func (r *Request) Free() (err error) {
+	defer r.begin("Free").endAt(&err)
 	if r == nil || r.made == madeFreed {
 		return nil
 	}

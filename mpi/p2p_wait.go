@@ -119,16 +119,16 @@ func (r *Request) active() bool {
 
 // WaitAll waits for all of rs (MPI 4.1, section 3.7.5). The error joins those of
 // the requests; errors.Is finds each class. The statuses are in the order of rs.
-func WaitAll(rs ...*Request) (_ []Status, outcome error) {
+func WaitAll(rs ...*Request) (sts []Status, err error) {
 	told := beginRequests("WaitAll", rs)
-	sts := make([]Status, len(rs))
+	sts = make([]Status, len(rs))
 	n := collectOver(sts, rs)
 	if n < len(rs) {
 		waitFor(len(rs)-n, rs[n:])
-		outcome = collectAll(sts[n:], rs[n:])
+		err = collectAll(sts[n:], rs[n:])
 	}
-	told.endAt(&outcome)
-	return sts, outcome
+	told.endAt(&err)
+	return sts, err
 }
 
 // collectOver collects the first of rs, as many as are over and hold no more than their status, and

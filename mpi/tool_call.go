@@ -205,13 +205,6 @@ func (k *Call) endStarted(r *Request) {
 	k.finish(nil)
 }
 
-// startedAt is endAt of an operation that returns a request.
-func (k *Call) startedAt(r **Request) {
-	if k != nil {
-		k.endStarted(*r)
-	}
-}
-
 // received is end of an operation that returns a status.
 func (k *Call) received(st Status, err error) (Status, error) {
 	if k != nil {

@@ -98,23 +98,23 @@ func (f WinFlavor) String() string {
 // an error handler of its own: see [WinErrhandler].
 //
 // In a job with ranks of both byte orders it is an error of class [ErrUnsupportedOperation].
-func WinCreate[T any](c *Comm, mem []T) (made *Win, outcome error) {
-	defer c.begin("WinCreate").endAt(&outcome)
+func WinCreate[T any](c *Comm, mem []T) (w *Win, err error) {
+	defer c.begin("WinCreate").endAt(&err)
 	return winOver(c, "WinCreate", FlavorCreate, mem)
 }
 
 // WinAllocate makes a window of n elements of T that it allocates, all zero, and returns them (MPI
 // 4.1, section 12.2.2). n may differ between ranks. It is WinCreate otherwise. Collective.
-func WinAllocate[T any](c *Comm, n int) (made *Win, mem []T, outcome error) {
-	defer c.begin("WinAllocate").endAt(&outcome)
+func WinAllocate[T any](c *Comm, n int) (w *Win, mem []T, err error) {
+	defer c.begin("WinAllocate").endAt(&err)
 	if n < 0 {
 		return nil, nil, c.fail(opErrorf(ErrSize, "WinAllocate", "the size is %d elements: need 0 or more", n))
 	}
 	mem = make([]T, n)
-	if made, outcome = winOver(c, "WinAllocate", FlavorAllocate, mem); outcome != nil {
-		return nil, nil, outcome
+	if w, err = winOver(c, "WinAllocate", FlavorAllocate, mem); err != nil {
+		return nil, nil, err
 	}
-	return made, mem, nil
+	return w, mem, nil
 }
 
 func winOver[T any](c *Comm, op string, flavor WinFlavor, mem []T) (*Win, error) {
@@ -203,8 +203,8 @@ func (w *win) end() {
 // alone. An epoch that is open at the calling rank is an error of class [ErrRMASync]. Its
 // attributes are deleted first; if that fails, so does Free, and the window stays. If a rank has
 // failed the window ends all the same, and the error says so. Collective (MPI 4.1, section 12.2.5).
-func (w *Win) Free() (outcome error) {
-	defer w.begin("Free").endAt(&outcome)
+func (w *Win) Free() (err error) {
+	defer w.begin("Free").endAt(&err)
 	const op = "Free"
 	if err := w.present(op); err != nil {
 		return w.fail(err)
@@ -217,22 +217,22 @@ func (w *Win) Free() (outcome error) {
 	if err := w.deleteAttributes(); err != nil {
 		return w.fail(err)
 	}
-	freed, outcome := w.meetLast(op)
+	freed, err := w.meetLast(op)
 	w.end()
-	if err := w.unshare(freed); err != nil && outcome == nil {
+	if err := w.unshare(freed); err != nil && err == nil {
 		return w.fail(opError(ErrOther, op, err))
 	}
-	return outcome
+	return err
 }
 
 // meetLast waits until all ranks free w, and reports whether they all do.
-func (w *Win) meetLast(op string) (freed bool, outcome error) {
+func (w *Win) meetLast(op string) (freed bool, err error) {
 	if w.comm.isRevoked() {
 		return false, nil
 	}
 	w.comm.SetErrhandler(func(_ *Comm, err *Error) error { return err }) // what the user's says is no word of the others
 	defer w.comm.SetErrhandler(w.deal)
-	err := done(ibarrier(w.comm, op))
+	err = done(ibarrier(w.comm, op))
 	if e, ok := errors.AsType[*Error](err); ok {
 		return false, w.Errhandler()(w, e)
 	}
@@ -279,8 +279,8 @@ func (w *Win) Group() *Group { return w.comm.Group() }
 func (w *Win) Name() string { return w.comm.Name() }
 
 // SetName names w at the calling rank, for messages to people (MPI 4.1, section 7.8). It is local.
-func (w *Win) SetName(name string) (outcome error) {
-	defer w.begin("SetName").endAt(&outcome)
+func (w *Win) SetName(name string) (err error) {
+	defer w.begin("SetName").endAt(&err)
 	if err := w.present("SetName"); err != nil {
 		return w.fail(err)
 	}
@@ -310,8 +310,8 @@ func (w *Win) WithType(t *Datatype) *Win { return w.WithTypes(t, t) }
 // Revoke is Comm.Revoke of the window: operations that wait, at all ranks, end with an error of
 // class [ErrRevoked], and so do all that follow, except Free, which is local then (fault tolerance
 // as proposed to the MPI Forum, MPIX_Win_revoke).
-func (w *Win) Revoke() (outcome error) {
-	defer w.begin("Revoke").endAt(&outcome)
+func (w *Win) Revoke() (err error) {
+	defer w.begin("Revoke").endAt(&err)
 	if err := w.present("Revoke"); err != nil {
 		return w.fail(err)
 	}

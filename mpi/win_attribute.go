@@ -127,19 +127,19 @@ func (w *Win) Errhandler() WinErrhandler { return *w.errh.Load() }
 // CallErrhandler gives an error of the caller's own to the error handler of w, as if an operation
 // on w had failed with it. It returns what the handler returns (MPI 4.1, section 9.5). An [*Error]
 // keeps its operation and place; any other error becomes the cause of one, whose class is that of
-// err: see ClassOf. nil is no error, and no handler is called.
-func (w *Win) CallErrhandler(err error) (outcome error) {
-	defer w.begin("CallErrhandler").endAt(&outcome)
+// cause: see ClassOf. nil is no error, and no handler is called.
+func (w *Win) CallErrhandler(cause error) (err error) {
+	defer w.begin("CallErrhandler").endAt(&err)
 	const op = "CallErrhandler"
 	if bad := w.present(op); bad != nil {
 		return w.fail(bad)
 	}
-	if err == nil {
+	if cause == nil {
 		return nil
 	}
-	e, ok := err.(*Error)
+	e, ok := cause.(*Error)
 	if !ok {
-		return w.fail(opError(ClassOf(err), op, err))
+		return w.fail(opError(ClassOf(cause), op, cause))
 	}
 	own := *e // the handler may keep it, and may change it
 	if own.Comm == "" {
@@ -181,8 +181,8 @@ type winHints struct {
 // Accumulates are ordered and atomic whatever is promised. A nil info is an error of class
 // [ErrInfo]. All ranks of w must give the same; it does not wait for them (MPI 4.1, section 12.2.8,
 // MPI_Win_set_info).
-func (w *Win) SetInfo(info *Info) (outcome error) {
-	defer w.begin("SetInfo").endAt(&outcome)
+func (w *Win) SetInfo(info *Info) (err error) {
+	defer w.begin("SetInfo").endAt(&err)
 	const op = "SetInfo"
 	if err := w.present(op); err != nil {
 		return w.fail(err)

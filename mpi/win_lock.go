@@ -14,8 +14,8 @@ import (
 // t; ranks that wait get it in turn. A rank may lock itself. assert may be NoCheck, which takes no
 // lock. If a rank fails that holds the lock, those that wait get an error of class [ErrProcFailed].
 // After that the lock can be had again.
-func (w *Win) Lock(t LockType, target int, assert Assert) (outcome error) {
-	defer w.beginAccess("Lock", target).endAt(&outcome)
+func (w *Win) Lock(t LockType, target int, assert Assert) (err error) {
+	defer w.beginAccess("Lock", target).endAt(&err)
 	const op = "Lock"
 	if t != LockExclusive && t != LockShared {
 		return w.fail(opErrorf(ErrLocktype, op, "the lock type is %d: need LockExclusive or LockShared", t))
@@ -102,8 +102,8 @@ func (w *win) lockAnswer(op string, target int, m *engine.MSO) *Error {
 
 // Unlock ends the epoch that Lock has begun for target: operations that were started are complete,
 // at the target too, when it returns (MPI 4.1, section 12.5.3).
-func (w *Win) Unlock(target int) (outcome error) {
-	defer w.beginAccess("Unlock", target).endAt(&outcome)
+func (w *Win) Unlock(target int) (err error) {
+	defer w.beginAccess("Unlock", target).endAt(&err)
 	const op = "Unlock"
 	if err := w.checkTarget(op, target); err != nil {
 		return w.fail(err)
@@ -132,8 +132,8 @@ func (w *win) unlock(op string, which int, targets []int) *Error {
 
 // LockAll begins an epoch of operations with all ranks, which it locks as Lock does, all shared
 // (MPI 4.1, section 12.5.3). It is not collective. assert may be NoCheck.
-func (w *Win) LockAll(assert Assert) (outcome error) {
-	defer w.begin("LockAll").endAt(&outcome)
+func (w *Win) LockAll(assert Assert) (err error) {
+	defer w.begin("LockAll").endAt(&err)
 	const op = "LockAll"
 	if err := w.ready(op, assert, NoCheck, func(e *rma.Epochs) error { return e.CanLock(-1) }); err != nil {
 		return w.fail(err)
@@ -151,8 +151,8 @@ func (w *Win) LockAll(assert Assert) (outcome error) {
 }
 
 // UnlockAll ends the epoch that LockAll has begun, as Unlock does (MPI 4.1, section 12.5.3).
-func (w *Win) UnlockAll() (outcome error) {
-	defer w.begin("UnlockAll").endAt(&outcome)
+func (w *Win) UnlockAll() (err error) {
+	defer w.begin("UnlockAll").endAt(&err)
 	const op = "UnlockAll"
 	if err := w.ready(op, 0, 0, func(e *rma.Epochs) error { return e.CanUnlock(-1) }); err != nil {
 		return w.fail(err)
@@ -163,28 +163,28 @@ func (w *Win) UnlockAll() (outcome error) {
 // Flush returns when all operations that the caller has started with target are complete, at the
 // target too: they are visible there, results are in place, and buffers may be used again. Only in
 // an epoch of Lock or LockAll (MPI 4.1, section 12.5.4).
-func (w *Win) Flush(target int) (outcome error) {
-	defer w.beginAccess("Flush", target).endAt(&outcome)
+func (w *Win) Flush(target int) (err error) {
+	defer w.beginAccess("Flush", target).endAt(&err)
 	return w.flushOne("Flush", target)
 }
 
 // FlushAll is Flush of all targets (MPI 4.1, section 12.5.4).
-func (w *Win) FlushAll() (outcome error) {
-	defer w.begin("FlushAll").endAt(&outcome)
+func (w *Win) FlushAll() (err error) {
+	defer w.begin("FlushAll").endAt(&err)
 	return w.flushEvery("FlushAll")
 }
 
 // FlushLocal returns when the buffers of all operations that the caller has started with target may
 // be used again, and results are in place (MPI 4.1, section 12.5.4). Here it is Flush: it costs no
 // more than the way there and back.
-func (w *Win) FlushLocal(target int) (outcome error) {
-	defer w.beginAccess("FlushLocal", target).endAt(&outcome)
+func (w *Win) FlushLocal(target int) (err error) {
+	defer w.beginAccess("FlushLocal", target).endAt(&err)
 	return w.flushOne("FlushLocal", target)
 }
 
 // FlushLocalAll is FlushLocal of all targets (MPI 4.1, section 12.5.4).
-func (w *Win) FlushLocalAll() (outcome error) {
-	defer w.begin("FlushLocalAll").endAt(&outcome)
+func (w *Win) FlushLocalAll() (err error) {
+	defer w.begin("FlushLocalAll").endAt(&err)
 	return w.flushEvery("FlushLocalAll")
 }
 
@@ -213,8 +213,8 @@ func (w *Win) flushEvery(op string) error {
 // completes none (MPI 4.1, section 12.5.4). It does not wait. To wait for a value that another rank
 // puts, a loop reads it by FetchAndOp with NoOp, or by an atomic load: a plain one beside the write
 // is a data race to Go.
-func (w *Win) Sync() (outcome error) {
-	defer w.begin("Sync").endAt(&outcome)
+func (w *Win) Sync() (err error) {
+	defer w.begin("Sync").endAt(&err)
 	if err := w.usable("Sync"); err != nil {
 		return w.fail(err)
 	}

@@ -40,8 +40,8 @@ type sharedPart struct {
 // Free no goroutine may touch it, which would end the process, as with FreeMem.
 //
 // Collective. A window has the synchronisation and the operations of any other.
-func WinAllocateShared[T any](c *Comm, n int) (w *Win, mem []T, outcome error) {
-	defer c.begin("WinAllocateShared").endAt(&outcome)
+func WinAllocateShared[T any](c *Comm, n int) (w *Win, mem []T, err error) {
+	defer c.begin("WinAllocateShared").endAt(&err)
 	return winAllocateShared[T](c, "WinAllocateShared", n, nil)
 }
 
@@ -49,8 +49,8 @@ func WinAllocateShared[T any](c *Comm, n int) (w *Win, mem []T, outcome error) {
 // "alloc_shared_noncontig", if it is "true" at all ranks, lets the parts lie apart, each on pages
 // of its own, which the kernel takes from the memory that is near to the rank that first writes
 // there (MPI 4.1, section 12.2.3). Collective.
-func WinAllocateSharedWithInfo[T any](c *Comm, n int, info *Info) (w *Win, mem []T, outcome error) {
-	defer c.begin("WinAllocateSharedWithInfo").endAt(&outcome)
+func WinAllocateSharedWithInfo[T any](c *Comm, n int, info *Info) (w *Win, mem []T, err error) {
+	defer c.begin("WinAllocateSharedWithInfo").endAt(&err)
 	return winAllocateShared[T](c, "WinAllocateSharedWithInfo", n, info)
 }
 
@@ -132,12 +132,12 @@ func (w *win) unshare(freed bool) error {
 //
 // Of windows that [WinAllocateShared] did not make the caller's own memory is found, and that of
 // other ranks is nil, which is no error. It is local.
-func WinSharedQuery[T any](w *Win, rank int) (mem []T, outcome error) {
-	defer w.begin("WinSharedQuery").endAt(&outcome)
+func WinSharedQuery[T any](w *Win, rank int) (mem []T, err error) {
+	defer w.begin("WinSharedQuery").endAt(&err)
 	const op = "WinSharedQuery"
-	b, err := w.partOf(op, rank)
-	if err != nil {
-		return nil, w.fail(err)
+	b, opErr := w.partOf(op, rank)
+	if opErr != nil {
+		return nil, w.fail(opErr)
 	}
 	return viewOf[T](w, op, b)
 }
@@ -146,8 +146,8 @@ func WinSharedQuery[T any](w *Win, rank int) (mem []T, outcome error) {
 // first: what a C program reaches by going on from the base of rank 0. If the parts lie apart, or
 // the window is another, it is an error of class [ErrRMAFlavor]; T is as for [WinSharedQuery]. It
 // is local. No counterpart in MPI.
-func WinSharedAll[T any](w *Win) (mem []T, outcome error) {
-	defer w.begin("WinSharedAll").endAt(&outcome)
+func WinSharedAll[T any](w *Win) (mem []T, err error) {
+	defer w.begin("WinSharedAll").endAt(&err)
 	const op = "WinSharedAll"
 	if err := w.present(op); err != nil {
 		return nil, w.fail(err)
@@ -213,8 +213,8 @@ func WinBase[T any](w *Win) ([]T, error) {
 // WinCreateDynamic makes a window without memory, which each rank gives it, and takes back, by
 // WinAttach and WinDetach (MPI 4.1, section 12.2.4). Displacements count bytes, from those that
 // WinAttach returns. Collective; see WinCreate.
-func WinCreateDynamic(c *Comm) (made *Win, outcome error) {
-	defer c.begin("WinCreateDynamic").endAt(&outcome)
+func WinCreateDynamic(c *Comm) (w *Win, err error) {
+	defer c.begin("WinCreateDynamic").endAt(&err)
 	const op = "WinCreateDynamic"
 	if err := c.canWindow(op); err != nil {
 		return nil, c.fail(err)
@@ -231,8 +231,8 @@ const regionGap = 1 << 20
 // 12.2.4). It takes the place of MPI_Get_address. Memory may be attached once only; else, or if w
 // is not dynamic, the error is of class [ErrRMAAttach] or [ErrRMAFlavor]. What an operation means
 // must lie in one such piece of memory. It is local.
-func WinAttach[T any](w *Win, mem []T) (disp int, outcome error) {
-	defer w.begin("WinAttach").endAt(&outcome)
+func WinAttach[T any](w *Win, mem []T) (disp int, err error) {
+	defer w.begin("WinAttach").endAt(&err)
 	const op = "WinAttach"
 	if err := dynamicWith[T](w, op); err != nil {
 		return 0, w.fail(err)
@@ -247,8 +247,8 @@ func WinAttach[T any](w *Win, mem []T) (disp int, outcome error) {
 // WinDetach takes memory back that was given to WinAttach (MPI 4.1, section 12.2.4). Operations
 // that concern it must be complete. Memory that is not attached is an error of class
 // [ErrRMAAttach]. It is local.
-func WinDetach[T any](w *Win, mem []T) (outcome error) {
-	defer w.begin("WinDetach").endAt(&outcome)
+func WinDetach[T any](w *Win, mem []T) (err error) {
+	defer w.begin("WinDetach").endAt(&err)
 	const op = "WinDetach"
 	if err := dynamicWith[T](w, op); err != nil {
 		return w.fail(err)

@@ -71,8 +71,8 @@ func (w *win) note(f func(*rma.Epochs)) {
 // NoSucceed: operations that were started are complete, at their targets too, when it returns, and
 // those of others at the caller's memory as well. It returns when all ranks have called it.
 // Collective (MPI 4.1, section 12.5.1).
-func (w *Win) Fence(assert Assert) (outcome error) {
-	defer w.begin("Fence").endAt(&outcome)
+func (w *Win) Fence(assert Assert) (err error) {
+	defer w.begin("Fence").endAt(&err)
 	const op = "Fence"
 	if err := w.ready(op, assert, NoStore|NoPut|NoPrecede|NoSucceed, (*rma.Epochs).CanFence); err != nil {
 		return w.fail(err)
@@ -96,18 +96,18 @@ func (w *win) all() []int {
 
 // Start begins an epoch of operations with the ranks of g. It waits until each has called Post,
 // unless assert is NoCheck (MPI 4.1, section 12.5.2).
-func (w *Win) Start(g *Group, assert Assert) (outcome error) {
-	defer w.begin("Start").endAt(&outcome)
+func (w *Win) Start(g *Group, assert Assert) (err error) {
+	defer w.begin("Start").endAt(&err)
 	const op = "Start"
-	targets, err := w.startable(op, g, assert)
-	if err != nil {
-		return w.fail(err)
+	targets, opErr := w.startable(op, g, assert)
+	if opErr != nil {
+		return w.fail(opErr)
 	}
 	if assert&NoCheck == 0 {
 		ms := w.tokens(targets, tagPost)
 		w.await(ms)
-		if err = w.tokenFailure(op, targets, ms); err != nil {
-			return w.fail(err)
+		if opErr = w.tokenFailure(op, targets, ms); opErr != nil {
+			return w.fail(opErr)
 		}
 	}
 	w.mu.Lock()
@@ -129,8 +129,8 @@ func (w *Win) startable(op string, g *Group, assert Assert) ([]int, *Error) {
 // Complete ends the epoch that Start has begun: operations that were started are complete, at their
 // targets too, when it returns. It does not wait for the targets' calls of Wait (MPI 4.1, section
 // 12.5.2).
-func (w *Win) Complete() (outcome error) {
-	defer w.begin("Complete").endAt(&outcome)
+func (w *Win) Complete() (err error) {
+	defer w.begin("Complete").endAt(&err)
 	const op = "Complete"
 	if err := w.ready(op, 0, 0, (*rma.Epochs).CanComplete); err != nil {
 		return w.fail(err)
@@ -146,15 +146,15 @@ func (w *Win) Complete() (outcome error) {
 
 // Post begins an epoch in which the ranks of g, which call Start, may use the caller's memory. It
 // does not wait (MPI 4.1, section 12.5.2).
-func (w *Win) Post(g *Group, assert Assert) (outcome error) {
-	defer w.begin("Post").endAt(&outcome)
+func (w *Win) Post(g *Group, assert Assert) (err error) {
+	defer w.begin("Post").endAt(&err)
 	const op = "Post"
 	if err := w.ready(op, assert, NoCheck|NoStore|NoPut, (*rma.Epochs).CanPost); err != nil {
 		return w.fail(err)
 	}
-	origins, err := w.ranksOf(op, g)
-	if err != nil {
-		return w.fail(err)
+	origins, opErr := w.ranksOf(op, g)
+	if opErr != nil {
+		return w.fail(opErr)
 	}
 	ms := w.tokens(origins, tagComplete)
 	w.mu.Lock()
@@ -186,8 +186,8 @@ func (w *win) tell(ranks []int, tag engine.Tag) {
 
 // Wait ends the epoch that Post has begun: it returns when all ranks of its group have called
 // Complete, and then what they did is in the caller's memory (MPI 4.1, section 12.5.2).
-func (w *Win) Wait() (outcome error) {
-	defer w.begin("Wait").endAt(&outcome)
+func (w *Win) Wait() (err error) {
+	defer w.begin("Wait").endAt(&err)
 	const op = "Wait"
 	if err := w.ready(op, 0, 0, (*rma.Epochs).CanWait); err != nil {
 		return w.fail(err)
@@ -198,8 +198,8 @@ func (w *Win) Wait() (outcome error) {
 }
 
 // Test is Wait that does not wait: done says whether the epoch has ended (MPI 4.1, section 12.5.2).
-func (w *Win) Test() (done bool, outcome error) {
-	defer w.begin("Test").endFound(&done, &outcome)
+func (w *Win) Test() (done bool, err error) {
+	defer w.begin("Test").endFound(&done, &err)
 	const op = "Test"
 	if err := w.ready(op, 0, 0, (*rma.Epochs).CanWait); err != nil {
 		return false, w.fail(err)
