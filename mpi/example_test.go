@@ -251,13 +251,13 @@ func ExampleBsend() {
 			fmt.Println(got)
 			return err
 		}
-		if err := mpi.BufferAttach(c, make([]byte, 3*8+mpi.BsendOverhead)); err != nil {
+		if err := c.AttachJobBuffer(make([]byte, 3*8+mpi.BsendOverhead)); err != nil {
 			return err
 		}
 		if err := mpi.Bsend(c, []int{1, 2, 3}, 1, 0); err != nil {
 			return err
 		}
-		_, err := mpi.BufferDetach(c) // waits until the message has left
+		_, err := c.DetachJobBuffer() // waits until the message has left
 		return err
 	})
 	// Output: [1 2 3]
@@ -277,9 +277,9 @@ func ExampleRequest_Cancel() {
 }
 
 // An operation of the program's own can be waited for beside those of the library.
-func ExampleGrequestStart() {
+func ExampleComm_GrequestStart() {
 	run(1, func(c *mpi.Comm) error {
-		r := mpi.GrequestStart(c, mpi.GeneralCallbacks{
+		r := c.GrequestStart(mpi.GeneralCallbacks{
 			Query: func() (mpi.Status, error) { return mpi.Status{Count: 42}, nil },
 		})
 		go func() {

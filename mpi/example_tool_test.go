@@ -97,9 +97,9 @@ func assemble(ctx context.Context, world *mpi.Comm) error {
 }
 
 // Variables says how a rank is configured, and by what.
-func ExampleVariables() {
+func ExampleComm_Variables() {
 	err := mpi.RunThreads(1, func(_ context.Context, world *mpi.Comm) error {
-		for _, v := range mpi.Variables(world) {
+		for _, v := range world.Variables() {
 			if v.Name == "FITMPI_EAGER_MAX" {
 				fmt.Println(v.Name, v.Value, v.Origin)
 			}

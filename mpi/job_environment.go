@@ -19,7 +19,7 @@ func hostname() string { return sys.Hostname() }
 
 // ProcessorName is the name of the host that the calling rank of c runs on
 // (MPI 4.1, section 9.1.2).
-func ProcessorName(c *Comm) string { return c.job.host }
+func (c *Comm) ProcessorName() string { return c.job.host }
 
 var timeBase = time.Now()
 
@@ -33,7 +33,7 @@ func Wtick() float64 { return 1e-9 }
 // WtimeIsGlobal reports whether Wtime tells all ranks of the job the same time (MPI 4.1, section
 // 9.1.2, MPI_WTIME_IS_GLOBAL): it counts from the start of the process, so it does if all are in
 // this one.
-func WtimeIsGlobal(c *Comm) bool {
+func (c *Comm) WtimeIsGlobal() bool {
 	info := c.job.session.Info()
 	return info.ProcessRanks == info.Size
 }
@@ -77,7 +77,7 @@ func moduleVersion(info *debug.BuildInfo) string {
 // UniverseSize is the number of ranks for which the launcher has a core, those of the job included;
 // at least the size of the job (MPI 4.1, section 11.10.1, MPI_UNIVERSE_SIZE). ok is false if no
 // launcher says it, as where there is none.
-func UniverseSize(c *Comm) (n int, ok bool) {
+func (c *Comm) UniverseSize() (n int, ok bool) {
 	n = c.job.session.Info().Universe
 	return n, n > 0
 }
@@ -85,23 +85,23 @@ func UniverseSize(c *Comm) (n int, ok bool) {
 // AppNum is the number of the program that the calling rank of c runs, among those that its job was
 // started with (MPI 4.1, section 11.10.3, MPI_APPNUM), from 0. ok is false without a launcher, as
 // among the ranks of RunThreads.
-func AppNum(c *Comm) (n int, ok bool) {
+func (c *Comm) AppNum() (n int, ok bool) {
 	info := c.job.session.Info()
 	return info.AppNum, info.Source != "none" && info.Source != sourceThreads
 }
 
 // Restarts is how often fitrun has started the job of c anew because it failed (fitrun --restart):
 // 0 the first time, and without fitrun. It is not of MPI 4.1.
-func Restarts(c *Comm) int { return c.job.session.Info().Attempt }
+func (c *Comm) Restarts() int { return c.job.session.Info().Attempt }
 
 // HostRank is the rank of the host process in world, ProcNull if there is none, as is always so
 // here (MPI 4.1, section 9.1.2, MPI_HOST, which is deprecated).
-func HostRank(*Comm) int { return ProcNull }
+func (c *Comm) HostRank() int { return ProcNull }
 
 // IORank is a rank in world that can do input and output as the language has it: AnySource, as
 // every rank can (MPI 4.1, section 9.1.2, MPI_IO). fitrun gives its own standard input to the
 // process of rank 0 only.
-func IORank(*Comm) int { return AnySource }
+func (c *Comm) IORank() int { return AnySource }
 
 // ThreadLevel is what the threads of a rank may do (MPI 4.1, section 11.6). Each level includes
 // those before it.
@@ -142,7 +142,7 @@ func QueryThread() ThreadLevel { return ThreadMultiple }
 // called Init, or on which Main or RunThreads runs the rank's function (MPI 4.1, section 11.6).
 // Since every goroutine may communicate, only code that is written for a lower level asks. It takes
 // a microsecond or two.
-func IsThreadMain(c *Comm) bool { return c.job.mainRoutine.Load() == goroutineID() }
+func (c *Comm) IsThreadMain() bool { return c.job.mainRoutine.Load() == goroutineID() }
 
 // markMain says that the calling goroutine is the main one of the rank.
 func (j *job) markMain() { j.mainRoutine.Store(goroutineID()) }
@@ -163,7 +163,7 @@ func goroutineID() uint64 {
 // with a space between), maxprocs and soft (the number of ranks of the job), host, arch,
 // wdir (the working directory) and thread_level. A key whose value is not known is not
 // there. The result is the caller's own (MPI 4.1, section 11.2.1, MPI_INFO_ENV).
-func InfoEnv(c *Comm) (*Info, error) {
+func (c *Comm) InfoEnv() (*Info, error) {
 	if err := c.present("InfoEnv"); err != nil {
 		return nil, c.fail(err)
 	}

@@ -25,38 +25,38 @@ var BufferAutomatic = make([]byte, 1)
 
 var automatic = &BufferAutomatic[0]
 
-// BufferAttach gives the job of c the memory for its buffered sends, over all communicators that
+// AttachJobBuffer gives the job of c the memory for its buffered sends, over all communicators that
 // have no buffer of their own, nor their session, if they come from one; it belongs to the library
-// until BufferDetach (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
+// until DetachJobBuffer (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
 // BufferAutomatic has room for all. The job has one buffer at a time: a second one is an error of
 // class ErrBuffer.
-func BufferAttach(c *Comm, buf []byte) (err error) {
-	defer c.begin("BufferAttach").endAt(&err)
-	const op = "BufferAttach"
+func (c *Comm) AttachJobBuffer(buf []byte) (err error) {
+	defer c.begin("AttachJobBuffer").endAt(&err)
+	const op = "AttachJobBuffer"
 	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
 	return c.attachBuffer(op, &c.job.buffer, &c.job.worldScope, buf)
 }
 
-// BufferDetach waits until every message in the job's buffer has left it and returns the buffer;
+// DetachJobBuffer waits until every message in the job's buffer has left it and returns the buffer;
 // nil if there was none (MPI 4.1, section 3.6). If the context of c ends first, the buffer stays
 // attached.
-func BufferDetach(c *Comm) (buf []byte, err error) {
-	defer c.begin("BufferDetach").endAt(&err)
-	const op = "BufferDetach"
+func (c *Comm) DetachJobBuffer() (buf []byte, err error) {
+	defer c.begin("DetachJobBuffer").endAt(&err)
+	const op = "DetachJobBuffer"
 	if err := c.present(op); err != nil {
 		return nil, c.fail(err)
 	}
 	return c.detachBuffer(op, &c.job.buffer)
 }
 
-// BufferFlush waits until every message that lies in the job's buffer now has left it; it need not
-// wait for those that other goroutines send meanwhile. Without a buffer it does nothing (MPI 4.1,
-// section 3.6).
-func BufferFlush(c *Comm) (err error) {
-	defer c.begin("BufferFlush").endAt(&err)
-	const op = "BufferFlush"
+// FlushJobBuffer waits until every message that lies in the job's buffer now has left it; it need
+// not wait for those that other goroutines send meanwhile. Without a buffer it does nothing (MPI
+// 4.1, section 3.6).
+func (c *Comm) FlushJobBuffer() (err error) {
+	defer c.begin("FlushJobBuffer").endAt(&err)
+	const op = "FlushJobBuffer"
 	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
@@ -64,21 +64,21 @@ func BufferFlush(c *Comm) (err error) {
 	return err
 }
 
-// BufferIflush starts a BufferFlush: its request is done when every message that lies in the job's
-// buffer now has left it (MPI 4.1, section 3.6). The buffer may be used meanwhile.
-func BufferIflush(c *Comm) *Request {
-	return c.begin("BufferIflush").started(bufferIflush(c))
+// IflushJobBuffer starts a FlushJobBuffer: its request is done when every message that lies in the
+// job's buffer now has left it (MPI 4.1, section 3.6). The buffer may be used meanwhile.
+func (c *Comm) IflushJobBuffer() *Request {
+	return c.begin("IflushJobBuffer").started(c.iflushJobBuffer())
 }
 
-func bufferIflush(c *Comm) *Request {
-	const op = "BufferIflush"
+func (c *Comm) iflushJobBuffer() *Request {
+	const op = "IflushJobBuffer"
 	if err := c.present(op); err != nil {
 		return failedRequest(c, err)
 	}
 	return c.flushBuffer(op, c.job.buffer.Load())
 }
 
-// AttachBuffer gives c memory for its buffered sends, as BufferAttach does for the job. Buffered
+// AttachBuffer gives c memory for its buffered sends, as AttachJobBuffer does for the job. Buffered
 // sends over c use this memory only (MPI 4.1, section 3.6, MPI_Comm_attach_buffer). It is this
 // rank's affair: the others may have buffers or not. A communicator made from c does not inherit
 // it. Detach it before c is freed: after that no call can tell when it is empty.
@@ -91,7 +91,8 @@ func (c *Comm) AttachBuffer(buf []byte) (err error) {
 	return c.attachBuffer(op, &c.buffer, c.scope, buf)
 }
 
-// DetachBuffer is BufferDetach of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_detach_buffer).
+// DetachBuffer is DetachJobBuffer of the buffer of c (MPI 4.1, section 3.6,
+// MPI_Comm_detach_buffer).
 func (c *Comm) DetachBuffer() (buf []byte, err error) {
 	defer c.begin("DetachBuffer").endAt(&err)
 	const op = "DetachBuffer"
@@ -101,7 +102,7 @@ func (c *Comm) DetachBuffer() (buf []byte, err error) {
 	return c.detachBuffer(op, &c.buffer)
 }
 
-// FlushBuffer is BufferFlush of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_flush_buffer).
+// FlushBuffer is FlushJobBuffer of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_flush_buffer).
 func (c *Comm) FlushBuffer() (err error) {
 	defer c.begin("FlushBuffer").endAt(&err)
 	const op = "FlushBuffer"
@@ -112,7 +113,8 @@ func (c *Comm) FlushBuffer() (err error) {
 	return err
 }
 
-// IflushBuffer is BufferIflush of the buffer of c (MPI 4.1, section 3.6, MPI_Comm_iflush_buffer).
+// IflushBuffer is IflushJobBuffer of the buffer of c (MPI 4.1, section 3.6,
+// MPI_Comm_iflush_buffer).
 func (c *Comm) IflushBuffer() *Request {
 	return c.begin("IflushBuffer").started(c.iflushBuffer())
 }
@@ -251,11 +253,11 @@ func (c *Comm) bsend(op string, m *engine.MSO, dest int) *Error {
 			b = at.Load()
 		}
 		if b == nil {
-			at, where, attach = &c.job.buffer, "job", "BufferAttach"
+			at, where, attach = &c.job.buffer, "job", "AttachJobBuffer"
 			b = at.Load()
 		}
 		if b == nil {
-			return opErrorf(ErrBuffer, op, "%d bytes to send, and no buffer is attached to the communicator or the job: attach one with BufferAttach, such as BufferAutomatic", m.Size()).with(dest)
+			return opErrorf(ErrBuffer, op, "%d bytes to send, and no buffer is attached to the communicator or the job: attach one with AttachJobBuffer, such as BufferAutomatic", m.Size()).with(dest)
 		}
 		switch ok, err := c.job.engine.Bsend(b, m); {
 		case err != nil:
@@ -282,9 +284,9 @@ func bufferText(b *engine.Buffer) string {
 }
 
 // AttachBuffer gives s memory for the buffered sends over its communicators that have no buffer of
-// their own, as BufferAttach does for the job (MPI 4.1, section 3.6, MPI_Session_attach_buffer). It
-// belongs to the library until DetachBuffer; BufferAutomatic has room for all. A second one is an
-// error of class ErrBuffer.
+// their own, as [Comm.AttachJobBuffer] does for the job (MPI 4.1, section 3.6,
+// MPI_Session_attach_buffer). It belongs to the library until DetachBuffer; BufferAutomatic has
+// room for all. A second one is an error of class ErrBuffer.
 func (s *Session) AttachBuffer(buf []byte) (err error) {
 	defer s.begin("AttachBuffer").endAt(&err)
 	const op = "Session.AttachBuffer"

@@ -72,15 +72,15 @@ var ownCallbacks = map[string]func(dir string, c *mpi.Comm, end func()) error{
 		return second(mpi.FileWriteAt(f, -1, []int{1}))
 	},
 	"query of a generalised request": func(_ string, c *mpi.Comm, end func()) error {
-		r := mpi.GrequestStart(c, mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { end(); return mpi.Status{}, nil }})
+		r := c.GrequestStart(mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { end(); return mpi.Status{}, nil }})
 		return errors.Join(r.Complete(), second(r.Wait()))
 	},
 	"end of a generalised request": func(_ string, c *mpi.Comm, end func()) error {
-		r := mpi.GrequestStart(c, mpi.GeneralCallbacks{Free: func() error { end(); return nil }})
+		r := c.GrequestStart(mpi.GeneralCallbacks{Free: func() error { end(); return nil }})
 		return errors.Join(r.Complete(), second(mpi.WaitAll(r, mpi.Isend(c, []int{1}, mpi.ProcNull, 0))))
 	},
 	"cancelling a generalised request": func(_ string, c *mpi.Comm, end func()) error {
-		return mpi.GrequestStart(c, mpi.GeneralCallbacks{Cancel: func(bool) error { end(); return nil }}).Cancel()
+		return c.GrequestStart(mpi.GeneralCallbacks{Cancel: func(bool) error { end(); return nil }}).Cancel()
 	},
 	"serialisation": func(_ string, c *mpi.Comm, end func()) error {
 		return mpi.Send(c, []balky{{end}}, c.Rank(), 0)
@@ -186,7 +186,7 @@ func useLeavingTool(method string) (remove func()) {
 func everyToolCall(ctx context.Context, c *mpi.Comm) error {
 	_, end := mpi.Region(ctx, "phase")
 	defer end()
-	return errors.Join(mpi.Pcontrol(c, 2), second(mpi.Sendrecv(c, []int{1}, 1-c.Rank(), 0, make([]int, 1), 1-c.Rank(), 0)), mpi.Barrier(c))
+	return errors.Join(c.Pcontrol(2), second(mpi.Sendrecv(c, []int{1}, 1-c.Rank(), 0, make([]int, 1), 1-c.Rank(), 0)), mpi.Barrier(c))
 }
 
 // A tool that ends the goroutine of a call ends the job.

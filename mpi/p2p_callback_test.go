@@ -188,7 +188,7 @@ func TestCallbacksThatMayCommunicate(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				g := mpi.GrequestStart(c, mpi.GeneralCallbacks{
+				g := c.GrequestStart(mpi.GeneralCallbacks{
 					Query: func() (mpi.Status, error) { return mpi.Status{}, talk() }, Free: talk,
 					Cancel: func(bool) error { return talk() },
 				})

@@ -96,7 +96,7 @@ func (ts *toolchain) region(t RegionTool, name string, begins bool) {
 // [ControlTool]. By convention level 0 switches them off, 1 is what they do by default, 2 makes
 // them write out what they have; the library itself does nothing. c is any communicator of the
 // rank. It does not block (MPI 4.1, section 15.2.4).
-func Pcontrol(c *Comm, level int, args ...any) (err error) {
+func (c *Comm) Pcontrol(level int, args ...any) (err error) {
 	defer c.begin("Pcontrol").endAt(&err)
 	if err := c.present("Pcontrol"); err != nil {
 		return c.fail(err)

@@ -35,11 +35,11 @@ type general struct {
 // GrequestStart makes a request that the user completes with Complete, so that
 // an operation of the user's can be waited for beside those of the library
 // (MPI 4.1, section 13.2).
-func GrequestStart(c *Comm, f GeneralCallbacks) *Request {
-	return c.begin("GrequestStart").started(grequestStart(c, f))
+func (c *Comm) GrequestStart(f GeneralCallbacks) *Request {
+	return c.begin("GrequestStart").started(c.grequestStart(f))
 }
 
-func grequestStart(c *Comm, f GeneralCallbacks) *Request {
+func (c *Comm) grequestStart(f GeneralCallbacks) *Request {
 	if err := c.present("GrequestStart"); err != nil {
 		return failedRequest(c, err)
 	}

@@ -31,7 +31,7 @@ func Ssend[T any](c *Comm, buf []T, dest, tag int) error {
 }
 
 // Bsend copies buf to the buffer attached to c (Comm.AttachBuffer) or, if c has
-// none, to that of the job (BufferAttach) and returns; it fails with ErrBuffer
+// none, to that of the job (AttachJobBuffer) and returns; it fails with ErrBuffer
 // when there is no room, or no buffer (MPI 4.1, sections 3.4 and 3.6).
 func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
 	return send(c, "Bsend", modeBuffered, buf, dest, tag)

@@ -101,7 +101,7 @@ func TestRoomHoldsNoBuffers(t *testing.T) {
 	err := RunThreads(1, func(ctx context.Context, c *Comm) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		if err := BufferAttach(c, make([]byte, 1<<16)); err != nil {
+		if err := c.AttachJobBuffer(make([]byte, 1<<16)); err != nil {
 			return err
 		}
 		bounded, gaps := c.WithContext(ctx), c.WithType(Vector(2, 1, 2, TypeOf[int64]()))
@@ -154,7 +154,7 @@ func TestRoomHoldsNoBuffers(t *testing.T) {
 				t.Errorf("%s: the buffer is kept", tc.name)
 			}
 		}
-		_, err := BufferDetach(c)
+		_, err := c.DetachJobBuffer()
 		return err
 	})
 	if err != nil {

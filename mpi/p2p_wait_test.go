@@ -46,7 +46,7 @@ func (x *mixer) recv(tag int) {
 }
 
 func (x *mixer) general() *mpi.Request {
-	return mpi.GrequestStart(x.c, mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { return mpi.Status{Tag: 1}, nil }})
+	return x.c.GrequestStart(mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { return mpi.Status{Tag: 1}, nil }})
 }
 
 // member is a kind of request in a list. make returns one and what is to be done about it at the

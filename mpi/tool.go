@@ -156,7 +156,7 @@ type Variable struct {
 // of the rank. It is what fitrun --print-config says before a job, seen from inside one. It does
 // not block, and may be called after Finalize (MPI 4.1, section 15.3.6, MPI_T_cvar_get_info and
 // MPI_T_cvar_read).
-func Variables(c *Comm) []Variable {
+func (c *Comm) Variables() []Variable {
 	e := c.job.engine.InForce()
 	var all []Variable
 	for _, p := range params.Of(params.Rank) {

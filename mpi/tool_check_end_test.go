@@ -38,7 +38,7 @@ func TestFinalizeNamesRequests(t *testing.T) {
 			return r
 		},
 		"GrequestStart": func(c *Comm) *Request {
-			r := GrequestStart(c, GeneralCallbacks{})
+			r := c.GrequestStart(GeneralCallbacks{})
 			_ = r.Complete()
 			return r
 		},

@@ -327,17 +327,17 @@ var situations = []situation{
 		}
 	}, []string{"WaitAll@wait 2 of: Irecv@a receive queued 1 tag 7 1B in world, Irecv@b receive queued 1 tag 8 1B in world", ""}, false},
 	{"a generalised request", 1, func(w *Comm, l *lines) {
-		r := GrequestStart(at(l, "start", w), GeneralCallbacks{})
+		r := at(l, "start", w).GrequestStart(GeneralCallbacks{})
 		defer context.AfterFunc(w.job.ctx, func() { r.Complete() })() // the end of the job does not end it
 		at(l, "wait", r).Wait()
 	}, []string{"Wait@wait 1 of: GrequestStart@start general"}, false},
 	{"a buffer that is not empty", 2, func(w *Comm, l *lines) {
 		if w.Rank() == 0 {
-			BufferAttach(w, make([]byte, 2*long))
+			w.AttachJobBuffer(make([]byte, 2*long))
 			Bsend(w, make([]byte, long), 1, 5)
-			BufferDetach(at(l, "detach", w))
+			at(l, "detach", w).DetachJobBuffer()
 		}
-	}, []string{"BufferDetach@detach 1 of: flush to [1]\npending @- send offered 1 tag 5 1048576B in world detached",
+	}, []string{"DetachJobBuffer@detach 1 of: flush to [1]\npending @- send offered 1 tag 5 1048576B in world detached",
 		"message from 0 tag 5 1048576B in world announced true"}, false},
 	{"one that does not finalize", 2, func(w *Comm, l *lines) {
 		if w.Rank() == 1 {

@@ -127,7 +127,7 @@ func TestToolCalls(t *testing.T) {
 		if _, err := mpi.WaitAll(mpi.Isend(half, []string{"objects"}, 0, 0), mpi.IrecvNew[string](half, mpi.AnySource, mpi.AnyTag).Request); err != nil {
 			return err
 		}
-		return mpi.Pcontrol(c, 0)
+		return c.Pcontrol(0)
 	})
 	wantLines(t, got, `
 		> Init
@@ -272,7 +272,7 @@ func TestToolPanics(t *testing.T) {
 				c.SetErrhandler(mpi.ErrorsReturn)
 				ctx, end := mpi.Region(ctx, "phase")
 				end()
-				if err := mpi.Pcontrol(c, 1); err != nil {
+				if err := c.Pcontrol(1); err != nil {
 					return err
 				}
 				if _, err := mpi.Sendrecv(c, []int{1}, 1-c.Rank(), 0, make([]int, 1), 1-c.Rank(), 0); err != nil {
@@ -322,7 +322,7 @@ func TestRegion(t *testing.T) {
 			t.Errorf("the label of the rank is %q", rank)
 		}
 		wantLabel(t, "inner")
-		if err := mpi.Pcontrol(c, 2, "now"); err != nil {
+		if err := c.Pcontrol(2, "now"); err != nil {
 			return err
 		}
 		endInner()

@@ -44,7 +44,7 @@ func TestVariables(t *testing.T) {
 		t.Setenv(name, v)
 	}
 	err := RunThreads(2, func(_ context.Context, world *Comm) error {
-		for _, v := range Variables(world) {
+		for _, v := range world.Variables() {
 			if v.Value != told[v.Name] || v.Origin != "environment" {
 				t.Errorf("%s is %q by %s, want %q by the environment", v.Name, v.Value, v.Origin, told[v.Name])
 			}
@@ -59,7 +59,7 @@ func TestVariables(t *testing.T) {
 // If nothing sets them the values are the defaults that the table shows.
 func TestVariablesDefaults(t *testing.T) {
 	err := RunThreads(1, func(_ context.Context, world *Comm) error {
-		for _, v := range Variables(world) {
+		for _, v := range world.Variables() {
 			switch {
 			case v.Name == "FITMPI_COPY_MAX":
 				v.Default = "16M"

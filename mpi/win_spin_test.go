@@ -138,7 +138,7 @@ func TestSpinningServesOneself(t *testing.T) {
 
 // spinUntilWritten calls call until the window of rank 0 is written to.
 func spinUntilWritten(c *mpi.Comm, w *mpi.Win, spins chan<- struct{}, call func(c *mpi.Comm, w *mpi.Win, never, g *mpi.Request) error) error {
-	never, g := mpi.Irecv(c, make([]int, 1), 1, 9), mpi.GrequestStart(c, mpi.GeneralCallbacks{})
+	never, g := mpi.Irecv(c, make([]int, 1), 1, 9), c.GrequestStart(mpi.GeneralCallbacks{})
 	close(spins) // rank 1 is in no call before, so that none of ours may need it: NoCheck
 	end := time.Now().Add(spinLimit)
 	for got := int64(0); got == 0; {

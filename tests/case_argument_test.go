@@ -166,12 +166,12 @@ func badComm(t *T, c *mpi.Comm) {
 		_, _, eip := mpi.Iprobe(x.c, 0, 0)
 		_, edup := x.c.Dup()
 		_, esplit := x.c.Split(0, 0)
-		_, edetach := mpi.BufferDetach(x.c)
+		_, edetach := x.c.DetachJobBuffer()
 		for _, err := range []error{
 			mpi.Send(x.c, b, 0, 0), second(mpi.Recv(x.c, b, 0, 0)), second(mpi.Isend(x.c, b, 0, 0).Wait()),
 			second(mpi.Probe(x.c, 0, 0)), eip, mpi.Barrier(x.c), mpi.Bcast(x.c, b, 0), mpi.Allreduce(x.c, b, b, mpi.Sum),
-			edup, esplit, x.c.Free(), mpi.BufferAttach(x.c, nil), mpi.BufferFlush(x.c), edetach,
-			second(mpi.GrequestStart(x.c, mpi.GeneralCallbacks{}).Wait()), second(mpi.SendInit(x.c, b, 0, 0).Wait()),
+			edup, esplit, x.c.Free(), x.c.AttachJobBuffer(nil), x.c.FlushJobBuffer(), edetach,
+			second(x.c.GrequestStart(mpi.GeneralCallbacks{}).Wait()), second(mpi.SendInit(x.c, b, 0, 0).Wait()),
 			mpi.Gather(x.c, b, b, 0), mpi.Scatter(x.c, b, b, 0), mpi.Allgather(x.c, b, b), mpi.Alltoall(x.c, b, b),
 			second(mpi.Sendrecv(x.c, b, 0, 0, b, 0, 0)), second(mpi.RecvInit(x.c, b, 0, 0).Wait()),
 		} {
@@ -192,7 +192,7 @@ func errorPlace(t *T, c *mpi.Comm) {
 	want(t, "Rank", e.Rank, c.Rank())
 	want(t, "Peer", e.Peer, left(c))
 	want(t, "Comm", e.Comm, c.Name())
-	want(t, "Host", e.Host, mpi.ProcessorName(c))
+	want(t, "Host", e.Host, c.ProcessorName())
 	place := fmt.Sprintf("Recv on rank %d (%s) from rank %d of %q", c.Rank(), e.Host, left(c), c.Name())
 	if !strings.Contains(err.Error(), place) {
 		t.Errorf("error %q does not say %q", err, place)

@@ -372,10 +372,10 @@ func attributeMisuse(t *T, c *mpi.Comm) {
 }
 
 func attributePredefined(t *T, c *mpi.Comm) {
-	want(t, "the host rank", mpi.HostRank(c), mpi.ProcNull)
-	want(t, "the rank with input and output", mpi.IORank(c), mpi.AnySource)
-	n, ok := mpi.UniverseSize(c)
-	app, started := mpi.AppNum(c)
+	want(t, "the host rank", c.HostRank(), mpi.ProcNull)
+	want(t, "the rank with input and output", c.IORank(), mpi.AnySource)
+	n, ok := c.UniverseSize()
+	app, started := c.AppNum()
 	want(t, "the program's number", app, 0)
 	want(t, "there is a launcher", started, t.Processes)
 	if !t.Other { // fitrun knows; others may say nothing
@@ -385,7 +385,7 @@ func attributePredefined(t *T, c *mpi.Comm) {
 		t.Errorf("a universe of %d for a job of %d", n, c.Size())
 	}
 	if !t.Processes {
-		want(t, "one clock for all", mpi.WtimeIsGlobal(c), true)
+		want(t, "one clock for all", c.WtimeIsGlobal(), true)
 	}
 	if major, minor := mpi.Version(); major != 4 || minor != 1 {
 		t.Errorf("version %d.%d", major, minor)
@@ -394,6 +394,6 @@ func attributePredefined(t *T, c *mpi.Comm) {
 		t.Errorf("library version %q", v)
 	}
 	want(t, "thread level", mpi.QueryThread(), mpi.ThreadMultiple)
-	want(t, "this is the main goroutine", mpi.IsThreadMain(c), true)
-	t.together(func() { want(t, "another is", mpi.IsThreadMain(c), false) })
+	want(t, "this is the main goroutine", c.IsThreadMain(), true)
+	t.together(func() { want(t, "another is", c.IsThreadMain(), false) })
 }

@@ -91,7 +91,7 @@ func bufferOfComm(t *T, c *mpi.Comm) {
 	wantNext(t, d, bigMessage, 0, 0)
 	wantNext(t, d, bigMessage, 1, 0)
 	detachFrom(t, d, own)
-	t.must(mpi.BufferFlush(c))
+	t.must(c.FlushJobBuffer())
 	t.must(mpi.Bsend(d, ramp(bigMessage, 3), right(d), 0), "without a buffer of its own it uses the job's")
 	wantNext(t, d, bigMessage, 3, 0)
 	detach(t, c, job)
@@ -139,7 +139,7 @@ func bufferNotInherited(t *T, c *mpi.Comm) {
 
 func bufferAutomatic(t *T, c *mpi.Comm) {
 	d := dupOf(t, c)
-	t.must(mpi.BufferAttach(c, mpi.BufferAutomatic))
+	t.must(c.AttachJobBuffer(mpi.BufferAutomatic))
 	t.must(d.AttachBuffer(mpi.BufferAutomatic))
 	for _, x := range []*mpi.Comm{c, d} {
 		for k := range 5 {
@@ -170,7 +170,7 @@ func bufferIflush(t *T, c *mpi.Comm) {
 		flush func() *mpi.Request
 	}{
 		{"of the communicator", d, d.IflushBuffer},
-		{"of the job", c, func() *mpi.Request { return mpi.BufferIflush(c) }},
+		{"of the job", c, func() *mpi.Request { return c.IflushJobBuffer() }},
 	} {
 		empty := x.flush()
 		_, done, err := empty.Test()
@@ -244,7 +244,7 @@ func bufferDetachOne(t *T, c *mpi.Comm) {
 func bufferDetachBeside(t *T, c *mpi.Comm) {
 	const count = 200
 	d := dupOf(t, c)
-	t.must(mpi.BufferAttach(c, mpi.BufferAutomatic))
+	t.must(c.AttachJobBuffer(mpi.BufferAutomatic))
 	var sent atomic.Bool
 	t.together(
 		func() {
@@ -344,7 +344,7 @@ func bufferErrors(t *T, c *mpi.Comm) {
 	d := dupOf(t, c)
 	err := mpi.Bsend(d, ramp(3, 0), right(d), 0)
 	wantError(t, "without a buffer", err, mpi.ErrBuffer, "Bsend")
-	want(t, "the cause", cause(err), "24 bytes to send, and no buffer is attached to the communicator or the job: attach one with BufferAttach, such as BufferAutomatic")
+	want(t, "the cause", cause(err), "24 bytes to send, and no buffer is attached to the communicator or the job: attach one with AttachJobBuffer, such as BufferAutomatic")
 	own := attachTo(t, d, 1, 10)
 	err = d.AttachBuffer(make([]byte, 5))
 	wantError(t, "a second buffer", err, mpi.ErrBuffer, "AttachBuffer")
@@ -358,7 +358,7 @@ func bufferErrors(t *T, c *mpi.Comm) {
 	for _, x := range []*mpi.Comm{nil, d} {
 		_, edetach := x.DetachBuffer()
 		_, eiflush := x.IflushBuffer().Wait()
-		_, ejob := mpi.BufferIflush(x).Wait()
+		_, ejob := x.IflushJobBuffer().Wait()
 		for _, err := range []error{x.AttachBuffer(nil), edetach, x.FlushBuffer(), eiflush, ejob} {
 			wantError(t, "no communicator, or a freed one", err, mpi.ErrComm)
 		}

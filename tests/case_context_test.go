@@ -136,7 +136,7 @@ func contextRequests(t *T, c *mpi.Comm) {
 		return err
 	})
 	cut(t, c, "Wait of a general request", func(c *mpi.Comm) error {
-		_, err := mpi.GrequestStart(c, mpi.GeneralCallbacks{}).Wait()
+		_, err := c.GrequestStart(mpi.GeneralCallbacks{}).Wait()
 		return err
 	})
 	cut(t, c, "Wait of a persistent receive", func(c *mpi.Comm) error {

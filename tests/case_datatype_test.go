@@ -523,7 +523,7 @@ func countElements(t *T, c *mpi.Comm) {
 func setElements(t *T, c *mpi.Comm) {
 	mixed := mpi.Struct([]int{1, 2}, []int{0, 8}, []*mpi.Datatype{mpi.TypeOf[float64](), mpi.TypeOf[float32]()})
 	for n := range 8 {
-		r := mpi.GrequestStart(c, mpi.GeneralCallbacks{Query: func() (mpi.Status, error) {
+		r := c.GrequestStart(mpi.GeneralCallbacks{Query: func() (mpi.Status, error) {
 			var st mpi.Status
 			err := st.SetElements(mixed, n)
 			return st, err

@@ -62,7 +62,7 @@ func callErrhandler(t *T, c *mpi.Comm) {
 		want(t, "operation", e.Op, "CallErrhandler")
 		want(t, "rank", e.Rank, d.Rank())
 		want(t, "communicator", e.Comm, d.Name())
-		want(t, "host", e.Host, mpi.ProcessorName(d))
+		want(t, "host", e.Host, d.ProcessorName())
 	}
 	t.must(d.Free())
 	d.SetErrhandler(mpi.ErrorsReturn)
@@ -292,7 +292,7 @@ func badRequests(t *T, c *mpi.Comm) {
 	wantError(t, "Complete of nil", none.Complete(), mpi.ErrRequest, "the request is nil: make it with GrequestStart")
 	s := mpi.Isend(c, []int{1}, mpi.ProcNull, 0)
 	wantError(t, "Complete of a send", s.Complete(), mpi.ErrRequest, "the request is of Isend: need one of GrequestStart")
-	g := mpi.GrequestStart(c, mpi.GeneralCallbacks{})
+	g := c.GrequestStart(mpi.GeneralCallbacks{})
 	t.must(g.Complete())
 	wantError(t, "Complete twice", g.Complete(), mpi.ErrRequest, "Complete was called before")
 	_, err := mpi.WaitAll(s, g)

@@ -493,7 +493,7 @@ func fileErrhandler(t *T, c *mpi.Comm) {
 		classes = append(classes, e.Class)
 		want(t, "file", e.Comm, f.Name())
 		want(t, "rank", e.Rank, c.Rank())
-		want(t, "host", e.Host, mpi.ProcessorName(c))
+		want(t, "host", e.Host, c.ProcessorName())
 	}
 	wantSlice(t, "classes", classes, []mpi.ErrorClass{mpi.ErrArg, mpi.ErrArg, mpi.ErrArg, mpi.ErrArg, mpi.ErrArg, mpi.ErrQuota})
 	f.SetErrhandler(mpi.ErrorsReturn)

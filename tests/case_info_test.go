@@ -152,7 +152,7 @@ func infoShared(t *T, _ *mpi.Comm) {
 }
 
 func infoEnv(t *T, c *mpi.Comm) {
-	info, err := mpi.InfoEnv(c)
+	info, err := c.InfoEnv()
 	t.must(err)
 	wantValue(t, info, "command", os.Args[0])
 	if len(os.Args) > 1 {
@@ -162,14 +162,14 @@ func infoEnv(t *T, c *mpi.Comm) {
 	}
 	wantValue(t, info, "maxprocs", fmt.Sprint(t.Size))
 	wantValue(t, info, "soft", fmt.Sprint(t.Size))
-	wantValue(t, info, "host", mpi.ProcessorName(c))
+	wantValue(t, info, "host", c.ProcessorName())
 	wantValue(t, info, "arch", runtime.GOARCH)
 	dir, err := os.Getwd()
 	t.must(err)
 	wantValue(t, info, "wdir", dir)
 	wantValue(t, info, "thread_level", "MPI_THREAD_MULTIPLE")
 	t.must(info.Set("arch", "abacus")) // it is the caller's own
-	again, err := mpi.InfoEnv(c)
+	again, err := c.InfoEnv()
 	t.must(err)
 	wantValue(t, again, "arch", runtime.GOARCH)
 	early := mpi.InfoCreateEnv()
@@ -178,7 +178,7 @@ func infoEnv(t *T, c *mpi.Comm) {
 	d, err := c.Dup()
 	t.must(err)
 	t.must(d.Free())
-	_, err = mpi.InfoEnv(d)
+	_, err = d.InfoEnv()
 	wantError(t, "InfoEnv", err, mpi.ErrComm, "freed")
 }
 

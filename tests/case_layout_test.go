@@ -108,7 +108,7 @@ func layoutModes(t *T, c *mpi.Comm) {
 	}
 	out := m[2:]
 	attach := make([]byte, rows*8+mpi.BsendOverhead)
-	t.must(mpi.BufferAttach(c, attach))
+	t.must(c.AttachJobBuffer(attach))
 	sends := map[string]func() error{
 		"Send":  func() error { return mpi.Send(tc, out, peer, 1) },
 		"Bsend": func() error { return mpi.Bsend(tc, out, peer, 1) },
@@ -131,7 +131,7 @@ func layoutModes(t *T, c *mpi.Comm) {
 		t.must(err, name)
 		check(name)
 	}
-	_, err := mpi.BufferDetach(c)
+	_, err := c.DetachJobBuffer()
 	t.must(err)
 	_, err = mpi.Sendrecv(tc, out, peer, 2, in, peer, 2)
 	t.must(err)

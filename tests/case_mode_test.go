@@ -187,12 +187,12 @@ func ready(t *T, c *mpi.Comm) {
 // attach gives the job a buffer for count messages of n int64.
 func attach(t *T, c *mpi.Comm, count, n int) []byte {
 	b := make([]byte, count*(n*8+mpi.BsendOverhead))
-	t.must(mpi.BufferAttach(c, b))
+	t.must(c.AttachJobBuffer(b))
 	return b
 }
 
 func detach(t *T, c *mpi.Comm, want []byte) {
-	b, err := mpi.BufferDetach(c)
+	b, err := c.DetachJobBuffer()
 	t.must(err)
 	if len(b) != len(want) || len(b) > 0 && &b[0] != &want[0] {
 		t.Errorf("detached %d bytes, not the %d attached", len(b), len(want))
@@ -227,9 +227,9 @@ func buffered(t *T, c *mpi.Comm) {
 
 func bufferedOverflow(t *T, c *mpi.Comm) {
 	const n = 40000 // a rendezvous: it stays in the buffer until it is received
-	wantError(t, "without a buffer", mpi.Bsend(c, ramp(n, 0), right(c), 0), mpi.ErrBuffer, "320000 bytes", "BufferAttach")
+	wantError(t, "without a buffer", mpi.Bsend(c, ramp(n, 0), right(c), 0), mpi.ErrBuffer, "320000 bytes", "AttachJobBuffer")
 	mem := attach(t, c, 2, n)
-	wantError(t, "a second buffer", mpi.BufferAttach(c, make([]byte, 10)), mpi.ErrBuffer, "attached already")
+	wantError(t, "a second buffer", c.AttachJobBuffer(make([]byte, 10)), mpi.ErrBuffer, "attached already")
 	t.must(mpi.Bsend(c, ramp(n, 0), right(c), 0), "the first exactly fits")
 	t.must(mpi.Bsend(c, ramp(n, 1), right(c), 0), "the second too")
 	wantError(t, "a third", mpi.Bsend(c, ramp(n, 2), right(c), 0), mpi.ErrBuffer, "320000 bytes")
@@ -241,14 +241,14 @@ func bufferedOverflow(t *T, c *mpi.Comm) {
 		t.must(err)
 		wantSlice(t, "message", got, ramp(n, k))
 	}
-	t.must(mpi.BufferFlush(c))
+	t.must(c.FlushJobBuffer())
 	t.must(mpi.Bsend(c, ramp(n, 3), right(c), 0), "after the flush there is room")
 	_, _, err = mpi.RecvNew[int64](c, left(c), 0)
 	t.must(err)
 	detach(t, c, mem)
 	detach(t, c, nil)
 	wantError(t, "without a buffer", mpi.Bsend(c, []int{1}, right(c), 0), mpi.ErrBuffer)
-	t.must(mpi.BufferAttach(c, nil), "a buffer of no bytes")
+	t.must(c.AttachJobBuffer(nil), "a buffer of no bytes")
 	detach(t, c, nil)
 }
 
@@ -274,14 +274,14 @@ func detachWaits(t *T, c *mpi.Comm) {
 }
 
 func flush(t *T, c *mpi.Comm) {
-	t.must(mpi.BufferFlush(c), "without a buffer")
+	t.must(c.FlushJobBuffer(), "without a buffer")
 	const n = 1000
 	mem := attach(t, c, 1, n)
 	for k := range 5 {
 		t.together(
 			func() {
 				t.must(mpi.Bsend(c, ramp(n, k), right(c), 0))
-				t.must(mpi.BufferFlush(c))
+				t.must(c.FlushJobBuffer())
 			},
 			func() {
 				got, _, err := mpi.RecvNew[int64](c, left(c), 0)

@@ -374,7 +374,7 @@ func freeRequest(t *T, c *mpi.Comm) {
 
 func general(t *T, c *mpi.Comm) {
 	cancelled := false
-	r := mpi.GrequestStart(c, mpi.GeneralCallbacks{
+	r := c.GrequestStart(mpi.GeneralCallbacks{
 		Query:  func() (mpi.Status, error) { return mpi.Status{Source: 7, Tag: 8, Count: 9}, nil },
 		Cancel: func(complete bool) error { cancelled = !complete; return nil },
 	})
@@ -399,14 +399,14 @@ func general(t *T, c *mpi.Comm) {
 	t.must(err)
 
 	own := errors.New("the disk is full")
-	r = mpi.GrequestStart(c, mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { return mpi.Status{}, own }})
+	r = c.GrequestStart(mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { return mpi.Status{}, own }})
 	t.must(r.Complete())
 	_, err = r.Wait()
 	want(t, "the user's error is the cause", errors.Is(err, own), true)
 }
 
 func generalMixed(t *T, c *mpi.Comm) {
-	g := mpi.GrequestStart(c, mpi.GeneralCallbacks{})
+	g := c.GrequestStart(mpi.GeneralCallbacks{})
 	in := mpi.Irecv(c, make([]int64, 9000), left(c), 1)
 	out := mpi.Isend(c, ramp(9000, 1), right(c), 1)
 	t.together(
@@ -417,7 +417,7 @@ func generalMixed(t *T, c *mpi.Comm) {
 		func() { t.must(g.Complete()) })
 	never := mpi.Irecv(c, make([]int64, 1), left(c), 1)
 	for range 100 { // a completion may fall between any two steps of the waiting
-		g = mpi.GrequestStart(c, mpi.GeneralCallbacks{})
+		g = c.GrequestStart(mpi.GeneralCallbacks{})
 		t.together(
 			func() {
 				i, _, err := mpi.WaitAny(never, g)
@@ -435,7 +435,7 @@ func generalFree(t *T, c *mpi.Comm) {
 	frees, queries := 0, 0
 	start := func() *mpi.Request {
 		frees, queries = 0, 0
-		return mpi.GrequestStart(c, mpi.GeneralCallbacks{
+		return c.GrequestStart(mpi.GeneralCallbacks{
 			Query: func() (mpi.Status, error) { queries++; return mpi.Status{Tag: 5}, nil },
 			Free:  func() error { frees++; return nil },
 		})
@@ -467,7 +467,7 @@ func generalFree(t *T, c *mpi.Comm) {
 	want(t, "Free has run when freed after completion", frees, 1)
 
 	bad := errors.New("cannot free")
-	r = mpi.GrequestStart(c, mpi.GeneralCallbacks{Free: func() error { return bad }})
+	r = c.GrequestStart(mpi.GeneralCallbacks{Free: func() error { return bad }})
 	t.must(r.Complete())
 	_, err = r.Wait()
 	want(t, "the error of Free is that of Wait", errors.Is(err, bad), true)

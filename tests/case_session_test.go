@@ -126,9 +126,9 @@ func sessionSets(t *T, c *mpi.Comm) {
 	h, err := mpi.CommCreateFromGroup(host, "host", nil, mpi.ErrorsReturn)
 	t.must(err, "CommCreateFromGroup")
 	names := make([]string, h.Size())
-	t.must(mpi.Allgather(h, []string{mpi.ProcessorName(c)}, names), "Allgather")
+	t.must(mpi.Allgather(h, []string{c.ProcessorName()}, names), "Allgather")
 	for _, name := range names {
-		want(t, "host", name, mpi.ProcessorName(c))
+		want(t, "host", name, c.ProcessorName())
 	}
 	_, err = s.GroupFromPset("fitmpi://app/99")
 	wantError(t, "GroupFromPset", err, mpi.ErrArg, "fitmpi://app/99", mpi.PsetWorld)

@@ -412,7 +412,7 @@ func winErrhandler(t *T, c *mpi.Comm) {
 	for _, e := range got {
 		want(t, "rank", e.Rank, c.Rank())
 		want(t, "window", e.Comm, w.Name())
-		want(t, "host", e.Host, mpi.ProcessorName(c))
+		want(t, "host", e.Host, c.ProcessorName())
 	}
 	wantError(t, "another window", v.CallErrhandler(io.EOF), mpi.ErrUnknown, "EOF", v.Name())
 	func() {

@@ -27,10 +27,10 @@ func environment() error {
 	if err != nil {
 		return err
 	}
-	n, known := mpi.UniverseSize(world)
-	app, started := mpi.AppNum(world)
-	fmt.Printf("rank %d: level %v, main %v, universe %v, program %d %v, one clock %v\n", world.Rank(), level, mpi.IsThreadMain(world),
-		known && n >= world.Size(), app, started, mpi.WtimeIsGlobal(world))
+	n, known := world.UniverseSize()
+	app, started := world.AppNum()
+	fmt.Printf("rank %d: level %v, main %v, universe %v, program %d %v, one clock %v\n", world.Rank(), level, world.IsThreadMain(),
+		known && n >= world.Size(), app, started, world.WtimeIsGlobal())
 	for _, c := range []*mpi.Comm{world, world.Self()} {
 		if err := mpi.Send(c, []int{1}, 99, 0); !errors.Is(err, mpi.ErrRank) {
 			return fmt.Errorf("the first error handler of %s gives %w", c.Name(), err)

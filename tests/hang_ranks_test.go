@@ -301,13 +301,13 @@ var hangs = map[string]func(c *mpi.Comm) error{
 		if c.Rank() == 1 {
 			return recvFrom(c, 0, 7)
 		}
-		if err := mpi.BufferAttach(c, make([]byte, 2<<20)); err != nil {
+		if err := c.AttachJobBuffer(make([]byte, 2<<20)); err != nil {
 			return err
 		}
 		if err := mpi.Bsend(c, make([]byte, 1<<20), 1, 3); err != nil {
 			return err
 		}
-		_, err := mpi.BufferDetach(c)
+		_, err := c.DetachJobBuffer()
 		return err
 	},
 	"very many": func(c *mpi.Comm) error {
@@ -547,13 +547,13 @@ var pauses = map[string]func(c *mpi.Comm) error{
 			_, err := mpi.Recv(c, make([]byte, 1<<20), 0, 3)
 			return err
 		}
-		if err := mpi.BufferAttach(c, make([]byte, 2<<20)); err != nil {
+		if err := c.AttachJobBuffer(make([]byte, 2<<20)); err != nil {
 			return err
 		}
 		if err := mpi.Bsend(c, make([]byte, 1<<20), 1, 3); err != nil {
 			return err
 		}
-		_, err := mpi.BufferDetach(c)
+		_, err := c.DetachJobBuffer()
 		return err
 	},
 	"timer": oneOnly(func(*mpi.Comm) error {

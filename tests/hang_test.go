@@ -142,7 +142,7 @@ var hangCases = []struct {
 	}},
 	{"buffer", 2, []string{
 		`circle of 2 ranks: 0 -> 1 -> 0\n`,
-		`rank 0 waits for rank 1: BufferDetach of a buffer with messages to rank 1, at L`,
+		`rank 0 waits for rank 1: DetachJobBuffer of a buffer with messages to rank 1, at L`,
 		`rank 1: Recv from rank 0, tag 7, room for 8 B, world, at L; but there is a message from rank 0, tag 3, 1 MiB, world: the tags differ`,
 		`sent, and not received: to rank 1, tag 3, 1 MiB, world\n`,
 	}},

@@ -307,7 +307,7 @@ func runProgram(t *T, c *mpi.Comm, name string, tables [][]randomOp, seed uint64
 		}
 		strands[i] = x
 	}
-	t.must(mpi.BufferAttach(c, make([]byte, attachedBytes)))
+	t.must(c.AttachJobBuffer(make([]byte, attachedBytes)))
 	t.each(len(strands), func(i int) {
 		x := strands[i]
 		whole := x.c
@@ -315,7 +315,7 @@ func runProgram(t *T, c *mpi.Comm, name string, tables [][]randomOp, seed uint64
 		x.run(plans[i])
 		x.c = whole
 	})
-	_, err := mpi.BufferDetach(c)
+	_, err := c.DetachJobBuffer()
 	t.must(err)
 	t.must(mpi.Barrier(c)) // the next program has the same tags: its messages must not meet wildcards of this one
 	for _, x := range strands[1:] {

@@ -37,7 +37,7 @@ func wrongly(d *dice) (string, func(x *strand)) {
 
 // failed is a request that has failed, as general ones do.
 func failed(x *strand, err error) *mpi.Request {
-	r := mpi.GrequestStart(x.c, mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { return mpi.Status{}, err }})
+	r := x.c.GrequestStart(mpi.GeneralCallbacks{Query: func() (mpi.Status, error) { return mpi.Status{}, err }})
 	x.must(r.Complete())
 	return r
 }

@@ -90,7 +90,7 @@ var errDied = errors.New("died, as -die says")
 // maybeDie is what kill -9 would do to the rank that -die names, if this is the step and the job
 // was not started again yet.
 func (o *options) maybeDie(world *mpi.Comm, step int64) error {
-	if world.Rank() != o.dieRank || step != o.dieStep || mpi.Restarts(world) > 0 {
+	if world.Rank() != o.dieRank || step != o.dieStep || world.Restarts() > 0 {
 		return nil
 	}
 	if o.gently {

@@ -266,7 +266,7 @@ var scenes = []struct {
 	{"buffer", func() *scene { // rank 2 receives what lies in a buffer of rank 1, and rank 1 what lies in one of rank 0
 		s := newScene(3)
 		for r := range 2 {
-			s.alone(r, tm.Operation{Op: "BufferDetach", Kind: tm.Flush, At: line(9), Peer: -1, Tag: -1, To: []int{r + 1}})
+			s.alone(r, tm.Operation{Op: "DetachJobBuffer", Kind: tm.Flush, At: line(9), Peer: -1, Tag: -1, To: []int{r + 1}})
 			sent := named(on(send("", 0, r+1, 5, 80), world), "")
 			sent.Detached, sent.At = true, ""
 			s.op(r, sent)
@@ -277,13 +277,13 @@ var scenes = []struct {
 	}, upTo(3)},
 	{"buffer-goes-on", func() *scene { // rank 1 will receive, as far as is known
 		s := newScene(2)
-		s.alone(0, tm.Operation{Op: "BufferDetach", Kind: tm.Flush, At: line(9), Peer: -1, Tag: -1, To: []int{1}})
+		s.alone(0, tm.Operation{Op: "DetachJobBuffer", Kind: tm.Flush, At: line(9), Peer: -1, Tag: -1, To: []int{1}})
 		s.goroutine(1, "running", 12, true)
 		return s
 	}, nil},
 	{"buffer-moves", func() *scene { // the last message is being moved
 		s := newScene(2)
-		s.alone(0, tm.Operation{Op: "BufferFlush", Kind: tm.Flush, At: line(9), Peer: -1, Tag: -1})
+		s.alone(0, tm.Operation{Op: "FlushJobBuffer", Kind: tm.Flush, At: line(9), Peer: -1, Tag: -1})
 		s.alone(1, recv(30, 0, 5))
 		return s
 	}, nil},

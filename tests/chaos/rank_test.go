@@ -187,7 +187,7 @@ func (o *orders) run(world *mpi.Comm) error {
 
 // epochs runs the load until the harness wants the end.
 func (o *orders) epochs(world *mpi.Comm, x *exchange, p *phone) (end report, err error) {
-	if err := mpi.BufferAttach(world, make([]byte, bsendRoom)); err != nil {
+	if err := world.AttachJobBuffer(make([]byte, bsendRoom)); err != nil {
 		return end, err
 	}
 	switch {
@@ -211,7 +211,7 @@ func (o *orders) epochs(world *mpi.Comm, x *exchange, p *phone) (end report, err
 		over, err = cs.isOver(p.stop.Load() || o.Epochs == end.Epochs)
 	}
 	if err == nil {
-		_, err = mpi.BufferDetach(world)
+		_, err = world.DetachJobBuffer()
 	}
 	return end, err
 }

@@ -36,7 +36,7 @@ func (v *recovery) run(world *mpi.Comm) (report, error) {
 	}
 	if err == nil {
 		v.end.Left = base.Size()
-		_, err = mpi.BufferDetach(world)
+		_, err = world.DetachJobBuffer()
 	}
 	return v.end, err
 }

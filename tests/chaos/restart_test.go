@@ -39,7 +39,7 @@ func (l *life) run(world *mpi.Comm) (report, error) {
 	if err != nil {
 		return l.end, err
 	}
-	l.end.Restarts = mpi.Restarts(world)
+	l.end.Restarts = world.Restarts()
 	l.p.say(report{Loaded: &loaded{Attempt: l.end.Restarts, Version: first}})
 	cs, err := newComms(world)
 	for epoch, over := int(first), false; err == nil && !over; epoch++ {
@@ -57,7 +57,7 @@ func (l *life) run(world *mpi.Comm) (report, error) {
 		}
 	}
 	if err == nil {
-		_, err = mpi.BufferDetach(world)
+		_, err = world.DetachJobBuffer()
 	}
 	if err == nil {
 		err = l.store.Clear(world)

@@ -161,7 +161,7 @@ func (o *orders) soak(world *mpi.Comm, cs *comms, x *exchange, p *phone) (end re
 			return end, err
 		}
 	}
-	_, err = mpi.BufferDetach(world)
+	_, err = world.DetachJobBuffer()
 	return end, err
 }
 
