@@ -56,7 +56,7 @@ func TestCollectivesCounted(t *testing.T) {
 		if err := Bcast(c, one, 7); err == nil {
 			return fmt.Errorf("a broadcast from a root that does not exist works")
 		}
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func TestCollectivesCounted(t *testing.T) {
 func TestCollectiveWaits(t *testing.T) {
 	first := make(chan *job, 1)
 	err := RunThreads(2, func(_ context.Context, c *Comm) error {
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err == nil {
 			err = d.SetName("rows")
 		}
@@ -147,7 +147,7 @@ func waitedFor(j *job, name string) (d time.Duration) {
 func TestManyNamesCounted(t *testing.T) {
 	err := RunThreads(1, func(_ context.Context, c *Comm) error {
 		for i := range 3 * mostCounted {
-			d, err := c.Dup()
+			d, err := c.Dup(nil)
 			if err != nil {
 				return err
 			}

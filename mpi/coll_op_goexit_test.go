@@ -104,7 +104,7 @@ func failingReduction(t *testing.T, op string, start func(c *mpi.Comm) *mpi.Requ
 	var said [n]error
 	var returned [n]bool
 	err := mpi.RunThreads(n, func(_ context.Context, c *mpi.Comm) error {
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func reduceInTurns(_ context.Context, c *mpi.Comm) error {
 	var wg sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}

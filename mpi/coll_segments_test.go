@@ -56,7 +56,7 @@ func endedBetween(t *testing.T, n int, layout *mpi.Datatype, start func(c *mpi.C
 	}
 	err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}

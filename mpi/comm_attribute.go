@@ -224,7 +224,7 @@ func (e *callbackError) Unwrap() error { return e.cause }
 // goroutine. They are local.
 type Keyval[T any] struct{ key *attributeKey[*Comm] }
 
-// NewKeyval makes a key (MPI 4.1, section 7.7.2, MPI_Comm_create_keyval).
+// KeyvalCreate makes a key (MPI 4.1, section 7.7.2, MPI_Comm_create_keyval).
 //
 // copy is called when a communicator that has a value v is duplicated: it returns the value of the
 // duplicate, and whether it gets one. An error makes Dup fail. nil: the duplicate gets none
@@ -237,7 +237,7 @@ type Keyval[T any] struct{ key *attributeKey[*Comm] }
 // (MPI_COMM_NULL_DELETE_FN).
 //
 // Both may use the communicator. While delete runs, Get no longer finds the value.
-func NewKeyval[T any](copy func(old *Comm, v T) (T, bool, error), delete func(c *Comm, v T) error) *Keyval[T] {
+func KeyvalCreate[T any](copy func(old *Comm, v T) (T, bool, error), delete func(c *Comm, v T) error) *Keyval[T] {
 	k := &attributeKey[*Comm]{}
 	if copy != nil {
 		k.copy = func(old *Comm, v any) (any, bool, error) { return copy(old, valueAs[T](v)) }
@@ -261,7 +261,7 @@ func (k *Keyval[T]) Set(c *Comm, v T) error {
 		return c.fail(err)
 	}
 	if k == nil || k.key == nil {
-		return c.fail(opErrorf(ErrKeyval, op, "the key is nil: make one with NewKeyval"))
+		return c.fail(opErrorf(ErrKeyval, op, "the key is nil: make one with KeyvalCreate"))
 	}
 	if k.key.isFreed() {
 		return c.fail(opErrorf(ErrKeyval, op, "the key was freed: it takes no new values"))
@@ -297,7 +297,7 @@ func (k *Keyval[T]) Delete(c *Comm) error {
 		return c.fail(err)
 	}
 	if k == nil || k.key == nil {
-		return c.fail(opErrorf(ErrKeyval, op, "the key is nil: make one with NewKeyval"))
+		return c.fail(opErrorf(ErrKeyval, op, "the key is nil: make one with KeyvalCreate"))
 	}
 	found, err := c.attrs.remove(c, k.key)
 	switch {

@@ -13,16 +13,13 @@ import (
 
 // Dup makes a communicator of the same ranks with a context of its own, so that
 // a library's messages never meet its user's. It has c's topology, error handler and,
-// as their copy callbacks say, attributes; not its hints, for they are promises about c.
+// as their copy callbacks say, attributes; not its hints, for they are promises about c. The new one
+// has the hints of info, which may be nil.
 // Of an intercommunicator it makes an intercommunicator. If a copy callback fails, there
 // is no communicator at this rank, and others have made theirs.
-// Collective (MPI 4.1, section 7.4.2).
-func (c *Comm) Dup() (*Comm, error) { return c.begin("Dup").made(c.idup("Dup", nil).wait()) }
-
-// DupWithInfo is Dup with the hints of info, which may be nil. Collective
-// (MPI 4.1, section 7.4.2).
-func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
-	return c.begin("DupWithInfo").made(c.idup("DupWithInfo", info).wait())
+// Collective (MPI 4.1, section 7.4.2, MPI_Comm_dup and MPI_Comm_dup_with_info).
+func (c *Comm) Dup(info *Info) (*Comm, error) {
+	return c.begin("Dup").made(c.idup("Dup", info).wait())
 }
 
 // Creation is the request of a communicator that is being made.
@@ -43,14 +40,8 @@ func (r *Creation) wait() (*Comm, error) {
 
 // Idup starts a Dup and returns: what is copied is what c has now, not what it has when
 // the request is done. Comm gives the new communicator after Wait. Collective
-// (MPI 4.1, section 7.4.2).
-func (c *Comm) Idup() *Creation { return c.begin("Idup").creates(c.idup("Idup", nil)) }
-
-// IdupWithInfo is Idup with the hints of info, which may be nil. Collective
-// (MPI 4.1, section 7.4.2).
-func (c *Comm) IdupWithInfo(info *Info) *Creation {
-	return c.begin("IdupWithInfo").creates(c.idup("IdupWithInfo", info))
-}
+// (MPI 4.1, section 7.4.2, MPI_Comm_idup and MPI_Comm_idup_with_info).
+func (c *Comm) Idup(info *Info) *Creation { return c.begin("Idup").creates(c.idup("Idup", info)) }
 
 func (c *Comm) idup(op string, info *Info) *Creation {
 	if err := c.usable(op); err != nil {

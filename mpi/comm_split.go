@@ -174,11 +174,11 @@ func dividing(all []int64, n int) int {
 	return -1
 }
 
-// GetHWResourceInfo says which hardware resources there are, and to which of them the calling
+// HWResourceInfo says which hardware resources there are, and to which of them the calling
 // process is bound: for each kind that SplitType knows its name as key, and "true" as value if the
 // process is bound to a single instance of it, else "false" (MPI 4.1, section 9.1,
 // MPI_Get_hw_resource_info). It is local.
-func GetHWResourceInfo() *Info {
+func HWResourceInfo() *Info {
 	info := InfoCreate()
 	cpus := sys.AllowedCPUs()
 	info.setKnown(resourceHost, "true")

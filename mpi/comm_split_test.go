@@ -103,7 +103,7 @@ func TestSplitTypeByParts(t *testing.T) {
 
 // MPI 4.1, section 9.1: what SplitType can split by, the hardware resource info tells.
 func TestHWResourceInfo(t *testing.T) {
-	info := mpi.GetHWResourceInfo()
+	info := mpi.HWResourceInfo()
 	if v, ok := info.Get("host"); !ok || v != "true" {
 		t.Errorf("host: %q, %v", v, ok)
 	}

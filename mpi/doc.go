@@ -101,7 +101,7 @@
 // When a rank dies the job ends, unless it was started to go on (fitrun --with-ft,
 // Threads.FaultTolerant) and errors are returned, as under Main. Then operations that need the dead
 // rank fail with ErrProcFailed, and collectives of its communicators fail so at every rank. The
-// survivors can say so to each other (Revoke), find out which ranks are left (GetFailed, AckFailed)
+// survivors can say so to each other (Revoke), find out which ranks are left (Failed, AckFailed)
 // and go on without the dead one. Die lets a program try that. docs/FAULTS.md is the guide.
 //
 // # Checking

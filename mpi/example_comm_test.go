@@ -93,7 +93,7 @@ func ExampleComm_SplitType() {
 // Idup lets a program do something else while a communicator is made.
 func ExampleComm_Idup() {
 	run(2, func(c *mpi.Comm) error {
-		r := c.Idup()
+		r := c.Idup(nil)
 		// ... compute here ...
 		if _, err := r.Wait(); err != nil {
 			return err
@@ -191,7 +191,7 @@ func ExampleInfo() {
 		if err := info.Set("mpi_assert_no_any_tag", "true"); err != nil {
 			return err
 		}
-		d, err := c.DupWithInfo(info)
+		d, err := c.Dup(info)
 		if err != nil {
 			return err
 		}

@@ -14,11 +14,11 @@ func ExampleKeyval() {
 		private *mpi.Comm
 		calls   int
 	}
-	key := mpi.NewKeyval(nil, func(_ *mpi.Comm, s *state) error { return s.private.Free() })
+	key := mpi.KeyvalCreate(nil, func(_ *mpi.Comm, s *state) error { return s.private.Free() })
 	solve := func(c *mpi.Comm) (*state, error) { // a function of the library
 		s, ok := key.Get(c)
 		if !ok {
-			private, err := c.Dup()
+			private, err := c.Dup(nil)
 			if err != nil {
 				return nil, err
 			}
@@ -31,7 +31,7 @@ func ExampleKeyval() {
 		return s, mpi.Barrier(s.private)
 	}
 	run(2, func(world *mpi.Comm) error {
-		c, err := world.Dup()
+		c, err := world.Dup(nil)
 		if err != nil {
 			return err
 		}
@@ -58,14 +58,14 @@ func ExampleKeyval() {
 }
 
 // The copy function says what a duplicate inherits.
-func ExampleNewKeyval() {
+func ExampleKeyvalCreate() {
 	run(1, func(world *mpi.Comm) error {
-		generation := mpi.NewKeyval(func(_ *mpi.Comm, g int) (int, bool, error) { return g + 1, true, nil }, nil)
-		title := mpi.NewKeyval[string](mpi.CopyAttribute, nil)
+		generation := mpi.KeyvalCreate(func(_ *mpi.Comm, g int) (int, bool, error) { return g + 1, true, nil }, nil)
+		title := mpi.KeyvalCreate[string](mpi.CopyAttribute, nil)
 		if err := errors.Join(generation.Set(world, 1), title.Set(world, "ocean")); err != nil {
 			return err
 		}
-		child, err := world.Dup()
+		child, err := world.Dup(nil)
 		if err != nil {
 			return err
 		}

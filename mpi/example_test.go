@@ -456,7 +456,7 @@ func ExampleComm_Split() {
 // A library takes a communicator of its own, so that its messages never meet its user's.
 func ExampleComm_Dup() {
 	run(2, func(c *mpi.Comm) error {
-		private, err := c.Dup()
+		private, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 // Each rank puts its number to its right neighbour's window, between two fences.
 func ExamplePut() {
 	err := mpi.RunThreads(3, func(_ context.Context, world *mpi.Comm) error {
-		w, mem, err := mpi.WinAllocate[int](world, 1)
+		w, mem, err := mpi.WinAllocate[int](world, 1, nil)
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func ExamplePut() {
 // Ranks draw tickets from a counter at rank 0, which need not take part.
 func ExampleFetchAndOp() {
 	err := mpi.RunThreads(4, func(_ context.Context, world *mpi.Comm) error {
-		w, _, err := mpi.WinAllocate[int64](world, 1)
+		w, _, err := mpi.WinAllocate[int64](world, 1, nil)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ func ExampleWinAllocateShared() {
 		if err != nil {
 			return err
 		}
-		w, mine, err := mpi.WinAllocateShared[int](host, 2)
+		w, mine, err := mpi.WinAllocateShared[int](host, 2, nil)
 		if err != nil {
 			return err
 		}
@@ -42,11 +42,11 @@ func ExampleWinAllocateShared() {
 // A library keeps what it has made for a window with the window.
 func ExampleWinKeyval() {
 	run(1, func(world *mpi.Comm) error {
-		key := mpi.NewWinKeyval(func(_ *mpi.Win, plan string) error {
+		key := mpi.WinKeyvalCreate(func(_ *mpi.Win, plan string) error {
 			fmt.Println("gone:", plan)
 			return nil
 		})
-		w, err := mpi.WinCreate(world, make([]float64, 8))
+		w, err := mpi.WinCreate(world, make([]float64, 8), nil)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 
 // Revoke says that c is of no use any more: pending operations on c end with an error of class
 // [ErrRevoked], at all ranks, and so does everything that is started on it from now on, except
-// Agree and Shrink, what is local (GetFailed, AckFailed, IsRevoked, names, attributes), and Free. A
+// Agree and Shrink, what is local (Failed, AckFailed, IsRevoked, names, attributes), and Free. A
 // rank that has found out that c is broken calls it to free the others from operations that wait
 // for what will never come. Not collective: one rank is enough, and it does not wait for the
 // others. All that live learn of it, even if the caller dies in the middle. Operations that were
@@ -43,14 +43,14 @@ func (c *Comm) IsRevoked() bool {
 
 func (c *Comm) isRevoked() bool { return c.job.faults.has(c.family()) }
 
-// GetFailed returns the group of the ranks of c that have failed, as far as the calling rank knows,
+// Failed returns the group of the ranks of c that have failed, as far as the calling rank knows,
 // in the order in which it has learnt of them: a later answer begins with the members of an earlier
 // one. Of an intercommunicator it has ranks of both groups. Without failures it is GroupEmpty. It
 // works on a communicator that is revoked. It is local (fault tolerance as proposed to the MPI
 // Forum, MPIX_Comm_get_failed).
-func (c *Comm) GetFailed() (failed *Group, err error) {
-	defer c.begin("GetFailed").endAt(&err)
-	if err := c.present("GetFailed"); err != nil {
+func (c *Comm) Failed() (failed *Group, err error) {
+	defer c.begin("Failed").endAt(&err)
+	if err := c.present("Failed"); err != nil {
 		return nil, c.fail(err)
 	}
 	c.job.engine.Poll() // programs ask until there are some
@@ -60,7 +60,7 @@ func (c *Comm) GetFailed() (failed *Group, err error) {
 	return GroupEmpty, nil
 }
 
-// AckFailed acknowledges the first n members of the group that GetFailed returns, or all if there
+// AckFailed acknowledges the first n members of the group that Failed returns, or all if there
 // are fewer, and returns how many are acknowledged now, which may be more: nothing is taken back.
 // So AckFailed(0) asks. A receive from AnySource may wait beside failures that are acknowledged:
 // until then it might be the failed rank's message that it waits for, which never comes, so a Recv
@@ -99,7 +99,7 @@ func (c *comm) prefix(failed []engine.PeerID, n int) int {
 }
 
 // acknowledged are the ranks of c that have failed and are acknowledged at the calling rank, in the
-// order of GetFailed.
+// order of Failed.
 func (c *comm) acknowledged() []engine.PeerID {
 	failed := c.job.engine.Failed(nil)
 	return c.failedMembers(failed[:min(c.job.engine.Acknowledged(c.p2p), len(failed))])

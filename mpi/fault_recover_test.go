@@ -55,7 +55,7 @@ func TestRecover(t *testing.T) {
 				if well == 1 && err == nil {
 					return nil
 				}
-				if failed, err := on.GetFailed(); err != nil || failed.Rank() != Undefined {
+				if failed, err := on.Failed(); err != nil || failed.Rank() != Undefined {
 					return fmt.Errorf("the failed are %v, %v", failed, err)
 				}
 				if _, err := on.AckFailed(on.Size()); err != nil {
@@ -171,7 +171,7 @@ func (p *patient) traffic(c *Comm) error {
 			return equal("Scan", sum, []int{r + 1})
 		},
 		func() error {
-			d, err := c.Dup()
+			d, err := c.Dup(nil)
 			if err != nil {
 				return err
 			}

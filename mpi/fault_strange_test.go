@@ -18,7 +18,7 @@ func TestStrangeRevocationsAreBounded(t *testing.T) {
 	judged, duplicated := make(chan struct{}), make(chan struct{})
 	err := Threads{Ranks: 3, FaultTolerant: true}.Run(t.Context(), func(_ context.Context, c *Comm) error {
 		c.SetErrhandler(ErrorsReturn)
-		own, err := c.Dup()
+		own, err := c.Dup(nil)
 		if c.Rank() == 2 {
 			close(duplicated)
 		}

@@ -45,7 +45,7 @@ func TestDeath(t *testing.T) {
 				if err := wantClass("Barrier", Barrier(c), ErrProcFailed); err != nil {
 					return err
 				}
-				g, err := c.GetFailed()
+				g, err := c.Failed()
 				if err != nil {
 					return err
 				}
@@ -61,7 +61,7 @@ func TestDeath(t *testing.T) {
 // TestRevokeAll: one rank revokes what the others wait in.
 func TestRevokeAll(t *testing.T) {
 	tolerant(t, 5, func(c *Comm) error {
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}

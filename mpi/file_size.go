@@ -9,11 +9,11 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// GetSize is the size of f in bytes, as the file system says now (MPI 4.1, section 14.2.6,
+// Size is the size of f in bytes, as the file system says now (MPI 4.1, section 14.2.6,
 // MPI_File_get_size). It is local.
-func (f *File) GetSize() (size int, err error) {
-	defer f.begin("GetSize").endAt(&err)
-	const op = "GetSize"
+func (f *File) Size() (size int, err error) {
+	defer f.begin("Size").endAt(&err)
+	const op = "Size"
 	if err := f.present(op); err != nil {
 		return 0, f.fail(err)
 	}

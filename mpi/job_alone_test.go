@@ -53,7 +53,7 @@ var loners = map[string]struct {
 	}, 1, `^fitmpi: rank 0 .* aborted the job with code 1: rank 0: its function ended its goroutine instead of returning .*\n$`},
 	"goexit in Finalize": {func() {
 		mpi.Main(func(_ context.Context, world *mpi.Comm) error {
-			return mpi.NewKeyval(nil, func(*mpi.Comm, int) error { runtime.Goexit(); return nil }).Set(world, 1)
+			return mpi.KeyvalCreate(nil, func(*mpi.Comm, int) error { runtime.Goexit(); return nil }).Set(world, 1)
 		})
 	}, 1, `^fitmpi: rank 0 .* aborted the job with code 1: rank 0: Finalize: .*alone_test.go:\d+ ended its goroutine instead of returning .*\n$`},
 	"goexit in a tool": {func() {
@@ -74,7 +74,7 @@ var loners = map[string]struct {
 	}, 2, `(?s)^rank 0: the tool mpi_test.leavingTool failed in Turn: .*p2p_callback_goexit_test.go:\d+ ended its goroutine instead of returning .*\n$`},
 	"finalize": {func() {
 		mpi.Main(func(_ context.Context, world *mpi.Comm) error {
-			return mpi.NewKeyval(nil, func(*mpi.Comm, int) error { return errors.New("not written") }).Set(world, 1)
+			return mpi.KeyvalCreate(nil, func(*mpi.Comm, int) error { return errors.New("not written") }).Set(world, 1)
 		})
 	}, 1, `^fitmpi: rank 0 .*: mpi: Finalize on rank 0 .*: not written.*\n$`},
 	"signal": {func() {

@@ -113,7 +113,7 @@ func failures(c *mpi.Comm, dir string) map[string]func() (string, error) {
 			return at, err
 		},
 		"a window": func() (string, error) {
-			w, err := mpi.WinCreate(world, make([]int, 1))
+			w, err := mpi.WinCreate(world, make([]int, 1), nil)
 			if err != nil {
 				return "", err
 			}
@@ -169,7 +169,7 @@ func TestErrorsAreReturned(t *testing.T) {
 				"communicator": func(_ context.Context, c *mpi.Comm) error { return mpi.Send(c, []int{1}, 5, 0) },
 				"self":         func(_ context.Context, c *mpi.Comm) error { return mpi.Send(c.Self(), []int{1}, 5, 0) },
 				"window": func(_ context.Context, c *mpi.Comm) error {
-					w, err := mpi.WinCreate(c, make([]int, 1))
+					w, err := mpi.WinCreate(c, make([]int, 1), nil)
 					if err != nil {
 						return err
 					}

@@ -23,7 +23,7 @@ func TestFinalizeDeletesAttributes(t *testing.T) {
 	err := mpi.RunThreads(n, func(_ context.Context, world *mpi.Comm) error {
 		r := world.Rank()
 		note := func(name string) *mpi.Keyval[int] {
-			return mpi.NewKeyval(nil, func(c *mpi.Comm, v int) error {
+			return mpi.KeyvalCreate(nil, func(c *mpi.Comm, v int) error {
 				mu.Lock()
 				wrote[r] = append(wrote[r], fmt.Sprint(name, v))
 				mu.Unlock()
@@ -66,13 +66,13 @@ func TestFinalizeDeleteFails(t *testing.T) {
 	var mu sync.Mutex
 	deleted := 0
 	err := mpi.RunThreads(2, func(_ context.Context, world *mpi.Comm) error {
-		count := mpi.NewKeyval(nil, func(*mpi.Comm, int) error {
+		count := mpi.KeyvalCreate(nil, func(*mpi.Comm, int) error {
 			mu.Lock()
 			defer mu.Unlock()
 			deleted++
 			return nil
 		})
-		bad := mpi.NewKeyval(nil, func(*mpi.Comm, int) error { return broken })
+		bad := mpi.KeyvalCreate(nil, func(*mpi.Comm, int) error { return broken })
 		return errors.Join(count.Set(world.Self(), 0), bad.Set(world.Self(), 0), count.Set(world, 0), bad.Set(world, 0))
 	})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "Finalize") || !strings.Contains(err.Error(), "deleting an attribute") {
@@ -89,11 +89,11 @@ func TestFinalizeFlushes(t *testing.T) {
 	const n = 40_000
 	got := make([]int64, n)
 	err := mpi.RunThreads(2, func(_ context.Context, world *mpi.Comm) error {
-		kept, err := world.Dup()
+		kept, err := world.Dup(nil)
 		if err != nil {
 			return err
 		}
-		freed, err := world.Dup()
+		freed, err := world.Dup(nil)
 		if err != nil {
 			return err
 		}

@@ -154,7 +154,7 @@ func TestAfterTheJob(t *testing.T) {
 	wantText(t, mpi.Send(c, []int{1}, 0, 0), mpi.ErrOther, "MPI is finalized")
 	wantText(t, second(mpi.Recv(c, []int{1}, 0, 0)), mpi.ErrOther, "MPI is finalized")
 	wantText(t, mpi.Barrier(c), mpi.ErrOther, "MPI is finalized")
-	wantText(t, second(c.Dup()), mpi.ErrOther, "MPI is finalized")
+	wantText(t, second(c.Dup(nil)), mpi.ErrOther, "MPI is finalized")
 	_, err = r.Wait()
 	wantText(t, err, mpi.ErrOther, "ending")
 }

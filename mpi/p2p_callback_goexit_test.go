@@ -30,33 +30,33 @@ func (b *balky) UnmarshalBinary([]byte) error { return nil }
 // All ranks make them.
 var ownCallbacks = map[string]func(dir string, c *mpi.Comm, end func()) error{
 	"copying an attribute": func(_ string, c *mpi.Comm, end func()) error {
-		k := mpi.NewKeyval(func(_ *mpi.Comm, v int) (int, bool, error) { end(); return v, true, nil }, nil)
-		return errors.Join(k.Set(c, 1), second(c.Dup()))
+		k := mpi.KeyvalCreate(func(_ *mpi.Comm, v int) (int, bool, error) { end(); return v, true, nil }, nil)
+		return errors.Join(k.Set(c, 1), second(c.Dup(nil)))
 	},
 	"deleting an attribute": func(_ string, c *mpi.Comm, end func()) error {
-		k := mpi.NewKeyval(nil, func(*mpi.Comm, int) error { end(); return nil })
-		d, err := c.Dup()
+		k := mpi.KeyvalCreate(nil, func(*mpi.Comm, int) error { end(); return nil })
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}
 		return errors.Join(k.Set(d, 1), d.Free())
 	},
 	"deleting an attribute of world": func(_ string, c *mpi.Comm, end func()) error {
-		return mpi.NewKeyval(nil, func(*mpi.Comm, int) error { end(); return nil }).Set(c, 1) // in Finalize
+		return mpi.KeyvalCreate(nil, func(*mpi.Comm, int) error { end(); return nil }).Set(c, 1) // in Finalize
 	},
 	"deleting an attribute of a window": func(_ string, c *mpi.Comm, end func()) error {
-		w, err := mpi.WinCreate(c, make([]int, 1))
+		w, err := mpi.WinCreate(c, make([]int, 1), nil)
 		if err != nil {
 			return err
 		}
-		return errors.Join(mpi.NewWinKeyval(func(*mpi.Win, int) error { end(); return nil }).Set(w, 1), w.Free())
+		return errors.Join(mpi.WinKeyvalCreate(func(*mpi.Win, int) error { end(); return nil }).Set(w, 1), w.Free())
 	},
 	"error handler": func(_ string, c *mpi.Comm, end func()) error {
 		c.SetErrhandler(func(*mpi.Comm, *mpi.Error) error { end(); return nil })
 		return mpi.Send(c, []int{1}, -7, 0)
 	},
 	"error handler of a window": func(_ string, c *mpi.Comm, end func()) error {
-		w, err := mpi.WinCreate(c, make([]int, 1))
+		w, err := mpi.WinCreate(c, make([]int, 1), nil)
 		if err != nil {
 			return err
 		}

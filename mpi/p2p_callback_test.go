@@ -32,7 +32,7 @@ var badCalls = []struct {
 		mpi.Allreduce(world, []int{1}, make([]int, 1), mpi.Sum)
 	}},
 	{"Ibarrier", func(world, _ *mpi.Comm, _ *mpi.Request) { mpi.Ibarrier(world) }},
-	{"Dup", func(world, _ *mpi.Comm, _ *mpi.Request) { world.Dup() }},
+	{"Dup", func(world, _ *mpi.Comm, _ *mpi.Request) { world.Dup(nil) }},
 	{"Die", func(world, _ *mpi.Comm, _ *mpi.Request) { world.Die() }},
 	{"Wait", func(_, _ *mpi.Comm, never *mpi.Request) { never.Wait() }},
 	{"Test", func(_, _ *mpi.Comm, never *mpi.Request) { never.Test() }},
@@ -105,7 +105,7 @@ func badReduction(t *testing.T, called, op string, call func(world, self *mpi.Co
 		never := mpi.Irecv(self, make([]int, 1), 0, 9)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}
@@ -174,17 +174,17 @@ func TestCallbacksThatMayCommunicate(t *testing.T) {
 					_, err := mpi.Sendrecv(c, make([]int64, 20000), peer, 1, make([]int64, 20000), peer, 1)
 					return errors.Join(err, mpi.Barrier(c))
 				}
-				d, err := c.Dup()
+				d, err := c.Dup(nil)
 				if err != nil {
 					return err
 				}
 				d.SetErrhandler(func(_ *mpi.Comm, _ *mpi.Error) error { return talk() })
-				key := mpi.NewKeyval(func(_ *mpi.Comm, v int) (int, bool, error) { return v, true, talk() },
+				key := mpi.KeyvalCreate(func(_ *mpi.Comm, v int) (int, bool, error) { return v, true, talk() },
 					func(_ *mpi.Comm, _ int) error { return talk() })
 				if err := key.Set(d, 1); err != nil {
 					return err
 				}
-				e, err := d.Dup()
+				e, err := d.Dup(nil)
 				if err != nil {
 					return err
 				}

@@ -359,7 +359,7 @@ func TestFreedIsNull(t *testing.T) {
 func TestFreeOfWhatMustBeWaitedFor(t *testing.T) {
 	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
-		w, mem, err := mpi.WinAllocate[int64](c, 1)
+		w, mem, err := mpi.WinAllocate[int64](c, 1, nil)
 		if err != nil {
 			return err
 		}

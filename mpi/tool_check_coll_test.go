@@ -70,7 +70,7 @@ func TestCollectivesDiffer(t *testing.T) {
 		{"nonblocking", func(c *Comm, n int) error { return waitAllOf(Ibcast(c, floats(n), 0)) },
 			func(c *Comm, n int) error { return waitAllOf(Ibcast(c, ints(n), 0)) }, ErrType,
 			"the elements are int64 at this rank and float64 at rank 0"},
-		{"a new communicator", bcast, func(c *Comm, _ int) error { _, err := c.Dup(); return err }, ErrNotSame,
+		{"a new communicator", bcast, func(c *Comm, _ int) error { _, err := c.Dup(nil); return err }, ErrNotSame,
 			"this rank calls one that makes or frees a communicator, a window or a file, rank 0 calls Bcast"},
 	} {
 		t.Run(m.name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestCollectivesSuit(t *testing.T) {
 		if mine != nil || other != nil {
 			return fmt.Errorf("%v, %v", mine, other)
 		}
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}

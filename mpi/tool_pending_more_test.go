@@ -163,7 +163,7 @@ func traffic(ctx context.Context, w *Comm) error {
 				return err
 			}
 		}
-		d, err := w.Dup()
+		d, err := w.Dup(nil)
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func TestCommListForgets(t *testing.T) {
 			return len(w.job.comms.live)
 		}
 		for i := range n {
-			d, err := w.Dup()
+			d, err := w.Dup(nil)
 			if err == nil && i%2 == 0 {
 				err = d.Free()
 			}

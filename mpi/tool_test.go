@@ -189,7 +189,7 @@ func TestWithoutTools(t *testing.T) {
 		if _, err := r.Wait(); err != nil {
 			return err
 		}
-		d, err := quiet.Dup()
+		d, err := quiet.Dup(nil)
 		if err != nil {
 			return err
 		}

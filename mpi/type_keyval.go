@@ -6,14 +6,14 @@ package mpi
 // section 7.7.4). It is to datatypes what [Keyval] is to communicators.
 type TypeKeyval[T any] struct{ key *attributeKey[*Datatype] }
 
-// NewTypeKeyval makes a key (MPI 4.1, section 7.7.4, MPI_Type_create_keyval).
+// TypeKeyvalCreate makes a key (MPI 4.1, section 7.7.4, MPI_Type_create_keyval).
 //
 // copy is called when a Datatype that has a value v is duplicated by Dup: it returns the value of
 // the duplicate, and whether it gets one; an error makes a duplicate with that error. nil: the
 // duplicate gets none (MPI_TYPE_NULL_COPY_FN). delete is called with a value that is about to go,
 // because Set replaces it or Delete deletes it; an error makes that call fail, and the value stays.
 // A Datatype is never freed, so nothing else calls it. nil: nothing is to do.
-func NewTypeKeyval[T any](copy func(old *Datatype, v T) (T, bool, error), delete func(t *Datatype, v T) error) *TypeKeyval[T] {
+func TypeKeyvalCreate[T any](copy func(old *Datatype, v T) (T, bool, error), delete func(t *Datatype, v T) error) *TypeKeyval[T] {
 	k := &attributeKey[*Datatype]{}
 	if copy != nil {
 		k.copy = func(old *Datatype, v any) (any, bool, error) { return copy(old, valueAs[T](v)) }
@@ -51,7 +51,7 @@ func (k *TypeKeyval[T]) usable(op string, t *Datatype) error {
 		return opError(err.Class, op, err)
 	}
 	if k == nil || k.key == nil {
-		return opErrorf(ErrKeyval, op, "the key is nil: make one with NewTypeKeyval")
+		return opErrorf(ErrKeyval, op, "the key is nil: make one with TypeKeyvalCreate")
 	}
 	return nil
 }

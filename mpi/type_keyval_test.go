@@ -16,7 +16,7 @@ func TestTypeKeyval(t *testing.T) {
 	var log []string
 	broken := errors.New("broken")
 	var deleteFails, copyFails error
-	k := mpi.NewTypeKeyval(
+	k := mpi.TypeKeyvalCreate(
 		func(_ *mpi.Datatype, v int) (int, bool, error) { return v + 1, v != 7, copyFails },
 		func(_ *mpi.Datatype, v int) error { log = append(log, fmt.Sprint("delete ", v)); return deleteFails })
 	pair := mpi.Contiguous(2, mpi.TypeOf[int32]())
@@ -59,7 +59,7 @@ func TestTypeKeyval(t *testing.T) {
 }
 
 func TestTypeKeyvalErrors(t *testing.T) {
-	k := mpi.NewTypeKeyval[string](nil, nil)
+	k := mpi.TypeKeyvalCreate[string](nil, nil)
 	pair := mpi.Contiguous(2, mpi.TypeOf[int32]())
 	for _, test := range []struct {
 		what  string

@@ -95,29 +95,30 @@ func (f WinFlavor) String() string {
 // each rank (MPI 4.1, section 12.2.1). Displacements count elements of T. Until Free the memory
 // belongs to the window as well: the garbage collector leaves it where it is, and others change it
 // in their epochs. Collective over c, which must be an intracommunicator; it has c's context, and
-// an error handler of its own: see [WinErrhandler].
+// an error handler of its own: see [WinErrhandler]. info has the hints of [Win.SetInfo], and may be
+// nil.
 //
 // In a job with ranks of both byte orders it is an error of class [ErrUnsupportedOperation].
-func WinCreate[T any](c *Comm, mem []T) (w *Win, err error) {
+func WinCreate[T any](c *Comm, mem []T, info *Info) (w *Win, err error) {
 	defer c.begin("WinCreate").endAt(&err)
-	return winOver(c, "WinCreate", FlavorCreate, mem)
+	return winOver(c, "WinCreate", FlavorCreate, mem, info)
 }
 
 // WinAllocate makes a window of n elements of T that it allocates, all zero, and returns them (MPI
 // 4.1, section 12.2.2). n may differ between ranks. It is WinCreate otherwise. Collective.
-func WinAllocate[T any](c *Comm, n int) (w *Win, mem []T, err error) {
+func WinAllocate[T any](c *Comm, n int, info *Info) (w *Win, mem []T, err error) {
 	defer c.begin("WinAllocate").endAt(&err)
 	if n < 0 {
 		return nil, nil, c.fail(opErrorf(ErrSize, "WinAllocate", "the size is %d elements: need 0 or more", n))
 	}
 	mem = make([]T, n)
-	if w, err = winOver(c, "WinAllocate", FlavorAllocate, mem); err != nil {
+	if w, err = winOver(c, "WinAllocate", FlavorAllocate, mem, info); err != nil {
 		return nil, nil, err
 	}
 	return w, mem, nil
 }
 
-func winOver[T any](c *Comm, op string, flavor WinFlavor, mem []T) (*Win, error) {
+func winOver[T any](c *Comm, op string, flavor WinFlavor, mem []T, info *Info) (*Win, error) {
 	if err := c.canWindow(op); err != nil {
 		return nil, c.fail(err)
 	}
@@ -126,7 +127,7 @@ func winOver[T any](c *Comm, op string, flavor WinFlavor, mem []T) (*Win, error)
 		return nil, c.fail(err)
 	}
 	b := bytesOf(mem)
-	return makeWin(c, op, flavor, b, max(e.size, 1))
+	return makeWin(c, op, flavor, b, max(e.size, 1), info)
 }
 
 // canWindow says why no window can be made over c.
@@ -165,7 +166,7 @@ type winEntry struct {
 
 // makeWin makes a window of mem, in whose units displacements count. Two rounds: a rank that leaves
 // the second knows that all serve.
-func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, error) {
+func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int, info *Info) (*Win, error) {
 	n := c.derive(c.Name()+"+win", c.rank, c.group, 0)
 	entries, err := gatherEntries(c, op, winEntry{uint64(c.job.leadContext()), int64(len(mem)), int64(unit)})
 	if err != nil {
@@ -177,6 +178,7 @@ func makeWin(c *Comm, op string, flavor WinFlavor, mem []byte, unit int) (*Win, 
 	for i, e := range entries {
 		w.ranks[i] = winRank{int(e.Size), int(e.Unit)}
 	}
+	w.hints.set(info)
 	w.serve(mem)
 	c.job.local.join(w)
 	if err := done(ibarrier(n, op)); err != nil {

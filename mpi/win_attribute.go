@@ -10,7 +10,7 @@ import (
 // 7.7.3). It is to windows what [Keyval] is to communicators. Its methods are local.
 type WinKeyval[T any] struct{ key *attributeKey[*Win] }
 
-// NewWinKeyval makes a key (MPI 4.1, section 7.7.3, MPI_Win_create_keyval).
+// WinKeyvalCreate makes a key (MPI 4.1, section 7.7.3, MPI_Win_create_keyval).
 //
 // delete is called with a value that is about to go: when Set replaces it, when Delete deletes it,
 // and when Free frees its window, before anything of that is undone, the newest value first. An
@@ -18,7 +18,7 @@ type WinKeyval[T any] struct{ key *attributeKey[*Win] }
 // (MPI_WIN_NULL_DELETE_FN).
 //
 // There is no copy function: windows are not duplicated, so nothing would call it.
-func NewWinKeyval[T any](delete func(w *Win, v T) error) *WinKeyval[T] {
+func WinKeyvalCreate[T any](delete func(w *Win, v T) error) *WinKeyval[T] {
 	k := &attributeKey[*Win]{}
 	if delete != nil {
 		k.delete = func(w *Win, v any) error { return delete(w, valueAs[T](v)) }
@@ -49,7 +49,7 @@ func (k *WinKeyval[T]) usable(op string, w *Win) *Error {
 		return err
 	}
 	if k == nil || k.key == nil {
-		return opErrorf(ErrKeyval, op, "the key is nil: make one with NewWinKeyval")
+		return opErrorf(ErrKeyval, op, "the key is nil: make one with WinKeyvalCreate")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func BenchmarkWin(b *testing.B) {
 
 func benchmarkWin(b *testing.B, direct bool, name string, n int) {
 	err := RunThreads(2, func(_ context.Context, world *Comm) error {
-		w, _, err := WinAllocate[int64](world, n/8)
+		w, _, err := WinAllocate[int64](world, n/8, nil)
 		if err != nil {
 			return err
 		}

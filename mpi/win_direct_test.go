@@ -15,7 +15,7 @@ func onDirect(t *testing.T, o Threads, size int, fn func(world *Comm, w *Win, me
 	t.Helper()
 	err := o.Run(t.Context(), func(_ context.Context, world *Comm) error {
 		world.SetErrhandler(ErrorsReturn)
-		w, mem, err := WinAllocate[int64](world, size)
+		w, mem, err := WinAllocate[int64](world, size, nil)
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func TestWinDeath(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			tolerant(t, 3, func(c *Comm) error {
-				w, _, err := WinAllocate[int64](c, c.Size()) // a place for each, as a rank that is served at once writes at once
+				w, _, err := WinAllocate[int64](c, c.Size(), nil) // a place for each, as a rank that is served at once writes at once
 				if err != nil {
 					return err
 				}
@@ -88,7 +88,7 @@ func TestWinDeathOfHolder(t *testing.T) {
 				if long {
 					n = 1 << 20
 				}
-				w, _, err := WinAllocate[int64](c, n)
+				w, _, err := WinAllocate[int64](c, n, nil)
 				if err != nil {
 					return err
 				}

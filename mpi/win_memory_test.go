@@ -61,7 +61,7 @@ func TestSharedWithTheDead(t *testing.T) {
 			if world.Rank() == victim {
 				world.Die()
 			}
-			_, _, err := WinAllocateShared[int](world, 10)
+			_, _, err := WinAllocateShared[int](world, 10, nil)
 			if !errors.Is(err, ErrProcFailed) {
 				return fmt.Errorf("rank %d: error %v, want one of class %v", world.Rank(), err, ErrProcFailed)
 			}
@@ -92,7 +92,7 @@ func TestSharedGivesUp(t *testing.T) {
 	err := RunThreads(2, func(_ context.Context, world *Comm) error {
 		world.SetErrhandler(ErrorsReturn)
 		for _, n := range []int{1 << 45, 1 << 58, math.MaxInt / 8, math.MaxInt/8 + 1, math.MaxInt} {
-			if _, _, err := WinAllocateShared[int64](world, n); !errors.Is(err, ErrNoMem) {
+			if _, _, err := WinAllocateShared[int64](world, n, nil); !errors.Is(err, ErrNoMem) {
 				return fmt.Errorf("%d elements: error %v", n, err)
 			}
 		}

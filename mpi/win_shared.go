@@ -39,32 +39,23 @@ type sharedPart struct {
 // Between threads of one process the memory is of Go's heap. Between processes it is not: after
 // Free no goroutine may touch it, which would end the process, as with FreeMem.
 //
+// info has the hints of [Win.SetInfo], and may be nil. "alloc_shared_noncontig", if it is "true" at
+// all ranks, lets the parts lie apart, each on pages of its own, which the kernel takes from the
+// memory that is near to the rank that first writes there.
+//
 // Collective. A window has the synchronisation and the operations of any other.
-func WinAllocateShared[T any](c *Comm, n int) (w *Win, mem []T, err error) {
-	defer c.begin("WinAllocateShared").endAt(&err)
-	return winAllocateShared[T](c, "WinAllocateShared", n, nil)
-}
-
-// WinAllocateSharedWithInfo is WinAllocateShared with hints, which may be nil:
-// "alloc_shared_noncontig", if it is "true" at all ranks, lets the parts lie apart, each on pages
-// of its own, which the kernel takes from the memory that is near to the rank that first writes
-// there (MPI 4.1, section 12.2.3). Collective.
-func WinAllocateSharedWithInfo[T any](c *Comm, n int, info *Info) (w *Win, mem []T, err error) {
-	defer c.begin("WinAllocateSharedWithInfo").endAt(&err)
-	return winAllocateShared[T](c, "WinAllocateSharedWithInfo", n, info)
-}
-
-func winAllocateShared[T any](c *Comm, op string, n int, info *Info) (*Win, []T, error) {
+func WinAllocateShared[T any](c *Comm, n int, info *Info) (w *Win, mem []T, err error) {
+	const op = "WinAllocateShared"
+	defer c.begin(op).endAt(&err)
 	if err := c.canWindow(op); err != nil {
 		return nil, nil, c.fail(err)
 	}
-	e, err := windowElem[T](op)
-	if err == nil {
-		err = checkLength(op, e, n)
+	e, wrong := windowElem[T](op)
+	if wrong == nil {
+		wrong = checkLength(op, e, n)
 	}
-	w, failed := c.allocateShared(op, e, n, err, info)
-	if failed != nil {
-		return nil, nil, failed
+	if w, err = c.allocateShared(op, e, n, wrong, info); err != nil {
+		return nil, nil, err
 	}
 	return w, sliceOf[T](w.base), nil
 }
@@ -105,13 +96,12 @@ func (c *Comm) allocateShared(op string, e *elem, n int, wrong *Error, info *Inf
 	if err != nil {
 		return nil, err
 	}
-	w, err := makeWin(c, op, FlavorShared, p.of(m.mem, c.rank), max(e.size, 1))
+	w, err := makeWin(c, op, FlavorShared, p.of(m.mem, c.rank), max(e.size, 1), info)
 	if err != nil {
 		return nil, errors.Join(err, c.job.local.unshare(id, false)) // others may still use it
 	}
 	w.shared = &sharedPart{id, m, p}
 	w.meetShared()
-	w.hints.set(info)
 	w.hints.put(keyNoncontig, strconv.FormatBool(p.apart))
 	return w, nil
 }
@@ -213,13 +203,13 @@ func WinBase[T any](w *Win) ([]T, error) {
 // WinCreateDynamic makes a window without memory, which each rank gives it, and takes back, by
 // WinAttach and WinDetach (MPI 4.1, section 12.2.4). Displacements count bytes, from those that
 // WinAttach returns. Collective; see WinCreate.
-func WinCreateDynamic(c *Comm) (w *Win, err error) {
+func WinCreateDynamic(c *Comm, info *Info) (w *Win, err error) {
 	defer c.begin("WinCreateDynamic").endAt(&err)
 	const op = "WinCreateDynamic"
 	if err := c.canWindow(op); err != nil {
 		return nil, c.fail(err)
 	}
-	return makeWin(c, op, FlavorDynamic, nil, 1)
+	return makeWin(c, op, FlavorDynamic, nil, 1, info)
 }
 
 // regionGap is a distance between the regions of a dynamic window, in bytes, so that what runs out

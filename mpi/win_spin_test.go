@@ -91,7 +91,7 @@ var spinners = []struct {
 		c.IsRevoked()
 		return nil
 	}},
-	{"GetFailed", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error { return second(c.GetFailed()) }},
+	{"Failed", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error { return second(c.Failed()) }},
 }
 
 // A rank that spins in a call serves its own window, so that what it waits for can happen:
@@ -106,7 +106,7 @@ func TestSpinningServesOneself(t *testing.T) {
 			t.Run(transport+"/"+s.name, func(t *testing.T) {
 				spins := make(chan struct{}) // closed when rank 0 is to call nothing else any more
 				err := mpi.RunThreads(2, func(ctx context.Context, c *mpi.Comm) error {
-					w, _, err := mpi.WinAllocate[int64](c, 2)
+					w, _, err := mpi.WinAllocate[int64](c, 2, nil)
 					if err != nil {
 						return err
 					}
@@ -165,7 +165,7 @@ func TestLockBySwap(t *testing.T) {
 				t.Setenv("FITMPI_PROGRESS", policy)
 				t.Setenv("FITMPI_TRANSPORT", transport)
 				err := mpi.RunThreads(4, func(_ context.Context, c *mpi.Comm) error {
-					w, mem, err := mpi.WinAllocate[int64](c, 2)
+					w, mem, err := mpi.WinAllocate[int64](c, 2, nil)
 					if err != nil {
 						return err
 					}

@@ -16,7 +16,7 @@ func onWindow(t *testing.T, n, size int, fn func(world *mpi.Comm, w *mpi.Win, me
 	t.Helper()
 	err := mpi.RunThreads(n, func(_ context.Context, world *mpi.Comm) error {
 		world.SetErrhandler(mpi.ErrorsReturn)
-		w, mem, err := mpi.WinAllocate[int64](world, size)
+		w, mem, err := mpi.WinAllocate[int64](world, size, nil)
 		if err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func someTraffic(c *mpi.Comm, step func()) error {
 		}
 	}
 	step()
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func agreeBeside(t *T, c *mpi.Comm) {
 	comms := make([]*mpi.Comm, lanes)
 	for i := range comms {
 		var err error
-		comms[i], err = c.Dup()
+		comms[i], err = c.Dup(nil)
 		t.must(err)
 	}
 	t.each(lanes, func(i int) {
@@ -151,7 +151,7 @@ func agreeInter(t *T, c *mpi.Comm) {
 }
 
 func agreeMismatch(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	d.SetErrhandler(mpi.ErrorsReturn)
 	if d.Rank() == 0 {
@@ -170,7 +170,7 @@ func agreeMismatch(t *T, c *mpi.Comm) {
 func agreeArguments(t *T, c *mpi.Comm) {
 	_, err := c.Iagree(nil).Wait()
 	wantError(t, "Iagree of nothing", err, mpi.ErrArg, "Iagree", "nil")
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	d.SetErrhandler(mpi.ErrorsReturn)
 	t.must(d.Free())
@@ -186,7 +186,7 @@ func agreeArguments(t *T, c *mpi.Comm) {
 }
 
 func agreeDeadline(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	d.SetErrhandler(mpi.ErrorsReturn)
 	if d.Rank() != 0 {
@@ -242,7 +242,7 @@ func shrinkWorks(t *T, c *mpi.Comm) {
 	for _, f := range someForms(t, d, d.Size()-1, false) {
 		runForms(t, f, "after Shrink, "+f.name)
 	}
-	dup, err := d.Dup()
+	dup, err := d.Dup(nil)
 	t.must(err)
 	half, err := dup.Split(d.Rank()%2, -d.Rank())
 	t.must(err)
@@ -301,7 +301,7 @@ func shrinkInherits(t *T, c *mpi.Comm) {
 	t.must(err)
 	handled := 0
 	d.SetErrhandler(func(_ *mpi.Comm, err *mpi.Error) error { handled++; return err })
-	k := mpi.NewKeyval(mpi.CopyAttribute[string], nil)
+	k := mpi.KeyvalCreate(mpi.CopyAttribute[string], nil)
 	t.must(k.Set(d, "an attribute"))
 	s, err := d.Shrink()
 	t.must(err)

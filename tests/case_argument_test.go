@@ -152,7 +152,7 @@ func badOp(t *T, c *mpi.Comm) {
 }
 
 func badComm(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	t.must(d.Free())
 	b := []int{1}
@@ -164,7 +164,7 @@ func badComm(t *T, c *mpi.Comm) {
 		{d, "the communicator was freed"},
 	} {
 		_, _, eip := mpi.Iprobe(x.c, 0, 0)
-		_, edup := x.c.Dup()
+		_, edup := x.c.Dup(nil)
 		_, esplit := x.c.Split(0, 0)
 		_, edetach := x.c.DetachJobBuffer()
 		for _, err := range []error{
@@ -202,7 +202,7 @@ func errorPlace(t *T, c *mpi.Comm) {
 }
 
 func errorHandler(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	own := errors.New("mine")
 	calls := 0
@@ -220,7 +220,7 @@ func errorHandler(t *T, c *mpi.Comm) {
 	_, err = r.Wait()
 	want(t, "and again", errors.Is(err, own), true)
 	want(t, "calls", calls, 2)
-	e, err := d.Dup() // inherits
+	e, err := d.Dup(nil) // inherits
 	t.must(err)
 	want(t, "inherited", errors.Is(mpi.Send(e, []int{1}, e.Size(), 0), own), true)
 	want(t, "calls", calls, 3)

@@ -73,7 +73,7 @@ func (t *T) wantJournal(what string, j *journal, want ...string) {
 
 // noted makes a key whose copies and deletions j lists.
 func noted(j *journal, name string) *mpi.Keyval[int] {
-	return mpi.NewKeyval(
+	return mpi.KeyvalCreate(
 		func(_ *mpi.Comm, v int) (int, bool, error) {
 			j.add("copy %s=%d", name, v)
 			return v + 1, true, nil
@@ -86,7 +86,7 @@ func noted(j *journal, name string) *mpi.Keyval[int] {
 
 // dupOf is a duplicate of c for a case to spoil.
 func dupOf(t *T, c *mpi.Comm) *mpi.Comm {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	return d
 }
@@ -99,7 +99,7 @@ func wantAttribute[V comparable](t *T, what string, k *mpi.Keyval[V], c *mpi.Com
 }
 
 func attributeSetGet(t *T, c *mpi.Comm) {
-	k := mpi.NewKeyval[string](nil, nil)
+	k := mpi.KeyvalCreate[string](nil, nil)
 	wantAttribute(t, "before", k, c, "", false)
 	t.must(k.Set(c, "a"))
 	wantAttribute(t, "set", k, c, "a", true)
@@ -111,7 +111,7 @@ func attributeSetGet(t *T, c *mpi.Comm) {
 }
 
 func attributeApart(t *T, c *mpi.Comm) {
-	k, l := mpi.NewKeyval[int](nil, nil), mpi.NewKeyval[int](nil, nil)
+	k, l := mpi.KeyvalCreate[int](nil, nil), mpi.KeyvalCreate[int](nil, nil)
 	d := dupOf(t, c)
 	t.must(k.Set(c, 1))
 	t.must(l.Set(c, 2))
@@ -131,14 +131,14 @@ func attributeApart(t *T, c *mpi.Comm) {
 func attributeTypes(t *T, c *mpi.Comm) {
 	d := dupOf(t, c)
 	shared := map[string]int{"a": 1}
-	m := mpi.NewKeyval[map[string]int](mpi.CopyAttribute, nil)
+	m := mpi.KeyvalCreate[map[string]int](mpi.CopyAttribute, nil)
 	t.must(m.Set(d, shared))
 	n := dupOf(t, d)
 	shared["a"] = 2
 	got, ok := m.Get(n)
 	want(t, "the map of the duplicate", ok && got["a"] == 2, true)
 	deleted := 0
-	e := mpi.NewKeyval(mpi.CopyAttribute[error], func(_ *mpi.Comm, err error) error {
+	e := mpi.KeyvalCreate(mpi.CopyAttribute[error], func(_ *mpi.Comm, err error) error {
 		want(t, "the nil error", err, nil)
 		deleted++
 		return nil
@@ -185,7 +185,7 @@ func attributeFree(t *T, c *mpi.Comm) {
 	for _, name := range []string{"a", "b", "c"} {
 		t.must(noted(&j, name).Set(d, 1))
 	}
-	t.must(mpi.NewKeyval[int](nil, nil).Set(d, 1), "an attribute without functions")
+	t.must(mpi.KeyvalCreate[int](nil, nil).Set(d, 1), "an attribute without functions")
 	t.must(d.Free())
 	t.wantJournal("freed", &j, "delete c=1", "delete b=1", "delete a=1")
 	wantError(t, "freed twice", d.Free(), mpi.ErrComm)
@@ -196,7 +196,7 @@ func attributeDeleteFails(t *T, c *mpi.Comm) {
 	var j journal
 	broken := errors.New("broken")
 	fails := true
-	k := mpi.NewKeyval(nil, func(_ *mpi.Comm, v int) error {
+	k := mpi.KeyvalCreate(nil, func(_ *mpi.Comm, v int) error {
 		if fails {
 			return broken
 		}
@@ -229,9 +229,9 @@ func attributeCopy(t *T, c *mpi.Comm) {
 	var j journal
 	d := dupOf(t, c)
 	k, l := noted(&j, "k"), noted(&j, "l")
-	none := mpi.NewKeyval[int](nil, nil)
-	same := mpi.NewKeyval[int](mpi.CopyAttribute, nil)
-	not := mpi.NewKeyval(func(old *mpi.Comm, v int) (int, bool, error) {
+	none := mpi.KeyvalCreate[int](nil, nil)
+	same := mpi.KeyvalCreate[int](mpi.CopyAttribute, nil)
+	not := mpi.KeyvalCreate(func(old *mpi.Comm, v int) (int, bool, error) {
 		want(t, "copied from", old.Name(), d.Name())
 		j.add("not %d", v)
 		return 99, false, nil
@@ -259,11 +259,11 @@ func attributeCopyFails(t *T, c *mpi.Comm) {
 	broken := errors.New("broken")
 	d := dupOf(t, c)
 	first, last := noted(&j, "first"), noted(&j, "last")
-	bad := mpi.NewKeyval(func(*mpi.Comm, int) (int, bool, error) { return 0, true, broken }, nil)
+	bad := mpi.KeyvalCreate(func(*mpi.Comm, int) (int, bool, error) { return 0, true, broken }, nil)
 	t.must(first.Set(d, 1))
 	t.must(bad.Set(d, 1))
 	t.must(last.Set(d, 1))
-	_, err := d.Dup()
+	_, err := d.Dup(nil)
 	wantError(t, "Dup", err, mpi.ErrOther, "Dup", "copying an attribute: broken")
 	want(t, "Dup gives the function's error", errors.Is(err, broken), true)
 	t.wantJournal("what was copied is deleted", &j, "copy first=1", "delete first=2")
@@ -313,7 +313,7 @@ func attributeReenter(t *T, c *mpi.Comm) {
 	other := noted(&j, "other")
 	sum := []int{0}
 	var k *mpi.Keyval[int]
-	k = mpi.NewKeyval(nil, func(at *mpi.Comm, v int) error {
+	k = mpi.KeyvalCreate(nil, func(at *mpi.Comm, v int) error {
 		wantAttribute(t, "its own value is gone", k, at, 0, false)
 		wantAttribute(t, "the other's is there", other, at, 5, true)
 		if err := other.Delete(at); err != nil {
@@ -332,7 +332,7 @@ func attributeReenter(t *T, c *mpi.Comm) {
 func attributeGoroutines(t *T, c *mpi.Comm) {
 	const n, rounds = 4, 50
 	deleted := make(chan int, n*rounds)
-	k := mpi.NewKeyval(nil, func(_ *mpi.Comm, v int) error {
+	k := mpi.KeyvalCreate(nil, func(_ *mpi.Comm, v int) error {
 		deleted <- v
 		return nil
 	})
@@ -357,11 +357,11 @@ func attributeMisuse(t *T, c *mpi.Comm) {
 	var none *mpi.Keyval[int]
 	for what, err := range map[string]error{"Set": none.Set(c, 1), "Delete": none.Delete(c), "zero": new(mpi.Keyval[int]).Set(c, 1)} {
 		wantError(t, what, err, mpi.ErrKeyval)
-		want(t, what, cause(err), "the key is nil: make one with NewKeyval")
+		want(t, what, cause(err), "the key is nil: make one with KeyvalCreate")
 	}
 	wantAttribute(t, "a nil key", none, c, 0, false)
 	none.Free()
-	k := mpi.NewKeyval[int](nil, nil)
+	k := mpi.KeyvalCreate[int](nil, nil)
 	d := dupOf(t, c)
 	t.must(d.Free())
 	for what, err := range map[string]error{"Set": k.Set(d, 1), "Delete": k.Delete(d)} {

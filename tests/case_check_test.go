@@ -251,7 +251,7 @@ func checkObjects(t *T, c *mpi.Comm) {
 
 // checkBuffered: messages without a signature.
 func checkBuffered(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	t.must(d.AttachBuffer(make([]byte, 2*(16+mpi.BsendOverhead))))
 	t.must(mpi.Bsend(d, []float64{1, 2}, right(d), 1))

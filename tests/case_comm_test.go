@@ -37,7 +37,7 @@ var commCases = []testCase{
 }
 
 func contextsNeverMix(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	e, err := c.Split(0, c.Rank())
 	t.must(err)
@@ -76,11 +76,11 @@ func contextsNeverMix(t *T, c *mpi.Comm) {
 }
 
 func dup(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	want(t, "rank", d.Rank(), c.Rank())
 	want(t, "size", d.Size(), c.Size())
-	dd, err := d.Dup()
+	dd, err := d.Dup(nil)
 	t.must(err)
 	t.must(d.Free())
 	pingAround(t, dd, 1)
@@ -149,7 +149,7 @@ func madeSideBySide(t *T, c *mpi.Comm) {
 	parents := make([]*mpi.Comm, goroutines)
 	for g := range parents {
 		var err error
-		parents[g], err = c.Dup()
+		parents[g], err = c.Dup(nil)
 		t.must(err)
 	}
 	children := make([][]*mpi.Comm, goroutines)
@@ -158,7 +158,7 @@ func madeSideBySide(t *T, c *mpi.Comm) {
 			var d *mpi.Comm
 			var err error
 			if k%2 == 0 {
-				d, err = parents[g].Dup()
+				d, err = parents[g].Dup(nil)
 			} else {
 				d, err = parents[g].Split(0, 0)
 			}
@@ -184,7 +184,7 @@ func madeSideBySide(t *T, c *mpi.Comm) {
 }
 
 func freeComm(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	in := make([]int64, 9000)
 	r, s := mpi.Irecv(d, in, left(d), 1), mpi.Isend(d, ramp(9000, 1), right(d), 1)

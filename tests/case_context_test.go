@@ -170,7 +170,7 @@ func contextCollectives(t *T, c *mpi.Comm) {
 		{"Ibarrier", func(c *mpi.Comm) error { return second(mpi.Ibarrier(c).Wait()) }},
 		{"Allreduce of objects", func(c *mpi.Comm) error { return mpi.Allreduce(c, []string{"a"}, []string{""}, mpi.Sum) }},
 	} {
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		t.must(err)
 		if c.Rank() < c.Size()-1 {
 			cut(t, d, x.what, x.f)

@@ -93,7 +93,7 @@ func compareAs(t *T, what string, a, b *mpi.Comm, as mpi.Comparison) {
 }
 
 func compareComms(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	turned, err := c.Split(0, -c.Rank())
 	t.must(err)
@@ -119,7 +119,7 @@ func compareComms(t *T, c *mpi.Comm) {
 
 func compareInter(t *T, c *mpi.Comm) {
 	inter := joinHalves(t, c)
-	d, err := inter.Dup()
+	d, err := inter.Dup(nil)
 	t.must(err)
 	turned, err := inter.Split(0, -inter.Rank())
 	t.must(err)
@@ -277,7 +277,7 @@ func createInter(t *T, c *mpi.Comm) {
 }
 
 func createByMembers(t *T, c *mpi.Comm) {
-	c, err := c.Dup() // the number of whose next collective is the tag of the creation
+	c, err := c.Dup(nil) // the number of whose next collective is the tag of the creation
 	t.must(err)
 	g := incl(t, c, evens(c)...)
 	if c.Rank()%2 == 1 { // does nothing until the members are done; then its part in a collective that they have begun
@@ -304,7 +304,7 @@ func createByMembers(t *T, c *mpi.Comm) {
 
 func createByMembersSideBySide(t *T, c *mpi.Comm) {
 	const n = 5
-	c, err := c.Dup() // the numbers of whose next collectives are the tags of the creations
+	c, err := c.Dup(nil) // the numbers of whose next collectives are the tags of the creations
 	t.must(err)
 	rotated := func(k int) []int {
 		var ranks []int
@@ -405,7 +405,7 @@ func createSideBySide(t *T, c *mpi.Comm) {
 	parents := make([]*mpi.Comm, n)
 	for k := range parents {
 		var err error
-		parents[k], err = c.Dup()
+		parents[k], err = c.Dup(nil)
 		t.must(err)
 	}
 	made := make([][]*mpi.Comm, n)
@@ -416,7 +416,7 @@ func createSideBySide(t *T, c *mpi.Comm) {
 			var err error
 			switch (k + round) % 6 {
 			case 0:
-				d, err = p.Dup()
+				d, err = p.Dup(nil)
 			case 1:
 				d, err = p.Split(0, 0)
 			case 2:
@@ -426,7 +426,7 @@ func createSideBySide(t *T, c *mpi.Comm) {
 			case 4:
 				d, err = p.SplitType(mpi.SplitResourceGuided, 0, psetInfo(t, "mpi://WORLD"))
 			case 5:
-				r := p.Idup()
+				r := p.Idup(nil)
 				_, err = r.Wait()
 				d = r.Comm()
 			}
@@ -438,13 +438,13 @@ func createSideBySide(t *T, c *mpi.Comm) {
 }
 
 func idup(t *T, c *mpi.Comm) {
-	p, err := c.Dup()
+	p, err := c.Dup(nil)
 	t.must(err)
 	var before, after int
 	p.SetErrhandler(func(_ *mpi.Comm, err *mpi.Error) error { before++; return err })
 	info := mpi.InfoCreate()
 	t.must(info.Set("mpi_assert_exact_length", "true"))
-	a, b := p.Idup(), p.IdupWithInfo(info)
+	a, b := p.Idup(nil), p.Idup(info)
 	p.SetErrhandler(func(_ *mpi.Comm, err *mpi.Error) error { after++; return err })
 	sum := []int{0}
 	t.must(mpi.Allreduce(p, []int{1}, sum, mpi.Sum)) // a later collective overtakes nothing
@@ -462,18 +462,18 @@ func idup(t *T, c *mpi.Comm) {
 	v, _ := a.Comm().Info().Get("mpi_assert_exact_length")
 	want(t, "the hint of Idup", v, "false")
 	v, _ = b.Comm().Info().Get("mpi_assert_exact_length")
-	want(t, "the hint of IdupWithInfo", v, "true")
+	want(t, "the hint given to Idup", v, "true")
 	_, err = a.Wait()
 	t.must(err, "a second Wait")
 	t.must(p.Free())
-	r := p.Idup()
+	r := p.Idup(nil)
 	_, err = r.Wait()
 	wantError(t, "Idup of a freed communicator", err, mpi.ErrComm, "Idup", "freed")
 	want(t, "its communicator is nil", r.Comm() == nil, true)
 }
 
 func idupFails(t *T, c *mpi.Comm) {
-	p, err := c.Dup()
+	p, err := c.Dup(nil)
 	t.must(err)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")
@@ -481,7 +481,7 @@ func idupFails(t *T, c *mpi.Comm) {
 		cancel(cause)
 		return // and leaves the others alone
 	}
-	r := p.WithContext(ctx).Idup()
+	r := p.WithContext(ctx).Idup(nil)
 	cancel(cause)
 	_, err = r.Wait()
 	want(t, "the cause is that of the context", errors.Is(err, cause), true)
@@ -489,7 +489,7 @@ func idupFails(t *T, c *mpi.Comm) {
 }
 
 func createInherits(t *T, c *mpi.Comm) {
-	p, err := c.Dup()
+	p, err := c.Dup(nil)
 	t.must(err)
 	seen := ""
 	p.SetErrhandler(func(h *mpi.Comm, err *mpi.Error) error { seen = h.Name(); return err })
@@ -507,7 +507,10 @@ func createInherits(t *T, c *mpi.Comm) {
 		}
 		want(t, "whose error the handler saw", seen, as)
 	}
-	for _, f := range []func() (*mpi.Comm, error){p.Dup, func() (*mpi.Comm, error) { return p.Create(p.Group()) }} {
+	for _, f := range []func() (*mpi.Comm, error){
+		func() (*mpi.Comm, error) { return p.Dup(nil) },
+		func() (*mpi.Comm, error) { return p.Create(p.Group()) },
+	} {
 		d, err := f()
 		t.must(err)
 		wantError(t, "Send", mpi.Send(d, []int{1}, -9, 0), mpi.ErrRank)
@@ -518,7 +521,7 @@ func createInherits(t *T, c *mpi.Comm) {
 func commNames(t *T, c *mpi.Comm) {
 	want(t, "the name of the world", c.World().Name(), "world")
 	want(t, "the name of self", c.Self().Name(), "self")
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	old := d.Name()
 	t.must(d.SetName(""))
@@ -528,7 +531,7 @@ func commNames(t *T, c *mpi.Comm) {
 	want(t, "the name", d.Name(), name)
 	want(t, "the name through a context", d.WithContext(context.Background()).Name(), name)
 	wantError(t, "Send", mpi.Send(d, []int{1}, -9, 0), mpi.ErrRank, name)
-	e, err := d.Dup()
+	e, err := d.Dup(nil)
 	t.must(err)
 	want(t, "the copy has its own name", e.Name() != name && e.Name() != old, true)
 	t.each(4, func(k int) { // names and errors of one communicator side by side

@@ -229,7 +229,7 @@ func codesTravel(t *T, c *mpi.Comm) {
 	defer remove()
 	other, otherCode, removeOther := newClass(t)
 	defer removeOther()
-	k := mpi.NewKeyval(nil, func(*mpi.Comm, int) error { return fmt.Errorf("cannot: %w", code) })
+	k := mpi.KeyvalCreate(nil, func(*mpi.Comm, int) error { return fmt.Errorf("cannot: %w", code) })
 	d := dupOf(t, c)
 	t.must(k.Set(d, 1))
 	for what, err := range map[string]error{

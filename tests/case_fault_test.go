@@ -33,13 +33,13 @@ var faultCases = []testCase{
 		sentence: "Operations that were over before end without an error.",
 		run:      revokeDone},
 	{name: "fault/none failed", section: "FitMPI",
-		sentence: "GetFailed: without failures it is GroupEmpty.",
+		sentence: "Failed: without failures it is GroupEmpty.",
 		run:      noneFailed},
 }
 
 // dup is a communicator that may be revoked.
 func (t *T) dup(c *mpi.Comm) *mpi.Comm {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	return d
 }
@@ -135,7 +135,7 @@ func revokeLater(t *T, c *mpi.Comm) {
 	one, many := make([]int64, 1), make([]int64, d.Size())
 	_, _, probed := mpi.Iprobe(d, mpi.AnySource, mpi.AnyTag)
 	_, recv := mpi.Recv(d, one, mpi.ProcNull, 1)
-	_, dup := d.Dup()
+	_, dup := d.Dup(nil)
 	_, split := d.Split(0, 0)
 	_, created := d.Create(d.Group())
 	_, group := d.CreateGroup(d.Group(), 1)
@@ -162,7 +162,7 @@ func revokeLocal(t *T, c *mpi.Comm) {
 	t.must(d.SetName("broken"))
 	want(t, "the name", d.Name(), "broken")
 	want(t, "the size", d.Group().Size(), c.Size())
-	g, err := d.GetFailed()
+	g, err := d.Failed()
 	t.must(err)
 	want(t, "failed", g.Size(), 0)
 	acked, err := d.AckFailed(0)
@@ -276,7 +276,7 @@ func revokeDone(t *T, c *mpi.Comm) {
 }
 
 func noneFailed(t *T, c *mpi.Comm) {
-	g, err := c.GetFailed()
+	g, err := c.Failed()
 	t.must(err)
 	want(t, "empty", g, mpi.GroupEmpty)
 	n, err := c.AckFailed(c.Size())

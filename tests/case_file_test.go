@@ -75,7 +75,7 @@ func fileOpenClose(t *T, c *mpi.Comm) {
 	t.must(err)
 	want(t, "group", same, mpi.Ident)
 	want(t, "name", f.Name(), name)
-	n, err := f.GetSize()
+	n, err := f.Size()
 	t.must(err)
 	want(t, "size of a new file", n, 0)
 	t.must(mpi.Barrier(c))
@@ -217,7 +217,7 @@ func fileDelete(t *T, c *mpi.Comm) {
 func fileSizes(t *T, c *mpi.Comm) {
 	f := openNew(t, c)
 	size := func(what string, n int) {
-		got, err := f.GetSize()
+		got, err := f.Size()
 		t.must(err)
 		want(t, "size "+what, got, n)
 		t.must(mpi.Barrier(c))

@@ -95,7 +95,7 @@ func groupOfComm(t *T, c *mpi.Comm) {
 func groupCompare(t *T, c *mpi.Comm) {
 	n := c.Size()
 	all, turned, some := c.Group(), incl(t, c, downFrom(n-1)...), incl(t, c, downFrom(n-2)...)
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	order := mpi.Similar
 	if n == 1 {

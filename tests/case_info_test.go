@@ -175,7 +175,7 @@ func infoEnv(t *T, c *mpi.Comm) {
 	early := mpi.InfoCreateEnv()
 	wantValue(t, early, "command", os.Args[0])
 	wantValue(t, early, "maxprocs", "-")
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	t.must(d.Free())
 	_, err = d.InfoEnv()
@@ -188,7 +188,7 @@ const (
 )
 
 func commHints(t *T, c *mpi.Comm) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	want(t, "the number of hints", d.Info().NKeys(), 5)
 	for key, value := range d.Info().All() {
@@ -214,12 +214,12 @@ func commHints(t *T, c *mpi.Comm) {
 }
 
 func hintsOfCopies(t *T, c *mpi.Comm) {
-	p, err := c.Dup()
+	p, err := c.Dup(nil)
 	t.must(err)
 	info := mpi.InfoCreate()
 	t.must(info.Set(noAnyTag, "true"))
 	t.must(p.SetInfo(info))
-	d, err := p.Dup()
+	d, err := p.Dup(nil)
 	t.must(err)
 	wantValue(t, d.Info(), noAnyTag, "false")
 	d, err = p.Split(0, 0)
@@ -227,12 +227,12 @@ func hintsOfCopies(t *T, c *mpi.Comm) {
 	wantValue(t, d.Info(), noAnyTag, "false")
 	t.must(info.Set(noAnySource, "true"))
 	t.must(info.Set(noAnyTag, "false"))
-	d, err = p.DupWithInfo(info)
+	d, err = p.Dup(info)
 	t.must(err)
 	wantValue(t, d.Info(), noAnyTag, "false")
 	wantValue(t, d.Info(), noAnySource, "true")
 	wantValue(t, p.Info(), noAnySource, "false")
-	d, err = p.DupWithInfo(nil)
+	d, err = p.Dup(nil)
 	t.must(err)
 	wantValue(t, d.Info(), noAnyTag, "false")
 	pingAround(t, d, 1)

@@ -279,7 +279,7 @@ func interMergeInconsistent(t *T, c *mpi.Comm) {
 
 func interDup(t *T, c *mpi.Comm) {
 	inter := joinHalves(t, c)
-	d, err := inter.Dup()
+	d, err := inter.Dup(nil)
 	t.must(err)
 	want(t, "IsInter", d.IsInter(), true)
 	want(t, "rank", d.Rank(), inter.Rank())
@@ -300,7 +300,7 @@ func interDup(t *T, c *mpi.Comm) {
 	t.must(err)
 	t.must(inter.Free())
 	crossAround(t, c, d, 2)
-	r := d.Idup()
+	r := d.Idup(nil)
 	want(t, "the communicator before Wait is nil", r.Comm() == nil, true)
 	_, err = r.Wait()
 	t.must(err)
@@ -415,9 +415,9 @@ func interSideBySide(t *T, c *mpi.Comm) {
 }
 
 func interDisjoint(t *T, c *mpi.Comm) {
-	a, err := c.Dup()
+	a, err := c.Dup(nil)
 	t.must(err)
-	b, err := c.Dup()
+	b, err := c.Dup(nil)
 	t.must(err)
 	t.together(func() {
 		_, err := a.IntercommCreate(0, c, 1, 1)
@@ -432,7 +432,7 @@ func interDisjoint(t *T, c *mpi.Comm) {
 func interLeaderErrors(t *T, c *mpi.Comm) {
 	half, err := c.Split(c.Rank()%2, 0)
 	t.must(err)
-	freed, err := c.Dup()
+	freed, err := c.Dup(nil)
 	t.must(err)
 	t.must(freed.Free())
 	for _, test := range []struct {
@@ -463,7 +463,7 @@ func interDeadline(t *T, c *mpi.Comm) {
 	cancel(cause)
 	_, err := r.Wait()
 	want(t, "the cause is that of the context", errors.Is(err, cause), true)
-	_, err = inter.WithContext(ctx).Dup()
+	_, err = inter.WithContext(ctx).Dup(nil)
 	want(t, "the cause is that of the context", errors.Is(err, cause), true)
 	crossAround(t, c, inter, 2)
 }

@@ -459,7 +459,7 @@ func neighbourArguments(t *T, c *mpi.Comm) {
 		t.must(err)
 		wantError(t, "an asymmetric graph", mpi.NeighborAllgather(d, b[:1], b), mpi.ErrTopology, "edges one way")
 	}
-	d, err := g.Dup() // lengths that differ end what may be done on it
+	d, err := g.Dup(nil) // lengths that differ end what may be done on it
 	t.must(err)
 	err = mpi.NeighborAlltoallv(d, b[:2], two, nil, b, []int{2, 2}, nil)
 	wantError(t, "different lengths", err, mpi.ErrTruncate, "different lengths")

@@ -190,7 +190,7 @@ var collErrorCases = []testCase{
 // doomed runs f, which must fail on at least one rank, on a communicator of its own, which it
 // spoils.
 func doomed(t *T, c *mpi.Comm, what string, class mpi.ErrorClass, f func(c *mpi.Comm) error) {
-	d, err := c.Dup()
+	d, err := c.Dup(nil)
 	t.must(err)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), failsafe, errEnough)
 	var watch sync.WaitGroup

@@ -78,7 +78,7 @@ func sessionComm(t *T, c *mpi.Comm) {
 	want(t, "rank", n.Rank(), c.Rank())
 	want(t, "size", n.Size(), c.Size())
 	pingAround(t, n, 1)
-	dup, err := n.Dup()
+	dup, err := n.Dup(nil)
 	t.must(err, "Dup")
 	half, err := n.Split(n.Rank()%2, 0)
 	t.must(err, "Split")
@@ -93,7 +93,7 @@ func sessionComm(t *T, c *mpi.Comm) {
 	for _, d := range []*mpi.Comm{n, half} {
 		wantError(t, "Barrier", mpi.Barrier(d), mpi.ErrSession, "is finalized")
 		wantError(t, "Send", mpi.Send(d, []int{1}, 0, 0), mpi.ErrSession, "is finalized")
-		_, err := d.Dup()
+		_, err := d.Dup(nil)
 		wantError(t, "Dup", err, mpi.ErrSession, "is finalized")
 	}
 	pingAround(t, c, 2)

@@ -130,7 +130,7 @@ func threadsColl(t *T, c *mpi.Comm) {
 	comms := make([]*mpi.Comm, goroutines)
 	for i := range comms {
 		var err error
-		comms[i], err = c.Dup()
+		comms[i], err = c.Dup(nil)
 		t.must(err)
 	}
 	t.each(goroutines, func(i int) {

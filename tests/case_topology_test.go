@@ -363,7 +363,7 @@ func topologyMaps(t *T, c *mpi.Comm) {
 func topologyKept(t *T, c *mpi.Comm) {
 	want(t, "of the parent", c.TopoTest(), mpi.Undefined)
 	g := cartOf(t, c, []int{c.Size()}, []bool{true})
-	d, err := g.Dup()
+	d, err := g.Dup(nil)
 	t.must(err)
 	want(t, "of a duplicate", d.TopoTest(), mpi.Cart)
 	_, periods, coords, err := d.CartGet()

@@ -82,7 +82,7 @@ var winCases = []testCase{
 
 // window makes a window of n elements.
 func window(t *T, c *mpi.Comm, n int) (*mpi.Win, []int64) {
-	w, mem, err := mpi.WinAllocate[int64](c, n)
+	w, mem, err := mpi.WinAllocate[int64](c, n, nil)
 	t.must(err, "WinAllocate")
 	w.SetErrhandler(mpi.ErrorsReturn)
 	return w, mem
@@ -118,9 +118,9 @@ func winUnits(t *T, c *mpi.Comm) {
 	var w *mpi.Win
 	var err error
 	if me%2 == 0 {
-		w, err = mpi.WinCreate(c, b)
+		w, err = mpi.WinCreate(c, b, nil)
 	} else {
-		w, err = mpi.WinCreate(c, make([]int32, 4*(me+1)))
+		w, err = mpi.WinCreate(c, make([]int32, 4*(me+1)), nil)
 	}
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
@@ -307,7 +307,7 @@ func winAccumulate(t *T, c *mpi.Comm) {
 		[]mpi.Loc[float64]{{Value: min(float64(size-1), 1), Index: min(size-1, 1)}}, mpi.MaxLoc)
 	// More than a request holds, and not aligned for its kind.
 	const n = 20_000
-	w, err := mpi.WinCreate(c, make([]byte, 8*n+1))
+	w, err := mpi.WinCreate(c, make([]byte, 8*n+1), nil)
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
 	t.must(w.Fence(0))
@@ -328,7 +328,7 @@ func winAccumulate(t *T, c *mpi.Comm) {
 
 // winOps accumulates mine of every rank at every rank.
 func winOps[V comparable](t *T, c *mpi.Comm, mine, all []V, op mpi.Op[V]) {
-	w, mem, err := mpi.WinAllocate[V](c, len(mine))
+	w, mem, err := mpi.WinAllocate[V](c, len(mine), nil)
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
 	for i := range mem {
@@ -477,7 +477,7 @@ func winLayouts(t *T, c *mpi.Comm) {
 }
 
 func winDynamic(t *T, c *mpi.Comm) {
-	w, err := mpi.WinCreateDynamic(c)
+	w, err := mpi.WinCreateDynamic(c, nil)
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
 	const n = 4000
@@ -597,10 +597,10 @@ func winWrong(t *T, c *mpi.Comm) {
 }
 
 func winArguments(t *T, c *mpi.Comm) {
-	if _, err := mpi.WinCreate(c, []string{"a"}); true {
+	if _, err := mpi.WinCreate(c, []string{"a"}, nil); true {
 		wantError(t, "WinCreate of strings", err, mpi.ErrType, "pointers")
 	}
-	_, _, err := mpi.WinAllocate[int](c, -1)
+	_, _, err := mpi.WinAllocate[int](c, -1, nil)
 	wantError(t, "WinAllocate", err, mpi.ErrSize)
 	w, _ := window(t, c, 4)
 	one, me := []int64{1}, c.Rank()

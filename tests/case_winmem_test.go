@@ -69,7 +69,7 @@ func shared(t *T, c *mpi.Comm) *mpi.Comm {
 
 // sharedWin is a window of shared memory whose errors are returned.
 func sharedWin[E any](t *T, c *mpi.Comm, n int) (*mpi.Win, []E) {
-	w, mem, err := mpi.WinAllocateShared[E](c, n)
+	w, mem, err := mpi.WinAllocateShared[E](c, n, nil)
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
 	want(t, "length of the own part", len(mem), n)
@@ -142,7 +142,7 @@ func sharedApart(t *T, c *mpi.Comm) {
 	s := shared(t, c)
 	info := mpi.InfoCreate()
 	t.must(info.Set("alloc_shared_noncontig", "true"))
-	w, mine, err := mpi.WinAllocateSharedWithInfo[byte](s, s.Rank()+1, info)
+	w, mine, err := mpi.WinAllocateShared[byte](s, s.Rank()+1, info)
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
 	mine[s.Rank()] = byte(s.Rank() + 1)
@@ -265,7 +265,7 @@ func sharedMany(t *T, c *mpi.Comm) {
 func sharedRefused(t *T, c *mpi.Comm) {
 	last := c.Size() - 1
 	if !isShared(c) {
-		_, _, err := mpi.WinAllocateShared[int](c, 1)
+		_, _, err := mpi.WinAllocateShared[int](c, 1, nil)
 		wantError(t, "ranks that share no memory", err, mpi.ErrRMAShared, "SplitType")
 		return
 	}
@@ -273,28 +273,28 @@ func sharedRefused(t *T, c *mpi.Comm) {
 	if c.Rank() == last {
 		n = -1
 	}
-	_, _, err := mpi.WinAllocateShared[int](c, n)
+	_, _, err := mpi.WinAllocateShared[int](c, n, nil)
 	if c.Rank() == last {
 		wantError(t, "a negative length", err, mpi.ErrSize, "-1 elements")
 	} else {
 		wantError(t, "a negative length elsewhere", err, mpi.ErrRMAShared, fmt.Sprintf("rank %d gave wrong arguments", last))
 	}
 	if c.Rank() == last {
-		_, _, err = mpi.WinAllocateShared[string](c, 1)
+		_, _, err = mpi.WinAllocateShared[string](c, 1, nil)
 		wantError(t, "a type with pointers", err, mpi.ErrType, "string")
 	} else {
-		_, _, err = mpi.WinAllocateShared[int](c, 1)
+		_, _, err = mpi.WinAllocateShared[int](c, 1, nil)
 		wantError(t, "a type with pointers elsewhere", err, mpi.ErrRMAShared)
 	}
 	if c.Size() > 1 { // 3 bytes, and then 8 that are to be aligned
 		if c.Rank() == 0 {
-			_, _, err = mpi.WinAllocateShared[byte](c, 3)
+			_, _, err = mpi.WinAllocateShared[byte](c, 3, nil)
 		} else {
-			_, _, err = mpi.WinAllocateShared[int64](c, 1)
+			_, _, err = mpi.WinAllocateShared[int64](c, 1, nil)
 		}
 		wantError(t, "parts that cannot follow each other", err, mpi.ErrRMAShared, "alloc_shared_noncontig")
 	}
-	_, _, err = mpi.WinAllocateShared[int64](c, 1<<59)
+	_, _, err = mpi.WinAllocateShared[int64](c, 1<<59, nil)
 	wantError(t, "more than there is", err, mpi.ErrNoMem)
 	wantNoMappings(t, c)
 	w, _ := sharedWin[int](t, c, 1) // and the communicator is as good as before
@@ -303,14 +303,14 @@ func sharedRefused(t *T, c *mpi.Comm) {
 
 // notedWin makes a key whose deletions j lists.
 func notedWin(j *journal, name string) *mpi.WinKeyval[int] {
-	return mpi.NewWinKeyval(func(_ *mpi.Win, v int) error {
+	return mpi.WinKeyvalCreate(func(_ *mpi.Win, v int) error {
 		j.add("delete %s=%d", name, v)
 		return nil
 	})
 }
 
 func winAttributes(t *T, c *mpi.Comm) {
-	w, err := mpi.WinCreate(c, make([]int32, 3))
+	w, err := mpi.WinCreate(c, make([]int32, 3), nil)
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
 	var j journal
@@ -337,19 +337,19 @@ func winAttributes(t *T, c *mpi.Comm) {
 	wantError(t, "setting after Free", k.Set(w, 6), mpi.ErrWin, "freed")
 	wantError(t, "a nil window", k.Set(nil, 6), mpi.ErrWin, "nil")
 	var none *mpi.WinKeyval[int]
-	v2, err := mpi.WinCreate(c, make([]int32, 3))
+	v2, err := mpi.WinCreate(c, make([]int32, 3), nil)
 	t.must(err)
 	v2.SetErrhandler(mpi.ErrorsReturn)
-	wantError(t, "a nil key", none.Set(v2, 6), mpi.ErrKeyval, "NewWinKeyval")
+	wantError(t, "a nil key", none.Set(v2, 6), mpi.ErrKeyval, "WinKeyvalCreate")
 	t.must(v2.Free())
 }
 
 func winAttributesFail(t *T, c *mpi.Comm) {
-	w, err := mpi.WinCreate(c, make([]int32, 3))
+	w, err := mpi.WinCreate(c, make([]int32, 3), nil)
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
 	cause := io.ErrUnexpectedEOF
-	k := mpi.NewWinKeyval(func(_ *mpi.Win, v int) error { return cause })
+	k := mpi.WinKeyvalCreate(func(_ *mpi.Win, v int) error { return cause })
 	t.must(k.Set(w, 1))
 	for what, err := range map[string]error{"Set": k.Set(w, 2), "Delete": k.Delete(w), "Free": w.Free()} {
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -365,7 +365,7 @@ func winAttributesFail(t *T, c *mpi.Comm) {
 
 func winPredefined(t *T, c *mpi.Comm) {
 	mem := make([]float64, 4)
-	w, err := mpi.WinCreate(c, mem)
+	w, err := mpi.WinCreate(c, mem, nil)
 	t.must(err)
 	w.SetErrhandler(mpi.ErrorsReturn)
 	want(t, "size", w.Size(), 32)
@@ -389,9 +389,9 @@ func winPredefined(t *T, c *mpi.Comm) {
 }
 
 func winErrhandler(t *T, c *mpi.Comm) {
-	w, err := mpi.WinCreate(c, make([]int32, 3))
+	w, err := mpi.WinCreate(c, make([]int32, 3), nil)
 	t.must(err)
-	v, err := mpi.WinCreate(c, make([]int32, 3))
+	v, err := mpi.WinCreate(c, make([]int32, 3), nil)
 	t.must(err)
 	v.SetErrhandler(mpi.ErrorsReturn)
 	var got []*mpi.Error

@@ -43,7 +43,7 @@ var deathCases = []deathCase{
 	{name: "others", sentence: "Communicators without the dead are as before.", min: 3, run: deathOthers},
 	{name: "revoke", sentence: "A rank that has found out that c is broken frees the others from operations that wait for what will never come.", min: 3, run: deathRevoke},
 	{name: "revoker", sentence: "All that live learn of it, even if the caller dies in the middle.", min: 3, run: deathRevoker},
-	{name: "order", sentence: "GetFailed: a later answer begins with the members of an earlier one.", min: 4, run: deathOrder},
+	{name: "order", sentence: "Failed: a later answer begins with the members of an earlier one.", min: 4, run: deathOrder},
 	{name: "storm", sentence: "Whoever dies at whatever moment of a stream of collectives: all that live find out, and go on without it.", min: 3, run: deathStorm},
 }
 
@@ -71,7 +71,7 @@ func (t *T) meet(c *mpi.Comm, victim int) {
 // survive waits until the calling rank knows that n ranks of c have failed.
 func (t *T) survive(c *mpi.Comm, n int) *mpi.Group {
 	for stop := time.Now().Add(failsafe); ; {
-		g, err := c.GetFailed()
+		g, err := c.Failed()
 		t.must(err)
 		if g.Size() >= n {
 			return g
@@ -202,7 +202,7 @@ func deathAnySource(t *T, c *mpi.Comm, victim int) {
 	t.must(p.Start())
 	_, err = p.Wait()
 	wantError(t, "persistent", err, mpi.ErrProcFailedPending)
-	g, err := c.GetFailed()
+	g, err := c.Failed()
 	t.must(err)
 	want(t, "failed", g.Size(), 1)
 	acked, err := c.AckFailed(0)
@@ -372,11 +372,11 @@ func deathMaking(t *T, c *mpi.Comm, victim int) {
 	t.part(c, victim)
 	_, err := c.Split(0, 0)
 	wantDead(t, "Split", err, victim)
-	_, err = c.Dup()
+	_, err = c.Dup(nil)
 	wantDead(t, "Dup", err, victim)
 	_, err = d.Create(survivors(c, victim))
 	wantDead(t, "Create", err, victim)
-	_, err = d.Idup().Wait()
+	_, err = d.Idup(nil).Wait()
 	wantDead(t, "Idup", err, victim)
 	live, err := d.CreateGroup(survivors(c, victim), 3) // of which the dead is no part
 	t.must(err, "CreateGroup")
@@ -410,7 +410,7 @@ func deathOthers(t *T, c *mpi.Comm, victim int) {
 		want(t, "received", in[0], int64(left(d)))
 	}
 	t.survive(c, 1)
-	g, err := d.GetFailed()
+	g, err := d.Failed()
 	t.must(err)
 	want(t, "failed there", g, mpi.GroupEmpty)
 }

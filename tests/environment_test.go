@@ -36,7 +36,7 @@ func environment() error {
 			return fmt.Errorf("the first error handler of %s gives %w", c.Name(), err)
 		}
 	}
-	key := mpi.NewKeyval(nil, func(c *mpi.Comm, rank int) error {
+	key := mpi.KeyvalCreate(nil, func(c *mpi.Comm, rank int) error {
 		fmt.Printf("rank %d: deleting of %s, finalized %v\n", rank, c.Name(), mpi.Finalized())
 		return mpi.Barrier(world) // communication works still
 	})

@@ -58,7 +58,7 @@ const deadline = 30 * time.Second
 func surviveRank() {
 	mpi.Main(func(_ context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func collectRank() {
 		comms := map[string]*mpi.Comm{}
 		for _, what := range []string{"Barrier", "Bcast", "Allreduce", "objects", "Gather", "Alltoall", "Iallgather", "Dup", "segments"} {
 			var err error
-			if comms[what], err = c.Dup(); err != nil {
+			if comms[what], err = c.Dup(nil); err != nil {
 				return err
 			}
 		}

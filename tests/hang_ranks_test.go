@@ -112,7 +112,7 @@ func recvFrom(c *mpi.Comm, source, tag int) error {
 // hangs are programs that can never end.
 var hangs = map[string]func(c *mpi.Comm) error{
 	"window lock": func(c *mpi.Comm) error {
-		w, _, err := mpi.WinAllocate[int64](c, 1)
+		w, _, err := mpi.WinAllocate[int64](c, 1, nil)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ var hangs = map[string]func(c *mpi.Comm) error{
 		return w.Lock(mpi.LockExclusive, 0, 0)
 	},
 	"fence without one": func(c *mpi.Comm) error {
-		w, _, err := mpi.WinAllocate[int64](c, 1)
+		w, _, err := mpi.WinAllocate[int64](c, 1, nil)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ var hangs = map[string]func(c *mpi.Comm) error{
 		}
 	},
 	"wrong communicator": func(c *mpi.Comm) error {
-		d, err := c.Dup()
+		d, err := c.Dup(nil)
 		if err != nil {
 			return err
 		}

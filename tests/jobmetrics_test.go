@@ -79,7 +79,7 @@ func jobMetricsWork(world *mpi.Comm) error {
 			return err
 		}
 	}
-	rows, err := world.Dup()
+	rows, err := world.Dup(nil)
 	if err != nil {
 		return err
 	}

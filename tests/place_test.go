@@ -143,7 +143,7 @@ func TestReorderedByCore(t *testing.T) {
 // reordered ring of all is one.
 func boundRank() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
-		isBound, _ := mpi.GetHWResourceInfo().Get("core")
+		isBound, _ := mpi.HWResourceInfo().Get("core")
 		info := mpi.InfoCreate()
 		if err := info.Set("mpi_hw_resource_type", "core"); err != nil {
 			return err

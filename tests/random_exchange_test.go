@@ -78,7 +78,7 @@ func exchangesOf[T any](e *randomElem[T]) (ops []randomOp) {
 var commOps = []randomOp{
 	{name: "Dup", draw: func(d *dice) (string, func(*strand)) {
 		return "", func(x *strand) {
-			own, err := x.c.Dup()
+			own, err := x.c.Dup(nil)
 			x.must(err)
 			x.useComm(own, x.c.Rank(), x.c.Size())
 		}

@@ -31,10 +31,10 @@ func (k *kin) memberOf(rank int) int {
 var waysToMake = []func(d *dice, parent *kin) *kin{makeDup, makeSplit, makeSplit, makeOfGroup, makeOfGroup}
 
 func makeDup(d *dice, parent *kin) *kin {
-	k := &kin{what: "Dup", of: parent.of, make: func(_ *strand, p *mpi.Comm) (*mpi.Comm, error) { return p.Dup() }}
+	k := &kin{what: "Dup", of: parent.of, make: func(_ *strand, p *mpi.Comm) (*mpi.Comm, error) { return p.Dup(nil) }}
 	if d.chance(2) {
 		k.what, k.make = "Idup", func(_ *strand, p *mpi.Comm) (*mpi.Comm, error) {
-			c := p.Idup()
+			c := p.Idup(nil)
 			_, err := c.Wait()
 			return c.Comm(), err
 		}

@@ -86,7 +86,7 @@ var interOps = []randomOp{{name: "an intercommunicator", min: 2, draw: func(d *d
 		x.must(err)
 		if dup {
 			first := inter
-			inter, err = inter.Dup()
+			inter, err = inter.Dup(nil)
 			x.must(err)
 			x.must(first.Free())
 		}

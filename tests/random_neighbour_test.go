@@ -146,7 +146,7 @@ var neighbourOps = []randomOp{{name: "neighbours", draw: func(d *dice) (string, 
 		}
 		if dup {
 			first := g
-			g, err = g.Dup()
+			g, err = g.Dup(nil)
 			x.must(err)
 			x.must(first.Free())
 		}

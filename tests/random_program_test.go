@@ -265,7 +265,7 @@ type strandComm struct {
 
 var strandComms = []strandComm{
 	{"a copy", func(_ *dice, c *mpi.Comm) (*mpi.Comm, int, error) {
-		own, err := c.Dup()
+		own, err := c.Dup(nil)
 		return own, 0, err
 	}},
 	{"a part", func(d *dice, c *mpi.Comm) (*mpi.Comm, int, error) {

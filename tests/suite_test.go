@@ -60,7 +60,7 @@ type commKind struct {
 var commKinds = []commKind{
 	{"world", []int{1, 2, 3, 4, 5}, []int{1, 2, 3, 4, 5}, func(w *mpi.Comm) (*mpi.Comm, error) { return w, nil }},
 	{"self", []int{1, 2}, []int{1}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Self(), nil }},
-	{"dup", []int{2, 4}, []int{5}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Dup() }},
+	{"dup", []int{2, 4}, []int{5}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Dup(nil) }},
 	{"reversed", []int{2, 3, 5}, []int{2}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(0, -w.Rank()) }},
 	{"halves", []int{3, 4, 5}, []int{3}, func(w *mpi.Comm) (*mpi.Comm, error) { return w.Split(w.Rank()%2, 0) }},
 }

@@ -16,7 +16,7 @@ func match(e *env) error {
 	if err != nil {
 		return err
 	}
-	comm, err := e.world.Dup()
+	comm, err := e.world.Dup(nil)
 	if err != nil || e.rank > 1 {
 		return err
 	}

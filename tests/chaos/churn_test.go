@@ -23,7 +23,7 @@ func (x *exchange) churn(c *mpi.Comm, epoch int) error {
 }
 
 func churnComms(c *mpi.Comm, epoch int) error {
-	made := c.Idup()
+	made := c.Idup(nil)
 	if _, err := made.Wait(); err != nil {
 		return err
 	}

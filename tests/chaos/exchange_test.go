@@ -43,7 +43,7 @@ func (cs *comms) each(f func(c **mpi.Comm) error) error {
 func newComms(c *mpi.Comm) (*comms, error) {
 	cs := &comms{}
 	return cs, cs.each(func(d **mpi.Comm) (err error) {
-		*d, err = c.Dup()
+		*d, err = c.Dup(nil)
 		return err
 	})
 }

@@ -20,7 +20,7 @@ type recovery struct {
 
 // run goes on until all ranks that live have agreed that it is over.
 func (v *recovery) run(world *mpi.Comm) (report, error) {
-	base, err := world.Dup()
+	base, err := world.Dup(nil)
 	for generation := 0; err == nil; generation++ {
 		var over bool
 		if over, err = v.generation(base, generation); err != nil || over {
