@@ -69,7 +69,7 @@ func (g *Group) Compare(h *Group) (Comparison, error) {
 // intercommunicators both groups are compared; one is never equal to an intracommunicator.
 // What WithContext returns is the same communicator. A nil or freed one is an error of
 // class ErrComm. It is local (MPI 4.1, sections 7.4.1 and 7.6.1, MPI_Comm_compare).
-func (c *Comm) Compare(d *Comm) (result Comparison, err error) {
+func (c *Comm) Compare(d *Comm) (how Comparison, err error) {
 	defer c.begin("Compare").endAt(&err)
 	const op = "Compare"
 	if err := c.present(op); err != nil {

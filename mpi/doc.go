@@ -18,6 +18,23 @@
 // Start it with the launcher: fitrun -n 4 ./program. Without a launcher it is a
 // job of one rank. RunThreads runs ranks as threads of the calling process.
 //
+// # API rules
+//
+// Names follow from a few rules, and a test holds them:
+//
+//   - What moves data, or is generic, is a function: Send(c, buf, 1, 0), WinCreate(c, mem, nil). All
+//     else that concerns an object is its method: c.Split(0, 0), c.ProcessorName().
+//   - A function that makes an object has a name that begins with its type, as in MPI: InfoCreate,
+//     FileOpen, KeyvalCreate. Those of datatypes say the layout: Vector.
+//   - A getter has no Get, as Comm.Name, except where MPI's users know no other name: GetCount.
+//   - Hints are an *Info, the last argument before a handler, and may be nil; other options are a
+//     struct, as Threads. There are no twins for them. Only what takes a context besides has one,
+//     with Context at the end, as in the standard library: RunThreadsContext.
+//   - With in front returns the same object that behaves otherwise: Comm.WithType. RegisterMetrics
+//     registers.
+//   - A buffer of a communicator or session is AttachBuffer's, that of the job AttachJobBuffer's.
+//   - Results have names where these tell something; an error is err.
+//
 // # Messages move while you compute
 //
 // Every rank has a worker, a goroutine on a thread of its own, that sends and
