@@ -38,12 +38,12 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// oneRun runs a plan and judges it.
+// oneRun runs a plan and classifies how it ends.
 func oneRun(t *testing.T, table *table, p plan) {
 	t.Helper()
 	began := time.Now()
 	r := runPlan(t, p, "", 0)
-	v := r.judge()
+	v := r.classify()
 	table.add(r, v)
 	if len(v.bad) > 0 {
 		os.WriteFile(filepath.Join(t.ArtifactDir(), fmt.Sprint("seed", p.seed)), []byte(r.out), 0o600)

@@ -1,4 +1,4 @@
-// Package chaos breaks jobs on purpose and judges how they end.
+// Package chaos breaks jobs on purpose and classifies how they end.
 //
 // A run is a job of fitrun whose ranks, copies of the test binary, exchange messages of every
 // protocol as fast as they can. Each payload says which rank sent it, to which, as which message of
@@ -8,9 +8,9 @@
 // Connections are reset, cut in the middle of a frame, stalled, slowed down, and lose what was
 // written to them. Disks are full, descriptors run out.
 //
-// The judge knows which faults a job must survive and which may end it. It wants success, or the
-// right error at every rank and from fitrun, within a stated time; and nothing left: no process, no
-// file, no socket.
+// A run's verdict follows from which faults a job must survive and which may end it. It wants
+// success, or the right error at every rank and from fitrun, within a stated time; and nothing
+// left: no process, no file, no socket.
 //
 //	go test ./tests/chaos                                               a few schedules of fixed seeds
 //	go test ./tests/chaos -run 'TestChaos$' -chaos.for 20m              drawn schedules for 20 minutes, and a table

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 type testMain struct{ *testing.M }
 
 func (m testMain) Run() int {
-	effort.Beside(6) // those that look at the judge wait for most of their time
+	effort.Beside(6) // those that look at verdicts wait for most of their time
 	defer func() {
 		if fitrunDir != "" {
 			os.RemoveAll(fitrunDir)

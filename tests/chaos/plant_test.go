@@ -20,48 +20,48 @@ func quiet(seed uint64) plan {
 	return plan{seed: seed, ranks: 3, perProcess: 1, policy: "assist", transport: "tcp", scale: 15, start: startBound, bound: endBound, left: time.Second}
 }
 
-// wantBad runs a plan with a bug, and wants the judge to say all of some things.
+// wantBad runs a plan with a bug, and wants the verdict to say all of some things.
 func wantBad(t *testing.T, p plan, bug string, want ...string) {
 	t.Helper()
 	r := runPlan(t, p, bug, 3)
-	v := r.judge()
+	v := r.classify()
 	all := strings.Join(v.bad, "\n")
 	if all == "" {
-		t.Errorf("the judge finds nothing; the job wrote:\n%s", tail(r.out))
+		t.Errorf("the verdict finds nothing; the job wrote:\n%s", tail(r.out))
 	}
 	for _, w := range want {
 		if !strings.Contains(all, w) {
-			t.Errorf("the judge does not say %q, but:\n%s\nthe job wrote:\n%s", w, all, tail(r.out))
+			t.Errorf("the verdict does not say %q, but:\n%s\nthe job wrote:\n%s", w, all, tail(r.out))
 		}
 	}
 }
 
-func TestJudgeFindsWrongPayloads(t *testing.T) {
+func TestVerdictFindsWrongPayloads(t *testing.T) {
 	t.Parallel()
 	wantBad(t, quiet(1), "flip", "WRONG: message", "the first wrong one is byte")
 }
 
-// TestJudgeFindsLostMessages: another message comes in place of the one that is lost, or in the end
-// none.
-func TestJudgeFindsLostMessages(t *testing.T) {
+// TestVerdictFindsLostMessages: another message comes in place of the one that is lost, or in the
+// end none.
+func TestVerdictFindsLostMessages(t *testing.T) {
 	t.Parallel()
 	p := quiet(2)
 	p.start, p.bound = 3*time.Second, 2*time.Second
 	wantBad(t, p, "drop", "")
 }
 
-// TestJudgeFindsMessagesThatComeTwice: the copy comes in place of another message, or is left, or
+// TestVerdictFindsMessagesThatComeTwice: the copy comes in place of another message, or is left, or
 // no receive takes the original.
-func TestJudgeFindsMessagesThatComeTwice(t *testing.T) {
+func TestVerdictFindsMessagesThatComeTwice(t *testing.T) {
 	t.Parallel()
 	p := quiet(3)
 	p.start, p.bound = 3*time.Second, 2*time.Second
 	wantBad(t, p, "twice", "")
 }
 
-// TestJudgeFindsDamageOnTheWay: a bit that a proxy changes in the middle of the bytes of a
+// TestVerdictFindsDamageOnTheWay: a bit that a proxy changes in the middle of the bytes of a
 // connection without TLS, which mostly is one of a payload.
-func TestJudgeFindsDamageOnTheWay(t *testing.T) {
+func TestVerdictFindsDamageOnTheWay(t *testing.T) {
 	t.Parallel()
 	p := quiet(4)
 	flip := &kind{"damage", harmless, true, false, onLine(func(_ *run, x *line, _ fault) {
@@ -71,14 +71,14 @@ func TestJudgeFindsDamageOnTheWay(t *testing.T) {
 		p.faults = append(p.faults, fault{kind: flip, rank: r})
 	}
 	r := runPlan(t, p, "", 0)
-	if v := r.judge(); len(v.bad) == 0 {
-		t.Errorf("the judge finds nothing; the job wrote:\n%s", tail(r.out))
+	if v := r.classify(); len(v.bad) == 0 {
+		t.Errorf("the verdict finds nothing; the job wrote:\n%s", tail(r.out))
 	}
 }
 
-// TestJudgeFindsWhatIsLeft: a process that a job leaves behind, and a file. The process is none of
-// the job's, for of those fitrun lets none escape.
-func TestJudgeFindsWhatIsLeft(t *testing.T) {
+// TestVerdictFindsWhatIsLeft: a process that a job leaves behind, and a file. The process is none
+// of the job's, for of those fitrun lets none escape.
+func TestVerdictFindsWhatIsLeft(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	p, c := quiet(5), exec.Command("sleep", "100")
@@ -91,17 +91,17 @@ func TestJudgeFindsWhatIsLeft(t *testing.T) {
 	c.Wait()
 }
 
-// TestJudgeFindsSilence: a job that ends well although a rank has not said that all is well, and
+// TestVerdictFindsSilence: a job that ends well although a rank has not said that all is well, and
 // one that ends with another code than its faults allow.
-func TestJudgeFindsSilence(t *testing.T) {
+func TestVerdictFindsSilence(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	wantBad(t, quiet(6), "silent", "fitrun's exit code is 0, but rank 2 says")
 	wantBad(t, quiet(7), "exit", "fitrun's exit code is 5, want one of [0]")
 }
 
-// TestJudgeFindsHangs: a rank that waits for a message that no rank sends.
-func TestJudgeFindsHangs(t *testing.T) {
+// TestVerdictFindsHangs: a rank that waits for a message that no rank sends.
+func TestVerdictFindsHangs(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel()
 	p := quiet(8)
@@ -109,14 +109,14 @@ func TestJudgeFindsHangs(t *testing.T) {
 	wantBad(t, p, "hang", "not over 2s after the last fault")
 }
 
-// unnoted is a fault of which the judge does not know.
+// unnoted is a fault of which the harness does not know.
 func unnoted(do func(r *run) bool) fault {
 	return fault{kind: &kind{"something", harmless, false, false, func(r *run, _ fault) bool { return do(r) }}}
 }
 
-// TestJudgeFindsLostCheckpoints: one that is removed, one with a bit changed, and one that was
+// TestVerdictFindsLostCheckpoints: one that is removed, one with a bit changed, and one that was
 // never there because the disk is full.
-func TestJudgeFindsLostCheckpoints(t *testing.T) {
+func TestVerdictFindsLostCheckpoints(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	for bug, want := range map[string]string{
@@ -136,15 +136,15 @@ func TestJudgeFindsLostCheckpoints(t *testing.T) {
 			return there
 		}}}}
 		r := runPlan(t, p, bug, 0)
-		if v := r.judge(); !strings.Contains(strings.Join(v.bad, "\n"), want) {
-			t.Errorf("%s: the judge does not say %q, but:\n%s\nthe job wrote:\n%s", bug, want, join(v.bad), tail(r.out))
+		if v := r.classify(); !strings.Contains(strings.Join(v.bad, "\n"), want) {
+			t.Errorf("%s: the verdict does not say %q, but:\n%s\nthe job wrote:\n%s", bug, want, join(v.bad), tail(r.out))
 		}
 	}
 }
 
-// TestJudgeFindsWhoIsMissing: a rank and a host of whose death the judge does not know, and a rank
-// that is frozen where nothing finds it.
-func TestJudgeFindsWhoIsMissing(t *testing.T) {
+// TestVerdictFindsMissingRanks: a rank and a host of whose death the harness does not know, and a
+// rank that is frozen where nothing finds it.
+func TestVerdictFindsMissingRanks(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	p := quiet(11)
@@ -161,11 +161,11 @@ func TestJudgeFindsWhoIsMissing(t *testing.T) {
 	wantBadOf(t, p, "not over 2s after the last fault")
 }
 
-// wantBadOf runs a plan until the harness ends it, and wants the judge to say something.
+// wantBadOf runs a plan until the harness ends it, and wants the verdict to say something.
 func wantBadOf(t *testing.T, p plan, want string) {
 	t.Helper()
 	r := runPlan(t, p, "", 0)
-	if v := r.judge(); !strings.Contains(strings.Join(v.bad, "\n"), want) {
-		t.Errorf("the judge does not say %q, but:\n%s\nthe job wrote:\n%s", want, join(v.bad), tail(r.out))
+	if v := r.classify(); !strings.Contains(strings.Join(v.bad, "\n"), want) {
+		t.Errorf("the verdict does not say %q, but:\n%s\nthe job wrote:\n%s", want, join(v.bad), tail(r.out))
 	}
 }

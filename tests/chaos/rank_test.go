@@ -222,7 +222,7 @@ func isWrong(err error) bool {
 	return wrong
 }
 
-// classOf names what kind of error err is, as far as the judge asks.
+// classOf names what kind of error err is, as far as the verdict needs.
 func classOf(err error) string {
 	for _, c := range []struct {
 		class mpi.ErrorClass

@@ -129,7 +129,7 @@ type lives struct {
 	bad     []string
 }
 
-// loaded judges what a rank found.
+// loaded checks what a rank found.
 func (v *lives) loaded(rank int, l *loaded) {
 	if v.by == nil {
 		v.by = make(map[int]int64)

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// sample is what a process holds while all ranks are at rest, after collections of garbage.
+// sample is what a process holds while all ranks pause, after collections of garbage.
 type sample struct {
 	At         time.Duration // since the load began
 	Epoch      int

@@ -35,7 +35,7 @@ var soaks = []plan{
 	{transport: "shm", policy: "assist", perProcess: 1},
 	{transport: "shm", policy: "worker", perProcess: 1},
 	{transport: "auto", policy: "assist", perProcess: 3}, // threads
-	{transport: "auto", policy: "worker", perProcess: 2}, // some near, some not
+	{transport: "auto", policy: "worker", perProcess: 2}, // some share memory, some do not
 }
 
 // TestSoak: mixed traffic at full load, as long as the flag says, and nothing that a process holds
@@ -73,14 +73,14 @@ func enoughSamples(r *run, _ fault) bool {
 	return true
 }
 
-// soakOne runs a job for a time and judges its samples.
+// soakOne runs a job for a time and checks its samples.
 func soakOne(t *testing.T, p plan, d time.Duration) {
 	t.Helper()
 	p.soak = d
 	p.faults = []fault{{kind: &kind{"nothing", harmless, false, false, enoughSamples}, after: d}}
 	r := runPlan(t, p, *soakBugFlag, 0)
 	what := fmt.Sprintf("%s, %s, %d ranks in a process", p.transport, p.policy, p.perProcess)
-	bad := r.judge().bad
+	bad := r.classify().bad
 	var messages, epochs uint64
 	for q, e := range r.control.lasts(p.ranks) {
 		if e != nil {
@@ -256,7 +256,7 @@ func TestSoakFindsGrowth(t *testing.T) {
 			p := quiet(9)
 			p.ranks, p.scale, p.soak = 2, 3, 100*time.Millisecond
 			r := runPlan(t, p, bug, 30)
-			if v := r.judge(); len(v.bad) > 0 {
+			if v := r.classify(); len(v.bad) > 0 {
 				t.Fatalf("%s\n%s", join(v.bad), tail(r.out))
 			}
 			found := strings.Join(growth(r.control.samplesOf(1)), "\n")

@@ -22,8 +22,8 @@ func (v *verdict) failf(format string, args ...any) {
 	v.bad = append(v.bad, fmt.Sprintf(format, args...))
 }
 
-// judge compares how a run ended with how it may end.
-func (r *run) judge() verdict {
+// classify compares how a run ended with how it may end.
+func (r *run) classify() verdict {
 	v := verdict{outcome: "right error"}
 	if r.code == 0 {
 		v.outcome = "success"
@@ -47,19 +47,19 @@ func (r *run) judge() verdict {
 		v.failf("the harness: %v", err)
 	}
 	if !r.orphaned {
-		r.judgeEnd(&v, ends)
+		r.classifyEnd(&v, ends)
 	}
 	return v
 }
 
-// judgeEnd judges the exit code of fitrun and what the ranks say.
-func (r *run) judgeEnd(v *verdict, ends []*report) {
+// classifyEnd checks the exit code of fitrun and what the ranks say.
+func (r *run) classifyEnd(v *verdict, ends []*report) {
 	codes := r.codes()
 	if !slices.Contains(codes, r.code) {
 		v.failf("fitrun's exit code is %d, want one of %v", r.code, codes)
 	}
 	if r.code == 0 {
-		r.judgeSuccess(v, ends)
+		r.classifySuccess(v, ends)
 		return
 	}
 	if !strings.Contains(r.out, "fitrun: ") && len(r.plan.outputs) == 0 {
@@ -111,9 +111,10 @@ func (r *run) codes() []int {
 	}
 }
 
-// judgeSuccess: every rank that was not killed says that all is well, and as much was received as
-// was sent. Of each connection that is cut in a job that leaves others behind one end may be lost.
-func (r *run) judgeSuccess(v *verdict, ends []*report) {
+// classifySuccess: every rank that was not killed says that all is well, and as much was received
+// as was sent. Of each connection that is cut in a job that leaves others behind one end may be
+// lost.
+func (r *run) classifySuccess(v *verdict, ends []*report) {
 	var sent, received uint64
 	lost, most := 0, 0
 	if r.plan.mode == recovers {
