@@ -187,7 +187,7 @@ func (e *Engine) LongMessages() (fetched, piped int) {
 func (e *Engine) SetBell(index int, f *os.File) error {
 	n := e.local
 	if n == nil || index < 0 || index >= len(n.lanes) || n.lanes[index] == nil {
-		return fmt.Errorf("engine: a bell of number %d, who is no peer", index)
+		return fmt.Errorf("engine: a bell of number %d, which is no peer's", index)
 	}
 	l := n.lanes[index]
 	b, err := netpoll.NewBell(f)

@@ -152,7 +152,7 @@ func listenUnix(path string) (net.Listener, error) {
 			return nil, fmt.Errorf("%s is there, and no socket", path)
 		}
 		if c, err := net.Dial("unix", path); err == nil {
-			return nil, errors.Join(fmt.Errorf("somebody listens at %s", path), c.Close())
+			return nil, errors.Join(fmt.Errorf("another process listens at %s", path), c.Close())
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, err

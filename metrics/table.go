@@ -95,7 +95,7 @@ var table = []metric{
 		func(s *engine.Stats) time.Duration { return s.Flights.Hidden }),
 
 	// Progress.
-	times("progress_gap_seconds", "From the moment that what makes progress, asleep, was told of something to do until it ran.",
+	times("progress_gap_seconds", "From the moment that what makes progress, asleep, was notified of something to do until it ran.",
 		func(s *engine.Stats) *engine.TimeHistogram { return &s.Gaps }),
 	seconds("worker_cpu_seconds_total", "Processor time of the worker's thread.",
 		func(s *engine.Stats) time.Duration { return s.Worker }),
@@ -119,7 +119,7 @@ var table = []metric{
 		func(s *engine.Stats) uint64 { return s.BytesOut }),
 
 	// Ranks of this host.
-	gauge("lanes", "Ranks of this host with whom memory is shared and in use.",
+	gauge("lanes", "Ranks of this host with which memory is shared and in use.",
 		func(s *engine.Stats) int { return s.Lanes }),
 	counter("ring_read_bytes_total", "Bytes read from memory shared with ranks of this host, headers included.",
 		func(s *engine.Stats) uint64 { return s.RingIn }),

@@ -69,7 +69,7 @@ func TestUnixSocket(t *testing.T) {
 	if other, err := Listen(Config{Addr: "unix:" + path, Source: Source{Stats: none}}); err == nil {
 		other.Close(t.Context())
 		t.Error("a second server takes the socket of one that runs")
-	} else if !strings.Contains(err.Error(), "somebody listens") {
+	} else if !strings.Contains(err.Error(), "another process listens") {
 		t.Error(err)
 	}
 	if err := s.Close(t.Context()); err != nil {

@@ -232,7 +232,7 @@ func (f *faults) acquaint(family engine.ContextID) {
 	}
 }
 
-var errBadSignal = errors.New("it has sent a signal that nobody sends: the ranks are of different versions, or its memory is corrupt")
+var errBadSignal = errors.New("it has sent a signal that no rank sends: the ranks are of different versions, or its memory is corrupt")
 
 // hear takes a signal about communicators or failures.
 func (j *job) hear(from engine.PeerID, ctx engine.ContextID, payload []byte) {

@@ -111,7 +111,7 @@ func checkAmode(op string, m FileMode) *Error {
 	case bits.OnesCount(uint(m&(ModeRdonly|ModeWronly|ModeRdwr))) != 1:
 		return opErrorf(ErrAmode, op, "the access mode is %v: need one of ModeRdonly, ModeWronly and ModeRdwr", m)
 	case m&ModeRdonly != 0 && m&(ModeCreate|ModeExcl) != 0:
-		return opErrorf(ErrAmode, op, "the access mode is %v: who only reads cannot make the file", m)
+		return opErrorf(ErrAmode, op, "the access mode is %v: a file that is only read cannot be made", m)
 	case m&ModeRdwr != 0 && m&ModeSequential != 0:
 		return opErrorf(ErrAmode, op, "the access mode is %v: a sequential file is read or written, not both", m)
 	}

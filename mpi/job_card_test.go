@@ -291,7 +291,7 @@ func TestRoutes(t *testing.T) {
 		more   bool
 	}{
 		{relay.AppendRefusal(nil, request, "no way", key), "the gateway refuses: no way", false},
-		{relay.AppendRefusal(nil, request, "no way", nil), `the gateway, or who answers in its place without the key of this job, refuses: "no way"`, false},
+		{relay.AppendRefusal(nil, request, "no way", nil), `the gateway, or what answers in its place without the key of this job, refuses: "no way"`, false},
 		{relay.AppendRefusal(nil, request, "no way", nil)[:7], "", true},
 		{[]byte("FITM\x02"), "", false},
 	} {

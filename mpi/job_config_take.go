@@ -254,7 +254,7 @@ func (set *settings) takeHTTPAuth(s string) error {
 }
 
 func (set *settings) takeHTTPOpen(s string) (err error) {
-	set.metrics.open, err = parseSwitch(s, "1 serves metrics to everybody who reaches them, 0 does not")
+	set.metrics.open, err = parseSwitch(s, "1 serves metrics to every client that reaches them, 0 does not")
 	return err
 }
 

@@ -94,7 +94,7 @@ func refusalText(r relay.Refusal) string {
 	case r.Proved:
 		return "the gateway refuses: " + r.Reason
 	}
-	return fmt.Sprintf("the gateway, or who answers in its place without the key of this job, refuses: %q", r.Reason)
+	return fmt.Sprintf("the gateway, or what answers in its place without the key of this job, refuses: %q", r.Reason)
 }
 
 // relayed are the ways to a rank of another domain, which listens at addrs there.

@@ -43,7 +43,7 @@ type threadsWatch struct {
 func (t *threads) watch() (stop func()) {
 	pause, err := sys.NewPauser()
 	if err != nil {
-		t.set.Logger.Warn("nobody watches the ranks for deadlocks", "err", err)
+		t.set.Logger.Warn("the ranks are not watched for deadlocks", "err", err)
 		return func() {}
 	}
 	w := &threadsWatch{t: t, pause: pause, done: make(chan struct{}), known: make([]quiesce.Rank, t.n)}

@@ -71,7 +71,7 @@ func TestFlood(t *testing.T) {
 				if run.code != 0 {
 					t.Fatalf("code %d\n%s%s", run.code, run.stdout, run.stderr)
 				}
-				f.judge(t, dir, n, run.took)
+				f.check(t, dir, n, run.took)
 			})
 		}
 	}
@@ -80,8 +80,8 @@ func TestFlood(t *testing.T) {
 // floodUse is what a rank says of its memory, in KiB.
 type floodUse struct{ before, peak, shared int }
 
-// judge compares what the ranks took with what is stated.
-func (f *flood) judge(t *testing.T, dir string, n int, took time.Duration) {
+// check compares what the ranks took with what is stated.
+func (f *flood) check(t *testing.T, dir string, n int, took time.Duration) {
 	t.Helper()
 	most := f.most(n)
 	total, shared, first, worst := 0, 0, floodUse{}, 0

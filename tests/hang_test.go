@@ -138,7 +138,7 @@ var hangCases = []struct {
 		`circle of 2 ranks: 0 -> 1 -> 0`, `3 goroutines in Recv from rank 0, tag 7`, `waits for another goroutine at L in \S+ \(sync.WaitGroup.Wait\)`,
 	}},
 	{"mutex", 2, []string{
-		`rank 0(: what it waits for can come from nobody| is in no call)`, `waits for another goroutine at L in \S+ \(sync.Mutex.Lock\)`,
+		`rank 0(: what it waits for can come from nowhere| is in no call)`, `waits for another goroutine at L in \S+ \(sync.Mutex.Lock\)`,
 	}},
 	{"buffer", 2, []string{
 		`circle of 2 ranks: 0 -> 1 -> 0\n`,

@@ -19,7 +19,7 @@ import (
 )
 
 // What holds for ranks of one host beyond what they say to each other: what a killed process
-// leaves, and that collectives do not depend on which ranks are near which.
+// leaves, and that collectives do not depend on which ranks share a host.
 
 func init() {
 	programs["stream"] = streamRank

@@ -39,10 +39,10 @@ const (
 
 var factors = [...]factor{
 	byRanks:    {"ranks", []string{"processes", "threads", "pairs", "hosts"}},
-	byNet:      {"net", []string{"near", "tcp", "tls"}},
+	byNet:      {"net", []string{"local", "tcp", "tls"}},
 	byPolicy:   {"policy", []string{"assist", "worker", "caller"}},
 	bySize:     {"size", []string{"3", "2", "5", "4", "1"}},
-	byLook:     {"look", []string{"plain", "checked", "told", "segments"}},
+	byLook:     {"look", []string{"plain", "checked", "observed", "segments"}},
 	byPatience: {"patience", []string{"usual", "spin"}},
 	byCopy:     {"copy", []string{"auto", "ring", "read"}},
 }
@@ -61,13 +61,13 @@ func (j job) perProcess() int {
 // makesSense reports whether a job is one of its own: what has no effect in it is the first of its
 // values.
 func (j job) makesSense() bool {
-	near := j[byNet] == "near"
+	isLocal := j[byNet] == "local"
 	switch {
-	case j[byRanks] == "hosts" && (!near || j.size() < 4), j[byRanks] == "pairs" && j.size() < 3:
+	case j[byRanks] == "hosts" && (!isLocal || j.size() < 4), j[byRanks] == "pairs" && j.size() < 3:
 		return false
-	case j[byCopy] != "auto" && (!near || j[byRanks] == "threads" || j.size() < 2): // no long message between processes
+	case j[byCopy] != "auto" && (!isLocal || j[byRanks] == "threads" || j.size() < 2): // no long message between processes
 		return false
-	case j.size() == 1 && (j[byRanks] == "threads" || j[byLook] == "told" || j[byLook] == "segments"):
+	case j.size() == 1 && (j[byRanks] == "threads" || j[byLook] == "observed" || j[byLook] == "segments"):
 		return false
 	}
 	return true
@@ -87,7 +87,7 @@ func (j job) env() []string {
 	switch j[byLook] {
 	case "checked":
 		env = append(env, envCheck+"=1")
-	case "told":
+	case "observed":
 		env = append(env, envTold+"=1")
 	case "segments":
 		env = append(env, envSegments+"=1", "FITMPI_COLL="+shortSegments[1:])
@@ -201,12 +201,12 @@ func TestSuite(t *testing.T) {
 			if turns > 1 && *caseFlag == "" {
 				env = append(env, fmt.Sprintf("%s=%d/%d", envTurn, i%turns, turns))
 			}
-			if j[byLook] != "told" {
+			if j[byLook] != "observed" {
 				suiteByProgram(t, "suite", j, t.TempDir(), env...)
 				return
 			}
 			dir := t.TempDir()
-			suiteByProgram(t, "told suite", j, dir, env...)
+			suiteByProgram(t, "observed suite", j, dir, env...)
 			compareLogs(t, readLogs(t, dir, j.size()))
 		})
 	}

@@ -22,7 +22,7 @@ import (
 const envTold = "FITMPI_TESTS_TOLD"
 
 func init() {
-	programs["told suite"] = func() {
+	programs["observed suite"] = func() {
 		mpi.UseTool(func(r mpi.ToolRank) mpi.Tool { return savedLog{newMessageLog(r.Rank)} })
 		suiteRank()
 	}

@@ -63,7 +63,7 @@ func (opt *options) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("fitbench", flag.ContinueOnError)
 	fs.StringVar(&opt.kase, "case", "", "measure this case of the test only, such as allreduce of coll")
 	fs.IntVar(&opt.ranks, "ranks", 2, "without a launcher: number of ranks, as threads of this process")
-	fs.StringVar(&opt.policy, "policy", "", "who moves messages: worker, assist or caller (default: FITMPI_PROGRESS, else assist)")
+	fs.StringVar(&opt.policy, "policy", "", "what moves messages: worker, assist or caller (default: FITMPI_PROGRESS, else assist)")
 	fs.StringVar(&opt.via, "transport", "",
 		"auto, the best there is; tcp; or shm, an error where ranks share no memory (default: FITMPI_TRANSPORT, else auto, of penalty and logp tcp)")
 	fs.Func("sizes", "bytes of a message, such as 8,64K,1M (of match: depths of the queue)", func(s string) (err error) {

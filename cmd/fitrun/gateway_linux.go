@@ -32,10 +32,10 @@ Options:
   --domain NAME         the domain whose ranks this gateway reaches
   --listen HOST:PORT    where ranks of the domain, and other gateways, connect; may be repeated
   --peer HOST:PORT      a gateway that this one dials, and keeps a link to; may be repeated
-  --secret-file FILE    a file of 32 random bytes or more, which all gateways and fitrun have; nobody else may read it
+  --secret-file FILE    a file of 32 random bytes or more, which all gateways and fitrun have; no other user may read it
   --allow NETWORKS      where ranks of the domain may be, for example 10.1.0.0/16; by default every address but those of
                         this host alone (loopback, link-local)
-  --max-streams N       most connections at a time of those who have proved that they may
+  --max-streams N       most connections at a time of peers that have proved that they may
                         be there (default 4096); more are refused
   -v, --verbose         say what is relayed too
   -h, --help            print this

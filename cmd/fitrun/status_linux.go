@@ -24,7 +24,7 @@ import (
 )
 
 const statusUsage = `fitrun status says what a running job does: for each rank the calls that it waits in, with peer, tag, communicator, size
-and line of source, or where it computes; who waits for whom; and why, if they wait for ever.
+and line of source, or where it computes; which ranks wait for which; and why, if they wait for ever.
 
 Usage:
   fitrun status                 list this user's running jobs

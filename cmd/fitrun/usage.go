@@ -71,7 +71,7 @@ only; the others stand before the first):
   --bind-to WHAT        core (a process runs on the cores of its ranks only) or none; by default core if the cores are
                         divided without remainder, else none
   --report-bindings     say which process is bound to which cores
-  --progress POLICY     who moves messages: worker (a thread per rank), assist (the worker, and callers that wait),
+  --progress POLICY     what moves messages: worker (a thread per rank), assist (the worker, and callers that wait),
                         caller (no worker: messages move only inside calls)
   --heartbeat TIME      how often ranks show each other that they live (default 1s)
   --heartbeat-timeout TIME
@@ -88,8 +88,9 @@ only; the others stand before the first):
   --timestamp-output    put the time before each line
   --output-filename DIR
                         write each process's output to DIR/rank.R/stdout and DIR/rank.R/stderr instead of showing it
-  --on-deadlock WHAT    when no rank can go on, since each waits for others that wait: report (default) says who waits for
-                        whom, where and why; abort ends the job as well, unless a signal may let it go on; off does not look
+  --on-deadlock WHAT    when no rank can go on, since each waits for others that wait: report (default) says which rank
+                        waits for which, where and why; abort ends the job as well, unless a signal may let it go on; off
+                        does not look
   --with-ft             go on when a rank dies: the others learn of it (docs/LAUNCH.md). --with-ft ulfm is the same
   --restart N           start the job again when it fails, up to N times: from its last checkpoint, if it keeps some (package mpi)
   --restart-dir DIR     where checkpoints are kept that name no directory (default .fitmpi-checkpoint, where the ranks run)
@@ -99,11 +100,11 @@ only; the others stand before the first):
   --rank-metrics HOST:PORT
                         ranks serve their own, rank r at PORT+r; with port 0 each picks a port, which is shown. The
                         program must import github.com/fitmpi/fitmpi/metrics
-  --web HOST:PORT       show the job in a browser while it runs: ranks, who sends how much to whom, waiting, queues, events;
+  --web HOST:PORT       show the job in a browser while it runs: ranks, how much each sends to each, waiting, queues, events;
                         without HOST on this machine only, else with a token; with port 0 a free one. The address is shown
-  --http-auth FILE      these three are shown to who gives the secret in FILE (32 bytes or more, mode 600), as a bearer
+  --http-auth FILE      these three are shown to clients that give the secret in FILE (32 bytes or more, mode 600), as a bearer
                         token or as a password; other machines need it, but for the page, which has its token
-  --http-open           or to everybody who reaches them
+  --http-open           or to every client that reaches them
   --trace FILE          write what the ranks did to FILE (.json, or .json.gz), for ui.perfetto.dev: calls, messages, workers
   --trace-buffer SIZE   memory in which each rank keeps its last events, for example 64M (default 16M)
   --trace-last DURATION

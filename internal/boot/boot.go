@@ -66,8 +66,8 @@ const (
 	JobAborted
 	// LauncherGone: the launcher closed its end or died. The last event of a session.
 	LauncherGone
-	// leaderIdles: rank 0, at which the ranks meet, rests (Code 1), or takes part again (0). Its
-	// exit is no news while it rests. A session keeps it to itself.
+	// leaderIdles: rank 0, at which the ranks meet, is idle (Code 1), or takes part again (0). Its
+	// exit is no news while it is idle. A session keeps it to itself.
 	leaderIdles
 	// Asked: the launcher asks what Message says, a question of internal/telemetry; Code is its
 	// number, for Answer.

@@ -122,7 +122,7 @@
 // without a text that the other is heard again. The launcher looks at the other's process, and ends
 // it if it cannot be helped. Then the launcher sends the event peer-failed to all ranks.
 //
-// A rank whose MPI sessions are all finalized rests: it reports "rest" with the text "yes", from
+// A rank whose MPI sessions are all finalized is idle: it reports "rest" with the text "yes", from
 // when exit code 0 is clean, and with "no" when it takes part again. Where rank 0 is the launcher's
 // end it tells the others the same of itself, with 1 or 0 in "code", as its process may exit while
 // they go on:
@@ -132,6 +132,6 @@
 // A rank sends finalizing when its exit is clean from here on. A rank that sent a card and exits
 // without finalizing has failed, whatever its exit code. After abort the launcher ends the whole
 // job and shows the text once. Nothing is acknowledged: what a rank wrote before it exited stays
-// readable in the socket, and the launcher reads all of it before it judges the exit. End of file
-// at the rank's end means that the launcher is gone.
+// readable in the socket, and the launcher reads all of it before it classifies the exit. End of
+// file at the rank's end means that the launcher is gone.
 package boot

@@ -185,7 +185,7 @@ func (h *hub) missing() string {
 // sentAway notes that a peer dialled that is no rank of this job. That does the job no harm.
 func (h *hub) sentAway(addr net.Addr, err error) {
 	if h.state == hubGathering {
-		h.refused = fmt.Sprintf("; one who dialled from %v was sent away: %v", addr, err)
+		h.refused = fmt.Sprintf("; a peer that dialled from %v was sent away: %v", addr, err)
 	}
 }
 

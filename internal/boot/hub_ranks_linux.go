@@ -77,9 +77,9 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 			m.finalizing = IsResting(n.Text)
 		}
 	case Suspected:
-		err = errors.New("it asked for a judgement on another rank, and nobody here can give one")
+		err = errors.New("it suspects another rank, and there is no launcher here that could look at that")
 	case Answered:
-		err = errors.New("it answered a question that nobody asked")
+		err = errors.New("it answered a question that was not asked")
 	case BellAsked:
 		if n.LocalRank < len(h.bells) {
 			l.SendBell(n.LocalRank, h.bells[n.LocalRank])
@@ -111,7 +111,7 @@ func (h *hub) abortAsked(rank int, m *member, n Notice) {
 
 func (h *hub) takeCard(rank int, card []byte) error {
 	if h.cfg.isAside {
-		return errors.New("it gave a card that nobody asked for")
+		return errors.New("it gave a card that was not asked for")
 	}
 	if err := h.cards.Put(slices.Index(h.cfg.ranks, rank), card); err != nil || !h.cards.IsComplete() {
 		return err

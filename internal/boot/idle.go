@@ -2,9 +2,9 @@ package boot
 
 import "context"
 
-// IdleKey is the key under which a rank reports, with the texts below, that it rests: that it takes
-// no part in the job for now, but may again, because all its MPI sessions are finalized. Exit code
-// 0 is clean meanwhile.
+// IdleKey is the key under which a rank reports, with the texts below, that it is idle: that it
+// takes no part in the job for now, but may again, because all its MPI sessions are finalized. Exit
+// code 0 is clean meanwhile.
 const IdleKey = "rest"
 
 // The texts that go with IdleKey.
@@ -13,11 +13,13 @@ const (
 	awake = "no"
 )
 
-// IsResting reports whether the text of a report with IdleKey says that the rank rests from now on.
+// IsResting reports whether the text of a report with IdleKey says that the rank is idle from now
+// on.
 func IsResting(text string) bool { return text == idle }
 
-// Rest tells the launcher that the rank of s rests. A launcher that knows nothing of rest is told
-// that the rank is done with the others, the first time: it can say nothing of failures after that.
+// Idle tells the launcher that the rank of s is idle. A launcher that knows nothing of idle ranks
+// is told that the rank is done with the others, the first time: it can say nothing of failures
+// after that.
 func Idle(ctx context.Context, s Session) error {
 	if r, ok := s.(idler); ok {
 		return r.idle(ctx)
@@ -25,7 +27,7 @@ func Idle(ctx context.Context, s Session) error {
 	return s.Finalizing(ctx)
 }
 
-// Wake takes back what Rest has said, as far as that is possible.
+// Wake takes back what Idle has said, as far as that is possible.
 func Wake(s Session) error {
 	if r, ok := s.(idler); ok {
 		return r.wake()
@@ -33,16 +35,16 @@ func Wake(s Session) error {
 	return nil
 }
 
-// rester is a session whose other end knows of rest.
+// idler is a session whose other end knows of idle ranks.
 type idler interface {
 	idle(ctx context.Context) error
 	wake() error
 	useSessions() error
 }
 
-// UseSessions prepares s for a rank that may rest: a rank 0 at which the ranks meet may be gone
-// before the others, so they fetch what they will need of it. To be called before the first Rest of
-// any rank: before Exchange is best.
+// UseSessions prepares s for a rank that may become idle: a rank 0 at which the ranks meet may be
+// gone before the others, so they fetch what they will need of it. To be called before the first
+// Idle of any rank: before Exchange is best.
 func UseSessions(s Session) error {
 	if r, ok := s.(idler); ok {
 		return r.useSessions()
@@ -59,17 +61,17 @@ func (s *session) useSessions() error {
 
 func (s *session) idle(context.Context) error {
 	s.finalizing.Store(true)
-	return s.reportRest(idle)
+	return s.reportIdle(idle)
 }
 
 func (s *session) wake() error {
 	s.finalizing.Store(false)
-	return s.reportRest(awake)
+	return s.reportIdle(awake)
 }
 
-// reportRest tells the other end. If that is another rank it may be gone: then no process is left
+// reportIdle tells the other end. If that is another rank it may be gone: then no process is left
 // that keeps a record.
-func (s *session) reportRest(text string) error {
+func (s *session) reportIdle(text string) error {
 	if err := s.Report(IdleKey, text); err != nil && s.other == launcherName {
 		return err
 	}

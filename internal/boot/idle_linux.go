@@ -2,7 +2,7 @@ package boot
 
 import "context"
 
-// rest is that of the leader, whose process may be gone when it returns: the others know then.
+// idle is that of the leader, whose process may be gone when it returns: the others know then.
 func (s *hubSession) idle(ctx context.Context) error {
 	err := s.session.idle(ctx)
 	s.hub.announce(ctx, 1)
@@ -15,8 +15,8 @@ func (s *hubSession) wake() error {
 	return err
 }
 
-// announce tells all ranks but the leader that it rests, code 1, or that it does not, code 0, and
-// waits until that is written.
+// announce tells all ranks but the leader that it is idle, code 1, or that it is not, code 0,
+// and waits until that is written.
 func (h *hub) announce(ctx context.Context, code int) {
 	ctx, cancel := context.WithTimeout(ctx, goodbye)
 	defer cancel()

@@ -155,8 +155,8 @@ func (l *Link) welcome(info Info) outgoing {
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound
 	}
-	if near := formatRanks(info.local); len(near) <= maxList && slices.Max(append(info.local, 0)) < maxLocal {
-		m.Local = near
+	if local := formatRanks(info.local); len(local) <= maxList && slices.Max(append(info.local, 0)) < maxLocal {
+		m.Local = local
 	}
 	var files []*os.File
 	if _, ok := l.conn.(*net.UnixConn); ok {

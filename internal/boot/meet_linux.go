@@ -178,9 +178,9 @@ func (m *meeting) provide(ctx context.Context, s *session) (*session, error) {
 	return nil, errors.Join(err, s.Close())
 }
 
-// isTolerant reports whether the ranks go on without those of them that die, the leader included.
-// Then no rank ends the job for that once all have met, and each can do without the leader from
-// the moment when it has met the others.
+// hasFT reports whether the ranks go on without those of them that die, the leader included. Then
+// no rank ends the job for that once all have met, and each can do without the leader from the
+// moment when it has met the others.
 func hasFT() bool { return os.Getenv(envFT) == "1" }
 
 // progress says every few seconds that a rank waits, and why.

@@ -379,8 +379,8 @@ func TestMeetingAborted(t *testing.T) {
 	}
 }
 
-// A rank 0 that rests may be gone: the others go on, with the bells that they have fetched, and
-// hear of it only if it had taken part again.
+// TestMeetingLeaderIdles: a rank 0 that is idle may be gone: the others go on, with the bells that
+// they have fetched, and hear of it only if it had taken part again.
 func TestMeetingLeaderIdles(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		all := attendAll(t, 3, tcpMeeting(t, 3, newLines()))

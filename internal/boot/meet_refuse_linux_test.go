@@ -216,10 +216,10 @@ func TestMeetingRefuses(t *testing.T) {
 		say     message
 		want    string
 	}{
-		{"suspicion", false, message{Type: typeSuspect, Rank: 0, Text: "why"}, "it asked for a judgement on another rank, and nobody here can give one"},
-		{"answer", false, message{Type: typeAnswer, Data: []byte("{}")}, "it answered a question that nobody asked"},
+		{"suspicion", false, message{Type: typeSuspect, Rank: 0, Text: "why"}, "it suspects another rank, and there is no launcher here that could look at that"},
+		{"answer", false, message{Type: typeAnswer, Data: []byte("{}")}, "it answered a question that was not asked"},
 		{"bell", false, message{Type: typeBell, Rank: 2}, "it asked for the bell of local rank 2, and there is none"},
-		{"card", true, message{Type: typeCard}, "it gave a card that nobody asked for"},
+		{"card", true, message{Type: typeCard}, "it gave a card that was not asked for"},
 		{"join", false, joinOf(1, 2, here()), `message of type "join" out of turn from a rank`},
 		{"word", false, message{Type: "word"}, `unexpected message of type "word" from a rank`},
 	} {

@@ -229,7 +229,7 @@ func (m message) checkWelcome() error {
 	if _, err := sys.ParseCPUs(m.Bound); err != nil {
 		return err
 	}
-	if near, err := parseRanks(m.Local); err != nil || len(m.Local) > maxList || near != nil && (len(near) != m.LocalSize || near[m.LocalRank] != m.Rank) {
+	if local, err := parseRanks(m.Local); err != nil || len(m.Local) > maxList || local != nil && (len(local) != m.LocalSize || local[m.LocalRank] != m.Rank) {
 		return fmt.Errorf("ranks %.40q on the host of rank %d, which is local rank %d of %d", m.Local, m.Rank, m.LocalRank, m.LocalSize)
 	}
 	if _, err := decodeJob(m.Job); err != nil {

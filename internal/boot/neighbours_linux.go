@@ -76,8 +76,8 @@ func (n *neighbours) publish(events <-chan Event) {
 
 func (n *neighbours) Info() Info {
 	info := n.Session.Info()
-	near := n.aside.Info()
-	info.Segment, info.Bell = near.Segment, near.Bell
+	aside := n.aside.Info()
+	info.Segment, info.Bell = aside.Segment, aside.Bell
 	return info
 }
 

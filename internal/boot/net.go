@@ -76,7 +76,7 @@ func (m *netMessage) net() (n Net) {
 	return n
 }
 
-// check judges what a launcher sent.
+// check says what is wrong with what a launcher sent.
 func (m *netMessage) check() error {
 	if m == nil {
 		return nil
@@ -106,7 +106,7 @@ func (m *netMessage) check() error {
 	return nil
 }
 
-// check judges a gateway of a rank in the domain own.
+// check says what is wrong with a gateway of a rank in the domain own.
 func (g *gateMessage) check(own string) error {
 	if err := relay.CheckDomain(g.Domain); err != nil {
 		return err

@@ -169,7 +169,7 @@ func meetingOf(environ []string, c *claim, say io.Writer) (*meeting, error) {
 	case c.source == "slurm":
 		m.address, err = slurmAddress(environ)
 	default:
-		err = fmt.Errorf("boot: %s=%d of %d (%s) says who this rank is, but nothing where rank 0 is: set %s=host:port, at which rank 0 listens, and %s",
+		err = fmt.Errorf("boot: %s=%d of %d (%s) says which rank this is, but not where rank 0 is: set %s=host:port, at which rank 0 listens, and %s",
 			c.rankVar, c.rank, c.size, c.source, envRendezvous, envSecretFile)
 	}
 	if err != nil {

@@ -31,8 +31,8 @@ const (
 // values that pmi accepts.
 const maxPieces = 1 << 10
 
-// lastWords bounds how long an abort waits for the launcher to read the message: Hydra, once it is
-// to end the job, does not.
+// finalReport bounds how long an abort waits for the launcher to read the message: Hydra, once it
+// is to end the job, does not.
 const finalReport = 250 * time.Millisecond
 
 // pmiSession is a session over a launcher that speaks PMI: what fitrun tells each rank, the ranks
@@ -235,7 +235,7 @@ func (s *pmiSession) exchange(ctx context.Context, card []byte) ([][]byte, error
 
 func (s *pmiSession) Finalizing(ctx context.Context) error {
 	if s.finalizing.Swap(true) {
-		return nil // it rests, and has said so before
+		return nil // it is idle, and has said so before
 	}
 	if err := s.client.Finalize(ctx); err != nil {
 		return fmt.Errorf("boot: telling the launcher of the end: %w", err)

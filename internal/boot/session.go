@@ -47,7 +47,7 @@ type session struct {
 	missing int      // cards not yet known
 	fail    error    // [failc]
 	seen    map[Event]bool
-	excused bool // the end of the connection is no news: the leader rests
+	excused bool // the end of the connection is no news: the leader is idle
 	in      receiver
 
 	bellMu sync.Mutex
@@ -157,7 +157,7 @@ func readWelcome(in receiver) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	near, err := parseRanks(m.Local)
+	local, err := parseRanks(m.Local)
 	if err != nil {
 		return Info{}, err
 	}
@@ -170,7 +170,7 @@ func readWelcome(in receiver) (Info, error) {
 		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores, Universe: m.Universe,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
 		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Watched: m.Watched, FT: m.FT, Attempt: m.Attempt, Given: m.Given, Bound: bound, Net: m.Net.net(), Segment: files[0], Bell: files[1], Trace: files[2],
-		local: near,
+		local: local,
 	}, nil
 }
 

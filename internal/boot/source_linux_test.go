@@ -141,8 +141,8 @@ func TestMeetingOf(t *testing.T) {
 		{ompi + "4 OMPI_MCA_ess_base_jobid=9", "unix fitmpi-" + uid + "-openmpi-9 10m0s"},
 		{ompi + "4 PMIX_NAMESPACE=123 FITMPI_RENDEZVOUS=h:1" + file, "tcp h:1 10m0s"},
 
-		{k8s, "boot: JOB_COMPLETION_INDEX=3 of 4 (kubernetes) says who this rank is, but nothing where rank 0 is: set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens, and FITMPI_SECRET_FILE"},
-		{ompi + "2 PMIX_NAMESPACE=123", "boot: OMPI_COMM_WORLD_RANK=1 of 4 (openmpi) says who this rank is, but nothing where rank 0 is: set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens, and FITMPI_SECRET_FILE"},
+		{k8s, "boot: JOB_COMPLETION_INDEX=3 of 4 (kubernetes) says which rank this is, but not where rank 0 is: set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens, and FITMPI_SECRET_FILE"},
+		{ompi + "2 PMIX_NAMESPACE=123", "boot: OMPI_COMM_WORLD_RANK=1 of 4 (openmpi) says which rank this is, but not where rank 0 is: set FITMPI_RENDEZVOUS=host:port, at which rank 0 listens, and FITMPI_SECRET_FILE"},
 		{ompi + "4 PMIX_NAMESPACE=", "boot: OMPI_COMM_WORLD_RANK=1 of 4, all on this host, but PMIX_NAMESPACE does not name the job: set FITMPI_RENDEZVOUS=127.0.0.1:port and FITMPI_SECRET_FILE"},
 		{ompi + "4", "boot: OMPI_COMM_WORLD_RANK=1 of 4, all on this host, but OMPI_MCA_ess_base_jobid does not name the job: set FITMPI_RENDEZVOUS=127.0.0.1:port and FITMPI_SECRET_FILE"},
 		{k8s + " FITMPI_RENDEZVOUS=h:1", "boot: ranks meet at h:1, and must prove that they belong together: set FITMPI_SECRET_FILE to a file with a secret that all hosts have"},

@@ -29,7 +29,7 @@ func newScene(n int) *scene {
 	return s
 }
 
-// still makes the job one that is not at rest, of which only these ranks have done nothing since
+// still makes the job one that is not quiescent, of which only these ranks have done nothing since
 // they were asked.
 func (s *scene) still(ranks ...int) {
 	s.Settled = false

@@ -5,7 +5,7 @@
 //
 // It is pure: reports go in, an [Explanation] comes out. Its callers (package
 // internal/hang/quiesce) ask the ranks, choose the time, and know whether the answers are of one
-// moment of rest. They say so by Job.Settled.
+// moment at which the job was quiescent. They say so by Job.Settled.
 //
 // # Ranks that can never go on
 //
@@ -20,8 +20,8 @@
 // operations, of which no single circle is the reason.
 //
 // All that is not known counts as able to go on: a rank that has not answered, or whose list of
-// calls was too long to be told. So does a rank that was asked only once, or had gone on when it
-// was asked again. For ranks answer one after the other, and such answers of a job that is well
+// calls was too long to be reported. So does a rank that was asked only once, or had gone on when
+// it was asked again. For ranks answer one after the other, and such answers of a job that is well
 // show circles in which no two ranks ever waited at the same time. A signal for which a rank waits
 // (signal.NotifyContext) may start something that no report shows. Such a rank counts as able to go
 // on if there is a knot without it. If not, the ranks are stuck unless a signal comes, and
@@ -44,7 +44,7 @@ const (
 	Outside
 	// Inside: it takes part in the job.
 	Inside
-	// Resting: all its sessions are finalized. It may open others.
+	// Idle: all its sessions are finalized. It may open others.
 	Idle
 	// Gone: it has finalized or exited, so that nothing more comes from it.
 	Gone
@@ -101,9 +101,9 @@ func (r *Rank) pending() *telemetry.Pending {
 // Job is what is known of a job.
 type Job struct {
 	Ranks []Rank
-	// Settled says that the reports are of one moment of rest: nothing was in flight, and no rank
-	// has done anything between its report and that moment; nor is anything left that the garbage
-	// collector would start. Only then can ranks be said to be deadlocked.
+	// Settled says that the reports are of one moment at which the job was quiescent: nothing was
+	// in flight, and no rank has done anything between its report and that moment; nor is anything
+	// left that the garbage collector would start. Only then can ranks be said to be deadlocked.
 	Settled bool
 	// Dir is a directory; source files below it are named from there. "" if none.
 	Dir string

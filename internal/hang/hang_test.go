@@ -520,7 +520,7 @@ func TestMismatchesAreBounded(t *testing.T) {
 	}
 	e := Explain(&s.Job)
 	if n := len(e.Mismatches); n < mostOfRank || n > mostOfRank+12 {
-		t.Errorf("%d near misses", n)
+		t.Errorf("%d mismatches", n)
 	}
 	if len(e.Unreceived) > 0 {
 		t.Errorf("sends that nearly match are called unreceived: %+v", e.Unreceived)

@@ -54,7 +54,7 @@ type envelope struct {
 const (
 	// mostMessages is how many different messages are compared with the receives of a rank.
 	mostMessages = 256
-	// mostOfRank is how many near misses of a rank are kept, and one more from each further source:
+	// mostOfRank is how many mismatches of a rank are kept, and one more from each further source:
 	// a rank that waits for hundreds of receives beside a hundred messages with other tags has tens
 	// of thousands.
 	mostOfRank = 64
@@ -177,7 +177,7 @@ func messagesFor(p *telemetry.Pending, sends []sent) []envelope {
 	return es
 }
 
-// compare makes a near miss of a receive of rank r and a message if they differ in one thing; or in
+// compare makes a Mismatch of a receive of rank r and a message if they differ in one thing; or in
 // two, where the program has named the source by its number in the wrong communicator.
 func (g *graph) compare(r int, op *telemetry.Operation, m envelope) (Mismatch, bool) {
 	var differ []Difference
@@ -271,14 +271,14 @@ func (g *graph) commName(r int, comm uint64) string {
 }
 
 // unreceived are the blocked sends that no receive of the destination nearly matches.
-func unreceived(j *Job, near []Mismatch) []Unreceived {
+func unreceived(j *Job, ms []Mismatch) []Unreceived {
 	if !j.Settled {
 		return nil
 	}
 	type pair struct{ from, to int }
 	covered := make(map[pair]bool)
-	for i := range near {
-		covered[pair{near[i].Source, near[i].Rank}] = true
+	for i := range ms {
+		covered[pair{ms[i].Source, ms[i].Rank}] = true
 	}
 	var us []Unreceived
 	for r := range j.Ranks {

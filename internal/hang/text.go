@@ -12,7 +12,7 @@ import (
 const (
 	mostKnots      = 4  // knots that are shown whole
 	mostLinks      = 8  // of a circle
-	mostMismatches = 12 // lines of near misses, and of sends without receive
+	mostMismatches = 12 // lines of mismatches, and of sends without receive
 	mostGroups     = 24 // of ranks in the same situation
 	groupsTillBy   = 8  // groups until ranks are also grouped by where their peers are from them
 )
@@ -53,9 +53,9 @@ func (t *text) signals() {
 	switch {
 	case len(t.e.Signals) == 0:
 	case t.e.IsStuck():
-		t.add(1, "only a signal to %s%s could let them go on: signal.NotifyContext waits for one there, and what that starts nobody can see", one, who)
+		t.add(1, "only a signal to %s%s could let them go on: signal.NotifyContext waits for one there, and what that starts no report shows", one, who)
 	default:
-		t.add(1, "a signal to %s%s may start something: signal.NotifyContext waits for one there, and what that starts nobody can see", one, who)
+		t.add(1, "a signal to %s%s may start something: signal.NotifyContext waits for one there, and what that starts no report shows", one, who)
 	}
 }
 
@@ -80,7 +80,7 @@ func (e *Explanation) Title() string {
 	case e.IsStuck() && len(e.Stuck) == inside && inside > 1:
 		return what + ": no rank can go on: each waits for others that wait, and nothing is in flight"
 	case e.IsStuck():
-		return sprintf("%s: %s %s: what is waited for can come from nobody, and nothing is in flight", what, Ranks(e.Stuck), never)
+		return sprintf("%s: %s %s: what is waited for can come from nowhere, and nothing is in flight", what, Ranks(e.Stuck), never)
 	case len(e.Stuck) > 0:
 		return sprintf("%s; %s, and did not go on between two looks: a deadlock, unless something is on its way there",
 			e.census(), Ranks(e.Stuck)+waitOnly(e.Stuck))
@@ -160,7 +160,7 @@ func (t *text) knot(k *Knot) {
 		t.waits(2, k.Circle)
 		t.others("with them, waiting for each other:", without(k.Ranks, k.Circle))
 	default:
-		t.add(1, "%s: what it waits for can come from nobody:", Ranks(k.Ranks))
+		t.add(1, "%s: what it waits for can come from nowhere:", Ranks(k.Ranks))
 		p := t.e.Ranks[k.Ranks[0]].Pending
 		for _, l := range slices.Concat(t.calls(p), t.goroutines(p)) {
 			t.add(2, "%s", l)
@@ -261,8 +261,8 @@ func (t *text) mismatch(m *Mismatch) string {
 }
 
 func (m *Mismatch) relative(t *text) string {
-	near := text{wording: wording{dir: t.dir, self: m.Rank}}
-	return near.mismatch(m)
+	own := text{wording: wording{dir: t.dir, self: m.Rank}}
+	return own.mismatch(m)
 }
 
 // unreceived are grouped likewise.
@@ -365,8 +365,8 @@ func (t *text) ranks() {
 	late := t.late()
 	for i := range t.e.Ranks {
 		w := &t.e.Ranks[i]
-		near := wording{dir: t.dir, self: i}
-		by.add(i, t.picture(w, late).key(), near.picture(w, late).key())
+		own := wording{dir: t.dir, self: i}
+		by.add(i, t.picture(w, late).key(), own.picture(w, late).key())
 	}
 	gs := by.merged(groupsTillBy)
 	if t.isSaid(gs) {

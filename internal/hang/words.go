@@ -90,7 +90,7 @@ func span(least, most time.Duration) string {
 	return "for " + seconds(most)
 }
 
-// speaker puts what ranks do into words.
+// wording puts what ranks do into words.
 type wording struct {
 	dir  string // of Job
 	self int    // the rank spoken of, if peers are named by where they are from it; else -1

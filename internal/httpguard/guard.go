@@ -23,7 +23,7 @@ type ExposedError struct{ Addr net.Addr }
 
 func (e *ExposedError) Error() string {
 	return fmt.Sprintf("%v can be reached by other machines: give a file with a secret that they must know (--http-auth, FITMPI_HTTP_AUTH), "+
-		"or say that everybody may ask (--http-open, FITMPI_HTTP_OPEN=1)", e.Addr)
+		"or say that every client may ask (--http-open, FITMPI_HTTP_OPEN=1)", e.Addr)
 }
 
 // Admit returns l if a server may listen there. Else it closes l, and the error is an

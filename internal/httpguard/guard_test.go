@@ -126,7 +126,7 @@ func TestExposed(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 		}
 		want := l.Addr().String() + " can be reached by other machines: give a file with a secret that they must know (--http-auth, FITMPI_HTTP_AUTH), " +
-			"or say that everybody may ask (--http-open, FITMPI_HTTP_OPEN=1)"
+			"or say that every client may ask (--http-open, FITMPI_HTTP_OPEN=1)"
 		if exposed && err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}

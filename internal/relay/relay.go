@@ -146,7 +146,7 @@ func readTargets(s string) ([]netip.AddrPort, error) {
 	return ts, nil
 }
 
-// Verify judges a request that ReadRequest returned: whether it was made with key, not long before
+// Verify checks a request that ReadRequest returned: whether it was made with key, not long before
 // or after now, and is not in seen, where it is noted if it is good.
 func (r *Request) Verify(key []byte, now time.Time, seen *Seen) error {
 	if len(key) == 0 || !hmac.Equal(r.mac[:], macOf(r.signed, key)) {

@@ -91,7 +91,7 @@ func checkRights(mode fs.FileMode, owner, user int, isPrivate bool) error {
 	case mode&0o022 != 0:
 		return fmt.Errorf("its mode %#o lets others write it: chmod 600 it", mode)
 	case mode&0o004 != 0:
-		return fmt.Errorf("its mode %#o lets everybody read it: chmod 600 it, or 640 to share it with a group", mode)
+		return fmt.Errorf("its mode %#o lets every user read it: chmod 600 it, or 640 to share it with a group", mode)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func TestReadSecretOfOtherKinds(t *testing.T) {
 		fifo:                       "it is not a regular file",
 		dir:                        "it is not a regular file",
 		filepath.Join(dir, "none"): "no such file or directory",
-		open:                       "its mode 0644 lets everybody read it: chmod 600 it, or 640 to share it with a group",
+		open:                       "its mode 0644 lets every user read it: chmod 600 it, or 640 to share it with a group",
 	} {
 		if _, err := ReadSecret(name); err == nil || err.Error() != "secret file "+name+": "+want {
 			t.Errorf("%v, want %s", err, want)
@@ -95,8 +95,8 @@ func TestRights(t *testing.T) {
 		{0o440, root, false, ""},
 		{0o644, root, true, ""}, // a secret in a pod, as the manifest leaves it
 		{0o777, root, true, ""}, // a link's mode means nothing on a read-only mount
-		{0o644, me, false, "its mode 0644 lets everybody read it: chmod 600 it, or 640 to share it with a group"},
-		{0o604, me, false, "its mode 0604 lets everybody read it: chmod 600 it, or 640 to share it with a group"},
+		{0o644, me, false, "its mode 0644 lets every user read it: chmod 600 it, or 640 to share it with a group"},
+		{0o604, me, false, "its mode 0604 lets every user read it: chmod 600 it, or 640 to share it with a group"},
 		{0o620, me, false, "its mode 0620 lets others write it: chmod 600 it"},
 		{0o602, me, false, "its mode 0602 lets others write it: chmod 600 it"},
 		{0o600, she, false, "it belongs to user 1001: must belong to user 1000, who runs this process, or to root"},

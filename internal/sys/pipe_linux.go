@@ -11,8 +11,8 @@ import (
 const drainPause = time.Millisecond
 
 // AwaitRead waits until the reader of the pipe f has taken all that was written, but no longer than
-// limit. It returns at once if f is no pipe. It is for the last words of this process: the
-// launcher, told of the end by another way, then ends the process and stops reading.
+// limit. It returns at once if f is no pipe. It is for the final report of this process:
+// the launcher, told of the end by another way, then ends the process and stops reading.
 func AwaitRead(f *os.File, limit time.Duration) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -68,9 +68,9 @@ type Report struct {
 	Functions uint64 `json:",omitempty"`
 }
 
-// Pulse says whether a rank lives, and whether it waits. A job is at rest if every rank that takes
-// part is blocked, none has become active between two pulses, what all have sent all have received,
-// and nothing is unsent.
+// Pulse says whether a rank lives, and whether it waits. A job is quiescent if every rank that
+// takes part is blocked, none has become active between two pulses, what all have sent all have
+// received, and nothing is unsent.
 type Pulse struct {
 	At        int64  // on the monotonic clock of its host, in nanoseconds
 	Blocked   int    // callers in MPI calls that only messages can end

@@ -101,7 +101,7 @@ func NewAcceptor(self *Identity, nonce [32]byte) *Handshake {
 
 func (id *Identity) check() {
 	if len(id.Secret) == 0 {
-		panic("wire: a job without a secret would let anybody in")
+		panic("wire: a job without a secret would let any peer in")
 	}
 	if id.Rank >= id.Size {
 		panic(fmt.Sprintf("wire: rank %d in a job of %d", id.Rank, id.Size))

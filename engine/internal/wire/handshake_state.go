@@ -154,7 +154,7 @@ var rejectTexts = [...]string{
 	RejectWrongSize:  "believes in another number of ranks",
 	RejectStranger:   "claims a rank that is none of this rank's peers",
 	RejectBadProof:   "did not prove that it knows the secret of the job",
-	RejectByteOrder:  "sends payloads of the other byte order: the ranks disagree on who is in the job",
+	RejectByteOrder:  "sends payloads of the other byte order: the ranks disagree on which ranks are in the job",
 	RejectTimeout:    "did not finish the handshake in time",
 	RejectHangup:     "closed the connection before the handshake was finished",
 	RejectPlain:      "does not use TLS, and this rank does: every rank needs the same FITMPI_TLS",

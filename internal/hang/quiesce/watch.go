@@ -23,7 +23,7 @@ const (
 	// busyRounds is after how many rounds without any sign of it a job is looked into of which some
 	// ranks wait in no MPI call: most likely they compute.
 	busyRounds = 10
-	// mostRounds is between two looks into a job that is at rest, and not deadlocked as far as is
+	// mostRounds is between two looks into a job that is quiescent, and not deadlocked as far as is
 	// seen. They become rarer from one to the next.
 	mostRounds = 32
 	// lostRounds is after how many rounds a rank that has not answered is asked again.
@@ -33,7 +33,7 @@ const (
 )
 
 // Watch notices that a job can never go on. It asks the ranks every now and then for their pulses,
-// which costs them microseconds, and only if the job seems to be at rest what they wait for.
+// which costs them microseconds, and only if the job seems quiescent what they wait for.
 type Watch struct {
 	View Viewer
 	Dir  string // source files below it are named from there
@@ -71,7 +71,7 @@ func (w *Watch) Run(ctx context.Context) {
 }
 
 // Round is one round of Run, for callers that have a clock of their own: two that follow each other
-// at once are enough to see that a job is at rest.
+// at once are enough to see that a job is quiescent.
 func (w *Watch) Round(ctx context.Context) { w.round(ctx, &w.state) }
 
 // bound is ctx that ends after d at the latest.
@@ -151,7 +151,7 @@ func (w *Watch) isAskable(s *state) bool {
 	return true
 }
 
-// rest looks into a job in which nothing moves.
+// lookQuiescent looks into a job in which nothing moves.
 func (w *Watch) lookQuiescent(ctx context.Context, s *state, last, p *pulses) {
 	if s.next == 0 {
 		s.next = 1

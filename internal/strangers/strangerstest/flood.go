@@ -21,7 +21,7 @@ import (
 const (
 	senders  = 4
 	failsafe = 30 * time.Second
-	// mostHeld is how many connections of each gunner stay open meanwhile.
+	// mostHeld is how many connections of each sender stay open meanwhile.
 	mostHeld = 50
 )
 

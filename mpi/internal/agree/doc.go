@@ -58,6 +58,6 @@
 // decided this one.
 //
 // A [Machine] is one member. It is a pure state machine: no goroutine, lock, clock or system call.
-// Messages and notices of failures go in, [Letter]s and [Decision]s come out. It is checked by
+// Messages and notices of failures go in, [Outgoing]s and [Decision]s come out. It is checked by
 // exhaustive exploration in the package's tests.
 package agree

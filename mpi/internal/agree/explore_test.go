@@ -64,11 +64,11 @@ func TestModelFindsBugs(t *testing.T) {
 		says       string
 	}{
 		"decides what is proposed": {n: 3, crashes: 2, says: "somebody else has decided", bug: bug{
-			after: func(m *Machine, _ int32, letters []Outgoing) []Outgoing {
+			after: func(m *Machine, _ int32, sends []Outgoing) []Outgoing {
 				if x := undecided(m); x != nil && x.ballot >= 0 {
 					x.decide(m, x.value)
 				}
-				return letters
+				return sends
 			},
 		}},
 		"a new coordinator forgets what it has accepted": {n: 3, crashes: 2, says: "somebody else has decided", bug: bug{
@@ -86,11 +86,11 @@ func TestModelFindsBugs(t *testing.T) {
 			},
 		}},
 		"nobody mends the tree": {n: 3, crashes: 1, says: "waits for ever", bug: bug{
-			after: func(_ *Machine, event int32, letters []Outgoing) []Outgoing {
+			after: func(_ *Machine, event int32, sends []Outgoing) []Outgoing {
 				if event < 0 && event != startEvent {
 					return nil
 				}
-				return letters
+				return sends
 			},
 		}},
 		"who has decided forgets it": {n: 4, crashes: 1, says: "waits for ever", bug: bug{

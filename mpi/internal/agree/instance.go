@@ -21,7 +21,7 @@ type instance struct {
 	informed Set   // children that the proposal was forwarded to
 	ackTo    int   // parent that Ack was sent to; -1 for none
 
-	know Set // members that know the decision: they have said so, or were told
+	know Set // members that know the decision: they have said so, or were informed
 }
 
 // start contributes v.

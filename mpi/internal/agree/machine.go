@@ -2,7 +2,7 @@ package agree
 
 import "fmt"
 
-// Letter is a message to be sent.
+// Outgoing is a message to be sent.
 type Outgoing struct {
 	To int
 	Message
@@ -39,7 +39,7 @@ func New(self, n int) *Machine {
 }
 
 // Start contributes v to the next agreement. v.Failed and v.Known are the caller's own part; what
-// the machine has been told of failures it adds. It takes over v.
+// the machine has been informed of failures it adds. It takes over v.
 func (m *Machine) Start(v Value) {
 	m.waiting = append(m.waiting, v)
 	m.startNext()
@@ -79,9 +79,9 @@ func (m *Machine) IsBusy() bool {
 // Take returns what is to be sent and what was decided since the last call, in order. Both are
 // valid until the next call of any method.
 func (m *Machine) Take() ([]Outgoing, []Decision) {
-	letters, decisions := m.sends, m.decisions
+	sends, decisions := m.sends, m.decisions
 	m.sends, m.decisions = m.sends[:0], m.decisions[:0]
-	return letters, decisions
+	return sends, decisions
 }
 
 // at is the place of an open agreement.

@@ -42,7 +42,7 @@ type flight struct {
 	Outgoing
 }
 
-// step is an event at a machine in some state: a letter, the notice of a failure (-1-r), or the
+// step is an event at a machine in some state: a message, the notice of a failure (-1-r), or the
 // start of the next agreement.
 type step struct {
 	machine int32
@@ -69,7 +69,7 @@ type world struct {
 // event, after with what was sent. Either may be nil.
 type bug struct {
 	before func(m *Machine, event int32, msg *Message)
-	after  func(m *Machine, event int32, letters []Outgoing) []Outgoing
+	after  func(m *Machine, event int32, sends []Outgoing) []Outgoing
 }
 
 func newModel(n, rounds, crashes int) *model {
@@ -128,7 +128,7 @@ func (x *model) apply(w world, r int, event int32) (world, string) {
 	return w, ""
 }
 
-// judge checks a decision when it is made first.
+// check checks a decision when it is made first.
 func (x *model) check(w *world, d *Decision) string {
 	for r := range x.n {
 		contributed, failed, dead := d.Value.Flag>>r&1 == 0, d.Value.Failed.Has(r), w.dead>>r&1 != 0
@@ -174,9 +174,9 @@ func (x *model) effect(r int, machine, event int32) effect {
 	if x.bug.after != nil {
 		m.sends = x.bug.after(m, event, m.sends)
 	}
-	letters, decisions := m.Take()
+	sends, decisions := m.Take()
 	e := effect{machine: -1}
-	for _, l := range letters {
+	for _, l := range sends {
 		e.sends = append(e.sends, x.outgoingID(flight{r, l}))
 	}
 	for _, d := range decisions {

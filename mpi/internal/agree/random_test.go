@@ -133,9 +133,9 @@ func (g *group) run() {
 	var queue []sent
 	decided := 0
 	take := func(r int) {
-		letters, decisions := g.machines[r].Take()
+		sends, decisions := g.machines[r].Take()
 		decided += len(decisions)
-		for _, l := range letters {
+		for _, l := range sends {
 			queue = append(queue, sent{flight{r, l}, g.depth[r] + 1})
 			g.sent++
 			g.by[r]++

@@ -48,7 +48,7 @@ func Alltoallv(g Graph, rank, size int, in Buf, sendCounts, sendDispls []int,
 // exchange is a personal message from every rank to every rank. Rounds 0 to size-2 are of one
 // distance each, and a rank sends that far on and receives from that far behind. All ranks take
 // rounds in one order, in which those of opposite distances, by which two ranks exchange their
-// blocks, follow each other. Long blocks go in pieces, in two lanes by turns, as both ends of a
+// blocks, follow each other. Long blocks go in pieces, in two streams by turns, as both ends of a
 // block know its length.
 type exchange struct {
 	in, out                Buf
@@ -118,18 +118,18 @@ func inPieces(g Graph, done []Step, b Buf, after []Step, move func(piece Buf, af
 	case n <= exchangePiece:
 		return append(done, move(b, after))
 	}
-	var lanes [exchangeStreams][]Step
+	var streams [exchangeStreams][]Step
 	for k, lo, hi := 0, 0, 0; lo < n; k, lo = k+1, hi {
 		hi = pieceEnd(lo, n)
-		lane := &lanes[k%exchangeStreams]
-		if *lane == nil {
-			*lane = after
+		stream := &streams[k%exchangeStreams]
+		if *stream == nil {
+			*stream = after
 		}
 		g.Stream(k % exchangeStreams)
-		*lane = []Step{move(b.Part(lo, hi), *lane)}
+		*stream = []Step{move(b.Part(lo, hi), *stream)}
 	}
 	g.Stream(0)
-	return append(done, slices.Concat(lanes[:]...)...)
+	return append(done, slices.Concat(streams[:]...)...)
 }
 
 // pieceEnd is the end of the piece that begins at lo, in a block of n bytes. The first of several

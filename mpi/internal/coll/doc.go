@@ -27,7 +27,7 @@
 //     steps, never while building.
 //   - A Graph may do a step as soon as it is added, if those that it comes after are done: what the
 //     step uses is set before.
-//   - Messages of different lanes ([Graph.Lane]) do not match.
+//   - Messages of different streams ([Graph.Stream]) do not match.
 //   - Temporary memory is allocated while building, from the Graph if it is a [Scratcher], and
 //     lives as long as the schedule.
 //   - in and out may be the same slice where the function says "in place"; they never overlap
@@ -52,9 +52,9 @@
 //
 // # Segments
 //
-// A reduction of a long vector is one of segments, a few of which are under way at once in lanes of
-// their own, so that temporary memory does not grow with the vector. How long they are follows from
-// the number of ranks alone. To the algorithms a segment is all there is.
+// A reduction of a long vector is one of segments, a few of which are under way at once in streams
+// of their own, so that temporary memory does not grow with the vector. How long they are follows
+// from the number of ranks alone. To the algorithms a segment is all there is.
 //
 // # Hosts
 //

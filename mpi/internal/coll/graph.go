@@ -21,8 +21,8 @@ type Graph interface {
 	// RecvInto sets *data to new memory, as long as the message that arrived.
 	RecvInto(peer int, data *[]byte, after ...Step) Step
 
-	// Lane says that messages of the steps which are added from now on are of lane i, at first 0:
-	// they match with those of the same lane only. There are reduceStreams of them.
+	// Stream says that messages of the steps which are added from now on are of stream i, at first
+	// 0: they match with those of the same stream only. There are reduceStreams of them.
 	Stream(i int)
 
 	// Do runs f: local work. Two Do steps of one schedule never run at once. An error ends the

@@ -24,7 +24,7 @@ func segmentsOf(most, n, size int) int {
 	return (n + most - 1) / most
 }
 
-// lane is a Graph of one segment after the other, which has temporary memory for one of them.
+// stream is a Graph of one segment after the other, which has temporary memory for one of them.
 type stream struct {
 	Graph
 	lent [][]byte // in the order in which a segment asks
@@ -32,8 +32,8 @@ type stream struct {
 	done []Step   // the last segment is complete
 }
 
-// Scratch implements Scratcher. The segments of a lane ask for the same, or for less, unless a part
-// of an algorithm that is made of several goes another way because its segment is shorter.
+// Scratch implements Scratcher. The segments of a stream ask for the same, or for less, unless a
+// part of an algorithm that is made of several goes another way because its segment is shorter.
 func (l *stream) Scratch(n int) []byte {
 	if l.used == len(l.lent) {
 		l.lent = append(l.lent, nil)
@@ -53,16 +53,16 @@ func streamsOf(g Graph, n int, serial bool, after []Step, run func(g Graph, segm
 	if n == 1 {
 		return run(g, 0, after)
 	}
-	var lanes [reduceStreams]stream
-	for i := range lanes {
-		lanes[i] = stream{Graph: g, done: after}
+	var streams [reduceStreams]stream
+	for i := range streams {
+		streams[i] = stream{Graph: g, done: after}
 	}
 	for k := range n {
-		l := &lanes[k%reduceStreams]
+		l := &streams[k%reduceStreams]
 		g.Stream(k % reduceStreams)
 		ready := l.done
 		if serial && k > 0 {
-			ready = lanes[(k-1)%reduceStreams].done
+			ready = streams[(k-1)%reduceStreams].done
 		}
 		l.used = 0
 		l.done = join(g, run(l, k, ready))
@@ -70,7 +70,7 @@ func streamsOf(g Graph, n int, serial bool, after []Step, run func(g Graph, segm
 	g.Stream(0)
 	var done []Step
 	for i := range min(n, reduceStreams) {
-		done = with(done, lanes[i].done...)
+		done = with(done, streams[i].done...)
 	}
 	return join(g, done)
 }

@@ -18,7 +18,7 @@ var seedFlag = flag.Uint64("coll.seed", 0, "replay the run with this seed")
 type sim struct {
 	rng   *rand.Rand
 	ranks []*simRank
-	pairs map[[3]int]*simPair // by sender, receiver and lane
+	pairs map[[3]int]*simPair // by sender, receiver and stream
 	live  []*simMatch         // matched, not delivered
 	self  bool                // ranks may send to themselves
 	err   error
@@ -109,7 +109,7 @@ func (r *simRank) Do(f func() error, after ...Step) Step {
 
 func (r *simRank) Stream(i int) {
 	if i < 0 || i >= reduceStreams {
-		panic(fmt.Sprintf("rank %d: there is no lane %d", r.rank, i))
+		panic(fmt.Sprintf("rank %d: there is no stream %d", r.rank, i))
 	}
 	r.stream = i
 }
@@ -122,7 +122,7 @@ func (r *simRank) Scratch(n int) []byte { return randomBytes(r.s.rng, n) }
 func (r *simRank) checkOrder() error {
 	words := (len(r.steps) + 63) / 64
 	anc := make([][]uint64, len(r.steps)) // ancestors of each step, as bits
-	last := map[[3]int]int{}              // by kind, peer and lane; the rule is transitive, so neighbours suffice
+	last := map[[3]int]int{}              // by kind, peer and stream; the rule is transitive, so neighbours suffice
 	for i, st := range r.steps {
 		anc[i] = make([]uint64, words)
 		for _, a := range st.after {
@@ -236,11 +236,11 @@ func (r *simRank) start(st *simStep) {
 	s.match(st)
 }
 
-func (s *sim) pair(from, to, lane int) *simPair {
-	p := s.pairs[[3]int{from, to, lane}]
+func (s *sim) pair(from, to, stream int) *simPair {
+	p := s.pairs[[3]int{from, to, stream}]
 	if p == nil {
 		p = &simPair{}
-		s.pairs[[3]int{from, to, lane}] = p
+		s.pairs[[3]int{from, to, stream}] = p
 	}
 	return p
 }

@@ -27,7 +27,7 @@ type verdict struct {
 	example string
 }
 
-// judged is a chapter with the verdicts on its procedures.
+// classified is a chapter with the verdicts on its procedures.
 type classified struct {
 	chapter
 	verdicts []verdict
@@ -43,7 +43,7 @@ func (j classified) count(s status) int {
 	return n
 }
 
-// judge looks every procedure up in the code.
+// classify looks every procedure up in the code.
 func classify(chapters []chapter, c *code) []classified {
 	var all []classified
 	for _, ch := range chapters {

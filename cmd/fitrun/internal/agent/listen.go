@@ -72,7 +72,7 @@ func Listen(ctx context.Context, l net.Listener, secret []byte, log *slog.Logger
 	}
 }
 
-// acceptPause is how long a listener rests that is out of descriptors.
+// acceptPause is how long a listener pauses that is out of descriptors.
 const acceptPause = 100 * time.Millisecond
 
 // isPassing reports whether accepting may work again later.

@@ -29,11 +29,11 @@ Usage:
 
 Run it on each such host; in the host file of a job say agent behind the host, and give fitrun the same file:
   fitrun --hostfile hosts --secret-file FILE ./prog
-Who knows the secret can run any program as the user who runs the agent. All that is said is encrypted.
+A client that knows the secret can run any program as the user of the agent. All that is said is encrypted.
 
 Options:
   --listen HOST:PORT    where fitrun connects; the usual port is ` + defaultPortText + `, and :` + defaultPortText + ` is all addresses
-  --secret-file FILE    a file of 32 random bytes or more, which nobody else may read
+  --secret-file FILE    a file of 32 random bytes or more, which no other user may read
   -h, --help            print this
 
 It runs until SIGINT or SIGTERM, and then ends what it has started.

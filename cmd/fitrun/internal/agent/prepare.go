@@ -58,7 +58,7 @@ func (f *Fleet) next(ctx context.Context) (frame, *Client, error) {
 
 // strange is the error of a host whose frame makes no sense now.
 func (c *Client) strange(f frame) error {
-	return &HostError{c.String(), fmt.Sprintf("a frame of kind %d that nobody asked for", f.kind)}
+	return &HostError{c.String(), fmt.Sprintf("a frame of kind %d that was not asked for", f.kind)}
 }
 
 // copies is what must be copied, and where to.

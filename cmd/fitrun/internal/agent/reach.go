@@ -55,9 +55,9 @@ const (
 	maxNoise = 64 << 10
 	// exitGrace is how long the command that reaches a host may take to end by itself.
 	exitGrace = 2 * time.Second
-	// lastWords is how long one may take that has closed its output, and so has something to say
-	// before it ends: ssh says why a connection broke when it has cleaned up, which on a loaded
-	// machine may be seconds later.
+	// finalReports is how long one may take that has closed its output, and so has something to
+	// report before it ends: ssh says why a connection broke when it has cleaned up, which on a
+	// loaded machine may be seconds later.
 	finalReports = 5 * time.Second
 )
 
@@ -72,7 +72,7 @@ type branch struct {
 	said   *crew.Tail    // by cmd, on stderr
 	exited chan struct{} // closed when cmd has ended; nil without one
 	guard  *crew.Guard
-	words  time.Duration // lastWords
+	words  time.Duration // finalReports
 
 	conn *conn // set by node.reachGroup before others know the branch
 	end  error // how the command ended; after exited is closed

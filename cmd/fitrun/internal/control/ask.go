@@ -82,7 +82,7 @@ func checkServer(conn net.Conn, pid int) error {
 	return nil
 }
 
-// explain says why a process has no desk.
+// explain says why a process has no Server.
 func explain(pid int, dialErr error) error {
 	if !errors.Is(dialErr, syscall.ECONNREFUSED) {
 		return fmt.Errorf("asking process %d: %w", pid, dialErr)
@@ -125,7 +125,8 @@ func hasServer(pid int) bool {
 	return err == nil && slices.Contains(pids, pid)
 }
 
-// desks are the processes that have a desk, or the name of whose desk another process has taken.
+// servers are the processes that have a Server, or the name of whose socket another process has
+// taken.
 func servers() ([]int, error) {
 	space, err := namespace()
 	if err != nil {
@@ -143,7 +144,7 @@ func servers() ([]int, error) {
 		}
 	}
 	slices.Sort(pids)
-	return slices.Compact(pids), nil // a connection has the name of its desk too
+	return slices.Compact(pids), nil // a connection has the name of its server's socket too
 }
 
 // List asks all fitruns that this user may ask what they are, each for a second at most. Those that

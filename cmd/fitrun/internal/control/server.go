@@ -62,7 +62,7 @@ type Answer struct {
 	Error   string          `json:",omitempty"` // why there is no answer
 }
 
-// Desk answers questions until Close.
+// Server answers questions until Close. Its socket is the one by which one fitrun asks another.
 type Server struct {
 	// immutable after Open
 	ln     net.Listener
@@ -74,7 +74,7 @@ type Server struct {
 }
 
 // Open begins to answer for this process. answer is called for each question of a user that may
-// ask, by several goroutines at a time. Its context ends with the desk.
+// ask, by several goroutines at a time. Its context ends with the Server.
 func Open(answer func(ctx context.Context, want string) Answer) (*Server, error) {
 	name, err := nameOf(os.Getpid())
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *Server) Close() {
 	d.wg.Wait()
 }
 
-// prefix begins the name of every desk.
+// prefix begins the name of every Server's socket.
 const prefix = "fitmpi/fitrun/"
 
 // nameOf is the socket's name of a process. A process has a number in each namespace of processes,
@@ -127,7 +127,7 @@ func (d *Server) serve() {
 		if err != nil {
 			return
 		}
-		d.wg.Go(func() { // ends with the desk, or when the time is over
+		d.wg.Go(func() { // ends with the Server, or when the time is over
 			defer func() { <-slots }()
 			defer conn.Close()
 			stop := context.AfterFunc(d.ctx, func() { conn.Close() })
@@ -199,7 +199,7 @@ func credentials(conn net.Conn) (*syscall.Ucred, error) {
 		err = ctlErr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking who is at the other end: %w", err)
+		return nil, fmt.Errorf("asking which process is at the other end: %w", err)
 	}
 	return cred, nil
 }

@@ -18,7 +18,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// envServe makes the test binary a process with a desk; its value is what it is to do beside that.
+// envServe makes the test binary a process with a Server; its value is what it is to do beside
+// that.
 const envServe = "FITMPI_DESK_TEST"
 
 func TestMain(m *testing.M) {
@@ -62,7 +63,7 @@ func serve(what string) {
 // everyones is a copy of the test binary that other users can run too.
 func everyones(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "desk")
+	dir, err := os.MkdirTemp("", "control")
 	if err != nil {
 		t.Fatal(err)
 	}

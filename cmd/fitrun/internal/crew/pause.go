@@ -5,7 +5,7 @@ package crew
 import "syscall"
 
 // A crew that is paused is stopped with the fitrun of the job, by the user (^Z). Its processes are
-// not judged meanwhile, and what was seen of them before says nothing when they go on.
+// not examined meanwhile, and what was seen of them before says nothing when they go on.
 
 // Pause stops all processes, and those that are started from now on, until Continue. It uses
 // SIGSTOP: a process group without a parent in its session, as that of a rank may be, is not

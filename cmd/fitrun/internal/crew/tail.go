@@ -26,7 +26,7 @@ type Tail struct {
 	limit string   // which limit the process ran into, by what the Go runtime says; "" if it did not; guarded by mu
 }
 
-// causes are how the Go runtime begins its last words. (A signal it cannot handle is announced as
+// causes are how the Go runtime begins its final report. (A signal it cannot handle is announced as
 // SIGxxx.)
 var causes = []string{"panic: ", "fatal error: ", "SIGSEGV", "SIGBUS", "SIGQUIT: ", "SIGABRT: "}
 

@@ -432,9 +432,9 @@ func TestMisbehaviour(t *testing.T) {
 	}{
 		{"no JSON\n", waiting + "malformed message: invalid character 'o' in literal null (expecting 'u')"},
 		{`{"type":"hello"}` + "\n", `a gateway that begins with "hello"`},
-		{`{"type":"stream","id":"made up"}` + "\n", "a stream that nobody waits for"},
+		{`{"type":"stream","id":"made up"}` + "\n", "a stream that nothing waits for"},
 		{`{"type":"connect","line":"nonsense"}` + "\n", "relay: this is no request to a gateway"},
-		{`{"type":"connect","line":"` + north + `"}` + "\n", "domain north: passed on 4 times, and nobody knows it"},
+		{`{"type":"connect","line":"` + north + `"}` + "\n", "domain north: passed on 4 times, and no gateway knows it"},
 		{`{"type":"connect","hops":99}` + "\n", waiting + "message with 99 hops; 0 to 4 are allowed"},
 		{`{"type":"connect","hops":-1}` + "\n", waiting + "message with -1 hops; 0 to 4 are allowed"},
 		{`{"type":"stream","id":"` + strings.Repeat("x", 65) + `"}` + "\n", waiting + "message with a line, an id and a reason of 0, 65 and 0 bytes; at most 4096, 64 and 512 are allowed"},

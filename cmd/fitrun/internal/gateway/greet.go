@@ -155,7 +155,7 @@ func (g *Gateway) serveStream(peer *stream, id string) error {
 	done := make(chan struct{})
 	way := &stream{Conn: &handed{Conn: peer.Conn, done: done}, r: peer.r}
 	if !g.deliver(id, way, nil) {
-		return errors.New("a stream that nobody waits for")
+		return errors.New("a stream that nothing waits for")
 	}
 	<-done
 	return nil

@@ -34,7 +34,7 @@ func (g *Gateway) reach(r *relay.Request, req request) (*stream, error) {
 	case caller != nil:
 		return g.ask(caller, req)
 	case req.hops == 0:
-		return nil, fmt.Errorf("domain %s: passed on %d times, and nobody knows it", r.Domain, maxHops)
+		return nil, fmt.Errorf("domain %s: passed on %d times, and no gateway knows it", r.Domain, maxHops)
 	default:
 		return g.passOn(r.Domain, req)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// ear hears what happens on one site and passes it to the loop. It is the leader of the site's
-// crew.
+// events receives what happens on one site and passes it to the loop. It is the leader of the
+// site's crew.
 type events struct {
 	x        *runner
 	site     int

@@ -17,7 +17,7 @@ const (
 	inSight = 20
 )
 
-// utterance is a message of fitrun for its speaker.
+// utterance is a message of fitrun for runner.speak to write.
 type utterance struct {
 	text string   // "" is to draw the line of status
 	last []string // the last lines of a process on stderr, to be shown behind it unless they are in sight

@@ -16,7 +16,7 @@ import (
 const (
 	// maxHeld is how many bytes of an unfinished line are held back before its start is shown.
 	maxHeld = 64 << 10
-	// idleAfter is how long a prompt waits for its newline before it is shown without.
+	// idleAfter is how long a partial line waits for its newline before it is shown without.
 	idleAfter = 50 * time.Millisecond
 	// drainIdle ends the reading of a stream that a process beyond our reach holds open when the
 	// job is over.
@@ -65,8 +65,8 @@ func (l *lines) feed(p []byte) {
 	}
 }
 
-// idle is called when the rank has written nothing for idleAfter: it shows a prompt that others may
-// push aside.
+// idle is called when the rank has written nothing for idleAfter: it shows a partial line, which
+// other output may push aside.
 func (l *lines) idle() {
 	if len(l.buf) > 0 {
 		l.c.show(l, l.buf, false, 0)

@@ -31,7 +31,8 @@ const (
 	memberStarted
 	// memberJoined: it gave its card. Exit code 0 is a failure.
 	memberJoined
-	// memberResting: all its sessions are finalized, and it may open others. Exit code 0 is clean.
+	// memberResting: it is idle: all its sessions are finalized, and it may open others. Exit code
+	// 0 is clean.
 	memberResting
 	// memberFinalizing: it is done with the others. Exit code 0 is clean.
 	memberFinalizing
@@ -206,12 +207,12 @@ func (s *supervisor) reported(r int, n boot.Notice) {
 	}
 }
 
-// rested is called when rank r says that it rests, or that it does not any more.
-func (s *supervisor) idled(r int, rests bool) {
+// idled is called when rank r says that it is idle (idles), or that it takes part again.
+func (s *supervisor) idled(r int, idles bool) {
 	switch m := &s.members[r]; {
-	case rests && m.state == memberJoined:
+	case idles && m.state == memberJoined:
 		s.setMember(r, memberResting)
-	case !rests && m.state == memberResting:
+	case !idles && m.state == memberResting:
 		s.setMember(r, memberJoined)
 	}
 }
@@ -254,8 +255,8 @@ func (s *supervisor) exited(now time.Time, p int, e crew.Exit) {
 	s.maybeOver(now)
 }
 
-// judge decides whether an exit that we did not cause is a failure of the process's ranks, or of
-// some of them.
+// classifyExit decides whether an exit that we did not cause is a failure of the process's ranks,
+// or of some of them.
 func (s *supervisor) classifyExit(now time.Time, p int, before map[memberState][]int, e crew.Exit) {
 	switch joined, early := before[memberJoined], before[memberStarted]; {
 	case e.Status() != 0:

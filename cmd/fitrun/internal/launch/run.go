@@ -52,7 +52,7 @@ type runner struct {
 	donec    chan struct{}            // closed when the loop is over: nothing receives from inbox any more
 	out      *console                 // of stdout
 	err      *console                 // of stderr; out itself if both are one file
-	messages chan utterance           // messages of fitrun for its speaker
+	messages chan utterance           // messages of fitrun for speak to write
 	procs    [][]int                  // by site, and by process of it: index in job.Processes
 	hosts    []host                   // by site; set before the first process starts
 	progress *progress                // of the launch, nil if it is not told
@@ -83,7 +83,7 @@ type host interface {
 	Pause()                              // stop all processes, and those started from now on
 	Continue()                           // let them go on
 	Census()                             // IsGone will be asked of many ranks
-	Examine(proc int)                    // at a process of which nothing is heard; the ear hears what was found
+	Examine(proc int)                    // at a process of which nothing is heard; events has what was found
 	IsGone(rank int) bool                // whether it is leaving, or whether it may be where that is not known yet
 	Finish()                             // all processes have exited, or will not
 	Wait()                               // after Finish, until nothing is left
@@ -135,10 +135,10 @@ func (x *runner) run(ctx context.Context, hosts []host) outcome {
 	for _, h := range hosts {
 		h.Start(x.cfg.Stdin)
 	}
-	var speaker sync.WaitGroup
-	speaker.Go(x.speak) // stopped by closing voice
+	var writer sync.WaitGroup
+	writer.Go(x.speak) // stopped by closing messages
 	x.loop(ctx)
-	x.finish(&speaker)
+	x.finish(&writer)
 	return x.sup.outcome()
 }
 
@@ -213,7 +213,7 @@ func (x *runner) post(happened func(now time.Time)) {
 
 // finish ends what is left when no rank runs any more: stray processes, output not yet shown,
 // goroutines.
-func (x *runner) finish(speaker *sync.WaitGroup) {
+func (x *runner) finish(writer *sync.WaitGroup) {
 	x.progress.stop()
 	for _, h := range x.hosts {
 		h.Finish()
@@ -227,7 +227,7 @@ func (x *runner) finish(speaker *sync.WaitGroup) {
 	go func() { // ends when all output is shown, or with the process if nothing takes the output
 		defer close(shown)
 		x.readers.Wait()
-		speaker.Wait()
+		writer.Wait()
 		for _, h := range x.hosts {
 			h.Wait()
 		}

@@ -20,7 +20,7 @@ type StatusLine interface {
 	Status(line string) bool
 }
 
-// Status implements StatusLine. The speaker draws the line: the end of the job does not wait for
+// Status implements StatusLine. runner.speak draws the line: the end of the job does not wait for
 // that one for ever.
 func (c control) Status(line string) bool {
 	s := &c.x.err.status
@@ -48,7 +48,7 @@ type status struct {
 	front func() bool // whether the terminal is ours to draw on now, or another job's of the shell
 
 	text  atomic.Pointer[string] // what shall be shown; nil or "" for nothing
-	asked atomic.Bool            // the speaker is to draw it
+	asked atomic.Bool            // runner.speak is to draw it
 	over  bool                   // nothing is shown any more; guarded by console.mu, as all below
 	drawn bool                   // it is on the terminal now
 	inset bool                   // the last thing shown is the start of a line

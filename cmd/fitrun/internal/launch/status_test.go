@@ -84,7 +84,7 @@ func TestStatusDoesNotWait(t *testing.T) {
 	(<-x.inbox)(time.Now())
 	s.want(t, "not written by who changes it", "")
 	if u := <-x.messages; u.text != "" {
-		t.Errorf("the speaker is to say %q", u.text)
+		t.Errorf("the line to be written is %q", u.text)
 	}
 	s.rank("").feed([]byte("out\n"))
 	s.want(t, "who writes draws it", "out\none")

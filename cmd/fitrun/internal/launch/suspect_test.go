@@ -96,8 +96,8 @@ func TestSilentToEachOther(t *testing.T) {
 	st.wantIdle("the other stays")
 }
 
-// TestSecondSuspicion: a second voice counts when the first is dead before the crew has looked. A
-// rank that has ended well meanwhile was right all the same.
+// TestSecondSuspicion: a second report counts when the rank of the first is dead before the crew
+// has looked. A rank that has ended well meanwhile was right all the same.
 func TestSecondSuspicion(t *testing.T) {
 	st := running(t, 4)
 	st.s.job.FT = true
@@ -144,7 +144,7 @@ func TestInterruptedWhileEnding(t *testing.T) {
 	}
 }
 
-// Of a process with several ranks all fail, and a rank cannot judge those of its own.
+// Of a process with several ranks all fail, and a rank cannot decide on those of its own process.
 func TestSilentProcess(t *testing.T) {
 	st := runningOf(t, 2, 2)
 	st.suspect(0, 1, "nothing")

@@ -12,12 +12,12 @@ import (
 
 // What a job does that tolerates failures ([Request.FT]): it goes on without a rank that dies.
 
-// isTolerant reports whether the death of a rank ends nothing now. Until every rank has the cards
+// hasFT reports whether the death of a rank ends nothing now. Until every rank has the cards
 // of all the others could not even begin: none of them would ever be whole.
 func (s *supervisor) hasFT() bool { return s.job.FT && s.cards.IsComplete() }
 
-// bury tells all ranks that some are dead, and goes on without those. text says which ranks they
-// are and what happened. Their codes must be set already.
+// markFailed tells all ranks that some have failed, and goes on without those. text says which
+// ranks they are and what happened. Their codes must be set already.
 func (s *supervisor) markFailed(ranks []int, text string, last []string) {
 	var why []boot.Event
 	for _, r := range ranks {
@@ -42,9 +42,9 @@ func (s *supervisor) markFailed(ranks []int, text string, last []string) {
 	s.tellAll(why)
 }
 
-// condemn ends process p, of whose ranks nothing must be heard any more, and takes them for dead at
+// kill ends process p, of whose ranks nothing must be heard any more, and takes them for dead at
 // once. Preconditions:
-//   - isTolerant.
+//   - hasFT.
 func (s *supervisor) kill(p, code int, why string) {
 	ranks := s.ranksOf(p, func(m *member) bool { return m.isRunning() && m.code == 0 })
 	if len(ranks) == 0 {
@@ -104,7 +104,7 @@ func (s *supervisor) codeOfSurvivors() int {
 	return s.firstDeath
 }
 
-// lastWords says at the end of a job which ranks are missing.
+// finalReports says at the end of a job which ranks are missing.
 func (s *supervisor) finalReports() {
 	var dead, well []int
 	for r := range s.members {

@@ -106,8 +106,8 @@ func rowOf(r *view.Rank, first map[process]int) Row {
 	return row
 }
 
-// isWhole reports whether the counters of a rank are its last words: it gives them when all ranks
-// finalize.
+// isWhole reports whether the counters of a rank are its final report: it gives them when all
+// ranks finalize.
 func isWhole(r *view.Rank) bool {
 	return r.State.Code == 0 && r.Counters.Last
 }

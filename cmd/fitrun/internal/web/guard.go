@@ -71,9 +71,9 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			w.Header().Set("Cache-Control", "no-store")
 			http.Redirect(w, r, "/", http.StatusSeeOther) // the token leaves the address, which people copy and photograph
 		case status == 0, status == http.StatusUnauthorized:
-			why = "this page is shown to who opens it by the address that fitrun has written to its stderr, with the token"
+			why = "this page is shown to a browser that opens it by the address that fitrun has written to its stderr, with the token"
 			if len(s.guard.Secret) > 0 {
-				httpguard.Refuse(w, http.StatusUnauthorized, why+", or who knows the secret of --http-auth")
+				httpguard.Refuse(w, http.StatusUnauthorized, why+", or to a client that knows the secret of --http-auth")
 				return
 			}
 			http.Error(w, why, http.StatusUnauthorized)

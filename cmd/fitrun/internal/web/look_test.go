@@ -194,7 +194,7 @@ func wantNames(t *testing.T, p *webtest.Page) {
 			t.Errorf("%d elements with the role %s, want %d at least", found[role], role, least)
 		}
 	}
-	for _, text := range []string{"heading Who sends how much to whom", "table Heaviest pairs", "columnheader Waiting", "rowheader 3", "group Figures", "group Colour by", "StaticText node02"} {
+	for _, text := range []string{"heading How much each rank sends to each", "table Heaviest pairs", "columnheader Waiting", "rowheader 3", "group Figures", "group Colour by", "StaticText node02"} {
 		if !strings.Contains(all.String(), text) {
 			t.Errorf("nothing is read as %q in\n%s", text, all.String())
 		}

@@ -166,7 +166,7 @@ func (c *Client) read() {
 			return
 		}
 		if c.owed.Add(-1) < 0 {
-			c.err = fmt.Errorf("the launcher says %.60q, and nobody asked", r.cmd)
+			c.err = fmt.Errorf("the launcher says %.60q, which answers no request", r.cmd)
 			return
 		}
 		c.replies <- r

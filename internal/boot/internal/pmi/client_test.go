@@ -245,7 +245,7 @@ func TestUnasked(t *testing.T) {
 	}
 	defer c.Close()
 	<-c.Lost()
-	if err := c.Err(); err == nil || err.Error() != `the launcher says "barrier_out", and nobody asked` {
+	if err := c.Err(); err == nil || err.Error() != `the launcher says "barrier_out", which answers no request` {
 		t.Error(err)
 	}
 }

@@ -36,7 +36,7 @@ func play(t *testing.T, s script) net.Conn {
 		for _, step := range s {
 			line, err := lines.ReadString('\n')
 			if err != nil {
-				return // the client has given up, which is for the test to judge
+				return // the client has given up, which is for the test to decide on
 			}
 			if step.want != "" && line != step.want+"\n" {
 				t.Errorf("the client says %q, want %q", line, step.want)

@@ -1,4 +1,4 @@
-// The heat map of who sends how much to whom, and the tables that say the same.
+// The heat map of how much each rank sends to each, and the tables that say the same.
 
 import { model, who } from "./model.js";
 import { colour, prepare, rgb, setText, step } from "./draw.js";

@@ -30,7 +30,7 @@ const rankColumns = [
 const queueColumns = [
   { head: "Rank", text: (r) => count(r.r), by: (r) => r.r },
   { head: "Receives posted", title: "request queue: receives that wait for their message", text: (r) => known(r, () => count(r.queue.requests)), by: (r) => r.queue.requests },
-  { head: "Messages unasked", title: "event queue: messages that have arrived and nobody has asked for", text: (r) => known(r, () => count(r.queue.events)), by: (r) => r.queue.events },
+  { head: "Messages unasked", title: "event queue: messages that have arrived and were not asked for", text: (r) => known(r, () => count(r.queue.events)), by: (r) => r.queue.events },
   { head: "Operations", title: "posted and not complete", text: (r) => known(r, () => count(r.queue.active)), by: (r) => r.queue.active },
   { head: "Rendezvous", title: "long messages under way", text: (r) => known(r, () => count(r.queue.rendezvous)), by: (r) => r.queue.rendezvous },
   { head: "Unsent", title: "bytes that no socket or ring has taken", text: (r) => known(r, () => bytes(r.queue.unsent)), by: (r) => r.queue.unsent },
