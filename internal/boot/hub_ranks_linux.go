@@ -74,7 +74,7 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 		case MetricsKey:
 			h.say("rank %d serves metrics at http://%s/metrics", rank, n.Text)
 		case IdleKey:
-			m.finalizing = IsResting(n.Text)
+			m.finalizing = IsIdle(n.Text)
 		}
 	case Suspected:
 		err = errors.New("it suspects another rank, and there is no launcher here that could look at that")

@@ -13,9 +13,9 @@ const (
 	awake = "no"
 )
 
-// IsResting reports whether the text of a report with IdleKey says that the rank is idle from now
+// IsIdle reports whether the text of a report with IdleKey says that the rank is idle from now
 // on.
-func IsResting(text string) bool { return text == idle }
+func IsIdle(text string) bool { return text == idle }
 
 // Idle tells the launcher that the rank of s is idle. A launcher that knows nothing of idle ranks
 // is told that the rank is done with the others, the first time: it can say nothing of failures

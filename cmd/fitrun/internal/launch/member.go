@@ -16,7 +16,7 @@ import (
 
 // memberState says how far a rank is.
 //
-//	Waiting -> Started -> Joined <-> Resting -> Finalizing
+//	Waiting -> Started -> Joined <-> Idle ----> Finalizing
 //	   |          |          |          |           |
 //	   +----------+----------+----------+-----------+--> Over
 //
@@ -31,9 +31,9 @@ const (
 	memberStarted
 	// memberJoined: it gave its card. Exit code 0 is a failure.
 	memberJoined
-	// memberResting: it is idle: all its sessions are finalized, and it may open others. Exit code
+	// memberIdle: all its sessions are finalized, and it may open others. Exit code
 	// 0 is clean.
-	memberResting
+	memberIdle
 	// memberFinalizing: it is done with the others. Exit code 0 is clean.
 	memberFinalizing
 	// memberOver: it has exited, or was never started.
@@ -48,7 +48,7 @@ func (s memberState) String() string {
 		return "started"
 	case memberJoined:
 		return "joined"
-	case memberResting:
+	case memberIdle:
 		return "resting"
 	case memberFinalizing:
 		return "finalizing"
@@ -81,7 +81,7 @@ func (m *member) isRunning() bool {
 // setMember holds every side effect of a change of a rank's state.
 func (s *supervisor) setMember(r int, state memberState) {
 	m := &s.members[r]
-	if state <= m.state && !(m.state == memberResting && state == memberJoined) {
+	if state <= m.state && !(m.state == memberIdle && state == memberJoined) {
 		panic(fmt.Sprintf("launch: bug: rank %d goes from %v to %v", r, m.state, state))
 	}
 	m.state = state
@@ -192,7 +192,7 @@ func (s *supervisor) reported(r int, n boot.Notice) {
 		return
 	}
 	if n.Key == boot.IdleKey {
-		s.idled(r, boot.IsResting(n.Text))
+		s.idled(r, boot.IsIdle(n.Text))
 		return
 	}
 	s.do.reported(r, n.Key, n.Text)
@@ -211,8 +211,8 @@ func (s *supervisor) reported(r int, n boot.Notice) {
 func (s *supervisor) idled(r int, idles bool) {
 	switch m := &s.members[r]; {
 	case idles && m.state == memberJoined:
-		s.setMember(r, memberResting)
-	case !idles && m.state == memberResting:
+		s.setMember(r, memberIdle)
+	case !idles && m.state == memberIdle:
 		s.setMember(r, memberJoined)
 	}
 }

@@ -66,7 +66,7 @@ type State struct {
 	Dead bool
 }
 
-var phases = [...]Phase{memberWaiting: Waiting, memberStarted: Started, memberJoined: Joined, memberResting: Idle, memberFinalizing: Finalizing, memberOver: Over}
+var phases = [...]Phase{memberWaiting: Waiting, memberStarted: Started, memberJoined: Joined, memberIdle: Idle, memberFinalizing: Finalizing, memberOver: Over}
 
 // changed, answered and reported are hands of the supervisor.
 

@@ -207,11 +207,11 @@ func TestExitBeforeFinalize(t *testing.T) {
 }
 
 // A rank without sessions may exit, unless it has opened another one meanwhile.
-func TestExitWhileResting(t *testing.T) {
+func TestExitWhileIdle(t *testing.T) {
 	rest := func(text string) boot.Notice { return boot.Notice{Kind: boot.Reported, Key: boot.IdleKey, Text: text} }
 	st := running(t, 2)
 	st.notice(0, rest("yes"))
-	if m := st.s.members[0]; m.state != memberResting || !m.isRunning() {
+	if m := st.s.members[0]; m.state != memberIdle || !m.isRunning() {
 		t.Errorf("rank 0 is %v", m.state)
 	}
 	st.notice(0, rest("yes"))

@@ -82,7 +82,7 @@ func (s *supervisor) ranksAlive() []int {
 // Preconditions:
 //   - before is as of exited.
 func (s *supervisor) noteSurvivor(p int, before map[memberState][]int, e crew.Exit) {
-	isDone := e.Signal == 0 && len(before[memberFinalizing])+len(before[memberResting]) == len(s.job.Processes[p].Ranks)
+	isDone := e.Signal == 0 && len(before[memberFinalizing])+len(before[memberIdle]) == len(s.job.Processes[p].Ranks)
 	hasSaid := len(s.ranksOf(p, func(m *member) bool { return m.failed != "" })) > 0
 	if (isDone || hasSaid) && s.verdict == 0 {
 		s.verdict = e.Status()

@@ -36,7 +36,7 @@ const (
 	stateRunning    = "running" // it takes part, and has not said yet whether it waits
 	stateComputing  = "computing"
 	stateBlocked    = "waiting" // at least one of its goroutines is in an MPI call that cannot go on
-	stateResting    = "resting"
+	stateIdle    = "resting"
 	stateFinalizing = "finalizing"
 	stateExited     = "exited"
 	stateFailed     = "failed"
@@ -206,7 +206,7 @@ func stateOf(r *view.Rank) (state, why string) {
 	case launch.Joined:
 		return working(r)
 	case launch.Idle:
-		return stateResting, ""
+		return stateIdle, ""
 	case launch.Finalizing:
 		return stateFinalizing, ""
 	case launch.Over:
