@@ -22,8 +22,8 @@
 //
 // Names follow from a few rules, and a test holds them:
 //
-//   - What moves data, or is generic, is a function: Send(c, buf, 1, 0), WinCreate(c, mem, nil). All
-//     else that concerns an object is its method: c.Split(0, 0), c.ProcessorName().
+//   - What moves data, or is generic, is a function: Send(c, buf, 1, 0), WinCreate(c, mem, nil).
+//     All else that concerns an object is its method: c.Split(0, 0), c.ProcessorName().
 //   - A function that makes an object has a name that begins with its type, as in MPI: InfoCreate,
 //     FileOpen, KeyvalCreate. Those of datatypes say the layout: Vector.
 //   - A getter has no Get, as Comm.Name, except where MPI's users know no other name: GetCount.
