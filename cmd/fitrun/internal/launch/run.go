@@ -55,7 +55,7 @@ type runner struct {
 	messages chan utterance           // messages of fitrun for speak to write
 	procs    [][]int                  // by site, and by process of it: index in job.Processes
 	hosts    []host                   // by site; set before the first process starts
-	progress *progress                // of the launch, nil if it is not told
+	progress *progress                // of the launch, nil if it is not shown
 	spared   []int                    // children that are no part of the job
 	fleet    *agent.Fleet             // of the other hosts, nil if there are none
 

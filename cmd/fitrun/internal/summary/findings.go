@@ -54,7 +54,7 @@ const (
 	accomplice = 0.25
 )
 
-// rank is one that has told something.
+// rank is one that has reported something.
 type rank struct {
 	*view.Rank
 	time    float64 // seconds
@@ -76,7 +76,7 @@ func (r *rank) collective() float64 {
 // messageShare is the part of its time in which it waited for single messages.
 func (r *rank) messageShare() float64 { return share(r.waiting-r.collective(), r.time) }
 
-// job is the ranks that have told something.
+// job is the ranks that have reported something.
 type job struct {
 	ranks []*rank       // in order
 	by    map[int]*rank // by number
@@ -101,7 +101,7 @@ func newJob(all []view.Rank) *job {
 func advise(all []view.Rank) (found []Finding, note string) {
 	j := newJob(all)
 	if len(j.ranks) == 0 {
-		return nil, "No rank has told anything: none has joined the job, or all have ended at once."
+		return nil, "No rank has reported anything: none has joined the job, or all have ended at once."
 	}
 	longest := slices.MaxFunc(j.ranks, func(a, b *rank) int { return cmp.Compare(a.time, b.time) }).time
 	if longest < shortest {

@@ -46,8 +46,8 @@ type State string
 // The states.
 const (
 	Whole  State = "whole"  // the figures are of its whole life
-	Broken State = "broken" // it has not finished: the figures are the last it told
-	Silent State = "silent" // it has told nothing
+	Broken State = "broken" // it has not finished: the figures are the last it reported
+	Silent State = "silent" // it has reported nothing
 )
 
 // WaitingShare is the part of its time in which a rank waited.

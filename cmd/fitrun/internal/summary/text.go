@@ -30,8 +30,8 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	return err
 }
 
-// told is the rows of ranks that have told something.
-func (s *Summary) told() []*Row {
+// reported is the rows of ranks that have reported something.
+func (s *Summary) reported() []*Row {
 	var rows []*Row
 	for i := range s.Ranks {
 		if s.Ranks[i].State != Silent {
@@ -43,7 +43,7 @@ func (s *Summary) told() []*Row {
 
 func (s *Summary) head(b *strings.Builder) {
 	var time, waiting, messages, bytes float64
-	for _, r := range s.told() {
+	for _, r := range s.reported() {
 		time, waiting = time+r.Seconds, waiting+min(r.Waiting, r.Seconds)
 		messages, bytes = messages+float64(r.Messages), bytes+float64(r.Sent)
 	}
@@ -91,8 +91,8 @@ func memory(r *Row) string {
 
 // table is the rows, in columns.
 func (s *Summary) table(b *strings.Builder) {
-	told := s.told()
-	if len(told) == 0 {
+	reported := s.reported()
+	if len(reported) == 0 {
 		return
 	}
 	head := []string{"rank"}
@@ -105,7 +105,7 @@ func (s *Summary) table(b *strings.Builder) {
 			lines = append(lines, line(&s.Ranks[i]))
 		}
 	} else {
-		lines = append(lines, s.condensed(told)...)
+		lines = append(lines, s.condensed(reported)...)
 	}
 	if slices.ContainsFunc(s.Ranks, func(r Row) bool { return r.Host != s.Ranks[0].Host }) && len(s.Ranks) <= mostRows {
 		lines[0] = append(lines[0], "host")
@@ -135,10 +135,10 @@ func line(r *Row) []string {
 
 // condensed is the least, middle and greatest of each column, and the rows of the ranks that waited
 // least and most.
-func (s *Summary) condensed(told []*Row) [][]string {
+func (s *Summary) condensed(reported []*Row) [][]string {
 	lines := [][]string{{"min"}, {"median"}, {"max"}}
 	for _, c := range columns {
-		rows := slices.Clone(told)
+		rows := slices.Clone(reported)
 		slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(c.by(a), c.by(b)) })
 		for i, at := range []int{0, (len(rows) - 1) / 2, len(rows) - 1} {
 			r := *rows[at]
@@ -146,7 +146,7 @@ func (s *Summary) condensed(told []*Row) [][]string {
 			lines[i] = append(lines[i], c.of(&r))
 		}
 	}
-	rows := slices.Clone(told)
+	rows := slices.Clone(reported)
 	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(a.WaitingShare(), b.WaitingShare()) })
 	n := min(extremes, len(rows)/2)
 	for _, r := range slices.Concat(rows[:n], rows[len(rows)-n:]) {
@@ -190,10 +190,10 @@ func (s *Summary) notes(b *strings.Builder, width int) {
 		}
 	}
 	if len(broken) > 0 {
-		prose(b, "* ", fmt.Sprintf("%s did not finish: what is said of %s is what %s told last.", names(broken), one(broken, "it", "them"), one(broken, "it", "they")), width)
+		prose(b, "* ", fmt.Sprintf("%s did not finish: what is said of %s is what %s reported last.", names(broken), one(broken, "it", "them"), one(broken, "it", "they")), width)
 	}
 	if len(silent) > 0 && len(silent) < len(s.Ranks) {
-		prose(b, "? ", fmt.Sprintf("%s told nothing.", names(silent)), width)
+		prose(b, "? ", fmt.Sprintf("%s reported nothing.", names(silent)), width)
 	}
 }
 
