@@ -26,10 +26,10 @@ import (
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
-// Of the nightly run: go test ./engine -run TestGarbageFlood -cannon 1000000 -timeout 60m -v
+// Of the nightly run: go test ./engine -run TestGarbageFlood -flood 1000000 -timeout 60m -v
 var (
-	floodShots = flag.Int("cannon", 0, "connections of garbage that TestGarbageCannon makes; 0 is as many as the level of the tests asks for")
-	floodSeed  = flag.Uint64("cannon-seed", 0, "seed of what it says; 0 is any")
+	floodShots = flag.Int("flood", 0, "connections of garbage that TestGarbageFlood makes; 0 is as many as the level of the tests asks for")
+	floodSeed  = flag.Uint64("flood-seed", 0, "seed of what it says; 0 is any")
 )
 
 const (
@@ -57,7 +57,7 @@ func fireAt(t *testing.T, shots int, encrypted bool) {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("-cannon-seed %d", seed)
+	t.Logf("-flood-seed %d", seed)
 	es := job(t, floodRanks+1, Assist, func(c *Config) {
 		c.Logger, c.TLS = slog.New(slog.DiscardHandler), encrypted
 	})[:floodRanks]
