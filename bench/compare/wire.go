@@ -21,10 +21,10 @@ var messageTests = map[string]bool{
 	"pingpong": true, "pingping": true, "bw": true, "bibw": true, "rate": true, "isend-wait": true, "send": true, "match": true,
 }
 
-// checkWire is an error if rows over TCP were measured while the kernel sent fewer
-// segments than they need, or rows of shared memory while it sent as many as the messages
-// were, if they were more than a launcher and its ranks may have to say to each other.
-// Over a link nothing is known: namespaces count for themselves.
+// checkWire is an error if rows over TCP were measured while the kernel sent fewer segments than
+// they need. For rows of shared memory it is one if the kernel sent as many segments as there were
+// messages, and these were more than a launcher and its ranks may have to say to each other. Over a
+// link nothing is known: namespaces count for themselves.
 func (r run) checkWire(rows []bench.Row, segments int64) error {
 	if r.experiment.network != loopback {
 		return nil

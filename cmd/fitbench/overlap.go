@@ -25,10 +25,9 @@ func overlapCases() []overlapCase {
 	return append([]overlapCase{{name: "exchange", pair: true, prepare: exchange}}, collectives()...)
 }
 
-// overlap measures how much of an operation's time computation hides, as the OSU
-// micro-benchmarks define it: how long the operation takes by itself, and how much of
-// that is left when computation of the same length stands between starting it and
-// waiting for it.
+// overlap measures how much of an operation's time computation hides, as the OSU micro-benchmarks
+// define it. It compares how long the operation takes by itself with how much of that is left when
+// computation of the same length stands between starting it and waiting for it.
 func overlap(e *env) error {
 	ops, err := choose(e, overlapCases(), func(op overlapCase) string { return op.name })
 	if err != nil {

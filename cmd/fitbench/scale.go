@@ -63,11 +63,11 @@ func (e *env) footprint() error {
 	return nil
 }
 
-// ring measures the time in which every rank sends a message to the right and receives
-// one from the left, times share. A repetition counts as long as it took where it took
-// longest; ranks that share a core take turns in which each handles what has come
-// meanwhile, so that its repetitions are short but for one, and not the one of the others.
-// What messages cost is therefore the time of all repetitions, which is reported too.
+// ring measures the time in which every rank sends a message to the right and receives one from the
+// left, times share. A repetition counts as long as it took where it took longest. Ranks that share
+// a core take turns in which each handles what has come meanwhile. So all but one of its
+// repetitions are short, and the long one is not that of the others. What messages cost is
+// therefore the time of all repetitions, which is reported too.
 func (e *env) ring(size int, share float64) error {
 	out, in := buffer(size), buffer(size)
 	n := cmp.Or(e.opt.iterations, ringRepetitions)

@@ -13,10 +13,10 @@ type Summary struct {
 	Max      float64 `json:"max"`
 }
 
-// Summarise describes xs, which it sorts. For a figure of which more is better (a
-// rate, a bandwidth), give higherIsBetter: the sextiles are then taken from the
-// top, Min is the largest and Max the smallest, so that Min is always the best
-// measurement and Sextile1 always the value. An empty xs gives a zero Summary.
+// Summarise describes xs, which it sorts. For a figure of which more is better (a rate, a
+// bandwidth), give higherIsBetter. The sextiles are then taken from the top, Min is the largest and
+// Max the smallest, so that Min is always the best measurement and Sextile1 always the value. An
+// empty xs gives a zero Summary.
 func Summarise(xs []float64, higherIsBetter bool) Summary {
 	if len(xs) == 0 {
 		return Summary{}
