@@ -12,7 +12,7 @@
 // # Cores
 //
 // The cores that fitrun may use (its CPU affinity mask and its cgroup's CPU limit) are divided
-// evenly: with C cores and N ranks each rank is given max(1, floor(C/N)) of them, and a process
+// evenly. With C cores and N ranks each rank is given max(1, floor(C/N)) of them, and a process
 // those of its ranks, but at most C. Unless GOMAXPROCS is set, fitrun sets it to the cores of the
 // process plus the number of its ranks: the one more is for the rank's worker, which moves messages
 // while all the others compute.

@@ -308,7 +308,7 @@ func (r *rank) garbage() {
 }
 
 // outlive HOW RANK [CODE]: that rank dies, by a signal's number, an exit code behind "exit", or
-// nonsense; the others hear of it, and end well, but for the lowest of them, which ends with the
+// nonsense. The others hear of it, and end well, but for the lowest of them, which ends with the
 // code if there is one.
 func (r *rank) outlive() {
 	r.init()

@@ -14,8 +14,8 @@
 // # Concurrency
 //
 // Each conversation has a reader, a writer and a watch. Readers handle frames and may call a leader
-// or queue frames for others; none of them waits for a reader of output, as the credit of a stream
-// bounds what is under way, so a frame is never stuck behind output. A reader may wait for room
+// or queue frames for others. None of them waits for a reader of output, as the credit of a stream
+// bounds what is under way. So a frame is never stuck behind output. A reader may wait for room
 // toward the hosts below it, never toward those above: so no two wait for each other.
 //
 // # The end

@@ -56,7 +56,7 @@ const (
 	// exitGrace is how long the command that reaches a host may take to end by itself.
 	exitGrace = 2 * time.Second
 	// finalReports is how long one may take that has closed its output, and so has something to
-	// report before it ends: ssh says why a connection broke when it has cleaned up, which on a
+	// report before it ends. ssh says why a connection broke when it has cleaned up, which on a
 	// loaded machine may be seconds later.
 	finalReports = 5 * time.Second
 )

@@ -31,9 +31,10 @@ const tempPrefix = "fitrun-"
 // mostGuards is how many guards a process has after each other, if they are killed.
 const mostGuards = 20
 
-// Guard is fitrun's side of its guard: a process that waits for fitrun's end, however it comes, and
-// then kills the process groups that fitrun had not finished with, and what has left them but has a
-// mark of fitrun's in its environment. It learns of them, and of the end, through a pipe:
+// Guard is fitrun's side of its guard. The guard is a process that waits for fitrun's end, however
+// it comes. Then it kills the process groups that fitrun had not finished with, and what has left
+// them but has a mark of fitrun's in its environment. It learns of them, and of the end, through a
+// pipe:
 //
 //	"+ PID"   the process group PID exists
 //	"- PID"   it is gone

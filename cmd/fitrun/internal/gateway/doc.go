@@ -15,7 +15,7 @@
 // Of two gateways one dials the other (--peer) and keeps a link to it; so it suffices that one of
 // them can be dialled, and two that are both behind a NAT may link to a third. A link carries
 // requests only. For each connection between ranks there is a connection of its own between the
-// gateways, which the one that can dial dials: if it is the other that needs it, that one asks for
+// gateways, which the one that can dial dials. If it is the other that needs it, that one asks for
 // it over the link ("open") and is called back ("stream"). A gateway that knows no link to a domain
 // passes the request to those that it has dialled itself, at most [maxHops] times. A domain may
 // have several gateways: one is dialled in the order of Config.Peers, or else asked over its newest

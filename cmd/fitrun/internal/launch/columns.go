@@ -35,8 +35,8 @@ func Columns(w io.Writer) (columns int) {
 	return columns
 }
 
-// Folded is where fitrun writes messages of its own to w, each with one Write: on a terminal their
-// lines are broken between words; a file or a pipe gets them as they are, so that what reads them
+// Folded is where fitrun writes messages of its own to w, each with one Write. On a terminal their
+// lines are broken between words. A file or a pipe gets them as they are, so that what reads them
 // finds a message in its line.
 func Folded(w io.Writer) io.Writer {
 	if columns := Columns(w); columns > 0 {

@@ -106,9 +106,9 @@ func lasting(env []string) []string {
 	return kept
 }
 
-// mergeNames makes the ranks of hosts that are one, under several names, those of one name, this
-// machine's if it is among them: then one agent, or fitrun itself, starts them all, and they share
-// memory as ranks of one host do. Agents of the other names are idle.
+// mergeNames looks for hosts that are one under several names. It makes their ranks those of one
+// name, this machine's if it is among them. Then one agent, or fitrun itself, starts them all, and
+// they share memory as ranks of one host do. Agents of the other names are idle.
 func (a *across) mergeNames() {
 	order := make([]int, 0, len(a.used)) // this machine first
 	for i := range a.used {

@@ -136,10 +136,10 @@ type site struct {
 // Plan lays out the ranks of r on this machine. Preconditions:
 //   - r names no hosts.
 //
-// The rule for cores: the C cores of the machine are divided evenly, so each of N ranks is given
+// The rule for cores: the C cores of the machine are divided evenly. So each of N ranks is given
 // max(1, floor(C/N)), and a process those of its ranks, but no more than there are; bind.go says
 // when it is bound to them. GOMAXPROCS of a process is set to its cores plus its ranks, unless the
-// user set it: a rank's worker needs a P of its own, or it waits up to 10 ms for the scheduler when
+// user set it. A rank's worker needs a P of its own, or it waits up to 10 ms for the scheduler when
 // goroutines compute on all the others.
 func Plan(r Request) (*Job, error) {
 	name, err := os.Hostname()

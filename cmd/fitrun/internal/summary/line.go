@@ -25,10 +25,11 @@ type change struct {
 	flights, hiddenIn float64 // seconds of requests, and those of them in which no caller waited
 }
 
-// Line is the line, for a job that has run for a time: how many ranks compute, wait or have exited;
-// the part of their time in which they wait, and of their requests' in which they do not; the rank
-// that waits least, if another waits much longer: it is the one that they wait for; messages and
-// bytes that they send in a second. What a narrow terminal cuts off comes last.
+// Line is the line, for a job that has run for a time. It begins with how many ranks compute, wait
+// or have exited. The part of their time in which they wait follows, and that of their requests' in
+// which they do not. Then comes the rank that waits least, if another waits much longer: it is the
+// one that they wait for. The line ends with messages and bytes that they send in a second. What a
+// narrow terminal cuts off comes last.
 func (m *Meter) Line(ranks []view.Rank, ran time.Duration) string {
 	line := fmt.Sprintf("fitrun: %s | %s", Duration(ran.Seconds()), states(ranks))
 	cs := m.changes(ranks)

@@ -13,7 +13,7 @@
 // # Access
 //
 // A server of the loopback interface answers every user of this machine, but no page of another
-// site: requests must name the machine itself (or a number) as their host, so that no name of a
+// site. Requests must name the machine itself (or a number) as their host, so that no name of a
 // stranger's can be made to lead here. Any other server wants a token of 128 random bits, once in
 // the address and then in a cookie. All that is served is read only, comes from this binary, and
 // may load nothing from elsewhere.
