@@ -22,7 +22,7 @@
 // The right-hand side is made for a solution that is known. It is computed row by row from the
 // matrix alone, without any communication, so a wrong exchange of ghosts cannot make up for itself.
 // At the end the residual ‖b − A·x‖ / ‖b‖ is computed afresh, not taken from the recurrence of the
-// method, and compared with -tol; if it is too large the method starts again from where it is, and
+// method, and compared with -tol. If it is too large the method starts again from where it is, and
 // gives up when that no longer helps.
 package main
 

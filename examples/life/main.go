@@ -6,13 +6,13 @@
 //
 // # What it shows
 //
-// DimsCreate chooses a grid of blocks that are about as wide as high, CartCreate arranges the ranks
-// in it, those of one host or process beside each other where that helps, and CartSub makes a
+// DimsCreate chooses a grid of blocks that are about as wide as high. CartCreate arranges the ranks
+// in it, those of one host or process beside each other where that helps. CartSub makes a
 // communicator of each row and of each column of blocks. A cell lives or dies by its eight
-// neighbours, so a block needs the cells around it: first the columns left and right of it, by a
-// persistent NeighborAlltoall in its row, then the rows above and below, those cells of the corners
-// included that came with the columns, by another in its column. Inner cells are computed while
-// messages move.
+// neighbours, so a block needs the cells around it. First come the columns left and right of it, by
+// a persistent NeighborAlltoall in its row. Then come the rows above and below, by another in its
+// column; they include those cells of the corners that came with the columns. Inner cells are
+// computed while messages move.
 //
 // The world is a torus, so the grid is periodic; with -bounded it ends, the outer blocks have
 // ProcNull for a neighbour, and what is outside stays dead, because nothing is ever received there.

@@ -54,7 +54,7 @@ func isPart(c rune) bool { return unicode.IsLetter(c) || unicode.IsMark(c) || un
 
 func isApostrophe(c rune) bool { return c == '\'' || c == '’' }
 
-// add counts the words of p, of which r gives the bytes from p.From on, and returns the number of
+// add counts the words of p, of which r gives the bytes from p.From on. It returns the number of
 // bytes that were p's: from the first white space at or after From (or the start of the file) to
 // the first at or after To (or the end).
 func (t *tally) add(r *bufio.Reader, p piece) (bytes int64, err error) {

@@ -6,7 +6,7 @@
 // # What it shows
 //
 // Rank 0 looks at the files, cuts large ones into pieces and deals the pieces out so that all ranks
-// get about the same number of bytes; SendValue and RecvValue carry a slice of structs with strings
+// get about the same number of bytes. SendValue and RecvValue carry a slice of structs with strings
 // in them, as they carry any Go value. Each rank counts the words of its pieces in a map. Reduce
 // combines the maps of all ranks by an operation of our own: an element of the reduction may be of
 // any type, here map[string]int, and an operation is any function that combines two slices of them.
