@@ -91,7 +91,7 @@ const livesText = "its process runs, so it is not taken for dead"
 const saidFile = "said"
 
 // loopWithoutCalls keeps its thread from the runtime, which wants to stop all of them, for as long
-// as the steps take, until it is said that its process lives: a peer that looks late, as the
+// as the steps take, until it is said that its process lives. A peer that looks late, as the
 // machine is busy, forgives, and looks again.
 func loopWithoutCalls(time.Duration) error {
 	done := make(chan struct{})

@@ -61,9 +61,9 @@ func stringsOf(cards [][]byte) []string {
 	return out
 }
 
-// pods are hosts in a network with a server of names of their own, as the pods of a cluster are: a
-// pod has a name when that is published, as that of a headless service does when the pod has an
-// address, and until then there is no such name.
+// pods are hosts in a network with a server of names of their own, as the pods of a cluster are. A
+// pod has a name when that is published, as the name of a headless service is when the pod has an
+// address. Until then there is no such name.
 type pods struct {
 	*netlab.Lab
 	dns  *netlab.DNS

@@ -23,7 +23,7 @@ import (
 )
 
 // A Slurm cluster of this machine alone, which is a node, and, under other names, the two nodes of
-// a second partition: its daemons, started by the first test that needs them, in a directory of
+// a second partition. Its daemons are started by the first test that needs them, in a directory of
 // their own, and ended by TestMain.
 
 // cluster is the running one.

@@ -39,7 +39,7 @@ type DNS struct {
 const dnsTTL = 5
 
 // DNS adds a host to the network on which a server of names runs. Hosts that are added after it ask
-// this one only, by their /etc/resolv.conf; search is the domains in which they look for names, as
+// this one only, by their /etc/resolv.conf. search is the domains in which they look for names, as
 // in a pod: a name with fewer than five dots is looked for in each of these first.
 func (n *Network) DNS(search ...string) *DNS {
 	t := n.lab.t

@@ -6,8 +6,8 @@
 //
 // The procedures are listed in procedures.txt; everything else is found in the code. The exported
 // names are those of package mpi as it type-checks, so methods, promoted ones and fields count too.
-// What a test calls is found by type as well, and through the functions of the tests that it calls:
-// a case of the suite (a testCase with a name and a function), a test or an example proves a name
+// What a test calls is found by type as well, and through the functions of the tests that it calls.
+// A case of the suite (a testCase with a name and a function), a test or an example proves a name
 // if it reaches a use of it. There is no list of proofs to keep.
 //
 // The test beside it fails if the document is stale.

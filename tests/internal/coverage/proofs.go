@@ -264,10 +264,10 @@ func (s *scanner) targets(o types.Object) []types.Object {
 	return all
 }
 
-// best returns the proof of a name that says most, nil if there is none: a case or test that is
-// called like it, else a case, a test, an example; of those one that is not about wrong arguments;
-// of those one of the chapter's sections; of those one that uses it itself; of those the one that
-// uses the fewest other names.
+// best returns the proof of a name that says most, nil if there is none. That is a case or test
+// that is called like the name, else a case, a test, an example. Of those it takes one that is not
+// about wrong arguments; of those one of the chapter's sections; of those one that uses it itself;
+// of those the one that uses the fewest other names.
 func best(proofs []proof, name, sections string) *proof {
 	var found *proof
 	for i := range proofs {
