@@ -14,8 +14,8 @@ const Overhead = 16
 // outgoing message data were buffered by the sending process, in the specified buffer space, using
 // a circular, contiguous-space allocation policy." Plain first fit breaks that promise: it may put
 // a small message into the hole that a later one needs. So an allocation goes exactly where the
-// circular policy would put it, right behind the previous one or, if that is too close to the end,
-// at the beginning; only where that policy would give up is any hole taken that fits. An empty
+// circular policy would put it: right behind the previous one or, if that is too close to the end,
+// at the beginning. Only where that policy would give up is any hole taken that fits. An empty
 // buffer starts at its beginning again, where any messages fit whose sizes add up to no more than
 // the buffer.
 type Attached struct {

@@ -12,12 +12,12 @@ import (
 // Unanswered is for how long the other host has acknowledged nothing although it should, as far as
 // calls of this method have seen: 0 if its last answer is newer than what it was sent last. A
 // process there that does not read is no reason: its host answers for it. So this, not
-// TCP_USER_TIMEOUT alone, tells a host that cannot be reached from a process that is slow: the
-// system's timeout also ends connections to processes that have not read for so long (it is applied
-// to probes of a closed window, answered or not), such as one that is held in a debugger. See
+// TCP_USER_TIMEOUT alone, tells a host that cannot be reached from a process that is slow. The
+// system's timeout also ends connections to processes that have not read for so long, such as one
+// that is held in a debugger: it is applied to probes of a closed window, answered or not. See
 // Guard.
 //
-// Nor is it a reason that something waits for its acknowledgement, and nothing has come for long: a
+// Nor is it a reason that something waits for its acknowledgement, and nothing has come for long. A
 // host without memory for what it had offered to take drops that and says so, and is asked again
 // after pauses that grow to two minutes.
 func (s *Socket) Unanswered() time.Duration {

@@ -6,7 +6,7 @@
 // A program started without a launcher is a job of one rank. A process that holds several ranks
 // calls [FindAll], and has a session for each.
 //
-// Ranks of one host may share memory: [Info] then has the segment and the rank's own bell, and
+// Ranks of one host may share memory: [Info] then has the segment and the rank's own bell.
 // [Session.Bell] fetches the bells of others, one by one as they are needed, so that a rank has
 // descriptors for its active peers only.
 //
@@ -33,9 +33,9 @@
 //
 // # How ranks meet
 //
-// A rank dials rank 0 until that listens, and both make sure of the other: over TCP by package
-// secure, with the role "rendezvous" and the secret in FITMPI_SECRET_FILE; over a Unix socket by
-// the user id that the kernel tells (SO_PEERCRED). The first message is then the rank's:
+// A rank dials rank 0 until that listens, and both make sure of the other. Over TCP they do so by
+// package secure, with the role "rendezvous" and the secret in FITMPI_SECRET_FILE; over a Unix
+// socket by the user id that the kernel tells (SO_PEERCRED). The first message is then the rank's:
 //
 //	{"type":"join","v":1,"rank":3,"size":4,"pid":4711,"place":{"host":"n1","machine":"<boot id>","net":"net:[4026531840]","cpus":"0-3","pid":4711}}
 //
@@ -46,8 +46,8 @@
 //	{"type":"refused","text":"rank 3 is here already: ..."}
 //
 // Ranks of one host that do not all meet over a Unix socket anyway do so once more, for memory,
-// bells and early news of a death alone: at the abstract name fitmpi-job-JOB, with the first of
-// them in the place of rank 0. No cards go there.
+// bells and early news of a death alone. They meet at the abstract name fitmpi-job-JOB, with the
+// first of them in the place of rank 0. No cards go there.
 //
 // In PMI's key-value space, values are base64 (URL alphabet, no padding) in pieces: the first
 // begins with the number of pieces and a dot, the others are under the key with "-1", "-2" and so
@@ -111,8 +111,8 @@
 //
 // In welcome, "process" counts the processes of this host, "process_ranks" the ranks of this one,
 // whose local ranks are consecutive, and "bound" lists the processors that the process is bound to,
-// if it is. "app" is which of the job's programs the rank runs; "ft" says that the job goes on
-// without a rank that dies, and "attempt" how often it was started before; "near", which only rank
+// if it is. "app" is which of the job's programs the rank runs. "ft" says that the job goes on
+// without a rank that dies, and "attempt" how often it was started before. "near", which only rank
 // 0 sends, lists the ranks of this host. "net" is there if there is something to say of ranks on
 // other hosts: where to listen, and by which gateways, of which there are at most 64, the ranks of
 // other domains are reached. A rank that was given a bell may ask for that of another rank of its

@@ -101,8 +101,8 @@ func (r *Rank) pending() *telemetry.Pending {
 // Job is what is known of a job.
 type Job struct {
 	Ranks []Rank
-	// Settled says that the reports are of one moment at which the job was quiescent: nothing was
-	// in flight, and no rank has done anything between its report and that moment; nor is anything
+	// Settled says that the reports are of one moment at which the job was quiescent. Nothing was
+	// in flight, and no rank has done anything between its report and that moment. Nor is anything
 	// left that the garbage collector would start. Only then can ranks be said to be deadlocked.
 	Settled bool
 	// Dir is a directory; source files below it are named from there. "" if none.

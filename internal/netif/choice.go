@@ -180,7 +180,7 @@ func describe(ifs []Interface) string {
 }
 
 // Order sorts addresses of another host, in place and stably, by how likely they lead there from a
-// host that has mine: first those in a network that this host is in, by a real interface; last
+// host that has mine. First come those in a network that this host is in, by a real interface; last
 // those that this host has itself.
 func Order(theirs []netip.AddrPort, mine []Address) {
 	rank := func(a netip.AddrPort) int {

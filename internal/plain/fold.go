@@ -8,9 +8,9 @@ import (
 
 // Fold breaks the lines of text that are longer than width, between words: a word that is longer
 // stays whole. What follows is indented to where the text of the line begins: behind the first gap
-// of two blanks or more, as in a list of options, or hang more than the line where there is no such
-// gap, or where it leaves less than a third of the width. No line is joined to another; a width of
-// 0 or less leaves all as it is.
+// of two blanks or more, as in a list of options. It is indented by hang more than the line where
+// there is no such gap, or where it leaves less than a third of the width. No line is joined to
+// another; a width of 0 or less leaves all as it is.
 func Fold(text string, width, hang int) string {
 	if width <= 0 {
 		return text

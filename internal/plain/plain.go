@@ -1,4 +1,4 @@
-// Package plain makes text that others have written fit to stand in messages of our own: what
+// Package plain makes text that others have written fit to stand in messages of our own. What
 // ranks, hosts and users of them say is shown on terminals, in logs and on pages, and must neither
 // move a cursor there nor pass for a line of ours.
 //

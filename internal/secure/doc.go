@@ -21,11 +21,11 @@
 //	  | <--- HMAC(secret, "server" ...) --------- |  wrong: closes
 //	  | <============= application =============> |
 //
-// A proof is HMAC-SHA256, keyed by the secret, over the label "FITMPI1 secure client" or "FITMPI1
-// secure server", a zero byte, the role, a zero byte, and 32 bytes exported from the TLS connection
-// with the label "EXPORTER-FITMPI1-secure" and no context. The labels differ, so a proof cannot be
-// reflected; the role is what the connection is for, so one cannot be used for another purpose of
-// the same secret. Proofs are compared in constant time.
+// A proof is HMAC-SHA256, keyed by the secret. It is over the label "FITMPI1 secure client" or
+// "FITMPI1 secure server", a zero byte, the role, a zero byte, and 32 bytes exported from the TLS
+// connection with the label "EXPORTER-FITMPI1-secure" and no context. The labels differ, so a proof
+// cannot be reflected; the role is what the connection is for, so one cannot be used for another
+// purpose of the same secret. Proofs are compared in constant time.
 //
 // The client proves first: a server says nothing that a stranger could use to guess the secret. A
 // false server learns a proof that it could use so, which is why a secret has MinSecret bytes at

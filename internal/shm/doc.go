@@ -4,7 +4,7 @@
 // A ring has one Writer and one Reader. In one process its memory is Alloc's; between processes it
 // is part of a Segment: a memfd that one process makes with Create, hands to the others over a Unix
 // socket, and that each maps with Open. Beside a ring for each ordered pair of ranks the segment
-// holds a Block for each rank, which says whether the rank sleeps and offers long payloads;
+// holds a Block for each rank, which says whether the rank sleeps and offers long payloads.
 // ReadProcess fetches those straight from the memory of the process that offers them, and ReadsFast
 // says whether that is worth it on this machine.
 //

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Join fills in what Probe and ReadProcess need, and, if others are to read this process's memory,
+// Join fills in what Probe and ReadProcess need. If others are to read this process's memory, it
 // permits its relatives to where the Yama security module asks for that: the parent, which is the
 // launcher, and its descendants, which are the peers. Where a shell lies between the launcher and
 // this process the permission does not reach the peers, and their Probe fails.

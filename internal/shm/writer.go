@@ -50,7 +50,7 @@ const (
 )
 
 // chunkOf is how long the records of a long stream are: an eighth of the ring, so that the reader
-// takes one while the writer makes the next, but neither so short that records cost more than
+// takes one while the writer makes the next. They are neither so short that records cost more than
 // bytes, nor so long that a chunk leaves the caches.
 func chunkOf(g geometry) int {
 	return min(max(int(g.size/8&^(lineSize-1))+Inline, minChunk), maxChunk, g.max)

@@ -3,7 +3,7 @@ package sys
 import "time"
 
 // Vigil is what looks at a process have found. Whether the kernel lets a process run is what its
-// time on processors says, which nothing in the process can hide: not a runtime that waits for a
+// time on processors says. Nothing in the process can hide that: not a runtime that waits for a
 // loop that it may not interrupt, nor a call of C that does not return. The zero Vigil has not
 // looked yet.
 type Vigil struct {

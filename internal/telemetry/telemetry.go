@@ -249,10 +249,10 @@ type Comm struct {
 // Goroutine is one of the user's that does not wait in an MPI call. They are those of the process:
 // several ranks of one process name the same, and one that waits in a call of another of them is
 // none. A goroutine is the user's if it has a frame of the user's code, be it a function that the
-// library calls, or if the user has started it in the standard library (go http.ListenAndServe), or
-// it waits for the network and the standard library has started it for the user
-// (httptest.NewServer). So what the standard library starts for itself, for signals and contexts,
-// is not.
+// library calls. It is so too if the user has started it in the standard library (go
+// http.ListenAndServe), or if it waits for the network and the standard library has started it for
+// the user (httptest.NewServer). So what the standard library starts for itself, for signals and
+// contexts, is not.
 type Goroutine struct {
 	State string // as the Go runtime names it: running, chan receive, IO wait, sleep
 	At    string // file:line of the innermost frame of the user's code, or of the go statement

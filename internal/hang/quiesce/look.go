@@ -169,8 +169,8 @@ func within(ctx context.Context, patience time.Duration, do func(context.Context
 
 // lookAgain explains what the ranks of a job that is not quiescent have said in pending. Where that
 // looks as if some could not go on, the ranks are asked for their pulses once more, after a while,
-// and only those count that have done nothing since: one after the other, ranks that pass messages
-// to and fro say things that make circles.
+// and only those count that have done nothing since. Ranks that pass messages to and fro, asked one
+// after the other, say things that make circles.
 func lookAgain(ctx context.Context, v Viewer, dir string, pending *pulses, patience time.Duration) *hang.Explanation {
 	once := jobOf(pending, dir, false)
 	suspected := *once
@@ -198,7 +198,7 @@ func lookAgain(ctx context.Context, v Viewer, dir string, pending *pulses, patie
 func (p *pulses) hasAnswered(r int) bool { return r < len(p.reports) && p.reports[r] != nil }
 
 // look explains what the ranks do, and returns what they have said, after a round of pulses and
-// another that was begun when that was answered; without the first (it is the second then) the job
+// another that was begun when that was answered. Without the first (it is the second then) the job
 // can be quiescent as well, as the last round is another. What it calls stuck may still wait for
 // the garbage collector: see confirm.
 func look(ctx context.Context, v Viewer, dir string, first, second *pulses) (e *hang.Explanation, pending *pulses) {

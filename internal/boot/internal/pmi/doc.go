@@ -2,7 +2,7 @@
 // over its wire protocol.
 //
 // Hydra (mpiexec of MPICH and of its relatives) and Slurm (srun --mpi=pmi2, which serves this
-// version too) give each process a connection on which it may put values under keys, wait for the
+// version too) give each process a connection. On that it may put values under keys, wait for the
 // others (a barrier, after which all see what was put), and get values. Each request is a line,
 // each answered by a line, of words "key=value" separated by spaces:
 //
