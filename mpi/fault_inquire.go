@@ -18,7 +18,9 @@ import (
 // machine that numbers processes in the same way asks the kernel, as a crew does. A process that
 // the kernel runs is alive and is left alone, and so is one that is held in a debugger; if it stays
 // silent the kernel is asked again after the next timeout. A process that is stopped, has not run
-// or is gone has failed. Of a peer elsewhere nothing can be asked: it has failed by its silence.
+// or is gone has failed. Of a peer elsewhere nothing can be asked. If its host acknowledges what it is
+// sent, its process is there. Then it counts as failed for its silence only if the user has said
+// after which time it does, by FITMPI_HEARTBEAT_TIMEOUT: a job that is well is not ended by default.
 
 // inquiries are those about the silent peers of a rank.
 type inquiries struct {
@@ -56,7 +58,7 @@ func (j *job) inquire(peer engine.PeerID, why string, answers bool) bool {
 		q.withdraw(peer) // if the way to it is lost, it does not help that its process may run
 		return false
 	case q.procs[peer].pid == 0:
-		j.silent(peer, unasked(why, answers))
+		j.decideUnasked(peer, why, answers)
 		return true
 	}
 	q.mu.Lock()
@@ -65,7 +67,7 @@ func (j *job) inquire(peer engine.PeerID, why string, answers bool) bool {
 		return true
 	}
 	if q.open == nil {
-		q.open, q.said = make(map[engine.PeerID]context.CancelFunc), make(map[engine.PeerID]bool)
+		q.open = make(map[engine.PeerID]context.CancelFunc)
 	}
 	ctx, cancel := context.WithCancel(j.ctx)
 	q.open[peer] = cancel
@@ -82,6 +84,18 @@ func (j *job) inquire(peer engine.PeerID, why string, answers bool) bool {
 	return true
 }
 
+// decideUnasked decides about a silent peer of which the kernel cannot be asked here.
+func (j *job) decideUnasked(peer engine.PeerID, why string, answers bool) {
+	text := unasked(why, answers)
+	switch {
+	case !answers || j.set.HeartbeatTimeout != 0: // the user has given one
+		j.silent(peer, text+", and FITMPI_HEARTBEAT_TIMEOUT says how long a rank may be silent")
+	case j.asked.isNews(peer):
+		j.logger.Warn(fmt.Sprintf("rank %d: %s, so it is not taken for dead; FITMPI_HEARTBEAT_TIMEOUT=%v takes such a rank for dead after that time",
+			peer, text, engine.DefaultHeartbeatTimeout), "rank", j.engine.Rank())
+	}
+}
+
 // silent says that a peer has failed, for its silence.
 func (j *job) silent(peer engine.PeerID, why string) {
 	j.engine.FailPeer(peer, &engine.SilentError{Host: j.engine.Peer(peer).Host, Why: why})
@@ -93,7 +107,27 @@ func unasked(why string, answers bool) string {
 		why += engine.Answers
 	}
 	return why + ": its process may be stopped, or its runtime may let nothing run (a loop without calls with GODEBUG=asyncpreemptoff=1, a long step of a reduction); " +
-		"no launcher looks at it, and FITMPI_HEARTBEAT_TIMEOUT says how long a rank may be silent"
+		"no launcher looks at it"
+}
+
+// isNews reports whether it is the first time that a peer is not taken for dead.
+func (q *inquiries) isNews(peer engine.PeerID) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	isNews := !q.said[peer]
+	q.saidOf(peer)
+	return isNews
+}
+
+// saidOf notes that it was said of a peer why it is not taken for dead.
+//
+// Preconditions:
+//   - q.mu is held.
+func (q *inquiries) saidOf(peer engine.PeerID) {
+	if q.said == nil {
+		q.said = make(map[engine.PeerID]bool)
+	}
+	q.said[peer] = true
 }
 
 // conclude ends an inquiry. It reports whether its verdict counts, and whether it is the first that
@@ -106,8 +140,9 @@ func (q *inquiries) conclude(ctx context.Context, peer engine.PeerID, lives bool
 	}
 	q.open[peer]()
 	delete(q.open, peer)
-	isNews = lives && !q.said[peer]
-	q.said[peer] = q.said[peer] || lives
+	if isNews = lives && !q.said[peer]; isNews {
+		q.saidOf(peer)
+	}
 	return true, isNews
 }
 

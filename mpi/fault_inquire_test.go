@@ -4,6 +4,8 @@ package mpi
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"os/exec"
 	"slices"
 	"strings"
@@ -137,12 +139,65 @@ func TestInquiries(t *testing.T) {
 	want("the rank goes", ctx, false, false, false)
 }
 
-// TestUnasked: what an error says of a silent peer that is elsewhere.
+// TestUnasked: what is said of a silent peer that is elsewhere.
 func TestUnasked(t *testing.T) {
-	const why, may, name = "nothing was heard of it for 1m0s", ": its process may be stopped, or its runtime may let nothing run", "FITMPI_HEARTBEAT_TIMEOUT"
+	const why, may = "nothing was heard of it for 1m0s", ": its process may be stopped, or its runtime may let nothing run"
 	for answers, want := range map[bool]string{false: why + may, true: why + engine.Answers + may} {
-		if got := unasked(why, answers); !strings.HasPrefix(got, want) || !strings.Contains(got, name) {
+		if got := unasked(why, answers); !strings.HasPrefix(got, want) {
 			t.Errorf("answers %t: %s", answers, got)
 		}
+	}
+}
+
+// TestSilentElsewhere: a silent rank of which no launcher and no kernel can be asked is taken for
+// dead if its host is silent too, or if the user has said after which time it is. Else it is not,
+// and that is said once.
+func TestSilentElsewhere(t *testing.T) {
+	const why, peer = "nothing was heard of it for 1m0s", engine.PeerID(1)
+	for _, test := range []struct {
+		name    string
+		given   time.Duration // FITMPI_HEARTBEAT_TIMEOUT
+		answers bool
+		dead    bool
+	}{
+		{"its host answers", 0, true, false},
+		{"its host is silent", 0, false, true},
+		{"a time is given", time.Minute, true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			decided := make(chan struct{})
+			err := Threads{Ranks: 2, FaultTolerant: true}.Run(t.Context(), func(_ context.Context, c *Comm) error {
+				c.SetErrhandler(ErrorsReturn)
+				if c.Rank() == int(peer) {
+					if <-decided; test.dead {
+						c.Die() // as it is for rank 0, which no launcher can say to it
+					}
+					return Barrier(c)
+				}
+				var log strings.Builder
+				j := c.job
+				j.logger = slog.New(slog.NewTextHandler(&log, nil))
+				set := *j.set
+				set.HeartbeatTimeout = test.given
+				j.set = &set
+				for range 2 {
+					j.decideUnasked(peer, why, test.answers)
+				}
+				close(decided)
+				if test.dead {
+					if _, err := Recv(c, make([]int, 1), int(peer), 0); !errors.Is(err, ErrProcFailed) || !strings.Contains(err.Error(), "FITMPI_HEARTBEAT_TIMEOUT") {
+						t.Errorf("a receive from it: %v", err)
+					}
+					return nil
+				}
+				if n := strings.Count(log.String(), "so it is not taken for dead"); n != 1 {
+					t.Errorf("it was said %d times:\n%s", n, log.String())
+				}
+				return Barrier(c)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
