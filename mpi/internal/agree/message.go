@@ -64,7 +64,7 @@ const (
 //	failed, known   sets
 //
 // A set is the uvarint 2k and k members, each as the uvarint of its distance from the one before,
-// less one (the first from -1); or, where that is shorter, the uvarint 2k+1 and k bytes of bits,
+// less one (the first from -1). Where that is shorter, it is the uvarint 2k+1 and k bytes of bits:
 // the lowest member in the lowest bit of the first, the last of them not zero.
 func (m *Message) Append(b []byte) []byte {
 	b = append(b, byte(m.Kind))

@@ -45,8 +45,8 @@ func Bcast(g Graph, alg Algorithm, rank, size, root int, buf Buf, after ...Step)
 	}
 }
 
-// tree is a rank's place in the binomial tree over ranks renumbered from the root: the parent of v
-// is v without its lowest bit, its children are v with a bit below that set, and its subtree is the
+// tree is a rank's place in the binomial tree over ranks renumbered from the root. The parent of v
+// is v without its lowest bit, and its children are v with a bit below that set. Its subtree is the
 // range [v, v+extent).
 type tree struct {
 	size, root int

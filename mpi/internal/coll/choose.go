@@ -28,8 +28,8 @@ var (
 //
 // Long ones are another matter. A leader alone then holds up its host: it combines, sends and
 // receives for all, and its host waits for the whole message before the first byte goes on. Flat
-// algorithms that take the ranks host by host send as little between hosts: a chain or a ring
-// crosses once per host and is a pipeline besides, and recursive halving exchanges the long halves
+// algorithms that take the ranks host by host send as little between hosts. A chain or a ring
+// crosses once per host and is a pipeline besides. Recursive halving exchanges the long halves
 // inside and shares what crosses, and the arithmetic, among all ranks of the host.
 var (
 	bcastTwoLevelTo     = 1 << 20  // whole message: Chain from here on

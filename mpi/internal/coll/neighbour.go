@@ -6,7 +6,7 @@ package coll
 type Neighbours struct {
 	Sources, Destinations []int
 
-	// Arrival lists the indices of Sources in the order in which they are served: of the sources
+	// Arrival lists the indices of Sources in the order in which they are served. Of the sources
 	// that are one rank, the first gets what that rank sends to the first of its destinations that
 	// is this rank, and so on. nil is the order of Sources.
 	Arrival []int
@@ -38,9 +38,9 @@ func NeighborObject(g Graph, n Neighbours, send []*[]byte, recv [][]byte, after 
 		func(j int) Step { return g.RecvInto(n.Sources[j], &recv[j], after...) })
 }
 
-// exchange adds all sends, then all receives: a receive that fails as soon as it starts, because
-// what has come already is too long or too short, ends the schedule, and a send that had not
-// started yet would be waited for by others for ever.
+// exchange adds all sends, then all receives. A receive fails as soon as it starts, and ends the
+// schedule, if what has come already is too long or too short. Other ranks would wait for ever for
+// a send that had not started by then.
 func (n Neighbours) exchange(g Graph, send, recv func(i int) Step) []Step {
 	done := make([]Step, 0, len(n.Sources)+len(n.Destinations))
 	for i, r := range n.Destinations {

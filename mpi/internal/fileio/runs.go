@@ -9,9 +9,9 @@ import (
 // Runs is a list of runs of a file in ascending order, as it travels. Runs at one distance from
 // each other that have one length, as those of a matrix's column, take a few bytes together.
 //
-// It is a sequence of entries of three numbers, each an unsigned varint: how many bytes lie between
-// the end of the run before, or the base, and this one; how long it is; how many more such follow,
-// with such a gap before each.
+// It is a sequence of entries of three numbers, each an unsigned varint. The first is how many
+// bytes lie between the end of the run before, or the base, and this one. The second is how long it
+// is. The third is how many more such runs follow, with such a gap before each.
 type Runs struct {
 	b    []byte
 	end  int // of the last run

@@ -57,8 +57,8 @@ func (n naive) times(count, stride int) naive {
 	return all
 }
 
-// bounds is by the definition (MPI 4.1, section 5.1.6): the lower bound is the least displacement
-// if there is no marker, else the least marker; the upper bound alike, rounded up so that the
+// bounds is by the definition (MPI 4.1, section 5.1.6). The lower bound is the least displacement
+// if there is no marker, else the least marker. The upper bound is alike, rounded up so that the
 // extent is a multiple of the alignment.
 func (n naive) bounds() (lb, extent int) {
 	var lbs, ubs, begins, ends []int

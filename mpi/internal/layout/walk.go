@@ -3,9 +3,9 @@ package layout
 import "sort"
 
 // Walk visits where the data of elements lie that follow each other without end, the first with its
-// origin at 0: n bytes from off on, in the order in which they travel, as runs of size bytes at a
-// displacement. Runs that touch may come apart. It stops when visit returns false, and reports
-// whether it did not.
+// origin at 0. It visits n bytes from off on, in the order in which they travel, as runs of size
+// bytes at a displacement. Runs that touch may come apart. It stops when visit returns false, and
+// reports whether it did not.
 //
 // Preconditions:
 //   - the map has data, off >= 0, n >= 0, and the displacements are no larger than an int.

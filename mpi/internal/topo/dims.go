@@ -107,9 +107,9 @@ func (s *balancer) current() int {
 	return s.factors[0] - s.factors[len(s.factors)-1]
 }
 
-// couldWin says whether k more factors with the product n may give a smaller spread than the best:
-// the smallest of them is their geometric mean at most, so it is too small if the smallest that
-// would do has a greater power.
+// couldWin says whether k more factors with the product n may give a smaller spread than the best.
+// The smallest of them is their geometric mean at most. So it is too small if the k-th power of the
+// smallest factor that would do is greater than n.
 func (s *balancer) couldWin(n, k int) bool {
 	if k == 0 || s.best == nil {
 		return true

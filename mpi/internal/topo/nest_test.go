@@ -46,8 +46,8 @@ func machines(slot func(r int) int) [][]int {
 	return Nest(facts...)
 }
 
-// A grid on two hosts of two NUMA nodes of four cores: each host has a half of it and each node a
-// block of 2 x 2, whatever order the ranks come in; on rings, where blocks are no better than rows,
+// A grid on two hosts of two NUMA nodes of four cores. Each host has a half of it and each node a
+// block of 2 x 2, whatever order the ranks come in. On rings, where blocks are no better than rows,
 // nothing is worse. The best costs are known.
 func TestPlaceHierarchy(t *testing.T) {
 	shuffled := rand.New(rand.NewPCG(3, 3)).Perm(16)

@@ -3,7 +3,7 @@ package topo
 import "slices"
 
 // Nest makes levels of domains from facts about ranks, which come from the most important to the
-// least: facts[i][r] is what the i-th says of rank r, such as the number of its host, and only
+// least. facts[i][r] is what the i-th fact says of rank r, such as the number of its host. Only
 // whether two values are equal matters. At a level, two ranks are in one domain if all facts up to
 // its own say the same of both, so that the domains of a level are within those of the level
 // before. Facts that divide nothing further make no level, nor do those that leave every rank
