@@ -58,11 +58,11 @@
 // made known to gob: every rank calls gob.Register with a value of each, before it
 // sends or receives one. Without that the call fails with ErrType and names the type.
 //
-// A struct without pointers travels without its padding. A buffer of which only some
-// values are meant has a layout: TypeOf, Vector, Indexed, Subarray, Struct and their like
-// make a Datatype, and Comm.WithType returns the communicator with that layout for
-// the buffers of calls made through it, whatever the operation. Alltoallw takes one
-// for each rank. Pack and Unpack do the same with memory.
+// A struct without pointers travels without its padding. A buffer of which only some values are
+// meant has a layout, a Datatype. TypeOf, Vector, Indexed, Subarray, Struct and their like make
+// one. Comm.WithType returns the communicator with that layout for the buffers of calls made
+// through it, whatever the operation. Alltoallw takes a Datatype for each rank. Pack and Unpack do
+// the same with memory.
 //
 // Ranks of a job may run on machines of different byte orders: values are converted.
 //
@@ -87,10 +87,10 @@
 // # Files
 //
 // FileOpen opens a file for all ranks of a communicator. File.SetView says what a rank sees of it,
-// by a Datatype; FileReadAt, FileWriteAll and their like move a buffer between it and memory: at an
-// offset, or at the rank's file pointer or the one that all share; by each rank alone or by all
-// together, with a Request or without. Errors of files are returned, unless a handler of the file
-// says otherwise.
+// by a Datatype. FileReadAt, FileWriteAll and their like move data between it and a buffer. They do
+// so at an offset, at the rank's own file pointer, or at the pointer that all ranks share. Each
+// rank does so alone or all together, with a Request or without. Errors of files are returned,
+// unless a handler of the file says otherwise.
 //
 // # Sessions
 //
@@ -132,17 +132,17 @@
 // or ErrType.
 //
 // Wait and its family return an error of class ErrBuffer if what a nonblocking or persistent
-// operation sends was changed before it was complete: of sends between two ranks (Isendrecv
-// included), of collectives over both kinds of communicators, with counts, displacements and
-// layouts, and over neighbours, and of partitions from Pready on. What is not sent, as between
-// blocks, is the program's. Not looked at are objects, Ibsend and BsendInit, which send copies;
-// operands of collectives, and of Isendrecv, that share memory with what the call receives into;
-// buffers that are received into; what blocking calls send; and the memory of one-sided operations
-// and of files.
+// operation sends was changed before it was complete. That holds for sends between two ranks
+// (Isendrecv included) and for partitions from Pready on. It holds for collectives over both kinds
+// of communicators and over neighbours, with counts, displacements and layouts. What is not sent,
+// as between blocks, is the program's. Objects, Ibsend and BsendInit are not looked at, since they
+// send copies. Nor are operands of collectives, and of Isendrecv, that share memory with what the
+// call receives into. Nor are buffers that are received into, what blocking calls send, and the
+// memory of one-sided operations and of files.
 //
 // Finalize tells of requests that were never completed, with ErrRequest, and of messages that were
-// never received, with ErrOther: of those over the world's communicators, and Session.Finalize of
-// those over its session's. What reaches a rank after its Session.Finalize is not told.
+// never received, with ErrOther. It does so for the world and what was made of it; Session.Finalize
+// does so for its session. What reaches a rank after its Session.Finalize is not told.
 //
 // Messages are longer and copied once more then, what is sent is copied and compared, and every
 // collective waits for all ranks: it is for finding errors, not for production.
@@ -182,11 +182,11 @@
 // although each rank has made its own. With 128 bytes for each, windows of short
 // messages went twice as fast.
 //
-// In the terms of McMPI, which proposed thread levels beyond MPI's, this is
-// THREAD_AS_RANK with two differences: the function decides which thread is a rank,
-// not a call of Init by the thread; and each rank may have many threads itself, as at
-// MPI_THREAD_MULTIPLE. Its other level, THREAD_FILTERED, has no counterpart here: a
-// rank's threads keep their messages apart by tags, or by communicators made with Dup.
+// In the terms of McMPI, which proposed thread levels beyond MPI's, this is THREAD_AS_RANK with two
+// differences. The function decides which thread is a rank, not a call of Init by the thread. Each
+// rank may have many threads itself, as at MPI_THREAD_MULTIPLE. McMPI's other level,
+// THREAD_FILTERED, has no counterpart here: a rank's threads keep their messages apart by tags, or
+// by communicators made with Dup.
 //
 // # How messages travel
 //
@@ -199,9 +199,9 @@
 // # One-sided communication
 //
 // A window (WinCreate, WinAllocate, WinCreateDynamic) is memory that other ranks read and change by
-// Put, Get, Accumulate and their like, in epochs: between two calls of Fence, between Start and
-// Complete for targets that called Post, or between Lock and Unlock. What a target has to do is
-// done by its worker, while its program computes. See Win.
+// Put, Get, Accumulate and their like. They do so in epochs: between two calls of Fence, between
+// Start and Complete for targets that called Post, or between Lock and Unlock. What a target has to
+// do is done by its worker, while its program computes. See Win.
 //
 // # Time and cancellation
 //
