@@ -100,9 +100,9 @@ func (x directCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error)
 	return out, x.run(c, in, out)
 }
 
-// TestCollectiveAtOnce: a collective of which some steps are done while the algorithm lists them,
-// and the others by the engine, has the result of one that the engine does as a whole: by each
-// algorithm, wherever the first step is that cannot be done at once.
+// TestCollectiveAtOnce: some steps of a collective are done while the algorithm lists them, and the
+// others by the engine. The result is that of a collective which the engine does as a whole. That
+// holds for each algorithm, wherever the first step is that cannot be done at once.
 func TestCollectiveAtOnce(t *testing.T) {
 	effort.Need(t, effort.Usual, "it tries collectives for a second")
 	for n := 2; n <= 5; n++ {

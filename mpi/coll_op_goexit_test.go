@@ -79,9 +79,9 @@ var endBadly = []struct {
 	{"panic", func(*testing.T) { panic("boom") }, []string{"panic: boom"}},
 }
 
-// An operation that ends its goroutine makes the reduction fail, which says so, whatever makes
-// progress; no more than one that panics does it take along the goroutine that makes progress,
-// which may be the worker, a caller with something else to do, or another rank.
+// An operation that ends its goroutine makes the reduction fail, and the error says so, whatever
+// makes progress. It does not take along the goroutine that makes progress, just as one that panics
+// does not. That goroutine may be the worker, a caller with something else to do, or another rank.
 func TestReductionEndsGoroutine(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
 		for _, transport := range []string{"auto", "tcp"} {

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// A collective operation on a file that needs a rank which has died ends with an error of class
-// ErrProcFailed at all others, whatever they wait for in it, and so do those that follow; Close
-// closes the file all the same.
+// A collective operation on a file may need a rank which has died. It then ends with an error of
+// class ErrProcFailed at all others, whatever they wait for in it, and so do those that follow.
+// Close closes the file all the same.
 func TestFileWithoutARank(t *testing.T) {
 	byteType := TypeOf[byte]()
 	for name, op := range map[string]func(f *File, n int) error{

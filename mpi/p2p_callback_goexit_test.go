@@ -104,7 +104,7 @@ var ownCallbacks = map[string]func(dir string, c *mpi.Comm, end func()) error{
 }
 
 // A function of the user's that ends the goroutine of the call that has called it ends the rank, as
-// the function of the rank does that ends its own: the job ends, with that as its error, whichever
+// the function of the rank does that ends its own. The job ends, with that as its error, whichever
 // policy there is, and others can be run after it.
 func TestCallbackEndsGoroutine(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {

@@ -113,7 +113,7 @@ func (o *order) receive(c *mpi.Comm, r *rand.Rand) (ended int, err error) {
 }
 
 // Whatever deadlines end the calls of a receiver, it gets all messages, each once, whole, and in
-// their order: a call that a context ends is as if it had never been, as a receive is that was
+// their order. A call that a context ends is as if it had never been, as a receive is that was
 // cancelled (MPI 4.1, section 3.8.4).
 func TestDeadlinesLoseNothing(t *testing.T) {
 	for _, transport := range []string{"auto", "tcp"} {

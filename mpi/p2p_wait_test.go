@@ -281,9 +281,9 @@ func (f *family) try(x *mixer, ms ...member) error {
 	return x.err
 }
 
-// "The list may contain null or inactive handles": to every call that takes a list they are
-// nothing, wherever they stand, and have an empty status (MPI 4.1, sections 3.7.5 and 3.7.6); a
-// request that was freed is a null handle, whatever it was of (section 3.7.3).
+// "The list may contain null or inactive handles" (MPI 4.1, sections 3.7.5 and 3.7.6): to every
+// call that takes a list they are nothing, wherever they stand, and have an empty status. A request
+// that was freed is a null handle, whatever it was of (section 3.7.3).
 func TestNullAndInactiveInLists(t *testing.T) {
 	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
 		x := &mixer{c: c}

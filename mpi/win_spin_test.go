@@ -94,8 +94,8 @@ var spinners = []struct {
 	{"Failed", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error { return second(c.Failed()) }},
 }
 
-// A rank that spins in a call serves its own window, so that what it waits for can happen:
-// operations on a window "must complete" without a matching call at the target (MPI 4.1, section
+// A rank that spins in a call serves its own window, so that what it waits for can happen.
+// Operations on a window "must complete" without a matching call at the target (MPI 4.1, section
 // 12.7.3), and calls that test make progress (section 2.9). Under caller there is nothing else that
 // would; rank 0 reads its window itself, for which nothing has to move.
 func TestSpinningServesOneself(t *testing.T) {
