@@ -13,14 +13,14 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Revoke says that c is of no use any more: pending operations on c end with an error of class
-// [ErrRevoked], at all ranks, and so does everything that is started on it from now on, except
+// Revoke says that c is of no use any more. Pending operations on c end with an error of class
+// [ErrRevoked], at all ranks, and so does everything that is started on it from now on. Exempt are
 // Agree and Shrink, what is local (Failed, AckFailed, IsRevoked, names, attributes), and Free. A
 // rank that has found out that c is broken calls it to free the others from operations that wait
 // for what will never come. Not collective: one rank is enough, and it does not wait for the
 // others. All that live learn of it, even if the caller dies in the middle. Operations that were
 // almost over may end without an error, and messages on their way are dropped. Communicators made
-// from c are not revoked. For a c that is revoked it does nothing. (fault tolerance as proposed to
+// from c are not revoked. If c is revoked already, it does nothing (fault tolerance as proposed to
 // the MPI Forum, MPIX_Comm_revoke).
 func (c *Comm) Revoke() (err error) {
 	defer c.begin("Revoke").endAt(&err)
@@ -60,15 +60,17 @@ func (c *Comm) Failed() (failed *Group, err error) {
 	return GroupEmpty, nil
 }
 
-// AckFailed acknowledges the first n members of the group that Failed returns, or all if there
-// are fewer, and returns how many are acknowledged now, which may be more: nothing is taken back.
-// So AckFailed(0) asks. A receive from AnySource may wait beside failures that are acknowledged:
-// until then it might be the failed rank's message that it waits for, which never comes, so a Recv
-// or a Probe that would wait fails with an error of class [ErrProcFailed], and Wait or Test of a
-// request, and Iprobe, with [ErrProcFailedPending]: the request stays active then, can be completed
-// by a message of another rank, and is waited for again after AckFailed. Agree fails until all
-// ranks have acknowledged all failures. It is local (fault tolerance as proposed to the MPI Forum,
+// AckFailed acknowledges the first n members of the group that Failed returns, or all if there are
+// fewer. It returns how many are acknowledged now, which may be more than n: nothing is taken back.
+// So AckFailed(0) asks. It is local (fault tolerance as proposed to the MPI Forum,
 // MPIX_Comm_ack_failed).
+//
+// A receive from AnySource may wait beside failures that are acknowledged. Before that, the message
+// it waits for might be the failed rank's, which never comes. So a Recv or a Probe that would wait
+// fails with an error of class [ErrProcFailed], and Wait or Test of a request, and Iprobe, with
+// [ErrProcFailedPending]. The request stays active then: a message of another rank can complete it,
+// and it is waited for again after AckFailed. Agree fails until all ranks have acknowledged all
+// failures.
 func (c *Comm) AckFailed(n int) (acked int, err error) {
 	defer c.begin("AckFailed").endAt(&err)
 	const op = "AckFailed"

@@ -17,14 +17,14 @@ const (
 	forShrink uint8 = 2
 )
 
-// Agree returns the bitwise AND of what all ranks of c give that live, whatever fails before and
-// meanwhile: the same value, or the same class of error, at every rank that gets one at all, those
-// that fail afterwards included. What ranks gave that have failed may be in it or not. It works on
-// communicators that are revoked, and of an intercommunicator over both groups.
+// Agree returns the bitwise AND of the flags that all living ranks of c give, whatever fails before
+// and meanwhile. Every rank that gets an answer at all gets the same value, or the same class of
+// error, those that fail afterwards included. The flags of ranks that have failed may be in it or
+// not. It works on communicators that are revoked, and over both groups of an intercommunicator.
 //
-// If a rank has failed of which not all have said that they know, by AckFailed before the call, the
-// error is of class [ErrProcFailed] at every rank. The value is agreed on none the less. So a rank
-// that gets no error knows that all know of the same failures.
+// A rank says that it knows of a failure by AckFailed before the call. If not all ranks have said
+// so of a failed rank, the error is of class [ErrProcFailed] at every rank. The value is agreed on
+// none the less. So a rank that gets no error knows that all know of the same failures.
 //
 // It returns when all ranks that live have called it, after some two times the time of an
 // Allreduce. Calls of Agree, Iagree, Shrink and Ishrink on c are matched in their order, which must

@@ -13,15 +13,15 @@ import (
 )
 
 // FileCheckpoint is a [Checkpoint] in plain files, one of each rank, in a directory of a file
-// system that all hosts of the job share; or on the disk of each host, if a job that is started
-// again has its ranks where they were. The zero value is ready for use.
+// system that all hosts of the job share. The directory may be on the disk of each host instead, if
+// a job that is started again has its ranks where they were. The zero value is ready for use.
 //
 // A checkpoint counts when every rank has its file on the disk, and rank 0 has written there that
-// it is complete; files are written under another name, synchronised and renamed. So whatever dies
-// at whatever moment, machines included, the newest complete checkpoint is whole; what is torn is
-// ignored, and removed by the next Load. Each file is checksummed: any change of what was written,
-// and a file of another rank, save or job, is an error of class [ErrIO] of Load, or makes it take
-// the checkpoint before, if Keep is more than 1. Files can be read by their user only.
+// it is complete. Files are written under another name, synchronised and renamed. So whatever dies
+// at whatever moment, machines included, the newest complete checkpoint is whole. What is torn is
+// ignored, and removed by the next Load. Each file is checksummed. Any change of what was written,
+// and a file of another rank, save or job, is an error of class [ErrIO] of Load. If Keep is more
+// than 1, Load takes the checkpoint before instead. Files can be read by their user only.
 //
 // Save writes each rank's data once, and waits for the disk; Load reads them twice, first to see
 // that they are whole at every rank. One directory serves one job at a time, and one communicator

@@ -137,8 +137,8 @@ func (a *access) wait() (Status, error) {
 }
 
 // settle puts the individual file pointer back to where reading has come to the end of the file,
-// unless it has been used since (MPI 4.1, section 14.4.1: it points to the next etype after the
-// last one that is accessed).
+// unless it has been used since. By MPI 4.1, section 14.4.1, it points to the next etype after the
+// last one that is accessed.
 func (a *access) settle() {
 	if a.kind&(fileAt|fileShared|fileWrites) != 0 || a.err != nil || a.n == a.size {
 		return
