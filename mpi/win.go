@@ -24,7 +24,7 @@ import (
 // Operations must stand within an epoch: between two calls of Fence, between Start and Complete, or
 // between Lock or LockAll and its counterpart. An operation outside is an error of class
 // [ErrRMASync]. A program may read and write its own memory as it likes while no epoch of others
-// concerns it; the calls that end an epoch, at either end, make what was done visible, in the sense
+// concerns it. The calls that end an epoch, at either end, make what was done visible, in the sense
 // of Go's memory model too.
 //
 // A Win is safe for concurrent use, except that collective operations must be started in the same

@@ -107,9 +107,9 @@ func (w *Win) deleteAttributes() *Error {
 // ErrorsAreFatal, whatever its communicator has. Errors of the functions that make windows go to
 // the error handler of the communicator, as there is no window yet.
 //
-// What has happened to the memory of a window, and of the calls that had not ended by a
-// synchronisation, after an error of a call is undefined (MPI 4.1, section 12.6.2), but of
-// arguments that are refused: those calls do nothing.
+// A call whose arguments are refused does nothing. After any other error of a call it is undefined
+// what has happened to the memory of the window, and to the calls that no synchronisation had ended
+// yet (MPI 4.1, section 12.6.2).
 type WinErrhandler func(w *Win, err *Error) error
 
 // SetErrhandler sets what happens with errors of operations on w, at this rank (MPI 4.1, section

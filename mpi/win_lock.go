@@ -208,11 +208,11 @@ func (w *Win) flushEvery(op string) error {
 	return w.outcome(w.flush(op, rma.Flush, w.all()))
 }
 
-// Sync makes what others have done to the caller's memory visible to the caller, and what it has
-// done to them, as far as a processor or a compiler might have kept that back; operations it
-// completes none (MPI 4.1, section 12.5.4). It does not wait. To wait for a value that another rank
-// puts, a loop reads it by FetchAndOp with NoOp, or by an atomic load: a plain one beside the write
-// is a data race to Go.
+// Sync makes what others have done to the caller's memory visible to the caller, and what the
+// caller has done to it visible to them, as far as a processor or a compiler might have kept that
+// back. It completes no operations (MPI 4.1, section 12.5.4). It does not wait. To wait for a value
+// that another rank puts, a loop reads it by FetchAndOp with NoOp, or by an atomic load: a plain
+// one beside the write is a data race to Go.
 func (w *Win) Sync() (err error) {
 	defer w.begin("Sync").endAt(&err)
 	if err := w.usable("Sync"); err != nil {

@@ -20,9 +20,9 @@ type sharedPart struct {
 }
 
 // WinAllocateShared makes a window of n elements of T at the calling rank, in memory that all ranks
-// of c may read and write as their own, and returns that part of it; [WinSharedQuery] returns those
-// of others (MPI 4.1, section 12.2.3, MPI_Win_allocate_shared). The memory is zeroed. The parts
-// follow each other in the order of ranks: [WinSharedAll] is all of them.
+// of c may read and write as their own (MPI 4.1, section 12.2.3, MPI_Win_allocate_shared). mem is
+// the calling rank's part of it; [WinSharedQuery] returns those of others. The memory is zeroed.
+// The parts follow each other in the order of ranks: [WinSharedAll] is all of them.
 //
 // The ranks of c must share memory: make c with SplitType(SplitShared, ...). Otherwise it is an
 // error of class [ErrRMAShared] at all ranks, as it is if a process is not let to open the memory
