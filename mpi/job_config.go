@@ -142,11 +142,10 @@ var procs struct {
 	before  int // guarded by mu: GOMAXPROCS without them
 }
 
-// addWorkers gives the process one P more for each of n workers (n < 0 takes
-// them back), unless the user or the launcher has chosen GOMAXPROCS: a worker
-// that must take its P from a computing goroutine is late by milliseconds. It gives
-// no more than there are cores: workers beyond that would only take turns. It reports
-// whether all have got one.
+// addWorkers gives the process one P more for each of n workers (n < 0 takes them back), unless the
+// user or the launcher has chosen GOMAXPROCS. A worker that must take its P from a computing
+// goroutine is late by milliseconds. It gives no more than there are cores: workers beyond that
+// would only take turns. It reports whether all have got one.
 func addWorkers(n int) (all bool) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return false

@@ -31,11 +31,10 @@ func ErrorsAreFatal[H Handle](h H, err *Error) error {
 	return err
 }
 
-// ErrorsAbort aborts the processes of the communicator (MPI 4.1, section 9.3,
-// MPI_ERRORS_ABORT). As the ranks of a job depend on each other, fitrun ends all
-// when one ends early, and so does RunThreads; so this ends the job, as
-// ErrorsAreFatal does and as section 9.3 allows where a part cannot be aborted
-// alone. The message says which ranks were meant.
+// ErrorsAbort aborts the processes of the communicator (MPI 4.1, section 9.3, MPI_ERRORS_ABORT).
+// The ranks of a job depend on each other: fitrun ends all when one ends early, and so does
+// RunThreads. So this ends the job, as ErrorsAreFatal does and as section 9.3 allows where a part
+// cannot be aborted alone. The message says which ranks were meant.
 func ErrorsAbort[H Handle](h H, err *Error) error {
 	h.abortFor(err, fmt.Sprintf("%v; aborting %s", err, h.membersText()))
 	return err

@@ -334,9 +334,9 @@ func (e *Error) with(peer int) *Error {
 }
 
 // TruncateError is the cause of an error of class [ErrTruncate]: a message longer than the buffer
-// it was received into (MPI 4.1, section 3.2.4: "The length of the received message must be less
-// than or equal to the length of the receive buffer"). Both lengths are in elements of the receive,
-// or both in bytes.
+// it was received into. "The length of the received message must be less than or equal to the
+// length of the receive buffer" (MPI 4.1, section 3.2.4). Both lengths are in elements of the
+// receive, or both in bytes.
 type TruncateError struct {
 	Message int  // length of the message
 	Buffer  int  // length of the receive buffer

@@ -69,13 +69,16 @@ func (j *job) awaitVerdict() {
 	}
 }
 
-// Main runs fn as this process's rank and exits: it calls Init and Finalize, turns an error or a
-// panic of fn into the end of the whole job with one message (a function that ends its goroutine,
-// by runtime.Goexit, has failed too; under fitrun --with-ft into that of its own process: a panic
-// is a death, and an error a survivor's word that it has failed), and sets the exit code. ctx ends
-// when the job is aborted or the process gets SIGINT or SIGTERM; calls that wait then return
-// errors. Errors of operations are returned to fn, unless an error handler says otherwise, so fn
-// decides what to add to them, and whether they end the job.
+// Main runs fn as this process's rank, between Init and Finalize, and returns if all went well. An
+// error or a panic of fn ends the whole job with one message, and the process with an exit code
+// that is not 0. A function that ends its goroutine, by runtime.Goexit, has failed too. Under
+// fitrun --with-ft a failure of fn ends its own process only: a panic is a death, and an error a
+// survivor's word that it has failed.
+//
+// ctx ends when the job is aborted or the process gets SIGINT or SIGTERM; calls that wait then
+// return errors. world is the communicator of all ranks. Errors of operations are returned to fn,
+// unless an error handler says otherwise. So fn decides what to add to them, and whether they end
+// the job.
 //
 //	func main() {
 //		mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
@@ -83,13 +86,12 @@ func (j *job) awaitVerdict() {
 //		})
 //	}
 //
-// Where the launcher gives the process several ranks (fitrun --ranks-per-process),
-// Main runs fn once for each, side by side, with a world of its own, and returns
-// when all are done; a rank that fails ends the process, as it ends the job. What
-// fn has in its variables is a rank's own. What belongs to the process is shared
-// by its ranks: package variables, the working directory, the environment, standard
-// input, the flags of package flag. So a program that may be run so keeps a rank's
-// state in fn, and guards what its ranks share as between any goroutines.
+// The launcher may give the process several ranks (fitrun --ranks-per-process). Main then runs fn
+// once for each, side by side, with a world of its own, and returns when all are done. A rank that
+// fails ends the process, as it ends the job. What fn has in its variables is a rank's own. What
+// belongs to the process is shared by its ranks: package variables, the working directory, the
+// environment, standard input, the flags of package flag. So a program that may be run so keeps a
+// rank's state in fn, and guards what its ranks share as between any goroutines.
 func Main(fn func(ctx context.Context, world *Comm) error) {
 	jobs, err := joinMain()
 	if err != nil {

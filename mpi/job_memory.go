@@ -84,8 +84,8 @@ func FreeMem[T any](mem []T) error {
 // heapFloor is, in bytes, how much garbage a process of a job makes at least between two
 // collections. By itself Go collects a heap whenever it has grown from what lives to twice as much,
 // but for the first 4 MiB. A rank that keeps little and sends many short messages makes 4 MiB of
-// requests and statuses within 600 windows of 64, 4 ms, and a collection of that takes 1 to 5 ms,
-// as it shares the rank's core with the caller that sends: it is never far from the next one. See
+// requests and statuses within 600 windows of 64, 4 ms. A collection of that takes 1 to 5 ms, as it
+// shares the rank's core with the caller that sends. So it is never far from the next one. See
 // docs/decisions/0048.
 const heapFloor = 12 << 20
 

@@ -131,10 +131,10 @@ const (
 	transportShm  = "shm"  // as auto, but it is an error if two ranks share no memory
 )
 
-// Transport says how messages between the calling rank and another rank of c travel:
-// "thread" between ranks of one process, "shared" through memory that processes of
-// one host share, "tcp" over a connection, "self" if it is the same rank, and "" if c
-// has no such rank. Both ranks of a pair get the same answer. No counterpart in MPI.
+// Transport says how messages between the calling rank and another rank of c travel. The answer is
+// "thread" between ranks of one process, "shared" through memory that processes of one host share,
+// and "tcp" over a connection. It is "self" if rank is the calling rank, and "" if c has no such
+// rank. Both ranks of a pair get the same answer. It is local. No counterpart in MPI.
 func (c *Comm) Transport(rank int) string {
 	if rank < 0 || rank >= len(c.peers) {
 		return ""

@@ -50,8 +50,8 @@ var threadLevels = []string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THR
 // as context.Background().
 //
 // Where neither Init nor Main was called nor another session opened, the process joins its job as
-// by Init: the call waits until all ranks of the job have called SessionInit, Init or Main, or
-// until ctx ends; after that it is local. ctx has no part in what the session does later. A process
+// by Init. The call then waits until all ranks of the job have called SessionInit, Init or Main, or
+// until ctx ends. Otherwise it is local. ctx has no part in what the session does later. A process
 // that exits with code 0 and an open session counts as failed.
 //
 // info may be nil. Its key thread_level asks for one of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE,
@@ -118,12 +118,13 @@ func (s *Session) String() string {
 // ErrSession. Before, operations over its communicators must be complete at the calling rank, and
 // the communicators should be freed. With FITMPI_CHECK=1 requests that are not complete are an
 // error of class ErrRequest, and messages that are here and were not received one of ErrOther. It
-// is local, but waits until the messages in the session's buffers have left them; and the last
-// Finalize of a rank that is not between Init and the other Finalize waits until all that the rank
-// has sent has reached its receivers' memory, so it may need that they receive (MPI 4.1, section
-// 11.3.1, MPI_Session_finalize). The rank may open sessions again. That last one fails with an
-// error of class ErrProcFailed if the rank has lost another, unless the job goes on without its
-// dead: exit code 0 is a failure then.
+// is local, but waits until the messages in the session's buffers have left them. The rank may open
+// sessions again (MPI 4.1, section 11.3.1, MPI_Session_finalize).
+//
+// The last Finalize of a rank that is not between Init and the other Finalize does more. It waits
+// until all that the rank has sent has reached its receivers' memory, so it may need that they
+// receive. It fails with an error of class ErrProcFailed if the rank has lost another, unless the
+// job goes on without its dead: exit code 0 is a failure then.
 func (s *Session) Finalize() (err error) {
 	const op = "Session.Finalize"
 	defer s.begin("Finalize").endAt(&err)

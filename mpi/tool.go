@@ -94,10 +94,10 @@ var registered struct {
 type toolMaker struct{ attach func(ToolRank) Tool }
 
 // UseTool registers a tool for every rank of this process that joins a job from now on, by Init,
-// Main or RunThreads: attach is called once for each, before it communicates, and returns its tool,
-// nil if the rank needs none. It may be called for several ranks at once. Of several tools the
-// first to be registered is the first to hear of a beginning and the last to hear of an end. remove
-// takes the registration back, for ranks that join later. It does not block.
+// Main or RunThreads. attach is called once for each rank, before it communicates, and returns its
+// tool, nil if the rank needs none. attach may be called for several ranks at once. Of several
+// tools the first to be registered is the first to hear of a beginning and the last to hear of an
+// end. remove takes the registration back, for ranks that join later. UseTool does not block.
 //
 // Packages may register tools in their init functions: a program gets one by importing it. (MPI
 // 4.1, section 15.2.)

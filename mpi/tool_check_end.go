@@ -17,10 +17,10 @@ import (
 
 // What is wrong without any operation failing: requests that are never completed, messages that are
 // never received, and buffers that are changed while they are sent. With FITMPI_CHECK=1 the last is
-// an error of Wait, the others are of Finalize, by when each rank must "locally complete all MPI
-// operations that it initiated and must execute matching calls needed to complete MPI
-// communications initiated by other processes" (MPI 4.1, section 11.2.2). Session.Finalize says
-// of its communicators what is here.
+// an error of Wait, and the others are errors of Finalize. By then each rank must "locally complete
+// all MPI operations that it initiated and must execute matching calls needed to complete MPI
+// communications initiated by other processes" (MPI 4.1, section 11.2.2). Session.Finalize says of
+// its communicators what is here.
 //
 // A message of a collective that is never received mostly says that the ranks have called different
 // ones, or with different roots: to see that at Finalize costs nothing, and every job warns of it.
