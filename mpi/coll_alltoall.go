@@ -170,17 +170,17 @@ func alltoallObjects[T any](c *Comm, op string, in []T, from blocks, out []T, to
 	})
 }
 
-// Alltoallw is Alltoall of blocks that each have a layout of their own: one value of sendTypes[r],
-// laid over in, goes to rank r, and what comes from rank r is one value of recvTypes[r], laid over
-// out (MPI 4.1, section 6.8). Where MPI has counts, take Contiguous, and where it has
+// Alltoallw is Alltoall of blocks that each have a layout of their own (MPI 4.1, section 6.8). One
+// value of sendTypes[r], laid over in, goes to rank r. What comes from rank r is one value of
+// recvTypes[r], laid over out. Where MPI has counts, take Contiguous, and where it has
 // displacements, Hindexed, or Subarray, which says both: a distributed array changes its
 // distribution by one call. A nil type is no data. Blocks move from the one layout to the other
 // without memory in between as large as they are.
 //
 // in and out must not overlap. Over an intercommunicator r is a rank of the other group. An error
-// is of class [ErrType] if a type has an error or does not fit its buffer, [ErrBuffer] if it
-// reaches beyond, [ErrCount] if there is not one type for each rank, [ErrTruncate] if a rank sends
-// more than the receiver's type takes.
+// is of class [ErrType] if a type has an error or does not fit its buffer, and [ErrBuffer] if it
+// reaches beyond it. It is of class [ErrCount] if there is not one type for each rank, and
+// [ErrTruncate] if a rank sends more than the receiver's type takes.
 func Alltoallw[S, R any](c *Comm, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) error {
 	return beginColl(c, "Alltoallw", in, out, Undefined).end(done(ialltoallw(c, "Alltoallw", in, sendTypes, out, recvTypes)))
 }
@@ -208,10 +208,11 @@ func ialltoallw[S, R any](c *Comm, op string, in []S, sendTypes []*Datatype, out
 	return exchangeTyped(c, op, "rank", coll.Neighbours{Sources: ranks, Destinations: ranks}, in, sendTypes, out, recvTypes)
 }
 
-// NeighborAlltoallw is NeighborAlltoall of blocks that each have a layout of their own: one value
-// of sendTypes[i], laid over in, goes to the i-th destination of this rank, and what comes from its
-// j-th source is one value of recvTypes[j], laid over out (MPI 4.1, section 8.6.3). It is otherwise
-// as [Alltoallw]: the halo of a grid is exchanged in place, with a Subarray for each edge.
+// NeighborAlltoallw is NeighborAlltoall of blocks that each have a layout of their own (MPI 4.1,
+// section 8.6.3). One value of sendTypes[i], laid over in, goes to the i-th destination of this
+// rank. What comes from its j-th source is one value of recvTypes[j], laid over out. It is
+// otherwise as [Alltoallw]: the halo of a grid is exchanged in place, with a Subarray for each
+// edge.
 func NeighborAlltoallw[S, R any](c *Comm, in []S, sendTypes []*Datatype, out []R, recvTypes []*Datatype) error {
 	return beginColl(c, "NeighborAlltoallw", in, out, Undefined).end(done(ineighborAlltoallw(c, "NeighborAlltoallw", in, sendTypes, out, recvTypes)))
 }

@@ -4,10 +4,10 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
-// Reductions combine elements without gaps between them, in the byte order of this rank. Buffers
-// that do not travel as the memory that they are, because the communicator has a layout for them
-// (WithType), because their elements have padding, or because this rank's byte order is not the
-// job's, are packed and unpacked segment by segment as the reduction goes on (coll.Reducer): what
+// Reductions combine elements without gaps between them, in the byte order of this rank. Some
+// buffers do not travel as the memory that they are: the communicator has a layout for them
+// (WithType), their elements have padding, or this rank's byte order is not the job's. They are
+// packed and unpacked segment by segment as the reduction goes on (coll.Reducer). The memory which
 // that needs does not grow with the buffers.
 
 // reduced is what a reduction combines, at one rank.

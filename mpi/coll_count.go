@@ -16,9 +16,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// Collectives are counted by operation and by the name of their communicator: of the first
-// mostCounted names with which a rank calls collectives, all others together as otherComms, so that
-// a program that makes communicators without end does not make series without end.
+// Collectives are counted by operation and by the name of their communicator. The first mostCounted
+// names with which a rank calls collectives are counted apart, and all others together as
+// otherComms. So a program that makes communicators without end does not make series without end.
 
 const (
 	mostCounted  = 32

@@ -14,11 +14,11 @@ import (
 // Comm is a communicator: a group of ranks and a context that keeps its
 // messages apart from those of every other communicator (MPI 4.1, chapter 7).
 //
-// A Comm is safe for concurrent use, except that collective operations must be
-// started in the same order at all its ranks, so by one goroutine at a time. Making
-// communicators of one (Dup, Split, Create and so on) is such an operation of it:
-// goroutines that make communicators side by side have a parent each, or use CreateGroup
-// and IntercommCreate with a tag each, which may go on beside anything else.
+// A Comm is safe for concurrent use, except that collective operations must be started in the same
+// order at all its ranks, so by one goroutine at a time. Making communicators of one (Dup, Split,
+// Create and so on) is such an operation of it. Goroutines that make communicators side by side
+// have a parent each, or use CreateGroup and IntercommCreate with a tag each. Those two may go on
+// beside anything else.
 type Comm struct {
 	*comm
 	ctx context.Context // bounds blocking calls made through this value; nil = unbounded
@@ -154,25 +154,22 @@ func (c *Comm) String() string {
 	return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.rank, c.Size())
 }
 
-// WithContext returns c with blocking calls bounded by ctx: when ctx ends, a
-// call that waits ends its operation and returns an error whose cause is
-// context.Cause(ctx), whatever the error handler of c: it is what the caller has
-// asked for. Its buffer then belongs to the caller again; what it holds is undefined.
+// WithContext returns c with blocking calls bounded by ctx. When ctx ends, a call that waits ends
+// its operation and returns an error whose cause is context.Cause(ctx). It does so whatever the
+// error handler of c, since it is what the caller has asked for. The buffer then belongs to the
+// caller again, and what it holds is undefined.
 //
-// No message is lost by that. A receive that ends is as if it had never been
-// posted, also when a part of its message has come: the next receive gets that
-// message, whole, in its order; and so it does when the receive was that of a
-// matched probe. A receive that needs nothing of its sender any more completes
-// instead, as it does when its message is longer than its buffer, with ErrTruncate.
-// A send whose message the receiver has asked for, or need not ask for, completes
-// too; of one that ends with an error the message may still arrive, and then it is
-// whole.
+// No message is lost by that. A receive that ends is as if it had never been posted, also when a
+// part of its message has come: the next receive gets that message, whole, in its order. The same
+// holds for the receive of a matched probe. A receive that needs nothing of its sender any more
+// completes instead; one whose message is longer than its buffer does so with ErrTruncate. A send
+// whose message the receiver has asked for, or need not ask for, completes too. If a send ends with
+// an error, its message may still arrive, and then it is whole.
 //
-// Requests started through the returned value end with ctx too, when a call
-// waits for them. Deadlines are local: a collective, or a partitioned operation,
-// that ends this way leaves the communicator, or the pair of requests, unusable
-// for further ones, and drops the messages that belong to it. No counterpart in
-// MPI; MPI_Cancel treats receives alike (MPI 4.1, section 3.8.4).
+// Requests started through the returned value end with ctx too, when a call waits for them.
+// Deadlines are local. A collective that ends this way leaves its communicator unusable for further
+// collectives, and a partitioned operation its pair of requests. The messages that belong to it are
+// dropped. No counterpart in MPI; MPI_Cancel treats receives alike (MPI 4.1, section 3.8.4).
 func (c *Comm) WithContext(ctx context.Context) *Comm {
 	if ctx == nil {
 		panic("mpi: WithContext needs a context, got nil")

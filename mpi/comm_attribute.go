@@ -217,7 +217,7 @@ func (e *callbackError) Error() string { return e.during + ": " + e.cause.Error(
 func (e *callbackError) Unwrap() error { return e.cause }
 
 // Keyval is a key under which a value of type T can be cached on each communicator (MPI 4.1,
-// section 7.7.2): a library that is given a communicator finds there what it left there, such as
+// section 7.7.2). A library that is given a communicator finds there what it left there, such as
 // its own duplicate of it.
 //
 // One Keyval serves all communicators of the process, and its methods may be called by any

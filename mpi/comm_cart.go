@@ -25,10 +25,9 @@ func newCartesian(grid topo.Grid, rank int) *cartesian {
 			near[i] = ProcNull
 		}
 		// A rank's neighbour at -1 has that rank at +1, and sends to it by the second of its
-		// destinations in the dimension. Where both neighbours are one rank, in a periodic
-		// dimension of size 1 or 2, this decides which message is for which block: what is sent
-		// from block 2d arrives in block 2d+1 and the other way round (MPI 4.1, section 8.6,
-		// example 8.10).
+		// destinations in the dimension. In a periodic dimension of size 1 or 2 both neighbours are
+		// one rank, and this decides which message is for which block. What is sent from block 2d
+		// arrives in block 2d+1 and the other way round (MPI 4.1, section 8.6, example 8.10).
 		arrival[i] = i ^ 1
 	}
 	return &cartesian{grid: grid, coords: grid.Coords(rank), near: coll.Neighbours{Sources: near, Destinations: near, Arrival: arrival}}
@@ -43,13 +42,13 @@ func (t *cartesian) neighbours() (coll.Neighbours, error) { return t.near, nil }
 // of each dimension whether its ends are neighbours; nil: of none. Ranks of c beyond the size of
 // the grid get nil. A grid without dimensions has one place.
 //
-// With reorder, ranks may get other numbers than in c, so that neighbours are near each other:
-// those of one host are put into a block of the grid, if fewer neighbours are then on different
-// hosts than in the order of c; inside it those that share memory, then those whose processes are
-// bound to one package, NUMA node, third-level cache and core (as fitrun --bind-to core does), and
-// last the threads of one process are put together in the same way. What a process is bound to
-// counts as it was when the job began. Without reorder, or where every order is as good, ranks keep
-// the order of c.
+// With reorder, ranks may get other numbers than in c, so that neighbours are near each other. The
+// ranks of one host are put into a block of the grid, if fewer neighbours are then on different
+// hosts than in the order of c. Inside that block, ranks that share memory are put together in the
+// same way. Next come those whose processes are bound to one package, NUMA node, third-level cache
+// and core (as fitrun --bind-to core does), and last the threads of one process. What a process is
+// bound to counts as it was when the job began. Without reorder, or where every order is as good,
+// ranks keep the order of c.
 //
 // All ranks of c give the same arguments. Dimensions that are not positive, or a grid of more
 // places than c has ranks, are errors of class [ErrDims]. Collective: it waits for all ranks of c.

@@ -84,9 +84,9 @@ type commEntry struct {
 	peers []engine.PeerID // the ranks that are addressed: of an intercommunicator the remote group
 }
 
-// add adds c, unless its context is that of another communicator that lives: of those that agree
-// about new ones, which are short-lived, several may have the same, and one that has yet to get its
-// own has that of the world.
+// add adds c, unless its context is that of another communicator that lives. Communicators that
+// agree about new ones are short-lived, and several of them may have the same context. One that has
+// yet to get its own has that of the world.
 func (l *commList) add(c *comm) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

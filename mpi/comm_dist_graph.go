@@ -44,9 +44,9 @@ func (t *distGraph) neighbours() (coll.Neighbours, error) {
 // sum that all but certainly differs if it is not so: the error then has class [ErrTopology], at
 // all ranks.
 //
-// With reorder, which all ranks must give alike, ranks may get other numbers than in c, if less
+// reorder must be the same at all ranks. With it, ranks may get other numbers than in c, if less
 // weight then goes between hosts, or as much and less between what is near inside them, as for
-// CartCreate: a rank takes over the edges that were given for its new number. Every rank then
+// CartCreate. A rank takes over the edges that were given for its new number. Every rank then
 // learns the whole graph for a moment. (The standard's argument info has no use here.)
 //
 // Arguments that are wrong at one rank are errors at all. Collective: it waits for all ranks of c.

@@ -174,10 +174,10 @@ func dividing(all []int64, n int) int {
 	return -1
 }
 
-// HWResourceInfo says which hardware resources there are, and to which of them the calling
-// process is bound: for each kind that SplitType knows its name as key, and "true" as value if the
-// process is bound to a single instance of it, else "false" (MPI 4.1, section 9.1,
-// MPI_Get_hw_resource_info). It is local.
+// HWResourceInfo says which kinds of hardware resources there are, and to which of them the calling
+// process is bound (MPI 4.1, section 9.1, MPI_Get_hw_resource_info). The Info has the name of each
+// kind that SplitType knows as a key. Its value is "true" if the process is bound to a single
+// instance of that kind, else "false". It is local.
 func HWResourceInfo() *Info {
 	info := InfoCreate()
 	cpus := sys.AllowedCPUs()
@@ -207,11 +207,11 @@ func boundTo(cpus []int) (b bound) {
 	return b
 }
 
-// levelsOf are the levels by which ranks are near each other, for topo.Place: those of one host, of
-// those the ones that share memory, then those bound to one package, NUMA node, cache and core, and
-// last threads of one process. A process comes last because it is bound as a whole: its ranks are
-// in the same parts. Ranks that are bound to no single instance of a part are together: nothing is
-// known that would tell them apart. Those that use TCP only share no process.
+// levelsOf are the levels by which ranks are near each other, for topo.Place. The ranks of one host
+// come first, of those the ones that share memory, then those bound to one package, NUMA node,
+// cache and core, and last threads of one process. A process comes last because it is bound as a
+// whole: its ranks are in the same parts. Ranks that are bound to no single instance of a part are
+// together: nothing is known that would tell them apart. Those that use TCP only share no process.
 func levelsOf(cards []card, nodes []int) [][]int {
 	var facts [][]int
 	if nodes != nil {
