@@ -25,11 +25,11 @@ var BufferAutomatic = make([]byte, 1)
 
 var automatic = &BufferAutomatic[0]
 
-// AttachJobBuffer gives the job of c the memory for its buffered sends, over all communicators that
-// have no buffer of their own, nor their session, if they come from one; it belongs to the library
-// until DetachJobBuffer (MPI 4.1, section 3.6). A message of n bytes needs n + BsendOverhead;
-// BufferAutomatic has room for all. The job has one buffer at a time: a second one is an error of
-// class ErrBuffer.
+// AttachJobBuffer gives the job of c the memory buf for its buffered sends (MPI 4.1, section 3.6).
+// It serves all communicators that have no buffer of their own, unless they come from a session
+// that has one. buf belongs to the library until DetachJobBuffer. A message of n bytes needs n +
+// BsendOverhead; BufferAutomatic has room for all. The job has one buffer at a time: a second one
+// is an error of class ErrBuffer.
 func (c *Comm) AttachJobBuffer(buf []byte) (err error) {
 	defer c.begin("AttachJobBuffer").endAt(&err)
 	const op = "AttachJobBuffer"

@@ -30,10 +30,10 @@ func jobOf(ctx context.Context) *job {
 //	ctx, end := mpi.Region(ctx, "assemble")
 //	defer end()
 //
-// CPU profiles have the name as the label fitmpi_region, and the rank in world as fitmpi_rank, so
-// that go tool pprof tells the phases apart (-tagfocus, or -tagroot for a flame graph of each);
-// goroutines that are started inside inherit both. Execution traces (runtime/trace) have a region
-// of the name. Tools hear of it: see [RegionTool].
+// CPU profiles have the name as the label fitmpi_region, and the rank in world as fitmpi_rank. So
+// go tool pprof tells the phases apart (-tagfocus, or -tagroot for a flame graph of each).
+// Goroutines that are started inside inherit both labels. Execution traces (runtime/trace) have a
+// region of the name. Tools hear of it: see [RegionTool].
 //
 // ctx is the one that Main or RunThreads gave to the rank's function, or derived from it, and says
 // which rank it is; where the process has one rank, by Init, any will do. With a context of no rank

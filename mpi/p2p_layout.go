@@ -9,21 +9,22 @@ import (
 // How a buffer of plain elements travels: as the memory that it is, or, where there are gaps
 // between its values or their byte order is another one, by way of a layout.
 
-// WithType returns c with a layout for the buffers of operations made through the returned value: a
-// message is one value of t, laid over the buffer (MPI 4.1, section 5.1). For n of them take
+// WithType returns c with a layout for the buffers of operations made through the returned value
+// (MPI 4.1, section 5.1). A message is one value of t, laid over the buffer. For n of them take
 // Contiguous(n, t).
 //
 //	column := mpi.Vector(rows, 1, cols, mpi.TypeOf[float64]())
 //	mpi.Send(world.WithType(column), matrix[j:], dest, tag) // column j
 //
 // It holds for every operation on plain elements, sending and receiving. In collectives, one value
-// of t is what one rank gives or gets, and where a buffer holds several, for one rank each, they
-// follow each other at t's extent; the counts and displacements of v-forms are in values of t and
-// in its extents. In partitioned messages a partition is one value of t, and they follow each other
-// in the same way. Messages are packed and unpacked where the values lie, a chunk at a time, of
-// reductions a segment; these combine whole elements of the buffer, so t must cut none. Objects
-// know no layouts. An error of class [ErrType] says so. A nil t takes the layouts away again. Both
-// ends of a message must have the same basic values in the same order, not the same layout.
+// of t is what one rank gives or gets. Where a buffer holds several, for one rank each, they follow
+// each other at t's extent. The counts of v-forms are in values of t, and their displacements in
+// its extents. In partitioned messages a partition is one value of t, and they follow each other in
+// the same way. Messages are packed and unpacked where the values lie, a chunk at a time, of
+// reductions a segment. Reductions combine whole elements of the buffer, so t must cut none.
+// Objects know no layouts: with them the error is of class [ErrType]. A nil t takes the layouts
+// away again. Both ends of a message must have the same basic values in the same order, not the
+// same layout.
 func (c *Comm) WithType(t *Datatype) *Comm { return c.WithTypes(t, t) }
 
 // WithTypes is WithType with one layout for what is sent and another for what is received. Either

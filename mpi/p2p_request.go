@@ -306,7 +306,7 @@ func (r *Request) Cancel() (err error) {
 // undelivered.
 //
 // The request of a collective operation, of a partitioned message or of an operation on a window
-// cannot be freed while it is active (MPI 4.1, sections 6.12 and 12.3.5): that is an error of class
+// cannot be freed while it is active (MPI 4.1, sections 6.12 and 12.3.5). That is an error of class
 // [ErrRequest], and the request stays as it is. If the operation could not be started, as with bad
 // arguments, and that was not told yet, Free returns the error.
 func (r *Request) Free() (err error) {

@@ -10,11 +10,12 @@ import (
 
 // Send sends buf to rank dest of c, in standard mode (MPI 4.1, section 3.2.1).
 //
-// It returns when buf may be reused: when the message has been handed to the
-// kernel, or, if the receiver is late or the network slow, when it has been
-// copied to the library send buffer; without room there, when it has been sent.
-// dest may be ProcNull; tag is 0 to TagUB. A T without pointers
-// travels as memory; any other T is serialised (encoding.BinaryAppender or
+// It blocks until buf may be reused: the message has been handed to the kernel, or, if the receiver
+// is late or the network slow, copied to the library send buffer. Without room there it blocks
+// until the message has been sent. dest is a rank of c, of the other group if c is an
+// intercommunicator, or ProcNull, with which nothing is sent; tag is 0 to TagUB.
+//
+// A T without pointers travels as memory. Any other T is serialised (encoding.BinaryAppender or
 // BinaryMarshaler if it has them, else gob, which sends exported fields only).
 func Send[T any](c *Comm, buf []T, dest, tag int) error {
 	told := beginSend(c, "Send", buf, dest, tag)
@@ -30,9 +31,10 @@ func Ssend[T any](c *Comm, buf []T, dest, tag int) error {
 	return send(c, "Ssend", modeSync, buf, dest, tag)
 }
 
-// Bsend copies buf to the buffer attached to c (Comm.AttachBuffer) or, if c has
-// none, to that of the job (AttachJobBuffer) and returns; it fails with ErrBuffer
-// when there is no room, or no buffer (MPI 4.1, sections 3.4 and 3.6).
+// Bsend copies buf to the buffer attached to c (Comm.AttachBuffer) and returns without waiting for
+// the receiver (MPI 4.1, sections 3.4 and 3.6). If c has no buffer, that of its session serves
+// (Session.AttachBuffer), and if there is none either, that of the job (AttachJobBuffer). The error
+// is of class ErrBuffer when there is no room, or no buffer.
 func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
 	return send(c, "Bsend", modeBuffered, buf, dest, tag)
 }
