@@ -94,9 +94,10 @@ func (f WinFlavor) String() string {
 // WinCreate makes a window of mem, memory of the caller's, which may be nil or of another length at
 // each rank (MPI 4.1, section 12.2.1). Displacements count elements of T. Until Free the memory
 // belongs to the window as well: the garbage collector leaves it where it is, and others change it
-// in their epochs. Collective over c, which must be an intracommunicator; it has c's context, and
-// an error handler of its own: see [WinErrhandler]. info has the hints of [Win.SetInfo], and may be
-// nil.
+// in their epochs. c must be an intracommunicator (ErrComm). Calls on the window end with c's
+// context, if it has one by [Comm.WithContext]. The window has an error handler of its own: see
+// [WinErrhandler]. info has the hints of [Win.SetInfo], and may be nil. Collective: it waits for
+// all ranks of c.
 //
 // In a job with ranks of both byte orders it is an error of class [ErrUnsupportedOperation].
 func WinCreate[T any](c *Comm, mem []T, info *Info) (w *Win, err error) {
@@ -105,7 +106,8 @@ func WinCreate[T any](c *Comm, mem []T, info *Info) (w *Win, err error) {
 }
 
 // WinAllocate makes a window of n elements of T that it allocates, all zero, and returns them (MPI
-// 4.1, section 12.2.2). n may differ between ranks. It is WinCreate otherwise. Collective.
+// 4.1, section 12.2.2). n may differ between ranks and may be 0; less is an error of class
+// [ErrSize]. It is WinCreate otherwise. Collective.
 func WinAllocate[T any](c *Comm, n int, info *Info) (w *Win, mem []T, err error) {
 	defer c.begin("WinAllocate").endAt(&err)
 	if n < 0 {

@@ -296,19 +296,24 @@ func refusedAccess(op string, target int) *Error {
 	return opErrorf(ErrRMARange, op, "the target has no such memory in its window").with(target)
 }
 
-// Put copies origin to the window of target, from displacement disp on, which counts elements of
-// the target's window (MPI 4.1, section 12.3.1). It returns at once; origin must not be changed
-// before a call that completes the operation: Fence, Complete, Unlock, UnlockAll, or a Flush.
-// Memory that is meant must lie in the target's window, or the error is of class [ErrRMARange].
-// target may be ProcNull: nothing happens then. Layouts: [Win.WithTypes].
+// Put copies origin to the window of rank target, from displacement disp on (MPI 4.1, section
+// 12.3.1). disp counts elements of the target's window, bytes if that is dynamic. Put returns at
+// once. origin must not be changed before a call that completes the operation: Fence, Complete,
+// Unlock, UnlockAll, or a Flush. target may be ProcNull: nothing happens then. Layouts:
+// [Win.WithTypes].
+//
+// Memory that is meant must lie in the target's window, or the error is of class [ErrRMARange]. A
+// negative disp is an error of class [ErrDisp], a target that is no rank one of [ErrRank], and a
+// call outside an epoch one of [ErrRMASync]. What only the target can find wrong is an error of the
+// call that completes the operation.
 //
 // T need not be that of the window.
 func Put[T any](w *Win, origin []T, target, disp int) error {
 	return w.beginAccess("Put", target).end(w.outcome(startPut(w, "Put", origin, target, disp, nil)))
 }
 
-// Rput is Put with a request, which is done when origin may be reused; that says nothing of the
-// target. Only in an epoch of Lock or LockAll (MPI 4.1, section 12.3.5).
+// Rput is Put with a request, which is done when origin may be reused. That does not say that the
+// data are at the target. Only in an epoch of Lock or LockAll (MPI 4.1, section 12.3.5).
 func Rput[T any](w *Win, origin []T, target, disp int) *Request {
 	return w.beginAccess("Rput", target).started(requestOf(w, "Rput", target, func(out *remoteAccess) *Error {
 		return startPut(w, "Rput", origin, target, disp, out)

@@ -19,8 +19,9 @@ func Accumulate[T any](w *Win, origin []T, target, disp int, op Op[T]) error {
 	return w.beginAccess("Accumulate", target).end(w.outcome(startAccumulate(w, "Accumulate", origin, nil, target, disp, op, nil)))
 }
 
-// Raccumulate is Accumulate with a request, which is done when origin may be reused; that says
-// nothing of the target. Only in an epoch of Lock or LockAll (MPI 4.1, section 12.3.5).
+// Raccumulate is Accumulate with a request, which is done when origin may be reused. That does not
+// say that the data are at the target. Only in an epoch of Lock or LockAll (MPI 4.1, section
+// 12.3.5).
 func Raccumulate[T any](w *Win, origin []T, target, disp int, op Op[T]) *Request {
 	return w.beginAccess("Raccumulate", target).started(requestOf(w, "Raccumulate", target, func(out *remoteAccess) *Error {
 		return startAccumulate(w, "Raccumulate", origin, nil, target, disp, op, out)

@@ -11,9 +11,10 @@ import (
 
 // Lock begins an epoch of operations with target, whose program need not know (MPI 4.1, section
 // 12.5.3). It waits while another rank holds the lock of this target in a way that does not go with
-// t; ranks that wait get it in turn. A rank may lock itself. assert may be NoCheck, which takes no
-// lock. If a rank fails that holds the lock, those that wait get an error of class [ErrProcFailed].
-// After that the lock can be had again.
+// t: [LockShared] goes with itself only, [LockExclusive] with neither. Ranks that wait get the lock
+// in turn. A rank may lock itself. assert may be NoCheck, which takes no lock. If a rank fails that
+// holds the lock, those that wait get an error of class [ErrProcFailed]. After that the lock can be
+// had again.
 func (w *Win) Lock(t LockType, target int, assert Assert) (err error) {
 	defer w.beginAccess("Lock", target).endAt(&err)
 	const op = "Lock"

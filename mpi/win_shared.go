@@ -24,12 +24,12 @@ type sharedPart struct {
 // the calling rank's part of it; [WinSharedQuery] returns those of others. The memory is zeroed.
 // The parts follow each other in the order of ranks: [WinSharedAll] is all of them.
 //
-// The ranks of c must share memory: make c with SplitType(SplitShared, ...). Otherwise it is an
-// error of class [ErrRMAShared] at all ranks, as it is if a process is not let to open the memory
-// of another (docs/LIMITS.md), and of class [ErrNoMem] if there is none. n may differ between ranks
-// and may be 0; less is an error of class [ErrSize]. T must be plain, without pointers, else it is
-// an error of class [ErrType]. Of what one rank gets wrong the others hear by an error of class
-// [ErrRMAShared].
+// The ranks of c must share memory: make c with SplitType(SplitShared, ...). Otherwise the error is
+// of class [ErrRMAShared] at all ranks. It is so too if a process may not open the memory of
+// another (docs/LIMITS.md). It is of class [ErrNoMem] if there is no memory. n may differ between
+// ranks and may be 0; less is an error of class [ErrSize]. T must be plain, without pointers, else
+// it is an error of class [ErrType]. Of what one rank gets wrong the others hear by an error of
+// class [ErrRMAShared].
 //
 // Loads and stores of one rank are seen by another after both have called [Win.Sync], with
 // something in between that makes the second wait for the first, such as a Barrier; or at once if
@@ -216,11 +216,11 @@ func WinCreateDynamic(c *Comm, info *Info) (w *Win, err error) {
 // of one is in none.
 const regionGap = 1 << 20
 
-// WinAttach gives the window memory of the caller's, which others may use from now on, until
-// WinDetach or Free: at disp is its first byte, and they have to be told so (MPI 4.1, section
-// 12.2.4). It takes the place of MPI_Get_address. Memory may be attached once only; else, or if w
-// is not dynamic, the error is of class [ErrRMAAttach] or [ErrRMAFlavor]. What an operation means
-// must lie in one such piece of memory. It is local.
+// WinAttach gives the window mem, memory of the caller's, which others may use from now on, until
+// WinDetach or Free (MPI 4.1, section 12.2.4). disp is the displacement of its first byte, which
+// the program must send to the ranks that use it. It takes the place of MPI_Get_address. Memory
+// that is attached already is an error of class [ErrRMAAttach], and a window that is not dynamic
+// one of [ErrRMAFlavor]. What an operation means must lie in one such piece of memory. It is local.
 func WinAttach[T any](w *Win, mem []T) (disp int, err error) {
 	defer w.begin("WinAttach").endAt(&err)
 	const op = "WinAttach"
