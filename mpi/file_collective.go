@@ -372,10 +372,10 @@ func (p *phases) recv(b []byte, from int) *Request {
 	return r
 }
 
-// FileReadShared reads buf from the shared file pointer on, which has been moved behind it before
-// any other rank uses it, by all that buf has room for. All ranks need one view. It blocks until it
-// has read, but does not wait for other ranks to call it. At the end of the file Status.Count is
-// how many elements there were (MPI 4.1, section 14.4.4, MPI_File_read_shared).
+// FileReadShared reads buf from the shared file pointer on. The pointer moves by all that buf has
+// room for, before any other rank uses it. All ranks need the same view. It blocks until it has
+// read, but does not wait for other ranks to call it. At the end of the file Status.Count is how
+// many elements there were (MPI 4.1, section 14.4.4, MPI_File_read_shared).
 //
 // The pointer is kept in a hidden file beside the file, until Close: the directory must be
 // writable, and its file system have locks.

@@ -97,9 +97,10 @@ func (k *hint) set(h *fileHints, text string) error {
 	return nil
 }
 
-// SetInfo gives f what info says, as FileOpen does; what it does not say stays as it is. That of
-// rank 0 holds. An error is of class [ErrInfo] if info is nil, [ErrInfoValue] if a value is none.
-// Collective, blocks (MPI 4.1, section 14.2.8, MPI_File_set_info).
+// SetInfo gives f the hints of info, as FileOpen does; hints that it does not have stay as they
+// are. What rank 0 gives holds at all ranks. An error is of class [ErrInfo] if info is nil, and
+// [ErrInfoValue] if a key has a value that it cannot have. Collective, blocks (MPI 4.1, section
+// 14.2.8, MPI_File_set_info).
 func (f *File) SetInfo(info *Info) (err error) {
 	defer f.begin("SetInfo").endAt(&err)
 	const op = "SetInfo"
@@ -133,8 +134,8 @@ func (f *file) setHints(op string, h fileHints, own *Error) *Error {
 	return nil
 }
 
-// Info returns what holds for f (MPI 4.1, section 14.2.8, MPI_File_get_info). The result is the
-// caller's own. Its keys, which FileOpen, SetInfo and SetView take:
+// Info returns the hints that hold for f (MPI 4.1, section 14.2.8, MPI_File_get_info). The result
+// is the caller's own. Its keys, which FileOpen, SetInfo and SetView take:
 //
 //   - cb_nodes, cb_buffer_size: how many ranks move the data of a collective access in two phases,
 //     and how many bytes each moves at once. It is the memory that they need for that, once or

@@ -13,15 +13,15 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// FileOpen opens the file with a name for all ranks of c, an intracommunicator (MPI 4.1, section
-// 14.2.1, MPI_File_open). The name is a path, which must lead to one file at all ranks: on several
-// hosts, to a file system that they share. amode must be the same everywhere. info may be nil; see
-// [File.Info] for what it may say.
+// FileOpen opens the file name for all ranks of c, an intracommunicator (MPI 4.1, section 14.2.1,
+// MPI_File_open). name is a path, which must lead to one file at all ranks: on several hosts, to a
+// file system that they share. amode must be the same everywhere. info may be nil; see [File.Info]
+// for what it may say.
 //
-// All ranks get the file, or all get an error: of class [ErrAmode] for modes that do not go
-// together, [ErrNotSame] if ranks differ, and of what the system says. The file handler of
-// [Comm.SetFileErrhandler] has it, not that of c. Close what you open. Collective, and it blocks
-// until all ranks have opened the file.
+// All ranks get the file, or all get an error. It is of class [ErrAmode] for modes that do not go
+// together, [ErrNotSame] if ranks differ, and else of the class of what the system says. It goes to
+// the handler of [Comm.SetFileErrhandler], not to that of c. Close what you open. Collective, and
+// it blocks until all ranks have opened the file.
 func FileOpen(c *Comm, name string, amode FileMode, info *Info) (f *File, err error) {
 	defer c.begin("FileOpen").endAt(&err)
 	const op = "FileOpen"
@@ -258,8 +258,8 @@ func (f *file) close(op string) *Error {
 	return err
 }
 
-// FileDelete removes the file with a name (MPI 4.1, section 14.2.3, MPI_File_delete). It is local:
-// one rank of c is enough, and c only says which rank has an error. info may be nil, and there is
+// FileDelete removes the file name (MPI 4.1, section 14.2.3, MPI_File_delete). It is local: one
+// rank of c is enough, and c only says which rank has an error. info may be nil, and there is
 // nothing that it could say. That there is no such file is an error of class [ErrNoSuchFile]. A
 // process that has the file open keeps it.
 func FileDelete(c *Comm, name string, info *Info) (err error) {

@@ -120,9 +120,10 @@ func (f *file) synchronise() error {
 }
 
 // SetAtomicity says whether accesses that conflict happen one after the other, as seen by all
-// ranks, at the price of a lock each (MPI 4.1, section 14.6.1, MPI_File_set_atomicity). At first
-// they need not. It holds among those that have the file open in this mode, on any host that the
-// file system's locks reach. It must be the same at all ranks (ErrNotSame). Collective, blocks.
+// ranks, at the price of a lock for each access (MPI 4.1, section 14.6.1, MPI_File_set_atomicity).
+// When the file is opened they need not. It holds among those that have the file open in this mode,
+// on any host that the file system's locks reach. It must be the same at all ranks (ErrNotSame).
+// Collective, blocks.
 func (f *File) SetAtomicity(atomic bool) (err error) {
 	defer f.begin("SetAtomicity").endAt(&err)
 	const op = "SetAtomicity"

@@ -28,11 +28,11 @@ func (r datarep) swaps() bool {
 	return r == repInternal && bigEndian || r == repExternal && !bigEndian
 }
 
-// SetView says what this rank sees of f: the data of values of filetype that follow each other
-// without end from disp bytes on (MPI 4.1, section 14.3, MPI_File_set_view). filetype is made of
-// values of etype, or is etype; offsets and positions count these. Its data must be in ascending
-// order and must not overlap, nor those of the next value with them, and none may lie before its
-// origin. The file pointers return to the beginning.
+// SetView says what this rank sees of f: the data of values of filetype, which follow each other
+// without end from byte disp on (MPI 4.1, section 14.3, MPI_File_set_view). filetype is made of
+// values of etype, or is etype; offsets and positions count values of etype. Its data must be in
+// ascending order and must not overlap, nor those of the next value with them, and none may lie
+// before its origin. The file pointers return to the beginning.
 //
 // datarep is "native" (as in memory), "internal" (little-endian on all machines) or "external32"
 // (big-endian). It must be the same at all ranks, and so must the size and extent of etype: else
