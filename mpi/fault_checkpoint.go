@@ -29,10 +29,10 @@ import (
 //	err = store.Clear(world)
 //
 // The methods are collective over c, an intracommunicator of any size, and block until all its
-// ranks have called them and the work is done. All ranks return an error, or none does: one of the
-// ranks on which something failed, as the error says; only an error of the communication itself may
-// come to some of them alone. As with files of MPI (MPI 4.1, section 14.7), an error of the place
-// is returned whatever the error handler of c; errors of communication go to that handler.
+// ranks have called them and the work is done. All ranks return an error, or none does. The error
+// says on which rank something failed. Only an error of the communication itself may come to some
+// ranks alone. As with files of MPI (MPI 4.1, section 14.7), an error of the place is returned
+// whatever the error handler of c; errors of communication go to that handler.
 type Checkpoint interface {
 	// Save makes what each rank's write writes the checkpoint with this version, which must be
 	// greater than any that there is: the number of a time step, for example. When it returns nil

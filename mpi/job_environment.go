@@ -31,8 +31,8 @@ func Wtime() float64 { return time.Since(timeBase).Seconds() }
 func Wtick() float64 { return 1e-9 }
 
 // WtimeIsGlobal reports whether Wtime tells all ranks of the job the same time (MPI 4.1, section
-// 9.1.2, MPI_WTIME_IS_GLOBAL): it counts from the start of the process, so it does if all are in
-// this one.
+// 9.1.2, MPI_WTIME_IS_GLOBAL). Wtime counts from the start of the process, so it does if all ranks
+// are in this one.
 func (c *Comm) WtimeIsGlobal() bool {
 	info := c.job.session.Info()
 	return info.ProcessRanks == info.Size

@@ -33,9 +33,9 @@ var processErr error
 
 // Init joins the parallel job that the launcher of this process started (fitrun, or another that
 // docs/LAUNCH.md names), or a job of one rank without a launcher, and returns the world
-// communicator, of all its ranks (MPI 4.1, section 11.2). It waits for the slowest rank. Most
-// programs use Main instead. It may be called once, and not in a process of several ranks: which of
-// them would it be? Sessions may be open already.
+// communicator, of all its ranks (MPI 4.1, section 11.2). It blocks until all ranks of the job have
+// joined. Most programs use Main instead. It may be called once, and not in a process of several
+// ranks, since it could not say which of them it is for. Sessions may be open already.
 func Init() (*Comm, error) {
 	processMu.Lock()
 	defer processMu.Unlock()
@@ -116,8 +116,8 @@ func joinProcess(ctx context.Context, op string, find func([]string) ([]boot.Ses
 // ErrRequest, and messages that were not received one of ErrOther. A process that exits without it
 // counts as failed. In a process of several ranks it is an error: Main finalizes each rank when its
 // function returns. At a rank that has lost another it fails with an error of class ErrProcFailed
-// and does not wait, unless the job goes on without its dead: the others may wait for this one, and
-// Main ends the job then.
+// and does not wait, unless the job goes on without its dead. Other ranks may wait for this one,
+// and Main ends the job then.
 func Finalize() error {
 	jobs := worldJobs.Load()
 	switch {

@@ -111,10 +111,10 @@ func Main(fn func(ctx context.Context, world *Comm) error) {
 }
 
 // RanksHere is how many ranks of a job the calling process is, by what its launcher says (any that
-// Init knows); 0 if none has started it, so that Init would make a job of one rank. It is for
-// programs that do something else then, such as [RunThreads]. To be called before Init and Main,
-// which make the process forget. It does not block. If what launchers say makes no sense it is 1,
-// and Init says what is wrong. It is not of MPI 4.1.
+// Init knows). It is 0 if no launcher has started the process, so that Init would make a job of one
+// rank. It is for programs that do something else then, such as [RunThreads]. Call it before Init
+// and Main, which make the process forget. It does not block. If what launchers say makes no sense
+// it is 1, and Init says what is wrong. It is not of MPI 4.1.
 func RanksHere() int { return boot.RanksHere(os.Environ()) }
 
 // joinMain is Init for all ranks of the process.

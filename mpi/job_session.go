@@ -11,7 +11,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
-// Session is one use of MPI by a part of a program, such as a library, apart from all others: it
+// Session is one use of MPI by a part of a program, such as a library, apart from all others. It
 // names process sets, groups and communicators are made of these, and they end with it. It needs
 // neither Init nor Main, nor that other parts of the program know of it (MPI 4.1, section 11.3).
 //

@@ -43,8 +43,8 @@ type Tool interface {
 //
 // Message is called in the order in which things happen, one call at a time, beside Begin and End,
 // by whichever goroutine makes progress, while the engine of the rank stands still. It must be
-// short, must not wait, and must not call this package at all: the rank would wait for itself for
-// ever.
+// short, must not wait, and must not call this package at all, or the rank would wait for itself
+// for ever.
 type MessageTool interface {
 	Tool
 	Message(ev MessageEvent)
