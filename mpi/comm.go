@@ -182,10 +182,10 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 // mayEnd reports whether a context may end operations of c.
 func (c *Comm) mayEnd() bool { return c.ctx != nil && c.ctx.Done() != nil }
 
-// Free says that c is not used any more: its attributes are deleted, and operations on it
-// fail from now on. Pending ones complete. If the delete callback of an attribute fails, so
-// does Free, and c stays as it is. The world and Self cannot be freed (ErrComm). It is
-// local. Memory needs no freeing (MPI 4.1, section 7.4.3).
+// Free says that c is not used any more: its attributes are deleted, and operations on it fail from
+// now on. Operations that are pending complete. If the delete callback of an attribute fails, so
+// does Free, and c stays as it is. The world and Self cannot be freed (ErrComm). It is local.
+// Memory needs no freeing (MPI 4.1, section 7.4.3).
 func (c *Comm) Free() (err error) {
 	defer c.begin("Free").endAt(&err)
 	if err := c.present("Free"); err != nil {

@@ -109,7 +109,8 @@ func (c *Comm) placeGrid(grid topo.Grid, reorder bool) []int {
 // the one that it belongs to. If no dimension remains, that is a grid without dimensions, of the
 // caller alone.
 //
-// All ranks give the same remain. Collective: it waits for all ranks of c.
+// All ranks give the same remain, which has an entry for each dimension (else [ErrDims]).
+// Collective: it waits for all ranks of c.
 func (c *Comm) CartSub(remain []bool) (newcomm *Comm, err error) {
 	defer c.begin("CartSub").endMade(&newcomm, &err)
 	t, bad := topologyOf[*cartesian](c, "CartSub", Cart)
@@ -142,7 +143,8 @@ func (c *Comm) CartSub(remain []bool) (newcomm *Comm, err error) {
 // What one may ask about a Cartesian communicator. All of it is local, and fails with ErrTopology
 // if the communicator has no Cartesian topology.
 
-// CartdimGet is the number of dimensions of a Cartesian communicator (MPI 4.1, section 8.5.5).
+// CartdimGet is the number of dimensions of a Cartesian communicator (MPI 4.1, section 8.5.5). A
+// communicator without a grid is an error of class [ErrTopology]. Local.
 func (c *Comm) CartdimGet() (int, error) {
 	t, err := topologyOf[*cartesian](c, "CartdimGet", Cart)
 	if err != nil {
@@ -152,7 +154,7 @@ func (c *Comm) CartdimGet() (int, error) {
 }
 
 // CartGet returns the dimensions of a Cartesian communicator, which of them are periodic, and the
-// coordinates of the caller, in new slices (MPI 4.1, section 8.5.5).
+// coordinates of the caller, in new slices (MPI 4.1, section 8.5.5). Local.
 func (c *Comm) CartGet() (dims []int, periods []bool, coords []int, err error) {
 	t, bad := topologyOf[*cartesian](c, "CartGet", Cart)
 	if bad != nil {
@@ -163,7 +165,8 @@ func (c *Comm) CartGet() (dims []int, periods []bool, coords []int, err error) {
 
 // CartRank is the rank at coords in a Cartesian communicator (MPI 4.1, section 8.5.5). In a
 // periodic dimension a coordinate outside the grid is moved into it; in another it is an error of
-// class [ErrArg].
+// class [ErrArg]. coords has an entry for each dimension, else the error is of class [ErrDims].
+// Local.
 func (c *Comm) CartRank(coords []int) (int, error) {
 	const op = "CartRank"
 	t, err := topologyOf[*cartesian](c, op, Cart)
@@ -181,7 +184,8 @@ func (c *Comm) CartRank(coords []int) (int, error) {
 	return rank, nil
 }
 
-// CartCoords are the coordinates of a rank of a Cartesian communicator (MPI 4.1, section 8.5.5).
+// CartCoords are the coordinates of a rank of a Cartesian communicator, in a new slice (MPI 4.1,
+// section 8.5.5). A number that is no rank is an error of class [ErrRank]. Local.
 func (c *Comm) CartCoords(rank int) ([]int, error) {
 	t, err := topologyOf[*cartesian](c, "CartCoords", Cart)
 	if err == nil {
@@ -207,7 +211,7 @@ func (c *Comm) checkMember(op string, rank int) *Error {
 // as they are. disp may be negative.
 //
 // dim is 0 to the number of dimensions less one, else the error has class [ErrDims]; a grid without
-// dimensions has none to shift along.
+// dimensions has none to shift along. Local.
 func (c *Comm) CartShift(dim, disp int) (source, dest int, err error) {
 	const op = "CartShift"
 	t, bad := topologyOf[*cartesian](c, op, Cart)

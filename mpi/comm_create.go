@@ -46,9 +46,9 @@ type splitEntry struct {
 	Context    uint64
 }
 
-// Split makes one communicator for each color: its ranks are those that gave
-// that color, in the order of key, and of their rank in c for equal keys. A rank
-// whose color is Undefined gets nil.
+// Split makes one communicator for each color. Its ranks are those that gave that color, in the
+// order of key, and of their rank in c for equal keys. A rank whose color is Undefined gets nil;
+// any other negative color is an error of class ErrArg.
 //
 // Of an intercommunicator it makes intercommunicators: each has the ranks of a color in either
 // group. A rank gets nil if no rank of the other group gave its color. Collective, in both groups
@@ -105,7 +105,7 @@ func pick(peers []engine.PeerID, ranks []int) []engine.PeerID {
 // Main, its operations fail (ErrComm), and so do those of Self.
 func (c *Comm) World() *Comm { return c.job.world }
 
-// Self is the communicator of the calling rank alone.
+// Self is the communicator of the calling rank alone (MPI 4.1, section 7.2.4, MPI_COMM_SELF).
 func (c *Comm) Self() *Comm { return c.job.self }
 
 // createEntry is what each rank tells the others in a Create.
@@ -115,10 +115,10 @@ type createEntry struct {
 	Context uint64
 }
 
-// Create makes a communicator of the ranks in g, in the order of g; ranks that are not in g
-// get nil. All members of g give the same group; ranks that are in different groups may
-// give those, and each of the groups gets a communicator. g must be a subset of c's group,
-// and may be GroupEmpty (ErrGroup).
+// Create makes a communicator of the ranks in g, in the order of g; ranks that are not in g get
+// nil. All members of g give the same group; ranks that are in different groups may give those, and
+// each of the groups gets a communicator. g may be GroupEmpty, and must be a subset of c's group
+// (ErrGroup).
 //
 // Of an intercommunicator it makes an intercommunicator. The one group has the ranks of c's local
 // group that are in g, which all ranks of a group give alike. The other has the ranks that the
@@ -206,12 +206,11 @@ func sumOf(peers []engine.PeerID) uint64 {
 	return h.Sum64()
 }
 
-// CreateGroup makes a communicator of the ranks in g, in the order of g. Only these call
-// it, while other ranks of c do what they like; a rank that is not in g, or for which g is
-// empty, gets nil at once. Several creations in c may be under way at once, in different
-// goroutines, if they have different tags, 0 to TagUB; those tags have nothing to do with
-// the tags of messages. Creations with one tag are started in the same order at all ranks
-// that they have in common.
+// CreateGroup makes a communicator of the ranks in g, in the order of g. Only these call it, while
+// other ranks of c do what they like. A rank that is not in g, or for which g is empty, gets nil at
+// once. Several creations in c may be under way at once, in different goroutines, if they have
+// different tags, 0 to TagUB. Those tags have nothing to do with the tags of messages. Creations
+// with one tag are started in the same order at all ranks that they have in common.
 //
 // g must be a subset of c's group (ErrGroup), and c no intercommunicator (ErrComm).
 // Collective over g (MPI 4.1, section 7.4.2, MPI_Comm_create_group).
@@ -253,14 +252,12 @@ func (n *Comm) settle(op string, lead engine.ContextID) (*Comm, error) {
 	return n, nil
 }
 
-// CommCreateFromGroup makes a communicator of the ranks in g without a parent, in the session
-// that g comes from, if it comes from one. Only these
-// call it, all with the same text, which keeps creations apart that are under way at once
-// and becomes the name. info gives the hints and may be nil; errh is the error handler,
-// which gets the errors of the creation too, and nil stands for ErrorsReturn
-// under Main and in RunThreads, else ErrorsAreFatal. The
-// calling rank must be in g (ErrGroup). Collective over g
-// (MPI 4.1, section 7.4.2, MPI_Comm_create_from_group).
+// CommCreateFromGroup makes a communicator of the ranks in g without a parent, in the session that
+// g comes from, if it comes from one. Only these ranks call it, all with the same text. text keeps
+// creations apart that are under way at once, and becomes the name. info gives the hints and may be
+// nil. errh is the error handler, which gets the errors of the creation too. nil stands for
+// ErrorsReturn under Main and in RunThreads, else for ErrorsAreFatal. The calling rank must be in g
+// (ErrGroup). Collective over g (MPI 4.1, section 7.4.2, MPI_Comm_create_from_group).
 func CommCreateFromGroup(g *Group, text string, info *Info, errh Errhandler) (*Comm, error) {
 	return g.begin("CommCreateFromGroup").made(createFromGroup("CommCreateFromGroup", g, text, info, errh))
 }

@@ -36,9 +36,9 @@ func (t *distGraph) neighbours() (coll.Neighbours, error) {
 
 // DistGraphCreateAdjacent makes a communicator of the ranks of c. A graph says which of them have
 // to do with which (MPI 4.1, section 8.5.4). Each rank gives the edges that it is an end of: it
-// receives from sources, of which each edge has a weight, and sends to destinations. Weights, not
-// negative, say how much; [Unweighted] if the edges have none. Edges may be repeated, and may lead
-// from a rank to itself.
+// receives from sources, and sends to destinations. sourceWeights and destWeights, not negative,
+// say how much goes over each of these edges; [Unweighted] if the edges have no weights. Edges may
+// be repeated, and may lead from a rank to itself.
 //
 // Every edge must be given at both its ends, as often at one as at the other. This is checked, by a
 // sum that all but certainly differs if it is not so: the error then has class [ErrTopology], at
@@ -72,10 +72,10 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, destinations, des
 	return c.newDistGraph(op, sum, edges, reorder)
 }
 
-// DistGraphCreate is DistGraphCreateAdjacent of edges that any rank may give: from sources[i] to
-// each of the next degrees[i] of destinations, with the weights of the same places; [Unweighted] if
-// the edges have none. Ranks may give none, and several may give an edge between the same two
-// ranks: then there are that many (MPI 4.1, section 8.5.4).
+// DistGraphCreate is DistGraphCreateAdjacent of edges that any rank may give (MPI 4.1, section
+// 8.5.4). They go from sources[i] to each of the next degrees[i] of destinations, with the weights
+// of the same places; [Unweighted] if the edges have none. A rank may give no edges. Several ranks
+// may give an edge between the same two ranks: then there are that many.
 //
 // The neighbours of a rank are in the order of the ranks that gave the edges, then in the order in
 // which they gave them.

@@ -12,11 +12,11 @@ import (
 )
 
 // Dup makes a communicator of the same ranks with a context of its own, so that a library's
-// messages never meet its user's. It has c's topology, error handler and, as their copy callbacks
-// say, attributes; not its hints, for they are promises about c. The new one has the hints of info,
-// which may be nil. Of an intercommunicator it makes an intercommunicator. If a copy callback
-// fails, there is no communicator at this rank, and others have made theirs. Collective (MPI 4.1,
-// section 7.4.2, MPI_Comm_dup and MPI_Comm_dup_with_info).
+// messages never meet its user's. It has c's topology and error handler, and of its attributes what
+// their copy callbacks give. It has not c's hints, for they are promises about c, but those of
+// info, which may be nil. Of an intercommunicator it makes an intercommunicator. If a copy callback
+// fails, this rank gets an error and no communicator, while others have made theirs. Collective: it
+// waits for all ranks of c (MPI 4.1, section 7.4.2, MPI_Comm_dup and MPI_Comm_dup_with_info).
 func (c *Comm) Dup(info *Info) (*Comm, error) {
 	return c.begin("Dup").made(c.idup("Dup", info).wait())
 }

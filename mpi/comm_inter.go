@@ -81,13 +81,12 @@ type plan struct {
 	Problem string
 }
 
-// IntercommCreate makes an intercommunicator of the ranks of c, the local group, and
-// those of another communicator, whose ranks call it too. Each group has a leader, the
-// rank localLeader of c. The leaders find each other in peer, where the other leader has
-// the rank remoteLeader; both give the same tag, by which they tell this creation from
-// others that they make in peer at the same time. It does not interfere with messages and
-// collectives of peer. peer, remoteLeader and tag count at the leader only, and peer may
-// be an intercommunicator.
+// IntercommCreate makes an intercommunicator of the ranks of c, the local group, and those of
+// another communicator, whose ranks call it too. Each group has a leader, the rank localLeader of
+// c. The leaders find each other in peer, where the other leader has the rank remoteLeader. Both
+// give the same tag, by which they tell this creation from others that they make in peer at the
+// same time. It does not interfere with messages and collectives of peer. peer, remoteLeader and
+// tag matter at the leader only, and peer may be an intercommunicator.
 //
 // The groups must have no rank in common (ErrComm). What a leader finds wrong all ranks of
 // its group get as an error. It waits for all ranks of c and for the other leader.
@@ -191,8 +190,8 @@ func (c *Comm) checkMeeting(op string, peer *Comm, remoteLeader, tag int) *Error
 // IntercommCreateFromGroups makes an intercommunicator of two groups without parents. The ranks of
 // both call it, each with its own group as local, the leader of it as localLeader, and the same
 // text, which keeps creations apart that are under way at once. remote, the other group, and
-// remoteLeader, its leader, count at the leader only. info gives the hints and may be nil; errh is
-// the error handler, which gets the errors of the creation too, and nil stands for what it does in
+// remoteLeader, its leader, matter at the leader only. info gives the hints and may be nil. errh is
+// the error handler, which gets the errors of the creation too. nil stands for what it does in
 // CommCreateFromGroup. What a leader finds wrong all ranks of its group get as an error. Collective
 // over both groups (MPI 4.1, section 7.6.2, MPI_Intercomm_create_from_groups).
 func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, remoteLeader int, text string, info *Info, errh Errhandler) (newcomm *Comm, err error) {
