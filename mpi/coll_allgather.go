@@ -4,9 +4,10 @@ package mpi
 
 import "github.com/fitmpi/fitmpi/mpi/internal/coll"
 
-// Allgather is Gather whose result every rank gets; in may be the part of out that it
-// goes to. Over an intercommunicator each group gets what the other gives, in equal
-// blocks that fill out (MPI 4.1, section 6.7).
+// Allgather collects in of every rank, all of the same length, in out of every rank, in the order
+// of the ranks (MPI 4.1, section 6.7). out has Size times as many elements as in; in may be the
+// part of out that it goes to. Over an intercommunicator each group gets what the other gives, in
+// equal blocks that fill out.
 func Allgather[T any](c *Comm, in, out []T) error {
 	return beginColl(c, "Allgather", in, out, Undefined).end(done(iallgather(c, "Allgather", in, out)))
 }
@@ -60,9 +61,9 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	})
 }
 
-// Allgatherv is Gatherv whose result every rank gets; all give the same counts. in may
-// be this rank's block of out. Over an intercommunicator the blocks are those of the other
-// group (MPI 4.1, section 6.7).
+// Allgatherv is Gatherv whose result every rank gets: counts[r] elements of rank r go to
+// out[displs[r]:]. All ranks give the same counts. in may be this rank's block of out. Over an
+// intercommunicator the blocks are those of the other group (MPI 4.1, section 6.7).
 func Allgatherv[T any](c *Comm, in, out []T, counts, displs []int) error {
 	return beginColl(c, "Allgatherv", in, out, Undefined).end(done(iallgatherv(c, "Allgatherv", in, out, counts, displs)))
 }

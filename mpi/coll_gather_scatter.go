@@ -6,11 +6,11 @@ import (
 	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
-// Gather collects in of every rank, all of the same length, in out of rank root,
-// in the order of the ranks; out is ignored elsewhere. At the root in may be the part of
-// out that it goes to. Over an intercommunicator the root, which gives Root as root, gets
-// equal blocks from the other group, whose ranks give its rank; the others of its group
-// give ProcNull (MPI 4.1, section 6.5).
+// Gather collects in of every rank, all of the same length, in out of rank root, in the order of
+// the ranks. There out has Size times as many elements as in; elsewhere it is ignored. At the root
+// in may be the part of out that it goes to. Over an intercommunicator the root, which gives Root
+// as root, gets equal blocks from the other group, whose ranks give its rank; the others of its
+// group give ProcNull (MPI 4.1, section 6.5).
 func Gather[T any](c *Comm, in, out []T, root int) error {
 	return beginColl(c, "Gather", in, out, root).end(done(igather(c, "Gather", in, out, root)))
 }
@@ -82,10 +82,9 @@ func interGather[T any](c *Comm, op string, e *elem, in, out []T, root int) *Req
 	return interSend(c, op, e, in, root)
 }
 
-// Gatherv is Gather of blocks of different lengths: counts[r] elements of rank r
-// go to out[displs[r]:]. displs nil packs them without gaps. out, counts and
-// displs count at the root only, where in may be its block of out
-// (MPI 4.1, section 6.5).
+// Gatherv is Gather of blocks of different lengths: counts[r] elements of rank r go to
+// out[displs[r]:]. displs nil packs them without gaps. out, counts and displs matter at the root
+// only, where in may be its block of out (MPI 4.1, section 6.5).
 func Gatherv[T any](c *Comm, in, out []T, counts, displs []int, root int) error {
 	return beginColl(c, "Gatherv", in, out, root).end(done(igatherv(c, "Gatherv", in, out, counts, displs, root)))
 }
@@ -175,11 +174,11 @@ func encodeBlocks[T any](op string, all [][]byte, in []T, bl blocks) error {
 	return nil
 }
 
-// Scatter deals in of rank root out to the ranks in equal blocks of len(out)
-// elements; in is ignored elsewhere. At the root out may be the part of in that it gets.
-// Over an intercommunicator the root, which gives Root as root, deals out to the other
-// group, whose ranks give its rank; the others of its group give ProcNull
-// (MPI 4.1, section 6.6).
+// Scatter deals in of rank root out to the ranks in equal blocks of len(out) elements: rank r gets
+// the r-th. At the root in has Size such blocks, and out may be the part of in that it gets.
+// Elsewhere in is ignored. Over an intercommunicator the root, which gives Root as root, deals out
+// to the other group, whose ranks give its rank; the others of its group give ProcNull (MPI 4.1,
+// section 6.6).
 func Scatter[T any](c *Comm, in, out []T, root int) error {
 	return beginColl(c, "Scatter", in, out, root).end(done(iscatter(c, "Scatter", in, out, root)))
 }
@@ -243,10 +242,9 @@ func interScatter[T any](c *Comm, op string, e *elem, in, out []T, root int) *Re
 	return interRecv(c, op, e, out, root)
 }
 
-// Scatterv is Scatter of blocks of different lengths: rank r gets counts[r]
-// elements from in[displs[r]:]. displs nil means without gaps. in, counts and
-// displs count at the root only, where out may be its block of in
-// (MPI 4.1, section 6.6).
+// Scatterv is Scatter of blocks of different lengths: rank r gets counts[r] elements from
+// in[displs[r]:]. displs nil means without gaps. in, counts and displs matter at the root only,
+// where out may be its block of in (MPI 4.1, section 6.6).
 func Scatterv[T any](c *Comm, in []T, counts, displs []int, out []T, root int) error {
 	return beginColl(c, "Scatterv", in, out, root).end(done(iscatterv(c, "Scatterv", in, counts, displs, out, root)))
 }

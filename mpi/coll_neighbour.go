@@ -153,7 +153,16 @@ func decodeNeighbours[T any](sources []int, recv [][]byte, out []T, to blocks) e
 // NeighborAllgather sends in to all neighbours of this rank and receives as many elements from
 // each: those from the j-th source are the j-th block of out (MPI 4.1, section 8.6.1). out holds as
 // many blocks of len(in) as there are sources. A rank without destinations gives no in, and out as
-// long as what it receives.
+// long as what it receives. in and out must not overlap. Collective: all ranks of c call it.
+//
+// On a grid (CartCreate) a rank has two neighbours in each dimension, first the one at -1, then the
+// one at +1, sources and destinations alike. Where the grid ends the neighbour is ProcNull: its
+// block is there, and is not touched. On a graph (GraphCreate) the neighbours are those of the
+// graph, sources and destinations alike. On a distributed graph they are those of
+// DistGraphNeighbors.
+//
+// A communicator without a topology is an error of class [ErrTopology]. If the lengths at both ends
+// of an edge differ, the receiver's error is of class [ErrTruncate].
 func NeighborAllgather[T any](c *Comm, in, out []T) error {
 	return beginColl(c, "NeighborAllgather", in, out, Undefined).end(done(ineighborAllgather(c, "NeighborAllgather", in, out)))
 }
@@ -212,7 +221,8 @@ func ineighborAllgatherv[T any](c *Comm, op string, in, out []T, counts, displs 
 // NeighborAlltoall sends the i-th block of in to the i-th destination of this rank, and receives
 // the j-th block of out from its j-th source (MPI 4.1, section 8.6.2). All blocks are equal: in
 // holds as many as there are destinations, out as many as there are sources. A rank without
-// destinations gives out as long as what it receives.
+// destinations gives out as long as what it receives. What neighbours are, and errors, are as for
+// NeighborAllgather.
 func NeighborAlltoall[T any](c *Comm, in, out []T) error {
 	return beginColl(c, "NeighborAlltoall", in, out, Undefined).end(done(ineighborAlltoall(c, "NeighborAlltoall", in, out)))
 }

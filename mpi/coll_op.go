@@ -24,8 +24,8 @@ import (
 // with an error of class [ErrOp] that names the function, the call and its line.
 //
 // An Op that panics makes the reduction fail. So does one that ends its goroutine (runtime.Goexit,
-// and so FailNow and Fatal of a test): the goroutine that drives communication has it run on a
-// goroutine beside the own one. Only a blocking reduction may call it on the goroutine of its
+// and so FailNow and Fatal of a test). The goroutine that drives communication goes on, since it
+// has the Op run on another. Only a blocking reduction may call an Op on the goroutine of its
 // caller, which ends then. An Op that locks its goroutine to the thread must unlock it before it
 // returns.
 //

@@ -6,12 +6,11 @@ import (
 	"github.com/fitmpi/fitmpi/mpi/internal/coll"
 )
 
-// Reduce combines in of all ranks, element by element and in the order of the
-// ranks, and leaves the result in out of rank root, which is as long as in; out
-// is ignored elsewhere. At the root in and out may be the same slice. Over an
-// intercommunicator the root, which gives Root as root, gets what the other group, whose
-// ranks give its rank, has in in; the others of its group give ProcNull
-// (MPI 4.1, section 6.9.1).
+// Reduce combines in of all ranks, element by element and in the order of the ranks, and leaves the
+// result in out of rank root. in has the same length at all ranks, and out at the root has that
+// too; elsewhere out is ignored. At the root in and out may be the same slice. Over an
+// intercommunicator the root, which gives Root as root, gets what the other group, whose ranks give
+// its rank, has in in; the others of its group give ProcNull (MPI 4.1, section 6.9.1).
 func Reduce[T any](c *Comm, in, out []T, op Op[T], root int) error {
 	return beginColl(c, "Reduce", in, out, root).end(done(ireduce(c, "Reduce", in, out, op, root)))
 }
@@ -40,10 +39,10 @@ func ireduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Request
 	return ireduction(c, op, in, out, f, root, isRoot, &reduceOp)
 }
 
-// Allreduce combines in of all ranks, element by element and in the order of
-// the ranks, and leaves the same result in out everywhere, to the last bit. in
-// and out may be the same slice. Over an intercommunicator each group gets what the other
-// has in in (MPI 4.1, section 6.9.6).
+// Allreduce combines in of all ranks, element by element and in the order of the ranks, and leaves
+// the same result in out everywhere, to the last bit. in has the same length at all ranks, and out
+// has that too; they may be the same slice. Over an intercommunicator each group gets what the
+// other has in in (MPI 4.1, section 6.9.6).
 func Allreduce[T any](c *Comm, in, out []T, op Op[T]) error {
 	return beginColl(c, "Allreduce", in, out, Undefined).end(done(iallreduce(c, "Allreduce", in, out, op)))
 }
@@ -65,8 +64,9 @@ func iallreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, true, &allreduceOp)
 }
 
-// Scan leaves in out of rank r the combination of in of ranks 0 to r. in and out may be
-// the same slice. Not defined for intercommunicators (MPI 4.1, section 6.11.1).
+// Scan leaves in out of rank r the combination of in of ranks 0 to r, element by element. in has
+// the same length at all ranks, and out has that too; they may be the same slice. An
+// intercommunicator is an error of class [ErrComm] (MPI 4.1, section 6.11.1).
 func Scan[T any](c *Comm, in, out []T, op Op[T]) error {
 	return beginColl(c, "Scan", in, out, Undefined).end(done(iscan(c, "Scan", in, out, op)))
 }
@@ -88,8 +88,8 @@ func iscan[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 	return ireduction(c, op, in, out, f, 0, true, &scanOp)
 }
 
-// Exscan is Scan of the ranks below r only; out of rank 0 is left as it is. in and out
-// may be the same slice. Not defined for intercommunicators (MPI 4.1, section 6.11.2).
+// Exscan is Scan of the ranks below r only; out of rank 0 is left as it is. in and out may be the
+// same slice. An intercommunicator is an error of class [ErrComm] (MPI 4.1, section 6.11.2).
 func Exscan[T any](c *Comm, in, out []T, op Op[T]) error {
 	return beginColl(c, "Exscan", in, out, Undefined).end(done(iexscan(c, "Exscan", in, out, op)))
 }

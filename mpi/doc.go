@@ -74,15 +74,19 @@
 //
 // # Collective operations
 //
-// Barrier, Bcast, Reduce and their like are called by every rank of the
-// communicator, in the same order everywhere, with the same root, operation and
-// lengths that fit each other. They return when this rank's part is done, which
-// but for Barrier says nothing of the others. Each has a form with I that starts
-// it and returns a Request. Lengths are of slices, so in of the ranks is as long as
-// its share of out; a buffer that only counts at the root may be nil elsewhere.
-// Giving the same slice as in and out stands for MPI_IN_PLACE where a comment says
-// so; slices that overlap in part are a mistake. Wrong arguments give an error before
-// anything is sent.
+// Barrier, Bcast, Reduce and their like are called by every rank of the communicator, in the same
+// order everywhere, with the same root, operation and lengths that fit each other. They return when
+// this rank's part is done, which but for Barrier says nothing of the others. Each has a form with
+// I that starts it and returns a Request, to which the buffers belong until Wait or a successful
+// Test. A form with Init makes a persistent Request, which each Start starts anew. Counts are
+// lengths of slices, in elements. So in is as long as this rank's share of out. A buffer that only
+// counts at the root may be nil elsewhere. Giving the same slice as in and out stands for
+// MPI_IN_PLACE where a comment says so; slices that overlap in part are a mistake. Wrong arguments
+// give an error before anything is sent. The class is ErrRoot for a root that is none, ErrCount for
+// lengths and counts that do not fit, and ErrBuffer for slices that overlap. It is ErrOp for a nil
+// operation, and ErrType for a T that can neither travel as memory nor be serialised. Where ranks
+// differ in lengths or root, they may get an error of class ErrTruncate, or wait for ever: see
+// Checking.
 //
 // # Files
 //
