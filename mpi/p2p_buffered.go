@@ -29,7 +29,7 @@ var automatic = &BufferAutomatic[0]
 // It serves all communicators that have no buffer of their own, unless they come from a session
 // that has one. buf belongs to the library until DetachJobBuffer. A message of n bytes needs n +
 // BsendOverhead; BufferAutomatic has room for all. The job has one buffer at a time: a second one
-// is an error of class ErrBuffer.
+// is an error of class ErrBuffer. It does not block.
 func (c *Comm) AttachJobBuffer(buf []byte) (err error) {
 	defer c.begin("AttachJobBuffer").endAt(&err)
 	const op = "AttachJobBuffer"
@@ -78,10 +78,11 @@ func (c *Comm) iflushJobBuffer() *Request {
 	return c.flushBuffer(op, c.job.buffer.Load())
 }
 
-// AttachBuffer gives c memory for its buffered sends, as AttachJobBuffer does for the job. Buffered
-// sends over c use this memory only (MPI 4.1, section 3.6, MPI_Comm_attach_buffer). It is this
-// rank's affair: the others may have buffers or not. A communicator made from c does not inherit
-// it. Detach it before c is freed: after that no call can tell when it is empty.
+// AttachBuffer gives c the memory buf for its buffered sends, as AttachJobBuffer does for the job.
+// It belongs to the library until DetachBuffer. Buffered sends over c use this memory only (MPI
+// 4.1, section 3.6, MPI_Comm_attach_buffer). A second buffer is an error of class ErrBuffer. It is
+// this rank's affair: the others may have buffers or not. A communicator made from c does not
+// inherit it. Detach it before c is freed: after that no call can tell when it is empty.
 func (c *Comm) AttachBuffer(buf []byte) (err error) {
 	defer c.begin("AttachBuffer").endAt(&err)
 	const op = "AttachBuffer"
@@ -283,8 +284,8 @@ func bufferText(b *engine.Buffer) string {
 	}
 }
 
-// AttachBuffer gives s memory for the buffered sends over its communicators that have no buffer of
-// their own, as [Comm.AttachJobBuffer] does for the job (MPI 4.1, section 3.6,
+// AttachBuffer gives s the memory buf for the buffered sends over its communicators that have no
+// buffer of their own, as [Comm.AttachJobBuffer] does for the job (MPI 4.1, section 3.6,
 // MPI_Session_attach_buffer). It belongs to the library until DetachBuffer; BufferAutomatic has
 // room for all. A second one is an error of class ErrBuffer.
 func (s *Session) AttachBuffer(buf []byte) (err error) {

@@ -25,7 +25,7 @@ func jobOf(ctx context.Context) *job {
 }
 
 // Region marks what the calling goroutine does from now on, until it calls end, as a phase of the
-// program with the name:
+// program. name is the name of the phase:
 //
 //	ctx, end := mpi.Region(ctx, "assemble")
 //	defer end()
@@ -36,10 +36,10 @@ func jobOf(ctx context.Context) *job {
 // region of the name. Tools hear of it: see [RegionTool].
 //
 // ctx is the one that Main or RunThreads gave to the rank's function, or derived from it, and says
-// which rank it is; where the process has one rank, by Init, any will do. With a context of no rank
-// there is no label of a rank, and no tool hears of it. Regions nest: begin the inner one with the
-// context that the outer one has returned, or the label of the outer one is lost when the inner one
-// ends. Region does not block. No counterpart in MPI.
+// which rank it is. Where the process has one rank, by Init, any context will do. With a context of
+// no rank there is no label of a rank, and no tool hears of the region. Regions nest: begin the
+// inner one with the context that the outer one has returned, or the label of the outer one is lost
+// when the inner one ends. Region does not block. No counterpart in MPI.
 func Region(ctx context.Context, name string) (inner context.Context, end func()) {
 	labels := []string{"fitmpi_region", name}
 	var tools *toolchain

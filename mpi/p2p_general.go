@@ -32,9 +32,9 @@ type general struct {
 	released bool // guarded by mu: f.Free was called
 }
 
-// GrequestStart makes a request that the user completes with Complete, so that
-// an operation of the user's can be waited for beside those of the library
-// (MPI 4.1, section 13.2).
+// GrequestStart makes a request that the user completes with Complete, so that an operation of the
+// user's can be waited for beside those of the library (MPI 4.1, section 13.2). f is what the
+// library calls for it. Errors of the request go to the error handler of c. It does not block.
 func (c *Comm) GrequestStart(f GeneralCallbacks) *Request {
 	return c.begin("GrequestStart").started(c.grequestStart(f))
 }
@@ -51,8 +51,9 @@ func (c *Comm) grequestStart(f GeneralCallbacks) *Request {
 	return r
 }
 
-// Complete says that the operation of a generalised request is done
-// (MPI 4.1, section 13.2).
+// Complete says that the operation of a generalised request is done (MPI 4.1, section 13.2). It
+// does not wait. A second Complete of a request, and one of a request that is not of GrequestStart,
+// are errors of class [ErrRequest].
 func (r *Request) Complete() (err error) {
 	defer r.begin("Complete").endAt(&err)
 	const op = "Complete"

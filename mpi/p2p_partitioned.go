@@ -27,23 +27,23 @@ type parts struct {
 // partEncoder serialises one partition.
 type partEncoder func(partition int) ([]byte, *Error)
 
-// PsendInit makes a persistent send of buf in so many partitions, all equally long
-// (MPI 4.1, section 4.2.1). Each Start begins a round, in which nothing is sent until
-// the program says, with Pready, that a partition holds what is to be sent; that
-// partition leaves at once, while others are still computed. Any goroutine may say so.
-// Wait returns when all partitions are ready and have left.
+// PsendInit makes a persistent send of buf in so many partitions, all equally long (MPI 4.1,
+// section 4.2.1). Each Start begins a round. In it nothing is sent until the program says, with
+// Pready, that a partition holds what is to be sent. That partition leaves at once, while others
+// are still computed. Any goroutine may say so. Wait returns when all partitions are ready and have
+// left.
 //
-// A partition is len(buf)/partitions elements. Made through [Comm.WithType] it is one
-// value of the datatype, and they follow each other in buf at its extent: for count values in each
-// give Contiguous(count, t), for partitions that interleave, as columns do, a Resized one.
-// Objects have no datatype, but may have partitions: each is serialised when it is made ready.
+// A partition is len(buf)/partitions elements; a length that is no multiple of partitions is an
+// error of class [ErrCount]. Made through [Comm.WithType] a partition is one value of the datatype,
+// and they follow each other in buf at its extent. For count values in each give Contiguous(count,
+// t), for partitions that interleave, as columns do, a Resized one. Objects have no datatype, but
+// may have partitions: each is serialised when it is made ready.
 //
-// The receive that matches is a PrecvInit of rank dest with the same communicator and
-// tag. The data of all its partitions together must be of the same types in the same order; how
-// many partitions they are, and which layout they have, is its own affair. Pairs
-// are matched once, in the order in which both ranks make them, and never with other
-// sends and receives. PsendInit does not wait; dest may be ProcNull. Bad arguments give a
-// request that has already failed: Wait and Start tell.
+// The receive that matches is a PrecvInit of rank dest with the same communicator and tag. The data
+// of all its partitions together must be of the same types in the same order. How many partitions
+// they are, and which layout they have, is its own affair. Pairs are matched once, in the order in
+// which both ranks make them, and never with other sends and receives. PsendInit does not wait;
+// dest may be ProcNull. Bad arguments give a request that has already failed: Wait and Start tell.
 func PsendInit[T any](c *Comm, buf []T, partitions, dest, tag int) *Request {
 	return beginSend(c, "PsendInit", buf, dest, tag).started(psendInit(c, buf, partitions, dest, tag))
 }
@@ -81,13 +81,12 @@ func psendInit[T any](c *Comm, buf []T, partitions, dest, tag int) *Request {
 	return r
 }
 
-// PrecvInit makes a persistent receive into buf in so many partitions, all equally
-// long, from a PsendInit of rank source (MPI 4.1, section 4.2.1). What a partition is, with a
-// datatype and without, is as for PsendInit. In a round, which
-// Start begins, Parrived says whether a partition is there; Wait returns when all are.
-// Neither AnySource nor AnyTag is possible; source may be ProcNull. A sender whose
-// partitions do not have as many data in all makes Wait return an error of class ErrCount.
-// PrecvInit does not wait.
+// PrecvInit makes a persistent receive into buf in so many partitions, all equally long, from a
+// PsendInit of rank source (MPI 4.1, section 4.2.1). What a partition is, with a datatype and
+// without, is as for PsendInit. Start begins a round. In it Parrived says whether a partition is
+// there, and Wait returns when all are. Neither AnySource nor AnyTag is possible; source may be
+// ProcNull. A sender whose partitions do not have as many data in all makes Wait return an error of
+// class ErrCount. PrecvInit does not wait.
 func PrecvInit[T any](c *Comm, buf []T, partitions, source, tag int) *Request {
 	return beginRecv(c, "PrecvInit", buf, source, tag).started(precvInit(c, buf, partitions, source, tag))
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Pready says that a partition of a send made by PsendInit holds what is to be sent in
-// this round (MPI 4.1, section 4.2.2). It leaves now, and belongs to the request until
-// Wait. Pready does not wait; goroutines may make different partitions ready at once,
-// also while another waits for the request. It is an error if the request is not
-// active, or the partition ready already.
+// Pready says that a partition of a send made by PsendInit holds what is to be sent in this round
+// (MPI 4.1, section 4.2.2). It leaves now, and belongs to the request until Wait. Pready does not
+// wait; goroutines may make different partitions ready at once, also while another waits for the
+// request. The error is of class [ErrRequest] if the request is not active, or the partition is
+// ready already, and of class [ErrArg] if there is no such partition.
 func (r *Request) Pready(partition int) (err error) {
 	defer r.begin("Pready").endAt(&err)
 	const op = "Pready"
 	return r.preadyRange(op, partition, partition)
 }
 
-// PreadyRange is Pready of the partitions from low to high, both included
-// (MPI 4.1, section 4.2.2), at less cost.
+// PreadyRange is Pready of the partitions from low to high, both included, at less cost (MPI 4.1,
+// section 4.2.2). A low above high is an error of class [ErrArg].
 func (r *Request) PreadyRange(low, high int) (err error) {
 	defer r.begin("PreadyRange").endAt(&err)
 	const op = "PreadyRange"
@@ -39,8 +39,7 @@ func (r *Request) preadyRange(op string, low, high int) error {
 	return r.ready(op, high-low+1, func(i int) int { return low + i })
 }
 
-// PreadyList is Pready of each partition in the list (MPI 4.1, section 4.2.2), at less
-// cost.
+// PreadyList is Pready of each partition in the list, at less cost (MPI 4.1, section 4.2.2).
 func (r *Request) PreadyList(partitions ...int) (err error) {
 	defer r.begin("PreadyList").endAt(&err)
 	const op = "PreadyList"

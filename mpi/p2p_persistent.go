@@ -4,23 +4,25 @@ package mpi
 
 import "errors"
 
-// SendInit makes a persistent standard send of buf: each Start sends what buf
-// holds then, each Wait completes it (MPI 4.1, section 3.9).
+// SendInit makes a persistent standard send of buf: each Start sends what buf holds then, each Wait
+// completes it (MPI 4.1, section 3.9). dest and tag are those of Send. buf belongs to the request
+// from Start to Wait. SendInit does not block. Bad arguments give a request that has already
+// failed: Wait and Start tell.
 func SendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return beginSend(c, "SendInit", buf, dest, tag).started(sendInit(c, "SendInit", modeStandard, buf, dest, tag))
 }
 
-// SsendInit makes a persistent synchronous send (MPI 4.1, section 3.9).
+// SsendInit makes a persistent synchronous send: it is SendInit of an Ssend (MPI 4.1, section 3.9).
 func SsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return beginSend(c, "SsendInit", buf, dest, tag).started(sendInit(c, "SsendInit", modeSync, buf, dest, tag))
 }
 
-// BsendInit makes a persistent buffered send (MPI 4.1, section 3.9).
+// BsendInit makes a persistent buffered send: it is SendInit of a Bsend (MPI 4.1, section 3.9).
 func BsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return beginSend(c, "BsendInit", buf, dest, tag).started(sendInit(c, "BsendInit", modeBuffered, buf, dest, tag))
 }
 
-// RsendInit makes a persistent ready send (MPI 4.1, section 3.9).
+// RsendInit makes a persistent ready send: it is SendInit of an Rsend (MPI 4.1, section 3.9).
 func RsendInit[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return beginSend(c, "RsendInit", buf, dest, tag).started(sendInit(c, "RsendInit", modeReady, buf, dest, tag))
 }
@@ -56,7 +58,8 @@ func sendInit[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) 
 	return r
 }
 
-// RecvInit makes a persistent receive into buf (MPI 4.1, section 3.9).
+// RecvInit makes a persistent receive into buf: each Start starts a receive, each Wait completes it
+// (MPI 4.1, section 3.9). source and tag are those of Recv. It is otherwise as SendInit.
 func RecvInit[T any](c *Comm, buf []T, source, tag int) *Request {
 	return beginRecv(c, "RecvInit", buf, source, tag).started(recvInit(c, buf, source, tag))
 }
@@ -92,8 +95,8 @@ func (r *Request) post() {
 	r.c.job.engine.Post(r.m)
 }
 
-// Start starts a persistent request, which must not be active
-// (MPI 4.1, section 3.9).
+// Start starts a persistent request and returns (MPI 4.1, section 3.9). A request that is active or
+// not persistent is an error of class [ErrRequest].
 func (r *Request) Start() (err error) {
 	defer r.begin("Start").endAt(&err)
 	return r.startAgain()
@@ -128,7 +131,8 @@ func (r *Request) startAgain() error {
 	return nil
 }
 
-// StartAll starts persistent requests (MPI 4.1, section 3.9).
+// StartAll is Start of each of rs (MPI 4.1, section 3.9). A request that cannot be started does not
+// keep the others from it. The error joins those of the requests.
 func StartAll(rs ...*Request) (err error) {
 	defer beginRequests("StartAll", rs).endAt(&err)
 	var errs []error

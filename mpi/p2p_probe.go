@@ -8,9 +8,9 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Probe waits for a message that a Recv with the same arguments would receive
-// and says what it is, leaving it there (MPI 4.1, section 3.8.1). Count is in
-// bytes; GetCount gives elements. With several goroutines use Mprobe.
+// Probe waits for a message that a Recv with the same arguments would receive and says what it is,
+// leaving it there (MPI 4.1, section 3.8.1). Count is in bytes; GetCount gives elements. Where
+// several goroutines receive, another may take the message after the Probe: use Mprobe there.
 func Probe(c *Comm, source, tag int) (st Status, err error) {
 	defer c.beginProbe("Probe", source, tag).endStatus(&st, &err)
 	_, st, err = c.probe("Probe", engine.KindProbe, source, tag)
@@ -125,13 +125,13 @@ func (msg *Message) take(r *Request) {
 	c.job.engine.Post(r.m)
 }
 
-// Mrecv receives a message that a matched probe took; otherwise it is Recv
-// (MPI 4.1, section 3.8.3).
+// Mrecv receives a message that a matched probe took; otherwise it is Recv (MPI 4.1, section
+// 3.8.3). A nil message, or one that was received already, is an error of class [ErrRequest].
 func Mrecv[T any](msg *Message, buf []T) (Status, error) {
 	return beginMessage(msg, "Mrecv", buf).received(imrecv(msg, "Mrecv", buf).wait())
 }
 
-// Imrecv starts the receive of a message that a matched probe took
+// Imrecv starts an Mrecv and returns. buf belongs to the request until Wait or a successful Test
 // (MPI 4.1, section 3.8.3).
 func Imrecv[T any](msg *Message, buf []T) *Request {
 	return beginMessage(msg, "Imrecv", buf).started(imrecv(msg, "Imrecv", buf))

@@ -6,10 +6,12 @@ import (
 	"github.com/fitmpi/fitmpi/engine"
 )
 
-// Recv receives a message from rank source of c into buf and returns when it is there (MPI 4.1,
-// section 3.2.4). source may be AnySource or ProcNull, tag may be AnyTag. A message longer than buf
-// is an error of class ErrTruncate that names both lengths; a shorter one fills the front of buf.
-// The status says which rank sent, with which tag, and how many elements.
+// Recv receives a message from rank source of c into buf and blocks until it is there (MPI 4.1,
+// section 3.2.4). source may be AnySource or ProcNull, and is a rank of the other group if c is an
+// intercommunicator. tag may be AnyTag. A message longer than buf is an error of class ErrTruncate
+// that names both lengths; a shorter one fills the front of buf. Serialised values received as
+// plain elements, or the other way round, are an error of class ErrType. The status says which rank
+// sent, with which tag, and how many elements.
 func Recv[T any](c *Comm, buf []T, source, tag int) (st Status, err error) {
 	const op = "Recv"
 	told := beginRecv(c, op, buf, source, tag)
@@ -100,10 +102,10 @@ func (c *Comm) checkRecv(op string, source, tag int) *Error {
 	return checkTag(op, tag, true)
 }
 
-// RecvNew receives a message of any length and returns its elements in a new
-// slice: what C programs do with Mprobe, Get_count and Mrecv, in one step. source
-// and tag are those of Recv. A message that is no whole number of elements is an
-// error of class ErrType. No counterpart in MPI.
+// RecvNew receives a message of any length and returns its elements in a new slice. It is what C
+// programs do with Mprobe, Get_count and Mrecv, in one step, and blocks as Recv does. source and
+// tag are those of Recv. A message that is no whole number of elements is an error of class
+// ErrType. No counterpart in MPI.
 func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 	told := c.beginProbe("RecvNew", source, tag)
 	r := irecvNew[T](c, "RecvNew", source, tag)
@@ -111,8 +113,8 @@ func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 	return r.Data(), st, err
 }
 
-// Irecv starts a receive into buf, which belongs to the request until Wait or a
-// successful Test (MPI 4.1, section 3.7.2).
+// Irecv starts a Recv and returns. buf belongs to the request until Wait or a successful Test (MPI
+// 4.1, section 3.7.2). Bad arguments give a request that has already failed: Wait tells.
 func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	const op = "Irecv"
 	told := beginRecv(c, op, buf, source, tag)
@@ -163,7 +165,7 @@ type Incoming[T any] struct {
 // is there; nil before, and if the receive failed.
 func (r *Incoming[T]) Data() []T { return r.data }
 
-// IrecvNew starts a receive of a message of any length; Data has it after Wait.
+// IrecvNew starts a RecvNew and returns; Data has the elements after Wait. No counterpart in MPI.
 func IrecvNew[T any](c *Comm, source, tag int) *Incoming[T] {
 	told := c.beginProbe("IrecvNew", source, tag)
 	r := irecvNew[T](c, "IrecvNew", source, tag)

@@ -16,7 +16,9 @@ import (
 // intercommunicator, or ProcNull, with which nothing is sent; tag is 0 to TagUB.
 //
 // A T without pointers travels as memory. Any other T is serialised (encoding.BinaryAppender or
-// BinaryMarshaler if it has them, else gob, which sends exported fields only).
+// BinaryMarshaler if it has them, else gob, which sends exported fields only). The error is of
+// class [ErrRank] for a dest that is no rank, [ErrTag] for a tag out of range, and [ErrType] for a
+// T that can do neither.
 func Send[T any](c *Comm, buf []T, dest, tag int) error {
 	told := beginSend(c, "Send", buf, dest, tag)
 	if e := elemOf[T](); c.sendsQuick(e, dest, tag) {
@@ -25,8 +27,8 @@ func Send[T any](c *Comm, buf []T, dest, tag int) error {
 	return told.end(sendWhole(c, "Send", modeStandard, buf, dest, tag))
 }
 
-// Ssend is a synchronous Send: it returns when the receive that matches has
-// started (MPI 4.1, section 3.4).
+// Ssend is a synchronous Send: it blocks until the receive that matches has started (MPI 4.1,
+// section 3.4).
 func Ssend[T any](c *Comm, buf []T, dest, tag int) error {
 	return send(c, "Ssend", modeSync, buf, dest, tag)
 }
@@ -124,17 +126,17 @@ func Isend[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return told.started(isend(c, "Isend", modeStandard, buf, dest, tag))
 }
 
-// Issend starts a synchronous send (MPI 4.1, section 3.7.2).
+// Issend starts an Ssend and returns; it is otherwise as Isend (MPI 4.1, section 3.7.2).
 func Issend[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return beginSend(c, "Issend", buf, dest, tag).started(isend(c, "Issend", modeSync, buf, dest, tag))
 }
 
-// Ibsend starts a buffered send, which is complete at once (MPI 4.1, section 3.7.2).
+// Ibsend starts a Bsend, which is complete at once (MPI 4.1, section 3.7.2).
 func Ibsend[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return beginSend(c, "Ibsend", buf, dest, tag).started(isend(c, "Ibsend", modeBuffered, buf, dest, tag))
 }
 
-// Irsend starts a ready send (MPI 4.1, section 3.7.2).
+// Irsend starts an Rsend and returns; it is otherwise as Isend (MPI 4.1, section 3.7.2).
 func Irsend[T any](c *Comm, buf []T, dest, tag int) *Request {
 	return beginSend(c, "Irsend", buf, dest, tag).started(isend(c, "Irsend", modeReady, buf, dest, tag))
 }

@@ -7,9 +7,10 @@ import (
 )
 
 // Sendrecv sends out to rank dest and receives from rank source into in, both at once, so that a
-// ring of them does not lock up (MPI 4.1, section 3.2.7). The status is the receive's, also when
-// only the send has failed: then the message is in in. It returns when both are done; out and in
-// must not overlap. Each may be ProcNull, and each meets plain sends and receives too.
+// ring of them does not lock up (MPI 4.1, section 3.2.7). The status is the receive's. If only the
+// send has failed, the status is valid and the message is in the buffer in. It blocks until both
+// are done; out and in must not overlap. dest and source may each be ProcNull, and each half meets
+// plain sends and receives too.
 func Sendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) (Status, error) {
 	const op = "Sendrecv"
 	told := beginSendrecv(c, op, out, dest, sendTag, in, source, recvTag)
@@ -19,7 +20,8 @@ func Sendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, rec
 	return told.received(isendrecv(c, op, out, dest, sendTag, in, source, recvTag, false).wait())
 }
 
-// Isendrecv starts a Sendrecv (MPI 4.1, section 3.7.7).
+// Isendrecv starts a Sendrecv and returns; out and in belong to the request until Wait or a
+// successful Test (MPI 4.1, section 3.7.7).
 func Isendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) *Request {
 	told := beginSendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag)
 	return told.started(isendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag, false))
@@ -27,8 +29,8 @@ func Isendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, re
 
 // SendrecvReplace is Sendrecv with one buffer: what is received replaces what is sent (MPI 4.1,
 // section 3.2.7). A message that cannot leave at once is copied first, without the gaps of a
-// layout: source may wait for its message to be received before it receives, and then both messages
-// are to be kept.
+// layout. Rank source may wait for its message to be received before it receives, and then both
+// messages must be kept.
 func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) (Status, error) {
 	const op = "SendrecvReplace"
 	told := beginSendrecv(c, op, buf, dest, sendTag, buf, source, recvTag)
@@ -38,7 +40,8 @@ func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int
 	return told.received(isendrecv(c, op, buf, dest, sendTag, buf, source, recvTag, true).wait())
 }
 
-// IsendrecvReplace starts a SendrecvReplace (MPI 4.1, section 3.7.7).
+// IsendrecvReplace starts a SendrecvReplace and returns; buf belongs to the request until Wait or a
+// successful Test (MPI 4.1, section 3.7.7).
 func IsendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) *Request {
 	told := beginSendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag)
 	return told.started(isendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag, true))

@@ -117,7 +117,7 @@ func (r *Request) active() bool {
 	return r != nil && !r.delivered
 }
 
-// WaitAll waits for all of rs (MPI 4.1, section 3.7.5). The error joins those of
+// WaitAll waits for all of rs, also if some fail (MPI 4.1, section 3.7.5). The error joins those of
 // the requests; errors.Is finds each class. The statuses are in the order of rs.
 func WaitAll(rs ...*Request) (sts []Status, err error) {
 	told := beginRequests("WaitAll", rs)
@@ -253,9 +253,9 @@ func pendingErrors(rs []*Request) error {
 	return errors.Join(errs...)
 }
 
-// WaitSome waits until at least one of rs is done and returns the indices and
-// statuses of all that are (MPI 4.1, section 3.7.5). No index: none was active.
-// The error joins those of the requests returned.
+// WaitSome waits until at least one of rs is done and returns the indices and statuses of all that
+// are (MPI 4.1, section 3.7.5). It returns no index if none was active. The error joins those of
+// the requests returned.
 func WaitSome(rs ...*Request) (indices []int, sts []Status, err error) {
 	defer beginRequests("WaitSome", rs).endAt(&err)
 	act, at := actives(rs)
