@@ -36,7 +36,7 @@ var all = []Variable{
 	{Name: "FITMPI_HEARTBEAT", Group: Network, Kind: Duration, Wanted: "a duration: 1s; 0s shows nothing", Default: "1s", Auto: true, Option: "--heartbeat", Alike: true, Reader: Rank,
 		Text: "how often a rank shows others, over connections and in shared memory, that it lives, if they have heard nothing else; by itself every 30ms for each rank of the job where that is more than a second; more often if FITMPI_HEARTBEAT_TIMEOUT is less than four times that. Under the policy caller a rank shows nothing over connections"},
 	{Name: "FITMPI_HEARTBEAT_TIMEOUT", Group: Network, Kind: Duration, Wanted: "a duration: 60s; 0s turns heartbeats off", Default: "60s", Option: "--heartbeat-timeout", Alike: true, Reader: Rank,
-		Text: "how long nothing may be heard of a rank before it is taken for dead ([what is found how fast](LAUNCH.md#what-ends-when-what-fails)); one that is held in a debugger is not"},
+		Text: "how long nothing may be heard of a rank before it is taken for dead ([what is found how fast](LAUNCH.md#what-ends-when-what-fails)); one that is held in a debugger is not. Where no launcher and no kernel can be asked about the rank, a rank whose host answers is taken for dead only if this is given"},
 	{Name: "FITMPI_SOCKET_BUFFER", Group: Network, Kind: Size, Default: "the system's", Reader: Rank, Text: "SO_SNDBUF and SO_RCVBUF of connections"},
 	{Name: "FITMPI_CONGESTION", Group: Network, Kind: Text, Wanted: "a name: cubic; system leaves the system's", Default: "cubic, where there is", Auto: true, Reader: Rank, Text: "TCP congestion control"},
 
