@@ -110,7 +110,7 @@ func (d *driver) expire(now int64) {
 func (d *driver) pauseListening() {
 	for _, l := range d.listeners {
 		if err := d.poller.RemoveListener(l); err != nil {
-			d.e.cfg.Logger.Error("resting the listener", "rank", d.e.cfg.Rank, "err", err)
+			d.e.cfg.Logger.Error("pausing the listener", "rank", d.e.cfg.Rank, "err", err)
 		}
 	}
 	d.setTimer(&d.deaf, deadlineIn(deafTime))

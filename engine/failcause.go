@@ -21,7 +21,7 @@ const (
 
 // String is fit for a metric label.
 func (f FailCause) String() string {
-	return [...]string{"broken", "told", "silent", "unreachable", "protocol"}[f]
+	return [...]string{"broken", "reported", "silent", "unreachable", "protocol"}[f]
 }
 
 // reportedError is what another process says of a peer.

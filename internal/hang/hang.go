@@ -61,7 +61,7 @@ func (p Phase) String() string {
 	case Inside:
 		return "takes part"
 	case Idle:
-		return "rests"
+		return "is idle"
 	case Gone:
 		return "finished"
 	case Dead:

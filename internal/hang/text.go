@@ -120,7 +120,7 @@ func (w *Situation) brief() string {
 	case w.Phase == Outside:
 		return "outside of mpi.Init"
 	case w.Phase == Idle:
-		return "resting, without a session"
+		return "idle, without a session"
 	case w.Phase == Gone:
 		return "finished"
 	case w.Phase == Dead:

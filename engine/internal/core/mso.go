@@ -72,7 +72,7 @@ func (s State) String() string {
 	case Queued:
 		return "queued"
 	case Awaiting:
-		return "offered"
+		return "awaiting"
 	case Moving:
 		return "moving"
 	case Done:

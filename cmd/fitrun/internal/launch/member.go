@@ -49,7 +49,7 @@ func (s memberState) String() string {
 	case memberJoined:
 		return "joined"
 	case memberIdle:
-		return "resting"
+		return "idle"
 	case memberFinalizing:
 		return "finalizing"
 	case memberOver:

@@ -49,7 +49,7 @@ const (
 	Waiting    Phase = "waiting"    // its process is not started yet
 	Started    Phase = "started"    // its process runs, and has not joined the job
 	Joined     Phase = "joined"     // it takes part
-	Idle       Phase = "resting"    // it takes no part for now: all its sessions are finalized. It may take part again
+	Idle       Phase = "idle"       // it takes no part for now: all its sessions are finalized. It may take part again
 	Finalizing Phase = "finalizing" // it is done with the others
 	Over       Phase = "over"       // it has exited, or was never started
 )

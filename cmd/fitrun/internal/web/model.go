@@ -36,7 +36,7 @@ const (
 	stateRunning    = "running" // it takes part, and has not said yet whether it waits
 	stateComputing  = "computing"
 	stateBlocked    = "waiting" // at least one of its goroutines is in an MPI call that cannot go on
-	stateIdle       = "resting"
+	stateIdle       = "idle"
 	stateFinalizing = "finalizing"
 	stateExited     = "exited"
 	stateFailed     = "failed"

@@ -45,7 +45,7 @@ func TestStates(t *testing.T) {
 			want:     "waiting", says: "Wait at main.go:7 for 12s and 2 more"},
 		{state: launch.State{Phase: launch.Joined}, pulse: &telemetry.Pulse{Blocked: 1}, counters: waits(at("", "", 0)), want: "waiting"},
 		{state: launch.State{Phase: launch.Joined, Code: 3, Why: "aborted the job"}, pulse: &telemetry.Pulse{}, want: "failed", says: "aborted the job"},
-		{state: launch.State{Phase: launch.Idle}, pulse: &telemetry.Pulse{Blocked: 1}, want: "resting"},
+		{state: launch.State{Phase: launch.Idle}, pulse: &telemetry.Pulse{Blocked: 1}, want: "idle"},
 		{state: launch.State{Phase: launch.Finalizing}, pulse: &telemetry.Pulse{Blocked: 1}, want: "finalizing"},
 		{state: launch.State{Phase: launch.Over}, pulse: &telemetry.Pulse{Blocked: 1}, want: "exited"},
 		{state: launch.State{Phase: launch.Over, Why: "was ended with the job"}, want: "ended", says: "was ended with the job"},

@@ -92,7 +92,7 @@ func eventText(e *view.Event) string {
 		case launch.Joined:
 			return "takes part in the job"
 		case launch.Idle:
-			return "rests"
+			return "is idle"
 		case launch.Finalizing:
 			return "finalizes"
 		case launch.Over:

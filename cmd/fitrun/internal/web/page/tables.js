@@ -7,7 +7,7 @@ import { bytes, count, percent, rate, time } from "./format.js";
 const byId = (id) => document.getElementById(id);
 
 export const marks = {
-  "not started": "○", starting: "◔", running: "▸", computing: "▸", waiting: "‖", resting: "◌", finalizing: "◕", exited: "✓", ended: "■", failed: "✕",
+  "not started": "○", starting: "◔", running: "▸", computing: "▸", waiting: "‖", idle: "◌", finalizing: "◕", exited: "✓", ended: "■", failed: "✕",
 };
 
 const known = (r, f) => (r.known ? f(r) : "–");
