@@ -32,11 +32,11 @@ func (c *chain) run(steps int) {
 
 // spend does what takes d on an undisturbed core, and returns how long it took.
 func (c *chain) spend(d time.Duration) time.Duration {
-	steps := int(float64(d) * pace())
-	start := now()
-	c.run(steps)
-	return time.Duration(now() - start)
+	return c.timed(stepsOf(d))
 }
+
+// stepsOf is how many steps take d on an undisturbed core: the same number each time.
+func stepsOf(d time.Duration) int { return int(float64(d) * pace()) }
 
 // pace is how many steps of a chain this process does in a nanosecond. The first call
 // measures it: make it when nothing else runs.

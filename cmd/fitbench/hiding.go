@@ -14,6 +14,7 @@ func hidingTests() []test {
 		{"send", "what a late rank costs the other one", 2, lateSizes, lateSend},
 		{"isend-wait", "what is left to wait for after computing longer than the transfer", 2, isendWaitSizes, isendWait},
 		{"overlap", "how much of an exchange, or of each nonblocking collective, computation hides", 2, overlapSizes, overlap},
+		{"solve", "an iteration of an exchange beside a fixed amount of work, in a ring of all ranks", 2, solveSizes, solve},
 		{"partitioned", "partitions that leave when they are computed, beside one send of all", 2, partitionedSizes, partitioned},
 		{"slowdown", "what the worker costs a program that does not communicate", 2, nil, slowdown},
 		{"wakeup", "from sending to seeing while every core computes", 2, nil, wakeup},
@@ -31,7 +32,7 @@ var (
 // runs: how fast this process computes, and of test slowdown the baseline.
 func before(opt *options) {
 	switch opt.test.name {
-	case "send", "isend-wait", "overlap", "partitioned", "wakeup":
+	case "send", "isend-wait", "overlap", "solve", "partitioned", "wakeup":
 		pace()
 	case "slowdown":
 		alone = measureAlone(opt)

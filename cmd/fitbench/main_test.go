@@ -185,6 +185,7 @@ func TestRefuses(t *testing.T) {
 		{"bw -iterations -1", "-iterations -1: give 1 or more"},
 		{"partitioned -partitions 0", "-partitions 0: give 1 or more"},
 		{"partitioned -goroutines -1", "-goroutines -1: give 1 or more"},
+		{"solve -pace -1", "-pace -1: give 1 or more"},
 		{"bw -late -1s", "-late -1s: give a time that is not negative"},
 		{"bw -plot bw.png", "-plot bw.png: give a file that ends in .svg"},
 		{"bw -policy lazy", `-policy "lazy": choose worker, assist, caller`},

@@ -32,6 +32,7 @@ type options struct {
 	partitions int           // of test partitioned, as the two below
 	goroutines int           // 0: as many as cores
 	compute    time.Duration // negative: as long as the message takes
+	pace       int           // of test solve: steps of work in a millisecond; 0: as calibrated
 	csv, json  bool
 	plot       string // file, or empty
 	stderr     io.Writer
@@ -77,6 +78,7 @@ func (opt *options) flags() *flag.FlagSet {
 	fs.IntVar(&opt.partitions, "partitions", 16, "of a message of test partitioned")
 	fs.IntVar(&opt.goroutines, "goroutines", 0, "that compute in test partitioned (default: one for each core of rank 0)")
 	fs.DurationVar(&opt.compute, "compute", -1, "how long each goroutine of test partitioned computes (default: as long as the message takes)")
+	fs.IntVar(&opt.pace, "pace", 0, "steps of work in a millisecond of test solve, so that several jobs do the same work (default: as calibrated)")
 	fs.BoolVar(&opt.csv, "csv", false, "write CSV instead of text")
 	fs.BoolVar(&opt.json, "json", false, "write JSON instead of text")
 	fs.StringVar(&opt.plot, "plot", "", "also draw the figures, as SVG to this `file`")
@@ -105,6 +107,8 @@ func (opt *options) check(name string) error {
 		return fmt.Errorf("-partitions %d: give 1 or more", opt.partitions)
 	case opt.goroutines < 0:
 		return fmt.Errorf("-goroutines %d: give 1 or more, or 0 for one on each core", opt.goroutines)
+	case opt.pace < 0:
+		return fmt.Errorf("-pace %d: give 1 or more, or 0 to calibrate", opt.pace)
 	case opt.plot != "" && !canPlot:
 		return errors.New("-plot: this fitbench cannot draw, it was built with -tags noplot: build it without, or give -csv")
 	case opt.plot != "" && !strings.HasSuffix(opt.plot, ".svg"):
