@@ -3,6 +3,7 @@
  * the statistics are those of internal/bench in Go.
  */
 #include "common.h"
+#include "solving.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,22 @@ static void check_compute(void)
 	printf("compute(20 ms) took %.1f ms\n", took / 1e3);
 }
 
+/* The same number of steps for the same time, whatever the machine does meanwhile. Needs calibrate, and comes last: it
+ * changes the pace. */
+static void check_solving(void)
+{
+	int64_t once = steps_of(20000);
+
+	want(once > 0 && steps_of(20000) == once, "the same work each time");
+	want(steps_of(180000) / 9 >= once && steps_of(180000) / 9 <= once + 1, "work in proportion");
+	set_pace(1000000);
+	want(steps_of(20000) == 20000, "the pace that is said");
+	want(solve_work(0) == 20000 && solve_work(8) == 20000 && solve_work(9) == 40000 && solve_work(MIB) == 1000000 &&
+	         solve_work(64 * MIB) == 16000000,
+	     "work by size");
+	want(solve_count(20000) == 2000 && solve_count(1000000) == 500 && solve_count(144000000) == 10, "iterations by time");
+}
+
 int main(void)
 {
 	check_statistics();
@@ -93,6 +110,7 @@ int main(void)
 	check_arguments();
 	check_buffers();
 	check_compute();
+	check_solving();
 	puts(failures == 0 ? "ok" : "failed");
 	return failures != 0;
 }

@@ -95,8 +95,15 @@ void write_end(void);
 /* calibrate finds out how fast compute is on an undisturbed core. Call it once, before the first compute. */
 void calibrate(void);
 
+/* set_pace says it instead. */
+void set_pace(int64_t steps_per_ms);
+
 /* compute does floating-point work on registers, of a fixed number of steps that takes ns nanoseconds if undisturbed. */
 void compute(int64_t ns);
+
+/* steps_of is of how many steps the work of compute(ns) is, compute_steps does that many. */
+int64_t steps_of(int64_t ns);
+void compute_steps(int64_t steps);
 
 /* timed_compute is compute; it returns the microseconds that the work took. */
 double timed_compute(int64_t ns);

@@ -41,11 +41,26 @@ void calibrate(void)
 	steps_per_ns = (double)steps / (double)best;
 }
 
-void compute(int64_t ns)
+void set_pace(int64_t steps_per_ms)
+{
+	steps_per_ns = (double)steps_per_ms / 1e6;
+}
+
+int64_t steps_of(int64_t ns)
 {
 	if (steps_per_ns == 0)
 		die("bug: compute before calibrate");
-	work((int64_t)((double)ns * steps_per_ns));
+	return (int64_t)((double)ns * steps_per_ns);
+}
+
+void compute_steps(int64_t steps)
+{
+	work(steps);
+}
+
+void compute(int64_t ns)
+{
+	work(steps_of(ns));
 }
 
 double timed_compute(int64_t ns)

@@ -3,6 +3,7 @@
  * bench/METHOD.md says what each test does. The same source is built with each library's compiler.
  */
 #include "mpibench.h"
+#include "solving.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -25,6 +26,7 @@ static const struct test tests[] = {
 	{"isend-wait", "Wait after computing longer than the transfer", "10,100,1K,10K,64K,128K,256K,512K,1M,4M,16M", 2, 1,
 	 NULL, run_isend_wait},
 	{"overlap", "how much of the transfer computation hides", "4K,16K,64K,256K,1M,4M,16M", 2, 1, NULL, run_overlap},
+	{"solve", "an iteration of an exchange beside a fixed amount of work", SOLVE_SIZES, 2, 1, NULL, run_solve},
 	{"coll", "collectives", "8,1K,16K,64K,1M", 1, 0, NULL, run_coll},
 	{"slowdown", "what an idle job and moving messages cost computation", "", 2, 1, before_slowdown, run_slowdown},
 	{"scale", "cost of a message and of the job with many ranks", "8", 1, 0, before_scale, run_scale},
@@ -44,6 +46,7 @@ static void usage(void)
 	       "  -warmup N           repetitions before measuring (default: a tenth, at least 5)\n"
 	       "  -window N           messages on their way at once in bw, bibw and rate (default: 64, from 1 MiB 16)\n"
 	       "  -late 100ms         how late the late rank of test send is\n"
+	       "  -pace N             steps of work in a millisecond, so that several jobs do the same work (default: as calibrated)\n"
 	       "  -peer NAME          for the column of that name (default: openmpi or mpich)\n"
 	       "  -transport tcp|shm  for the column of that name (default: tcp)\n"
 	       "  -policy none|thread thread: the library has a progress thread (default: none)\n");
@@ -72,6 +75,8 @@ static void set_option(struct options *opt, const char *name, const char *value)
 		opt->window = parse_count(name, value, 0);
 	else if (strcmp(name, "late") == 0)
 		opt->late = parse_duration(value);
+	else if (strcmp(name, "pace") == 0)
+		opt->pace = parse_count(name, value, 0);
 	else if (strcmp(name, "peer") == 0)
 		opt->peer = value;
 	else if (strcmp(name, "transport") == 0)
@@ -167,7 +172,9 @@ int main(int argc, char **argv)
 	struct options opt = parse_options(argv);
 	struct env e = {.opt = &opt};
 
-	if (opt.test->computes)
+	if (opt.pace > 0)
+		set_pace(opt.pace);
+	else if (opt.test->computes)
 		calibrate();
 	if (opt.test->before != NULL)
 		opt.test->before(&opt);

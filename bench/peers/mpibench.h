@@ -18,6 +18,7 @@ struct options {
 	int warmup;     /* -1: by iterations */
 	int window;     /* 0: by size */
 	int64_t late;   /* ns */
+	int pace;       /* steps of work in a millisecond; 0: calibrate */
 };
 
 /* env is what a test gets. */
@@ -47,6 +48,7 @@ void run_send(struct env *e);
 void run_isend_wait(struct env *e);
 void run_overlap(struct env *e);
 void run_collective_overlap(struct env *e);
+void run_solve(struct env *e);
 void run_coll(struct env *e);
 void before_slowdown(const struct options *opt);
 void run_slowdown(struct env *e);
