@@ -38,6 +38,7 @@ type setting struct {
 	bind       string // none or core
 	netns      string // the script of the links
 	places     string // a new directory for placeScript
+	pace       int    // steps of work in a millisecond of test solve; 0: each program calibrates
 	quick      bool
 }
 
@@ -59,7 +60,8 @@ func command(c *contender, e *experiment, s setting) []string {
 	}
 	line = append(line, c.args...)
 	line = append(line, e.arguments(s.quick)...)
-	fill := strings.NewReplacer("{bin}", s.bin, "{peers}", s.peers, "{ranks}", strconv.Itoa(e.ranksOf()), "{netns}", s.netns)
+	fill := strings.NewReplacer("{bin}", s.bin, "{peers}", s.peers, "{ranks}", strconv.Itoa(e.ranksOf()), "{netns}", s.netns,
+		"{pace}", strconv.Itoa(s.pace))
 	for i := range line {
 		line[i] = fill.Replace(line[i])
 	}

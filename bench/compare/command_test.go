@@ -22,7 +22,7 @@ func experimentNamed(t *testing.T, name string) *experiment {
 
 func TestCommand(t *testing.T) {
 	all := byName(contenders())
-	s := setting{bin: "B", peers: "P", bind: "none", netns: "N", places: "D"}
+	s := setting{bin: "B", peers: "P", bind: "none", netns: "N", places: "D", pace: 540000}
 	bound, quick := s, s
 	bound.bind, quick.quick = "core", true
 	for _, tt := range []struct {
@@ -46,6 +46,10 @@ func TestCommand(t *testing.T) {
 		{"rate-memory", "openmpi-shm", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl vader,self --bind-to none -np 2 " +
 			"P/openmpi/mpibench rate -peer openmpi -transport shm -policy none"},
 		{"rate-memory", "mpich-shm", s, "mpirun.mpich -bind-to none -np 2 P/mpich/mpibench rate -peer mpich -transport shm -policy none"},
+		{"solve", "caller", s, "B/fitrun --transport tcp --bind-to none -n 2 B/fitbench solve -csv -policy caller -pace 540000"},
+		{"solve-4", "mpich", s, "mpirun.mpich -bind-to none -np 4 P/mpich/mpibench solve -peer mpich -transport tcp -policy none -pace 540000"},
+		{"solve", "raw-thread-block", quick, "P/raw_solve solve -policy block -pace 540000 -sizes 8,64K,1M -iterations 5 -warmup 2"},
+		{"solve-1G", "raw-thread-spin", s, "N raw P/raw_solve solve -policy spin -pace 540000 -sizes 64K,1M,4M,16M -iterations 10"},
 		{"matmul-1", "matmul-1", s, "B/fitrun --transport tcp --bind-to none -n 1 B/matmul -rows 2400,4800"},
 	} {
 		line := command(all[tt.contender], experimentNamed(t, tt.experiment), tt.setting)
@@ -89,9 +93,26 @@ func TestSchedule(t *testing.T) {
 
 // The default run is promised to take at most 25 minutes; the estimate leaves some of it.
 func TestDefaultRunIsShort(t *testing.T) {
-	runs := schedule(experiments(), byName(contenders()), 5)
+	runs := schedule(chosen(&options{}), byName(contenders()), 5)
 	if d := totalTime(runs, false); d > 24*time.Minute {
 		t.Errorf("%d runs take %v", len(runs), d)
+	}
+}
+
+// What takes long is measured where it is asked for by name.
+func TestSomeExperimentsMustBeAskedFor(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		want bool
+	}{{"", false}, {"-only match", false}, {"-only ^solve$", true}, {"-quick -only solve", true}} {
+		opt, err := parseOptions(strings.Fields(tt.args), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.ContainsFunc(chosen(opt), func(e *experiment) bool { return e.test == "solve" })
+		if got != tt.want || needsPace(chosen(opt)) != tt.want {
+			t.Errorf("compare %s: solve %v, needs its pace %v, want %v", tt.args, got, needsPace(chosen(opt)), tt.want)
+		}
 	}
 }
 

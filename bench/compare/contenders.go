@@ -46,6 +46,7 @@ func contenders() []*contender {
 	}
 	list = append(list, memoryContenders()...)
 	list = append(list, rawContenders()...)
+	list = append(list, rawHelped("spin", "polling"), rawHelped("block", "blocking"))
 	return append(list, matmul(1), matmul(2))
 }
 
@@ -149,6 +150,15 @@ func raw(name, title, policy string, options ...string) *contender {
 		c.policy += "-cubic" // as the program calls it
 	}
 	return c
+}
+
+// rawHelped is a thread that computes beside a helper thread that moves messages: what a plain
+// progress thread costs. It does test solve only.
+func rawHelped(policy, title string) *contender {
+	return &contender{
+		name: "raw-thread-" + policy, title: "raw, thread " + title, peer: "raw", transport: "tcp", policy: "thread-" + policy,
+		onLink: []string{"{netns}", "raw"}, program: []string{"{peers}/raw_solve"}, args: []string{"-policy", policy},
+	}
 }
 
 // matmul is the example of that name, the benchmark of the PMPI paper: a master and

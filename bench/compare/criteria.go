@@ -79,12 +79,13 @@ var (
 	onLink  = []int64{64 * kb, mb, 4 * mb, 16 * mb}
 	copied  = []int64{kb, 16 * kb, 64 * kb, 256 * kb, 512 * kb}
 	twoEnds = []int64{8, mb}
+	solved  = []int64{8, 16 * kb, 64 * kb, 256 * kb, mb, 4 * mb, 16 * mb}
 )
 
 // criteria are all targets, in the order of the design.
 func criteria() []criterion {
 	return slices.Concat(overlapCriteria(), tcpCriteria(), matchingCriteria(), memoryCriteria(),
-		collectiveCriteria(), workerCriteria(), scaleCriteria(), scaleMemoryCriteria(), typedCriteria())
+		collectiveCriteria(), workerCriteria(), scaleCriteria(), scaleMemoryCriteria(), typedCriteria(), solveCriteria())
 }
 
 func overlapCriteria() []criterion {
@@ -254,11 +255,31 @@ func typedCriteria() []criterion {
 	return list
 }
 
+// solveCriteria are of the time to solution. Of four ranks, which may have to take turns on the
+// cores, all iterations together count.
+func solveCriteria() []criterion {
+	const tcp, shared = "Time to solution", "Time to solution, ranks that share memory"
+	var list []criterion
+	for _, k := range []struct{ kase, name string }{{"work-1", "work once"}, {"work-3", "work three times"}, {"work-9", "work nine times"}} {
+		f := figure{test: "solve", kase: k.kase, measure: "iteration", stat: median}
+		best := targets(timesAtMost(1, bestPeer))
+		list = append(list,
+			criterion{tcp, "iteration, " + k.name, "<= best peer", f, solved, "assist", peersTCP, best},
+			criterion{tcp, "... of 4 ranks, mean", "<= best peer", f.of("mean-iteration").among(4), solved, "assist", peersTCP, best},
+			criterion{tcp, "... 1 Gbit/s link", "<= best peer", f.on(link1G), onLink, "assist", peersTCP, best},
+			criterion{shared, "iteration, " + k.name, "<= best peer", f, solved, "assist-shm", peersShm, best})
+	}
+	return list
+}
+
 // shownBeside are contenders that a group's table shows besides those that its criteria compare.
 var shownBeside = map[string][]string{
 	"TCP":         rawTCP,
 	"Collectives": {"mpich"},
 	"In process":  {"assist-shm", "mpich-shm"},
+
+	"Time to solution":                          append([]string{"worker", "caller"}, rawSolve...),
+	"Time to solution, ranks that share memory": {"threads", "worker-shm", "caller-shm"},
 }
 
 func targets(ts ...target) []target { return ts }

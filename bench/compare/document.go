@@ -56,7 +56,7 @@ func (p *page) document(rec *record) string {
 	writeMachine(&b, rec)
 	b.WriteString(method)
 	fmt.Fprintf(&b, "\n## Targets\n\nOf the lines below, %s\n", targetsProse+p.verdicts()+".")
-	for _, group := range groups() {
+	for _, group := range p.groups() {
 		p.writeGroup(&b, group)
 	}
 	b.WriteString("\n## What the papers measured\n")
@@ -111,9 +111,9 @@ func writeMachine(b *strings.Builder, rec *record) {
 }
 
 // groups are the headings of criteria, in their order.
-func groups() []string {
+func (p *page) groups() []string {
 	var names []string
-	for _, c := range criteria() {
+	for _, c := range p.figures.criteria() {
 		if !slices.Contains(names, c.group) {
 			names = append(names, c.group)
 		}
@@ -124,7 +124,7 @@ func groups() []string {
 // writeGroup writes the table of one group of criteria.
 func (p *page) writeGroup(b *strings.Builder, group string) {
 	var mine []criterion
-	for _, c := range criteria() {
+	for _, c := range p.figures.criteria() {
 		if c.group == group {
 			mine = append(mine, c)
 		}
@@ -179,7 +179,7 @@ func (p *page) writeJudged(b *strings.Builder, j judged, columns []*contender) {
 // verdicts counts the lines of all criteria by verdict.
 func (p *page) verdicts() string {
 	var n [reached + 1]int
-	for _, c := range criteria() {
+	for _, c := range p.figures.criteria() {
 		for _, j := range p.figures.judge(c) {
 			n[j.verdict]++
 		}

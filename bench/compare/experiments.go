@@ -24,6 +24,7 @@ type experiment struct {
 	repeats    int           // at most so often; 0: as often as -repeats says
 	seconds    float64       // about how long a run takes
 	timeout    time.Duration // 0: a minute
+	asked      bool          // run only where -only names it
 	wall       bool          // not its rows count, but how long the job takes
 }
 
@@ -64,12 +65,14 @@ var (
 	allTCP   = slices.Concat(fitTCP, peersTCP)
 	everyTCP = slices.Concat(fitTCP, []string{"caller"}, peersTCP)
 	rawTCP   = []string{"raw-spin", "raw-block", "raw-spin-cubic", "raw-block-cubic"}
+	rawSolve = []string{"raw-thread-spin", "raw-thread-block"}
 	fastTCP  = []string{"assist", "openmpi", "mpich"}
 
 	peersShm = []string{"openmpi-shm", "mpich-shm"}
 	fastShm  = slices.Concat([]string{"assist-shm"}, peersShm)
 	fastMem  = slices.Concat([]string{"threads"}, fastShm)
 	allMem   = slices.Concat([]string{"threads", "assist-shm", "worker-shm"}, peersShm)
+	everyMem = slices.Concat([]string{"threads", "assist-shm", "worker-shm", "caller-shm"}, peersShm)
 )
 
 // Arguments that several experiments share.
@@ -89,7 +92,7 @@ var (
 
 // experiments are all there are, in the order in which they run.
 func experiments() []*experiment {
-	return slices.Concat(pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), jobExperiments(), paperExperiments())
+	return slices.Concat(pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), jobExperiments(), paperExperiments(), solveExperiments())
 }
 
 func pairExperiments() []*experiment {
@@ -124,13 +127,12 @@ func hidingExperiments() []*experiment {
 
 // memoryExperiments are those of ranks that share memory.
 func memoryExperiments() []*experiment {
-	isendWait := slices.Concat([]string{"threads", "assist-shm", "worker-shm", "caller-shm"}, peersShm)
 	list := []*experiment{
 		{name: "pingpong-memory", test: "pingpong", quick: fewSizes, contenders: allMem, repeats: 3, seconds: 1.2},
 		{name: "rate-memory", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allMem, repeats: 3, seconds: 0.3},
 		{name: "overlap-memory", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M", quick: "-case exchange " + quickSizes,
 			contenders: allMem, repeats: 3, seconds: 1.2},
-		{name: "isend-wait-memory", test: "isend-wait", quick: quickSizes, contenders: isendWait, repeats: 3, seconds: 1.6},
+		{name: "isend-wait-memory", test: "isend-wait", quick: quickSizes, contenders: everyMem, repeats: 3, seconds: 1.6},
 	}
 	for _, kase := range blockingCollectives {
 		for _, ranks := range []int{2, 4} {
@@ -199,6 +201,23 @@ func paperExperiments() []*experiment {
 		list = append(list, &experiment{name: "threshold-" + limit, test: "pingpong",
 			args: "-sizes 8K,16K,32K,64K,96K,128K,192K,256K,384K,512K,768K,1M,2M,4M", quick: quickSizes, contenders: []string{"assist"},
 			env: []string{"FITMPI_EAGER_MAX=" + limit}, mark: "@" + limit, repeats: 2, seconds: 1})
+	}
+	return list
+}
+
+// solveExperiments are of the time to solution. They take longer than all others have left of the
+// time that a whole run is promised to take.
+func solveExperiments() []*experiment {
+	const pace, quick = "-pace {pace}", "-pace {pace} -sizes 8,64K,1M -iterations 5 -warmup 2"
+	list := []*experiment{
+		{name: "solve", contenders: slices.Concat(everyTCP, rawSolve), args: pace, seconds: 16},
+		{name: "solve-4", ranks: 4, contenders: everyTCP, args: pace, repeats: 3, seconds: 30},
+		{name: "solve-memory", contenders: everyMem, args: pace, repeats: 3, seconds: 14},
+		{name: "solve-1G", network: link1G, contenders: slices.Concat(everyTCP, rawSolve), repeats: 3, seconds: 30,
+			args: pace + " -sizes 64K,1M,4M,16M -iterations 10"},
+	}
+	for _, e := range list {
+		e.test, e.quick, e.asked, e.timeout = "solve", quick, true, 3*time.Minute
 	}
 	return list
 }

@@ -74,6 +74,12 @@ func compare(ctx context.Context, opt *options, stdout, stderr io.Writer) error 
 	if err := build(ctx, stderr, root, bin, peers); err != nil {
 		return err
 	}
+	pace := 0
+	if needsPace(chosen(opt)) {
+		if pace, err = findPace(ctx, bin); err != nil {
+			return err
+		}
+	}
 	isChosen := opt.dir != ""
 	if opt.dir, err = directory(opt, root); err != nil {
 		return err
@@ -81,7 +87,7 @@ func compare(ctx context.Context, opt *options, stdout, stderr io.Writer) error 
 	rec := newRecord(opt, describe(ctx), time.Now())
 	c := &campaign{
 		runs:    schedule(chosen(opt), byName(contenders()), opt.repeats),
-		setting: setting{bin: bin, peers: peers, netns: netnsScript(root), bind: opt.bind, quick: opt.quick},
+		setting: setting{bin: bin, peers: peers, netns: netnsScript(root), bind: opt.bind, pace: pace, quick: opt.quick},
 		quick:   opt.quick, record: rec, links: &links{exec: quiet, root: root}, log: stderr, secrets: discreet(root, bin),
 	}
 	measured := c.measure(ctx)
