@@ -18,9 +18,10 @@ import (
 // machine that numbers processes in the same way asks the kernel, as a crew does. A process that
 // the kernel runs is alive and is left alone, and so is one that is held in a debugger; if it stays
 // silent the kernel is asked again after the next timeout. A process that is stopped, has not run
-// or is gone has failed. Of a peer elsewhere nothing can be asked. If its host acknowledges what it is
-// sent, its process is there. Then it counts as failed for its silence only if the user has said
-// after which time it does, by FITMPI_HEARTBEAT_TIMEOUT: a job that is well is not ended by default.
+// or is gone has failed. Of a peer elsewhere nothing can be asked. If its host acknowledges what it
+// is sent, its process is there. Then it counts as failed for its silence only if the user has said
+// after which time it does, by FITMPI_HEARTBEAT_TIMEOUT: a job that is well is not ended by
+// default.
 
 // inquiries are those about the silent peers of a rank.
 type inquiries struct {
