@@ -228,24 +228,24 @@ func (e *Engine) unlock() {
 	}
 	w := e.core.TakeWoken()
 	n := e.local
-	if n == nil || !n.anyNotified {
+	if n == nil || !n.anyNotify {
 		e.mu.Unlock()
 		e.wakeAll(w)
 		return
 	}
 	if n.words == 1 {
-		told := n.told[0]
-		n.told[0], n.anyNotified = 0, false
+		notify := n.notify[0]
+		n.notify[0], n.anyNotify = 0, false
 		e.mu.Unlock()
 		e.wakeAll(w)
-		n.tell(0, told)
+		n.tell(0, notify)
 		return
 	}
-	told := n.takeNotified()
+	notify := n.takeNotify()
 	e.mu.Unlock()
 	e.wakeAll(w)
 	for i := range n.words {
-		n.tell(i, told[i])
+		n.tell(i, notify[i])
 	}
 }
 
@@ -259,11 +259,11 @@ func (e *Engine) unlockIdle() {
 		e.unlock()
 		return
 	}
-	told := n.told[0]
-	n.told[0], n.anyNotified = 0, false
+	notify := n.notify[0]
+	n.notify[0], n.anyNotify = 0, false
 	e.mu.Unlock()
-	if told != 0 {
-		n.tell(0, told)
+	if notify != 0 {
+		n.tell(0, notify)
 	}
 }
 

@@ -49,8 +49,8 @@ type local struct {
 	seen    [shm.MaxRanks / 64]uint64  // of block.Opened: noticed
 	blocked int                        // lanes that are full
 
-	told        [shm.MaxRanks / 64]uint64 // guarded by the engine's mutex: lanes whose peer is to be notified when the mutex is released
-	anyNotified bool                      // guarded by the engine's mutex
+	notify    [shm.MaxRanks / 64]uint64 // guarded by the engine's mutex: lanes whose peer is to be notified when the mutex is released
+	anyNotify bool                      // guarded by the engine's mutex
 
 	open atomic.Int32 // lanes in use; read by anyone
 }

@@ -182,25 +182,25 @@ func (n *local) disarm() bool {
 // tellLocked notes that a peer is to be notified, when the mutex is released, that there is
 // something for it.
 func (n *local) tellLocked(l *lane) {
-	n.told[l.index/64] |= 1 << (l.index % 64)
-	n.anyNotified = true
+	n.notify[l.index/64] |= 1 << (l.index % 64)
+	n.anyNotify = true
 }
 
-// takeNotified returns the lanes whose peers are to be notified: the words of the set that are in
+// takeNotify returns the lanes whose peers are to be notified: the words of the set that are in
 // use. It empties the set.
-func (n *local) takeNotified() (told [shm.MaxRanks / 64]uint64) {
+func (n *local) takeNotify() (notify [shm.MaxRanks / 64]uint64) {
 	for i := range n.words {
-		told[i], n.told[i] = n.told[i], 0
+		notify[i], n.notify[i] = n.notify[i], 0
 	}
-	n.anyNotified = false
-	return told
+	n.anyNotify = false
+	return notify
 }
 
 // tell wakes or serves those peers of word i of the set that sleep. No mutex is held; that it was
 // released orders what was put before this look: see shm.Writer.PutHeaded.
-func (n *local) tell(i int, told uint64) {
-	for ; told != 0; told &= told - 1 {
-		if l := n.lanes[i*64+bits.TrailingZeros64(told)]; l.block.Armed.Load() != 0 {
+func (n *local) tell(i int, notify uint64) {
+	for ; notify != 0; notify &= notify - 1 {
+		if l := n.lanes[i*64+bits.TrailingZeros64(notify)]; l.block.Armed.Load() != 0 {
 			l.rouse()
 		}
 	}

@@ -89,13 +89,22 @@ var directCases = []directCase{
 	}},
 }
 
+// only is the choice of one algorithm of one collective.
+func only(k coll.Kind, a coll.Algorithm) coll.Choice {
+	c, err := coll.ParseChoice(fmt.Sprintf("%v=%v", k, a))
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
 // results is what a collective by an algorithm leaves at a rank whose messages go by m.
 func (x directCase) results(c *Comm, a coll.Algorithm, m mover) ([]int64, error) {
 	in, out := make([]int64, 2*c.Size()), make([]int64, 2*c.Size()*c.Size())
 	for i := range in {
 		in[i] = int64(1000*c.rank + i + 1)
 	}
-	c.job.choice = coll.By(x.kind, a)
+	c.job.choice = only(x.kind, a)
 	c.job.mover = m
 	return out, x.run(c, in, out)
 }
@@ -158,7 +167,7 @@ func TestCollectiveAtOnceUnequal(t *testing.T) {
 	if err := RunThreads(4, func(_ context.Context, c *Comm) error {
 		c.SetErrhandler(ErrorsReturn)
 		m := &refuser{e: c.job.engine, left: -1}
-		c.job.mover, c.job.choice = m, coll.By(coll.KindBcast, coll.Binomial)
+		c.job.mover, c.job.choice = m, only(coll.KindBcast, coll.Binomial)
 		switch c.rank {
 		case 0:
 			return Bcast(c, make([]int64, 1), 0) // to 2, which would pass it on to 3, and to 1

@@ -18,12 +18,6 @@ type Choice struct {
 // Of is the algorithm of a collective.
 func (c *Choice) Of(k Kind) Algorithm { return c.algs[k] }
 
-// By is the choice of one algorithm of one collective.
-func By(k Kind, a Algorithm) (c Choice) {
-	c.algs[k] = a
-	return c
-}
-
 // segmentName stands in the place of a collective for Choice.Segment.
 const segmentName = "segment"
 

@@ -4,11 +4,14 @@
 // The way of a job, one file each:
 //
 //	program.go, build.go   a name from the command line becomes a binary
-//	plan.go, bind.go       a [Request] becomes a [Job]: its [Rank]s, and the [Process]es that hold them, with their cores
-//	supervisor.go          the state machine of a job: what happened goes in, what to do comes out through hands
-//	member.go, abort.go    the same for the ranks, and for an abort that may be the consequence of a death
+//	plan.go, bind.go       a [Request] becomes a [Job]: its [Rank]s, and the [Process]es that hold
+//	                       them, with their cores
+//	supervisor.go          the state machine of a job: what happened goes in, what to do comes out
+//	                       through hands
+//	member.go, abort.go    the same for the ranks, and for an abort that may follow from a death
 //	report.go              how ranks are named in messages
-//	run.go, events.go         [Run]: the loop that drives the supervisor, and is the only goroutine that touches it
+//	run.go, events.go      [Run]: the loop that drives the supervisor, and is the only goroutine
+//	                       that touches it
 //	console.go, lines.go   the ranks' output, whole lines only
 //
 // What starts and watches the processes of one host is package crew.
