@@ -181,7 +181,7 @@ var situations = []situation{
 			r := Isend(w, make([]byte, long), 1, at(l, "isend", 3))
 			at(l, "wait", r).Wait()
 		}
-	}, []string{"Wait@wait 1 of: Isend@isend send offered 1 tag 3 1048576B in world",
+	}, []string{"Wait@wait 1 of: Isend@isend send awaiting 1 tag 3 1048576B in world",
 		"message from 0 tag 3 1048576B in world announced true"}, false},
 	{"WaitAll", 3, func(w *Comm, l *lines) {
 		if w.Rank() == 0 {
@@ -213,17 +213,17 @@ var situations = []situation{
 		if w.Rank() == 0 {
 			Ssend(w, make([]byte, 3), 1, at(l, "ssend", 9))
 		}
-	}, []string{"Ssend@ssend 1 of: send offered 1 tag 9 3B in world", "message from 0 tag 9 3B in world announced false"}, false},
+	}, []string{"Ssend@ssend 1 of: send awaiting 1 tag 9 3B in world", "message from 0 tag 9 3B in world announced false"}, false},
 	{"a message that the library has copied", 2, func(w *Comm, l *lines) {
 		if w.Rank() == 0 {
 			Send(w, make([]byte, 300<<10), 1, at(l, "send", 9))
 		}
-	}, []string{"pending @- send offered 1 tag 9 307200B in world detached", "message from 0 tag 9 307200B in world announced true"}, false},
+	}, []string{"pending @- send awaiting 1 tag 9 307200B in world detached", "message from 0 tag 9 307200B in world announced true"}, false},
 	{"Sendrecv", 2, func(w *Comm, l *lines) {
 		if w.Rank() == 0 {
 			Sendrecv(w, make([]byte, long), 1, 1, make([]int32, 2), 1, at(l, "sendrecv", 2))
 		}
-	}, []string{"Sendrecv@sendrecv 2 of: receive queued 1 tag 2 8B in world, send offered 1 tag 1 1048576B in world",
+	}, []string{"Sendrecv@sendrecv 2 of: receive queued 1 tag 2 8B in world, send awaiting 1 tag 1 1048576B in world",
 		"message from 0 tag 1 1048576B in world announced true"}, false},
 	{"Probe", 2, func(w *Comm, l *lines) {
 		if w.Rank() == 0 {
@@ -277,7 +277,7 @@ var situations = []situation{
 			StartAll(a, b)
 			at(l, "wait", WaitAll)(a, b)
 		}
-	}, []string{"WaitAll@wait 2 of: RecvInit@a receive queued 1 tag 1 8B in world, SsendInit@b send offered 1 tag 2 8B in world",
+	}, []string{"WaitAll@wait 2 of: RecvInit@a receive queued 1 tag 1 8B in world, SsendInit@b send awaiting 1 tag 2 8B in world",
 		"message from 0 tag 2 8B in world announced false"}, false},
 	{"partitions", 2, func(w *Comm, l *lines) {
 		if w.Rank() == 0 {
@@ -337,7 +337,7 @@ var situations = []situation{
 			Bsend(w, make([]byte, long), 1, 5)
 			at(l, "detach", w).DetachJobBuffer()
 		}
-	}, []string{"DetachJobBuffer@detach 1 of: flush to [1]\npending @- send offered 1 tag 5 1048576B in world detached",
+	}, []string{"DetachJobBuffer@detach 1 of: flush to [1]\npending @- send awaiting 1 tag 5 1048576B in world detached",
 		"message from 0 tag 5 1048576B in world announced true"}, false},
 	{"one that does not finalize", 2, func(w *Comm, l *lines) {
 		if w.Rank() == 1 {
