@@ -71,9 +71,9 @@ func TestCollectGarbageEnds(t *testing.T) {
 	collectGarbage()
 	<-beganc
 	// What other tests have left may have functions started meanwhile, but not without end.
-	before, isStill := functionsOf(), false
+	isStill := false
 	for try := 0; !isStill && try < 100; try++ {
-		before = functionsOf()
+		before := functionsOf()
 		collectGarbage()
 		isStill = functionsOf() == before
 	}
@@ -93,7 +93,7 @@ func TestCollectGarbageEnds(t *testing.T) {
 		}
 	}
 	runtime.SetFinalizer(new(garbage), again)
-	before = functionsOf()
+	before := functionsOf()
 	if collectGarbage(); functionsOf() == before {
 		t.Error("finalizers have run, but the number is the same")
 	}

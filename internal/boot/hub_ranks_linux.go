@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // arrive takes in a rank, and reports whether it did.
@@ -94,19 +97,26 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 	}
 }
 
-// abortAsked is called when a rank wants the job to end. The others hear of it when that rank has
-// hung up, or soon: some launchers take the exit code of the first process that exits for that of
-// the job.
+// abortAsked is called when a rank wants the job to end. That rank hears once the reason was said,
+// and read: then it may exit, upon which some launchers end all others at once. The others hear of
+// it when that rank has hung up, or soon: some launchers take the exit code of the first process
+// that exits for that of the job.
 func (h *hub) abortAsked(rank int, m *member, n Notice) {
-	if h.asked != nil || h.state != hubRunning {
+	if h.state != hubRunning {
 		return
 	}
-	text := abortText(rank, m.place.PID, m.place.Host, n.Code, n.Text)
-	if !h.cfg.isAside { // else the other session says it
-		h.say("%s", text)
+	if h.asked == nil {
+		text := abortText(rank, m.place.PID, m.place.Host, n.Code, n.Text)
+		if !h.cfg.isAside { // else the other session says it
+			h.say("%s", text)
+			if f, ok := h.cfg.say.(*os.File); ok {
+				sys.AwaitRead(f, finalReport)
+			}
+		}
+		h.asked = &Event{Kind: JobAborted, Rank: rank, Message: text, Code: n.Code}
+		h.until = time.Now().Add(abortPause)
 	}
-	h.asked = &Event{Kind: JobAborted, Rank: rank, Message: text, Code: n.Code}
-	h.until = time.Now().Add(abortPause)
+	m.link.SendEvent(*h.asked)
 }
 
 func (h *hub) takeCard(rank int, card []byte) error {

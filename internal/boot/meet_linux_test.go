@@ -368,12 +368,17 @@ func TestMeetingAborted(t *testing.T) {
 					s.Close()
 				})
 			}
-			if err := errors.Join(all[who].Abort(7, "enough\n"), all[who].Close()); err != nil {
+			err := all[who].Abort(7, "enough\n")
+			want := "fitmpi: " + text + "\n"
+			if said.String() != want { // before this rank may exit: a launcher that sees that ends the leader
+				t.Errorf("the ranks say %q, want %q", said, want)
+			}
+			if err = errors.Join(err, all[who].Close()); err != nil {
 				t.Error(err)
 			}
 			others.Wait()
-			if want := "fitmpi: " + text + "\n"; said.String() != want {
-				t.Errorf("the ranks say %q, want %q", said, want)
+			if said.String() != want {
+				t.Errorf("in the end the ranks have said %q, want %q", said, want)
 			}
 		})
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/fitmpi/fitmpi/internal/boot/internal/pmi"
 	"github.com/fitmpi/fitmpi/internal/sys"
@@ -30,10 +29,6 @@ const (
 // maxPieces bounds what a rank believes; the longest card or place has fewer at the least length of
 // values that pmi accepts.
 const maxPieces = 1 << 10
-
-// finalReport bounds how long an abort waits for the launcher to read the message: Hydra, once it
-// is to end the job, does not.
-const finalReport = 250 * time.Millisecond
 
 // pmiSession is a session over a launcher that speaks PMI: what fitrun tells each rank, the ranks
 // tell each other through its key-value space. It owns one goroutine, which waits for the

@@ -24,6 +24,10 @@ const openTimeout = 30 * time.Second
 // stopped.
 const MaxQuestions = 64
 
+// finalReport bounds how long an abort waits for the launcher to read the message: Hydra, once it
+// is to end the job, does not.
+const finalReport = 250 * time.Millisecond
+
 // sendGrace is how long a message may wait for room in the socket once its context has ended.
 const sendGrace = time.Second
 
@@ -40,6 +44,7 @@ type session struct {
 	events chan Event    // one slot for every event that can ever come, so the reader never blocks; closed by Close
 	cardsc chan struct{} // closed when every card is in table
 	failc  chan struct{} // closed when the exchange cannot complete any more; fail says why
+	endc   chan struct{} // closed when the other end has said that the job is aborted
 	donec  chan struct{} // closed when the reader ends
 
 	// owned by the reader; others read them after the channel in brackets is closed
@@ -112,7 +117,7 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 	s := &session{
 		info: info, other: how.other, gone: how.gone, conn: conn, in: in,
 		events: make(chan Event, info.Size+2+MaxQuestions),
-		cardsc: make(chan struct{}), failc: make(chan struct{}), donec: make(chan struct{}),
+		cardsc: make(chan struct{}), failc: make(chan struct{}), endc: make(chan struct{}), donec: make(chan struct{}),
 		table: make([][]byte, info.Size), missing: info.Size,
 		seen: make(map[Event]bool), bells: make(map[int][]func(*os.File)),
 	}
@@ -258,6 +263,9 @@ func (s *session) publish(ev Event) {
 	}
 	s.seen[like] = true
 	s.events <- ev
+	if ev.Kind == JobAborted {
+		close(s.endc)
+	}
 }
 
 // lost ends the session after the connection failed.
@@ -329,11 +337,27 @@ func (s *session) Finalizing(ctx context.Context) error {
 	return nil
 }
 
+// Abort returns, in a meeting, when the leader has said why. A launcher that knows nothing of the
+// meeting ends the leader, too, as soon as it sees this process exit.
 func (s *session) Abort(code int, text string) error {
 	if err := s.send(message{Type: typeAbort, Code: code, Text: clip(text, maxText)}); err != nil {
 		return fmt.Errorf("boot: asking %s to abort the job: %w", s.other, err)
 	}
-	return nil
+	if s.other == launcherName {
+		return nil // which outlives this process
+	}
+	select {
+	case <-s.endc:
+		return nil
+	case <-s.donec:
+	case <-time.After(2 * finalReport): // for the leader, which waits for its reader
+	}
+	select { // the leader may have said it and gone
+	case <-s.endc:
+		return nil
+	default:
+		return fmt.Errorf("boot: %s does not say that the job is aborted", s.other)
+	}
 }
 
 func (s *session) Report(key, value string) error {
