@@ -72,6 +72,10 @@ type Config struct {
 	Yield     time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
 	Doze      time.Duration // if Spin is 0: how long it sleeps in the poller after that, before it leaves that to the worker (assist)
 	KeepP     bool          // the worker may keep its P while it waits: GOMAXPROCS has one to spare
+	// Moderation is for how long the worker rests, at most 4 ms, where it would take its core from
+	// a computation (assist; see rest.go). What arrives meanwhile waits for its next look, or for a
+	// call. 0: a core is free for the worker, which hears everything at once.
+	Moderation time.Duration
 
 	SendBuffer int       // bytes of the library send buffer
 	ShortMax   int       // bytes up to which a payload is copied behind its header
@@ -165,7 +169,7 @@ func (c *Config) core() core.Config {
 func (e *Engine) InForce() Config {
 	c, k := e.cfg, e.core.Config()
 	return Config{
-		Rank: c.Rank, Size: c.Size, Progress: c.Progress, Try: c.Try, Connect: c.Connect, Spin: c.Spin, Yield: e.yieldFor, Doze: c.Doze, KeepP: c.KeepP,
+		Rank: c.Rank, Size: c.Size, Progress: c.Progress, Try: c.Try, Connect: c.Connect, Spin: c.Spin, Yield: e.yieldFor, Doze: c.Doze, KeepP: c.KeepP, Moderation: c.Moderation,
 		SendBuffer: k.SendBuffer, ShortMax: k.ShortMax, EagerMax: k.EagerMax, Window: k.Window, CopyMax: c.CopyMax, MaxMessage: k.MaxMessage, Unexpected: cmp.Or(c.Unexpected, k.Announced*core.EntrySize),
 		Heartbeat: c.Heartbeat, HeartbeatTimeout: c.HeartbeatTimeout,
 		SocketBuffer: c.SocketBuffer, Congestion: c.Congestion, TLS: c.TLS, Copy: c.Copy,

@@ -34,6 +34,7 @@ type conn struct {
 	tls       *jobtls.Conn // nil unless the connection is encrypted
 	hs        *wire.Handshake
 	writeSock func([]byte) (int, error) // the way to the socket, of an encrypted connection
+	isAbroad  bool                      // it is open, and leaves this host; counted in driver.abroad
 	deadline  int64                     // of what comes before connOpen, 0 if none
 	session   *peerSession              // nil until open
 	rx        *input                    // the pair's

@@ -38,7 +38,8 @@
 // Where the poller is armed the worker hears the sockets. Where it is not, the worker leaves them
 // to callers that poll. Engine.asleep says where the worker is, and Engine.owed that it must drive.
 // A worker whose callers have the habit of waiting at once for what they post is not woken by those
-// posts.
+// posts. Where every core computes the worker rests between its looks, and callers write what they
+// post (Config.Moderation, rest.go, docs/decisions/0066).
 //
 // # Connections
 //

@@ -125,7 +125,7 @@ func (e *Engine) offerLead() {
 // other occasion for that. Programs spin in such calls. So where nothing has moved, and cores are
 // shared, others run next: those that are waited for may be among them.
 func (e *Engine) progressForTest() {
-	if e.cfg.Progress != Caller {
+	if e.cfg.Progress != Caller && !e.rests {
 		return
 	}
 	moved := false
@@ -133,7 +133,7 @@ func (e *Engine) progressForTest() {
 		moved = e.turn()
 		e.releaseRight()
 	}
-	if !moved && e.cfg.Spin == 0 {
+	if !moved && e.cfg.Spin == 0 && e.cfg.Progress == Caller {
 		e.yield()
 	}
 }
@@ -149,6 +149,8 @@ const pollsPerYield = 16
 func (e *Engine) Poll() {
 	switch {
 	case e.cfg.Progress == Caller:
+		e.progressForTest()
+	case e.rests && e.cfg.Spin > 0:
 		e.progressForTest()
 	case e.cfg.Spin == 0 && e.polls.Add(1)%pollsPerYield == 0:
 		e.yield()

@@ -64,6 +64,7 @@ type driver struct {
 	attempts map[PeerID]*attempt // to reach peers without a connection
 
 	open   atomic.Int32  // connections that are open, being made or waited for; read by anyone
+	abroad atomic.Int32  // open ones to peers of other hosts; read by anyone
 	broken atomic.Int32  // pairs whose streams wait for another connection; read by anyone
 	saying atomic.Bool   // goodbye was asked for; read by anyone
 	quiet  chan struct{} // capacity 1: isQuiet may have become true
@@ -276,6 +277,10 @@ func (d *driver) forget(c *conn) {
 	c.known()
 	if c.tls != nil {
 		c.tls.Close()
+	}
+	if c.isAbroad {
+		c.isAbroad = false
+		d.abroad.Add(-1)
 	}
 	c.state = connClosed
 	i := uint32(c.token)

@@ -77,6 +77,7 @@ type Engine struct {
 	shortMax int           // cfg.ShortMax in force
 	within   time.Duration // how soon after a post a caller with the habit waits: habitWithin or withinShared
 	turns    TurnObserver  // cfg.Observer, if it is one; else nil
+	rests    bool          // the worker rests; see Config.Moderation
 	yieldFor time.Duration // cfg.Yield in force; immutable after Start
 
 	mu      sync.Mutex
@@ -104,6 +105,7 @@ type Engine struct {
 	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
 	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
 	firstPost atomic.Uint32 // goes with postedAt: which of the posts that was
+	parked    atomic.Int32  // callers that sleep until their operations are done (assist, worker)
 	habit     atomic.Int32  // how often in a row a caller waited soon for what it had left to the worker (assist); up to habitEnough
 	polls     atomic.Uint32 // times of Poll where ranks share cores and have workers; it wraps
 	followers atomic.Int32  // callers that sleep and could drive (caller policy)
@@ -135,6 +137,9 @@ func Listen(cfg Config) (*Engine, error) {
 	e.eagerMax, e.shortMax, e.within = e.core.Config().EagerMax, e.core.Config().ShortMax, habitWithin
 	if cfg.Spin == 0 {
 		e.within = withinShared
+	}
+	if e.rests = cfg.Progress == Assist && cfg.Moderation > 0; e.rests {
+		e.within = withinResting
 	}
 	drv, err := newDriver(e)
 	if err != nil {

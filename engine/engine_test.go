@@ -49,6 +49,9 @@ func job(t testing.TB, n int, policy Policy, tune func(*Config)) []*Engine {
 			Rank: i, Size: n, Job: [16]byte{7}, Secret: bytes.Repeat([]byte{9}, 32), Progress: policy, Spin: 50 * time.Microsecond,
 			TLS: in.tls, Resume: in.resume, Reconnect: outage, // connections do not break here unless a rank dies: see cutJob
 		}
+		if i%2 == 1 { // in jobs of several ranks both kinds meet
+			cfg.Moderation = time.Millisecond
+		}
 		h.configure(&cfg)
 		if tune != nil {
 			tune(&cfg)

@@ -74,7 +74,11 @@ func (e *Engine) freshFor() time.Duration {
 // soonLocked is within how many ns a caller is expected, counted from the first of the posts that
 // it has left to the worker.
 func (e *Engine) soonLocked() int64 {
-	return int64(e.within) + int64(e.posts-e.firstPost.Load())*int64(withinEach)
+	within, each := e.within, withinEach
+	if e.rests && e.habit.Load() < habitEnough { // counted from the last: see leaveResting
+		each /= 10
+	}
+	return int64(within) + int64(e.posts-e.firstPost.Load())*int64(each)
 }
 
 // noteWait notes that a caller is about to wait and will drive.
@@ -113,7 +117,7 @@ func (e *Engine) settleLocked() {
 	if e.owed.Load() {
 		e.owed.Store(false) // a caller that leaves something has posted it before, with the mutex
 	}
-	if e.postedAt.Load() != 0 {
+	if e.postedAt.Load() != 0 && !e.rests {
 		e.noteWaitLocked(sys.Nanotime())
 	}
 }

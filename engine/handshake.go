@@ -191,6 +191,9 @@ func (c *conn) opened() {
 	d.reached(id)
 	c.peer, c.state, c.session, c.rx = id, connOpen, p, &p.rx
 	d.conns[id] = c
+	if c.isAbroad = c.sock.LocalAddr().Addr() != c.sock.RemoteAddr().Addr(); c.isAbroad {
+		d.abroad.Add(1)
+	}
 	c.rx.paused = false // that is said by each connection
 	his, window := c.hs.PeerSession(), int(c.hs.PeerWindow())
 	c.beat.promised = int64(c.hs.PeerBeat()) * int64(time.Millisecond)

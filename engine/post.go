@@ -86,8 +86,10 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 	if next == leaves && m != nil {
 		e.takeOffLocked(m)
 		e.posts++
+	} else if next == done {
+		e.posts++
 	}
-	out, nth := e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0, e.posts // a command: the first message to a peer takes a ring into use
+	out, jobs, nth := e.core.HasOutput() || len(e.cmds) > 0, e.core.HasJobs(), e.posts // a command: the first message to a peer takes a ring into use
 	e.unlock()
 	switch {
 	case next == waits && m.IsDone():
@@ -97,11 +99,11 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 	}
 	switch e.cfg.Progress {
 	case Worker:
-		e.kick(out)
+		e.kick(out || jobs)
 	case Assist:
-		e.postedAssist(out, next, nth)
+		e.postedAssist(out, jobs, next, nth)
 	case Caller:
-		if out {
+		if out || jobs {
 			e.driveOnce()
 		} else {
 			e.kick(false)
@@ -112,13 +114,16 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 // postedAssist: a caller that waits drives while it does; one that returns sends its message when
 // no goroutine holds the right; for what another caller leaves there is the worker. nth is the
 // number of the post among those that callers have left.
-func (e *Engine) postedAssist(out bool, next manner, nth uint32) {
+func (e *Engine) postedAssist(out, jobs bool, next manner, nth uint32) {
 	switch {
-	case next == waits && out:
+	case e.rests && (next == leaves || next == done && (out || jobs)):
+		e.leaveResting(out, jobs, nth)
+	case next == leaves || next == done && (out || jobs):
+		e.leave(out || jobs, nth)
+	case !out && !jobs:
+	case next == waits:
 		e.left.Store(true)
-	case next == leaves || next == done && out:
-		e.leave(out, nth)
-	case next == returns && out:
+	case next == returns:
 		if e.tryRight() {
 			e.drv.flushAll()
 			e.releaseFlushed()

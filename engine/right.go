@@ -109,13 +109,21 @@ func (e *Engine) releaseIdleLocked() bool {
 // hasOutputLocked reports whether there is something that a turn would do without
 // anything arriving.
 func (e *Engine) hasOutputLocked() bool {
-	return e.core.HasOutput() || e.core.HasJobs() || len(e.cmds) > 0 || e.core.HasNotices()
+	return e.isPromptLocked() || e.core.HasJobs()
+}
+
+// isPromptLocked is hasOutputLocked without long work, which may be done after a rest.
+func (e *Engine) isPromptLocked() bool {
+	return e.core.HasOutput() || len(e.cmds) > 0 || e.core.HasNotices()
 }
 
 // attend sees to it that the worker drives, now or when the holder of the right gives it back.
 // output says that there is something to send or to run. Without it, it is enough that the worker
 // hears what arrives.
 func (e *Engine) attend(output bool) {
+	if e.rests && e.mayRest() {
+		return
+	}
 	e.owed.Store(true)
 	if output {
 		e.disturb()

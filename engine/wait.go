@@ -54,11 +54,13 @@ func (e *Engine) climb(g *goal, t *waitTimer) {
 		return
 	}
 	if !g.met() {
+		e.parked.Add(1) // before the worker is woken: it rests no more
 		if e.cfg.Progress == Assist && !e.leaveToVisitors() {
 			e.summon()
 		}
 		t.begin(g)
 		e.park(g)
+		e.parked.Add(-1)
 	}
 }
 

@@ -65,7 +65,9 @@ func (e *Engine) work() {
 			e.askBeat()
 			continue
 		}
-		nap = firstPark
+		if !e.rests {
+			nap = firstPark
+		}
 		roused := e.roused.Load()
 		e.owed.Store(false)
 		e.postedAt.Store(0)
@@ -75,22 +77,26 @@ func (e *Engine) work() {
 		now := sys.Nanotime()
 		e.maybeBeat(now)
 		e.drv.byWorker = false
-		bound, bulk := e.drv.bounded(-1), !busy && e.drv.isMidway()
+		bound, bulk := e.drv.bounded(-1), !busy && (!e.rests || e.drv.abroad.Load() > 0) && e.drv.isMidway()
 		e.right.Store(0)
 		if e.cfg.KeepP && e.roused.Load() != roused {
 			runtime.Gosched()
 		}
+		if busy && !e.heardOnly(beats) {
+			last = now
+		}
 		switch {
+		case !bulk && (busy || e.attended() != c || now-last < int64(linger)) && e.isToRest():
+			seen = e.attended()
+			nap = e.nap(nap)
 		case busy:
-			if !e.heardOnly(beats) {
-				last = now
-			}
 		case bulk && now-last < int64(bulkPoll):
 		case e.waiting.Load() > 0 && now-last < e.patience():
 			sys.Yield()
 		case e.cfg.KeepP && now-last < int64(linger):
 			e.sleep(asleepHolding, e.hold())
 		default:
+			nap = firstPark
 			e.sleep(asleepIdle, bound)
 		}
 		if c = e.attended(); c != seen {
@@ -148,6 +154,9 @@ func (e *Engine) restoreNice() {
 // next nap may be.
 func (e *Engine) nap(d time.Duration) time.Duration {
 	long := min(d, e.hold())
+	if e.isToRest() {
+		long = min(long, e.longestRest())
+	}
 	if d := e.freshFor(); d > 0 {
 		long = d // if its caller does not come, the worker must
 	}
@@ -169,7 +178,7 @@ func (e *Engine) isOrphaned() bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.core.IsOwed() || len(e.cmds) > 0 || e.core.HasNotices()
+	return e.isPromptLocked() || !e.rests && e.core.IsOwed()
 }
 
 // sleep waits in the poller until something arrives, another goroutine wakes it, or d has passed.

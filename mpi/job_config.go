@@ -23,6 +23,8 @@ import (
 const (
 	// defaultSpin is how long a blocked caller polls when every rank has a core.
 	defaultSpin = 200 * time.Microsecond
+	// defaultModeration is how long a worker rests when no core is left for it.
+	defaultModeration = time.Millisecond
 	// defaultYield is how long it polls and yields the core when they have not, and
 	// defaultDoze how long it sleeps in the poller after that, with its P kept.
 	defaultYield = 50 * time.Microsecond
@@ -61,6 +63,9 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 			KeepP: hasSpareP(info), Unexpected: unexpectedFor(info.LocalSize), MaxMessage: int(min(sys.MemoryLimit(), math.MaxInt)),
 		}}
 	cfg := &set.Config
+	if !hasSpareCore(info) {
+		cfg.Moderation = defaultModeration
+	}
 	if hasCore(info) {
 		cfg.Spin = defaultSpin
 	} else {
@@ -115,6 +120,14 @@ func hasCore(info boot.Info) bool {
 		return max(info.ProcessRanks, 1) <= len(info.Bound) // which no other process is bound to
 	}
 	return info.LocalSize <= runtime.NumCPU()
+}
+
+// hasSpareCore reports whether every rank of this process has a second core, for its worker.
+func hasSpareCore(info boot.Info) bool {
+	if info.Bound != nil {
+		return 2*max(info.ProcessRanks, 1) <= len(info.Bound)
+	}
+	return 2*info.LocalSize <= runtime.NumCPU()
 }
 
 // hasSpareP reports whether GOMAXPROCS has a P for every worker of this process to

@@ -44,6 +44,8 @@ var takers = map[string]taker{
 	"FITMPI_PROGRESS": {(*settings).takeProgress, func(_ *settings, e *engine.Config) string { return e.Progress.String() }},
 	"FITMPI_SPIN":     {(*settings).takeSpin, func(_ *settings, e *engine.Config) string { return spinText(e) }},
 
+	"FITMPI_MODERATION": {(*settings).takeModeration, func(_ *settings, e *engine.Config) string { return durationText(e.Moderation) }},
+
 	"FITMPI_SEND_BUFFER":   size(func(e *engine.Config) *int { return &e.SendBuffer }),
 	"FITMPI_SHORT_MAX":     size(func(e *engine.Config) *int { return &e.ShortMax }),
 	"FITMPI_EAGER_MAX":     size(func(e *engine.Config) *int { return &e.EagerMax }),
@@ -135,12 +137,21 @@ func (set *settings) takeSpin(s string) (err error) {
 	return err
 }
 
+func (set *settings) takeModeration(s string) (err error) {
+	if set.Moderation, err = params.ParseDuration(s); err == nil && set.Moderation < 0 {
+		err = fmt.Errorf("%q: a duration less than 0", s)
+	}
+	return err
+}
+
+func durationText(d time.Duration) string { return strings.Replace(d.String(), "µs", "us", 1) }
+
 // spinText leaves the turns that callers take where they share cores to the default's words.
 func spinText(e *engine.Config) string {
 	if e.Spin == 0 && e.Yield > 0 {
 		return ""
 	}
-	return strings.Replace(e.Spin.String(), "µs", "us", 1)
+	return durationText(e.Spin)
 }
 
 func (set *settings) takeTransport(s string) error {

@@ -21,14 +21,15 @@ func TestEngineConfig(t *testing.T) {
 	cfg, err := config(map[string]string{
 		"FITMPI_PROGRESS": "caller", "FITMPI_TRANSPORT": "tcp", "FITMPI_SEND_BUFFER": "32M", "FITMPI_SHORT_MAX": "2K",
 		"FITMPI_EAGER_MAX": "32768", "FITMPI_WINDOW": "2M", "FITMPI_COPY_MAX": "1M", "FITMPI_SPIN": "70us",
-		"FITMPI_CLIQUES": "3", "FITMPI_SOCKET_BUFFER": "4M", "FITMPI_CONGESTION": "cubic", "FITMPI_LOG": "debug",
+		"FITMPI_MODERATION": "2ms",
+		"FITMPI_CLIQUES":    "3", "FITMPI_SOCKET_BUFFER": "4M", "FITMPI_CONGESTION": "cubic", "FITMPI_LOG": "debug",
 		"FITMPI_COLL": "scan=chain", "FITMPI_CHECK": "1",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if cfg.Rank != 1 || cfg.Size != 3 || cfg.Progress != engine.Caller || cfg.SendBuffer != 32<<20 || cfg.ShortMax != 2<<10 ||
-		cfg.EagerMax != 32<<10 || cfg.Window != 2<<20 || cfg.CopyMax != 1<<20 || cfg.Spin != 70*time.Microsecond ||
+		cfg.EagerMax != 32<<10 || cfg.Window != 2<<20 || cfg.CopyMax != 1<<20 || cfg.Spin != 70*time.Microsecond || cfg.Moderation != 2*time.Millisecond ||
 		cfg.SocketBuffer != 4<<20 || cfg.Congestion != "cubic" || cfg.Logger == nil ||
 		cfg.transport != "tcp" || cfg.cliques != 3 || cfg.coll.String() != "scan=chain" || !cfg.checks {
 		t.Errorf("the configuration is %+v", cfg)
@@ -81,6 +82,7 @@ func TestEngineConfigErrors(t *testing.T) {
 		{"FITMPI_SOCKET_BUFFER", "x", "need a positive number of bytes"},
 		{"FITMPI_SPIN", "200", "duration"},
 		{"FITMPI_SPIN", "-1s", "duration"},
+		{"FITMPI_MODERATION", "-1s", "duration"},
 		{"FITMPI_IFACE", "eth0,,", "neither the name of an interface"},
 		{"FITMPI_PORT_RANGE", "5-1", "write FROM-TO"},
 		{"FITMPI_CONNECT_TIMEOUT", "0s", "nothing can be reached"},
@@ -122,6 +124,28 @@ func TestCores(t *testing.T) {
 			t.Errorf("%s: a core for each: %v, a P to spare: %v, want %v and %v", test.name, core, spare, test.core, test.spareP)
 		}
 		runtime.GOMAXPROCS(before)
+	}
+}
+
+// A worker rests unless every rank has a second core.
+func TestModerated(t *testing.T) {
+	n := runtime.NumCPU()
+	for _, test := range []struct {
+		info  boot.Info
+		spare bool
+	}{
+		{boot.Info{LocalSize: 1, Cores: n, ProcessRanks: 1}, n >= 2},
+		{boot.Info{LocalSize: n, Cores: 1, ProcessRanks: 1}, false},
+		{boot.Info{LocalSize: n, Cores: 2, ProcessRanks: 1, Bound: []int{1, 2}}, true},
+		{boot.Info{LocalSize: n, Cores: 1, ProcessRanks: 2, Bound: []int{1, 2}}, false},
+		{boot.Info{LocalSize: n, Cores: 1, ProcessRanks: 2, Bound: []int{1, 2, 3, 4}}, true},
+	} {
+		test.info.Secret = make([]byte, boot.SecretSize)
+		test.info.Size = test.info.LocalSize
+		set, err := settingsOf(test.info, func(string) string { return "" })
+		if err != nil || (set.Moderation == 0) != test.spare {
+			t.Errorf("%+v: the worker rests for %v (%v), a core is to spare: %v", test.info, set.Moderation, err, test.spare)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestTakers(t *testing.T) {
 // that came from.
 func TestVariables(t *testing.T) {
 	told := map[string]string{
-		"FITMPI_PROGRESS": "worker", "FITMPI_SPIN": "70us", "FITMPI_SEND_BUFFER": "32M", "FITMPI_SHORT_MAX": "2K", "FITMPI_EAGER_MAX": "32K",
+		"FITMPI_PROGRESS": "worker", "FITMPI_SPIN": "70us", "FITMPI_MODERATION": "300us", "FITMPI_SEND_BUFFER": "32M", "FITMPI_SHORT_MAX": "2K", "FITMPI_EAGER_MAX": "32K",
 		"FITMPI_WINDOW": "2M", "FITMPI_UNEXPECTED": "128M", "FITMPI_COPY_MAX": "1M", "FITMPI_TRANSPORT": "auto", "FITMPI_SHM_COPY": "read", "FITMPI_CLIQUES": "2",
 		"FITMPI_IFACE": "127.0.0.1", "FITMPI_PORT_RANGE": "20000-20999", "FITMPI_TLS": "1", "FITMPI_CONNECT_TIMEOUT": "7s",
 		"FITMPI_RESUME": "on", "FITMPI_RECONNECT": "9s", "FITMPI_RESUME_BUFFER": "8M", "FITMPI_HEARTBEAT": "700ms", "FITMPI_HEARTBEAT_TIMEOUT": "8s",
@@ -73,6 +73,10 @@ func TestVariablesDefaults(t *testing.T) {
 				v.Default = "cubic"
 			case v.Name == "FITMPI_SPIN" && v.Value != "":
 				v.Default = "200us"
+			case v.Name == "FITMPI_MODERATION" && v.Value == "1ms": // where this machine has two cores
+				v.Default = "1ms"
+			case v.Name == "FITMPI_MODERATION":
+				v.Default = "0s"
 			case v.Kind == "duration":
 				d, err := time.ParseDuration(v.Default)
 				if err != nil {

@@ -113,7 +113,7 @@ func New(cfg Config) *Core {
 	cfg.setDefaults()
 	c := &Core{
 		cfg:      cfg,
-		posted:   posted{t: newTable(0)},
+		posted:   posted{t: newTable(0), quietMax: cfg.EagerMax},
 		generals: newTable(0),
 		events:   newEvents(),
 		pool:     buffer.NewPool(cfg.SendBuffer),
@@ -141,6 +141,27 @@ func (c *Core) Active() int { return int(c.begun - c.done) }
 // IsBusy reports whether anything is to be expected: an operation is not done, or
 // bytes are not with the kernel.
 func (c *Core) IsBusy() bool { return c.begun != c.done || c.unsent > 0 }
+
+// Urgency says how soon what is to be expected wants this rank.
+type Urgency uint8
+
+// Urgencies.
+const (
+	Quiet   Urgency = iota // nothing, or messages that come without permission: they may lie where they arrive until they are asked for
+	Bulk                   // long messages: announced, on their way, or not yet with the kernel
+	Waiting                // others may wait for this rank: collectives, and services of windows
+)
+
+// Urgency is the highest that there is.
+func (c *Core) Urgency() Urgency {
+	switch {
+	case len(c.running) > 0 || len(c.services) > 0:
+		return Waiting
+	case c.begun-c.done != uint64(c.posted.quiet) || c.unsent > 0:
+		return Bulk
+	}
+	return Quiet
+}
 
 // IsIdle reports that of all that was posted, or has come, nothing is left but operations that wait
 // for peers. Then there is nothing to write, to run or to deliver, and no waiter to wake. That is

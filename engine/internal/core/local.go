@@ -61,6 +61,7 @@ const MaxTogether = 16
 func (c *Core) SetLocal(id PeerID, n Local, eager int) {
 	p := c.peers[id]
 	p.local, p.eager = n, max(min(eager, c.cfg.EagerMax), c.cfg.ShortMax)
+	c.posted.quietMax = min(c.posted.quietMax, p.eager)
 }
 
 // putNow sends a frame past the stream, which must be empty for that.

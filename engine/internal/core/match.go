@@ -181,10 +181,12 @@ func (t *table) all(f func(*MSO)) {
 // one posted first. So a match costs four look-ups at any depth, and one as
 // long as no wildcard is posted.
 type posted struct {
-	one  *MSO // the only receive that is posted: it costs no hashing. The table is empty then
-	t    table
-	wild int    // receives with a wildcard
-	seq  uint64 // of the last post
+	one      *MSO // the only receive that is posted: it costs no hashing. The table is empty then
+	t        table
+	wild     int    // receives with a wildcard
+	quiet    int    // receives that are quiet; see MSO.isQuiet
+	quietMax int    // see there
+	seq      uint64 // of the last post
 
 	searches uint64 // for messages that arrived
 }
@@ -194,6 +196,9 @@ func (p *posted) add(m *MSO) {
 	m.seq = p.seq
 	if m.Peer == AnyPeer || m.Tag == AnyTag {
 		p.wild++
+	}
+	if m.isQuiet(p.quietMax) {
+		p.quiet++
 	}
 	if p.one == nil && p.t.n == 0 {
 		p.one = m
@@ -213,12 +218,19 @@ func (p *posted) remove(m *MSO) {
 	if m.Peer == AnyPeer || m.Tag == AnyTag {
 		p.wild--
 	}
+	if m.isQuiet(p.quietMax) {
+		p.quiet--
+	}
 	if m == p.one {
 		p.one = nil
 	} else {
 		p.t.remove(m)
 	}
 }
+
+// isQuiet reports whether the message that a receive waits for needs no answer, as it is no longer
+// than what comes without permission: it may lie where it arrives until it is asked for.
+func (m *MSO) isQuiet(most int) bool { return m.Alloc == nil && m.Size() <= most }
 
 func (p *posted) len() int {
 	if p.one != nil {
