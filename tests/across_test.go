@@ -185,8 +185,11 @@ const (
 
 // few is the cases to run where all take too long.
 func few(level effort.Level, cases string) string {
-	if level < effort.Full || raceEnabled {
+	switch {
+	case level < effort.Full || raceEnabled:
 		return "^(order|collective)/"
+	case level < effort.Night:
+		return someCases
 	}
 	return cases
 }

@@ -126,6 +126,8 @@ func shareOfChoices(level effort.Level) int {
 		return 96
 	case level == effort.Usual:
 		return 8
+	case level == effort.Full:
+		return 4
 	}
 	return 1
 }

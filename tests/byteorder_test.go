@@ -60,7 +60,7 @@ func TestSuiteByteOrders(t *testing.T) {
 	}
 	effort.Need(t, effort.Full, "it builds these tests for an emulated machine, which runs the suite")
 	either := otherOrder(t)
-	for _, how := range []struct {
+	for i, how := range []struct {
 		n     int
 		short bool // reductions go by short segments
 	}{{2, false}, {3, false}, {3, true}} {
@@ -73,6 +73,7 @@ func TestSuiteByteOrders(t *testing.T) {
 			if how.short || n == 2 {
 				t.Setenv(envWorld, "1")
 			}
+			aQuarter(t, effort.Now(), i)
 			defer func(was string) { *caseFlag = was }(*caseFlag)
 			if *caseFlag == "" {
 				*caseFlag = mixedCases

@@ -183,9 +183,12 @@ func TestSuiteLaunchers(t *testing.T) {
 	if raceEnabled {
 		sizes = map[string][]int{"mpiexec of MPICH": {2}}
 	}
+	turn := 0
 	eachLauncher(t, func(t *testing.T, l launcher) {
 		for _, n := range sizes[l.name] {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				aQuarter(t, effort.Now(), turn)
+				turn++
 				t.Setenv(envWorld, "1")
 				dir := t.TempDir()
 				run := l.start(t, "suite", n, dir)

@@ -182,7 +182,7 @@ func jobsAt(level effort.Level) (jobs []job, turns int) {
 	case level == effort.Usual:
 		return jobs, 24
 	case level == effort.Full:
-		return jobs, 4
+		return jobs, 8
 	}
 	return nightJobs(), 1
 }
