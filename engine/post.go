@@ -86,7 +86,7 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 	if next == leaves && m != nil {
 		e.takeOffLocked(m)
 		e.posts++
-	} else if next == done {
+	} else if next == done && e.rests {
 		e.posts++
 	}
 	out, jobs, nth := e.core.HasOutput() || len(e.cmds) > 0, e.core.HasJobs(), e.posts // a command: the first message to a peer takes a ring into use

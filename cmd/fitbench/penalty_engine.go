@@ -94,6 +94,15 @@ func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error
 			return cfg, fmt.Errorf("FITMPI_SPIN: %w", err)
 		}
 	}
+	for _, v := range e.world.Variables() {
+		if v.Name != "FITMPI_MODERATION" {
+			continue
+		}
+		var err error
+		if cfg.Moderation, err = time.ParseDuration(v.Value); err != nil {
+			return cfg, fmt.Errorf("%s: %w", v.Name, err)
+		}
+	}
 	for name, p := range map[string]*int{
 		"FITMPI_SEND_BUFFER": &cfg.SendBuffer, "FITMPI_SHORT_MAX": &cfg.ShortMax, "FITMPI_EAGER_MAX": &cfg.EagerMax,
 		"FITMPI_WINDOW": &cfg.Window, "FITMPI_UNEXPECTED": &cfg.Unexpected, "FITMPI_COPY_MAX": &cfg.CopyMax, "FITMPI_SOCKET_BUFFER": &cfg.SocketBuffer,
