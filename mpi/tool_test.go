@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/pprof"
 	"runtime/trace"
 	"slices"
@@ -419,12 +420,15 @@ func TestToolAllocatesNothing(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	for n, rounds := range map[int]int{1: 1000, 128 << 10: 300} {
-		alone := allocations(t, rounds, exchange(n))
-		remove := mpi.UseTool(func(mpi.ToolRank) mpi.Tool { return idle{} })
-		told := allocations(t, rounds, exchange(n))
-		remove()
-		if told > alone+0.2 {
-			t.Errorf("%d elements: %.2f allocations a round, %.2f without a tool", n, told, alone)
+		alone, with := math.Inf(1), math.Inf(1)
+		for range 3 { // what else the process does may add to one of them
+			alone = min(alone, allocations(t, rounds, exchange(n)))
+			remove := mpi.UseTool(func(mpi.ToolRank) mpi.Tool { return idle{} })
+			with = min(with, allocations(t, rounds, exchange(n)))
+			remove()
+		}
+		if with > alone+0.2 {
+			t.Errorf("%d elements: %.2f allocations a round, %.2f without a tool", n, with, alone)
 		}
 	}
 }
