@@ -121,9 +121,10 @@ func (e *Engine) offerLead() {
 	}
 }
 
-// progressForTest lets messages move inside a call that tests something, under caller, which has no
-// other occasion for that. Programs spin in such calls. So where nothing has moved, and cores are
-// shared, others run next: those that are waited for may be among them.
+// progressForTest lets messages move inside a call that tests something: under caller, which has no
+// other occasion for that, and where the worker rests. Programs spin in such calls. So under
+// caller, where nothing has moved and cores are shared, others run next: those that are waited for
+// may be among them.
 func (e *Engine) progressForTest() {
 	if e.cfg.Progress != Caller && !e.rests {
 		return
@@ -143,14 +144,12 @@ const pollsPerYield = 16
 
 // Poll is for calls that have found nothing to wait for, but in which programs spin until another
 // rank has done something. That may be a change of this rank's memory, for which the engine is not
-// asked. Under caller Poll makes a turn, so that this rank's services go on. Where cores are
-// shared, others run now and then: nothing else makes the spinning rank leave its core before its
-// time slice is over.
+// asked. Under caller, and where the worker rests, Poll makes a turn, so that this rank's services
+// go on. Where cores are shared, others run now and then: nothing else makes the spinning rank
+// leave its core before its time slice is over.
 func (e *Engine) Poll() {
 	switch {
-	case e.cfg.Progress == Caller:
-		e.progressForTest()
-	case e.rests && e.cfg.Spin > 0:
+	case e.cfg.Progress == Caller || e.rests && e.cfg.Spin > 0:
 		e.progressForTest()
 	case e.cfg.Spin == 0 && e.polls.Add(1)%pollsPerYield == 0:
 		e.yield()

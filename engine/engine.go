@@ -75,7 +75,7 @@ type Engine struct {
 	// Immutable after Listen.
 	eagerMax int           // cfg.EagerMax in force
 	shortMax int           // cfg.ShortMax in force
-	within   time.Duration // how soon after a post a caller with the habit waits: habitWithin or withinShared
+	within   time.Duration // how soon after a post a caller with the habit waits: habitWithin, withinShared or withinResting
 	turns    TurnObserver  // cfg.Observer, if it is one; else nil
 	rests    bool          // the worker rests; see Config.Moderation
 	yieldFor time.Duration // cfg.Yield in force; immutable after Start
@@ -103,7 +103,7 @@ type Engine struct {
 	left      atomic.Bool   // a caller that is about to wait has left something to write or to run (assist)
 	waiting   atomic.Int32  // callers that test and yield until the worker has done their operations (worker)
 	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
-	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited; 0 if nothing was (assist)
+	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited, or last where it rests and there is no habit; 0 if nothing was (assist)
 	firstPost atomic.Uint32 // goes with postedAt: which of the posts that was
 	parked    atomic.Int32  // callers that sleep until their operations are done (assist, worker)
 	habit     atomic.Int32  // how often in a row a caller waited soon for what it had left to the worker (assist); up to habitEnough

@@ -92,7 +92,7 @@ func (e *Engine) readyLocked(p *Parts, i int, b []byte) {
 }
 
 // Arrived reports whether the i-th of the receiver's partitions is in place. It costs
-// an atomic load for each of the sender's that overlap it, unless the policy is caller.
+// an atomic load for each of the sender's that overlap it, and a turn where Test makes one.
 func (e *Engine) Arrived(p *Parts, i int) (bool, error) {
 	if ok, err := p.Arrived(i); ok {
 		return ok, err

@@ -42,31 +42,37 @@ func TestProgressWhileComputing(t *testing.T) {
 		t.Run(p.String(), func(t *testing.T) {
 			es := job(t, 2, p, func(c *Config) { c.KeepP = true })
 			both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
-			const n = 3 << 20
 			withProcs(4, func() { // two users and two workers
 				for round := range 3 {
-					out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(n, round)}
-					in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, n)}
-					es[0].Post(out)
-					es[1].Post(in)
-					var wg sync.WaitGroup
-					for _, m := range []*MSO{out, in} {
-						wg.Go(func() {
-							if compute(mostWork, m.IsDone) == mostWork {
-								t.Errorf("round %d: nothing moved while the user computed", round)
-							}
-						})
-					}
-					wg.Wait()
-					waitDone(t, "computing", es[1], in)
-					if !bytes.Equal(in.Buf, pattern(n, round)) {
-						t.Error("wrong bytes")
-					}
-					waitDone(t, "computing", es[0], out)
+					moveWhileComputing(t, es, 3<<20, round)
 				}
 			})
 		})
 	}
+}
+
+// moveWhileComputing sends n bytes from rank 0 to rank 1. Both users post, and compute until that
+// is done.
+func moveWhileComputing(t *testing.T, es []*Engine, n, seed int) {
+	t.Helper()
+	out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(n, seed)}
+	in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, n)}
+	es[0].Post(out)
+	es[1].Post(in)
+	var wg sync.WaitGroup
+	for _, m := range []*MSO{out, in} {
+		wg.Go(func() {
+			if compute(mostWork, m.IsDone) == mostWork {
+				t.Errorf("%d bytes, %d: nothing moved while the user computed", n, seed)
+			}
+		})
+	}
+	wg.Wait()
+	waitDone(t, "computing", es[1], in)
+	if !bytes.Equal(in.Buf, pattern(n, seed)) {
+		t.Error("wrong bytes")
+	}
+	waitDone(t, "computing", es[0], out)
 }
 
 // TestCallerDoesNot is the other half of the claim: without a worker nothing is

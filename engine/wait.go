@@ -247,7 +247,7 @@ func (e *Engine) patience() int64 {
 	return int64(e.yieldFor)
 }
 
-// Test reports whether m is done: one atomic load, unless the policy is caller.
+// Test reports whether m is done: one atomic load, unless the policy is caller or the worker rests.
 func (e *Engine) Test(m *MSO) bool {
 	if !m.IsDone() {
 		e.progressForTest()

@@ -139,7 +139,7 @@ func (set *settings) takeSpin(s string) (err error) {
 
 func (set *settings) takeModeration(s string) (err error) {
 	if set.Moderation, err = params.ParseDuration(s); err == nil && set.Moderation < 0 {
-		err = fmt.Errorf("%q: a duration less than 0", s)
+		err = errors.New("a duration less than 0: 0s hears every arrival at once")
 	}
 	return err
 }

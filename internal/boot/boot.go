@@ -122,7 +122,7 @@ type Session interface {
 	// is a clean end.
 	Finalizing(ctx context.Context) error
 	// Abort asks the launcher to end the job with code, and to show message once. It does not wait
-	// for the end.
+	// for the end. Without fitrun it waits, for half a second at most, until the message is shown.
 	Abort(code int, message string) error
 	// Report tells the launcher a fact about this rank, such as MetricsKey and an address.
 	Report(key, value string) error

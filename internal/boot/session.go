@@ -24,8 +24,8 @@ const openTimeout = 30 * time.Second
 // stopped.
 const MaxQuestions = 64
 
-// finalReport bounds how long an abort waits for the launcher to read the message: Hydra, once it
-// is to end the job, does not.
+// finalReport bounds how long an abort waits for the launcher to read the message, from this
+// process or from the leader of a meeting: Hydra, once it is to end the job, does not.
 const finalReport = 250 * time.Millisecond
 
 // sendGrace is how long a message may wait for room in the socket once its context has ended.
