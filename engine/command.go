@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/fitmpi/fitmpi/internal/sys"
+import (
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
+	"github.com/fitmpi/fitmpi/internal/sys"
+)
 
 // command is something that only the holder of the progress right may do.
 type command struct {
@@ -32,7 +35,7 @@ func (e *Engine) command(c command) {
 	e.cmds = append(e.cmds, c)
 	e.unlock()
 	if e.cfg.Progress == Caller {
-		e.owed.Store(true) // the caller that drives may be just giving the right back
+		e.right.Note(progress.State.Owe) // the caller that drives may be just giving the right back
 	}
 	e.rouse()
 	if e.tryRight() {

@@ -36,7 +36,8 @@
 //
 // The worker takes the right for one turn after another, and sleeps without it, in the poller.
 // Where the poller is armed the worker hears the sockets. Where it is not, the worker leaves them
-// to callers that poll. Engine.asleep says where the worker is, and Engine.owed that it must drive.
+// to callers that poll. Where the worker is, and whether it must drive, is in the word of the right
+// (package progress), so that a goroutine decides in one step what it must wake.
 // A worker whose callers have the habit of waiting at once for what they post is not woken by those
 // posts. Where every core computes the worker rests between its looks, and callers write what they
 // post (Config.Moderation, rest.go, docs/decisions/0066).

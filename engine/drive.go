@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -21,7 +22,7 @@ func (e *Engine) driveWait(g *goal) {
 		}
 		e.follow(g)
 	}
-	if e.followers.Load() > 0 && e.right.Load() == 0 { // we may have taken the chance to drive from one of them
+	if s := e.right.State(); s.Sleepers() > 0 && !s.Held() { // we may have taken the chance to drive from one of them
 		e.offerLead()
 	}
 }
@@ -29,27 +30,20 @@ func (e *Engine) driveWait(g *goal) {
 // driveOnce makes a turn for what a caller leaves, or has the caller that drives make it before
 // that gives the right back: nothing else ever would (caller).
 func (e *Engine) driveOnce() {
-	if !e.tryRight() {
-		e.owed.Store(true)
-		if !e.tryRight() {
-			e.kick(true)
-			return
-		}
+	if !e.right.Try(progress.State.Take) {
+		e.kick(true)
+		return
 	}
-	e.owed.Store(false)
 	e.turn()
 	e.releaseRight()
 }
 
 // passRight gives the right back, and with it the chance to drive (caller).
 func (e *Engine) passRight() {
-	e.right.Store(0)
-	for e.owed.Load() && e.tryRight() {
-		e.owed.Store(false)
+	for !e.right.Try(progress.State.Pass) {
 		e.turn()
-		e.right.Store(0)
 	}
-	if e.followers.Load() > 0 {
+	if e.right.State().Sleepers() > 0 {
 		e.offerLead()
 	}
 }
@@ -78,7 +72,7 @@ func (e *Engine) driveUntil(done func() bool) {
 		if done() || e.stopping.Load() {
 			return
 		}
-		e.sleep(asleepIdle, e.drv.bounded(100*time.Millisecond))
+		e.sleep(progress.Idle, e.drv.bounded(100*time.Millisecond))
 		idle = 0
 	}
 }
@@ -90,8 +84,7 @@ func (e *Engine) follow(g *goal) {
 	ok := e.core.Attach(w, g.need, g.ms...)
 	e.unlock()
 	if ok {
-		e.followers.Add(1)
-		if e.right.Load() == 0 && !e.stopping.Load() {
+		if s := e.right.Note(progress.State.Park); !s.Held() && !e.stopping.Load() {
 			e.offerLead()
 		}
 		select {
@@ -99,7 +92,7 @@ func (e *Engine) follow(g *goal) {
 			ok = false
 		case <-e.lead:
 		}
-		e.followers.Add(-1)
+		e.right.Note(progress.State.Unpark)
 	}
 	e.mu.Lock()
 	fired := e.core.Detach(w, g.ms...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/buffer"
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 )
 
 // The core's types, as the packages above use them.
@@ -75,7 +76,6 @@ type Engine struct {
 	// Immutable after Listen.
 	eagerMax int           // cfg.EagerMax in force
 	shortMax int           // cfg.ShortMax in force
-	within   time.Duration // how soon after a post a caller with the habit waits: habitWithin, withinShared or withinResting
 	turns    TurnObserver  // cfg.Observer, if it is one; else nil
 	rests    bool          // the worker rests; see Config.Moderation
 	yieldFor time.Duration // cfg.Yield in force; immutable after Start
@@ -89,27 +89,16 @@ type Engine struct {
 
 	leftover []Unreceived // guarded by mu: see Unreceived
 
-	posts uint32 // guarded by mu: operations that callers have left to the worker, or to themselves for later; it wraps
+	right progress.Right
+	drv   *driver        // owned by the holder of the right; immutable pointer
+	local *local         // shared memory; nil if there is none. Immutable pointer
+	habit progress.Habit // guarded by mu as far as it says so
 
-	right atomic.Uint32 // 1 while a goroutine holds the progress right
-	drv   *driver       // owned by the holder of the right; immutable pointer
-	local *local        // shared memory; nil if there is none. Immutable pointer
-
-	asleep    atomic.Uint32 // where the worker, or the caller that drives, is: awake, napping, ...
-	want      atomic.Uint32 // callers that want the right from a worker that is awake
-	callers   atomic.Uint64 // times a caller took the right (assist)
-	owed      atomic.Bool   // something is outstanding that no caller attends to: the worker must (assist), or the caller that drives before it stops (caller)
-	roused    atomic.Uint32 // times sleeping callers were woken
-	left      atomic.Bool   // a caller that is about to wait has left something to write or to run (assist)
-	waiting   atomic.Int32  // callers that test and yield until the worker has done their operations (worker)
-	dozing    atomic.Bool   // a caller that holds the right sleeps in the poller (assist)
-	postedAt  atomic.Int64  // when something was first left to the worker since a caller last waited, or last where it rests and there is no habit; 0 if nothing was (assist)
-	firstPost atomic.Uint32 // goes with postedAt: which of the posts that was
-	parked    atomic.Int32  // callers that sleep until their operations are done (assist, worker)
-	habit     atomic.Int32  // how often in a row a caller waited soon for what it had left to the worker (assist); up to habitEnough
-	polls     atomic.Uint32 // times of Poll where ranks share cores and have workers; it wraps
-	followers atomic.Int32  // callers that sleep and could drive (caller policy)
-	lead      chan struct{} // capacity 1: the chance to drive, for a follower
+	callers atomic.Uint64 // times a caller took the right (assist)
+	roused  atomic.Uint32 // times sleeping callers were woken
+	waiting atomic.Int32  // callers that test and yield until the worker has done their operations (worker)
+	polls   atomic.Uint32 // times of Poll where ranks share cores and have workers; it wraps
+	lead    chan struct{} // capacity 1: the chance to drive, for a follower
 
 	delegated atomic.Pointer[delegated] // of the thread that visits, which holds the right; nil if none does; read by anyone
 
@@ -134,13 +123,9 @@ func Listen(cfg Config) (*Engine, error) {
 	e.excused = make([]atomic.Bool, cfg.Size)
 	e.flights.skip = e.flights.gap()
 	e.turns, _ = cfg.Observer.(TurnObserver)
-	e.eagerMax, e.shortMax, e.within = e.core.Config().EagerMax, e.core.Config().ShortMax, habitWithin
-	if cfg.Spin == 0 {
-		e.within = withinShared
-	}
-	if e.rests = cfg.Progress == Assist && cfg.Moderation > 0; e.rests {
-		e.within = withinResting
-	}
+	e.eagerMax, e.shortMax = e.core.Config().EagerMax, e.core.Config().ShortMax
+	e.rests = cfg.Progress == Assist && cfg.Moderation > 0
+	e.setHabit()
 	drv, err := newDriver(e)
 	if err != nil {
 		return nil, err
@@ -152,6 +137,18 @@ func Listen(cfg Config) (*Engine, error) {
 		}
 	}
 	return e, nil
+}
+
+// setHabit says how soon after a post a caller waits that has the habit.
+func (e *Engine) setHabit() {
+	h := &e.habit
+	h.Within, h.Each, h.Rests = habitWithin, withinEach, e.rests
+	switch {
+	case e.rests:
+		h.Within = withinResting
+	case e.cfg.Spin == 0:
+		h.Within = withinShared
+	}
 }
 
 // joinHost begins to share memory with ranks of this host.

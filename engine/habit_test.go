@@ -4,54 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
-
-func noteWaitAt(e *Engine, now int64) {
-	e.mu.Lock()
-	e.noteWaitLocked(now)
-	e.mu.Unlock()
-}
-
-// TestHabits: callers that wait soon stop waking the worker; one that does not is found by it, and
-// its next posts wake the worker again.
-func TestHabits(t *testing.T) {
-	e := job(t, 1, Assist, func(c *Config) { c.KeepP = true })[0]
-	now := sys.Nanotime()
-	for i := range habitEnough {
-		e.postedAt.Store(now)
-		if e.isFresh() {
-			t.Errorf("expected after %d prompt waits", i)
-		}
-		noteWaitAt(e, now+1)
-	}
-	e.postedAt.Store(sys.Nanotime())
-	if !e.waitsSoon() || !e.isFresh() {
-		t.Error("a caller that always waits promptly is not expected to")
-	}
-	e.postedAt.Store(sys.Nanotime() - int64(2*e.within))
-	if e.isFresh() {
-		t.Error("a caller is expected that has not come")
-	}
-	if e.waitsSoon() {
-		t.Error("and so is the next")
-	}
-	e.habit.Store(habitEnough)
-	e.postedAt.Store(now)
-	noteWaitAt(e, now+int64(e.within)+1)
-	if e.waitsSoon() {
-		t.Error("a caller that came late is expected promptly")
-	}
-	e.posts += 100
-	for range habitEnough {
-		e.postedAt.Store(now)
-		noteWaitAt(e, now+int64(e.within)+100*int64(withinEach))
-	}
-	if !e.waitsSoon() {
-		t.Error("a caller that posted a hundred times is to come as soon as one that posted once")
-	}
-}
 
 // TestHabitOfComputing: the message of a caller that waited soon before and now computes moves all
 // the same.
@@ -60,8 +15,8 @@ func TestHabitOfComputing(t *testing.T) {
 	both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) })
 	withProcs(4, func() {
 		for range 20 {
-			es[0].habit.Store(habitEnough)
-			es[1].habit.Store(habitEnough)
+			es[0].habit.Set(true)
+			es[1].habit.Set(true)
 			in, _ := listen(es[1], 100_000, 0, 5)
 			out := &MSO{Kind: KindSend, Peer: 1, Tag: 5, Buf: pattern(100_000, 1)}
 			es[0].Post(out)
@@ -92,7 +47,7 @@ func testDoze(t *testing.T) {
 				es[0].Wait(first) // dozes, holding the right
 				close(waited)
 			}()
-			eventually(t, "the caller does not doze", es[0].dozing.Load)
+			eventually(t, "the caller does not doze", func() bool { return es[0].right.State().Dozes() })
 			second := &MSO{Kind: KindSend, Peer: 1, Tag: 2, Buf: pattern(8, 1)}
 			es[0].Post(second)
 			in, _ := listen(es[1], 8, 0, 2)
@@ -142,11 +97,11 @@ func TestYieldEnds(t *testing.T) {
 			free := 0 // looks at which a caller waited, and no goroutine had the right
 			eventually(t, "the caller does not sleep", func() bool {
 				if p == Caller {
-					return e.asleep.Load() == asleepIdle
+					return e.right.State().Place() == progress.Idle
 				}
 				e.mu.Lock()
 				defer e.mu.Unlock()
-				if e.waits.n == 0 || e.right.Load() != 0 {
+				if e.waits.n == 0 || e.right.State().Held() {
 					free = 0
 				}
 				free++

@@ -3,19 +3,18 @@ package engine
 import (
 	"testing"
 
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // hosted is a rank under assist whose peer shares memory with it: its worker, which sleeps without
 // the right, a caller that receives one or both of two messages, and the peer, which puts them. A
-// step that wakes a sleeper and changes asleep is one, as no goroutine looks in between; a nap ends
-// by its time limit, no other sleep.
+// transition and its effect are one step, as no goroutine looks in between.
 type hosted struct {
 	ring, got, posted         int8 // records
 	armed, bell, hears, woken bool // block.Armed; the eventfd; the waiter is armed, and woken
-	right, owed               bool
-	want, callers, seen       int8
-	asleep                    uint32
+	right                     progress.State
+	callers, seen             int8
 	found, moved              bool // of armLocal by the holder of the right; of the worker's turn
 	put, round                int8 // of the writer and of the caller
 	pc                        [3]int8
@@ -34,20 +33,17 @@ func (s hosted) poll() hosted {
 	return s
 }
 
-// kick is Engine.kick.
-func (s hosted) kick(output bool) hosted {
-	if s.asleep == asleepIdle || s.asleep == asleepHolding && output {
-		s.asleep, s.woken = awake, true
-	}
+// made is s after a transition with an effect.
+func (s hosted) made(right progress.State, x progress.Effect) hosted {
+	s.right = right
+	s.woken = s.woken || x&progress.WakeWorker != 0
 	return s
 }
 
-func (s hosted) resume() hosted {
-	if s.asleep == napping {
-		s.asleep, s.woken = awake, true
-	}
-	return s
-}
+func (s hosted) kick(output bool) hosted { return s.made(s.right.Kick(output)) }
+
+// rouse is Engine.rouse, which a peer in the same process calls.
+func (s hosted) rouse() hosted { return s.made(s.right.Rouse()) }
 
 // hear is what a poll of the poller does with the bell.
 func (s hosted) hear() hosted {
@@ -62,30 +58,18 @@ func (s hosted) hear() hosted {
 func (s hosted) attend(i int, p, next int8) []hosted {
 	switch s.pc[i] - p {
 	case 0:
-		s.owed = true
-		return []hosted{s.at(i, p+1)}
-	case 1: // where is the worker?
-		switch s.asleep {
-		case awake:
+		right, x := s.right.Attend(false, true)
+		if s = s.made(right, x); x&progress.Rearm == 0 {
 			return []hosted{s.at(i, next)}
-		case napping:
-			return []hosted{s.at(i, p+2)}
 		}
-		return []hosted{s.at(i, p+3)}
-	case 2:
-		if !s.right {
-			s = s.resume()
-		}
-		return []hosted{s.at(i, next)}
-	case 3:
-		return []hosted{s.kick(false).at(i, p+4)}
-	case 4: // rearm
+		return []hosted{s.at(i, p+1)}
+	case 1: // rearm
 		if s.armed {
 			return []hosted{s.at(i, next)}
 		}
-		return []hosted{s.at(i, p+5)}
+		return []hosted{s.at(i, p+2)}
 	default:
-		return s.armLocal(i, p+5, next, func(s hosted) hosted { return s.kick(true).at(i, next) })
+		return s.armLocal(i, p+2, next, func(s hosted) hosted { return s.made(s.right.Stir()).at(i, next) })
 	}
 }
 
@@ -97,10 +81,10 @@ func (s hosted) armLocal(i int, p, next int8, found func(hosted) hosted) []hoste
 		s.armed = true
 		return []hosted{s.at(i, p+1)}
 	case 1:
-		if s.right {
+		var ok bool
+		if s.right, ok = s.right.Acquire(); !ok {
 			return []hosted{found(s)}
 		}
-		s.right = true
 		return []hosted{s.at(i, p+2)}
 	case 2:
 		s.armed = true
@@ -109,20 +93,26 @@ func (s hosted) armLocal(i int, p, next int8, found func(hosted) hosted) []hoste
 		s.found = s.ring > 0
 		return []hosted{s.at(i, p+4)}
 	default:
-		s.right = false
-		if s.found {
+		missed := s.right.Missed()
+		s.right = s.right.Release()
+		if s.found || missed {
 			return []hosted{found(s)}
 		}
 		return []hosted{s.at(i, next)}
 	}
 }
 
-// hostedWorker is Engine.work, with nap and sleep.
-var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
+// hostedWorker is Engine.work, with nap and sleep. Its naps end by their time limit if they are
+// bounded; else only while another goroutine has the right.
+func hostedWorker(bounded bool) actor[hosted] {
+	return actor[hosted]{"worker", func(s hosted) []hosted { return s.work(bounded) }}
+}
+
+func (s hosted) work(bounded bool) []hosted {
 	const (
-		look, need, try, miss, begin, turn, epoll, release = 0, 1, 2, 3, 4, 5, 6, 7
+		look, need, try, turn, epoll, release              = 0, 1, 2, 5, 6, 7
 		sleep, check, arm, seat, wait, woke, disarm, after = 10, 11, 20, 30, 31, 32, 33, 34
-		nap, orphan, doze, up                              = 40, 41, 42, 43
+		nap, doze, up                                      = 40, 42, 43
 	)
 	const i = hWorker
 	switch pc := s.pc[i]; pc {
@@ -131,21 +121,15 @@ var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
 		s.seen = s.callers
 		return []hosted{s.at(i, need)}
 	case need: // callers attend to what there is
-		if s.moved && !s.owed || s.want > 0 {
+		if s.moved && !s.right.Owed() || s.right.Wanted() {
 			return []hosted{s.at(i, nap)}
 		}
 		return []hosted{s.at(i, try)}
 	case try:
-		if s.right {
-			return []hosted{s.at(i, miss)}
+		var ok bool
+		if s.right, ok = s.right.Take(); !ok {
+			return []hosted{s.at(i, nap)}
 		}
-		s.right = true
-		return []hosted{s.at(i, begin)}
-	case miss:
-		s.owed = true
-		return []hosted{s.at(i, nap)}
-	case begin:
-		s.owed = false
 		return []hosted{s.at(i, turn)}
 	case turn:
 		s.moved = s.ring > 0
@@ -155,22 +139,22 @@ var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
 		s.bell = false
 		return []hosted{s.at(i, release)}
 	case release:
-		s.right = false
+		s.right = s.right.Release()
 		if s.moved {
 			return []hosted{s.at(i, after)}
 		}
 		return []hosted{s.at(i, sleep)}
 	case sleep: // for a while, or, if there is nothing to be expected, for good
 		short, long := s, s
-		short.asleep, long.asleep = asleepHolding, asleepIdle
+		short.right, long.right = s.right.Sit(progress.Holding), s.right.Sit(progress.Idle)
 		return []hosted{short.at(i, check), long.at(i, check)}
 	case check:
 		switch {
-		case s.want > 0:
-			s.asleep = awake
+		case s.right.Wanted():
+			s.right = s.right.Sit(progress.Awake)
 			return []hosted{s.at(i, after)}
-		case s.asleep == asleepIdle && s.posted > s.got:
-			s.asleep = asleepHolding
+		case s.right.Place() == progress.Idle && s.posted > s.got:
+			s.right = s.right.Sit(progress.Holding)
 			return []hosted{s.at(i, check)}
 		}
 		return []hosted{s.at(i, arm)}
@@ -178,7 +162,7 @@ var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
 		s.hears = true
 		return []hosted{s.at(i, wait)}
 	case wait, doze:
-		if !s.woken && !(s.hears && s.bell) && pc == wait {
+		if !s.woken && !(s.hears && s.bell) && (pc == wait || !bounded && !s.right.Held()) {
 			return nil
 		}
 		s.hears = s.hears && !s.bell
@@ -188,7 +172,7 @@ var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
 		}
 		return []hosted{s.at(i, woke)}
 	case woke:
-		s.asleep = awake
+		s.right = s.right.Sit(progress.Awake)
 		return []hosted{s.at(i, disarm)}
 	case disarm:
 		s.armed = false
@@ -197,33 +181,30 @@ var hostedWorker = actor[hosted]{"worker", func(s hosted) []hosted {
 		s.seen = s.callers
 		return []hosted{s.at(i, look)}
 	case nap:
-		s.asleep = napping
-		return []hosted{s.at(i, orphan)}
-	case orphan:
-		if !s.right && s.want == 0 && s.owed {
-			return []hosted{s.at(i, up)}
+		var ok bool
+		if s.right, ok = s.right.Nap(false); !ok {
+			return []hosted{s.at(i, look)}
 		}
 		return []hosted{s.at(i, doze)}
 	case up:
-		s.asleep = awake
+		s.right = s.right.Sit(progress.Awake)
 		return []hosted{s.at(i, look)}
 	default:
 		return s.armLocal(i, arm, seat, func(s hosted) hosted {
-			s.asleep = awake
+			s.right = s.right.Sit(progress.Awake)
 			return s.at(i, after)
 		})
 	}
-}}
+}
 
-// hostedCaller receives some messages, one after the other: by blocking calls, or, if it leaves
-// them, posts them and computes until they are there. deaf leaves out what attendSelf does for the
-// worker. dozes lets it sleep once, where it shares a core: for a while at most, and then it looks
-// again.
-func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
+// hostedCaller receives messages, one after the other: each by a blocking call, or, if it leaves it,
+// by a post, and computes until it is there. deaf leaves out what attendSelf does for the worker.
+// dozes lets it sleep once, where it shares a core: for a while at most, and then it looks again.
+func hostedCaller(leaves []bool, deaf, dozes bool) actor[hosted] {
 	const (
 		post, claim, wish, unwish, count, poll, self, off, call, again = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-		release, owed, left, goal, summon, rouse, resume, park, over   = 10, 11, 12, 13, 14, 15, 16, 17, 18
-		doze, input, nap, disarm, listen                               = 20, 21, 22, 23, 24
+		release, left, goal, summon, park, over                        = 10, 12, 13, 14, 17, 18
+		doze, input, nap, disarm, listen, want                         = 20, 21, 22, 23, 24, 25
 		attend, end                                                    = 40, 60
 	)
 	const i = hCaller
@@ -232,7 +213,7 @@ func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
 		switch s.pc[i] {
 		case post:
 			s.posted++
-			if leaves {
+			if leaves[s.round] {
 				return []hosted{s.at(i, attend)}
 			}
 			return []hosted{s.at(i, claim)}
@@ -240,26 +221,23 @@ func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
 			switch {
 			case met(s):
 				return []hosted{s.at(i, over)}
-			case s.right:
-				s.want++
-				return []hosted{s.at(i, wish)}
+			case s.right.Held():
+				return []hosted{s.at(i, want)}
 			}
-			s.right = true
+			s.right, _ = s.right.Acquire()
 			return []hosted{s.at(i, count)}
+		case want:
+			s.right = s.right.Want()
+			return []hosted{s.at(i, wish)}
 		case wish: // until it has it, has what it waits for, or has waited long enough
 			next := []hosted{s.at(i, unwish)}
-			if !s.right {
-				s.right = true
-				s.want--
+			if right, ok := s.right.Acquire(); ok {
+				s.right, _ = right.Unwant()
 				next = append(next, s.at(i, count))
 			}
 			return next
 		case unwish:
-			s.want--
-			if !s.right {
-				return []hosted{s.at(i, summon)}
-			}
-			return []hosted{s.at(i, goal)}
+			return []hosted{s.made(s.right.Unwant()).at(i, goal)}
 		case count:
 			s.callers++
 			return []hosted{s.at(i, poll)}
@@ -308,10 +286,7 @@ func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
 		case call:
 			return []hosted{s.kick(true).at(i, again)}
 		case release:
-			s.right = false
-			return []hosted{s.at(i, owed)}
-		case owed:
-			s.owed = false
+			s.right = s.right.ReleaseAll()
 			return []hosted{s.at(i, left)}
 		case left:
 			if s.posted > s.got {
@@ -322,24 +297,19 @@ func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
 			switch {
 			case met(s):
 				return []hosted{s.at(i, over)}
-			case leaves:
+			case leaves[s.round]:
 				return []hosted{s.at(i, park)}
 			}
 			return []hosted{s.at(i, summon)}
 		case summon:
-			s.owed = true
-			return []hosted{s.at(i, rouse)}
-		case rouse:
-			return []hosted{s.kick(true).at(i, resume)}
-		case resume:
-			return []hosted{s.resume().at(i, park)}
+			return []hosted{s.made(s.right.Summon()).at(i, park)}
 		case park:
 			if !met(s) {
 				return nil
 			}
 			return []hosted{s.at(i, over)}
 		case over:
-			if s.round++; s.round < rounds {
+			if s.round++; int(s.round) < len(leaves) {
 				return []hosted{s.at(i, post)}
 			}
 			return []hosted{s.at(i, end)}
@@ -353,7 +323,7 @@ func hostedCaller(rounds int8, leaves, deaf, dozes bool) actor[hosted] {
 
 // hostedWriter puts two messages and notifies the rank: a process by the bell, a thread by a visit.
 func hostedWriter(thread bool) actor[hosted] {
-	const put, look, swap, ring, wake, visit, deliver, leave, asked, attend, end = 0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 40
+	const put, look, swap, ring, visit, deliver, leave, attend, end = 0, 1, 2, 3, 5, 6, 7, 20, 40
 	const i = hWriter
 	return actor[hosted]{"writer", func(s hosted) []hosted {
 		switch s.pc[i] {
@@ -373,18 +343,16 @@ func hostedWriter(thread bool) actor[hosted] {
 			}
 			return []hosted{s.at(i, swap)}
 		case visit:
-			if s.right {
+			var ok bool
+			if s.right, ok = s.right.Acquire(); !ok {
 				return []hosted{s.at(i, swap)}
 			}
-			s.right = true
 			return []hosted{s.at(i, deliver)}
 		case deliver:
 			return []hosted{s.poll().at(i, leave)}
 		case leave:
-			s.right = false
-			return []hosted{s.at(i, asked)}
-		case asked:
-			if s.owed {
+			missed := s.right.Missed()
+			if s.right = s.right.Release(); missed { // else nothing is left, or it is owed already
 				return []hosted{s.at(i, attend)}
 			}
 			return []hosted{s.at(i, put)}
@@ -396,12 +364,10 @@ func hostedWriter(thread bool) actor[hosted] {
 			return []hosted{s.at(i, ring)}
 		case ring:
 			if thread {
-				return []hosted{s.kick(true).at(i, wake)}
+				return []hosted{s.rouse().at(i, put)}
 			}
 			s.bell = true
 			return []hosted{s.at(i, put)}
-		case wake:
-			return []hosted{s.resume().at(i, put)}
 		default:
 			return s.attend(i, attend, put)
 		}
@@ -416,7 +382,6 @@ func hostedDriver(unarmed bool) actor[hosted] {
 	return actor[hosted]{"driver", func(s hosted) []hosted {
 		switch s.pc[i] {
 		case begin:
-			s.right = true
 			return []hosted{s.at(i, turn)}
 		case turn:
 			s.moved = s.ring > 0
@@ -434,14 +399,14 @@ func hostedDriver(unarmed bool) actor[hosted] {
 			}
 			return []hosted{s.at(i, sleep)}
 		case sleep:
-			s.asleep = asleepIdle
+			s.right = s.right.Sit(progress.Idle)
 			return []hosted{s.at(i, arm)}
 		case arm:
 			s.armed = true
 			return []hosted{s.at(i, input)}
 		case input:
 			if s.ring > 0 && !unarmed {
-				s.asleep = awake
+				s.right = s.right.Sit(progress.Awake)
 				return []hosted{s.at(i, turn)}
 			}
 			return []hosted{s.at(i, seat)}
@@ -455,7 +420,7 @@ func hostedDriver(unarmed bool) actor[hosted] {
 			s.hears, s.woken = s.hears && !s.bell, false
 			return []hosted{s.at(i, woke)}
 		case woke:
-			s.asleep = awake
+			s.right = s.right.Sit(progress.Awake)
 			return []hosted{s.at(i, disarm)}
 		case disarm:
 			s.armed = false
@@ -467,6 +432,10 @@ func hostedDriver(unarmed bool) actor[hosted] {
 
 func (s hosted) isOver() bool { return s.got == 2 && s.pc[hCaller] == 60 }
 
+// isServed: the caller has what it has asked for. What comes after that waits for the next call, or
+// for the end of the worker's nap.
+func (s hosted) isServed() bool { return s.got >= s.posted && s.pc[hCaller] == 60 }
+
 // TestRingsAreHeard: whatever a peer of this host puts is handled, whether the rank's worker
 // sleeps, naps or polls, and whether its caller comes, goes or computes. Without the kick of
 // attendSelf, which was missing once, a worker sleeps on while nothing notifies it.
@@ -474,16 +443,18 @@ func TestRingsAreHeard(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, thread := range []bool{false, true} {
-		for _, leaves := range []bool{false, true} {
-			wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, leaves, false, false), hostedWriter(thread))
-			wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, leaves, false, true), hostedWriter(thread))
+		for _, leaves := range [][]bool{{false}, {true}} {
+			wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker(true), hostedCaller(leaves, false, false), hostedWriter(thread))
+		}
+		for _, leaves := range [][]bool{{false}, {true}, {false, true}, {true, true}} {
+			wantNeverStuck(t, hosted{}, hosted.isServed, hostedWorker(false), hostedCaller(leaves, false, true), hostedWriter(thread))
 		}
 	}
-	wantNeverStuck(t, hosted{}, hosted.isOver, hostedWorker, hostedCaller(2, true, false, true), hostedWriter(false))
 	for _, thread := range []bool{false, true} {
-		start := hosted{right: true} // no thread visits: the driver has the right all the time
+		var start hosted
+		start.right, _ = start.right.Acquire() // no thread visits: the driver has the right all the time
 		wantNeverStuck(t, start, hosted.isOver, hostedDriver(false), hostedWriter(thread))
 		wantStuck(t, "arming last", start, hosted.isOver, hostedDriver(true), hostedWriter(thread))
 	}
-	wantStuck(t, "a caller that disarms", hosted{}, hosted.isOver, hostedWorker, hostedCaller(1, false, true, false), hostedWriter(false))
+	wantStuck(t, "a caller that disarms", hosted{}, hosted.isOver, hostedWorker(true), hostedCaller([]bool{false}, true, false), hostedWriter(false))
 }

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 )
 
 // Protocols between goroutines as state machines, tried in every order of their steps. A step of a
 // model is one atomic operation of the code, or one section under the mutex; no sleep of a model
-// ends by a time limit unless it says so. So a wake-up that can be lost is a state in which no
+// ends by a time limit unless it says so. The progress right is that of the code, and its transitions
+// are. So a wake-up that can be lost is a state in which no
 // goroutine can go on.
 
 // actor is a goroutine: from a state it makes one step, to one of those returned; none: it sleeps,
@@ -70,14 +73,14 @@ func wantStuck[S comparable](t *testing.T, why string, start S, done func(S) boo
 // network. A waiter's wake and the sockets are one thing here, woken; sockets stay ready until they
 // are read.
 type driven struct {
-	right, owed, lead, asleep, woken bool
-	followers                        int8
-	queued                           bool    // output
-	sent                             int8    // written
-	arrived, got                     [2]bool // messages: in the sockets, delivered
-	fired                            [2]bool // the waiter of a follower
-	attached                         [2]bool
-	pc                               [5]int8
+	right        progress.State
+	lead, woken  bool
+	queued       bool    // output
+	sent         int8    // written
+	arrived, got [2]bool // messages: in the sockets, delivered
+	fired        [2]bool // the waiter of a follower
+	attached     [2]bool
+	pc           [5]int8
 }
 
 // turn is Engine.turn: it takes what has arrived, fires waiters, and writes.
@@ -102,32 +105,19 @@ func (s driven) at(i int, pc int8) driven {
 	return s
 }
 
-// pass is the part of passRight from the moment the right is free; pcs from p on, next to go on at.
+// pass is passRight, at pcs from p on; then next.
 func (s driven) pass(i int, p, next int8) []driven {
 	switch s.pc[i] - p {
-	case 0: // right.Store(0)
-		s.right = false
-		return []driven{s.at(i, p+1)}
-	case 1: // owed.Load, tryRight
-		if s.owed {
+	case 0:
+		var ok bool
+		if s.right, ok = s.right.Pass(); ok {
 			return []driven{s.at(i, p+2)}
 		}
-		return []driven{s.at(i, p+5)}
-	case 2:
-		if s.right {
-			return []driven{s.at(i, p+5)}
-		}
-		s.right = true
-		return []driven{s.at(i, p+3)}
-	case 3:
-		s.owed = false
-		return []driven{s.at(i, p+4)}
-	case 4:
+		return []driven{s.at(i, p+1)}
+	case 1:
 		return []driven{s.turn().at(i, p)}
-	default: // followers, offerLead
-		if s.followers > 0 {
-			s.lead = true
-		}
+	default: // offerLead
+		s.lead = s.lead || s.right.Sleepers() > 0
 		return []driven{s.at(i, next)}
 	}
 }
@@ -148,11 +138,11 @@ func waiter(i int) actor[driven] {
 			}
 			return []driven{s.at(i, try)}
 		case try:
-			if s.right {
-				return []driven{s.at(i, attach)}
+			var ok bool
+			if s.right, ok = s.right.Acquire(); ok {
+				return []driven{s.at(i, turn)}
 			}
-			s.right = true
-			return []driven{s.at(i, turn)}
+			return []driven{s.at(i, attach)}
 		case turn:
 			return []driven{s.turn().at(i, decide)}
 		case decide:
@@ -160,12 +150,12 @@ func waiter(i int) actor[driven] {
 				return []driven{s.at(i, pass)}
 			}
 			return []driven{s.at(i, doze)}
-		case doze: // sleep: asleep.Store
-			s.asleep = true
+		case doze: // sleep
+			s.right = s.right.Sit(progress.Idle)
 			return []driven{s.at(i, check)}
 		case check: // is there output?
 			if s.queued {
-				s.asleep = false
+				s.right = s.right.Sit(progress.Awake)
 				return []driven{s.at(i, turn)}
 			}
 			return []driven{s.at(i, wait)}
@@ -173,7 +163,7 @@ func waiter(i int) actor[driven] {
 			if !s.woken && !s.arrived[0] && !s.arrived[1] {
 				return nil
 			}
-			s.woken, s.asleep = false, false
+			s.woken, s.right = false, s.right.Sit(progress.Awake)
 			return []driven{s.at(i, turn)}
 		case attach:
 			if s.got[i] {
@@ -182,12 +172,12 @@ func waiter(i int) actor[driven] {
 			s.attached[i] = true
 			return []driven{s.at(i, follow)}
 		case follow:
-			s.followers++
+			if s.right = s.right.Park(); s.right.Held() {
+				return []driven{s.at(i, sleep)}
+			}
 			return []driven{s.at(i, offer)}
 		case offer:
-			if !s.right {
-				s.lead = true
-			}
+			s.lead = true
 			return []driven{s.at(i, sleep)}
 		case sleep:
 			var next []driven
@@ -201,14 +191,12 @@ func waiter(i int) actor[driven] {
 				next = append(next, s.at(i, leave))
 			}
 			return next
-		case leave: // followers.Add(-1); Detach is under the mutex and takes the waiter's value if it fired
-			s.followers--
+		case leave: // Detach is under the mutex and takes the waiter's value if it fired
+			s.right = s.right.Unpark()
 			s.attached[i], s.fired[i] = false, false
 			return []driven{s.at(i, look)}
 		case last:
-			if s.followers > 0 && !s.right {
-				s.lead = true
-			}
+			s.lead = s.lead || s.right.Sleepers() > 0 && !s.right.Held()
 			return []driven{s.at(i, end)}
 		case end:
 			return nil
@@ -221,35 +209,31 @@ func waiter(i int) actor[driven] {
 // poster posts a message that is complete at once: unlockPosted, and driveOnce as it is, or without
 // the word that it leaves.
 func poster(i int, says bool) actor[driven] {
-	const post, try, owe, again, kick, wake, turn, pass, end = 0, 1, 2, 3, 4, 5, 6, 10, 20
+	const post, try, kick, wake, turn, pass, end = 0, 1, 2, 3, 4, 10, 20
 	return actor[driven]{"poster", func(s driven) []driven {
 		switch s.pc[i] {
 		case post:
 			s.queued = true
 			return []driven{s.at(i, try)}
-		case try, again:
-			if !s.right {
-				s.right = true
+		case try:
+			right, ok := s.right.Take()
+			if ok || says {
+				s.right = right
+			}
+			if ok {
 				return []driven{s.at(i, turn)}
 			}
-			if s.pc[i] == try && says {
-				return []driven{s.at(i, owe)}
-			}
 			return []driven{s.at(i, kick)}
-		case owe:
-			s.owed = true
-			return []driven{s.at(i, again)}
-		case kick: // asleep.CompareAndSwap
-			if !s.asleep {
+		case kick:
+			var x progress.Effect
+			if s.right, x = s.right.Kick(true); x == 0 {
 				return []driven{s.at(i, end)}
 			}
-			s.asleep = false
 			return []driven{s.at(i, wake)}
 		case wake:
 			s.woken = true
 			return []driven{s.at(i, end)}
 		case turn:
-			s.owed = false
 			return []driven{s.turn().at(i, pass)}
 		case end:
 			return nil
@@ -275,11 +259,11 @@ var network = actor[driven]{"network", func(s driven) (next []driven) {
 // would.
 var visitor = actor[driven]{"visitor", func(s driven) []driven {
 	switch {
-	case s.pc[4] == 0 && !s.right:
-		s.right = true
+	case s.pc[4] == 0 && !s.right.Held():
+		s.right, _ = s.right.Acquire()
 		return []driven{s.at(4, 1)}
 	case s.pc[4] == 1:
-		s.right = false
+		s.right = s.right.Release()
 		return []driven{s.at(4, 2)}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/shm"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
@@ -88,7 +89,7 @@ func TestVisitorBringsRoom(t *testing.T) {
 	})
 	for until := time.Now().Add(failsafe); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		es[0].mu.Lock()
-		asleep := es[0].core.Stats().Posted > 0 && es[0].asleep.Load() != awake && es[0].local.block.Armed.Load() != 0
+		asleep := es[0].core.Stats().Posted > 0 && es[0].right.State().Place() != progress.Awake && es[0].local.block.Armed.Load() != 0
 		es[0].mu.Unlock()
 		if asleep {
 			break

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 )
 
 // manner says what the caller of a post does next.
@@ -85,11 +86,11 @@ func (e *Engine) runJob(j *core.Job) {
 func (e *Engine) unlockPosted(next manner, m *MSO) {
 	if next == leaves && m != nil {
 		e.takeOffLocked(m)
-		e.posts++
+		e.habit.PostLocked()
 	} else if next == done && e.rests {
-		e.posts++
+		e.habit.PostLocked()
 	}
-	out, jobs, nth := e.core.HasOutput() || len(e.cmds) > 0, e.core.HasJobs(), e.posts // a command: the first message to a peer takes a ring into use
+	out, jobs, nth := e.core.HasOutput() || len(e.cmds) > 0, e.core.HasJobs(), e.habit.PostsLocked() // a command: the first message to a peer takes a ring into use
 	e.unlock()
 	switch {
 	case next == waits && m.IsDone():
@@ -122,11 +123,11 @@ func (e *Engine) postedAssist(out, jobs bool, next manner, nth uint32) {
 		e.leave(out || jobs, nth)
 	case !out && !jobs:
 	case next == waits:
-		e.left.Store(true)
+		e.right.Note(progress.State.Leave)
 	case next == returns:
 		if e.tryRight() {
 			e.drv.flushAll()
-			e.releaseFlushed()
+			e.releaseOwn()
 		} else {
 			e.summon() // to write it as soon as the holder of the right is done
 		}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 )
 
 // compute does iterations of arithmetic, no call, no channel, until stop says so
@@ -159,7 +161,7 @@ func wantStill(t testing.TB, e *Engine) {
 		last = s
 		return still == 20
 	})
-	if e.asleep.Load() == awake {
+	if e.right.State().Place() == progress.Awake {
 		t.Error("the worker stands still, but not asleep")
 	}
 }

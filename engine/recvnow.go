@@ -19,14 +19,12 @@ const takeLooks = 1 << 10
 // arrives while the caller holds the progress right.
 func (e *Engine) RecvNow(r *ShortReceipt) bool {
 	l := e.laneTo(r.Peer)
-	if l == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.left.Load() || e.local.block.Armed.Load() != 0 || !e.tryRight() {
+	if l == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.right.State().HasLeft() || e.local.block.Armed.Load() != 0 || !e.tryRight() {
 		return false
 	}
-	if e.postedAt.Load() != 0 {
-		e.noteWait()
-	}
+	e.noteWait()
 	if !l.awaitFor(r) || e.stopping.Load() || e.local.offers.shared.Load() != 0 {
-		e.releaseFlushed()
+		e.releaseOwn()
 		return false
 	}
 	e.mu.Lock()
@@ -34,7 +32,7 @@ func (e *Engine) RecvNow(r *ShortReceipt) bool {
 	if ok {
 		e.taken++
 	}
-	e.releaseLocked()
+	e.releaseTakenLocked(false)
 	return ok
 }
 

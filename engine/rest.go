@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -16,6 +17,12 @@ import (
 // lie where it has arrived until it is asked for. The worker does not rest while another rank may
 // wait for this one, or a caller sleeps here: that has left its core to the worker.
 const (
+	// habitWithin is within what time of its posts a caller comes to wait that has the habit.
+	habitWithin = 30 * time.Microsecond
+	withinEach  = time.Microsecond // and as much more for each post
+	// withinShared stands in for habitWithin on a core that several ranks share: they may interrupt
+	// the caller.
+	withinShared = time.Millisecond
 	// withinResting stands in for habitWithin. A caller that computes for longer than that has had
 	// time to write its message.
 	withinResting = 5 * time.Microsecond
@@ -26,7 +33,7 @@ const (
 
 // isToRest reports whether the worker, which has looked, is not to hear the next arrival at once.
 func (e *Engine) isToRest() bool {
-	return e.rests && e.parked.Load() == 0 && e.urgency() != core.Waiting
+	return e.rests && e.right.State().Sleepers() == 0 && e.urgency() != core.Waiting
 }
 
 func (e *Engine) urgency() core.Urgency {
@@ -45,7 +52,7 @@ func (e *Engine) longestRest() time.Duration {
 
 // mayRest reports whether the worker rests, or will, and looks in time at what is left to it.
 func (e *Engine) mayRest() bool {
-	if s := e.asleep.Load(); s != awake && s != napping || e.parked.Load() > 0 {
+	if s := e.right.State(); s.Place() == progress.Holding || s.Place() == progress.Idle || s.Sleepers() > 0 {
 		return false
 	}
 	e.mu.Lock()
@@ -57,28 +64,68 @@ func (e *Engine) mayRest() bool {
 // expected to wait at once. Then it has its writes together, and the worker looks after a rest.
 // out says that there is something to write, jobs that there is long work.
 func (e *Engine) leaveResting(out, jobs bool, nth uint32) {
-	soon := e.waitsSoon() && e.asleep.Load() != asleepIdle
+	soon := e.waitsSoon() && e.right.State().Place() != progress.Idle
 	switch {
+	case soon && (out || jobs):
+		e.right.Note(func(s progress.State) progress.State { return s.Leave().Owe() })
 	case soon:
-		if out || jobs {
-			e.left.Store(true)
-		}
-		if !e.owed.Load() {
-			e.owed.Store(true)
-		}
+		e.right.Note(progress.State.Owe)
 	case !out:
 		e.attend(jobs)
 	case e.tryRight():
 		e.drv.flushAll()
-		e.releaseFlushed()
+		e.releaseOwn()
 	default:
 		e.summon()
 	}
-	switch isFirst := e.postedAt.Load() == 0; {
-	case isFirst:
-		e.firstPost.Store(nth)
-		e.postedAt.Store(sys.Nanotime())
-	case !soon: // the time that counts is that after the last post
-		e.postedAt.Store(sys.Nanotime())
+	if soon {
+		e.habit.Leave(nth, sys.Nanotime)
+	} else { // the time that counts is that after the last post
+		e.habit.LeaveAgain(nth, sys.Nanotime)
 	}
+}
+
+// leave sees to it that what a caller posted gets done while the caller computes. nth is the number
+// of the post.
+func (e *Engine) leave(output bool, nth uint32) {
+	e.habit.Leave(nth, sys.Nanotime)
+	if e.right.State().Place() != progress.Idle && e.waitsSoon() {
+		e.right.Note(progress.State.Owe)
+	} else {
+		e.attend(output)
+	}
+}
+
+// waitsSoon reports whether a caller that leaves something to the worker is expected to wait for it
+// soon, by its habit.
+func (e *Engine) waitsSoon() bool { return e.cfg.KeepP && e.habit.IsSet() }
+
+// hold is how long the worker may sleep while operations are outstanding.
+func (e *Engine) hold() time.Duration {
+	if e.waitsSoon() {
+		return habitWait
+	}
+	return holdWait
+}
+
+// freshFor is for how long the caller of what was left to the worker is still expected; 0 if it is
+// not.
+func (e *Engine) freshFor() time.Duration {
+	if !e.habit.MayExpect() {
+		return 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.habit.ExpectedLocked(sys.Nanotime())
+}
+
+// noteWait notes that a caller is about to wait and will drive.
+func (e *Engine) noteWait() {
+	if !e.habit.IsPending() {
+		return
+	}
+	now := sys.Nanotime()
+	e.mu.Lock()
+	e.habit.ComeLocked(now)
+	e.mu.Unlock()
 }

@@ -36,8 +36,8 @@ func TestRestingWorkersMoveMessages(t *testing.T) {
 func TestCallersWriteWhereWorkersRest(t *testing.T) {
 	es := restingJob(t, 2)
 	e, posts := es[0], 0
-	leaves := func(habit int32) bool { // something unsent
-		e.habit.Store(habit)
+	leaves := func(habit bool) bool { // something unsent
+		e.habit.Set(habit)
 		if !e.SendNow(&ShortMessage{Peer: 1, Tag: 77, Buf: pattern(8, 1)}, false) {
 			t.Fatal("it was not sent at once")
 		}
@@ -48,11 +48,11 @@ func TestCallersWriteWhereWorkersRest(t *testing.T) {
 	}
 	eventually(t, "a caller that waits at once writes each message", func() bool {
 		both(t, es, func() { exchangeTwo(t, es[0], 1) }, func() { exchangeTwo(t, es[1], 0) }) // the worker sleeps for a while only
-		return leaves(habitEnough)
+		return leaves(true)
 	})
 	eventually(t, "a caller that computes does not write its messages", func() bool {
 		for range 20 { // in a row: a turn of the worker, which would write one, may come between
-			if leaves(0) {
+			if leaves(false) {
 				return false
 			}
 		}
@@ -80,7 +80,7 @@ func TestWorkerRestsWhereNoneWaits(t *testing.T) {
 		e.Wait(m)
 		close(waited)
 	}()
-	eventually(t, "the worker rests while a caller sleeps", func() bool { return e.parked.Load() == 1 && !e.isToRest() })
+	eventually(t, "the worker rests while a caller sleeps", func() bool { return e.right.State().Sleepers() == 1 && !e.isToRest() })
 	if err := send(es[1], pattern(8, 1), 0, 1); err != nil {
 		t.Fatal(err)
 	}

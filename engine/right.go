@@ -3,57 +3,74 @@ package engine
 import (
 	"runtime"
 
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // The progress right: its holder makes progress. A goroutine that gives it back sees to it that
-// another attends to what is left.
+// another attends to what is left. What that takes is decided in package progress, and done here.
 
-func (e *Engine) tryRight() bool { return e.right.CompareAndSwap(0, 1) }
+func (e *Engine) tryRight() bool { return e.right.TryAcquire() }
 
 // takeRight waits for the progress right. Only for rare operations.
 func (e *Engine) takeRight() {
 	for !e.tryRight() {
-		e.want.Add(1)
+		e.right.Note(progress.State.Want)
 		e.rouse()
 		runtime.Gosched()
-		e.want.Add(^uint32(0))
+		e.perform(e.right.Do(progress.State.Unwant))
 	}
 }
 
-// releaseRight gives the right back and makes sure that a goroutine attends to what is left to do.
+// perform does what a transition of the right asks for.
+func (e *Engine) perform(x progress.Effect) {
+	if x&progress.WakeDozer != 0 {
+		e.drv.wake(e.drv.doze)
+	}
+	if x&progress.WakeWorker != 0 {
+		e.drv.wake(&e.drv.poller.Waiter)
+	}
+	if x&progress.Arm != 0 {
+		e.drv.arm(&e.drv.poller.Waiter)
+	}
+	if x&progress.Rearm != 0 {
+		e.rearm()
+	}
+}
+
+// releaseRight gives the right back by a holder that has attended to whatever there was, and makes
+// sure that a goroutine attends to what is left to do.
 func (e *Engine) releaseRight() {
 	if e.cfg.Progress == Caller {
 		e.passRight()
 		return
 	}
-	e.releaseToWorker(nil, nil)
+	timed := e.isTimed()
+	e.mu.Lock()
+	e.releaseAllLocked(timed)
 }
 
 // releaseTimed is releaseRight by a caller whose wait is over if its goal is met.
 func (e *Engine) releaseTimed(t *waitTimer, g *goal) {
-	if t.since == 0 || !g.met() {
-		t = nil
-	}
-	e.releaseToWorker(t, g.blamed())
-}
-
-// releaseToWorker is releaseRight where there is a worker; t, if it is not nil, is stopped: m has
-// ended that wait.
-func (e *Engine) releaseToWorker(t *waitTimer, m *MSO) {
-	timed := e.drv.timed > 0 || e.drv.takeFreshAck() // the worker may sleep without knowing of a deadline that is new
-	e.right.Store(0)
-	if e.owed.Load() {
-		e.owed.Store(false) // before looking: a caller that posts later says so again
-	}
-	now := int64(0)
-	if t != nil {
+	timed, now := e.isTimed(), int64(0)
+	ends := t.since != 0 && g.met()
+	if ends {
 		now = sys.Nanotime()
 	}
 	e.mu.Lock()
-	if t != nil {
-		t.stopLocked(now, m)
+	if ends {
+		t.stopLocked(now, g.blamed())
 	}
+	e.releaseAllLocked(timed)
+}
+
+// isTimed reports whether there are deadlines, of which a worker that sleeps may not know.
+func (e *Engine) isTimed() bool { return e.drv.timed > 0 || e.drv.takeFreshAck() }
+
+// releaseAllLocked is releaseRight where there is a worker. It releases the mutex. A caller that
+// posts after us finds the right free; what was posted before us we see.
+func (e *Engine) releaseAllLocked(timed bool) {
+	e.right.ReleaseAll()
 	out := e.hasOutputLocked() || timed
 	left := out || e.core.IsBusy()
 	e.unlock()
@@ -62,47 +79,65 @@ func (e *Engine) releaseToWorker(t *waitTimer, m *MSO) {
 	}
 }
 
-// releaseFlushed gives back the right that a caller took to write its own message
-// only. Operations that are outstanding are not its business: either their callers
-// wait for them and will take the right, or owed says otherwise.
-func (e *Engine) releaseFlushed() {
+// releaseOwn gives back the right that a caller took for messages of its own only. Operations that
+// are outstanding are not its business: either their callers wait for them and will take the right,
+// or they are owed already.
+func (e *Engine) releaseOwn() {
 	fresh := e.drv.takeFreshAck()
-	e.right.Store(0)
 	e.mu.Lock()
-	out := e.hasOutputLocked() || fresh
-	left := out || e.core.IsOwed()
-	if !left {
-		e.settleLocked()
-	}
-	e.unlock()
-	if left || e.owed.Load() {
-		e.attend(out)
-	}
+	e.releaseOwnLocked(fresh, true)
 }
 
-// releaseLocked is releaseRight by a caller that holds the mutex, and releases it.
-func (e *Engine) releaseLocked() {
-	timed := e.drv.timed > 0
-	if !timed && e.releaseIdleLocked() {
+// releaseOwnLocked is releaseOwn by a caller that holds the mutex, and releases it; fresh says that
+// there is a deadline of which a worker that sleeps may not know, heed that a goroutine that has
+// missed the right is to be heard.
+func (e *Engine) releaseOwnLocked(fresh, heed bool) {
+	if !fresh && e.core.IsIdle() && len(e.cmds) == 0 {
+		e.releaseIdleLocked(heed)
 		return
 	}
-	e.right.Store(0) // a caller that posts after us finds it free, what was posted before us we see
-	out := e.hasOutputLocked() || timed
-	left := out || e.core.IsBusy()
+	needed := e.right.Release().Missed() && heed
+	out := fresh || e.hasOutputLocked()
+	left := out || e.core.IsOwed()
+	if !left && e.settleLocked() {
+		needed = false
+	}
 	e.unlock()
-	if left {
+	if left || needed {
 		e.attend(out)
 	}
 }
 
-// releaseIdleLocked gives back the right and the mutex if nothing is left to do and nothing is
-// under way, as mostly after a short message. Else it reports false, and nothing has happened.
-func (e *Engine) releaseIdleLocked() bool {
-	if !e.core.IsIdle() || len(e.cmds) > 0 || e.core.IsBusy() {
+// releaseIdleLocked is releaseOwnLocked where nothing is left to do, as mostly after a short
+// message.
+func (e *Engine) releaseIdleLocked(heed bool) {
+	s := e.right.Release()
+	needed := s.Missed() && heed
+	if (s.Owed() || e.habit.IsPending()) && e.settleLocked() {
+		needed = false
+	}
+	e.unlockIdle()
+	if needed {
+		e.attend(false)
+	}
+}
+
+// settleLocked takes back what was owed, if nothing is outstanding: callers have done it
+// themselves. One that leaves something has posted it before, with the mutex. It reports whether
+// that is so.
+//
+// Preconditions:
+//   - nothing is left to be written or run.
+func (e *Engine) settleLocked() bool {
+	if e.core.IsBusy() {
 		return false
 	}
-	e.right.Store(0)
-	e.unlockIdle()
+	if e.right.State().Owed() {
+		e.right.Note(progress.State.Settle)
+	}
+	if !e.rests && e.habit.IsPending() {
+		e.habit.ComeLocked(sys.Nanotime())
+	}
 	return true
 }
 
@@ -121,64 +156,21 @@ func (e *Engine) isPromptLocked() bool {
 // output says that there is something to send or to run. Without it, it is enough that the worker
 // hears what arrives.
 func (e *Engine) attend(output bool) {
-	if e.rests && e.mayRest() {
-		return
-	}
-	e.owed.Store(true)
-	if output {
-		e.disturb()
-	}
-	switch e.asleep.Load() {
-	case awake:
-	case napping:
-		switch {
-		case e.right.Load() != 0:
-		case output || e.local != nil: // it must look at the rings before it sleeps
-			e.resume()
-		default:
-			e.drv.arm(&e.drv.poller.Waiter)
-		}
-	default:
-		e.kick(output)
-		e.rearm()
+	if !e.rests || !e.mayRest() {
+		e.perform(e.right.Attend(output, e.local != nil))
 	}
 }
 
 // summon sees to it that the worker drives now, or when the holder of the right
 // gives it back.
 func (e *Engine) summon() {
-	e.owed.Store(true)
-	e.postedAt.Store(0)
-	e.rouse()
-}
-
-// disturb wakes the caller that dozes while it holds the right.
-func (e *Engine) disturb() {
-	if e.dozing.Load() && e.dozing.CompareAndSwap(true, false) {
-		e.drv.wake(e.drv.doze)
-	}
+	e.habit.Forget()
+	e.perform(e.right.Do(progress.State.Summon))
 }
 
 // kick wakes the goroutine that sleeps in the poller; output says that there is something to send
 // or to run.
-func (e *Engine) kick(output bool) {
-	switch s := e.asleep.Load(); {
-	case s == awake || s == napping || s == asleepHolding && !output:
-	case e.asleep.CompareAndSwap(s, awake):
-		e.drv.wake(&e.drv.poller.Waiter)
-	}
-}
-
-// resume ends the worker's nap.
-func (e *Engine) resume() {
-	if e.asleep.CompareAndSwap(napping, awake) {
-		e.drv.wake(&e.drv.poller.Waiter)
-	}
-}
+func (e *Engine) kick(output bool) { e.perform(e.right.Kick(output)) }
 
 // rouse wakes the goroutine that makes progress, whatever it sleeps in.
-func (e *Engine) rouse() {
-	e.disturb()
-	e.kick(true)
-	e.resume()
-}
+func (e *Engine) rouse() { e.perform(e.right.Do(progress.State.Rouse)) }

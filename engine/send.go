@@ -230,7 +230,7 @@ func (e *Engine) sendDirect(m *MSO) {
 		e.step(i)
 	}
 	e.unreserve(block)
-	e.releaseFlushed()
+	e.releaseOwn()
 	t.stop(m)
 }
 

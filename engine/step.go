@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
@@ -87,8 +88,8 @@ func (e *Engine) firstStep() int {
 	if e.local == nil || e.drv.open.Load() != 0 {
 		return 0
 	}
-	if e.cfg.Spin > 0 && e.left.Load() {
-		e.left.Store(false)
+	if e.cfg.Spin > 0 && e.right.State().HasLeft() {
+		e.right.Note(progress.State.Resume)
 		return 0
 	}
 	return 1
@@ -144,14 +145,13 @@ func (e *Engine) armLocal(holding bool) bool {
 		return true
 	}
 	found := e.local.arm()
-	e.right.Store(0)
-	return found
+	return e.right.Release().Missed() || found
 }
 
 // rearm is armLocal for a worker that sleeps, on behalf of a caller that leaves.
 func (e *Engine) rearm() {
 	if e.local != nil && e.local.block.Armed.Load() == 0 && e.armLocal(false) {
-		e.kick(true)
+		e.perform(e.right.Do(progress.State.Stir))
 	}
 }
 

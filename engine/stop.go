@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 )
 
 // Close lets the sends that have outlived their calls finish, announces the end to every connected
@@ -91,7 +92,7 @@ func (e *Engine) pause(c chan struct{}, deadline time.Time) bool {
 	const tick = 2 * time.Millisecond
 	if e.cfg.Progress == Caller && e.tryRight() {
 		if !e.turn() {
-			e.sleep(asleepIdle, e.drv.bounded(tick))
+			e.sleep(progress.Idle, e.drv.bounded(tick))
 		}
 		e.releaseRight()
 		return false

@@ -26,7 +26,7 @@ func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
 	if l == nil || e.cfg.Progress != Assist || e.local.block.Armed.Load() != 0 {
 		return false
 	}
-	owed := e.owed.Load()
+	owed := e.right.State().Owed()
 	if !e.tryRight() {
 		return false
 	}
@@ -36,8 +36,7 @@ func (e *Engine) TakeNow(r *ShortReceipt) (ok bool) {
 		e.releaseTakenLocked(owed)
 		return ok
 	}
-	e.right.Store(0)
-	if !owed && e.owed.Load() { // another goroutine has found the right taken
+	if e.right.Release().Missed() && !owed {
 		e.attend(true)
 	}
 	return false
@@ -98,34 +97,14 @@ func (l *lane) passLocked() bool {
 }
 
 // releaseTakenLocked gives back the right, and releases the mutex, after messages were taken. What
-// is to be written for them, credit, is written first. Operations that are outstanding are not the
-// caller's business, as in releaseFlushed; owed says whether they were the worker's when the caller
-// took the right.
+// is to be written for them, credit, is written first. Where something was owed already when the
+// caller took the right, the worker that has missed it naps, and looks again after that: callers
+// that take messages come often.
 func (e *Engine) releaseTakenLocked(owed bool) {
-	if e.core.IsIdle() && len(e.cmds) == 0 {
-		e.right.Store(0)
-		if e.owed.Load() || e.postedAt.Load() != 0 {
-			e.settleLocked()
-		}
-		e.unlockIdle()
-		if !owed && e.owed.Load() {
-			e.attend(false)
-		}
-		return
-	}
 	if e.core.HasOutput() {
 		e.unlock()
 		e.drv.flushAll()
 		e.mu.Lock()
 	}
-	e.right.Store(0)
-	out := e.hasOutputLocked()
-	left := out || e.core.IsOwed()
-	if !left {
-		e.settleLocked()
-	}
-	e.unlock()
-	if left || !owed && e.owed.Load() {
-		e.attend(out)
-	}
+	e.releaseOwnLocked(false, !owed)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
@@ -17,8 +18,8 @@ func TestTakeNow(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
 			es := localPair(t, w)
-			es[0].want.Add(1) // its worker stays away, so that what is in the ring is the caller's
-			defer es[0].want.Add(^uint32(0))
+			es[0].right.Note(progress.State.Want) // its worker stays away, so that what is in the ring is the caller's
+			defer es[0].unwant()
 			within(t, "a message that is taken, behind one that was posted for", func() {
 				for taken, passed := false, false; !taken || !passed; {
 					for _, tag := range []Tag{3, 4, 5} {
@@ -72,7 +73,7 @@ func TestTakeNowLeaves(t *testing.T) {
 		if s := e.Stats(); s.Active != 0 || s.EventQueue != 0 {
 			t.Errorf("left behind: %+v", s.Stats)
 		}
-		eventually(t, "the progress right was not given back", func() bool { return e.right.Load() == 0 })
+		eventually(t, "the progress right was not given back", func() bool { return !e.right.State().Held() })
 	}
 }
 
@@ -106,13 +107,13 @@ func TestShortSendLeavesNothing(t *testing.T) {
 	eventually(t, "the command that takes the ring into use is not carried out", func() bool {
 		es[0].mu.Lock()
 		defer es[0].mu.Unlock()
-		return len(es[0].cmds) == 0 && es[0].postedAt.Load() == 0
+		return len(es[0].cmds) == 0 && !es[0].habit.IsPending()
 	})
 	for range 10 {
 		if !es[0].SendNow(&ShortMessage{Peer: 1, Tag: 3, Buf: []byte{1}}, false) {
 			t.Fatal("no room for a short message")
 		}
-		if es[0].postedAt.Load() != 0 {
+		if es[0].habit.IsPending() {
 			t.Fatal("something is left to the worker")
 		}
 		recvInto(es[1], make([]byte, 1), 0, 3)
@@ -123,24 +124,28 @@ func TestShortSendLeavesNothing(t *testing.T) {
 // is.
 func TestSettle(t *testing.T) {
 	e := job(t, 1, Assist, func(c *Config) { c.KeepP = true })[0]
-	settle := func() (owed bool, prompt int32) {
+	settle := func() (owed bool) {
 		e.takeRight()
-		e.owed.Store(true)
-		e.postedAt.Store(sys.Nanotime() + int64(time.Hour)) // whatever the machine does meanwhile
+		defer e.right.Release()
+		e.right.Note(progress.State.Owe)
+		e.habit.Leave(0, func() int64 { return sys.Nanotime() + int64(time.Hour) }) // whatever the machine does meanwhile
+		defer e.habit.Forget()
 		e.mu.Lock()
+		defer e.mu.Unlock()
 		e.settleLocked()
-		owed = e.owed.Load()
-		e.mu.Unlock()
-		e.postedAt.Store(0)
-		e.right.Store(0)
-		return owed, e.habit.Load()
+		return e.right.State().Owed()
 	}
-	if owed, prompt := settle(); owed || prompt != 1 {
-		t.Errorf("nothing is pending: owed %t, %d prompt waits", owed, prompt)
+	for range progress.Enough {
+		if e.habit.IsSet() || settle() {
+			t.Error("nothing is pending, and it is left to the worker, or was not counted as a wait that came soon")
+		}
+	}
+	if !e.habit.IsSet() {
+		t.Error("callers that do themselves what they have left are not expected to come soon")
 	}
 	m := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 1)}
 	e.Post(m)
-	if owed, _ := settle(); !owed {
+	if !settle() {
 		t.Error("a receive is pending, and the worker is to forget it")
 	}
 	e.Post(&MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: []byte{1}})
@@ -152,8 +157,8 @@ func TestSettle(t *testing.T) {
 func TestTakeRun(t *testing.T) {
 	es := localPair(t, Thread)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // a P for each worker
-	es[0].want.Add(1)                               // its worker stays away, as in TestTakeNow
-	defer es[0].want.Add(^uint32(0))
+	es[0].right.Note(progress.State.Want)           // its worker stays away, as in TestTakeNow
+	defer es[0].unwant()
 	l, r := es[0].laneTo(1), ShortReceipt{Peer: 1, Tag: 3, Buf: make([]byte, 1)}
 	take := func(n int) (all bool) {
 		for range n {
@@ -182,7 +187,7 @@ func TestTakeRun(t *testing.T) {
 			var looks, over atomic.Bool
 			sender.Go(func() {
 				looks.Store(true)
-				for es[0].right.Load() == 0 && !over.Load() {
+				for !es[0].right.State().Held() && !over.Load() {
 				}
 				if !es[1].SendNow(&m, true) {
 					send(es[1], m.Buf, 0, 3)

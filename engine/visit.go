@@ -133,7 +133,7 @@ func (e *Engine) visit(x *delegated) bool {
 		e.drv.flushAll()
 	}
 	e.delegated.Store(nil)
-	e.releaseFlushed()
+	e.releaseOwn()
 	return true
 }
 
@@ -166,6 +166,6 @@ func (e *Engine) leaveToVisitors() bool {
 	for e.turn() {
 	}
 	found := e.local.arm()
-	e.releaseFlushed()
+	e.releaseOwn()
 	return !found
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 )
 
 // TestDelegated: what a visit makes a rank send is delivered by the thread that visits, however
@@ -54,7 +55,7 @@ func passOn(t *testing.T, es []*Engine, tag Tag) bool {
 
 func anyAwake(es []*Engine) bool {
 	for _, e := range es {
-		if e.right.Load() != 0 || e.asleep.Load() == awake || e.local.block.Armed.Load() == 0 {
+		if e.right.State().Held() || e.right.State().Place() == progress.Awake || e.local.block.Armed.Load() == 0 {
 			return true
 		}
 	}

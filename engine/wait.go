@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -54,13 +55,13 @@ func (e *Engine) climb(g *goal, t *waitTimer) {
 		return
 	}
 	if !g.met() {
-		e.parked.Add(1) // before the worker is woken: it rests no more
+		e.right.Note(progress.State.Park) // before the worker is woken: it rests no more
 		if e.cfg.Progress == Assist && !e.leaveToVisitors() {
 			e.summon()
 		}
 		t.begin(g)
 		e.park(g)
-		e.parked.Add(-1)
+		e.right.Note(progress.State.Unpark)
 	}
 }
 
@@ -175,7 +176,7 @@ func (e *Engine) yield() {
 // doze sleeps in the poller with the P kept: where a core is not the rank's alone,
 // the caller gives it away without a hop to the worker and back.
 func (e *Engine) doze() {
-	e.dozing.Store(true)
+	e.right.Note(progress.State.Doze)
 	e.mu.Lock()
 	busy := e.hasOutputLocked()
 	e.mu.Unlock()
@@ -183,7 +184,7 @@ func (e *Engine) doze() {
 		e.drv.arm(e.drv.doze)
 		e.drv.wait(e.drv.doze, holdWait, true)
 	}
-	e.dozing.Store(false)
+	e.right.Note(progress.State.Undoze)
 	if e.local != nil {
 		e.local.disarm() // it looks for itself again
 	}
@@ -197,7 +198,7 @@ func (e *Engine) claimRight(long int64, g *goal, t *waitTimer) bool {
 		return true
 	}
 	t.begin(g)
-	e.want.Add(1)
+	e.right.Note(progress.State.Want)
 	defer e.unwant()
 	for end := sys.Nanotime() + long; sys.Nanotime() < end; {
 		if e.tryRight() {
@@ -216,9 +217,9 @@ func (e *Engine) claimRight(long int64, g *goal, t *waitTimer) bool {
 
 // unwant withdraws a wish for the right; the worker may have gone to sleep for it.
 func (e *Engine) unwant() {
-	e.want.Add(^uint32(0))
-	if e.right.Load() == 0 {
-		e.summon()
+	if x := e.right.Do(progress.State.Unwant); x != 0 {
+		e.habit.Forget()
+		e.perform(x)
 	}
 }
 

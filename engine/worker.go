@@ -5,15 +5,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/progress"
 	"github.com/fitmpi/fitmpi/internal/sys"
-)
-
-// Where the goroutine that makes progress is: the worker, or under caller the caller that drives.
-const (
-	awake         uint32 = iota // it will look at the queues again by itself
-	napping                     // the worker, in the poller that is not armed, while callers poll: needs arming for whatever no caller attends to
-	asleepHolding               // in the poller with its P: needs waking for output and commands only
-	asleepIdle                  // in the poller without a P because nothing is outstanding: needs waking for any post
 )
 
 const (
@@ -27,6 +20,8 @@ const (
 	// firstPark and lastPark bound the worker's naps while callers poll.
 	firstPark = time.Millisecond
 	lastPark  = 16 * time.Millisecond
+	// habitWait bounds the worker's sleep while callers have the habit of waiting soon.
+	habitWait = time.Millisecond
 	// bulkPoll is how long the worker polls for the next part of a long payload
 	// before it sleeps. The parts follow each other in a few microseconds, and to be
 	// woken for each costs both sides more than that.
@@ -55,12 +50,10 @@ func (e *Engine) work() {
 		if c != seen {
 			last = sys.Nanotime() // there will be more to do
 		}
-		polled := c != seen && !e.owed.Load() || e.want.Load() != 0 || e.isFresh() // callers attend to what there is
+		s := e.right.State()
+		polled := c != seen && !s.Owed() || s.Wanted() || e.freshFor() > 0 // callers attend to what there is
 		seen = c
-		if polled || !e.tryRight() {
-			if !polled {
-				e.owed.Store(true) // the holder may only write a message of its own
-			}
+		if polled || !e.right.Try(progress.State.Take) {
 			nap = e.nap(nap)
 			e.askBeat()
 			continue
@@ -69,8 +62,7 @@ func (e *Engine) work() {
 			nap = firstPark
 		}
 		roused := e.roused.Load()
-		e.owed.Store(false)
-		e.postedAt.Store(0)
+		e.habit.Forget()
 		e.drv.byWorker = true
 		beats := e.stats.beatsIn.Load()
 		busy := e.turn()
@@ -78,7 +70,7 @@ func (e *Engine) work() {
 		e.maybeBeat(now)
 		e.drv.byWorker = false
 		bound, bulk := e.drv.bounded(-1), !busy && (!e.rests || e.drv.abroad.Load() > 0) && e.drv.isMidway()
-		e.right.Store(0)
+		e.right.Release()
 		if e.cfg.KeepP && e.roused.Load() != roused {
 			runtime.Gosched()
 		}
@@ -94,10 +86,10 @@ func (e *Engine) work() {
 		case e.waiting.Load() > 0 && now-last < e.patience():
 			sys.Yield()
 		case e.cfg.KeepP && now-last < int64(linger):
-			e.sleep(asleepHolding, e.hold())
+			e.sleep(progress.Holding, e.hold())
 		default:
 			nap = firstPark
-			e.sleep(asleepIdle, bound)
+			e.sleep(progress.Idle, bound)
 		}
 		if c = e.attended(); c != seen {
 			seen, last = c, sys.Nanotime()
@@ -157,24 +149,25 @@ func (e *Engine) nap(d time.Duration) time.Duration {
 	if e.isToRest() {
 		long = min(long, e.longestRest())
 	}
-	if d := e.freshFor(); d > 0 {
-		long = d // if its caller does not come, the worker must
+	expected := e.freshFor()
+	if expected > 0 {
+		long = expected // if its caller does not come, the worker must
 	}
-	e.asleep.Store(napping)
-	if !e.stopping.Load() && !e.isOrphaned() {
+	if !e.right.Nap(expected > 0) {
+		return min(2*d, lastPark)
+	}
+	if !e.stopping.Load() && !e.isNeeded() {
 		e.drv.wait(&e.drv.poller.Waiter, long, e.cfg.KeepP)
 	}
-	e.asleep.Store(awake)
+	e.right.Sit(progress.Awake)
 	return min(2*d, lastPark)
 }
 
-// isOrphaned reports whether there is work that no goroutine attends to.
-func (e *Engine) isOrphaned() bool {
-	if e.right.Load() != 0 || e.want.Load() != 0 || e.isFresh() {
+// isNeeded reports whether there is something to write or to run that no goroutine attends to.
+func (e *Engine) isNeeded() bool {
+	s := e.right.State()
+	if s.Held() || s.Wanted() || e.freshFor() > 0 {
 		return false
-	}
-	if e.owed.Load() {
-		return true
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,31 +178,31 @@ func (e *Engine) isOrphaned() bool {
 // While operations are outstanding, or the mode asks for it, the wait is short and keeps the P: a
 // worker that must first get a P back is late by milliseconds when every P computes. With nothing
 // outstanding the wait is an ordinary system call, and costs nothing.
-func (e *Engine) sleep(mode uint32, d time.Duration) {
-	if mode == asleepIdle && e.cfg.Progress != Caller && !e.cfg.KeepP {
-		mode = asleepHolding // it waits the ordinary way, but need not be notified of receives
+func (e *Engine) sleep(mode progress.Place, d time.Duration) {
+	if mode == progress.Idle && e.cfg.Progress != Caller && !e.cfg.KeepP {
+		mode = progress.Holding // it waits the ordinary way, but need not be notified of receives
 	}
 	for {
-		e.asleep.Store(mode)
+		e.right.Sit(mode)
 		e.mu.Lock()
 		busy, active := e.hasOutputLocked(), e.core.IsBusy()
 		e.mu.Unlock()
-		if busy || e.stopping.Load() || e.want.Load() != 0 {
-			e.asleep.Store(awake)
+		if busy || e.stopping.Load() || e.right.State().Wanted() {
+			e.right.Sit(progress.Awake)
 			return
 		}
-		if mode != asleepIdle || !active || !e.cfg.KeepP || e.cfg.Progress == Caller {
+		if mode != progress.Idle || !active || !e.cfg.KeepP || e.cfg.Progress == Caller {
 			break
 		}
-		mode, d = asleepHolding, e.hold()
+		mode, d = progress.Holding, e.hold()
 	}
 	if e.armLocal(e.cfg.Progress == Caller) {
-		e.asleep.Store(awake)
+		e.right.Sit(progress.Awake)
 		return
 	}
 	e.drv.arm(&e.drv.poller.Waiter)
-	e.drv.wait(&e.drv.poller.Waiter, e.drv.heart.untilBeat(d), mode == asleepHolding && e.cfg.KeepP)
-	e.asleep.Store(awake)
+	e.drv.wait(&e.drv.poller.Waiter, e.drv.heart.untilBeat(d), mode == progress.Holding && e.cfg.KeepP)
+	e.right.Sit(progress.Awake)
 	if e.local != nil {
 		e.local.disarm()
 	}
