@@ -197,9 +197,10 @@ func (s hosted) work(bounded bool) []hosted {
 	}
 }
 
-// hostedCaller receives messages, one after the other: each by a blocking call, or, if it leaves it,
-// by a post, and computes until it is there. deaf leaves out what attendSelf does for the worker.
-// dozes lets it sleep once, where it shares a core: for a while at most, and then it looks again.
+// hostedCaller receives messages, one after the other: each by a blocking call, or, if it leaves
+// it, by a post, and computes until it is there. deaf leaves out what attendSelf does for the
+// worker. dozes lets it sleep once, where it shares a core: for a while at most, and then it looks
+// again.
 func hostedCaller(leaves []bool, deaf, dozes bool) actor[hosted] {
 	const (
 		post, claim, wish, unwish, count, poll, self, off, call, again = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9

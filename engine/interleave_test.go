@@ -10,9 +10,8 @@ import (
 
 // Protocols between goroutines as state machines, tried in every order of their steps. A step of a
 // model is one atomic operation of the code, or one section under the mutex; no sleep of a model
-// ends by a time limit unless it says so. The progress right is that of the code, and its transitions
-// are. So a wake-up that can be lost is a state in which no
-// goroutine can go on.
+// ends by a time limit unless it says so. The progress right is that of the code, and its
+// transitions are. So a wake-up that can be lost is a state in which no goroutine can go on.
 
 // actor is a goroutine: from a state it makes one step, to one of those returned; none: it sleeps,
 // or is done.

@@ -49,7 +49,7 @@ var rules = []rule{
 	{pkgs: "engine/internal/wire", banned: blocking,
 		why: "engine/internal/wire is pure codecs and state machines: bytes go in, bytes come out, and what has sockets and clocks calls it"},
 	{pkgs: "engine/internal/progress", banned: []string{"context", "log/...", "net/...", "os/...", "sync", "syscall"},
-		why: "engine/internal/progress decides who makes progress: what sleeps, wakes and takes a mutex calls it"},
+		why: "engine/internal/progress decides which goroutine makes progress: what sleeps, wakes and takes a mutex calls it"},
 	{pkgs: "mpi/internal/ckpt", banned: []string{"context", "log/...", "net/...", "sync", "syscall", "time"},
 		why: "mpi/internal/ckpt is a leaf: files and checksums, and nothing of the ranks that agree on them"},
 	{pkgs: "mpi/internal/layout",

@@ -1,4 +1,4 @@
-// Package progress has the state of a rank's progress: who makes it, and who is to make it next.
+// Package progress has the state of a rank's progress: which goroutine makes it, and which is next.
 //
 // The progress right is held by at most one goroutine: the worker, a caller, or the thread of a
 // peer that visits. A holder that gives it back, and a caller that posts, see to it that another
@@ -11,7 +11,7 @@
 // Habit predicts whether a caller that posts something comes soon to wait for it.
 package progress
 
-// State is who makes progress at one moment, and what is left.
+// State is which goroutine makes progress at one moment, and what is left.
 type State uint64
 
 const (
