@@ -11,7 +11,7 @@ func (d *driver) sayBye() {
 		}
 	}
 	for _, s := range d.slots {
-		if c := s.c; c != nil && c.state != connOpen && !d.isOwed(c) {
+		if c := s.c; c != nil && c.state != connOpen && c.state != connLeaving && !d.isOwed(c) {
 			d.forget(c)
 		}
 	}
@@ -80,5 +80,10 @@ func (c *conn) sayBye() {
 // peerBye handles the peer's goodbye: it sends nothing more and receives nothing more.
 func (c *conn) peerBye() {
 	c.sayReceived()
-	c.d.endPeer(c.peer, nil, true)
+	c.d.goOn(func() {
+		if c.state == connOpen && c.session.resumes {
+			c.leave()
+		}
+		c.d.endPeer(c.peer, nil, true)
+	})
 }

@@ -104,6 +104,9 @@ func (d *driver) expire(now int64) {
 	if d.deaf != 0 && now > d.deaf {
 		d.listen()
 	}
+	if d.staysUntil != 0 && now > d.staysUntil {
+		d.endStay()
+	}
 }
 
 // pauseListening stops polling the listeners for a while.

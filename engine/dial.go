@@ -171,6 +171,10 @@ func (c *conn) connected() {
 
 // late ends a connection whose time is over.
 func (c *conn) late() {
+	if c.state == connLeaving {
+		c.d.forget(c)
+		return
+	}
 	if c.dialled {
 		a := c.d.attempt(c.peer)
 		a.mute, a.lost = a.mute || c.state != connConnecting, true

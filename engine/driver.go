@@ -34,19 +34,20 @@ type driver struct {
 
 	bigEndian bool // immutable after Start: the byte order of all payloads
 
-	conns    []*conn        // by peer: the connection in use or being made, nil if none
-	sessions []*peerSession // by peer: what outlives a connection; nil until there is something
-	slots    []slot         // by token: every connection, strangers included
-	free     []uint32
-	await    []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
-	staging  []byte
-	bufs     [][]byte
-	events   []netpoll.Event
-	timed    int   // deadlines: of connections, of await, of deaf
-	acks     int   // deadlines of acknowledgements
-	looked   int64 // when the deadlines were looked at
-	deaf     int64 // until when the listener is not polled, for want of descriptors; 0 if it is
-	crowd    crowd // connections accepted that have not proved themselves
+	conns      []*conn        // by peer: the connection in use or being made, nil if none
+	sessions   []*peerSession // by peer: what outlives a connection; nil until there is something
+	slots      []slot         // by token: every connection, strangers included
+	free       []uint32
+	await      []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
+	staging    []byte
+	bufs       [][]byte
+	events     []netpoll.Event
+	timed      int   // deadlines: of connections, of await, of deaf, of staysUntil
+	acks       int   // deadlines of acknowledgements
+	looked     int64 // when the deadlines were looked at
+	deaf       int64 // until when the listener is not polled, for want of descriptors; 0 if it is
+	staysUntil int64 // until when we answer dials though all is said, see leave.go; 0 if we need not. Counted in open
+	crowd      crowd // connections accepted that have not proved themselves
 
 	byWorker bool // the worker drives
 
@@ -63,7 +64,7 @@ type driver struct {
 
 	attempts map[PeerID]*attempt // to reach peers without a connection
 
-	open   atomic.Int32  // connections that are open, being made or waited for; read by anyone
+	open   atomic.Int32  // connections that are open, being made, waited for or left; read by anyone
 	abroad atomic.Int32  // open ones to peers of other hosts; read by anyone
 	broken atomic.Int32  // pairs whose streams wait for another connection; read by anyone
 	saying atomic.Bool   // goodbye was asked for; read by anyone
@@ -278,10 +279,7 @@ func (d *driver) forget(c *conn) {
 	if c.tls != nil {
 		c.tls.Close()
 	}
-	if c.isAbroad {
-		c.isAbroad = false
-		d.abroad.Add(-1)
-	}
+	c.notAbroad()
 	c.state = connClosed
 	i := uint32(c.token)
 	d.slots[i].c = nil
@@ -295,6 +293,14 @@ func (d *driver) forget(c *conn) {
 	}
 	d.open.Add(-1)
 	d.maybeQuiet()
+}
+
+// notAbroad: an open connection that leaves this host is open no more.
+func (c *conn) notAbroad() {
+	if c.isAbroad {
+		c.isAbroad = false
+		c.d.abroad.Add(-1)
+	}
 }
 
 // sink is the payload that is being received from a peer, nil if there is no connection.

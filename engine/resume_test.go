@@ -27,7 +27,7 @@ func cutJob(t *testing.T, n int, p Policy, tune func(*Config), plan func(to int)
 		t.Cleanup(func() { proxies[i].Close() })
 	}
 	es := routesJob(t, n, p, func(c *Config) {
-		c.Resume, c.Reconnect = ResumeOn, time.Minute
+		c.Resume, c.Reconnect = ResumeOn, failsafe/2 // a rank that closes may take as much longer
 		if tune != nil {
 			tune(c)
 		}
