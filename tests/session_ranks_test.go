@@ -315,6 +315,9 @@ func TestSessionsOnly(t *testing.T) {
 		{3, "caller", []string{"FITMPI_TRANSPORT=tcp"}},
 	} {
 		for program, want := range map[string]string{"sessions": "is done\n", "sessions around": "done\n"} {
+			if testing.Short() && program != "sessions" && how.policy != "assist" {
+				continue
+			}
 			t.Run(fmt.Sprint(program, how), func(t *testing.T) {
 				run := runJob(t, program, how.n, how.policy, t.TempDir(), how.set...)
 				if run.code != 0 || run.stderr != "" || strings.Count(run.stdout, want) != how.n {
