@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/engine/internal/core"
 )
 
 // TestManySendsAtFirst: blocking sends that a rank makes before it knows how much the receiver
@@ -24,7 +26,7 @@ func TestManySendsAtFirst(t *testing.T) {
 			eventually(t, "no send is held", func() bool {
 				es[0].mu.Lock()
 				defer es[0].mu.Unlock()
-				return es[0].core.CanHold(1, 8)
+				return es[0].core.Plan(1, 8) == core.PlanHeld
 			})
 			for giveUp, under := time.Now().Add(failsafe), true; under; {
 				es[1].progressForTest()

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine/internal/core"
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
@@ -43,13 +44,14 @@ func (e *Engine) Send(m *MSO) (posted bool, err error) {
 		e.unlock()
 		return false, err
 	}
+	plan := e.core.Plan(m.Peer, n)
 	switch {
-	case e.core.CanShort(m.Peer, n):
+	case plan == core.PlanShort:
 		e.core.SendShort(&ShortMessage{Peer: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Elem: m.Elem, Object: m.Object, Buf: m.Buf})
 		e.unlockPosted(returns, nil)
 		e.settle(m.Peer)
 		return false, nil
-	case e.cfg.Progress != Caller && e.core.CanHold(m.Peer, n):
+	case e.cfg.Progress != Caller && plan == core.PlanHeld:
 		e.core.Hold(m)
 		e.unlockPosted(waits, m)
 		return true, nil

@@ -91,6 +91,39 @@ func IsWhole(h *wire.Header, n int) bool {
 	return h.Kind == wire.KindEager && h.Flags&wire.FlagSync == 0 && h.Length == uint64(n) && n <= maxWhole
 }
 
+// accept decides where an eager message goes, and charges it to its sender's credit: to the receive
+// m that waits for it, or, as the arrival u, to the event queue. It goes to neither if its context
+// was shut.
+func (c *Core) accept(p *Peer, h *wire.Header) (m, u *MSO, err error) {
+	if c.exceeds(p, h.Length) {
+		return nil, nil, &ProtocolError{p.ID, "eager message beyond its credit"}
+	}
+	n := int(h.Length)
+	p.used += n + wire.EagerCost
+	if c.IsShut(ContextID(h.Context)) != nil {
+		return nil, nil, nil
+	}
+	m = c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)})
+	number := c.headArrived(p, h, Eager, m)
+	if m != nil {
+		m.Source, m.GotTag, m.Length = p.ID, Tag(h.Tag), n
+		m.GotElem, m.GotObject = h.Elem, h.Flags&wire.FlagObject != 0
+		return m, nil, nil
+	}
+	c.stats.Unexpected++
+	u = c.arrival(p, h, number)
+	u.sync = h.Flags&wire.FlagSync != 0
+	if n > 0 {
+		u.Buf, u.own = c.slabs.Force(n), ownSlab
+	}
+	return nil, u, nil
+}
+
+// exceeds reports whether an eager message of n bytes is more than p has credit for.
+func (c *Core) exceeds(p *Peer, n uint64) bool {
+	return n > uint64(c.cfg.Window) || p.used+int(n)+wire.EagerCost > c.cfg.Window
+}
+
 // OnWhole is OnHeader and OnPayload for a short message whose payload is at hand: a
 // followed by b.
 //
@@ -98,30 +131,20 @@ func IsWhole(h *wire.Header, n int) bool {
 //   - IsWhole.
 func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 	p, n := c.peers[id], len(a)+len(b)
-	if p.used+n+wire.EagerCost > c.cfg.Window {
-		return &ProtocolError{p.ID, "eager message beyond its credit"}
-	}
-	p.used += n + wire.EagerCost
-	if c.IsShut(ContextID(h.Context)) != nil {
+	m, u, err := c.accept(p, h)
+	switch {
+	case err != nil:
+		return err
+	case u != nil:
+		copy(u.Buf[copy(u.Buf, a):], b)
+		u.setState(Queued)
+		c.arrived(u)
+		return nil
+	case m == nil:
 		c.discarded(p, h, Eager)
 		c.returnCredit(p, n)
 		return nil
 	}
-	m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)})
-	number := c.headArrived(p, h, Eager, m)
-	if m == nil {
-		c.stats.Unexpected++
-		u := c.arrival(p, h, number)
-		if n > 0 {
-			u.Buf, u.own = c.slabs.Force(n), ownSlab
-			copy(u.Buf[copy(u.Buf, a):], b)
-		}
-		u.setState(Queued)
-		c.arrived(u)
-		return nil
-	}
-	m.Source, m.GotTag, m.Length = p.ID, Tag(h.Tag), n
-	m.GotElem, m.GotObject = h.Elem, h.Flags&wire.FlagObject != 0
 	if m.Alloc != nil {
 		m.Err = m.allocate(n, c.cfg.MaxMessage)
 	}
@@ -163,7 +186,7 @@ type ShortReceipt struct {
 //   - w is the header of an Eager frame without FlagSync, of which the payload is at hand.
 func (c *Core) Take(r *ShortReceipt, w wire.Words) bool {
 	p, n := c.peers[r.Peer], int(w.Length)
-	if n > maxWhole || p.used+n+wire.EagerCost > c.cfg.Window || !c.isFor(r, w) {
+	if n > maxWhole || c.exceeds(p, w.Length) || !c.isFor(r, w) {
 		return false
 	}
 	c.owe(p, n+wire.EagerCost)
@@ -200,28 +223,20 @@ func (c *Core) IsAwaited(id PeerID, h *wire.Header) bool {
 }
 
 func (c *Core) onEager(p *Peer, h *wire.Header) (Sink, error) {
-	if h.Length > uint64(c.cfg.Window) || p.used+int(h.Length)+wire.EagerCost > c.cfg.Window {
-		return Sink{}, &ProtocolError{p.ID, "eager message beyond its credit"}
-	}
 	n := int(h.Length)
-	p.used += n + wire.EagerCost
-	if c.IsShut(ContextID(h.Context)) != nil {
-		return c.discard(p, h), nil
-	}
-	m := c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)})
-	number := c.headArrived(p, h, Eager, m)
-	if m != nil {
+	m, u, err := c.accept(p, h)
+	switch {
+	case err != nil:
+		return Sink{}, err
+	case m != nil:
 		return c.eagerPosted(p, h, m, n), nil
-	}
-	c.stats.Unexpected++
-	u := c.arrival(p, h, number)
-	u.sync = h.Flags&wire.FlagSync != 0
-	if n == 0 {
+	case u == nil:
+		return c.discard(p, h), nil
+	case n == 0:
 		u.setState(Queued)
 		c.arrived(u)
 		return Sink{}, nil
 	}
-	u.Buf, u.own = c.slabs.Force(n), ownSlab
 	u.setState(Moving)
 	c.arrived(u)
 	p.filling = u
@@ -233,8 +248,6 @@ func (c *Core) eagerPosted(p *Peer, h *wire.Header, m *MSO, n int) Sink {
 	if h.Flags&wire.FlagSync != 0 {
 		c.control(p, &wire.Header{Kind: wire.KindAck, ID: h.ID})
 	}
-	m.Source, m.GotTag, m.Length = p.ID, Tag(h.Tag), n
-	m.GotElem, m.GotObject = h.Elem, h.Flags&wire.FlagObject != 0
 	m.seq = c.events.next()
 	m.setState(Moving)
 	if m.Alloc != nil { // at most the window: short enough for the mutex

@@ -1,23 +1,15 @@
 package core
 
-import "github.com/fitmpi/fitmpi/engine/internal/wire"
-
 // Until a connection stands a rank knows only of the least window of its peer (MinWindow). A
 // blocking send of a short message for which that is not enough is held: it waits for the
 // connection, which no act of the receiver's user can delay. Then it follows unasked or is
 // announced, as if it were posted then. Announced at once it would cost its receiver an answer, and
 // after Config.Parked of them wait for its receive.
 
-// CanHold reports whether a standard send of n bytes to id would be announced only for want of
-// knowing how much id grants.
-func (c *Core) CanHold(id PeerID, n int) bool {
-	p := c.peers[id]
-	return !p.up && n <= c.cfg.ShortMax && p.credit < n+wire.EagerCost && id != c.cfg.Self && p.gone == nil && !p.bye
-}
-
-// Hold posts m, for which CanHold is true.
+// Hold posts m, which is planned as PlanHeld.
 //
 // Preconditions:
+//   - nothing refuses m.
 //   - m is Idle, its request fields are filled in, its payload is m.Buf, and its caller waits for
 //     it.
 func (c *Core) Hold(m *MSO) {
@@ -29,10 +21,10 @@ func (c *Core) Hold(m *MSO) {
 // releaseHeld lets go what was held.
 func (c *Core) releaseHeld(p *Peer) {
 	for m := p.held.pop(); m != nil; m = p.held.pop() {
-		if n := m.Size(); c.affords(p, n) {
-			p.credit -= n + wire.EagerCost
-			c.sendEager(p, m)
-		} else {
+		switch plan := c.planOf(p, m); plan {
+		case PlanShort, PlanEager:
+			c.sendEager(p, m, plan)
+		default:
 			c.stats.CreditStalls++
 			c.park(p, m)
 		}

@@ -13,13 +13,13 @@ func heldNet(t *testing.T, cfg Config) (f *fakeNet, held []*MSO) {
 	t.Helper()
 	f = newNet(t, 2, cfg)
 	c := f.cores[0]
-	for ; c.CanShort(1, 100); c.SendShort(&ShortMessage{Peer: 1, Buf: make([]byte, 100)}) {
-		if c.CanHold(1, 100) {
+	for ; c.Plan(1, 100) == PlanShort; c.SendShort(&ShortMessage{Peer: 1, Buf: make([]byte, 100)}) {
+		if c.Plan(1, 100) == PlanHeld {
 			t.Fatal("a message is to be held that may follow unasked")
 		}
 	}
 	for tag := range 3 {
-		if !c.CanHold(1, 100) {
+		if c.Plan(1, 100) != PlanHeld {
 			t.Fatal("a message is not to be held")
 		}
 		m := &MSO{Kind: KindSend, Peer: 1, Tag: Tag(tag + 1), Buf: pattern(100, tag+1)}
@@ -27,7 +27,7 @@ func heldNet(t *testing.T, cfg Config) (f *fakeNet, held []*MSO) {
 		held = append(held, m)
 		f.wantFound()
 	}
-	if c.CanHold(1, c.cfg.ShortMax+1) || c.CanHold(0, 100) {
+	if c.Plan(1, c.cfg.ShortMax+1) == PlanHeld || c.Plan(0, 100) == PlanHeld {
 		t.Error("a long message, or one to ourselves, is to be held")
 	}
 	return f, held
@@ -61,8 +61,8 @@ func TestHeldFollowUnasked(t *testing.T) {
 			t.Errorf("message %d: %v, %v", m.Tag, m.State(), m.Err)
 		}
 	}
-	if n := c.sent(Rendezvous); n != 0 || c.CanHold(1, 100) {
-		t.Errorf("%d are announced; more are held: %v", n, c.CanHold(1, 100))
+	if n := c.sent(Rendezvous); n != 0 || c.Plan(1, 100) == PlanHeld {
+		t.Errorf("%d are announced; more are held: %v", n, c.Plan(1, 100) == PlanHeld)
 	}
 	f.receive(1, 2, 3)
 }
@@ -102,7 +102,7 @@ func TestHeldEnd(t *testing.T) {
 					t.Errorf("message %d: %v, %v", m.Tag, m.State(), m.Err)
 				}
 			}
-			if f.cores[0].peers[1].held.head != nil || name != "revoked" && f.cores[0].CanHold(1, 100) {
+			if f.cores[0].peers[1].held.head != nil || name != "revoked" && f.cores[0].Plan(1, 100) == PlanHeld {
 				t.Error("something is held after that")
 			}
 		})

@@ -2,8 +2,6 @@ package core
 
 import (
 	"fmt"
-
-	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
 // What a rank keeps of messages that no receive has asked for is bounded in three ways. Payloads
@@ -44,14 +42,6 @@ func defaultWindow(peers int) int {
 // unasked, and once when it is announced.
 func spared(window int) int {
 	return min(max(window-longWindow, 0), DefaultWindow-longWindow)
-}
-
-// affords reports whether there is credit for a payload of n bytes to p.
-func (c *Core) affords(p *Peer, n int) bool {
-	if n > c.cfg.ShortMax {
-		return p.credit >= n+wire.EagerCost+p.spared
-	}
-	return p.credit >= n+wire.EagerCost
 }
 
 // defaultParked is Config.Parked for so many peers.

@@ -2,6 +2,22 @@ package core
 
 import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
+// A receive, from Post to its end:
+//
+//	refused (the context is shut), or its message was given to it by a matched probe: take
+//	event queue has its message (match.go): take
+//	  RTS                       approve: CTS, or the payload is fetched if it is offered (local.go)
+//	  whole                     copied, above copyHeld by a job; credit returned; done
+//	  half come                 done when the rest has come (arrivalGrown)
+//	its source is gone: done, with that error
+//	else on the request queue, until a header comes (arrive.go)
+//	  Eager                     accept: the payload goes to its memory; credit returned; done
+//	  RTS                       approve
+//	  Data                      to the memory of the receive that the CTS has named
+//
+// recvDone ends each of them: truncation is an error, and observers see the message. A short one
+// that comes while its caller looks at the ring needs no MSO (Take).
+
 // copyHeld is how many bytes are copied with the mutex held: less than it costs to
 // release and take it.
 const copyHeld = 512

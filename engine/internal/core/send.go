@@ -2,6 +2,21 @@ package core
 
 import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
+// A send, from Post to its end:
+//
+//	refused (the peer is gone, we have said goodbye, the context is shut): done, with that error
+//	plan (plan.go)
+//	  self                      waits in the event queue for its receive, which copies it (self.go)
+//	  short                     credit taken; header and payload copied to the ring or the stream; done
+//	  eager                     credit taken; header, then the user's memory, on the stream; done when
+//	                            all is written, a synchronous one when its Ack has come (onAck)
+//	  rendezvous, stalled, held RTS, to a peer of this host with an offer of the memory; then
+//	    CTS (onCTS)             Data frames from the user's memory (stream.go); done when all is written
+//	    Fin (onFin)             the peer has fetched the payload; done
+//
+// What does not wait for its end leaves a copy behind: a block of the send buffer from the start
+// (Reserve, PostCopied), or later, for what is left (TakeOver). A short one needs no MSO (TryShort).
+
 // Post gives m to the engine. A job that it returns is long work that the
 // caller must do at once: Run it without the mutex, then Finish it with.
 //
@@ -32,27 +47,35 @@ func (c *Core) postSend(m *MSO) (Job, bool) {
 		c.sendDone(m, err)
 		return Job{}, false
 	}
-	switch n := m.Size(); {
+	switch {
 	case p.gone != nil:
 		c.sendDone(m, p.why())
+		return Job{}, false
 	case p.bye:
 		c.sendDone(m, ErrStopped)
-	case m.Peer == c.cfg.Self:
+		return Job{}, false
+	}
+	switch plan := c.planOf(p, m); plan {
+	case PlanSelf:
 		return c.postSelf(m)
-	case n > p.eager || m.Layout != nil && n > c.cfg.ShortMax:
+	case PlanRendezvous:
 		c.sendRTS(p, m)
-	case !c.affords(p, n):
+	case PlanStalled, PlanHeld:
 		c.stats.CreditStalls++
 		c.sendRTS(p, m)
-	default:
-		p.credit -= n + wire.EagerCost
-		c.sendEager(p, m)
+	case PlanShort, PlanEager:
+		c.sendEager(p, m, plan)
 	}
 	return Job{}, false
 }
 
-// sendEager puts header and payload on the stream.
-func (c *Core) sendEager(p *Peer, m *MSO) {
+func (c *Core) planOf(p *Peer, m *MSO) Plan {
+	return c.plan(p, m.Size(), m.Layout != nil, m.own != ownUser)
+}
+
+// sendEager puts header and payload on the stream, one behind the other or together.
+func (c *Core) sendEager(p *Peer, m *MSO, plan Plan) {
+	p.credit -= m.Size() + wire.EagerCost
 	h := m.header(wire.KindEager)
 	if m.Mode == Synchronous {
 		h.Flags |= wire.FlagSync
@@ -62,9 +85,7 @@ func (c *Core) sendEager(p *Peer, m *MSO) {
 		m.setState(Awaiting)
 	}
 	n := m.Size()
-	// A message without payload is all header: nothing would be written for an empty span on the
-	// stream.
-	if n == 0 || m.Layout != nil || n <= c.cfg.ShortMax && (m.own != ownUser || c.pool.Used()+outChunk <= c.pool.Budget()) {
+	if plan == PlanShort {
 		c.countSend(p, Short, n)
 		if c.cfg.Observer != nil {
 			c.observeShort(p, m, &h)
@@ -131,13 +152,6 @@ func (c *Core) carrier(m *MSO, block []byte, o owner) *MSO {
 	return d
 }
 
-// CanShort reports whether a standard send of n bytes to id would be copied
-// behind its header and complete at once.
-func (c *Core) CanShort(id PeerID, n int) bool {
-	p := c.peers[id]
-	return n <= c.cfg.ShortMax && id != c.cfg.Self && p.credit >= n+wire.EagerCost && c.pool.Used()+outChunk <= c.pool.Budget()
-}
-
 // ShortMessage is a standard send that needs no MSO: it is complete when SendShort returns.
 type ShortMessage struct {
 	Peer   PeerID
@@ -152,10 +166,10 @@ type ShortMessage struct {
 	Ordinal uint64
 }
 
-// TryShort is SendShort if CanShort is true and nothing refuses the message; else it reports false,
-// and nothing has happened.
+// TryShort is SendShort if that is how the message begins to leave and nothing refuses it; else it
+// reports false, and nothing has happened.
 func (c *Core) TryShort(m *ShortMessage) bool {
-	if p := c.peers[m.Peer]; p.gone != nil || p.bye || !c.CanShort(m.Peer, len(m.Buf)) || c.IsShut(m.Ctx) != nil {
+	if p := c.peers[m.Peer]; p.gone != nil || p.bye || c.plan(p, len(m.Buf), false, false) != PlanShort || c.IsShut(m.Ctx) != nil {
 		return false
 	}
 	c.SendShort(m)
@@ -164,7 +178,7 @@ func (c *Core) TryShort(m *ShortMessage) bool {
 	return true
 }
 
-// SendShort sends a message for which CanShort is true.
+// SendShort sends a message that leaves by PlanShort.
 func (c *Core) SendShort(m *ShortMessage) {
 	p := c.peers[m.Peer]
 	p.credit -= len(m.Buf) + wire.EagerCost
