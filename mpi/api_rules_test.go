@@ -3,7 +3,6 @@ package mpi_test
 import (
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/importer"
 	"go/token"
 	"go/types"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/mpi"
 )
 
 // ruleExceptions are the exported names that break one of the API rules of the package's
@@ -145,29 +146,24 @@ func poorResult(rs *types.Tuple) string {
 	return ""
 }
 
-// API rules hold for every exported function and method, and the exceptions are needed.
-func TestAPIRules(t *testing.T) {
-	broken := map[string]string{}
+// eachCall calls f for every exported function and method; recv is "" of a function.
+func eachCall(t *testing.T, f func(name, recv string, sig *types.Signature)) {
+	t.Helper()
 	n := 0
-	check := func(name, recv string, f *types.Func) {
-		n++
-		whole := strings.TrimPrefix(recv+"."+name, ".")
-		broken[whole] = brokenRule(name, recv, f.Signature())
+	check := func(name, recv string, o *types.Func) {
+		if o.Exported() {
+			n++
+			f(name, recv, o.Signature())
+		}
 	}
 	scope := compiledMPI(t).Scope()
 	for _, name := range scope.Names() {
 		switch o := scope.Lookup(name).(type) {
 		case *types.Func:
-			if o.Exported() {
-				check(name, "", o)
-			}
+			check(name, "", o)
 		case *types.TypeName:
-			named, ok := o.Type().(*types.Named)
-			if !ok || !o.Exported() {
-				continue
-			}
-			for m := range named.Methods() {
-				if ast.IsExported(m.Name()) {
+			if named, ok := o.Type().(*types.Named); ok && o.Exported() {
+				for m := range named.Methods() {
 					check(m.Name(), name, m)
 				}
 			}
@@ -176,6 +172,49 @@ func TestAPIRules(t *testing.T) {
 	if n < 300 {
 		t.Fatalf("only %d functions and methods are found", n)
 	}
+}
+
+// unposted are the calls of a communicator whose names begin as those of nonblocking ones but that post
+// nothing, or that return a request of nothing that is posted.
+var unposted = regexp.MustCompile(`^(Iprobe|Improbe|Is[A-Z].*|Info.*|IORank|GrequestStart)$`)
+
+// TestForms: what a call does with what it posts is told from its name, which is right for all
+// calls of a communicator that there are. Those of files and windows post otherwise.
+func TestForms(t *testing.T) {
+	n := 0
+	eachCall(t, func(name, recv string, sig *types.Signature) {
+		if ofComm := recv == "Comm" || recv == "" && sig.Params().Len() > 0 && pointee(sig.Params().At(0).Type()) == "Comm"; !ofComm || unposted.MatchString(name) {
+			return
+		}
+		returns := false
+		for v := range sig.Results().Variables() {
+			returns = returns || slices.Contains([]string{"Request", "Incoming", "Creation"}, pointee(v.Type()))
+		}
+		if n++; returns == mpi.Blocks(name) {
+			t.Errorf("%s returns a request: %t, and is taken for a call that blocks: %t", name, returns, !returns)
+		}
+	})
+	if n < 100 {
+		t.Errorf("only %d calls of a communicator are found", n)
+	}
+	for _, op := range []string{"IntercommCreate", "Init", "InitThread"} {
+		if !mpi.Blocks(op) {
+			t.Errorf("%s is not taken for a call that blocks", op)
+		}
+	}
+	for op, want := range map[string]bool{"BcastInit": true, "Init": false, "Ibcast": false} {
+		if mpi.Persists(op) != want {
+			t.Errorf("%s makes a persistent request: %t, want %t", op, !want, want)
+		}
+	}
+}
+
+// API rules hold for every exported function and method, and the exceptions are needed.
+func TestAPIRules(t *testing.T) {
+	broken := map[string]string{}
+	eachCall(t, func(name, recv string, sig *types.Signature) {
+		broken[strings.TrimPrefix(recv+"."+name, ".")] = brokenRule(name, recv, sig)
+	})
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
 		_, excepted := ruleExceptions[name]
 		switch why := broken[name]; {

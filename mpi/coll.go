@@ -5,7 +5,6 @@ package mpi
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
@@ -40,7 +39,8 @@ func startColl(c *Comm, op string, build func(g coll.Graph), deliver func() erro
 // build adds the steps. It runs once, before start returns, even if the collective is
 // persistent and starts many times: it must not look at operands, only steps and prepare may.
 func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request {
-	if isPersistent(op) {
+	how := formOf(op)
+	if how == persistent {
 		return x.persistent(c, op, build)
 	}
 	g := newGraph(c.everyone().comm)
@@ -50,7 +50,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	switch {
 	case c.job.checks:
 		g.agree(c, op)
-	case isBlocking(op) && c.ctx == nil: // what a context may end is the engine's
+	case how == blocking && c.ctx == nil: // what a context may end is the engine's
 		g.direct.begin(c.job.mover)
 	}
 	if x.prepare != nil {
@@ -64,7 +64,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 		return x.over(c, op)
 	}
 	g.s.Op = op
-	if isBlocking(op) {
+	if how == blocking {
 		return x.run(c, op, g)
 	}
 	return x.post(c, op, g)
@@ -264,9 +264,6 @@ func done(r *Request) error {
 //
 // The schedule of a persistent collective is built once and keeps its memory, so that
 // a round over plain memory allocates nothing.
-
-// isPersistent reports whether op makes a persistent request: by its name, as for isBlocking.
-func isPersistent(op string) bool { return strings.HasSuffix(op, "Init") }
 
 // persistent makes x a persistent request: it builds the schedule that every Start runs.
 func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Request {

@@ -147,11 +147,13 @@ func (n *commCalls) add(op string) *callCount {
 
 // blockingForm is how the blocking form of a collective is called.
 func blockingForm(op string) string {
-	op = strings.TrimSuffix(op, "Init")
-	if isBlocking(op) || strings.HasPrefix(op, "Inter") {
-		return op
+	switch formOf(op) {
+	case nonblocking:
+		return strings.ToUpper(op[1:2]) + op[2:]
+	case persistent:
+		return strings.TrimSuffix(op, "Init")
 	}
-	return strings.ToUpper(op[1:2]) + op[2:]
+	return op
 }
 
 // read returns what is counted, by name and operation.

@@ -11,3 +11,9 @@ func SetThreadsPause(d time.Duration) (restore func()) {
 	threadsPause = d
 	return func() { threadsPause = before }
 }
+
+// Blocks and Persists report what the form of the call of that name is.
+func Blocks(op string) bool { return isBlocking(op) }
+
+// Persists is that of persistent calls.
+func Persists(op string) bool { return formOf(op) == persistent }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -142,9 +143,29 @@ func (c *Comm) isBounded() bool {
 	return done != c.job.ctx.Done() && done != c.job.base.Done()
 }
 
-// isBlocking reports whether the operation waits for what it posts. The names of
-// those that do not begin with I, as Irecv, and of no others that post.
-func isBlocking(op string) bool { return op[0] != 'I' }
+// form is how a call relates to what it posts.
+type form uint8
+
+const (
+	blocking    form = iota // it waits for that
+	nonblocking             // it returns a request
+	persistent              // it returns an inactive request, which Start starts as often as its owner likes
+)
+
+// formOf is the form of the call of that name. The standard makes the name say it: a nonblocking
+// call is its blocking form with I before it, a persistent one has Init behind it. TestForms holds
+// that against what the calls of this package return.
+func formOf(op string) form {
+	switch {
+	case len(op) > len("Init") && strings.HasSuffix(op, "Init"):
+		return persistent
+	case op[0] == 'I' && !strings.HasPrefix(op, "Inter") && !strings.HasPrefix(op, "Init"):
+		return nonblocking
+	}
+	return blocking
+}
+
+func isBlocking(op string) bool { return formOf(op) == blocking }
 
 // post posts m for the operation op.
 func (c *Comm) post(op string, m *engine.MSO) {
