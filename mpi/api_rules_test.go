@@ -174,8 +174,8 @@ func eachCall(t *testing.T, f func(name, recv string, sig *types.Signature)) {
 	}
 }
 
-// unposted are the calls of a communicator whose names begin as those of nonblocking ones but that post
-// nothing, or that return a request of nothing that is posted.
+// unposted are the calls of a communicator whose names begin as those of nonblocking ones but that
+// post nothing, or that return a request of nothing that is posted.
 var unposted = regexp.MustCompile(`^(Iprobe|Improbe|Is[A-Z].*|Info.*|IORank|GrequestStart)$`)
 
 // TestForms: what a call does with what it posts is told from its name, which is right for all

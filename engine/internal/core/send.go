@@ -15,7 +15,8 @@ import "github.com/fitmpi/fitmpi/engine/internal/wire"
 //	    Fin (onFin)             the peer has fetched the payload; done
 //
 // What does not wait for its end leaves a copy behind: a block of the send buffer from the start
-// (Reserve, PostCopied), or later, for what is left (TakeOver). A short one needs no MSO (TryShort).
+// (Reserve, PostCopied), or later, for what is left (TakeOver). A short one needs no MSO
+// (TryShort).
 
 // Post gives m to the engine. A job that it returns is long work that the
 // caller must do at once: Run it without the mutex, then Finish it with.
