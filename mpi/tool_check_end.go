@@ -130,7 +130,7 @@ func sentOf(p payload) *sentData {
 // it, is complete.
 func keepSent[T any](k *Call, c *Comm, buf []T, into []byte) {
 	e := elemOf[T]()
-	if k.tools == nil || k.tools.checks == nil || isBlocking(k.Op) || k.Op == "Ibsend" || !e.plain || e.err != nil || overlap(bytesOf(buf), into) {
+	if k.tools == nil || k.tools.checks == nil || formOf(k.Op) != nonblocking || k.Op == "Ibsend" || !e.plain || e.err != nil || overlap(bytesOf(buf), into) {
 		return
 	}
 	if b, o, err := travels(c, k.Op, c.sendType, buf); err == nil {
