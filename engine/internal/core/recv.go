@@ -4,12 +4,12 @@ import "github.com/fitmpi/fitmpi/engine/internal/wire"
 
 // A receive, from Post to its end:
 //
-//	refused (the context is shut), or its message was given to it by a matched probe: take
-//	event queue has its message (match.go): take
+//	refused (the context is shut): done, with that error
+//	a matched probe gave it its message, or the event queue has it (match.go): take
 //	  RTS                       approve: CTS, or the payload is fetched if it is offered (local.go)
 //	  whole                     copied, above copyHeld by a job; credit returned; done
 //	  half come                 done when the rest has come (arrivalGrown)
-//	its source is gone: done, with that error
+//	its source is gone: done, with that error, or a wildcard receive that stays posted (revoke.go)
 //	else on the request queue, until a header comes (arrive.go)
 //	  Eager                     accept: the payload goes to its memory; credit returned; done
 //	  RTS                       approve
