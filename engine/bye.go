@@ -11,7 +11,7 @@ func (d *driver) sayBye() {
 		}
 	}
 	for _, s := range d.slots {
-		if c := s.c; c != nil && c.state != connOpen && c.state != connLeaving && !d.isOwed(c) {
+		if c := s.c; c != nil && c.state != connOpen && c.state != connClosing && !d.isOwed(c) {
 			d.forget(c)
 		}
 	}
@@ -82,7 +82,7 @@ func (c *conn) peerBye() {
 	c.sayReceived()
 	c.d.goOn(func() {
 		if c.state == connOpen && c.session.resumes {
-			c.leave()
+			c.halfClose()
 		}
 		c.d.endPeer(c.peer, nil, true)
 	})

@@ -16,8 +16,8 @@ const noPeer PeerID = -1
 // conn is one connection, from connect or accept to close. It belongs to the
 // holder of the progress right.
 //
-//	dial ──▶ Connecting ──▶ [Securing ──▶] Handshaking ──▶ Open ──▶ [Leaving ──▶] Closed
-//	accept ─────────────────────▲
+//	dial ─▶ Connecting ─▶ [Securing ─▶] Handshaking ─▶ Open ─▶ [Closing ─▶] Closed
+//	accept ──────────────────▲
 type conn struct {
 	d         *driver
 	sock      *netpoll.Socket
@@ -35,7 +35,7 @@ type conn struct {
 	hs        *wire.Handshake
 	writeSock func([]byte) (int, error) // the way to the socket, of an encrypted connection
 	isAbroad  bool                      // it is open, and leaves this host; counted in driver.abroad
-	deadline  int64                     // of what comes before connOpen, or of connLeaving; 0 if none
+	deadline  int64                     // of what comes before connOpen, or of connClosing; 0 if none
 	session   *peerSession              // nil until open
 	rx        *input                    // the pair's
 	number    uint32                    // of this connection of the pair, 0 if not known
@@ -52,7 +52,7 @@ const (
 	connSecuring                     // the handshake of TLS goes on, if there is to be one
 	connHandshaking                  // neither side may send frames
 	connOpen                         // frames flow
-	connLeaving                      // both have said all, and the peer has not closed its side
+	connClosing                      // both have said all, and the peer has not closed its side
 	connClosed                       // gone; only stale references see it
 )
 
@@ -64,7 +64,7 @@ func (c *conn) ready(ev *netpoll.Event) {
 	if ev.Readable && (c.state == connSecuring || c.state == connHandshaking || c.state == connOpen) {
 		c.receive()
 	}
-	if ev.Readable && c.state == connLeaving {
+	if ev.Readable && c.state == connClosing {
 		c.drain()
 	}
 }
@@ -89,7 +89,7 @@ func (c *conn) writable() {
 	case connOpen:
 		c.unblock()
 		c.write()
-	case connLeaving, connClosed:
+	case connClosing, connClosed:
 	}
 }
 
@@ -275,8 +275,8 @@ func (c *conn) broken(cause error) {
 	d := c.d
 	switch {
 	case c.state == connClosed:
-	case c.state == connLeaving:
-		c.leftAlone()
+	case c.state == connClosing:
+		c.cutShort()
 	case c.state == connOpen && d.conns[c.peer] != c:
 		panic("engine: two open connections to a peer: a bug of ours")
 	case c.state == connOpen && c.isResumable(cause):

@@ -104,8 +104,8 @@ func (d *driver) expire(now int64) {
 	if d.deaf != 0 && now > d.deaf {
 		d.listen()
 	}
-	if d.staysUntil != 0 && now > d.staysUntil {
-		d.endStay()
+	if d.answersUntil != 0 && now > d.answersUntil {
+		d.endAnswers()
 	}
 }
 

@@ -171,7 +171,7 @@ func (c *conn) connected() {
 
 // late ends a connection whose time is over.
 func (c *conn) late() {
-	if c.state == connLeaving {
+	if c.state == connClosing {
 		c.d.forget(c)
 		return
 	}

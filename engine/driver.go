@@ -34,20 +34,20 @@ type driver struct {
 
 	bigEndian bool // immutable after Start: the byte order of all payloads
 
-	conns      []*conn        // by peer: the connection in use or being made, nil if none
-	sessions   []*peerSession // by peer: what outlives a connection; nil until there is something
-	slots      []slot         // by token: every connection, strangers included
-	free       []uint32
-	await      []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
-	staging    []byte
-	bufs       [][]byte
-	events     []netpoll.Event
-	timed      int   // deadlines: of connections, of await, of deaf, of staysUntil
-	acks       int   // deadlines of acknowledgements
-	looked     int64 // when the deadlines were looked at
-	deaf       int64 // until when the listener is not polled, for want of descriptors; 0 if it is
-	staysUntil int64 // until when we answer dials though all is said, see leave.go; 0 if we need not. Counted in open
-	crowd      crowd // connections accepted that have not proved themselves
+	conns        []*conn        // by peer: the connection in use or being made, nil if none
+	sessions     []*peerSession // by peer: what outlives a connection; nil until there is something
+	slots        []slot         // by token: every connection, strangers included
+	free         []uint32
+	await        []int64 // by peer: until when we wait for the peer's dial, to which ours gave way, or before we dial again; 0 if we do not
+	staging      []byte
+	bufs         [][]byte
+	events       []netpoll.Event
+	timed        int   // deadlines: of connections, of await, of deaf, of answersUntil
+	acks         int   // deadlines of acknowledgements
+	looked       int64 // when the deadlines were looked at
+	deaf         int64 // until when the listener is not polled, for want of descriptors; 0 if it is
+	answersUntil int64 // until when we answer dials though all is said, see closing.go; 0 if we need not. Counted in open
+	crowd        crowd // connections accepted that have not proved themselves
 
 	byWorker bool // the worker drives
 

@@ -68,7 +68,7 @@ func (d *driver) close() error {
 	for id := range d.await {
 		d.setAwait(PeerID(id), 0)
 	}
-	d.endStay()
+	d.endAnswers()
 	var err error
 	if d.e.local != nil {
 		err = d.e.local.close()

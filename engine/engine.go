@@ -139,18 +139,6 @@ func Listen(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// setHabit says how soon after a post a caller waits that has the habit.
-func (e *Engine) setHabit() {
-	h := &e.habit
-	h.Within, h.Each, h.Rests = habitWithin, withinEach, e.rests
-	switch {
-	case e.rests:
-		h.Within = withinResting
-	case e.cfg.Spin == 0:
-		h.Within = withinShared
-	}
-}
-
 // joinHost begins to share memory with ranks of this host.
 func (e *Engine) joinHost() (err error) {
 	if e.local, err = newLocal(e); err != nil {

@@ -17,12 +17,6 @@ import (
 // lie where it has arrived until it is asked for. The worker does not rest while another rank may
 // wait for this one, or a caller sleeps here: that has left its core to the worker.
 const (
-	// habitWithin is within what time of its posts a caller comes to wait that has the habit.
-	habitWithin = 30 * time.Microsecond
-	withinEach  = time.Microsecond // and as much more for each post
-	// withinShared stands in for habitWithin on a core that several ranks share: they may interrupt
-	// the caller.
-	withinShared = time.Millisecond
 	// withinResting stands in for habitWithin. A caller that computes for longer than that has had
 	// time to write its message.
 	withinResting = 5 * time.Microsecond
@@ -83,49 +77,4 @@ func (e *Engine) leaveResting(out, jobs bool, nth uint32) {
 	} else { // the time that counts is that after the last post
 		e.habit.LeaveAgain(nth, sys.Nanotime)
 	}
-}
-
-// leave sees to it that what a caller posted gets done while the caller computes. nth is the number
-// of the post.
-func (e *Engine) leave(output bool, nth uint32) {
-	e.habit.Leave(nth, sys.Nanotime)
-	if e.right.State().Place() != progress.Idle && e.waitsSoon() {
-		e.right.Note(progress.State.Owe)
-	} else {
-		e.attend(output)
-	}
-}
-
-// waitsSoon reports whether a caller that leaves something to the worker is expected to wait for it
-// soon, by its habit.
-func (e *Engine) waitsSoon() bool { return e.cfg.KeepP && e.habit.IsSet() }
-
-// hold is how long the worker may sleep while operations are outstanding.
-func (e *Engine) hold() time.Duration {
-	if e.waitsSoon() {
-		return habitWait
-	}
-	return holdWait
-}
-
-// freshFor is for how long the caller of what was left to the worker is still expected; 0 if it is
-// not.
-func (e *Engine) freshFor() time.Duration {
-	if !e.habit.MayExpect() {
-		return 0
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.habit.ExpectedLocked(sys.Nanotime())
-}
-
-// noteWait notes that a caller is about to wait and will drive.
-func (e *Engine) noteWait() {
-	if !e.habit.IsPending() {
-		return
-	}
-	now := sys.Nanotime()
-	e.mu.Lock()
-	e.habit.ComeLocked(now)
-	e.mu.Unlock()
 }

@@ -89,8 +89,8 @@ func (e *Engine) releaseOwn() {
 }
 
 // releaseOwnLocked is releaseOwn by a caller that holds the mutex, and releases it; fresh says that
-// there is a deadline of which a worker that sleeps may not know, heed that a goroutine that has
-// missed the right is to be heard.
+// there is a deadline of which a worker that sleeps may not know, heed that a worker that naps
+// though something is owed is to be woken.
 func (e *Engine) releaseOwnLocked(fresh, heed bool) {
 	if !fresh && e.core.IsIdle() && len(e.cmds) == 0 {
 		e.releaseIdleLocked(heed)

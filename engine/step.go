@@ -132,7 +132,8 @@ func (e *Engine) attendSelf() {
 }
 
 // armLocal makes peers that share memory notify us of what they put. It reports true if there is
-// something already, or another goroutine is looking: then it is no time to sleep.
+// something already, another goroutine is looking, or the worker naps for our sake: then it is no
+// time to sleep.
 func (e *Engine) armLocal(holding bool) bool {
 	if e.local == nil {
 		return false

@@ -98,8 +98,8 @@ func (l *lane) passLocked() bool {
 
 // releaseTakenLocked gives back the right, and releases the mutex, after messages were taken. What
 // is to be written for them, credit, is written first. Where something was owed already when the
-// caller took the right, the worker that has missed it naps, and looks again after that: callers
-// that take messages come often.
+// caller took the right, a worker that naps sleeps on, and looks after that: callers that take
+// messages come often.
 func (e *Engine) releaseTakenLocked(owed bool) {
 	if e.core.HasOutput() {
 		e.unlock()

@@ -20,8 +20,6 @@ const (
 	// firstPark and lastPark bound the worker's naps while callers poll.
 	firstPark = time.Millisecond
 	lastPark  = 16 * time.Millisecond
-	// habitWait bounds the worker's sleep while callers have the habit of waiting soon.
-	habitWait = time.Millisecond
 	// bulkPoll is how long the worker polls for the next part of a long payload
 	// before it sleeps. The parts follow each other in a few microseconds, and to be
 	// woken for each costs both sides more than that.

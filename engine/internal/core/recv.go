@@ -6,10 +6,10 @@ import "github.com/fitmpi/fitmpi/engine/internal/wire"
 //
 //	refused (the context is shut): done, with that error
 //	a matched probe gave it its message, or the event queue has it (match.go): take
-//	  RTS                       approve: CTS, or the payload is fetched if it is offered (local.go)
+//	  RTS                       approve: CTS, or it is fetched if it is offered (local.go)
 //	  whole                     copied, above copyHeld by a job; credit returned; done
 //	  half come                 done when the rest has come (arrivalGrown)
-//	its source is gone: done, with that error, or a wildcard receive that stays posted (revoke.go)
+//	its source is gone: done, with that error; a Patient wildcard stays posted (revoke.go)
 //	else on the request queue, until a header comes (arrive.go)
 //	  Eager                     accept: the payload goes to its memory; credit returned; done
 //	  RTS                       approve

@@ -6,12 +6,12 @@ import "github.com/fitmpi/fitmpi/engine/internal/wire"
 //
 //	refused (the peer is gone, we have said goodbye, the context is shut): done, with that error
 //	plan (plan.go)
-//	  self                      waits in the event queue for its receive, which copies it (self.go)
-//	  short                     credit taken; header and payload copied to the ring or the stream; done
-//	  eager                     credit taken; header, then the user's memory, on the stream; done when
-//	                            all is written, a synchronous one when its Ack has come (onAck)
-//	  rendezvous, stalled, held RTS, to a peer of this host with an offer of the memory; then
-//	    CTS (onCTS)             Data frames from the user's memory (stream.go); done when all is written
+//	  self                      in the event queue until its receive copies it (self.go)
+//	  short                     credit taken; copied to the ring or the stream; done
+//	  eager                     credit taken; header, then the user's memory, on the stream;
+//	                            done when written, synchronous when its Ack has come (onAck)
+//	  rendezvous, stalled, held RTS, which offers the memory to a peer of this host; then
+//	    CTS (onCTS)             Data frames from the user's memory (stream.go); done when written
 //	    Fin (onFin)             the peer has fetched the payload; done
 //
 // What does not wait for its end leaves a copy behind: a block of the send buffer from the start

@@ -22,7 +22,7 @@ type Habit struct {
 	first  atomic.Uint32 // goes with since: which of the posts that was
 	streak atomic.Int32  // how often in a row a caller waited soon for what it had left; up to Enough
 
-	Within time.Duration // immutable: how soon after a post a caller that has the habit waits
+	Within time.Duration // immutable, as those below, after the engine has set them: how soon after a post a caller that has the habit waits
 	Each   time.Duration // immutable: and as much more for each post: a caller that posts many comes later
 	Rests  bool          // immutable: the worker rests. Until there is a habit the time counts from the last post
 }
@@ -43,11 +43,8 @@ func (h *Habit) Set(on bool) {
 // IsPending reports whether something is left for which no caller has come to wait.
 func (h *Habit) IsPending() bool { return h.since.Load() != 0 }
 
-// PostLocked counts an operation that a caller posts, and returns its number.
-func (h *Habit) PostLocked() uint32 {
-	h.posts++
-	return h.posts
-}
+// PostLocked counts an operation that a caller posts.
+func (h *Habit) PostLocked() { h.posts++ }
 
 // PostsLocked is the number of the last of them.
 func (h *Habit) PostsLocked() uint32 { return h.posts }

@@ -11,6 +11,16 @@ type Right struct {
 // State is the state of this moment.
 func (r *Right) State() State { return State(r.word.Load()) }
 
+// update makes a transition, and returns what it says besides.
+func update[T any](r *Right, f func(State) (State, T)) T {
+	for {
+		s := r.State()
+		if next, x := f(s); r.swap(s, next) {
+			return x
+		}
+	}
+}
+
 func (r *Right) swap(s, next State) bool {
 	return next == s || r.word.CompareAndSwap(uint64(s), uint64(next))
 }
@@ -26,14 +36,10 @@ func (r *Right) TryAcquire() bool {
 }
 
 // Do makes a transition, and returns its effect.
-func (r *Right) Do(f func(State) (State, Effect)) Effect {
-	for {
-		s := r.State()
-		if next, x := f(s); r.swap(s, next) {
-			return x
-		}
-	}
-}
+func (r *Right) Do(f func(State) (State, Effect)) Effect { return update(r, f) }
+
+// Try makes a transition that may fail, such as Take and Pass, and returns what it reports.
+func (r *Right) Try(f func(State) (State, bool)) bool { return update(r, f) }
 
 // Note makes a transition that has no effect, and returns the state that it led to.
 func (r *Right) Note(f func(State) State) State {
@@ -45,44 +51,19 @@ func (r *Right) Note(f func(State) State) State {
 	}
 }
 
-// Try makes a transition that may fail, such as Take and Pass, and returns what it reports.
-func (r *Right) Try(f func(State) (State, bool)) bool {
-	for {
-		s := r.State()
-		if next, ok := f(s); r.swap(s, next) {
-			return ok
-		}
-	}
-}
-
 // Attend makes the transition Attend.
 func (r *Right) Attend(output, look bool) Effect {
-	for {
-		s := r.State()
-		if next, x := s.Attend(output, look); r.swap(s, next) {
-			return x
-		}
-	}
+	return update(r, func(s State) (State, Effect) { return s.Attend(output, look) })
 }
 
 // Kick makes the transition Kick.
 func (r *Right) Kick(output bool) Effect {
-	for {
-		s := r.State()
-		if next, x := s.Kick(output); r.swap(s, next) {
-			return x
-		}
-	}
+	return update(r, func(s State) (State, Effect) { return s.Kick(output) })
 }
 
 // Nap makes the transition Nap.
 func (r *Right) Nap(expected bool) bool {
-	for {
-		s := r.State()
-		if next, ok := s.Nap(expected); r.swap(s, next) {
-			return ok
-		}
-	}
+	return update(r, func(s State) (State, bool) { return s.Nap(expected) })
 }
 
 // Sit makes the transition Sit.
@@ -91,8 +72,8 @@ func (r *Right) Sit(p Place) {
 	}
 }
 
-// Release gives the right back. It returns the state before: what the holder has heard.
-func (r *Right) Release() State { return State(r.word.And(uint64(^(held | missed)))) }
+// Release makes the transition Release, and returns the state before.
+func (r *Right) Release() State { return State(r.word.And(uint64((^State(0)).Release()))) }
 
 // ReleaseAll makes the transition ReleaseAll, and returns the state before.
-func (r *Right) ReleaseAll() State { return State(r.word.And(uint64(^(held | missed | owed)))) }
+func (r *Right) ReleaseAll() State { return State(r.word.And(uint64((^State(0)).ReleaseAll()))) }

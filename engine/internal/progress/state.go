@@ -16,13 +16,14 @@ type State uint64
 
 const (
 	held   State = 1 << iota // a goroutine has the right
-	missed                   // another has found it taken, and leaves what it came for to the holder
+	missed                   // the worker naps though something is owed, as the right is held: the holder sees to it
 	owed                     // something is outstanding that no caller attends to: the worker must, or under caller the holder before it goes
 	dozing                   // the holder, a caller, sleeps in the poller
 	left                     // a caller that is about to wait has left something to write or to run
 )
 
-// The counts lie above the flags: a goroutine each, so that neither can overflow.
+// The counts lie above the flags. 16 million goroutines that want the right and four billion that
+// sleep have room.
 const (
 	placeShift       = 6
 	place      State = 3 << placeShift
@@ -57,7 +58,7 @@ const (
 // Held reports whether a goroutine has the right.
 func (s State) Held() bool { return s&held != 0 }
 
-// Missed reports whether another goroutine has found the right taken since its holder took it.
+// Missed reports whether the worker naps though something is owed, because the right is held.
 func (s State) Missed() bool { return s&missed != 0 }
 
 // Owed reports whether something is left to the worker, or to the holder of the right.
@@ -99,15 +100,15 @@ func (s State) Nap(expected bool) (State, bool) {
 func (s State) Acquire() (State, bool) { return s | held, s&held == 0 }
 
 // Take is Acquire by a goroutine that attends to what is owed: it takes that over as well. Where
-// the right is taken, what the goroutine came for is owed, and the holder learns of it.
+// the right is taken, what the goroutine came for is owed.
 func (s State) Take() (State, bool) {
 	if s.Held() {
-		return s | owed | missed, false
+		return s | owed, false
 	}
 	return s&^owed | held, true
 }
 
-// Release gives the right back. What the holder has heard meanwhile is in s: see Missed.
+// Release gives the right back. Whether the holder must have the worker woken is in s: see Missed.
 func (s State) Release() State { return s &^ (held | missed) }
 
 // ReleaseAll is Release by a holder that looks next at all that is outstanding, whatever was owed.
@@ -129,10 +130,10 @@ func (s State) Owe() State { return s | owed }
 // Settle takes back what was owed: callers have done it.
 func (s State) Settle() State { return s &^ owed }
 
-// Leave notes what a caller leaves to itself, for it is about to wait; Resume forgets it.
+// Leave says that a caller that is about to wait has left something to write or to run.
 func (s State) Leave() State { return s | left }
 
-// Resume is said by the caller that does what was left, in a whole turn.
+// Resume is the end of Leave: the caller makes a whole turn, which does what was left.
 func (s State) Resume() State { return s &^ left }
 
 // Attend sees to it that the worker drives, now or when the holder of the right gives it back.

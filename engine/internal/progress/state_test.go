@@ -42,8 +42,8 @@ func TestTransitionsKeepTheRest(t *testing.T) {
 	}
 }
 
-// TestEveryOwedWorkIsKnown: whatever is owed in a state in which no goroutine has the right, wants
-// it or sleeps without being heard, the worker is awake or is woken.
+// TestEveryOwedWorkIsKnown: after something was left to the worker, no goroutine that should do it
+// sleeps on: it is awake or woken, or the holder of the right learns of it.
 func TestEveryOwedWorkIsKnown(t *testing.T) {
 	d := rand.New(rand.NewPCG(3, 4))
 	for range 10_000 {
@@ -128,7 +128,7 @@ func TestRight(t *testing.T) {
 	}
 }
 
-// TestReleaseTells: the holder learns that the right was missed, and once.
+// TestReleaseTells: the holder learns that the worker naps though something is owed, and once.
 func TestReleaseTells(t *testing.T) {
 	var r Right
 	for _, release := range []func() State{r.Release, r.ReleaseAll} {
@@ -137,6 +137,9 @@ func TestReleaseTells(t *testing.T) {
 		}
 		if r.Try(State.Take) {
 			t.Fatal("a right that is held is taken over")
+		}
+		if !r.Nap(false) {
+			t.Fatal("the worker does not nap while another has the right")
 		}
 		if s := release(); !s.Missed() || !s.Owed() {
 			t.Errorf("released: %x", s)

@@ -10,11 +10,11 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
 
-// TestLeave: a rank that has said and heard all ends when the peer has closed its side. If the
+// TestClosing: a rank that has said and heard all ends when the peer has closed its side. If the
 // connection breaks instead, the peer may not have heard that all was received: the rank answers
 // it when it dials again. Otherwise the peer would be refused, and try for as long as an outage may
 // last.
-func TestLeave(t *testing.T) {
+func TestClosing(t *testing.T) {
 	for name, reset := range map[string]bool{"closed": false, "broken": true} {
 		t.Run(name, func(t *testing.T) {
 			e := job(t, 3, Assist, func(c *Config) {
