@@ -334,23 +334,12 @@ func meddle(t *testing.T, target netip.AddrPort, after int64, change bool) *medd
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		in, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer in.Close()
-		out, err := net.Dial("tcp", target.String())
-		if err != nil {
-			return
-		}
-		defer out.Close()
-		wg.Go(func() { io.Copy(in, out) })
-		io.CopyN(out, in, after)
-		if change {
-			b := make([]byte, 1)
-			io.ReadFull(in, b)
-			out.Write([]byte{b[0] ^ 1})
-			io.Copy(out, in)
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { meddleWith(in, target, after, change) })
 		}
 	})
 	t.Cleanup(func() {
@@ -358,6 +347,28 @@ func meddle(t *testing.T, target netip.AddrPort, after int64, change bool) *medd
 		wg.Wait()
 	})
 	return &meddler{netip.MustParseAddrPort(l.Addr().String())}
+}
+
+// meddleWith is what happens to one connection. A dialler that finds no answer in time, on a busy
+// machine, tries another.
+func meddleWith(in net.Conn, target netip.AddrPort, after int64, change bool) {
+	out, err := net.Dial("tcp", target.String())
+	if err != nil {
+		in.Close()
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() { io.Copy(in, out) })
+	defer back.Wait()
+	defer out.Close()
+	defer in.Close()
+	io.CopyN(out, in, after)
+	if change {
+		b := make([]byte, 1)
+		io.ReadFull(in, b)
+		out.Write([]byte{b[0] ^ 1})
+		io.Copy(out, in)
+	}
 }
 
 // TestGatewayTLS: the line to a gateway goes before TLS, in the clear, and all behind it is

@@ -11,16 +11,6 @@ type Right struct {
 // State is the state of this moment.
 func (r *Right) State() State { return State(r.word.Load()) }
 
-// update makes a transition, and returns what it says besides.
-func update[T any](r *Right, f func(State) (State, T)) T {
-	for {
-		s := r.State()
-		if next, x := f(s); r.swap(s, next) {
-			return x
-		}
-	}
-}
-
 func (r *Right) swap(s, next State) bool {
 	return next == s || r.word.CompareAndSwap(uint64(s), uint64(next))
 }
@@ -36,10 +26,24 @@ func (r *Right) TryAcquire() bool {
 }
 
 // Do makes a transition, and returns its effect.
-func (r *Right) Do(f func(State) (State, Effect)) Effect { return update(r, f) }
+func (r *Right) Do(f func(State) (State, Effect)) Effect {
+	for {
+		s := r.State()
+		if next, x := f(s); r.swap(s, next) {
+			return x
+		}
+	}
+}
 
 // Try makes a transition that may fail, such as Take and Pass, and returns what it reports.
-func (r *Right) Try(f func(State) (State, bool)) bool { return update(r, f) }
+func (r *Right) Try(f func(State) (State, bool)) bool {
+	for {
+		s := r.State()
+		if next, ok := f(s); r.swap(s, next) {
+			return ok
+		}
+	}
+}
 
 // Note makes a transition that has no effect, and returns the state that it led to.
 func (r *Right) Note(f func(State) State) State {
@@ -51,19 +55,35 @@ func (r *Right) Note(f func(State) State) State {
 	}
 }
 
-// Attend makes the transition Attend.
+// Attend makes the transition Attend. It is a loop of its own, as Kick and Nap are: a function
+// literal that holds the arguments would be allocated wherever the compiler does not inline it.
 func (r *Right) Attend(output, look bool) Effect {
-	return update(r, func(s State) (State, Effect) { return s.Attend(output, look) })
+	for {
+		s := r.State()
+		if next, x := s.Attend(output, look); r.swap(s, next) {
+			return x
+		}
+	}
 }
 
 // Kick makes the transition Kick.
 func (r *Right) Kick(output bool) Effect {
-	return update(r, func(s State) (State, Effect) { return s.Kick(output) })
+	for {
+		s := r.State()
+		if next, x := s.Kick(output); r.swap(s, next) {
+			return x
+		}
+	}
 }
 
 // Nap makes the transition Nap.
 func (r *Right) Nap(expected bool) bool {
-	return update(r, func(s State) (State, bool) { return s.Nap(expected) })
+	for {
+		s := r.State()
+		if next, ok := s.Nap(expected); r.swap(s, next) {
+			return ok
+		}
+	}
 }
 
 // Sit makes the transition Sit.
