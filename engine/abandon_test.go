@@ -47,7 +47,7 @@ func (d *drawn) receive(n int) []byte {
 	kind := d.rand.IntN(5)
 	if kind == 0 {
 		p := &MSO{Kind: KindMprobe, Peer: 0, Tag: 1}
-		e.Post(p)
+		e.Post(p, Computes)
 		d.leave(e, p)
 		if p.Err != nil {
 			return nil
@@ -65,7 +65,7 @@ func (d *drawn) receive(n int) []byte {
 	default:
 		m.Buf = make([]byte, n)
 	}
-	e.Post(m)
+	e.Post(m, Computes)
 	d.leave(e, m)
 	switch {
 	case m.Err == nil && kind == 2:
@@ -96,7 +96,7 @@ func TestAbandonedReceives(t *testing.T) {
 				if k%2 == 1 {
 					m.Mode = Synchronous
 				}
-				es[0].Post(m)
+				es[0].Post(m, Computes)
 				es[0].Wait(m)
 				if m.Err != nil && !errors.Is(m.Err, ErrStopped) {
 					t.Error(m.Err)
@@ -129,7 +129,7 @@ func TestAbandonedReceives(t *testing.T) {
 // passWord sends or receives a word that says that a test is at its end.
 func passWord(e *Engine, k Kind, peer PeerID) {
 	m := &MSO{Kind: k, Peer: peer, Tag: 2}
-	e.Post(m)
+	e.Post(m, Computes)
 	e.Wait(m)
 }
 
@@ -150,7 +150,7 @@ func TestAbandonedSends(t *testing.T) {
 				if d.rand.IntN(2) == 1 {
 					m.Mode = Synchronous
 				}
-				es[0].Post(m)
+				es[0].Post(m, Computes)
 				d.leave(es[0], m)
 				if sent[k] = m.Err == nil; !sent[k] && !errors.Is(m.Err, errLeave) {
 					t.Errorf("message %d: %v", k, m.Err)
@@ -159,13 +159,13 @@ func TestAbandonedSends(t *testing.T) {
 			}
 			sent[messages] = true
 			m := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: numbered(8, messages)}
-			es[0].Post(m)
+			es[0].Post(m, Computes)
 			es[0].Wait(m)
 			passWord(es[0], KindRecv, 1)
 		}, func() {
 			for next := 0; next <= messages; {
 				m := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 1<<20)}
-				es[1].Post(m)
+				es[1].Post(m, Computes)
 				es[1].Wait(m)
 				k := int(binary.LittleEndian.Uint64(m.Buf))
 				if m.Err != nil || k < next || !bytes.Equal(m.Buf[:m.Length], numbered(m.Length, k)) {

@@ -8,7 +8,7 @@ import (
 // again posts m again.
 func again(e *Engine, m *MSO) {
 	m.Reset()
-	e.Post(m)
+	e.Post(m, Computes)
 }
 
 // silently is for tests that count what the process allocates: now and then a beat does, whatever
@@ -99,10 +99,9 @@ func TestSendAllocs(t *testing.T) {
 			again(es[0], answer)
 			defer es[0].Wait(answer)
 			out.Reset()
-			if posted, err := es[0].Send(out); err != nil {
-				t.Error(err)
-			} else if posted {
-				es[0].Wait(out)
+			es[0].Post(out, Returns)
+			if es[0].Wait(out); out.Err != nil {
+				t.Error(out.Err)
 			}
 		}
 		for range warm {

@@ -31,7 +31,7 @@ func TestForeignSteps(t *testing.T) {
 			also, wrong := localSchedule(fine), localSchedule(func() error { panic("boom") })
 			all := []*MSO{&good.MSO, &bad.MSO, &also.MSO, &wrong.MSO}
 			for _, s := range []*Schedule{good, bad, also, wrong} {
-				e.StartSchedule(s)
+				e.StartSchedule(s, Computes)
 			}
 			e.WaitMany(len(all), all)
 			if good.MSO.Err != nil || also.MSO.Err != nil {
@@ -59,7 +59,7 @@ func TestAllocsForeign(t *testing.T) {
 	s := localSchedule(func() error { return nil })
 	round := func() {
 		s.MSO.Reset()
-		e.StartSchedule(s)
+		e.StartSchedule(s, Computes)
 		e.Wait(&s.MSO)
 	}
 	for range 50 {

@@ -15,7 +15,7 @@ func pair(b *testing.B, p Policy, tune func(*Config)) []*Engine {
 	for r, e := range es {
 		wg.Go(func() {
 			m := &MSO{Kind: KindRecv, Peer: PeerID(1 - r), Tag: 1}
-			e.Post(m)
+			e.Post(m, Computes)
 			send(e, nil, PeerID(1-r), 1)
 			e.Wait(m)
 		})
@@ -41,15 +41,14 @@ func answer(e *Engine, n int) {
 	out := &MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: buf}
 	for {
 		in.Reset()
-		e.PostBlocking(in)
+		e.Post(in, Waits)
 		e.Wait(in)
 		if in.GotTag == 2 || in.Err != nil {
 			return
 		}
 		out.Reset()
-		if posted, _ := e.Send(out); posted {
-			e.Wait(out)
-		}
+		e.Post(out, Returns)
+		e.Wait(out)
 	}
 }
 

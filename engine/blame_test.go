@@ -29,7 +29,7 @@ func TestBlame(t *testing.T) {
 				go func() {
 					defer close(donec)
 					for _, m := range test.ms {
-						es[0].Post(m)
+						es[0].Post(m, Computes)
 					}
 					es[0].WaitMany(test.need, test.ms)
 				}()
@@ -61,7 +61,7 @@ func TestBlameOfSeveral(t *testing.T) {
 		e, ms := job(t, 1, Assist, nil)[0], make([]*MSO, 3)
 		for i := range ms {
 			ms[i] = &MSO{Kind: KindRecv, Peer: 0, Tag: Tag(i), Buf: make([]byte, 8)}
-			e.Post(ms[i])
+			e.Post(ms[i], Computes)
 		}
 		g := goal{need: len(ms), ms: ms}
 		for _, i := range order {
@@ -81,7 +81,7 @@ func TestBlameOfSeveral(t *testing.T) {
 func TestSleeperBlames(t *testing.T) {
 	e, ms := job(t, 1, Assist, nil)[0], receives(0, 0)
 	for _, m := range ms {
-		e.Post(m)
+		e.Post(m, Computes)
 	}
 	g := goal{need: 2, ms: []*MSO{ms[1], ms[0]}}
 	if g.met() || g.blamed() != ms[0] {

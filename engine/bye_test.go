@@ -163,7 +163,7 @@ func TestDroppedPeerLearns(t *testing.T) {
 		es := job(t, 2, p, nil)
 		exchangeAll(t, es)
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 8, Buf: make([]byte, 1)}
-		es[0].Post(m)
+		es[0].Post(m, Computes)
 		es[1].FailPeer(0, errors.New("a rumour"))
 		waitDone(t, "given up by the peer", es[0], m)
 		wantErr(t, "given up by the peer", m.Err, ErrPeerFailed)

@@ -28,7 +28,7 @@ func TestPostBesideDriver(t *testing.T) {
 		posted := make(chan struct{})
 		go func() {
 			defer close(posted)
-			e.Post(&MSO{Kind: KindSend, Peer: 1, Tag: 5, Buf: pattern(8, 1)})
+			e.Post(&MSO{Kind: KindSend, Peer: 1, Tag: 5, Buf: pattern(8, 1)}, Computes)
 		}()
 		<-posted
 		e.releaseRight()
@@ -98,7 +98,7 @@ func TestFollowerLeads(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				e.Post(m)
+				e.Post(m, Computes)
 				e.Wait(m)
 			}()
 			e.releaseRight()

@@ -45,8 +45,8 @@ func TestFetchBound(t *testing.T) {
 			got := make([]byte, n)
 			recv := &MSO{Kind: KindRecv, Peer: 0, Tag: 4, Buf: got}
 			send := &MSO{Kind: KindSend, Peer: 1, Tag: 4, Buf: want}
-			es[1].Post(recv)
-			es[0].Post(send)
+			es[1].Post(recv, Computes)
+			es[0].Post(send, Computes)
 			es[0].Wait(send)
 			es[1].Wait(recv)
 			if send.Err != nil || recv.Err != nil || !bytes.Equal(got, want) {

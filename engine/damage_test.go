@@ -94,8 +94,8 @@ func TestDamagedFinalReport(t *testing.T) {
 	exchangeAll(t, es)
 	d.next(1, func(_ faultproxy.Direction, _, size int) bool { return size > 5000 }, resize(16<<10))
 	in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
-	es[1].Post(in)
-	es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
+	es[1].Post(in, Computes)
+	es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)}, Computes)
 	var closing sync.WaitGroup
 	closing.Go(func() { es[0].Close(time.Minute) })
 	waitLong(t, "the last message", es[1], in)
@@ -124,8 +124,8 @@ func TestSilentAmidARecord(t *testing.T) {
 		return way == from
 	}, func(b []byte) []byte { return b[:max(0, len(b)-4000)] }) // nor does a heartbeat pass
 	in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
-	es[1].Post(in)
-	es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
+	es[1].Post(in, Computes)
+	es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)}, Computes)
 	eventually(t, "not told of a silent peer", func() bool { return es[1].Stats().Suspicions > 0 })
 	if why.has("") {
 		t.Errorf("broken: %q", why.whys)
@@ -159,10 +159,10 @@ func TestDamageWithoutResuming(t *testing.T) {
 			exchangeAll(t, es)
 			d.next(1, func(_ faultproxy.Direction, _, size int) bool { return size > 5000 }, tc.harm)
 			in, answer := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}, &MSO{Kind: KindRecv, Peer: 1, Tag: 2}
-			es[1].Post(in)
-			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
+			es[1].Post(in, Computes)
+			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)}, Computes)
 			var waits sync.WaitGroup
-			es[0].Post(answer)
+			es[0].Post(answer, Computes)
 			waits.Go(func() { es[0].Wait(answer) }) // under caller nothing comes of a rank that makes no call
 			waitLong(t, "damage", es[1], in)
 			wantErr(t, "damage", in.Err, ErrPeerFailed)
@@ -185,8 +185,8 @@ func TestDamagedFinalReportWithoutResuming(t *testing.T) {
 			exchangeAll(t, es)
 			d.next(1, func(_ faultproxy.Direction, _, size int) bool { return size > 5000 }, resize(16<<10))
 			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
-			es[1].Post(in)
-			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
+			es[1].Post(in, Computes)
+			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)}, Computes)
 			var closing sync.WaitGroup
 			closing.Go(func() { es[0].Close(time.Minute) })
 			waitLong(t, "the last message", es[1], in)
@@ -241,8 +241,8 @@ func TestDamageFirstHandshake(t *testing.T) {
 			d.next(1, func(way faultproxy.Direction, n, _ int) bool { return way == faultproxy.Direction(dir) && n == nth }, resize(16<<10))
 			es, _, _ := damagedJob(t, d, Assist)
 			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 5000)}
-			es[1].Post(in)
-			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)})
+			es[1].Post(in, Computes)
+			es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(5000, 1)}, Computes)
 			waits = append(waits, func() {
 				what := fmt.Sprintf("record %d %s", nth, name)
 				waitLong(t, what, es[1], in)

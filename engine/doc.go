@@ -14,7 +14,7 @@
 //	... publish e.Addr(), learn the addresses of the others ...
 //	err = e.Start(peers)              // fills the bridge table, starts the worker
 //	m := &engine.MSO{Kind: engine.KindRecv, ...}
-//	e.Post(m)
+//	e.Post(m, engine.Computes)
 //	e.Wait(m)                         // or poll m.IsDone
 //	err = e.Close(timeout)
 //
@@ -79,9 +79,10 @@
 // payloads of a peer are then read by one call. All others go through the ring, at which both sides
 // copy at once (docs/decisions/0012, 0055).
 //
-// SendNow, RecvNow and TakeNow are shorter ways for short messages. Each asks whether there is
-// anything to be considered. If there is, it reports false, and the caller begins anew by Send or
-// Post (docs/decisions/0048).
+// Each operation goes through one of three doors, and says what its caller does next (Intent). Send
+// and Recv do a message of plain memory at once, if it can be complete at once, and need no MSO for
+// it. If anything is to be considered they report false, and the caller begins anew by Post, which
+// takes all else, or by StartSchedule (docs/decisions/0048, 0068).
 //
 // # Functions of the user's
 //

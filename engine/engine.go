@@ -23,11 +23,9 @@ type (
 	Schedule  = core.Schedule
 	// Layout is a payload that is not one piece of memory.
 	Layout = core.Layout
-	// ShortMessage is what SendNow sends.
-	ShortMessage = core.ShortMessage
-	// ShortReceipt is what RecvNow and TakeNow are asked for, and what they received.
-	ShortReceipt = core.ShortReceipt
-	PeerError    = core.PeerError
+	// Message is what Send and Recv move.
+	Message   = core.Message
+	PeerError = core.PeerError
 	// TruncateError is the cause of a receive into too small a buffer.
 	TruncateError = core.TruncateError
 	// LengthError is the cause of a receive of unknown length for more than Config.MaxMessage.
@@ -84,7 +82,7 @@ type Engine struct {
 	core    *core.Core     // guarded by mu
 	cmds    []command      // guarded by mu: for the holder of the progress right
 	waiters []*core.Waiter // guarded by mu: idle ones
-	taken   uint64         // guarded by mu: messages that callers took by RecvNow
+	taken   uint64         // guarded by mu: messages that Recv took
 	counts  counts         // guarded by mu
 
 	leftover []Unreceived // guarded by mu: see Unreceived

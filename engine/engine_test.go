@@ -112,7 +112,7 @@ func TestPingPong(t *testing.T) {
 							}
 							buf := make([]byte, n)
 							m := &MSO{Kind: KindRecv, Peer: PeerID(1 - r), Tag: 3, Buf: buf}
-							e.Post(m)
+							e.Post(m, Computes)
 							e.Wait(m)
 							if m.Err != nil || m.Length != n || !bytes.Equal(buf, pattern(n, k)) {
 								t.Errorf("rank %d, message %d: err %v, length %d", r, k, m.Err, m.Length)
@@ -128,10 +128,7 @@ func TestPingPong(t *testing.T) {
 
 func send(e *Engine, b []byte, to PeerID, tag Tag) error {
 	m := &MSO{Kind: KindSend, Peer: to, Tag: tag, Buf: b}
-	posted, err := e.Send(m)
-	if posted {
-		e.Wait(m)
-		return m.Err
-	}
-	return err
+	e.Post(m, Returns)
+	e.Wait(m)
+	return m.Err
 }

@@ -23,7 +23,7 @@ func TestExcusedPeerLeaves(t *testing.T) {
 			es[0].Excuse(1, true)
 			es[0].Excuse(1, excused)
 			m := &MSO{Kind: KindRecv, Peer: 1, Tag: 8, Buf: make([]byte, 1)}
-			es[0].Post(m)
+			es[0].Post(m, Computes)
 			if err := es[1].Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -56,14 +56,14 @@ func TestDrainWithdraws(t *testing.T) {
 		const n = 20 // of them every second is received
 		for tag := range Tag(n) {
 			out := &MSO{Kind: KindSend, Peer: 1, Tag: tag, Buf: pattern(1<<20, int(tag))}
-			es[0].Post(out)
+			es[0].Post(out, Computes)
 			es[0].Abandon(out, ErrStopped)
 			waitDone(t, "abandoned", es[0], out)
 		}
 		var drained, received atomic.Bool
 		receive := func(tag Tag) {
 			in := &MSO{Kind: KindRecv, Peer: 0, Tag: tag, Buf: make([]byte, 1<<20)}
-			es[1].Post(in)
+			es[1].Post(in, Computes)
 			es[1].Wait(in)
 			if in.Err != nil || !bytes.Equal(in.Buf, pattern(1<<20, int(tag))) {
 				t.Errorf("message %d: %v", tag, in.Err)
@@ -121,7 +121,7 @@ func TestDrain(t *testing.T) {
 			}
 		}, func() {
 			m := &MSO{Kind: KindRecv, Peer: 0, Tag: 9, Buf: make([]byte, len(big))}
-			es[1].Post(m)
+			es[1].Post(m, Computes)
 			es[1].Wait(m)
 		})
 		both(t, es, func() { es[0].Close(time.Minute) }, func() { es[1].Close(time.Minute) })
@@ -139,7 +139,7 @@ func TestCallBack(t *testing.T) {
 		exchangeAll(t, es)
 		giveUp := func(tag Tag) {
 			out := &MSO{Kind: KindSend, Peer: 1, Tag: tag, Buf: pattern(1<<20, int(tag))}
-			es[0].Post(out)
+			es[0].Post(out, Computes)
 			es[0].Abandon(out, ErrStopped)
 			waitDone(t, "abandoned", es[0], out)
 		}

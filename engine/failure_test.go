@@ -48,10 +48,10 @@ func TestKilledPeer(t *testing.T) {
 			{Kind: KindSend, Peer: 1, Tag: 2, Buf: make([]byte, 100), Mode: Synchronous},
 		}
 		for _, m := range ms {
-			e.Post(m)
+			e.Post(m, Computes)
 		}
 		other := &MSO{Kind: KindRecv, Peer: 2, Tag: 5, Buf: make([]byte, 10)}
-		e.Post(other)
+		e.Post(other, Computes)
 		if err := es[1].Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -92,10 +92,10 @@ func TestKilledInTransfer(t *testing.T) {
 		const n = 64 << 20
 		in := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, n)}
 		out := &MSO{Kind: KindSend, Peer: 1, Tag: 2, Buf: make([]byte, n)}
-		es[1].Post(&MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: make([]byte, n)})
-		es[1].Post(&MSO{Kind: KindRecv, Peer: 0, Tag: 2, Buf: make([]byte, n)})
-		es[0].Post(in)
-		es[0].Post(out)
+		es[1].Post(&MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: make([]byte, n)}, Computes)
+		es[1].Post(&MSO{Kind: KindRecv, Peer: 0, Tag: 2, Buf: make([]byte, n)}, Computes)
+		es[0].Post(in, Computes)
+		es[0].Post(out, Computes)
 		both(t, es, func() {
 			waitDone(t, "killed in the middle", es[0], in, out)
 		}, func() {
@@ -131,12 +131,12 @@ func TestKillEndsAll(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for _, m := range ms {
-			e.Post(m)
+			e.Post(m, Computes)
 			wg.Go(func() { e.Wait(m) })
 		}
 		s := NewSchedule(1, 0, []PeerID{0, 1})
 		s.Recv(1, make([]byte, 4))
-		e.StartSchedule(s)
+		e.StartSchedule(s, Computes)
 		time.Sleep(2 * time.Millisecond)
 		if err := e.Kill(); err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestReportedFailure(t *testing.T) {
 		es := job(t, 2, p, nil)
 		exchangeAll(t, es)
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, 10)}
-		es[0].Post(m)
+		es[0].Post(m, Computes)
 		cause := errors.New("the launcher says so")
 		es[0].FailPeer(1, cause)
 		es[0].FailPeer(1, cause)
@@ -200,8 +200,8 @@ func abandonOne(t *testing.T, es []*Engine, n, round int) {
 	given := errors.New("given up")
 	out := &MSO{Kind: KindSend, Peer: 1, Tag: Tag(round), Buf: pattern(n, round)}
 	in := &MSO{Kind: KindRecv, Peer: 0, Tag: Tag(round), Buf: make([]byte, n)}
-	es[1].Post(in)
-	es[0].Post(out)
+	es[1].Post(in, Computes)
+	es[0].Post(out, Computes)
 	for range round * 3 {
 		es[0].progressForTest()
 		es[1].progressForTest()
@@ -225,7 +225,7 @@ func abandonOne(t *testing.T, es []*Engine, n, round int) {
 	}
 	// It is as if it had never been posted: another receive gets the message.
 	again := &MSO{Kind: KindRecv, Peer: 0, Tag: Tag(round), Buf: make([]byte, n)}
-	es[1].Post(again)
+	es[1].Post(again, Computes)
 	both(t, es, func() { es[0].Wait(out) }, func() { drainSelf(es[1], out) })
 	both(t, es, func() { drainSelf(es[0], again) }, func() { es[1].Wait(again) })
 	if again.Err != nil || !bytes.Equal(again.Buf, pattern(n, round)) {
@@ -264,12 +264,12 @@ func TestAbandonUnmatched(t *testing.T) {
 	policies(t, func(t *testing.T, p Policy) {
 		es := job(t, 2, p, nil)
 		out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(1<<20, 1)}
-		es[0].Post(out)
+		es[0].Post(out, Computes)
 		es[0].Abandon(out, ErrStopped)
 		waitDone(t, "abandoned", es[0], out)
 		clear(out.Buf)
 		in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 1<<20)}
-		es[1].Post(in)
+		es[1].Post(in, Computes)
 		both(t, es, func() { drainSelf(es[0], in) }, func() { es[1].Wait(in) })
 		if in.Err != nil || !bytes.Equal(in.Buf, pattern(1<<20, 1)) {
 			t.Error("the message of an abandoned send:", in.Err)

@@ -62,7 +62,7 @@ func TestNoFileToDial(t *testing.T) {
 	es := job(t, 2, Assist, func(c *Config) { c.Connect = 300 * time.Millisecond })
 	restore := leaveFiles(t, 0)
 	m := &MSO{Kind: KindSend, Mode: Synchronous, Peer: 1, Tag: 1, Buf: make([]byte, 100)}
-	es[0].Post(m)
+	es[0].Post(m, Computes)
 	es[0].Wait(m)
 	restore()
 	if m.Err == nil || !strings.Contains(m.Err.Error(), "too many open files") || !strings.Contains(m.Err.Error(), "at most 1 here") || !strings.Contains(m.Err.Error(), "ulimit -n") {
@@ -81,8 +81,8 @@ func TestNoFileForAWhile(t *testing.T) {
 				restore := leaveFiles(t, left)
 				m := &MSO{Kind: KindSend, Mode: Synchronous, Peer: 1, Tag: 1, Buf: pattern(100, 1)}
 				in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 100)}
-				es[0].Post(m)
-				es[1].Post(in)
+				es[0].Post(m, Computes)
+				es[1].Post(in, Computes)
 				for until := time.Now().Add(failsafe); ; time.Sleep(time.Millisecond) {
 					es[0].progressForTest()
 					es[1].progressForTest()

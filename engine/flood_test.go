@@ -507,7 +507,7 @@ func (f *ringTraffic) send(e *Engine, to PeerID) {
 		}
 		binary.LittleEndian.PutUint32(b[9:], crc32.ChecksumIEEE(b[trafficHead:])^uint32(seq))
 		m := &MSO{Kind: KindSend, Peer: to, Tag: trafficTag, Buf: b}
-		e.Post(m)
+		e.Post(m, Computes)
 		if e.Wait(m); m.Err != nil {
 			f.t.Errorf("rank %d sends message %d: %v", e.Rank(), seq, m.Err)
 			return
@@ -523,7 +523,7 @@ func (f *ringTraffic) receive(e *Engine, from PeerID) {
 	b := make([]byte, trafficHead+trafficMost)
 	for seq := uint64(0); ; seq++ {
 		m := &MSO{Kind: KindRecv, Peer: from, Tag: trafficTag, Buf: b}
-		e.Post(m)
+		e.Post(m, Computes)
 		if e.Wait(m); m.Err != nil {
 			f.t.Errorf("rank %d receives message %d: %v", e.Rank(), seq, m.Err)
 			return

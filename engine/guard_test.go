@@ -56,7 +56,7 @@ func TestDeadHostWhileNobodyLooks(t *testing.T) {
 	}
 	eventually(t, "the connection still stands", func() bool { return !isStanding(t, port) })
 	m := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, 10)}
-	es[0].Post(m)
+	es[0].Post(m, Computes)
 	waitDone(t, "the next call", es[0], m)
 	wantErr(t, "the next call", m.Err, ErrPeerFailed)
 	wantErr(t, "the next call", m.Err, syscall.ETIMEDOUT)
@@ -100,13 +100,13 @@ func TestFullSocketWhileNobodyLooks(t *testing.T) {
 			const n = 20
 			var recvs []*MSO
 			for i := range n {
-				es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 3, Buf: pattern(4000, i)})
+				es[0].Post(&MSO{Kind: KindSend, Peer: 1, Tag: 3, Buf: pattern(4000, i)}, Computes)
 			}
 			eventually(t, "the socket is not full", func() bool { return isBlocked(es[0], 1) })
 			time.Sleep(9 * guardTimeouts * es[0].cfg.HeartbeatTimeout / 4) // probes come after 0.2, 0.4, 0.8, 1.6, 3.2 s
 			for range n {
 				m := &MSO{Kind: KindRecv, Peer: 0, Tag: 3, Buf: make([]byte, 4000)}
-				es[1].Post(m)
+				es[1].Post(m, Computes)
 				recvs = append(recvs, m)
 			}
 			var answer error
@@ -117,7 +117,7 @@ func TestFullSocketWhileNobodyLooks(t *testing.T) {
 				answer = send(es[1], nil, 0, 4)
 			}()
 			m := &MSO{Kind: KindRecv, Peer: 1, Tag: 4}
-			es[0].Post(m)
+			es[0].Post(m, Computes)
 			waitDone(t, "the answer", es[0], m)
 			<-answered
 			if answer != nil || m.Err != nil {

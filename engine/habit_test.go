@@ -19,7 +19,7 @@ func TestHabitOfComputing(t *testing.T) {
 			es[1].habit.Set(true)
 			in, _ := listen(es[1], 100_000, 0, 5)
 			out := &MSO{Kind: KindSend, Peer: 1, Tag: 5, Buf: pattern(100_000, 1)}
-			es[0].Post(out)
+			es[0].Post(out, Computes)
 			if compute(mostWork, func() bool { return in.IsDone() && out.IsDone() }) == mostWork {
 				t.Fatal("nothing moved while the user computed")
 			}
@@ -49,7 +49,7 @@ func testDoze(t *testing.T) {
 			}()
 			eventually(t, "the caller does not doze", func() bool { return es[0].right.State().Dozes() })
 			second := &MSO{Kind: KindSend, Peer: 1, Tag: 2, Buf: pattern(8, 1)}
-			es[0].Post(second)
+			es[0].Post(second, Computes)
 			in, _ := listen(es[1], 8, 0, 2)
 			waitDone(t, "posted beside a caller that dozes", es[1], in)
 			if err := send(es[1], pattern(8, 1), 0, 1); err != nil {

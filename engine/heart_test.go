@@ -94,7 +94,7 @@ func TestSilentPeer(t *testing.T) {
 		es := job(t, 2, p, often(quietly/2))
 		exchangeAll(t, es)
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, 10)}
-		es[0].Post(m)
+		es[0].Post(m, Computes)
 		release := hold(es[1])
 		waitDone(t, "a silent peer", es[0], m)
 		release()
@@ -117,7 +117,7 @@ func TestSilentPeer(t *testing.T) {
 func sendOrWait(e *Engine) error {
 	for {
 		m := &MSO{Kind: KindSend, Peer: 0, Tag: 9, Buf: make([]byte, 10), Mode: Synchronous}
-		e.Post(m)
+		e.Post(m, Computes)
 		if e.Wait(m); m.Err != nil {
 			return m.Err
 		}
@@ -289,7 +289,7 @@ func TestStalledByAFullSocket(t *testing.T) {
 	exchangeAll(t, es)
 	release := hold(es[1])
 	m := &MSO{Kind: KindSend, Peer: 1, Tag: 3, Buf: pattern(200_000, 1)}
-	es[0].Post(m)
+	es[0].Post(m, Computes)
 	eventually(t, "nobody finds it silent", func() bool { return es[0].Stats().Suspicions >= 1 })
 	before := es[0].Peers()[1].FramesOut
 	eventually(t, "nobody finds it silent again", func() bool { return es[0].Stats().Suspicions >= 3 })
@@ -298,7 +298,7 @@ func TestStalledByAFullSocket(t *testing.T) {
 	}
 	release()
 	r := &MSO{Kind: KindRecv, Peer: 0, Tag: 3, Buf: make([]byte, 200_000)}
-	es[1].Post(r)
+	es[1].Post(r, Computes)
 	waitDone(t, "it goes on", es[1], r)
 	waitDone(t, "it goes on", es[0], m)
 	if r.Err != nil || m.Err != nil {
@@ -341,7 +341,7 @@ func TestHeardOnly(t *testing.T) {
 		t.Error("after a heartbeat, with nothing outstanding, something is expected")
 	}
 	m := &MSO{Kind: KindRecv, Peer: 1, Tag: 1}
-	e.Post(m)
+	e.Post(m, Computes)
 	if e.heardOnly(before) {
 		t.Error("nothing is expected while a receive waits")
 	}

@@ -44,7 +44,7 @@ func TestManySendsAtFirst(t *testing.T) {
 			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 8)}
 			for i := range n {
 				in.Reset()
-				es[1].Post(in)
+				es[1].Post(in, Computes)
 				if es[1].Wait(in); in.Err != nil || binary.LittleEndian.Uint64(in.Buf) != uint64(i) {
 					t.Fatal("message", i, "is", in.Buf, in.Err)
 				}
@@ -62,13 +62,9 @@ func sendNumbers(e *Engine, to PeerID, n int) error {
 	for i := range n {
 		m.Reset()
 		binary.LittleEndian.PutUint64(m.Buf, uint64(i))
-		posted, err := e.Send(m)
-		if posted {
-			e.Wait(m)
-			err = m.Err
-		}
-		if err != nil {
-			return err
+		e.Post(m, Returns)
+		if e.Wait(m); m.Err != nil {
+			return m.Err
 		}
 	}
 	return nil

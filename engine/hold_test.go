@@ -44,7 +44,7 @@ func exchangeNew(t *testing.T, es []*Engine, n int, held map[weak.Pointer[byte]]
 	post := func(e *Engine, m *MSO, what string) {
 		m.Buf = make([]byte, n)
 		held[weak.Make(&m.Buf[0])] = what
-		e.Post(m)
+		e.Post(m, Computes)
 		open = append(open, m)
 	}
 	for k := range 5 {

@@ -40,7 +40,7 @@ type lane struct {
 	w      *shm.Writer
 	opened bool // w was tried to be made
 	row    int  // frames put since the last came from the peer
-	run    int  // messages that callers have taken since the last frame was put, or a wait for one was in vain; see TakeNow
+	run    int  // messages that callers have taken since the last frame was put, or a wait for one was in vain; see recvThere
 	flows  bool // there were takeRun of them when it was put
 
 	// Owned by the holder of the progress right.
@@ -151,7 +151,7 @@ func (l *lane) receive() (work bool) {
 		bye, err = l.rx.record(e, head, rest)
 		room = l.r.Release() || room
 		if fin && !e.core.IsBusy() {
-			break // a caller waited for it alone, and takes what comes next from the ring itself: see RecvNow
+			break // a caller waited for it alone, and takes what comes next from the ring itself: see Recv
 		}
 	}
 	if room {

@@ -74,7 +74,7 @@ func layoutExchange(t *testing.T, from, to *Engine, n int, packed, placed bool) 
 		tag, early := Tag(k), k%2 == 0
 		m, dst := newLayoutRecv(from, n, tag, placed)
 		if early {
-			to.Post(m)
+			to.Post(m, Computes)
 		}
 		wg.Go(func() {
 			layoutSend(t, from, to, pattern(n, k), tag, packed, k < 2 && from != to)
@@ -82,9 +82,9 @@ func layoutExchange(t *testing.T, from, to *Engine, n int, packed, placed bool) 
 		})
 		if !early {
 			probe := &MSO{Kind: KindProbe, Peer: PeerID(from.cfg.Rank), Tag: tag}
-			to.Post(probe)
+			to.Post(probe, Computes)
 			to.Wait(probe)
-			to.Post(m)
+			to.Post(m, Computes)
 		}
 		to.Wait(m)
 		got, clean := m.Buf, true
@@ -114,7 +114,8 @@ func newLayoutRecv(from *Engine, n int, tag Tag, placed bool) (*MSO, *spread) {
 	return m, dst
 }
 
-// layoutSend sends b, by SendLayout if it may be copied, else by a post.
+// layoutSend sends b. Packed, it is sent by a standard send that blocks if it may be copied, else
+// by a synchronous one, which goes from where it lies.
 func layoutSend(t *testing.T, from, to *Engine, b []byte, tag Tag, packed, copied bool) {
 	m := &MSO{Kind: KindSend, Peer: PeerID(to.cfg.Rank), Tag: tag, Buf: b}
 	if packed {
@@ -122,17 +123,14 @@ func layoutSend(t *testing.T, from, to *Engine, b []byte, tag Tag, packed, copie
 		src.Unpack(0, b)
 		m.Layout, m.Buf = src, nil
 	}
-	if packed && copied {
-		posted, err := from.SendLayout(m, true)
-		if err != nil {
-			t.Error(err)
-		}
-		if !posted {
-			return
-		}
-	} else {
-		from.Post(m)
+	next := Computes
+	switch {
+	case packed && copied:
+		next = Returns
+	case packed:
+		m.Mode = Synchronous
 	}
+	from.Post(m, next)
 	from.Wait(m)
 	if m.Err != nil {
 		t.Error(m.Err)

@@ -25,12 +25,12 @@ const lifeTag = 5
 var deeds = []deed{
 	{name: "nothing", does: func(*testing.T, *Engine) {}},
 	{"a short message, sent at once", func(t *testing.T, e *Engine) {
-		if !e.SendNow(&ShortMessage{Peer: 1, Tag: lifeTag, Buf: []byte{1}}, true) {
+		if !e.Send(&Message{Peer: 1, Tag: lifeTag, Buf: []byte{1}}, Returns) {
 			sendOne(t, e, 1, 1)
 		}
 	}, takeOne(1)},
 	{"a short message, left", func(t *testing.T, e *Engine) {
-		if !e.SendNow(&ShortMessage{Peer: 1, Tag: lifeTag, Buf: []byte{1}}, false) {
+		if !e.Send(&Message{Peer: 1, Tag: lifeTag, Buf: []byte{1}}, Computes) {
 			sendOne(t, e, 1, 1)
 		}
 	}, takeOne(1)},
@@ -38,21 +38,21 @@ var deeds = []deed{
 	{"a long send", func(t *testing.T, e *Engine) { sendOne(t, e, 1, 200<<10) }, takeOne(200 << 10)},
 	{"a receive", func(t *testing.T, e *Engine) { recv(e, 8, 1, lifeTag) }, func(t *testing.T, e *Engine) { sendOne(t, e, 0, 8) }},
 	{"a receive of what is there", func(t *testing.T, e *Engine) {
-		r := &ShortReceipt{Peer: 1, Tag: lifeTag, Buf: make([]byte, 8)}
-		if !e.RecvNow(r) && !e.TakeNow(r) {
+		r := &Message{Peer: 1, Tag: lifeTag, Buf: make([]byte, 8)}
+		if !e.Recv(r, Waits) && !e.Recv(r, Computes) {
 			recv(e, 8, 1, lifeTag)
 		}
 	}, func(t *testing.T, e *Engine) { sendOne(t, e, 0, 8) }},
 	{name: "a receive that stays", does: func(t *testing.T, e *Engine) {
-		e.Post(&MSO{Kind: KindRecv, Peer: 1, Tag: lifeTag + 1, Buf: make([]byte, 1)})
+		e.Post(&MSO{Kind: KindRecv, Peer: 1, Tag: lifeTag + 1, Buf: make([]byte, 1)}, Computes)
 	}},
 	{name: "a send that stays", does: func(t *testing.T, e *Engine) {
-		e.Post(&MSO{Kind: KindSend, Mode: Synchronous, Peer: 1, Tag: lifeTag + 2, Buf: make([]byte, 64<<10)})
+		e.Post(&MSO{Kind: KindSend, Mode: Synchronous, Peer: 1, Tag: lifeTag + 2, Buf: make([]byte, 64<<10)}, Computes)
 	}},
 	{name: "a probe", does: func(_ *testing.T, e *Engine) { e.Iprobe(0, AnyPeer, AnyTag) }},
 	{name: "a receive that is cancelled", does: func(_ *testing.T, e *Engine) {
 		m := &MSO{Kind: KindRecv, Peer: 1, Tag: lifeTag + 3, Buf: make([]byte, 1)}
-		e.Post(m)
+		e.Post(m, Computes)
 		e.Cancel(m)
 		e.Wait(m)
 	}},
@@ -194,7 +194,7 @@ func TestLifeOfTheStuck(t *testing.T) {
 			})
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				es[0].StartBlocking(s)
+				es[0].StartSchedule(s, Waits)
 				es[0].Wait(&s.MSO)
 			})
 			<-stuck

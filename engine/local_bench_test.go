@@ -25,11 +25,10 @@ func BenchmarkLocal(b *testing.B) {
 				out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: buf}
 				for b.Loop() {
 					out.Reset()
-					if posted, _ := es[0].Send(out); posted {
-						es[0].Wait(out)
-					}
+					es[0].Post(out, Returns)
+					es[0].Wait(out)
 					in.Reset()
-					es[0].PostBlocking(in)
+					es[0].Post(in, Waits)
 					es[0].Wait(in)
 				}
 				half := float64(b.Elapsed().Nanoseconds()) / float64(2*b.N)

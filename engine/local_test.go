@@ -57,7 +57,7 @@ func TestIdleRankAnswers(t *testing.T) {
 				recv(es[0], 0, 1, 1)
 				wg.Wait()
 				m := &MSO{Kind: KindSend, Mode: Synchronous, Peer: 0, Tag: 9, Buf: make([]byte, 1<<20)}
-				es[1].Post(m)
+				es[1].Post(m, Computes)
 				es[1].Cancel(m)
 				within(t, "the wait for a send that is withdrawn", func() { es[1].Wait(m) })
 				if !m.Cancelled {

@@ -21,8 +21,8 @@ func TestManyLong(t *testing.T) {
 				for k := range count {
 					in := &MSO{Kind: KindRecv, Peer: left, Tag: Tag(k), Buf: make([]byte, n)}
 					out := &MSO{Kind: KindSend, Peer: right, Tag: Tag(k), Buf: data}
-					e.Post(in)
-					e.Post(out)
+					e.Post(in, Computes)
+					e.Post(out, Computes)
 					ms = append(ms, in, out)
 				}
 				e.WaitMany(len(ms), ms)

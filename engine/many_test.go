@@ -13,7 +13,7 @@ import (
 // recv receives into a new buffer of n bytes.
 func recv(e *Engine, n int, from PeerID, tag Tag) (*MSO, []byte) {
 	m := &MSO{Kind: KindRecv, Peer: from, Tag: tag, Buf: make([]byte, n)}
-	e.Post(m)
+	e.Post(m, Computes)
 	e.Wait(m)
 	return m, m.Buf
 }
@@ -65,8 +65,8 @@ func exchange(t *testing.T, e *Engine, tag Tag, n int) {
 		if r%2 == 1 {
 			out.Mode = Synchronous
 		}
-		e.Post(in)
-		e.Post(out)
+		e.Post(in, Computes)
+		e.Post(out, Computes)
 		ms = append(ms, in, out)
 	}
 	e.WaitMany(len(ms), ms)
@@ -169,7 +169,7 @@ func TestCloseTwice(t *testing.T) {
 				t.Error(err)
 			}
 			m := &MSO{Kind: KindRecv, Peer: AnyPeer, Tag: AnyTag}
-			e.Post(m)
+			e.Post(m, Computes)
 			e.Wait(m)
 			wantErr(t, "receive after Close", m.Err, ErrStopped)
 			wantErr(t, "send after Close", send(e, nil, 0, 1), ErrStopped)

@@ -5,7 +5,17 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/progress"
 )
 
-// manner says what the caller of a post does next.
+// Intent is what the caller of an operation does next.
+type Intent uint8
+
+// Intents.
+const (
+	Computes Intent = iota // it goes on, and waits later, if at all: a nonblocking call of MPI
+	Waits                  // it waits for the operation, and makes the progress itself if it may
+	Returns                // it returns to its user as soon as its memory is free: a blocking send
+)
+
+// manner is what the caller of a post does next, after what the post has done already.
 type manner uint8
 
 const (
@@ -15,21 +25,48 @@ const (
 	waits                 // it waits for what it posted, and drives if it may
 )
 
-// Post gives m to the engine and returns without waiting. What it matches at
-// once it completes at once, in the caller's thread.
-func (e *Engine) Post(m *MSO) { e.post(m, leaves) }
-
-// PostBlocking is Post by a caller that is about to wait for m, and will make the
-// progress itself if it may: under assist the worker is not woken for it.
-func (e *Engine) PostBlocking(m *MSO) { e.post(m, waits) }
-
-func (e *Engine) post(m *MSO, next manner) {
-	e.mu.Lock()
-	e.postLocked(m)
-	if next == leaves && m.Kind == KindSend && int(m.Peer) == e.cfg.Rank {
-		e.keepLocked(m)
+func (next Intent) manner() manner {
+	if next == Computes {
+		return leaves
 	}
-	e.unlockPosted(next, m)
+	return waits
+}
+
+// Post gives m to the engine. What can be complete at once is so when Post returns, and m is done:
+// what a receive matches, a send that is refused, a standard send that may leave a copy behind. For
+// all else the caller waits, at once unless it computes next: then the worker makes the progress.
+//
+// A standard send by a caller that returns may take the time of a copy of its payload, or the time
+// in which its receiver takes it. Nothing else keeps Post.
+//
+// Preconditions:
+//   - m is new or Reset, and its request fields are filled in.
+func (e *Engine) Post(m *MSO, next Intent) {
+	e.mu.Lock()
+	switch e.exitLocked(m, next) {
+	case exitShort:
+		e.sendShortLocked(m)
+	case exitHeld:
+		e.core.Hold(m)
+	case exitDirect:
+		e.postLocked(m)
+		e.unlock()
+		e.sendDirect(m)
+		return
+	case exitCopied:
+		if !e.sendCopiedLocked(m) {
+			e.postLocked(m)
+		}
+	case exitPosted:
+		e.postLocked(m)
+		if next == Computes && m.Kind == KindSend && int(m.Peer) == e.cfg.Rank {
+			e.keepLocked(m)
+		}
+	}
+	e.unlockPosted(next.manner(), m)
+	if next == Returns && m.Kind == KindSend && m.IsDone() {
+		e.settle(m.Peer)
+	}
 }
 
 // keepLocked completes a standard send to this rank that no receive asks for yet, as one to another
@@ -160,21 +197,15 @@ func (e *Engine) Bsend(b *Buffer, m *MSO) (bool, error) {
 // Protect runs f as a local step of a schedule is run: if it panics, that is an error.
 func Protect(f func() error) error { return core.Protect(f) }
 
-// StartSchedule starts a collective; wait for its MSO.
-func (e *Engine) StartSchedule(s *Schedule) { e.start(s, leaves) }
-
-// StartBlocking is StartSchedule by a caller that is about to wait for it, and will
-// make the progress itself if it may.
-func (e *Engine) StartBlocking(s *Schedule) { e.start(s, waits) }
-
-func (e *Engine) start(s *Schedule, next manner) {
+// StartSchedule starts a collective; the caller waits for its MSO, as after Post.
+func (e *Engine) StartSchedule(s *Schedule, next Intent) {
 	e.mu.Lock()
 	if e.stopping.Load() {
 		e.core.Refuse(&s.MSO, ErrStopped)
 	} else {
 		e.core.StartSchedule(s)
 	}
-	e.unlockPosted(next, &s.MSO)
+	e.unlockPosted(next.manner(), &s.MSO)
 }
 
 // Iprobe returns the first queued message that fits, nil if there is none; the

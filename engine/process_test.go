@@ -46,7 +46,7 @@ func bePeer(policy string) error {
 	}
 	for {
 		in := &MSO{Kind: KindRecv, Peer: 0, Tag: 0, Buf: make([]byte, 16)}
-		e.Post(in)
+		e.Post(in, Computes)
 		e.Wait(in)
 		if in.Err != nil || in.Length == 0 {
 			return e.Close(time.Second)
@@ -127,7 +127,7 @@ func BenchmarkProcessPingPong(b *testing.B) {
 				in := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, n)}
 				round := func() {
 					in.Reset()
-					e.PostBlocking(in)
+					e.Post(in, Waits)
 					send(e, buf, 1, 1)
 					e.Wait(in)
 				}

@@ -59,8 +59,8 @@ func moveWhileComputing(t *testing.T, es []*Engine, n, seed int) {
 	t.Helper()
 	out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(n, seed)}
 	in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, n)}
-	es[0].Post(out)
-	es[1].Post(in)
+	es[0].Post(out, Computes)
+	es[1].Post(in, Computes)
 	var wg sync.WaitGroup
 	for _, m := range []*MSO{out, in} {
 		wg.Go(func() {
@@ -85,8 +85,8 @@ func TestCallerDoesNot(t *testing.T) {
 	const n = 3 << 20
 	out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(n, 1)}
 	in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, n)}
-	es[1].Post(in)
-	es[0].Post(out)
+	es[1].Post(in, Computes)
+	es[0].Post(out, Computes)
 	before := [2]Stats{es[0].Stats(), es[1].Stats()}
 	compute(100_000_000, func() bool { return in.IsDone() || out.IsDone() })
 	for r, e := range es {
@@ -121,7 +121,7 @@ func TestWorkerSleeps(t *testing.T) {
 			e := job(t, 1, p, func(c *Config) { c.KeepP = true })[0]
 			wantStill(t, e)
 			m := &MSO{Kind: KindRecv, Peer: AnyPeer, Tag: 1}
-			e.Post(m)
+			e.Post(m, Computes)
 			before := e.Stats()
 			eventually(t, "no waits that keep the P", func() bool { return e.Stats().WaitsHolding > before.WaitsHolding+20 })
 			if s := e.Stats(); s.WaitsBlocking > before.WaitsBlocking+1 {
@@ -137,7 +137,7 @@ func TestWorkerSleeps(t *testing.T) {
 func TestWorkerWithoutSpareP(t *testing.T) {
 	e := job(t, 1, Worker, nil)[0]
 	m := &MSO{Kind: KindRecv, Peer: AnyPeer, Tag: 1}
-	e.Post(m)
+	e.Post(m, Computes)
 	wantStill(t, e)
 	e.Cancel(m)
 	if s := e.Stats(); s.WaitsHolding != 0 {
@@ -177,9 +177,9 @@ func TestListenerRests(t *testing.T) {
 	e.releaseRight()
 	before := e.Stats()
 	out := &MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: pattern(10, 1)}
-	es[1].Post(out)
+	es[1].Post(out, Computes)
 	in := &MSO{Kind: KindRecv, Peer: 1, Tag: 1, Buf: make([]byte, 10)}
-	e.Post(in)
+	e.Post(in, Computes)
 	waitDone(t, "after the rest", e, in)
 	if s := e.Stats(); s.Turns > before.Turns+100 {
 		t.Errorf("%d turns in a rest", s.Turns-before.Turns)
@@ -195,7 +195,7 @@ func TestAwaitedDialNeverComes(t *testing.T) {
 	e.drv.setAwait(0, deadlineIn(200*time.Millisecond))
 	e.releaseRight()
 	out := &MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: make([]byte, 1000), Mode: Synchronous}
-	e.Post(out)
+	e.Post(out, Computes)
 	m, _ := recv(es[0], 1000, 1, 1)
 	waitDone(t, "dialled again", e, out, m)
 	if out.Err != nil {

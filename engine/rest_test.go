@@ -38,7 +38,7 @@ func TestCallersWriteWhereWorkersRest(t *testing.T) {
 	e, posts := es[0], 0
 	leaves := func(habit bool) bool { // something unsent
 		e.habit.Set(habit)
-		if !e.SendNow(&ShortMessage{Peer: 1, Tag: 77, Buf: pattern(8, 1)}, false) {
+		if !e.Send(&Message{Peer: 1, Tag: 77, Buf: pattern(8, 1)}, Computes) {
 			t.Fatal("it was not sent at once")
 		}
 		posts++

@@ -207,7 +207,7 @@ func TestRefusedAtRest(t *testing.T) {
 			es := routesJob(t, 2, p, func(c *Config) { c.Reconnect = 2 * failsafe }, func(_, _ int, _ []netip.AddrPort) []Route { return Direct(at) })
 			es[0].Excuse(1, true)
 			m := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: make([]byte, 10), Mode: Synchronous}
-			es[0].Post(m)
+			es[0].Post(m, Computes)
 			waitDone(t, "to one that rests", es[0], m)
 			wantErr(t, "to one that rests", m.Err, ErrPeerLeft)
 		})

@@ -87,7 +87,7 @@ func TestResumeAfterMore(t *testing.T) {
 		t.Fatal(h)
 	}
 	in := &MSO{Kind: KindRecv, Peer: 2, Tag: 1, Buf: make([]byte, 100)}
-	es[0].Post(in)
+	es[0].Post(in, Computes)
 	whole := append(frame(wire.Header{Kind: wire.KindEager, Tag: 1, Length: 100}), pattern(100, 3)...)
 	second, h := joinAs(t, es[0], wire.Session{Resume: true, Connection: 2}, func(his wire.Session) {
 		if his.Received != 0 {
@@ -150,7 +150,7 @@ func TestResumeEverNewer(t *testing.T) {
 	es[0].drv.bridge[2].Routes = Direct(netip.MustParseAddrPort(l.Addr().String()))
 	es[0].releaseRight()
 	m := &MSO{Kind: KindSend, Peer: 2, Tag: 1, Buf: make([]byte, 10), Mode: Synchronous}
-	es[0].Post(m)
+	es[0].Post(m, Computes)
 	waitDone(t, "a rank that refuses for ever", es[0], m)
 	wantErr(t, "a rank that refuses for ever", m.Err, ErrPeerFailed)
 	wantErr(t, "a rank that refuses for ever", m.Err, errNewer)

@@ -265,7 +265,7 @@ func TestResumeInClose(t *testing.T) {
 						}
 					})
 					in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, n)}
-					es[1].Post(in)
+					es[1].Post(in, Computes)
 					if err := send(es[0], pattern(n, 7), 1, 1); err != nil {
 						t.Fatal(err)
 					}
@@ -310,7 +310,7 @@ func testResumeNever(t *testing.T, p Policy, refuse func(*faultproxy.Proxy)) {
 	ms := make([]*MSO, 2)
 	for r, e := range es {
 		ms[r] = &MSO{Kind: KindRecv, Peer: PeerID(1 - r), Tag: 9, Buf: make([]byte, 10)}
-		e.Post(ms[r])
+		e.Post(ms[r], Computes)
 	}
 	for _, p := range proxies {
 		refuse(p)
@@ -355,8 +355,8 @@ func TestResumeForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &MSO{Kind: KindRecv, Peer: 1, Tag: 9, Buf: make([]byte, 10)}
-	es[0].Post(m)
-	again.Post(&MSO{Kind: KindSend, Peer: 0, Tag: 9, Buf: make([]byte, 10)})
+	es[0].Post(m, Computes)
+	again.Post(&MSO{Kind: KindSend, Peer: 0, Tag: 9, Buf: make([]byte, 10)}, Computes)
 	waitDone(t, "another in its place", es[0], m)
 	wantErr(t, "another in its place", m.Err, ErrPeerFailed)
 	waitStats(t, "refused", again, func(s *Stats) bool { return s.Active == 0 })

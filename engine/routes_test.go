@@ -115,7 +115,7 @@ func TestRoutesWhileComputing(t *testing.T) {
 		return append(Direct(wall), Direct(addrs...)...)
 	})
 	m := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: []byte("hello"), Mode: Synchronous}
-	es[0].Post(m)
+	es[0].Post(m, Computes)
 	var sent sync.WaitGroup
 	sent.Go(func() { es[0].Wait(m) })
 	for end := time.Now().Add(failsafe); es[0].Stats().Dials < 8 && !m.IsDone(); time.Sleep(time.Millisecond) {
@@ -127,7 +127,7 @@ func TestRoutesWhileComputing(t *testing.T) {
 		t.Fatalf("given up: %v", m.Err)
 	}
 	r := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 8)}
-	es[1].Post(r)
+	es[1].Post(r, Computes)
 	waitDone(t, "computed", es[1], r)
 	sent.Wait()
 	if m.Err != nil || r.Err != nil || string(r.Buf[:r.Length]) != "hello" {
@@ -182,7 +182,7 @@ func TestAnotherRank(t *testing.T) {
 func wantUnreachable(t *testing.T, e *Engine, says ...string) {
 	t.Helper()
 	m := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: make([]byte, 100), Mode: Synchronous}
-	e.Post(m)
+	e.Post(m, Computes)
 	waitDone(t, "nobody is there", e, m)
 	wantErr(t, "nobody is there", m.Err, ErrPeerFailed)
 	for _, s := range says {

@@ -99,8 +99,8 @@ func TestSniffed(t *testing.T) {
 				for _, n := range []int{len(marker), 5000, len(payload)} {
 					in := &MSO{Kind: KindRecv, Peer: other, Tag: 1, Buf: make([]byte, n)}
 					out := &MSO{Kind: KindSend, Peer: other, Tag: 1, Buf: payload[:n]}
-					e.Post(in)
-					e.Post(out)
+					e.Post(in, Computes)
+					e.Post(out, Computes)
 					e.WaitMany(2, []*MSO{in, out})
 					if in.Err != nil || out.Err != nil || !bytes.Equal(in.Buf, payload[:n]) {
 						t.Errorf("rank %d, %d bytes: %v, %v", e.Rank(), n, in.Err, out.Err)
@@ -143,7 +143,7 @@ func TestMixedTLS(t *testing.T) {
 					}
 					other := PeerID(1 - dialer)
 					m := &MSO{Kind: KindSend, Peer: other, Tag: 1, Buf: make([]byte, 10), Mode: Synchronous}
-					es[dialer].Post(m)
+					es[dialer].Post(m, Computes)
 					waitDone(t, "mixed", es[dialer], m)
 					wantErr(t, "mixed", m.Err, ErrPeerFailed)
 					if want := fmt.Sprintf("rank %d failed", other); m.Err == nil || !strings.Contains(m.Err.Error(), says) || !strings.Contains(m.Err.Error(), want) {
@@ -308,8 +308,8 @@ func TestCutTLS(t *testing.T) {
 			})
 			in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 1<<20)}
 			out := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: pattern(1<<20, 3)}
-			es[1].Post(in)
-			es[0].Post(out)
+			es[1].Post(in, Computes)
+			es[0].Post(out, Computes)
 			waitDone(t, how, es[1], in)
 			wantErr(t, how, in.Err, ErrPeerFailed)
 			if how == "changed" && !strings.Contains(in.Err.Error(), "TLS: ") {

@@ -28,65 +28,13 @@ const (
 	settlePause = 100 * time.Microsecond
 )
 
-// Send is a standard-mode send that may return before the message is received.
-// A message that the receiver waits for goes from m's memory to the socket while
-// the caller drives (assist). Otherwise, with room in the library send buffer, the
-// payload is copied there: when the receiver is late, Send costs the copy (FiTMPI:
-// osb). When posted is true the caller must wait for m; else the call is complete
-// and m was not used.
-func (e *Engine) Send(m *MSO) (posted bool, err error) {
-	if m.Layout != nil {
-		return e.SendLayout(m, true)
+// Send sends m in standard mode if its message is complete at once: it is short, and there is
+// credit and room for a copy of it. It reports false if it is not, or if there is an error. Then
+// nothing has happened, and Post is the way. It does not block.
+func (e *Engine) Send(m *Message, next Intent) bool {
+	if len(m.Buf) > e.shortMax {
+		return false
 	}
-	n := len(m.Buf)
-	e.mu.Lock()
-	if err := e.refusalLocked(m.Peer, m.Ctx); err != nil {
-		e.unlock()
-		return false, err
-	}
-	plan := e.core.Plan(m.Peer, n)
-	switch {
-	case plan == core.PlanShort:
-		e.core.SendShort(&ShortMessage{Peer: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Elem: m.Elem, Object: m.Object, Buf: m.Buf})
-		e.unlockPosted(returns, nil)
-		e.settle(m.Peer)
-		return false, nil
-	case e.cfg.Progress != Caller && plan == core.PlanHeld:
-		e.core.Hold(m)
-		e.unlockPosted(waits, m)
-		return true, nil
-	case n > e.cfg.CopyMax:
-		e.postLocked(m)
-		e.unlockPosted(returns, m)
-		e.settle(m.Peer)
-		return true, nil
-	case e.isDirect(m) && e.tryRight():
-		e.postLocked(m)
-		e.unlock()
-		e.sendDirect(m)
-		return true, nil
-	}
-	block, ok := e.core.Reserve(m.Peer, n)
-	if !ok {
-		e.postLocked(m)
-		e.unlockPosted(waits, m)
-		return true, nil
-	}
-	e.unlock()
-	copy(block, m.Buf)
-	e.mu.Lock()
-	if j, ok := e.core.PostCopied(m, block); ok {
-		e.runJob(&j)
-	}
-	e.unlockPosted(returns, nil)
-	return false, nil
-}
-
-// SendNow sends a standard-mode message that is copied and complete at once, because it is short
-// and there is credit and room for it. It reports false if it is not, or there is an error: then
-// nothing has happened, and Send or Post is the way. blocking says that the caller returns to a
-// user that expects the message to have left; otherwise it computes.
-func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	e.mu.Lock()
 	switch {
 	case e.stopping.Load() || !e.core.TryShort(m):
@@ -94,7 +42,7 @@ func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 		return false
 	case e.cfg.Progress == Assist && e.core.IsIdle() && len(e.cmds) == 0: // it is in the ring
 		e.unlockIdle()
-	case blocking:
+	case next == Returns:
 		e.unlockPosted(returns, nil)
 		e.settle(m.Peer)
 	default:
@@ -103,54 +51,68 @@ func (e *Engine) SendNow(m *ShortMessage, blocking bool) bool {
 	return true
 }
 
-// SendLocal is SendNow by a caller that blocks, of a message to a rank that shares memory; to
-// others it sends nothing.
-func (e *Engine) SendLocal(m *ShortMessage) bool {
-	return e.laneTo(m.Peer) != nil && e.SendNow(m, true)
+// exit is how a standard send leaves its caller's memory.
+type exit uint8
+
+const (
+	exitPosted exit = iota // it stays there, and the caller waits
+	exitShort              // it is copied behind its header
+	exitHeld               // as exitPosted, until the first connection stands; see core.Hold
+	exitDirect             // the caller drives, with the progress right, until it has left or is copied
+	exitCopied             // it is copied to the library send buffer, if there is room
+)
+
+// exitLocked decides how m leaves. A caller that computes or waits lends its memory, but a payload
+// that is not one piece of it is packed at once if it may follow without permission. One that
+// returns leaves a copy where the receiver is late, so that it costs that copy (FiTMPI: osb).
+// exitDirect comes with the progress right.
+func (e *Engine) exitLocked(m *MSO, next Intent) exit {
+	if m.Kind != KindSend || m.Mode != Standard || e.refusalLocked(m.Peer, m.Ctx) != nil {
+		return exitPosted
+	}
+	n, laid, self := m.Size(), m.Layout != nil, int(m.Peer) == e.cfg.Rank
+	if next != Returns {
+		if laid && (self && n <= e.cfg.CopyMax || n > e.shortMax && n <= e.eagerMax) {
+			return exitCopied
+		}
+		return exitPosted
+	}
+	switch plan := e.core.Plan(m.Peer, n); {
+	case plan == core.PlanShort && laid: // the core packs it behind its header
+		return exitPosted
+	case plan == core.PlanShort:
+		return exitShort
+	case plan == core.PlanHeld && !laid && e.cfg.Progress != Caller:
+		return exitHeld
+	case n > e.cfg.CopyMax:
+		return exitPosted
+	case !laid && e.isDirect(m) && e.tryRight():
+		return exitDirect
+	}
+	return exitCopied
 }
 
-// SendLayout is Send of a message whose payload is m.Layout: it is packed into the library send
-// buffer, if there is room, and the call is complete. Where the call is not blocking, only a
-// payload that may follow without permission is packed so. A longer one is packed chunk by chunk
-// while it leaves, and so is one that finds no room. blocking is as in SendNow.
-func (e *Engine) SendLayout(m *MSO, blocking bool) (posted bool, err error) {
-	next := leaves
-	if blocking {
-		next = waits
-	}
-	n, most := m.Layout.Len(), e.eagerMax
-	self := int(m.Peer) == e.cfg.Rank
-	if self || blocking {
-		most = e.cfg.CopyMax // its receiver may come later
-	}
-	e.mu.Lock()
-	if err := e.refusalLocked(m.Peer, m.Ctx); err != nil {
-		e.unlock()
-		return false, err
-	}
-	block, ok := []byte(nil), false
-	if (self || n > e.core.Config().ShortMax) && n <= most {
-		block, ok = e.core.Reserve(m.Peer, n)
-	}
+// sendShortLocked sends the message of m, which is complete.
+func (e *Engine) sendShortLocked(m *MSO) {
+	e.core.SendShort(&Message{Peer: m.Peer, Tag: m.Tag, Ctx: m.Ctx, Elem: m.Elem, Object: m.Object, Buf: m.Buf})
+	e.core.Sent(m)
+}
+
+// sendCopiedLocked sends a copy of the payload of m, which is complete then. It reports false if
+// the library send buffer has no room for it. The mutex is released while the payload is copied.
+func (e *Engine) sendCopiedLocked(m *MSO) bool {
+	block, ok := e.core.Reserve(m.Peer, m.Size())
 	if !ok {
-		e.postLocked(m)
-		e.unlockPosted(next, m)
-		return true, nil
+		return false
 	}
 	e.unlock()
-	m.Layout.Pack(block, 0)
+	m.CopyTo(block)
 	e.mu.Lock()
 	if j, ok := e.core.PostCopied(m, block); ok {
 		e.runJob(&j)
 	}
-	if blocking {
-		next = returns
-	}
-	e.unlockPosted(next, nil)
-	if blocking {
-		e.settle(m.Peer)
-	}
-	return false, nil
+	e.core.Sent(m)
+	return true
 }
 
 // refusalLocked returns why nothing can be sent to a peer, nil if it can.

@@ -85,6 +85,6 @@ func TestSendBesideReceives(t *testing.T) {
 // listen posts a receive and does not wait for it.
 func listen(e *Engine, n int, from PeerID, tag Tag) (*MSO, []byte) {
 	m := &MSO{Kind: KindRecv, Peer: from, Tag: tag, Buf: make([]byte, n)}
-	e.Post(m)
+	e.Post(m, Computes)
 	return m, m.Buf
 }

@@ -170,7 +170,7 @@ func TestSignalsAnswer(t *testing.T) {
 			return func(from PeerID, ctx ContextID, payload []byte) {
 				last.Store(uint64(ctx))
 				if rank == 0 && ctx == n {
-					known[0].Load().Post(&MSO{Kind: KindSend, Peer: 0, Tag: 9, Buf: []byte{1}}) // what rank 0 waits for
+					known[0].Load().Post(&MSO{Kind: KindSend, Peer: 0, Tag: 9, Buf: []byte{1}}, Computes) // what rank 0 waits for
 				} else if err := known[rank].Load().Signal(from, ctx+1, payload); err != nil {
 					t.Error(err)
 				}
@@ -186,7 +186,7 @@ func TestSignalsAnswer(t *testing.T) {
 				t.Error(err)
 			}
 			m := &MSO{Kind: KindRecv, Peer: 0, Tag: 9, Buf: make([]byte, 1)}
-			es[0].Post(m)
+			es[0].Post(m, Computes)
 			waitDone(t, "the handler's message", es[0], m)
 			close(over)
 		}, func() {

@@ -27,7 +27,7 @@ func TestTraffic(t *testing.T) {
 		for r, e := range es {
 			wg.Go(func() {
 				for _, m := range ms[r] {
-					e.Post(m)
+					e.Post(m, Computes)
 				}
 				e.WaitMany(len(ms[r]), ms[r])
 			})
@@ -78,7 +78,7 @@ func wantFlow(t *testing.T, es []*Engine, way Way) {
 func TestSelfTraffic(t *testing.T) {
 	e := job(t, 1, Assist, nil)[0]
 	m := &MSO{Kind: KindRecv, Buf: make([]byte, 9)}
-	e.Post(m)
+	e.Post(m, Computes)
 	send(e, make([]byte, 9), 0, 0)
 	e.Wait(m)
 	s := e.Stats()
@@ -92,7 +92,7 @@ func TestSelfTraffic(t *testing.T) {
 func TestRendezvousOutstanding(t *testing.T) {
 	es := job(t, 2, Assist, nil)
 	m := &MSO{Kind: KindSend, Peer: 1, Tag: 4, Buf: make([]byte, 1<<20)}
-	es[0].Post(m)
+	es[0].Post(m, Computes)
 	eventually(t, "the announcement does not arrive", func() bool { return es[1].Stats().EventQueue == 1 })
 	if s := es[0].Stats(); s.RendezvousSends != 1 {
 		t.Errorf("%d outstanding, want 1", s.RendezvousSends)
@@ -136,7 +136,7 @@ func TestHidden(t *testing.T) {
 			t.Run(fmt.Sprint("waits=", waits), func(t *testing.T) {
 				es := job(t, 2, p, nil)
 				m := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 100_000)}
-				es[1].Post(m)
+				es[1].Post(m, Computes)
 				began := sys.Nanotime() // not before the post, which may itself be held up
 				var wg sync.WaitGroup
 				if waits {
@@ -174,7 +174,7 @@ func TestFlightSample(t *testing.T) {
 	ms := make([]*MSO, 20) // number 1 is measured, 7, 8 and 12
 	for i := range ms {
 		ms[i] = &MSO{Kind: KindRecv, Tag: Tag(i), Buf: make([]byte, 8)}
-		e.Post(ms[i])
+		e.Post(ms[i], Computes)
 		if want := map[int]bool{1: true, 7: true, 8: true, 12: true}[i]; ms[i].IsWatched() != want {
 			t.Errorf("operation %d is measured: %v", i, !want)
 		}
@@ -188,7 +188,7 @@ func TestFlightSample(t *testing.T) {
 	}
 	e.flights.skip = 0
 	general := &MSO{Kind: KindGeneral}
-	e.Post(general)
+	e.Post(general, Computes)
 	if general.IsWatched() {
 		t.Error("a request of the user's is measured as if it communicated")
 	}

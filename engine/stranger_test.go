@@ -159,8 +159,8 @@ func frame(h wire.Header) []byte { return wire.AppendHeader(nil, &h) }
 func exchangeTwo(t *testing.T, e *Engine, other PeerID) {
 	in := &MSO{Kind: KindRecv, Peer: other, Tag: 9, Buf: make([]byte, 1000)}
 	out := &MSO{Kind: KindSend, Peer: other, Tag: 9, Buf: pattern(1000, e.Rank())}
-	e.Post(in)
-	e.Post(out)
+	e.Post(in, Computes)
+	e.Post(out, Computes)
 	e.WaitMany(2, []*MSO{in, out})
 	if in.Err != nil || out.Err != nil || !bytes.Equal(in.Buf, pattern(1000, int(other))) {
 		t.Errorf("rank %d: %v, %v", e.Rank(), in.Err, out.Err)
@@ -185,8 +185,8 @@ func TestBadFrame(t *testing.T) {
 			}
 			in := &MSO{Kind: KindRecv, Peer: 2, Tag: 1, Buf: make([]byte, 10)}
 			any := &MSO{Kind: KindRecv, Peer: AnyPeer, Tag: 2, Buf: make([]byte, 10)}
-			e.Post(in)
-			e.Post(any)
+			e.Post(in, Computes)
+			e.Post(any, Computes)
 			c.Write(frame(wire.Header{Kind: wire.KindHeartbeat}))
 			c.Write(b)
 			wantDropped(t, name, c)
@@ -221,13 +221,13 @@ func TestHalfFrame(t *testing.T) {
 		}
 		in := &MSO{Kind: KindRecv, Peer: 2, Tag: 1, Buf: make([]byte, 100)}
 		if n%2 == 1 {
-			es[0].Post(in)
+			es[0].Post(in, Computes)
 		}
 		c.Write(whole[:n])
 		c.Close()
 		if n%2 == 0 {
 			time.Sleep(time.Millisecond)
-			es[0].Post(in)
+			es[0].Post(in, Computes)
 		}
 		waitDone(t, "half a frame", es[0], in)
 		wantErr(t, "half a frame", in.Err, ErrPeerFailed)

@@ -47,7 +47,7 @@ func newHearer(t testing.TB) *hearer {
 		{Kind: KindProbe, Peer: 0, Tag: AnyTag, Ctx: 2},
 	} {
 		h.ops = append(h.ops, m)
-		e.Post(m)
+		e.Post(m, Computes)
 	}
 	return h
 }

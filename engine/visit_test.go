@@ -40,14 +40,14 @@ func passOn(t *testing.T, es []*Engine, tag Tag) bool {
 		}
 		ss[i+1] = s
 		wg.Go(func() {
-			e.StartBlocking(s)
+			e.StartSchedule(s, Waits)
 			e.Wait(&s.MSO)
 		})
 	}
 	eventually(t, "some rank does not sleep", func() bool { return !anyAwake(es[1:]) })
 	first := core.NewSchedule(3, tag, peers)
 	first.Send(1, nil)
-	es[0].StartBlocking(first)
+	es[0].StartSchedule(first, Waits)
 	through := ss[len(ss)-1].MSO.IsDone()
 	within(t, "the message", wg.Wait)
 	return through

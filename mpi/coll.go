@@ -5,6 +5,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
@@ -14,6 +15,28 @@ import (
 // algorithm is the one that FITMPI_COLL has chosen for collectives of a kind, coll.Auto
 // if none. Where a call does not allow it, every rank finds so and does what Auto would.
 func (c *comm) algorithm(k coll.Kind) coll.Algorithm { return c.job.choice.Of(k) }
+
+// form is how a call relates to what it posts.
+type form uint8
+
+const (
+	blocking    form = iota // it waits for that
+	nonblocking             // it returns a request
+	persistent              // it returns an inactive request, which Start starts as often as its owner likes
+)
+
+// formOf is the form of the call of that name. The standard makes the name say it: a nonblocking
+// call is its blocking form with I before it, a persistent one has Init behind it. TestForms holds
+// that against what the calls of this package return.
+func formOf(op string) form {
+	switch {
+	case len(op) > len("Init") && strings.HasSuffix(op, "Init"):
+		return persistent
+	case op[0] == 'I' && !strings.HasPrefix(op, "Inter") && !strings.HasPrefix(op, "Init"):
+		return nonblocking
+	}
+	return blocking
+}
 
 // collective is what one collective operation does at this rank beside moving messages.
 type collective struct {
@@ -82,7 +105,7 @@ func (x collective) over(c *Comm, op string) *Request {
 // run has the engine run the schedule of g, and waits for it.
 func (x collective) run(c *Comm, op string, g *graph) *Request {
 	m := &g.s.MSO
-	c.job.engine.StartBlocking(g.s)
+	c.job.engine.StartSchedule(g.s, engine.Waits)
 	ended := c.wait(m)
 	g.called.end(m)
 	if m.Err != nil {
@@ -120,7 +143,7 @@ func (x collective) post(c *Comm, op string, g *graph) *Request {
 		r.rare.sent = x.sent
 	}
 	callsite.Note(g.s.Origin[:])
-	c.job.engine.StartSchedule(g.s)
+	c.job.engine.StartSchedule(g.s, engine.Computes)
 	return r
 }
 
@@ -300,7 +323,7 @@ func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Re
 		r.m = &g.s.MSO
 		r.m.Reset()
 		g.called = c.comm.count(op)
-		c.job.engine.StartSchedule(g.s)
+		c.job.engine.StartSchedule(g.s, engine.Computes)
 		return nil
 	}
 	return r

@@ -15,8 +15,8 @@ import (
 // mover is the part of an engine that moves messages at once.
 type mover interface {
 	MovesNow() bool
-	SendLocal(m *engine.ShortMessage) bool
-	RecvNow(r *engine.ShortReceipt) bool
+	Send(m *engine.Message, next engine.Intent) bool
+	Recv(m *engine.Message, next engine.Intent) bool
 }
 
 // directSteps are the steps of a graph that are done at once. Owned by the caller of the
@@ -27,8 +27,8 @@ type directSteps struct {
 	posted []directRecv // receives, in their order: each is done when a step needs it, so that what is to be sent leaves first
 	taken  int          // so many of them are done
 	err    error        // why a step failed: then nothing else is done
-	out    engine.ShortMessage
-	in     engine.ShortReceipt
+	out    engine.Message
+	in     engine.Message // of the receive that was done last
 }
 
 // directRecv is a receive that waits until a step needs it.
@@ -96,7 +96,7 @@ func (p *directSteps) receive(g *graph, n int) bool {
 	for ; p.taken < n && p.err == nil; p.taken++ {
 		r, m := &p.posted[p.taken], &p.in
 		m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[r.peer], engine.Tag(g.tag), g.ctx, r.buf
-		if !p.by.RecvNow(m) {
+		if !p.by.Recv(m, engine.Waits) {
 			return false
 		}
 		if m.Elem != g.s.Elem && g.s.Differ != nil {
@@ -127,7 +127,7 @@ func (g *graph) sendNow(peer int, b []byte, after []coll.Step) bool {
 	}
 	p, m := &g.direct, &g.direct.out
 	m.Peer, m.Tag, m.Ctx, m.Elem, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, g.s.Elem, b
-	if p.err == nil && !p.by.SendLocal(m) {
+	if p.err == nil && !p.by.Send(m, engine.Returns) {
 		g.slow()
 		return false
 	}

@@ -25,11 +25,11 @@ type refuser struct {
 
 func (r *refuser) MovesNow() bool { return true }
 
-func (r *refuser) SendLocal(m *engine.ShortMessage) bool {
+func (r *refuser) Send(m *engine.Message, _ engine.Intent) bool {
 	return r.move(&engine.MSO{Kind: engine.KindSend, Peer: m.Peer, Ctx: m.Ctx, Tag: m.Tag, Elem: m.Elem, Buf: m.Buf})
 }
 
-func (r *refuser) RecvNow(m *engine.ShortReceipt) bool {
+func (r *refuser) Recv(m *engine.Message, _ engine.Intent) bool {
 	x := &engine.MSO{Kind: engine.KindRecv, Peer: m.Peer, Ctx: m.Ctx, Tag: m.Tag, Buf: m.Buf}
 	ok := r.move(x)
 	m.Length, m.Elem = x.Length, x.GotElem
@@ -42,7 +42,7 @@ func (r *refuser) move(m *engine.MSO) bool {
 		return false
 	}
 	r.moved++
-	r.e.Post(m)
+	r.e.Post(m, engine.Computes)
 	r.e.Wait(m)
 	return m.Err == nil
 }

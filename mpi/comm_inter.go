@@ -151,7 +151,7 @@ func (c *Comm) talk(op string, room *Comm, remoteLeader, tag int) (plan, *Error)
 	for _, p := range c.group {
 		mine[0].Members = append(mine[0].Members, int32(p))
 	}
-	in, out := irecvNew[offer](room, op, remoteLeader, tag), isend(room, op, modeStandard, mine, remoteLeader, tag)
+	in, out := irecvNew[offer](room, op, remoteLeader, tag, engine.Waits), isend(room, op, modeStandard, mine, remoteLeader, tag)
 	both := []*Request{in.Request, out}
 	waitFor(2, both)
 	if err := collectAll(make([]Status, len(both)), both); err != nil {

@@ -13,7 +13,7 @@ func SetThreadsPause(d time.Duration) (restore func()) {
 }
 
 // Blocks and Persists report what the form of the call of that name is.
-func Blocks(op string) bool { return isBlocking(op) }
+func Blocks(op string) bool { return formOf(op) == blocking }
 
 // Persists is that of persistent calls.
 func Persists(op string) bool { return formOf(op) == persistent }

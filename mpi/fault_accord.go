@@ -64,7 +64,7 @@ type said struct {
 func (a *accords) begin(c *Comm, m *accord, v agree.Value) {
 	e := c.job.engine
 	m.mso.Kind, m.mso.Ctx = engine.KindGeneral, c.p2p|agreePurpose
-	e.Post(&m.mso)
+	e.Post(&m.mso, engine.Computes)
 	var s said
 	a.mu.Lock()
 	if a.over {

@@ -5,6 +5,7 @@ package mpi
 import (
 	"errors"
 
+	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
 )
 
@@ -338,7 +339,7 @@ func (p *phases) placeFrom(r, lo, hi int) error {
 
 // hear receives where the data of another rank lie.
 func (p *phases) hear(r, lo, hi int) (list []byte, total int, err error) {
-	in := irecvNew[byte](p.f.quiet, "IrecvNew", r, tagFileRuns)
+	in := irecvNew[byte](p.f.quiet, "IrecvNew", r, tagFileRuns, engine.Computes)
 	if _, err := in.wait(); err != nil {
 		return nil, 0, err
 	}
@@ -368,7 +369,7 @@ func (p *phases) recv(b []byte, from int) *Request {
 	}
 	c.recvMSO(r.own, from, tagFileData)
 	r.m = r.own
-	c.job.engine.Post(r.m)
+	c.job.engine.Post(r.m, engine.Computes)
 	return r
 }
 

@@ -256,7 +256,7 @@ func (f *file) newRequest(op string, outcome func() (Status, *Error)) *Request {
 	r.more().general = &general{own: outcome}
 	r.mso().Kind = engine.KindGeneral
 	r.m = r.mso()
-	f.comm.job.engine.Post(r.m)
+	f.comm.job.engine.Post(r.m, engine.Computes)
 	return r
 }
 

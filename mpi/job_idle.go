@@ -56,7 +56,7 @@ func (j *job) awaitAnswers(from []engine.PeerID, ask func()) {
 	a := &j.life.answers
 	var all engine.MSO
 	all.Kind = engine.KindGeneral
-	j.engine.Post(&all)
+	j.engine.Post(&all, engine.Computes)
 	a.mu.Lock()
 	a.missing, a.all = from, &all
 	a.mu.Unlock()

@@ -47,7 +47,7 @@ func (c *Comm) grequestStart(f GeneralCallbacks) *Request {
 	r.more().general = &general{f: f}
 	r.mso().Kind = engine.KindGeneral
 	r.m = r.mso()
-	c.job.engine.Post(r.m)
+	c.job.engine.Post(r.m, engine.Computes)
 	return r
 }
 

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -141,39 +140,6 @@ func (c *Comm) isBounded() bool {
 	}
 	done := c.ctx.Done()
 	return done != c.job.ctx.Done() && done != c.job.base.Done()
-}
-
-// form is how a call relates to what it posts.
-type form uint8
-
-const (
-	blocking    form = iota // it waits for that
-	nonblocking             // it returns a request
-	persistent              // it returns an inactive request, which Start starts as often as its owner likes
-)
-
-// formOf is the form of the call of that name. The standard makes the name say it: a nonblocking
-// call is its blocking form with I before it, a persistent one has Init behind it. TestForms holds
-// that against what the calls of this package return.
-func formOf(op string) form {
-	switch {
-	case len(op) > len("Init") && strings.HasSuffix(op, "Init"):
-		return persistent
-	case op[0] == 'I' && !strings.HasPrefix(op, "Inter") && !strings.HasPrefix(op, "Init"):
-		return nonblocking
-	}
-	return blocking
-}
-
-func isBlocking(op string) bool { return formOf(op) == blocking }
-
-// post posts m for the operation op.
-func (c *Comm) post(op string, m *engine.MSO) {
-	if isBlocking(op) {
-		c.job.engine.PostBlocking(m)
-	} else {
-		c.job.engine.Post(m)
-	}
 }
 
 // endWith ends m when ctx does, until stop is called.

@@ -2,6 +2,8 @@
 
 package mpi
 
+import "github.com/fitmpi/fitmpi/engine"
+
 import "errors"
 
 // SendInit makes a persistent standard send of buf: each Start sends what buf holds then, each Wait
@@ -92,7 +94,7 @@ func recvInit[T any](c *Comm, buf []T, source, tag int) *Request {
 func (r *Request) post() {
 	r.m = r.mso()
 	r.m.Reset()
-	r.c.job.engine.Post(r.m)
+	r.c.job.engine.Post(r.m, engine.Computes)
 }
 
 // Start starts a persistent request and returns (MPI 4.1, section 3.9). A request that is active or

@@ -36,7 +36,7 @@ func (c *Comm) probe(op string, kind engine.Kind, source, tag int) (*Message, St
 	m := getMSO()
 	c.recvMSO(m, source, tag)
 	m.Kind = kind
-	c.job.engine.PostBlocking(m)
+	c.job.engine.Post(m, engine.Waits)
 	ended := c.wait(m)
 	err, st := m.Err, c.statusOf(m)
 	var msg *Message
@@ -122,7 +122,7 @@ func (msg *Message) take(r *Request) {
 	c.recvMSO(r.mso(), AnySource, AnyTag)
 	r.mso().Message, msg.m = msg.m, nil
 	r.m = r.mso()
-	c.job.engine.Post(r.m)
+	c.job.engine.Post(r.m, engine.Computes)
 }
 
 // Mrecv receives a message that a matched probe took; otherwise it is Recv (MPI 4.1, section

@@ -15,7 +15,8 @@ import (
 func Recv[T any](c *Comm, buf []T, source, tag int) (st Status, err error) {
 	const op = "Recv"
 	told := beginRecv(c, op, buf, source, tag)
-	if e := elemOf[T](); c.receivesQuick(e, source, tag) && c.recvNow(e, bytesOf(buf), source, tag, &st) {
+	e := elemOf[T]()
+	if c.receivesNow(e, source, tag) && c.recvNow(e, bytesOf(buf), source, tag, &st) {
 		if st.isOfOtherKind(e) {
 			return told.received(st, c.fail(mismatch(op, st, st.class.String(), e.name)))
 		}
@@ -27,7 +28,6 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (st Status, err error) {
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return told.received(emptyStatus(), c.fail(err))
 	}
-	e := elemOf[T]()
 	if e.err != nil {
 		return told.received(emptyStatus(), c.fail(opError(ErrType, op, e.err)))
 	}
@@ -46,7 +46,7 @@ func finishRecv[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (st 
 		putMSO(m)
 		return emptyStatus(), c.fail(err)
 	}
-	c.job.engine.PostBlocking(m)
+	c.job.engine.Post(m, engine.Waits)
 	ended := c.wait(m)
 	if e.plain {
 		st, err = c.plainResult(op, m, e, room)
@@ -90,7 +90,7 @@ func receiveInto[T any](c *Comm, op string, m *engine.MSO, e *elem, buf []T) (ro
 }
 
 func (c *Comm) checkRecv(op string, source, tag int) *Error {
-	if c.isOpen() && uint(source) < uint(len(c.peers)) && uint(tag) <= TagUB {
+	if c.isOpen() && uint(source) < uint(len(c.peers)) && (uint(tag) <= TagUB || tag == AnyTag) {
 		return nil
 	}
 	if err := c.usableWith(op, source); err != nil {
@@ -108,7 +108,7 @@ func (c *Comm) checkRecv(op string, source, tag int) *Error {
 // ErrType. No counterpart in MPI.
 func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 	told := c.beginProbe("RecvNew", source, tag)
-	r := irecvNew[T](c, "RecvNew", source, tag)
+	r := irecvNew[T](c, "RecvNew", source, tag, engine.Waits)
 	st, err := told.received(r.wait())
 	return r.Data(), st, err
 }
@@ -118,8 +118,10 @@ func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	const op = "Irecv"
 	told := beginRecv(c, op, buf, source, tag)
-	if e := elemOf[T](); c.receivesQuick(e, source, tag) {
-		return told.started(c.irecvQuick(op, e, bytesOf(buf), len(buf), source, tag))
+	if e := elemOf[T](); c.receivesNow(e, source, tag) {
+		if r := c.irecvNow(e, bytesOf(buf), source, tag); r != nil {
+			return told.started(r)
+		}
 	}
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return told.started(failedRequest(c, err))
@@ -135,7 +137,7 @@ func Irecv[T any](c *Comm, buf []T, source, tag int) *Request {
 	c.recvMSO(m, source, tag)
 	m.Patient = true
 	r.m = m
-	c.job.engine.Post(m)
+	c.job.engine.Post(m, engine.Computes)
 	return told.started(r)
 }
 
@@ -168,12 +170,12 @@ func (r *Incoming[T]) Data() []T { return r.data }
 // IrecvNew starts a RecvNew and returns; Data has the elements after Wait. No counterpart in MPI.
 func IrecvNew[T any](c *Comm, source, tag int) *Incoming[T] {
 	told := c.beginProbe("IrecvNew", source, tag)
-	r := irecvNew[T](c, "IrecvNew", source, tag)
+	r := irecvNew[T](c, "IrecvNew", source, tag, engine.Computes)
 	told.started(r.Request)
 	return r
 }
 
-func irecvNew[T any](c *Comm, op string, source, tag int) *Incoming[T] {
+func irecvNew[T any](c *Comm, op string, source, tag int, next engine.Intent) *Incoming[T] {
 	if err := c.checkRecv(op, source, tag); err != nil {
 		return &Incoming[T]{Request: failedRequest(c, err)}
 	}
@@ -187,8 +189,8 @@ func irecvNew[T any](c *Comm, op string, source, tag int) *Incoming[T] {
 	}
 	c.recvMSO(r.mso(), source, tag)
 	r.m = r.mso()
-	r.m.Patient = !isBlocking(op)
-	c.post(op, r.m)
+	r.m.Patient = next == engine.Computes
+	c.job.engine.Post(r.m, next)
 	return r
 }
 

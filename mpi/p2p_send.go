@@ -21,8 +21,8 @@ import (
 // T that can do neither.
 func Send[T any](c *Comm, buf []T, dest, tag int) error {
 	told := beginSend(c, "Send", buf, dest, tag)
-	if e := elemOf[T](); c.sendsQuick(e, dest, tag) {
-		return told.end(c.sendQuick("Send", e, bytesOf(buf), dest, tag))
+	if e := elemOf[T](); c.sendsNow(e, dest, tag) && c.sendNow(e.class, bytesOf(buf), dest, tag, engine.Returns) {
+		return told.end(nil)
 	}
 	return told.end(sendWhole(c, "Send", modeStandard, buf, dest, tag))
 }
@@ -81,7 +81,7 @@ func (c *Comm) checkSend(op string, dest, tag int) *Error {
 
 // send is a blocking send of checked arguments.
 func (c *Comm) send(op string, mode sendMode, p *payload, dest, tag int) *Error {
-	if p.isBytes(mode) && c.sendNow(p.class, p.b, dest, tag, true) {
+	if p.isBytes(mode) && c.sendNow(p.class, p.b, dest, tag, engine.Returns) {
 		return nil
 	}
 	return c.sendPosted(op, mode, p, dest, tag)
@@ -91,20 +91,12 @@ func (c *Comm) send(op string, mode sendMode, p *payload, dest, tag int) *Error 
 func (c *Comm) sendPosted(op string, mode sendMode, p *payload, dest, tag int) *Error {
 	m := getMSO()
 	c.sendMSO(m, mode, p, dest, tag)
-	posted, err := true, error(nil)
-	switch mode {
-	case modeStandard, modeReady:
-		posted, err = c.job.engine.Send(m)
-	case modeBuffered:
+	if mode == modeBuffered {
 		return c.bsend(op, m, dest)
-	case modeSync:
-		c.job.engine.PostBlocking(m)
 	}
-	ended := false
-	if posted {
-		ended = c.wait(m)
-		err = m.Err
-	}
+	c.job.engine.Post(m, engine.Returns)
+	ended := c.wait(m)
+	err := m.Err
 	if !ended {
 		putMSO(m)
 	}
@@ -120,8 +112,10 @@ func (c *Comm) sendPosted(op string, mode sendMode, p *payload, dest, tag int) *
 // (section 3.4): one of more than FITMPI_EAGER_MAX does, to this rank itself, too.
 func Isend[T any](c *Comm, buf []T, dest, tag int) *Request {
 	told := beginSend(c, "Isend", buf, dest, tag)
-	if e := elemOf[T](); c.sendsQuick(e, dest, tag) {
-		return told.started(c.isendQuick("Isend", e, bytesOf(buf), dest, tag))
+	if e := elemOf[T](); c.sendsNow(e, dest, tag) {
+		if r := c.isendNow(madeIsend, e.class, bytesOf(buf), dest, tag); r != nil {
+			return told.started(r)
+		}
 	}
 	return told.started(isend(c, "Isend", modeStandard, buf, dest, tag))
 }
@@ -162,18 +156,9 @@ func isend[T any](c *Comm, op string, mode sendMode, buf []T, dest, tag int) *Re
 	if mode == modeBuffered {
 		return r.settled(emptyStatus(), c.send(op, mode, &p, dest, tag))
 	}
-	c.sendMSO(r.mso(), mode, &p, dest, tag)
-	if r.mso().Layout != nil && (mode == modeStandard || mode == modeReady) {
-		if posted, err := c.job.engine.SendLayout(r.mso(), false); err == nil && !posted {
-			return r.settled(emptyStatus(), nil)
-		} else if err != nil {
-			return r.settled(emptyStatus(), c.engineError(op, err, dest, 0, 0))
-		}
-		r.m = r.mso()
-		return r
-	}
 	r.m = r.mso()
-	c.job.engine.Post(r.m)
+	c.sendMSO(r.m, mode, &p, dest, tag)
+	c.job.engine.Post(r.m, engine.Computes)
 	return r
 }
 

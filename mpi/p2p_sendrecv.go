@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
 )
 
@@ -17,14 +18,14 @@ func Sendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, rec
 	if sendFirst(c, out, dest, sendTag, in, source, recvTag) {
 		return told.received(recvSecond(c, op, in, source, recvTag))
 	}
-	return told.received(isendrecv(c, op, out, dest, sendTag, in, source, recvTag, false).wait())
+	return told.received(isendrecv(c, op, out, dest, sendTag, in, source, recvTag, engine.Waits, false).wait())
 }
 
 // Isendrecv starts a Sendrecv and returns; out and in belong to the request until Wait or a
 // successful Test (MPI 4.1, section 3.7.7).
 func Isendrecv[S, R any](c *Comm, out []S, dest, sendTag int, in []R, source, recvTag int) *Request {
 	told := beginSendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag)
-	return told.started(isendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag, false))
+	return told.started(isendrecv(c, "Isendrecv", out, dest, sendTag, in, source, recvTag, engine.Computes, false))
 }
 
 // SendrecvReplace is Sendrecv with one buffer: what is received replaces what is sent (MPI 4.1,
@@ -37,21 +38,21 @@ func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int
 	if sendFirst(c, buf, dest, sendTag, buf, source, recvTag) {
 		return told.received(recvSecond(c, op, buf, source, recvTag))
 	}
-	return told.received(isendrecv(c, op, buf, dest, sendTag, buf, source, recvTag, true).wait())
+	return told.received(isendrecv(c, op, buf, dest, sendTag, buf, source, recvTag, engine.Waits, true).wait())
 }
 
 // IsendrecvReplace starts a SendrecvReplace and returns; buf belongs to the request until Wait or a
 // successful Test (MPI 4.1, section 3.7.7).
 func IsendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) *Request {
 	told := beginSendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag)
-	return told.started(isendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag, true))
+	return told.started(isendrecv(c, "IsendrecvReplace", buf, dest, sendTag, buf, source, recvTag, engine.Computes, true))
 }
 
-// sendFirst sends out, if both messages may be of those of which nothing is to be considered, and
-// this one can leave at once. Then what is left to do is to receive.
+// sendFirst sends out, if both messages are of plain memory, and this one can leave at once. Then
+// what is left to do is to receive.
 func sendFirst[S, R any](c *Comm, out []S, dest, sendTag int, _ []R, source, recvTag int) bool {
 	e := elemOf[S]()
-	return c.sendsQuick(e, dest, sendTag) && c.receivesQuick(elemOf[R](), source, recvTag) && c.sendNow(e.class, bytesOf(out), dest, sendTag, true)
+	return c.sendsNow(e, dest, sendTag) && c.receivesNow(elemOf[R](), source, recvTag) && c.sendNow(e.class, bytesOf(out), dest, sendTag, engine.Returns)
 }
 
 // recvSecond receives what sendFirst has asked about.
@@ -68,8 +69,9 @@ func recvSecond[R any](c *Comm, op string, in []R, source, tag int) (st Status, 
 	return finishRecv(c, op, m, e, in)
 }
 
-// isendrecv starts both; replace says that in is the memory of out.
-func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R, source, recvTag int, replace bool) *Request {
+// isendrecv starts both; next is what the caller does, replace says that in is the
+// memory of out.
+func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R, source, recvTag int, next engine.Intent, replace bool) *Request {
 	if err := c.checkSend(op, dest, sendTag); err != nil {
 		return failedRequest(c, err)
 	}
@@ -85,7 +87,7 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 		return failedRequest(c, err)
 	}
 	if replace && dest != ProcNull {
-		if p.isBytes(modeStandard) && c.sendNow(p.class, p.b, dest, sendTag, false) {
+		if p.isBytes(modeStandard) && c.sendNow(p.class, p.b, dest, sendTag, engine.Computes) {
 			dest = ProcNull // it is on its way
 		} else {
 			p = p.apart()
@@ -96,15 +98,15 @@ func isendrecv[S, R any](c *Comm, op string, out []S, dest, sendTag int, in []R,
 	} else {
 		c.recvMSO(r.mso(), source, recvTag)
 		r.m = r.mso()
-		r.m.Patient = !isBlocking(op)
-		c.post(op, r.m)
+		r.m.Patient = next == engine.Computes
+		c.job.engine.Post(r.m, next)
 	}
 	if dest != ProcNull {
 		x := getMSO()
 		r.more().extra = x
 		callsite.Note(x.Origin[:])
 		c.sendMSO(x, modeStandard, &p, dest, sendTag)
-		c.post(op, x)
+		c.job.engine.Post(x, next)
 	}
 	return r
 }

@@ -186,14 +186,14 @@ func (w *win) ask(target int, r *rma.Request, data *winOperand, off, n int) {
 // sendRequest sends a request, of which it keeps nothing.
 func (w *win) sendRequest(target int, b []byte) {
 	c := w.comm
-	if c.job.engine.SendNow(&engine.ShortMessage{Peer: c.peers[target], Ctx: w.servedContext(), Buf: b}, false) {
+	if c.job.engine.Send(&engine.Message{Peer: c.peers[target], Ctx: w.servedContext(), Buf: b}, engine.Computes) {
 		return
 	}
 	m := getMSO()
 	m.Kind, m.Peer, m.Ctx = engine.KindSend, c.peers[target], w.servedContext()
 	m.Buf = append([]byte(nil), b...)
 	w.track(target, m)
-	c.job.engine.Post(m)
+	c.job.engine.Post(m, engine.Computes)
 }
 
 // track notes that m is under way to or from target.
@@ -262,7 +262,7 @@ func (a *remoteAccess) post(kind engine.Kind, tag engine.Tag, x *winOperand, off
 		a.posted = append(a.posted, m)
 	}
 	a.w.track(a.target, m)
-	c.job.engine.Post(m)
+	c.job.engine.Post(m, engine.Computes)
 }
 
 // each calls f for the pieces of the access of which a request may consist, with size bytes of data

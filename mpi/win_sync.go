@@ -175,12 +175,12 @@ func (w *Win) Post(g *Group, assert Assert) (err error) {
 func (w *win) tell(ranks []int, tag engine.Tag) {
 	c := w.comm
 	for _, r := range ranks {
-		if c.job.engine.SendNow(&engine.ShortMessage{Peer: c.peers[r], Tag: tag, Ctx: c.p2p}, true) {
+		if c.job.engine.Send(&engine.Message{Peer: c.peers[r], Tag: tag, Ctx: c.p2p}, engine.Returns) {
 			continue
 		}
 		m := &engine.MSO{Kind: engine.KindSend, Peer: c.peers[r], Tag: tag, Ctx: c.p2p}
 		callsite.Note(m.Origin[:])
-		c.job.engine.Post(m)
+		c.job.engine.Post(m, engine.Computes)
 	}
 }
 
@@ -240,7 +240,7 @@ func (w *win) tokens(ranks []int, tag engine.Tag) []*engine.MSO {
 		m := &engine.MSO{Kind: engine.KindRecv, Peer: w.comm.peers[r], Tag: tag, Ctx: w.comm.p2p}
 		callsite.Note(m.Origin[:])
 		ms[i] = m
-		w.comm.job.engine.Post(m)
+		w.comm.job.engine.Post(m, engine.Computes)
 	}
 	return ms
 }
@@ -382,7 +382,7 @@ func (w *win) question(target int, kind rma.Kind) *engine.MSO {
 	m := &engine.MSO{
 		Kind: engine.KindRecv, Peer: w.comm.peers[target], Tag: wireTag(tag, tagAnswer), Ctx: w.comm.p2p, Buf: make([]byte, rma.AnswerLen),
 	}
-	w.comm.job.engine.PostBlocking(m)
+	w.comm.job.engine.Post(m, engine.Waits)
 	w.ask(target, &rma.Request{Kind: kind, Tag: tag}, nil, 0, 0)
 	return m
 }

@@ -169,12 +169,9 @@ func (r *rawEnd) send(b []byte) error {
 	m := &r.out
 	m.Reset()
 	m.Kind, m.Peer, m.Tag, m.Buf = engine.KindSend, r.peer, dataTag, b
-	posted, err := r.engine.Send(m)
-	if posted {
-		r.engine.Wait(m)
-		return m.Err
-	}
-	return err
+	r.engine.Post(m, engine.Returns)
+	r.engine.Wait(m)
+	return m.Err
 }
 
 // recv is a receive into b, as mpi.Recv does it.
@@ -182,7 +179,7 @@ func (r *rawEnd) recv(b []byte) error {
 	m := &r.in
 	m.Reset()
 	m.Kind, m.Peer, m.Tag, m.Buf = engine.KindRecv, r.peer, dataTag, b
-	r.engine.PostBlocking(m)
+	r.engine.Post(m, engine.Waits)
 	r.engine.Wait(m)
 	return m.Err
 }

@@ -161,30 +161,14 @@ func (c *Core) OnWhole(id PeerID, h *wire.Header, a, b []byte) error {
 	return nil
 }
 
-// ShortReceipt is a receive that has not been posted, of a short message or one that is fetched at
-// once, and what it received.
-type ShortReceipt struct {
-	// The request.
-	Peer PeerID // no wildcard
-	Tag  Tag
-	Ctx  ContextID
-	Buf  []byte
-
-	// The message.
-	Length  int // bytes
-	GotTag  Tag
-	Elem    uint8
-	Ordinal uint64 // as in ShortMessage
-}
-
-// Take is OnWhole for a receive that is about to be posted. The message whose header is w must be
+// Take is OnWhole for a receive that has not been posted. The message whose header is w must be
 // plain, fit, and be the one that the receive would get. Then Take does all but copy the payload:
 // the caller does that before it releases the mutex. Else Take reports false, and nothing has
 // happened.
 //
 // Preconditions:
 //   - w is the header of an Eager frame without FlagSync, of which the payload is at hand.
-func (c *Core) Take(r *ShortReceipt, w wire.Words) bool {
+func (c *Core) Take(r *Message, w wire.Words) bool {
 	p, n := c.peers[r.Peer], int(w.Length)
 	if n > maxWhole || c.exceeds(p, w.Length) || !c.isFor(r, w) {
 		return false
@@ -201,7 +185,7 @@ func (c *Core) Take(r *ShortReceipt, w wire.Words) bool {
 
 // isFor reports whether the message whose header is w is plain, fits, and is the one that r would
 // get if it were posted now.
-func (c *Core) isFor(r *ShortReceipt, w wire.Words) bool {
+func (c *Core) isFor(r *Message, w wire.Words) bool {
 	tag := Tag(w.Tag())
 	if ContextID(w.Context) != r.Ctx || tag != r.Tag && r.Tag != AnyTag {
 		return false
@@ -212,7 +196,7 @@ func (c *Core) isFor(r *ShortReceipt, w wire.Words) bool {
 }
 
 // took says in r what it has received.
-func (c *Core) took(r *ShortReceipt, w wire.Words) {
+func (c *Core) took(r *Message, w wire.Words) {
 	c.shorts++
 	r.Length, r.GotTag, r.Elem, r.Ordinal = int(w.Length), Tag(w.Tag()), w.Elem(), c.shorts
 }

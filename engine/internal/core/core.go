@@ -97,7 +97,7 @@ type Core struct {
 	ended       *Watch             // of operations that are done, not yet taken
 	room        *Waiter            // callers that wait for room in the library buffer, or for the last detached send
 	sends       []*Parts           // partitioned sends in a round, in no order
-	shorts      uint64             // messages that TryShort has sent, and that a ShortReceipt has received
+	shorts      uint64             // messages that needed no MSO
 	begun       uint64             // MSOs that were posted
 	done        uint64             // MSOs that became Done after that
 	round       uint32             // of Operations

@@ -13,7 +13,7 @@ func heldNet(t *testing.T, cfg Config) (f *fakeNet, held []*MSO) {
 	t.Helper()
 	f = newNet(t, 2, cfg)
 	c := f.cores[0]
-	for ; c.Plan(1, 100) == PlanShort; c.SendShort(&ShortMessage{Peer: 1, Buf: make([]byte, 100)}) {
+	for ; c.Plan(1, 100) == PlanShort; c.SendShort(&Message{Peer: 1, Buf: make([]byte, 100)}) {
 		if c.Plan(1, 100) == PlanHeld {
 			t.Fatal("a message is to be held that may follow unasked")
 		}

@@ -177,12 +177,12 @@ func (c *Core) fetchDone(p *Peer, m *MSO) {
 // Preconditions:
 //   - w is the header of an offer, as for Took.
 //   - while the caller fetches without the mutex it holds the progress right: so nothing arrives.
-func (c *Core) MayTake(r *ShortReceipt, w wire.Words) bool {
+func (c *Core) MayTake(r *Message, w wire.Words) bool {
 	return c.cfg.Observer == nil && w.Length > 0 && c.isFor(r, w) && c.peers[r.Peer].gone == nil
 }
 
 // Took says that r has its message.
-func (c *Core) Took(r *ShortReceipt, w wire.Words) {
+func (c *Core) Took(r *Message, w wire.Words) {
 	p := c.peers[r.Peer]
 	c.stats.FetchedBytes += w.Length
 	p.countReceived(Announced, int(w.Length))

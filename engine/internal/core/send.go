@@ -153,23 +153,9 @@ func (c *Core) carrier(m *MSO, block []byte, o owner) *MSO {
 	return d
 }
 
-// ShortMessage is a standard send that needs no MSO: it is complete when SendShort returns.
-type ShortMessage struct {
-	Peer   PeerID
-	Tag    Tag
-	Ctx    ContextID
-	Elem   uint8
-	Object bool
-	Buf    []byte
-
-	// Ordinal is set when the message is sent: no other short message of this rank's, sent or
-	// received, has the same.
-	Ordinal uint64
-}
-
 // TryShort is SendShort if that is how the message begins to leave and nothing refuses it; else it
 // reports false, and nothing has happened.
-func (c *Core) TryShort(m *ShortMessage) bool {
+func (c *Core) TryShort(m *Message) bool {
 	if p := c.peers[m.Peer]; p.gone != nil || p.bye || c.plan(p, len(m.Buf), false, false) != PlanShort || c.IsShut(m.Ctx) != nil {
 		return false
 	}
@@ -180,7 +166,7 @@ func (c *Core) TryShort(m *ShortMessage) bool {
 }
 
 // SendShort sends a message that leaves by PlanShort.
-func (c *Core) SendShort(m *ShortMessage) {
+func (c *Core) SendShort(m *Message) {
 	p := c.peers[m.Peer]
 	p.credit -= len(m.Buf) + wire.EagerCost
 	var f wire.Flags

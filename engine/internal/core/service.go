@@ -187,7 +187,7 @@ func (c *Core) handled(s *Service) {
 
 // sendAnswer sends a.
 func (c *Core) sendAnswer(a *answer) {
-	if !c.TryShort(&ShortMessage{Peer: a.to, Tag: a.tag, Ctx: a.ctx, Buf: a.payload}) {
+	if !c.TryShort(&Message{Peer: a.to, Tag: a.tag, Ctx: a.ctx, Buf: a.payload}) {
 		c.postLater(c.carrier(&MSO{Peer: a.to, Tag: a.tag, Ctx: a.ctx}, a.payload, ownUser))
 	}
 }

@@ -31,6 +31,12 @@ func (c *Core) TakeOver(m *MSO, block []byte) bool {
 	return true
 }
 
+// Sent ends m, which was not posted: its message is on its way without it.
+//
+// Preconditions:
+//   - m is Idle.
+func (c *Core) Sent(m *MSO) { m.setState(Done) }
+
 // succeed puts d in the place of the send m, wherever the core and the peer know it.
 func (c *Core) succeed(p *Peer, m, d *MSO) {
 	d.id, d.remote, d.moved, d.total, d.wants, d.asked = m.id, m.remote, m.moved, m.total, m.wants, m.asked

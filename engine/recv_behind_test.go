@@ -12,9 +12,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
-// TestTakeNow: a message that lies in the ring is taken by the caller that would post a receive for
-// it, and one before it goes to the receive that was posted for that.
-func TestTakeNow(t *testing.T) {
+// TestRecvThere: a message that lies in the ring is taken by the caller that would post a receive
+// for it, and one before it goes to the receive that was posted for that.
+func TestRecvThere(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
 			es := localPair(t, w)
@@ -27,10 +27,10 @@ func TestTakeNow(t *testing.T) {
 					}
 					_, _, now := receiveNow(es[0], 3, make([]byte, 1)) // leaves the others in the ring, if no other goroutine has come before it
 					first := &MSO{Kind: KindRecv, Peer: 1, Tag: 4, Buf: make([]byte, 1)}
-					es[0].Post(first)
+					es[0].Post(first, Computes)
 					waited := !first.IsDone()
-					r := ShortReceipt{Peer: 1, Tag: 5, Buf: make([]byte, 1)}
-					if !es[0].TakeNow(&r) {
+					r := Message{Peer: 1, Tag: 5, Buf: make([]byte, 1)}
+					if !es[0].Recv(&r, Computes) {
 						recvInto(es[0], r.Buf, 1, 5)
 					} else if taken = true; !first.IsDone() {
 						t.Fatal("a message was taken before the one that lay before it")
@@ -49,21 +49,21 @@ func TestTakeNow(t *testing.T) {
 	}
 }
 
-// TestTakeNowLeaves: what TakeNow is not for stays where it is.
-func TestTakeNowLeaves(t *testing.T) {
+// TestRecvThereLeaves: what a Recv that computes next is not for stays where it is.
+func TestRecvThereLeaves(t *testing.T) {
 	es := localPair(t, Thread)
-	refuses := func(what string, r ShortReceipt) {
+	refuses := func(what string, r Message) {
 		t.Helper()
 		r.Peer = 1
-		if es[0].TakeNow(&r) {
-			t.Errorf("TakeNow received %s", what)
+		if es[0].Recv(&r, Computes) {
+			t.Errorf("Recv received %s", what)
 		}
 	}
-	refuses("what is not there", ShortReceipt{Tag: 3, Buf: make([]byte, 10)})
+	refuses("what is not there", Message{Tag: 3, Buf: make([]byte, 10)})
 	send(es[1], []byte("longer"), 0, 3)
-	refuses("what does not fit", ShortReceipt{Tag: 3, Buf: make([]byte, 5)})
-	refuses("what has another tag", ShortReceipt{Tag: 4, Buf: make([]byte, 10)})
-	refuses("what has another context", ShortReceipt{Ctx: 2, Tag: 3, Buf: make([]byte, 10)})
+	refuses("what does not fit", Message{Tag: 3, Buf: make([]byte, 5)})
+	refuses("what has another tag", Message{Tag: 4, Buf: make([]byte, 10)})
+	refuses("what has another context", Message{Ctx: 2, Tag: 3, Buf: make([]byte, 10)})
 	buf := make([]byte, 6)
 	recvInto(es[0], buf, 1, 3)
 	if string(buf) != "longer" {
@@ -77,14 +77,14 @@ func TestTakeNowLeaves(t *testing.T) {
 	}
 }
 
-// TestTakeNowGivesCredit: any number of messages can be taken: their credit goes back.
-func TestTakeNowGivesCredit(t *testing.T) {
+// TestRecvThereGivesCredit: any number of messages can be taken: their credit goes back.
+func TestRecvThereGivesCredit(t *testing.T) {
 	const n = 20_000 // several times the credit
 	es := localPair(t, Shared)
 	both(t, es, func() {
 		taken, buf := 0, make([]byte, 8)
 		for range n {
-			if r := (ShortReceipt{Peer: 1, Tag: 3, Buf: buf}); es[0].TakeNow(&r) {
+			if r := (Message{Peer: 1, Tag: 3, Buf: buf}); es[0].Recv(&r, Computes) {
 				taken++
 			} else {
 				recvInto(es[0], buf, 1, 3)
@@ -110,7 +110,7 @@ func TestShortSendLeavesNothing(t *testing.T) {
 		return len(es[0].cmds) == 0 && !es[0].habit.IsPending()
 	})
 	for range 10 {
-		if !es[0].SendNow(&ShortMessage{Peer: 1, Tag: 3, Buf: []byte{1}}, false) {
+		if !es[0].Send(&Message{Peer: 1, Tag: 3, Buf: []byte{1}}, Computes) {
 			t.Fatal("no room for a short message")
 		}
 		if es[0].habit.IsPending() {
@@ -144,11 +144,11 @@ func TestSettle(t *testing.T) {
 		t.Error("callers that do themselves what they have left are not expected to come soon")
 	}
 	m := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 1)}
-	e.Post(m)
+	e.Post(m, Computes)
 	if !settle() {
 		t.Error("a receive is pending, and the worker is to forget it")
 	}
-	e.Post(&MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: []byte{1}})
+	e.Post(&MSO{Kind: KindSend, Peer: 0, Tag: 1, Buf: []byte{1}}, Computes)
 	e.Wait(m)
 }
 
@@ -157,12 +157,12 @@ func TestSettle(t *testing.T) {
 func TestTakeRun(t *testing.T) {
 	es := localPair(t, Thread)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // a P for each worker
-	es[0].right.Note(progress.State.Want)           // its worker stays away, as in TestTakeNow
+	es[0].right.Note(progress.State.Want)           // its worker stays away, as in TestRecvThere
 	defer es[0].unwant()
-	l, r := es[0].laneTo(1), ShortReceipt{Peer: 1, Tag: 3, Buf: make([]byte, 1)}
+	l, r := es[0].laneTo(1), Message{Peer: 1, Tag: 3, Buf: make([]byte, 1)}
 	take := func(n int) (all bool) {
 		for range n {
-			if send(es[1], []byte{1}, 0, 3); !es[0].TakeNow(&r) {
+			if send(es[1], []byte{1}, 0, 3); !es[0].Recv(&r, Computes) {
 				recvInto(es[0], r.Buf, 1, 3)
 				return false
 			}
@@ -182,21 +182,21 @@ func TestTakeRun(t *testing.T) {
 	within(t, "a message that is sent while a receive waits for it", func() {
 		for waited := false; !waited; {
 			inARow()
-			m := ShortMessage{Peer: 0, Tag: 3, Buf: []byte{1}}
+			m := Message{Peer: 0, Tag: 3, Buf: []byte{1}}
 			var sender sync.WaitGroup
 			var looks, over atomic.Bool
 			sender.Go(func() {
 				looks.Store(true)
 				for !es[0].right.State().Held() && !over.Load() {
 				}
-				if !es[1].SendNow(&m, true) {
+				if !es[1].Send(&m, Returns) {
 					send(es[1], m.Buf, 0, 3)
 				}
 			})
 			for !looks.Load() {
 				sys.Yield()
 			}
-			waited = es[0].TakeNow(&r)
+			waited = es[0].Recv(&r, Computes)
 			over.Store(true)
 			sender.Wait()
 			if !waited {
@@ -205,7 +205,7 @@ func TestTakeRun(t *testing.T) {
 		}
 	})
 	within(t, "a receive that does not find what it waits for", func() {
-		for inARow(); es[0].TakeNow(&r) || run() != 0; { // the right may be the worker's for a moment
+		for inARow(); es[0].Recv(&r, Computes) || run() != 0; { // the right may be the worker's for a moment
 		}
 	})
 	within(t, "a run that begins again", func() {
@@ -246,12 +246,12 @@ func TestShortOrdinals(t *testing.T) {
 		for range goroutines {
 			all.Go(func() {
 				for range each {
-					m := ShortMessage{Peer: 1, Tag: 3, Buf: []byte{1}}
-					for !es[0].SendNow(&m, false) {
+					m := Message{Peer: 1, Tag: 3, Buf: []byte{1}}
+					for !es[0].Send(&m, Computes) {
 						sys.Yield() // no credit: the receiver is behind
 					}
 					note(m.Ordinal)
-					if r := (ShortReceipt{Peer: 1, Tag: 4, Buf: make([]byte, 1)}); es[0].TakeNow(&r) {
+					if r := (Message{Peer: 1, Tag: 4, Buf: make([]byte, 1)}); es[0].Recv(&r, Computes) {
 						note(r.Ordinal)
 					} else {
 						recvInto(es[0], r.Buf, 1, 4)

@@ -19,15 +19,15 @@ func offered(t *testing.T, w Way, m *MSO) (es []*Engine, l *lane) {
 	for es[0].turn() {
 	}
 	m.Kind, m.Peer, m.Tag = KindSend, 0, 3
-	es[1].Post(m)
+	es[1].Post(m, Computes)
 	if l = es[0].laneTo(1); !l.isShowing() {
 		t.Fatal("the offer is not in the ring")
 	}
 	return es, l
 }
 
-// take asks for the next record as RecvNow does.
-func take(l *lane, r *ShortReceipt) bool {
+// take asks for the next record as Recv does.
+func take(l *lane, r *Message) bool {
 	e := l.n.e
 	e.mu.Lock()
 	defer e.unlock()
@@ -42,7 +42,7 @@ func TestFetchNow(t *testing.T) {
 			m := &MSO{Buf: pattern(n, 9), Elem: 4}
 			es, l := offered(t, w, m)
 			before, fetched := receivedOffers(es[0])
-			r := ShortReceipt{Peer: 1, Tag: AnyTag, Buf: make([]byte, n+5)}
+			r := Message{Peer: 1, Tag: AnyTag, Buf: make([]byte, n+5)}
 			ok := take(l, &r)
 			es[0].releaseRight()
 			if !ok || r.Length != n || r.GotTag != 3 || r.Elem != 4 || r.Ordinal == 0 || !bytes.Equal(r.Buf[:n], m.Buf) || !bytes.Equal(r.Buf[n:], make([]byte, 5)) {
@@ -88,16 +88,16 @@ func TestFetchNowLeaves(t *testing.T) {
 	for what, c := range map[string]struct {
 		n      int // bytes of the message
 		object bool
-		r      ShortReceipt
+		r      Message
 		state  uint64 // of the offer while it is asked for; 0: as it is
 	}{
-		"of another tag":     {n: n, r: ShortReceipt{Tag: 4}},
-		"of another context": {n: n, r: ShortReceipt{Tag: 3, Ctx: 2}},
-		"that does not fit":  {n: n + 1, r: ShortReceipt{Tag: 3}},
-		"of an object":       {n: n, object: true, r: ShortReceipt{Tag: 3}},
-		"that is too long":   {n: fetchMax + 1, r: ShortReceipt{Tag: 3, Buf: make([]byte, fetchMax+1)}},
-		"being moved":        {n: n, r: ShortReceipt{Tag: 3}, state: offerLocked},
-		"that is gone":       {n: n, r: ShortReceipt{Tag: 3}, state: 1<<63 | offerOpen}, // another message's
+		"of another tag":     {n: n, r: Message{Tag: 4}},
+		"of another context": {n: n, r: Message{Tag: 3, Ctx: 2}},
+		"that does not fit":  {n: n + 1, r: Message{Tag: 3}},
+		"of an object":       {n: n, object: true, r: Message{Tag: 3}},
+		"that is too long":   {n: fetchMax + 1, r: Message{Tag: 3, Buf: make([]byte, fetchMax+1)}},
+		"being moved":        {n: n, r: Message{Tag: 3}, state: offerLocked},
+		"that is gone":       {n: n, r: Message{Tag: 3}, state: 1<<63 | offerOpen}, // another message's
 	} {
 		for _, w := range []Way{Thread, Shared} {
 			t.Run(what+" "+w.String(), func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestFetchNowLeaves(t *testing.T) {
 				restore()
 				es[0].releaseRight()
 				got := &MSO{Kind: KindRecv, Peer: 1, Tag: 3, Buf: make([]byte, len(m.Buf))}
-				es[0].PostBlocking(got)
+				es[0].Post(got, Waits)
 				es[0].Wait(got)
 				es[1].Wait(m)
 				if got.Err != nil || m.Err != nil || !bytes.Equal(got.Buf, m.Buf) {
@@ -138,7 +138,7 @@ func TestFetchNowLeavesStream(t *testing.T) {
 		writer := es[1].laneTo(0).w
 		put := writer.Put(frames[:shm.Inline], nil) && writer.Put(frames[shm.Inline:], nil)
 		es[1].mu.Unlock()
-		r := ShortReceipt{Peer: 1, Tag: 3, Buf: make([]byte, len(m.Buf))}
+		r := Message{Peer: 1, Tag: 3, Buf: make([]byte, len(m.Buf))}
 		ok := take(l, &r)
 		es[0].releaseRight()
 		if ok || !put {
@@ -159,11 +159,11 @@ func TestFinEndsTurn(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		m := &MSO{Buf: pattern(100_000, 2)}
 		es, l := offered(t, w, m)
-		r := ShortReceipt{Peer: 1, Tag: 3, Buf: make([]byte, len(m.Buf))}
+		r := Message{Peer: 1, Tag: 3, Buf: make([]byte, len(m.Buf))}
 		es[1].takeRight()
 		ok := take(l, &r)
 		es[0].releaseRight()
-		if answer := (ShortMessage{Peer: 1, Tag: 5, Buf: []byte("answer")}); !ok || !es[0].SendNow(&answer, true) {
+		if answer := (Message{Peer: 1, Tag: 5, Buf: []byte("answer")}); !ok || !es[0].Send(&answer, Returns) {
 			t.Fatal("no answer was sent")
 		}
 		es[1].local.poll()
@@ -196,7 +196,7 @@ func TestWindowsBothWays(t *testing.T) {
 				if kind == KindSend {
 					copy(m.Buf, pattern(n, i))
 				}
-				es[rank].Post(m)
+				es[rank].Post(m, Computes)
 				ms[rank] = append(ms[rank], m)
 			}
 		}
@@ -241,11 +241,11 @@ func TestStepGoesOn(t *testing.T) {
 		for i := range messages {
 			in = append(in, &MSO{Kind: KindRecv, Peer: 1, Tag: Tag(i), Buf: make([]byte, fetchTurn)})
 			out = append(out, &MSO{Kind: KindSend, Peer: 0, Tag: Tag(i), Buf: pattern(fetchTurn, i)})
-			es[0].Post(in[i])
+			es[0].Post(in[i], Computes)
 		}
 		es[0].takeRight()
 		for _, m := range out {
-			es[1].Post(m)
+			es[1].Post(m, Computes)
 		}
 		for i := range messages {
 			if !es[0].step(i*256 + 1) { // none of those that make a whole turn

@@ -14,12 +14,12 @@ import (
 // receiveNow is a blocking receive as package mpi makes it. It reports which of the two ways it
 // took.
 func receiveNow(e *Engine, tag Tag, buf []byte) (n int, got Tag, now bool) {
-	r := ShortReceipt{Peer: 1, Tag: tag, Buf: buf}
-	if e.RecvNow(&r) {
+	r := Message{Peer: 1, Tag: tag, Buf: buf}
+	if e.Recv(&r, Waits) {
 		return r.Length, r.GotTag, true
 	}
 	m := &MSO{Kind: KindRecv, Peer: 1, Tag: tag, Buf: buf}
-	e.PostBlocking(m)
+	e.Post(m, Waits)
 	e.Wait(m)
 	return m.Length, m.GotTag, false
 }
@@ -31,16 +31,16 @@ func localPair(t *testing.T, w Way) []*Engine {
 	return job(t, 2, Assist, func(c *Config) { c.KeepP, c.Spin, c.Copy = true, 20*time.Millisecond, CopyRead })
 }
 
-// TestRecvNowMatches: receives that wait in the caller, those that only look, posted ones, and
+// TestRecvMatches: receives that wait in the caller, those that only look, posted ones, and
 // wildcards among all, get the messages that they would get if all were posted (MPI 4.1, section
 // 3.5). Each, in their order, gets the first that is left and fits.
-func TestRecvNowMatches(t *testing.T) {
+func TestRecvMatches(t *testing.T) {
 	effort.Need(t, effort.Usual, "it tries hundreds of thousands of messages")
 	for _, w := range []Way{Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
 			es := localPair(t, w)
 			for seed := range uint64(40) {
-				recvNowRound(t, es, rand.New(rand.NewPCG(seed, 7)))
+				recvRound(t, es, rand.New(rand.NewPCG(seed, 7)))
 			}
 			if runtime.GOMAXPROCS(0) > 1 { // on one core nothing comes while a caller polls
 				receiveInCaller(t, es)
@@ -70,13 +70,13 @@ func receiveInCaller(t *testing.T, es []*Engine) {
 
 func recvInto(e *Engine, b []byte, from PeerID, tag Tag) {
 	m := &MSO{Kind: KindRecv, Peer: from, Tag: tag, Buf: b}
-	e.PostBlocking(m)
+	e.Post(m, Waits)
 	e.Wait(m)
 }
 
-// recvNowRound sends numbered messages with two tags, some long enough to be offered, and receives
+// recvRound sends numbered messages with two tags, some long enough to be offered, and receives
 // them in one way or the other.
-func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
+func recvRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 	const n = 60
 	tags, messages := make([]Tag, n), make([][]byte, n)
 	for i := range tags {
@@ -87,10 +87,9 @@ func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 	wg.Go(func() {
 		for i, tag := range tags {
 			out := &MSO{Kind: KindSend, Peer: 0, Tag: tag, Buf: messages[i]}
-			if posted, err := es[1].Send(out); err != nil {
-				t.Error(err)
-			} else if posted {
-				es[1].Wait(out)
+			es[1].Post(out, Returns)
+			if es[1].Wait(out); out.Err != nil {
+				t.Error(out.Err)
 			}
 		}
 	})
@@ -121,14 +120,14 @@ func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 		}
 		buf := make([]byte, len(messages[want])+rng.IntN(2)*100)
 		way, got := rng.IntN(4), Tag(0)
-		switch r := (ShortReceipt{Peer: 1, Tag: tag, Buf: buf}); {
+		switch r := (Message{Peer: 1, Tag: tag, Buf: buf}); {
 		case way == 0:
 			_, got, _ = receiveNow(es[0], tag, buf)
-		case way <= 2 && es[0].TakeNow(&r):
+		case way <= 2 && es[0].Recv(&r, Computes):
 			got = r.GotTag
 		default:
 			m := &MSO{Kind: KindRecv, Peer: 1, Tag: tag, Buf: buf}
-			es[0].Post(m)
+			es[0].Post(m, Computes)
 			open = append(open, posted{m, want})
 			continue
 		}
@@ -144,35 +143,35 @@ func recvNowRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 	}
 }
 
-// TestRecvNowLeaves: what RecvNow is not for stays where it is, for a receive that is.
-func TestRecvNowLeaves(t *testing.T) {
+// TestRecvLeaves: what Recv is not for stays where it is, for a receive that is.
+func TestRecvLeaves(t *testing.T) {
 	es := localPair(t, Thread)
-	send := func(m ShortMessage) {
+	send := func(m Message) {
 		m.Peer, m.Tag = 0, 3
-		if !es[1].SendNow(&m, true) {
+		if !es[1].Send(&m, Returns) {
 			t.Fatal("no room for a short message")
 		}
 	}
-	refuses := func(what string, r ShortReceipt) {
+	refuses := func(what string, r Message) {
 		t.Helper()
 		r.Peer = 1
-		if es[0].RecvNow(&r) {
-			t.Errorf("RecvNow received %s", what)
+		if es[0].Recv(&r, Waits) {
+			t.Errorf("Recv received %s", what)
 		}
 	}
-	send(ShortMessage{Buf: []byte("longer")})
-	refuses("what does not fit", ShortReceipt{Tag: 3, Buf: make([]byte, 5)})
-	refuses("what has another tag", ShortReceipt{Tag: 4, Buf: make([]byte, 10)})
-	refuses("what has another context", ShortReceipt{Ctx: 2, Tag: 3, Buf: make([]byte, 10)})
+	send(Message{Buf: []byte("longer")})
+	refuses("what does not fit", Message{Tag: 3, Buf: make([]byte, 5)})
+	refuses("what has another tag", Message{Tag: 4, Buf: make([]byte, 10)})
+	refuses("what has another context", Message{Ctx: 2, Tag: 3, Buf: make([]byte, 10)})
 	buf := make([]byte, 5)
 	m := &MSO{Kind: KindRecv, Peer: 1, Tag: 3, Buf: buf}
-	es[0].PostBlocking(m)
+	es[0].Post(m, Waits)
 	es[0].Wait(m)
 	if m.Length != 6 || m.Err == nil || string(buf) != "longe" {
 		t.Errorf("%q, %d bytes, error %v, want a truncation", buf, m.Length, m.Err)
 	}
-	send(ShortMessage{Object: true, Buf: []byte("object")})
-	refuses("an object", ShortReceipt{Tag: 3, Buf: make([]byte, 10)})
+	send(Message{Object: true, Buf: []byte("object")})
+	refuses("an object", Message{Tag: 3, Buf: make([]byte, 10)})
 	if n, _, now := receiveNow(es[0], AnyTag, make([]byte, 10)); n != 6 || now {
 		t.Errorf("%d bytes, in the caller: %v", n, now)
 	}
@@ -185,20 +184,20 @@ func TestHasCome(t *testing.T) {
 	exchangeAll(t, es)
 	l := es[0].laneTo(1)
 	es[0].takeRight()
-	m := ShortMessage{Peer: 0, Tag: 3, Buf: []byte("short")}
-	if !es[1].SendNow(&m, true) {
+	m := Message{Peer: 0, Tag: 3, Buf: []byte("short")}
+	if !es[1].Send(&m, Returns) {
 		t.Fatal("no room for a short message")
 	}
 	es[0].local.poll()
 	for tag, want := range map[Tag]bool{3: true, 4: false, AnyTag: true} {
-		if r := (ShortReceipt{Peer: 1, Tag: tag}); !l.queued || l.hasCome(&r) != want || !l.queued {
+		if r := (Message{Peer: 1, Tag: tag}); !l.queued || l.hasCome(&r) != want || !l.queued {
 			t.Errorf("tag %d: has come: %v; messages are queued: %v", tag, !want, l.queued)
 		}
 	}
 	es[0].releaseRight()
 	recvInto(es[0], make([]byte, 5), 1, 3)
 	es[0].takeRight()
-	if r := (ShortReceipt{Peer: 1, Tag: 3}); l.hasCome(&r) || l.queued {
+	if r := (Message{Peer: 1, Tag: 3}); l.hasCome(&r) || l.queued {
 		t.Error("it is said to lie there still")
 	}
 	es[0].releaseRight()

@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"github.com/fitmpi/fitmpi/engine/internal/core"
+	"github.com/fitmpi/fitmpi/engine/internal/wire"
+	"github.com/fitmpi/fitmpi/internal/shm"
+)
+
+const (
+	// takeLooks is how often Recv looks at the ring for a caller that waits: for about as long as a
+	// short message takes there and back, so that a receive that has to wait loses nothing.
+	takeLooks = 1 << 10
+	// takeMost bounds how many messages one Recv gives to receives that were posted before.
+	takeMost = 16
+	// takeRun is the number of messages that callers take in a row before one that computes next
+	// waits briefly for the next message. To post a receive, and to collect what it has received,
+	// takes several times as long as to take a message. Without that wait, a receiver that is as
+	// fast as its sender, or waits for the first message of a window, would do both over and over.
+	// A rank that sends more often than that may be what its peer waits for.
+	takeRun = 16
+)
+
+// Recv receives, without a message state object, a message of plain memory that lies in the ring
+// from its sender: a short one, or for a caller that waits one of up to fetchMax bytes that is
+// offered, which is fetched. It reports false if there is none, or if anything else is to be
+// considered. Then nothing has happened, except that m.Buf may have changed, and Post is the way.
+//
+// If the caller waits, Recv looks out for a message for about a microsecond. If it computes next,
+// Recv gives messages that lie before that one to the receives that were posted for them. So a
+// caller that posts receives one after the other, while a peer sends, finds most messages there,
+// and they need no queue and no second visit.
+//
+// A receive that has not been posted meets no other message in between: nothing arrives while the
+// caller holds the progress right.
+func (e *Engine) Recv(m *Message, next Intent) bool {
+	l := e.laneTo(m.Peer)
+	if l == nil || e.cfg.Progress != Assist || e.local.block.Armed.Load() != 0 {
+		return false
+	}
+	if next == Computes {
+		return e.recvThere(l, m)
+	}
+	if e.cfg.Spin == 0 || e.right.State().HasLeft() || !e.tryRight() {
+		return false
+	}
+	e.noteWait()
+	if !l.awaitFor(m) || e.stopping.Load() || e.local.offers.shared.Load() != 0 {
+		e.releaseOwn()
+		return false
+	}
+	e.mu.Lock()
+	ok := l.takeLocked(m) || l.fetchLocked(m)
+	if ok {
+		e.taken++
+	}
+	e.releaseTakenLocked(false)
+	return ok
+}
+
+// recvThere is Recv by a caller that computes next.
+func (e *Engine) recvThere(l *lane, m *Message) (ok bool) {
+	owed := e.right.State().Owed()
+	if !e.tryRight() {
+		return false
+	}
+	if l.isComing(m) && !e.stopping.Load() && e.local.offers.shared.Load() == 0 {
+		e.mu.Lock()
+		ok = l.takeBehindLocked(m)
+		e.releaseTakenLocked(owed)
+		return ok
+	}
+	if e.right.Release().Missed() && !owed {
+		e.attend(true)
+	}
+	return false
+}
+
+// MovesNow reports whether it is worth a caller's while to do by Send and Recv what a
+// schedule would be for. It is, if the rank shares memory with others, a core is free to wait, no
+// observer is to see when schedules begin, and nothing has failed that could end one.
+func (e *Engine) MovesNow() bool {
+	if e.local == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.stopping.Load() {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.core.IsHealthy() && !e.core.SeesSchedules()
+}
+
+// laneTo is the lane to a peer, nil if there is none.
+func (e *Engine) laneTo(id PeerID) *lane {
+	if e.local == nil {
+		return nil
+	}
+	return e.local.byPeer[id]
+}
+
+// awaitFor looks for a record for a while, unless the message that r asks for has come already.
+//
+// Preconditions:
+//   - the caller holds the progress right, as for takeLocked.
+func (l *lane) awaitFor(r *Message) bool {
+	return l.isShowing() || !(l.queued && l.hasCome(r)) && l.await()
+}
+
+// hasCome reports whether the message that r asks for lies in the event queue.
+func (l *lane) hasCome(r *Message) bool {
+	e := l.n.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l.queued = e.core.HasArrivals()
+	return e.core.HasCome(r.Ctx, r.Peer, r.Tag)
+}
+
+// await looks for a record for a while.
+func (l *lane) await() bool {
+	if l.r == nil || l.rx.in || l.rx.headN != 0 {
+		return false
+	}
+	for range takeLooks {
+		if l.r.Ready() {
+			return true
+		}
+	}
+	return false
+}
+
+// takeLocked takes the next record if it is the message that r asks for.
+func (l *lane) takeLocked(r *Message) bool {
+	h, payload, ok := l.r.Headed()
+	if !ok {
+		return l.takeLongLocked(r)
+	}
+	w := wire.Words{First: h.A, Context: h.B, Length: h.C, ID: h.D}
+	if !w.IsEager() || w.Length != uint64(len(payload)) || !l.n.e.core.Take(r, w) {
+		return false
+	}
+	shm.CopyShort(r.Buf, payload)
+	l.tookLocked(wire.HeaderLen + len(payload))
+	return true
+}
+
+// takeLongLocked is takeLocked of a record that does not all lie in its cell.
+func (l *lane) takeLongLocked(r *Message) bool {
+	head, rest, ok := l.r.Next()
+	if !ok {
+		return false
+	}
+	w, ok := wire.ConsumeEager(head)
+	if !ok || w.Length != uint64(len(head)+len(rest)-wire.HeaderLen) || !l.n.e.core.Take(r, w) {
+		return false
+	}
+	n := copy(r.Buf, head[wire.HeaderLen:])
+	copy(r.Buf[n:], rest)
+	l.tookLocked(len(head) + len(rest))
+	return true
+}
+
+// fetchLocked takes the next record if it offers the message that r asks for, and that is not long:
+// it is fetched here. The record stays until that is done, for Post if it fails. The mutex
+// is released meanwhile.
+func (l *lane) fetchLocked(r *Message) bool {
+	e := l.n.e
+	h, more, ok := l.r.Headed()
+	w := wire.Words{First: h.A, Context: h.B, Length: h.C, ID: h.D}
+	if !ok || len(more) > 0 || !w.IsOffer() || w.Length > fetchMax || !e.core.MayTake(r, w) {
+		return false
+	}
+	e.mu.Unlock()
+	ok = l.fetchAll(w.ID, r.Buf[:w.Length])
+	e.mu.Lock()
+	if ok {
+		l.tookLocked(wire.HeaderLen)
+		e.core.Took(r, w)
+	}
+	return ok
+}
+
+// tookLocked is done with the record of n bytes that the ring has shown.
+func (l *lane) tookLocked(n int) {
+	c := &l.n.e.counts
+	l.row = 0
+	c.framesIn[l.peer]++
+	c.ringIn += uint64(n)
+	if l.r.Release() {
+		l.n.tellLocked(l)
+	}
+}
+
+// isShowing reports whether a record lies in the ring, and nothing is half read.
+//
+// Preconditions:
+//   - the caller holds the progress right, as for what follows.
+func (l *lane) isShowing() bool { return l.r != nil && l.r.Ready() && !l.rx.in && l.rx.headN == 0 }
+
+// isComing reports whether a record lies in the ring, or comes where messages come one after the
+// other: it is waited for as long as a peer takes to answer, if a core is free for that.
+func (l *lane) isComing(r *Message) bool {
+	if l.isShowing() {
+		return true
+	}
+	e := l.n.e
+	e.mu.Lock()
+	waits := (l.flows || l.run >= takeRun) && e.cfg.Spin > 0 && !e.core.HasCome(r.Ctx, r.Peer, r.Tag)
+	e.mu.Unlock()
+	if !waits || l.await() {
+		return waits
+	}
+	e.mu.Lock()
+	l.flows, l.run = false, 0
+	e.mu.Unlock()
+	return false
+}
+
+// takeBehindLocked takes the message that r asks for, and gives those that lie before it to
+// receives that are posted.
+func (l *lane) takeBehindLocked(r *Message) bool {
+	for i := 0; !l.takeLocked(r); i++ {
+		if i == takeMost || !l.passLocked() {
+			return false
+		}
+	}
+	l.run++
+	l.n.e.taken++
+	return true
+}
+
+// passLocked handles the next record if it is a short message that a receive is posted for.
+func (l *lane) passLocked() bool {
+	head, rest, ok := l.r.Next()
+	if !ok {
+		return false
+	}
+	c, from := l.n.e.core, l.peer
+	var h wire.Header
+	if wire.ConsumeHeader(head, &h) <= 0 || !core.IsWhole(&h, len(head)+len(rest)-wire.HeaderLen) || !c.IsAwaited(from, &h) ||
+		c.OnWhole(from, &h, head[wire.HeaderLen:], rest) != nil { // a fault is found again by the next turn
+		return false
+	}
+	l.tookLocked(len(head) + len(rest))
+	return true
+}
+
+// releaseTakenLocked gives back the right, and releases the mutex, after messages were taken. What
+// is to be written for them, credit, is written first. Where something was owed already when the
+// caller took the right, a worker that naps sleeps on, and looks after that: callers that take
+// messages come often.
+func (e *Engine) releaseTakenLocked(owed bool) {
+	if e.core.HasOutput() {
+		e.unlock()
+		e.drv.flushAll()
+		e.mu.Lock()
+	}
+	e.releaseOwnLocked(false, !owed)
+}
