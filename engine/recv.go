@@ -4,6 +4,7 @@ import (
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 	"github.com/fitmpi/fitmpi/internal/shm"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 const (
@@ -20,36 +21,38 @@ const (
 	takeRun = 16
 )
 
-// Recv receives, without a message state object, a message of plain memory that lies in the ring
-// from its sender: a short one, or for a caller that waits one of up to fetchMax bytes that is
-// offered, which is fetched. It reports false if there is none, or if anything else is to be
-// considered. Then nothing has happened, except that m.Buf may have changed, and Post is the way.
+// Recv receives, without a message state object, a message of plain memory that is there: a short
+// one that lies on the event queue or in the ring from its sender, or for a caller that waits one
+// of up to fetchMax bytes that is offered, which is fetched. It reports false if there is none, or
+// if anything else is to be considered. Then nothing has happened, except that m.Buf may have
+// changed, and Post is the way.
 //
-// If the caller waits, Recv looks out for a message for about a microsecond. If it computes next,
-// Recv gives messages that lie before that one to the receives that were posted for them. So a
-// caller that posts receives one after the other, while a peer sends, finds most messages there,
-// and they need no queue and no second visit.
+// If the caller waits, Recv looks at the ring for about a microsecond, or for Config.Yield where
+// ranks share cores, and lets these run. If it computes next, Recv gives messages that lie before
+// that one to the receives that were posted for them. So a caller that posts receives one after the
+// other, while a peer sends, finds most messages there, and they need no queue and no second visit.
 //
 // A receive that has not been posted meets no other message in between: nothing arrives while the
 // caller holds the progress right.
 func (e *Engine) Recv(m *Message, next Intent) bool {
 	l := e.laneTo(m.Peer)
-	if l == nil || e.cfg.Progress != Assist || e.local.block.Armed.Load() != 0 {
-		return false
-	}
-	if next == Computes {
+	switch {
+	case l == nil || e.cfg.Progress != Assist || e.local.block.Armed.Load() != 0:
+		return e.recvQueued(m, next)
+	case next == Computes:
 		return e.recvThere(l, m)
 	}
-	if e.cfg.Spin == 0 || e.right.State().HasLeft() || !e.tryRight() {
-		return false
+	if e.patience() == 0 || e.right.State().HasLeft() || !e.tryRight() {
+		return e.recvQueued(m, next)
 	}
 	e.noteWait()
-	if !l.awaitFor(m) || e.stopping.Load() || e.local.offers.shared.Load() != 0 {
+	there := l.awaitFor(m)
+	if !there && !l.queued || e.stopping.Load() || e.local.offers.shared.Load() != 0 {
 		e.releaseOwn()
 		return false
 	}
 	e.mu.Lock()
-	ok := l.takeLocked(m) || l.fetchLocked(m)
+	ok := l.takeQueuedLocked(m) || there && (l.takeLocked(m) || l.fetchLocked(m))
 	if ok {
 		e.taken++
 	}
@@ -57,15 +60,31 @@ func (e *Engine) Recv(m *Message, next Intent) bool {
 	return ok
 }
 
+// recvQueued is Recv of what lies on the event queue, and no further.
+func (e *Engine) recvQueued(m *Message, next Intent) bool {
+	e.mu.Lock()
+	if e.stopping.Load() || !e.core.TakeQueued(m) {
+		e.mu.Unlock()
+		return false
+	}
+	if next == Computes {
+		e.unlockPosted(done, nil)
+	} else {
+		e.unlockPosted(returns, nil)
+	}
+	return true
+}
+
 // recvThere is Recv by a caller that computes next.
 func (e *Engine) recvThere(l *lane, m *Message) (ok bool) {
 	owed := e.right.State().Owed()
 	if !e.tryRight() {
-		return false
+		return e.recvQueued(m, Computes)
 	}
-	if l.isComing(m) && !e.stopping.Load() && e.local.offers.shared.Load() == 0 {
+	there := l.isComing(m)
+	if (there || l.queued) && !e.stopping.Load() && e.local.offers.shared.Load() == 0 {
 		e.mu.Lock()
-		ok = l.takeBehindLocked(m)
+		ok = l.takeQueuedLocked(m) || there && l.takeBehindLocked(m)
 		e.releaseTakenLocked(owed)
 		return ok
 	}
@@ -75,11 +94,11 @@ func (e *Engine) recvThere(l *lane, m *Message) (ok bool) {
 	return false
 }
 
-// MovesNow reports whether it is worth a caller's while to do by Send and Recv what a
-// schedule would be for. It is, if the rank shares memory with others, a core is free to wait, no
-// observer is to see when schedules begin, and nothing has failed that could end one.
+// MovesNow reports whether it is worth a caller's while to do by Send and Recv what a schedule
+// would be for. It is, if the rank shares memory with others, callers poll, no observer is to see
+// when schedules begin, and nothing has failed that could end one.
 func (e *Engine) MovesNow() bool {
-	if e.local == nil || e.cfg.Progress != Assist || e.cfg.Spin == 0 || e.stopping.Load() {
+	if e.local == nil || e.cfg.Progress != Assist || e.patience() == 0 || e.stopping.Load() {
 		return false
 	}
 	e.mu.Lock()
@@ -112,10 +131,24 @@ func (l *lane) hasCome(r *Message) bool {
 	return e.core.HasCome(r.Ctx, r.Peer, r.Tag)
 }
 
+// takeQueuedLocked takes the message that r asks for if it lies on the event queue.
+func (l *lane) takeQueuedLocked(r *Message) bool {
+	if !l.queued {
+		return false
+	}
+	c := l.n.e.core
+	ok := c.TakeQueued(r)
+	l.queued = c.HasArrivals()
+	return ok
+}
+
 // await looks for a record for a while.
 func (l *lane) await() bool {
 	if l.r == nil || l.rx.in || l.rx.headN != 0 {
 		return false
+	}
+	if l.n.e.cfg.Spin == 0 {
+		return l.awaitInTurns()
 	}
 	for range takeLooks {
 		if l.r.Ready() {
@@ -123,6 +156,17 @@ func (l *lane) await() bool {
 		}
 	}
 	return false
+}
+
+// awaitInTurns is await where ranks share cores.
+func (l *lane) awaitInTurns() bool {
+	e := l.n.e
+	for end := sys.Nanotime() + int64(e.yieldFor); !l.r.Ready(); {
+		if e.yield(); sys.Nanotime() > end {
+			return false
+		}
+	}
+	return true
 }
 
 // takeLocked takes the next record if it is the message that r asks for.

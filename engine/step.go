@@ -88,7 +88,7 @@ func (e *Engine) firstStep() int {
 	if e.local == nil || e.drv.open.Load() != 0 {
 		return 0
 	}
-	if e.cfg.Spin > 0 && e.right.State().HasLeft() {
+	if e.right.State().HasLeft() {
 		e.right.Note(progress.State.Resume)
 		return 0
 	}

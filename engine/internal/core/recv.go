@@ -114,6 +114,27 @@ func (c *Core) take(m, u *MSO) (Job, bool) {
 	}
 }
 
+// TakeQueued is Take of a message on the event queue that is short and whole. It copies the
+// payload, too.
+func (c *Core) TakeQueued(r *Message) bool {
+	if !c.HasArrivals() || c.cfg.Observer != nil || c.IsShut(r.Ctx) != nil {
+		return false
+	}
+	u := c.events.search(key{r.Ctx, r.Peer, r.Tag})
+	if u == nil || u.State() != Queued || u.partner != nil || u.ended || u.Object || u.Length > min(len(r.Buf), maxWhole) {
+		return false
+	}
+	c.events.searches++
+	c.events.remove(u)
+	c.ackMatch(u)
+	copy(r.Buf, u.Buf)
+	c.shorts++
+	r.Length, r.GotTag, r.Elem, r.Ordinal = u.Length, u.Tag, u.Elem, c.shorts
+	c.peers[r.Peer].countReceived(Unannounced, u.Length)
+	c.consumed(u)
+	return true
+}
+
 // ackMatch tells the sender of a synchronous message that it was matched.
 func (c *Core) ackMatch(u *MSO) {
 	if u.sync {
