@@ -123,8 +123,8 @@ func TestEngine(t *testing.T) {
 	defer e.Close(5 * time.Second)
 	send := &engine.MSO{Kind: engine.KindSend, Buf: []byte("to myself")}
 	recv := &engine.MSO{Kind: engine.KindRecv, Buf: make([]byte, 16)}
-	e.Post(recv)
-	e.Post(send)
+	e.Post(recv, engine.Computes)
+	e.Post(send, engine.Computes)
 	e.Wait(recv)
 	e.Wait(send)
 

@@ -144,6 +144,16 @@ func logpSection() section {
 			columns = append(columns, column{m + " " + name, name, f.of(m)})
 		}
 	}
+	var ways []column
+	for _, m := range []string{"one-way", "model"} {
+		for _, name := range names {
+			ways = append(ways, column{m + " " + name, name, f.of(m)})
+		}
+	}
+	var link []column
+	for _, m := range []string{"os", "or", "L", "one-way", "model"} {
+		link = append(link, column{m, "assist", f.on(link1G).of(m)})
+	}
 	var constants []column
 	for _, m := range []string{"L", "gs", "gr"} {
 		for _, name := range names {
@@ -153,10 +163,13 @@ func logpSection() section {
 	return section{
 		title: "FiTMPI, the extended LogP model",
 		prose: "`os` and `or` are what a message costs the host, `osb` and `orb` what a buffered one costs the computing thread, `L` the latency, " +
-			"`gs` and `gr` the gaps between small messages, all in us, and `G` the gap per byte in ns.",
+			"`gs` and `gr` the gaps between small messages, all in us, and `G` the gap per byte in ns. `one-way` is half a round trip, " +
+			"`model` what the model predicts for it: `os + L + or` of the smallest message, and `G` for each further byte. Over loopback the sender's system call does the receiver's part too: the overheads overlap, and `L` is 0.",
 		tables: []table{
 			{head: "bytes", sizes: logpSizes, columns: columns},
 			{head: "bytes", sizes: logpSizes, columns: constants},
+			{head: "bytes", sizes: logpSizes, columns: ways},
+			{caption: "Over a link of 1 Gbit/s:", head: "bytes", sizes: logpSizes, columns: link},
 			{head: "bytes", sizes: logpSizes, columns: []column{{"G assist", "assist", f.of("G")}, {"G worker", "worker", f.of("G")}, {"G caller", "caller", f.of("G")}}},
 		},
 		plots: []drawing{{file: "logp.svg", title: "Overheads of the extended LogP model, FitMPI", xlabel: "bytes", ylabel: "us", columns: columns[:12:12]}},

@@ -158,9 +158,9 @@ func TestLogpReportsEveryParameter(t *testing.T) {
 	bothSizes(t, func(t *testing.T, ranks int) {
 		rows := measure(t, ranks, "logp", "-iterations", "2", "-warmup", "1", "-sizes", "128K,8")
 		wantRows(t, rows, "logp", ranks, []string{
-			" 8 os us 2", " 8 or us 2", " 8 L us 2", // 128K does not fit into the kernel's buffers
+			" 8 os us 2", " 8 or us 2", " 8 L us 2", " 8 one-way us 2", // 128K does not fit into the kernel's buffers
 			" 8 osb us 2", " 8 orb us 2", " 131072 osb us 2", " 131072 orb us 2",
-			" 8 gs us 2", " 8 gr us 2", " 131072 G ns/byte 2",
+			" 8 gs us 2", " 8 gr us 2", " 131072 G ns/byte 2", " 8 model us 1",
 		})
 	})
 }

@@ -27,8 +27,11 @@ import (
 //     time in Recv. Up to hostMax bytes only: more do not fit into the kernel's buffers, and Send
 //     would wait for the receiver.
 //   - L: the latency, half a round trip of the smallest message over the same pair, less os and or.
-//     Over loopback it is nearly nothing, and may come out negative: the sender's system call
-//     carries the message to the receiver's socket and goes on after the receiver can see it.
+//     Over loopback the sender's system call carries the message to the receiver's socket and goes
+//     on after the receiver can see it. The overheads overlap then, and L is 0.
+//   - one-way, model: half a round trip over the same pair as it is, and as the model predicts it,
+//     with os, or and L of the smallest message. Where the overheads overlap the model predicts
+//     more.
 //   - osb, orb: the overhead of a buffered message, in mpi.Send and mpi.Recv of the job. Both ranks
 //     sync; rank 0 sends; rank 1 computes until the message has arrived, and receives it. osb is
 //     the time in Send: the copy to the library buffer; under assist also the system call, if the
@@ -70,7 +73,8 @@ func logp(e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, host.close()) }()
 	sizes := slices.Sorted(slices.Values(e.sizes()))
-	if err := e.hostParameters(host, sizes); err != nil {
+	least, err := e.hostParameters(host, sizes)
+	if err != nil {
 		return err
 	}
 	for _, size := range sizes {
@@ -81,25 +85,40 @@ func logp(e *env) (err error) {
 	if err := e.gaps(sizes[0]); err != nil {
 		return err
 	}
-	return e.bulk(sizes[len(sizes)-1])
+	perByte, err := e.bulk(sizes[len(sizes)-1])
+	if err != nil {
+		return err
+	}
+	for _, size := range sizes {
+		if size <= hostMax {
+			e.report("", size, "model", "us", []float64{least + float64(max(size-1, 0))*perByte/1e3})
+		}
+	}
+	return nil
 }
 
-// hostParameters measures os and or, and from those of the smallest size L.
-func (e *env) hostParameters(host *rawEnd, sizes []int) error {
+// hostParameters measures os and or, from those of the smallest size L, and half round trips. At
+// rank 0 it returns os + L + or of the smallest size, in microseconds.
+func (e *env) hostParameters(host *rawEnd, sizes []int) (least float64, err error) {
 	for i, size := range sizes {
 		if size > hostMax {
 			break
 		}
 		x := host.route("", size)
 		both, err := e.hostOverheads(&x, size)
-		if err == nil && i == 0 {
-			err = e.latency(&x, size, both)
-		}
 		if err != nil {
-			return err
+			return 0, err
 		}
+		halves, err := e.bounces(&x, e.iterations(size), e.warmup(size))
+		if err != nil {
+			return 0, err
+		}
+		if i == 0 {
+			least = both + e.latency(size, halves, both)
+		}
+		e.report("", size, "one-way", "us", halves)
 	}
-	return nil
+	return least, nil
 }
 
 // hostOverheads reports os and or; their values' sum is returned at rank 0.
@@ -205,17 +224,15 @@ func (e *env) late(x *route, delay int64) (float64, error) {
 	return micros(start), err
 }
 
-// latency reports L: what half a round trip takes beyond the overheads of both ends.
-func (e *env) latency(x *route, size int, overheads float64) error {
-	xs, err := e.bounces(x, e.iterations(size), e.warmup(size))
-	if err != nil {
-		return err
-	}
-	for i := range xs {
-		xs[i] -= overheads
+// latency reports L: what half round trips take beyond the overheads of both ends, at least 0. Its
+// value is returned.
+func (e *env) latency(size int, halves []float64, overheads float64) float64 {
+	xs := make([]float64, len(halves))
+	for i, half := range halves {
+		xs[i] = max(half-overheads, 0)
 	}
 	e.report("", size, "L", "us", xs)
-	return nil
+	return value(xs)
 }
 
 // gaps reports the time per message of a stream of small ones, at both ends.
@@ -244,15 +261,16 @@ func (e *env) gaps(size int) error {
 	return nil
 }
 
-// bulk reports the time per byte of a stream of large messages, until the receiver has them.
-func (e *env) bulk(size int) error {
+// bulk reports the time per byte of a stream of large messages, until the receiver has them. Its
+// value, in nanoseconds, is returned at rank 0.
+func (e *env) bulk(size int) (float64, error) {
 	n, warmup := e.series(size, 20)
 	out, in := buffer(size), buffer(size)
 	xs := make([]float64, 0, n)
 	for i := range warmup + n {
 		t, err := e.stream(out, in, bulkWindow)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if i >= warmup {
 			xs = append(xs, t*1e3/float64(max(bulkWindow*size, 1)))
@@ -260,10 +278,10 @@ func (e *env) bulk(size int) error {
 	}
 	xs, err := e.gather(1, xs)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	e.report("", size, "G", "ns/byte", xs)
-	return nil
+	return value(xs), nil
 }
 
 // stream sends count messages to receives that are posted, and returns the time in
