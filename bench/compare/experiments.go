@@ -186,14 +186,14 @@ func jobExperiments() []*experiment {
 		&experiment{name: "job-64", test: "scale", args: "-iterations 1 -warmup 0", quick: "-iterations 1 -warmup 0", ranks: 64, wall: true,
 			contenders: fastTCP, repeats: 2, seconds: 5},
 		&experiment{name: "alloc", test: "alloc", contenders: []string{"assist"}, repeats: 1, seconds: 3},
-		&experiment{name: "penalty", test: "penalty", quick: fewSizes, contenders: []string{"assist"}, repeats: 2, seconds: 9})
+		&experiment{name: "penalty", test: "penalty", quick: fewSizes, contenders: []string{"assist"}, repeats: 1, seconds: 9})
 }
 
 // paperExperiments are those that only the papers ask for.
 func paperExperiments() []*experiment {
 	list := []*experiment{
 		{name: "logp", test: "logp", contenders: []string{"assist", "worker", "caller"}, repeats: 2, seconds: 4},
-		{name: "logp-1G", test: "logp", args: "-sizes 8,4K,64K", quick: "-sizes 8 -iterations 5", network: link1G, contenders: []string{"assist"}, repeats: 2, seconds: 4},
+		{name: "logp-1G", test: "logp", args: "-sizes 8,4K,64K", quick: "-sizes 8 -iterations 5", network: link1G, contenders: []string{"assist"}, repeats: 1, seconds: 4},
 		{name: "netpipe", test: "pingpong", quick: "-u 1024", contenders: []string{"netpipe"}, args: "-u 4194304", repeats: 1, seconds: 16},
 		{name: "matmul-1", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-1"}, ranks: 1, repeats: 2, seconds: 5},
 		{name: "matmul-2", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-2"}, repeats: 2, seconds: 5},
