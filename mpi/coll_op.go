@@ -63,6 +63,9 @@ type (
 //
 //go:noinline
 func Sum[T Number | ~string](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opSum)
+	}
 	in = in[:len(acc)]
 	// Sums are what large reductions spend their arithmetic on, and the compiler does not unroll.
 	// Eight at a time add float64 half again as fast as the plain loop, smaller types up to a fifth
@@ -88,6 +91,9 @@ func Sum[T Number | ~string](acc, in []T) {
 //
 //go:noinline
 func Prod[T Number](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	in = in[:len(acc)]
 	for i := range acc {
 		acc[i] *= in[i]
@@ -99,6 +105,9 @@ func Prod[T Number](acc, in []T) {
 //
 //go:noinline
 func Max[T cmp.Ordered](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	in = in[:len(acc)]
 	for i := range acc {
 		acc[i] = max(acc[i], in[i])
@@ -110,6 +119,9 @@ func Max[T cmp.Ordered](acc, in []T) {
 //
 //go:noinline
 func Min[T cmp.Ordered](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	in = in[:len(acc)]
 	for i := range acc {
 		acc[i] = min(acc[i], in[i])
@@ -121,6 +133,9 @@ func Min[T cmp.Ordered](acc, in []T) {
 //
 //go:noinline
 func LAnd[T Logical](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	var no T
 	yes := truth[T]()
 	in = in[:len(acc)]
@@ -138,6 +153,9 @@ func LAnd[T Logical](acc, in []T) {
 //
 //go:noinline
 func LOr[T Logical](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	var no T
 	yes := truth[T]()
 	in = in[:len(acc)]
@@ -155,6 +173,9 @@ func LOr[T Logical](acc, in []T) {
 //
 //go:noinline
 func LXor[T Logical](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	var no T
 	yes := truth[T]()
 	in = in[:len(acc)]
@@ -171,6 +192,9 @@ func LXor[T Logical](acc, in []T) {
 //
 //go:noinline
 func BAnd[T Integer](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	in = in[:len(acc)]
 	for i := range acc {
 		acc[i] &= in[i]
@@ -181,6 +205,9 @@ func BAnd[T Integer](acc, in []T) {
 //
 //go:noinline
 func BOr[T Integer](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	in = in[:len(acc)]
 	for i := range acc {
 		acc[i] |= in[i]
@@ -191,6 +218,9 @@ func BOr[T Integer](acc, in []T) {
 //
 //go:noinline
 func BXor[T Integer](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	in = in[:len(acc)]
 	for i := range acc {
 		acc[i] ^= in[i]
@@ -209,6 +239,9 @@ type Loc[T cmp.Ordered] struct {
 //
 //go:noinline
 func MaxLoc[T cmp.Ordered](acc, in []Loc[T]) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	in = in[:len(acc)]
 	for i := range acc {
 		a, b := &acc[i], &in[i]
@@ -227,6 +260,9 @@ func MaxLoc[T cmp.Ordered](acc, in []Loc[T]) {
 //
 //go:noinline
 func MinLoc[T cmp.Ordered](acc, in []Loc[T]) {
+	if len(acc) == 0 {
+		answerProbe(opCommutative)
+	}
 	in = in[:len(acc)]
 	for i := range acc {
 		a, b := &acc[i], &in[i]
@@ -273,10 +309,9 @@ func Commutative[T any](op Op[T]) Op[T] {
 }
 
 // IsCommutative reports whether op is known to be commutative: a predefined one that is, or
-// declared by [Commutative] (MPI 4.1, section 6.9.7, MPI_Op_commutative). A predefined operation
-// that a generic function instantiates with its own type parameter, as in mpi.Sum[T], is not
-// recognised: results are right all the same, and mpi.Commutative(mpi.Sum[T]) gets the speed back.
-// All ranks of one reduction must pass the same operation in the same way.
+// declared by [Commutative] (MPI 4.1, section 6.9.7, MPI_Op_commutative). A function literal of
+// generic code may be called for no elements to find out. All ranks of one reduction must pass the
+// same operation.
 func IsCommutative[T any](op Op[T]) bool { return isCommutative(op) }
 
 // opKind is what an Op's function name says.
@@ -318,7 +353,12 @@ func kindOf[T any](op Op[T]) opKind {
 	pc := reflect.ValueOf(op).Pointer()
 	kind, ok := opKinds.Load(pc)
 	if !ok {
-		kind, _ = opKinds.LoadOrStore(pc, kindOfFunc(runtime.FuncForPC(pc).Name()))
+		name := runtime.FuncForPC(pc).Name()
+		k := kindOfFunc(name)
+		if k == opOther && strings.Contains(name, "[...].func") { // of generic code: perhaps the compiler's
+			k = probe(op)
+		}
+		kind, _ = opKinds.LoadOrStore(pc, k)
 	}
 	return kind.(opKind)
 }

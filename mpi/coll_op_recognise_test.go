@@ -1,6 +1,7 @@
 package mpi_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -19,6 +20,22 @@ func reduceLike[T any](_ []T, op mpi.Op[T]) bool { return mpi.IsCommutative(op) 
 // throughGeneric instantiates Sum with a type parameter, whose dictionary is known only at run
 // time.
 func throughGeneric[T mpi.Number](v []T) bool { return reduceLike(v, mpi.Sum[T]) }
+
+func throughGenericText[T ~string](v []T) bool { return reduceLike(v, mpi.Sum[T]) }
+
+func throughGenericLoc[T mpi.Signed](v []mpi.Loc[T]) bool { return reduceLike(v, mpi.MaxLoc[T]) }
+
+func aroundSum[T mpi.Number](v []T) bool {
+	return reduceLike(v, func(acc, in []T) { mpi.Sum(acc, in) })
+}
+
+func throughGenericPanic[T mpi.Number](v []T) bool {
+	return reduceLike(v, func(acc, in []T) { acc[0] += in[0] })
+}
+
+func throughGenericExit[T mpi.Number](v []T) bool {
+	return reduceLike(v, func(acc, in []T) { runtime.Goexit() })
+}
 
 func throughGenericDeclared[T mpi.Number](v []T) bool {
 	return reduceLike(v, mpi.Commutative(mpi.Sum[T]))
@@ -74,8 +91,13 @@ func TestIsCommutativeFromAnotherPackage(t *testing.T) {
 		{"a method named Sum", reduceLike([]float64{}, new(adder).Sum), false},
 		{"nil", mpi.IsCommutative(nilOp), false},
 		{"nil, declared", mpi.IsCommutative(mpi.Commutative(nilOp)), false},
-		// The known limit: the compiler wraps these in a closure of the generic function.
-		{"Sum through a generic function", throughGeneric([]float64{}), false},
+		// The compiler wraps these in a function of the generic one.
+		{"Sum through a generic function", throughGeneric([]float64{}), true},
+		{"Sum of string through a generic function", throughGenericText([]string{}), false},
+		{"MaxLoc through a generic function", throughGenericLoc([]mpi.Loc[int]{}), true},
+		{"a closure around Sum in a generic function", aroundSum([]float64{}), false},
+		{"a closure of a generic function that panics", throughGenericPanic([]float64{}), false},
+		{"a closure of a generic function that ends its goroutine", throughGenericExit([]float64{}), false},
 		{"Sum through a generic function, declared", throughGenericDeclared([]celsius{}), true},
 	} {
 		if test.got != test.want {

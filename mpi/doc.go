@@ -53,8 +53,8 @@
 // BinaryMarshaler, else by encoding/gob, which sends exported fields only; if gob
 // cannot carry T, by its own TextAppender or TextMarshaler, as *regexp.Regexp has it.
 // A T of one's own codec needs these methods and no more. The receiver must use the
-// type that was sent. SendValue and RecvValue move one value, RecvNew receives a
-// message of unknown length.
+// type that was sent. SendValue and RecvValue move one value, AllreduceValue and its
+// like are collectives of values, RecvNew receives a message of unknown length.
 //
 // Where T is an interface, or has one inside, the types of the values in it must be
 // made known to gob: every rank calls gob.Register with a value of each, before it

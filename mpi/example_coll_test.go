@@ -91,6 +91,23 @@ func ExampleAlltoall() {
 	// Output: [1 11 21]
 }
 
+// A collective of values needs no slices.
+func ExampleAllreduceValue() {
+	run(3, func(c *mpi.Comm) error {
+		longest, err := mpi.AllreduceValue(c, []string{"a", "longer", "word"}[c.Rank()], mpi.OpOf(func(x, y string) string {
+			if len(y) > len(x) {
+				return y
+			}
+			return x
+		}))
+		if c.Rank() == 2 {
+			fmt.Println(longest)
+		}
+		return err
+	})
+	// Output: longer
+}
+
 // Objects are reduced too: here the counts of words.
 func ExampleAllreduce_maps() {
 	merge := func(acc, in []map[string]int) {

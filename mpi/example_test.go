@@ -133,6 +133,26 @@ func ExampleSendValue() {
 	// Output: fft 1024
 }
 
+// Requests are served in the order in which they complete.
+func ExampleAsCompleted() {
+	run(3, func(c *mpi.Comm) error {
+		if c.Rank() > 0 {
+			return mpi.SendValue(c, c.Rank()*10, 0, 0)
+		}
+		one, two := mpi.IrecvValue[int](c, 1, 0), mpi.IrecvValue[int](c, 2, 0)
+		sum := 0
+		for i, done := range mpi.AsCompleted(one.Request, two.Request) {
+			if done.Err != nil {
+				return done.Err
+			}
+			sum += []int{one.Value(), two.Value()}[i]
+		}
+		fmt.Println(sum)
+		return nil
+	})
+	// Output: 30
+}
+
 // Every rank passes a value to the right; a ring of Sendrecv does not lock up.
 func ExampleSendrecv() {
 	run(4, func(c *mpi.Comm) error {

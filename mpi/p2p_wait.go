@@ -17,21 +17,27 @@ var waits atomic.Uint64
 var waitLists = sync.Pool{New: func() any { return new(make([]*engine.MSO, 0, 64)) }}
 
 // waitFor returns when need of rs are done.
-func waitFor(need int, rs []*Request) {
+func waitFor(need int, rs []*Request) { waitAs(need, rs, false) }
+
+// waitBounded is waitFor by a goroutine of the library's. Its rank is not blocked: another
+// goroutine may do what the requests wait for.
+func waitBounded(need int, rs []*Request) { waitAs(need, rs, true) }
+
+func waitAs(need int, rs []*Request, bounded bool) {
 	refuseCallbacks()
 	if len(rs) > 4 {
 		room := waitLists.Get().(*[]*engine.MSO)
-		*room = waitIn((*room)[:0], need, rs)
+		*room = waitIn((*room)[:0], need, rs, bounded)
 		clear((*room)[:cap(*room)])
 		waitLists.Put(room)
 		return
 	}
 	var room [8]*engine.MSO
-	waitIn(room[:0], need, rs)
+	waitIn(room[:0], need, rs, bounded)
 }
 
-// waitIn is waitFor with room for a list; it returns the room, or what had to replace it.
-func waitIn(room []*engine.MSO, need int, rs []*Request) []*engine.MSO {
+// waitIn is waitAs with room for a list; it returns the room, or what had to replace it.
+func waitIn(room []*engine.MSO, need int, rs []*Request, always bool) []*engine.MSO {
 	for {
 		ms, e, stop, done, bounded := room[:0], (*engine.Engine)(nil), []func() bool(nil), 0, 0
 		round := waits.Add(1)
@@ -54,7 +60,7 @@ func waitIn(room []*engine.MSO, need int, rs []*Request) []*engine.MSO {
 		room = ms[:0]
 		switch n := least(need == len(rs), len(ms)); {
 		case done >= need:
-		case bounded >= n:
+		case always || bounded >= n:
 			e.WaitBounded(n, ms)
 		default:
 			e.WaitMany(n, ms)

@@ -38,7 +38,7 @@ var unobservedNames = map[string]string{
 	"Win.SetErrhandler": "value", "Win.Errhandler": "asks", "Win.Size": "asks", "Win.DispUnit": "asks", "Win.Flavor": "asks", "Win.Model": "asks", "WinBase": "asks",
 	"WinKeyval.*": "value", "WinKeyvalCreate": "value", "WinFlavor.String": "asks", "WinModel.String": "asks",
 	"Win.Group": "asks", "Win.Name": "asks", "Win.String": "asks", "Win.Info": "asks", "Win.IsRevoked": "asks", "Win.WithType": "value", "Win.WithTypes": "value",
-	"Creation.Comm": "asks", "Incoming.Data": "asks",
+	"Creation.Comm": "asks", "Incoming.Data": "asks", "IncomingValue.Value": "asks",
 	"Group.*": "value", "Info.*": "value", "Datatype.*": "value", "Status.*": "asks", "Keyval.*": "value", "TypeKeyval.*": "value", "Op.*": "value",
 	"Error.*": "value", "ErrorClass.*": "value", "ErrorCode.*": "value", "TruncateError.*": "value",
 	"MessageKind.String": "asks", "MessageUse.String": "asks", "Comparison.String": "asks", "Topology.String": "asks", "ThreadLevel.String": "asks", "Combiner.String": "asks", "Loc.*": "value", "Order.*": "asks", "Distribution.*": "asks",
@@ -55,7 +55,7 @@ var unobservedNames = map[string]string{
 	"HindexedBlock": "value", "Struct": "value", "Subarray": "value", "Darray": "value", "Resized": "value",
 	"Pack": "arith", "Unpack": "arith", "PackSize": "arith", "PackExternal": "arith", "UnpackExternal": "arith", "PackExternalSize": "arith",
 	"ReduceLocal": "arith", "Commutative": "value", "IsCommutative": "asks", "Sum": "arith", "Prod": "arith", "Max": "arith", "Min": "arith", "MaxLoc": "arith", "MinLoc": "arith",
-	"LAnd": "arith", "LOr": "arith", "LXor": "arith", "BAnd": "arith", "BOr": "arith", "BXor": "arith", "Replace": "arith", "NoOp": "arith",
+	"LAnd": "arith", "LOr": "arith", "LXor": "arith", "BAnd": "arith", "BOr": "arith", "BXor": "arith", "Replace": "arith", "NoOp": "arith", "Add": "arith", "OpOf": "value",
 }
 
 // begins reports whether the body calls one of the functions of tool_begin.go, and with which name
