@@ -56,6 +56,9 @@ func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own i
 	if x.red, x.foreign = reducer(f, e); e.wire != e.size || c.job.swaps {
 		x.red = wireReducer(c, f, e)
 	}
+	if size := c.reducedSize(e); size > 0 {
+		x.red.ElemSize = size
+	}
 	x.red.Segment = c.job.choice.Segment
 	return x, nil
 }
@@ -78,10 +81,35 @@ func reducedOf[T any](c *Comm, op string, t *Datatype, buf []T, n int) (coll.Buf
 		return x, err
 	}
 	e := elemOf[T]()
+	if e.class == classUint8 && t.element() != nil {
+		return x, nil // they are what t is made of
+	}
 	if size := t.m.Size(); size%max(e.wire, 1) != 0 || t.m.Hash(1) != e.m.Hash(size/max(e.wire, 1)) {
 		return x, opErrorf(ErrType, op, "a reduction combines whole elements: %s is no sequence of %s", t, e.name)
 	}
 	return x, nil
+}
+
+// element is what a Contiguous is so many of, or nil.
+func (t *Datatype) element() *Datatype {
+	if t == nil || t.contents.Combiner != CombinerContiguous {
+		return nil
+	}
+	return t.contents.Types[0]
+}
+
+// reducedSize is the bytes of an element that a reduction combines, if a layout of bytes says so;
+// else 0. A buffer of bytes may hold elements of any kind: they are what the communicator's type is
+// Contiguous of, and an Op gets them without gaps.
+func (c *Comm) reducedSize(e *elem) int {
+	t := c.sendType.element()
+	if t == nil {
+		t = c.recvType.element() // as of a root that only receives
+	}
+	if t == nil || e.class != classUint8 {
+		return 0
+	}
+	return t.Size()
 }
 
 // wireChunk is how many bytes of elements are brought into their own form at a time.

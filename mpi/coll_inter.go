@@ -2,7 +2,11 @@
 
 package mpi
 
-import "github.com/fitmpi/fitmpi/mpi/internal/coll"
+import (
+	"cmp"
+
+	"github.com/fitmpi/fitmpi/mpi/internal/coll"
+)
 
 // Collectives over an intercommunicator go from one group to the other (MPI 4.1,
 // section 6.2.3). All ranks of both groups call them.
@@ -196,7 +200,8 @@ func interRecvReduced[T any](c *Comm, op string, e *elem, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return startInter(c, op, func(x coll.Inter) { x.RecvReduced(to, e.wire, c.job.choice.Segment) }, nil, nil)
+	size := cmp.Or(c.reducedSize(e), e.wire)
+	return startInter(c, op, func(x coll.Inter) { x.RecvReduced(to, size, c.job.choice.Segment) }, nil, nil)
 }
 
 // interReduction checks what all reductions have in common.

@@ -21,7 +21,9 @@ import (
 // each other at t's extent. The counts of v-forms are in values of t, and their displacements in
 // its extents. In partitioned messages a partition is one value of t, and they follow each other in
 // the same way. Messages are packed and unpacked where the values lie, a chunk at a time, of
-// reductions a segment. Reductions combine whole elements of the buffer, so t must cut none.
+// reductions a segment. Reductions combine whole elements of the buffer, so t must cut none. Where
+// the buffer is of bytes and t is Contiguous(n, u), they combine values of u: the Op gets their
+// bytes without gaps, and never a part of one.
 // Objects know no layouts: with them the error is of class [ErrType]. A nil t takes the layouts
 // away again. Both ends of a message must have the same basic values in the same order, not the
 // same layout.
