@@ -1,12 +1,54 @@
-// Package cabi will be the C library of FitMPI: libmpi_abi.so.0, with the standard ABI of MPI 5.0.
-// So far there is what the library is generated from, and the first of what is generated:
+// Package cabi is the C library of FitMPI: libmpi_abi.so.0, with the standard ABI of MPI 5.0, by
+// which programs in C and C++ run on the engine of package mpi. docs/C.md is the manual; COVERAGE.md
+// says which functions are there. Build it with
 //
-//   - package facts is a table of each procedure, type and constant, in text;
-//   - include/mpi.h is the header, for C99, C11 and C++17;
-//   - package internal/procedure numbers the procedures;
-//   - COVERAGE.md says which of them are there.
+//	go -C cabi run ./build
 //
-// After a change of the table, go generate renews the rest; a test says if that was forgotten.
+// # Two halves
+//
+//   - The C half (chalf, libmpi_abi.so.0) has the functions, each under two names: PMPI_Send, and
+//     MPI_Send as a weak alias that a tool may replace. Most are generated: they gather their
+//     arguments as words of 64 bits and enter Go by number, so that the form with int and that with
+//     MPI_Count are one. Clocks, statuses, and the completion of requests that are done are written
+//     by hand and do not enter Go.
+//   - The Go half (gohalf, libfitmpi_go.so) is package internal/calls on top of package mpi, which
+//     has all semantics: there is no second implementation of any protocol. It is loaded by the
+//     first call that needs it, so a program that only links MPI has no Go runtime.
+//
+// # A call
+//
+//	MPI_Isend                                       chalf/entries_gen.c
+//	  words, number: fit_call                       chalf/load.c: loads Go, the first time
+//	calls.Call: the handler of the number           internal/calls/call.go
+//	  handles to objects, by tables                 handles.go
+//	  buffer: elements of a kind, or a layout       buffers_unsafe.go, datatypes.go
+//	  mpi.Isend of []int32, or []byte under WithType
+//	  done at once: a slot of the slab, with its status
+//	  else: the request is kept by its slot's place requests.go
+//	  an error: the error handler of the object     errors.go
+//	MPI_Wait                                        chalf/requests.c
+//	  the slot says done: status copied, slot freed, without Go
+//	  else into Go: mpi.Request.Wait                complete.go
+//
+// # Rules
+//
+//   - C holds no Go pointer: handles are places in tables of Go, requests are slots in memory that
+//     both halves map.
+//   - Functions of the program (operations, error handlers, attributes, generalised requests) are
+//     called with no lock held, and may call MPI where the standard lets them.
+//   - Threads of Go block all signals but those that its runtime needs, so handlers of the program
+//     run on its own threads, with or without SA_ONSTACK. A child of a fork may exec; a call of MPI
+//     there ends it with a message.
+//   - Elements keep their kinds: MPI_INT meets []int32 of a rank in Go. Where a datatype is no plain
+//     array of a kind, bytes travel under a layout, and match every kind.
+//
+// # Generated code
+//
+// Package facts is the table of all procedures, types and constants of the standard. From it come
+// include/mpi.h, the entry points, and the constants in Go. After a change of the table, or of what
+// the Go half has, go generate renews the rest; tests say if that was forgotten. suites/mpich runs
+// MPICH's own tests.
 package cabi
 
 //go:generate go run ./internal/gen
+//go:generate go run ./internal/coverage

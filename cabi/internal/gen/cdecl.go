@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fitmpi/fitmpi/cabi/facts"
@@ -46,6 +47,10 @@ func parameter(a *facts.Argument, twin bool) string {
 	}
 	if a.Length == "" {
 		return a.Kind.CType(twin) + " " + address(a) + a.Name
+	}
+	if slices.Contains(a.Sentinels, "MPI_UNWEIGHTED") {
+		// As a pointer: compilers warn of an array that is no memory.
+		return constant(a) + a.Kind.CType(twin) + " *" + a.Name
 	}
 	return constant(a) + a.Kind.CType(twin) + " " + a.Name + dimensions(a)
 }

@@ -2,9 +2,10 @@
 //
 //	go generate ./...
 //
-// That is include/mpi.h, the header of MPI's standard ABI; internal/procedure, a number
-// for each procedure; and COVERAGE.md, which of them are there. The files are committed, and a test
-// says if they are older than the table.
+// That is include/mpi.h, the header of MPI's standard ABI; chalf/entries_gen.c, the functions of C
+// that enter Go, and chalf/numbers_gen.h; internal/procedure, a number for each procedure;
+// internal/abi, the constants in Go; and internal/calls/ops_gen.go, the predefined operations. The
+// files are committed, and a test says if they are older than the table.
 package main
 
 import (
@@ -61,9 +62,20 @@ func outputs(t *facts.Table) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	constants, err := constantList(t)
+	if err != nil {
+		return nil, err
+	}
+	operations, err := operationTables()
+	if err != nil {
+		return nil, err
+	}
 	return map[string]string{
 		"include/mpi.h":                        header(t),
+		"chalf/entries_gen.c":                  entries(t),
+		"chalf/numbers_gen.h":                  numbers(t),
+		"internal/abi/abi_gen.go":              constants,
+		"internal/calls/ops_gen.go":            operations,
 		"internal/procedure/procedures_gen.go": procedures,
-		"COVERAGE.md":                          coverage(t),
 	}, nil
 }

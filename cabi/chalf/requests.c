@@ -1,0 +1,102 @@
+/* Completion of requests that are done already, without entering Go. */
+#include "fitmpi.h"
+#include "numbers_gen.h"
+
+#include <stddef.h>
+
+/* index_of is the place of a request in the slab, or -1. */
+static long index_of(MPI_Request h)
+{
+    uintptr_t v = (uintptr_t)h;
+    if ((v & 15) != FIT_REQUEST_KIND || (v >> 8) < FIT_FIRST_HANDLE)
+        return -1;
+    v = (v >> 8) - FIT_FIRST_HANDLE;
+    return v < (uintptr_t)FIT_CHUNK * FIT_CHUNKS ? (long)v : -1;
+}
+
+static struct fit_request *at(long i)
+{
+    struct fit_request *chunk = atomic_load_explicit(&fit_shared.slab[i / FIT_CHUNK], memory_order_acquire);
+    return chunk ? chunk + i % FIT_CHUNK : NULL;
+}
+
+/* give puts a request onto the list of free ones. The count in the upper half of the head changes
+ * each time, so that a head which was taken and came back is another. */
+static void give(long i)
+{
+    struct fit_request *r = at(i);
+    atomic_store_explicit(&r->state, FIT_FREE, memory_order_relaxed);
+    uint64_t head = atomic_load(&fit_shared.free), next;
+    do {
+        r->next = (int32_t)(uint32_t)head;
+        next = ((head >> 32) + 1) << 32 | (uint32_t)i;
+    } while (!atomic_compare_exchange_weak(&fit_shared.free, &head, next));
+}
+
+/* copy gives a status, but for its error, which calls for one request leave alone. */
+static void copy(MPI_Status *to, const MPI_Status *from)
+{
+    int error;
+    if (to == MPI_STATUS_IGNORE)
+        return;
+    error = to->MPI_ERROR;
+    *to = *from;
+    to->MPI_ERROR = error;
+}
+
+/* complete completes a request if it is done, and reports whether it was. */
+static int complete(MPI_Request *request, MPI_Status *status)
+{
+    long i = index_of(*request);
+    struct fit_request *r = i < 0 ? NULL : at(i);
+    if (!r || atomic_load_explicit(&r->state, memory_order_acquire) != FIT_DONE)
+        return 0;
+    copy(status, &r->status);
+    *request = MPI_REQUEST_NULL;
+    give(i);
+    return 1;
+}
+
+int PMPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    if (request && complete(request, status))
+        return MPI_SUCCESS;
+    int64_t a[] = {(intptr_t)request, (intptr_t)status};
+    return fit_call(FIT_ID_WAIT, a);
+}
+FIT_ALIAS(MPI_Wait);
+
+int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    if (request && complete(request, status)) {
+        *flag = 1;
+        return MPI_SUCCESS;
+    }
+    int64_t a[] = {(intptr_t)request, (intptr_t)flag, (intptr_t)status};
+    return fit_call(FIT_ID_TEST, a);
+}
+FIT_ALIAS(MPI_Test);
+
+/* all_done reports whether each of n requests is done. */
+static int all_done(int n, MPI_Request list[])
+{
+    for (int k = 0; k < n; k++) {
+        long i = index_of(list[k]);
+        struct fit_request *r = i < 0 ? NULL : at(i);
+        if (!r || atomic_load_explicit(&r->state, memory_order_acquire) != FIT_DONE)
+            return 0;
+    }
+    return 1;
+}
+
+int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
+{
+    if (count > 0 && array_of_requests && all_done(count, array_of_requests)) {
+        for (int k = 0; k < count; k++)
+            complete(&array_of_requests[k], array_of_statuses ? &array_of_statuses[k] : MPI_STATUS_IGNORE);
+        return MPI_SUCCESS;
+    }
+    int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)array_of_statuses};
+    return fit_call(FIT_ID_WAITALL, a);
+}
+FIT_ALIAS(MPI_Waitall);

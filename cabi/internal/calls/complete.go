@@ -1,0 +1,452 @@
+package calls
+
+import (
+	"github.com/fitmpi/fitmpi/cabi/internal/abi"
+	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+func init() {
+	register(procedure.Wait, wait)
+	register(procedure.Test, test)
+	register(procedure.Waitall, waitall)
+	register(procedure.Testall, testall)
+	register(procedure.Waitany, func(c *call) error { return c.any(2, -1, 3, mpi.WaitAny) })
+	register(procedure.Testany, testany)
+	register(procedure.Waitsome, func(c *call) error { return c.some(mpi.WaitSome) })
+	register(procedure.Testsome, func(c *call) error { return c.some(mpi.TestSome) })
+	register(procedure.RequestGetStatus, getStatus)
+	register(procedure.RequestGetStatusAll, getStatusAll)
+	register(procedure.RequestGetStatusAny, getStatusAny)
+	register(procedure.RequestGetStatusSome, getStatusSome)
+	register(procedure.RequestFree, requestFreed)
+	register(procedure.Cancel, cancel)
+	register(procedure.Start, start)
+	register(procedure.Startall, startall)
+}
+
+// finish ends the completion of the request q, whose handle is at p: st and err are its outcome. An
+// error that is no object's goes to that of the request.
+func (c *call) finish(p *handle, q *request, st mpi.Status, err error, to *status) error {
+	if q == nil { // done before, or null
+		if i := placeOf(*p); i >= 0 {
+			to.copy(&shared.slot(i).status)
+			drop(p)
+		} else if to != nil {
+			to.set(emptyStatus)
+		}
+		return nil
+	}
+	if to != nil {
+		to.set(st)
+	}
+	if q.done != nil && err == nil {
+		err = q.done()
+	}
+	if q.asked != nil {
+		to.copy(q.asked)
+	}
+	if !q.persistent {
+		drop(p)
+	}
+	return err
+}
+
+// statusAt is the status at an address, or nil if it is ignored.
+func statusAt(addr int64) *status { return at[status](addr) }
+
+func wait(c *call) error {
+	p := at[handle](c.need(0))
+	q := findRequest(*p)
+	if q == nil {
+		return c.finish(p, nil, emptyStatus, nil, statusAt(c.args[1]))
+	}
+	c.on = q.on
+	st, err := q.r.Wait()
+	return c.finish(p, q, st, err, statusAt(c.args[1]))
+}
+
+func test(c *call) error {
+	p := at[handle](c.need(0))
+	q := findRequest(*p)
+	c.setBool(1, true)
+	if q == nil {
+		return c.finish(p, nil, emptyStatus, nil, statusAt(c.args[2]))
+	}
+	c.on = q.on
+	st, done, err := q.r.Test()
+	if !done && err == nil {
+		c.setBool(1, false)
+		return nil
+	}
+	return c.finish(p, q, st, err, statusAt(c.args[2]))
+}
+
+// list is the requests of an array of n handles: nil for those that are null or done.
+func (c *call) list(i, n int) (hs []handle, qs []*request, rs []*mpi.Request) {
+	if n > 0 {
+		c.need(i)
+	}
+	hs = view[handle](c.args[i], n)
+	qs, rs = make([]*request, len(hs)), make([]*mpi.Request, len(hs))
+	for k, h := range hs {
+		if qs[k] = findRequest(h); qs[k] != nil {
+			rs[k] = qs[k].r
+			if c.on == nil {
+				c.on = qs[k].on
+			}
+		}
+	}
+	return hs, qs, rs
+}
+
+// statuses are the statuses of an array, nil if they are ignored.
+func (c *call) statuses(i, n int) []status {
+	if c.args[i] == 0 {
+		return nil
+	}
+	return view[status](c.args[i], n)
+}
+
+func waitall(c *call) error {
+	hs, qs, rs := c.list(1, c.count(0))
+	for _, r := range rs {
+		_, _ = r.Wait() // what it says is asked for below, one by one
+	}
+	return c.completeAll(hs, qs, rs, c.statuses(2, len(hs)))
+}
+
+// completeAll completes requests that are done, and gathers their errors.
+func (c *call) completeAll(hs []handle, qs []*request, rs []*mpi.Request, sts []status) error {
+	var failed *failure
+	codes := make([]int, len(hs))
+	for k := range hs {
+		st, err := rs[k].Wait()
+		var to *status
+		if sts != nil {
+			to = &sts[k]
+		}
+		if err = c.finish(&hs[k], qs[k], st, err, to); err != nil {
+			codes[k] = codeOf(err)
+			c.on = qs[k].on
+			failed = failf(abi.ErrInStatus, "request %d: %v", k, err)
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	for k := range sts {
+		sts[k].code = int32(codes[k])
+	}
+	return failed
+}
+
+func testall(c *call) error {
+	hs, qs, rs := c.list(1, c.count(0))
+	for _, r := range rs {
+		if _, done, _ := r.GetStatus(); !done {
+			c.setBool(2, false)
+			return nil
+		}
+	}
+	c.setBool(2, true)
+	return c.completeAll(hs, qs, rs, c.statuses(3, len(hs)))
+}
+
+// doneBefore is the first of requests that were done when they were begun, or -1.
+func doneBefore(hs []handle, qs []*request) int {
+	for k, h := range hs {
+		if qs[k] == nil && h != abi.RequestNull {
+			return k
+		}
+	}
+	return -1
+}
+
+// any completes one request of an array; the index, and the flag if there is one, and the status go
+// to those arguments.
+func (c *call) any(index, flag, to int, find func(...*mpi.Request) (int, mpi.Status, error)) error {
+	hs, qs, rs := c.list(1, c.count(0))
+	if flag >= 0 {
+		c.setBool(flag, true)
+	}
+	if k := doneBefore(hs, qs); k >= 0 {
+		c.setInt(index, k)
+		return c.finish(&hs[k], nil, emptyStatus, nil, statusAt(c.args[to]))
+	}
+	k, st, err := find(rs...)
+	if k == mpi.Undefined {
+		c.setInt(index, abi.Undefined)
+		c.empty(c.args[to])
+		return err
+	}
+	c.on = qs[k].on
+	c.setInt(index, k)
+	return c.finish(&hs[k], qs[k], st, err, statusAt(c.args[to]))
+}
+
+func testany(c *call) error {
+	_, qs, rs := c.list(1, c.count(0))
+	if doneBefore(view[handle](c.args[1], c.count(0)), qs) < 0 {
+		done := true
+		k, st, err := mpi.Undefined, emptyStatus, error(nil)
+		if k, st, done, err = mpi.TestAny(rs...); !done {
+			c.setBool(3, false)
+			c.setInt(2, abi.Undefined)
+			return err
+		}
+		return c.any(2, 3, 4, func(...*mpi.Request) (int, mpi.Status, error) { return k, st, err })
+	}
+	return c.any(2, 3, 4, nil)
+}
+
+// some completes all requests of an array that are done. Those that were done before count too, and
+// then nothing is waited for.
+func (c *call) some(find func(...*mpi.Request) ([]int, []mpi.Status, error)) error {
+	n := c.count(0)
+	hs, qs, rs := c.list(1, n)
+	sts := c.statuses(4, n)
+	var done []int
+	if k := doneBefore(hs, qs); k >= 0 {
+		for i := range hs {
+			if qs[i] == nil && hs[i] != abi.RequestNull {
+				done = append(done, i)
+			}
+		}
+		more, _, _ := mpi.TestSome(rs...)
+		done = merge(done, more)
+	} else if isNoneActive(qs, rs) {
+		c.setInt(2, abi.Undefined)
+		return nil
+	} else {
+		done, _, _ = find(rs...)
+	}
+	return c.completeSome(done, hs, qs, rs, sts)
+}
+
+// isNoneActive reports whether there is nothing to wait for.
+func isNoneActive(qs []*request, rs []*mpi.Request) bool {
+	index, _, done, _ := mpi.GetStatusAny(rs...)
+	return done && index == mpi.Undefined
+}
+
+// merge is two rising lists as one.
+func merge(a, b []int) []int {
+	out := make([]int, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] < b[0] {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+func (c *call) completeSome(done []int, hs []handle, qs []*request, rs []*mpi.Request, sts []status) error {
+	c.setInt(2, len(done))
+	var failed *failure
+	codes := make([]int, len(done))
+	for i, k := range done {
+		var to *status
+		if sts != nil {
+			to = &sts[i]
+		}
+		var st mpi.Status
+		var err error
+		if qs[k] != nil {
+			st, err = qs[k].r.Wait()
+		}
+		if err = c.finish(&hs[k], qs[k], st, err, to); err != nil {
+			codes[i] = codeOf(err)
+			c.on = qs[k].on
+			failed = failf(abi.ErrInStatus, "request %d: %v", k, err)
+		}
+	}
+	c.setInts(3, done)
+	if failed == nil {
+		return nil
+	}
+	for i := range sts[:min(len(sts), len(done))] {
+		sts[i].code = int32(codes[i])
+	}
+	return failed
+}
+
+func getStatus(c *call) error {
+	h := handle(c.args[0])
+	q := findRequest(h)
+	c.setBool(1, true)
+	to := statusAt(c.args[2])
+	if q == nil {
+		if i := placeOf(h); i >= 0 {
+			to.copy(&shared.slot(i).status)
+		} else {
+			c.empty(c.args[2])
+		}
+		return nil
+	}
+	c.on = q.on
+	st, done, err := q.r.GetStatus()
+	if !done {
+		c.setBool(1, false)
+		return err
+	}
+	if to != nil {
+		to.set(st)
+	}
+	if q.asked != nil {
+		to.copy(q.asked)
+	}
+	return err
+}
+
+// peek is getStatus of one of an array; it reports whether it is done.
+func (c *call) peek(h handle, to int64) (bool, error) {
+	var flag int32
+	one := call{id: c.id, args: &[maxArgs]int64{int64(h), address(heap(&flag)), to}}
+	err := getStatus(&one)
+	if one.on != nil {
+		c.on = one.on
+	}
+	return flag != 0, err
+}
+
+func getStatusAll(c *call) error {
+	hs, _, rs := c.list(1, c.count(0))
+	for _, r := range rs {
+		if _, done, _ := r.GetStatus(); !done {
+			c.setBool(2, false)
+			return nil
+		}
+	}
+	c.setBool(2, true)
+	for k, h := range hs {
+		if _, err := c.peek(h, entry(c.args[3], k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry is the address of an entry of an array of statuses, 0 if they are ignored.
+func entry(addr int64, k int) int64 {
+	if addr == 0 {
+		return 0
+	}
+	return addr + int64(k*sizeOf[status]())
+}
+
+func getStatusAny(c *call) error {
+	hs, qs, rs := c.list(1, c.count(0))
+	c.setBool(3, true)
+	if k := doneBefore(hs, qs); k >= 0 {
+		c.setInt(2, k)
+		_, err := c.peek(hs[k], c.args[4])
+		return err
+	}
+	k, _, done, err := mpi.GetStatusAny(rs...)
+	switch {
+	case !done:
+		c.setBool(3, false)
+		c.setInt(2, abi.Undefined)
+		return err
+	case k == mpi.Undefined:
+		c.setInt(2, abi.Undefined)
+		c.empty(c.args[4])
+		return err
+	}
+	c.setInt(2, k)
+	_, err = c.peek(hs[k], c.args[4])
+	return err
+}
+
+func getStatusSome(c *call) error {
+	n := c.count(0)
+	hs, qs, rs := c.list(1, n)
+	if doneBefore(hs, qs) < 0 && isNoneActive(qs, rs) {
+		c.setInt(2, abi.Undefined)
+		return nil
+	}
+	var found []int
+	for k, h := range hs {
+		if h == abi.RequestNull || qs[k] != nil && !isActive(rs[k]) {
+			continue
+		}
+		done, err := c.peek(h, entry(c.args[4], len(found)))
+		if err != nil {
+			return err
+		}
+		if done {
+			found = append(found, k)
+		}
+	}
+	c.setInt(2, len(found))
+	c.setInts(3, found)
+	return nil
+}
+
+// isActive reports whether a request is one that is waited for.
+func isActive(r *mpi.Request) bool {
+	index, _, done, _ := mpi.GetStatusAny(r)
+	return !done || index != mpi.Undefined
+}
+
+// requestFreed lets go of a request.
+func requestFreed(c *call) error {
+	p := at[handle](c.need(0))
+	if *p == abi.RequestNull {
+		return failf(abi.ErrRequest, "the request is null")
+	}
+	q := findRequest(*p)
+	if q == nil {
+		drop(p)
+		return nil
+	}
+	c.on = q.on
+	if err := q.r.Free(); err != nil {
+		return err
+	}
+	drop(p)
+	return nil
+}
+
+func cancel(c *call) error {
+	p := at[handle](c.need(0))
+	if *p == abi.RequestNull {
+		return failf(abi.ErrRequest, "the request is null")
+	}
+	q := findRequest(*p)
+	if q == nil {
+		return nil
+	}
+	c.on = q.on
+	if q.collective {
+		return failf(abi.ErrRequest, "the request is of a collective operation, which cannot be cancelled")
+	}
+	return q.r.Cancel()
+}
+
+// startable is a request that Start may start.
+func (c *call) startable(h handle) *request {
+	if h == abi.RequestNull {
+		panic(failf(abi.ErrRequest, "the request is null"))
+	}
+	q := findRequest(h)
+	if q == nil || !q.persistent {
+		panic(failf(abi.ErrRequest, "the request is not persistent: make it with MPI_Send_init or its like"))
+	}
+	c.on = q.on
+	return q
+}
+
+func start(c *call) error { return c.startable(*at[handle](c.need(0))).r.Start() }
+
+func startall(c *call) error {
+	for _, h := range view[handle](c.args[1], c.count(0)) {
+		if err := c.startable(h).r.Start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

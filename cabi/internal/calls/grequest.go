@@ -1,0 +1,43 @@
+package calls
+
+import (
+	"github.com/fitmpi/fitmpi/cabi/internal/abi"
+	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+func init() {
+	register(procedure.GrequestStart, grequestStart)
+	register(procedure.GrequestComplete, grequestComplete)
+}
+
+// grequestStart makes a request of the program's. Its status is what the query function writes,
+// which package mpi calls before the status is given to the program.
+func grequestStart(c *call) error {
+	query, free, cancel, extra := c.args[0], c.args[1], c.args[2], c.args[3]
+	w := theWorld.Load()
+	q := &request{on: w.self, asked: heap(new(status))}
+	q.r = w.self.GrequestStart(mpi.GeneralCallbacks{
+		Query: func() (mpi.Status, error) {
+			return emptyStatus, codeError(Callback(query, extra, address(q.asked)), "query")
+		},
+		Free: func() error { return codeError(Callback(free, extra), "free") },
+		Cancel: func(complete bool) error {
+			n := int64(0)
+			if complete {
+				n = 1
+			}
+			return codeError(Callback(cancel, extra, n), "cancel")
+		},
+	})
+	c.setHandle(4, keep(q))
+	return nil
+}
+
+func grequestComplete(c *call) error {
+	q := findRequest(handle(c.args[0]))
+	if q == nil || q.asked == nil {
+		return failf(abi.ErrRequest, "the request is not of MPI_Grequest_start")
+	}
+	return q.r.Complete()
+}

@@ -1,0 +1,160 @@
+package calls
+
+import (
+	"sync"
+
+	"github.com/fitmpi/fitmpi/cabi/internal/abi"
+	"github.com/fitmpi/fitmpi/mpi"
+)
+
+// request is one that was not complete when the call that made it returned, or is persistent.
+type request struct {
+	r          *mpi.Request
+	on         owner // gets its errors
+	persistent bool
+	collective bool         // it must not be freed while it is active
+	done       func() error // nil, or delivers what the operation has made
+	asked      *status      // of a generalised one: what its query function writes; else nil
+}
+
+// requests are by place in the slab.
+var requests struct {
+	mu     sync.RWMutex
+	list   []*request // guarded by mu
+	chunks int        // guarded by mu
+}
+
+// takeSlot returns a free place.
+func takeSlot() int {
+	for {
+		if i, ok := shared.take(); ok {
+			return i
+		}
+		requests.mu.Lock()
+		if i, ok := shared.take(); ok {
+			requests.mu.Unlock()
+			return i
+		}
+		shared.grow(requests.chunks)
+		requests.chunks++
+		requests.list = append(requests.list, make([]*request, chunk)...)
+		requests.mu.Unlock()
+	}
+}
+
+// keep gives a request a handle.
+func keep(q *request) handle {
+	i := takeSlot()
+	requests.mu.Lock()
+	requests.list[i] = q
+	requests.mu.Unlock()
+	shared.slot(i).state.Store(requestPending)
+	return handleOf(kindRequest, i)
+}
+
+// placeOf is where a handle of a request is, or -1.
+func placeOf(h handle) int {
+	if kind(h&15) != kindRequest || h>>8 < firstPlace {
+		return -1
+	}
+	i := int(h>>8) - firstPlace
+	if s := shared.slot(i); s == nil || s.state.Load() == requestFree {
+		return -1
+	}
+	return i
+}
+
+// find returns the request of a handle: nil of the null handle, and of one that is done and has no
+// more than its status.
+func findRequest(h handle) *request {
+	if h == abi.RequestNull {
+		return nil
+	}
+	i := placeOf(h)
+	if i < 0 {
+		panic(failf(abi.ErrRequest, "%#x is no request, or one that was freed", uintptr(h)))
+	}
+	requests.mu.RLock()
+	defer requests.mu.RUnlock()
+	return requests.list[i]
+}
+
+// drop frees the handle at p.
+func drop(p *handle) {
+	i := placeOf(*p)
+	*p = abi.RequestNull
+	if i < 0 {
+		return
+	}
+	requests.mu.Lock()
+	requests.list[i] = nil
+	requests.mu.Unlock()
+	shared.give(i)
+}
+
+// started writes the handle of an operation that was begun to argument i. If it is done it is no
+// more than its status: the C half completes it.
+func (c *call) started(i int, r *mpi.Request) error {
+	st, done, err := r.Test()
+	if err != nil {
+		c.setHandle(i, abi.RequestNull)
+		return err
+	}
+	if !done {
+		c.setHandle(i, keep(&request{r: r, on: c.on}))
+		return nil
+	}
+	c.setDone(i, st)
+	return nil
+}
+
+// setDone writes the handle of an operation that is done.
+func (c *call) setDone(i int, st mpi.Status) {
+	p := takeSlot()
+	s := shared.slot(p)
+	s.status.set(st)
+	s.state.Store(requestDone)
+	c.setHandle(i, handleOf(kindRequest, p))
+}
+
+// made writes the handle of a persistent request. One whose arguments were wrong says so here.
+func (c *call) made(i int, r *mpi.Request, collective bool) error {
+	if _, done, err := r.Test(); done && err != nil {
+		c.setHandle(i, abi.RequestNull)
+		return err
+	}
+	c.setHandle(i, keep(&request{r: r, on: c.on, persistent: true, collective: collective}))
+	return nil
+}
+
+// startedCollective is started of a collective.
+func (c *call) startedCollective(i int, r *mpi.Request) error {
+	_, done, err := r.Test()
+	if err != nil {
+		c.setHandle(i, abi.RequestNull)
+		return err
+	}
+	if done {
+		c.setDone(i, emptyStatus)
+		return nil
+	}
+	c.setHandle(i, keep(&request{r: r, on: c.on, collective: true}))
+	return nil
+}
+
+// emptyStatus is that of what has received nothing.
+var emptyStatus = mpi.Status{Source: mpi.AnySource, Tag: mpi.AnyTag}
+
+// empty writes an empty status, if there is room for one.
+func (c *call) empty(addr int64) {
+	if addr != 0 {
+		at[status](addr).set(emptyStatus)
+	}
+}
+
+// setStatus writes a status to argument i, unless it is ignored.
+func (c *call) setStatus(i int, st mpi.Status) {
+	if c.args[i] != 0 {
+		at[status](c.args[i]).set(st)
+	}
+}

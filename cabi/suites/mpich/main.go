@@ -1,0 +1,153 @@
+// Command mpich judges the C library by MPICH's own tests: it fetches their source from Debian,
+// compiles each program against our header and library, runs it under fitrun as its list says, and
+// counts. Nothing of MPICH is in our tree.
+//
+//	go run ./suites/mpich [-src DIR] [-lib DIR] [-fitrun FILE] [-j N] [-run REGEXP] [DIRECTORY...]
+//
+// The working directory is that of the module. Without -src it needs apt-get and the network. The
+// library is what go run ./build has made. Directories are those of test/mpi. It prints a line for
+// each test that did not pass, with the end of its output, and a table by directory; -keep names a
+// directory for programs and whole outputs.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// directories are those that run if none is named.
+var directories = []string{"attr", "basic", "coll", "comm", "datatype", "errhan", "group", "info", "init", "pt2pt", "topo"}
+
+// settings say what to run with.
+type settings struct {
+	src, lib, fitrun, work string
+	jobs                   int
+	limit                  time.Duration
+	only                   *regexp.Regexp
+	args                   []string // of fitrun
+}
+
+func main() {
+	s := settings{}
+	flag.StringVar(&s.src, "src", "", "`directory` of MPICH's source; fetched if empty")
+	flag.StringVar(&s.lib, "lib", "out", "`directory` of the C library")
+	flag.StringVar(&s.fitrun, "fitrun", "fitrun", "the `program` fitrun")
+	flag.StringVar(&s.work, "keep", "", "`directory` for programs and outputs; removed if not named")
+	flag.IntVar(&s.jobs, "j", 1, "`tests` at once")
+	flag.DurationVar(&s.limit, "limit", 2*time.Minute, "the longest that a test may run")
+	only := flag.String("run", "", "only tests that match the `expression`, as DIRECTORY/NAME")
+	args := flag.String("args", "", "`arguments` for fitrun, separated by spaces")
+	flag.Parse()
+	s.args = strings.Fields(*args)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	if s.only, err = regexp.Compile(*only); err == nil {
+		err = s.run(ctx, flag.Args())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mpich:", err)
+		os.Exit(1)
+	}
+}
+
+// run fetches, builds and runs.
+func (s *settings) run(ctx context.Context, dirs []string) error {
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	if len(dirs) == 0 {
+		dirs = directories
+	}
+	b, err := newBuilder(ctx, s)
+	if err != nil {
+		return err
+	}
+	var all []*test
+	for _, dir := range dirs {
+		tests, err := list(filepath.Join(s.src, "test/mpi"), dir)
+		if err != nil {
+			return err
+		}
+		for _, t := range tests {
+			if s.only.MatchString(t.dir + "/" + t.name) {
+				all = append(all, t)
+			}
+		}
+	}
+	s.runAll(ctx, b, all)
+	report(all, dirs)
+	return ctx.Err()
+}
+
+// runAll runs tests, some at once.
+func (s *settings) runAll(ctx context.Context, b *builder, all []*test) {
+	next := make(chan *test)
+	var wg sync.WaitGroup
+	for range max(s.jobs, 1) {
+		wg.Go(func() {
+			for t := range next {
+				t.run(ctx, s, b)
+				fmt.Println(t.line())
+			}
+		})
+	}
+	for _, t := range all {
+		next <- t
+	}
+	close(next)
+	wg.Wait()
+}
+
+// prepare makes paths absolute, and has a source and a place for programs.
+func (s *settings) prepare(ctx context.Context) (err error) {
+	if s.work == "" {
+		if s.work, err = os.MkdirTemp("", "fitmpi-mpich-"); err != nil {
+			return err
+		}
+	}
+	for _, p := range []*string{&s.lib, &s.work, &s.src} {
+		if *p != "" {
+			if *p, err = filepath.Abs(*p); err != nil {
+				return err
+			}
+		}
+	}
+	if s.src == "" {
+		s.src, err = fetch(ctx, filepath.Join(s.work, "source"))
+	}
+	return err
+}
+
+// report prints the table.
+func report(all []*test, dirs []string) {
+	fmt.Print("\n| directory | tests | passed | not built | failed | too long |\n|---|---|---|---|---|---|\n")
+	var total [outcomes]int
+	for _, dir := range dirs {
+		var n [outcomes]int
+		for _, t := range all {
+			if t.dir == dir {
+				n[t.outcome]++
+				total[t.outcome]++
+			}
+		}
+		row(dir, n)
+	}
+	row("all", total)
+}
+
+func row(name string, n [outcomes]int) {
+	sum := 0
+	for _, k := range n {
+		sum += k
+	}
+	fmt.Printf("| %s | %d | %d | %d | %d | %d |\n", name, sum, n[passed], n[notBuilt], n[failed], n[tooLong])
+}

@@ -1,0 +1,49 @@
+/* The environment: what may be called when, versions, levels of threads; no Go before MPI_Init. */
+#include "check.h"
+
+static int has_go(void)
+{
+    char line[4096];
+    int found = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, f))
+        found |= strstr(line, "libfitmpi_go") != NULL;
+    fclose(f);
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    int flag, version, subversion, n, provided;
+    char text[MPI_MAX_LIBRARY_VERSION_STRING], name[MPI_MAX_PROCESSOR_NAME];
+    OK(MPI_Initialized(&flag));
+    CHECK(!flag);
+    OK(MPI_Get_version(&version, &subversion));
+    CHECK(version == 5 && subversion == 0);
+    CHECK(!has_go());
+    OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+    CHECK(has_go() && provided == MPI_THREAD_MULTIPLE);
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Initialized(&flag));
+    CHECK(flag);
+    OK(MPI_Is_thread_main(&flag));
+    CHECK(flag);
+    OK(MPI_Query_thread(&n));
+    CHECK(n == MPI_THREAD_MULTIPLE);
+    OK(MPI_Get_library_version(text, &n));
+    CHECK(strstr(text, "FitMPI") && n == (int)strlen(text));
+    OK(MPI_Get_processor_name(name, &n));
+    CHECK(n > 0 && n == (int)strlen(name));
+    CHECK(MPI_Wtime() > 0 && MPI_Wtick() > 0);
+    int *ub;
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &ub, &flag));
+    CHECK(flag && *ub >= 32767);
+    OK(MPI_Finalized(&flag));
+    CHECK(!flag);
+    OK(MPI_Finalize());
+    OK(MPI_Finalized(&flag));
+    CHECK(flag);
+    if (rank == 0)
+        printf("all right\n");
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* Error handlers, classes and codes. */
+#include "check.h"
+
+static int calls, seen;
+
+static void handle(MPI_Comm *comm, int *code, ...)
+{
+    CHECK(*comm == MPI_COMM_WORLD);
+    calls++;
+    seen = *code;
+    int r; /* a handler may call MPI */
+    OK(MPI_Comm_rank(*comm, &r));
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Errhandler h, got;
+    char text[MPI_MAX_ERROR_STRING];
+    int n, class, code, x = 0;
+    begin(argc, argv);
+    OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &got));
+    CHECK(got == MPI_ERRORS_ARE_FATAL);
+    OK(MPI_Comm_create_errhandler(handle, &h));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, h));
+    OK(MPI_Errhandler_free(&h));
+    CHECK(h == MPI_ERRHANDLER_NULL);
+    CHECK(MPI_Send(&x, 1, MPI_INT, size, 0, MPI_COMM_WORLD) == MPI_ERR_RANK && calls == 1 && seen == MPI_ERR_RANK);
+    CHECK(MPI_Send(&x, -1, MPI_INT, 0, 0, MPI_COMM_WORLD) == MPI_ERR_COUNT && calls == 2);
+    CHECK(MPI_Send(&x, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD) == MPI_ERR_TYPE);
+    CHECK(MPI_Send(&x, 1, MPI_INT, 0, -7, MPI_COMM_WORLD) == MPI_ERR_TAG);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    CHECK(MPI_Bcast(&x, 1, MPI_INT, size, MPI_COMM_WORLD) == MPI_ERR_ROOT && calls == 4);
+    OK(MPI_Error_class(MPI_ERR_ROOT, &class));
+    CHECK(class == MPI_ERR_ROOT);
+    OK(MPI_Error_string(MPI_ERR_ROOT, text, &n));
+    CHECK(n > 0 && n == (int)strlen(text));
+    OK(MPI_Add_error_class(&class));
+    CHECK(class > MPI_ERR_LASTCODE);
+    OK(MPI_Add_error_code(class, &code));
+    OK(MPI_Add_error_string(code, "ours"));
+    OK(MPI_Error_string(code, text, &n));
+    CHECK(!strcmp(text, "ours"));
+    OK(MPI_Error_class(code, &n));
+    CHECK(n == class);
+    /* What is not there yet says so, by its name, through the error handler. */
+    CHECK(MPI_Lookup_name("service", MPI_INFO_NULL, text) == MPI_ERR_UNSUPPORTED_OPERATION);
+    return end();
+}
