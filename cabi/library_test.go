@@ -74,7 +74,8 @@ func job(t *testing.T, args ...string) (string, error) {
 // what it is about.
 func TestPrograms(t *testing.T) {
 	for _, name := range []string{
-		"environment", "errors", "p2p", "comm", "datatype", "coll", "topology", "session", "signals", "profile",
+		"environment", "errors", "p2p", "comm", "datatype", "coll", "topology", "session", "signals",
+		"profile", "window", "partitioned",
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := compile(t, name)

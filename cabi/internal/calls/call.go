@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
@@ -40,29 +41,42 @@ func Has(id procedure.ID) bool { return handlers[id] != nil }
 
 // Call does one call and returns the error code for C.
 func Call(id int, args unsafe.Pointer) (code int) {
-	c := call{id: procedure.ID(id), args: words(args)}
-	c.large = strings.HasSuffix(c.id.String(), "_c")
-	defer c.recoverFailure(&code)
+	c := calls.Get().(*call)
+	c.id, c.large, c.args = procedure.ID(id), isLarge[id], words(args)
+	defer c.end(&code)
 	c.mustBeCallable()
 	h := handlers[id]
 	if h == nil {
 		panic(failf(abi.ErrUnsupportedOperation, "FitMPI does not have this function yet"))
 	}
-	if err := h(&c); err != nil {
+	if err := h(c); err != nil {
 		return c.failed(err)
 	}
 	return abi.Success
 }
 
-// recoverFailure makes what an accessor has found wrong the result.
-func (c *call) recoverFailure(code *int) {
-	switch r := recover().(type) {
-	case nil:
-	case *failure:
-		*code = c.failed(r)
-	default:
-		panic(r)
+// calls recycles calls: each would be new memory, as handlers are values.
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+// isLarge are the twins for large counts.
+var isLarge = func() (large [procedure.Count]bool) {
+	for id := range large {
+		large[id] = strings.HasSuffix(procedure.ID(id).String(), "_c")
 	}
+	return large
+}()
+
+// end makes what an accessor has found wrong the result, and gives c back.
+func (c *call) end(code *int) {
+	if r := recover(); r != nil {
+		f, ok := r.(*failure)
+		if !ok {
+			panic(r)
+		}
+		*code = c.failed(f)
+	}
+	*c = call{}
+	calls.Put(c)
 }
 
 // name is that of the function, for messages.

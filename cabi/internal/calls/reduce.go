@@ -108,6 +108,9 @@ func (c *call) do(r *reduction) (*mpi.Request, error) {
 	if !r.d.committed.Load() {
 		return nil, failf(abi.ErrType, "the datatype is not committed: call MPI_Type_commit first")
 	}
+	if r.op.h == abi.Replace || r.op.h == abi.NoOp {
+		return nil, failf(abi.ErrOp, "%s is an operation of windows, not of reductions", r.op.name)
+	}
 	if r.d.ops != nil && (r.d.named || r.op.fn == 0 && r.d.made.combiner == abi.CombinerDup) {
 		return r.d.ops.reduce(r)
 	}

@@ -11,6 +11,7 @@ var (
 	arithmetic = []string{"Sum", "Prod"}
 	ordered    = []string{"Max", "Min"}
 	logical    = []string{"Land LAnd", "Lor LOr", "Lxor LXor"}
+	window     = []string{"Replace", "NoOp"} // of accumulates alone
 	bitwise    = []string{"Band BAnd", "Bor BOr", "Bxor BXor"}
 )
 
@@ -43,7 +44,7 @@ func operationTables() (string, error) {
 	w.WriteString("\n// The predefined operations, by kind of element.\nvar (\n")
 	for _, k := range operationKinds {
 		fmt.Fprintf(w, "%sOps = operations[%s]{", k.goType, k.goType)
-		for _, list := range k.lists {
+		for _, list := range append(k.lists, window) {
 			for _, o := range list {
 				c, g, ok := strings.Cut(o, " ")
 				if !ok {
