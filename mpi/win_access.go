@@ -265,6 +265,10 @@ func (a *remoteAccess) post(kind engine.Kind, tag engine.Tag, x *winOperand, off
 	c.job.engine.Post(m, engine.Computes)
 }
 
+// room is how many bytes of data each request of a may have that brings them along. A piece may end
+// within a run, and what is left of that is a block more.
+func (a *remoteAccess) room() int { return rma.Room(min(len(a.blocks)+1, rma.MaxBlocks)) }
+
 // each calls f for the pieces of the access of which a request may consist, with size bytes of data
 // each at most.
 func (a *remoteAccess) each(size int, f func(r *rma.Request, off, n int)) {

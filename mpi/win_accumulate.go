@@ -122,7 +122,7 @@ func startAccumulate[T any](w *Win, name string, origin []T, result *winOperand,
 	if a.accumulateDirectly(x, result, out) {
 		return nil
 	}
-	a.each(rma.Room(min(len(a.blocks), rma.MaxBlocks)), func(r *rma.Request, off, n int) {
+	a.each(a.room(), func(r *rma.Request, off, n int) {
 		r.Kind, r.Tag = rma.Accumulate, a.w.nextTag()
 		if result != nil {
 			r.Kind = rma.GetAccumulate

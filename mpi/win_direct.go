@@ -192,7 +192,7 @@ func (a *remoteAccess) accumulateDirectly(x, result *winOperand, out *remoteAcce
 	if result != nil {
 		old = make([]byte, a.size)
 	}
-	a.each(rma.Room(min(len(a.blocks), rma.MaxBlocks)), func(r *rma.Request, off, n int) {
+	a.each(a.room(), func(r *rma.Request, off, n int) {
 		region := &rma.Region{Mem: m.mem, Blocks: r.Blocks, Size: n}
 		if result != nil {
 			m.win.fetch(region, r, old[off:off+n], data[off:off+n])

@@ -265,7 +265,6 @@ func (w *win) transfer(kind engine.Kind, rank int, tag engine.Tag, region *rma.R
 type regions struct {
 	mu   sync.Mutex
 	list []region // guarded by mu
-	next int      // guarded by mu: displacement of the next region of a dynamic window
 }
 
 // region is memory that others may use by displacements from at on.

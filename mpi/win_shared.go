@@ -212,13 +212,9 @@ func WinCreateDynamic(c *Comm, info *Info) (w *Win, err error) {
 	return makeWin(c, op, FlavorDynamic, nil, 1, info)
 }
 
-// regionGap is a distance between the regions of a dynamic window, in bytes, so that what runs out
-// of one is in none.
-const regionGap = 1 << 20
-
 // WinAttach gives the window mem, memory of the caller's, which others may use from now on, until
 // WinDetach or Free (MPI 4.1, section 12.2.4). disp is the displacement of its first byte, which
-// the program must send to the ranks that use it. It takes the place of MPI_Get_address. Memory
+// the program must send to the ranks that use it: its address, as MPI_Get_address gives it. Memory
 // that is attached already is an error of class [ErrRMAAttach], and a window that is not dynamic
 // one of [ErrRMAFlavor]. What an operation means must lie in one such piece of memory. It is local.
 func WinAttach[T any](w *Win, mem []T) (disp int, err error) {
@@ -269,12 +265,8 @@ func (r *regions) attach(mem []byte) (at int, ok bool) {
 			return 0, false
 		}
 	}
-	if r.next == 0 {
-		r.next = regionGap
-	}
-	at = r.next
+	at = addressOf(mem)
 	r.list = append(r.list, region{at, mem})
-	r.next += (len(mem)+regionGap-1)/regionGap*regionGap + regionGap
 	return at, true
 }
 
