@@ -92,8 +92,12 @@ static int all_done(int n, MPI_Request list[])
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
     if (count > 0 && array_of_requests && all_done(count, array_of_requests)) {
-        for (int k = 0; k < count; k++)
-            complete(&array_of_requests[k], array_of_statuses ? &array_of_statuses[k] : MPI_STATUS_IGNORE);
+        for (int k = 0; k < count; k++) {
+            MPI_Status *status = array_of_statuses ? &array_of_statuses[k] : MPI_STATUS_IGNORE;
+            complete(&array_of_requests[k], status);
+            if (status)
+                status->MPI_ERROR = MPI_SUCCESS;
+        }
         return MPI_SUCCESS;
     }
     int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)array_of_statuses};

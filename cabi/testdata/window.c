@@ -67,6 +67,24 @@ static void columns(int right, int left)
     OK(MPI_Type_free(&column));
 }
 
+/* dynamic attaches memory, which others reach by its address. */
+static void dynamic(int right, int left)
+{
+    int mem = -1, x = rank;
+    MPI_Aint mine, theirs;
+    MPI_Win w;
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &w));
+    OK(MPI_Win_attach(w, &mem, sizeof mem));
+    OK(MPI_Get_address(&mem, &mine));
+    OK(MPI_Sendrecv(&mine, 1, MPI_AINT, left, 0, &theirs, 1, MPI_AINT, right, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Win_fence(0, w));
+    OK(MPI_Put(&x, 1, MPI_INT, right, theirs, 1, MPI_INT, w));
+    OK(MPI_Win_fence(0, w));
+    CHECK(mem == left);
+    OK(MPI_Win_detach(w, &mem));
+    OK(MPI_Win_free(&w));
+}
+
 static void shared(void)
 {
     MPI_Comm node;
@@ -97,6 +115,7 @@ int main(int argc, char **argv)
     fences(right, left);
     locks(right);
     columns(right, left);
+    dynamic(right, left);
     if (!transport || strcmp(transport, "tcp")) /* over TCP alone ranks share no memory */
         shared();
     return end();

@@ -13,8 +13,8 @@ func init() {
 	register(procedure.Testall, testall)
 	register(procedure.Waitany, func(c *call) error { return c.any(2, -1, 3, mpi.WaitAny) })
 	register(procedure.Testany, testany)
-	register(procedure.Waitsome, func(c *call) error { return c.some(mpi.WaitSome) })
-	register(procedure.Testsome, func(c *call) error { return c.some(mpi.TestSome) })
+	register(procedure.Waitsome, func(c *call) error { return c.some(true) })
+	register(procedure.Testsome, func(c *call) error { return c.some(false) })
 	register(procedure.RequestGetStatus, getStatus)
 	register(procedure.RequestGetStatusAll, getStatusAll)
 	register(procedure.RequestGetStatusAny, getStatusAny)
@@ -108,35 +108,57 @@ func (c *call) statuses(i, n int) []status {
 	return view[status](c.args[i], n)
 }
 
+// outcome is what a request has come to. It is asked for once: what is persistent is inactive then.
+type outcome struct {
+	st  mpi.Status
+	err error
+}
+
 func waitall(c *call) error {
 	hs, qs, rs := c.list(1, c.count(0))
-	for _, r := range rs {
-		_, _ = r.Wait() // what it says is asked for below, one by one
+	return c.completeAll(hs, qs, waited(rs), c.statuses(2, len(hs)))
+}
+
+// waited waits for all of rs, also if some fail.
+func waited(rs []*mpi.Request) []outcome {
+	out := make([]outcome, len(rs))
+	for k, r := range rs {
+		out[k].st, out[k].err = r.Wait()
 	}
-	return c.completeAll(hs, qs, rs, c.statuses(2, len(hs)))
+	return out
 }
 
 // completeAll completes requests that are done, and gathers their errors.
-func (c *call) completeAll(hs []handle, qs []*request, rs []*mpi.Request, sts []status) error {
+func (c *call) completeAll(hs []handle, qs []*request, out []outcome, sts []status) error {
+	all := make([]int, len(hs))
+	for k := range all {
+		all[k] = k
+	}
+	return c.completeThese(all, hs, qs, out, sts)
+}
+
+// completeThese completes the requests at the places in done, whose outcomes are in that order, as
+// statuses are.
+func (c *call) completeThese(done []int, hs []handle, qs []*request, out []outcome, sts []status) error {
 	var failed *failure
-	codes := make([]int, len(hs))
-	for k := range hs {
-		st, err := rs[k].Wait()
+	for i, k := range done {
 		var to *status
 		if sts != nil {
-			to = &sts[k]
+			to = &sts[i]
+			to.code = abi.Success
 		}
-		if err = c.finish(&hs[k], qs[k], st, err, to); err != nil {
-			codes[k] = codeOf(err)
-			c.on = qs[k].on
-			failed = failf(abi.ErrInStatus, "request %d: %v", k, err)
+		err := c.finish(&hs[k], qs[k], out[i].st, out[i].err, to)
+		if err == nil {
+			continue
+		}
+		c.on = qs[k].on
+		failed = failf(abi.ErrInStatus, "request %d: %v", k, err)
+		if to != nil {
+			to.code = int32(codeOf(err))
 		}
 	}
 	if failed == nil {
 		return nil
-	}
-	for k := range sts {
-		sts[k].code = int32(codes[k])
 	}
 	return failed
 }
@@ -150,7 +172,7 @@ func testall(c *call) error {
 		}
 	}
 	c.setBool(2, true)
-	return c.completeAll(hs, qs, rs, c.statuses(3, len(hs)))
+	return c.completeAll(hs, qs, waited(rs), c.statuses(3, len(hs)))
 }
 
 // doneBefore is the first of requests that were done when they were begun, or -1.
@@ -200,77 +222,46 @@ func testany(c *call) error {
 	return c.any(2, 3, 4, nil)
 }
 
-// some completes all requests of an array that are done. Those that were done before count too, and
-// then nothing is waited for.
-func (c *call) some(find func(...*mpi.Request) ([]int, []mpi.Status, error)) error {
+// some completes all requests of an array that are done, after it has waited for one if that is
+// asked for and none is.
+func (c *call) some(waits bool) error {
 	n := c.count(0)
 	hs, qs, rs := c.list(1, n)
-	sts := c.statuses(4, n)
-	var done []int
-	if k := doneBefore(hs, qs); k >= 0 {
-		for i := range hs {
-			if qs[i] == nil && hs[i] != abi.RequestNull {
-				done = append(done, i)
-			}
-		}
-		more, _, _ := mpi.TestSome(rs...)
-		done = merge(done, more)
-	} else if isNoneActive(qs, rs) {
+	early := doneBefore(hs, qs) >= 0
+	if !early && isNoneActive(rs) {
 		c.setInt(2, abi.Undefined)
 		return nil
-	} else {
-		done, _, _ = find(rs...)
 	}
-	return c.completeSome(done, hs, qs, rs, sts)
+	var done []int
+	var out []outcome
+	first := mpi.Undefined
+	var of outcome
+	if waits && !early {
+		first, of.st, of.err = mpi.WaitAny(rs...)
+	}
+	for k, r := range rs {
+		switch {
+		case k == first:
+			done, out = append(done, k), append(out, of)
+		case qs[k] == nil:
+			if hs[k] != abi.RequestNull {
+				done, out = append(done, k), append(out, outcome{})
+			}
+		case isActive(r):
+			if st, is, err := r.Test(); is {
+				done, out = append(done, k), append(out, outcome{st, err})
+			}
+		}
+	}
+	c.setInt(2, len(done))
+	c.setInts(3, done)
+	return c.completeThese(done, hs, qs, out, c.statuses(4, n))
 }
 
 // isNoneActive reports whether there is nothing to wait for.
-func isNoneActive(qs []*request, rs []*mpi.Request) bool {
+func isNoneActive(rs []*mpi.Request) bool {
 	index, _, done, _ := mpi.GetStatusAny(rs...)
 	return done && index == mpi.Undefined
-}
-
-// merge is two rising lists as one.
-func merge(a, b []int) []int {
-	out := make([]int, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		if a[0] < b[0] {
-			out, a = append(out, a[0]), a[1:]
-		} else {
-			out, b = append(out, b[0]), b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
-}
-
-func (c *call) completeSome(done []int, hs []handle, qs []*request, rs []*mpi.Request, sts []status) error {
-	c.setInt(2, len(done))
-	var failed *failure
-	codes := make([]int, len(done))
-	for i, k := range done {
-		var to *status
-		if sts != nil {
-			to = &sts[i]
-		}
-		var st mpi.Status
-		var err error
-		if qs[k] != nil {
-			st, err = qs[k].r.Wait()
-		}
-		if err = c.finish(&hs[k], qs[k], st, err, to); err != nil {
-			codes[i] = codeOf(err)
-			c.on = qs[k].on
-			failed = failf(abi.ErrInStatus, "request %d: %v", k, err)
-		}
-	}
-	c.setInts(3, done)
-	if failed == nil {
-		return nil
-	}
-	for i := range sts[:min(len(sts), len(done))] {
-		sts[i].code = int32(codes[i])
-	}
-	return failed
 }
 
 func getStatus(c *call) error {
@@ -364,7 +355,7 @@ func getStatusAny(c *call) error {
 func getStatusSome(c *call) error {
 	n := c.count(0)
 	hs, qs, rs := c.list(1, n)
-	if doneBefore(hs, qs) < 0 && isNoneActive(qs, rs) {
+	if doneBefore(hs, qs) < 0 && isNoneActive(rs) {
 		c.setInt(2, abi.Undefined)
 		return nil
 	}

@@ -117,12 +117,28 @@ func (v *values) gather(dst []byte) {
 	}
 }
 
-// locations are MPI_MINLOC and MPI_MAXLOC on pairs of T and int.
-type locations[T cmp.Ordered] struct{}
-
-func (locations[T]) reduce(r *reduction) (*mpi.Request, error) {
-	return operations[pair[T]]{abi.Maxloc: mpi.Commutative(pairOp[T](1)), abi.Minloc: mpi.Commutative(pairOp[T](-1))}.reduce(r)
+// pairs are the operations on pairs of T and int. Those for windows are given, as package mpi knows
+// its own by name.
+func pairs[T cmp.Ordered](replace, noOp mpi.Op[pair[T]]) operations[pair[T]] {
+	return operations[pair[T]]{
+		abi.Maxloc: mpi.Commutative(pairOp[T](1)), abi.Minloc: mpi.Commutative(pairOp[T](-1)),
+		abi.Replace: replace, abi.NoOp: noOp,
+	}
 }
+
+// Operations on pairs, and on bytes that are no numbers.
+var (
+	floatIntOps  = pairs(mpi.Replace[pair[float32]], mpi.NoOp[pair[float32]])
+	doubleIntOps = pairs(mpi.Replace[pair[float64]], mpi.NoOp[pair[float64]])
+	longIntOps   = pairs(mpi.Replace[pair[int64]], mpi.NoOp[pair[int64]])
+	twoIntOps    = pairs(mpi.Replace[pair[int32]], mpi.NoOp[pair[int32]])
+	shortIntOps  = pairs(mpi.Replace[pair[int16]], mpi.NoOp[pair[int16]])
+
+	realPairOps   = operations[[2]float32]{abi.Maxloc: mpi.Commutative(realOp[float32](1)), abi.Minloc: mpi.Commutative(realOp[float32](-1))}
+	doublePairOps = operations[[2]float64]{abi.Maxloc: mpi.Commutative(realOp[float64](1)), abi.Minloc: mpi.Commutative(realOp[float64](-1))}
+
+	byteOps = operations[byte]{abi.Replace: mpi.Replace[byte], abi.NoOp: mpi.NoOp[byte]}
+)
 
 // pairOp keeps the greater value, or with sign -1 the lesser, and of equal ones the lower index.
 func pairOp[T cmp.Ordered](sign int) mpi.Op[pair[T]] {
@@ -138,13 +154,7 @@ func pairOp[T cmp.Ordered](sign int) mpi.Op[pair[T]] {
 	}
 }
 
-// realLocations are the same on pairs of Fortran, whose index is a T.
-type realLocations[T cmp.Ordered] struct{}
-
-func (realLocations[T]) reduce(r *reduction) (*mpi.Request, error) {
-	return operations[[2]T]{abi.Maxloc: mpi.Commutative(realOp[T](1)), abi.Minloc: mpi.Commutative(realOp[T](-1))}.reduce(r)
-}
-
+// realOp is pairOp of pairs of Fortran, whose index is a T.
 func realOp[T cmp.Ordered](sign int) mpi.Op[[2]T] {
 	return func(acc, in [][2]T) {
 		for i := range acc {
@@ -161,8 +171,8 @@ func realOp[T cmp.Ordered](sign int) mpi.Op[[2]T] {
 // isPair reports whether operations are those of pairs.
 func isPair(r reducer) bool {
 	switch r.(type) {
-	case locations[float32], locations[float64], locations[int64], locations[int32], locations[int16],
-		realLocations[float32], realLocations[float64], operations[longDoubleInt]:
+	case operations[pair[float32]], operations[pair[float64]], operations[pair[int64]], operations[pair[int32]],
+		operations[pair[int16]], operations[[2]float32], operations[[2]float64], operations[longDoubleInt]:
 		return true
 	}
 	return false
@@ -192,11 +202,14 @@ var (
 	longDoubleOps = operations[int128]{
 		abi.Sum: nativeOp[int128](LongDouble, abi.Sum), abi.Prod: nativeOp[int128](LongDouble, abi.Prod),
 		abi.Max: nativeOp[int128](LongDouble, abi.Max), abi.Min: nativeOp[int128](LongDouble, abi.Min),
+		abi.Replace: mpi.Replace[int128], abi.NoOp: mpi.NoOp[int128],
 	}
 	longComplexOps = operations[complex256]{
 		abi.Sum: nativeOp[complex256](LongComplex, abi.Sum), abi.Prod: nativeOp[complex256](LongComplex, abi.Prod),
+		abi.Replace: mpi.Replace[complex256], abi.NoOp: mpi.NoOp[complex256],
 	}
 	longDoubleLocations = operations[longDoubleInt]{
 		abi.Maxloc: nativeOp[longDoubleInt](LongDoubleInt, abi.Maxloc), abi.Minloc: nativeOp[longDoubleInt](LongDoubleInt, abi.Minloc),
+		abi.Replace: mpi.Replace[longDoubleInt], abi.NoOp: mpi.NoOp[longDoubleInt],
 	}
 )

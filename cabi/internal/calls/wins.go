@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
@@ -20,6 +21,9 @@ type win struct {
 	memory []byte     // of its own rank
 	hints  atomic.Pointer[info]
 	comm   *mpi.Comm
+
+	mu       sync.Mutex
+	attached map[int64]int // guarded by mu: bytes of what is attached to a dynamic window, by address
 }
 
 // winValues are in memory that C reads.
@@ -43,12 +47,16 @@ func (c *call) win(i int) *win {
 // flavors are those of windows as the ABI has them.
 var flavors = map[mpi.WinFlavor]int64{
 	mpi.FlavorCreate: abi.WinFlavorCreate, mpi.FlavorAllocate: abi.WinFlavorAllocate, mpi.FlavorShared: abi.WinFlavorShared,
+	mpi.FlavorDynamic: abi.WinFlavorDynamic,
 }
 
 func init() {
 	register(procedure.WinCreate, winCreate)
 	register(procedure.WinAllocate, func(c *call) error { return winAllocate(c, mpi.WinAllocate[byte]) })
 	register(procedure.WinAllocateShared, func(c *call) error { return winAllocate(c, mpi.WinAllocateShared[byte]) })
+	register(procedure.WinCreateDynamic, winCreateDynamic)
+	register(procedure.WinAttach, winAttach)
+	register(procedure.WinDetach, winDetach)
 	register(procedure.WinSharedQuery, winSharedQuery)
 	register(procedure.WinFree, winFree)
 	register(procedure.WinGetGroup, func(c *call) error { return c.giveGroup(1, c.win(0).Group(), nil) })
@@ -148,6 +156,45 @@ func winAllocate(c *call, f func(*mpi.Comm, int, *mpi.Info) (*mpi.Win, []byte, e
 	}
 	*at[int64](c.need(4)) = addressOf(memory)
 	return c.window(5, m, w, memory, unit)
+}
+
+func winCreateDynamic(c *call) error {
+	m := c.comm(1)
+	w, err := mpi.WinCreateDynamic(m.Comm, c.infoOr(0).orNil())
+	if err != nil {
+		return err
+	}
+	return c.window(2, m, w, nil, 1)
+}
+
+// winAttach gives a dynamic window memory. Displacements there are addresses, for package mpi too.
+func winAttach(c *call) error {
+	w, n := c.win(0), c.int(2)
+	if n < 0 {
+		return failf(abi.ErrSize, "the memory has %d bytes: need 0 or more", n)
+	}
+	if n == 0 {
+		return nil
+	}
+	if _, err := mpi.WinAttach(w.Win, view[byte](c.need(1), n)); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.attached == nil {
+		w.attached = map[int64]int{}
+	}
+	w.attached[c.args[1]] = n
+	return nil
+}
+
+func winDetach(c *call) error {
+	w := c.win(0)
+	w.mu.Lock()
+	n := w.attached[c.args[1]]
+	delete(w.attached, c.args[1])
+	w.mu.Unlock()
+	return mpi.WinDetach(w.Win, view[byte](c.args[1], n))
 }
 
 func winSharedQuery(c *call) error {
