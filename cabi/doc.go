@@ -1,6 +1,6 @@
 // Package cabi is the C library of FitMPI: libmpi_abi.so.0, with the standard ABI of MPI 5.0, by
-// which programs in C and C++ run on the engine of package mpi. docs/C.md is the manual; COVERAGE.md
-// says which functions are there. Build it with
+// which programs in C and C++ run on the engine of package mpi. docs/C.md is the manual;
+// COVERAGE.md says which functions are there. Build it with
 //
 //	go -C cabi run ./build
 //
@@ -39,8 +39,8 @@
 //   - Threads of Go block all signals but those that its runtime needs, so handlers of the program
 //     run on its own threads, with or without SA_ONSTACK. A child of a fork may exec; a call of MPI
 //     there ends it with a message.
-//   - Elements keep their kinds: MPI_INT meets []int32 of a rank in Go. Where a datatype is no plain
-//     array of a kind, bytes travel under a layout, and match every kind.
+//   - Elements keep their kinds: MPI_INT meets []int32 of a rank in Go. Where a datatype is no
+//     plain array of a kind, bytes travel under a layout, and match every kind.
 //
 // # Generated code
 //

@@ -46,6 +46,8 @@ func TestTableIsWhole(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
+		case d.IsDir() && path == "../../cabi": // a module of its own: what its compilers' wrappers read is in docs/C.md
+			return filepath.SkipDir
 		case d.IsDir() && (d.Name() == "params" || d.Name() == "effort" || d.Name() == ".git" || d.Name() == "testdata"):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):

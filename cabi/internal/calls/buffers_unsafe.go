@@ -70,9 +70,6 @@ func (b buffer) asBytes() buffer {
 // bytes is the memory of b.
 func (b *buffer) bytes() []byte { return unsafe.Slice((*byte)(b.p), b.n*b.size) }
 
-// pack appends what b sends.
-func (b *buffer) pack(dst []byte) ([]byte, error) { return mpi.Pack(dst, b.bytes(), b.t) }
-
 // unpack sets b, or as much as src has.
 func (b *buffer) unpack(src []byte) error {
 	if b.t == nil {

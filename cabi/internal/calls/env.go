@@ -116,7 +116,8 @@ func initialize(level mpi.ThreadLevel) (mpi.ThreadLevel, error) {
 	return got, nil
 }
 
-// finalize deletes the attributes of MPI_COMM_SELF first, while all works (MPI 5.0, section 11.2.4).
+// finalize deletes the attributes of MPI_COMM_SELF first, while all works (MPI 5.0, section
+// 11.2.4).
 func finalize(c *call) error {
 	w := theWorld.Load()
 	if err := w.self.attrs.clear(w.self.h); err != nil {

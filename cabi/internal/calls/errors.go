@@ -90,7 +90,7 @@ type errhandler struct {
 
 var (
 	errorsAreFatal = predefinedHandler(abi.ErrorsAreFatal)
-	errorsAbort    = predefinedHandler(abi.ErrorsAbort)
+	_              = predefinedHandler(abi.ErrorsAbort)
 	errorsReturn   = predefinedHandler(abi.ErrorsReturn)
 )
 
@@ -100,7 +100,8 @@ func predefinedHandler(h handle) *errhandler {
 	return e
 }
 
-// failed gives an error to the error handler that is concerned, and returns the code for the caller.
+// failed gives an error to the error handler that is concerned, and returns the code for the
+// caller.
 func (c *call) failed(err error) int {
 	code := codeOf(err)
 	if c.on == nil {

@@ -1,6 +1,8 @@
 // Package halves says which functions of MPI the C half of the library has itself.
 package halves
 
+import "slices"
+
 import "strings"
 
 // inC are those that need not enter Go, or only if they must. All others gather their arguments and
@@ -21,10 +23,5 @@ var inC = strings.Fields(`
 
 // InC reports whether a function is in the directory chalf, written by hand.
 func InC(name string) bool {
-	for _, n := range inC {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(inC, name)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,9 +40,6 @@ func (t *test) run(ctx context.Context, s *settings, b *builder) {
 	}
 }
 
-// noErrors is what a test says that has passed.
-var noErrors = regexp.MustCompile(`No [Ee]rrors`)
-
 // exits is the result of a test whose exit status is all that says how it went.
 const exits = "exit status"
 
@@ -63,8 +59,8 @@ func (t *test) launch(ctx context.Context, s *settings, path string) (out string
 	return all.String(), err, ctx.Err() != nil
 }
 
-// within is how long a test may run: not longer than all, and not longer than its list says, if that
-// is how it ends.
+// within is how long a test may run: not longer than all, and not longer than its list says, if
+// that is how it ends.
 func (t *test) within(all time.Duration) time.Duration {
 	if t.result == "TestErrFatal" && t.limit > 0 {
 		return min(all, t.limit)
