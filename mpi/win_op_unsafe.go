@@ -13,6 +13,6 @@ const locGrain = int(unsafe.Sizeof(Loc[float64]{}))
 // sliceAt is the one element at p.
 func sliceAt[T any](p *T) []T { return unsafe.Slice(p, 1) }
 
-// addressOf is where b is in memory. Neither the collector nor a stack that grows moves it: it is of
-// the heap, or not Go's.
+// addressOf is where b is in memory. Neither the collector nor a stack that grows moves it: it is
+// of the heap, or not Go's.
 func addressOf(b []byte) int { return int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }

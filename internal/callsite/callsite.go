@@ -106,8 +106,8 @@ func Here() string {
 
 const module = "github.com/fitmpi/fitmpi/"
 
-// ours are the packages of the library, as parts of module, and the module cabi: of a call from C no
-// line is known.
+// ours are the packages of the library, as parts of module, and the module cabi: of a call from C
+// no line is known.
 var ours = []string{"mpi", "engine", "buffer", "netpoll", "metrics", "internal", "cabi"}
 
 // IsOurs reports whether a function, which stands in a file, is the library's: not a program, an
