@@ -135,7 +135,7 @@ func (b *builder) buildSupport(ctx context.Context) error {
 
 // program compiles the program of a test, and returns its path.
 func (b *builder) program(ctx context.Context, t *test) (string, error) {
-	path := filepath.Join(b.s.work, t.dir+"-"+t.name)
+	path := filepath.Join(b.s.work, strings.ReplaceAll(t.dir, "/", "-")+"-"+t.name)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err, ok := b.made[path]; ok {

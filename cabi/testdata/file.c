@@ -1,0 +1,58 @@
+/* Files: opening, views, offsets, pointers, collective and split access. */
+#include "check.h"
+
+#include <unistd.h>
+
+enum { N = 10 };
+
+int main(int argc, char **argv)
+{
+    char name[256];
+    int out[N], in[N], n, mode, all = 0;
+    MPI_File f;
+    MPI_Status s;
+    MPI_Request r;
+    MPI_Offset bytes, disp;
+    MPI_Datatype every, etype, filetype;
+    begin(argc, argv);
+    int id = getpid();
+    OK(MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    snprintf(name, sizeof name, "/tmp/fitmpi-cabi-test-%d", id);
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f));
+    OK(MPI_File_get_amode(f, &mode));
+    CHECK(mode == (MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE));
+    /* Ranks take turns, int by int. */
+    OK(MPI_Type_create_resized(MPI_INT, 0, size * (int)sizeof(int), &every));
+    OK(MPI_Type_commit(&every));
+    OK(MPI_File_set_view(f, rank * (MPI_Offset)sizeof(int), MPI_INT, every, "native", MPI_INFO_NULL));
+    for (int i = 0; i < N; i++)
+        out[i] = 100 * rank + i;
+    OK(MPI_File_write_all(f, out, N, MPI_INT, &s));
+    OK(MPI_Get_count(&s, MPI_INT, &n));
+    CHECK(n == N);
+    OK(MPI_File_get_size(f, &bytes));
+    OK(MPI_File_sync(f));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_File_read_at(f, 3, in, 1, MPI_INT, &s));
+    CHECK(in[0] == 100 * rank + 3);
+    OK(MPI_File_seek(f, 0, MPI_SEEK_SET));
+    OK(MPI_File_read_all_begin(f, in, N, MPI_INT));
+    OK(MPI_File_read_all_end(f, in, &s));
+    CHECK(!memcmp(in, out, sizeof in));
+    OK(MPI_File_get_view(f, &disp, &etype, &filetype, name));
+    CHECK(disp == rank * (MPI_Offset)sizeof(int) && etype == MPI_INT && !strcmp(name, "native"));
+    OK(MPI_Type_free(&filetype));
+    OK(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    OK(MPI_File_iread_at(f, rank, &all, 1, MPI_INT, &r));
+    OK(MPI_Wait(&r, &s));
+    CHECK(all == 100 * rank);
+    OK(MPI_File_get_size(f, &bytes));
+    CHECK(bytes == (MPI_Offset)(N * size * sizeof(int)));
+    /* Errors of files are returned, unless the program says otherwise. */
+    CHECK(MPI_File_seek(f, -1, MPI_SEEK_SET) != MPI_SUCCESS);
+    OK(MPI_File_close(&f));
+    CHECK(f == MPI_FILE_NULL);
+    CHECK(MPI_File_open(MPI_COMM_SELF, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &f) == MPI_ERR_NO_SUCH_FILE);
+    OK(MPI_Type_free(&every));
+    return end();
+}
