@@ -157,9 +157,9 @@ type pair[T any] struct {
 
 // longDoubleInt is as C has it: aligned to 16 bytes.
 type longDoubleInt struct {
-	_ int128
-	_ int32
-	_ [12]byte
+	Value int128
+	Index int32
+	_     [12]byte
 }
 
 func init() {

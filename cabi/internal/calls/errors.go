@@ -90,8 +90,8 @@ type errhandler struct {
 
 var (
 	errorsAreFatal = predefinedHandler(abi.ErrorsAreFatal)
-	_              = predefinedHandler(abi.ErrorsAbort)
 	errorsReturn   = predefinedHandler(abi.ErrorsReturn)
+	_              = predefinedHandler(abi.ErrorsAbort)
 )
 
 func predefinedHandler(h handle) *errhandler {
@@ -100,8 +100,7 @@ func predefinedHandler(h handle) *errhandler {
 	return e
 }
 
-// failed gives an error to the error handler that is concerned, and returns the code for the
-// caller.
+// failed gives an error to the error handler that is concerned, and returns the code for the caller.
 func (c *call) failed(err error) int {
 	code := codeOf(err)
 	if c.on == nil {

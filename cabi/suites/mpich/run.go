@@ -77,11 +77,11 @@ func (t *test) hasPassed(out string, err error) bool {
 	case exits:
 		return err == nil
 	case "TestStatusNoErrors":
-		return err != nil && strings.Contains(out, "No Errors")
+		return err != nil && noErrors.MatchString(out)
 	case "TestBogus":
 		return true
 	}
-	return err == nil && strings.Contains(out, "No Errors")
+	return err == nil && noErrors.MatchString(out)
 }
 
 // line is what is printed of a test.
