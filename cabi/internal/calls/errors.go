@@ -100,7 +100,8 @@ func predefinedHandler(h handle) *errhandler {
 	return e
 }
 
-// failed gives an error to the error handler that is concerned, and returns the code for the caller.
+// failed gives an error to the error handler that is concerned, and returns the code for the
+// caller.
 func (c *call) failed(err error) int {
 	code := codeOf(err)
 	if c.on == nil {

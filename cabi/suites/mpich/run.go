@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,6 +40,9 @@ func (t *test) run(ctx context.Context, s *settings, b *builder) {
 		t.text += " [" + err.Error() + "]"
 	}
 }
+
+// noErrors is what a test says that has passed.
+var noErrors = regexp.MustCompile(`No [Ee]rrors`)
 
 // exits is the result of a test whose exit status is all that says how it went.
 const exits = "exit status"
