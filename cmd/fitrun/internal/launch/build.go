@@ -16,7 +16,7 @@ import (
 )
 
 // slowBuild is how long a build may take in silence.
-const slowBuild = time.Second
+var slowBuild = time.Second // tests have it short
 
 // ErrBuild is a build that failed; the go command has already said why.
 var ErrBuild = errors.New("the program does not build")
@@ -24,11 +24,11 @@ var ErrBuild = errors.New("the program does not build")
 // Build builds package p into dir and returns the path of the binary. What the go command says goes
 // to stderr.
 func Build(ctx context.Context, p Program, dir string, stderr io.Writer) (string, error) {
-	return buildFor(ctx, p, "", dir, stderr)
+	return buildFor(ctx, p, "", dir, stderr, stderr)
 }
 
-// buildFor is Build for an architecture, "" for this one.
-func buildFor(ctx context.Context, p Program, arch, dir string, stderr io.Writer) (string, error) {
+// buildFor is Build for an architecture, "" for this one. That it takes long is told to progress.
+func buildFor(ctx context.Context, p Program, arch, dir string, stderr, progress io.Writer) (string, error) {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return "", fmt.Errorf("%s: a Go package needs the go command to build it, and there is none in PATH; install Go or give a binary", p.Name)
@@ -42,7 +42,7 @@ func buildFor(ctx context.Context, p Program, arch, dir string, stderr io.Writer
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it remove its work directory
 	cmd.WaitDelay = 2 * time.Second
-	done := announce(p.Name, stderr)
+	done := announce(p.Name, progress)
 	err = cmd.Run()
 	done()
 	switch {
@@ -61,14 +61,14 @@ func buildFor(ctx context.Context, p Program, arch, dir string, stderr io.Writer
 
 // announce says that a build is running if it takes long. The caller calls the result when it is
 // over.
-func announce(name string, stderr io.Writer) (done func()) {
+func announce(name string, progress io.Writer) (done func()) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
 	wg.Go(func() {
 		select {
 		case <-over:
 		case <-time.After(slowBuild):
-			fmt.Fprintf(stderr, "fitrun: building %s ...\n", name)
+			fmt.Fprintf(progress, "fitrun: building %s ...\n", name)
 		}
 	})
 	return func() {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -138,7 +139,7 @@ func (b *builds) compileLocked(ctx context.Context, p Program, arch string) (f f
 	b.running.Store(new(fmt.Sprintf("; %s is being built for %s", p.Name, arch)))
 	defer b.running.Store(nil)
 	var said strings.Builder
-	path, err := buildFor(ctx, p, arch, dir, &said)
+	path, err := buildFor(ctx, p, arch, dir, &said, io.Discard) // the progress of the job says that it runs
 	if errors.Is(err, ErrBuild) {
 		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
 	}
