@@ -24,6 +24,7 @@ type attribute struct {
 // keyval is a key. Immutable, but for refs.
 type keyval struct {
 	n            int
+	of           kind  // of objects
 	copy, delete int64 // functions of the program, or constants of the ABI
 	extra        int64
 
@@ -43,31 +44,32 @@ const (
 	dupFn  = abi.CommDupFn
 )
 
-func createKeyval(c *call) error {
+// createKeyval makes a key for objects of a kind.
+func createKeyval(c *call, of kind) error {
 	keyvals.mu.Lock()
 	defer keyvals.mu.Unlock()
 	keyvals.last++
-	k := &keyval{n: keyvals.last, copy: c.args[0], delete: c.args[1], extra: c.args[3], refs: 1}
+	k := &keyval{n: keyvals.last, of: of, copy: c.args[0], delete: c.args[1], extra: c.args[3], refs: 1}
 	keyvals.byNum[k.n] = k
 	c.setInt(2, k.n)
 	return nil
 }
 
-func freeKeyval(c *call) error {
+func freeKeyval(c *call, of kind) error {
 	p := at[int32](c.need(0))
-	keyvalOf(int(*p)).free()
+	keyvalOf(int(*p), of).free()
 	*p = abi.KeyvalInvalid
 	return nil
 }
 
-// keyvalOf is the key of a number.
-func keyvalOf(n int) *keyval {
+// keyvalOf is the key of a number, for objects of a kind.
+func keyvalOf(n int, of kind) *keyval {
 	keyvals.mu.Lock()
 	defer keyvals.mu.Unlock()
-	if k := keyvals.byNum[n]; k != nil {
+	if k := keyvals.byNum[n]; k != nil && k.of == of {
 		return k
 	}
-	panic(failf(abi.ErrKeyval, "%d is no attribute key of the program, or one that was freed", n))
+	panic(failf(abi.ErrKeyval, "%d is no attribute key of the program for such objects, or one that was freed", n))
 }
 
 func (k *keyval) use() {
@@ -213,14 +215,20 @@ func (k *keyval) callCopy(h handle, v int64) (value int64, keep bool, err error)
 }
 
 func init() {
-	for _, id := range []procedure.ID{procedure.CommCreateKeyval, procedure.TypeCreateKeyval, procedure.KeyvalCreate} {
-		register(id, createKeyval)
+	for of, ids := range map[kind][][2]procedure.ID{
+		kindComm: {
+			{procedure.CommCreateKeyval, procedure.CommFreeKeyval}, {procedure.KeyvalCreate, procedure.KeyvalFree},
+		},
+		kindDatatype: {{procedure.TypeCreateKeyval, procedure.TypeFreeKeyval}},
+		kindWin:      {{procedure.WinCreateKeyval, procedure.WinFreeKeyval}},
+	} {
+		for _, pair := range ids {
+			register(pair[0], func(c *call) error { return createKeyval(c, of) })
+			register(pair[1], func(c *call) error { return freeKeyval(c, of) })
+		}
 	}
-	for _, id := range []procedure.ID{procedure.CommFreeKeyval, procedure.TypeFreeKeyval, procedure.KeyvalFree} {
-		register(id, freeKeyval)
-	}
-	onComm := func(c *call) (*attributes, handle) { m := c.comm(0); return &m.attrs, m.h }
-	onType := func(c *call) (*attributes, handle) { d := c.datatype(0); return &d.attrs, d.h }
+	onComm := func(c *call) (*attributes, handle, kind) { m := c.comm(0); return &m.attrs, m.h, kindComm }
+	onType := func(c *call) (*attributes, handle, kind) { d := c.datatype(0); return &d.attrs, d.h, kindDatatype }
 	for _, id := range []procedure.ID{procedure.CommSetAttr, procedure.AttrPut} {
 		register(id, func(c *call) error { return setAttribute(c, onComm) })
 	}
@@ -242,23 +250,23 @@ func refusePredefined(n int) {
 	}
 }
 
-func setAttribute(c *call, of func(*call) (*attributes, handle)) error {
-	a, h := of(c)
+func setAttribute(c *call, on func(*call) (*attributes, handle, kind)) error {
+	a, h, of := on(c)
 	refusePredefined(c.int(1))
-	return a.set(h, keyvalOf(c.int(1)), c.args[2])
+	return a.set(h, keyvalOf(c.int(1), of), c.args[2])
 }
 
-func deleteAttribute(c *call, of func(*call) (*attributes, handle)) error {
-	a, h := of(c)
+func deleteAttribute(c *call, on func(*call) (*attributes, handle, kind)) error {
+	a, h, of := on(c)
 	refusePredefined(c.int(1))
-	return a.remove(h, keyvalOf(c.int(1)))
+	return a.remove(h, keyvalOf(c.int(1), of))
 }
 
-func getAttribute(c *call, of func(*call) (*attributes, handle)) error {
-	a, _ := of(c)
+func getAttribute(c *call, on func(*call) (*attributes, handle, kind)) error {
+	a, _, of := on(c)
 	v, ok := predefinedAttribute(c.int(1))
 	if !ok && !isPredefined(c.int(1)) {
-		v, ok = a.get(keyvalOf(c.int(1)))
+		v, ok = a.get(keyvalOf(c.int(1), of))
 	}
 	c.setBool(3, ok)
 	if ok {

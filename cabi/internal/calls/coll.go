@@ -84,6 +84,7 @@ func gather(c *call, f form) (*mpi.Request, error) {
 	m, root := c.comm(7), c.int(6)
 	var in, out operand
 	if m.isRoot(root) {
+		c.apart(m, 0, 3, 1)
 		d := c.datatype(5)
 		out = c.blocks(c.args[3], c.count(4), d, m.peers())
 		if c.inPlace(0) {
@@ -108,6 +109,7 @@ func gatherv(c *call, f form) (*mpi.Request, error) {
 	var in operand
 	var out varied
 	if m.isRoot(root) {
+		c.apart(m, 0, 3, 1)
 		d := c.datatype(6)
 		counts, displs := c.ints(4, m.peers()), c.displs(5, m.peers())
 		out = c.varied(c.args[3], counts, displs, d)
@@ -135,6 +137,7 @@ func scatter(c *call, f form) (*mpi.Request, error) {
 	m, root := c.comm(7), c.int(6)
 	var in, out operand
 	if m.isRoot(root) {
+		c.apart(m, 0, 3, 1)
 		d := c.datatype(2)
 		in = c.blocks(c.args[0], c.count(1), d, m.peers())
 		if c.inPlace(3) {
@@ -159,6 +162,7 @@ func scatterv(c *call, f form) (*mpi.Request, error) {
 	var out operand
 	var in varied
 	if m.isRoot(root) {
+		c.apart(m, 0, 4, 5)
 		d := c.datatype(3)
 		counts, displs := c.ints(1, m.peers()), c.displs(2, m.peers())
 		in = c.varied(c.args[0], counts, displs, d)

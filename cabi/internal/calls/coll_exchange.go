@@ -12,6 +12,7 @@ func allgather(c *call, f form) (*mpi.Request, error) {
 	if c.inPlace(0) {
 		in = c.own(m, c.args[3], n, d)
 	} else {
+		c.apart(m, 0, 3, 1)
 		in = c.whole(c.args[0], c.count(1), c.datatype(2))
 	}
 	on := m.WithTypes(in.t, out.t)
@@ -32,6 +33,7 @@ func allgatherv(c *call, f form) (*mpi.Request, error) {
 	if c.inPlace(0) {
 		in = c.whole(c.args[3]+int64(displs[m.Rank()]*d.extent), counts[m.Rank()], d)
 	} else {
+		c.apart(m, 0, 3, 1)
 		in = c.whole(c.args[0], c.count(1), c.datatype(2))
 	}
 	on := m.WithTypes(in.t, out.t)
@@ -49,6 +51,7 @@ func alltoall(c *call, f form) (*mpi.Request, error) {
 	out := c.blocks(c.args[3], c.count(4), c.datatype(5), m.peers())
 	in := out
 	if !c.inPlace(0) {
+		c.apart(m, 0, 3, 1)
 		in = c.blocks(c.args[0], c.count(1), c.datatype(2), m.peers())
 	}
 	on := m.WithTypes(in.t, out.t)

@@ -88,6 +88,15 @@ func scaled(list []int, by int) []int {
 // inPlace reports whether a buffer is MPI_IN_PLACE.
 func (c *call) inPlace(i int) bool { return c.args[i] == abi.InPlace }
 
+// apart checks that the two buffers of a call, neither of which is MPI_IN_PLACE, are not one, if
+// there are so many values in the first: "the arguments must not be aliased" (MPI 5.0, section
+// 2.3). At a root between two groups only one of them counts.
+func (c *call) apart(m *comm, in, out, count int) {
+	if c.args[in] == c.args[out] && c.args[in] > abi.InPlace && c.int(count) > 0 && !m.IsInter() {
+		panic(failf(abi.ErrBuffer, "both buffers are the same memory: use MPI_IN_PLACE"))
+	}
+}
+
 // peers is how many ranks a collective addresses: those of the other group, if there is one.
 func (m *comm) peers() int {
 	if m.IsInter() {

@@ -174,6 +174,8 @@ func reduceAll(c *call, f form, kind reductionKind) (*mpi.Request, error) {
 	r := &reduction{kind: kind, how: f, on: m.Comm, op: c.op(4), d: c.datatype(3), in: c.args[0], out: c.args[1], n: n, result: n}
 	if c.inPlace(0) {
 		r.in = r.out
+	} else {
+		c.apart(m, 0, 1, 2)
 	}
 	return c.do(r)
 }
@@ -184,6 +186,7 @@ func reduceToRoot(c *call, f form) (*mpi.Request, error) {
 	switch {
 	case m.isRoot(root):
 		r.out, r.result = c.args[1], n
+		c.apart(m, 0, 1, 2)
 		if m.IsInter() {
 			r.in, r.n = 0, 0
 		}

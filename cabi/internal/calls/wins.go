@@ -100,9 +100,7 @@ func init() {
 		raise(c.win(0), c.int(1), c.name()+": "+textOfCode(c.int(1)))
 		return nil
 	})
-	register(procedure.WinCreateKeyval, createKeyval)
-	register(procedure.WinFreeKeyval, freeKeyval)
-	onWin := func(c *call) (*attributes, handle) { w := c.win(0); return &w.attrs, w.h }
+	onWin := func(c *call) (*attributes, handle, kind) { w := c.win(0); return &w.attrs, w.h, kindWin }
 	register(procedure.WinSetAttr, func(c *call) error { return setAttribute(c, onWin) })
 	register(procedure.WinDeleteAttr, func(c *call) error { return deleteAttribute(c, onWin) })
 	register(procedure.WinGetAttr, winGetAttribute)
@@ -252,7 +250,7 @@ func winGetAttribute(c *call) error {
 	case abi.WinModel:
 		v = address(&w.values.model)
 	default:
-		v, ok = w.attrs.get(keyvalOf(c.int(1)))
+		v, ok = w.attrs.get(keyvalOf(c.int(1), kindWin))
 	}
 	if c.setBool(3, ok); ok {
 		*at[int64](c.need(2)) = v
