@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
@@ -57,14 +58,14 @@ func init() {
 		return err
 	})
 	register(procedure.SessionGetPsetInfo, func(c *call) error {
-		i, err := c.session(0).PsetInfo(c.text(1))
+		i, err := c.session(0).PsetInfo(c.pset(1))
 		if err == nil {
 			c.setHandle(2, infos.add(&info{i}))
 		}
 		return err
 	})
 	register(procedure.GroupFromSessionPset, func(c *call) error {
-		g, err := c.session(0).GroupFromPset(c.text(1))
+		g, err := c.session(0).GroupFromPset(c.pset(1))
 		return c.giveGroup(2, g, err)
 	})
 	register(procedure.SessionSetErrhandler, func(c *call) error {
@@ -87,8 +88,34 @@ func init() {
 	register(procedure.IntercommCreateFromGroups, intercommCreateFromGroups)
 }
 
+// pset is the name of a process set, which is a URI: those of the standard are meant in small letters
+// too.
+func (c *call) pset(i int) string {
+	name := c.text(i)
+	for _, known := range []string{mpi.PsetWorld, mpi.PsetSelf} {
+		if strings.EqualFold(name, known) {
+			return known
+		}
+	}
+	return name
+}
+
+// making is a communicator or session that is being made: it has an error handler, but no handle.
+type making struct{ errh *errhandler }
+
+func (m *making) handler() *errhandler { return m.errh }
+func (m *making) self() handle         { return abi.CommNull }
+func (m *making) abort(text string)    { noWorld.abort(text) }
+
+// makes is the error handler of an argument, which gets the errors of the call.
+func (c *call) makes(i int) *errhandler {
+	e := errhandlers.get(handle(c.args[i]))
+	c.on = &making{e}
+	return e
+}
+
 func sessionInit(c *call) error {
-	e := errhandlers.get(handle(c.args[1]))
+	e := c.makes(1)
 	made, err := mpi.SessionInit(context.Background(), c.infoOr(0).orNil(), mpi.ErrorsReturn[*mpi.Session])
 	if err != nil {
 		return err
@@ -139,13 +166,13 @@ func (c *call) created(i int, made *mpi.Comm, e *errhandler, err error) error {
 }
 
 func commCreateFromGroup(c *call) error {
-	e := errhandlers.get(handle(c.args[3]))
+	e := c.makes(3)
 	made, err := mpi.CommCreateFromGroup(c.group(0).Group, c.text(1), c.infoOr(2).orNil(), mpi.ErrorsReturn[*mpi.Comm])
 	return c.created(4, made, e, err)
 }
 
 func intercommCreateFromGroups(c *call) error {
-	e := errhandlers.get(handle(c.args[6]))
+	e := c.makes(6)
 	made, err := mpi.IntercommCreateFromGroups(c.group(0).Group, c.int(1), c.group(2).Group, c.int(3), c.text(4),
 		c.infoOr(5).orNil(), mpi.ErrorsReturn[*mpi.Comm])
 	return c.created(7, made, e, err)

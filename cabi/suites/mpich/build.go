@@ -145,9 +145,9 @@ func (b *builder) program(ctx context.Context, t *test) (string, error) {
 		b.made[path] = nil
 		return path, nil
 	}
-	src, flags := b.rule(t)
-	args := append(flags, "-I"+filepath.Join(b.root, t.dir), src, "-o", path)
-	args = append(args, b.support...)
+	sources, flags := b.rule(t)
+	args := append(flags, "-I"+filepath.Join(b.root, t.dir), "-o", path)
+	args = append(append(args, sources...), b.support...)
 	err := b.cc(ctx, append(args, "-lm", "-lpthread")...)
 	b.made[path] = err
 	return path, err
@@ -155,12 +155,12 @@ func (b *builder) program(ctx context.Context, t *test) (string, error) {
 
 var macro = regexp.MustCompile(`-D\S+`)
 
-// rule finds source and flags in the makefile: programs may share a source.
-func (b *builder) rule(t *test) (src string, flags []string) {
-	src = filepath.Join(b.root, t.dir, t.name+".c")
+// rule finds sources and flags in the makefile: programs may share a source, or have several.
+func (b *builder) rule(t *test) (sources, flags []string) {
+	sources = []string{filepath.Join(b.root, t.dir, t.name+".c")}
 	text, err := os.ReadFile(filepath.Join(b.root, t.dir, "Makefile.am"))
 	if err != nil {
-		return src, nil
+		return sources, nil
 	}
 	for line := range strings.SplitSeq(string(text), "\n") {
 		key, value, ok := strings.Cut(line, "=")
@@ -169,12 +169,15 @@ func (b *builder) rule(t *test) (src string, flags []string) {
 		}
 		switch strings.TrimSpace(key) {
 		case t.name + "_SOURCES":
-			if files := strings.Fields(value); len(files) > 0 {
-				src = filepath.Join(b.root, t.dir, files[0])
+			sources = nil
+			for _, f := range strings.Fields(value) {
+				if strings.HasSuffix(f, ".c") {
+					sources = append(sources, filepath.Join(b.root, t.dir, f))
+				}
 			}
 		case t.name + "_CPPFLAGS":
 			flags = macro.FindAllString(value, -1)
 		}
 	}
-	return src, flags
+	return sources, flags
 }
