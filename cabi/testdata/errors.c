@@ -30,6 +30,11 @@ int main(int argc, char **argv)
     CHECK(MPI_Send(&x, 1, MPI_INT, 0, -7, MPI_COMM_WORLD) == MPI_ERR_TAG);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     CHECK(MPI_Bcast(&x, 1, MPI_INT, size, MPI_COMM_WORLD) == MPI_ERR_ROOT && calls == 4);
+    CHECK(MPI_Allreduce(&x, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_ERR_BUFFER);
+    int key;
+    OK(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &key, NULL));
+    CHECK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL) == MPI_ERR_KEYVAL);
+    OK(MPI_Type_free_keyval(&key));
     OK(MPI_Error_class(MPI_ERR_ROOT, &class));
     CHECK(class == MPI_ERR_ROOT);
     OK(MPI_Error_string(MPI_ERR_ROOT, text, &n));

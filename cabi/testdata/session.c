@@ -18,6 +18,10 @@ int main(void)
     CHECK(y == size);
     OK(MPI_Comm_free(&c));
     OK(MPI_Group_free(&g));
+    OK(MPI_Group_from_session_pset(s, "mpi://self", &g));
+    OK(MPI_Group_size(g, &n));
+    CHECK(n == 1);
+    OK(MPI_Group_free(&g));
     OK(MPI_Session_finalize(&s));
     CHECK(s == MPI_SESSION_NULL);
     if (rank == 0)

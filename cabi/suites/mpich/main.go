@@ -6,8 +6,9 @@
 //
 // The working directory is that of the module. Without -src it needs apt-get and the network. The
 // library is what go run ./build has made. Directories are those of test/mpi. It prints a line for
-// each test that did not pass, with the end of its output, and a table by directory; -keep names a
-// directory for programs and whole outputs.
+// each test, with the end of the output of those that did not pass, a table by directory, and one of
+// what did not pass, with the reasons of reasons.txt. -write puts both into docs/STRANGERS.md, and
+// -keep names a directory for the programs.
 package main
 
 import (
@@ -24,11 +25,12 @@ import (
 )
 
 // directories are those that run if none is named.
-var directories = []string{"attr", "basic", "coll", "comm", "datatype", "errhan", "group", "info", "init", "pt2pt", "topo"}
+var directories = []string{"attr", "basic", "coll", "comm", "datatype", "errhan", "group", "info", "init", "io", "part", "pt2pt", "rma", "topo"}
 
 // settings say what to run with.
 type settings struct {
 	src, lib, fitrun, work string
+	doc                    string
 	jobs                   int
 	limit                  time.Duration
 	only                   *regexp.Regexp
@@ -43,6 +45,7 @@ func main() {
 	flag.StringVar(&s.work, "keep", "", "`directory` for programs and outputs; removed if not named")
 	flag.IntVar(&s.jobs, "j", 1, "`tests` at once")
 	flag.DurationVar(&s.limit, "limit", 2*time.Minute, "the longest that a test may run")
+	flag.StringVar(&s.doc, "write", "", "`document` that gets the tables, as ../docs/STRANGERS.md")
 	only := flag.String("run", "", "only tests that match the `expression`, as DIRECTORY/NAME")
 	args := flag.String("args", "", "`arguments` for fitrun, separated by spaces")
 	flag.Parse()
@@ -84,7 +87,10 @@ func (s *settings) run(ctx context.Context, dirs []string) error {
 		}
 	}
 	s.runAll(ctx, b, all)
-	report(all, dirs)
+	fmt.Printf("\n%s\n%s", table(all, dirs), failures(all))
+	if s.doc != "" && ctx.Err() == nil {
+		return write(s.doc, all, dirs)
+	}
 	return ctx.Err()
 }
 
@@ -127,9 +133,10 @@ func (s *settings) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// report prints the table.
-func report(all []*test, dirs []string) {
-	fmt.Print("\n| directory | tests | passed | not built | failed | too long |\n|---|---|---|---|---|---|\n")
+// table counts, by directory.
+func table(all []*test, dirs []string) string {
+	var w strings.Builder
+	w.WriteString("| directory | tests | passed | not built | failed | too long |\n|---|---|---|---|---|---|\n")
 	var total [outcomes]int
 	for _, dir := range dirs {
 		var n [outcomes]int
@@ -139,15 +146,16 @@ func report(all []*test, dirs []string) {
 				total[t.outcome]++
 			}
 		}
-		row(dir, n)
+		row(&w, dir, n)
 	}
-	row("all", total)
+	row(&w, "all", total)
+	return w.String()
 }
 
-func row(name string, n [outcomes]int) {
+func row(w *strings.Builder, name string, n [outcomes]int) {
 	sum := 0
 	for _, k := range n {
 		sum += k
 	}
-	fmt.Printf("| %s | %d | %d | %d | %d | %d |\n", name, sum, n[passed], n[notBuilt], n[failed], n[tooLong])
+	fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d |\n", name, sum, n[passed], n[notBuilt], n[failed], n[tooLong])
 }

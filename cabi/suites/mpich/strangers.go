@@ -1,0 +1,77 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+)
+
+//go:embed reasons.txt
+var reasonsText string
+
+// reason says why a test does not pass.
+type reason struct{ pattern, kind, text string }
+
+func reasons() (all []reason) {
+	for line := range strings.SplitSeq(reasonsText, "\n") {
+		fields := strings.SplitN(line, " ", 3)
+		if len(fields) == 3 && !strings.HasPrefix(line, "#") {
+			all = append(all, reason{fields[0], fields[1], fields[2]})
+		}
+	}
+	return all
+}
+
+// reasonOf is why a test has not passed: the most particular reason that fits.
+func (t *test) reasonOf(all []reason) reason {
+	for _, r := range all {
+		if r.pattern == t.dir+"/"+t.name {
+			return r
+		}
+	}
+	for _, r := range all {
+		if ok, err := path.Match(r.pattern, t.dir+"/"+t.name); ok && err == nil {
+			return r
+		}
+	}
+	return reason{"", "ours", "not explained yet"}
+}
+
+// write puts the tables of a run between two lines of a document, which keeps the rest.
+func write(name string, all []*test, dirs []string) error {
+	const begin, end = "<!-- suites/mpich: begin -->\n", "<!-- suites/mpich: end -->\n"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	head, rest, ok := strings.Cut(string(text), begin)
+	_, tail, also := strings.Cut(rest, end)
+	if !ok || !also {
+		return fmt.Errorf("%s has no lines %q and %q", name, begin, end)
+	}
+	return os.WriteFile(name, []byte(head+begin+"\n"+table(all, dirs)+"\n"+failures(all)+"\n"+end+tail), 0o644)
+}
+
+// failures is a table of what has not passed, a line for each program.
+func failures(all []*test) string {
+	var w strings.Builder
+	w.WriteString("| test | runs that did not pass | kind | why |\n|---|---|---|---|\n")
+	known := reasons()
+	count := map[string]int{}
+	for _, t := range all {
+		if t.outcome != passed {
+			count[t.dir+"/"+t.name]++
+		}
+	}
+	for _, t := range all {
+		name := t.dir + "/" + t.name
+		if n := count[name]; t.outcome != passed && n > 0 {
+			r := t.reasonOf(known)
+			fmt.Fprintf(&w, "| %s | %d | %s | %s |\n", name, n, r.kind, r.text)
+			delete(count, name)
+		}
+	}
+	return w.String()
+}
