@@ -88,8 +88,7 @@ func init() {
 	register(procedure.IntercommCreateFromGroups, intercommCreateFromGroups)
 }
 
-// pset is the name of a process set, which is a URI: those of the standard are meant in small letters
-// too.
+// pset is the name of a process set, which is a URI: those of the standard may be in small letters.
 func (c *call) pset(i int) string {
 	name := c.text(i)
 	for _, known := range []string{mpi.PsetWorld, mpi.PsetSelf} {

@@ -1,9 +1,10 @@
 // Package halves says which functions of MPI the C half of the library has itself.
 package halves
 
-import "slices"
-
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // inC are those that need not enter Go, or only if they must. All others gather their arguments and
 // enter.

@@ -6,12 +6,13 @@
 //
 // The working directory is that of the module. Without -src it needs apt-get and the network. The
 // library is what go run ./build has made. Directories are those of test/mpi. It prints a line for
-// each test, with the end of the output of those that did not pass, a table by directory, and one of
-// what did not pass, with the reasons of reasons.txt. -write puts both into docs/STRANGERS.md, and
-// -keep names a directory for the programs.
+// each test, with the end of the output of those that did not pass, a table by directory, and a
+// table of what did not pass, with the reasons of reasons.txt. A test that has none makes the run
+// fail. -write puts both tables into docs/STRANGERS.md; -keep names a directory for the programs.
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -89,9 +90,11 @@ func (s *settings) run(ctx context.Context, dirs []string) error {
 	s.runAll(ctx, b, all)
 	fmt.Printf("\n%s\n%s", table(all, dirs), failures(all))
 	if s.doc != "" && ctx.Err() == nil {
-		return write(s.doc, all, dirs)
+		if err := write(s.doc, all, dirs); err != nil {
+			return err
+		}
 	}
-	return ctx.Err()
+	return cmp.Or(ctx.Err(), unexplained(all))
 }
 
 // runAll runs tests, some at once.

@@ -39,6 +39,20 @@ func (t *test) reasonOf(all []reason) reason {
 	return reason{"", "ours", "not explained yet"}
 }
 
+// unexplained is an error if a test has not passed without a reason.
+func unexplained(all []*test) error {
+	known, n := reasons(), 0
+	for _, t := range all {
+		if t.outcome != passed && t.reasonOf(known).pattern == "" {
+			n++
+		}
+	}
+	if n > 0 {
+		return fmt.Errorf("%d tests did not pass, and reasons.txt does not say why", n)
+	}
+	return nil
+}
+
 // write puts the tables of a run between two lines of a document, which keeps the rest.
 func write(name string, all []*test, dirs []string) error {
 	const begin, end = "<!-- suites/mpich: begin -->\n", "<!-- suites/mpich: end -->\n"
