@@ -5,13 +5,16 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
+// attributeCells are the values of predefined attributes, whose addresses C gets.
+var attributeCells [8]int32
+
 // predefinedAttribute is the address of an attribute of the library's own.
 func predefinedAttribute(n int) (addr int64, ok bool) {
 	w := theWorld.Load()
 	if w == nil {
 		return 0, false
 	}
-	cells := attributeCells()
+	cells := &attributeCells
 	switch n {
 	case abi.TagUb:
 		cells[0] = mpi.TagUB

@@ -1,8 +1,6 @@
 package calls
 
 import (
-	"sync"
-
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -10,9 +8,6 @@ import (
 
 // group is a group of C.
 type group struct{ *mpi.Group }
-
-// attributeCells are the values of predefined attributes, whose addresses C gets.
-var attributeCells = sync.OnceValue(func() *[8]int32 { return fixed([8]int32{}) })
 
 func init() {
 	groups.predefine(abi.GroupEmpty, &group{mpi.GroupEmpty})

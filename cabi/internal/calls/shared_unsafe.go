@@ -134,15 +134,4 @@ func (s *status) count() int { return int(uint64(s.bytes[0]) | uint64(s.bytes[1]
 // byteType is a byte, by which the bytes of a message are counted.
 var byteType = mpi.TypeOf[byte]()
 
-// fixed is memory that stays where it is, for what C is given addresses of.
-func fixed[T any](v T) *T {
-	b, err := syscall.Mmap(-1, 0, max(sizeOf[T](), 1), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		panic(failf(39, "memory for attributes: %v", err))
-	}
-	p := (*T)(unsafe.Pointer(unsafe.SliceData(b)))
-	*p = v
-	return p
-}
-
 func threadID() int { return syscall.Gettid() }

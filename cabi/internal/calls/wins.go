@@ -26,7 +26,7 @@ type win struct {
 	attached map[int64]int // guarded by mu: bytes of what is attached to a dynamic window, by address
 }
 
-// winValues are in memory that C reads.
+// winValues are on the heap, where C reads them as long as there is the window.
 type winValues struct {
 	size, unit, flavor, model int64
 }
@@ -124,7 +124,7 @@ func (c *call) window(i int, m *comm, w *mpi.Win, memory []byte, unit int32) err
 	name := ""
 	x.name.Store(&name)
 	x.errh.Store(errorsAreFatal)
-	x.values = fixed(winValues{int64(len(memory)), int64(unit), flavors[w.Flavor()], abi.WinUnified})
+	x.values = heap(&winValues{int64(len(memory)), int64(unit), flavors[w.Flavor()], abi.WinUnified})
 	x.h = wins.add(x)
 	c.setHandle(i, x.h)
 	return nil
