@@ -30,6 +30,7 @@ struct fit_request {
     MPI_Status status; /* of one that is done */
     char pad[24];
 };
+_Static_assert(sizeof(struct fit_request) == 64, "the Go half has the same layout");
 
 enum { FIT_CHUNK = 1024, FIT_CHUNKS = 4096, FIT_REQUEST_KIND = 9, FIT_FIRST_HANDLE = 16 };
 

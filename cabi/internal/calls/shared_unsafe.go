@@ -37,6 +37,13 @@ type slot struct {
 	_      [24]byte
 }
 
+// A slot is as long as in C: neither number is negative.
+const (
+	_ = 64 - unsafe.Sizeof(slot{})
+	_ = unsafe.Sizeof(slot{}) - 64
+)
+
+// sharedMemory is struct fit_shared.
 type sharedMemory struct {
 	slab  [chunks]atomic.Pointer[[chunk]slot]
 	free  atomic.Uint64
