@@ -101,7 +101,7 @@ func TestAlone(t *testing.T) {
 // Errors are fatal unless the program says otherwise (MPI 5.0, section 9.3), and name the function.
 func TestFatal(t *testing.T) {
 	out, err := job(t, "-n", "2", compile(t, "fatal"))
-	if err == nil || !strings.Contains(out, "MPI_Send") || !strings.Contains(out, "destination 2") {
+	if err == nil || !strings.Contains(out, "MPI_Send") || !strings.Contains(out, "destination 2") || strings.Contains(out, ".go:") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -160,5 +160,13 @@ func TestCompilers(t *testing.T) {
 	pc, err := os.ReadFile(filepath.Join(lib, "lib/pkgconfig/fitmpi.pc"))
 	if err != nil || !bytes.Contains(pc, []byte("-lmpi_abi")) {
 		t.Errorf("%v: %s", err, pc)
+	}
+}
+
+// Ranks that wait for each other are told of, by the names of their calls.
+func TestDeadlock(t *testing.T) {
+	out, err := job(t, "-n", "2", "--on-deadlock", "abort", compile(t, "deadlock"))
+	if err == nil || !strings.Contains(out, "rank 0 waits for rank 1: Recv from rank 1") || strings.Contains(out, ".go") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -74,6 +74,8 @@ func Of(pcs []uintptr) Site {
 	for {
 		f, more := frames.Next()
 		switch {
+		case isFromC(f.Function) && s.Op != "":
+			return s
 		case IsOurs(f.Function, f.File):
 			s.Op = better(s.Op, Operation(f.Function))
 		case IsUsers(f.Function) && s.Op != "":
@@ -85,6 +87,10 @@ func Of(pcs []uintptr) Site {
 		}
 	}
 }
+
+// isFromC reports whether a function is of the C library, which calls package mpi for a program in
+// C: of that no line is known.
+func isFromC(function string) bool { return strings.HasPrefix(function, module+"cabi/") }
 
 // better is what the call of outer is called when it has called inner.
 func better(inner, outer string) string {
@@ -106,8 +112,7 @@ func Here() string {
 
 const module = "github.com/fitmpi/fitmpi/"
 
-// ours are the packages of the library, as parts of module, and the module cabi: of a call from C
-// no line is known.
+// ours are the packages of the library, as parts of module, and the module cabi.
 var ours = []string{"mpi", "engine", "buffer", "netpoll", "metrics", "internal", "cabi"}
 
 // IsOurs reports whether a function, which stands in a file, is the library's: not a program, an
