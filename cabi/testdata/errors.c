@@ -30,6 +30,8 @@ int main(int argc, char **argv)
     CHECK(MPI_Send(&x, 1, MPI_INT, 0, -7, MPI_COMM_WORLD) == MPI_ERR_TAG);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     CHECK(MPI_Bcast(&x, 1, MPI_INT, size, MPI_COMM_WORLD) == MPI_ERR_ROOT && calls == 4);
+    CHECK(MPI_Allreduce(&x, &n, 1, MPI_BYTE, MPI_MAX, MPI_COMM_WORLD) == MPI_ERR_OP);
+    CHECK(MPI_Reduce_local(MPI_IN_PLACE, &x, 1, MPI_INT, MPI_SUM) == MPI_ERR_BUFFER);
     CHECK(MPI_Allreduce(&x, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_ERR_BUFFER);
     int key;
     OK(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &key, NULL));

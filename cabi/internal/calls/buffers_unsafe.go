@@ -28,6 +28,9 @@ func (c *call) values(addr int64, count int, d *datatype) buffer {
 	if !d.committed.Load() {
 		panic(failf(abi.ErrType, "the datatype is not committed: call MPI_Type_commit first"))
 	}
+	if addr == abi.InPlace {
+		panic(failf(abi.ErrBuffer, "MPI_IN_PLACE is no buffer of this argument"))
+	}
 	if d.flat {
 		if addr == 0 && count > 0 && d.size > 0 {
 			panic(failf(abi.ErrBuffer, "the buffer is a null pointer"))

@@ -166,7 +166,7 @@ func init() {
 	named[int64](abi.Aint, "MPI_AINT", int64Ops, 0)
 	named[int64](abi.Count, "MPI_COUNT", int64Ops, 0)
 	named[int64](abi.Offset, "MPI_OFFSET", int64Ops, 0)
-	named[byte](abi.Packed, "MPI_PACKED", byteOps, 0)
+	named[byte](abi.Packed, "MPI_PACKED", copyOps, 0)
 
 	named[int16](abi.Short, "MPI_SHORT", int16Ops, 0)
 	named[int32](abi.Int, "MPI_INT", int32Ops, 0)
@@ -193,7 +193,7 @@ func init() {
 	named[complex64](abi.Complex, "MPI_COMPLEX", complex64Ops, 0)
 	named[float64](abi.DoublePrecision, "MPI_DOUBLE_PRECISION", float64Ops, 0)
 	named[complex128](abi.DoubleComplex, "MPI_DOUBLE_COMPLEX", complex128Ops, 0)
-	named[byte](abi.Character, "MPI_CHARACTER", byteOps, 0)
+	named[byte](abi.Character, "MPI_CHARACTER", copyOps, 0)
 
 	named[pair[float32]](abi.FloatInt, "MPI_FLOAT_INT", floatIntOps, 0)
 	named[pair[float64]](abi.DoubleInt, "MPI_DOUBLE_INT", doubleIntOps, 0)
@@ -211,10 +211,10 @@ func init() {
 
 	named[int8](abi.Int8T, "MPI_INT8_T", int8Ops, 0)
 	named[uint8](abi.Uint8T, "MPI_UINT8_T", uint8Ops, 0)
-	named[byte](abi.Char, "MPI_CHAR", byteOps, 0)
+	named[byte](abi.Char, "MPI_CHAR", copyOps, 0)
 	named[int8](abi.SignedChar, "MPI_SIGNED_CHAR", int8Ops, 0)
 	named[uint8](abi.UnsignedChar, "MPI_UNSIGNED_CHAR", uint8Ops, 0)
-	named[byte](abi.Byte, "MPI_BYTE", uint8Ops, 0)
+	named[byte](abi.Byte, "MPI_BYTE", byteOps, 0)
 	named[int16](abi.Int16T, "MPI_INT16_T", int16Ops, 0)
 	named[uint16](abi.Uint16T, "MPI_UINT16_T", uint16Ops, 0)
 	named[int32](abi.Int32T, "MPI_INT32_T", int32Ops, 0)

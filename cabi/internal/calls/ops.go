@@ -137,7 +137,11 @@ var (
 	realPairOps   = operations[[2]float32]{abi.Maxloc: mpi.Commutative(realOp[float32](1)), abi.Minloc: mpi.Commutative(realOp[float32](-1))}
 	doublePairOps = operations[[2]float64]{abi.Maxloc: mpi.Commutative(realOp[float64](1)), abi.Minloc: mpi.Commutative(realOp[float64](-1))}
 
-	byteOps = operations[byte]{abi.Replace: mpi.Replace[byte], abi.NoOp: mpi.NoOp[byte]}
+	copyOps = operations[byte]{abi.Replace: mpi.Replace[byte], abi.NoOp: mpi.NoOp[byte]}
+	byteOps = operations[byte]{
+		abi.Band: mpi.BAnd[byte], abi.Bor: mpi.BOr[byte], abi.Bxor: mpi.BXor[byte],
+		abi.Replace: mpi.Replace[byte], abi.NoOp: mpi.NoOp[byte],
+	}
 )
 
 // pairOp keeps the greater value, or with sign -1 the lesser, and of equal ones the lower index.

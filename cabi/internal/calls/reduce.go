@@ -108,6 +108,9 @@ func (c *call) do(r *reduction) (*mpi.Request, error) {
 	if !r.d.committed.Load() {
 		return nil, failf(abi.ErrType, "the datatype is not committed: call MPI_Type_commit first")
 	}
+	if r.in == abi.InPlace || r.out == abi.InPlace {
+		return nil, failf(abi.ErrBuffer, "MPI_IN_PLACE is no buffer of this argument")
+	}
 	if r.op.h == abi.Replace || r.op.h == abi.NoOp {
 		return nil, failf(abi.ErrOp, "%s is an operation of windows, not of reductions", r.op.name)
 	}
@@ -163,6 +166,9 @@ func init() {
 	collective([3]procedure.ID{procedure.ReduceScatterBlock, procedure.IreduceScatterBlock, procedure.ReduceScatterBlockInit}, 6, reduceScattered)
 	register(procedure.ReduceLocal, func(c *call) error {
 		n := c.count(2)
+		if n > 0 && c.args[0] == c.args[1] {
+			return failf(abi.ErrBuffer, "both buffers are the same memory")
+		}
 		_, err := c.do(&reduction{kind: reduceLocal, op: c.op(4), d: c.datatype(3), in: c.args[0], out: c.args[1], n: n, result: n})
 		return err
 	})
