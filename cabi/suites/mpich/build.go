@@ -170,7 +170,7 @@ func (b *builder) rule(t *test) (sources, flags []string) {
 		switch strings.TrimSpace(key) {
 		case t.name + "_SOURCES":
 			sources = nil
-			for _, f := range strings.Fields(value) {
+			for f := range strings.FieldsSeq(value) {
 				if strings.HasSuffix(f, ".c") {
 					sources = append(sources, filepath.Join(b.root, t.dir, f))
 				}
