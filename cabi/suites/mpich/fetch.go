@@ -2,19 +2,49 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
-// source is the list of Debian's sources, for apt-get alone: what the machine has stays as it is.
-const source = `Types: deb-src
-URIs: http://deb.debian.org/debian
-Suites: bookworm
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-`
+// sources writes the lists of packages that the machine has into dir, as lists of their sources, for
+// apt-get alone: what the machine has stays as it is.
+func sources(dir string) error {
+	files, err := filepath.Glob("/etc/apt/sources.list.d/*")
+	if err != nil {
+		return err
+	}
+	for _, file := range append(files, "/etc/apt/sources.list") {
+		b, err := os.ReadFile(file)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(ofSources(string(b))), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofSources is a list of packages as a list of their sources, in either format of apt.
+func ofSources(list string) string {
+	lines := strings.Split(list, "\n")
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "Types:"):
+			lines[i] = "Types: deb-src"
+		case strings.HasPrefix(line, "deb "):
+			lines[i] = "deb-src" + strings.TrimPrefix(line, "deb")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 // fetch gets MPICH's source into dir, and returns where it is.
 func fetch(ctx context.Context, dir string) (string, error) {
@@ -23,7 +53,7 @@ func fetch(ctx context.Context, dir string) (string, error) {
 			return "", err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "parts", "debian.sources"), []byte(source), 0o644); err != nil {
+	if err := sources(filepath.Join(dir, "parts")); err != nil {
 		return "", err
 	}
 	apt := []string{
