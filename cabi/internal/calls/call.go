@@ -169,8 +169,12 @@ func (c *call) setBool(i int, v bool) {
 
 // setInts writes an array of int.
 func (c *call) setInts(i int, list []int) {
+	if len(list) == 0 {
+		return
+	}
+	to := view[int32](c.need(i), len(list))
 	for k, v := range list {
-		view[int32](c.args[i], len(list))[k] = int32(v)
+		to[k] = int32(v)
 	}
 }
 

@@ -81,13 +81,13 @@ func cartGet(c *call) error {
 	}
 	n := min(c.dimensions(1), len(dims))
 	c.setInts(2, dims[:n])
+	flags := make([]int, n)
 	for k, p := range periods[:n] {
-		periodic := 0
 		if p {
-			periodic = 1
+			flags[k] = 1
 		}
-		view[int32](c.args[3], n)[k] = int32(periodic)
 	}
+	c.setInts(3, flags)
 	c.setInts(4, coords[:n])
 	return nil
 }

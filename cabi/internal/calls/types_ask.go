@@ -121,9 +121,9 @@ func (d *datatype) again() handle {
 }
 
 func copyWide(addr int64, list []int) {
-	for k, v := range view[int64](addr, len(list)) {
-		_ = v
-		view[int64](addr, len(list))[k] = int64(list[k])
+	to := view[int64](addr, len(list))
+	for k, v := range list {
+		to[k] = int64(v)
 	}
 }
 
