@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// sources writes the lists of packages that the machine has into dir, as lists of their sources, for
-// apt-get alone: what the machine has stays as it is.
+// sources writes the lists of packages that the machine has into dir, as lists of their sources,
+// for apt-get alone: what the machine has stays as it is.
 func sources(dir string) error {
 	files, err := filepath.Glob("/etc/apt/sources.list.d/*")
 	if err != nil {
