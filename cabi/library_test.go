@@ -57,7 +57,7 @@ func compile(t *testing.T, name string) string {
 // job runs fitrun with arguments, and returns its output.
 func job(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // far more than any takes
 	defer cancel()
 	cmd := exec.CommandContext(ctx, fitrun, args...)
 	var out bytes.Buffer
@@ -160,5 +160,13 @@ func TestCompilers(t *testing.T) {
 	pc, err := os.ReadFile(filepath.Join(lib, "lib/pkgconfig/fitmpi.pc"))
 	if err != nil || !bytes.Contains(pc, []byte("-lmpi_abi")) {
 		t.Errorf("%v: %s", err, pc)
+	}
+}
+
+// Ranks that wait for each other are told of, by the names of their calls.
+func TestDeadlock(t *testing.T) {
+	out, err := job(t, "-n", "2", "--on-deadlock", "abort", compile(t, "deadlock"))
+	if err == nil || !strings.Contains(out, "rank 0 waits for rank 1: Recv from rank 1") || strings.Contains(out, ".go") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
