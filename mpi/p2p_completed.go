@@ -2,10 +2,7 @@
 
 package mpi
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
 // Completion is a request of a list that is complete.
 type Completion struct {
@@ -27,14 +24,12 @@ type Completion struct {
 //	}
 func AsCompleted(rs ...*Request) iter.Seq2[int, Completion] {
 	return func(yield func(int, Completion) bool) {
-		act, at := actives(rs)
 		wait := func(act []*Request) {
 			defer beginRequests("AsCompleted", act).end(nil)
 			waitFor(1, act)
 		}
-		eachCompleted(act, wait, func(i int, st Status, err error) bool {
-			return yield(at[i], Completion{at[i], st, err})
-		})
+		act, at := actives(rs)
+		eachCompleted(act, at, wait, func(c Completion) bool { return yield(c.Index, c) })
 	}
 }
 
@@ -48,38 +43,34 @@ func AsCompleted(rs ...*Request) iter.Seq2[int, Completion] {
 func Completions(rs ...*Request) <-chan Completion {
 	defer beginRequests("Completions", rs).end(nil)
 	done := make(chan Completion, len(rs))
-	act, at := actives(slices.Clone(rs))
+	act, at := actives(rs)
 	go func() {
 		defer close(done)
-		eachCompleted(act, func(act []*Request) { waitBounded(1, act) }, func(i int, st Status, err error) bool {
-			done <- Completion{at[i], st, err}
+		eachCompleted(act, at, func(act []*Request) { waitBounded(1, act) }, func(c Completion) bool {
+			done <- c
 			return true
 		})
 	}()
 	return done
 }
 
-// eachCompleted waits for rs, which are active, and calls found with the index and the outcome of
-// each that is complete, until that returns false.
-func eachCompleted(rs []*Request, wait func([]*Request), found func(int, Status, error) bool) {
-	left, at := slices.Clone(rs), make([]int, len(rs))
-	for i := range at {
-		at[i] = i
-	}
-	for len(left) > 0 {
-		wait(left)
+// eachCompleted waits for act, which stand at their places in a list, and calls found with each
+// that is complete, until that returns false. It uses both slices up.
+func eachCompleted(act []*Request, at []int, wait func([]*Request), found func(Completion) bool) {
+	for len(act) > 0 {
+		wait(act)
 		n := 0
-		for k, r := range left {
+		for k, r := range act {
 			if !r.isOver() {
-				left[n], at[n] = r, at[k]
+				act[n], at[n] = r, at[k]
 				n++
 				continue
 			}
-			if st, err := r.collect(); !found(at[k], st, err) {
+			st, err := r.collect()
+			if !found(Completion{at[k], st, err}) {
 				return
 			}
 		}
-		clear(left[n:])
-		left = left[:n]
+		act, at = act[:n], at[:n]
 	}
 }

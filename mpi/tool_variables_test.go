@@ -5,6 +5,7 @@ package mpi
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -138,5 +139,33 @@ func TestUnknownVariable(t *testing.T) {
 	j.warnUnknown(boot.Info{Source: "slurm"})
 	if n := strings.Count(out.String(), "FITMPI_EAGERMAX is not known; did you mean FITMPI_EAGER_MAX?"); n != 1 {
 		t.Errorf("it has warned %d times:\n%s", n, &out)
+	}
+}
+
+// TestVariableGroups: each parameter belongs to a group, and groups come one after the other (MPI
+// 4.1, section 15.3.9: categories).
+func TestVariableGroups(t *testing.T) {
+	err := RunThreads(1, func(_ context.Context, c *Comm) error {
+		var groups []string
+		in := map[string]string{}
+		for _, v := range c.Variables() {
+			in[v.Name] = v.Group
+			switch n := len(groups); {
+			case v.Group == "":
+				return fmt.Errorf("%s is in no group", v.Name)
+			case n > 0 && groups[n-1] == v.Group:
+			case slices.Contains(groups, v.Group):
+				return fmt.Errorf("%s stands apart from its group %s", v.Name, v.Group)
+			default:
+				groups = append(groups, v.Group)
+			}
+		}
+		if len(groups) < 3 || in["FITMPI_EAGER_MAX"] != "messages" || in["FITMPI_EAGER_MAX"] == in["FITMPI_LOG"] {
+			return fmt.Errorf("groups %v, FITMPI_EAGER_MAX in %s", groups, in["FITMPI_EAGER_MAX"])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
