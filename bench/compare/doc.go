@@ -5,7 +5,7 @@
 //	go run ./bench/compare -list                what it would run, and for how long
 //	go run ./bench/compare -quick               every experiment once, with few sizes
 //	go run ./bench/compare -only 'isend-wait'   some experiments
-//	go run ./bench/compare -only solve          time to solution, which a whole run leaves out
+//	go run ./bench/compare -only solve          time to solution
 //	go run ./bench/compare -from docs/bench/rows.csv   the document again, without measuring
 //
 // It installs the Debian packages of the peers, builds fitrun, fitbench and bench/peers,

@@ -77,7 +77,7 @@ As root on Debian, with Go:
 go run ./bench/compare
 ` + "```" + `
 
-It installs the peers, builds, measures for about 25 minutes on two cores, and writes this page, its plots and
+It installs the peers, builds, measures for about 45 minutes on two cores, and writes this page, its plots and
 [all rows](bench/rows.csv). ` + "`-list`" + ` shows what it does, ` + "`-only`" + ` chooses experiments, and
 ` + "`-from docs/bench/rows.csv`" + ` writes this page again without measuring.
 `
@@ -90,6 +90,7 @@ Everything runs interleaved: for each repeat, for each experiment, each contende
 A run's value is the first sextile of its repetitions (for ` + "`Isend` and `Wait`" + ` beside computation, and for overlap, the median), never a mean.
 A table shows the median over the repeats and in parentheses their range; bars in plots go from the minimum to the second sextile, of medians from the first sextile.
 FitMPI is its default policy, ` + "`assist`" + `, where no other is named: the worker moves messages, and callers that wait help it.
+Time to solution is what an iteration takes, all in all, that computes and exchanges: ` + "`" + `Irecv` + "`" + `, ` + "`" + `Isend` + "`" + `, a fixed piece of work, ` + "`" + `WaitAll` + "`" + `, without anything between.
 All runs are over TCP where nothing else is said. "shm" means processes of one host that share memory (Open MPI's vader, MPICH as it is by itself), "threads" ranks of one process.
 `
 
@@ -113,7 +114,7 @@ func writeMachine(b *strings.Builder, rec *record) {
 // groups are the headings of criteria, in their order.
 func (p *page) groups() []string {
 	var names []string
-	for _, c := range p.figures.criteria() {
+	for _, c := range criteria() {
 		if !slices.Contains(names, c.group) {
 			names = append(names, c.group)
 		}
@@ -124,7 +125,7 @@ func (p *page) groups() []string {
 // writeGroup writes the table of one group of criteria.
 func (p *page) writeGroup(b *strings.Builder, group string) {
 	var mine []criterion
-	for _, c := range p.figures.criteria() {
+	for _, c := range criteria() {
 		if c.group == group {
 			mine = append(mine, c)
 		}
@@ -179,7 +180,7 @@ func (p *page) writeJudged(b *strings.Builder, j judged, columns []*contender) {
 // verdicts counts the lines of all criteria by verdict.
 func (p *page) verdicts() string {
 	var n [reached + 1]int
-	for _, c := range p.figures.criteria() {
+	for _, c := range criteria() {
 		for _, j := range p.figures.judge(c) {
 			n[j.verdict]++
 		}

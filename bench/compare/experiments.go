@@ -24,7 +24,6 @@ type experiment struct {
 	repeats    int           // at most so often; 0: as often as -repeats says
 	seconds    float64       // about how long a run takes
 	timeout    time.Duration // 0: a minute
-	asked      bool          // run only where -only names it
 	wall       bool          // not its rows count, but how long the job takes
 }
 
@@ -92,7 +91,23 @@ var (
 
 // experiments are all there are, in the order in which they run.
 func experiments() []*experiment {
-	return slices.Concat(pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), jobExperiments(), paperExperiments(), solveExperiments())
+	return slices.Concat(solveExperiments(), pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), jobExperiments(), paperExperiments())
+}
+
+// solveExperiments are of the time to solution.
+func solveExperiments() []*experiment {
+	const pace, quick = "-pace {pace}", "-pace {pace} -sizes 8,64K,1M -iterations 5 -warmup 2"
+	list := []*experiment{
+		{name: "solve", contenders: slices.Concat(everyTCP, rawSolve), args: pace, repeats: 3, seconds: 16},
+		{name: "solve-4", ranks: 4, contenders: everyTCP, args: pace + " -sizes 8,64K,1M", repeats: 2, seconds: 12},
+		{name: "solve-memory", contenders: everyMem, args: pace, repeats: 3, seconds: 14},
+		{name: "solve-1G", network: link1G, contenders: slices.Concat(everyTCP, rawSolve), repeats: 2, seconds: 22,
+			args: pace + " -sizes 8,64K,1M,16M -iterations 10"},
+	}
+	for _, e := range list {
+		e.test, e.quick, e.timeout = "solve", quick, 3*time.Minute
+	}
+	return list
 }
 
 func pairExperiments() []*experiment {
@@ -202,23 +217,6 @@ func paperExperiments() []*experiment {
 		list = append(list, &experiment{name: "threshold-" + limit, test: "pingpong",
 			args: "-sizes 8K,16K,32K,64K,96K,128K,192K,256K,384K,512K,768K,1M,2M,4M", quick: quickSizes, contenders: []string{"assist"},
 			env: []string{"FITMPI_EAGER_MAX=" + limit}, mark: "@" + limit, repeats: 2, seconds: 1})
-	}
-	return list
-}
-
-// solveExperiments are of the time to solution. They take longer than all others have left of the
-// time that a whole run is promised to take.
-func solveExperiments() []*experiment {
-	const pace, quick = "-pace {pace}", "-pace {pace} -sizes 8,64K,1M -iterations 5 -warmup 2"
-	list := []*experiment{
-		{name: "solve", contenders: slices.Concat(everyTCP, rawSolve), args: pace, seconds: 16},
-		{name: "solve-4", ranks: 4, contenders: everyTCP, args: pace, repeats: 3, seconds: 30},
-		{name: "solve-memory", contenders: everyMem, args: pace, repeats: 3, seconds: 14},
-		{name: "solve-1G", network: link1G, contenders: slices.Concat(everyTCP, rawSolve), repeats: 3, seconds: 30,
-			args: pace + " -sizes 64K,1M,4M,16M -iterations 10"},
-	}
-	for _, e := range list {
-		e.test, e.quick, e.asked, e.timeout = "solve", quick, true, 3*time.Minute
 	}
 	return list
 }

@@ -97,16 +97,6 @@ func newFigures(rows []bench.Row) *figures {
 	return f
 }
 
-// hasTest reports whether any figure of a test was measured.
-func (f *figures) hasTest(test string) bool {
-	for c := range f.rows {
-		if c.test == test {
-			return true
-		}
-	}
-	return false
-}
-
 // of is the figure of the contender with this name: the median over repeats, and their range.
 func (f *figures) of(name string, fig figure) spread {
 	rows := f.rows[fig.condition(f.contenders[name])]

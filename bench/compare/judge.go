@@ -3,8 +3,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/fitmpi/fitmpi/internal/bench"
 )
 
@@ -35,17 +33,6 @@ type judged struct {
 	fig       figure
 	ratio     float64 // of ours to the best peer; 0: one of them is unknown
 	verdict   verdict
-}
-
-// criteria are those that count. What has to be asked for does not, where nothing of its test was
-// measured.
-func (f *figures) criteria() []criterion {
-	return slices.DeleteFunc(criteria(), func(c criterion) bool { return mustAsk(c.fig) && !f.hasTest(c.fig.test) })
-}
-
-// mustAsk reports whether no experiment gives the figure without being asked for.
-func mustAsk(fig figure) bool {
-	return !slices.ContainsFunc(experiments(), func(e *experiment) bool { return e.gives(fig) && !e.asked })
 }
 
 // judge judges a criterion at each of its sizes.

@@ -18,7 +18,7 @@ It needs Debian and root: it installs the peers' packages and makes network name
 
 Options:
   -list           say what would run, in which order and for about how long; measure nothing
-  -only REGEXP    only experiments whose name matches; solve and its like are run only so
+  -only REGEXP    only experiments whose name matches
   -quick          one repeat with few sizes: to see that everything works, not for figures
   -repeats N      how often everything is repeated (default 5)
   -bind none|core leave ranks to the scheduler (default), or bind each to a core of its own

@@ -17,12 +17,11 @@ type run struct {
 	repeat     int // from 1
 }
 
-// chosen are the experiments that the options ask for: without -only all but those that must be
-// asked for.
+// chosen are the experiments that the options ask for: without -only all.
 func chosen(opt *options) []*experiment {
 	var list []*experiment
 	for _, e := range experiments() {
-		if opt.only == nil && !e.asked || opt.only != nil && opt.only.MatchString(e.name) {
+		if opt.only == nil || opt.only.MatchString(e.name) {
 			list = append(list, e)
 		}
 	}
