@@ -8,7 +8,7 @@ import "fmt"
 // asked for that is not there, kept blocks of other sizes are dropped to make room, and the garbage
 // collector has them.
 type Pool struct {
-	budget int // immutable after NewPool
+	budget int // it grows, by Grow
 
 	used      int // bytes handed out
 	kept      int // bytes in free; used + kept <= budget, unless used alone is above it
@@ -27,6 +27,9 @@ func NewPool(budget int) *Pool {
 	}
 	return &Pool{budget: budget}
 }
+
+// Grow adds n bytes to the budget.
+func (p *Pool) Grow(n int) { p.budget += n }
 
 // Get hands out a block of length n, with the capacity of its size class and any contents. It
 // returns false when that would exceed the budget: wait until something is Put.

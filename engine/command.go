@@ -7,26 +7,29 @@ import (
 
 // command is something that only the holder of the progress right may do.
 type command struct {
-	kind cmdKind
-	mso  *MSO
-	peer PeerID
-	err  error
-	lane *lane
-	conn *conn
-	ctx  ContextID
-	mask ContextID
+	kind  cmdKind
+	mso   *MSO
+	peer  PeerID
+	err   error
+	lane  *lane
+	conn  *conn
+	intro *introduction
+	ctx   ContextID
+	mask  ContextID
 }
 
 type cmdKind uint8
 
 const (
-	cmdAbandon  cmdKind = iota // end mso with err
-	cmdFailPeer                // peer is dead because of err
-	cmdBye                     // say goodbye on every connection
-	cmdUseLane                 // lane is in use
-	cmdBeat                    // the next heartbeat is due
-	cmdShut                    // end what is of ctx under mask with err
-	cmdSecure                  // the TLS handshake of conn has something to write, or is over
+	cmdAbandon   cmdKind = iota // end mso with err
+	cmdFailPeer                 // peer is dead because of err
+	cmdBye                      // say goodbye on every connection
+	cmdUseLane                  // lane is in use
+	cmdBeat                     // the next heartbeat is due
+	cmdShut                     // end what is of ctx under mask with err
+	cmdSecure                   // the TLS handshake of conn has something to write, or is over
+	cmdIntroduce                // enter peers of other jobs
+	cmdPart                     // say goodbye to peer alone
 )
 
 // command queues c and wakes the holder of the right. If no goroutine holds it, the caller runs c.
@@ -72,7 +75,7 @@ func (e *Engine) run(c command) {
 		e.core.Abandon(c.mso, c.err, e.drv.sink)
 		e.unlock()
 	case cmdFailPeer:
-		if id := c.peer; id >= 0 && int(id) < e.cfg.Size && int(id) != e.cfg.Rank {
+		if id := c.peer; id >= 0 && int(id) < len(e.drv.bridge) && int(id) != e.cfg.Rank {
 			e.drv.failPeer(id, &reportedError{c.err})
 		}
 	case cmdBye:
@@ -90,5 +93,9 @@ func (e *Engine) run(c command) {
 		e.unlock()
 	case cmdSecure:
 		c.conn.writeSecuring()
+	case cmdIntroduce:
+		e.drv.introduce(c.intro)
+	case cmdPart:
+		e.drv.part(c.peer)
 	}
 }

@@ -33,6 +33,7 @@ type conn struct {
 	asked     *asked       // of a dial through a gateway, until it is known to have let us through; nil otherwise
 	tls       *jobtls.Conn // nil unless the connection is encrypted
 	hs        *wire.Handshake
+	realm     *realm                    // in which this rank shows itself; nil before the handshake
 	writeSock func([]byte) (int, error) // the way to the socket, of an encrypted connection
 	isAbroad  bool                      // it is open, and leaves this host; counted in driver.abroad
 	deadline  int64                     // of what comes before connOpen, or of connClosing; 0 if none

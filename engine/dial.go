@@ -161,7 +161,7 @@ func (c *conn) connected() {
 			c.asked = &asked{preamble: first, refusal: r.Refusal}
 		}
 	}
-	if d.identity != nil {
+	if d.home.identity != nil {
 		c.startSecuring(first)
 		return
 	}

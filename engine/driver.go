@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/engine/internal/core"
-	"github.com/fitmpi/fitmpi/engine/internal/jobtls"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/netpoll"
 )
@@ -25,12 +24,16 @@ type driver struct {
 	e      *Engine
 	poller *netpoll.Poller // its own waiter is the worker's, or under caller that of the caller that drives
 	doze   *netpoll.Waiter // of the caller that dozes; nil unless callers do
-	bridge []PeerInfo      // immutable after Start: where each peer is
+	bridge []PeerInfo      // where each peer is; after Start it grows with the progress right and the mutex held, so either is enough to read it
+
+	home    *realm   // of the job; immutable after newDriver
+	realms  []*realm // all, home first; as bridge
+	origins []origin // of the peers beyond those of the job; as bridge
+	parted  []bool   // of the same peers: goodbye is said to them
 
 	listeners []*netpoll.Listener // immutable after newDriver; at least one
 
-	identity *jobtls.Identity // immutable after newDriver: nil unless connections are encrypted
-	plain    []byte           // bytes of encrypted connections, decrypted; nil before the first
+	plain []byte // bytes of encrypted connections, decrypted; nil before the first
 
 	bigEndian bool // immutable after Start: the byte order of all payloads
 
@@ -91,11 +94,10 @@ func newDriver(e *Engine) (*driver, error) {
 	}
 	d.heart.init(&e.cfg)
 	var err error
-	if e.cfg.TLS {
-		if d.identity, err = jobtls.NewIdentity(e.cfg.Job, e.cfg.Secret, e.cfg.Rank, e.cfg.Size); err != nil {
-			return nil, err
-		}
+	if d.home, err = newRealm(Meeting{e.cfg.Job, e.cfg.Secret, e.cfg.Rank, e.cfg.Size}, e.cfg.TLS); err != nil {
+		return nil, err
 	}
+	d.realms = []*realm{d.home}
 	if d.poller, err = netpoll.NewPoller(); err != nil {
 		return nil, err
 	}

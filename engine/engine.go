@@ -168,7 +168,9 @@ func (e *Engine) Start(peers []PeerInfo) error {
 	if len(peers) != e.cfg.Size {
 		return fmt.Errorf("engine: %d addresses for %d ranks", len(peers), e.cfg.Size)
 	}
-	e.drv.bridge = peers
+	e.mu.Lock()
+	e.drv.bridge = slices.Clip(peers)
+	e.mu.Unlock()
 	e.drv.bigEndian = PayloadsBigEndian(peers)
 	if e.local != nil {
 		e.local.byPeer = make([]*lane, len(peers))
@@ -203,7 +205,11 @@ func PayloadsBigEndian(peers []PeerInfo) bool {
 }
 
 // Peer returns the line of the bridge table for a peer.
-func (e *Engine) Peer(id PeerID) PeerInfo { return e.drv.bridge[id] }
+func (e *Engine) Peer(id PeerID) PeerInfo {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.drv.bridge[id]
+}
 
 // unlock releases the mutex, then wakes the waiters that are due, and the peers for which something
 // was put.

@@ -8,10 +8,13 @@ import (
 // Excuse says whether a peer may end without a goodbye: an idle rank, which may take part again,
 // says none. If a connection to an excused peer breaks, the peer has left, and no sign of its life
 // is asked for. Safe for concurrent use.
+// Peers of other jobs are never excused.
 func (e *Engine) Excuse(id PeerID, yes bool) { e.excused[id].Store(yes) }
 
 // IsExcused reports what the last Excuse said.
-func (e *Engine) IsExcused(id PeerID) bool { return e.excused[id].Load() }
+func (e *Engine) IsExcused(id PeerID) bool {
+	return int(id) < len(e.excused) && e.excused[id].Load()
+}
 
 const (
 	// drainTick bounds how long Drain takes to see that its context has ended.

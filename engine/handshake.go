@@ -11,21 +11,32 @@ import (
 	"github.com/fitmpi/fitmpi/netpoll"
 )
 
-// claim is what this rank says of itself in the handshake.
-func (d *driver) claim() *wire.Identity {
-	cfg := &d.e.cfg
+// claim is what we say of ourselves to the rank to which this connection may lead, as a rank of r.
+func (c *conn) claim(r *realm) *wire.Identity {
+	c.realm = r
 	return &wire.Identity{
-		Job: cfg.Job, Secret: cfg.Secret, Rank: uint32(cfg.Rank), Size: uint32(cfg.Size),
-		Window: uint64(d.e.core.Config().Window), BigEndian: d.bigEndian, Beat: d.heart.promise(),
+		Job: r.Job, Secret: r.Secret, Rank: uint32(r.Rank), Size: uint32(r.Size),
+		Window: uint64(c.d.e.core.Config().Window), BigEndian: c.d.bigEndian, Beat: c.d.heart.promise(),
+		Session: func(rank uint32) wire.Session { return c.wireSession(r.peer(rank)) },
 	}
 }
 
-// claim is what we say of ourselves to the rank to which this connection may lead.
-func (c *conn) claim() *wire.Identity {
-	id := c.d.claim()
-	id.Session = c.wireSession
-	return id
+// claimIn is claim in the realm that a hello is for; nil if this rank is not in it, or TLS has
+// settled that another is meant.
+func (c *conn) claimIn(job [16]byte) *wire.Identity {
+	if c.tls != nil {
+		return nil
+	}
+	for _, r := range c.d.realms {
+		if r.Job == job {
+			return c.claim(r)
+		}
+	}
+	return nil
 }
+
+// proven is the peer that has proved itself, or that we dial; noPeer if this rank does not know it.
+func (c *conn) proven() PeerID { return c.realm.peer(c.hs.Peer()) }
 
 // handshakeRead is how much is read at a time while a handshake goes on.
 const handshakeRead = 4 << 10
@@ -37,7 +48,8 @@ func nonce() (n [32]byte) {
 
 func (c *conn) startHandshake() {
 	c.state = connHandshaking
-	c.hs = wire.NewDialer(c.claim(), uint32(c.peer), nonce())
+	o := c.d.originOf(c.peer)
+	c.hs = wire.NewDialer(c.claim(o.realm), uint32(o.rank), nonce())
 	c.writeHandshake()
 }
 
@@ -108,7 +120,7 @@ func (c *conn) receiveHandshake() bool {
 func (c *conn) takeHandshake(b []byte) bool {
 	c.heard = true
 	n, reject := c.hs.Input(b)
-	if reject == wire.RejectNone && c.hs.State() == wire.StateProven && c.wrongCertificate() {
+	if reject == wire.RejectNone && c.hs.State() == wire.StateProven && (c.proven() == noPeer || c.wrongCertificate()) {
 		reject = wire.RejectStranger
 	}
 	if reject != wire.RejectNone {
@@ -123,7 +135,7 @@ func (c *conn) takeHandshake(b []byte) bool {
 		c.setDeadline(c.verdictTime())
 	}
 	if c.hs.State() == wire.StateProven {
-		c.hs.Decide(c.decide(PeerID(c.hs.Peer())))
+		c.hs.Decide(c.decide(c.proven()))
 	}
 	rest := append([]byte(nil), b[n:]...)
 	c.writeHandshake()
@@ -142,12 +154,12 @@ func (c *conn) decide(id PeerID) wire.Verdict {
 	c.number = his.Connection
 	again := p != nil && p.resumes
 	switch {
-	case d.e.gone(id), !again && d.saying.Load() && !d.pending(id):
+	case d.e.gone(id), !again && d.isParting(id) && !d.pending(id):
 		return wire.VerdictClosed
 	case again || his.Resume && d.mayResume(id):
 		return c.decideResuming(id, his)
 	case old == nil:
-	case old.state != connOpen && (!old.hasProved() || wire.DialWins(uint32(id), uint32(d.e.cfg.Rank))):
+	case old.state != connOpen && (!old.hasProved() || !d.wins(id)):
 		d.forget(old)
 	default:
 		return wire.VerdictDuplicate
@@ -177,7 +189,7 @@ func (c *conn) settle() {
 }
 
 func (c *conn) opened() {
-	d, id := c.d, PeerID(c.hs.Peer())
+	d, id := c.d, c.proven()
 	p := d.sessionOf(id)
 	if c.number < p.stood { // the peer has dialled once more since
 		d.forget(c)
@@ -203,7 +215,7 @@ func (c *conn) opened() {
 	}
 	c.guard()
 	d.lookAfter()
-	if d.saying.Load() {
+	if d.isParting(id) {
 		c.sayBye()
 	}
 	c.write()

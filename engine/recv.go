@@ -108,7 +108,7 @@ func (e *Engine) MovesNow() bool {
 
 // laneTo is the lane to a peer, nil if there is none.
 func (e *Engine) laneTo(id PeerID) *lane {
-	if e.local == nil {
+	if e.local == nil || int(id) >= len(e.local.byPeer) {
 		return nil
 	}
 	return e.local.byPeer[id]

@@ -95,9 +95,9 @@ func (d *driver) mayResume(id PeerID) bool {
 
 // wireSession is what we say of the pair's streams to the rank to which this connection may lead.
 // It is called once.
-func (c *conn) wireSession(peer uint32) wire.Session {
-	d, id := c.d, PeerID(peer)
-	if !d.mayResume(id) {
+func (c *conn) wireSession(id PeerID) wire.Session {
+	d := c.d
+	if id == noPeer || !d.mayResume(id) {
 		return wire.Session{}
 	}
 	if c.dialled {
@@ -217,7 +217,7 @@ func (d *driver) isOver(id PeerID) bool {
 // one.
 func (c *conn) decideResuming(id PeerID, his wire.Session) wire.Verdict {
 	d, p, n := c.d, c.d.sessionOf(id), his.Connection
-	if n <= p.stood || n < p.proved || n == p.proved && !wire.DialWins(uint32(id), uint32(d.e.cfg.Rank)) {
+	if n <= p.stood || n < p.proved || n == p.proved && d.wins(id) {
 		return wire.VerdictDuplicate
 	}
 	if err := d.canResume(id, his); err != nil {

@@ -37,9 +37,10 @@ func (c *conn) startSecuring(first []byte) {
 	}
 	c.state = connSecuring
 	if c.dialled {
-		c.tls = d.identity.Dial(int(c.peer), first, run, wake)
+		o := d.originOf(c.peer)
+		c.tls = o.realm.identity.Dial(o.rank, first, run, wake)
 	} else {
-		c.tls = d.identity.Accept(run, wake)
+		c.tls = d.home.identity.Accept(d.identityIn, run, wake)
 	}
 	c.writeSecuring()
 }

@@ -25,10 +25,11 @@ var (
 // ErrStopped once goodbye is said. That it does not fail means no more than that the peer was not
 // known to be gone. A rank that has 1 MiB of signals to itself waiting gets ErrSignalFlood.
 func (e *Engine) Signal(peer PeerID, ctx ContextID, payload []byte) error {
-	if peer < 0 || int(peer) >= e.cfg.Size {
-		return fmt.Errorf("engine: signal to rank %d of %d", peer, e.cfg.Size)
-	}
 	e.mu.Lock()
+	if n := len(e.drv.bridge); peer < 0 || int(peer) >= n {
+		e.unlock()
+		return fmt.Errorf("engine: signal to peer %d of %d", peer, n)
+	}
 	if e.stopping.Load() || e.drv.saying.Load() {
 		e.unlock()
 		return ErrStopped

@@ -159,8 +159,8 @@ func (s *Stats) driver(d *driverStats) {
 	}
 }
 
-// LiveFrames are the frames from and to peers that are not gone: of the frames of other peers it is
-// not known whether they arrived.
+// LiveFrames are the frames from and to ranks of the job that are not gone. Of the frames of those
+// that are it is not known whether they arrived, and what ranks of other jobs count is not known.
 func (s *Stats) LiveFrames() (in, out uint64) {
 	for _, w := range s.Ways {
 		in += w.FramesIn
@@ -179,7 +179,7 @@ func (s *Stats) add(e *Engine, p *PeerStats) {
 	w.Peers++
 	w.FramesIn += p.FramesIn
 	w.FramesOut += p.FramesOut
-	if p.Gone {
+	if p.Gone || int(p.Peer) >= e.cfg.Size {
 		s.lostIn += p.FramesIn
 		s.lostOut += p.FramesOut
 	}
@@ -207,29 +207,30 @@ const peersHeld = 256
 // peers yields what is counted for each peer, in order of rank.
 func (e *Engine) peers(yield func(PeerStats) bool) {
 	var some [peersHeld]PeerStats
-	for first := 0; first < e.cfg.Size; first += peersHeld {
-		n := min(peersHeld, e.cfg.Size-first)
+	for first, more := 0, true; more; first += peersHeld {
 		e.mu.Lock()
+		all := len(e.waits.byPeer)
+		n := min(peersHeld, all-first)
 		for i := range n {
-			some[i].PeerStats, some[i].Waited = e.core.PeerStats(PeerID(first+i)), e.waits.byPeer[first+i]
-			some[i].FramesIn = e.counts.framesIn[first+i]
+			e.readPeerLocked(&some[i], PeerID(first+i))
 		}
 		e.mu.Unlock()
 		for i := range n {
-			p, id := &some[i], PeerID(first+i)
-			if p.Peer, p.Way = id, e.way(id); !yield(*p) {
+			if !yield(some[i]) {
 				return
 			}
 		}
+		more = first+n < all
 	}
 }
 
-// way is how a peer is reached.
-func (e *Engine) way(id PeerID) Way {
-	if e.drv.bridge == nil { // not started
-		return TCP
+// readPeerLocked fills in what is counted for a peer.
+func (e *Engine) readPeerLocked(p *PeerStats, id PeerID) {
+	*p = PeerStats{PeerStats: e.core.PeerStats(id), Peer: id, Way: TCP, Waited: e.waits.byPeer[id]}
+	p.FramesIn = e.counts.framesIn[id]
+	if e.drv.bridge != nil { // started
+		p.Way = e.drv.bridge[id].Way
 	}
-	return e.drv.bridge[id].Way
 }
 
 // Peers returns the traffic with each peer, by rank, the rank itself included: its row of the

@@ -59,7 +59,7 @@ func (d *driver) greet(s *netpoll.Socket) {
 	d.crowd.all = append(d.crowd.all, c)
 	d.crowd.from[c.place]++
 	c.setDeadline(deadlineIn(handshakeTimeout))
-	if d.identity != nil {
+	if d.home.identity != nil {
 		c.startSecuring(nil)
 	} else {
 		c.startGreeting()
@@ -69,7 +69,13 @@ func (d *driver) greet(s *netpoll.Socket) {
 // startGreeting waits for the other's hello.
 func (c *conn) startGreeting() {
 	c.state = connHandshaking
-	c.hs = wire.NewAcceptor(c.claim(), nonce())
+	r := c.d.home
+	if c.tls != nil {
+		r = c.d.realmNamed(c.tls.Name())
+	}
+	id := c.claim(r)
+	id.Other = c.claimIn
+	c.hs = wire.NewAcceptor(id, nonce())
 }
 
 // makeRoom drops a stranger if there are as many as there may be. It takes one from the place from

@@ -117,14 +117,21 @@ func New(cfg Config) *Core {
 		generals: newTable(0),
 		events:   newEvents(),
 		pool:     buffer.NewPool(cfg.SendBuffer),
-		slabs:    buffer.NewPool((cfg.Window - spared(cfg.Window)) * max(cfg.Peers, 2)),
+		slabs:    buffer.NewPool((cfg.Window - spared(cfg.Window)) * max(2-cfg.Peers, 0)),
 	}
 	c.setWindow(cfg.Window)
 	c.scheds, _ = cfg.Observer.(ScheduleObserver)
-	for i := range cfg.Peers {
-		c.peers = append(c.peers, &Peer{ID: PeerID(i), credit: MinWindow, eager: cfg.EagerMax})
-	}
+	c.AddPeers(cfg.Peers)
 	return c
+}
+
+// AddPeers adds n peers, whose numbers follow those that there are. What may wait here for receives
+// grows with them.
+func (c *Core) AddPeers(n int) {
+	for range n {
+		c.peers = append(c.peers, &Peer{ID: PeerID(len(c.peers)), credit: MinWindow, eager: c.cfg.EagerMax})
+	}
+	c.slabs.Grow((c.cfg.Window - spared(c.cfg.Window)) * n)
 }
 
 // setWindow sets the eager credit granted to each peer; before anything has come.

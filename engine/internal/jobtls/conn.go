@@ -55,29 +55,46 @@ type Conn struct {
 	ready    bool       // guarded by mu: the handshake has succeeded
 	err      error      // guarded by mu: why it has not
 	peerRank int        // guarded by mu: the rank that has proved itself, -1 if none has
+	name     string     // guarded by mu: of the identity that proves this end
 }
 
 // Dial begins a connection to the rank peer. first goes out before everything else. run starts a
 // goroutine, and its owner waits for it after Close; wake is called by that goroutine when there is
 // something to Flush, and at its end.
 func (id *Identity) Dial(peer int, first []byte, run func(func()), wake func()) *Conn {
-	c := newConn(wake)
+	c := newConn(id, wake)
 	c.out = append(c.out, first...)
 	c.tls = tls.Client((*shim)(c), id.config(peer, c.setPeer))
 	run(c.shake)
 	return c
 }
 
-// Accept begins a connection that some rank has made; the rest is as for Dial.
-func (id *Identity) Accept(run func(func()), wake func()) *Conn {
-	c := newConn(wake)
-	c.tls = tls.Server((*shim)(c), id.config(-1, c.setPeer))
+// Accept begins a connection that some rank has made; the rest is as for Dial. If that rank asks
+// for another identity than id, other gives the one with that name, or nil. The goroutine of the
+// handshake calls it.
+func (id *Identity) Accept(other func(name string) *Identity, run func(func()), wake func()) *Conn {
+	c := newConn(id, wake)
+	cfg := id.config(-1, c.setPeer)
+	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if hello.ServerName == id.job {
+			return nil, nil // as it is
+		}
+		asked := other(hello.ServerName)
+		if asked == nil {
+			return nil, nil // the other end finds that this is not what it looked for, and says so
+		}
+		c.mu.Lock()
+		c.name = asked.job
+		c.mu.Unlock()
+		return asked.config(-1, c.setPeer), nil
+	}
+	c.tls = tls.Server((*shim)(c), cfg)
 	run(c.shake)
 	return c
 }
 
-func newConn(wake func()) *Conn {
-	c := &Conn{wake: wake, shaking: true, peerRank: -1}
+func newConn(id *Identity, wake func()) *Conn {
+	c := &Conn{wake: wake, shaking: true, peerRank: -1, name: id.job}
 	c.arrived = sync.NewCond(&c.mu)
 	return c
 }
@@ -119,6 +136,13 @@ func (c *Conn) Peer() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.peerRank
+}
+
+// Name is the name of the identity by which this end has proved itself, or will.
+func (c *Conn) Name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.name
 }
 
 // Feed takes what the socket brought. After the handshake b belongs to c until Read returns

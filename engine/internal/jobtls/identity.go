@@ -72,6 +72,9 @@ func NewIdentity(job [16]byte, secret []byte, rank, size int) (*Identity, error)
 	return id, nil
 }
 
+// Name tells the identities of one rank apart: it is that of the job, in hexadecimal.
+func (id *Identity) Name() string { return id.job }
+
 // authority is the job's certificate authority, the same for every process that knows the secret.
 func authority(job [16]byte, secret []byte) (*x509.Certificate, crypto.Signer, error) {
 	if len(secret) < minSecret {
@@ -99,7 +102,7 @@ func authority(job [16]byte, secret []byte) (*x509.Certificate, crypto.Signer, e
 // or -1 for any.
 func (id *Identity) config(want int, verified func(rank int)) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.leaf},
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.leaf}, ServerName: id.job,
 		ClientAuth:         tls.RequireAnyClientCert,
 		InsecureSkipVerify: true, // of names and times: VerifyConnection verifies what there is to verify here
 		VerifyConnection: func(s tls.ConnectionState) error {

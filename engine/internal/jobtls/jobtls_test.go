@@ -61,7 +61,20 @@ func dialEnd(t testing.TB, id *Identity, peer int) *end {
 	return newEnd(t, func(run func(func()), wake func()) *Conn { return id.Dial(peer, nil, run, wake) })
 }
 
-func acceptEnd(t testing.TB, id *Identity) *end { return newEnd(t, id.Accept) }
+func acceptEnd(t testing.TB, id *Identity) *end { return acceptAs(t, id) }
+
+// acceptAs accepts for several identities, of which the first counts if no other is asked for.
+func acceptAs(t testing.TB, ids ...*Identity) *end {
+	other := func(name string) *Identity {
+		for _, id := range ids {
+			if id.Name() == name {
+				return id
+			}
+		}
+		return nil
+	}
+	return newEnd(t, func(run func(func()), wake func()) *Conn { return ids[0].Accept(other, run, wake) })
+}
 
 // write is the socket's.
 func (e *end) write(b []byte) (int, error) {
@@ -140,6 +153,26 @@ func connected(t testing.TB, chunk int) (a, b *end) {
 		t.Fatalf("no connection: %v, %v; peers %d, %d", a.Err(), b.Err(), a.Peer(), b.Peer())
 	}
 	return a, b
+}
+
+// TestIdentities: a rank that is known by several secrets answers as what it is asked for, and a
+// stranger to all of them as ever.
+func TestIdentities(t *testing.T) {
+	home, met := identity(t, testJob, testSecret, 3, 4), identity(t, [16]byte{9}, bytes.Repeat([]byte{9}, 32), 0, 7)
+	for _, tt := range []struct {
+		dialer *Identity
+		called int
+		name   string // "": refused
+	}{
+		{identity(t, testJob, testSecret, 0, 4), 3, home.Name()}, {identity(t, [16]byte{9}, bytes.Repeat([]byte{9}, 32), 5, 7), 0, met.Name()},
+		{identity(t, [16]byte{9}, testSecret, 5, 7), 0, ""}, {identity(t, [16]byte{8}, testSecret, 0, 4), 3, ""},
+	} {
+		a, b := dialEnd(t, tt.dialer, tt.called), acceptAs(t, home, met)
+		shakeHands(t, a, b, 3000)
+		if ok := a.Err() == nil && b.Err() == nil; ok != (tt.name != "") || ok && b.Name() != tt.name {
+			t.Errorf("%s called %d: %v, %v, as %s", tt.dialer.Name(), tt.called, a.Err(), b.Err(), b.Name())
+		}
+	}
 }
 
 // TestStream: what goes in comes out, however the streams are cut and whenever sockets are full.
@@ -294,7 +327,7 @@ func unnamed(t *testing.T, id *Identity) *Identity {
 // gullible is a dialer that believes anything.
 func gullible(t *testing.T, id *Identity) *end {
 	return newEnd(t, func(run func(func()), wake func()) *Conn {
-		c := newConn(wake)
+		c := newConn(new(Identity), wake)
 		cfg := id.config(-1, c.setPeer)
 		cfg.VerifyConnection = nil
 		c.tls = tls.Client((*shim)(c), cfg)

@@ -23,6 +23,10 @@ type Identity struct {
 	// Session returns what to say to a peer about the streams that the two have had already; nil is
 	// a zero Session for every peer. An acceptor asks before the peer has proved itself.
 	Session func(peer uint32) Session
+
+	// Other returns what this rank is in another job, nil if it has no part in it. An acceptor asks
+	// when a HELLO is for another job than Job, and goes on as that. It may be nil.
+	Other func(job [16]byte) *Identity
 }
 
 // A Session is what one side of a pair knows of their streams, which can outlive a connection.
@@ -49,11 +53,11 @@ func (id *Identity) session(peer uint32) (s Session) {
 // the wrong rank or job. No claim is reported as true before its proof.
 type Handshake struct {
 	// Immutable after NewDialer and NewAcceptor.
-	self   *Identity
 	nonce  [32]byte
 	dialer bool
 
 	// Owned by the caller of the methods.
+	self       *Identity // an acceptor's may become another with the HELLO
 	state      State
 	reject     Reject              // why Failed
 	verdict    Verdict             // the acceptor's, from Established or Refused on
@@ -180,6 +184,7 @@ func (h *Handshake) read(m []byte) {
 // tells strangers nothing and spares the HMAC.
 func (h *Handshake) onHello(m []byte) Reject {
 	job, c := [jobLen]byte(m[prefixLen:]), consumeClaim(m[prefixLen+jobLen:])
+	h.answerAs(job)
 	switch {
 	case job != h.self.Job:
 		return RejectWrongJob
@@ -201,6 +206,17 @@ func (h *Handshake) onHello(m []byte) Reject {
 	h.say(append(challenge, h.proof(labelAcceptor, challenge)...))
 	h.setState(StateAwaitProof)
 	return RejectNone
+}
+
+// answerAs makes this side what it is in the job that a HELLO is for, if it has a part in it.
+func (h *Handshake) answerAs(job [jobLen]byte) {
+	if job == h.self.Job || h.self.Other == nil {
+		return
+	}
+	if other := h.self.Other(job); other != nil {
+		other.check()
+		h.self = other
+	}
 }
 
 // onChallenge answers a CHALLENGE. Its proof comes first: what a stranger claims is not even worth
