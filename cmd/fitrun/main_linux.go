@@ -28,6 +28,9 @@ func main() {
 
 // run is fitrun. It returns the exit code.
 func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "nameserver" {
+		return nameserverMain(ctx, args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "gateway" {
 		return gatewayMain(ctx, args[1:], stdout, stderr)
 	}

@@ -9,6 +9,7 @@ Usage:
   fitrun [options of the whole job] --app FILE
   fitrun status [PID]                                     what running jobs do, and why they wait (fitrun status --help)
   fitrun agent --listen HOST:PORT --secret-file FILE      serve a host without sshd (fitrun agent --help)
+  fitrun nameserver ...                                   keep the names of ports for several jobs (fitrun nameserver --help)
   fitrun gateway ...                                      join domains that cannot reach each other (fitrun gateway --help)
 
 PROGRAM is a binary (a path, or a command in PATH) or a Go package (a directory such as ./examples/heat2d, a .go file,

@@ -50,6 +50,8 @@ type Info struct {
 	Bell                 *os.File // eventfd by which others of this host wake this rank, nil if none; the session closes it
 	Trace                *os.File // memory in which the rank is to note what it does, see internal/trace; nil if no trace is wanted. The session closes it
 
+	Parent string // the port of the ranks that have spawned this job, see package port; empty if none have
+
 	Given map[string]string // by name of an environment variable that the launcher's options have set: which option; nil if there is none
 
 	local []int // the ranks of this host, ascending; nil if the launcher has not said
@@ -72,6 +74,11 @@ const (
 	// Asked: the launcher asks what Message says, a question of internal/telemetry; Code is its
 	// number, for Answer.
 	Asked
+	// ForeignFailed: ranks of jobs that this one may have met are dead; TakeForeign says which.
+	ForeignFailed
+	// Spawned: the launcher has executed an Order, or has not, as Message says then; Code is its
+	// number. A session keeps it to itself.
+	Spawned
 )
 
 func (k EventKind) String() string {
@@ -86,6 +93,10 @@ func (k EventKind) String() string {
 		return "leader-rests"
 	case Asked:
 		return "asked"
+	case ForeignFailed:
+		return "foreign-failed"
+	case Spawned:
+		return "spawned"
 	default:
 		return "EventKind(" + strconv.Itoa(int(k)) + ")"
 	}
@@ -93,7 +104,7 @@ func (k EventKind) String() string {
 
 // eventKindOf is the inverse of String for the events that travel.
 func eventKindOf(s string) (EventKind, bool) {
-	for _, k := range []EventKind{PeerFailed, JobAborted, leaderIdles, Asked} {
+	for _, k := range []EventKind{PeerFailed, JobAborted, leaderIdles, Asked, ForeignFailed, Spawned} {
 		if s == k.String() {
 			return k, true
 		}
@@ -108,6 +119,8 @@ type Event struct {
 	Rank    int    // the rank that it is about, -1 if it is about none in particular
 	Message string // for people
 	Code    int    // exit code that goes with it
+
+	Job [16]byte // of ForeignFailed: the job of the rank, on its way to a session
 }
 
 // Session is a rank's connection to its launcher.
@@ -173,6 +186,10 @@ func FindAll(environ []string) ([]Session, error) {
 	if err := os.Unsetenv(FDVariable); err != nil {
 		return nil, fmt.Errorf("boot: %w", err)
 	}
+	parent := os.Getenv(ParentVariable)
+	if err := os.Unsetenv(ParentVariable); err != nil {
+		return nil, fmt.Errorf("boot: %w", err)
+	}
 	var all []Session
 	for number := range strings.SplitSeq(value, ",") {
 		s, err := openInherited(number)
@@ -181,6 +198,9 @@ func FindAll(environ []string) ([]Session, error) {
 				s.Close()
 			}
 			return nil, err
+		}
+		if s, ok := s.(*session); ok {
+			s.info.Parent = parent
 		}
 		all = append(all, s)
 	}

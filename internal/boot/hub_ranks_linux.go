@@ -83,6 +83,8 @@ func (h *hub) noticed(rank int, l *Link, n Notice) {
 		err = errors.New("it suspects another rank, and there is no launcher here that could look at that")
 	case Answered:
 		err = errors.New("it answered a question that was not asked")
+	case SpawnAsked:
+		err = errors.New("it orders more ranks, and there is no launcher here that could start them")
 	case BellAsked:
 		if n.LocalRank < len(h.bells) {
 			l.SendBell(n.LocalRank, h.bells[n.LocalRank])

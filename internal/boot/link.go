@@ -39,6 +39,9 @@ const (
 	// Suspected: the rank holds rank Suspect to be dead, as Text says, or, if that is empty, not
 	// any more.
 	Suspected
+	// SpawnAsked: the rank asks for what Data orders (ReadOrder); Spawned with this Number is the
+	// answer.
+	SpawnAsked
 	// arrived: the rank has dialled, and says which it is in join; Greet is the answer.
 	arrived
 )
@@ -61,6 +64,8 @@ func (k NoticeKind) String() string {
 		return "answered"
 	case Suspected:
 		return "suspected"
+	case SpawnAsked:
+		return "spawn asked"
 	case arrived:
 		return "arrived"
 	default:
@@ -80,8 +85,8 @@ type Notice struct {
 
 	Suspect int // of Suspected; not negative, but whether there is such a rank is for the launcher to check
 
-	Number int             // of Answered: that of the question
-	Data   json.RawMessage // of Answered: the answer
+	Number int             // of Answered: that of the question; of SpawnAsked: that of the order
+	Data   json.RawMessage // of Answered: the answer; of SpawnAsked: the order
 
 	join message // of arrived
 }
@@ -194,7 +199,7 @@ func (l *Link) SendEvent(ev Event) {
 		panic("boot: bug: event " + ev.Kind.String() + " does not travel")
 	}
 	l.send(outgoing{line: appendMessage(nil, message{
-		Type: typeEvent, Event: ev.Kind.String(), Rank: ev.Rank, Code: ev.Code, Text: clip(ev.Message, maxText),
+		Type: typeEvent, Event: ev.Kind.String(), Rank: ev.Rank, Code: ev.Code, Text: clip(ev.Message, maxText), Job: jobOf(ev),
 	})})
 }
 
@@ -299,6 +304,8 @@ func (l *Link) Next() (Notice, error) {
 		return Notice{Kind: Reported, Key: m.Key, Text: m.Text}, nil
 	case typeAnswer:
 		return Notice{Kind: Answered, Number: m.Number, Data: m.Data}, nil
+	case typeSpawn:
+		return Notice{Kind: SpawnAsked, Number: m.Number, Data: m.Data}, nil
 	case typeSuspect:
 		return Notice{Kind: Suspected, Suspect: m.Rank, Text: m.Text}, nil
 	case typeBell:

@@ -54,6 +54,7 @@ const (
 	typeSuspect    msgType = "suspect"
 	typeJoin       msgType = "join" // the first word of a rank that has dialled rank 0
 	typeRefused    msgType = "refused"
+	typeSpawn      msgType = "spawn"
 )
 
 // message is any line of the protocol; which fields count depends on Type, see the package comment.
@@ -168,7 +169,7 @@ func consumeFromRank(line []byte) (message, error) {
 			return m, fmt.Errorf("report with a key of %d bytes; 1 to %d are allowed", len(m.Key), maxKey)
 		}
 		return m, m.checkText(maxValue)
-	case typeAnswer:
+	case typeAnswer, typeSpawn:
 		return m, checkAnswer(m.Data)
 	case typeBell:
 		return m, m.checkBell()

@@ -59,6 +59,9 @@ type session struct {
 	bells  map[int][]func(*os.File) // by local rank: what waits for its bell, in the order of asking; guarded by bellMu
 	stored map[int]*os.File         // bells that were fetched before any call asked; guarded by bellMu
 
+	orders  orders // that wait for their outcome
+	foreign foreign
+
 	writeMu    sync.Mutex // serialises lines on conn
 	exchanged  atomic.Bool
 	finalizing atomic.Bool
@@ -66,6 +69,13 @@ type session struct {
 	closing    atomic.Bool // Close was called: end of file is no news
 	closeOnce  sync.Once
 	closeErr   error // result of Close, guarded by closeOnce
+}
+
+// orders are those of a rank that its launcher has not executed yet.
+type orders struct {
+	mu      sync.Mutex
+	last    int                   // guarded by mu
+	waiting map[int]chan<- string // guarded by mu; by number
 }
 
 // Open starts a session over conn, an open connection to a launcher, and takes conn over, also when
@@ -116,7 +126,7 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 	}
 	s := &session{
 		info: info, other: how.other, gone: how.gone, conn: conn, in: in,
-		events: make(chan Event, info.Size+2+MaxQuestions),
+		events: make(chan Event, info.Size+3+MaxQuestions),
 		cardsc: make(chan struct{}), failc: make(chan struct{}), endc: make(chan struct{}), donec: make(chan struct{}),
 		table: make([][]byte, info.Size), missing: info.Size,
 		seen: make(map[Event]bool), bells: make(map[int][]func(*os.File)),
@@ -232,7 +242,7 @@ func (s *session) takeCards(m message) error {
 
 func (s *session) takeEvent(m message) error {
 	kind, _ := eventKindOf(m.Event)
-	if m.Rank >= s.info.Size {
+	if m.Rank >= s.info.Size && kind != ForeignFailed {
 		return fmt.Errorf("event about rank %d in a job of %d", m.Rank, s.info.Size)
 	}
 	ev := Event{Kind: kind, Rank: m.Rank, Message: m.Text, Code: m.Code}
@@ -240,6 +250,13 @@ func (s *session) takeEvent(m message) error {
 		if len(s.events) < MaxQuestions { // what else can come has a slot each
 			s.events <- ev
 		}
+		return nil
+	}
+	if kind == ForeignFailed {
+		return s.takeForeign(m)
+	}
+	if kind == Spawned {
+		s.orders.done(m.Code, m.Text)
 		return nil
 	}
 	if kind == leaderIdles {

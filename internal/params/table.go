@@ -72,6 +72,9 @@ var all = []Variable{
 
 	{Name: "FITMPI_SSH", Group: Launching, Kind: Text, Wanted: "a command, perhaps with arguments", Default: "ssh", Reader: Fitrun, Text: "how fitrun reaches other hosts"},
 	{Name: "FITMPI_SSH_ARGS", Group: Launching, Kind: Text, Wanted: "words", Default: "none", Option: "--ssh-args", Reader: Fitrun, Text: "options for it"},
+	{Name: "FITMPI_NAMESERVER", Group: Launching, Kind: Text, Wanted: "what fitrun nameserver has printed", Default: "names are files that only this user's processes on this host find", Reader: Rank,
+		Text: "the server at which PublishName and LookupName keep the names of ports. It has a key in it: what knows it can read and take back all names"},
+	{Name: "FITMPI_PARENT_PORT", Group: Launching, Kind: Text, Wanted: "a port", Default: "none", Reader: Inner, Text: "set by fitrun: where ranks that were spawned find those that have spawned them. It is a secret, and a rank forgets it as soon as it has read it"},
 	{Name: "FITMPI_MARK", Group: Launching, Kind: Text, Wanted: "a random word", Default: "none", Reader: Inner, Text: "set by fitrun: by what it knows the processes that ranks have started, if it must end them"},
 	{Name: "FITMPI_BOOT_FD", Group: Launching, Kind: Text, Wanted: "descriptors", Default: "none", Reader: Inner, Text: "set by fitrun: by which descriptors the ranks of a process talk to it"},
 	{Name: "FITMPI_SHOWN", Group: Launching, Kind: Text, Wanted: "RANK/SIZE", Default: "none", Reader: Inner, Text: "set by fitrun: the FITMPI_RANK and FITMPI_SIZE that it has set for reading. Where they are still these no process joins a job by them"},

@@ -98,5 +98,5 @@ func (x *runner) tagOf(i int) string {
 	if !x.cfg.Tag {
 		return ""
 	}
-	return fmt.Sprintf("[%s] ", intervals(x.job.Processes[i].Ranks))
+	return fmt.Sprintf("[%s%s] ", x.cfg.prefix(), intervals(x.job.Processes[i].Ranks))
 }

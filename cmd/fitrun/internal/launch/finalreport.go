@@ -76,7 +76,7 @@ func (x *runner) sayOf(p int, text string, last []string) {
 	x.errsMu.Lock()
 	from := x.errs[p]
 	x.errsMu.Unlock()
-	x.utter(utterance{text: text, last: last, from: from})
+	x.utter(utterance{text: x.cfg.prefix() + text, last: last, from: from})
 }
 
 // remember notes which lines are the stderr of process i.

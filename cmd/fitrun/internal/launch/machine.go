@@ -30,7 +30,7 @@ func (p *planner) findCrowds() []crowd {
 	}
 	crowds := make([]crowd, len(p.sites))
 	for i, s := range p.sites {
-		crowds[i] = crowd{ranks: len(p.local[i]), first: i}
+		crowds[i] = crowd{ranks: len(p.local[i]) + p.r.Beside, first: i}
 		if s.machine != "" {
 			crowds[i] = p.crowd(i, on[s.machine])
 		}

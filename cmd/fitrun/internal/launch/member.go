@@ -156,6 +156,8 @@ func (s *supervisor) noticed(now time.Time, r int, n boot.Notice) {
 		s.suspected(now, r, n)
 	case boot.Reported:
 		s.reported(r, n)
+	case boot.SpawnAsked:
+		s.do.spawn(r, n.Number, n.Data)
 	case boot.Answered:
 		s.do.answered(r, n.Number, n.Data)
 	default:

@@ -39,21 +39,40 @@ func discard(stops <-chan os.Signal) {
 // forgets all when it lets it go on.
 func (x *runner) pause(stops <-chan os.Signal) {
 	began := time.Now()
+	x.pauseHosts()
+	discard(stops)
+	sys.StopSelf()
+	x.resumeHosts(time.Since(began))
+	x.sup.paused(time.Since(began))
+}
+
+// pauseHosts stops all ranks, those that were spawned, too. Any goroutine may call it.
+func (x *runner) pauseHosts() {
 	for _, h := range x.hosts {
 		h.Pause()
 	}
 	if x.fleet != nil {
 		x.fleet.Pause()
 	}
-	discard(stops)
-	sys.StopSelf()
+	for _, y := range x.brood.begun() {
+		y.pauseHosts()
+	}
+}
+
+// resumeHosts lets them go on, after such a time.
+func (x *runner) resumeHosts(after time.Duration) {
 	if x.fleet != nil {
 		x.fleet.Resume()
 	}
 	for _, h := range x.hosts {
 		h.Continue()
 	}
-	x.sup.paused(time.Since(began))
+	for _, y := range x.brood.begun() {
+		y.resumeHosts(after)
+		x.brood.wait.Go(func() { // as pass does
+			y.post(func(time.Time) { y.sup.paused(after) })
+		})
+	}
 }
 
 // paused is called when all of the job, and fitrun, have been stopped for so long, and go on.

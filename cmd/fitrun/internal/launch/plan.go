@@ -56,6 +56,7 @@ type Request struct {
 	Restarts         int           // how often the job is started again if it fails
 	Checkpoint       string        // "" or a value for FITMPI_CHECKPOINT
 	Attempt          int           // how often the job was started before
+	Beside           int           // so many ranks of other jobs share the cores
 	Watched          bool          // ranks give their counters when they finalize: the observer of the job wants them
 	Trace            int64         // bytes of memory, as of trace.Size, in which each rank notes what it does; 0 if it need not. Config.Tracer is given it
 

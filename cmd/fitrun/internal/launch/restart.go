@@ -132,6 +132,7 @@ func (a *attempts) say(format string, args ...any) {
 
 // executeOnce is one attempt.
 func executeOnce(ctx context.Context, r Request, cfg Config) outcome {
+	cfg.origin = &r
 	if r.Hosts != nil {
 		return executeAcross(ctx, r, cfg)
 	}

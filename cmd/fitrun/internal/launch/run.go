@@ -41,6 +41,11 @@ type Config struct {
 	// AdoptedOrphans says that sys.AdoptOrphans was called, so every child of this process is part
 	// of the job and is killed at its end.
 	AdoptedOrphans bool
+
+	origin *Request // what the job was made of; nil if it is not known
+	outer  *runner  // of the job that has spawned this one; nil if none has
+	name   string   // of a spawned job, for messages
+	met    func()   // of a spawned job: called when all its ranks are in Init
 }
 
 // runner drives a supervisor and is its hands.
@@ -59,7 +64,8 @@ type runner struct {
 	spared   []int                    // children that are no part of the job
 	fleet    *agent.Fleet             // of the other hosts, nil if there are none
 
-	sup *supervisor // owned by the loop
+	sup   *supervisor // owned by the loop
+	brood brood       // what ranks have spawned
 
 	errsMu sync.Mutex
 	errs   []*lines // by process: its stderr, nil until it is read; guarded by errsMu
@@ -136,8 +142,12 @@ func (x *runner) run(ctx context.Context, hosts []host) outcome {
 		h.Start(x.cfg.Stdin)
 	}
 	var writer sync.WaitGroup
-	writer.Go(x.speak) // stopped by closing messages
+	if x.cfg.outer == nil {
+		writer.Go(x.speak) // stopped by closing messages
+	}
+	x.cfg.outer.nests(x, true)
 	x.loop(ctx)
+	x.cfg.outer.nests(x, false)
 	x.finish(&writer)
 	return x.sup.outcome()
 }
@@ -164,7 +174,11 @@ func newRunner(job *Job, cfg Config) *runner {
 	if !sameFile(cfg.Stdout, cfg.Stderr) {
 		x.err = newConsole()
 	}
-	x.err.status.open(cfg.Stderr)
+	if o := cfg.outer; o != nil {
+		x.out, x.err, x.messages = o.out, o.err, o.messages
+	} else {
+		x.err.status.open(cfg.Stderr)
+	}
 	x.sup = newSupervisor(job, x, cfg.Verbose, time.Now())
 	return x
 }
@@ -175,9 +189,13 @@ func (x *runner) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	cancelled := ctx.Done()
-	stops, ignore := terminalStops()
+	stops, ignore := x.terminalStops()
 	defer ignore()
-	for !x.sup.isOver() {
+	outFails, errFails := x.out.failc, x.err.failc
+	if x.cfg.outer != nil { // its loop hears of them
+		outFails, errFails = nil, nil
+	}
+	for !x.sup.isOver() || x.brood.running > 0 {
 		if due := x.sup.due(); due.IsZero() {
 			timer.Stop()
 		} else {
@@ -192,15 +210,34 @@ func (x *runner) loop(ctx context.Context) {
 			x.pause(stops)
 		case <-cancelled:
 			cancelled = nil
-			x.sup.interrupted(time.Now(), syscall.SIGTERM)
-		case err := <-x.out.failc:
+			x.cancelled(time.Now())
+		case err := <-outFails:
 			x.sup.outputFailed(time.Now(), err)
-		case err := <-x.err.failc:
+		case err := <-errFails:
 			x.sup.outputFailed(time.Now(), err)
 		case <-timer.C:
 			x.sup.tick(time.Now())
 		}
+		x.rein()
 	}
+}
+
+// cancelled is called when the context of the job ends.
+func (x *runner) cancelled(now time.Time) {
+	if x.cfg.outer != nil {
+		x.sup.endedFromOutside(now)
+		return
+	}
+	x.sup.interrupted(now, syscall.SIGTERM)
+}
+
+// terminalStops is where the key is heard that stops the job. A spawned job is stopped with the one
+// that has spawned it.
+func (x *runner) terminalStops() (stops chan os.Signal, ignore func()) {
+	if x.cfg.outer != nil {
+		return nil, func() {}
+	}
+	return terminalStops()
 }
 
 // post hands the loop something that happened.
@@ -215,6 +252,7 @@ func (x *runner) post(happened func(now time.Time)) {
 // goroutines.
 func (x *runner) finish(writer *sync.WaitGroup) {
 	x.progress.stop()
+	x.brood.wait.Wait()
 	for _, h := range x.hosts {
 		h.Finish()
 	}
@@ -222,7 +260,9 @@ func (x *runner) finish(writer *sync.WaitGroup) {
 		crew.SweepOrphans(append(x.spared, x.cfg.Guard.PID())...)
 	}
 	x.hush()
-	close(x.messages)
+	if x.cfg.outer == nil {
+		close(x.messages)
+	}
 	shown := make(chan struct{})
 	go func() { // ends when all output is shown, or with the process if nothing takes the output
 		defer close(shown)
@@ -231,7 +271,9 @@ func (x *runner) finish(writer *sync.WaitGroup) {
 		for _, h := range x.hosts {
 			h.Wait()
 		}
-		x.err.endStatus(x.cfg.Afterword)
+		if x.cfg.outer == nil {
+			x.err.endStatus(x.cfg.Afterword)
+		}
 	}()
 	x.awaitOutput(shown)
 }
@@ -298,9 +340,15 @@ func (x *runner) tell(rank int, ev boot.Event) {
 	x.hostOf(rank).Tell(rank, ev)
 }
 
-func (x *runner) deal(rank int, c *boot.Cards) { x.hostOf(rank).Deal(rank, c) }
-func (x *runner) isGone(rank int) bool         { return x.hostOf(rank).IsGone(rank) }
-func (x *runner) hostOf(rank int) host         { return x.hosts[x.job.Processes[x.job.Ranks[rank].proc].site] }
+func (x *runner) deal(rank int, c *boot.Cards) {
+	x.hostOf(rank).Deal(rank, c)
+	if x.cfg.met != nil {
+		x.cfg.met()
+	}
+}
+
+func (x *runner) isGone(rank int) bool { return x.hostOf(rank).IsGone(rank) }
+func (x *runner) hostOf(rank int) host { return x.hosts[x.job.Processes[x.job.Ranks[rank].proc].site] }
 
 func (x *runner) signal(proc int, sig syscall.Signal) {
 	at := x.job.Processes[proc].site
@@ -324,7 +372,7 @@ func (x *runner) census() {
 	}
 }
 
-func (x *runner) say(text string) { x.utter(utterance{text: text}) }
+func (x *runner) say(text string) { x.utter(utterance{text: x.cfg.prefix() + text}) }
 
 func (x *runner) utter(u utterance) {
 	if o := x.cfg.Observer; o != nil {

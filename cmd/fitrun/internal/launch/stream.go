@@ -21,7 +21,7 @@ func (x *runner) linesOf(i int, s crew.Stream, last *crew.Tail) *lines {
 	marked := x.cfg.Tag || x.cfg.Timestamp
 	l := &lines{
 		c: c, w: to, tag: x.tagOf(i), tail: last,
-		raw:     len(x.job.Processes) == 1 && !marked,
+		raw:     len(x.job.Processes) == 1 && !marked && x.cfg.outer == nil,
 		partial: i == 0 && !marked && isTerminal(to), shown: make(chan struct{}),
 	}
 	if x.cfg.Timestamp {

@@ -73,6 +73,8 @@ type hands interface {
 	sayOf(proc int, text string, last []string) // likewise, of a process with its last lines on stderr
 	changed(rank int)                           // its state is another
 	answered(rank, number int, data []byte)
+	spawn(rank, number int, order []byte) // start what a rank orders
+	lost(evs []boot.Event)                // tell the jobs beside this one which of its ranks have failed
 	reported(rank int, key, text string)
 }
 

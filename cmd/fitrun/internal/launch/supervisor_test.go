@@ -87,6 +87,10 @@ func (st *stage) census()                      {}
 func (st *stage) changed(int)                  {}
 func (st *stage) answered(int, int, []byte)    {}
 func (st *stage) reported(int, string, string) {}
+func (st *stage) lost([]boot.Event)            {}
+func (st *stage) spawn(rank, number int, order []byte) {
+	st.did("spawn for %d, order %d: %s", rank, number, order)
+}
 
 func (st *stage) signal(proc int, sig syscall.Signal) {
 	st.did("signal %d %v", proc, sig)

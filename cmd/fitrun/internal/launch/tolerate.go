@@ -40,6 +40,7 @@ func (s *supervisor) markFailed(ranks []int, text string, last []string) {
 	}
 	s.do.sayOf(s.job.Ranks[ranks[0]].proc, shown, last)
 	s.tellAll(why)
+	s.do.lost(why)
 }
 
 // kill ends process p, of whose ranks nothing must be heard any more, and takes them for dead at
@@ -129,7 +130,7 @@ func (s *supervisor) finalReports() {
 func (s *supervisor) tellAll(evs []boot.Event) {
 	for r := range s.members {
 		for _, ev := range evs {
-			if s.members[r].isRunning() && !s.members[r].dead && r != ev.Rank {
+			if s.members[r].isRunning() && !s.members[r].dead && (r != ev.Rank || ev.Kind == boot.ForeignFailed) {
 				s.do.tell(r, ev)
 			}
 		}
