@@ -188,17 +188,23 @@ func (c *Comm) mayEnd() bool { return c.ctx != nil && c.ctx.Done() != nil }
 // Memory needs no freeing (MPI 4.1, section 7.4.3).
 func (c *Comm) Free() (err error) {
 	defer c.begin("Free").endAt(&err)
-	if err := c.present("Free"); err != nil {
+	return c.free("Free")
+}
+
+// free is Free in the call op.
+func (c *Comm) free(op string) error {
+	if err := c.present(op); err != nil {
 		return c.fail(err)
 	}
 	if c.comm == c.job.world.comm || c.comm == c.job.self.comm {
-		return c.fail(opErrorf(ErrComm, "Free", "%s is of the job and ends with it", c))
+		return c.fail(opErrorf(ErrComm, op, "%s is of the job and ends with it", c))
 	}
 	if err := c.deleteAttributes(); err != nil {
 		return c.fail(err)
 	}
 	c.freed.Store(true)
 	c.leaveBuffer()
+	c.job.abroad.forget(c.comm)
 	return nil
 }
 
@@ -215,7 +221,7 @@ func (c *Comm) usable(op string) *Error {
 		return err
 	}
 	if r := c.job.faults.find(c.family()); r != nil {
-		return opError(ErrRevoked, op, &revokedError{r.by})
+		return opError(ErrRevoked, op, &revokedError{c.job.describePeer(r.by)})
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 // The name of a context is a number of 64 bits: what it is for (3), the world rank that leads it
 // (29), that rank's count of contexts (31) and the collective bit. A rank that leads a new context
 // takes the next count and tells the others. So names never meet, whichever goroutines of whichever
-// ranks make communicators at the same time. To tell the others needs a context too, one that both
+// ranks make communicators at the same time. Ranks that know ranks of other jobs, whose counts do
+// not know of theirs, draw names instead. To tell the others needs a context too, one that both
 // sides know without being told. Those are the contexts of the purposes below, which go with a
 // communicator or a text.
 const (
@@ -42,16 +43,21 @@ const (
 	agreePurpose engine.ContextID = 7 << 61
 	// contextFamily are the bits that all contexts of a communicator share.
 	contextFamily = ^(purposes | collectiveBit)
+	// mixedContext is in the names of contexts that are not counted, but drawn: see randomContext.
+	// No rank's number has it.
+	mixedContext engine.ContextID = 1 << 60
 	// purposes are the bits that say what a context is for.
 	purposes engine.ContextID = 7 << 61
 )
 
-// The contexts that every job has: of the world, of the barrier of Finalize, and
-// of each rank's self. Each number stands for two: point-to-point and collective.
+// The contexts that every job has: of the world, of the barrier of Finalize, of each rank's self,
+// and of the talk with the ranks that have spawned it. Each number stands for two: point-to-point
+// and collective.
 const (
 	contextWorld = iota
 	contextFinalize
 	contextSelf
+	contextParent
 	contextFirst
 )
 
@@ -60,9 +66,13 @@ func contextID(leader, n int) engine.ContextID {
 	return engine.ContextID(leader)<<32 | engine.ContextID(n)<<1
 }
 
-// leadContext returns a context that no other communicator of the job has. Safe for
-// concurrent use. After some two billion communicators names are used again.
+// leadContext returns a context that no other communicator has of which this rank, or any that it
+// knows, is a member. Safe for concurrent use. After some two billion communicators names are used
+// again.
 func (j *job) leadContext() engine.ContextID {
+	if j.abroad.knows.Load() {
+		return randomContext()
+	}
 	const most = 1<<31 - contextFirst
 	return contextID(j.engine.Rank(), contextFirst+int(j.nextContext.Add(1)-1)%most)
 }

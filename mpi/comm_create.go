@@ -18,6 +18,7 @@ func (c *Comm) derive(name string, rank int, peers []engine.PeerID, id engine.Co
 	n := newComm(c.job, c.scope, name, rank, peers, id)
 	n.errh.Store(c.errh.Load())
 	n.ctx = c.ctx
+	c.job.abroad.note(n.comm)
 	return n
 }
 
@@ -130,7 +131,7 @@ func (c *Comm) Create(g *Group) (newcomm *Comm, err error) {
 	if err := c.checkSubset(op, g); err != nil {
 		return nil, c.fail(err)
 	}
-	sum, rank := sumOf(g.members), g.Rank()
+	sum, rank := c.job.sumOf(g.members), g.Rank()
 	all, err := gatherEntries(c, op, createEntry{sum, int64(rank), uint64(c.job.leadContext())})
 	if err != nil {
 		return nil, err
@@ -198,9 +199,15 @@ func (c *Comm) checkSame(op string, g *Group, all []createEntry, sum uint64) *Er
 }
 
 // sumOf names a list of peers, so that two ranks can see whether theirs are the same.
-func sumOf(peers []engine.PeerID) uint64 {
+func (j *job) sumOf(peers []engine.PeerID) uint64 {
 	h := fnv.New64a()
+	mixed := j.isMixed(peers)
 	for _, p := range peers {
+		if mixed {
+			q := j.processOf(p)
+			h.Write(binary.LittleEndian.AppendUint32([]byte(q.job), uint32(q.rank)))
+			continue
+		}
 		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(p)))
 	}
 	return h.Sum64()
@@ -239,11 +246,11 @@ func (c *Comm) CreateGroup(g *Group, tag int) (newcomm *Comm, err error) {
 // its rank 0 leads. The messages of the agreement have the number that n's next collective
 // would have.
 func (n *Comm) settle(op string, lead engine.ContextID) (*Comm, error) {
-	said := []uint64{uint64(lead), sumOf(n.group)}
+	said := []uint64{uint64(lead), n.job.sumOf(n.group)}
 	if err := done(ibcast(n, op, said, 0)); err != nil {
 		return nil, err
 	}
-	if said[1] != sumOf(n.group) {
+	if said[1] != n.job.sumOf(n.group) {
 		return nil, n.fail(opErrorf(ErrGroup, op, "rank 0 of the group has given another group: all members must give the same, in the same order"))
 	}
 	n.setContext(engine.ContextID(said[0]))
@@ -275,6 +282,7 @@ func createFromGroup(op string, g *Group, text string, info *Info, errh Errhandl
 	n := newComm(g.job, g.scope, text, g.Rank(), slices.Clip(g.members), textContext(text))
 	n.SetErrhandler(errh)
 	n.hints.set(info)
+	g.job.abroad.note(n.comm)
 	if err := n.usable(op); err != nil {
 		return nil, n.fail(err)
 	}

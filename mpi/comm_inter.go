@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -32,6 +33,7 @@ func (c *Comm) deriveInter(name string, rank int, group, remote []engine.PeerID,
 	n.inner.SetErrhandler(func(_ *Comm, err *Error) error { return outer.fail(err) })
 	n.both.SetErrhandler(func(_ *Comm, err *Error) error { return outer.fail(err) })
 	n.setContext(id)
+	c.job.abroad.note(n.comm)
 	return n
 }
 
@@ -68,18 +70,22 @@ func (c *Comm) RemoteGroup() *Group {
 
 // offer is what the leaders of two groups tell each other to make an intercommunicator.
 type offer struct {
-	Context uint64  // that the leader leads
-	Members []int32 // world ranks of its group
+	Context uint64 // that the leader leads
+	Members []run  // its group
 }
 
 // plan is what a leader then tells its group.
 type plan struct {
 	Context uint64
-	Low     bool    // its group is the first of the two
-	Members []int32 // of the other group
-	Class   int     // ErrorClass of what went wrong; Success if nothing did
+	Low     bool  // its group is the first of the two
+	Members []run // of the other group
+	Meets   bool  // the groups are of several jobs, and meet
+	Class   int   // ErrorClass of what went wrong; Success if nothing did
 	Problem string
 }
+
+// talk tells the leader of the other group something, and returns what that tells.
+type talk func(mine []byte) (theirs []byte, err error)
 
 // IntercommCreate makes an intercommunicator of the ranks of c, the local group, and those of
 // another communicator, whose ranks call it too. Each group has a leader, the rank localLeader of
@@ -97,15 +103,17 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 	if err := c.checkLocal(op, localLeader); err != nil {
 		return nil, c.fail(err)
 	}
-	return c.join(op, localLeader, func() (plan, *Error) { return c.meet(op, peer, remoteLeader, tag) })
+	return c.join(op, c.Name()+"+inter", localLeader, func() (talk, plan, *Error) { return c.meet(op, peer, remoteLeader, tag) })
 }
 
-// join makes an intercommunicator of c, the local group, and of what its leader plans.
-func (c *Comm) join(op string, localLeader int, meet func() (plan, *Error)) (*Comm, error) {
+// join makes an intercommunicator of c, the local group, and of what its leader plans. That talks to
+// the other leader by what meet gives.
+func (c *Comm) join(op, name string, localLeader int, meet func() (talk, plan, *Error)) (*Comm, error) {
 	agreed := make([]plan, 1)
+	var tell talk
 	if c.rank == localLeader {
 		var err *Error
-		if agreed[0], err = meet(); err != nil {
+		if tell, agreed[0], err = meet(); err != nil {
 			agreed[0] = plan{Class: int(err.Class), Problem: err.Cause.Error()}
 		}
 	}
@@ -116,11 +124,20 @@ func (c *Comm) join(op string, localLeader int, meet func() (plan, *Error)) (*Co
 	if p.Class != int(Success) {
 		return nil, c.fail(opErrorf(ErrorClass(p.Class), op, "%s", p.Problem))
 	}
-	remote := make([]engine.PeerID, len(p.Members))
-	for i, m := range p.Members {
-		remote[i] = engine.PeerID(m)
+	members, bad := processesOf(p.Members)
+	if bad != nil {
+		return nil, c.fail(opError(ErrOther, op, bad))
 	}
-	return c.deriveInter(c.Name()+"+inter", c.rank, c.group, remote, p.Low, engine.ContextID(p.Context)), nil
+	if p.Meets {
+		if err := c.introduce(op, localLeader, tell, p.Low, members); err != nil {
+			return nil, c.fail(err)
+		}
+	}
+	remote, err := c.job.peersOf(op, members)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	return c.deriveInter(name, c.rank, c.group, remote, p.Low, engine.ContextID(p.Context)), nil
 }
 
 func (c *Comm) checkLocal(op string, localLeader int) *Error {
@@ -136,36 +153,68 @@ func (c *Comm) checkLocal(op string, localLeader int) *Error {
 }
 
 // meet is the leader's talk with the other leader in a context of peer.
-func (c *Comm) meet(op string, peer *Comm, remoteLeader, tag int) (plan, *Error) {
+func (c *Comm) meet(op string, peer *Comm, remoteLeader, tag int) (talk, plan, *Error) {
 	if err := c.checkMeeting(op, peer, remoteLeader, tag); err != nil {
-		return plan{}, err
+		return nil, plan{}, err
 	}
-	return c.talk(op, newComm(peer.job, peer.scope, peer.Name(), peer.rank, peer.peers, peer.p2p|leaderPurpose), remoteLeader, tag)
+	room := newComm(peer.job, peer.scope, peer.Name(), peer.rank, peer.peers, peer.p2p|leaderPurpose)
+	tell := c.talkIn(op, room, remoteLeader, tag)
+	p, err := c.plan(op, tell)
+	return tell, p, err
 }
 
-// talk is the leader's talk with the other leader in a room that both know.
-func (c *Comm) talk(op string, room *Comm, remoteLeader, tag int) (plan, *Error) {
+// talkIn is talk with the rank other of a room that both leaders know.
+func (c *Comm) talkIn(op string, room *Comm, other, tag int) talk {
 	room.SetErrhandler(ErrorsReturn)
 	room.ctx = c.ctx
-	mine := []offer{{Context: uint64(c.job.leadContext())}}
-	for _, p := range c.group {
-		mine[0].Members = append(mine[0].Members, int32(p))
+	return func(mine []byte) ([]byte, error) {
+		in, out := irecvNew[[]byte](room, op, other, tag, engine.Waits), isend(room, op, modeStandard, [][]byte{mine}, other, tag)
+		both := []*Request{in.Request, out}
+		waitFor(2, both)
+		if err := collectAll(make([]Status, len(both)), both); err != nil {
+			return nil, err
+		}
+		return in.Data()[0], nil
 	}
-	in, out := irecvNew[offer](room, op, remoteLeader, tag, engine.Waits), isend(room, op, modeStandard, mine, remoteLeader, tag)
-	both := []*Request{in.Request, out}
-	waitFor(2, both)
-	if err := collectAll(make([]Status, len(both)), both); err != nil {
+}
+
+// plan agrees with the other leader what is to be made.
+func (c *Comm) plan(op string, tell talk) (plan, *Error) {
+	return c.planOf(op, tell, c.job.leadContext())
+}
+
+// planOf is plan with what this leader gives as the context.
+func (c *Comm) planOf(op string, tell talk, lead engine.ContextID) (plan, *Error) {
+	mine := offer{Context: uint64(lead), Members: c.job.runsOf(c.group)}
+	theirs, err := tellAs(tell, mine)
+	if err != nil {
 		return plan{}, opError(classOr(err, ErrOther), op, err)
 	}
-	theirs := in.Data()[0]
-	for _, m := range theirs.Members {
-		if r := slices.Index(c.group, engine.PeerID(m)); r >= 0 {
+	members, err := processesOf(theirs.Members)
+	if err != nil {
+		return plan{}, opErrorf(ErrComm, op, "the other leader tells of an impossible group: %w", err)
+	}
+	own := make([]identity, len(c.group))
+	for r, id := range c.group {
+		if own[r] = c.job.processOf(id); slices.Contains(members, own[r]) {
 			return plan{}, opErrorf(ErrComm, op, "rank %d of %q is in the remote group too: the groups of an intercommunicator have no rank in common", r, c.Name())
 		}
 	}
 	return plan{
-		Context: min(mine[0].Context, theirs.Context), Low: mine[0].Context < theirs.Context, Members: theirs.Members,
+		Context: min(mine.Context, theirs.Context), Low: mine.Context < theirs.Context, Members: theirs.Members, Meets: !isOneJob(own, members),
 	}, nil
+}
+
+// tellAs is tell of a value, which goes as JSON.
+func tellAs[T any](tell talk, mine T) (theirs T, err error) {
+	b, err := json.Marshal(mine)
+	if err == nil {
+		b, err = tell(b)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &theirs)
+	}
+	return theirs, err
 }
 
 func (c *Comm) checkMeeting(op string, peer *Comm, remoteLeader, tag int) *Error {
@@ -204,7 +253,7 @@ func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, rem
 	if err := c.checkLocal(op, localLeader); err != nil {
 		return nil, c.fail(err)
 	}
-	n, err := c.join(op, localLeader, func() (plan, *Error) { return c.meetGroup(op, remote, remoteLeader, text) })
+	n, err := c.join(op, c.Name()+"+inter", localLeader, func() (talk, plan, *Error) { return c.meetGroup(op, remote, remoteLeader, text) })
 	if err != nil {
 		return nil, err
 	}
@@ -213,25 +262,26 @@ func IntercommCreateFromGroups(local *Group, localLeader int, remote *Group, rem
 }
 
 // meetGroup is the leader's talk with the leader of the remote group in a context of text.
-func (c *Comm) meetGroup(op string, remote *Group, remoteLeader int, text string) (plan, *Error) {
+func (c *Comm) meetGroup(op string, remote *Group, remoteLeader int, text string) (talk, plan, *Error) {
 	if err := c.Group().usableWith(op, remote); err != nil {
-		return plan{}, err
+		return nil, plan{}, err
 	}
 	if err := remote.checkRank(op, remoteLeader); err != nil {
-		return plan{}, err
+		return nil, plan{}, err
 	}
 	leaders := []engine.PeerID{c.group[c.rank], remote.members[remoteLeader]}
 	if leaders[0] == leaders[1] {
-		return plan{}, opErrorf(ErrRank, op, "remote leader %d is the local leader itself", remoteLeader)
+		return nil, plan{}, opErrorf(ErrRank, op, "remote leader %d is the local leader itself", remoteLeader)
 	}
-	p, err := c.talk(op, newComm(c.job, c.scope, text, 0, leaders, textContext(text)), 1, 0)
+	tell := c.talkIn(op, newComm(c.job, c.scope, text, 0, leaders, textContext(text)), 1, 0)
+	p, err := c.plan(op, tell)
 	if err != nil {
-		return plan{}, err
+		return nil, plan{}, err
 	}
-	if !slices.EqualFunc(p.Members, remote.members, func(a int32, b engine.PeerID) bool { return engine.PeerID(a) == b }) {
-		return plan{}, opErrorf(ErrGroup, op, "the remote leader says that its group is of the world ranks %v, not %v", p.Members, remote.members)
+	if said := c.job.runsOf(remote.members); !slices.EqualFunc(p.Members, said, run.equal) {
+		return nil, plan{}, opErrorf(ErrGroup, op, "the remote leader says that its group is of the ranks %v, not %v", p.Members, said)
 	}
-	return p, nil
+	return tell, p, nil
 }
 
 // splitInter makes the intercommunicator of a color from what all ranks of both groups have

@@ -228,6 +228,9 @@ func levelsOf(cards []card, nodes []int) [][]int {
 // levelsAmong are the levels of j for the ranks of a communicator; nil if every placement is as
 // good as any other.
 func (j *job) levelsAmong(peers []engine.PeerID) [][]int {
+	if j.isMixed(peers) {
+		return nil
+	}
 	facts := make([][]int, len(j.levels))
 	for i, level := range j.levels {
 		facts[i] = make([]int, len(peers))

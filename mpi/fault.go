@@ -121,10 +121,10 @@ func (c *comm) includes(p engine.PeerID) bool {
 func (c *comm) family() engine.ContextID { return c.p2p & contextFamily }
 
 // revokedError says why operations on a revoked communicator fail.
-type revokedError struct{ by engine.PeerID }
+type revokedError struct{ by string }
 
 func (e *revokedError) Error() string {
-	return fmt.Sprintf("world rank %d has revoked it: agree and shrink, and go on with what Shrink gives", e.by)
+	return fmt.Sprintf("%s has revoked it: agree and shrink, and go on with what Shrink gives", e.by)
 }
 
 // Is makes a revokedError an engine.ErrRevoked.

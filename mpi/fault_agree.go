@@ -5,6 +5,7 @@ package mpi
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/callsite"
@@ -109,7 +110,19 @@ func (c *Comm) unknownFailures(op string, v *agree.Value) *Error {
 		worlds = append(worlds, c.everyone().group[r])
 	}
 	slices.Sort(worlds)
-	return opErrorf(ErrProcFailed, op, "%s failed, and not all ranks have acknowledged that: call AckFailed at all", worldRanks(worlds)).with(c.rankOf(worlds[0]))
+	return opErrorf(ErrProcFailed, op, "%s failed, and not all ranks have acknowledged that: call AckFailed at all", c.job.namesOf(worlds)).with(c.rankOf(worlds[0]))
+}
+
+// namesOf names some peers for people.
+func (j *job) namesOf(ps []engine.PeerID) string {
+	if !j.isMixed(ps) {
+		return worldRanks(ps)
+	}
+	names := make([]string, len(ps))
+	for i, p := range ps {
+		names[i] = j.describePeer(p)
+	}
+	return strings.Join(names, ", ")
 }
 
 // worldRanks names some ranks of the world.
@@ -219,7 +232,7 @@ func (j *job) onPeerGone(peer engine.PeerID, err *engine.PeerError) {
 	if err.Left && j.finalized.Load() {
 		return // all ranks go: nothing is left to agree on
 	}
-	if j.faults.awaitsWord(err) {
+	if !j.isForeign(peer) && j.faults.awaitsWord(err) {
 		return // watch hears it
 	}
 	j.accords.memberFailed(j.engine, peer)

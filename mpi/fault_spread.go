@@ -51,7 +51,8 @@ const maxStrange = 4096
 // revocation is a communicator that was revoked.
 type revocation struct {
 	by    engine.PeerID
-	group []engine.PeerID        // its ranks, ascending; nil: not known yet
+	group []engine.PeerID        // its ranks, in the same order at each of them; nil: not known yet
+	mixed bool                   // some of them are ranks of other jobs
 	told  map[engine.PeerID]bool // by this rank
 }
 
@@ -63,6 +64,7 @@ const (
 	saysIdle    = 4 // the sender is idle, and wants an answer: see job_idle.go
 	saysIdled   = 5 // the answer
 	saysAwake   = 6 // it takes part again
+	saysForeign = 7 // a rank of another job has failed: which, and why; see job_abroad_end.go
 )
 
 // maxCause bounds the text of a cause that is told on, in bytes.
@@ -96,14 +98,20 @@ func (j *job) revoke(family engine.ContextID, by engine.PeerID, group []engine.P
 		f.count.Add(1)
 	}
 	if r.group == nil && group != nil {
-		r.group = slices.Sorted(slices.Values(group))
+		r.mixed = j.isMixed(group)
+		r.group = j.ordered(group)
 	}
 	out := f.tellLocked(family, r, j.me(), nil)
 	f.mu.Unlock()
 	if fresh {
-		j.engine.Revoke(family, &revokedError{r.by})
+		j.engine.Revoke(family, &revokedError{j.describePeer(r.by)})
 	}
 	j.say(out)
+}
+
+// ordered is a group in an order on which all its ranks agree.
+func (j *job) ordered(group []engine.PeerID) []engine.PeerID {
+	return slices.SortedFunc(slices.Values(group), func(p, q engine.PeerID) int { return j.processOf(p).compare(j.processOf(q)) })
 }
 
 // me is the calling rank's number in the world.
@@ -138,15 +146,15 @@ func (f *faults) tellLocked(family engine.ContextID, r *revocation, me engine.Pe
 	return out
 }
 
-// successors are the ranks that are 1, 2, 4 ... places behind me among the group, which is
-// ascending, without those that are gone.
+// successors are the ranks that are 1, 2, 4 ... places behind me among the group, without those
+// that are gone.
 func successors(group []engine.PeerID, me engine.PeerID, gone []engine.PeerID) (to []engine.PeerID) {
 	living := group
 	if len(gone) > 0 {
 		living = slices.DeleteFunc(slices.Clone(group), func(p engine.PeerID) bool { return slices.Contains(gone, p) })
 	}
-	i, ok := slices.BinarySearch(living, me)
-	if !ok {
+	i := slices.Index(living, me)
+	if i < 0 {
 		return nil
 	}
 	for d := 1; d < len(living); d *= 2 {
@@ -157,8 +165,12 @@ func successors(group []engine.PeerID, me engine.PeerID, gone []engine.PeerID) (
 
 // revokeSays is the signal: which rank has revoked, and runs of consecutive ranks, each as its
 // first and its length. Where these are too many for a signal the ranks are left out. Then a rank
-// that hears it tells no other rank until it has the communicator.
+// that hears it tells no other rank until it has the communicator. Where some are ranks of other
+// jobs, for which these numbers mean nothing, all is left out.
 func revokeSays(r *revocation) []byte {
+	if r.mixed {
+		return []byte{saysRevoked}
+	}
 	b := binary.AppendUvarint([]byte{saysRevoked}, uint64(r.by))
 	short := len(b)
 	for i := 0; i < len(r.group); {
@@ -175,8 +187,12 @@ func revokeSays(r *revocation) []byte {
 	return b
 }
 
-// readRevoke is the inverse of revokeSays, of what follows its first byte, among so many ranks.
+// readRevoke is the inverse of revokeSays, of what follows its first byte, among so many ranks. by
+// is AnyPeer if that is left out.
 func readRevoke(b []byte, size int) (by engine.PeerID, group []engine.PeerID, ok bool) {
+	if len(b) == 0 {
+		return engine.AnyPeer, nil, true
+	}
 	next := func() int {
 		v, n := binary.Uvarint(b)
 		if n <= 0 || v > uint64(size) {
@@ -237,6 +253,10 @@ var errBadSignal = errors.New("it has sent a signal that no rank sends: the rank
 // hear takes a signal about communicators or failures.
 func (j *job) hear(from engine.PeerID, ctx engine.ContextID, payload []byte) {
 	size := j.engine.Size()
+	if j.isForeign(from) && len(payload) > 1 {
+		j.engine.FailPeer(from, errBadSignal) // it has told numbers of ranks, which mean nothing here
+		return
+	}
 	switch {
 	case len(payload) > 0 && payload[0] == saysRevoked:
 		by, told, ok := readRevoke(payload[1:], size)
@@ -251,7 +271,12 @@ func (j *job) hear(from engine.PeerID, ctx engine.ContextID, payload []byte) {
 		if told == nil {
 			told = own
 		}
+		if by == engine.AnyPeer {
+			by = from
+		}
 		j.revoke(ctx&contextFamily, by, told)
+		return
+	case len(payload) > 0 && payload[0] == saysForeign && j.hearForeign(payload[1:]):
 		return
 	case len(payload) == 1 && payload[0] == saysNothing, j.hearIdle(from, payload):
 		return
@@ -295,12 +320,15 @@ func (j *job) spreadFailure(peer engine.PeerID, err *engine.PeerError) {
 	f.gone = append(f.gone, peer)
 	var out []outSignal
 	for family, r := range f.revoked {
-		if _, in := slices.BinarySearch(r.group, peer); in {
+		if slices.Contains(r.group, peer) {
 			out = f.tellLocked(family, r, j.me(), out)
 		}
 	}
-	if f.gossips && !err.Left {
+	if f.gossips && !err.Left && !j.isForeign(peer) {
 		out = append(out, f.failedSaysLocked(j.engine.Size(), j.me(), peer, err.Cause)...)
+	}
+	if j.isForeign(peer) && !err.Left {
+		out = append(out, j.foreignSaysLocked(peer, err)...)
 	}
 	f.mu.Unlock()
 	j.say(out)
@@ -317,15 +345,20 @@ func (f *faults) failedSaysLocked(size int, me, failed engine.PeerID, cause erro
 		world[r] = engine.PeerID(r)
 	}
 	b := binary.AppendUvarint([]byte{saysFailed}, uint64(failed))
-	text := "no cause is known"
-	if cause != nil {
-		text = cause.Error()
-	}
-	b = append(b, text[:min(len(text), maxCause)]...)
+	b = append(b, toldCause(cause)...)
 	for _, p := range successors(world, me, f.gone) {
 		out = append(out, outSignal{p, 0, b})
 	}
 	return out
+}
+
+// toldCause is a cause as it is told on.
+func toldCause(cause error) string {
+	text := "no cause is known"
+	if cause != nil {
+		text = cause.Error()
+	}
+	return text[:min(len(text), maxCause)]
 }
 
 // shutCollectives ends the contexts of the collectives of all communicators that peer belongs to:

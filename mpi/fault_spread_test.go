@@ -36,10 +36,13 @@ func TestRevokeSignal(t *testing.T) {
 			t.Fatalf("%d ranks find no room", len(r.group))
 		}
 	}
-	for _, b := range [][]byte{{}, {200, 100}, {1, 5}, {1, 5, 0}, {1, 5, 200, 200, 200}, {1, 3, 2, 1, 1}, {9}, {1, 7, 2}} {
+	for _, b := range [][]byte{{200, 100}, {1, 5}, {1, 5, 0}, {1, 5, 200, 200, 200}, {1, 3, 2, 1, 1}, {9}, {1, 7, 2}} {
 		if _, _, ok := readRevoke(b, 8); ok {
 			t.Errorf("% x is taken", b)
 		}
+	}
+	if by, group, ok := readRevoke(nil, 8); !ok || by != engine.AnyPeer || group != nil { // of ranks of several jobs
+		t.Errorf("nothing is read as %v by %d, %v", group, by, ok)
 	}
 	if _, group, ok := readRevoke([]byte{7, 0, 8}, 8); !ok || len(group) != 8 {
 		t.Error("the world is not read")

@@ -18,6 +18,9 @@ import (
 // dead, or, with "", that it is heard again. It tells the launcher, or asks the kernel where there
 // is none that could help. It reports whether either finds out.
 func (j *job) suspect(peer engine.PeerID, why string) bool {
+	if j.isForeign(peer) {
+		return false // neither knows its process
+	}
 	why, answers := strings.CutSuffix(why, engine.Answers) // of no use to a launcher, which looks itself
 	told, err := j.tellSuspect(peer, why)
 	if told || err != nil {
@@ -66,7 +69,7 @@ const lostWait = time.Second
 // without the dead no rank may be dead to some and alive to others. If the launcher does not soon
 // say that the peer has failed, this rank tells the launcher.
 func (j *job) reportLost(peer engine.PeerID, err *engine.PeerError) {
-	if !j.faults.hasFT || err.Left || errors.Is(err, engine.ErrStopped) {
+	if !j.faults.hasFT || err.Left || errors.Is(err, engine.ErrStopped) || j.isForeign(peer) {
 		return
 	}
 	if _, ok := errors.AsType[*launchersWord](err.Cause); ok {

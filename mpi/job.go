@@ -28,6 +28,9 @@ type job struct {
 	engine    *engine.Engine
 	mover     mover // the engine
 	session   boot.Session
+	id        string       // the bytes of the id of the job
+	card      []byte       // that it has given the others
+	ways      *world       // out of this host
 	local     *local       // what it has in common with the other ranks of its process
 	kill      func() error // stops the engine at once; returns when it has stopped
 	logger    *slog.Logger
@@ -42,6 +45,7 @@ type job struct {
 	checker   *checker    // nil unless checks
 	world     *Comm
 	self      *Comm
+	parent    *Comm                          // with the ranks that have spawned this job; nil if none have
 	apps      []int                          // which of the job's programs each rank runs; nil if all run one
 	abort     func(code int, message string) // ends the whole job; may not return
 	onFailure func(cause error)              // of a thread rank: tells the others that it has failed
@@ -71,12 +75,15 @@ type job struct {
 	requests atomic.Pointer[requestSlab] // for requests that are to be made
 	shorts   atomic.Pointer[shortSlab]   // for those of short messages
 
-	buffer  bufferSlot // of buffered sends over communicators without a buffer of their own
-	buffers attachedBuffers
-	comms   *commList // that live
-	accords accords   // in which it takes part
-	faults  faults
-	asked   inquiries
+	buffer    bufferSlot // of buffered sends over communicators without a buffer of their own
+	buffers   attachedBuffers
+	comms     *commList // that live
+	accords   accords   // in which it takes part
+	faults    faults
+	abroad    abroad
+	ports     ports
+	published published
+	asked     inquiries
 
 	fileErrh atomic.Pointer[FileErrhandler] // of files that are to be opened; nil until it is set
 	diskUses atomic.Int32                   // goroutines of the library that use a file at the moment
@@ -189,6 +196,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []n
 	if err != nil {
 		return err
 	}
+	j.id, j.card, j.ways = string(info.Job[:]), mine, newWorld(&info, ifs)
 	raw, err := j.session.Exchange(ctx, mine)
 	if err != nil {
 		return err
@@ -197,7 +205,7 @@ func (j *job) connect(ctx context.Context, info boot.Info, set settings, ifs []n
 	if err != nil {
 		return err
 	}
-	peers, err := bridge(cards, info.Rank, newWorld(&info, ifs))
+	peers, err := bridge(cards, info.Rank, j.ways)
 	if err != nil {
 		return err
 	}
@@ -260,6 +268,10 @@ func (j *job) watch() {
 			j.faults.said(engine.PeerID(ev.Rank))
 			j.engine.FailPeer(engine.PeerID(ev.Rank), &launchersWord{ev.Message})
 			j.accords.memberFailed(j.engine, engine.PeerID(ev.Rank)) // which does not know of one that was lost before
+		case boot.ForeignFailed:
+			for _, f := range boot.TakeForeign(j.session) {
+				j.foreignFailed(identity{string(f.Job[:]), f.Rank}, f.Message)
+			}
 		case boot.JobAborted:
 			j.endCode.Store(int32(ev.Code & 0xff))
 			j.exitSoon()
@@ -356,7 +368,11 @@ func (j *job) closeWorld(ctx context.Context) error {
 	j.life.mu.Unlock()
 	j.flushBuffers(&j.worldScope)
 	j.engine.CallBack(ctx)
-	return j.meetLast(ctx)
+	err := j.meetLast(ctx)
+	if err == nil {
+		j.meetAbroad(ctx)
+	}
+	return err
 }
 
 // part says goodbye and stops the engine, at once if there was an error before, which it returns
@@ -392,7 +408,8 @@ func (j *job) leave() (err error) {
 		defer cancel()
 		err = j.metrics.Close(ctx)
 	}
-	err = errors.Join(err, j.kill(), j.session.Close())
+	j.published.takeBack(j.names())
+	err = errors.Join(err, j.ports.closeAll(), j.kill(), j.session.Close())
 	j.asked.end()
 	j.events.Wait()
 	j.cancel(nil)

@@ -175,9 +175,10 @@ func numbered[K comparable](cards []card, of func(c *card) K) []int {
 	return numbers
 }
 
-// hostsOf is the number of the machine of each of peers; nil if all ranks of the job are on one.
+// hostsOf is the number of the machine of each of peers; nil if all ranks of the job are on one, or
+// some of peers are of other jobs, whose machines have no number here.
 func (j *job) hostsOf(peers []engine.PeerID) []int {
-	if j.nodes == nil {
+	if j.nodes == nil || j.isMixed(peers) {
 		return nil
 	}
 	nodes := make([]int, len(peers))

@@ -39,16 +39,17 @@ const defaultCongestion = "cubic"
 // settings are the parameters of a rank.
 type settings struct {
 	engine.Config
-	transport string // transportAuto, transportTCP or transportShm
-	cliques   int    // FITMPI_CLIQUES; 0 if it is not set
-	coll      coll.Choice
-	checks    bool       // FITMPI_CHECK
-	ckptDir   string     // FITMPI_CHECKPOINT; "" if it is not set
-	hasFT     bool       // FITMPI_FT
-	errhName  string     // FITMPI_ERRHANDLER, or what stands for it
-	level     slog.Level // of Logger
-	net       netSettings
-	metrics   metricsSettings
+	transport  string // transportAuto, transportTCP or transportShm
+	cliques    int    // FITMPI_CLIQUES; 0 if it is not set
+	coll       coll.Choice
+	checks     bool       // FITMPI_CHECK
+	ckptDir    string     // FITMPI_CHECKPOINT; "" if it is not set
+	nameserver string     // FITMPI_NAMESERVER; "" if it is not set
+	hasFT      bool       // FITMPI_FT
+	errhName   string     // FITMPI_ERRHANDLER, or what stands for it
+	level      slog.Level // of Logger
+	net        netSettings
+	metrics    metricsSettings
 
 	origins map[string]string // by name of the variable: what gave the value; variables that are not there were given none
 }

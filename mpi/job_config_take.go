@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/names"
 	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/internal/params"
 	"github.com/fitmpi/fitmpi/mpi/internal/coll"
@@ -58,9 +59,15 @@ var takers = map[string]taker{
 	"FITMPI_SHM_COPY": {(*settings).takeShmCopy, func(_ *settings, e *engine.Config) string { return e.Copy.String() }},
 	nameCliques:       {(*settings).takeCliques, func(set *settings, _ *engine.Config) string { return numberText(set.cliques) }},
 
-	nameIface:                  {(*settings).takeIface, func(set *settings, _ *engine.Config) string { return set.net.choice.String() }},
-	namePorts:                  {(*settings).takePorts, func(set *settings, _ *engine.Config) string { return set.net.ports.String() }},
-	nameTLS:                    {(*settings).takeTLS, func(set *settings, _ *engine.Config) string { return switchText(set.net.tls) }},
+	nameIface: {(*settings).takeIface, func(set *settings, _ *engine.Config) string { return set.net.choice.String() }},
+	namePorts: {(*settings).takePorts, func(set *settings, _ *engine.Config) string { return set.net.ports.String() }},
+	nameTLS:   {(*settings).takeTLS, func(set *settings, _ *engine.Config) string { return switchText(set.net.tls) }},
+	names.Variable: {func(set *settings, s string) error { set.nameserver = s; return nil }, func(set *settings, _ *engine.Config) string {
+		if set.nameserver == "" {
+			return ""
+		}
+		return "set" // it is a secret
+	}},
 	"FITMPI_CONNECT_TIMEOUT":   {(*settings).takeConnect, func(_ *settings, e *engine.Config) string { return e.Connect.String() }},
 	"FITMPI_HEARTBEAT":         span(func(e *engine.Config) *time.Duration { return &e.Heartbeat }),
 	"FITMPI_HEARTBEAT_TIMEOUT": span(func(e *engine.Config) *time.Duration { return &e.HeartbeatTimeout }),

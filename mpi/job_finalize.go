@@ -50,6 +50,9 @@ func (j *job) lostOne(op string) *Error {
 		return nil
 	}
 	for _, p := range j.engine.Failed(nil) {
+		if j.isForeign(p) {
+			continue // what was to be done with it has failed, and nothing else
+		}
 		gone := j.engine.PeerGone(p)
 		if errors.Is(gone, engine.ErrStopped) {
 			continue // all are, as the job is ending

@@ -218,6 +218,11 @@ func joinOne(ctx context.Context, op string, session boot.Session, l *local) (*j
 		return nil, err
 	}
 	j.setAbort(j.abortProcess)
+	if info.Parent != "" {
+		if err := j.meetParent(ctx, info.Parent); err != nil {
+			return j, err
+		}
+	}
 	return j, j.serveMetrics()
 }
 

@@ -175,7 +175,7 @@ func (c *Comm) engineError(op string, err error, peer int, elemSize, bufLen int)
 
 // peerCause names the host of a peer that is gone, and why it went.
 func (c *Comm) peerCause(gone *engine.PeerError) error {
-	return &peerCause{world: int(gone.Peer), host: c.job.engine.Peer(gone.Peer).Host, gone: gone}
+	return &peerCause{who: c.job.describePeer(gone.Peer), host: c.job.engine.Peer(gone.Peer).Host, gone: gone}
 }
 
 func truncation(t *engine.TruncateError, size, bufLen int) *TruncateError {

@@ -174,9 +174,9 @@ const (
 
 // peerCause says which process is gone, where it was, and why.
 type peerCause struct {
-	world int
-	host  string
-	gone  *engine.PeerError
+	who  string
+	host string
+	gone *engine.PeerError
 }
 
 func (p *peerCause) Error() string {
@@ -186,9 +186,9 @@ func (p *peerCause) Error() string {
 		lost = fmt.Sprintf("; its message of %d bytes with tag %d was on its way, and is lost", n, m.Tag)
 	}
 	if p.gone.Left {
-		return fmt.Sprintf("world rank %d on %s has finalized%s", p.world, p.host, lost)
+		return fmt.Sprintf("%s on %s has finalized%s", p.who, p.host, lost)
 	}
-	return fmt.Sprintf("world rank %d on %s failed: %v%s", p.world, p.host, p.gone.Cause, lost)
+	return fmt.Sprintf("%s on %s failed: %v%s", p.who, p.host, p.gone.Cause, lost)
 }
 
 func (p *peerCause) Unwrap() error { return p.gone }

@@ -24,7 +24,7 @@ var unobserved = map[string]string{
 
 var unobservedNames = map[string]string{
 	// communicators and groups
-	"Comm.Rank": "asks", "Comm.Size": "asks", "Comm.Name": "asks", "Comm.String": "asks", "Comm.World": "asks", "Comm.Self": "asks",
+	"Comm.Rank": "asks", "Comm.Parent": "asks", "Comm.Size": "asks", "Comm.Name": "asks", "Comm.String": "asks", "Comm.World": "asks", "Comm.Self": "asks",
 	"Comm.Group": "asks", "Comm.IsRevoked": "asks", "Comm.Die": "rank", "Comm.Info": "asks", "Comm.IsInter": "asks", "Comm.RemoteSize": "asks", "Comm.RemoteGroup": "asks",
 	"Comm.TopoTest": "asks", "Comm.Transport": "asks", "Comm.Errhandler": "asks", "Comm.ContextID": "tool", "Comm.WithoutTools": "tool",
 	"Comm.WithContext": "value", "Comm.WithType": "value", "Comm.WithTypes": "value", "Comm.SetErrhandler": "value",

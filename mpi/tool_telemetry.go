@@ -108,7 +108,7 @@ const mostPeers = 400
 // of the last report, so that in some reports all are told. It is called by one goroutine at a
 // time, or finalizing.
 func (j *job) traffic(most int) []telemetry.Peer {
-	all := j.engine.Peers()
+	all := j.engine.Peers()[:j.engine.Size()] // the launcher knows no others
 	first := int(j.reportedPeers.Load()) % len(all)
 	var ps []telemetry.Peer
 	for i := range all {

@@ -40,6 +40,7 @@ func TestVariables(t *testing.T) {
 		"FITMPI_SOCKET_BUFFER": "4M", "FITMPI_CONGESTION": "system", "FITMPI_COLL": "scan=chain", "FITMPI_CHECK": "1", "FITMPI_FT": "1",
 		"FITMPI_ERRHANDLER": "return", "FITMPI_LOG": "error", "FITMPI_METRICS": "unix:/tmp/x", "FITMPI_HTTP_AUTH": "/tmp/z", "FITMPI_HTTP_OPEN": "1", "FITMPI_PPROF": "1",
 		"FITMPI_PUSH": "http://127.0.0.1:9", "FITMPI_PUSH_JOB": "mine", "FITMPI_CHECKPOINT": "/tmp/y",
+		"FITMPI_NAMESERVER": "set", // all that is shown of a secret
 	}
 	for name, v := range told {
 		t.Setenv(name, v)

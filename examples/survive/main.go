@@ -2,6 +2,7 @@
 //
 //	fitrun -n 4 --with-ft ./examples/survive                     then kill -9 one of its processes, and another
 //	fitrun -n 4 --with-ft ./examples/survive -die 1@3,2@7        ranks 1 and 2 kill themselves, in rounds 3 and 7
+//	fitrun -n 4 --with-ft ./examples/survive -die 1@3,2@7 -replace
 //
 // # What it shows
 //
@@ -9,7 +10,8 @@
 // up what they have found (Allreduce). If a rank dies, that fails at some of the others, and at
 // some not. So the ranks Agree on whether all have the sum. If not, they Revoke the communicator,
 // so that no rank waits in it for ever. They Shrink it to the ranks that live, and do the round
-// again, among fewer.
+// again, among fewer. With -replace they Spawn as many new ranks as have died, and Merge them into
+// the communicator, behind those that live.
 //
 // A rank must not need what only a dead one had. Here that is so by itself: a round is a function
 // of its number. A program with state has it at two ranks, or in files, see examples/checkpoint.
@@ -50,19 +52,33 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 	case err != nil:
 		return err
 	}
-	c, total := world, int64(0)
-	for round := 0; round < o.rounds; {
+	c, round, total := world, 0, int64(0)
+	if parent := world.Parent(); parent != nil {
+		if c, err = parent.Merge(true); err == nil {
+			round, total, err = tell(c, round, total)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for round < o.rounds {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		sum, err := count(c, o, round, func() { o.maybeDie(world.Rank(), round) })
+		sum, err := count(c, o, round, func() { o.maybeDie(world, round) })
 		done, broken := isDone(c, err)
 		if done {
 			total, round = total+sum, round+1
 		}
 		if !done || broken != nil {
+			before := c.Size()
 			if c, err = shrink(c, round, stdout); err != nil {
 				return err
+			}
+			if o.replace {
+				if c, err = replace(c, before-c.Size(), round, total, args); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -110,10 +126,35 @@ func shrink(c *mpi.Comm, round int, stdout io.Writer) (*mpi.Comm, error) {
 	return smaller, nil
 }
 
+// replace is c with so many new ranks behind its own, which know where the others are.
+func replace(c *mpi.Comm, dead, round int, total int64, args []string) (*mpi.Comm, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := c.Spawn(program, args, dead, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := fresh.Merge(false)
+	if err == nil {
+		_, _, err = tell(all, round, total)
+	}
+	return all, err
+}
+
+// tell tells all ranks of c what rank 0 knows: which round is next, and how many were found.
+func tell(c *mpi.Comm, round int, total int64) (int, int64, error) {
+	known := []int64{int64(round), total}
+	err := mpi.Bcast(c, known, 0)
+	return int(known[0]), known[1], err
+}
+
 // maybeDie is what kill -9 would do, if -die says so.
-func (o *options) maybeDie(rank, round int) {
+// Those that were spawned do not die.
+func (o *options) maybeDie(world *mpi.Comm, round int) {
 	for _, d := range o.deaths {
-		if d.rank == rank && d.round == round {
+		if d.rank == world.Rank() && d.round == round && world.Parent() == nil {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // it is on its way
 		}

@@ -12,13 +12,15 @@ const usage = `survive counts the primes below a number, and goes on when ranks 
   -limit N       count below N (default 200000)
   -rounds N      in so many rounds (default 20)
   -die R@N,...   rank R of world kills itself in round N, from 0
+  -replace       start a new rank for each that has died
 `
 
 // options is the command line.
 type options struct {
-	limit  int64
-	rounds int
-	deaths []death
+	limit   int64
+	rounds  int
+	deaths  []death
+	replace bool
 }
 
 // death is a rank that kills itself in a round.
@@ -30,6 +32,7 @@ func parse(args []string) (options, error) {
 	fs.SetOutput(io.Discard)
 	fs.Int64Var(&o.limit, "limit", 200000, "")
 	fs.IntVar(&o.rounds, "rounds", 20, "")
+	fs.BoolVar(&o.replace, "replace", false, "")
 	fs.Func("die", "", func(s string) error {
 		for word := range strings.SplitSeq(s, ",") {
 			var d death
