@@ -69,7 +69,6 @@ func init() {
 	register(procedure.CommCreate, commCreate)
 	register(procedure.CommCreateGroup, commCreateGroup)
 	register(procedure.CommFree, commFree)
-	register(procedure.CommDisconnect, commFree)
 	register(procedure.CommSetName, func(c *call) error {
 		m, name := c.comm(0), c.text(1)
 		m.name.Store(&name)
@@ -81,7 +80,6 @@ func init() {
 	})
 	register(procedure.CommSetInfo, commSetInfo)
 	register(procedure.CommGetInfo, commGetInfo)
-	register(procedure.CommGetParent, func(c *call) error { c.setHandle(0, abi.CommNull); return nil })
 	register(procedure.IntercommCreate, intercommCreate)
 	register(procedure.IntercommMerge, intercommMerge)
 	register(procedure.BufferAttach, func(c *call) error { return attach(c, 0, theWorld.Load().world.AttachJobBuffer) })
@@ -154,7 +152,11 @@ func commFree(c *call) error {
 		return err
 	}
 	if m.Comm != nil {
-		if err := m.Free(); err != nil {
+		end := m.Free
+		if c.id == procedure.CommDisconnect {
+			end = m.Disconnect
+		}
+		if err := end(); err != nil {
 			return err
 		}
 	}
