@@ -106,8 +106,8 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 	return c.join(op, c.Name()+"+inter", localLeader, func() (talk, plan, *Error) { return c.meet(op, peer, remoteLeader, tag) })
 }
 
-// join makes an intercommunicator of c, the local group, and of what its leader plans. That talks to
-// the other leader by what meet gives.
+// join makes an intercommunicator of c, the local group, and of what its leader plans. The leaders
+// talk to each other by what meet gives.
 func (c *Comm) join(op, name string, localLeader int, meet func() (talk, plan, *Error)) (*Comm, error) {
 	agreed := make([]plan, 1)
 	var tell talk
