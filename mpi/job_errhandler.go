@@ -172,6 +172,9 @@ func (j *job) setFirstHandlers() {
 	first := firstHandler[*Comm](j)
 	j.world.SetErrhandler(first)
 	j.self.SetErrhandler(first)
+	if j.parent != nil {
+		j.parent.SetErrhandler(first)
+	}
 }
 
 // firstHandler is the error handler of what is made without one, and inherits none.

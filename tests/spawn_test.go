@@ -70,6 +70,9 @@ func exchangeWithParent(ctx context.Context, c, parent *mpi.Comm) error {
 
 // exchangeBetween is what both sides do: messages, collectives, and communicators of both.
 func exchangeBetween(ctx context.Context, c, inter *mpi.Comm, side int) error {
+	if _, _, err := mpi.RecvValue[int](inter, -5, 0); err == nil { // under Main errors are returned, at both sides
+		return errors.New("a receive from rank -5")
+	}
 	if inter.Size() != c.Size() || !inter.IsInter() || inter.RemoteSize() != 2 && side == 0 {
 		return fmt.Errorf("%v of %v", inter, c)
 	}
