@@ -76,7 +76,7 @@ var rules = []rule{
 		why: "internal/strangers/strangerstest is a stranger: it knows nothing of the listeners that it bothers"},
 	{pkgs: "internal/httpguard", ours: []string{"internal/secure", "internal/strangers"},
 		why: "internal/httpguard says which clients may ask a server: it knows not what is served"},
-	{pkgs: "internal/names", ours: []string{"internal/port", "internal/sys"}, banned: []string{"net/http/...", "os/exec"},
+	{pkgs: "internal/names", ours: []string{"internal/netif", "internal/port", "internal/sys"}, banned: []string{"net/http/...", "os/exec"},
 		why: "internal/names keeps the names of ports: what the ports are of is for those that publish them"},
 	{pkgs: "internal/port", ours: []string{"internal/netif", "internal/secure", "internal/strangers"}, banned: []string{"net/http/...", "os/..."},
 		why: "internal/port is where two jobs find each other: what their ranks then tell each other it only carries"},
