@@ -54,7 +54,7 @@ type value struct {
 	Alike   bool   `json:"alike,omitempty"`   // all ranks need the same
 	Reader  string `json:"reader"`            // what reads it: rank, start (a rank without fitrun), fitrun
 	Value   string `json:"value"`             // "" if none was chosen: Default says what holds
-	Origin  string `json:"origin"`            // default, automatic, environment, or an option
+	Origin  string `json:"origin"`            // default, automatic, tuned, environment, or an option
 	Problem string `json:"problem,omitempty"` // what is wrong with the value
 }
 
@@ -124,6 +124,9 @@ func (o *options) value(a *app, v *params.Variable, environ []string) value {
 	}
 	if v.Auto {
 		x.Origin = "automatic"
+	}
+	if found, ok := last(o.tuned, v.Name); ok {
+		x.Value, x.Origin = found, "tuned"
 	}
 	if here, ok := last(environ, v.Name); ok {
 		x.Value, x.Origin = here, "environment"

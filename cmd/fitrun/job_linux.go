@@ -22,7 +22,7 @@ import (
 func (o *options) request(ctx context.Context, w where, local bool) (launch.Request, error) {
 	r := launch.Request{
 		Hosts: w.hosts, Place: w.place,
-		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: os.Environ(), Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(),
+		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: append(o.tuned[:len(o.tuned):len(o.tuned)], os.Environ()...), Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(),
 		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.ownMetrics, Timeout: o.timeout, FT: o.ft, Restarts: o.restarts, Checkpoint: o.restartDir, Trace: o.traceMemory(),
 		Heartbeat: o.beat, HeartbeatTimeout: o.silence,
 		Remote: w.launcher, SSHArgs: o.sshWords(), Preload: o.preload, LaunchTimeout: o.patience,

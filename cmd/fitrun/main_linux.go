@@ -37,6 +37,9 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 	if len(args) > 0 && args[0] == "status" {
 		return statusMain(ctx, args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "tune" {
+		return tuneMain(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parse(args)
 	switch {
 	case err != nil:
@@ -48,6 +51,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 		fmt.Fprintln(stdout, versionLine())
 		return 0
 	}
+	o.tuned = tuned(os.Environ(), stderr)
 	if o.config != "" {
 		return printConfig(o, os.Environ(), stdout, stderr)
 	}

@@ -18,9 +18,10 @@ import (
 
 // options is the command line, checked.
 type options struct {
-	apps []app    // at least one; none with help or version
-	set  []string // variables for all of them
-	file string   // of --app, "" if not given
+	apps  []app    // at least one; none with help or version
+	set   []string // variables for all of them
+	file  string   // of --app, "" if not given
+	tuned []string // what fitrun tune has found, of variables that the environment does not have
 
 	hostFile string
 	policy   hosts.Policy

@@ -52,7 +52,7 @@ func (r *rank) act(name string) {
 		"unfinalized": r.unfinalized, "noinit": r.noInit, "abort": r.abort, "consequence": r.consequence,
 		"leavechild": r.leaveChild, "session": r.session, "lines": r.lines, "cat": r.cat, "secret": r.secret, "metrics": r.metrics,
 		"partial": r.partial, "garbage": r.garbage, "outlive": r.outlive, "again": r.again,
-		"place": r.place, "fds": r.fds, "segment": r.segment, "bells": r.bells,
+		"tune": r.tune, "place": r.place, "fds": r.fds, "segment": r.segment, "bells": r.bells,
 	}[name]
 	if !ok {
 		check(fmt.Errorf("rankprog cannot %s", name))
@@ -372,6 +372,33 @@ func (r *rank) again() {
 		writePid(fmt.Sprintf("attempt%d.rank%d.pid", r.Attempt, r.Rank), os.Getpid())
 		r.untilEnded()
 		select {}
+	}
+	r.finalize()
+}
+
+// tune prints what fitbench would, were asking the receiver better from 128 KiB on, and the larger
+// the buffers of sockets the better.
+func (r *rank) tune() {
+	r.init()
+	if r.Rank == 0 {
+		fmt.Println("test,size,measure,sextile1")
+		i := slices.Index(r.args, "-sizes")
+		for text := range strings.SplitSeq(r.args[i+1], ",") {
+			n, err := strconv.Atoi(text)
+			check(err)
+			us := float64(n)
+			switch eager := os.Getenv("FITMPI_EAGER_MAX"); {
+			case eager == "1M" && n > 64<<10 || eager == "4K" && n <= 64<<10:
+				us *= 1.5
+			}
+			switch os.Getenv("FITMPI_SOCKET_BUFFER") {
+			case "1M":
+				us *= 0.9
+			case "4M":
+				us *= 0.8
+			}
+			fmt.Printf("pingpong,%d,half-rtt,%g\n", n, us)
+		}
 	}
 	r.finalize()
 }

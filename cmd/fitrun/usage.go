@@ -8,6 +8,7 @@ Usage:
   fitrun [options] [--] PROGRAM [arguments of the program] [ : [options of its own] PROGRAM [arguments] ... ]
   fitrun [options of the whole job] --app FILE
   fitrun status [PID]                                     what running jobs do, and why they wait (fitrun status --help)
+  fitrun tune [-H a,b]                                    find thresholds by measuring, for later jobs (fitrun tune --help)
   fitrun agent --listen HOST:PORT --secret-file FILE      serve a host without sshd (fitrun agent --help)
   fitrun nameserver ...                                   keep the names of ports for several jobs (fitrun nameserver --help)
   fitrun gateway ...                                      join domains that cannot reach each other (fitrun gateway --help)
@@ -134,6 +135,7 @@ Environment:
   FITMPI_CHECK          set to 1 for the ranks by --check
   FITMPI_SSH, FITMPI_SSH_ARGS
                         how other hosts are reached: the command, and options for it (as --ssh-args)
+  FITMPI_TUNED          the file of what fitrun tune has found, or none
   FITMPI_...            more for the ranks: --print-config lists them, and docs/CONFIG.md
   FITMPI_BOOT_FD        set by fitrun: numbers of the descriptors by which the ranks of a process talk to it
 
