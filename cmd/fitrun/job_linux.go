@@ -21,7 +21,7 @@ import (
 // request is what o asks for, on the hosts w, with programs that are found but not built.
 func (o *options) request(ctx context.Context, w where, local bool) (launch.Request, error) {
 	r := launch.Request{
-		Hosts: w.hosts, Place: w.place,
+		Hosts: w.hosts, Place: w.place, ByLoad: w.byLoad,
 		PerProcess: o.perProcess, Bind: launch.Binding(o.bind), Env: append(o.tuned[:len(o.tuned):len(o.tuned)], os.Environ()...), Cores: sys.AllowedCores(), CPUs: sys.AllowedCPUs(),
 		Progress: o.progress, Transport: o.transport, Check: o.check, Metrics: o.ownMetrics, Timeout: o.timeout, FT: o.ft, Restarts: o.restarts, Checkpoint: o.restartDir, Trace: o.traceMemory(),
 		Heartbeat: o.beat, HeartbeatTimeout: o.silence,

@@ -71,6 +71,9 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 	if err != nil {
 		return refuse(stderr, err)
 	}
+	if o.dryRun && req.ByLoad != nil {
+		return refuse(stderr, errors.New("--dry-run with --map-by load: the load of hosts is known when they have been reached; --verbose says then where ranks are"))
+	}
 	if o.dryRun {
 		dryRun(stdout, req)
 		return 0

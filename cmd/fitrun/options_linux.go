@@ -158,7 +158,7 @@ func (o *options) jobOptions(r *registrar) {
 	r.job(text(&o.file, "jobfile"), "app", "configfile")
 	r.job(text(&o.hostFile, "hosts"), "hostfile", "machinefile", "f")
 	r.job(count(&o.policy.PerHost, launch.MaxRanks, "ranks on each host"), "ppn", "N", "npernode", "perhost")
-	r.job(oneOf(&o.policy.MapBy, hosts.BySlot, hosts.ByNode), "map-by")
+	r.job(oneOf(&o.policy.MapBy, hosts.BySlot, hosts.ByNode, hosts.ByLoad), "map-by")
 	r.job(oneOf(&o.policy.RankBy, hosts.BySlot, hosts.ByNode), "rank-by")
 	r.jobFlag(&o.noLocal, "nolocal")
 	r.jobFlag(&o.policy.Oversubscribe, "oversubscribe")

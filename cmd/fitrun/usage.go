@@ -37,7 +37,9 @@ only; the others stand before the first):
                         one host per line: "NAME slots=4 max_slots=8" or "NAME:4", with user@, port=, domain=, agent
   -ppn N, -N N, -npernode, -perhost
                         at most N ranks on each host
-  --map-by slot|node    fill one host after the other (default), or take the hosts in turn
+  --map-by slot|node|load
+                        fill one host after the other (default), take the hosts in turn, or put each rank where the most of
+                        a core is left, by the load that hosts report when they are reached
   --rank-by slot|node   number the ranks host by host, or the hosts in turn; by default as they were mapped
   --nolocal             no rank on this machine
   --oversubscribe       more ranks than slots are no error
@@ -133,9 +135,9 @@ Environment:
   FITMPI_PROGRESS       set for the ranks by --progress
   FITMPI_TRANSPORT      set for the ranks by --transport
   FITMPI_CHECK          set to 1 for the ranks by --check
+  FITMPI_TUNED          the file of what fitrun tune has found, or none
   FITMPI_SSH, FITMPI_SSH_ARGS
                         how other hosts are reached: the command, and options for it (as --ssh-args)
-  FITMPI_TUNED          the file of what fitrun tune has found, or none
   FITMPI_...            more for the ranks: --print-config lists them, and docs/CONFIG.md
   FITMPI_BOOT_FD        set by fitrun: numbers of the descriptors by which the ranks of a process talk to it
 

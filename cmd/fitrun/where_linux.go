@@ -12,15 +12,17 @@ import (
 	"strings"
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/hosts"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
 )
 
 // where is on which hosts which ranks run.
 type where struct {
-	hosts    []hosts.Host // nil: this machine, and nothing says how many ranks it takes
-	place    []int        // by rank: index in hosts; nil with no hosts
-	counts   []int        // by app: its ranks
-	launcher string       // "" or ssh, or srun
-	source   string       // what named the hosts, for messages
+	hosts    []hosts.Host   // nil: this machine, and nothing says how many ranks it takes
+	place    []int          // by rank: index in hosts; nil with no hosts
+	counts   []int          // by app: its ranks
+	byLoad   launch.Placing // with --map-by load: divides the ranks when the load is known; place is every host once
+	launcher string         // "" or ssh, or srun
+	source   string         // what named the hosts, for messages
 }
 
 // machine is what must be known of this machine to find the hosts.
@@ -64,7 +66,25 @@ func (o *options) place(m machine) (w where, err error) {
 	if err != nil {
 		return w, fmt.Errorf("hosts of %s: %w", w.source, err)
 	}
+	if o.policy.MapBy == hosts.ByLoad {
+		o.placeByLoad(&w, groups)
+	}
 	return w, nil
+}
+
+// placeByLoad leaves the division among the hosts of groups until they have been reached.
+func (o *options) placeByLoad(w *where, groups []hosts.Group) {
+	w.place = nil
+	for h := range w.hosts {
+		if slices.ContainsFunc(groups, func(g hosts.Group) bool { return slices.Contains(g.On, h) }) {
+			w.place = append(w.place, h)
+		}
+	}
+	all := w.hosts
+	w.byLoad = func(machine []int, idle []hosts.Idle) ([]int, error) {
+		place, _, err := hosts.PlaceByLoad(all, o.policy, groups, machine, idle)
+		return place, err
+	}
 }
 
 // launcherOf is how agents are started in an allocation.

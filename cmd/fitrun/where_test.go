@@ -166,7 +166,7 @@ func TestParseRefuses(t *testing.T) {
 		{"--ranks-per-process 2 --map-by node ./p", "--ranks-per-process with ranks numbered by node: the ranks of a process follow each other; add --rank-by slot"},
 		{"--trace-last 3s ./p", "--trace-last and --trace-buffer are of a trace: add --trace FILE"},
 		{"--trace-buffer 1M ./p", "--trace-last and --trace-buffer are of a trace: add --trace FILE"},
-		{"--map-by core ./p", "--map-by core: there is slot, node"},
+		{"--map-by core ./p", "--map-by core: there is slot, node, load"},
 		{"-ppn 0 ./p", "-ppn 0: want 1 or more ranks on each host"},
 		{"--port-range 9-3 ./p", "--port-range 9-3: want FROM-TO, for example --port-range 20000-20999"},
 		{"--gateway west ./p", "--gateway west: want DOMAIN=HOST:PORT, for example --gateway west=gw.example.org:7100"},

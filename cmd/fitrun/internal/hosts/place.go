@@ -37,6 +37,11 @@ type Group struct {
 // A host without slots has an even share of the ranks that are left for such hosts. A group that
 // comes later finds the slots that those before it have left.
 func Place(hosts []Host, p Policy, groups []Group) (place []int, counts []int, err error) {
+	return placeBy(hosts, p, groups, nil)
+}
+
+// placeBy is Place, or PlaceByLoad if l is not nil.
+func placeBy(hosts []Host, p Policy, groups []Group, l *loads) (place []int, counts []int, err error) {
 	used := make([]int, len(hosts))
 	for _, g := range groups {
 		if g.On == nil {
@@ -45,7 +50,7 @@ func Place(hosts []Host, p Policy, groups []Group) (place []int, counts []int, e
 		if len(g.On) == 0 {
 			return nil, nil, fmt.Errorf("no host is left to run ranks on")
 		}
-		m := mapping{hosts: hosts, p: p, used: used, on: g.On}
+		m := mapping{hosts: hosts, p: p, used: used, on: g.On, loads: l}
 		ranks := m.ranksOf(g)
 		order, err := m.mapRanks(ranks)
 		if err != nil {
@@ -68,8 +73,9 @@ func allOf(hosts []Host) []int {
 type mapping struct {
 	hosts []Host
 	p     Policy
-	used  []int // by host: ranks that are on it; shared by all groups
-	on    []int // the group's hosts
+	used  []int  // by host: ranks that are on it; shared by all groups
+	on    []int  // the group's hosts
+	loads *loads // nil unless they count
 }
 
 // ranksOf is the number of ranks of g. A host whose slots are not said counts as one.
@@ -109,6 +115,9 @@ func (m *mapping) free(ranks int) []int {
 		return free
 	}
 	share := (max(ranks-stated, unstated) + unstated - 1) / unstated
+	if m.loads != nil {
+		share = ranks
+	}
 	for _, h := range m.on {
 		if m.p.PerHost == 0 && m.hosts[h].Slots == 0 {
 			free[h] = share
@@ -137,6 +146,9 @@ func (m *mapping) mapRanks(ranks int) ([]int, error) {
 
 // fill takes up to ranks of what is free on the hosts, and returns the host of each.
 func (m *mapping) fill(free []int, ranks int, by By) (order []int) {
+	if m.loads != nil {
+		return m.loads.fill(m, free, ranks)
+	}
 	for len(order) < ranks {
 		before := len(order)
 		for _, h := range m.on {

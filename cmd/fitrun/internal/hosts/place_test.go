@@ -18,6 +18,46 @@ func letters(place []int) string {
 	return b.String()
 }
 
+// PMPI: agents report load, and ranks go where the most of a core is left.
+func TestPlaceByLoad(t *testing.T) {
+	for _, c := range []struct {
+		hosts   string
+		p       Policy
+		ranks   []int
+		machine []int
+		idle    []Idle
+		want    string
+	}{
+		{"a:4,b:4", Policy{}, []int{4}, []int{0, 1}, []Idle{{4, 0}, {4, 0}}, "aabb"},
+		{"a:4,b:4", Policy{RankBy: ByNode}, []int{4}, []int{0, 1}, []Idle{{4, 0}, {4, 0}}, "abab"},
+		{"a:4,b:4", Policy{}, []int{4}, []int{0, 1}, []Idle{{4, 4}, {4, 0}}, "bbbb"},
+		{"a:4,b:4", Policy{}, []int{4}, []int{0, 1}, []Idle{{4, 2}, {4, 0}}, "abbb"},
+		{"a:4,b:4", Policy{}, []int{4}, []int{0, 1}, []Idle{{2, 0}, {8, 0}}, "abbb"},
+		{"a:4,b:4", Policy{}, []int{6}, []int{0, 1}, []Idle{{2, 0}, {8, 0}}, "aabbbb"}, // b has no more slots
+		{"a,b", Policy{}, []int{5}, []int{0, 1}, []Idle{{4, 3.5}, {4, 0}}, "abbbb"},    // nor needs any
+		{"a,b,c", Policy{}, []int{4}, []int{0, 0, 1}, []Idle{{4, 0}, {4, 0}}, "aacc"},  // a and b are one machine
+		{"a:1,b:1", Policy{Oversubscribe: true}, []int{4}, []int{0, 1}, []Idle{{4, 9}, {4, 0}}, "abbb"},
+		{"a:2,b:2", Policy{}, []int{1, 3}, []int{0, 1}, []Idle{{4, 0.1}, {4, 0}}, "baab"},
+		{"a:2,b:2", Policy{}, []int{0}, []int{0, 1}, []Idle{{0, 0}, {0, 7}}, "aabb"},
+	} {
+		hosts, err := Parse(c.hosts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var groups []Group
+		for _, n := range c.ranks {
+			groups = append(groups, Group{Ranks: n})
+		}
+		place, counts, err := PlaceByLoad(hosts, c.p, groups, c.machine, c.idle)
+		if err != nil || letters(place) != c.want {
+			t.Errorf("%s %+v %v, %v: %s %v, %v; want %s", c.hosts, c.p, c.ranks, c.idle, letters(place), counts, err, c.want)
+		}
+	}
+	if _, _, err := PlaceByLoad([]Host{{Name: "a", Slots: 1}}, Policy{}, []Group{{Ranks: 2}}, []int{0}, []Idle{{1, 0}}); err == nil {
+		t.Error("two ranks fit on one slot")
+	}
+}
+
 func TestPlace(t *testing.T) {
 	for _, c := range []struct {
 		hosts string

@@ -31,15 +31,16 @@ const sshVariable = "FITMPI_SSH"
 
 // across is a job on several hosts on its way to be run.
 type across struct {
-	r        Request
-	cfg      Config
-	used     []hosts.Host // those that have ranks; r.Place counts in them
-	local    []bool       // by used: it is this machine
-	client   []int        // by used, but for this machine: which of the fleet it is
-	fleet    *agent.Fleet // of the others
-	builds   *builds
-	signal   atomic.Int32 // the signal that came, 0 if none
-	progress *progress
+	r          Request
+	cfg        Config
+	used       []hosts.Host // those that have ranks; r.Place counts in them
+	candidates []int        // of a request that goes by load: indices in r.Hosts, in the order of its Place
+	local      []bool       // by used: it is this machine
+	client     []int        // by used, but for this machine: which of the fleet it is
+	fleet      *agent.Fleet // of the others
+	builds     *builds
+	signal     atomic.Int32 // the signal that came, 0 if none
+	progress   *progress
 
 	sayMu sync.Mutex // one message at a time, until a runner speaks
 }
@@ -55,6 +56,7 @@ func (a *across) say(format string, args ...any) {
 func executeAcross(ctx context.Context, r Request, cfg Config) outcome {
 	a := &across{cfg: cfg, builds: newBuilds(cfg)}
 	defer a.builds.close()
+	a.candidates = r.Place
 	a.r, a.used = onlyUsed(r)
 	if err := r.Domains.Check(a.used); err != nil {
 		a.say("%v", err)
@@ -188,6 +190,9 @@ func (a *across) sites(ctx context.Context, remote int) ([]site, error) {
 		return nil, err
 	}
 	a.mergeNames()
+	if err := a.placeByLoad(); err != nil {
+		return nil, err
+	}
 	found, err := a.prepare(ctx)
 	if err != nil {
 		return nil, err

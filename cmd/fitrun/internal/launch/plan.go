@@ -36,7 +36,8 @@ type App struct {
 type Request struct {
 	Apps       []App        // at least one
 	Hosts      []hosts.Host // where ranks may run; nil is this machine only
-	Place      []int        // by rank: index in Hosts; nil with no Hosts
+	Place      []int        // by rank: index in Hosts; nil with no Hosts. With ByLoad: the hosts that may be used, each once
+	ByLoad     Placing      `json:"-"` // nil unless ranks are placed by the load of hosts
 	PerProcess int          // ranks of one process; the last of an app on a host may have fewer. 0 is 1
 	Env        []string     // environment that all ranks of this machine start from, as of os.Environ
 	Cores      int          // cores of this machine that the job may use
