@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"os/signal"
 	"strings"
 	"sync"
@@ -32,6 +33,9 @@ Options:
   --domain NAME         the domain whose ranks this gateway reaches
   --listen HOST:PORT    where ranks of the domain, and other gateways, connect; may be repeated
   --peer HOST:PORT      a gateway that this one dials, and keeps a link to; may be repeated
+  --proxy HOST:PORT     a web proxy by which it dials those, asking it to CONNECT; many allow port 443 only: let the other
+                        gateway listen there
+  --proxy-auth FILE     a file with USER:PASSWORD for the proxy; no other user may read it
   --secret-file FILE    a file of 32 random bytes or more, which all gateways and fitrun have; no other user may read it
   --allow NETWORKS      where ranks of the domain may be, for example 10.1.0.0/16; by default every address but those of
                         this host alone (loopback, link-local)
@@ -49,6 +53,8 @@ type gatewayOptions struct {
 	cfg     gateway.Config
 	listen  []string
 	secret  string // file
+	proxy   string // HOST:PORT, "" for none
+	user    string // file with USER:PASSWORD for the proxy
 	verbose bool
 	help    bool
 }
@@ -63,6 +69,9 @@ func gatewayMain(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	if err == nil {
 		o.cfg.Secret, err = secure.ReadSecret(o.secret)
 	}
+	if err == nil {
+		err = o.takeProxy()
+	}
 	if err != nil {
 		fmt.Fprintf(launch.Folded(stderr), "fitrun gateway: %v\n", err)
 		return launch.ExitUsage
@@ -70,6 +79,50 @@ func gatewayMain(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
 	return runGateway(ctx, o, stderr)
+}
+
+// takeProxy puts the proxy into the configuration.
+func (o *gatewayOptions) takeProxy() error {
+	switch {
+	case o.proxy == "" && o.user != "":
+		return errors.New("--proxy-auth without --proxy")
+	case o.proxy == "":
+		return nil
+	case len(o.cfg.Peers) == 0:
+		return errors.New("--proxy without --peer: a gateway dials only those")
+	}
+	o.cfg.Proxy = &gateway.Proxy{Addr: o.proxy}
+	if o.user == "" {
+		return nil
+	}
+	st, err := os.Stat(o.user)
+	if err != nil {
+		return fmt.Errorf("--proxy-auth: %w", err)
+	}
+	if st.Mode().Perm()&0o007 != 0 {
+		return fmt.Errorf("--proxy-auth %s: its mode %#o lets other users use it: chmod 600 it", o.user, st.Mode().Perm())
+	}
+	b, err := os.ReadFile(o.user)
+	if err != nil {
+		return fmt.Errorf("--proxy-auth: %w", err)
+	}
+	o.cfg.Proxy.User = strings.TrimRight(string(b), "\r\n")
+	if name, _, ok := strings.Cut(o.cfg.Proxy.User, ":"); !ok || name == "" || strings.ContainsAny(o.cfg.Proxy.User, "\r\n") {
+		return fmt.Errorf("--proxy-auth %s: want one line, USER:PASSWORD", o.user)
+	}
+	return nil
+}
+
+// oneAddress accepts HOST:PORT.
+func oneAddress(field *string) setter {
+	return func(name, value string) error {
+		var list []string
+		if err := addresses(&list)(name, value); err != nil || strings.Contains(value, "/") {
+			return fmt.Errorf("%s %s: want HOST:PORT, for example %s proxy.example.org:3128", name, value, name)
+		}
+		*field = value
+		return nil
+	}
 }
 
 // runGateway serves until ctx ends or a listener fails.
@@ -137,6 +190,8 @@ func parseGateway(args []string) (gatewayOptions, error) {
 	r.job(text(&o.cfg.Domain, "west"), "domain")
 	r.job(addresses(&o.listen), "listen")
 	r.job(addresses(&o.cfg.Peers), "peer")
+	r.job(oneAddress(&o.proxy), "proxy")
+	r.job(text(&o.user, "file"), "proxy-auth")
 	r.job(text(&o.secret, "secret"), "secret-file")
 	r.job(networks(&o.cfg.Allow), "allow")
 	r.job(count(&o.cfg.Streams, 1<<20, "connections"), "max-streams")

@@ -36,6 +36,7 @@ type Config struct {
 	Domain string         // whose ranks it reaches; letters, digits, hyphens, dots and underscores
 	Secret []byte         // that all gateways and fitrun know; at least secure.MinSecret bytes
 	Peers  []string       // HOST:PORT of gateways that it dials
+	Proxy  *Proxy         // by which it dials these; nil is directly
 	Allow  []netip.Prefix // where ranks of its domain may be; nil is everywhere but loopback, multicast and link-local
 
 	Patience time.Duration // for a greeting, and for finding a way; default 15 s

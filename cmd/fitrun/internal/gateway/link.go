@@ -123,8 +123,7 @@ func (g *Gateway) setDialled(addr, domain string) {
 
 // dialGateway makes an encrypted connection to another gateway. The caller drops it.
 func (g *Gateway) dialGateway(addr string) (*stream, error) {
-	d := net.Dialer{Timeout: g.cfg.Patience}
-	raw, err := d.DialContext(g.ctx, "tcp", addr)
+	raw, err := g.dial(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +139,15 @@ func (g *Gateway) dialGateway(addr string) (*stream, error) {
 		return nil, net.ErrClosed
 	}
 	return newStream(conn), nil
+}
+
+// dial makes a connection to another gateway, by the proxy if there is one.
+func (g *Gateway) dial(addr string) (net.Conn, error) {
+	if g.cfg.Proxy != nil {
+		return g.cfg.Proxy.dial(g.ctx, addr, g.cfg.Patience)
+	}
+	d := net.Dialer{Timeout: g.cfg.Patience}
+	return d.DialContext(g.ctx, "tcp", addr)
 }
 
 // answer makes the stream that the gateway at addr has asked for, and relays to its end.
