@@ -106,10 +106,12 @@ type file struct {
 type fileView struct {
 	fileio.View
 	etype, filetype *Datatype
+	unit            int // bytes of an etype in the file
 	rep             datarep
+	user            *datarepSizes // of RegisterDatarep, instead of rep; else nil
 }
 
-var byteView = &fileView{View: fileio.Plain, etype: TypeOf[byte](), filetype: TypeOf[byte]()}
+var byteView = &fileView{View: fileio.Plain, etype: TypeOf[byte](), filetype: TypeOf[byte](), unit: 1}
 
 // most nonblocking accesses of a file that use the disk at once.
 const mostAtOnce = 8

@@ -26,13 +26,14 @@ type access struct {
 	view  *fileView
 	elem  *elem
 	data  fileio.Memory // nil if err is not
-	size  int           // bytes of data
+	size  int           // bytes of data, as they lie in the file
 	etyps int           // the same in etypes
 	isOut bool          // it can take no part in what is collective
+	conv  *conversion   // nil if values lie in the file as data has them
 
 	// Owned by the goroutine that carries it out, then by the one that waits.
 	start int    // in etypes of the view
-	n     int    // bytes that were moved
+	n     int    // bytes that were moved, of the file
 	err   *Error // also what was wrong before
 }
 
@@ -55,6 +56,9 @@ func accessOf[T any](f *File, op string, kind accessKind, offset int, buf []T) *
 	}
 	a.lay(&o)
 	a.begin()
+	if a.err == nil && a.conv != nil && kind&fileWrites != 0 {
+		a.err = a.conv.encode(op)
+	}
 	return a
 }
 
@@ -67,13 +71,19 @@ func (a *access) lay(o *overlay) {
 	} else {
 		a.data = o
 	}
-	etype := a.view.etype
-	a.etyps = o.size / etype.Size()
+	etype, unit := a.view.etype, a.view.etype.Size()
+	converts := a.view.user != nil && !isBytes(o.m) && !isBytes(etype.m)
+	if a.view.user != nil && !converts {
+		unit = a.view.unit // the buffer holds bytes of the file
+	}
+	a.etyps = o.size / unit
 	switch {
-	case o.size%etype.Size() != 0:
-		a.err = opErrorf(ErrType, a.op, "the buffer holds %d bytes, which is no whole number of etypes: these are %v, of %d bytes", o.size, etype, etype.Size())
+	case o.size%unit != 0:
+		a.err = opErrorf(ErrType, a.op, "the buffer holds %d bytes, which is no whole number of etypes: these are %v, of %d bytes", o.size, etype, unit)
 	case etype.Size() > 1 && !isBytes(o.m) && !isBytes(etype.m) && o.m.Hash(o.count) != etype.m.Hash(a.etyps):
 		a.err = opErrorf(ErrType, a.op, "the buffer holds values of %s, the etype of the view is %v: use the same types, or bytes", o.m.Signature(), etype)
+	case converts:
+		a.convert(o)
 	}
 }
 
@@ -146,7 +156,7 @@ func (a *access) settle() {
 	a.f.mu.Lock()
 	defer a.f.mu.Unlock()
 	if a.f.pos == a.start+a.etyps {
-		a.f.pos = a.start + a.n/a.view.etype.Size()
+		a.f.pos = a.start + a.n/a.view.unit
 	}
 }
 
@@ -171,9 +181,13 @@ func (a *access) started() *Request {
 // outcome is what the access has come to.
 func (a *access) outcome() (Status, *Error) {
 	st := emptyStatus()
-	st.bytes, st.class = a.n, a.elem.class
-	st.Count = wholeCount(a.n, a.elem.wire)
-	return st, a.err
+	n, err := a.n, a.err
+	if a.conv != nil {
+		n, err = a.converted()
+	}
+	st.bytes, st.class = n, a.elem.class
+	st.Count = wholeCount(n, a.elem.wire)
+	return st, err
 }
 
 // alone carries the access out without others.
@@ -190,7 +204,7 @@ func (a *access) alone() {
 func (a *access) move() error {
 	f, isWrite := a.f.file, a.kind&fileWrites != 0
 	h := f.hints.Load()
-	x := a.start * a.view.etype.Size()
+	x := a.start * a.view.unit
 	m := fileio.Access{View: a.view.View, X: x, Data: a.data, Room: int(h.Room), Sift: h.Sift != chooseNo}
 	if f.atomic.Load() {
 		f.alone.Lock() // a lock of the system's does not keep out users of the same descriptor

@@ -57,7 +57,7 @@ func (a *access) tellParts() ([]fileio.Part, *Error) {
 	var mine fileio.Part
 	if a.err == nil {
 		v := a.view.View
-		x := a.start * a.view.etype.Size()
+		x := a.start * a.view.unit
 		mine.Bytes = a.size
 		mine.Lo, mine.Hi = v.Span(x, a.size)
 		if !v.IsDense(x, a.size) {
@@ -138,7 +138,7 @@ type phases struct {
 func (a *access) inPhases(plan fileio.Plan, parts []fileio.Part) {
 	p := &phases{access: a, plan: plan, parts: parts, aggs: a.f.aggregators(), mine: -1}
 	if a.err == nil {
-		p.x = a.start * a.view.etype.Size()
+		p.x = a.start * a.view.unit
 	} else {
 		a.size = 0
 	}

@@ -23,6 +23,14 @@ const (
 
 var repNames = []string{"native", "internal", "external32"}
 
+// repName is the name of the representation.
+func (v *fileView) repName() string {
+	if v.user != nil {
+		return v.user.name
+	}
+	return repNames[v.rep]
+}
+
 // swaps reports whether values lie in a file in the other byte order.
 func (r datarep) swaps() bool {
 	return r == repInternal && bigEndian || r == repExternal && !bigEndian
@@ -35,10 +43,13 @@ func (r datarep) swaps() bool {
 // before its origin. The file pointers return to the beginning.
 //
 // datarep is "native" (as in memory), "internal" (little-endian on all machines) or "external32"
-// (big-endian). It must be the same at all ranks, and so must the size and extent of etype: else
+// (big-endian), or a name that [Comm.RegisterDatarep] was given. With such a name each access
+// converts its buffer as a whole, in memory of its own; a buffer of bytes is read and written as
+// the file has it. It must be the same at all ranks, and so must the size and extent of etype: else
 // the error is of class [ErrNotSame]. Other errors are of class [ErrType], [ErrArg] for
-// displacements that are none, [ErrUnsupportedDatarep], or [ErrInfoValue] for info, which may be
-// nil. All ranks have an error, or none: then the views are as they were. Collective, blocks.
+// displacements that are none, [ErrUnsupportedDatarep], [ErrConversion], or [ErrInfoValue] for
+// info, which may be nil. All ranks have an error, or none: then the views are as they were.
+// Collective, blocks.
 func (f *File) SetView(disp int, etype, filetype *Datatype, datarep string, info *Info) (err error) {
 	defer f.begin("SetView").endAt(&err)
 	const op = "SetView"
@@ -62,7 +73,7 @@ func (f *file) setView(op string, disp int, etype, filetype *Datatype, rep strin
 	mine := viewEntry{Bad: 1}
 	if own == nil {
 		_, extent := etype.Extent()
-		mine = viewEntry{int64(v.rep), int64(etype.Size()), int64(extent), 0}
+		mine = viewEntry{repID(v.repName()), int64(etype.Size()), int64(extent), 0}
 	}
 	all, err := gatherEntries(f.quiet, op, mine)
 	if err != nil {
@@ -71,7 +82,7 @@ func (f *file) setView(op string, disp int, etype, filetype *Datatype, rep strin
 	for r, e := range all {
 		if own == nil && e != mine && e.Bad == 0 {
 			own = opErrorf(ErrNotSame, op, "%s, an etype of %d bytes at an extent of %d here, and %s, %d at %d at rank %d",
-				repNames[mine.Rep], mine.Size, mine.Extent, repNames[e.Rep], e.Size, e.Extent, r)
+				rep, mine.Size, mine.Extent, f.comm.job.datareps.repText(e.Rep), e.Size, e.Extent, r)
 		}
 	}
 	if err := f.setHints(op, h, own); err != nil {
@@ -99,17 +110,20 @@ func (f *file) newView(op string, disp int, etype, filetype *Datatype, rep strin
 			return nil, opErrorf(ErrType, op, "the %s has no data", what)
 		}
 	}
-	v := &fileView{View: fileio.View{Disp: disp, Map: filetype.m}, etype: etype, filetype: filetype, rep: -1}
+	v := &fileView{View: fileio.View{Disp: disp, Map: filetype.m}, etype: etype, filetype: filetype, unit: etype.Size(), rep: -1}
 	for i, name := range repNames {
 		if rep == name {
 			v.rep = datarep(i)
 		}
 	}
+	if v.rep < 0 {
+		if err := v.takeUser(op, &f.comm.job.datareps, rep); err != nil {
+			return nil, err
+		}
+	}
 	sequential := f.amode&ModeSequential != 0
-	switch lb, _ := filetype.TrueExtent(); {
-	case v.rep < 0:
-		return nil, opErrorf(ErrUnsupportedDatarep, op, "%q: need one of %s", rep, strings.Join(repNames, ", "))
-	case lb < 0 || !filetype.m.IsAscending():
+	switch lb, _ := v.Map.TrueExtent(); {
+	case lb < 0 || !v.Map.IsAscending():
 		return nil, opErrorf(ErrType, op, "the data of values of the filetype %v that follow each other are not in ascending order from 0 on, or overlap", filetype)
 	case etype.Size() > 1 && (filetype.Size()%etype.Size() != 0 || filetype.m.Hash(1) != etype.m.Hash(filetype.Size()/etype.Size())):
 		return nil, opErrorf(ErrType, op, "the filetype %v is not made of values of the etype %v", filetype, etype)
@@ -124,7 +138,7 @@ func (f *file) newView(op string, disp int, etype, filetype *Datatype, rep strin
 			return nil, err
 		}
 		old := f.view.Load()
-		v.Disp = old.At(at * old.etype.Size())
+		v.Disp = old.At(at * old.unit)
 	}
 	if v.Check(0, 1) != nil {
 		return nil, opErrorf(ErrDisp, op, "displacement %d: %w", disp, fileio.ErrTooFar)
@@ -136,12 +150,35 @@ func (f *file) newView(op string, disp int, etype, filetype *Datatype, rep strin
 // MPI_File_get_view).
 func (f *File) View() (disp int, etype, filetype *Datatype, datarep string) {
 	v := f.view.Load()
-	return v.Disp, v.etype, v.filetype, repNames[v.rep]
+	return v.Disp, v.etype, v.filetype, v.repName()
+}
+
+// takeUser makes the view one in a representation of RegisterDatarep.
+func (v *fileView) takeUser(op string, known *datareps, name string) *Error {
+	r := known.find(name)
+	if r == nil {
+		return opErrorf(ErrUnsupportedDatarep, op, "%q: need one of %s", name, strings.Join(known.names(), ", "))
+	}
+	s, err := r.sizesFor(op, v.filetype)
+	if err != nil {
+		return err
+	}
+	in := s.inFile(v.filetype)
+	if in.err != nil {
+		return opErrorf(ErrType, op, "the filetype %v in %q: %w", v.filetype, name, in.err)
+	}
+	unit, ok := s.sizeOf(v.etype.m, 1)
+	if !ok {
+		return opErrorf(ErrType, op, "the filetype %v is not made of values of the etype %v", v.filetype, v.etype)
+	}
+	v.Map, v.unit, v.rep, v.user = in.m, unit, repNative, s
+	return nil
 }
 
 // TypeExtent is the extent of t in f, in bytes: how far apart values of t lie in a filetype that is
-// made for f (MPI 4.1, section 14.5.1, MPI_File_get_type_extent). All representations have the
-// sizes of memory, so it is that of t. It is 0 if t has an error, which is returned. It is local.
+// made for f (MPI 4.1, section 14.5.1, MPI_File_get_type_extent). The representations of the
+// standard have the sizes of memory here, so it is that of t; those of [Comm.RegisterDatarep] say
+// what they have. It is 0 if there is an error, which is returned. It is local.
 func (f *File) TypeExtent(t *Datatype) (int, error) {
 	const op = "TypeExtent"
 	if err := f.present(op); err != nil {
@@ -149,6 +186,13 @@ func (f *File) TypeExtent(t *Datatype) (int, error) {
 	}
 	if err := t.check(); err != nil {
 		return 0, f.fail(opError(ErrType, op, err))
+	}
+	if u := f.view.Load().user; u != nil {
+		s, err := u.sizesFor(op, t)
+		if err != nil {
+			return 0, f.fail(err)
+		}
+		t = s.inFile(t)
 	}
 	_, extent := t.Extent()
 	return extent, nil
@@ -176,7 +220,7 @@ func (f *File) ByteOffset(offset int) (int, error) {
 // stream is the number of visible bytes before an offset.
 func (v *fileView) stream(op string, offset int) (int, *Error) {
 	const most = 1<<63 - 1
-	switch size := v.etype.Size(); {
+	switch size := v.unit; {
 	case offset < 0:
 		return 0, opErrorf(ErrArg, op, "offset %d: need 0 or more", offset)
 	case offset > most/size:
@@ -189,5 +233,5 @@ func (v *fileView) stream(op string, offset int) (int, *Error) {
 // end is the number of etypes of the view that begin before byte size of the file.
 func (v *fileView) end(size int64) int {
 	x := v.Before(int(size))
-	return (x + v.etype.Size() - 1) / v.etype.Size()
+	return (x + v.unit - 1) / v.unit
 }

@@ -85,6 +85,7 @@ type job struct {
 	published published
 	asked     inquiries
 
+	datareps datareps
 	fileErrh atomic.Pointer[FileErrhandler] // of files that are to be opened; nil until it is set
 	diskUses atomic.Int32                   // goroutines of the library that use a file at the moment
 

@@ -33,7 +33,7 @@ var unobservedNames = map[string]string{
 	"Comm.DistGraphNeighborsCount": "asks", "Comm.DistGraphNeighbors": "asks",
 	"File.Group": "asks", "File.Amode": "asks", "File.Name": "asks", "File.String": "asks", "File.Info": "asks", "File.View": "asks", "File.Atomicity": "asks",
 	"File.Errhandler": "asks", "File.SetErrhandler": "value", "File.WithType": "value", "File.Position": "asks", "File.ByteOffset": "asks", "File.TypeExtent": "asks",
-	"Comm.FileErrhandler": "asks", "Comm.SetFileErrhandler": "value", "FileMode.String": "asks",
+	"Comm.FileErrhandler": "asks", "Comm.SetFileErrhandler": "value", "Comm.RegisterDatarep": "value", "FileMode.String": "asks",
 	"Session.Errhandler": "asks", "Session.Info": "asks", "Session.SetErrhandler": "value", "Session.String": "asks", "SessionInit": "rank",
 	"Win.SetErrhandler": "value", "Win.Errhandler": "asks", "Win.Size": "asks", "Win.DispUnit": "asks", "Win.Flavor": "asks", "Win.Model": "asks", "WinBase": "asks",
 	"WinKeyval.*": "value", "WinKeyvalCreate": "value", "WinFlavor.String": "asks", "WinModel.String": "asks",

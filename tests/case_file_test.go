@@ -24,6 +24,7 @@ var fileCases = []testCase{
 	{name: "file/explicit offsets", section: "14.4.2", sentence: "MPI_FILE_WRITE_AT writes a file beginning at the position specified by offset.", run: fileExplicit},
 	{name: "file/individual pointers", section: "14.4.3", sentence: "Each process has its own file pointer, which is updated to point to the next etype after the last one that will be accessed.", run: fileIndividual},
 	{name: "file/view", section: "14.3", sentence: "A view defines the current set of data visible and accessible from an open file as an ordered set of etypes.", run: fileView},
+	{name: "file/datarep", section: "14.5.3", sentence: "The MPI_REGISTER_DATAREP function associates the user-defined read, write and extent functions with the data representation datarep.", run: fileDatarep},
 	{name: "file/bad views", section: "14.3", sentence: "The extents of the etypes and the data representation must be identical on all processes; typemap displacements must be non-negative and monotonically nondecreasing.", run: fileBadViews},
 	{name: "file/end of file", section: "14.4.1", sentence: "The amount of data read is in the status: reading stops at the end of the file.", run: fileEnd},
 	{name: "file/layouts of memory", section: "14.4", sentence: "The datatype of the buffer need not be that of the view: only their signatures match.", run: fileMemory},
