@@ -22,7 +22,9 @@ type Request struct {
 	collected bool
 	delivered bool // the user has been told; what MPI calls a null or inactive request
 
-	made maker // immutable after the operation is started, until it is freed; at the end, where it needs no room
+	made maker // immutable after the operation is started, until it is freed; here it needs no room, nor does what follows
+
+	left uint32 // how often firstDone has found it complete and returned another; owned by the goroutine that waits
 }
 
 // mso returns the message state object of r, taking one when r has none. It goes

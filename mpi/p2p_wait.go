@@ -202,9 +202,11 @@ func actives(rs []*Request) (act []*Request, at []int) {
 	return act, at
 }
 
-// WaitAny waits for one of rs and returns its index, status and error
-// (MPI 4.1, section 3.7.5). A request that it, or Wait or Test, has returned
-// before does not count again; if none is left the index is Undefined.
+// WaitAny waits for one of rs and returns its index, status and error (MPI 4.1, section 3.7.5). A
+// request that it, or Wait or Test, has returned before does not count again; if none is left the
+// index is Undefined. Of several that are complete it returns the one that was left most often. So
+// among n of them none is left n times, though others are started again at once: what the standard
+// asks of WaitSome only.
 func WaitAny(rs ...*Request) (index int, st Status, err error) {
 	defer beginRequests("WaitAny", rs).endStatus(&st, &err)
 	act, at := actives(rs)
@@ -215,14 +217,28 @@ func WaitAny(rs ...*Request) (index int, st Status, err error) {
 	return firstDone(act, at)
 }
 
-// firstDone collects the first that is done or, if there is none, has one say why it is not.
+// firstDone collects one that is done or, if there is none, has one say why it is not: the first of
+// those that were left most often.
 func firstDone(act []*Request, at []int) (int, Status, error) {
 	for _, over := range []func(*Request) bool{(*Request).isDone, (*Request).isOver} {
+		first := -1
 		for i, r := range act {
-			if over(r) {
-				st, err := r.collect()
-				return at[i], st, err
+			switch {
+			case !over(r):
+				continue
+			case first < 0:
+				first = i
+			case r.left > act[first].left:
+				act[first].left++
+				first = i
+			default:
+				r.left++
 			}
+		}
+		if first >= 0 {
+			act[first].left = 0
+			st, err := act[first].collect()
+			return at[first], st, err
 		}
 	}
 	return Undefined, emptyStatus(), nil
