@@ -43,11 +43,13 @@ type local struct {
 	pacer        pacer  // begun by newLocal, ended by close
 
 	// Owned by the holder of the progress right.
-	parts   [core.MaxTogether]shm.Part // what the kernel is asked for just now
-	inputs  []*lane                    // those whose peers write
-	inUse   []*lane                    // those in use either way
-	seen    [shm.MaxRanks / 64]uint64  // of block.Opened: noticed
-	blocked int                        // lanes that are full
+	parts    [core.MaxTogether]shm.Part // what the kernel is asked for just now
+	inputs   []*lane                    // those whose peers write
+	inUse    []*lane                    // those in use either way
+	seen     [shm.MaxRanks / 64]uint64  // of block.Opened: noticed
+	blocked  int                        // lanes that are full
+	turnOf   int                        // where in inputs receives of any peer look next
+	anyTaken int                        // receives of any peer that could take, since one went the way of Post
 
 	notify    [shm.MaxRanks / 64]uint64 // guarded by the engine's mutex: lanes whose peer is to be notified when the mutex is released
 	anyNotify bool                      // guarded by the engine's mutex

@@ -22,10 +22,10 @@ const (
 )
 
 // Recv receives, without a message state object, a message of plain memory that is there: a short
-// one that lies on the event queue or in the ring from its sender, or for a caller that waits one
-// of up to fetchMax bytes that is offered, which is fetched. It reports false if there is none, or
-// if anything else is to be considered. Then nothing has happened, except that m.Buf may have
-// changed, and Post is the way.
+// one that lies on the event queue or in the ring from its sender, of a wildcard from any, or for a
+// caller that waits one of up to fetchMax bytes that is offered, which is fetched. It reports false
+// if there is none, or if anything else is to be considered. Then nothing has happened, except that
+// m.Buf may have changed, and Post is the way.
 //
 // If the caller waits, Recv looks at the ring for about a microsecond, or for Config.Yield where
 // ranks share cores, and lets these run. If it computes next, Recv gives messages that lie before
@@ -35,6 +35,9 @@ const (
 // A receive that has not been posted meets no other message in between: nothing arrives while the
 // caller holds the progress right.
 func (e *Engine) Recv(m *Message, next Intent) bool {
+	if m.Any {
+		return e.recvAny(m, next)
+	}
 	l := e.laneTo(m.Peer)
 	switch {
 	case l == nil || e.cfg.Progress != Assist || e.local.block.Armed.Load() != 0:

@@ -35,8 +35,11 @@ func TestRecvQueued(t *testing.T) {
 						sendShort(t, es[1], Message{Tag: 3, Buf: out})
 						eventually(t, "the message has come", func() bool { es[1].Poll(); return come(3) })
 						sendShort(t, es[1], Message{Tag: 3, Buf: []byte("after it")})
-						in := Message{Peer: 1, Tag: AnyTag, Buf: make([]byte, 1000)}
-						if !es[0].Recv(&in, next) || in.Length != 1000 || in.GotTag != 3 || !bytes.Equal(in.Buf, out) {
+						in := Message{Peer: 1, Any: i%2 == 1, Tag: AnyTag, Buf: make([]byte, 1000)}
+						if in.Any {
+							in.Peer = AnyPeer
+						}
+						if !es[0].Recv(&in, next) || in.Peer != 1 || in.Length != 1000 || in.GotTag != 3 || !bytes.Equal(in.Buf, out) {
 							t.Fatalf("message %d: %d bytes, tag %d, genuine: %v", i, in.Length, in.GotTag, bytes.Equal(in.Buf, out))
 						}
 						recvInto(es[0], make([]byte, 8), 1, 3)

@@ -24,6 +24,21 @@ func receiveNow(e *Engine, tag Tag, buf []byte) (n int, got Tag, now bool) {
 	return m.Length, m.GotTag, false
 }
 
+// receiveAny is receiveNow from any peer.
+func receiveAny(t *testing.T, e *Engine, r *Message) Tag {
+	t.Helper()
+	if r.Peer = AnyPeer; e.Recv(r, Waits) {
+		if r.Peer != 1 {
+			t.Errorf("a message of peer 1 is said to be of %d", r.Peer)
+		}
+		return r.GotTag
+	}
+	m := &MSO{Kind: KindRecv, Peer: AnyPeer, Tag: r.Tag, Buf: r.Buf}
+	e.Post(m, Waits)
+	e.Wait(m)
+	return m.GotTag
+}
+
 // localPair is two thread ranks whose callers poll for long.
 func localPair(t *testing.T, w Way) []*Engine {
 	wayUnderTest = w
@@ -120,7 +135,9 @@ func recvRound(t *testing.T, es []*Engine, rng *rand.Rand) {
 		}
 		buf := make([]byte, len(messages[want])+rng.IntN(2)*100)
 		way, got := rng.IntN(4), Tag(0)
-		switch r := (Message{Peer: 1, Tag: tag, Buf: buf}); {
+		switch r := (Message{Peer: 1, Any: rng.IntN(2) == 0, Tag: tag, Buf: buf}); {
+		case way == 0 && r.Any:
+			got = receiveAny(t, es[0], &r)
 		case way == 0:
 			_, got, _ = receiveNow(es[0], tag, buf)
 		case way <= 2 && es[0].Recv(&r, Computes):

@@ -12,9 +12,9 @@ func (c *Comm) sendsNow(e *elem, dest, tag int) bool {
 	return c.isOpen() && uint(dest) < uint(len(c.peers)) && uint(tag) <= TagUB && c.sendType == nil && e.whole && !c.job.formal
 }
 
-// receivesNow is the same of a receive from source, which is no wildcard.
+// receivesNow is the same of a receive from source, which may be AnySource.
 func (c *Comm) receivesNow(e *elem, source, tag int) bool {
-	return c.isOpen() && uint(source) < uint(len(c.peers)) && (uint(tag) <= TagUB || tag == AnyTag) && c.recvType == nil && e.whole && !c.job.formal
+	return c.isOpen() && (uint(source) < uint(len(c.peers)) || source == AnySource) && (uint(tag) <= TagUB || tag == AnyTag) && c.recvType == nil && e.whole && !c.job.formal
 }
 
 // sendNow sends a message that is short enough to be complete at once.
@@ -46,9 +46,15 @@ func (c *Comm) isendNow(made maker, class elemClass, b []byte, dest, tag int) *R
 //   - receivesNow.
 func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
 	var r engine.Message // as in sendNow
-	r.Peer, r.Tag, r.Ctx, r.Buf = c.peers[source], engineTag(tag), c.p2p, b
+	r.Tag, r.Ctx, r.Buf = engineTag(tag), c.p2p, b
+	if r.Any = source == AnySource; !r.Any {
+		r.Peer = c.peers[source]
+	}
 	if !c.job.engine.Recv(&r, engine.Waits) {
 		return false
+	}
+	if r.Any {
+		source = c.rankOf(r.Peer)
 	}
 	st.receive(&r, e, source)
 	return true
@@ -61,9 +67,15 @@ func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
 //   - receivesNow.
 func (c *Comm) irecvNow(e *elem, b []byte, source, tag int) *Request {
 	var got engine.Message // as in sendNow
-	got.Peer, got.Tag, got.Ctx, got.Buf = c.peers[source], engineTag(tag), c.p2p, b
+	got.Tag, got.Ctx, got.Buf = engineTag(tag), c.p2p, b
+	if got.Any = source == AnySource; !got.Any {
+		got.Peer = c.peers[source]
+	}
 	if !c.job.engine.Recv(&got, engine.Computes) {
 		return nil
+	}
+	if got.Any {
+		source = c.rankOf(got.Peer)
 	}
 	r := c.job.shortRequest(got.Ordinal)
 	r.c, r.made, r.collected = c, madeIrecv, true

@@ -25,9 +25,10 @@ type options struct {
 	policy     string
 	via        string // FITMPI_TRANSPORT
 	sizes      []int
-	window     int // 0: by size
-	iterations int // 0: by size
-	warmup     int // negative: by size
+	any        bool // test pingpong receives from any source with any tag
+	window     int  // 0: by size
+	iterations int  // 0: by size
+	warmup     int  // negative: by size
 	late       time.Duration
 	partitions int           // of test partitioned, as the two below
 	goroutines int           // 0: as many as cores
@@ -71,6 +72,7 @@ func (opt *options) flags() *flag.FlagSet {
 		opt.sizes, err = parseSizes(s)
 		return err
 	})
+	fs.BoolVar(&opt.any, "any", false, "in pingpong: receive by AnySource and AnyTag (case any)")
 	fs.IntVar(&opt.window, "window", 0, "messages on their way at once, in bw, bibw and rate (default: 64, from 1 MiB 16)")
 	fs.IntVar(&opt.iterations, "iterations", 0, "measurements of each figure (default: by size)")
 	fs.IntVar(&opt.warmup, "warmup", -1, "repetitions before measuring (default: a tenth of the iterations, at least 5)")

@@ -13,21 +13,29 @@ func pingpong(e *env) error {
 		if err != nil {
 			return err
 		}
-		e.report("", size, "half-rtt", "us", each(ns, func(ns float64) float64 { return ns / 2e3 }))
+		kase := ""
+		if e.opt.any {
+			kase = "any"
+		}
+		e.report(kase, size, "half-rtt", "us", each(ns, func(ns float64) float64 { return ns / 2e3 }))
 	}
 	return nil
 }
 
 // bounce sends out and receives in at rank 0, the other way round at rank 1.
 func (e *env) bounce(out, in []byte) error {
+	source, tag := 1-e.rank, dataTag
+	if e.opt.any {
+		source, tag = mpi.AnySource, mpi.AnyTag
+	}
 	if e.rank == 0 {
 		if err := mpi.Send(e.world, out, 1, dataTag); err != nil {
 			return err
 		}
-		_, err := mpi.Recv(e.world, in, 1, dataTag)
+		_, err := mpi.Recv(e.world, in, source, tag)
 		return err
 	}
-	if _, err := mpi.Recv(e.world, in, 0, dataTag); err != nil {
+	if _, err := mpi.Recv(e.world, in, source, tag); err != nil {
 		return err
 	}
 	return mpi.Send(e.world, out, 0, dataTag)

@@ -192,7 +192,7 @@ func (c *Core) isFor(r *Message, w wire.Words) bool {
 	}
 	c.posted.searches++
 	return int(w.Length) <= len(r.Buf) && w.Flags()&wire.FlagObject == 0 &&
-		!c.posted.mayMatch(key{r.Ctx, r.Peer, tag}) && c.events.find(key{r.Ctx, r.Peer, r.Tag}) == nil && c.IsShut(r.Ctx) == nil
+		!c.posted.mayMatch(key{r.Ctx, r.Peer, tag}) && c.events.find(r.key()) == nil && c.IsShut(r.Ctx) == nil
 }
 
 // took says in r what it has received.

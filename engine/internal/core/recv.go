@@ -120,7 +120,7 @@ func (c *Core) TakeQueued(r *Message) bool {
 	if !c.HasArrivals() || c.cfg.Observer != nil || c.IsShut(r.Ctx) != nil {
 		return false
 	}
-	u := c.events.search(key{r.Ctx, r.Peer, r.Tag})
+	u := c.events.search(r.key())
 	if u == nil || u.State() != Queued || u.partner != nil || u.ended || u.Object || u.Length > min(len(r.Buf), maxWhole) {
 		return false
 	}
@@ -130,6 +130,7 @@ func (c *Core) TakeQueued(r *Message) bool {
 	copy(r.Buf, u.Buf)
 	c.shorts++
 	r.Length, r.GotTag, r.Elem, r.Ordinal = u.Length, u.Tag, u.Elem, c.shorts
+	r.Peer = u.Peer
 	c.peers[r.Peer].countReceived(Unannounced, u.Length)
 	c.consumed(u)
 	return true
