@@ -41,6 +41,9 @@ func (o *options) request(ctx context.Context, w where, local bool) (launch.Requ
 		if app.Program, err = findProgram(a); err != nil {
 			return r, err
 		}
+		if app.Libraries, err = launch.FindCLibrary(app.Program, app.Set); err != nil {
+			return r, err
+		}
 		r.Apps = append(r.Apps, app)
 	}
 	return r, nil

@@ -138,6 +138,7 @@ Environment:
   FITMPI_TUNED          the file of what fitrun tune has found, or none
   FITMPI_SSH, FITMPI_SSH_ARGS
                         how other hosts are reached: the command, and options for it (as --ssh-args)
+  FITMPI_CABI           where FitMPI's C library was built, for programs that were linked with that of MPICH or Open MPI
   FITMPI_...            more for the ranks: --print-config lists them, and docs/CONFIG.md
   FITMPI_BOOT_FD        set by fitrun: numbers of the descriptors by which the ranks of a process talk to it
 

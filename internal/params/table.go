@@ -70,6 +70,8 @@ var all = []Variable{
 	{Name: "FITMPI_SECRET_FILE", Group: Joining, Kind: Text, Wanted: "a file of 32 to 4096 bytes", Default: "none", Alike: true, Reader: Start, Text: "with what the ranks prove to each other that they belong together"},
 	{Name: "FITMPI_RENDEZVOUS_TIMEOUT", Group: Joining, Kind: Duration, Default: "10m", Reader: Start, Text: "how long a rank waits for the others there"},
 
+	{Name: "FITMPI_CABI", Group: Launching, Kind: Text, Wanted: "a directory", Default: "that which has fitrun's own, else `cabi/out` of one around the working directory", Reader: Fitrun,
+		Text: "where the C library was built (`go -C cabi run ./build -o DIRECTORY`): programs in C find it there ([C.md](C.md))"},
 	{Name: "FITMPI_SSH", Group: Launching, Kind: Text, Wanted: "a command, perhaps with arguments", Default: "ssh", Reader: Fitrun, Text: "how fitrun reaches other hosts"},
 	{Name: "FITMPI_SSH_ARGS", Group: Launching, Kind: Text, Wanted: "words", Default: "none", Option: "--ssh-args", Reader: Fitrun, Text: "options for it"},
 	{Name: "FITMPI_NAMESERVER", Group: Launching, Kind: Text, Wanted: "what fitrun nameserver has printed", Default: "names are files that only this user's processes on this host find", Reader: Rank,

@@ -29,6 +29,7 @@ type App struct {
 	Set        []string // NAME=VALUE on top of the environment
 	Dir        string   // absolute working directory of its ranks; "" is fitrun's own
 	SearchPath string   // directories in which hosts look for a program that was given without a path, as of PATH; "" is none
+	Libraries  string   // a directory for the end of LD_LIBRARY_PATH, "" is none
 	Ranks      int      // at least 1; they follow those of the apps before it
 }
 
@@ -315,6 +316,9 @@ func processEnv(r Request, p *Process, env []string) []string {
 		env = append(env, "PWD="+p.Dir)
 	}
 	env = append(env, r.Apps[p.app].Set...)
+	if dir := r.Apps[p.app].Libraries; dir != "" {
+		env = withLibraries(env, dir)
+	}
 	if !hasVariable(env, "GOMAXPROCS") {
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(p.Cores+len(p.Ranks)))
 	}
