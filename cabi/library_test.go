@@ -75,7 +75,7 @@ func job(t *testing.T, args ...string) (string, error) {
 func TestPrograms(t *testing.T) {
 	for _, name := range []string{
 		"environment", "errors", "p2p", "comm", "datatype", "coll", "topology", "session", "signals",
-		"profile", "window", "partitioned", "file", "abi",
+		"profile", "window", "partitioned", "file", "abi", "tools",
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := compile(t, name)

@@ -353,6 +353,28 @@ const (
 	ErrAbi                  = 62 // MPI_ERR_ABI
 )
 
+// Error classes of the tool information interface.
+const (
+	TErrCannotInit      = 1001 // MPI_T_ERR_CANNOT_INIT
+	TErrNotAccessible   = 1002 // MPI_T_ERR_NOT_ACCESSIBLE
+	TErrNotInitialized  = 1003 // MPI_T_ERR_NOT_INITIALIZED
+	TErrNotSupported    = 1004 // MPI_T_ERR_NOT_SUPPORTED
+	TErrMemory          = 1005 // MPI_T_ERR_MEMORY
+	TErrInvalid         = 1006 // MPI_T_ERR_INVALID
+	TErrInvalidIndex    = 1007 // MPI_T_ERR_INVALID_INDEX
+	TErrInvalidItem     = 1008 // MPI_T_ERR_INVALID_ITEM
+	TErrInvalidSession  = 1009 // MPI_T_ERR_INVALID_SESSION
+	TErrInvalidHandle   = 1010 // MPI_T_ERR_INVALID_HANDLE
+	TErrInvalidName     = 1011 // MPI_T_ERR_INVALID_NAME
+	TErrOutOfHandles    = 1012 // MPI_T_ERR_OUT_OF_HANDLES
+	TErrOutOfSessions   = 1013 // MPI_T_ERR_OUT_OF_SESSIONS
+	TErrCvarSetNotNow   = 1014 // MPI_T_ERR_CVAR_SET_NOT_NOW
+	TErrCvarSetNever    = 1015 // MPI_T_ERR_CVAR_SET_NEVER
+	TErrPvarNoWrite     = 1016 // MPI_T_ERR_PVAR_NO_WRITE
+	TErrPvarNoStartstop = 1017 // MPI_T_ERR_PVAR_NO_STARTSTOP
+	TErrPvarNoAtomic    = 1018 // MPI_T_ERR_PVAR_NO_ATOMIC
+)
+
 // The last of the predefined error codes.
 const (
 	ErrLastcode = 16383 // MPI_ERR_LASTCODE
@@ -569,4 +591,93 @@ const (
 // Datatypes of Fortran with 32 bytes.
 const (
 	Complex32 = 747 // MPI_COMPLEX32
+)
+
+// Enumerations.
+const (
+	TEnumNull = 0 // MPI_T_ENUM_NULL
+)
+
+// Control variables.
+const (
+	TCvarHandleNull = 0 // MPI_T_CVAR_HANDLE_NULL
+)
+
+// Sessions.
+const (
+	TPvarSessionNull = 0 // MPI_T_PVAR_SESSION_NULL
+)
+
+// Performance variables.
+const (
+	TPvarHandleNull = 0 // MPI_T_PVAR_HANDLE_NULL
+	TPvarAllHandles = 1 // MPI_T_PVAR_ALL_HANDLES
+)
+
+// What a callback must keep to.
+const (
+	TCbRequireNone            = 0  // MPI_T_CB_REQUIRE_NONE
+	TCbRequireMpiRestricted   = 3  // MPI_T_CB_REQUIRE_MPI_RESTRICTED
+	TCbRequireThreadSafe      = 15 // MPI_T_CB_REQUIRE_THREAD_SAFE
+	TCbRequireAsyncSignalSafe = 63 // MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE
+)
+
+// Orders of the events of a source.
+const (
+	TSourceOrdered   = 1 // MPI_T_SOURCE_ORDERED
+	TSourceUnordered = 2 // MPI_T_SOURCE_UNORDERED
+)
+
+// Levels of detail.
+const (
+	TVerbosityUserBasic    = 9  // MPI_T_VERBOSITY_USER_BASIC
+	TVerbosityUserDetail   = 10 // MPI_T_VERBOSITY_USER_DETAIL
+	TVerbosityUserAll      = 12 // MPI_T_VERBOSITY_USER_ALL
+	TVerbosityTunerBasic   = 17 // MPI_T_VERBOSITY_TUNER_BASIC
+	TVerbosityTunerDetail  = 18 // MPI_T_VERBOSITY_TUNER_DETAIL
+	TVerbosityTunerAll     = 20 // MPI_T_VERBOSITY_TUNER_ALL
+	TVerbosityMpidevBasic  = 33 // MPI_T_VERBOSITY_MPIDEV_BASIC
+	TVerbosityMpidevDetail = 34 // MPI_T_VERBOSITY_MPIDEV_DETAIL
+	TVerbosityMpidevAll    = 36 // MPI_T_VERBOSITY_MPIDEV_ALL
+)
+
+// Objects that a variable belongs to.
+const (
+	TBindNoObject      = 1  // MPI_T_BIND_NO_OBJECT
+	TBindMpiComm       = 2  // MPI_T_BIND_MPI_COMM
+	TBindMpiDatatype   = 3  // MPI_T_BIND_MPI_DATATYPE
+	TBindMpiErrhandler = 4  // MPI_T_BIND_MPI_ERRHANDLER
+	TBindMpiFile       = 5  // MPI_T_BIND_MPI_FILE
+	TBindMpiGroup      = 6  // MPI_T_BIND_MPI_GROUP
+	TBindMpiOp         = 7  // MPI_T_BIND_MPI_OP
+	TBindMpiRequest    = 8  // MPI_T_BIND_MPI_REQUEST
+	TBindMpiWin        = 9  // MPI_T_BIND_MPI_WIN
+	TBindMpiMessage    = 10 // MPI_T_BIND_MPI_MESSAGE
+	TBindMpiInfo       = 11 // MPI_T_BIND_MPI_INFO
+	TBindMpiSession    = 12 // MPI_T_BIND_MPI_SESSION
+)
+
+// Scopes of a control variable.
+const (
+	TScopeConstant = 1 // MPI_T_SCOPE_CONSTANT
+	TScopeReadonly = 2 // MPI_T_SCOPE_READONLY
+	TScopeLocal    = 3 // MPI_T_SCOPE_LOCAL
+	TScopeGroup    = 4 // MPI_T_SCOPE_GROUP
+	TScopeGroupEq  = 5 // MPI_T_SCOPE_GROUP_EQ
+	TScopeAll      = 6 // MPI_T_SCOPE_ALL
+	TScopeAllEq    = 7 // MPI_T_SCOPE_ALL_EQ
+)
+
+// Classes of performance variables.
+const (
+	TPvarClassState         = 1  // MPI_T_PVAR_CLASS_STATE
+	TPvarClassLevel         = 2  // MPI_T_PVAR_CLASS_LEVEL
+	TPvarClassSize          = 3  // MPI_T_PVAR_CLASS_SIZE
+	TPvarClassPercentage    = 4  // MPI_T_PVAR_CLASS_PERCENTAGE
+	TPvarClassHighwatermark = 5  // MPI_T_PVAR_CLASS_HIGHWATERMARK
+	TPvarClassLowwatermark  = 6  // MPI_T_PVAR_CLASS_LOWWATERMARK
+	TPvarClassCounter       = 7  // MPI_T_PVAR_CLASS_COUNTER
+	TPvarClassAggregate     = 8  // MPI_T_PVAR_CLASS_AGGREGATE
+	TPvarClassTimer         = 9  // MPI_T_PVAR_CLASS_TIMER
+	TPvarClassGeneric       = 10 // MPI_T_PVAR_CLASS_GENERIC
 )

@@ -30,7 +30,7 @@ const (
 // mustBeCallable ends the call, and the process, if MPI is not initialized or is finalized, unless
 // the function may be called at any time.
 func (c *call) mustBeCallable() {
-	if theWorld.Load() != nil || openSessions.Load() > 0 || anytime[c.id] {
+	if theWorld.Load() != nil || openSessions.Load() > 0 || anytime[c.id] || isTool[c.id] {
 		return
 	}
 	when := "before MPI_Init"

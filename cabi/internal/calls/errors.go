@@ -104,6 +104,9 @@ func predefinedHandler(h handle) *errhandler {
 // caller.
 func (c *call) failed(err error) int {
 	code := codeOf(err)
+	if isTool[c.id] {
+		return code
+	}
 	if c.on == nil {
 		// "MPI calls that are not related to any objects are considered to be attached to the
 		// communicator MPI_COMM_SELF" (MPI 5.0, section 9.3).

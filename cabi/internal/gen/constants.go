@@ -8,17 +8,14 @@ import (
 	"github.com/fitmpi/fitmpi/cabi/facts"
 )
 
-// constantList returns package abi: the constants of the binary interface in Go, without those of
-// the tool information interface.
+// constantList returns package abi: the constants of the binary interface in Go.
 func constantList(t *facts.Table) (string, error) {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "// %s\n\npackage abi\n", notice)
 	for _, g := range t.Groups {
 		var lines []string
 		for _, c := range g.Constants {
-			if !strings.HasPrefix(c.Name, "MPI_T_") {
-				lines = append(lines, fmt.Sprintf("%s = %d // %s\n", constantName(c.Name), c.Value, c.Name))
-			}
+			lines = append(lines, fmt.Sprintf("%s = %d // %s\n", constantName(c.Name), c.Value, c.Name))
 		}
 		if lines != nil {
 			fmt.Fprintf(w, "\n// %s.\nconst (\n%s)\n", capital(g.Title), strings.Join(lines, ""))
