@@ -42,12 +42,29 @@
 //   - Elements keep their kinds: MPI_INT meets []int32 of a rank in Go. Where a datatype is no
 //     plain array of a kind, bytes travel under a layout, and match every kind.
 //
+// # Libraries with the interface of another
+//
+// libmpich.so.12 and libmpi.so.40 (dialects) are for programs that were built for MPICH and Open
+// MPI. Each holds the C half with other names for its functions, and functions that convert:
+//
+//	MPI_Isend                                       dialects/mpich/entries_gen.c
+//	  handles, constants, addresses                 convert_gen.h: tables, generated
+//	abi_Isend: as above                             chalf/entries_gen.c, by chalf/inner_gen.h
+//	  handles, statuses, error code back            status_convert.h, codes_gen.c
+//
+// A handle that is not predefined is the same number in all interfaces. What a program gives to be
+// called, Go calls by fit_foreign (dialects/callbacks.c), which converts the arguments. Functions
+// whose memory has numbers in it that no type tells are written by hand, in dialects; so are those
+// that another library has beside the standard, as MPICH's for Fortran want them.
+// docs/decisions/0070 says why.
+//
 // # Generated code
 //
-// Package facts is the table of all procedures, types and constants of the standard. From it come
-// include/mpi.h, the entry points, and the constants in Go. After a change of the table, or of what
-// the Go half has, go generate renews the rest; tests say if that was forgotten. suites/mpich runs
-// MPICH's own tests.
+// Package facts is the table of all procedures, types and constants of the standard, and of the
+// numbers that other libraries have for them. From it come include/mpi.h, the entry points, the
+// conversions, and the constants in Go. After a change of the table, or of what the Go half has, go
+// generate renews the rest; tests say if that was forgotten. suites/mpich runs MPICH's own tests,
+// suites/programs programs of Debian.
 package cabi
 
 //go:generate go run ./internal/gen

@@ -3,8 +3,9 @@
 //	go run ./build [-o DIRECTORY]
 //
 // It needs Go and a C compiler, gcc unless CC names another. The directory, out if none is named,
-// gets what an installation of MPI has: include/mpi.h, lib with both halves of the library and
-// pkgconfig/fitmpi.pc, and bin with fitmpicc and fitmpicxx.
+// gets what an installation of MPI has: include/mpi.h, lib with both halves of the library,
+// those with the interfaces of MPICH and Open MPI, and pkgconfig/fitmpi.pc, and bin with fitmpicc
+// and fitmpicxx.
 package main
 
 import (
@@ -42,7 +43,7 @@ func run(ctx context.Context, out string) error {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context, string) error{goHalf, cHalf, files} {
+	for _, step := range []func(context.Context, string) error{goHalf, cHalf, dialectLibraries, files} {
 		if err := step(ctx, out); err != nil {
 			return err
 		}
@@ -66,10 +67,7 @@ func cHalf(ctx context.Context, out string) error {
 		return err
 	}
 	const name = "libmpi_abi.so.0"
-	args := []string{
-		"-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-Iinclude", "-shared",
-		"-Wl,-soname," + name, "-Wl,-Bsymbolic-functions", "-o", filepath.Join(out, "lib", name),
-	}
+	args := append(cFlags("-Iinclude"), "-shared", "-Wl,-soname,"+name, "-Wl,-Bsymbolic-functions", "-o", filepath.Join(out, "lib", name))
 	if err := command(ctx, compiler(), append(append(args, sources...), "-ldl", "-lpthread")...); err != nil {
 		return err
 	}
@@ -78,6 +76,11 @@ func cHalf(ctx context.Context, out string) error {
 		return err
 	}
 	return os.Symlink(name, link)
+}
+
+// cFlags are the options of the compiler for all that is in C, and some more.
+func cFlags(more ...string) []string {
+	return append([]string{"-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden"}, more...)
 }
 
 // compiler is the C compiler.

@@ -5,12 +5,20 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "what.h"
+
+#ifndef FIT_INNER
 #pragma GCC visibility push(default)
 #include "mpi.h"
 #pragma GCC visibility pop
 
 /* FIT_ALIAS defines a function under its own name, which a tool may define instead. */
 #define FIT_ALIAS(name) extern __attribute__((visibility("default"), weak, alias("P" #name))) __typeof__(P##name) name
+#else
+/* A library with the interface of another has those names itself: inner_gen.h renames. */
+#include "mpi.h"
+#define FIT_ALIAS(name) extern __typeof__(P##name) P##name
+#endif
 
 /* When a function may be called. */
 enum { FIT_RUNNING = 0, FIT_ANYTIME = 1, FIT_STARTS = 2 };
@@ -48,7 +56,7 @@ extern struct fit_shared fit_shared;
 /* What the Go half gets of the C half as it is loaded. */
 struct fit_attach {
     struct fit_shared *shared;
-    int64_t reserved;
+    fit_foreign_function *foreign; /* NULL: the program was built for the standard ABI */
 };
 
 #endif

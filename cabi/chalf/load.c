@@ -58,7 +58,11 @@ static call_function load(const char *name)
     call_function f = (call_function)dlsym(lib, "fitmpi_call");
     if (!attach || !f)
         die(name, "libfitmpi_go.so is of another version: build both halves anew");
-    struct fit_attach with = {&fit_shared, 0};
+#ifdef FIT_INNER
+    struct fit_attach with = {&fit_shared, fit_foreign};
+#else
+    struct fit_attach with = {&fit_shared, NULL};
+#endif
     attach(&with); /* waits for the runtime, whose threads are there then */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return f;

@@ -32,6 +32,13 @@ func (t *Table) check() []error {
 	for _, f := range t.Callbacks {
 		c.procedure(f)
 	}
+	for _, v := range t.Values {
+		for _, name := range v.Constants {
+			if c.constants[name] == nil {
+				c.errorf(v.at, "unknown constant %s", name)
+			}
+		}
+	}
 	for _, f := range t.Procedures() {
 		c.procedure(f)
 		c.versions(f)

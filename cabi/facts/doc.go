@@ -21,6 +21,7 @@
 //	handle NAME TAG [FIRST LAST]
 //	constants enum|macro|handle|cast C-TYPE TITLE
 //	  NAME VALUE [deprecated=VERSION]
+//	values KIND one|bits CONSTANT...
 //
 // # Procedures
 //

@@ -69,6 +69,7 @@ var statements = map[string]func(*parser, line) error{
 	"struct":    (*parser).parseStruct,
 	"handle":    (*parser).parseHandle,
 	"constants": (*parser).parseConstants,
+	"values":    (*parser).parseValues,
 }
 
 // file adds what a file says to the table.
@@ -144,5 +145,18 @@ func parseConstant(g *Group, l line) error {
 		c.Value = int(v)
 	}
 	g.Constants = append(g.Constants, c)
+	return nil
+}
+
+// parseValues adds the constants of a kind.
+func (p *parser) parseValues(l line) error {
+	if err := l.need(4, "values KIND one|bits CONSTANT..."); err != nil {
+		return err
+	}
+	if how := l.fields[2]; how != "one" && how != "bits" {
+		return l.at.errorf("%q, want one or bits", how)
+	}
+	v := &Values{Name: l.fields[1], Bits: l.fields[2] == "bits", Constants: l.fields[3:], at: l.at}
+	p.table.Values = append(p.table.Values, v)
 	return nil
 }

@@ -91,3 +91,13 @@ func (t *Table) Handle(name string) *Handle {
 	}
 	return nil
 }
+
+// ValuesOf returns the constants of a kind, or nil.
+func (t *Table) ValuesOf(kind string) *Values {
+	for _, v := range t.Values {
+		if v.Name == kind {
+			return v
+		}
+	}
+	return nil
+}

@@ -10,6 +10,7 @@ type Table struct {
 	Structs   []*Struct
 	Handles   []*Handle
 	Groups    []*Group
+	Values    []*Values
 
 	// Names are the procedures of the ABI's header, of which the table must have each and no other.
 	Names []string
@@ -148,6 +149,15 @@ type Constant struct {
 	Text       string // the value as the table has it
 	Same       string // the constant that this is another name of, or ""
 	Deprecated string
+
+	at position
+}
+
+// Values are constants that stand for something in arguments of a kind, or of what has that name.
+type Values struct {
+	Name      string
+	Bits      bool // any number of them together
+	Constants []string
 
 	at position
 }

@@ -2,6 +2,9 @@
 #include <complex.h>
 #include <stdint.h>
 
+/* Calls a function of a program that was built for another interface; NULL if it was not. */
+int (*fit_foreign)(int, int64_t, const int64_t *);
+
 enum { LONG_DOUBLE, LONG_COMPLEX, LONG_DOUBLE_INT };
 
 /* Handles of the operations in the ABI. */

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     OK(MPI_Initialized(&flag));
     CHECK(!flag);
     OK(MPI_Get_version(&version, &subversion));
-    CHECK(version == 5 && subversion == 0);
+    CHECK(version == MPI_VERSION && subversion == MPI_SUBVERSION);
     CHECK(!has_go());
     OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
     CHECK(has_go() && provided == MPI_THREAD_MULTIPLE);

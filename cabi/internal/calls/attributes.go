@@ -192,11 +192,17 @@ func codeError(code int32, what string) error {
 	return failf(int(code), "the %s function of an attribute returned %d", what, code)
 }
 
+// What functions of attributes are, by the kind of object.
+var (
+	copyFunctions   = map[kind]Function{kindComm: FunctionCommCopy, kindDatatype: FunctionTypeCopy, kindWin: FunctionWinCopy}
+	deleteFunctions = map[kind]Function{kindComm: FunctionCommDelete, kindDatatype: FunctionTypeDelete, kindWin: FunctionWinDelete}
+)
+
 func (k *keyval) callDelete(h handle, v int64) error {
 	if k.delete == nullFn {
 		return nil
 	}
-	return codeError(Callback(k.delete, int64(h), int64(k.n), v, k.extra), "delete")
+	return codeError(Callback(deleteFunctions[k.of], k.delete, int64(h), int64(k.n), v, k.extra), "delete")
 }
 
 func (k *keyval) callCopy(h handle, v int64) (value int64, keep bool, err error) {
@@ -210,7 +216,7 @@ func (k *keyval) callCopy(h handle, v int64) (value int64, keep bool, err error)
 		value int64
 		flag  int32
 	}))
-	code := Callback(k.copy, int64(h), int64(k.n), k.extra, v, address(&out.value), address(&out.flag))
+	code := Callback(copyFunctions[k.of], k.copy, int64(h), int64(k.n), k.extra, v, address(&out.value), address(&out.flag))
 	return out.value, out.flag != 0, codeError(code, "copy")
 }
 

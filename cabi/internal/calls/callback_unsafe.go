@@ -5,9 +5,31 @@ import (
 	"unsafe"
 )
 
+// Function says what a function of the program is: as in what.h.
+type Function int
+
+// The functions of programs.
+const (
+	FunctionOp Function = iota
+	FunctionOpLarge
+	FunctionCommCopy
+	FunctionCommDelete
+	FunctionTypeCopy
+	FunctionTypeDelete
+	FunctionWinCopy
+	FunctionWinDelete
+	FunctionCommError
+	FunctionWinError
+	FunctionFileError
+	FunctionSessionError
+	FunctionQuery
+	FunctionFree
+	FunctionCancel
+)
+
 // Callback calls a function of the program with words as arguments, and returns what it returns. It
 // is cgo's, so the library that is built sets it before the first call.
-var Callback func(fn int64, args ...int64) int32
+var Callback func(what Function, fn int64, args ...int64) int32
 
 // escape keeps what is given to C on the heap: a stack moves when C calls back into Go.
 var escape atomic.Pointer[byte]

@@ -144,7 +144,16 @@ func callHandler(h *errhandler, o owner, code int) {
 		code   int32
 	}))
 	args.object, args.code = o.self(), int32(code)
-	Callback(h.fn, address(&args.object), address(&args.code))
+	what := FunctionCommError
+	switch o.(type) {
+	case *win:
+		what = FunctionWinError
+	case *file:
+		what = FunctionFileError
+	case *session:
+		what = FunctionSessionError
+	}
+	Callback(what, h.fn, address(&args.object), address(&args.code))
 }
 
 // noWorld gets errors before MPI_Init and after MPI_Finalize.

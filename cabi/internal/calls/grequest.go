@@ -19,15 +19,15 @@ func grequestStart(c *call) error {
 	q := &request{on: w.self, asked: heap(new(status))}
 	q.r = w.self.GrequestStart(mpi.GeneralCallbacks{
 		Query: func() (mpi.Status, error) {
-			return emptyStatus, codeError(Callback(query, extra, address(q.asked)), "query")
+			return emptyStatus, codeError(Callback(FunctionQuery, query, extra, address(q.asked)), "query")
 		},
-		Free: func() error { return codeError(Callback(free, extra), "free") },
+		Free: func() error { return codeError(Callback(FunctionFree, free, extra), "free") },
 		Cancel: func(complete bool) error {
 			n := int64(0)
 			if complete {
 				n = 1
 			}
-			return codeError(Callback(cancel, extra, n), "cancel")
+			return codeError(Callback(FunctionCancel, cancel, extra, n), "cancel")
 		},
 	})
 	c.setHandle(4, keep(q))

@@ -53,7 +53,11 @@ func callOp(o *op, d handle, in, inout int64, n int) {
 		d handle
 	}))
 	args.n, args.d = int64(n), d
-	Callback(o.fn, in, inout, address(&args.n), address(&args.d))
+	what := FunctionOp
+	if o.large {
+		what = FunctionOpLarge
+	}
+	Callback(what, o.fn, in, inout, address(&args.n), address(&args.d))
 }
 
 // userOp is a function of the program on elements of T.

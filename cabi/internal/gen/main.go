@@ -4,8 +4,9 @@
 //
 // That is include/mpi.h, the header of MPI's standard ABI; chalf/entries_gen.c, the functions of C
 // that enter Go, and chalf/numbers_gen.h; internal/procedure, a number for each procedure;
-// internal/abi, the constants in Go; and internal/calls/ops_gen.go, the predefined operations. The
-// files are committed, and a test says if they are older than the table.
+// internal/abi, the constants in Go; internal/calls/ops_gen.go, the predefined operations; and in
+// dialects, the functions and conversions of libraries with the interface of another. The files are
+// committed, and a test says if they are older than the table.
 package main
 
 import (
@@ -70,12 +71,17 @@ func outputs(t *facts.Table) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{
+	all, err := dialectOutputs(t)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(all, map[string]string{
 		"include/mpi.h":                        header(t),
 		"chalf/entries_gen.c":                  entries(t),
 		"chalf/numbers_gen.h":                  numbers(t),
 		"internal/abi/abi_gen.go":              constants,
 		"internal/calls/ops_gen.go":            operations,
 		"internal/procedure/procedures_gen.go": procedures,
-	}, nil
+	})
+	return all, nil
 }
