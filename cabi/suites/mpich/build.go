@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -95,15 +96,23 @@ func newBuilder(ctx context.Context, s *settings) (*builder, error) {
 	if err := os.WriteFile(filepath.Join(include, "removed.h"), []byte(removed), 0o644); err != nil {
 		return nil, err
 	}
-	b.flags = []string{"-include", filepath.Join(include, "removed.h"), "-I" + include, "-I" + filepath.Join(b.root, "include"), "-I" + filepath.Join(b.root, "dtpools/include"),
-		"-DHAVE_MPITESTCONF_H=1", "-w", "-std=gnu11"}
+	if s.compiler == "" {
+		b.flags = []string{"-include", filepath.Join(include, "removed.h")}
+	}
+	b.flags = append(b.flags, "-I"+include, "-I"+filepath.Join(b.root, "include"), "-I"+filepath.Join(b.root, "dtpools/include"),
+		"-DHAVE_MPITESTCONF_H=1", "-w", "-std=gnu11")
 	return b, b.buildSupport(ctx)
 }
 
-// cc runs fitmpicc.
+// cc runs fitmpicc, or the compiler that was named.
 func (b *builder) cc(ctx context.Context, args ...string) error {
+	return compile(ctx, cmp.Or(b.s.compiler, filepath.Join(b.s.lib, "bin", "fitmpicc")), append(append([]string{}, b.flags...), args...)...)
+}
+
+// compile runs a compiler.
+func compile(ctx context.Context, compiler string, args ...string) error {
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, filepath.Join(b.s.lib, "bin", "fitmpicc"), append(append([]string{}, b.flags...), args...)...)
+	cmd := exec.CommandContext(ctx, compiler, args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out.String())
@@ -146,6 +155,15 @@ func (b *builder) program(ctx context.Context, t *test) (string, error) {
 		return path, nil
 	}
 	sources, flags := b.rule(t)
+	if t.language() != "" {
+		dir := path + ".dir"
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return path, err
+		}
+		compiler, args := b.fortran(t, sources, filepath.Join(dir, "program"))
+		b.made[path] = compile(ctx, compiler, append(args, "-o", path)...)
+		return path, b.made[path]
+	}
 	args := append(flags, "-I"+filepath.Join(b.root, t.dir), "-o", path)
 	args = append(append(args, sources...), b.support...)
 	err := b.cc(ctx, append(args, "-lm", "-lpthread")...)
@@ -157,7 +175,11 @@ var macro = regexp.MustCompile(`-D\S+`)
 
 // rule finds sources and flags in the makefile: programs may share a source, or have several.
 func (b *builder) rule(t *test) (sources, flags []string) {
-	sources = []string{filepath.Join(b.root, t.dir, t.name+".c")}
+	suffix := ".c"
+	if t.language() != "" {
+		suffix = ".f90"
+	}
+	sources = []string{filepath.Join(b.root, t.dir, t.name+suffix)}
 	text, err := os.ReadFile(filepath.Join(b.root, t.dir, "Makefile.am"))
 	if err != nil {
 		return sources, nil
@@ -171,7 +193,7 @@ func (b *builder) rule(t *test) (sources, flags []string) {
 		case t.name + "_SOURCES":
 			sources = nil
 			for f := range strings.FieldsSeq(value) {
-				if strings.HasSuffix(f, ".c") {
+				if ext := filepath.Ext(f); ext == ".c" || ext == ".f90" {
 					sources = append(sources, filepath.Join(b.root, t.dir, f))
 				}
 			}

@@ -1,8 +1,9 @@
 // Command mpich judges the C library by MPICH's own tests: it fetches their source from Debian,
 // compiles each program against our header and library, runs it under fitrun as its list says, and
-// counts. Nothing of MPICH is in our tree.
+// counts. With -cc it compiles them as MPICH does, for the library that has its interface, and so
+// programs in Fortran too. Nothing of MPICH is in our tree.
 //
-//	go run ./suites/mpich [-src DIR] [-lib DIR] [-fitrun FILE] [-j N] [-run REGEXP] [DIRECTORY...]
+//	go run ./suites/mpich [-cc COMPILER] [-src DIR] [-lib DIR] [-fitrun FILE] [-j N] [-run REGEXP] [DIRECTORY...]
 //
 // The working directory is that of the module. Without -src it needs apt-get and the network. The
 // library is what go run ./build has made. Directories are those of test/mpi. It prints a line for
@@ -20,6 +21,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +33,7 @@ var directories = []string{"attr", "basic", "coll", "comm", "datatype", "errhan"
 // settings say what to run with.
 type settings struct {
 	src, lib, fitrun, work string
+	compiler               string // of another library, or ""
 	doc                    string
 	jobs                   int
 	limit                  time.Duration
@@ -42,6 +45,7 @@ func main() {
 	s := settings{}
 	flag.StringVar(&s.src, "src", "", "`directory` of MPICH's source; fetched if empty")
 	flag.StringVar(&s.lib, "lib", "out", "`directory` of the C library")
+	flag.StringVar(&s.compiler, "cc", "", "`compiler` of MPICH, as mpicc.mpich: the library is that with its interface")
 	flag.StringVar(&s.fitrun, "fitrun", "fitrun", "the `program` fitrun")
 	flag.StringVar(&s.work, "keep", "", "`directory` for programs and outputs; removed if not named")
 	flag.IntVar(&s.jobs, "j", 1, "`tests` at once")
@@ -70,6 +74,9 @@ func (s *settings) run(ctx context.Context, dirs []string) error {
 	}
 	if len(dirs) == 0 {
 		dirs = directories
+		if s.compiler != "" {
+			dirs = append(slices.Clone(dirs), fortranDirectories()...)
+		}
 	}
 	b, err := newBuilder(ctx, s)
 	if err != nil {
@@ -90,7 +97,11 @@ func (s *settings) run(ctx context.Context, dirs []string) error {
 	s.runAll(ctx, b, all)
 	fmt.Printf("\n%s\n%s", table(all, dirs), failures(all))
 	if s.doc != "" && ctx.Err() == nil {
-		if err := write(s.doc, all, dirs); err != nil {
+		what := "suites/mpich"
+		if s.compiler != "" {
+			what += " -cc"
+		}
+		if err := write(s.doc, what, all, dirs); err != nil {
 			return err
 		}
 	}

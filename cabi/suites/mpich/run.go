@@ -53,7 +53,7 @@ func (t *test) launch(ctx context.Context, s *settings, path string) (out string
 	defer cancel()
 	args := append(append([]string{}, s.args...), "-n", strconv.Itoa(t.ranks), path)
 	cmd := exec.CommandContext(ctx, s.fitrun, append(args, t.args...)...)
-	cmd.Env = append(os.Environ(), t.env...)
+	cmd.Env = append(append(os.Environ(), "FITMPI_CABI="+s.lib), t.env...)
 	cmd.Dir = s.work
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second

@@ -53,9 +53,10 @@ func unexplained(all []*test) error {
 	return nil
 }
 
-// write puts the tables of a run between two lines of a document, which keeps the rest.
-func write(name string, all []*test, dirs []string) error {
-	const begin, end = "<!-- suites/mpich: begin -->\n", "<!-- suites/mpich: end -->\n"
+// write puts the tables of a run between two lines of a document that say what it was; the rest is
+// kept.
+func write(name, what string, all []*test, dirs []string) error {
+	begin, end := "<!-- "+what+": begin -->\n", "<!-- "+what+": end -->\n"
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
