@@ -79,7 +79,7 @@ enum { ODD = 1 << 20 };
 
 int fit_added_in(int code, int last)
 {
-    if (code > last)
+    if (code >= last)
         return code - last + ABI_ERR_LASTCODE;
     return code > 0 && code < 1 << 29 ? code + ODD : ABI_ERR_UNKNOWN;
 }
@@ -88,5 +88,5 @@ int fit_added_out(int code, int last)
 {
     if (code >= ODD)
         return code - ODD;
-    return code > ABI_ERR_LASTCODE ? code - ABI_ERR_LASTCODE + last : code;
+    return code >= ABI_ERR_LASTCODE ? code - ABI_ERR_LASTCODE + last : code;
 }

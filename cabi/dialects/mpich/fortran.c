@@ -2,6 +2,7 @@
  * of the standard. */
 #include "dialect.h"
 #include "../grequest.h"
+#include "boxes.h"
 #include "proxies.h"
 
 #include <pthread.h>
@@ -56,8 +57,10 @@ int fit_proxy_copy(int *rc, int64_t function, intptr_t handle, int key, const in
     struct proxy p = proxy_of(key);
     if (!p.copy)
         return 0;
-    *rc = p.copy((void *)(intptr_t)function, (int)handle, key, (void *)(intptr_t)a[2], AINT, (void *)(intptr_t)a[3],
-                 (void **)(intptr_t)a[4], (int *)(intptr_t)a[5]);
+    void *copied = NULL, *value = (void *)fit_unbox((void *)(intptr_t)a[3]);
+    int *flag = (int *)(intptr_t)a[5];
+    *rc = p.copy((void *)(intptr_t)function, (int)handle, key, (void *)(intptr_t)a[2], AINT, value, &copied, flag);
+    *(void **)(intptr_t)a[4] = fit_box((intptr_t)copied);
     return 1;
 }
 
@@ -66,7 +69,8 @@ int fit_proxy_delete(int *rc, int64_t function, intptr_t handle, int key, const 
     struct proxy p = proxy_of(key);
     if (!p.delete)
         return 0;
-    *rc = p.delete((void *)(intptr_t)function, (int)handle, key, AINT, (void *)(intptr_t)a[2], (void *)(intptr_t)a[3]);
+    void *value = (void *)fit_unbox((void *)(intptr_t)a[2]);
+    *rc = p.delete((void *)(intptr_t)function, (int)handle, key, AINT, value, (void *)(intptr_t)a[3]);
     return 1;
 }
 
@@ -76,19 +80,24 @@ static int own(int keyval)
     return (keyval & 0x7f800000) == 0x64000000 || (keyval & 0x7f800000) == 0x66000000 ? (keyval - 1) | 1 : keyval;
 }
 
-/* get returns the value itself of what C would get the address of. */
+/* get returns the number itself of what C would get the address of. */
 static int get(int what, uintptr_t h, int keyval, void *value, int *flag, int type)
 {
     int key = keyval_in(own(keyval));
     int rc = fit_get_attr(what, h, key, value, flag);
-    if (rc || !*flag || type == PTR || key >= FIRST || key == ABI_WIN_BASE)
+    if (rc || !*flag || type == PTR || key == ABI_WIN_BASE)
         return rc;
-    if (key == ABI_WIN_SIZE)
+    if (key >= FIRST)
+        *(intptr_t *)value = fit_unbox(*(void **)value);
+    else if (key == ABI_WIN_SIZE)
         *(intptr_t *)value = **(MPI_Aint **)value;
     else
         *(intptr_t *)value = **(int **)value;
     return rc;
 }
+
+/* kept is a value as it is kept. */
+static void *kept(void *value, int type) { return type == PTR ? value : fit_box((intptr_t)value); }
 
 #pragma GCC visibility push(default)
 
@@ -109,20 +118,17 @@ int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, int type)
 
 int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, int type)
 {
-    (void)type;
-    return error_out(abi_Comm_set_attr(comm_in(comm), keyval_in(own(keyval)), value));
+    return error_out(abi_Comm_set_attr(comm_in(comm), keyval_in(own(keyval)), kept(value, type)));
 }
 
 int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void *value, int type)
 {
-    (void)type;
-    return error_out(abi_Type_set_attr(datatype_in(datatype), keyval_in(keyval), value));
+    return error_out(abi_Type_set_attr(datatype_in(datatype), keyval_in(keyval), kept(value, type)));
 }
 
 int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int type)
 {
-    (void)type;
-    return error_out(abi_Win_set_attr(win_in(win), keyval_in(own(keyval)), value));
+    return error_out(abi_Win_set_attr(win_in(win), keyval_in(own(keyval)), kept(value, type)));
 }
 
 /* It is called by the thread that has begun the request, before that begins another. */

@@ -6,15 +6,23 @@ typedef int MPI_Fint;
 #pragma GCC visibility push(default)
 
 /* Addresses that stand for something. */
-int MPIR_C_MPI_UNWEIGHTED, MPIR_C_MPI_WEIGHTS_EMPTY;
-int *const MPI_UNWEIGHTED = &MPIR_C_MPI_UNWEIGHTED;
-int *const MPI_WEIGHTS_EMPTY = &MPIR_C_MPI_WEIGHTS_EMPTY;
+static int unweighted, weights_empty;
+int *const MPI_UNWEIGHTED = &unweighted;
+int *const MPI_WEIGHTS_EMPTY = &weights_empty;
+int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY;
 int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
 MPI_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
 MPI_Status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
 MPI_Status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE; /* set by the library for Fortran */
 void *const MPI_T_PVAR_ALL_HANDLES = (void *)&MPI_T_PVAR_ALL_HANDLES;
+
+/* The library for Fortran has variables of these names too, and those are what is set here. */
+__attribute__((constructor)) static void set_weights(void)
+{
+    MPIR_C_MPI_UNWEIGHTED = MPI_UNWEIGHTED;
+    MPIR_C_MPI_WEIGHTS_EMPTY = MPI_WEIGHTS_EMPTY;
+}
 
 int PMPI_Get_version(int *version, int *subversion)
 {

@@ -14,7 +14,8 @@ import (
 )
 
 // config is what MPICH's configure would find out of our library and this machine.
-const config = `#define HAVE_DLFCN_H 1
+const config = `#define F77_NAME_LOWER_USCORE 1
+#define HAVE_DLFCN_H 1
 #define HAVE_DOUBLE__COMPLEX 1
 #define HAVE_FLOAT__COMPLEX 1
 #define HAVE_GETRUSAGE 1
@@ -85,8 +86,11 @@ type builder struct {
 func newBuilder(ctx context.Context, s *settings) (*builder, error) {
 	b := &builder{s: s, root: filepath.Join(s.src, "test/mpi"), made: map[string]error{}}
 	include := filepath.Join(s.work, "include")
-	if err := os.MkdirAll(include, 0o755); err != nil {
-		return nil, err
+	above := filepath.Join(s.work, "above/above") // some look for ../../include
+	for _, dir := range []string{include, above} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range []string{"mpitestconf.h", "../dtpoolsconf.h"} { // dtpools looks above a directory of headers
 		if err := os.WriteFile(filepath.Join(include, name), []byte(config), 0o644); err != nil {
@@ -99,7 +103,7 @@ func newBuilder(ctx context.Context, s *settings) (*builder, error) {
 	if s.compiler == "" {
 		b.flags = []string{"-include", filepath.Join(include, "removed.h")}
 	}
-	b.flags = append(b.flags, "-I"+include, "-I"+filepath.Join(b.root, "include"), "-I"+filepath.Join(b.root, "dtpools/include"),
+	b.flags = append(b.flags, "-I"+include, "-I"+above, "-I"+filepath.Join(b.root, "include"), "-I"+filepath.Join(b.root, "dtpools/include"),
 		"-DHAVE_MPITESTCONF_H=1", "-w", "-std=gnu11")
 	return b, b.buildSupport(ctx)
 }
@@ -155,7 +159,7 @@ func (b *builder) program(ctx context.Context, t *test) (string, error) {
 		return path, nil
 	}
 	sources, flags := b.rule(t)
-	if t.language() != "" {
+	if b.language(t) != "" {
 		dir := path + ".dir"
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return path, err
@@ -176,7 +180,7 @@ var macro = regexp.MustCompile(`-D\S+`)
 // rule finds sources and flags in the makefile: programs may share a source, or have several.
 func (b *builder) rule(t *test) (sources, flags []string) {
 	suffix := ".c"
-	if t.language() != "" {
+	if b.language(t) != "" {
 		suffix = ".f90"
 	}
 	sources = []string{filepath.Join(b.root, t.dir, t.name+suffix)}

@@ -89,7 +89,7 @@ func (s *settings) run(ctx context.Context, dirs []string) error {
 			return err
 		}
 		for _, t := range tests {
-			if s.only.MatchString(t.dir + "/" + t.name) {
+			if s.only.MatchString(t.dir+"/"+t.name) && b.isThere(t) {
 				all = append(all, t)
 			}
 		}
