@@ -107,8 +107,11 @@ func (g *general) cancel() error {
 		return nil
 	}
 	g.mu.Lock()
-	complete := g.complete
+	complete, released := g.complete, g.released
 	g.mu.Unlock()
+	if released { // there is no request any more
+		return nil
+	}
 	return g.f.Cancel(complete)
 }
 

@@ -294,9 +294,10 @@ func (r *Request) pending() *engine.MSO {
 func (r *Request) Cancel() (err error) {
 	defer r.begin("Cancel").endAt(&err)
 	switch {
-	case r == nil || r.isDone():
-	case r.generalised() != nil:
+	case r == nil:
+	case r.generalised() != nil: // its function is told whether it is complete (MPI 4.1, section 13.2)
 		return r.rare.general.cancel()
+	case r.isDone():
 	case r.m != nil:
 		r.c.job.engine.Cancel(r.m)
 	}
