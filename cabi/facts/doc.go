@@ -70,4 +70,10 @@
 // An enum is of type int or of an enumeration of its own; a macro is an integer that the
 // preprocessor knows; a handle and a cast are an integer cast to the type. A value is a number, or
 // the name of the constant that it is the same as.
+//
+// # Other libraries
+//
+// values says which constants an argument of a kind may be, besides numbers that mean what they are
+// (one), or is made of (bits). The directory dialects has a file for each library whose interface
+// has other numbers for them: type Dialect explains it.
 package facts

@@ -150,7 +150,7 @@ int fit_error_out(int code)
     case ABI_ERR_PROC_ABORTED: return 76;
     case ABI_ERR_VALUE_TOO_LARGE: return 77;
     case ABI_ERR_SESSION: return 75;
-    case ABI_ERR_ERRHANDLER: return 15;
+    case ABI_ERR_ERRHANDLER: return 12;
     case ABI_ERR_ABI: return 15;
     case ABI_T_ERR_CANNOT_INIT: return 61;
     case ABI_T_ERR_NOT_ACCESSIBLE: return 15;

@@ -146,7 +146,7 @@ int fit_error_out(int code)
     case ABI_ERR_PROC_ABORTED: return 16;
     case ABI_ERR_VALUE_TOO_LARGE: return 16;
     case ABI_ERR_SESSION: return 16;
-    case ABI_ERR_ERRHANDLER: return 16;
+    case ABI_ERR_ERRHANDLER: return 13;
     case ABI_ERR_ABI: return 16;
     case ABI_T_ERR_CANNOT_INIT: return 56;
     case ABI_T_ERR_NOT_ACCESSIBLE: return 16;

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -214,13 +215,15 @@ func (c *converter) addresses(w *strings.Builder) {
 		unweighted, c.t.Number("MPI_UNWEIGHTED"), empty, c.t.Number("MPI_WEIGHTS_EMPTY"))
 }
 
+// before are error classes by what was said in their place before they were there.
+var before = map[string]string{"MPI_ERR_ERRHANDLER": "MPI_ERR_ARG"}
+
 // codes returns the file with the conversions of error codes. Codes that a program adds follow the
 // last predefined one; what is no code keeps its number, above those.
 func (c *converter) codes() string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "/* %s */\n#include \"dialect.h\"\n", notice)
 	last := c.d.Values["MPI_ERR_LASTCODE"]
-	other := c.d.Values["MPI_ERR_OTHER"]
 	for _, way := range []string{"in", "out"} {
 		fmt.Fprintf(w, "\nint %s(int code)\n{\n    switch (code) {\n    case 0: return 0;\n", function("error-code", way))
 		for _, g := range c.t.Groups {
@@ -231,7 +234,7 @@ func (c *converter) codes() string {
 				case way == "in":
 					fmt.Fprintf(w, "    case %d: return ABI_%s;\n", theirs, strings.TrimPrefix(k.Name, "MPI_"))
 				case !ok:
-					fmt.Fprintf(w, "    case ABI_%s: return %d;\n", strings.TrimPrefix(k.Name, "MPI_"), other)
+					fmt.Fprintf(w, "    case ABI_%s: return %d;\n", strings.TrimPrefix(k.Name, "MPI_"), c.d.Values[cmp.Or(before[k.Name], "MPI_ERR_OTHER")])
 				default:
 					fmt.Fprintf(w, "    case ABI_%s: return %d;\n", strings.TrimPrefix(k.Name, "MPI_"), theirs)
 				}
