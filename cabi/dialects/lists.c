@@ -75,13 +75,13 @@ void fit_text(char *to, const char *from, size_t room)
 }
 
 /* Numbers that are no codes are kept above those that a program may add. */
-enum { ODD = 1 << 20 };
+enum { ODD = 1 << 29 };
 
 int fit_added_in(int code, int last)
 {
     if (code >= last)
         return code - last + ABI_ERR_LASTCODE;
-    return code > 0 && code < 1 << 29 ? code + ODD : ABI_ERR_UNKNOWN;
+    return code > 0 && code < ODD ? code + ODD : ABI_ERR_UNKNOWN;
 }
 
 int fit_added_out(int code, int last)

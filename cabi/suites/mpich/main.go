@@ -95,17 +95,17 @@ func (s *settings) run(ctx context.Context, dirs []string) error {
 		}
 	}
 	s.runAll(ctx, b, all)
-	fmt.Printf("\n%s\n%s", table(all, dirs), failures(all))
+	fmt.Printf("\n%s\n%s", table(all, dirs), s.failures(all))
 	if s.doc != "" && ctx.Err() == nil {
 		what := "suites/mpich"
 		if s.compiler != "" {
 			what += " -cc"
 		}
-		if err := write(s.doc, what, all, dirs); err != nil {
+		if err := s.write(what, all, dirs); err != nil {
 			return err
 		}
 	}
-	return cmp.Or(ctx.Err(), unexplained(all))
+	return cmp.Or(ctx.Err(), s.unexplained(all))
 }
 
 // runAll runs tests, some at once.

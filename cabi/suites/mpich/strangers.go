@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -14,12 +15,23 @@ var reasonsText string
 // reason says why a test does not pass.
 type reason struct{ pattern, kind, text string }
 
-func reasons() (all []reason) {
+// reasons are those of the list. Lines that begin with cc: are for programs that MPICH's compiler
+// has made, and come before others.
+func reasons(foreign bool) (all []reason) {
 	for line := range strings.SplitSeq(reasonsText, "\n") {
-		fields := strings.SplitN(line, " ", 3)
-		if len(fields) == 3 && !strings.HasPrefix(line, "#") {
-			all = append(all, reason{fields[0], fields[1], fields[2]})
+		line, also := strings.CutPrefix(line, "cc:")
+		if also && !foreign {
+			continue
 		}
+		fields := strings.SplitN(line, " ", 3)
+		if len(fields) != 3 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := len(all)
+		if also {
+			at = 0
+		}
+		all = slices.Insert(all, at, reason{fields[0], fields[1], fields[2]})
 	}
 	return all
 }
@@ -40,8 +52,8 @@ func (t *test) reasonOf(all []reason) reason {
 }
 
 // unexplained is an error if a test has not passed without a reason.
-func unexplained(all []*test) error {
-	known, n := reasons(), 0
+func (s *settings) unexplained(all []*test) error {
+	known, n := reasons(s.compiler != ""), 0
 	for _, t := range all {
 		if t.outcome != passed && t.reasonOf(known).pattern == "" {
 			n++
@@ -55,25 +67,25 @@ func unexplained(all []*test) error {
 
 // write puts the tables of a run between two lines of a document that say what it was; the rest is
 // kept.
-func write(name, what string, all []*test, dirs []string) error {
+func (s *settings) write(what string, all []*test, dirs []string) error {
 	begin, end := "<!-- "+what+": begin -->\n", "<!-- "+what+": end -->\n"
-	text, err := os.ReadFile(name)
+	text, err := os.ReadFile(s.doc)
 	if err != nil {
 		return err
 	}
 	head, rest, ok := strings.Cut(string(text), begin)
 	_, tail, also := strings.Cut(rest, end)
 	if !ok || !also {
-		return fmt.Errorf("%s has no lines %q and %q", name, begin, end)
+		return fmt.Errorf("%s has no lines %q and %q", s.doc, begin, end)
 	}
-	return os.WriteFile(name, []byte(head+begin+"\n"+table(all, dirs)+"\n"+failures(all)+"\n"+end+tail), 0o644)
+	return os.WriteFile(s.doc, []byte(head+begin+"\n"+table(all, dirs)+"\n"+s.failures(all)+"\n"+end+tail), 0o644)
 }
 
 // failures is a table of what has not passed, a line for each program.
-func failures(all []*test) string {
+func (s *settings) failures(all []*test) string {
 	var w strings.Builder
 	w.WriteString("| test | runs that did not pass | kind | why |\n|---|---|---|---|\n")
-	known := reasons()
+	known := reasons(s.compiler != "")
 	count := map[string]int{}
 	for _, t := range all {
 		if t.outcome != passed {
