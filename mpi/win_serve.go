@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -273,14 +274,32 @@ type region struct {
 	mem []byte
 }
 
-// find is the memory that bytes [lo, hi) lie in, and the displacement of its first byte.
+// find is the memory that bytes [lo, hi) lie in, and the displacement of its first byte. Regions
+// that lie side by side are one.
 func (r *regions) find(lo, hi int) (mem []byte, at int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.list {
-		if x := &r.list[i]; x.at <= lo && hi <= x.at+len(x.mem) {
+		x := &r.list[i]
+		switch end := x.at + len(x.mem); {
+		case x.at <= lo && hi <= end:
 			return x.mem, x.at, true
+		case x.at <= lo && lo < end:
+			if end = r.reachLocked(end); hi <= end {
+				return joined(x.mem, end-x.at), x.at, true
+			}
 		}
 	}
 	return nil, 0, false
+}
+
+// reachLocked is where the regions end that follow each other from end on.
+func (r *regions) reachLocked(end int) int {
+	for {
+		i := slices.IndexFunc(r.list, func(x region) bool { return x.at == end && len(x.mem) > 0 })
+		if i < 0 {
+			return end
+		}
+		end += len(r.list[i].mem)
+	}
 }

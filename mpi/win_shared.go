@@ -216,7 +216,8 @@ func WinCreateDynamic(c *Comm, info *Info) (w *Win, err error) {
 // WinDetach or Free (MPI 4.1, section 12.2.4). disp is the displacement of its first byte, which
 // the program must send to the ranks that use it: its address, as MPI_Get_address gives it. Memory
 // that is attached already is an error of class [ErrRMAAttach], and a window that is not dynamic
-// one of [ErrRMAFlavor]. What an operation means must lie in one such piece of memory. It is local.
+// one of [ErrRMAFlavor]. What an operation means must lie in such memory; pieces that lie side by
+// side are one. It is local.
 func WinAttach[T any](w *Win, mem []T) (disp int, err error) {
 	defer w.begin("WinAttach").endAt(&err)
 	const op = "WinAttach"
