@@ -207,6 +207,7 @@ var (
 	disp, offset                        int
 	buf, base, in, out                  []float64
 	i, dest, source, root, tag, rank    int
+	port                                string
 	n, target                           int
 	color, key                          int
 	is, counts, displs, dims            []int
