@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -54,13 +55,23 @@ func (t *test) launch(ctx context.Context, s *settings, path string) (out string
 	args := append(append([]string{}, s.args...), "-n", strconv.Itoa(t.ranks), path)
 	cmd := exec.CommandContext(ctx, s.fitrun, append(args, t.args...)...)
 	cmd.Env = append(append(os.Environ(), "FITMPI_CABI="+s.lib), t.env...)
-	cmd.Dir = s.work
+	cmd.Dir = s.place(t, path)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	var all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &all, &all
 	err = cmd.Run()
 	return all.String(), err, ctx.Err() != nil
+}
+
+// place is a directory in which the program of a test is found by the name of the test, which some
+// start themselves.
+func (s *settings) place(t *test, path string) string {
+	dir := filepath.Join(s.work, "in", t.dir)
+	if os.MkdirAll(dir, 0o755) == nil {
+		_ = os.Symlink(path, filepath.Join(dir, t.name)) // it may be there
+	}
+	return dir
 }
 
 // within is how long a test may run: not longer than all, and not longer than its list says, if
