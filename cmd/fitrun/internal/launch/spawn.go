@@ -218,6 +218,9 @@ func (n *nested) request(ctx context.Context) (dir string, r Request, err error)
 		if app.Program, err = findOrdered(p); err != nil {
 			return dir, r, err
 		}
+		if app.Libraries, err = FindCLibrary(app.Program, app.Set); err != nil {
+			return dir, r, err
+		}
 		if app.Program.Package != "" {
 			if dir == "" {
 				if dir, err = crew.TempDir(); err != nil {
