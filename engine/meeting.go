@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -191,8 +192,31 @@ func (d *driver) introduce(in *introduction) {
 	in.entered <- struct{}{}
 }
 
+// DrainTo waits until nothing is under way between this rank and some peers: what was sent to them
+// has left, and what they have announced is here. It makes progress if nothing else does. It fails
+// with the cause of ctx when that ends first, and with ErrStopped when the engine stops.
+func (e *Engine) DrainTo(ctx context.Context, ids []PeerID) error {
+	for {
+		e.mu.Lock()
+		owes := slices.ContainsFunc(ids, e.core.Owes)
+		e.unlock()
+		switch {
+		case !owes:
+			return nil
+		case e.stopping.Load():
+			return ErrStopped
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		e.pause(nil, time.Now().Add(drainTick))
+	}
+}
+
 // Part says goodbye to peers that were introduced, and hears theirs: nothing more is to be sent to
 // them or received from them. It does not wait. A peer of the job itself is left as it is.
+//
+// Preconditions:
+//   - nothing is under way between this rank and those peers, as after DrainTo at both.
 func (e *Engine) Part(ids []PeerID) {
 	for _, id := range ids {
 		if int(id) >= e.cfg.Size {

@@ -204,7 +204,6 @@ func (c *Comm) free(op string) error {
 	}
 	c.freed.Store(true)
 	c.leaveBuffer()
-	c.job.abroad.forget(c.comm)
 	return nil
 }
 

@@ -68,7 +68,6 @@ func (c *Comm) idup(op string, info *Info) *Creation {
 // discard frees a communicator that no caller gets because of cause.
 func (c *Comm) discard(cause *Error) error {
 	c.freed.Store(true)
-	c.job.abroad.forget(c.comm)
 	if err := c.deleteAttributes(); err != nil {
 		return errors.Join(cause, err)
 	}

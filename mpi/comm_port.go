@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/fitmpi/fitmpi/internal/port"
@@ -196,8 +197,9 @@ func (c *Comm) Join(conn io.ReadWriter) (newcomm *Comm, err error) {
 // Disconnect waits until all communication over c is done, in both groups of an intercommunicator,
 // and frees c. Ranks of different jobs that have no other communicator in common are strangers
 // again: none is concerned by the end of the other any more, and Finalize of the one does not wait
-// for the other. Requests of c must be complete before. The world and Self cannot be disconnected
-// (ErrComm). Collective, in both groups of an intercommunicator (MPI 4.1, section 11.10.4).
+// for the other. A communicator that was freed by Free counts as one that they have in common.
+// Requests of c must be complete before. The world and Self cannot be disconnected (ErrComm).
+// Collective, in both groups of an intercommunicator (MPI 4.1, section 11.10.4).
 func (c *Comm) Disconnect() (err error) {
 	defer c.begin("Disconnect").endAt(&err)
 	const op = "Disconnect"
@@ -207,8 +209,17 @@ func (c *Comm) Disconnect() (err error) {
 	if c.comm == c.job.world.comm || c.comm == c.job.self.comm {
 		return c.fail(opErrorf(ErrComm, op, "%s is of the job and ends with it", c))
 	}
+	if c.job.isMixed(c.group) || c.job.isMixed(c.peers) { // else no goodbye is said that could come too soon
+		if err := c.job.engine.DrainTo(c.within(), slices.Concat(c.group, c.peers)); err != nil {
+			return c.fail(opError(ErrOther, op, err))
+		}
+	}
 	if err := done(startBarrier(c, op)); err != nil {
 		return err
 	}
-	return c.free(op)
+	if err := c.free(op); err != nil {
+		return err
+	}
+	c.job.abroad.forget(c.comm)
+	return nil
 }

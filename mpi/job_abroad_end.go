@@ -89,7 +89,8 @@ func (a *abroad) matesOf(j *job, peer engine.PeerID) (mates []engine.PeerID) {
 }
 
 // note notes a communicator of the user's, if it has ranks of other jobs: this rank is connected
-// with them until it is freed or disconnected (MPI 4.1, section 11.10.4).
+// with them until it is disconnected (MPI 4.1, section 11.10.4). That it is freed changes nothing:
+// what was sent over it may still be on its way.
 func (a *abroad) note(c *comm) {
 	if !c.job.isMixed(c.group) && !c.job.isMixed(c.peers) {
 		return

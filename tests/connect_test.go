@@ -215,6 +215,27 @@ func putAround(c *mpi.Comm) error {
 	return w.Free()
 }
 
+// A message to a rank of another job arrives, though its sender has freed the communicator, or
+// disconnects, before there was a connection.
+func TestSendAndPart(t *testing.T) {
+	for _, end := range []func(*mpi.Comm) error{(*mpi.Comm).Free, (*mpi.Comm).Disconnect} {
+		inTwoJobs(t, [2]int{2, 3}, func(side int, c, inter *mpi.Comm) error {
+			if side == 1 {
+				if err := mpi.SendValue(inter, c.Rank(), 1, 0); err != nil {
+					return err
+				}
+				return end(inter)
+			}
+			for r := 0; c.Rank() == 1 && r < 3; r++ {
+				if got, _, err := mpi.RecvValue[int](inter, r, 0); err != nil || got != r {
+					return fmt.Errorf("from rank %d: %d, %v", r, got, err)
+				}
+			}
+			return end(inter)
+		})
+	}
+}
+
 // Jobs that have parted meet again, over and over: nothing of the last time is in the way.
 func TestConnectAgain(t *testing.T) {
 	const times = 5

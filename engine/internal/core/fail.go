@@ -71,6 +71,21 @@ func (p *Peer) whyNot(m *MSO) error {
 // PeerGone returns why a peer is gone, nil if it is not.
 func (c *Core) PeerGone(id PeerID) *PeerError { return c.peers[id].gone }
 
+// Owes reports whether anything is under way to or from a peer that is not gone: bytes of its
+// stream, a message that is held, announced or not whole, an acknowledgement.
+func (c *Core) Owes(id PeerID) bool {
+	p := c.peers[id]
+	switch {
+	case p.gone != nil:
+		return false
+	case p.queued > 0 || p.held.head != nil || p.transfers.head != nil || p.filling != nil:
+		return true
+	}
+	return slices.ContainsFunc(c.ids.slots, func(s idSlot) bool {
+		return s.m != nil && (s.m.Peer == id || s.m.Kind != KindSend && s.m.Source == id)
+	})
+}
+
 // Pending is the number of bytes that wait to be written to a peer.
 func (c *Core) Pending(id PeerID) int { return c.peers[id].queued }
 
