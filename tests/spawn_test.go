@@ -300,6 +300,9 @@ func childMultiple(ctx context.Context, c, parent *mpi.Comm) error {
 	if err != nil {
 		return err
 	}
+	if n, known := c.UniverseSize(); known { // the cores are shared with the parents
+		return fmt.Errorf("a universe of %d ranks", n)
+	}
 	for r := range parent.RemoteSize() {
 		if err := mpi.SendValue(parent, fmt.Sprintf("%s of %d in %v", os.Args[2], c.Size(), wd == os.Getenv(envDir)), r, 0); err != nil {
 			return err

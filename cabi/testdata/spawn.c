@@ -64,7 +64,11 @@ int main(int argc, char **argv)
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     OK(MPI_Comm_get_parent(&parent));
     if (parent != MPI_COMM_NULL) {
+        char name[MPI_MAX_OBJECT_NAME];
+        int len;
         CHECK(argc == 2 && strcmp(argv[1], "child") == 0);
+        OK(MPI_Comm_get_name(parent, name, &len));
+        CHECK(strcmp(name, "MPI_COMM_PARENT") == 0);
         both(parent, 1);
         OK(MPI_Comm_disconnect(&parent));
         OK(MPI_Finalize());

@@ -112,6 +112,8 @@ func commGetParent(c *call) error {
 	defer parent.Unlock()
 	if parent.of != p {
 		m := newComm(p, comms.get(abi.CommWorld).handler())
+		name := "MPI_COMM_PARENT" // MPI 5.0, section 7.8
+		m.name.Store(&name)
 		m.h = comms.add(m)
 		parent.of, parent.h = p, m.h
 	}

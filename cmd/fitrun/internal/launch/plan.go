@@ -251,6 +251,15 @@ func (p *planner) firstCore(proc *Process) int {
 // share is the cores that each rank of a site is given.
 func (p *planner) share(at int) int { return coresPerRank(p.sites[at].cores, p.crowds[at].ranks) }
 
+// universe is for how many ranks there is a core, those of the job included; 0, not known, where
+// ranks of other jobs share the cores.
+func (p *planner) universe(cores int) int {
+	if p.r.Beside > 0 {
+		return 0
+	}
+	return max(cores, len(p.r.Place))
+}
+
 // addInfos adds what the ranks are told.
 func (p *planner) addInfos() error {
 	id, secret := boot.NewJob()
@@ -279,7 +288,7 @@ func (p *planner) addInfos() error {
 			local, _ := slices.BinarySearch(p.local[proc.site], n)
 			p.job.Ranks[n].Info = boot.Info{
 				Rank: n, Size: len(p.r.Place), LocalRank: local, LocalSize: len(p.local[proc.site]), Job: id, Secret: secret,
-				Source: "fitrun", Host: s.host, Cores: p.share(proc.site), Universe: max(cores, len(p.r.Place)),
+				Source: "fitrun", Host: s.host, Cores: p.share(proc.site), Universe: p.universe(cores),
 				Watched: p.r.Watched, FT: p.r.FT, Attempt: p.r.Attempt, Given: given(&p.r, proc.app), MetricsAddr: addr, MetricsRequested: addr != "", Process: p.procs[proc.site], ProcessRanks: len(proc.Ranks),
 				Bound: proc.Bound, AppNum: proc.app, Net: network,
 			}
