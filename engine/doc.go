@@ -54,6 +54,10 @@
 // (secure.go, docs/decisions/0022). From then on all that it reads and writes goes through a
 // jobtls.Conn. Frames, credits and the core know nothing of that.
 //
+// Ranks of other jobs are peers, too, once they are introduced (meeting.go, docs/decisions/0071).
+// They have the numbers behind those of the job, are reached by TCP, and prove themselves by the
+// name and the secret of a meeting.
+//
 // Strangers and failed handshakes are dropped, counted and logged. They never touch the core.
 //
 // # Ranks of one host

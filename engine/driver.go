@@ -29,7 +29,6 @@ type driver struct {
 	home    *realm   // of the job; immutable after newDriver
 	realms  []*realm // all, home first; as bridge
 	origins []origin // of the peers beyond those of the job; as bridge
-	parted  []bool   // of the same peers: goodbye is said to them
 
 	listeners []*netpoll.Listener // immutable after newDriver; at least one
 

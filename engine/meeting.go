@@ -24,7 +24,7 @@ type Meeting struct {
 
 // realm is ranks that share a secret: those of a job, or those of a meeting.
 type realm struct {
-	// Immutable.
+	// Immutable, peers since introduce.
 	Meeting
 	peers    []PeerID         // by rank; noPeer where this rank was not introduced to the other. nil: peers have the numbers of their ranks
 	identity *jobtls.Identity // nil unless connections are encrypted
@@ -43,8 +43,9 @@ func (r *realm) peer(rank uint32) PeerID {
 
 // origin is as which rank of which realm a peer is known.
 type origin struct {
-	realm *realm
-	rank  int
+	realm  *realm
+	rank   int
+	parted bool // goodbye is said to it. The holder of the progress right's
 }
 
 func newRealm(m Meeting, encrypted bool) (*realm, error) {
@@ -65,7 +66,7 @@ func (d *driver) originOf(id PeerID) origin {
 	if n := d.e.cfg.Size; int(id) >= n {
 		return d.origins[int(id)-n]
 	}
-	return origin{d.home, int(id)}
+	return origin{realm: d.home, rank: int(id)}
 }
 
 // wins reports whether the connection that this rank dials to a peer stays, where both dial.
@@ -178,7 +179,7 @@ func (d *driver) introduce(in *introduction) {
 		in.realm.peers[p.Rank] = id
 		in.ids = append(in.ids, id)
 		d.bridge = append(d.bridge, p.PeerInfo)
-		d.origins = append(d.origins, origin{in.realm, p.Rank})
+		d.origins = append(d.origins, origin{realm: in.realm, rank: p.Rank})
 	}
 	d.realms = append(d.realms, in.realm)
 	e.core.AddPeers(n)
@@ -188,7 +189,6 @@ func (d *driver) introduce(in *introduction) {
 	d.conns = append(d.conns, make([]*conn, n)...)
 	d.sessions = append(d.sessions, make([]*peerSession, n)...)
 	d.await = append(d.await, make([]int64, n)...)
-	d.parted = append(d.parted, make([]bool, n)...)
 	in.entered <- struct{}{}
 }
 
@@ -227,7 +227,7 @@ func (e *Engine) Part(ids []PeerID) {
 
 // part is Part of one peer by the holder of the progress right.
 func (d *driver) part(id PeerID) {
-	d.parted[int(id)-d.e.cfg.Size] = true
+	d.origins[int(id)-d.e.cfg.Size].parted = true
 	switch c := d.conns[id]; {
 	case c != nil && c.state == connOpen:
 		c.sayBye()
@@ -240,6 +240,5 @@ func (d *driver) part(id PeerID) {
 
 // isParting reports whether goodbye is said to a peer as soon as there is a connection.
 func (d *driver) isParting(id PeerID) bool {
-	n := d.e.cfg.Size
-	return d.saying.Load() || int(id) >= n && d.parted[int(id)-n]
+	return d.saying.Load() || d.originOf(id).parted
 }

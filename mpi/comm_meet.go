@@ -160,13 +160,17 @@ func (j *job) meet(rank int, members []identity, cards [][]byte, g *greeting) er
 	if len(g.Name) != jobLen {
 		return fmt.Errorf("the name of the meeting has %d bytes, not %d", len(g.Name), jobLen)
 	}
+	var mine card
+	if err := json.Unmarshal(j.card, &mine); err != nil {
+		return err
+	}
 	var strangers []engine.Introduced
 	var names []identity
 	for r, p := range members {
 		if _, known := j.peerOf(p); known || cards[r] == nil {
 			continue
 		}
-		info, err := j.lookAt(p, cards[r])
+		info, err := j.lookAt(&mine, p, cards[r])
 		if err != nil {
 			return err
 		}
@@ -197,15 +201,11 @@ func (j *job) meet(rank int, members []identity, cards [][]byte, g *greeting) er
 	return nil
 }
 
-// lookAt reads the card of a rank of another job.
-func (j *job) lookAt(p identity, raw []byte) (engine.PeerInfo, error) {
+// lookAt reads the card of a rank of another job, beside that of this rank.
+func (j *job) lookAt(mine *card, p identity, raw []byte) (engine.PeerInfo, error) {
 	var c card
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return engine.PeerInfo{}, fmt.Errorf("the card of rank %d of the other job: %w", p.rank, err)
-	}
-	var mine card
-	if err := json.Unmarshal(j.card, &mine); err != nil {
-		return engine.PeerInfo{}, err
 	}
 	for _, s := range []struct{ name, mine, theirs string }{
 		{nameTLS, fmt.Sprint(mine.TLS), fmt.Sprint(c.TLS)},
@@ -223,5 +223,5 @@ func (j *job) lookAt(p identity, raw []byte) (engine.PeerInfo, error) {
 	if err != nil {
 		return engine.PeerInfo{}, fmt.Errorf("the card of rank %d of the other job: %w", p.rank, err)
 	}
-	return engine.PeerInfo{Routes: routes, Host: c.Host, Remote: isRemote(&mine, &c), BigEndian: c.Big}, nil
+	return engine.PeerInfo{Routes: routes, Host: c.Host, Remote: isRemote(mine, &c), BigEndian: c.Big}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/netip"
-	"slices"
 	"sync"
 
 	"github.com/fitmpi/fitmpi/internal/port"
@@ -139,11 +138,7 @@ func (c *Comm) meetJob(op string, root int, class ErrorClass, open func(context.
 	if err := c.checkLocal(op, root); err != nil {
 		return nil, c.fail(err)
 	}
-	ctx := c.ctx
-	if ctx == nil {
-		ctx = c.job.ctx
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(c.within())
 	defer cancel(nil)
 	stop := context.AfterFunc(c.job.ctx, func() { cancel(errors.New(c.job.endText())) })
 	defer stop()
@@ -209,8 +204,8 @@ func (c *Comm) Disconnect() (err error) {
 	if c.comm == c.job.world.comm || c.comm == c.job.self.comm {
 		return c.fail(opErrorf(ErrComm, op, "%s is of the job and ends with it", c))
 	}
-	if c.job.isMixed(c.group) || c.job.isMixed(c.peers) { // else no goodbye is said that could come too soon
-		if err := c.job.engine.DrainTo(c.within(), slices.Concat(c.group, c.peers)); err != nil {
+	if alone := c.job.abroad.alone(c.comm); len(alone) > 0 { // to which goodbye will be said
+		if err := c.job.engine.DrainTo(c.within(), alone); err != nil {
 			return c.fail(opError(ErrOther, op, err))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -102,23 +103,30 @@ func (a *abroad) note(c *comm) {
 	}
 }
 
+// alone are the ranks of other jobs that are in c and in no other communicator that this rank has
+// with them.
+func (a *abroad) alone(c *comm) (peers []engine.PeerID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.aloneLocked(c)
+}
+
+func (a *abroad) aloneLocked(c *comm) (peers []engine.PeerID) {
+	for _, id := range a.peers {
+		if c.includes(id) && !slices.ContainsFunc(a.comms, func(d *comm) bool { return d != c && d.includes(id) }) {
+			peers = append(peers, id)
+		}
+	}
+	return peers
+}
+
 // forget takes a communicator out. It parts from those ranks of other jobs that are in no other,
 // which are strangers again, so that they may be introduced anew.
 func (a *abroad) forget(c *comm) {
 	a.mu.Lock()
-	i := slices.Index(a.comms, c)
-	if i < 0 {
-		a.mu.Unlock()
-		return
-	}
-	a.comms = slices.Delete(a.comms, i, i+1)
-	var alone []engine.PeerID
-	for p, id := range a.peers {
-		if (c.includes(id)) && !slices.ContainsFunc(a.comms, func(d *comm) bool { return d.includes(id) }) {
-			delete(a.peers, p)
-			alone = append(alone, id)
-		}
-	}
+	alone := a.aloneLocked(c)
+	a.comms = slices.DeleteFunc(a.comms, func(d *comm) bool { return d == c })
+	maps.DeleteFunc(a.peers, func(_ identity, id engine.PeerID) bool { return slices.Contains(alone, id) })
 	a.mu.Unlock()
 	c.job.engine.Part(alone)
 }

@@ -236,6 +236,34 @@ func TestSendAndPart(t *testing.T) {
 	}
 }
 
+// Disconnect does not wait for what is under way over another communicator with the same ranks.
+func TestDisconnectOne(t *testing.T) {
+	inTwoJobs(t, [2]int{1, 1}, func(side int, c, inter *mpi.Comm) error {
+		dup, err := inter.Dup(nil)
+		if err != nil {
+			return err
+		}
+		out := make([]byte, 1<<20)
+		if side == 1 {
+			if err := dup.AttachBuffer(make([]byte, len(out)+mpi.BsendOverhead)); err != nil {
+				return err
+			}
+			if err := mpi.Bsend(dup, out, 0, 0); err != nil {
+				return err
+			}
+		}
+		if err := inter.Disconnect(); err != nil {
+			return err
+		}
+		if side == 0 {
+			if _, err := mpi.Recv(dup, out, 0, 0); err != nil {
+				return err
+			}
+		}
+		return dup.Disconnect()
+	})
+}
+
 // Jobs that have parted meet again, over and over: nothing of the last time is in the way.
 func TestConnectAgain(t *testing.T) {
 	const times = 5

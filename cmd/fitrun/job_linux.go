@@ -38,7 +38,7 @@ func (o *options) request(ctx context.Context, w where, local bool) (launch.Requ
 		if app.Dir, err = a.directory(local); err != nil {
 			return r, err
 		}
-		if app.Program, err = findProgram(a); err != nil {
+		if app.Program, err = launch.FindProgramIn(a.program[0], a.path); err != nil {
 			return r, err
 		}
 		if app.Libraries, err = launch.FindCLibrary(app.Program, app.Set); err != nil {
@@ -87,21 +87,6 @@ func (a *app) directory(local bool) (string, error) {
 	default:
 		return filepath.Abs(a.dir)
 	}
-}
-
-// findProgram finds the program of a, first in the directories of --path if it is a bare name.
-func findProgram(a app) (launch.Program, error) {
-	name := a.program[0]
-	if a.path != "" && name != "" && !strings.ContainsRune(name, '/') {
-		for _, dir := range filepath.SplitList(a.path) {
-			path := filepath.Join(dir, name)
-			if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-				abs, err := filepath.Abs(path)
-				return launch.Program{Name: name, Path: abs}, err
-			}
-		}
-	}
-	return launch.FindProgram(name)
 }
 
 // buildAll builds the packages among the programs of r, each once, unless a signal comes. The

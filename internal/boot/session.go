@@ -71,13 +71,6 @@ type session struct {
 	closeErr   error // result of Close, guarded by closeOnce
 }
 
-// orders are those of a rank that its launcher has not executed yet.
-type orders struct {
-	mu      sync.Mutex
-	last    int                   // guarded by mu
-	waiting map[int]chan<- string // guarded by mu; by number
-}
-
 // Open starts a session over conn, an open connection to a launcher, and takes conn over, also when
 // it fails.
 func Open(conn net.Conn) (Session, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // ParentVariable is the environment variable by which ranks that were spawned know the port of
@@ -88,6 +89,13 @@ func ReadOrder(data []byte) (*Order, error) {
 		ranks += p.Ranks
 	}
 	return &o, nil
+}
+
+// orders are those of a rank that its launcher has not executed yet.
+type orders struct {
+	mu      sync.Mutex
+	last    int                   // guarded by mu
+	waiting map[int]chan<- string // guarded by mu; by number
 }
 
 // enter makes room for the outcome of an order.

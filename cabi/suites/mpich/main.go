@@ -3,7 +3,8 @@
 // counts. With -cc it compiles them as MPICH does, for the library that has its interface, and so
 // programs in Fortran too. Nothing of MPICH is in our tree.
 //
-//	go run ./suites/mpich [-cc COMPILER] [-src DIR] [-lib DIR] [-fitrun FILE] [-j N] [-run REGEXP] [DIRECTORY...]
+//	go run ./suites/mpich [-cc COMPILER] [-src DIR] [-lib DIR] [-fitrun FILE] [-j N] [-run REGEXP]
+//		[DIRECTORY...]
 //
 // The working directory is that of the module. Without -src it needs apt-get and the network. The
 // library is what go run ./build has made. Directories are those of test/mpi. It prints a line for

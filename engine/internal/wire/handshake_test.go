@@ -450,3 +450,34 @@ func BenchmarkHandshake(b *testing.B) {
 		}
 	}
 }
+
+// TestOtherJob: an acceptor that has a part in several jobs answers as what the hello asks for, and
+// proves itself by that job's secret. A hello of a job in which it has none is dropped as ever.
+func TestOtherJob(t *testing.T) {
+	d, a := identities()
+	met := &Identity{Job: [16]byte{77}, Secret: []byte("another secret of 32 bytes, no more"), Rank: 1, Size: 2}
+	a.Other = func(job [16]byte) *Identity {
+		if job == met.Job {
+			return met
+		}
+		return nil
+	}
+	caller := &Identity{Job: met.Job, Secret: met.Secret, Rank: 0, Size: 2}
+	p := &pair{t: t, d: NewDialer(caller, 1, nonceOf(1)), a: NewAcceptor(a, nonceOf(2))}
+	p.toAcceptor()
+	p.toDialer()
+	p.toAcceptor()
+	p.want("the proofs are of the other job", StateAwaitVerdict, StateProven)
+	if p.a.Peer() != 0 {
+		t.Errorf("peer %d, want 0", p.a.Peer())
+	}
+	p = pairOf(t, d, a)
+	p.toAcceptor()
+	p.want("its own job, as ever", StateAwaitChallenge, StateAwaitProof)
+	caller.Job[0] = 78
+	p = &pair{t: t, d: NewDialer(caller, 1, nonceOf(1)), a: NewAcceptor(a, nonceOf(2))}
+	p.toAcceptor()
+	if p.a.State() != StateFailed || p.a.Reject() != RejectWrongJob {
+		t.Errorf("a job that it knows nothing of: %v", p.a)
+	}
+}

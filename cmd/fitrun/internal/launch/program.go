@@ -43,6 +43,21 @@ func FindProgram(name string) (Program, error) {
 	}
 }
 
+// FindProgramIn is FindProgram that looks for a bare name first in the directories of path, which
+// has colons between them.
+func FindProgramIn(name, path string) (Program, error) {
+	if path != "" && name != "" && !strings.ContainsRune(name, '/') {
+		for _, dir := range filepath.SplitList(path) {
+			file := filepath.Join(dir, name)
+			if st, err := os.Stat(file); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+				abs, err := filepath.Abs(file)
+				return Program{Name: name, Path: abs}, err
+			}
+		}
+	}
+	return FindProgram(name)
+}
+
 // findBare finds a name without a slash: a command in PATH, else a directory here; st is nil if
 // there is nothing here.
 func findBare(name string, st fs.FileInfo) (Program, error) {

@@ -215,7 +215,7 @@ func (n *nested) request(ctx context.Context) (dir string, r Request, err error)
 	var groups []hosts.Group
 	for _, p := range n.order.Programs {
 		app := App{Args: p.Args, Set: n.variables(), Dir: p.Dir, SearchPath: p.Path, Ranks: p.Ranks}
-		if app.Program, err = findOrdered(p); err != nil {
+		if app.Program, err = FindProgramIn(p.Args[0], p.Path); err != nil {
 			return dir, r, err
 		}
 		if app.Libraries, err = FindCLibrary(app.Program, app.Set); err != nil {
@@ -244,22 +244,6 @@ func (n *nested) variables() []string {
 		return strings.HasPrefix(e, boot.ParentVariable+"=") // it was spawned itself
 	})
 	return append(set, boot.ParentVariable+"="+n.order.Parent)
-}
-
-// findOrdered finds the program of an order.
-func findOrdered(p boot.OrderedProgram) (Program, error) {
-	name := p.Args[0]
-	if strings.ContainsRune(name, '/') {
-		return FindProgram(name)
-	}
-	for _, dir := range filepath.SplitList(p.Path) {
-		path := filepath.Join(dir, name)
-		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-			abs, err := filepath.Abs(path)
-			return Program{Name: name, Path: abs}, err
-		}
-	}
-	return FindProgram(name)
 }
 
 // buildOrdered builds the Go package of an order into dir. What the go command says is in the
