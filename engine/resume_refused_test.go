@@ -203,7 +203,7 @@ func TestConnectRefused(t *testing.T) {
 func TestRefusedAtRest(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) {
-			at := deserted(t)
+			at := faultproxy.Deserted(t)
 			es := routesJob(t, 2, p, func(c *Config) { c.Reconnect = 2 * failsafe }, func(_, _ int, _ []netip.AddrPort) []Route { return Direct(at) })
 			es[0].Excuse(1, true)
 			m := &MSO{Kind: KindSend, Peer: 1, Tag: 1, Buf: make([]byte, 10), Mode: Synchronous}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/netif"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // routesJob starts engines whose ways to each other the test chooses.
@@ -68,16 +69,6 @@ func silent(t *testing.T) netip.AddrPort {
 	return netip.MustParseAddrPort(l.Addr().String())
 }
 
-// deserted is an address where no process listens.
-func deserted(t *testing.T) netip.AddrPort {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return netip.MustParseAddrPort(l.Addr().String())
-}
-
 func tcpPolicies(t *testing.T, f func(t *testing.T, p Policy)) {
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		t.Run(p.String(), func(t *testing.T) { f(t, p) })
@@ -88,7 +79,7 @@ func tcpPolicies(t *testing.T, f func(t *testing.T, p Policy)) {
 // passed over for one that leads to the peer, from both sides at once.
 func TestNextRoute(t *testing.T) {
 	tcpPolicies(t, func(t *testing.T, p Policy) {
-		bad := []netip.AddrPort{deserted(t), silent(t), garbler(t)}
+		bad := []netip.AddrPort{faultproxy.Deserted(t), silent(t), garbler(t)}
 		es := routesJob(t, 3, p, nil, func(from, to int, addrs []netip.AddrPort) []Route {
 			rest := Direct(addrs...)
 			if to == 2 {
@@ -198,7 +189,7 @@ func TestAllRefused(t *testing.T) {
 	t.Parallel()
 	tcpPolicies(t, func(t *testing.T, p Policy) {
 		const most = 300 * time.Millisecond
-		a, b := deserted(t), deserted(t)
+		a, b := faultproxy.Deserted(t), faultproxy.Deserted(t)
 		es := routesJob(t, 2, p, func(c *Config) { c.Reconnect = most }, func(from, to int, addrs []netip.AddrPort) []Route { return Direct(a, b) })
 		began := time.Now()
 		wantUnreachable(t, es[0], "rank 1", "host1", a.String()+": connect: connection refused", b.String()+": connect: connection refused")
@@ -214,7 +205,7 @@ func TestConnectDeadline(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
 	for _, p := range []Policy{Worker, Assist} {
-		for _, routes := range [][]netip.AddrPort{{silent(t)}, {silent(t), deserted(t)}} {
+		for _, routes := range [][]netip.AddrPort{{silent(t)}, {silent(t), faultproxy.Deserted(t)}} {
 			t.Run(fmt.Sprint(p, len(routes)), func(t *testing.T) {
 				const limit = 600 * time.Millisecond
 				es := routesJob(t, 2, p, func(c *Config) { c.Connect = limit }, func(from, to int, addrs []netip.AddrPort) []Route {
@@ -258,7 +249,7 @@ func TestOneWay(t *testing.T) {
 func TestLateListener(t *testing.T) {
 	for _, p := range []Policy{Worker, Assist} {
 		t.Run(p.String(), func(t *testing.T) {
-			at := deserted(t)
+			at := netip.MustParseAddrPort(faultproxy.FreeAddress(t))
 			var target netip.AddrPort
 			es := routesJob(t, 2, p, nil, func(from, to int, addrs []netip.AddrPort) []Route {
 				if to == 1 {
@@ -375,7 +366,7 @@ func TestStormOfRoutes(t *testing.T) {
 		for range 5 {
 			es := routesJob(t, 3, p, func(c *Config) { c.Try = 20 * time.Millisecond }, func(from, to int, addrs []netip.AddrPort) []Route {
 				if (from+to)%2 == 0 {
-					return Direct(deserted(t), addrs[0])
+					return Direct(faultproxy.Deserted(t), addrs[0])
 				}
 				return Direct(addrs...)
 			})
@@ -420,21 +411,12 @@ func TestListenSeveral(t *testing.T) {
 
 // freePorts is a range in which, at this moment, no process listens.
 func freePorts(t *testing.T, n int) netif.Ports {
-	for from := uint16(21000); from < 30000; from += uint16(n) {
-		ports := netif.Ports{From: from, To: from + uint16(n) - 1}
-		free := true
-		for p := range n {
-			l, err := net.Listen("tcp", fmt.Sprintf(":%d", int(from)+p))
-			if free = free && err == nil; err == nil {
-				l.Close()
-			}
-		}
-		if free {
-			return ports
-		}
+	t.Helper()
+	from, err := faultproxy.FreePorts(n)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Skip("no free ports")
-	return netif.Ports{}
+	return netif.Ports{From: from, To: from + uint16(n) - 1}
 }
 
 // TestPortsFull: the error names the range.
@@ -556,7 +538,7 @@ func TestGatewayRefuses(t *testing.T) {
 // way; what the peer says first is not taken for the gateway's.
 func TestGatewayHesitates(t *testing.T) {
 	for _, tls := range []bool{false, true} {
-		at := deserted(t)
+		at := netip.MustParseAddrPort(faultproxy.FreeAddress(t))
 		es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Resume = tls, ResumeOff }, func(from, to int, addrs []netip.AddrPort) []Route {
 			if from == 0 && to == 1 {
 				startGateway(t, at, addrs[0], 0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/engine/internal/jobtls"
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // sniffer passes connections on to target and keeps what it sees.
@@ -374,7 +375,7 @@ func meddleWith(in net.Conn, target netip.AddrPort, after int64, change bool) {
 // TestGatewayTLS: the line to a gateway goes before TLS, in the clear, and all behind it is
 // encrypted.
 func TestGatewayTLS(t *testing.T) {
-	at := deserted(t)
+	at := netip.MustParseAddrPort(faultproxy.FreeAddress(t))
 	es := routesJob(t, 2, Assist, func(c *Config) { c.TLS, c.Resume = true, ResumeOff }, func(from, to int, addrs []netip.AddrPort) []Route {
 		if from == 0 && to == 1 {
 			startGateway(t, at, addrs[0], 0)

@@ -4,22 +4,18 @@ package metrics
 
 import (
 	"bytes"
-	"net"
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // start runs a program that listens at the address of an option, until the test ends. It returns
 // the address.
 func start(t *testing.T, program, listen string, args ...string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := faultproxy.FreeAddress(t)
 	cmd := exec.Command(program, append(args, listen+"="+addr)...)
 	cmd.Dir = t.TempDir()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 func TestReadWrite(t *testing.T) {
@@ -285,13 +287,7 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestConnectRefused(t *testing.T) {
-	l, err := Listen(loopback4, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr()
-	l.Close()
-	s, err := Dial(addr, Options{})
+	s, err := Dial(faultproxy.Deserted(t), Options{})
 	if err == nil {
 		defer s.Close()
 		p := newPoller(t)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -96,7 +97,7 @@ func rendezvous(t *testing.T) []string {
 	if err := os.WriteFile(name, []byte(strings.Repeat("not so secret ", 3)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"FITMPI_RENDEZVOUS=" + freeAddress(t), "FITMPI_SECRET_FILE=" + name}
+	return []string{"FITMPI_RENDEZVOUS=" + faultproxy.FreeAddress(t), "FITMPI_SECRET_FILE=" + name}
 }
 
 // eachLauncher calls f for every launcher that is installed.

@@ -5,14 +5,11 @@ package tests
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // A Slurm cluster of this machine alone, which is a node, and, under other names, the two nodes of
@@ -64,7 +62,7 @@ SlurmctldPidFile=%[2]s/slurmctld.pid
 SlurmdPidFile=%[2]s/slurmd-%%n.pid
 SlurmctldLogFile=%[2]s/slurmctld.log
 SlurmdLogFile=%[2]s/slurmd-%%n.log
-SlurmctldPort=%[3]s
+SlurmctldPort=%[3]d
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SlurmdParameters=config_overrides
@@ -75,8 +73,8 @@ AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
-NodeName=%[1]s NodeAddr=127.0.0.1 Port=%[4]s CPUs=16 State=UNKNOWN
-NodeName=fitnode[1-2] NodeHostname=%[1]s NodeAddr=127.0.0.1 Port=%[5]s,%[6]s CPUs=8 State=UNKNOWN
+NodeName=%[1]s NodeAddr=127.0.0.1 Port=%[4]d CPUs=16 State=UNKNOWN
+NodeName=fitnode[1-2] NodeHostname=%[1]s NodeAddr=127.0.0.1 Port=%[5]d,%[6]d CPUs=8 State=UNKNOWN
 PartitionName=two Nodes=fitnode[1-2] MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 `
@@ -115,7 +113,7 @@ func startDaemons() error {
 	}
 	cluster.dir = dir
 	host, _, _ := strings.Cut(sys.Hostname(), ".")
-	ports, err := freePorts(4)
+	port, err := faultproxy.FreePorts(4)
 	if err != nil {
 		return err
 	}
@@ -123,7 +121,7 @@ func startDaemons() error {
 	key := []byte(strings.Repeat("a key of munge that nobody else has ", 30))
 	for _, err := range []error{
 		os.Mkdir(filepath.Join(dir, "state"), 0o700),
-		os.WriteFile(conf, fmt.Appendf(nil, slurmConf, host, dir, ports[0], ports[1], ports[2], ports[3]), 0o600),
+		os.WriteFile(conf, fmt.Appendf(nil, slurmConf, host, dir, port, port+1, port+2, port+3), 0o600),
 		os.WriteFile(filepath.Join(dir, "munge.key"), key, 0o400),
 	} {
 		if err != nil {
@@ -213,33 +211,4 @@ func endDaemons() {
 		cmd.Wait()
 		kill.Stop()
 	}
-}
-
-// freePorts are ports of this host at which nothing listens now. They are below those that the
-// kernel gives to a process that asks for any: until they are used no process gets one of them by
-// chance.
-func freePorts(n int) ([]string, error) {
-	var ports []string
-	for tries := 0; len(ports) < n; tries++ {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
-		l, err := net.Listen("tcp", "127.0.0.1:"+port)
-		switch {
-		case err == nil:
-			defer l.Close()
-			ports = append(ports, port)
-		case tries > 1000:
-			return nil, err
-		}
-	}
-	return ports, nil
-}
-
-// freeAddress is one of this host with such a port.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ports, err := freePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "127.0.0.1:" + ports[0]
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/secure"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // lines is standard error of the ranks.
@@ -60,13 +61,7 @@ var testSecret = []byte("a secret of the ranks of one job")
 // tcpMeeting is one of rank at an address that is free.
 func tcpMeeting(t *testing.T, size int, say io.Writer) func(rank int) *meeting {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	return newMeeting("tcp", address, size, say)
+	return newMeeting("tcp", faultproxy.FreeAddress(t), size, say)
 }
 
 func unixMeeting(t *testing.T, size int, say io.Writer) func(rank int) *meeting {

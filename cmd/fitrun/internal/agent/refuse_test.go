@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // TestListenRefuses: every wrong use of fitrun agent is one line that says what to do.
@@ -78,13 +80,8 @@ func TestServeRefuses(t *testing.T) {
 
 // TestDialRefuses: a host whose agent is not to be had is named with what to do.
 func TestDialRefuses(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().(*net.TCPAddr)
-	l.Close()
-	target := Target{Name: "127.0.0.1", Port: at.Port, Agent: true}
+	at := faultproxy.Deserted(t)
+	target := Target{Name: "127.0.0.1", Port: int(at.Port()), Agent: true}
 	for _, c := range []struct {
 		secret []byte
 		want   string
@@ -96,7 +93,8 @@ func TestDialRefuses(t *testing.T) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
-	if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
 	target.Port = l.Addr().(*net.TCPAddr).Port

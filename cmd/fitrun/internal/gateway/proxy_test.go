@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 )
 
 // webProxy is a web proxy on the loopback interface. It connects wherever it is asked to, for the
@@ -101,12 +103,11 @@ func TestProxy(t *testing.T) {
 // A proxy that refuses, or is none, is said with the reason, and the gateway tries again.
 func TestProxyRefuses(t *testing.T) {
 	proxy := startProxy(t, "user:password")
-	gone := listen(t)
-	gone.Close()
+	gone := faultproxy.Deserted(t).String()
 	for _, tt := range []struct{ addr, user, peer, want string }{
 		{proxy.addr, "user:wrong", "127.0.0.1:1", "it refuses to connect to 127.0.0.1:1: 407 Proxy Authentication Required"},
-		{proxy.addr, "user:password", gone.Addr().String(), "502 Bad Gateway"},
-		{gone.Addr().String(), "", "127.0.0.1:1", "connection refused"},
+		{proxy.addr, "user:password", gone, "502 Bad Gateway"},
+		{gone, "", "127.0.0.1:1", "connection refused"},
 		{saying(t, "SSH-2.0-OpenSSH\r\n\r\n"), "", "127.0.0.1:1", "it does not answer as a web proxy: SSH-2.0-OpenSSH"},
 		{saying(t, "HTTP/1.1 200 OK\r\n"), "", "127.0.0.1:1", "it does not answer as a web proxy: EOF"},
 		{saying(t, strings.Repeat("x", 2*maxAnswer)), "", "127.0.0.1:1", "its answer has no end"},
