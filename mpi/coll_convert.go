@@ -56,6 +56,7 @@ func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own i
 	if x.red, x.foreign = reducer(f, e); e.wire != e.size || c.job.swaps {
 		x.red = wireReducer(c, f, e)
 	}
+	c.noteOrder(x.red.Commutative)
 	if size := c.reducedSize(e); size > 0 {
 		x.red.ElemSize = size
 	}

@@ -328,11 +328,11 @@ const (
 // cannot be compared, and a generic function has no single address, but a name.
 var opKinds sync.Map // uintptr -> opKind
 
-func isCommutative[T any](op Op[T]) bool {
-	if op == nil {
-		return false
-	}
-	switch kindOf(op) {
+func isCommutative[T any](op Op[T]) bool { return op != nil && commutes[T](kindOf(op)) }
+
+// commutes reports whether an operation of that kind on T is commutative.
+func commutes[T any](k opKind) bool {
+	switch k {
 	case opCommutative, opDeclared:
 		return true
 	case opSum:
@@ -342,12 +342,9 @@ func isCommutative[T any](op Op[T]) bool {
 	}
 }
 
-// isPredefined reports whether op is known to be one of ours, which keeps to what is asked of
+// isPredefined reports whether the operation is one of ours, which keeps to what is asked of
 // operations.
-func isPredefined[T any](op Op[T]) bool {
-	k := kindOf(op)
-	return k == opCommutative || k == opSum
-}
+func (k opKind) isPredefined() bool { return k == opCommutative || k == opSum }
 
 func kindOf[T any](op Op[T]) opKind {
 	pc := reflect.ValueOf(op).Pointer()
@@ -355,12 +352,20 @@ func kindOf[T any](op Op[T]) opKind {
 	if !ok {
 		name := runtime.FuncForPC(pc).Name()
 		k := kindOfFunc(name)
-		if k == opOther && strings.Contains(name, "[...].func") { // of generic code: perhaps the compiler's
+		if k == opOther && isGenericLiteral(name) { // perhaps the compiler's
 			k = probe(op)
 		}
 		kind, _ = opKinds.LoadOrStore(pc, k)
 	}
 	return kind.(opKind)
+}
+
+// isGenericLiteral reports whether the function of that name is without a name of its own in generic
+// code: p.F[...].func1 in a function, p.(*T[...]).M.func1 in a method, p.F[...].func1.2 in another
+// such, p.F.G[...].func3 where G is inlined.
+func isGenericLiteral(name string) bool {
+	own := strings.TrimPrefix(name[strings.LastIndexByte(name, '.')+1:], "func")
+	return strings.Contains(name, "[...]") && own != "" && strings.Trim(own, "0123456789") == ""
 }
 
 var thisPackage = reflect.TypeFor[Status]().PkgPath() + "."

@@ -1,7 +1,10 @@
 package mpi_test
 
 import (
+	"context"
+	"errors"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/fitmpi/fitmpi/mpi"
@@ -28,6 +31,28 @@ func throughGenericLoc[T mpi.Signed](v []mpi.Loc[T]) bool { return reduceLike(v,
 func aroundSum[T mpi.Number](v []T) bool {
 	return reduceLike(v, func(acc, in []T) { mpi.Sum(acc, in) })
 }
+
+// solver calls collectives in its methods, and in functions in these.
+type solver[T mpi.Number] struct{ v []T }
+
+func (s *solver[T]) sum() bool { return reduceLike(s.v, mpi.Sum[T]) }
+
+func (s solver[T]) sumInside() bool {
+	return func() bool { return reduceLike(s.v, mpi.Sum[T]) }()
+}
+
+func (s *solver[T]) sumOfIterator() (known bool) {
+	for range s.each {
+		known = reduceLike(s.v, mpi.Sum[T])
+	}
+	return known
+}
+
+func (s *solver[T]) each(yield func(int) bool) { yield(0) }
+
+func (s *solver[T]) Sum(acc, in []T) { mpi.Sum(acc, in) }
+
+func sumOf[T mpi.Number]() mpi.Op[T] { return mpi.Sum[T] }
 
 func throughGenericPanic[T mpi.Number](v []T) bool {
 	return reduceLike(v, func(acc, in []T) { acc[0] += in[0] })
@@ -95,6 +120,11 @@ func TestIsCommutativeFromAnotherPackage(t *testing.T) {
 		{"Sum through a generic function", throughGeneric([]float64{}), true},
 		{"Sum of string through a generic function", throughGenericText([]string{}), false},
 		{"MaxLoc through a generic function", throughGenericLoc([]mpi.Loc[int]{}), true},
+		{"Sum in a method of a generic type", (&solver[float64]{}).sum(), true},
+		{"Sum in a function in a method of a generic type", solver[int]{}.sumInside(), true},
+		{"Sum in a loop over a function, in a method of a generic type", (&solver[float64]{}).sumOfIterator(), true},
+		{"Sum from a generic function", reduceLike([]float32{}, sumOf[float32]()), true},
+		{"a method of a generic type", reduceLike([]float64{}, new(solver[float64]).Sum), false},
 		{"a closure around Sum in a generic function", aroundSum([]float64{}), false},
 		{"a closure of a generic function that panics", throughGenericPanic([]float64{}), false},
 		{"a closure of a generic function that ends its goroutine", throughGenericExit([]float64{}), false},
@@ -102,6 +132,66 @@ func TestIsCommutativeFromAnotherPackage(t *testing.T) {
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: IsCommutative = %v, want %v", test.what, test.got, test.want)
+		}
+	}
+}
+
+// A reduction gives its result though ranks name their operation in different ways: one in generic
+// code, the others not. Its length is that of which the algorithm depends on whether the operation
+// commutes.
+func TestReductionNamedInDifferentWays(t *testing.T) {
+	const n = 420_000
+	err := mpi.RunThreads(3, func(_ context.Context, c *mpi.Comm) error {
+		s, out := solver[float64]{make([]float64, n)}, make([]float64, n)
+		s.v[n-1] = float64(c.Rank() + 1)
+		for round := range 3 {
+			out[n-1] = 0
+			var err error
+			switch {
+			case c.Rank() != round:
+				err = mpi.Allreduce(c, s.v, out, mpi.Sum)
+			case round == 0:
+				err = s.allreduce(c, out)
+			default:
+				err = allreduceGeneric(c, s.v, out)
+			}
+			if err != nil {
+				return err
+			}
+			if out[n-1] != 6 {
+				t.Errorf("rank %d, round %d: %v, want 6", c.Rank(), round, out[n-1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func (s *solver[T]) allreduce(c *mpi.Comm, out []T) error {
+	return mpi.Allreduce(c, s.v, out, mpi.Sum[T])
+}
+
+func allreduceGeneric[T mpi.Number](c *mpi.Comm, in, out []T) error {
+	return mpi.Allreduce(c, in, out, mpi.Sum[T])
+}
+
+// Ranks that disagree whether the operation commutes choose algorithms of which one waits for
+// messages that the other does not send. With checks they are told.
+func TestReductionOfDifferentOrders(t *testing.T) {
+	const n = 420_000
+	t.Setenv("FITMPI_CHECK", "1")
+	for odd := range 3 {
+		err := mpi.RunThreads(3, func(_ context.Context, c *mpi.Comm) error {
+			op := mpi.Op[float64](userSum)
+			if c.Rank() == odd {
+				op = mpi.Commutative(op)
+			}
+			return mpi.Allreduce(c, make([]float64, n), make([]float64, n), op)
+		})
+		if !errors.Is(err, mpi.ErrNotSame) || !strings.Contains(err.Error(), "commutative at rank") {
+			t.Errorf("declared at rank %d: %v, want an error of class %v", odd, err, mpi.ErrNotSame)
 		}
 	}
 }

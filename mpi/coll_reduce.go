@@ -193,8 +193,9 @@ func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool)
 
 // reducer makes an operation on elements one on bytes. foreign says that it is one of the user's.
 func reducer[T any](f Op[T], e *elem) (red coll.Reducer, foreign bool) {
-	red = coll.Reducer{ElemSize: e.size, Commutative: isCommutative(f)}
-	if foreign = !isPredefined(f); !foreign {
+	k := kindOf(f)
+	red = coll.Reducer{ElemSize: e.size, Commutative: commutes[T](k)}
+	if foreign = !k.isPredefined(); !foreign {
 		red.Combine = func(acc, in []byte) error {
 			f(sliceOf[T](acc), sliceOf[T](in))
 			return nil
@@ -209,6 +210,7 @@ func reducer[T any](f Op[T], e *elem) (red coll.Reducer, foreign bool) {
 // works on copies: it may change its arguments, and the user's must not change.
 func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], root int, wantsOut bool, kind *reduction) *Request {
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
+	c.noteOrder(isCommutative(f))
 	return collective{
 		foreign: true,
 		prepare: func() error { return acc.load(op, in) },

@@ -95,6 +95,7 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 // combines them and deals them out.
 func reduceScatterObjects[T any](c *Comm, op string, in, out []T, bl blocks, f Op[T]) *Request {
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
+	c.noteOrder(isCommutative(f))
 	var mine []byte
 	return collective{
 		foreign: true,

@@ -17,8 +17,8 @@ import (
 // the other at rank 0, and every collective waits for all ranks.
 
 // call is what a rank calls: callName bytes of the operation's name, eight of the root,
-// little-endian, and the signature of the elements, whatever their number.
-type call [callName + 8 + signatureLen]byte
+// little-endian, the signature of the elements, whatever their number, and an opOrder.
+type call [callName + 8 + signatureLen + 1]byte
 
 const callName = 32
 
@@ -35,11 +35,36 @@ type calling struct {
 	root  int
 	elems *signature
 	class elemClass
+	order opOrder
+}
+
+// opOrder is in which order the operation of a reduction may be carried out, on which the choice of
+// algorithms depends.
+type opOrder uint8
+
+const (
+	orderUnknown opOrder = iota // there is no operation, or the order makes no difference
+	orderAny                    // it commutes
+	orderOfRanks                // it does not, as far as is known
+)
+
+var opOrderNames = [...]string{"not known", "commutative", "not commutative"}
+
+// noteOrder keeps for the collective that is about to start whether its operation commutes. Each
+// group of an intercommunicator has an operation of its own.
+func (c *Comm) noteOrder(commutes bool) {
+	switch {
+	case c.isInter():
+	case commutes:
+		c.calling.order = orderAny
+	default:
+		c.calling.order = orderOfRanks
+	}
 }
 
 // noteCall keeps what checkColl sees of a collective until it starts.
 func (c *Comm) noteCall(op string, root int) {
-	c.calling.op, c.calling.class = op, classBytes
+	c.calling.op, c.calling.class, c.calling.order = op, classBytes, orderUnknown
 	if !c.job.checks {
 		return
 	}
@@ -78,18 +103,20 @@ func elemSignature(e *elem) *signature {
 func (c *Comm) takeCall(op string) *call {
 	now := c.calling
 	if c.calling = (calling{}); now.op != op {
-		now = calling{op, noRoot, anyElems, classBytes}
+		now = calling{op, noRoot, anyElems, classBytes, orderUnknown}
 	}
 	var k call
 	copy(k[:callName], op)
 	binary.LittleEndian.PutUint64(k[callName:], uint64(now.root))
 	copy(k[callName+8:], now.elems[:])
+	k[len(k)-1] = byte(now.order)
 	return &k
 }
 
 func (k *call) op() string            { return string(bytes.TrimRight(k[:callName], "\x00")) }
 func (k *call) root() int             { return int(binary.LittleEndian.Uint64(k[callName:])) }
 func (k *call) signature() *signature { return (*signature)(k[callName+8:]) }
+func (k *call) order() opOrder        { return opOrder(min(k[len(k)-1], byte(orderOfRanks))) }
 
 // verdict is what rank 0 found: the class of the error, little-endian, and its text. It is zero if
 // there is none.
@@ -130,6 +157,9 @@ func classify(calls []call) (v verdict) {
 			v.set(ErrNotSame, "the root is %d at rank 0 and %d at rank %d", first.root(), k.root(), r)
 		case a[sigFlags] != sigBytes && b[sigFlags] != sigBytes && (a.hash() != b.hash() || a[sigFlags] != b[sigFlags]):
 			v.set(ErrType, "the elements are %s at rank 0 and %s at rank %d", a.text(), b.text(), r)
+		case !k.order().suits(first.order()):
+			v.set(ErrNotSame, "the operation is %s at rank 0 and %s at rank %d: give the same one at all ranks, mpi.Commutative(op) at all or at none",
+				opOrderNames[first.order()], opOrderNames[k.order()], r)
 		default:
 			continue
 		}
@@ -137,6 +167,9 @@ func classify(calls []call) (v verdict) {
 	}
 	return v
 }
+
+// suits reports whether two ranks of a reduction may have operations of orders o and p.
+func (o opOrder) suits(p opOrder) bool { return o == p || o == orderUnknown || p == orderUnknown }
 
 // agree begins g, which is empty, with the comparison; all steps that are added later wait for it.
 //
@@ -183,7 +216,13 @@ type callMark uint8
 var markOps = [16]string{
 	1: "one that makes or frees a communicator, a window or a file", 2: "Barrier", 3: "Bcast", 4: "Gather", 5: "Scatter", 6: "Allgather", 7: "Alltoall",
 	8: "Reduce", 9: "Allreduce", 10: "ReduceScatter", 11: "Scan", 12: "Exscan", 13: "NeighborAllgather", 14: "NeighborAlltoall",
+	15: "a reduction whose operation does not commute",
 }
+
+// markInOrder stands for the mark of a reduction for which other algorithms are chosen if its
+// operation does not commute. If ranks disagree about that they may wait for messages that never
+// come: where messages meet before, or with FITMPI_CHECK=1, they are told.
+const markInOrder callMark = 15 << 4
 
 // markForms are the operations whose messages look like those of another.
 var markForms = map[string]string{
@@ -213,18 +252,30 @@ func (g *graph) mark(c *Comm, op string, m callMark) {
 	if c.job.checks {
 		return
 	}
-	g.s.Elem, g.s.Differ = uint8(m|callMark(c.takeClass(op))), differ
+	g.s.Elem, g.s.Differ = uint8(c.takeMark(op, m)), differ
 }
 
-// takeClass is the class of the elements of the collective op, which is about to start; classBytes
-// if it is not known.
-func (c *comm) takeClass(op string) elemClass {
+// takeMark is m with what is known of the elements and the operation of the collective op, which is
+// about to start.
+func (c *comm) takeMark(op string, m callMark) callMark {
 	now := c.calling
-	c.calling.op, c.calling.class = "", classBytes
+	c.calling.op, c.calling.class, c.calling.order = "", classBytes, orderUnknown
 	if now.op != op {
-		return classBytes
+		return m
 	}
-	return now.class
+	if now.order == orderOfRanks && m.isOrdered() {
+		m = markInOrder
+	}
+	return m | callMark(now.class)
+}
+
+// isOrdered reports whether the choice of algorithms depends on whether the operation commutes.
+func (m callMark) isOrdered() bool {
+	switch m.op() {
+	case "Reduce", "Allreduce", "ReduceScatter":
+		return true
+	}
+	return false
 }
 
 // differ is the error of a collective that is marked own at this rank and got at another, nil if

@@ -50,6 +50,15 @@ func (m *difference) run(t *testing.T, over func(*Comm) (*Comm, error)) {
 func floats(n int) []float64 { return make([]float64, n) }
 func ints(n int) []int64     { return make([]int64, n) }
 
+func keepLower(acc, in []float64) {}
+
+func startedOnce(r *Request) error {
+	if err := r.Start(); err != nil {
+		return err
+	}
+	return done(r)
+}
+
 // TestCollectivesDiffer: "all MPI processes in the group must call the same collective" (MPI 4.1,
 // section 6.1). Where messages of different ones meet, or of elements of different kinds, the
 // receiver says so: every message has both in its header.
@@ -70,6 +79,14 @@ func TestCollectivesDiffer(t *testing.T) {
 		{"nonblocking", func(c *Comm, n int) error { return waitAllOf(Ibcast(c, floats(n), 0)) },
 			func(c *Comm, n int) error { return waitAllOf(Ibcast(c, ints(n), 0)) }, ErrType,
 			"the elements are int64 at this rank and float64 at rank 0"},
+		{"whether an operation commutes", func(c *Comm, n int) error { return Allreduce(c, floats(n), floats(n), Commutative(keepLower)) },
+			func(c *Comm, n int) error { return Allreduce(c, floats(n), floats(n), keepLower) }, ErrNotSame,
+			"this rank calls a reduction whose operation does not commute, rank 0 calls Allreduce"},
+		{"whether a persistent one's does", func(c *Comm, n int) error {
+			return startedOnce(ReduceScatterBlockInit(c, floats(2*n), floats(n), keepLower))
+		},
+			func(c *Comm, n int) error { return startedOnce(ReduceScatterBlockInit(c, floats(2*n), floats(n), Sum)) }, ErrNotSame,
+			"this rank calls ReduceScatter, rank 0 calls a reduction whose operation does not commute"},
 		{"a new communicator", bcast, func(c *Comm, _ int) error { _, err := c.Dup(nil); return err }, ErrNotSame,
 			"this rank calls one that makes or frees a communicator, a window or a file, rank 0 calls Bcast"},
 	} {

@@ -327,6 +327,15 @@ func checkCollectives(t *T, c *mpi.Comm) {
 		{"scattered elements", func() error { return mpi.ReduceScatter(c, numbers, numbers, only0(c, 4), mpi.Sum) },
 			func() error { return mpi.ReduceScatter(c, counts, counts, only0(c, 4), mpi.Sum) },
 			mpi.ErrType, "the elements are float64 at rank 0 and int64 at rank 1"},
+		{"whether an operation commutes", func() error { return mpi.Allreduce(c, numbers, numbers, mpi.Commutative(keepFirst[float64])) },
+			func() error { return mpi.Allreduce(c, numbers, numbers, keepFirst) },
+			mpi.ErrNotSame, "the operation is commutative at rank 0 and not commutative at rank 1"},
+		{"whether a scattered one does", func() error { return mpi.ReduceScatter(c, numbers, numbers, only0(c, 4), keepFirst) },
+			func() error { return mpi.ReduceScatter(c, numbers, numbers, only0(c, 4), mpi.Sum) },
+			mpi.ErrNotSame, "the operation is not commutative at rank 0 and commutative at rank 1"},
+		{"whether one on objects does", func() error { return mpi.Scan(c, []string{"a"}, make([]string, 1), mpi.Max) },
+			func() error { return mpi.Scan(c, []string{"a"}, make([]string, 1), mpi.Sum) },
+			mpi.ErrNotSame, "the operation is commutative at rank 0 and not commutative at rank 1"},
 		{"objects", func() error { return mpi.Bcast(c, []string{"a"}, 0) }, func() error { return mpi.Bcast(c, numbers[:1], 0) },
 			mpi.ErrType, "the elements are string at rank 0 and float64 at rank 1"},
 		{"persistent", func() error { t.must(persistent.Start()); _, err := persistent.Wait(); return err },
@@ -343,6 +352,9 @@ func checkCollectives(t *T, c *mpi.Comm) {
 		want(t, "ranks after "+test.name, sum[0], c.Size())
 	}
 }
+
+// keepFirst is an operation that keeps what the lowest rank gave.
+func keepFirst[T any](acc, in []T) {}
 
 // only0 are the counts of a v-form whose data are all rank 0's.
 func only0(c *mpi.Comm, n int) []int {

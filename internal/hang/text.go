@@ -326,7 +326,7 @@ func (t *text) collective(c *Collective) {
 		}
 		t.add(3, "%s: %s", missing, t.whereabouts(c.Missing))
 	case c.Complete && t.e.IsStuck():
-		t.add(3, "all ranks are in it: do they give the same root and sizes? fitrun --check compares them")
+		t.add(3, "all ranks are in it: do they give the same root, sizes and operation? fitrun --check compares them")
 	}
 }
 
