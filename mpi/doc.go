@@ -60,6 +60,11 @@
 // made known to gob: every rank calls gob.Register with a value of each, before it
 // sends or receives one. Without that the call fails with ErrType and names the type.
 //
+// gob does not tell some values apart. An empty slice arrives as nil, as does a pointer to zero in
+// a field of a struct; a nil map that is an element arrives empty. What is shared arrives once for
+// each reference. A value that refers to itself, or is nested deeper than 1,000,000 levels, fails
+// with ErrType. A type to which that matters has a MarshalBinary of its own.
+//
 // A struct without pointers travels without its padding. A buffer of which only some values are
 // meant has a layout, a Datatype. TypeOf, Vector, Indexed, Subarray, Struct and their like make
 // one. Comm.WithType returns the communicator with that layout for the buffers of calls made

@@ -185,6 +185,11 @@ func appendGob[T any](b []byte, start int, vs []T) ([]byte, error) {
 			return b, nil
 		}
 	}
+	if mayNest(reflect.TypeFor[T]()) {
+		if err := checkNesting(reflect.ValueOf(vs)); err != nil {
+			return nil, err
+		}
+	}
 	buf := bytes.NewBuffer(b)
 	if err := gob.NewEncoder(buf).Encode(vs); err != nil {
 		return nil, registerHint(err)

@@ -1,0 +1,162 @@
+//go:build linux
+
+package mpi
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+)
+
+type (
+	link   struct{ Next *link }
+	branch struct {
+		Name string
+		Kids []branch
+	}
+	tangle   map[string]tangle
+	folded   []folded
+	anything struct{ V any }
+	journal  struct {
+		At    time.Time
+		Links map[string]*journal
+		self  *journal
+	}
+)
+
+func init() {
+	gob.Register(anything{})
+	gob.Register([]any{})
+}
+
+// linked is a list of n links.
+func linked(n int) *link {
+	var l *link
+	for range n {
+		l = &link{l}
+	}
+	return l
+}
+
+// A value that refers to itself cannot be serialised, and says so in every call that serialises:
+// of class ErrType, and the rank goes on.
+func TestCyclicValues(t *testing.T) {
+	ring := &link{}
+	ring.Next = ring
+	long := linked(5000)
+	end := long
+	for end.Next != nil {
+		end = end.Next
+	}
+	end.Next = long
+	m := tangle{}
+	m["a"] = tangle{"b": m}
+	f := folded{nil}
+	f[0] = f
+	a := &anything{}
+	a.V = a
+	list := []any{1, nil}
+	list[1] = list
+	led := &journal{Links: map[string]*journal{}}
+	led.Links["x"] = led
+	tree := branch{Kids: make([]branch, 1)}
+	tree.Kids[0].Kids = tree.Kids
+	err := RunThreads(1, func(_ context.Context, c *Comm) error {
+		for what, err := range map[string]error{
+			"a ring":            SendValue(c, ring, 0, 0),
+			"a long ring":       SendValue(c, *long, 0, 0),
+			"maps":              Send(c, []tangle{nil, m}, 0, 0),
+			"slices":            SendValue(c, f, 0, 0),
+			"an interface":      SendValue(c, a, 0, 0),
+			"a list":            SendValue(c, list, 0, 0),
+			"interfaces":        SendValue[any](c, list, 0, 0),
+			"a map of a struct": SendValue(c, led, 0, 0),
+			"a tree":            SendValue(c, tree, 0, 0),
+			"Isend":             waitAllOf(Isend(c, []*link{ring}, 0, 0)),
+			"IsendValue":        waitAllOf(IsendValue(c, ring, 0, 0)),
+			"Bcast":             Bcast(c, []*link{ring}, 0),
+			"BcastValue":        errOf(BcastValue(c, ring, 0)),
+			"Allgather":         Allgather(c, []*link{ring}, make([]*link, 1)),
+			"AllreduceValue":    errOf(AllreduceValue(c, ring, func(acc, in []*link) {})),
+		} {
+			if !errors.Is(err, ErrType) || !errors.Is(err, errCyclic) {
+				t.Errorf("%s: %v, want an error of class %v: %v", what, err, ErrType, errCyclic)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// What is shared is no cycle, and arrives as often as it is referred to; what is deep arrives, up
+// to a limit above which it is an error.
+func TestNestedValues(t *testing.T) {
+	shared := &link{&link{}}
+	for what, v := range map[string]any{
+		"shared":      []*link{shared, shared, shared.Next},
+		"of itself":   []*journal{{self: &journal{}}},
+		"an instant":  []any{time.Unix(1, 0)},
+		"interfaces":  []any{1, "a", nil, []any{[]float64{1}}, map[string]any{"a": nil}},
+		"a deep list": []*link{linked(100_000)},
+	} {
+		if err := checkNesting(reflect.ValueOf(v)); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	b, err := encodeObjects(nil, []*link{linked(100_000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeNewObjects[*link](b)
+	if err != nil || len(got) != 1 {
+		t.Fatal(len(got), err)
+	}
+	n := 0
+	for l := got[0]; l != nil; l = l.Next {
+		n++
+	}
+	if n != 100_000 {
+		t.Errorf("%d links arrived of 100,000", n)
+	}
+	if _, err := encodeObjects(nil, []*link{linked(mostNested + 1)}); !errors.Is(err, errNested) {
+		t.Errorf("a list of %d links: %v, want %v", mostNested+1, err, errNested)
+	}
+}
+
+// What gob does not tell apart, as the documentation of the package says.
+func TestWhatGobChanges(t *testing.T) {
+	type parts struct {
+		Empty   []int
+		Zero    *int
+		One     *int
+		Nothing map[string]int
+	}
+	err := RunThreads(1, func(_ context.Context, c *Comm) error {
+		sent := Isend(c, []parts{{Empty: []int{}, Zero: new(int), One: new(1)}}, 0, 0)
+		got, _, err := RecvValue[parts](c, 0, 0)
+		if err != nil || got.Empty != nil || got.Zero != nil || got.One == nil || *got.One != 1 || got.Nothing != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+		maps := Isend(c, []map[string]int{nil}, 0, 0)
+		m, _, err := RecvValue[map[string]int](c, 0, 0)
+		if err != nil || m == nil || len(m) > 0 {
+			t.Errorf("%v, %v", m, err)
+		}
+		slices := Isend(c, [][]int{nil, {}}, 0, 0)
+		s, _, err := RecvNew[[]int](c, 0, 0)
+		if err != nil || len(s) != 2 || s[0] != nil || s[1] != nil {
+			t.Errorf("%#v, %v", s, err)
+		}
+		return waitAllOf(sent, maps, slices)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }
