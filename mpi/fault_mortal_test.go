@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -144,6 +145,53 @@ func TestShrinkToOne(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatalf("seed %d, %d ranks that die in the order %v by ways %v: %v", seed, n, order, how, err)
+		}
+	}
+}
+
+// A rank may die, by another goroutine of its own, when its function has returned or is about to.
+// It has died then as any other; the job goes on.
+func TestDeathAfterReturn(t *testing.T) {
+	for _, policy := range []string{"assist", "worker", "caller"} {
+		t.Setenv("FITMPI_PROGRESS", policy)
+		for what, isTime := range map[string]func(c *Comm) bool{
+			"before":      func(*Comm) bool { return true },
+			"in Finalize": func(c *Comm) bool { return c.job.finalizing.Load() },
+		} {
+			err := runMortals(3, func(c *Comm) error {
+				if c.Rank() == 1 {
+					died := make(chan struct{})
+					go func() {
+						defer close(died)
+						for !isTime(c) {
+							runtime.Gosched()
+						}
+						c.Die()
+					}()
+					if what == "before" {
+						<-died
+					}
+					return nil
+				}
+				for {
+					failed, err := c.Failed()
+					if err != nil {
+						return err
+					}
+					if failed.Size() == 1 {
+						break
+					}
+					runtime.Gosched()
+				}
+				rest, err := c.Shrink()
+				if err != nil {
+					return err
+				}
+				return Barrier(rest)
+			})
+			if err != nil {
+				t.Errorf("%s, %s: %v", policy, what, err)
+			}
 		}
 	}
 }

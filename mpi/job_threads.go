@@ -212,12 +212,29 @@ func (t *threads) settle(rank int, j *job, err error) error {
 		return errors.Join(err, j.kill(), j.leave())
 	}
 	if j.worldScope.isOpen() {
-		abort := func(err error) { t.abort(rank, err) }
-		if err = j.finalize(t.ctx, abort); err != nil {
-			abort(err)
+		failed := func(err error) { t.failLate(rank, j, err) }
+		if err = j.finalize(t.ctx, failed); err != nil {
+			failed(err)
 		}
 	}
+	if err != nil && j.died.Load() && t.hasFT { // another goroutine of the rank has called Die meanwhile
+		t.dead.Add(1)
+		return nil
+	}
 	return err
+}
+
+// failLate is for a rank that fails in Finalize: the others hear of it, or the job ends.
+func (t *threads) failLate(rank int, j *job, err error) {
+	if !t.hasFT || t.ctx.Err() != nil {
+		t.abort(rank, err)
+		return
+	}
+	if j.died.Load() {
+		err = errDied
+	}
+	j.mute.Store(true)
+	j.onFailure(err)
 }
 
 // markFailed ends a rank that has failed in a job that goes on, and tells the others. It returns
