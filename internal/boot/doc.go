@@ -133,5 +133,6 @@
 // without finalizing has failed, whatever its exit code. After abort the launcher ends the whole
 // job and shows the text once. Nothing is acknowledged: what a rank wrote before it exited stays
 // readable in the socket, and the launcher reads all of it before it classifies the exit. End of
-// file at the rank's end means that the launcher is gone.
+// file at the rank's end means that the launcher is gone, or that another process was this rank and
+// has finalized: that one shuts down reading as it goes.
 package boot

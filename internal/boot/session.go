@@ -111,6 +111,9 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 	in := newReceiver(conn)
 	info, err := readWelcome(in)
 	if err != nil {
+		if errors.Is(err, io.EOF) && how.other == launcherName {
+			err = fmt.Errorf("%w: %s", err, hintSpent)
+		}
 		in.rights.close()
 		return nil, err
 	}
@@ -136,6 +139,9 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 	go s.read() // stopped by Close
 	return s, nil
 }
+
+// hintSpent says what it means that nothing comes from a launcher: see Close.
+const hintSpent = "either a process before this one was the same rank and has finalized, as a rank does once (sh -c \"prog; prog\"), or fitrun is gone"
 
 // refusal is a launcher's word that a rank cannot join.
 type refusal struct{ text string }
@@ -422,6 +428,9 @@ func (s *session) sendWithin(ctx context.Context, m message) error {
 func (s *session) Close() error {
 	s.closeOnce.Do(func() {
 		s.closing.Store(true)
+		if c, ok := s.conn.(interface{ CloseRead() error }); ok && s.other == launcherName && s.finalizing.Load() {
+			_ = c.CloseRead() // so that another process with the same socket, as of one shell, does not wait for a welcome
+		}
 		if err := s.conn.Close(); s.gone.Kind == LauncherGone { // else the other end may be gone, and TLS cannot say goodbye to it
 			s.closeErr = err
 		}

@@ -105,7 +105,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a refusal", `{"type":"refused","text":"the job has begun"}` + "\n", "it refuses: the job has begun"},
 		{"garbage", "hello\n", "malformed message: invalid character 'h' looking for beginning of value"},
 		{"half a line", `{"type":`, "waiting for its welcome: unexpected EOF"},
-		{"nothing", "", "waiting for its welcome: EOF"},
+		{"nothing", "", "waiting for its welcome: EOF: " + hintSpent},
 		{"an endless line", strings.Repeat("x", maxLine+1), "waiting for its welcome: message longer than 65536 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -339,5 +339,39 @@ func TestSessionOverPipe(t *testing.T) {
 	s.Close()
 	if _, err := l.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("%v, want %v", err, io.EOF)
+	}
+}
+
+// A shell may run two programs as one rank: the second has the socket of the first. When that has
+// finalized the second is told so, at once. The launcher still hears the first to its end.
+func TestSecondProcessOfRank(t *testing.T) {
+	conn, fd := socketPair(t)
+	second, err := syscall.Dup(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := NewLink(conn, testInfo(0, 1))
+	defer l.Close()
+	open := func(fd int) (Session, error) {
+		here, err := inherit(strconv.Itoa(fd), "fitrun")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Open(here)
+	}
+	s, err := open(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNotice(t, l, Joined)
+	if err := errors.Join(s.Finalizing(failsafe(t)), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wantNotice(t, l, Finalizing)
+	if _, err = open(second); err == nil || !strings.HasSuffix(err.Error(), "EOF: "+hintSpent) {
+		t.Errorf("%v, want it to say: %s", err, hintSpent)
+	}
+	if _, err := l.Next(); err != io.EOF {
+		t.Errorf("the launcher reads %v, want %v", err, io.EOF)
 	}
 }
