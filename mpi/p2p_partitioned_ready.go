@@ -96,11 +96,14 @@ func (r *Request) readyError(op string, partition int, err error) *Error {
 // Parrived reports whether a partition of a receive made by PrecvInit is there
 // (MPI 4.1, section 4.2.2): its elements may be read from then on, until the next
 // Start. It does not wait and does not complete the request; goroutines may ask at
-// once. Of a request that is not active every partition is there. An error says that
-// the partition will not come.
+// once. Of a request that is null, as nil or one that was freed, or not active every
+// partition is there. An error says that the partition will not come.
 func (r *Request) Parrived(partition int) (here bool, err error) {
 	defer r.begin("Parrived").endFound(&here, &err)
 	const op = "Parrived"
+	if r == nil || r.made == madeFreed {
+		return true, nil // "If request is a null or inactive request, then flag = true is returned"
+	}
 	if err := r.checkPart(op, false, partition, partition); err != nil {
 		return false, r.partFail(err)
 	}

@@ -435,7 +435,16 @@ func partitionedArguments(t *T, c *mpi.Comm) {
 
 	plain := mpi.SendInit(c, buf, 0, 1)
 	wantError(t, "Pready of SendInit", plain.Pready(0), mpi.ErrRequest, "SendInit", "PsendInit")
-	_, err := plain.Parrived(0)
+	var null *mpi.Request
+	here, err := null.Parrived(3)
+	t.must(err, "Parrived of a nil request")
+	want(t, "Parrived of a nil request", here, true)
+	freed := mpi.PrecvInit(c, make([]int, 2), 2, mpi.ProcNull, 0)
+	t.must(freed.Free())
+	here, err = freed.Parrived(0)
+	t.must(err, "Parrived of a freed request")
+	want(t, "Parrived of a freed request", here, true)
+	_, err = plain.Parrived(0)
 	wantError(t, "Parrived of SendInit", err, mpi.ErrRequest, "SendInit", "PrecvInit")
 	var none *mpi.Request
 	wantError(t, "Pready of nil", none.Pready(0), mpi.ErrRequest, "nil")
