@@ -120,6 +120,9 @@ func (a *access) begin() {
 
 // check reports whether the data lie where a file can have them.
 func (a *access) check() bool {
+	if a.view.IsEmpty() && a.kind&fileWrites == 0 { // as at the end of the file
+		a.size, a.etyps = 0, 0
+	}
 	x, err := a.view.stream(a.op, a.start)
 	if err == nil {
 		if far := a.view.Check(x, a.size); far != nil {

@@ -40,7 +40,8 @@ func (r datarep) swaps() bool {
 // without end from byte disp on (MPI 4.1, section 14.3, MPI_File_set_view). filetype is made of
 // values of etype, or is etype; offsets and positions count values of etype. Its data must be in
 // ascending order and must not overlap, nor those of the next value with them, and none may lie
-// before its origin. The file pointers return to the beginning.
+// before its origin. The file pointers return to the beginning. A filetype without data is a view of
+// nothing: reading brings nothing, as at the end of the file, and there is nowhere to write.
 //
 // datarep is "native" (as in memory), "internal" (little-endian on all machines) or "external32"
 // (big-endian), or a name that [Comm.RegisterDatarep] was given. With such a name each access
@@ -106,9 +107,9 @@ func (f *file) newView(op string, disp int, etype, filetype *Datatype, rep strin
 		if err := t.check(); err != nil {
 			return nil, opErrorf(ErrType, op, "the %s: %w", what, err)
 		}
-		if t.Size() == 0 {
-			return nil, opErrorf(ErrType, op, "the %s has no data", what)
-		}
+	}
+	if etype.Size() == 0 {
+		return nil, opErrorf(ErrType, op, "the etype has no data: need one to count offsets in")
 	}
 	v := &fileView{View: fileio.View{Disp: disp, Map: filetype.m}, etype: etype, filetype: filetype, unit: etype.Size(), rep: -1}
 	for i, name := range repNames {
@@ -123,9 +124,9 @@ func (f *file) newView(op string, disp int, etype, filetype *Datatype, rep strin
 	}
 	sequential := f.amode&ModeSequential != 0
 	switch lb, _ := v.Map.TrueExtent(); {
-	case lb < 0 || !v.Map.IsAscending():
+	case !v.IsEmpty() && lb < 0 || !v.Map.IsAscending():
 		return nil, opErrorf(ErrType, op, "the data of values of the filetype %v that follow each other are not in ascending order from 0 on, or overlap", filetype)
-	case etype.Size() > 1 && (filetype.Size()%etype.Size() != 0 || filetype.m.Hash(1) != etype.m.Hash(filetype.Size()/etype.Size())):
+	case etype.Size() > 1 && !v.IsEmpty() && (filetype.Size()%etype.Size() != 0 || filetype.m.Hash(1) != etype.m.Hash(filetype.Size()/etype.Size())):
 		return nil, opErrorf(ErrType, op, "the filetype %v is not made of values of the etype %v", filetype, etype)
 	case sequential && disp != DisplacementCurrent:
 		return nil, opErrorf(ErrDisp, op, "displacement %d in a file that was opened with ModeSequential: need DisplacementCurrent", disp)
@@ -140,7 +141,7 @@ func (f *file) newView(op string, disp int, etype, filetype *Datatype, rep strin
 		old := f.view.Load()
 		v.Disp = old.At(at * old.unit)
 	}
-	if v.Check(0, 1) != nil {
+	if !v.IsEmpty() && v.Check(0, 1) != nil {
 		return nil, opErrorf(ErrDisp, op, "displacement %d: %w", disp, fileio.ErrTooFar)
 	}
 	return v, nil
@@ -159,7 +160,11 @@ func (v *fileView) takeUser(op string, known *datareps, name string) *Error {
 	if r == nil {
 		return opErrorf(ErrUnsupportedDatarep, op, "%q: need one of %s", name, strings.Join(known.names(), ", "))
 	}
-	s, err := r.sizesFor(op, v.filetype)
+	values := v.filetype
+	if v.IsEmpty() {
+		values = v.etype
+	}
+	s, err := r.sizesFor(op, values)
 	if err != nil {
 		return err
 	}
@@ -208,8 +213,10 @@ func (f *File) ByteOffset(offset int) (int, error) {
 	}
 	v := f.view.Load()
 	x, err := v.stream(op, offset)
-	if err == nil && v.Check(x, 1) != nil {
-		err = opErrorf(ErrArg, op, "offset %d: %w", offset, fileio.ErrTooFar)
+	if err == nil {
+		if far := v.Check(x, 1); far != nil {
+			err = opErrorf(ErrArg, op, "offset %d: %w", offset, far)
+		}
 	}
 	if err != nil {
 		return 0, f.fail(err)

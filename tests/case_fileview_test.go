@@ -166,7 +166,7 @@ func fileBadViews(t *T, c *mpi.Comm) {
 		{"no etype", 0, nil, b, "native", mpi.ErrType},
 		{"no filetype", 0, b, nil, "native", mpi.ErrType},
 		{"an error in the filetype", 0, b, mpi.Contiguous(-1, b), "native", mpi.ErrType},
-		{"no data", 0, b, mpi.Contiguous(0, b), "native", mpi.ErrType},
+		{"no data in the etype", 0, mpi.Contiguous(0, b), b, "native", mpi.ErrType},
 		{"negative", -1, b, b, "native", mpi.ErrDisp},
 		{"descending", 0, b, mpi.Indexed([]int{1, 1}, []int{3, 0}, b), "native", mpi.ErrType},
 		{"overlapping", 0, b, mpi.Indexed([]int{2, 2}, []int{0, 1}, b), "native", mpi.ErrType},
@@ -196,6 +196,58 @@ func fileBadViews(t *T, c *mpi.Comm) {
 	_, err := f.TypeExtent(nil)
 	wantError(t, "extent of nothing", err, mpi.ErrType)
 	t.must(f.Close())
+}
+
+// fileEmptyViews: the last rank sees nothing of the file, as the last process of a block
+// distribution may, and takes part in what is collective.
+func fileEmptyViews(t *T, c *mpi.Comm) {
+	i := mpi.TypeOf[int64]()
+	last := c.Size() - 1
+	for what, nothing := range map[string]*mpi.Datatype{
+		"no values":      mpi.Contiguous(0, i),
+		"no blocks":      mpi.Indexed(nil, nil, i),
+		"none of a grid": mpi.Darray(3, 2, []int{2}, []mpi.Distribution{mpi.DistributeBlock}, nil, []int{3}, mpi.OrderC, i),
+	} {
+		for _, rep := range []string{"native", "external32"} {
+			f := openNew(t, c)
+			filetype, mine, n := mpi.Resized(i, 0, 8*max(last, 1)), []int64{int64(c.Rank()), 7}, 2
+			if c.Rank() == last {
+				filetype, mine, n = nothing, nil, 0
+			}
+			t.must(f.SetView(8*c.Rank(), i, filetype, rep, nil), what)
+			st, err := mpi.FileWriteAll(f, mine)
+			t.must(err, what)
+			want(t, what+": written", st.Count, n)
+			t.must(f.Seek(0, mpi.SeekEnd))
+			at, err := f.Position()
+			t.must(err, what)
+			want(t, what+": the end", at, n)
+			got := []int64{-1, -1, -1}
+			st, err = mpi.FileReadAtAll(f, 0, got)
+			t.must(err, what)
+			want(t, what+": read", st.Count, n)
+			wantSlice(t, what, got[:n], mine)
+			t.must(f.Seek(0, mpi.SeekSet))
+			r := mpi.FileIread(f, got)
+			st, err = r.Wait()
+			t.must(err, what)
+			want(t, what+": read alone", st.Count, n)
+			t.must(f.SetAtomicity(true))
+			st, err = mpi.FileReadAt(f, 0, got)
+			t.must(err, what)
+			want(t, what+": read in atomic mode", st.Count, n)
+			if c.Rank() == last {
+				want(t, what+": untouched", got[2], -1)
+				_, err = mpi.FileWriteAt(f, 0, []int64{1})
+				wantError(t, what+": nowhere to write", err, mpi.ErrArg, "no byte of the file is visible")
+				_, err = f.ByteOffset(0)
+				wantError(t, what+": no byte", err, mpi.ErrArg, "no byte of the file is visible")
+				_, _, of, _ := f.View()
+				want(t, what+": the filetype", of, nothing)
+			}
+			t.must(f.Close())
+		}
+	}
 }
 
 func fileEnd(t *T, c *mpi.Comm) {

@@ -10,30 +10,53 @@ import (
 // ErrTooFar says that an access reaches beyond the offsets that files have.
 var ErrTooFar = errors.New("it reaches beyond the largest offset of a file")
 
+// ErrNothing says that an access means bytes of a view that has none.
+var ErrNothing = errors.New("no byte of the file is visible in the view")
+
 // farthest is less than what an int can be, so that offsets can be rounded up.
 const farthest = math.MaxInt - 1<<30
 
 // View is which bytes of a file are visible, in which order (MPI 4.1, section 14.3): the data of
 // elements of a map that follow each other without end. The n-th visible byte is meant where these
-// comments say stream. Immutable.
+// comments say stream. There is none if the map has no data. Immutable.
 type View struct {
 	Disp int         // where the first element has its origin; >= 0
-	Map  *layout.Map // ascending, with data, none before the origin
+	Map  *layout.Map // ascending, none before the origin
 }
 
 // Plain is the view of all bytes.
 var Plain = View{Map: layout.Basic(layout.Byte)}
 
-// At is where the byte at x of the stream lies in the file.
-func (v View) At(x int) int { return v.Disp + v.Map.At(x) }
+// IsEmpty reports whether no byte is visible.
+func (v View) IsEmpty() bool { return v.Map.Size() == 0 }
+
+// At is where the byte at x of the stream lies in the file; where the view begins if it is empty.
+func (v View) At(x int) int {
+	if v.IsEmpty() {
+		return v.Disp
+	}
+	return v.Disp + v.Map.At(x)
+}
 
 // Before is how many bytes of the stream lie before the offset of the file.
-func (v View) Before(offset int) int { return v.Map.Before(offset - v.Disp) }
+func (v View) Before(offset int) int {
+	if v.IsEmpty() {
+		return 0
+	}
+	return v.Map.Before(offset - v.Disp)
+}
 
 // Check reports whether n bytes from x on of the stream are where files can have them.
 func (v View) Check(x, n int) error {
 	if x < 0 || n < 0 || x > math.MaxInt-n {
 		return ErrTooFar
+	}
+	switch {
+	case !v.IsEmpty():
+	case n > 0:
+		return ErrNothing
+	default:
+		return nil
 	}
 	size := v.Map.Size()
 	_, extent := v.Map.Extent()
@@ -53,6 +76,9 @@ func (v View) Check(x, n int) error {
 // Preconditions:
 //   - Check(x, n) is nil.
 func (v View) Walk(x, n int, visit func(offset, size int) bool) bool {
+	if n == 0 {
+		return true
+	}
 	at, size := 0, 0 // of the run that may go on
 	ok := v.Map.Walk(x, n, func(a, k int) bool {
 		if size > 0 && a == at+size {
@@ -87,7 +113,7 @@ func (v View) IsDense(x, n int) bool {
 
 // RunLength is how long the runs of the view are, about; 0 if there is no end to them.
 func (v View) RunLength() int {
-	if v.Map.IsContiguous() {
+	if v.IsEmpty() || v.Map.IsContiguous() {
 		return 0
 	}
 	return max(v.Map.Size()/v.Map.Runs(), 1)
