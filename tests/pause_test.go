@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,9 +23,20 @@ import (
 
 func init() { programs["pausing"] = pausingRank }
 
-// pausingRank says which process it is, and exchanges messages until a file is there.
+// pausingRank says which process it is, and exchanges messages until a file is there. It says which
+// signals of the user's it gets.
 func pausingRank() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		if world.Rank() != deafRank {
+			heard := make(chan os.Signal, 4)
+			signal.Notify(heard, syscall.SIGUSR1, syscall.SIGUSR2)
+			defer func() { signal.Stop(heard); close(heard) }()
+			go func() { // ends with the function
+				for s := range heard {
+					fmt.Printf("rank %d heard %v\n", world.Rank(), s)
+				}
+			}()
+		}
 		fmt.Println("pid", os.Getpid())
 		for over := []bool{false}; !over[0]; {
 			if world.Rank() == 0 {
@@ -67,6 +80,35 @@ func TestTerminalStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			terminalStop(t, tc.ranks, tc.args)
+		})
+	}
+}
+
+// deafRank does not listen to signals of the user's, which does not end it.
+const deafRank = 1
+
+// TestUserSignals: SIGUSR1 and SIGUSR2 mean nothing to fitrun, and what they mean to ranks, which
+// get them wherever they are. They end no job.
+func TestUserSignals(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"here":  {"-n", "3"},
+		"hosts": {"-H", "localhost:1,a:1,b:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, dir := startPausing(t, args...)
+			r.awaitPIDs(t, 3)
+			for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2} {
+				syscall.Kill(r.cmd.Process.Pid, sig)
+				for _, rank := range []int{0, 2} {
+					r.awaitSaid(t, fmt.Sprintf("rank %d heard %v\n", rank, sig))
+				}
+			}
+			if err := os.WriteFile(filepath.Join(dir, "over"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r.end(t, jobTimeout).wantClean(t)
 		})
 	}
 }
@@ -170,6 +212,20 @@ func (r *acrossRun) awaitPIDs(t *testing.T, ranks int) (pids []int) {
 			t.Fatalf("it has ended: %s", r.stderr.String())
 		case <-time.After(time.Until(until)):
 			t.Fatalf("ranks that have begun: %q\n%s", said, r.stderr.String())
+		}
+	}
+}
+
+// awaitSaid waits until ranks have written text.
+func (r *acrossRun) awaitSaid(t *testing.T, text string) {
+	t.Helper()
+	for late := time.After(jobTimeout); !strings.Contains(r.stdout.String(), text); {
+		select {
+		case <-r.stdout.changed:
+		case <-r.endc:
+			t.Fatalf("it has ended without %q: %s", text, r.stderr.String())
+		case <-late:
+			t.Fatalf("no %q in:\n%s\n%s", text, r.stdout.String(), r.stderr.String())
 		}
 	}
 }

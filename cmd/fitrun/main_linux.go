@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/agent"
@@ -81,6 +82,9 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
+	passed := make(chan os.Signal, 4)
+	signal.Notify(passed, heard(syscall.SIGUSR1, syscall.SIGUSR2)...)
+	defer signal.Stop(passed)
 	look, err := o.watch(stderr)
 	if err != nil {
 		return refuse(stderr, err)
@@ -101,7 +105,7 @@ func start(ctx context.Context, o options, stdin *os.File, stdout, stderr io.Wri
 	}
 	adopted := sys.AdoptOrphans() == nil // else only process groups are cleaned up
 	return look.execute(ctx, req, launch.Config{
-		Stdin: stdin, Stdout: stdout, Stderr: stderr, Signals: signals,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, Signals: signals, Passed: passed,
 		Tag: o.tag, Timestamp: o.stamp, OutputDir: o.outputDir, Verbose: o.verbose, Bindings: o.bindings, Guard: guard, AdoptedOrphans: adopted,
 	})
 }
@@ -143,14 +147,15 @@ func refuse(stderr io.Writer, err error) int {
 	return launch.ExitUsage
 }
 
-// stopSignals are the signals that end a job. One that our parent ignores, as nohup does, stays
-// ignored.
-func stopSignals() []os.Signal {
-	var sigs []os.Signal
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) {
-			sigs = append(sigs, s)
-		}
+// stopSignals are the signals that end a job.
+func stopSignals() []os.Signal { return heard(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) }
+
+// heard is those of sigs that our parent does not ignore, as nohup does: what it ignores stays
+// ignored. If it ignores all, one is left that never comes, since package signal takes none for all.
+func heard(sigs ...os.Signal) []os.Signal {
+	sigs = slices.DeleteFunc(sigs, signal.Ignored)
+	if len(sigs) == 0 {
+		return []os.Signal{syscall.SIGKILL}
 	}
 	return sigs
 }

@@ -155,4 +155,5 @@ Exit codes:
   130, 143              ended by ^C or SIGTERM (128 + the signal); the ranks get SIGTERM and 5 seconds, a second signal
                         kills them at once
 ^Z (SIGTSTP) stops all ranks and fitrun, SIGCONT lets them go on
+SIGUSR1 and SIGUSR2 are passed on to all processes that fitrun has started
 `

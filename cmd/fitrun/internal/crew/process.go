@@ -203,7 +203,8 @@ func (p *process) wait() (Exit, error) {
 	return Exit{Code: status.ExitStatus(), Ended: p.ended}, nil
 }
 
-// signal sends sig to the process group.
+// signal sends sig to the process group. Unless that is a signal of the user's, which is not meant to
+// end a process, it is what has ended the process if that ends.
 func (p *process) signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +213,7 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 	own := sys.IsExiting(p.pid)
 	err := syscall.Kill(-p.pid, sig) // also when exiting: others of its group may not be
-	p.ended = p.ended || err == nil && !own
+	p.ended = p.ended || err == nil && !own && sig != syscall.SIGUSR1 && sig != syscall.SIGUSR2
 }
 
 // isGone reports whether the i-th rank of the process has left the job or is on its way out, heard

@@ -29,6 +29,7 @@ type Config struct {
 	Stdin          *os.File         // given to the process of rank 0; nil is /dev/null
 	Stdout, Stderr io.Writer        // nil discards
 	Signals        <-chan os.Signal // what the user sends; each a syscall.Signal
+	Passed         <-chan os.Signal // what the user sends for the ranks; each a syscall.Signal
 	Tag            bool             // put "[rank] " before each line, or "[first-last] "
 	Timestamp      bool             // put the time before each line
 	OutputDir      string           // directory for the output of each process, instead of Stdout and Stderr; "" is none
@@ -206,6 +207,8 @@ func (x *runner) loop(ctx context.Context) {
 			happened(time.Now())
 		case sig := <-x.cfg.Signals:
 			x.sup.interrupted(time.Now(), sig.(syscall.Signal))
+		case sig := <-x.cfg.Passed:
+			x.passOn(sig.(syscall.Signal))
 		case <-stops:
 			x.pause(stops)
 		case <-cancelled:
@@ -219,6 +222,16 @@ func (x *runner) loop(ctx context.Context) {
 			x.sup.tick(time.Now())
 		}
 		x.rein()
+	}
+}
+
+// passOn passes a signal that means something to the ranks on to them, and to those that were spawned.
+func (x *runner) passOn(sig syscall.Signal) {
+	x.sup.passed(sig)
+	for _, y := range x.brood.begun() {
+		x.brood.wait.Go(func() { // not here: that loop may be about to tell this one something
+			y.post(func(time.Time) { y.passOn(sig) })
+		})
 	}
 }
 

@@ -214,6 +214,14 @@ func (s *supervisor) interrupted(now time.Time, sig syscall.Signal) {
 	}
 }
 
+// passed is called for a signal to fitrun that is for the ranks. Those that have not begun yet, or
+// that are being ended, do not get it.
+func (s *supervisor) passed(sig syscall.Signal) {
+	if s.state == jobRunning {
+		s.signalAll(sig)
+	}
+}
+
 // outputFailed is called when the ranks' output cannot be shown any more.
 func (s *supervisor) outputFailed(now time.Time, err error) {
 	if s.state != jobRunning {
