@@ -146,7 +146,7 @@ func (j *job) start(ctx context.Context, info boot.Info, set settings) error {
 		cfg.Bell, cfg.AskBell = info.Bell, j.askBell
 	}
 	cfg.OnSuspect = j.suspect
-	ifs, err := set.net.listen(&cfg)
+	ifs, err := set.net.listen(&cfg, set.transport == transportTCP && info.Size > 1)
 	if err != nil {
 		return errors.Join(err, l.leave())
 	}

@@ -9,5 +9,5 @@
 // addresses of IPv6 mean nothing without an interface, so they count only where the user names
 // them.
 //
-// All but [Interfaces] is pure.
+// All but [Interfaces] and [Local] is pure.
 package netif
