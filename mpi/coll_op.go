@@ -360,9 +360,9 @@ func kindOf[T any](op Op[T]) opKind {
 	return kind.(opKind)
 }
 
-// isGenericLiteral reports whether the function of that name is without a name of its own in generic
-// code: p.F[...].func1 in a function, p.(*T[...]).M.func1 in a method, p.F[...].func1.2 in another
-// such, p.F.G[...].func3 where G is inlined.
+// isGenericLiteral reports whether the function of that name is without a name of its own in
+// generic code: p.F[...].func1 in a function, p.(*T[...]).M.func1 in a method, p.F[...].func1.2 in
+// another such, p.F.G[...].func3 where G is inlined.
 func isGenericLiteral(name string) bool {
 	own := strings.TrimPrefix(name[strings.LastIndexByte(name, '.')+1:], "func")
 	return strings.Contains(name, "[...]") && own != "" && strings.Trim(own, "0123456789") == ""

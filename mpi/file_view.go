@@ -40,8 +40,8 @@ func (r datarep) swaps() bool {
 // without end from byte disp on (MPI 4.1, section 14.3, MPI_File_set_view). filetype is made of
 // values of etype, or is etype; offsets and positions count values of etype. Its data must be in
 // ascending order and must not overlap, nor those of the next value with them, and none may lie
-// before its origin. The file pointers return to the beginning. A filetype without data is a view of
-// nothing: reading brings nothing, as at the end of the file, and there is nowhere to write.
+// before its origin. The file pointers return to the beginning. A filetype without data is a view
+// of nothing: reading brings nothing, as at the end of the file, and there is nowhere to write.
 //
 // datarep is "native" (as in memory), "internal" (little-endian on all machines) or "external32"
 // (big-endian), or a name that [Comm.RegisterDatarep] was given. With such a name each access

@@ -21,8 +21,8 @@ import (
 const maxAddrs = 32
 
 // listen puts into cfg where the rank accepts peers, and returns the interfaces of this host if it
-// looked: a job on one host of which nothing else was asked stays on the loopback interface. If that
-// is of no use it is an error only where the ranks need it, as overTCP says.
+// looked: a job on one host of which nothing else was asked stays on the loopback interface. If
+// that is of no use it is an error only where the ranks need it, as overTCP says.
 func (n *netSettings) listen(cfg *engine.Config, overTCP bool) ([]netif.Interface, error) {
 	cfg.Ports, cfg.TLS = n.ports, n.tls
 	if !n.remote && !n.choice.IsSet() {

@@ -11,8 +11,8 @@ import (
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
-// TestLoopback: what a host's loopback interface is like does not matter to ranks that share memory;
-// over TCP it need not have an address of IPv4, and where it is down that is said, at once.
+// TestLoopback: what a host's loopback interface is like does not matter to ranks that share
+// memory; over TCP it need not have an address of IPv4, and where it is down that is said, at once.
 func TestLoopback(t *testing.T) {
 	t.Parallel()
 	effort.Need(t, effort.Usual, "it makes network namespaces")

@@ -151,7 +151,8 @@ func refuse(stderr io.Writer, err error) int {
 func stopSignals() []os.Signal { return heard(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) }
 
 // heard is those of sigs that our parent does not ignore, as nohup does: what it ignores stays
-// ignored. If it ignores all, one is left that never comes, since package signal takes none for all.
+// ignored. If it ignores all, one is left that never comes, since package signal takes none for
+// all.
 func heard(sigs ...os.Signal) []os.Signal {
 	sigs = slices.DeleteFunc(sigs, signal.Ignored)
 	if len(sigs) == 0 {

@@ -203,8 +203,8 @@ func (p *process) wait() (Exit, error) {
 	return Exit{Code: status.ExitStatus(), Ended: p.ended}, nil
 }
 
-// signal sends sig to the process group. Unless that is a signal of the user's, which is not meant to
-// end a process, it is what has ended the process if that ends.
+// signal sends sig to the process group. Unless that is a signal of the user's, which is not meant
+// to end a process, it is what has ended the process if that ends.
 func (p *process) signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -225,7 +225,8 @@ func (x *runner) loop(ctx context.Context) {
 	}
 }
 
-// passOn passes a signal that means something to the ranks on to them, and to those that were spawned.
+// passOn passes a signal that means something to the ranks on to them, and to those that were
+// spawned.
 func (x *runner) passOn(sig syscall.Signal) {
 	x.sup.passed(sig)
 	for _, y := range x.brood.begun() {
