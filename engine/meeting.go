@@ -45,7 +45,8 @@ func (r *realm) peer(rank uint32) PeerID {
 type origin struct {
 	realm  *realm
 	rank   int
-	parted bool // goodbye is said to it. The holder of the progress right's
+	parted bool // goodbye is said to it. Changed with the progress right and the mutex held
+	counts bool // Introduced.Counted; immutable
 }
 
 func newRealm(m Meeting, encrypted bool) (*realm, error) {
@@ -100,7 +101,8 @@ func (d *driver) realmNamed(name string) *realm {
 
 // Introduced is a peer of a meeting.
 type Introduced struct {
-	Rank int // in the meeting
+	Rank    int  // in the meeting
+	Counted bool // what it counts is known where this rank's counts go: see Stats.LiveFrames
 	PeerInfo
 }
 
@@ -179,7 +181,7 @@ func (d *driver) introduce(in *introduction) {
 		in.realm.peers[p.Rank] = id
 		in.ids = append(in.ids, id)
 		d.bridge = append(d.bridge, p.PeerInfo)
-		d.origins = append(d.origins, origin{realm: in.realm, rank: p.Rank})
+		d.origins = append(d.origins, origin{realm: in.realm, rank: p.Rank, counts: p.Counted})
 	}
 	d.realms = append(d.realms, in.realm)
 	e.core.AddPeers(n)
@@ -227,7 +229,9 @@ func (e *Engine) Part(ids []PeerID) {
 
 // part is Part of one peer by the holder of the progress right.
 func (d *driver) part(id PeerID) {
+	d.e.mu.Lock()
 	d.origins[int(id)-d.e.cfg.Size].parted = true
+	d.e.mu.Unlock()
 	switch c := d.conns[id]; {
 	case c != nil && c.state == connOpen:
 		c.sayBye()

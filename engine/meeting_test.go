@@ -27,7 +27,7 @@ func meetJobs(t *testing.T, name byte, a, b []*Engine) (ids [2][][]PeerID) {
 		for r, e := range es {
 			var peers []Introduced
 			for q, o := range other {
-				peers = append(peers, Introduced{theirs + q, PeerInfo{Routes: Direct(o.Addr()), Host: "elsewhere"}})
+				peers = append(peers, Introduced{Rank: theirs + q, PeerInfo: PeerInfo{Routes: Direct(o.Addr()), Host: "elsewhere"}})
 			}
 			got, err := e.Introduce(Meeting{Job: [16]byte{name}, Secret: secret, Rank: first + r, Size: len(a) + len(b)}, peers)
 			if err != nil {
@@ -113,7 +113,7 @@ func TestMeetingLetsNoOtherIn(t *testing.T) {
 	a := job(t, 2, Worker, func(c *Config) { c.TLS = false })
 	b := otherJob(t, 2, Worker, func(c *Config) { c.TLS = false })
 	m := Meeting{Job: [16]byte{'M'}, Secret: bytes.Repeat([]byte{'M'}, 32), Rank: 0, Size: 4}
-	if _, err := a[0].Introduce(m, []Introduced{{2, PeerInfo{Routes: Direct(b[0].Addr()), Host: "elsewhere"}}}); err != nil {
+	if _, err := a[0].Introduce(m, []Introduced{{Rank: 2, PeerInfo: PeerInfo{Routes: Direct(b[0].Addr()), Host: "elsewhere"}}}); err != nil {
 		t.Fatal(err)
 	}
 	claims := func(e *Engine, rank uint32, secret byte) {
@@ -136,7 +136,7 @@ func TestMeetingLetsNoOtherIn(t *testing.T) {
 func TestMeetingArguments(t *testing.T) {
 	e := job(t, 1, Worker, nil)[0]
 	good := Meeting{Job: [16]byte{'M'}, Secret: bytes.Repeat([]byte{'M'}, 32), Rank: 0, Size: 2}
-	peer := []Introduced{{1, PeerInfo{Host: "elsewhere"}}}
+	peer := []Introduced{{Rank: 1, PeerInfo: PeerInfo{Host: "elsewhere"}}}
 	for _, tt := range []struct {
 		name  string
 		m     func(*Meeting)
@@ -145,10 +145,10 @@ func TestMeetingArguments(t *testing.T) {
 	}{
 		{"a short secret", func(m *Meeting) { m.Secret = m.Secret[:31] }, peer, "has 31 bytes"},
 		{"no such rank", func(m *Meeting) { m.Rank = 2 }, peer, "rank 2 of a meeting of 2"},
-		{"a peer beyond", func(*Meeting) {}, []Introduced{{2, PeerInfo{}}}, "rank 2 cannot be introduced"},
-		{"itself", func(*Meeting) {}, []Introduced{{0, PeerInfo{}}}, "rank 0 cannot be introduced"},
-		{"a peer twice", func(*Meeting) {}, []Introduced{{1, PeerInfo{}}, {1, PeerInfo{}}}, "rank 1 cannot be introduced"},
-		{"shared memory", func(*Meeting) {}, []Introduced{{1, PeerInfo{Way: Shared}}}, "by shared"},
+		{"a peer beyond", func(*Meeting) {}, []Introduced{{Rank: 2, PeerInfo: PeerInfo{}}}, "rank 2 cannot be introduced"},
+		{"itself", func(*Meeting) {}, []Introduced{{Rank: 0, PeerInfo: PeerInfo{}}}, "rank 0 cannot be introduced"},
+		{"a peer twice", func(*Meeting) {}, []Introduced{{Rank: 1, PeerInfo: PeerInfo{}}, {Rank: 1, PeerInfo: PeerInfo{}}}, "rank 1 cannot be introduced"},
+		{"shared memory", func(*Meeting) {}, []Introduced{{Rank: 1, PeerInfo: PeerInfo{Way: Shared}}}, "by shared"},
 	} {
 		m := good
 		tt.m(&m)
@@ -195,6 +195,45 @@ func TestPart(t *testing.T) {
 			all.Wait()
 			a[1].Part(ids[0][1])
 			b[0].Part(ids[1][0][1:])
+		})
+	}
+}
+
+// What ranks of two jobs send each other is under way between them where what both count is known,
+// until they part. Frames of others are left out, of which nothing could be said.
+func TestMeetingCountsFrames(t *testing.T) {
+	for _, counted := range []bool{true, false} {
+		t.Run(fmt.Sprintf("counted %v", counted), func(t *testing.T) {
+			a, b := job(t, 1, Worker, nil)[0], otherJob(t, 1, Worker, nil)[0]
+			secret, ids := bytes.Repeat([]byte{'M'}, 32), [2]PeerID{}
+			for side, e := range []*Engine{a, b} {
+				other := []*Engine{b, a}[side]
+				peer := Introduced{Rank: 1 - side, Counted: counted, PeerInfo: PeerInfo{Routes: Direct(other.Addr()), Host: "elsewhere"}}
+				got, err := e.Introduce(Meeting{Job: [16]byte{'M'}, Secret: secret, Rank: side, Size: 2}, []Introduced{peer})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids[side] = got[0]
+			}
+			in, out := expect(b, 8, ids[1], 3), &MSO{Kind: KindSend, Peer: ids[0], Tag: 3, Buf: pattern(8, 1)}
+			a.Post(out, Waits)
+			a.Wait(out)
+			b.Wait(in)
+			sent, arrived := a.Stats(), b.Stats()
+			_, n := sent.LiveFrames()
+			m, _ := arrived.LiveFrames()
+			if want := uint64(1); counted && (n != want || m != want) || !counted && n+m != 0 {
+				t.Errorf("%d frames to the other job and %d from it", n, m)
+			}
+			a.Part(ids[:1])
+			b.Part(ids[1:])
+			for _, e := range []*Engine{a, b} {
+				eventually(t, "frames of a peer that has parted count no more", func() bool {
+					s := e.Stats()
+					in, out := s.LiveFrames()
+					return in+out == 0
+				})
+			}
 		})
 	}
 }

@@ -59,7 +59,8 @@ type PeerStats struct {
 	Way    Way // of no meaning for the rank itself
 	Waited PeerWait
 	// FramesIn are those that have arrived whole.
-	FramesIn uint64
+	FramesIn  uint64
+	uncounted bool // what is counted with it is not for Stats.LiveFrames
 }
 
 // WayStats is the traffic with all peers that are reached in one way.
@@ -159,8 +160,9 @@ func (s *Stats) driver(d *driverStats) {
 	}
 }
 
-// LiveFrames are the frames from and to ranks of the job that are not gone. Of the frames of those
-// that are it is not known whether they arrived, and what ranks of other jobs count is not known.
+// LiveFrames are the frames from and to ranks that are not gone, or parted. Of the frames of those
+// that are it is not known whether they arrived. Of ranks of other jobs those count whose own counts
+// are known, by Introduced.Counted.
 func (s *Stats) LiveFrames() (in, out uint64) {
 	for _, w := range s.Ways {
 		in += w.FramesIn
@@ -179,7 +181,7 @@ func (s *Stats) add(e *Engine, p *PeerStats) {
 	w.Peers++
 	w.FramesIn += p.FramesIn
 	w.FramesOut += p.FramesOut
-	if p.Gone || int(p.Peer) >= e.cfg.Size {
+	if p.Gone || p.uncounted {
 		s.lostIn += p.FramesIn
 		s.lostOut += p.FramesOut
 	}
@@ -228,6 +230,10 @@ func (e *Engine) peers(yield func(PeerStats) bool) {
 func (e *Engine) readPeerLocked(p *PeerStats, id PeerID) {
 	*p = PeerStats{PeerStats: e.core.PeerStats(id), Peer: id, Way: TCP, Waited: e.waits.byPeer[id]}
 	p.FramesIn = e.counts.framesIn[id]
+	if int(id) >= e.cfg.Size {
+		o := &e.drv.origins[int(id)-e.cfg.Size]
+		p.uncounted = !o.counts || o.parted
+	}
 	if e.drv.bridge != nil { // started
 		p.Way = e.drv.bridge[id].Way
 	}
