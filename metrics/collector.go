@@ -33,7 +33,7 @@ type Collective = telemetry.Calls
 type Source = telemetry.Source
 
 // NewCollector returns a collector of what src counts, as of its rank.
-func NewCollector(src Source) Collector { return &collector{src, NewSeries(rankLabel(src.Rank))} }
+func NewCollector(src Source) Collector { return &collector{src, NewSeries(rankLabels(src))} }
 
 // Register registers the collector of src with reg, a registry that exists already, such as
 // prometheus.DefaultRegisterer. The error is the registry's: the same rank is registered with it
@@ -48,7 +48,13 @@ func Register(src Source, reg Registerer) error {
 	return nil
 }
 
-func rankLabel(rank int) prometheus.Labels { return prometheus.Labels{"rank": strconv.Itoa(rank)} }
+func rankLabels(src Source) prometheus.Labels {
+	labels := prometheus.Labels{"rank": strconv.Itoa(src.Rank)}
+	if src.Spawned != "" {
+		labels["spawned"] = src.Spawned
+	}
+	return labels
+}
 
 // collector is immutable after NewCollector.
 type collector struct {

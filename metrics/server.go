@@ -203,7 +203,7 @@ var latencies = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/s
 func registry(src Source) *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(NewCollector(src))
-	prometheus.WrapRegistererWith(rankLabel(src.Rank), reg).MustRegister(
+	prometheus.WrapRegistererWith(rankLabels(src), reg).MustRegister(
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(latencies)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return reg

@@ -166,15 +166,17 @@ func (j *job) meet(rank int, members []identity, cards [][]byte, g *greeting) er
 	}
 	var strangers []engine.Introduced
 	var names []identity
+	var numbers []int
 	for r, p := range members {
 		if _, known := j.peerOf(p); known || cards[r] == nil {
 			continue
 		}
-		info, err := j.lookAt(&mine, p, cards[r])
+		info, number, err := j.lookAt(&mine, p, cards[r])
 		if err != nil {
 			return err
 		}
-		strangers, names = append(strangers, engine.Introduced{Rank: r, PeerInfo: info}), append(names, p)
+		in := engine.Introduced{Rank: r, Counted: number != beyond, PeerInfo: info}
+		strangers, names, numbers = append(strangers, in), append(names, p), append(numbers, number)
 	}
 	if len(strangers) == 0 {
 		return nil
@@ -184,6 +186,7 @@ func (j *job) meet(rank int, members []identity, cards [][]byte, g *greeting) er
 	defer a.introducing.Unlock()
 	a.mu.Lock()
 	a.names = append(a.names, names...) // before: what a peer says may come before Introduce returns
+	a.addNumbersLocked(numbers)
 	a.mu.Unlock()
 	ids, err := j.engine.Introduce(engine.Meeting{Job: [jobLen]byte(g.Name), Secret: g.Secret, Rank: rank, Size: len(members)}, strangers)
 	if err != nil {
@@ -201,11 +204,22 @@ func (j *job) meet(rank int, members []identity, cards [][]byte, g *greeting) er
 	return nil
 }
 
-// lookAt reads the card of a rank of another job, beside that of this rank.
-func (j *job) lookAt(mine *card, p identity, raw []byte) (engine.PeerInfo, error) {
+// addNumbersLocked adds the launcher's numbers of the next names.
+func (a *abroad) addNumbersLocked(numbers []int) {
+	var all []int
+	if old := a.numbers.Load(); old != nil {
+		all = slices.Clone(*old)
+	}
+	all = append(all, numbers...)
+	a.numbers.Store(&all)
+}
+
+// lookAt reads the card of a rank of another job, beside that of this rank. number is that which
+// the launcher has given it, beyond if another launcher has.
+func (j *job) lookAt(mine *card, p identity, raw []byte) (info engine.PeerInfo, number int, err error) {
 	var c card
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return engine.PeerInfo{}, fmt.Errorf("the card of rank %d of the other job: %w", p.rank, err)
+		return engine.PeerInfo{}, 0, fmt.Errorf("the card of rank %d of the other job: %w", p.rank, err)
 	}
 	for _, s := range []struct{ name, mine, theirs string }{
 		{nameTLS, fmt.Sprint(mine.TLS), fmt.Sprint(c.TLS)},
@@ -213,15 +227,15 @@ func (j *job) lookAt(mine *card, p identity, raw []byte) (engine.PeerInfo, error
 		{nameColl, mine.Coll, c.Coll},
 	} {
 		if s.mine != s.theirs {
-			return engine.PeerInfo{}, fmt.Errorf("%s is %q here and %q in the other job: jobs that meet need the same", s.name, s.mine, s.theirs)
+			return engine.PeerInfo{}, 0, fmt.Errorf("%s is %q here and %q in the other job: jobs that meet need the same", s.name, s.mine, s.theirs)
 		}
 	}
 	if c.Big != mine.Big {
-		return engine.PeerInfo{}, fmt.Errorf("rank %d of the other job has another byte order: only ranks of one job convert", p.rank)
+		return engine.PeerInfo{}, 0, fmt.Errorf("rank %d of the other job has another byte order: only ranks of one job convert", p.rank)
 	}
 	routes, err := j.ways.routes(&c)
 	if err != nil {
-		return engine.PeerInfo{}, fmt.Errorf("the card of rank %d of the other job: %w", p.rank, err)
+		return engine.PeerInfo{}, 0, fmt.Errorf("the card of rank %d of the other job: %w", p.rank, err)
 	}
-	return engine.PeerInfo{Routes: routes, Host: c.Host, Remote: isRemote(mine, &c), BigEndian: c.Big}, nil
+	return engine.PeerInfo{Routes: routes, Host: c.Host, Remote: isRemote(mine, &c), BigEndian: c.Big}, j.numberIn(p, &c), nil
 }

@@ -218,7 +218,7 @@ func (s *said) do(e *engine.Engine) {
 
 // describe says of an operation of KindGeneral that it is an agreement, if it is one, and for which
 // ranks it waits.
-func (a *accords) describe(o *engine.Operation, t *telemetry.Operation) {
+func (a *accords) describe(j *job, o *engine.Operation, t *telemetry.Operation) {
 	if o.Ctx&purposes != agreePurpose {
 		return
 	}
@@ -230,6 +230,6 @@ func (a *accords) describe(o *engine.Operation, t *telemetry.Operation) {
 		for _, i := range r.machine.Awaited(nil) {
 			from = append(from, r.members[i])
 		}
-		t.From = partners(from)
+		t.From = j.partners(from)
 	}
 }

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type job struct {
 	mover     mover // the engine
 	session   boot.Session
 	id        string       // the bytes of the id of the job
+	kin       boot.Kin     // as the launcher has told it; Root is never empty
+	size      int          // of the world
 	card      []byte       // that it has given the others
 	ways      *world       // out of this host
 	local     *local       // what it has in common with the other ranks of its process
@@ -99,7 +102,10 @@ type job struct {
 // when the job is, or here if that fails; session is the caller's until it succeeds.
 func startJob(ctx context.Context, op string, session boot.Session, set settings, l *local) (*job, error) {
 	info := session.Info()
-	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks, set: &set, comms: new(commList)}
+	j := &job{session: session, local: l, logger: set.Logger, host: info.Host, choice: set.coll, checks: set.checks, set: &set, comms: new(commList), kin: info.Kin, size: info.Size}
+	if j.kin.Root == "" {
+		j.kin.Root = hex.EncodeToString(info.Job[:])
+	}
 	j.life.world = true
 	if j.checks {
 		j.checker = newChecker()
@@ -108,6 +114,9 @@ func startJob(ctx context.Context, op string, session boot.Session, set settings
 	var err error
 	defer ifEnded(&returned, func(ended error) { j.breakOff(op, err, ended) }) // by a tool
 	j.tools = attachTools(info, j.checker)
+	if j.tools != nil && j.tools.rec != nil {
+		j.tools.rec.number = j.numberOf
+	}
 	j.warnUnknown(info)
 	told := j.tools.newCall(op).begin()
 	err = j.start(ctx, info, set)

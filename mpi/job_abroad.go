@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -33,8 +35,9 @@ func (p identity) compare(q identity) int {
 
 // abroad is what a rank knows of ranks of other jobs.
 type abroad struct {
-	knows       atomic.Bool // there are any; it stays so
-	introducing sync.Mutex  // held while the engine is told of some
+	knows       atomic.Bool           // there are any; it stays so
+	numbers     atomic.Pointer[[]int] // of names, see job.numberOf; replaced as a whole, with mu held
+	introducing sync.Mutex            // held while the engine is told of some
 
 	mu    sync.Mutex
 	names []identity                 // guarded by mu; of the peers beyond those of the job, by number
@@ -82,6 +85,34 @@ func (j *job) peersOf(op string, ps []identity) ([]engine.PeerID, *Error) {
 		ids[i] = id
 	}
 	return ids, nil
+}
+
+// beyond is the number of a rank that the launcher does not know: one of another launcher.
+const beyond = math.MaxInt32
+
+// numberOf is the number by which the launcher knows a peer: see boot.Kin. It takes no lock.
+func (j *job) numberOf(p engine.PeerID) int {
+	switch numbers := j.abroad.numbers.Load(); {
+	case p < 0:
+		return int(p) // any peer
+	case int(p) < j.size:
+		return j.kin.First + int(p)
+	case numbers != nil && int(p)-j.size < len(*numbers):
+		return (*numbers)[int(p)-j.size]
+	}
+	return beyond
+}
+
+// numberIn is the number that a rank of another job has by its card.
+func (j *job) numberIn(p identity, c *card) int {
+	root, number := c.Root, c.Number
+	if root == "" { // of the first job of a launcher
+		root, number = hex.EncodeToString([]byte(p.job)), p.rank
+	}
+	if root != j.kin.Root || number < 0 {
+		return beyond
+	}
+	return number
 }
 
 // describePeer names a peer for people.

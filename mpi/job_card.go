@@ -38,6 +38,8 @@ type card struct {
 	Coll    string `json:"coll,omitempty"`    // FITMPI_COLL in its normal form; "" if it chooses nothing
 	Check   bool   `json:"check,omitempty"`   // FITMPI_CHECK
 	App     int    `json:"app,omitempty"`     // which of the job's programs it runs
+	Root    string `json:"root,omitempty"`    // of a job that was spawned: see boot.Kin
+	Number  int    `json:"number,omitempty"`  // likewise: of the rank
 }
 
 // newCard is the card of a rank that accepts peers at addrs.
@@ -45,7 +47,10 @@ func newCard(info boot.Info, set settings, l *local, addrs []netip.AddrPort) car
 	c := card{
 		Domain: info.Net.Domain, TLS: set.net.tls, Host: info.Host, PID: os.Getpid(), Began: sys.StartOf(os.Getpid()), Index: info.LocalRank,
 		Big: bigEndian, Place: sys.BootID(), Net: sys.Network(), PIDs: sys.PIDSpace(), Bound: l.bound, Process: l.token, Cliques: set.cliques, Coll: set.coll.String(), Check: set.checks,
-		App: info.AppNum,
+		App: info.AppNum, Root: info.Kin.Root,
+	}
+	if c.Root != "" {
+		c.Number = info.Kin.First + info.Rank
 	}
 	for i, a := range addrs {
 		if i > 0 {

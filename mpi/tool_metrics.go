@@ -12,12 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
 // Counters are what a rank counts, to be read as often as wanted: by any goroutine, and after
-// Finalize too. Rank is its number in the world. Stats() are the engine's counters. Collectives()
+// Finalize too. Rank is its number in the world, Spawned the name of its job if ranks have spawned
+// that. Stats() are the engine's counters. Collectives()
 // are those of collectives, by the name of the communicator (Comm) and the operation (Op).
 type Counters = telemetry.Source
 
@@ -31,7 +33,7 @@ type Counters = telemetry.Source
 func (c *Comm) Counters() Counters { return c.job.counted() }
 
 func (j *job) counted() Counters {
-	return Counters{Rank: j.engine.Rank(), Stats: j.engine.Stats, Collectives: j.calls.read}
+	return Counters{Rank: j.engine.Rank(), Spawned: j.kin.Name, Stats: j.engine.Stats, Collectives: j.calls.read}
 }
 
 // metricsSettings say where a rank's metrics go.
@@ -62,7 +64,7 @@ func (j *job) serveMetrics() error {
 		j.warnProfiles(j.engine.Rank())
 		return nil
 	}
-	addr := strings.ReplaceAll(set.addr, "{rank}", strconv.Itoa(j.engine.Rank()))
+	addr := strings.ReplaceAll(set.addr, "{rank}", strconv.Itoa(j.numberOf(engine.PeerID(j.engine.Rank())))) // each number is there once
 	if exports == nil {
 		return fmt.Errorf("metrics at %s: %s; fitrun --metrics shows the ranks of any program", addr, noExporter)
 	}

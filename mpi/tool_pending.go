@@ -46,8 +46,8 @@ func (j *job) begun() *telemetry.Pending {
 		AllMessages: unlisted(from.AllMessages, len(from.Messages)),
 	}
 	for i := range from.Operations {
-		p.Operations = append(p.Operations, operationOf(&from.Operations[i]))
-		j.accords.describe(&from.Operations[i], &p.Operations[i])
+		p.Operations = append(p.Operations, j.operationOf(&from.Operations[i]))
+		j.accords.describe(j, &from.Operations[i], &p.Operations[i])
 	}
 	for _, b := range from.Blocked {
 		s := callsite.Of(b.PCs)
@@ -61,7 +61,7 @@ func (j *job) begun() *telemetry.Pending {
 		}
 	}
 	for _, m := range from.Messages {
-		p.Messages = append(p.Messages, messageOf(m))
+		p.Messages = append(p.Messages, j.messageOf(m))
 	}
 	j.addComms(p)
 	return p
@@ -136,12 +136,12 @@ var kinds = map[engine.Kind]telemetry.Kind{
 	engine.KindGeneral: telemetry.General,
 }
 
-func operationOf(o *engine.Operation) telemetry.Operation {
+func (j *job) operationOf(o *engine.Operation) telemetry.Operation {
 	s := callsite.OfNote(o.Origin)
 	t := telemetry.Operation{
 		Op: s.Op, At: s.At, Func: s.Func, Kind: kinds[o.Kind], State: o.State.String(), Comm: uint64(o.Ctx),
-		Peer: int(o.Peer), Tag: int(o.Tag), Bytes: o.Bytes, Detached: o.Detached, Synchronous: o.Synced,
-		From: partners(o.From), To: partners(o.To), Later: o.Later,
+		Peer: j.numberOf(o.Peer), Tag: int(o.Tag), Bytes: o.Bytes, Detached: o.Detached, Synchronous: o.Synced,
+		From: j.partners(o.From), To: j.partners(o.To), Later: o.Later,
 		Sends: o.Kind == engine.KindParts && o.Send, Left: o.Left, NotReady: o.NotReady,
 	}
 	if o.Kind == engine.KindSched {
@@ -153,20 +153,20 @@ func operationOf(o *engine.Operation) telemetry.Operation {
 	return t
 }
 
-// partners are the world ranks of some peers, each once, in their order.
-func partners(ids []engine.PeerID) []int {
+// partners are the numbers of some peers, each once, in their order.
+func (j *job) partners(ids []engine.PeerID) []int {
 	var rs []int
 	for _, id := range ids {
-		rs = append(rs, int(id))
+		rs = append(rs, j.numberOf(id))
 	}
 	slices.Sort(rs)
 	rs = slices.Compact(rs)
 	return rs[:min(len(rs), mostPartners)]
 }
 
-func messageOf(m engine.Unreceived) telemetry.Message {
+func (j *job) messageOf(m engine.Unreceived) telemetry.Message {
 	return telemetry.Message{
-		Source: int(m.Source), Tag: int(m.Tag), Comm: uint64(m.Ctx), Bytes: m.Bytes, Announced: m.Announced, Synchronous: m.Synced,
+		Source: j.numberOf(m.Source), Tag: int(m.Tag), Comm: uint64(m.Ctx), Bytes: m.Bytes, Announced: m.Announced, Synchronous: m.Synced,
 		Internal: m.Ctx&(purposes|collectiveBit) != 0,
 	}
 }
@@ -188,9 +188,9 @@ func (j *job) addComms(p *telemetry.Pending) {
 		}
 		known[p2p] = true
 		t := telemetry.Comm{Context: uint64(p2p), Collectives: uint64(e.coll), Name: *c.name.Load(), Rank: e.rank, Size: len(e.group)}
-		t.Ranks, room = ranksOf(e.group, j.engine.Size(), room)
+		t.Ranks, room = j.ranksOf(e.group, j.engine.Size(), room)
 		if !slices.Equal(e.group, e.peers) {
-			if t.Remote, room = ranksOf(e.peers, -1, room); t.Remote == nil {
+			if t.Remote, room = j.ranksOf(e.peers, -1, room); t.Remote == nil {
 				t.Ranks = nil // alone it would be taken for those whose messages come
 			}
 		}
@@ -207,9 +207,9 @@ func (j *job) addComms(p *telemetry.Pending) {
 	slices.SortFunc(p.Comms, func(a, b telemetry.Comm) int { return cmp.Compare(a.Context, b.Context) })
 }
 
-// ranksOf are the world ranks of peers, nil if that is the world of size ranks, or if there is no
-// room for them; left is the room then.
-func ranksOf(peers []engine.PeerID, size, room int) (ranks []int, left int) {
+// ranksOf are the numbers of peers, nil if they are the world of size ranks, or if there is no room
+// for them; left is the room then.
+func (j *job) ranksOf(peers []engine.PeerID, size, room int) (ranks []int, left int) {
 	whole := len(peers) == size
 	for r, id := range peers {
 		whole = whole && int(id) == r
@@ -218,7 +218,7 @@ func ranksOf(peers []engine.PeerID, size, room int) (ranks []int, left int) {
 		return nil, room
 	}
 	for _, id := range peers {
-		ranks = append(ranks, int(id))
+		ranks = append(ranks, j.numberOf(id))
 	}
 	return ranks, room - len(peers)
 }

@@ -18,6 +18,9 @@ type recorder struct {
 	// immutable after newRecorder
 	ring *trace.Ring
 	base int64 // of sys.Nanotime on the clock of events
+	// number is that by which the launcher knows a peer. It takes no lock. Changed before the rank
+	// begins only.
+	number func(engine.PeerID) int
 
 	regions atomic.Uint32 // how many have begun
 
@@ -45,7 +48,9 @@ func newRecorder(info boot.Info) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &recorder{ring: ring, base: ring.Base(), comms: make(map[engine.ContextID]uint16)}, nil
+	ring.OfJob(info.Kin.Name, info.Kin.First)
+	home := func(p engine.PeerID) int { return info.Kin.First + int(p) }
+	return &recorder{number: home, ring: ring, base: ring.Base(), comms: make(map[engine.ContextID]uint16)}, nil
 }
 
 // noted is what a Call remembers for the recorder.
@@ -74,7 +79,7 @@ func (r *recorder) end(k *Call) {
 	r.ring.End(k.noted.open, k.noted.name, k.noted.peer, int64(bytes))
 }
 
-// worldPeer is the rank of the world that k sends to or receives from, or else the root,
+// worldPeer is the number of the rank that k sends to or receives from, or else the root,
 // trace.NoPeer if there is none.
 func (k *Call) worldPeer() int {
 	for _, rank := range []int{k.Dest, k.Source, k.Root} {
@@ -85,13 +90,17 @@ func (k *Call) worldPeer() int {
 	return trace.NoPeer
 }
 
-// worldRank is the rank of the world of a rank of c, trace.NoPeer if that is none.
+// worldRank is the number of a rank of c among all that the launcher runs, trace.NoPeer if there is
+// no such rank.
 func (c *Comm) worldRank(rank int) int {
 	if c == nil || c.comm == nil || rank < 0 || rank >= len(c.peers) {
 		return trace.NoPeer
 	}
-	return int(c.peers[rank])
+	return traced(c.job.numberOf(c.peers[rank]))
 }
+
+// traced is the number of a rank as events have it.
+func traced(number int) int { return min(number, trace.Beyond) }
 
 // Message implements engine.Observer.
 func (r *recorder) Message(m engine.MessageEvent) {
@@ -114,6 +123,7 @@ func (r *recorder) Message(m engine.MessageEvent) {
 
 // note notes an event of a message.
 func (r *recorder) note(kind trace.Kind, m *engine.MessageEvent, now int64, flags uint8) {
+	peer := traced(r.number(m.Peer))
 	switch m.Protocol {
 	case engine.Eager:
 		flags |= trace.ByEager
@@ -128,7 +138,7 @@ func (r *recorder) note(kind trace.Kind, m *engine.MessageEvent, now int64, flag
 	}
 	r.last = trace.Event{
 		Kind: kind, Track: flags, Name: r.comm(m.Ctx), Time: now,
-		Seq: uint32(m.Number), Tag: int32(m.Tag), Peer: int(m.Peer), Bytes: int64(m.Bytes),
+		Seq: uint32(m.Number), Tag: int32(m.Tag), Peer: peer, Bytes: int64(m.Bytes),
 	}
 	r.at = r.ring.Note(&r.last)
 }
@@ -137,7 +147,7 @@ func (r *recorder) note(kind trace.Kind, m *engine.MessageEvent, now int64, flag
 // if it is complete at once, as most short ones are. So they take half the room, and half the time.
 func (r *recorder) complete(begin, kind trace.Kind, m *engine.MessageEvent) {
 	l := &r.last
-	if m.Whole && l.Kind == begin && l.Seq == uint32(m.Number) && l.Peer == int(m.Peer) && m.Err == nil {
+	if m.Whole && l.Kind == begin && l.Seq == uint32(m.Number) && l.Peer == traced(r.number(m.Peer)) && m.Err == nil {
 		l.Track |= trace.Whole
 		if r.ring.Amend(r.at, l) {
 			return

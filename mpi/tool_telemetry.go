@@ -108,12 +108,17 @@ const mostPeers = 400
 // of the last report, so that in some reports all are told. It is called by one goroutine at a
 // time, or finalizing.
 func (j *job) traffic(most int) []telemetry.Peer {
-	all := j.engine.Peers()[:j.engine.Size()] // the launcher knows no others
+	all := j.engine.Peers()
 	first := int(j.reportedPeers.Load()) % len(all)
 	var ps []telemetry.Peer
 	for i := range all {
 		p := &all[(first+i)%len(all)]
-		if t := trafficWith(p); t.Sent.Messages+t.Received.Messages > 0 || t.Waited != (telemetry.Waited{}) {
+		number := j.numberOf(p.Peer)
+		if number == beyond {
+			continue // the launcher does not know it
+		}
+		t := trafficWith(p)
+		if t.Rank = number; t.Sent.Messages+t.Received.Messages > 0 || t.Waited != (telemetry.Waited{}) {
 			if len(ps) == most {
 				j.reportedPeers.Store(int64(p.Peer))
 				return ps
@@ -124,9 +129,9 @@ func (j *job) traffic(most int) []telemetry.Peer {
 	return ps
 }
 
-// trafficWith is the traffic with one peer.
+// trafficWith is the traffic with one peer, but for its number.
 func trafficWith(p *engine.PeerStats) telemetry.Peer {
-	t := telemetry.Peer{Rank: int(p.Peer), Way: uint8(p.Way), Waited: telemetry.Waited(p.Waited)}
+	t := telemetry.Peer{Way: uint8(p.Way), Waited: telemetry.Waited(p.Waited)}
 	for _, s := range p.Sent {
 		t.Sent.Messages += s.Messages
 		t.Sent.Bytes += s.Bytes
@@ -225,7 +230,7 @@ func (j *job) sites() []telemetry.Site {
 		if !ok {
 			i = len(all)
 			at[p] = i
-			all = append(all, telemetry.Site{Op: p.Op, At: p.At, Func: p.Func, Kind: w.Kind, Peer: int(w.Peer)})
+			all = append(all, telemetry.Site{Op: p.Op, At: p.At, Func: p.Func, Kind: w.Kind, Peer: j.numberOf(w.Peer)})
 		}
 		all[i].Count += w.Count
 		all[i].Time += w.Time

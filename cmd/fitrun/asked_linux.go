@@ -10,7 +10,7 @@ import (
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
-// asked is a job for package quiesce: the ranks as the view of it knows them.
+// asked is what runs for package quiesce: the ranks as the view knows them, by place.
 type asked struct{ *view.View }
 
 // Ranks implements quiesce.Viewer.
@@ -18,23 +18,35 @@ func (a asked) Ranks() []quiesce.Rank {
 	var ranks []quiesce.Rank
 	for _, r := range a.View.Ranks() {
 		ranks = append(ranks, quiesce.Rank{
-			Phase: phaseOf(r.State), Host: r.Host, PID: r.State.PID, Since: r.Since, Pulsed: r.Pulsed, StuckAt: r.StuckAt,
+			Job: r.Job, Rank: r.Rank, Number: r.Number, Phase: phaseOf(r), Host: r.Host, PID: r.State.PID, Since: r.Since, Pulsed: r.Pulsed, StuckAt: r.StuckAt,
 		})
 	}
 	return ranks
 }
 
 // AskSome implements quiesce.Viewer.
-func (a asked) AskSome(ctx context.Context, question string, which func(rank int) bool) []*telemetry.Report {
-	return a.View.AskSome(ctx, question, func(r *view.Rank) bool { return which(r.Rank) })
+func (a asked) AskSome(ctx context.Context, question string, which func(at int) bool) []*telemetry.Report {
+	ranks := make(map[int]int) // by number: the place
+	for at, r := range a.View.Ranks() {
+		if !r.Vacant {
+			ranks[r.Number] = at
+		}
+	}
+	return a.View.AskSome(ctx, question, func(r *view.Rank) bool {
+		at, ok := ranks[r.Number]
+		return ok && which(at)
+	})
 }
 
 // phaseOf is how far a rank is.
-func phaseOf(s launch.State) hang.Phase {
-	if s.Dead {
+func phaseOf(r view.Rank) hang.Phase {
+	switch {
+	case r.Vacant:
+		return hang.Vacant
+	case r.State.Dead:
 		return hang.Dead
 	}
-	return phases[s.Phase]
+	return phases[r.State.Phase]
 }
 
 var phases = map[launch.Phase]hang.Phase{

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,7 +107,8 @@ var errNoJob = errors.New("the job has not begun: fitrun reaches its hosts, or c
 
 // answer is what fitrun status is told.
 func (p *statusPart) answer(ctx context.Context, v *view.View, want string) control.Answer {
-	a := control.Answer{Program: p.program, Ranks: len(v.Ranks()), Began: p.began}
+	here := slices.DeleteFunc(v.Ranks(), func(r view.Rank) bool { return r.Vacant })
+	a := control.Answer{Program: p.program, Ranks: len(here), Began: p.began}
 	if start, _ := v.Times(); !start.IsZero() {
 		a.Began = start
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
@@ -121,7 +122,8 @@ func (p *summaryPart) Close() error {
 
 func (p *summaryPart) after(v *view.View, stderr io.Writer) {
 	start, end := v.Times()
-	s := summary.Make(v.Ranks(), end.Sub(start))
+	first := slices.DeleteFunc(v.Ranks(), func(r view.Rank) bool { return r.Vacant || r.Job != "" }) // it is of the job that fitrun has begun
+	s := summary.Make(first, end.Sub(start))
 	if p.text && len(s.Ranks) > 0 {
 		s.WriteText(stderr, cmp.Or(launch.Columns(stderr), summary.Width))
 	}

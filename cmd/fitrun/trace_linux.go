@@ -37,7 +37,8 @@ type tracer struct {
 	spool *os.File
 
 	mu     sync.Mutex
-	pieces map[int][]extent // by process: where in spool its stream lies; guarded by mu
+	pieces map[int][]extent // by the number of the first rank of a process: where in spool its stream lies; guarded by mu
+	hosts  map[int]string   // likewise: where it ran; guarded by mu
 	end    int64            // of spool; guarded by mu
 	err    error            // the first of spool; nothing is taken after it; guarded by mu
 	sealed bool             // nothing is taken any more; guarded by mu
@@ -63,7 +64,7 @@ func (o *options) traceParts(*view.View, io.Writer) ([]part, error) {
 
 // newTracer opens the files, so that what cannot be written is said before a rank runs.
 func newTracer(path string, last time.Duration) (*tracer, error) {
-	t := &tracer{path: path, last: last, pieces: make(map[int][]extent), clocks: make(map[string]trace.Clock)}
+	t := &tracer{path: path, last: last, pieces: make(map[int][]extent), hosts: make(map[int]string), clocks: make(map[string]trace.Clock)}
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() { // a link, such as /dev/stdout, would be no more
 		return nil, fmt.Errorf("--trace %s: this is not a file that could be replaced, and links are not followed: name another one", path)
 	}
@@ -101,14 +102,15 @@ func (t *tracer) Close() error {
 }
 
 // Take implements launch.Tracer.
-func (t *tracer) Take(proc int, from io.Reader) {
+func (t *tracer) Take(first int, host string, from io.Reader) {
 	t.mu.Lock()
 	t.taking++
+	t.hosts[first] = host
 	t.mu.Unlock()
 	buf := make([]byte, 256<<10)
 	for {
 		n, err := io.ReadFull(from, buf)
-		if !t.keep(proc, buf[:n]) || err != nil {
+		if !t.keep(first, buf[:n]) || err != nil {
 			break
 		}
 	}
@@ -119,7 +121,7 @@ func (t *tracer) Take(proc int, from io.Reader) {
 
 // keep puts the next bytes of a stream into the spool, and reports whether there is a use in
 // reading on.
-func (t *tracer) keep(proc int, b []byte) bool {
+func (t *tracer) keep(first int, b []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sealed || t.err != nil {
@@ -127,7 +129,7 @@ func (t *tracer) keep(proc int, b []byte) bool {
 	}
 	if len(b) > 0 {
 		_, t.err = t.spool.WriteAt(b, t.end)
-		t.pieces[proc] = append(t.pieces[proc], extent{t.end, int64(len(b))})
+		t.pieces[first] = append(t.pieces[first], extent{t.end, int64(len(b))})
 		t.end += int64(len(b))
 	}
 	return t.err == nil
@@ -153,14 +155,11 @@ func (t *tracer) hasAfterword() bool { return true }
 // after implements part: it makes the trace.
 func (t *tracer) after(v *view.View, stderr io.Writer) {
 	defer t.Close()
-	ranks := v.Ranks()
-	if ranks == nil {
+	_, ranks := v.Totals()
+	if ranks == 0 {
 		return // the job never began
 	}
 	job := t.seal()
-	for _, r := range ranks {
-		job.Hosts = append(job.Hosts, r.Host)
-	}
 	job.Last = t.last
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
@@ -169,10 +168,10 @@ func (t *tracer) after(v *view.View, stderr io.Writer) {
 		fmt.Fprintf(launch.Folded(stderr), "fitrun: --trace %s: %v\n", t.path, sys.ExplainLimit(err))
 		return
 	}
-	fmt.Fprintf(launch.Folded(stderr), "fitrun: %s: %s\n", t.path, plain.Text(describe(sum, len(ranks), job.Notes)))
+	fmt.Fprintf(launch.Folded(stderr), "fitrun: %s: %s\n", t.path, plain.Text(describe(sum, ranks, job.Notes)))
 }
 
-// seal ends the taking, and returns what is known of the job but for its hosts.
+// seal ends the taking, and returns what is known of the job.
 func (t *tracer) seal() trace.Job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -226,7 +225,7 @@ func (t *tracer) recordings(yield func(*trace.Recording) bool) {
 			if err != nil {
 				break
 			}
-			if !yield(r) {
+			if r.Host = t.hosts[p]; !yield(r) {
 				return
 			}
 		}

@@ -66,15 +66,15 @@ func TestTracerTakes(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // ends with w
 		defer close(done)
-		tr.Take(1, r)
+		tr.Take(1, "host", r)
 	}()
 	w.Write(append(one, two[:len(two)/2]...))
-	tr.Take(0, bytes.NewReader(three))
+	tr.Take(0, "host", bytes.NewReader(three))
 	w.Write(two[len(two)/2:])
 	w.Close()
 	<-done
-	tr.Take(2, bytes.NewReader(append(stream(t, 0), one[:len(one)-1]...)))
-	tr.Take(3, strings.NewReader(strings.Repeat("garbage", 1000)))
+	tr.Take(2, "host", bytes.NewReader(append(stream(t, 0), one[:len(one)-1]...)))
+	tr.Take(3, "host", strings.NewReader(strings.Repeat("garbage", 1000)))
 	if got := ranksOf(tr); len(got) != 4 || got[0] != 3 || got[1] != 1 || got[2] != 2 || got[3] != 0 {
 		t.Errorf("ranks %v", got)
 	}
@@ -84,17 +84,17 @@ func TestTracerTakes(t *testing.T) {
 // is missing; the streams are read no further, which is their sender's business.
 func TestTracerFull(t *testing.T) {
 	tr := newTestTracer(t)
-	tr.Take(0, bytes.NewReader(stream(t, 0)))
+	tr.Take(0, "host", bytes.NewReader(stream(t, 0)))
 	readOnly, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := tr.spool
 	tr.spool = readOnly // as good as full
-	tr.Take(1, bytes.NewReader(stream(t, 1)))
+	tr.Take(1, "host", bytes.NewReader(stream(t, 1)))
 	tr.spool = whole
 	readOnly.Close()
-	tr.Take(2, bytes.NewReader(stream(t, 2)))
+	tr.Take(2, "host", bytes.NewReader(stream(t, 2)))
 	job := tr.seal()
 	if got := ranksOf(tr); len(got) != 1 || got[0] != 0 || len(job.Notes) != 1 || !strings.Contains(job.Notes[0], "some recordings were lost: write /dev/null") {
 		t.Errorf("ranks %v, notes %q", got, job.Notes)
@@ -111,7 +111,7 @@ func TestTracerSealed(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // ends at the first piece that it must not take
 		defer close(done)
-		tr.Take(0, r)
+		tr.Take(0, "host", r)
 		r.Close()
 	}()
 	w.Write(stream(t, 0)[:10]) // so it takes
@@ -141,7 +141,7 @@ func TestTraceFileFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.Take(0, bytes.NewReader(stream(t, 0)))
+	tr.Take(0, "host", bytes.NewReader(stream(t, 0)))
 	out := tr.out
 	if tr.out, err = os.Open(out.Name()); err != nil { // only to be read: as good as a full disk
 		t.Fatal(err)

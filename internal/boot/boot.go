@@ -52,9 +52,21 @@ type Info struct {
 
 	Parent string // the port of the ranks that have spawned this job, see package port; empty if none have
 
+	Kin Kin // its place among the jobs of its launcher
+
 	Given map[string]string // by name of an environment variable that the launcher's options have set: which option; nil if there is none
 
 	local []int // the ranks of this host, ascending; nil if the launcher has not said
+}
+
+// Kin is the place of a job among all that one launcher runs: the one that it began with, of which
+// this is the zero value, and those that ranks have spawned. The ranks of all of them have numbers,
+// by which they name each other to the launcher: those of the first job their ranks, those of the
+// others what follows, each number once.
+type Kin struct {
+	Name  string // "2" for the second job that the first has spawned, "2.1" for the first that this one has
+	First int    // number of rank 0 of the job
+	Root  string // id of the first job, in hexadecimal digits; "" in that job itself
 }
 
 // EventKind says what a launcher has to tell.

@@ -80,7 +80,8 @@
 //	 "host":"n1","cores":2,"universe":8,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3",
 //	 "net":{"remote":true,"iface":"eth0,10.0.0.0/8","ports":"40000-40999","tls":true,"domain":"a",
 //	  "gateways":[{"domain":"b","addr":"10.0.0.1:4000","key":"<16 to 64 bytes>"}]},
-//	 "app":0,"near":"0-3","ft":true,"attempt":1,"fds":["segment","bell","trace"]}
+//	 "app":0,"near":"0-3","ft":true,"attempt":1,"fds":["segment","bell","trace"],
+//	 "kin":"2.1","kin_first":12,"root":"<32 hex digits>"}
 //	{"type":"cards","first":0,"cards":["<card of rank 0>","<card of rank 1>"]}
 //	{"type":"event","event":"peer-failed","rank":2,"code":137,"text":"..."}
 //	{"type":"event","event":"job-aborted","rank":2,"code":7,"text":"..."}
@@ -116,7 +117,8 @@
 // 0 sends, lists the ranks of this host. "net" is there if there is something to say of ranks on
 // other hosts: where to listen, and by which gateways, of which there are at most 64, the ranks of
 // other domains are reached. A rank that was given a bell may ask for that of another rank of its
-// host, by its local rank, and the launcher answers each bell with one.
+// host, by its local rank, and the launcher answers each bell with one. Of a job that was spawned
+// "kin", "kin_first" and "root" are its Kin.
 //
 // A rank that has heard nothing of another for too long says so by suspect. It says by a suspect
 // without a text that the other is heard again. The launcher looks at the other's process, and ends

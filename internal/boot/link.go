@@ -155,7 +155,7 @@ func (l *Link) welcome(info Info) outgoing {
 		Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Host: clip(info.Host, maxValue), Cores: info.Cores, Universe: info.Universe,
 		Metrics: info.MetricsRequested, MetricsAddr: clip(info.MetricsAddr, maxValue),
 		Process: info.Process, ProcRanks: max(info.ProcessRanks, 1), App: info.AppNum, Watched: info.Watched, FT: info.FT, Attempt: info.Attempt, Net: info.Net.message(),
-		Given: clipGiven(info.Given),
+		Given: clipGiven(info.Given), Kin: clip(info.Kin.Name, maxValue), KinFirst: info.Kin.First, Root: info.Kin.Root,
 	}
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound

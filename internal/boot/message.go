@@ -94,6 +94,9 @@ type message struct {
 	Number      int               `json:"number,omitempty"`
 	Data        json.RawMessage   `json:"data,omitempty"`
 	Place       *place            `json:"place,omitempty"`
+	Kin         string            `json:"kin,omitempty"`
+	KinFirst    int               `json:"kin_first,omitempty"`
+	Root        string            `json:"root,omitempty"`
 }
 
 // appendMessage appends m as one line.
@@ -224,6 +227,8 @@ func (m message) checkWelcome() error {
 		return fmt.Errorf("program %d of a job of %d ranks; programs count from 0, and each has 1 rank or more", m.App, m.Size)
 	case m.Attempt < 0:
 		return fmt.Errorf("attempt %d; they count from 0", m.Attempt)
+	case m.KinFirst < 0 || len(m.Kin) > maxValue || len(m.Root) > maxValue:
+		return fmt.Errorf("number %d of a job's rank 0, and names of %d and %d bytes; they count from 0, and at most %d bytes are allowed", m.KinFirst, len(m.Kin), len(m.Root), maxValue)
 	case len(m.Bound) > maxBound:
 		return fmt.Errorf("list of processors of %d bytes; at most %d are allowed", len(m.Bound), maxBound)
 	}

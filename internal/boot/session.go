@@ -184,7 +184,7 @@ func readWelcome(in receiver) (Info, error) {
 		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores, Universe: m.Universe,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
 		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Watched: m.Watched, FT: m.FT, Attempt: m.Attempt, Given: m.Given, Bound: bound, Net: m.Net.net(), Segment: files[0], Bell: files[1], Trace: files[2],
-		local: local,
+		Kin: Kin{m.Kin, m.KinFirst, m.Root}, local: local,
 	}, nil
 }
 

@@ -32,6 +32,7 @@ type Part struct {
 // instance is a collective: where, and which.
 type instance struct {
 	comm uint64
+	job  string // of its ranks; "" as well if the communicator has ranks of several
 	tag  int
 }
 
@@ -54,7 +55,7 @@ func collectives(j *Job) []Collective {
 		comms := commsOf(p)
 		for i := range p.Operations {
 			if op := &p.Operations[i]; op.Kind == telemetry.Collective && op.Op != finalizeOp {
-				at := instance{op.Comm, op.Tag}
+				at := instance{op.Comm, j.jobOf(r, comms[op.Comm]), op.Tag}
 				in[at] = append(in[at], joined{r, op, comms[op.Comm]})
 			}
 		}
@@ -85,7 +86,7 @@ func newCollective(j *Job, at instance, parts []joined) Collective {
 			c.Missing = append(c.Missing, r)
 		}
 	}
-	c.Complete = len(isIn) == len(members(j, parts[0].comm))
+	c.Complete = len(isIn) == len(members(j, parts[0].rank, parts[0].comm))
 	return c
 }
 
@@ -102,16 +103,28 @@ func (c *Collective) add(p joined) {
 	c.In = append(c.In, Part{p.op.Op, p.op.At, []int{p.rank}})
 }
 
-// members are the ranks of a communicator.
-func members(j *Job, c *telemetry.Comm) []int {
+// members are the ranks of a communicator that rank r has.
+func members(j *Job, r int, c *telemetry.Comm) (all []int) {
 	if c != nil && c.Ranks != nil {
 		return c.Ranks
 	}
-	all := make([]int, len(j.Ranks))
-	for r := range all {
-		all[r] = r
+	for q := range j.Ranks {
+		if j.Ranks[q].Job == j.Ranks[r].Job {
+			all = append(all, q)
+		}
 	}
 	return all
+}
+
+// jobOf is the job in which a communicator of rank r is: jobs call theirs by the same contexts, but
+// for those with ranks of several jobs, which are of none.
+func (j *Job) jobOf(r int, c *telemetry.Comm) string {
+	job := j.Ranks[r].Job
+	other := func(q int) bool { return q < 0 || q >= len(j.Ranks) || j.Ranks[q].Job != job }
+	if c != nil && (slices.ContainsFunc(c.Ranks, other) || slices.ContainsFunc(c.Remote, other)) {
+		return ""
+	}
+	return job
 }
 
 // isSame reports whether two names may be those of the same collective, perhaps of its nonblocking

@@ -12,7 +12,7 @@ const finalizeOp = "Finalize"
 // graph is which ranks wait for which ranks.
 type graph struct {
 	job   *Job
-	world []int                        // all ranks
+	world map[string][]int             // by job: all ranks
 	mates map[int][]int                // by process: its ranks
 	comms []map[uint64]*telemetry.Comm // by rank: what it says of its communicators
 	stuck []bool                       // by rank: it can never go on, if nothing is in flight
@@ -27,9 +27,9 @@ type source struct {
 }
 
 func newGraph(j *Job, signals bool) *graph {
-	g := &graph{job: j, signals: signals, mates: make(map[int][]int), stuck: make([]bool, len(j.Ranks)), comms: make([]map[uint64]*telemetry.Comm, len(j.Ranks))}
+	g := &graph{job: j, signals: signals, world: make(map[string][]int), mates: make(map[int][]int), stuck: make([]bool, len(j.Ranks)), comms: make([]map[uint64]*telemetry.Comm, len(j.Ranks))}
 	for r := range j.Ranks {
-		g.world = append(g.world, r)
+		g.world[j.Ranks[r].Job] = append(g.world[j.Ranks[r].Job], r)
 		g.mates[j.Ranks[r].Process] = append(g.mates[j.Ranks[r].Process], r)
 		g.comms[r] = commsOf(j.Ranks[r].pending())
 		g.stuck[r] = true
@@ -83,7 +83,7 @@ func (g *graph) mayGoOn(r int) bool {
 	switch g.job.Ranks[r].Phase {
 	case Absent, Outside, Idle:
 		return true
-	case Gone, Dead:
+	case Gone, Dead, Vacant:
 		return false
 	case Inside:
 	default:
@@ -180,7 +180,7 @@ func (g *graph) members(r int, comm uint64) []int {
 	if ranks := addressed(g.comms[r][comm]); ranks != nil {
 		return ranks
 	}
-	return g.world
+	return g.world[g.job.Ranks[r].Job]
 }
 
 // addressed are the ranks of the world that a communicator's numbers of sources and destinations

@@ -6,6 +6,7 @@ import "slices"
 type group struct {
 	ranks []int
 	text  string
+	job   *Job
 	byOwn string // the same with peers named by where they are from the rank
 	isOwn bool   // text is byOwn
 }
@@ -13,13 +14,14 @@ type group struct {
 // name is what the group is called: its ranks.
 func (g *group) name() string {
 	if g.isOwn {
-		return "each rank r of " + intervals(g.ranks)
+		return "each rank r of " + g.job.listed(g.ranks)
 	}
-	return Ranks(g.ranks)
+	return g.job.Names(g.ranks)
 }
 
 // groups are made rank by rank, in order.
 type groups struct {
+	job  *Job
 	list []group
 	at   map[string]int // by text: index in list
 }
@@ -33,7 +35,7 @@ func (gs *groups) add(rank int, text, byOwn string) {
 	if !ok {
 		i = len(gs.list)
 		gs.at[text] = i
-		gs.list = append(gs.list, group{text: text, byOwn: byOwn})
+		gs.list = append(gs.list, group{job: gs.job, text: text, byOwn: byOwn})
 	}
 	g := &gs.list[i]
 	if n := len(g.ranks); n == 0 || g.ranks[n-1] != rank {
@@ -61,7 +63,7 @@ func (gs *groups) merged(most int) []group {
 			out = append(out, g)
 		case ranks[0] == g.ranks[0]:
 			ranks = slices.Compact(slices.Clone(ranks))
-			out = append(out, group{ranks: ranks, text: g.byOwn, isOwn: true})
+			out = append(out, group{job: gs.job, ranks: ranks, text: g.byOwn, isOwn: true})
 		}
 	}
 	return out

@@ -26,6 +26,12 @@
 // (signal.NotifyContext) may start something that no report shows. Such a rank counts as able to go
 // on if there is a knot without it. If not, the ranks are stuck unless a signal comes, and
 // [Explanation].Signals says which ranks wait for one.
+//
+// # Several jobs
+//
+// Ranks of jobs that have spawned each other (MPI 4.1, section 11.8) are ranks of one Job here, in
+// one list, and reports name them by their places in it. So a circle through two jobs is one like
+// any other. Words name a rank by its job too, unless that is the first.
 package hang
 
 import (
@@ -50,6 +56,8 @@ const (
 	Gone
 	// Dead: it has died, and the job goes on without it.
 	Dead
+	// Vacant: there is no rank in this place.
+	Vacant
 )
 
 func (p Phase) String() string {
@@ -66,6 +74,8 @@ func (p Phase) String() string {
 		return "finished"
 	case Dead:
 		return "dead"
+	case Vacant:
+		return "vacant"
 	default:
 		panic("hang: bug: unknown phase")
 	}
@@ -76,6 +86,8 @@ func (p Phase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // Rank is what is known of a rank.
 type Rank struct {
+	Job     string // its job, as of boot.Kin; "" is the first, whose ranks have the places of their numbers
+	Rank    int    // in the world of its job, if that is another
 	Phase   Phase
 	Host    string
 	Process int               // ranks of one process have the same number, of others another
@@ -88,7 +100,7 @@ type Rank struct {
 }
 
 // hasLeft reports whether nothing more comes from the rank.
-func (r *Rank) hasLeft() bool { return r.Phase == Gone || r.Phase == Dead }
+func (r *Rank) hasLeft() bool { return r.Phase == Gone || r.Phase == Dead || r.Phase == Vacant }
 
 // pending is what the rank has begun and not finished, nil if that is not known.
 func (r *Rank) pending() *telemetry.Pending {
@@ -112,7 +124,8 @@ type Job struct {
 // isStill reports whether what a rank has said was true at the moment that is spoken of.
 func (j *Job) isStill(r int) bool { return j.Settled || j.Ranks[r].Still }
 
-// Explanation is why ranks wait. It does not change once made.
+// Explanation is why ranks wait. It does not change once made. Ranks are named by their places in
+// Ranks.
 type Explanation struct {
 	// Stuck are the ranks that can never go on, if the job is settled; else those that are still
 	// and wait for each other only: something may be on its way to them.
@@ -138,7 +151,8 @@ type Explanation struct {
 
 // Situation is what a rank is doing.
 type Situation struct {
-	Rank    int
+	Rank    int    // its place
+	Name    string `json:",omitempty"` // "rank 0 of spawned 2", where its job is not the first
 	Host    string
 	Phase   Phase
 	Stuck   bool
@@ -167,8 +181,12 @@ func Explain(j *Job) *Explanation {
 	e.Unreceived = unreceived(j, e.Mismatches)
 	for r := range j.Ranks {
 		rank := &j.Ranks[r]
+		name := ""
+		if rank.Job != "" {
+			name = j.name(r)
+		}
 		e.Ranks = append(e.Ranks, Situation{
-			Rank: r, Host: rank.Host, Phase: rank.Phase, Stuck: g.stuck[r], Pending: rank.pending(),
+			Rank: r, Name: name, Host: rank.Host, Phase: rank.Phase, Stuck: g.stuck[r], Pending: rank.pending(),
 			Silent: rank.Phase == Inside && rank.pending() == nil,
 		})
 	}

@@ -199,7 +199,7 @@ func (g *graph) compare(r int, op *telemetry.Operation, m envelope) (Mismatch, b
 		n.Confused = g.confusion(r, op, m.source)
 	case len(differ) == 1:
 	case slices.Equal(differ, []Difference{Source, Communicator}) && g.number(r, op.Comm, op.Peer) == g.number(m.source, m.comm, m.source):
-		n.Confused = confusedComms(g.number(r, op.Comm, op.Peer), n.Comm, op.Peer, n.MessageComm, m.source)
+		n.Confused = g.confusedComms(g.number(r, op.Comm, op.Peer), n.Comm, op.Peer, n.MessageComm, m.source)
 		differ = differ[1:]
 	default:
 		return Mismatch{}, false
@@ -209,14 +209,17 @@ func (g *graph) compare(r int, op *telemetry.Operation, m envelope) (Mismatch, b
 }
 
 // confusedComms says which ranks of the world have the same number in two communicators.
-func confusedComms(number int, a string, worldA int, b string, worldB int) string {
+func (g *graph) confusedComms(number int, a string, worldA int, b string, worldB int) string {
+	one := func(comm string, world int) string {
+		return sprintf("rank %d of %s is %s", number, comm, g.job.inWorld(world))
+	}
 	switch number {
 	case worldA:
-		return sprintf("rank %d of %s is rank %d of the world", number, b, worldB)
+		return one(b, worldB)
 	case worldB:
-		return sprintf("rank %d of %s is rank %d of the world", number, a, worldA)
+		return one(a, worldA)
 	default:
-		return sprintf("rank %d of %s is rank %d of the world, and rank %d of %s is rank %d of the world", number, a, worldA, number, b, worldB)
+		return one(a, worldA) + ", and " + one(b, worldB)
 	}
 }
 
@@ -242,7 +245,10 @@ func (g *graph) number(r int, comm uint64, world int) int {
 	if ranks != nil {
 		return slices.Index(ranks, world)
 	}
-	return world
+	if job, rank := g.job.of(world); job == g.job.Ranks[r].Job {
+		return rank
+	}
+	return -1
 }
 
 // confusion says whether the program may have named the source of a receive by its number in
@@ -250,13 +256,13 @@ func (g *graph) number(r int, comm uint64, world int) int {
 func (g *graph) confusion(r int, op *telemetry.Operation, source int) string {
 	wanted := g.number(r, op.Comm, op.Peer)
 	if wanted == source && wanted != op.Peer {
-		return sprintf("rank %d of %s is rank %d of the world, and the message is from rank %d of the world", wanted, g.commName(r, op.Comm), op.Peer, source)
+		return sprintf("rank %d of %s is %s, and the message is from %s", wanted, g.commName(r, op.Comm), g.job.inWorld(op.Peer), g.job.inWorld(source))
 	}
 	p := g.job.Ranks[r].pending()
 	for i := range p.Comms {
 		c := &p.Comms[i]
 		if ranks := addressed(c); wanted >= 0 && wanted < len(ranks) && ranks[wanted] == source {
-			return sprintf("the message is from rank %d of %s, which is rank %d of the world", wanted, commName(c, c.Context), source)
+			return sprintf("the message is from rank %d of %s, which is %s", wanted, commName(c, c.Context), g.job.inWorld(source))
 		}
 	}
 	return ""

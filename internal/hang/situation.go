@@ -120,7 +120,7 @@ func (s *wording) picture(w *Situation, late []int) picture {
 	case w.Phase == Dead:
 		return picture{head: "has died"}
 	case w.Silent && len(late) > 0:
-		return picture{head: "is in mpi.Init, which waits for " + Ranks(late)}
+		return picture{head: "is in mpi.Init, which waits for " + s.job.Names(late)}
 	case w.Silent:
 		return picture{head: "does not answer: it may be stopped, held in a debugger, or short of processor time"}
 	}

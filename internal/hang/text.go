@@ -27,7 +27,7 @@ type text struct {
 // Text is the explanation for people: a title, and lines below it that are indented. It does not
 // end in a newline.
 func (e *Explanation) Text() string {
-	t := &text{e: e, wording: wording{dir: e.job.Dir, self: -1}}
+	t := &text{e: e, wording: wording{job: e.job, dir: e.job.Dir, self: -1}}
 	t.add(0, "%s", e.Title())
 	t.signals()
 	for i := range e.Knots {
@@ -46,7 +46,7 @@ func (e *Explanation) Text() string {
 
 // signals says which ranks wait for a signal, if that matters.
 func (t *text) signals() {
-	who, one := Ranks(t.e.Signals), ""
+	who, one := t.job.Names(t.e.Signals), ""
 	if len(t.e.Signals) > 1 {
 		one = "one of "
 	}
@@ -80,10 +80,10 @@ func (e *Explanation) Title() string {
 	case e.IsStuck() && len(e.Stuck) == inside && inside > 1:
 		return what + ": no rank can go on: each waits for others that wait, and nothing is in flight"
 	case e.IsStuck():
-		return sprintf("%s: %s %s: what is waited for can come from nowhere, and nothing is in flight", what, Ranks(e.Stuck), never)
+		return sprintf("%s: %s %s: what is waited for can come from nowhere, and nothing is in flight", what, e.job.Names(e.Stuck), never)
 	case len(e.Stuck) > 0:
 		return sprintf("%s; %s, and did not go on between two looks: a deadlock, unless something is on its way there",
-			e.census(), Ranks(e.Stuck)+waitOnly(e.Stuck))
+			e.census(), e.job.Names(e.Stuck)+waitOnly(e.Stuck))
 	default:
 		return e.census() + "; no deadlock is seen"
 	}
@@ -99,10 +99,14 @@ func waitOnly(ranks []int) string {
 // census counts ranks by what they do.
 func (e *Explanation) census() string {
 	var t tally
+	n := 0
 	for i := range e.Ranks {
-		t.add(e.Ranks[i].brief())
+		if e.Ranks[i].Phase != Vacant {
+			n++
+			t.add(e.Ranks[i].brief())
+		}
 	}
-	return count(len(e.Ranks), "rank") + ": " + strings.Join(t.each(), ", ")
+	return count(n, "rank") + ": " + strings.Join(t.each(), ", ")
 }
 
 func (t *tally) each() []string {
@@ -142,7 +146,7 @@ func (t *text) knot(k *Knot) {
 		if t.e.Ranks[k.Ranks[0]].Phase == Dead {
 			how = "has died"
 		}
-		t.add(1, "%s %s, and others wait for it:", Ranks(k.Ranks), how)
+		t.add(1, "%s %s, and others wait for it:", t.job.Names(k.Ranks), how)
 		t.waits(2, k.For)
 	case len(k.Circle) == 1:
 		t.waits(1, k.Circle)
@@ -153,14 +157,14 @@ func (t *text) knot(k *Knot) {
 				way = append(way, "...")
 				break
 			}
-			way = append(way, sprintf("%d", k.Circle[i].Rank))
+			way = append(way, t.job.listed([]int{k.Circle[i].Rank}))
 		}
-		way = append(way, sprintf("%d", k.Circle[0].Rank))
+		way = append(way, t.job.listed([]int{k.Circle[0].Rank}))
 		t.add(1, "circle of %s: %s", count(len(k.Circle), "rank"), strings.Join(way, " -> "))
 		t.waits(2, k.Circle)
 		t.others("with them, waiting for each other:", without(k.Ranks, k.Circle))
 	default:
-		t.add(1, "%s: what it waits for can come from nowhere:", Ranks(k.Ranks))
+		t.add(1, "%s: what it waits for can come from nowhere:", t.job.Names(k.Ranks))
 		p := t.e.Ranks[k.Ranks[0]].Pending
 		for _, l := range slices.Concat(t.calls(p), t.goroutines(p)) {
 			t.add(2, "%s", l)
@@ -178,7 +182,7 @@ func without(ranks []int, named []Wait) []int {
 
 func (t *text) others(what string, ranks []int) {
 	if len(ranks) > 0 {
-		t.add(2, "%s %s", what, Ranks(ranks))
+		t.add(2, "%s %s", what, t.job.Names(ranks))
 	}
 }
 
@@ -191,7 +195,7 @@ func (t *text) waits(depth int, ws []Wait) {
 			continue
 		}
 		if w.Call == nil {
-			t.add(depth, "rank %d is in no call: it waits for a goroutine of its process, in which rank %d waits as well", w.Rank, w.On)
+			t.add(depth, "%s is in no call: it waits for a goroutine of its process, in which %s waits as well", t.job.name(w.Rank), t.job.name(w.On))
 			continue
 		}
 		p := t.e.Ranks[w.Rank].Pending
@@ -199,7 +203,7 @@ func (t *text) waits(depth int, ws []Wait) {
 		if len(w.Call.Waits) > 1 && w.Op != nil && !isOfGroup(w.Op.Kind) {
 			text = t.callFor(p, w)
 		}
-		t.add(depth, "rank %d waits for %s: %s, %s", w.Rank, t.awaited(w), text, span(w.Call.Since, w.Call.Since))
+		t.add(depth, "%s waits for %s: %s, %s", t.job.name(w.Rank), t.awaited(w), text, span(w.Call.Since, w.Call.Since))
 	}
 }
 
@@ -214,11 +218,11 @@ func (t *text) awaited(w Wait) string {
 	case w.On == w.Rank:
 		return "itself"
 	case w.Op.Peer < 0 && !isOfGroup(w.Op.Kind):
-		return sprintf("any rank, such as %d", w.On)
+		return sprintf("any rank, such as %s", t.job.listed([]int{w.On}))
 	case w.Call.Need < len(w.Call.Waits):
-		return sprintf("rank %d or others", w.On)
+		return t.job.name(w.On) + " or others"
 	default:
-		return sprintf("rank %d", w.On)
+		return t.job.name(w.On)
 	}
 }
 
@@ -229,7 +233,7 @@ func (t *text) callFor(p *telemetry.Pending, w Wait) string {
 
 // mismatches are grouped if they differ in the rank only.
 func (t *text) mismatches() {
-	var by groups
+	by := groups{job: t.job}
 	for i := range t.e.Mismatches {
 		m := &t.e.Mismatches[i]
 		by.add(m.Rank, t.mismatch(m), m.relative(t))
@@ -261,19 +265,19 @@ func (t *text) mismatch(m *Mismatch) string {
 }
 
 func (m *Mismatch) relative(t *text) string {
-	own := text{wording: wording{dir: t.dir, self: m.Rank}}
+	own := text{wording: wording{job: t.job, dir: t.dir, self: m.Rank}}
 	return own.mismatch(m)
 }
 
 // unreceived are grouped likewise.
 func (t *text) unreceived() {
-	var by groups
+	by := groups{job: t.job}
 	for i := range t.e.Unreceived {
 		u := &t.e.Unreceived[i]
 		say := func(s *wording) string {
 			return s.op(u.Send.Op, &u.Send, u.Comm, []int{u.Send.Peer}) + comma(s.at(u.Send.At))
 		}
-		by.add(u.Rank, say(&t.wording), say(&wording{dir: t.dir, self: u.Rank}))
+		by.add(u.Rank, say(&t.wording), say(&wording{job: t.job, dir: t.dir, self: u.Rank}))
 	}
 	t.grouped("sends for which no receive is posted:", by.merged(mostMismatches/2), mostMismatches)
 }
@@ -310,7 +314,7 @@ func (t *text) collectives() {
 func (t *text) collective(c *Collective) {
 	var parts []string
 	for _, p := range c.In {
-		parts = append(parts, sprintf("%s in %s%s", Ranks(p.Ranks), p.Op, t.at(p.At)))
+		parts = append(parts, sprintf("%s in %s%s", t.job.Names(p.Ranks), p.Op, t.at(p.At)))
 	}
 	if len(parts) > mostOps {
 		parts = append(parts[:mostOps], sprintf("and %d more", len(c.In)-mostOps))
@@ -332,9 +336,9 @@ func (t *text) collective(c *Collective) {
 
 // whereabouts says where ranks are instead.
 func (t *text) whereabouts(ranks []int) string {
-	var by groups
+	by := groups{job: t.job}
 	for _, r := range ranks {
-		p := t.picture(&t.e.Ranks[r], t.late())
+		p := t.picture(&t.e.Ranks[r], t.late()[t.e.job.Ranks[r].Job])
 		by.add(r, p.head, "")
 	}
 	var texts []string
@@ -343,17 +347,18 @@ func (t *text) whereabouts(ranks []int) string {
 			texts = append(texts, sprintf("and %d more", len(by.list)-i))
 			break
 		}
-		texts = append(texts, sprintf("%s (%s)", Ranks(g.ranks), g.text))
+		texts = append(texts, sprintf("%s (%s)", t.job.Names(g.ranks), g.text))
 	}
 	return strings.Join(texts, ", ")
 }
 
-// late are the ranks that others in Init wait for.
-func (t *text) late() []int {
-	var ranks []int
+// late are the ranks that others in Init wait for, by job.
+func (t *text) late() map[string][]int {
+	ranks := make(map[string][]int)
 	for i := range t.e.Ranks {
 		if p := t.e.Ranks[i].Phase; p == Absent || p == Outside {
-			ranks = append(ranks, i)
+			job := t.job.Ranks[i].Job
+			ranks[job] = append(ranks[job], i)
 		}
 	}
 	return ranks
@@ -361,11 +366,14 @@ func (t *text) late() []int {
 
 // ranks are all of them, those together that do the same.
 func (t *text) ranks() {
-	var by groups
-	late := t.late()
+	by := groups{job: t.job}
+	all := t.late()
 	for i := range t.e.Ranks {
-		w := &t.e.Ranks[i]
-		own := wording{dir: t.dir, self: i}
+		w, late := &t.e.Ranks[i], all[t.job.Ranks[i].Job]
+		if w.Phase == Vacant {
+			continue
+		}
+		own := wording{job: t.job, dir: t.dir, self: i}
 		by.add(i, t.picture(w, late).key(), own.picture(w, late).key())
 	}
 	gs := by.merged(groupsTillBy)
@@ -396,7 +404,13 @@ func (t *text) isSaid(gs []group) bool {
 			}
 		}
 	}
-	return len(named) == len(t.e.Ranks) && t.hosts(nil) == "" && !slices.ContainsFunc(gs, func(g group) bool {
+	shown := 0
+	for i := range t.e.Ranks {
+		if t.e.Ranks[i].Phase != Vacant {
+			shown++
+		}
+	}
+	return len(named) == shown && t.hosts(nil) == "" && !slices.ContainsFunc(gs, func(g group) bool {
 		return strings.Contains(g.text, "\n") || len(t.e.Ranks[g.ranks[0]].Pending.Calls) != 1
 	})
 }
@@ -449,7 +463,7 @@ func (t *text) hosts(ranks []int) string {
 func (t *text) hostsOf(ranks []int) []string {
 	var hs []string
 	for i := range t.e.Ranks {
-		if h := t.e.Ranks[i].Host; (ranks == nil || slices.Contains(ranks, i)) && !slices.Contains(hs, h) {
+		if h := t.e.Ranks[i].Host; t.e.Ranks[i].Phase != Vacant && (ranks == nil || slices.Contains(ranks, i)) && !slices.Contains(hs, h) {
 			hs = append(hs, h)
 		}
 	}

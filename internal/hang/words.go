@@ -14,18 +14,6 @@ var sprintf = fmt.Sprintf
 
 func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
-// Ranks puts ascending ranks for people: "rank 3", "ranks 0-2, 5".
-func Ranks(ranks []int) string {
-	switch len(ranks) {
-	case 0:
-		return "no rank"
-	case 1:
-		return sprintf("rank %d", ranks[0])
-	default:
-		return "ranks " + intervals(ranks)
-	}
-}
-
 // mostIntervals is how many intervals of ranks are written out.
 const mostIntervals = 12
 
@@ -92,6 +80,7 @@ func span(least, most time.Duration) string {
 
 // wording puts what ranks do into words.
 type wording struct {
+	job  *Job
 	dir  string // of Job
 	self int    // the rank spoken of, if peers are named by where they are from it; else -1
 }
@@ -134,7 +123,7 @@ func (s *wording) peers(ranks []int) string {
 	if len(ranks) == 1 && ranks[0] < 0 {
 		return "any rank"
 	}
-	if len(ranks) == 1 && s.self >= 0 {
+	if len(ranks) == 1 && s.self >= 0 && s.isMate(ranks[0]) {
 		switch d := ranks[0] - s.self; {
 		case d == 0:
 			return "itself"
@@ -144,7 +133,15 @@ func (s *wording) peers(ranks []int) string {
 			return sprintf("rank r+%d", d)
 		}
 	}
-	return Ranks(ranks)
+	return s.job.Names(ranks)
+}
+
+// isMate reports whether a rank is of the job of the one that is spoken of, so that it can be named
+// by where it is from that. Places of the ranks of a job may lie apart where it was spawned.
+func (s *wording) isMate(r int) bool {
+	job, rank := s.job.of(r)
+	own, self := s.job.of(s.self)
+	return r < len(s.job.Ranks) && job == own && rank-self == r-s.self
 }
 
 // op is an operation with some ranks, which are many if many operations are alike but for that.
@@ -183,7 +180,7 @@ func (s *wording) op(name string, o *telemetry.Operation, comm string, ranks []i
 		if len(o.To) == 0 {
 			return name + " of a buffer with messages that are being moved"
 		}
-		return sprintf("%s of a buffer with messages to %s", name, Ranks(o.To))
+		return sprintf("%s of a buffer with messages to %s", name, s.job.Names(o.To))
 	default:
 		return sprintf("%s with %s, %s, %s", name, with, tag, comm)
 	}

@@ -9,8 +9,11 @@ import (
 // Source is a rank whose counters can be read, as often as wanted: by any goroutine, and after the
 // rank has finalized too.
 type Source struct {
-	Rank  int // in the world
-	Stats func() engine.Stats
+	Rank int // in the world
+	// Spawned is the name of the rank's job among those of its launcher, if ranks have spawned it:
+	// "2", or "2.1" for the first that job 2 has spawned. It is "" for the job that was begun with.
+	Spawned string
+	Stats   func() engine.Stats
 	// Collectives returns what is counted of collectives, each communicator and operation once; nil
 	// if nothing is.
 	Collectives func() []Calls

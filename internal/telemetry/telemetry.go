@@ -19,7 +19,8 @@
 //     takes the place of that call.
 //   - Messages that have arrived and that no receive has asked for. One that a matched probe has
 //     taken is the program's, and not listed.
-//   - Communicators of these. Peers are ranks of the world.
+//   - Communicators of these. Peers are numbers of ranks: of the first job of a launcher the ranks
+//     of its world, of jobs that were spawned what follows those (boot.Kin).
 //   - Goroutines of the process that are the user's and do not wait in a call, from their stacks, a
 //     moment later, with what may wake them. A rank may go on by itself as long as one of them may.
 //     A caller that is in the library but waits for no operation is among them: one whose bytes the
@@ -113,7 +114,7 @@ type Durations struct {
 
 // Peer is the traffic of a rank with another, since the start.
 type Peer struct {
-	Rank     int
+	Rank     int   // its number, as everywhere in a Report
 	Way      uint8 // an engine.Way
 	Sent     engine.Traffic
 	Received engine.Traffic
@@ -242,7 +243,7 @@ type Comm struct {
 	Name        string
 	Rank        int   // of the rank that reports, in it
 	Size        int   // how many ranks are in it, of an intercommunicator in the local group
-	Ranks       []int // ranks of the world, by rank in it; nil if it is the whole world in order, or if they do not fit
+	Ranks       []int // numbers of ranks, by rank in it; nil if it is the whole world of the rank in order, or if they do not fit
 	Remote      []int `json:",omitempty"` // of an intercommunicator, the same of the remote group
 }
 
@@ -273,6 +274,46 @@ const (
 	ByChannel   Waker = "channel"   // a channel: of another goroutine, or of a timer, a signal, a context; which one cannot be seen. Or a sync.Cond
 	ByGoroutine Waker = "goroutine" // another goroutine only: it locks a mutex, waits for a WaitGroup, sends to a channel
 )
+
+// Renumber replaces the number of each rank in r by what place says. Communicators that are the
+// whole world of the rank, and name no ranks, stay so.
+func (r *Report) Renumber(place func(number int) int) {
+	one := func(n *int) {
+		if *n >= 0 {
+			*n = place(*n)
+		}
+	}
+	all := func(ns []int) {
+		for i := range ns {
+			one(&ns[i])
+		}
+	}
+	if c := r.Counters; c != nil {
+		for i := range c.Peers {
+			one(&c.Peers[i].Rank)
+		}
+		for i := range c.Sites {
+			one(&c.Sites[i].Peer)
+		}
+	}
+	p := r.Pending
+	if p == nil {
+		return
+	}
+	for i := range p.Operations {
+		o := &p.Operations[i]
+		one(&o.Peer)
+		all(o.From)
+		all(o.To)
+	}
+	for i := range p.Messages {
+		one(&p.Messages[i].Source)
+	}
+	for i := range p.Comms {
+		all(p.Comms[i].Ranks)
+		all(p.Comms[i].Remote)
+	}
+}
 
 // Decode reads an answer, whose strings are made plain (package plain). The error says what is
 // wrong with it.

@@ -12,21 +12,15 @@ import (
 	"time"
 )
 
-// Job is what the launcher knows of the job of a trace.
+// Job is what the launcher knows of the job of a trace, and of those that it has spawned.
 type Job struct {
-	Hosts  []string         // by rank
 	Clocks map[string]Clock // by host: those that are not the launcher's; of a host that is not here the clock is taken to be that
 	Notes  []string         // what else is to be said in the trace: which clocks are not known, whose recording was lost
 	Last   time.Duration    // how much of the end is wanted; 0 is all
 }
 
 // clock is that of a rank.
-func (j *Job) clock(rank int) Clock {
-	if rank < len(j.Hosts) {
-		return j.Clocks[j.Hosts[rank]]
-	}
-	return Clock{}
-}
+func (j *Job) clock(r *Recording) Clock { return j.Clocks[r.Host] }
 
 // Summary is what Convert found.
 type Summary struct {
@@ -42,7 +36,7 @@ type Summary struct {
 // through twice, and only one recording is looked at at a time. When ctx ends it stops early, but
 // what it has written is whole.
 func Convert(ctx context.Context, w io.Writer, job Job, all iter.Seq[*Recording]) (Summary, error) {
-	c := &converter{w: bufio.NewWriterSize(w, 1<<16), job: job, pairs: make(map[pair]*flows), zero: math.MaxInt64}
+	c := &converter{w: bufio.NewWriterSize(w, 1<<16), job: job, pairs: make(map[pair]*flows), names: make(map[int]string), zero: math.MaxInt64}
 	if job.Last > 0 {
 		for r := range all {
 			c.cut = max(c.cut, c.endOf(r))
@@ -76,9 +70,10 @@ type converter struct {
 	err   error // of w
 	job   Job
 	pairs map[pair]*flows
-	cut   int64 // what is before that is left out; 0 is nothing
-	zero  int64 // of the trace, on the launcher's clock: when the first rank began
-	some  bool  // an event was written
+	names map[int]string // of the ranks of spawned jobs, by number
+	cut   int64          // what is before that is left out; 0 is nothing
+	zero  int64          // of the trace, on the launcher's clock: when the first rank began
+	some  bool           // an event was written
 	sum   Summary
 	ranks []rankNote
 
@@ -90,11 +85,15 @@ type converter struct {
 type pair struct{ from, to int }
 
 // flows is which messages of a pair both ends have noted.
-type flows struct{ posted, arrived numbers }
+type flows struct {
+	posted, arrived numbers
+	id              uint64 // of the pair
+}
 
 // rankNote is what is said of a rank at the end of the trace.
 type rankNote struct {
 	Rank                            int
+	Job                             string `json:",omitempty"` // "" is the first
 	Host                            string
 	Events                          int
 	Overwritten, Torn, MissedCalls  uint64
@@ -107,7 +106,7 @@ func (c *converter) endOf(r *Recording) int64 {
 	for i := range r.Events {
 		end = max(end, r.Events[i].Time+r.Events[i].Span)
 	}
-	clock := c.job.clock(r.Rank)
+	clock := c.job.clock(r)
 	return clock.Local(end)
 }
 
@@ -116,20 +115,23 @@ func (c *converter) trim(r *Recording) {
 	if c.cut == 0 {
 		return
 	}
-	clock := c.job.clock(r.Rank)
+	clock := c.job.clock(r)
 	r.Events = slices.DeleteFunc(r.Events, func(e Event) bool { return clock.Local(e.Time+e.Span) < c.cut })
 }
 
 // survey takes note of what must be known of a recording before any is written.
 func (c *converter) survey(r *Recording) {
-	clock := c.job.clock(r.Rank)
+	clock := c.job.clock(r)
+	if r.Job != "" {
+		c.names[r.Number()] = itoa(r.Rank) + " of spawned " + r.Job
+	}
 	c.zero = min(c.zero, clock.Local(r.Start))
 	for i := range r.Events {
 		switch e := &r.Events[i]; e.Kind {
 		case Posted:
-			c.flowsOf(pair{r.Rank, e.Peer}).posted.add(e.Seq)
+			c.flowsOf(pair{r.Number(), e.Peer}).posted.add(e.Seq)
 		case Arrived:
-			c.flowsOf(pair{e.Peer, r.Rank}).arrived.add(e.Seq)
+			c.flowsOf(pair{e.Peer, r.Number()}).arrived.add(e.Seq)
 		}
 	}
 }
@@ -137,7 +139,7 @@ func (c *converter) survey(r *Recording) {
 func (c *converter) flowsOf(p pair) *flows {
 	f := c.pairs[p]
 	if f == nil {
-		f = new(flows)
+		f = &flows{id: uint64(len(c.pairs))}
 		c.pairs[p] = f
 	}
 	return f
@@ -151,8 +153,8 @@ func (c *converter) isFlow(p pair, seq uint32) bool {
 
 // rank writes what one rank has noted.
 func (c *converter) rank(r *Recording) {
-	c.rec, c.clock = r, c.job.clock(r.Rank)
-	note := rankNote{Rank: r.Rank, Host: c.host(), Events: len(r.Events), Overwritten: r.Overwritten, Torn: r.Torn, MissedCalls: r.Missed}
+	c.rec, c.clock = r, c.job.clock(r)
+	note := rankNote{Rank: r.Rank, Job: r.Job, Host: r.Host, Events: len(r.Events), Overwritten: r.Overwritten, Torn: r.Torn, MissedCalls: r.Missed}
 	c.sum.Ranks++
 	c.sum.Events += len(r.Events)
 	c.sum.Overwritten += r.Overwritten
@@ -177,11 +179,24 @@ func (c *converter) rank(r *Recording) {
 	c.spans(last)
 }
 
-func (c *converter) host() string {
-	if c.rec.Rank < len(c.job.Hosts) {
-		return c.job.Hosts[c.rec.Rank]
+// peer is a rank as an argument: its rank of the world, or its name if it is not of the first job.
+func (c *converter) peer(number int) any {
+	if name := c.nameOfRank(number); name != itoa(number) {
+		return name
 	}
-	return ""
+	return number
+}
+
+// nameOfRank is what a rank is called behind the word: the rank of the world, and its job if that
+// is not the first.
+func (c *converter) nameOfRank(number int) string {
+	if name, ok := c.names[number]; ok {
+		return name
+	}
+	if number == Beyond {
+		return "another fitrun"
+	}
+	return itoa(number)
 }
 
 // micros is a time of the rank in the trace: microseconds, with the nanoseconds behind the point.
@@ -201,7 +216,7 @@ func (c *converter) calls(last int64) {
 		}
 		args := arguments{}
 		if e.Peer != NoPeer {
-			args.add("peer", e.Peer)
+			args.add("peer", c.peer(e.Peer))
 		}
 		if e.Bytes > 0 {
 			args.add("bytes", e.Bytes)

@@ -47,7 +47,7 @@ func recording(rank int, events ...Event) *Recording {
 			events[i].Peer = NoPeer
 		}
 	}
-	return &Recording{Rank: rank, Ranks: 2, Start: 1000, Events: events, names: []string{"", "(other)", "Send", "Recv", "phase"}}
+	return &Recording{Rank: rank, Ranks: 2, Host: []string{"n1", "n2"}[rank], Start: 1000, Events: events, names: []string{"", "(other)", "Send", "Recv", "phase"}}
 }
 
 // TestOneMessage: a message is a slice at both ends, with the flow of its header between them.
@@ -59,7 +59,7 @@ func TestOneMessage(t *testing.T) {
 	b := recording(1,
 		Event{Kind: Arrived, Track: ByRendezvous, Time: 2200, Seq: 1, Tag: 7, Peer: 0, Bytes: 8},
 		Event{Kind: Received, Time: 2350, Seq: 1, Tag: 7, Peer: 0, Bytes: 8})
-	tr, sum := convertAll(t, Job{Hosts: []string{"n1", "n2"}}, a, b)
+	tr, sum := convertAll(t, Job{}, a, b)
 	flows, err := tr.Check(0)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestClocks(t *testing.T) {
 			a.Events = append(a.Events, Event{Kind: Posted, Track: Whole, Time: at, Seq: uint32(m), Peer: 1})
 			b.Events = append(b.Events, Event{Kind: Arrived, Track: Whole, Time: there(at + 1000), Seq: uint32(m), Peer: 0})
 		}
-		tr, _ := convertAll(t, Job{Hosts: []string{"n1", "n2"}, Clocks: map[string]Clock{"n2": c}}, a, b)
+		tr, _ := convertAll(t, Job{Clocks: map[string]Clock{"n2": c}}, a, b)
 		if flows, err := tr.Check(slack); err != nil || len(flows) != 50 {
 			t.Fatalf("%d flows, %v", len(flows), err)
 		}

@@ -10,7 +10,10 @@ import (
 
 // Recording is what a rank has noted, as far as it is there.
 type Recording struct {
-	Rank, Ranks int     // of the job
+	Rank, Ranks int     // of its job
+	Job         string  // the name of that, "" of the first of its launcher
+	First       int     // number of rank 0 of the job
+	Host        string  // where it ran; "" from Decode, which does not know it
 	Start       int64   // when the rank opened its ring
 	Events      []Event // oldest first
 	Open        []Event // of Call: those that have not ended; Span is 0
@@ -19,6 +22,9 @@ type Recording struct {
 	Missed      uint64  // calls that were not noted, as more than Slots were open at once
 	names       []string
 }
+
+// Number is that of the rank among all of its launcher.
+func (r *Recording) Number() int { return r.First + r.Rank }
 
 // Name is the string that an event names, "" if there is none.
 func (r *Recording) Name(id uint16) string {
@@ -78,6 +84,7 @@ func decode(header, names, slots []byte, all uint64) (*Recording, error) {
 	r := &Recording{
 		Rank: int(o.Uint32(header[rankAt:])), Ranks: int(o.Uint32(header[ranksAt:])),
 		Start: int64(o.Uint64(header[startAt:])), Missed: o.Uint64(header[missedAt:]),
+		First: int(o.Uint32(header[firstAt:])), Job: strings.ToValidUTF8(string(header[jobAt+1:][:header[jobAt]]), "?"),
 	}
 	if r.Ranks <= 0 || r.Ranks >= NoPeer || r.Rank >= r.Ranks || r.Rank < 0 || r.Start < 0 {
 		return nil, fmt.Errorf("trace: a recording of rank %d of %d, begun at %d", r.Rank, r.Ranks, r.Start)
@@ -87,7 +94,7 @@ func decode(header, names, slots []byte, all uint64) (*Recording, error) {
 	for at := openAt; at < openAt+Slots*openSize; at += openSize {
 		head := uint32(uint16(o.Uint64(header[at+8:])))<<16 | uint32(at-openAt)/openSize<<8 | uint32(Call)
 		since := o.Uint64(header[at:])
-		if e, ok := eventOf(head, since, 0, o.Uint64(header[at+16:]), r.Ranks); ok && since != 0 {
+		if e, ok := eventOf(head, since, 0, o.Uint64(header[at+16:])); ok && since != 0 {
 			r.Open = append(r.Open, e)
 		}
 	}
@@ -106,7 +113,7 @@ func (r *Recording) events(slots []byte, o binary.ByteOrder, next, all uint64) {
 	for i := first; i != next; i++ {
 		s := slots[i%all%max(n, 1)*eventSize:]
 		w0, time, a, b := o.Uint64(s), o.Uint64(s[8:]), o.Uint64(s[16:]), o.Uint64(s[24:])
-		e, ok := eventOf(uint32(w0), time, a, b, r.Ranks)
+		e, ok := eventOf(uint32(w0), time, a, b)
 		if !ok || uint32(w0>>32) != sum(uint32(w0), time, a, b, i&^(all-1)) {
 			r.Torn++
 			continue

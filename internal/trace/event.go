@@ -47,6 +47,10 @@ const (
 // NoPeer is the Peer of an event that is of none.
 const NoPeer = 1<<20 - 1
 
+// Beyond is the Peer of an event that is of a rank of another launcher, or whose number is too
+// large.
+const Beyond = NoPeer - 1
+
 // MaxBytes is the largest Bytes that an event can say.
 const MaxBytes = 1<<44 - 1
 
@@ -59,7 +63,7 @@ type Event struct {
 	Span  int64  // for how long
 	Seq   uint32 // number among the messages from one rank to the other, or of a region
 	Tag   int32  // of messages
-	Peer  int    // rank of the world, or NoPeer
+	Peer  int    // number of a rank among all of the launcher, Beyond or NoPeer
 	Bytes int64
 }
 
@@ -80,9 +84,8 @@ func (e *Event) words() (head uint32, time, a, b uint64) {
 // partner is the last word.
 func partner(peer int, bytes int64) uint64 { return uint64(bytes)<<20 | uint64(uint32(peer)&NoPeer) }
 
-// eventOf is the inverse of words. It reports whether that can be an event of a rank of a job of so
-// many.
-func eventOf(head uint32, time, a, b uint64, ranks int) (e Event, ok bool) {
+// eventOf is the inverse of words. It reports whether that can be an event.
+func eventOf(head uint32, time, a, b uint64) (e Event, ok bool) {
 	e = Event{Kind: Kind(head), Track: uint8(head >> 8), Name: uint16(head >> 16), Time: int64(time), Peer: int(b & NoPeer), Bytes: int64(b >> 20)}
 	if e.Kind.hasSpan() {
 		e.Span = int64(a)
@@ -91,7 +94,7 @@ func eventOf(head uint32, time, a, b uint64, ranks int) (e Event, ok bool) {
 	}
 	isMessage := e.Kind >= Posted && e.Kind <= Received
 	ok = e.Kind > 0 && e.Kind < kindEnd && e.Time > 0 && e.Span >= 0 && e.Time+e.Span >= e.Time &&
-		(e.Peer < ranks || e.Peer == NoPeer && !isMessage)
+		(e.Peer != NoPeer || !isMessage)
 	return e, ok
 }
 

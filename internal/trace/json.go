@@ -20,7 +20,7 @@ const (
 )
 
 // pid is the rank's number among processes, which begin at 1: some viewers take 0 for the idle one.
-func (c *converter) pid() int { return c.rec.Rank + 1 }
+func (c *converter) pid() int { return c.rec.Number() + 1 }
 
 // tid is the number of a track. It is the only one of that number in the trace: viewers differ in
 // whether threads of two processes may have the same.
@@ -28,12 +28,12 @@ func (c *converter) tid(track int) int { return c.pid()*tracks + track }
 
 // describe writes the names of the rank.
 func (c *converter) describe() {
-	name := fmt.Sprintf("rank %d", c.rec.Rank)
-	if h := c.host(); h != "" {
+	name := "rank " + c.nameOfRank(c.rec.Number())
+	if h := c.rec.Host; h != "" {
 		name += " (" + h + ")"
 	}
 	c.event(`"ph":"M","name":"process_name","pid":%d,"args":{"name":%s}`, c.pid(), quoted(name))
-	c.event(`"ph":"M","name":"process_sort_index","pid":%d,"args":{"sort_index":%d}`, c.pid(), c.rec.Rank)
+	c.event(`"ph":"M","name":"process_sort_index","pid":%d,"args":{"sort_index":%d}`, c.pid(), c.rec.Number())
 }
 
 // track writes the name of a track.

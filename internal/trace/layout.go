@@ -23,6 +23,9 @@ const (
 	Slots = 64
 )
 
+// maxJob is the longest name of a job that is kept.
+const maxJob = 255
+
 // Offsets in the header.
 const (
 	magicAt   = 0
@@ -31,9 +34,11 @@ const (
 	rankAt    = 16  // 4 bytes
 	ranksAt   = 20  // 4 bytes, of the job
 	startAt   = 24  // when the ring was opened
+	firstAt   = 32  // 4 bytes: number of rank 0 of the job
 	nextAt    = 64  // number of the next event
 	usedAt    = 128 // bytes of names
 	missedAt  = 136 // calls without a slot
+	jobAt     = 256 // name of the job behind its length, 1 byte, at most maxJob
 	openAt    = 1024
 	openSize  = 32 // since when, 0 if none; name; bytes and peer as the last word of an event; 0
 )

@@ -54,15 +54,15 @@ func (c *converter) ends(begins, completes Kind, last int64) []span {
 // messageSpan is the slice of a message that e begins.
 func (c *converter) messageSpan(e *Event, last int64) span {
 	s := span{begin: e.Time, end: max(last, e.Time)}
-	p := pair{c.rec.Rank, e.Peer}
+	p := pair{c.rec.Number(), e.Peer}
 	s.flow = 's'
 	word := "to "
 	if e.Kind == Arrived {
-		p = pair{e.Peer, c.rec.Rank}
+		p = pair{e.Peer, c.rec.Number()}
 		s.flow = 'f'
 		word = "from "
 	}
-	s.name = word + itoa(e.Peer)
+	s.name = word + c.nameOfRank(e.Peer)
 	s.args.add("tag", e.Tag)
 	s.args.add("bytes", e.Bytes)
 	s.args.add("number", e.Seq)
@@ -78,7 +78,7 @@ func (c *converter) messageSpan(e *Event, last int64) span {
 	if e.Track&OfCollective != 0 {
 		s.args.add("collective", true)
 	}
-	s.id = flowID(p, e.Seq)
+	s.id = c.flowsOf(p).id<<32 | uint64(e.Seq)
 	if !c.isFlow(p, e.Seq) {
 		s.flow = 0
 	} else if s.flow == 's' {
@@ -86,9 +86,6 @@ func (c *converter) messageSpan(e *Event, last int64) span {
 	}
 	return s
 }
-
-// flowID is that of a message among all of the job.
-func flowID(p pair, seq uint32) uint64 { return uint64(p.from)<<48 | uint64(p.to)<<32 | uint64(seq) }
 
 // numbers is a set of numbers that lie near each other, as those of messages that follow each other
 // do.

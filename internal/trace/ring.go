@@ -51,6 +51,15 @@ func Open(mem []byte, rank, ranks int) (*Ring, error) {
 	return r, nil
 }
 
+// OfJob says which of the jobs of its launcher the rank is of, and the number of rank 0 of that,
+// see boot.Kin. Without it, it is the first. To be called before anything is noted.
+func (r *Ring) OfJob(name string, first int) {
+	name = name[:min(len(name), maxJob)]
+	binary.NativeEndian.PutUint32(r.mem[firstAt:], uint32(first))
+	r.mem[jobAt] = byte(len(name))
+	copy(r.mem[jobAt+1:], name)
+}
+
 // Note notes an event, and returns its number. It does not allocate.
 func (r *Ring) Note(e *Event) uint64 {
 	i := r.next.Add(1) - 1

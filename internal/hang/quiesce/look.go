@@ -13,6 +13,9 @@ import (
 
 // Rank is what is known of a rank besides its answers.
 type Rank struct {
+	Job    string // as of hang.Rank
+	Rank   int    // in the world of its job
+	Number int    // another for every rank that there ever was: a place may become that of another rank
 	Phase  hang.Phase
 	Host   string
 	PID    int       // of its process; 0 if it has none
@@ -24,11 +27,13 @@ type Rank struct {
 	StuckAt uint64
 }
 
-// Viewer is what is looked at: a running job.
+// Viewer is what is looked at: a running job, and those that it has spawned. Each rank has a place
+// in a list, and keeps it.
 type Viewer interface {
-	// Ranks returns what is known of every rank, nil before the job begins.
+	// Ranks returns what is known of every rank, by place, nil before the job begins.
 	Ranks() []Rank
-	// Ask asks all ranks that take part, until ctx ends; an answer that does not come is nil.
+	// Ask asks all ranks that take part, until ctx ends; an answer that does not come is nil. In
+	// reports ranks are named by their places.
 	Ask(ctx context.Context, question string) []*telemetry.Report
 	// AskSome is Ask of those ranks that which chooses.
 	AskSome(ctx context.Context, question string, which func(rank int) bool) []*telemetry.Report
@@ -40,25 +45,55 @@ type Viewer interface {
 type pulses struct {
 	begun   time.Time
 	ranks   []Rank
-	reports []*telemetry.Report // by rank, nil of the dead
+	out     []bool              // by place: see areOut
+	reports []*telemetry.Report // by place, nil of those that are out
 }
 
 func ask(ctx context.Context, v Viewer, question string) *pulses {
-	p := &pulses{begun: time.Now(), reports: v.Ask(ctx, question)}
+	return answered(v, time.Now(), v.Ask(ctx, question))
+}
+
+// answered is a round that was begun at some time and has had these answers.
+func answered(v Viewer, begun time.Time, reports []*telemetry.Report) *pulses {
+	p := &pulses{begun: begun, reports: reports}
 	p.ranks = v.Ranks() // after the answers: a rank that left meanwhile is seen to have left
+	p.reports = p.reports[:min(len(p.reports), len(p.ranks))]
+	p.out = areOut(p.ranks)
 	for r := range p.reports {
-		if p.ranks[r].isDead() {
-			p.reports[r] = nil // it has died since
+		if p.out[r] {
+			p.reports[r] = nil // it has died since, or ended
 		}
 	}
 	return p
 }
 
-// haveJoined reports whether all ranks of a job take part, but for those without which it goes on;
-// and whether there are any.
-func haveJoined(ranks []Rank) bool {
-	isIn := func(r Rank) bool { return r.Phase == hang.Inside }
-	return slices.ContainsFunc(ranks, isIn) && !slices.ContainsFunc(ranks, func(r Rank) bool { return !isIn(r) && !r.isDead() })
+// areOut says of which ranks nothing is expected: those without which their job goes on, and those
+// of jobs that are over, beside which others may go on.
+func areOut(ranks []Rank) []bool {
+	goesOn := make(map[string]bool) // by job
+	for _, r := range ranks {
+		if !r.isDead() && r.Phase != hang.Gone && r.Phase != hang.Vacant {
+			goesOn[r.Job] = true
+		}
+	}
+	out := make([]bool, len(ranks))
+	for i, r := range ranks {
+		out[i] = r.isDead() || r.Phase == hang.Vacant || !goesOn[r.Job]
+	}
+	return out
+}
+
+// haveJoined reports whether all ranks take part of which something is expected, and whether there
+// are any.
+func haveJoined(ranks []Rank, out []bool) bool {
+	some := false
+	for i, r := range ranks {
+		if !out[i] && r.Phase != hang.Inside {
+			return false
+		}
+		some = some || !out[i]
+	}
+	return some
 }
 
 func (r *Rank) isDead() bool { return r.Phase == hang.Dead }
@@ -66,13 +101,13 @@ func (r *Rank) isDead() bool { return r.Phase == hang.Dead }
 // isOutside reports whether a rank has not come to Init.
 func isOutside(r Rank) bool { return r.Phase == hang.Absent || r.Phase == hang.Outside }
 
-// isWhole reports whether all ranks of the job take part and have answered, but for the dead.
+// isWhole reports whether all ranks take part and have answered, but for those that are out.
 func (p *pulses) isWhole() bool {
-	if !haveJoined(p.ranks) || len(p.reports) != len(p.ranks) {
+	if !haveJoined(p.ranks, p.out) || len(p.reports) != len(p.ranks) {
 		return false
 	}
 	for r := range p.ranks {
-		if p.reports[r] == nil && !p.ranks[r].isDead() {
+		if p.reports[r] == nil && !p.out[r] {
 			return false
 		}
 	}
@@ -93,9 +128,12 @@ func (p *pulses) alive() int {
 // isSame reports whether no rank has done anything between its answers in p and in q, of which both
 // are whole.
 func (p *pulses) isSame(q *pulses) bool {
+	if len(p.reports) != len(q.reports) {
+		return false // there are more jobs by now
+	}
 	for r := range p.reports {
 		a, b := p.reports[r], q.reports[r]
-		if (a == nil) != (b == nil) || a != nil && a.Pulse.Activity != b.Pulse.Activity {
+		if p.ranks[r].Number != q.ranks[r].Number || (a == nil) != (b == nil) || a != nil && a.Pulse.Activity != b.Pulse.Activity {
 			return false
 		}
 	}
@@ -140,7 +178,7 @@ const betweenLooks = 500 * time.Millisecond
 // ends; then what they do is not known. Source files below dir are named from there.
 func Look(ctx context.Context, v Viewer, dir string, patience time.Duration) *hang.Explanation {
 	if ranks := v.Ranks(); slices.ContainsFunc(ranks, isOutside) {
-		return hang.Explain(jobOf(&pulses{ranks: ranks}, dir, false)) // the others are in Init, where they cannot answer
+		return lookBeside(ctx, v, dir, ranks, patience)
 	}
 	var first *pulses
 	if within(ctx, patience, func(ctx context.Context) { first = ask(ctx, v, telemetry.AskPulse) }); !first.isWhole() {
@@ -158,6 +196,26 @@ func Look(ctx context.Context, v Viewer, dir string, patience time.Duration) *ha
 		return lookAgain(ctx, v, dir, pending, patience)
 	}
 	return e
+}
+
+// lookBeside is Look where some rank has not come to Init: the others of its job are in Init, where
+// they cannot answer, but those of other jobs can.
+func lookBeside(ctx context.Context, v Viewer, dir string, ranks []Rank, patience time.Duration) *hang.Explanation {
+	begins := make(map[string]bool) // by job
+	for _, r := range ranks {
+		begins[r.Job] = begins[r.Job] || isOutside(r)
+	}
+	asks := func(at int) bool { return at >= len(ranks) || !begins[ranks[at].Job] }
+	pending := &pulses{ranks: ranks}
+	for at, r := range ranks {
+		if r.Phase == hang.Inside && asks(at) {
+			within(ctx, patience, func(ctx context.Context) {
+				pending = answered(v, time.Now(), v.AskSome(ctx, telemetry.AskPending, asks))
+			})
+			break
+		}
+	}
+	return lookAgain(ctx, v, dir, pending, patience)
 }
 
 // within calls do with a context that ends after patience.
@@ -268,7 +326,7 @@ func jobOf(p *pulses, dir string, isSettled bool) *hang.Job {
 			at = r
 			numbers[process{rank.Host, rank.PID}] = r
 		}
-		h := hang.Rank{Phase: rank.Phase, Host: rank.Host, Process: at, Since: now.Sub(rank.Since)}
+		h := hang.Rank{Job: rank.Job, Rank: rank.Rank, Phase: rank.Phase, Host: rank.Host, Process: at, Since: now.Sub(rank.Since)}
 		if r < len(p.reports) {
 			h.Report = p.reports[r]
 		}

@@ -134,16 +134,17 @@ func (w *Watch) round(ctx context.Context, s *state) {
 // of questions.
 // Where a rank has not come to Init, the others cannot answer. Where one has finished, all have
 // been in Finalize, and no rank waits for messages any more. Dead ranks are left out, as the job
-// goes on without them.
+// goes on without them, and so are jobs that are over, as others may go on.
 func (w *Watch) isAskable(s *state) bool {
 	ranks := w.View.Ranks()
-	joined := haveJoined(ranks)
+	out := areOut(ranks)
+	joined := haveJoined(ranks, out)
 	if !joined || s.missing.IsZero() {
 		return joined
 	}
 	s.skipped++
 	for r := range ranks {
-		if !ranks[r].isDead() && ranks[r].Pulsed.Before(s.missing) && s.skipped < lostRounds {
+		if !out[r] && ranks[r].Pulsed.Before(s.missing) && s.skipped < lostRounds {
 			return false
 		}
 	}
@@ -206,7 +207,7 @@ func (w *Watch) stall(s *state, p *pulses) {
 	text := fmt.Sprintf("no rank has gone on for %v, and nothing has moved, although %d messages or parts of them are under way",
 		(time.Duration(s.quiet) * w.interval()).Round(time.Second), max(frames, 0))
 	if unsent > 0 {
-		text += fmt.Sprintf(", and %d bytes of %s wait to be sent", unsent, hang.Ranks(ranks))
+		text += fmt.Sprintf(", and %d bytes of %s wait to be sent", unsent, jobOf(p, w.Dir, false).Names(ranks))
 	}
 	w.Stalled(text + ". This is no deadlock: the network is slow or interrupted, or a peer does not read")
 }

@@ -16,22 +16,29 @@ import (
 )
 
 // labelled is the series of each rank, made when they are shown first: a rank has some hundred,
-// whose names and labels do not change.
+// whose names and labels do not change. A place of the view may become that of another rank.
 type labelled struct {
 	mu     sync.Mutex
-	byRank map[int]metrics.Series // guarded by mu
+	places []entry // guarded by mu
 }
 
-func (l *labelled) of(rank int, labels prometheus.Labels) metrics.Series {
+// entry is the series of the rank in a place.
+type entry struct {
+	number int // of the rank
+	series metrics.Series
+}
+
+func (l *labelled) of(place, number int, labels prometheus.Labels) metrics.Series {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byRank == nil {
-		l.byRank = make(map[int]metrics.Series)
+	for len(l.places) <= place {
+		l.places = append(l.places, entry{})
 	}
-	if l.byRank[rank] == nil {
-		l.byRank[rank] = metrics.NewSeries(labels)
+	e := &l.places[place]
+	if e.series == nil || e.number != number {
+		*e = entry{number, metrics.NewSeries(labels)}
 	}
-	return l.byRank[rank]
+	return e.series
 }
 
 // rankCollector collects what is known of ranks. It does not say beforehand what it will show:
@@ -49,14 +56,23 @@ func (c *rankCollector) Describe(chan<- *prometheus.Desc) {}
 func (c *rankCollector) Collect(ch chan<- prometheus.Metric) {
 	ranks := c.view.Ranks()
 	for i := range ranks {
-		if r := &ranks[i]; c.which(r) {
-			c.collect(ch, r)
+		if r := &ranks[i]; !r.Vacant && c.which(r) {
+			c.collect(ch, i, r)
 		}
 	}
 }
 
-func (c *rankCollector) collect(ch chan<- prometheus.Metric, r *view.Rank) {
-	labels := prometheus.Labels{"rank": strconv.Itoa(r.Rank), "host": r.Host}
+// labelsOf tell a rank from others. Those of the job that fitrun began with have no label spawned.
+func labelsOf(r *view.Rank) map[string]string {
+	labels := map[string]string{"rank": strconv.Itoa(r.Rank), "host": r.Host}
+	if r.Job != "" {
+		labels["spawned"] = r.Job
+	}
+	return labels
+}
+
+func (c *rankCollector) collect(ch chan<- prometheus.Metric, place int, r *view.Rank) {
+	labels := labelsOf(r)
 	show := shower{ch, labels}
 	up := 0.0
 	if r.State.Phase == launch.Joined && !r.Counted.Before(c.began.Add(-fresh)) {
@@ -67,7 +83,7 @@ func (c *rankCollector) collect(ch chan<- prometheus.Metric, r *view.Rank) {
 		return
 	}
 	show.gauge("fitmpi_rank_answer_age_seconds", "Time since the rank said what it has counted.", time.Since(r.Counted).Seconds())
-	c.series.of(r.Rank, labels).Collect(ch, &r.Counters.Stats, r.Counters.Collectives)
+	c.series.of(place, r.Number, labels).Collect(ch, &r.Counters.Stats, r.Counters.Collectives)
 	show.process(&r.Counters.Process)
 	if d := r.Counters.Ready; d != nil {
 		show.ready(d)
@@ -135,9 +151,10 @@ func (s shower) ready(d *telemetry.Durations) {
 type jobCollector struct{ *server }
 
 var (
-	ranksDesc  = prometheus.NewDesc("fitmpi_ranks", "Ranks of the job, by how far they are.", []string{"state"}, nil)
-	failedDesc = prometheus.NewDesc("fitmpi_failed_ranks", "Ranks of the job that have failed on their own.", nil, nil)
+	ranksDesc  = prometheus.NewDesc("fitmpi_ranks", "Ranks of the job and of those that it has spawned, by how far they are. Most of spawned jobs that are over are left out.", []string{"state"}, nil)
+	failedDesc = prometheus.NewDesc("fitmpi_failed_ranks", "Ranks, of those of fitmpi_ranks, that have failed on their own.", nil, nil)
 	againDesc  = prometheus.NewDesc("fitmpi_job_restarts_total", "Times that the job was started again because it had failed.", nil, nil)
+	spawnDesc  = prometheus.NewDesc("fitmpi_spawned_jobs_total", "Jobs that ranks have spawned.", nil, nil)
 	startDesc  = prometheus.NewDesc("fitmpi_job_start_time_seconds", "When the job began, since the epoch.", nil, nil)
 )
 
@@ -146,6 +163,7 @@ func (c *jobCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- ranksDesc
 	ch <- failedDesc
 	ch <- againDesc
+	ch <- spawnDesc
 	ch <- startDesc
 }
 
@@ -153,6 +171,9 @@ func (c *jobCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c *jobCollector) Collect(ch chan<- prometheus.Metric) {
 	in, failed := make(map[launch.Phase]int), 0
 	for _, r := range c.view.Ranks() {
+		if r.Vacant {
+			continue
+		}
 		in[r.State.Phase]++
 		if r.State.Code != 0 {
 			failed++
@@ -163,6 +184,8 @@ func (c *jobCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(failedDesc, prometheus.GaugeValue, float64(failed))
 	ch <- prometheus.MustNewConstMetric(againDesc, prometheus.CounterValue, float64(c.view.Restarts()))
+	spawned, _ := c.view.Totals()
+	ch <- prometheus.MustNewConstMetric(spawnDesc, prometheus.CounterValue, float64(spawned))
 	if start, _ := c.view.Times(); !start.IsZero() {
 		ch <- prometheus.MustNewConstMetric(startDesc, prometheus.GaugeValue, float64(start.UnixNano())/1e9)
 	}

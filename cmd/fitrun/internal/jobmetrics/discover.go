@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
@@ -27,14 +26,18 @@ type targets struct {
 // reached us.
 func (s *server) discover(w http.ResponseWriter, r *http.Request) {
 	ranks := s.view.Ranks()
-	groups := make([]targets, len(ranks)) // not nil: Prometheus wants a list
+	groups := make([]targets, 0, len(ranks)) // not nil: Prometheus wants a list
 	for i := range ranks {
-		labels := map[string]string{"rank": strconv.Itoa(i), "host": ranks[i].Host, "job": s.name}
+		if ranks[i].Vacant {
+			continue
+		}
+		labels := labelsOf(&ranks[i])
+		labels["job"] = s.name
 		at := ownAddress(&ranks[i], r.RemoteAddr)
 		if at == "" {
-			at, labels["__metrics_path__"] = r.Host, fmt.Sprintf("/rank/%d/metrics", i)
+			at, labels["__metrics_path__"] = r.Host, fmt.Sprintf("/rank/%d/metrics", ranks[i].Number)
 		}
-		groups[i] = targets{[]string{at}, labels}
+		groups = append(groups, targets{[]string{at}, labels})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(groups) // an error is the asker's, which has gone

@@ -5,6 +5,7 @@ package jobmetrics
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,14 +51,15 @@ func (s *server) all(w http.ResponseWriter, r *http.Request) {
 	s.scrape(w, r, func(*view.Rank) bool { return true }, &jobCollector{s})
 }
 
-// one serves a rank.
+// one serves a rank, by its number among the ranks of all jobs.
 func (s *server) one(w http.ResponseWriter, r *http.Request) {
 	n, err := strconv.Atoi(r.PathValue("rank"))
-	if err != nil || n < 0 || n >= len(s.view.Ranks()) {
+	is := func(of *view.Rank) bool { return !of.Vacant && of.Number == n }
+	if ranks := s.view.Ranks(); err != nil || !slices.ContainsFunc(ranks, func(of view.Rank) bool { return is(&of) }) {
 		http.NotFound(w, r)
 		return
 	}
-	s.scrape(w, r, func(of *view.Rank) bool { return of.Rank == n }, nil)
+	s.scrape(w, r, is, nil)
 }
 
 // scrape asks the ranks that which chooses and shows what is known of them.

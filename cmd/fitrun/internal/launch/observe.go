@@ -10,8 +10,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/plain"
 )
 
-// Observer watches a job. Its methods are called one at a time, but for Said, which any goroutine
-// calls at any time. None may block, and none may call Control's before Begin has returned.
+// Observer watches a job. Its methods are called one at a time, but for Said and Spawned, which any
+// goroutine calls at any time. None may block, and none may call Control's before Begin has
+// returned.
 type Observer interface {
 	// Begin is called before the first process starts. The job is immutable. A job that is started
 	// again begins again.
@@ -25,6 +26,9 @@ type Observer interface {
 	Reported(rank int, key, text string)
 	// Said is a message that fitrun shows.
 	Said(text string)
+	// Spawned is what watches a job that a rank of this one has spawned; nil is nothing. That job
+	// ends before this one does, and its Job.Kin says which it is.
+	Spawned() Observer
 	// End is called when no rank runs any more, and nothing else after it.
 	End()
 }

@@ -39,6 +39,7 @@ func (a *asker) Answered(rank, number int, data []byte) {
 
 func (a *asker) Reported(int, string, string) {}
 func (a *asker) Said(string)                  {}
+func (a *asker) Spawned() Observer            { return nil }
 func (a *asker) End()                         { a.ended = true }
 
 // Questions reach ranks wherever they are, and their answers come back.
@@ -70,6 +71,7 @@ func (s *seen) Changed(_ int, to State)             { s.add(to.Why) }
 func (s *seen) Answered(int, int, []byte)           {}
 func (s *seen) Reported(_ int, key, text string)    { s.add(key + " " + text) }
 func (s *seen) Said(text string)                    { s.add(text) }
+func (s *seen) Spawned() Observer                   { return nil }
 func (s *seen) End()                                {}
 func (s *seen) has(text string) bool                { return slices.Contains(s.texts, text) }
 func (s *seen) some(is func(text string) bool) bool { return slices.ContainsFunc(s.texts, is) }

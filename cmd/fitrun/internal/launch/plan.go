@@ -59,6 +59,7 @@ type Request struct {
 	Checkpoint       string        // "" or a value for FITMPI_CHECKPOINT
 	Attempt          int           // how often the job was started before
 	Beside           int           // so many ranks of other jobs share the cores
+	Kin              boot.Kin      // of a job that was spawned
 	Watched          bool          // ranks give their counters when they finalize: the observer of the job wants them
 	Trace            int64         // bytes of memory, as of trace.Size, in which each rank notes what it does; 0 if it need not. Config.Tracer is given it
 
@@ -99,7 +100,11 @@ type Job struct {
 	Attempt   int           // Request.Attempt
 	Transport string        // the FITMPI_TRANSPORT of the ranks, "auto" if they have none
 	Trace     int64         // Request.Trace
+	Kin       boot.Kin      // Request.Kin
 }
+
+// Number is that of a rank among the ranks of all jobs, see boot.Kin.
+func (j *Job) Number(rank int) int { return j.Kin.First + rank }
 
 // Rank is the plan of one rank: what it is told, but for the descriptors, which only the runner
 // has.
@@ -160,7 +165,7 @@ func plan(r Request, sites []site) (*Job, error) {
 	for rank, at := range r.Place {
 		p.local[at] = append(p.local[at], rank)
 	}
-	p.job = &Job{Timeout: r.Timeout, Silence: silenceOf(r), Transport: transportOf(r), Trace: r.Trace, FT: r.FT, Attempt: r.Attempt, Ranks: make([]Rank, len(r.Place))}
+	p.job = &Job{Timeout: r.Timeout, Silence: silenceOf(r), Transport: transportOf(r), Trace: r.Trace, FT: r.FT, Attempt: r.Attempt, Kin: r.Kin, Ranks: make([]Rank, len(r.Place))}
 	p.crowds = p.findCrowds()
 	p.divide()
 	if err := p.addCores(); err != nil {
@@ -281,7 +286,7 @@ func (p *planner) addInfos() error {
 		s := p.sites[proc.site]
 		network := p.r.Domains.describe(network, s.at, all, id)
 		for _, n := range proc.Ranks {
-			addr, err := metricsAddr(p.r.Metrics, n)
+			addr, err := metricsAddr(p.r.Metrics, p.job.Number(n))
 			if err != nil {
 				return err
 			}
@@ -290,7 +295,7 @@ func (p *planner) addInfos() error {
 				Rank: n, Size: len(p.r.Place), LocalRank: local, LocalSize: len(p.local[proc.site]), Job: id, Secret: secret,
 				Source: "fitrun", Host: s.host, Cores: p.share(proc.site), Universe: p.universe(cores),
 				Watched: p.r.Watched, FT: p.r.FT, Attempt: p.r.Attempt, Given: given(&p.r, proc.app), MetricsAddr: addr, MetricsRequested: addr != "", Process: p.procs[proc.site], ProcessRanks: len(proc.Ranks),
-				Bound: proc.Bound, AppNum: proc.app, Net: network,
+				Bound: proc.Bound, AppNum: proc.app, Net: network, Kin: p.r.Kin,
 			}
 		}
 		p.procs[proc.site]++

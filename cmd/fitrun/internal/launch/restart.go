@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ type outcome struct {
 	code  int
 	again bool   // another attempt may end better: the job failed, and neither was it stopped nor can it not be started at all
 	why   string // what the job failed of; "" if it did not, or said so itself
+	left  int    // of a job that goes on without its dead: exit code of a survivor, or of what ended them all; 0 if there is none
 }
 
 // attempts runs a job until an attempt ends well, or is not worth another.
@@ -172,7 +174,11 @@ func (p *persistent) end() {
 // outcome is how the job ended, when it is over.
 func (s *supervisor) outcome() outcome {
 	code := s.exitCode()
-	return outcome{code, code != 0 && s.code == 0 && !s.unstartable && !s.stopped, s.failure}
+	out := outcome{code: code, again: code != 0 && s.code == 0 && !s.unstartable && !s.stopped, why: s.failure}
+	if s.hasFT() {
+		out.left = cmp.Or(s.code, s.verdict)
+	}
+	return out
 }
 
 // failedOf notes what the job failed of, the first time.

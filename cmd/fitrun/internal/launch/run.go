@@ -44,6 +44,7 @@ type Config struct {
 	AdoptedOrphans bool
 
 	origin *Request // what the job was made of; nil if it is not known
+	kin    *kinship // of all jobs; nil until the first has begun
 	outer  *runner  // of the job that has spawned this one; nil if none has
 	name   string   // of a spawned job, for messages
 	met    func()   // of a spawned job: called when all its ranks are in Init
@@ -159,6 +160,9 @@ func newRunner(job *Job, cfg Config) *runner {
 	}
 	if cfg.Stderr == nil {
 		cfg.Stderr = io.Discard
+	}
+	if cfg.kin == nil {
+		cfg.kin = newKinship(job)
 	}
 	x := &runner{
 		job: job, cfg: cfg,

@@ -3,15 +3,19 @@
 package launch
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/crew"
@@ -23,7 +27,23 @@ import (
 // crew and secret, beside that of the rank; on hosts, with agents of its own. The two end together:
 // fitrun ends when both have, a job that fails ends those that it has spawned, and one that was
 // spawned and fails ends the job that has spawned it, unless that goes on without its dead. They
-// share the console, and messages about the spawned one begin with its name.
+// share the console, and messages about the spawned one begin with its name. What observes the
+// first, and is given its trace, has a part for each of them (Observer.Spawned).
+
+// kinship is what all jobs of one fitrun have in common: numbers of their ranks, see boot.Kin.
+type kinship struct {
+	root string       // see boot.Kin; immutable
+	next atomic.Int64 // the number that the next rank gets
+}
+
+func newKinship(first *Job) *kinship {
+	k := &kinship{root: hex.EncodeToString(first.Ranks[0].Job[:])}
+	k.next.Store(int64(len(first.Ranks)))
+	return k
+}
+
+// enter gives numbers to so many ranks of a job, and returns the first of them.
+func (k *kinship) enter(ranks int) int { return int(k.next.Add(int64(ranks))) - ranks }
 
 // brood is the jobs that a job has spawned. It belongs to the loop, but for what says otherwise.
 type brood struct {
@@ -111,7 +131,11 @@ func (x *runner) spawn(rank, number int, data []byte) {
 	}
 	b.made++
 	b.running++
-	n := &nested{outer: x, name: fmt.Sprintf("%sspawned %d", x.cfg.prefix(), b.made), order: order, app: x.job.Processes[x.job.Ranks[rank].proc].app, answer: answer}
+	kin := fmt.Sprint(b.made)
+	if own := x.job.Kin.Name; own != "" {
+		kin = own + "." + kin
+	}
+	n := &nested{outer: x, kin: kin, name: "spawned " + kin, order: order, app: x.job.Processes[x.job.Ranks[rank].proc].app, answer: answer}
 	b.wait.Go(func() { // ends with the job, at the latest when ctx does
 		out := n.run(b.ctx)
 		x.post(func(now time.Time) { x.spawnedOver(now, n, out) })
@@ -122,7 +146,7 @@ func (x *runner) spawn(rank, number int, data []byte) {
 func (x *runner) spawnedOver(now time.Time, n *nested, out outcome) {
 	x.brood.running--
 	if out.code != 0 && x.brood.ctx.Err() == nil {
-		x.sup.spawnedFailed(now, out.code, fmt.Sprintf("%s failed, with exit code %d", n.name, out.code))
+		x.sup.spawnedFailed(now, out, fmt.Sprintf("%s failed, with exit code %d", n.name, out.code))
 	}
 }
 
@@ -138,9 +162,11 @@ func (x *runner) rein() {
 }
 
 // spawnedFailed is called when a job that this one has spawned has failed.
-func (s *supervisor) spawnedFailed(now time.Time, code int, text string) {
+func (s *supervisor) spawnedFailed(now time.Time, out outcome, text string) {
+	code := out.code
 	switch {
 	case s.hasFT(): // its ranks hear of it by their connections
+		s.verdict = cmp.Or(s.verdict, out.left)
 	case s.state == jobRunning:
 		s.failedOf(text)
 		s.do.say(text + "; the job was ended")
@@ -164,7 +190,8 @@ func (s *supervisor) endedFromOutside(now time.Time) {
 // nested is a spawned job.
 type nested struct {
 	outer *runner
-	name  string
+	kin   string // boot.Kin.Name
+	name  string // for messages
 	order *boot.Order
 	app   int // which program of its job the rank runs that has ordered it
 
@@ -197,7 +224,10 @@ func (n *nested) config() Config {
 	x := n.outer
 	cfg := Config{
 		Stdout: x.cfg.Stdout, Stderr: x.cfg.Stderr, Tag: x.cfg.Tag, Timestamp: x.cfg.Timestamp, Verbose: x.cfg.Verbose, Bindings: x.cfg.Bindings, Guard: x.cfg.Guard,
-		outer: x, name: n.name, met: func() { n.tell("") },
+		Tracer: x.cfg.Tracer, kin: x.cfg.kin, outer: x, name: n.name, met: func() { n.tell("") },
+	}
+	if x.cfg.Observer != nil {
+		cfg.Observer = x.cfg.Observer.Spawned()
 	}
 	if x.cfg.OutputDir != "" {
 		cfg.OutputDir = filepath.Join(x.cfg.OutputDir, strings.ReplaceAll(n.name, " ", "-"))
@@ -210,7 +240,7 @@ func (n *nested) config() Config {
 func (n *nested) request(ctx context.Context) (dir string, r Request, err error) {
 	origin := n.outer.cfg.origin
 	r = *origin
-	r.Apps, r.Restarts, r.Attempt, r.Timeout, r.Metrics, r.Watched, r.Trace, r.Bind, r.Checkpoint = nil, 0, 0, 0, "", false, 0, BindNone, ""
+	r.Apps, r.Restarts, r.Attempt, r.Timeout, r.Bind, r.Checkpoint = nil, 0, 0, 0, BindNone, ""
 	r.Beside += origin.Ranks()
 	var groups []hosts.Group
 	for _, p := range n.order.Programs {
@@ -234,7 +264,22 @@ func (n *nested) request(ctx context.Context) (dir string, r Request, err error)
 		}
 		r.Apps, groups = append(r.Apps, app), append(groups, hosts.Group{Ranks: p.Ranks})
 	}
+	r.Kin = boot.Kin{Name: n.kin, First: n.outer.cfg.kin.enter(r.Ranks()), Root: n.outer.cfg.kin.root}
+	r.Metrics = withPortsTo(r.Metrics, r.Kin.First+r.Ranks()-1)
 	return dir, r, n.place(&r, groups)
+}
+
+// withPortsTo is addr, as of Request.Metrics, or any port of the same host where there is none for
+// the rank of a number: ports are counted for all ranks that fitrun ever starts.
+func withPortsTo(addr string, number int) string {
+	if _, err := metricsAddr(addr, number); err == nil {
+		return addr
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr // what is wrong with it is said where it is used
+	}
+	return net.JoinHostPort(host, "0")
 }
 
 // variables are those of the ranks, on top of the environment: what the rank that orders them was

@@ -15,9 +15,10 @@ import (
 // Tracer is given what the ranks of a job have noted. Its methods may be called by several
 // goroutines.
 type Tracer interface {
-	// Take reads what a trace.Source of process proc gives, which begins when that is dead, to its
-	// end. It may block.
-	Take(proc int, from io.Reader)
+	// Take reads what a trace.Source of a process gives, which begins when that is dead, to its
+	// end. first is the number of its first rank among those of all jobs, see Job.Number, and host
+	// where it ran. It may block.
+	Take(first int, host string, from io.Reader)
 	// Clock says how the clock of another host relates to that of this one, if that is known. It is
 	// called when the job is over.
 	Clock(c trace.Clock, known bool)
@@ -35,7 +36,8 @@ func (x *runner) takeTrace(i int, from crew.Source) <-chan struct{} {
 		defer close(done)
 		defer from.Close()
 		if t := x.cfg.Tracer; t != nil {
-			t.Take(i, from)
+			p := &x.job.Processes[i]
+			t.Take(x.job.Number(p.Ranks[0]), p.Host, from)
 		}
 		io.Copy(io.Discard, from) // its sender waits
 	})

@@ -13,12 +13,12 @@ import (
 
 // Meter says in one line what a job does now, by what has changed since it was asked last.
 type Meter struct {
-	last map[int]*telemetry.Counters // by rank
+	last map[int]*telemetry.Counters // by place of the rank
 }
 
 // change is what has changed of a rank.
 type change struct {
-	rank              int
+	rank              string // its name
 	seconds           float64
 	waiting           float64
 	messages, bytes   float64
@@ -55,7 +55,7 @@ func (m *Meter) Line(ranks []view.Rank, ran time.Duration) string {
 		line += fmt.Sprintf(", overlap %s", Percent(share(all.hiddenIn, all.flights)))
 	}
 	if l := cs[least].waitingShare(); cs[most].waitingShare()-l >= lagging {
-		line += fmt.Sprintf(" | slowest: rank %d (%s)", cs[least].rank, Percent(l))
+		line += fmt.Sprintf(" | slowest: %s (%s)", cs[least].rank, Percent(l))
 	}
 	line += fmt.Sprintf(" | %s msg/s, %s/s", Count(rates[0]), Bytes(rates[1]))
 	return line
@@ -71,6 +71,7 @@ func states(ranks []view.Rank) string {
 	var running, waiting, exited int
 	for i := range ranks {
 		switch r := &ranks[i]; {
+		case r.Vacant:
 		case r.State.Phase == launch.Over:
 			exited++
 		case r.Pulse != nil && r.Pulse.Blocked+r.Pulse.Bounded > 0:
@@ -86,6 +87,14 @@ func states(ranks []view.Rank) string {
 	return s
 }
 
+// nameOf is what a rank is called.
+func nameOf(r *view.Rank) string {
+	if r.Job == "" {
+		return fmt.Sprintf("rank %d", r.Rank)
+	}
+	return fmt.Sprintf("rank %d of spawned %s", r.Rank, r.Job)
+}
+
 // changes is what has changed of those ranks of which there is news.
 func (m *Meter) changes(ranks []view.Rank) (cs []change) {
 	now := make(map[int]*telemetry.Counters)
@@ -98,7 +107,7 @@ func (m *Meter) changes(ranks []view.Rank) (cs []change) {
 		if was == nil || c.Elapsed < was.Elapsed { // of an attempt before: see fitrun --restart
 			was = new(telemetry.Counters)
 		}
-		d := change{rank: ranks[i].Rank, seconds: (c.Elapsed - was.Elapsed).Seconds()}
+		d := change{rank: nameOf(&ranks[i]), seconds: (c.Elapsed - was.Elapsed).Seconds()}
 		if d.seconds <= 0 {
 			continue
 		}

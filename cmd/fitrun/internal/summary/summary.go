@@ -61,7 +61,8 @@ func share(part, whole float64) float64 {
 	return min(part/whole, 1)
 }
 
-// Make sums up a job that took a time. The ranks are in order.
+// Make sums up a job that took a time. The ranks are in order, all of one job: what was spawned is
+// left out.
 func Make(ranks []view.Rank, took time.Duration) *Summary {
 	s := &Summary{Seconds: took.Seconds()}
 	first := make(map[process]int)

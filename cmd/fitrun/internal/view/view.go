@@ -4,8 +4,10 @@
 // caller wants to know, and what the launcher knows of them. The live page, the metrics of the job,
 // the summary and the watch for deadlocks read it. None of them talks to ranks itself.
 //
-// A View observes one job. If fitrun starts that job again, it observes the ranks that there are
-// now. When no caller asks, ranks are not asked either.
+// A View observes one job, and those that its ranks spawn, each by a [Job]. Ranks of all of them
+// are in one list, in which each has its place for as long as it is shown: the first job's begin
+// it. In what ranks say, each is named by that place. If fitrun starts the first job again, the
+// view is of the ranks that there are now. When no caller asks, ranks are not asked either.
 package view
 
 import (
@@ -16,13 +18,15 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
-	"github.com/fitmpi/fitmpi/internal/boot"
 	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
 // Rank is what is known of a rank. What is in it is not changed afterwards.
 type Rank struct {
-	Rank    int
+	Rank    int    // in the world of its job
+	Job     string // name of that, as of boot.Kin; "" of the job that fitrun began with
+	Number  int    // among the ranks of all jobs, see boot.Kin
+	Vacant  bool   // there is no rank in this place: its job was over, and is not shown any more
 	Host    string
 	Here    bool // on this machine
 	Program string
@@ -32,13 +36,13 @@ type Rank struct {
 	State   launch.State
 	Since   time.Time // of State.Phase
 
-	Pulse    *telemetry.Pulse    // the last, nil if none
-	Counters *telemetry.Counters // the last, nil if none; they stay when the rank has died
-	Pulsed   time.Time           // when Pulse came
-	Counted  time.Time           // when Counters came
-	Traffic  map[int]telemetry.Peer
-	Wrong    error  // why its last answer was not understood
-	Metrics  string // where it serves its own metrics, as it reported; "" if it does not
+	Pulse    *telemetry.Pulse       // the last, nil if none
+	Counters *telemetry.Counters    // the last, nil if none; they stay when the rank has died
+	Pulsed   time.Time              // when Pulse came
+	Counted  time.Time              // when Counters came
+	Traffic  map[int]telemetry.Peer // by place
+	Wrong    error                  // why its last answer was not understood
+	Metrics  string                 // where it serves its own metrics, as it reported; "" if it does not
 
 	// StuckAt is Pulse.Activity when it was found that the rank can never go on; 0 if it was not.
 	// As long as it has done nothing since, that is so still.
@@ -52,26 +56,33 @@ type Rank struct {
 type Event struct {
 	Number int // from 0
 	At     time.Time
-	Rank   int // -1 if it is the job's
+	Rank   int    // place of the rank; -1 if it is of no rank
+	Job    string // of the rank, as Rank.Job
+	World  int    // Rank.Rank of the rank
 	Text   string
 }
 
 // keptEvents is how many events are kept at least.
 const keptEvents = 1000
 
-// View implements launch.Observer. Its methods may be called by any goroutine.
+// View is the picture. As a launch.Observer it is that of the job that fitrun begins with. Its
+// methods may be called by any goroutine.
 type View struct {
+	*Job                // that fitrun begins with
 	begun chan struct{} // closed by Begin
 	over  chan struct{} // closed by End
 
 	mu       sync.Mutex
-	job      *launch.Job    // guarded by mu, as all below; that of the last attempt
-	to       launch.Control // likewise
-	start    time.Time
+	start    time.Time // guarded by mu, as all below
 	end      time.Time // zero while the job runs
-	ranks    []Rank
-	restarts int    // attempts before this one
-	knot     string // why the job could not go on when that was found last, see Stuck; "" if it was not
+	ranks    []Rank    // by place
+	jobs     []*Job    // that have begun and are shown
+	ended    []*Job    // those of them that were spawned and are over, in that order
+	vacant   []int     // places without a rank, ascending
+	spawned  int       // jobs that ranks have spawned
+	total    int       // ranks that there ever were, in this attempt
+	restarts int       // attempts before this one
+	knot     string    // why the job could not go on when that was found last, see Stuck; "" if it was not
 	events   []Event
 	nextEvt  int
 	number   int            // of the last question
@@ -87,7 +98,9 @@ type round struct {
 
 // New makes the picture of a job that has not begun.
 func New() *View {
-	return &View{begun: make(chan struct{}), over: make(chan struct{}), rounds: make(map[int]*round)}
+	v := &View{begun: make(chan struct{}), over: make(chan struct{}), rounds: make(map[int]*round)}
+	v.Job = &Job{view: v}
+	return v
 }
 
 // Begun is closed when the job begins, Over when it is over.
@@ -96,83 +109,9 @@ func (v *View) Begun() <-chan struct{} { return v.begun }
 // Over is closed when no rank runs any more. It never is if the job never begins.
 func (v *View) Over() <-chan struct{} { return v.over }
 
-// Begin implements launch.Observer. It is called once for each attempt at the job.
-func (v *View) Begin(job *launch.Job, to launch.Control) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	now := time.Now()
-	isAgain := v.job != nil
-	if isAgain {
-		v.settleLocked()
-		v.restarts++
-		v.noteLocked(-1, "the job begins again")
-	} else {
-		v.start = now
-	}
-	v.job, v.to, v.knot = job, to, ""
-	v.ranks = make([]Rank, len(job.Ranks))
-	for i := range job.Processes {
-		p := &job.Processes[i]
-		for _, r := range p.Ranks {
-			info := &job.Ranks[r].Info
-			v.ranks[r] = Rank{
-				Rank: r, Host: p.Host, Here: p.Here, Program: p.Path, App: info.AppNum, Cores: info.Cores, Bound: info.Bound,
-				State: launch.State{Phase: launch.Waiting}, Since: now, Traffic: make(map[int]telemetry.Peer),
-			}
-		}
-	}
-	if !isAgain {
-		close(v.begun)
-	}
-}
-
-// settleLocked ends all questions: no rank answers them any more.
-func (v *View) settleLocked() {
-	for number := range v.rounds {
-		for r := range v.ranks {
-			v.arrivedLocked(number, r, nil)
-		}
-	}
-}
-
-// Changed implements launch.Observer.
-func (v *View) Changed(rank int, to launch.State) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r := &v.ranks[rank]
-	if r.State.Phase != to.Phase {
-		r.Since = time.Now()
-		v.noteLocked(rank, string(to.Phase))
-	}
-	r.State = to
-	if to.Phase == launch.Over || to.Phase == launch.Finalizing || to.Phase == launch.Idle {
-		for number := range v.rounds {
-			v.arrivedLocked(number, rank, nil)
-		}
-	}
-}
-
-// Answered implements launch.Observer.
-func (v *View) Answered(rank, number int, data []byte) {
-	report, err := telemetry.Decode(data)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r := &v.ranks[rank]
-	r.owes = 0
-	if r.Wrong = err; err == nil {
-		now := time.Now()
-		r.Pulse, r.Pulsed = &report.Pulse, now
-		if c := report.Counters; c != nil && (c.Last || r.Counters == nil || !r.Counters.Last) {
-			r.Counters, r.Counted = c, now
-			r.addTraffic(c.Peers, len(v.ranks))
-		}
-	}
-	v.arrivedLocked(number, rank, report)
-}
-
-// addTraffic notes what a rank says of its peers in a job of so many. The rank may say anything,
-// but not fill our memory with peers that there are not. The map is another one: a caller may read
-// the old.
+// addTraffic notes what a rank says of its peers, of so many places. The rank may say anything, but
+// not fill our memory with peers that there are not. The map is another one: a caller may read the
+// old.
 func (r *Rank) addTraffic(peers []telemetry.Peer, ranks int) {
 	traffic := make(map[int]telemetry.Peer, len(r.Traffic)+len(peers))
 	maps.Copy(traffic, r.Traffic)
@@ -197,18 +136,6 @@ func (v *View) arrivedLocked(number, rank int, report *telemetry.Report) {
 	}
 }
 
-// Reported implements launch.Observer.
-func (v *View) Reported(rank int, key, text string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if key == boot.MetricsKey {
-		v.ranks[rank].Metrics = text
-	}
-}
-
-// Said implements launch.Observer.
-func (v *View) Said(text string) { v.Note(-1, text) }
-
 // Note adds an event.
 func (v *View) Note(rank int, text string) {
 	v.mu.Lock()
@@ -220,22 +147,17 @@ func (v *View) noteLocked(rank int, text string) {
 	if len(v.events) >= 2*keptEvents {
 		v.events = slices.Clone(v.events[keptEvents:])
 	}
-	v.events = append(v.events, Event{v.nextEvt, time.Now(), rank, text})
+	e := Event{Number: v.nextEvt, At: time.Now(), Rank: rank, Text: text}
+	if rank >= 0 {
+		e.Job, e.World = v.ranks[rank].Job, v.ranks[rank].Rank
+	}
+	v.events = append(v.events, e)
 	v.nextEvt++
 }
 
-// End implements launch.Observer.
-func (v *View) End() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.end = time.Now()
-	v.settleLocked()
-	close(v.over)
-}
-
 // Ask asks all ranks that take part in the job a question and waits for their answers, for those
-// that do not come until ctx ends. The reports are by rank, nil where there is none; there are none
-// at all before the job begins.
+// that do not come until ctx ends. The reports are by place, nil where there is none; there are
+// none at all before the job begins.
 //
 // A rank that has left many questions unanswered is asked now and then only, and not waited for in
 // between: questions that a stopped process does not read are kept for it.
@@ -245,11 +167,13 @@ func (v *View) Ask(ctx context.Context, question string) []*telemetry.Report {
 
 // AskSome is Ask of those ranks that which chooses. It must not call methods of v.
 func (v *View) AskSome(ctx context.Context, question string, which func(*Rank) bool) []*telemetry.Report {
-	q, number, ranks := v.newRound(which)
-	if len(ranks) == 0 {
+	q, number, asked := v.newRound(which)
+	if len(asked) == 0 {
 		return q.reports
 	}
-	v.control().Ask(ranks, number, question)
+	for to, ranks := range asked {
+		to.Ask(ranks, number, question)
+	}
 	select {
 	case <-q.donec:
 	case <-ctx.Done():
@@ -272,23 +196,27 @@ func (r *Rank) mayAsk(now time.Time) bool {
 	return r.State.Phase == launch.Joined && (r.owes < mostOwed || now.Sub(r.last) >= askAgain)
 }
 
-func (v *View) newRound(which func(*Rank) bool) (q *round, number int, ranks []int) {
+// newRound chooses the ranks of a round: those of each job, by what tells them.
+func (v *View) newRound(which func(*Rank) bool) (q *round, number int, asked map[launch.Control][]int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	q = &round{missing: make(map[int]bool), reports: make([]*telemetry.Report, len(v.ranks)), donec: make(chan struct{})}
+	asked = make(map[launch.Control][]int)
 	now := time.Now()
-	for r := range v.ranks {
-		if to := &v.ranks[r]; to.mayAsk(now) && which(to) {
-			to.owes, to.last = to.owes+1, now
-			ranks = append(ranks, r)
-			q.missing[r] = true
+	for _, j := range v.jobs {
+		for rank, at := range j.places {
+			if to := &v.ranks[at]; to.mayAsk(now) && which(to) {
+				to.owes, to.last = to.owes+1, now
+				asked[j.to] = append(asked[j.to], rank)
+				q.missing[at] = true
+			}
 		}
 	}
 	v.number++
-	if len(ranks) > 0 {
+	if len(asked) > 0 {
 		v.rounds[v.number] = q
 	}
-	return q, v.number, ranks
+	return q, v.number, asked
 }
 
 // control is what the job can be told, nil before it has begun.
@@ -298,7 +226,7 @@ func (v *View) control() launch.Control {
 	return v.to
 }
 
-// FoundStuck notes that a rank can never go on, if it still is in the process pid: see
+// FoundStuck notes that the rank in a place can never go on, if it still is in the process pid: see
 // Rank.StuckAt.
 func (v *View) FoundStuck(rank, pid int, activity uint64) {
 	v.mu.Lock()
@@ -334,8 +262,8 @@ func (v *View) Stuck() string {
 //   - Begun is closed.
 func (v *View) Control() launch.Control { return v.control() }
 
-// Ranks returns what is known of every rank now, nil before the job begins. The caller may change
-// the slice, not what is in it.
+// Ranks returns what is known of every rank now, by place, nil before the job begins. The caller
+// may change the slice, not what is in it.
 func (v *View) Ranks() []Rank {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -347,6 +275,14 @@ func (v *View) Times() (start, end time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.start, v.end
+}
+
+// Totals returns how many jobs ranks have spawned, and how many ranks there have been in this
+// attempt, those of jobs that are not shown any more among them.
+func (v *View) Totals() (spawned, ranks int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.spawned, v.total
 }
 
 // Restarts returns how often the job has begun again.

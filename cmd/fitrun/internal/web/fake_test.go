@@ -71,7 +71,7 @@ func (f *fake) change(do func(f *fake)) {
 }
 
 func (f *fake) note(rank int, text string) {
-	f.events = append(f.events, view.Event{Number: len(f.events), At: time.Now(), Rank: rank, Text: text})
+	f.events = append(f.events, view.Event{Number: len(f.events), At: time.Now(), Rank: rank, World: rank, Text: text})
 }
 
 // newFake is a job of n ranks that have all joined, on hosts of so many ranks, for a minute.

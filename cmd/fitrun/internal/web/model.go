@@ -17,7 +17,7 @@ import (
 // different speed compare different pictures.
 type picture struct {
 	job    jobRow
-	ranks  []rankRow // by rank, at most shownRanks
+	ranks  []rankRow // by place, at most shownRanks
 	matrix matrix
 	sizes  sizes
 	states map[string]int // how many ranks are in which state, of all
@@ -41,6 +41,7 @@ const (
 	stateExited     = "exited"
 	stateFailed     = "failed"
 	stateEnded      = "ended" // with the job, by no fault of its own
+	stateVacant     = ""      // there is no rank in this place: none is shown
 )
 
 // The phases of the job on the page.
@@ -55,7 +56,8 @@ type jobRow struct {
 	Phase   string   `json:"phase"`
 	Program string   `json:"program"` // of rank 0, without its directory; more says how many others there are
 	More    int      `json:"more,omitempty"`
-	Size    int      `json:"size"`
+	Size    int      `json:"size"`   // ranks
+	Places  int      `json:"places"` // in which ranks are, or were
 	Hosts   []string `json:"hosts"`
 	Start   int64    `json:"start"`   // Unix time in milliseconds, 0 before the job begins
 	Elapsed int64    `json:"elapsed"` // milliseconds, until the end
@@ -66,7 +68,9 @@ type jobRow struct {
 
 // rankRow is what the page says of a rank. It is comparable: what has not changed is not sent.
 type rankRow struct {
-	Rank  int    `json:"r"`
+	Place int    `json:"r"`             // index in picture.ranks
+	Rank  int    `json:"rank"`          // in the world of its job
+	Job   string `json:"job,omitempty"` // as view.Rank has it
 	State string `json:"state"`
 	Why   string `json:"why,omitempty"` // what it failed of; where it waits
 	Since int64  `json:"since"`         // when it came into its phase, milliseconds after the start of the job
@@ -82,7 +86,8 @@ type rankRow struct {
 	Last  period `json:"last"` // between its last two answers; zero if there are no two
 	Queue queues `json:"queue"`
 
-	at time.Duration // of its last counters, since it joined the job
+	at     time.Duration // of its last counters, since it joined the job
+	number int           // of the rank: another in the same place has another
 }
 
 // period is what a rank did in some time. Times are in milliseconds.
@@ -129,13 +134,20 @@ func draw(in input, prev *picture) *picture {
 	programs := make(map[string]bool)
 	for i := range in.ranks {
 		r := &in.ranks[i]
+		if r.Vacant {
+			if i < shownRanks {
+				p.ranks = append(p.ranks, rankRow{Place: i, State: stateVacant, number: -1})
+			}
+			continue
+		}
+		p.job.Size++
 		if _, ok := hosts[r.Host]; !ok {
 			hosts[r.Host] = len(hosts)
 			p.job.Hosts = append(p.job.Hosts, r.Host)
 		}
 		programs[r.Program] = true
 		row := drawRank(r, &in, p.pace)
-		row.Host = hosts[r.Host]
+		row.Place, row.Host = i, hosts[r.Host]
 		p.states[row.State]++
 		if i < shownRanks {
 			if prev != nil && i < len(prev.ranks) {
@@ -152,7 +164,7 @@ func draw(in input, prev *picture) *picture {
 }
 
 func (j *jobRow) fill(in input, programs int) {
-	j.Size, j.Phase = len(in.ranks), jobPreparing
+	j.Places, j.Phase = len(in.ranks), jobPreparing
 	if len(in.ranks) == 0 {
 		return
 	}
@@ -177,12 +189,20 @@ func failure(ranks []view.Rank) string {
 	if first == nil {
 		return ""
 	}
-	return "rank " + itoa(first.Rank) + " " + cmp.Or(first.State.Why, "failed with code "+itoa(first.State.Code))
+	return rankName(first.Rank, first.Job) + " " + cmp.Or(first.State.Why, "failed with code "+itoa(first.State.Code))
+}
+
+// rankName is what a rank is called.
+func rankName(rank int, job string) string {
+	if job == "" {
+		return "rank " + itoa(rank)
+	}
+	return "rank " + itoa(rank) + " of spawned " + job
 }
 
 func drawRank(r *view.Rank, in *input, pace time.Duration) rankRow {
 	row := rankRow{
-		Rank: r.Rank, App: filepath.Base(r.Program), Cores: r.Cores, Bound: intervals(r.Bound), PID: r.State.PID,
+		Rank: r.Rank, Job: r.Job, number: r.Number, App: filepath.Base(r.Program), Cores: r.Cores, Bound: intervals(r.Bound), PID: r.State.PID,
 		Since: r.Since.Sub(in.start).Milliseconds(),
 	}
 	row.State, row.Why = stateOf(r)
@@ -282,7 +302,7 @@ func (row *rankRow) count(r *view.Rank) {
 
 // compare fills in what happened since the answer that prev shows.
 func (row *rankRow) compare(prev *rankRow) {
-	if !row.Known || !prev.Known {
+	if !row.Known || !prev.Known || row.number != prev.number {
 		return
 	}
 	if row.at == prev.at { // it has not answered since

@@ -28,7 +28,8 @@ type update struct {
 // eventRow is a line of the log.
 type eventRow struct {
 	At   int64  `json:"at"`   // milliseconds after the start of the job
-	Rank int    `json:"rank"` // -1 if it is the job's
+	Rank int    `json:"rank"` // place of the rank; -1 if it is the job's
+	Who  string `json:"who"`  // name of the rank; "job"
 	Text string `json:"text"`
 }
 
@@ -39,7 +40,7 @@ const shownEvents = 300
 // changes is the update that makes prev, nil at first, into cur.
 func changes(prev, cur *picture) update {
 	u := update{Job: cur.job, States: cur.states, Sizes: cur.sizes}
-	if prev == nil || prev.job.Size != cur.job.Size {
+	if prev == nil || prev.job.Places != cur.job.Places {
 		prev, u.Full = new(picture), true
 	}
 	for i := range cur.ranks {
@@ -78,9 +79,17 @@ func eventRows(events []view.Event, start int64) []eventRow {
 	events = events[max(0, len(events)-shownEvents):]
 	rows := make([]eventRow, 0, len(events))
 	for _, e := range events {
-		rows = append(rows, eventRow{e.At.UnixMilli() - start, e.Rank, eventText(&e)})
+		rows = append(rows, eventRow{e.At.UnixMilli() - start, e.Rank, ofWhat(&e), eventText(&e)})
 	}
 	return rows
+}
+
+// ofWhat names what an event is of.
+func ofWhat(e *view.Event) string {
+	if e.Rank < 0 {
+		return "job"
+	}
+	return rankName(e.World, e.Job)
 }
 
 // eventText puts the phases of ranks, which are one word, as sentences.

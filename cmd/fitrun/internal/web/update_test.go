@@ -35,11 +35,11 @@ func (s *screen) take(t testing.TB, data []byte) {
 		t.Fatal(err)
 	}
 	if u.Full {
-		n := (u.Job.Size + u.Job.Group - 1) / max(1, u.Job.Group)
+		n := (u.Job.Places + u.Job.Group - 1) / max(1, u.Job.Group)
 		*s = screen{ranks: make(map[int]rankRow), cells: make([]cell, n*n)}
 	}
 	for _, r := range u.Ranks {
-		s.ranks[r.Rank] = r
+		s.ranks[r.Place] = r
 	}
 	for i := 0; i < len(u.Cells); i += 3 {
 		c := &s.cells[u.Cells[i]]

@@ -1,6 +1,6 @@
 // The chart of how each rank spends its time: above computing and waiting, below the communication in flight, hidden or not.
 
-import { model } from "./model.js";
+import { label, model, nameOf } from "./model.js";
 import { colour, prepare, setText, step } from "./draw.js";
 import { percent } from "./format.js";
 
@@ -117,15 +117,15 @@ function labels(g, n, w, ink) {
   g.fillStyle = ink.soft;
   g.textAlign = "center";
   g.textBaseline = "top";
-  const every = step(w, 12 + 7 * String(n).length);
-  for (let r = 0; r < n; r += every) g.fillText(r, left + r * w + w / 2 - 1, timeHeight + gap + flightHeight + 6);
+  const every = step(w, 12 + 7 * Math.max(String(n).length, label(n - 1).length));
+  for (let r = 0; r < n; r += every) g.fillText(label(r), left + r * w + w / 2 - 1, timeHeight + gap + flightHeight + 6);
 }
 
 function tell() {
   const r = model.ranks[at];
-  if (!r) return;
+  if (!r || r.state === "") return;
   const p = r.known ? r[period] : null;
-  setText(out, `Rank ${at}: ` + (p && p.time > 0
+  setText(out, `${nameOf(r).replace("r", "R")}: ` + (p && p.time > 0
     ? `${percent(p.time - p.waited, p.time)} computing, ${percent(p.waited, p.time)} waiting; ` +
       (p.flight > 0 ? `${percent(p.hidden, p.flight)} of its communication hidden` : "no communication in flight")
     : "no figures yet") + ` (${r.state})`);

@@ -1,6 +1,6 @@
 // The heat map of how much each rank sends to each, and the tables that say the same.
 
-import { model, who } from "./model.js";
+import { label, model, who } from "./model.js";
 import { colour, prepare, rgb, setText, step } from "./draw.js";
 import { bytes, count, plural, short } from "./format.js";
 
@@ -23,12 +23,12 @@ export function drawMatrix(whichPeriod, whichUnit) {
   period = whichPeriod;
   unit = whichUnit;
   const n = model.n;
-  from.max = to.max = Math.max(0, model.job.size - 1);
+  from.max = to.max = Math.max(0, model.job.places - 1);
   const v = values();
   let most = 0;
   for (const x of v) if (x > most) most = x;
   const heat = palette();
-  const margin = 26 + 8 * String(model.job.size).length;
+  const margin = 26 + 8 * String(model.job.places).length;
   const cell = Math.max(2, Math.min(64, Math.floor((Math.min(box.clientWidth, 860) - margin - 2) / Math.max(1, n))));
   shape = { left: margin, top: 38, cell };
   const g = prepare(canvas, margin + n * cell + 2, shape.top + n * cell + 2);
@@ -105,12 +105,12 @@ function axes(g, n) {
   g.textAlign = "left";
   g.fillText("receiver →", left, 12);
   g.textAlign = "right";
-  const every = step(cell, 14 + 6 * String(model.job.size).length);
+  const every = step(cell, 14 + 6 * String(model.job.places).length);
   g.textBaseline = "middle";
-  for (let i = 0; i < n; i += every) g.fillText(i * model.job.group, left - 5, top + i * cell + Math.max(cell / 2, 5));
+  for (let i = 0; i < n; i += every) g.fillText(label(i * model.job.group), left - 5, top + i * cell + Math.max(cell / 2, 5));
   g.textAlign = "center";
   g.textBaseline = "alphabetic";
-  for (let i = 0; i < n; i += every) g.fillText(i * model.job.group, left + i * cell + Math.max(cell / 2, 5), top - 6);
+  for (let i = 0; i < n; i += every) g.fillText(label(i * model.job.group), left + i * cell + Math.max(cell / 2, 5), top - 6);
   g.save();
   g.translate(11, top);
   g.rotate(-Math.PI / 2);

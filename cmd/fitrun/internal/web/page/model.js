@@ -1,9 +1,11 @@
 // What the page knows of the job: the updates that came, added up.
 
+import { count } from "./format.js";
+
 export const model = {
   job: null,
   states: {},
-  ranks: [], // by rank
+  ranks: [], // by place; those without a rank have no state
   n: 0, // rows of the matrix
   bytes: [], // of cells: row of the sender, column of the receiver
   messages: [],
@@ -23,7 +25,7 @@ export function take(u) {
   m.states = u.states;
   m.last = u.last === true;
   if (u.full) {
-    m.n = u.job.group > 0 ? Math.ceil(u.job.size / u.job.group) : 0;
+    m.n = u.job.group > 0 ? Math.ceil(u.job.places / u.job.group) : 0;
     m.ranks = [];
     m.events = [];
     m.sizes = [];
@@ -55,9 +57,24 @@ export function sum(period) {
   return s;
 }
 
+// number is a rank as its column shows it: its rank of the world, or behind the name of its job if that was spawned.
+export const number = (r) => (r.job ? `${r.job}:${count(r.rank)}` : count(r.rank));
+
+// nameOf names a rank in words.
+export const nameOf = (r) => (r.job ? `rank ${r.rank} of spawned ${r.job}` : `rank ${r.rank}`);
+
+// label is the rank in a place as an axis shows it.
+export function label(place) {
+  const r = model.ranks[place];
+  return r ? (r.state === "" ? "–" : number(r)) : String(place);
+}
+
 // who names the ranks of a row of the matrix.
 export function who(row) {
   const g = model.job.group;
-  if (g === 1) return `rank ${row}`;
-  return `ranks ${row * g}–${Math.min(model.job.size, (row + 1) * g) - 1}`;
+  const last = Math.min(model.job.places, (row + 1) * g) - 1;
+  const [a, b] = [model.ranks[row * g], model.ranks[last]];
+  if (g === 1) return a && a.state !== "" ? nameOf(a) : a ? "no rank" : `rank ${row}`;
+  if (a?.job || b?.job) return `ranks ${label(row * g)}–${label(last)}`;
+  return `ranks ${row * g}–${last}`;
 }

@@ -1,6 +1,6 @@
 // The tables: ranks, queues, sizes, and the list of events.
 
-import { model } from "./model.js";
+import { model, number } from "./model.js";
 import { setText } from "./draw.js";
 import { bytes, count, percent, rate, time } from "./format.js";
 
@@ -15,7 +15,7 @@ const part = (a, b) => (b > 0 ? Math.min(1, a / b) : -1);
 
 // A column: its heading, the text of a cell, and what it is sorted by if not the text's number.
 const rankColumns = [
-  { head: "Rank", text: (r) => count(r.r), by: (r) => r.r },
+  { head: "Rank", text: (r) => number(r), by: (r) => r.r },
   { head: "State", text: stateText, by: (r) => r.state, state: true },
   { head: "Host", text: (r) => model.job.hosts[r.host], by: (r) => model.job.hosts[r.host], name: true },
   { head: "Cores", text: (r) => r.cores + (r.bound ? ` (${r.bound})` : ""), by: (r) => r.cores },
@@ -28,7 +28,7 @@ const rankColumns = [
 ];
 
 const queueColumns = [
-  { head: "Rank", text: (r) => count(r.r), by: (r) => r.r },
+  { head: "Rank", text: (r) => number(r), by: (r) => r.r },
   { head: "Receives posted", title: "request queue: receives that wait for their message", text: (r) => known(r, () => count(r.queue.requests)), by: (r) => r.queue.requests },
   { head: "Messages unasked", title: "event queue: messages that have arrived and were not asked for", text: (r) => known(r, () => count(r.queue.events)), by: (r) => r.queue.events },
   { head: "Operations", title: "posted and not complete", text: (r) => known(r, () => count(r.queue.active)), by: (r) => r.queue.active },
@@ -149,11 +149,12 @@ export function tables(choose) {
   const filter = byId("filter");
   return (period, chosen) => {
     states(filter);
-    const shown = model.ranks.filter((r) => filter.value === "" || r.state === filter.value);
+    const shown = model.ranks.filter((r) => r.state !== "" && (filter.value === "" || r.state === filter.value));
     ranks(period, shown, chosen);
-    queues(period, model.ranks.slice(), chosen);
-    const left = model.job.size - model.ranks.length;
-    setText(byId("ranks-note"), left > 0 ? `The first ${count(model.ranks.length)} of ${count(model.job.size)} ranks` : "");
+    const all = model.ranks.filter((r) => r.state !== "");
+    queues(period, all, chosen);
+    const left = model.job.size - all.length;
+    setText(byId("ranks-note"), left > 0 ? `The first ${count(all.length)} of ${count(model.job.size)} ranks` : "");
   };
 }
 
@@ -230,7 +231,7 @@ export function addEvents(events, anew) {
     at.textContent = time(e.at);
     const who = document.createElement("span");
     who.className = "who";
-    who.textContent = e.rank < 0 ? "job" : `rank ${e.rank}`;
+    who.textContent = e.who;
     const what = document.createElement("span");
     what.className = "what";
     what.textContent = e.text;
