@@ -169,6 +169,16 @@ func (a *agent) handle(f frame) error {
 	}
 }
 
+// isForRanks reports whether fitrun sends ranks events of a kind.
+func isForRanks(k boot.EventKind) bool {
+	switch k {
+	case boot.PeerFailed, boot.JobAborted, boot.Asked, boot.ForeignFailed, boot.Spawned:
+		return true
+	default:
+		return false
+	}
+}
+
 // handleRunning takes a frame that needs a crew.
 func (a *agent) handleRunning(f frame) error {
 	c := a.crewNow()
@@ -184,7 +194,7 @@ func (a *agent) handleRunning(f frame) error {
 		return nil
 	case kindTell:
 		return handleAs(f, func(t tell) error {
-			if k := t.Event.Kind; k != boot.PeerFailed && k != boot.JobAborted && k != boot.Asked {
+			if !isForRanks(t.Event.Kind) {
 				return fmt.Errorf("event %v, which is not for ranks", t.Event.Kind)
 			}
 			c.Tell(t.Rank, t.Event)

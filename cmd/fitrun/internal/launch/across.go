@@ -49,7 +49,7 @@ type across struct {
 func (a *across) say(format string, args ...any) {
 	a.sayMu.Lock()
 	defer a.sayMu.Unlock()
-	io.WriteString(Folded(a.cfg.Stderr), message(fmt.Sprintf(format, args...)))
+	io.WriteString(Folded(a.cfg.Stderr), message(a.cfg.prefix()+fmt.Sprintf(format, args...)))
 }
 
 // executeAcross is executeOnce for a request that names hosts.
@@ -82,11 +82,16 @@ func executeAcross(ctx context.Context, r Request, cfg Config) outcome {
 		sig := syscall.Signal(a.signal.Load())
 		a.say("%v", sig)
 		return outcome{code: 128 + int(sig)}
+	case err != nil && cfg.outer != nil: // the ranks that have ordered it hear of it
+		return outcome{refused: err.Error()}
 	case err != nil:
 		a.say("%v; no rank was started", err)
 		return outcome{code: ExitError, again: r.Attempt > 0, why: err.Error()} // what it failed of may be what is wrong with the host
 	}
 	job, err := plan(a.r, sites)
+	if err != nil && cfg.outer != nil {
+		return outcome{refused: err.Error()}
+	}
 	if err != nil {
 		a.say("%v", err)
 		return outcome{code: ExitUsage}

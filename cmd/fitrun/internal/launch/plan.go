@@ -70,7 +70,7 @@ type Request struct {
 	LaunchTimeout time.Duration // until every host must be reached; 0 is DefaultLaunchTimeout
 	Silence       time.Duration // a host that says nothing for so long is lost; 0 is DefaultSilence
 	Secret        []byte        // shared with agents that listen on hosts; nil if there are none
-	Net           boot.Net      // what ranks are told of the network; Remote and what follows from Domains is set by the plan
+	Net           boot.Net      // what ranks are told of the network; Remote, unless it is set, and what follows from Domains is set by the plan
 	Domains       Domains       // how the domains of the hosts are joined
 }
 
@@ -88,6 +88,32 @@ func (r *Request) Ranks() int {
 		n += a.Ranks
 	}
 	return n
+}
+
+// mayLeave reports whether the user has named several hosts, to which ranks may spawn others that
+// reach them, wherever the first are.
+func (r *Request) mayLeave() bool {
+	return slices.ContainsFunc(r.Hosts, func(h hosts.Host) bool { return keyOf(h) != keyOf(r.Hosts[0]) })
+}
+
+// keyOf is the same for the names of this machine.
+func keyOf(h hosts.Host) string {
+	if isHere(h) {
+		return ""
+	}
+	return h.Name
+}
+
+// keys are those of the hosts that have ranks.
+func (r *Request) keys() map[string]bool {
+	keys := make(map[string]bool)
+	if r.Hosts == nil {
+		keys[""] = true
+	}
+	for _, at := range r.Place {
+		keys[keyOf(r.Hosts[at])] = true
+	}
+	return keys
 }
 
 // Job is the plan of a job. It is immutable.
@@ -280,7 +306,7 @@ func (p *planner) addInfos() error {
 		}
 	}
 	network := p.r.Net
-	network.Remote = used > 1
+	network.Remote = network.Remote || used > 1 || p.r.mayLeave()
 	for i := range p.job.Processes {
 		proc := &p.job.Processes[i]
 		s := p.sites[proc.site]

@@ -25,10 +25,11 @@ const (
 
 // outcome is how an attempt ended.
 type outcome struct {
-	code  int
-	again bool   // another attempt may end better: the job failed, and neither was it stopped nor can it not be started at all
-	why   string // what the job failed of; "" if it did not, or said so itself
-	left  int    // of a job that goes on without its dead: exit code of a survivor, or of what ended them all; 0 if there is none
+	code    int
+	again   bool   // another attempt may end better: the job failed, and neither was it stopped nor can it not be started at all
+	why     string // what the job failed of; "" if it did not, or said so itself
+	refused string // of a job that was spawned: why no rank was started
+	left    int    // of a job that goes on without its dead: exit code of a survivor, or of what ended them all; 0 if there is none
 }
 
 // attempts runs a job until an attempt ends well, or is not worth another.
@@ -139,6 +140,9 @@ func executeOnce(ctx context.Context, r Request, cfg Config) outcome {
 		return executeAcross(ctx, r, cfg)
 	}
 	job, err := Plan(r)
+	if err != nil && cfg.outer != nil {
+		return outcome{refused: err.Error()}
+	}
 	if err != nil {
 		io.WriteString(Folded(cfg.Stderr), message(err.Error()))
 		return outcome{code: ExitUsage}

@@ -215,6 +215,10 @@ func (n *nested) run(ctx context.Context) outcome {
 		return outcome{}
 	}
 	out := executeOnce(ctx, r, n.config())
+	if out.refused != "" {
+		n.tell(out.refused)
+		return outcome{}
+	}
 	n.tell(fmt.Sprintf("%s has ended before all its ranks were in Init, with exit code %d", n.name, out.code))
 	return out
 }
@@ -266,7 +270,28 @@ func (n *nested) request(ctx context.Context) (dir string, r Request, err error)
 	}
 	r.Kin = boot.Kin{Name: n.kin, First: n.outer.cfg.kin.enter(r.Ranks()), Root: n.outer.cfg.kin.root}
 	r.Metrics = withPortsTo(r.Metrics, r.Kin.First+r.Ranks()-1)
-	return dir, r, n.place(&r, groups)
+	if err = n.place(&r, groups); err != nil {
+		return dir, r, err
+	}
+	return dir, r, n.reach(&r)
+}
+
+// errLoopback is why ranks of one machine cannot spawn others elsewhere.
+var errLoopback = errors.New("the ranks that spawn are on one host and listen at its loopback address only, where those on other hosts cannot reach them: " +
+	"name all hosts when the job is started (-H, --hostfile), or the network (--iface)")
+
+// reach has the ranks listen where those that spawn them reach them, if those can be reached.
+func (n *nested) reach(r *Request) error {
+	keys := r.keys()
+	for k := range n.outer.cfg.origin.keys() {
+		keys[k] = true
+	}
+	isRemote := n.outer.job.Ranks[0].Net.Remote
+	if len(keys) > 1 && !isRemote && r.Net.Interface == "" && !hasVariable(slices.Concat(r.Env, r.Apps[0].Set), "FITMPI_IFACE") {
+		return errLoopback
+	}
+	r.Net.Remote = isRemote || len(keys) > 1
+	return nil
 }
 
 // withPortsTo is addr, as of Request.Metrics, or any port of the same host where there is none for
