@@ -117,11 +117,13 @@ func (p *input) payload(e *Engine, b []byte) []byte {
 			p.sink.Put(p.got, b[:n])
 		}
 		p.got += n
+		e.counts.payload += uint64(n)
 		b = b[n:]
 	}
 	if rest := p.sink.Len() - p.got; p.got >= fit {
 		n := min(rest, len(b))
 		p.got += n
+		e.counts.payload += uint64(n)
 		b = b[n:]
 	}
 	if p.got == p.sink.Len() {
@@ -168,7 +170,9 @@ func (p *input) header(e *Engine, b []byte) (rest []byte, bye bool, err error) {
 	}
 	p.in, p.got = p.sink.Len() > 0, 0
 	if !p.in { // the sink stays reachable for abandoning and failing
-		e.counts.framesIn[p.peer]++
+		if h.Kind != wire.KindHeartbeat && h.Kind != wire.KindReceived { // which belong to a connection
+			e.counts.framesIn[p.peer]++
+		}
 		p.sink = core.Sink{}
 	}
 	return b, false, nil

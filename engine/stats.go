@@ -12,7 +12,8 @@ import (
 // counts are plain numbers, because the mutex is held anyway where they grow.
 type counts struct {
 	turns    uint64
-	framesIn []uint64 // by peer, whole ones: until the last byte is there, a frame is on its way
+	framesIn []uint64 // by peer, whole ones but for those that belong to a connection: until the last byte is there, a frame is on its way
+	payload  uint64   // bytes of payload that have come by sockets and rings
 	ringIn   uint64   // bytes from rings
 	sockets  socketCounts
 }
@@ -58,7 +59,7 @@ type PeerStats struct {
 	Peer   PeerID
 	Way    Way // of no meaning for the rank itself
 	Waited PeerWait
-	// FramesIn are those that have arrived whole.
+	// FramesIn are those that have arrived whole, but for those that belong to a connection.
 	FramesIn  uint64
 	uncounted bool // what is counted with it is not for Stats.LiveFrames
 }
@@ -68,8 +69,8 @@ type WayStats struct {
 	Peers     int
 	Sent      [3]Traffic // by core.Protocol: short, eager, rendezvous
 	Received  [2]Traffic // not announced (short or eager to the sender), rendezvous
-	FramesIn  uint64     // that have arrived whole
-	FramesOut uint64     // that were put into streams
+	FramesIn  uint64     // that have arrived whole, but for those that belong to a connection
+	FramesOut uint64     // that were put into streams, likewise
 }
 
 // Stats are the counters of an engine at one moment; messages with peers may be of a moment a
@@ -82,6 +83,8 @@ type Stats struct {
 	SelfReceived    Traffic           // those that completed a receive
 	Sizes           SizeCounts        // of messages sent
 	Starved         int               // peers that have not granted credit for even the shortest message
+	payloadIn       uint64            // bytes of payload that have come from peers
+	asides          uint64            // frames that belong to a connection and were put into streams
 	lostIn, lostOut uint64            // frames from and to peers that are gone, which are in Ways as well; see LiveFrames
 
 	Waits   [numWaits]WaitStats // of callers, by WaitKind
@@ -128,7 +131,7 @@ func (e *Engine) Stats() Stats {
 	c := e.counts
 	s.Waits, s.Waited = e.waits.byKind, e.waits.waited(sys.Nanotime())
 	e.mu.Unlock()
-	s.RingIn, s.Turns = c.ringIn, c.turns
+	s.RingIn, s.Turns, s.payloadIn = c.ringIn, c.turns, c.payload
 	s.Reads, s.Writes, s.BytesIn = c.sockets.reads, c.sockets.writes, c.sockets.in
 	for p := range e.peers {
 		s.add(e, &p)
@@ -160,9 +163,20 @@ func (s *Stats) driver(d *driverStats) {
 	}
 }
 
+// Moved is another number whenever anything has moved between this rank and others, but for what
+// belongs to a connection: heartbeats go on for as long as there is one. It only grows, but for
+// what a stream takes back that goes on another connection.
+func (s *Stats) Moved() uint64 {
+	n := s.payloadIn + s.BytesOut + s.RingOut - s.asides*wire.HeaderLen
+	for _, w := range s.Ways {
+		n += w.FramesIn + w.FramesOut
+	}
+	return n
+}
+
 // LiveFrames are the frames from and to ranks that are not gone, or parted. Of the frames of those
-// that are it is not known whether they arrived. Of ranks of other jobs those count whose own counts
-// are known, by Introduced.Counted.
+// that are it is not known whether they arrived. Of ranks of other jobs those count whose own
+// counts are known, by Introduced.Counted.
 func (s *Stats) LiveFrames() (in, out uint64) {
 	for _, w := range s.Ways {
 		in += w.FramesIn
@@ -181,6 +195,7 @@ func (s *Stats) add(e *Engine, p *PeerStats) {
 	w.Peers++
 	w.FramesIn += p.FramesIn
 	w.FramesOut += p.FramesOut
+	s.asides += p.Asides
 	if p.Gone || p.uncounted {
 		s.lostIn += p.FramesIn
 		s.lostOut += p.FramesOut

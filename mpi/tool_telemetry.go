@@ -84,7 +84,6 @@ func (j *job) pulse(s *engine.Stats) telemetry.Pulse {
 	p.Blocked, p.Bounded = j.engine.Waiting()
 	p.FramesIn, p.FramesOut = s.LiveFrames()
 	for _, w := range s.Ways {
-		p.Activity += w.FramesIn + w.FramesOut
 		for _, t := range w.Sent {
 			p.Activity += t.Messages
 		}
@@ -96,7 +95,7 @@ func (j *job) pulse(s *engine.Stats) telemetry.Pulse {
 		p.Activity += w.Count
 	}
 	p.Activity += uint64(p.Blocked + p.Bounded) // a wait is counted above when it is over: so this sum only grows
-	p.Activity += s.BytesIn + s.BytesOut + s.RingIn + s.RingOut + s.Self.Messages + s.SelfReceived.Messages +
+	p.Activity += s.Moved() + s.Self.Messages + s.SelfReceived.Messages +
 		s.StepsRun + s.Begun + s.Done + s.FetchedBytes + s.RequestMatches + s.EventMatches
 	return p
 }

@@ -40,3 +40,13 @@ func TestHangAcross(t *testing.T) {
 		t.Logf("%v\n%s%s", run.took, run.stdout, run.stderr)
 	})
 }
+
+// TestHangBeats: connections on which heartbeats go on, many between two looks, are quiescent all
+// the same.
+func TestHangBeats(t *testing.T) {
+	t.Parallel()
+	j := hangJob{fitrun: fitrunPath(t), name: "wrong tag", ranks: 2, pause: "100ms",
+		args: []string{"--transport", "tcp", "--heartbeat", "5ms", "--on-deadlock", "abort"}}
+	r, _ := j.start(t)
+	r.end(t, jobTimeout).wantDeadlock(t, `circle of 2 ranks: 0 -> 1 -> 0\n`)
+}

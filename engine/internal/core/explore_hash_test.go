@@ -29,7 +29,7 @@ var hashSeed = maphash.MakeSeed()
 var unhashed = map[string]bool{
 	"Core.stats": true, "Core.sizes": true, "Core.begun": true, "Core.done": true, "Core.free": true, "Core.cfg": true, "Core.round": true,
 	"Core.pool": true, "Core.slabs": true, "Core.packed": true, "Core.prompt": true,
-	"Peer.sent": true, "Peer.received": true, "Peer.heads": true, "Peer.frames": true, "Peer.spans": true,
+	"Peer.sent": true, "Peer.received": true, "Peer.heads": true, "Peer.frames": true, "Peer.asides": true, "Peer.spans": true,
 	"segment.block": true, "Job.block": true, "table.free": true, "Peer.popped": true, "kept.resent": true, "Peer.chunk": true, "posted.searches": true, "events.searches": true,
 	"MSO.User": true, "MSO.Origin": true, "MSO.Alloc": true, "MSO.Member": true, "MSO.mark": true,
 	"xworld.sc": true, "fakeNet.t": true, "fakeNet.trace": true, "fakeNet.onHeader": true, "xentry.op": true,

@@ -262,6 +262,8 @@ func (c *Core) cutLoose(p *Peer) {
 // sent again on another one.
 func (c *Core) aside(p *Peer, h *wire.Header) {
 	if p.kept == nil {
+		p.frames-- // as in pushLoose
+		p.asides++
 		c.control(p, h)
 		return
 	}
@@ -271,7 +273,7 @@ func (c *Core) aside(p *Peer, h *wire.Header) {
 }
 
 func (c *Core) pushLoose(p *Peer, b []byte) {
-	p.frames++
+	p.asides++ // no frame: it may go on for ever, or be lost, which says nothing of what is under way
 	c.grow(p, len(b))
 	p.out.Push(segment{data: b, loose: true})
 }

@@ -38,11 +38,12 @@ type Traffic struct{ Messages, Bytes uint64 }
 type PeerStats struct {
 	Sent      [3]Traffic // by Protocol; to oneself all under Short
 	Received  [2]Traffic // those that completed a receive: without an announcement, and by rendezvous
-	FramesOut uint64
-	BytesOut  uint64 // that the kernel, or the ring, has taken, headers included; for a peer that is gone also those that were dropped
-	Unsent    int    // bytes on the stream
-	Starved   bool   // it has granted less credit than the shortest message needs
-	Gone      bool   // it failed or left
+	FramesOut uint64     // without Asides
+	Asides    uint64     // frames for it that belong to a connection: heartbeats, acknowledgements
+	BytesOut  uint64     // that the kernel, or the ring, has taken, headers included; for a peer that is gone also those that were dropped
+	Unsent    int        // bytes on the stream
+	Starved   bool       // it has granted less credit than the shortest message needs
+	Gone      bool       // it failed or left
 }
 
 // The indices of PeerStats.Received: a receiver does not see whether the sender copied a message
@@ -99,7 +100,8 @@ func (c *Core) PeerStats(id PeerID) PeerStats {
 	}
 	short := p.sent[Short]
 	s.FramesOut = short.Messages + p.frames
-	s.BytesOut = s.FramesOut*wire.HeaderLen + short.Bytes + p.spans - uint64(p.queued)
+	s.Asides = p.asides
+	s.BytesOut = (s.FramesOut+s.Asides)*wire.HeaderLen + short.Bytes + p.spans - uint64(p.queued)
 	if p.kept != nil {
 		s.BytesOut += uint64(p.kept.resent) // less than 0 at times, and then it wraps twice
 	}

@@ -53,7 +53,8 @@ type Peer struct {
 	sent     [3]Traffic // by Protocol
 	received [2]Traffic
 	heads    uint64 // messages from it that have arrived; counted for an observer only
-	frames   uint64 // that were sent, without those of short messages
+	frames   uint64 // that were sent, without those of short messages, and asides
+	asides   uint64 // frames that belong to a connection: see aside
 	spans    uint64 // bytes of payload that went on the stream from where they lay
 
 	isDirty bool
