@@ -162,6 +162,19 @@ func pythonJob(t *testing.T, program, act string, options ...string) jobRun {
 	return jobRun{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(began)}
 }
 
+// A rank in Python says what it waits for, as one in Go does. So a deadlock is found, and fitrun
+// says where each rank waits (--on-deadlock).
+func TestPythonDeadlock(t *testing.T) {
+	t.Parallel()
+	run := pythonJob(t, "python ends", "wait", "--on-deadlock", "abort")
+	if run.code != exitDeadlock {
+		t.Errorf("code %d after %v", run.code, run.took)
+	}
+	wantMatch(t, run.stderr, `^fitrun: deadlock: no rank can go on`, `circle of \d+ ranks: 0 -> [23]`,
+		`rank [23] waits for rank 0: recv from rank 0, tag 99, world, at \S*rank\.py:\d+, for `,
+		`world, collective 0: ranks 0-1 in Barrier at L\n +missing: ranks? [23](-3)? \(recv from rank 0, tag 99`)
+}
+
 // The client's own tests: its bytes are those of the vectors of docs/PROTOCOL.md, and worlds of
 // ranks in Python alone.
 func TestPythonClient(t *testing.T) {

@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 import sys
+import threading
 
 VERSION = 1
 MAX_LINE = 64 << 10
@@ -27,9 +28,12 @@ class Launcher:
     def __init__(self, sock):
         self.sock = sock
         self.buffer = b""
+        self.sending = threading.Lock()  # a message is whole, whichever threads send
 
     def send(self, **message):
-        self.sock.sendall(json.dumps(message).encode() + b"\n")
+        line = json.dumps(message).encode() + b"\n"
+        with self.sending:
+            self.sock.sendall(line)
 
     def read(self):
         """The next message; None at the end of the connection."""

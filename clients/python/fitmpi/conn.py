@@ -103,6 +103,7 @@ class Conn:
                 self.payload = self.sink
             n = min(len(self.sink), len(b) - at)
             if n:
+                self.engine.asked.steps += n  # of payload: heartbeats are no steps
                 self.sink[:n] = memoryview(b)[at:at + n]
                 self.sink, at = self.sink[n:], at + n
             if len(self.sink):

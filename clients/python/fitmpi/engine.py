@@ -13,6 +13,7 @@ import time
 from collections import deque
 
 from . import wire
+from .asked import Asked
 from .conn import READ, STRANGERS, Conn, Dial
 from .request import ANY, Arrival, Error, JobEnded, PeerFailed, Receive, Send, Unsupported
 
@@ -43,6 +44,8 @@ class Peer:
         self.moving = set()  # sends whose Data are on their way
         self.said_bye = self.heard_bye = self.idle = False
         self.failed = None
+        self.frames_in = self.frames_out = 0
+        self.messages_in = self.messages_out = self.bytes_in = self.bytes_out = 0
 
 
 class Engine:
@@ -56,6 +59,7 @@ class Engine:
         self.peers = [Peer(r, c) for r, c in enumerate(cards)]
         self.strangers = set()
         self.posted, self.unexpected = [], []
+        self.asked = Asked(self)
         self.ids = 0
         self.closing = self.stopped = False
         self.ended = None  # the error of everything, once the job is ending
@@ -170,6 +174,7 @@ class Engine:
     def put(self, p, h, payload=None, done=None):
         if p.failed is not None or p.said_bye:
             return
+        p.frames_out += 1
         p.out.append([memoryview(h.encode()), done if payload is None or not len(payload) else None])
         if payload is not None and len(payload):
             p.out.append([payload, done])
@@ -191,7 +196,8 @@ class Engine:
         with self.mu:
             p = self.peers[dest]
             self.check_peer(p)
-            r = Send(self, p, view)
+            r = Send(self, dest, context, tag, view)
+            p.messages_out, p.bytes_out = p.messages_out + 1, p.bytes_out + len(view)
             h = wire.Header(wire.EAGER, 0, elem, tag, context, len(view))
             if dest == self.info.rank:
                 a = Arrival(dest, h, bytes(view))
@@ -240,6 +246,7 @@ class Engine:
     def match(self, r, a):
         p = self.peers[a.source]
         n = r.prepare(a)
+        p.messages_in, p.bytes_in = p.messages_in + 1, p.bytes_in + a.length
         if a.payload is None:
             r.approved, t = n, self.new_id()
             if n:
@@ -289,6 +296,8 @@ class Engine:
 
     def frame(self, p, h, payload):
         """Handles a frame whose payload is there."""
+        if h.kind not in (wire.HEARTBEAT, wire.RECEIVED):  # which belong to a connection
+            p.frames_in += 1
         if h.kind == wire.EAGER or h.kind == wire.RTS:
             if h.flags & wire.PULL:
                 raise wire.ProtocolError("an offer of memory on a connection")
@@ -419,6 +428,15 @@ class Engine:
                 self.end(JobEnded(f"the job was aborted: {m.get('text', '')}"))
             elif m["event"] == "peer-failed":
                 self.fail(self.peers[m.get("rank", 0)], m.get("text", ""))
+            elif m["event"] == "asked":
+                self.answer(m.get("code", 0), m.get("text", ""))
+
+    def answer(self, number, question):
+        """Tells fitrun what this rank does. Nothing of it is worth the end of the job."""
+        try:
+            self.launcher.send(type="answer", number=number, data=self.asked.answer(question))
+        except OSError:
+            pass  # fitrun is gone, which is noticed where it is read from
 
     def forsake(self, p, why):
         """Ends what needs p."""
@@ -458,6 +476,7 @@ class Engine:
     def say_bye(self, p):
         if not p.said_bye and p.failed is None:
             p.said_bye = True
+            p.frames_out += 1
             p.out.append([memoryview(wire.Header(wire.BYE).encode()), lambda: self.maybe_close(p)])
             p.conn.flush()
 

@@ -1,6 +1,7 @@
 """Operations under way, their errors, and what they have received."""
 
 from . import wire
+from .asked import site
 
 ANY = -1  # source or tag
 
@@ -38,8 +39,13 @@ class Message:
 class Request:
     """An operation under way."""
 
-    def __init__(self, engine, peer):
-        self.engine, self.peer = engine, peer
+    sends = False
+
+    def __init__(self, engine, peer, context, tag):
+        self.engine, self.peer = engine, peer  # peer: a rank, or ANY
+        self.context, self.tag = context, tag
+        self.op, self.made_at, self.func = site(3)
+        engine.asked.steps += 1
         self.done = False
         self.error = None
         self.message = None
@@ -47,11 +53,19 @@ class Request:
     def wait(self, timeout=None):
         """Blocks until the operation is complete, and returns the Message of a receive."""
         with self.engine.mu:
-            if not self.engine.changed.wait_for(lambda: self.done, timeout):
-                raise TimeoutError("the operation is not complete")
+            if not self.done:
+                self._block(timeout)
         if self.error is not None:
             raise self.error
         return self.message
+
+    def _block(self, timeout):
+        w = self.engine.asked.begin(self, timeout is not None)
+        try:
+            if not self.engine.changed.wait_for(lambda: self.done, timeout):
+                raise TimeoutError("the operation is not complete")
+        finally:
+            self.engine.asked.end(w)
 
     def test(self):
         """Whether it is complete; wait tells how it ended."""
@@ -59,6 +73,7 @@ class Request:
 
     def finish(self, error=None):
         if not self.done:
+            self.engine.asked.steps += 1
             self.done, self.error = True, error
             self.engine.changed.notify_all()
 
@@ -66,19 +81,27 @@ class Request:
 class Send(Request):
     """A message that waits for its CTS."""
 
-    def __init__(self, engine, peer, view):
-        super().__init__(engine, peer)
+    sends = True
+
+    def __init__(self, engine, peer, context, tag, view):
+        super().__init__(engine, peer, context, tag)
         self.view, self.transfer, self.handed = view, 0, 0
+
+    def state(self):
+        return "moving" if self.transfer else "offered"
 
 
 class Receive(Request):
     """A posted receive, then a transfer."""
 
     def __init__(self, engine, source, context, tag, into):
-        super().__init__(engine, source)
-        self.context, self.tag, self.into = context, tag, into
+        super().__init__(engine, source, context, tag)
+        self.into = into
         self.at = self.approved = 0
         self.late = None  # the error, once the message is there
+
+    def state(self):
+        return "moving" if self.approved else "queued"
 
     def matches(self, a):
         return self.context == a.context and self.peer in (ANY, a.source) and self.tag in (ANY, a.tag)
