@@ -172,7 +172,7 @@ func TestPythonDeadlock(t *testing.T) {
 	}
 	wantMatch(t, run.stderr, `^fitrun: deadlock: no rank can go on`, `circle of \d+ ranks: 0 -> [23]`,
 		`rank [23] waits for rank 0: recv from rank 0, tag 99, world, at \S*rank\.py:\d+, for `,
-		`world, collective 0: ranks 0-1 in Barrier at L\n +missing: ranks? [23](-3)? \(recv from rank 0, tag 99`)
+		`world, collective 0: ranks 0-1 in Barrier at \S+\n +missing: ranks? [23](-3)? \(recv from rank 0, tag 99`)
 }
 
 // The client's own tests: its bytes are those of the vectors of docs/PROTOCOL.md, and worlds of
