@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/fitmpi/fitmpi/internal/foreign"
 )
 
 // Op is a reduction: acc[i] = acc[i] ∘ in[i] for every i, acc holding the result so far, from the
@@ -368,9 +370,15 @@ func isGenericLiteral(name string) bool {
 	return strings.Contains(name, "[...]") && own != "" && strings.Trim(own, "0123456789") == ""
 }
 
-var thisPackage = reflect.TypeFor[Status]().PkgPath() + "."
+var (
+	thisPackage    = reflect.TypeFor[Status]().PkgPath() + "."
+	foreignPackage = reflect.TypeFor[foreign.LongDouble]().PkgPath() + "."
+)
 
 func kindOfFunc(name string) opKind {
+	if of, ok := strings.CutPrefix(name, foreignPackage); ok && foreignOpNames[of] != 0 {
+		return opCommutative
+	}
 	name, ok := strings.CutPrefix(name, thisPackage)
 	if !ok {
 		return opOther

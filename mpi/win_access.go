@@ -32,9 +32,7 @@ type remoteAccess struct {
 	target int
 	blocks []rma.Block
 	size   int // bytes of blocks
-	grain  int // bytes of a value
-	code   rma.Op
-	elem   uint8
+	combination
 
 	requested bool          // there is to be a Request
 	posted    []*engine.MSO // what it waits for
@@ -116,7 +114,7 @@ func remoteAccessOf[T any](w *Win, op string, n, target, disp int) (a *remoteAcc
 	case disp < 0:
 		return nil, opErrorf(ErrDisp, op, "the displacement is %d: need 0 or more", disp).with(target)
 	}
-	a = &remoteAccess{w: w.win, op: op, target: target, size: n, grain: 1}
+	a = &remoteAccess{w: w.win, op: op, target: target, size: n, combination: combination{grain: 1}}
 	if err := a.reach(w, e, disp); err != nil {
 		return nil, err.with(target)
 	}
@@ -267,7 +265,20 @@ func (a *remoteAccess) post(kind engine.Kind, tag engine.Tag, x *winOperand, off
 
 // room is how many bytes of data each request of a may have that brings them along. A piece may end
 // within a run, and what is left of that is a block more.
-func (a *remoteAccess) room() int { return rma.Room(min(len(a.blocks)+1, rma.MaxBlocks)) }
+func (a *remoteAccess) room() int {
+	if a.elem&rma.Parts != 0 {
+		return rma.Room(rma.MaxBlocks)
+	}
+	return rma.Room(min(len(a.blocks)+1, rma.MaxBlocks))
+}
+
+// cut takes off the front of blocks what a request of a may have, with size bytes of data at most.
+func (a *remoteAccess) cut(blocks []rma.Block, size int) (head, rest []rma.Block) {
+	if a.elem&rma.Parts != 0 {
+		return rma.CutValues(blocks, rma.MaxBlocks, size, a.grain)
+	}
+	return rma.Cut(blocks, rma.MaxBlocks, size, a.grain)
+}
 
 // each calls f for the pieces of the access of which a request may consist, with size bytes of data
 // each at most.
@@ -275,7 +286,7 @@ func (a *remoteAccess) each(size int, f func(r *rma.Request, off, n int)) {
 	off := 0
 	for rest := a.blocks; len(rest) > 0; {
 		r := rma.Request{Op: a.code, Elem: a.elem, Grain: a.grain}
-		r.Blocks, rest = rma.Cut(rest, rma.MaxBlocks, size, a.grain)
+		r.Blocks, rest = a.cut(rest, size)
 		n := rma.Size(r.Blocks)
 		f(&r, off, n)
 		off += n

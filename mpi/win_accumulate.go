@@ -104,7 +104,8 @@ func checkedOperand[T any](w *Win, op string, buf []T) (winOperand, *Error) {
 // startAccumulate starts an accumulate, which gets what was there before into result unless that is
 // nil.
 func startAccumulate[T any](w *Win, name string, origin []T, result *winOperand, target, disp int, op Op[T], out *remoteAccess) *Error {
-	code, kind, grain, err := opKindOf(name, op, elemOf[T]())
+	e := elemOf[T]()
+	k, err := combinationOf(name, op, e)
 	if err != nil {
 		return err
 	}
@@ -112,12 +113,11 @@ func startAccumulate[T any](w *Win, name string, origin []T, result *winOperand,
 	if a == nil || err != nil {
 		return err
 	}
-	if grain, err = a.grainWith(w, code, grain); err != nil {
+	if err = k.over(w, name, e); err != nil {
 		return err.with(target)
 	}
-	a.code, a.elem, a.grain = code, kind, grain
-	if grain > rma.Room(1) {
-		return opErrorf(ErrType, name, "an element has %d bytes, which are not changed in one step: need at most %d", grain, rma.Room(1)).with(target)
+	if a.combination = k; k.grain > a.room() {
+		return opErrorf(ErrType, name, "an element has %d bytes, which are not changed in one step: need at most %d", k.grain, a.room()).with(target)
 	}
 	if a.accumulateDirectly(x, result, out) {
 		return nil
@@ -128,28 +128,13 @@ func startAccumulate[T any](w *Win, name string, origin []T, result *winOperand,
 			r.Kind = rma.GetAccumulate
 			a.expect(r.Tag, result, off, n)
 		}
-		if code == rma.OpNoOp && result != nil {
+		if k.code == rma.OpNoOp && result != nil {
 			n = 0
 		}
 		a.w.ask(target, r, x, off, n)
 	})
 	a.finish(out)
 	return nil
-}
-
-// grainWith is the length of a value that must not be torn, with the layouts of w.
-func (a *remoteAccess) grainWith(w *Win, code rma.Op, grain int) (int, *Error) {
-	for _, t := range []*Datatype{w.originType, w.targetType} {
-		if t == nil {
-			continue
-		}
-		k, one := t.m.OneKind()
-		if !one || code == rma.OpMaxLoc || code == rma.OpMinLoc {
-			return 0, opErrorf(ErrType, a.op, "%s: an accumulate with a layout is of values of one kind", t)
-		}
-		grain = max(k.Size(), 1)
-	}
-	return grain, nil
 }
 
 func startSwap[T any](w *Win, origin, compare T, result *T, target, disp int) *Error {

@@ -27,6 +27,12 @@ var rmaOpNames = map[string]rma.Op{
 	"MaxLoc[...]": rma.OpMaxLoc, "MinLoc[...]": rma.OpMinLoc,
 }
 
+// foreignOpNames are those of internal/foreign.
+var foreignOpNames = map[string]rma.Op{
+	"Sum[...]": rma.OpSum, "Prod[...]": rma.OpProd, "Max": rma.OpMax, "Min": rma.OpMin, "MaxLoc[...]": rma.OpMaxLoc, "MinLoc[...]": rma.OpMinLoc,
+	"MaxLocReal[...]": rma.OpMaxLoc, "MinLocReal[...]": rma.OpMinLoc, "MaxLocLong": rma.OpMaxLoc, "MinLocLong": rma.OpMinLoc,
+}
+
 // rmaOpOf is the number of a predefined operation.
 func rmaOpOf[T any](op Op[T]) (rma.Op, bool) {
 	if op == nil {
@@ -36,15 +42,23 @@ func rmaOpOf[T any](op Op[T]) (rma.Op, bool) {
 	n, ok := rmaOps.Load(pc)
 	if !ok {
 		k := -1
-		if name, ours := strings.CutPrefix(runtime.FuncForPC(pc).Name(), thisPackage); ours {
-			if x, found := rmaOpNames[name]; found {
-				k = int(x)
-			}
+		if x, found := rmaOpNamed(runtime.FuncForPC(pc).Name()); found {
+			k = int(x)
 		}
 		n, _ = rmaOps.LoadOrStore(pc, k)
 	}
 	k := n.(int)
 	return rma.Op(max(k, 0)), k >= 0
+}
+
+// rmaOpNamed is the number of an operation by the name of its function.
+func rmaOpNamed(name string) (op rma.Op, ok bool) {
+	if of, isForeign := strings.CutPrefix(name, foreignPackage); isForeign {
+		op, ok = foreignOpNames[of]
+	} else if of, ours := strings.CutPrefix(name, thisPackage); ours {
+		op, ok = rmaOpNames[of]
+	}
+	return op, ok
 }
 
 // combine is a predefined operation on values of one kind: it changes acc, and neither is cut or
@@ -133,6 +147,9 @@ func (w *win) accumulateLocked(region *rma.Region, r *rma.Request, data []byte) 
 		region.Unpack(0, data)
 		return true
 	}
+	if r.Elem&rma.Parts != 0 {
+		return w.accumulatePartsLocked(region, r, data)
+	}
 	if grain := grainOf(r.Op, r.Elem); grain == 0 || grain != r.Grain {
 		return false
 	}
@@ -174,25 +191,33 @@ func (w *win) swap(region *rma.Region, old, data []byte) {
 	}
 }
 
-// opKindOf is the number of op, the kind of the values of e that it combines, and their length in
-// bytes.
-func opKindOf[T any](name string, op Op[T], e *elem) (code rma.Op, kind uint8, grain int, _ *Error) {
+// combinationOf is what op does with elements of e, without layouts.
+func combinationOf[T any](name string, op Op[T], e *elem) (k combination, _ *Error) {
 	code, ok := rmaOpOf(op)
 	switch {
 	case op == nil:
-		return 0, 0, 0, opErrorf(ErrOp, name, "the operation is nil: give a function such as mpi.Sum")
+		return k, opErrorf(ErrOp, name, "the operation is nil: give a function such as mpi.Sum")
 	case !ok:
-		return 0, 0, 0, opErrorf(ErrOp, name, "only the predefined operations can be applied at a target, named with their type or without, as mpi.Sum or mpi.Sum[float64]: not a function of the program's, "+
+		return k, opErrorf(ErrOp, name, "only the predefined operations can be applied at a target, named with their type or without, as mpi.Sum or mpi.Sum[float64]: not a function of the program's, "+
 			"nor one that a generic function instantiates with a type parameter of its own")
-	case code == rma.OpReplace || code == rma.OpNoOp:
-		return code, 0, max(e.size, 1), nil
-	case code == rma.OpMaxLoc || code == rma.OpMinLoc:
-		kind = uint8(plainClass(e.typ.Field(0).Type))
-	default:
-		kind = uint8(e.class)
 	}
-	if grain = grainOf(code, kind); grain == 0 {
-		return 0, 0, 0, opErrorf(ErrOp, name, "there is no such operation on %s", e.name)
+	k = combination{code: code, grain: max(e.size, 1)}
+	if code == rma.OpReplace || code == rma.OpNoOp {
+		return k, nil
 	}
-	return code, kind, grain, nil
+	if kind, isForeign := foreignKind(e); isForeign {
+		f, ok := partsCombineOf(code, kind)
+		if k.elem, k.grain = kind|rma.Parts, f.grain; !ok {
+			k.grain = 0
+		}
+	} else {
+		if k.elem = uint8(e.class); k.located() {
+			k.elem = uint8(plainClass(e.typ.Field(0).Type))
+		}
+		k.grain = grainOf(code, k.elem)
+	}
+	if k.grain == 0 {
+		return k, opErrorf(ErrOp, name, "there is no such operation on %s", e.name)
+	}
+	return k, nil
 }

@@ -40,7 +40,7 @@ func main() {}
 //export fitmpi_attach
 func fitmpi_attach(with *C.struct_fit_attach) {
 	calls.Callback = callback
-	calls.Native = native
+	calls.UseNative(native)
 	C.fit_foreign = with.foreign
 	calls.Attach(with.shared)
 }

@@ -1,58 +1,68 @@
 /* Predefined operations on long double, which Go does not have. */
 #include <complex.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Calls a function of a program that was built for another interface; NULL if it was not. */
 int (*fit_foreign)(int, int64_t, const int64_t *);
 
+/* Kinds and operations, as in internal/foreign. */
 enum { LONG_DOUBLE, LONG_COMPLEX, LONG_DOUBLE_INT };
-
-/* Handles of the operations in the ABI. */
-enum { OP_SUM = 0x21, OP_MIN = 0x22, OP_MAX = 0x23, OP_PROD = 0x24, OP_MINLOC = 0x38, OP_MAXLOC = 0x39 };
+enum { OP_SUM, OP_PROD, OP_MAX, OP_MIN, OP_MAXLOC, OP_MINLOC };
 
 struct long_double_int {
     long double value;
     int index;
 };
 
-static void real(int op, long double *acc, const long double *in, int64_t n)
+static void real(int op, char *acc, const char *in)
 {
-    for (int64_t i = 0; i < n; i++) {
-        long double a = acc[i], b = in[i];
-        switch (op) {
-        case OP_SUM: acc[i] = a + b; break;
-        case OP_PROD: acc[i] = a * b; break;
-        case OP_MAX: acc[i] = a > b ? a : b; break;
-        case OP_MIN: acc[i] = a < b ? a : b; break;
-        }
+    long double a, b;
+    memcpy(&a, acc, sizeof a);
+    memcpy(&b, in, sizeof b);
+    switch (op) {
+    case OP_SUM: a = a + b; break;
+    case OP_PROD: a = a * b; break;
+    case OP_MAX: a = a > b ? a : b; break;
+    case OP_MIN: a = a < b ? a : b; break;
     }
+    memcpy(acc, &a, sizeof a);
 }
 
-static void whole(int op, long double complex *acc, const long double complex *in, int64_t n)
+static void whole(int op, char *acc, const char *in)
 {
-    for (int64_t i = 0; i < n; i++)
-        acc[i] = op == OP_SUM ? acc[i] + in[i] : acc[i] * in[i];
+    long double complex a, b;
+    memcpy(&a, acc, sizeof a);
+    memcpy(&b, in, sizeof b);
+    a = op == OP_SUM ? a + b : a * b;
+    memcpy(acc, &a, sizeof a);
 }
 
-static void located(int op, struct long_double_int *acc, const struct long_double_int *in, int64_t n)
+/* located does not touch what lies behind the index. */
+static void located(int op, char *acc, const char *in)
 {
-    for (int64_t i = 0; i < n; i++) {
-        long double a = acc[i].value, b = in[i].value;
-        if (a == b)
-            acc[i].index = in[i].index < acc[i].index ? in[i].index : acc[i].index;
-        else if (op == OP_MAXLOC ? b > a : b < a)
-            acc[i] = in[i];
+    struct long_double_int a, b;
+    memcpy(&a, acc, sizeof a);
+    memcpy(&b, in, sizeof b);
+    if (a.value == b.value)
+        a.index = b.index < a.index ? b.index : a.index;
+    else if (op == OP_MAXLOC ? b.value > a.value : b.value < a.value) {
+        a.value = b.value;
+        a.index = b.index;
     }
+    memcpy(acc + offsetof(struct long_double_int, value), &a.value, sizeof a.value);
+    memcpy(acc + offsetof(struct long_double_int, index), &a.index, sizeof a.index);
 }
 
-/* fit_native does acc = acc op in on n values at two addresses. */
+/* fit_native does acc = acc op in on values of n bytes together at two addresses, aligned or not. */
 void fit_native(int kind, int op, int64_t to, int64_t from, int64_t n)
 {
-    void *acc = (void *)(intptr_t)to;
-    const void *in = (const void *)(intptr_t)from;
-    switch (kind) {
-    case LONG_DOUBLE: real(op, acc, in, n); break;
-    case LONG_COMPLEX: whole(op, acc, in, n); break;
-    case LONG_DOUBLE_INT: located(op, acc, in, n); break;
-    }
+    static void (*const kinds[])(int, char *, const char *) = {real, whole, located};
+    static const size_t sizes[] = {
+        sizeof(long double), sizeof(long double complex), sizeof(struct long_double_int)};
+    char *acc = (char *)(intptr_t)to;
+    const char *in = (const char *)(intptr_t)from;
+    for (size_t at = 0; at + sizes[kind] <= (size_t)n; at += sizes[kind])
+        kinds[kind](op, acc + at, in + at);
 }

@@ -85,6 +85,83 @@ static void dynamic(int right, int left)
     OK(MPI_Win_free(&w));
 }
 
+/* Pairs as C has them, with gaps in some. */
+#define LOCATED(name, type, handle)                                                                \
+    static void name(int right, int left)                                                          \
+    {                                                                                              \
+        struct {                                                                                   \
+            type value;                                                                            \
+            int index;                                                                             \
+        } mem[3], mine[3], got[3], packed[2];                                                      \
+        MPI_Datatype apart;                                                                        \
+        MPI_Win w;                                                                                 \
+        memset(mem, 0xEE, sizeof mem);                                                             \
+        for (int i = 0; i < 3; i++) {                                                              \
+            mem[i].value = 5 * i;                                                                  \
+            mem[i].index = 40;                                                                     \
+            mine[i].value = 5;                                                                     \
+            mine[i].index = rank;                                                                  \
+        }                                                                                          \
+        OK(MPI_Type_vector(2, 1, 2, handle, &apart));                                              \
+        OK(MPI_Type_commit(&apart));                                                               \
+        OK(MPI_Win_create(mem, sizeof mem, sizeof mem[0], MPI_INFO_NULL, MPI_COMM_WORLD, &w));     \
+        OK(MPI_Win_fence(0, w));                                                                   \
+        OK(MPI_Accumulate(mine, 3, handle, right, 0, 3, handle, MPI_MAXLOC, w));                   \
+        OK(MPI_Win_fence(0, w));                                                                   \
+        CHECK(mem[0].value == 5 && mem[0].index == left);                                          \
+        CHECK(mem[1].value == 5 && mem[1].index == left);                                          \
+        CHECK(mem[2].value == 10 && mem[2].index == 40);                                           \
+        OK(MPI_Win_fence(0, w)); /* no rank goes on before all have looked */                      \
+        OK(MPI_Accumulate(mine, 1, apart, right, 0, 1, apart, MPI_MINLOC, w));                     \
+        OK(MPI_Win_fence(0, w));                                                                   \
+        CHECK(mem[2].value == 5 && mem[2].index == left);                                          \
+        mine[0].value = 1;                                                                         \
+        OK(MPI_Fetch_and_op(&mine[0], &got[0], handle, right, 1, MPI_REPLACE, w));                 \
+        OK(MPI_Win_fence(0, w));                                                                   \
+        CHECK(got[0].value == 5 && got[0].index == rank);                                          \
+        CHECK(mem[1].value == 1 && mem[1].index == left);                                          \
+        OK(MPI_Win_fence(0, w)); /* no rank goes on before all have looked */                      \
+        packed[0] = mine[1], packed[1] = mine[2]; /* origin and result have layouts of their own */\
+        OK(MPI_Get_accumulate(packed, 2, handle, got, 1, apart, right, 0, 1, apart, MPI_REPLACE, w));\
+        OK(MPI_Win_fence(0, w));                                                                   \
+        CHECK(got[0].value == 5 && got[0].index == rank && got[2].value == 5);                     \
+        CHECK(mem[0].value == 5 && mem[0].index == left);                                          \
+        OK(MPI_Win_fence(0, w)); /* no rank goes on before all have looked */                      \
+        OK(MPI_Get_accumulate(NULL, 0, handle, got, 3, handle, right, 0, 3, handle, MPI_NO_OP, w));\
+        OK(MPI_Win_fence(0, w));                                                                   \
+        CHECK(got[1].value == 1 && got[2].index == rank);                                          \
+        OK(MPI_Win_free(&w));                                                                      \
+        OK(MPI_Type_free(&apart));                                                                 \
+    }
+LOCATED(floats, float, MPI_FLOAT_INT)
+LOCATED(doubles, double, MPI_DOUBLE_INT)
+LOCATED(longs, long, MPI_LONG_INT)
+LOCATED(ints, int, MPI_2INT)
+LOCATED(shorts, short, MPI_SHORT_INT)
+LOCATED(wides, long double, MPI_LONG_DOUBLE_INT)
+
+/* wide adds long doubles, some of them by a layout. */
+static void wide(int right)
+{
+    long double mem[4] = {0}, mine[4] = {1.5L, 2, 1e4000L, 4}, got = 0;
+    MPI_Datatype apart;
+    MPI_Win w;
+    OK(MPI_Type_vector(2, 1, 2, MPI_LONG_DOUBLE, &apart));
+    OK(MPI_Type_commit(&apart));
+    OK(MPI_Win_create(mem, sizeof mem, sizeof mem[0], MPI_INFO_NULL, MPI_COMM_WORLD, &w));
+    OK(MPI_Win_fence(0, w));
+    OK(MPI_Accumulate(mine, 4, MPI_LONG_DOUBLE, right, 0, 4, MPI_LONG_DOUBLE, MPI_SUM, w));
+    OK(MPI_Accumulate(mine, 1, apart, right, 0, 1, apart, MPI_SUM, w));
+    OK(MPI_Win_fence(0, w));
+    CHECK(mem[0] == 3 && mem[1] == 2 && mem[2] == 2e4000L && mem[3] == 4);
+    OK(MPI_Win_fence(0, w));
+    OK(MPI_Fetch_and_op(&mine[1], &got, MPI_LONG_DOUBLE, right, 3, MPI_PROD, w));
+    OK(MPI_Win_fence(0, w));
+    CHECK(got == 4 && mem[3] == 8);
+    OK(MPI_Win_free(&w));
+    OK(MPI_Type_free(&apart));
+}
+
 static void shared(void)
 {
     MPI_Comm node;
@@ -116,6 +193,13 @@ int main(int argc, char **argv)
     locks(right);
     columns(right, left);
     dynamic(right, left);
+    floats(right, left);
+    doubles(right, left);
+    longs(right, left);
+    ints(right, left);
+    shorts(right, left);
+    wides(right, left);
+    wide(right);
     if (!transport || strcmp(transport, "tcp")) /* over TCP alone ranks share no memory */
         shared();
     return end();

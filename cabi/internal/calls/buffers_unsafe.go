@@ -92,7 +92,17 @@ func (b *buffer) unpack(src []byte) error {
 	return err
 }
 
-// sliceOf views memory as elements of T.
+// bufferOf is memory of Go's as a buffer of bytes, over which t lies.
+func bufferOf(b []byte, t *mpi.Datatype) buffer {
+	return buffer{p: unsafe.Pointer(unsafe.SliceData(b)), n: len(b), k: of[byte]{}, t: t, size: 1}
+}
+
+// sliceOf views memory as elements of T. The last one of a layout may reach beyond the data, into
+// padding that is not looked at.
 func sliceOf[T any](b buffer) []T {
-	return unsafe.Slice((*T)(b.p), b.n*b.size/sizeOf[T]())
+	n := b.n * b.size
+	if b.t != nil {
+		n += sizeOf[T]() - 1
+	}
+	return unsafe.Slice((*T)(b.p), n/sizeOf[T]())
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
+	"github.com/fitmpi/fitmpi/internal/foreign"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -64,7 +65,7 @@ func newDatatype(t *mpi.Datatype, made contents) *datatype {
 func named[T any](h handle, name string, ops reducer, grain int) *datatype {
 	d := newDatatype(mpi.TypeOf[T](), contents{combiner: abi.CombinerNamed})
 	d.h, d.named, d.ops = h, true, ops
-	d.wide = grain >= 16 || sizeOf[T]() == sizeOf[longDoubleInt]() && isPair(ops)
+	d.wide = grain >= 16 || sizeOf[T]() == sizeOf[foreign.LongPair]() && isPair(ops)
 	if d.flat = d.size == d.extent; d.flat {
 		d.per = 1
 		switch {
@@ -140,27 +141,11 @@ func (d *datatype) lay(count int) *laid {
 	return l
 }
 
-// int128 is a basic value of C or Fortran that Go has not, as long double.
+// int128 is a basic value of Fortran that Go has not.
 type int128 [16]byte
-
-// complex256 is a complex long double.
-type complex256 [32]byte
 
 // half is a floating point number of 2 bytes.
 type half [2]byte
-
-// pairs of C: a value and its index.
-type pair[T any] struct {
-	value T
-	index int32
-}
-
-// longDoubleInt is as C has it: aligned to 16 bytes.
-type longDoubleInt struct {
-	Value int128
-	Index int32
-	_     [12]byte
-}
 
 func init() {
 	named[int64](abi.Aint, "MPI_AINT", int64Ops, 0)
@@ -183,9 +168,9 @@ func init() {
 	named[float64](abi.Double, "MPI_DOUBLE", float64Ops, 0)
 	named[complex128](abi.CDoubleComplex, "MPI_C_DOUBLE_COMPLEX", complex128Ops, 0)
 	named[complex128](abi.CxxDoubleComplex, "MPI_CXX_DOUBLE_COMPLEX", complex128Ops, 0)
-	named[int128](abi.LongDouble, "MPI_LONG_DOUBLE", longDoubleOps, 16)
-	named[complex256](abi.CLongDoubleComplex, "MPI_C_LONG_DOUBLE_COMPLEX", longComplexOps, 32)
-	named[complex256](abi.CxxLongDoubleComplex, "MPI_CXX_LONG_DOUBLE_COMPLEX", longComplexOps, 32)
+	named[foreign.LongDouble](abi.LongDouble, "MPI_LONG_DOUBLE", longDoubleOps, 16)
+	named[foreign.LongComplex](abi.CLongDoubleComplex, "MPI_C_LONG_DOUBLE_COMPLEX", longComplexOps, 32)
+	named[foreign.LongComplex](abi.CxxLongDoubleComplex, "MPI_CXX_LONG_DOUBLE_COMPLEX", longComplexOps, 32)
 
 	named[int32](abi.Logical, "MPI_LOGICAL", int32Ops, 0)
 	named[int32](abi.Integer, "MPI_INTEGER", int32Ops, 0)
@@ -195,15 +180,15 @@ func init() {
 	named[complex128](abi.DoubleComplex, "MPI_DOUBLE_COMPLEX", complex128Ops, 0)
 	named[byte](abi.Character, "MPI_CHARACTER", copyOps, 0)
 
-	named[pair[float32]](abi.FloatInt, "MPI_FLOAT_INT", floatIntOps, 0)
-	named[pair[float64]](abi.DoubleInt, "MPI_DOUBLE_INT", doubleIntOps, 0)
-	named[pair[int64]](abi.LongInt, "MPI_LONG_INT", longIntOps, 0)
-	named[pair[int32]](abi.PairInt, "MPI_2INT", twoIntOps, 0)
-	named[pair[int16]](abi.ShortInt, "MPI_SHORT_INT", shortIntOps, 0)
-	named[longDoubleInt](abi.LongDoubleInt, "MPI_LONG_DOUBLE_INT", longDoubleLocations, 0)
-	named[[2]float32](abi.PairReal, "MPI_2REAL", realPairOps, 0)
-	named[[2]float64](abi.PairDoubleprecision, "MPI_2DOUBLE_PRECISION", doublePairOps, 0)
-	named[pair[int32]](abi.PairInteger, "MPI_2INTEGER", twoIntOps, 0)
+	named[floatInt](abi.FloatInt, "MPI_FLOAT_INT", floatIntOps, 0)
+	named[doubleInt](abi.DoubleInt, "MPI_DOUBLE_INT", doubleIntOps, 0)
+	named[longInt](abi.LongInt, "MPI_LONG_INT", longIntOps, 0)
+	named[twoInt](abi.PairInt, "MPI_2INT", twoIntOps, 0)
+	named[shortInt](abi.ShortInt, "MPI_SHORT_INT", shortIntOps, 0)
+	named[foreign.LongPair](abi.LongDoubleInt, "MPI_LONG_DOUBLE_INT", longPairOps, 0)
+	named[twoReal](abi.PairReal, "MPI_2REAL", realPairOps, 0)
+	named[twoDouble](abi.PairDoubleprecision, "MPI_2DOUBLE_PRECISION", doublePairOps, 0)
+	named[twoInt](abi.PairInteger, "MPI_2INTEGER", twoIntOps, 0)
 
 	named[bool](abi.CBool, "MPI_C_BOOL", boolOps, 0)
 	named[bool](abi.CxxBool, "MPI_CXX_BOOL", boolOps, 0)
@@ -243,5 +228,5 @@ func predefineFortran() {
 	named[int128](abi.Integer16, "MPI_INTEGER16", nil, 16)
 	named[int128](abi.Real16, "MPI_REAL16", nil, 16)
 	named[complex128](abi.Complex16, "MPI_COMPLEX16", complex128Ops, 0)
-	named[complex256](abi.Complex32, "MPI_COMPLEX32", nil, 32)
+	named[foreign.LongComplex](abi.Complex32, "MPI_COMPLEX32", nil, 32)
 }

@@ -1,10 +1,9 @@
 package calls
 
 import (
-	"cmp"
-
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
+	"github.com/fitmpi/fitmpi/internal/foreign"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -121,103 +120,65 @@ func (v *values) gather(dst []byte) {
 	}
 }
 
-// pairs are the operations on pairs of T and int. Those for windows are given, as package mpi knows
-// its own by name.
-func pairs[T cmp.Ordered](replace, noOp mpi.Op[pair[T]]) operations[pair[T]] {
-	return operations[pair[T]]{
-		abi.Maxloc: mpi.Commutative(pairOp[T](1)), abi.Minloc: mpi.Commutative(pairOp[T](-1)),
-		abi.Replace: replace, abi.NoOp: noOp,
-	}
+// located are the operations on pairs. Each is named in full, as package mpi knows its own by name.
+func located[T any](greatest, least, replace, noOp mpi.Op[T]) operations[T] {
+	return operations[T]{abi.Maxloc: greatest, abi.Minloc: least, abi.Replace: replace, abi.NoOp: noOp}
 }
 
-// Operations on pairs, and on bytes that are no numbers.
+// Pairs by their names in C.
+type (
+	floatInt  = foreign.Pair[float32]
+	doubleInt = foreign.Pair[float64]
+	longInt   = foreign.Pair[int64]
+	twoInt    = foreign.Pair[int32]
+	shortInt  = foreign.Pair[int16]
+	twoReal   = foreign.Real[float32]
+	twoDouble = foreign.Real[float64]
+)
+
+// Operations on pairs.
 var (
-	floatIntOps  = pairs(mpi.Replace[pair[float32]], mpi.NoOp[pair[float32]])
-	doubleIntOps = pairs(mpi.Replace[pair[float64]], mpi.NoOp[pair[float64]])
-	longIntOps   = pairs(mpi.Replace[pair[int64]], mpi.NoOp[pair[int64]])
-	twoIntOps    = pairs(mpi.Replace[pair[int32]], mpi.NoOp[pair[int32]])
-	shortIntOps  = pairs(mpi.Replace[pair[int16]], mpi.NoOp[pair[int16]])
+	floatIntOps   = located(foreign.MaxLoc[float32], foreign.MinLoc[float32], mpi.Replace[floatInt], mpi.NoOp[floatInt])
+	doubleIntOps  = located(foreign.MaxLoc[float64], foreign.MinLoc[float64], mpi.Replace[doubleInt], mpi.NoOp[doubleInt])
+	longIntOps    = located(foreign.MaxLoc[int64], foreign.MinLoc[int64], mpi.Replace[longInt], mpi.NoOp[longInt])
+	twoIntOps     = located(foreign.MaxLoc[int32], foreign.MinLoc[int32], mpi.Replace[twoInt], mpi.NoOp[twoInt])
+	shortIntOps   = located(foreign.MaxLoc[int16], foreign.MinLoc[int16], mpi.Replace[shortInt], mpi.NoOp[shortInt])
+	longPairOps   = located(foreign.MaxLocLong, foreign.MinLocLong, mpi.Replace[foreign.LongPair], mpi.NoOp[foreign.LongPair])
+	realPairOps   = located(foreign.MaxLocReal[float32], foreign.MinLocReal[float32], mpi.Replace[twoReal], mpi.NoOp[twoReal])
+	doublePairOps = located(foreign.MaxLocReal[float64], foreign.MinLocReal[float64], mpi.Replace[twoDouble], mpi.NoOp[twoDouble])
+)
 
-	realPairOps   = operations[[2]float32]{abi.Maxloc: mpi.Commutative(realOp[float32](1)), abi.Minloc: mpi.Commutative(realOp[float32](-1))}
-	doublePairOps = operations[[2]float64]{abi.Maxloc: mpi.Commutative(realOp[float64](1)), abi.Minloc: mpi.Commutative(realOp[float64](-1))}
-
+// Operations on bytes, some of which are no numbers, and on long double.
+var (
 	copyOps = operations[byte]{abi.Replace: mpi.Replace[byte], abi.NoOp: mpi.NoOp[byte]}
 	byteOps = operations[byte]{
 		abi.Band: mpi.BAnd[byte], abi.Bor: mpi.BOr[byte], abi.Bxor: mpi.BXor[byte],
 		abi.Replace: mpi.Replace[byte], abi.NoOp: mpi.NoOp[byte],
 	}
+	longDoubleOps = operations[foreign.LongDouble]{
+		abi.Sum: foreign.Sum[foreign.LongDouble], abi.Prod: foreign.Prod[foreign.LongDouble], abi.Max: foreign.Max, abi.Min: foreign.Min,
+		abi.Replace: mpi.Replace[foreign.LongDouble], abi.NoOp: mpi.NoOp[foreign.LongDouble],
+	}
+	longComplexOps = operations[foreign.LongComplex]{
+		abi.Sum: foreign.Sum[foreign.LongComplex], abi.Prod: foreign.Prod[foreign.LongComplex],
+		abi.Replace: mpi.Replace[foreign.LongComplex], abi.NoOp: mpi.NoOp[foreign.LongComplex],
+	}
 )
-
-// pairOp keeps the greater value, or with sign -1 the lesser, and of equal ones the lower index.
-func pairOp[T cmp.Ordered](sign int) mpi.Op[pair[T]] {
-	return func(acc, in []pair[T]) {
-		for i := range acc {
-			switch how := sign * cmp.Compare(in[i].value, acc[i].value); {
-			case how > 0:
-				acc[i] = in[i]
-			case how == 0:
-				acc[i].index = min(acc[i].index, in[i].index)
-			}
-		}
-	}
-}
-
-// realOp is pairOp of pairs of Fortran, whose index is a T.
-func realOp[T cmp.Ordered](sign int) mpi.Op[[2]T] {
-	return func(acc, in [][2]T) {
-		for i := range acc {
-			switch how := sign * cmp.Compare(in[i][0], acc[i][0]); {
-			case how > 0:
-				acc[i] = in[i]
-			case how == 0:
-				acc[i][1] = min(acc[i][1], in[i][1])
-			}
-		}
-	}
-}
 
 // isPair reports whether operations are those of pairs.
 func isPair(r reducer) bool {
 	switch r.(type) {
-	case operations[pair[float32]], operations[pair[float64]], operations[pair[int64]], operations[pair[int32]],
-		operations[pair[int16]], operations[[2]float32], operations[[2]float64], operations[longDoubleInt]:
+	case operations[floatInt], operations[doubleInt], operations[longInt], operations[twoInt], operations[shortInt],
+		operations[twoReal], operations[twoDouble], operations[foreign.LongPair]:
 		return true
 	}
 	return false
 }
 
-// Native does an operation on n values of a kind that C has and Go has not: acc = acc ∘ in. It is
-// cgo's, so the library that is built sets it before the first call.
-var Native func(kind, op int, acc, in int64, n int)
-
-// Kinds for Native.
-const (
-	LongDouble = iota
-	LongComplex
-	LongDoubleInt
-)
-
-func nativeOp[T any](kind int, h handle) mpi.Op[T] {
-	return mpi.Commutative(func(acc, in []T) {
-		if len(acc) > 0 {
-			Native(kind, int(h), addressOf(acc), addressOf(in), len(acc))
-		}
-	})
+// UseNative has C do what Go cannot: f does acc = acc ∘ in on as many values of a kind as n bytes
+// hold, at two addresses. It is cgo's, so the library that is built sets it before the first call.
+func UseNative(f func(kind, op int, acc, in int64, n int)) {
+	foreign.Native = func(k foreign.Kind, op foreign.Op, acc, in []byte) {
+		f(int(k), int(op), addressOf(acc), addressOf(in), len(acc))
+	}
 }
-
-// Operations on long double.
-var (
-	longDoubleOps = operations[int128]{
-		abi.Sum: nativeOp[int128](LongDouble, abi.Sum), abi.Prod: nativeOp[int128](LongDouble, abi.Prod),
-		abi.Max: nativeOp[int128](LongDouble, abi.Max), abi.Min: nativeOp[int128](LongDouble, abi.Min),
-		abi.Replace: mpi.Replace[int128], abi.NoOp: mpi.NoOp[int128],
-	}
-	longComplexOps = operations[complex256]{
-		abi.Sum: nativeOp[complex256](LongComplex, abi.Sum), abi.Prod: nativeOp[complex256](LongComplex, abi.Prod),
-		abi.Replace: mpi.Replace[complex256], abi.NoOp: mpi.NoOp[complex256],
-	}
-	longDoubleLocations = operations[longDoubleInt]{
-		abi.Maxloc: nativeOp[longDoubleInt](LongDoubleInt, abi.Maxloc), abi.Minloc: nativeOp[longDoubleInt](LongDoubleInt, abi.Minloc),
-		abi.Replace: mpi.Replace[longDoubleInt], abi.NoOp: mpi.NoOp[longDoubleInt],
-	}
-)

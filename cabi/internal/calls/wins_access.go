@@ -3,6 +3,7 @@ package calls
 import (
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
+	"github.com/fitmpi/fitmpi/internal/foreign"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -103,11 +104,31 @@ func (c *call) fetching(how form) *accumulation {
 		origin = c.buffer(0)
 	}
 	out := result.asBytes()
-	a := &accumulation{access: c.access(origin, 6, 11), op: o, how: how, result: &out}
-	if o.h != abi.NoOp && (origin.t != nil) != (result.t != nil) {
-		panic(failf(abi.ErrUnsupportedOperation, "the layouts of origin and result differ, which is not supported yet"))
+	if origin.t != result.t {
+		origin = origin.like(out)
 	}
-	return a
+	return &accumulation{access: c.access(origin, 6, 11), op: o, how: how, result: &out}
+}
+
+// like is the values of b in memory of their own, that they lie in as those of other do: an
+// operation of package mpi has one layout for all that it has at the origin.
+func (b buffer) like(other buffer) buffer {
+	flat := b.asBytes()
+	data := flat.bytes()
+	if b.t != nil {
+		var err error
+		if data, err = mpi.Pack(nil, data, b.t); err != nil {
+			panic(failf(abi.ErrType, "%v", err))
+		}
+	}
+	if other.t == nil {
+		return bufferOf(data, nil)
+	}
+	mem := make([]byte, other.n, other.n+sizeOf[foreign.LongComplex]()) // sliceOf may look beyond
+	if rest, err := mpi.Unpack(data, mem, other.t); err != nil || len(rest) > 0 {
+		panic(failf(abi.ErrType, "the origin has %d bytes of data, the result %d: need as many", len(data), other.t.Size()))
+	}
+	return bufferOf(mem, other.t)
 }
 
 // accumulator does accumulates of values of one kind.
@@ -123,7 +144,7 @@ func (c *call) accumulate(a *accumulation) (*mpi.Request, error) {
 	}
 	kind, ok := a.d.basicOps().(accumulator)
 	if !ok {
-		return nil, failf(abi.ErrType, "accumulates are of integers, floating point and complex numbers and truth values of Go's sizes")
+		return nil, failf(abi.ErrType, "the values are of several datatypes, or of one that no operation is defined on")
 	}
 	return kind.accumulate(a)
 }
@@ -189,6 +210,10 @@ func (c *call) one(origin int64, d, win int) access {
 	a := access{w: w, on: w.Win, origin: c.values(origin, 1, t).asBytes(), rank: c.int(d + 1), d: t, n: 1}
 	if a.rank >= 0 && a.rank < len(w.units) {
 		a.disp = c.int(d+2) * int(w.units[a.rank])
+	}
+	if !t.flat {
+		l := t.lay(1)
+		a.on, a.disp = w.WithTypes(a.origin.t, l.t), a.disp+l.lo
 	}
 	return a
 }

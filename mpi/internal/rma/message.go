@@ -47,11 +47,27 @@ const (
 	Ops // how many there are
 )
 
+// Bits of Elem beside the kind. Never renumber them.
+const (
+	// Parts says that the parts of a value may lie apart, as those of a struct with padding do: what
+	// lies between them is not touched.
+	Parts = 0x40
+	// Index32 says that the index of a MaxLoc or MinLoc has 4 bytes, and IndexSame that it is of the
+	// kind of the value; else it has 8. They come with Parts.
+	Index32   = 0x10
+	IndexSame = 0x20
+	// KindBits are those of the kind: one of layout's, or one that only C calculates with.
+	KindBits = 0x0f
+
+	LongDouble  = 14 // of C, 16 bytes; with Parts
+	LongComplex = 15 // two of these; with Parts
+)
+
 // Request is a message of an origin to the service of a target's window.
 type Request struct {
 	Kind   Kind
 	Op     Op
-	Elem   uint8  // kind of the values that Op combines, as layout.Kind has them
+	Elem   uint8  // kind of the values that Op combines, as layout.Kind has them, and bits
 	Grain  int    // bytes of a value, of which none is torn
 	Tag    uint32 // of the answer, and of the message with the data of a PutLong
 	Blocks []Block
@@ -111,13 +127,16 @@ func ConsumeRequest(b []byte, r *Request) (data []byte, ok bool) {
 		for i, n := range [...]*int{&k.Off, &k.Len, &k.Stride, &k.Count} {
 			*n = int(int64(binary.LittleEndian.Uint64(b[8*i:])))
 		}
-		if b = b[blockLen:]; !k.isSane() || k.Len%r.Grain != 0 {
+		if b = b[blockLen:]; !k.isSane() || r.Elem&Parts == 0 && k.Len%r.Grain != 0 {
 			return nil, false
 		}
 		if size += k.Size(); size > limit {
 			return nil, false
 		}
 		r.Blocks = append(r.Blocks, k)
+	}
+	if r.Elem&Parts != 0 && blocks > 0 && size%r.Grain != 0 {
+		return nil, false
 	}
 	return b, r.hasData(size, len(b))
 }
