@@ -29,14 +29,15 @@ extern const char *const fit_names[];
 int fit_call(int id, const int64_t *args);
 
 /* States of a request. Those that are not done belong to the Go half. */
-enum { FIT_FREE = 0, FIT_PENDING = 1, FIT_DONE = 2 };
+enum { FIT_FREE = 0, FIT_PENDING = 1, FIT_DONE = 2, FIT_ALONE = 3 /* pending, and progress needs no call */ };
 
 /* A request: a place in the slab, whose memory the Go half maps. */
 struct fit_request {
     _Atomic int32_t state;
     int32_t next;      /* of the list of free requests; -1 ends it */
     MPI_Status status; /* of one that is done */
-    char pad[24];
+    uint64_t first, last; /* ticks of the first test in a row and of the last that entered Go; 0: none */
+    char pad[8];
 };
 _Static_assert(sizeof(struct fit_request) == 64, "the Go half has the same layout");
 

@@ -3,6 +3,7 @@ package calls
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -108,12 +109,18 @@ func initialize(level mpi.ThreadLevel) (mpi.ThreadLevel, error) {
 	w.SetErrhandler(mpi.ErrorsReturn[*mpi.Comm])
 	w.Self().SetErrhandler(mpi.ErrorsReturn[*mpi.Comm])
 	provided = got
+	progressAlone.Store(hasWorker(w))
 	theWorld.Store(&world{
 		world: predefinedComm(abi.CommWorld, w, "MPI_COMM_WORLD"), self: predefinedComm(abi.CommSelf, w.Self(), "MPI_COMM_SELF"),
 		main: threadID(),
 	})
 	shared.state().Store(stateInitialized)
 	return got, nil
+}
+
+// hasWorker reports whether the rank makes progress while no call does.
+func hasWorker(w *mpi.Comm) bool {
+	return slices.ContainsFunc(w.Variables(), func(v mpi.Variable) bool { return v.Name == "FITMPI_PROGRESS" && v.Value != "caller" })
 }
 
 // finalize deletes the attributes of MPI_COMM_SELF first, while all works (MPI 5.0, section

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -48,9 +49,23 @@ func keep(q *request) handle {
 	requests.mu.Lock()
 	requests.list[i] = q
 	requests.mu.Unlock()
-	shared.slot(i).state.Store(requestPending)
+	s := shared.slot(i)
+	s.tested = [2]uint64{}
+	s.state.Store(q.pending())
 	return handleOf(kindRequest, i)
 }
+
+// pending is the state of a request that is not done. A test of a persistent one that is inactive,
+// and of a generalised one, must always ask.
+func (q *request) pending() int32 {
+	if q.persistent || q.asked != nil || !progressAlone.Load() {
+		return requestPending
+	}
+	return requestAlone
+}
+
+// progressAlone says that the library makes progress while no call does.
+var progressAlone atomic.Bool
 
 // placeOf is where a handle of a request is, or -1.
 func placeOf(h handle) int {

@@ -16,6 +16,7 @@ const (
 	requestFree    = 0
 	requestPending = 1
 	requestDone    = 2
+	requestAlone   = 3 // pending, and the library makes progress without calls
 
 	noRequest = 1<<32 - 1 // ends the list of free ones
 )
@@ -34,7 +35,8 @@ type slot struct {
 	state  atomic.Int32
 	next   int32
 	status status
-	_      [24]byte
+	tested [2]uint64 // the C half's
+	_      [8]byte
 }
 
 // A slot is as long as in C: neither number is negative.
