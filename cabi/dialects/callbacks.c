@@ -63,6 +63,21 @@ HANDLER(session, MPI_Session, MPI_Session)
 #define handle_session handle_comm
 #endif
 
+/* Representations of data. Counts are words in registers of their own, so the large twin of a
+ * conversion, which has a wide one, is called alike. */
+static int extent(int64_t function, const int64_t *a)
+{
+    MPI_Datatype t = datatype_out((uintptr_t)a[0]);
+    return fit_error_in(FUNCTION(MPI_Datarep_extent_function)(t, ADDRESS(MPI_Aint, 1), ADDRESS(void, 2)));
+}
+
+static int convert(int64_t function, const int64_t *a)
+{
+    MPI_Datatype t = datatype_out((uintptr_t)a[1]);
+    return fit_error_in(FUNCTION(MPI_Datarep_conversion_function_c)(ADDRESS(void, 0), t, a[2], ADDRESS(void, 3), a[4],
+                                                                    ADDRESS(void, 5)));
+}
+
 typedef int caller(int64_t function, const int64_t *args);
 
 /* By what a function is. Those of generalised requests are in grequest.c, and called as such. */
@@ -73,7 +88,7 @@ static caller *const callers[] = {
     [FIT_WIN_COPY] = copy_win, [FIT_WIN_DELETE] = delete_win,
     [FIT_COMM_ERROR] = handle_comm, [FIT_WIN_ERROR] = handle_win,
     [FIT_FILE_ERROR] = handle_file, [FIT_SESSION_ERROR] = handle_session,
-    [FIT_CANCEL] = NULL,
+    [FIT_EXTENT] = extent, [FIT_CONVERSION] = convert,
 };
 
 int fit_foreign(int what, int64_t function, const int64_t *a)

@@ -1,6 +1,8 @@
 /* Datatypes: constructors, extents, contents, packing, messages, large counts. */
 #include "check.h"
 
+#include <wchar.h>
+
 #include <stddef.h>
 
 struct body {
@@ -117,6 +119,53 @@ static void packing(void)
     CHECK(external == 4 && buf[0] == 0 && buf[3] == 1);
 }
 
+/* external32 has sizes of its own: 4 bytes of a long, 2 of a wchar_t, quadruples of long double. */
+static void external32(void)
+{
+    static const unsigned char want[] = {
+        0xFF, 0xFF, 0xFF, 0xFE, 0, 7,                               /* -2, 7 */
+        0xC0, 0x00, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    /* -2.5L */
+        0x3F, 0xFD, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x56, 0, 0, 0, 0, 0, 0, /* 1/3, to 64 bits */
+        0, 0, 0, 9, 0, 0, 0, 8,                                     /* MPI_LONG_INT */
+    };
+    struct {
+        long l;
+        wchar_t w;
+        long double d[2];
+        struct {
+            long l;
+            int i;
+        } pair;
+    } v = {-2, 7, {-2.5L, 1 / 3.0L}, {9, 8}}, back;
+    int counts[] = {1, 1, 2, 1};
+    MPI_Aint size, at = 0, at2 = 0, displs[] = {(char *)&v.l - (char *)&v, (char *)&v.w - (char *)&v,
+                                                (char *)&v.d - (char *)&v, (char *)&v.pair - (char *)&v};
+    MPI_Datatype types[] = {MPI_LONG, MPI_WCHAR, MPI_LONG_DOUBLE, MPI_LONG_INT}, t;
+    unsigned char buf[2 * sizeof want];
+    long big = 1L << 31;
+    OK(MPI_Type_create_struct(4, counts, displs, types, &t));
+    OK(MPI_Type_commit(&t));
+    OK(MPI_Pack_external_size("external32", 2, t, &size));
+    CHECK(size == sizeof buf);
+    OK(MPI_Pack_external("external32", &v, 1, t, buf, sizeof buf, &at));
+    CHECK(at == sizeof want);
+    for (size_t i = 0; i < sizeof want; i++)
+        if (sizeof(long double) == 16 && __LDBL_MANT_DIG__ == 64)
+            CHECK(buf[i] == want[i]);
+    memset(&back, 0, sizeof back);
+    OK(MPI_Unpack_external("external32", buf, sizeof buf, &at2, &back, 1, t));
+    CHECK(at2 == at && back.l == -2 && back.w == 7 && back.d[0] == -2.5L && back.d[1] == v.d[1]);
+    CHECK(back.pair.l == 9 && back.pair.i == 8);
+    OK(MPI_Type_free(&t));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    at = 0;
+    CHECK(MPI_Pack_external("external32", &big, 1, MPI_LONG, buf, sizeof buf, &at) == MPI_ERR_CONVERSION && at == 0);
+    CHECK(MPI_Unpack_external("external32", buf, 3, &at, &big, 1, MPI_LONG) == MPI_ERR_TRUNCATE);
+    OK(MPI_Pack_external("external32", &big, 1, MPI_UNSIGNED_LONG, buf, sizeof buf, &at));
+    CHECK(at == 4 && buf[0] == 0x80);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -126,5 +175,6 @@ int main(int argc, char **argv)
     structs(right, left);
     absolute(right, left);
     packing();
+    external32();
     return end();
 }

@@ -5,6 +5,61 @@
 
 enum { N = 10 };
 
+/* reversing is a representation of ints with their bytes in the other order, and 2 bytes more. */
+static int reads, extra;
+
+static int extent(MPI_Datatype t, MPI_Aint *n, void *state)
+{
+    CHECK(state == &extra);
+    *n = t == MPI_INT ? 6 : 8;
+    return MPI_SUCCESS;
+}
+
+static int reading(void *mem, MPI_Datatype t, int n, void *file, MPI_Offset position, void *state)
+{
+    CHECK(t == MPI_INT && state == &extra);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 4; k++)
+            ((char *)mem)[4 * (position + i) + k] = ((char *)file)[6 * i + 3 - k];
+    reads += n;
+    return reads > N ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+static int writing(void *mem, MPI_Datatype t, int n, void *file, MPI_Offset position, void *state)
+{
+    CHECK(t == MPI_INT && state == &extra);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < 4; k++)
+            ((char *)file)[6 * i + 3 - k] = ((char *)mem)[4 * (position + i) + k];
+        ((char *)file)[6 * i + 4] = ((char *)file)[6 * i + 5] = '!';
+    }
+    return MPI_SUCCESS;
+}
+
+static void represented(const char *name)
+{
+    MPI_File f;
+    int out[N], in[N] = {0};
+    unsigned char raw[6];
+    MPI_Offset bytes;
+    for (int i = 0; i < N; i++)
+        out[i] = 256 * i + 1;
+    OK(MPI_Register_datarep("reversing", reading, writing, extent, &extra));
+    CHECK(MPI_Register_datarep("reversing", reading, writing, extent, &extra) == MPI_ERR_DUP_DATAREP);
+    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f));
+    OK(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "reversing", MPI_INFO_NULL));
+    OK(MPI_File_write_at(f, 0, out, N, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_get_size(f, &bytes));
+    CHECK(bytes == 6 * N);
+    OK(MPI_File_read_at(f, 0, in, N, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(!memcmp(in, out, sizeof in) && reads == N);
+    CHECK(MPI_File_read_at(f, 0, in, 1, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS); /* as reading says */
+    OK(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    OK(MPI_File_read_at(f, 6, raw, 6, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(!memcmp(raw, "\0\0\1\1!!", 6));
+    OK(MPI_File_close(&f));
+}
+
 int main(int argc, char **argv)
 {
     char name[256];
@@ -54,5 +109,7 @@ int main(int argc, char **argv)
     CHECK(f == MPI_FILE_NULL);
     CHECK(MPI_File_open(MPI_COMM_SELF, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &f) == MPI_ERR_NO_SUCH_FILE);
     OK(MPI_Type_free(&every));
+    snprintf(name, sizeof name, "/tmp/fitmpi-cabi-test-%d-%d", id, rank);
+    represented(name);
     return end();
 }

@@ -189,7 +189,7 @@ func codeError(code int32, what string) error {
 	if code == abi.Success {
 		return nil
 	}
-	return failf(int(code), "the %s function of an attribute returned %d", what, code)
+	return failf(int(code), "the %s function of the program returned %d", what, code)
 }
 
 // What functions of attributes are, by the kind of object.

@@ -25,6 +25,8 @@ const (
 	FunctionQuery
 	FunctionFree
 	FunctionCancel
+	FunctionExtent
+	FunctionConversion
 )
 
 // Callback calls a function of the program with words as arguments, and returns what it returns. It

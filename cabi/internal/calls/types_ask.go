@@ -47,9 +47,6 @@ func init() {
 	register(procedure.Pack, pack)
 	register(procedure.Unpack, unpack)
 	register(procedure.PackSize, packSize)
-	register(procedure.PackExternal, packExternal)
-	register(procedure.UnpackExternal, unpackExternal)
-	register(procedure.PackExternalSize, packExternalSize)
 }
 
 func typeGetEnvelope(c *call) error {
@@ -233,39 +230,5 @@ func packSize(c *call) error {
 		return failf(abi.ErrCount, "%d values of %d bytes are too many", n, d.size)
 	}
 	c.set(3, n*d.size)
-	return nil
-}
-
-// external checks the name of a data representation.
-func (c *call) external(i int) {
-	if name := c.text(i); name != "external32" {
-		panic(failf(abi.ErrUnsupportedDatarep, "data representation %q: need external32", name))
-	}
-}
-
-// externalBuffer is the values at argument i for packing: with a layout that says what they are,
-// where the memory alone does not.
-func (c *call) typed(f func(a, b []byte, t *mpi.Datatype) ([]byte, error), count int, d *datatype) func(a, b []byte, t *mpi.Datatype) ([]byte, error) {
-	return func(a, b []byte, t *mpi.Datatype) ([]byte, error) {
-		if t == nil {
-			t = mpi.Contiguous(count, d.t)
-		}
-		return f(a, b, t)
-	}
-}
-
-func packExternal(c *call) error {
-	c.external(0)
-	return c.packInto(1, 4, 5, 6, true, c.typed(mpi.PackExternal[byte], c.count(2), c.datatype(3)))
-}
-
-func unpackExternal(c *call) error {
-	c.external(0)
-	return c.unpackFrom(1, 2, 3, 4, true, c.typed(mpi.UnpackExternal[byte], c.count(5), c.datatype(6)))
-}
-
-func packExternalSize(c *call) error {
-	c.external(0)
-	c.setWide(3, c.count(1)*c.datatype(2).size)
 	return nil
 }
