@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const usage = `train trains a network to read handwritten digits (fitrun -n 4).
+
+  -epochs N        how often each image is seen (default 20)
+  -batch N         images of a step, of all ranks together (default 120)
+  -hidden N,N,...  units of the hidden layers (default 128,64)
+  -rate R          of learning (default 0.05)
+  -bucket N        gradients are added up in pieces of at least N numbers (default 4096)
+  -blocking        add up after the backward pass, not beside it
+  -compare         time one rank alone, all without overlap, and all with it
+  -every N         save a checkpoint every N steps; 0 saves none (default 0)
+  -dir DIR         where (default: what fitrun --restart-dir says)
+  -die R@S         rank R dies in step S, unless the job was started again
+`
+
+// options is the command line.
+type options struct {
+	epochs, batch, bucket, every int
+	hidden                       []int
+	rate                         float64
+	blocking, compare            bool
+	dir                          string
+	dieRank, dieStep             int
+}
+
+func parse(args []string) (options, error) {
+	o := options{hidden: []int{128, 64}, dieRank: -1}
+	fs := flag.NewFlagSet("train", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.IntVar(&o.epochs, "epochs", 20, "")
+	fs.IntVar(&o.batch, "batch", 120, "")
+	fs.IntVar(&o.bucket, "bucket", 4096, "")
+	fs.IntVar(&o.every, "every", 0, "")
+	fs.Float64Var(&o.rate, "rate", 0.05, "")
+	fs.BoolVar(&o.blocking, "blocking", false, "")
+	fs.BoolVar(&o.compare, "compare", false, "")
+	fs.StringVar(&o.dir, "dir", "", "")
+	fs.Func("hidden", "", func(s string) error {
+		o.hidden = nil
+		for word := range strings.SplitSeq(s, ",") {
+			n, err := strconv.Atoi(word)
+			if err != nil || n < 1 {
+				return fmt.Errorf("a layer of %q units", word)
+			}
+			o.hidden = append(o.hidden, n)
+		}
+		return nil
+	})
+	fs.Func("die", "", func(s string) error {
+		rank, step, _ := strings.Cut(s, "@")
+		var err1, err2 error
+		o.dieRank, err1 = strconv.Atoi(rank)
+		o.dieStep, err2 = strconv.Atoi(step)
+		return errors.Join(err1, err2)
+	})
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if o.epochs < 1 || o.batch < 1 || o.batch > trained || o.bucket < 1 || o.every < 0 || fs.NArg() > 0 {
+		return o, fmt.Errorf("train: want 1 epoch or more, batches of 1 to %d, buckets of 1 or more, and no arguments; -h says more", trained)
+	}
+	return o, nil
+}
