@@ -8,16 +8,16 @@
 //
 // # What it shows
 //
-// Iallreduce overlapped with the backward pass. That goes from the last layer to the first. Once the
-// gradients of some layers, a bucket, are complete their sum is started, and the library's worker
-// moves and adds it while the program works on the layers before. FileCheckpoint saves the
+// Iallreduce overlapped with the backward pass. That goes from the last layer to the first. Once
+// the gradients of some layers, a bucket, are complete their sum is started, and the library's
+// worker moves and adds it while the program works on the layers before. FileCheckpoint saves the
 // parameters. When a rank dies the others Shrink the communicator, take the parameters of the rank
 // that has come furthest, and divide batches of the same size among fewer.
 //
 // # How the result is checked
 //
-// 357 images that were not trained with are read: eight of ten must be right. The test compares the
-// parameters with those that one rank alone finds.
+// 357 images that were not trained with are read: eight of ten must be right. The test compares
+// the parameters with those that one rank alone finds.
 package main
 
 import (

@@ -128,8 +128,8 @@ func (t *trainer) batch() images {
 	return t.data.some(order[first+t.o.batch*rank/size : first+t.o.batch*(rank+1)/size])
 }
 
-// once makes a step. A bucket of gradients is added up over all ranks as soon as it is complete, and
-// travels while the layers before it are worked on.
+// once makes a step. A bucket of gradients is added up over all ranks as soon as it is complete,
+// and travels while the layers before it are worked on.
 func (t *trainer) once() error {
 	began, begin := time.Now(), 0
 	var sums []*mpi.Request

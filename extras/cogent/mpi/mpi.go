@@ -87,9 +87,9 @@ type Comm struct {
 	c *fit.Comm // nil at a rank that is not in it
 }
 
-// NewComm is a communicator of all ranks, if ranks is empty, else of these, in this order. The first
-// is local; the second is collective over all ranks of the job, with the same ranks, and blocks (MPI
-// 4.1, section 7.4.2).
+// NewComm is a communicator of all ranks, if ranks is empty, else of these, in this order. The
+// first is local; the second is collective over all ranks of the job, with the same ranks, and
+// blocks (MPI 4.1, section 7.4.2).
 func NewComm(ranks []int) (*Comm, error) {
 	w := world.Load()
 	switch {

@@ -10,11 +10,11 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-// Operator is a symmetric, positive definite map of vectors whose elements are spread over the ranks
-// of a communicator.
+// Operator is a symmetric, positive definite map of vectors whose elements are spread over the
+// ranks of a communicator.
 type Operator interface {
-	// MulVecTo sets dst to the product with x. Each rank has its own elements of both, and all ranks
-	// call it together. dst and x are different vectors.
+	// MulVecTo sets dst to the product with x. Each rank has its own elements of both, and all
+	// ranks call it together. dst and x are different vectors.
 	MulVecTo(dst *mat.VecDense, x mat.Vector) error
 }
 

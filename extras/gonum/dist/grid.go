@@ -1,5 +1,6 @@
 // Package dist has matrices of gonum that are spread over the ranks of a job, and what is computed
-// with them: products, solutions of linear systems by Cholesky's method, and by conjugate gradients.
+// with them: products, solutions of linear systems by Cholesky's method, and by conjugate
+// gradients.
 //
 //	g, err := dist.NewGrid(world)               // ranks in rows and columns
 //	a, err := dist.New(g, n, n, 64)             // blocks of 64 by 64, dealt out in turn both ways
@@ -7,13 +8,13 @@
 //	f, err := dist.Cholesky(a)                  // overwrites a
 //	x, err := f.Solve(b)                        // b and x are whole at every rank
 //
-// The distribution is that of ScaLAPACK: block i, j belongs to the rank in row i mod P and column j
-// mod Q of a grid of P by Q ranks, so that all have work until the end of a factorization. Local
+// The distribution is that of ScaLAPACK: block i, j belongs to the rank in row i mod P and column
+// j mod Q of a grid of P by Q ranks, so that all have work until the end of a factorization. Local
 // work is gonum's BLAS and LAPACK.
 //
 // Functions that say so are collective: all ranks of the grid call them, in the same order, with
-// matrices of the same shape. An error that they return without a message is the same at all ranks.
-// Errors of messages are those of package mpi. A Matrix is for one goroutine at a time.
+// matrices of the same shape. An error that they return without a message is the same at all
+// ranks. Errors of messages are those of package mpi. A Matrix is for one goroutine at a time.
 package dist
 
 import (

@@ -22,8 +22,8 @@ type Matrix struct {
 }
 
 // New is a matrix of zeros in square blocks of so many rows and columns. Every rank of the grid
-// makes it with the same sizes; it is local. Blocks of 32 to 128 keep BLAS busy; smaller ones divide
-// the work more evenly.
+// makes it with the same sizes; it is local. Blocks of 32 to 128 keep BLAS busy; smaller ones
+// divide the work more evenly.
 func New(g *Grid, rows, cols, block int) (*Matrix, error) {
 	if err := shape(rows, cols, block); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (m *Matrix) Clone() *Matrix {
 // tag is of the messages of Scatter and Gather, in the grid's own communicator.
 const tag = 1
 
-// Scatter deals out a, which counts at rank root of the grid only, where it must have the size of m.
-// Each rank's blocks are sent from where they lie in a. Collective.
+// Scatter deals out a, which counts at rank root of the grid only, where it must have the size of
+// m. Each rank's blocks are sent from where they lie in a. Collective.
 func (m *Matrix) Scatter(a *mat.Dense, root int) error {
 	if err := m.check(a, root); err != nil {
 		return err

@@ -35,8 +35,8 @@ type Buffer struct {
 // Comm.WithType (MPI 4.1, section 5.1).
 func (b Buffer) On(c *mpi.Comm) *mpi.Comm { return c.WithType(b.Type) }
 
-// Both is c with the layout of one buffer for what a call sends and of another for what it receives,
-// as Sendrecv, Allreduce or Gather have two. It is Comm.WithTypes.
+// Both is c with the layout of one buffer for what a call sends and of another for what it
+// receives, as Sendrecv, Allreduce or Gather have two. It is Comm.WithTypes.
 func Both(c *mpi.Comm, send, recv Buffer) *mpi.Comm { return c.WithTypes(send.Type, recv.Type) }
 
 // number is the type of every element.
@@ -111,9 +111,9 @@ func Sym(a *mat.SymDense) Buffer {
 	return Buffer{g.Data[:(g.N-1)*(g.Stride+1)+1], mpi.Indexed(lens, displs, number)}
 }
 
-// RowBands is a matrix in n bands of as many rows, one for each rank: for Scatter, Gather, Allgather
-// and Alltoall, at the end that has the whole. It panics with mat.ErrShape unless n divides the
-// rows.
+// RowBands is a matrix in n bands of as many rows, one for each rank: for Scatter, Gather,
+// Allgather and Alltoall, at the end that has the whole. It panics with mat.ErrShape unless n
+// divides the rows.
 func RowBands(a *mat.Dense, n int) Buffer {
 	g := a.RawMatrix()
 	if n <= 0 || g.Rows%n != 0 {
