@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+
+	"github.com/fitmpi/fitmpi/mpi/internal/vec"
 )
 
 // OpOf makes an operation of a function of two values: x comes from the lower ranks. f must be
@@ -27,9 +29,18 @@ func OpOf[T any](f func(x, y T) T) Op[T] {
 type Adder[T any] interface{ Add(T) T }
 
 // Add adds by the method Add: acc[i] = acc[i].Add(in[i]). The library keeps to the order of ranks;
-// declare it by [Commutative] where the method is commutative. No counterpart in MPI.
+// declare it by [Commutative] where the method is commutative. Of [BFloat16] and [Float16] it knows
+// that. No counterpart in MPI.
+//
+//go:noinline
 func Add[T Adder[T]](acc, in []T) {
+	if len(acc) == 0 {
+		answerProbe(opAdd)
+	}
 	in = in[:len(acc)]
+	if k := elemOf[T]().vector; k == vec.BFloat16 || k == vec.Float16 { // of others the method may be anything
+		acc, in = byVector(vec.Sum, acc, in)
+	}
 	for i := range acc {
 		acc[i] = acc[i].Add(in[i])
 	}

@@ -195,7 +195,7 @@ func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool)
 func reducer[T any](f Op[T], e *elem) (red coll.Reducer, foreign bool) {
 	k := kindOf(f)
 	red = coll.Reducer{ElemSize: e.size, Commutative: commutes[T](k)}
-	if foreign = !k.isPredefined(); !foreign {
+	if foreign = !isPredefined[T](k); !foreign {
 		red.Combine = func(acc, in []byte) error {
 			f(sliceOf[T](acc), sliceOf[T](in))
 			return nil

@@ -55,7 +55,7 @@ var unobservedNames = map[string]string{
 	"HindexedBlock": "value", "Struct": "value", "Subarray": "value", "Darray": "value", "Resized": "value",
 	"Pack": "arith", "Unpack": "arith", "PackSize": "arith", "PackExternal": "arith", "UnpackExternal": "arith", "PackExternalSize": "arith",
 	"ReduceLocal": "arith", "Commutative": "value", "IsCommutative": "asks", "Sum": "arith", "Prod": "arith", "Max": "arith", "Min": "arith", "MaxLoc": "arith", "MinLoc": "arith",
-	"LAnd": "arith", "LOr": "arith", "LXor": "arith", "BAnd": "arith", "BOr": "arith", "BXor": "arith", "Replace": "arith", "NoOp": "arith", "Add": "arith", "OpOf": "value",
+	"LAnd": "arith", "LOr": "arith", "LXor": "arith", "BAnd": "arith", "BOr": "arith", "BXor": "arith", "Replace": "arith", "NoOp": "arith", "Add": "arith", "OpOf": "value", "BFloat16Of": "value", "Float16Of": "value",
 }
 
 // begins reports whether the body calls one of the functions of tool_begin.go, and with which name

@@ -60,17 +60,18 @@ func (c elemClass) String() string {
 //     codec says.
 //   - neither: err says why and what to do instead.
 type elem struct {
-	typ   reflect.Type
-	id    uintptr // typeID of the type
-	name  string  // typ, for messages
-	size  int     // bytes of one element in memory
-	class elemClass
-	plain bool        // travels as memory
-	whole bool        // travels as the memory that it is: plain, and without padding
-	m     *layout.Map // of a plain type: its values, without the padding between them
-	wire  int         // bytes of an element of a plain type as it travels: size, less padding
-	codec objectCodec // how objects are serialised; codecNone unless class is classObject
-	err   error       // why the type cannot travel; nil if it can
+	typ    reflect.Type
+	id     uintptr // typeID of the type
+	name   string  // typ, for messages
+	size   int     // bytes of one element in memory
+	class  elemClass
+	plain  bool        // travels as memory
+	whole  bool        // travels as the memory that it is: plain, and without padding
+	m      *layout.Map // of a plain type: its values, without the padding between them
+	wire   int         // bytes of an element of a plain type as it travels: size, less padding
+	vector uint8       // of a plain type: its kind as package vec has them, 0 if that has none
+	codec  objectCodec // how objects are serialised; codecNone unless class is classObject
+	err    error       // why the type cannot travel; nil if it can
 }
 
 // elemCache is a direct-mapped cache before elems: two types that share a slot evict each other and
@@ -108,7 +109,7 @@ func newElem(t reflect.Type, id uintptr) *elem {
 	e := &elem{typ: t, id: id, name: t.String(), size: int(t.Size())}
 	switch memoryOf(t) {
 	case memoryPlain:
-		e.plain, e.class = true, plainClass(t)
+		e.plain, e.class, e.vector = true, plainClass(t), vectorKind(t)
 		if e.m, e.err = layout.Of(t); e.err == nil {
 			e.wire = e.m.Size()
 			e.whole = e.wire == e.size

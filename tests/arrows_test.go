@@ -68,6 +68,8 @@ var rules = []rule{
 		why: "mpi/internal/rma is the pure part of windows: what has messages, memory and locks of Go calls it"},
 	{pkgs: "mpi/internal/coll", banned: blocking,
 		why: "mpi/internal/coll builds schedules and sees the engine only as a Graph: it is tested without one"},
+	{pkgs: "mpi/internal/vec", others: []string{"golang.org/x/sys/cpu"}, banned: blocking,
+		why: "mpi/internal/vec is a leaf: numbers in memory, and which instructions the processor has for them"},
 	{pkgs: "mpi/internal/topo", banned: blocking,
 		why: "mpi/internal/topo is arithmetic: all ranks get the same from it without a word to each other"},
 	{pkgs: "internal/callsite",
@@ -132,7 +134,7 @@ var rules = []rule{
 		why:    "the engine takes a Config and gives Stats: flags, the environment and monitoring are for those above it"},
 	{pkgs: "metrics", ours: []string{"engine", "internal/httpguard", "internal/telemetry"}, others: []string{"github.com/prometheus/client_golang/...", "github.com/prometheus/client_model/go"},
 		why: "metrics reads the engine's counters and serves any program that has an engine, with or without mpi"},
-	{pkgs: "mpi", ours: []string{"engine", "mpi/internal/agree", "internal/callsite", "mpi/internal/ckpt", "mpi/internal/coll", "mpi/internal/fileio", "internal/foreign", "internal/hang", "internal/hang/quiesce", "internal/names", "mpi/internal/layout", "mpi/internal/topo", "internal/boot", "internal/netif", "internal/params", "internal/port", "internal/relay", "mpi/internal/rma", "internal/shm", "internal/sys", "internal/telemetry", "internal/trace"},
+	{pkgs: "mpi", ours: []string{"engine", "mpi/internal/agree", "internal/callsite", "mpi/internal/ckpt", "mpi/internal/coll", "mpi/internal/fileio", "internal/foreign", "internal/hang", "internal/hang/quiesce", "internal/names", "mpi/internal/layout", "mpi/internal/topo", "mpi/internal/vec", "internal/boot", "internal/netif", "internal/params", "internal/port", "internal/relay", "mpi/internal/rma", "internal/shm", "internal/sys", "internal/telemetry", "internal/trace"},
 		banned: []string{"flag", "net/http/..."},
 		why:    "mpi is the public API: it neither sees sockets and frames nor takes a program's flags, and shows metrics only if the program imports metrics"},
 	{pkgs: "mpi/mpitest", ours: []string{"mpi"},
@@ -313,7 +315,7 @@ func TestLinksNoMetrics(t *testing.T) {
 		t.Fatalf("%d packages without the engine", len(deps))
 	}
 	for _, dep := range deps {
-		if !isStandard(dep) && !strings.HasPrefix(dep, module+"/") && dep != "golang.org/x/sys/unix" || match("net/http/...", dep) {
+		if !isStandard(dep) && !strings.HasPrefix(dep, module+"/") && dep != "golang.org/x/sys/unix" && dep != "golang.org/x/sys/cpu" || match("net/http/...", dep) {
 			t.Errorf("every program that imports mpi links %s: what few programs need, they ask for by an import of their own", dep)
 		}
 	}

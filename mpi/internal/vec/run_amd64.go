@@ -1,0 +1,9 @@
+package vec
+
+import "golang.org/x/sys/cpu"
+
+// supported reports whether the processor runs kernels for values of a kind. AVX-512 is not used:
+// kernels wait for memory, not for arithmetic (docs/decisions/0073).
+func supported(kind int) bool {
+	return cpu.X86.HasAVX2 && (kind != Float16 || cpu.X86.HasF16C)
+}

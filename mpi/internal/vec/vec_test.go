@@ -1,0 +1,102 @@
+package vec
+
+import (
+	"math"
+	"testing"
+)
+
+// Every float16 is a float32, and comes back as it was; a NaN comes back quiet.
+func TestHalvesThereAndBack(t *testing.T) {
+	for i := range 1 << 16 {
+		h := uint16(i)
+		if f, want := FromFloat16(h), quiet(h, infFloat16, quietFloat16); ToFloat16(f) != want {
+			t.Fatalf("float16 %04x is %v, which is %04x, want %04x", h, f, ToFloat16(f), want)
+		}
+		if f, want := FromBFloat16(h), quiet(h, 0x7f80, quietBFloat16); ToBFloat16(f) != want {
+			t.Fatalf("bfloat16 %04x is %v, which is %04x, want %04x", h, f, ToBFloat16(f), want)
+		}
+	}
+}
+
+// quiet is h, or, if it is a NaN, the quiet one.
+func quiet(h, inf, bit uint16) uint16 {
+	if h&0x7fff > inf {
+		return h | bit
+	}
+	return h
+}
+
+// The values of float16 by the definition of IEEE 754, section 3.4.
+func TestFloat16Values(t *testing.T) {
+	for i := range infFloat16 {
+		exponent, fraction := i>>10, float64(i&0x3ff)
+		want := math.Ldexp(fraction/1024, -14)
+		if exponent > 0 {
+			want = math.Ldexp(1+fraction/1024, exponent-15)
+		}
+		if got := float64(FromFloat16(uint16(i))); got != want {
+			t.Fatalf("float16 %04x is %v, want %v", i, got, want)
+		}
+		if got := float64(FromFloat16(uint16(i) | 0x8000)); got != -want {
+			t.Fatalf("float16 %04x is %v, want %v", i|0x8000, got, -want)
+		}
+	}
+}
+
+// Between two neighbours the nearer is chosen, half way the even one.
+func TestHalvesAreRounded(t *testing.T) {
+	check := func(name string, to func(float32) uint16, from func(uint16) float32, last int, beyond float32) {
+		for i := range last {
+			h := uint16(i)
+			lo, hi := from(h), from(h+1)
+			if i == last-1 {
+				hi = beyond // where infinity would be if it were a number
+			}
+			middle := lo + (hi-lo)/2
+			even := h + h&1
+			below, above := math.Nextafter32(middle, 0), math.Nextafter32(middle, float32(math.Inf(1)))
+			if to(below) != h || to(middle) != even || to(above) != h+1 {
+				t.Fatalf("%s: %v, %v, %v are %04x, %04x, %04x; want %04x, %04x, %04x", name, below, middle, above, to(below), to(middle), to(above), h, even, h+1)
+			}
+		}
+	}
+	check("float16", ToFloat16, FromFloat16, infFloat16, 65536)
+	check("bfloat16", ToBFloat16, FromBFloat16, 0x7f7f, FromBFloat16(0x7f7f))
+	if got := ToBFloat16(math.MaxFloat32); got != 0x7f80 {
+		t.Errorf("the greatest float32 is %04x as a bfloat16, want infinity", got)
+	}
+}
+
+// Kernels see every byte of whole steps, and no other.
+func TestCombine(t *testing.T) {
+	k := Of(BXor, 6)
+	if k == 0 {
+		t.Skip("no vector instructions here, or the race detector")
+	}
+	for _, n := range []int{0, 1, Step - 1, Step, Step + 1, 5 * Step, most - 1, most + Step + 7} {
+		acc, in := make([]byte, n+1), make([]byte, n+1)
+		for i := range acc {
+			acc[i], in[i] = byte(i), 0xff
+		}
+		if done := k.Combine(acc[1:], in[1:]); done != n/Step*Step {
+			t.Fatalf("%d of %d bytes are done", done, n)
+		}
+		for i := range acc {
+			if want := byte(i); i >= 1 && i-1 < n/Step*Step {
+				if want ^= 0xff; acc[i] != want {
+					t.Fatalf("byte %d of %d is %02x, want %02x", i-1, n, acc[i], want)
+				}
+			} else if acc[i] != want {
+				t.Fatalf("byte %d, which is no part of it, is changed", i)
+			}
+		}
+	}
+}
+
+func TestOfKinds(t *testing.T) {
+	for kind := range 256 {
+		if k := Of(Sum, uint8(kind)); k != 0 && (kind < 2 || kind >= kinds) {
+			t.Errorf("kind %d has kernel %d", kind, k)
+		}
+	}
+}
