@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"github.com/fitmpi/fitmpi/mpi/internal/vec"
 )
 
-// A vectorCase is an operation on a type: all at once, and by the plain loop, which one element at a
+// vectorCase is an operation on a type: all at once, and by the plain loop, which one element at a
 // time has.
 type vectorCase struct {
 	name             string
@@ -147,6 +149,11 @@ func FuzzOpsByVectors(f *testing.F) {
 func TestVectorsAreUsed(t *testing.T) {
 	if vec.Of(vec.Sum, uint8(classFloat64)) == 0 {
 		t.Skip("no vector instructions here")
+	}
+	loopsOnly := maps.Clone(loopsOnly)
+	if runtime.GOARCH == "amd64" { // which NEON lacks
+		delete(loopsOnly, fmt.Sprint(vec.Prod, classInt64.kind()))
+		delete(loopsOnly, fmt.Sprint(vec.Prod, classUint64.kind()))
 	}
 	for _, x := range vectorCases() {
 		k := vec.Of(x.op, x.kind)

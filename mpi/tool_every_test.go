@@ -39,7 +39,7 @@ var unobservedNames = map[string]string{
 	"WinKeyval.*": "value", "WinKeyvalCreate": "value", "WinFlavor.String": "asks", "WinModel.String": "asks",
 	"Win.Group": "asks", "Win.Name": "asks", "Win.String": "asks", "Win.Info": "asks", "Win.IsRevoked": "asks", "Win.WithType": "value", "Win.WithTypes": "value",
 	"Creation.Comm": "asks", "Incoming.Data": "asks", "IncomingValue.Value": "asks",
-	"Group.*": "value", "Info.*": "value", "Datatype.*": "value", "Status.*": "asks", "Keyval.*": "value", "TypeKeyval.*": "value", "Op.*": "value",
+	"Group.*": "value", "Info.*": "value", "Datatype.*": "value", "Status.*": "asks", "Keyval.*": "value", "TypeKeyval.*": "value", "Op.*": "value", "BFloat16.*": "arith", "Float16.*": "arith",
 	"Error.*": "value", "ErrorClass.*": "value", "ErrorCode.*": "value", "TruncateError.*": "value",
 	"MessageKind.String": "asks", "MessageUse.String": "asks", "Comparison.String": "asks", "Topology.String": "asks", "ThreadLevel.String": "asks", "Combiner.String": "asks", "Loc.*": "value", "Order.*": "asks", "Distribution.*": "asks",
 	// the environment

@@ -24,9 +24,15 @@ ENTRY(0, 15, sumF16)
 ENTRY(1, 2, prod8)
 ENTRY(1, 3, prod16)
 ENTRY(1, 4, prod32)
+#ifdef GOARCH_amd64
+ENTRY(1, 5, prod64) // NEON has none
+#endif
 ENTRY(1, 6, prod8)
 ENTRY(1, 7, prod16)
 ENTRY(1, 8, prod32)
+#ifdef GOARCH_amd64
+ENTRY(1, 9, prod64)
+#endif
 ENTRY(1, 10, prodF32)
 ENTRY(1, 11, prodF64)
 

@@ -1,6 +1,8 @@
 package vec
 
 import (
+	"bytes"
+	"encoding/binary"
 	"math"
 	"testing"
 )
@@ -97,6 +99,27 @@ func TestOfKinds(t *testing.T) {
 	for kind := range 256 {
 		if k := Of(Sum, uint8(kind)); k != 0 && (kind < 2 || kind >= kinds) {
 			t.Errorf("kind %d has kernel %d", kind, k)
+		}
+	}
+}
+
+// Products of 64 bits are made of halves here: their carries count.
+func TestProd64(t *testing.T) {
+	k := Of(Prod, 9)
+	if k == 0 {
+		t.Skip("no vector instructions for that here, or the race detector")
+	}
+	values := []uint64{0, 1, 2, math.MaxUint64, 1 << 63, 1 << 32, 1<<32 - 1, 0x123456789abcdef0, 0xfedcba9876543210}
+	for _, x := range values {
+		for _, y := range values {
+			acc, in := binary.NativeEndian.AppendUint64(nil, x), binary.NativeEndian.AppendUint64(nil, y)
+			acc, in = bytes.Repeat(acc, Step/8), bytes.Repeat(in, Step/8)
+			k.Combine(acc, in)
+			for i := 0; i < Step; i += 8 {
+				if got := binary.NativeEndian.Uint64(acc[i:]); got != x*y {
+					t.Fatalf("%x times %x is %x, want %x", x, y, got, x*y)
+				}
+			}
 		}
 	}
 }
