@@ -1,7 +1,7 @@
 // Package foreign has the values that C calculates with and Go does not have, or not in that form,
-// and the predefined operations on them (MPI 5.0, section 6.9.4): long double, and pairs whose index
-// is an int of C or a number of Fortran. The C library reduces and accumulates by them; package mpi
-// applies them to the memory of a window's target.
+// and the predefined operations on them (MPI 5.0, section 6.9.4): long double, and pairs whose
+// index is an int of C or a number of Fortran. The C library reduces and accumulates by them;
+// package mpi applies them to the memory of a window's target.
 //
 // An operation is acc[i] = acc[i] ∘ in[i], as those of package mpi, and commutative. Those on pairs
 // are done here. Those on long double are C's: a process that has not set [Native] cannot do them.
@@ -68,8 +68,8 @@ func MaxLoc[T cmp.Ordered](acc, in []Pair[T]) {
 	}
 }
 
-// MinLoc keeps the lesser value with its index, of equal values the lowest index. NaN counts as less
-// than every number.
+// MinLoc keeps the lesser value with its index, of equal values the lowest index. NaN counts as
+// less than every number.
 //
 //go:noinline
 func MinLoc[T cmp.Ordered](acc, in []Pair[T]) {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// "If the minimum (maximum) occurs more than once, the index is the least" (MPI 5.0, section 6.9.4).
+// "If the minimum (maximum) occurs more than once, the index is the least" (MPI 5.0, section
+// 6.9.4).
 func TestLocate(t *testing.T) {
 	in := []Pair[float64]{{2, 7}, {1, 3}, {1, 9}, {math.NaN(), 0}}
 	for _, c := range []struct {

@@ -1,7 +1,7 @@
 package rma
 
-// CutValues is Cut of values whose parts may lie apart: it takes as many whole values of grain bytes
-// off the front of bs as make blocks blocks and size bytes at most.
+// CutValues is Cut of values whose parts may lie apart: it takes as many whole values of grain
+// bytes off the front of bs as make blocks blocks and size bytes at most.
 //
 // Preconditions:
 //   - bs has a multiple of grain bytes; size >= grain; the parts of one value are at most blocks
@@ -13,10 +13,9 @@ func CutValues(bs []Block, blocks, size, grain int) (head, rest []Block) {
 		if head, rest = split(bs, size); len(head) <= blocks || size <= grain {
 			return head, rest
 		}
-		size = Size(head[:blocks])
-		if size < grain { // a part that is cut may need a block more than the whole it is cut from
-			size = grain
-		}
+		size = max(Size(head[:blocks]),
+			// a part that is cut may need a block more than the whole it is cut from
+			grain)
 	}
 }
 

@@ -49,11 +49,11 @@ const (
 
 // Bits of Elem beside the kind. Never renumber them.
 const (
-	// Parts says that the parts of a value may lie apart, as those of a struct with padding do: what
-	// lies between them is not touched.
+	// Parts says that the parts of a value may lie apart, as those of a struct with padding do:
+	// what lies between them is not touched.
 	Parts = 0x40
-	// Index32 says that the index of a MaxLoc or MinLoc has 4 bytes, and IndexSame that it is of the
-	// kind of the value; else it has 8. They come with Parts.
+	// Index32 says that the index of a MaxLoc or MinLoc has 4 bytes, and IndexSame that it is of
+	// the kind of the value; else it has 8. They come with Parts.
 	Index32   = 0x10
 	IndexSame = 0x20
 	// KindBits are those of the kind: one of layout's, or one that only C calculates with.

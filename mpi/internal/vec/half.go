@@ -3,16 +3,24 @@ package vec
 import "math"
 
 // SumBFloat16 adds as float32 and rounds to the nearest, of two the even one. Of two NaN the result
-// is x, as the instructions have it: the compiler chooses which operand comes first.
+// is the one that the processor's instructions choose, which the compiler might give them in the
+// other order.
 func SumBFloat16(x, y uint16) uint16 {
 	f := FromBFloat16(x)
-	if f == f {
+	switch {
+	case f == f:
 		f += FromBFloat16(y)
+	case signallingFirst && x&quietBFloat16 != 0 && isSignalling(y):
+		return y | quietBFloat16
 	}
 	return ToBFloat16(f)
 }
 
-// SumFloat16 is SumBFloat16 for float16.
+// isSignalling reports whether a bfloat16 is a NaN that is not quiet.
+func isSignalling(b uint16) bool { return b&0x7fff > 0x7f80 && b&quietBFloat16 == 0 }
+
+// SumFloat16 is SumBFloat16 for float16. There every NaN is made quiet first, and of two the result
+// is x.
 func SumFloat16(x, y uint16) uint16 {
 	f := FromFloat16(x)
 	if f == f {

@@ -7,3 +7,6 @@ import "golang.org/x/sys/cpu"
 func supported(kind int) bool {
 	return cpu.X86.HasAVX2 && (kind != Float16 || cpu.X86.HasF16C)
 }
+
+// signallingFirst: of two NaN the first is the result, signalling or not.
+const signallingFirst = false
