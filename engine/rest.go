@@ -12,17 +12,19 @@ import (
 // time: two switches of threads, and more than the message itself costs. So the worker rests, as a
 // network card moderates its interrupts. It hears the first arrival after a time of quiet (linger).
 // Then it leaves the sockets and rings alone for Config.Moderation, and looks again, until there is
-// quiet again. What a caller posts meanwhile the caller writes itself. Nothing is lost by that.
-// Bytes between ranks of a host move by the cores that compute in any case, and a short message may
-// lie where it has arrived until it is asked for. The worker does not rest while another rank may
-// wait for this one, or a caller sleeps here: that has left its core to the worker.
+// quiet again. Rests are long, as the timer that ends one costs the computation some 40 us, whatever
+// the worker finds then (docs/decisions/0075). What a caller posts meanwhile the caller writes
+// itself. Nothing is lost by that. Bytes between ranks of a host move by the cores that compute in
+// any case, and a short message may lie where it has arrived until it is asked for. The worker does
+// not rest while another rank may wait for this one, or a caller sleeps here: that has left its core
+// to the worker.
 const (
 	// withinResting stands in for habitWithin. A caller that computes for longer than that has had
 	// time to write its message.
 	withinResting = 5 * time.Microsecond
 	// betweenHosts is which part of a rest is enough where a network brings a long message while
 	// the cores compute.
-	betweenHosts = 5
+	betweenHosts = 10
 )
 
 // isToRest reports whether the worker, which has looked, is not to hear the next arrival at once.

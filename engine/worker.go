@@ -67,7 +67,7 @@ func (e *Engine) work() {
 		now := sys.Nanotime()
 		e.maybeBeat(now)
 		e.drv.byWorker = false
-		bound, bulk := e.drv.bounded(-1), !busy && (!e.rests || e.drv.abroad.Load() > 0) && e.drv.isMidway()
+		bound, bulk := e.drv.bounded(-1), !busy && !e.rests && e.drv.isMidway()
 		e.right.Release()
 		if e.cfg.KeepP && e.roused.Load() != roused {
 			runtime.Gosched()

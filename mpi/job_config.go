@@ -24,7 +24,7 @@ const (
 	// defaultSpin is how long a blocked caller polls when every rank has a core.
 	defaultSpin = 200 * time.Microsecond
 	// defaultModeration is how long a worker rests when no core is left for it.
-	defaultModeration = time.Millisecond
+	defaultModeration = 4 * time.Millisecond
 	// defaultYield is how long it polls and yields the core when they have not, and
 	// defaultDoze how long it sleeps in the poller after that, with its P kept.
 	defaultYield = 50 * time.Microsecond

@@ -75,7 +75,7 @@ func TestVariablesDefaults(t *testing.T) {
 				v.Default = "cubic"
 			case v.Name == "FITMPI_SPIN" && v.Value != "":
 				v.Default = "200us"
-			case v.Name == "FITMPI_MODERATION" && v.Value == "1ms": // where this machine has two cores
+			case v.Name == "FITMPI_MODERATION" && v.Value == "4ms": // where this machine has two cores
 				v.Default = "1ms"
 			case v.Name == "FITMPI_MODERATION":
 				v.Default = "0s"
