@@ -23,6 +23,7 @@ __all__ = ["ANY_SOURCE", "ANY_TAG", "BootError", "Error", "JobEnded", "Message",
            "Unsupported", "World", "init", "values"]
 
 ANY_SOURCE = ANY_TAG = ANY
+FEW = 4  # ranks that meet through the first of them
 CLASSES = {("?", 1): 1, ("b", 1): 2, ("h", 2): 3, ("i", 4): 4, ("l", 4): 4, ("l", 8): 5, ("q", 8): 5, ("H", 2): 7,
            ("I", 4): 8, ("L", 4): 8, ("L", 8): 9, ("Q", 8): 9, ("f", 4): 10, ("d", 8): 11}  # of elements; else bytes
 CODES = {2: "b", 3: "h", 4: "i", 5: "q", 6: "B", 7: "H", 8: "I", 9: "Q", 10: "f", 11: "d"}
@@ -132,7 +133,7 @@ class World:
             raise ValueError(f"tag {tag}: need 0 to {wire.MAX_TAG}")
 
     def _meet(self, context, number):
-        """Barrier: within a host towards its lowest rank, between those by dissemination."""
+        """Barrier: within a host towards its lowest rank, between those by dissemination, few through one."""
         def send(to):
             self._engine.send(to, context, number, memoryview(b""), MARKS[context]).wait()
 
@@ -140,7 +141,8 @@ class World:
             self._engine.receive(frm, context, number).wait()
 
         if self._hosts is None:
-            disseminate(range(self.size), self.rank, send, recv)
+            meet = through_first if 2 < self.size <= FEW else disseminate
+            meet(range(self.size), self.rank, send, recv)
             return
         members = next(m for m in self._hosts if self.rank in m)
         v = members.index(self.rank)
@@ -155,6 +157,17 @@ class World:
             disseminate(leaders, leaders.index(self.rank), send, recv)
         for c in children:
             send(c)
+
+
+def through_first(ranks, me, send, recv):
+    if me:
+        send(ranks[0])
+        recv(ranks[0])
+        return
+    for rank in ranks[1:]:
+        recv(rank)
+    for rank in ranks[1:]:
+        send(rank)
 
 
 def disseminate(ranks, me, send, recv):

@@ -73,10 +73,10 @@ var kinds = [numKinds]struct {
 	name string
 	algs []Algorithm
 }{
-	KindBarrier:       {"barrier", []Algorithm{Dissemination, TwoLevel}},
+	KindBarrier:       {"barrier", []Algorithm{Dissemination, Linear, TwoLevel}},
 	KindBcast:         {"bcast", []Algorithm{Binomial, Chain, ScatterAllgather, ScatterRing, TwoLevel}},
 	KindReduce:        {"reduce", []Algorithm{Binomial, Rabenseifner, TwoLevel}},
-	KindAllreduce:     {"allreduce", []Algorithm{RecursiveDoubling, Rabenseifner, Ring, TwoLevel}},
+	KindAllreduce:     {"allreduce", []Algorithm{Linear, RecursiveDoubling, Rabenseifner, Ring, TwoLevel}},
 	KindScan:          {"scan", []Algorithm{RecursiveDoubling, Chain}},
 	KindExscan:        {"exscan", []Algorithm{RecursiveDoubling}},
 	KindReduceScatter: {"reduce-scatter", []Algorithm{RecursiveHalving, Ring}},

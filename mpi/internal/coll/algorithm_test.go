@@ -44,7 +44,7 @@ func TestChoose(t *testing.T) {
 func testChoose(t *testing.T, size, bytes int, commutative bool, p *Places) {
 	t.Helper()
 	for k, a := range map[Kind]Algorithm{
-		KindBarrier:       ChooseBarrier(p),
+		KindBarrier:       ChooseBarrier(size, p),
 		KindBcast:         ChooseBcast(size, bytes, p),
 		KindReduce:        ChooseReduce(size, bytes, commutative, p),
 		KindAllreduce:     ChooseAllreduce(size, bytes, commutative, p),

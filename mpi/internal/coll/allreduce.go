@@ -5,6 +5,8 @@ package coll
 //
 //   - RecursiveDoubling: lg p rounds, n lg p bytes. If p is no power of two, neighbours are
 //     combined before and informed after: two rounds and 2n bytes more.
+//   - Linear: rank 0 combines what the others send it, then tells them. Two rounds, 2(p-1) messages,
+//     of which a rank other than 0 has two.
 //   - Rabenseifner (see [Reduce]): reduce-scatter by recursive halving, then allgather by recursive
 //     doubling. 2 lg p rounds, 2n(p-1)/p bytes; two rounds and 2n bytes more if p is no power of
 //     two.
@@ -50,6 +52,8 @@ func allreduceBy(g Graph, alg Algorithm, p *Places, rank, size int, in, out []by
 	switch alg {
 	case TwoLevel:
 		return allreduceTwoLevel(g, p, rank, in, out, red, after)
+	case Linear:
+		return allreduceLinear(g, rank, size, in, out, red, after)
 	case RecursiveDoubling:
 		return allreduceDoubling(g, rank, size, in, out, red, after)
 	case Rabenseifner:
@@ -59,6 +63,20 @@ func allreduceBy(g Graph, alg Algorithm, p *Places, rank, size int, in, out []by
 	default:
 		panic(KindAllreduce.unreachable(alg))
 	}
+}
+
+func allreduceLinear(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
+	all := span{0, len(in)}
+	if rank != 0 {
+		_, sent := fold(g, red, in, nil, []round{{to: 0, out: all, from: none}}, after)
+		return []Step{g.Recv(0, Memory(out), sent...)}
+	}
+	rounds := make([]round, 0, size-1)
+	for r := 1; r < size; r++ {
+		rounds = append(rounds, round{to: none, from: r, in: all})
+	}
+	acc, done := fold(g, red, in, out, rounds, after)
+	return tellAll(g, size, Memory(out), move(g, out, acc, done))
 }
 
 func allreduceDoubling(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {

@@ -32,7 +32,7 @@ func TestParseChoiceErrors(t *testing.T) {
 		"segment=0":                 "want a number of bytes above 0",
 		"allreduce=ring,":           `"" is no pair`,
 		"gossip=ring":               `no collective "gossip", want one of barrier, bcast, `,
-		"allreduce=chain":           `allreduce has no algorithm "chain", want one of auto, recursive-doubling, rabenseifner, ring, two-level`,
+		"allreduce=chain":           `allreduce has no algorithm "chain", want one of auto, linear, recursive-doubling, rabenseifner, ring, two-level`,
 		"bcast=quantum":             `bcast has no algorithm "quantum", want one of auto, binomial, chain`,
 		"bcast=chain,bcast=chain":   "two values for bcast",
 		"allreduce = ring":          `no collective "allreduce "`,

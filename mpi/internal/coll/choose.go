@@ -9,6 +9,7 @@ var (
 	bcastChainFrom       = 16 << 20  // whole message: scatter-allgather below
 	bcastScatterRanks    = 4         // ranks from which a scatter pays at all
 	reduceHalvingFrom    = 8 << 20   // whole vector: binomial below
+	allreduceLinearTo    = 1 << 10   // whole vector, few ranks: recursive doubling above
 	allreduceHalvingFrom = 256 << 10 // whole vector: recursive doubling below
 	allreduceRingFrom    = 512 << 10 // whole vector, commutative, ranks no power of two: Rabenseifner below
 	scanChainFrom        = 256 << 10 // whole vector: recursive doubling below
@@ -45,16 +46,25 @@ var (
 	linearWindow   = 32        // rounds of Linear all-to-all under way at once
 )
 
+// linearRanksTo is up to how many ranks one hears and tells all others itself in a barrier and in a
+// short allreduce. That takes two messages one after the other, as lg 4 rounds do, but a rank other
+// than that one waits once only: where ranks share cores, each wait is a change of processes.
+const linearRanksTo = 4
+
 func isPowerOfTwo(n int) bool { return n&(n-1) == 0 }
 
 // The Choose functions choose for size ranks. If p is not nil it says which of them share a host.
 
 // ChooseBarrier chooses for a barrier.
-func ChooseBarrier(p *Places) Algorithm {
-	if p != nil {
+func ChooseBarrier(size int, p *Places) Algorithm {
+	switch {
+	case p != nil:
 		return TwoLevel
+	case size > 2 && size <= linearRanksTo:
+		return Linear
+	default:
+		return Dissemination
 	}
-	return Dissemination
 }
 
 // ChooseBcast chooses for a message of bytes.
@@ -90,6 +100,8 @@ func ChooseAllreduce(size, bytes int, commutative bool, p *Places) Algorithm {
 	switch {
 	case bytes < allreduceTwoLevelTo && p.canReduce(commutative):
 		return TwoLevel
+	case size > 2 && size <= linearRanksTo && bytes <= allreduceLinearTo:
+		return Linear
 	case bytes < allreduceHalvingFrom:
 		return RecursiveDoubling
 	case commutative && bytes >= allreduceRingFrom && !isPowerOfTwo(size):

@@ -76,8 +76,13 @@ var crossings = func() []crossing {
 		}, tree, ceilLg},
 		{"allreduce", func(g Graph, alg Algorithm, rank, size, _ int) {
 			Allreduce(g, alg, rank, size, buf(1), buf(1), red)
-		}, doublings, func(hosts int) int {
-			if isPowerOfTwo(hosts) {
+		}, func(hosts int) int {
+			if hosts > 2 && hosts <= linearRanksTo {
+				return 2 * (hosts - 1)
+			}
+			return doublings(hosts)
+		}, func(hosts int) int {
+			if hosts <= linearRanksTo || isPowerOfTwo(hosts) {
 				return ceilLg(hosts)
 			}
 			return ceilLg(hosts) + 1
