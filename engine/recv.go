@@ -241,22 +241,31 @@ func (l *lane) tookLocked(n int) {
 func (l *lane) isShowing() bool { return l.r != nil && l.r.Ready() && !l.rx.in && l.rx.headN == 0 }
 
 // isComing reports whether a record lies in the ring, or comes where messages come one after the
-// other: it is waited for as long as a peer takes to answer, if a core is free for that.
+// other: it is waited for as long as a peer takes to answer. A wait in vain is the last of its row.
 func (l *lane) isComing(r *Message) bool {
 	if l.isShowing() {
 		return true
 	}
-	e := l.n.e
-	e.mu.Lock()
-	waits := (l.flows || l.run >= takeRun) && e.cfg.Spin > 0 && !e.core.HasCome(r.Ctx, r.Peer, r.Tag)
-	e.mu.Unlock()
-	if !waits || l.await() {
-		return waits
+	if !l.isDue(r) {
+		return false
 	}
+	if l.await() {
+		return true
+	}
+	e := l.n.e
 	e.mu.Lock()
 	l.flows, l.run = false, 0
 	e.mu.Unlock()
 	return false
+}
+
+// isDue reports whether a caller that computes next waits for the message that r asks for, which is
+// not there: a core is free for that, and messages come one after the other.
+func (l *lane) isDue(r *Message) bool {
+	e := l.n.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return (l.flows || l.run >= takeRun) && e.cfg.Spin > 0 && !e.core.HasCome(r.Ctx, r.Peer, r.Tag)
 }
 
 // takeBehindLocked takes the message that r asks for, and gives those that lie before it to

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,30 +18,29 @@ func TestRecvThere(t *testing.T) {
 			es := localPair(t, w)
 			es[0].right.Note(progress.State.Want) // its worker stays away, so that what is in the ring is the caller's
 			defer es[0].unwant()
-			within(t, "a message that is taken, behind one that was posted for", func() {
-				for taken, passed := false, false; !taken || !passed; {
-					for _, tag := range []Tag{3, 4, 5} {
-						send(es[1], []byte{byte(tag)}, 0, tag)
-					}
-					_, _, now := receiveNow(es[0], 3, make([]byte, 1)) // leaves the others in the ring, if no other goroutine has come before it
-					first := &MSO{Kind: KindRecv, Peer: 1, Tag: 4, Buf: make([]byte, 1)}
-					es[0].Post(first, Computes)
-					waited := !first.IsDone()
-					r := Message{Peer: 1, Tag: 5, Buf: make([]byte, 1)}
-					if !es[0].Recv(&r, Computes) {
-						recvInto(es[0], r.Buf, 1, 5)
-					} else if taken = true; !first.IsDone() {
-						t.Fatal("a message was taken before the one that lay before it")
-					} else if r.Length != 1 || r.GotTag != 5 {
-						t.Fatalf("%d bytes, tag %d", r.Length, r.GotTag)
-					} else {
-						passed = passed || now && waited
-					}
-					es[0].Wait(first)
-					if first.Buf[0] != 4 || r.Buf[0] != 5 {
-						t.Fatal("messages went to the wrong receives")
-					}
+			eventually(t, "no message is taken, behind one that was posted for", func() (passed bool) {
+				for _, tag := range []Tag{3, 4, 5} {
+					send(es[1], []byte{byte(tag)}, 0, tag)
 				}
+				_, _, now := receiveNow(es[0], 3, make([]byte, 1)) // leaves the others in the ring, if no other goroutine has come before it
+				first := &MSO{Kind: KindRecv, Peer: 1, Tag: 4, Buf: make([]byte, 1)}
+				es[0].Post(first, Computes)
+				waited := !first.IsDone()
+				r := Message{Peer: 1, Tag: 5, Buf: make([]byte, 1)}
+				if !es[0].Recv(&r, Computes) {
+					recvInto(es[0], r.Buf, 1, 5)
+				} else if !first.IsDone() {
+					t.Fatal("a message was taken before the one that lay before it")
+				} else if r.Length != 1 || r.GotTag != 5 {
+					t.Fatalf("%d bytes, tag %d", r.Length, r.GotTag)
+				} else {
+					passed = now && waited
+				}
+				es[0].Wait(first)
+				if first.Buf[0] != 4 || r.Buf[0] != 5 {
+					t.Fatal("messages went to the wrong receives")
+				}
+				return passed
 			})
 		})
 	}
@@ -153,75 +150,74 @@ func TestSettle(t *testing.T) {
 }
 
 // TestTakeRun: a receive that finds nothing waits for a message only where some have been taken
-// before it without a message the other way, and once.
+// before it without a message the other way, and once. The test has the progress right, so that
+// each step is its own on any number of cores: no other goroutine takes what lies in the ring.
 func TestTakeRun(t *testing.T) {
 	es := localPair(t, Thread)
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // a P for each worker
-	es[0].right.Note(progress.State.Want)           // its worker stays away, as in TestRecvThere
-	defer es[0].unwant()
-	l, r := es[0].laneTo(1), Message{Peer: 1, Tag: 3, Buf: make([]byte, 1)}
-	take := func(n int) (all bool) {
+	exchangeAll(t, es)
+	e, l, r := es[0], es[0].laneTo(1), Message{Peer: 1, Tag: 3, Buf: make([]byte, 1)}
+	e.takeRight()
+	defer e.releaseRight()
+	send := func(from int, tag Tag) {
+		t.Helper()
+		if !es[from].Send(&Message{Peer: PeerID(1 - from), Tag: tag, Buf: []byte{1}}, Computes) {
+			t.Fatal("no room for a short message")
+		}
+	}
+	take := func() {
+		t.Helper()
+		e.mu.Lock()
+		defer e.unlock()
+		if !l.takeBehindLocked(&r) {
+			t.Fatal("a message that lies in the ring was not taken")
+		}
+	}
+	takeRow := func(n int) {
+		t.Helper()
 		for range n {
-			if send(es[1], []byte{1}, 0, 3); !es[0].Recv(&r, Computes) {
-				recvInto(es[0], r.Buf, 1, 3)
-				return false
+			if send(1, 3); !l.isComing(&r) {
+				t.Fatal("a message that lies in the ring was not seen")
 			}
-		}
-		return true
-	}
-	state := func() (run int, flows bool) {
-		es[0].mu.Lock()
-		defer es[0].mu.Unlock()
-		return l.run, l.flows
-	}
-	run := func() int { n, _ := state(); return n }
-	inARow := func() {
-		for !take(takeRun) || run() < takeRun { // until no other goroutine comes in between
+			take()
 		}
 	}
-	within(t, "a message that is sent while a receive waits for it", func() {
-		for waited := false; !waited; {
-			inARow()
-			m := Message{Peer: 0, Tag: 3, Buf: []byte{1}}
-			var sender sync.WaitGroup
-			var looks, over atomic.Bool
-			sender.Go(func() {
-				looks.Store(true)
-				for !es[0].right.State().Held() && !over.Load() {
-				}
-				if !es[1].Send(&m, Returns) {
-					send(es[1], m.Buf, 0, 3)
-				}
-			})
-			for !looks.Load() {
-				sys.Yield()
-			}
-			waited = es[0].Recv(&r, Computes)
-			over.Store(true)
-			sender.Wait()
-			if !waited {
-				recvInto(es[0], r.Buf, 1, 3)
-			}
+	want := func(when string, run int, flows bool) {
+		t.Helper()
+		e.mu.Lock()
+		gotRun, gotFlows := l.run, l.flows
+		e.mu.Unlock()
+		if gotRun != run || gotFlows != flows {
+			t.Errorf("%s: %d in a row, flows %v; want %d, %v", when, gotRun, gotFlows, run, flows)
 		}
-	})
-	within(t, "a receive that does not find what it waits for", func() {
-		for inARow(); es[0].Recv(&r, Computes) || run() != 0; { // the right may be the worker's for a moment
+		if due := run >= takeRun || flows; l.isDue(&r) != due {
+			t.Errorf("%s: a receive waits: %v, want %v", when, !due, due)
 		}
-	})
-	within(t, "a run that begins again", func() {
-		for !take(1) {
-		}
-	})
-	if n := run(); n < 1 || n >= takeRun {
-		t.Errorf("%d messages in a row, want few", n)
 	}
-	inARow()
-	for _, flows := range []bool{true, false} { // a window and its answer, an answer alone
-		send(es[0], []byte{1}, 1, 4)
+	for range 2 { // the first ends the row of what went before, and says how long it was
+		send(0, 4)
 		recvInto(es[1], make([]byte, 1), 0, 4)
-		if n, f := state(); n != 0 || f != flows {
-			t.Errorf("after a message the other way: %d in a row, flows %v; want none, %v", n, f, flows)
-		}
+	}
+	want("at first", 0, false)
+	takeRow(takeRun - 1)
+	want("after too few", takeRun-1, false)
+	takeRow(1)
+	want("after enough", takeRun, false)
+	if send(1, 3); !l.await() {
+		t.Error("a message that comes while a receive waits was not seen")
+	}
+	take()
+	want("after one that was waited for", takeRun+1, false)
+	if l.isComing(&r) {
+		t.Error("there is a message, and none was sent")
+	}
+	want("after a wait in vain", 0, false)
+	takeRow(1)
+	want("when a row begins again", 1, false)
+	takeRow(takeRun - 1)
+	for _, flows := range []bool{true, false} { // a window and its answer, an answer alone
+		send(0, 4)
+		recvInto(es[1], make([]byte, 1), 0, 4)
+		want("after a message the other way", 0, flows)
 	}
 }
 

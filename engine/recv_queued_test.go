@@ -114,19 +114,19 @@ func TestRecvYields(t *testing.T) {
 	exchangeAll(t, es)
 	es[0].right.Note(progress.State.Want) // its worker stays away
 	defer es[0].unwant()
-	within(t, "a receive", func() {
-		for got := false; !got; {
-			begun := make(chan bool)
-			go func() {
-				m := Message{Peer: 1, Tag: 3, Buf: make([]byte, 4)}
-				begun <- true
-				begun <- es[0].Recv(&m, Waits) && string(m.Buf) == "late"
-			}()
-			<-begun
-			sendShort(t, es[1], Message{Tag: 3, Buf: []byte("late")})
-			if got = <-begun; !got {
-				recvInto(es[0], make([]byte, 4), 1, 3)
-			}
+	eventually(t, "no message is taken by a caller that yields", func() bool {
+		begun := make(chan bool)
+		go func() {
+			m := Message{Peer: 1, Tag: 3, Buf: make([]byte, 4)}
+			begun <- true
+			begun <- es[0].Recv(&m, Waits) && string(m.Buf) == "late"
+		}()
+		<-begun
+		sendShort(t, es[1], Message{Tag: 3, Buf: []byte("late")})
+		got := <-begun
+		if !got {
+			recvInto(es[0], make([]byte, 4), 1, 3)
 		}
+		return got
 	})
 }
