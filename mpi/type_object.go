@@ -31,8 +31,8 @@ import (
 // An element's text form counts only where it has no binary form and gob cannot carry its type.
 //
 // gob sends exported fields only, and flattens pointers: a pointer to zero inside a struct arrives
-// as nil. It checks its own lengths against the message, so what a message can make us allocate is
-// in proportion to its length.
+// as nil. It checks most of its own lengths against the message, and checkStream the others, so what
+// a message can make us allocate is in proportion to its length.
 
 // objectCodec says how the elements of a message of objects are serialised. On the wire: never
 // renumber.
@@ -401,6 +401,9 @@ func decodeGob[T any](codec objectCodec, b []byte, count int, vs []T) ([]T, erro
 	var got []T
 	r := bytes.NewReader(b)
 	if len(b) > 0 {
+		if err := checkStream(b); err != nil {
+			return vs, err
+		}
 		if err := gob.NewDecoder(r).Decode(&got); err != nil {
 			return vs, typeHint(registerHint(err))
 		}
