@@ -99,6 +99,9 @@ func (a *access) begin() {
 	if err := f.usable(a.op, need, not); a.err == nil {
 		a.err = err
 	}
+	if a.err == nil && a.kind&fileWrites != 0 && a.view.Overlaps && a.size > 0 {
+		a.err = opErrorf(ErrType, a.op, "the data of the filetype %v of the view overlap: %w", a.view.filetype, errOverlaps)
+	}
 	if a.err != nil {
 		return
 	}

@@ -24,8 +24,16 @@ func (a *access) together() {
 		a.err = err
 		return
 	}
+	overlaps := fileio.Overlaps(parts)
+	if overlaps >= 0 && a.kind&fileWrites != 0 {
+		a.n = 0
+		if a.err == nil {
+			a.err = opErrorf(ErrType, a.op, "rank %d of the file writes through a filetype whose data overlap, so no rank has written: %w", overlaps, errOverlaps)
+		}
+		return
+	}
 	plan, ok := fileio.NewPlan(parts, len(f.aggregators()), int(f.hints.Load().Window))
-	if ok && !f.atomic.Load() && a.pays(parts) {
+	if ok && overlaps < 0 && !f.atomic.Load() && a.pays(parts) {
 		a.inPhases(plan, parts)
 		return
 	}
@@ -63,6 +71,9 @@ func (a *access) tellParts() ([]fileio.Part, *Error) {
 		if !v.IsDense(x, a.size) {
 			mine.Run = v.RunLength()
 		}
+	}
+	if a.view.Overlaps && a.size > 0 {
+		mine.Run = fileio.Overlapping
 	}
 	all, err := gatherEntries(a.f.quiet, a.op, mine)
 	return all, a.f.rankError(a.op, err)

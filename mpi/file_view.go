@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/fitmpi/fitmpi/mpi/internal/fileio"
@@ -11,6 +12,10 @@ import (
 // DisplacementCurrent as the displacement of SetView is where the shared file pointer is, in a file
 // that was opened with ModeSequential, and has no other (MPI 4.1, section 14.3).
 const DisplacementCurrent = -6
+
+// errOverlaps says what a view that overlaps is for (MPI 4.1, section 14.3: "If the file is opened
+// for writing, neither the etype nor the filetype is permitted to contain overlapping regions").
+var errOverlaps = errors.New("it is for reading only, so set a view without overlaps to write")
 
 // datarep is how values lie in a file.
 type datarep int
@@ -39,9 +44,11 @@ func (r datarep) swaps() bool {
 // SetView says what this rank sees of f: the data of values of filetype, which follow each other
 // without end from byte disp on (MPI 4.1, section 14.3, MPI_File_set_view). filetype is made of
 // values of etype, or is etype; offsets and positions count values of etype. Its data must be in
-// ascending order and must not overlap, nor those of the next value with them, and none may lie
-// before its origin. The file pointers return to the beginning. A filetype without data is a view
-// of nothing: reading brings nothing, as at the end of the file, and there is nowhere to write.
+// ascending order, also those of the next value behind them, and none may lie before its origin.
+// They may overlap only for reading: writing through such a view is an error of class [ErrType], of
+// a collective write at all ranks, and nothing is written. The file pointers return to the
+// beginning. A filetype without data is a view of nothing: reading brings nothing, as at the end of
+// the file, and there is nowhere to write.
 //
 // datarep is "native" (as in memory), "internal" (little-endian on all machines) or "external32"
 // (big-endian), or a name that [Comm.RegisterDatarep] was given. With such a name each access
@@ -123,9 +130,15 @@ func (f *file) newView(op string, disp int, etype, filetype *Datatype, rep strin
 		}
 	}
 	sequential := f.amode&ModeSequential != 0
+	v.Overlaps = !v.Map.IsAscending()
+	_, extent := v.Map.Extent()
 	switch lb, _ := v.Map.TrueExtent(); {
-	case !v.IsEmpty() && lb < 0 || !v.Map.IsAscending():
-		return nil, opErrorf(ErrType, op, "the data of values of the filetype %v that follow each other are not in ascending order from 0 on, or overlap", filetype)
+	case !v.IsEmpty() && lb < 0 || !v.Map.IsNondecreasing():
+		return nil, opErrorf(ErrType, op, "the data of values of the filetype %v that follow each other are not in ascending order from 0 on", filetype)
+	case v.Overlaps && extent == 0:
+		return nil, opErrorf(ErrType, op, "the extent of the filetype %v is 0: its values would all lie at one place", filetype)
+	case v.Overlaps && f.amode&ModeWronly != 0:
+		return nil, opErrorf(ErrType, op, "the data of values of the filetype %v that follow each other overlap, and the file was opened to be written: %w", filetype, errOverlaps)
 	case etype.Size() > 1 && !v.IsEmpty() && (filetype.Size()%etype.Size() != 0 || filetype.m.Hash(1) != etype.m.Hash(filetype.Size()/etype.Size())):
 		return nil, opErrorf(ErrType, op, "the filetype %v is not made of values of the etype %v", filetype, etype)
 	case sequential && disp != DisplacementCurrent:
@@ -239,6 +252,5 @@ func (v *fileView) stream(op string, offset int) (int, *Error) {
 
 // end is the number of etypes of the view that begin before byte size of the file.
 func (v *fileView) end(size int64) int {
-	x := v.Before(int(size))
-	return (x + v.unit - 1) / v.unit
+	return v.Begun(int(size), v.unit)
 }

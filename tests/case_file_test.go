@@ -29,6 +29,7 @@ var fileCases = []testCase{
 	{name: "file/empty views", section: "14.3",
 		sentence: "a rank whose filetype has no data sees nothing: it reads nothing, and takes part in collective calls",
 		run:      fileEmptyViews},
+	{name: "file/overlapping views", section: "14.3", sentence: "If the file is opened for writing, neither the etype nor the filetype is permitted to contain overlapping regions.", run: fileOverlappingViews},
 	{name: "file/end of file", section: "14.4.1", sentence: "The amount of data read is in the status: reading stops at the end of the file.", run: fileEnd},
 	{name: "file/layouts of memory", section: "14.4", sentence: "The datatype of the buffer need not be that of the view: only their signatures match.", run: fileMemory},
 	{name: "file/external32", section: "14.5.2", sentence: "All values are in big-endian format.", run: fileExternal},

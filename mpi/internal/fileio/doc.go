@@ -10,7 +10,8 @@
 // through in windows, so that no aggregator needs more memory than one of these.
 //
 // As every view is ascending, what a rank has in a window is one piece of its stream of data, and
-// is found by search.
+// is found by search. Views whose data overlap, through which files are only read, are the
+// exception: where a rank has one, each rank reads for itself ([Part]).
 //
 // Nothing here knows of messages, and all but the two methods of Access that are given a file is
 // arithmetic.

@@ -158,6 +158,75 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// overlappingView is a view of values that may begin where others lie.
+func overlappingView(rng *rand.Rand) (v View, width int) {
+	kind := []layout.Kind{layout.Byte, layout.Int16, layout.Int32, layout.Float64}[rng.IntN(4)]
+	basic := layout.Basic(kind)
+	width = basic.Size()
+	var lens, displs []int
+	at, last := rng.IntN(4), 0
+	for range 1 + rng.IntN(5) {
+		n := 1 + rng.IntN(5)
+		lens, displs = append(lens, n), append(displs, at)
+		last = at + width*(n-1)
+		at = last + rng.IntN(2*width)
+	}
+	m := must(layout.Hindexed(basic, lens, displs))
+	m = must(layout.Resized(m, 0, max(last-displs[0], 1)+rng.IntN(width)))
+	return View{Disp: rng.IntN(30), Map: m, Overlaps: !m.IsAscending()}, width
+}
+
+// Reading through views whose data overlap gives what byte by byte would be read.
+func TestAccessOverlapping(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	overlapping := 0
+	for range 3000 {
+		v, unit := overlappingView(rng)
+		if !v.Map.IsNondecreasing() {
+			t.Fatalf("%s is decreasing", v.Map.Signature())
+		}
+		if v.Overlaps {
+			overlapping++
+		}
+		x, n := rng.IntN(50), rng.IntN(200)
+		at := offsets(v, x+n)
+		file := &disk{b: random(rng, rng.IntN(300))}
+		begun := 0
+		for k := 0; v.At(k*unit) < len(file.b); k++ {
+			begun++
+		}
+		if got := v.Begun(len(file.b), unit); got != begun {
+			t.Fatalf("%d units of %d begin before %d, want %d", got, unit, len(file.b), begun)
+		}
+		at = at[x:]
+		lo, hi := v.Span(x, n)
+		have := n
+		for i, where := range at {
+			if where < lo || where >= hi {
+				t.Fatalf("a byte at %d is not within %d to %d", where, lo, hi)
+			}
+			if where >= len(file.b) {
+				have = min(have, i)
+			}
+		}
+		data := Bytes(make([]byte, n))
+		a := Access{View: v, X: x, Data: data, Room: 1 + rng.IntN(60), Sift: rng.IntN(2) == 0}
+		if got, err := a.Read(file); err != nil || got != have {
+			t.Fatalf("read %d, %v, want %d of %d", got, err, have, n)
+		}
+		for i, b := range data[:have] {
+			if b != file.b[at[i]] {
+				t.Fatalf("byte %d is %d, want %d", i, b, file.b[at[i]])
+			}
+		}
+	}
+	if overlapping < 1000 {
+		t.Errorf("%d views overlap", overlapping)
+	}
+}
+
 // An access says how far it came.
 func TestAccessFails(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -6,7 +6,16 @@ import "slices"
 type Part struct {
 	Lo, Hi int // its data lie between these offsets of the file; equal if it has none
 	Bytes  int // of data
-	Run    int // how long its runs are, about; 0 if there is one only
+	Run    int // how long its runs are, about; 0 if there is one only, Overlapping if they overlap
+}
+
+// Overlapping as Run says that runs of the part overlap: two phases do not know which of the rank's
+// data lie in a window.
+const Overlapping = -1
+
+// Overlaps is the first rank whose part has runs that overlap, -1 if there is none.
+func Overlaps(parts []Part) int {
+	return slices.IndexFunc(parts, func(p Part) bool { return p.Run == Overlapping })
 }
 
 // Plan is a collective access in two phases, the same at every rank.

@@ -3,6 +3,7 @@ package fileio
 import (
 	"errors"
 	"math"
+	"sort"
 
 	"github.com/fitmpi/fitmpi/mpi/internal/layout"
 )
@@ -20,8 +21,9 @@ const farthest = math.MaxInt - 1<<30
 // elements of a map that follow each other without end. The n-th visible byte is meant where these
 // comments say stream. There is none if the map has no data. Immutable.
 type View struct {
-	Disp int         // where the first element has its origin; >= 0
-	Map  *layout.Map // ascending, none before the origin
+	Disp     int         // where the first element has its origin; >= 0
+	Map      *layout.Map // nondecreasing, of a positive extent if it has data, none before the origin
+	Overlaps bool        // Map is not ascending: a file can be read through it alone, by each rank for itself
 }
 
 // Plain is the view of all bytes.
@@ -39,11 +41,30 @@ func (v View) At(x int) int {
 }
 
 // Before is how many bytes of the stream lie before the offset of the file.
+//
+// Preconditions:
+//   - nothing overlaps.
 func (v View) Before(offset int) int {
 	if v.IsEmpty() {
 		return 0
 	}
 	return v.Map.Before(offset - v.Disp)
+}
+
+// Begun is how many units of the stream begin before the offset of the file.
+//
+// Preconditions:
+//   - the data of an element are a whole number of units, of unit bytes each, which begin with a
+//     value.
+func (v View) Begun(offset, unit int) int {
+	if v.IsEmpty() || offset <= v.At(0) {
+		return 0
+	}
+	size := v.Map.Size()
+	_, extent := v.Map.Extent()
+	last := (offset - 1 - v.At(0)) / extent // the last element that begins there
+	in := sort.Search(size/unit, func(k int) bool { return v.At(last*size+k*unit) >= offset })
+	return last*(size/unit) + in
 }
 
 // Check reports whether n bytes from x on of the stream are where files can have them.
@@ -94,7 +115,8 @@ func (v View) Walk(x, n int, visit func(offset, size int) bool) bool {
 	return ok && (size == 0 || visit(v.Disp+at, size))
 }
 
-// Span is between which offsets n bytes from x on of the stream lie; both are 0 if n is.
+// Span is between which offsets n bytes from x on of the stream lie; both are 0 if n is. Of a view
+// that overlaps these are where the elements lie that the bytes are of.
 //
 // Preconditions:
 //   - Check(x, n) is nil.
@@ -102,13 +124,20 @@ func (v View) Span(x, n int) (lo, hi int) {
 	if n == 0 {
 		return 0, 0
 	}
+	if v.Overlaps {
+		size := v.Map.Size()
+		_, extent := v.Map.Extent()
+		lb, span := v.Map.TrueExtent()
+		return v.Disp + x/size*extent + lb, v.Disp + (x+n-1)/size*extent + lb + span
+	}
 	return v.At(x), v.At(x+n-1) + 1
 }
 
-// IsDense reports whether n bytes from x on of the stream are one run.
+// IsDense reports whether n bytes from x on of the stream are one run; it says no of a view that
+// overlaps.
 func (v View) IsDense(x, n int) bool {
 	lo, hi := v.Span(x, n)
-	return hi-lo == n
+	return hi-lo == n && !v.Overlaps
 }
 
 // RunLength is how long the runs of the view are, about; 0 if there is no end to them.

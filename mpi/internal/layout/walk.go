@@ -113,3 +113,42 @@ func (n *node) isAscending() bool {
 	}
 	return true
 }
+
+// IsNondecreasing reports whether each value of the data of elements that follow each other begins
+// no earlier than the one that travels before it. They may overlap.
+func (m *Map) IsNondecreasing() bool {
+	n := m.root.n
+	return n == nil || n.isNondecreasing() && n.last() <= m.extent
+}
+
+func (n *node) isNondecreasing() bool {
+	switch {
+	case n.runs == 1:
+		return true
+	case n.op == opLoop:
+		return n.child.isNondecreasing() && n.child.last() <= n.stride
+	}
+	last := 0
+	for i := range n.parts {
+		p := &n.parts[i]
+		if p.disp < last || !p.n.isNondecreasing() {
+			return false
+		}
+		last = p.disp + p.n.last()
+	}
+	return true
+}
+
+// last is where the last value that travels begins.
+func (n *node) last() int {
+	at := 0
+	for n.op != opRun {
+		if n.op == opLoop {
+			at, n = at+(n.n-1)*n.stride, n.child
+			continue
+		}
+		p := &n.parts[len(n.parts)-1]
+		at, n = at+p.disp, p.n
+	}
+	return at + n.size - kindFacts[n.kind].size
+}

@@ -134,3 +134,42 @@ func TestIsAscending(t *testing.T) {
 		t.Error("no data do not ascend")
 	}
 }
+
+// Values may begin where others lie, and not before them.
+func TestIsNondecreasing(t *testing.T) {
+	b, d := Basic(Byte), Basic(Float64)
+	for what, m := range map[string]*Map{
+		"no data":              nothing,
+		"blocks that overlap":  must(Hvector(b, 3, 2, 1)),
+		"values that overlap":  must(Hvector(d, 3, 1, 4)),
+		"the same again":       must(Hindexed(d, []int{1, 1}, []int{8, 8})),
+		"overlapping the next": must(Resized(must(Contiguous(b, 4)), 0, 3)),
+		"all at one place":     must(Resized(b, 0, 0)),
+		"a short in a long":    must(Resized(must(Struct([]int{1, 1, 1}, []int{0, 3, 5}, []*Map{d, b, d})), 0, 5)),
+	} {
+		if !m.IsNondecreasing() {
+			t.Errorf("%s: decreasing", what)
+		}
+		if m != nothing && m.IsAscending() {
+			t.Errorf("%s: ascending", what)
+		}
+	}
+	for what, m := range map[string]*Map{
+		"descending":            must(Hindexed(b, []int{1, 1}, []int{4, 0})),
+		"backwards":             must(Hvector(b, 3, 1, -2)),
+		"blocks that go back":   must(Hvector(b, 3, 3, 1)),
+		"the next goes back":    must(Resized(must(Contiguous(b, 4)), 0, 2)),
+		"a part descends":       must(Struct([]int{1, 1}, []int{0, 10}, []*Map{b, must(Hvector(b, 2, 1, -3))})),
+		"a part inside another": must(Struct([]int{1, 1}, []int{0, 1}, []*Map{must(Hvector(b, 2, 1, 4)), b})),
+	} {
+		if m.IsNondecreasing() {
+			t.Errorf("%s: not decreasing", what)
+		}
+	}
+	for range 2000 {
+		rng := rand.New(rand.NewPCG(rand.Uint64(), 1))
+		if m := ascendingMap(rng, 4); !m.IsNondecreasing() {
+			t.Fatalf("%s is ascending, and decreasing", m.Signature())
+		}
+	}
+}
