@@ -368,6 +368,21 @@ func TestSessionMessageLeft(t *testing.T) {
 	}
 }
 
+// TestSessionsTwice: a shell that runs two programs as one rank is told that the first was the rank,
+// and is idle: the second does not wait for what the first has been given.
+func TestSessionsTwice(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "twice")
+	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\n'%[1]s' rank && '%[1]s' rank\n", selfPath(t)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := binaryRequest(script, "sessions", 2, "assist", t.TempDir()).run(t, nil)
+	if want := "was this rank before, and has joined the job"; run.code == 0 || !strings.Contains(run.stderr, want) || strings.Count(run.stdout, "is done\n") != 2 {
+		t.Errorf("code %d, want it to say %q\n%s%s", run.code, want, run.stdout, run.stderr)
+	}
+	t.Log(run.took)
+}
+
 func TestSessionAfterFinalize(t *testing.T) {
 	run := runJob(t, "session after finalize", 2, "assist", t.TempDir())
 	if run.code != 0 || strings.Count(run.stdout, "refused") != 2 {

@@ -100,7 +100,13 @@ type Link struct {
 	conn net.Conn      // immutable
 	r    *bufio.Reader // owned by the caller of Next
 	join bool          // the rank must say first which it is; owned by the caller of Next
-	kick chan struct{} // capacity 1: queue may hold something
+
+	// Owned by the caller of Next.
+	joined  bool // a process has said hello
+	pid     int  // that process
+	refused int  // other processes that were told so
+
+	kick chan struct{} // capacity 1: queue may hold something; immutable
 
 	mu     sync.Mutex
 	queue  []outgoing // not yet taken by the writer; guarded by mu
@@ -274,42 +280,76 @@ func (l *Link) take() (queue []outgoing, closed bool) {
 // Next waits for the rank's next notice. io.EOF means that the rank closed its end or died, or that
 // Drain was called and nothing is left; any other error means that the rank broke the protocol.
 func (l *Link) Next() (Notice, error) {
+	for {
+		m, err := l.next()
+		if err != nil {
+			return Notice{}, err
+		}
+		if m.Type != typeHello || !l.joined {
+			return l.notice(m), nil
+		}
+		l.refuseAnother(m.PID)
+	}
+}
+
+// next reads one message.
+func (l *Link) next() (message, error) {
 	line, err := readLine(l.r)
 	switch {
 	case errors.Is(err, errLineTooLong):
-		return Notice{}, err
+		return message{}, err
 	case err != nil: // also a reset, and the half of a line that a killed rank left
-		return Notice{}, io.EOF
+		return message{}, io.EOF
 	}
 	m, err := consumeFromRank(line)
 	if err != nil {
-		return Notice{}, err
+		return message{}, err
 	}
 	if (m.Type == typeJoin) != l.join {
-		return Notice{}, fmt.Errorf("message of type %q out of turn from a rank", m.Type)
+		return message{}, fmt.Errorf("message of type %q out of turn from a rank", m.Type)
 	}
 	l.join = false
+	return m, nil
+}
+
+// mostRefused bounds how many processes are told that they cannot be the rank, in case the rank
+// does not read.
+const mostRefused = 64
+
+// refuseAnother refuses a process that says hello where another has done so: it has inherited the
+// socket of the rank after that had joined. The process that has joined may say hello twice.
+func (l *Link) refuseAnother(pid int) {
+	if pid == l.pid || l.refused == mostRefused {
+		return
+	}
+	l.refused++
+	l.refuse(fmt.Sprintf("process %d was this rank before, and has joined the job: a rank is one process (sh -c \"prog; prog\" starts two)", l.pid))
+}
+
+// notice is what a message means to the launcher.
+func (l *Link) notice(m message) Notice {
 	switch m.Type {
 	case typeJoin:
-		return Notice{Kind: arrived, PID: m.PID, join: m}, nil
+		return Notice{Kind: arrived, PID: m.PID, join: m}
 	case typeHello:
-		return Notice{Kind: Joined, PID: m.PID}, nil
+		l.joined, l.pid = true, m.PID
+		return Notice{Kind: Joined, PID: m.PID}
 	case typeCard:
-		return Notice{Kind: CardGiven, Card: m.Card}, nil
+		return Notice{Kind: CardGiven, Card: m.Card}
 	case typeFinalizing:
-		return Notice{Kind: Finalizing}, nil
+		return Notice{Kind: Finalizing}
 	case typeAbort:
-		return Notice{Kind: AbortAsked, Code: m.Code, Text: m.Text}, nil
+		return Notice{Kind: AbortAsked, Code: m.Code, Text: m.Text}
 	case typeReport:
-		return Notice{Kind: Reported, Key: m.Key, Text: m.Text}, nil
+		return Notice{Kind: Reported, Key: m.Key, Text: m.Text}
 	case typeAnswer:
-		return Notice{Kind: Answered, Number: m.Number, Data: m.Data}, nil
+		return Notice{Kind: Answered, Number: m.Number, Data: m.Data}
 	case typeSpawn:
-		return Notice{Kind: SpawnAsked, Number: m.Number, Data: m.Data}, nil
+		return Notice{Kind: SpawnAsked, Number: m.Number, Data: m.Data}
 	case typeSuspect:
-		return Notice{Kind: Suspected, Suspect: m.Rank, Text: m.Text}, nil
+		return Notice{Kind: Suspected, Suspect: m.Rank, Text: m.Text}
 	case typeBell:
-		return Notice{Kind: BellAsked, LocalRank: m.Rank}, nil
+		return Notice{Kind: BellAsked, LocalRank: m.Rank}
 	default:
 		panic("boot: bug: consumeFromRank let " + string(m.Type) + " pass")
 	}

@@ -18,6 +18,10 @@ import (
 // starts.
 const openTimeout = 30 * time.Second
 
+// askAfter is how long a rank waits for fitrun's welcome before it says hello first. fitrun answers
+// by a refusal if another process has been this rank, and has taken the welcome.
+const askAfter = 300 * time.Millisecond
+
 // MaxQuestions is how many questions wait to be read. More are dropped, and the caller that has
 // asked one of these waits in vain. All callers ask by way of fitrun, which leaves alone a rank
 // that has not answered sixteen questions (see view.View.Ask). So the limit is for ranks that were
@@ -109,7 +113,7 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 		}
 	}
 	in := newReceiver(conn)
-	info, err := readWelcome(in)
+	info, err := awaitWelcome(conn, in, how)
 	if err != nil {
 		if errors.Is(err, io.EOF) && how.other == launcherName {
 			err = fmt.Errorf("%w: %s", err, hintSpent)
@@ -127,7 +131,7 @@ func openConn(conn net.Conn, how opening) (*session, error) {
 		table: make([][]byte, info.Size), missing: info.Size,
 		seen: make(map[Event]bool), bells: make(map[int][]func(*os.File)),
 	}
-	err = s.send(message{Type: typeHello, Version: Version, PID: os.Getpid()})
+	err = s.send(hello())
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}
@@ -147,6 +151,25 @@ const hintSpent = "either a process before this one was the same rank and has fi
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return "it refuses: " + r.text }
+
+func hello() message { return message{Type: typeHello, Version: Version, PID: os.Getpid()} }
+
+// awaitWelcome is readWelcome that says hello if it has to wait.
+func awaitWelcome(conn net.Conn, in receiver, how opening) (Info, error) {
+	if how.other != launcherName {
+		return readWelcome(in)
+	}
+	asked := make(chan struct{})
+	ask := time.AfterFunc(askAfter, func() {
+		defer close(asked)
+		_, _ = conn.Write(appendMessage(nil, hello())) // if it fails so does what is read
+	})
+	info, err := readWelcome(in)
+	if !ask.Stop() {
+		<-asked
+	}
+	return info, err
+}
 
 func readWelcome(in receiver) (Info, error) {
 	line, err := readLine(in.lines)
@@ -216,6 +239,8 @@ func (s *session) handle(line []byte) error {
 		return s.takeEvent(m)
 	case typeBell:
 		return s.takeBell(m)
+	case typeRefused:
+		return nil // of another process that would be this rank, and may read it next time
 	default:
 		return fmt.Errorf("message of type %q from the launcher, which comes first or not at all", m.Type)
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -237,7 +238,7 @@ func TestSessionRefuses(t *testing.T) {
 		{`{"type":"cards","first":1,"cards":["AA==","AA=="]}`, "card of rank 2 came twice, or there is no such rank in a job of 2"},
 		{`{"type":"cards","cards":["AA=="]}` + "\n" + `{"type":"cards","cards":["AA=="]}`, "card of rank 0 came twice, or there is no such rank in a job of 2"},
 		{`{"type":"event","event":"peer-failed","rank":2}`, "event about rank 2 in a job of 2"},
-		{`{"type":"refused","text":"no"}`, `message of type "refused" from the launcher, which comes first or not at all`},
+		{strings.TrimSpace(string(new(Link).welcome(testInfo(0, 2)).line)), `message of type "welcome" from the launcher, which comes first or not at all`},
 		{`{"type":"report"}`, `unexpected message of type "report" from the launcher`},
 		{`x`, "malformed message: invalid character 'x' looking for beginning of value"},
 	} {
@@ -374,4 +375,73 @@ func TestSecondProcessOfRank(t *testing.T) {
 	if _, err := l.Next(); err != io.EOF {
 		t.Errorf("the launcher reads %v, want %v", err, io.EOF)
 	}
+}
+
+// A process that was a rank may end without closing, as one whose sessions are finalized may: the
+// next that has its socket says hello, and is told why it has no place. The first may say hello
+// twice, and reads refusals that are not for it.
+func TestSecondProcessOfIdleRank(t *testing.T) {
+	conn, fd := socketPair(t)
+	second, err := syscall.Dup(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := NewLink(conn, testInfo(0, 1))
+	defer l.Close()
+	first, err := inherit(strconv.Itoa(fd), "fitrun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := newReceiver(first)
+	if _, err := readWelcome(in); err != nil {
+		t.Fatal(err)
+	}
+	const pid = 1 // which this process is not
+	said := slices.Concat(
+		appendMessage(nil, message{Type: typeHello, Version: Version, PID: pid}),
+		appendMessage(nil, message{Type: typeHello, Version: Version, PID: pid}),
+		appendMessage(nil, message{Type: typeReport, Key: IdleKey, Text: idle}),
+	)
+	if _, err := first.Write(said); err != nil {
+		t.Fatal(err)
+	}
+	wantNotice(t, l, Joined)
+	wantNotice(t, l, Reported)
+	in.rights.close()
+	first.Close() // as the end of its process does
+	here, err := inherit(strconv.Itoa(second), "fitrun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heard sync.WaitGroup
+	heard.Go(func() {
+		if n, err := l.Next(); err != io.EOF {
+			t.Errorf("the launcher reads %v, %v, want %v", n, err, io.EOF)
+		}
+	})
+	const want = "it refuses: process 1 was this rank before, and has joined the job"
+	if _, err := Open(here); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want it to say: %s", err, want)
+	}
+	heard.Wait()
+}
+
+// A rank goes on when fitrun refuses another process that has its socket.
+func TestRefusalOfAnother(t *testing.T) {
+	s, l := connect(t, testInfo(0, 2))
+	for pid := range mostRefused + 10 {
+		if _, err := s.(*session).conn.Write(appendMessage(nil, message{Type: typeHello, Version: Version, PID: -1 - pid})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Report("k", "v"); err != nil {
+		t.Fatal(err)
+	}
+	wantNotice(t, l, Reported)
+	if l.refused != mostRefused {
+		t.Errorf("%d processes were refused, want %d", l.refused, mostRefused)
+	}
+	ev := Event{Kind: PeerFailed, Rank: 1, Message: "it was killed", Code: 137}
+	l.SendEvent(ev)
+	wantEvent(t, s, ev)
 }
