@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -91,7 +92,7 @@ func TestSpawnSeen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "out.json")
-	j := hangJob{fitrun: fitrunPath(t), name: "beside", ranks: 2, dir: dir, args: []string{"--metrics", "127.0.0.1:0", "--web", "127.0.0.1:0", "--trace", file}}
+	j := hangJob{fitrun: fitrunPath(t), name: "beside", ranks: 2, dir: dir, args: []string{"--metrics", "127.0.0.1:0", "--web", "127.0.0.1:0", "--trace", file, "--summary-file", filepath.Join(dir, "summary.json")}}
 	r, _ := j.start(t)
 	r.stderr.await(t, "metrics of all ranks are at")
 	said := r.stderr.String()
@@ -124,6 +125,44 @@ func TestSpawnSeen(t *testing.T) {
 	makeGo(t, dir)
 	run := r.end(t, jobTimeout)
 	wantSpawnedTrace(t, readTrace(t, run, file, sameClock))
+	wantSpawnedSummary(t, filepath.Join(dir, "summary.json"))
+}
+
+// wantSpawnedSummary checks that the summary has both jobs, with what their ranks have sent.
+func wantSpawnedSummary(t *testing.T, file string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Rank     int
+		State    string
+		Messages int
+	}
+	var s struct {
+		Ranks   []row
+		Spawned []struct {
+			Job   string
+			Ranks []row
+		}
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Spawned) != 1 || s.Spawned[0].Job != "1" {
+		t.Fatalf("%+v", s)
+	}
+	for _, ranks := range [][]row{s.Ranks, s.Spawned[0].Ranks} {
+		if len(ranks) != 2 {
+			t.Errorf("%d ranks, want 2", len(ranks))
+		}
+		for i, r := range ranks {
+			if r.Rank != i || r.State != "whole" || r.Messages < 3 {
+				t.Errorf("rank %d: %+v", i, r)
+			}
+		}
+	}
 }
 
 // wantSpawnedRows checks what the live page is sent.

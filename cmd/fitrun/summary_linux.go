@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
@@ -122,8 +121,8 @@ func (p *summaryPart) Close() error {
 
 func (p *summaryPart) after(v *view.View, stderr io.Writer) {
 	start, end := v.Times()
-	first := slices.DeleteFunc(v.Ranks(), func(r view.Rank) bool { return r.Vacant || r.Job != "" }) // it is of the job that fitrun has begun
-	s := summary.Make(first, end.Sub(start))
+	spawned, _ := v.Totals()
+	s := summary.Make(v.Ranks(), end.Sub(start), spawned)
 	if p.text && len(s.Ranks) > 0 {
 		s.WriteText(stderr, cmp.Or(launch.Columns(stderr), summary.Width))
 	}

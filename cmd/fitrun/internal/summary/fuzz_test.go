@@ -33,7 +33,7 @@ func FuzzMake(f *testing.F) {
 				ranks[i].Counters = r.Counters
 			}
 		}
-		s := Make(ranks, time.Minute)
+		s := Make(ranks, time.Minute, len(ranks)/2)
 		if _, err := json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}

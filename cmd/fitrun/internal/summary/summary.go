@@ -15,10 +15,14 @@ import (
 
 // Summary is what there is to say of a job. Its JSON is what fitrun --summary-file writes.
 type Summary struct {
-	Seconds  float64 // from the start of the first process to the end of the last
+	Job      string  `json:",omitempty"` // name of a spawned job; "" of the one that fitrun began with
+	Seconds  float64 // from the start of the first process to the end of the last; of a spawned job, for how long its ranks took part at most
 	Ranks    []Row
 	Findings []Finding // the likeliest improvements, the best first; none if nothing stands out
 	Note     string    `json:",omitempty"` // why there are no findings, or how little they rest on
+
+	Spawned   []*Summary `json:",omitempty"` // the jobs that ranks have spawned, and that are known still, in the order of their names
+	Forgotten int        `json:",omitempty"` // how many there were before those
 }
 
 // Row is one rank.
@@ -61,13 +65,27 @@ func share(part, whole float64) float64 {
 	return min(part/whole, 1)
 }
 
-// Make sums up a job that took a time. The ranks are in order, all of one job: what was spawned is
-// left out.
-func Make(ranks []view.Rank, took time.Duration) *Summary {
-	s := &Summary{Seconds: took.Seconds()}
+// Make sums up a job that took a time, and those that its ranks have spawned: so many, of which the
+// first may be known no more. The ranks are those of all these jobs, each in its place; those of a
+// job are in order.
+func Make(ranks []view.Rank, took time.Duration, spawned int) *Summary {
+	s := of("", ranks)
+	s.Seconds = took.Seconds()
+	for _, name := range jobs(ranks) {
+		s.Spawned = append(s.Spawned, of(name, ranks))
+	}
+	s.Forgotten = max(spawned-len(s.Spawned), 0)
+	return s
+}
+
+// of sums up the job of a name.
+func of(name string, all []view.Rank) *Summary {
+	s := &Summary{Job: name}
+	ranks := ranksOf(name, all)
 	first := make(map[process]int)
 	for i := range ranks {
 		s.Ranks = append(s.Ranks, rowOf(&ranks[i], first))
+		s.Seconds = max(s.Seconds, s.Ranks[i].Seconds)
 	}
 	s.Findings, s.Note = advise(ranks)
 	return s

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -223,7 +224,7 @@ func TestPictures(t *testing.T) {
 	for _, test := range pictures {
 		t.Run(test.name, func(t *testing.T) {
 			ranks := test.ranks()
-			s := Make(ranks, 10500*ms)
+			s := Make(ranks, 10500*ms, 0)
 			var kinds []Kind
 			for _, f := range s.Findings {
 				kinds = append(kinds, f.Kind)
@@ -237,6 +238,71 @@ func TestPictures(t *testing.T) {
 			}
 			golden(t, filepath.Join("testdata", test.name+".txt"), b.Bytes())
 		})
+	}
+}
+
+// spawnedPicture is two ranks, three that these have spawned, and two that those have, in places
+// that are not in the order of their ranks; in one place there is none any more.
+func spawnedPicture() []view.Rank {
+	ranks := picture(8, 10*sec)
+	for at, of := range map[int]struct {
+		job  string
+		rank int
+	}{2: {"1.1", 0}, 3: {"1", 2}, 4: {"1", 0}, 5: {"1", 1}, 7: {"1.1", 1}} {
+		ranks[at].Job, ranks[at].Rank = of.job, of.rank
+	}
+	ranks[6] = view.Rank{Vacant: true}
+	for _, at := range []int{3, 4} { // they wait for rank 1 of their job
+		sends(ranks, 5, at, 10, 1<<20)
+		waits(ranks, at, 5, engine.WaitReceive, "Recv", 40, 4*sec)
+	}
+	waits(ranks, 0, 5, engine.WaitReceive, "Recv", 50, 3*sec) // of another job, which is no rank of this one
+	ranks[2].Counters.Elapsed = 2 * sec
+	ranks[7].Counters = nil
+	return ranks
+}
+
+// TestSpawned: each job has a summary of its own, whose ranks are those of its world.
+func TestSpawned(t *testing.T) {
+	ranks := spawnedPicture()
+	s := Make(ranks, 10500*ms, 5)
+	if len(s.Spawned) != 2 || s.Forgotten != 3 || len(s.Ranks) != 2 || len(s.Findings) != 0 {
+		t.Fatalf("%+v", s)
+	}
+	one, inner := s.Spawned[0], s.Spawned[1]
+	if one.Job != "1" || len(one.Ranks) != 3 || one.Ranks[2].Rank != 2 || one.Seconds != 10 {
+		t.Errorf("%+v", one)
+	}
+	if f := one.Findings; len(f) != 1 || f[0].Kind != LateSender || !slices.Equal(f[0].Ranks, []int{1}) || !slices.Equal(f[0].Victims, []int{0, 2}) {
+		t.Errorf("%+v", f)
+	}
+	if inner.Job != "1.1" || len(inner.Ranks) != 2 || inner.Seconds != 2 || inner.Ranks[1].State != Silent {
+		t.Errorf("%+v", inner)
+	}
+	if p := ranks[4].Counters.Sites[0].Peer; p != 5 || ranks[4].Traffic[5].Rank != 5 {
+		t.Errorf("the picture has changed: a peer is %d", p)
+	}
+	var b bytes.Buffer
+	if err := s.WriteText(&b, Width); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, filepath.Join("testdata", "spawned.txt"), b.Bytes())
+}
+
+// Of very many jobs some have their text.
+func TestManySpawned(t *testing.T) {
+	ranks := picture(1+20, sec)
+	for at := range ranks[1:] {
+		ranks[1+at].Job, ranks[1+at].Rank = fmt.Sprint(20-at), 0
+	}
+	s := Make(ranks, sec, 20)
+	var b bytes.Buffer
+	if err := s.WriteText(&b, Width); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if n := bytes.Count(b.Bytes(), []byte("fitrun: spawned ")); n != mostJobs || s.Spawned[9].Job != "10" || !strings.Contains(text, "fitrun: 12 more spawned jobs: ") {
+		t.Errorf("%d jobs, the tenth %s:\n%s", n, s.Spawned[9].Job, text)
 	}
 }
 
@@ -258,7 +324,7 @@ func golden(t *testing.T, file string, got []byte) {
 
 // TestJSON: a summary is what it was after JSON.
 func TestJSON(t *testing.T) {
-	s := Make(pictures[1].ranks(), sec)
+	s := Make(pictures[1].ranks(), sec, 0)
 	data, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +342,7 @@ func TestJSON(t *testing.T) {
 // TestNothingAtAll: the summary of no ranks is no reason to fall.
 func TestNothingAtAll(t *testing.T) {
 	var b bytes.Buffer
-	if err := Make(nil, 0).WriteText(&b, Width); err != nil || b.Len() == 0 {
+	if err := Make(nil, 0, 0).WriteText(&b, Width); err != nil || b.Len() == 0 {
 		t.Error(err, b.String())
 	}
 }

@@ -15,6 +15,8 @@ const (
 	mostRows = 32
 	// extremes is how many of the ranks that waited least, and most, have a row if not all do.
 	extremes = 4
+	// mostJobs is up to how many spawned jobs are shown.
+	mostJobs = 8
 	// Width is at most how long lines of prose are where no terminal says otherwise.
 	Width = 118
 )
@@ -22,12 +24,24 @@ const (
 // WriteText writes the summary for people: a table, and what would help, in lines of at most width.
 func (s *Summary) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
-	s.head(&b)
-	s.table(&b)
-	s.notes(&b, width)
-	s.findings(&b, width)
+	s.one(&b, width)
+	shown := s.Spawned[:min(len(s.Spawned), mostJobs)]
+	for _, spawned := range shown {
+		spawned.one(&b, width)
+	}
+	if n := len(s.Spawned) + s.Forgotten - len(shown); n > 0 {
+		fold(&b, "fitrun: ", fmt.Sprintf("%d more spawned jobs: --summary-file has the last of them", n), width)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// one writes the summary of one job.
+func (s *Summary) one(b *strings.Builder, width int) {
+	s.head(b)
+	s.table(b)
+	s.notes(b, width)
+	s.findings(b, width)
 }
 
 // reported is the rows of ranks that have reported something.
@@ -50,6 +64,9 @@ func (s *Summary) head(b *strings.Builder) {
 	ranks := "1 rank"
 	if n := len(s.Ranks); n != 1 {
 		ranks = fmt.Sprintf("%d ranks", n)
+	}
+	if s.Job != "" {
+		ranks = "spawned " + s.Job + ": " + ranks
 	}
 	fmt.Fprintf(b, "fitrun: %s, %s", ranks, Duration(s.Seconds))
 	if time > 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/view"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/internal/testutil/webtest"
 )
@@ -87,7 +88,7 @@ func TestPageOf256Ranks(t *testing.T) {
 		return m && Math.abs(m[1] * 2 ** 30 / (m[2].replaceAll(",", "") * 65536) - 1) < 0.01})()`)
 	p.Until(`/400 in the last interval/.test(document.getElementById("matrix-out").textContent)`)
 	// The pixel of that cell is coloured, that of two ranks that are no neighbours is not.
-	want(t, p, `(() => {const c = document.getElementById("matrix"), s = (c.height - 40) / 256, left = c.width - 2 - 256 * s, data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+	want(t, p, `(() => {const c = document.getElementById("matrix"), s = (c.height - 40) / 256, left = 26 + 8 * 3, data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
 		const at = (from, to) => data[4 * (Math.floor(38 + (from + 0.5) * s) * c.width + Math.floor(left + (to + 0.5) * s))];
 		return [at(100, 120), at(100, 102), at(9, 25), at(25, 9)].map((red) => red > 200).join()})()`, "true,true,false,false")
 	// The filter, and the order of ranks by how much they wait.
@@ -292,4 +293,93 @@ func TestPageOfStuckJob(t *testing.T) {
 	p.Until(`document.getElementById("status-text").textContent === "Running"`)
 	want(t, p, `document.getElementById("stuck").offsetHeight`, 0)
 	wantNoTrouble(t, p)
+}
+
+// noteLabels makes a page note what it writes on canvases.
+const noteLabels = `(() => {const proto = CanvasRenderingContext2D.prototype, write = proto.fillText;
+	window.labels = [];
+	proto.fillText = function (text, x, y) {labels.push({On: this.canvas.id, Text: text, X: x, Y: y, Align: this.textAlign, Wide: this.measureText(text).width, Room: this.canvas.width}); write.call(this, text, x, y)}})()`
+
+// label is a text on a canvas, around X or before it.
+type label struct {
+	On, Text, Align  string
+	X, Y, Wide, Room float64
+}
+
+func (l *label) span() (left, right float64) {
+	if l.Align == "right" {
+		return l.X - l.Wide, l.X
+	}
+	return l.X - l.Wide/2, l.X + l.Wide/2
+}
+
+// Ranks that were spawned have names that say so, in every list and beside the matrix, where none
+// is cut off or runs into the next.
+func TestPageOfSpawnedRanks(t *testing.T) {
+	effort.Need(t, effort.Usual, "it needs a browser")
+	const first, spawned = 2, 33
+	b := webtest.Start(t)
+	f := stencilJob(first+spawned+1, 4, 8, 100)
+	for r := first; r < first+spawned; r++ {
+		f.ranks[r].Job, f.ranks[r].Rank = "1.10", r-first
+		f.events = append(f.events, view.Event{Number: len(f.events), At: f.start, Rank: r, World: r - first, Job: "1.10", Text: string(launch.Joined)})
+	}
+	f.ranks[first+spawned] = view.Rank{Vacant: true}
+	f.onAsk = func(f *fake) { f.stencil(4, 40000); f.ranks[first+spawned] = view.Rank{Vacant: true} }
+	s, _ := served(t, f, "127.0.0.1:0")
+	p := b.Open(s.URL(), 1200, 1000)
+	p.Until(answered + ` && document.querySelectorAll("#ranks tbody tr").length === 35 && document.querySelectorAll("#queues tbody tr").length === 35`)
+	p.Eval(noteLabels, nil)
+	names := []string{"0", "1"}
+	for r := range spawned {
+		names = append(names, fmt.Sprintf("%d of spawned 1.10", r))
+	}
+	for _, table := range []string{"ranks", "queues"} {
+		want(t, p, fmt.Sprintf(`[...document.querySelectorAll("#%s tbody tr")].map((tr) => tr.cells[0].textContent).join()`, table), strings.Join(names, ","))
+	}
+	p.Eval(`document.getElementById("from").value = 4; document.getElementById("to").value = 5; document.getElementById("to").dispatchEvent(new Event("input")); document.getElementById("row").open = true`, nil)
+	p.Until(`document.getElementById("matrix-out").textContent.startsWith("From rank 2 of spawned 1.10 to rank 3 of spawned 1.10: ")`)
+	p.Until(`document.getElementById("sends-c").textContent === "What rank 2 of spawned 1.10 sends, since the start" && document.querySelectorAll("#sends tbody tr")[34].cells[0].textContent === "rank 32 of spawned 1.10"`)
+	want(t, p, `document.querySelectorAll("#sends tbody tr")[35].cells[0].textContent`, "no rank")
+	want(t, p, `[...document.querySelectorAll("#pairs tbody tr")].some((tr) => /^rank \d+ of spawned 1\.10$/.test(tr.cells[1].textContent))`, true)
+	want(t, p, `[...document.querySelectorAll("#events .who")].some((e) => e.textContent === "rank 32 of spawned 1.10")`, true)
+	p.Eval(`document.getElementById("bars").focus()`, nil)
+	p.Press("End")
+	p.Press("ArrowLeft")
+	p.Until(`document.getElementById("bars-out").textContent.startsWith("Rank 32 of spawned 1.10: ")`)
+	p.Drawn()
+	wantLabels(t, p)
+	p.Resize(1200, 2400)
+	keep(t, p, "spawned-light", true)
+	wantNoTrouble(t, p)
+}
+
+// wantLabels looks at the labels of the last picture of each canvas.
+func wantLabels(t *testing.T, p *webtest.Page) {
+	t.Helper()
+	p.Eval(`labels.length = 0; document.getElementById("to").dispatchEvent(new Event("input")); document.getElementById("bars").dispatchEvent(new KeyboardEvent("keydown", {key: "Home"}))`, nil)
+	p.Until(`labels.some((l) => l.On === "bars") && labels.some((l) => l.On === "matrix")`)
+	var all []label
+	p.Eval(`labels`, &all)
+	type axis struct{ on, align string }
+	ends, found := make(map[axis]float64), make(map[axis]int)
+	for _, l := range all {
+		if l.Text != "0" && !strings.HasPrefix(l.Text, "1.10:") {
+			continue
+		}
+		left, right := l.span()
+		if left < 0 || right > l.Room {
+			t.Errorf("%q on %s lies from %v to %v of %v", l.Text, l.On, left, right, l.Room)
+		}
+		at := axis{l.On, l.Align}
+		if found[at]++; l.Align == "center" && l.Text != "0" && left < ends[at]+2 {
+			t.Errorf("%q on %s begins at %v, and the one before ends at %v", l.Text, l.On, left, ends[at])
+		}
+		ends[at] = right
+	}
+	for _, at := range []axis{{"matrix", "right"}, {"matrix", "center"}, {"bars", "center"}} {
+		if found[at] < 5 {
+			t.Errorf("%d labels of ranks on %s, aligned %s", found[at], at.on, at.align)
+		}
+	}
 }

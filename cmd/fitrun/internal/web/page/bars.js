@@ -1,6 +1,6 @@
 // The chart of how each rank spends its time: above computing and waiting, below the communication in flight, hidden or not.
 
-import { label, model, nameOf } from "./model.js";
+import { label, longest, model, nameOf } from "./model.js";
 import { colour, prepare, setText, step } from "./draw.js";
 import { percent } from "./format.js";
 
@@ -17,7 +17,8 @@ let at = -1; // the rank that is pointed at, -1 for none
 let period = "total";
 let choose = () => {};
 
-const barWidth = (n) => Math.max(3, Math.min(48, Math.floor((box.clientWidth - left - 4) / Math.max(1, n))));
+const right = (n) => 4 + 4 * longest(n, 1); // half of the last label, at most, is beyond its bar
+const barWidth = (n) => Math.max(3, Math.min(48, Math.floor((box.clientWidth - left - right(n)) / Math.max(1, n))));
 
 // onChoose is told which rank is pointed at.
 export function onChoose(f) {
@@ -28,7 +29,7 @@ export function drawBars(which) {
   period = which;
   const n = model.ranks.length;
   const w = barWidth(n);
-  const g = prepare(canvas, Math.max(left + n * w + 4, 200), timeHeight + gap + flightHeight + bottom + 4);
+  const g = prepare(canvas, Math.max(left + n * w + right(n), 200), timeHeight + gap + flightHeight + bottom + 4);
   const ink = { computing: colour("computing"), waiting: colour("waiting"), hidden: colour("hidden"), exposed: colour("exposed"), soft: colour("soft"), failed: colour("failed"), card: colour("card"), line: colour("line"), text: colour("text") };
   axis(g, 2, timeHeight, n * w, ink);
   axis(g, timeHeight + gap, flightHeight, n * w, ink);
@@ -117,7 +118,7 @@ function labels(g, n, w, ink) {
   g.fillStyle = ink.soft;
   g.textAlign = "center";
   g.textBaseline = "top";
-  const every = step(w, 12 + 7 * Math.max(String(n).length, label(n - 1).length));
+  const every = step(w, 12 + 7 * longest(n, 1));
   for (let r = 0; r < n; r += every) g.fillText(label(r), left + r * w + w / 2 - 1, timeHeight + gap + flightHeight + 6);
 }
 

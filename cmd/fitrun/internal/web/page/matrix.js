@@ -1,6 +1,6 @@
 // The heat map of how much each rank sends to each, and the tables that say the same.
 
-import { label, model, who } from "./model.js";
+import { label, longest, model, who } from "./model.js";
 import { colour, prepare, rgb, setText, step } from "./draw.js";
 import { bytes, count, plural, short } from "./format.js";
 
@@ -28,12 +28,14 @@ export function drawMatrix(whichPeriod, whichUnit) {
   let most = 0;
   for (const x of v) if (x > most) most = x;
   const heat = palette();
-  const margin = 26 + 8 * String(model.job.places).length;
-  const cell = Math.max(2, Math.min(64, Math.floor((Math.min(box.clientWidth, 860) - margin - 2) / Math.max(1, n))));
+  const letters = longest(n, model.job.group);
+  const margin = 26 + 8 * letters;
+  const right = 2 + 4 * letters; // half of the last label, at most, is beyond its column
+  const cell = Math.max(2, Math.min(64, Math.floor((Math.min(box.clientWidth, 860) - margin - right) / Math.max(1, n))));
   shape = { left: margin, top: 38, cell };
-  const g = prepare(canvas, margin + n * cell + 2, shape.top + n * cell + 2);
+  const g = prepare(canvas, margin + n * cell + right, shape.top + n * cell + 2);
   if (n > 0) paint(g, n, v, most, heat);
-  axes(g, n);
+  axes(g, n, letters);
   if (cell >= 34) numbers(g, n, v, most, heat);
   cursor(g);
   scale(heat, most);
@@ -98,14 +100,14 @@ function borders(g, n) {
   g.globalAlpha = 1;
 }
 
-function axes(g, n) {
+function axes(g, n, letters) {
   const { left, top, cell } = shape;
   g.fillStyle = colour("soft");
   g.textBaseline = "alphabetic";
   g.textAlign = "left";
   g.fillText("receiver →", left, 12);
   g.textAlign = "right";
-  const every = step(cell, 14 + 6 * String(model.job.places).length);
+  const every = step(cell, 14 + 7 * letters);
   g.textBaseline = "middle";
   for (let i = 0; i < n; i += every) g.fillText(label(i * model.job.group), left - 5, top + i * cell + Math.max(cell / 2, 5));
   g.textAlign = "center";

@@ -57,8 +57,11 @@ export function sum(period) {
   return s;
 }
 
-// number is a rank as its column shows it: its rank of the world, or behind the name of its job if that was spawned.
-export const number = (r) => (r.job ? `${r.job}:${count(r.rank)}` : count(r.rank));
+// number is a rank as an axis shows it: its rank of the world, or behind the name of its job if that was spawned.
+const number = (r) => (r.job ? `${r.job}:${count(r.rank)}` : count(r.rank));
+
+// inList is a rank as a column of ranks shows it.
+export const inList = (r) => (r.job ? `${count(r.rank)} of spawned ${r.job}` : count(r.rank));
 
 // nameOf names a rank in words.
 export const nameOf = (r) => (r.job ? `rank ${r.rank} of spawned ${r.job}` : `rank ${r.rank}`);
@@ -67,6 +70,13 @@ export const nameOf = (r) => (r.job ? `rank ${r.rank} of spawned ${r.job}` : `ra
 export function label(place) {
   const r = model.ranks[place];
   return r ? (r.state === "" ? "–" : number(r)) : String(place);
+}
+
+// longest is how many characters the longest of n labels of an axis has, each of so many ranks.
+export function longest(n, group) {
+  let most = String(n).length;
+  for (let i = 0; i < n; i++) most = Math.max(most, label(i * group).length);
+  return most;
 }
 
 // who names the ranks of a row of the matrix.

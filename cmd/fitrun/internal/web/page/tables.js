@@ -1,6 +1,6 @@
 // The tables: ranks, queues, sizes, and the list of events.
 
-import { model, number } from "./model.js";
+import { inList, model } from "./model.js";
 import { setText } from "./draw.js";
 import { bytes, count, percent, rate, time } from "./format.js";
 
@@ -15,7 +15,7 @@ const part = (a, b) => (b > 0 ? Math.min(1, a / b) : -1);
 
 // A column: its heading, the text of a cell, and what it is sorted by if not the text's number.
 const rankColumns = [
-  { head: "Rank", text: (r) => number(r), by: (r) => r.r },
+  { head: "Rank", text: (r) => inList(r), by: (r) => r.r },
   { head: "State", text: stateText, by: (r) => r.state, state: true },
   { head: "Host", text: (r) => model.job.hosts[r.host], by: (r) => model.job.hosts[r.host], name: true },
   { head: "Cores", text: (r) => r.cores + (r.bound ? ` (${r.bound})` : ""), by: (r) => r.cores },
@@ -28,7 +28,7 @@ const rankColumns = [
 ];
 
 const queueColumns = [
-  { head: "Rank", text: (r) => number(r), by: (r) => r.r },
+  { head: "Rank", text: (r) => inList(r), by: (r) => r.r },
   { head: "Receives posted", title: "request queue: receives that wait for their message", text: (r) => known(r, () => count(r.queue.requests)), by: (r) => r.queue.requests },
   { head: "Messages unasked", title: "event queue: messages that have arrived and were not asked for", text: (r) => known(r, () => count(r.queue.events)), by: (r) => r.queue.events },
   { head: "Operations", title: "posted and not complete", text: (r) => known(r, () => count(r.queue.active)), by: (r) => r.queue.active },
