@@ -84,6 +84,7 @@ type Config struct {
 	Window     int       // bytes of eager messages that each peer may have waiting here
 	CopyMax    int       // bytes up to which a standard Send is copied to the library buffer
 	MaxMessage int       // bytes of the longest message that a receive of unknown length allocates for
+	Early      int       // bytes of long messages that may be taken from their senders before a receive asks for them; 0 = none
 	Unexpected int       // bytes of announcements of messages that no receive has asked for, from all peers together
 
 	SocketBuffer int    // SO_SNDBUF and SO_RCVBUF; 0 = the system's
@@ -160,7 +161,7 @@ func (c *Config) core() core.Config {
 	return core.Config{
 		Self: core.PeerID(c.Rank), Peers: c.Size,
 		SendBuffer: c.SendBuffer, ShortMax: c.ShortMax, EagerMax: c.EagerMax, Window: c.Window, MaxMessage: c.MaxMessage, Family: c.Family,
-		Announced: c.Unexpected / core.EntrySize, Unacked: c.Unacked, Observer: c.Observer,
+		Announced: c.Unexpected / core.EntrySize, Early: c.Early, Unacked: c.Unacked, Observer: c.Observer,
 	}
 }
 
@@ -170,7 +171,7 @@ func (e *Engine) InForce() Config {
 	c, k := e.cfg, e.core.Config()
 	return Config{
 		Rank: c.Rank, Size: c.Size, Progress: c.Progress, Try: c.Try, Connect: c.Connect, Spin: c.Spin, Yield: e.yieldFor, Doze: c.Doze, KeepP: c.KeepP, Moderation: c.Moderation,
-		SendBuffer: k.SendBuffer, ShortMax: k.ShortMax, EagerMax: k.EagerMax, Window: k.Window, CopyMax: c.CopyMax, MaxMessage: k.MaxMessage, Unexpected: cmp.Or(c.Unexpected, k.Announced*core.EntrySize),
+		SendBuffer: k.SendBuffer, ShortMax: k.ShortMax, EagerMax: k.EagerMax, Window: k.Window, CopyMax: c.CopyMax, MaxMessage: k.MaxMessage, Unexpected: cmp.Or(c.Unexpected, k.Announced*core.EntrySize), Early: k.Early,
 		Heartbeat: c.Heartbeat, HeartbeatTimeout: c.HeartbeatTimeout,
 		SocketBuffer: c.SocketBuffer, Congestion: c.Congestion, TLS: c.TLS, Copy: c.Copy,
 		Resume: c.Resume, Reconnect: c.Reconnect, Unacked: k.Unacked,

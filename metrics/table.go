@@ -30,6 +30,8 @@ var table = []metric{
 		"queue", [...]string{"request", "event"}, func(s *engine.Stats) (uint64, uint64) { return s.RequestMatches, s.EventMatches }),
 	counter("unexpected_messages_total", "Messages from other ranks that arrived before their receive was posted.",
 		func(s *engine.Stats) uint64 { return s.Unexpected }),
+	counter("early_messages_total", "Those of them that were announced, and taken before their receive was posted.",
+		func(s *engine.Stats) uint64 { return s.Early }),
 	counter("credit_stalls_total", "Messages sent by rendezvous although they are short, because the receiver is late with receives and its credit used up.",
 		func(s *engine.Stats) uint64 { return s.CreditStalls }),
 	gauge("starved_peers", "Ranks to which nothing can be sent without announcing it first, because they have not given credit back.",
@@ -77,6 +79,8 @@ var table = []metric{
 		func(s *engine.Stats) int { return s.SlabsUsed }),
 	gauge("unexpected_kept_bytes", "Bytes of memory that are kept for such payloads, and not in use.",
 		func(s *engine.Stats) int { return s.SlabsKept }),
+	gauge("early_used_bytes", "Bytes of memory that hold payloads of announced messages, or will, whose receive was not posted when they arrived.",
+		func(s *engine.Stats) int { return s.EarlyUsed }),
 	gauge("unsent_bytes", "Bytes, headers included, that wait for room in a socket or ring, or for a connection.",
 		func(s *engine.Stats) int { return s.Unsent }),
 

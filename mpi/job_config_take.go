@@ -52,6 +52,7 @@ var takers = map[string]taker{
 	"FITMPI_EAGER_MAX":     size(func(e *engine.Config) *int { return &e.EagerMax }),
 	"FITMPI_WINDOW":        size(func(e *engine.Config) *int { return &e.Window }),
 	"FITMPI_UNEXPECTED":    size(func(e *engine.Config) *int { return &e.Unexpected }),
+	"FITMPI_EARLY":         size(func(e *engine.Config) *int { return &e.Early }),
 	"FITMPI_COPY_MAX":      size(func(e *engine.Config) *int { return &e.CopyMax }),
 	"FITMPI_SOCKET_BUFFER": size(func(e *engine.Config) *int { return &e.SocketBuffer }),
 

@@ -15,6 +15,8 @@ var all = []Variable{
 	{Name: "FITMPI_WINDOW", Group: Messages, Kind: Size, Default: "8M; in jobs of more than 9 ranks 64M divided by the number of peers, from 64K", Auto: true, Reader: Rank, Text: "eager bytes that each peer may have waiting at a rank; a message costs 512 and its payload; those of more than 4 KiB leave up to 7M to shorter ones"},
 	{Name: "FITMPI_UNEXPECTED", Group: Messages, Kind: Size, Default: "an eighth of the memory that the ranks of the host may use, divided by their number: 64M to 1G", Auto: true, Reader: Rank,
 		Text: "memory that announcements of messages may take at a rank for which no receive was posted; at that a peer that announces one more is given up ([what is bounded](LIMITS.md))"},
+	{Name: "FITMPI_EARLY", Group: Messages, Kind: Size, Default: "none", Reader: Rank,
+		Text: "for experiments: how much of long messages a rank takes into memory of the library before a receive asks for them, so that a late receive is a copy ([what is known of it](decisions/0077-long-messages-may-come-before-their-receives.md))"},
 	{Name: "FITMPI_COPY_MAX", Group: Messages, Kind: Size, Default: "FITMPI_SEND_BUFFER", Reader: Rank, Text: "Send copies messages up to here into the library buffer, where it would have to wait"},
 
 	{Name: "FITMPI_TRANSPORT", Group: Memory, Kind: Choice, Values: []string{"auto", "tcp", "shm"}, Default: "auto", Option: "--transport", Reader: Rank,

@@ -127,7 +127,7 @@ func (s *sampler) gather(v *sample) error {
 	for _, f := range families {
 		var sum *float64
 		switch strings.TrimPrefix(f.GetName(), "fitmpi_") {
-		case "send_buffer_used_bytes", "unexpected_used_bytes", "unsent_bytes":
+		case "send_buffer_used_bytes", "unexpected_used_bytes", "early_used_bytes", "unsent_bytes":
 			sum = &v.Pools
 		case "send_buffer_kept_bytes", "unexpected_kept_bytes":
 			sum = &v.Kept
@@ -141,8 +141,8 @@ func (s *sampler) gather(v *sample) error {
 			*sum += m.GetGauge().GetValue()
 		}
 	}
-	if err == nil && found != 9 {
-		return fmt.Errorf("%d of the library's 9 gauges are there", found)
+	if err == nil && found != 10 {
+		return fmt.Errorf("%d of the library's 10 gauges are there", found)
 	}
 	v.Heap -= v.Kept
 	return err

@@ -214,6 +214,8 @@ class Engine:
                 r.finish()
                 return r
             h.kind, h.id = wire.RTS, self.new_id()
+            if sync:
+                h.flags |= wire.SYNC
             p.sends[h.id] = r
             self.put(p, h)
             return r

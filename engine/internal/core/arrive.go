@@ -285,9 +285,11 @@ func (c *Core) onRTS(p *Peer, h *wire.Header) error {
 		return c.tooMany()
 	}
 	c.stats.Unexpected++
-	c.announced++
 	u := c.arrival(p, h, number)
-	u.setState(Awaiting)
+	if !c.askEarly(p, u, h) {
+		c.announced++
+		u.setState(Awaiting)
+	}
 	c.arrived(u)
 	return nil
 }

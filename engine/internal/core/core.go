@@ -30,6 +30,7 @@ type Config struct {
 	MaxMessage int // longest message that a receive of unknown length allocates for
 	Announced  int // messages, from all peers, of which there may be an announcement and no receive: see limits.go
 	Parked     int // sends to a peer that may wait for their receives after their callers have returned
+	Early      int // payloads of announced messages that no receive has asked for, taken nevertheless: see early.go; 0 = none
 	Unacked    int // written to a peer whose stream is kept and not acknowledged, at most, and one write more, and what stands before an acknowledgement
 
 	Family ContextID // bits of a context that all contexts of a communicator share; 0 = all
@@ -79,6 +80,7 @@ type Core struct {
 
 	pool   *buffer.Pool // library send buffer
 	slabs  *buffer.Pool // payloads of unexpected messages, bounded by the windows; it keeps no more than long ones may take
+	early  *buffer.Pool // payloads of announced messages that no receive has asked for, bounded by cfg.Early; nil = none
 	packed []byte       // room for the payload of a short message
 
 	creditStep int // bytes that are given back at a time; immutable
@@ -118,6 +120,9 @@ func New(cfg Config) *Core {
 		events:   newEvents(),
 		pool:     buffer.NewPool(cfg.SendBuffer),
 		slabs:    buffer.NewPool((cfg.Window - spared(cfg.Window)) * max(2-cfg.Peers, 0)),
+	}
+	if cfg.Early > 0 {
+		c.early = buffer.NewPool(cfg.Early)
 	}
 	c.setWindow(cfg.Window)
 	c.scheds, _ = cfg.Observer.(ScheduleObserver)
@@ -164,7 +169,7 @@ func (c *Core) Urgency() Urgency {
 	switch {
 	case len(c.running) > 0 || len(c.services) > 0:
 		return Waiting
-	case c.begun-c.done != uint64(c.posted.quiet) || c.unsent > 0:
+	case c.begun-c.done != uint64(c.posted.quiet) || c.unsent > 0 || c.stats.RendezvousReceives > 0:
 		return Bulk
 	}
 	return Quiet

@@ -90,6 +90,7 @@ const (
 	ownPool                // the library send buffer
 	ownAttach              // a buffer attached for Bsend: see batch
 	ownSlab                // the receive slabs
+	ownEarly               // what has come early
 )
 
 // MSO is a message state object: all that the engine knows of one operation.

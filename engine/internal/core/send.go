@@ -121,7 +121,9 @@ func (c *Core) sendRTS(p *Peer, m *MSO) {
 		p.parked++
 	}
 	h := m.header(wire.KindRTS)
-	h.ID = m.id
+	if h.ID = m.id; m.Mode == Synchronous {
+		h.Flags |= wire.FlagSync
+	}
 	m.setState(Awaiting)
 	c.offer(p, m, &h)
 	c.control(p, &h)

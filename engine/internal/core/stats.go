@@ -10,6 +10,7 @@ import (
 // PeerStats.
 type Stats struct {
 	Unexpected     uint64 // messages that arrived before their receive
+	Early          uint64 // of them those that were announced, and asked for before their receive
 	CreditStalls   uint64 // sends that became rendezvous for want of credit
 	Refused        uint64 // sends that were not copied because too many wait for that receiver already
 	Detached       int    // sends that live on in the library buffer after their call returned
@@ -27,6 +28,7 @@ type Stats struct {
 	Posted, EventQueue, Active                                         int
 	Begun, Done                                                        uint64 // operations that were posted, and those of them that are complete, parts of others among them
 	BufferUsed, BufferHighWater, BufferBudget, BufferStalls, SlabsUsed int
+	EarlyUsed                                                          int // bytes of messages that have come early, or are coming
 	BufferKept, SlabsKept                                              int // bytes of blocks that wait to be used again
 	Unsent                                                             int // bytes on streams that the kernel, or the ring, has not taken
 }
@@ -84,6 +86,9 @@ func (c *Core) Stats() Stats {
 	s.BufferUsed, s.BufferHighWater = c.pool.Used(), c.pool.HighWater()
 	s.BufferBudget, s.BufferStalls = c.pool.Budget(), c.pool.Stalls()
 	s.SlabsUsed, s.Unsent = c.slabs.Used(), c.unsent
+	if c.early != nil {
+		s.EarlyUsed = c.early.Used()
+	}
 	s.BufferKept, s.SlabsKept = c.pool.Kept(), c.slabs.Kept()
 	return s
 }

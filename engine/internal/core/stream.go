@@ -316,12 +316,14 @@ func (c *Core) giveBack(b []byte, o owner) {
 		c.pool.Put(b)
 	case ownSlab:
 		c.slabs.Put(b)
+		return
+	case ownEarly:
+		c.early.Put(b)
+		return
 	default:
 		panic("core: block of unknown owner: a bug of ours")
 	}
-	if o != ownSlab {
-		c.wakeRoom()
-	}
+	c.wakeRoom()
 }
 
 // WaitRoom registers w to be woken when memory of the library buffer is given back,

@@ -54,7 +54,7 @@ const (
 	//	Tag, Context  the envelope
 	//	Length        bytes of the whole message
 	//	Elem          class of the elements
-	//	Flags         FlagObject as in KindEager; FlagSync means nothing here, the CTS being the match;
+	//	Flags         FlagObject as in KindEager; FlagSync: the CTS must wait for the match;
 	//	              FlagPull: a receiver that shares memory with the sender may fetch the payload from its offer, and answer with a Fin
 	//	ID            the sender's request id
 	KindRTS Kind = 2
