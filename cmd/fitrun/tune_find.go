@@ -13,11 +13,14 @@ import (
 
 // tuning finds values.
 type tuning struct {
-	// measure returns half the time of a round trip in microseconds, for each of sizes in bytes,
-	// with variables set.
-	measure func(ctx context.Context, set []string, sizes []int) (map[int]float64, error)
+	// measure returns half the time of a round trip in microseconds over a transport, for each of
+	// sizes in bytes, with variables set.
+	measure func(ctx context.Context, transport string, set []string, sizes []int) (map[int]float64, error)
+	between bool                             // the ranks are on two hosts: they share no memory
 	rounds  int                              // how often each setting is measured; the least time counts
 	say     func(done, all int, what string) // after each
+
+	done, all int // measurements
 }
 
 // found is what has come of it.
@@ -38,45 +41,96 @@ var (
 	// eagerSizes are the limits that are tried. Two messages of the largest fit in what payloads of
 	// this kind may use of a window (decision 0011).
 	eagerSizes = []int{8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10}
-	// bufferSizes are those of messages by which buffers are compared.
-	bufferSizes = []int{256 << 10, 1 << 20, 4 << 20}
+	// longSizes are those of messages by which ways of moving long ones are compared.
+	longSizes = []int{256 << 10, 1 << 20, 4 << 20}
+	// copySizes are those by which copying between processes of a host is.
+	copySizes = []int{16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
 )
 
 const (
-	eagerGain  = 0.97 // a limit is raised for messages that take no more than this part of the time
-	bufferGain = 0.95 // buffers are set that bring it down to this
+	eagerGain = 0.97 // a limit is raised for messages that take no more than this part of the time
+	leastGain = 0.95 // anything else is set that brings it down to this
 )
+
+// unmeasured says what is left as it is, and why.
+var unmeasured = []string{
+	"not measured, as the best value depends on the program: FITMPI_SHORT_MAX, FITMPI_WINDOW, FITMPI_SEND_BUFFER, FITMPI_COPY_MAX, FITMPI_UNEXPECTED, FITMPI_SPIN, FITMPI_MODERATION",
+	"not measured, as two ranks do not show it: FITMPI_COLL (algorithms and segments of collectives)",
+}
+
+// choice is some settings of a variable, of which one is found.
+type choice struct {
+	name      string // of the variable
+	what      string // in words
+	transport string
+	settings  []*setting // the first is without the variable
+	sizes     []int
+}
+
+// choices are those that are made where one is better over all sizes. What the first have found is
+// not set for the next: each is by itself.
+func (t *tuning) choices() []choice {
+	of := func(name string, values ...string) (settings []*setting) {
+		v, _ := params.Find(name)
+		settings = append(settings, &setting{name: v.Default})
+		for _, value := range values {
+			settings = append(settings, &setting{name: value, set: []string{name + "=" + value}})
+		}
+		return settings
+	}
+	all := []choice{
+		{"FITMPI_SOCKET_BUFFER", "buffers of sockets", "tcp", of("FITMPI_SOCKET_BUFFER", "1M", "4M"), longSizes},
+		{"FITMPI_CONGESTION", "congestion control", "tcp", of("FITMPI_CONGESTION", "system"), longSizes},
+	}
+	if !t.between {
+		all = append(all, choice{"FITMPI_SHM_COPY", "copying between processes", "shm", of("FITMPI_SHM_COPY", "ring", "read"), copySizes})
+	}
+	return all
+}
 
 // find measures all.
 func (t *tuning) find(ctx context.Context) (*found, error) {
 	// Under a limit of 4 KiB all sizes ask first, under one of 1 MiB none does.
-	eager := []*setting{{name: "at once", set: []string{"FITMPI_EAGER_MAX=1M", "FITMPI_WINDOW=8M"}}, {name: "asked", set: []string{"FITMPI_EAGER_MAX=4K", "FITMPI_WINDOW=8M"}}}
-	buffers := []*setting{{name: "system's"}, {name: "1M", set: []string{"FITMPI_SOCKET_BUFFER=1M"}}, {name: "4M", set: []string{"FITMPI_SOCKET_BUFFER=4M"}}}
-	all, done := t.rounds*(len(eager)+len(buffers)), 0
-	rounds := func(what string, settings []*setting, sizes []int) error {
-		for range t.rounds { // by turns: what disturbs for a while disturbs all
-			for _, s := range settings {
-				us, err := t.measure(ctx, s.set, sizes)
-				if err != nil {
-					return err
-				}
-				s.keep(us)
-				done++
-				t.say(done, all, what+", "+s.name)
-			}
-		}
-		return nil
+	eager := choice{"FITMPI_EAGER_MAX", "eager limit", "tcp", []*setting{
+		{name: "at once", set: []string{"FITMPI_EAGER_MAX=1M", "FITMPI_WINDOW=8M"}}, {name: "asked", set: []string{"FITMPI_EAGER_MAX=4K", "FITMPI_WINDOW=8M"}},
+	}, eagerSizes}
+	others := t.choices()
+	t.all = t.rounds * len(eager.settings)
+	for i := range others {
+		t.all += t.rounds * len(others[i].settings)
 	}
 	f := &found{}
-	if err := rounds("eager limit", eager, eagerSizes); err != nil {
+	if err := t.compare(ctx, &eager); err != nil {
 		return nil, err
 	}
-	f.takeEager(eager[0], eager[1])
-	if err := rounds("buffers of sockets", buffers, bufferSizes); err != nil {
-		return nil, err
+	f.takeEager(eager.settings[0], eager.settings[1])
+	for i := range others {
+		if err := t.compare(ctx, &others[i]); err != nil {
+			return nil, err
+		}
+		f.take(&others[i])
 	}
-	f.takeBuffer(buffers)
+	if t.between {
+		f.words = append(f.words, "not measured, as ranks of two hosts share no memory: FITMPI_SHM_COPY")
+	}
+	f.words = append(f.words, unmeasured...)
 	return f, nil
+}
+
+// compare measures the settings of a choice, by turns: what disturbs for a while disturbs all.
+func (t *tuning) compare(ctx context.Context, c *choice) error {
+	for range t.rounds {
+		for _, s := range c.settings {
+			us, err := t.measure(ctx, c.transport, s.set, c.sizes)
+			if err != nil {
+				return err
+			}
+			s.keep(us)
+			t.done++
+			t.say(t.done, t.all, c.what+", "+s.name)
+		}
+	}
+	return nil
 }
 
 // keep notes times that are less than before.
@@ -103,25 +157,24 @@ func (f *found) takeEager(atOnce, asked *setting) {
 	f.choose("FITMPI_EAGER_MAX", params.FormatSize(limit))
 }
 
-// takeBuffer chooses other buffers than the system's, which come first, if they gain over all
-// sizes.
-func (f *found) takeBuffer(settings []*setting) {
-	best, least := settings[0], bufferGain
-	for _, s := range settings[1:] {
+// take chooses another setting than the first if that gains over all sizes.
+func (f *found) take(c *choice) {
+	best, least := c.settings[0], leastGain
+	for _, s := range c.settings[1:] {
 		sum := 0.0
-		for _, n := range bufferSizes {
-			sum += s.us[n] / settings[0].us[n] / float64(len(bufferSizes))
+		for _, n := range c.sizes {
+			sum += s.us[n] / c.settings[0].us[n] / float64(len(c.sizes))
 		}
 		if sum <= least {
 			best, least = s, sum
 		}
 	}
-	f.tabulate(settings, bufferSizes)
-	if best == settings[0] {
-		f.words = append(f.words, "FITMPI_SOCKET_BUFFER stays the system's")
+	f.tabulate(c.settings, c.sizes)
+	if best == c.settings[0] {
+		f.words = append(f.words, fmt.Sprintf("%s stays as it is (%s)", c.name, best.name))
 		return
 	}
-	f.choose("FITMPI_SOCKET_BUFFER", best.name)
+	f.choose(c.name, best.name)
 }
 
 func (f *found) choose(name, value string) {

@@ -22,20 +22,22 @@ import (
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/launch"
 )
 
-const tuneUsage = `fitrun tune finds the thresholds at which messages between two ranks change their way over TCP, by measuring, and keeps
-them for later jobs of this user.
+const tuneUsage = `fitrun tune finds by measuring at which lengths messages between two ranks are to change their way, and keeps that for
+later jobs of this user.
 
 Usage:
   fitrun tune [options]         between two ranks of this machine
   fitrun tune -H a,b [options]  between two hosts
 
-It starts some jobs of two ranks that bounce messages, one after the other, in half a minute or so. Nothing else should
-run there meanwhile. It finds
+It starts some jobs of two ranks that bounce messages, one after the other, in a minute or so. Nothing else should run
+there meanwhile. It finds
   FITMPI_EAGER_MAX      up to which length a message is sent without asking the receiver
   FITMPI_SOCKET_BUFFER  whether larger buffers of sockets than the system's make long messages faster
+  FITMPI_CONGESTION     whether the system's TCP congestion control does
+  FITMPI_SHM_COPY       between ranks of this machine: whether one way of copying between processes is better at all lengths
 and writes them to $XDG_CONFIG_HOME/fitmpi/tuned (~/.config/fitmpi/tuned), or where FITMPI_TUNED says. fitrun gives them to
-all ranks, unless the environment, -x or -genv say otherwise; fitrun --print-config shows them as "tuned". Between ranks
-that share memory they change little. To forget them remove the file; FITMPI_TUNED=none leaves it alone.
+all ranks, unless the environment, -x or -genv say otherwise; fitrun --print-config shows them as "tuned". What
+depends on the program, or on more than two ranks, it leaves as it is, and says so. To forget them remove the file; FITMPI_TUNED=none leaves it alone.
 
 Options:
   -H LIST               the two hosts
@@ -123,7 +125,7 @@ func (o *tuneOptions) run(ctx context.Context, path string, stdout, stderr io.Wr
 			return err
 		}
 	}
-	t := tuning{measure: o.measure, rounds: o.rounds, say: func(done, all int, what string) {
+	t := tuning{measure: o.measure, between: o.isBetween(), rounds: o.rounds, say: func(done, all int, what string) {
 		fmt.Fprintf(stderr, "fitrun tune: %d of %d measured: %s\n", done, all, what)
 	}}
 	found, err := t.find(ctx)
@@ -162,8 +164,13 @@ func buildBench(ctx context.Context, dir string) ([]string, error) {
 // tuneIterations is how many round trips are one figure.
 const tuneIterations = 200
 
+// isBetween reports whether the ranks are on the hosts that a list has.
+func (o *tuneOptions) isBetween() bool {
+	return slices.Contains(o.job, "-H") || slices.Contains(o.job, "--hostfile")
+}
+
 // measure runs a job in which two ranks bounce messages.
-func (o *tuneOptions) measure(ctx context.Context, set []string, sizes []int) (map[int]float64, error) {
+func (o *tuneOptions) measure(ctx context.Context, transport string, set []string, sizes []int) (map[int]float64, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -173,10 +180,10 @@ func (o *tuneOptions) measure(ctx context.Context, set []string, sizes []int) (m
 		list = append(list, strconv.Itoa(n))
 	}
 	args := append([]string{"fitrun"}, o.job...)
-	if !slices.Contains(args, "-H") && !slices.Contains(args, "--hostfile") {
+	if !o.isBetween() {
 		args = append(args, "-H", "localhost:2")
 	}
-	args = append(args, "-n", "2", "--map-by", "node", "--transport", "tcp", "--timeout", "2m")
+	args = append(args, "-n", "2", "--map-by", "node", "--transport", transport, "--timeout", "2m")
 	for _, s := range set {
 		args = append(args, "-x", s)
 	}

@@ -16,11 +16,12 @@ import (
 )
 
 // pretended measures as a network would on which asking costs asks microseconds, and messages that
-// do not ask waste part of their time; larger buffers gain a part.
-func pretended(asks, waste, gain float64) func(context.Context, []string, []int) (map[int]float64, error) {
+// do not ask waste part of their time; larger buffers gain a part, and so does reading over shared
+// memory.
+func pretended(asks, waste, gain, read float64) func(context.Context, string, []string, []int) (map[int]float64, error) {
 	calls := map[string]int{}
-	return func(_ context.Context, set []string, sizes []int) (map[int]float64, error) {
-		which := strings.Join(set, " ")
+	return func(_ context.Context, transport string, set []string, sizes []int) (map[int]float64, error) {
+		which := strings.Join(append(set, transport), " ")
 		calls[which]++
 		us := map[int]float64{}
 		for _, n := range sizes {
@@ -32,6 +33,8 @@ func pretended(asks, waste, gain float64) func(context.Context, []string, []int)
 				t *= 1 + waste
 			case slices.Contains(set, "FITMPI_SOCKET_BUFFER=4M"):
 				t *= 1 - gain
+			case slices.Contains(set, "FITMPI_SHM_COPY=read") && transport == "shm":
+				t *= 1 - read
 			}
 			if us[n] = t; calls[which] == 1+len(set)%2 {
 				us[n] *= 1.5 // something disturbs one round of each setting
@@ -45,18 +48,24 @@ func pretended(asks, waste, gain float64) func(context.Context, []string, []int)
 // asking; buffers are set only if they gain.
 func TestTuneFinds(t *testing.T) {
 	for _, tt := range []struct {
-		asks, waste, gain float64
-		want              string
+		asks, waste, gain, read float64
+		between                 bool
+		want                    string
 	}{
-		{30, 0, 0, "FITMPI_EAGER_MAX=512K"},
-		{8, 0.02, 0, "FITMPI_EAGER_MAX=128K"},
-		{0, 0.1, 0, "FITMPI_EAGER_MAX=8K"},
-		{8, 0.02, 0.1, "FITMPI_EAGER_MAX=128K FITMPI_SOCKET_BUFFER=4M"},
-		{8, 0.02, 0.02, "FITMPI_EAGER_MAX=128K"},
+		{30, 0, 0, 0, false, "FITMPI_EAGER_MAX=512K"},
+		{8, 0.02, 0, 0, true, "FITMPI_EAGER_MAX=128K"},
+		{0, 0.1, 0, 0, false, "FITMPI_EAGER_MAX=8K"},
+		{8, 0.02, 0.1, 0, true, "FITMPI_EAGER_MAX=128K FITMPI_SOCKET_BUFFER=4M"},
+		{8, 0.02, 0.02, 0.02, false, "FITMPI_EAGER_MAX=128K"},
+		{8, 0.02, 0.1, 0.3, false, "FITMPI_EAGER_MAX=128K FITMPI_SOCKET_BUFFER=4M FITMPI_SHM_COPY=read"},
+		{8, 0.02, 0.02, 0.3, true, "FITMPI_EAGER_MAX=128K"},
 	} {
-		progress := 0
-		tune := tuning{measure: pretended(tt.asks, tt.waste, tt.gain), rounds: 3, say: func(done, all int, _ string) {
-			if progress++; done != progress || all != 15 {
+		progress, calls := 0, 30
+		if tt.between {
+			calls = 21
+		}
+		tune := tuning{measure: pretended(tt.asks, tt.waste, tt.gain, tt.read), between: tt.between, rounds: 3, say: func(done, all int, _ string) {
+			if progress++; done != progress || all != calls {
 				t.Errorf("%d of %d after %d measurements", done, all, progress)
 			}
 		}}
@@ -64,19 +73,19 @@ func TestTuneFinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(f.set, " "); got != tt.want || progress != 15 {
+		if got := strings.Join(f.set, " "); got != tt.want || progress != calls {
 			t.Errorf("%+v: found %s after %d measurements", tt, got, progress)
 		}
 		var out strings.Builder
 		f.print(&out)
-		for _, want := range []string{"at once, us", "system's, us", "512K", "(256K by default)"} {
+		for _, want := range []string{"at once, us", "the system's, us", "system, us", "512K", "(256K by default)", "not measured, as two ranks do not show it: FITMPI_COLL"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("want %q in\n%s", want, &out)
 			}
 		}
 	}
 	failed := errors.New("no such host")
-	tune := tuning{measure: func(context.Context, []string, []int) (map[int]float64, error) { return nil, failed }, rounds: 1}
+	tune := tuning{measure: func(context.Context, string, []string, []int) (map[int]float64, error) { return nil, failed }, rounds: 1}
 	if _, err := tune.find(t.Context()); !errors.Is(err, failed) {
 		t.Errorf("a job that fails: %v", err)
 	}
@@ -102,7 +111,7 @@ func TestTunedFile(t *testing.T) {
 	if got := tuned(environ, &said); got != nil || said.Len() > 0 {
 		t.Errorf("without a file: %v, %s", got, &said)
 	}
-	set := []string{"FITMPI_EAGER_MAX=64K", "FITMPI_SOCKET_BUFFER=1M"}
+	set := []string{"FITMPI_EAGER_MAX=64K", "FITMPI_SOCKET_BUFFER=1M", "FITMPI_CONGESTION=system", "FITMPI_SHM_COPY=read"}
 	if err := writeTuned(path, "two\nlines", set); err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +125,7 @@ func TestTunedFile(t *testing.T) {
 		t.Errorf("beside the file there is %v, %v", left, err)
 	}
 	for line, want := range map[string]string{
+		"FITMPI_SHM_COPY=fast": `:2: FITMPI_SHM_COPY=fast: `,
 		"FITMPI_EAGER_MAX=64Q": path + `:2: FITMPI_EAGER_MAX=64Q: size "64Q"`, "FITMPI_TLS=0": `:2: "FITMPI_TLS=0": want NAME=VALUE of FITMPI_EAGER_MAX`, "what": `:2: "what": want`,
 	} {
 		said.Reset()
@@ -164,7 +174,7 @@ func TestTuneReal(t *testing.T) {
 	if err != nil || len(set) == 0 || !strings.HasPrefix(set[0], "FITMPI_EAGER_MAX=") {
 		t.Errorf("found %v, %v\n%s", set, err, &out)
 	}
-	if want := "5 of 5 measured"; !strings.Contains(said.String(), want) {
+	if want := "10 of 10 measured"; !strings.Contains(said.String(), want) {
 		t.Errorf("want %q in\n%s", want, &said)
 	}
 }

@@ -27,7 +27,7 @@ const tunedFile = "FITMPI_TUNED"
 const noneTuned = "none"
 
 // tunable are the variables that the file may have.
-var tunable = []string{"FITMPI_EAGER_MAX", "FITMPI_SOCKET_BUFFER"}
+var tunable = []string{"FITMPI_EAGER_MAX", "FITMPI_SOCKET_BUFFER", "FITMPI_CONGESTION", "FITMPI_SHM_COPY"}
 
 // tunedPath is where the file is; "" if it is to be left alone, or there is no place for it.
 func tunedPath(environ []string) string {
