@@ -31,8 +31,8 @@ import (
 // An element's text form counts only where it has no binary form and gob cannot carry its type.
 //
 // gob sends exported fields only, and flattens pointers: a pointer to zero inside a struct arrives
-// as nil. It checks most of its own lengths against the message, and checkStream the others, so what
-// a message can make us allocate is in proportion to its length.
+// as nil. It checks most of its own lengths against the message, and checkStream the others, so
+// what a message can make us allocate is in proportion to its length.
 
 // objectCodec says how the elements of a message of objects are serialised. On the wire: never
 // renumber.

@@ -368,8 +368,8 @@ func TestSessionMessageLeft(t *testing.T) {
 	}
 }
 
-// TestSessionsTwice: a shell that runs two programs as one rank is told that the first was the rank,
-// and is idle: the second does not wait for what the first has been given.
+// TestSessionsTwice: a shell that runs two programs as one rank is told that the first was the
+// rank, and is idle: the second does not wait for what the first has been given.
 func TestSessionsTwice(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "twice")

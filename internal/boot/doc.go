@@ -105,9 +105,9 @@
 // it sends all of them to every rank, in rank order, in as many cards messages as the line limit
 // asks for. Events may come at any time after welcome.
 //
-// A rank that has no welcome after 0.3 s says hello first. If another process has said hello as this
-// rank before, it has taken the welcome, and the answer is refused. As both have the socket, the
-// process that is the rank may read that, and leaves it out.
+// A rank that has no welcome after 0.3 s says hello first. If another process has said hello as
+// this rank before, it has taken the welcome, and the answer is refused. As both have the socket,
+// the process that is the rank may read that, and leaves it out.
 //
 // An event of the kind "asked" is a question of fitrun's, its number in "code", and "answer" the
 // answer; what is asked and answered is of package telemetry. A rank may leave a question out. If
