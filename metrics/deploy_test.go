@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/telemetry"
 )
 
 const deploy = "../deploy"
@@ -97,9 +98,9 @@ func TestDeployNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range table {
-		if !strings.Contains(string(doc), "`fitmpi_"+m.name+"`") {
-			t.Errorf("docs/METRICS.md does not say what fitmpi_%s is", m.name)
+	for _, m := range telemetry.Metrics() {
+		if !strings.Contains(string(doc), "`fitmpi_"+m.Name+"`") {
+			t.Errorf("docs/METRICS.md does not say what fitmpi_%s is", m.Name)
 		}
 	}
 	for _, name := range jobNames(t) {

@@ -32,6 +32,11 @@
 // All that is noted for this costs a message some nanoseconds (docs/decisions/0024). Asking stops
 // all goroutines of the process for as long as their stacks are written.
 //
+// # What a rank counts
+//
+// [Metrics] is the one table of it: package metrics shows it to Prometheus, and the C library to
+// tools, as performance variables of MPI.
+//
 // # What shows a rank's counters elsewhere
 //
 // An [Exporter] serves and pushes the counters of a rank without its launcher. Package mpi uses the
