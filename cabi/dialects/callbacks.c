@@ -46,13 +46,14 @@ ATTRIBUTE(datatype, MPI_Datatype, MPI_Type)
 ATTRIBUTE(win, MPI_Win, MPI_Win)
 
 /* Error handlers may have more arguments: here they have two. */
-#define HANDLER(kind, type, prefix)                                      \
-    static int handle_##kind(int64_t function, const int64_t *a)         \
-    {                                                                    \
-        type h = kind##_out(*ADDRESS(uintptr_t, 0));                     \
-        int code = fit_error_out(*ADDRESS(int, 1));                      \
-        FUNCTION(prefix##_errhandler_function)(&h, &code);               \
-        return 0;                                                        \
+#define HANDLER(kind, type, prefix)                                         \
+    static int handle_##kind(int64_t function, const int64_t *a)            \
+    {                                                                       \
+        type h = kind##_out(*ADDRESS(uintptr_t, 0));                        \
+        int code = fit_error_out(*ADDRESS(int, 1));                         \
+        FUNCTION(prefix##_errhandler_function)(&h, &code);                  \
+        *ADDRESS(int, 1) = fit_error_in(code); /* it may have changed it */ \
+        return 0;                                                           \
     }
 HANDLER(comm, MPI_Comm, MPI_Comm)
 HANDLER(win, MPI_Win, MPI_Win)

@@ -12,6 +12,37 @@ static void handle(MPI_Comm *comm, int *code, ...)
     OK(MPI_Comm_rank(*comm, &r));
 }
 
+/* apart checks that buffers of collectives which are the same memory, or this rank's block of it,
+ * are errors at every rank, so that none waits for another. */
+static void apart(void)
+{
+    int all[64] = {0}, counts[16], places[16];
+    MPI_Request r;
+    CHECK(size <= 16);
+    for (int i = 0; i < size; i++) {
+        counts[i] = 2;
+        places[i] = 2 * i;
+    }
+    MPI_Comm w = MPI_COMM_WORLD;
+    CHECK(MPI_Allgather(all + 2 * rank, 2, MPI_INT, all, 2, MPI_INT, w) == MPI_ERR_BUFFER);
+    CHECK(MPI_Iallgather(all + 2 * rank, 2, MPI_INT, all, 2, MPI_INT, w, &r) == MPI_ERR_BUFFER);
+    CHECK(MPI_Allgatherv(all + 2 * rank, 2, MPI_INT, all, counts, places, MPI_INT, w) == MPI_ERR_BUFFER);
+    CHECK(MPI_Alltoallv(all, counts, places, MPI_INT, all, counts, places, MPI_INT, w) == MPI_ERR_BUFFER);
+    CHECK(MPI_Reduce_scatter(all, all, counts, MPI_INT, MPI_SUM, w) == MPI_ERR_BUFFER);
+    CHECK(MPI_Reduce_scatter_block(all, all, 2, MPI_INT, MPI_SUM, w) == MPI_ERR_BUFFER);
+    /* Blocks that do not overlap may lie in one array. */
+    int to[16];
+    for (int i = 0; i < size; i++) {
+        counts[i] = 1;
+        to[i] = 32 + i;
+        all[i] = 100 * rank + i;
+        places[i] = i;
+    }
+    OK(MPI_Alltoallv(all, counts, places, MPI_INT, all, counts, to, MPI_INT, w));
+    for (int i = 0; i < size; i++)
+        CHECK(all[32 + i] == 100 * i + rank);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Errhandler h, got;
@@ -33,6 +64,11 @@ int main(int argc, char **argv)
     CHECK(MPI_Allreduce(&x, &n, 1, MPI_BYTE, MPI_MAX, MPI_COMM_WORLD) == MPI_ERR_OP);
     CHECK(MPI_Reduce_local(MPI_IN_PLACE, &x, 1, MPI_INT, MPI_SUM) == MPI_ERR_BUFFER);
     CHECK(MPI_Allreduce(&x, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_ERR_BUFFER);
+    apart();
+    /* Where a handle is to go is looked at before other arguments, and before others take part. */
+    CHECK(MPI_Intercomm_create(MPI_COMM_WORLD, 0, MPI_COMM_WORLD, size, 0, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Comm_dup(MPI_COMM_WORLD, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Irecv(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL) == MPI_ERR_ARG);
     int key;
     OK(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &key, NULL));
     CHECK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL) == MPI_ERR_KEYVAL);

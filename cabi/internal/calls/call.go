@@ -3,6 +3,7 @@ package calls
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 	"sync"
 	"unsafe"
@@ -49,10 +50,35 @@ func Call(id int, args unsafe.Pointer) (code int) {
 	if h == nil {
 		panic(failf(abi.ErrUnsupportedOperation, "FitMPI does not have this function yet"))
 	}
+	c.mustHavePlaces()
 	if err := h(c); err != nil {
 		return c.failed(err)
 	}
 	return abi.Success
+}
+
+// mustHavePlaces checks that there is a place for each handle that the function makes, before it
+// makes any: what one rank cannot take the others would have.
+func (c *call) mustHavePlaces() {
+	made := &procedure.Made[c.id]
+	for places := made.Out; places != 0; places &= places - 1 {
+		i := bits.TrailingZeros16(places)
+		if c.args[i] != 0 {
+			continue
+		}
+		switch made.By {
+		case procedure.OnComm:
+			c.comm(int(made.On))
+		case procedure.OnWin:
+			c.win(int(made.On))
+		case procedure.OnFile:
+			c.file(int(made.On))
+		case procedure.OnSession:
+			c.session(int(made.On))
+		case procedure.OnNone:
+		}
+		c.need(i)
+	}
 }
 
 // calls recycles calls: each would be new memory, as handlers are values.

@@ -77,15 +77,29 @@ func bcast(c *call, f form) (*mpi.Request, error) {
 
 // own is this rank's block of blocks, each of count values of d, at an address.
 func (c *call) own(m *comm, addr int64, count int, d *datatype) operand {
-	return c.whole(addr+int64(m.Rank()*count*d.extent), count, d)
+	return c.whole(c.ownAt(m, addr, count, d), count, d)
+}
+
+// ownAt is where that block is.
+func (c *call) ownAt(m *comm, addr int64, count int, d *datatype) int64 {
+	return addr + int64(m.Rank()*count*d.extent)
+}
+
+// ownDispl is where this rank's block is, at displacements in extents of d. Between two groups there
+// is none.
+func (c *call) ownDispl(m *comm, addr int64, displs []int, d *datatype) int64 {
+	if m.IsInter() {
+		return addr
+	}
+	return addr + int64(displs[m.Rank()]*d.extent)
 }
 
 func gather(c *call, f form) (*mpi.Request, error) {
 	m, root := c.comm(7), c.int(6)
 	var in, out operand
 	if m.isRoot(root) {
-		c.apart(m, 0, 3, 1)
 		d := c.datatype(5)
+		c.apart(m, 0, 3, c.int(1) > 0, c.ownAt(m, c.args[3], c.count(4), d))
 		out = c.blocks(c.args[3], c.count(4), d, m.peers())
 		if c.inPlace(0) {
 			in = c.own(m, c.args[3], c.count(4), d)
@@ -109,12 +123,12 @@ func gatherv(c *call, f form) (*mpi.Request, error) {
 	var in operand
 	var out varied
 	if m.isRoot(root) {
-		c.apart(m, 0, 3, 1)
 		d := c.datatype(6)
 		counts, displs := c.ints(4, m.peers()), c.displs(5, m.peers())
+		c.apart(m, 0, 3, c.int(1) > 0, c.ownDispl(m, c.args[3], displs, d))
 		out = c.varied(c.args[3], counts, displs, d)
 		if c.inPlace(0) {
-			in = c.whole(c.args[3]+int64(displs[m.Rank()]*d.extent), counts[m.Rank()], d)
+			in = c.whole(c.ownDispl(m, c.args[3], displs, d), counts[m.Rank()], d)
 		}
 	}
 	if !c.inPlace(0) && (!m.IsInter() || root >= 0) {
@@ -137,8 +151,8 @@ func scatter(c *call, f form) (*mpi.Request, error) {
 	m, root := c.comm(7), c.int(6)
 	var in, out operand
 	if m.isRoot(root) {
-		c.apart(m, 0, 3, 1)
 		d := c.datatype(2)
+		c.apart(m, 3, 0, c.int(4) > 0, c.ownAt(m, c.args[0], c.count(1), d))
 		in = c.blocks(c.args[0], c.count(1), d, m.peers())
 		if c.inPlace(3) {
 			out = c.own(m, c.args[0], c.count(1), d)
@@ -162,12 +176,12 @@ func scatterv(c *call, f form) (*mpi.Request, error) {
 	var out operand
 	var in varied
 	if m.isRoot(root) {
-		c.apart(m, 0, 4, 5)
 		d := c.datatype(3)
 		counts, displs := c.ints(1, m.peers()), c.displs(2, m.peers())
+		c.apart(m, 4, 0, c.int(5) > 0, c.ownDispl(m, c.args[0], displs, d))
 		in = c.varied(c.args[0], counts, displs, d)
 		if c.inPlace(4) {
-			out = c.whole(c.args[0]+int64(displs[m.Rank()]*d.extent), counts[m.Rank()], d)
+			out = c.whole(c.ownDispl(m, c.args[0], displs, d), counts[m.Rank()], d)
 		}
 	}
 	if !c.inPlace(4) && (!m.IsInter() || root >= 0) {

@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"slices"
+
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -12,7 +14,7 @@ func allgather(c *call, f form) (*mpi.Request, error) {
 	if c.inPlace(0) {
 		in = c.own(m, c.args[3], n, d)
 	} else {
-		c.apart(m, 0, 3, 1)
+		c.apart(m, 0, 3, c.int(1) > 0, c.ownAt(m, c.args[3], n, d))
 		in = c.whole(c.args[0], c.count(1), c.datatype(2))
 	}
 	on := m.WithTypes(in.t, out.t)
@@ -31,9 +33,9 @@ func allgatherv(c *call, f form) (*mpi.Request, error) {
 	out := c.varied(c.args[3], counts, displs, d)
 	var in operand
 	if c.inPlace(0) {
-		in = c.whole(c.args[3]+int64(displs[m.Rank()]*d.extent), counts[m.Rank()], d)
+		in = c.whole(c.ownDispl(m, c.args[3], displs, d), counts[m.Rank()], d)
 	} else {
-		c.apart(m, 0, 3, 1)
+		c.apart(m, 0, 3, c.int(1) > 0, c.ownDispl(m, c.args[3], displs, d))
 		in = c.whole(c.args[0], c.count(1), c.datatype(2))
 	}
 	on := m.WithTypes(in.t, out.t)
@@ -51,7 +53,7 @@ func alltoall(c *call, f form) (*mpi.Request, error) {
 	out := c.blocks(c.args[3], c.count(4), c.datatype(5), m.peers())
 	in := out
 	if !c.inPlace(0) {
-		c.apart(m, 0, 3, 1)
+		c.apart(m, 0, 3, c.int(1) > 0)
 		in = c.blocks(c.args[0], c.count(1), c.datatype(2), m.peers())
 	}
 	on := m.WithTypes(in.t, out.t)
@@ -67,10 +69,15 @@ func alltoall(c *call, f form) (*mpi.Request, error) {
 func alltoallv(c *call, f form) (*mpi.Request, error) {
 	m := c.comm(8)
 	n := m.peers()
-	out := c.varied(c.args[4], c.ints(5, n), c.displs(6, n), c.datatype(7))
+	to, counts, displs := c.datatype(7), c.ints(5, n), c.displs(6, n)
+	out := c.varied(c.args[4], counts, displs, to)
 	in := out
 	if !c.inPlace(0) {
-		in = c.varied(c.args[0], c.ints(1, n), c.displs(2, n), c.datatype(3))
+		from, sent, at := c.datatype(3), c.ints(1, n), c.displs(2, n)
+		if from == to {
+			c.apartBlocks(m, 0, 4, [2][]int{sent, counts}, [2][]int{at, displs})
+		}
+		in = c.varied(c.args[0], sent, at, from)
 	}
 	on := m.WithTypes(in.t, out.t)
 	switch f {
@@ -148,8 +155,9 @@ func (s separate) apart() (separate, error) {
 func alltoallw(c *call, f form) (*mpi.Request, error) {
 	m := c.comm(8)
 	n := m.peers()
-	counts := c.ints(5, n)
-	out := c.separate(c.args[4], counts, c.ints(6, n), c.arrayOf(7, counts))
+	counts, displs := c.ints(5, n), c.ints(6, n)
+	types := c.arrayOf(7, counts)
+	out := c.separate(c.args[4], counts, displs, types)
 	in := out
 	if c.inPlace(0) {
 		if f == persistent {
@@ -160,8 +168,12 @@ func alltoallw(c *call, f form) (*mpi.Request, error) {
 			return nil, err
 		}
 	} else {
-		counts := c.ints(1, n)
-		in = c.separate(c.args[0], counts, c.ints(2, n), c.arrayOf(3, counts))
+		sent, at := c.ints(1, n), c.ints(2, n)
+		from := c.arrayOf(3, sent)
+		if slices.Equal(from, types) {
+			c.apartBlocks(m, 0, 4, [2][]int{sent, counts}, [2][]int{at, displs})
+		}
+		in = c.separate(c.args[0], sent, at, from)
 	}
 	switch f {
 	case nonblocking:

@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"slices"
+
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -89,11 +91,28 @@ func scaled(list []int, by int) []int {
 func (c *call) inPlace(i int) bool { return c.args[i] == abi.InPlace }
 
 // apart checks that the two buffers of a call, neither of which is MPI_IN_PLACE, are not one, if
-// there are so many values in the first: "the arguments must not be aliased" (MPI 5.0, section
-// 2.3). At a root between two groups only one of them counts.
-func (c *call) apart(m *comm, in, out, count int) {
-	if c.args[in] == c.args[out] && c.args[in] > abi.InPlace && c.int(count) > 0 && !m.IsInter() {
+// there are some values in the first: "the arguments must not be aliased" (MPI 5.0, section 2.3).
+// own is this rank's block in the second, if it has blocks: what goes there may not lie there. At a
+// root between two groups only one of the buffers counts.
+func (c *call) apart(m *comm, in, out int, some bool, own ...int64) {
+	if !some || m.IsInter() || c.args[in] <= abi.InPlace {
+		return
+	}
+	if c.args[in] == c.args[out] || slices.Contains(own, c.args[in]) {
 		panic(failf(abi.ErrBuffer, "both buffers are the same memory: use MPI_IN_PLACE"))
+	}
+}
+
+// apartBlocks is apart of buffers that both have a block for each rank, of the same datatypes: at no
+// rank may both begin at one displacement.
+func (c *call) apartBlocks(m *comm, in, out int, counts, displs [2][]int) {
+	if m.IsInter() || c.args[in] <= abi.InPlace || c.args[in] != c.args[out] {
+		return
+	}
+	for i, n := range counts[0] {
+		if n > 0 && counts[1][i] > 0 && displs[0][i] == displs[1][i] {
+			panic(failf(abi.ErrBuffer, "the blocks of rank %d in both buffers are the same memory: use MPI_IN_PLACE", i))
+		}
 	}
 }
 

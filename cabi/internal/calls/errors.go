@@ -105,6 +105,9 @@ func predefinedHandler(h handle) *errhandler {
 func (c *call) failed(err error) int {
 	code := codeOf(err)
 	if isTool[c.id] {
+		if code < abi.TErrCannotInit { // what is wrong with any function has one code there
+			code = abi.TErrInvalid
+		}
 		return code
 	}
 	if c.on == nil {
@@ -124,12 +127,13 @@ func (c *call) failed(err error) int {
 	return raise(c.on, code, c.name()+": "+err.Error())
 }
 
-// raise calls the error handler of o with a code. The text is for people.
+// raise calls the error handler of o with a code, and returns what the call that has found the error
+// is to return. The text is for people.
 func raise(o owner, code int, text string) int {
 	switch h := o.handler(); {
 	case h == errorsReturn:
 	case h.fn != 0:
-		callHandler(h, o, code)
+		return callHandler(h, o, code)
 	default:
 		o.abort(text)
 		os.Exit(1)
@@ -137,8 +141,9 @@ func raise(o owner, code int, text string) int {
 	return code
 }
 
-// callHandler calls a function of the program.
-func callHandler(h *errhandler, o owner, code int) {
+// callHandler calls a function of the program. It is given "the error code to be returned by the MPI
+// routine that raised the error" (MPI 5.0, section 9.3.1), which it may change.
+func callHandler(h *errhandler, o owner, code int) int {
 	args := heap(new(struct {
 		object handle
 		code   int32
@@ -154,6 +159,7 @@ func callHandler(h *errhandler, o owner, code int) {
 		what = FunctionSessionError
 	}
 	Callback(what, h.fn, address(&args.object), address(&args.code))
+	return int(args.code)
 }
 
 // noWorld gets errors before MPI_Init and after MPI_Finalize.

@@ -181,7 +181,7 @@ func reduceAll(c *call, f form, kind reductionKind) (*mpi.Request, error) {
 	if c.inPlace(0) {
 		r.in = r.out
 	} else {
-		c.apart(m, 0, 1, 2)
+		c.apart(m, 0, 1, n > 0)
 	}
 	return c.do(r)
 }
@@ -192,7 +192,7 @@ func reduceToRoot(c *call, f form) (*mpi.Request, error) {
 	switch {
 	case m.isRoot(root):
 		r.out, r.result = c.args[1], n
-		c.apart(m, 0, 1, 2)
+		c.apart(m, 0, 1, n > 0)
 		if m.IsInter() {
 			r.in, r.n = 0, 0
 		}
@@ -232,6 +232,8 @@ func reduceScattered(c *call, f form) (*mpi.Request, error) {
 		n: n, result: counts[m.Rank()], counts: counts}
 	if c.inPlace(0) {
 		r.in = r.out
+	} else {
+		c.apart(m, 0, 1, r.result > 0)
 	}
 	return c.do(r)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 
 	"github.com/fitmpi/fitmpi/cabi/facts"
@@ -26,6 +27,7 @@ func procedureList(t *facts.Table) (string, error) {
 	}
 	fmt.Fprintf(w, ")\n\n// Count is how many there are.\nconst Count = %d\n", n)
 	nameList(w, t)
+	makesList(w, t)
 	out, err := format.Source([]byte(w.String()))
 	return string(out), err
 }
@@ -36,6 +38,37 @@ func nameList(w *strings.Builder, t *facts.Table) {
 	for _, c := range t.Chapters {
 		for _, b := range c.Bindings() {
 			fmt.Fprintf(w, "%s: %q,\n", goName(b.CName()), b.CName())
+		}
+	}
+	w.WriteString("}\n")
+}
+
+// owners are the kinds of arguments whose objects have error handlers.
+var owners = map[string]string{"comm": "OnComm", "win": "OnWin", "file": "OnFile", "session": "OnSession"}
+
+// makesList writes which functions make handles, but those of tools.
+func makesList(w *strings.Builder, t *facts.Table) {
+	w.WriteString("\n// Made are the handles that each procedure makes.\nvar Made = [Count]Makes{\n")
+	for _, c := range t.Chapters {
+		for _, b := range c.Bindings() {
+			out, on, by := 0, 0, ""
+			for i, a := range b.Parameters() {
+				switch {
+				case a.Kind.Class != facts.ClassHandle || a.Length != "" || strings.HasPrefix(a.Kind.Name, "t-"):
+				case a.Direction == facts.Out && !slices.Contains(a.Sentinels, "NULL"):
+					out |= 1 << i
+				case a.Direction == facts.In && by == "":
+					on, by = i, owners[a.Kind.Name]
+				}
+			}
+			if out == 0 || strings.HasPrefix(b.CName(), "MPI_T_") {
+				continue
+			}
+			fmt.Fprintf(w, "%s: {Out: %#x", goName(b.CName()), out)
+			if by != "" {
+				fmt.Fprintf(w, ", By: %s, On: %d", by, on)
+			}
+			w.WriteString("},\n")
 		}
 	}
 	w.WriteString("}\n")

@@ -15,3 +15,23 @@ func (p ID) String() string {
 	}
 	return names[p]
 }
+
+// Owner is a kind of object that has an error handler.
+type Owner uint8
+
+// The kinds; OnNone is for procedures that are of no object.
+const (
+	OnNone Owner = iota
+	OnComm
+	OnWin
+	OnFile
+	OnSession
+)
+
+// Makes says which handles a procedure makes: a bit for each argument that is the address of one. By
+// is the kind of the object that it is of, and On the argument that is this object.
+type Makes struct {
+	Out uint16
+	By  Owner
+	On  uint8
+}
