@@ -37,6 +37,7 @@ func (c *call) finish(p *handle, q *request, st mpi.Status, err error, to *statu
 		}
 		return nil
 	}
+	st, err = q.outcomeOf(st, err)
 	if to != nil {
 		to.set(st)
 	}

@@ -24,6 +24,7 @@ func getStatus(c *call) error {
 		c.setBool(1, false)
 		return err
 	}
+	st, err = q.outcomeOf(st, err)
 	if to != nil {
 		to.set(st)
 	}

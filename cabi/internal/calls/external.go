@@ -2,6 +2,7 @@ package calls
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/bits"
 	"runtime"
@@ -169,7 +170,7 @@ func (d *datatype) externalSize(n int) int {
 	one := 0
 	_ = d.eachBasic(1, func(b *datatype, n int) error {
 		size := b.size
-		if f, ok := externalForms[b.h]; ok {
+		if f, ok := b.external(); ok {
 			size = f.size
 		}
 		one += n * size
@@ -181,20 +182,74 @@ func (d *datatype) externalSize(n int) int {
 	return n * one
 }
 
+// external is the form of d's values, which are basic, if package mpi has another or none. Datatypes
+// of Fortran that a program has asked for are as the predefined ones.
+func (d *datatype) external() (externalForm, bool) {
+	f, ok := externalForms[d.h]
+	if _, is := f90Kinds[d.made.combiner]; is && d.size >= 16 {
+		f, ok = reversed(16), true
+		if d.made.combiner == abi.CombinerF90Complex {
+			f = twice(f)
+		}
+	}
+	return f, ok
+}
+
+// hasOwnExternal reports whether package mpi has another external32, or none, of some values of d.
+func (d *datatype) hasOwnExternal() (has bool) {
+	_ = d.eachBasic(1, func(b *datatype, _ int) error {
+		_, ok := b.external()
+		has = has || ok
+		return nil
+	})
+	return has
+}
+
+// errShort ends a visit where no more values are there.
+var errShort = errors.New("no more values")
+
+// eachExternal visits the basic values of n values of d, as far as they are whole in so many bytes of
+// external32: so many of one predefined datatype each time, that begin at byte mem of packed values
+// and at byte file of external32. done is how many bytes they have in memory.
+func (d *datatype) eachExternal(n, have int, visit func(b *datatype, n, mem, file int) error) (done int, err error) {
+	file := 0
+	err = d.eachBasic(n, func(b *datatype, n int) error {
+		size := b.size
+		if f, ok := b.external(); ok {
+			size = f.size
+		}
+		whole := min(n, (have-file)/size)
+		if whole > 0 {
+			if err := visit(b, whole, done, file); err != nil {
+				return err
+			}
+		}
+		done, file = done+whole*b.size, file+whole*size
+		if whole < n {
+			return errShort
+		}
+		return nil
+	})
+	if errors.Is(err, errShort) {
+		err = nil
+	}
+	return done, err
+}
+
 // toExternal appends n values of d, which are packed, to out.
 func (d *datatype) toExternal(out, packed []byte, n int) ([]byte, error) {
-	err := d.eachBasic(n, func(b *datatype, n int) (err error) {
-		own := packed[:n*b.size]
-		packed = packed[n*b.size:]
-		f, ok := externalForms[b.h]
+	at, size := len(out), d.externalSize(n)
+	out = append(out, make([]byte, size)...)
+	_, err := d.eachExternal(n, size, func(b *datatype, n, mem, file int) error {
+		to, own := out[at+file:], packed[mem:mem+n*b.size]
+		f, ok := b.external()
 		if !ok {
-			out, err = mpi.PackExternal(out, own, mpi.Contiguous(n, b.t))
+			x, err := mpi.PackExternal(nil, own, mpi.Contiguous(n, b.t))
+			copy(to, x)
 			return err
 		}
-		at := len(out)
-		out = append(out, make([]byte, n*f.size)...)
 		for i := range n {
-			if !f.encode(out[at+i*f.size:at+(i+1)*f.size], own[i*f.own:(i+1)*f.own]) {
+			if !f.encode(to[i*f.size:(i+1)*f.size], own[i*f.own:(i+1)*f.own]) {
 				return failf(abi.ErrConversion, "a value of %s has no room in the %d bytes of external32", *b.name.Load(), f.size)
 			}
 		}
@@ -203,25 +258,22 @@ func (d *datatype) toExternal(out, packed []byte, n int) ([]byte, error) {
 	return out, err
 }
 
-// fromExternal is n values of d, packed.
+// fromExternal is as many of n values of d as there are, packed.
 func (d *datatype) fromExternal(external []byte, n int) ([]byte, error) {
 	packed := make([]byte, n*d.size)
-	rest := packed
-	err := d.eachBasic(n, func(b *datatype, n int) (err error) {
-		own := rest[:n*b.size]
-		rest = rest[n*b.size:]
-		f, ok := externalForms[b.h]
+	done, err := d.eachExternal(n, len(external), func(b *datatype, n, mem, file int) error {
+		from, own := external[file:], packed[mem:mem+n*b.size]
+		f, ok := b.external()
 		if !ok {
-			external, err = mpi.UnpackExternal(external, own, mpi.Contiguous(n, b.t))
+			_, err := mpi.UnpackExternal(from, own, mpi.Contiguous(n, b.t))
 			return err
 		}
 		for i := range n {
-			f.decode(own[i*f.own:(i+1)*f.own], external[i*f.size:(i+1)*f.size])
+			f.decode(own[i*f.own:(i+1)*f.own], from[i*f.size:(i+1)*f.size])
 		}
-		external = external[n*f.size:]
 		return nil
 	})
-	return packed, err
+	return packed[:done], err
 }
 
 // external checks the name of a data representation.
@@ -229,6 +281,15 @@ func (c *call) external(i int) {
 	if name := c.text(i); name != "external32" {
 		panic(failf(abi.ErrUnsupportedDatarep, "data representation %q: need external32", name))
 	}
+}
+
+// packed is the data of b, one value after the other.
+func (b buffer) packed() ([]byte, error) {
+	flat := b.asBytes()
+	if b.t == nil {
+		return flat.bytes(), nil
+	}
+	return mpi.Pack(nil, flat.bytes(), b.t)
 }
 
 func packExternal(c *call) error {
@@ -242,13 +303,9 @@ func packExternal(c *call) error {
 	case size > room-at:
 		return failf(abi.ErrTruncate, "%d bytes from position %d on: the buffer has %d", size, at, room)
 	}
-	flat := b.asBytes()
-	packed := flat.bytes()
-	var err error
-	if b.t != nil {
-		if packed, err = mpi.Pack(nil, packed, b.t); err != nil {
-			return err
-		}
+	packed, err := b.packed()
+	if err != nil {
+		return err
 	}
 	out, err := d.toExternal(make([]byte, 0, size), packed, n)
 	if err != nil {

@@ -18,8 +18,8 @@ type file struct {
 
 	// Owned by the thread that calls: the standard lets one call at a time concern them.
 	etype, filetype *datatype // of the view
-	split           buffer    // of the split collective that has begun
-	on              *mpi.File // through which it has begun
+	external        bool      // the view is in external32
+	split           moved     // by the split collective that has begun
 }
 
 var files = table[file]{kind: kindFile, null: abi.FileNull, code: abi.ErrFile, what: "file"}
@@ -83,7 +83,8 @@ func init() {
 		return c.answer(2, n, err)
 	})
 	register(procedure.FileGetTypeExtent, func(c *call) error {
-		n, err := c.file(0).TypeExtent(c.datatype(1).t)
+		f := c.file(0)
+		n, err := c.datatype(1).extentIn(f)
 		return c.answer(2, n, err)
 	})
 	register(procedure.FileGetAmode, func(c *call) error {
@@ -196,10 +197,12 @@ func fileSetView(c *call) error {
 			return failf(abi.ErrType, "a datatype of the view is not committed: call MPI_Type_commit first")
 		}
 	}
-	if err := f.SetView(disp, etype.t, filetype.t, c.text(4), c.infoOr(5).orNil()); err != nil {
+	rep := c.text(4)
+	of, in := viewTypes(etype, filetype, rep)
+	if err := f.SetView(disp, of, in, rep, c.infoOr(5).orNil()); err != nil {
 		return err
 	}
-	f.etype, f.filetype = etype, filetype
+	f.etype, f.filetype, f.external = etype, filetype, rep == external32
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"strings"
+
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -17,16 +19,8 @@ type (
 	beginTransferAt func(f *mpi.File, offset int, buf []byte) error
 )
 
-// fileBuffer is the buffer of arguments i to i+2, always with its datatype: a file may have another
-// representation of the values than memory has.
-func (c *call) fileBuffer(f *file, i int) (on *mpi.File, b buffer) {
-	d, count := c.datatype(i+2), c.count(i+1)
-	if !d.committed.Load() {
-		panic(failf(abi.ErrType, "the datatype is not committed: call MPI_Type_commit first"))
-	}
-	b = c.layout(c.args[i], d.lay(count))
-	return f.WithType(b.t), b
-}
+// isRead reports whether a function reads.
+func isRead(id procedure.ID) bool { return strings.Contains(id.String(), "read") }
 
 func init() {
 	for id, io := range map[procedure.ID]transfer{
@@ -36,8 +30,8 @@ func init() {
 		procedure.FileReadOrdered: mpi.FileReadOrdered[byte], procedure.FileWriteOrdered: mpi.FileWriteOrdered[byte],
 	} {
 		register(id, func(c *call) error {
-			on, b := c.fileBuffer(c.file(0), 1)
-			st, err := io(on, b.bytes())
+			m := c.moved(c.file(0), 1, isRead(id))
+			st, err := m.end(io(m.on, m.bytes))
 			c.setStatus(4, st)
 			return err
 		})
@@ -47,8 +41,8 @@ func init() {
 		procedure.FileReadAtAll: mpi.FileReadAtAll[byte], procedure.FileWriteAtAll: mpi.FileWriteAtAll[byte],
 	} {
 		register(id, func(c *call) error {
-			on, b := c.fileBuffer(c.file(0), 2)
-			st, err := io(on, c.int(1), b.bytes())
+			m := c.moved(c.file(0), 2, isRead(id))
+			st, err := m.end(io(m.on, c.int(1), m.bytes))
 			c.setStatus(5, st)
 			return err
 		})
@@ -59,8 +53,8 @@ func init() {
 		procedure.FileIreadShared: mpi.FileIreadShared[byte], procedure.FileIwriteShared: mpi.FileIwriteShared[byte],
 	} {
 		register(id, func(c *call) error {
-			on, b := c.fileBuffer(c.file(0), 1)
-			return c.started(4, io(on, b.bytes()))
+			m := c.moved(c.file(0), 1, isRead(id))
+			return c.startedAs(4, io(m.on, m.bytes), m.once())
 		})
 	}
 	for id, io := range map[procedure.ID]startTransferAt{
@@ -68,8 +62,8 @@ func init() {
 		procedure.FileIreadAtAll: mpi.FileIreadAtAll[byte], procedure.FileIwriteAtAll: mpi.FileIwriteAtAll[byte],
 	} {
 		register(id, func(c *call) error {
-			on, b := c.fileBuffer(c.file(0), 2)
-			return c.started(5, io(on, c.int(1), b.bytes()))
+			m := c.moved(c.file(0), 2, isRead(id))
+			return c.startedAs(5, io(m.on, c.int(1), m.bytes), m.once())
 		})
 	}
 	splitAccess()
@@ -89,8 +83,8 @@ func splitAccess() {
 	} {
 		register(ids[0], func(c *call) error {
 			f := c.file(0)
-			f.on, f.split = c.fileBuffer(f, 1)
-			return io.begin(f.on, f.split.bytes())
+			f.split = c.moved(f, 1, isRead(ids[0]))
+			return io.begin(f.split.on, f.split.bytes)
 		})
 		register(ids[1], func(c *call) error { return c.endSplit(io.end) })
 	}
@@ -103,8 +97,8 @@ func splitAccess() {
 	} {
 		register(ids[0], func(c *call) error {
 			f := c.file(0)
-			f.on, f.split = c.fileBuffer(f, 2)
-			return io.begin(f.on, c.int(1), f.split.bytes())
+			f.split = c.moved(f, 2, isRead(ids[0]))
+			return io.begin(f.split.on, c.int(1), f.split.bytes)
 		})
 		register(ids[1], func(c *call) error { return c.endSplit(io.end) })
 	}
@@ -112,12 +106,12 @@ func splitAccess() {
 
 func (c *call) endSplit(end transfer) error {
 	f := c.file(0)
-	if f.on == nil {
+	if f.split.on == nil {
 		return failf(abi.ErrOther, "no split collective has begun on the file")
 	}
-	st, err := end(f.on, f.split.bytes())
+	st, err := f.split.end(end(f.split.on, f.split.bytes))
 	if err == nil {
-		f.on, f.split = nil, buffer{}
+		f.split = moved{}
 	}
 	c.setStatus(2, st)
 	return err

@@ -16,6 +16,18 @@ type request struct {
 	collective bool         // it must not be freed while it is active
 	done       func() error // nil, or delivers what the operation has made
 	asked      *status      // of a generalised one: what its query function writes; else nil
+	ends       ending       // nil, or makes the outcome from that of r
+}
+
+// ending makes the outcome of an operation that is done. It may be called again, and says the same.
+type ending func(mpi.Status, error) (mpi.Status, error)
+
+// outcomeOf is what a request that is done has come to.
+func (q *request) outcomeOf(st mpi.Status, err error) (mpi.Status, error) {
+	if q.ends == nil {
+		return st, err
+	}
+	return q.ends(st, err)
 }
 
 // requests are by place in the slab.
@@ -109,14 +121,20 @@ func drop(p *handle) {
 
 // started writes the handle of an operation that was begun to argument i. If it is done it is no
 // more than its status: the C half completes it.
-func (c *call) started(i int, r *mpi.Request) error {
+func (c *call) started(i int, r *mpi.Request) error { return c.startedAs(i, r, nil) }
+
+// startedAs is started of an operation whose outcome ends makes.
+func (c *call) startedAs(i int, r *mpi.Request, ends ending) error {
 	st, done, err := r.Test()
+	if done && ends != nil {
+		st, err = ends(st, err)
+	}
 	if err != nil {
 		c.setHandle(i, abi.RequestNull)
 		return err
 	}
 	if !done {
-		c.setHandle(i, keep(&request{r: r, on: c.on}))
+		c.setHandle(i, keep(&request{r: r, on: c.on, ends: ends}))
 		return nil
 	}
 	c.setDone(i, st)
