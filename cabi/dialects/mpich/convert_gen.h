@@ -678,6 +678,136 @@ static inline int keyval_out(int v)
     return v;
 }
 
+static inline int t_verbosity_in(int v)
+{
+    switch (v) {
+    case 221: return 9; /* MPI_T_VERBOSITY_USER_BASIC */
+    case 222: return 10; /* MPI_T_VERBOSITY_USER_DETAIL */
+    case 223: return 12; /* MPI_T_VERBOSITY_USER_ALL */
+    case 224: return 17; /* MPI_T_VERBOSITY_TUNER_BASIC */
+    case 225: return 18; /* MPI_T_VERBOSITY_TUNER_DETAIL */
+    case 226: return 20; /* MPI_T_VERBOSITY_TUNER_ALL */
+    case 227: return 33; /* MPI_T_VERBOSITY_MPIDEV_BASIC */
+    case 228: return 34; /* MPI_T_VERBOSITY_MPIDEV_DETAIL */
+    case 229: return 36; /* MPI_T_VERBOSITY_MPIDEV_ALL */
+    }
+    return v;
+}
+
+static inline int t_verbosity_out(int v)
+{
+    switch (v) {
+    case 9: return 221; /* MPI_T_VERBOSITY_USER_BASIC */
+    case 10: return 222; /* MPI_T_VERBOSITY_USER_DETAIL */
+    case 12: return 223; /* MPI_T_VERBOSITY_USER_ALL */
+    case 17: return 224; /* MPI_T_VERBOSITY_TUNER_BASIC */
+    case 18: return 225; /* MPI_T_VERBOSITY_TUNER_DETAIL */
+    case 20: return 226; /* MPI_T_VERBOSITY_TUNER_ALL */
+    case 33: return 227; /* MPI_T_VERBOSITY_MPIDEV_BASIC */
+    case 34: return 228; /* MPI_T_VERBOSITY_MPIDEV_DETAIL */
+    case 36: return 229; /* MPI_T_VERBOSITY_MPIDEV_ALL */
+    }
+    return v;
+}
+
+static inline int t_bind_in(int v)
+{
+    switch (v) {
+    case 9700: return 1; /* MPI_T_BIND_NO_OBJECT */
+    case 9701: return 2; /* MPI_T_BIND_MPI_COMM */
+    case 9702: return 3; /* MPI_T_BIND_MPI_DATATYPE */
+    case 9703: return 4; /* MPI_T_BIND_MPI_ERRHANDLER */
+    case 9704: return 5; /* MPI_T_BIND_MPI_FILE */
+    case 9705: return 6; /* MPI_T_BIND_MPI_GROUP */
+    case 9706: return 7; /* MPI_T_BIND_MPI_OP */
+    case 9707: return 8; /* MPI_T_BIND_MPI_REQUEST */
+    case 9708: return 9; /* MPI_T_BIND_MPI_WIN */
+    case 9709: return 10; /* MPI_T_BIND_MPI_MESSAGE */
+    case 9710: return 11; /* MPI_T_BIND_MPI_INFO */
+    }
+    return v;
+}
+
+static inline int t_bind_out(int v)
+{
+    switch (v) {
+    case 1: return 9700; /* MPI_T_BIND_NO_OBJECT */
+    case 2: return 9701; /* MPI_T_BIND_MPI_COMM */
+    case 3: return 9702; /* MPI_T_BIND_MPI_DATATYPE */
+    case 4: return 9703; /* MPI_T_BIND_MPI_ERRHANDLER */
+    case 5: return 9704; /* MPI_T_BIND_MPI_FILE */
+    case 6: return 9705; /* MPI_T_BIND_MPI_GROUP */
+    case 7: return 9706; /* MPI_T_BIND_MPI_OP */
+    case 8: return 9707; /* MPI_T_BIND_MPI_REQUEST */
+    case 9: return 9708; /* MPI_T_BIND_MPI_WIN */
+    case 10: return 9709; /* MPI_T_BIND_MPI_MESSAGE */
+    case 11: return 9710; /* MPI_T_BIND_MPI_INFO */
+    }
+    return v;
+}
+
+static inline int t_scope_in(int v)
+{
+    switch (v) {
+    case 60438: return 1; /* MPI_T_SCOPE_CONSTANT */
+    case 60439: return 2; /* MPI_T_SCOPE_READONLY */
+    case 60440: return 3; /* MPI_T_SCOPE_LOCAL */
+    case 60441: return 4; /* MPI_T_SCOPE_GROUP */
+    case 60442: return 5; /* MPI_T_SCOPE_GROUP_EQ */
+    case 60443: return 6; /* MPI_T_SCOPE_ALL */
+    case 60444: return 7; /* MPI_T_SCOPE_ALL_EQ */
+    }
+    return v;
+}
+
+static inline int t_scope_out(int v)
+{
+    switch (v) {
+    case 1: return 60438; /* MPI_T_SCOPE_CONSTANT */
+    case 2: return 60439; /* MPI_T_SCOPE_READONLY */
+    case 3: return 60440; /* MPI_T_SCOPE_LOCAL */
+    case 4: return 60441; /* MPI_T_SCOPE_GROUP */
+    case 5: return 60442; /* MPI_T_SCOPE_GROUP_EQ */
+    case 6: return 60443; /* MPI_T_SCOPE_ALL */
+    case 7: return 60444; /* MPI_T_SCOPE_ALL_EQ */
+    }
+    return v;
+}
+
+static inline int t_class_in(int v)
+{
+    switch (v) {
+    case 240: return 1; /* MPI_T_PVAR_CLASS_STATE */
+    case 241: return 2; /* MPI_T_PVAR_CLASS_LEVEL */
+    case 242: return 3; /* MPI_T_PVAR_CLASS_SIZE */
+    case 243: return 4; /* MPI_T_PVAR_CLASS_PERCENTAGE */
+    case 244: return 5; /* MPI_T_PVAR_CLASS_HIGHWATERMARK */
+    case 245: return 6; /* MPI_T_PVAR_CLASS_LOWWATERMARK */
+    case 246: return 7; /* MPI_T_PVAR_CLASS_COUNTER */
+    case 247: return 8; /* MPI_T_PVAR_CLASS_AGGREGATE */
+    case 248: return 9; /* MPI_T_PVAR_CLASS_TIMER */
+    case 249: return 10; /* MPI_T_PVAR_CLASS_GENERIC */
+    }
+    return v;
+}
+
+static inline int t_class_out(int v)
+{
+    switch (v) {
+    case 1: return 240; /* MPI_T_PVAR_CLASS_STATE */
+    case 2: return 241; /* MPI_T_PVAR_CLASS_LEVEL */
+    case 3: return 242; /* MPI_T_PVAR_CLASS_SIZE */
+    case 4: return 243; /* MPI_T_PVAR_CLASS_PERCENTAGE */
+    case 5: return 244; /* MPI_T_PVAR_CLASS_HIGHWATERMARK */
+    case 6: return 245; /* MPI_T_PVAR_CLASS_LOWWATERMARK */
+    case 7: return 246; /* MPI_T_PVAR_CLASS_COUNTER */
+    case 8: return 247; /* MPI_T_PVAR_CLASS_AGGREGATE */
+    case 9: return 248; /* MPI_T_PVAR_CLASS_TIMER */
+    case 10: return 249; /* MPI_T_PVAR_CLASS_GENERIC */
+    }
+    return v;
+}
+
 static inline int flavor_in(int v)
 {
     switch (v) {

@@ -5046,8 +5046,14 @@ int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosi
 {
     uintptr_t h_datatype = FIT_NONE;
     int rc = abi_T_cvar_get_info(cvar_index, name, name_len, verbosity, datatype ? &h_datatype : NULL, (uintptr_t *)enumtype, desc, desc_len, bind, scope);
+    if (!rc && verbosity)
+        *verbosity = t_verbosity_out(*verbosity);
     if (datatype && h_datatype != FIT_NONE)
         *datatype = datatype_out(h_datatype);
+    if (!rc && bind)
+        *bind = t_bind_out(*bind);
+    if (!rc && scope)
+        *scope = t_scope_out(*scope);
     return error_out(rc);
 }
 FIT_ALIAS(MPI_T_cvar_get_info);
@@ -5131,8 +5137,12 @@ int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbo
 {
     uintptr_t h_info = FIT_NONE;
     int rc = abi_T_event_get_info(event_index, name, name_len, verbosity, (uintptr_t *)array_of_datatypes, array_of_displacements, num_elements, (uintptr_t *)enumtype, info ? &h_info : NULL, desc, desc_len, bind);
+    if (!rc && verbosity)
+        *verbosity = t_verbosity_out(*verbosity);
     if (info && h_info != FIT_NONE)
         *info = info_out(h_info);
+    if (!rc && bind)
+        *bind = t_bind_out(*bind);
     return error_out(rc);
 }
 FIT_ALIAS(MPI_T_event_get_info);
@@ -5223,7 +5233,7 @@ FIT_ALIAS(MPI_T_init_thread);
 
 int PMPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
 {
-    return error_out(abi_T_pvar_get_index(name, var_class, pvar_index));
+    return error_out(abi_T_pvar_get_index(name, t_class_in(var_class), pvar_index));
 }
 FIT_ALIAS(MPI_T_pvar_get_index);
 
@@ -5233,8 +5243,14 @@ int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosi
 {
     uintptr_t h_datatype = FIT_NONE;
     int rc = abi_T_pvar_get_info(pvar_index, name, name_len, verbosity, var_class, datatype ? &h_datatype : NULL, (uintptr_t *)enumtype, desc, desc_len, bind, readonly, continuous, atomic);
+    if (!rc && verbosity)
+        *verbosity = t_verbosity_out(*verbosity);
+    if (!rc && var_class)
+        *var_class = t_class_out(*var_class);
     if (datatype && h_datatype != FIT_NONE)
         *datatype = datatype_out(h_datatype);
+    if (!rc && bind)
+        *bind = t_bind_out(*bind);
     return error_out(rc);
 }
 FIT_ALIAS(MPI_T_pvar_get_info);

@@ -564,6 +564,136 @@ static inline int keyval_out(int v)
     return v;
 }
 
+static inline int t_verbosity_in(int v)
+{
+    switch (v) {
+    case 0: return 9; /* MPI_T_VERBOSITY_USER_BASIC */
+    case 1: return 10; /* MPI_T_VERBOSITY_USER_DETAIL */
+    case 2: return 12; /* MPI_T_VERBOSITY_USER_ALL */
+    case 3: return 17; /* MPI_T_VERBOSITY_TUNER_BASIC */
+    case 4: return 18; /* MPI_T_VERBOSITY_TUNER_DETAIL */
+    case 5: return 20; /* MPI_T_VERBOSITY_TUNER_ALL */
+    case 6: return 33; /* MPI_T_VERBOSITY_MPIDEV_BASIC */
+    case 7: return 34; /* MPI_T_VERBOSITY_MPIDEV_DETAIL */
+    case 8: return 36; /* MPI_T_VERBOSITY_MPIDEV_ALL */
+    }
+    return v;
+}
+
+static inline int t_verbosity_out(int v)
+{
+    switch (v) {
+    case 9: return 0; /* MPI_T_VERBOSITY_USER_BASIC */
+    case 10: return 1; /* MPI_T_VERBOSITY_USER_DETAIL */
+    case 12: return 2; /* MPI_T_VERBOSITY_USER_ALL */
+    case 17: return 3; /* MPI_T_VERBOSITY_TUNER_BASIC */
+    case 18: return 4; /* MPI_T_VERBOSITY_TUNER_DETAIL */
+    case 20: return 5; /* MPI_T_VERBOSITY_TUNER_ALL */
+    case 33: return 6; /* MPI_T_VERBOSITY_MPIDEV_BASIC */
+    case 34: return 7; /* MPI_T_VERBOSITY_MPIDEV_DETAIL */
+    case 36: return 8; /* MPI_T_VERBOSITY_MPIDEV_ALL */
+    }
+    return v;
+}
+
+static inline int t_bind_in(int v)
+{
+    switch (v) {
+    case 0: return 1; /* MPI_T_BIND_NO_OBJECT */
+    case 1: return 2; /* MPI_T_BIND_MPI_COMM */
+    case 2: return 3; /* MPI_T_BIND_MPI_DATATYPE */
+    case 3: return 4; /* MPI_T_BIND_MPI_ERRHANDLER */
+    case 4: return 5; /* MPI_T_BIND_MPI_FILE */
+    case 5: return 6; /* MPI_T_BIND_MPI_GROUP */
+    case 6: return 7; /* MPI_T_BIND_MPI_OP */
+    case 7: return 8; /* MPI_T_BIND_MPI_REQUEST */
+    case 8: return 9; /* MPI_T_BIND_MPI_WIN */
+    case 9: return 10; /* MPI_T_BIND_MPI_MESSAGE */
+    case 10: return 11; /* MPI_T_BIND_MPI_INFO */
+    }
+    return v;
+}
+
+static inline int t_bind_out(int v)
+{
+    switch (v) {
+    case 1: return 0; /* MPI_T_BIND_NO_OBJECT */
+    case 2: return 1; /* MPI_T_BIND_MPI_COMM */
+    case 3: return 2; /* MPI_T_BIND_MPI_DATATYPE */
+    case 4: return 3; /* MPI_T_BIND_MPI_ERRHANDLER */
+    case 5: return 4; /* MPI_T_BIND_MPI_FILE */
+    case 6: return 5; /* MPI_T_BIND_MPI_GROUP */
+    case 7: return 6; /* MPI_T_BIND_MPI_OP */
+    case 8: return 7; /* MPI_T_BIND_MPI_REQUEST */
+    case 9: return 8; /* MPI_T_BIND_MPI_WIN */
+    case 10: return 9; /* MPI_T_BIND_MPI_MESSAGE */
+    case 11: return 10; /* MPI_T_BIND_MPI_INFO */
+    }
+    return v;
+}
+
+static inline int t_scope_in(int v)
+{
+    switch (v) {
+    case 0: return 1; /* MPI_T_SCOPE_CONSTANT */
+    case 1: return 2; /* MPI_T_SCOPE_READONLY */
+    case 2: return 3; /* MPI_T_SCOPE_LOCAL */
+    case 3: return 4; /* MPI_T_SCOPE_GROUP */
+    case 4: return 5; /* MPI_T_SCOPE_GROUP_EQ */
+    case 5: return 6; /* MPI_T_SCOPE_ALL */
+    case 6: return 7; /* MPI_T_SCOPE_ALL_EQ */
+    }
+    return v;
+}
+
+static inline int t_scope_out(int v)
+{
+    switch (v) {
+    case 1: return 0; /* MPI_T_SCOPE_CONSTANT */
+    case 2: return 1; /* MPI_T_SCOPE_READONLY */
+    case 3: return 2; /* MPI_T_SCOPE_LOCAL */
+    case 4: return 3; /* MPI_T_SCOPE_GROUP */
+    case 5: return 4; /* MPI_T_SCOPE_GROUP_EQ */
+    case 6: return 5; /* MPI_T_SCOPE_ALL */
+    case 7: return 6; /* MPI_T_SCOPE_ALL_EQ */
+    }
+    return v;
+}
+
+static inline int t_class_in(int v)
+{
+    switch (v) {
+    case 0: return 1; /* MPI_T_PVAR_CLASS_STATE */
+    case 1: return 2; /* MPI_T_PVAR_CLASS_LEVEL */
+    case 2: return 3; /* MPI_T_PVAR_CLASS_SIZE */
+    case 3: return 4; /* MPI_T_PVAR_CLASS_PERCENTAGE */
+    case 4: return 5; /* MPI_T_PVAR_CLASS_HIGHWATERMARK */
+    case 5: return 6; /* MPI_T_PVAR_CLASS_LOWWATERMARK */
+    case 6: return 7; /* MPI_T_PVAR_CLASS_COUNTER */
+    case 7: return 8; /* MPI_T_PVAR_CLASS_AGGREGATE */
+    case 8: return 9; /* MPI_T_PVAR_CLASS_TIMER */
+    case 9: return 10; /* MPI_T_PVAR_CLASS_GENERIC */
+    }
+    return v;
+}
+
+static inline int t_class_out(int v)
+{
+    switch (v) {
+    case 1: return 0; /* MPI_T_PVAR_CLASS_STATE */
+    case 2: return 1; /* MPI_T_PVAR_CLASS_LEVEL */
+    case 3: return 2; /* MPI_T_PVAR_CLASS_SIZE */
+    case 4: return 3; /* MPI_T_PVAR_CLASS_PERCENTAGE */
+    case 5: return 4; /* MPI_T_PVAR_CLASS_HIGHWATERMARK */
+    case 6: return 5; /* MPI_T_PVAR_CLASS_LOWWATERMARK */
+    case 7: return 6; /* MPI_T_PVAR_CLASS_COUNTER */
+    case 8: return 7; /* MPI_T_PVAR_CLASS_AGGREGATE */
+    case 9: return 8; /* MPI_T_PVAR_CLASS_TIMER */
+    case 10: return 9; /* MPI_T_PVAR_CLASS_GENERIC */
+    }
+    return v;
+}
+
 static inline int flavor_in(int v)
 {
     switch (v) {

@@ -110,6 +110,7 @@ func initialize(level mpi.ThreadLevel) (mpi.ThreadLevel, error) {
 	w.Self().SetErrhandler(mpi.ErrorsReturn[*mpi.Comm])
 	provided = got
 	progressAlone.Store(hasWorker(w))
+	joins(w)
 	theWorld.Store(&world{
 		world: predefinedComm(abi.CommWorld, w, "MPI_COMM_WORLD"), self: predefinedComm(abi.CommSelf, w.Self(), "MPI_COMM_SELF"),
 		main: threadID(),

@@ -123,6 +123,7 @@ func sessionInit(c *call) error {
 	s.errh.Store(e.use())
 	s.h = sessions.add(s)
 	openSessions.Add(1)
+	joins(nil)
 	c.setHandle(2, s.h)
 	return nil
 }
@@ -158,6 +159,7 @@ func (c *call) created(i int, made *mpi.Comm, e *errhandler, err error) error {
 	if err != nil {
 		return err
 	}
+	joins(made)
 	m := newComm(made, e)
 	m.h = comms.add(m)
 	c.setHandle(i, m.h)
