@@ -5,27 +5,97 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // program is a program of Debian.
 type program struct {
 	name, what, compared string
+	of                   string // the library that it is linked with
 	packages             string
 	command              []string
-	input, text          string // a file in its working directory
+	input                string // a file in its working directory, "" for none
+	text, from           string // what is in it, or the file that is copied there
 	answer               func(dir, out string) (string, error)
+}
+
+// The libraries.
+const (
+	openMPI = "Open MPI"
+	mpich   = "MPICH"
+)
+
+// place puts the file of p into its working directory.
+func (p *program) place(dir string) error {
+	if p.input == "" {
+		return nil
+	}
+	text := []byte(p.text)
+	if p.from != "" {
+		var err error
+		if text, err = os.ReadFile(p.from); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, p.input), text, 0o644)
 }
 
 var programs = []program{
 	{
 		name: "LAMMPS", what: "a Lennard-Jones liquid of 32,000 atoms, 200 steps", compared: "the table of energies",
-		packages: "lammps", command: []string{"lmp", "-in", "in.liquid"}, input: "in.liquid", text: liquid, answer: energies,
+		of: openMPI, packages: "lammps", command: []string{"lmp", "-in", "in.liquid"}, input: "in.liquid", text: liquid, answer: energies,
 	},
 	{
 		name: "HPCC", what: "all its tests, HPL of 1,000 unknowns", compared: "which residuals pass, and that all tests do",
-		packages: "hpcc", command: []string{"hpcc"}, input: "hpccinf.txt", text: hpl, answer: passes,
+		of: openMPI, packages: "hpcc", command: []string{"hpcc"}, input: "hpccinf.txt", text: hpl, answer: passes,
 	},
+	scalapack(openMPI, "xdlu", "LU.dat", "LU factorisations"),
+	scalapack(openMPI, "xzqr", "QR.dat", "complex QR factorisations and their kin"),
+	scalapack(mpich, "xdlu", "LU.dat", "LU factorisations"),
+	scalapack(mpich, "xzqr", "QR.dat", "complex QR factorisations and their kin"),
+	netpipe(openMPI, "NPopenmpi", "netpipe-openmpi"),
+	netpipe(mpich, "NPmpich2", "netpipe-mpich2"),
+}
+
+// scalapack is one of ScaLAPACK's own testers, on the input that comes with it. Each checks residuals.
+func scalapack(of, tester, input, what string) program {
+	dir := map[string]string{openMPI: "openmpi-tests", mpich: "mpich-tests"}[of]
+	return program{
+		name: "ScaLAPACK", what: what + " (" + tester + ")", compared: "how many residuals pass", of: of, packages: "scalapack-mpi-test",
+		command: []string{"/usr/lib/x86_64-linux-gnu/scalapack/" + dir + "/" + tester}, input: input, from: "/usr/share/scalapack/" + input,
+		answer: residuals,
+	}
+}
+
+// residuals are the lines in which a tester of ScaLAPACK counts.
+func residuals(_, out string) (string, error) {
+	return linesWith(out, "Finished", "tests completed and", "tests skipped")
+}
+
+// netpipe is NetPIPE, which sends messages of many lengths to and fro, and looks at each.
+func netpipe(of, command, packages string) program {
+	return program{
+		name: "NetPIPE", what: "messages of up to 64 KiB, 200 of each length", compared: "that each arrives as it was sent", of: of, packages: packages,
+		command: []string{command, "-i", "-n", "200", "-u", "65536", "-o", "/dev/null"}, answer: intact,
+	}
+}
+
+// intact are the lines of NetPIPE's about lengths.
+func intact(_, out string) (string, error) { return linesWith(out, "Integrity check") }
+
+// linesWith are the lines of an output that have one of some texts, without the space around them.
+func linesWith(out string, texts ...string) (string, error) {
+	var lines []string
+	for line := range strings.SplitSeq(out, "\n") {
+		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(line, t) }) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	if lines == nil {
+		return "", fmt.Errorf("the output has no line with %s:\n%s", strings.Join(texts, " or "), out)
+	}
+	return strings.Join(lines, "\n"), nil
 }
 
 // liquid is a crystal that melts.

@@ -1,5 +1,5 @@
-// Command programs runs programs of Debian that are linked with Open MPI, as they are, under Open
-// MPI and on the C library, and compares what they say and how long they take.
+// Command programs runs programs of Debian that are linked with Open MPI or MPICH, as they are, under
+// that library and on the C library, and compares what they say and how long they take.
 //
 //	go run ./suites/programs [-install] [-lib DIR] [-fitrun FILE] [-n N] [-runs N] [PROGRAM...]
 //
@@ -56,7 +56,7 @@ func (s *settings) run(ctx context.Context, names []string) error {
 		return err
 	}
 	var errs []error
-	fmt.Printf("| program | what is compared | Open MPI | FitMPI | answers |\n|---|---|---|---|---|\n")
+	fmt.Printf("| program | linked with | what is compared | by that | FitMPI | answers |\n|---|---|---|---|---|---|\n")
 	for _, p := range programs {
 		if len(names) > 0 && !slices.Contains(names, p.name) {
 			continue
@@ -74,7 +74,7 @@ func (s *settings) compare(ctx context.Context, p program) error {
 		return err
 	}
 	n := strconv.Itoa(s.ranks)
-	theirs, slow, err := s.least(ctx, p, "mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np", n)
+	theirs, slow, err := s.least(ctx, p, append(strings.Fields(launchers[p.of]), n)...)
 	if err != nil {
 		return err
 	}
@@ -84,10 +84,16 @@ func (s *settings) compare(ctx context.Context, p program) error {
 	}
 	same := "the same"
 	if ours != theirs {
-		same, err = "**others**", fmt.Errorf("another answer\n--- Open MPI\n%s\n--- FitMPI\n%s", theirs, ours)
+		same, err = "**others**", fmt.Errorf("another answer\n--- %s\n%s\n--- FitMPI\n%s", p.of, theirs, ours)
 	}
-	fmt.Printf("| %s, %s | %s | %.2f s | %.2f s | %s |\n", p.name, p.what, p.compared, slow.Seconds(), fast.Seconds(), same)
+	fmt.Printf("| %s, %s | %s | %s | %.2f s | %.2f s | %s |\n", p.name, p.what, p.of, p.compared, slow.Seconds(), fast.Seconds(), same)
 	return err
+}
+
+// launchers are those of the libraries, up to the number of ranks.
+var launchers = map[string]string{
+	openMPI: "mpirun.openmpi --allow-run-as-root --oversubscribe -np",
+	mpich:   "mpirun.mpich -np",
 }
 
 // provide installs the packages of a program.
@@ -113,7 +119,7 @@ func (s *settings) least(ctx context.Context, p program, launcher ...string) (an
 			return "", 0, err
 		}
 		defer os.RemoveAll(dir)
-		if err := os.WriteFile(filepath.Join(dir, p.input), []byte(p.text), 0o644); err != nil {
+		if err := p.place(dir); err != nil {
 			return "", 0, err
 		}
 		cmd := exec.CommandContext(ctx, launcher[0], append(launcher[1:len(launcher):len(launcher)], p.command...)...)
