@@ -35,8 +35,8 @@ type Metric struct {
 // Emit takes a value and the values of its labels.
 type Emit func(v float64, labels ...string)
 
-// Read gives emit the values of m, which is no histogram, one for each set of values that its labels
-// have.
+// Read gives emit the values of m, which is no histogram, one for each set of values that its
+// labels have.
 func (m *Metric) Read(s *engine.Stats, calls []Calls, emit Emit) {
 	if m.call == nil {
 		m.read(s, emit)

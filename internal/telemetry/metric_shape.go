@@ -2,9 +2,9 @@ package telemetry
 
 import "github.com/fitmpi/fitmpi/engine"
 
-// Shape is what a histogram shows: class k of Counts holds what is more than Base^(k+First-1) and at
-// most Base^(k+First). Classes go by powers of 2 or 4, as native buckets of Prometheus do, so that
-// those are had from the same counts.
+// Shape is what a histogram shows: class k of Counts holds what is more than Base^(k+First-1) and
+// at most Base^(k+First). Classes go by powers of 2 or 4, as native buckets of Prometheus do, so
+// that those are had from the same counts.
 type Shape struct {
 	Base   float64
 	First  int    // the exponent at which class 0 ends

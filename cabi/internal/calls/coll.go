@@ -85,8 +85,8 @@ func (c *call) ownAt(m *comm, addr int64, count int, d *datatype) int64 {
 	return addr + int64(m.Rank()*count*d.extent)
 }
 
-// ownDispl is where this rank's block is, at displacements in extents of d. Between two groups there
-// is none.
+// ownDispl is where this rank's block is, at displacements in extents of d. Between two groups
+// there is none.
 func (c *call) ownDispl(m *comm, addr int64, displs []int, d *datatype) int64 {
 	if m.IsInter() {
 		return addr

@@ -103,8 +103,8 @@ func (c *call) apart(m *comm, in, out int, some bool, own ...int64) {
 	}
 }
 
-// apartBlocks is apart of buffers that both have a block for each rank, of the same datatypes: at no
-// rank may both begin at one displacement.
+// apartBlocks is apart of buffers that both have a block for each rank, of the same datatypes: at
+// no rank may both begin at one displacement.
 func (c *call) apartBlocks(m *comm, in, out int, counts, displs [2][]int) {
 	if m.IsInter() || c.args[in] <= abi.InPlace || c.args[in] != c.args[out] {
 		return

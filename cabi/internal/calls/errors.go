@@ -127,8 +127,8 @@ func (c *call) failed(err error) int {
 	return raise(c.on, code, c.name()+": "+err.Error())
 }
 
-// raise calls the error handler of o with a code, and returns what the call that has found the error
-// is to return. The text is for people.
+// raise calls the error handler of o with a code, and returns what the call that has found the
+// error is to return. The text is for people.
 func raise(o owner, code int, text string) int {
 	switch h := o.handler(); {
 	case h == errorsReturn:
@@ -141,8 +141,8 @@ func raise(o owner, code int, text string) int {
 	return code
 }
 
-// callHandler calls a function of the program. It is given "the error code to be returned by the MPI
-// routine that raised the error" (MPI 5.0, section 9.3.1), which it may change.
+// callHandler calls a function of the program. It is given "the error code to be returned by the
+// MPI routine that raised the error" (MPI 5.0, section 9.3.1), which it may change.
 func callHandler(h *errhandler, o owner, code int) int {
 	args := heap(new(struct {
 		object handle

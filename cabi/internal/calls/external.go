@@ -182,8 +182,8 @@ func (d *datatype) externalSize(n int) int {
 	return n * one
 }
 
-// external is the form of d's values, which are basic, if package mpi has another or none. Datatypes
-// of Fortran that a program has asked for are as the predefined ones.
+// external is the form of d's values, which are basic, if package mpi has another or none.
+// Datatypes of Fortran that a program has asked for are as the predefined ones.
 func (d *datatype) external() (externalForm, bool) {
 	f, ok := externalForms[d.h]
 	if _, is := f90Kinds[d.made.combiner]; is && d.size >= 16 {
@@ -208,9 +208,9 @@ func (d *datatype) hasOwnExternal() (has bool) {
 // errShort ends a visit where no more values are there.
 var errShort = errors.New("no more values")
 
-// eachExternal visits the basic values of n values of d, as far as they are whole in so many bytes of
-// external32: so many of one predefined datatype each time, that begin at byte mem of packed values
-// and at byte file of external32. done is how many bytes they have in memory.
+// eachExternal visits the basic values of n values of d, as far as they are whole in so many bytes
+// of external32: so many of one predefined datatype each time, that begin at byte mem of packed
+// values and at byte file of external32. done is how many bytes they have in memory.
 func (d *datatype) eachExternal(n, have int, visit func(b *datatype, n, mem, file int) error) (done int, err error) {
 	file := 0
 	err = d.eachBasic(n, func(b *datatype, n int) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
 )
 
-// category is a group of variables. Those of control and of performance variables are one where they
-// have one name.
+// category is a group of variables. Those of control and of performance variables are one where
+// they have one name.
 type category struct {
 	name         string
 	cvars, pvars []int

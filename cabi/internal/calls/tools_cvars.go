@@ -19,8 +19,8 @@ var cvars = params.Of(params.Rank)
 // textRoom is the room for values that are text, with the zero byte.
 const textRoom = 1024
 
-// shapeOf is how values of a control variable come to C: a switch, a number and one of several choices
-// as an int, a size in bytes, and all else as text.
+// shapeOf is how values of a control variable come to C: a switch, a number and one of several
+// choices as an int, a size in bytes, and all else as text.
 func shapeOf(v *params.Variable) (datatype handle, count int) {
 	switch v.Kind {
 	case params.Switch, params.Number, params.Choice:
@@ -147,8 +147,8 @@ func inForce(k int) string {
 	return value
 }
 
-// readCvar writes the value of a control variable to argument i. A size and a number are 0 where only words say what the
-// default is.
+// readCvar writes the value of a control variable to argument i. A size and a number are 0 where
+// only words say what the default is.
 func (c *call) readCvar(i, k int) error {
 	v, value := &cvars[k], inForce(k)
 	to := c.need(i)

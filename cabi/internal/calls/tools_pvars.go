@@ -152,8 +152,8 @@ func pvarRead(c *call) error {
 	return nil
 }
 
-// pvarFixed is what variables that are read-only and continuous do not let be done: to all handles of
-// a session it is done, as there are none that it concerns (MPI 5.0, section 15.3.7).
+// pvarFixed is what variables that are read-only and continuous do not let be done: to all handles
+// of a session it is done, as there are none that it concerns (MPI 5.0, section 15.3.7).
 func pvarFixed(c *call, code int) error {
 	tools.mu.Lock()
 	defer tools.mu.Unlock()

@@ -28,8 +28,8 @@ const (
 	OnSession
 )
 
-// Makes says which handles a procedure makes: a bit for each argument that is the address of one. By
-// is the kind of the object that it is of, and On the argument that is this object.
+// Makes says which handles a procedure makes: a bit for each argument that is the address of one.
+// By is the kind of the object that it is of, and On the argument that is this object.
 type Makes struct {
 	Out uint16
 	By  Owner

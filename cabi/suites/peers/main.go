@@ -4,9 +4,10 @@
 //
 //	go run ./suites/peers [-lib DIR] [-fitrun FILE] [-runs N] [-transport shm|tcp] [-work DIR]
 //
-// The working directory is that of the module. The library is what go run ./build has made. It needs
-// make and, of Debian, libmpich-dev, mpich, libopenmpi-dev and openmpi-bin. It prints a table: of
-// each figure the best of the runs, which take turns. bench/METHOD.md says what the tests do.
+// The working directory is that of the module. The library is what go run ./build has made. It
+// needs make and, of Debian, libmpich-dev, mpich, libopenmpi-dev and openmpi-bin. It prints a
+// table: of each figure the best of the runs, which take turns. bench/METHOD.md says what the tests
+// do.
 package main
 
 import (
@@ -152,8 +153,8 @@ func (s *settings) measure(ctx context.Context, c *contender) (rows []bench.Row,
 	return rows, nil
 }
 
-// job runs one test. An empty line follows its last row: what becomes of the job after that does not
-// matter.
+// job runs one test. An empty line follows its last row: what becomes of the job after that does
+// not matter.
 func (s *settings) job(ctx context.Context, c *contender, test []string) ([]bench.Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

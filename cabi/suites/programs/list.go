@@ -58,7 +58,8 @@ var programs = []program{
 	netpipe(mpich, "NPmpich2", "netpipe-mpich2"),
 }
 
-// scalapack is one of ScaLAPACK's own testers, on the input that comes with it. Each checks residuals.
+// scalapack is one of ScaLAPACK's own testers, on the input that comes with it. Each checks
+// residuals.
 func scalapack(of, tester, input, what string) program {
 	dir := map[string]string{openMPI: "openmpi-tests", mpich: "mpich-tests"}[of]
 	return program{

@@ -1,5 +1,5 @@
-// Command programs runs programs of Debian that are linked with Open MPI or MPICH, as they are, under
-// that library and on the C library, and compares what they say and how long they take.
+// Command programs runs programs of Debian that are linked with Open MPI or MPICH, as they are,
+// under that library and on the C library, and compares what they say and how long they take.
 //
 //	go run ./suites/programs [-install] [-lib DIR] [-fitrun FILE] [-n N] [-runs N] [PROGRAM...]
 //
