@@ -9,5 +9,7 @@
 // its figures do. What cannot be drawn (a zero on a logarithmic axis, an infinity) is
 // left out and never an error: a benchmark that ran for minutes gets its picture.
 //
+// DrawGrids draws heat maps, DrawRanges ratios with their ranges, one below the other.
+//
 // All functions are safe for concurrent use.
 package plot

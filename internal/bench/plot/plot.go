@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"bytes"
 	"io"
 	"strings"
 
@@ -50,9 +49,7 @@ func render(figures []Figure) []byte {
 	l := newLayout(figures)
 	svg := vgsvg.New(l.width, l.height)
 	l.draw(draw.New(svg))
-	var b bytes.Buffer
-	svg.WriteTo(&b) // a bytes.Buffer takes everything
-	return bytes.ReplaceAll(b.Bytes(), []byte(drawnFont), []byte(namedFonts))
+	return finish(svg)
 }
 
 // layout says where the panels of a picture are: below each other, with their legends

@@ -4,7 +4,6 @@ import (
 	"image/color"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -54,8 +53,8 @@ func bar(i int) draw.LineStyle {
 // fonts sets every text of p to a sans-serif of the right size.
 func fonts(p *plot.Plot) {
 	set := func(s *text.Style, size vg.Length) {
-		s.Font = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
-		s.Color = ink
+		like := lettering(size)
+		s.Font, s.Color = like.Font, like.Color
 	}
 	set(&p.Title.TextStyle, 13)
 	set(&p.Legend.TextStyle, 10)
