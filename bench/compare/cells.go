@@ -16,15 +16,29 @@ type cell struct {
 	fig       figure
 }
 
-// page renders cells, and collects the reasons of failures for footnotes.
+// page renders what was measured on one machine, and how other machines compare. It collects the
+// reasons of failures for footnotes.
 type page struct {
-	figures  *figures
+	machines []measuredMachine // the page's own first
+	figures  *figures          // of the page's own machine
 	failures []failure
 	notes    []string // reasons under the table that is being written
 }
 
-func newPage(rec *record) *page {
-	return &page{figures: newFigures(rec.Rows), failures: rec.Failures}
+// measuredMachine is a machine and what was measured on it.
+type measuredMachine struct {
+	record  *record
+	figures *figures
+}
+
+// newPage is a page of the first record, with the gains of the others.
+func newPage(records ...*record) *page {
+	p := &page{failures: records[0].Failures}
+	for _, r := range records {
+		p.machines = append(p.machines, measuredMachine{r, newFigures(r.Rows)})
+	}
+	p.figures = p.machines[0].figures
+	return p
 }
 
 // get is the figure of a cell.
@@ -69,12 +83,14 @@ func (p *page) footnotes(b *strings.Builder) {
 	p.notes = nil
 }
 
-// String is the median, with the range of the repeats if there were several.
+// String is the median, with the range of the repeats if there were several, and a mark if that is
+// wide.
 func (s spread) String() string {
 	if s.n < 2 {
 		return number(s.median)
 	}
-	return fmt.Sprintf("%s (%s–%s)", number(s.median), number(s.low), number(s.high))
+	dash := choose(s.low < 0, " to ", "–") // beside a minus sign no other line
+	return choose(s.isWide(), "≈", "") + number(s.median) + " (" + number(s.low) + dash + number(s.high) + ")"
 }
 
 // number writes three significant digits, or all of a whole number below a million.

@@ -46,10 +46,10 @@ func TestCommand(t *testing.T) {
 		{"rate-memory", "openmpi-shm", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl vader,self --bind-to none -np 2 " +
 			"P/openmpi/mpibench rate -peer openmpi -transport shm -policy none"},
 		{"rate-memory", "mpich-shm", s, "mpirun.mpich -bind-to none -np 2 P/mpich/mpibench rate -peer mpich -transport shm -policy none"},
-		{"solve", "caller", s, "B/fitrun --transport tcp --bind-to none -n 2 B/fitbench solve -csv -policy caller -pace 540000"},
+		{"solve", "caller", s, "B/fitrun --transport tcp --bind-to none -n 2 B/fitbench solve -csv -policy caller -pace 540000 -sizes 8,64K,256K,1M,16M"},
 		{"solve-4", "mpich", s, "mpirun.mpich -bind-to none -np 4 P/mpich/mpibench solve -peer mpich -transport tcp -policy none -pace 540000 -sizes 8,64K,1M"},
-		{"solve", "raw-thread-block", quick, "P/raw_solve solve -policy block -pace 540000 -sizes 8,64K,1M -iterations 5 -warmup 2"},
-		{"solve-1G", "raw-thread-spin", s, "N raw P/raw_solve solve -policy spin -pace 540000 -sizes 8,64K,1M,16M -iterations 10"},
+		{"solve-raw", "raw-thread-block", quick, "P/raw_solve solve -policy block -pace 540000 -sizes 8,64K,1M -iterations 5 -warmup 2"},
+		{"solve-raw-1G", "raw-thread-spin", s, "N raw P/raw_solve solve -policy spin -pace 540000 -sizes 8,64K,1M,4M -iterations 10"},
 		{"matmul-1", "matmul-1", s, "B/fitrun --transport tcp --bind-to none -n 1 B/matmul -rows 2400,4800"},
 	} {
 		line := command(all[tt.contender], experimentNamed(t, tt.experiment), tt.setting)
@@ -91,10 +91,10 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// The default run is promised to take 45 minutes; the estimate leaves some of it.
+// The default run is promised to take 40 minutes.
 func TestDefaultRunIsShort(t *testing.T) {
 	runs := schedule(chosen(&options{}), byName(contenders()), 5)
-	if d := totalTime(runs, false); d > 44*time.Minute {
+	if d := totalTime(runs, false); d > 40*time.Minute {
 		t.Errorf("%d runs take %v", len(runs), d)
 	}
 }
@@ -121,6 +121,10 @@ func TestOptions(t *testing.T) {
 		{"-bind socket", "choose none or core"},
 		{"pingpong", "unexpected argument"},
 		{"-only (", "missing closing"},
+		{"-judge", "add -from"},
+		{"-add Xeon/8", "choose a name of small letters"},
+		{"-add ..", "choose a name of small letters"},
+		{"-add xeon -quick", "leave out -quick and -only"},
 	} {
 		if _, err := parseOptions(strings.Fields(tt.args), &strings.Builder{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("compare %s: error %v, want one with %q", tt.args, err, tt.want)

@@ -179,3 +179,6 @@ func byName(list []*contender) map[string]*contender {
 	}
 	return m
 }
+
+// isPeer reports whether c is a library that a user could have instead of ours.
+func (c *contender) isPeer() bool { return c.peer == "openmpi" || c.peer == "mpich" }

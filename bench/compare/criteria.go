@@ -5,9 +5,10 @@ package main
 import "slices"
 
 // criterion is one thing that the project is held to, at one or several sizes: a row of
-// the table of targets in the design.
+// the table of targets in the design. Targets are for work on the project: -judge says which are
+// reached, and no page does.
 type criterion struct {
-	group   string // heading of its table
+	group   string // what it is of
 	measure string // what is measured
 	reach   string // the target in words
 	fig     figure
@@ -273,16 +274,6 @@ func typedCriteria() []criterion {
 			"assist", nil, targets(atMost(0))})
 	}
 	return list
-}
-
-// shownBeside are contenders that a group's table shows besides those that its criteria compare.
-var shownBeside = map[string][]string{
-	"TCP":         rawTCP,
-	"Collectives": {"mpich"},
-	"In process":  {"assist-shm", "mpich-shm"},
-
-	"Time to solution":                          append([]string{"worker"}, rawSolve...),
-	"Time to solution, ranks that share memory": {"threads", "worker-shm"},
 }
 
 func targets(ts ...target) []target { return ts }

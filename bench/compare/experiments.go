@@ -59,13 +59,14 @@ func (e *experiment) gives(fig figure) bool {
 
 // Contenders that several experiments share.
 var (
-	fitTCP   = []string{"assist", "worker"}
-	peersTCP = []string{"openmpi", "openmpi-thread", "mpich"}
-	allTCP   = slices.Concat(fitTCP, peersTCP)
-	everyTCP = slices.Concat(fitTCP, []string{"caller"}, peersTCP)
-	rawTCP   = []string{"raw-spin", "raw-block", "raw-spin-cubic", "raw-block-cubic"}
-	rawSolve = []string{"raw-thread-spin", "raw-thread-block"}
-	fastTCP  = []string{"assist", "openmpi", "mpich"}
+	fitTCP    = []string{"assist", "worker"}
+	peersTCP  = []string{"openmpi", "openmpi-thread", "mpich"}
+	allTCP    = slices.Concat(fitTCP, peersTCP)
+	everyTCP  = slices.Concat(fitTCP, []string{"caller"}, peersTCP)
+	singleTCP = slices.Concat([]string{"assist", "caller"}, peersTCP)
+	rawTCP    = []string{"raw-spin", "raw-block", "raw-spin-cubic", "raw-block-cubic"}
+	rawSolve  = []string{"raw-thread-spin", "raw-thread-block"}
+	fastTCP   = []string{"assist", "openmpi", "mpich"}
 
 	peersShm = []string{"openmpi-shm", "mpich-shm"}
 	fastShm  = slices.Concat([]string{"assist-shm"}, peersShm)
@@ -78,7 +79,7 @@ var (
 const (
 	fewSizes    = "-sizes 8,64K,1M -iterations 20 -warmup 5"
 	quickSizes  = "-sizes 64K,1M -iterations 5 -warmup 2"
-	limitedMore = "-sizes 10,1K,10K,64K,256K,1M,4M,16M -iterations 7 -warmup 2"
+	limitedMore = "-sizes 10,1K,10K,64K,256K,1M,4M -iterations 7 -warmup 2"
 	limitedLess = "-sizes 10,100,1K,10K,64K,128K,256K,512K -iterations 10"
 )
 
@@ -96,13 +97,19 @@ func experiments() []*experiment {
 
 // solveExperiments are of the time to solution.
 func solveExperiments() []*experiment {
-	const pace, quick = "-pace {pace}", "-pace {pace} -sizes 8,64K,1M -iterations 5 -warmup 2"
+	const (
+		pace  = "-pace {pace}"
+		quick = pace + " -sizes 8,64K,1M -iterations 5 -warmup 2"
+		five  = pace + " -sizes 8,64K,256K,1M,16M" // 16K and 4M say little that their neighbours do not
+		link  = pace + " -sizes 8,64K,1M,4M -iterations 10"
+	)
 	list := []*experiment{
-		{name: "solve", contenders: slices.Concat(everyTCP, rawSolve), args: pace, repeats: 3, seconds: 16},
-		{name: "solve-4", ranks: 4, contenders: everyTCP, args: pace + " -sizes 8,64K,1M", repeats: 2, seconds: 12},
-		{name: "solve-memory", contenders: everyMem, args: pace, repeats: 3, seconds: 14},
-		{name: "solve-1G", network: link1G, contenders: slices.Concat(everyTCP, rawSolve), repeats: 2, seconds: 22,
-			args: pace + " -sizes 8,64K,1M,16M -iterations 10"},
+		{name: "solve", contenders: everyTCP, args: five, repeats: 3, seconds: 12},
+		{name: "solve-raw", contenders: rawSolve, args: five, repeats: 1, seconds: 12},
+		{name: "solve-4", ranks: 4, contenders: singleTCP, args: pace + " -sizes 8,64K,1M", repeats: 2, seconds: 12},
+		{name: "solve-memory", contenders: everyMem, args: five, repeats: 3, seconds: 10.5},
+		{name: "solve-1G", network: link1G, contenders: singleTCP, args: link, repeats: 2, seconds: 13},
+		{name: "solve-raw-1G", network: link1G, contenders: rawSolve, args: link, repeats: 1, seconds: 13},
 	}
 	for _, e := range list {
 		e.test, e.quick, e.timeout = "solve", quick, 3*time.Minute
@@ -127,8 +134,8 @@ func hidingExperiments() []*experiment {
 	list := []*experiment{
 		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: everyTCP, repeats: 4, seconds: 1.5},
 		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, seconds: 1.2},
-		{name: "send", test: "send", args: "-sizes 1K,16K,64K,256K,512K,1M,16M -iterations 3 -warmup 1", quick: "-sizes 64K,1M -iterations 2 -warmup 1 -late 30ms",
-			contenders: everyTCP, repeats: 2, seconds: 9},
+		{name: "send", test: "send", args: "-sizes 1K,64K,256K,1M,16M -iterations 3 -warmup 1", quick: "-sizes 64K,1M -iterations 2 -warmup 1 -late 30ms",
+			contenders: everyTCP, repeats: 2, seconds: 6.5},
 		{name: "slowdown", test: "slowdown", args: "-iterations 5", quick: "-iterations 2", contenders: []string{"assist", "worker", "openmpi-thread", "mpich-async"},
 			repeats: 2, seconds: 9},
 		{name: "wakeup", test: "wakeup", quick: "-iterations 2", contenders: fitTCP, repeats: 2, seconds: 5},
@@ -152,8 +159,8 @@ func memoryExperiments() []*experiment {
 	for _, kase := range blockingCollectives {
 		for _, ranks := range []int{2, 4} {
 			list = append(list, &experiment{name: kase + "-memory-" + strconv.Itoa(ranks), test: "coll", ranks: ranks,
-				args: "-case " + kase + " -sizes 8,64K,1M -iterations 60", quick: "-case " + kase + " -sizes 8 -iterations 10",
-				contenders: fastMem, repeats: choose(ranks == 2, 3, 2), seconds: choose(ranks == 2, 0.2, 1.8)})
+				args: "-case " + kase + " -sizes 8,64K,1M -iterations " + choose(ranks == 2, "60", "30"), quick: "-case " + kase + " -sizes 8 -iterations 10",
+				contenders: fastMem, repeats: choose(ranks == 2, 3, 2), seconds: choose(ranks == 2, 0.2, 1.1)})
 		}
 	}
 	return append(list,
@@ -174,9 +181,9 @@ func linkExperiments() []*experiment {
 		{name: "isend-wait-100M", test: "isend-wait", args: limitedLess, quick: "-sizes 1K,64K -iterations 3", network: link100M,
 			contenders: slices.Concat(single, peers), repeats: 1, seconds: 6},
 		{name: "isend-wait-1G", test: "isend-wait", args: limitedMore, quick: "-sizes 1K,64K -iterations 3", network: link1G,
-			contenders: slices.Concat(single, peers), repeats: 2, seconds: 8},
-		{name: "overlap-1G", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M -iterations 10 -warmup 2",
-			quick: "-case exchange -sizes 64K -iterations 3", network: link1G, contenders: slices.Concat(fitTCP, peers), repeats: 2, seconds: 10},
+			contenders: slices.Concat(single, peers), repeats: 2, seconds: 3.5},
+		{name: "overlap-1G", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M -iterations 10 -warmup 2",
+			quick: "-case exchange -sizes 64K -iterations 3", network: link1G, contenders: slices.Concat(fitTCP, peers), repeats: 2, seconds: 3.5},
 	}
 }
 
@@ -186,8 +193,8 @@ func jobExperiments() []*experiment {
 		list = append(list,
 			&experiment{name: kase + "-2", test: "coll", args: "-case " + kase + " -sizes 8,64K,1M",
 				quick: "-case " + kase + " " + fewSizes, contenders: fastTCP, seconds: 0.5},
-			&experiment{name: kase + "-4", test: "coll", args: "-case " + kase + " -sizes 8,1M -iterations 60", ranks: 4,
-				quick: "-case " + kase + " -sizes 8 -iterations 10", contenders: fastTCP, repeats: 2, seconds: 4})
+			&experiment{name: kase + "-4", test: "coll", args: "-case " + kase + " -sizes 8,1M -iterations 30", ranks: 4,
+				quick: "-case " + kase + " -sizes 8 -iterations 10", contenders: fastTCP, repeats: 2, seconds: 2.2})
 	}
 	for _, n := range []struct {
 		ranks   int

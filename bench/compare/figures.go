@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
@@ -94,27 +95,24 @@ func newFigures(rows []bench.Row) *figures {
 		c := conditionOf(r)
 		f.rows[c] = append(f.rows[c], r)
 	}
+	f.addSaved()
 	return f
 }
 
 // of is the figure of the contender with this name: the median over repeats, and their range.
-func (f *figures) of(name string, fig figure) spread {
-	rows := f.rows[fig.condition(f.contenders[name])]
-	if len(rows) == 0 {
-		return spread{}
-	}
-	xs := make([]float64, len(rows))
-	for i, r := range rows {
-		xs[i] = fig.stat.of(r.Summary)
-	}
-	unit := rows[0].Unit
-	if fig.asRate {
-		unit = "MB/s"
-		for i, us := range xs {
-			xs[i] = float64(fig.size) / us // bytes per microsecond are MB/s
+func (f *figures) of(name string, fig figure) spread { return over(f.values(name, fig)) }
+
+// values are what the repeats gave, in order, and their unit.
+func (f *figures) values(name string, fig figure) (xs []float64, unit string) {
+	for _, r := range f.rows[fig.condition(f.contenders[name])] {
+		x := fig.stat.of(r.Summary)
+		unit = r.Unit
+		if fig.asRate {
+			x, unit = float64(fig.size)/x, "MB/s" // bytes per microsecond are MB/s
 		}
+		xs = append(xs, x)
 	}
-	return over(xs, unit)
+	return xs, unit
 }
 
 // sizes are the sizes at which a contender has the figure, rising.
@@ -153,3 +151,35 @@ func over(xs []float64, unit string) spread {
 	}
 	return spread{median: m, low: s[0], high: s[len(s)-1], n: len(s), unit: unit}
 }
+
+// best is the best figure of the contenders with these names: the highest of what is
+// better higher.
+func (f *figures) best(names []string, fig figure) (best float64, ok bool) {
+	name, ok := f.bestName(names, fig)
+	if !ok {
+		return 0, false
+	}
+	return f.of(name, fig).median, true
+}
+
+// bestName is which of the contenders has the best figure.
+func (f *figures) bestName(names []string, fig figure) (best string, ok bool) {
+	var most spread
+	for _, name := range names {
+		s := f.of(name, fig)
+		if !s.isKnown() {
+			continue
+		}
+		isBetter := s.median < most.median
+		if bench.HigherIsBetter(s.unit) {
+			isBetter = s.median > most.median
+		}
+		if !ok || isBetter {
+			best, most, ok = name, s, true
+		}
+	}
+	return best, ok
+}
+
+// isWide reports whether the repeats differ by more than a fifth of their median.
+func (s spread) isWide() bool { return s.high-s.low > 0.2*math.Abs(s.median) }

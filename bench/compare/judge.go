@@ -3,7 +3,9 @@
 package main
 
 import (
-	"github.com/fitmpi/fitmpi/internal/bench"
+	"fmt"
+	"io"
+	"text/tabwriter"
 )
 
 // verdict says whether a target was reached.
@@ -33,6 +35,28 @@ type judged struct {
 	fig       figure
 	ratio     float64 // of ours to the best peer; 0: one of them is unknown
 	verdict   verdict
+}
+
+// judgeRows says of each target whether the rows of a file reach it.
+func judgeRows(opt *options, stdout io.Writer) error {
+	rec, err := load(opt.from)
+	if err != nil {
+		return err
+	}
+	f := newFigures(rec.Rows)
+	var n [reached + 1]int
+	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "of\tmeasure\tsize\tours\tunit\tratio to best peer\ttarget\t")
+	for _, c := range criteria() {
+		for _, j := range f.judge(c) {
+			n[j.verdict]++
+			ours := f.of(c.ours, j.fig)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%v\n", c.group, c.measure, choose(j.fig.size == 0, "", sizeName(j.fig.size)),
+				choose(ours.isKnown(), ours.String(), "–"), ours.unit, choose(j.ratio == 0, "", number(j.ratio)), c.reach, j.verdict)
+		}
+	}
+	fmt.Fprintf(t, "\n%d are reached, %d missed, %d not measured\n", n[reached], n[missed], n[unknown])
+	return t.Flush()
 }
 
 // judge judges a criterion at each of its sizes.
@@ -90,23 +114,4 @@ func (t target) isReached(x, limit float64) bool {
 		return x >= limit
 	}
 	return x <= limit
-}
-
-// best is the best figure of the contenders with these names: the highest of what is
-// better higher.
-func (f *figures) best(names []string, fig figure) (best float64, ok bool) {
-	for _, name := range names {
-		s := f.of(name, fig)
-		if !s.isKnown() {
-			continue
-		}
-		isBetter := s.median < best
-		if bench.HigherIsBetter(s.unit) {
-			isBetter = s.median > best
-		}
-		if !ok || isBetter {
-			best, ok = s.median, true
-		}
-	}
-	return best, ok
 }

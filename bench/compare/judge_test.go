@@ -3,6 +3,9 @@
 package main
 
 import (
+	"bytes"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,25 +110,23 @@ func TestRatioIsToTheBestPeerOfTheLine(t *testing.T) {
 	}
 }
 
-// Time to solution has the ratio to the best peer, of which the own policy caller is one.
-func TestTimeToSolution(t *testing.T) {
-	const group = "Time to solution"
-	rec := sampleRecord()
-	for name, us := range map[string]float64{"assist": 1200, "caller": 1500, "openmpi": 2000, "mpich": 1600, "raw-thread-block": 1000} {
-		c := byName(contenders())[name]
-		rec.Rows = append(rec.Rows, bench.Row{Test: "solve", Peer: c.peer, Transport: c.transport, Policy: c.policy, Ranks: 2, Case: "work-1", Size: mb,
-			Measure: "iteration", Unit: "us", Summary: single(us)})
+// What -judge prints: each target with what was measured, and how many are reached.
+func TestJudgeRows(t *testing.T) {
+	dir := t.TempDir()
+	if err := sampleRecord().save(dir); err != nil {
+		t.Fatal(err)
 	}
-	p := newPage(rec)
-	var b strings.Builder
-	p.writeGroup(&b, group)
-	for _, want := range []string{
-		"| measure | size | unit | FitMPI | FitMPI worker | FitMPI caller | Open MPI | Open MPI (thread) | MPICH | raw, thread polling | raw, thread blocking | ratio |",
-		"| iteration, work once | 1M | us | 1200 | – | 1500 | 2000 | – | 1600 | – | 1000 | 0.800 | <= 1.05 x best peer | reached |",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no line %q in\n%s", want, b.String())
-		}
+	var out bytes.Buffer
+	if err := judgeRows(&options{from: filepath.Join(dir, rowsFile)}, &out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	reverse := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "10,000 unexpected messages, reverse tags") })
+	if reverse < 0 || !strings.Contains(lines[reverse], "120") || !strings.HasSuffix(lines[reverse], "missed") {
+		t.Errorf("120 ns where 100 are wanted: %s", out.String())
+	}
+	if last := lines[len(lines)-1]; !strings.Contains(last, " are reached, ") || strings.HasPrefix(last, "0 ") {
+		t.Errorf("the count is %q", last)
 	}
 }
 
@@ -172,11 +173,28 @@ func TestDataFitsTogether(t *testing.T) {
 			}
 		}
 	}
-	files := map[string]bool{}
+	for _, h := range headlines() {
+		for _, fig := range h.figs {
+			wantGiven(h.title, h.ours, fig)
+			if h.peers[0] == "" || all[h.peers[0]] == nil {
+				t.Errorf("%s: no contender %s", h.title, h.peers[0])
+			}
+		}
+		if !slices.ContainsFunc(topics(), func(t topic) bool { return t.name == h.page }) {
+			t.Errorf("%s: no page %s", h.title, h.page)
+		}
+	}
+	if err := checkPages(); err != nil {
+		t.Error(err)
+	}
+	files := map[string]bool{solvePicture: true, linesPicture: true}
 	for _, s := range sections() {
 		for _, table := range s.tables {
 			for _, c := range table.columns {
-				wantGiven(s.title, c.contender, c.fig)
+				wantGiven(s.title, c.contender, table.lines()[0].at(c.fig))
+			}
+			if _, peers := table.compared(); table.ours != "" && len(peers) == 0 {
+				t.Errorf("%s: a table compares %s with no peer", s.title, table.ours)
 			}
 		}
 		for _, d := range s.plots {

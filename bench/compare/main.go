@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -37,26 +38,76 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if opt.list {
 		return writeList(stdout, opt)
 	}
+	if opt.judge {
+		return judgeRows(opt, stdout)
+	}
 	if opt.from != "" {
 		return again(opt, stdout)
 	}
 	return compare(ctx, opt, stdout, stderr)
 }
 
-// again writes the document from rows that were measured before.
+// again writes the pages from rows that were measured before.
 func again(opt *options, stdout io.Writer) error {
-	rec, err := load(opt.from)
+	dir := cmp.Or(opt.dir, "docs")
+	if opt.add != "" {
+		rec, err := load(opt.from)
+		if err != nil {
+			return err
+		}
+		return add(rec, opt.add, dir, stdout)
+	}
+	records, err := loadAll(opt.from)
 	if err != nil {
 		return err
 	}
-	if opt.dir == "" {
-		opt.dir = "docs"
-	}
-	return publish(rec, opt.dir, stdout)
+	return publish(records, dir, stdout)
 }
 
-// compare measures and writes the document. Interrupted, it writes what there is, but
-// not over a whole document unless -o says so.
+// add keeps a record as that of a further machine below dir, and writes the pages again.
+func add(rec *record, name, dir string, stdout io.Writer) error {
+	first, err := firstRows(dir)
+	if err != nil {
+		return err
+	}
+	rec.Name = name
+	if err := rec.save(filepath.Join(dir, "bench", machinesDir, name)); err != nil {
+		return err
+	}
+	records, err := loadAll(first)
+	if err != nil {
+		return err
+	}
+	return publish(records, dir, stdout)
+}
+
+// firstRows is the file of the rows of the first machine, beside which others stand.
+func firstRows(dir string) (string, error) {
+	file := filepath.Join(dir, "bench", rowsFile)
+	if _, err := os.Stat(file); err != nil {
+		return "", fmt.Errorf("a further machine stands beside a first one: %w: run compare without -add first", err)
+	}
+	return file, nil
+}
+
+// finish keeps what was measured and writes the pages.
+func finish(rec *record, opt *options, stdout io.Writer) error {
+	if opt.add != "" && !rec.Partial {
+		return add(rec, opt.add, opt.dir, stdout)
+	}
+	bench := filepath.Join(opt.dir, "bench")
+	if err := rec.save(bench); err != nil {
+		return err
+	}
+	more, err := loadMore(bench)
+	if err != nil {
+		return err
+	}
+	return publish(append([]*record{rec}, more...), opt.dir, stdout)
+}
+
+// compare measures and writes the pages. Interrupted, it writes what there is, but
+// not over whole pages unless -o says so.
 func compare(ctx context.Context, opt *options, stdout, stderr io.Writer) error {
 	if err := install(ctx, stderr); err != nil {
 		return err
@@ -84,6 +135,11 @@ func compare(ctx context.Context, opt *options, stdout, stderr io.Writer) error 
 	if opt.dir, err = directory(opt, root); err != nil {
 		return err
 	}
+	if opt.add != "" {
+		if _, err := firstRows(opt.dir); err != nil {
+			return err
+		}
+	}
 	rec := newRecord(opt, describe(ctx), time.Now())
 	c := &campaign{
 		runs:    schedule(chosen(opt), byName(contenders()), opt.repeats),
@@ -91,16 +147,16 @@ func compare(ctx context.Context, opt *options, stdout, stderr io.Writer) error 
 		quick:   opt.quick, record: rec, links: &links{exec: quiet, root: root}, log: stderr, secrets: discreet(root, bin),
 	}
 	measured := c.measure(ctx)
-	if measured != nil && !rec.Partial && !isChosen {
+	if measured != nil && !rec.Partial && (!isChosen || opt.add != "") {
 		if opt.dir, err = os.MkdirTemp("", "fitmpi-benchmarks-"); err != nil {
 			return errors.Join(measured, err)
 		}
 	}
 	rec.Partial = rec.Partial || measured != nil
-	return errors.Join(measured, rec.save(filepath.Join(opt.dir, "bench")), publish(rec, opt.dir, stdout))
+	return errors.Join(measured, finish(rec, opt, stdout))
 }
 
-// directory is where the document goes. Figures of a part of the experiments do not
+// directory is where the pages go. Figures of a part of the experiments do not
 // take the place of whole ones unasked.
 func directory(opt *options, root string) (string, error) {
 	switch {

@@ -3,13 +3,14 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"regexp"
 )
 
-const usageText = `compare measures FitMPI beside Open MPI, MPICH and raw sockets, and writes BENCHMARKS.md.
+const usageText = `compare measures FitMPI beside Open MPI, MPICH and raw sockets, and writes BENCHMARKS.md and the pages below it.
 
 Usage:
   go run ./bench/compare [options]
@@ -22,18 +23,24 @@ Options:
   -quick          one repeat with few sizes: to see that everything works, not for figures
   -repeats N      how often everything is repeated (default 5)
   -bind none|core leave ranks to the scheduler (default), or bind each to a core of its own
-  -from FILE      measure nothing: write the document from the rows in FILE
-  -o DIR          where BENCHMARKS.md, and bench/ with rows and plots, go (default docs;
-                  with -quick or -only a new temporary directory)
+  -from FILE      measure nothing: write the pages from the rows in FILE, and those of further
+                  machines beside it
+  -add NAME       measure a further machine, or with -from take the rows in FILE for its own, and
+                  show its gains beside those of the others; NAME is what the pages call it
+  -judge          with -from: say which targets of the project the rows reach; write nothing
+  -o DIR          where BENCHMARKS.md, benchmarks/ with pages, and bench/ with rows and plots, go
+                  (default docs; with -quick or -only a new temporary directory)
 `
 
 // options are what the command line says.
 type options struct {
 	list, quick bool
+	judge       bool
 	only        *regexp.Regexp // nil: all
 	repeats     int
 	bind        string // none or core
 	from        string // file of rows, or empty
+	add         string // name of a further machine, or empty
 	dir         string // -o; empty: not given
 }
 
@@ -51,6 +58,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	fs.IntVar(&opt.repeats, "repeats", opt.repeats, "")
 	fs.StringVar(&opt.bind, "bind", opt.bind, "")
 	fs.StringVar(&opt.from, "from", "", "")
+	fs.StringVar(&opt.add, "add", "", "")
+	fs.BoolVar(&opt.judge, "judge", false, "")
 	fs.StringVar(&opt.dir, "o", "", "")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -60,6 +69,12 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		return nil, fmt.Errorf("unexpected argument %q: -h shows the options", fs.Arg(0))
 	case opt.repeats < 1:
 		return nil, fmt.Errorf("-repeats %d: choose 1 or more", opt.repeats)
+	case opt.judge && opt.from == "":
+		return nil, errors.New("-judge judges rows that were measured: add -from docs/bench/rows.csv")
+	case opt.add != "" && !machineName.MatchString(opt.add):
+		return nil, fmt.Errorf("-add %s: choose a name of small letters, digits, dots and hyphens, such as xeon-8", opt.add)
+	case opt.add != "" && opt.isPartial():
+		return nil, errors.New("-add keeps a whole run: leave out -quick and -only")
 	case opt.bind != "none" && opt.bind != "core":
 		return nil, fmt.Errorf("-bind %s: choose none or core", opt.bind)
 	}

@@ -4,11 +4,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/bench"
@@ -16,7 +19,8 @@ import (
 
 // record is all that a document is made from: what was measured, and where.
 type record struct {
-	Rows     []bench.Row `json:"-"` // of all runs, in order
+	Name     string      `json:"name,omitempty"` // of the machine, on the pages; empty: they say its processor
+	Rows     []bench.Row `json:"-"`              // of all runs, in order
 	Machine  machine     `json:"machine"`
 	Date     string      `json:"date"` // 2006-01-02, when measuring began
 	Repeats  int         `json:"repeats"`
@@ -62,6 +66,48 @@ func (r *record) save(dir string) error {
 		replace(filepath.Join(dir, rowsFile), rows.Bytes()),
 		replace(filepath.Join(dir, runFile), append(run, '\n')),
 	)
+}
+
+// title is what pages call the machine.
+func (r *record) title() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return fmt.Sprintf("%s, %d cores", cmp.Or(r.Machine.CPU, "an unknown processor"), r.Machine.Cores)
+}
+
+// The rows of further machines are below machines/NAME beside those of the first one.
+const machinesDir = "machines"
+
+var machineName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
+
+// loadAll reads the rows in file, and those of further machines beside it, in the order of their
+// names.
+func loadAll(file string) ([]*record, error) {
+	first, err := load(file)
+	if err != nil {
+		return nil, err
+	}
+	more, err := loadMore(filepath.Dir(file))
+	return append([]*record{first}, more...), err
+}
+
+// loadMore reads the rows of further machines below dir.
+func loadMore(dir string) ([]*record, error) {
+	files, err := filepath.Glob(filepath.Join(dir, machinesDir, "*", rowsFile))
+	if err != nil {
+		return nil, err
+	}
+	var records []*record
+	for _, file := range files {
+		r, err := load(file)
+		if err != nil {
+			return nil, err
+		}
+		r.Name = filepath.Base(filepath.Dir(file))
+		records = append(records, r)
+	}
+	return records, nil
 }
 
 // load reads rows from file and the rest of the record from run.json beside it. Rows

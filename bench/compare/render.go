@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fitmpi/fitmpi/internal/bench/plot"
@@ -11,14 +12,17 @@ import (
 
 // writeSection writes what there is of a section.
 func (p *page) writeSection(b *strings.Builder, s section) {
-	fmt.Fprintf(b, "\n### %s\n\n%s\n", s.title, s.prose)
+	fmt.Fprintf(b, "\n## %s\n", s.title)
+	if s.prose != "" {
+		fmt.Fprintf(b, "\n%s\n", s.prose)
+	}
 	isEmpty := true
 	for _, t := range s.tables {
 		isEmpty = !p.writeTable(b, t) && isEmpty
 	}
 	for _, d := range s.plots {
 		if _, ok := p.draw(d); ok {
-			fmt.Fprintf(b, "\n![%s](bench/%s)\n", d.title, d.file)
+			fmt.Fprintf(b, "\n![%s](../bench/%s)\n", d.title, d.file)
 			isEmpty = false
 		}
 	}
@@ -29,8 +33,8 @@ func (p *page) writeSection(b *strings.Builder, s section) {
 
 // writeTable writes the rows of t that have a figure, and reports whether there is one.
 func (p *page) writeTable(b *strings.Builder, t table) bool {
-	columns := p.measured(t)
-	if len(columns) == 0 {
+	rows := p.measured(t)
+	if len(rows) == 0 {
 		return false
 	}
 	if t.caption != "" {
@@ -38,42 +42,101 @@ func (p *page) writeTable(b *strings.Builder, t table) bool {
 	}
 	b.WriteByte('\n')
 	head := []string{t.head}
-	for _, c := range columns {
+	for _, c := range t.columns {
 		head = append(head, c.title)
 	}
+	gains := p.gains(t, rows)
+	if gains != nil {
+		head = append(head, p.gainTitles()...)
+	}
 	writeHead(b, head...)
-	for _, size := range t.sizes {
-		row, isMeasured := []string{sizeName(size)}, false
-		switch t.head {
-		case "":
-			row[0] = ""
-		case "bytes":
-		default:
-			row[0] = fmt.Sprint(size)
+	for i, r := range rows {
+		line := []string{r.label}
+		for _, c := range t.columns {
+			line = append(line, p.text(cell{c.contender, r.at(c.fig)}))
 		}
-		for _, c := range columns {
-			cell := cell{c.contender, c.fig.at(size)}
-			isMeasured = isMeasured || p.get(cell).isKnown()
-			row = append(row, p.text(cell))
+		if gains != nil {
+			line = append(line, gains[i]...)
 		}
-		if isMeasured {
-			writeRow(b, row...)
-		}
+		writeRow(b, line...)
 	}
 	p.footnotes(b)
 	return true
 }
 
-// measured are the columns of t, unless none has a figure at any of its sizes.
-func (p *page) measured(t table) []column {
+// lines are the rows of t: its own, or one for each size.
+func (t table) lines() []row {
+	if t.rows != nil {
+		return t.rows
+	}
+	var rows []row
+	for _, size := range t.sizes {
+		label := fmt.Sprint(size)
+		switch t.head {
+		case "":
+			label = ""
+		case "bytes":
+			label = sizeName(size)
+		}
+		rows = append(rows, row{label, func(f figure) figure { return f.at(size) }})
+	}
+	return rows
+}
+
+// measured are the rows of t in which a column has a figure.
+func (p *page) measured(t table) []row {
+	return slices.DeleteFunc(slices.Clone(t.lines()), func(r row) bool {
+		return !slices.ContainsFunc(t.columns, func(c column) bool { return p.get(cell{c.contender, r.at(c.fig)}).isKnown() })
+	})
+}
+
+// compared is the column of t that its gains are of, and the peers that have the same figure.
+func (t table) compared() (ours column, peers []string) {
+	i := slices.IndexFunc(t.columns, func(c column) bool { return c.contender == t.ours })
+	if t.ours == "" || i < 0 {
+		return column{}, nil
+	}
+	ours = t.columns[i]
+	all := byName(contenders())
 	for _, c := range t.columns {
-		for _, size := range t.sizes {
-			if p.get(cell{c.contender, c.fig.at(size)}).isKnown() {
-				return t.columns
-			}
+		if c.fig == ours.fig && all[c.contender].isPeer() {
+			peers = append(peers, c.contender)
 		}
 	}
-	return nil
+	return ours, peers
+}
+
+// gains are the texts of the gains of t in rows, by machine; nil if there is none at all.
+func (p *page) gains(t table, rows []row) [][]string {
+	ours, peers := t.compared()
+	if len(peers) == 0 {
+		return nil
+	}
+	isKnown := false
+	texts := make([][]string, len(rows))
+	for i, r := range rows {
+		for _, m := range p.machines {
+			g := m.figures.gain(ours.contender, peers, r.at(ours.fig))
+			isKnown = isKnown || g.isKnown()
+			texts[i] = append(texts[i], g.String())
+		}
+	}
+	if !isKnown {
+		return nil
+	}
+	return texts
+}
+
+// gainTitles are the heads of columns of gains: of one machine, or of each.
+func (p *page) gainTitles() []string {
+	if len(p.machines) == 1 {
+		return []string{"gain"}
+	}
+	var titles []string
+	for _, m := range p.machines {
+		titles = append(titles, "gain, "+m.record.title())
+	}
+	return titles
 }
 
 // draw makes the figure of d, and reports whether it has a curve.

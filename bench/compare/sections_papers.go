@@ -1,0 +1,168 @@
+//go:build linux
+
+package main
+
+import "slices"
+
+// Contenders of FiTMPI's Table 1, and what its columns call them.
+var (
+	policiesTCP = [][2]string{{"caller", "st"}, {"worker", "mt worker"}, {"assist", "mt assist"}, {"openmpi", "Open MPI"},
+		{"openmpi-thread", "Open MPI thread"}}
+	policiesMemory = [][2]string{{"caller-shm", "st"}, {"worker-shm", "mt worker"}, {"assist-shm", "mt assist"}, {"threads", "threads"},
+		{"openmpi-shm", "Open MPI"}, {"mpich-shm", "MPICH"}}
+)
+
+func fitmpiTable(where, short string, n network, policies [][2]string) section {
+	wait := figure{test: "isend-wait", stat: median, network: n}
+	of := func(measure, contender, kind string) column {
+		return column{"`" + map[string]string{"isend": "Isend", "wait-send": "Wait", "wait-recv": "Wait"}[measure] + "` " + kind, contender, wait.of(measure)}
+	}
+	sender := table{caption: "Sender, median microseconds:", head: "bytes", sizes: table1}
+	receiver := table{caption: "Receiver, median microseconds, and the part of its computing speed that it keeps:", head: "bytes", sizes: table1}
+	for _, measure := range []string{"isend", "wait-send"} {
+		for _, p := range policies {
+			sender.columns = append(sender.columns, of(measure, p[0], p[1]))
+		}
+	}
+	for _, p := range policies {
+		receiver.columns = append(receiver.columns, of("wait-recv", p[0], p[1]))
+	}
+	for _, p := range policies {
+		receiver.columns = append(receiver.columns, column{"kept " + p[1] + " %", p[0], wait.of("kept-recv")})
+	}
+	var names []string
+	for _, p := range policies {
+		names = append(names, p[0])
+	}
+	if !slices.Contains(names, "mpich-shm") {
+		names = append(names, "mpich")
+	}
+	return section{
+		title: "FiTMPI, Table 1, " + where,
+		prose: "Both ranks compute between `Isend` or `Irecv` and `Wait`, for longer than the transfer takes. " +
+			"`st` is the single-threaded library (policy `caller`), `mt` the multi-threaded one (`worker`, `assist`).",
+		tables: []table{sender, receiver},
+		plots: []drawing{{file: "wait-" + short + ".svg", title: "Wait of the receiver after computing, " + where, xlabel: "bytes", ylabel: "us",
+			columns: each(wait.of("wait-recv"), names...)}},
+	}
+}
+
+func logpSection() section {
+	f := figure{test: "logp"}
+	names := []string{"assist", "worker", "caller"}
+	var columns []column
+	for _, m := range []string{"os", "or", "osb", "orb"} {
+		for _, name := range names {
+			columns = append(columns, column{m + " " + name, name, f.of(m)})
+		}
+	}
+	var ways []column
+	for _, m := range []string{"one-way", "model"} {
+		for _, name := range names {
+			ways = append(ways, column{m + " " + name, name, f.of(m)})
+		}
+	}
+	var link []column
+	for _, m := range []string{"os", "or", "L", "one-way", "model"} {
+		link = append(link, column{m, "assist", f.on(link1G).of(m)})
+	}
+	var constants []column
+	for _, m := range []string{"L", "gs", "gr"} {
+		for _, name := range names {
+			constants = append(constants, column{m + " " + name, name, f.of(m)})
+		}
+	}
+	return section{
+		title: "FiTMPI, the extended LogP model",
+		prose: "`os` and `or` are what a message costs the host, `osb` and `orb` what a buffered one costs the computing thread, `L` the latency, " +
+			"`gs` and `gr` the gaps between small messages, all in us, and `G` the gap per byte in ns. `one-way` is half a round trip, " +
+			"`model` what the model predicts for it: `os + L + or` of the smallest message, and `G` for each further byte. Over loopback the sender's system call does the receiver's part too: the overheads overlap, and `L` is 0.",
+		tables: []table{
+			{head: "bytes", sizes: logpSizes, columns: columns},
+			{head: "bytes", sizes: logpSizes, columns: constants},
+			{head: "bytes", sizes: logpSizes, columns: ways},
+			{caption: "Over a link of 1 Gbit/s:", head: "bytes", sizes: logpSizes, columns: link},
+			{head: "bytes", sizes: logpSizes, columns: []column{{"G assist", "assist", f.of("G")}, {"G worker", "worker", f.of("G")}, {"G caller", "caller", f.of("G")}}},
+		},
+		plots: []drawing{{file: "logp.svg", title: "Overheads of the extended LogP model, FitMPI", xlabel: "bytes", ylabel: "us", columns: columns[:12:12]}},
+	}
+}
+
+var logpSizes = []int64{8, 64, 512, kb, 4 * kb, 16 * kb, 64 * kb, 256 * kb, mb}
+
+func rawSection() section {
+	f := figure{test: "pingpong", measure: "half-rtt", asRate: true}
+	names := slices.Concat([]string{"assist", "openmpi", "mpich"}, rawTCP, []string{"netpipe"})
+	var sweep []column
+	for _, limit := range eagerLimits {
+		sweep = append(sweep, column{limit, "assist", f.with("@" + limit)})
+	}
+	sizes := []int64{kb, 4 * kb, 16 * kb, 64 * kb, 128 * kb, 256 * kb, 512 * kb, mb, 4 * mb, 16 * mb}
+	sweepSizes := []int64{8 * kb, 16 * kb, 32 * kb, 64 * kb, 96 * kb, 128 * kb, 192 * kb, 256 * kb, 384 * kb, 512 * kb, 768 * kb, mb, 2 * mb, 4 * mb}
+	return section{
+		title: "MPICH over MP_Lite: throughput against raw TCP, and the threshold",
+		prose: "Ping-pong throughput in MB/s. The second table and plot have FitMPI with `FITMPI_EAGER_MAX` from 16K to 1M: no curve should dip behind its threshold.",
+		tables: []table{
+			{head: "bytes", sizes: sizes, columns: each(f, names...)},
+			{caption: "By `FITMPI_EAGER_MAX`:", head: "bytes", sizes: sweepSizes, columns: sweep},
+		},
+		plots: []drawing{
+			{file: "throughput.svg", title: "Ping-pong throughput over TCP", xlabel: "bytes", ylabel: "MB/s", columns: each(f, names...)},
+			{file: "threshold.svg", title: "Ping-pong throughput by FITMPI_EAGER_MAX", xlabel: "bytes", ylabel: "MB/s", linearY: true, columns: sweep},
+		},
+	}
+}
+
+func penaltySection() section {
+	f := figure{test: "penalty", measure: "half-rtt"}
+	var columns []column
+	for _, kase := range []string{"raw", "bytes", "float64", "struct", "recvnew", "object", "objectnew"} {
+		columns = append(columns, column{kase, "assist", f.with(kase)})
+	}
+	return section{
+		title: "MPI.NET, the abstraction penalty",
+		prose: "Half round trips in us: bytes given to the engine itself (`raw`), and through the typed interface. Then allocations of an operation.",
+		tables: []table{
+			{head: "bytes", sizes: []int64{8, 64, kb, 4 * kb, 16 * kb, 64 * kb, mb}, columns: columns},
+			{head: "", columns: []column{{"allocations", "assist", figure{test: "alloc", measure: "allocs", size: 8}}}, rows: allocRows()},
+		},
+		plots: []drawing{{file: "penalty.svg", title: "Abstraction penalty, half round trip", xlabel: "bytes", ylabel: "us", columns: columns}},
+	}
+}
+
+func allocRows() []row {
+	var rows []row
+	for _, kase := range []string{"send-recv", "isend-irecv", "persistent", "recvnew", "object", "barrier", "bcast", "allreduce", "iallreduce"} {
+		rows = append(rows, row{kase, func(f figure) figure { return f.with(kase) }})
+	}
+	return rows
+}
+
+func matmulSection() section {
+	f := figure{test: "matmul", measure: "time"}
+	return section{
+		title: "PMPI, matrix product",
+		prose: "A (n x 1200) times B (1200 x 500) with [examples/matmul](../../examples/matmul), wall time in ms. One rank computes by itself; of two, one hands out the work and one computes.",
+		tables: []table{{head: "n", sizes: []int64{240, 2400, 4800}, columns: []column{
+			{"1 rank", "matmul-1", f.among(1)}, {"2 ranks", "matmul-2", f.among(2)}}}},
+	}
+}
+
+func limitsSection() section {
+	f := figure{test: "limits", ranks: 1}
+	sizes := []int64{kb, 4 * kb, 16 * kb, 64 * kb, 256 * kb, mb, 4 * mb, 16 * mb, 64 * mb}
+	return section{
+		title: "What this machine can do",
+		prose: "Copying memory within one thread, in MB/s; a system call in ns; round trips between two threads by a futex, an eventfd and a pipe, and a switch between threads, in us.",
+		tables: []table{
+			{head: "bytes", sizes: sizes, columns: []column{{"memcpy", "limits", f.with("memcpy").of("bandwidth")}}},
+			{head: "", sizes: []int64{0}, columns: []column{
+				{"system call", "limits", f.with("syscall").of("time")},
+				{"futex", "limits", f.with("futex").of("round-trip").among(2)},
+				{"eventfd", "limits", f.with("eventfd").of("round-trip").among(2)},
+				{"pipe", "limits", f.with("pipe").of("round-trip").among(2)},
+				{"context switch", "limits", f.with("context-switch").of("switch").among(2)},
+			}},
+		},
+	}
+}
