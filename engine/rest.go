@@ -8,16 +8,16 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Where every core computes, a worker that hears each arrival takes a core from a computation each
-// time: two switches of threads, and more than the message itself costs. So the worker rests, as a
-// network card moderates its interrupts. It hears the first arrival after a time of quiet (linger).
-// Then it leaves the sockets and rings alone for Config.Moderation, and looks again, until there is
-// quiet again. Rests are long, as the timer that ends one costs the computation some 40 us, whatever
-// the worker finds then (docs/decisions/0075). What a caller posts meanwhile the caller writes
-// itself. Nothing is lost by that. Bytes between ranks of a host move by the cores that compute in
-// any case, and a short message may lie where it has arrived until it is asked for. The worker does
-// not rest while another rank may wait for this one, or a caller sleeps here: that has left its core
-// to the worker.
+// Where every core computes, a worker that hears each arrival takes a core from a computation
+// each time: two switches of threads, and more than the message itself costs. So the worker
+// rests, as a network card moderates its interrupts. It hears the first arrival after a time of
+// quiet (linger). Then it leaves the sockets and rings alone for Config.Moderation, and looks
+// again, until there is quiet again. Rests are long, as the timer that ends one costs the
+// computation some 40 us, whatever the worker finds then (docs/decisions/0075). What a caller
+// posts meanwhile the caller writes itself. Nothing is lost by that. Bytes between ranks of a
+// host move by the cores that compute in any case, and a short message may lie where it has
+// arrived until it is asked for. The worker does not rest while another rank may wait for this
+// one, or a caller sleeps here: that has left its core to the worker.
 const (
 	// withinResting stands in for habitWithin. A caller that computes for longer than that has had
 	// time to write its message.

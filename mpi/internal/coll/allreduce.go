@@ -5,8 +5,8 @@ package coll
 //
 //   - RecursiveDoubling: lg p rounds, n lg p bytes. If p is no power of two, neighbours are
 //     combined before and informed after: two rounds and 2n bytes more.
-//   - Linear: rank 0 combines what the others send it, then tells them. Two rounds, 2(p-1) messages,
-//     of which a rank other than 0 has two.
+//   - Linear: rank 0 combines what the others send it, then tells them. Two rounds, 2(p-1)
+//     messages, of which a rank other than 0 has two.
 //   - Rabenseifner (see [Reduce]): reduce-scatter by recursive halving, then allgather by recursive
 //     doubling. 2 lg p rounds, 2n(p-1)/p bytes; two rounds and 2n bytes more if p is no power of
 //     two.

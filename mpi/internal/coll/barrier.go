@@ -10,8 +10,8 @@ func Barrier(g Graph, rank, size int, after ...Step) []Step {
 //   - Dissemination (Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization",
 //     1988): in round k a rank signals the one 2^k further on and waits for the one 2^k behind. lg
 //     p rounds, no data; each pair exchanges one message at most per direction.
-//   - Linear: rank 0 hears every other one, then tells all. Two rounds, 2(p-1) messages, of which a
-//     rank other than 0 has two.
+//   - Linear: rank 0 hears every other one, then tells all. Two rounds, 2(p-1) messages, of which
+//     a rank other than 0 has two.
 //   - TwoLevel: the ranks of each host meet at its leader, leaders meet by Dissemination.
 func BarrierBy(g Graph, alg Algorithm, rank, size int, after ...Step) []Step {
 	p := placesOf(g, size)
