@@ -8,7 +8,7 @@
 //	go run ./bench/compare -only solve          time to solution
 //	go run ./bench/compare -from docs/bench/rows.csv   the pages again, without measuring
 //	go run ./bench/compare -add xeon-8          a further machine, beside those that the pages have
-//	go run ./bench/compare -judge -from docs/bench/rows.csv   which targets of the project are reached
+//	go run ./bench/compare -judge -from docs/bench/rows.csv  which targets are reached
 //
 // It installs the Debian packages of the peers, builds fitrun, fitbench and bench/peers,
 // and runs everything interleaved: for each repeat, for each experiment, each contender
