@@ -24,10 +24,10 @@ import (
 
 // algorithms are those that FITMPI_COLL knows, by collective.
 var algorithms = []struct{ kind, names string }{
-	{"barrier", "dissemination, two-level"},
+	{"barrier", "dissemination, linear, two-level"},
 	{"bcast", "binomial, chain, scatter-allgather, scatter-ring, two-level"},
 	{"reduce", "binomial, rabenseifner, two-level"},
-	{"allreduce", "recursive-doubling, rabenseifner, ring, two-level"},
+	{"allreduce", "linear, recursive-doubling, rabenseifner, ring, two-level"},
 	{"scan", "recursive-doubling, chain"},
 	{"exscan", "recursive-doubling"},
 	{"reduce-scatter", "recursive-halving, ring"},
