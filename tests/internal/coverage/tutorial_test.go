@@ -94,8 +94,9 @@ type shown struct {
 var (
 	prompt   = regexp.MustCompile(`^\$ fitrun (.+? )\.( .+)?\n`)
 	exitCode = regexp.MustCompile(`\$ echo \$\?\n(\d+)\n$`)
-	// What differs from run to run: times, and which process it was.
-	varying = regexp.MustCompile(`\b\d+\.\d+ s\b|\(pid \d+ on \S+\)`)
+	// What differs from run to run: times, from which to which some ranks have waited, and which
+	// process it was.
+	varying = regexp.MustCompile(`(?m)\bfor \d\S* m?s( to \d\S* m?s)?$|\b\d+\.\d+ s\b|\(pid \d+ on \S+\)`)
 	digits  = regexp.MustCompile(`\d+`)
 )
 
@@ -120,8 +121,11 @@ func (l *lesson) runs() []shown {
 // same is an output without what differs from run to run.
 func (s *shown) same(out string) string {
 	out = varying.ReplaceAllStringFunc(out, func(m string) string {
-		if strings.HasPrefix(m, "(pid") {
+		switch {
+		case strings.HasPrefix(m, "(pid"):
 			return "(pid N on HOST)"
+		case strings.HasPrefix(m, "for "):
+			return "for N s"
 		}
 		return digits.ReplaceAllString(m, "N")
 	})
@@ -173,6 +177,8 @@ func TestTutorialComparison(t *testing.T) {
 	}{
 		{all[0], "a\nb 22.0 s\n", true}, {all[0], "a\nb 22 s\n", false}, {all[0], "a\nc 1.5 s\n", false},
 		{all[1], "b\na\n", true}, {all[1], "a\nb\n", false},
+		{shown{want: "at L, for 3.9 s\n"}, "at L, for 980 ms to 11.0 s\n", true},
+		{shown{want: "at L, for 3.9 s\n"}, "at L, for ever\n", false},
 	} {
 		if got := c.s.same(c.out) == c.s.same(c.s.want); got != c.same {
 			t.Errorf("%q and %q: %v", c.out, c.s.want, got)
