@@ -43,10 +43,10 @@ static void operands_free(struct operands *o)
 	free(o->shares);
 }
 
-static void measure_time(struct env *e, const struct collective *c, long size)
+/* time_each measures n repetitions, each after a Barrier. */
+static void time_each(struct env *e, const struct collective *c, long size, struct operands *o, int n)
 {
-	int n = iterations(e, at_least(5, repetitions(size) / 5)), w = warmup(e, n);
-	struct operands o = operands_new(e, size);
+	int w = warmup(e, n);
 	double *xs = samples(n);
 
 	for (int i = 0; i < w + n; i++) {
@@ -54,13 +54,38 @@ static void measure_time(struct env *e, const struct collective *c, long size)
 
 		MPI_Barrier(MPI_COMM_WORLD);
 		start = now_ns();
-		c->run(&o);
+		c->run(o);
 		if (i >= w)
 			xs[i - w] = micros(start);
 	}
 	report_slowest(e, c->name, size, "time", "us", xs, n);
-	operands_free(&o);
 	free(xs);
+}
+
+enum { PER_ROW = 10 }; /* repetitions of a row for each that is timed alone */
+
+/* time_row measures n repetitions in a row. */
+static void time_row(struct env *e, const struct collective *c, long size, struct operands *o, int n)
+{
+	double mean;
+	int64_t start;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	start = now_ns();
+	for (int i = 0; i < n; i++)
+		c->run(o);
+	mean = micros(start) / n;
+	report_slowest(e, c->name, size, "in-a-row", "us", &mean, 1);
+}
+
+static void measure_time(struct env *e, const struct collective *c, long size)
+{
+	int n = iterations(e, at_least(5, repetitions(size) / 5));
+	struct operands o = operands_new(e, size);
+
+	time_each(e, c, size, &o, n);
+	time_row(e, c, size, &o, PER_ROW * n);
+	operands_free(&o);
 }
 
 /* with_sizes calls measure for each size of the user, or once with 0 for a collective without data. */

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"strings"
 
@@ -39,7 +40,9 @@ func collectiveCases() []collective {
 	}
 }
 
-// blockingCollectives measures each blocking collective, each repetition after a Barrier.
+// blockingCollectives measures each blocking collective: each repetition after a Barrier, then all of
+// them in a row. A rank that a Barrier lets go early waits for those that it lets go late, more so
+// where ranks share cores; a program that calls one collective after the other pays for a row.
 func blockingCollectives(e *env) error {
 	if err := e.checkWords(); err != nil {
 		return err
@@ -55,7 +58,11 @@ func blockingCollectives(e *env) error {
 			sizes = []int{0}
 		}
 		for _, size := range sizes {
-			if err := e.timeCollective(c, size); err != nil {
+			call, n := c.prepare(e, size), cmp.Or(e.opt.iterations, max(e.iterations(size)/5, 5))
+			if err := e.timeCollective(c.name, size, n, call); err != nil {
+				return err
+			}
+			if err := e.timeRow(c.name, size, perRow*n, call); err != nil {
 				return err
 			}
 		}
@@ -77,13 +84,9 @@ func forcedAlgorithm(name string) string {
 	return ""
 }
 
-// timeCollective measures one collective with one size and reports it.
-func (e *env) timeCollective(c collective, size int) error {
-	call := c.prepare(e, size)
-	n := e.opt.iterations
-	if n == 0 {
-		n = max(e.iterations(size)/5, 5)
-	}
+// timeCollective measures n repetitions of one collective, each after a Barrier, and reports the
+// slowest rank's.
+func (e *env) timeCollective(name string, size, n int, call func() error) error {
 	warmup := e.warmupBefore(n)
 	xs := make([]float64, 0, n)
 	for i := range warmup + n {
@@ -102,7 +105,31 @@ func (e *env) timeCollective(c collective, size int) error {
 	if err != nil {
 		return err
 	}
-	e.report(c.name, size, "time", "us", xs)
+	e.report(name, size, "time", "us", xs)
+	return nil
+}
+
+// perRow is how many repetitions a row has for each that is timed alone: short ones are over in a
+// part of a time slice.
+const perRow = 10
+
+// timeRow measures n repetitions of one collective in a row, and reports what one took on the
+// average at the rank where all took longest.
+func (e *env) timeRow(name string, size, n int, call func() error) error {
+	if err := mpi.Barrier(e.world); err != nil {
+		return err
+	}
+	start := now()
+	for range n {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	xs, err := e.slowest([]float64{micros(start) / float64(n)})
+	if err != nil {
+		return err
+	}
+	e.report(name, size, "in-a-row", "us", xs)
 	return nil
 }
 
