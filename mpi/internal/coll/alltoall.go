@@ -85,17 +85,20 @@ func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
 		x.in, after = Apart(g, x.in, after...)
 	}
 	copied := moveBuf(g, x.received(rank), x.sent(rank), after)
-	slots := make([][]Step, min(window, size))
+	if size-1 <= window {
+		done := append(make([]Step, 0, 2*size), copied...) // all that short blocks need
+		for i := range size - 1 {
+			done = x.round(g, done, rank, size, i, after)
+		}
+		return join(g, done)
+	}
+	slots := make([][]Step, window)
 	for i := range slots {
 		slots[i] = after
 	}
 	for i := range size - 1 {
-		s := distance(i, size)
-		to, from := mod(rank+s, size), mod(rank-s, size)
-		slot := &slots[i%len(slots)]
-		next := inPieces(g, nil, x.sent(to), *slot, func(b Buf, after []Step) Step { return g.Send(to, b, after...) })
-		next = inPieces(g, next, x.received(from), *slot, func(b Buf, after []Step) Step { return g.Recv(from, b, after...) })
-		if len(next) > 0 {
+		slot := &slots[i%window]
+		if next := x.round(g, nil, rank, size, i, *slot); len(next) > 0 {
 			*slot = next
 		}
 	}
@@ -104,6 +107,14 @@ func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
 		done = with(done, s...)
 	}
 	return join(g, done)
+}
+
+// round appends to done the steps after which round i is complete; none if nothing moves.
+func (x exchange) round(g Graph, done []Step, rank, size, i int, after []Step) []Step {
+	s := distance(i, size)
+	to, from := mod(rank+s, size), mod(rank-s, size)
+	done = inPieces(g, done, x.sent(to), after, func(b Buf, after []Step) Step { return g.Send(to, b, after...) })
+	return inPieces(g, done, x.received(from), after, func(b Buf, after []Step) Step { return g.Recv(from, b, after...) })
 }
 
 func (x exchange) sent(to int) Buf       { return x.in.block(x.sendCounts, x.sendDispls, to) }

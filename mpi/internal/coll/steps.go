@@ -79,7 +79,8 @@ func cut(n, elem, parts, i int) int {
 
 // even is the layout of n equal blocks of size bytes, one after the other.
 func even(n, size int) (counts, displs []int) {
-	counts, displs = make([]int, n), make([]int, n)
+	both := make([]int, 2*n)
+	counts, displs = both[:n:n], both[n:]
 	for i := range n {
 		counts[i], displs[i] = size, i*size
 	}
