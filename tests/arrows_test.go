@@ -159,7 +159,7 @@ var rules = []rule{
 		why: "internal/testutil/netlab is hosts for tests: what runs on them is for the tests to say, and nothing else imports it"},
 	{pkgs: "tests/internal/coverage",
 		why: "tests/internal/coverage reads the source of mpi and of its tests: what it says must not depend on what it links"},
-	{pkgs: "examples/...", ours: []string{"mpi", "metrics", "examples/internal/cores"},
+	{pkgs: "examples/...", ours: []string{"mpi", "metrics", "examples/internal/cores", "examples/internal/timing", "examples/internal/timing/timingtest"},
 		why: "an example shows what a user can do, and a user has mpi, metrics and the standard library"},
 	{pkgs: "tests", why: "tests has no code but tests"},
 	{pkgs: "tests/chaos", why: "tests/chaos has no code but tests"},

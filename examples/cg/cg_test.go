@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/examples/internal/timing"
+	"github.com/fitmpi/fitmpi/examples/internal/timing/timingtest"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -189,6 +191,7 @@ func TestNoSolution(t *testing.T) {
 		{[]string{"-grid", "-3"}, "choose 1 to"},
 		{[]string{"-tol", "nan"}, "such as 1e-8"},
 		{[]string{"-max", "0"}, "choose 1 or more"},
+		{[]string{"-time", "-1"}, "-time -1: choose 1 or more"},
 		{[]string{"x"}, "unexpected argument"},
 		{[]string{"-x"}, "-h shows the options"},
 	} {
@@ -217,4 +220,11 @@ func TestOwner(t *testing.T) {
 			}
 		}
 	}
+}
+
+// With -time a line is printed for each time and way, with the same answer on any number of ranks.
+func TestTimes(t *testing.T) {
+	timingtest.Check(t, "cg", 7, 4, timing.Both, func(ranks int) (string, error) {
+		return cg(t, ranks, "-grid", "7", "-time", "2")
+	})
 }

@@ -64,6 +64,9 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 	if err != nil {
 		return err
 	}
+	if o.times > 0 {
+		return measure(ctx, a, o, b, stdout)
+	}
 	if err := a.describe(stdout, o); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ Options:
                     real, integer or pattern; symmetric or general
   -tol T            wanted residual |b - Ax| / |b| (default 1e-8)
   -max N            give up after N iterations (default 10000)
+  -time N           solve it N times, and N times without overlap: a line for each, for programs
 `
 
 const (
@@ -30,6 +31,7 @@ type options struct {
 	grid   int
 	tol    float64
 	limit  int
+	times  int
 }
 
 // parse reads the arguments. The error is flag.ErrHelp if they ask for help.
@@ -41,6 +43,7 @@ func parse(args []string) (options, error) {
 	fs.IntVar(&o.grid, "grid", 0, "")
 	fs.Float64Var(&o.tol, "tol", 1e-8, "")
 	fs.IntVar(&o.limit, "max", 10_000, "")
+	fs.IntVar(&o.times, "time", 0, "")
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -65,6 +68,8 @@ func (o *options) complete() error {
 		return fmt.Errorf("-grid %d: choose 1 to %d", o.grid, maxGrid)
 	case !(o.tol > 0 && o.tol < 1):
 		return fmt.Errorf("-tol %v: choose a number between 0 and 1, such as 1e-8", o.tol)
+	case o.times < 0:
+		return fmt.Errorf("-time %d: choose 1 or more", o.times)
 	case o.limit < 1:
 		return fmt.Errorf("-max %d: choose 1 or more", o.limit)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/examples/internal/timing"
+	"github.com/fitmpi/fitmpi/examples/internal/timing/timingtest"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -106,6 +108,7 @@ func TestWrongUse(t *testing.T) {
 		{"-n 0", "choose a power of two"},
 		{"-n 1024", "from 1 to 512"},
 		{"-repeat 0", "choose 1 or more"},
+		{"-time -1", "-time -1: choose 1 or more"},
 		{"more", "unexpected argument"},
 		{"-x", "-h shows the options"},
 	} {
@@ -120,4 +123,11 @@ func TestHelp(t *testing.T) {
 	if err != nil || out != usage {
 		t.Errorf("-h prints %q, %v", out, err)
 	}
+}
+
+// With -time a line is printed for each time and way, with the same answer on any number of ranks.
+func TestTimes(t *testing.T) {
+	timingtest.Check(t, "fft3d", 8, 2, []string{timing.Blocking}, func(ranks int) (string, error) {
+		return fft3d(t, ranks, "-n", "8", "-time", "2")
+	})
 }

@@ -50,11 +50,12 @@ Usage:
 Options:
   -n N         points along each side, a power of two up to 512 (default 64)
   -repeat N    how often to transform, for the time (default 3)
+  -time N      transform N times, forth and back, and print a line for each, for programs
 `
 
 const maxSide = 512
 
-type options struct{ n, repeat int }
+type options struct{ n, repeat, times int }
 
 // parse reads the arguments. The error is flag.ErrHelp if they ask for help.
 func parse(args []string) (options, error) {
@@ -63,6 +64,7 @@ func parse(args []string) (options, error) {
 	fs.SetOutput(io.Discard)
 	fs.IntVar(&o.n, "n", 64, "")
 	fs.IntVar(&o.repeat, "repeat", 3, "")
+	fs.IntVar(&o.times, "time", 0, "")
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -72,6 +74,8 @@ func parse(args []string) (options, error) {
 		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case o.n < 1 || o.n > maxSide || bits.OnesCount(uint(o.n)) != 1:
 		err = fmt.Errorf("-n %d: choose a power of two from 1 to %d", o.n, maxSide)
+	case o.times < 0:
+		err = fmt.Errorf("-time %d: choose 1 or more", o.times)
 	case o.repeat < 1:
 		err = fmt.Errorf("-repeat %d: choose 1 or more", o.repeat)
 	}
@@ -96,6 +100,9 @@ func run(_ context.Context, world *mpi.Comm, args []string, stdout io.Writer) er
 	}
 	c := newCube(world, o.n)
 	input := c.makeInput()
+	if o.times > 0 {
+		return c.measure(o.times, input, stdout)
+	}
 	var forth, exchanging time.Duration
 	var there, back []complex128
 	for range o.repeat {

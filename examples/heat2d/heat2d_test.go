@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/examples/internal/timing"
+	"github.com/fitmpi/fitmpi/examples/internal/timing/timingtest"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -151,6 +153,7 @@ func TestWrongUse(t *testing.T) {
 		{"-size -1", "choose 1 to"},
 		{"-steps -1", "choose 0 or more"},
 		{"-every -1", "choose 1 or more"},
+		{"-time -1", "-time -1: choose 1 or more"},
 		{"-size 3 -in a.png", "give -in or -size"},
 		{"heat.png", "unexpected argument"},
 		{"-in /no/such.png", "no such file"},
@@ -168,4 +171,11 @@ func TestHelp(t *testing.T) {
 	if err != nil || out != usage {
 		t.Errorf("-h prints %q, %v", out, err)
 	}
+}
+
+// With -time a line is printed for each time and way, with the same answer on any number of ranks.
+func TestTimes(t *testing.T) {
+	timingtest.Check(t, "heat2d", 40, 4, timing.Both, func(ranks int) (string, error) {
+		return heat(t, ranks, "-size", "40", "-steps", "30", "-time", "2")
+	})
 }

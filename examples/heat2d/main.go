@@ -30,6 +30,10 @@
 // looks after each row that it computes, and then in WaitAll. The share hidden is 1 - (time in
 // WaitAll) / (time in flight), summed over steps and ranks. The time includes waiting for a
 // neighbour that is late, because it computes more slowly or because ranks share cores.
+//
+// With -time the program takes all steps several times, in turn with and without overlap, and
+// prints how long that took. It does not look for messages after each row then: that would move
+// them also where nothing but the program's own calls does.
 package main
 
 import (
@@ -69,6 +73,9 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 	team, err := recruit(world, before.height)
 	if err != nil || team == nil {
 		return err
+	}
+	if o.times > 0 {
+		return measure(team, o, before, stdout)
 	}
 	after, sum, err := simulate(ctx, team, o, before, newProgress(stdout, o))
 	if err != nil || team.Rank() != 0 {

@@ -19,6 +19,7 @@ Options:
   -steps N       time steps (default 1000)
   -every N       report progress every N steps (default: a tenth of the steps)
   -check         compute it again by serial code and compare to the last bit
+  -time N        compute it N times, and N times without overlap: a line for each, for programs; no picture
 `
 
 const (
@@ -31,6 +32,7 @@ type options struct {
 	in, out            string
 	size, steps, every int
 	check              bool
+	times              int
 }
 
 // parse reads the arguments. The error is flag.ErrHelp if they ask for help.
@@ -44,6 +46,7 @@ func parse(args []string) (options, error) {
 	fs.IntVar(&o.steps, "steps", defaultSteps, "")
 	fs.IntVar(&o.every, "every", 0, "")
 	fs.BoolVar(&o.check, "check", false, "")
+	fs.IntVar(&o.times, "time", 0, "")
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -68,6 +71,8 @@ func (o *options) complete() error {
 		return fmt.Errorf("-size %d: choose 1 to %d", o.size, maxSize)
 	case o.steps < 0:
 		return fmt.Errorf("-steps %d: choose 0 or more", o.steps)
+	case o.times < 0:
+		return fmt.Errorf("-time %d: choose 1 or more", o.times)
 	case o.every < 0:
 		return fmt.Errorf("-every %d: choose 1 or more", o.every)
 	}

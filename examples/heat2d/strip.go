@@ -108,13 +108,19 @@ func (s *strip) step() error {
 		s.flight += time.Since(started)
 		s.wait += time.Since(waiting)
 	}
+	s.spreadOuter()
+	s.now = 1 - s.now
+	return nil
+}
+
+// spreadOuter computes the first row of the next step and the last, for which the rows of the
+// neighbours are here.
+func (s *strip) spreadOuter() {
 	s.mirror()
 	s.spread(1)
 	if s.rows > 1 {
 		s.spread(s.rows)
 	}
-	s.now = 1 - s.now
-	return nil
 }
 
 // mirror makes the rows beyond the plate's edges as warm as those within.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/examples/internal/timing"
+	"github.com/fitmpi/fitmpi/examples/internal/timing/timingtest"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -78,6 +80,7 @@ func TestRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"-points 2":  "-points 2: choose 12",
 		"-batches 0": "choose 1 or more",
+		"-time -1":   "-time -1: choose 1 or more",
 		"more":       `unexpected argument "more"`,
 		"-speed":     "not defined",
 	} {
@@ -88,4 +91,11 @@ func TestRefuses(t *testing.T) {
 	if out, err := kmeans(2, "-h"); err != nil || out != usage {
 		t.Errorf("-h: %v\n%s", err, out)
 	}
+}
+
+// With -time a line is printed for each time and way, with the same answer on any number of ranks.
+func TestTimes(t *testing.T) {
+	timingtest.Check(t, "kmeans", 1000, 4, timing.Both, func(ranks int) (string, error) {
+		return kmeans(ranks, "-points", "1000", "-time", "2")
+	})
 }

@@ -51,8 +51,11 @@ func run(world *mpi.Comm, args []string, stdout io.Writer) error {
 	case err != nil:
 		return err
 	}
+	if o.times > 0 {
+		return measure(world, o, stdout)
+	}
 	began := time.Now()
-	got, waited, err := cluster(world, o)
+	got, waited, err := cluster(world, newShare(world, o), true)
 	if err != nil {
 		return err
 	}

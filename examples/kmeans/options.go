@@ -19,6 +19,7 @@ Options:
   -batches N     parts of a rank's points whose sums are made one by one (default 4)
   -iterations N  at most (default 100)
   -seed N        of the points (default 1)
+  -time N        do it N times, and N times without overlap: a line for each, for programs
 `
 
 // checkedPoints is how many points are few enough to do all again in serial code.
@@ -27,6 +28,7 @@ const checkedPoints = 200_000
 type options struct {
 	points, dims, clusters, batches, iterations int
 	seed                                        uint64
+	times                                       int
 }
 
 // parse reads the arguments. The error is flag.ErrHelp if they ask for help.
@@ -40,6 +42,7 @@ func parse(args []string) (options, error) {
 	fs.IntVar(&o.batches, "batches", 4, "")
 	fs.IntVar(&o.iterations, "iterations", 100, "")
 	fs.Uint64Var(&o.seed, "seed", 1, "")
+	fs.IntVar(&o.times, "time", 0, "")
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -48,6 +51,8 @@ func parse(args []string) (options, error) {
 		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case err == nil && min(o.dims, o.clusters, o.batches, o.iterations) < 1:
 		err = errors.New("-dims, -clusters, -batches and -iterations: choose 1 or more")
+	case err == nil && o.times < 0:
+		err = fmt.Errorf("-time %d: choose 1 or more", o.times)
 	case err == nil && o.points < o.clusters:
 		err = fmt.Errorf("-points %d: choose %d, the number of clusters, or more", o.points, o.clusters)
 	}

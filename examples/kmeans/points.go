@@ -3,17 +3,18 @@ package main
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
+
+	"github.com/fitmpi/fitmpi/examples/internal/timing"
 )
 
 // coordinates gives the point of a number: whole numbers about one of as many places as there are
 // clusters. A point depends on nothing but its number, so every rank makes its own.
 func (o options) coordinates(number int, x []float64) {
-	place := rand.New(rand.NewPCG(o.seed, uint64(number%o.clusters)))
-	noise := rand.New(rand.NewPCG(^o.seed, uint64(number)))
+	place, noise := uint64(number%o.clusters*len(x)), uint64(number*len(x))
 	for d := range x {
-		x[d] = float64(place.IntN(2000) + noise.IntN(1500))
+		n := uint64(d)
+		x[d] = float64(timing.Scattered(o.seed, place+n)%2000 + timing.Scattered(^o.seed, noise+n)%1500)
 	}
 }
 
@@ -37,9 +38,16 @@ func newBlock(o options, first, end int) *block {
 	b := &block{options: o, x: make([]float64, (end-first)*o.dims), cluster: make([]int, end-first)}
 	for i := range b.cluster {
 		o.coordinates(first+i, b.x[i*o.dims:(i+1)*o.dims])
+	}
+	b.forget()
+	return b
+}
+
+// forget takes all points out of their clusters.
+func (b *block) forget() {
+	for i := range b.cluster {
 		b.cluster[i] = -1
 	}
-	return b
 }
 
 // A tally is what some points contribute to the next centres: for each cluster the sums of their

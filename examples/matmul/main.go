@@ -56,6 +56,9 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 	case err != nil:
 		return err
 	}
+	if o.times > 0 {
+		return measure(world, o, stdout)
+	}
 	count, err := cores.Of(world)
 	if err != nil {
 		return err
@@ -74,7 +77,7 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 func scale(ctx context.Context, world *mpi.Comm, o options, rows int, tab *table) error {
 	var p problem
 	if world.Rank() == 0 {
-		p = newProblem(rows)
+		p = newProblem(rows, o.width)
 	}
 	for workers := min(1, world.Size()-1); workers < world.Size(); workers++ {
 		if ctx.Err() != nil {
@@ -89,7 +92,7 @@ func scale(ctx context.Context, world *mpi.Comm, o options, rows int, tab *table
 			return err
 		}
 		if team != nil {
-			if err := measure(team, o, p, tab); err != nil {
+			if err := show(team, o, p, tab); err != nil {
 				return err
 			}
 		}

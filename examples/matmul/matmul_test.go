@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/examples/internal/timing"
+	"github.com/fitmpi/fitmpi/examples/internal/timing/timingtest"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -26,11 +28,11 @@ func matmul(t *testing.T, n int, args ...string) (string, error) {
 
 // plain is the product in the plainest way.
 func plain(p problem) []float64 {
-	c := make([]float64, p.rows*cols)
+	c := make([]float64, p.rows*p.width)
 	for r := range p.rows {
-		for j := range cols {
+		for j := range p.width {
 			for k := range inner {
-				c[r*cols+j] += p.a[r*inner+k] * p.b[k*cols+j]
+				c[r*p.width+j] += p.a[r*inner+k] * p.b[k*p.width+j]
 			}
 		}
 	}
@@ -40,16 +42,17 @@ func plain(p problem) []float64 {
 // Every number of workers computes what serial code computes, exactly: also more workers than
 // blocks, and a last block that is shorter.
 func TestEqualsSerial(t *testing.T) {
-	for _, rows := range []int{1, 23} {
-		want := plain(newProblem(rows))
+	for _, size := range [][2]int{{1, cols}, {23, cols}, {23, 7}} {
+		rows, width := size[0], size[1]
+		want := plain(newProblem(rows, width))
 		for n := 1; n <= 5; n++ {
 			for _, block := range []int{1, 5, 100} {
 				err := mpi.RunThreads(n, func(ctx context.Context, world *mpi.Comm) error {
 					var p problem
 					if world.Rank() == 0 {
-						p = newProblem(rows)
+						p = newProblem(rows, width)
 					}
-					if err := work(world, options{block: block}, p); err != nil {
+					if err := work(world, options{block: block, width: width}, p); err != nil {
 						return err
 					}
 					if world.Rank() == 0 && !slices.Equal(p.c, want) {
@@ -58,7 +61,7 @@ func TestEqualsSerial(t *testing.T) {
 					return nil
 				})
 				if err != nil {
-					t.Errorf("%d rows in blocks of %d on %d ranks: %v", rows, block, n, err)
+					t.Errorf("%d rows, %d columns, in blocks of %d on %d ranks: %v", rows, width, block, n, err)
 				}
 			}
 		}
@@ -82,7 +85,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestVerifyFindsMistakes(t *testing.T) {
-	p := newProblem(9)
+	p := newProblem(9, cols)
 	multiply(p.c, p.a, p.b)
 	if err := p.verify(2); err != nil {
 		t.Fatal(err)
@@ -103,6 +106,8 @@ func TestWrongUse(t *testing.T) {
 		{"-rows 5,,6", `"" is no number`},
 		{"-rows x", `"x" is no number`},
 		{"-block 0", "choose 1 or more"},
+		{"-width 0", "-width 0: choose 1 to"},
+		{"-time -1", "-time -1: choose 1 or more"},
 		{"2400", "unexpected argument"},
 		{"-r", "-h shows the options"},
 	} {
@@ -120,9 +125,16 @@ func TestHelp(t *testing.T) {
 }
 
 func BenchmarkMultiply(b *testing.B) {
-	p := newProblem(40)
+	p := newProblem(40, cols)
 	for b.Loop() {
 		multiply(p.c, p.a, p.b)
 	}
 	b.ReportMetric(2*40*inner*cols*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFlop/s")
+}
+
+// With -time a line is printed for each time and way, with the same answer on any number of ranks.
+func TestTimes(t *testing.T) {
+	timingtest.Check(t, "matmul", 90, 2, []string{timing.Overlap}, func(ranks int) (string, error) {
+		return matmul(t, ranks, "-rows", "90,90", "-width", "7", "-time", "1")
+	})
 }

@@ -14,12 +14,13 @@ type table struct {
 	tested int           // products that passed the test
 	ranks  int
 	cores  int // that they have together
+	width  int // of the products
 }
 
 func newTable(w io.Writer, ranks, cores int, o options) *table {
 	fmt.Fprintf(w, "matmul: A (rows x %d) times B (%d x %d); a master hands out blocks of %d rows; the ranks have %s\n",
-		inner, inner, cols, o.block, plural(cores, "core"))
-	return &table{w: w, ranks: ranks, cores: cores}
+		inner, inner, o.width, o.block, plural(cores, "core"))
+	return &table{w: w, ranks: ranks, cores: cores, width: o.width}
 }
 
 // add shows a line.
@@ -35,7 +36,7 @@ func (t *table) add(rows, workers int, elapsed time.Duration) {
 	}
 	speedUp := t.first.Seconds() / elapsed.Seconds()
 	fmt.Fprintf(t.w, "%7d %8s %9.3fs %9.2f %10.0f%% %8.2f\n", rows, who, elapsed.Seconds(), speedUp,
-		100*speedUp/float64(max(workers, 1)), 2*float64(rows)*inner*cols/elapsed.Seconds()/1e9)
+		100*speedUp/float64(max(workers, 1)), 2*float64(rows)*inner*float64(t.width)/elapsed.Seconds()/1e9)
 }
 
 func (t *table) end() {

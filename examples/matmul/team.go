@@ -9,9 +9,9 @@ import (
 // ahead is how many blocks a worker has: one to compute, the others on their way.
 const ahead = 2
 
-// measure computes the product with the ranks of team, of which rank 0 is the master, checks it and
+// show computes the product with the ranks of team, of which rank 0 is the master, checks it and
 // shows the time.
-func measure(team *mpi.Comm, o options, p problem, tab *table) error {
+func show(team *mpi.Comm, o options, p problem, tab *table) error {
 	if team.Rank() == 0 {
 		clear(p.c) // of the last product
 	}
@@ -37,7 +37,7 @@ func measure(team *mpi.Comm, o options, p problem, tab *table) error {
 func work(team *mpi.Comm, o options, p problem) error {
 	b := p.b
 	if team.Rank() != 0 {
-		b = make([]float64, inner*cols)
+		b = make([]float64, inner*o.width)
 	}
 	if err := mpi.Bcast(team, b, 0); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (m *master) collect() (w int, err error) {
 		return 0, err
 	}
 	from, to := m.rowsOf(st.Tag)
-	_, err = mpi.Recv(m.team, m.c[from*cols:to*cols], st.Source, st.Tag)
+	_, err = mpi.Recv(m.team, m.c[from*m.width:to*m.width], st.Source, st.Tag)
 	return st.Source, err
 }
 
@@ -122,7 +122,7 @@ func worker(team *mpi.Comm, block int, b []float64) error {
 	var slots [ahead]slot
 	for i := range slots {
 		s := &slots[i]
-		s.a, s.c = make([]float64, block*inner), make([]float64, block*cols)
+		s.a, s.c = make([]float64, block*inner), make([]float64, block*(len(b)/inner))
 		s.recv = mpi.Irecv(team, s.a, 0, mpi.AnyTag)
 	}
 	for open, i := ahead, 0; open > 0; i = (i + 1) % ahead {
@@ -150,7 +150,7 @@ func (s *slot) turn(team *mpi.Comm, b []float64) (isLast bool, err error) {
 	if st.Count == 0 {
 		return true, nil
 	}
-	c := s.c[:st.Count/inner*cols]
+	c := s.c[:st.Count/inner*(len(b)/inner)]
 	multiply(c, s.a[:st.Count], b)
 	s.send = mpi.Isend(team, c, 0, st.Tag)
 	s.recv = mpi.Irecv(team, s.a, 0, mpi.AnyTag)

@@ -5,14 +5,16 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/fitmpi/fitmpi/examples/internal/timing"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
 // inputs make the number at place i of n.
 var inputs = map[string]func(r *rand.Rand, i, n int) int64{
-	"random":   func(r *rand.Rand, _, _ int) int64 { return r.Int64() },
-	"sorted":   func(_ *rand.Rand, i, _ int) int64 { return int64(i) },
-	"reversed": func(_ *rand.Rand, i, n int) int64 { return int64(n - i) },
+	"random":    func(r *rand.Rand, _, _ int) int64 { return r.Int64() },
+	"sorted":    func(_ *rand.Rand, i, _ int) int64 { return int64(i) },
+	"reversed":  func(_ *rand.Rand, i, n int) int64 { return int64(n - i) },
+	"scattered": func(_ *rand.Rand, i, _ int) int64 { return int64(timing.Scattered(0, uint64(i)) >> 1) },
 	"skewed": func(r *rand.Rand, _, _ int) int64 {
 		if r.IntN(2) == 0 {
 			return 42

@@ -46,14 +46,17 @@ Usage:
 
 Options:
   -n N           how many numbers (default 1000000)
-  -input KIND    random, skewed (half of them are equal), sorted or reversed (default random)
+  -input KIND    random, skewed (half of them are equal), sorted, reversed, or scattered: random, but
+                 the same for any number of ranks (default random)
   -seed N        of the random numbers (default 1)
+  -time N        sort N times, and print a line for each, for programs
 `
 
 type options struct {
 	n     int
 	input string
 	seed  uint64
+	times int
 }
 
 // parse reads the arguments. The error is flag.ErrHelp if they ask for help.
@@ -64,6 +67,7 @@ func parse(args []string) (options, error) {
 	fs.IntVar(&o.n, "n", 1_000_000, "")
 	fs.StringVar(&o.input, "input", "random", "")
 	fs.Uint64Var(&o.seed, "seed", 1, "")
+	fs.IntVar(&o.times, "time", 0, "")
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -73,8 +77,10 @@ func parse(args []string) (options, error) {
 		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case o.n < 0:
 		err = fmt.Errorf("-n %d: choose 0 or more", o.n)
+	case o.times < 0:
+		err = fmt.Errorf("-time %d: choose 1 or more", o.times)
 	case inputs[o.input] == nil:
-		err = fmt.Errorf("-input %q: choose random, skewed, sorted or reversed", o.input)
+		err = fmt.Errorf("-input %q: choose random, skewed, sorted, reversed or scattered", o.input)
 	}
 	if err != nil {
 		return o, fmt.Errorf("samplesort: %w (-h shows the options)", err)
@@ -96,6 +102,9 @@ func run(_ context.Context, world *mpi.Comm, args []string, stdout io.Writer) er
 		return err
 	}
 	mine := makeItems(world, o)
+	if o.times > 0 {
+		return measure(world, o, mine, stdout)
+	}
 	before, err := digestOf(world, mine)
 	if err != nil {
 		return err

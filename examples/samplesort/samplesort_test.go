@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/examples/internal/timing"
+	"github.com/fitmpi/fitmpi/examples/internal/timing/timingtest"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -103,7 +105,8 @@ func TestCheckFinds(t *testing.T) {
 func TestWrongUse(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"-n -1", "choose 0 or more"},
-		{"-input foo", "choose random, skewed, sorted or reversed"},
+		{"-time -1", "-time -1: choose 1 or more"},
+		{"-input foo", "choose random, skewed, sorted, reversed or scattered"},
 		{"more", "unexpected argument"},
 		{"-x", "-h shows the options"},
 	} {
@@ -118,4 +121,11 @@ func TestHelp(t *testing.T) {
 	if err != nil || out != usage {
 		t.Errorf("-h prints %q, %v", out, err)
 	}
+}
+
+// With -time a line is printed for each time and way, with the same answer on any number of ranks.
+func TestTimes(t *testing.T) {
+	timingtest.Check(t, "samplesort", 1000, 2, []string{timing.Blocking}, func(ranks int) (string, error) {
+		return samplesortOn(t, ranks, "-n", "1000", "-input", "scattered", "-time", "2")
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+	"time"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -23,24 +24,33 @@ func compare(a, b item) int {
 // comes before what rank+1 returns. It sorts mine in place.
 func samplesort(c *mpi.Comm, mine []item) ([]item, error) {
 	slices.SortFunc(mine, compare)
-	splitters, err := choose(c, mine)
+	runs, counts, _, err := exchange(c, mine)
 	if err != nil {
 		return nil, err
 	}
+	return merge(runs, counts), nil
+}
+
+// exchange moves sorted items to where they belong. It returns a sorted run from each rank, one
+// behind the other, how many items each has, and how long that took.
+func exchange(c *mpi.Comm, mine []item) (runs []item, recvCounts []int, took time.Duration, err error) {
+	began := time.Now()
+	splitters, err := choose(c, mine)
+	if err != nil {
+		return nil, nil, 0, err
+	}
 	sendCounts := share(mine, splitters, c.Size())
-	recvCounts := make([]int, c.Size())
+	recvCounts = make([]int, c.Size())
 	if err := mpi.Alltoall(c, sendCounts, recvCounts); err != nil {
-		return nil, err
+		return nil, nil, 0, err
 	}
 	total := 0
 	for _, n := range recvCounts {
 		total += n
 	}
-	runs := make([]item, total) // that of rank 0, of rank 1, ...
-	if err := mpi.Alltoallv(c, mine, sendCounts, nil, runs, recvCounts, nil); err != nil {
-		return nil, err
-	}
-	return merge(runs, recvCounts), nil
+	runs = make([]item, total)
+	err = mpi.Alltoallv(c, mine, sendCounts, nil, runs, recvCounts, nil)
+	return runs, recvCounts, time.Since(began), err
 }
 
 // sample is an item, or none, as a rank with few items gives fewer.
