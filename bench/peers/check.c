@@ -2,6 +2,7 @@
  * check tests the parts that need no MPI: `make check` builds it with the sanitizers and runs it. The expectations on
  * the statistics are those of internal/bench in Go.
  */
+#include "apps/numbers.h"
 #include "common.h"
 #include "solving.h"
 
@@ -103,6 +104,19 @@ static void check_solving(void)
 	want(solve_count(20000) == 2000 && solve_count(1000000) == 500 && solve_count(144000000) == 10, "iterations by time");
 }
 
+/* The numbers are those of examples/internal/timing, whose test has the same. */
+static void check_numbers(void)
+{
+	const double xs[] = {0, 1, -2.5};
+	uint64_t hash = 0;
+
+	hash_doubles(&hash, xs, 3);
+	want(mix(1) == 0x5692161d100b05e5, "mix");
+	want(scattered(1, 2) == 0xb95f66d327e8d78, "scattered");
+	want(weight(3) == -0.386549711227417, "weight");
+	want(hash == 0xe4575416e1f886e4, "hash");
+}
+
 int main(void)
 {
 	check_statistics();
@@ -111,6 +125,7 @@ int main(void)
 	check_buffers();
 	check_compute();
 	check_solving();
+	check_numbers();
 	puts(failures == 0 ? "ok" : "failed");
 	return failures != 0;
 }

@@ -2,15 +2,14 @@
  * mpibench measures an MPI library of C in the way that cmd/fitbench measures FitMPI, and prints the same rows:
  * bench/METHOD.md says what each test does. The same source is built with each library's compiler.
  */
+#include "finalize.h"
 #include "mpibench.h"
 #include "solving.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LATENCY_SIZES "1,8,64,512,1K,4K,16K,64K,128K,256K,512K,1M,4M,16M"
 #define BANDWIDTH_SIZES "8,64,1K,8K,64K,1M,4M"
@@ -141,30 +140,13 @@ static void init(const struct options *opt, int *argc, char ***argv)
 		die("the library has no MPI_THREAD_MULTIPLE, which its progress thread needs");
 }
 
-/* leave ends this process as if the job had ended well: all figures are printed by then. */
-static void leave(int signal)
-{
-	(void)signal;
-	_exit(0);
-}
-
-/*
- * finalize waits a few seconds for MPI_Finalize. MPICH 4.0.2 over UCX's TCP hangs in it now and then from three ranks
- * on, one rank in a blocking read with unread bytes on its connections, the others polling. Messages between all pairs
- * of ranks before it did not help. All figures are printed by then, and must not be lost.
- */
 static void finalize(struct env *e)
 {
-	enum { patience = 5 }; /* s */
-
 	MPI_Barrier(e->control);
 	if (e->rank == 0)
 		write_end();
 	MPI_Comm_free(&e->control);
-	signal(SIGALRM, leave);
-	alarm(patience);
-	MPI_Finalize();
-	alarm(0);
+	finalize_soon();
 }
 
 int main(int argc, char **argv)
