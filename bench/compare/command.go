@@ -36,10 +36,12 @@ cat np.out`
 type setting struct {
 	bin, peers string // directories of programs
 	bind       string // none or core
+	suites     string // directory of benchmarks that are not ours, if the user has them
 	netns      string // the script of the links
 	places     string // a new directory for placeScript
 	pace       int    // steps of work in a millisecond of test solve; 0: each program calibrates
 	quick      bool
+	answers    *answers // of all applications so far; nil: unchecked
 }
 
 // command is the command line of a run.
@@ -61,7 +63,7 @@ func command(c *contender, e *experiment, s setting) []string {
 	line = append(line, c.args...)
 	line = append(line, e.arguments(s.quick)...)
 	fill := strings.NewReplacer("{bin}", s.bin, "{peers}", s.peers, "{ranks}", strconv.Itoa(e.ranksOf()), "{netns}", s.netns,
-		"{pace}", strconv.Itoa(s.pace))
+		"{pace}", strconv.Itoa(s.pace), "{test}", e.test, "{suites}", s.suites)
 	for i := range line {
 		line[i] = fill.Replace(line[i])
 	}

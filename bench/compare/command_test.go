@@ -22,7 +22,7 @@ func experimentNamed(t *testing.T, name string) *experiment {
 
 func TestCommand(t *testing.T) {
 	all := byName(contenders())
-	s := setting{bin: "B", peers: "P", bind: "none", netns: "N", places: "D", pace: 540000}
+	s := setting{bin: "B", peers: "P", suites: "S", bind: "none", netns: "N", places: "D", pace: 540000}
 	bound, quick := s, s
 	bound.bind, quick.quick = "core", true
 	for _, tt := range []struct {
@@ -50,7 +50,16 @@ func TestCommand(t *testing.T) {
 		{"solve-4", "mpich", s, "mpirun.mpich -bind-to none -np 4 P/mpich/mpibench solve -peer mpich -transport tcp -policy none -pace 540000 -sizes 8,64K,1M"},
 		{"solve-raw", "raw-thread-block", quick, "P/raw_solve solve -policy block -pace 540000 -sizes 8,64K,1M -iterations 5 -warmup 2"},
 		{"solve-raw-1G", "raw-thread-spin", s, "N raw P/raw_solve solve -policy spin -pace 540000 -sizes 8,64K,1M,4M -iterations 10"},
-		{"matmul-1", "matmul-1", s, "B/fitrun --transport tcp --bind-to none -n 1 B/matmul -rows 2400,4800"},
+		{"matmul-1", "app-mt", s, "B/fitrun --transport tcp --bind-to none -n 2 B/matmul " + matmulArgs},
+		{"matmul-mixed-2", "matmul-mixed", s, "B/fitrun --transport tcp --bind-to none -n 3 sh -c " +
+			strings.ReplaceAll(mixedScript, "{bin}", "B") + " mixed " + mixedArgs},
+		{"apps-cg-4", "app-mpich", s, "mpirun.mpich -bind-to none -np 4 P/mpich/apps cg -grid 48 -time 2"},
+		{"apps-cg-memory-2", "app-st-shm", quick, "B/fitrun --transport shm --bind-to none -n 2 B/cg -grid 12 -time 2"},
+		{"apps-fft3d-1G", "app-openmpi", quick, "N openmpi -- P/openmpi/apps fft3d -n 16 -time 2"},
+		{"apps-fft3d-1G", "app-worker", quick, "B/fitrun --transport tcp --bind-to none -n 2 sh -c SCRIPT place D B/fft3d -n 16 -time 2"},
+		{"check-osu-bw", "osu-bw-mpich", s, "mpirun.mpich -bind-to none -np 2 S/mpich/osu_bw"},
+		{"check-netpipe", "netpipe-openmpi", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo " +
+			"--bind-to none -np 2 NPopenmpi -o /dev/stdout -u 1048576"},
 	} {
 		line := command(all[tt.contender], experimentNamed(t, tt.experiment), tt.setting)
 		if i := slices.Index(line, placeScript); i >= 0 {

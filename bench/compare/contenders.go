@@ -29,6 +29,7 @@ type contender struct {
 	hasOneTest bool   // its program has one test, which has no name
 	placeRanks bool   // the launcher does not put ranks into namespaces: placeScript does
 	crossed    bool   // its ranks listen at 127.0.0.1 only: on a link that must lead to the other namespace
+	answers    bool   // it says what it has found out, and others must have found out the same
 	output     parser // nil: rows as CSV
 }
 
@@ -47,7 +48,7 @@ func contenders() []*contender {
 	list = append(list, memoryContenders()...)
 	list = append(list, rawContenders()...)
 	list = append(list, rawHelped("spin", "polling"), rawHelped("block", "blocking"))
-	return append(list, matmul(1), matmul(2))
+	return slices.Concat(list, applicationContenders(), checkContenders())
 }
 
 // memoryContenders are those whose ranks share memory: processes of one host, or threads
@@ -159,16 +160,6 @@ func rawHelped(policy, title string) *contender {
 		name: "raw-thread-" + policy, title: "raw, thread " + title, peer: "raw", transport: "tcp", policy: "thread-" + policy,
 		onLink: []string{"{netns}", "raw"}, program: []string{"{peers}/raw_solve"}, args: []string{"-policy", policy},
 	}
-}
-
-// matmul is the example of that name, the benchmark of the PMPI paper: a master and
-// workers, of which one rank alone is both.
-func matmul(ranks int) *contender {
-	c := fitmpi("matmul", "FitMPI", "assist", "tcp")
-	c.name = map[int]string{1: "matmul-1", 2: "matmul-2"}[ranks]
-	c.program, c.args, c.output = []string{"{bin}/matmul"}, nil, parseMatmul
-	c.env, c.hasOneTest = []string{"FITMPI_PROGRESS=assist"}, true
-	return c
 }
 
 // byName finds contenders by name.

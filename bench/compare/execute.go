@@ -100,6 +100,9 @@ func (r run) perform(ctx context.Context, s setting) (rows []bench.Row, note str
 	if rows, err = r.parse(out); err != nil {
 		return nil, "", err
 	}
+	if err := s.answers.check(r, out); err != nil {
+		return nil, "", err
+	}
 	if err := r.checkWire(rows, tcpSegments()-segments); err != nil {
 		return nil, "", err
 	}

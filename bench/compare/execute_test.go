@@ -124,11 +124,3 @@ func TestParseNetpipe(t *testing.T) {
 		t.Error("nonsense passes")
 	}
 }
-
-func TestParseMatmul(t *testing.T) {
-	rows, err := parseMatmul("matmul: A (rows x 1200) times B\n\n   rows  workers       time  speed-up  efficiency  GFlop/s\n" +
-		"   2400   master     1.250s      1.00        100%     2.30\n   4800        1     2.500s      1.00        100%     2.30\n\ncheck: 2 products passed\n")
-	if err != nil || len(rows) != 2 || rows[0].Ranks != 1 || rows[1].Ranks != 2 || rows[1].Size != 4800 || rows[1].Sextile1 != 2500 {
-		t.Errorf("rows %+v, %v", rows, err)
-	}
-}

@@ -25,6 +25,7 @@ type experiment struct {
 	seconds    float64       // about how long a run takes
 	timeout    time.Duration // 0: a minute
 	wall       bool          // not its rows count, but how long the job takes
+	suite      string        // a program that it needs from the directory of -suites; empty: none
 }
 
 func (e *experiment) ranksOf() int { return cmp.Or(e.ranks, 2) }
@@ -92,7 +93,8 @@ var (
 
 // experiments are all there are, in the order in which they run.
 func experiments() []*experiment {
-	return slices.Concat(solveExperiments(), pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), jobExperiments(), paperExperiments())
+	return slices.Concat(solveExperiments(), pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), jobExperiments(), paperExperiments(),
+		applicationExperiments(), matmulExperiments(), checkExperiments())
 }
 
 // solveExperiments are of the time to solution.
@@ -217,8 +219,6 @@ func paperExperiments() []*experiment {
 		{name: "logp", test: "logp", contenders: []string{"assist", "worker", "caller"}, repeats: 2, seconds: 4},
 		{name: "logp-1G", test: "logp", args: "-sizes 8,4K,64K", quick: "-sizes 8 -iterations 5", network: link1G, contenders: []string{"assist"}, repeats: 1, seconds: 4},
 		{name: "netpipe", test: "pingpong", quick: "-u 1024", contenders: []string{"netpipe"}, args: "-u 4194304", repeats: 1, seconds: 16},
-		{name: "matmul-1", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-1"}, ranks: 1, repeats: 2, seconds: 5},
-		{name: "matmul-2", test: "matmul", args: "-rows 2400,4800", quick: "-rows 240", contenders: []string{"matmul-2"}, repeats: 2, seconds: 5},
 	}
 	for _, limit := range eagerLimits {
 		list = append(list, &experiment{name: "threshold-" + limit, test: "pingpong",

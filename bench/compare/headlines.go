@@ -36,6 +36,7 @@ func headlines() []headline {
 	for _, s := range collectiveSettings() {
 		list = append(list, headline{"Collectives: " + lower(s.title), "collectives", s.ours, peersOf(s.ours), s.figures()})
 	}
+	list = append(list, applicationHeadlines()...)
 	match := figure{test: "match", measure: "per-message", size: 10000}
 	late := figure{test: "send", kase: "late-receiver", measure: "send", size: 256 * kb}
 	job := figure{test: "scale", ranks: 64}

@@ -32,6 +32,11 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if opt.suites != "" {
+		if opt.suites, err = filepath.Abs(opt.suites); err != nil {
+			return err
+		}
+	}
 	if len(chosen(opt)) == 0 {
 		return errNothing
 	}
@@ -125,8 +130,8 @@ func compare(ctx context.Context, opt *options, stdout, stderr io.Writer) error 
 	if err := build(ctx, stderr, root, bin, peers); err != nil {
 		return err
 	}
-	pace := 0
-	if needsPace(chosen(opt)) {
+	pace, list := 0, withoutSuites(chosen(opt), opt, stderr)
+	if needsPace(list) {
 		if pace, err = findPace(ctx, bin); err != nil {
 			return err
 		}
@@ -142,9 +147,10 @@ func compare(ctx context.Context, opt *options, stdout, stderr io.Writer) error 
 	}
 	rec := newRecord(opt, describe(ctx), time.Now())
 	c := &campaign{
-		runs:    schedule(chosen(opt), byName(contenders()), opt.repeats),
-		setting: setting{bin: bin, peers: peers, netns: netnsScript(root), bind: opt.bind, pace: pace, quick: opt.quick},
-		quick:   opt.quick, record: rec, links: &links{exec: quiet, root: root}, log: stderr, secrets: discreet(root, bin),
+		runs: schedule(list, byName(contenders()), opt.repeats),
+		setting: setting{bin: bin, peers: peers, suites: opt.suites, netns: netnsScript(root), bind: opt.bind, pace: pace, quick: opt.quick,
+			answers: &answers{}},
+		quick: opt.quick, record: rec, links: &links{exec: quiet, root: root}, log: stderr, secrets: discreet(root, bin),
 	}
 	measured := c.measure(ctx)
 	if measured != nil && !rec.Partial && (!isChosen || opt.add != "") {

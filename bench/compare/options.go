@@ -22,6 +22,8 @@ Options:
   -only REGEXP    only experiments whose name matches
   -quick          one repeat with few sizes: to see that everything works, not for figures
   -repeats N      how often everything is repeated (default 5)
+  -suites DIR     also check our programs in C by OSU's and Intel's, which you have built: DIR/openmpi and
+                  DIR/mpich have osu_latency, osu_bw, osu_allreduce and IMB-MPI1
   -bind none|core leave ranks to the scheduler (default), or bind each to a core of its own
   -from FILE      measure nothing: write the pages from the rows in FILE, and those of further
                   machines beside it
@@ -42,6 +44,7 @@ type options struct {
 	from        string // file of rows, or empty
 	add         string // name of a further machine, or empty
 	dir         string // -o; empty: not given
+	suites      string // -suites; empty: not given
 }
 
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
@@ -61,6 +64,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	fs.StringVar(&opt.add, "add", "", "")
 	fs.BoolVar(&opt.judge, "judge", false, "")
 	fs.StringVar(&opt.dir, "o", "", "")
+	fs.StringVar(&opt.suites, "suites", "", "")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}

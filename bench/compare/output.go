@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -38,34 +37,6 @@ func parseNetpipe(out string) ([]bench.Row, error) {
 		rows = append(rows, bench.Row{
 			Test: "pingpong", Peer: "raw", Transport: "tcp", Policy: "netpipe", Ranks: 2, Size: size,
 			Measure: "half-rtt", Unit: "us", Summary: single(seconds * 1e6),
-		})
-	}
-	return rows, nil
-}
-
-// parseMatmul reads the table of examples/matmul: lines of rows, workers, time and more.
-func parseMatmul(out string) ([]bench.Row, error) {
-	var rows []bench.Row
-	for line := range strings.Lines(out) {
-		f := strings.Fields(line)
-		if len(f) != 6 || !strings.HasSuffix(f[2], "s") {
-			continue
-		}
-		n, err := strconv.ParseInt(f[0], 10, 64)
-		if err != nil { // the line of headings
-			continue
-		}
-		seconds, err := strconv.ParseFloat(strings.TrimSuffix(f[2], "s"), 64)
-		if err != nil {
-			return nil, fmt.Errorf("matmul wrote %q as a time", f[2])
-		}
-		ranks := 1 // the master alone
-		if workers, err := strconv.Atoi(f[1]); err == nil {
-			ranks = workers + 1
-		}
-		rows = append(rows, bench.Row{
-			Test: "matmul", Peer: "fitmpi", Transport: "tcp", Policy: "assist", Ranks: ranks, Size: n,
-			Measure: "time", Unit: "ms", Summary: single(math.Round(seconds * 1e3)),
 		})
 	}
 	return rows, nil

@@ -53,7 +53,7 @@ func (p *page) writeTable(b *strings.Builder, t table) bool {
 	for i, r := range rows {
 		line := []string{r.label}
 		for _, c := range t.columns {
-			line = append(line, p.text(cell{c.contender, r.at(c.fig)}))
+			line = append(line, p.columnText(c, r))
 		}
 		if gains != nil {
 			line = append(line, gains[i]...)
@@ -62,6 +62,20 @@ func (p *page) writeTable(b *strings.Builder, t table) bool {
 	}
 	p.footnotes(b)
 	return true
+}
+
+// columnText is what a table shows for a column in a row.
+func (p *page) columnText(c column, r row) string {
+	at := cell{c.contender, r.at(c.fig)}
+	if c.per == nil {
+		return p.text(at)
+	}
+	x := p.get(at)
+	other, ok := p.figures.best(c.per, at.fig)
+	if !ok || other == 0 || !x.isKnown() {
+		return ""
+	}
+	return number2(x.median / other)
 }
 
 // lines are the rows of t: its own, or one for each size.
@@ -148,16 +162,38 @@ func (p *page) draw(d drawing) (plot.Figure, bool) {
 		if c.fig.stat == median { // beyond the second sextile
 			low, high = value, median
 		}
-		for _, size := range p.figures.sizes(c.contender, c.fig) {
-			f := c.fig.at(size)
-			curve.Points = append(curve.Points, plot.Point{
-				X: float64(size), Y: p.figures.of(c.contender, f).median,
-				Low: p.figures.of(c.contender, f.take(low)).median, High: p.figures.of(c.contender, f.take(high)).median,
-			})
+		for _, s := range p.spots(d, c) {
+			of := func(f figure) float64 { return p.figures.of(s.contender, f).median }
+			curve.Points = append(curve.Points, plot.Point{X: s.x, Y: of(s.fig), Low: of(s.fig.take(low)), High: of(s.fig.take(high))})
 		}
 		if len(curve.Points) > 0 {
 			fig.Curves = append(fig.Curves, curve)
 		}
 	}
 	return fig, len(fig.Curves) > 0
+}
+
+// spot is where a point of a curve stands, and what is drawn there.
+type spot struct {
+	x float64
+	cell
+}
+
+// spots are those of column c of d that were measured. Where one rank is alone it does not matter
+// what is between ranks.
+func (p *page) spots(d drawing, c column) []spot {
+	var list []spot
+	if d.ranks == nil {
+		for _, size := range p.figures.sizes(c.contender, c.fig) {
+			list = append(list, spot{float64(size), cell{c.contender, c.fig.at(size)}})
+		}
+		return list
+	}
+	for _, n := range d.ranks {
+		at := cell{choose(n == 1, strings.TrimSuffix(c.contender, "-shm"), c.contender), c.fig.among(n)}
+		if p.get(at).isKnown() {
+			list = append(list, spot{float64(n - d.idle), at})
+		}
+	}
+	return list
 }

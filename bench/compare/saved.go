@@ -4,10 +4,10 @@ package main
 
 import "github.com/fitmpi/fitmpi/internal/bench"
 
-// Measures that test overlap does not write, but that follow from what it writes.
+// Measures that test overlap and applications do not write, but that follow from what they write.
 const (
-	savedTime  = "saved"       // us
-	savedShare = "saved-share" // % of the exchange alone
+	savedTime  = "saved"       // us, of applications ms
+	savedShare = "saved-share" // % of the exchange alone, of applications of the blocking way
 )
 
 // addSaved adds to the figures of test overlap what overlap saves in each run: an exchange alone

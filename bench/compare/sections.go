@@ -34,12 +34,15 @@ type column struct {
 	title     string
 	contender string
 	fig       figure
+	per       []string // contenders by whose best figure it is divided; nil: it is shown itself
 }
 
-// drawing is a plot with curves over all sizes that were measured.
+// drawing is a plot with curves over all sizes that were measured, or over numbers of ranks.
 type drawing struct {
 	file, title, xlabel, ylabel string
 	linearY                     bool
+	ranks                       []int // instead of sizes
+	idle                        int   // so many of the ranks do not count
 	columns                     []column
 }
 
@@ -54,8 +57,9 @@ func sections() []section {
 		[]section{fitmpiTable("over loopback", "loopback", loopback, policiesTCP), fitmpiTable("over a 100 Mbit/s link, the paper's network", "100M", link100M, policiesTCP),
 			fitmpiTable("over a 1 Gbit/s link", "1G", link1G, policiesTCP), fitmpiTable("over shared memory", "memory", loopback, policiesMemory)},
 		[]section{logpSection(), rawSection()},
-		[]section{penaltySection(), matmulSection()},
-		onPage(machinesPage, limitsSection()),
+		[]section{penaltySection()},
+		onPage(appsPage, applicationSections()...),
+		onPage(machinesPage, limitsSection(), checkSection()),
 	)
 }
 
@@ -76,12 +80,17 @@ func drawings() []drawing {
 	return list
 }
 
+// columnOf is a column that shows a figure itself.
+func columnOf(title, contender string, fig figure) column {
+	return column{title: title, contender: contender, fig: fig}
+}
+
 // each is a column of the figure for each contender, titled by it.
 func each(fig figure, names ...string) []column {
 	all := byName(contenders())
 	var columns []column
 	for _, name := range names {
-		columns = append(columns, column{all[name].title, name, fig})
+		columns = append(columns, columnOf(all[name].title, name, fig))
 	}
 	return columns
 }

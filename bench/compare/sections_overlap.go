@@ -56,7 +56,7 @@ func savedColumns(fig figure, names []string) []column {
 	for _, c := range each(fig.of(savedTime), names...) {
 		title := c.title
 		c.title += ", us"
-		columns = append(columns, c, column{title + ", %", c.contender, fig.of(savedShare)})
+		columns = append(columns, c, columnOf(title+", %", c.contender, fig.of(savedShare)))
 	}
 	return columns
 }

@@ -49,7 +49,7 @@ func pairsTCPSection() section {
 }
 
 func pairsMemorySection() section {
-	memcpy := column{"memcpy", "limits", figure{test: "limits", kase: "memcpy", measure: "bandwidth", ranks: 1}}
+	memcpy := columnOf("memcpy", "limits", figure{test: "limits", kase: "memcpy", measure: "bandwidth", ranks: 1})
 	rates := append(each(halfRoundTrip.bandwidth(), allMem...), memcpy)
 	return section{
 		title: "In memory",

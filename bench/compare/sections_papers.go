@@ -15,7 +15,7 @@ var (
 func fitmpiTable(where, short string, n network, policies [][2]string) section {
 	wait := figure{test: "isend-wait", stat: median, network: n}
 	of := func(measure, contender, kind string) column {
-		return column{"`" + map[string]string{"isend": "Isend", "wait-send": "Wait", "wait-recv": "Wait"}[measure] + "` " + kind, contender, wait.of(measure)}
+		return columnOf("`"+map[string]string{"isend": "Isend", "wait-send": "Wait", "wait-recv": "Wait"}[measure]+"` "+kind, contender, wait.of(measure))
 	}
 	sender := table{caption: "Sender, median microseconds:", head: "bytes", sizes: table1}
 	receiver := table{caption: "Receiver, median microseconds, and the part of its computing speed that it keeps:", head: "bytes", sizes: table1}
@@ -28,7 +28,7 @@ func fitmpiTable(where, short string, n network, policies [][2]string) section {
 		receiver.columns = append(receiver.columns, of("wait-recv", p[0], p[1]))
 	}
 	for _, p := range policies {
-		receiver.columns = append(receiver.columns, column{"kept " + p[1] + " %", p[0], wait.of("kept-recv")})
+		receiver.columns = append(receiver.columns, columnOf("kept "+p[1]+" %", p[0], wait.of("kept-recv")))
 	}
 	var names []string
 	for _, p := range policies {
@@ -53,23 +53,23 @@ func logpSection() section {
 	var columns []column
 	for _, m := range []string{"os", "or", "osb", "orb"} {
 		for _, name := range names {
-			columns = append(columns, column{m + " " + name, name, f.of(m)})
+			columns = append(columns, columnOf(m+" "+name, name, f.of(m)))
 		}
 	}
 	var ways []column
 	for _, m := range []string{"one-way", "model"} {
 		for _, name := range names {
-			ways = append(ways, column{m + " " + name, name, f.of(m)})
+			ways = append(ways, columnOf(m+" "+name, name, f.of(m)))
 		}
 	}
 	var link []column
 	for _, m := range []string{"os", "or", "L", "one-way", "model"} {
-		link = append(link, column{m, "assist", f.on(link1G).of(m)})
+		link = append(link, columnOf(m, "assist", f.on(link1G).of(m)))
 	}
 	var constants []column
 	for _, m := range []string{"L", "gs", "gr"} {
 		for _, name := range names {
-			constants = append(constants, column{m + " " + name, name, f.of(m)})
+			constants = append(constants, columnOf(m+" "+name, name, f.of(m)))
 		}
 	}
 	return section{
@@ -82,7 +82,7 @@ func logpSection() section {
 			{head: "bytes", sizes: logpSizes, columns: constants},
 			{head: "bytes", sizes: logpSizes, columns: ways},
 			{caption: "Over a link of 1 Gbit/s:", head: "bytes", sizes: logpSizes, columns: link},
-			{head: "bytes", sizes: logpSizes, columns: []column{{"G assist", "assist", f.of("G")}, {"G worker", "worker", f.of("G")}, {"G caller", "caller", f.of("G")}}},
+			{head: "bytes", sizes: logpSizes, columns: []column{columnOf("G assist", "assist", f.of("G")), columnOf("G worker", "worker", f.of("G")), columnOf("G caller", "caller", f.of("G"))}},
 		},
 		plots: []drawing{{file: "logp.svg", title: "Overheads of the extended LogP model, FitMPI", xlabel: "bytes", ylabel: "us", columns: columns[:12:12]}},
 	}
@@ -95,7 +95,7 @@ func rawSection() section {
 	names := slices.Concat([]string{"assist", "openmpi", "mpich"}, rawTCP, []string{"netpipe"})
 	var sweep []column
 	for _, limit := range eagerLimits {
-		sweep = append(sweep, column{limit, "assist", f.with("@" + limit)})
+		sweep = append(sweep, columnOf(limit, "assist", f.with("@"+limit)))
 	}
 	sizes := []int64{kb, 4 * kb, 16 * kb, 64 * kb, 128 * kb, 256 * kb, 512 * kb, mb, 4 * mb, 16 * mb}
 	sweepSizes := []int64{8 * kb, 16 * kb, 32 * kb, 64 * kb, 96 * kb, 128 * kb, 192 * kb, 256 * kb, 384 * kb, 512 * kb, 768 * kb, mb, 2 * mb, 4 * mb}
@@ -117,14 +117,14 @@ func penaltySection() section {
 	f := figure{test: "penalty", measure: "half-rtt"}
 	var columns []column
 	for _, kase := range []string{"raw", "bytes", "float64", "struct", "recvnew", "object", "objectnew"} {
-		columns = append(columns, column{kase, "assist", f.with(kase)})
+		columns = append(columns, columnOf(kase, "assist", f.with(kase)))
 	}
 	return section{
 		title: "MPI.NET, the abstraction penalty",
 		prose: "Half round trips in us: bytes given to the engine itself (`raw`), and through the typed interface. Then allocations of an operation.",
 		tables: []table{
 			{head: "bytes", sizes: []int64{8, 64, kb, 4 * kb, 16 * kb, 64 * kb, mb}, columns: columns},
-			{head: "", columns: []column{{"allocations", "assist", figure{test: "alloc", measure: "allocs", size: 8}}}, rows: allocRows()},
+			{head: "", columns: []column{columnOf("allocations", "assist", figure{test: "alloc", measure: "allocs", size: 8})}, rows: allocRows()},
 		},
 		plots: []drawing{{file: "penalty.svg", title: "Abstraction penalty, half round trip", xlabel: "bytes", ylabel: "us", columns: columns}},
 	}
@@ -138,16 +138,6 @@ func allocRows() []row {
 	return rows
 }
 
-func matmulSection() section {
-	f := figure{test: "matmul", measure: "time"}
-	return section{
-		title: "PMPI, matrix product",
-		prose: "A (n x 1200) times B (1200 x 500) with [examples/matmul](../../examples/matmul), wall time in ms. One rank computes by itself; of two, one hands out the work and one computes.",
-		tables: []table{{head: "n", sizes: []int64{240, 2400, 4800}, columns: []column{
-			{"1 rank", "matmul-1", f.among(1)}, {"2 ranks", "matmul-2", f.among(2)}}}},
-	}
-}
-
 func limitsSection() section {
 	f := figure{test: "limits", ranks: 1}
 	sizes := []int64{kb, 4 * kb, 16 * kb, 64 * kb, 256 * kb, mb, 4 * mb, 16 * mb, 64 * mb}
@@ -155,13 +145,13 @@ func limitsSection() section {
 		title: "What this machine can do",
 		prose: "Copying memory within one thread, in MB/s; a system call in ns; round trips between two threads by a futex, an eventfd and a pipe, and a switch between threads, in us.",
 		tables: []table{
-			{head: "bytes", sizes: sizes, columns: []column{{"memcpy", "limits", f.with("memcpy").of("bandwidth")}}},
+			{head: "bytes", sizes: sizes, columns: []column{columnOf("memcpy", "limits", f.with("memcpy").of("bandwidth"))}},
 			{head: "", sizes: []int64{0}, columns: []column{
-				{"system call", "limits", f.with("syscall").of("time")},
-				{"futex", "limits", f.with("futex").of("round-trip").among(2)},
-				{"eventfd", "limits", f.with("eventfd").of("round-trip").among(2)},
-				{"pipe", "limits", f.with("pipe").of("round-trip").among(2)},
-				{"context switch", "limits", f.with("context-switch").of("switch").among(2)},
+				columnOf("system call", "limits", f.with("syscall").of("time")),
+				columnOf("futex", "limits", f.with("futex").of("round-trip").among(2)),
+				columnOf("eventfd", "limits", f.with("eventfd").of("round-trip").among(2)),
+				columnOf("pipe", "limits", f.with("pipe").of("round-trip").among(2)),
+				columnOf("context switch", "limits", f.with("context-switch").of("switch").among(2)),
 			}},
 		},
 	}

@@ -15,7 +15,7 @@ import (
 
 // packages are the Debian packages that measuring needs, Go apart.
 var packages = []string{
-	"openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev", "netpipe-tcp", "iproute2", "gcc", "libc6-dev", "make",
+	"openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev", "netpipe-tcp", "netpipe-openmpi", "netpipe-mpich2", "qemu-user-static", "iproute2", "gcc", "libc6-dev", "make",
 }
 
 // install installs the packages that are absent, and says so.
@@ -43,21 +43,30 @@ func install(ctx context.Context, log io.Writer) error {
 }
 
 // goPrograms are the packages of ours that run in experiments.
-var goPrograms = []string{"./cmd/fitrun", "./cmd/fitbench", "./examples/matmul"}
+var goPrograms = append([]string{"./cmd/fitrun", "./cmd/fitbench"}, applicationPrograms()...)
 
 // build builds all programs, without the library that draws, which would be in the memory
 // of every rank: those of Go to bin, those of C to peers. A
 // program of C that does not build is a contender that fails, no more.
 func build(ctx context.Context, log io.Writer, root, bin, peers string) error {
-	fmt.Fprintln(log, "compare: building fitrun, fitbench, matmul and bench/peers")
+	fmt.Fprintln(log, "compare: building fitrun, fitbench, examples and bench/peers")
 	goBuild := append([]string{"-C", root, "build", "-buildvcs=false", "-tags", "noplot", "-o", bin + "/"}, goPrograms...)
 	if err := loud(ctx, log, "go", goBuild...); err != nil {
 		return err
+	}
+	if err := buildForeign(ctx, log, root, bin); err != nil {
+		fmt.Fprintf(log, "compare: %v: going on without it\n", err)
 	}
 	if err := loud(ctx, log, "make", "--silent", "--keep-going", "-C", filepath.Join(root, "bench/peers"), "BUILD="+peers); err != nil {
 		fmt.Fprintf(log, "compare: %v: going on without what was not built\n", err)
 	}
 	return ctx.Err()
+}
+
+// buildForeign builds what runs under an emulator, of a machine with the other order of bytes.
+func buildForeign(ctx context.Context, log io.Writer, root, bin string) error {
+	return loud(ctx, log, "env", "GOARCH=s390x", "CGO_ENABLED=0", "go", "-C", root, "build", "-buildvcs=false",
+		"-o", filepath.Join(bin, "s390x")+"/", "./examples/matmul")
 }
 
 // loud runs a command whose output every user may see.

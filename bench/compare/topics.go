@@ -19,6 +19,7 @@ type topic struct {
 // Names of topics that code refers to.
 const (
 	solvePage    = "solve"
+	appsPage     = "apps"
 	papersPage   = "papers"
 	machinesPage = "machines"
 )
@@ -36,6 +37,13 @@ func topics() []topic {
 				"([why](../../bench/METHOD.md#time-to-solution))."},
 		{"collectives", "Collectives", "barrier, bcast, allreduce, alltoall", "Blocking collectives, the slowest rank's time; nonblocking ones beside computation are with [overlap](overlap.md). Four ranks take turns on two cores; MPICH polls without giving way, so that a turn takes milliseconds."},
 		{"jobs", "Launching, memory, many ranks", "starting a job, its memory and descriptors, more ranks than cores", "Jobs as a whole."},
+		{appsPage, "Applications", "five programs and the matrix product beside the same in C",
+			"Programs of [examples](../../examples) and the same programs in C ([bench/peers/apps](../../bench/peers/apps)) with Open MPI and MPICH: the same " +
+				"steps, the same division among the ranks, and answers that are compared; a run whose answer differs from the others' has no figures here " +
+				"([how](../../bench/METHOD.md#applications)). Times are of the slowest rank, medians of several times within one job. " +
+				"`st` is FitMPI with policy `caller`: nothing moves messages but the program's own calls. `mt` is `assist`, the default, and `mt worker` is `worker`. " +
+				"C compilers use vector instructions where Go's does not, so columns begin at different times on one rank; what compares the libraries is " +
+				"how they fall with more ranks, and how long ranks wait."},
 		{papersPage, "What the papers measured", "tables and figures of FiTMPI, McMPI, MP_Lite, MPI.NET and PMPI",
 			"What the papers that FitMPI goes back to measured, measured again. Where they overlap with a subject of another page, they are there."},
 		{machinesPage, "Machines and method", "what was measured where, and how; what failed", ""},
