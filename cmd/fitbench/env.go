@@ -171,15 +171,7 @@ func (e *env) iterations(size int) int {
 	if e.opt.iterations > 0 {
 		return e.opt.iterations
 	}
-	switch {
-	case size <= 4<<10:
-		return 5000
-	case size <= 64<<10:
-		return 2000
-	case size <= 1<<20:
-		return 300
-	}
-	return 40
+	return bench.Repetitions(size)
 }
 
 func (e *env) warmup(size int) int {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func (opt *options) flags() *flag.FlagSet {
 	fs.StringVar(&opt.via, "transport", "",
 		"auto, the best there is; tcp; or shm, an error where ranks share no memory (default: FITMPI_TRANSPORT, else auto, of penalty and logp tcp)")
 	fs.Func("sizes", "bytes of a message, such as 8,64K,1M (of match: depths of the queue)", func(s string) (err error) {
-		opt.sizes, err = parseSizes(s)
+		opt.sizes, err = bench.ParseSizes(s)
 		return err
 	})
 	fs.BoolVar(&opt.any, "any", false, "in pingpong: receive by AnySource and AnyTag (case any)")
@@ -193,21 +192,3 @@ Examples:
 
 Tests:
 `
-
-// parseSizes reads sizes such as 8,64K,1M.
-func parseSizes(s string) ([]int, error) {
-	var sizes []int
-	for f := range strings.SplitSeq(s, ",") {
-		digits, unit := strings.TrimSpace(f), 1
-		if i := strings.IndexAny(digits, "KMG"); i >= 0 && i == len(digits)-1 {
-			unit = 1 << (10 * (1 + strings.IndexByte("KMG", digits[i])))
-			digits = digits[:i]
-		}
-		n, err := strconv.Atoi(digits)
-		if err != nil || n < 0 || n > (1<<40)/unit {
-			return nil, fmt.Errorf("size %q: need bytes such as 8, 64K or 1M", f)
-		}
-		sizes = append(sizes, n*unit)
-	}
-	return sizes, nil
-}

@@ -30,13 +30,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestParseSizes(t *testing.T) {
-	got, err := parseSizes("0,8, 1K,64K,1M,2G")
-	if want := []int{0, 8, 1 << 10, 64 << 10, 1 << 20, 2 << 30}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v, want %v", got, err, want)
-	}
-}
-
 // optionsOf parses a command line that is right.
 func optionsOf(t *testing.T, args ...string) *options {
 	t.Helper()

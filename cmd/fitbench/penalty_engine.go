@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/bench"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -108,7 +109,7 @@ func rawConfig(e *env, policy engine.Policy, hasCore bool) (engine.Config, error
 		"FITMPI_WINDOW": &cfg.Window, "FITMPI_UNEXPECTED": &cfg.Unexpected, "FITMPI_COPY_MAX": &cfg.CopyMax, "FITMPI_SOCKET_BUFFER": &cfg.SocketBuffer,
 	} {
 		if s := os.Getenv(name); s != "" {
-			size, err := parseSizes(s)
+			size, err := bench.ParseSizes(s)
 			if err != nil || len(size) != 1 {
 				return cfg, fmt.Errorf("%s=%s: need bytes such as 64K", name, s)
 			}
