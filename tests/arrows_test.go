@@ -147,7 +147,7 @@ var rules = []rule{
 		why: "internal/bench is figures and their files: it measures nothing, so that what reads them needs no MPI"},
 	{pkgs: "internal/bench/plot", others: []string{"gonum.org/v1/plot/..."},
 		why: "internal/bench/plot draws figures and knows nothing of what they are of"},
-	{pkgs: "cmd/fitbench", ours: []string{"mpi", "engine", "internal/bench", "internal/bench/plot", "internal/sys"},
+	{pkgs: "cmd/fitbench", ours: []string{"mpi", "engine", "internal/bench", "internal/bench/plot", "internal/shm", "internal/sys"},
 		why: "fitbench measures the library as its users have it, and the engine only where it says what mpi adds"},
 	{pkgs: "bench/compare", ours: []string{"internal/bench", "internal/bench/plot", "internal/sys"},
 		why: "compare starts programs and reads what they print: to link one of them would measure it differently from its peers"},

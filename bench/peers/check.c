@@ -36,8 +36,20 @@ static void check_statistics(void)
 	want(s.min == 7 && s.sextile1 == 7 && s.p99 == 7 && s.max == 7, "one measurement");
 	s = summarise(NULL, 0, 0);
 	want(s.n == 0 && s.max == 0, "no measurement");
+	want(quantile_of(up, 12, 1, 6) == 2 && quantile_of(up, 12, 999, 1000) == 12, "a quantile of what is not sorted");
 	want(higher_is_better("MB/s") && higher_is_better("1/s") && higher_is_better("%") && !higher_is_better("us"),
 	     "which units are better when higher");
+}
+
+static void check_bins(void)
+{
+	const double ns[] = {1000, 1023.9, 1024, 1500, 1500}, wide[] = {0, 9, 13};
+	struct bin b[MAX_BINS];
+
+	want(bins_of(ns, 5, b) == 3 && b[0].low == 896 && b[0].share == 40 && b[1].low == 1024 && b[1].share == 20 && b[2].low == 1280 &&
+	         b[2].share == 40,
+	     "bins");
+	want(bins_of(wide, 3, b) == 7 && b[0].low == 4 && b[1].share == 0 && b[6].low == 12, "bins without measurements between others");
 }
 
 static void check_parsing(void)
@@ -120,6 +132,7 @@ static void check_numbers(void)
 int main(void)
 {
 	check_statistics();
+	check_bins();
 	check_parsing();
 	check_arguments();
 	check_buffers();

@@ -76,6 +76,19 @@ struct summary summarise(double *xs, int n, int higher);
 /* median sorts the n > 0 measurements in xs and gives the middle one. */
 double median(double *xs, int n);
 
+/* quantile_of sorts the n > 0 measurements in xs and gives their num/den-quantile by the nearest rank. */
+double quantile_of(double *xs, int n, int num, int den);
+
+/* bin is one bar of a histogram of times; see Bin in internal/bench. */
+struct bin {
+	int64_t low;  /* its lower bound in ns */
+	double share; /* of the measurements, in percent */
+};
+
+/* bins_of makes the histogram of the n > 0 times in ns, and tells how many bins it has; see Bins in internal/bench. */
+#define MAX_BINS 256
+int bins_of(const double *ns, int n, struct bin *bins);
+
 /* row says under which conditions a figure was measured; fields as in the CSV. */
 struct row {
 	const char *test, *peer, *transport, *policy;

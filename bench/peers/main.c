@@ -29,6 +29,12 @@ static const struct test tests[] = {
 	{"coll", "collectives", "8,1K,16K,64K,1M", 1, 0, NULL, run_coll},
 	{"slowdown", "what an idle job and moving messages cost computation", "", 2, 1, before_slowdown, run_slowdown},
 	{"scale", "cost of a message and of the job with many ranks", "8", 1, 0, before_scale, run_scale},
+	{"duplex", "one message each way at once, twice, beside a round trip", LATENCY_SIZES, 2, 0, NULL, run_duplex},
+	{"multi", "ping-pong and ping-ping of all pairs of ranks at once", "8,1K,64K,1M", 2, 0, NULL, run_multi},
+	{"queued", "half a round trip while receives that do not match, or messages, wait", "8,1K,64K,1M", 2, 0, NULL, run_queued},
+	{"histogram", "how half round trips are distributed", "8,64K", 2, 0, NULL, run_histogram},
+	{"bsend", "what a buffered send costs while the receiver is late", "1K,4K,16K,64K,128K,256K,512K,1M,4M,16M", 2, 1, NULL, run_bsend},
+	{"types", "Allreduce by type of element and by operation", "8,1K,64K,1M", 1, 0, NULL, run_types},
 };
 
 enum { n_tests = sizeof tests / sizeof tests[0] };
@@ -43,6 +49,7 @@ static void usage(void)
 	       "  -case NAME          only this case; of overlap, a nonblocking collective such as iallreduce\n"
 	       "  -iterations N       measurements of each figure (default: by size)\n"
 	       "  -warmup N           repetitions before measuring (default: a tenth, at least 5)\n"
+	       "  -any                in pingpong: receive by MPI_ANY_SOURCE and MPI_ANY_TAG (case any)\n"
 	       "  -window N           messages on their way at once in bw, bibw and rate (default: 64, from 1 MiB 16)\n"
 	       "  -late 100ms         how late the late rank of test send is\n"
 	       "  -pace N             steps of work in a millisecond, so that several jobs do the same work (default: as calibrated)\n"
@@ -74,6 +81,8 @@ static void set_option(struct options *opt, const char *name, const char *value)
 		opt->window = parse_count(name, value, 0);
 	else if (strcmp(name, "late") == 0)
 		opt->late = parse_duration(value);
+	else if (strcmp(name, "any") == 0)
+		opt->any = 1;
 	else if (strcmp(name, "pace") == 0)
 		opt->pace = parse_count(name, value, 0);
 	else if (strcmp(name, "peer") == 0)
@@ -94,7 +103,7 @@ static const char this_peer[] = "mpich";
 
 static struct options parse_options(char **argv)
 {
-	static const char *const flags[] = {"help", "h", NULL};
+	static const char *const flags[] = {"help", "h", "any", NULL};
 	struct options opt = {.peer = this_peer, .transport = "tcp", .policy = "none", .kase = "", .warmup = -1, .late = 100000000};
 	struct arguments a = {.at = argv + 1};
 	const char *name, *value;

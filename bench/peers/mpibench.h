@@ -19,6 +19,7 @@ struct options {
 	int window;     /* 0: by size */
 	int64_t late;   /* ns */
 	int pace;       /* steps of work in a millisecond; 0: calibrate */
+	int any;        /* test pingpong receives from any source with any tag */
 };
 
 /* env is what a test gets. */
@@ -54,6 +55,20 @@ void before_slowdown(const struct options *opt);
 void run_slowdown(struct env *e);
 void before_scale(const struct options *opt);
 void run_scale(struct env *e);
+void run_duplex(struct env *e);
+void run_multi(struct env *e);
+void run_queued(struct env *e);
+void run_histogram(struct env *e);
+void run_bsend(struct env *e);
+void run_types(struct env *e);
+
+/*
+ * bounce sends out and receives in at the lower rank of a pair, the other way round at the higher; cross does so at both at once. Ranks
+ * 0 and 1 are a pair, 2 and 3, and so on.
+ */
+void bounce(struct env *e, unsigned char *out, unsigned char *in, int size);
+void cross(struct env *e, unsigned char *out, unsigned char *in, int size);
+int partner(const struct env *e);
 
 /* Tags of messages between the measured ones in MPI_COMM_WORLD. */
 enum { data_tag = 1, ack_tag = 2 };

@@ -3,23 +3,28 @@
 
 #include <stdlib.h>
 
-/* bounce sends out and receives in at rank 0, the other way round at rank 1. */
-static void bounce(struct env *e, unsigned char *out, unsigned char *in, int size)
+int partner(const struct env *e)
 {
-	if (e->rank == 0)
-		MPI_Send(out, size, MPI_BYTE, 1, data_tag, MPI_COMM_WORLD);
-	MPI_Recv(in, size, MPI_BYTE, 1 - e->rank, data_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	if (e->rank == 1)
-		MPI_Send(out, size, MPI_BYTE, 0, data_tag, MPI_COMM_WORLD);
+	return e->rank ^ 1;
 }
 
-/* cross sends out and receives in at both ranks at once. */
-static void cross(struct env *e, unsigned char *out, unsigned char *in, int size)
+void bounce(struct env *e, unsigned char *out, unsigned char *in, int size)
+{
+	int peer = partner(e), source = e->opt->any ? MPI_ANY_SOURCE : peer, tag = e->opt->any ? MPI_ANY_TAG : data_tag;
+
+	if (e->rank < peer)
+		MPI_Send(out, size, MPI_BYTE, peer, data_tag, MPI_COMM_WORLD);
+	MPI_Recv(in, size, MPI_BYTE, source, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (e->rank > peer)
+		MPI_Send(out, size, MPI_BYTE, peer, data_tag, MPI_COMM_WORLD);
+}
+
+void cross(struct env *e, unsigned char *out, unsigned char *in, int size)
 {
 	MPI_Request r;
 
-	MPI_Isend(out, size, MPI_BYTE, 1 - e->rank, data_tag, MPI_COMM_WORLD, &r);
-	MPI_Recv(in, size, MPI_BYTE, 1 - e->rank, data_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Isend(out, size, MPI_BYTE, partner(e), data_tag, MPI_COMM_WORLD, &r);
+	MPI_Recv(in, size, MPI_BYTE, partner(e), data_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
@@ -44,7 +49,7 @@ static void time_exchanges(struct env *e, exchange *f, const char *measure, doub
 			if (i >= w)
 				xs[i - w] = micros(start) / parts;
 		}
-		report(e, 0, "", size, measure, "us", xs, n);
+		report(e, 0, f == bounce && e->opt->any ? "any" : "", size, measure, "us", xs, n);
 		free(out);
 		free(in);
 		free(xs);

@@ -36,7 +36,7 @@ struct series {
 	int64_t size, window, chunk;
 };
 
-enum kind { no_more, bounces, windows, coalesced };
+enum kind { no_more, bounces, windows, coalesced, crossings };
 
 /* endpoint is one of the two processes. */
 struct endpoint {
@@ -52,6 +52,13 @@ static void bounce(struct endpoint *p, const struct series *s)
 	take(&p->wire, p->in, (size_t)s->size);
 	if (!p->client)
 		put(&p->wire, p->out, (size_t)s->size);
+}
+
+/* cross_twice sends a message each way at once, and again. */
+static void cross_twice(struct endpoint *p, const struct series *s)
+{
+	for (int i = 0; i < 2; i++)
+		cross(&p->wire, p->out, p->in, (size_t)s->size);
 }
 
 /* move_window moves a window to the server, message by message at both ends, which then answers with a byte. */
@@ -82,7 +89,7 @@ static void move_coalesced(struct endpoint *p, const struct series *s)
 }
 
 static void (*const steps[])(struct endpoint *, const struct series *) = {
-	[bounces] = bounce, [windows] = move_window, [coalesced] = move_coalesced,
+	[bounces] = bounce, [windows] = move_window, [coalesced] = move_coalesced, [crossings] = cross_twice,
 };
 
 /* perform does a series; us gets the time of each repetition, unless it is NULL. */
@@ -111,6 +118,7 @@ struct raw_test {
 	int (*repeat)(long size);
 	/* figure makes of the time of a repetition in us what is reported. */
 	double (*figure)(const struct series *s, double us);
+	int bins; /* whether a histogram follows */
 	struct {
 		const char *name; /* of the case */
 		enum kind kind;
@@ -128,6 +136,12 @@ static double half(const struct series *s, double us)
 	return us / 2;
 }
 
+static double whole(const struct series *s, double us)
+{
+	(void)s;
+	return us;
+}
+
 static double bandwidth(const struct series *s, double us)
 {
 	return (double)s->window * (double)s->size / us;
@@ -139,10 +153,38 @@ static double rate(const struct series *s, double us)
 }
 
 static const struct raw_test raw_tests[] = {
-	{"pingpong", "1,8,64,512,1K,4K,16K,64K,128K,256K,512K,1M,4M,16M", "half-rtt", "us", repetitions, half, {{"", bounces}}},
-	{"bw", "8,64,1K,8K,64K,1M,4M", "bandwidth", "MB/s", windows_of, bandwidth, {{"", windows}}},
-	{"rate", "8", "rate", "1/s", repetitions, rate, {{"one-by-one", windows}, {"coalesced", coalesced}}},
+	{"pingpong", "1,8,64,512,1K,4K,16K,64K,128K,256K,512K,1M,4M,16M", "half-rtt", "us", repetitions, half, 0, {{"", bounces}}},
+	{"duplex", "1,8,64,512,1K,4K,16K,64K,128K,256K,512K,1M,4M,16M", "time", "us", repetitions, whole, 0,
+	 {{"pingpong", bounces}, {"pingping", crossings}}},
+	{"histogram", "8,64K", "half-rtt", "us", repetitions, half, 1, {{"", bounces}}},
+	{"bw", "8,64,1K,8K,64K,1M,4M", "bandwidth", "MB/s", windows_of, bandwidth, 0, {{"", windows}}},
+	{"rate", "8", "rate", "1/s", repetitions, rate, 0, {{"one-by-one", windows}, {"coalesced", coalesced}}},
 };
+
+/* write_bins writes the histogram of the n half round trips in us, which it sorts, after the row that is like r. */
+static void write_bins(const struct row *r, double *us, int n)
+{
+	struct row share = *r, tail = *r;
+	struct bin bins[MAX_BINS];
+	char kase[32];
+	double *ns = allocate((size_t)n * sizeof *ns), p999 = quantile_of(us, n, 999, 1000);
+	int found;
+
+	tail.measure = "p999";
+	write_row(&tail, &p999, 1);
+	for (int i = 0; i < n; i++)
+		ns[i] = us[i] * 1e3;
+	found = bins_of(ns, n, bins);
+	snprintf(kase, sizeof kase, "%ld", r->size);
+	share.kase = kase;
+	share.measure = "share";
+	share.unit = "%";
+	for (int i = 0; i < found; i++) {
+		share.size = (long)bins[i].low;
+		write_row(&share, &bins[i].share, 1);
+	}
+	free(ns);
+}
 
 static void measure(struct endpoint *p, const struct raw_options *o, int c, long size)
 {
@@ -170,6 +212,8 @@ static void measure(struct endpoint *p, const struct raw_options *o, int c, long
 	for (int i = warm; i < s.count; i++)
 		xs[i] = t->figure(&s, xs[i]);
 	write_row(&r, xs + warm, n);
+	if (t->bins)
+		write_bins(&r, xs + warm, n);
 	free(xs);
 }
 
@@ -201,7 +245,7 @@ static void run_server(struct endpoint *p)
 		take(&p->wire, (unsigned char *)&s, sizeof s);
 		if (s.kind == no_more)
 			return;
-		if (s.kind < 0 || s.kind > coalesced || s.count < 0 || s.size < 0 || s.size > most || s.window < 1 ||
+		if (s.kind < 0 || s.kind > crossings || s.count < 0 || s.size < 0 || s.size > most || s.window < 1 ||
 		    s.window > most || s.size > most / s.window || s.chunk < 0)
 			die("the client asks for something unknown");
 		put(&p->wire, &ready, 1);
@@ -214,7 +258,7 @@ static int run_both(const struct raw_options *o)
 {
 	int port = 0, listener = listen_at("127.0.0.1", &port, &o->socket), status = 0;
 	pid_t parent = getpid(), child = fork();
-	struct endpoint p = {.client = child != 0};
+	struct endpoint p = {.client = child != 0, .wire = {.blocks = !o->socket.spin}};
 
 	if (child < 0)
 		die("fork: %s", strerror(errno));
@@ -235,7 +279,7 @@ static int run_both(const struct raw_options *o)
 
 static void usage(void)
 {
-	printf("usage: rawtcp pingpong|bw|rate [options]\n"
+	printf("usage: rawtcp pingpong|duplex|histogram|bw|rate [options]\n"
 	       "       rawtcp -serve -host ADDRESS [options]     serves one client\n\n"
 	       "  -policy spin|block      nonblocking sockets and polling, or blocking calls (default: spin)\n"
 	       "  -sizes 8,64K            bytes of a message\n"
@@ -320,7 +364,7 @@ static struct raw_options parse_options(char **argv)
 int main(int argc, char **argv)
 {
 	struct raw_options o = parse_options(argv);
-	struct endpoint p = {.client = !o.serve};
+	struct endpoint p = {.client = !o.serve, .wire = {.blocks = !o.socket.spin}};
 
 	(void)argc;
 	if (o.host == NULL)

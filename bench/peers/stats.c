@@ -54,6 +54,50 @@ double median(double *xs, int n)
 	return summarise(xs, n, 0).median;
 }
 
+double quantile_of(double *xs, int n, int num, int den)
+{
+	qsort(xs, (size_t)n, sizeof xs[0], ascending);
+	return quantile(xs, n, num, den);
+}
+
+/* bin_width is how long the bin is that a time of 4 ns or more is in: a quarter of the power of two at or below that. */
+static int64_t bin_width(int64_t ns)
+{
+	int64_t width = 1;
+
+	while (ns / 8 >= width)
+		width *= 2;
+	return width;
+}
+
+/* bin_of is the lower bound of the bin that a time is in. */
+static int64_t bin_of(double ns)
+{
+	int64_t at = ns < 4 ? 4 : (int64_t)ns, width = bin_width(at);
+
+	return at / width * width;
+}
+
+int bins_of(const double *ns, int n, struct bin *bins)
+{
+	int64_t first = bin_of(ns[0]), last = first, low;
+	int found = 0;
+
+	for (int i = 1; i < n; i++) {
+		low = bin_of(ns[i]);
+		first = low < first ? low : first;
+		last = low > last ? low : last;
+	}
+	for (low = first; low <= last && found < MAX_BINS; low += bin_width(low)) {
+		int here = 0;
+
+		for (int i = 0; i < n; i++)
+			here += bin_of(ns[i]) == low;
+		bins[found++] = (struct bin){low, 100.0 * here / n};
+	}
+	return found;
+}
+
 void write_header(void)
 {
 	puts("test,peer,transport,policy,ranks,case,size,measure,unit,n,min,sextile1,sextile2,median,p99,max");

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -133,5 +134,33 @@ void take(const struct wire *w, unsigned char *b, size_t n)
 			continue;
 		b += moved;
 		n -= (size_t)moved;
+	}
+}
+
+/* moved_by is how many bytes a call has moved that must not wait. */
+static size_t moved_by(ssize_t moved, const char *what)
+{
+	if (moved <= 0 && again(moved, what))
+		return 0;
+	return (size_t)moved;
+}
+
+void cross(const struct wire *w, const unsigned char *out, unsigned char *in, size_t n)
+{
+	size_t sent = 0, got = 0;
+
+	while (sent < n || got < n) {
+		size_t before = sent + got;
+		struct pollfd p = {.fd = w->fd};
+
+		if (sent < n)
+			sent += moved_by(send(w->fd, out + sent, one(w, n - sent), MSG_NOSIGNAL | MSG_DONTWAIT), "write");
+		if (got < n)
+			got += moved_by(recv(w->fd, in + got, one(w, n - got), MSG_DONTWAIT), "read");
+		if (!w->blocks || sent + got > before)
+			continue;
+		p.events = (short)((sent < n ? POLLOUT : 0) | (got < n ? POLLIN : 0));
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			die("poll: %s", strerror(errno));
 	}
 }

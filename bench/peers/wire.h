@@ -15,6 +15,7 @@ struct socket_options {
 struct wire {
 	int fd;
 	size_t chunk; /* most bytes of one call; 0: all that are left */
+	int blocks;   /* cross waits in poll; 0: it tries again and again */
 };
 
 /* listen_at listens at an IPv4 address and port; port 0 lets the system choose, and *port gets it. */
@@ -31,5 +32,8 @@ void put(const struct wire *w, const unsigned char *b, size_t n);
 
 /* take reads n bytes, in as many parts as they come. */
 void take(const struct wire *w, unsigned char *b, size_t n);
+
+/* cross writes n bytes of out and reads n bytes to in at once: each as the kernel takes or has them. */
+void cross(const struct wire *w, const unsigned char *out, unsigned char *in, size_t n);
 
 #endif

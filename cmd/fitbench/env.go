@@ -26,7 +26,7 @@ type test struct {
 
 // tests are all benchmarks, in the order of the help text.
 func tests() []test {
-	return slices.Concat(pairTests(), hidingTests(), jobTests())
+	return slices.Concat(pairTests(), hidingTests(), jobTests(), paperTests())
 }
 
 // Sizes that several tests share.

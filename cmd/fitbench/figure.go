@@ -56,8 +56,11 @@ func newFigure(r bench.Row) plot.Figure {
 		LogY:   r.Unit != "%" && r.Unit != "1",
 	}
 	f.YLabel = cmp.Or(f.YLabel, r.Unit)
-	if r.Test == "match" {
+	switch {
+	case r.Test == "match":
 		f.XLabel = "depth of the queue, messages"
+	case r.Test == "histogram" && r.Unit == "%":
+		f.XLabel = "half round trip, ns: where a bin begins"
 	}
 	return f
 }

@@ -32,7 +32,7 @@ var (
 // runs: how fast this process computes, and of test slowdown the baseline.
 func before(opt *options) {
 	switch opt.test.name {
-	case "send", "isend-wait", "overlap", "solve", "partitioned", "wakeup":
+	case "send", "bsend", "isend-wait", "overlap", "solve", "partitioned", "wakeup":
 		pace()
 	case "slowdown":
 		alone = measureAlone(opt)

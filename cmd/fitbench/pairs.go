@@ -30,8 +30,8 @@ func pair(run func(e *env) error) func(e *env) error {
 	}
 }
 
-// partner is the other one of ranks 0 and 1.
-func (e *env) partner() int { return 1 - e.rank }
+// partner is the other rank of a pair: ranks 0 and 1 are one, 2 and 3, and so on.
+func (e *env) partner() int { return e.rank ^ 1 }
 
 // repeat calls op warmup + n times after a sync and returns how many nanoseconds each
 // of the last n took.

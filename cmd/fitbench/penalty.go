@@ -59,9 +59,9 @@ const penaltyRounds = 10
 
 // penalty measures the same ping-pong through the engine alone, and through package mpi
 // with elements of several types: MPI.NET's abstraction penalty. The ranks stay where they are:
-// the raw case has engines of its own in the same threads or processes, over TCP or, if
-// the ranks are threads, in memory like the job. The cases take turns, so that what
-// disturbs the machine disturbs all of them.
+// the raw case has engines of its own in the same threads or processes, which reach each other as
+// those of the job do. The cases take turns, so that what disturbs the machine disturbs all of
+// them.
 func penalty(e *env) (err error) {
 	cases, err := e.cases(penaltyCases...)
 	if err = errors.Join(err, e.checkWords()); err != nil {

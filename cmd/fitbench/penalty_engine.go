@@ -23,6 +23,7 @@ import (
 // and parameters are those of the job, so what differs is the interface.
 type rawEnd struct {
 	engine *engine.Engine
+	memory *sharedMemory // nil: they share none
 	peer   engine.PeerID
 	out    engine.MSO
 	in     engine.MSO
@@ -36,6 +37,7 @@ func openRaw(e *env, policy engine.Policy, hasCore bool) (*rawEnd, error) {
 		return nil, err
 	}
 	way := engine.TCP
+	var memory *sharedMemory
 	switch e.world.Transport(1 - e.rank) {
 	case engine.Thread.String():
 		way = engine.Thread
@@ -43,16 +45,26 @@ func openRaw(e *env, policy engine.Policy, hasCore bool) (*rawEnd, error) {
 			return nil, err
 		}
 	case engine.Shared.String():
-		return nil, fmt.Errorf("test %s: the engines beside the job have no shared memory: give -transport tcp, or make the ranks threads", e.test)
+		way = engine.Shared
+		if memory, err = shareMemory(e); err != nil {
+			return nil, err
+		}
+		if err := memory.configure(e, &cfg); err != nil {
+			return nil, errors.Join(err, memory.close())
+		}
 	}
 	eng, err := engine.Listen(cfg)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, memory.close())
 	}
-	if err := startRaw(e, eng, way); err != nil {
-		return nil, errors.Join(err, eng.Kill())
+	err = startRaw(e, eng, way)
+	if err == nil && memory != nil {
+		err = memory.ring(e, eng)
 	}
-	return &rawEnd{engine: eng, peer: engine.PeerID(1 - e.rank)}, nil
+	if err != nil {
+		return nil, errors.Join(err, eng.Kill(), memory.close())
+	}
+	return &rawEnd{engine: eng, memory: memory, peer: engine.PeerID(1 - e.rank)}, nil
 }
 
 // startRaw tells the other rank where eng listens, learns the same of it, and starts eng.
@@ -199,4 +211,7 @@ func (r *rawEnd) route(name string, size int) route {
 const closeTimeout = 5 * time.Second
 
 // close ends the connection; both ranks do it at the end of their test.
-func (r *rawEnd) close() error { return r.engine.Close(closeTimeout) }
+func (r *rawEnd) close() error {
+	err := r.engine.Close(closeTimeout)
+	return errors.Join(err, r.memory.close())
+}

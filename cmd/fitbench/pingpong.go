@@ -22,14 +22,14 @@ func pingpong(e *env) error {
 	return nil
 }
 
-// bounce sends out and receives in at rank 0, the other way round at rank 1.
+// bounce sends out and receives in at the lower rank of a pair, the other way round at the higher.
 func (e *env) bounce(out, in []byte) error {
-	source, tag := 1-e.rank, dataTag
+	source, tag := e.partner(), dataTag
 	if e.opt.any {
 		source, tag = mpi.AnySource, mpi.AnyTag
 	}
-	if e.rank == 0 {
-		if err := mpi.Send(e.world, out, 1, dataTag); err != nil {
+	if e.rank < e.partner() {
+		if err := mpi.Send(e.world, out, e.partner(), dataTag); err != nil {
 			return err
 		}
 		_, err := mpi.Recv(e.world, in, source, tag)
@@ -38,21 +38,24 @@ func (e *env) bounce(out, in []byte) error {
 	if _, err := mpi.Recv(e.world, in, source, tag); err != nil {
 		return err
 	}
-	return mpi.Send(e.world, out, 0, dataTag)
+	return mpi.Send(e.world, out, e.partner(), dataTag)
+}
+
+// cross sends out and receives in at both ranks of a pair at once.
+func (e *env) cross(out, in []byte) error {
+	sent := mpi.Isend(e.world, out, e.partner(), dataTag)
+	if _, err := mpi.Recv(e.world, in, e.partner(), dataTag); err != nil {
+		return err
+	}
+	_, err := sent.Wait()
+	return err
 }
 
 // pingping measures the time in which ranks 0 and 1 send each other a message at once.
 func pingping(e *env) error {
 	for _, size := range e.sizes() {
 		out, in := buffer(size), buffer(size)
-		ns, err := e.repeat(e.iterations(size), e.warmup(size), func() error {
-			sent := mpi.Isend(e.world, out, e.partner(), dataTag)
-			if _, err := mpi.Recv(e.world, in, e.partner(), dataTag); err != nil {
-				return err
-			}
-			_, err := sent.Wait()
-			return err
-		})
+		ns, err := e.repeat(e.iterations(size), e.warmup(size), func() error { return e.cross(out, in) })
 		if err != nil {
 			return err
 		}
