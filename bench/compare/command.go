@@ -19,12 +19,15 @@ exec ip netns exec "fitmpi-bench-$ns" "$@"`
 
 // netpipeScript starts both ends of NetPIPE and writes its table of figures. The sender
 // gives up at once when the receiver does not listen yet, so it tries for five seconds;
-// both must be told the same sizes, or they wait for each other at the end.
+// both must be told the same sizes, or they wait for each other at the end. With NETPIPE_LINK set
+// each is in a namespace of its own.
 const netpipeScript = `dir=$(mktemp -d) && cd "$dir" || exit 1
 trap 'cd /; rm -rf "$dir"; kill $receiver 2>/dev/null' EXIT
-NPtcp -p 0 "$@" >/dev/null 2>&1 & receiver=$!
+here= there= host=127.0.0.1
+[ -z "$NETPIPE_LINK" ] || { here="ip netns exec fitmpi-bench-a" there="ip netns exec fitmpi-bench-b" host=10.213.77.2; }
+$there NPtcp -p 0 "$@" >/dev/null 2>&1 & receiver=$!
 tries=0
-until NPtcp -h 127.0.0.1 -p 0 -o np.out "$@" >/dev/null 2>log; do
+until $here NPtcp -h $host -p 0 -o np.out "$@" >/dev/null 2>log; do
 	tries=$((tries+1))
 	[ $tries -lt 50 ] || { tail -n 1 log >&2; exit 1; }
 	sleep 0.1
@@ -38,7 +41,7 @@ type setting struct {
 	bind       string // none or core
 	suites     string // directory of benchmarks that are not ours, if the user has them
 	netns      string // the script of the links
-	places     string // a new directory for placeScript
+	places     string // a new directory for placeScript and coreScript
 	pace       int    // steps of work in a millisecond of test solve; 0: each program calibrates
 	quick      bool
 	answers    *answers // of all applications so far; nil: unchecked
@@ -55,6 +58,9 @@ func command(c *contender, e *experiment, s setting) []string {
 	}
 	if c.placeRanks && e.network != loopback {
 		line = append(line, "sh", "-c", placeScript, "place", s.places)
+	}
+	if e.cores != nil {
+		line = append(line, "sh", "-c", coreScript, "cores", s.places, strconv.Itoa(e.cores[0]), strconv.Itoa(e.cores[1]))
 	}
 	line = append(line, c.program...)
 	if !c.hasOneTest {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -100,9 +101,9 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// The default run is promised to take 40 minutes.
+// The default run is promised to take 40 minutes. It has no programs of -suites.
 func TestDefaultRunIsShort(t *testing.T) {
-	runs := schedule(chosen(&options{}), byName(contenders()), 5)
+	runs := schedule(withoutSuites(chosen(&options{}), &options{}, io.Discard), byName(contenders()), 5)
 	if d := totalTime(runs, false); d > 40*time.Minute {
 		t.Errorf("%d runs take %v", len(runs), d)
 	}

@@ -46,7 +46,7 @@ func contenders() []*contender {
 		mpich("mpich-async", "MPICH (thread)", "thread", "MPIR_CVAR_ASYNC_PROGRESS=1"),
 	}
 	list = append(list, memoryContenders()...)
-	list = append(list, rawContenders()...)
+	list = slices.Concat(list, rawContenders(), rawGoContenders())
 	list = append(list, rawHelped("spin", "polling"), rawHelped("block", "blocking"))
 	return slices.Concat(list, applicationContenders(), checkContenders())
 }
@@ -133,7 +133,7 @@ func rawContenders() []*contender {
 		raw("raw-block", "raw, blocking", "block"),
 		raw("raw-spin-cubic", "raw, polling, cubic", "spin", "-congestion", "cubic"),
 		raw("raw-block-cubic", "raw, blocking, cubic", "block", "-congestion", "cubic"),
-		{name: "netpipe", title: "NetPIPE", peer: "raw", transport: "tcp", policy: "netpipe",
+		{name: "netpipe", title: "NetPIPE", peer: "raw", transport: "tcp", policy: "netpipe", onLink: []string{"env", "NETPIPE_LINK=yes"},
 			program: []string{"sh", "-c", netpipeScript, "netpipe"}, output: parseNetpipe, hasOneTest: true},
 		{name: "limits", title: "this machine", peer: "raw", transport: "thread", policy: "none",
 			program: []string{"{peers}/limits"}, hasOneTest: true},
@@ -145,6 +145,7 @@ func rawContenders() []*contender {
 func raw(name, title, policy string, options ...string) *contender {
 	c := &contender{
 		name: name, title: title, peer: "raw", transport: "tcp", policy: policy,
+		onLink:  []string{"{netns}", "raw"},
 		program: []string{"{peers}/rawtcp"}, args: append([]string{"-policy", policy}, options...),
 	}
 	if len(options) > 0 {

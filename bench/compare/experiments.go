@@ -21,6 +21,7 @@ type experiment struct {
 	ranks      int           // 0: 2
 	env        []string      // NAME=VALUE for all contenders
 	mark       string        // added to the case of its rows
+	cores      []int         // on which each of two ranks is put; nil: as the launcher does it
 	repeats    int           // at most so often; 0: as often as -repeats says
 	seconds    float64       // about how long a run takes
 	timeout    time.Duration // 0: a minute
@@ -81,7 +82,7 @@ const (
 	fewSizes    = "-sizes 8,64K,1M -iterations 20 -warmup 5"
 	quickSizes  = "-sizes 64K,1M -iterations 5 -warmup 2"
 	limitedMore = "-sizes 10,1K,10K,64K,256K,1M,4M -iterations 7 -warmup 2"
-	limitedLess = "-sizes 10,100,1K,10K,64K,128K,256K,512K -iterations 10"
+	limitedLess = "-sizes 10,1K,10K,64K,256K,512K -iterations 6"
 )
 
 // Cases of the collectives.
@@ -93,8 +94,8 @@ var (
 
 // experiments are all there are, in the order in which they run.
 func experiments() []*experiment {
-	return slices.Concat(solveExperiments(), pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), jobExperiments(), paperExperiments(),
-		applicationExperiments(), matmulExperiments(), checkExperiments())
+	return slices.Concat(solveExperiments(), pairExperiments(), hidingExperiments(), memoryExperiments(), linkExperiments(), networkExperiments(),
+		jobExperiments(), pairedExperiments(), paperExperiments(), applicationExperiments(), matmulExperiments(), checkExperiments())
 }
 
 // solveExperiments are of the time to solution.
@@ -106,7 +107,7 @@ func solveExperiments() []*experiment {
 		link  = pace + " -sizes 8,64K,1M,4M -iterations 10"
 	)
 	list := []*experiment{
-		{name: "solve", contenders: everyTCP, args: five, repeats: 3, seconds: 12},
+		{name: "solve", contenders: everyTCP, args: five, repeats: 2, seconds: 12},
 		{name: "solve-raw", contenders: rawSolve, args: five, repeats: 1, seconds: 12},
 		{name: "solve-4", ranks: 4, contenders: singleTCP, args: pace + " -sizes 8,64K,1M", repeats: 2, seconds: 12},
 		{name: "solve-memory", contenders: everyMem, args: five, repeats: 3, seconds: 10.5},
@@ -123,24 +124,24 @@ func pairExperiments() []*experiment {
 	tcpAndRaw := slices.Concat(everyTCP, rawTCP)
 	return []*experiment{
 		{name: "limits", test: "limits", contenders: []string{"limits"}, repeats: 1, seconds: 5},
-		{name: "pingpong-tcp", test: "pingpong", quick: fewSizes, contenders: tcpAndRaw, seconds: 2},
+		{name: "pingpong-tcp", test: "pingpong", quick: fewSizes, contenders: tcpAndRaw, repeats: 4, seconds: 2},
 		{name: "pingping-tcp", test: "pingping", quick: fewSizes, contenders: fastTCP, repeats: 2, seconds: 2},
 		{name: "bw-tcp", test: "bw", args: "-sizes 8,64,1K,8K,64K,1M,4M", quick: "-sizes 1K,64K,1M -iterations 5 -warmup 1",
-			contenders: slices.Concat(allTCP, rawTCP), seconds: 1},
-		{name: "rate-tcp", test: "rate", args: "-iterations 1000", quick: "-iterations 20 -warmup 5", contenders: allTCP, seconds: 0.5},
+			contenders: slices.Concat(allTCP, rawTCP), repeats: 3, seconds: 1},
+		{name: "rate-tcp", test: "rate", args: "-iterations 1000", quick: "-iterations 20 -warmup 5", contenders: allTCP, repeats: 4, seconds: 0.5},
 		{name: "match", test: "match", quick: "-sizes 45,1000 -iterations 3", contenders: fastTCP, repeats: 2, seconds: 8.5},
 	}
 }
 
 func hidingExperiments() []*experiment {
 	list := []*experiment{
-		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: everyTCP, repeats: 4, seconds: 1.5},
-		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, seconds: 1.2},
+		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: everyTCP, repeats: 3, seconds: 1.5},
+		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, repeats: 3, seconds: 1.2},
 		{name: "send", test: "send", args: "-sizes 1K,64K,256K,1M,16M -iterations 3 -warmup 1", quick: "-sizes 64K,1M -iterations 2 -warmup 1 -late 30ms",
 			contenders: everyTCP, repeats: 2, seconds: 6.5},
 		{name: "slowdown", test: "slowdown", args: "-iterations 5", quick: "-iterations 2", contenders: []string{"assist", "worker", "openmpi-thread", "mpich-async"},
 			repeats: 2, seconds: 9},
-		{name: "wakeup", test: "wakeup", quick: "-iterations 2", contenders: fitTCP, repeats: 2, seconds: 5},
+		{name: "wakeup", test: "wakeup", quick: "-iterations 2", contenders: fitTCP, repeats: 1, seconds: 5},
 	}
 	for _, kase := range nonblockingCollectives {
 		list = append(list, &experiment{name: "overlap-" + kase, test: "overlap", args: "-case " + kase + " -sizes 64K,1M,4M",
@@ -155,8 +156,8 @@ func memoryExperiments() []*experiment {
 		{name: "pingpong-memory", test: "pingpong", quick: fewSizes, contenders: allMem, repeats: 3, seconds: 1.2},
 		{name: "rate-memory", test: "rate", quick: "-iterations 20 -warmup 5", contenders: allMem, repeats: 3, seconds: 0.3},
 		{name: "overlap-memory", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M,16M", quick: "-case exchange " + quickSizes,
-			contenders: allMem, repeats: 3, seconds: 1.2},
-		{name: "isend-wait-memory", test: "isend-wait", quick: quickSizes, contenders: everyMem, repeats: 3, seconds: 1.6},
+			contenders: allMem, repeats: 2, seconds: 1.2},
+		{name: "isend-wait-memory", test: "isend-wait", quick: quickSizes, contenders: everyMem, repeats: 2, seconds: 1.6},
 	}
 	for _, kase := range blockingCollectives {
 		for _, ranks := range []int{2, 4} {
@@ -171,7 +172,7 @@ func memoryExperiments() []*experiment {
 		&experiment{name: "scale-memory-16", test: "scale", args: "-iterations 500", quick: "-iterations 5", ranks: 16,
 			contenders: fastMem, repeats: 2, seconds: 2.4},
 		&experiment{name: "scale-memory-64", test: "scale", args: "-iterations 20", quick: "-iterations 5", ranks: 64,
-			contenders: []string{"threads", "assist-shm"}, repeats: 3, seconds: 2},
+			contenders: []string{"threads", "assist-shm"}, repeats: 2, seconds: 2},
 		&experiment{name: "job-memory-64", test: "scale", args: "-iterations 1 -warmup 0", quick: "-iterations 1 -warmup 0", ranks: 64, wall: true,
 			contenders: fastShm, repeats: 2, seconds: 4})
 }
@@ -181,7 +182,7 @@ func linkExperiments() []*experiment {
 	peers := []string{"openmpi", "openmpi-thread", "mpich"}
 	return []*experiment{
 		{name: "isend-wait-100M", test: "isend-wait", args: limitedLess, quick: "-sizes 1K,64K -iterations 3", network: link100M,
-			contenders: slices.Concat(single, peers), repeats: 1, seconds: 6},
+			contenders: slices.Concat(single, peers), repeats: 3, seconds: 3.3},
 		{name: "isend-wait-1G", test: "isend-wait", args: limitedMore, quick: "-sizes 1K,64K -iterations 3", network: link1G,
 			contenders: slices.Concat(single, peers), repeats: 2, seconds: 3.5},
 		{name: "overlap-1G", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M -iterations 10 -warmup 2",
@@ -194,7 +195,7 @@ func jobExperiments() []*experiment {
 	for _, kase := range blockingCollectives {
 		list = append(list,
 			&experiment{name: kase + "-2", test: "coll", args: "-case " + kase + " -sizes 8,64K,1M",
-				quick: "-case " + kase + " " + fewSizes, contenders: fastTCP, seconds: 0.5},
+				quick: "-case " + kase + " " + fewSizes, contenders: fastTCP, repeats: 3, seconds: 0.5},
 			&experiment{name: kase + "-4", test: "coll", args: "-case " + kase + " -sizes 8,1M -iterations 30", ranks: 4,
 				quick: "-case " + kase + " -sizes 8 -iterations 10", contenders: fastTCP, repeats: 2, seconds: 2.2})
 	}
@@ -216,7 +217,7 @@ func jobExperiments() []*experiment {
 // paperExperiments are those that only the papers ask for.
 func paperExperiments() []*experiment {
 	list := []*experiment{
-		{name: "logp", test: "logp", contenders: []string{"assist", "worker", "caller"}, repeats: 2, seconds: 4},
+		{name: "logp", test: "logp", contenders: []string{"assist", "worker", "caller"}, repeats: 1, seconds: 4},
 		{name: "logp-1G", test: "logp", args: "-sizes 8,4K,64K", quick: "-sizes 8 -iterations 5", network: link1G, contenders: []string{"assist"}, repeats: 1, seconds: 4},
 		{name: "netpipe", test: "pingpong", quick: "-u 1024", contenders: []string{"netpipe"}, args: "-u 4194304", repeats: 1, seconds: 16},
 	}

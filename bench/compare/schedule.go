@@ -82,7 +82,7 @@ func totalTime(runs []run, quick bool) (sum time.Duration) {
 
 // writeList says what would run.
 func writeList(w io.Writer, opt *options) error {
-	list, all := chosen(opt), byName(contenders())
+	list, all := withoutSuites(chosen(opt), opt, io.Discard), byName(contenders())
 	runs := schedule(list, all, opt.repeats)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "experiment\ttest\tranks\tnetwork\trepeats\tabout\tcontenders")

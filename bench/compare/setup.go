@@ -43,13 +43,13 @@ func install(ctx context.Context, log io.Writer) error {
 }
 
 // goPrograms are the packages of ours that run in experiments.
-var goPrograms = append([]string{"./cmd/fitrun", "./cmd/fitbench"}, applicationPrograms()...)
+var goPrograms = append([]string{"./cmd/fitrun", "./cmd/fitbench", "./bench/rawgo"}, applicationPrograms()...)
 
 // build builds all programs, without the library that draws, which would be in the memory
 // of every rank: those of Go to bin, those of C to peers. A
 // program of C that does not build is a contender that fails, no more.
 func build(ctx context.Context, log io.Writer, root, bin, peers string) error {
-	fmt.Fprintln(log, "compare: building fitrun, fitbench, examples and bench/peers")
+	fmt.Fprintln(log, "compare: building fitrun, fitbench, rawgo, examples and bench/peers")
 	goBuild := append([]string{"-C", root, "build", "-buildvcs=false", "-tags", "noplot", "-o", bin + "/"}, goPrograms...)
 	if err := loud(ctx, log, "go", goBuild...); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 // messageTests are those of which every repetition sends a message at least.
 var messageTests = map[string]bool{
 	"pingpong": true, "pingping": true, "bw": true, "bibw": true, "rate": true, "isend-wait": true, "send": true, "match": true,
-	"solve": true,
+	"solve": true, "duplex": true, "queued": true, "histogram": true, "bsend": true,
 }
 
 // checkWire is an error if rows over TCP were measured while the kernel sent fewer segments than
