@@ -85,7 +85,7 @@ var (
 
 // criteria are all targets, in the order of the design.
 func criteria() []criterion {
-	return slices.Concat(solveCriteria(), overlapCriteria(), tcpCriteria(), matchingCriteria(), memoryCriteria(),
+	return slices.Concat(solveCriteria(), overlapCriteria(), tcpCriteria(), networkCriteria(), matchingCriteria(), memoryCriteria(),
 		collectiveCriteria(), workerCriteria(), scaleCriteria(), scaleMemoryCriteria(), typedCriteria())
 }
 
@@ -163,6 +163,21 @@ func tcpCriteria() []criterion {
 		{group, "streaming bandwidth", ">= 1.2 x best peer", bw.at(64 * kb), nil, "assist", peersTCP, targets(timesAtLeast(1.2, bestPeer))},
 		{group, "streaming bandwidth", ">= best peer", bw.at(mb), nil, "assist", peersTCP, targets(timesAtLeast(1, bestPeer))},
 	}
+}
+
+// networkCriteria are of limited links, on which a lean library is as fast as raw sockets (MPICH
+// over MP_Lite: within 5 %).
+func networkCriteria() []criterion {
+	const group, reach = "Networks", ">= 95 % of raw sockets"
+	near := targets(timesAtLeast(0.95, bestOf(networkRaw...)))
+	var list []criterion
+	for _, n := range []network{link1G, link100M} {
+		sizes, windows := []int64{64 * kb, choose[int64](n == link1G, mb, 256*kb)}, []int64{kb, 64 * kb}
+		list = append(list,
+			criterion{group, "ping-pong bandwidth, " + n.String(), reach, halfRoundTrip.bandwidth().on(n), sizes, "assist", fastTCP[1:], near},
+			criterion{group, "streaming bandwidth, " + n.String(), reach, streaming.on(n), windows, "assist", fastTCP[1:], near})
+	}
+	return list
 }
 
 func matchingCriteria() []criterion {

@@ -32,7 +32,8 @@ func headlines() []headline {
 			headline{"Messages a second: 8 bytes, " + way.name, "pairs", way.ours, peersOf(way.ours), []figure{shortRate.at(8)}},
 			headline{"Bandwidth: ping-pong of 1 MiB, " + way.name, "pairs", way.ours, peersOf(way.ours), []figure{halfRoundTrip.bandwidth().at(mb)}})
 	}
-	list = append(list, headline{"Bandwidth: stream of 64 KiB, TCP", "pairs", "assist", peersTCP, []figure{streaming.at(64 * kb)}})
+	list = append(list, headline{"Bandwidth: stream of 64 KiB, TCP", "pairs", "assist", peersTCP, []figure{streaming.at(64 * kb)}},
+		headline{"Bandwidth: ping-pong of 1 MiB, 1 Gbit/s link", "networks", "assist", peersTCP, []figure{halfRoundTrip.bandwidth().on(link1G).at(mb)}})
 	for _, s := range collectiveSettings() {
 		list = append(list, headline{"Collectives: " + lower(s.title), "collectives", s.ours, peersOf(s.ours), s.figures()})
 	}

@@ -50,9 +50,10 @@ type drawing struct {
 func sections() []section {
 	return slices.Concat(
 		onPage(solvePage, solveSections()...),
-		onPage("pairs", pairSections()...),
-		onPage("overlap", overlapSections()...),
-		onPage("collectives", collectiveSections()...),
+		onPage("pairs", slices.Concat(pairSections(), queueSections())...),
+		onPage("networks", networkSections()...),
+		onPage("overlap", append(overlapSections(), bsendSection())...),
+		onPage("collectives", append(collectiveSections(), typesSection())...),
 		onPage("jobs", jobSections()...),
 		[]section{fitmpiTable("over loopback", "loopback", loopback, policiesTCP), fitmpiTable("over a 100 Mbit/s link, the paper's network", "100M", link100M, policiesTCP),
 			fitmpiTable("over a 1 Gbit/s link", "1G", link1G, policiesTCP), fitmpiTable("over shared memory", "memory", loopback, policiesMemory)},

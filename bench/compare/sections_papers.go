@@ -66,6 +66,12 @@ func logpSection() section {
 	for _, m := range []string{"os", "or", "L", "one-way", "model"} {
 		link = append(link, columnOf(m, "assist", f.on(link1G).of(m)))
 	}
+	var slow []column
+	for _, name := range []string{"assist", "caller"} {
+		for _, m := range []string{"os", "or", "osb", "orb", "L", "one-way", "model"} {
+			slow = append(slow, columnOf(m+" "+name, name, f.on(link100M).of(m)))
+		}
+	}
 	var constants []column
 	for _, m := range []string{"L", "gs", "gr"} {
 		for _, name := range names {
@@ -82,6 +88,7 @@ func logpSection() section {
 			{head: "bytes", sizes: logpSizes, columns: constants},
 			{head: "bytes", sizes: logpSizes, columns: ways},
 			{caption: "Over a link of 1 Gbit/s:", head: "bytes", sizes: logpSizes, columns: link},
+			{caption: "Over a link of 100 Mbit/s, as the paper's:", head: "bytes", sizes: logpSizes, columns: slow},
 			{head: "bytes", sizes: logpSizes, columns: []column{columnOf("G assist", "assist", f.of("G")), columnOf("G worker", "worker", f.of("G")), columnOf("G caller", "caller", f.of("G"))}},
 		},
 		plots: []drawing{{file: "logp.svg", title: "Overheads of the extended LogP model, FitMPI", xlabel: "bytes", ylabel: "us", columns: columns[:12:12]}},
@@ -115,19 +122,23 @@ func rawSection() section {
 
 func penaltySection() section {
 	f := figure{test: "penalty", measure: "half-rtt"}
-	var columns []column
-	for _, kase := range []string{"raw", "bytes", "float64", "struct", "recvnew", "object", "objectnew"} {
-		columns = append(columns, columnOf(kase, "assist", f.with(kase)))
-	}
-	return section{
+	s := section{
 		title: "MPI.NET, the abstraction penalty",
 		prose: "Half round trips in us: bytes given to the engine itself (`raw`), and through the typed interface. Then allocations of an operation.",
-		tables: []table{
-			{head: "bytes", sizes: []int64{8, 64, kb, 4 * kb, 16 * kb, 64 * kb, mb}, columns: columns},
-			{head: "", columns: []column{columnOf("allocations", "assist", figure{test: "alloc", measure: "allocs", size: 8})}, rows: allocRows()},
-		},
-		plots: []drawing{{file: "penalty.svg", title: "Abstraction penalty, half round trip", xlabel: "bytes", ylabel: "us", columns: columns}},
 	}
+	for _, w := range [][2]string{{"assist", "TCP"}, {"assist-shm", "shared memory"}, {"threads", "threads of a process"}} {
+		var columns []column
+		for _, kase := range []string{"raw", "bytes", "float64", "struct", "recvnew", "object", "objectnew"} {
+			columns = append(columns, columnOf(kase, w[0], f.with(kase)))
+		}
+		if s.plots == nil {
+			s.plots = []drawing{{file: "penalty.svg", title: "Abstraction penalty, half round trip", xlabel: "bytes", ylabel: "us", columns: columns}}
+		}
+		s.tables = append(s.tables, table{caption: "Over " + w[1] + ".", head: "bytes", sizes: []int64{8, 64, kb, 4 * kb, 16 * kb, 64 * kb, mb}, columns: columns})
+	}
+	s.tables = append(s.tables,
+		table{head: "", columns: []column{columnOf("allocations", "assist", figure{test: "alloc", measure: "allocs", size: 8})}, rows: allocRows()})
+	return s
 }
 
 func allocRows() []row {

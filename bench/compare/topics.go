@@ -31,11 +31,13 @@ func topics() []topic {
 				"([how](../../bench/METHOD.md#time-to-solution)). The work takes about as long as moving the message, once, three or nine times. " +
 				"`caller` is FitMPI without a progress thread; `raw` is a helper thread over a plain socket."},
 		{"pairs", "Latency, rate, bandwidth, matching", "two ranks that send to each other", "Two ranks that do nothing but send to each other."},
+		{"networks", "Links, sockets and cores", "limited links, raw sockets of C and Go, socket buffers, cores",
+			"Two ranks over links of 1 Gbit/s and 100 Mbit/s, and beside sockets without a library."},
 		{"overlap", "Overlap", "what is hidden behind computation, and what that costs",
 			"What moving messages while a program computes saves, as time. A percentage stands beside the time that it is of. " +
 				"It counts a computation that was slowed down as lost, which the percentage that OSU defines does not " +
 				"([why](../../bench/METHOD.md#time-to-solution))."},
-		{"collectives", "Collectives", "barrier, bcast, allreduce, alltoall", "Blocking collectives, the slowest rank's time; nonblocking ones beside computation are with [overlap](overlap.md). Four ranks take turns on two cores; MPICH polls without giving way, so that a turn takes milliseconds."},
+		{"collectives", "Collectives", "barrier, bcast, allreduce, alltoall; Allreduce by type", "Blocking collectives, the slowest rank's time; nonblocking ones beside computation are with [overlap](overlap.md). Four ranks take turns on two cores; MPICH polls without giving way, so that a turn takes milliseconds."},
 		{"jobs", "Launching, memory, many ranks", "starting a job, its memory and descriptors, more ranks than cores", "Jobs as a whole."},
 		{appsPage, "Applications", "five programs and the matrix product beside the same in C",
 			"Programs of [examples](../../examples) and the same programs in C ([bench/peers/apps](../../bench/peers/apps)) with Open MPI and MPICH: the same " +
