@@ -8,9 +8,9 @@ import (
 	"github.com/fitmpi/fitmpi/internal/bench"
 )
 
-// histogram measures half round trips and reports how many of them, in percent, are in each of the
-// bins of bench.Bins. Of those rows the case is the size of the message and the size the lower bound
-// of the bin in nanoseconds, so that they plot as a histogram.
+// histogram measures half round trips and reports how many of them, in percent, are in each of
+// the bins of bench.Bins. Of those rows the case is the size of the message and the size the
+// lower bound of the bin in nanoseconds, so that they plot as a histogram.
 func histogram(e *env) error {
 	for _, size := range e.sizes() {
 		out, in := buffer(size), buffer(size)

@@ -4,9 +4,9 @@ package main
 
 import "github.com/fitmpi/fitmpi/mpi"
 
-// multi measures what pingpong and pingping do, while all pairs of ranks do it: ranks 0 and 1, 2 and
-// 3, and so on (Multi-PingPong and Multi-PingPing of the McMPI thesis). A repetition takes as long
-// as it takes the pair that is slowest in it. The last of an odd number of ranks looks on.
+// multi measures what pingpong and pingping do, while all pairs of ranks do it: ranks 0 and 1, 2
+// and 3, and so on (Multi-PingPong and Multi-PingPing of the McMPI thesis). A repetition takes as
+// long as it takes the pair that is slowest in it. The last of an odd number of ranks looks on.
 func multi(e *env) error {
 	cases, err := choose(e, multiCases, func(c multiCase) string { return c.name })
 	if err != nil {

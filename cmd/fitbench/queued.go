@@ -106,8 +106,8 @@ func (w *waiting) receive() {
 	}
 }
 
-// send sends what waits, or is to be received, at the other rank. Its messages are ahead of those of
-// ping-pong, so they have arrived when the first of those has (MPI 4.1, section 3.5).
+// send sends what waits, or is to be received, at the other rank. Its messages are ahead of those
+// of ping-pong, so they have arrived when the first of those has (MPI 4.1, section 3.5).
 func (w *waiting) send() {
 	for i := range w.in {
 		w.sending = append(w.sending, mpi.Isend(w.comm, w.out, w.partner(), queueTag+i))

@@ -12,8 +12,8 @@ type Bin struct {
 }
 
 // Bins is the histogram of times in nanoseconds, from the first bin that has a measurement to the
-// last. There are four bins from one power of two to the next, equally long: bounds of 4, 5, 6, 7, 8,
-// 10, 12, 14, 16 and so on. So bins are the same whatever was measured, and those of several
+// last. There are four bins from one power of two to the next, equally long: bounds of 4, 5, 6, 7,
+// 8, 10, 12, 14, 16 and so on. So bins are the same whatever was measured, and those of several
 // programs compare. What is below 4 ns counts as 4.
 func Bins(ns []float64) []Bin {
 	if len(ns) == 0 {
