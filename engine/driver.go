@@ -30,7 +30,7 @@ type driver struct {
 	realms  []*realm // all, home first; as bridge
 	origins []origin // of the peers beyond those of the job; as bridge
 
-	listeners []*netpoll.Listener // immutable after newDriver; at least one
+	listeners []*netpoll.Listener // immutable after newDriver; at least one, if there are sockets
 
 	plain []byte // bytes of encrypted connections, decrypted; nil before the first
 

@@ -11,7 +11,11 @@ import (
 	"github.com/fitmpi/fitmpi/buffer"
 	"github.com/fitmpi/fitmpi/engine/internal/core"
 	"github.com/fitmpi/fitmpi/engine/internal/progress"
+	"github.com/fitmpi/fitmpi/netpoll"
 )
+
+// HasSockets says whether ranks of other processes can be reached from here: on Linux they can.
+const HasSockets = netpoll.HasSockets
 
 // The core's types, as the packages above use them.
 type (
@@ -177,6 +181,9 @@ func (e *Engine) Start(peers []PeerInfo) error {
 	}
 	threads, mates := true, false
 	for id, p := range peers {
+		if err := e.canReach(PeerID(id), p); err != nil {
+			return err
+		}
 		if p.Way != TCP && id != e.cfg.Rank {
 			if err := e.local.meet(PeerID(id), p); err != nil {
 				return err
@@ -196,6 +203,14 @@ func (e *Engine) Start(peers []PeerInfo) error {
 		e.worker.Go(e.work)
 	}
 	return nil
+}
+
+// canReach says what is wrong with a peer that can be reached by a socket only, if there are none.
+func (e *Engine) canReach(id PeerID, p PeerInfo) error {
+	if netpoll.HasSockets || p.Way == Thread || int(id) == e.cfg.Rank {
+		return nil
+	}
+	return fmt.Errorf("engine: rank %d could be reached by %v only: FitMPI has that on Linux, elsewhere ranks are threads of one process", id, p.Way)
 }
 
 // PayloadsBigEndian is the byte order of payloads between these ranks, which the users of

@@ -16,6 +16,9 @@ const backlog = 1024
 // openListeners listens at every address of the configuration. One that cannot be listened at, such
 // as an IPv6 address that the kernel is still probing for, is passed over if there is another.
 func (d *driver) openListeners() error {
+	if !netpoll.HasSockets {
+		return nil // Start refuses peers that are no threads of this process
+	}
 	var failed error
 	for _, a := range d.e.cfg.Listen {
 		l, err := listenAt(a, d.e.cfg.Ports)
@@ -75,5 +78,5 @@ func (e *Engine) Addrs() []netip.AddrPort {
 	return as
 }
 
-// Addr is the first of Addrs.
+// Addr is the first of Addrs, where there are sockets.
 func (e *Engine) Addr() netip.AddrPort { return e.drv.listeners[0].Addr() }

@@ -44,6 +44,8 @@
 //
 // # Limits
 //
-// Linux, TCP over IPv4 and IPv6. A vectored call takes at most [MaxVec] slices; longer lists are
+// Linux, TCP over IPv4 and IPv6. On other systems, and with the build tag fitmpi_portable, a poller
+// is a place to wait and to be woken, and no more: what makes a socket returns an error, and
+// [HasSockets] is false. A vectored call takes at most [MaxVec] slices; longer lists are
 // cut. There are no deadlines and no contexts here: nothing blocks but Wait, and Wake ends that.
 package netpoll

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !fitmpi_portable
 
 package netpoll
 
@@ -10,6 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// HasSockets says whether this system's sockets are used: ranks of other processes can be reached.
+const HasSockets = true
 
 const (
 	// MaxHold is the longest that [Waiter.WaitHolding] keeps its P.

@@ -1,4 +1,4 @@
-//go:build linux && (amd64 || s390x)
+//go:build linux && !fitmpi_portable && (amd64 || s390x)
 
 package netpoll
 

@@ -1,3 +1,5 @@
+//go:build !fitmpi_portable
+
 package boot
 
 import (
@@ -12,13 +14,6 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/boot/internal/pmi"
 	"github.com/fitmpi/fitmpi/internal/secure"
-)
-
-// Environment variables that lead to a launcher that speaks PMI.
-const (
-	envPMIFD   = "PMI_FD"   // number of an inherited socket
-	envPMIPort = "PMI_PORT" // host:port to dial
-	envPMIID   = "PMI_ID"   // by which the launcher knows this process, with PMI_PORT
 )
 
 // defaultPatience is how long ranks wait for each other where no setting says otherwise: pods may

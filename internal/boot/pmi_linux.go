@@ -1,3 +1,5 @@
+//go:build !fitmpi_portable
+
 package boot
 
 import (
@@ -246,15 +248,6 @@ func (s *pmiSession) Abort(code int, text string) error {
 		return fmt.Errorf("boot: asking the launcher to abort the job: %w", err)
 	}
 	return nil
-}
-
-// abortText says which rank has ended the job, and why.
-func abortText(rank, pid int, host string, code int, text string) string {
-	s := fmt.Sprintf("rank %d (pid %d on %s) aborted the job with code %d", rank, pid, host, code)
-	if text = strings.TrimRight(clip(text, maxText), "\n"); text != "" {
-		s += ": " + text
-	}
-	return s
 }
 
 func (s *pmiSession) Report(key, value string) error {

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux && !fitmpi_portable
 
 package boot
 
@@ -10,18 +10,6 @@ import (
 	"os"
 	"slices"
 	"syscall"
-)
-
-const (
-	maxFDs     = 4          // descriptors that one line may name
-	maxPending = 2 * maxFDs // received and not yet claimed: at most those of two lines, as each read ends behind the bytes that brought some
-)
-
-// Names of the descriptors that travel.
-const (
-	fdSegment = "segment"
-	fdBell    = "bell"
-	fdTrace   = "trace"
 )
 
 // receiver reads lines, and the descriptors that come with them. It is owned by one goroutine at a
@@ -109,15 +97,6 @@ func (r *rights) close() {
 	if r != nil {
 		closeFiles(r.files...)
 		r.files = nil
-	}
-}
-
-// closeFiles closes those that are not nil.
-func closeFiles(files ...*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
 	}
 }
 

@@ -11,6 +11,10 @@ const (
 	SizeVariable = "FITMPI_SIZE" // ranks of the job
 )
 
+// RanksVariable is the environment variable by which a user says how many ranks mpi.Main is to run
+// in a process that no launcher has started.
+const RanksVariable = "FITMPI_RANKS"
+
 // ShownVariable is the environment variable that has, as RANK/SIZE, what fitrun has set
 // RankVariable and SizeVariable to.
 //

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -64,6 +65,15 @@ func (s *single) Bell(int, func(*os.File)) error   { return errNoBell }
 func (s *single) Abort(code int, text string) error {
 	_, err := fmt.Fprintf(s.say, "fitmpi: %s\n", abortText(s.info.Rank, os.Getpid(), s.info.Host, code, text))
 	return err
+}
+
+// abortText says which rank has ended the job, and why.
+func abortText(rank, pid int, host string, code int, text string) string {
+	s := fmt.Sprintf("rank %d (pid %d on %s) aborted the job with code %d", rank, pid, host, code)
+	if text = strings.TrimRight(clip(text, maxText), "\n"); text != "" {
+		s += ": " + text
+	}
+	return s
 }
 
 func (s *single) Close() error {

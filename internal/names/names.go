@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package names is where ports are published (MPI 4.1, section 11.8.5): one job publishes the name
 // of a port under the name of a service, another looks it up.
 //

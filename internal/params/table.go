@@ -68,6 +68,7 @@ var all = []Variable{
 	{Name: "FITMPI_LAUNCHER", Group: Joining, Kind: Text, Wanted: "auto, none, or a source that docs/LAUNCH.md lists", Default: "auto", Reader: Start, Text: "which launcher's word counts"},
 	{Name: "FITMPI_RANK", Group: Joining, Kind: Text, Wanted: "a number from 0", Default: "what the launcher says", Reader: Start, Text: "the number of this rank, where no launcher says it. fitrun sets it for programs to read ([which rank is this](DEBUGGING.md#which-rank-is-this)): such a value makes no process a rank"},
 	{Name: "FITMPI_SIZE", Group: Joining, Kind: Number, Default: "what the launcher says", Alike: true, Reader: Start, Text: "number of ranks, where no launcher says it. fitrun sets it likewise"},
+	{Name: "FITMPI_RANKS", Group: Joining, Kind: Number, Default: "1", Reader: Start, Text: "how many ranks mpi.Main runs in this process, as its threads, where no launcher has started it; on macOS and Windows too ([where FitMPI runs](LIMITS.md#where-fitmpi-runs))"},
 	{Name: "FITMPI_RENDEZVOUS", Group: Joining, Kind: Text, Wanted: "host:port", Default: "what the launcher says", Alike: true, Reader: Start, Text: "where rank 0 waits for the others"},
 	{Name: "FITMPI_SECRET_FILE", Group: Joining, Kind: Text, Wanted: "a file of 32 to 4096 bytes", Default: "none", Alike: true, Reader: Start, Text: "with what the ranks prove to each other that they belong together"},
 	{Name: "FITMPI_RENDEZVOUS_TIMEOUT", Group: Joining, Kind: Duration, Default: "10m", Reader: Start, Text: "how long a rank waits for the others there"},

@@ -3,8 +3,6 @@ package shm
 import (
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 // CreateFile makes a memfd of size zero bytes, of which only what is touched takes memory, and
@@ -18,7 +16,7 @@ func CreateFile(name string, size int64) (*os.File, error) {
 		f.Close()
 		return nil, fmt.Errorf("memory of %d bytes for %s (see ulimit -f): %w", size, name, err)
 	}
-	if _, err := fcntl(f, unix.F_ADD_SEALS, seals); err != nil {
+	if err := seal(f); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -34,24 +32,12 @@ func MapFile(f *os.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	mem, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := mapShared(f, int(st.Size()))
 	if err != nil {
-		return nil, fmt.Errorf("mapping %d bytes (see ulimit -v): %w", st.Size(), os.NewSyscallError("mmap", err))
+		return nil, fmt.Errorf("mapping %d bytes (see ulimit -v): %w", st.Size(), err)
 	}
 	return mem, nil
 }
 
 // UnmapFile ends a mapping of MapFile's. Preconditions: no goroutine uses the memory any more.
-func UnmapFile(mem []byte) error { return os.NewSyscallError("munmap", unix.Munmap(mem)) }
-
-// checkSeals makes sure that f is a memfd whose length cannot change under us.
-func checkSeals(f *os.File) error {
-	got, err := fcntl(f, unix.F_GET_SEALS, 0)
-	if err != nil {
-		return fmt.Errorf("not a memfd: %w", err)
-	}
-	if got&seals != seals {
-		return fmt.Errorf("seals are %#x, want %#x: its length could change under us", got, seals)
-	}
-	return nil
-}
+func UnmapFile(mem []byte) error { return unmap(mem) }

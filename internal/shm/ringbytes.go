@@ -1,5 +1,3 @@
-//go:build linux
-
 package shm
 
 // RingBytes is the memory of each ring between ranks of a host that has so many: what a Segment

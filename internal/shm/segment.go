@@ -1,17 +1,12 @@
-//go:build linux
-
 package shm
 
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"os"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // Segment is the memory that the ranks of one host share: a header, a block for each rank, a ring
@@ -42,8 +37,6 @@ const (
 	ringMemory = 64 << 20
 	leastRing  = 4 << 10
 	mostRing   = 512 << 10
-
-	seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 )
 
 // Offsets of the header's fields.
@@ -92,19 +85,6 @@ func Create(ranks int) (*os.File, error) {
 	return f, nil
 }
 
-// createMemfd asks for memory that cannot be executed, which kernels before 6.3 do not know.
-func createMemfd(name string) (*os.File, error) {
-	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
-	if errors.Is(err, unix.EINVAL) {
-		fd, err = unix.MemfdCreate(name, flags)
-	}
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	return os.NewFile(uintptr(fd), "memfd:"+name), nil
-}
-
 func layOut(f *os.File, ranks int) error {
 	if err := f.Truncate(Size(ranks)); err != nil {
 		return fmt.Errorf("shared memory segment of %d bytes for %d ranks (see ulimit -f): %w", Size(ranks), ranks, err)
@@ -117,16 +97,7 @@ func layOut(f *os.File, ranks int) error {
 	if _, err := f.WriteAt(h[:], 0); err != nil {
 		return fmt.Errorf("shared memory segment: %w", err)
 	}
-	_, err := fcntl(f, unix.F_ADD_SEALS, seals)
-	return err
-}
-
-func fcntl(f *os.File, cmd, arg int) (int, error) {
-	n, err := unix.FcntlInt(f.Fd(), cmd, arg)
-	if err != nil {
-		return 0, os.NewSyscallError("fcntl", err)
-	}
-	return n, nil
+	return seal(f)
 }
 
 // Open checks that f is a segment and maps it. The mapping outlives f.
@@ -136,8 +107,8 @@ func Open(f *os.File) (*Segment, error) {
 		return nil, fmt.Errorf("shared memory segment: %w", err)
 	}
 	size := Size(s.ranks)
-	if s.mem, err = unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
-		return nil, fmt.Errorf("shared memory segment of %d bytes (see ulimit -v): %w", size, os.NewSyscallError("mmap", err))
+	if s.mem, err = mapShared(f, int(size)); err != nil {
+		return nil, fmt.Errorf("shared memory segment of %d bytes (see ulimit -v): %w", size, err)
 	}
 	return s, nil
 }
@@ -208,7 +179,7 @@ func (s *Segment) Close() error {
 	if s.mem == nil {
 		return nil
 	}
-	err := unix.Munmap(s.mem)
+	err := unmap(s.mem)
 	s.mem = nil
-	return os.NewSyscallError("munmap", err)
+	return err
 }

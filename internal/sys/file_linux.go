@@ -1,9 +1,12 @@
+//go:build !fitmpi_portable
+
 package sys
 
 import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +31,14 @@ func setLock(f *os.File, kind int16, off, n int) error {
 		l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: int64(off), Len: int64(n)}
 		return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLKW, &l)
 	})
+}
+
+// Inode is the number of a file in its file system, 0 if that is not known.
+func Inode(st os.FileInfo) uint64 {
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		return s.Ino
+	}
+	return 0
 }
 
 // Allocate makes sure that there is room on the disk for the first n bytes of f, and that f has as

@@ -1,5 +1,3 @@
-//go:build linux
-
 package sys
 
 import (
@@ -7,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // Hostname is the host's name, "localhost" if it has none.
@@ -68,14 +64,4 @@ func PIDSpace() string {
 		return ""
 	}
 	return space
-}
-
-// NoFile is how many descriptors this process may have open, 0 if that is not known. Package os has
-// raised it as far as it may.
-func NoFile() uint64 {
-	var lim unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
-		return 0
-	}
-	return uint64(lim.Cur)
 }

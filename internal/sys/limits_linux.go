@@ -1,3 +1,5 @@
+//go:build !fitmpi_portable
+
 package sys
 
 import (
@@ -72,4 +74,14 @@ func limitsOf(err error) []Limit {
 	default:
 		return nil
 	}
+}
+
+// NoFile is how many descriptors this process may have open, 0 if that is not known. Package os has
+// raised it as far as it may.
+func NoFile() uint64 {
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
+		return 0
+	}
+	return uint64(lim.Cur)
 }

@@ -1,3 +1,5 @@
+//go:build !fitmpi_portable
+
 package sys
 
 import (

@@ -1,3 +1,5 @@
+//go:build !fitmpi_portable
+
 package sys
 
 import (
@@ -11,6 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// TellsTimers says that NextTimer mostly knows.
+const TellsTimers = true
 
 const (
 	// canary is longer than any timer that is looked for, and no more than the 11 days that the

@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package quiesce asks the ranks of a running job what they wait for, and has package hang explain
 // the answers. It does so at once for a caller that wants to know ([Look]). It does so from time to
 // time to notice that the job can never go on ([Watch]).

@@ -1,3 +1,5 @@
+//go:build linux && !fitmpi_portable
+
 // Package faultproxy is a TCP proxy for tests that breaks the connections through it: at a given
 // byte in either direction, or all of them on demand. It breaks them by a reset or by an end of
 // file, at both ends or at one, which the other does not notice. It may change what passes, too.

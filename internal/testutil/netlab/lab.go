@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !fitmpi_portable
 
 // Package netlab makes hosts out of this machine, for tests: network namespaces with a network
 // between them and an sshd in each, names for them by a server of names, and ways to slow, cut off,

@@ -20,6 +20,13 @@ const (
 	envFT         = "FITMPI_FT"                 // 1: the job goes on without ranks that die
 )
 
+// Environment variables that lead to a launcher that speaks PMI.
+const (
+	envPMIFD   = "PMI_FD"   // number of an inherited socket
+	envPMIPort = "PMI_PORT" // host:port to dial
+	envPMIID   = "PMI_ID"   // by which the launcher knows this process, with PMI_PORT
+)
+
 // unknown is a rank or a size that a launcher does not say.
 const unknown = -1
 
