@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi_test
 
 import (
@@ -84,7 +82,7 @@ var endBadly = []struct {
 // does not. That goroutine may be the worker, a caller with something else to do, or another rank.
 func TestReductionEndsGoroutine(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
-		for _, transport := range []string{"auto", "tcp"} {
+		for _, transport := range mpi.TransportsHere() {
 			t.Setenv("FITMPI_PROGRESS", policy)
 			t.Setenv("FITMPI_TRANSPORT", transport)
 			for _, end := range endBadly {
@@ -146,7 +144,7 @@ func failingReduction(t *testing.T, op string, start func(c *mpi.Comm) *mpi.Requ
 // of the user's beside one of them is not used beside the other.
 func TestReductionsByLockedCallers(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
-		for _, transport := range []string{"auto", "tcp"} {
+		for _, transport := range mpi.TransportsHere() {
 			t.Run(policy+"/"+transport, func(t *testing.T) {
 				t.Setenv("FITMPI_PROGRESS", policy)
 				t.Setenv("FITMPI_TRANSPORT", transport)

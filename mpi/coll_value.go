@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 // Collectives of values: each takes what a rank has, and returns what it gets, as mpi4py's methods

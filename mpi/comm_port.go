@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -9,6 +7,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/fitmpi/fitmpi/engine"
 	"github.com/fitmpi/fitmpi/internal/port"
 )
 
@@ -38,7 +37,13 @@ func (c *Comm) OpenPort(info *Info) (name string, err error) {
 	return name, nil
 }
 
+// errNoPorts says why ranks of two jobs cannot meet.
+var errNoPorts = errors.New("ranks meet those of other jobs over sockets, which FitMPI uses on Linux only")
+
 func (j *job) openPort() (string, error) {
+	if !engine.HasSockets {
+		return "", errNoPorts
+	}
 	var addrs []netip.Addr
 	for _, a := range j.engine.Addrs() {
 		addrs = append(addrs, a.Addr())
@@ -129,7 +134,12 @@ func (c *Comm) Accept(name string, root int, info *Info) (newcomm *Comm, err err
 // error of class ErrPort, at all ranks. Collective (MPI 4.1, section 11.8.3, MPI_Comm_connect).
 func (c *Comm) Connect(name string, root int, info *Info) (newcomm *Comm, err error) {
 	defer c.begin("Connect").endMade(&newcomm, &err)
-	return c.meetJob("Connect", root, ErrPort, func(ctx context.Context) (*port.Link, error) { return port.Dial(ctx, name) })
+	return c.meetJob("Connect", root, ErrPort, func(ctx context.Context) (*port.Link, error) {
+		if !engine.HasSockets {
+			return nil, errNoPorts
+		}
+		return port.Dial(ctx, name)
+	})
 }
 
 // meetJob makes an intercommunicator of c and of the group at the other end of the link that the

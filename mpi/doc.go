@@ -16,7 +16,9 @@
 //	}
 //
 // Start it with the launcher: fitrun -n 4 ./program. Without a launcher it is a
-// job of one rank. RunThreads runs ranks as threads of the calling process.
+// job of one rank, or of as many as FITMPI_RANKS says, as threads of the process:
+// FITMPI_RANKS=4 go run . works on macOS and Windows too, the launcher on Linux. RunThreads
+// runs ranks as threads of the calling process.
 //
 // # API rules
 //

@@ -1,8 +1,21 @@
-//go:build linux
-
 package mpi
 
-import "time"
+import (
+	"time"
+
+	"github.com/fitmpi/fitmpi/engine"
+)
+
+// transportsHere are the values of FITMPI_TRANSPORT that lead to different transports here.
+func transportsHere() []string {
+	if !engine.HasSockets {
+		return []string{transportAuto}
+	}
+	return []string{transportAuto, transportTCP}
+}
+
+// TransportsHere is transportsHere.
+func TransportsHere() []string { return transportsHere() }
 
 // SetThreadsPause makes jobs of thread ranks that begin from now on be watched at another interval,
 // until restore is called.

@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -8,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"syscall"
 
 	"github.com/fitmpi/fitmpi/engine"
 )
@@ -142,7 +139,10 @@ var errDied = errors.New("the rank has died, as its program wanted (Die)")
 func (c *Comm) Die() {
 	j := c.job
 	if j.session.Info().Source != sourceThreads {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // what could be wrong with it? The signal may take a moment
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			_ = self.Kill() // what could be wrong with it? It may take a moment
+		}
 		select {}
 	}
 	refuseCallbacks() // it would wait for the engine, which waits for the function that has called it

@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -11,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/fitmpi/fitmpi/engine"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // FileOpen opens the file name for all ranks of c, an intracommunicator (MPI 4.1, section 14.2.1,
@@ -195,10 +194,7 @@ func (f *file) identity() (inode uint64, size int64) {
 	if err != nil {
 		return 0, 0
 	}
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		inode = sys.Ino
-	}
-	return inode, st.Size()
+	return sys.Inode(st), st.Size()
 }
 
 // abandon closes a file that not all ranks could open, and removes it if it has been made for that.

@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -120,16 +118,28 @@ func bridge(cards []card, me int, w *world) ([]engine.PeerInfo, error) {
 	peers := make([]engine.PeerInfo, len(cards))
 	for r := range cards {
 		c := &cards[r]
-		routes, err := w.routes(c)
-		if err != nil {
-			return nil, fmt.Errorf("the card of rank %d: %w", r, err)
-		}
-		peers[r] = engine.PeerInfo{Routes: routes, Host: c.Host, Remote: isRemote(&cards[me], c), Index: c.Index, BigEndian: c.Big}
+		way := engine.TCP
 		if r != me {
-			peers[r].Way = wayOf(&cards[me], c)
+			way = wayOf(&cards[me], c)
 		}
+		var routes []engine.Route
+		if c.Addrs != "" || way == engine.TCP && r != me { // where there are no sockets it listens nowhere
+			var err error
+			if routes, err = w.routes(c); err != nil {
+				return nil, fmt.Errorf("the card of rank %d: %w", r, err)
+			}
+		}
+		peers[r] = engine.PeerInfo{Way: way, Routes: routes, Host: c.Host, Remote: isRemote(&cards[me], c), Index: c.Index, BigEndian: c.Big}
 	}
 	return peers, nil
+}
+
+// sayLinux adds to an error why there are no sockets, if that is so.
+func sayLinux() string {
+	if engine.HasSockets {
+		return ""
+	}
+	return ": FitMPI uses sockets on Linux only; elsewhere ranks are threads of one process"
 }
 
 // checkShared says which rank the rank me can reach by TCP only, if there is one.

@@ -1,3 +1,5 @@
+//go:build linux && !fitmpi_portable
+
 package mpi
 
 import (

@@ -1,8 +1,7 @@
-//go:build linux
-
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -39,7 +38,7 @@ var processErr error
 func Init() (*Comm, error) {
 	processMu.Lock()
 	defer processMu.Unlock()
-	if worldJobs.Load() != nil {
+	if Initialized() {
 		return nil, opErrorf(ErrOther, "Init", "called twice, or after Main")
 	}
 	jobs, err := initWorld("Init", findOne)
@@ -52,6 +51,9 @@ func Init() (*Comm, error) {
 
 // findOne is boot.FindAll for a process of one rank.
 func findOne(environ []string) ([]boot.Session, error) {
+	if n, err := ranksAsked(); err != nil || n > 1 {
+		return nil, cmp.Or(err, fmt.Errorf("%s=%d: only Main runs several ranks in a process", boot.RanksVariable, n))
+	}
 	s, err := boot.Find(environ)
 	if err != nil {
 		return nil, err
@@ -131,14 +133,14 @@ func Finalize() error {
 
 // Initialized reports whether Init was called, or Main has joined, in this process
 // (MPI 4.1, section 11.2).
-func Initialized() bool { return worldJobs.Load() != nil }
+func Initialized() bool { return worldJobs.Load() != nil || mainState.Load() != mainNone }
 
 // Finalized reports whether communication has ended for all ranks of this process
 // that Init or Main has joined (MPI 4.1, section 11.2).
 func Finalized() bool {
 	jobs := worldJobs.Load()
 	if jobs == nil {
-		return false
+		return mainState.Load() == mainOver
 	}
 	for _, j := range *jobs {
 		if j.worldScope.isOpen() {

@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -92,8 +90,20 @@ func (j *job) awaitVerdict() {
 // belongs to the process is shared by its ranks: package variables, the working directory, the
 // environment, standard input, the flags of package flag. So a program that may be run so keeps a
 // rank's state in fn, and guards what its ranks share as between any goroutines.
+//
+// Without a launcher FITMPI_RANKS=4 runs fn as four ranks in this process, as [Threads] does, on
+// macOS and Windows too: go run . is enough to try a program. A failure then ends the process with
+// the message, and with the code of Abort if that was called.
 func Main(fn func(ctx context.Context, world *Comm) error) {
-	jobs, err := joinMain()
+	n, err := ranksAsked()
+	if err == nil && n > 1 {
+		mainThreads(n, fn)
+		return
+	}
+	var jobs []*job
+	if err == nil {
+		jobs, err = joinMain()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -121,8 +131,8 @@ func RanksHere() int { return boot.RanksHere(os.Environ()) }
 func joinMain() ([]*job, error) {
 	processMu.Lock()
 	defer processMu.Unlock()
-	if worldJobs.Load() != nil {
-		return nil, opErrorf(ErrOther, "Main", "called after Init, or twice")
+	if Initialized() {
+		return nil, errMainTwice()
 	}
 	jobs, err := initWorld("Init", boot.FindAll)
 	for _, j := range jobs {

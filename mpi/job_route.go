@@ -1,8 +1,7 @@
-//go:build linux
-
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -77,6 +76,9 @@ func newWorld(info *boot.Info, ifs []netif.Interface) *world {
 
 // routes are the ways to the rank with the card c, the best first.
 func (w *world) routes(c *card) ([]engine.Route, error) {
+	if c.Addrs == "" {
+		return nil, errors.New("it listens nowhere" + sayLinux())
+	}
 	var addrs []netip.AddrPort
 	for s := range strings.SplitSeq(c.Addrs, ",") {
 		a, err := netip.ParseAddrPort(s)

@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -334,7 +332,16 @@ func (t *threads) verdict(errs []error) error {
 
 // abortError says that a rank has called Abort, as a launcher would.
 func abortError(rank, code int, message string) error {
-	return fmt.Errorf("rank %d aborted the job with exit code %d: %s", rank, code, message)
+	return &abortedError{rank, code, message}
+}
+
+type abortedError struct {
+	rank, code int
+	message    string
+}
+
+func (e *abortedError) Error() string {
+	return fmt.Sprintf("rank %d aborted the job with exit code %d: %s", e.rank, e.code, e.message)
 }
 
 // threadSession is the boot.Session of a thread rank.

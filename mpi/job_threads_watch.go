@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -73,6 +71,8 @@ func (w *threadsWatch) deadlocked(e *hang.Explanation) {
 	switch {
 	case !e.IsDeadlock():
 		may = "a signal"
+	case !sys.TellsTimers:
+		may = "a timer, of which this system does not tell,"
 	case w.later && !w.test:
 		may = "a timer that is set"
 	default:

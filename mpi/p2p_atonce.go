@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import "github.com/fitmpi/fitmpi/engine"

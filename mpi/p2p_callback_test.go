@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi_test
 
 import (
@@ -79,7 +77,7 @@ var reductions = []struct {
 // it does not hang, whichever policy there is.
 func TestReductionMustNotCommunicate(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
-		for _, transport := range []string{"auto", "tcp"} {
+		for _, transport := range mpi.TransportsHere() {
 			t.Setenv("FITMPI_PROGRESS", policy)
 			t.Setenv("FITMPI_TRANSPORT", transport)
 			for i, b := range badCalls {

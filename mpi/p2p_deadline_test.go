@@ -116,7 +116,7 @@ func (o *order) receive(c *mpi.Comm, r *rand.Rand) (ended int, err error) {
 // their order. A call that a context ends is as if it had never been, as a receive is that was
 // cancelled (MPI 4.1, section 3.8.4).
 func TestDeadlinesLoseNothing(t *testing.T) {
-	for _, transport := range []string{"auto", "tcp"} {
+	for _, transport := range mpi.TransportsHere() {
 		for _, policy := range []string{"worker", "assist", "caller"} {
 			for _, checks := range []string{"0", "1"} {
 				t.Run(transport+"/"+policy+"/"+checks, func(t *testing.T) {

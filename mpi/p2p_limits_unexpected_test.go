@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -15,7 +13,7 @@ import (
 // TestUnexpectedLimit: a rank to which more messages are announced than it may keep gives the
 // sender up, in words that say why and what to do, instead of taking all memory.
 func TestUnexpectedLimit(t *testing.T) {
-	for _, transport := range []string{"auto", "tcp"} {
+	for _, transport := range transportsHere() {
 		t.Run(transport, func(t *testing.T) {
 			t.Setenv("FITMPI_TRANSPORT", transport)
 			t.Setenv("FITMPI_UNEXPECTED", "1M")
@@ -76,7 +74,7 @@ func TestDeepAtFirst(t *testing.T) {
 	effort.Need(t, effort.Usual, "it sends messages by the thousand")
 	const n, ranks = 10_000, 8
 	for _, policy := range []string{"assist", "worker", "caller"} {
-		for _, transport := range []string{"auto", "tcp"} {
+		for _, transport := range transportsHere() {
 			t.Run(policy+"/"+transport, func(t *testing.T) {
 				t.Setenv("FITMPI_PROGRESS", policy)
 				t.Setenv("FITMPI_TRANSPORT", transport)

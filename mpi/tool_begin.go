@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 // How the functions of this package tell tools that they begin. Each of these returns nil if

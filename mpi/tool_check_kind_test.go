@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 import (
@@ -13,7 +11,7 @@ import (
 
 // everyWay runs a test over shared memory and TCP, under the policies that have paths of their own.
 func everyWay(t *testing.T, f func(t *testing.T)) {
-	for _, transport := range []string{"auto", "tcp"} {
+	for _, transport := range transportsHere() {
 		for _, policy := range []string{"assist", "caller"} {
 			t.Run(transport+"/"+policy, func(t *testing.T) {
 				t.Setenv("FITMPI_TRANSPORT", transport)

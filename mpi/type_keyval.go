@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 // TypeKeyval is a key under which a value of type T can be cached on each Datatype (MPI 4.1,

@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi
 
 // Definitions of types in a gob stream. One is a struct of which one field is set, by which kind of

@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi_test
 
 import (
@@ -14,7 +12,7 @@ import (
 
 // eachTransport runs a test where accumulates are done directly, and where they are requests.
 func eachTransport(t *testing.T, f func(t *testing.T)) {
-	for _, transport := range []string{"auto", "tcp"} {
+	for _, transport := range mpi.TransportsHere() {
 		t.Run(transport, func(t *testing.T) {
 			t.Setenv("FITMPI_TRANSPORT", transport)
 			f(t)

@@ -1,5 +1,3 @@
-//go:build linux
-
 package mpi_test
 
 import (
@@ -100,7 +98,7 @@ var spinners = []struct {
 // would; rank 0 reads its window itself, for which nothing has to move.
 func TestSpinningServesOneself(t *testing.T) {
 	t.Setenv("FITMPI_PROGRESS", "caller")
-	for _, transport := range []string{"auto", "tcp"} {
+	for _, transport := range mpi.TransportsHere() {
 		t.Setenv("FITMPI_TRANSPORT", transport)
 		for _, s := range spinners {
 			t.Run(transport+"/"+s.name, func(t *testing.T) {
@@ -160,7 +158,7 @@ func spinUntilWritten(c *mpi.Comm, w *mpi.Win, spins chan<- struct{}, call func(
 // policy: the owner's calls go on while the others spin.
 func TestLockBySwap(t *testing.T) {
 	for _, policy := range []string{"caller", "assist", "worker"} {
-		for _, transport := range []string{"auto", "tcp"} {
+		for _, transport := range mpi.TransportsHere() {
 			t.Run(policy+"/"+transport, func(t *testing.T) {
 				t.Setenv("FITMPI_PROGRESS", policy)
 				t.Setenv("FITMPI_TRANSPORT", transport)

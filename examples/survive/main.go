@@ -29,7 +29,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -155,8 +154,7 @@ func tell(c *mpi.Comm, round int, total int64) (int, int64, error) {
 func (o *options) maybeDie(world *mpi.Comm, round int) {
 	for _, d := range o.deaths {
 		if d.rank == world.Rank() && d.round == round && world.Parent() == nil {
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // it is on its way
+			world.Die()
 		}
 	}
 }

@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package mpitest is for tests of code that uses MPI: it runs a function on several ranks within
 // the test, as goroutines, without a launcher.
 //

@@ -56,7 +56,11 @@ func (disk) syncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	err = d.Sync()
+	if errors.Is(err, fs.ErrPermission) {
+		err = nil // Windows has this for files only
+	}
+	return errors.Join(err, d.Close())
 }
 
 // unfinished ends the name of a file that is being written.
