@@ -293,7 +293,7 @@ func checkGobStruct(t reflect.Type, path string, seen map[reflect.Type]bool) err
 		}
 	}
 	if sent == 0 && t.NumField() > 0 {
-		return fmt.Errorf("%stype %s has pointers and no exported fields: export what should travel, or give it the methods MarshalBinary and UnmarshalBinary",
+		return fmt.Errorf("%stype %s has no exported fields: export what should travel, or give it the methods MarshalBinary and UnmarshalBinary",
 			where(path), t)
 	}
 	return nil

@@ -39,6 +39,24 @@ func mayNest(t reflect.Type) bool {
 	return nests
 }
 
+// dynamicTypes caches what checkDynamic says.
+var dynamicTypes sync.Map // reflect.Type -> error, or true
+
+// checkDynamic is checkGob for the type of a value in an interface, which the type of the elements
+// does not tell.
+func checkDynamic(t reflect.Type) error {
+	said, known := dynamicTypes.Load(t)
+	if !known {
+		said = true
+		if err := checkGob(t, "", make(map[reflect.Type]bool)); err != nil {
+			said = fmt.Errorf("an interface has a %s: %w", t, err)
+		}
+		dynamicTypes.Store(t, said)
+	}
+	err, _ := said.(error)
+	return err
+}
+
 // isRecursive is mayNest below the types in seen: true for those that contain t, false for those
 // that have been looked at.
 func isRecursive(t reflect.Type, seen map[reflect.Type]bool) bool {
@@ -83,7 +101,8 @@ type nestedAt struct {
 	n int
 }
 
-// checkNesting says that v refers to itself, or is nested too deep for gob.
+// checkNesting says that v refers to itself, is nested too deep for gob, or has a value in an
+// interface that gob does not carry whole.
 func checkNesting(v reflect.Value) error {
 	depth, path, inside := 0, []nested{{v: v}}, make(map[nestedAt]bool)
 	for len(path) > 0 {
@@ -94,6 +113,11 @@ func checkNesting(v reflect.Value) error {
 			delete(inside, top.at)
 			path = path[:len(path)-1]
 			continue
+		}
+		if top.v.Kind() == reflect.Interface {
+			if err := checkDynamic(part.Type()); err != nil {
+				return err
+			}
 		}
 		if !mayNest(part.Type()) {
 			continue

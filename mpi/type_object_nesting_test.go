@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/gob"
 	"errors"
+	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -23,11 +25,23 @@ type (
 		Links map[string]*journal
 		self  *journal
 	}
+	// worded has a form of its own, which leaves nothing to gob.
+	worded struct{ F func() }
 )
+
+func (worded) MarshalBinary() ([]byte, error) { return []byte{1}, nil }
+func (*worded) UnmarshalBinary([]byte) error  { return nil }
 
 func init() {
 	gob.Register(anything{})
 	gob.Register([]any{})
+	gob.Register(callable{})
+	gob.Register(branch{})
+	gob.Register([]callable{})
+	gob.Register(map[string]*callable{})
+	gob.Register(wired{})
+	gob.Register(closed{})
+	gob.Register(worded{})
 }
 
 // linked is a list of n links.
@@ -126,6 +140,58 @@ func TestNestedValues(t *testing.T) {
 	}
 }
 
+// Values of interfaces that gob would carry in part, in silence, or not at all.
+type (
+	callable struct {
+		N int
+		F func()
+	}
+	wired  struct{ C []chan int }
+	closed struct{ n int }
+)
+
+// What the type of the elements does not tell is refused when it is met: a value in an interface
+// whose fields gob would leave out. The error names interface's type and the field.
+func TestDynamicTypes(t *testing.T) {
+	err := RunThreads(1, func(_ context.Context, c *Comm) error {
+		for what, tc := range map[string]struct {
+			v    any
+			says string
+		}{
+			"a function":           {callable{N: 1}, "an interface has a mpi.callable: field F: type func() means nothing"},
+			"behind a pointer":     {&callable{N: 1}, "an interface has a *mpi.callable: field F: "},
+			"in a slice":           {[]callable{{N: 1}}, "an interface has a []mpi.callable: field F: "},
+			"in a map":             {map[string]*callable{"a": {N: 1}}, "an interface has a map[string]*mpi.callable: field F: "},
+			"channels":             {wired{}, "an interface has a mpi.wired: field C: type chan int means nothing"},
+			"in another interface": {anything{V: []any{1, callable{}}}, "an interface has a mpi.callable: field F: "},
+			"no field":             {closed{1}, "an interface has a mpi.closed: type mpi.closed has no exported fields"},
+			"no pointer":           {[]any{(*branch)(nil)}, "nil pointer"},
+		} {
+			for range 2 { // the second time it is known
+				for call, err := range map[string]error{
+					"of an element":          SendValue(c, tc.v, 0, 0),
+					"of a field":             SendValue(c, anything{V: tc.v}, 0, 0),
+					"in a collective":        errOf(BcastValue(c, tc.v, 0)),
+					"of what is one of many": Send(c, []any{1, tc.v}, 0, 0),
+				} {
+					if !errors.Is(err, ErrType) || !strings.Contains(err.Error(), tc.says) {
+						t.Errorf("%s, %s: %v, want an error of class %v that says %q", what, call, err, ErrType, tc.says)
+					}
+				}
+			}
+		}
+		sent := Isend(c, []any{worded{}, nil}, 0, 0)
+		got, _, err := RecvNew[any](c, 0, 0)
+		if _, ok := got[0].(worded); err != nil || !ok || got[1] != nil {
+			t.Errorf("a form of its own: %v, %v", got, err)
+		}
+		return waitAllOf(sent)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // What gob does not tell apart, as the documentation of the package says.
 func TestWhatGobChanges(t *testing.T) {
 	type parts struct {
@@ -133,11 +199,14 @@ func TestWhatGobChanges(t *testing.T) {
 		Zero    *int
 		One     *int
 		Nothing map[string]int
+		Minus   float64
+		hidden  int
 	}
 	err := RunThreads(1, func(_ context.Context, c *Comm) error {
-		sent := Isend(c, []parts{{Empty: []int{}, Zero: new(int), One: new(1)}}, 0, 0)
+		sent := Isend(c, []parts{{Empty: []int{}, Zero: new(int), One: new(1), Minus: math.Copysign(0, -1), hidden: 1}}, 0, 0)
 		got, _, err := RecvValue[parts](c, 0, 0)
-		if err != nil || got.Empty != nil || got.Zero != nil || got.One == nil || *got.One != 1 || got.Nothing != nil {
+		if err != nil || got.Empty != nil || got.Zero != nil || got.One == nil || *got.One != 1 || got.Nothing != nil ||
+			got.hidden != 0 || math.Signbit(got.Minus) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		maps := Isend(c, []map[string]int{nil}, 0, 0)
@@ -150,7 +219,18 @@ func TestWhatGobChanges(t *testing.T) {
 		if err != nil || len(s) != 2 || s[0] != nil || s[1] != nil {
 			t.Errorf("%#v, %v", s, err)
 		}
-		return waitAllOf(sent, maps, slices)
+		minus := math.Copysign(0, -1)
+		numbers := Isend(c, [][]float64{{minus}}, 0, 0)
+		f, _, err := RecvNew[[]float64](c, 0, 0)
+		if err != nil || len(f) != 1 || len(f[0]) != 1 || !math.Signbit(f[0][0]) {
+			t.Errorf("%v, %v, want -0", f, err)
+		}
+		pointers := Isend(c, []any{&branch{Name: "a"}, anything{V: 1}}, 0, 0)
+		p, _, err := RecvNew[any](c, 0, 0)
+		if b, ok := p[0].(branch); err != nil || !ok || b.Name != "a" || p[1] != (anything{V: 1}) {
+			t.Errorf("%#v, %v, want what was registered", p, err)
+		}
+		return waitAllOf(sent, maps, slices, numbers, pointers)
 	})
 	if err != nil {
 		t.Error(err)
