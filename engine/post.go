@@ -64,9 +64,13 @@ func (e *Engine) Post(m *MSO, next Intent) {
 		}
 	}
 	e.unlockPosted(next.manner(), m)
-	if next == Returns && m.Kind == KindSend && m.IsDone() {
+	if m.Kind != KindSend {
+		return
+	}
+	if next == Returns && m.IsDone() {
 		e.settle(m.Peer)
 	}
+	e.lookAround(m.Peer)
 }
 
 // keepLocked completes a standard send to this rank that no receive asks for yet, as one to another

@@ -48,7 +48,16 @@ func (e *Engine) Send(m *Message, next Intent) bool {
 	default:
 		e.unlockPosted(done, nil)
 	}
+	e.lookAround(m.Peer)
 	return true
+}
+
+// lookAround makes a poll of a send to this rank, which waits for no other rank: a program may spin
+// in such, too.
+func (e *Engine) lookAround(to PeerID) {
+	if int(to) == e.cfg.Rank {
+		e.Poll()
+	}
 }
 
 // exit is how a standard send leaves its caller's memory.

@@ -64,6 +64,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	if how == persistent {
 		return x.persistent(c, op, build)
 	}
+	c.lookAround()
 	g := newGraph(c.everyone().comm)
 	g.s.Foreign = x.foreign
 	g.called = c.comm.count(op)
@@ -89,6 +90,14 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 		return x.run(c, op, g)
 	}
 	return x.post(c, op, g)
+}
+
+// lookAround makes progress for others in a collective of this rank alone, which waits for nothing:
+// a program may spin in such.
+func (c *Comm) lookAround() {
+	if len(c.peers) == 1 && !c.isInter() {
+		c.job.engine.Poll()
+	}
 }
 
 // over is the request of a blocking collective that has succeeded: nil, unless its results cannot
@@ -322,6 +331,7 @@ func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Re
 		r.m.Reset()
 		g.called = c.comm.count(op)
 		c.job.engine.StartSchedule(g.s, engine.Computes)
+		c.lookAround()
 		return nil
 	}
 	return r

@@ -41,6 +41,69 @@ var spinners = []struct {
 		_, _, err := mpi.WaitAny(mpi.Raccumulate(w, make([]int64, 1), 0, 1, mpi.Sum))
 		return err
 	}},
+	{"Rget, WaitAll", func(_ *mpi.Comm, w *mpi.Win, _, _ *mpi.Request) error {
+		return second(mpi.WaitAll(mpi.Rget(w, make([]int64, 1), 0, 1), nil))
+	}},
+	{"Rput, WaitSome", func(_ *mpi.Comm, w *mpi.Win, _, _ *mpi.Request) error {
+		_, _, err := mpi.WaitSome(mpi.Rput(w, make([]int64, 1), 0, 1))
+		return err
+	}},
+	{"Rput, TestAll", func(_ *mpi.Comm, w *mpi.Win, _, _ *mpi.Request) error {
+		_, _, err := mpi.TestAll(mpi.Rput(w, make([]int64, 1), 0, 1))
+		return err
+	}},
+	{"Rput, TestAny", func(_ *mpi.Comm, w *mpi.Win, _, _ *mpi.Request) error {
+		_, _, _, err := mpi.TestAny(mpi.Rput(w, make([]int64, 1), 0, 1))
+		return err
+	}},
+	{"Rput, TestSome", func(_ *mpi.Comm, w *mpi.Win, _, _ *mpi.Request) error {
+		_, _, err := mpi.TestSome(mpi.Rput(w, make([]int64, 1), 0, 1))
+		return err
+	}},
+	{"Rput, GetStatus", func(_ *mpi.Comm, w *mpi.Win, _, _ *mpi.Request) error {
+		_, _, err := mpi.Rput(w, make([]int64, 1), 0, 1).GetStatus()
+		return err
+	}},
+	{"Rput, AsCompleted", func(_ *mpi.Comm, w *mpi.Win, _, _ *mpi.Request) (err error) {
+		for _, done := range mpi.AsCompleted(mpi.Rput(w, make([]int64, 1), 0, 1)) {
+			err = done.Err
+		}
+		return err
+	}},
+	{"Isend to oneself, Wait", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
+		r := mpi.Isend(c, []int{1}, 0, 5)
+		return errors.Join(second(mpi.Recv(c, make([]int, 1), 0, 5)), second(r.Wait()))
+	}},
+	{"Sendrecv with oneself", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
+		return second(mpi.Sendrecv(c, []int{1}, 0, 5, make([]int, 1), 0, 5))
+	}},
+	{"Irecv from oneself, Send", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
+		r := mpi.Irecv(c, make([]int, 1), 0, 5)
+		return errors.Join(mpi.Send(c, []int{1}, 0, 5), second(r.Wait()))
+	}},
+	{"a long message to oneself", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
+		r := mpi.Irecv(c, make([]byte, 1<<20), 0, 5)
+		return errors.Join(mpi.Ssend(c, make([]byte, 1<<20), 0, 5), second(r.Wait()))
+	}},
+	{"Barrier alone", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error { return mpi.Barrier(c.Self()) }},
+	{"Ibarrier alone, Wait", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
+		return second(mpi.Ibarrier(c.Self()).Wait())
+	}},
+	{"Allreduce alone", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
+		return mpi.Allreduce(c.Self(), []int{1}, make([]int, 1), mpi.Sum)
+	}},
+	{"BcastInit alone, Start", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
+		r := mpi.BcastInit(c.Self(), []int{1}, 0)
+		return errors.Join(r.Start(), second(r.Wait()))
+	}},
+	{"Iprobe that finds", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
+		r := mpi.Irecv(c, make([]int, 1), 0, 6)
+		for sent := mpi.Isend(c, []int{1}, 0, 5); ; {
+			if _, there, err := mpi.Iprobe(c, 0, 5); there || err != nil {
+				return errors.Join(err, second(mpi.Recv(c, make([]int, 1), 0, 5)), second(sent.Wait()), r.Cancel(), second(r.Wait()))
+			}
+		}
+	}},
 	{"Test", func(_ *mpi.Comm, _ *mpi.Win, never, _ *mpi.Request) error {
 		_, _, err := never.Test()
 		return err
@@ -84,6 +147,10 @@ var spinners = []struct {
 	{"Improbe", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
 		_, _, err := mpi.Improbe(c, mpi.AnySource, 9)
 		return err
+	}},
+	{"Win.IsRevoked", func(_ *mpi.Comm, w *mpi.Win, _, _ *mpi.Request) error {
+		w.IsRevoked()
+		return nil
 	}},
 	{"IsRevoked", func(c *mpi.Comm, _ *mpi.Win, _, _ *mpi.Request) error {
 		c.IsRevoked()
