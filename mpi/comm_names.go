@@ -51,7 +51,7 @@ func (c *Comm) within() context.Context {
 // on the same host find it; with a server, fitrun nameserver, which FITMPI_NAMESERVER names, those
 // on any host that are given the same server. It holds until UnpublishName, and no longer than to
 // Finalize. A name that is taken is an error of class ErrService. info is for hints and may be nil;
-// none are known. It is local (MPI 4.1, section 11.8.5).
+// none are known. It is local (MPI 4.1, section 11.9.4).
 func (c *Comm) PublishName(service, port string, info *Info) (err error) {
 	defer c.begin("PublishName").endAt(&err)
 	const op = "PublishName"
@@ -67,7 +67,7 @@ func (c *Comm) PublishName(service, port string, info *Info) (err error) {
 
 // LookupName is the port that is published under the name of a service. That there is none is an
 // error of class ErrName. info is for hints and may be nil; none are known. It is local (MPI 4.1,
-// section 11.8.5).
+// section 11.9.4).
 func (c *Comm) LookupName(service string, info *Info) (port string, err error) {
 	defer c.begin("LookupName").endAt(&err)
 	const op = "LookupName"
@@ -83,7 +83,7 @@ func (c *Comm) LookupName(service string, info *Info) (port string, err error) {
 
 // UnpublishName takes back what PublishName of this process has published. That there is nothing is
 // an error of class ErrService. info is for hints and may be nil; none are known. It is local (MPI
-// 4.1, section 11.8.5).
+// 4.1, section 11.9.4).
 func (c *Comm) UnpublishName(service string, info *Info) (err error) {
 	defer c.begin("UnpublishName").endAt(&err)
 	const op = "UnpublishName"

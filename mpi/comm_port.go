@@ -23,7 +23,7 @@ type ports struct {
 // as a password is. The port is open until ClosePort or Finalize. It listens at the addresses at
 // which the rank accepts the ranks of its own job: of a job on one host that is the loopback
 // address, unless FITMPI_IFACE (fitrun --iface) says otherwise. info is for hints and may be nil;
-// none are known. It is local (MPI 4.1, section 11.8.2).
+// none are known. It is local (MPI 4.1, section 11.9.2).
 func (c *Comm) OpenPort(info *Info) (name string, err error) {
 	defer c.begin("OpenPort").endAt(&err)
 	const op = "OpenPort"
@@ -97,7 +97,7 @@ func (ps *ports) closeAll() (err error) {
 
 // ClosePort closes a port that OpenPort has opened at the calling rank. Ranks that wait there get
 // an error, and so does an Accept of this rank. A name that is not that of an open port is an error
-// of class ErrPort. It is local (MPI 4.1, section 11.8.2).
+// of class ErrPort. It is local (MPI 4.1, section 11.9.2).
 func (c *Comm) ClosePort(name string) (err error) {
 	defer c.begin("ClosePort").endAt(&err)
 	const op = "ClosePort"
@@ -115,7 +115,7 @@ func (c *Comm) ClosePort(name string) (err error) {
 // matters there only. info is for hints and may be nil; none are known. It waits for the other job
 // until the context of c ends (WithContext) or the port is closed. What the root finds wrong, and
 // what goes wrong at any rank of the two groups, all ranks get as an error. Collective (MPI 4.1,
-// section 11.8.2, MPI_Comm_accept).
+// section 11.9.2, MPI_Comm_accept).
 func (c *Comm) Accept(name string, root int, info *Info) (newcomm *Comm, err error) {
 	defer c.begin("Accept").endMade(&newcomm, &err)
 	return c.meetJob("Accept", root, ErrPort, func(ctx context.Context) (*port.Link, error) {
@@ -131,7 +131,7 @@ func (c *Comm) Accept(name string, root int, info *Info) (newcomm *Comm, err err
 // them: c's ranks are the local group. name is what OpenPort gave in the other job; it matters at
 // the rank root only. info is for hints and may be nil; none are known. It waits to be accepted
 // until the context of c ends (WithContext) or the port is closed. That no such port is open is an
-// error of class ErrPort, at all ranks. Collective (MPI 4.1, section 11.8.3, MPI_Comm_connect).
+// error of class ErrPort, at all ranks. Collective (MPI 4.1, section 11.9.3, MPI_Comm_connect).
 func (c *Comm) Connect(name string, root int, info *Info) (newcomm *Comm, err error) {
 	defer c.begin("Connect").endMade(&newcomm, &err)
 	return c.meetJob("Connect", root, ErrPort, func(ctx context.Context) (*port.Link, error) {
@@ -181,7 +181,7 @@ func (c *Comm) planAbroad(op string, tell talk) (plan, *Error) {
 // connected socket. It is of use to the caller again when Join returns, unless that fails. What the
 // ranks tell each other there is not encrypted, and there is a secret in it, so it must be a
 // connection on which nothing else can listen. It is collective over the two (MPI 4.1, section
-// 11.10.6).
+// 11.10.5).
 func (c *Comm) Join(conn io.ReadWriter) (newcomm *Comm, err error) {
 	defer c.begin("Join").endMade(&newcomm, &err)
 	const op = "Join"

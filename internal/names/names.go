@@ -1,4 +1,4 @@
-// Package names is where ports are published (MPI 4.1, section 11.8.5): one job publishes the name
+// Package names is where ports are published (MPI 4.1, section 11.9.4): one job publishes the name
 // of a port under the name of a service, another looks it up.
 //
 //	s := names.Of(os.Getenv(names.Variable))

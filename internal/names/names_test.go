@@ -40,7 +40,7 @@ func stores(t *testing.T) map[string]Store {
 	return map[string]Store{"directory": &directory{filepath.Join(t.TempDir(), "names")}, "server": Of(p.Name())}
 }
 
-// MPI 4.1, section 11.8.5: a name is found from when it is published to when it is taken back, and
+// MPI 4.1, section 11.9.4: a name is found from when it is published to when it is taken back, and
 // is one port's.
 func TestStore(t *testing.T) {
 	for name, s := range stores(t) {
