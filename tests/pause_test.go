@@ -23,10 +23,35 @@ import (
 
 func init() { programs["pausing"] = pausingRank }
 
+// envPauseSpawns is how many ranks the program "pausing" spawns.
+const envPauseSpawns = "FITMPI_TESTS_PAUSE_SPAWNS"
+
+// withSpawned is the communicator of a job and of what it spawns, if it spawns any.
+func withSpawned(c *mpi.Comm) (*mpi.Comm, error) {
+	inter, n := c.Parent(), os.Getenv(envPauseSpawns)
+	if n == "" {
+		return c, nil
+	}
+	if inter == nil {
+		ranks, err := strconv.Atoi(n)
+		if err == nil {
+			inter, err = spawnSelf(c, ranks)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return inter.Merge(c.Parent() != nil)
+}
+
 // pausingRank says which process it is, and exchanges messages until a file is there. It says which
 // signals of the user's it gets.
 func pausingRank() {
-	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+	mpi.Main(func(_ context.Context, own *mpi.Comm) error {
+		world, err := withSpawned(own)
+		if err != nil {
+			return err
+		}
 		if world.Rank() != deafRank {
 			heard := make(chan os.Signal, 4)
 			signal.Notify(heard, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -76,6 +101,7 @@ func TestTerminalStop(t *testing.T) {
 		"here":    {2, []string{"-n", "2"}},
 		"threads": {4, []string{"-n", "4", "--ranks-per-process", "2"}},
 		"hosts":   {3, []string{"-H", "localhost:1,a:1,b:1"}},
+		"spawned": {3, []string{"-n", "2", "-x", envPauseSpawns + "=1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,8 +118,9 @@ const deafRank = 1
 func TestUserSignals(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
-		"here":  {"-n", "3"},
-		"hosts": {"-H", "localhost:1,a:1,b:1"},
+		"here":    {"-n", "3"},
+		"hosts":   {"-H", "localhost:1,a:1,b:1"},
+		"spawned": {"-n", "2", "-x", envPauseSpawns + "=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
