@@ -40,3 +40,33 @@ func TestWinErrhandler(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWinFirstErrhandler: a window does not inherit: it begins with the error handler that the job
+// begins with, whatever its communicator has by then (MPI 4.1, section 9.3).
+func TestWinFirstErrhandler(t *testing.T) {
+	for _, tc := range []struct {
+		value string
+		ends  bool // an error ends the job
+	}{{"", false}, {"fatal", true}, {"abort", true}, {"return", false}} {
+		t.Run(tc.value, func(t *testing.T) {
+			t.Setenv("FITMPI_ERRHANDLER", tc.value)
+			var got error
+			err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
+				if c.SetErrhandler(mpi.ErrorsAreFatal); tc.ends {
+					c.SetErrhandler(mpi.ErrorsReturn)
+				}
+				w, err := mpi.WinCreate(c, make([]int64, 4), nil)
+				if err != nil {
+					return err
+				}
+				if got = mpi.Put(w, []int64{1}, 7, 0); tc.ends {
+					return nil // there is no job any more to free it in
+				}
+				return w.Free()
+			})
+			if !errors.Is(got, mpi.ErrRank) || tc.ends != (err != nil) {
+				t.Errorf("Put: %v, and the job ended with %v", got, err)
+			}
+		})
+	}
+}
