@@ -58,7 +58,7 @@ func blockingCollectives(e *env) error {
 			sizes = []int{0}
 		}
 		for _, size := range sizes {
-			call, n := c.prepare(e, size), cmp.Or(e.opt.iterations, max(e.iterations(size)/5, 5))
+			call, n := c.prepare(e, size), e.ofCollective(size)
 			if err := e.timeCollective(c.name, size, n, call); err != nil {
 				return err
 			}
@@ -82,6 +82,11 @@ func forcedAlgorithm(name string) string {
 		}
 	}
 	return ""
+}
+
+// ofCollective is how often a collective with size bytes is repeated.
+func (e *env) ofCollective(size int) int {
+	return cmp.Or(e.opt.iterations, max(e.iterations(size)/5, 5))
 }
 
 // timeCollective measures n repetitions of one collective, each after a Barrier, and reports the
