@@ -128,7 +128,7 @@ func (c *contender) parseTimes(out string) ([]bench.Row, error) {
 	return rows, nil
 }
 
-// timeRow is a row of what of says of each time of a group.
+// timeRow is a row of what of says of each time of a group. Of what is saved, more is better.
 func (c *contender) timeRow(g *group, measure, unit string, of func(n int, t timing) float64) bench.Row {
 	xs := make([]float64, len(g.times))
 	for n, t := range g.times {
@@ -136,7 +136,7 @@ func (c *contender) timeRow(g *group, measure, unit string, of func(n int, t tim
 	}
 	return bench.Row{
 		Test: g.times[0].program, Peer: c.peer, Transport: c.transport, Policy: c.policy, Ranks: g.times[0].ranks, Case: g.way,
-		Size: g.size, Measure: measure, Unit: unit, Summary: bench.Summarise(xs, bench.HigherIsBetter(unit)),
+		Size: g.size, Measure: measure, Unit: unit, Summary: bench.Summarise(xs, measure == savedTime || bench.HigherIsBetter(unit)),
 	}
 }
 

@@ -33,7 +33,7 @@ func TestParseTimes(t *testing.T) {
 	want := []bench.Row{
 		{Case: "overlap", Measure: "time", Unit: "ms", Summary: bench.Summarise([]float64{100, 300}, false)},
 		{Case: "overlap", Measure: "waited", Unit: "ms", Summary: bench.Summarise([]float64{1, 3}, false)},
-		{Case: "overlap", Measure: "saved", Unit: "ms", Summary: bench.Summarise([]float64{100, 100}, false)},
+		{Case: "overlap", Measure: "saved", Unit: "ms", Summary: bench.Summarise([]float64{100, 100}, true)},
 		{Case: "overlap", Measure: "saved-share", Unit: "%", Summary: bench.Summarise([]float64{50, 25}, true)},
 		{Case: "blocking", Measure: "time", Unit: "ms", Summary: bench.Summarise([]float64{200, 400}, false)},
 		{Case: "blocking", Measure: "waited", Unit: "ms", Summary: bench.Summarise([]float64{2, 4}, false)},
