@@ -64,11 +64,11 @@
 //
 // gob does not tell some values apart. An empty slice arrives as nil, as does a pointer to zero in
 // a field of a struct; negative zero in a field arrives as zero, a nil map that is an element
-// arrives empty. A pointer in an interface arrives as a value if gob.Register was given a value, and
-// the reverse. What is shared arrives once for each reference. What cannot arrive whole fails with
-// ErrType: a value that refers to itself, or is nested deeper than 1,000,000 levels, and one with a
-// channel or function in an exported field, also where an interface holds it. A type to which that
-// matters has a MarshalBinary of its own.
+// arrives empty. A pointer in an interface arrives as a value if gob.Register was given a value,
+// and the reverse. What is shared arrives once for each reference. What cannot arrive whole fails
+// with ErrType: a value that refers to itself, or is nested deeper than 1,000,000 levels, and one
+// with a channel or function in an exported field, also where an interface holds it. A type to
+// which that matters has a MarshalBinary of its own.
 //
 // A struct without pointers travels without its padding. A buffer of which only some values are
 // meant has a layout, a Datatype. TypeOf, Vector, Indexed, Subarray, Struct and their like make
