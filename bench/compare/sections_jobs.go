@@ -41,8 +41,13 @@ func (s collectiveSetting) rows() []row {
 	return list
 }
 
-// fig is what is measured of every collective.
+// fig is what is measured of every collective, each call after a barrier.
 func (s collectiveSetting) fig() figure { return figure{test: "coll", measure: "time", ranks: s.ranks} }
+
+// inARow is the same of calls that follow each other.
+func (s collectiveSetting) inARow() figure {
+	return figure{test: "coll", measure: "in-a-row", ranks: s.ranks}
+}
 
 // figures are those of all rows.
 func (s collectiveSetting) figures() []figure {
@@ -58,8 +63,12 @@ func collectiveSections() []section {
 	for _, s := range collectiveSettings() {
 		list = append(list, section{
 			title: s.title,
-			tables: []table{{caption: "Microseconds a call, by bytes of a rank:", head: "what, bytes", rows: s.rows(),
-				columns: each(s.fig(), s.names...), ours: s.ours}},
+			tables: []table{
+				{caption: "Microseconds a call, each after a barrier, at the rank where it takes longest:", head: "what, bytes of a rank",
+					rows: s.rows(), columns: each(s.fig(), s.names...), ours: s.ours},
+				{caption: "Microseconds a call, of many in a row:", head: "what, bytes of a rank",
+					rows: s.rows(), columns: each(s.inARow(), s.names...), ours: s.ours},
+			},
 		})
 	}
 	return list

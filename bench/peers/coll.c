@@ -43,11 +43,11 @@ static void operands_free(struct operands *o)
 	free(o->shares);
 }
 
-/* time_each measures n repetitions, each after a Barrier. */
-static void time_each(struct env *e, const struct collective *c, long size, struct operands *o, int n)
+/* time_each measures n repetitions, each after a Barrier, and returns the median of this rank's, in microseconds. */
+static double time_each(struct env *e, const struct collective *c, long size, struct operands *o, int n)
 {
 	int w = warmup(e, n);
-	double *xs = samples(n);
+	double *xs = samples(n), *own = samples(n), took;
 
 	for (int i = 0; i < w + n; i++) {
 		int64_t start;
@@ -58,23 +58,32 @@ static void time_each(struct env *e, const struct collective *c, long size, stru
 		if (i >= w)
 			xs[i - w] = micros(start);
 	}
+	memcpy(own, xs, (size_t)n * sizeof *own);
+	took = median(own, n);
+	free(own);
 	report_slowest(e, c->name, size, "time", "us", xs, n);
 	free(xs);
+	return took;
 }
 
-enum { PER_ROW = 10 }; /* repetitions of a row for each that is timed alone */
+/* A row lasts about ROW_MICROS, but has PER_ROW repetitions at most for each that is timed alone. */
+enum { ROW_MICROS = 200000, PER_ROW = 10 };
 
-/* time_row measures n repetitions in a row. */
-static void time_row(struct env *e, const struct collective *c, long size, struct operands *o, int n)
+/* time_row measures repetitions in a row; took is how long one takes at rank 0, in microseconds. */
+static void time_row(struct env *e, const struct collective *c, long size, struct operands *o, double took, int n)
 {
+	int count = at_least(2, (int)(ROW_MICROS / (took > 1 ? took : 1)));
 	double mean;
 	int64_t start;
 
+	if (count > PER_ROW * n)
+		count = PER_ROW * n;
+	MPI_Bcast(&count, 1, MPI_INT, 0, e->control);
 	MPI_Barrier(MPI_COMM_WORLD);
 	start = now_ns();
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < count; i++)
 		c->run(o);
-	mean = micros(start) / n;
+	mean = micros(start) / count;
 	report_slowest(e, c->name, size, "in-a-row", "us", &mean, 1);
 }
 
@@ -83,8 +92,7 @@ static void measure_time(struct env *e, const struct collective *c, long size)
 	int n = iterations(e, at_least(5, repetitions(size) / 5));
 	struct operands o = operands_new(e, size);
 
-	time_each(e, c, size, &o, n);
-	time_row(e, c, size, &o, PER_ROW * n);
+	time_row(e, c, size, &o, time_each(e, c, size, &o, n), n);
 	operands_free(&o);
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/fitmpi/fitmpi/internal/bench"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -40,8 +41,8 @@ func collectiveCases() []collective {
 	}
 }
 
-// blockingCollectives measures each blocking collective: each repetition after a Barrier, then all of
-// them in a row. A rank that a Barrier lets go early waits for those that it lets go late, more so
+// blockingCollectives measures each blocking collective: each repetition after a Barrier, then many
+// in a row. A rank that a Barrier lets go early waits for those that it lets go late, more so
 // where ranks share cores; a program that calls one collective after the other pays for a row.
 func blockingCollectives(e *env) error {
 	if err := e.checkWords(); err != nil {
@@ -59,10 +60,11 @@ func blockingCollectives(e *env) error {
 		}
 		for _, size := range sizes {
 			call, n := c.prepare(e, size), e.ofCollective(size)
-			if err := e.timeCollective(c.name, size, n, call); err != nil {
+			took, err := e.timeCollective(c.name, size, n, call)
+			if err != nil {
 				return err
 			}
-			if err := e.timeRow(c.name, size, perRow*n, call); err != nil {
+			if err := e.timeRow(c.name, size, took, n, call); err != nil {
 				return err
 			}
 		}
@@ -90,47 +92,54 @@ func (e *env) ofCollective(size int) int {
 }
 
 // timeCollective measures n repetitions of one collective, each after a Barrier, and reports the
-// slowest rank's.
-func (e *env) timeCollective(name string, size, n int, call func() error) error {
+// slowest rank's. took is the median of this rank's, in microseconds.
+func (e *env) timeCollective(name string, size, n int, call func() error) (took float64, err error) {
 	warmup := e.warmupBefore(n)
-	xs := make([]float64, 0, n)
+	own := make([]float64, 0, n)
 	for i := range warmup + n {
 		if err := mpi.Barrier(e.world); err != nil {
-			return err
+			return 0, err
 		}
 		start := now()
 		if err := call(); err != nil {
-			return err
+			return 0, err
 		}
 		if i >= warmup {
-			xs = append(xs, micros(start))
+			own = append(own, micros(start))
 		}
 	}
-	xs, err := e.slowest(xs)
+	xs, err := e.slowest(own)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	e.report(name, size, "time", "us", xs)
-	return nil
+	return bench.Summarise(own, false).Median, nil
 }
 
-// perRow is how many repetitions a row has for each that is timed alone: short ones are over in a
-// part of a time slice.
-const perRow = 10
+// A row lasts about rowMicros, but has perRow repetitions at most for each that is timed alone:
+// short ones are over in a part of a time slice, and long ones take as long anyway.
+const (
+	rowMicros = 200e3
+	perRow    = 10
+)
 
-// timeRow measures n repetitions of one collective in a row, and reports what one took on the
-// average at the rank where all took longest.
-func (e *env) timeRow(name string, size, n int, call func() error) error {
+// timeRow measures repetitions of one collective in a row, and reports what one took on the average
+// at the rank where all took longest. took is how long one takes at rank 0, in microseconds.
+func (e *env) timeRow(name string, size int, took float64, n int, call func() error) error {
+	count := []int{min(max(int(rowMicros/max(took, 1)), 2), perRow*n)}
+	if err := mpi.Bcast(e.world, count, 0); err != nil {
+		return err
+	}
 	if err := mpi.Barrier(e.world); err != nil {
 		return err
 	}
 	start := now()
-	for range n {
+	for range count[0] {
 		if err := call(); err != nil {
 			return err
 		}
 	}
-	xs, err := e.slowest([]float64{micros(start) / float64(n)})
+	xs, err := e.slowest([]float64{micros(start) / float64(count[0])})
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func types(e *env) error {
 	}
 	for _, c := range chosen {
 		for _, size := range e.sizes() {
-			if err := e.timeCollective(c.name, size, e.ofCollective(size), c.prepare(e, size)); err != nil {
+			if _, err := e.timeCollective(c.name, size, e.ofCollective(size), c.prepare(e, size)); err != nil {
 				return err
 			}
 		}
