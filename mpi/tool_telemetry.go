@@ -25,7 +25,7 @@ func (j *job) answer(q boot.Event) {
 	}
 }
 
-// lastWords gives the counts of the whole job, if the job is watched: a rank that has gone cannot
+// finalReport gives the counts of the whole job, if the job is watched: a rank that has gone cannot
 // be asked.
 func (j *job) finalReport() {
 	if j.session.Info().Watched {
@@ -48,13 +48,14 @@ func (j *job) report(question string) *telemetry.Report {
 		s := j.engine.Stats()
 		return &telemetry.Report{Pulse: j.pulse(&s), Functions: functionsOf()}
 	}
+	last := j.spoken.Load() // before the counts: those of an answer that was begun earlier, and is late, are not the last
 	s := j.engine.Stats()
 	r := &telemetry.Report{Pulse: j.pulse(&s)}
 	if question == telemetry.AskPulse {
 		return r
 	}
 	r.Counters = &telemetry.Counters{
-		Stats: s, Elapsed: time.Duration(sys.Nanotime() - j.joined), Last: j.spoken.Load(),
+		Stats: s, Elapsed: time.Duration(sys.Nanotime() - j.joined), Last: last,
 		Peers: j.traffic(mostPeers), Sites: j.sites(), Calls: j.longestCalls(), Process: processUse(),
 		Collectives: mostCalled(j.calls.read()), Ready: readyTimes(),
 	}

@@ -123,10 +123,12 @@ func TestTwinsAgree(t *testing.T) {
 		t.Skip("builds and starts programs")
 	}
 	bin := t.TempDir()
-	peers := buildTwins(t, bin)
+	_, err := exec.LookPath("qemu-s390x-static")
+	emulates := err == nil && effort.Now() >= effort.Full // to build for what it emulates takes a while
+	peers := buildTwins(t, bin, emulates)
 	s := setting{bin: bin, peers: peers, bind: "none", answers: &answers{}}
 	all := byName(contenders())
-	for _, e := range applicationTestExperiments() {
+	for _, e := range applicationTestExperiments(emulates) {
 		for _, name := range e.contenders {
 			c := all[name]
 			if c.peer != "fitmpi" && !isThere(filepath.Join(peers, c.peer, "apps")) {
@@ -143,8 +145,8 @@ func TestTwinsAgree(t *testing.T) {
 }
 
 // applicationTestExperiments are the applications at their quick sizes, on numbers of ranks that
-// divide the problem evenly and that do not.
-func applicationTestExperiments() []*experiment {
+// divide the problem evenly and that do not; one has an emulated worker if that can be had.
+func applicationTestExperiments(emulates bool) []*experiment {
 	var list []*experiment
 	add := func(test, args string, ranks int, contenders ...string) {
 		list = append(list, &experiment{name: test, test: test, args: args, ranks: ranks, contenders: contenders,
@@ -156,27 +158,22 @@ func applicationTestExperiments() []*experiment {
 		}
 		add("matmul", matmulQuick, ranks, "app-mt", "app-openmpi-shm", "app-mpich-shm")
 	}
-	if hasEmulator() {
+	if emulates {
 		add("matmul", matmulQuick, 3, "matmul-mixed")
 	}
 	return list
 }
 
-// hasEmulator reports whether there is an emulator, and time to build for what it emulates.
-func hasEmulator() bool {
-	_, err := exec.LookPath("qemu-s390x-static")
-	return err == nil && effort.Now() >= effort.Full
-}
-
-// buildTwins builds our programs to bin, and those of C below it, where their compilers are.
-func buildTwins(t *testing.T, bin string) (peers string) {
+// buildTwins builds our programs to bin, also for the emulated worker if asked, and those of C below
+// it, where their compilers are.
+func buildTwins(t *testing.T, bin string, emulates bool) (peers string) {
 	t.Helper()
 	build := append([]string{"build", "-C", "../..", "-buildvcs=false", "-ldflags=-s -w", "-o", bin + "/"}, goPrograms...)
 	build = slices.DeleteFunc(build, func(s string) bool { return s == "./cmd/fitbench" })
 	if out, err := exec.CommandContext(t.Context(), "go", build...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if hasEmulator() {
+	if emulates {
 		if err := buildForeign(t.Context(), io.Discard, "../..", bin); err != nil {
 			t.Fatal(err)
 		}
