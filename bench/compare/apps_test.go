@@ -164,8 +164,8 @@ func applicationTestExperiments(emulates bool) []*experiment {
 	return list
 }
 
-// buildTwins builds our programs to bin, also for the emulated worker if asked, and those of C below
-// it, where their compilers are.
+// buildTwins builds our programs to bin, also for the emulated worker if asked, and below it those
+// of C, where their compilers are.
 func buildTwins(t *testing.T, bin string, emulates bool) (peers string) {
 	t.Helper()
 	build := append([]string{"build", "-C", "../..", "-buildvcs=false", "-ldflags=-s -w", "-o", bin + "/"}, goPrograms...)
