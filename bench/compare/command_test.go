@@ -36,14 +36,14 @@ func TestCommand(t *testing.T) {
 		{"pingpong-tcp", "raw-block-cubic", quick, "P/rawtcp pingpong -policy block -congestion cubic " + fewSizes},
 		{"pingpong-tcp", "openmpi-thread", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo " +
 			"--mca btl_tcp_progress_thread 1 --bind-to none -np 2 P/openmpi/mpibench pingpong -peer openmpi -transport tcp -policy thread"},
-		{"scale-16", "mpich", bound, "mpirun.mpich -bind-to core -np 16 P/mpich/mpibench scale -peer mpich -transport tcp -policy none -iterations 100"},
+		{"scale-16", "mpich", bound, "mpirun.mpich -bind-to core -np 16 P/mpich/mpibench scale -peer mpich -transport tcp -policy none -iterations 20000 -warmup 20"},
 		{"pingpong-tcp", "raw-spin", quick, "P/rawtcp pingpong -policy spin " + fewSizes},
 		{"isend-wait-1G", "caller", quick, "B/fitrun --transport tcp --bind-to none -n 2 sh -c SCRIPT place D B/fitbench isend-wait -csv -policy caller -sizes 1K,64K -iterations 3"},
 		{"overlap-1G", "openmpi", quick, "N openmpi -- P/openmpi/mpibench overlap -peer openmpi -transport tcp -policy none -case exchange -sizes 64K -iterations 3"},
 		{"overlap-1G", "openmpi-thread", quick, "N openmpi --mca btl_tcp_progress_thread 1 -- P/openmpi/mpibench overlap -peer openmpi -transport tcp -policy thread " +
 			"-case exchange -sizes 64K -iterations 3"},
 		{"rate-memory", "assist-shm", quick, "B/fitrun --transport shm --bind-to none -n 2 B/fitbench rate -csv -policy assist -iterations 20 -warmup 5"},
-		{"scale-memory-16", "threads", bound, "B/fitbench scale -csv -policy assist -transport auto -ranks 16 -iterations 500"},
+		{"scale-memory-16", "threads", bound, "B/fitbench scale -csv -policy assist -transport auto -ranks 16 -iterations 20000 -warmup 20"},
 		{"rate-memory", "openmpi-shm", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl vader,self --bind-to none -np 2 " +
 			"P/openmpi/mpibench rate -peer openmpi -transport shm -policy none"},
 		{"rate-memory", "mpich-shm", s, "mpirun.mpich -bind-to none -np 2 P/mpich/mpibench rate -peer mpich -transport shm -policy none"},

@@ -169,9 +169,9 @@ func memoryExperiments() []*experiment {
 	return append(list,
 		&experiment{name: "scale-memory-2", test: "scale", args: "-iterations 2000", quick: "-iterations 5",
 			contenders: fastMem, repeats: 3, seconds: 0.3},
-		&experiment{name: "scale-memory-16", test: "scale", args: "-iterations 500", quick: "-iterations 5", ranks: 16,
+		&experiment{name: "scale-memory-16", test: "scale", args: manyTurns, quick: "-iterations 5", ranks: 16,
 			contenders: fastMem, repeats: 2, seconds: 2.4},
-		&experiment{name: "scale-memory-64", test: "scale", args: "-iterations 20", quick: "-iterations 5", ranks: 64,
+		&experiment{name: "scale-memory-64", test: "scale", args: manyTurns, quick: "-iterations 5", ranks: 64,
 			contenders: []string{"threads", "assist-shm"}, repeats: 2, seconds: 2},
 		&experiment{name: "job-memory-64", test: "scale", args: "-iterations 1 -warmup 0", quick: "-iterations 1 -warmup 0", ranks: 64, wall: true,
 			contenders: fastShm, repeats: 2, seconds: 4})
@@ -190,6 +190,10 @@ func linkExperiments() []*experiment {
 	}
 }
 
+// manyTurns are those of a ring of more ranks than there are cores. A turn takes from some 10
+// microseconds to 100 milliseconds, by library; the first few milliseconds are slower in each.
+const manyTurns = "-iterations 20000 -warmup 20"
+
 func jobExperiments() []*experiment {
 	var list []*experiment
 	for _, kase := range blockingCollectives {
@@ -201,10 +205,10 @@ func jobExperiments() []*experiment {
 	}
 	for _, n := range []struct {
 		ranks   int
-		iters   string
+		args    string
 		seconds float64
-	}{{2, "2000", 1}, {16, "100", 3}, {64, "20", 5}} {
-		list = append(list, &experiment{name: "scale-" + strconv.Itoa(n.ranks), test: "scale", args: "-iterations " + n.iters,
+	}{{2, "-iterations 2000", 1}, {16, manyTurns, 3}, {64, manyTurns, 5}} {
+		list = append(list, &experiment{name: "scale-" + strconv.Itoa(n.ranks), test: "scale", args: n.args,
 			quick: "-iterations 5", ranks: n.ranks, contenders: fastTCP, repeats: choose(n.ranks == 2, 3, 2), seconds: n.seconds})
 	}
 	return append(list,

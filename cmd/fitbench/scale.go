@@ -72,30 +72,50 @@ func (e *env) ring(size int, share float64) error {
 	out, in := buffer(size), buffer(size)
 	n := cmp.Or(e.opt.iterations, ringRepetitions)
 	warmup := e.warmupBefore(n)
-	xs := make([]float64, 0, n)
 	if err := mpi.Barrier(e.world); err != nil {
 		return err
 	}
 	begun := now()
-	for i := range warmup + n {
-		start := now()
-		if i == warmup {
-			begun = start
-		}
+	for range warmup {
 		if err := e.pass(out, in); err != nil {
 			return err
 		}
-		if i >= warmup {
-			xs = append(xs, micros(start)*share)
-		}
 	}
-	xs, err := e.slowest(append(xs, micros(begun)*share/float64(n)))
+	n, err := e.turns(n, warmup, micros(begun))
+	if err != nil {
+		return err
+	}
+	xs := make([]float64, 0, n)
+	begun = now()
+	for range n {
+		start := now()
+		if err := e.pass(out, in); err != nil {
+			return err
+		}
+		xs = append(xs, micros(start)*share)
+	}
+	xs, err = e.slowest(append(xs, micros(begun)*share/float64(n)))
 	if err != nil || e.rank != 0 {
 		return err
 	}
 	e.report("ring", size, "per-message", "us", xs[:n])
 	e.report("ring", size, "mean-per-message", "us", xs[n:])
 	return nil
+}
+
+// ringMicros is about how long the ring turns at most: with more ranks than cores, some libraries
+// take milliseconds for a message.
+const ringMicros = 1e6
+
+// turns is how many of n turns are measured, if warmup turns took so many microseconds. Rank 0
+// decides.
+func (e *env) turns(n, warmup int, took float64) (int, error) {
+	count := []int{n}
+	if warmup > 0 {
+		count[0] = min(n, max(int(ringMicros*float64(warmup)/max(took, 1)), 5))
+	}
+	err := mpi.Bcast(e.world, count, 0)
+	return count[0], err
 }
 
 // pass sends out to the right and receives in from the left.
