@@ -27,14 +27,44 @@ func inherit(value, launcher string) (net.Conn, error) {
 		return nil, fmt.Errorf("this descriptor is not a socket from %s", launcher)
 	}
 	f := os.NewFile(uintptr(fd), launcher)
-	defer f.Close()
 	conn, err := net.FileConn(f) // a close-on-exec duplicate
+	f.Close()                    // before occupy: to close any descriptor of the socket ends that
 	if err != nil {
 		return nil, fmt.Errorf("this descriptor is not a socket from %s: %w", launcher, err)
 	}
-	if _, ok := conn.(*net.UnixConn); !ok {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
 		conn.Close()
 		return nil, fmt.Errorf("this descriptor is a %s socket, not the Unix socket of %s", conn.LocalAddr().Network(), launcher)
 	}
+	if err := occupy(socket); err != nil {
+		conn.Close()
+		return nil, err
+	}
 	return conn, nil
+}
+
+// occupy makes the socket this process's, by a lock that ends with the connection or the process. It
+// fails if another process has it. Where the system knows no such locks, nothing is found.
+func occupy(socket *net.UnixConn) error {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var other *syscall.Flock_t // the lock of another process
+	err = raw.Control(func(fd uintptr) {
+		for other == nil {
+			lock := syscall.Flock_t{Type: syscall.F_WRLCK}
+			if err := syscall.FcntlFlock(fd, syscall.F_SETLK, &lock); err != syscall.EAGAIN && err != syscall.EACCES {
+				return
+			}
+			if err := syscall.FcntlFlock(fd, syscall.F_GETLK, &lock); err != nil || lock.Type != syscall.F_UNLCK {
+				other = &lock
+			}
+		}
+	})
+	if err == nil && other != nil {
+		err = fmt.Errorf("process %d is this rank already: a rank is one process (sh -c \"prog & prog\" starts two)", other.Pid)
+	}
+	return err
 }

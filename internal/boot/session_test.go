@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strconv"
@@ -426,6 +427,39 @@ func TestSecondProcessOfIdleRank(t *testing.T) {
 		t.Errorf("%v, want it to say: %s", err, want)
 	}
 	heard.Wait()
+}
+
+// Of two processes that have a rank's socket, one may be the rank: the other is told so before it
+// reads or writes, and may be it when the first is through.
+func TestTwoProcessesOfRank(t *testing.T) {
+	conn, fd := socketPair(t)
+	defer conn.Close()
+	second, err := syscall.Dup(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(second), "second")
+	defer f.Close()
+	other := func() string {
+		cmd := exec.CommandContext(failsafe(t), os.Args[0])
+		cmd.Env, cmd.ExtraFiles = append(os.Environ(), envInherit+"=3"), []*os.File{f}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	first, err := inherit(strconv.Itoa(fd), "fitrun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("process %d is this rank already: ", os.Getpid()); !strings.HasPrefix(other(), want) {
+		t.Errorf("another process says %q, want %q and more", other(), want)
+	}
+	first.Close()
+	if said := other(); said != "" {
+		t.Errorf("the next process says %q, want nothing", said)
+	}
 }
 
 // A rank goes on when fitrun refuses another process that has its socket.
