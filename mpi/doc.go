@@ -42,7 +42,7 @@
 // Every rank has a worker, a goroutine on a thread of its own, that sends and
 // receives whatever there is to send and receive, while the program computes.
 // Isend and Irecv start; Wait finds the work done. Where a host has less than two
-// cores for each of its ranks the worker looks once in a millisecond, so as not to
+// cores for each of its ranks the worker looks once in some milliseconds, so as not to
 // take them from the program, and Isend writes what the system takes at once.
 //
 // A message that many goroutines compute together may be sent in partitions, each as
