@@ -44,8 +44,8 @@ func inherit(value, launcher string) (net.Conn, error) {
 	return conn, nil
 }
 
-// occupy makes the socket this process's, by a lock that ends with the connection or the process. It
-// fails if another process has it. Where the system knows no such locks, nothing is found.
+// occupy makes the socket this process's, by a lock that ends with the connection or the process.
+// It fails if another process has it. Where the system knows no such locks, nothing is found.
 func occupy(socket *net.UnixConn) error {
 	raw, err := socket.SyscallConn()
 	if err != nil {
