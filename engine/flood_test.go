@@ -86,6 +86,7 @@ func fireAt(t *testing.T, shots int, encrypted bool) {
 		c.crowd(es[0])
 	}
 	c.holdNone()
+	c.fireOneOfEach()
 	after := waitForCount(t, es, before)
 	messages := traffic.stop()
 	after.heap = takeStock(es).heap
@@ -175,9 +176,9 @@ func report(t *testing.T, c *flooder, before, after stock, took time.Duration, m
 	if got := after.accepts - before.accepts; got > uint64(c.shot.Load())+meant || got < uint64(c.shot.Load())*8/10 {
 		t.Errorf("%d were accepted of %d that were made", got, c.shot.Load())
 	}
-	want := []wire.Reject{wire.RejectBadMagic, wire.RejectBadProof, wire.RejectHangup, wire.RejectWrongJob, wire.RejectWrongRank, wire.RejectEncrypted, wire.RejectCrowded}
-	if c.arsenal.encrypted {
-		want = []wire.Reject{wire.RejectBadProof, wire.RejectHangup, wire.RejectPlain}
+	want := slices.Collect(maps.Keys(c.arsenal.certain))
+	if !c.arsenal.encrypted {
+		want = append(want, wire.RejectCrowded)
 	}
 	for _, r := range want {
 		if reasons[r.String()] == 0 {
@@ -241,6 +242,26 @@ func (c *flooder) fire(rnd *rand.Rand) {
 	}
 }
 
+// fireOneOfEach makes a connection for each reason to be rejected that the words alone decide: what
+// the others are rejected for is left to chance. No stranger is held by then, so none is one too many.
+func (c *flooder) fireOneOfEach() {
+	for reason, words := range c.arsenal.certain {
+		conn, err := net.Dial("tcp", c.es[0].Addr().String())
+		if err != nil {
+			c.failed.Add(1)
+			continue
+		}
+		c.shot.Add(1)
+		conn.SetDeadline(time.Now().Add(failsafe))
+		conn.Write(words)
+		if reason == wire.RejectHangup {
+			conn.(*net.TCPConn).CloseWrite()
+		}
+		io.Copy(io.Discard, conn) // until it is rejected: of whoever hangs up first only that is seen
+		conn.Close()
+	}
+}
+
 // hold keeps conn open, closes the oldest instead, and has some say a byte.
 func (c *flooder) hold(conn net.Conn, rnd *rand.Rand) {
 	c.mu.Lock()
@@ -287,6 +308,7 @@ func (c *flooder) holdNone() {
 // arsenal is what strangers say. Each kind reports whether its connection is to stay open.
 type arsenal struct {
 	kinds     []func(c *net.TCPConn, rnd *rand.Rand, to int) bool
+	certain   map[wire.Reject][]byte // words to rank 0 that are rejected for just this
 	encrypted bool
 	recorded  []byte // what a genuine rank has said to rank 0
 	clientTLS []byte // the first words of a client of TLS
@@ -300,7 +322,31 @@ func newArsenal(t *testing.T, es []*Engine, encrypted bool) *arsenal {
 	a.kinds = []func(*net.TCPConn, *rand.Rand, int) bool{
 		a.noise, a.bent, a.truncated, a.unproved, a.replayed, a.reflected, a.others, a.tls, a.http, a.reset, a.silent, a.dribble, a.mutatedTLS,
 	}
+	a.certain = certainOf(a.clientTLS, encrypted)
 	return a
+}
+
+// certainOf is for each reason what rank 0 rejects for it, of a job with TLS or without.
+func certainOf(clientTLS []byte, encrypted bool) map[wire.Reject][]byte {
+	if encrypted {
+		bent := bytes.Clone(clientTLS)
+		copy(bent[5:], bytes.Repeat([]byte{0xff}, 4)) // a message of no kind, too long for any
+		return map[wire.Reject][]byte{
+			wire.RejectBadProof: bent,
+			wire.RejectHangup:   clientTLS[:20],
+			wire.RejectPlain:    hello(1, 0),
+		}
+	}
+	ofJob := identityOf(1)
+	ofJob.Job[0]++
+	return map[wire.Reject][]byte{
+		wire.RejectBadMagic:  bytes.Repeat([]byte{1}, 100),
+		wire.RejectBadProof:  unprovedWords(1, 0),
+		wire.RejectHangup:    hello(1, 0)[:20],
+		wire.RejectWrongJob:  wire.NewDialer(ofJob, 0, nonce()).Output(),
+		wire.RejectWrongRank: hello(1, 2),
+		wire.RejectEncrypted: clientTLS,
+	}
 }
 
 func identityOf(rank int) *wire.Identity {
@@ -374,17 +420,15 @@ func (a *arsenal) truncated(c *net.TCPConn, rnd *rand.Rand, to int) bool {
 
 // unproved says a good HELLO and then nothing that proves it.
 func (a *arsenal) unproved(c *net.TCPConn, rnd *rand.Rand, to int) bool {
-	id := identityOf(stranger(rnd, to))
-	id.Secret = bytes.Repeat([]byte{1}, 32)
-	h := wire.NewDialer(id, uint32(to), nonce())
-	proof := append([]byte("FITM\x02\x00\x03\x00"), make([]byte, 32)...)
-	rnd.Uint64()
-	binary.LittleEndian.PutUint64(proof[8:], rnd.Uint64())
-	c.Write(append(h.Output(), proof...))
+	c.Write(unprovedWords(stranger(rnd, to), to))
 	if rnd.IntN(8) == 0 && !a.encrypted { // and wait for the answer
 		io.CopyN(io.Discard, c, 1)
 	}
 	return false
+}
+
+func unprovedWords(from, to int) []byte {
+	return slices.Concat(hello(from, to), []byte("FITM\x02\x00\x03\x00"), bytes.Repeat([]byte{1}, 32))
 }
 
 // replayed says what a genuine rank has said, whole or in part, to whomever.
