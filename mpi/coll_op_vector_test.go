@@ -252,6 +252,39 @@ func TestHalves(t *testing.T) {
 	}
 }
 
+// TestHalvesExactly: every number of 16 bits is one of float32, from which it comes back.
+func TestHalvesExactly(t *testing.T) {
+	for i := range 1 << 16 {
+		b, h := BFloat16{uint16(i)}, Float16{uint16(i)}
+		if f := b.Float32(); !isSame(f, math.Float32frombits(uint32(i)<<16)) || f == f && BFloat16Of(f) != b {
+			t.Fatalf("bfloat16 %#04x is %v, which is %#04x", i, f, BFloat16Of(f).bits)
+		}
+		if f := h.Float32(); !isSame(f, binary16(uint16(i))) || f == f && Float16Of(f) != h {
+			t.Fatalf("binary16 %#04x is %v, want %v, and that is %#04x", i, f, binary16(uint16(i)), Float16Of(f).bits)
+		}
+	}
+}
+
+// isSame reports whether x and y are the same number, of the same sign, or no numbers.
+func isSame(x, y float32) bool {
+	return x == y && math.Signbit(float64(x)) == math.Signbit(float64(y)) || x != x && y != y
+}
+
+// binary16 is the number that IEEE 754, section 3.4, gives to the bits of binary16.
+func binary16(bits uint16) float32 {
+	sign, exponent, fraction := 1-2*float64(bits>>15), int(bits>>10&31), float64(bits&0x3ff)
+	switch exponent {
+	case 0:
+		return float32(math.Copysign(math.Ldexp(fraction, -24), sign))
+	case 31:
+		if fraction != 0 {
+			return float32(math.NaN())
+		}
+		return float32(math.Inf(int(sign)))
+	}
+	return float32(sign * math.Ldexp(1024+fraction, exponent-25))
+}
+
 // Vectors of 1 MB beside a copy of 1 MB: MB/s are of the bytes that are read and written, two for
 // each byte of a copy, three for each of a result. plain goes element by element in short calls.
 func BenchmarkReduceLocal(b *testing.B) {

@@ -469,6 +469,7 @@ func neighbourArguments(t *T, c *mpi.Comm) {
 // TestNeighboursOfNine runs the cases of topologies on nine ranks, which make grids of three by
 // three.
 func TestNeighboursOfNine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := newOutcomes(9)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*failsafe)

@@ -170,6 +170,7 @@ func meetAt(c *mpi.Comm, side int, name chan string) (inter *mpi.Comm, err error
 
 // The whole of what two connected groups can do, between jobs of threads.
 func TestConnectThreads(t *testing.T) {
+	t.Parallel()
 	inTwoJobs(t, [2]int{2, 2}, func(side int, c, inter *mpi.Comm) error { return exchangeBetween(context.Background(), c, inter, side) })
 	inTwoJobs(t, [2]int{3, 1}, func(side int, c, inter *mpi.Comm) error {
 		dup, err := inter.Dup(nil)
@@ -218,6 +219,7 @@ func putAround(c *mpi.Comm) error {
 // A message to a rank of another job arrives, though its sender has freed the communicator, or
 // disconnects, before there was a connection.
 func TestSendAndPart(t *testing.T) {
+	t.Parallel()
 	for _, end := range []func(*mpi.Comm) error{(*mpi.Comm).Free, (*mpi.Comm).Disconnect} {
 		inTwoJobs(t, [2]int{2, 3}, func(side int, c, inter *mpi.Comm) error {
 			if side == 1 {
@@ -238,6 +240,7 @@ func TestSendAndPart(t *testing.T) {
 
 // Disconnect does not wait for what is under way over another communicator with the same ranks.
 func TestDisconnectOne(t *testing.T) {
+	t.Parallel()
 	inTwoJobs(t, [2]int{1, 1}, func(side int, c, inter *mpi.Comm) error {
 		dup, err := inter.Dup(nil)
 		if err != nil {
@@ -266,6 +269,7 @@ func TestDisconnectOne(t *testing.T) {
 
 // Jobs that have parted meet again, over and over: nothing of the last time is in the way.
 func TestConnectAgain(t *testing.T) {
+	t.Parallel()
 	const times = 5
 	var ports [times]chan string
 	for i := range ports {
@@ -297,6 +301,7 @@ func TestConnectAgain(t *testing.T) {
 // One that dies is ErrProcFailed to those that it was connected with, and to no other; the job goes
 // on.
 func TestConnectedDies(t *testing.T) {
+	t.Parallel()
 	name, dead := make(chan string, 1), make(chan struct{})
 	var jobs sync.WaitGroup
 	jobs.Go(func() {
@@ -330,6 +335,7 @@ func TestConnectedDies(t *testing.T) {
 
 // MPI 4.1, section 11.10.5: two ranks with a socket between them join.
 func TestJoin(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -374,6 +380,7 @@ func TestJoin(t *testing.T) {
 
 // Bad input gets one clear error at every rank, and nothing hangs.
 func TestConnectErrors(t *testing.T) {
+	t.Parallel()
 	err := mpi.RunThreads(2, func(ctx context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
 		nothing, err := c.OpenPort(nil)

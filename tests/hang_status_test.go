@@ -154,6 +154,7 @@ func untilStatus(t *testing.T, r *acrossRun, want string) {
 
 // TestStatusOfDeadlock: what is a deadlock is called one when asked, too.
 func TestStatusOfDeadlock(t *testing.T) {
+	t.Parallel()
 	j := hangJob{fitrun: fitrunPath(t), name: "recv recv", ranks: 2, args: []string{"--on-deadlock", "report"}}
 	r, _ := j.start(t)
 	r.stderr.await(t, "deadlock: ")
@@ -185,6 +186,7 @@ func TestStopped(t *testing.T) {
 // TestStatusInInit: a rank that has not called Init is named, and so are those that wait for it
 // there.
 func TestStatusInInit(t *testing.T) {
+	t.Parallel()
 	j := hangJob{fitrun: fitrunPath(t), name: waitingCase, ranks: 3, dir: t.TempDir(), args: []string{"--on-deadlock", "abort"}}
 	r, _ := j.start(t)
 	awaitStatus(t, r.cmd.Process.Pid)
@@ -198,6 +200,7 @@ func TestStatusInInit(t *testing.T) {
 
 // TestStatusRefuses: what cannot be asked is said, on one line.
 func TestStatusRefuses(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		args []string
 		code int

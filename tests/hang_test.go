@@ -253,6 +253,7 @@ func wantLines(t *testing.T, text string) {
 
 // TestHangGoesOn: by default a deadlock is said once, and the job is left as it is.
 func TestHangGoesOn(t *testing.T) {
+	t.Parallel()
 	j := hangJob{fitrun: fitrunPath(t), name: "recv recv", ranks: 2}
 	r, _ := j.start(t)
 	r.stderr.await(t, "The job is left as it is; with --on-deadlock abort it would be ended.\n")
@@ -273,6 +274,7 @@ func TestHangGoesOn(t *testing.T) {
 // TestHangUntilSignal: a job that a signal may let go on is said to be one, and goes on when the
 // signal comes.
 func TestHangUntilSignal(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{"report", "abort"} {
 		t.Run(what, func(t *testing.T) {
 			j := hangJob{fitrun: fitrunPath(t), name: signalCase, ranks: 2, args: []string{"--on-deadlock", what}}

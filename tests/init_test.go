@@ -59,6 +59,7 @@ func initFinalize() error {
 // MPI 4.1, section 11.2: a program calls Init once and Finalize once; Initialized and Finalized
 // tell, before, between and after, what has been called.
 func TestInitFinalize(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 3} {
 		run := runJob(t, "init and finalize", n, "assist", t.TempDir())
 		if run.code != 0 || run.stderr != "" {

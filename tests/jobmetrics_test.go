@@ -284,6 +284,7 @@ func (j *fitrunJob) pid(rank int) int {
 // TestJobMetricsGone: the last figures of ranks that can no longer be asked remain, of those that
 // have exited too.
 func TestJobMetricsGone(t *testing.T) {
+	t.Parallel()
 	j := startMetricsJob(t, "jobmetricslate", 2, "--transport", "tcp")
 	want := jobWant("tcp")
 	want[`fitmpi_ranks{state="over"}`], want[`fitmpi_ranks{state="finalizing"}`] = "1", "1"
@@ -293,6 +294,7 @@ func TestJobMetricsGone(t *testing.T) {
 // TestJobMetricsKilled: so do those of a rank that a signal has ended, in a job that goes on
 // without it.
 func TestJobMetricsKilled(t *testing.T) {
+	t.Parallel()
 	j := startMetricsJob(t, "jobmetrics", 2, "--with-ft", "--transport", "tcp")
 	host, _ := os.Hostname()
 	want := jobWant("tcp")
@@ -329,6 +331,7 @@ func TestJobMetricsMany(t *testing.T) {
 // ranks through it: those that serve their metrics themselves there, the others at fitrun. Where a
 // secret is asked for, it has that of a file.
 func TestJobPrometheus(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Full, "Prometheus scrapes once a second; TestPrometheus has one, too")
 	program, err := exec.LookPath("prometheus")
 	if err != nil {

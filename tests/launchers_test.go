@@ -205,6 +205,7 @@ func TestSuiteLaunchers(t *testing.T) {
 
 // TestDeathUnderLaunchers: a rank that fails ends the job, and the output says why.
 func TestDeathUnderLaunchers(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Full, "launchers take their time to end a job")
 	gone := "is gone: it exited without Finalize, or was killed"
 	for _, test := range []struct {

@@ -183,6 +183,7 @@ func TestIdleRankLives(t *testing.T) {
 // TestUninterruptibleRankLives: where the runtime may not interrupt loops a rank in one shows
 // nothing. The kernel runs it, so the job goes on, and it is said.
 func TestUninterruptibleRankLives(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Full, "it waits for longer than ranks may be silent")
 	for _, transport := range []string{"auto", "tcp"} {
 		for perProcess := range 2 {

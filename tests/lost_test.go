@@ -58,6 +58,7 @@ func loseOdd(c *mpi.Comm) error {
 // TestLostPair: whatever was lost, a job whose ranks have all returned ends, with the failure in
 // its exit code and message.
 func TestLostPair(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

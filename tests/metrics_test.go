@@ -154,6 +154,7 @@ func await(t *testing.T, cond func() string) {
 
 // TestMetricsPredicted: what a running job shows is what it has done, to the byte.
 func TestMetricsPredicted(t *testing.T) {
+	t.Parallel()
 	for transport, label := range map[string]string{"tcp": "tcp", "auto": "shared"} {
 		t.Run(label, func(t *testing.T) {
 			sockets := t.TempDir()
@@ -350,6 +351,7 @@ func pushRank() {
 // TestPushAtExit: a short job leaves its figures with a Pushgateway, under a name of its own; one
 // that cannot be reached does not make the job fail.
 func TestPushAtExit(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	pushed := map[string]string{}
 	gw := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -101,6 +101,7 @@ func farEnds(world *mpi.Comm, core int, reorder bool) ([]int, error) {
 // become blocks of 2 x 2 in one process, on one host and on one core; each edge counts at both
 // ends.
 func TestReorderedJobs(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name       string
 		perProcess int
@@ -126,6 +127,7 @@ func TestReorderedJobs(t *testing.T) {
 // Ranks that are bound to two cores, whichever rank to which, get a block each: two edges go
 // between the cores.
 func TestReorderedByCore(t *testing.T) {
+	t.Parallel()
 	cpus := sys.AllowedCPUs()
 	if len(cpus) < 2 || sys.PartOf(cpus[:1], sys.Core) < 0 || sys.PartOf(cpus[:2], sys.Core) >= 0 {
 		t.Skip("needs two cores that the kernel tells apart")
@@ -172,6 +174,7 @@ func boundRank() {
 
 // What --bind-to core does is what a rank tells of itself.
 func TestBoundToCore(t *testing.T) {
+	t.Parallel()
 	cpus := sys.AllowedCPUs()
 	if len(cpus) < 2 || sys.PartOf(cpus[:1], sys.Core) < 0 || sys.PartOf(cpus[:2], sys.Core) >= 0 {
 		t.Skip("needs two cores that the kernel tells apart")

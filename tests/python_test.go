@@ -178,6 +178,7 @@ func TestPythonDeadlock(t *testing.T) {
 // The client's own tests: its bytes are those of the vectors of docs/PROTOCOL.md, and worlds of
 // ranks in Python alone.
 func TestPythonClient(t *testing.T) {
+	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), python(t), "-B", "-m", "unittest", "discover", "-t", ".", "-s", "tests")
 	cmd.Dir = "../clients/python"
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -188,6 +189,7 @@ func TestPythonClient(t *testing.T) {
 // PMPI: ranks in two languages are one job. Messages of all protocols between two ranks, wildcards,
 // Barrier, and a clean end, under each policy of the ranks in Go.
 func TestPythonJob(t *testing.T) {
+	t.Parallel()
 	python(t)
 	policies := []string{"assist", "worker", "caller"}
 	if testing.Short() {
@@ -226,6 +228,7 @@ var pythonRefuses = map[string]func(world *mpi.Comm) error{
 
 // What the client cannot do ends the job with one clear word, and no rank waits for an answer.
 func TestPythonRefuses(t *testing.T) {
+	t.Parallel()
 	python(t)
 	for name := range pythonRefuses {
 		run := pythonJob(t, "python refuses "+name, "wait")
@@ -248,6 +251,7 @@ func TestPythonRefuses(t *testing.T) {
 
 // Whatever ends a rank in Python ends the job, as with any rank (docs/LAUNCH.md, When a rank dies).
 func TestPythonEnds(t *testing.T) {
+	t.Parallel()
 	python(t)
 	for act, want := range map[string]string{
 		"die":   `was killed by signal 9`,

@@ -85,6 +85,7 @@ func exchangeAll(c *mpi.Comm) error {
 }
 
 func TestMainOfRanks(t *testing.T) {
+	t.Parallel()
 	for _, policy := range policies {
 		t.Run(policy, func(t *testing.T) {
 			run := mixedJob(t, "ranks", 5, 2, policy, t.TempDir())
@@ -111,6 +112,7 @@ func initRank() {
 }
 
 func TestInitOfRanks(t *testing.T) {
+	t.Parallel()
 	run := mixedJob(t, "init", 2, 2, "assist", t.TempDir())
 	if run.code != 1 || !strings.Contains(run.stderr, "mpi: Init:") || !strings.Contains(run.stderr, "mpi.Main") {
 		t.Errorf("code %d, stderr %q, want an error of Init that says to use mpi.Main", run.code, run.stderr)
@@ -120,6 +122,7 @@ func TestInitOfRanks(t *testing.T) {
 // A rank that fails ends the job, and the message says which rank it was, however many its process
 // has.
 func TestDeathOfRanks(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		how, wait string
 		code      int
@@ -162,6 +165,7 @@ func mixedRank() {
 // TestTransports: how two ranks reach each other depends on what both have. The transport may be
 // chosen rank by rank.
 func TestTransports(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name       string
 		perProcess int
@@ -191,6 +195,7 @@ func TestTransports(t *testing.T) {
 // With --transport shm it is an error, which names two ranks and their hosts, if ranks share no
 // memory.
 func TestTransportShmRefused(t *testing.T) {
+	t.Parallel()
 	run := mixedJob(t, "mixed", 2, 1, "assist", t.TempDir(), "FITMPI_TRANSPORT=shm", "FITMPI_CLIQUES=2")
 	host := sys.Hostname()
 	for _, part := range []string{"ranks 0 (pid ", " on " + host + ") and 1 (pid ", "share no memory"} {

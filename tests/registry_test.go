@@ -18,6 +18,7 @@ import (
 // TestMetricsRegister: the ranks of a process go into one registry of the program's, and can be
 // read there during the job and after it.
 func TestMetricsRegister(t *testing.T) {
+	t.Parallel()
 	reg := prometheus.NewPedanticRegistry()
 	sent := func() map[string]float64 {
 		families, err := reg.Gather()
@@ -66,6 +67,7 @@ func TestMetricsRegister(t *testing.T) {
 
 // TestMetricsRegisterError: a registry's error is that of the call, and so is that there is none.
 func TestMetricsRegisterError(t *testing.T) {
+	t.Parallel()
 	err := mpi.RunThreads(1, func(_ context.Context, c *mpi.Comm) error {
 		reg := prometheus.NewPedanticRegistry()
 		if err := metrics.Register(c.Counters(), reg); err != nil {

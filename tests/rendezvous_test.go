@@ -258,6 +258,7 @@ func TestRendezvousByManyAddresses(t *testing.T) {
 
 // Two ranks in each of two pods: those of one share memory.
 func TestRendezvousOfPairs(t *testing.T) {
+	t.Parallel()
 	const name = "job-0.svc"
 	p := newPods(t, 2)
 	p.publish(t, name, 0)

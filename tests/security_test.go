@@ -12,6 +12,7 @@ import (
 // TestSecurityClaims: the tests that docs/SECURITY.md names for its claims exist, so that none is
 // renamed or removed without a look at what then holds.
 func TestSecurityClaims(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../docs/SECURITY.md")
 	if err != nil {
 		t.Fatal(err)

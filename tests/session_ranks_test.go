@@ -332,6 +332,7 @@ func TestSessionsOnly(t *testing.T) {
 // TestSessionsOneEarly: a rank that finalizes its last session may exit. What it has sent is there,
 // and nothing takes its end for a failure.
 func TestSessionsOneEarly(t *testing.T) {
+	t.Parallel()
 	for _, policy := range policies {
 		for _, set := range []string{"FITMPI_TRANSPORT=auto", "FITMPI_TRANSPORT=tcp"} {
 			run := runJob(t, "sessions, one early", 3, policy, t.TempDir(), set)
@@ -344,6 +345,7 @@ func TestSessionsOneEarly(t *testing.T) {
 
 // fitrun takes an exit with code 0 and an open session for what it is.
 func TestSessionLeftOpen(t *testing.T) {
+	t.Parallel()
 	run := runJob(t, "session left open", 2, "assist", t.TempDir())
 	if want := "exited with code 0 without mpi.Finalize, or with a session open"; run.code == 0 || !strings.Contains(run.stderr, want) {
 		t.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
@@ -384,6 +386,7 @@ func TestSessionsTwice(t *testing.T) {
 }
 
 func TestSessionAfterFinalize(t *testing.T) {
+	t.Parallel()
 	run := runJob(t, "session after finalize", 2, "assist", t.TempDir())
 	if run.code != 0 || strings.Count(run.stdout, "refused") != 2 {
 		t.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
@@ -392,6 +395,7 @@ func TestSessionAfterFinalize(t *testing.T) {
 
 // Ranks of a process say by their contexts whose sessions they want.
 func TestSessionsInMain(t *testing.T) {
+	t.Parallel()
 	for _, policy := range policies {
 		run := mixedJob(t, "sessions in main", 4, 2, policy, t.TempDir())
 		if run.code != 0 || run.stderr != "" || strings.Count(run.stdout, "done\n") != 4 {
@@ -402,6 +406,7 @@ func TestSessionsInMain(t *testing.T) {
 
 // TestSessionsAndDeath: the ranks that live go on in sessions when a rank dies.
 func TestSessionsAndDeath(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -416,6 +421,7 @@ func TestSessionsAndDeath(t *testing.T) {
 
 // The programs of a job are process sets.
 func TestSessionsOfApps(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

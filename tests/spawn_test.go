@@ -451,6 +451,7 @@ func TestSpawnedDies(t *testing.T) {
 
 // Without a launcher that could, Spawn is an error that says what to do.
 func TestSpawnAlone(t *testing.T) {
+	t.Parallel()
 	mpi.RunThreads(2, func(ctx context.Context, c *mpi.Comm) error {
 		c.SetErrhandler(mpi.ErrorsReturn)
 		if _, err := c.Spawn("/bin/true", nil, 1, 0, nil); !errors.Is(err, mpi.ErrSpawn) || !strings.Contains(err.Error(), "start the job with fitrun") {

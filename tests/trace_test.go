@@ -211,6 +211,7 @@ func (r *tracedRun) wantMessages(t *testing.T, rank, n int) {
 
 // TestTraceOfTheDead: what a rank did before it was killed is there, and in which call it was.
 func TestTraceOfTheDead(t *testing.T) {
+	t.Parallel()
 	run := runTraced(t, "traced and killed", sameClock, "-n", "3")
 	if run.code != 137 {
 		t.Errorf("code %d\n%s%s", run.code, run.stdout, run.stderr)
@@ -235,6 +236,7 @@ func TestTraceOfTheDead(t *testing.T) {
 
 // TestTraceInterrupted: ^C of the job leaves a whole trace.
 func TestTraceInterrupted(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "out.json")
 	job := startTraced(t, "rounds", file, "-n", "2")
 	job.stdout.await(t, "going")
@@ -330,6 +332,7 @@ func TestTraceOfHosts(t *testing.T) {
 
 // TestTraceRefused: what cannot be written is said before a rank runs.
 func TestTraceRefused(t *testing.T) {
+	t.Parallel()
 	fitrun := fitrunPath(t)
 	for _, tc := range []struct{ option, value, says string }{
 		{"--trace", "/nowhere/out.json", "no such file or directory"},
