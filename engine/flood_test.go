@@ -243,7 +243,8 @@ func (c *flooder) fire(rnd *rand.Rand) {
 }
 
 // fireOneOfEach makes a connection for each reason to be rejected that the words alone decide: what
-// the others are rejected for is left to chance. No stranger is held by then, so none is one too many.
+// the others are rejected for is left to chance. No stranger is held by then, so none is one too
+// many.
 func (c *flooder) fireOneOfEach() {
 	for reason, words := range c.arsenal.certain {
 		conn, err := net.Dial("tcp", c.es[0].Addr().String())
@@ -257,7 +258,7 @@ func (c *flooder) fireOneOfEach() {
 		if reason == wire.RejectHangup {
 			conn.(*net.TCPConn).CloseWrite()
 		}
-		io.Copy(io.Discard, conn) // until it is rejected: of whoever hangs up first only that is seen
+		io.Copy(io.Discard, conn) // until it is rejected: if it hung up first, only that might be seen
 		conn.Close()
 	}
 }

@@ -77,7 +77,7 @@ func distance(i, size int) int {
 // run exchanges, at most window rounds at a time: a round starts when the one window before it is
 // complete. The earliest round that is not complete anywhere is under way at all ranks, so this
 // cannot deadlock; nor can it beside ranks that swap, if window is 2 at least.
-func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
+func (x *exchange) run(g Graph, rank, size, window int, after []Step) []Step {
 	if x.in.is(x.out) {
 		if x.swaps() {
 			return x.swap(g, rank, size, after)
@@ -110,15 +110,15 @@ func (x exchange) run(g Graph, rank, size, window int, after []Step) []Step {
 }
 
 // round appends to done the steps after which round i is complete; none if nothing moves.
-func (x exchange) round(g Graph, done []Step, rank, size, i int, after []Step) []Step {
+func (x *exchange) round(g Graph, done []Step, rank, size, i int, after []Step) []Step {
 	s := distance(i, size)
 	to, from := mod(rank+s, size), mod(rank-s, size)
 	done = inPieces(g, done, x.sent(to), after, func(b Buf, after []Step) Step { return g.Send(to, b, after...) })
 	return inPieces(g, done, x.received(from), after, func(b Buf, after []Step) Step { return g.Recv(from, b, after...) })
 }
 
-func (x exchange) sent(to int) Buf       { return x.in.block(x.sendCounts, x.sendDispls, to) }
-func (x exchange) received(from int) Buf { return x.out.block(x.recvCounts, x.recvDispls, from) }
+func (x *exchange) sent(to int) Buf       { return x.in.block(x.sendCounts, x.sendDispls, to) }
+func (x *exchange) received(from int) Buf { return x.out.block(x.recvCounts, x.recvDispls, from) }
 
 // inPieces appends to done the steps after which all pieces of b have moved; none if b is empty.
 func inPieces(g Graph, done []Step, b Buf, after []Step, move func(piece Buf, after []Step) Step) []Step {
@@ -157,7 +157,7 @@ func pieceEnd(lo, n int) int {
 
 // swaps says whether an exchange in place swaps blocks: each lies where the one that comes from the
 // rank it goes to belongs, and all together are too long for a copy.
-func (x exchange) swaps() bool {
+func (x *exchange) swaps() bool {
 	n := 0
 	for r, k := range x.sendCounts {
 		if k != x.recvCounts[r] || x.sendDispls[r] != x.recvDispls[r] {
@@ -170,7 +170,7 @@ func (x exchange) swaps() bool {
 
 // swap exchanges in place, with the two ranks of opposite rounds at a time. It needs memory for a
 // piece of what it sends to each.
-func (x exchange) swap(g Graph, rank, size int, after []Step) []Step {
+func (x *exchange) swap(g Graph, rank, size int, after []Step) []Step {
 	longest := 0
 	for r, n := range x.sendCounts {
 		if r != rank {
@@ -192,7 +192,7 @@ func (x exchange) swap(g Graph, rank, size int, after []Step) []Step {
 }
 
 // swapWith swaps a block with one rank, a piece at a time, which leaves from room.
-func (x exchange) swapWith(g Graph, peer int, room []byte, after []Step) []Step {
+func (x *exchange) swapWith(g Graph, peer int, room []byte, after []Step) []Step {
 	b := x.received(peer)
 	for k, lo, hi := 0, 0, 0; lo < b.Len(); k, lo = k+1, hi {
 		hi = pieceEnd(lo, b.Len())
