@@ -120,6 +120,10 @@ var scenes = []scene{
 		program(0, xsendTo(1, 1, xEager), xsendTo(1, 1, xLong)),
 		program(1, xrecvFrom(0, 1), xrecvFrom(AnyPeer, 1)),
 	}},
+	{name: "lost, and any tag received", ranks: 2, split: true, parts: true, cuts: 1, progs: []xprogram{
+		program(0, xsendTo(1, 1, xLong), xsendTo(1, 2, xEager)),
+		program(1, xrecvFrom(0, AnyTag), xrecvFrom(AnyPeer, AnyTag)),
+	}},
 	{name: "one of three lost", ranks: 3, cuts: 1, progs: []xprogram{
 		program(0, xsendTo(2, 1, xLong)),
 		program(1, xsendTo(2, 1, xEager).synchronous()),

@@ -1,6 +1,9 @@
 package core
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // PeerUp says that the connection to a peer stands and how much eager credit it
 // grants in all.
@@ -41,6 +44,7 @@ func (c *Core) breakOff(p *Peer, m *MSO) {
 // lostMessage is a message that was lost before a receive has asked for it.
 type lostMessage struct {
 	ctx ContextID
+	seq uint64 // where it stood among those that arrived
 	LostMessage
 }
 
@@ -50,8 +54,16 @@ const maxLost = 64
 // noteLost remembers that u, a message of p, was lost.
 func (p *Peer) noteLost(u *MSO) {
 	if len(p.lost) < maxLost {
-		p.lost = append(p.lost, lostMessage{u.Ctx, LostMessage{u.Tag, u.Length, u.Elem}})
+		p.lost = append(p.lost, lostMessage{u.Ctx, u.seq, LostMessage{u.Tag, u.Length, u.Elem}})
 	}
+}
+
+// overtakes reports whether u, a message of p, came behind one that is lost and that m would have
+// got: m names no tag, and the lost one had another.
+func (p *Peer) overtakes(u, m *MSO) bool {
+	return m.Tag == AnyTag && !m.Patient && slices.ContainsFunc(p.lost, func(l lostMessage) bool {
+		return l.ctx == m.Ctx && l.seq < u.seq
+	})
 }
 
 // whyNot is why m gets no message of p: the first one that it would have got may be lost.
@@ -218,7 +230,8 @@ func (m *MSO) concerns(id PeerID, left bool) bool {
 
 // failEvents drops the messages of p that will never be whole, and those of the same envelope
 // behind them. Otherwise the receive that is to fail would get one of the latter in their place,
-// and messages must not overtake each other (MPI 4.1, section 3.5).
+// and messages must not overtake each other (MPI 4.1, section 3.5). Those of other tags stay for
+// receives that name them; see overtakes.
 func (c *Core) failEvents(p *Peer) {
 	lost := make(map[key]uint64) // of each envelope the first
 	each := func(f func(u *MSO, k key)) {
@@ -240,6 +253,7 @@ func (c *Core) failEvents(p *Peer) {
 			c.dropArrival(u)
 		}
 	})
+	slices.SortFunc(p.lost, func(a, b lostMessage) int { return cmp.Compare(a.seq, b.seq) })
 }
 
 // failSink ends the receive whose payload broke off.

@@ -9,6 +9,7 @@ import "github.com/fitmpi/fitmpi/engine/internal/wire"
 //	  RTS                       approve: CTS, or it is fetched if it is offered (local.go)
 //	  whole                     copied, above copyHeld by a job; credit returned; done
 //	  half come                 done when the rest has come (arrivalGrown)
+//	it would get a message that is lost: done, with that error
 //	its source is gone: done, with that error; a Patient wildcard stays posted (revoke.go)
 //	else on the request queue, until a header comes (arrive.go)
 //	  Eager                     accept: the payload goes to its memory; credit returned; done
@@ -38,6 +39,11 @@ func (c *Core) postRecv(m *MSO) (Job, bool) {
 		return c.take(m, u)
 	}
 	if u := c.events.find(key{m.Ctx, m.Peer, m.Tag}); u != nil {
+		if p := c.peers[u.Peer]; len(p.lost) > 0 && p.overtakes(u, m) {
+			m.setState(Queued)
+			c.complete(m, p.whyNot(m))
+			return Job{}, false
+		}
 		c.events.remove(u)
 		return c.take(m, u)
 	}
@@ -121,7 +127,7 @@ func (c *Core) TakeQueued(r *Message) bool {
 		return false
 	}
 	u := c.events.search(r.key())
-	if u == nil || u.State() != Queued || u.partner != nil || u.ended || u.Object || u.Length > min(len(r.Buf), maxWhole) {
+	if u == nil || u.State() != Queued || u.partner != nil || u.ended || u.Object || u.Length > min(len(r.Buf), maxWhole) || len(c.peers[u.Peer].lost) > 0 {
 		return false
 	}
 	c.events.searches++
