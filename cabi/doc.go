@@ -37,8 +37,8 @@
 //   - Functions of the program (operations, error handlers, attributes, generalised requests) are
 //     called with no lock held, and may call MPI where the standard lets them.
 //   - Threads of Go block all signals but those that its runtime needs, so handlers of the program
-//     run on its own threads, with or without SA_ONSTACK. A child of a fork may exec; a call of MPI
-//     there ends it with a message.
+//     run on its own threads, which get alternate stacks for them (chalf/stack.c). A child of a
+//     fork may exec; a call of MPI there ends it with a message.
 //   - Elements keep their kinds: MPI_INT meets []int32 of a rank in Go. Where a datatype is no
 //     plain array of a kind, bytes travel under a layout, and match every kind.
 //

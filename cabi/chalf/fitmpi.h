@@ -28,6 +28,9 @@ extern const char *const fit_names[];
 /* fit_call enters Go with the arguments of the function number id, and loads Go if it must. */
 int fit_call(int id, const int64_t *args);
 
+/* fit_signal_stack gives the calling thread a stack for signal handlers, if it has none. */
+void fit_signal_stack(void);
+
 /* States of a request. Those that are not done belong to the Go half. */
 enum { FIT_FREE = 0, FIT_PENDING = 1, FIT_DONE = 2, FIT_ALONE = 3 /* pending, and progress needs no call */ };
 

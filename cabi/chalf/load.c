@@ -42,7 +42,7 @@ static void path(const char *name, char *to, size_t room)
 }
 
 /* load loads Go. Its threads inherit the signals that are blocked here, which is all: handlers of
- * the program then run on threads of the program, whose stacks have room for them. The runtime
+ * the program then run on threads of the program, which have stacks for them (stack.c). The runtime
  * unblocks those that it needs for itself. */
 static call_function load(const char *name)
 {
@@ -90,8 +90,14 @@ static void forked(void) { is_child = 1; }
 
 __attribute__((constructor)) static void watch(void) { pthread_atfork(NULL, NULL, forked); }
 
+static __thread int has_stack; /* whether fit_signal_stack was called in this thread */
+
 int fit_call(int id, const int64_t *args)
 {
+    if (__builtin_expect(!has_stack, 0)) { /* before Go knows this thread */
+        fit_signal_stack();
+        has_stack = 1;
+    }
     call_function f = atomic_load_explicit(&enter, memory_order_acquire);
     if (!f)
         f = first(id);

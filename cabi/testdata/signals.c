@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile int alarms;
+static volatile int alarms, overruns;
 
 /* handle needs more stack than a goroutine has. */
 static void handle(int s)
@@ -14,6 +14,9 @@ static void handle(int s)
     volatile char big[100000];
     (void)s;
     big[0] = big[sizeof big - 1] = 1;
+    stack_t now;
+    if (sigaltstack(NULL, &now) || (now.ss_flags & SS_ONSTACK && (char *)big < (char *)now.ss_sp))
+        overruns++;
     alarms++;
 }
 
@@ -32,6 +35,7 @@ int main(int argc, char **argv)
         ;
     setitimer(ITIMER_REAL, &never, NULL);
     CHECK(alarms >= 20);
+    CHECK(overruns == 0);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     CHECK(system("exit 3") >> 8 == 3);
     FILE *f = popen("echo out", "r");
