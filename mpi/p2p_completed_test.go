@@ -171,7 +171,8 @@ func TestCompletionsOfAnEndingJob(t *testing.T) {
 	}
 }
 
-// TestIsendValue: a value that was given is sent as it was, and arrives in the request.
+// TestIsendValue: a value that was given is sent as it was, and arrives in the request. MPI.NET:
+// nonblocking receives keep the value in the request.
 func TestIsendValue(t *testing.T) {
 	err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
 		if c.Rank() == 0 {
