@@ -209,7 +209,7 @@ type reversed float64
 
 func (x reversed) Add(y reversed) reversed { return x - y }
 
-// TestAddCallsTheMethod: also where the type is made of a number that has a sum of its own. MPI.NET:
+// TestAddCallsTheMethod: also where the type is a number that has a sum of its own. MPI.NET:
 // predefined operations are recognised, and only these.
 func TestAddCallsTheMethod(t *testing.T) {
 	acc, in := make([]reversed, 100), make([]reversed, 100)

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // PeerUp says that the connection to a peer stands and how much eager credit it
 // grants in all.
@@ -104,7 +101,8 @@ func (c *Core) Pending(id PeerID) int { return c.peers[id].queued }
 // FailPeer ends everything that needs peer id: its sends, receives from it and
 // probes for it, wildcards whose group it belongs to, and messages of it that
 // can no longer complete. Messages that have arrived whole stay receivable, but for those
-// behind one of the same envelope that has not.
+// behind one of the same envelope that has not. A receive of any tag gets none that came behind
+// one that has not, before it has had the error of that.
 //
 // sink is the payload that the driver was reading from the peer, if any.
 //
@@ -246,14 +244,18 @@ func (c *Core) failEvents(p *Peer) {
 			lost[k] = u.seq
 		}
 	})
+	var hit []*MSO
 	each(func(u *MSO, k key) {
 		if first, ok := lost[k]; ok && u.seq >= first {
-			c.events.remove(u)
-			p.noteLost(u)
-			c.dropArrival(u)
+			hit = append(hit, u)
 		}
 	})
-	slices.SortFunc(p.lost, func(a, b lostMessage) int { return cmp.Compare(a.seq, b.seq) })
+	sortBySeq(hit) // so that the first are noted
+	for _, u := range hit {
+		c.events.remove(u)
+		p.noteLost(u)
+		c.dropArrival(u)
+	}
 }
 
 // failSink ends the receive whose payload broke off.
