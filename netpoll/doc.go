@@ -26,7 +26,7 @@
 // waiter was armed ([Waiter.Arm]), once.
 //
 // [Waiter.Wait] is an ordinary blocking system call: the Go scheduler takes the P away meanwhile.
-// That makes an idle process free of cost, but a return has to find a P again. Beside goroutines
+// That makes an idle process all but free of cost, but a return has to find a P again. Beside goroutines
 // that compute without pause that takes up to 10 ms. [Waiter.WaitHolding] keeps the P: it returns
 // within microseconds of an event, and in exchange holds up everything that needs all Ps, so it is
 // bounded by [MaxHold]. Use Wait when nothing is outstanding and WaitHolding when something is.

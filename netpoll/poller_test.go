@@ -4,8 +4,10 @@ package netpoll
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -223,6 +225,48 @@ func TestTimeouts(t *testing.T) {
 			shortest = min(shortest, took(func() { p.WaitHolding(time.Hour) }))
 		}
 	})
+}
+
+// TestLongWaitHasParts: a wait without end leaves the kernel now and then, see firstPart.
+func TestLongWaitHasParts(t *testing.T) {
+	eachKernel(t, func(t *testing.T, p *Poller) {
+		var wg sync.WaitGroup
+		thread := make(chan int)
+		wg.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			thread <- unix.Gettid()
+			if err := p.Wait(-1); err != nil {
+				t.Error(err)
+			}
+		})
+		id := <-thread
+		begin := switches(t, id)
+		for until := time.Now().Add(failsafe); switches(t, id) < begin+3; time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				t.Error("the waiting thread has slept in one system call")
+				break
+			}
+		}
+		if err := p.Wake(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	})
+}
+
+// switches is how often a thread of this process has slept.
+func switches(t *testing.T, id int) (n int) {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, count, _ := strings.Cut(string(b), "\nvoluntary_ctxt_switches:")
+	if _, err := fmt.Sscan(count, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestWakeBefore(t *testing.T) {

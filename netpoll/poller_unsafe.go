@@ -48,9 +48,9 @@ func (s *Waiter) waitRaw(d time.Duration) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// waitBlocking tells the scheduler. d < 0 is for ever.
+// waitBlocking tells the scheduler. Preconditions: d >= 0.
 func (s *Waiter) waitBlocking(d time.Duration) (int, unix.Errno) {
-	if d < 0 || !s.pwait2 {
+	if !s.pwait2 {
 		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.outer.raw), uintptr(unsafe.Pointer(&s.waited[0])), uintptr(len(s.waited)), millis(d), 0, 0)
 		return int(n), errno
 	}
@@ -60,12 +60,8 @@ func (s *Waiter) waitBlocking(d time.Duration) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// millis rounds up, so that a short wait does not become a spin. It is the system call's int: -1 is
-// for ever.
+// millis rounds up, so that a short wait does not become a spin. It is the system call's int.
 func millis(d time.Duration) uintptr {
-	if d < 0 {
-		return ^uintptr(0)
-	}
 	return uintptr(min((int64(d)+int64(time.Millisecond)-1)/int64(time.Millisecond), 1<<31-1))
 }
 

@@ -126,9 +126,28 @@ func (s *Waiter) WaitHolding(d time.Duration) error {
 // ever). It is an ordinary blocking system call: the scheduler gives the P to others. A signal may
 // end it early. It fetches nothing: call Poll. Others may poll meanwhile.
 func (s *Waiter) Wait(d time.Duration) error {
-	n, errno := s.waitBlocking(d)
-	return s.roused(n, errno)
+	for part := firstPart; ; part = min(10*part, lastPart) {
+		if d >= 0 {
+			part = min(part, d)
+		}
+		n, errno := s.waitBlocking(part)
+		if n != 0 || d == part {
+			return s.roused(n, errno)
+		}
+		if d > 0 {
+			d -= part
+		}
+	}
 }
+
+// A long wait is made of parts, with the scheduler in between, because a stop of the world may
+// overlook a goroutine that enters a system call just as it begins, and then waits until the call
+// returns: a fault of Go (docs/decisions/0079). So a stop waits for one part at most. The parts
+// grow, as a stop has to meet the beginning of one.
+const (
+	firstPart = 10 * time.Millisecond
+	lastPart  = time.Second
+)
 
 // roused ends a wait: it consumes the wakes so far.
 func (s *Waiter) roused(n int, errno unix.Errno) error {
