@@ -32,6 +32,8 @@ type (
 	PeerError = core.PeerError
 	// TruncateError is the cause of a receive into too small a buffer.
 	TruncateError = core.TruncateError
+	// PartError is the error of a step of a schedule that waits for a rank whose part has failed.
+	PartError = core.PartError
 	// LengthError is the cause of a receive of unknown length for more than Config.MaxMessage.
 	LengthError = core.LengthError
 	// ProtocolError is the cause of a PeerError when the peer sent what it must not send.

@@ -258,6 +258,27 @@ var schedules = map[string]func(*play, *Schedule, int){
 		a := s.Do(func() error { data = make([]byte, 77); return nil })
 		s.SendFrom(1-rank, &data, a)
 	},
+	// give sends what exchange and fail want, short less.
+	"give":  func(_ *play, s *Schedule, rank int) { s.Send(1-rank, make([]byte, 4)) },
+	"short": func(_ *play, s *Schedule, rank int) { s.Send(1-rank, make([]byte, 3)) },
+	// relay passes a message on, and wants another one, which is long.
+	"relay": func(_ *play, s *Schedule, rank int) {
+		in := make([]byte, 4)
+		s.Send(1-rank, in, s.Recv(1-rank, in))
+		s.Recv(1-rank, make([]byte, 100))
+	},
+	// ask sends less than relay wants, and what else it wants, and waits for its answer.
+	"ask": func(_ *play, s *Schedule, rank int) {
+		s.Send(1-rank, make([]byte, 3))
+		s.Send(1-rank, make([]byte, 100))
+		s.Recv(1-rank, make([]byte, 4))
+	},
+	// broken cannot do its part of exchange.
+	"broken": func(_ *play, s *Schedule, rank int) {
+		s.Recv(1-rank, make([]byte, 4))
+		s.Send(1-rank, make([]byte, 4))
+		s.Broken = errors.New("bad operand")
+	},
 	"self": func(_ *play, s *Schedule, rank int) {
 		s.Send(rank, []byte{1, 2})
 		s.Recv(rank, make([]byte, 2))

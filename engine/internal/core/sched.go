@@ -21,6 +21,7 @@ type Schedule struct {
 	// Differ is the error of a step that has received a message whose Elem is got, not the
 	// schedule's own; nil if there is none. It is called with the mutex held, and may be nil.
 	Differ func(own, got uint8, from PeerID) error
+	Broken error // the owner's: why this rank cannot do its part; nil if it can. It fails with that as it starts
 	Began  int64 // the observer's
 	// Foreign says that local steps call functions that are not the library's, and may end the
 	// goroutine that runs them: see Job.IsForeign.
@@ -66,6 +67,7 @@ const (
 	stepSend stepKind = iota
 	stepRecv
 	stepDo
+	stepLost // a receive of a schedule that has failed: see tellPart
 )
 
 type stepRef struct {
@@ -100,7 +102,7 @@ func (s *Schedule) Clear() {
 	}
 	s.MSO.Clear()
 	s.Origin[0] = 0
-	s.Foreign = false
+	s.Foreign, s.Broken = false, nil
 	clear(s.steps)
 	s.steps, s.used, s.preds, s.peer, s.largest, s.Member, s.Elem = s.steps[:0], 0, s.preds[:0], nil, 0, nil, 0
 }
@@ -184,7 +186,10 @@ func (c *Core) StartSchedule(s *Schedule) {
 	s.at = len(c.running)
 	c.running = append(c.running, s)
 	if len(c.failed) > 0 || len(c.shut) > 0 {
-		c.refuseSched(s)
+		s.failed = c.refusal(s)
+	}
+	if s.Broken != nil && s.failed == nil {
+		c.failPart(s, s.Broken)
 	}
 	c.pump(s)
 }
@@ -278,10 +283,13 @@ func (c *Core) localDone(r stepRef, err error) {
 func (c *Core) stepDone(r stepRef, err error) {
 	s := r.sched
 	st := &s.steps[r.i]
+	if st.kind == stepLost {
+		return
+	}
 	s.flying--
-	if st.kind == stepRecv && st.mso.GotElem != s.Elem && s.Differ != nil && (err == nil || errors.Is(err, ErrTruncated)) {
-		if differ := s.Differ(s.Elem, st.mso.GotElem, st.mso.Source); differ != nil {
-			err = differ // and that the lengths differ follows from it
+	if st.kind == stepRecv && st.mso.GotElem != s.Elem && (err == nil || errors.Is(err, ErrTruncated)) {
+		if fault := s.FaultOf(st.mso.GotElem, st.mso.Source); fault != nil {
+			err = fault // and that the lengths differ follows from it
 		}
 	}
 	if m := st.mso; st.kind == stepRecv && err == nil {
@@ -301,7 +309,7 @@ func (c *Core) advance(r stepRef, err error) {
 		return
 	}
 	if err != nil && s.failed == nil {
-		c.failSched(s, err)
+		c.failPart(s, err)
 	}
 	st := &s.steps[r.i]
 	s.left--
@@ -358,7 +366,7 @@ func (c *Core) abandonSched(m *MSO, err error, sinks func(PeerID) *Sink) {
 		c.failSched(s, err)
 	}
 	for i := range s.steps {
-		if x := s.steps[i].mso; x != nil && !s.over {
+		if x := s.steps[i].mso; x != nil && s.steps[i].kind != stepLost && !s.over {
 			c.Abandon(x, err, sinks)
 		}
 	}

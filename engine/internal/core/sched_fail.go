@@ -1,6 +1,80 @@
 package core
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A rank whose part of a collective fails while all ranks live, because what came has another
+// length than it expects, or its operation panics, has an error at once. But others wait for what it
+// would have sent, and for it to receive. So it sends the rest of its messages, in their order, empty
+// and marked as PartFailed, and takes what still comes to it for nothing. The part of each rank that
+// gets such a message fails likewise: the error goes as far as the data would have gone, and no
+// rank waits for it in vain.
+//
+// What it sends and takes are the messages of its own schedule. Ranks whose lengths differ so much
+// that they cut them into more messages, or choose another algorithm, may still wait.
+//
+// Other libraries go on to the end with data that is wrong, and say so there. That keeps the
+// buffers of the caller that has the error, and the caller itself, as long as the slowest rank takes.
+
+// PartFailed, in the place of Elem, marks a message of a schedule whose part at the sender has
+// failed. No schedule has it as its Elem. It is part of the wire protocol.
+const PartFailed = 1
+
+// PartError is the error of a step that has received a message marked as PartFailed.
+type PartError struct{ From PeerID }
+
+func (e *PartError) Error() string {
+	return fmt.Sprintf("rank %d has found an error in its part: that error says what is wrong", e.From)
+}
+
+// FaultOf is the error of a step of s that has received a message whose Elem is got, not that of s;
+// nil if there is none.
+func (s *Schedule) FaultOf(got uint8, from PeerID) error {
+	switch {
+	case got == PartFailed:
+		return &PartError{from}
+	case s.Differ != nil:
+		return s.Differ(s.Elem, got, from)
+	}
+	return nil
+}
+
+// failPart ends s with err, which a step of this rank has found. The other ranks are told, unless
+// they learn of the cause by themselves.
+func (c *Core) failPart(s *Schedule, err error) {
+	c.failSched(s, err)
+	if !errors.Is(err, ErrStopped) && c.refusal(s) == nil {
+		c.tellPart(s)
+	}
+}
+
+// tellPart does what the other ranks wait for: each message that s has not begun to send is sent
+// without its payload, marked; each receive that has no message yet takes its message for nothing,
+// with nothing of the caller's memory, when s is over. So what was posted before is posted again.
+func (c *Core) tellPart(s *Schedule) {
+	for i := range s.steps {
+		st := &s.steps[i]
+		m := st.mso
+		if m == nil || m.State() != Idle && !m.Cancelled {
+			continue // done, or under way: it ends by itself
+		}
+		if st.kind == stepSend {
+			d := c.carrier(m, nil, ownUser)
+			d.Elem = PartFailed
+			c.postLater(d)
+			continue
+		}
+		if m.Cancelled {
+			m.Reset()
+		}
+		st.kind, st.from = stepLost, nil
+		m.Buf, m.Layout, m.Alloc = nil, nil, nil
+		c.postLater(m)
+	}
+}
 
 // A collective does not go on when a member of its communicator has failed, whether this rank waits
 // for that member or for others, which may have given up because of it. Nor does it begin.
@@ -21,17 +95,17 @@ func (c *Core) failScheds(p *Peer) {
 	}
 }
 
-// refuseSched makes s, which has just been started, one that has failed if it cannot be completed.
-func (c *Core) refuseSched(s *Schedule) {
-	if s.failed = c.IsShut(s.ctx); s.failed != nil {
-		return
+// refusal is why s cannot be completed, or be started; nil if nothing is known.
+func (c *Core) refusal(s *Schedule) error {
+	if err := c.IsShut(s.ctx); err != nil {
+		return err
 	}
 	for _, p := range c.failed {
 		if s.includes(p.ID) {
-			s.failed = p.why()
-			return
+			return p.why()
 		}
 	}
+	return nil
 }
 
 // IsHealthy reports whether no schedule would be refused.
