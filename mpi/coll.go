@@ -38,7 +38,8 @@ func formOf(op string) form {
 
 // collective is what one collective operation does at this rank beside moving messages.
 type collective struct {
-	// prepare, if not nil, serialises the operands, in the thread that starts.
+	// prepare, if not nil, serialises the operands, in the thread that starts. After an error the
+	// collective starts all the same, to tell the other ranks, and ends with it.
 	prepare func() error
 	// deliver, if not nil, runs in the thread that waits, after each success.
 	deliver func() error
@@ -69,16 +70,14 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	g.s.Foreign = x.foreign
 	g.called = c.comm.count(op)
 	g.mark(c, op, g.called.mark)
+	if x.prepare != nil {
+		g.s.Broken = x.prepare()
+	}
 	switch {
 	case c.job.checks:
 		g.agree(c, op)
-	case how == blocking && c.ctx == nil: // what a context may end is the engine's
+	case how == blocking && c.ctx == nil && g.s.Broken == nil: // what a context may end is the engine's
 		g.direct.begin(c.job.mover)
-	}
-	if x.prepare != nil {
-		if err := x.prepare(); err != nil {
-			return failedRequest(c, opError(ClassOf(err), op, err))
-		}
 	}
 	build(g)
 	if g.endDirect() {
@@ -180,19 +179,29 @@ func (c *Comm) collError(op string, err error) *Error {
 		e.Cause = &unequalError{cause: e.Cause}
 	}
 	if m, ok := errors.AsType[*markError](err); ok {
-		rank, name := c.rankOf(m.from), "rank"
-		switch {
-		case c.isInter() && rank < 0:
-			rank = c.inner.rankOf(m.from)
-		case c.isInter():
-			name = "remote rank"
-		}
-		return opErrorf(ClassOf(m), op, "%s", m.text(fmt.Sprint(name, " ", rank))).with(rank)
+		rank, name := c.memberOf(m.from)
+		return opErrorf(ClassOf(m), op, "%s", m.text(name)).with(rank)
+	}
+	if m, ok := errors.AsType[*engine.PartError](err); ok {
+		rank, name := c.memberOf(m.From)
+		return opErrorf(ErrOther, op, "%s has found an error in its part and has nothing to send: its own error says what is wrong", name).with(rank)
 	}
 	if e.Class == ErrOther {
 		return opError(classOr(err, ErrOther), op, e.Cause)
 	}
 	return e
+}
+
+// memberOf is the rank of a peer that takes part in collectives of c, and that in words.
+func (c *Comm) memberOf(id engine.PeerID) (rank int, name string) {
+	rank, name = c.rankOf(id), "rank"
+	switch {
+	case c.isInter() && rank < 0:
+		rank = c.inner.rankOf(id)
+	case c.isInter():
+		name = "remote rank"
+	}
+	return rank, fmt.Sprint(name, " ", rank)
 }
 
 // unequalError explains a truncation inside a collective.
@@ -319,9 +328,7 @@ func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Re
 				"make a communicator and requests anew", broken)
 		}
 		if x.prepare != nil {
-			if err := x.prepare(); err != nil {
-				return opError(ClassOf(err), op, err)
-			}
+			g.s.Broken = x.prepare()
 		}
 		if by := r.rare.checked; by != nil && x.sent != nil {
 			x.sent.begin()

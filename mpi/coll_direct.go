@@ -24,7 +24,7 @@ type directSteps struct {
 	by     mover
 	posted []directRecv // receives, in their order: each is done when a step needs it, so that what is to be sent leaves first
 	taken  int          // so many of them are done
-	err    error        // why a step failed: then nothing else is done
+	err    error        // why a step failed: then nothing else is done at once
 	out    engine.Message
 	in     engine.Message // of the receive that was done last
 }
@@ -63,16 +63,16 @@ func (g *graph) endDirect() (done bool) {
 	return done
 }
 
-// slow lets steps go to the schedule from now on. An error is its first step, which fails before
-// any other starts.
+// slow lets steps go to the schedule from now on. After an error none of them starts: the schedule
+// tells those that wait for this rank.
 func (g *graph) slow() {
 	p := &g.direct
 	if !p.on {
 		return
 	}
 	p.on = false
-	if err := p.err; err != nil {
-		g.gate = append(g.gate, g.s.Do(func() error { return err }))
+	if p.err != nil {
+		g.s.Broken = p.err
 	}
 	for i := p.taken; i < len(p.posted); i++ {
 		r := &p.posted[i]
@@ -97,8 +97,8 @@ func (p *directSteps) receive(g *graph, n int) bool {
 		if !p.by.Recv(m, engine.Waits) {
 			return false
 		}
-		if m.Elem != g.s.Elem && g.s.Differ != nil {
-			if p.err = g.s.Differ(g.s.Elem, m.Elem, m.Peer); p.err != nil {
+		if m.Elem != g.s.Elem {
+			if p.err = g.s.FaultOf(m.Elem, m.Peer); p.err != nil {
 				continue
 			}
 		}
@@ -112,7 +112,7 @@ func (p *directSteps) receive(g *graph, n int) bool {
 // isDirect reports whether a step that comes after others may be done now. If not, it and those
 // that follow go to the schedule.
 func (g *graph) isDirect(after []coll.Step) bool {
-	if g.direct.on && !g.direct.needs(g, after) {
+	if g.direct.on && (!g.direct.needs(g, after) || g.direct.err != nil) {
 		g.slow()
 	}
 	return g.direct.on
@@ -125,7 +125,7 @@ func (g *graph) sendNow(peer int, b []byte, after []coll.Step) bool {
 	}
 	p, m := &g.direct, &g.direct.out
 	m.Peer, m.Tag, m.Ctx, m.Elem, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, g.s.Elem, b
-	if p.err == nil && !p.by.Send(m, engine.Returns) {
+	if !p.by.Send(m, engine.Returns) {
 		g.slow()
 		return false
 	}
@@ -147,9 +147,7 @@ func (g *graph) doNow(f func() error, after []coll.Step) bool {
 	if !g.isDirect(after) {
 		return false
 	}
-	if p := &g.direct; p.err == nil {
-		p.err = engine.Protect(f)
-	}
+	g.direct.err = engine.Protect(f)
 	return true
 }
 
