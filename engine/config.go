@@ -81,6 +81,7 @@ type Config struct {
 	ShortMax   int       // bytes up to which a payload is copied behind its header
 	EagerMax   int       // bytes up to which a payload follows without permission
 	Family     ContextID // bits of a context that all contexts of a communicator share; 0 = all
+	Streams    Tag       // bits of a tag that may differ in the messages of one schedule; the others are its own
 	Window     int       // bytes of eager messages that each peer may have waiting here
 	CopyMax    int       // bytes up to which a standard Send is copied to the library buffer
 	MaxMessage int       // bytes of the longest message that a receive of unknown length allocates for
@@ -160,7 +161,7 @@ func (c *Config) setDefaults() error {
 func (c *Config) core() core.Config {
 	return core.Config{
 		Self: core.PeerID(c.Rank), Peers: c.Size,
-		SendBuffer: c.SendBuffer, ShortMax: c.ShortMax, EagerMax: c.EagerMax, Window: c.Window, MaxMessage: c.MaxMessage, Family: c.Family,
+		SendBuffer: c.SendBuffer, ShortMax: c.ShortMax, EagerMax: c.EagerMax, Window: c.Window, MaxMessage: c.MaxMessage, Family: c.Family, Streams: c.Streams,
 		Announced: c.Unexpected / core.EntrySize, Early: c.Early, Unacked: c.Unacked, Observer: c.Observer,
 	}
 }

@@ -51,3 +51,12 @@ func (e *Engine) Lost(ctx ContextID, peer PeerID, member func(PeerID) bool) erro
 	defer e.unlock()
 	return e.core.Lost(ctx, peer, member)
 }
+
+// Forget says that schedules that start from now on in ctx will have the tags first to last.
+// Messages with these were taken for nothing here if an earlier schedule had them and failed; now
+// they are received again. It does not block.
+func (e *Engine) Forget(ctx ContextID, first, last Tag) {
+	e.mu.Lock()
+	e.core.Forget(ctx, first, last)
+	e.unlock()
+}

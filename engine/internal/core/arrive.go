@@ -92,15 +92,15 @@ func IsWhole(h *wire.Header, n int) bool {
 }
 
 // accept decides where an eager message goes, and charges it to its sender's credit: to the receive
-// m that waits for it, or, as the arrival u, to the event queue. It goes to neither if its context
-// was shut.
+// m that waits for it, or, as the arrival u, to the event queue. It goes to neither if it is
+// unwanted.
 func (c *Core) accept(p *Peer, h *wire.Header) (m, u *MSO, err error) {
 	if c.exceeds(p, h.Length) {
 		return nil, nil, &ProtocolError{p.ID, "eager message beyond its credit"}
 	}
 	n := int(h.Length)
 	p.used += n + wire.EagerCost
-	if c.IsShut(ContextID(h.Context)) != nil {
+	if c.isUnwanted(ContextID(h.Context), Tag(h.Tag)) {
 		return nil, nil, nil
 	}
 	m = c.match(p, key{ContextID(h.Context), p.ID, Tag(h.Tag)})
@@ -266,7 +266,7 @@ func (c *Core) onRTS(p *Peer, h *wire.Header) error {
 	if h.Flags&wire.FlagPull != 0 && p.local == nil {
 		return &ProtocolError{p.ID, "an offer of memory that is not of this host"}
 	}
-	if c.IsShut(ContextID(h.Context)) != nil {
+	if c.isUnwanted(ContextID(h.Context), Tag(h.Tag)) {
 		c.discard(p, h)
 		return nil
 	}

@@ -33,7 +33,8 @@ type Config struct {
 	Early      int // payloads of announced messages that no receive has asked for, taken nevertheless: see early.go; 0 = none
 	Unacked    int // written to a peer whose stream is kept and not acknowledged, at most, and one write more, and what stands before an acknowledgement
 
-	Family ContextID // bits of a context that all contexts of a communicator share; 0 = all
+	Family  ContextID // bits of a context that all contexts of a communicator share; 0 = all
+	Streams Tag       // bits of a tag that may differ in the messages of one schedule
 
 	Observer Observer // sees every message; nil = none
 }
@@ -89,6 +90,7 @@ type Core struct {
 	shut        map[ContextID]error // see Shut; nil as long as there is none
 	ackedFailed map[ContextID]int   // by family: how many of failed are acknowledged
 	running     []*Schedule         // that are not over, in no order
+	spoilt      spoilt
 	services    map[ContextID]*Service
 	dirty       fifo[Peer, *Peer]  // peers with something to write
 	jobs        buffer.Ring[Job]   // long work for the holder of the progress right

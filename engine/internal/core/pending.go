@@ -54,9 +54,8 @@ func (c *Core) each(f func(*MSO)) {
 		if m == nil {
 			return
 		}
-		f(m)
-		if w := m.whole(); w != m && w != nil {
-			f(w) // a schedule, or a round of a partitioned message, stands nowhere else if it waits for this one
+		if f(m); m.whole() != m {
+			f(m.whole()) // a schedule, or a round of a partitioned message, stands nowhere else if it waits for this one
 		}
 	}
 	c.posted.all(g)
@@ -168,8 +167,6 @@ func (m *MSO) whole() *MSO {
 	switch {
 	case m == nil:
 		return nil
-	case m.step.sched != nil && m.step.sched.steps[m.step.i].kind == stepLost:
-		return nil
 	case m.step.sched != nil:
 		return &m.step.sched.MSO
 	case m.parts != nil:
@@ -222,7 +219,7 @@ func (s *Schedule) describe(o *Operation) {
 	o.Ctx, o.Peer, o.Tag, o.Origin = s.ctx, AnyPeer, s.tag, slices.Clone(s.Origin[:])
 	for i := range s.steps {
 		switch m := s.steps[i].mso; {
-		case m == nil || m.IsDone() || m.state == Moving || s.steps[i].kind == stepLost:
+		case m == nil || m.IsDone() || m.state == Moving:
 		case m.state == Idle:
 			o.Later++
 		case m.Kind == KindSend:

@@ -29,7 +29,7 @@ func (c *Core) postRecv(m *MSO) (Job, bool) {
 	m.Message = nil
 	if err := c.IsShut(m.Ctx); err != nil {
 		if u != nil {
-			c.dropShut(u)
+			c.dropUnwanted(u)
 		}
 		m.setState(Queued)
 		c.complete(m, err)

@@ -123,8 +123,8 @@ func (c *Core) returnOffer(p *Peer, m *MSO, again bool) {
 
 // requeue gives u to the receive that it fits first, or puts it on the event queue.
 func (c *Core) requeue(u *MSO) {
-	if c.IsShut(u.Ctx) != nil {
-		c.dropShut(u)
+	if c.isUnwanted(u.Ctx, u.Tag) {
+		c.dropUnwanted(u)
 		return
 	}
 	if m := c.match(c.peers[u.Peer], key{u.Ctx, u.Peer, u.Tag}); m != nil {

@@ -30,7 +30,7 @@ func (c *Core) Shut(id, mask ContextID, err error, sinks func(PeerID) *Sink) {
 	in := func(ctx ContextID) bool { return ctx&mask == id }
 	c.endPosted(err, func(m *MSO) bool { return in(m.Ctx) })
 	c.shutSends(err, in, sinks)
-	c.shutEvents(in)
+	c.dropEvents(func(u *MSO) bool { return in(u.Ctx) })
 	c.shutParts(err, in)
 	c.shutServices(in)
 }
@@ -68,24 +68,24 @@ func (c *Core) shutSends(err error, in func(ContextID) bool, sinks func(PeerID) 
 	}
 }
 
-// shutEvents drops what has arrived.
-func (c *Core) shutEvents(in func(ContextID) bool) {
+// dropEvents drops what has arrived and is unwanted.
+func (c *Core) dropEvents(unwanted func(*MSO) bool) {
 	var hit []*MSO
 	c.events.t[0].all(func(u *MSO) {
-		if in(u.Ctx) {
+		if unwanted(u) {
 			hit = append(hit, u)
 		}
 	})
 	sortBySeq(hit)
 	for _, u := range hit {
 		c.events.remove(u)
-		c.dropShut(u)
+		c.dropUnwanted(u)
 	}
 }
 
-// dropShut drops a message that is off the event queue. What is still coming of it is dropped when
-// it is there.
-func (c *Core) dropShut(u *MSO) {
+// dropUnwanted drops a message that is off the event queue. What is still coming of it is dropped
+// when it is there.
+func (c *Core) dropUnwanted(u *MSO) {
 	if c.cfg.Observer != nil {
 		c.observeWithdrawn(u)
 	}
@@ -93,16 +93,20 @@ func (c *Core) dropShut(u *MSO) {
 	case u.partner != nil: // of a send to self
 		s := u.partner
 		u.partner, s.partner = nil, nil
+		err := ErrRevoked
+		if c.isSpoilt(u.Ctx, u.Tag) {
+			err = nil
+		}
 		c.freeMSO(u)
-		c.sendDone(s, ErrRevoked)
+		c.sendDone(s, err)
 	case u.State() == Awaiting:
-		c.refuse(c.peers[u.Peer], u.remote)
+		c.decline(c.peers[u.Peer], key{u.Ctx, u.Peer, u.Tag}, u.remote, true)
 		c.freeMSO(u)
 	case u.ended: // its connection broke in the middle
 		c.dropArrival(u)
 	default:
 		if u.sync {
-			c.refuse(c.peers[u.Peer], u.remote)
+			c.decline(c.peers[u.Peer], key{u.Ctx, u.Peer, u.Tag}, u.remote, false)
 		}
 		if u.State() == Moving {
 			u.ended, u.sync = true, false
@@ -143,18 +147,18 @@ func (c *Core) refused(m *MSO) {
 	}
 }
 
-// discard answers the header of a message of a context that is shut, and says what becomes of its
-// payload.
+// discard answers the header of a message that is unwanted, and says what becomes of its payload.
 func (c *Core) discard(p *Peer, h *wire.Header) Sink {
+	k := key{ContextID(h.Context), p.ID, Tag(h.Tag)}
 	if h.Kind == wire.KindRTS {
 		c.discarded(p, h, Rendezvous)
-		c.refuse(p, h.ID)
+		c.decline(p, k, h.ID, true)
 		return Sink{}
 	}
 	c.discarded(p, h, Eager)
 	n := int(h.Length)
 	if h.Flags&wire.FlagSync != 0 {
-		c.refuse(p, h.ID)
+		c.decline(p, k, h.ID, false)
 	}
 	if n == 0 {
 		c.returnCredit(p, 0)

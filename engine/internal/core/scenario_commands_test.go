@@ -273,6 +273,14 @@ var schedules = map[string]func(*play, *Schedule, int){
 		s.Send(1-rank, make([]byte, 100))
 		s.Recv(1-rank, make([]byte, 4))
 	},
+	// ply sends less than relay wants, and more messages than that, and waits for its answer.
+	"ply": func(_ *play, s *Schedule, rank int) {
+		s.Send(1-rank, make([]byte, 3))
+		for range 3 {
+			s.Send(1-rank, make([]byte, 100))
+		}
+		s.Recv(1-rank, make([]byte, 4))
+	},
 	// broken cannot do its part of exchange.
 	"broken": func(_ *play, s *Schedule, rank int) {
 		s.Recv(1-rank, make([]byte, 4))

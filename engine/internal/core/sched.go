@@ -67,7 +67,6 @@ const (
 	stepSend stepKind = iota
 	stepRecv
 	stepDo
-	stepLost // a receive of a schedule that has failed: see tellPart
 )
 
 type stepRef struct {
@@ -185,6 +184,9 @@ func (c *Core) StartSchedule(s *Schedule) {
 	}
 	s.at = len(c.running)
 	c.running = append(c.running, s)
+	if len(c.spoilt.at) > 0 {
+		delete(c.spoilt.at, c.schedName(s.ctx, s.tag))
+	}
 	if len(c.failed) > 0 || len(c.shut) > 0 {
 		s.failed = c.refusal(s)
 	}
@@ -283,9 +285,6 @@ func (c *Core) localDone(r stepRef, err error) {
 func (c *Core) stepDone(r stepRef, err error) {
 	s := r.sched
 	st := &s.steps[r.i]
-	if st.kind == stepLost {
-		return
-	}
 	s.flying--
 	if st.kind == stepRecv && st.mso.GotElem != s.Elem && (err == nil || errors.Is(err, ErrTruncated)) {
 		if fault := s.FaultOf(st.mso.GotElem, st.mso.Source); fault != nil {
@@ -366,7 +365,7 @@ func (c *Core) abandonSched(m *MSO, err error, sinks func(PeerID) *Sink) {
 		c.failSched(s, err)
 	}
 	for i := range s.steps {
-		if x := s.steps[i].mso; x != nil && s.steps[i].kind != stepLost && !s.over {
+		if x := s.steps[i].mso; x != nil && !s.over {
 			c.Abandon(x, err, sinks)
 		}
 	}

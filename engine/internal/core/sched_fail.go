@@ -9,12 +9,12 @@ import (
 // A rank whose part of a collective fails while all ranks live, because what came has another
 // length than it expects, or its operation panics, has an error at once. But others wait for what it
 // would have sent, and for it to receive. So it sends the rest of its messages, in their order, empty
-// and marked as PartFailed, and takes what still comes to it for nothing. The part of each rank that
-// gets such a message fails likewise: the error goes as far as the data would have gone, and no
-// rank waits for it in vain.
+// and marked as PartFailed, and takes what still comes to it for nothing (sched_spoilt.go). The part
+// of each rank that gets such a message fails likewise: the error goes as far as the data would have
+// gone, and no rank waits for it in vain.
 //
-// What it sends and takes are the messages of its own schedule. Ranks whose lengths differ so much
-// that they cut them into more messages, or choose another algorithm, may still wait.
+// What it sends are the messages of its own schedule. A rank that has chosen another algorithm,
+// because its length is another, may wait for one that is not among them.
 //
 // Other libraries go on to the end with data that is wrong, and say so there. That keeps the
 // buffers of the caller that has the error, and the caller itself, as long as the slowest rank takes.
@@ -52,27 +52,18 @@ func (c *Core) failPart(s *Schedule, err error) {
 }
 
 // tellPart does what the other ranks wait for: each message that s has not begun to send is sent
-// without its payload, marked; each receive that has no message yet takes its message for nothing,
-// with nothing of the caller's memory, when s is over. So what was posted before is posted again.
+// without its payload, marked, and what comes for s is taken for nothing. Posted receives have been
+// withdrawn.
 func (c *Core) tellPart(s *Schedule) {
+	c.spoil(s)
 	for i := range s.steps {
 		st := &s.steps[i]
-		m := st.mso
-		if m == nil || m.State() != Idle && !m.Cancelled {
-			continue // done, or under way: it ends by itself
-		}
-		if st.kind == stepSend {
-			d := c.carrier(m, nil, ownUser)
-			d.Elem = PartFailed
-			c.postLater(d)
+		if st.kind != stepSend || st.mso.State() != Idle || st.mso.Peer == c.cfg.Self {
 			continue
 		}
-		if m.Cancelled {
-			m.Reset()
-		}
-		st.kind, st.from = stepLost, nil
-		m.Buf, m.Layout, m.Alloc = nil, nil, nil
-		c.postLater(m)
+		d := c.carrier(st.mso, nil, ownUser)
+		d.Elem = PartFailed
+		c.postLater(d)
 	}
 }
 

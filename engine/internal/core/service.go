@@ -96,7 +96,7 @@ func (c *Core) EndService(s *Service) {
 	s.over, s.ready = true, false
 	delete(c.services, s.Ctx)
 	for u := s.waiting.pop(); u != nil; u = s.waiting.pop() {
-		c.dropShut(u)
+		c.dropUnwanted(u)
 	}
 }
 
