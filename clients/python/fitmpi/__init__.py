@@ -17,9 +17,9 @@ from array import array
 from . import boot, wire
 from .boot import BootError
 from .engine import FINALIZE, MARKS, WORLD, WORLD_COLLECTIVE, Engine
-from .request import ANY, Error, JobEnded, Message, PeerFailed, Request, Truncated, Unsupported
+from .request import ANY, Error, JobEnded, Message, PartFailed, PeerFailed, Request, Truncated, Unsupported
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "BootError", "Error", "JobEnded", "Message", "PeerFailed", "Request", "Truncated",
+__all__ = ["ANY_SOURCE", "ANY_TAG", "BootError", "Error", "JobEnded", "Message", "PartFailed", "PeerFailed", "Request", "Truncated",
            "Unsupported", "World", "init", "values"]
 
 ANY_SOURCE = ANY_TAG = ANY

@@ -22,6 +22,10 @@ class Unsupported(Error):
     """This client cannot do what another rank asks for. The job ends."""
 
 
+class PartFailed(Error):
+    """Another rank has found an error in its part of a collective."""
+
+
 class JobEnded(Error):
     """The job is ending."""
 
@@ -112,6 +116,9 @@ class Receive(Request):
         if own is not None:
             self.into = memoryview(own)
         n = min(len(self.into), a.length)
+        if a.context in wire.COLLECTIVE and a.elem == wire.PART_FAILED:
+            self.late = PartFailed(f"rank {a.source} has found an error in its part of a collective: its own error says what is wrong")
+            return 0
         self.message = Message(a.source, a.tag, a.elem, self.into[:n] if own is None else own)
         if a.flags & wire.OBJECT:
             self.late = Unsupported(f"rank {a.source} has sent a serialised value of Go, with tag {a.tag}: send plain elements to a client in Python")

@@ -21,6 +21,9 @@ EAGER_COST = 512  # of a sender's credit, beside the length
 EAGER, RTS, CTS, DATA, ACK, CREDIT, CANCEL = 1, 2, 3, 4, 5, 6, 7
 CANCEL_REPLY, BYE, HEARTBEAT, FIN, SIGNAL, RECEIVED = 8, 9, 10, 11, 12, 13
 
+COLLECTIVE = (1, 3)  # contexts of collectives: of the world, and of the end
+PART_FAILED = 1  # in the place of elem in these: the sender's part of the collective has failed
+
 SYNC, OBJECT, DONE, PULL, PAUSED = 1, 2, 4, 8, 16
 
 HEADER = struct.Struct("<BBBBiQQQ")

@@ -167,6 +167,15 @@ class Worlds(unittest.TestCase):
         m = json.loads(j.launchers[1].recv(4096).split(b"\n")[0])
         self.assertEqual((m["type"], m["text"]), ("abort", "rank 1 is a client in Python, which cannot do this: Allreduce, which rank 0 has begun"))
 
+    def test_part_failed(self):
+        """Section 4: a message with the mark 1 fails a barrier; between two ranks 1 is a class of elements."""
+        a, b = self.job(2).worlds
+        a._engine.send(1, 1, 0, memoryview(b""), wire.PART_FAILED)
+        with self.assertRaisesRegex(fitmpi.PartFailed, "rank 0 has found an error in its part"):
+            b.barrier()
+        a._engine.send(1, 0, 7, memoryview(b"x"), wire.PART_FAILED)
+        self.assertEqual(bytes(b.recv(0, 7).data), b"x")
+
     def test_failed_peer(self):
         """Section 8: the end of a connection without Bye fails what needs the peer."""
         j = self.job(2)
