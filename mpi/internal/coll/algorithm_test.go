@@ -2,6 +2,7 @@ package coll
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -115,14 +116,66 @@ func TestCutsAndSegments(t *testing.T) {
 	all := span{24, 24 + 5*segmentBytes/2/24*24}
 	at := all.lo
 	for at < all.hi {
-		s := all.piece(at, segment(24))
-		if s.len()%24 != 0 || s.len() == 0 || s.len() > segmentBytes {
+		s := all.piece(at, 24)
+		if s.len()%24 != 0 || s.len() == 0 || s.len() > segmentBytes+2*notchBytes {
 			t.Fatalf("segment %v at %d", s, at)
 		}
 		at = s.hi
 	}
 	if at != all.hi {
 		t.Fatalf("segments end at %d, not %d", at, all.hi)
+	}
+}
+
+// Vectors of different lengths differ in their first piece or segment, or else in one that both
+// have. So a rank that expects another length than it gets finds that out.
+func TestNotches(t *testing.T) {
+	const elem, size = 8, 3
+	piecesOf := func(n int) (lens []int) {
+		for all, lo := (span{elem, elem + n}), elem; lo < all.hi; lo += lens[len(lens)-1] {
+			lens = append(lens, all.piece(lo, elem).len())
+		}
+		return lens
+	}
+	segmentsOf := func(n int) (lens []int) {
+		cut := segmentsOf(0, n, elem, size)
+		for k := range cut.n {
+			lens = append(lens, cut.begin(n, k+1)-cut.begin(n, k))
+		}
+		return lens
+	}
+	for name, x := range map[string]struct {
+		cut   func(n int) []int
+		whole int
+		most  int
+	}{
+		"pieces":   {piecesOf, segmentBytes, segmentBytes + segmentBytes/2},
+		"segments": {segmentsOf, reduceSegmentBytes, reduceSegmentBytes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lens [][]int
+			for parts := 1; parts <= 12; parts++ {
+				for _, n := range []int{parts * x.whole / 2, parts*x.whole - elem, parts * x.whole, parts*x.whole + elem} {
+					got, sum := x.cut(n), 0
+					for _, l := range got {
+						if sum += l; l <= 0 || l > x.most || l%elem != 0 {
+							t.Errorf("%d bytes: %v", n, got)
+						}
+					}
+					if sum != n {
+						t.Errorf("%d bytes: %v make %d", n, got, sum)
+					}
+					lens = append(lens, got)
+				}
+			}
+			for i, a := range lens {
+				for _, b := range lens[:i] {
+					if k := min(len(a), len(b)); slices.Equal(a[:k], b[:k]) && !slices.Equal(a, b) {
+						t.Errorf("%v begins as %v does", a, b)
+					}
+				}
+			}
+		})
 	}
 }
 

@@ -59,7 +59,6 @@ type exchange struct {
 // Sizes that shape an exchange. Pieces of a mebibyte take as long as whole blocks.
 var (
 	exchangePiece = 1 << 20 // of a block, one message
-	exchangeNotch = 64      // see pieceEnd
 	exchangeApart = 1 << 20 // up to so many bytes are copied before an exchange in place
 )
 
@@ -150,7 +149,7 @@ func inPieces(g Graph, done []Step, b Buf, after []Step, move func(piece Buf, af
 func pieceEnd(lo, n int) int {
 	hi := lo + exchangePiece
 	if lo == 0 {
-		hi -= exchangeNotch * ((n - 1) / exchangePiece % (exchangePiece / exchangeNotch / 2))
+		hi -= notches((n-1)/exchangePiece, notchBytes, exchangePiece)
 	}
 	return min(hi, n)
 }

@@ -93,11 +93,13 @@ func bcastTree(g Graph, t tree, buf Buf, after []Step) (ready, sent []Step) {
 }
 
 func bcastChain(g Graph, t tree, buf Buf, after []Step) []Step {
-	all, piece := span{0, buf.Len()}, segment(1)
+	all := span{0, buf.Len()}
 	in := line{base: after}
 	var sent []Step
-	for lo := 0; lo < all.hi; lo += piece {
-		s := all.piece(lo, piece).part(buf)
+	for lo, hi := 0, 0; lo < all.hi; lo = hi {
+		piece := all.piece(lo, 1)
+		hi = piece.hi
+		s := piece.part(buf)
 		if t.v > 0 {
 			in.add(g.Recv(t.rank(t.v-1), s, in.next()...))
 		}

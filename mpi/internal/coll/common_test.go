@@ -44,9 +44,11 @@ func seeds(t *testing.T, n int, f func(seed uint64)) {
 
 // smallSegments makes pipelines have many segments for the time of a test.
 func smallSegments(t *testing.T) {
-	old, reduce, share := segmentBytes, reduceSegmentBytes, reduceShareBytes
-	segmentBytes, reduceSegmentBytes, reduceShareBytes = 48, 100, 8
-	t.Cleanup(func() { segmentBytes, reduceSegmentBytes, reduceShareBytes = old, reduce, share })
+	old, notch, reduce, share := segmentBytes, notchBytes, reduceSegmentBytes, reduceShareBytes
+	segmentBytes, notchBytes, reduceSegmentBytes, reduceShareBytes = 48, 8, 100, 8
+	t.Cleanup(func() {
+		segmentBytes, notchBytes, reduceSegmentBytes, reduceShareBytes = old, notch, reduce, share
+	})
 }
 
 func randomBytes(rng *rand.Rand, n int) []byte {

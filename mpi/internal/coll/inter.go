@@ -103,12 +103,12 @@ func (x Inter) inSegments(n, elem, most int, serial bool, run func(x Inter, s sp
 	if n == 0 {
 		return nil
 	}
-	parts := segmentsOf(most, n, x.local.size()+x.remote.size())
-	if parts == 1 {
+	cut := segmentsOf(most, n, elem, x.local.size()+x.remote.size())
+	if cut.n == 1 {
 		return run(x, span{0, n}, nil)
 	}
-	return streamsOf(x.local.g, parts, serial, nil, func(g Graph, k int, after []Step) []Step {
-		return run(x.over(g), span{cut(n, elem, parts, k), cut(n, elem, parts, k+1)}, after)
+	return streamsOf(x.local.g, cut.n, cut.spare(n), serial, nil, func(g Graph, k int, after []Step) []Step {
+		return run(x.over(g), span{cut.begin(n, k), cut.begin(n, k+1)}, after)
 	})
 }
 

@@ -222,9 +222,9 @@ func TestAlltoall(t *testing.T) {
 
 // smallPieces makes blocks go by pieces, and exchanges in place swap them.
 func smallPieces(t *testing.T) {
-	piece, notch, apart := exchangePiece, exchangeNotch, exchangeApart
-	exchangePiece, exchangeNotch, exchangeApart = 4, 1, 1
-	t.Cleanup(func() { exchangePiece, exchangeNotch, exchangeApart = piece, notch, apart })
+	piece, notch, apart := exchangePiece, notchBytes, exchangeApart
+	exchangePiece, notchBytes, exchangeApart = 4, 1, 1
+	t.Cleanup(func() { exchangePiece, notchBytes, exchangeApart = piece, notch, apart })
 }
 
 func testAlltoalls(t *testing.T) {

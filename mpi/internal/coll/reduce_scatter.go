@@ -20,19 +20,19 @@ func ReduceScatter(g Graph, alg Algorithm, rank, size int, in, out Buf, counts [
 	if !KindReduceScatter.Has(alg) || alg == Ring && !red.Commutative {
 		alg = ChooseReduceScatter(size, total, red.Commutative)
 	}
-	n := segmentsOf(red.Segment, total, size)
+	cut := segmentsOf(red.Segment, total, red.ElemSize, size)
 	own := out
-	if n > 1 && out.begins(in) {
+	if cut.n > 1 && out.begins(in) {
 		// What a segment leaves here must not be where another has operands yet: those of this
 		// rank's block are of the same segment.
 		own = in.block(counts, displs, rank)
 	}
-	done := streamsOf(g, n, false, after, func(g Graph, k int, after []Step) []Step {
+	done := streamsOf(g, cut.n, cut.spare(total), false, after, func(g Graph, k int, after []Step) []Step {
 		// A part of every block, so that all ranks have the same to do in each segment.
 		lens, from, at := make([]int, size), make([]int, size), 0
 		for r, c := range counts {
-			lo := cut(c, red.ElemSize, n, k)
-			lens[r], from[r] = cut(c, red.ElemSize, n, k+1)-lo, displs[r]+lo
+			lo := cut.beginShare(c, k)
+			lens[r], from[r] = cut.beginShare(c, k+1)-lo, displs[r]+lo
 			if r == rank {
 				at = lo
 			}

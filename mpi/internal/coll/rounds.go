@@ -96,19 +96,22 @@ func (f *folder) place(out []byte, rounds []round) {
 func (f *folder) round(r round) {
 	piece := segment(f.red.ElemSize)
 	done := make([]Step, 0, 2+(r.out.len()+r.in.len())/piece)
-	for lo := r.out.lo; lo < r.out.hi; lo += piece {
-		done = append(done, f.g.Send(r.to, Memory(r.out.piece(lo, piece).of(f.acc)), f.ready...))
+	for lo, hi := r.out.lo, 0; lo < r.out.hi; lo = hi {
+		s := r.out.piece(lo, f.red.ElemSize)
+		hi = s.hi
+		done = append(done, f.g.Send(r.to, Memory(s.of(f.acc)), f.ready...))
 	}
 	if !r.receives() {
 		f.ready = join(f.g, with(f.ready, done...))
 		return
 	}
 	sent := done
-	for lo := r.in.lo; lo < r.in.hi; lo += piece {
-		s := r.in.piece(lo, piece)
+	for k, lo, hi := 0, r.in.lo, 0; lo < r.in.hi; k, lo = k+1, hi {
+		s := r.in.piece(lo, f.red.ElemSize)
+		hi = s.hi
 		after := []Step{f.g.Recv(r.from, Memory(s.of(f.spare)), f.ready...)}
 		if r.out == r.in {
-			after = append(after, sent[(lo-r.in.lo)/piece]) // it may be about to change what is being sent
+			after = append(after, sent[k]) // it may be about to change what is being sent
 		}
 		done = append(done, f.g.Do(f.combine(s, r.lower), after...))
 	}

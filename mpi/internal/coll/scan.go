@@ -92,11 +92,12 @@ func scanRounds(rank, first, size int, all span) []round {
 }
 
 func scanChain(g Graph, rank, size int, in, out []byte, red Reducer, after []Step) []Step {
-	all, piece := span{0, len(in)}, segment(red.ElemSize)
+	all := span{0, len(in)}
 	if rank == 0 {
 		done := move(g, out, in, after)
-		for lo := 0; lo < len(in); lo += piece {
-			s := all.piece(lo, piece)
+		for lo, hi := 0, 0; lo < len(in); lo = hi {
+			s := all.piece(lo, red.ElemSize)
+			hi = s.hi
 			done = with(done, g.Send(1, Memory(s.of(in)), after...))
 		}
 		return join(g, done)
@@ -107,8 +108,9 @@ func scanChain(g Graph, rank, size int, in, out []byte, red Reducer, after []Ste
 	}
 	recvs, ready := line{base: after}, after
 	var sent []Step
-	for lo := 0; lo < len(in); lo += piece {
-		s := all.piece(lo, piece)
+	for lo, hi := 0, 0; lo < len(in); lo = hi {
+		s := all.piece(lo, red.ElemSize)
+		hi = s.hi
 		op, own, res := s.of(arrive), s.of(in), s.of(out)
 		recv := g.Recv(rank-1, Memory(op), recvs.next()...)
 		recvs.add(recv)

@@ -53,9 +53,33 @@ func segment(elem int) int {
 	return max(segmentBytes/elem, 1) * elem
 }
 
-// piece is the part of s from lo on, of n bytes at most. Both ends of a message cut it alike,
-// because they know its length.
-func (s span) piece(lo, n int) span { return span{lo, min(lo+n, s.hi)} }
+// piece is the part of s from lo on, where the one before it ends, of whole elements: a segment. Both
+// ends of a message cut it alike, because they know its length. The first of several pieces is
+// shorter by a notch for each other one, within limits, and the last one longer by what is left. So a
+// receiver that expects a message of another length than the one that comes finds a piece of another
+// length, where whole ones would match.
+func (s span) piece(lo, elem int) span {
+	n, whole := s.len(), segment(elem)
+	if n <= whole {
+		return s
+	}
+	short := notches(n/whole, max(notchBytes/max(elem, 1), 1)*max(elem, 1), whole)
+	hi := lo + whole
+	if lo == s.lo {
+		hi -= short
+	}
+	if s.hi-hi <= short {
+		hi = s.hi
+	}
+	return span{lo, hi}
+}
+
+// notchBytes is about how many bytes a notch is: see [span.piece] and others.
+var notchBytes = 64
+
+// notches is by how much the first part of several is shorter, where others follow it: by a notch
+// for each, as long as half of the part is left.
+func notches(others, notch, part int) int { return notch * (others % max(part/notch/2, 1)) }
 
 // cuts divides n bytes of elements into parts blocks that differ by one element at most: block i is
 // [c[i], c[i+1]).
