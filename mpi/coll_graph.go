@@ -113,6 +113,7 @@ var graphs = sync.Pool{New: func() any { return &graph{s: new(engine.Schedule)} 
 const (
 	persistentTag = 1 << 30
 	streamTag     = 1 << 28
+	streamTags    = 3 * streamTag // the bits that tell streams apart
 )
 
 // newGraph is the empty graph of the next collective of c.
@@ -120,6 +121,7 @@ func newGraph(c *comm) *graph {
 	g, number := graphs.Get().(*graph), c.collSeq.Add(1)-1
 	if !c.settles {
 		number %= streamTag
+		c.recycleTags(0, number)
 	}
 	g.renew(c, number)
 	return g
@@ -128,8 +130,21 @@ func newGraph(c *comm) *graph {
 // newPersistentGraph is that of the next persistent one. It is not recycled.
 func newPersistentGraph(c *comm) *graph {
 	g := &graph{s: new(engine.Schedule)}
-	g.renew(c, persistentTag+(c.persistSeq.Add(1)-1)%streamTag)
+	number := (c.persistSeq.Add(1) - 1) % streamTag
+	c.recycleTags(persistentTag, number)
+	g.renew(c, persistentTag+number)
 	return g
+}
+
+// recycleTags says in the middle of each quarter of the numbers of collectives that those of the
+// next quarter will be new again, also if one that had such a number has failed. No other rank is as
+// far ahead as that.
+func (c *comm) recycleTags(base, number uint32) {
+	const quarter = streamTag / 4
+	if number%quarter == quarter/2 {
+		first := base + (number/quarter+1)%4*quarter
+		c.job.engine.Forget(c.coll, engine.Tag(first), engine.Tag(first+quarter-1))
+	}
 }
 
 // renew makes g an empty graph of all ranks that take part in collectives of c.

@@ -145,6 +145,7 @@ func (j *job) start(ctx context.Context, info boot.Info, set settings) error {
 	cfg := set.Config
 	cfg.Observer = j.tools.observer()
 	cfg.OnSignal, cfg.OnPeerGone, cfg.Family = j.onSignal, j.onPeerGone, contextFamily
+	cfg.Streams = streamTags
 	j.faults.hasFT = info.FT || set.hasFT
 	j.faults.worded = j.faults.hasFT && info.Source == "fitrun"
 	j.faults.gossips = j.faults.hasFT && !j.faults.worded && info.Source != sourceThreads
