@@ -78,9 +78,9 @@ func TestCollectiveUnequal(t *testing.T) {
 	}
 }
 
-// TestCollectiveUnequalLong: nor does a rank wait in vain, and all have their errors, where ranks cut
-// what they send and receive into different numbers of messages, which wait for permission. It may
-// if they choose different algorithms.
+// TestCollectiveUnequalLong: nor does a rank wait in vain, and all have their errors, where ranks
+// cut what they send and receive into different numbers of messages, which wait for permission. It
+// may if they choose different algorithms.
 func TestCollectiveUnequalLong(t *testing.T) {
 	effort.Need(t, effort.Usual, "it tries collectives for seconds")
 	for _, size := range []int{2, 3, 5} {

@@ -137,8 +137,8 @@ func newPersistentGraph(c *comm) *graph {
 }
 
 // recycleTags says in the middle of each quarter of the numbers of collectives that those of the
-// next quarter will be new again, also if one that had such a number has failed. No other rank is as
-// far ahead as that.
+// next quarter will be new again, also if one that had such a number has failed. No other rank is
+// as far ahead as that.
 func (c *comm) recycleTags(base, number uint32) {
 	const quarter = streamTag / 4
 	if number%quarter == quarter/2 {

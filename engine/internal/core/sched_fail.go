@@ -7,17 +7,18 @@ import (
 )
 
 // A rank whose part of a collective fails while all ranks live, because what came has another
-// length than it expects, or its operation panics, has an error at once. But others wait for what it
-// would have sent, and for it to receive. So it sends the rest of its messages, in their order, empty
-// and marked as PartFailed, and takes what still comes to it for nothing (sched_spoilt.go). The part
-// of each rank that gets such a message fails likewise: the error goes as far as the data would have
-// gone, and no rank waits for it in vain.
+// length than it expects, or its operation panics, has an error at once. But others wait for what
+// it would have sent, and for it to receive. So it sends the rest of its messages, in their order,
+// empty and marked as PartFailed, and takes what still comes to it for nothing (sched_spoilt.go).
+// The part of each rank that gets such a message fails likewise: the error goes as far as the data
+// would have gone, and no rank waits for it in vain.
 //
 // What it sends are the messages of its own schedule. A rank that has chosen another algorithm,
 // because its length is another, may wait for one that is not among them.
 //
 // Other libraries go on to the end with data that is wrong, and say so there. That keeps the
-// buffers of the caller that has the error, and the caller itself, as long as the slowest rank takes.
+// buffers of the caller that has the error, and the caller itself, as long as the slowest rank
+// takes.
 
 // PartFailed, in the place of Elem, marks a message of a schedule whose part at the sender has
 // failed. No schedule has it as its Elem. It is part of the wire protocol.

@@ -8,9 +8,9 @@ import (
 
 // Messages may still come for a schedule whose part has failed here: those that its steps would
 // have received, and others, from ranks whose lengths differ so much that they cut them into more
-// messages, or choose another algorithm. Their senders must not wait for ever. So the core keeps the
-// name of the schedule, and takes for nothing what has come under that name, and what comes: to a
-// message that is announced it gives permission to send nothing.
+// messages, or choose another algorithm. Their senders must not wait for ever. So the core keeps
+// the name of the schedule, and takes for nothing what has come under that name, and what comes: to
+// a message that is announced it gives permission to send nothing.
 //
 // No rank can know that nothing more comes under a name. It is forgotten when its number comes
 // again, as a schedule of that name starts or its owner says so (Forget), or when maxSpoilt others

@@ -4,9 +4,9 @@ package coll
 // under way at a time. So the memory for operands that arrive, and for what layouts are packed
 // into, is that of those few, however long the vector is, and what one pass leaves in the cache is
 // there for the next. All ranks cut alike, because they know the length: what form the buffers of
-// others have they need not know. Ranks that disagree about the length must find out: so the first of
-// several segments is shorter by a notch for each other one, within limits, where segments as long as
-// each other would match.
+// others have they need not know. Ranks that disagree about the length must find out: so the first
+// of several segments is shorter by a notch for each other one, within limits, where segments as
+// long as each other would match.
 
 // Sizes of segments, measured (docs/decisions/0030).
 var (
@@ -90,10 +90,10 @@ func (l *stream) Scratch(n int) []byte {
 	return (*b)[:n]
 }
 
-// streamsOf lets run append the steps of each of n segments, of which the first is shorter than others
-// by spare bytes at most, and the longest of the others come first. Their messages keep apart, and
-// reduceStreams of them are under way at once; only one if serial, which is this rank's business
-// alone.
+// streamsOf lets run append the steps of each of n segments, of which the first is shorter than
+// others by spare bytes at most, and the longest of the others come first. Their messages keep
+// apart, and reduceStreams of them are under way at once; only one if serial, which is this rank's
+// business alone.
 func streamsOf(g Graph, n, spare int, serial bool, after []Step, run func(g Graph, segment int, after []Step) []Step) []Step {
 	if n == 1 {
 		return run(g, 0, after)

@@ -53,11 +53,11 @@ func segment(elem int) int {
 	return max(segmentBytes/elem, 1) * elem
 }
 
-// piece is the part of s from lo on, where the one before it ends, of whole elements: a segment. Both
-// ends of a message cut it alike, because they know its length. The first of several pieces is
-// shorter by a notch for each other one, within limits, and the last one longer by what is left. So a
-// receiver that expects a message of another length than the one that comes finds a piece of another
-// length, where whole ones would match.
+// piece is the part of s from lo on, where the one before it ends, of whole elements: a segment.
+// Both ends of a message cut it alike, because they know its length. The first of several pieces is
+// shorter by a notch for each other one, within limits, and the last one longer by what is left. So
+// a receiver that expects a message of another length than the one that comes finds a piece of
+// another length, where whole ones would match.
 func (s span) piece(lo, elem int) span {
 	n, whole := s.len(), segment(elem)
 	if n <= whole {
