@@ -58,6 +58,9 @@ const (
 	AnyPeer = core.AnyPeer
 	AnyTag  = core.AnyTag
 
+	// PartFailed is the first of 15 marks; see core.PartFailed.
+	PartFailed = core.PartFailed
+
 	// BsendOverhead is what a message in the attached buffer occupies beyond its bytes.
 	BsendOverhead = buffer.Overhead
 )

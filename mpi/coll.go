@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fitmpi/fitmpi/engine"
@@ -184,12 +185,39 @@ func (c *Comm) collError(op string, err error) *Error {
 	}
 	if m, ok := errors.AsType[*engine.PartError](err); ok {
 		rank, name := c.memberOf(m.From)
-		return opErrorf(ErrOther, op, "%s has found an error in its part and has nothing to send: its own error says what is wrong", name).with(rank)
+		return opErrorf(classOfPart(m.Reason), op, "%s has found an error in its part and has nothing to send: its own error says what is wrong", name).with(rank)
 	}
 	if e.Class == ErrOther {
 		return opError(classOr(err, ErrOther), op, e.Cause)
 	}
 	return e
+}
+
+// partClasses are the classes of errors of which a rank tells those that wait for its part of a
+// collective, in the order of the marks from engine.PartFailed on. They are part of the protocol.
+var partClasses = [...]ErrorClass{ErrOther, ErrTruncate, ErrCount, ErrType, ErrOp, ErrBuffer, ErrArg}
+
+// reasonOf is the mark for err, which a step of a collective has found.
+func reasonOf(err error) uint8 {
+	class := ClassOf(err)
+	if p, ok := errors.AsType[*engine.PartError](err); ok {
+		return p.Reason
+	}
+	if _, ok := errors.AsType[*engine.TruncateError](err); ok {
+		class = ErrTruncate
+	}
+	if _, ok := errors.AsType[*forbiddenCallError](err); ok {
+		class = ErrOp
+	}
+	return engine.PartFailed + uint8(max(slices.Index(partClasses[:], class), 0))
+}
+
+// classOfPart is the class of error that a mark stands for.
+func classOfPart(reason uint8) ErrorClass {
+	if i := int(reason) - engine.PartFailed; i < len(partClasses) {
+		return partClasses[i]
+	}
+	return ErrOther
 }
 
 // memberOf is the rank of a peer that takes part in collectives of c, and that in words.

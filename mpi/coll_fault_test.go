@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !fitmpi_portable
 
 package mpi
 
@@ -153,7 +153,7 @@ func (x unequalCase) judge(t *testing.T, c *Comm, odd int, err error) {
 	switch {
 	case err == nil && x.told(c.rank, c.Size(), odd):
 		t.Errorf("rank %d has no error, as rank %d gives another length", c.rank, odd)
-	case err == nil || ClassOf(err) == ErrTruncate:
+	case err == nil || ClassOf(err) == ErrTruncate: // its own, or that of another
 	case ClassOf(err) != ErrOther || !strings.Contains(err.Error(), "its own error says what is wrong"):
 		t.Errorf("rank %d, as rank %d gives another length: %v", c.rank, odd, err)
 	}
@@ -246,12 +246,8 @@ func TestCollectiveMute(t *testing.T) {
 			func() error { return Bcast(c, []mute{{}}, 0) },
 			func() error { _, err := Ibcast(c, []mute{{}}, 0).Wait(); return err },
 		} {
-			want := ErrOther
-			if c.rank == 0 {
-				want = ErrType
-			}
-			if err := call(); ClassOf(err) != want {
-				t.Errorf("call %d at rank %d: %v, want %v", i, c.rank, err, want)
+			if err := call(); ClassOf(err) != ErrType {
+				t.Errorf("call %d at rank %d: %v, want %v", i, c.rank, err, ErrType)
 			}
 			if err := Barrier(c); err != nil {
 				return err

@@ -150,6 +150,7 @@ func (c *comm) recycleTags(base, number uint32) {
 // renew makes g an empty graph of all ranks that take part in collectives of c.
 func (g *graph) renew(c *comm, tag uint32) {
 	g.s.Renew(c.coll, engine.Tag(tag), c.peers)
+	g.s.Reason = reasonOf
 	g.s.Member = c.member
 	g.ctx, g.tag, g.peers = c.coll, tag, c.peers
 	g.places, g.gate = c.places, g.gate[:0]

@@ -129,8 +129,8 @@ func failingReduction(t *testing.T, op string, start func(c *mpi.Comm) *mpi.Requ
 	}
 	failed := 0
 	for r, err := range said {
-		if err == nil || mpi.ClassOf(err) == mpi.ErrRevoked {
-			continue
+		if err == nil || mpi.ClassOf(err) == mpi.ErrRevoked || strings.Contains(err.Error(), "has found an error in its part") {
+			continue // by another's operation
 		}
 		failed++
 		wantText(t, err, mpi.ErrOther, append(want, op+" on rank "+fmt.Sprint(r))...)

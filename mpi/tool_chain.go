@@ -231,7 +231,7 @@ const (
 	MessageArrived                      // its header is here
 	MessageMatched                      // a receive has it
 	MessageReceived                     // its payload is in the memory of the receive
-	MessageWithdrawn                    // its sender has cancelled it before anything matched it
+	MessageWithdrawn                    // before anything matched it its sender has cancelled it, or the collective or communicator that it belongs to has failed
 )
 
 // String names the kind, such as "sent".

@@ -109,6 +109,9 @@ func complain(what string, err error) {
 	if strings.HasSuffix(what, "Wait of a wildcard") {
 		class = mpi.ErrProcFailedPending
 	}
+	if strings.HasSuffix(what, "segments") && os.Getenv(envDeath) == "panic" && strings.Contains(err.Error(), "has found an error in its part") {
+		return // before it died
+	}
 	if !errors.Is(err, class) || !strings.Contains(err.Error(), fmt.Sprintf("world rank %d", victim)) {
 		fmt.Printf("%s: %v, want an error of class %v that names world rank %d\n", what, err, class, victim)
 	}

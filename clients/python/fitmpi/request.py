@@ -116,7 +116,7 @@ class Receive(Request):
         if own is not None:
             self.into = memoryview(own)
         n = min(len(self.into), a.length)
-        if a.context in wire.COLLECTIVE and a.elem == wire.PART_FAILED:
+        if a.context in wire.COLLECTIVE and a.elem in wire.PART_FAILED:
             self.late = PartFailed(f"rank {a.source} has found an error in its part of a collective: its own error says what is wrong")
             return 0
         self.message = Message(a.source, a.tag, a.elem, self.into[:n] if own is None else own)

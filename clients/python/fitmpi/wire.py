@@ -22,7 +22,7 @@ EAGER, RTS, CTS, DATA, ACK, CREDIT, CANCEL = 1, 2, 3, 4, 5, 6, 7
 CANCEL_REPLY, BYE, HEARTBEAT, FIN, SIGNAL, RECEIVED = 8, 9, 10, 11, 12, 13
 
 COLLECTIVE = (1, 3)  # contexts of collectives: of the world, and of the end
-PART_FAILED = 1  # in the place of elem in these: the sender's part of the collective has failed
+PART_FAILED = range(1, 16)  # in the place of elem in these: the sender's part of the collective has failed
 
 SYNC, OBJECT, DONE, PULL, PAUSED = 1, 2, 4, 8, 16
 

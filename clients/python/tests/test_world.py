@@ -170,10 +170,10 @@ class Worlds(unittest.TestCase):
     def test_part_failed(self):
         """Section 4: a message with the mark 1 fails a barrier; between two ranks 1 is a class of elements."""
         a, b = self.job(2).worlds
-        a._engine.send(1, 1, 0, memoryview(b""), wire.PART_FAILED)
+        a._engine.send(1, 1, 0, memoryview(b""), wire.PART_FAILED[2])
         with self.assertRaisesRegex(fitmpi.PartFailed, "rank 0 has found an error in its part"):
             b.barrier()
-        a._engine.send(1, 0, 7, memoryview(b"x"), wire.PART_FAILED)
+        a._engine.send(1, 0, 7, memoryview(b"x"), wire.PART_FAILED[0])
         self.assertEqual(bytes(b.recv(0, 7).data), b"x")
 
     def test_failed_peer(self):

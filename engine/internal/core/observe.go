@@ -38,7 +38,7 @@ const (
 	EventArrived                    // its header is here; the payload of a short one is too
 	EventMatched                    // a receive has it that was posted before it, or takes it now
 	EventReceived                   // its payload is in the receive's memory
-	EventWithdrawn                  // its sender has cancelled it in time
+	EventWithdrawn                  // its sender has cancelled it in time, or the receiver can have no use for it: its context is shut, or its schedule has failed
 )
 
 // sentTo is how many messages were ever sent to p: the number of the last one.

@@ -20,12 +20,19 @@ import (
 // buffers of the caller that has the error, and the caller itself, as long as the slowest rank
 // takes.
 
-// PartFailed, in the place of Elem, marks a message of a schedule whose part at the sender has
-// failed. No schedule has it as its Elem. It is part of the wire protocol.
-const PartFailed = 1
+// PartFailed to maxPartFailed, in the place of Elem, mark a message of a schedule whose part at the
+// sender has failed. Which of them is the owner's business (Schedule.Reason). No schedule has one as
+// its Elem. They are part of the wire protocol.
+const (
+	PartFailed    = 1
+	maxPartFailed = 15
+)
 
 // PartError is the error of a step that has received a message marked as PartFailed.
-type PartError struct{ From PeerID }
+type PartError struct {
+	From   PeerID
+	Reason uint8 // the mark
+}
 
 func (e *PartError) Error() string {
 	return fmt.Sprintf("rank %d has found an error in its part: that error says what is wrong", e.From)
@@ -35,8 +42,8 @@ func (e *PartError) Error() string {
 // nil if there is none.
 func (s *Schedule) FaultOf(got uint8, from PeerID) error {
 	switch {
-	case got == PartFailed:
-		return &PartError{from}
+	case got >= PartFailed && got <= maxPartFailed:
+		return &PartError{from, got}
 	case s.Differ != nil:
 		return s.Differ(s.Elem, got, from)
 	}
@@ -48,14 +55,22 @@ func (s *Schedule) FaultOf(got uint8, from PeerID) error {
 func (c *Core) failPart(s *Schedule, err error) {
 	c.failSched(s, err)
 	if !errors.Is(err, ErrStopped) && c.refusal(s) == nil {
-		c.tellPart(s)
+		c.tellPart(s, s.reasonOf(err))
 	}
+}
+
+// reasonOf is the mark of what s sends after err.
+func (s *Schedule) reasonOf(err error) uint8 {
+	if s.Reason == nil {
+		return PartFailed
+	}
+	return min(max(s.Reason(err), PartFailed), maxPartFailed)
 }
 
 // tellPart does what the other ranks wait for: each message that s has not begun to send is sent
 // without its payload, marked, and what comes for s is taken for nothing. Posted receives have been
 // withdrawn.
-func (c *Core) tellPart(s *Schedule) {
+func (c *Core) tellPart(s *Schedule, reason uint8) {
 	c.spoil(s)
 	for i := range s.steps {
 		st := &s.steps[i]
@@ -63,7 +78,7 @@ func (c *Core) tellPart(s *Schedule) {
 			continue
 		}
 		d := c.carrier(st.mso, nil, ownUser)
-		d.Elem = PartFailed
+		d.Elem = reason
 		c.postLater(d)
 	}
 }
