@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -122,7 +123,7 @@ func badReduction(t *testing.T, called, op string, call func(world, self *mpi.Co
 	}
 	told := 0
 	for _, err := range said {
-		if errors.Is(err, mpi.ErrOp) {
+		if errors.Is(err, mpi.ErrOp) && !strings.Contains(err.Error(), "has found an error in its part") { // it was told, before it called
 			wantText(t, err, mpi.ErrOp, op+" on rank", "mpi_test.init", "has called "+called+" at ", "callback_test.go:")
 			told++
 		}
