@@ -26,10 +26,11 @@
 // waiter was armed ([Waiter.Arm]), once.
 //
 // [Waiter.Wait] is an ordinary blocking system call: the Go scheduler takes the P away meanwhile.
-// That makes an idle process all but free of cost, but a return has to find a P again. Beside goroutines
-// that compute without pause that takes up to 10 ms. [Waiter.WaitHolding] keeps the P: it returns
-// within microseconds of an event, and in exchange holds up everything that needs all Ps, so it is
-// bounded by [MaxHold]. Use Wait when nothing is outstanding and WaitHolding when something is.
+// That makes an idle process all but free of cost, but a return has to find a P again. Beside
+// goroutines that compute without pause that takes up to 10 ms. [Waiter.WaitHolding] keeps the P:
+// it returns within microseconds of an event, and in exchange holds up everything that needs all
+// Ps, so it is bounded by [MaxHold]. Use Wait when nothing is outstanding and WaitHolding when
+// something is.
 //
 // The other calls that touch sockets keep the P too. They never block; a transfer is cut after 1
 // MiB, so that no call of this package delays the garbage collector's stop-the-world by much more

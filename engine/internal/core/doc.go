@@ -59,11 +59,11 @@
 // # What is called with the mutex held
 //
 // The core calls the lane of a peer ([Local]), but for Fetch, and the [Observer]. It calls
-// MSO.Member, Schedule.Member, Schedule.Differ and Schedule.Reason; MSO.Alloc of an eager message whose receive is
-// posted; and the [Layout] of a payload that is short, or whose receive is given up. None of these
-// may call the engine. All are short, with two exceptions. What withdraws or moves an offer, or
-// ends a fetch, waits while a thread of the process copies a part of the payload. And what has come
-// of a payload is copied whole when its receive is given up.
+// MSO.Member, Schedule.Member, Schedule.Differ and Schedule.Reason; MSO.Alloc of an eager message
+// whose receive is posted; and the [Layout] of a payload that is short, or whose receive is given
+// up. None of these may call the engine. All are short, with two exceptions. What withdraws or
+// moves an offer, or ends a fetch, waits while a thread of the process copies a part of the
+// payload. And what has come of a payload is copied whole when its receive is given up.
 //
 // # Limits
 //

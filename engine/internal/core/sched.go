@@ -21,8 +21,8 @@ type Schedule struct {
 	// Differ is the error of a step that has received a message whose Elem is got, not the
 	// schedule's own; nil if there is none. It is called with the mutex held, and may be nil.
 	Differ func(own, got uint8, from PeerID) error
-	// Reason is the mark, from PartFailed on, that tells others of an error of this rank's part. It is
-	// called as Differ is; nil: always PartFailed.
+	// Reason is the mark, from PartFailed on, that tells others of an error of this rank's part. It
+	// is called as Differ is; nil: always PartFailed.
 	Reason func(error) uint8
 	Broken error // the owner's: why this rank cannot do its part; nil if it can. It fails with that as it starts
 	Began  int64 // the observer's

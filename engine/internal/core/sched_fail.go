@@ -21,8 +21,8 @@ import (
 // takes.
 
 // PartFailed to maxPartFailed, in the place of Elem, mark a message of a schedule whose part at the
-// sender has failed. Which of them is the owner's business (Schedule.Reason). No schedule has one as
-// its Elem. They are part of the wire protocol.
+// sender has failed. Which of them is the owner's business (Schedule.Reason). No schedule has one
+// as its Elem. They are part of the wire protocol.
 const (
 	PartFailed    = 1
 	maxPartFailed = 15
