@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 // A job of ranks of both byte orders (MPI 4.1, section 3.3.2: "type conversion and representation
@@ -44,9 +45,7 @@ func otherOrder(t *testing.T) func(t *testing.T) string {
 		script := filepath.Join(dir, "either")
 		text := fmt.Sprintf("#!/bin/sh\nmkdir %q 2>/dev/null && exec %q %q \"$@\"\nexec %q \"$@\"\n",
 			filepath.Join(dir, "taken"), emulator, foreign, selfPath(t))
-		if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		executable.Write(t, script, text)
 		return script
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -245,9 +246,7 @@ func TestGoOnWithoutAHost(t *testing.T) {
 	ssh := filepath.Join(dir, "ssh")
 	// The host b is cut off when its rank kills its own agent.
 	const script = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nexport HOME=\"$XDG_CACHE_HOME\" FAKE_HOST=\"$2\"\nshift 2\nexec sh -c \"$*\"\n"
-	if err := os.WriteFile(ssh, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, ssh, script)
 	fitrunPath(t) // by the cache of the go command, which will be elsewhere
 	t.Setenv("FITMPI_SSH", ssh)
 	t.Setenv("XDG_CACHE_HOME", dir)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 	"github.com/fitmpi/fitmpi/internal/testutil/faultproxy"
 	"github.com/fitmpi/fitmpi/mpi"
 )
@@ -328,9 +329,7 @@ func TestNoRankUnderSlurm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(dir+"/script", []byte("#!/bin/sh\n\"$1\"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			executable.Write(t, dir+"/script", "#!/bin/sh\n\"$1\"\n")
 			l := launcher{command: func(t *testing.T, _ int) (full, env []string) {
 				for _, arg := range args {
 					full = append(full, strings.ReplaceAll(arg, "%s", dir))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -174,9 +175,7 @@ func startLeftover(t *testing.T, s scene, n int) *leftoverJob {
 	if s.deed == "agent" || s.deed == "connection" || s.deed == "fitrun, hosts" {
 		ssh := filepath.Join(t.TempDir(), "ssh")
 		const script = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nexport HOME=\"$XDG_CACHE_HOME\"\ncat | sh -c \"$*\" | cat\n"
-		if err := os.WriteFile(ssh, []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		executable.Write(t, ssh, script)
 		env = append(env, "FITMPI_SSH="+ssh, "XDG_CACHE_HOME="+t.TempDir())
 		args = append(args, "-H", fmt.Sprintf("a:%d,localhost:1", n-1), "--iface", "127.0.0.1")
 		for _, name := range []string{envProgram, envDir, envStage, envFlavours} {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -189,10 +190,8 @@ func startPausing(t *testing.T, args ...string) (r *acrossRun, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	ssh := filepath.Join(dir, "ssh")
+	executable.Write(t, ssh, aloneSSH)
 	self, err := os.Executable()
-	if err == nil {
-		err = os.WriteFile(ssh, []byte(aloneSSH), 0o700)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -375,9 +376,7 @@ func TestSessionMessageLeft(t *testing.T) {
 func TestSessionsTwice(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "twice")
-	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\n'%[1]s' rank && '%[1]s' rank\n", selfPath(t)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, script, fmt.Sprintf("#!/bin/sh\n'%[1]s' rank && '%[1]s' rank\n", selfPath(t)))
 	run := binaryRequest(script, "sessions", 2, "assist", t.TempDir()).run(t, nil)
 	if want := "was this rank before, and has joined the job"; run.code == 0 || !strings.Contains(run.stderr, want) || strings.Count(run.stdout, "is done\n") != 2 {
 		t.Errorf("code %d, want it to say %q\n%s%s", run.code, want, run.stdout, run.stderr)

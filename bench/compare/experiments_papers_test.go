@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 func TestCommandsOfPapers(t *testing.T) {
@@ -44,9 +46,7 @@ func TestCommandsOfPapers(t *testing.T) {
 func TestCoreScript(t *testing.T) {
 	places, bin := t.TempDir(), t.TempDir()
 	fake := "#!/bin/sh\necho \"$@\"\n" // in the place of taskset: this machine may have one core
-	if err := os.WriteFile(filepath.Join(bin, "taskset"), []byte(fake), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, filepath.Join(bin, "taskset"), fake)
 	for _, want := range []string{"-c 3 echo a b\n", "-c 5 echo a b\n"} {
 		cmd := exec.Command("sh", "-c", coreScript, "cores", places, "3", "5", "echo", "a b")
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))

@@ -42,7 +42,6 @@ func fitmpi_attach(with *C.struct_fit_attach) {
 	calls.Callback = callback
 	calls.UseNative(native)
 	C.fit_foreign = with.foreign
-	wakeMonitor()
 	calls.Attach(with.shared)
 }
 

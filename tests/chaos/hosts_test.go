@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 // What stands for hosts: this machine under two names, with an agent for each, which fitrun reaches
@@ -38,9 +40,7 @@ func (r *run) hostArgs(t *testing.T, env []string) (args, more []string) {
 		return nil, env
 	case "ssh":
 		ssh := filepath.Join(r.dir, "ssh")
-		if err := os.WriteFile(ssh, []byte(sshScript), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		executable.Write(t, ssh, sshScript)
 		env = append(env, "FITMPI_SSH="+ssh)
 		args = []string{"-H", fmt.Sprintf("a:%d,b:%d", first, second)}
 	case "agent":

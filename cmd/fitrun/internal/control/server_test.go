@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 // envServe makes the test binary a process with a Server; its value is what it is to do beside
@@ -70,14 +72,12 @@ func everyones(t *testing.T) string {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	self, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(dir+"/self", self, 0o755)
-	}
-	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	executable.Write(t, dir+"/self", string(self))
 	return dir + "/self"
 }
 

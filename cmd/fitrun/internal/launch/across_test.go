@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,6 +20,7 @@ import (
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 // fakeSSH is a command that does what ssh does, on this machine: each host has a home of its own,
@@ -68,9 +68,7 @@ func fakeHostsAt(t *testing.T, act string, names ...string) (r Request, homes st
 	t.Helper()
 	homes = t.TempDir()
 	ssh := filepath.Join(homes, "ssh")
-	if err := os.WriteFile(ssh, []byte(strings.ReplaceAll(fakeSSH, "HOMES", homes)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, ssh, strings.ReplaceAll(fakeSSH, "HOMES", homes))
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +248,8 @@ mkdir -p $HOME
 	}
 	lines := filepath.Join(dir, "lines")
 	text := strings.NewReplacer("HOMES", homes, "LINES", lines).Replace(script)
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "srun"), []byte(text), 0o700), os.Symlink(exe, lines)); err != nil {
+	executable.Write(t, filepath.Join(dir, "srun"), text)
+	if err := os.Symlink(exe, lines); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -344,9 +343,7 @@ func TestForeignBinary(t *testing.T) {
 	const machine = 18 // offset in an ELF header
 	binary.NativeEndian.PutUint16(b[machine:], uint16(elf.EM_RISCV))
 	r.Apps[0].Program = Program{Name: "./foreign", Path: filepath.Join(t.TempDir(), "foreign")}
-	if err := os.WriteFile(r.Apps[0].Program.Path, b, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, r.Apps[0].Program.Path, string(b))
 	code, _, said := execute(t, r, Config{})
 	if want := "fitrun: host a: ./foreign is built for riscv64, and this host is " + runtime.GOARCH + ";"; code != ExitError || !strings.HasPrefix(said, want) {
 		t.Errorf("exit code %d, it said %q, want %q", code, said, want)

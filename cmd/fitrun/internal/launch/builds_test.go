@@ -16,6 +16,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/agent"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 // otherArch is an architecture that this machine is not.
@@ -115,9 +116,7 @@ func TestFitrunForArch(t *testing.T) {
 // That end is not taken for an error of the program.
 func TestFitrunBuildGivesUp(t *testing.T) {
 	tools := t.TempDir() // with a compiler that never ends by itself
-	if err := os.WriteFile(filepath.Join(tools, "go"), []byte("#!/bin/sh\n: >"+tools+"/begun\nexec sleep 600\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, filepath.Join(tools, "go"), "#!/bin/sh\n: >"+tools+"/begun\nexec sleep 600\n")
 	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
 	b := newBuilds(Config{Stderr: os.Stderr})
 	defer b.close()

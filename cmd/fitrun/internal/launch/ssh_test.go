@@ -15,6 +15,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/hosts"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 // patience is for what must happen soon on a busy machine; nothing waits for it to pass.
@@ -186,9 +187,7 @@ func sshProgramCopied(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(l.Hidden(), "program")
-	if err := os.WriteFile(path, b, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, path, string(b))
 	r.Apps[0].Program.Path = path
 	var before []string
 	for range 2 {
