@@ -43,6 +43,7 @@ type workers struct {
 	size, conns int
 
 	matching  sync.Mutex
+	matched   int // guarded by matching
 	stopping  atomic.Bool
 	attending sync.WaitGroup // those that attend to connections, and those that compute
 	pollers   []*Poller      // of the former
@@ -114,6 +115,7 @@ func (w *workers) attend(conns []*Socket) {
 				}
 				got[ev.Token] = 0
 				w.matching.Lock()
+				w.matched++
 				w.matching.Unlock()
 				if _, err := conns[ev.Token].Write(buf[:1]); err != nil {
 					w.Error(err)
