@@ -212,8 +212,8 @@ func (e *Engine) StartSchedule(s *Schedule, next Intent) {
 	e.unlockPosted(next.manner(), &s.MSO)
 }
 
-// Iprobe returns the first queued message that fits, nil if there is none; the
-// MSO is valid only until it is received, so its envelope is copied.
+// Iprobe returns the envelope of the first queued message that fits; ok is false if there is none,
+// or, once for each, if one that is lost comes before it. Lost says so.
 func (e *Engine) Iprobe(ctx ContextID, peer PeerID, tag Tag) (env Envelope, ok bool) {
 	e.progressForTest()
 	e.mu.Lock()

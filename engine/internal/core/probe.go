@@ -1,9 +1,14 @@
 package core
 
-// Iprobe returns the first queued message that fits, leaving it there; nil if
-// there is none (MPI 4.1, section 3.8.1).
+// Iprobe returns the first queued message that fits, leaving it there; nil if there is none, or if
+// one that is lost comes before it (MPI 4.1, section 3.8.1).
 func (c *Core) Iprobe(ctx ContextID, peer PeerID, tag Tag) *MSO {
-	return c.events.find(key{ctx, peer, tag})
+	u := c.events.find(key{ctx, peer, tag})
+	if u != nil && c.overtakes(u, tag) {
+		c.peers[u.Peer].whyNot(ctx, tag) // the caller says why: the peer is gone
+		return nil
+	}
+	return u
 }
 
 // HasArrivals reports whether messages are queued that no receive has asked for.
@@ -18,7 +23,7 @@ func (c *Core) HasCome(ctx ContextID, peer PeerID, tag Tag) bool {
 // Improbe takes the first queued message that fits off the event queue, so that
 // only a receive given it can have it (section 3.8.2).
 func (c *Core) Improbe(ctx ContextID, peer PeerID, tag Tag) *MSO {
-	u := c.events.find(key{ctx, peer, tag})
+	u := c.Iprobe(ctx, peer, tag)
 	if u != nil {
 		c.events.remove(u)
 	}
@@ -28,6 +33,11 @@ func (c *Core) Improbe(ctx ContextID, peer PeerID, tag Tag) *MSO {
 // postProbe answers a blocking probe at once, or leaves it to offerToProbes.
 func (c *Core) postProbe(m *MSO) {
 	if u := c.events.find(key{m.Ctx, m.Peer, m.Tag}); u != nil {
+		if c.overtakes(u, m.Tag) {
+			m.setState(Queued)
+			c.complete(m, c.peers[u.Peer].whyNot(m.Ctx, m.Tag))
+			return
+		}
 		if m.Kind == KindMprobe {
 			c.events.remove(u)
 		}

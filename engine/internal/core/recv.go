@@ -39,9 +39,9 @@ func (c *Core) postRecv(m *MSO) (Job, bool) {
 		return c.take(m, u)
 	}
 	if u := c.events.find(key{m.Ctx, m.Peer, m.Tag}); u != nil {
-		if p := c.peers[u.Peer]; len(p.lost) > 0 && p.overtakes(u, m) {
+		if !m.Patient && c.overtakes(u, m.Tag) {
 			m.setState(Queued)
-			c.complete(m, p.whyNot(m))
+			c.complete(m, c.peers[u.Peer].whyNot(m.Ctx, m.Tag))
 			return Job{}, false
 		}
 		c.events.remove(u)
@@ -55,7 +55,7 @@ func (c *Core) postRecv(m *MSO) (Job, bool) {
 		c.posted.add(m)
 		c.stir(m)
 	default:
-		c.complete(m, p.whyNot(m))
+		c.complete(m, p.whyNot(m.Ctx, m.Tag))
 	}
 	return Job{}, false
 }
