@@ -157,6 +157,8 @@ var rules = []rule{
 		why: "internal/testutil/faultproxy is a proxy for tests that breaks connections: what runs over them is for the tests to say, and nothing else imports it"},
 	{pkgs: "internal/testutil/effort",
 		why: "internal/testutil/effort is how much of the tests a run shows: it knows none of them, and only tests import it"},
+	{pkgs: "internal/testutil/executable",
+		why: "internal/testutil/executable writes programs for tests: what they do is for the tests to say, and nothing else imports it"},
 	{pkgs: "internal/testutil/netlab", ours: []string{"internal/sys"}, others: []string{"golang.org/x/net/dns/dnsmessage"},
 		why: "internal/testutil/netlab is hosts for tests: what runs on them is for the tests to say, and nothing else imports it"},
 	{pkgs: "tests/internal/coverage",
@@ -241,7 +243,7 @@ func unless(allowed bool, why string) string {
 // mayTest says whether tests in pkg may import ours although the code beside them may not: their
 // own package, from outside, doubles made for tests, and everything in tests.
 func mayTest(pkg, ours string) bool {
-	return pkg == ours || pkg == "metrics" && ours == "mpi" || pkg == "tests" || pkg == "tests/chaos" || ours == "internal/boot/internal/pmi/pmitest" || ours == "internal/testutil/effort" || ours == "internal/testutil/netlab" || ours == "internal/testutil/faultproxy" ||
+	return pkg == ours || pkg == "metrics" && ours == "mpi" || pkg == "tests" || pkg == "tests/chaos" || ours == "internal/boot/internal/pmi/pmitest" || ours == "internal/testutil/effort" || ours == "internal/testutil/executable" || ours == "internal/testutil/netlab" || ours == "internal/testutil/faultproxy" ||
 		ours == "internal/strangers/strangerstest" || ours == "internal/trace/tracetest" || ours == "internal/testutil/webtest"
 }
 
