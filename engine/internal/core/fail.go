@@ -55,17 +55,17 @@ func (p *Peer) noteLost(u *MSO) {
 	}
 }
 
-// overtakes reports whether u, a message that is queued and that a receive or a probe with tag would
-// get, came behind one that is lost and that it would have got: it names no tag, and the lost one
-// had another.
+// overtakes reports whether u, a message that is queued and that a receive or a probe with tag
+// would get, came behind one that is lost and that it would have got: it names no tag, and the lost
+// one had another.
 func (c *Core) overtakes(u *MSO, tag Tag) bool {
 	return tag == AnyTag && slices.ContainsFunc(c.peers[u.Peer].lost, func(l lostMessage) bool {
 		return l.ctx == u.Ctx && l.seq < u.seq
 	})
 }
 
-// whyNot is why a receive or a probe with tag gets no message of p: the first one that it would have
-// got may be lost. It says so once for each that is.
+// whyNot is why a receive or a probe with tag gets no message of p: the first one that it would
+// have got may be lost. It says so once for each that is.
 func (p *Peer) whyNot(ctx ContextID, tag Tag) error {
 	i := slices.IndexFunc(p.lost, func(l lostMessage) bool {
 		return l.ctx == ctx && (l.Tag == tag || tag == AnyTag)
