@@ -25,16 +25,16 @@ var scenes = []scene{
 		program(0, xsendTo(1, 1, xEager), xsendTo(1, 1, xLong), xsendTo(1, 1, xShort)),
 		program(1, xrecvFrom(0, 1), xrecvFrom(0, AnyTag), xrecvFrom(AnyPeer, 1)),
 	}},
-	{name: "frames in parts", ranks: 2, split: true, parts: true, progs: []xprogram{
+	{name: "frames in parts", large: true, ranks: 2, split: true, parts: true, progs: []xprogram{
 		program(0, xsendTo(1, 1, xEager), xsendTo(1, 2, xLong)),
 		program(1, xrecvFrom(0, 2), xrecvFrom(0, 1)),
 	}},
-	{name: "wildcards of three ranks", ranks: 3, progs: []xprogram{
+	{name: "wildcards of three ranks", large: true, ranks: 3, progs: []xprogram{
 		program(0, xsendTo(2, 1, xEager), xsendTo(2, 2, xShort)),
 		program(1, xsendTo(2, 1, xShort)),
 		program(2, xrecvFrom(AnyPeer, 1), xrecvFrom(0, AnyTag), xrecvFrom(AnyPeer, AnyTag)),
 	}},
-	{name: "synchronous and cancelled", ranks: 2, split: true, progs: []xprogram{
+	{name: "synchronous and cancelled", large: true, ranks: 2, split: true, progs: []xprogram{
 		program(0, xsendTo(1, 1, xEager).synchronous(), xop{do: xCancel, of: 0}, xsendTo(1, 1, xShort)),
 		program(1, xrecvFrom(0, 1), xop{do: xCancel, of: 0}),
 	}},
@@ -124,7 +124,7 @@ var scenes = []scene{
 		program(0, xsendTo(1, 1, xLong), xsendTo(1, 2, xEager)),
 		program(1, xrecvFrom(0, AnyTag), xrecvFrom(AnyPeer, AnyTag)),
 	}},
-	{name: "one of three lost", ranks: 3, cuts: 1, progs: []xprogram{
+	{name: "one of three lost", large: true, ranks: 3, cuts: 1, progs: []xprogram{
 		program(0, xsendTo(2, 1, xLong)),
 		program(1, xsendTo(2, 1, xEager).synchronous()),
 		program(2, xrecvFrom(AnyPeer, 1), xrecvFrom(1, 1)),

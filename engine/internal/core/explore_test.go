@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // explorer plays every schedule of a scene. Where two schedules lead to the same state what follows
@@ -142,6 +143,9 @@ func TestExplore(t *testing.T) {
 		sc := &scenes[i]
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
+			if sc.large {
+				effort.Need(t, effort.Full, "it looks at a great many states")
+			}
 			start := time.Now()
 			x := &explorer{sc: sc, most: exploreMost(), rand: rand.New(rand.NewPCG(1, 2))}
 			n, err := x.explore()

@@ -54,6 +54,7 @@ type scene struct {
 	whole  bool // short messages come as whole records, as from a ring
 	cuts   int  // connections that may be lost for good
 	breaks int  // connections that may break and be made again: streams outlive them
+	large  bool // it has several times the states of most others
 
 	drop wire.Kind // frames of this kind are lost, to see that it is noticed; 0 = none
 }

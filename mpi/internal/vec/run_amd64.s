@@ -83,6 +83,16 @@ loop: \
 	VPMULUDQ B, A, A; \
 	VPADDQ T, A, A
 
+// Complex numbers: T has the real part of A twice, A the other part twice, and U the parts of B the
+// other way round. The products T*B and A*U are subtracted in the even places and added in the odd.
+#define PRODC128(A, B, T, U) \
+	VMOVDDUP A, T; \
+	VPERMILPD $0xf, A, A; \
+	VPERMILPD $5, B, U; \
+	VMULPD B, T, T; \
+	VMULPD U, A, A; \
+	VADDSUBPD A, T, A
+
 // A comparison, A > B, chooses. Unsigned numbers compare as signed ones whose sign is the other.
 #define MAXI64(A, B, T, U) VPCMPGTQ B, A, T; VBLENDVPD T, A, B, A
 #define MINI64(A, B, T, U) VPCMPGTQ B, A, T; VBLENDVPD T, B, A, A
@@ -149,6 +159,7 @@ KERNEL(prod32, NOTHING, PROD32)
 KERNEL(prod64, NOTHING, PROD64)
 KERNEL(prodF32, NOTHING, PRODF32)
 KERNEL(prodF64, NOTHING, PRODF64)
+KERNEL(prodC128, NOTHING, PRODC128)
 KERNEL(maxI8, NOTHING, MAXI8)
 KERNEL(maxI16, NOTHING, MAXI16)
 KERNEL(maxI32, NOTHING, MAXI32)
@@ -198,6 +209,27 @@ loop:
 	F16_STEP(16)
 	F16_STEP(32)
 	F16_STEP(48)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	SUBQ $64, CX
+	JNZ  loop
+	VZEROUPPER
+	RET
+
+// Products of complex64 are those of complex128, rounded, as Go computes them.
+#define C64_STEP(AT) \
+	VCVTPS2PD AT(DI), Y0; \
+	VCVTPS2PD AT(SI), Y1; \
+	PRODC128(Y0, Y1, Y2, Y3); \
+	VCVTPD2PSY Y0, X0; \
+	VMOVUPS X0, AT(DI)
+
+TEXT prodC64<>(SB), NOSPLIT|NOFRAME, $0-0
+loop:
+	C64_STEP(0)
+	C64_STEP(16)
+	C64_STEP(32)
+	C64_STEP(48)
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $64, CX
