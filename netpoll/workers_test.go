@@ -69,11 +69,18 @@ func (w *workers) run(each, computing bool) {
 			w.attending.Go(w.compute)
 		}
 	}
+	waits := make([]*Poller, w.conns)
+	for i, s := range far {
+		waits[i] = newPoller(w)
+		if err := waits[i].Add(s, 0, false); err != nil {
+			w.Fatal(err)
+		}
+	}
 	before, begin := w.switches(), clock(w, unix.CLOCK_MONOTONIC)
 	w.ResetTimer()
 	var peers sync.WaitGroup
 	for i, s := range far {
-		peers.Go(func() { w.ask(s, w.N/w.conns+min(1, w.N%w.conns/(i+1))) })
+		peers.Go(func() { w.ask(waits[i], s, w.N/w.conns+min(1, w.N%w.conns/(i+1))) })
 	}
 	peers.Wait()
 	w.StopTimer()
@@ -126,14 +133,9 @@ func (w *workers) attend(conns []*Socket) {
 }
 
 // ask sends n messages, and waits for the answer to each.
-func (w *workers) ask(s *Socket, n int) {
+func (w *workers) ask(p *Poller, s *Socket, n int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p := newPoller(w)
-	if err := p.Add(s, 0, false); err != nil {
-		w.Error(err)
-		return
-	}
 	buf, answer := make([]byte, w.size), make([]byte, 1)
 	for range n {
 		for sent := 0; sent < w.size; {
@@ -144,7 +146,7 @@ func (w *workers) ask(s *Socket, n int) {
 	}
 }
 
-// move reads or writes; if that would block it waits, and returns 0.
+// move reads or writes; if that would block it waits, and returns 0. An error ends the peer.
 func (w *workers) move(p *Poller, s *Socket, writes bool, do func() (int, error)) int {
 	n, err := do()
 	if err == ErrAgain {
@@ -155,7 +157,8 @@ func (w *workers) move(p *Poller, s *Socket, writes bool, do func() (int, error)
 		}
 	}
 	if err != nil {
-		w.Fatal(err)
+		w.Error(err)
+		runtime.Goexit()
 	}
 	return n
 }
