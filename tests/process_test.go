@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -67,7 +68,11 @@ type jobRun struct {
 	took           time.Duration
 }
 
-// buffer is a bytes.Buffer for several writers.
+// foreign are lines about ranks of other jobs: one that dials a rank that is dead may find one of
+// those, which has got its port meanwhile.
+var foreign = regexp.MustCompile(`(?m)^(\[\d+\] )?time=\S+ level=WARN msg="connection dropped" rank=\d+ from=127\.0\.0\.1:\d+ reason=(plain|encrypted|wrong-job)\n`)
+
+// buffer is a bytes.Buffer for several writers, without what is foreign.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -82,7 +87,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.b.String()
+	return foreign.ReplaceAllString(b.b.String(), "")
 }
 
 // request asks fitrun for a job of a test binary.

@@ -321,6 +321,7 @@ func parentLoses(ctx context.Context, c, _ *mpi.Comm) error {
 }
 
 func childDies(ctx context.Context, c, parent *mpi.Comm) error {
+	mpi.Barrier(c) // all are out of Init, which has no use for the dead. An error is that of the death
 	if c.Rank() == 1 {
 		c.Die()
 	}
