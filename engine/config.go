@@ -72,6 +72,9 @@ type Config struct {
 	Yield     time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
 	Doze      time.Duration // if Spin is 0: how long it sleeps in the poller after that, before it leaves that to the worker (assist)
 	KeepP     bool          // the worker may keep its P while it waits: GOMAXPROCS has one to spare
+	// Workers is how many threads move long payloads of several connections at the same time, at most
+	// MaxWorkers, for experiments; see hands.go. 0 and 1: the goroutine that drives alone.
+	Workers int
 	// Moderation is for how long the worker rests, at most 4 ms, where it would take its core from
 	// a computation (assist; see rest.go). What arrives meanwhile waits for its next look, or for a
 	// call. 0: a core is free for the worker, which hears everything at once.
@@ -171,7 +174,7 @@ func (c *Config) core() core.Config {
 func (e *Engine) InForce() Config {
 	c, k := e.cfg, e.core.Config()
 	return Config{
-		Rank: c.Rank, Size: c.Size, Progress: c.Progress, Try: c.Try, Connect: c.Connect, Spin: c.Spin, Yield: e.yieldFor, Doze: c.Doze, KeepP: c.KeepP, Moderation: c.Moderation,
+		Rank: c.Rank, Size: c.Size, Progress: c.Progress, Try: c.Try, Connect: c.Connect, Spin: c.Spin, Yield: e.yieldFor, Doze: c.Doze, KeepP: c.KeepP, Workers: c.Workers, Moderation: c.Moderation,
 		SendBuffer: k.SendBuffer, ShortMax: k.ShortMax, EagerMax: k.EagerMax, Window: k.Window, CopyMax: c.CopyMax, MaxMessage: k.MaxMessage, Unexpected: cmp.Or(c.Unexpected, k.Announced*core.EntrySize), Early: k.Early,
 		Heartbeat: c.Heartbeat, HeartbeatTimeout: c.HeartbeatTimeout,
 		SocketBuffer: c.SocketBuffer, Congestion: c.Congestion, TLS: c.TLS, Copy: c.Copy,

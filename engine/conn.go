@@ -129,36 +129,41 @@ func (c *conn) write() {
 
 // writeGathered is write when the first spans are gathered already.
 func (c *conn) writeGathered(bufs [][]byte) {
-	e := c.d.e
 	for range maxWrites {
 		if len(bufs) == 0 {
 			return
 		}
 		n, err := c.send(bufs)
-		if err != nil {
-			c.noteSealed()
-			if errors.Is(err, netpoll.ErrAgain) {
-				c.block()
-				return
-			}
-			c.broken(err)
-			return
-		}
-		c.d.sent += uint64(n)
-		c.beat.out += uint64(n)
-		bufs = bufs[:0]
-		e.mu.Lock()
-		e.counts.sockets = c.d.sockets
-		more := e.core.Wrote(c.peer, n)
-		if more {
-			bufs = e.core.Gather(c.peer, bufs)
-		}
-		e.unlock()
-		if !more {
-			c.finalReport()
-			return
-		}
+		bufs = c.wrote(n, err, bufs[:0])
 	}
+}
+
+// wrote takes what has come of a write, and gathers what is next into bufs, as far as that has room.
+func (c *conn) wrote(n int, err error, bufs [][]byte) [][]byte {
+	e := c.d.e
+	switch {
+	case errors.Is(err, netpoll.ErrAgain):
+		c.noteSealed()
+		c.block()
+		return nil
+	case err != nil:
+		c.noteSealed()
+		c.broken(err)
+		return nil
+	}
+	c.d.sent += uint64(n)
+	c.beat.out += uint64(n)
+	e.mu.Lock()
+	e.counts.sockets = c.d.sockets
+	more := e.core.Wrote(c.peer, n)
+	if more && cap(bufs) > 0 {
+		bufs = e.core.Gather(c.peer, bufs)
+	}
+	e.unlock()
+	if !more {
+		c.finalReport()
+	}
+	return bufs
 }
 
 // send makes one system call.
@@ -196,22 +201,25 @@ func (c *conn) receive() {
 		if c.state != connOpen {
 			return
 		}
-		n, want, err := c.read()
-		switch {
-		case err == nil:
-			if n < want {
-				return
-			}
-		case errors.Is(err, netpoll.ErrAgain):
-			return
-		case err == io.EOF:
-			c.broken(errors.New("the connection was closed without a goodbye"))
-			return
-		default:
-			c.broken(err)
+		if n, want, err := c.read(); !c.more(n, want, err) || c.d.hands != nil && c.isLong() {
 			return
 		}
 	}
+}
+
+// more takes what has come of a read that could have brought want bytes. It reports whether there
+// may be more.
+func (c *conn) more(n, want int, err error) bool {
+	switch {
+	case err == nil:
+		return n == want
+	case errors.Is(err, netpoll.ErrAgain):
+	case err == io.EOF:
+		c.broken(errors.New("the connection was closed without a goodbye"))
+	default:
+		c.broken(err)
+	}
+	return false
 }
 
 // parse handles bytes of the stream.

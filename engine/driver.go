@@ -51,7 +51,8 @@ type driver struct {
 	answersUntil int64 // until when we answer dials though all is said, see closing.go; 0 if we need not. Counted in open
 	crowd        crowd // connections accepted that have not proved themselves
 
-	byWorker bool // the worker drives
+	hands    *hands // nil unless there are several workers; immutable after Start
+	byWorker bool   // the worker drives
 
 	aside        *aside // of the caller, or visitor, that runs jobs; nil before the first that is foreign
 	workersAside *aside // of the worker, until it ends; nil before the first
@@ -166,6 +167,9 @@ func (d *driver) poll() (n int) {
 }
 
 func (d *driver) handle(evs []netpoll.Event) {
+	if d.hands != nil {
+		d.readTogether(evs)
+	}
 	for i := range evs {
 		ev := &evs[i]
 		if ev.Token == listenerToken {
@@ -176,11 +180,9 @@ func (d *driver) handle(evs []netpoll.Event) {
 			d.e.local.heard()
 			continue
 		}
-		s := &d.slots[uint32(ev.Token)]
-		if s.c == nil || s.gen != uint32(ev.Token>>32) {
-			continue // of a connection that is gone
+		if c := d.connOf(ev); c != nil {
+			c.ready(ev)
 		}
-		s.c.ready(ev)
 	}
 	if d.timed+d.acks > 0 {
 		d.maybeExpire(sys.Nanotime())
@@ -216,24 +218,32 @@ func (d *driver) flushAll() {
 		bufs := d.bufs[:0]
 		d.e.mu.Lock()
 		id, ok := d.e.core.NextDirty()
-		ready := ok && d.conns[id].canWrite()
+		kept := ok && d.isKept(d.conns[id])
+		ready := ok && d.conns[id].canWrite() && !kept
 		if ready {
 			bufs = d.e.core.Gather(id, bufs)
 		}
 		d.e.mu.Unlock()
 		switch {
 		case !ok:
-			return
+			if !d.writeTogether() {
+				return
+			}
+		case kept:
+			d.writeTogether()
+			d.flush(id)
 		case d.e.laneTo(id) != nil:
 			if l := d.e.laneTo(id); !l.blocked {
 				l.write()
 			}
+		case ready && d.hands != nil && d.writeLater(d.conns[id], bufs):
 		case ready:
 			d.conns[id].writeGathered(bufs)
 		default:
 			d.flush(id)
 		}
 	}
+	d.writeTogether()
 }
 
 // flush writes to one peer, dialling it first if there is no connection.

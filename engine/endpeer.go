@@ -73,7 +73,7 @@ func (d *driver) close() error {
 	if d.e.local != nil {
 		err = d.e.local.close()
 	}
-	return errors.Join(err, d.closeListeners(), d.closePoller())
+	return errors.Join(err, d.hands.end(), d.closeListeners(), d.closePoller())
 }
 
 func (d *driver) closePoller() error {

@@ -204,6 +204,12 @@ func (e *Engine) Start(peers []PeerInfo) error {
 			e.yieldFor = 0 // Go changes from one to the next for less
 		}
 	}
+	if e.cfg.Workers > 1 && netpoll.HasSockets {
+		var err error
+		if e.drv.hands, err = newHands(e.drv.poller, min(e.cfg.Workers, MaxWorkers)-1); err != nil {
+			return err
+		}
+	}
 	if e.cfg.Progress != Caller {
 		e.worker.Go(e.work)
 	}

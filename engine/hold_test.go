@@ -16,7 +16,7 @@ func TestHoldsNothing(t *testing.T) {
 		t.Run(w.String(), func(t *testing.T) {
 			wayUnderTest = w
 			t.Cleanup(func() { wayUnderTest = TCP })
-			es := job(t, 2, Assist, nil)
+			es := job(t, 2, Assist, func(c *Config) { c.Workers = 1 + c.Rank }) // one of them with hands
 			held := map[weak.Pointer[byte]]string{}
 			within(t, "the messages", func() {
 				for _, n := range []int{300 << 10, 3 << 20} {

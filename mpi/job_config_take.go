@@ -44,6 +44,7 @@ var takers = map[string]taker{
 	"FITMPI_SPIN":     {(*settings).takeSpin, func(_ *settings, e *engine.Config) string { return spinText(e) }},
 
 	"FITMPI_MODERATION": {(*settings).takeModeration, func(_ *settings, e *engine.Config) string { return durationText(e.Moderation) }},
+	"FITMPI_WORKERS":    {(*settings).takeWorkers, func(_ *settings, e *engine.Config) string { return numberText(e.Workers) }},
 
 	"FITMPI_SEND_BUFFER":   size(func(e *engine.Config) *int { return &e.SendBuffer }),
 	"FITMPI_SHORT_MAX":     size(func(e *engine.Config) *int { return &e.ShortMax }),
@@ -148,6 +149,13 @@ func (set *settings) takeModeration(s string) (err error) {
 		err = errors.New("a duration less than 0: 0s hears every arrival at once")
 	}
 	return err
+}
+
+func (set *settings) takeWorkers(s string) (err error) {
+	if set.Workers, err = strconv.Atoi(s); err != nil || set.Workers < 1 || set.Workers > engine.MaxWorkers {
+		return fmt.Errorf("%q threads: need a number from 1 to %d", s, engine.MaxWorkers)
+	}
+	return nil
 }
 
 func durationText(d time.Duration) string { return strings.Replace(d.String(), "µs", "us", 1) }

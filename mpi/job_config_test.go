@@ -85,6 +85,8 @@ func TestEngineConfigErrors(t *testing.T) {
 		{"FITMPI_SPIN", "200", "duration"},
 		{"FITMPI_SPIN", "-1s", "duration"},
 		{"FITMPI_MODERATION", "-1s", "duration"},
+		{"FITMPI_WORKERS", "0", "need a number from 1 to 64"},
+		{"FITMPI_WORKERS", "65", "need a number from 1 to 64"},
 		{"FITMPI_IFACE", "eth0,,", "neither the name of an interface"},
 		{"FITMPI_PORT_RANGE", "5-1", "write FROM-TO"},
 		{"FITMPI_CONNECT_TIMEOUT", "0s", "nothing can be reached"},

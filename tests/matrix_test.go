@@ -81,6 +81,9 @@ func (j job) env() []string {
 		env = append(env, "FITMPI_TRANSPORT=tcp", "FITMPI_TLS=1")
 	case j[byNet] == "tcp":
 		env = append(env, "FITMPI_TRANSPORT=tcp")
+		if j.size() == 4 { // it has no more to do with other factors than with this one
+			env = append(env, "FITMPI_WORKERS=3")
+		}
 	case j[byRanks] == "hosts":
 		env = append(env, "FITMPI_CLIQUES=2")
 	}
