@@ -20,8 +20,8 @@ import (
 // MaxWorkers bounds Config.Workers.
 const MaxWorkers = 64
 
-// transfer is a system call that hands may make.
-type transfer struct {
+// ioCall is a system call that hands may make.
+type ioCall struct {
 	c       *conn
 	writes  bool
 	bufs    [][]byte
@@ -30,8 +30,8 @@ type transfer struct {
 	err     error
 }
 
-// make makes the call. The goroutine that has taken the transfer owns it.
-func (t *transfer) make() {
+// make makes the call. The goroutine that has taken the call owns it.
+func (t *ioCall) make() {
 	if t.writes {
 		t.n, t.err = t.c.sock.Writev(t.bufs)
 	} else {
@@ -41,7 +41,7 @@ func (t *transfer) make() {
 
 // hands are the threads, and the calls of one round that they and the holder of the right share.
 type hands struct {
-	calls []transfer // of the holder of the right, between rounds; in a round of the goroutines that take them
+	calls []ioCall // of the holder of the right, between rounds; in a round of the goroutines that take them
 	// Owned by the holder of the right.
 	n      int    // calls that the next round has
 	rounds uint64 // that there have been
@@ -62,7 +62,7 @@ type hand struct {
 
 // newHands starts n threads; end ends them.
 func newHands(p *netpoll.Poller, n int) (*hands, error) {
-	h := &hands{calls: make([]transfer, 2*(n+1)), threads: make([]hand, n)}
+	h := &hands{calls: make([]ioCall, 2*(n+1)), threads: make([]hand, n)}
 	for i := range h.calls {
 		h.calls[i].bufs = make([][]byte, 0, maxBufs)
 		h.calls[i].staging = make([]byte, stagingSize)
@@ -140,7 +140,7 @@ func (h *hands) take() bool {
 }
 
 // next returns the place of one more call of the next round, nil if there is none.
-func (h *hands) next(c *conn, writes bool) *transfer {
+func (h *hands) next(c *conn, writes bool) *ioCall {
 	if h.n == len(h.calls) {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (h *hands) forget() {
 //
 // Preconditions:
 //   - the caller holds the progress right.
-func (h *hands) round() []transfer {
+func (h *hands) round() []ioCall {
 	n := h.begin()
 	for h.take() {
 	}

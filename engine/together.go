@@ -40,7 +40,7 @@ func (d *driver) readTogether(evs []netpoll.Event) {
 }
 
 // took handles what a hand has read, behind the payload.
-func (d *driver) took(t *transfer, evs []netpoll.Event) {
+func (d *driver) took(t *ioCall, evs []netpoll.Event) {
 	d.sockets.reads++
 	if t.c.state != connOpen { // what others have brought has ended it
 		return
