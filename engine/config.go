@@ -72,8 +72,8 @@ type Config struct {
 	Yield     time.Duration // if Spin is 0: how long it polls and yields the core in between, unless all peers are threads of this process
 	Doze      time.Duration // if Spin is 0: how long it sleeps in the poller after that, before it leaves that to the worker (assist)
 	KeepP     bool          // the worker may keep its P while it waits: GOMAXPROCS has one to spare
-	// Workers is how many threads move long payloads of several connections at the same time, at most
-	// MaxWorkers, for experiments; see hands.go. 0 and 1: the goroutine that drives alone.
+	// Workers is how many threads move long payloads of several connections at the same time, at
+	// most MaxWorkers, for experiments; see hands.go. 0 and 1: the goroutine that drives alone.
 	Workers int
 	// Moderation is for how long the worker rests, at most 4 ms, where it would take its core from
 	// a computation (assist; see rest.go). What arrives meanwhile waits for its next look, or for a

@@ -138,7 +138,8 @@ func (c *conn) writeGathered(bufs [][]byte) {
 	}
 }
 
-// wrote takes what has come of a write, and gathers what is next into bufs, as far as that has room.
+// wrote takes what has come of a write, and gathers what is next into bufs, as far as that has
+// room.
 func (c *conn) wrote(n int, err error, bufs [][]byte) [][]byte {
 	e := c.d.e
 	switch {

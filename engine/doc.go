@@ -42,8 +42,8 @@
 // posts. Where every core computes the worker rests between its looks, and callers write what they
 // post (Config.Moderation, rest.go, docs/decisions/0066).
 //
-// With Config.Workers further threads make system calls of the holder of the right (hands.go), which
-// is an experiment.
+// With Config.Workers further threads make system calls of the holder of the right (hands.go),
+// which is an experiment.
 //
 // # Connections
 //

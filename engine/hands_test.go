@@ -98,9 +98,9 @@ func readAll(t *testing.T, s *netpoll.Socket, n int) []byte {
 	return b
 }
 
-// With several workers every message is the same, whoever drives and whatever its length, and long
-// ones are written and read in rounds. Here one goroutine drives all ranks, so there are such
-// rounds in each run.
+// With several workers every message is the same, whichever rank drives and whatever its length,
+// and long ones are written and read in rounds. Here one goroutine drives all ranks, so there are
+// such rounds in each run.
 func TestSeveralWorkers(t *testing.T) {
 	for _, resume := range []Resume{ResumeOff, ResumeOn} {
 		t.Run(fmt.Sprint("resume ", resume), func(t *testing.T) {
