@@ -73,7 +73,7 @@ func answering(c *contender) *contender {
 
 // How often a job does its computation. MPICH and Open MPI take long where ranks have no core each.
 const (
-	manyTimes = " -time 5"
+	manyTimes = " -time 4"
 	fewTimes  = " -time 2"
 )
 
@@ -97,7 +97,7 @@ func applicationExperiments() []*experiment {
 			list = append(list, &experiment{
 				name: "apps-" + a.name + "-" + where.name, test: a.name, contenders: where.contenders,
 				args: a.args + choose(where.ranks > 2, fewTimes, manyTimes), quick: a.quick + fewTimes,
-				network: where.network, ranks: where.ranks, repeats: 1, seconds: choose(a.hasOverlap, 1.6, 0.8), timeout: 40 * time.Second,
+				network: where.network, ranks: where.ranks, repeats: 1, seconds: choose(a.hasOverlap, 1.4, 0.8), timeout: 40 * time.Second,
 			})
 		}
 	}

@@ -104,15 +104,15 @@ func solveExperiments() []*experiment {
 		pace  = "-pace {pace}"
 		quick = pace + " -sizes 8,64K,1M -iterations 5 -warmup 2"
 		five  = pace + " -sizes 8,64K,256K,1M,16M" // 16K and 4M say little that their neighbours do not
-		link  = pace + " -sizes 8,64K,1M,4M -iterations 10"
+		link  = pace + " -sizes 8,64K,1M,4M -iterations 8"
 	)
 	list := []*experiment{
 		{name: "solve", contenders: everyTCP, args: five, repeats: 2, seconds: 12},
 		{name: "solve-raw", contenders: rawSolve, args: five, repeats: 1, seconds: 12},
 		{name: "solve-4", ranks: 4, contenders: singleTCP, args: pace + " -sizes 8,64K,1M", repeats: 2, seconds: 12},
 		{name: "solve-memory", contenders: everyMem, args: five, repeats: 3, seconds: 10.5},
-		{name: "solve-1G", network: link1G, contenders: singleTCP, args: link, repeats: 2, seconds: 13},
-		{name: "solve-raw-1G", network: link1G, contenders: rawSolve, args: link, repeats: 1, seconds: 13},
+		{name: "solve-1G", network: link1G, contenders: singleTCP, args: link, repeats: 2, seconds: 11},
+		{name: "solve-raw-1G", network: link1G, contenders: rawSolve, args: link, repeats: 1, seconds: 11},
 	}
 	for _, e := range list {
 		e.test, e.quick, e.timeout = "solve", quick, 3*time.Minute
@@ -124,19 +124,19 @@ func pairExperiments() []*experiment {
 	tcpAndRaw := slices.Concat(everyTCP, rawTCP)
 	return []*experiment{
 		{name: "limits", test: "limits", contenders: []string{"limits"}, repeats: 1, seconds: 5},
-		{name: "pingpong-tcp", test: "pingpong", quick: fewSizes, contenders: tcpAndRaw, repeats: 4, seconds: 2},
+		{name: "pingpong-tcp", test: "pingpong", quick: fewSizes, contenders: tcpAndRaw, repeats: 3, seconds: 2},
 		{name: "pingping-tcp", test: "pingping", quick: fewSizes, contenders: fastTCP, repeats: 2, seconds: 2},
 		{name: "bw-tcp", test: "bw", args: "-sizes 8,64,1K,8K,64K,1M,4M", quick: "-sizes 1K,64K,1M -iterations 5 -warmup 1",
 			contenders: slices.Concat(allTCP, rawTCP), repeats: 3, seconds: 1},
 		{name: "rate-tcp", test: "rate", args: "-iterations 1000", quick: "-iterations 20 -warmup 5", contenders: allTCP, repeats: 4, seconds: 0.5},
-		{name: "match", test: "match", quick: "-sizes 45,1000 -iterations 3", contenders: fastTCP, repeats: 2, seconds: 8.5},
+		{name: "match", test: "match", args: "-iterations 10", quick: "-sizes 45,1000 -iterations 3", contenders: fastTCP, repeats: 2, seconds: 5},
 	}
 }
 
 func hidingExperiments() []*experiment {
 	list := []*experiment{
-		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: everyTCP, repeats: 3, seconds: 1.5},
-		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, repeats: 3, seconds: 1.2},
+		{name: "isend-wait", test: "isend-wait", quick: quickSizes, contenders: everyTCP, repeats: 2, seconds: 1.5},
+		{name: "overlap", test: "overlap", args: "-case exchange", quick: "-case exchange " + quickSizes, contenders: allTCP, repeats: 2, seconds: 1.2},
 		{name: "send", test: "send", args: "-sizes 1K,64K,256K,1M,16M -iterations 3 -warmup 1", quick: "-sizes 64K,1M -iterations 2 -warmup 1 -late 30ms",
 			contenders: everyTCP, repeats: 2, seconds: 6.5},
 		{name: "slowdown", test: "slowdown", args: "-iterations 5", quick: "-iterations 2", contenders: []string{"assist", "worker", "openmpi-thread", "mpich-async"},
@@ -182,7 +182,7 @@ func linkExperiments() []*experiment {
 	peers := []string{"openmpi", "openmpi-thread", "mpich"}
 	return []*experiment{
 		{name: "isend-wait-100M", test: "isend-wait", args: limitedLess, quick: "-sizes 1K,64K -iterations 3", network: link100M,
-			contenders: slices.Concat(single, peers), repeats: 3, seconds: 3.3},
+			contenders: slices.Concat(single, peers), repeats: 2, seconds: 3.3},
 		{name: "isend-wait-1G", test: "isend-wait", args: limitedMore, quick: "-sizes 1K,64K -iterations 3", network: link1G,
 			contenders: slices.Concat(single, peers), repeats: 2, seconds: 3.5},
 		{name: "overlap-1G", test: "overlap", args: "-case exchange -sizes 64K,256K,1M,4M -iterations 10 -warmup 2",
