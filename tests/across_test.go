@@ -185,11 +185,8 @@ const (
 
 // few is the cases to run where all take too long.
 func few(level effort.Level, cases string) string {
-	switch {
-	case level < effort.Full || raceEnabled:
+	if level < effort.Night || raceEnabled {
 		return "^(order|collective)/"
-	case level < effort.Night:
-		return someCases
 	}
 	return cases
 }

@@ -127,7 +127,7 @@ func shareOfChoices(level effort.Level) int {
 	case level == effort.Usual:
 		return 8
 	case level == effort.Full:
-		return 4
+		return 6
 	}
 	return 1
 }

@@ -189,7 +189,7 @@ func TestSuiteLaunchers(t *testing.T) {
 	eachLauncher(t, func(t *testing.T, l launcher) {
 		for _, n := range sizes[l.name] {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
-				aQuarter(t, effort.Now(), turn)
+				aPart(t, effort.Now(), turn, 4)
 				turn++
 				t.Setenv(envWorld, "1")
 				dir := t.TempDir()

@@ -185,7 +185,7 @@ func jobsAt(level effort.Level) (jobs []job, turns int) {
 	case level == effort.Usual:
 		return jobs, 24
 	case level == effort.Full:
-		return jobs, 8
+		return jobs, 12
 	}
 	return nightJobs(), 1
 }

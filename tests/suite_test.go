@@ -75,12 +75,12 @@ const envWorld = "FITMPI_TESTS_WORLD"
 // not set.
 const envTurn = "FITMPI_TESTS_TURN"
 
-// aQuarter leaves the i-th quarter of the cases to a test that runs the suite in its own way, at
-// levels below Night: the jobs of TestSuite run all of them.
-func aQuarter(t *testing.T, level effort.Level, i int) {
+// aPart leaves the i-th of so many parts of the cases to a test that runs the suite in its own way,
+// at levels below Night: the jobs of TestSuite run all of them.
+func aPart(t *testing.T, level effort.Level, i, parts int) {
 	t.Helper()
 	if level < effort.Night && *caseFlag == "" {
-		t.Setenv(envTurn, fmt.Sprintf("%d/4", i%4))
+		t.Setenv(envTurn, fmt.Sprintf("%d/%d", i%parts, parts))
 	}
 }
 
@@ -430,7 +430,7 @@ func TestSuiteThreads(t *testing.T) {
 			}
 			t.Setenv("FITMPI_PROGRESS", how.policy)
 			t.Setenv("FITMPI_TRANSPORT", how.transport)
-			if aQuarter(t, effort.Now(), how.n); effort.Now() < effort.Full {
+			if aPart(t, effort.Now(), how.n, 4); effort.Now() < effort.Full {
 				t.Setenv(envTurn, fmt.Sprintf("%d/6", how.n))
 			}
 			suiteThreads(t, how.policy, how.n)

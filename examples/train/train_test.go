@@ -49,6 +49,9 @@ func TestLearns(t *testing.T) {
 	}
 	for _, n := range []int{1, 2, 3, 4} {
 		for _, bucket := range []string{"1", "500", "100000"} {
+			if testing.Short() && (n != 3 || bucket != "500") {
+				continue
+			}
 			out, params, err := train(t, n, "-epochs", "8", "-rate", "0.1", "-hidden", "24,16", "-bucket", bucket)
 			if err != nil || !strings.HasPrefix(out, fmt.Sprintf("96 steps on %d ranks: reads ", n)) {
 				t.Fatalf("%d ranks: %v\n%s", n, err, out)
@@ -122,6 +125,9 @@ func TestGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, die := range []string{"0@0", "1@25", "2@95"} {
+		if testing.Short() && i != 1 {
+			continue
+		}
 		every := fmt.Sprint(i * 10) // with checkpoints too
 		out, params, err := train(t, 3, "-epochs", "8", "-rate", "0.1", "-hidden", "24,16", "-die", die, "-every", every, "-dir", filepath.Join(t.TempDir(), "c"))
 		if err != nil || !strings.HasPrefix(out, "went on without 1 ranks\n96 steps on 2 ranks") {
