@@ -44,6 +44,7 @@ type hands struct {
 	calls []ioCall // of the holder of the right, between rounds; in a round of the goroutines that take them
 	// Owned by the holder of the right.
 	n      int    // calls that the next round has
+	taking bool   // what has come of the last one is being taken: there is no place for others
 	rounds uint64 // that there have been
 	// claim is the number of the round << 32 | calls in it << 16 | calls taken. A hand that comes
 	// late finds that all are taken, or another round.
@@ -141,7 +142,7 @@ func (h *hands) take() bool {
 
 // next returns the place of one more call of the next round, nil if there is none.
 func (h *hands) next(c *conn, writes bool) *ioCall {
-	if h.n == len(h.calls) {
+	if h.taking || h.n == len(h.calls) {
 		return nil
 	}
 	t := &h.calls[h.n]
@@ -153,7 +154,7 @@ func (h *hands) next(c *conn, writes bool) *ioCall {
 // forget drops what the calls were about, also those that were given out and not made. Nothing may
 // hold the user's memory.
 func (h *hands) forget() {
-	h.n = 0
+	h.n, h.taking = 0, false
 	for i := range h.calls {
 		t := &h.calls[i]
 		clear(t.bufs)
@@ -179,7 +180,7 @@ func (h *hands) round() []ioCall {
 // begin has hands take the calls, and returns how many there are.
 func (h *hands) begin() int {
 	n := h.n
-	h.n = 0
+	h.n, h.taking = 0, true
 	h.rounds++
 	h.left.Store(int32(n))
 	h.claim.Store((h.claim.Load()>>32+1)<<32 | uint64(n)<<16)

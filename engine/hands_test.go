@@ -45,6 +45,9 @@ func TestHands(t *testing.T) {
 				t.Fatalf("round %d: %d calls are not made", round, h.left.Load())
 			}
 		}
+		if h.next(nil, true) != nil {
+			t.Fatal("there is room for a call while those of a round are looked at")
+		}
 		for i := range h.calls[:n] {
 			if c := h.calls[i]; c.n != 2 || c.err != nil {
 				t.Fatalf("round %d: call %d moved %d bytes: %v", round, i, c.n, c.err)
@@ -58,6 +61,7 @@ func TestHands(t *testing.T) {
 	if err := h.end(); err != nil {
 		t.Error(err)
 	}
+	h.forget()
 	h.next(&conn{sock: ours[0]}, true).bufs = [][]byte{{1}}
 	if c := h.round(); len(c) != 1 || c[0].n != 1 {
 		t.Errorf("after the end: %+v", c)

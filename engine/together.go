@@ -81,7 +81,9 @@ func (d *driver) writeLater(c *conn, bufs [][]byte) bool {
 	t := d.hands.next(c, true)
 	if t == nil {
 		d.writeTogether()
-		t = d.hands.next(c, true)
+		if t = d.hands.next(c, true); t == nil {
+			return false
+		}
 	}
 	t.bufs = append(t.bufs, bufs...)
 	return true
