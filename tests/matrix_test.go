@@ -81,7 +81,7 @@ func (j job) env() []string {
 		env = append(env, "FITMPI_TRANSPORT=tcp", "FITMPI_TLS=1")
 	case j[byNet] == "tcp":
 		env = append(env, "FITMPI_TRANSPORT=tcp")
-		if j.size() == 4 { // it has no more to do with other factors than with this one
+		if j.size() == 4 { // each has several connections, and hands for their long messages
 			env = append(env, "FITMPI_WORKERS=3")
 		}
 	case j[byRanks] == "hosts":
