@@ -108,12 +108,13 @@ func (d *domains) options(more ...string) []string {
 // TestAcrossDomains: a job of two domains, with the gateways that users have.
 func TestAcrossDomains(t *testing.T) {
 	effort.Need(t, effort.Full, "it runs the suite, and waits for gateways that are gone")
-	d := newDomains(t)
+	d, cases := newDomains(t), few(effort.Now(), someCases)
+	suite := func(t *testing.T, d *domains) { domainsSuite(t, d, cases) }
 	for _, tc := range []struct {
 		name string
 		test func(t *testing.T, d *domains)
 	}{
-		{"closed", domainsClosed}, {"suite", domainsSuite}, {"both ways", domainsBothWays}, {"none", domainsNone},
+		{"closed", domainsClosed}, {"suite", suite}, {"both ways", domainsBothWays}, {"none", domainsNone},
 		{"killed", domainsKilled}, {"another secret", domainsAnotherSecret}, {"in clear", domainsInClear}, {"TLS", domainsTLS},
 		{"delay", domainsDelay}, {"reset", domainsReset},
 	} {
@@ -137,9 +138,9 @@ func domainsClosed(t *testing.T, d *domains) {
 	}
 }
 
-func domainsSuite(t *testing.T, d *domains) {
+func domainsSuite(t *testing.T, d *domains, cases string) {
 	d.gateways(t)
-	d.suite(t, 5, acrossJob{cases: few(effort.Now(), someCases), args: d.options()})
+	d.suite(t, 5, acrossJob{cases: cases, args: d.options()})
 }
 
 // domainsBothWays: every rank talks with every rank, and --verbose says which ranks are reached by
