@@ -123,11 +123,14 @@ func (x *vectorCase) compare(t *testing.T, acc, in []byte) {
 	}
 }
 
-// isEitherNaN reports whether two results of NaN and NaN differ in nothing but whose bits a NaN
-// has. Neither IEEE 754 nor Go says whose: a compiler orders operands as it likes, with -race
-// otherwise than without.
+// isEitherNaN reports whether two results differ in nothing but the bits of a NaN, where neither
+// IEEE 754 nor Go says which it has. It may be that of either operand: a compiler orders them as it
+// likes, with -race otherwise than without. Where it makes one instruction of a product and a sum
+// that may change its sign.
 func (x *vectorCase) isEitherNaN(a, b, result, other []byte) bool {
-	return x.nan(a) != "" && x.nan(b) != "" && x.nan(result) != "" && x.nan(result) == x.nan(other)
+	areBoth := x.nan(a) != "" && x.nan(b) != ""
+	mayBeFused := x.op == vec.Prod && x.kind == uint8(classComplex64) && isFused()
+	return (areBoth || mayBeFused) && x.nan(result) != "" && x.nan(result) == x.nan(other)
 }
 
 // Every operation gives the same bits for every element, however the vectors are cut: so that a
@@ -169,7 +172,7 @@ func TestVectorsAreUsed(t *testing.T) {
 	if runtime.GOARCH == "amd64" {
 		clear(loopsOnly)
 		if isFused() {
-			loopsOnly[fmt.Sprint(vec.Prod, classComplex64.kind())], loopsOnly[fmt.Sprint(vec.Prod, classComplex128.kind())] = true, true
+			loopsOnly[fmt.Sprint(vec.Prod, classComplex128.kind())] = true
 		}
 	}
 	for _, x := range vectorCases() {
@@ -193,7 +196,7 @@ func fusedSum(a, b, c float64) float64 { return a*b + c }
 // loopsOnly are operation and kind of those for which NEON has no vector instructions.
 var loopsOnly = map[string]bool{
 	fmt.Sprint(vec.Prod, classInt64.kind()): true, fmt.Sprint(vec.Prod, classUint64.kind()): true,
-	fmt.Sprint(vec.Prod, classComplex64.kind()): true, fmt.Sprint(vec.Prod, classComplex128.kind()): true,
+	fmt.Sprint(vec.Prod, classComplex128.kind()): true,
 }
 
 func (c elemClass) kind() uint8 { return uint8(c) }

@@ -8,7 +8,7 @@ func supported(op Op, kind int) bool {
 	switch kind {
 	case Float16:
 		return cpu.X86.HasAVX2 && cpu.X86.HasF16C
-	case complex64s, complex128s:
+	case complex128s: // the parts of complex64 multiply exactly
 		return cpu.X86.HasAVX2 && !(fusedProducts && op == Prod)
 	}
 	return cpu.X86.HasAVX2

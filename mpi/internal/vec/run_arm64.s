@@ -74,6 +74,13 @@ loop: \
 #define FCVTL16_HIGH(D, N) OF2(0x4e217800, D, N)
 #define FCVTN16(D, N) OF2(0x0e216800, D, N)
 #define FCVTN16_HIGH(D, N) OF2(0x4e216800, D, N)
+#define FCVTL32(D, N) OF2(0x0e617800, D, N)
+#define FCVTL32_HIGH(D, N) OF2(0x4e617800, D, N)
+#define FCVTN32(D, N) OF2(0x0e616800, D, N)
+#define FCVTN32_HIGH(D, N) OF2(0x4e616800, D, N)
+#define FMUL64_FIRST(D, N, M) OF3(0x4fc09000, D, N, M)
+#define FMUL64_SECOND(D, N, M) OF3(0x4fc09800, D, N, M)
+#define SWAP64(D, N) OF3(0x6e004000, D, N, N)
 
 // What kernels begin with.
 #define NOTHING MOVD ZR, R3
@@ -81,6 +88,7 @@ loop: \
 #define ONE16 MOVD $1, R3; VDUP R3, V31.H8
 #define ONE32 MOVD $1, R3; VDUP R3, V31.S4
 #define ONE64 MOVD $1, R3; VDUP R3, V31.D2
+#define SIGN_FIRST MOVD $(1<<63), R3; FMOVD R3, F31
 #define BF16_BEGIN ONE32; MOVD $0x7fff, R3; VDUP R3, V30.S4
 
 // Steps.
@@ -167,6 +175,24 @@ loop: \
 	FCVTN16(A, T); \
 	FCVTN16_HIGH(A, U)
 
+// Products of complex64 are those of complex128, rounded, as Go computes them. X times Y: V24 is X times
+// the real part of Y, V25 X times the other part, whose parts change places, and what comes first its sign.
+#define PRODC128(D, X, Y) \
+	FMUL64_FIRST(24, X, Y); \
+	FMUL64_SECOND(25, X, Y); \
+	SWAP64(25, 25); \
+	EOR(25, 25, 31); \
+	FADD64(D, 24, 25)
+#define PRODC64(A, B, T, U) \
+	FCVTL32(T, A); \
+	FCVTL32(U, B); \
+	PRODC128(T, T, U); \
+	FCVTL32_HIGH(A, A); \
+	FCVTL32_HIGH(B, B); \
+	PRODC128(U, A, B); \
+	FCVTN32(A, T); \
+	FCVTN32_HIGH(A, U)
+
 KERNEL(sum8, NOTHING, SUM8)
 KERNEL(sum16, NOTHING, SUM16)
 KERNEL(sum32, NOTHING, SUM32)
@@ -180,6 +206,7 @@ KERNEL(prod16, NOTHING, PROD16)
 KERNEL(prod32, NOTHING, PROD32)
 KERNEL(prodF32, NOTHING, PRODF32)
 KERNEL(prodF64, NOTHING, PRODF64)
+KERNEL(prodC64, SIGN_FIRST, PRODC64)
 KERNEL(maxI8, NOTHING, MAXI8)
 KERNEL(maxI16, NOTHING, MAXI16)
 KERNEL(maxI32, NOTHING, MAXI32)
