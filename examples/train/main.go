@@ -5,6 +5,8 @@
 //	fitrun -n 2 ./examples/train -hidden 512,256 -compare                   speed-up, and time hidden
 //	fitrun -n 4 --restart 1 ./examples/train -every 50 -die 2@130           rank 2 dies; all start again
 //	fitrun -n 4 --with-ft ./examples/train -die 2@130                       rank 2 dies; the others go on
+//	fitrun -n 4 --with-ft ./examples/train -die 2@130 -replace              and another takes its place
+//	fitrun -n 1 ./examples/train -grow 2@130                                two more ranks help from then on
 //
 // # What it shows
 //
@@ -12,7 +14,8 @@
 // the gradients of some layers, a bucket, are complete their sum is started, and the library's
 // worker moves and adds it while the program works on the layers before. FileCheckpoint saves the
 // parameters. When a rank dies the others Shrink the communicator, take the parameters of the rank
-// that has come furthest, and divide batches of the same size among fewer.
+// that has come furthest, and divide batches of the same size among fewer. To become more they Spawn
+// ranks of this program and Merge with them: the newcomers get the parameters in the same way.
 //
 // # How the result is checked
 //
@@ -59,14 +62,22 @@ func run(ctx context.Context, world *mpi.Comm, args []string, stdout io.Writer) 
 	if o.compare {
 		return nil, compare(ctx, world, o, data, stdout)
 	}
-	t := newTrainer(world, o, data)
+	c, isLate, err := join(world)
+	if err != nil {
+		return nil, err
+	}
+	t := newTrainer(c, o, data)
 	t.mortal = func(step int) {
-		if world.Rank() == o.dieRank && step == o.dieStep && world.Restarts() == 0 {
+		if world.Rank() == o.dieRank && step == o.dieStep && world.Restarts() == 0 && !isLate {
 			world.Die()
 		}
 	}
 	if o.every > 0 {
 		t.store = &mpi.FileCheckpoint{Dir: o.dir}
+	}
+	if isLate {
+		t.step = torn // the others tell
+	} else if t.store != nil {
 		if err := t.restore(); err != nil {
 			return nil, err
 		}
@@ -87,11 +98,14 @@ func (t *trainer) conclude(stdout io.Writer) error {
 	if t.c.Rank() != 0 {
 		return nil
 	}
-	if t.resume > 0 {
-		fmt.Fprintf(stdout, "went on from step %d\n", t.resume)
+	if t.past.Resume > 0 {
+		fmt.Fprintf(stdout, "went on from step %d\n", t.past.Resume)
 	}
-	if t.recovered > 0 {
-		fmt.Fprintf(stdout, "went on without %d ranks\n", t.recovered)
+	if t.past.Lost > 0 {
+		fmt.Fprintf(stdout, "went on without %d ranks\n", t.past.Lost)
+	}
+	if t.past.Come > 0 {
+		fmt.Fprintf(stdout, "went on with %d more ranks\n", t.past.Come)
 	}
 	tests := t.data.tests()
 	right := t.net.right(tests)

@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -144,6 +146,34 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
+// Ranks that come later, for dead ones or to make the team larger, learn what all learn. These are
+// processes, of which fitrun starts more: threads cannot become more.
+func TestGrows(t *testing.T) {
+	effort.Need(t, effort.Full, "it builds fitrun and starts jobs")
+	args := []string{"-epochs", "8", "-rate", "0.1", "-hidden", "24,16"}
+	alone, _, err := train(t, 1, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitrun := filepath.Join(t.TempDir(), "fitrun")
+	if out, err := exec.Command("go", "build", "-o", fitrun, "../../cmd/fitrun").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, reads, _ := strings.Cut(alone, ": ")
+	for _, tc := range []struct{ options, want string }{
+		{"-n 1 . -grow 2@40", "went on with 2 more ranks\n96 steps on 3 ranks: "},
+		{"-n 2 . -grow 1@0 -every 16", "went on with 1 more ranks\n96 steps on 3 ranks: "},
+		{"-n 3 --with-ft . -die 0@25 -replace", "went on without 1 ranks\nwent on with 1 more ranks\n96 steps on 3 ranks: "},
+		{"-n 2 --with-ft . -grow 1@30 -die 1@60 -every 16 -replace", "went on without 1 ranks\nwent on with 2 more ranks\n96 steps on 3 ranks: "},
+	} {
+		cmd := exec.CommandContext(t.Context(), fitrun, append(strings.Fields(tc.options), append(args, "-dir", filepath.Join(t.TempDir(), "c"))...)...)
+		out, err := cmd.Output()
+		if err != nil || string(out) != tc.want+reads {
+			t.Errorf("%s: %v\n%s\nwant\n%s%s", tc.options, err, out, tc.want, reads)
+		}
+	}
+}
+
 func TestCompare(t *testing.T) {
 	out, _, err := train(t, 2, "-compare", "-epochs", "8", "-rate", "0.1", "-hidden", "24,16")
 	if err != nil || strings.Count(out, "\n") != 4 || strings.Count(out, "speed-up") != 2 {
@@ -155,7 +185,7 @@ func TestUsage(t *testing.T) {
 	if out, _, err := train(t, 2, "-h"); err != nil || out != usage {
 		t.Errorf("%q, %v", out, err)
 	}
-	for _, args := range [][]string{{"-epochs", "0"}, {"-batch", "1441"}, {"-hidden", "0"}, {"-die", "x"}, {"-every", "-1"}, {"more"}} {
+	for _, args := range [][]string{{"-epochs", "0"}, {"-batch", "1441"}, {"-hidden", "0"}, {"-die", "x"}, {"-every", "-1"}, {"-grow", "1"}, {"-grow", "-1@3"}, {"more"}} {
 		if _, _, err := train(t, 2, args...); err == nil {
 			t.Errorf("%q is taken", args)
 		}

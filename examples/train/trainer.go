@@ -11,10 +11,7 @@ import (
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
-const (
-	momentum = 0.9
-	torn     = -1 // the step of a rank whose parameters are not whole
-)
+const momentum = 0.9
 
 // trainer is the state of a rank. All of it is the goroutine's that calls run.
 type trainer struct {
@@ -25,12 +22,12 @@ type trainer struct {
 	velocity []float64 // of each parameter
 	step     int       // the next one
 	total    int
+	past     past
 	store    *mpi.FileCheckpoint // nil: none
 	mortal   func(step int)      // may kill this rank
 
-	loss              float64 // of all images of the last step
-	computed, waited  time.Duration
-	recovered, resume int // ranks that were lost; the step of the checkpoint
+	loss             float64 // of all images of the last step
+	computed, waited time.Duration
 }
 
 func newTrainer(c *mpi.Comm, o options, data images) *trainer {
@@ -41,71 +38,13 @@ func newTrainer(c *mpi.Comm, o options, data images) *trainer {
 	return t
 }
 
-// run trains until all steps are done, whichever ranks die meanwhile, if the job goes on without.
-func (t *trainer) run(ctx context.Context) error {
-	for isLost := false; ; isLost = true {
-		var err error
-		if isLost {
-			err = t.share()
-		}
-		if err == nil {
-			err = t.steps(ctx)
-		}
-		good := 1
-		switch {
-		case errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked):
-			good = 0
-			if err := t.c.Revoke(); err != nil { // no rank waits for this one
-				return err
-			}
-		case err != nil:
-			return err
-		}
-		all, broken := t.c.Agree(good)
-		if broken != nil && !errors.Is(broken, mpi.ErrProcFailed) {
-			return broken
-		}
-		if all == 1 && broken == nil {
-			return nil
-		}
-		c, err := t.c.Shrink()
-		if err != nil {
-			return err
-		}
-		t.recovered += t.c.Size() - c.Size()
-		t.c = c
-	}
-}
-
-// share gives all ranks the state of the one that has come furthest: every rank has all of it.
-func (t *trainer) share() error {
-	furthest, err := mpi.AllreduceValue(t.c, mpi.Loc[int]{Value: t.step, Index: int64(t.c.Rank())}, mpi.MaxLoc[int])
-	switch {
-	case err != nil:
-		return err
-	case furthest.Value == torn:
-		return errors.New("no rank that lives has the parameters")
-	}
-	root := int(furthest.Index)
-	if t.c.Rank() != root {
-		t.step = torn // until all of it has come
-	}
-	for _, state := range [][]float64{t.net.params, t.velocity} {
-		if err := mpi.Bcast(t.c, state, root); err != nil {
-			return err
-		}
-	}
-	t.step = furthest.Value
-	return nil
-}
-
-// steps makes the steps that remain.
+// steps makes the steps that remain, or those before more ranks come.
 func (t *trainer) steps(ctx context.Context) error {
-	for t.step < t.total {
+	for t.step < t.total && !t.isToGrow() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if t.store != nil && t.step > t.resume && t.step%t.o.every == 0 {
+		if t.store != nil && t.step > t.past.Resume && t.step%t.o.every == 0 {
 			if err := t.store.Save(t.c, int64(t.step), t.write); err != nil {
 				return err
 			}
@@ -175,6 +114,6 @@ func (t *trainer) restore() error {
 	if err != nil || !found {
 		return err
 	}
-	t.step, t.resume = int(version), int(version)
+	t.step, t.past.Resume = int(version), int(version)
 	return errors.Join(mpi.Bcast(t.c, t.net.params, 0), mpi.Bcast(t.c, t.velocity, 0))
 }
