@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // anyJob is ranks of one host, whose callers poll for long if they have more than one core.
@@ -62,7 +64,8 @@ func TestRecvAnyByTurns(t *testing.T) {
 // any peer, by those that wait and those that look only, keep the order of each peer (MPI 4.1,
 // section 3.5), and leave none out.
 func TestRecvAnyOrder(t *testing.T) {
-	const senders, each = 3, 2000
+	const senders = 3
+	each := effort.Share(2000)
 	for _, w := range []Way{TCP, Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
 			es := anyJob(t, w, senders+1)

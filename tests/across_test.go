@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -225,7 +224,11 @@ func TestAcross(t *testing.T) {
 		{"many ranks", func(t *testing.T) { acrossMany(t, l) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if !slices.Contains([]string{"with this machine", "host killed", "traced", "many ranks"}, tc.name) {
+			switch tc.name {
+			case "with this machine", "host killed", "traced", "many ranks":
+			case "suite by TLS", "suite by threads":
+				effort.Need(t, effort.Night, "it runs the suite once more")
+			default:
 				effort.Need(t, effort.Full, "it runs the suite, or waits for a network that is slow or gone")
 			}
 			tc.test(t)

@@ -124,10 +124,8 @@ func shareOfChoices(level effort.Level) int {
 		return 24
 	case level == effort.Short:
 		return 96
-	case level == effort.Usual:
-		return 8
-	case level == effort.Full:
-		return 6
+	case level < effort.Night:
+		return 12
 	}
 	return 1
 }

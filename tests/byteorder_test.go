@@ -72,7 +72,7 @@ func TestSuiteByteOrders(t *testing.T) {
 			if how.short || n == 2 {
 				t.Setenv(envWorld, "1")
 			}
-			aPart(t, effort.Now(), i, 12)
+			aPart(t, effort.Now(), i, 24)
 			defer func(was string) { *caseFlag = was }(*caseFlag)
 			if *caseFlag == "" {
 				*caseFlag = mixedCases

@@ -26,7 +26,7 @@ func TestForeignHost(t *testing.T) {
 	case isHurried():
 		t.Skip("in a hurry: the agent and the ranks are built and run as without the detector")
 	}
-	effort.Need(t, effort.Full, "it builds for another architecture, and runs that by an emulator")
+	effort.Need(t, effort.Night, "it builds for another architecture, and runs that by an emulator")
 	l := newFitrunLab(t)
 	h := l.Network().Foreign()
 	t.Setenv("TMPDIR", l.Hidden())                                // what is built here the other host does not see, as if its files were its own

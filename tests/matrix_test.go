@@ -182,10 +182,8 @@ func jobsAt(level effort.Level) (jobs []job, turns int) {
 		return jobs[:8], 4
 	case level == effort.Short:
 		return jobs[:3], 12
-	case level == effort.Usual:
+	case level < effort.Night:
 		return jobs, 24
-	case level == effort.Full:
-		return jobs, 12
 	}
 	return nightJobs(), 1
 }

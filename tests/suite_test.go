@@ -430,9 +430,7 @@ func TestSuiteThreads(t *testing.T) {
 			}
 			t.Setenv("FITMPI_PROGRESS", how.policy)
 			t.Setenv("FITMPI_TRANSPORT", how.transport)
-			if aPart(t, effort.Now(), how.n, 4); effort.Now() < effort.Full {
-				t.Setenv(envTurn, fmt.Sprintf("%d/6", how.n))
-			}
+			aPart(t, effort.Now(), how.n, 6)
 			suiteThreads(t, how.policy, how.n)
 		})
 	}

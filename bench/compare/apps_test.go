@@ -119,12 +119,10 @@ func TestAnswersOfOtherProblems(t *testing.T) {
 // The programs in C and those in Go answer the same, with each library of C that is here, on one
 // rank and on several; and a worker of another machine multiplies as others do.
 func TestTwinsAgree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts programs")
-	}
+	effort.Need(t, effort.Full, "it builds and starts programs")
 	bin := t.TempDir()
 	_, err := exec.LookPath("qemu-s390x-static")
-	emulates := err == nil && effort.Now() >= effort.Full // to build for what it emulates takes a while
+	emulates := err == nil && effort.Now() >= effort.Night // to build for what it emulates takes a while
 	peers := buildTwins(t, bin, emulates)
 	s := setting{bin: bin, peers: peers, bind: "none", answers: &answers{}}
 	all := byName(contenders())

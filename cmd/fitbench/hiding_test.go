@@ -104,7 +104,7 @@ func TestPartitionedComputesAsLongAsToldTo(t *testing.T) {
 }
 
 func TestOverlapReportsEveryCollective(t *testing.T) {
-	effort.Need(t, effort.Usual, "all collectives under all policies; the test of one case is quick")
+	effort.Need(t, effort.Full, "all collectives under all policies; the test of one case is quick")
 	var want []string
 	add := func(name string, sizes ...int) {
 		for _, size := range sizes {
@@ -148,7 +148,7 @@ func TestOverlapIsAPercentage(t *testing.T) {
 const oneBuffer = "tcp"
 
 func TestSlowdownReportsEveryCase(t *testing.T) {
-	effort.Need(t, effort.Usual, "it computes for seconds; the test of one case is quicker")
+	effort.Need(t, effort.Full, "it computes for seconds; the test of one case is quicker")
 	wantRun(t, 2, []string{
 		"compute 0 alone ms 2", "compute 0 idle ms 2", "compute 1048576 moving ms 2",
 		"memory 0 alone ms 2", "memory 0 idle ms 2", "memory 1048576 moving ms 2",
@@ -162,7 +162,7 @@ func TestSlowdownOfOneCase(t *testing.T) {
 }
 
 func TestWakeupReportsPercentiles(t *testing.T) {
-	effort.Need(t, effort.Usual, "it computes all the time")
+	effort.Need(t, effort.Full, "it computes all the time")
 	bothSizes(t, func(t *testing.T, ranks int) {
 		wantRun(t, ranks, []string{" 8 p50 us 2", " 8 p90 us 2", " 8 p99 us 2"}, "wakeup", "-iterations", "2", "-warmup", "0")
 	})

@@ -138,7 +138,7 @@ func TestScaleReportsFootprintAndRing(t *testing.T) {
 }
 
 func TestPenaltyReportsEveryCaseForEachSize(t *testing.T) {
-	effort.Need(t, effort.Usual, "all cases under all policies; the test of one case is quick")
+	effort.Need(t, effort.Full, "all cases under all policies; the test of one case is quick")
 	bothSizes(t, func(t *testing.T, ranks int) {
 		for _, policy := range []string{"worker", "assist", "caller"} {
 			t.Setenv("FITMPI_PROGRESS", policy)

@@ -157,7 +157,7 @@ func TestReadTimes(t *testing.T) {
 
 // One quick run with fitbench and real ranks: it finds a limit, writes it, and a job has it.
 func TestTuneReal(t *testing.T) {
-	effort.Need(t, effort.Usual, "it builds fitbench, and measures")
+	effort.Need(t, effort.Full, "it builds fitbench, and measures")
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tuned")
 	t.Setenv(tunedFile, path)

@@ -14,8 +14,9 @@
 // the gradients of some layers, a bucket, are complete their sum is started, and the library's
 // worker moves and adds it while the program works on the layers before. FileCheckpoint saves the
 // parameters. When a rank dies the others Shrink the communicator, take the parameters of the rank
-// that has come furthest, and divide batches of the same size among fewer. To become more they Spawn
-// ranks of this program and Merge with them: the newcomers get the parameters in the same way.
+// that has come furthest, and divide batches of the same size among fewer. To become more they
+// Spawn ranks of this program and Merge with them: the newcomers get the parameters in the same
+// way.
 //
 // # How the result is checked
 //

@@ -117,7 +117,7 @@ func unnoted(do func(r *run) bool) fault {
 // TestVerdictFindsLostCheckpoints: one that is removed, one with a bit changed, and one that was
 // never there because the disk is full.
 func TestVerdictFindsLostCheckpoints(t *testing.T) {
-	effort.Need(t, effort.Usual, "it starts many jobs")
+	effort.Need(t, effort.Full, "it starts many jobs")
 	t.Parallel()
 	for bug, want := range map[string]string{
 		"forget": "goes on from version 0, but version", "spoil": "WRONG: the checkpoint of version", "pretend": "was saved",
@@ -145,7 +145,7 @@ func TestVerdictFindsLostCheckpoints(t *testing.T) {
 // TestVerdictFindsMissingRanks: a rank and a host of whose death the harness does not know, and a
 // rank that is frozen where nothing finds it.
 func TestVerdictFindsMissingRanks(t *testing.T) {
-	effort.Need(t, effort.Usual, "it starts many jobs")
+	effort.Need(t, effort.Full, "it starts many jobs")
 	t.Parallel()
 	p := quiet(11)
 	p.mode = both

@@ -245,7 +245,7 @@ func TestGrowthIsFound(t *testing.T) {
 
 // TestSoakFindsGrowth: ranks with planted leaks are found out.
 func TestSoakFindsGrowth(t *testing.T) {
-	effort.Need(t, effort.Usual, "it starts many jobs")
+	effort.Need(t, effort.Full, "it starts many jobs")
 	t.Parallel()
 	for bug, want := range map[string]string{
 		"leak memory": "heap objects grow", "leak goroutines": "goroutines grow", "leak descriptors": "descriptors grow",

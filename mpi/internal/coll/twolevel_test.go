@@ -23,10 +23,14 @@ var placedSuites = map[string]func(*testing.T){
 	"reducescatterobject": TestReduceScatterObject,
 }
 
-// A short run has one layout, another each time.
+// A run has one layout that is drawn, another each time; a usual one has one more, the same each
+// time.
 func TestOnHosts(t *testing.T) {
 	n := 1
-	if !testing.Short() {
+	switch level := effort.Now(); {
+	case level == effort.Usual:
+		testOnHosts(t, "round robin", roundRobin(3))
+	case level > effort.Usual:
 		n = 2
 		for name, l := range layouts {
 			testOnHosts(t, name, l)

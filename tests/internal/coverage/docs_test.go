@@ -120,7 +120,7 @@ func goRun(t *testing.T, args ...string) {
 // TestPrograms builds the programs as packages of this module that exist only for the go command,
 // in an overlay, and runs those whose output is told.
 func TestPrograms(t *testing.T) {
-	effort.Need(t, effort.Usual, "it builds and runs programs")
+	effort.Need(t, effort.Full, "it builds and runs programs")
 	dir := t.TempDir()
 	var ps []program
 	for name, text := range documents(t) {

@@ -138,7 +138,7 @@ func (s *shown) same(out string) string {
 }
 
 func TestTutorialPrintsWhatItSays(t *testing.T) {
-	effort.Need(t, effort.Usual, "it builds and runs programs")
+	effort.Need(t, effort.Full, "it builds and runs programs")
 	bin := t.TempDir()
 	goRun(t, "build", "-o", bin+"/", "./cmd/fitrun", "./examples/tutorial/...")
 	for _, l := range lessons(t) {
