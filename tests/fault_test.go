@@ -342,6 +342,7 @@ func TestSurvivors(t *testing.T) {
 				continue // to the others it is one thing how a process ends
 			}
 			t.Run(how+"/"+policy, func(t *testing.T) {
+				t.Parallel() // survivors wait for most of their time
 				outs, codes := tolerantJob(t, "survive", 3, policy, envDeath+"="+how)
 				checkSurvivors(t, outs, codes, d.code)
 				outs, codes = tolerantJob(t, "collect", 2, policy, envDeath+"="+how)
