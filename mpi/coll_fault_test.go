@@ -82,7 +82,7 @@ func TestCollectiveUnequal(t *testing.T) {
 // cut what they send and receive into different numbers of messages, which wait for permission. It
 // may if they choose different algorithms.
 func TestCollectiveUnequalLong(t *testing.T) {
-	effort.Need(t, effort.Usual, "it tries collectives for seconds")
+	effort.Need(t, effort.Full, "it tries collectives for seconds")
 	for _, size := range []int{2, 3, 5} {
 		for _, x := range unequalCases {
 			for _, a := range x.kind.Algorithms() {

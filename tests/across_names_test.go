@@ -15,7 +15,7 @@ import (
 // have each other's addresses from fitrun.
 func TestAcrossNames(t *testing.T) {
 	t.Parallel()
-	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
+	effort.Need(t, effort.Full, "it starts jobs across hosts by ssh")
 	l := newFitrunLab(t)
 	n := l.Network()
 	dns := n.DNS("default.svc.cluster.local", "svc.cluster.local", "cluster.local")
@@ -27,13 +27,8 @@ func TestAcrossNames(t *testing.T) {
 		lines = append(lines, name+" slots=2") // as the operator writes them
 	}
 	byFile := acrossJob{from: launcher, args: []string{"--hostfile", l.hostFile(t, lines...)}}
-	if effort.Now() < effort.Full {
-		byFile.program = "exchange"
-		l.run(t, byFile).wantClean(t)
-	} else {
-		byFile.cases = "^collective/(blocks|vectors)"
-		l.suite(t, 4, byFile)
-	}
+	byFile.cases = "^collective/(blocks|vectors)"
+	l.suite(t, 4, byFile)
 	if dns.Asked("heat2d-worker-1.heat2d.default.svc.cluster.local") == 0 {
 		t.Error("nobody has asked for the name: that shows nothing")
 	}

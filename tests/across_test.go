@@ -225,11 +225,11 @@ func TestAcross(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			switch tc.name {
-			case "with this machine", "host killed", "traced", "many ranks":
+			case "with this machine", "host killed":
 			case "suite by TLS", "suite by threads":
 				effort.Need(t, effort.Night, "it runs the suite once more")
 			default:
-				effort.Need(t, effort.Full, "it runs the suite, or waits for a network that is slow or gone")
+				effort.Need(t, effort.Full, "it runs the suite, starts many ranks, or waits for a network that is slow or gone")
 			}
 			tc.test(t)
 			l.AwaitEmpty(t, acrossBound)

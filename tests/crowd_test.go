@@ -133,7 +133,7 @@ func TestCrowdOfProcesses(t *testing.T) {
 // TestCrowdOfThreads: the same with threads, whose process has all that. The rings lie in Go
 // memory, of which the collector may hold as much again.
 func TestCrowdOfThreads(t *testing.T) {
-	effort.Need(t, effort.Usual, "many ranks talk with each other")
+	effort.Need(t, effort.Full, "many ranks talk with each other")
 	n := crowd
 	if raceEnabled {
 		n = 16
@@ -250,7 +250,7 @@ func TestPatienceOfProcesses(t *testing.T) {
 
 // TestPatienceOfThreads: the same with 64 threads.
 func TestPatienceOfThreads(t *testing.T) {
-	effort.Need(t, effort.Usual, "it waits for seconds")
+	effort.Need(t, effort.Full, "it waits for seconds")
 	n := crowd
 	if raceEnabled {
 		n = 16

@@ -14,7 +14,7 @@ import (
 // carries is no deadlock.
 func TestHangAcross(t *testing.T) {
 	t.Parallel()
-	effort.Need(t, effort.Usual, "it starts jobs across hosts by ssh")
+	effort.Need(t, effort.Full, "it starts jobs across hosts by ssh")
 	l := newFitrunLab(t)
 	n := l.Network()
 	a, b := n.Host().Addr(), n.Host().Addr()

@@ -332,7 +332,7 @@ func TestNoHang(t *testing.T) {
 	fitrun := fitrunPath(t)
 	for name := range pauses {
 		for _, how := range [][]string{nil, {"--ranks-per-process", "2"}} {
-			if len(how) > 0 && (testing.Short() || raceEnabled) {
+			if len(how) > 0 && (effort.Now() < effort.Full || raceEnabled) {
 				continue
 			}
 			t.Run(name+" "+strings.Join(how, " "), func(t *testing.T) {

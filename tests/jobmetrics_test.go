@@ -310,7 +310,7 @@ func TestJobMetricsKilled(t *testing.T) {
 // TestJobMetricsMany: sixty-four ranks at one endpoint, and each at a path of its own.
 func TestJobMetricsMany(t *testing.T) {
 	t.Parallel()
-	effort.Need(t, effort.Usual, "it scrapes a large job")
+	effort.Need(t, effort.Full, "it scrapes a large job")
 	const n = 64
 	j := startMetricsJob(t, "jobmetrics", n, "--ranks-per-process", "16")
 	host, _ := os.Hostname()

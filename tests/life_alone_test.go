@@ -56,7 +56,7 @@ func startAlone(t *testing.T, n int, program, dir, transport string, said func(s
 // TestUninterruptibleRankLivesAlone: the peer of a rank that its runtime lets show nothing asks the
 // kernel at each timeout, and goes on waiting.
 func TestUninterruptibleRankLivesAlone(t *testing.T) {
-	effort.Need(t, effort.Usual, "it waits for longer than ranks may be silent")
+	effort.Need(t, effort.Full, "it waits for longer than ranks may be silent")
 	const silences = 3
 	for _, transport := range []string{"tcp", "auto"} {
 		t.Run(transport, func(t *testing.T) {

@@ -267,6 +267,9 @@ func TestSummary(t *testing.T) {
 	fitrun := fitrunPath(t)
 	for _, how := range [][]string{{"--transport", "shm"}, {"--transport", "tcp"}, {"--ranks-per-process", "2"}} {
 		t.Run(how[1], func(t *testing.T) {
+			if how[1] != "tcp" {
+				effort.Need(t, effort.Full, "it starts as many jobs once more")
+			}
 			for scene, want := range map[string]sceneSummary{
 				"late sender": {"late sender", []int{2}, "Recv",
 					`late sender, \d+% of the ranks' time: ranks 0, 1 and 3 waited .* of their time\) in Recv at summary_test\.go:%d for rank 2, which computed\.`},

@@ -281,7 +281,7 @@ func TestTraceBounded(t *testing.T) {
 // TestTraceMany: 64 ranks.
 func TestTraceMany(t *testing.T) {
 	t.Parallel()
-	effort.Need(t, effort.Usual, "it starts a large job")
+	effort.Need(t, effort.Full, "it starts a large job")
 	run := runTraced(t, "crowd of hosts", sameClock, "-n", "64", "--ranks-per-process", "8")
 	run.wantClean(t)
 	if len(run.trace.Processes()) != 64 || len(run.rankNotes(t)) != 64 || run.count("call", -1)["Allreduce"] != 3*64 {

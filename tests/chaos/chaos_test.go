@@ -8,15 +8,20 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // TestChaos runs schedules: those of fixed seeds, or as the flags say.
 func TestChaos(t *testing.T) {
 	table := newTable()
 	defer table.log(t)
-	seed, began, few := *seedFlag, time.Now(), 6
-	if testing.Short() {
+	seed, began, few := *seedFlag, time.Now(), 3
+	switch level := effort.Now(); {
+	case level == effort.Short:
 		few = 1
+	case level > effort.Usual:
+		few = 6
 	}
 	if seed == 0 {
 		seed = 1

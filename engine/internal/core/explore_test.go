@@ -122,14 +122,17 @@ func (x *explorer) replay() *xworld {
 	return w
 }
 
-// exploreMost is how many states of each scene are looked at: FITMPI_TESTS_EXPLORE, 0 for all; else
-// a few thousand, in a short run a few hundred.
-func exploreMost() int {
+// exploreMost is how many states of each scene a run looks at: FITMPI_TESTS_EXPLORE, 0 for all;
+// else a few thousand, or a few hundred.
+func exploreMost(level effort.Level) int {
 	if n, err := strconv.Atoi(os.Getenv("FITMPI_TESTS_EXPLORE")); err == nil {
 		return n
 	}
-	if testing.Short() {
+	switch {
+	case level == effort.Short:
 		return 250
+	case level == effort.Usual:
+		return 1000
 	}
 	return 2500
 }
@@ -147,7 +150,7 @@ func TestExplore(t *testing.T) {
 				effort.Need(t, effort.Full, "it looks at a great many states")
 			}
 			start := time.Now()
-			x := &explorer{sc: sc, most: exploreMost(), rand: rand.New(rand.NewPCG(1, 2))}
+			x := &explorer{sc: sc, most: exploreMost(effort.Now()), rand: rand.New(rand.NewPCG(1, 2))}
 			n, err := x.explore()
 			if err != nil {
 				t.Fatal(err)
