@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if !raceEnabled {
-		effort.Beside(9) // jobs that start, pages that are drawn, and pauses
+		effort.Beside(6) // jobs that start, pages that are drawn, and pauses
 	}
 	goleak.VerifyTestMain(testMain{m})
 }

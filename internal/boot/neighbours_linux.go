@@ -108,9 +108,11 @@ func (n *neighbours) useSessions() error {
 }
 
 func (n *neighbours) Abort(code int, message string) error {
-	// That of the host is for its ranks, and the other says whether the job will end.
+	// The other says why, and whether the job will end. That of the host is for its ranks, which
+	// must not hear of it first: they would have another reason to give.
+	err := n.Session.Abort(code, message)
 	n.aside.Abort(code, message)
-	return n.Session.Abort(code, message)
+	return err
 }
 
 func (n *neighbours) Bell(localRank int, then func(*os.File)) error {
