@@ -5,8 +5,8 @@
 //	fitrun -n 2 ./examples/train -hidden 512,256 -compare                   speed-up, and time hidden
 //	fitrun -n 4 --restart 1 ./examples/train -every 50 -die 2@130           rank 2 dies; all start again
 //	fitrun -n 4 --with-ft ./examples/train -die 2@130                       rank 2 dies; the others go on
-//	fitrun -n 4 --with-ft ./examples/train -die 2@130 -replace              and another takes its place
-//	fitrun -n 1 ./examples/train -grow 2@130                                two more ranks help from then on
+//	fitrun -n 4 --with-ft ./examples/train -die 2@130 -replace              and another comes
+//	fitrun -n 1 ./examples/train -grow 2@130                                two more ranks come
 //
 // # What it shows
 //
@@ -119,7 +119,7 @@ func (t *trainer) conclude(stdout io.Writer) error {
 
 // compare times the training by one rank, by all without overlap, and by all with it.
 func compare(ctx context.Context, world *mpi.Comm, o options, data images, stdout io.Writer) error {
-	o.every = 0
+	o.every, o.grow, o.replace = 0, 0, false // all three times with the same ranks
 	timed := func(c *mpi.Comm, blocking bool) (time.Duration, *trainer, error) {
 		o.blocking = blocking
 		t := newTrainer(c, o, data)

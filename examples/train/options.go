@@ -17,7 +17,7 @@ const usage = `train trains a network to read handwritten digits (fitrun -n 4).
   -rate R          of learning (default 0.05)
   -bucket N        gradients are added up in pieces of at least N numbers (default 4096)
   -blocking        add up after the backward pass, not beside it
-  -compare         time one rank alone, all without overlap, and all with it
+  -compare         time one rank alone, all without overlap, and all with it; no ranks come later
   -every N         save a checkpoint every N steps; 0 saves none (default 0)
   -dir DIR         where (default: what fitrun --restart-dir says)
   -die R@S         rank R dies in step S, unless the job was started again

@@ -175,7 +175,7 @@ func TestGrows(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	out, _, err := train(t, 2, "-compare", "-epochs", "8", "-rate", "0.1", "-hidden", "24,16")
+	out, _, err := train(t, 2, "-compare", "-epochs", "8", "-rate", "0.1", "-hidden", "24,16", "-grow", "1@3") // that has no place there
 	if err != nil || strings.Count(out, "\n") != 4 || strings.Count(out, "speed-up") != 2 {
 		t.Errorf("%v\n%s", err, out)
 	}
