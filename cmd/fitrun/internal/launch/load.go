@@ -25,14 +25,17 @@ func (a *across) placeByLoad() error {
 	if a.r.ByLoad == nil {
 		return nil
 	}
-	idle := make([]hosts.Idle, len(a.used))
-	for i, h := range a.used {
+	idle, on := make([]hosts.Idle, len(a.used)), make([]string, len(a.used))
+	for i := range a.used {
 		use, cores := agent.UseHere(), a.r.Cores
 		if !a.local[i] {
 			f := a.agentOf(i).Facts()
 			use, cores = f.Use, f.Cores
 		}
-		idle[i] = hosts.Idle{Cores: cores, Load: loadOf(use)}
+		idle[i], on[i] = hosts.Idle{Cores: cores, Load: loadOf(use)}, a.homeOf(i).machine
+	}
+	shareLoad(idle, on)
+	for i, h := range a.used {
 		a.tellLoad(h, idle[i])
 	}
 	machine := make([]int, len(a.r.Hosts))
@@ -48,6 +51,16 @@ func (a *across) placeByLoad() error {
 	}
 	a.keep(place)
 	return nil
+}
+
+// shareLoad gives all hosts that are one machine the load that its first one said: that is the
+// kernel's, which changes from one question to the next.
+func shareLoad(idle []hosts.Idle, machine []string) {
+	for i, m := range machine {
+		if first := slices.Index(machine, m); m != "" {
+			idle[i].Load = idle[first].Load
+		}
+	}
 }
 
 // keep puts ranks on used hosts, and leaves out the others.
