@@ -95,6 +95,10 @@ func Prod[T Number](acc, in []T) {
 		answerProbe(opCommutative)
 	}
 	acc, in = byVector(vec.Prod, acc, in)
+	if a := complexesOf(acc); len(a) > 0 {
+		prodComplexes(a, complexesOf(in))
+		return
+	}
 	for i := range acc {
 		acc[i] *= in[i]
 	}

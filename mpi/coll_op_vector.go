@@ -29,3 +29,16 @@ func byVector[T any](op vec.Op, acc, in []T) (restAcc, restIn []T) {
 
 // maxPlain is the size of the largest type that has vector instructions, in bytes.
 const maxPlain = 16
+
+// prodComplexes multiplies, and rounds each product and each sum, as vector instructions do. Where
+// Go's own multiplication is one instruction for a product and a sum, it rounds once, so that a
+// result would depend on where a vector is cut, and on what processor a rank has.
+func prodComplexes(acc, in []complex128) {
+	in = in[:len(acc)]
+	for i, y := range in {
+		x := acc[i]
+		acc[i] = complex(
+			float64(real(x)*real(y))-float64(imag(x)*imag(y)),
+			float64(real(x)*imag(y))+float64(imag(x)*real(y)))
+	}
+}

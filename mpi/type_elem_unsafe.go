@@ -77,6 +77,14 @@ func truth[T any]() T {
 	return v
 }
 
+// complexesOf views vs as complex128, if T's underlying type is that; else there are none.
+func complexesOf[T Number](vs []T) []complex128 {
+	if unsafe.Sizeof(*new(T)) != unsafe.Sizeof(complex128(0)) { // the only number of that size
+		return nil
+	}
+	return unsafe.Slice((*complex128)(unsafe.Pointer(unsafe.SliceData(vs))), len(vs))
+}
+
 // stringsOf views vs as strings.
 //
 // Preconditions:

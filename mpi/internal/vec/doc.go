@@ -10,9 +10,10 @@
 //	// the plain loop for acc[done:]
 //
 // Every element comes out as the plain loop in Go would have it, to the last bit: also zeros of
-// either sign and what overflows. Of a NaN that is so where Go leaves no choice: not where two
-// meet, nor where the compiler fuses a product and a sum. So a caller may cut its vectors where it
-// likes. The tests of package mpi compare the two, bit by bit.
+// either sign and what overflows. Products of complex128 are rounded before they are added. Of a
+// NaN it is so where Go leaves no choice: not where two meet, nor in a product of complex64 where
+// the compiler fuses a product and a sum. So a caller may cut its vectors where it likes. The tests
+// of package mpi compare the two, bit by bit.
 //
 // Of the types of 16 bits that Go does not have, bfloat16 and float16, the arithmetic is here too:
 // they are added as float32.

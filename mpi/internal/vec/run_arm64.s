@@ -80,7 +80,14 @@ loop: \
 #define FCVTN32_HIGH(D, N) OF2(0x4e616800, D, N)
 #define FMUL64_FIRST(D, N, M) OF3(0x4fc09000, D, N, M)
 #define FMUL64_SECOND(D, N, M) OF3(0x4fc09800, D, N, M)
+#define FSUB64(D, N, M) OF3(0x4ee0d400, D, N, M)
+#define FIRST64(D, N) OF2(0x6e080400, D, N)
 #define SWAP64(D, N) OF3(0x6e004000, D, N, N)
+#define REV32(D, N) OF2(0x4ea00800, D, N)
+#define XTN32(D, N) OF2(0x0ea12800, D, N)
+#define UADDLP32(D, N) OF2(0x6ea02800, D, N)
+#define SHL64_32(D, N) OF2(0x4f605400, D, N)
+#define UMLAL32(D, N, M) OF3(0x2ea08000, D, N, M)
 
 // What kernels begin with.
 #define NOTHING MOVD ZR, R3
@@ -88,7 +95,6 @@ loop: \
 #define ONE16 MOVD $1, R3; VDUP R3, V31.H8
 #define ONE32 MOVD $1, R3; VDUP R3, V31.S4
 #define ONE64 MOVD $1, R3; VDUP R3, V31.D2
-#define SIGN_FIRST MOVD $(1<<63), R3; FMOVD R3, F31
 #define BF16_BEGIN ONE32; MOVD $0x7fff, R3; VDUP R3, V30.S4
 
 // Steps.
@@ -175,21 +181,36 @@ loop: \
 	FCVTN16(A, T); \
 	FCVTN16_HIGH(A, U)
 
-// Products of complex64 are those of complex128, rounded, as Go computes them. X times Y: V24 is X times
-// the real part of Y, V25 X times the other part, whose parts change places, and what comes first its sign.
-#define PRODC128(D, X, Y) \
+// The product modulo 2^64, of halves: T has those of an upper and a lower half, whose sum is the upper
+// half of what the product of the lower halves, of A in U and of B, is added to.
+#define PROD64(A, B, T, U) \
+	REV32(T, B); \
+	MUL32(T, T, A); \
+	UADDLP32(T, T); \
+	SHL64_32(T, T); \
+	XTN32(U, A); \
+	XTN32(B, B); \
+	UMLAL32(T, U, B); \
+	ORR(A, T, T)
+
+// Complex numbers, X times Y: V24 is X times the real part of Y, V25 X times the other part, whose parts
+// change places. The difference of the two is the real part, the sum the other. Products of complex64 are
+// those of complex128, rounded, as Go computes them.
+#define MULTIPLY(D, X, Y) \
 	FMUL64_FIRST(24, X, Y); \
 	FMUL64_SECOND(25, X, Y); \
 	SWAP64(25, 25); \
-	EOR(25, 25, 31); \
-	FADD64(D, 24, 25)
+	FADD64(D, 25, 24); \
+	FSUB64(24, 24, 25); \
+	FIRST64(D, 24)
+#define PRODC128(A, B, T, U) MULTIPLY(A, A, B)
 #define PRODC64(A, B, T, U) \
 	FCVTL32(T, A); \
 	FCVTL32(U, B); \
-	PRODC128(T, T, U); \
+	MULTIPLY(T, T, U); \
 	FCVTL32_HIGH(A, A); \
 	FCVTL32_HIGH(B, B); \
-	PRODC128(U, A, B); \
+	MULTIPLY(U, A, B); \
 	FCVTN32(A, T); \
 	FCVTN32_HIGH(A, U)
 
@@ -204,9 +225,11 @@ KERNEL(sumF16, NOTHING, SUMF16)
 KERNEL(prod8, NOTHING, PROD8)
 KERNEL(prod16, NOTHING, PROD16)
 KERNEL(prod32, NOTHING, PROD32)
+KERNEL(prod64, NOTHING, PROD64)
 KERNEL(prodF32, NOTHING, PRODF32)
 KERNEL(prodF64, NOTHING, PRODF64)
-KERNEL(prodC64, SIGN_FIRST, PRODC64)
+KERNEL(prodC64, NOTHING, PRODC64)
+KERNEL(prodC128, NOTHING, PRODC128)
 KERNEL(maxI8, NOTHING, MAXI8)
 KERNEL(maxI16, NOTHING, MAXI16)
 KERNEL(maxI32, NOTHING, MAXI32)

@@ -13,7 +13,7 @@ func has(kernel int) bool
 
 func findUsable() (u [ops*kinds + 1]bool) {
 	for k := range ops * kinds {
-		u[k+1] = supported(Op(k/kinds), k%kinds) && has(k)
+		u[k+1] = supported(k%kinds) && has(k)
 	}
 	return u
 }

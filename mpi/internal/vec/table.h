@@ -24,21 +24,15 @@ ENTRY(0, 15, sumF16)
 ENTRY(1, 2, prod8)
 ENTRY(1, 3, prod16)
 ENTRY(1, 4, prod32)
-#ifdef GOARCH_amd64
-ENTRY(1, 5, prod64) // NEON has none
-#endif
+ENTRY(1, 5, prod64)
 ENTRY(1, 6, prod8)
 ENTRY(1, 7, prod16)
 ENTRY(1, 8, prod32)
-#ifdef GOARCH_amd64
 ENTRY(1, 9, prod64)
-#endif
 ENTRY(1, 10, prodF32)
 ENTRY(1, 11, prodF64)
 ENTRY(1, 12, prodC64)
-#ifdef GOARCH_amd64
-ENTRY(1, 13, prodC128) // NEON: the compiler fuses them in any order
-#endif
+ENTRY(1, 13, prodC128)
 
 ENTRY(2, 2, maxI8)
 ENTRY(2, 3, maxI16)

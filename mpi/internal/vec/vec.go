@@ -23,9 +23,6 @@ const (
 // The kinds of values are those of mpi/internal/layout, of which some have names here, and two that
 // it does not have.
 const (
-	complex64s  = 12
-	complex128s = 13
-
 	BFloat16 = 14 // the upper half of a float32
 	Float16  = 15 // binary16 of IEEE 754
 

@@ -1,5 +1,0 @@
-//go:build amd64 && !amd64.v3
-
-package vec
-
-const fusedProducts = false
