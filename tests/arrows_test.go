@@ -158,7 +158,7 @@ var rules = []rule{
 	{pkgs: "internal/testutil/effort",
 		why: "internal/testutil/effort is how much of the tests a run shows: it knows none of them, and only tests import it"},
 	{pkgs: "internal/testutil/executable",
-		why: "internal/testutil/executable writes programs for tests: what they do is for the tests to say, and nothing else imports it"},
+		why: "internal/testutil/executable writes programs for tests, and says what signals they hear: what they do is for the tests to say, and nothing else imports it"},
 	{pkgs: "internal/testutil/netlab", ours: []string{"internal/sys"}, others: []string{"golang.org/x/net/dns/dnsmessage"},
 		why: "internal/testutil/netlab is hosts for tests: what runs on them is for the tests to say, and nothing else imports it"},
 	{pkgs: "tests/internal/coverage",

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 	if !raceEnabled {
 		effort.Beside(6) // jobs that start, pages that are drawn, and pauses
 	}
+	executable.HearSignals()
 	goleak.VerifyTestMain(testMain{m})
 }
 

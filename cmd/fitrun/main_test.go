@@ -17,6 +17,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/internal/sys"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 )
@@ -28,6 +29,7 @@ const failsafe = 2 * time.Minute
 type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() int {
+	executable.HearSignals()
 	effort.Beside(4) // scripts wait for fitrun, and that for ranks
 	code := l.m.Run()
 	if err := goleak.Find(); code == 0 && err != nil {

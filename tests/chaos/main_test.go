@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 var (
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 		rankMain(text)
 		return
 	}
+	executable.HearSignals()
 	goleak.VerifyTestMain(testMain{m})
 }
 

@@ -1,4 +1,4 @@
-// Package executable writes programs that tests run.
+// Package executable writes programs that tests run, and has them start as from a terminal.
 package executable
 
 import (

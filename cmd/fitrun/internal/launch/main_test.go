@@ -13,6 +13,7 @@ import (
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/agent"
 	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/testutil/effort"
+	"github.com/fitmpi/fitmpi/internal/testutil/executable"
 )
 
 // TestMain also is what the ranks of the jobs here run, and fitrun as an agent and as a guard.
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		rankMain(os.Getenv("LAUNCH_TEST_RANK"))
 		return
 	}
+	executable.HearSignals()
 	effort.Beside(8)
 	goleak.VerifyTestMain(m)
 }
