@@ -1,7 +1,7 @@
 // Package vec combines vectors of numbers element by element, as the predefined operations of
-// package mpi do, by the vector instructions of the processor that runs the program: AVX2 on amd64,
-// NEON on arm64. On other processors, and under the race detector, which does not see what
-// assembler reads, it has nothing to offer and its callers use their plain loops.
+// package mpi do, by the vector instructions of the processor that runs the program: AVX-512 or
+// AVX2 on amd64, NEON on arm64. On other processors, and under the race detector, which does not
+// see what assembler reads, it has nothing to offer and its callers use their plain loops.
 //
 // # Use
 //

@@ -3,7 +3,7 @@
 // Kernels by AVX2. Each has a step: what is done with 32 bytes A of acc and 32 bytes B of in, so that A
 // is the result, with T and U as room. Y14 and Y15 are constants, made by what a kernel begins with.
 //
-// All have acc in DI, in in SI and the number of bytes in CX, and jump back to run's caller.
+// All have acc in DI, in in SI and the number of bytes in CX, and jump back to run256's caller.
 
 #define KERNEL(NAME, BEGIN, STEP) \
 TEXT NAME<>(SB), NOSPLIT|NOFRAME, $0-0; \
@@ -239,8 +239,8 @@ loop:
 
 #include "table.h"
 
-// func run(kernel int, acc, in *byte, n int)
-TEXT ·run(SB), NOSPLIT|NOFRAME, $0-32
+// func run256(kernel int, acc, in *byte, n int)
+TEXT ·run256(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ kernel+0(FP), AX
 	MOVQ acc+8(FP), DI
 	MOVQ in+16(FP), SI

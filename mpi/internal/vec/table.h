@@ -19,7 +19,9 @@ ENTRY(0, 11, sumF64)
 ENTRY(0, 12, sumF32)
 ENTRY(0, 13, sumF64)
 ENTRY(0, 14, sumBF16)
+#ifndef WITHOUT_FLOAT16
 ENTRY(0, 15, sumF16)
+#endif
 
 ENTRY(1, 2, prod8)
 ENTRY(1, 3, prod16)
