@@ -14,8 +14,8 @@ func supported(kind int) bool {
 // while they use registers of 512 bits.
 var isWide = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VBMI2
 
-// sumFloat16 is in no table of AVX-512: the emulator that runs these kernels in tests rounds float16
-// in a way of its own.
+// sumFloat16 is in no table of AVX-512: the emulator that runs these kernels in tests rounds
+// float16 in a way of its own.
 const sumFloat16 = int(Sum)*kinds + Float16
 
 // run combines n bytes by a kernel of the table. Preconditions: n > 0 is a multiple of Step, and
