@@ -19,6 +19,7 @@ import (
 // nothing is lost. Where the reader is left waiting for bytes that no sender has sent, and only
 // heartbeats come, the patience with a silent peer ends that.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		harm  func([]byte) []byte
 		waits bool
@@ -206,6 +207,7 @@ const handshakeRecords = 11
 // TestDamageHandshakes: a length is damaged in the handshakes of a connection that is made again,
 // of TLS or of the ranks, or shortly behind them; where both dial at once, of both connections.
 func TestDamageHandshakes(t *testing.T) {
+	t.Parallel()
 	for dir, name := range []string{"from the dialer", "to the dialer"} {
 		for nth := range handshakeRecords {
 			t.Run(fmt.Sprintf("record %d %s", nth, name), func(t *testing.T) {

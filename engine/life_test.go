@@ -160,7 +160,7 @@ func TestLifeAfterEachCall(t *testing.T) {
 
 // TestLifeAfterSequences: after calls in any order.
 func TestLifeAfterSequences(t *testing.T) {
-	effort.Need(t, effort.Usual, "it makes many jobs")
+	effort.Need(t, effort.Full, "it makes many jobs")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -35,7 +35,7 @@ func within(t *testing.T, what string, f func()) {
 // cancellation returns "irrespective of the activities of other processes"). Before that its user
 // has waited by polling, so that its worker had nothing to listen for.
 func TestIdleRankAnswers(t *testing.T) {
-	effort.Need(t, effort.Usual, "it waits for seconds")
+	effort.Need(t, effort.Full, "it waits for seconds")
 	policies(t, func(t *testing.T, p Policy) {
 		if p == Caller {
 			t.Skip("messages move inside calls only")

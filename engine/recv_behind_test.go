@@ -228,7 +228,9 @@ func TestTakeRun(t *testing.T) {
 func TestShortOrdinals(t *testing.T) {
 	effort.Need(t, effort.Usual, "goroutines send one after the other thousands of times")
 	const goroutines, each = 4, 500
-	es := localPair(t, Thread)
+	beside(t, surroundings{way: Thread})
+	// Callers do not poll for long: there are more of them than cores.
+	es := job(t, 2, Assist, func(c *Config) { c.KeepP, c.Spin = true, 100*time.Microsecond })
 	var mu sync.Mutex
 	seen := make(map[uint64]bool)
 	note := func(n uint64) {

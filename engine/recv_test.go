@@ -56,7 +56,7 @@ func TestRecvMatches(t *testing.T) {
 	for _, w := range []Way{Thread, Shared} {
 		t.Run(w.String(), func(t *testing.T) {
 			es := localPair(t, w)
-			for seed := range uint64(40) {
+			for seed := range uint64(effort.Share(40)) {
 				recvRound(t, es, rand.New(rand.NewPCG(seed, 7)))
 			}
 			receiveInCaller(t, es)

@@ -50,6 +50,7 @@ func awaitRefusals(t testing.TB, es []*Engine, more uint64) {
 // TestResumeRefused: a connection breaks, and the system refuses others for a while. The streams go
 // on then.
 func TestResumeRefused(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, ends := range []faultproxy.Ends{faultproxy.Both, faultproxy.Dialer} {
@@ -123,6 +124,7 @@ func (s *storm) blow(t *testing.T, es []*Engine, proxies []*faultproxy.Proxy, ro
 // at once, again and again. They agree on one in the end, and every message arrives, once, whole
 // and in its order.
 func TestResumeStorm(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "connections of many ranks break all the time")
 	for _, tls := range []bool{false, true} {
 		seed := rand.Uint64()
@@ -154,6 +156,7 @@ func TestResumeStorm(t *testing.T) {
 // another byte of its handshake. The dialer gets no answer, and dials again long before the time
 // for the peer is over.
 func TestConnectMute(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	for _, p := range []Policy{Worker, Assist, Caller} {
 		for _, tls := range []bool{false, true} {
@@ -246,6 +249,7 @@ func TestCloseRefused(t *testing.T) {
 // peer has not received is not lost with it, though that takes longer than the rank would wait for
 // goodbyes.
 func TestCloseUnheard(t *testing.T) {
+	t.Parallel()
 	for _, p := range []Policy{Worker, Assist} {
 		t.Run(p.String(), func(t *testing.T) {
 			es, proxies := cutJob(t, 2, p, nil, uncut)

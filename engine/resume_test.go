@@ -116,6 +116,7 @@ func handshakes(scale int) func(int) faultproxy.Plan {
 // TestResume: connections break all the time, wherever they are, and every message arrives, once,
 // whole and in its order.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "connections break thousands of times; TestResumeAll is quicker")
 	pause := 2 * time.Millisecond
 	for name, plan := range map[string]func(int) faultproxy.Plan{

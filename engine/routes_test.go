@@ -504,6 +504,7 @@ func noTo(preamble, answer []byte) (why string, more bool) {
 // TestGatewayRefuses: what a gateway says is reported, with where it is and whose gateway it is;
 // and another is tried, and it again.
 func TestGatewayRefuses(t *testing.T) {
+	t.Parallel()
 	effort.Need(t, effort.Usual, "each of its cases waits for a second")
 	for _, c := range []struct {
 		answer []string

@@ -120,7 +120,7 @@ func TestSuiteSegments(t *testing.T) {
 // in so many.
 func shareOfChoices(level effort.Level) int {
 	switch {
-	case raceEnabled:
+	case raceEnabled, level == effort.Usual:
 		return 24
 	case level == effort.Short:
 		return 96

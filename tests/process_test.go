@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if !raceEnabled {
-		effort.Beside(6) // jobs that start, pages that are drawn, and pauses
+		effort.Beside(10) // jobs that start, pages that are drawn, and pauses
 	}
 	executable.HearSignals()
 	goleak.VerifyTestMain(testMain{m})

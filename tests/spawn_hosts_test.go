@@ -105,17 +105,21 @@ func TestSpawnAcross(t *testing.T) {
 		args              []string
 		at                []string // where the children are; nil: they cannot be spawned
 		says              string   // why not
+		more              bool     // of the same, for which there is the level full
 	}{
 		{name: "on the hosts of the job", hosts: a + ":1," + b + ":1", at: []string{a, b}},
-		{name: "where slots are free", hosts: a + ":1," + c + ":2", args: []string{"-n", "1"}, at: []string{c, c}},
+		{name: "where slots are free", more: true, hosts: a + ":1," + c + ":2", args: []string{"-n", "1"}, at: []string{c, c}},
 		{name: "on a host of the job that has no rank", hosts: a + ":1," + b + ":1", args: []string{"-n", "1"}, info: "host=" + b, at: []string{b, b}},
-		{name: "on one host from one", hosts: b + ":3", args: []string{"-n", "1"}, at: []string{b, b}},
-		{name: "by the key host", hosts: a + ":1," + b + ":1", info: "host=" + c, at: []string{c, c}},
+		{name: "on one host from one", more: true, hosts: b + ":3", args: []string{"-n", "1"}, at: []string{b, b}},
+		{name: "by the key host", more: true, hosts: a + ":1," + b + ":1", info: "host=" + c, at: []string{c, c}},
 		{name: "by the key hostfile", hosts: a + ":1," + b + ":1", info: "hostfile=" + file, at: []string{c, b}},
-		{name: "on another host than the only one", hosts: a + ":2", info: "host=" + c, says: "name all hosts when the job is started"},
+		{name: "on another host than the only one", more: true, hosts: a + ":2", info: "host=" + c, says: "name all hosts when the job is started"},
 		{name: "on a host that is not there", hosts: a + ":1," + b + ":1", info: "host=nowhere.invalid", says: "nowhere.invalid"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.more {
+				effort.Need(t, effort.Full, "it starts a job across hosts")
+			}
 			run := l.run(t, acrossJob{program: "spawn", hosts: tt.hosts, args: tt.args, env: []string{envSpawn + "=elsewhere", envSpawnInfo + "=" + tt.info}})
 			run.wantClean(t)
 			if tt.at == nil {
