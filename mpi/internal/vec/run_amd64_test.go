@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestIsWide: what the kernel says of the processor decides by which kernels vectors are combined.
+// TestIsWide: what Linux says of the processor decides by which kernels vectors are combined.
 func TestIsWide(t *testing.T) {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
