@@ -207,6 +207,7 @@ const handshakeRecords = 11
 // TestDamageHandshakes: a length is damaged in the handshakes of a connection that is made again,
 // of TLS or of the ranks, or shortly behind them; where both dial at once, of both connections.
 func TestDamageHandshakes(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel()
 	for dir, name := range []string{"from the dialer", "to the dialer"} {
 		for nth := range handshakeRecords {

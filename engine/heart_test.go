@@ -168,6 +168,7 @@ func wantNoSuspicion(t *testing.T, e *Engine) {
 
 // TestIdlePeers: ranks that have nothing to say show that they live, and no rank is suspected.
 func TestIdlePeers(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	beating(t, func(t *testing.T, p Policy) {
 		es := job(t, 3, p, often(quietly))
 		exchangeAll(t, es)
@@ -220,6 +221,7 @@ func TestCallerPromisesNothing(t *testing.T) {
 // TestHeldInDebugger: a rank that has said that a debugger holds it may be silent for as long as it
 // likes; when it is let go and then is silent, that is found.
 func TestHeldInDebugger(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	beating(t, func(t *testing.T, p Policy) {
 		var told suspicions
 		es := job(t, 2, p, func(c *Config) {
@@ -260,6 +262,7 @@ func saysHeld(e *Engine, id PeerID) bool {
 // TestEverybodyStopped: if all are stopped for longer than the timeout, and go on one after the
 // other, none is held to be dead.
 func TestEverybodyStopped(t *testing.T) {
+	effort.Need(t, effort.Usual, "it waits for seconds")
 	beating(t, func(t *testing.T, p Policy) {
 		es := job(t, 3, p, often(quietly))
 		exchangeAll(t, es)

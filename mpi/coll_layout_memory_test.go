@@ -110,6 +110,7 @@ func TestLayoutCollectiveMemory(t *testing.T) {
 // Nor is a copy made of long blocks without layouts that are exchanged in place, and they come
 // where they belong.
 func TestAlltoallInPlaceMemory(t *testing.T) {
+	effort.Need(t, effort.Usual, "it moves hundreds of megabytes")
 	const block, limit = 16 << 20, 4 << 20
 	for name, run := range map[string]func(c *mpi.Comm, buf []byte) error{
 		"Alltoall": func(c *mpi.Comm, buf []byte) error { return mpi.Alltoall(c, buf, buf) },

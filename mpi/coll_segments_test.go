@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -15,6 +16,7 @@ import (
 // the context, wherever each of them is. Nothing is written to its buffers after that, and other
 // communicators go on.
 func TestEndedBetweenSegments(t *testing.T) {
+	effort.Need(t, effort.Usual, "its reductions are long")
 	const n = 1 << 20 // of 8 bytes: many segments
 	layout := mpi.Vector(n, 1, 2, mpi.TypeOf[int64]())
 	for name, start := range map[string]func(c *mpi.Comm, in, out []int64, op mpi.Op[int64]) *mpi.Request{

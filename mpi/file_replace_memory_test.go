@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
 // SendrecvReplace copies what it sends, not what lies between.
 func TestReplaceMemory(t *testing.T) {
+	effort.Need(t, effort.Usual, "it moves hundreds of megabytes")
 	const run, stride, n = 1000, 16_000, 4_000_000
 	span := n / run * stride
 	strided := mpi.Resized(mpi.Vector(n/run, run, stride, mpi.TypeOf[byte]()), 0, span)

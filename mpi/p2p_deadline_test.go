@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -128,7 +129,7 @@ func TestDeadlinesLoseNothing(t *testing.T) {
 					err := mpi.RunThreads(2, func(_ context.Context, c *mpi.Comm) error {
 						c.SetErrhandler(mpi.ErrorsReturn)
 						o, r, all := &order{Rand: rand.New(rand.NewPCG(seed, 0))}, rand.New(rand.NewPCG(seed, 1)), 0
-						for range 40 {
+						for range effort.Share(100) {
 							if c.Rank() == 0 {
 								if err := o.send(c); err != nil {
 									return err

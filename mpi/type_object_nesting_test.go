@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 type (
@@ -108,6 +110,7 @@ func TestCyclicValues(t *testing.T) {
 // What is shared is no cycle, and arrives as often as it is referred to; what is deep arrives, up
 // to a limit above which it is an error.
 func TestNestedValues(t *testing.T) {
+	effort.Need(t, effort.Usual, "it nests a hundred thousand values")
 	shared := &link{&link{}}
 	for what, v := range map[string]any{
 		"shared":      []*link{shared, shared, shared.Next},

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 type (
@@ -132,6 +134,7 @@ func TestStreamsOfGob(t *testing.T) {
 // What a hostile peer makes is an error of class ErrType, and no memory, time or stack is spent on
 // it that its bytes do not account for. Each would end the process, or hang, in gob alone.
 func TestHostileStreams(t *testing.T) {
+	effort.Need(t, effort.Usual, "it nests a hundred thousand values")
 	definitions, value := streamOf(t, linked(3))
 	deep := objectsOf(definitions, splice(t, value, nestedLinks(3), nestedLinks(mostNestedStream+10)))
 	fits := objectsOf(definitions, splice(t, value, nestedLinks(3), nestedLinks(10_000)))

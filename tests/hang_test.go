@@ -328,6 +328,7 @@ func TestHangOfSurvivors(t *testing.T) {
 // TestNoHang: nothing is said of ranks that compute, or wait for something outside, however long
 // the others wait.
 func TestNoHang(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	fitrun := fitrunPath(t)
 	for name := range pauses {

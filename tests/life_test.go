@@ -166,6 +166,7 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 // TestIdleRankLives: a rank that has sent a short message, or has finalized a session, and then
 // waits for something outside of the job for longer than others may be silent.
 func TestIdleRankLives(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	for _, policy := range []string{"assist", "worker", "caller"} {
 		for _, transport := range []string{"auto", "tcp"} {
@@ -200,6 +201,7 @@ func TestUninterruptibleRankLives(t *testing.T) {
 
 // TestStoppedJobEnds: all processes of a job are stopped, and nothing lets them go on.
 func TestStoppedJobEnds(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs that are stopped")
 	t.Parallel()
 	for perProcess := 1; perProcess <= 2; perProcess++ {
 		t.Run(fmt.Sprint(perProcess), func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -52,6 +53,7 @@ func streamRank() {
 
 // TestKilledMidTransferTLS: the same where the messages are encrypted.
 func TestKilledMidTransferTLS(t *testing.T) {
+	effort.Need(t, effort.Usual, "TestKilledMidTransfer shows the same without TLS")
 	dir := t.TempDir()
 	run := runJob(t, "stream", 2, "assist", dir, "FITMPI_TRANSPORT=tcp", "FITMPI_TLS=1")
 	if run.code != 137 || run.took > deadline {
@@ -230,6 +232,7 @@ func digest(t *testing.T, set ...string) (exact, rounded map[string]string) {
 // go inside each host first, they give what they give over TCP alone, and the same, bit for bit,
 // each time.
 func TestTwoLevels(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	flat, _ := digest(t, "FITMPI_TRANSPORT=tcp")
 	_, once := digest(t, "FITMPI_CLIQUES=2")

@@ -177,7 +177,7 @@ func jobsAt(level effort.Level) (jobs []job, turns int) {
 	jobs = covering(allJobs())
 	switch {
 	case isHurried():
-		return jobs[:4], 4
+		return jobs[:4], 8
 	case raceEnabled:
 		return jobs[:8], 4
 	case level == effort.Short:

@@ -94,6 +94,7 @@ exec sh -c "$*"
 // and fitrun. They go on with fitrun, and are not taken for dead for having been silent meanwhile,
 // neither by each other nor by the processes that look after them.
 func TestTerminalStop(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs that are stopped")
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		ranks int

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/fitmpi/fitmpi/internal/sys"
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -101,6 +102,7 @@ func farEnds(world *mpi.Comm, core int, reorder bool) ([]int, error) {
 // become blocks of 2 x 2 in one process, on one host and on one core; each edge counts at both
 // ends.
 func TestReorderedJobs(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs that are reordered")
 	t.Parallel()
 	for _, test := range []struct {
 		name       string
@@ -127,6 +129,7 @@ func TestReorderedJobs(t *testing.T) {
 // Ranks that are bound to two cores, whichever rank to which, get a block each: two edges go
 // between the cores.
 func TestReorderedByCore(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs that are reordered")
 	t.Parallel()
 	cpus := sys.AllowedCPUs()
 	if len(cpus) < 2 || sys.PartOf(cpus[:1], sys.Core) < 0 || sys.PartOf(cpus[:2], sys.Core) >= 0 {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -165,6 +166,7 @@ func pythonJob(t *testing.T, program, act string, options ...string) jobRun {
 // A rank in Python says what it waits for, as one in Go does. So a deadlock is found, and fitrun
 // says where each rank waits (--on-deadlock).
 func TestPythonDeadlock(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts ranks in Python")
 	t.Parallel()
 	run := pythonJob(t, "python ends", "wait", "--on-deadlock", "abort")
 	if run.code != exitDeadlock {
@@ -178,6 +180,7 @@ func TestPythonDeadlock(t *testing.T) {
 // The client's own tests: its bytes are those of the vectors of docs/PROTOCOL.md, and worlds of
 // ranks in Python alone.
 func TestPythonClient(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts ranks in Python")
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), python(t), "-B", "-m", "unittest", "discover", "-t", ".", "-s", "tests")
 	cmd.Dir = "../clients/python"
@@ -228,6 +231,7 @@ var pythonRefuses = map[string]func(world *mpi.Comm) error{
 
 // What the client cannot do ends the job with one clear word, and no rank waits for an answer.
 func TestPythonRefuses(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts ranks in Python")
 	t.Parallel()
 	python(t)
 	for name := range pythonRefuses {
@@ -251,6 +255,7 @@ func TestPythonRefuses(t *testing.T) {
 
 // Whatever ends a rank in Python ends the job, as with any rank (docs/LAUNCH.md, When a rank dies).
 func TestPythonEnds(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts ranks in Python")
 	t.Parallel()
 	python(t)
 	for act, want := range map[string]string{

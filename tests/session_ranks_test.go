@@ -333,6 +333,7 @@ func TestSessionsOnly(t *testing.T) {
 // TestSessionsOneEarly: a rank that finalizes its last session may exit. What it has sent is there,
 // and nothing takes its end for a failure.
 func TestSessionsOneEarly(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs of sessions; TestSessionsOnly is one")
 	t.Parallel()
 	for _, policy := range policies {
 		for _, set := range []string{"FITMPI_TRANSPORT=auto", "FITMPI_TRANSPORT=tcp"} {
@@ -346,6 +347,7 @@ func TestSessionsOneEarly(t *testing.T) {
 
 // fitrun takes an exit with code 0 and an open session for what it is.
 func TestSessionLeftOpen(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs of sessions; TestSessionsOnly is one")
 	t.Parallel()
 	run := runJob(t, "session left open", 2, "assist", t.TempDir())
 	if want := "exited with code 0 without mpi.Finalize, or with a session open"; run.code == 0 || !strings.Contains(run.stderr, want) {
@@ -356,6 +358,7 @@ func TestSessionLeftOpen(t *testing.T) {
 // TestSessionMessageLeft: with --check the end of a rank's last session tells of messages that were
 // never received, as Finalize does, and holds up no other rank.
 func TestSessionMessageLeft(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs of sessions; TestSessionsOnly is one")
 	t.Parallel()
 	for _, policy := range policies {
 		for _, set := range []string{"FITMPI_TRANSPORT=auto", "FITMPI_TRANSPORT=tcp"} {
@@ -374,6 +377,7 @@ func TestSessionMessageLeft(t *testing.T) {
 // TestSessionsTwice: a shell that runs two programs as one rank is told that the first was the
 // rank, and is idle: the second does not wait for what the first has been given.
 func TestSessionsTwice(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs of sessions; TestSessionsOnly is one")
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "twice")
 	executable.Write(t, script, fmt.Sprintf("#!/bin/sh\n'%[1]s' rank && '%[1]s' rank\n", selfPath(t)))
@@ -385,6 +389,7 @@ func TestSessionsTwice(t *testing.T) {
 }
 
 func TestSessionAfterFinalize(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs of sessions; TestSessionsOnly is one")
 	t.Parallel()
 	run := runJob(t, "session after finalize", 2, "assist", t.TempDir())
 	if run.code != 0 || strings.Count(run.stdout, "refused") != 2 {
@@ -405,6 +410,7 @@ func TestSessionsInMain(t *testing.T) {
 
 // TestSessionsAndDeath: the ranks that live go on in sessions when a rank dies.
 func TestSessionsAndDeath(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs of sessions; TestSessionsOnly is one")
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
@@ -420,6 +426,7 @@ func TestSessionsAndDeath(t *testing.T) {
 
 // The programs of a job are process sets.
 func TestSessionsOfApps(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts jobs of sessions; TestSessionsOnly is one")
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {

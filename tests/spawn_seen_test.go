@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -89,6 +90,7 @@ func TestSpawnDeadlock(t *testing.T) {
 // The live page, the metrics, fitrun status and the trace have the spawned ranks, by their names,
 // and what these exchange with the others.
 func TestSpawnSeen(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many jobs")
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "out.json")

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 	"github.com/fitmpi/fitmpi/mpi"
 )
 
@@ -393,6 +394,7 @@ func TestSpawn(t *testing.T) {
 // MPI 4.1, section 11.8: connections go on from job to job. Ranks that have never met are
 // introduced when a communicator brings them together.
 func TestSpawnChain(t *testing.T) {
+	effort.Need(t, effort.Usual, "each of its ranks starts another")
 	t.Parallel()
 	run := spawnJob(t, "chain", 2, "assist")
 	if run.code != 0 || run.stderr != "" {

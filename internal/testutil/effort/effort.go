@@ -2,7 +2,7 @@
 //
 // There are four levels, each of which contains the one before it:
 //
-//	go test -short ./...                  Short: what one runs after every edit, two minutes
+//	go test -short ./...                  Short: what one runs after every edit, a minute and a half
 //	go test ./...                         Usual: the whole product at work, five minutes
 //	FITMPI_TESTS_LEVEL=full go test ...   Full: all that must hold before a change goes in; .ci/run
 //	FITMPI_TESTS_LEVEL=night go test ...  Night: the products of which Full has every pair; .ci/nightly

@@ -9,10 +9,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/fitmpi/fitmpi/internal/testutil/effort"
 )
 
 // TestWriteBesideForks: what was written runs, although processes are started all the time.
 func TestWriteBesideForks(t *testing.T) {
+	effort.Need(t, effort.Usual, "it starts many processes")
 	var stop atomic.Bool
 	var starters sync.WaitGroup
 	for range 4 {
