@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -73,8 +74,8 @@ func TestVariablesDefaults(t *testing.T) {
 				v.Default = "cubic"
 			case v.Name == "FITMPI_SPIN" && v.Value != "":
 				v.Default = "200us"
-			case v.Name == "FITMPI_MODERATION" && v.Value == "4ms": // where this machine has two cores
-				v.Default = "1ms"
+			case v.Name == "FITMPI_MODERATION" && runtime.NumCPU() < 2: // NumCPU: that this process may use
+				v.Default = "4ms"
 			case v.Name == "FITMPI_MODERATION":
 				v.Default = "0s"
 			case v.Kind == "duration":
