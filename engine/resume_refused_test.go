@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,11 +77,13 @@ func TestResumeRefused(t *testing.T) {
 	}
 }
 
-// storm cuts most connections that are made, each at a byte that it draws, and now and then all
-// that stand, at both ends or at one; and has the system refuse others until some were.
+// storm cuts most connections that are made while it blows, each at a byte that it draws, and now
+// and then all that stand, at both ends or at one; and has the system refuse others until some
+// were.
 type storm struct {
-	mu sync.Mutex
-	d  *rand.Rand // guarded by mu
+	over atomic.Bool
+	mu   sync.Mutex
+	d    *rand.Rand // guarded by mu
 }
 
 func (s *storm) draw(n int) int {
@@ -90,6 +93,9 @@ func (s *storm) draw(n int) int {
 }
 
 func (s *storm) plan(int, faultproxy.Direction) faultproxy.Cut {
+	if s.over.Load() {
+		return faultproxy.Whole
+	}
 	c := faultproxy.Cut{Ends: faultproxy.Ends(s.draw(3)), Gently: s.draw(4) == 0}
 	switch s.draw(4) {
 	case 0:
@@ -100,6 +106,16 @@ func (s *storm) plan(int, faultproxy.Direction) faultproxy.Cut {
 		c.After = int64(s.draw(100_000))
 	}
 	return c
+}
+
+// end ends the storm. The connections that it would still cut go at both ends: one that were cut
+// later, and at the end of a rank that is through, would let the other rank wait for as long as it
+// bears silence.
+func (s *storm) end(proxies []*faultproxy.Proxy) {
+	s.over.Store(true)
+	for _, p := range proxies {
+		p.CutAll(faultproxy.Cut{})
+	}
 }
 
 // blow lets the storm blow for some rounds.
@@ -145,6 +161,7 @@ func TestResumeStorm(t *testing.T) {
 				default:
 				}
 			}
+			s.end(proxies)
 			talk(t, es, 1)
 			wantResumed(t, es, 1)
 			closeAll(t, es)
@@ -247,33 +264,49 @@ func TestCloseRefused(t *testing.T) {
 
 // TestCloseUnheard: a rank closes while a connection is broken and others are refused. What the
 // peer has not received is not lost with it, though that takes longer than the rank would wait for
-// goodbyes.
+// goodbyes, and though the first connections that stand again bring nothing.
 func TestCloseUnheard(t *testing.T) {
 	t.Parallel()
+	const fromDialer, fromAcceptor = 136, 152 // bytes of a handshake
 	for _, p := range []Policy{Worker, Assist} {
-		t.Run(p.String(), func(t *testing.T) {
-			es, proxies := cutJob(t, 2, p, nil, uncut)
-			exchangeAll(t, es)
-			shut(t, true, proxies...)
-			for _, p := range proxies {
-				p.CutAll(faultproxy.Cut{})
-			}
-			eventually(t, "nobody has noticed", func() bool { return es[0].drv.broken.Load() == 1 })
-			if err := send(es[0], pattern(50, 1), 1, 3); err != nil {
-				t.Fatal(err)
-			}
-			closed := make(chan error)
-			go func() { closed <- es[0].Close(0) }()
-			eventually(t, "nothing is said", func() bool { return es[0].drv.saying.Load() })
-			awaitRefusals(t, es[:1], 1)
-			shut(t, false, proxies...)
-			if m, b := recv(es[1], 50, 0, 3); m.Err != nil || !bytes.Equal(b, pattern(50, 1)) {
-				t.Errorf("received %v, %v", b, m.Err)
-			}
-			es[1].Close(failsafe)
-			if err := <-closed; err != nil {
-				t.Error(err)
-			}
-		})
+		for _, worthless := range []int32{0, 1, 3} {
+			t.Run(fmt.Sprint(p, worthless), func(t *testing.T) {
+				t.Parallel()          // it waits for most of its time
+				var left atomic.Int32 // connections that break behind their handshake, of which rank 0 does not notice
+				es, proxies := cutJob(t, 2, p, nil, func(to int) faultproxy.Plan {
+					return func(_ int, dir faultproxy.Direction) faultproxy.Cut {
+						switch {
+						case (to == 1) != (dir == faultproxy.Up) || left.Add(-1) < 0: // it does not lead to rank 1
+							return faultproxy.Whole
+						case to == 1:
+							return faultproxy.Cut{After: fromDialer, Ends: faultproxy.Target}
+						}
+						return faultproxy.Cut{After: fromAcceptor, Ends: faultproxy.Dialer}
+					}
+				})
+				exchangeAll(t, es)
+				shut(t, true, proxies...)
+				left.Store(worthless)
+				for _, p := range proxies {
+					p.CutAll(faultproxy.Cut{})
+				}
+				eventually(t, "nobody has noticed", func() bool { return es[0].drv.broken.Load() == 1 })
+				if err := send(es[0], pattern(50, 1), 1, 3); err != nil {
+					t.Fatal(err)
+				}
+				closed := make(chan error)
+				go func() { closed <- es[0].Close(0) }()
+				eventually(t, "nothing is said", func() bool { return es[0].drv.saying.Load() })
+				awaitRefusals(t, es[:1], 1)
+				shut(t, false, proxies...)
+				if m, b := recv(es[1], 50, 0, 3); m.Err != nil || !bytes.Equal(b, pattern(50, 1)) {
+					t.Errorf("received %v, %v", b, m.Err)
+				}
+				es[1].Close(failsafe)
+				if err := <-closed; err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	}
 }

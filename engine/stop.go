@@ -9,8 +9,9 @@ import (
 
 // Close lets the sends that have outlived their calls finish, announces the end to every connected
 // peer and waits for theirs. It does all that within timeout. While a connection that broke may
-// still be made again, it takes up to Config.Reconnect longer. Then it stops the worker and closes
-// every descriptor. Operations still pending complete with ErrStopped. Later calls do nothing.
+// still be made again, or was and the peer has not acknowledged all since, it takes up to
+// Config.Reconnect longer. Then it stops the worker and closes every descriptor. Operations still
+// pending complete with ErrStopped. Later calls do nothing.
 func (e *Engine) Close(timeout time.Duration) error {
 	if e.stopping.Load() {
 		return nil
@@ -68,12 +69,13 @@ func (e *Engine) awaitDetached(deadline time.Time) {
 // awaitByes waits until goodbye is said and every connection is closed from both sides. A peer that
 // shares memory with us may have put its goodbye and gone before the launcher has given it our
 // bell, so the goroutine that makes progress here looks now and then. If the connection to a peer
-// is broken, what the peer has not received yet would be lost with us.
+// is broken, or another one stands that has not shown yet that it is worth something, what the peer
+// has not received yet would be lost with us.
 func (e *Engine) awaitByes(deadline time.Time) {
 	last := deadline.Add(e.cfg.Reconnect)
 	for !e.drv.isQuiet() && !e.stopping.Load() {
 		until := deadline
-		if e.drv.broken.Load() > 0 {
+		if e.drv.broken.Load() > 0 || e.isUnsure() {
 			until = last
 		}
 		if !time.Now().Before(until) {
@@ -84,6 +86,12 @@ func (e *Engine) awaitByes(deadline time.Time) {
 			e.rouse()
 		}
 	}
+}
+
+func (e *Engine) isUnsure() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.core.Unsure()
 }
 
 // pause waits for a value of c, a short time, or the deadline, making progress if no other

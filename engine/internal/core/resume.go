@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
@@ -24,6 +25,8 @@ type kept struct {
 	sealed  uint64 // bytes from written on that the peer may have all the same: see Sealed
 	early   uint64 // what it has acknowledged beyond written; 0 if nothing
 	resent  int    // bytes that were written more than once, less those of loose segments that never left: for BytesOut
+
+	unsure bool // it went on with another connection, and the peer has not acknowledged all since
 
 	ackSent uint64 // position in the peer's stream that we have acknowledged
 	hurry   bool   // the peer may wait for our acknowledgement
@@ -60,6 +63,15 @@ func (c *Core) Kept(id PeerID) int {
 		return int(k.written - k.acked)
 	}
 	return 0
+}
+
+// Unsure reports whether the stream to a peer that is not gone has gone on with another connection,
+// and the peer has not acknowledged all since that was to be said. That connection may be worth
+// nothing: the peer may have another one in mind, or not notice that this one has broken.
+func (c *Core) Unsure() bool {
+	return slices.ContainsFunc(c.peers, func(p *Peer) bool {
+		return p.gone == nil && p.kept != nil && p.kept.unsure
+	})
 }
 
 // Acked is how many bytes of the stream to a peer are acknowledged, Written how many were written.
@@ -184,10 +196,21 @@ func (c *Core) acked(p *Peer, total uint64) {
 	}
 	full := c.isFull(p)
 	p.kept.acked = total
+	p.kept.unsure = p.kept.unsure && (total < p.kept.written || p.hasMore())
 	c.release(p)
 	if full && (p.queued > 0 || p.transfers.head != nil) {
 		c.markDirty(p)
 	}
+}
+
+// hasMore reports whether more than loose segments is to be written.
+func (p *Peer) hasMore() bool {
+	for i := p.cur; i < p.out.Len(); i++ {
+		if s := p.out.At(i); !s.loose && (i > p.cur || p.off < len(s.data)) {
+			return true
+		}
+	}
+	return p.transfers.head != nil
 }
 
 // Resume goes on with a stream on a new connection. The other end is known to have received total
@@ -208,6 +231,7 @@ func (c *Core) Resume(id PeerID, total, told uint64) (again int) {
 	}
 	k.sealed, k.early, k.fixed = 0, 0, false
 	c.acked(p, total)
+	k.unsure = true
 	again = int(k.written - total)
 	k.written, k.resent, k.ackSent = total, k.resent+again, told
 	c.stats.Resent += uint64(again)
