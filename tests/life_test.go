@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,8 +85,8 @@ func waitForChild(d time.Duration) error {
 	return exec.Command("sleep", fmt.Sprint(d.Seconds())).Run()
 }
 
-// livesText is what fitrun says of a process that is silent, and runs.
-const livesText = "its process runs, so it is not taken for dead"
+// livesText is what fitrun says of a process that is silent, and runs or is held.
+const livesText = "so it is not taken for dead"
 
 // saidFile is in the directory of a job of which fitrun has said livesText.
 const saidFile = "said"
@@ -107,8 +108,7 @@ func loopWithoutCalls(time.Duration) error {
 		}
 	}()
 	n := 0
-	said := filepath.Join(os.Getenv(envDir), saidFile)
-	for _, err := os.Stat(said); err != nil; _, err = os.Stat(said) {
+	for !isSaidToLive() {
 		for i := range 1 << 31 {
 			n ^= i
 		}
@@ -146,15 +146,25 @@ func runIdle(t *testing.T, idle, policy, transport string, ranks, perProcess int
 	}
 	dir := t.TempDir()
 	r := binaryRequest(self, "idle", ranks, policy, dir, append(set, envIdle+"="+idle, "FITMPI_TRANSPORT="+transport, "FITMPI_HEARTBEAT_TIMEOUT="+timeout.String())...)
+	return r.with("--ranks-per-process", strconv.Itoa(perProcess), "-l").run(t, noteLives(dir))
+}
+
+// noteLives is to get what fitrun writes to stderr. It makes saidFile in dir at livesText.
+func noteLives(dir string) io.Writer {
 	var stderr buffer
-	said := writerFunc(func(b []byte) (int, error) {
+	return writerFunc(func(b []byte) (int, error) {
 		n, err := stderr.Write(b)
 		if strings.Contains(stderr.String(), livesText) {
 			err = errors.Join(err, os.WriteFile(filepath.Join(dir, saidFile), nil, 0o600))
 		}
 		return n, err
 	})
-	return r.with("--ranks-per-process", strconv.Itoa(perProcess), "-l").run(t, said)
+}
+
+// isSaidToLive reports to a rank whether its job's noteLives has made the file.
+func isSaidToLive() bool {
+	_, err := os.Stat(filepath.Join(os.Getenv(envDir), saidFile))
+	return err == nil
 }
 
 // writerFunc is an io.Writer.
