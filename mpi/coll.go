@@ -48,6 +48,12 @@ type collective struct {
 	foreign bool
 	// sent is what it sends, if that is checked.
 	sent *sentData
+
+	// recipe is the key of its recipe, if it can have one; it is of two operands that are memory,
+	// and combines by an operation, if it is a reduction.
+	recipe  recipeKey
+	in, out []byte
+	combine func(acc, in []byte) error
 }
 
 // startColl starts a collective that needs no preparation, or makes it persistent; see collective.
@@ -80,11 +86,21 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	case how == blocking && c.ctx == nil && g.s.Broken == nil: // what a context may end is the engine's
 		g.direct.begin(c.job.mover)
 	}
-	build(g)
-	if g.endDirect() {
+	if g.direct.on && x.recipe.hasOne && g.byRecipe(&x, &c.recipes) {
+		g.direct.end()
 		g.release()
 		return x.over(c, op)
 	}
+	build(g)
+	if g.endDirect() {
+		if g.cook.writes {
+			c.recipes.keep(&g.cook.recipe)
+		}
+		g.cook.clear()
+		g.release()
+		return x.over(c, op)
+	}
+	g.cook.clear()
 	g.s.Op = op
 	if how == blocking {
 		return x.run(c, op, g)

@@ -54,7 +54,8 @@ func iallgather[T any](c *Comm, op string, in, out []T) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}.start(c, op, func(g coll.Graph) {
+	x := collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}
+	return x.repeats(c, coll.KindAllgather, 0, from, to).start(c, op, func(g coll.Graph) {
 		coll.Allgather(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), from, to)
 	})
 }

@@ -56,7 +56,11 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 		return failedRequest(c, err)
 	}
 	from, copied := c.inPlace(e, bytesOf(in), bytesOf(out), from, to, true)
-	return collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}.start(c, op, func(g coll.Graph) {
+	x := collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}
+	if !copied {
+		x = x.repeats(c, coll.KindAlltoall, 0, from, to)
+	}
+	return x.start(c, op, func(g coll.Graph) {
 		in, after := maybeApart(g, from, copied)
 		coll.Alltoall(g, c.algorithm(coll.KindAlltoall), c.rank, c.Size(), in, to, after...)
 	})

@@ -25,6 +25,9 @@ type directSteps struct {
 	posted []directRecv // receives, in their order: each is done when a step needs it, so that what is to be sent leaves first
 	taken  int          // so many of them are done
 	err    error        // why a step failed: then nothing else is done at once
+	skip   int          // so many things that the steps would do were done by a recipe
+	failed error        // what the last of those has ended with
+	waits  bool         // what comes after those must wait: a recipe has tried it
 	out    engine.Message
 	in     engine.Message // of the receive that was done last
 }
@@ -57,10 +60,18 @@ func (g *graph) endDirect() (done bool) {
 	if done = p.on && p.receive(g, len(p.posted)) && p.err == nil; !done {
 		g.slow()
 	}
+	if p.skip > 0 {
+		panic("mpi: an algorithm has listed less than its recipe: a bug of ours")
+	}
 	clear(p.posted)
-	p.on, p.posted, p.taken, p.err = false, p.posted[:0], 0, nil
-	p.out.Buf, p.in.Buf = nil, nil
+	p.posted, p.taken, p.err = p.posted[:0], 0, nil
+	p.end()
 	return done
+}
+
+// end forgets what was done.
+func (p *directSteps) end() {
+	p.on, p.waits, p.out.Buf, p.in.Buf = false, false, nil, nil
 }
 
 // slow lets steps go to the schedule from now on. After an error none of them starts: the schedule
@@ -70,7 +81,7 @@ func (g *graph) slow() {
 	if !p.on {
 		return
 	}
-	p.on = false
+	p.on, g.cook.writes = false, false
 	if p.err != nil {
 		g.s.Broken = p.err
 	}
@@ -92,21 +103,55 @@ func (p *directSteps) needs(g *graph, after []coll.Step) bool {
 // receive does the first n receives.
 func (p *directSteps) receive(g *graph, n int) bool {
 	for ; p.taken < n && p.err == nil; p.taken++ {
-		r, m := &p.posted[p.taken], &p.in
-		m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[r.peer], engine.Tag(g.tag), g.ctx, r.buf
-		if !p.by.Recv(m, engine.Waits) {
+		if p.isSkipped() {
+			continue
+		}
+		r, ok := &p.posted[p.taken], false
+		if p.waits {
 			return false
 		}
-		if m.Elem != g.s.Elem {
-			if p.err = g.s.FaultOf(m.Elem, m.Peer); p.err != nil {
-				continue
-			}
+		if ok, p.err = p.recv(g, r.peer, r.buf); !ok {
+			return false
 		}
-		if m.Length != len(r.buf) {
-			p.err = &engine.TruncateError{Message: m.Length, Buffer: len(r.buf)}
-		}
+		g.cook.did(actRecv, r.peer, r.buf, nil, nil)
 	}
 	return true
+}
+
+// isSkipped reports whether a recipe has done what is next.
+func (p *directSteps) isSkipped() bool {
+	if p.skip == 0 {
+		return false
+	}
+	if p.skip--; p.skip == 0 {
+		p.err, p.failed = p.failed, nil
+	}
+	return true
+}
+
+// recv does a receive. It reports false if it must wait.
+func (p *directSteps) recv(g *graph, peer int, b []byte) (ok bool, err error) {
+	m := &p.in
+	m.Peer, m.Tag, m.Ctx, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, b
+	if !p.by.Recv(m, engine.Waits) {
+		return false, nil
+	}
+	if m.Elem != g.s.Elem {
+		if err = g.s.FaultOf(m.Elem, m.Peer); err != nil {
+			return true, err
+		}
+	}
+	if m.Length != len(b) {
+		err = &engine.TruncateError{Message: m.Length, Buffer: len(b)}
+	}
+	return true, err
+}
+
+// send does a send. It reports false if that is not complete at once.
+func (p *directSteps) send(g *graph, peer int, b []byte) bool {
+	m := &p.out
+	m.Peer, m.Tag, m.Ctx, m.Elem, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, g.s.Elem, b
+	return p.by.Send(m, engine.Returns)
 }
 
 // isDirect reports whether a step that comes after others may be done now. If not, it and those
@@ -123,12 +168,14 @@ func (g *graph) sendNow(peer int, b []byte, after []coll.Step) bool {
 	if !g.isDirect(after) {
 		return false
 	}
-	p, m := &g.direct, &g.direct.out
-	m.Peer, m.Tag, m.Ctx, m.Elem, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, g.s.Elem, b
-	if !p.by.Send(m, engine.Returns) {
+	if g.direct.isSkipped() {
+		return true
+	}
+	if g.direct.waits || !g.direct.send(g, peer, b) {
 		g.slow()
 		return false
 	}
+	g.cook.did(actSend, peer, nil, b, nil)
 	return true
 }
 
@@ -142,12 +189,37 @@ func (g *graph) recvNow(peer int, b []byte, after []coll.Step) (coll.Step, bool)
 	return stepPosted - coll.Step(len(p.posted)-1), true
 }
 
-// doNow does local work.
+// doNow does local work of which a recipe can say nothing.
 func (g *graph) doNow(f func() error, after []coll.Step) bool {
 	if !g.isDirect(after) {
 		return false
 	}
+	g.cook.writes = false
 	g.direct.err = engine.Protect(f)
+	return true
+}
+
+// copyNow copies.
+func (g *graph) copyNow(dst, src []byte, after []coll.Step) bool {
+	if !g.isDirect(after) {
+		return false
+	}
+	if !g.direct.isSkipped() {
+		copy(dst, src)
+		g.cook.did(actCopy, 0, dst, src, nil)
+	}
+	return true
+}
+
+// combineNow combines.
+func (g *graph) combineNow(x coll.Combination, after []coll.Step) bool {
+	if !g.isDirect(after) {
+		return false
+	}
+	if !g.direct.isSkipped() {
+		g.direct.err = engine.Protect(func() error { return x.Do() })
+		g.cook.did(actCombine, 0, x.To, x.Left, x.Right)
+	}
 	return true
 }
 

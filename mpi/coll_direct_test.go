@@ -72,6 +72,10 @@ var directCases = []directCase{
 	{coll.KindReduce, func(c *Comm, in, out []int64) error { return Reduce(c, in, out, Sum[int64], c.Size()-1) }},
 	{coll.KindAllreduce, func(c *Comm, in, out []int64) error { return Allreduce(c, in, out, Sum[int64]) }},
 	{coll.KindAllreduce, func(c *Comm, in, out []int64) error { return Allreduce(c, in, out, leftmost) }},
+	{coll.KindAllreduce, func(c *Comm, in, out []int64) error {
+		n := copy(out, in)
+		return Allreduce(c, out[:n], out[:n], Sum[int64])
+	}},
 	{coll.KindScan, func(c *Comm, in, out []int64) error { return Scan(c, in, out, leftmost) }},
 	{coll.KindExscan, func(c *Comm, in, out []int64) error { return Exscan(c, in, out, leftmost) }},
 	{coll.KindReduceScatter, func(c *Comm, in, out []int64) error {
@@ -80,6 +84,11 @@ var directCases = []directCase{
 	{coll.KindGather, func(c *Comm, in, out []int64) error { return Gather(c, in, out, c.Size()-1) }},
 	{coll.KindScatter, func(c *Comm, in, out []int64) error { return Scatter(c, in, out[:len(in)/c.Size()], c.Size()-1) }},
 	{coll.KindAllgather, func(c *Comm, in, out []int64) error { return Allgather(c, in, out) }},
+	{coll.KindAllgather, func(c *Comm, in, out []int64) error {
+		own := out[c.rank*len(in):][:len(in)]
+		copy(own, in)
+		return Allgather(c, own, out)
+	}},
 	{coll.KindAlltoall, func(c *Comm, in, out []int64) error { return Alltoall(c, in, out[:len(in)]) }},
 	{coll.KindAlltoall, func(c *Comm, in, out []int64) error {
 		copy(out, in)
@@ -122,33 +131,19 @@ func TestCollectiveAtOnce(t *testing.T) {
 }
 
 // refuseEach refuses the first, second and so on message of all ranks, then of one of them, until
-// there are no more.
+// there are no more. It does so where a collective has no recipe, and where it has one.
 func (x directCase) refuseEach(t *testing.T, n int, a coll.Algorithm) {
 	var refusals atomic.Int32
 	if err := RunThreads(n, func(_ context.Context, c *Comm) error {
 		want, err := x.results(c, a, scheduler{})
-		for k, more := 0, true; more && err == nil; k++ {
-			more = false
-			for alone := -1; alone < n && err == nil; alone++ {
-				m := &refuser{e: c.job.engine, left: k}
-				if alone >= 0 && alone != c.rank {
-					m.left = -1 // none
-				}
-				var got []int64
-				if got, err = x.results(c, a, m); !slices.Equal(got, want) {
-					t.Errorf("rank %d, message %d refused to %d: %v, want %v", c.rank, k, alone, got, want)
-				}
-				if m.refused {
-					refusals.Add(1)
-				}
-				more = more || m.refused
-			}
-			c.job.mover = scheduler{}
-			all := []bool{more}
-			if err == nil {
-				err = Allreduce(c, all, all, LOr[bool])
-			}
-			more = all[0]
+		if err == nil {
+			err = x.refuseAlone(t, c, a, want, &refusals, func() { c.recipes.all.Store(nil) })
+		}
+		if err == nil {
+			_, err = x.results(c, a, &refuser{e: c.job.engine, left: -1})
+		}
+		if err == nil {
+			err = x.refuseAlone(t, c, a, want, &refusals, func() {})
 		}
 		return err
 	}); err != nil {
@@ -157,6 +152,35 @@ func (x directCase) refuseEach(t *testing.T, n int, a coll.Algorithm) {
 	if refusals.Load() == 0 {
 		t.Error("no message was refused: the collective has none that are done at once")
 	}
+}
+
+// refuseAlone is a rank's part in refuseEach; before is called before each collective.
+func (x directCase) refuseAlone(t *testing.T, c *Comm, a coll.Algorithm, want []int64, refusals *atomic.Int32, before func()) (err error) {
+	for k, more := 0, true; more && err == nil; k++ {
+		more = false
+		for alone := -1; alone < c.Size() && err == nil; alone++ {
+			m := &refuser{e: c.job.engine, left: k}
+			if alone >= 0 && alone != c.rank {
+				m.left = -1 // none
+			}
+			before()
+			var got []int64
+			if got, err = x.results(c, a, m); !slices.Equal(got, want) {
+				t.Errorf("rank %d, message %d refused to %d: %v, want %v", c.rank, k, alone, got, want)
+			}
+			if m.refused {
+				refusals.Add(1)
+			}
+			more = more || m.refused
+		}
+		c.job.mover = scheduler{}
+		all := []bool{more}
+		if err == nil {
+			err = Allreduce(c, all, all, LOr[bool])
+		}
+		more = all[0]
+	}
+	return err
 }
 
 // TestCollectiveAtOnceUnequal: a rank that has received less than was to come is told, and does

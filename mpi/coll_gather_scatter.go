@@ -53,7 +53,8 @@ func igather[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{sent: c.sends(bytesOf(in), c.atRoot(root, bytesOf(out)), from)}.start(c, op, func(g coll.Graph) {
+	x := collective{sent: c.sends(bytesOf(in), c.atRoot(root, bytesOf(out)), from)}
+	return x.repeats(c, coll.KindGather, root, from, to).start(c, op, func(g coll.Graph) {
 		coll.Gather(g, c.algorithm(coll.KindGather), c.rank, c.Size(), root, from, to)
 	})
 }
@@ -221,7 +222,8 @@ func iscatter[T any](c *Comm, op string, in, out []T, root int) *Request {
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}.start(c, op, func(g coll.Graph) {
+	x := collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}
+	return x.repeats(c, coll.KindScatter, root, from, to).start(c, op, func(g coll.Graph) {
 		coll.Scatter(g, c.algorithm(coll.KindScatter), c.rank, c.Size(), root, from, to)
 	})
 }

@@ -22,6 +22,8 @@ type graph struct {
 	ctx    engine.ContextID // of messages, as peers and tag are
 	peers  []engine.PeerID
 	direct directSteps
+	cook   cook
+	relent int // so much of lent is taken once more, in its order; len(lent) if none is
 }
 
 // Places implements coll.Placed.
@@ -82,6 +84,20 @@ func (g *graph) Do(f func() error, after ...coll.Step) coll.Step {
 	return coll.Step(g.s.Do(f, g.deps(after)...))
 }
 
+func (g *graph) Copy(dst, src []byte, after ...coll.Step) coll.Step {
+	if g.copyNow(dst, src, after) {
+		return stepDone
+	}
+	return coll.Step(g.s.Do(func() error { copy(dst, src); return nil }, g.deps(after)...))
+}
+
+func (g *graph) Combine(x coll.Combination, after ...coll.Step) coll.Step {
+	if g.combineNow(x, after) {
+		return stepDone
+	}
+	return coll.Step(g.s.Do(func() error { return x.Do() }, g.deps(after)...))
+}
+
 // scratch is temporary memory of a collective, of a power of two.
 type scratch struct{ b []byte }
 
@@ -91,8 +107,14 @@ var scratches [48]sync.Pool
 // Scratch implements coll.Scratcher. The memory is aligned for every element
 // type: it is at least 64 bytes long.
 func (g *graph) Scratch(n int) []byte {
+	if g.relent < len(g.lent) {
+		b := g.lent[g.relent].b[:n]
+		g.relent++
+		return b
+	}
 	class := max(bits.Len(uint(max(n, 1)-1)), 6)
 	if class >= len(scratches) {
+		g.cook.writes = false
 		return make([]byte, n)
 	}
 	s, ok := scratches[class].Get().(*scratch)
@@ -100,6 +122,8 @@ func (g *graph) Scratch(n int) []byte {
 		s = &scratch{make([]byte, 1<<class)}
 	}
 	g.lent = append(g.lent, s)
+	g.relent = len(g.lent)
+	g.cook.lent(s.b[:n])
 	return s.b[:n]
 }
 
@@ -173,5 +197,5 @@ func (g *graph) releaseScratch() {
 		scratches[bits.Len(uint(len(s.b)-1))].Put(s)
 		g.lent[i] = nil
 	}
-	g.lent = g.lent[:0]
+	g.lent, g.relent = g.lent[:0], 0
 }

@@ -355,18 +355,38 @@ func isPredefined[T any](k opKind) bool {
 	return k == opCommutative || k == opSum || k == opAdd && isHalf(reflect.TypeFor[T]())
 }
 
-func kindOf[T any](op Op[T]) opKind {
+func kindOf[T any](op Op[T]) opKind { return knownOf(op).kind }
+
+// knownOp is what is known of the function at an address. Immutable.
+type knownOp struct {
+	kind    opKind
+	combine func(acc, in []byte) error // of a predefined operation on elements of one type: see coll.Reducer
+	elem    uintptr                    // the typeID of that
+}
+
+func knownOf[T any](op Op[T]) *knownOp {
 	pc := reflect.ValueOf(op).Pointer()
-	kind, ok := opKinds.Load(pc)
+	known, ok := opKinds.Load(pc)
 	if !ok {
 		name := runtime.FuncForPC(pc).Name()
-		k := kindOfFunc(name)
-		if k == opOther && isGenericLiteral(name) { // perhaps the compiler's
-			k = probe(op)
+		k := &knownOp{kind: kindOfFunc(name), elem: typeID[T]()}
+		if k.kind == opOther && isGenericLiteral(name) { // perhaps the compiler's
+			k.kind = probe(op)
 		}
-		kind, _ = opKinds.LoadOrStore(pc, k)
+		if isPredefined[T](k.kind) {
+			k.combine = combiner(op)
+		}
+		known, _ = opKinds.LoadOrStore(pc, k)
 	}
-	return kind.(opKind)
+	return known.(*knownOp)
+}
+
+// combiner makes an operation that is ours one on bytes.
+func combiner[T any](op Op[T]) func(acc, in []byte) error {
+	return func(acc, in []byte) error {
+		op(sliceOf[T](acc), sliceOf[T](in))
+		return nil
+	}
 }
 
 // isGenericLiteral reports whether the function of that name is without a name of its own in

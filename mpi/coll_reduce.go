@@ -171,7 +171,8 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, wants
 		return failedRequest(c, err)
 	}
 	from, to, red := x.in, x.out, x.red // captured without memory of their own
-	return collective{prepare: x.prepare, foreign: x.foreign, sent: x.sent}.start(c, op, func(g coll.Graph) {
+	y := collective{prepare: x.prepare, foreign: x.foreign, sent: x.sent}
+	return y.reduces(c, kind.kind, root, from, to, red).start(c, op, func(g coll.Graph) {
 		kind.plain(g, c.algorithm(kind.kind), c.rank, c.Size(), root, from, to, red)
 	})
 }
@@ -191,15 +192,15 @@ func (c *Comm) checkReduction(op string, root, in, out int, wantsOut, noOp bool)
 
 // reducer makes an operation on elements one on bytes. foreign says that it is one of the user's.
 func reducer[T any](f Op[T], e *elem) (red coll.Reducer, foreign bool) {
-	k := kindOf(f)
-	red = coll.Reducer{ElemSize: e.size, Commutative: commutes[T](k)}
-	if foreign = !isPredefined[T](k); !foreign {
-		red.Combine = func(acc, in []byte) error {
-			f(sliceOf[T](acc), sliceOf[T](in))
-			return nil
-		}
-	} else {
+	k := knownOf(f)
+	red = coll.Reducer{ElemSize: e.size, Commutative: commutes[T](k.kind)}
+	switch foreign = !isPredefined[T](k.kind); {
+	case foreign:
 		red.Combine = func(acc, in []byte) error { return calledBack(f, sliceOf[T](acc), sliceOf[T](in)) }
+	case k.combine != nil && k.elem == e.id:
+		red.Combine = k.combine
+	default: // the compiler has one function for several types
+		red.Combine = combiner(f)
 	}
 	return red, foreign
 }

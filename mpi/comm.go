@@ -51,6 +51,7 @@ type comm struct {
 
 	persistSeq atomic.Uint32 // number of the next persistent collective
 	calling    calling       // of the goroutine that starts collectives
+	recipes    recipes       // of its blocking collectives
 
 	name  atomic.Pointer[string]
 	errh  atomic.Pointer[Errhandler]

@@ -33,6 +33,11 @@ func overlap(a, b []byte) bool {
 	return x < y+uintptr(len(b)) && y < x+uintptr(len(a))
 }
 
+// distance is how far the memory of b begins behind that of a; negative: before it.
+func distance(b, a []byte) int {
+	return int(uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(a))))
+}
+
 // sliceOf views b as elements of T: as many as fit whole, none if T has no size.
 //
 // Preconditions:

@@ -25,9 +25,30 @@ type Graph interface {
 	// 0: they match with those of the same stream only. There are reduceStreams of them.
 	Stream(i int)
 
-	// Do runs f: local work. Two Do steps of one schedule never run at once. An error ends the
-	// schedule.
+	// Do runs f: local work. Two steps of local work of one schedule never run at once. An error
+	// ends the schedule.
 	Do(f func() error, after ...Step) Step
+
+	// Copy copies src to dst, which are of one length: local work.
+	Copy(dst, src []byte, after ...Step) Step
+
+	// Combine does x: local work.
+	Combine(x Combination, after ...Step) Step
+}
+
+// Combination is a step of a reduction: To is set to Left op Right. The three are of one length. To
+// may be Left, and overlaps neither otherwise.
+type Combination struct {
+	Op              func(acc, in []byte) error // see [Reducer]
+	To, Left, Right []byte
+}
+
+// Do carries x out.
+func (x Combination) Do() error {
+	if !same(x.To, x.Left) {
+		copy(x.To, x.Left)
+	}
+	return x.Op(x.To, x.Right)
 }
 
 // Scratcher is a Graph that lends memory for the lifetime of its schedule. New memory for every

@@ -40,6 +40,10 @@ func (s *group) RecvInto(peer int, data *[]byte, after ...Step) Step {
 
 func (s *group) Do(f func() error, after ...Step) Step { return s.g.Do(f, after...) }
 
+func (s *group) Copy(dst, src []byte, after ...Step) Step { return s.g.Copy(dst, src, after...) }
+
+func (s *group) Combine(x Combination, after ...Step) Step { return s.g.Combine(x, after...) }
+
 func (s *group) Stream(i int) { s.g.Stream(i) }
 
 // Scratch implements Scratcher, whether the graph below does or not.

@@ -243,6 +243,14 @@ func (a after) Do(f func() error, steps ...Step) Step {
 	return a.Graph.Do(f, with(a.steps, steps...)...)
 }
 
+func (a after) Copy(dst, src []byte, steps ...Step) Step {
+	return a.Graph.Copy(dst, src, with(a.steps, steps...)...)
+}
+
+func (a after) Combine(x Combination, steps ...Step) Step {
+	return a.Graph.Combine(x, with(a.steps, steps...)...)
+}
+
 func TestInterReduceObjects(t *testing.T) {
 	for what, build := range map[string]func(x Inter, red ObjectReducer, root int, isRoot bool, got *[]byte) []Step{
 		"reduce": func(x Inter, red ObjectReducer, root int, isRoot bool, got *[]byte) []Step {

@@ -49,19 +49,9 @@ func ringReduceScatter(g Graph, rank, size int, red Reducer, in, acc func(b int)
 		// before it.
 		op := spare[turn][:len(in(b))]
 		recv := g.Recv(prev, Memory(op), combined[turn]...)
-		ready = []Step{g.Do(combineInto(red, acc(b), in(b), op), with(ready, recv)...)}
+		ready = []Step{g.Combine(Combination{red.Combine, acc(b), in(b), op}, with(ready, recv)...)}
 		combined[turn] = ready
 		turn = 1 - turn
 	}
 	return ready, sent
-}
-
-// combineInto sets acc to own op in; acc and own may be the same.
-func combineInto(red Reducer, acc, own, in []byte) func() error {
-	return func() error {
-		if !same(acc, own) {
-			copy(acc, own)
-		}
-		return red.Combine(acc, in)
-	}
 }

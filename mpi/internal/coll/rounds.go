@@ -113,7 +113,7 @@ func (f *folder) round(r round) {
 		if r.out == r.in {
 			after = append(after, sent[k]) // it may be about to change what is being sent
 		}
-		done = append(done, f.g.Do(f.combine(s, r.lower), after...))
+		done = append(done, f.g.Combine(f.combine(s, r.lower), after...))
 	}
 	if r.lower {
 		f.acc, f.spare = f.spare, f.target
@@ -124,15 +124,11 @@ func (f *folder) round(r round) {
 	f.ready = join(f.g, done)
 }
 
-// combine gives the work that combines the operand in spare with acc under s.
-func (f *folder) combine(s span, lower bool) func() error {
-	combine, acc, target, spare := f.red.Combine, s.of(f.acc), s.of(f.target), s.of(f.spare)
-	switch {
-	case lower:
-		return func() error { return combine(spare, acc) }
-	case same(acc, target):
-		return func() error { return combine(acc, spare) }
-	default:
-		return func() error { copy(target, acc); return combine(target, spare) }
+// combine combines the operand in spare with acc under s.
+func (f *folder) combine(s span, lower bool) Combination {
+	acc, target, spare := s.of(f.acc), s.of(f.target), s.of(f.spare)
+	if lower {
+		return Combination{f.red.Combine, spare, spare, acc}
 	}
+	return Combination{f.red.Combine, target, acc, spare}
 }

@@ -18,6 +18,8 @@ func (c *counter) SendFrom(int, *[]byte, ...Step) Step { return c.add() }
 func (c *counter) RecvInto(int, *[]byte, ...Step) Step { return c.add() }
 func (c *counter) Stream(int)                          {}
 func (c *counter) Do(_ func() error, _ ...Step) Step   { return c.add() }
+func (c *counter) Copy(_, _ []byte, _ ...Step) Step    { return c.add() }
+func (c *counter) Combine(Combination, ...Step) Step   { return c.add() }
 
 // plain is a Graph without Scratch.
 type plain struct{ Graph }

@@ -114,15 +114,8 @@ func scanChain(g Graph, rank, size int, in, out []byte, red Reducer, after []Ste
 		op, own, res := s.of(arrive), s.of(in), s.of(out)
 		recv := g.Recv(rank-1, Memory(op), recvs.next()...)
 		recvs.add(recv)
-		ready = []Step{g.Do(func() error {
-			if err := red.Combine(op, own); err != nil {
-				return err
-			}
-			if !same(op, res) {
-				copy(res, op)
-			}
-			return nil
-		}, with(ready, recv)...)}
+		ready = []Step{g.Combine(Combination{red.Combine, op, op, own}, with(ready, recv)...)}
+		ready = move(g, res, op, ready)
 		if rank < size-1 {
 			sent = append(sent, g.Send(rank+1, Memory(op), ready...))
 		}

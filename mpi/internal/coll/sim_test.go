@@ -107,6 +107,12 @@ func (r *simRank) Do(f func() error, after ...Step) Step {
 	return r.add(&simStep{kind: simDo, f: f}, after)
 }
 
+func (r *simRank) Copy(dst, src []byte, after ...Step) Step {
+	return r.Do(func() error { copy(dst, src); return nil }, after...)
+}
+
+func (r *simRank) Combine(x Combination, after ...Step) Step { return r.Do(x.Do, after...) }
+
 func (r *simRank) Stream(i int) {
 	if i < 0 || i >= reduceStreams {
 		panic(fmt.Sprintf("rank %d: there is no stream %d", r.rank, i))

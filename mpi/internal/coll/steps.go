@@ -44,7 +44,7 @@ func move(g Graph, dst, src []byte, after []Step) []Step {
 	if len(src) == 0 || same(dst, src) {
 		return after
 	}
-	return []Step{g.Do(func() error { copy(dst, src); return nil }, after...)}
+	return []Step{g.Copy(dst[:len(src)], src, after...)}
 }
 
 // segment is the size of a segment: about segmentBytes, a whole number of elements.
