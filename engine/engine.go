@@ -275,7 +275,11 @@ func (e *Engine) unlock() {
 //   - core.IsIdle.
 func (e *Engine) unlockIdle() {
 	n := e.local
-	if n == nil || n.words > 1 {
+	switch {
+	case n == nil:
+		e.mu.Unlock()
+		return
+	case n.words > 1:
 		e.unlock()
 		return
 	}

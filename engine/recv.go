@@ -70,9 +70,12 @@ func (e *Engine) recvQueued(m *Message, next Intent) bool {
 		e.mu.Unlock()
 		return false
 	}
-	if next == Computes {
+	switch {
+	case e.cfg.Progress == Assist && e.core.IsIdle() && len(e.cmds) == 0 && (next != Computes || !e.rests):
+		e.unlockIdle()
+	case next == Computes:
 		e.unlockPosted(done, nil)
-	} else {
+	default:
 		e.unlockPosted(returns, nil)
 	}
 	return true

@@ -257,7 +257,7 @@ func (c *Core) arrival(p *Peer, h *wire.Header, number uint64) *MSO {
 	if u.number = number; h.Kind == wire.KindRTS {
 		u.via = Rendezvous
 	} else {
-		u.via = Eager
+		u.via, u.plain = Eager, number == 0
 	}
 	return u
 }

@@ -100,56 +100,64 @@ const (
 // The result fields are valid once IsDone is true. A Done MSO may be reset
 // and posted again (persistent requests).
 type MSO struct {
-	state State         // guarded by the engine's mutex from the post until Done, then the owner's
-	done  atomic.Uint32 // wordDone: state is Done; read by anyone. See revoke.go
-
-	// Request fields: set by the owner before posting, immutable after.
+	// The first line of the cache: request fields, set by the owner before posting, immutable
+	// after, but for those of the core that have room there.
+	state   State         // guarded by the engine's mutex from the post until Done, then the owner's
+	done    atomic.Uint32 // wordDone: state is Done; read by anyone. See revoke.go
 	Kind    Kind
 	Mode    Mode
 	Patient bool  // receive with a wildcard: it outlives failures, see IsStirred
 	Object  bool  // the payload is a serialised object
 	Elem    uint8 // element class announced in the frame, 0 = none
+	plain   bool  // arrival: nothing but the first two lines is used; see freeArrival
 	Peer    PeerID
 	Tag     Tag
-	mark    uint32 // the core's, which has room for it here: the last round of Operations that has seen it
+	mark    uint32 // the last round of Operations that has seen it
 	Ctx     ContextID
-	Buf     []byte             // what to send, or where to receive
-	Layout  Layout             // the same, if it is not one piece of memory; else nil
-	Alloc   func(n int) []byte // receive of unknown length: memory for n bytes; Buf is set to it
-	Member  func(PeerID) bool  // wildcard receives: whose failure concerns them; nil = everyone's
-	User    any                // the owner's; the engine does not look
-	Origin  Origin             // where it was begun
-	_       [0]func()          // not comparable: identity is the pointer
+	Buf     []byte // what to send, or where to receive
 
-	// Result fields: written by the core before Done.
+	// The second line: the rest of what a message needs that has arrived before its receive.
+	Length  int      // result: bytes of the message, which is more than fit when Err is a truncation
+	seq     uint64   // order of posting; of what has arrived, and of a receive that has its message, order of arrival
+	remote  uint64   // the peer's id for this message
+	next    *MSO     // free list, transfer list
+	own     owner    // of Buf
+	via     Protocol // goes with number
+	sync    bool     // arrival: the sender wants an Ack
+	ended   bool     // abandoned by its owner: see abandonRecv; of an arrival: no receive gets it any more, or its connection broke while a matched probe held it; its payload is dropped
+	fetch   bool     // arrival, receive: we may fetch the payload
+	detach  bool     // no caller waits for it: a send from the library buffer, or a receive that swallows a payload
+	givenUp bool     // goes with detach: its owner has given it up, and it need not arrive
+	GotElem uint8    // result
+	links   [4]link  // in the queues of match.go; the first is in this line
+
+	// Request fields that few use.
+	Layout Layout             // in place of Buf, if it is not one piece of memory; else nil
+	Alloc  func(n int) []byte // receive of unknown length: memory for n bytes; Buf is set to it
+	Member func(PeerID) bool  // wildcard receives: whose failure concerns them; nil = everyone's
+	User   any                // the owner's; the engine does not look
+	Origin Origin             // where it was begun
+	_      [0]func()          // not comparable: identity is the pointer
+
+	// Result fields, as Length and GotElem: written by the core before Done.
 	Err       error
 	Source    PeerID
 	GotTag    Tag
-	Length    int // bytes of the message, which is more than fit when Err is a truncation
-	GotElem   uint8
 	GotObject bool
 	Cancelled bool
-	own       owner // of Buf. It and detach are the core's, and have room here
-	detach    bool  // no caller waits for it: a send from the library buffer, or a receive that swallows a payload
-	givenUp   bool  // goes with detach: its owner has given it up, and it need not arrive
 	Waited    int64 // of a collective: for how long callers waited for it, in nanoseconds, where the engine timed that
 	Message   *MSO  // of a Mprobe: the message taken off the queue
 
 	// Engine fields: guarded by the engine's mutex.
-	seq       uint64   // order of posting; of what has arrived, and of a receive that has its message, order of arrival
 	id        uint64   // entry in the table of ids, 0 if none
-	remote    uint64   // the peer's id for this message
 	moved     int      // bytes handed to the stream, or received
 	total     int      // bytes that will move (approved by the receiver)
 	wants     pending  // what a send still waits for
 	asked     bool     // a cancel request is out
-	ended     bool     // abandoned by its owner: see abandonRecv; of an arrival: no receive gets it any more, or its connection broke while a matched probe held it; its payload is dropped
-	sync      bool     // arrival: the sender wants an Ack
 	refused   bool     // send: its receiver will not take it; our own Shut, or the failure that is behind it, ends it
 	offered   bool     // send: the peer may fetch Buf
 	announced bool     // send: it is counted as an announced one
 	packing   bool     // send: a job packs the next chunk of Layout
-	fetch     bool     // arrival, receive: we may fetch the payload
 	allocs    bool     // receive: a job gives it memory, and then its sender is answered
 	partner   *MSO     // receive <-> arrival while a payload is on its way; arrival -> local send
 	step      stepRef  // the schedule that this MSO is a step of
@@ -158,11 +166,7 @@ type MSO struct {
 	waiter    *Waiter  // is woken when it is done
 	watch     *Watch   // goes along
 	batch     *batch   // of a message in an attached buffer: its batch; of a flush: the last one that it waits for
-	links     [4]link  // in the queues of match.go
-	next      *MSO     // free list, transfer list
-
-	number uint64   // of the message, for the observer; 0 if there is none, or it has seen the last event
-	via    Protocol // goes with number
+	number    uint64   // of the message, for the observer; 0 if there is none, or it has seen the last event
 }
 
 // pending is a set of events that a send waits for.
@@ -304,6 +308,24 @@ func (c *Core) freeMSO(m *MSO) {
 	*m = MSO{next: c.free}
 	c.free = m
 	c.spare++
+}
+
+// freeArrival is freeMSO of a message that has arrived and is not on the event queue any more. Of a
+// plain one it clears what that has used. Where many have waited, the rest of each would be brought
+// to the cache for nothing.
+func (c *Core) freeArrival(u *MSO) {
+	if !u.plain {
+		c.freeMSO(u)
+		return
+	}
+	u.state, u.Kind, u.Object, u.Elem, u.plain = 0, 0, false, 0, false
+	u.Peer, u.Tag, u.Ctx, u.Buf = 0, 0, 0, nil
+	u.Length, u.seq, u.remote, u.own, u.via = 0, 0, 0, ownUser, 0
+	u.sync, u.ended, u.fetch = false, false, false
+	if c.spare < maxSpare {
+		u.next, c.free = c.free, u
+		c.spare++
+	}
 }
 
 func (m *MSO) header(k wire.Kind) wire.Header {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
 )
@@ -270,6 +271,26 @@ func (f *fakeNet) wantRest(why string) {
 		}
 	}
 	f.wantCredit(why)
+	f.wantBlank(why)
+}
+
+// wantBlank checks that nothing is left of what free MSOs were used for.
+func (f *fakeNet) wantBlank(why string) {
+	f.t.Helper()
+	for i, c := range f.cores {
+		n := 0
+		for m := c.free; m != nil; m = m.next {
+			n++
+			for v, k := reflect.ValueOf(m).Elem(), 0; k < v.NumField(); k++ {
+				if name := v.Type().Field(k).Name; name != "next" && !v.Field(k).IsZero() {
+					f.t.Fatalf("%s: rank %d keeps %s = %v in a free MSO", why, i, name, v.Field(k))
+				}
+			}
+		}
+		if n != c.spare {
+			f.t.Fatalf("%s: rank %d counts %d free MSOs, and has %d", why, i, c.spare, n)
+		}
+	}
 }
 
 // wantCredit checks that no credit was lost between two connected ranks when nothing is under way.

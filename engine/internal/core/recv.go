@@ -227,7 +227,7 @@ func (c *Core) consumed(u *MSO) {
 		c.returnCredit(c.peers[u.Peer], u.Length)
 	}
 	c.giveBack(u.Buf, u.own)
-	c.freeMSO(u)
+	c.freeArrival(u)
 }
 
 // returnCredit tells the peer, a quarter of the window at a time, or of what long payloads may take
