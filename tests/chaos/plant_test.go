@@ -64,8 +64,9 @@ func TestVerdictFindsMessagesThatComeTwice(t *testing.T) {
 func TestVerdictFindsDamageOnTheWay(t *testing.T) {
 	t.Parallel()
 	p := quiet(4)
-	flip := &kind{"damage", harmless, true, false, onLine(func(_ *run, x *line, _ fault) {
+	flip := &kind{"damage", harmless, true, false, onLine(func(r *run, x *line, _ fault) {
 		x.ways[0].set(func(w *way) { w.flip = 100000 })
+		r.awaitDamage(x)
 	})}
 	for r := range p.ranks {
 		p.faults = append(p.faults, fault{kind: flip, rank: r})
@@ -73,6 +74,22 @@ func TestVerdictFindsDamageOnTheWay(t *testing.T) {
 	r := runPlan(t, p, "", 0)
 	if v := r.classify(); len(v.bad) == 0 {
 		t.Errorf("the verdict finds nothing; the job wrote:\n%s", tail(r.out))
+	}
+}
+
+// awaitDamage waits until the byte that is to be damaged has passed, or none will.
+func (r *run) awaitDamage(x *line) {
+	for until := time.Now().Add(r.plan.bound); time.Now().Before(until) && r.pause(time.Millisecond); {
+		passed := false
+		x.ways[0].set(func(w *way) { passed = w.flip < 0 })
+		select {
+		case <-x.overc:
+			return
+		default:
+		}
+		if passed {
+			return
+		}
 	}
 }
 
