@@ -128,13 +128,16 @@ func stopAll(timeout time.Duration, pids []int) error {
 	return exec.Command("sh", "-c", fmt.Sprintf("kill -STOP %s; sleep %g; kill -CONT %s", ps, 2*timeout.Seconds(), ps)).Run()
 }
 
-// holdInDebugger attaches to all threads of the victim, as a debugger does, between two of its
-// beats, and lets go of it after several timeouts, when it is said to live: peers that look late,
-// as the machine is busy, forgive. A thread that is made meanwhile is of one that
-// was not stopped yet, so the next round finds it.
+// holdInDebugger attaches to all threads of the victim, as a debugger does, and lets go of it after
+// several timeouts, when it is said to live: peers that look late, as the machine is busy, forgive.
+// A rank of which one thread is held shows with its next beat that it may be silent, and then
+// nothing is said; so it is stopped first, and does nothing between the first thread and the last.
 func holdInDebugger(timeout time.Duration, pids []int) error {
 	runtime.LockOSThread() // a tracer is a thread
 	defer runtime.UnlockOSThread()
+	if err := stopVictim(timeout, pids); err != nil {
+		return err
+	}
 	held := make(map[int]bool)
 	for found := true; found; {
 		found = false
@@ -152,6 +155,9 @@ func holdInDebugger(timeout time.Duration, pids []int) error {
 			}
 			held[tid], found = true, true
 		}
+	}
+	if err := syscall.Kill(pids[victim], syscall.SIGCONT); err != nil {
+		return err
 	}
 	time.Sleep(3 * timeout)
 	for until := time.Now().Add(deadline); !isSaidToLive() && time.Now().Before(until); {
