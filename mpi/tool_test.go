@@ -427,7 +427,7 @@ func TestToolAllocatesNothing(t *testing.T) {
 			with = min(with, allocations(t, rounds, exchange(n)))
 			remove()
 		}
-		if with > alone+0.2 {
+		if with > alone+0.5 { // one for each message would be 2; what a busy machine adds is up to 0.2
 			t.Errorf("%d elements: %.2f allocations a round, %.2f without a tool", n, with, alone)
 		}
 	}
