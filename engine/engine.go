@@ -269,6 +269,11 @@ func (e *Engine) unlock() {
 	}
 }
 
+// isIdleLocked reports whether a caller that has moved a short message leaves nothing to do.
+func (e *Engine) isIdleLocked() bool {
+	return e.cfg.Progress == Assist && e.core.IsIdle() && len(e.cmds) == 0
+}
+
 // unlockIdle is unlock after a short message.
 //
 // Preconditions:

@@ -71,7 +71,7 @@ func (e *Engine) recvQueued(m *Message, next Intent) bool {
 		return false
 	}
 	switch {
-	case e.cfg.Progress == Assist && e.core.IsIdle() && len(e.cmds) == 0 && (next != Computes || !e.rests):
+	case e.isIdleLocked() && (next != Computes || !e.rests):
 		e.unlockIdle()
 	case next == Computes:
 		e.unlockPosted(done, nil)

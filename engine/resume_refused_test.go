@@ -77,11 +77,10 @@ func TestResumeRefused(t *testing.T) {
 	}
 }
 
-// storm cuts most connections that are made while it blows, each at a byte that it draws, and now
-// and then all that stand, at both ends or at one; and has the system refuse others until some
-// were.
+// storm cuts most connections that are made, each at a byte that it draws, and now and then all
+// that stand, at both ends or at one; and has the system refuse others until some were.
 type storm struct {
-	over atomic.Bool
+	fair atomic.Bool // it cuts at both ends alone
 	mu   sync.Mutex
 	d    *rand.Rand // guarded by mu
 }
@@ -93,10 +92,10 @@ func (s *storm) draw(n int) int {
 }
 
 func (s *storm) plan(int, faultproxy.Direction) faultproxy.Cut {
-	if s.over.Load() {
-		return faultproxy.Whole
-	}
 	c := faultproxy.Cut{Ends: faultproxy.Ends(s.draw(3)), Gently: s.draw(4) == 0}
+	if s.fair.Load() {
+		c.Ends = faultproxy.Both
+	}
 	switch s.draw(4) {
 	case 0:
 		return faultproxy.Whole
@@ -108,11 +107,11 @@ func (s *storm) plan(int, faultproxy.Direction) faultproxy.Cut {
 	return c
 }
 
-// end ends the storm. The connections that it would still cut go at both ends: one that were cut
-// later, and at the end of a rank that is through, would let the other rank wait for as long as it
-// bears silence.
-func (s *storm) end(proxies []*faultproxy.Proxy) {
-	s.over.Store(true)
+// beFair has both ends notice from now on: of a cut at the end of a rank that is through alone, the
+// other rank would learn only when it bears the silence no longer. So it is of connections that
+// stand, which might still be cut so.
+func (s *storm) beFair(proxies []*faultproxy.Proxy) {
+	s.fair.Store(true)
 	for _, p := range proxies {
 		p.CutAll(faultproxy.Cut{})
 	}
@@ -161,7 +160,7 @@ func TestResumeStorm(t *testing.T) {
 				default:
 				}
 			}
-			s.end(proxies)
+			s.beFair(proxies)
 			talk(t, es, 1)
 			wantResumed(t, es, 1)
 			closeAll(t, es)

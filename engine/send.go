@@ -40,7 +40,7 @@ func (e *Engine) Send(m *Message, next Intent) bool {
 	case e.stopping.Load() || !e.core.TryShort(m):
 		e.mu.Unlock()
 		return false
-	case e.cfg.Progress == Assist && e.core.IsIdle() && len(e.cmds) == 0: // it is in the ring
+	case e.isIdleLocked(): // it is in the ring
 		e.unlockIdle()
 	case next == Returns:
 		e.unlockPosted(returns, nil)

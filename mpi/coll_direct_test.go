@@ -183,13 +183,32 @@ func (x directCase) refuseAlone(t *testing.T, c *Comm, a coll.Algorithm, want []
 	return err
 }
 
+// withRecipe runs a program at n ranks without a recipe, and where prepare has made one before.
+func withRecipe(t *testing.T, n int, prepare func(c *Comm) error, run func(c *Comm, m *refuser) error) {
+	for _, known := range []bool{false, true} {
+		if err := RunThreads(n, func(_ context.Context, c *Comm) error {
+			c.SetErrhandler(ErrorsReturn)
+			c.job.choice = only(coll.KindBcast, coll.Binomial)
+			if known {
+				moveAll(c)
+				if err := prepare(c); err != nil {
+					return err
+				}
+			}
+			if known == (c.recipes.count() == 0) {
+				t.Errorf("rank %d has %d recipes", c.rank, c.recipes.count())
+			}
+			return run(c, moveAll(c))
+		}); err != nil {
+			t.Errorf("recipe %v: %v", known, err)
+		}
+	}
+}
+
 // TestCollectiveAtOnceUnequal: a rank that has received less than was to come is told, and does
 // nothing else.
 func TestCollectiveAtOnceUnequal(t *testing.T) {
-	if err := RunThreads(4, func(_ context.Context, c *Comm) error {
-		c.SetErrhandler(ErrorsReturn)
-		m := &refuser{e: c.job.engine, left: -1}
-		c.job.mover, c.job.choice = m, only(coll.KindBcast, coll.Binomial)
+	withRecipe(t, 4, func(c *Comm) error { return Bcast(c, make([]int64, 2), 0) }, func(c *Comm, m *refuser) error {
 		switch c.rank {
 		case 0:
 			return Bcast(c, make([]int64, 1), 0) // to 2, which would pass it on to 3, and to 1
@@ -199,23 +218,17 @@ func TestCollectiveAtOnceUnequal(t *testing.T) {
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	})
 }
 
 // TestCollectiveAtOncePanic: an operation that panics is an error, whichever rank runs it.
 func TestCollectiveAtOncePanic(t *testing.T) {
-	if err := RunThreads(2, func(_ context.Context, c *Comm) error {
-		c.SetErrhandler(ErrorsReturn)
-		m := &refuser{e: c.job.engine, left: -1}
-		c.job.mover = m
+	withRecipe(t, 2, func(c *Comm) error { return Allreduce(c, []int64{1}, make([]int64, 1), leftmost) }, func(c *Comm, m *refuser) error {
+		kept := c.recipes.count()
 		err := Allreduce(c, []int64{1}, make([]int64, 1), func(_, _ []int64) { panic("boom") })
-		if err == nil || !strings.Contains(err.Error(), "panic: boom") || m.moved != 2 {
+		if err == nil || !strings.Contains(err.Error(), "panic: boom") || m.moved != 2 || c.recipes.count() != kept {
 			t.Errorf("%v after %d messages, want a panic after 2", err, m.moved)
 		}
 		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	})
 }

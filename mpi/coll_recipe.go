@@ -92,25 +92,28 @@ type recipes struct {
 	all atomic.Pointer[[]*recipe]
 }
 
-func (t *recipes) find(k *recipeKey) *recipe {
-	if all := t.all.Load(); all != nil {
-		for _, r := range *all {
-			if r.key == *k {
-				return r
-			}
+// find is the recipe of k, nil if there is none; room says that one may be kept.
+func (t *recipes) find(k *recipeKey) (r *recipe, room bool) {
+	all := t.all.Load()
+	if all == nil {
+		return nil, true
+	}
+	for _, r := range *all {
+		if r.key == *k {
+			return r, false
 		}
 	}
-	return nil
+	return nil, len(*all) < mostRecipes
 }
 
-// keep adds a copy of r.
+// keep adds a copy of r, if there is room.
 func (t *recipes) keep(r *recipe) {
 	var all []*recipe
 	before := t.all.Load()
 	if before != nil {
 		all = *before
 	}
-	if len(all) == mostRecipes {
+	if len(all) == mostRecipes { // another goroutine has filled it
 		return
 	}
 	all = append(slices.Clip(all), &recipe{r.key, slices.Clone(r.scratch), slices.Clone(r.acts)})
@@ -180,14 +183,17 @@ func (k *cook) clear() {
 }
 
 // byRecipe does the collective x if it has a recipe, and reports whether all is done. Else the
-// algorithm is to list it: what is done it skips; or it has no recipe, and one is written.
+// algorithm is to list it: what is done it skips; or it has no recipe, and one is written if it may
+// be kept.
 //
 // Preconditions:
 //   - steps may be done at once.
 func (g *graph) byRecipe(x *collective, known *recipes) (done bool) {
-	r := known.find(&x.recipe)
+	r, room := known.find(&x.recipe)
 	if r == nil {
-		g.cook.write(x.recipe, x.in, x.out)
+		if room {
+			g.cook.write(x.recipe, x.in, x.out)
+		}
 		return false
 	}
 	g.cook.parts = append(g.cook.parts[:0], x.in, x.out)

@@ -421,13 +421,16 @@ func TestToolAllocatesNothing(t *testing.T) {
 	}
 	for n, rounds := range map[int]int{1: 1000, 128 << 10: 300} {
 		alone, with := math.Inf(1), math.Inf(1)
-		for range 3 { // what else the process does may add to one of them
+		for range 10 { // what else the process does may add to one of them, on a busy machine to all of three
 			alone = min(alone, allocations(t, rounds, exchange(n)))
 			remove := mpi.UseTool(func(mpi.ToolRank) mpi.Tool { return idle{} })
 			with = min(with, allocations(t, rounds, exchange(n)))
 			remove()
+			if with <= alone+0.2 {
+				break
+			}
 		}
-		if with > alone+0.5 { // one for each message would be 2; what a busy machine adds is up to 0.2
+		if with > alone+0.2 {
 			t.Errorf("%d elements: %.2f allocations a round, %.2f without a tool", n, with, alone)
 		}
 	}

@@ -52,7 +52,7 @@ var deaths = map[string]struct {
 
 // deadline is how soon survivors must know: before heartbeats would tell them, which take a minute,
 // however busy the machine is.
-const deadline = 45 * time.Second
+const deadline = 30 * time.Second
 
 // surviveRank: every rank waits for the victim in every call there is, at once, in goroutines.
 func surviveRank() {
