@@ -74,7 +74,7 @@ func job(t *testing.T, args ...string) (string, error) {
 // what it is about.
 func TestPrograms(t *testing.T) {
 	for _, name := range []string{
-		"environment", "errors", "p2p", "comm", "datatype", "coll", "topology", "session", "signals",
+		"environment", "errors", "p2p", "arrays", "comm", "datatype", "coll", "topology", "session", "signals",
 		"profile", "window", "partitioned", "file", "abi", "tools",
 	} {
 		t.Run(name, func(t *testing.T) {

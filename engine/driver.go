@@ -47,6 +47,7 @@ type driver struct {
 	timed        int   // deadlines: of connections, of await, of deaf, of answersUntil
 	acks         int   // deadlines of acknowledgements
 	looked       int64 // when the deadlines were looked at
+	tested       int64 // when a test looked at the sockets
 	deaf         int64 // until when the listener is not polled, for want of descriptors; 0 if it is
 	answersUntil int64 // until when we answer dials though all is said, see closing.go; 0 if we need not. Counted in open
 	crowd        crowd // connections accepted that have not proved themselves

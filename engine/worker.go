@@ -27,6 +27,9 @@ const (
 	// workerSlice is the scheduling slice of the worker's thread: a short one lets
 	// it run soon after it wakes beside threads that compute.
 	workerSlice = 100 * time.Microsecond
+	// workerSlack is the timer slack of the worker's thread: Linux's default. Its creator's may be
+	// far more.
+	workerSlack = 50 * time.Microsecond
 	workerHaste = 5 // less nice than the process by so much
 )
 
@@ -119,7 +122,7 @@ func (e *Engine) attended() uint64 {
 // (a nice value) permit. Under worker, caller and worker yield the core to each
 // other, which works between equals only.
 func (e *Engine) urgent() {
-	err := sys.SetThreadSlice(workerSlice)
+	err := errors.Join(sys.SetThreadSlice(workerSlice), sys.SetTimerSlack(workerSlack))
 	if e.cfg.Progress == Assist {
 		err = errors.Join(err, sys.HurryThread(workerHaste))
 	}

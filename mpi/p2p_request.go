@@ -241,6 +241,11 @@ func (r *Request) test() (st Status, done bool, err error) {
 	return st, true, err
 }
 
+// IsComplete reports whether the operation is complete, so that Wait returns at once. Unlike
+// [Request.Test] it neither looks at what has arrived nor takes the result: a loop that calls
+// nothing else may never see it change. That of an inactive or a nil request is complete.
+func (r *Request) IsComplete() bool { return r.isDone() }
+
 // GetStatus is Test that leaves the request as it is: WaitAny still finds it,
 // and a persistent request stays active (MPI 4.1, section 3.7.6).
 func (r *Request) GetStatus() (st Status, done bool, err error) {

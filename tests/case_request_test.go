@@ -323,6 +323,7 @@ func getStatus(t *T, c *mpi.Comm) {
 	_, _, done, err = mpi.GetStatusAny(r)
 	t.must(err)
 	want(t, "GetStatusAny before the send", done, false)
+	want(t, "IsComplete before the send", r.IsComplete(), false)
 	t.must(mpi.Barrier(c))
 	s := mpi.Isend(c, ramp(5, 1), right(c), 1)
 	var st mpi.Status
@@ -331,6 +332,7 @@ func getStatus(t *T, c *mpi.Comm) {
 		t.must(err)
 	}
 	want(t, "count", st.Count, 5)
+	want(t, "IsComplete when GetStatus has said so", r.IsComplete(), true)
 	is, sts, err := mpi.GetStatusSome(nil, r)
 	t.must(err)
 	wantSlice(t, "GetStatusSome", is, []int{1})
@@ -358,6 +360,8 @@ func getStatus(t *T, c *mpi.Comm) {
 	st, done, err = p.GetStatus()
 	t.must(err)
 	want(t, "an inactive request is done", done, true)
+	want(t, "an inactive request is complete", p.IsComplete(), true)
+	want(t, "no request is complete", (*mpi.Request)(nil).IsComplete(), true)
 	wantEmpty(t, "an inactive request", st)
 }
 

@@ -353,13 +353,6 @@ int PMPI_Request_free(MPI_Request *request)
 }
 FIT_ALIAS(MPI_Request_free);
 
-int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-    int64_t a[] = {(intptr_t)request, (intptr_t)flag, (intptr_t)status};
-    return fit_call(46, a);
-}
-FIT_ALIAS(MPI_Request_get_status);
-
 int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
         MPI_Status array_of_statuses[])
 {
@@ -566,37 +559,6 @@ int PMPI_Startall(int count, MPI_Request array_of_requests[])
     return fit_call(73, a);
 }
 FIT_ALIAS(MPI_Startall);
-
-int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag,
-        MPI_Status array_of_statuses[])
-{
-    int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)flag, (intptr_t)array_of_statuses};
-    return fit_call(79, a);
-}
-FIT_ALIAS(MPI_Testall);
-
-int PMPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag,
-        MPI_Status *status)
-{
-    int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)index, (intptr_t)flag, (intptr_t)status};
-    return fit_call(80, a);
-}
-FIT_ALIAS(MPI_Testany);
-
-int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
-        int array_of_indices[], MPI_Status array_of_statuses[])
-{
-    int64_t a[] = {incount, (intptr_t)array_of_requests, (intptr_t)outcount, (intptr_t)array_of_indices, (intptr_t)array_of_statuses};
-    return fit_call(81, a);
-}
-FIT_ALIAS(MPI_Testsome);
-
-int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
-{
-    int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)index, (intptr_t)status};
-    return fit_call(84, a);
-}
-FIT_ALIAS(MPI_Waitany);
 
 int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
         int array_of_indices[], MPI_Status array_of_statuses[])

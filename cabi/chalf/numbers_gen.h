@@ -2,13 +2,18 @@
 
 /* Numbers of functions that are in C and enter Go too. */
 enum {
+    FIT_ID_REQUEST_GET_STATUS = 46,
     FIT_ID_STATUS_GET_ERROR = 74,
     FIT_ID_STATUS_GET_SOURCE = 75,
     FIT_ID_STATUS_GET_TAG = 76,
     FIT_ID_TEST = 77,
     FIT_ID_TEST_CANCELLED = 78,
+    FIT_ID_TESTALL = 79,
+    FIT_ID_TESTANY = 80,
+    FIT_ID_TESTSOME = 81,
     FIT_ID_WAIT = 82,
     FIT_ID_WAITALL = 83,
+    FIT_ID_WAITANY = 84,
     FIT_ID_AINT_ADD = 94,
     FIT_ID_AINT_DIFF = 95,
     FIT_ID_GET_ADDRESS = 96,

@@ -53,7 +53,8 @@ static int complete(MPI_Request *request, MPI_Status *status)
         return 0;
     copy(status, &r->status);
     *request = MPI_REQUEST_NULL;
-    give(i);
+    if (i != FIT_SENT)
+        give(i);
     return 1;
 }
 
@@ -115,30 +116,149 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 }
 FIT_ALIAS(MPI_Test);
 
-/* all_done reports whether each of n requests is done. */
-static int all_done(int n, MPI_Request list[])
+int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
+    if (flag && still(request)) {
+        *flag = 0;
+        return MPI_SUCCESS;
+    }
+    int64_t a[] = {(intptr_t)request, (intptr_t)flag, (intptr_t)status};
+    return fit_call(FIT_ID_REQUEST_GET_STATUS, a);
+}
+FIT_ALIAS(MPI_Request_get_status);
+
+/* What the requests of an array are like: how many are null, are done, are not done and need no
+ * call to go on, or are something else; and which is the first that is done, and that is not. */
+struct survey {
+    int null, done, waiting, other;
+    int first_done, first_waiting;
+};
+
+static struct survey look(int n, const MPI_Request list[])
+{
+    struct survey s = {0};
     for (int k = 0; k < n; k++) {
+        if (list[k] == MPI_REQUEST_NULL) {
+            s.null++;
+            continue;
+        }
         long i = index_of(list[k]);
         struct fit_request *r = i < 0 ? NULL : at(i);
-        if (!r || atomic_load_explicit(&r->state, memory_order_acquire) != FIT_DONE)
-            return 0;
+        switch (r ? atomic_load_explicit(&r->state, memory_order_acquire) : FIT_FREE) {
+        case FIT_DONE:
+            if (!s.done++)
+                s.first_done = k;
+            break;
+        case FIT_ALONE:
+            if (!s.waiting++)
+                s.first_waiting = k;
+            break;
+        default:
+            s.other++;
+        }
     }
-    return 1;
+    return s;
+}
+
+/* all_still reports whether none of an array is done, and that may be said without a look: the
+ * first one's tests count for all. */
+static int all_still(const struct survey *s, const MPI_Request list[])
+{
+    return s->waiting && !s->done && !s->other && still(list[s->first_waiting]);
+}
+
+/* may_complete reports whether complete_all may complete an array. */
+static int may_complete(const struct survey *s, const MPI_Status statuses[])
+{
+    return s->done && !s->waiting && !s->other && (!s->null || !statuses);
+}
+
+/* complete_all completes requests that are done or null. */
+static int complete_all(int n, MPI_Request list[], MPI_Status statuses[])
+{
+    for (int k = 0; k < n; k++) {
+        MPI_Status *status = statuses ? &statuses[k] : MPI_STATUS_IGNORE;
+        complete(&list[k], status);
+        if (status)
+            status->MPI_ERROR = MPI_SUCCESS;
+    }
+    return MPI_SUCCESS;
 }
 
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
-    if (count > 0 && array_of_requests && all_done(count, array_of_requests)) {
-        for (int k = 0; k < count; k++) {
-            MPI_Status *status = array_of_statuses ? &array_of_statuses[k] : MPI_STATUS_IGNORE;
-            complete(&array_of_requests[k], status);
-            if (status)
-                status->MPI_ERROR = MPI_SUCCESS;
-        }
-        return MPI_SUCCESS;
+    if (count > 0 && array_of_requests) {
+        struct survey s = look(count, array_of_requests);
+        if (may_complete(&s, array_of_statuses))
+            return complete_all(count, array_of_requests, array_of_statuses);
     }
     int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)array_of_statuses};
     return fit_call(FIT_ID_WAITALL, a);
 }
 FIT_ALIAS(MPI_Waitall);
+
+int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
+{
+    if (count > 0 && array_of_requests && flag) {
+        struct survey s = look(count, array_of_requests);
+        *flag = may_complete(&s, array_of_statuses);
+        if (*flag)
+            return complete_all(count, array_of_requests, array_of_statuses);
+        if (s.waiting && !s.other && still(array_of_requests[s.first_waiting]))
+            return MPI_SUCCESS;
+    }
+    int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)flag, (intptr_t)array_of_statuses};
+    return fit_call(FIT_ID_TESTALL, a);
+}
+FIT_ALIAS(MPI_Testall);
+
+int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
+{
+    if (count > 0 && array_of_requests && index) {
+        struct survey s = look(count, array_of_requests);
+        if (s.done) {
+            *index = s.first_done;
+            complete(&array_of_requests[s.first_done], status);
+            return MPI_SUCCESS;
+        }
+    }
+    int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)index, (intptr_t)status};
+    return fit_call(FIT_ID_WAITANY, a);
+}
+FIT_ALIAS(MPI_Waitany);
+
+int PMPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
+{
+    if (count > 0 && array_of_requests && index && flag) {
+        struct survey s = look(count, array_of_requests);
+        *flag = s.done > 0;
+        if (*flag) {
+            *index = s.first_done;
+            complete(&array_of_requests[s.first_done], status);
+            return MPI_SUCCESS;
+        }
+        if (all_still(&s, array_of_requests)) {
+            *index = MPI_UNDEFINED;
+            return MPI_SUCCESS;
+        }
+    }
+    int64_t a[] = {count, (intptr_t)array_of_requests, (intptr_t)index, (intptr_t)flag, (intptr_t)status};
+    return fit_call(FIT_ID_TESTANY, a);
+}
+FIT_ALIAS(MPI_Testany);
+
+int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                  MPI_Status array_of_statuses[])
+{
+    if (incount > 0 && array_of_requests && outcount) {
+        struct survey s = look(incount, array_of_requests);
+        if (all_still(&s, array_of_requests)) {
+            *outcount = 0;
+            return MPI_SUCCESS;
+        }
+    }
+    int64_t a[] = {incount, (intptr_t)array_of_requests, (intptr_t)outcount, (intptr_t)array_of_indices,
+                   (intptr_t)array_of_statuses};
+    return fit_call(FIT_ID_TESTSOME, a);
+}
+FIT_ALIAS(MPI_Testsome);

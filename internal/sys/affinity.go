@@ -93,6 +93,13 @@ func SetThreadSlice(d time.Duration) error {
 	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(0, attr, 0))
 }
 
+// SetTimerSlack lets the kernel end a timed sleep of the calling thread, which must be locked to
+// its goroutine, up to d later than asked for. Threads inherit it. Best effort: callers may ignore
+// the error.
+func SetTimerSlack(d time.Duration) error {
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(d), 0, 0, 0))
+}
+
 // HurryThread gives the calling thread, which must be locked to its goroutine, a nice value that is
 // less than that of the process by d, so that a process whose user asked for little (nice) stays
 // modest. It needs privilege. Best effort: callers may ignore the error.

@@ -26,6 +26,9 @@ func AllowedCPUs() []int {
 // SetThreadSlice changes nothing: threads are scheduled as the system likes.
 func SetThreadSlice(time.Duration) error { return nil }
 
+// SetTimerSlack changes nothing: timers are as exact as the system has them.
+func SetTimerSlack(time.Duration) error { return nil }
+
 // HurryThread changes nothing: threads are scheduled as the system likes.
 func HurryThread(int) error { return nil }
 

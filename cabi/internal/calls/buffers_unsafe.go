@@ -24,7 +24,7 @@ func (c *call) buffer(i int) buffer {
 }
 
 // values is count values of d at an address.
-func (c *call) values(addr int64, count int, d *datatype) buffer {
+func (c *call) values(addr int64, count int, d *datatype) (b buffer) {
 	if !d.committed.Load() {
 		panic(failf(abi.ErrType, "the datatype is not committed: call MPI_Type_commit first"))
 	}
@@ -35,9 +35,12 @@ func (c *call) values(addr int64, count int, d *datatype) buffer {
 		if addr == 0 && count > 0 && d.size > 0 {
 			panic(failf(abi.ErrBuffer, "the buffer is a null pointer"))
 		}
-		b := buffer{p: pointer(addr), n: count * d.per, k: d.k, size: 1}
-		if d.per > 0 {
+		// One by one: a struct that is copied as it was just written makes the processor wait.
+		b.p, b.n, b.k, b.size = pointer(addr), count*d.per, d.k, 1
+		if d.per > 1 {
 			b.size = d.size / d.per
+		} else if d.per == 1 {
+			b.size = d.size
 		}
 		return b
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
+	"github.com/fitmpi/fitmpi/mpi"
 )
 
 // maxArgs is more than any function has arguments.
@@ -21,6 +22,25 @@ type call struct {
 	large bool            // it is the twin for large counts
 	args  *[maxArgs]int64 // in C
 	on    owner           // the object whose error handler gets an error; nil: that of MPI_COMM_SELF
+
+	scratch // kept for the next call
+}
+
+// scratch is memory for the requests of an array.
+type scratch struct {
+	qs  []*request
+	rs  []*mpi.Request
+	out []outcome
+}
+
+// empty makes s hold no request of package mpi, and not much memory.
+func (s *scratch) empty() {
+	if cap(s.rs) > chunk {
+		s.qs, s.rs, s.out = nil, nil, nil
+	}
+	clear(s.rs)
+	clear(s.out)
+	s.rs, s.out = s.rs[:0], s.out[:0]
 }
 
 // handler does what a function does.
@@ -101,7 +121,8 @@ func (c *call) end(code *int) {
 		}
 		*code = c.failed(f)
 	}
-	*c = call{}
+	c.args, c.on = nil, nil
+	c.scratch.empty()
 	calls.Put(c)
 }
 

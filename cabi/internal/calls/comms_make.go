@@ -62,7 +62,7 @@ func commIdup(c *call) error {
 	made := m.Idup(nil)
 	n.h = comms.add(n)
 	c.setHandle(to, n.h)
-	c.setHandle(to+1, keep(&request{r: made.Request, on: m, collective: true, done: func() error {
+	c.setHandle(to+1, keep(request{r: made.Request, on: m, collective: true, done: func() error {
 		n.Comm = made.Comm()
 		return nil
 	}}))

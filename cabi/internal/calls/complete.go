@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"slices"
+
 	"github.com/fitmpi/fitmpi/cabi/internal/abi"
 	"github.com/fitmpi/fitmpi/cabi/internal/procedure"
 	"github.com/fitmpi/fitmpi/mpi"
@@ -89,8 +91,10 @@ func (c *call) list(i, n int) (hs []handle, qs []*request, rs []*mpi.Request) {
 		c.need(i)
 	}
 	hs = view[handle](c.args[i], n)
-	qs, rs = make([]*request, len(hs)), make([]*mpi.Request, len(hs))
+	c.qs, c.rs = slices.Grow(c.qs[:0], n)[:n], slices.Grow(c.rs[:0], n)[:n]
+	qs, rs = c.qs, c.rs
 	for k, h := range hs {
+		rs[k] = nil
 		if qs[k] = findRequest(h); qs[k] != nil {
 			rs[k] = qs[k].r
 			if c.on == nil {
@@ -117,32 +121,31 @@ type outcome struct {
 
 func waitall(c *call) error {
 	hs, qs, rs := c.list(1, c.count(0))
-	return c.completeAll(hs, qs, waited(rs), c.statuses(2, len(hs)))
+	return c.completeThese(nil, hs, qs, c.waited(rs), c.statuses(2, len(hs)))
 }
 
 // waited waits for all of rs, also if some fail.
-func waited(rs []*mpi.Request) []outcome {
-	out := make([]outcome, len(rs))
+func (c *call) waited(rs []*mpi.Request) []outcome {
+	c.out = slices.Grow(c.out[:0], len(rs))[:len(rs)]
 	for k, r := range rs {
-		out[k].st, out[k].err = r.Wait()
+		c.out[k].st, c.out[k].err = r.Wait()
 	}
-	return out
+	return c.out
 }
 
-// completeAll completes requests that are done, and gathers their errors.
-func (c *call) completeAll(hs []handle, qs []*request, out []outcome, sts []status) error {
-	all := make([]int, len(hs))
-	for k := range all {
-		all[k] = k
-	}
-	return c.completeThese(all, hs, qs, out, sts)
-}
-
-// completeThese completes the requests at the places in done, whose outcomes are in that order, as
-// statuses are.
+// completeThese completes the requests at the places in done, or all of them if that is nil, and
+// gathers their errors. Outcomes and statuses are in that order.
 func (c *call) completeThese(done []int, hs []handle, qs []*request, out []outcome, sts []status) error {
 	var failed *failure
-	for i, k := range done {
+	for i := range out {
+		k := i
+		if done != nil {
+			k = done[i]
+		}
+		on := c.on
+		if qs[k] != nil {
+			on = qs[k].on
+		}
 		var to *status
 		if sts != nil {
 			to = &sts[i]
@@ -152,7 +155,7 @@ func (c *call) completeThese(done []int, hs []handle, qs []*request, out []outco
 		if err == nil {
 			continue
 		}
-		c.on = qs[k].on
+		c.on = on
 		failed = failf(abi.ErrInStatus, "request %d: %v", k, err)
 		if to != nil {
 			to.code = int32(codeOf(err))
@@ -173,7 +176,7 @@ func testall(c *call) error {
 		}
 	}
 	c.setBool(2, true)
-	return c.completeAll(hs, qs, waited(rs), c.statuses(3, len(hs)))
+	return c.completeThese(nil, hs, qs, c.waited(rs), c.statuses(3, len(hs)))
 }
 
 // doneBefore is the first of requests that were done when they were begun, or -1.

@@ -16,10 +16,10 @@ func init() {
 func grequestStart(c *call) error {
 	query, free, cancel, extra := c.args[0], c.args[1], c.args[2], c.args[3]
 	w := theWorld.Load()
-	q := &request{on: w.self, asked: heap(new(status))}
-	q.r = w.self.GrequestStart(mpi.GeneralCallbacks{
+	asked := heap(new(status))
+	r := w.self.GrequestStart(mpi.GeneralCallbacks{
 		Query: func() (mpi.Status, error) {
-			return emptyStatus, codeError(Callback(FunctionQuery, query, extra, address(q.asked)), "query")
+			return emptyStatus, codeError(Callback(FunctionQuery, query, extra, address(asked)), "query")
 		},
 		Free: func() error { return codeError(Callback(FunctionFree, free, extra), "free") },
 		Cancel: func(complete bool) error {
@@ -30,7 +30,7 @@ func grequestStart(c *call) error {
 			return codeError(Callback(FunctionCancel, cancel, extra, n), "cancel")
 		},
 	})
-	c.setHandle(4, keep(q))
+	c.setHandle(4, keep(request{r: r, on: w.self, asked: asked}))
 	return nil
 }
 

@@ -28,7 +28,10 @@ const (
 	kindFile
 )
 
-const firstPlace = 16
+const (
+	firstPlace = 16
+	predefined = 4096 // what predefined handles are below
+)
 
 func handleOf(k kind, place int) handle { return handle(place+firstPlace)<<8 | handle(k) }
 
@@ -40,7 +43,7 @@ type table[T any] struct {
 	what string
 
 	list atomic.Pointer[[]atomic.Pointer[T]] // replaced, grown, by what holds mu
-	own  sync.Map                            // predefined handles -> *T
+	own  [predefined]atomic.Pointer[T]       // by predefined handle
 
 	mu   sync.Mutex
 	used int   // guarded by mu: places that were ever taken
@@ -91,8 +94,8 @@ func (t *table[T]) find(h handle) *T {
 	if i, list := t.place(h), t.list.Load(); i >= 0 && list != nil && i < len(*list) {
 		return (*list)[i].Load()
 	}
-	if o, ok := t.own.Load(h); ok {
-		return o.(*T)
+	if h < predefined {
+		return t.own[h].Load()
 	}
 	return nil
 }
@@ -121,7 +124,7 @@ func (t *table[T]) remove(h handle) {
 }
 
 // predefine gives an object a handle below 4096.
-func (t *table[T]) predefine(h handle, o *T) { t.own.Store(h, o) }
+func (t *table[T]) predefine(h handle, o *T) { t.own[h].Store(o) }
 
 // The tables.
 var (

@@ -113,6 +113,6 @@ func imrecv(c *call) error {
 	if done == nil {
 		return c.started(4, r)
 	}
-	c.setHandle(4, keep(&request{r: r, on: c.on, done: done}))
+	c.setHandle(4, keep(request{r: r, on: c.on, done: done}))
 	return nil
 }

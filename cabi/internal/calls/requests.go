@@ -30,12 +30,16 @@ func (q *request) outcomeOf(st mpi.Status, err error) (mpi.Status, error) {
 	return q.ends(st, err)
 }
 
-// requests are by place in the slab.
+// requests are by place in the slab: what Go has of one beside its slot. Those of a chunk belong to
+// what has taken their slots.
 var requests struct {
-	mu     sync.RWMutex
-	list   []*request // guarded by mu
-	chunks int        // guarded by mu
+	list  [chunks]atomic.Pointer[[chunk]request] // set by what holds mu
+	mu    sync.Mutex
+	grown int // guarded by mu: chunks that there are
 }
+
+// requestAt is the request at a place that is taken.
+func requestAt(i int) *request { return &requests.list[i/chunk].Load()[i%chunk] }
 
 // takeSlot returns a free place.
 func takeSlot() int {
@@ -43,24 +47,31 @@ func takeSlot() int {
 		if i, ok := shared.take(); ok {
 			return i
 		}
-		requests.mu.Lock()
-		if i, ok := shared.take(); ok {
-			requests.mu.Unlock()
-			return i
-		}
-		shared.grow(requests.chunks)
-		requests.chunks++
-		requests.list = append(requests.list, make([]*request, chunk)...)
-		requests.mu.Unlock()
+		growRequests()
 	}
 }
 
-// keep gives a request a handle.
-func keep(q *request) handle {
-	i := takeSlot()
+// growRequests makes places, unless there are free ones.
+func growRequests() {
 	requests.mu.Lock()
-	requests.list[i] = q
-	requests.mu.Unlock()
+	defer requests.mu.Unlock()
+	if requests.grown > 0 { // others may have made places, or given some back
+		if i, ok := shared.take(); ok {
+			shared.give(i)
+			return
+		}
+	}
+	if n := requests.grown; n < chunks {
+		requests.list[n].Store(new([chunk]request))
+	}
+	shared.grow(requests.grown)
+	requests.grown++
+}
+
+// keep gives a request a handle.
+func keep(q request) handle {
+	i := takeSlot()
+	*requestAt(i) = q
 	s := shared.slot(i)
 	s.tested = [2]uint64{}
 	s.state.Store(q.pending())
@@ -101,22 +112,23 @@ func findRequest(h handle) *request {
 	if i < 0 {
 		panic(failf(abi.ErrRequest, "%#x is no request, or one that was freed", uintptr(h)))
 	}
-	requests.mu.RLock()
-	defer requests.mu.RUnlock()
-	return requests.list[i]
+	if q := requestAt(i); q.r != nil {
+		return q
+	}
+	return nil
 }
 
-// drop frees the handle at p.
+// drop frees the handle at p, whose request is gone then.
 func drop(p *handle) {
 	i := placeOf(*p)
 	*p = abi.RequestNull
 	if i < 0 {
 		return
 	}
-	requests.mu.Lock()
-	requests.list[i] = nil
-	requests.mu.Unlock()
-	shared.give(i)
+	if i != sentPlace {
+		*requestAt(i) = request{}
+		shared.give(i)
+	}
 }
 
 // started writes the handle of an operation that was begun to argument i. If it is done it is no
@@ -125,20 +137,42 @@ func (c *call) started(i int, r *mpi.Request) error { return c.startedAs(i, r, n
 
 // startedAs is started of an operation whose outcome ends makes.
 func (c *call) startedAs(i int, r *mpi.Request, ends ending) error {
-	st, done, err := r.Test()
-	if done && ends != nil {
+	if !r.IsComplete() {
+		c.setHandle(i, keep(request{r: r, on: c.on, ends: ends}))
+		return nil
+	}
+	st, err := r.Wait()
+	if ends != nil {
 		st, err = ends(st, err)
 	}
 	if err != nil {
 		c.setHandle(i, abi.RequestNull)
 		return err
 	}
-	if !done {
-		c.setHandle(i, keep(&request{r: r, on: c.on, ends: ends}))
-		return nil
-	}
 	c.setDone(i, st)
 	return nil
+}
+
+// startedSend is started of a send. Those that are done have one handle.
+func (c *call) startedSend(i int, r *mpi.Request) error {
+	if !r.IsComplete() {
+		c.setHandle(i, keep(request{r: r, on: c.on}))
+		return nil
+	}
+	if _, err := r.Wait(); err != nil {
+		c.setHandle(i, abi.RequestNull)
+		return err
+	}
+	c.setSent(i)
+	return nil
+}
+
+// setSent writes the handle of what is done and has an empty status, which stays.
+func (c *call) setSent(i int) {
+	if shared.slot(sentPlace) == nil {
+		growRequests()
+	}
+	c.setHandle(i, handleOf(kindRequest, sentPlace))
 }
 
 // setDone writes the handle of an operation that is done.
@@ -152,26 +186,27 @@ func (c *call) setDone(i int, st mpi.Status) {
 
 // made writes the handle of a persistent request. One whose arguments were wrong says so here.
 func (c *call) made(i int, r *mpi.Request, collective bool) error {
-	if _, done, err := r.Test(); done && err != nil {
-		c.setHandle(i, abi.RequestNull)
-		return err
+	if r.IsComplete() {
+		if _, err := r.Wait(); err != nil {
+			c.setHandle(i, abi.RequestNull)
+			return err
+		}
 	}
-	c.setHandle(i, keep(&request{r: r, on: c.on, persistent: true, collective: collective}))
+	c.setHandle(i, keep(request{r: r, on: c.on, persistent: true, collective: collective}))
 	return nil
 }
 
 // startedCollective is started of a collective.
 func (c *call) startedCollective(i int, r *mpi.Request) error {
-	_, done, err := r.Test()
-	if err != nil {
+	if !r.IsComplete() {
+		c.setHandle(i, keep(request{r: r, on: c.on, collective: true}))
+		return nil
+	}
+	if _, err := r.Wait(); err != nil {
 		c.setHandle(i, abi.RequestNull)
 		return err
 	}
-	if done {
-		c.setDone(i, emptyStatus)
-		return nil
-	}
-	c.setHandle(i, keep(&request{r: r, on: c.on, collective: true}))
+	c.setSent(i)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -17,6 +18,8 @@ const (
 	requestPending = 1
 	requestDone    = 2
 	requestAlone   = 3 // pending, and the library makes progress without calls
+
+	sentPlace = 0 // of a request that is always done, for what has sent and is done as it begins
 
 	noRequest = 1<<32 - 1 // ends the list of free ones
 )
@@ -57,7 +60,13 @@ var shared *sharedMemory
 func (s *sharedMemory) state() *atomic.Int32 { return &s.world }
 
 // Attach is called once, as the library is loaded, with the memory that both halves share.
-func Attach(memory unsafe.Pointer) { shared = (*sharedMemory)(memory) }
+//
+// A thread that returns to the program keeps its P for a while. The runtime gets one more for it:
+// where none is idle its monitor takes that P back 40 us after each call, which keeps it polling.
+func Attach(memory unsafe.Pointer) {
+	shared = (*sharedMemory)(memory)
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+}
 
 // slot is the request at a place, or nil.
 func (s *sharedMemory) slot(i int) *slot {
@@ -110,8 +119,14 @@ func (s *sharedMemory) grow(n int) {
 	if err != nil {
 		panic(failf(39, "memory for requests: %v", err))
 	}
-	s.slab[n].Store((*[chunk]slot)(unsafe.Pointer(unsafe.SliceData(b))))
-	for i := chunk - 1; i >= 0; i-- {
+	slots, first := (*[chunk]slot)(unsafe.Pointer(unsafe.SliceData(b))), 0
+	if n == 0 {
+		first = sentPlace + 1
+		slots[sentPlace].status.set(emptyStatus)
+		slots[sentPlace].state.Store(requestDone)
+	}
+	s.slab[n].Store(slots)
+	for i := chunk - 1; i >= first; i-- {
 		s.give(n*chunk + i)
 	}
 }

@@ -13,7 +13,7 @@ var inC = strings.Fields(`
 	MPI_Initialized MPI_Finalized MPI_Get_version MPI_Abi_get_version
 	MPI_Status_get_error MPI_Status_get_source MPI_Status_get_tag MPI_Test_cancelled
 	MPI_Status_set_error MPI_Status_set_source MPI_Status_set_tag MPI_Status_set_cancelled
-	MPI_Wait MPI_Waitall MPI_Test
+	MPI_Wait MPI_Waitall MPI_Waitany MPI_Test MPI_Testall MPI_Testany MPI_Testsome MPI_Request_get_status
 	MPI_Comm_fromint MPI_Comm_toint MPI_Errhandler_fromint MPI_Errhandler_toint
 	MPI_File_fromint MPI_File_toint MPI_Group_fromint MPI_Group_toint
 	MPI_Info_fromint MPI_Info_toint MPI_Message_fromint MPI_Message_toint
