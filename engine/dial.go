@@ -91,6 +91,17 @@ func (d *driver) attempt(id PeerID) *attempt {
 	return a
 }
 
+// note keeps why a try of the route has failed. That there was no answer at last, perhaps as there
+// was no time for one, does not replace what was said before.
+func (a *attempt) note(cause error) {
+	switch before := a.causes[a.route]; {
+	case before == nil || !errors.Is(cause, errNoAnswer):
+		a.causes[a.route] = cause
+	case !errors.Is(before, errNoAnswer):
+		a.causes[a.route] = fmt.Errorf("%w; then %w", before, cause)
+	}
+}
+
 // dial starts a connection to a peer.
 func (d *driver) dial(id PeerID) {
 	if len(d.bridge[id].Routes) == 0 {
@@ -226,7 +237,7 @@ func (d *driver) tryNext(id PeerID, cause error) {
 	if netpoll.IsExhausted(cause) {
 		cause = &filesError{sys.NoFile(), d.e.cfg.Size, cause}
 	}
-	a.causes[a.route] = cause
+	a.note(cause)
 	a.open = a.open || !routes[a.route].isTaken(cause)
 	a.unrefused = a.unrefused || !routes[a.route].isRefused(cause)
 	d.e.stats.failedDials.Add(1)

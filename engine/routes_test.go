@@ -445,6 +445,29 @@ func TestPortsFull(t *testing.T) {
 	}
 }
 
+// TestNoAnswerAtLast: a try that the end of the time cuts short does not hide what was said before.
+func TestNoAnswerAtLast(t *testing.T) {
+	a := &attempt{causes: make([]error, 2), route: 1}
+	for _, step := range []struct {
+		cause error
+		want  string
+	}{
+		{errNoAnswer, "no answer"},
+		{errNewer, errNewer.Error()},
+		{errNoAnswer, errNewer.Error() + "; then no answer"},
+		{errNoAnswer, errNewer.Error() + "; then no answer"},
+		{io.EOF, "EOF"},
+	} {
+		a.note(step.cause)
+		if got := a.causes[1]; got.Error() != step.want || !errors.Is(got, step.cause) {
+			t.Errorf("after %v: %v, want %s", step.cause, got, step.want)
+		}
+	}
+	if a.causes[0] != nil {
+		t.Errorf("the other route: %v", a.causes[0])
+	}
+}
+
 // TestUnreachableError names what there is to name, and is each of its causes.
 func TestUnreachableError(t *testing.T) {
 	one := Route{Addr: netip.MustParseAddrPort("1.2.3.4:5")}
