@@ -65,12 +65,19 @@ func (t *test) launch(ctx context.Context, s *settings, path string) (out string
 }
 
 // place is a directory in which the program of a test is found by the name of the test, which some
-// start themselves.
+// start themselves: one of its own, as others may write files of the same name at the same time,
+// unless it starts programs of others.
 func (s *settings) place(t *test, path string) string {
 	dir := filepath.Join(s.work, "in", t.dir)
-	if os.MkdirAll(dir, 0o755) == nil {
-		_ = os.Symlink(path, filepath.Join(dir, t.name)) // it may be there
+	if os.MkdirAll(dir, 0o755) != nil {
+		return dir
 	}
+	if !strings.Contains(t.dir, "spawn") {
+		if own, err := os.MkdirTemp(dir, t.name+"-"); err == nil {
+			dir = own
+		}
+	}
+	_ = os.Symlink(path, filepath.Join(dir, t.name)) // it may be there
 	return dir
 }
 
