@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fitmpi/fitmpi/engine/internal/progress"
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // compute does iterations of arithmetic, no call, no channel, until stop says so
@@ -202,5 +203,25 @@ func TestAwaitedDialNeverComes(t *testing.T) {
 	waitDone(t, "dialled again", e, out, m)
 	if out.Err != nil {
 		t.Error(out.Err)
+	}
+}
+
+// TestTestsSpareSockets: a program that spins in tests does not ask the kernel each time, and not
+// seldom either.
+func TestTestsSpareSockets(t *testing.T) {
+	var d driver
+	asked, began := int64(0), sys.Nanotime()
+	for range 100_000 {
+		if d.isTime() {
+			asked++
+		}
+	}
+	if took := sys.Nanotime() - began; asked < 1 || asked > took/int64(testPause)+1 {
+		t.Errorf("sockets are asked %d times in %d ns", asked, took)
+	}
+	for end := sys.Nanotime() + int64(testPause); sys.Nanotime() < end; {
+	}
+	if !d.isTime() {
+		t.Errorf("sockets are not asked %v after the last time", testPause)
 	}
 }

@@ -223,7 +223,8 @@ func (r *Request) await() {
 
 // Test is Wait that does not wait: done says whether the operation is complete
 // (MPI 4.1, section 3.7.3). It costs one atomic load, and where no worker does it at once
-// (FITMPI_PROGRESS=caller, FITMPI_MODERATION) a look at what has arrived.
+// (FITMPI_PROGRESS=caller, FITMPI_MODERATION) a look at what has arrived: in shared memory, and by
+// sockets if the last look there is 2 us ago.
 func (r *Request) Test() (st Status, done bool, err error) {
 	told := r.begin("Test")
 	st, done, err = r.test()
