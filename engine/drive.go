@@ -124,7 +124,7 @@ func (e *Engine) progressForTest() {
 	}
 	moved := false
 	if e.tryRight() {
-		moved = e.round(e.drv.isTime())
+		moved = e.round(e.drv.socketsDue())
 		e.releaseRight()
 	}
 	if !moved && e.cfg.Spin == 0 && e.cfg.Progress == Caller {
@@ -136,11 +136,11 @@ func (e *Engine) progressForTest() {
 // call would be most of a test.
 const testPause = 2 * time.Microsecond
 
-// isTime reports whether testPause has passed since it last did.
+// socketsDue reports whether a test is to look at the sockets, and notes that it does.
 //
 // Preconditions:
 //   - the caller holds the progress right.
-func (d *driver) isTime() bool {
+func (d *driver) socketsDue() bool {
 	now := sys.Nanotime()
 	if now-d.tested < int64(testPause) {
 		return false

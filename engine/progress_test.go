@@ -212,7 +212,7 @@ func TestTestsSpareSockets(t *testing.T) {
 	var d driver
 	asked, began := int64(0), sys.Nanotime()
 	for range 100_000 {
-		if d.isTime() {
+		if d.socketsDue() {
 			asked++
 		}
 	}
@@ -221,7 +221,7 @@ func TestTestsSpareSockets(t *testing.T) {
 	}
 	for end := sys.Nanotime() + int64(testPause); sys.Nanotime() < end; {
 	}
-	if !d.isTime() {
+	if !d.socketsDue() {
 		t.Errorf("sockets are not asked %v after the last time", testPause)
 	}
 }

@@ -97,20 +97,12 @@ func (e *Engine) assistWait(g *goal, t *waitTimer) {
 	e.releaseTimed(t, g)
 }
 
-// ringLooks is how many looks at rings are not timed: about as long as a short message takes there
-// and back. To note where a caller waits takes a fifth of that.
-const ringLooks = 64
-
 // pollUntil polls without a pause: a core is free for it.
 //
 // Preconditions:
 //   - the caller holds the progress right, as for takeTurns and doze.
 func (e *Engine) pollUntil(g *goal, t *waitTimer) {
 	began := e.firstStep()
-	timed := began
-	if began > 0 { // nothing is to come but from rings
-		timed += ringLooks
-	}
 	busy, end := true, int64(0) // no clock is read in a wait that is over at once
 	for i := began; ; i++ {
 		moved := e.step(i)
@@ -120,7 +112,7 @@ func (e *Engine) pollUntil(g *goal, t *waitTimer) {
 		if i <= 1 {
 			e.attendSelf()
 		}
-		if i == timed {
+		if i == began {
 			t.begin(g)
 		}
 		busy = busy || moved

@@ -210,12 +210,7 @@ func (r *Request) wait() (Status, error) {
 
 // await returns when r is over.
 func (r *Request) await() {
-	switch {
-	case r.isOver():
-	case r.rare == nil && !r.c.mayEnd(): // one operation, which only a message ends
-		refuseCallbacks()
-		r.c.job.engine.Wait(r.m)
-	default:
+	if !r.isOver() {
 		one := [1]*Request{r}
 		waitFor(1, one[:])
 	}

@@ -97,21 +97,19 @@ func TestTerminalStop(t *testing.T) {
 	effort.Need(t, effort.Usual, "it starts jobs that are stopped")
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		ranks int
-		args  []string
+		ranks     int
+		permitted time.Duration
+		args      []string
 	}{
-		"here":    {2, []string{"-n", "2"}},
-		"threads": {4, []string{"-n", "4", "--ranks-per-process", "2"}},
-		"hosts":   {3, []string{"-H", "localhost:1,a:1,b:1"}},
-		"spawned": {3, []string{"-n", "2", "-x", envPauseSpawns + "=1"}},
+		"here":    {2, silence, []string{"-n", "2"}},
+		"threads": {4, silence, []string{"-n", "4", "--ranks-per-process", "2"}},
+		"hosts":   {3, silence, []string{"-H", "localhost:1,a:1,b:1"}},
+		// A launcher excuses no rank to another job, and a busy machine is silent for a while.
+		"spawned": {3, 10 * silence, []string{"-n", "2", "-x", envPauseSpawns + "=1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			permitted := silence
-			if name == "spawned" { // a launcher excuses no rank to another job: a busy machine is silent for that long
-				permitted *= 10
-			}
-			terminalStop(t, tc.ranks, permitted, tc.args)
+			terminalStop(t, tc.ranks, tc.permitted, tc.args)
 		})
 	}
 }

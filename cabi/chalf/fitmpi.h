@@ -44,7 +44,8 @@ struct fit_request {
 };
 _Static_assert(sizeof(struct fit_request) == 64, "the Go half has the same layout");
 
-/* FIT_SENT is the place of a request that is always done: of sends that were done as they began. */
+/* FIT_SENT is the place of a request that is always done: of what was done as it began and has an
+ * empty status, as a short send. */
 enum { FIT_SENT = 0, FIT_CHUNK = 1024, FIT_CHUNKS = 4096, FIT_REQUEST_KIND = 9, FIT_FIRST_HANDLE = 16 };
 
 /* What both halves read and write. */

@@ -24,7 +24,7 @@ func collective(ids [3]procedure.ID, args int, h func(c *call, f form) (*mpi.Req
 			case err != nil:
 				return err
 			case form(f) == nonblocking:
-				return c.startedCollective(args, r)
+				return c.startedAs(args, request{r: r, on: c.on, collective: true})
 			case form(f) == persistent:
 				c.infoOr(args)
 				return c.made(args+1, r, true)

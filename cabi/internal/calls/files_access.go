@@ -54,7 +54,7 @@ func init() {
 	} {
 		register(id, func(c *call) error {
 			m := c.moved(c.file(0), 1, isRead(id))
-			return c.startedAs(4, io(m.on, m.bytes), m.once())
+			return c.startedAs(4, request{r: io(m.on, m.bytes), on: c.on, ends: m.once()})
 		})
 	}
 	for id, io := range map[procedure.ID]startTransferAt{
@@ -63,7 +63,7 @@ func init() {
 	} {
 		register(id, func(c *call) error {
 			m := c.moved(c.file(0), 2, isRead(id))
-			return c.startedAs(5, io(m.on, c.int(1), m.bytes), m.once())
+			return c.startedAs(5, request{r: io(m.on, c.int(1), m.bytes), on: c.on, ends: m.once()})
 		})
 	}
 	splitAccess()

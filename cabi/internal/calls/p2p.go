@@ -48,7 +48,7 @@ func send(c *call, m mode) error {
 func isend(c *call, m mode) error {
 	on, dest, tag := c.peer(3)
 	b := c.buffer(0)
-	return c.startedSend(6, b.k.isend(b.on(on.Comm), m, b.p, b.n, dest, tag))
+	return c.started(6, b.k.isend(b.on(on.Comm), m, b.p, b.n, dest, tag))
 }
 
 func sendInit(c *call, m mode) error {

@@ -131,43 +131,31 @@ func drop(p *handle) {
 	}
 }
 
-// started writes the handle of an operation that was begun to argument i. If it is done it is no
-// more than its status: the C half completes it.
-func (c *call) started(i int, r *mpi.Request) error { return c.startedAs(i, r, nil) }
-
-// startedAs is started of an operation whose outcome ends makes.
-func (c *call) startedAs(i int, r *mpi.Request, ends ending) error {
-	if !r.IsComplete() {
-		c.setHandle(i, keep(request{r: r, on: c.on, ends: ends}))
-		return nil
-	}
-	st, err := r.Wait()
-	if ends != nil {
-		st, err = ends(st, err)
-	}
-	if err != nil {
-		c.setHandle(i, abi.RequestNull)
-		return err
-	}
-	c.setDone(i, st)
-	return nil
+// started writes the handle of an operation that was begun to argument i.
+func (c *call) started(i int, r *mpi.Request) error {
+	return c.startedAs(i, request{r: r, on: c.on})
 }
 
-// startedSend is started of a send. Those that are done have one handle.
-func (c *call) startedSend(i int, r *mpi.Request) error {
-	if !r.IsComplete() {
-		c.setHandle(i, keep(request{r: r, on: c.on}))
+// startedAs is started of what is more than its operation. If it is done it is no more than its
+// status: the C half completes it.
+func (c *call) startedAs(i int, q request) error {
+	if !q.r.IsComplete() {
+		c.setHandle(i, keep(q))
 		return nil
 	}
-	if _, err := r.Wait(); err != nil {
+	st, err := q.outcomeOf(q.r.Wait())
+	switch {
+	case err != nil:
 		c.setHandle(i, abi.RequestNull)
-		return err
+	case st == emptyStatus:
+		c.setSent(i)
+	default:
+		c.setDone(i, st)
 	}
-	c.setSent(i)
-	return nil
+	return err
 }
 
-// setSent writes the handle of what is done and has an empty status, which stays.
+// setSent writes the one handle of all that was done as it began and has an empty status.
 func (c *call) setSent(i int) {
 	if shared.slot(sentPlace) == nil {
 		growRequests()
@@ -193,20 +181,6 @@ func (c *call) made(i int, r *mpi.Request, collective bool) error {
 		}
 	}
 	c.setHandle(i, keep(request{r: r, on: c.on, persistent: true, collective: collective}))
-	return nil
-}
-
-// startedCollective is started of a collective.
-func (c *call) startedCollective(i int, r *mpi.Request) error {
-	if !r.IsComplete() {
-		c.setHandle(i, keep(request{r: r, on: c.on, collective: true}))
-		return nil
-	}
-	if _, err := r.Wait(); err != nil {
-		c.setHandle(i, abi.RequestNull)
-		return err
-	}
-	c.setSent(i)
 	return nil
 }
 

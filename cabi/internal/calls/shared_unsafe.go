@@ -19,7 +19,7 @@ const (
 	requestDone    = 2
 	requestAlone   = 3 // pending, and the library makes progress without calls
 
-	sentPlace = 0 // of a request that is always done, for what has sent and is done as it begins
+	sentPlace = 0 // of a request that is always done: see setSent
 
 	noRequest = 1<<32 - 1 // ends the list of free ones
 )
