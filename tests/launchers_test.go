@@ -133,6 +133,9 @@ func (l launcher) start(t *testing.T, program string, n int, dir string, set ...
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Env = append(cmd.Env, envProgram+"="+program, envDir+"="+dir, envPolicy+"=assist", envCase+"="+*caseFlag, envOther+"=1")
 	cmd.Env = append(cmd.Env, set...)
+	if l.program == "mpirun.openmpi" {
+		cmd.Env = append(cmd.Env, "OMPI_MCA_orte_tmpdir_base="+dirOfOpenMPI(t))
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = deadline
 	var stdout, stderr buffer
@@ -150,6 +153,19 @@ func (l launcher) start(t *testing.T, program string, n int, dir string, set ...
 		t.Fatal(err)
 	}
 	return run
+}
+
+// dirOfOpenMPI is a directory in which no other mpirun makes or removes what this one needs, as
+// those of one user do in the directory that they share. Its name is short: it becomes part of a
+// socket's.
+func dirOfOpenMPI(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mpirun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // TestLaunchers: every rank is the rank that it should be, and reaches the others: by memory, as

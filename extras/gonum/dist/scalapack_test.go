@@ -94,6 +94,12 @@ func solvedBy(t *testing.T, program string, rows, cols, block int, a, g, b *mat.
 	n := a.RawMatrix().Rows
 	cmd := exec.Command("mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", fmt.Sprint(rows*cols), program,
 		fmt.Sprint(n), fmt.Sprint(rows), fmt.Sprint(cols), fmt.Sprint(block), in, out)
+	session, err := os.MkdirTemp("", "mpirun") // another mpirun would remove what this one needs; a short name, for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(session)
+	cmd.Env = append(os.Environ(), "OMPI_MCA_orte_tmpdir_base="+session)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, said)
 	}
