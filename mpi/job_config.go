@@ -25,7 +25,7 @@ const (
 	defaultModeration = 4 * time.Millisecond
 	// defaultYield is how long it polls and yields the core when they have not, and
 	// defaultDoze how long it sleeps in the poller after that, with its P kept.
-	defaultYield = 50 * time.Microsecond
+	defaultYield = 200 * time.Microsecond
 	defaultDoze  = 2 * time.Millisecond
 )
 

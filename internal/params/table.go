@@ -4,7 +4,7 @@ package params
 var all = []Variable{
 	{Name: "FITMPI_PROGRESS", Group: Progress, Kind: Choice, Values: []string{"worker", "assist", "caller"}, Default: "assist", Option: "--progress", Reader: Rank,
 		Text: "what moves messages: worker (a thread per rank), assist (the worker, and callers that wait), caller (no worker: messages move only inside calls)"},
-	{Name: "FITMPI_SPIN", Group: Progress, Kind: Duration, Wanted: "a duration: 200us; 0s does not poll", Default: "200us if every rank has a core; else it polls and yields for 50us, then dozes for 2ms", Auto: true, Reader: Rank,
+	{Name: "FITMPI_SPIN", Group: Progress, Kind: Duration, Wanted: "a duration: 200us; 0s does not poll", Default: "200us if every rank has a core; else it polls and yields for 200us, then dozes for 2ms", Auto: true, Reader: Rank,
 		Text: "how long a blocked caller polls before it sleeps"},
 	{Name: "FITMPI_MODERATION", Group: Progress, Kind: Duration, Wanted: "a duration: 4ms; 0s hears every arrival at once", Default: "4ms if the host has less than two cores for each of its ranks; else 0s", Auto: true, Reader: Rank,
 		Text: "under `assist`: how long the worker leaves what arrives alone, at most 4ms, where it would take a core from a computation: a tenth of it while long messages are on their way between hosts, and not at all while another rank may wait for this one ([why](decisions/0066-the-worker-rests-where-every-core-computes.md))"},
