@@ -317,20 +317,29 @@ func TestBeatsAndResuming(t *testing.T) {
 	effort.Need(t, effort.Usual, "it waits for seconds")
 	t.Parallel() // it waits for most of its time
 	es := job(t, 2, Worker, func(c *Config) {
-		often(quietly)(c)
+		often(failsafe)(c) // none is to be silent for too long, on any machine: that cuts a connection too
 		c.Resume = ResumeOn
 	})
 	for range 3 {
 		exchangeAll(t, es)
 		awaitBeats(t, es[0], quietly/10)
-		release := hold(es[0])
-		es[0].drv.conns[1].broken(errors.New("it is cut"))
-		release()
+		eventually(t, "there is no connection to cut", func() bool { return cutConnection(es[0], 1) })
 	}
 	exchangeAll(t, es)
 	if s := es[0].Stats(); s.Reconnects != 3 || s.PeersFailed != 0 || s.Suspicions != 0 {
 		t.Errorf("%d reconnects, %d peers failed, %d suspicions", s.Reconnects, s.PeersFailed, s.Suspicions)
 	}
+}
+
+// cutConnection breaks the connection to a peer, and reports whether there was one.
+func cutConnection(e *Engine, id PeerID) bool {
+	defer hold(e)()
+	c := e.drv.conns[id]
+	if c == nil || c.state != connOpen {
+		return false
+	}
+	c.broken(errors.New("it is cut"))
+	return true
 }
 
 // TestHeardOnly: after a heartbeat nothing is expected to follow, unless an operation is

@@ -27,7 +27,8 @@ import (
 // cluster is the running one.
 var cluster struct {
 	once    sync.Once
-	env     []string // of its clients
+	tell    sync.Once // of what the daemons have written, to a test that has failed
+	env     []string  // of its clients
 	dir     string
 	daemons []*exec.Cmd // in the order of starting
 	why     string      // why there is none, which is no fault
@@ -46,7 +47,25 @@ func slurm(t *testing.T) []string {
 	case cluster.err != nil:
 		t.Fatal(cluster.err)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			cluster.tell.Do(func() { tellCluster(t) })
+		}
+	})
 	return cluster.env
+}
+
+// tellCluster shows the ends of what the daemons have written: Slurm tells its users little.
+func tellCluster(t *testing.T) {
+	const most = 8 << 10 // bytes of each
+	logs, err := filepath.Glob(cluster.dir + "/*.log")
+	for _, name := range logs {
+		text, err := os.ReadFile(name)
+		t.Logf("%s (%v):\n%s", filepath.Base(name), err, text[max(len(text)-most, 0):])
+	}
+	if len(logs) == 0 {
+		t.Logf("no logs of Slurm: %v", err)
+	}
 }
 
 const slurmConf = `ClusterName=fitmpi
@@ -73,6 +92,9 @@ AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
+MessageTimeout=100
+TCPTimeout=100
+SlurmdTimeout=0
 NodeName=%[1]s NodeAddr=127.0.0.1 Port=%[4]d CPUs=16 State=UNKNOWN
 NodeName=fitnode[1-2] NodeHostname=%[1]s NodeAddr=127.0.0.1 Port=%[5]d,%[6]d CPUs=8 State=UNKNOWN
 PartitionName=two Nodes=fitnode[1-2] MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
