@@ -54,7 +54,7 @@ func (c *Comm) recvNow(e *elem, b []byte, source, tag int, st *Status) bool {
 	if r.Any {
 		source = c.rankOf(r.Peer)
 	}
-	st.receive(&r, e, source)
+	st.receive(source, r.GotTag, r.Length, r.Elem, e)
 	return true
 }
 
@@ -77,7 +77,7 @@ func (c *Comm) irecvNow(e *elem, b []byte, source, tag int) *Request {
 	}
 	r := c.job.shortRequest(got.Ordinal)
 	r.c, r.made, r.collected = c, madeIrecv, true
-	r.status.receive(&got, e, source)
+	r.status.receive(source, got.GotTag, got.Length, got.Elem, e)
 	if r.status.isOfOtherKind(e) {
 		r.refuse(madeIrecv.name(), e)
 	}
@@ -90,9 +90,9 @@ func (r *Request) refuse(op string, e *elem) {
 	r.more().err = r.c.fail(mismatch(op, r.status, r.status.class.String(), e.name))
 }
 
-// receive makes st, which is zero, the status of a receive. Field by field, where it stays: as in
-// sendNow.
-func (st *Status) receive(r *engine.Message, e *elem, source int) {
-	st.Source, st.Tag, st.Count = source, int(r.GotTag), wholeCount(r.Length, e.size)
-	st.bytes, st.class = r.Length, elemClass(r.Elem)
+// receive makes st, which is zero, the status of a receive of elements of e. Field by field, where
+// it stays: as in sendNow.
+func (st *Status) receive(source int, tag engine.Tag, bytes int, class uint8, e *elem) {
+	st.Source, st.Tag, st.Count = source, int(tag), wholeCount(bytes, e.wire)
+	st.bytes, st.class = bytes, elemClass(class)
 }
