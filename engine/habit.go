@@ -69,11 +69,17 @@ func (e *Engine) freshFor() time.Duration {
 
 // noteWait notes that a caller is about to wait and will drive.
 func (e *Engine) noteWait() {
-	if !e.habit.IsPending() {
-		return
+	if now := e.timeOfWait(); now != 0 {
+		e.mu.Lock()
+		e.habit.ComeLocked(now)
+		e.mu.Unlock()
 	}
-	now := sys.Nanotime()
-	e.mu.Lock()
-	e.habit.ComeLocked(now)
-	e.mu.Unlock()
+}
+
+// timeOfWait is when a caller begins to wait, 0 if it has left nothing.
+func (e *Engine) timeOfWait() int64 {
+	if !e.habit.IsPending() {
+		return 0
+	}
+	return sys.Nanotime()
 }

@@ -41,7 +41,6 @@ type lane struct {
 	opened bool // w was tried to be made
 	row    int  // frames put since the last came from the peer
 	run    int  // messages that callers have taken since the last frame was put, or a wait for one was in vain; see recvThere
-	flows  bool // there were takeRun of them when it was put
 
 	// Owned by the holder of the progress right.
 	r       *shm.Reader // nil until the peer has begun to write
@@ -54,6 +53,8 @@ type lane struct {
 	saidBye bool // our goodbye is in the ring, or behind what waits for room in it
 
 	bell   atomic.Pointer[netpoll.Bell] // of a peer in another process; nil until the launcher has given it
+	flows  atomic.Bool                  // takeRun of them, or more, were taken in the row that goes on or in the one before; written with the mutex held
+	vain   atomic.Uint32                // looks of recvThere in a row that found nothing, and those left out after enough; written by callers
 	asked  atomic.Bool                  // for the bell
 	missed atomic.Bool                  // it was to be rung before it had come
 }
@@ -72,7 +73,7 @@ func (l *lane) Put(h wire.Words, payload []byte) bool {
 	if l.row++; l.row > inRow {
 		l.w.Expect()
 	}
-	l.flows, l.run = l.run >= takeRun, 0
+	l.rowLocked(0, l.run >= takeRun)
 	l.n.tellLocked(l)
 	return true
 }

@@ -19,6 +19,12 @@ const (
 	// fast as its sender, or waits for the first message of a window, would do both over and over.
 	// A rank that sends more often than that may be what its peer waits for.
 	takeRun = 16
+	// vainLooks is how many looks of callers that compute next must find nothing, in a row, before
+	// some are left out. Where a rank posts its receive, sends, and waits, they come too early, and
+	// bring the cell of the ring here while the peer is about to write it.
+	vainLooks = 8
+	// lessLooks is how many are left out before the next one.
+	lessLooks = 16
 )
 
 // Recv receives, without a message state object, a message of plain memory that is there: a short
@@ -83,6 +89,9 @@ func (e *Engine) recvQueued(m *Message, next Intent) bool {
 
 // recvThere is Recv by a caller that computes next.
 func (e *Engine) recvThere(l *lane, m *Message) (ok bool) {
+	if l.isTooEarly() {
+		return false
+	}
 	owed := e.right.State().Owed()
 	if !e.tryRight() {
 		return e.recvQueued(m, Computes)
@@ -92,12 +101,29 @@ func (e *Engine) recvThere(l *lane, m *Message) (ok bool) {
 		e.mu.Lock()
 		ok = l.takeQueuedLocked(m) || there && l.takeBehindLocked(m)
 		e.releaseTakenLocked(owed)
+		if l.vain.Load() != 0 {
+			l.vain.Store(0)
+		}
 		return ok
 	}
+	l.vain.Add(1)
 	if e.right.Release().Missed() && !owed {
 		e.attend(true)
 	}
 	return false
+}
+
+// isTooEarly reports whether a look for a message that no row of messages makes due is left out.
+func (l *lane) isTooEarly() bool {
+	n := l.vain.Load()
+	if n < vainLooks || l.flows.Load() {
+		return false
+	}
+	if n++; n > vainLooks+lessLooks {
+		n = vainLooks - 1 // a look that finds nothing is enough to go on so
+	}
+	l.vain.Store(n)
+	return n >= vainLooks
 }
 
 // MovesNow reports whether it is worth a caller's while to do by Send and Recv what a schedule
@@ -257,18 +283,29 @@ func (l *lane) isComing(r *Message) bool {
 	}
 	e := l.n.e
 	e.mu.Lock()
-	l.flows, l.run = false, 0
+	l.rowLocked(0, false)
 	e.mu.Unlock()
 	return false
+}
+
+// rowLocked says how many messages callers have taken one after the other, and whether that makes
+// the next one due.
+func (l *lane) rowLocked(run int, flows bool) {
+	if l.run = run; l.flows.Load() != flows {
+		l.flows.Store(flows)
+	}
 }
 
 // isDue reports whether a caller that computes next waits for the message that r asks for, which is
 // not there: a core is free for that, and messages come one after the other.
 func (l *lane) isDue(r *Message) bool {
 	e := l.n.e
+	if !l.flows.Load() || e.cfg.Spin == 0 {
+		return false
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return (l.flows || l.run >= takeRun) && e.cfg.Spin > 0 && !e.core.HasCome(r.Ctx, r.Peer, r.Tag)
+	return !e.core.HasCome(r.Ctx, r.Peer, r.Tag)
 }
 
 // takeBehindLocked takes the message that r asks for, and gives those that lie before it to
@@ -279,7 +316,7 @@ func (l *lane) takeBehindLocked(r *Message) bool {
 			return false
 		}
 	}
-	l.run++
+	l.rowLocked(l.run+1, l.flows.Load() || l.run+1 >= takeRun)
 	l.n.e.taken++
 	return true
 }

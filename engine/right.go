@@ -111,10 +111,12 @@ func (e *Engine) releaseOwnLocked(fresh, heed bool) {
 // releaseIdleLocked is releaseOwnLocked where nothing is left to do, as mostly after a short
 // message.
 func (e *Engine) releaseIdleLocked(heed bool) {
-	s := e.right.Release()
-	needed := s.Missed() && heed
-	if (s.Owed() || e.habit.IsPending()) && e.settleLocked() {
-		needed = false
+	needed := false
+	if e.core.IsBusy() {
+		needed = e.right.Release().Missed() && heed
+	} else {
+		e.right.ReleaseAll()
+		e.settleLocked()
 	}
 	e.unlockIdle()
 	if needed {

@@ -85,10 +85,16 @@ func (e *Engine) assistWait(g *goal, t *waitTimer) {
 	if long == 0 {
 		return
 	}
-	e.noteWait()
-	if !e.claimRight(long, g, t) {
+	l := e.awaitedLane(g)
+	has := l != nil && !e.right.State().HasLeft() && e.tryRight()
+	if has && e.takeAwaited(l, g) {
 		return
 	}
+	e.noteWait()
+	if !has && !e.claimRight(long, g, t) {
+		return
+	}
+	e.callers.Add(1)
 	if e.cfg.Spin > 0 {
 		e.pollUntil(g, t)
 	} else {
@@ -194,7 +200,6 @@ func (e *Engine) doze() {
 // is over before, or long has passed.
 func (e *Engine) claimRight(long int64, g *goal, t *waitTimer) bool {
 	if e.tryRight() {
-		e.callers.Add(1)
 		return true
 	}
 	t.begin(g)
@@ -202,7 +207,6 @@ func (e *Engine) claimRight(long int64, g *goal, t *waitTimer) bool {
 	defer e.unwant()
 	for end := sys.Nanotime() + long; sys.Nanotime() < end; {
 		if e.tryRight() {
-			e.callers.Add(1)
 			return true
 		}
 		if g.met() {

@@ -25,7 +25,8 @@ func (k WaitKind) String() string {
 }
 
 // WaitStats is how often, and for how long all in all, callers waited. Waits that were over within
-// two looks are not among them: to read a clock for those would cost more than they last.
+// two looks, or for short receives within those of takeLooks, are not among them: to read a clock
+// for those would cost more than they last.
 type WaitStats struct {
 	Count uint64
 	Time  time.Duration
@@ -214,8 +215,8 @@ func (t *waitTimer) stopLocked(now int64, m *MSO) {
 }
 
 // Waiting is how many callers wait until messages end their wait, and how many for operations that
-// may end otherwise: see WaitBounded. Those are left out whose wait is over within two looks. It
-// may be called at any time.
+// may end otherwise: see WaitBounded. Waits that WaitStats leaves out are not among them. It may be
+// called at any time.
 func (e *Engine) Waiting() (blocked, bounded int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

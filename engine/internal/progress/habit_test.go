@@ -68,3 +68,38 @@ func TestHabitCountsFromTheFirstPost(t *testing.T) {
 		t.Error("a caller that waits soon after its last post is not expected to")
 	}
 }
+
+// TestHabitIsSampled: where the worker rests, some posts of a caller that waits soon show whether
+// it still does, however many it makes before it waits; the others read no clock.
+func TestHabitIsSampled(t *testing.T) {
+	h := newHabit()
+	h.Rests = true
+	const waits = 1 << 12
+	for posts := range 40 {
+		h.Set(true)
+		read := 0
+		for range waits {
+			for range posts + 1 {
+				h.PostLocked()
+			}
+			h.Leave(h.PostsLocked(), func() int64 { read++; return 1 })
+			if h.ComeLocked(2); h.IsPending() {
+				t.Fatal("a caller that has come is waited for")
+			}
+		}
+		if read < waits/12 || read > waits/6 {
+			t.Errorf("of %d waits for %d posts each %d were timed, want about an eighth", waits, posts+1, read)
+		}
+	}
+	for i := 0; h.IsSet(); i++ {
+		h.PostLocked()
+		h.Leave(h.PostsLocked(), at(1))
+		if h.ComeLocked(int64(time.Second)); i > 64 {
+			t.Fatal("a caller that comes late is expected soon")
+		}
+	}
+	read := false
+	if h.Leave(0, func() int64 { read = true; return 1 }); !read {
+		t.Error("no clock is read though there is no habit")
+	}
+}
